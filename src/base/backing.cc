@@ -1,0 +1,164 @@
+#include "base/backing.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "base/unique_fd.h"
+
+namespace dedupfs {
+namespace {
+
+class PosixFile final : public BackingFile {
+ public:
+  PosixFile(UniqueFd fd, Path path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  Result<void> read(std::uint64_t offset, MutableByteSpan out) const override {
+    while (!out.empty()) {
+      const ssize_t got = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return Error::from_errno(errno, "reading " + path_.string());
+      if (got == 0)
+        return Error{ErrorCode::kCorruption, path_.string() + " ends at " + std::to_string(offset) + ", " +
+                                                 std::to_string(out.size()) + " bytes are missing"};
+      offset += static_cast<std::uint64_t>(got);
+      out = out.subspan(static_cast<std::size_t>(got));
+    }
+    return {};
+  }
+
+  Result<void> write(std::uint64_t offset, ByteSpan data) override {
+    while (!data.empty()) {
+      const ssize_t put = ::pwrite(fd_.get(), data.data(), data.size(), static_cast<off_t>(offset));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return Error::from_errno(errno, "writing " + path_.string());
+      offset += static_cast<std::uint64_t>(put);
+      data = data.subspan(static_cast<std::size_t>(put));
+    }
+    return {};
+  }
+
+  Result<void> truncate(std::uint64_t size) override {
+    if (::ftruncate(fd_.get(), static_cast<off_t>(size)) != 0)
+      return Error::from_errno(errno, "truncating " + path_.string());
+    return {};
+  }
+
+  Result<std::uint64_t> size() const override {
+    struct stat status {};
+    if (::fstat(fd_.get(), &status) != 0) return Error::from_errno(errno, path_.string());
+    return static_cast<std::uint64_t>(status.st_size);
+  }
+
+  Result<void> datasync() override {
+    if (::fdatasync(fd_.get()) != 0) return Error::from_errno(errno, "fdatasync of " + path_.string());
+    return {};
+  }
+
+ private:
+  UniqueFd fd_;
+  Path path_;
+};
+
+class PosixBacking final : public Backing {
+ public:
+  Result<std::unique_ptr<BackingFile>> open(const Path& path, Mode mode) override {
+    int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;  // O_NONBLOCK: a FIFO in a hostile volume must not hang us
+    switch (mode) {
+      case Mode::kRead: flags |= O_RDONLY; break;
+      case Mode::kReadWrite: flags |= O_RDWR; break;
+      case Mode::kCreate: flags |= O_RDWR | O_CREAT | O_EXCL; break;
+    }
+    UniqueFd fd(::open(path.c_str(), flags, 0600));
+    if (!fd) return Error::from_errno(errno, path.string());
+    struct stat status {};
+    if (::fstat(fd.get(), &status) != 0) return Error::from_errno(errno, path.string());
+    if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kCorruption, path.string() + " is not a regular file"};
+    return std::make_unique<PosixFile>(std::move(fd), path);
+  }
+
+  Result<void> rename(const Path& from, const Path& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0)
+      return Error::from_errno(errno, "renaming " + from.string() + " to " + to.string());
+    return {};
+  }
+
+  Result<void> unlink(const Path& path) override {
+    if (::unlink(path.c_str()) != 0) return Error::from_errno(errno, "removing " + path.string());
+    return {};
+  }
+
+  Result<void> make_directory(const Path& path) override {
+    if (::mkdir(path.c_str(), 0700) != 0) return Error::from_errno(errno, "creating directory " + path.string());
+    return {};
+  }
+
+  Result<void> sync_directory(const Path& path) override {
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd) return Error::from_errno(errno, path.string());
+    if (::fsync(fd.get()) != 0) return Error::from_errno(errno, "fsync of " + path.string());
+    return {};
+  }
+
+  Result<std::vector<std::string>> list_directory(const Path& path) override {
+    DIR* directory = ::opendir(path.c_str());
+    if (directory == nullptr) return Error::from_errno(errno, path.string());
+    std::vector<std::string> names;
+    while (const dirent* entry = ::readdir(directory)) {
+      const std::string name = entry->d_name;
+      if (name != "." && name != "..") names.push_back(name);
+    }
+    ::closedir(directory);
+    std::ranges::sort(names);
+    return names;
+  }
+
+  Result<bool> exists(const Path& path) override {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) == 0) return true;
+    if (errno == ENOENT) return false;
+    return Error::from_errno(errno, path.string());
+  }
+
+  Result<Space> space(const Path& path) override {
+    struct statvfs status {};
+    if (::statvfs(path.c_str(), &status) != 0) return Error::from_errno(errno, path.string());
+    return Space{status.f_frsize * status.f_blocks, status.f_frsize * status.f_bavail};
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<Backing> Backing::posix() {
+  static const std::shared_ptr<Backing> instance = std::make_shared<PosixBacking>();
+  return instance;
+}
+
+Result<void> replace_file(Backing& backing, const Path& path, ByteSpan content) {
+  Path temporary = path;
+  temporary += ".new";
+  DEDUPFS_ASSIGN(const bool leftover, backing.exists(temporary));
+  if (leftover) DEDUPFS_TRY(backing.unlink(temporary));
+  DEDUPFS_ASSIGN(const auto file, backing.open(temporary, Backing::Mode::kCreate));
+  DEDUPFS_TRY(file->write(0, content));
+  DEDUPFS_TRY(file->datasync());
+  DEDUPFS_TRY(backing.rename(temporary, path));
+  return backing.sync_directory(path.parent_path());
+}
+
+Result<std::string> read_file(Backing& backing, const Path& path, std::uint64_t limit) {
+  DEDUPFS_ASSIGN(const auto file, backing.open(path, Backing::Mode::kRead));
+  DEDUPFS_ASSIGN(const std::uint64_t size, file->size());
+  if (size > limit) return Error{ErrorCode::kCorruption, path.string() + " has " + std::to_string(size) + " bytes"};
+  std::string content(size, '\0');
+  DEDUPFS_TRY(file->read(0, {reinterpret_cast<std::uint8_t*>(content.data()), content.size()}));
+  return content;
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,46 @@
+#include "base/thread_pool.h"
+
+#include <pthread.h>
+
+namespace dedupfs {
+
+ThreadPool::ThreadPool(std::size_t threads, std::string name) {
+  threads_.reserve(threads);
+  for (std::size_t i = 0; i < threads; ++i) {
+    threads_.emplace_back([this] { run(); });
+    pthread_setname_np(threads_.back().native_handle(), name.substr(0, 15).c_str());
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wakeup_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadPool::submit(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  wakeup_.notify_one();
+}
+
+void ThreadPool::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wakeup_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
+    if (tasks_.empty()) return;
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    task();
+    task = nullptr;  // what the task holds is released before the lock is taken
+    lock.lock();
+  }
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,17 @@
+// The instruction sets for which kernels exist, and what this CPU has.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace dedupfs {
+
+enum class Isa { kScalar, kSse41, kAvx2, kAvx512 };  // in order of vector width
+
+std::string_view name_of(Isa isa);                   // "scalar", "sse4.1", "avx2", "avx512"
+Result<Isa> parse_isa(std::string_view name);        // kInvalidArgument lists the names
+std::vector<Isa> available_isas();                   // of this CPU, kScalar first
+
+}  // namespace dedupfs

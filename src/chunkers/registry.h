@@ -1,0 +1,36 @@
+// Chunkers by name: "vram:avg=8k,min=2k,max=32k" makes a Chunker.
+//
+// A spec is NAME or NAME:KEY=VALUE,KEY=VALUE... Keys that are left out get the algorithm's defaults, derived from avg.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "chunkers/chunker.h"
+#include "chunkers/isa.h"
+
+namespace dedupfs {
+
+struct ChunkerInfo {
+  std::string name;
+  std::string summary;     // one line for --help
+  std::string parameters;  // "min, avg, max" with defaults, for --help and error messages
+};
+
+// The names that make_chunker() knows, in the order in which --help lists them.
+const std::vector<ChunkerInfo>& chunker_infos();
+
+// kInvalidArgument with a message that says what is allowed: unknown name or key, value out of range, min > avg > max.
+// `isa` forces an instruction set (kUnsupported if this CPU lacks it); by default DEDUPFS_ISA, then the fastest that the CPU has.
+Result<std::unique_ptr<Chunker>> make_chunker(std::string_view spec, std::optional<Isa> isa = std::nullopt);
+
+// No chunk of any volume is longer than this.
+inline constexpr std::uint32_t kLargestMaxChunkBytes = 1 << 20;
+// What mkfs takes when it is not told otherwise.
+inline constexpr std::string_view kDefaultChunkerSpec = "gear:avg=16k";
+
+}  // namespace dedupfs
