@@ -1,0 +1,53 @@
+// Where chunks are, and which there are already: the database's `fingerprints` and `chunks`, with what was stored since the
+// last commit in memory above them. See docs/format.md, "Chunk index".
+//
+// Chunk ids are handed out in blocks, so the chunks of a region form a few *runs* of consecutive ids. One entry of `chunks`
+// describes a run: it costs the index, and a sequential reader, one look-up a region instead of one a chunk.
+//
+// Threads:   every function from any thread.
+// Failure:   an entry that does not parse is kCorruption and names its key.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/region.h"
+#include "store/types.h"
+
+namespace dedupfs {
+
+// Consecutive ids in one region. Some may have been dropped from the region since (reclaim): its directory decides.
+struct ChunkRun {
+  struct Chunk {
+    std::uint32_t raw_length = 0;
+    ChunkEncoding encoding = ChunkEncoding::kRaw;
+    ChunkId base{};  // of a delta
+
+    bool operator==(const Chunk&) const = default;
+  };
+
+  ChunkId first{};
+  RegionPlace place;
+  std::uint32_t region_disk_bytes = 0;   // header, directory and payload as stored
+  std::uint32_t region_raw_bytes = 0;    // chunks of the whole region
+  std::vector<Chunk> chunks;
+
+  bool contains(ChunkId id) const {
+    return number_of(id) >= number_of(first) && number_of(id) - number_of(first) < chunks.size();
+  }
+  bool operator==(const ChunkRun&) const = default;
+};
+
+std::string encode_run_key(ChunkId first);
+std::string encode_run(const ChunkRun& run);
+Result<ChunkRun> decode_run(std::string_view key, std::string_view value);
+
+// Values of `fingerprints`.
+std::string encode_chunk_id(ChunkId id);
+Result<ChunkId> decode_chunk_id(std::string_view value);
+
+}  // namespace dedupfs

@@ -1,0 +1,89 @@
+// Stores chunks once and gives them back: fingerprint, deduplication, regions, containers.
+//
+// Chunks are put in streams. A Writer belongs to one stream and keeps its chunks together and in order, on disk too; the
+// work (fingerprints, look-ups, compression) is spread over the cores by a pool of threads.
+//
+// Threads:   every function from any thread; one Writer is used by one thread at a time.
+// Ownership: bytes of a batch are shared with the caller until `done` has run.
+// Failure:   a put that failed stores nothing that is referred to; reads verify the region's checksum (kCorruption).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "store/container_store.h"
+#include "store/database.h"
+#include "store/region_cache.h"
+#include "store/superblock.h"
+#include "store/types.h"
+
+namespace dedupfs {
+
+class ChunkStore {
+ public:
+  struct Settings {
+    Compression compression;
+    std::uint32_t region_bytes = 256 * 1024;
+    std::uint64_t cache_bytes = 256 << 20;
+    std::size_t threads = 0;  // 0: one a core
+    bool read_only = false;
+  };
+
+  // Consecutive chunks of one stream.
+  struct Batch {
+    std::shared_ptr<const void> owner;  // keeps the bytes alive
+    std::vector<ByteSpan> chunks;       // none empty
+    // Runs once, on a thread of the pool, in the order of the put()s of the Writer. `ids` match `chunks`.
+    std::function<void(Result<std::vector<ChunkId>> ids)> done;
+  };
+
+  class Writer {
+   public:
+    ~Writer();  // no put may be in progress
+    void put(Batch batch);
+
+   private:
+    friend class ChunkStore;
+    struct State;
+    explicit Writer(std::shared_ptr<State> state);
+    std::shared_ptr<State> state_;
+  };
+
+  static Result<std::unique_ptr<ChunkStore>> open(std::shared_ptr<ContainerStore> containers, Database& database,
+                                                  const Settings& settings);
+  ~ChunkStore();
+
+  std::unique_ptr<Writer> open_writer();
+
+  // The bytes [offset, offset + out.size()) of a chunk.
+  Result<void> read(ChunkId id, std::uint32_t offset, MutableByteSpan out);
+  // Starts loading the region of a chunk in the background, if it is not in memory.
+  void prefetch(ChunkId id);
+
+  // Ends the transaction group: closes all open regions and sets aside what the index has to learn. No put may be in
+  // progress, and the previous group must have been dropped.
+  void freeze();
+  // Waits until all chunks of the frozen group are on disk, durably, then adds their index entries to the batch.
+  Result<void> flush_frozen(Database::Batch& batch);
+  // After the batch was written.
+  void drop_frozen();
+
+  // About how much memory the open group's index takes: the signal for an early commit.
+  std::size_t open_bytes() const;
+
+  // For everybody's background work (flushing files, read-ahead).
+  ThreadPool& pool();
+
+ private:
+  struct State;
+  explicit ChunkStore(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,79 @@
+// The container files of a volume: append-only, immutable once sealed. See docs/format.md, "Container".
+//
+// Ownership: owns the files and a bounded cache of their descriptors.
+// Threads:   every function from any thread; appends are placed under a lock and written outside of it.
+// Failure:   an append that failed leaves a gap that nothing refers to. A failed sync() is final: the bytes must not be
+//            taken for durable by a retry, so every later append and sync fails with the first error.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/backing.h"
+#include "base/result.h"
+#include "store/region.h"
+#include "store/types.h"
+
+namespace dedupfs {
+
+class ContainerStore {
+ public:
+  struct Settings {
+    std::string volume_uuid;
+    std::uint32_t container_bytes = 64 << 20;
+    bool read_only = false;
+  };
+
+  // `directory` is VOLUME/containers. Never continues a container of an earlier run: new regions go to a new one, with a
+  // number above all that exist and at least `next_container`.
+  static Result<std::unique_ptr<ContainerStore>> open(std::shared_ptr<Backing> backing, Path directory, Settings settings);
+  ~ContainerStore();  // seals what is open, as far as possible
+
+  // Writes the encoded region; it is durable after the next sync().
+  Result<RegionPlace> append(ByteSpan encoded_region);
+
+  // Everything appended before the call is durable after it, and so is the directory entry of each new container.
+  Result<void> sync();
+
+  Result<RegionHeader> read_header(RegionPlace place) const;
+  Result<std::vector<RegionEntry>> read_directory(RegionPlace place) const;  // header and directory only, verified
+  // The whole region, verified and decompressed, entries sorted by id. The error names container and offset.
+  Result<std::shared_ptr<const Region>> read(RegionPlace place) const;
+
+  // The place right behind the region at `place`, if the container holds one there.
+  static RegionPlace place_after(RegionPlace place, const RegionHeader& header);
+
+  struct ContainerInfo {
+    std::uint32_t id = 0;
+    std::uint64_t bytes = 0;  // length of the file
+    bool sealed = false;
+  };
+  // All containers in order of number. A file that does not parse as a container is an error that names it.
+  Result<std::vector<ContainerInfo>> list() const;
+
+  // Walks the regions of a container front to back until its trailer, its end, or the first thing that is no region.
+  struct WalkedRegion {
+    RegionPlace place;
+    RegionHeader header;
+  };
+  struct Walk {
+    std::vector<WalkedRegion> regions;
+    std::optional<Error> stopped_by;  // why it ended before the trailer or the end of the file
+    std::uint64_t end_offset = 0;
+    bool sealed = false;
+  };
+  Result<Walk> walk(std::uint32_t container) const;
+
+ private:
+  struct State;
+  explicit ContainerStore(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dedupfs

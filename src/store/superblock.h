@@ -1,0 +1,64 @@
+// The superblock: what a volume is. Written once by mkfs, as JSON with a checksum, in two copies.
+// See docs/format.md, "Superblock".
+//
+// Threads: values; free functions are safe from any thread.
+// Failure: kVersion for a newer format or an unknown incompatible feature (named), kCorruption when both copies are bad,
+//          kNotFound when the folder is no volume.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/backing.h"
+#include "base/result.h"
+
+namespace dedupfs {
+
+inline constexpr std::uint32_t kFormatVersionWritten = 1;
+inline constexpr std::uint32_t kFormatVersionOldestRead = 1;
+
+inline constexpr std::string_view kSuperblockFile = "superblock.json";
+inline constexpr std::string_view kSuperblockCopyFile = "superblock.copy.json";
+inline constexpr std::string_view kLockFile = "lock";
+inline constexpr std::string_view kIndexDirectory = "index";
+inline constexpr std::string_view kContainersDirectory = "containers";
+inline constexpr std::string_view kControlSocket = "control.sock";
+
+struct Compression {
+  enum class Method : std::uint8_t { kNone, kZstd };
+  Method method = Method::kZstd;
+  int level = 3;  // of zstd
+
+  bool operator==(const Compression&) const = default;
+};
+
+// "zstd", "zstd:3", "none".
+Result<Compression> parse_compression(std::string_view text);
+std::string format_compression(const Compression& compression);
+
+struct Superblock {
+  std::uint32_t format_version = kFormatVersionWritten;
+  std::vector<std::string> incompatible_features;  // a build that does not know one of them must not open the volume
+  std::vector<std::string> read_only_features;     // ... must not write to it
+  std::string uuid;                                // 8-4-4-4-12 hexadecimal digits
+  std::string label;
+  std::int64_t created_unix_seconds = 0;
+  std::string chunker;  // canonical spec
+  std::string fingerprint = "sha256";
+  Compression compression;
+  std::uint32_t region_bytes = 256 * 1024;    // payload of a region before compression, at most (a larger chunk fills one alone)
+  std::uint32_t container_bytes = 64 << 20;   // a container is sealed when it has reached this
+};
+
+std::string make_uuid();  // random, version 4
+
+std::string encode_superblock(const Superblock& superblock);
+Result<Superblock> decode_superblock(std::string_view json);
+
+Result<void> write_superblock(Backing& backing, const Path& volume, const Superblock& superblock);
+// Takes the first copy that is whole; a damaged first copy is logged.
+Result<Superblock> read_superblock(Backing& backing, const Path& volume);
+
+}  // namespace dedupfs
