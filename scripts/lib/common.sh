@@ -1,0 +1,39 @@
+# Shared by the scripts of this project; to be sourced, not run.
+# shellcheck shell=bash
+
+set -euo pipefail
+
+# shellcheck disable=SC2034  # used by the scripts that source this file
+project_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+say() { printf '== %s\n' "$*"; }
+
+die() {
+  printf '%s: error: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+
+# Prints the comment block at the top of the running script, without its #! line.
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
+
+# run_as_root COMMAND...: through sudo where needed.
+run_as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    die "root is needed for: $*  (install sudo, or run that command as root first)"
+  fi
+}
+
+# configure DIRECTORY [MESON OPTION...]: sets a build directory up, or brings an existing one to these options.
+configure() {
+  local directory=$1
+  shift
+  if [ -f "$directory/build.ninja" ]; then
+    [ $# -eq 0 ] || meson configure "$directory" "$@"
+  else
+    meson setup "$directory" "$project_root" "$@"
+  fi
+}
