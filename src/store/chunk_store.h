@@ -25,6 +25,12 @@
 
 namespace dedupfs {
 
+// Bytes in a shared buffer, for as long as the owner is held.
+struct PinnedBytes {
+  ByteSpan bytes;
+  std::shared_ptr<const void> owner;
+};
+
 class ChunkStore {
  public:
   struct Settings {
@@ -61,8 +67,8 @@ class ChunkStore {
 
   std::unique_ptr<Writer> open_writer();
 
-  // The bytes [offset, offset + out.size()) of a chunk.
-  Result<void> read(ChunkId id, std::uint32_t offset, MutableByteSpan out);
+  // All bytes of a chunk, in memory that stays as long as the owner is held.
+  Result<PinnedBytes> get(ChunkId id);
   // Starts loading the region of a chunk in the background, if it is not in memory.
   void prefetch(ChunkId id);
 

@@ -1,0 +1,55 @@
+// The stretches of a file that were overwritten and are not yet in its recipe: bytes, or holes that were punched. Later
+// changes win over earlier ones; stretches never overlap; adjacent small writes are joined, so that a run of 4 KiB writes
+// does not cost an entry each.
+//
+// Threads:   one user at a time (its FileContent's lock).
+// Ownership: owns copies of the bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace dedupfs {
+
+class DirtyMap {
+ public:
+  struct Extent {
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+    ByteSpan bytes;  // of `length`; empty for a hole. Valid until the next change of the map.
+
+    bool is_hole() const { return bytes.empty(); }
+    std::uint64_t end() const { return offset + length; }
+  };
+
+  void write(std::uint64_t offset, ByteSpan bytes);
+  void punch(std::uint64_t offset, std::uint64_t length);
+  void erase(std::uint64_t offset, std::uint64_t length);  // forgets; the recipe shows through again
+  void truncate(std::uint64_t size);                       // forgets everything from `size` on
+  void clear();
+
+  bool empty() const { return extents_.empty(); }
+  // The first extent that ends after `offset`, clipped to start at `offset` or later.
+  std::optional<Extent> find_from(std::uint64_t offset) const;
+  // What overlaps [from, to), clipped to it, in order.
+  std::vector<Extent> list(std::uint64_t from, std::uint64_t to) const;
+  std::uint64_t end() const;         // the end of the last extent; 0 if there is none
+  std::uint64_t memory_bytes() const;  // what the bytes take
+
+ private:
+  struct Stretch {
+    std::uint64_t length = 0;
+    ByteBuffer bytes;  // empty: hole
+  };
+
+  void clear_range(std::uint64_t from, std::uint64_t to);
+
+  std::map<std::uint64_t, Stretch> extents_;  // by offset
+  std::uint64_t memory_bytes_ = 0;
+};
+
+}  // namespace dedupfs

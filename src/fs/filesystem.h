@@ -1,0 +1,115 @@
+// The filesystem: inodes, names, content, consistency; everything but FUSE. Runs without a mount.
+//
+// Operations are those of POSIX; what the kernel does for a FUSE filesystem with default_permissions (permission checks,
+// locks) is not done here.
+//
+// Threads:   every function from any thread.
+// Ownership: owns the volume. Handles (open()) and references (lookup() and everything that returns an Entry) must be given
+//            back by release() and forget(): an unlinked inode is deleted when the last one is gone.
+// Failure:   as POSIX has it, as ErrorCode; errno_map.h makes errno of it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "fs/types.h"
+#include "store/volume.h"
+
+namespace dedupfs {
+
+struct FilesystemOptions {
+  std::chrono::milliseconds commit_interval{5000};
+  std::uint64_t dirty_bytes = 256 << 20;  // cap for file data not yet stored
+  enum class Atime { kRelative, kNever, kAlways } atime = Atime::kRelative;
+};
+
+struct DirectoryEntry {
+  std::string name;
+  std::uint64_t cookie = 0;  // pass it to read_directory() to go on behind this entry
+  Attributes attributes;     // for read_directory() without attributes: inode and type bits of mode only
+};
+
+struct SpaceReport {
+  std::uint64_t total_bytes = 0;
+  std::uint64_t available_bytes = 0;  // for file data; what metadata needs to delete and commit is held back
+  std::uint64_t inodes = 0;           // in use
+};
+
+class Filesystem {
+ public:
+  using Cancelled = std::function<bool()>;  // true: the caller does not wait any longer
+
+  static Result<std::unique_ptr<Filesystem>> open(std::unique_ptr<Volume> volume, const FilesystemOptions& options);
+  ~Filesystem();
+
+  // Commits and stops the background threads; nothing may run beside it. The destructor does the same and logs errors.
+  Result<void> close();
+
+  // --- names. A returned Attributes counts one reference to the inode, until forget().
+  Result<Attributes> lookup(InodeNumber parent, std::string_view name);  // also "." and ".." (NFS)
+  void forget(InodeNumber inode, std::uint64_t count);
+  Result<Attributes> create(InodeNumber parent, std::string_view name, std::uint32_t mode, const Caller& caller);
+  Result<Attributes> make_node(InodeNumber parent, std::string_view name, std::uint32_t mode, std::uint64_t device,
+                               const Caller& caller);  // files, fifos, sockets, devices
+  Result<Attributes> make_directory(InodeNumber parent, std::string_view name, std::uint32_t mode, const Caller& caller);
+  Result<Attributes> make_symlink(InodeNumber parent, std::string_view name, std::string_view target, const Caller& caller);
+  Result<Attributes> make_link(InodeNumber inode, InodeNumber parent, std::string_view name);
+  Result<void> unlink(InodeNumber parent, std::string_view name);
+  Result<void> remove_directory(InodeNumber parent, std::string_view name);
+  enum class RenameMode { kReplace, kNoReplace, kExchange };
+  Result<void> rename(InodeNumber old_parent, std::string_view old_name, InodeNumber new_parent, std::string_view new_name,
+                      RenameMode mode);
+  Result<std::string> read_symlink(InodeNumber inode);
+
+  // Entries behind `cookie` (0: from the start) in a stable order, "." and ".." first, until visit() returns false. With
+  // `counted`, attributes are complete and each visited entry (but "." and "..") for which visit() returned true counts a
+  // reference.
+  Result<void> read_directory(InodeNumber directory, std::uint64_t cookie, bool counted,
+                              const std::function<bool(const DirectoryEntry&)>& visit);
+
+  // --- attributes
+  Result<Attributes> attributes(InodeNumber inode);
+  Result<Attributes> set_attributes(InodeNumber inode, const AttributeChanges& changes, const Caller& caller);
+  enum class XattrMode { kSet, kCreate, kReplace };
+  Result<void> set_xattr(InodeNumber inode, std::string_view name, std::string_view value, XattrMode mode);
+  Result<std::string> get_xattr(InodeNumber inode, std::string_view name);
+  Result<std::vector<std::string>> list_xattrs(InodeNumber inode);
+  Result<void> remove_xattr(InodeNumber inode, std::string_view name);
+
+  // --- files
+  Result<void> open_file(InodeNumber inode, bool truncate);  // counts an opening
+  void release_file(InodeNumber inode, bool was_writer);     // starts storing what was written
+  Result<std::vector<PinnedBytes>> read(InodeNumber inode, std::uint64_t offset, std::size_t length);
+  // Starts loading what a sequential reader will want.
+  void prefetch(InodeNumber inode, std::uint64_t offset, std::uint64_t length);
+  Result<void> write(InodeNumber inode, std::uint64_t offset, ByteSpan bytes, const Caller& caller, const Cancelled& cancelled);
+  enum class AllocateMode { kExtend, kKeepSize, kPunchHole, kZeroRange, kZeroRangeKeepSize };
+  Result<void> allocate(InodeNumber inode, std::uint64_t offset, std::uint64_t length, AllocateMode mode);
+  Result<std::uint64_t> seek_data(InodeNumber inode, std::uint64_t offset);
+  Result<std::uint64_t> seek_hole(InodeNumber inode, std::uint64_t offset);
+  Result<std::uint64_t> copy_range(InodeNumber from, std::uint64_t from_offset, InodeNumber to, std::uint64_t to_offset,
+                                   std::uint64_t length);
+  Result<void> flush_file(InodeNumber inode);  // close(2): reports errors of earlier writes
+
+  // --- the whole
+  // Everything that happened before the call is durable when it returns (fsync, sync, umount).
+  Result<void> sync();
+  Result<SpaceReport> space();
+  Volume& volume();
+  // Data in memory that no commit has made durable yet (for statistics).
+  std::uint64_t dirty_bytes() const;
+
+ private:
+  struct State;
+  explicit Filesystem(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dedupfs
