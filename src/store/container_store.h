@@ -3,15 +3,13 @@
 // Ownership: owns the files and a bounded cache of their descriptors.
 // Threads:   every function from any thread; appends are placed under a lock and written outside of it.
 // Failure:   an append that failed leaves a gap that nothing refers to. A failed sync() is final: the bytes must not be
-//            taken for durable by a retry, so every later append and sync fails with the first error.
+//            taken for durable by a retry, so every later append and sync fails with the first error. A container whose
+//            header names another volume or number is never read from.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -27,15 +25,17 @@ class ContainerStore {
   struct Settings {
     std::string volume_uuid;
     std::uint32_t container_bytes = 64 << 20;
+    std::uint32_t next_container = 1;  // numbers below were used, even where no file is left to show it
     bool read_only = false;
   };
 
-  // `directory` is VOLUME/containers. Never continues a container of an earlier run: new regions go to a new one, with a
-  // number above all that exist and at least `next_container`.
-  static Result<std::unique_ptr<ContainerStore>> open(std::shared_ptr<Backing> backing, Path directory, Settings settings);
+  // `directory` is VOLUME/containers. Never continues a container of an earlier run: new regions go to a new one, with
+  // a number above all that exist and at least `next_container`.
+  static Result<std::unique_ptr<ContainerStore>> open(std::shared_ptr<Backing> backing, Path directory,
+                                                      Settings settings);
   ~ContainerStore();  // seals what is open, as far as possible
 
-  // Writes the encoded region; it is durable after the next sync().
+  // Writes what encode_region() returned; it is durable after the next sync().
   Result<RegionPlace> append(ByteSpan encoded_region);
 
   // Everything appended before the call is durable after it, and so is the directory entry of each new container.
@@ -53,11 +53,17 @@ class ContainerStore {
     std::uint32_t id = 0;
     std::uint64_t bytes = 0;  // length of the file
     bool sealed = false;
+    // What is wrong with its header, naming the file. A crash can leave a new container without one, with nothing in it
+    // that anything refers to; regions behind a damaged header are still read.
+    std::optional<Error> damage;
   };
-  // All containers in order of number. A file that does not parse as a container is an error that names it.
+  // All containers in order of number. Files with other names are ignored.
   Result<std::vector<ContainerInfo>> list() const;
+  // The number that the next new container will get.
+  std::uint32_t next_container() const;
 
   // Walks the regions of a container front to back until its trailer, its end, or the first thing that is no region.
+  // Only headers are read.
   struct WalkedRegion {
     RegionPlace place;
     RegionHeader header;

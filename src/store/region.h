@@ -11,29 +11,28 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/raw_buffer.h"
 #include "base/result.h"
+#include "store/format.h"
 #include "store/superblock.h"
 #include "store/types.h"
 
 namespace dedupfs {
-
-enum class ChunkEncoding : std::uint8_t {  // written to disk: never change or reuse a number
-  kRaw = 0,    // the chunk's bytes
-  kDelta = 1,  // VCDIFF against the base chunk
-};
 
 struct RegionEntry {
   ChunkId id{};
   Fingerprint fingerprint;
   std::uint32_t raw_length = 0;  // of the chunk
   ChunkEncoding encoding = ChunkEncoding::kRaw;
-  ChunkId base{};                 // of a delta
-  std::uint32_t payload_offset = 0;  // in the decompressed payload; on disk entries lie back to back and only lengths are kept
+  ChunkId base{};                    // of a delta
+  std::uint32_t payload_offset = 0;  // in the decompressed payload; entries lie back to back, only lengths are on disk
   std::uint32_t payload_length = 0;  // raw_length, or the length of the delta
+
+  bool operator==(const RegionEntry&) const = default;
 };
 
 struct RegionHeader {
-  bool compressed = false;             // zstd; otherwise payload is stored as it is
+  PayloadEncoding encoding = PayloadEncoding::kRaw;
   std::uint32_t entries = 0;
   std::uint32_t directory_length = 0;  // bytes on disk
   std::uint32_t payload_length = 0;    // decompressed
@@ -41,18 +40,15 @@ struct RegionHeader {
   std::uint64_t directory_checksum = 0;
   std::uint64_t payload_checksum = 0;  // of the bytes on disk
 
-  std::uint64_t disk_length() const;   // header + directory + stored payload
+  std::uint64_t disk_length() const;  // header + directory + stored payload
+  // A stretch where writing a region failed: only its header means anything, and readers step over it.
+  bool is_gap() const { return entries == 0; }
 };
-
-inline constexpr std::size_t kRegionHeaderBytes = 64;
-// No valid region has a longer directory or payload, whatever its header says.
-inline constexpr std::uint32_t kLargestRegionPayloadBytes = 4 << 20;
-inline constexpr std::uint32_t kLargestRegionDirectoryBytes = 1 << 20;
 
 // A region with its payload decompressed: what readers and caches hold. Immutable once made.
 struct Region {
   std::vector<RegionEntry> entries;  // sorted by id
-  ByteBuffer payload;
+  RawBuffer payload;
 
   const RegionEntry* find(ChunkId id) const;
   ByteSpan payload_of(const RegionEntry& entry) const {
@@ -60,13 +56,17 @@ struct Region {
   }
 };
 
-// The bytes of a region as they go to disk. Entries are in order of payload; their payload_offset is ignored (back to back).
-// Stored raw where compression saves less than 1/16.
+// The bytes of a region as they go to disk. Entries, at least one, are in order of payload; their payload_offset is
+// ignored (back to back). Stored raw where compression saves less than 1/16.
 std::string encode_region(const std::vector<RegionEntry>& entries, ByteSpan payload, const Compression& compression);
+// The header of a gap of `disk_length` bytes, header included.
+std::string encode_gap_header(std::uint64_t disk_length);
 
 Result<RegionHeader> decode_region_header(ByteSpan bytes);  // kRegionHeaderBytes of them
 // Entries in order of payload, with payload_offset filled in.
 Result<std::vector<RegionEntry>> decode_region_directory(const RegionHeader& header, ByteSpan directory);
-Result<ByteBuffer> decode_region_payload(const RegionHeader& header, ByteSpan stored);
+Result<RawBuffer> decode_region_payload(const RegionHeader& header, ByteSpan stored);
+// Only its length and checksum: all that there is to decode in a payload that is stored raw.
+Result<void> verify_stored_payload(const RegionHeader& header, ByteSpan stored);
 
 }  // namespace dedupfs

@@ -2,8 +2,9 @@
 // See docs/format.md, "Superblock".
 //
 // Threads: values; free functions are safe from any thread.
-// Failure: kVersion for a newer format or an unknown incompatible feature (named), kCorruption when both copies are bad,
-//          kNotFound when the folder is no volume.
+// Failure: kVersion for a newer format or an unknown incompatible feature (named), kUnsupported for a fingerprint or
+//          compression that this build does not know, kCorruption when both copies are bad, kNotFound when the folder
+//          is no volume.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +14,9 @@
 
 #include "base/backing.h"
 #include "base/result.h"
+#include "store/format.h"
 
 namespace dedupfs {
-
-inline constexpr std::uint32_t kFormatVersionWritten = 1;
-inline constexpr std::uint32_t kFormatVersionOldestRead = 1;
-
-inline constexpr std::string_view kSuperblockFile = "superblock.json";
-inline constexpr std::string_view kSuperblockCopyFile = "superblock.copy.json";
-inline constexpr std::string_view kLockFile = "lock";
-inline constexpr std::string_view kIndexDirectory = "index";
-inline constexpr std::string_view kContainersDirectory = "containers";
-inline constexpr std::string_view kControlSocket = "control.sock";
 
 struct Compression {
   enum class Method : std::uint8_t { kNone, kZstd };
@@ -34,7 +26,7 @@ struct Compression {
   bool operator==(const Compression&) const = default;
 };
 
-// "zstd", "zstd:3", "none".
+// "zstd", "zstd:3" (levels 1 to 19), "none".
 Result<Compression> parse_compression(std::string_view text);
 std::string format_compression(const Compression& compression);
 
@@ -48,8 +40,8 @@ struct Superblock {
   std::string chunker;  // canonical spec
   std::string fingerprint = "sha256";
   Compression compression;
-  std::uint32_t region_bytes = 256 * 1024;    // payload of a region before compression, at most (a larger chunk fills one alone)
-  std::uint32_t container_bytes = 64 << 20;   // a container is sealed when it has reached this
+  std::uint32_t region_bytes = 256 << 10;    // payload before compression, at most (a larger chunk fills one alone)
+  std::uint32_t container_bytes = 64 << 20;  // a container is sealed when it has reached this
 };
 
 std::string make_uuid();  // random, version 4
@@ -58,7 +50,9 @@ std::string encode_superblock(const Superblock& superblock);
 Result<Superblock> decode_superblock(std::string_view json);
 
 Result<void> write_superblock(Backing& backing, const Path& volume, const Superblock& superblock);
-// Takes the first copy that is whole; a damaged first copy is logged.
+// Takes the first copy that is whole; a damaged or missing first copy is logged.
 Result<Superblock> read_superblock(Backing& backing, const Path& volume);
+// kVersion, and which, where the volume has a read-only feature that this build does not know: it may be read only.
+Result<void> require_writable(const Superblock& superblock);
 
 }  // namespace dedupfs

@@ -1,0 +1,96 @@
+#include "store/chunk_index.h"
+
+#include <limits>
+
+#include "base/check.h"
+#include "base/coding.h"
+
+namespace dedupfs {
+
+std::string encode_run_key(ChunkId first) {
+  std::string key;
+  Encoder(key).big_u64(number_of(first));
+  return key;
+}
+
+// Raw lengths of all chunks come first; the few that are deltas are named behind them.
+std::string encode_run(const ChunkRun& run) {
+  DEDUPFS_CHECK(!run.chunks.empty());
+  std::string value;
+  value.reserve(24 + 3 * run.chunks.size());
+  Encoder encoder(value);
+  encoder.varint(run.place.container);
+  encoder.varint(run.place.offset);
+  encoder.varint(run.region_disk_bytes);
+  encoder.varint(run.region_raw_bytes);
+  encoder.varint(run.chunks.size());
+  for (const ChunkRun::Chunk& chunk : run.chunks) encoder.varint(chunk.raw_length);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < run.chunks.size(); ++i) {
+    if (run.chunks[i].encoding != ChunkEncoding::kDelta) continue;
+    encoder.varint(i - next);
+    encoder.signed_varint(static_cast<std::int64_t>(number_of(run.first) + i - number_of(run.chunks[i].base)));
+    next = i + 1;
+  }
+  return value;
+}
+
+Result<ChunkRun> decode_run(std::string_view key, std::string_view value) {
+  Decoder key_decoder(key);
+  const std::uint64_t first = key_decoder.big_u64();
+  if (!key_decoder.ok_at_end()) return Error{ErrorCode::kCorruption, "a key in the chunk index has the wrong length"};
+  const auto corrupt = [first](std::string_view what) {
+    return Error{ErrorCode::kCorruption, "chunk index, entry " + std::to_string(first) + ": " + std::string(what)};
+  };
+
+  bool fits = true;
+  Decoder decoder(value);
+  const auto read_u32 = [&] {
+    const std::uint64_t number = decoder.varint();
+    fits = fits && number <= std::numeric_limits<std::uint32_t>::max();
+    return static_cast<std::uint32_t>(number);
+  };
+  ChunkRun run;
+  run.first = ChunkId{first};
+  run.place.container = read_u32();
+  run.place.offset = read_u32();
+  run.region_disk_bytes = read_u32();
+  run.region_raw_bytes = read_u32();
+  const std::uint64_t count = decoder.varint();
+  if (!decoder.ok() || !fits) return corrupt("it is cut off or has a number out of range");
+  if (count == 0 || count > decoder.remaining()) return corrupt("it has an impossible number of chunks");
+  if (first > std::numeric_limits<std::uint64_t>::max() - count) return corrupt("chunk ids overflow");
+
+  run.chunks.resize(count);
+  for (ChunkRun::Chunk& chunk : run.chunks) {
+    chunk.raw_length = read_u32();
+    if (chunk.raw_length == 0 || chunk.raw_length > kLargestChunkBytes || !fits)
+      return corrupt("a chunk has an impossible length");
+  }
+  for (std::uint64_t next = 0; decoder.remaining() > 0;) {
+    const std::uint64_t skipped = decoder.varint();
+    const std::uint64_t distance = static_cast<std::uint64_t>(decoder.signed_varint());
+    if (!decoder.ok() || skipped >= count - next) return corrupt("its list of deltas does not parse");
+    const std::uint64_t index = next + skipped;
+    if (distance == 0) return corrupt("a chunk is a delta against itself");
+    run.chunks[index].encoding = ChunkEncoding::kDelta;
+    run.chunks[index].base = ChunkId{first + index - distance};
+    next = index + 1;
+  }
+  return run;
+}
+
+std::string encode_chunk_id(ChunkId id) {
+  std::string value;
+  Encoder(value).varint(number_of(id));
+  return value;
+}
+
+Result<ChunkId> decode_chunk_id(std::string_view value) {
+  Decoder decoder(value);
+  const ChunkId id{decoder.varint()};
+  if (!decoder.ok_at_end()) return Error{ErrorCode::kCorruption, "a value in the fingerprint index is no chunk id"};
+  return id;
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,57 @@
+// Every magic number, version, tag, size and limit of the files in a volume; docs/format.md describes what stands
+// around them. All of it is on disks of users: nothing here is ever changed or reused, only added to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace dedupfs {
+
+// --- Superblock ---
+inline constexpr std::string_view kSuperblockMagic = "dedupfs volume";
+inline constexpr std::uint32_t kFormatVersionWritten = 1;
+inline constexpr std::uint32_t kFormatVersionOldestRead = 1;
+
+inline constexpr std::string_view kSuperblockFile = "superblock.json";
+inline constexpr std::string_view kSuperblockCopyFile = "superblock.copy.json";
+inline constexpr std::string_view kLockFile = "lock";
+inline constexpr std::string_view kIndexDirectory = "index";
+inline constexpr std::string_view kContainersDirectory = "containers";
+inline constexpr std::string_view kControlSocket = "control.sock";
+
+inline constexpr std::uint32_t kSmallestRegionBytes = 4 << 10;
+inline constexpr std::uint32_t kSmallestContainerBytes = 64 << 10;
+inline constexpr std::uint32_t kLargestContainerBytes = 2u << 30;  // offsets in a container have 32 bits
+
+// --- Container ---
+inline constexpr std::string_view kContainerSuffix = ".container";  // of the file name, behind ten decimal digits
+inline constexpr std::uint64_t kContainerMagic = 0x31'52'54'4e'43'50'44'44;  // "DDPCNTR1"
+inline constexpr std::uint64_t kTrailerMagic = 0x31'4c'52'54'43'50'44'44;    // "DDPCTRL1"
+inline constexpr std::uint16_t kContainerVersionWritten = 1;
+inline constexpr std::uint16_t kContainerVersionOldestRead = 1;
+inline constexpr std::size_t kContainerHeaderBytes = 64;
+inline constexpr std::size_t kContainerTrailerBytes = 64;
+
+// --- Region ---
+inline constexpr std::uint64_t kRegionMagic = 0x31'4e'47'52'43'50'44'44;  // "DDPCRGN1"
+inline constexpr std::uint16_t kRegionVersionWritten = 1;
+inline constexpr std::uint16_t kRegionVersionOldestRead = 1;
+inline constexpr std::size_t kRegionHeaderBytes = 64;
+// No valid region has a longer directory or payload, whatever its header says.
+inline constexpr std::uint32_t kLargestRegionPayloadBytes = 4 << 20;
+inline constexpr std::uint32_t kLargestRegionDirectoryBytes = 1 << 20;
+// No chunk is longer, whether its payload is the chunk itself or a delta.
+inline constexpr std::uint32_t kLargestChunkBytes = kLargestRegionPayloadBytes;
+
+enum class PayloadEncoding : std::uint8_t {
+  kRaw = 0,   // stored as it is
+  kZstd = 1,  // one zstd frame that states its content size
+};
+
+enum class ChunkEncoding : std::uint8_t {
+  kRaw = 0,    // the chunk's bytes
+  kDelta = 1,  // VCDIFF against the base chunk
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,288 @@
+#include "store/region.h"
+
+#include <xxhash.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+
+#include "base/check.h"
+#include "base/coding.h"
+
+namespace dedupfs {
+namespace {
+
+// Encoding, one byte of raw length, one of the id's difference, the fingerprint.
+constexpr std::size_t kSmallestDirectoryEntryBytes = 3 + sizeof(Fingerprint::bytes);
+
+std::uint64_t checksum_of(ByteSpan bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+Error corrupt(std::string_view what) {
+  return {ErrorCode::kCorruption, std::string(what)};
+}
+
+struct FreeZstd {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+// Making a context costs as much as compressing a region, so every thread keeps one. Null when memory is short.
+ZSTD_CCtx* thread_compressor() {
+  thread_local std::unique_ptr<ZSTD_CCtx, FreeZstd> context;
+  if (!context) context.reset(ZSTD_createCCtx());
+  return context.get();
+}
+
+ZSTD_DCtx* thread_decompressor() {
+  thread_local std::unique_ptr<ZSTD_DCtx, FreeZstd> context;
+  if (!context) context.reset(ZSTD_createDCtx());
+  return context.get();
+}
+
+// The length of the frame, or 0 where it would not fit into `out`.
+std::size_t compress(ByteSpan in, MutableByteSpan out, int level) {
+  ZSTD_CCtx* context = thread_compressor();
+  if (context == nullptr) return 0;
+  const std::size_t length = ZSTD_compressCCtx(context, out.data(), out.size(), in.data(), in.size(), level);
+  return ZSTD_isError(length) ? 0 : length;
+}
+
+constexpr std::size_t largest_worthwhile(std::size_t length) {
+  return length - length / 16;
+}
+
+// Whether a sample of the payload gives no hope at all, at the fastest level.
+bool looks_incompressible(ByteSpan payload) {
+  constexpr std::size_t kPieces = 8;
+  constexpr std::size_t kPieceBytes = 1024;
+  if (payload.size() < 4 * kPieces * kPieceBytes) return false;  // the sample would cost as much as the attempt
+  std::array<std::uint8_t, kPieces * kPieceBytes> sample;
+  const std::size_t step = (payload.size() - kPieceBytes) / (kPieces - 1);
+  for (std::size_t i = 0; i < kPieces; ++i)
+    std::memcpy(sample.data() + i * kPieceBytes, payload.data() + i * step, kPieceBytes);
+  std::array<std::uint8_t, sample.size() - sample.size() / 64> out;
+  return compress(sample, out, 1) == 0;
+}
+
+std::string encode_directory(const std::vector<RegionEntry>& entries) {
+  std::string bytes;
+  bytes.reserve(entries.size() * 40);
+  Encoder encoder(bytes);
+  std::uint64_t previous = 0;
+  for (const RegionEntry& entry : entries) {
+    const std::uint64_t id = number_of(entry.id);
+    encoder.signed_varint(static_cast<std::int64_t>(id - previous));
+    encoder.bytes(ByteSpan(entry.fingerprint.bytes));
+    encoder.varint(entry.raw_length);
+    encoder.u8(static_cast<std::uint8_t>(entry.encoding));
+    if (entry.encoding == ChunkEncoding::kDelta) {
+      encoder.signed_varint(static_cast<std::int64_t>(id - number_of(entry.base)));
+      encoder.varint(entry.payload_length);
+    } else {
+      DEDUPFS_CHECK(entry.payload_length == entry.raw_length);
+    }
+    previous = id;
+  }
+  return bytes;
+}
+
+std::string encode_header(const RegionHeader& header) {
+  std::string bytes;
+  bytes.reserve(kRegionHeaderBytes);
+  Encoder encoder(bytes);
+  encoder.u64(kRegionMagic);
+  encoder.u16(kRegionVersionWritten);
+  encoder.u8(static_cast<std::uint8_t>(header.encoding));
+  encoder.u8(0);
+  encoder.u32(header.entries);
+  encoder.u32(header.directory_length);
+  encoder.u32(header.payload_length);
+  encoder.u32(header.stored_length);
+  encoder.u32(0);
+  encoder.u64(header.directory_checksum);
+  encoder.u64(header.payload_checksum);
+  encoder.u64(0);
+  encoder.u64(checksum_of(bytes_of(bytes)));
+  DEDUPFS_CHECK(bytes.size() == kRegionHeaderBytes);
+  return bytes;
+}
+
+Result<RegionEntry> decode_entry(Decoder& decoder, std::uint64_t previous) {
+  RegionEntry entry;
+  const std::uint64_t id = previous + static_cast<std::uint64_t>(decoder.signed_varint());
+  entry.id = ChunkId{id};
+  const ByteSpan fingerprint = decoder.bytes(entry.fingerprint.bytes.size());
+  std::ranges::copy(fingerprint, entry.fingerprint.bytes.begin());
+  const std::uint64_t raw_length = decoder.varint();
+  std::uint64_t payload_length = raw_length;
+  const std::uint8_t encoding = decoder.u8();
+  if (encoding == static_cast<std::uint8_t>(ChunkEncoding::kDelta)) {
+    entry.encoding = ChunkEncoding::kDelta;
+    entry.base = ChunkId{id - static_cast<std::uint64_t>(decoder.signed_varint())};
+    payload_length = decoder.varint();
+    if (entry.base == entry.id) return corrupt("chunk " + std::to_string(id) + " is a delta against itself");
+  } else if (encoding != static_cast<std::uint8_t>(ChunkEncoding::kRaw)) {
+    return corrupt("chunk " + std::to_string(id) + " has the unknown encoding " + std::to_string(encoding));
+  }
+  if (!decoder.ok()) return corrupt("region directory is cut off");
+  if (raw_length == 0 || raw_length > kLargestChunkBytes || payload_length == 0 || payload_length > kLargestChunkBytes)
+    return corrupt("chunk " + std::to_string(id) + " has an impossible length");
+  entry.raw_length = static_cast<std::uint32_t>(raw_length);
+  entry.payload_length = static_cast<std::uint32_t>(payload_length);
+  return entry;
+}
+
+bool ids_are_distinct(const std::vector<RegionEntry>& entries) {
+  if (std::ranges::is_sorted(entries, std::ranges::less_equal{}, &RegionEntry::id)) return true;
+  std::vector<ChunkId> ids(entries.size());
+  std::ranges::transform(entries, ids.begin(), &RegionEntry::id);
+  std::ranges::sort(ids);
+  return std::ranges::adjacent_find(ids) == ids.end();
+}
+
+}  // namespace
+
+std::uint64_t RegionHeader::disk_length() const {
+  return kRegionHeaderBytes + std::uint64_t{directory_length} + stored_length;
+}
+
+const RegionEntry* Region::find(ChunkId id) const {
+  const auto found = std::ranges::lower_bound(entries, id, {}, &RegionEntry::id);
+  return found != entries.end() && found->id == id ? &*found : nullptr;
+}
+
+std::string encode_region(const std::vector<RegionEntry>& entries, ByteSpan payload, const Compression& compression) {
+  DEDUPFS_CHECK(!entries.empty() && payload.size() <= kLargestRegionPayloadBytes);
+  const std::string directory = encode_directory(entries);
+  DEDUPFS_CHECK(directory.size() <= kLargestRegionDirectoryBytes);
+
+  const std::size_t payload_at = kRegionHeaderBytes + directory.size();
+  std::string region;
+  region.reserve(payload_at + payload.size());
+  std::size_t stored_length = 0;
+  if (compression.method == Compression::Method::kZstd && !looks_incompressible(payload)) {
+    region.resize(payload_at + largest_worthwhile(payload.size()));
+    const MutableByteSpan out(reinterpret_cast<std::uint8_t*>(region.data()), region.size());
+    stored_length = compress(payload, out.subspan(payload_at), compression.level);
+  }
+  const bool compressed = stored_length != 0;
+  if (compressed) {
+    region.resize(payload_at + stored_length);
+  } else {
+    region.resize(payload_at);
+    region.append(text_of(payload));
+  }
+
+  const std::string header = encode_header({
+      .encoding = compressed ? PayloadEncoding::kZstd : PayloadEncoding::kRaw,
+      .entries = static_cast<std::uint32_t>(entries.size()),
+      .directory_length = static_cast<std::uint32_t>(directory.size()),
+      .payload_length = static_cast<std::uint32_t>(payload.size()),
+      .stored_length = static_cast<std::uint32_t>(region.size() - payload_at),
+      .directory_checksum = checksum_of(bytes_of(directory)),
+      .payload_checksum = checksum_of(bytes_of(region).subspan(payload_at)),
+  });
+  std::ranges::copy(header, region.begin());
+  std::ranges::copy(directory, region.begin() + kRegionHeaderBytes);
+  return region;
+}
+
+std::string encode_gap_header(std::uint64_t disk_length) {
+  DEDUPFS_CHECK(disk_length >= kRegionHeaderBytes);
+  const std::uint64_t skipped = disk_length - kRegionHeaderBytes;
+  const std::uint64_t as_payload = std::min<std::uint64_t>(skipped, kLargestRegionPayloadBytes);
+  DEDUPFS_CHECK(skipped - as_payload <= kLargestRegionDirectoryBytes);
+  return encode_header({.directory_length = static_cast<std::uint32_t>(skipped - as_payload),
+                        .payload_length = static_cast<std::uint32_t>(as_payload),
+                        .stored_length = static_cast<std::uint32_t>(as_payload)});
+}
+
+Result<RegionHeader> decode_region_header(ByteSpan bytes) {
+  DEDUPFS_CHECK(bytes.size() == kRegionHeaderBytes);
+  Decoder decoder(bytes);
+  if (decoder.u64() != kRegionMagic) return corrupt("no region starts here");
+  const std::uint16_t version = decoder.u16();
+  const std::uint8_t encoding = decoder.u8();
+  decoder.u8();
+  RegionHeader header;
+  header.entries = decoder.u32();
+  header.directory_length = decoder.u32();
+  header.payload_length = decoder.u32();
+  header.stored_length = decoder.u32();
+  decoder.u32();
+  header.directory_checksum = decoder.u64();
+  header.payload_checksum = decoder.u64();
+  decoder.u64();
+  const std::uint64_t checksum = decoder.u64();
+  DEDUPFS_CHECK(decoder.ok_at_end());
+  if (checksum != checksum_of(bytes.first(kRegionHeaderBytes - sizeof checksum)))
+    return corrupt("the checksum of the region header differs");
+  if (version > kRegionVersionWritten || version < kRegionVersionOldestRead)
+    return Error{ErrorCode::kVersion, "region has format version " + std::to_string(version)};
+  if (encoding > static_cast<std::uint8_t>(PayloadEncoding::kZstd))
+    return corrupt("region payload has the unknown encoding " + std::to_string(encoding));
+  header.encoding = static_cast<PayloadEncoding>(encoding);
+  if (header.directory_length > kLargestRegionDirectoryBytes || header.payload_length > kLargestRegionPayloadBytes ||
+      header.stored_length > header.payload_length)
+    return corrupt("region header states an impossible length");
+  if (header.encoding == PayloadEncoding::kRaw && header.stored_length != header.payload_length)
+    return corrupt("region header states two lengths for a raw payload");
+  if (header.entries > header.directory_length / kSmallestDirectoryEntryBytes)
+    return corrupt("region header states more entries than its directory can hold");
+  return header;
+}
+
+Result<std::vector<RegionEntry>> decode_region_directory(const RegionHeader& header, ByteSpan directory) {
+  if (header.is_gap()) return corrupt("a write to this place had failed");
+  if (directory.size() != header.directory_length) return corrupt("region directory has the wrong length");
+  if (checksum_of(directory) != header.directory_checksum)
+    return corrupt("the checksum of the region directory differs");
+
+  std::vector<RegionEntry> entries;
+  entries.reserve(header.entries);
+  Decoder decoder(directory);
+  std::uint64_t previous = 0;
+  std::uint64_t payload_offset = 0;
+  for (std::uint32_t i = 0; i < header.entries; ++i) {
+    DEDUPFS_ASSIGN(RegionEntry entry, decode_entry(decoder, previous));
+    if (entry.payload_length > header.payload_length - payload_offset)
+      return corrupt("the chunks of the region are longer than its payload");
+    entry.payload_offset = static_cast<std::uint32_t>(payload_offset);
+    payload_offset += entry.payload_length;
+    previous = number_of(entry.id);
+    entries.push_back(entry);
+  }
+  if (!decoder.ok_at_end()) return corrupt("bytes follow the last entry of the region directory");
+  if (payload_offset != header.payload_length) return corrupt("the chunks of the region do not fill its payload");
+  if (!ids_are_distinct(entries)) return corrupt("two chunks of the region have one id");
+  return entries;
+}
+
+Result<void> verify_stored_payload(const RegionHeader& header, ByteSpan stored) {
+  if (stored.size() != header.stored_length) return corrupt("region payload has the wrong length");
+  if (checksum_of(stored) != header.payload_checksum) return corrupt("the checksum of the region payload differs");
+  return {};
+}
+
+Result<RawBuffer> decode_region_payload(const RegionHeader& header, ByteSpan stored) {
+  DEDUPFS_TRY(verify_stored_payload(header, stored));
+  if (header.encoding == PayloadEncoding::kRaw) return RawBuffer(stored.begin(), stored.end());
+
+  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != header.payload_length)
+    return corrupt("the compressed region payload states another length than its header");
+  ZSTD_DCtx* context = thread_decompressor();
+  if (context == nullptr) return Error{ErrorCode::kNoMemory, "decompressing a region"};
+  // Decompressed at once into a buffer of the stated length, which is all the window there is: the frame cannot ask for
+  // more memory.
+  RawBuffer payload(header.payload_length);
+  const std::size_t length = ZSTD_decompressDCtx(context, payload.data(), payload.size(), stored.data(), stored.size());
+  if (ZSTD_isError(length)) return corrupt(std::string("zstd: ") + ZSTD_getErrorName(length));
+  if (length != payload.size()) return corrupt("the compressed region payload is shorter than its header says");
+  return payload;
+}
+
+}  // namespace dedupfs
