@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }();
   // The first two bytes choose the size of the target, so that the fuzzer finds deltas that decode.
   if (size < 2) return 0;
-  dedupfs::ByteBuffer target(std::size_t{1} + data[0] + 256U * data[1]);
+  dedupfs::ByteBuffer target(std::size_t{1} + data[0] + std::size_t{256} * data[1]);
 
   const auto decoded = dedupfs::Xdelta3Codec::decode(source, {data + 2, size - 2}, target);
 
