@@ -1,10 +1,10 @@
-// Everything that dedupfs does to the disk below, except what RocksDB does, goes through this interface, so that tests can
-// record it, cut it off and make it fail.
+// Everything that dedupfs does to the disk below, except what RocksDB does, goes through this interface, so that tests
+// can record it, cut it off and make it fail.
 //
-// Threads: Backing and BackingFile may be used from any thread; concurrent writes to one range of a file are the caller's
-// business.
-// Failure: short reads and writes are continued, EINTR is repeated; everything else comes back as an Error that names the path.
-// Symlinks are not followed in the last component of a path: a volume holds plain files only.
+// Threads: Backing and BackingFile may be used from any thread; concurrent writes to one range of a file are the
+// caller's business. Failure: short reads and writes are continued, EINTR is repeated; everything else comes back as an
+// Error that names the path. Symlinks are not followed in the last component of a path: a volume holds plain files
+// only.
 #pragma once
 
 #include <cstdint>

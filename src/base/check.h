@@ -6,8 +6,8 @@ namespace dedupfs {
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 }
 
-#define DEDUPFS_CHECK(condition)                                                        \
-  do {                                                                                  \
-    if (!(condition)) [[unlikely]]                                                      \
-      ::dedupfs::check_failed(#condition, __FILE__, __LINE__);                          \
+#define DEDUPFS_CHECK(condition)                               \
+  do {                                                         \
+    if (!(condition)) [[unlikely]]                             \
+      ::dedupfs::check_failed(#condition, __FILE__, __LINE__); \
   } while (false)

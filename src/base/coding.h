@@ -1,8 +1,8 @@
 // Field-by-field encoding of everything that goes to disk: fixed-width little-endian integers for structures in files,
 // big-endian ones for index keys (so that byte order is number order), and LEB128 varints where values are small.
 //
-// Decoding never trusts its input: Decoder stops at the end of the bytes and remembers that it failed, so a parser reads
-// all its fields and asks ok() once.
+// Decoding never trusts its input: Decoder stops at the end of the bytes and remembers that it failed, so a parser
+// reads all its fields and asks ok() once.
 #pragma once
 
 #include <cstdint>

@@ -65,6 +65,8 @@ Error Error::from_errno(int number, std::string_view what) {
   return {code_of_errno(number), std::string(what) + ": " + std::generic_category().message(number)};
 }
 
-Error Error::with(std::string_view context) const { return {code_, std::string(context) + ": " + message_}; }
+Error Error::with(std::string_view context) const {
+  return {code_, std::string(context) + ": " + message_};
+}
 
 }  // namespace dedupfs

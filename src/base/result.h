@@ -12,29 +12,29 @@
 namespace dedupfs {
 
 enum class ErrorCode {
-  kInvalidArgument,   // a parameter that can never be right
-  kNotFound,          // no such file, volume, attribute
-  kExists,            // it is there already
-  kNotDirectory,      // a directory was needed
-  kIsDirectory,       // a directory is not allowed here
-  kNotEmpty,          // directory with entries
-  kNameTooLong,       // a name of more than 255 bytes
-  kTooLarge,          // beyond the largest file or value
-  kTooManyLinks,      // link count would overflow
-  kBufferTooSmall,    // the caller's buffer does not hold the value
-  kNoData,            // no such extended attribute; nothing behind this offset
-  kNotPermitted,      // EPERM: never allowed on this object
-  kAccessDenied,      // EACCES: not allowed to this caller
-  kNoSpace,           // the disk below is full
-  kReadOnly,          // volume or mount is read-only
-  kBusy,              // volume in use by another process
-  kStale,             // the inode does not exist any more
-  kInterrupted,       // the caller gave up waiting
-  kNoMemory,          //
-  kUnsupported,       // a feature that this build or volume does not have
-  kVersion,           // a newer on-disk format
-  kCorruption,        // bytes on disk are not what was written
-  kIo,                // the operating system reported an I/O error
+  kInvalidArgument,  // a parameter that can never be right
+  kNotFound,         // no such file, volume, attribute
+  kExists,           // it is there already
+  kNotDirectory,     // a directory was needed
+  kIsDirectory,      // a directory is not allowed here
+  kNotEmpty,         // directory with entries
+  kNameTooLong,      // a name of more than 255 bytes
+  kTooLarge,         // beyond the largest file or value
+  kTooManyLinks,     // link count would overflow
+  kBufferTooSmall,   // the caller's buffer does not hold the value
+  kNoData,           // no such extended attribute; nothing behind this offset
+  kNotPermitted,     // EPERM: never allowed on this object
+  kAccessDenied,     // EACCES: not allowed to this caller
+  kNoSpace,          // the disk below is full
+  kReadOnly,         // volume or mount is read-only
+  kBusy,             // volume in use by another process
+  kStale,            // the inode does not exist any more
+  kInterrupted,      // the caller gave up waiting
+  kNoMemory,         //
+  kUnsupported,      // a feature that this build or volume does not have
+  kVersion,          // a newer on-disk format
+  kCorruption,       // bytes on disk are not what was written
+  kIo,               // the operating system reported an I/O error
 };
 
 std::string_view name_of(ErrorCode code);
@@ -62,7 +62,8 @@ template <class T>
 class [[nodiscard]] Result : public tl::expected<T, Error> {
  public:
   using tl::expected<T, Error>::expected;
-  Result(Error error) : tl::expected<T, Error>(tl::unexpect, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : tl::expected<T, Error>(tl::unexpect, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 };
 
 }  // namespace dedupfs
@@ -71,11 +72,11 @@ class [[nodiscard]] Result : public tl::expected<T, Error> {
 #define DEDUPFS_CONCAT(a, b) DEDUPFS_CONCAT_INNER(a, b)
 
 // Returns the error of `expression` (a Result) from the enclosing function, if there is one.
-#define DEDUPFS_TRY(expression)                                              \
-  do {                                                                       \
-    if (auto dedupfs_result = (expression); !dedupfs_result) {               \
-      return std::move(dedupfs_result).error();                              \
-    }                                                                        \
+#define DEDUPFS_TRY(expression)                                \
+  do {                                                         \
+    if (auto dedupfs_result = (expression); !dedupfs_result) { \
+      return std::move(dedupfs_result).error();                \
+    }                                                          \
   } while (false)
 
 // DEDUPFS_ASSIGN(auto value, fallible()): the value, or return the error from the enclosing function.

@@ -17,10 +17,14 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   int shift = 0;
   if (unit.size() == 1) {
     switch (unit[0]) {
-      case 'k': case 'K': shift = 10; break;
-      case 'm': case 'M': shift = 20; break;
-      case 'g': case 'G': shift = 30; break;
-      case 't': case 'T': shift = 40; break;
+      case 'k':
+      case 'K': shift = 10; break;
+      case 'm':
+      case 'M': shift = 20; break;
+      case 'g':
+      case 'G': shift = 30; break;
+      case 't':
+      case 'T': shift = 40; break;
       default: return bad;
     }
   } else if (!unit.empty()) {

@@ -1,10 +1,11 @@
 // The filesystem: inodes, names, content, consistency; everything but FUSE. Runs without a mount.
 //
-// Operations are those of POSIX; what the kernel does for a FUSE filesystem with default_permissions (permission checks,
-// locks) is not done here.
+// Operations are those of POSIX; what the kernel does for a FUSE filesystem with default_permissions (permission
+// checks, locks) is not done here.
 //
 // Threads:   every function from any thread.
-// Ownership: owns the volume. Handles (open()) and references (lookup() and everything that returns an Entry) must be given
+// Ownership: owns the volume. Handles (open()) and references (lookup() and everything that returns an Entry) must be
+// given
 //            back by release() and forget(): an unlinked inode is deleted when the last one is gone.
 // Failure:   as POSIX has it, as ErrorCode; errno_map.h makes errno of it.
 #pragma once
@@ -58,19 +59,21 @@ class Filesystem {
   Result<Attributes> create(InodeNumber parent, std::string_view name, std::uint32_t mode, const Caller& caller);
   Result<Attributes> make_node(InodeNumber parent, std::string_view name, std::uint32_t mode, std::uint64_t device,
                                const Caller& caller);  // files, fifos, sockets, devices
-  Result<Attributes> make_directory(InodeNumber parent, std::string_view name, std::uint32_t mode, const Caller& caller);
-  Result<Attributes> make_symlink(InodeNumber parent, std::string_view name, std::string_view target, const Caller& caller);
+  Result<Attributes> make_directory(InodeNumber parent, std::string_view name, std::uint32_t mode,
+                                    const Caller& caller);
+  Result<Attributes> make_symlink(InodeNumber parent, std::string_view name, std::string_view target,
+                                  const Caller& caller);
   Result<Attributes> make_link(InodeNumber inode, InodeNumber parent, std::string_view name);
   Result<void> unlink(InodeNumber parent, std::string_view name);
   Result<void> remove_directory(InodeNumber parent, std::string_view name);
   enum class RenameMode { kReplace, kNoReplace, kExchange };
-  Result<void> rename(InodeNumber old_parent, std::string_view old_name, InodeNumber new_parent, std::string_view new_name,
-                      RenameMode mode);
+  Result<void> rename(InodeNumber old_parent, std::string_view old_name, InodeNumber new_parent,
+                      std::string_view new_name, RenameMode mode);
   Result<std::string> read_symlink(InodeNumber inode);
 
-  // Entries behind `cookie` (0: from the start) in a stable order, "." and ".." first, until visit() returns false. With
-  // `counted`, attributes are complete and each visited entry (but "." and "..") for which visit() returned true counts a
-  // reference.
+  // Entries behind `cookie` (0: from the start) in a stable order, "." and ".." first, until visit() returns false.
+  // With `counted`, attributes are complete and each visited entry (but "." and "..") for which visit() returned true
+  // counts a reference.
   Result<void> read_directory(InodeNumber directory, std::uint64_t cookie, bool counted,
                               const std::function<bool(const DirectoryEntry&)>& visit);
 
@@ -89,7 +92,8 @@ class Filesystem {
   Result<std::vector<PinnedBytes>> read(InodeNumber inode, std::uint64_t offset, std::size_t length);
   // Starts loading what a sequential reader will want.
   void prefetch(InodeNumber inode, std::uint64_t offset, std::uint64_t length);
-  Result<void> write(InodeNumber inode, std::uint64_t offset, ByteSpan bytes, const Caller& caller, const Cancelled& cancelled);
+  Result<void> write(InodeNumber inode, std::uint64_t offset, ByteSpan bytes, const Caller& caller,
+                     const Cancelled& cancelled);
   enum class AllocateMode { kExtend, kKeepSize, kPunchHole, kZeroRange, kZeroRangeKeepSize };
   Result<void> allocate(InodeNumber inode, std::uint64_t offset, std::uint64_t length, AllocateMode mode);
   Result<std::uint64_t> seek_data(InodeNumber inode, std::uint64_t offset);

@@ -1,8 +1,8 @@
-// The gate that operations pass while a transaction group is open, and that closes for a moment when the group ends, so that
-// a group never holds half an operation. Unlike std::shared_mutex, whoever closes it is not starved by newcomers.
+// The gate that operations pass while a transaction group is open, and that closes for a moment when the group ends, so
+// that a group never holds half an operation. Unlike std::shared_mutex, whoever closes it is not starved by newcomers.
 //
-// Threads: every function from any thread. An operation enters once and never waits for another operation inside; it must
-// not enter twice (the second entry would wait for a closing gate that waits for the first).
+// Threads: every function from any thread. An operation enters once and never waits for another operation inside; it
+// must not enter twice (the second entry would wait for a closing gate that waits for the first).
 #pragma once
 
 #include <condition_variable>

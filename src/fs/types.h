@@ -34,7 +34,7 @@ struct Attributes {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   std::uint32_t links = 0;
-  std::uint64_t device = 0;      // of device files, as st_rdev
+  std::uint64_t device = 0;  // of device files, as st_rdev
   std::uint64_t size = 0;
   std::uint64_t data_bytes = 0;  // of the size, what is not hole: st_blocks * 512
   Timestamp atime;

@@ -1,7 +1,7 @@
 // Stores chunks once and gives them back: fingerprint, deduplication, regions, containers.
 //
-// Chunks are put in streams. A Writer belongs to one stream and keeps its chunks together and in order, on disk too; the
-// work (fingerprints, look-ups, compression) is spread over the cores by a pool of threads.
+// Chunks are put in streams. A Writer belongs to one stream and keeps its chunks together and in order, on disk too;
+// the work (fingerprints, look-ups, compression) is spread over the cores by a pool of threads.
 //
 // Threads:   every function from any thread; one Writer is used by one thread at a time.
 // Ownership: bytes of a batch are shared with the caller until `done` has run.
@@ -79,6 +79,9 @@ class ChunkStore {
   Result<void> flush_frozen(Database::Batch& batch);
   // After the batch was written.
   void drop_frozen();
+
+  // Bytes of new chunks that are packed but not on disk yet.
+  std::uint64_t waiting_bytes() const;
 
   // About how much memory the open group's index takes: the signal for an early commit.
   std::size_t open_bytes() const;

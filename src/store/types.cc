@@ -5,6 +5,8 @@
 
 namespace dedupfs {
 
-std::string Fingerprint::hex() const { return fmt::format("{:02x}", fmt::join(bytes, "")); }
+std::string Fingerprint::hex() const {
+  return fmt::format("{:02x}", fmt::join(bytes, ""));
+}
 
 }  // namespace dedupfs

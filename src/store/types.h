@@ -12,10 +12,13 @@
 
 namespace dedupfs {
 
-// Names a chunk for good: dense, in order of creation, never reused. A recipe refers to chunks by it, so a chunk can move.
+// Names a chunk for good: dense, in order of creation, never reused. A recipe refers to chunks by it, so a chunk can
+// move.
 enum class ChunkId : std::uint64_t {};
 
-constexpr std::uint64_t number_of(ChunkId id) { return static_cast<std::uint64_t>(id); }
+constexpr std::uint64_t number_of(ChunkId id) {
+  return static_cast<std::uint64_t>(id);
+}
 
 // SHA-256 of a chunk's bytes: its identity for deduplication.
 struct Fingerprint {

@@ -24,7 +24,8 @@ TEST(Size, NamesWhatIsNoSize) {
 }
 
 TEST(Size, FormatsWhatItReadsBack) {
-  for (const std::uint64_t bytes : {0ULL, 1ULL, 1000ULL, 1024ULL, 8192ULL, 65536ULL, 1ULL << 20, 3ULL << 30, 12345678ULL})
+  for (const std::uint64_t bytes :
+       {0ULL, 1ULL, 1000ULL, 1024ULL, 8192ULL, 65536ULL, 1ULL << 20, 3ULL << 30, 12345678ULL})
     EXPECT_EQ(*parse_size(format_size(bytes)), bytes);
   EXPECT_EQ(format_size(8192), "8k");
   EXPECT_EQ(format_size(1000), "1000");

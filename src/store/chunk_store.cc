@@ -1,0 +1,358 @@
+#include "store/chunk_store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <shared_mutex>
+#include <thread>
+
+#include "base/check.h"
+#include "base/coding.h"
+#include "store/chunk_index.h"
+#include "store/fingerprint.h"
+#include "store/fingerprint_cache.h"
+#include "store/pending_chunks.h"
+#include "store/region_packer.h"
+#include "store/region_writer.h"
+#include "store/run_cache.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::string_view kNextChunkIdCounter = "next_chunk_id";
+// Ids are reserved in the index, durably, before the first of them is used: no id that reached a container is handed
+// out again, even when its transaction group never was committed.
+constexpr std::uint64_t kReservedIds = 1 << 20;
+constexpr std::uint64_t kReserveWhenLeft = 1 << 16;
+// Runs whose fingerprints are loaded when a duplicate is found: its own and those stored after it.
+constexpr std::size_t kLocalityRuns = 6;
+constexpr std::size_t kCachedFingerprints = 1 << 16;
+constexpr std::size_t kMostQueuedPrefetches = 64;
+
+std::size_t thread_count(std::size_t asked) {
+  return asked != 0 ? asked : std::max(2U, std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+struct ChunkStore::State {
+  State(std::shared_ptr<ContainerStore> container_store, Database& db, const Settings& options, std::uint64_t next_id)
+      : settings(options),
+        containers(std::move(container_store)),
+        database(db),
+        ids(next_id),
+        reserved_end(next_id),
+        cache(options.cache_bytes, [this](RegionPlace place) { return containers->read(place); }),
+        fingerprints(kCachedFingerprints),
+        writer(*containers, pending, cache, options.compression, thread_count(options.threads)),
+        pool(thread_count(options.threads), "chunk-store") {}
+  ~State();
+
+  // --- write path
+  Result<std::optional<ChunkId>> find(const Fingerprint& fingerprint);
+  void load_locality(ChunkId id);
+  RegionPacker* take_packer();
+  void give_back(RegionPacker* packer);
+  // Failed regions are tried again before new data is refused: space may have been freed.
+  Result<void> check_writable();
+  Result<void> reserve_ids();
+  Result<void> write_next_id(std::uint64_t next_id);
+
+  // --- read path
+  Result<std::optional<ChunkRun>> find_run(ChunkId id) const;
+  Result<RegionPlace> place_of(ChunkId id);
+
+  const Settings settings;
+  const std::shared_ptr<ContainerStore> containers;
+  Database& database;
+  ChunkIdAllocator ids;
+  std::mutex reserve_mutex;
+  std::atomic<std::uint64_t> reserved_end;
+  PendingChunks pending;
+  RegionCache cache;
+  FingerprintCache fingerprints;
+  RunCache runs;
+
+  std::mutex packers_mutex;
+  std::vector<std::unique_ptr<RegionPacker>> packers;
+  std::vector<RegionPacker*> free_packers;
+
+  std::mutex prefetch_mutex;
+  std::set<RegionPlace> prefetching;
+
+  RegionWriter writer;
+  ThreadPool pool;  // last: its tasks use the rest
+};
+
+// The pipeline of one stream: batches are fingerprinted and looked up side by side, and packed in order.
+struct ChunkStore::Writer::State {
+  struct Task {
+    Batch batch;
+    std::vector<Fingerprint> fingerprints;
+    std::vector<std::optional<ChunkId>> known;
+    std::optional<Error> error;
+    bool prepared = false;
+  };
+
+  explicit State(ChunkStore::State& chunk_store) : store(chunk_store), packer(store.take_packer()) {}
+  ~State() { store.give_back(packer); }
+
+  void prepare(Task& task) const;
+  void pack_prepared();
+  Result<std::vector<ChunkId>> pack(Task& task);
+
+  ChunkStore::State& store;
+  RegionPacker* const packer;
+  std::mutex mutex;
+  std::deque<std::shared_ptr<Task>> tasks;  // in order of put()
+  bool packing = false;
+};
+
+// ---------------------------------------------------------------- write path
+
+void ChunkStore::Writer::State::prepare(Task& task) const {
+  task.fingerprints.reserve(task.batch.chunks.size());
+  task.known.reserve(task.batch.chunks.size());
+  for (const ByteSpan chunk : task.batch.chunks) {
+    task.fingerprints.push_back(fingerprint_of(chunk));
+    auto known = store.find(task.fingerprints.back());
+    if (!known) {
+      task.error = known.error();
+      return;
+    }
+    task.known.push_back(*known);
+  }
+}
+
+// Packs and reports whatever is prepared at the front of the queue. One thread does it; the others leave it to that
+// one.
+void ChunkStore::Writer::State::pack_prepared() {
+  std::unique_lock lock(mutex);
+  if (packing) return;
+  packing = true;
+  while (!tasks.empty() && tasks.front()->prepared) {
+    const std::shared_ptr<Task> task = std::move(tasks.front());
+    tasks.pop_front();
+    lock.unlock();
+    auto ids = pack(*task);
+    task->batch.done(std::move(ids));
+    lock.lock();
+  }
+  packing = false;
+}
+
+Result<std::vector<ChunkId>> ChunkStore::Writer::State::pack(Task& task) {
+  if (task.error) return *task.error;
+  DEDUPFS_TRY(store.check_writable());
+  std::vector<ChunkId> ids;
+  ids.reserve(task.batch.chunks.size());
+  for (std::size_t i = 0; i < task.batch.chunks.size(); ++i)
+    ids.push_back(task.known[i] ? *task.known[i] : packer->add(task.fingerprints[i], task.batch.chunks[i]).id);
+  return ids;
+}
+
+ChunkStore::Writer::Writer(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ChunkStore::Writer::~Writer() {
+  const std::lock_guard lock(state_->mutex);
+  DEDUPFS_CHECK(state_->tasks.empty());
+}
+
+void ChunkStore::Writer::put(Batch batch) {
+  auto task = std::make_shared<State::Task>();
+  task->batch = std::move(batch);
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->tasks.push_back(task);
+  }
+  state_->store.pool.submit([state = state_, task = std::move(task)] {
+    state->prepare(*task);
+    {
+      const std::lock_guard lock(state->mutex);
+      task->prepared = true;
+    }
+    state->pack_prepared();
+  });
+}
+
+Result<std::optional<ChunkId>> ChunkStore::State::find(const Fingerprint& fingerprint) {
+  if (const auto id = fingerprints.find(fingerprint)) return id;
+  if (const auto id = pending.find(fingerprint)) return id;
+  DEDUPFS_ASSIGN(const auto value, database.get(Family::kFingerprints, text_of(fingerprint.bytes)));
+  if (!value) return std::optional<ChunkId>();
+  DEDUPFS_ASSIGN(const ChunkId id, decode_chunk_id(*value));
+  load_locality(id);
+  return std::optional(id);
+}
+
+void ChunkStore::State::load_locality(ChunkId id) {
+  const auto run = find_run(id);
+  if (!run || !*run) return;
+  const auto entries = database.list(Family::kChunks, encode_run_key((*run)->first), {}, kLocalityRuns);
+  if (!entries) return;
+  std::set<RegionPlace> places;
+  for (const auto& [key, value] : *entries)
+    if (const auto near = decode_run(key, value)) places.insert(near->place);
+  for (const RegionPlace place : places) {
+    // A directory that cannot be read costs a look-up more, and shows when the chunk is read.
+    if (const auto directory = containers->read_directory(place)) fingerprints.insert(*directory);
+  }
+}
+
+RegionPacker* ChunkStore::State::take_packer() {
+  const std::lock_guard lock(packers_mutex);
+  if (free_packers.empty()) {
+    packers.push_back(std::make_unique<RegionPacker>(
+        pending, ids, settings.region_bytes,
+        [this](std::shared_ptr<PendingRegion> region) { writer.submit(std::move(region)); }));
+    free_packers.push_back(packers.back().get());
+  }
+  RegionPacker* const packer = free_packers.back();
+  free_packers.pop_back();
+  return packer;
+}
+
+void ChunkStore::State::give_back(RegionPacker* packer) {
+  const std::lock_guard lock(packers_mutex);
+  free_packers.push_back(packer);  // with its open region: the next stream goes on filling it
+}
+
+Result<void> ChunkStore::State::check_writable() {
+  if (writer.error()) DEDUPFS_TRY(writer.retry_failed());
+  if (ids.next() + kReserveWhenLeft > reserved_end) DEDUPFS_TRY(reserve_ids());
+  return {};
+}
+
+Result<void> ChunkStore::State::reserve_ids() {
+  const std::lock_guard lock(reserve_mutex);
+  if (ids.next() + kReserveWhenLeft <= reserved_end) return {};
+  const std::uint64_t end = ids.next() + kReservedIds;
+  DEDUPFS_TRY(write_next_id(end));
+  reserved_end = end;
+  return {};
+}
+
+Result<void> ChunkStore::State::write_next_id(std::uint64_t next_id) {
+  std::string value;
+  Encoder(value).u64(next_id);
+  Database::Batch batch(database);
+  batch.put(Family::kCounters, kNextChunkIdCounter, value);
+  return database.write(batch);
+}
+
+// What was reserved and not used is given back. That it fails is harmless: ids are plenty.
+ChunkStore::State::~State() {
+  if (reserved_end > ids.next() && !settings.read_only) (void)write_next_id(ids.next());
+}
+
+// ---------------------------------------------------------------- read path
+
+Result<std::optional<ChunkRun>> ChunkStore::State::find_run(ChunkId id) const {
+  DEDUPFS_ASSIGN(const auto found, database.find_at_or_before(Family::kChunks, encode_run_key(id)));
+  if (!found) return std::optional<ChunkRun>();
+  DEDUPFS_ASSIGN(ChunkRun run, decode_run(found->first, found->second));
+  if (!run.contains(id)) return std::optional<ChunkRun>();
+  return std::optional(std::move(run));
+}
+
+Result<RegionPlace> ChunkStore::State::place_of(ChunkId id) {
+  if (const auto place = runs.find(id)) return *place;
+  DEDUPFS_ASSIGN(const auto run, find_run(id));
+  if (!run) return Error{ErrorCode::kCorruption, "chunk " + std::to_string(number_of(id)) + " is not in the index"};
+  runs.insert(*run);
+  return run->place;
+}
+
+Result<PinnedBytes> ChunkStore::get(ChunkId id) {
+  RegionPlace place;
+  if (const auto location = state_->pending.locate(id)) {
+    if (location->region)
+      return PinnedBytes{{location->region->payload.data() + location->offset, location->length}, location->region};
+    place = location->place;
+  } else {
+    DEDUPFS_ASSIGN(place, state_->place_of(id));
+  }
+  auto region = state_->cache.get(place);
+  if (!region) return region.error().with("chunk " + std::to_string(number_of(id)));
+  const RegionEntry* const entry = (*region)->find(id);
+  if (entry == nullptr || entry->encoding != ChunkEncoding::kRaw) {
+    return Error{ErrorCode::kCorruption, "chunk " + std::to_string(number_of(id)) + " is not in container " +
+                                             std::to_string(place.container) + " at " + std::to_string(place.offset)};
+  }
+  return PinnedBytes{(*region)->payload_of(*entry), *region};
+}
+
+void ChunkStore::prefetch(ChunkId id) {
+  if (state_->pending.locate(id)) return;
+  const auto place = state_->place_of(id);
+  if (!place || state_->cache.contains(*place)) return;
+  {
+    const std::lock_guard lock(state_->prefetch_mutex);
+    if (state_->prefetching.size() >= kMostQueuedPrefetches || !state_->prefetching.insert(*place).second) return;
+  }
+  state_->pool.submit([state = state_.get(), place = *place] {
+    (void)state->cache.get(place);  // an error shows when somebody reads it
+    const std::lock_guard lock(state->prefetch_mutex);
+    state->prefetching.erase(place);
+  });
+}
+
+// ---------------------------------------------------------------- commit
+
+void ChunkStore::freeze() {
+  {
+    const std::lock_guard lock(state_->packers_mutex);
+    for (const auto& packer : state_->packers) packer->close();
+  }
+  state_->pending.freeze();
+}
+
+Result<void> ChunkStore::flush_frozen(Database::Batch& batch) {
+  DEDUPFS_TRY(state_->writer.wait_for(state_->pending.frozen_regions()));
+  DEDUPFS_TRY(state_->containers->sync());
+  state_->pending.append_frozen_to(batch);
+  return {};
+}
+
+void ChunkStore::drop_frozen() {
+  state_->pending.drop_frozen();
+}
+
+std::size_t ChunkStore::open_bytes() const {
+  return state_->pending.open_bytes();
+}
+
+std::uint64_t ChunkStore::waiting_bytes() const {
+  return state_->writer.waiting_bytes();
+}
+
+ThreadPool& ChunkStore::pool() {
+  return state_->pool;
+}
+
+// ---------------------------------------------------------------- life
+
+ChunkStore::ChunkStore(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ChunkStore::~ChunkStore() = default;
+
+Result<std::unique_ptr<ChunkStore>> ChunkStore::open(std::shared_ptr<ContainerStore> containers, Database& database,
+                                                     const Settings& settings) {
+  DEDUPFS_ASSIGN(const auto counter, database.get(Family::kCounters, kNextChunkIdCounter));
+  std::uint64_t next_id = 1;
+  if (counter) {
+    Decoder decode(*counter);
+    next_id = decode.u64();
+    if (!decode.ok_at_end()) return Error{ErrorCode::kCorruption, "index: counter next_chunk_id does not parse"};
+  }
+  return std::unique_ptr<ChunkStore>(
+      new ChunkStore(std::make_unique<State>(std::move(containers), database, settings, next_id)));
+}
+
+std::unique_ptr<ChunkStore::Writer> ChunkStore::open_writer() {
+  DEDUPFS_CHECK(!state_->settings.read_only);
+  return std::unique_ptr<Writer>(new Writer(std::make_shared<Writer::State>(*state_)));
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,85 @@
+#include "store/pending_chunks.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/check.h"
+
+namespace dedupfs {
+
+std::optional<ChunkId> PendingChunks::find(const Fingerprint& fingerprint) const {
+  const std::shared_lock lock(mutex_);
+  for (const Group* group : {&open_, &frozen_})
+    if (const auto found = group->ids.find(fingerprint); found != group->ids.end()) return found->second;
+  return std::nullopt;
+}
+
+std::optional<PendingChunks::Location> PendingChunks::locate(ChunkId id) const {
+  const std::shared_lock lock(mutex_);
+  for (const Group* group : {&open_, &frozen_}) {
+    const auto found = group->chunks.find(number_of(id));
+    if (found == group->chunks.end()) continue;
+    const Group::Chunk& chunk = found->second;
+    return Location{chunk.region->region, chunk.offset, chunk.length, chunk.region->place.value_or(RegionPlace{})};
+  }
+  return std::nullopt;
+}
+
+std::optional<ChunkId> PendingChunks::publish(const RegionEntry& entry, const std::shared_ptr<PendingRegion>& region) {
+  const std::unique_lock lock(mutex_);
+  if (const auto found = frozen_.ids.find(entry.fingerprint); found != frozen_.ids.end()) return found->second;
+  if (const auto [found, is_new] = open_.ids.try_emplace(entry.fingerprint, entry.id); !is_new) return found->second;
+  open_.chunks.emplace(number_of(entry.id), Group::Chunk{region, entry.payload_offset, entry.payload_length});
+  return std::nullopt;
+}
+
+void PendingChunks::add_region(std::shared_ptr<PendingRegion> region) {
+  const std::unique_lock lock(mutex_);
+  open_.regions.push_back(std::move(region));
+}
+
+void PendingChunks::mark_written(PendingRegion& region, RegionPlace place, std::uint32_t disk_bytes) {
+  const std::unique_lock lock(mutex_);
+  region.place = place;
+  region.region.reset();
+  for (ChunkRun& run : region.runs) {
+    run.place = place;
+    run.region_disk_bytes = disk_bytes;
+    run.region_raw_bytes = region.used_bytes;
+  }
+}
+
+bool PendingChunks::all_written(const std::vector<std::shared_ptr<PendingRegion>>& regions) const {
+  const std::shared_lock lock(mutex_);
+  return std::ranges::all_of(regions, [](const auto& region) { return region->place.has_value(); });
+}
+
+void PendingChunks::freeze() {
+  const std::unique_lock lock(mutex_);
+  DEDUPFS_CHECK(frozen_.chunks.empty());
+  std::swap(open_, frozen_);
+}
+
+void PendingChunks::append_frozen_to(Database::Batch& batch) const {
+  const std::shared_lock lock(mutex_);
+  for (const auto& [fingerprint, id] : frozen_.ids)
+    batch.put(Family::kFingerprints, text_of(fingerprint.bytes), encode_chunk_id(id));
+  for (const auto& region : frozen_.regions) {
+    DEDUPFS_CHECK(region->place.has_value());
+    for (const ChunkRun& run : region->runs) batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
+  }
+}
+
+void PendingChunks::drop_frozen() {
+  Group dropped;  // outlives the lock: freeing it takes a while
+  const std::unique_lock lock(mutex_);
+  std::swap(frozen_, dropped);
+}
+
+std::size_t PendingChunks::open_bytes() const {
+  static constexpr std::size_t kBytesPerChunk = 160;  // both map nodes, and the share of the region's run
+  const std::shared_lock lock(mutex_);
+  return open_.chunks.size() * kBytesPerChunk;
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,80 @@
+// The chunks of the transaction groups that are not committed yet: what dedup look-ups and reads must find before the
+// database knows of it. Two generations, the open group and the frozen one, as in Metadata.
+//
+// Threads: every function from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "store/chunk_index.h"
+#include "store/database.h"
+#include "store/region.h"
+#include "store/types.h"
+
+namespace dedupfs {
+
+// A region between its first chunk and its commit. A packer fills it, then it is written.
+struct PendingRegion {
+  std::shared_ptr<Region> region;    // in memory until it is on disk, then empty
+  std::vector<ChunkRun> runs;        // places are filled in when it is on disk
+  std::uint32_t used_bytes = 0;      // of the payload
+  std::optional<RegionPlace> place;  // on disk
+  bool attempted = false;            // was written, or failed to be; guarded by the RegionWriter's lock
+};
+
+class PendingChunks {
+ public:
+  // Where a pending chunk can be read: in memory, or on disk.
+  struct Location {
+    std::shared_ptr<const Region> region;  // null: on disk at `place`
+    std::uint32_t offset = 0;
+    std::uint32_t length = 0;
+    RegionPlace place;
+  };
+
+  std::optional<ChunkId> find(const Fingerprint& fingerprint) const;
+  std::optional<Location> locate(ChunkId id) const;
+
+  // Makes the last entry of `region` known; or, if its fingerprint is known already, returns that chunk's id and
+  // changes nothing.
+  std::optional<ChunkId> publish(const RegionEntry& entry, const std::shared_ptr<PendingRegion>& region);
+  // A region is complete and will be written: it belongs to the open group.
+  void add_region(std::shared_ptr<PendingRegion> region);
+  // It is on disk: its memory is given up.
+  void mark_written(PendingRegion& region, RegionPlace place, std::uint32_t disk_bytes);
+
+  bool all_written(const std::vector<std::shared_ptr<PendingRegion>>& regions) const;
+
+  void freeze();
+  const std::vector<std::shared_ptr<PendingRegion>>& frozen_regions() const { return frozen_.regions; }
+  // Index entries of the frozen group, whose regions must all be on disk.
+  void append_frozen_to(Database::Batch& batch) const;
+  void drop_frozen();
+
+  std::size_t open_bytes() const;
+
+ private:
+  struct Group {
+    struct Chunk {
+      std::shared_ptr<PendingRegion> region;
+      std::uint32_t offset = 0;
+      std::uint32_t length = 0;
+    };
+
+    std::unordered_map<Fingerprint, ChunkId> ids;
+    std::unordered_map<std::uint64_t, Chunk> chunks;  // by number of the id
+    std::vector<std::shared_ptr<PendingRegion>> regions;
+  };
+
+  mutable std::shared_mutex mutex_;
+  Group open_;
+  Group frozen_;
+};
+
+}  // namespace dedupfs

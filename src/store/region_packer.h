@@ -1,0 +1,59 @@
+// Packs the new chunks of one stream into regions and hands out their ids.
+//
+// Threads: one user at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/bytes.h"
+#include "store/pending_chunks.h"
+#include "store/types.h"
+
+namespace dedupfs {
+
+// Blocks of consecutive chunk ids: so small that few are lost when a volume is closed, so large that the chunks of a
+// region form few runs.
+class ChunkIdAllocator {
+ public:
+  static constexpr std::uint64_t kBlockIds = 64;
+
+  explicit ChunkIdAllocator(std::uint64_t next) : next_(next) {}
+  std::uint64_t take_block() { return next_.fetch_add(kBlockIds); }
+  std::uint64_t next() const { return next_.load(); }
+
+ private:
+  std::atomic<std::uint64_t> next_;
+};
+
+class RegionPacker {
+ public:
+  // A region that is full or was closed; it is to be written.
+  using Closed = std::function<void(std::shared_ptr<PendingRegion>)>;
+
+  RegionPacker(PendingChunks& pending, ChunkIdAllocator& ids, std::uint32_t region_bytes, Closed closed);
+
+  // Copies the chunk into the open region and makes it known, unless another stream was faster: then that one's id.
+  struct Packed {
+    ChunkId id{};
+    bool is_new = false;
+  };
+  Packed add(const Fingerprint& fingerprint, ByteSpan chunk);
+  // Ends the open region, if it holds anything.
+  void close();
+
+ private:
+  void open_region(std::size_t first_chunk_bytes);
+
+  PendingChunks& pending_;
+  ChunkIdAllocator& ids_;
+  const std::uint32_t region_bytes_;
+  const Closed closed_;
+  std::shared_ptr<PendingRegion> open_;
+  std::uint64_t next_id_ = 0;
+  std::uint64_t block_end_ = 0;
+};
+
+}  // namespace dedupfs

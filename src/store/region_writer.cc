@@ -1,0 +1,94 @@
+#include "store/region_writer.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+namespace dedupfs {
+
+RegionWriter::RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache,
+                           const Compression& compression, std::size_t threads)
+    : containers_(containers),
+      pending_(pending),
+      cache_(cache),
+      compression_(compression),
+      pool_(threads, "region-writer") {}
+
+void RegionWriter::submit(std::shared_ptr<PendingRegion> region) {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return waiting_bytes_ < kMostWaitingBytes || error_; });
+    waiting_bytes_ += region->used_bytes;
+  }
+  pool_.submit([this, region = std::move(region)] { run(region); });
+}
+
+void RegionWriter::run(const std::shared_ptr<PendingRegion>& region) {
+  const std::uint32_t bytes = region->used_bytes;
+  auto written = write(*region);
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_bytes_ -= bytes;
+    region->attempted = true;
+    if (!written) {
+      if (!error_) spdlog::error("cannot store data: {}", written.error().message());
+      error_ = written.error();
+      failed_.push_back(region);
+    }
+  }
+  changed_.notify_all();
+}
+
+Result<void> RegionWriter::write(PendingRegion& pending_region) {
+  Region& region = *pending_region.region;
+  const ByteSpan payload = ByteSpan(region.payload).first(pending_region.used_bytes);
+  const std::string encoded = encode_region(region.entries, payload, compression_);
+  DEDUPFS_ASSIGN(const RegionPlace place, containers_.append(bytes_of(encoded)));
+  // What was just written is likely to be read or overwritten soon. A region that was closed early would take the
+  // memory of a full one.
+  if (payload.size() > region.payload.size() / 2) {
+    region.payload.resize(payload.size());
+    cache_.insert(place, pending_region.region);
+  }
+  pending_.mark_written(pending_region, place, static_cast<std::uint32_t>(encoded.size()));
+  return {};
+}
+
+Result<void> RegionWriter::wait_for(const std::vector<std::shared_ptr<PendingRegion>>& regions) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock,
+                [&] { return std::ranges::all_of(regions, [](const auto& region) { return region->attempted; }); });
+  lock.unlock();
+  return pending_.all_written(regions) ? Result<void>() : retry_failed();
+}
+
+Result<void> RegionWriter::retry_failed() {
+  const std::lock_guard one_at_a_time(retry_mutex_);
+  std::unique_lock lock(mutex_);
+  while (!failed_.empty()) {
+    const auto region = failed_.back();
+    lock.unlock();
+    const auto written = write(*region);
+    lock.lock();
+    if (!written) {
+      error_ = written.error();
+      return written.error();
+    }
+    std::erase(failed_, region);
+  }
+  if (error_) spdlog::info("data can be stored again");
+  error_.reset();
+  return {};
+}
+
+std::optional<Error> RegionWriter::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+std::uint64_t RegionWriter::waiting_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_bytes_;
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,256 @@
+#include "store/chunk_store.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <numeric>
+#include <random>
+
+#include "support/temp_dir.h"
+
+namespace dedupfs {
+namespace {
+
+ByteBuffer random_bytes(std::size_t size, unsigned seed) {
+  std::mt19937 random(seed);
+  ByteBuffer bytes(size);
+  for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
+  return bytes;
+}
+
+class ChunkStoreTest : public ::testing::Test {
+ protected:
+  ChunkStoreTest() {
+    EXPECT_TRUE(Database::create(dir_.path() / "index"));
+    EXPECT_TRUE(Backing::posix()->make_directory(dir_.path() / "containers"));
+    open();
+  }
+
+  void open() {
+    database_ = std::move(*Database::open(dir_.path() / "index", {}));
+    ContainerStore::Settings containers;
+    containers.volume_uuid = "01234567-89ab-4def-8123-456789abcdef";
+    containers.container_bytes = 4 << 20;
+    containers_ = std::move(*ContainerStore::open(Backing::posix(), dir_.path() / "containers", containers));
+    ChunkStore::Settings settings;
+    settings.threads = 4;
+    store_ = std::move(*ChunkStore::open(containers_, *database_, settings));
+  }
+
+  void close() {
+    writer_.reset();
+    store_.reset();
+    containers_.reset();
+    database_.reset();
+  }
+
+  void commit() {
+    store_->freeze();
+    Database::Batch batch(*database_);
+    ASSERT_TRUE(store_->flush_frozen(batch));
+    ASSERT_TRUE(database_->write(batch));
+    store_->drop_frozen();
+  }
+
+  // Puts chunks as one batch and waits for their ids.
+  std::vector<ChunkId> put(const std::vector<ByteBuffer>& chunks) {
+    if (!writer_) writer_ = store_->open_writer();
+    std::promise<std::vector<ChunkId>> ids;
+    ChunkStore::Batch batch;
+    for (const ByteBuffer& chunk : chunks) batch.chunks.emplace_back(chunk);
+    batch.done = [&](Result<std::vector<ChunkId>> result) {
+      EXPECT_TRUE(result);
+      ids.set_value(result ? *result : std::vector<ChunkId>());
+    };
+    writer_->put(std::move(batch));
+    return ids.get_future().get();
+  }
+
+  std::string read(ChunkId id) {
+    const auto bytes = store_->get(id);
+    return bytes ? std::string(text_of(bytes->bytes)) : "error: " + bytes.error().message();
+  }
+
+  std::uint64_t container_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const auto& file : std::filesystem::directory_iterator(dir_.path() / "containers")) bytes += file.file_size();
+    return bytes;
+  }
+
+  TempDir dir_;
+  std::unique_ptr<Database> database_;
+  std::shared_ptr<ContainerStore> containers_;
+  std::unique_ptr<ChunkStore> store_;
+  std::unique_ptr<ChunkStore::Writer> writer_;
+};
+
+TEST_F(ChunkStoreTest, GivesBackAChunkBeforeAndAfterCommitAndReopening) {
+  const ByteBuffer chunk = random_bytes(10000, 1);
+  const std::string text(text_of(chunk));
+
+  const ChunkId id = put({chunk}).front();
+  EXPECT_EQ(read(id), text);
+  store_->freeze();
+  EXPECT_EQ(read(id), text);
+  Database::Batch batch(*database_);
+  ASSERT_TRUE(store_->flush_frozen(batch));
+  EXPECT_EQ(read(id), text);
+  ASSERT_TRUE(database_->write(batch));
+  store_->drop_frozen();
+  EXPECT_EQ(read(id), text);
+  close();
+  open();
+  EXPECT_EQ(read(id), text);
+}
+
+TEST_F(ChunkStoreTest, StoresEqualChunksOnce) {
+  const ByteBuffer a = random_bytes(5000, 1);
+  const ByteBuffer b = random_bytes(5000, 2);
+
+  const auto first = put({a, b, a});
+  const auto open_group = put({b, a});
+  commit();
+  const auto committed = put({b, a});
+  close();
+  open();
+  const auto reopened = put({a, b});
+
+  EXPECT_EQ(first[0], first[2]);
+  EXPECT_NE(first[0], first[1]);
+  EXPECT_EQ(open_group, (std::vector{first[1], first[0]}));
+  EXPECT_EQ(committed, open_group);
+  EXPECT_EQ(reopened, (std::vector{first[0], first[1]}));
+}
+
+TEST_F(ChunkStoreTest, FindsDuplicatesOfAGroupThatIsBeingCommitted) {
+  const ByteBuffer a = random_bytes(5000, 1);
+  const auto first = put({a});
+
+  store_->freeze();
+
+  EXPECT_EQ(put({a}), first);
+  EXPECT_EQ(store_->open_bytes(), 0U);
+}
+
+TEST_F(ChunkStoreTest, CallsBackInTheOrderOfThePuts) {
+  auto writer = store_->open_writer();
+  std::vector<int> order;
+  std::promise<void> finished;
+  const ByteBuffer large = random_bytes(500000, 1);
+  const ByteBuffer small = random_bytes(10, 2);
+
+  for (int i = 0; i < 100; ++i) {
+    ChunkStore::Batch batch;
+    batch.chunks.emplace_back(i % 2 == 0 ? large : small);
+    batch.done = [&, i](const Result<std::vector<ChunkId>>&) {
+      order.push_back(i);
+      if (i == 99) finished.set_value();
+    };
+    writer->put(std::move(batch));
+  }
+  finished.get_future().wait();
+
+  std::vector<int> expected(100);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(order, expected);
+}
+
+TEST_F(ChunkStoreTest, GivesConsecutiveIdsToTheChunksOfAStream) {
+  std::vector<ByteBuffer> chunks;
+  for (unsigned i = 0; i < 60; ++i) chunks.push_back(random_bytes(3000, i));
+
+  const auto ids = put(chunks);
+
+  for (std::size_t i = 1; i < ids.size(); ++i) EXPECT_EQ(number_of(ids[i]), number_of(ids[0]) + i);
+}
+
+TEST_F(ChunkStoreTest, NeverHandsOutAnIdTwiceEvenAfterACrash) {
+  const auto lost = put({random_bytes(100, 1)});
+  commit();
+  const auto uncommitted = put({random_bytes(100, 2)});
+  const auto copy = dir_.path() / "crashed-index";
+  std::filesystem::copy(dir_.path() / "index", copy);
+  close();
+  std::filesystem::remove_all(dir_.path() / "index");
+  std::filesystem::rename(copy, dir_.path() / "index");
+
+  open();
+  const auto next = put({random_bytes(100, 3)});
+
+  EXPECT_GT(number_of(next[0]), number_of(uncommitted[0]));
+  EXPECT_GT(number_of(next[0]), number_of(lost[0]));
+}
+
+TEST_F(ChunkStoreTest, IncompressibleDataCostsAtMostOnePercentMore) {
+  const std::size_t chunk_bytes = 16384;
+  std::vector<ByteBuffer> chunks;
+  for (unsigned i = 0; i < 500; ++i) chunks.push_back(random_bytes(chunk_bytes, i));
+
+  put(chunks);
+  commit();
+
+  EXPECT_LE(container_bytes(), chunks.size() * chunk_bytes * 101 / 100);
+}
+
+TEST_F(ChunkStoreTest, ConcurrentStreamsOfTheSameDataStoreItOnce) {
+  constexpr int kStreams = 4;
+  std::vector<ByteBuffer> chunks;
+  for (unsigned i = 0; i < 300; ++i) chunks.push_back(random_bytes(4000, i));
+  std::vector<std::vector<ChunkId>> ids(kStreams);
+  std::vector<std::thread> threads;
+
+  for (int stream = 0; stream < kStreams; ++stream) {
+    threads.emplace_back([&, stream] {
+      auto writer = store_->open_writer();
+      std::promise<void> finished;
+      for (std::size_t i = 0; i < chunks.size(); ++i) {
+        ChunkStore::Batch batch;
+        batch.chunks.emplace_back(chunks[i]);
+        batch.done = [&, i](const Result<std::vector<ChunkId>>& result) {
+          ids[static_cast<std::size_t>(stream)].push_back(result->front());
+          if (i + 1 == chunks.size()) finished.set_value();
+        };
+        writer->put(std::move(batch));
+      }
+      finished.get_future().wait();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  commit();
+
+  for (int stream = 1; stream < kStreams; ++stream) EXPECT_EQ(ids[static_cast<std::size_t>(stream)], ids[0]);
+  for (std::size_t i = 0; i < chunks.size(); ++i) EXPECT_EQ(read(ids[0][i]), text_of(chunks[i]));
+  EXPECT_LE(container_bytes(), chunks.size() * 4000 * 102 / 100 + 65536);
+}
+
+TEST_F(ChunkStoreTest, ReportsAFlippedBitAndNamesTheContainer) {
+  const ByteBuffer chunk = random_bytes(20000, 1);
+  const ChunkId id = put({chunk}).front();
+  commit();
+  close();
+  const auto file =
+      dir_.path() / "containers" / std::filesystem::directory_iterator(dir_.path() / "containers")->path().filename();
+  auto backing = Backing::posix()->open(file, Backing::Mode::kReadWrite);
+  ByteBuffer byte(1);
+  ASSERT_TRUE((*backing)->read(10000, byte));
+  byte[0] ^= 1;
+  ASSERT_TRUE((*backing)->write(10000, byte));
+
+  open();
+  const auto bytes = store_->get(id);
+
+  ASSERT_FALSE(bytes);
+  EXPECT_EQ(bytes.error().code(), ErrorCode::kCorruption);
+  EXPECT_NE(bytes.error().message().find(file.filename().string()), std::string::npos) << bytes.error().message();
+}
+
+TEST_F(ChunkStoreTest, AnUnknownIdIsCorruptionNotACrash) {
+  const auto bytes = store_->get(ChunkId{12345});
+
+  ASSERT_FALSE(bytes);
+  EXPECT_EQ(bytes.error().code(), ErrorCode::kCorruption);
+}
+
+}  // namespace
+}  // namespace dedupfs
