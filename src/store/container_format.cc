@@ -1,0 +1,110 @@
+#include "store/container_format.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/check.h"
+#include "base/coding.h"
+
+namespace dedupfs {
+namespace {
+
+static_assert(kContainerHeaderBytes == kContainerTrailerBytes);
+constexpr std::size_t kChecksumAt = kContainerHeaderBytes - sizeof(std::uint64_t);
+
+// Header and trailer have one frame: magic, version and reserved bytes in front, a checksum at the end.
+std::string begin_frame(std::uint64_t magic) {
+  std::string bytes;
+  bytes.reserve(kContainerHeaderBytes);
+  Encoder encoder(bytes);
+  encoder.u64(magic);
+  encoder.u16(kContainerVersionWritten);
+  encoder.u16(0);
+  return bytes;
+}
+
+std::string end_frame(std::string bytes) {
+  DEDUPFS_CHECK(bytes.size() <= kChecksumAt);
+  bytes.resize(kChecksumAt);
+  Encoder(bytes).u64(XXH3_64bits(bytes.data(), kChecksumAt));
+  return bytes;
+}
+
+Result<Decoder> open_frame(ByteSpan bytes, std::uint64_t magic, std::string_view what) {
+  DEDUPFS_CHECK(bytes.size() == kContainerHeaderBytes);
+  Decoder decoder(bytes);
+  if (decoder.u64() != magic) return Error{ErrorCode::kCorruption, fmt::format("no container {} is here", what)};
+  if (Decoder(bytes.subspan(kChecksumAt)).u64() != XXH3_64bits(bytes.data(), kChecksumAt))
+    return Error{ErrorCode::kCorruption, fmt::format("the checksum of the container {} differs", what)};
+  const std::uint16_t version = decoder.u16();
+  if (version > kContainerVersionWritten || version < kContainerVersionOldestRead)
+    return Error{ErrorCode::kVersion, fmt::format("the container has format version {}", version)};
+  decoder.u16();
+  return decoder;
+}
+
+}  // namespace
+
+Result<UuidBytes> parse_uuid(std::string_view text) {
+  std::string digits(text);
+  std::erase(digits, '-');
+  UuidBytes uuid{};
+  bool good = digits.size() == 2 * uuid.size();
+  for (std::size_t i = 0; good && i < uuid.size(); ++i) {
+    const char* const pair = digits.data() + 2 * i;
+    const auto [end, error] = std::from_chars(pair, pair + 2, uuid[i], 16);
+    good = error == std::errc{} && end == pair + 2;
+  }
+  if (!good) return Error{ErrorCode::kInvalidArgument, "'" + std::string(text) + "' is not a UUID"};
+  return uuid;
+}
+
+std::string container_name(std::uint32_t number) {
+  return fmt::format("{:010}{}", number, kContainerSuffix);
+}
+
+std::optional<std::uint32_t> parse_container_name(std::string_view name) {
+  std::uint32_t number = 0;
+  std::from_chars(name.data(), name.data() + name.size(), number);
+  if (name != container_name(number)) return std::nullopt;  // one spelling a number
+  return number;
+}
+
+std::string encode_container_header(const ContainerHeader& header) {
+  std::string bytes = begin_frame(kContainerMagic);
+  Encoder encoder(bytes);
+  encoder.u32(header.number);
+  encoder.bytes(ByteSpan(header.volume));
+  return end_frame(std::move(bytes));
+}
+
+Result<ContainerHeader> decode_container_header(ByteSpan bytes) {
+  DEDUPFS_ASSIGN(Decoder decoder, open_frame(bytes, kContainerMagic, "header"));
+  ContainerHeader header;
+  header.number = decoder.u32();
+  std::ranges::copy(decoder.bytes(header.volume.size()), header.volume.begin());
+  return header;
+}
+
+std::string encode_container_trailer(const ContainerTrailer& trailer) {
+  std::string bytes = begin_frame(kTrailerMagic);
+  Encoder encoder(bytes);
+  encoder.u32(trailer.number);
+  encoder.u64(trailer.regions);
+  encoder.u64(trailer.length);
+  return end_frame(std::move(bytes));
+}
+
+Result<ContainerTrailer> decode_container_trailer(ByteSpan bytes) {
+  DEDUPFS_ASSIGN(Decoder decoder, open_frame(bytes, kTrailerMagic, "trailer"));
+  ContainerTrailer trailer;
+  trailer.number = decoder.u32();
+  trailer.regions = decoder.u64();
+  trailer.length = decoder.u64();
+  return trailer;
+}
+
+}  // namespace dedupfs
