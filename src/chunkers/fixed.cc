@@ -1,0 +1,44 @@
+// Blocks of one size.
+#include <fmt/format.h>
+
+#include "base/size.h"
+#include "chunkers/algorithms.h"
+#include "chunkers/registry.h"
+
+namespace dedupfs {
+namespace {
+
+class FixedChunker final : public Chunker {
+ public:
+  explicit FixedChunker(std::uint32_t size_bytes) : size_bytes_(size_bytes) {}
+
+  std::size_t split(ByteSpan data, bool last, std::vector<std::size_t>& ends) const override {
+    std::size_t end = 0;
+    while (data.size() - end >= size_bytes_) ends.push_back(end += size_bytes_);
+    if (last && end < data.size()) ends.push_back(end = data.size());
+    return end;
+  }
+
+  ChunkSizes sizes() const override { return {size_bytes_, size_bytes_, size_bytes_}; }
+  std::string spec() const override { return "fixed:size=" + format_size(size_bytes_); }
+  std::string_view isa() const override { return name_of(Isa::kScalar); }
+
+ private:
+  std::uint32_t size_bytes_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Chunker>> make_fixed(const ChunkerSpec& spec, Isa) {
+  DEDUPFS_TRY(allow_only(spec, {"size", "avg"}));
+  if (spec.find("size") && spec.find("avg"))
+    return Error{ErrorCode::kInvalidArgument, "chunker fixed: size and avg mean the same, give one"};
+  const std::uint64_t size = spec.find("size").value_or(spec.find("avg").value_or(16 << 10));
+  if (size < kSmallestMinChunkBytes || size > kLargestMaxChunkBytes)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("chunker fixed: size={} is out of range (allowed: {} to {})", format_size(size),
+                             format_size(kSmallestMinChunkBytes), format_size(kLargestMaxChunkBytes))};
+  return std::unique_ptr<Chunker>(std::make_unique<FixedChunker>(static_cast<std::uint32_t>(size)));
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,59 @@
+#include "chunkers/isa.h"
+
+#include <array>
+#include <string>
+#include <utility>
+
+namespace dedupfs {
+namespace {
+
+constexpr std::array<std::pair<Isa, std::string_view>, 4> kNames = {{
+    {Isa::kScalar, "scalar"},
+    {Isa::kSse41, "sse4.1"},
+    {Isa::kAvx2, "avx2"},
+    {Isa::kAvx512, "avx512"},
+}};
+
+bool cpu_has(Isa isa) {
+#if defined(__x86_64__)
+  switch (isa) {
+    case Isa::kScalar: return true;
+    case Isa::kSse41: return __builtin_cpu_supports("sse4.1");
+    case Isa::kAvx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    case Isa::kAvx512:
+      return cpu_has(Isa::kAvx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+             __builtin_cpu_supports("avx512vbmi");
+  }
+  return false;
+#else
+  return isa == Isa::kScalar;
+#endif
+}
+
+}  // namespace
+
+std::string_view name_of(Isa isa) {
+  for (const auto& [value, name] : kNames)
+    if (value == isa) return name;
+  return "unknown";
+}
+
+Result<Isa> parse_isa(std::string_view name) {
+  std::string known;
+  for (const auto& [isa, isa_name] : kNames) {
+    if (isa_name == name) return isa;
+    known += (known.empty() ? "" : ", ") + std::string(isa_name);
+  }
+  return Error{ErrorCode::kInvalidArgument, "unknown instruction set '" + std::string(name) + "' (known: " + known + ")"};
+}
+
+std::vector<Isa> available_isas() {
+  std::vector<Isa> available;
+  for (const auto& [isa, name] : kNames)
+    if (cpu_has(isa)) available.push_back(isa);
+  return available;
+}
+
+}  // namespace dedupfs

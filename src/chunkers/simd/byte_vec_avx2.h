@@ -1,0 +1,28 @@
+// 32 bytes in an AVX register; the vocabulary is described in scan-inl.h.
+#pragma once
+
+#include "chunkers/simd/byte_vec_sse41.h"
+
+namespace dedupfs::simd {
+namespace {
+
+struct ByteVec32 {
+  static constexpr std::size_t kWidth = 32;
+  __m256i v;
+
+  static ByteVec32 load(const std::uint8_t* p) { return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))}; }
+  static ByteVec32 splat(std::uint8_t byte) { return {_mm256_set1_epi8(static_cast<char>(byte))}; }
+
+  std::uint8_t largest() const {
+    return ByteVec16{_mm_max_epu8(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1))}.largest();
+  }
+};
+
+inline ByteVec32 max(ByteVec32 a, ByteVec32 b) { return {_mm256_max_epu8(a.v, b.v)}; }
+
+inline std::uint64_t ge_bits(ByteVec32 a, ByteVec32 b) {
+  return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(a.v, b.v), a.v)));
+}
+
+}  // namespace
+}  // namespace dedupfs::simd

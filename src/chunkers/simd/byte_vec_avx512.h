@@ -1,0 +1,26 @@
+// 64 bytes in an AVX-512 register; the vocabulary is described in scan-inl.h.
+#pragma once
+
+#include "chunkers/simd/byte_vec_avx2.h"
+
+namespace dedupfs::simd {
+namespace {
+
+struct ByteVec64 {
+  static constexpr std::size_t kWidth = 64;
+  __m512i v;
+
+  static ByteVec64 load(const std::uint8_t* p) { return {_mm512_loadu_si512(p)}; }
+  static ByteVec64 splat(std::uint8_t byte) { return {_mm512_set1_epi8(static_cast<char>(byte))}; }
+
+  std::uint8_t largest() const {
+    return ByteVec32{_mm256_max_epu8(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1))}.largest();
+  }
+};
+
+inline ByteVec64 max(ByteVec64 a, ByteVec64 b) { return {_mm512_max_epu8(a.v, b.v)}; }
+
+inline std::uint64_t ge_bits(ByteVec64 a, ByteVec64 b) { return _mm512_cmpge_epu8_mask(a.v, b.v); }
+
+}  // namespace
+}  // namespace dedupfs::simd

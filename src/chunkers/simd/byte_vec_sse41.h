@@ -1,0 +1,34 @@
+// 16 bytes in an SSE register; the vocabulary is described in scan-inl.h.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dedupfs::simd {
+namespace {
+
+struct ByteVec16 {
+  static constexpr std::size_t kWidth = 16;
+  __m128i v;
+
+  static ByteVec16 load(const std::uint8_t* p) { return {_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))}; }
+  static ByteVec16 splat(std::uint8_t byte) { return {_mm_set1_epi8(static_cast<char>(byte))}; }
+
+  std::uint8_t largest() const {
+    // phminposuw finds the smallest of eight words: complement, and fold each pair of bytes to one word.
+    const __m128i inverse = _mm_xor_si128(v, _mm_set1_epi8(-1));
+    const __m128i pairs = _mm_min_epu8(inverse, _mm_srli_epi16(inverse, 8));
+    return static_cast<std::uint8_t>(~_mm_cvtsi128_si32(_mm_minpos_epu16(pairs)));
+  }
+};
+
+inline ByteVec16 max(ByteVec16 a, ByteVec16 b) { return {_mm_max_epu8(a.v, b.v)}; }
+
+inline std::uint64_t ge_bits(ByteVec16 a, ByteVec16 b) {
+  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(a.v, b.v), a.v)));
+}
+
+}  // namespace
+}  // namespace dedupfs::simd

@@ -1,0 +1,199 @@
+// The candidate scan of Gear in AVX-512 with VBMI. Included by kernels_avx512.cc only.
+//
+// The table is looked up by shuffles (a gather does one entry after the other), a byte plane at a time: a plane of 256
+// bytes is four registers.
+#pragma once
+
+#include <immintrin.h>
+
+#include "chunkers/simd/gear_lanes-inl.h"
+
+namespace dedupfs::simd {
+namespace {
+
+class BytePlane {
+ public:
+  explicit BytePlane(const std::uint8_t (&plane)[256]) {
+    for (int i = 0; i < 4; ++i) quarter_[i] = _mm512_load_si512(plane + 64 * i);
+  }
+
+  __m512i look_up(__m512i bytes) const {
+    const __m512i low = _mm512_permutex2var_epi8(quarter_[0], bytes, quarter_[1]);
+    const __m512i high = _mm512_permutex2var_epi8(quarter_[2], bytes, quarter_[3]);
+    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(bytes), low, high);
+  }
+
+ private:
+  __m512i quarter_[4];
+};
+
+// The 64 bytes before p, of which the first takes no part in any hash and must not be read.
+inline __m512i load_before(const std::uint8_t* p) { return _mm512_maskz_loadu_epi8(~__mmask64{1}, p - 64); }
+
+// ---- Any mask: eight segments side by side, one in each 64-bit lane.
+
+// Rows of eight quadwords in, columns out.
+inline void transpose_quads(__m512i (&r)[8]) {
+  __m512i s[8], t[8];
+  for (int i = 0; i < 8; i += 2) {
+    s[i] = _mm512_unpacklo_epi64(r[i], r[i + 1]);
+    s[i + 1] = _mm512_unpackhi_epi64(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 8; i += 4)
+    for (int k = 0; k < 2; ++k) {
+      t[i + k] = _mm512_shuffle_i64x2(s[i + k], s[i + 2 + k], 0x88);
+      t[i + 2 + k] = _mm512_shuffle_i64x2(s[i + k], s[i + 2 + k], 0xdd);
+    }
+  for (int i = 0; i < 4; ++i) {
+    r[i] = _mm512_shuffle_i64x2(t[i], t[i + 4], 0x88);
+    r[i + 4] = _mm512_shuffle_i64x2(t[i], t[i + 4], 0xdd);
+  }
+}
+
+// The table entries of the eight bytes of each lane: entries[k] holds that of byte k, lane by lane.
+inline void look_up_entries(__m512i bytes, __m512i (&entries)[8]) {
+  // Pair the bytes of neighbouring lanes, so that the unpacking below ends with the lanes in place.
+  const __m512i pair_lanes = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
+  bytes = _mm512_shuffle_epi8(bytes, pair_lanes);
+  __m512i plane[8];
+  for (int i = 0; i < 8; ++i) plane[i] = BytePlane(kGearTable.planes[i]).look_up(bytes);
+
+  __m512i word[2][4];  // [half of the bytes][planes 2i and 2i + 1]
+  for (int i = 0; i < 4; ++i) {
+    word[0][i] = _mm512_unpacklo_epi8(plane[2 * i], plane[2 * i + 1]);
+    word[1][i] = _mm512_unpackhi_epi8(plane[2 * i], plane[2 * i + 1]);
+  }
+  for (int half = 0; half < 2; ++half) {
+    const __m512i low[2] = {_mm512_unpacklo_epi16(word[half][0], word[half][1]),
+                            _mm512_unpackhi_epi16(word[half][0], word[half][1])};
+    const __m512i high[2] = {_mm512_unpacklo_epi16(word[half][2], word[half][3]),
+                             _mm512_unpackhi_epi16(word[half][2], word[half][3])};
+    for (int quarter = 0; quarter < 2; ++quarter) {
+      entries[4 * half + 2 * quarter] = _mm512_unpacklo_epi32(low[quarter], high[quarter]);
+      entries[4 * half + 2 * quarter + 1] = _mm512_unpackhi_epi32(low[quarter], high[quarter]);
+    }
+  }
+}
+
+inline void mark_lanes(const __m512i (&masked)[8], std::size_t segment, std::size_t i, std::uint64_t* bits) {
+  for (std::size_t k = 0; k < 8; ++k)
+    for (unsigned lanes = _mm512_testn_epi64_mask(masked[k], masked[k]); lanes != 0; lanes &= lanes - 1)
+      set_bit(static_cast<std::size_t>(__builtin_ctz(lanes)) * segment + i + k, bits);
+}
+
+inline void gear_wide(const std::uint8_t* p, std::size_t n, std::uint64_t mask, std::uint64_t* bits) {
+  constexpr std::size_t kLanes = 8, kRow = 64;
+  const std::size_t segment = n / (kLanes * kRow) * kRow;
+  clear_bits(n, bits);
+
+  if (segment != 0) {
+    const __m512i masks = _mm512_set1_epi64(static_cast<long long>(mask));
+    __m512i hash = _mm512_setzero_si512();
+    for (std::size_t row = 0; row <= segment; row += kRow) {  // row 0 is the warm-up, in front of the segments
+      __m512i columns[8];
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        const std::uint8_t* end = p + lane * segment + row;
+        columns[lane] = row == 0 ? load_before(end) : _mm512_loadu_si512(end - kRow);
+      }
+      transpose_quads(columns);
+      for (std::size_t column = 0; column < 8; ++column) {
+        __m512i entries[8];
+        look_up_entries(columns[column], entries);
+        __m512i smallest = _mm512_set1_epi64(-1);
+        for (__m512i& entry : entries) {
+          hash = _mm512_add_epi64(_mm512_add_epi64(hash, hash), entry);
+          entry = _mm512_and_si512(hash, masks);
+          smallest = _mm512_min_epu64(smallest, entry);
+        }
+        if (row != 0 && _mm512_testn_epi64_mask(smallest, smallest) != 0) [[unlikely]]
+          mark_lanes(entries, segment, row - kRow + 8 * column, bits);
+      }
+    }
+  }
+  gear_chain(p + kLanes * segment, n - kLanes * segment, mask, kLanes * segment, bits);
+}
+
+// ---- Masks below 2^16: positions side by side, windows doubled; sums modulo 2^16 suffice.
+//
+// With h_w(i) the hash of the w bytes that end with byte i: h_2w(i) = h_w(i) + (h_w(i - w) << w). Even and odd positions of a
+// run of 64 bytes are kept in two registers of 16-bit lanes, so that a shift by w positions is one by w / 2 lanes (and for
+// w = 1 one of the two needs none).
+
+struct Run {
+  __m512i even, odd;
+};
+
+// The lanes of `now`, kLanes further up; the lanes that come in are the last of `before`.
+template <int kLanes>
+inline __m512i shift_in(__m512i now, __m512i before) {
+  if constexpr (kLanes == 1) {
+    const __m512i index = _mm512_add_epi16(
+        _mm512_set1_epi16(31), _mm512_set_epi16(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14,
+                                                13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
+    return _mm512_permutex2var_epi16(before, index, now);
+  } else if constexpr (kLanes == 2) {
+    return _mm512_alignr_epi32(now, before, 15);
+  } else {
+    static_assert(kLanes == 4);
+    return _mm512_alignr_epi64(now, before, 7);
+  }
+}
+
+template <int kWindow>
+inline Run doubled(const Run& now, const Run& before) {
+  const auto add_older = [](__m512i hash, __m512i now_lanes, __m512i before_lanes) {
+    return _mm512_add_epi16(hash, _mm512_slli_epi16(shift_in<kWindow / 2>(now_lanes, before_lanes), kWindow));
+  };
+  return {add_older(now.even, now.even, before.even), add_older(now.odd, now.odd, before.odd)};
+}
+
+class Gear16Doubling {
+ public:
+  Gear16Doubling() : low_(kGearTable.planes[0]), high_(kGearTable.planes[1]) {}
+
+  // The hashes of 64 bytes, which follow those of the call before.
+  Run next(__m512i bytes) {
+    const __m512i low = low_.look_up(bytes), high = high_.look_up(bytes);
+    constexpr __mmask64 kOddBytes = 0xaaaaaaaaaaaaaaaa;
+    const Run h1 = {_mm512_mask_blend_epi8(kOddBytes, low, _mm512_slli_epi16(high, 8)),
+                    _mm512_mask_blend_epi8(kOddBytes, _mm512_srli_epi16(low, 8), high)};
+    const __m512i odd_before = shift_in<1>(h1.odd, h1_odd_);
+    const Run h2 = {_mm512_add_epi16(h1.even, _mm512_add_epi16(odd_before, odd_before)),
+                    _mm512_add_epi16(h1.odd, _mm512_add_epi16(h1.even, h1.even))};
+    const Run h4 = doubled<2>(h2, h2_);
+    const Run h8 = doubled<4>(h4, h4_);
+    const Run h16 = doubled<8>(h8, h8_);
+    h1_odd_ = h1.odd, h2_ = h2, h4_ = h4, h8_ = h8;
+    return h16;
+  }
+
+ private:
+  BytePlane low_, high_;
+  __m512i h1_odd_ = _mm512_setzero_si512();  // of the call before
+  Run h2_ = {}, h4_ = {}, h8_ = {};
+};
+
+inline void gear_narrow(const std::uint8_t* p, std::size_t n, std::uint16_t mask, std::uint64_t* bits) {
+  const std::size_t whole = n / 64 * 64;
+  const __m512i masks = _mm512_set1_epi16(static_cast<short>(mask));
+  Gear16Doubling gear;
+  gear.next(load_before(p));  // only to warm up
+  for (std::size_t i = 0; i < whole; i += 64) {
+    const Run hash = gear.next(_mm512_loadu_si512(p + i));
+    bits[i / 64] = _pdep_u64(_mm512_testn_epi16_mask(hash.even, masks), 0x5555555555555555) |
+                   _pdep_u64(_mm512_testn_epi16_mask(hash.odd, masks), 0xaaaaaaaaaaaaaaaa);
+  }
+  if (n == whole) return;
+  bits[whole / 64] = 0;
+  gear_chain(p + whole, n - whole, mask, whole, bits);
+}
+
+inline void gear_candidates_avx512(const std::uint8_t* p, std::size_t n, std::uint64_t mask, std::uint64_t* bits) {
+  if (mask <= UINT16_MAX)
+    gear_narrow(p, n, static_cast<std::uint16_t>(mask), bits);
+  else
+    gear_wide(p, n, mask, bits);
+}
+
+}  // namespace
+}  // namespace dedupfs::simd

@@ -1,0 +1,10 @@
+#include "chunkers/simd/byte_vec_avx2.h"
+#include "chunkers/simd/gear_lanes-inl.h"
+#include "chunkers/simd/kernels.h"
+#include "chunkers/simd/scan-inl.h"
+
+namespace dedupfs::simd {
+
+const Kernels kAvx2Kernels = {&max_byte<ByteVec32>, &first_at_least<ByteVec32>, &gear_segments};
+
+}  // namespace dedupfs::simd

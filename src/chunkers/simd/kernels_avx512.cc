@@ -1,0 +1,10 @@
+#include "chunkers/simd/byte_vec_avx512.h"
+#include "chunkers/simd/gear_avx512-inl.h"
+#include "chunkers/simd/kernels.h"
+#include "chunkers/simd/scan-inl.h"
+
+namespace dedupfs::simd {
+
+const Kernels kAvx512Kernels = {&max_byte<ByteVec64>, &first_at_least<ByteVec64>, &gear_candidates_avx512};
+
+}  // namespace dedupfs::simd

@@ -1,0 +1,10 @@
+#include "chunkers/simd/byte_vec_sse41.h"
+#include "chunkers/simd/gear_lanes-inl.h"
+#include "chunkers/simd/kernels.h"
+#include "chunkers/simd/scan-inl.h"
+
+namespace dedupfs::simd {
+
+const Kernels kSse41Kernels = {&max_byte<ByteVec16>, &first_at_least<ByteVec16>, &gear_segments};
+
+}  // namespace dedupfs::simd

@@ -1,0 +1,43 @@
+// Chunker spec strings, "NAME:key=value,key=value", taken apart and checked. Only the registry and the algorithms use this.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "chunkers/chunker.h"
+
+namespace dedupfs {
+
+// Below this, chunk metadata outweighs the chunk; it also guarantees scanners a full hash window in front of a cut point.
+inline constexpr std::uint32_t kSmallestMinChunkBytes = 64;
+
+struct ChunkerSpec {
+  std::string name;
+  std::map<std::string, std::uint64_t, std::less<>> values;  // all values are sizes or counts
+
+  std::optional<std::uint64_t> find(std::string_view key) const;
+};
+
+// Grammar only: which names and keys exist is for the registry and the algorithm to say.
+Result<ChunkerSpec> parse_chunker_spec(std::string_view text);
+
+// kInvalidArgument, listing `allowed`, if the spec has any other key.
+Result<void> allow_only(const ChunkerSpec& spec, std::initializer_list<std::string_view> allowed);
+
+// The keys min, avg and max, checked: kSmallestMinChunkBytes <= min <= avg <= max <= kLargestMaxChunkBytes.
+// Left out, avg is 16k, min is avg / 4 and max is 4 * avg, as far as the limits allow.
+Result<ChunkSizes> sizes_from(const ChunkerSpec& spec);
+
+// "a, b, c", for messages that say what is allowed.
+std::string comma_separated(std::span<const std::string_view> items);
+
+// "min=2k,avg=8k,max=32k", the part of a canonical spec that sizes_from() reads.
+std::string format_sizes(const ChunkSizes& sizes);
+
+}  // namespace dedupfs
