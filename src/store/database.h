@@ -1,24 +1,26 @@
-// The RocksDB database of a volume, VOLUME/index: column families, options, memory limits. The only place that includes
-// RocksDB, besides those that build batches for it.
+// The RocksDB database of a volume, VOLUME/index: column families, atomic durable batches, bounded reads. RocksDB itself
+// stays behind this interface; how it is configured is in database_options.cc.
 //
-// Threads: every function from any thread.
-// Failure: RocksDB's status becomes kCorruption, kNoSpace, kIo or kBusy with RocksDB's message.
+// Threads:   every function from any thread.
+// Ownership: snapshots and batches must not outlive the database that they were made from.
+// Failure:   RocksDB's status becomes kCorruption, kNoSpace, kNoMemory, kBusy or kIo, with its message and the path of the
+//            index. After a full disk the next write() that finds space again goes on as if nothing had been. Any other
+//            failed write to the log or its sync is final: it cannot be known what is durable, so every later write()
+//            fails too, while reads go on; opening again recovers what did become durable.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/backing.h"
 #include "base/result.h"
-
-namespace rocksdb {
-class WriteBatch;
-}
 
 namespace dedupfs {
 
@@ -35,44 +37,54 @@ enum class Family : std::uint8_t {
   kCounters,        // name -> next ids and the like
 };
 inline constexpr std::size_t kFamilyCount = 10;
-std::string_view name_of(Family family);
+std::string_view name_of(Family family);  // as RocksDB knows it: written to disk
 
 using KeyValue = std::pair<std::string, std::string>;
 
 class Database {
  public:
   struct Settings {
-    std::uint64_t memory_bytes = 256 << 20;  // hard cap of block cache and write buffers together
-    bool read_only = false;                  // nothing is written, not even a log file; works on a read-only disk
+    // Cap of block cache and write buffers together; less than kLeastMemoryBytes is taken as that. Exceeded only by a
+    // single batch that is larger than a quarter of it, until that batch has been flushed.
+    std::uint64_t memory_bytes = 256 << 20;
+    bool read_only = false;  // nothing is written, not even a log file; works on a read-only disk
   };
+  static constexpr std::uint64_t kLeastMemoryBytes = 8 << 20;
 
-  static Result<void> create(const Path& path);  // an empty database with all families
+  // An empty database with all families, in a folder that does not exist or is empty (kExists if it holds a database).
+  static Result<void> create(const Path& path);
+  // kNotFound if there is no database at `path`. Whatever write() had returned for before a crash is there.
   static Result<std::unique_ptr<Database>> open(const Path& path, const Settings& settings);
   ~Database();
 
   Result<std::optional<std::string>> get(Family family, std::string_view key) const;
-  // The entry with the greatest key <= `key`, if any.
-  Result<std::optional<KeyValue>> find_at_or_before(Family family, std::string_view key) const;
+  // The entry with the greatest key that is < `key` (<= `key`) and >= `from`, if any. The bounds keep a search from
+  // wandering over what was erased beyond them.
+  Result<std::optional<KeyValue>> find_before(Family family, std::string_view key, std::string_view from = {}) const;
+  Result<std::optional<KeyValue>> find_at_or_before(Family family, std::string_view key, std::string_view from = {}) const;
   // Up to `limit` entries with from <= key < end, in order of key (end empty: to the end of the family).
   Result<std::vector<KeyValue>> list(Family family, std::string_view from, std::string_view end, std::size_t limit) const;
 
-  // An atomic set of changes.
+  // An atomic set of changes; of two to one key the later one counts. One thread at a time.
   class Batch {
    public:
-    Batch();
+    explicit Batch(const Database& database);
     ~Batch();
     Batch(Batch&&) noexcept;
+    Batch& operator=(Batch&&) noexcept;
+
     void put(Family family, std::string_view key, std::string_view value);
     void erase(Family family, std::string_view key);
+    bool empty() const;
     std::size_t size_bytes() const;
 
    private:
     friend class Database;
-    std::unique_ptr<rocksdb::WriteBatch> batch_;
-    std::vector<std::uint8_t> families_;
-    struct Operation;
+    struct State;
+    std::unique_ptr<State> state_;
   };
-  // All of it or nothing, durable (synced write-ahead log) when it returns.
+  // All of it or nothing, durable (synced write-ahead log) when it returns. A batch that failed may be written again.
+  // kReadOnly on a database that is open read-only.
   Result<void> write(const Batch& batch);
 
   // A consistent view of everything committed, for long walks (statistics, fsck, reclaim).
@@ -83,7 +95,7 @@ class Database {
   Result<void> walk(const Snapshot& snapshot, Family family,
                     const std::function<bool(std::string_view key, std::string_view value)>& visit) const;
 
-  std::uint64_t memory_used_bytes() const;
+  std::uint64_t memory_used_bytes() const;  // of what Settings::memory_bytes caps
 
  private:
   struct State;

@@ -1,13 +1,16 @@
 // The namespace's key-value pairs, with the changes since the last commit as an overlay: the open transaction group, and,
 // while a commit runs, the frozen one below it. Everybody reads their own writes.
 //
-// Threads: every function from any thread. That a group is a consistent state is the business of whoever calls freeze():
-//          no operation may be half done then.
-// Failure: reads fail as the database does; writes go to memory and cannot fail.
+// Threads:   every function from any thread. That a group is a consistent state is the business of whoever calls freeze():
+//            no operation may be half done then. What others change while a list() or find runs may be seen or not, key by
+//            key; what nobody changes is always seen. No lock is held while the database reads.
+// Ownership: the database must outlive it.
+// Failure:   reads fail as the database does; writes go to memory and cannot fail.
 #pragma once
 
+#include <array>
 #include <cstddef>
-#include <map>
+#include <memory>
 #include <optional>
 #include <shared_mutex>
 #include <string>
@@ -21,7 +24,7 @@ namespace dedupfs {
 
 class Metadata {
  public:
-  explicit Metadata(Database& database);
+  explicit Metadata(const Database& database);
   ~Metadata();
 
   Result<std::optional<std::string>> get(Family family, std::string_view key) const;
@@ -40,16 +43,28 @@ class Metadata {
   // The open group becomes the frozen one, and a new, empty one opens. There must be no frozen group.
   void freeze();
   bool has_frozen() const;
+  // Nothing, if there is no frozen group.
   void append_frozen_to(Database::Batch& batch) const;
   // After the batch was written.
   void drop_frozen();
 
  private:
-  struct Overlay;
-  Database& database_;
-  mutable std::shared_mutex mutex_;
+  struct Change;
+  class Overlay;
+  struct Page;
+
+  std::array<const Overlay*, 2> layers() const;
+  std::optional<Change> find_change(Family family, std::string_view key) const;
+  std::optional<Change> last_change_before(Family family, std::string_view key, std::string_view from) const;
+  Page page_of_changes(Family family, std::string_view from, std::string_view end, std::size_t limit) const;
+  static void merge(std::vector<KeyValue> stored, std::vector<Change> changes, const std::optional<std::string>& behind,
+                    std::size_t limit, std::vector<KeyValue>& found);
+  void set(Family family, std::string_view key, std::optional<std::string> value);
+
+  const Database& database_;
+  mutable std::shared_mutex mutex_;  // guards both pointers and the open overlay; a frozen overlay never changes
   std::unique_ptr<Overlay> open_;
-  std::unique_ptr<Overlay> frozen_;
+  std::shared_ptr<const Overlay> frozen_;
 };
 
 }  // namespace dedupfs

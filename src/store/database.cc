@@ -1,0 +1,304 @@
+#include "store/database.h"
+
+#include <rocksdb/db.h>
+#include <rocksdb/iterator.h>
+#include <rocksdb/snapshot.h>
+#include <rocksdb/write_batch.h>
+#include <spdlog/spdlog.h>
+
+#include <system_error>
+
+#include "base/check.h"
+#include "store/database_options.h"
+
+namespace dedupfs {
+namespace {
+
+rocksdb::Slice slice(std::string_view text) { return {text.data(), text.size()}; }
+std::string_view view(const rocksdb::Slice& text) { return {text.data(), text.size()}; }
+
+bool holds_database(const Path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path / "CURRENT", ignored);
+}
+
+bool log_holds_something(const Path& path) {
+  std::error_code ignored;
+  for (const auto& file : std::filesystem::directory_iterator(path, ignored))
+    if (file.path().extension() == ".log" && file.file_size(ignored) != 0) return true;
+  return false;
+}
+
+std::vector<rocksdb::ColumnFamilyDescriptor> descriptors_of(const DatabaseOptions& options) {
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  for (std::size_t i = 0; i < kFamilyCount; ++i)
+    families.emplace_back(std::string(name_of(static_cast<Family>(i))), options.families[i]);
+  return families;
+}
+
+// An iterator and the slices that bound it, which it only points to.
+class BoundedIterator {
+ public:
+  BoundedIterator(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family, std::string_view from, std::string_view end)
+      : from_(slice(from)), end_(slice(end)) {
+    rocksdb::ReadOptions options;
+    if (!from.empty()) options.iterate_lower_bound = &from_;
+    if (!end.empty()) options.iterate_upper_bound = &end_;
+    iterator_.reset(db.NewIterator(options, family));
+  }
+  BoundedIterator(const BoundedIterator&) = delete;
+  BoundedIterator& operator=(const BoundedIterator&) = delete;
+
+  rocksdb::Iterator* operator->() { return iterator_.get(); }
+  KeyValue entry() const { return {iterator_->key().ToString(), iterator_->value().ToString()}; }
+
+ private:
+  rocksdb::Slice from_;
+  rocksdb::Slice end_;
+  std::unique_ptr<rocksdb::Iterator> iterator_;
+};
+
+}  // namespace
+
+std::string_view name_of(Family family) {
+  switch (family) {
+    case Family::kFingerprints: return "fingerprints";
+    case Family::kChunks: return "chunks";
+    case Family::kFeatures: return "features";
+    case Family::kInodes: return "inodes";
+    case Family::kDirents: return "dirents";
+    case Family::kCookies: return "cookies";
+    case Family::kXattrs: return "xattrs";
+    case Family::kRecipes: return "recipes";
+    case Family::kOrphans: return "orphans";
+    case Family::kCounters: return "counters";
+  }
+  return "unknown";
+}
+
+// An open RocksDB; also half open, on the way to an error.
+struct Database::State {
+  explicit State(const Path& at) : path(at.string()) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
+
+  Result<void> create(const DatabaseOptions& options);
+  Result<void> open(const DatabaseOptions& options);
+  Result<void> refuse_damaged_log() const;
+  Result<std::uint64_t> last_change_in_log(rocksdb::WALRecoveryMode mode) const;
+
+  Error error_of(const rocksdb::Status& status) const;
+  Result<void> result_of(const rocksdb::Status& status) const;
+  rocksdb::ColumnFamilyHandle* handle(Family family) const { return handles[static_cast<std::size_t>(family)]; }
+  BoundedIterator iterate(Family family, std::string_view from, std::string_view end) const {
+    return {*db, handle(family), from, end};
+  }
+
+  const std::string path;
+  bool read_only = false;
+  std::shared_ptr<rocksdb::Cache> memory;
+  std::unique_ptr<rocksdb::DB> db;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;  // in order of Family, then RocksDB's default family
+};
+
+Error Database::State::error_of(const rocksdb::Status& status) const {
+  const ErrorCode code = status.IsCorruption()    ? ErrorCode::kCorruption
+                         : status.IsNoSpace()     ? ErrorCode::kNoSpace
+                         : status.IsMemoryLimit() ? ErrorCode::kNoMemory
+                         : status.IsBusy()        ? ErrorCode::kBusy
+                                                  : ErrorCode::kIo;
+  return {code, "index " + path + ": " + status.ToString()};
+}
+
+Result<void> Database::State::result_of(const rocksdb::Status& status) const {
+  if (!status.ok()) return error_of(status);
+  return {};
+}
+
+Result<void> Database::State::create(const DatabaseOptions& options) {
+  rocksdb::DB* opened = nullptr;
+  DEDUPFS_TRY(result_of(rocksdb::DB::Open(rocksdb::Options(options.database, {}), path, &opened)));
+  db.reset(opened);
+  return result_of(db->CreateColumnFamilies(descriptors_of(options), &handles));
+}
+
+Result<void> Database::State::open(const DatabaseOptions& options) {
+  memory = options.memory;
+  auto families = descriptors_of(options);
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status =
+      read_only ? rocksdb::DB::OpenForReadOnly(options.database, path, families, &handles, &opened)
+                : rocksdb::DB::Open(options.database, path, families, &handles, &opened);
+  if (status.IsInvalidArgument())  // its families are not ours
+    return Error{ErrorCode::kCorruption, error_of(status).message()};
+  DEDUPFS_TRY(result_of(status));
+  db.reset(opened);
+  return {};
+}
+
+Database::State::~State() {
+  if (db == nullptr) return;
+  // What is in memory goes to tables now, which empties the log: the next opening replays nothing. If that fails the log
+  // still has it all.
+  if (!read_only && !handles.empty()) {
+    if (const rocksdb::Status status = db->Flush({}, handles); !status.ok())
+      spdlog::warn("{}; its log will be replayed when it is opened next", error_of(status).message());
+  }
+  for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
+  if (const rocksdb::Status status = db->Close(); !status.ok()) spdlog::error("{}", error_of(status).message());
+}
+
+// The number of the last change that a replay of the log reaches. Writes nothing.
+Result<std::uint64_t> Database::State::last_change_in_log(rocksdb::WALRecoveryMode mode) const {
+  DatabaseOptions options = make_database_options(kLeastMemoryBytes);
+  options.database.wal_recovery_mode = mode;
+  State replay(path);
+  replay.read_only = true;
+  DEDUPFS_TRY(replay.open(options));
+  return replay.db->GetLatestSequenceNumber();
+}
+
+// A replay ends at the first bad record of the log. If whole records follow it, that record is not the torn end of the log
+// but damage to what had been synced, and opening for writing would drop all that follows, silently and for good.
+Result<void> Database::State::refuse_damaged_log() const {
+  if (!log_holds_something(path)) return {};  // closed properly
+  DEDUPFS_ASSIGN(const auto reached, last_change_in_log(rocksdb::WALRecoveryMode::kPointInTimeRecovery));
+  DEDUPFS_ASSIGN(const auto last, last_change_in_log(rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords));
+  if (last <= reached) return {};
+  return Error{ErrorCode::kCorruption,
+               "index " + path + ": its log is damaged before its end, and writing would lose the " +
+                   std::to_string(last - reached) +
+                   " changes behind the damage for good; restore the volume from a backup, or open it read-only to copy "
+                   "what was committed before the damage"};
+}
+
+Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Database::~Database() = default;
+
+Result<void> Database::create(const Path& path) {
+  if (holds_database(path)) return Error{ErrorCode::kExists, "index " + path.string() + " exists already"};
+  DatabaseOptions options = make_database_options(kLeastMemoryBytes);
+  options.database.create_if_missing = true;
+  options.database.error_if_exists = true;
+  return State(path).create(options);
+}
+
+Result<std::unique_ptr<Database>> Database::open(const Path& path, const Settings& settings) {
+  if (!holds_database(path)) return Error{ErrorCode::kNotFound, "index " + path.string() + " is missing"};
+  auto state = std::make_unique<State>(path);
+  state->read_only = settings.read_only;
+  if (!settings.read_only) DEDUPFS_TRY(state->refuse_damaged_log());
+  DEDUPFS_TRY(state->open(make_database_options(settings.memory_bytes)));
+  return std::unique_ptr<Database>(new Database(std::move(state)));
+}
+
+Result<std::optional<std::string>> Database::get(Family family, std::string_view key) const {
+  std::string value;
+  const rocksdb::Status status = state_->db->Get({}, state_->handle(family), slice(key), &value);
+  if (status.IsNotFound()) return std::nullopt;
+  DEDUPFS_TRY(state_->result_of(status));
+  return value;
+}
+
+Result<std::optional<KeyValue>> Database::find_before(Family family, std::string_view key, std::string_view from) const {
+  if (key.empty()) return std::nullopt;
+  BoundedIterator iterator = state_->iterate(family, from, {});
+  iterator->SeekForPrev(slice(key));
+  if (iterator->Valid() && view(iterator->key()) == key) iterator->Prev();
+  if (iterator->Valid()) return iterator.entry();
+  DEDUPFS_TRY(state_->result_of(iterator->status()));
+  return std::nullopt;
+}
+
+Result<std::optional<KeyValue>> Database::find_at_or_before(Family family, std::string_view key,
+                                                            std::string_view from) const {
+  BoundedIterator iterator = state_->iterate(family, from, {});
+  iterator->SeekForPrev(slice(key));
+  if (iterator->Valid()) return iterator.entry();
+  DEDUPFS_TRY(state_->result_of(iterator->status()));
+  return std::nullopt;
+}
+
+Result<std::vector<KeyValue>> Database::list(Family family, std::string_view from, std::string_view end,
+                                             std::size_t limit) const {
+  std::vector<KeyValue> entries;
+  if (limit == 0 || (!end.empty() && from >= end)) return entries;
+  BoundedIterator iterator = state_->iterate(family, from, end);
+  for (iterator->Seek(slice(from)); iterator->Valid() && entries.size() < limit; iterator->Next())
+    entries.push_back(iterator.entry());
+  DEDUPFS_TRY(state_->result_of(iterator->status()));
+  return entries;
+}
+
+struct Database::Batch::State {
+  explicit State(const Database::State& of) : database(of) {}
+
+  const Database::State& database;
+  rocksdb::WriteBatch changes;
+};
+
+Database::Batch::Batch(const Database& database) : state_(std::make_unique<State>(*database.state_)) {}
+Database::Batch::~Batch() = default;
+Database::Batch::Batch(Batch&&) noexcept = default;
+Database::Batch& Database::Batch::operator=(Batch&&) noexcept = default;
+
+void Database::Batch::put(Family family, std::string_view key, std::string_view value) {
+  DEDUPFS_CHECK(state_->changes.Put(state_->database.handle(family), slice(key), slice(value)).ok());
+}
+
+void Database::Batch::erase(Family family, std::string_view key) {
+  DEDUPFS_CHECK(state_->changes.Delete(state_->database.handle(family), slice(key)).ok());
+}
+
+bool Database::Batch::empty() const { return state_->changes.Count() == 0; }
+std::size_t Database::Batch::size_bytes() const { return state_->changes.GetDataSize(); }
+
+Result<void> Database::write(const Batch& batch) {
+  if (state_->read_only) return Error{ErrorCode::kReadOnly, "index " + state_->path + " is open read-only"};
+  DEDUPFS_CHECK(&batch.state_->database == state_.get());
+  rocksdb::WriteOptions options;
+  options.sync = true;
+
+  rocksdb::Status status = state_->db->Write(options, &batch.state_->changes);
+  // After a full disk RocksDB refuses all writes until it is told to try again. Resume() finishes what it could not write
+  // and begins a new log, so nothing is ever appended behind the record that was cut off. It refuses when the error was
+  // another one than a full disk, as it should.
+  if (status.IsNoSpace() && state_->db->Resume().ok()) status = state_->db->Write(options, &batch.state_->changes);
+  return state_->result_of(status);
+}
+
+class Database::Snapshot {
+ public:
+  explicit Snapshot(rocksdb::DB& db) : db_(db), snapshot_(db.GetSnapshot()) {}
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+  ~Snapshot() { db_.ReleaseSnapshot(snapshot_); }
+
+  const rocksdb::Snapshot* get() const { return snapshot_; }
+
+ private:
+  rocksdb::DB& db_;
+  const rocksdb::Snapshot* const snapshot_;
+};
+
+std::shared_ptr<const Database::Snapshot> Database::snapshot() const {
+  return std::make_shared<const Snapshot>(*state_->db);
+}
+
+Result<void> Database::walk(const Snapshot& snapshot, Family family,
+                            const std::function<bool(std::string_view key, std::string_view value)>& visit) const {
+  rocksdb::ReadOptions options;
+  options.snapshot = snapshot.get();
+  options.verify_checksums = true;
+  options.fill_cache = false;
+  const std::unique_ptr<rocksdb::Iterator> iterator(state_->db->NewIterator(options, state_->handle(family)));
+  for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
+    if (!visit(view(iterator->key()), view(iterator->value()))) return {};
+  return state_->result_of(iterator->status());
+}
+
+std::uint64_t Database::memory_used_bytes() const { return state_->memory->GetUsage(); }
+
+}  // namespace dedupfs

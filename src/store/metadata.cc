@@ -1,0 +1,222 @@
+#include "store/metadata.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/check.h"
+
+// Why every read looks at the overlays first and at the database second, with no lock in between: a group moves down only,
+// from the open overlay to the frozen one to the database, and it is dropped above after it has arrived below. So a reader
+// that goes down too meets each change at least once, and where it meets it twice the upper one wins. The other way round it
+// could look into the database before a commit and into the overlays after it, and miss the whole group.
+
+namespace dedupfs {
+
+// A key's latest value; none: it was erased.
+struct Metadata::Change {
+  std::string key;
+  std::optional<std::string> value;
+};
+
+// The changes of one transaction group.
+class Metadata::Overlay {
+ public:
+  using Map = std::map<std::string, std::optional<std::string>, std::less<>>;
+
+  const Map& of(Family family) const { return families_[static_cast<std::size_t>(family)]; }
+
+  void set(Family family, std::string_view key, std::optional<std::string> value) {
+    Map& changes = families_[static_cast<std::size_t>(family)];
+    const std::size_t value_bytes = value ? value->size() : 0;
+    const auto at = changes.lower_bound(key);
+    if (at != changes.end() && at->first == key) {
+      bytes_ += value_bytes;
+      bytes_ -= at->second ? at->second->size() : 0;
+      at->second = std::move(value);
+    } else {
+      changes.emplace_hint(at, key, std::move(value));
+      bytes_ += key.size() + value_bytes + kNodeBytes;
+    }
+  }
+
+  bool empty() const { return bytes_ == 0; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr std::size_t kNodeBytes = 4 * sizeof(void*) + sizeof(Map::value_type);
+
+  std::array<Map, kFamilyCount> families_;
+  std::size_t bytes_ = 0;
+};
+
+// What the overlays say of a range of keys.
+struct Metadata::Page {
+  std::vector<Change> changes;
+  std::optional<std::string> behind;  // the changes of this key and later ones did not fit
+};
+
+// Appends to `found`, up to `limit`, what is left of `stored` after `changes`, which end before `behind` if there is one.
+void Metadata::merge(std::vector<KeyValue> stored, std::vector<Change> changes, const std::optional<std::string>& behind,
+                     std::size_t limit, std::vector<KeyValue>& found) {
+  auto row = stored.begin();
+  auto change = changes.begin();
+  const auto is_covered = [&](const Change& of) { return !behind || of.key < *behind; };
+  while (found.size() < limit) {
+    const bool changed = change != changes.end() && is_covered(*change);
+    if (row == stored.end() && !changed) return;
+    if (row != stored.end() && (!changed || row->first < change->key)) {
+      found.push_back(std::move(*row++));
+      continue;
+    }
+    if (row != stored.end() && row->first == change->key) ++row;
+    if (change->value) found.emplace_back(std::move(change->key), std::move(*change->value));
+    ++change;
+  }
+}
+
+Metadata::Metadata(const Database& database) : database_(database), open_(std::make_unique<Overlay>()) {}
+Metadata::~Metadata() = default;
+
+// Upper one first.
+std::array<const Metadata::Overlay*, 2> Metadata::layers() const {
+  static const Overlay kNoChanges;
+  return {open_.get(), frozen_ ? frozen_.get() : &kNoChanges};
+}
+
+std::optional<Metadata::Change> Metadata::find_change(Family family, std::string_view key) const {
+  const std::shared_lock lock(mutex_);
+  for (const Overlay* layer : layers()) {
+    const Overlay::Map& changes = layer->of(family);
+    if (const auto at = changes.find(key); at != changes.end()) return Change{at->first, at->second};
+  }
+  return std::nullopt;
+}
+
+std::optional<Metadata::Change> Metadata::last_change_before(Family family, std::string_view key,
+                                                             std::string_view from) const {
+  const std::shared_lock lock(mutex_);
+  const Overlay::Map::value_type* last = nullptr;
+  for (const Overlay* layer : layers()) {
+    const Overlay::Map& changes = layer->of(family);
+    auto at = changes.lower_bound(key);
+    if (at == changes.begin() || (--at)->first < from) continue;
+    if (last == nullptr || at->first > last->first) last = &*at;
+  }
+  if (last == nullptr) return std::nullopt;
+  return Change{last->first, last->second};
+}
+
+Metadata::Page Metadata::page_of_changes(Family family, std::string_view from, std::string_view end,
+                                         std::size_t limit) const {
+  const std::shared_lock lock(mutex_);
+  const auto [upper, lower] = layers();
+  const auto end_of = [&](const Overlay::Map& changes) { return end.empty() ? changes.end() : changes.lower_bound(end); };
+  auto above = upper->of(family).lower_bound(from);
+  auto below = lower->of(family).lower_bound(from);
+  const auto above_end = end_of(upper->of(family));
+  const auto below_end = end_of(lower->of(family));
+
+  Page page;
+  while (above != above_end || below != below_end) {
+    const bool take_above = below == below_end || (above != above_end && above->first <= below->first);
+    const auto& [key, value] = take_above ? *above : *below;
+    if (page.changes.size() == limit) {
+      page.behind = key;
+      break;
+    }
+    page.changes.push_back({key, value});
+    if (take_above && below != below_end && below->first == key) ++below;
+    take_above ? ++above : ++below;
+  }
+  return page;
+}
+
+Result<std::optional<std::string>> Metadata::get(Family family, std::string_view key) const {
+  if (auto change = find_change(family, key)) return std::move(change->value);
+  return database_.get(family, key);
+}
+
+Result<std::optional<KeyValue>> Metadata::find_at_or_before(Family family, std::string_view key,
+                                                            std::string_view from) const {
+  std::string before(key);
+  before.push_back('\0');  // the least key behind `key`
+  for (;;) {
+    auto change = last_change_before(family, before, from);
+    DEDUPFS_ASSIGN(auto stored, database_.find_before(family, before, from));
+    if (!change || (stored && stored->first > change->key)) return stored;
+    if (change->value) return KeyValue{std::move(change->key), std::move(*change->value)};
+    before = std::move(change->key);  // erased: look further down
+  }
+}
+
+Result<std::vector<KeyValue>> Metadata::list(Family family, std::string_view from, std::string_view end,
+                                             std::size_t limit) const {
+  constexpr std::size_t kLargestPage = 1024;  // entries copied under the lock
+  std::vector<KeyValue> found;
+  std::string next(from);
+  // Pages grow, so that neither a small limit copies much, nor a long row of erased entries takes many rounds.
+  for (std::size_t page = 0; found.size() < limit;) {
+    page = std::min(std::max(limit - found.size(), 2 * page), kLargestPage);
+    Page changed = page_of_changes(family, next, end, page);
+    DEDUPFS_ASSIGN(auto stored, database_.list(family, next, changed.behind ? *changed.behind : end, page));
+    // Both are complete for the keys before `behind`; the changes of the keys from there on come in the next round.
+    std::optional<std::string> behind = std::move(changed.behind);
+    if (stored.size() == page) behind = stored.back().first + '\0';
+    merge(std::move(stored), std::move(changed.changes), behind, limit, found);
+    if (!behind) break;
+    next = std::move(*behind);
+  }
+  return found;
+}
+
+void Metadata::set(Family family, std::string_view key, std::optional<std::string> value) {
+  const std::unique_lock lock(mutex_);
+  open_->set(family, key, std::move(value));
+}
+
+void Metadata::put(Family family, std::string_view key, std::string value) { set(family, key, std::move(value)); }
+void Metadata::erase(Family family, std::string_view key) { set(family, key, std::nullopt); }
+
+std::size_t Metadata::open_bytes() const {
+  const std::shared_lock lock(mutex_);
+  return open_->bytes();
+}
+
+bool Metadata::open_is_empty() const { return open_bytes() == 0; }
+
+void Metadata::freeze() {
+  const std::unique_lock lock(mutex_);
+  DEDUPFS_CHECK(!frozen_);
+  frozen_ = std::exchange(open_, std::make_unique<Overlay>());
+}
+
+bool Metadata::has_frozen() const {
+  const std::shared_lock lock(mutex_);
+  return frozen_ != nullptr;
+}
+
+void Metadata::append_frozen_to(Database::Batch& batch) const {
+  std::shared_ptr<const Overlay> frozen;
+  {
+    const std::shared_lock lock(mutex_);
+    frozen = frozen_;
+  }
+  if (!frozen) return;
+  for (std::size_t i = 0; i < kFamilyCount; ++i) {
+    const auto family = static_cast<Family>(i);
+    for (const auto& [key, value] : frozen->of(family))
+      value ? batch.put(family, key, *value) : batch.erase(family, key);
+  }
+}
+
+void Metadata::drop_frozen() {
+  std::shared_ptr<const Overlay> dropped;  // destroyed outside of the lock: it may have a million nodes
+  const std::unique_lock lock(mutex_);
+  dropped = std::exchange(frozen_, nullptr);
+}
+
+}  // namespace dedupfs
