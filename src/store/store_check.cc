@@ -1,0 +1,153 @@
+#include "store/store_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "store/fingerprint.h"
+#include "store/region_cache.h"
+
+namespace dedupfs {
+namespace {
+
+// Regions of one stream follow one another; those of concurrent streams alternate.
+constexpr std::size_t kCacheBytes = 32 << 20;
+
+class StoreCheck {
+ public:
+  StoreCheck(Volume& volume, CheckReport& report)
+      : volume_(volume),
+        report_(report),
+        cache_(kCacheBytes, [this](RegionPlace place) { return volume_.containers().read(place); }) {}
+
+  Result<ChunkTable> run() {
+    check_superblock_copies();
+    DEDUPFS_TRY(check_index());
+    DEDUPFS_TRY(check_fingerprint_count());
+    DEDUPFS_TRY(check_containers());
+    return std::move(table_);
+  }
+
+ private:
+  void check_superblock_copies() {
+    for (const std::string_view name : {kSuperblockFile, kSuperblockCopyFile}) {
+      const auto text = read_file(volume_.backing(), volume_.path() / name, kLargestSuperblockBytes);
+      const auto parsed = text ? decode_superblock(*text) : Result<Superblock>(text.error());
+      if (!parsed) report_.error(fmt::format("{}: {}", name, parsed.error().message()));
+    }
+  }
+
+  Result<void> check_index() {
+    const auto snapshot = volume_.database().snapshot();
+    std::optional<Error> fatal;
+    DEDUPFS_TRY(volume_.database().walk(*snapshot, Family::kChunks, [&](std::string_view key, std::string_view value) {
+      const auto run = decode_run(key, value);
+      if (!run) {
+        report_.error(run.error().message());
+      } else if (!table_.add(*run)) {
+        report_.error(fmt::format("index: the run of chunks from {} overlaps another", number_of(run->first)));
+      } else if (auto checked = check_run(*run); !checked) {
+        fatal = checked.error();
+      }
+      return !fatal;
+    }));
+    if (fatal) return *fatal;
+    return {};
+  }
+
+  Result<void> check_run(const ChunkRun& run) {
+    places_.insert(run.place);
+    const auto region = cache_.get(run.place);
+    if (!region) {
+      if (bad_places_.insert(run.place).second) report_.error(region.error().message());
+      return {};
+    }
+    for (std::size_t i = 0; i < run.chunks.size(); ++i) {
+      const ChunkId id{number_of(run.first) + i};
+      const RegionEntry* const entry = (*region)->find(id);
+      if (entry == nullptr || entry->raw_length != run.chunks[i].raw_length || entry->encoding != run.chunks[i].encoding) {
+        report_.error(fmt::format("chunk {} is not in container {} at {} as the index says", number_of(id),
+                                  run.place.container, run.place.offset));
+        continue;
+      }
+      DEDUPFS_TRY(check_chunk(**region, *entry));
+    }
+    return {};
+  }
+
+  Result<void> check_chunk(const Region& region, const RegionEntry& entry) {
+    if (fingerprint_of(region.payload_of(entry)) != entry.fingerprint)
+      report_.error(fmt::format("chunk {} does not match its fingerprint", number_of(entry.id)));
+    DEDUPFS_ASSIGN(const auto value, volume_.database().get(Family::kFingerprints, text_of(entry.fingerprint.bytes)));
+    const auto known = value ? decode_chunk_id(*value) : Result<ChunkId>(Error{ErrorCode::kNotFound, ""});
+    if (known && *known == entry.id)
+      ++fingerprints_found_;
+    else
+      report_.error(fmt::format("index: the fingerprint of chunk {} does not lead to it", number_of(entry.id)));
+    return {};
+  }
+
+  // Every chunk's fingerprint was found; there must be no others.
+  Result<void> check_fingerprint_count() {
+    std::uint64_t fingerprints = 0;
+    const auto snapshot = volume_.database().snapshot();
+    DEDUPFS_TRY(volume_.database().walk(*snapshot, Family::kFingerprints, [&](std::string_view, std::string_view) {
+      ++fingerprints;
+      return true;
+    }));
+    if (fingerprints > fingerprints_found_ && bad_places_.empty())
+      report_.error(fmt::format("index: {} fingerprints lead to no chunk", fingerprints - fingerprints_found_));
+    return {};
+  }
+
+  // Regions that the index does not refer to are what a crash leaves behind, or what waits for reclaim.
+  Result<void> check_containers() {
+    std::uint64_t unused_bytes = 0;
+    DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
+    for (const auto& container : containers) {
+      if (container.damage) report_.note(container.damage->message());
+      DEDUPFS_ASSIGN(const auto walk, volume_.containers().walk(container.id));
+      for (const auto& region : walk.regions)
+        if (!places_.contains(region.place)) unused_bytes += region.header.disk_length();
+      if (walk.stopped_by) {
+        const RegionPlace stop{container.id, static_cast<std::uint32_t>(walk.end_offset)};
+        if (places_.lower_bound(stop) == places_.end() || places_.lower_bound(stop)->container != container.id)
+          unused_bytes += container.bytes - walk.end_offset;
+      }
+    }
+    if (unused_bytes != 0)
+      report_.note(fmt::format("{} bytes in containers belong to no committed chunk (left by a crash)", unused_bytes));
+    return {};
+  }
+
+  Volume& volume_;
+  CheckReport& report_;
+  RegionCache cache_;
+  ChunkTable table_;
+  std::set<RegionPlace> places_;
+  std::set<RegionPlace> bad_places_;
+  std::uint64_t fingerprints_found_ = 0;
+};
+
+}  // namespace
+
+bool ChunkTable::add(const ChunkRun& run) {
+  const std::uint64_t first = number_of(run.first);
+  if (!runs_.empty() && first < runs_.back().end) return false;
+  runs_.push_back({first, first + run.chunks.size(), lengths_.size()});
+  for (const ChunkRun::Chunk& chunk : run.chunks) lengths_.push_back(chunk.raw_length);
+  return true;
+}
+
+std::optional<std::uint32_t> ChunkTable::length_of(ChunkId id) const {
+  const auto after = std::ranges::upper_bound(runs_, number_of(id), {}, &Run::first);
+  if (after == runs_.begin()) return std::nullopt;
+  const Run& run = *std::prev(after);
+  if (number_of(id) >= run.end) return std::nullopt;
+  return lengths_[run.index + (number_of(id) - run.first)];
+}
+
+Result<ChunkTable> check_store(Volume& volume, CheckReport& report) { return StoreCheck(volume, report).run(); }
+
+}  // namespace dedupfs

@@ -1,0 +1,49 @@
+// dedupfs-stat: what a volume holds and what deduplication saved.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "fs/control_client.h"
+#include "fs/mount_table.h"
+#include "fs/statistics.h"
+
+namespace {
+
+using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
+
+constexpr int kFailed = 1;
+
+// From the daemon if one has the volume; otherwise read here.
+Result<nlohmann::json> statistics_of(const Path& volume_path) {
+  VolumeOptions options;
+  options.read_only = true;
+  auto volume = Volume::open(volume_path, options);
+  if (!volume && volume.error().code() == ErrorCode::kBusy)
+    return control_request(volume_path, {{"command", "statistics"}});
+  if (!volume) return volume.error();
+  DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(**volume));
+  return statistics_json(statistics, (*volume)->superblock(), false);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Shows what a dedupfs volume holds and what deduplication saved."};
+  bool as_json = false;
+  std::string path;
+  app.add_flag("--json", as_json, "print one JSON object with exact numbers");
+  app.add_option("VOLUME|MOUNTPOINT", path, "a volume, or a folder in a mounted one")->required();
+  app.set_version_flag("--version", "dedupfs " DEDUPFS_VERSION);
+  CLI11_PARSE(app, argc, argv);
+
+  const auto volume_path = find_volume(path);
+  const auto json = volume_path ? statistics_of(*volume_path) : Result<nlohmann::json>(volume_path.error());
+  if (!json) {
+    std::cerr << "dedupfs-stat: " << json.error().message() << '\n';
+    return kFailed;
+  }
+  std::cout << (as_json ? json->dump(2) + "\n" : statistics_screen(*json));
+  return 0;
+}
