@@ -1,0 +1,111 @@
+#include "chunkers/registry.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace dedupfs {
+namespace {
+
+std::string message_of(std::string_view spec) {
+  const auto chunker = make_chunker(spec);
+  if (chunker) return "no error";
+  EXPECT_EQ(chunker.error().code(), ErrorCode::kInvalidArgument);
+  return chunker.error().message();
+}
+
+// Sets DEDUPFS_ISA for a scope.
+class IsaInEnvironment {
+ public:
+  explicit IsaInEnvironment(const char* value) {
+    if (const char* before = std::getenv("DEDUPFS_ISA")) before_ = before;
+    ::setenv("DEDUPFS_ISA", value, 1);
+  }
+  ~IsaInEnvironment() {
+    if (before_) ::setenv("DEDUPFS_ISA", before_->c_str(), 1);
+    else ::unsetenv("DEDUPFS_ISA");
+  }
+
+ private:
+  std::optional<std::string> before_;
+};
+
+TEST(Registry, MakesEveryChunkerThatItLists) {
+  for (const ChunkerInfo& info : chunker_infos()) EXPECT_TRUE(make_chunker(info.name)) << info.name;
+}
+
+TEST(Registry, MakesTheDefault) { EXPECT_TRUE(make_chunker(kDefaultChunkerSpec)); }
+
+TEST(Registry, SpecNamesEveryParameter) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"gear", "gear:min=4k,avg=16k,max=64k"},
+      {"gear16:avg=8k", "gear16:min=2k,avg=8k,max=32k"},
+      {"vram:avg=8k,min=2k,max=32k", "vram:min=2k,avg=8k,max=32k,window=7936"},
+      {"vram:avg=8448,max=32k", "vram:min=8k,avg=8448,max=32k,window=8k"},
+      {"vram:window=1000", "vram:min=1000,avg=16k,max=64k,window=1000"},
+      {"fixed", "fixed:size=16k"},
+      {"fixed:avg=8k", "fixed:size=8k"},
+      {"fixed:size=1000", "fixed:size=1000"},
+  };
+  for (const auto& [given, canonical] : cases) {
+    const auto chunker = make_chunker(given);
+    ASSERT_TRUE(chunker) << given;
+    EXPECT_EQ((*chunker)->spec(), canonical);
+    const auto again = make_chunker((*chunker)->spec());
+    ASSERT_TRUE(again) << canonical;
+    EXPECT_EQ((*again)->spec(), canonical);
+  }
+}
+
+TEST(Registry, UnknownNameListsTheKnown) {
+  EXPECT_EQ(message_of("rabbit:avg=8k"), "unknown chunker 'rabbit' (known: gear16, gear, vram, fixed)");
+}
+
+TEST(Registry, RefusesParametersOutOfRange) {
+  EXPECT_EQ(message_of("gear:avg=12k"), "chunker gear: avg=12k is not allowed (powers of two from 64 to 1m)");
+  EXPECT_EQ(message_of("gear16:avg=128k,max=256k"),
+            "chunker gear16: avg=128k is not allowed (powers of two from 64 to 64k)");
+  EXPECT_EQ(message_of("gear:window=64"), "chunker gear has no parameter 'window' (allowed: min, avg, max)");
+  EXPECT_EQ(message_of("vram:avg=8k,min=8k"), "chunker vram: min=8k is larger than window=7936");
+  EXPECT_EQ(message_of("vram:avg=8k,window=64k"),
+            "chunker vram: window=64k is out of range (allowed: 64 to max=32k)");
+  EXPECT_EQ(message_of("vram:avg=256"), "chunker vram: avg=256 is too small for window = avg - 256 (smallest avg: 320)");
+  EXPECT_EQ(message_of("fixed:size=2m"), "chunker fixed: size=2m is out of range (allowed: 64 to 1m)");
+  EXPECT_EQ(message_of("fixed:size=8k,avg=8k"), "chunker fixed: size and avg mean the same, give one");
+}
+
+TEST(Registry, ForcedIsaIsUsed) {
+  for (const Isa isa : available_isas()) {
+    const auto chunker = make_chunker("vram", isa);
+    ASSERT_TRUE(chunker) << name_of(isa);
+    EXPECT_EQ((*chunker)->isa(), name_of(isa));
+  }
+}
+
+TEST(Registry, IsaThatTheCpuLacksIsUnsupported) {
+  const auto available = available_isas();
+  for (const Isa isa : {Isa::kSse41, Isa::kAvx2, Isa::kAvx512}) {
+    if (std::find(available.begin(), available.end(), isa) != available.end()) continue;
+    const auto chunker = make_chunker("vram", isa);
+    ASSERT_FALSE(chunker) << name_of(isa);
+    EXPECT_EQ(chunker.error().code(), ErrorCode::kUnsupported);
+  }
+}
+
+TEST(Registry, EnvironmentChoosesTheIsaUnlessForced) {
+  const IsaInEnvironment environment("scalar");
+  const Isa widest = available_isas().back();
+
+  EXPECT_EQ((*make_chunker("gear"))->isa(), "scalar");
+  EXPECT_EQ((*make_chunker("gear", widest))->isa(), name_of(widest));
+}
+
+TEST(Registry, WrongEnvironmentIsAnError) {
+  const IsaInEnvironment environment("fast");
+
+  EXPECT_EQ(message_of("gear"), "DEDUPFS_ISA: unknown instruction set 'fast' (known: scalar, sse4.1, avx2, avx512)");
+}
+
+}  // namespace
+}  // namespace dedupfs

@@ -1,0 +1,124 @@
+// Byte patterns for chunker tests, and the sequential definitions of the algorithms, written without regard to speed.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "chunkers/chunker.h"
+
+namespace dedupfs {
+
+inline std::uint64_t splitmix64(std::uint64_t& state) {
+  std::uint64_t z = state += 0x9E3779B97F4A7C15;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+inline ByteBuffer random_bytes(std::size_t n, std::uint64_t seed, std::uint8_t largest = 255) {
+  ByteBuffer bytes(n);
+  for (auto& byte : bytes) byte = static_cast<std::uint8_t>(splitmix64(seed) % (largest + 1u));
+  return bytes;
+}
+
+// Name and bytes: what chunkers find easy, and what breaks them.
+inline std::vector<std::pair<std::string, ByteBuffer>> patterns(std::size_t n, std::uint64_t seed) {
+  std::vector<std::pair<std::string, ByteBuffer>> all;
+  all.emplace_back("random", random_bytes(n, seed));
+  all.emplace_back("zeros", ByteBuffer(n, 0));
+  all.emplace_back("all 255", ByteBuffer(n, 255));
+  ByteBuffer ramp(n), falling(n), periodic(n), nearly_maximal(n);
+  const ByteBuffer period = random_bytes(97, seed + 1);
+  const ByteBuffer rare = random_bytes(n, seed + 2);
+  for (std::size_t i = 0; i < n; ++i) {
+    ramp[i] = static_cast<std::uint8_t>(i);
+    falling[i] = static_cast<std::uint8_t>(255 - i * 256 / (n + 1));
+    periodic[i] = period[i % period.size()];
+    nearly_maximal[i] = rare[i] == 7 ? 255 : 254;
+  }
+  all.emplace_back("ramp", std::move(ramp));
+  all.emplace_back("falling", std::move(falling));
+  all.emplace_back("periodic", std::move(periodic));
+  all.emplace_back("nearly maximal", std::move(nearly_maximal));
+  all.emplace_back("text-like", random_bytes(n, seed + 3, 20));
+  return all;
+}
+
+using Ends = std::vector<std::size_t>;
+
+inline Ends cuts(const Chunker& chunker, ByteSpan data) {
+  Ends ends;
+  chunker.split(data, true, ends);
+  return ends;
+}
+
+// The cuts when the data comes in pieces, as a stream brings it. next_piece(rest) says how long the next one is.
+template <class NextPiece>
+Ends cuts_in_pieces(const Chunker& chunker, ByteSpan data, NextPiece next_piece) {
+  Ends ends;
+  std::size_t start = 0, seen = 0;
+  do {
+    seen += next_piece(data.size() - seen);
+    Ends more;
+    const std::size_t used = chunker.split(data.subspan(start, seen - start), seen == data.size(), more);
+    for (const std::size_t end : more) ends.push_back(start + end);
+    start += used;
+  } while (seen < data.size());
+  return ends;
+}
+
+// ---- Definitions. Each gives the length of the first chunk of b, at most n bytes of which exist or count.
+
+inline std::uint64_t gear_entry(std::uint8_t byte) {
+  static const std::vector<std::uint64_t> kTable = [] {
+    std::vector<std::uint64_t> table(256);
+    std::uint64_t state = 0;
+    for (auto& entry : table) entry = splitmix64(state);
+    return table;
+  }();
+  return kTable[byte];
+}
+
+inline std::size_t gear_length(const ChunkSizes& sizes, const std::uint8_t* b, std::size_t n) {
+  std::uint64_t hash = 0;
+  for (std::size_t i = sizes.min_bytes; i < n; ++i) {
+    hash = 2 * hash + gear_entry(b[i]);
+    if (hash <= ~std::uint64_t{0} / sizes.avg_bytes) return i;
+  }
+  return n;
+}
+
+inline std::size_t gear16_length(const ChunkSizes& sizes, const std::uint8_t* b, std::size_t n) {
+  for (std::size_t length = sizes.min_bytes; length <= n; ++length) {
+    std::uint64_t hash = 0;
+    for (std::size_t i = length - 16; i < length; ++i) hash = 2 * hash + gear_entry(b[i]);
+    if (hash % 65536 < 65536 / sizes.avg_bytes) return length;
+  }
+  return n;
+}
+
+inline std::size_t vram_length(std::size_t window, const std::uint8_t* b, std::size_t n) {
+  if (n < window) return n;
+  const std::uint8_t largest = *std::max_element(b, b + window);
+  for (std::size_t i = window; i < n; ++i)
+    if (b[i] >= largest) return i;
+  return n;
+}
+
+// All cuts, by one of the definitions: length(b, n).
+template <class Length>
+Ends defined_cuts(ByteSpan data, std::size_t max_bytes, Length length) {
+  Ends ends;
+  for (std::size_t start = 0; start < data.size();) {
+    start += length(data.data() + start, std::min(data.size() - start, max_bytes));
+    ends.push_back(start);
+  }
+  return ends;
+}
+
+}  // namespace dedupfs
