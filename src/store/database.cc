@@ -3,9 +3,11 @@
 #include <rocksdb/db.h>
 #include <rocksdb/iterator.h>
 #include <rocksdb/snapshot.h>
+#include <rocksdb/transaction_log.h>
 #include <rocksdb/write_batch.h>
 #include <spdlog/spdlog.h>
 
+#include <mutex>
 #include <system_error>
 
 #include "base/check.h"
@@ -14,8 +16,12 @@
 namespace dedupfs {
 namespace {
 
-rocksdb::Slice slice(std::string_view text) { return {text.data(), text.size()}; }
-std::string_view view(const rocksdb::Slice& text) { return {text.data(), text.size()}; }
+rocksdb::Slice slice(std::string_view text) {
+  return {text.data(), text.size()};
+}
+std::string_view view(const rocksdb::Slice& text) {
+  return {text.data(), text.size()};
+}
 
 bool holds_database(const Path& path) {
   std::error_code ignored;
@@ -76,6 +82,8 @@ std::string_view name_of(Family family) {
   return "unknown";
 }
 
+constexpr std::uint64_t kLargestLogBytes = 64 << 20;  // bounds the replay after a crash
+
 // An open RocksDB; also half open, on the way to an error.
 struct Database::State {
   explicit State(const Path& at) : path(at.string()) {}
@@ -85,12 +93,16 @@ struct Database::State {
 
   Result<void> create(const DatabaseOptions& options);
   Result<void> open(const DatabaseOptions& options);
+  rocksdb::Status write(rocksdb::WriteBatch& changes);
+  Result<void> resume();
+  std::uint64_t current_log() const;  // its number
   Result<void> refuse_damaged_log() const;
   Result<std::uint64_t> last_change_in_log(rocksdb::WALRecoveryMode mode) const;
 
   Error error_of(const rocksdb::Status& status) const;
   Result<void> result_of(const rocksdb::Status& status) const;
   rocksdb::ColumnFamilyHandle* handle(Family family) const { return handles[static_cast<std::size_t>(family)]; }
+  rocksdb::ColumnFamilyHandle* unused_family() const { return handles.back(); }
   BoundedIterator iterate(Family family, std::string_view from, std::string_view end) const {
     return {*db, handle(family), from, end};
   }
@@ -99,7 +111,14 @@ struct Database::State {
   bool read_only = false;
   std::shared_ptr<rocksdb::Cache> memory;
   std::unique_ptr<rocksdb::DB> db;
-  std::vector<rocksdb::ColumnFamilyHandle*> handles;  // in order of Family, then RocksDB's default family
+  std::vector<rocksdb::ColumnFamilyHandle*>
+      handles;  // in order of Family, then RocksDB's default one, which holds nothing
+
+  // Of write(), and all that follow.
+  std::mutex write_mutex;
+  std::uint64_t log_bytes = 0;               // about what a crash now would have to replay
+  bool is_stopped = false;                   // by a failure
+  std::optional<std::uint64_t> cut_off_log;  // the log that may end in a part of a record: no other may follow it there
 };
 
 Error Database::State::error_of(const rocksdb::Status& status) const {
@@ -128,9 +147,9 @@ Result<void> Database::State::open(const DatabaseOptions& options) {
   auto families = descriptors_of(options);
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());
   rocksdb::DB* opened = nullptr;
-  const rocksdb::Status status =
-      read_only ? rocksdb::DB::OpenForReadOnly(options.database, path, families, &handles, &opened)
-                : rocksdb::DB::Open(options.database, path, families, &handles, &opened);
+  const rocksdb::Status status = read_only
+                                     ? rocksdb::DB::OpenForReadOnly(options.database, path, families, &handles, &opened)
+                                     : rocksdb::DB::Open(options.database, path, families, &handles, &opened);
   if (status.IsInvalidArgument())  // its families are not ours
     return Error{ErrorCode::kCorruption, error_of(status).message()};
   DEDUPFS_TRY(result_of(status));
@@ -140,8 +159,8 @@ Result<void> Database::State::open(const DatabaseOptions& options) {
 
 Database::State::~State() {
   if (db == nullptr) return;
-  // What is in memory goes to tables now, which empties the log: the next opening replays nothing. If that fails the log
-  // still has it all.
+  // What is in memory goes to tables now, which empties the log: the next opening replays nothing. If that fails the
+  // log still has it all.
   if (!read_only && !handles.empty()) {
     if (const rocksdb::Status status = db->Flush({}, handles); !status.ok())
       spdlog::warn("{}; its log will be replayed when it is opened next", error_of(status).message());
@@ -150,28 +169,80 @@ Database::State::~State() {
   if (const rocksdb::Status status = db->Close(); !status.ok()) spdlog::error("{}", error_of(status).message());
 }
 
+// Why a full disk takes all this care: the log ends in a part of a record then. A record behind it would never be
+// replayed, and RocksDB 7.8, as Debian builds it, aborts the process that tries to append one. Resume() begins a new
+// log, but only if there is something to flush (otherwise it says that all is well, and keeps the old log). So before
+// each write to the log there is put something to flush that needs no log: a mark in the family that nobody uses.
+// RocksDB must not flush that mark and everything else inside of the same Write(), so it is not given a limit for the
+// log; write() keeps that itself.
+rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
+  std::uint64_t marks = 0;
+  db->GetIntProperty(unused_family(), rocksdb::DB::Properties::kNumEntriesActiveMemTable, &marks);
+  if (marks == 0) {
+    rocksdb::WriteOptions unlogged;
+    unlogged.disableWAL = true;
+    if (const auto status = db->Put(unlogged, unused_family(), "mark", ""); !status.ok()) return status;
+  }
+
+  rocksdb::WriteOptions synced;
+  synced.sync = true;
+  if (const auto status = db->Write(synced, &changes); !status.ok()) {
+    cut_off_log = current_log();
+    return status;
+  }
+
+  log_bytes += changes.GetDataSize();
+  if (log_bytes >= kLargestLogBytes) {
+    log_bytes = 0;
+    rocksdb::FlushOptions in_background;
+    in_background.wait = false;
+    // What was written is durable: a failure concerns the next write, and comes back there.
+    db->Flush(in_background, handles).PermitUncheckedError();
+  }
+  return {};
+}
+
+// After a failure RocksDB refuses every write until Resume(), which refuses in turn if the failure was one that may
+// have lost what had been taken for written.
+Result<void> Database::State::resume() {
+  DEDUPFS_TRY(result_of(db->Resume()));
+  if (cut_off_log && cut_off_log == current_log())
+    return Error{ErrorCode::kIo,
+                 "index " + path + ": the disk was full and no new log can be begun; mount the volume again"};
+  cut_off_log.reset();
+  is_stopped = false;
+  return {};
+}
+
+std::uint64_t Database::State::current_log() const {
+  rocksdb::VectorLogPtr::value_type log;  // the class has another name in RocksDB 8
+  return db->GetCurrentWalFile(&log).ok() ? log->LogNumber() : 0;
+}
+
 // The number of the last change that a replay of the log reaches. Writes nothing.
 Result<std::uint64_t> Database::State::last_change_in_log(rocksdb::WALRecoveryMode mode) const {
   DatabaseOptions options = make_database_options(kLeastMemoryBytes);
   options.database.wal_recovery_mode = mode;
+  options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // the opening that follows says it all again
   State replay(path);
   replay.read_only = true;
   DEDUPFS_TRY(replay.open(options));
   return replay.db->GetLatestSequenceNumber();
 }
 
-// A replay ends at the first bad record of the log. If whole records follow it, that record is not the torn end of the log
-// but damage to what had been synced, and opening for writing would drop all that follows, silently and for good.
+// A replay ends at the first bad record of the log. If whole records follow it, that record is not the torn end of the
+// log but damage to what had been synced, and opening for writing would drop all that follows, silently and for good.
 Result<void> Database::State::refuse_damaged_log() const {
   if (!log_holds_something(path)) return {};  // closed properly
   DEDUPFS_ASSIGN(const auto reached, last_change_in_log(rocksdb::WALRecoveryMode::kPointInTimeRecovery));
   DEDUPFS_ASSIGN(const auto last, last_change_in_log(rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords));
   if (last <= reached) return {};
-  return Error{ErrorCode::kCorruption,
-               "index " + path + ": its log is damaged before its end, and writing would lose the " +
-                   std::to_string(last - reached) +
-                   " changes behind the damage for good; restore the volume from a backup, or open it read-only to copy "
-                   "what was committed before the damage"};
+  return Error{
+      ErrorCode::kCorruption,
+      "index " + path + ": its log is damaged before its end, and writing would lose the " +
+          std::to_string(last - reached) +
+          " changes behind the damage for good; restore the volume from a backup, or open it read-only to copy "
+          "what was committed before the damage"};
 }
 
 Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -182,6 +253,9 @@ Result<void> Database::create(const Path& path) {
   DatabaseOptions options = make_database_options(kLeastMemoryBytes);
   options.database.create_if_missing = true;
   options.database.error_if_exists = true;
+  std::error_code failure;
+  if (std::filesystem::create_directory(path, failure); failure)
+    return Error::from_errno(failure.value(), "creating directory " + path.string());
   return State(path).create(options);
 }
 
@@ -202,7 +276,8 @@ Result<std::optional<std::string>> Database::get(Family family, std::string_view
   return value;
 }
 
-Result<std::optional<KeyValue>> Database::find_before(Family family, std::string_view key, std::string_view from) const {
+Result<std::optional<KeyValue>> Database::find_before(Family family, std::string_view key,
+                                                      std::string_view from) const {
   if (key.empty()) return std::nullopt;
   BoundedIterator iterator = state_->iterate(family, from, {});
   iterator->SeekForPrev(slice(key));
@@ -252,21 +327,25 @@ void Database::Batch::erase(Family family, std::string_view key) {
   DEDUPFS_CHECK(state_->changes.Delete(state_->database.handle(family), slice(key)).ok());
 }
 
-bool Database::Batch::empty() const { return state_->changes.Count() == 0; }
-std::size_t Database::Batch::size_bytes() const { return state_->changes.GetDataSize(); }
+bool Database::Batch::empty() const {
+  return state_->changes.Count() == 0;
+}
+std::size_t Database::Batch::size_bytes() const {
+  return state_->changes.GetDataSize();
+}
 
 Result<void> Database::write(const Batch& batch) {
   if (state_->read_only) return Error{ErrorCode::kReadOnly, "index " + state_->path + " is open read-only"};
   DEDUPFS_CHECK(&batch.state_->database == state_.get());
-  rocksdb::WriteOptions options;
-  options.sync = true;
-
-  rocksdb::Status status = state_->db->Write(options, &batch.state_->changes);
-  // After a full disk RocksDB refuses all writes until it is told to try again. Resume() finishes what it could not write
-  // and begins a new log, so nothing is ever appended behind the record that was cut off. It refuses when the error was
-  // another one than a full disk, as it should.
-  if (status.IsNoSpace() && state_->db->Resume().ok()) status = state_->db->Write(options, &batch.state_->changes);
-  return state_->result_of(status);
+  const std::lock_guard lock(state_->write_mutex);
+  for (bool first_try = true;; first_try = false) {
+    if (state_->is_stopped) DEDUPFS_TRY(state_->resume());
+    const rocksdb::Status status = state_->write(batch.state_->changes);
+    if (status.ok()) return {};
+    state_->is_stopped = true;
+    // It may be the news of an earlier failure in the background, and the disk have space by now.
+    if (!first_try || !status.IsNoSpace()) return state_->error_of(status);
+  }
 }
 
 class Database::Snapshot {
@@ -299,6 +378,8 @@ Result<void> Database::walk(const Snapshot& snapshot, Family family,
   return state_->result_of(iterator->status());
 }
 
-std::uint64_t Database::memory_used_bytes() const { return state_->memory->GetUsage(); }
+std::uint64_t Database::memory_used_bytes() const {
+  return state_->memory->GetUsage();
+}
 
 }  // namespace dedupfs

@@ -1,9 +1,10 @@
-// The RocksDB database of a volume, VOLUME/index: column families, atomic durable batches, bounded reads. RocksDB itself
-// stays behind this interface; how it is configured is in database_options.cc.
+// The RocksDB database of a volume, VOLUME/index: column families, atomic durable batches, bounded reads. RocksDB
+// itself stays behind this interface; how it is configured is in database_options.cc.
 //
 // Threads:   every function from any thread.
 // Ownership: snapshots and batches must not outlive the database that they were made from.
-// Failure:   RocksDB's status becomes kCorruption, kNoSpace, kNoMemory, kBusy or kIo, with its message and the path of the
+// Failure:   RocksDB's status becomes kCorruption, kNoSpace, kNoMemory, kBusy or kIo, with its message and the path of
+// the
 //            index. After a full disk the next write() that finds space again goes on as if nothing had been. Any other
 //            failed write to the log or its sync is final: it cannot be known what is durable, so every later write()
 //            fails too, while reads go on; opening again recovers what did become durable.
@@ -25,16 +26,16 @@
 namespace dedupfs {
 
 enum class Family : std::uint8_t {
-  kFingerprints,    // fingerprint -> chunk id
-  kChunks,          // first chunk id of a run -> place of its region, lengths (ChunkIndex)
-  kFeatures,        // super-feature -> chunk id
-  kInodes,          // inode number -> attributes
-  kDirents,         // parent inode + name -> inode, type, cookie
-  kCookies,         // parent inode + cookie -> name, inode, type: the order of readdir
-  kXattrs,          // inode + name -> value
-  kRecipes,         // inode + offset of the segment -> entries
-  kOrphans,         // inode number -> nothing: unlinked, to be deleted when nobody has it open
-  kCounters,        // name -> next ids and the like
+  kFingerprints,  // fingerprint -> chunk id
+  kChunks,        // first chunk id of a run -> place of its region, lengths (ChunkIndex)
+  kFeatures,      // super-feature -> chunk id
+  kInodes,        // inode number -> attributes
+  kDirents,       // parent inode + name -> inode, type, cookie
+  kCookies,       // parent inode + cookie -> name, inode, type: the order of readdir
+  kXattrs,        // inode + name -> value
+  kRecipes,       // inode + offset of the segment -> entries
+  kOrphans,       // inode number -> nothing: unlinked, to be deleted when nobody has it open
+  kCounters,      // name -> next ids and the like
 };
 inline constexpr std::size_t kFamilyCount = 10;
 std::string_view name_of(Family family);  // as RocksDB knows it: written to disk
@@ -61,9 +62,11 @@ class Database {
   // The entry with the greatest key that is < `key` (<= `key`) and >= `from`, if any. The bounds keep a search from
   // wandering over what was erased beyond them.
   Result<std::optional<KeyValue>> find_before(Family family, std::string_view key, std::string_view from = {}) const;
-  Result<std::optional<KeyValue>> find_at_or_before(Family family, std::string_view key, std::string_view from = {}) const;
+  Result<std::optional<KeyValue>> find_at_or_before(Family family, std::string_view key,
+                                                    std::string_view from = {}) const;
   // Up to `limit` entries with from <= key < end, in order of key (end empty: to the end of the family).
-  Result<std::vector<KeyValue>> list(Family family, std::string_view from, std::string_view end, std::size_t limit) const;
+  Result<std::vector<KeyValue>> list(Family family, std::string_view from, std::string_view end,
+                                     std::size_t limit) const;
 
   // An atomic set of changes; of two to one key the later one counts. One thread at a time.
   class Batch {
@@ -90,8 +93,8 @@ class Database {
   // A consistent view of everything committed, for long walks (statistics, fsck, reclaim).
   class Snapshot;
   std::shared_ptr<const Snapshot> snapshot() const;
-  // Calls visit(key, value) for all of a family in order of key, until it returns false. Verifies checksums, does not fill
-  // the cache.
+  // Calls visit(key, value) for all of a family in order of key, until it returns false. Verifies checksums, does not
+  // fill the cache.
   Result<void> walk(const Snapshot& snapshot, Family family,
                     const std::function<bool(std::string_view key, std::string_view value)>& visit) const;
 

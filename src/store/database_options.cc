@@ -3,6 +3,7 @@
 #include <rocksdb/convenience.h>
 #include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_buffer_manager.h>
 #include <spdlog/spdlog.h>
@@ -11,11 +12,13 @@
 #include <array>
 #include <cstdarg>
 #include <cstdio>
+#include <limits>
 
 namespace dedupfs {
 namespace {
 
-// RocksDB's warnings go to our log. Without it RocksDB would write a file LOG into the volume, even on opening it read-only.
+// RocksDB's warnings go to our log. Without it RocksDB would write a file LOG into the volume, even on opening it
+// read-only.
 class LogBridge final : public rocksdb::Logger {
  public:
   LogBridge() : Logger(rocksdb::WARN_LEVEL) {}
@@ -31,6 +34,16 @@ class LogBridge final : public rocksdb::Logger {
   }
 };
 
+// Left alone, RocksDB takes a full disk for cured only when as much is free as all write buffers can hold, looks for
+// that every few seconds, and refuses Resume() meanwhile. Database::write() resumes by itself.
+class NoAutomaticRecovery final : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status /*error*/,
+                            bool* automatic) override {
+    *automatic = false;
+  }
+};
+
 struct Traits {
   bool filtered;    // asked for single keys that are often absent
   bool compressed;  // worth it: fingerprints and features are random bytes
@@ -40,11 +53,11 @@ Traits traits_of(Family family) {
   switch (family) {
     case Family::kFingerprints: return {.filtered = true, .compressed = false};
     case Family::kFeatures: return {.filtered = true, .compressed = false};
-    case Family::kChunks: return {.filtered = false, .compressed = true};   // by find_at_or_before() only
-    case Family::kInodes: return {.filtered = false, .compressed = true};   // nobody asks for an inode that is not there
-    case Family::kDirents: return {.filtered = true, .compressed = true};   // every create looks its name up first
+    case Family::kChunks: return {.filtered = false, .compressed = true};  // by find_at_or_before() only
+    case Family::kInodes: return {.filtered = false, .compressed = true};  // nobody asks for an inode that is not there
+    case Family::kDirents: return {.filtered = true, .compressed = true};  // every create looks its name up first
     case Family::kCookies: return {.filtered = false, .compressed = true};  // by list() only
-    case Family::kXattrs: return {.filtered = true, .compressed = true};    // the kernel asks for security.* all the time
+    case Family::kXattrs: return {.filtered = true, .compressed = true};  // the kernel asks for security.* all the time
     case Family::kRecipes: return {.filtered = false, .compressed = true};  // by find_at_or_before() and list()
     case Family::kOrphans: return {.filtered = false, .compressed = false};
     case Family::kCounters: return {.filtered = false, .compressed = false};
@@ -63,17 +76,17 @@ rocksdb::CompressionType best_compression() {
 rocksdb::BlockBasedTableOptions table_options(const Traits& traits, const std::shared_ptr<rocksdb::Cache>& memory) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = memory;
-  // Indexes and filters in the cache, in pieces that come and go as blocks do: otherwise they would grow with the volume,
-  // outside of any cap. Only the small index above the pieces stays.
+  // Indexes and filters in the cache, in pieces that come and go as blocks do: otherwise they would grow with the
+  // volume, outside of any cap. Only the small index above the pieces stays.
   table.cache_index_and_filter_blocks = true;
   table.cache_index_and_filter_blocks_with_high_priority = true;
   table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
   table.metadata_cache_options.top_level_index_pinning = rocksdb::PinningTier::kAll;
   table.block_size = traits.compressed ? 16 << 10 : 4 << 10;
   if (traits.filtered) {
-    // Ribbon takes 1.13 bytes a key where Bloom takes 1.50, at the same rate of false positives, and was 10 % slower for
-    // absent keys (1.67 against 1.86 million a second; RocksDB 7.8.3, 10 million keys of 32 bytes, one thread). What was
-    // just flushed gets Bloom, because Ribbon is slower to build.
+    // Ribbon takes 1.13 bytes a key where Bloom takes 1.50, at the same rate of false positives, and was 10 % slower
+    // for absent keys (1.67 against 1.86 million a second; RocksDB 7.8.3, 10 million keys of 32 bytes, one thread).
+    // What was just flushed gets Bloom, because Ribbon is slower to build.
     table.filter_policy.reset(rocksdb::NewRibbonFilterPolicy(10));
     table.partition_filters = true;
   }
@@ -87,7 +100,8 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table_options(traits, memory)));
   options.compression = traits.compressed ? best_compression() : rocksdb::kNoCompression;
   options.bottommost_compression = options.compression;
-  options.level_compaction_dynamic_level_bytes = true;  // the last level holds 90 %: least space for what is overwritten
+  options.level_compaction_dynamic_level_bytes =
+      true;  // the last level holds 90 %: least space for what is overwritten
   options.write_buffer_size = write_buffer_bytes;
   options.max_write_buffer_number = 2;
   options.arena_block_size = std::min<std::size_t>(write_buffer_bytes / 8, 256 << 10);  // a family takes at least one
@@ -104,21 +118,23 @@ DatabaseOptions make_database_options(std::uint64_t memory_bytes) {
   const std::size_t write_buffers_bytes = memory_bytes / 4;
 
   rocksdb::DBOptions& database = options.database;
-  database.write_buffer_manager =
-      std::make_shared<rocksdb::WriteBufferManager>(write_buffers_bytes, options.memory);
+  database.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(write_buffers_bytes, options.memory);
   database.info_log = std::make_shared<LogBridge>();
   database.info_log_level = rocksdb::WARN_LEVEL;
 
-  // What a crash may leave. Every batch is synced before write() returns and before the next one begins, so of the log only
-  // the last batch, the one nobody was told of, can be torn: cut off, zeros, or with its pages in any mixture of old and new.
-  // kPointInTimeRecovery ends the replay there. kTolerateCorruptedTailRecords forgives only a log that is cut off, and would
-  // refuse to open after a power cut that left a page of zeros inside the last batch. The price is that damage further in
-  // front, which is no tear, would end the replay too; Database::open() looks for that itself.
+  database.listeners.push_back(std::make_shared<NoAutomaticRecovery>());
+  database.max_bgerror_resume_count = 0;
+
+  // What a crash may leave. Every batch is synced before write() returns and before the next one begins, so of the log
+  // only the last batch, the one nobody was told of, can be torn: cut off, zeros, or with its pages in any mixture of
+  // old and new. kPointInTimeRecovery ends the replay there. kTolerateCorruptedTailRecords forgives only a log that is
+  // cut off, and would refuse to open after a power cut that left a page of zeros inside the last batch. The price is
+  // that damage further in front, which is no tear, would end the replay too; Database::open() looks for that itself.
   database.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   database.track_and_verify_wals_in_manifest = true;  // a log that is gone or cut off, but for the last, is an error
   database.paranoid_checks = true;
-  database.max_total_wal_size = 64 << 20;  // bounds the replay after a crash
-  database.recycle_log_file_num = 0;       // old records behind the end of the log would blur where it ends
+  database.max_total_wal_size = std::numeric_limits<std::uint64_t>::max();  // Database::write() flushes in time
+  database.recycle_log_file_num = 0;  // old records behind the end of the log would blur where it ends
 
   // A small volume stays small: no preallocated files.
   database.allow_fallocate = false;

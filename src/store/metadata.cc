@@ -9,10 +9,11 @@
 
 #include "base/check.h"
 
-// Why every read looks at the overlays first and at the database second, with no lock in between: a group moves down only,
-// from the open overlay to the frozen one to the database, and it is dropped above after it has arrived below. So a reader
-// that goes down too meets each change at least once, and where it meets it twice the upper one wins. The other way round it
-// could look into the database before a commit and into the overlays after it, and miss the whole group.
+// Why every read looks at the overlays first and at the database second, with no lock in between: a group moves down
+// only, from the open overlay to the frozen one to the database, and it is dropped above after it has arrived below. So
+// a reader that goes down too meets each change at least once, and where it meets it twice the upper one wins. The
+// other way round it could look into the database before a commit and into the overlays after it, and miss the whole
+// group.
 
 namespace dedupfs {
 
@@ -59,9 +60,10 @@ struct Metadata::Page {
   std::optional<std::string> behind;  // the changes of this key and later ones did not fit
 };
 
-// Appends to `found`, up to `limit`, what is left of `stored` after `changes`, which end before `behind` if there is one.
-void Metadata::merge(std::vector<KeyValue> stored, std::vector<Change> changes, const std::optional<std::string>& behind,
-                     std::size_t limit, std::vector<KeyValue>& found) {
+// Appends to `found`, up to `limit`, what is left of `stored` after `changes`, which end before `behind` if there is
+// one.
+void Metadata::merge(std::vector<KeyValue> stored, std::vector<Change> changes,
+                     const std::optional<std::string>& behind, std::size_t limit, std::vector<KeyValue>& found) {
   auto row = stored.begin();
   auto change = changes.begin();
   const auto is_covered = [&](const Change& of) { return !behind || of.key < *behind; };
@@ -114,7 +116,9 @@ Metadata::Page Metadata::page_of_changes(Family family, std::string_view from, s
                                          std::size_t limit) const {
   const std::shared_lock lock(mutex_);
   const auto [upper, lower] = layers();
-  const auto end_of = [&](const Overlay::Map& changes) { return end.empty() ? changes.end() : changes.lower_bound(end); };
+  const auto end_of = [&](const Overlay::Map& changes) {
+    return end.empty() ? changes.end() : changes.lower_bound(end);
+  };
   auto above = upper->of(family).lower_bound(from);
   auto below = lower->of(family).lower_bound(from);
   const auto above_end = end_of(upper->of(family));
@@ -157,6 +161,7 @@ Result<std::vector<KeyValue>> Metadata::list(Family family, std::string_view fro
                                              std::size_t limit) const {
   constexpr std::size_t kLargestPage = 1024;  // entries copied under the lock
   std::vector<KeyValue> found;
+  if (!end.empty() && from >= end) return found;
   std::string next(from);
   // Pages grow, so that neither a small limit copies much, nor a long row of erased entries takes many rounds.
   for (std::size_t page = 0; found.size() < limit;) {
@@ -178,15 +183,21 @@ void Metadata::set(Family family, std::string_view key, std::optional<std::strin
   open_->set(family, key, std::move(value));
 }
 
-void Metadata::put(Family family, std::string_view key, std::string value) { set(family, key, std::move(value)); }
-void Metadata::erase(Family family, std::string_view key) { set(family, key, std::nullopt); }
+void Metadata::put(Family family, std::string_view key, std::string value) {
+  set(family, key, std::move(value));
+}
+void Metadata::erase(Family family, std::string_view key) {
+  set(family, key, std::nullopt);
+}
 
 std::size_t Metadata::open_bytes() const {
   const std::shared_lock lock(mutex_);
   return open_->bytes();
 }
 
-bool Metadata::open_is_empty() const { return open_bytes() == 0; }
+bool Metadata::open_is_empty() const {
+  return open_bytes() == 0;
+}
 
 void Metadata::freeze() {
   const std::unique_lock lock(mutex_);

@@ -1,9 +1,10 @@
-// The namespace's key-value pairs, with the changes since the last commit as an overlay: the open transaction group, and,
-// while a commit runs, the frozen one below it. Everybody reads their own writes.
+// The namespace's key-value pairs, with the changes since the last commit as an overlay: the open transaction group,
+// and, while a commit runs, the frozen one below it. Everybody reads their own writes.
 //
-// Threads:   every function from any thread. That a group is a consistent state is the business of whoever calls freeze():
-//            no operation may be half done then. What others change while a list() or find runs may be seen or not, key by
-//            key; what nobody changes is always seen. No lock is held while the database reads.
+// Threads:   every function from any thread. That a group is a consistent state is the business of whoever calls
+// freeze():
+//            no operation may be half done then. What others change while a list() or find runs may be seen or not, key
+//            by key; what nobody changes is always seen. No lock is held while the database reads.
 // Ownership: the database must outlive it.
 // Failure:   reads fail as the database does; writes go to memory and cannot fail.
 #pragma once
@@ -29,7 +30,8 @@ class Metadata {
 
   Result<std::optional<std::string>> get(Family family, std::string_view key) const;
   // Up to `limit` entries with from <= key < end, in order of key (end empty: to the end of the family).
-  Result<std::vector<KeyValue>> list(Family family, std::string_view from, std::string_view end, std::size_t limit) const;
+  Result<std::vector<KeyValue>> list(Family family, std::string_view from, std::string_view end,
+                                     std::size_t limit) const;
   // The entry with the greatest key that is <= `key` and >= `from`, if any.
   Result<std::optional<KeyValue>> find_at_or_before(Family family, std::string_view key, std::string_view from) const;
 
