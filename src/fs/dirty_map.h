@@ -1,6 +1,6 @@
 // The stretches of a file that were overwritten and are not yet in its recipe: bytes, or holes that were punched. Later
-// changes win over earlier ones; stretches never overlap; adjacent small writes are joined, so that a run of 4 KiB writes
-// does not cost an entry each.
+// changes win over earlier ones; stretches never overlap; adjacent small writes are joined, so that a run of 4 KiB
+// writes does not cost an entry each.
 //
 // Threads:   one user at a time (its FileContent's lock).
 // Ownership: owns copies of the bytes.
@@ -37,18 +37,28 @@ class DirtyMap {
   std::optional<Extent> find_from(std::uint64_t offset) const;
   // What overlaps [from, to), clipped to it, in order.
   std::vector<Extent> list(std::uint64_t from, std::uint64_t to) const;
-  std::uint64_t end() const;         // the end of the last extent; 0 if there is none
+  std::uint64_t end() const;           // the end of the last extent; 0 if there is none
   std::uint64_t memory_bytes() const;  // what the bytes take
 
  private:
   struct Stretch {
     std::uint64_t length = 0;
-    ByteBuffer bytes;  // empty: hole
-  };
+    ByteBuffer bytes;         // empty: hole
+    std::size_t skipped = 0;  // bytes at the front that do not count any more
 
+    bool is_hole() const { return bytes.empty(); }
+    ByteSpan view() const { return ByteSpan(bytes).subspan(skipped); }
+    void drop_front(std::uint64_t count);
+    void drop_back(std::uint64_t count);
+  };
+  using Stretches = std::map<std::uint64_t, Stretch>;  // by offset
+
+  Stretches::iterator first_ending_after(std::uint64_t offset);
+  Stretches::const_iterator first_ending_after(std::uint64_t offset) const;
+  ByteSpan overwrite_last(std::uint64_t offset, ByteSpan bytes);
   void clear_range(std::uint64_t from, std::uint64_t to);
 
-  std::map<std::uint64_t, Stretch> extents_;  // by offset
+  Stretches extents_;
   std::uint64_t memory_bytes_ = 0;
 };
 

@@ -10,33 +10,16 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "fs/recipe_format.h"
 #include "fs/types.h"
 #include "store/metadata.h"
-#include "store/types.h"
 
 namespace dedupfs {
-
-inline constexpr std::size_t kSegmentEntries = 1024;
-inline constexpr std::uint32_t kInlineBytes = 512;
-
-struct RecipeEntry {
-  enum class Kind : std::uint8_t { kChunk, kHole, kInline };
-
-  Kind kind = Kind::kHole;
-  std::uint64_t length = 0;  // bytes of the file; of a chunk, always the whole chunk
-  ChunkId chunk{};           // kChunk
-  std::string bytes;         // kInline
-
-  bool is_data() const { return kind != Kind::kHole; }
-  bool operator==(const RecipeEntry&) const = default;
-};
 
 struct PlacedEntry {
   std::uint64_t offset = 0;  // in the file
@@ -44,16 +27,6 @@ struct PlacedEntry {
 
   std::uint64_t end() const { return offset + entry.length; }
 };
-
-// One stored segment. Sums of lengths are checked against overflow of 2^63-1.
-std::string encode_recipe_key(InodeNumber inode, std::uint64_t offset);
-struct RecipeKey {
-  InodeNumber inode = 0;
-  std::uint64_t offset = 0;
-};
-Result<RecipeKey> decode_recipe_key(std::string_view key);
-std::string encode_segment(const std::vector<RecipeEntry>& entries);
-Result<std::vector<RecipeEntry>> decode_segment(std::string_view value);
 
 class Recipe {
  public:
@@ -67,8 +40,8 @@ class Recipe {
   Result<std::vector<PlacedEntry>> list(std::uint64_t from, std::uint64_t to, std::size_t limit = SIZE_MAX);
 
   // Replaces the entries in [from, to) by `entries`, whose lengths sum up to to - from; both must be boundaries. With
-  // to >= end() everything from `from` on is replaced and the lengths may sum up to anything (append: from == to == end()).
-  // from > end() fills the gap with a hole. Adjacent holes are merged. Returns the change in data bytes.
+  // to >= end() everything from `from` on is replaced and the lengths may sum up to anything (append: from == to ==
+  // end()). from > end() fills the gap with a hole. Adjacent holes are merged. Returns the change in data bytes.
   Result<std::int64_t> replace(std::uint64_t from, std::uint64_t to, std::vector<RecipeEntry> entries);
 
   // Drops up to `segments` segments from the end of the recipe, for deletion in steps; true when none is left.
@@ -78,11 +51,34 @@ class Recipe {
   struct Segment {
     std::uint64_t offset = 0;
     std::vector<RecipeEntry> entries;
-    std::uint64_t end = 0;
+    std::vector<std::uint64_t> ends;  // in the file, of each entry
+
+    std::uint64_t end() const { return ends.back(); }
+    std::uint64_t offset_of(std::size_t index) const { return index == 0 ? offset : ends[index - 1]; }
+    std::size_t index_at(std::uint64_t offset) const;  // of the entry that covers it, or starts there
   };
+  // The entries that a replace() writes anew, and the keys of the segments in which they were.
+  struct Window {
+    std::uint64_t offset = 0;
+    std::vector<RecipeEntry> entries;
+    std::vector<std::uint64_t> old_segments;
+    bool reaches_end = false;
+    std::int64_t data_bytes_change = 0;
+  };
+
+  Result<std::uint64_t> find_end();
+  Result<const Segment*> load(std::uint64_t offset);
+  Result<const Segment*> load_at(std::uint64_t offset);
+  Result<Window> open_window(std::uint64_t from, std::uint64_t to, std::uint64_t end, std::vector<RecipeEntry> entries);
+  Result<void> widen_to_neighbour(Window& window, std::uint64_t window_end);
+  void write(Window window);
+  const Segment& keep(Segment segment);
+  Error damaged(std::uint64_t offset, std::string_view reason) const;
 
   Metadata& metadata_;
   InodeNumber inode_;
+  std::optional<std::uint64_t> end_;  // when known
+  std::vector<Segment> cache_;        // the one used last in front
 };
 
 }  // namespace dedupfs
