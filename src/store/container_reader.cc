@@ -168,6 +168,8 @@ Result<ContainerStore::ContainerInfo> ContainerReader::inspect(std::uint32_t num
 }
 
 Result<void> ContainerReader::check_header(std::uint32_t number, const BackingFile& file) const {
+  DEDUPFS_ASSIGN(const std::uint64_t size, file.size());
+  if (size < kContainerHeaderBytes) return {};  // nothing can be read from it, and nothing will
   HeaderBytes bytes;
   DEDUPFS_TRY(file.read(0, bytes));
   const auto header = decode_container_header(bytes);

@@ -1,0 +1,102 @@
+// A Backing that passes everything on to the operating system, keeps a log of what changes the disk, and fails where a
+// test wants it to.
+//
+// Threads: as Backing; `fault` is called from any of them and is set before the first.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/backing.h"
+
+namespace dedupfs {
+
+class FaultyBacking final : public Backing {
+ public:
+  // The operation is one of "open", "write", "truncate", "datasync", "rename", "unlink", "sync_directory".
+  using Fault = std::function<std::optional<Error>(const std::string& operation, const Path& path)>;
+
+  Fault fault;
+
+  // "datasync 0000000001.container", in order; failed ones are not in it.
+  std::vector<std::string> log() const {
+    const std::lock_guard lock(log_->mutex);
+    return log_->lines;
+  }
+  void clear_log() {
+    const std::lock_guard lock(log_->mutex);
+    log_->lines.clear();
+  }
+
+  Result<std::unique_ptr<BackingFile>> open(const Path& path, Mode mode) override {
+    DEDUPFS_TRY(attempt("open", path));
+    DEDUPFS_ASSIGN(auto file, real_->open(path, mode));
+    return std::make_unique<File>(*this, std::move(file), path);
+  }
+  Result<void> rename(const Path& from, const Path& to) override {
+    DEDUPFS_TRY(attempt("rename", to));
+    return real_->rename(from, to);
+  }
+  Result<void> unlink(const Path& path) override {
+    DEDUPFS_TRY(attempt("unlink", path));
+    return real_->unlink(path);
+  }
+  Result<void> make_directory(const Path& path) override { return real_->make_directory(path); }
+  Result<void> sync_directory(const Path& path) override {
+    DEDUPFS_TRY(attempt("sync_directory", path));
+    return real_->sync_directory(path);
+  }
+  Result<std::vector<std::string>> list_directory(const Path& path) override { return real_->list_directory(path); }
+  Result<bool> exists(const Path& path) override { return real_->exists(path); }
+  Result<Space> space(const Path& path) override { return real_->space(path); }
+
+ private:
+  struct Log {
+    std::mutex mutex;
+    std::vector<std::string> lines;
+  };
+
+  class File final : public BackingFile {
+   public:
+    File(FaultyBacking& backing, std::unique_ptr<BackingFile> real, Path path)
+        : backing_(backing), real_(std::move(real)), path_(std::move(path)) {}
+
+    Result<void> read(std::uint64_t offset, MutableByteSpan out) const override { return real_->read(offset, out); }
+    Result<void> write(std::uint64_t offset, ByteSpan data) override {
+      DEDUPFS_TRY(backing_.attempt("write", path_));
+      return real_->write(offset, data);
+    }
+    Result<void> truncate(std::uint64_t size) override {
+      DEDUPFS_TRY(backing_.attempt("truncate", path_));
+      return real_->truncate(size);
+    }
+    Result<std::uint64_t> size() const override { return real_->size(); }
+    Result<void> datasync() override {
+      DEDUPFS_TRY(backing_.attempt("datasync", path_));
+      return real_->datasync();
+    }
+
+   private:
+    FaultyBacking& backing_;
+    std::unique_ptr<BackingFile> real_;
+    Path path_;
+  };
+
+  Result<void> attempt(const std::string& operation, const Path& path) {
+    if (fault)
+      if (const auto error = fault(operation, path)) return *error;
+    const std::lock_guard lock(log_->mutex);
+    log_->lines.push_back(operation + " " + path.filename().string());
+    return {};
+  }
+
+  std::shared_ptr<Backing> real_ = Backing::posix();
+  std::unique_ptr<Log> log_ = std::make_unique<Log>();
+};
+
+}  // namespace dedupfs
