@@ -6,10 +6,13 @@ set -euo pipefail
 # shellcheck disable=SC2034  # used by the scripts that source this file
 project_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
+# "debian-12", "ubuntu-24.04".
+distribution=$(. /etc/os-release 2>/dev/null && echo "${ID:-unknown}-${VERSION_ID:-}") || distribution=unknown
+
 # The clang of this distribution that is used for sanitizers, fuzzers and clang-tidy. The oldest that builds dedupfs is 14,
 # but it does not understand the headers of GCC 13.
 # shellcheck disable=SC2034
-case $(. /etc/os-release 2>/dev/null && echo "${ID:-}-${VERSION_ID:-}") in
+case $distribution in
   ubuntu-24.04) llvm=18 ;;
   *) llvm=14 ;;
 esac
