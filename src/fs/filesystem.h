@@ -34,7 +34,8 @@ struct FilesystemOptions {
 struct DirectoryEntry {
   std::string name;
   std::uint64_t cookie = 0;  // pass it to read_directory() to go on behind this entry
-  Attributes attributes;     // for read_directory() without attributes: inode and type bits of mode only
+  Attributes attributes;     // unless counted: inode and type bits of mode only
+  bool counted = false;      // attributes are complete, and a reference was counted
 };
 
 struct SpaceReport {
@@ -87,8 +88,8 @@ class Filesystem {
   Result<void> remove_xattr(InodeNumber inode, std::string_view name);
 
   // --- files
-  Result<void> open_file(InodeNumber inode, bool truncate);  // counts an opening
-  void release_file(InodeNumber inode, bool was_writer);     // starts storing what was written
+  Result<void> open_file(InodeNumber inode, bool truncate, const Caller& caller);  // counts an opening
+  void release_file(InodeNumber inode, bool was_writer);                           // starts storing what was written
   Result<std::vector<PinnedBytes>> read(InodeNumber inode, std::uint64_t offset, std::size_t length);
   // Starts loading what a sequential reader will want.
   void prefetch(InodeNumber inode, std::uint64_t offset, std::uint64_t length);
@@ -104,7 +105,10 @@ class Filesystem {
 
   // --- the whole
   // Everything that happened before the call is durable when it returns (fsync, sync, umount).
+  // An error of any file that could not be stored shows here, the rest is durable all the same.
   Result<void> sync();
+  // The same, but of errors of storing files it reports this file's only, as fsync(2) must.
+  Result<void> sync_file(InodeNumber inode);
   Result<SpaceReport> space();
   Volume& volume();
   // Data in memory that no commit has made durable yet (for statistics).

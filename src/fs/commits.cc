@@ -1,0 +1,163 @@
+// Transaction groups: what has to be stored before one ends, its end, and what happens when that fails.
+#include <spdlog/spdlog.h>
+
+#include <condition_variable>
+
+#include "fs/filesystem_state.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kLargeGroupBytes = 64 << 20;     // time to commit
+constexpr std::size_t kLargestGroupBytes = 256 << 20;  // operations wait for the commit
+constexpr std::uint64_t kChangesBetweenLooks = 64;
+
+// A later attempt may go better; everything else leaves it open what is on the disk.
+bool may_be_retried(ErrorCode code) {
+  return code == ErrorCode::kNoSpace || code == ErrorCode::kNoMemory || code == ErrorCode::kInterrupted;
+}
+
+// Runs the tasks on the pool and waits for them.
+void run_all(ThreadPool& pool, std::vector<ThreadPool::Task> tasks) {
+  std::mutex mutex;
+  std::condition_variable finished;
+  std::size_t left = tasks.size();
+  for (ThreadPool::Task& task : tasks) {
+    pool.submit([&, task = std::move(task)] {
+      task();
+      const std::lock_guard lock(mutex);
+      if (--left == 0) finished.notify_one();
+    });
+  }
+  std::unique_lock lock(mutex);
+  finished.wait(lock, [&] { return left == 0; });
+}
+
+}  // namespace
+
+Result<void> Filesystem::State::check_writable() const {
+  if (volume->read_only()) return Error{ErrorCode::kReadOnly, "the volume is open read-only"};
+  if (aborted) return Error{ErrorCode::kReadOnly, "the volume is read-only since a commit failed"};
+  return {};
+}
+
+std::optional<Error> Filesystem::State::abort_reason() const {
+  const std::lock_guard lock(errors_mutex);
+  return abort_error;
+}
+
+void Filesystem::State::throttle() {
+  if (++changes % kChangesBetweenLooks != 0) return;
+  const std::size_t bytes = metadata.open_bytes() + volume->chunks().open_bytes();
+  if (bytes > kLargestGroupBytes) {
+    (void)committer->commit();  // whether it failed shows in the commits of those who need to know
+  } else if (bytes > kLargeGroupBytes) {
+    committer->request_commit();
+  }
+}
+
+bool Filesystem::State::has_changes() const {
+  return !metadata.open_is_empty() || table.has_dirty() || metadata.has_frozen();
+}
+
+std::uint64_t Filesystem::State::pending_bytes() const {
+  return budget.used_bytes() + metadata.open_bytes() + volume->chunks().open_bytes();
+}
+
+Result<void> Filesystem::State::sync() {
+  if (volume->read_only()) return {};
+  if (const std::optional<Error> reason = abort_reason()) return Error{ErrorCode::kIo, reason->message()};
+  return committer->commit();
+}
+
+Result<void> Filesystem::sync() {
+  DEDUPFS_TRY(state_->sync());
+  const std::lock_guard lock(state_->errors_mutex);
+  if (state_->flush_error) return *state_->flush_error;
+  return {};
+}
+
+Result<void> Filesystem::sync_file(InodeNumber number) {
+  DEDUPFS_TRY(state_->sync());
+  return flush_file(number);
+}
+
+Result<void> Filesystem::State::flush(Inode& inode) {
+  std::shared_ptr<FileContent> content;
+  {
+    const std::lock_guard lock(inode.mutex);
+    content = inode.content;
+  }
+  if (content == nullptr) return {};
+  Result<void> flushed;
+  if (inode.doomed && content->dirty()) flushed = content->truncate(0);
+  if (flushed) flushed = content->flush();
+  const std::lock_guard lock(inode.mutex);
+  if (flushed) {
+    inode.write_error.reset();  // a later attempt stored everything
+  } else if (!inode.write_error) {
+    inode.write_error = flushed.error();
+    spdlog::error("inode {} ('{}'): {}", inode.number, inode.last_name, flushed.error().message());
+  }
+  return flushed;
+}
+
+void Filesystem::State::flush_in_background(const InodePtr& inode) {
+  flushers->submit([this, inode] {
+    // While a group ends, the committer does it itself, and must not find half a flush of ours in the group.
+    const std::shared_lock lock(flush_mutex, std::try_to_lock);
+    if (lock.owns_lock() && !aborted) (void)flush(*inode);  // the error waits in the inode
+  });
+}
+
+void Filesystem::State::flush_all() {
+  std::mutex mutex;
+  std::optional<Error> first_error;
+  std::vector<ThreadPool::Task> tasks;
+  for (const InodePtr& inode : table.dirty()) {
+    tasks.emplace_back([&, inode] {
+      const Result<void> flushed = flush(*inode);
+      const std::lock_guard lock(mutex);
+      if (!flushed && !first_error) first_error = flushed.error();
+    });
+  }
+  run_all(*flushers, std::move(tasks));
+  const std::lock_guard lock(errors_mutex);
+  flush_error = first_error;
+  flush_fails = first_error.has_value();
+}
+
+// Nothing is half done: the record becomes what the recipe says, and what is clean leaves the set.
+void Filesystem::State::settle(const InodePtr& inode) {
+  const std::lock_guard lock(inode->mutex);
+  put_record(*inode);
+  if (inode->content != nullptr && inode->content->dirty()) return;  // storing it failed; it is tried again
+  table.clear_dirty(inode);
+  if (!table.is_open(inode->number)) inode->content.reset();
+}
+
+Result<void> Filesystem::State::commit_group() {
+  if (const std::optional<Error> reason = abort_reason()) return *reason;
+  if (metadata.has_frozen()) DEDUPFS_TRY(commit_volume());  // what an earlier commit could not do
+  {
+    const GroupGate::Closure closure(gate);
+    const std::unique_lock lock(flush_mutex);
+    flush_all();  // a file that cannot be stored stays dirty and has its error; the rest is not held up by it
+    for (const InodePtr& inode : table.dirty()) settle(inode);
+    numbers->save(closed);
+    volume->freeze();
+  }
+  return commit_volume();
+}
+
+Result<void> Filesystem::State::commit_volume() {
+  Result<void> committed = volume->commit();
+  if (committed || may_be_retried(committed.error().code())) return committed;
+  spdlog::critical("a commit failed, the filesystem is read-only from now on: {}", committed.error().message());
+  const std::lock_guard lock(errors_mutex);
+  abort_error = committed.error();
+  aborted = true;
+  return committed;
+}
+
+}  // namespace dedupfs

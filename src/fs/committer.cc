@@ -1,0 +1,119 @@
+#include "fs/committer.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+namespace dedupfs {
+namespace {
+
+// Each preparation ends the streams of all files that are being written, which costs a chunk boundary each.
+constexpr std::chrono::milliseconds kBetweenPreparations{200};
+
+}  // namespace
+
+Committer::Committer(std::chrono::milliseconds interval, Duties duties)
+    : interval_(interval),
+      duties_(std::move(duties)),
+      next_round_(std::make_shared<Round>()),
+      thread_([this] { run(); }) {
+  pthread_setname_np(thread_.native_handle(), "dedupfs-commit");
+}
+
+Committer::~Committer() {
+  stop();
+}
+
+Result<void> Committer::commit() {
+  std::unique_lock lock(mutex_);
+  if (!running_ && !duties_.has_changes()) return {};
+  const std::shared_ptr<Round> round = next_round_;
+  round_wanted_ = true;
+  wakeup_.notify_one();
+  done_.wait(lock, [&] { return round->done; });
+  return round->result;
+}
+
+void Committer::request_commit() {
+  const std::lock_guard lock(mutex_);
+  round_wanted_ = true;
+  wakeup_.notify_one();
+}
+
+void Committer::request_prepare() {
+  const std::lock_guard lock(mutex_);
+  prepare_wanted_ = true;
+  wakeup_.notify_one();
+}
+
+void Committer::request_clean_up() {
+  const std::lock_guard lock(mutex_);
+  clean_up_wanted_ = true;
+  wakeup_.notify_one();
+}
+
+void Committer::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    wakeup_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Committer::run() {
+  std::unique_lock lock(mutex_);
+  Clock::time_point next_by_age = Clock::now() + interval_;
+  while (!stopping_) {
+    const Clock::time_point now = Clock::now();
+    if (now >= next_by_age) {
+      next_by_age = now + interval_;
+      if (duties_.has_changes()) round_wanted_ = true;
+    }
+    if (round_wanted_) {
+      commit_round(lock);
+    } else if (prepare_wanted_ && now >= prepare_not_before_) {
+      prepare_round(lock);
+    } else if (clean_up_wanted_) {
+      clean_up_wanted_ = false;
+      lock.unlock();
+      const bool more = duties_.clean_up_a_bit();
+      lock.lock();
+      clean_up_wanted_ = clean_up_wanted_ || more;
+    } else {
+      wakeup_.wait_until(lock, prepare_wanted_ ? std::min(next_by_age, prepare_not_before_) : next_by_age);
+    }
+  }
+  next_round_->result = Error{ErrorCode::kInterrupted, "the filesystem is being closed"};
+  next_round_->done = true;
+  done_.notify_all();
+}
+
+// Whoever asks while the preparation runs is served by this commit, since the group is still open; whoever asks later
+// waits for the next.
+void Committer::commit_round(std::unique_lock<std::mutex>& lock) {
+  running_ = true;
+  lock.unlock();
+  duties_.prepare();
+  lock.lock();
+  const std::shared_ptr<Round> round = std::exchange(next_round_, std::make_shared<Round>());
+  round_wanted_ = false;
+  prepare_wanted_ = false;
+  lock.unlock();
+  Result<void> result = duties_.commit();
+  lock.lock();
+  round->result = std::move(result);
+  round->done = true;
+  running_ = false;
+  done_.notify_all();
+}
+
+void Committer::prepare_round(std::unique_lock<std::mutex>& lock) {
+  prepare_wanted_ = false;
+  lock.unlock();
+  duties_.prepare();
+  lock.lock();
+  prepare_not_before_ = Clock::now() + kBetweenPreparations;
+}
+
+}  // namespace dedupfs

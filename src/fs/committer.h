@@ -1,0 +1,68 @@
+// The thread that ends transaction groups: when somebody asks (fsync), when the group is old or large enough, and in
+// between it does the background work that must not run beside a commit.
+//
+// Threads:   every function from any thread, but stop(). The duties run on the committer's thread, one at a time.
+// Ownership: the duties must outlive the committer; the destructor stops the thread without a last commit.
+// Failure:   a failed commit is reported to those who wait for it; the next one starts as if nothing had happened.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/result.h"
+
+namespace dedupfs {
+
+class Committer {
+ public:
+  struct Duties {
+    std::function<bool()> has_changes;     // anything that is not durable
+    std::function<void()> prepare;         // what can be done before operations have to stop
+    std::function<Result<void>()> commit;  // ends the group and makes it durable
+    std::function<bool()> clean_up_a_bit;  // true if there is more to do
+  };
+
+  Committer(std::chrono::milliseconds interval, Duties duties);
+  ~Committer();
+
+  // Everything that happened before the call is durable when it returns. Callers share commits.
+  Result<void> commit();
+
+  void request_commit();    // soon, without waiting
+  void request_prepare();   // soon: file data takes too much memory
+  void request_clean_up();  // there is something to clean up
+
+  // Ends the thread; those who wait get kInterrupted. Nobody may call commit() afterwards.
+  void stop();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Round {
+    bool done = false;
+    Result<void> result;
+  };
+
+  void run();
+  void commit_round(std::unique_lock<std::mutex>& lock);
+  void prepare_round(std::unique_lock<std::mutex>& lock);
+
+  const std::chrono::milliseconds interval_;
+  const Duties duties_;
+  std::mutex mutex_;
+  std::condition_variable wakeup_;
+  std::condition_variable done_;
+  std::shared_ptr<Round> next_round_;  // of those who need a group that has not been ended yet
+  bool round_wanted_ = false;
+  bool running_ = false;  // a commit is under way
+  bool prepare_wanted_ = false;
+  Clock::time_point prepare_not_before_{};
+  bool clean_up_wanted_ = false;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,111 @@
+#include "fs/filesystem.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <thread>
+
+#include "fs/filesystem_state.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kCachedInodes = 16 * 1024;
+constexpr std::size_t kMostFlushers = 8;
+
+}  // namespace
+
+Timestamp Timestamp::now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return {time.tv_sec, static_cast<std::uint32_t>(time.tv_nsec)};
+}
+
+Filesystem::State::State(std::unique_ptr<Volume> its_volume, const FilesystemOptions& its_options)
+    : volume(std::move(its_volume)),
+      options(its_options),
+      metadata(volume->metadata()),
+      space(
+          volume->backing(), volume->path(), [this] { return pending_bytes(); }, [this] { (void)sync(); }),
+      budget(options.dirty_bytes, [this] { committer->request_prepare(); }),
+      table(metadata, kCachedInodes),
+      flushers(std::make_unique<ThreadPool>(
+          std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostFlushers), "dedupfs-flush")) {}
+
+Filesystem::State::~State() = default;
+
+Result<void> Filesystem::State::start() {
+  DEDUPFS_ASSIGN(numbers, InodeNumbers::load(metadata));
+  DEDUPFS_TRY(ensure_root());
+  reaper = std::make_unique<OrphanReaper>(metadata, table, *numbers);
+  if (volume->read_only()) return {};
+  DEDUPFS_TRY(reaper->load());
+  // The reserve of inode numbers must be durable before the first is given away.
+  DEDUPFS_TRY(commit_group());
+  committer = std::make_unique<Committer>(options.commit_interval,
+                                          Committer::Duties{.has_changes = [this] { return has_changes(); },
+                                                            .prepare = [this] { flush_all(); },
+                                                            .commit = [this] { return commit_group(); },
+                                                            .clean_up_a_bit = [this] { return reaper->step(); }});
+  committer->request_clean_up();
+  return {};
+}
+
+// A new volume has no root yet: the store knows nothing of directories. Mounted read-only it is empty all the same.
+Result<void> Filesystem::State::ensure_root() {
+  const Result<InodePtr> root = get_directory(kRootInode);
+  if (root) return {};
+  if (root.error().code() != ErrorCode::kStale) return root.error();
+  DEDUPFS_ASSIGN(const std::vector<KeyValue> others, metadata.list(Family::kInodes, {}, {}, 1));
+  const InodeNumber number = numbers->allocate();
+  if (!others.empty() || number != kRootInode)
+    return Error{ErrorCode::kCorruption, "the root directory (inode 1) is missing"};
+  Inode created(number);
+  Attributes& attributes = created.record.attributes;
+  attributes.inode = attributes.parent = number;
+  attributes.mode = S_IFDIR | 0755;
+  attributes.uid = ::geteuid();
+  attributes.gid = ::getegid();
+  attributes.links = 2;
+  attributes.next_cookie = kFirstCookie;
+  attributes.atime = attributes.mtime = attributes.ctime = attributes.btime = Timestamp::now();
+  put_record(created);
+  return {};
+}
+
+Result<std::unique_ptr<Filesystem>> Filesystem::open(std::unique_ptr<Volume> volume, const FilesystemOptions& options) {
+  auto state = std::make_unique<State>(std::move(volume), options);
+  DEDUPFS_TRY(state->start());
+  return std::unique_ptr<Filesystem>(new Filesystem(std::move(state)));
+}
+
+Filesystem::Filesystem(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Filesystem::~Filesystem() {
+  if (const Result<void> closed = close(); !closed)
+    spdlog::error("closing {}: {}", state_->volume->path().string(), closed.error().message());
+}
+
+Result<void> Filesystem::close() {
+  State& state = *state_;
+  if (std::exchange(state.closed, true) || state.volume->read_only()) return {};
+  state.committer->stop();
+  return state.commit_group();
+}
+
+Result<SpaceReport> Filesystem::space() {
+  DEDUPFS_ASSIGN(const SpaceGuard::Room room, state_->space.room());
+  return SpaceReport{room.total_bytes, room.available_bytes, state_->numbers->in_use()};
+}
+
+Volume& Filesystem::volume() {
+  return *state_->volume;
+}
+
+std::uint64_t Filesystem::dirty_bytes() const {
+  return state_->pending_bytes();
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,145 @@
+// What the parts of Filesystem share (filesystem.cc, namespace.cc, rename.cc, directories.cc, attributes.cc, xattrs.cc,
+// files.cc, commits.cc). Private to them.
+//
+// Order of locks; whoever holds one takes only those further down:
+//   1. the group gate (Change), the commit's flush_mutex
+//   2. rename_mutex: all renames between two directories, so that no directory moves meanwhile
+//   3. name locks of directories
+//   4. inodes' mutexes, by number (InodeLocks)
+//   5. leaves: shards of the table, its dirty set, the metadata, a file's content, counters
+// Waiting for a commit or for the dirty budget is done before 1. The entries of a directory change only with its name
+// lock held exclusively AND its inode locked.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+
+#include "base/thread_pool.h"
+#include "fs/committer.h"
+#include "fs/dirty_budget.h"
+#include "fs/file_content.h"
+#include "fs/filesystem.h"
+#include "fs/group_gate.h"
+#include "fs/inode_numbers.h"
+#include "fs/inode_table.h"
+#include "fs/mode.h"
+#include "fs/name_locks.h"
+#include "fs/orphan_reaper.h"
+#include "fs/records.h"
+#include "fs/space_guard.h"
+
+namespace dedupfs {
+
+struct Filesystem::State {
+  State(std::unique_ptr<Volume> its_volume, const FilesystemOptions& its_options);
+  ~State();
+
+  Result<void> start();
+  Result<void> ensure_root();
+
+  // The scope of an operation that changes something. Before it: check_writable() and the space guard.
+  class Change {
+   public:
+    explicit Change(State& state) : pass_((state.throttle(), state.gate)) {}
+
+   private:
+    GroupGate::Pass pass_;
+  };
+
+  Result<void> check_writable() const;
+  // Asks for an early commit when the open group grows large, and waits for one when it is far too large.
+  void throttle();
+
+  // --- namespace.cc
+  static Result<void> check_new_name(std::string_view name);
+  Result<InodePtr> get_directory(InodeNumber number);
+  Result<std::optional<Dirent>> find_entry(InodeNumber parent, std::string_view name);
+  // The inode that an entry leads to: it must be there.
+  Result<InodePtr> get_target(InodeNumber parent, std::string_view name, const Dirent& entry);
+  Result<bool> is_empty_directory(InodeNumber directory);
+  Result<bool> is_inside(InodeNumber directory, InodeNumber ancestor);
+  Result<void> check_no_circle(const Dirent& from, InodeNumber old_parent, const std::optional<Dirent>& to,
+                               InodeNumber new_parent, RenameMode mode);  // rename.cc
+  Result<Attributes> make(InodeNumber parent, std::string_view name, InodeRecord record, const Caller& caller);
+  Result<Attributes> reference_by_number(InodeNumber number);
+
+  // With the directory locked both ways; its record is changed in memory and put by put_record().
+  void add_entry(Inode& directory, std::string_view name, const Inode& target);
+  void put_entry(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie);
+  void remove_entry(Inode& directory, std::string_view name, const Dirent& entry);
+  // A name of the inode is gone (with it locked); the last one makes it an orphan.
+  void drop_link(const InodePtr& inode, const Timestamp& now);
+  void doom(InodeNumber number);
+
+  // --- attributes.cc; with the inode locked
+  static Attributes attributes_of(const Inode& inode);
+  void put_record(Inode& inode);
+  void note_access(const InodePtr& inode);  // not locked
+
+  // --- directories.cc: attributes and a reference for an entry, if its inode is sound
+  void count_entry(DirectoryEntry& entry, InodeNumber parent, InodeNumber number);
+
+  // --- xattrs.cc; with the inode locked
+  Result<std::optional<std::string>> find_xattr(const Inode& inode, std::string_view name);
+  void put_xattr(Inode& inode, std::string_view name, std::string value);
+  Result<void> erase_xattr(Inode& inode, std::string_view name);
+  Result<void> inherit_acls(Inode& directory, Inode& child, const Caller& caller);
+  Result<void> update_acl_for_mode(Inode& inode, std::uint32_t mode);
+
+  // --- files.cc
+  Result<InodePtr> get_file(InodeNumber number);
+  std::shared_ptr<FileContent> content_for_reading(Inode& inode);
+  // Puts the inode into the set of changed ones first, so that nobody drops the content while it is being changed.
+  std::shared_ptr<FileContent> content_for_change(const InodePtr& inode);
+  Result<void> acquire_budget(std::uint64_t bytes, const Cancelled& cancelled);
+  Result<void> resize(const InodePtr& inode, std::uint64_t size, const Caller& caller);
+  // Times and set-id bits, after the content changed.
+  void note_modification(Inode& inode, const Caller& caller);
+  Error log_damage(Inode& inode, Error error);
+  std::string path_for_log(Inode& inode);
+
+  // --- commits.cc
+  bool has_changes() const;
+  Result<void> sync();
+  Result<void> flush(Inode& inode);
+  void flush_in_background(const InodePtr& inode);
+  void flush_all();  // the first error goes to flush_error
+  void settle(const InodePtr& inode);
+  Result<void> commit_group();
+  Result<void> commit_volume();
+  std::uint64_t pending_bytes() const;
+  std::optional<Error> abort_reason() const;
+
+  std::unique_ptr<Volume> volume;
+  const FilesystemOptions options;
+  Metadata& metadata;
+  SpaceGuard space;
+  DirtyBudget budget;
+  GroupGate gate;
+  std::shared_mutex flush_mutex;  // shared: a flush in the background; exclusive: the end of a group
+  std::mutex rename_mutex;
+  NameLocks names;
+  InodeTable table;
+  std::unique_ptr<InodeNumbers> numbers;
+  std::unique_ptr<OrphanReaper> reaper;
+
+  std::atomic<std::uint64_t> changes{0};
+  std::atomic<bool> aborted{false};
+  std::atomic<bool> flush_fails{false};  // the last attempt to store file data did: waiting for room would be in vain
+  mutable std::mutex errors_mutex;
+  std::optional<Error> abort_error;
+  std::optional<Error> flush_error;
+  bool closed = false;  // by close(): the next commit is the last
+
+  // Last, so that their threads end before what they use.
+  std::unique_ptr<ThreadPool> flushers;
+  std::unique_ptr<Committer> committer;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,45 @@
+// Hands out inode numbers and counts the inodes.
+//
+// A number is never used twice, not even when the group in which it was given away is lost in a crash: the durable
+// counter is ahead of the numbers in use by a reserve that no group can exhaust, and a start after a crash goes on
+// behind the reserve.
+//
+// Threads: every function from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "base/result.h"
+#include "fs/types.h"
+#include "store/metadata.h"
+
+namespace dedupfs {
+
+class InodeNumbers {
+ public:
+  // From the counters in the metadata; a volume without them has no inodes yet. Numbers may be given away once the
+  // first save() has been committed.
+  static Result<std::unique_ptr<InodeNumbers>> load(Metadata& metadata);
+
+  InodeNumber allocate();
+  void count_deleted();
+  std::uint64_t in_use() const;
+
+  // Puts the counters into the open group, if they changed. With `exact` the reserve is given back: the last save.
+  void save(bool exact);
+
+ private:
+  InodeNumbers(Metadata& metadata, InodeNumber next, std::uint64_t in_use);
+
+  Metadata& metadata_;
+  mutable std::mutex mutex_;
+  InodeNumber next_;
+  InodeNumber limit_;
+  std::uint64_t in_use_;
+  InodeNumber saved_limit_ = 0;
+  std::uint64_t saved_in_use_ = 0;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,346 @@
+// Names: looking them up, making, linking, removing and renaming them.
+#include "fs/filesystem_state.h"
+#include "fs/posix_acl.h"
+
+namespace dedupfs {
+namespace {
+
+// What an entry adds to the size that a directory shows.
+constexpr std::uint64_t kBytesPerEntry = 32;
+
+Error not_found(InodeNumber parent, std::string_view name) {
+  return {ErrorCode::kNotFound, "no '" + std::string(name) + "' in directory " + std::to_string(parent)};
+}
+
+Error exists(std::string_view name) {
+  return {ErrorCode::kExists, "'" + std::string(name) + "' is there already"};
+}
+
+void touch(Inode& directory, const Timestamp& now) {
+  directory.record.attributes.mtime = now;
+  directory.record.attributes.ctime = now;
+}
+
+// A directory that was removed while somebody has it as working directory takes no new names.
+Result<void> check_takes_names(const Inode& directory) {
+  if (directory.record.attributes.links != 0) return {};
+  return Error{ErrorCode::kNotFound, "directory " + std::to_string(directory.number) + " was removed"};
+}
+
+Result<void> check_takes_subdirectory(const Inode& directory) {
+  if (directory.record.attributes.links < kMostLinks) return {};
+  return Error{ErrorCode::kTooManyLinks,
+               "directory " + std::to_string(directory.number) + " has too many subdirectories"};
+}
+
+}  // namespace
+
+Result<void> Filesystem::State::check_new_name(std::string_view name) {
+  if (name.size() > kLongestName)
+    return Error{ErrorCode::kNameTooLong, "a name of " + std::to_string(name.size()) + " bytes"};
+  if (!is_valid_name(name)) return Error{ErrorCode::kInvalidArgument, "'" + std::string(name) + "' cannot be a name"};
+  return {};
+}
+
+Result<InodePtr> Filesystem::State::get_directory(InodeNumber number) {
+  DEDUPFS_ASSIGN(InodePtr inode, table.get(number));
+  const std::lock_guard lock(inode->mutex);
+  if (!is_directory(inode->record.attributes.mode))
+    return Error{ErrorCode::kNotDirectory, "inode " + std::to_string(number) + " is not a directory"};
+  return inode;
+}
+
+Result<std::optional<Dirent>> Filesystem::State::find_entry(InodeNumber parent, std::string_view name) {
+  DEDUPFS_ASSIGN(const std::optional<std::string> value,
+                 metadata.get(Family::kDirents, encode_dirent_key(parent, name)));
+  if (!value) return std::nullopt;
+  DEDUPFS_ASSIGN(const Dirent entry, decode_dirent(parent, *value));
+  return entry;
+}
+
+Result<InodePtr> Filesystem::State::get_target(InodeNumber parent, std::string_view name, const Dirent& entry) {
+  Result<InodePtr> inode = table.get(entry.inode);
+  if (!inode && inode.error().code() == ErrorCode::kStale)
+    return Error{ErrorCode::kCorruption,
+                 "'" + std::string(name) + "' in directory " + std::to_string(parent) + ": " + inode.error().message()};
+  return inode;
+}
+
+Result<bool> Filesystem::State::is_empty_directory(InodeNumber directory) {
+  DEDUPFS_ASSIGN(const std::vector<KeyValue> first,
+                 metadata.list(Family::kCookies, encode_inode_key(directory), encode_key_behind(directory), 1));
+  return first.empty();
+}
+
+// Walks up from `directory`. With rename_mutex held, so that the way up stays as it is.
+Result<bool> Filesystem::State::is_inside(InodeNumber directory, InodeNumber ancestor) {
+  // Damaged links may form a circle: no way up is longer than there are inodes.
+  for (std::uint64_t steps = numbers->in_use() + 1; steps != 0; --steps) {
+    if (directory == ancestor) return true;
+    if (directory == kRootInode) return false;
+    DEDUPFS_ASSIGN(const InodePtr inode, get_directory(directory));
+    const std::lock_guard lock(inode->mutex);
+    directory = inode->record.attributes.parent;
+  }
+  return Error{ErrorCode::kCorruption, "directory " + std::to_string(directory) + " is its own ancestor"};
+}
+
+void Filesystem::State::put_entry(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie) {
+  const std::uint32_t type = type_bits(target.record.attributes.mode);
+  metadata.put(Family::kDirents, encode_dirent_key(directory.number, name),
+               encode_dirent({target.number, type, cookie}));
+  metadata.put(Family::kCookies, encode_cookie_key(directory.number, cookie),
+               encode_cookie_entry({target.number, type, std::string(name)}));
+}
+
+void Filesystem::State::add_entry(Inode& directory, std::string_view name, const Inode& target) {
+  Attributes& attributes = directory.record.attributes;
+  put_entry(directory, name, target, attributes.next_cookie++);
+  attributes.size += kBytesPerEntry;
+}
+
+void Filesystem::State::remove_entry(Inode& directory, std::string_view name, const Dirent& entry) {
+  metadata.erase(Family::kDirents, encode_dirent_key(directory.number, name));
+  metadata.erase(Family::kCookies, encode_cookie_key(directory.number, entry.cookie));
+  std::uint64_t& size = directory.record.attributes.size;
+  size -= std::min(size, kBytesPerEntry);
+}
+
+void Filesystem::State::drop_link(const InodePtr& inode, const Timestamp& now) {
+  Attributes& attributes = inode->record.attributes;
+  if (is_directory(attributes.mode)) {
+    attributes.links = 0;
+  } else if (attributes.links > 0) {
+    --attributes.links;
+  }
+  attributes.ctime = now;
+  put_record(*inode);
+  if (attributes.links != 0) return;
+  metadata.put(Family::kOrphans, encode_inode_key(inode->number), {});
+  if (table.mark_orphan(inode->number)) doom(inode->number);
+}
+
+void Filesystem::State::doom(InodeNumber number) {
+  if (const InodePtr inode = table.find_in_memory(number)) inode->doomed = true;
+  reaper->push(number);
+  if (committer) committer->request_clean_up();
+}
+
+Result<Attributes> Filesystem::State::reference_by_number(InodeNumber number) {
+  DEDUPFS_ASSIGN(const InodePtr inode, table.get(number));
+  const std::lock_guard lock(inode->mutex);
+  if (inode->record.attributes.links != 0) {
+    table.reference(number, 1);
+  } else if (!table.reference_if_held(number)) {
+    return Error{ErrorCode::kStale, "inode " + std::to_string(number) + " was deleted"};
+  }
+  return attributes_of(*inode);
+}
+
+Result<Attributes> Filesystem::lookup(InodeNumber parent, std::string_view name) {
+  State& state = *state_;
+  if (name == ".") return state.reference_by_number(parent);
+  DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(parent));
+  if (name == "..") {
+    InodeNumber above = 0;
+    {
+      const std::lock_guard lock(directory->mutex);
+      above = directory->record.attributes.parent;
+    }
+    return state.reference_by_number(above);
+  }
+  DEDUPFS_TRY(State::check_new_name(name));
+
+  // Held until the reference counts: an unlink beside it must not find the inode without a holder.
+  const NameLocks::Shared lock = state.names.lock_shared(parent);
+  DEDUPFS_ASSIGN(const std::optional<Dirent> entry, state.find_entry(parent, name));
+  if (!entry) return not_found(parent, name);
+  DEDUPFS_ASSIGN(const InodePtr inode, state.get_target(parent, name, *entry));
+  const std::lock_guard inode_lock(inode->mutex);
+  state.table.reference(inode->number, 1);
+  inode->last_parent = parent;
+  inode->last_name = name;
+  return State::attributes_of(*inode);
+}
+
+void Filesystem::forget(InodeNumber inode, std::uint64_t count) {
+  if (state_->table.forget(inode, count)) state_->doom(inode);
+}
+
+// `record` comes with type, mode and what is special to the type.
+Result<Attributes> Filesystem::State::make(InodeNumber parent, std::string_view name, InodeRecord record,
+                                           const Caller& caller) {
+  DEDUPFS_TRY(check_writable());
+  DEDUPFS_TRY(check_new_name(name));
+  DEDUPFS_TRY(space.admit_metadata());
+  const Change change(*this);
+  const NameLocks::Exclusive name_lock(names, {parent});
+  DEDUPFS_ASSIGN(const InodePtr directory, get_directory(parent));
+  const InodeLocks directory_lock({directory.get()});
+  DEDUPFS_TRY(check_takes_names(*directory));
+  const bool makes_directory = is_directory(record.attributes.mode);
+  if (makes_directory) DEDUPFS_TRY(check_takes_subdirectory(*directory));
+  DEDUPFS_ASSIGN(const std::optional<Dirent> existing, find_entry(parent, name));
+  if (existing) return exists(name);
+
+  const Timestamp now = Timestamp::now();
+  Attributes& attributes = record.attributes;
+  const Attributes& above = directory->record.attributes;
+  attributes.uid = caller.uid;
+  attributes.gid = (above.mode & S_ISGID) != 0 ? above.gid : caller.gid;
+  attributes.atime = attributes.mtime = attributes.ctime = attributes.btime = now;
+  attributes.links = 1;
+  if (makes_directory) {
+    attributes.mode |= above.mode & S_ISGID;
+    attributes.links = 2;
+    attributes.parent = parent;
+    attributes.next_cookie = kFirstCookie;
+  }
+  Inode child(numbers->allocate());
+  attributes.inode = child.number;
+  child.record = std::move(record);
+  if (const Result<void> inherited = inherit_acls(*directory, child, caller); !inherited) {
+    numbers->count_deleted();
+    return inherited.error();
+  }
+  put_record(child);
+  add_entry(*directory, name, child);
+  if (makes_directory) ++directory->record.attributes.links;
+  touch(*directory, now);
+  put_record(*directory);
+
+  const InodePtr inode = table.add(child.record);
+  table.reference(inode->number, 1);
+  const std::lock_guard inode_lock(inode->mutex);
+  inode->last_parent = parent;
+  inode->last_name = name;
+  return attributes_of(*inode);
+}
+
+Result<Attributes> Filesystem::create(InodeNumber parent, std::string_view name, std::uint32_t mode,
+                                      const Caller& caller) {
+  return make_node(parent, name, S_IFREG | (mode & kPermissionBits), 0, caller);
+}
+
+Result<Attributes> Filesystem::make_node(InodeNumber parent, std::string_view name, std::uint32_t mode,
+                                         std::uint64_t device, const Caller& caller) {
+  if (type_bits(mode) == 0) mode |= S_IFREG;
+  if (!is_known_type(mode) || is_directory(mode) || is_symlink(mode))
+    return Error{ErrorCode::kInvalidArgument, "mknod cannot make an object of this type"};
+  InodeRecord record;
+  record.attributes.mode = type_bits(mode) | (mode & kPermissionBits);
+  if (is_device(mode)) record.attributes.device = device;
+  return state_->make(parent, name, std::move(record), caller);
+}
+
+Result<Attributes> Filesystem::make_directory(InodeNumber parent, std::string_view name, std::uint32_t mode,
+                                              const Caller& caller) {
+  InodeRecord record;
+  record.attributes.mode = S_IFDIR | (mode & kPermissionBits);
+  return state_->make(parent, name, std::move(record), caller);
+}
+
+Result<Attributes> Filesystem::make_symlink(InodeNumber parent, std::string_view name, std::string_view target,
+                                            const Caller& caller) {
+  if (target.empty()) return Error{ErrorCode::kNotFound, "a symbolic link to nothing"};
+  if (target.size() > kLongestSymlink) return Error{ErrorCode::kNameTooLong, "the target of a symbolic link"};
+  if (target.find('\0') != std::string_view::npos)
+    return Error{ErrorCode::kInvalidArgument, "NUL in the target of a symbolic link"};
+  InodeRecord record;
+  record.attributes.mode = S_IFLNK | 0777;
+  record.attributes.size = target.size();
+  record.symlink_target = target;
+  return state_->make(parent, name, std::move(record), caller);
+}
+
+Result<std::string> Filesystem::read_symlink(InodeNumber number) {
+  DEDUPFS_ASSIGN(const InodePtr inode, state_->table.get(number));
+  std::string target;
+  {
+    const std::lock_guard lock(inode->mutex);
+    if (!is_symlink(inode->record.attributes.mode))
+      return Error{ErrorCode::kInvalidArgument, "inode " + std::to_string(number) + " is not a symbolic link"};
+    target = inode->record.symlink_target;
+  }
+  state_->note_access(inode);
+  return target;
+}
+
+Result<Attributes> Filesystem::make_link(InodeNumber number, InodeNumber parent, std::string_view name) {
+  State& state = *state_;
+  DEDUPFS_TRY(state.check_writable());
+  DEDUPFS_TRY(State::check_new_name(name));
+  DEDUPFS_TRY(state.space.admit_metadata());
+  const State::Change change(state);
+  const NameLocks::Exclusive name_lock(state.names, {parent});
+  DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(parent));
+  DEDUPFS_ASSIGN(const InodePtr inode, state.table.get(number));
+  const InodeLocks inode_locks({directory.get(), inode.get()});
+  Attributes& attributes = inode->record.attributes;
+  if (is_directory(attributes.mode)) return Error{ErrorCode::kNotPermitted, "a hard link to a directory"};
+  DEDUPFS_TRY(check_takes_names(*directory));
+  if (attributes.links == 0) return Error{ErrorCode::kNotFound, "inode " + std::to_string(number) + " was deleted"};
+  if (attributes.links >= kMostLinks)
+    return Error{ErrorCode::kTooManyLinks, "inode " + std::to_string(number) + " has too many links"};
+  DEDUPFS_ASSIGN(const std::optional<Dirent> existing, state.find_entry(parent, name));
+  if (existing) return exists(name);
+
+  const Timestamp now = Timestamp::now();
+  ++attributes.links;
+  attributes.ctime = now;
+  state.put_record(*inode);
+  state.add_entry(*directory, name, *inode);
+  touch(*directory, now);
+  state.put_record(*directory);
+  state.table.reference(number, 1);
+  return State::attributes_of(*inode);
+}
+
+Result<void> Filesystem::unlink(InodeNumber parent, std::string_view name) {
+  State& state = *state_;
+  DEDUPFS_TRY(state.check_writable());
+  DEDUPFS_TRY(State::check_new_name(name));
+  const State::Change change(state);
+  const NameLocks::Exclusive name_lock(state.names, {parent});
+  DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(parent));
+  DEDUPFS_ASSIGN(const std::optional<Dirent> entry, state.find_entry(parent, name));
+  if (!entry) return not_found(parent, name);
+  DEDUPFS_ASSIGN(const InodePtr inode, state.get_target(parent, name, *entry));
+  const InodeLocks inode_locks({directory.get(), inode.get()});
+  if (is_directory(inode->record.attributes.mode))
+    return Error{ErrorCode::kIsDirectory, "'" + std::string(name) + "' is a directory"};
+
+  const Timestamp now = Timestamp::now();
+  state.remove_entry(*directory, name, *entry);
+  touch(*directory, now);
+  state.put_record(*directory);
+  state.drop_link(inode, now);
+  return {};
+}
+
+Result<void> Filesystem::remove_directory(InodeNumber parent, std::string_view name) {
+  State& state = *state_;
+  DEDUPFS_TRY(state.check_writable());
+  DEDUPFS_TRY(State::check_new_name(name));
+  const State::Change change(state);
+  const NameLocks::Exclusive name_lock(state.names, {parent});
+  DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(parent));
+  DEDUPFS_ASSIGN(const std::optional<Dirent> entry, state.find_entry(parent, name));
+  if (!entry) return not_found(parent, name);
+  DEDUPFS_ASSIGN(const InodePtr child, state.get_target(parent, name, *entry));
+  const InodeLocks inode_locks({directory.get(), child.get()});
+  if (!is_directory(child->record.attributes.mode))
+    return Error{ErrorCode::kNotDirectory, "'" + std::string(name) + "' is not a directory"};
+  DEDUPFS_ASSIGN(const bool empty, state.is_empty_directory(child->number));
+  if (!empty) return Error{ErrorCode::kNotEmpty, "'" + std::string(name) + "' has entries"};
+
+  const Timestamp now = Timestamp::now();
+  state.remove_entry(*directory, name, *entry);
+  --directory->record.attributes.links;
+  touch(*directory, now);
+  state.put_record(*directory);
+  state.drop_link(child, now);
+  return {};
+}
+
+}  // namespace dedupfs

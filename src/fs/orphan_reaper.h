@@ -1,0 +1,39 @@
+// Deletes the inodes that have neither a name nor a holder: content, attributes, record; in small steps, so that
+// deleting a huge file delays nobody. What is left undone is found again at the next start, since an orphan stands in
+// Family::kOrphans until it is gone.
+//
+// Threads: push() from any thread; step() on the committer's, so never beside the end of a group.
+#pragma once
+
+#include <deque>
+#include <mutex>
+
+#include "base/result.h"
+#include "fs/inode_numbers.h"
+#include "fs/inode_table.h"
+#include "store/metadata.h"
+
+namespace dedupfs {
+
+class OrphanReaper {
+ public:
+  OrphanReaper(Metadata& metadata, InodeTable& table, InodeNumbers& numbers);
+
+  // Finds what an earlier run left behind.
+  Result<void> load();
+  void push(InodeNumber orphan);
+  // True if there is more to do.
+  bool step();
+
+ private:
+  Result<bool> delete_some(InodeNumber orphan);  // true: it is gone
+  Result<bool> erase_xattrs(InodeNumber orphan);
+
+  Metadata& metadata_;
+  InodeTable& table_;
+  InodeNumbers& numbers_;
+  std::mutex mutex_;
+  std::deque<InodeNumber> orphans_;
+};
+
+}  // namespace dedupfs

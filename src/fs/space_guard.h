@@ -1,0 +1,52 @@
+// Decides whether there is room on the disk below for what an operation is about to add, so that a full disk shows as
+// ENOSPC to the writer and never as a commit that cannot finish.
+//
+// Threads: every function from any thread. May wait for a commit: call it without locks and outside of the gate.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+#include "base/backing.h"
+#include "base/result.h"
+
+namespace dedupfs {
+
+class SpaceGuard {
+ public:
+  // `pending_bytes`: what is in memory and will need room on the disk, at worst. `settle` writes as much of it as it
+  // can, after which the disk tells better what is left; its errors do not matter here.
+  SpaceGuard(Backing& backing, Path path, std::function<std::uint64_t()> pending_bytes, std::function<void()> settle);
+
+  // kNoSpace if the bytes of a file might not fit beside the reserve.
+  Result<void> admit_data(std::uint64_t bytes);
+  // The same for names and attributes, which may use half of the reserve. Deletions are not asked about.
+  Result<void> admit_metadata();
+
+  struct Room {
+    std::uint64_t total_bytes = 0;
+    std::uint64_t available_bytes = 0;  // for file data
+  };
+  Result<Room> room();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Result<Backing::Space> disk_space(std::uint64_t about_to_add);
+  Result<Backing::Space> disk_space_now();
+  bool fits(const Backing::Space& space, std::uint64_t bytes, std::uint64_t reserve) const;
+
+  Backing& backing_;
+  const Path path_;
+  const std::function<std::uint64_t()> pending_bytes_;
+  const std::function<void()> settle_;
+
+  std::mutex mutex_;
+  Backing::Space known_;
+  Clock::time_point known_until_{};
+  std::uint64_t added_since_ = 0;
+};
+
+}  // namespace dedupfs
