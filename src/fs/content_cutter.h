@@ -1,0 +1,44 @@
+// Cuts new content into pieces: chunks, and holes where zeros run long. Where it cuts depends on the content only, not on how
+// it was written, so equal content has equal recipes.
+//
+// A maximal run of kHoleRunBytes zero bytes or more is a hole; the chunk before ends where the run starts. Between such runs
+// the volume's chunker decides.
+//
+// Threads: const; any number of streams.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "chunkers/chunker.h"
+
+namespace dedupfs {
+
+// Long enough that the slack in database pages does not chop chunks up, short enough to find what images leave unused.
+inline constexpr std::size_t kHoleRunBytes = 16 * 1024;
+
+struct Piece {
+  std::uint64_t length = 0;
+  bool is_hole = false;
+
+  bool operator==(const Piece&) const = default;
+};
+
+class ContentCutter {
+ public:
+  explicit ContentCutter(const Chunker& chunker) : chunker_(chunker) {}
+
+  // `window` starts where a piece starts. Appends the pieces that are certain whatever follows and returns how many bytes
+  // they cover; with `last`, nothing follows and they cover everything.
+  // Progress: at most largest_rest() bytes stay uncovered.
+  std::size_t cut(ByteSpan window, bool last, std::vector<Piece>& pieces) const;
+
+  std::size_t largest_rest() const { return chunker_.sizes().max_bytes + kHoleRunBytes; }
+
+ private:
+  const Chunker& chunker_;
+};
+
+}  // namespace dedupfs
