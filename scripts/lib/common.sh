@@ -38,6 +38,11 @@ run_as_root() {
   fi
 }
 
+# Our C++ files.
+cpp_files() {
+  (cd "$project_root" && find src tools tests bench \( -name '*.cc' -o -name '*.h' \) -print | sort)
+}
+
 # configure DIRECTORY [MESON OPTION...]: sets a build directory up, or brings an existing one to these options.
 configure() {
   local directory=$1

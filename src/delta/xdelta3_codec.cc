@@ -101,7 +101,9 @@ void build_instruction_table() {
   DEDUPFS_CHECK(built);
 }
 
-bool within(std::size_t bytes, std::size_t limit) { return bytes >= 1 && bytes <= limit; }
+bool within(std::size_t bytes, std::size_t limit) {
+  return bytes >= 1 && bytes <= limit;
+}
 
 }  // namespace
 

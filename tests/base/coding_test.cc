@@ -34,13 +34,13 @@ TEST(Coding, VarintsOfEveryLengthComeBack) {
       std::string out;
       Encoder(out).varint(value);
       Encoder(out).signed_varint(static_cast<std::int64_t>(value));
-      Encoder(out).signed_varint(-static_cast<std::int64_t>(value));
+      Encoder(out).signed_varint(static_cast<std::int64_t>(0 - value));
 
       Decoder decode(out);
 
       EXPECT_EQ(decode.varint(), value);
       EXPECT_EQ(decode.signed_varint(), static_cast<std::int64_t>(value));
-      EXPECT_EQ(decode.signed_varint(), -static_cast<std::int64_t>(value));
+      EXPECT_EQ(decode.signed_varint(), static_cast<std::int64_t>(0 - value));
       EXPECT_TRUE(decode.ok_at_end());
     }
   }
