@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/coding.h"
+#include "hex.h"
 
 namespace dedupfs {
 namespace {
@@ -33,6 +34,18 @@ TEST(ChunkIndex, RunComesBackAsItWasEncoded) {
 
   ASSERT_TRUE(decoded) << decoded.error().message();
   EXPECT_EQ(*decoded, run);
+}
+
+// docs/format.md, "Chunk index": bytes that lie on disks already.
+TEST(ChunkIndex, RunIsWrittenAsEver) {
+  ChunkRun run = sample_run();
+  run.chunks = {{.raw_length = 8192},
+                {.raw_length = 1, .encoding = ChunkEncoding::kDelta, .base = ChunkId{999'999}},
+                {.raw_length = 300},
+                {.raw_length = 300, .encoding = ChunkEncoding::kDelta, .base = ChunkId{1'000'009}}};
+
+  EXPECT_EQ(hex(encode_run_key(run.first)), "00000000000f4240");
+  EXPECT_EQ(hex(encode_run(run)), "1140f0930980801004804001ac02ac020104010b");
 }
 
 TEST(ChunkIndex, RunOfPlainChunksCostsFewBytesAChunk) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <thread>
 
+#include "hex.h"
 #include "sample_region.h"
 #include "store/container_format.h"
 #include "support/faulty_backing.h"
@@ -443,6 +444,16 @@ TEST(ContainerName, IsTenDigitsAndOneSpelling) {
   for (const char* bad : {"", ".container", "1.container", "+000000001.container", "0000000001",
                           "0000000001.containers", "4294967296.container", "99999999999999999999.container"})
     EXPECT_FALSE(parse_container_name(bad)) << bad;
+}
+
+// docs/format.md, "Container": bytes that lie on disks already.
+TEST(ContainerFormat, HeaderAndTrailerAreWrittenAsEver) {
+  EXPECT_EQ(hex(encode_container_header({7, *parse_uuid(kUuid)})),
+            "444450434e54523101000000070000000123456789ab4cde8f0123456789abcd00000000000000000000000000000000"
+            "00000000000000005ff994ec9450905f");
+  EXPECT_EQ(hex(encode_container_trailer({7, 3, 5000})),
+            "4444504354524c3101000000070000000300000000000000881300000000000000000000000000000000000000000000"
+            "00000000000000006f732f4200a35608");
 }
 
 TEST(ContainerFormat, EveryFlippedBitOfHeaderAndTrailerIsNoticed) {

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/coding.h"
+#include "hex.h"
 #include "sample_region.h"
 
 namespace dedupfs {
@@ -107,6 +108,21 @@ TEST(Region, ComesBackAsItWasEncoded) {
     EXPECT_EQ(region->entries, sample.entries);
     EXPECT_TRUE(std::ranges::equal(region->payload, sample.payload));
   }
+}
+
+// docs/format.md, "Region": bytes that lie on disks already.
+TEST(Region, IsWrittenAsEver) {
+  const auto sample = SampleRegion().add(1000, {'a', 'l', 'p', 'h', 'a'}).add_delta(998, 1000, 300, {'d', 'l', 't'});
+  const auto golden =
+      "4444504352474e3101000000020000004a0000000800000008000000000000005d27c3a983ef85795327474c051dccee"
+      "00000000000000009c3f27d3a520532bd00f595959595959595959595959595959595959595959595959595959595959"
+      "59590500034b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4bac02010303616c70686164"
+      "6c74";
+
+  EXPECT_EQ(hex(sample.encode(kUncompressed)), golden);
+  EXPECT_EQ(hex(encode_gap_header(5000)),
+            "4444504352474e3101000000000000000000000048130000481300000000000000000000000000000000000000000000"
+            "0000000000000000db1a829fe0d60b08");
 }
 
 TEST(Region, GivesThePayloadOfAChunkById) {

@@ -70,6 +70,30 @@ TEST(Superblock, ComesBackAsItWasEncoded) {
   EXPECT_EQ(decoded->container_bytes, sample().container_bytes);
 }
 
+// docs/format.md, "Superblock": bytes that lie on disks already.
+TEST(Superblock, IsWrittenAsEver) {
+  Superblock superblock;
+  superblock.uuid = "01234567-89ab-4cde-8f01-23456789abcd";
+  superblock.chunker = "c";
+
+  EXPECT_EQ(encode_superblock(superblock), R"({
+  "magic": "dedupfs volume",
+  "format_version": 1,
+  "incompatible_features": [],
+  "read_only_features": [],
+  "uuid": "01234567-89ab-4cde-8f01-23456789abcd",
+  "label": "",
+  "created_unix_seconds": 0,
+  "chunker": "c",
+  "fingerprint": "sha256",
+  "compression": "zstd:3",
+  "region_bytes": 262144,
+  "container_bytes": 67108864,
+  "checksum": "fd600af87e44e2ae"
+}
+)");
+}
+
 TEST(Superblock, LabelOfAnyBytesIsWritten) {
   Superblock superblock = sample();
   superblock.label = "\xff\x01 \"checksum\"";
