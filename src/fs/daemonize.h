@@ -1,0 +1,34 @@
+// Going into the background, and telling the one who called how it went.
+//
+// Threads: before any other thread exists (fork); after that from any thread, one at a time. The first report counts.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace dedupfs {
+
+class Startup {
+ public:
+  // Stays where it is: succeeded() does nothing, failed() prints.
+  static Startup in_foreground() { return Startup(UniqueFd()); }
+  // Forks. The parent waits for the child's report, prints what it says and exits with its code: this returns in the child
+  // only, as the leader of a session of its own and with the parent's standard streams until succeeded().
+  static Result<Startup> in_background();
+
+  void succeeded();
+  void failed(int exit_code, const std::string& message);
+
+ private:
+  explicit Startup(UniqueFd report) : report_(std::move(report)) {}
+
+  UniqueFd report_;
+  bool reported_ = false;
+};
+
+// "dedupfs: MESSAGE" on standard error.
+void print_error(const std::string& message);
+
+}  // namespace dedupfs

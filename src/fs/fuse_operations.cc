@@ -1,0 +1,541 @@
+#include "fs/fuse_operations.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fs/fuse_reply.h"
+
+namespace dedupfs {
+
+namespace {
+
+// Nobody but the kernel changes the volume, and it knows what it changes: names and attributes stay valid.
+constexpr double kValidSeconds = 86400;
+// How many blocks a file takes is known when it has been stored.
+constexpr double kValidWhileWrittenSeconds = 1;
+// Inode numbers are never reused.
+constexpr std::uint64_t kGeneration = 1;
+constexpr std::size_t kLargestCopyBytes = 1 << 30;  // a request cannot be interrupted
+
+timespec to_timespec(const Timestamp& time) { return {time.seconds, static_cast<long>(time.nanoseconds)}; }
+Timestamp to_timestamp(const timespec& time) { return {time.tv_sec, static_cast<std::uint32_t>(time.tv_nsec)}; }
+
+struct stat to_stat(const Attributes& attributes) {
+  struct stat result{};
+  result.st_ino = attributes.inode;
+  result.st_mode = attributes.mode;
+  result.st_nlink = attributes.links;
+  result.st_uid = attributes.uid;
+  result.st_gid = attributes.gid;
+  result.st_rdev = attributes.device;
+  result.st_size = static_cast<off_t>(attributes.size);
+  result.st_blksize = 4096;
+  result.st_blocks = static_cast<blkcnt_t>((attributes.data_bytes + 511) / 512);
+  result.st_atim = to_timespec(attributes.atime);
+  result.st_mtim = to_timespec(attributes.mtime);
+  result.st_ctim = to_timespec(attributes.ctime);
+  return result;
+}
+
+Caller caller_of(fuse_req_t req) {
+  const fuse_ctx* context = fuse_req_ctx(req);
+  return {context->uid, context->gid, static_cast<std::uint32_t>(context->umask)};
+}
+
+double valid_seconds(FuseMount& mount, InodeNumber inode) {
+  return mount.open_files().has_writer(inode) ? kValidWhileWrittenSeconds : kValidSeconds;
+}
+
+Entry to_entry(FuseMount& mount, const Attributes& attributes) {
+  Entry entry;
+  entry.parameters.ino = attributes.inode;
+  entry.parameters.generation = kGeneration;
+  entry.parameters.attr = to_stat(attributes);
+  entry.parameters.attr_timeout = valid_seconds(mount, attributes.inode);
+  entry.parameters.entry_timeout = kValidSeconds;
+  return entry;
+}
+
+Result<Entry> to_entry(FuseMount& mount, const Result<Attributes>& attributes) {
+  if (!attributes) return attributes.error();
+  return to_entry(mount, *attributes);
+}
+
+Result<AttributeReply> to_reply(FuseMount& mount, const Result<Attributes>& attributes) {
+  if (!attributes) return attributes.error();
+  return AttributeReply{to_stat(*attributes), valid_seconds(mount, attributes->inode)};
+}
+
+OpenFile& file_of(const fuse_file_info* info) { return *reinterpret_cast<OpenFile*>(info->fh); }
+bool opened_for_writing(const fuse_file_info* info) { return (info->flags & O_ACCMODE) != O_RDONLY; }
+
+// reply(), for operations that change names: with -o dirsync the change is durable before the answer.
+template <class Body>
+void reply_to_change(fuse_req_t req, Body&& body) {
+  reply(req, [&]() -> decltype(body()) {
+    auto result = body();
+    FuseMount& mount = mount_of(req);
+    if (result && mount.options().dirsync) DEDUPFS_TRY(mount.filesystem().sync());
+    return result;
+  });
+}
+
+void op_init(void* userdata, fuse_conn_info* connection) { static_cast<FuseMount*>(userdata)->negotiate(*connection); }
+
+// --- names
+
+void op_lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
+  reply(req, [&]() -> Result<Entry> {
+    FuseMount& mount = mount_of(req);
+    auto found = mount.filesystem().lookup(parent, name);
+    if (!found && found.error().code() == ErrorCode::kNotFound) {
+      Entry absent;  // node id 0: the kernel remembers that there is none
+      absent.parameters.entry_timeout = kValidSeconds;
+      return absent;
+    }
+    return to_entry(mount, found);
+  });
+}
+
+void op_forget(fuse_req_t req, fuse_ino_t inode, std::uint64_t count) {
+  mount_of(req).filesystem().forget(inode, count);
+  fuse_reply_none(req);
+}
+
+void op_forget_multi(fuse_req_t req, std::size_t count, fuse_forget_data* forgets) {
+  for (std::size_t i = 0; i < count; ++i) mount_of(req).filesystem().forget(forgets[i].ino, forgets[i].nlookup);
+  fuse_reply_none(req);
+}
+
+void op_mknod(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
+  reply_to_change(req, [&] {
+    FuseMount& mount = mount_of(req);
+    return to_entry(mount, mount.filesystem().make_node(parent, name, mode, device, caller_of(req)));
+  });
+}
+
+void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode) {
+  reply_to_change(req, [&] {
+    FuseMount& mount = mount_of(req);
+    return to_entry(mount, mount.filesystem().make_directory(parent, name, mode, caller_of(req)));
+  });
+}
+
+void op_symlink(fuse_req_t req, const char* target, fuse_ino_t parent, const char* name) {
+  reply_to_change(req, [&] {
+    FuseMount& mount = mount_of(req);
+    return to_entry(mount, mount.filesystem().make_symlink(parent, name, target, caller_of(req)));
+  });
+}
+
+void op_link(fuse_req_t req, fuse_ino_t inode, fuse_ino_t parent, const char* name) {
+  reply_to_change(req, [&] {
+    FuseMount& mount = mount_of(req);
+    return to_entry(mount, mount.filesystem().make_link(inode, parent, name));
+  });
+}
+
+void op_unlink(fuse_req_t req, fuse_ino_t parent, const char* name) {
+  reply_to_change(req, [&] { return mount_of(req).filesystem().unlink(parent, name); });
+}
+
+void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char* name) {
+  reply_to_change(req, [&] { return mount_of(req).filesystem().remove_directory(parent, name); });
+}
+
+Result<Filesystem::RenameMode> rename_mode(unsigned flags) {
+  switch (flags) {
+    case 0: return Filesystem::RenameMode::kReplace;
+    case RENAME_NOREPLACE: return Filesystem::RenameMode::kNoReplace;
+    case RENAME_EXCHANGE: return Filesystem::RenameMode::kExchange;
+    default: return Error{ErrorCode::kInvalidArgument, "rename: unknown flags"};
+  }
+}
+
+void op_rename(fuse_req_t req, fuse_ino_t parent, const char* name, fuse_ino_t new_parent, const char* new_name,
+               unsigned flags) {
+  reply_to_change(req, [&]() -> Result<void> {
+    DEDUPFS_ASSIGN(const auto mode, rename_mode(flags));
+    return mount_of(req).filesystem().rename(parent, name, new_parent, new_name, mode);
+  });
+}
+
+void op_readlink(fuse_req_t req, fuse_ino_t inode) {
+  reply(req, [&]() -> Result<SymlinkTarget> {
+    DEDUPFS_ASSIGN(std::string target, mount_of(req).filesystem().read_symlink(inode));
+    return SymlinkTarget{std::move(target)};
+  });
+}
+
+void op_opendir(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
+  reply(req, [&]() -> Result<OpenedFile> { return OpenedFile{*info}; });
+}
+
+void op_releasedir(fuse_req_t req, fuse_ino_t, fuse_file_info*) { fuse_reply_err(req, 0); }
+
+std::size_t add_entry(fuse_req_t req, char* place, std::size_t room, const DirectoryEntry& entry) {
+  const struct stat attributes = to_stat(entry.attributes);
+  return fuse_add_direntry(req, place, room, entry.name.c_str(), &attributes, static_cast<off_t>(entry.cookie));
+}
+
+std::size_t add_counted_entry(fuse_req_t req, char* place, std::size_t room, const DirectoryEntry& entry, bool counts) {
+  Entry full = to_entry(mount_of(req), entry.attributes);
+  if (!counts) full.parameters.ino = 0;  // the kernel takes no reference
+  return fuse_add_direntry_plus(req, place, room, entry.name.c_str(), &full.parameters, static_cast<off_t>(entry.cookie));
+}
+
+void read_directory(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t cookie, bool counted) {
+  reply(req, [&]() -> Result<DirectoryReply> {
+    DirectoryReply directory;
+    directory.bytes.resize(size);
+    std::size_t used = 0;
+    const auto visit = [&](const DirectoryEntry& entry) {
+      const bool counts = counted && entry.name != "." && entry.name != "..";
+      char* place = directory.bytes.data() + used;
+      const std::size_t room = size - used;
+      const std::size_t needed = counted ? add_counted_entry(req, place, room, entry, counts) : add_entry(req, place, room, entry);
+      if (needed > room) return false;
+      used += needed;
+      if (counts) directory.counted.push_back(entry.attributes.inode);
+      return true;
+    };
+    DEDUPFS_TRY(mount_of(req).filesystem().read_directory(inode, static_cast<std::uint64_t>(cookie), counted, visit));
+    directory.bytes.resize(used);
+    return directory;
+  });
+}
+
+void op_readdir(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t cookie, fuse_file_info*) {
+  read_directory(req, inode, size, cookie, false);
+}
+
+void op_readdirplus(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t cookie, fuse_file_info*) {
+  read_directory(req, inode, size, cookie, true);
+}
+
+// --- attributes
+
+void op_getattr(fuse_req_t req, fuse_ino_t inode, fuse_file_info*) {
+  reply(req, [&] {
+    FuseMount& mount = mount_of(req);
+    return to_reply(mount, mount.filesystem().attributes(inode));
+  });
+}
+
+AttributeChanges to_changes(const struct stat& wanted, int valid) {
+  AttributeChanges changes;
+  if (valid & FUSE_SET_ATTR_MODE) changes.mode = wanted.st_mode & 07777;
+  if (valid & FUSE_SET_ATTR_UID) changes.uid = wanted.st_uid;
+  if (valid & FUSE_SET_ATTR_GID) changes.gid = wanted.st_gid;
+  if (valid & FUSE_SET_ATTR_SIZE) changes.size = static_cast<std::uint64_t>(wanted.st_size);
+  if (valid & FUSE_SET_ATTR_ATIME) changes.atime = to_timestamp(wanted.st_atim);
+  if (valid & FUSE_SET_ATTR_MTIME) changes.mtime = to_timestamp(wanted.st_mtim);
+  if (valid & FUSE_SET_ATTR_CTIME) changes.ctime = to_timestamp(wanted.st_ctim);
+  if (valid & FUSE_SET_ATTR_ATIME_NOW) changes.atime = Timestamp::now();
+  if (valid & FUSE_SET_ATTR_MTIME_NOW) changes.mtime = Timestamp::now();
+  return changes;
+}
+
+void op_setattr(fuse_req_t req, fuse_ino_t inode, struct stat* wanted, int valid, fuse_file_info*) {
+  reply(req, [&]() -> Result<AttributeReply> {
+    FuseMount& mount = mount_of(req);
+    const AttributeChanges changes = to_changes(*wanted, valid);
+    // A direct write takes these bits away, and the kernel has to learn of it.
+    if (changes.mode && (*changes.mode & (S_ISUID | S_ISGID))) mount.open_files().invalidate_writes(inode);
+    return to_reply(mount, mount.filesystem().set_attributes(inode, changes, caller_of(req)));
+  });
+}
+
+void op_setxattr(fuse_req_t req, fuse_ino_t inode, const char* name, const char* value, std::size_t size, int flags) {
+  reply(req, [&] {
+    const auto mode = flags == XATTR_CREATE    ? Filesystem::XattrMode::kCreate
+                      : flags == XATTR_REPLACE ? Filesystem::XattrMode::kReplace
+                                               : Filesystem::XattrMode::kSet;
+    return mount_of(req).filesystem().set_xattr(inode, name, {value, size}, mode);
+  });
+}
+
+void op_getxattr(fuse_req_t req, fuse_ino_t inode, const char* name, std::size_t size) {
+  reply(req, [&]() -> Result<XattrReply> {
+    DEDUPFS_ASSIGN(std::string value, mount_of(req).filesystem().get_xattr(inode, name));
+    return XattrReply{std::move(value), size};
+  });
+}
+
+void op_listxattr(fuse_req_t req, fuse_ino_t inode, std::size_t size) {
+  reply(req, [&]() -> Result<XattrReply> {
+    DEDUPFS_ASSIGN(const std::vector<std::string> names, mount_of(req).filesystem().list_xattrs(inode));
+    XattrReply list{{}, size};
+    for (const std::string& name : names) list.value.append(name).push_back('\0');
+    return list;
+  });
+}
+
+void op_removexattr(fuse_req_t req, fuse_ino_t inode, const char* name) {
+  reply(req, [&] { return mount_of(req).filesystem().remove_xattr(inode, name); });
+}
+
+// --- files
+
+Result<OpenedFile> open_counted(fuse_req_t req, InodeNumber inode, const fuse_file_info& asked) {
+  FuseMount& mount = mount_of(req);
+  const bool direct = mount.opens_directly(inode, asked.flags);
+  DEDUPFS_TRY(mount.filesystem().open_file(inode, (asked.flags & O_TRUNC) != 0, caller_of(req)));
+  const bool writer = opened_for_writing(&asked);
+  OpenedFile file{asked};
+  file.info.fh = reinterpret_cast<std::uint64_t>(mount.open_files().open(inode, direct, writer).release());
+  file.info.direct_io = direct;
+  // Whatever changes the content drops its pages at that moment (invalidate()), so they are never stale here. The opening of
+  // a direct handle drops them all, once.
+  file.info.keep_cache = !direct;
+  file.info.noflush = !writer;
+  return file;
+}
+
+void op_open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* info) {
+  reply(req, [&] { return open_counted(req, inode, *info); });
+}
+
+void op_create(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, fuse_file_info* info) {
+  reply_to_change(req, [&]() -> Result<CreatedFile> {
+    FuseMount& mount = mount_of(req);
+    DEDUPFS_ASSIGN(const Attributes attributes, mount.filesystem().create(parent, name, mode, caller_of(req)));
+    auto file = open_counted(req, attributes.inode, *info);
+    if (!file) {
+      mount.filesystem().forget(attributes.inode, 1);
+      return file.error();
+    }
+    return CreatedFile{to_entry(mount, attributes), *file};
+  });
+}
+
+void op_release(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
+  take_back(mount_of(req), OpenedFile{*info});
+  fuse_reply_err(req, 0);
+}
+
+void op_read(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t offset, fuse_file_info* info) {
+  reply(req, [&] {
+    Filesystem& filesystem = mount_of(req).filesystem();
+    const auto from = static_cast<std::uint64_t>(offset);
+    if (const auto ahead = file_of(info).read_ahead.on_read(from, size)) {
+      filesystem.prefetch(inode, ahead->offset, ahead->length);
+    }
+    return filesystem.read(inode, from, size);
+  });
+}
+
+// One write(2): where it goes and what must hold when it returns.
+struct WriteRequest {
+  InodeNumber inode = 0;
+  std::uint64_t offset = 0;
+  bool durable = false;
+};
+
+Result<Written> write(fuse_req_t req, const WriteRequest& request, ByteSpan bytes) {
+  Filesystem& filesystem = mount_of(req).filesystem();
+  const auto cancelled = [req] { return fuse_req_interrupted(req) != 0; };
+  DEDUPFS_TRY(filesystem.write(request.inode, request.offset, bytes, caller_of(req), cancelled));
+  if (request.durable) DEDUPFS_TRY(filesystem.sync_file(request.inode));
+  return Written{bytes.size()};
+}
+
+void op_write(fuse_req_t req, fuse_ino_t inode, const char* buffer, std::size_t size, off_t offset, fuse_file_info* info) {
+  FuseMount& mount = mount_of(req);
+  const OpenFile& file = file_of(info);
+  const InodeUse& use = *file.use;
+  // The kernel asks for an fsync after a synchronous write through its cache, but not after a direct one.
+  const bool durable = mount.options().sync || (info->flags & O_DSYNC) != 0;
+  const WriteRequest request{inode, static_cast<std::uint64_t>(offset), durable};
+  const ByteSpan bytes(reinterpret_cast<const std::uint8_t*>(buffer), size);
+
+  if (file.direct && use.invalidate_writes && mount.kernel_keeps_pages()) {
+    // Pages that were changed through a mapping go out first, or they would be written over this write by its invalidation.
+    mount.after_requests([req, request, copy = ByteBuffer(bytes.begin(), bytes.end())] {
+      FuseMount& owner = mount_of(req);
+      owner.invalidate(request.inode, request.offset, copy.size());
+      reply(req, [&] {
+        const auto result = write(req, request, copy);
+        owner.invalidate(request.inode, request.offset, copy.size());
+        return result;
+      });
+    });
+    return;
+  }
+  const Result<Written> result = attempt([&] { return write(req, request, bytes); });
+  if (!file.direct || !use.invalidate_writes) return answer(req, result);
+  mount.after_requests([req, request, size, result] {
+    mount_of(req).invalidate(request.inode, request.offset, size);
+    answer(req, result);
+  });
+}
+
+void op_flush(fuse_req_t req, fuse_ino_t inode, fuse_file_info* info) {
+  reply(req, [&]() -> Result<void> {
+    if (!opened_for_writing(info)) return {};
+    return mount_of(req).filesystem().flush_file(inode);
+  });
+}
+
+void op_fsync(fuse_req_t req, fuse_ino_t inode, int, fuse_file_info*) {
+  reply(req, [&] { return mount_of(req).filesystem().sync_file(inode); });
+}
+
+void op_fsyncdir(fuse_req_t req, fuse_ino_t, int, fuse_file_info*) {
+  reply(req, [&] { return mount_of(req).filesystem().sync(); });
+}
+
+Result<Filesystem::AllocateMode> allocate_mode(int mode) {
+  using enum Filesystem::AllocateMode;
+  switch (mode) {
+    case 0: return kExtend;
+    case FALLOC_FL_KEEP_SIZE: return kKeepSize;
+    case FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE: return kPunchHole;
+    case FALLOC_FL_ZERO_RANGE: return kZeroRange;
+    case FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE: return kZeroRangeKeepSize;
+    default: return Error{ErrorCode::kUnsupported, "fallocate: unknown mode"};
+  }
+}
+
+void op_fallocate(fuse_req_t req, fuse_ino_t inode, int mode, off_t offset, off_t length, fuse_file_info*) {
+  reply(req, [&]() -> Result<void> {
+    DEDUPFS_ASSIGN(const auto known_mode, allocate_mode(mode));
+    return mount_of(req).filesystem().allocate(inode, static_cast<std::uint64_t>(offset),
+                                               static_cast<std::uint64_t>(length), known_mode);
+  });
+}
+
+void op_lseek(fuse_req_t req, fuse_ino_t inode, off_t offset, int whence, fuse_file_info*) {
+  const Result<std::uint64_t> found = attempt([&]() -> Result<std::uint64_t> {
+    Filesystem& filesystem = mount_of(req).filesystem();
+    const auto from = static_cast<std::uint64_t>(offset);
+    switch (whence) {
+      case SEEK_DATA: return filesystem.seek_data(inode, from);
+      case SEEK_HOLE: return filesystem.seek_hole(inode, from);
+      default: return Error{ErrorCode::kInvalidArgument, "lseek: unknown whence"};
+    }
+  });
+  if (!found && found.error().code() == ErrorCode::kNoData) {
+    fuse_reply_err(req, ENXIO);
+  } else if (!found) {
+    answer(req, Result<Position>(found.error()));
+  } else {
+    answer(req, Result<Position>(Position{*found}));
+  }
+}
+
+void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse_file_info*, fuse_ino_t to, off_t to_offset,
+                        fuse_file_info* to_info, std::size_t length, int) {
+  reply(req, [&]() -> Result<Written> {
+    FuseMount& mount = mount_of(req);
+    DEDUPFS_ASSIGN(const std::uint64_t copied,
+                   mount.filesystem().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
+                                                 static_cast<std::uint64_t>(to_offset), std::min(length, kLargestCopyBytes)));
+    if ((to_info->flags & O_DSYNC) != 0 || mount.options().sync) DEDUPFS_TRY(mount.filesystem().sync_file(to));
+    return Written{copied};
+  });
+}
+
+void op_statfs(fuse_req_t req, fuse_ino_t) {
+  reply(req, [&]() -> Result<struct statvfs> {
+    constexpr std::uint64_t kBlock = 4096;
+    DEDUPFS_ASSIGN(const SpaceReport space, mount_of(req).filesystem().space());
+    struct statvfs result{};
+    result.f_bsize = result.f_frsize = kBlock;
+    result.f_blocks = space.total_bytes / kBlock;
+    result.f_bfree = result.f_bavail = space.available_bytes / kBlock;
+    // Inodes take nothing but space: about a block each, for metadata and the smallest content.
+    result.f_ffree = result.f_favail = result.f_bavail;
+    result.f_files = space.inodes + result.f_ffree;
+    result.f_namemax = kLongestName;
+    return result;
+  });
+}
+
+}  // namespace
+
+void FuseMount::negotiate(fuse_conn_info& connection) {
+  kernel_minor_ = connection.proto_minor;
+  const auto want = [&connection](unsigned capability, bool wanted = true) {
+    connection.want = wanted ? connection.want | (connection.capable & capability) : connection.want & ~capability;
+  };
+  want(FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ |
+       FUSE_CAP_ASYNC_DIO | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
+  // The kernel truncates by SETATTR instead, and takes away set-user-id bits with it, as it does on writes.
+  want(FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_HANDLE_KILLPRIV, false);
+  // Pages are dropped when and where content changes behind the kernel's back, not whenever a time stamp did.
+  want(FUSE_CAP_AUTO_INVAL_DATA, false);
+  // Writes must reach the chunker in order and be counted against the cap of dirty memory.
+  want(FUSE_CAP_WRITEBACK_CACHE, false);
+  want(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE, false);
+  connection.max_write = 1 << 20;
+  connection.max_readahead = 1 << 20;
+  connection.max_background = 64;
+  connection.congestion_threshold = 48;
+}
+
+bool FuseMount::opens_directly(InodeNumber inode, int flags) {
+  if (options_.direct_io != DirectIo::kWriteOnly) return options_.direct_io == DirectIo::kAll;
+  if ((flags & O_ACCMODE) != O_WRONLY) return false;
+  // The first write to a privileged file takes its privileges away. Through the cache the kernel sees to that itself.
+  const auto attributes = filesystem_.attributes(inode);
+  if (!attributes || (attributes->mode & (S_ISUID | S_ISGID)) != 0) return false;
+  return !filesystem_.get_xattr(inode, "security.capability");
+}
+
+void FuseMount::invalidate(InodeNumber inode, std::uint64_t offset, std::uint64_t length) {
+  // Fails if the kernel does not know the inode any more; then it has no pages of it, either.
+  fuse_lowlevel_notify_inval_inode(session_, inode, static_cast<off_t>(offset), static_cast<off_t>(length));
+}
+
+const fuse_lowlevel_ops& fuse_operations() {
+  // No getlk, setlk, flock: the kernel keeps locks itself, as for a local disk, and no thread of the daemon ever waits for one.
+  static const fuse_lowlevel_ops operations = [] {
+    fuse_lowlevel_ops ops{};
+    ops.init = op_init;
+    ops.lookup = op_lookup;
+    ops.forget = op_forget;
+    ops.forget_multi = op_forget_multi;
+    ops.getattr = op_getattr;
+    ops.setattr = op_setattr;
+    ops.readlink = op_readlink;
+    ops.mknod = op_mknod;
+    ops.mkdir = op_mkdir;
+    ops.unlink = op_unlink;
+    ops.rmdir = op_rmdir;
+    ops.symlink = op_symlink;
+    ops.rename = op_rename;
+    ops.link = op_link;
+    ops.open = op_open;
+    ops.read = op_read;
+    ops.write = op_write;
+    ops.flush = op_flush;
+    ops.release = op_release;
+    ops.fsync = op_fsync;
+    ops.opendir = op_opendir;
+    ops.readdir = op_readdir;
+    ops.readdirplus = op_readdirplus;
+    ops.releasedir = op_releasedir;
+    ops.fsyncdir = op_fsyncdir;
+    ops.statfs = op_statfs;
+    ops.setxattr = op_setxattr;
+    ops.getxattr = op_getxattr;
+    ops.listxattr = op_listxattr;
+    ops.removexattr = op_removexattr;
+    ops.create = op_create;
+    ops.fallocate = op_fallocate;
+    ops.lseek = op_lseek;
+    ops.copy_file_range = op_copy_file_range;
+    return ops;
+  }();
+  return operations;
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,59 @@
+// The FUSE glue: requests of the kernel become calls of the Filesystem, errors become errno. Nothing here decides anything
+// that a filesystem without FUSE would have to decide, too.
+#pragma once
+
+#define FUSE_USE_VERSION 312
+#include <fuse_lowlevel.h>
+
+#include <atomic>
+#include <memory>
+
+#include "base/thread_pool.h"
+#include "fs/filesystem.h"
+#include "fs/fuse_open_files.h"
+#include "fs/mount_options.h"
+
+namespace dedupfs {
+
+// What every operation of one mount needs; the user data of the session.
+//
+// Ownership: refers to the filesystem, which outlives it.
+// Threads:   operations run on libfuse's threads, side by side.
+class FuseMount {
+ public:
+  FuseMount(Filesystem& filesystem, const MountOptions& options) : filesystem_(filesystem), options_(options) {}
+
+  Filesystem& filesystem() { return filesystem_; }
+  const MountOptions& options() const { return options_; }
+  OpenFiles& open_files() { return open_files_; }
+
+  // Tells the kernel what we can do and want; keeps what it can do.
+  void negotiate(fuse_conn_info& connection);
+  // Before the loop: where invalidations go.
+  void attach(fuse_session* session) { session_ = session; }
+  // After the loop.
+  void finish_invalidations() { invalidations_.reset(); }
+
+  bool opens_directly(InodeNumber inode, int flags);
+
+  // The kernel drops what it has cached of this range. It waits for readers there, whose requests need a free thread: never
+  // call it on a thread of the loop.
+  void invalidate(InodeNumber inode, std::uint64_t offset, std::uint64_t length);
+  // Runs `task` on the thread for invalidations.
+  void after_requests(ThreadPool::Task task) { invalidations_->submit(std::move(task)); }
+  // Linux before 6.6: a direct write leaves cached pages, clean and dirty ones, as they are.
+  bool kernel_keeps_pages() const { return kernel_minor_ < 39; }
+
+ private:
+  Filesystem& filesystem_;
+  const MountOptions options_;
+  OpenFiles open_files_;
+  fuse_session* session_ = nullptr;
+  unsigned kernel_minor_ = 0;
+  std::unique_ptr<ThreadPool> invalidations_ = std::make_unique<ThreadPool>(1, "invalidate");
+};
+
+// The table for fuse_session_new(), whose user data is a FuseMount.
+const fuse_lowlevel_ops& fuse_operations();
+
+}  // namespace dedupfs

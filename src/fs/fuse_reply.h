@@ -1,0 +1,105 @@
+// Answers to FUSE requests: the one place where results and exceptions become replies.
+#pragma once
+
+#include <sys/statvfs.h>
+
+#include <cerrno>
+#include <exception>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/result.h"
+#include "fs/errno_map.h"
+#include "fs/fuse_operations.h"
+#include "store/chunk_store.h"
+
+namespace dedupfs {
+
+inline FuseMount& mount_of(fuse_req_t req) { return *static_cast<FuseMount*>(fuse_req_userdata(req)); }
+
+// What can be answered. A reply that the kernel does not take any more (-ENOENT: the caller was killed) is taken back.
+struct Entry {
+  fuse_entry_param parameters{};
+};
+struct OpenedFile {
+  fuse_file_info info{};
+};
+struct CreatedFile {
+  Entry entry;
+  OpenedFile file;
+};
+struct AttributeReply {
+  struct stat attributes{};
+  double timeout_seconds = 0;
+};
+struct SymlinkTarget {
+  std::string path;
+};
+struct Written {
+  std::size_t bytes = 0;
+};
+struct Position {
+  std::uint64_t offset = 0;
+};
+struct XattrReply {  // a value or a list of names
+  std::string value;
+  std::size_t room = 0;  // 0: only its size is asked for
+};
+struct DirectoryReply {
+  std::vector<char> bytes;
+  std::vector<InodeNumber> counted;  // references that it hands out
+};
+
+int send(fuse_req_t req, const Entry& entry);
+int send(fuse_req_t req, const OpenedFile& file);
+int send(fuse_req_t req, const CreatedFile& created);
+int send(fuse_req_t req, const AttributeReply& reply);
+int send(fuse_req_t req, const SymlinkTarget& target);
+int send(fuse_req_t req, const Written& written);
+int send(fuse_req_t req, const Position& position);
+int send(fuse_req_t req, const XattrReply& reply);
+int send(fuse_req_t req, const DirectoryReply& reply);
+int send(fuse_req_t req, const struct statvfs& space);
+int send(fuse_req_t req, const std::vector<PinnedBytes>& pieces);
+
+template <class T>
+void take_back(FuseMount&, const T&) {}
+void take_back(FuseMount& mount, const Entry& entry);
+void take_back(FuseMount& mount, const OpenedFile& file);
+void take_back(FuseMount& mount, const CreatedFile& created);
+void take_back(FuseMount& mount, const DirectoryReply& reply);
+
+// The errno of an error; those that an administrator has to know of are logged.
+int answer_of(const Error& error);
+Error error_of(const std::exception& exception);
+
+// What `body` returns, a Result; an exception becomes an error.
+template <class Body>
+auto attempt(Body&& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::exception& exception) {
+    return error_of(exception);
+  }
+}
+
+template <class T>
+void answer(fuse_req_t req, const Result<T>& result) {
+  if (!result) {
+    fuse_reply_err(req, answer_of(result.error()));
+  } else if constexpr (std::is_void_v<T>) {
+    fuse_reply_err(req, 0);
+  } else {
+    FuseMount& mount = mount_of(req);  // the request is gone after the reply
+    if (send(req, *result) == -ENOENT) take_back(mount, *result);
+  }
+}
+
+// Answers with what `body` returns: a Result of one of the types above or of void.
+template <class Body>
+void reply(fuse_req_t req, Body&& body) {
+  answer(req, attempt(body));
+}
+
+}  // namespace dedupfs

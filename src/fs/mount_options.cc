@@ -1,0 +1,292 @@
+#include "fs/mount_options.h"
+
+#include <fmt/format.h>
+#include <sys/mount.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "base/size.h"
+
+namespace dedupfs {
+
+namespace {
+
+using Atime = FilesystemOptions::Atime;
+
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kGiB = 1 << 30;
+
+Error bad_value(std::string_view name, std::string_view value, std::string_view allowed) {
+  return Error{ErrorCode::kInvalidArgument, fmt::format("mount option {}={}: must be {}", name, value, allowed)};
+}
+
+Result<std::uint64_t> size_between(std::string_view name, std::string_view value, std::uint64_t least,
+                                   std::uint64_t most) {
+  const auto size = parse_size(value);
+  if (!size || *size < least || *size > most) {
+    return bad_value(name, value, fmt::format("a size from {} to {}", format_size(least), format_size(most)));
+  }
+  return *size;
+}
+
+Result<std::uint64_t> number_between(std::string_view name, std::string_view value, std::uint64_t least,
+                                     std::uint64_t most) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number < least || number > most) {
+    return bad_value(name, value, fmt::format("a number from {} to {}", least, most));
+  }
+  return number;
+}
+
+std::string_view name_of(DirectIo mode) {
+  switch (mode) {
+    case DirectIo::kWriteOnly: return "wronly";
+    case DirectIo::kOff: return "off";
+    case DirectIo::kAll: return "all";
+  }
+  return "";
+}
+
+// An option of dedupfs: how its value is read, and how it is written (for comparing and for showing).
+struct OwnOption {
+  std::string_view name;
+  std::function<Result<void>(MountOptions&, std::string_view name, std::string_view value)> parse;
+  std::function<std::string(const MountOptions&)> format;
+};
+
+OwnOption size_option(std::string_view name, std::uint64_t MountOptions::*field, std::uint64_t least,
+                      std::uint64_t most) {
+  return {name,
+          [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
+            DEDUPFS_ASSIGN(options.*field, size_between(option, value, least, most));
+            return {};
+          },
+          [=](const MountOptions& options) { return format_size(options.*field); }};
+}
+
+const std::vector<OwnOption>& own_options() {
+  static const std::vector<OwnOption> options = {
+      size_option("cache", &MountOptions::cache_bytes, 16 * kMiB, 1024 * kGiB),
+      size_option("index_mem", &MountOptions::index_memory_bytes, 16 * kMiB, 1024 * kGiB),
+      size_option("dirty", &MountOptions::dirty_bytes, 16 * kMiB, 1024 * kGiB),
+      {"commit",
+       [](MountOptions& parsed, std::string_view name, std::string_view value) -> Result<void> {
+         DEDUPFS_ASSIGN(const std::uint64_t seconds, number_between(name, value, 1, 3600));
+         parsed.commit_interval = std::chrono::seconds(seconds);
+         return {};
+       },
+       [](const MountOptions& parsed) { return std::to_string(parsed.commit_interval.count()); }},
+      {"threads",
+       [](MountOptions& parsed, std::string_view name, std::string_view value) -> Result<void> {
+         DEDUPFS_ASSIGN(parsed.threads, number_between(name, value, 1, 1024));
+         return {};
+       },
+       [](const MountOptions& parsed) { return std::to_string(parsed.threads); }},
+      size_option("readahead", &MountOptions::read_ahead_bytes, 0, kGiB),
+      {"direct_io",
+       [](MountOptions& parsed, std::string_view name, std::string_view value) -> Result<void> {
+         for (const DirectIo mode : {DirectIo::kWriteOnly, DirectIo::kOff, DirectIo::kAll}) {
+           if (value == name_of(mode)) {
+             parsed.direct_io = mode;
+             return {};
+           }
+         }
+         return bad_value(name, value, "wronly, off or all");
+       },
+       [](const MountOptions& parsed) { return std::string(name_of(parsed.direct_io)); }},
+      {"log",
+       [](MountOptions& parsed, std::string_view name, std::string_view value) -> Result<void> {
+         if (!value.starts_with('/')) return bad_value(name, value, "an absolute path");
+         parsed.log_file = value;
+         return {};
+       },
+       [](const MountOptions& parsed) { return parsed.log_file; }},
+  };
+  return options;
+}
+
+using Setter = void (*)(MountOptions&);
+
+void ignore(MountOptions&) {}
+
+const std::map<std::string_view, Setter>& flags() {
+  static const std::map<std::string_view, Setter> table = {
+      {"ro", [](MountOptions& o) { o.read_only = true; }},
+      {"rw", [](MountOptions& o) { o.read_only = false; }},
+      {"remount", [](MountOptions& o) { o.remount = true; }},
+      {"suid", [](MountOptions& o) { o.suid = true; }},
+      {"nosuid", [](MountOptions& o) { o.suid = false; }},
+      {"dev", [](MountOptions& o) { o.dev = true; }},
+      {"nodev", [](MountOptions& o) { o.dev = false; }},
+      {"exec", [](MountOptions& o) { o.exec = true; }},
+      {"noexec", [](MountOptions& o) { o.exec = false; }},
+      {"sync", [](MountOptions& o) { o.sync = true; }},
+      {"async", [](MountOptions& o) { o.sync = false; }},
+      {"dirsync", [](MountOptions& o) { o.dirsync = true; }},
+      {"atime", [](MountOptions& o) { o.noatime = false; o.atime = Atime::kRelative; }},
+      {"noatime", [](MountOptions& o) { o.noatime = true; o.atime = Atime::kNever; }},
+      {"relatime", [](MountOptions& o) { o.noatime = false; o.atime = Atime::kRelative; }},
+      {"norelatime", ignore},
+      {"strictatime", [](MountOptions& o) { o.noatime = false; o.atime = Atime::kAlways; }},
+      {"nostrictatime", ignore},
+      {"allow_other", [](MountOptions& o) { o.allow_other = true; }},
+      {"noallow_other", [](MountOptions& o) { o.allow_other = false; }},
+      // For mount(8) and fstab, or already so.
+      {"defaults", ignore}, {"auto", ignore}, {"noauto", ignore}, {"user", ignore}, {"nouser", ignore},
+      {"users", ignore}, {"owner", ignore}, {"group", ignore}, {"nofail", ignore}, {"_netdev", ignore},
+      {"default_permissions", ignore}, {"silent", ignore}, {"loud", ignore}, {"nomand", ignore},
+      {"diratime", ignore}, {"nodiratime", ignore}, {"lazytime", ignore}, {"nolazytime", ignore},
+      {"iversion", ignore}, {"noiversion", ignore},
+  };
+  return table;
+}
+
+// Options with a value that mount(8) keeps for itself, or hands back from the mount table on a remount.
+bool is_ignored_with_value(std::string_view name) {
+  static constexpr std::array kNames = {"comment", "user",     "uhelper", "helper",  "fsname", "subtype", "user_id",
+                                        "group_id", "rootmode", "fd",     "max_read", "blksize"};
+  return name.starts_with("x-") || name.starts_with("X-") || std::ranges::find(kNames, name) != kNames.end();
+}
+
+bool is_security_context(std::string_view name) {
+  static constexpr std::array kNames = {"context", "fscontext", "defcontext", "rootcontext", "seclabel"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
+std::vector<std::string_view> split_list(std::string_view list) {
+  std::vector<std::string_view> items;
+  std::size_t start = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i <= list.size(); ++i) {
+    if (i < list.size() && list[i] == '"') quoted = !quoted;
+    if (i == list.size() || (list[i] == ',' && !quoted)) {
+      if (i > start) items.push_back(list.substr(start, i - start));
+      start = i + 1;
+    }
+  }
+  return items;
+}
+
+Result<void> parse_own_option(MountOptions& options, std::map<std::string_view, std::string>& given,
+                              const OwnOption& option, std::string_view value) {
+  DEDUPFS_TRY(option.parse(options, option.name, value));
+  const std::string canonical = option.format(options);
+  const auto [known, first] = given.emplace(option.name, canonical);
+  if (first || known->second == canonical) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("mount option {} is given twice, as {} and as {}", option.name, known->second, canonical)};
+}
+
+Result<void> parse_option(MountOptions& options, std::map<std::string_view, std::string>& given, std::string_view item,
+                          bool sloppy) {
+  const std::size_t equals = item.find('=');
+  const std::string_view name = item.substr(0, equals);
+  const bool has_value = equals != std::string_view::npos;
+  const std::string_view value = has_value ? item.substr(equals + 1) : std::string_view();
+
+  const auto own = std::ranges::find(own_options(), name, &OwnOption::name);
+  if (own != own_options().end()) {
+    if (!has_value) {
+      return Error{ErrorCode::kInvalidArgument, fmt::format("mount option {} needs a value: {}=...", name, name)};
+    }
+    return parse_own_option(options, given, *own, value);
+  }
+  if (is_security_context(name)) {
+    if (!options.security_context.empty()) options.security_context += ',';
+    options.security_context += item;
+    return {};
+  }
+  if (const auto flag = flags().find(name); flag != flags().end() && !has_value) {
+    flag->second(options);
+    return {};
+  }
+  if (is_ignored_with_value(name) || sloppy) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("unknown mount option {}; those of dedupfs are cache=, index_mem=, dirty=, commit=, threads=, "
+                           "readahead=, direct_io=, log=, allow_other, noallow_other",
+                           item)};
+}
+
+// libfuse splits its list at commas and takes backslashes as escapes.
+std::string escaped(std::string_view value) {
+  std::string result;
+  for (const char c : value) {
+    if (c == ',' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<MountOptions> parse_mount_options(std::string_view list, bool sloppy) {
+  MountOptions options;
+  std::map<std::string_view, std::string> given;
+  for (const std::string_view item : split_list(list)) DEDUPFS_TRY(parse_option(options, given, item, sloppy));
+  return options;
+}
+
+std::string format_own_options(const MountOptions& options) {
+  const MountOptions defaults;
+  std::string list;
+  for (const OwnOption& option : own_options()) {
+    const std::string value = option.format(options);
+    if (value == option.format(defaults)) continue;
+    if (!list.empty()) list += ',';
+    list += fmt::format("{}={}", option.name, value);
+  }
+  return list;
+}
+
+std::string libfuse_options(const MountOptions& options, std::string_view source, bool privileged) {
+  std::string list = fmt::format("fsname={},subtype=dedupfs,default_permissions", escaped(source));
+  const auto add = [&list](bool condition, std::string_view option) {
+    if (condition) list.append(",").append(option);
+  };
+  add(options.allow_other.value_or(privileged), "allow_other");
+  add(options.read_only, "ro");
+  add(!options.suid, "nosuid");
+  add(!options.dev, "nodev");
+  add(!options.exec, "noexec");
+  add(options.sync, "sync");
+  add(options.dirsync, "dirsync");
+  add(options.noatime, "noatime");
+  add(!options.security_context.empty(), escaped(options.security_context));
+  return list;
+}
+
+Result<void> check_remount(const MountOptions& current, const MountOptions& requested) {
+  if (current.read_only && !requested.read_only) {
+    return Error{ErrorCode::kNotPermitted,
+                 "the volume was mounted read-only and its daemon cannot write: unmount it, and mount it with rw"};
+  }
+  const MountOptions defaults;
+  for (const OwnOption& option : own_options()) {
+    const std::string wanted = option.format(requested);
+    if (wanted == option.format(defaults) || wanted == option.format(current)) continue;
+    return Error{ErrorCode::kNotPermitted, fmt::format("mount option {} cannot change from {} to {} by remounting: unmount "
+                                                       "the volume, and mount it anew",
+                                                       option.name, option.format(current), wanted)};
+  }
+  return {};
+}
+
+unsigned long mount_flags(const MountOptions& options) {
+  unsigned long flags = 0;
+  if (options.read_only) flags |= MS_RDONLY;
+  if (!options.suid) flags |= MS_NOSUID;
+  if (!options.dev) flags |= MS_NODEV;
+  if (!options.exec) flags |= MS_NOEXEC;
+  if (options.sync) flags |= MS_SYNCHRONOUS;
+  if (options.dirsync) flags |= MS_DIRSYNC;
+  if (options.noatime) flags |= MS_NOATIME;
+  return flags;
+}
+
+}  // namespace dedupfs

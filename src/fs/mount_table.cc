@@ -1,0 +1,88 @@
+#include "fs/mount_table.h"
+
+#include <fstream>
+#include <ranges>
+#include <sstream>
+#include <system_error>
+
+namespace dedupfs {
+
+namespace {
+
+constexpr std::string_view kType = "fuse.dedupfs";
+
+// The kernel writes space, tab, newline and backslash as three octal digits.
+std::string unescaped(std::string_view text) {
+  const auto is_octal = [](char c) { return c >= '0' && c <= '7'; };
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 3 < text.size() && is_octal(text[i + 1]) && is_octal(text[i + 2]) && is_octal(text[i + 3])) {
+      result += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
+// "ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS [FIELD...] - TYPE SOURCE SUPER_OPTIONS", see proc(5).
+std::optional<MountEntry> parse_line(const std::string& line) {
+  std::istringstream fields(line);
+  std::string id, parent, root, mountpoint, skipped, source;
+  MountEntry entry;
+  fields >> id >> parent >> entry.device >> root >> mountpoint >> entry.mount_options;
+  while (fields >> skipped && skipped != "-") continue;
+  if (!(fields >> entry.type >> source)) return std::nullopt;
+  entry.mountpoint = unescaped(mountpoint);
+  entry.source = unescaped(source);
+  return entry;
+}
+
+}  // namespace
+
+std::vector<MountEntry> parse_mount_table(std::string_view mountinfo) {
+  std::vector<MountEntry> table;
+  std::istringstream lines{std::string(mountinfo)};
+  for (std::string line; std::getline(lines, line);) {
+    if (auto entry = parse_line(line)) table.push_back(std::move(*entry));
+  }
+  return table;
+}
+
+Result<std::vector<MountEntry>> read_mount_table() {
+  std::ifstream file("/proc/self/mountinfo");
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return Error{ErrorCode::kIo, "cannot read /proc/self/mountinfo"};
+  return parse_mount_table(text.str());
+}
+
+std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& table, const Path& path) {
+  for (const MountEntry& entry : table | std::views::reverse) {
+    if (entry.mountpoint != path && entry.source != path) continue;
+    if (entry.type == kType) return entry;
+    if (entry.mountpoint == path) return std::nullopt;  // something else is mounted on top
+  }
+  return std::nullopt;
+}
+
+Result<Path> canonical_mountpoint(const Path& path) {
+  std::error_code error;
+  Path absolute = std::filesystem::absolute(path, error);
+  if (!error && !absolute.has_filename()) absolute = absolute.parent_path();
+  const Path last = absolute.filename();
+  // readlink(2), unlike lstat(2), does not ask what is mounted there.
+  std::error_code ignored;
+  const bool is_link = !std::filesystem::read_symlink(absolute, ignored).empty();
+  if (error || last == "." || last == ".." || is_link) {
+    absolute = std::filesystem::canonical(path, error);
+    if (error) return Error::from_errno(error.value(), path.string());
+    return absolute;
+  }
+  const Path parent = std::filesystem::canonical(absolute.parent_path(), error);
+  if (error) return Error::from_errno(error.value(), path.string());
+  return last.empty() ? parent : parent / last;
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,35 @@
+// The kernel's list of mounts, /proc/self/mountinfo.
+//
+// Threads: values; free functions are safe from any thread.
+// Failure: lines that do not parse are skipped; kIo when the list cannot be read.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/backing.h"
+#include "base/result.h"
+
+namespace dedupfs {
+
+struct MountEntry {
+  std::string device;  // "MAJOR:MINOR"
+  Path mountpoint;
+  std::string type;    // "fuse.dedupfs"
+  std::string source;  // of dedupfs: the absolute path of the volume
+  std::string mount_options;
+};
+
+std::vector<MountEntry> parse_mount_table(std::string_view mountinfo);
+Result<std::vector<MountEntry>> read_mount_table();
+
+// The topmost mount of dedupfs at this mountpoint, or of this volume; the path must be canonical.
+std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& table, const Path& path);
+
+// An absolute path without symbolic links, "." and "..", made without asking a filesystem mounted at the path itself (it may
+// be dead).
+Result<Path> canonical_mountpoint(const Path& path);
+
+}  // namespace dedupfs

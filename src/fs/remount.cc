@@ -1,0 +1,61 @@
+#include "fs/remount.h"
+
+#include <sys/mount.h>
+
+#include <cerrno>
+#include <string>
+
+#include "fs/control_socket.h"
+#include "fs/daemon.h"
+#include "fs/daemonize.h"
+#include "fs/mount_table.h"
+
+namespace dedupfs {
+
+namespace {
+
+// What the daemon was started with.
+Result<MountOptions> options_of_daemon(const Path& volume) {
+  DEDUPFS_ASSIGN(const nlohmann::json info, control_request(volume, {{"command", "info"}}));
+  DEDUPFS_ASSIGN(MountOptions options, parse_mount_options(info.value("options", std::string())));
+  options.read_only = info.value("read_only", false);
+  return options;
+}
+
+Result<void> set_flags(const Path& mountpoint, unsigned long flags) {
+  if (::mount(nullptr, mountpoint.c_str(), nullptr, MS_REMOUNT | flags, nullptr) != 0) {
+    return Error::from_errno(errno, "remounting " + mountpoint.string());
+  }
+  return {};
+}
+
+Result<void> remount(const Path& mountpoint, const MountOptions& requested) {
+  DEDUPFS_ASSIGN(const Path canonical, canonical_mountpoint(mountpoint));
+  DEDUPFS_ASSIGN(const auto table, read_mount_table());
+  const auto entry = find_dedupfs_mount(table, canonical);
+  if (!entry) return Error{ErrorCode::kNotFound, "no volume is mounted at " + canonical.string()};
+  DEDUPFS_ASSIGN(const MountOptions current, options_of_daemon(entry->source));
+  DEDUPFS_TRY(check_remount(current, requested));
+  DEDUPFS_TRY(set_flags(entry->mountpoint, mount_flags(requested)));
+  if (!requested.read_only) return {};
+  // From here on nothing can be written; make durable what was.
+  DEDUPFS_TRY(control_request(entry->source, {{"command", "sync"}}));
+  return {};
+}
+
+}  // namespace
+
+int run_remount(const Path& mountpoint, const MountOptions& requested) {
+  const Result<void> result = remount(mountpoint, requested);
+  if (result) return kMounted;
+  print_error(result.error().message());
+  return result.error().code() == ErrorCode::kNotPermitted ? kMountUsage : kMountFailed;
+}
+
+Result<void> remount_read_only(const Path& mountpoint) {
+  MountOptions options;
+  options.read_only = true;
+  return set_flags(mountpoint, mount_flags(options));
+}
+
+}  // namespace dedupfs

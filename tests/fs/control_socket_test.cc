@@ -1,0 +1,211 @@
+#include "fs/control_socket.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <future>
+#include <list>
+
+#include "fs/control_address.h"
+#include "support/temp_dir.h"
+
+namespace dedupfs {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+Result<Json> echo(const Json& request) { return Json{{"echo", request.at("text")}}; }
+Result<Json> fail(const Json&) { return Error{ErrorCode::kNoSpace, "the disk is full"}; }
+
+std::unique_ptr<ControlServer> started(const Path& volume) {
+  auto server = ControlServer::start(volume, {{"echo", echo}, {"fail", fail}});
+  EXPECT_TRUE(server) << (server ? "" : server.error().message());
+  return server ? std::move(*server) : nullptr;
+}
+
+// What a client that knows no manners sends and gets.
+class RawClient {
+ public:
+  explicit RawClient(const Path& volume) : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const auto address = ControlAddress::of(volume);
+    EXPECT_TRUE(address);
+    EXPECT_EQ(::connect(socket_.get(), address->get(), sizeof address->address), 0);
+  }
+
+  bool send(std::string_view text) const {
+    return ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+  }
+  // Until the server has sent `lines` lines, or closed.
+  std::string receive(std::ptrdiff_t lines) const {
+    std::string text;
+    char buffer[4096];
+    while (std::count(text.begin(), text.end(), '\n') < lines) {
+      const ssize_t count = ::recv(socket_.get(), buffer, sizeof buffer, 0);
+      if (count <= 0) break;
+      text.append(buffer, static_cast<std::size_t>(count));
+    }
+    return text;
+  }
+
+ private:
+  UniqueFd socket_;
+};
+
+TEST(ControlSocket, AnswersRequestsOneAfterTheOther) {
+  const TempDir volume;
+  const auto server = started(volume.path());
+  auto client = ControlClient::connect(volume.path());
+  ASSERT_TRUE(client);
+
+  for (const char* text : {"one", "two"}) {
+    const auto response = client->request({{"command", "echo"}, {"text", text}});
+    ASSERT_TRUE(response);
+    EXPECT_EQ(*response, (Json{{"echo", text}}));
+  }
+  EXPECT_EQ(client->daemon_pid(), ::getpid());
+}
+
+TEST(ControlSocket, HandsTheErrorOfACommandToTheClient) {
+  const TempDir volume;
+  const auto server = started(volume.path());
+
+  const auto response = control_request(volume.path(), {{"command", "fail"}});
+
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().message(), "the disk is full");
+}
+
+TEST(ControlSocket, IsThereForItsOwnerOnlyAndGoneAtTheEnd) {
+  const TempDir volume;
+  auto server = started(volume.path());
+  struct stat status{};
+  ASSERT_EQ(::stat((volume.path() / "control.sock").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600u);
+
+  server.reset();
+
+  EXPECT_FALSE(std::filesystem::exists(volume.path() / "control.sock"));
+  const auto response = control_request(volume.path(), {{"command", "echo"}});
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code(), ErrorCode::kNotFound);
+}
+
+TEST(ControlSocket, ReplacesWhatADeadDaemonLeft) {
+  const TempDir volume;
+  {
+    const auto address = ControlAddress::of(volume.path());
+    const UniqueFd dead(::socket(AF_UNIX, SOCK_STREAM, 0));
+    ASSERT_EQ(::bind(dead.get(), address->get(), sizeof address->address), 0);
+  }
+  ASSERT_FALSE(control_request(volume.path(), {{"command", "echo"}}));
+
+  const auto server = started(volume.path());
+
+  EXPECT_TRUE(control_request(volume.path(), {{"command", "echo"}, {"text", ""}}));
+}
+
+TEST(ControlSocket, WorksWherePathsAreLongerThanAddresses) {
+  const TempDir directory;
+  const Path volume = directory.path() / std::string(200, 'v') / std::string(200, 'w');
+  std::filesystem::create_directories(volume);
+
+  const auto server = started(volume);
+
+  EXPECT_TRUE(control_request(volume, {{"command", "echo"}, {"text", "x"}}));
+}
+
+TEST(ControlSocket, AnswersNonsenseWithErrors) {
+  const TempDir volume;
+  const auto server = started(volume.path());
+  const RawClient client(volume.path());
+
+  ASSERT_TRUE(client.send("\nnonsense\n[1]\n{}\n{\"command\":7}\n{\"command\":\"rm\"}\n{\"command\":\"echo\"}\n\xff\xfe\n"));
+  const std::string answers = client.receive(8);
+
+  EXPECT_EQ(std::count(answers.begin(), answers.end(), '\n'), 8);
+  EXPECT_THAT(answers, HasSubstr("unknown command"));
+  std::istringstream lines(answers);
+  for (std::string line; std::getline(lines, line);) EXPECT_FALSE(Json::parse(line).at("ok").get<bool>()) << line;
+  EXPECT_TRUE(control_request(volume.path(), {{"command", "echo"}, {"text", "still there"}}));
+}
+
+TEST(ControlSocket, AnswersThousandsOfRequestsInOnePiece) {
+  const TempDir volume;
+  const auto server = started(volume.path());
+  const RawClient client(volume.path());
+
+  ASSERT_TRUE(client.send(std::string(16000, '\n')));
+
+  EXPECT_EQ(std::ranges::count(client.receive(16000), '\n'), 16000);
+}
+
+TEST(ControlSocket, DropsWhoSendsARequestWithoutEnd) {
+  const TempDir volume;
+  const auto server = started(volume.path());
+  const RawClient client(volume.path());
+
+  std::size_t sent = 0;
+  while (sent < 100 * ControlServer::kLongestRequest && client.send(std::string(1024, 'x'))) sent += 1024;
+
+  EXPECT_LT(sent, 100 * ControlServer::kLongestRequest);
+}
+
+TEST(ControlSocket, NestedBracketsDoNotHurt) {
+  const TempDir volume;
+  const auto server = started(volume.path());
+  const RawClient client(volume.path());
+
+  ASSERT_TRUE(client.send(std::string(60000, '[') + "\n"));
+
+  EXPECT_THAT(client.receive(1), HasSubstr("not a JSON object"));
+}
+
+TEST(ControlSocket, SilentClientsKeepNobodyWaiting) {
+  const TempDir volume;
+  const auto server = started(volume.path());
+  std::list<RawClient> silent;
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(silent.emplace_back(volume.path()).send("{\"command\":"));
+
+  EXPECT_TRUE(control_request(volume.path(), {{"command", "echo"}, {"text", "x"}}));
+}
+
+TEST(ControlSocket, TellsThoseWhoAwaitTheUnmountHowItWent) {
+  const TempDir volume;
+  auto server = started(volume.path());
+  auto early = ControlClient::connect(volume.path());
+  auto late = ControlClient::connect(volume.path());
+  ASSERT_TRUE(early && late);
+  ASSERT_TRUE(early->send({{"command", "await_unmount"}}));
+  ASSERT_TRUE(late->request({{"command", "echo"}, {"text", "x"}}));
+
+  server->finish(Error{ErrorCode::kIo, "the disk died"});
+
+  const auto outcome = early->receive();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().message(), "the disk died");
+  EXPECT_FALSE(late->request({{"command", "echo"}, {"text", "x"}})) << "no command may reach a closed volume";
+  EXPECT_FALSE(late->request({{"command", "await_unmount"}}));
+}
+
+TEST(ControlSocket, TheOutcomeReachesWaitersThoughTheServerEndsAtOnce) {
+  for (int round = 0; round < 50; ++round) {
+    const TempDir volume;
+    auto server = started(volume.path());
+    auto client = ControlClient::connect(volume.path());
+    ASSERT_TRUE(client && client->request({{"command", "echo"}, {"text", "x"}}));
+    auto outcome = std::async([&client] { return client->request({{"command", "await_unmount"}}); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+
+    server->finish({});
+    server.reset();
+
+    const auto result = outcome.get();
+    EXPECT_TRUE(result) << result.error().message();
+  }
+}
+
+}  // namespace
+}  // namespace dedupfs

@@ -1,0 +1,67 @@
+#include "fs/mount_table.h"
+
+#include <gtest/gtest.h>
+
+#include "support/temp_dir.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::string_view kTable =
+    "23 28 0:21 / /proc rw,relatime shared:5 - proc proc rw\n"
+    "90 28 0:44 / /mnt/a\\040b rw,nosuid,nodev shared:50 master:3 - fuse.dedupfs /srv/v\\134w rw,user_id=0\n"
+    "91 28 0:45 / /backup ro - fuse.dedupfs /srv/volume ro,user_id=0\n"
+    "a line that is none\n"
+    "92 91 0:46 / /backup rw - tmpfs tmpfs rw\n";
+
+TEST(MountTable, ReadsTheLinesOfTheKernel) {
+  const auto table = parse_mount_table(kTable);
+
+  ASSERT_EQ(table.size(), 4u);
+  EXPECT_EQ(table[1].device, "0:44");
+  EXPECT_EQ(table[1].mountpoint, "/mnt/a b");
+  EXPECT_EQ(table[1].source, "/srv/v\\w");
+  EXPECT_EQ(table[1].type, "fuse.dedupfs");
+  EXPECT_EQ(table[1].mount_options, "rw,nosuid,nodev");
+}
+
+TEST(MountTable, FindsAVolumeByMountpointAndByPath) {
+  const auto table = parse_mount_table(kTable);
+
+  ASSERT_TRUE(find_dedupfs_mount(table, "/mnt/a b"));
+  EXPECT_EQ(find_dedupfs_mount(table, "/mnt/a b")->device, "0:44");
+  EXPECT_EQ(find_dedupfs_mount(table, "/srv/volume")->device, "0:45");
+}
+
+TEST(MountTable, FindsNothingBelowAnotherMountNorOfAnotherType) {
+  const auto table = parse_mount_table(kTable);
+
+  EXPECT_FALSE(find_dedupfs_mount(table, "/backup"));
+  EXPECT_FALSE(find_dedupfs_mount(table, "/proc"));
+  EXPECT_FALSE(find_dedupfs_mount(table, "/mnt"));
+}
+
+TEST(MountTable, ReadsTheOneOfThisMachine) {
+  const auto table = read_mount_table();
+
+  ASSERT_TRUE(table);
+  EXPECT_FALSE(table->empty());
+}
+
+TEST(CanonicalMountpoint, ResolvesLinksAndDots) {
+  const TempDir directory;
+  const Path real = std::filesystem::canonical(directory.path());
+  std::filesystem::create_directory(real / "mnt");
+  std::filesystem::create_directory_symlink("mnt", real / "link");
+
+  for (const char* spelling : {"mnt", "mnt/", "./mnt", "mnt/../mnt", "link", "link/", "mnt/."}) {
+    const auto path = canonical_mountpoint(real / spelling);
+    ASSERT_TRUE(path) << spelling;
+    EXPECT_EQ(*path, real / "mnt") << spelling;
+  }
+  EXPECT_EQ(*canonical_mountpoint("/"), "/");
+  EXPECT_FALSE(canonical_mountpoint(real / "missing" / "x"));
+}
+
+}  // namespace
+}  // namespace dedupfs

@@ -1,0 +1,80 @@
+// mkfs.dedupfs(8): makes a volume.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "chunkers/registry.h"
+#include "store/volume.h"
+
+namespace dedupfs {
+namespace {
+
+// The exit codes of mkfs(8).
+constexpr int kMade = 0;
+constexpr int kOperationalError = 8;
+constexpr int kUsageError = 16;
+
+struct Arguments {
+  std::string volume;
+  std::string chunker;
+  std::string compression;
+  std::string label;
+};
+
+std::string chunkers_help() {
+  std::string text = fmt::format("Chunkers (NAME:KEY=VALUE,...; default {}):\n", kDefaultChunkerSpec);
+  for (const ChunkerInfo& info : chunker_infos()) {
+    text += fmt::format("  {:<10} {}\n             {}\n", info.name, info.summary, info.parameters);
+  }
+  return text;
+}
+
+int fail(int exit_code, const Error& error) {
+  fmt::print(stderr, "mkfs.dedupfs: {}\n", error.message());
+  return exit_code;
+}
+
+int make(const Arguments& arguments) {
+  VolumeSettings settings;
+  settings.chunker = arguments.chunker;
+  settings.label = arguments.label;
+  if (!arguments.compression.empty()) {
+    const auto compression = parse_compression(arguments.compression);
+    if (!compression) return fail(kUsageError, compression.error());
+    settings.compression = *compression;
+  }
+  if (!arguments.chunker.empty()) {
+    if (const auto chunker = make_chunker(arguments.chunker); !chunker) return fail(kUsageError, chunker.error());
+  }
+  const auto superblock = Volume::create(arguments.volume, settings);
+  if (!superblock) return fail(kOperationalError, superblock.error());
+  fmt::print("Made a volume in {}: chunker {}, compression {}, uuid {}.\nMount it with: dedupfs {} MOUNTPOINT\n",
+             arguments.volume, superblock->chunker, format_compression(superblock->compression), superblock->uuid,
+             arguments.volume);
+  return kMade;
+}
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Makes a volume of dedupfs in a new or empty folder.");
+  app.footer(chunkers_help());
+  app.set_version_flag("-V,--version", "mkfs.dedupfs " DEDUPFS_VERSION);
+  app.add_option("VOLUME", arguments.volume, "a folder, empty or not there yet")->required();
+  app.add_option("--chunker", arguments.chunker, "how files are cut into chunks, see below")->type_name("SPEC");
+  app.add_option("--compression", arguments.compression, "of what is stored (default zstd:3)")
+      ->type_name("zstd[:LEVEL]|none");
+  app.add_option("-L,--label", arguments.label, "a name for people")->type_name("LABEL");
+  app.add_option("-t", "as mkfs(8) passes it on: nothing")->expected(1);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kMade : kUsageError;
+  }
+  return make(arguments);
+}
+
+}  // namespace
+}  // namespace dedupfs
+
+int main(int argc, char** argv) { return dedupfs::run(argc, argv); }

@@ -1,0 +1,47 @@
+// umount.dedupfs(8): unmounts a volume and returns when everything is durable. As umount.fuse.dedupfs a helper of umount(8).
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+
+#include "fs/unmount_volume.h"
+
+namespace dedupfs {
+namespace {
+
+// The exit codes of umount(8).
+constexpr int kUnmounted = 0;
+constexpr int kUsageError = 1;
+constexpr int kUnmountFailed = 32;
+
+int run(int argc, char** argv) {
+  std::string target;
+  bool force = false, lazy = false, read_only = false, verbose = false;
+  CLI::App app("Unmounts a volume of dedupfs; when it returns, all is on disk.");
+  app.set_version_flag("-V,--version", "umount.dedupfs " DEDUPFS_VERSION);
+  app.add_option("MOUNTPOINT", target, "where the volume is mounted, or the volume")->required();
+  app.add_flag("-f,--force", force, "unmount though changes cannot be made durable");
+  app.add_flag("-l,--lazy", lazy, "detach now; the rest when the last file is closed. Does not wait");
+  app.add_flag("-r,--read-only", read_only, "if it is in use, make it read-only");
+  app.add_flag("-v,--verbose", verbose, "say what is done");
+  app.add_flag("-n", "as umount(8) passes it on: nothing");
+  app.add_option("-N", "as umount(8) passes it on: nothing")->expected(1);
+  app.add_option("-t", "as umount(8) passes it on: nothing")->expected(1);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kUnmounted : kUsageError;
+  }
+  std::ostream silence(nullptr);
+  const UnmountMode mode = lazy ? UnmountMode::kLazy : force ? UnmountMode::kForce : UnmountMode::kNormal;
+  const auto result = unmount_volume({target, mode, read_only}, verbose ? std::cerr : silence);
+  if (result) return kUnmounted;
+  fmt::print(stderr, "umount.dedupfs: {}\n", result.error().message());
+  return kUnmountFailed;
+}
+
+}  // namespace
+}  // namespace dedupfs
+
+int main(int argc, char** argv) { return dedupfs::run(argc, argv); }
