@@ -35,7 +35,7 @@ class CandidateScan {
   }
 
  private:
-  static constexpr std::size_t kBlockBytes = 8192;
+  static constexpr std::size_t kBlockBytes = 4096;
 
   void scan_block(std::size_t from) {
     block_begin_ = from;

@@ -7,6 +7,10 @@
 //         starts empty at `min`, and the byte that completes a match begins the next chunk. So the mean is min + avg.
 // gear16  The top bits of the hash modulo 2^16, which depend on 16 bytes. The hash looks at the 16 bytes before the cut, also
 //         where they lie before `min`, so the first stage needs no correction; and sums modulo 2^16 are cheap to vectorise.
+//
+// With norm=N, N bits more than log2(avg) must be zero before avg and N fewer from there on: FastCDC's normalised chunking
+// (Xia et al., USENIX ATC '16). The first stage looks for the fewer bits; few positions pass it, and of those
+// before avg the second stage computes the hash once more.
 #include <fmt/format.h>
 
 #include <bit>
@@ -21,33 +25,68 @@
 namespace dedupfs {
 namespace {
 
-// A mask of the log2(avg) top bits of a hash of `hash_bits` bits.
-std::uint64_t top_bits(std::uint32_t avg_bytes, int hash_bits) {
-  const int count = std::countr_zero(avg_bytes);
-  return ((std::uint64_t{1} << count) - 1) << (hash_bits - count);
-}
+// Marks the `count` top bits of a hash of `hash_bits` bits.
+std::uint64_t top_bits(int count, int hash_bits) { return ((std::uint64_t{1} << count) - 1) << (hash_bits - count); }
+
+constexpr std::size_t kWindowBytes = 64;  // that a 64-bit hash depends on
+
+struct GearParameters {
+  std::string_view name;
+  int hash_bits;
+  int largest_avg_log2;
+  int default_norm;
+};
+constexpr GearParameters kGear = {"gear", 64, 20, 0};
+constexpr GearParameters kGear16 = {"gear16", 16, 16, 2};
 
 class GearBase : public Chunker {
  public:
   ChunkSizes sizes() const override { return sizes_; }
-  std::string spec() const override { return fmt::format("{}:{}", name_, format_sizes(sizes_)); }
+  std::string spec() const override { return fmt::format("{}:{},norm={}", name_, format_sizes(sizes_), norm_); }
   std::string_view isa() const override { return name_of(isa_); }
 
  protected:
-  GearBase(std::string_view name, const ChunkSizes& sizes, int hash_bits, Isa isa)
-      : name_(name), sizes_(sizes), mask_(top_bits(sizes.avg_bytes, hash_bits)), isa_(isa) {}
+  GearBase(const GearParameters& kind, const ChunkSizes& sizes, int norm, Isa isa)
+      : name_(kind.name),
+        sizes_(sizes),
+        norm_(norm),
+        early_mask_(top_bits(std::countr_zero(sizes.avg_bytes) + norm, kind.hash_bits)),
+        late_mask_(top_bits(std::countr_zero(sizes.avg_bytes) - norm, kind.hash_bits)),
+        isa_(isa) {}
 
-  CandidateScan scan(ByteSpan data) const { return {data, mask_, simd::kernels_of(isa_)}; }
+  CandidateScan scan(ByteSpan data) const { return {data, late_mask_, simd::kernels_of(isa_)}; }
+
+  // The first position in [from, to) of the chunk at `start` where the hash of the bytes up to it asks for a cut, else `to`.
+  std::size_t first_match(CandidateScan& candidates, ByteSpan data, std::size_t start, std::size_t from,
+                          std::size_t to) const {
+    const std::size_t late = std::clamp(start + sizes_.avg_bytes, from, to);
+    while (from < late) {
+      const std::size_t found = candidates.first(from, late);
+      if (found < late && matches_early(data, found)) return found;
+      from = found + 1;
+    }
+    return candidates.first(late, to);
+  }
 
   std::string_view name_;
   ChunkSizes sizes_;
-  std::uint64_t mask_;
+  int norm_;
+  std::uint64_t early_mask_;  // for cuts in front of avg
+  std::uint64_t late_mask_;   // its bits are among those of early_mask_
   Isa isa_;
+
+ private:
+  bool matches_early(ByteSpan data, std::size_t position) const {
+    if (early_mask_ == late_mask_) return true;
+    std::uint64_t hash = 0;
+    for (const std::uint8_t byte : data.subspan(position + 1 - kWindowBytes, kWindowBytes)) hash = gear_step(hash, byte);
+    return (hash & early_mask_) == 0;
+  }
 };
 
 class GearChunker final : public GearBase {
  public:
-  GearChunker(const ChunkSizes& sizes, Isa isa) : GearBase("gear", sizes, 64, isa) {}
+  GearChunker(const ChunkSizes& sizes, int norm, Isa isa) : GearBase(kGear, sizes, norm, isa) {}
 
   std::size_t split(ByteSpan data, bool last, std::vector<std::size_t>& ends) const override {
     CandidateScan candidates = scan(data);
@@ -60,51 +99,59 @@ class GearChunker final : public GearBase {
       std::uint64_t hash = 0;
       for (std::size_t i = from; i < filled; ++i) {
         hash = gear_step(hash, data[i]);
-        if ((hash & mask_) == 0) return i - start;
+        if ((hash & (i - start < sizes_.avg_bytes ? early_mask_ : late_mask_)) == 0) return i - start;
       }
-      const std::size_t found = candidates.first(filled, to);
+      const std::size_t found = first_match(candidates, data, start, filled, to);
       return found < to ? found - start : 0;
     });
   }
-
- private:
-  static constexpr std::size_t kWindowBytes = 64;
 };
 
 class Gear16Chunker final : public GearBase {
  public:
-  Gear16Chunker(const ChunkSizes& sizes, Isa isa) : GearBase("gear16", sizes, 16, isa) {}
+  Gear16Chunker(const ChunkSizes& sizes, int norm, Isa isa) : GearBase(kGear16, sizes, norm, isa) {}
 
   std::size_t split(ByteSpan data, bool last, std::vector<std::size_t>& ends) const override {
     CandidateScan candidates = scan(data);
     return cut_stream(data, last, sizes_.max_bytes, ends, [&](std::size_t start, std::size_t n) -> std::size_t {
-      // A candidate is the last byte of its chunk.
+      if (n < sizes_.min_bytes) return 0;
+      // The matching byte is the last of the chunk.
       const std::size_t to = start + n;
-      const std::size_t found = candidates.first(start + sizes_.min_bytes - 1, to);
+      const std::size_t found = first_match(candidates, data, start, start + sizes_.min_bytes - 1, to);
       return found < to ? found + 1 - start : 0;
     });
   }
 };
 
 template <class GearKind>
-Result<std::unique_ptr<Chunker>> make(const ChunkerSpec& spec, std::uint32_t largest_avg_bytes, Isa isa) {
-  DEDUPFS_TRY(allow_only(spec, {"min", "avg", "max"}));
+Result<std::unique_ptr<Chunker>> make(const GearParameters& kind, const ChunkerSpec& spec, Isa isa) {
+  DEDUPFS_TRY(allow_only(spec, {"min", "avg", "max", "norm"}));
   DEDUPFS_ASSIGN(const ChunkSizes sizes, sizes_from(spec));
-  if (!std::has_single_bit(sizes.avg_bytes) || sizes.avg_bytes > largest_avg_bytes)
+  const int avg_log2 = std::countr_zero(sizes.avg_bytes);
+  if (!std::has_single_bit(sizes.avg_bytes) || avg_log2 > kind.largest_avg_log2)
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("chunker {}: avg={} is not allowed (powers of two from {} to {})", spec.name,
-                             format_size(sizes.avg_bytes), kSmallestMinChunkBytes, format_size(largest_avg_bytes))};
-  return std::unique_ptr<Chunker>(std::make_unique<GearKind>(sizes, isa));
+                             format_size(sizes.avg_bytes), kSmallestMinChunkBytes,
+                             format_size(std::uint64_t{1} << kind.largest_avg_log2))};
+
+  const auto largest_norm = static_cast<std::uint64_t>(std::min(2, kind.hash_bits - avg_log2));
+  const std::uint64_t norm =
+      spec.find("norm").value_or(std::min<std::uint64_t>(static_cast<std::uint64_t>(kind.default_norm), largest_norm));
+  if (norm > largest_norm)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("chunker {}: norm={} is not allowed with avg={} (0 to {})", spec.name, norm,
+                             format_size(sizes.avg_bytes), largest_norm)};
+  return std::unique_ptr<Chunker>(std::make_unique<GearKind>(sizes, static_cast<int>(norm), isa));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Chunker>> make_gear(const ChunkerSpec& spec, Isa isa) {
-  return make<GearChunker>(spec, 1 << 20, isa);
+  return make<GearChunker>(kGear, spec, isa);
 }
 
 Result<std::unique_ptr<Chunker>> make_gear16(const ChunkerSpec& spec, Isa isa) {
-  return make<Gear16Chunker>(spec, 1 << 16, isa);
+  return make<Gear16Chunker>(kGear16, spec, isa);
 }
 
 }  // namespace dedupfs

@@ -19,12 +19,12 @@ struct Entry {
 
 const std::array<Entry, 4>& entries() {
   static const std::array<Entry, 4> kEntries = {{
-      {{"gear16", "content-defined, Gear hash of the last 16 bytes (the fastest that resynchronises well)",
-        "avg=16k (a power of two up to 64k), min=avg/4, max=4*avg"},
-       make_gear16},
       {{"gear", "content-defined, Gear hash of the last 64 bytes (SS-CDC)",
-        "avg=16k (a power of two), min=avg/4, max=4*avg"},
+        "avg=16k (a power of two), min=avg/4, max=4*avg, norm=0 (0 to 2: how firmly sizes are kept near avg)"},
        make_gear},
+      {{"gear16", "content-defined, Gear hash of the last 16 bytes (several times faster with AVX-512)",
+        "avg=16k (a power of two up to 64k), min=avg/4, max=4*avg, norm=2 (as far as avg * 2^norm <= 64k)"},
+       make_gear16},
       {{"vram", "content-defined, hashless: next byte not below the maximum of a window (VectorCDC's RAM)",
         "avg=16k, max=4*avg, window=avg-256, min=window (a smaller min changes nothing)"},
        make_vram},

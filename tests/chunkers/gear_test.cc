@@ -30,7 +30,7 @@ TEST(Gear, HashStartsEmptyAtTheMinimum) {
   for (const Isa isa : available_isas()) {
     const Ends ends = cuts(**make_chunker("gear:avg=64", isa), data);
 
-    EXPECT_EQ(ends, defined_cuts(data, 256, [&](auto* b, std::size_t n) { return gear_length(sizes, b, n); }));
+    EXPECT_EQ(ends, defined_cuts(data, 256, [&](auto* b, std::size_t n) { return gear_length(sizes, 0, b, n); }));
     start = 0;
     for (const std::size_t end : ends) {
       early += end - start < 64 + 63;
@@ -42,7 +42,7 @@ TEST(Gear, HashStartsEmptyAtTheMinimum) {
 
 // Whether gear16 cuts behind a byte is decided by the 16 bytes up to it, minimum or not.
 TEST(Gear16, CutDependsOnTheSixteenBytesBefore) {
-  const auto chunker = *make_chunker("gear16:min=64,avg=4k,max=64k");
+  const auto chunker = *make_chunker("gear16:min=64,avg=4k,max=64k,norm=0");
   const ByteBuffer data = random_bytes(1'000'000, 2);
   const Ends ends = cuts(*chunker, data);
   ASSERT_GT(ends.size(), 100u);
@@ -55,6 +55,23 @@ TEST(Gear16, CutDependsOnTheSixteenBytesBefore) {
     other.resize(1000);
     EXPECT_EQ(cuts(*chunker, other).front(), cut) << i;
   }
+}
+
+// The point of norm: fewer chunks that the maximum cuts, and fewer small ones.
+TEST(Gear, NormKeepsSizesNearTheAverage) {
+  const ByteBuffer data = random_bytes(8'000'000, 4);
+  const auto cut_by_maximum = [&](std::string_view spec) {
+    const auto chunker = *make_chunker(spec);
+    std::size_t count = 0, start = 0;
+    for (const std::size_t end : cuts(*chunker, data)) {
+      count += end - start == chunker->sizes().max_bytes;
+      start = end;
+    }
+    return count;
+  };
+
+  EXPECT_GT(cut_by_maximum("gear:avg=4k,max=8k,norm=0"), 2 * cut_by_maximum("gear:avg=4k,max=8k,norm=1"));
+  EXPECT_GT(cut_by_maximum("gear16:avg=4k,max=8k,norm=0"), 2 * cut_by_maximum("gear16:avg=4k,max=8k,norm=1"));
 }
 
 TEST(Gear16, ChunkThatEndsWithTheDataIsCertainWhenTheHashSaysSo) {

@@ -39,8 +39,10 @@ TEST(Registry, MakesTheDefault) { EXPECT_TRUE(make_chunker(kDefaultChunkerSpec))
 
 TEST(Registry, SpecNamesEveryParameter) {
   const std::pair<const char*, const char*> cases[] = {
-      {"gear", "gear:min=4k,avg=16k,max=64k"},
-      {"gear16:avg=8k", "gear16:min=2k,avg=8k,max=32k"},
+      {"gear", "gear:min=4k,avg=16k,max=64k,norm=0"},
+      {"gear16:avg=8k", "gear16:min=2k,avg=8k,max=32k,norm=2"},
+      {"gear16:avg=64k", "gear16:min=16k,avg=64k,max=256k,norm=0"},
+      {"gear:norm=1", "gear:min=4k,avg=16k,max=64k,norm=1"},
       {"vram:avg=8k,min=2k,max=32k", "vram:min=2k,avg=8k,max=32k,window=7936"},
       {"vram:avg=8448,max=32k", "vram:min=8k,avg=8448,max=32k,window=8k"},
       {"vram:window=1000", "vram:min=1000,avg=16k,max=64k,window=1000"},
@@ -59,14 +61,16 @@ TEST(Registry, SpecNamesEveryParameter) {
 }
 
 TEST(Registry, UnknownNameListsTheKnown) {
-  EXPECT_EQ(message_of("rabbit:avg=8k"), "unknown chunker 'rabbit' (known: gear16, gear, vram, fixed)");
+  EXPECT_EQ(message_of("rabbit:avg=8k"), "unknown chunker 'rabbit' (known: gear, gear16, vram, fixed)");
 }
 
 TEST(Registry, RefusesParametersOutOfRange) {
   EXPECT_EQ(message_of("gear:avg=12k"), "chunker gear: avg=12k is not allowed (powers of two from 64 to 1m)");
   EXPECT_EQ(message_of("gear16:avg=128k,max=256k"),
             "chunker gear16: avg=128k is not allowed (powers of two from 64 to 64k)");
-  EXPECT_EQ(message_of("gear:window=64"), "chunker gear has no parameter 'window' (allowed: min, avg, max)");
+  EXPECT_EQ(message_of("gear:window=64"), "chunker gear has no parameter 'window' (allowed: min, avg, max, norm)");
+  EXPECT_EQ(message_of("gear16:norm=3"), "chunker gear16: norm=3 is not allowed with avg=16k (0 to 2)");
+  EXPECT_EQ(message_of("gear16:avg=32k,norm=2"), "chunker gear16: norm=2 is not allowed with avg=32k (0 to 1)");
   EXPECT_EQ(message_of("vram:avg=8k,min=8k"), "chunker vram: min=8k is larger than window=7936");
   EXPECT_EQ(message_of("vram:avg=8k,window=64k"),
             "chunker vram: window=64k is out of range (allowed: 64 to max=32k)");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -84,20 +85,26 @@ inline std::uint64_t gear_entry(std::uint8_t byte) {
   return kTable[byte];
 }
 
-inline std::size_t gear_length(const ChunkSizes& sizes, const std::uint8_t* b, std::size_t n) {
+// How small a hash of `hash_bits` bits must be for a cut: norm more or fewer than log2(avg) top bits are zero.
+inline bool gear_matches(std::uint64_t hash, int hash_bits, const ChunkSizes& sizes, int norm, bool before_avg) {
+  const int zero_bits = std::countr_zero(sizes.avg_bytes) + (before_avg ? norm : -norm);
+  return hash >> (hash_bits - zero_bits) == 0;
+}
+
+inline std::size_t gear_length(const ChunkSizes& sizes, int norm, const std::uint8_t* b, std::size_t n) {
   std::uint64_t hash = 0;
   for (std::size_t i = sizes.min_bytes; i < n; ++i) {
     hash = 2 * hash + gear_entry(b[i]);
-    if (hash <= ~std::uint64_t{0} / sizes.avg_bytes) return i;
+    if (gear_matches(hash, 64, sizes, norm, i < sizes.avg_bytes)) return i;
   }
   return n;
 }
 
-inline std::size_t gear16_length(const ChunkSizes& sizes, const std::uint8_t* b, std::size_t n) {
+inline std::size_t gear16_length(const ChunkSizes& sizes, int norm, const std::uint8_t* b, std::size_t n) {
   for (std::size_t length = sizes.min_bytes; length <= n; ++length) {
     std::uint64_t hash = 0;
     for (std::size_t i = length - 16; i < length; ++i) hash = 2 * hash + gear_entry(b[i]);
-    if (hash % 65536 < 65536 / sizes.avg_bytes) return length;
+    if (gear_matches(hash % 65536, 16, sizes, norm, length <= sizes.avg_bytes)) return length;
   }
   return n;
 }

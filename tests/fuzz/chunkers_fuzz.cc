@@ -23,6 +23,7 @@ constexpr const char* kSpecs[] = {
     "gear:min=64,avg=128,max=4k",
     "gear16:avg=64",
     "gear16:min=64,avg=256,max=4k",
+    "gear:min=64,avg=256,max=4k,norm=2",
 };
 
 Ends cuts_in_pieces(const Chunker& chunker, ByteSpan data, std::size_t piece_bytes) {

@@ -1,12 +1,12 @@
 // The candidate scan of Gear in AVX-512 with VBMI. Included by kernels_avx512.cc only.
 //
 // The table is looked up by shuffles (a gather does one entry after the other), a byte plane at a time: a plane of 256
-// bytes is four registers.
+// bytes is four registers. AVX2 has no shuffle over more than 16 entries: there the plain code is as fast.
 #pragma once
 
 #include <immintrin.h>
 
-#include "chunkers/simd/gear_lanes-inl.h"
+#include "chunkers/simd/gear_segments-inl.h"
 
 namespace dedupfs::simd {
 namespace {
@@ -94,6 +94,9 @@ inline void gear_wide(const std::uint8_t* p, std::size_t n, std::uint64_t mask, 
       for (std::size_t lane = 0; lane < kLanes; ++lane) {
         const std::uint8_t* end = p + lane * segment + row;
         columns[lane] = row == 0 ? load_before(end) : _mm512_loadu_si512(end - kRow);
+        // Eight streams are too many for the hardware to foresee; the next call will want what follows this one's range.
+        // From DRAM on Zen 5: 2.4 GB/s without, 6.2 with.
+        __builtin_prefetch(p + n + kLanes * row + lane * kRow);
       }
       transpose_quads(columns);
       for (std::size_t column = 0; column < 8; ++column) {
@@ -179,6 +182,7 @@ inline void gear_narrow(const std::uint8_t* p, std::size_t n, std::uint16_t mask
   Gear16Doubling gear;
   gear.next(load_before(p));  // only to warm up
   for (std::size_t i = 0; i < whole; i += 64) {
+    __builtin_prefetch(p + i + 4096);  // from DRAM on Zen 5: 14.3 GB/s without, 16.6 with
     const Run hash = gear.next(_mm512_loadu_si512(p + i));
     bits[i / 64] = _pdep_u64(_mm512_testn_epi16_mask(hash.even, masks), 0x5555555555555555) |
                    _pdep_u64(_mm512_testn_epi16_mask(hash.odd, masks), 0xaaaaaaaaaaaaaaaa);

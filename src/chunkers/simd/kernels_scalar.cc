@@ -1,5 +1,5 @@
 // The definition of every kernel, for CPUs without the others and as what the others are tested against.
-#include "chunkers/simd/gear_lanes-inl.h"
+#include "chunkers/simd/gear_segments-inl.h"
 #include "chunkers/simd/kernels.h"
 
 namespace dedupfs::simd {

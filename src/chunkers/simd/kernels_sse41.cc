@@ -1,5 +1,5 @@
 #include "chunkers/simd/byte_vec_sse41.h"
-#include "chunkers/simd/gear_lanes-inl.h"
+#include "chunkers/simd/gear_segments-inl.h"
 #include "chunkers/simd/kernels.h"
 #include "chunkers/simd/scan-inl.h"
 

@@ -9,6 +9,11 @@
 namespace dedupfs::simd {
 namespace {
 
+// How far ahead of the search memory is fetched. The range scan ends at an unforeseen place, and the pipeline restarts there:
+// the next chunk's bytes should be on their way by then. From DRAM on Zen 5 (read limit 45 GB/s, window 8k, AVX-512): without
+// 29 GB/s, 1024 34, 4096 38, 8192 41; in cache no difference.
+constexpr std::size_t kFetchAheadBytes = 8192;
+
 // Four registers, so that the maxima of one step do not wait for those of the step before.
 template <class Vec>
 std::uint8_t max_byte(const std::uint8_t* p, std::size_t n) {
@@ -22,6 +27,7 @@ std::uint8_t max_byte(const std::uint8_t* p, std::size_t n) {
   Vec a = Vec::load(p + n - Vec::kWidth), b = a, c = a, d = a;
   std::size_t i = 0;
   for (; i + kStep <= n; i += kStep) {
+    for (std::size_t line = 0; line < kStep; line += 64) __builtin_prefetch(p + i + kFetchAheadBytes + line);
     a = max(a, Vec::load(p + i));
     b = max(b, Vec::load(p + i + Vec::kWidth));
     c = max(c, Vec::load(p + i + 2 * Vec::kWidth));
