@@ -128,23 +128,13 @@ Result<std::uint64_t> Recipe::find_end() {
   DEDUPFS_ASSIGN(const auto last, metadata_.find_at_or_before(Family::kRecipes, encode_recipe_key(inode_, kLargestFile),
                                                               encode_recipe_key(inode_, 0)));
   if (!last) return 0;
-  DEDUPFS_ASSIGN(const RecipeKey key, decode_recipe_key(last->first));
-  DEDUPFS_ASSIGN(const Segment* segment, load(key.offset));
-  return segment->end();
+  DEDUPFS_ASSIGN(Segment segment, parse(*last));
+  return keep(std::move(segment)).end();
 }
 
-// The segment that covers `offset`, which must be below end(). Valid until the next call.
-Result<const Recipe::Segment*> Recipe::load(std::uint64_t offset) {
-  for (auto cached = cache_.begin(); cached != cache_.end(); ++cached) {
-    if (cached->offset > offset || offset >= cached->end()) continue;
-    std::rotate(cache_.begin(), cached, std::next(cached));
-    return &cache_.front();
-  }
-  DEDUPFS_ASSIGN(auto found, metadata_.find_at_or_before(Family::kRecipes, encode_recipe_key(inode_, offset),
-                                                         encode_recipe_key(inode_, 0)));
-  if (!found) return damaged(offset, "nothing covers this offset");
-  DEDUPFS_ASSIGN(const RecipeKey key, decode_recipe_key(found->first));
-  auto entries = decode_segment(found->second);
+Result<Recipe::Segment> Recipe::parse(const KeyValue& stored) const {
+  DEDUPFS_ASSIGN(const RecipeKey key, decode_recipe_key(stored.first));
+  auto entries = decode_segment(stored.second);
   if (!entries) return damaged(key.offset, entries.error().message());
 
   Segment segment{key.offset, std::move(*entries), {}};
@@ -155,7 +145,21 @@ Result<const Recipe::Segment*> Recipe::load(std::uint64_t offset) {
     end += entry.length;
     segment.ends.push_back(end);
   }
-  if (end <= offset) return damaged(offset, "nothing covers this offset");
+  return segment;
+}
+
+// The segment that covers `offset`, which must be below end(). Valid until the next call.
+Result<const Recipe::Segment*> Recipe::load(std::uint64_t offset) {
+  for (auto cached = cache_.begin(); cached != cache_.end(); ++cached) {
+    if (cached->offset > offset || offset >= cached->end()) continue;
+    std::rotate(cache_.begin(), cached, std::next(cached));
+    return &cache_.front();
+  }
+  DEDUPFS_ASSIGN(const auto found, metadata_.find_at_or_before(Family::kRecipes, encode_recipe_key(inode_, offset),
+                                                               encode_recipe_key(inode_, 0)));
+  if (!found) return damaged(offset, "nothing covers this offset");
+  DEDUPFS_ASSIGN(Segment segment, parse(*found));
+  if (segment.end() <= offset) return damaged(offset, "nothing covers this offset");
   return &keep(std::move(segment));
 }
 

@@ -67,6 +67,7 @@ class Recipe {
   };
 
   Result<std::uint64_t> find_end();
+  Result<Segment> parse(const KeyValue& stored) const;
   Result<const Segment*> load(std::uint64_t offset);
   Result<const Segment*> load_at(std::uint64_t offset);
   Result<Window> open_window(std::uint64_t from, std::uint64_t to, std::uint64_t end, std::vector<RecipeEntry> entries);
