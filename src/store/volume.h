@@ -1,13 +1,16 @@
 // An open volume: the superblock, the lock, the database with its overlay, the chunk store; and the commit of a
 // transaction group over both.
 //
-// Ownership: owns everything below; whoever owns the Volume closes it last.
-// Threads:   parts are safe as they say; freeze() needs that no operation is half done, commit() runs beside operations,
-//            one at a time.
-// Failure:   opening says what is wrong and what to do; after a failed commit the group stays frozen and commit() may be
-//            called again, unless the error is final (see ContainerStore::sync): then the volume is aborted() for good.
+// Ownership: owns everything below; whoever owns the Volume closes it last. What was not committed by then is gone.
+// Threads:   parts are safe as they say; freeze() needs that no operation is half done, commit() runs beside
+// operations.
+//            Both are called by one thread at a time.
+// Failure:   opening says what is wrong and what to do. After a failed commit the group stays frozen, everybody goes on
+//            reading it, and commit() may be called again. Where that cannot help any more (see ContainerStore::sync
+//            and Database), every later commit() fails too.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -16,6 +19,7 @@
 #include "base/unique_fd.h"
 #include "chunkers/chunker.h"
 #include "store/chunk_store.h"
+#include "store/container_store.h"
 #include "store/database.h"
 #include "store/metadata.h"
 #include "store/superblock.h"
@@ -38,13 +42,18 @@ struct VolumeSettings {
 
 class Volume {
  public:
-  // Makes a volume in `path`, which must not exist or be an empty folder (kNotEmpty / kExists otherwise).
+  // Makes a volume in `path`, which must not exist or be an empty folder (kExists for a volume, otherwise kNotEmpty).
+  // Nothing is left of it after a failure; after a crash there is either a whole volume or none.
   static Result<Superblock> create(const Path& path, const VolumeSettings& settings,
                                    std::shared_ptr<Backing> backing = Backing::posix());
-  // kBusy when another process has it open (read-only openers share it with each other, not with a writer).
+  // kNotFound: no volume there; kBusy: in use (read-only openers share it with each other, not with a writer);
+  // kReadOnly: it lies on a read-only disk; kVersion, kUnsupported: made by a newer dedupfs; kCorruption: parts are
+  // missing, damaged or of another volume. Read-only, nothing is written, and the volume may lie on a read-only disk.
   static Result<std::unique_ptr<Volume>> open(const Path& path, const VolumeOptions& options,
                                               std::shared_ptr<Backing> backing = Backing::posix());
   ~Volume();
+  Volume(const Volume&) = delete;
+  Volume& operator=(const Volume&) = delete;
 
   const Path& path() const { return path_; }
   const Superblock& superblock() const { return superblock_; }
@@ -52,18 +61,22 @@ class Volume {
   bool read_only() const { return options_.read_only; }
   Metadata& metadata() { return *metadata_; }
   ChunkStore& chunks() { return *chunks_; }
+  ContainerStore& containers() { return *containers_; }
   Database& database() { return *database_; }
   Backing& backing() { return *backing_; }
 
-  // Ends the open transaction group and opens the next. No operation and no put may be half done.
+  // Ends the open transaction group and opens the next. No operation and no put may be half done, and no group be
+  // frozen.
   void freeze();
-  // Makes the frozen group durable: chunks first, then one atomic batch.
+  bool has_frozen() const { return metadata_->has_frozen(); }
+  // Makes the frozen group, if there is one, durable: chunks first, then one atomic batch.
   Result<void> commit();
 
  private:
   Volume() = default;
+  Result<void> open_parts();
 
-  Path path_;
+  Path path_;  // absolute: a daemon leaves its folder
   VolumeOptions options_;
   std::shared_ptr<Backing> backing_;
   UniqueFd lock_;
@@ -71,7 +84,9 @@ class Volume {
   std::unique_ptr<Chunker> chunker_;
   std::unique_ptr<Database> database_;
   std::unique_ptr<Metadata> metadata_;
+  std::shared_ptr<ContainerStore> containers_;
   std::unique_ptr<ChunkStore> chunks_;
+  std::uint32_t saved_next_container_ = 0;  // as the index has it
 };
 
 }  // namespace dedupfs

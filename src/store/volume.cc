@@ -1,0 +1,297 @@
+#include "store/volume.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/coding.h"
+#include "chunkers/registry.h"
+
+namespace dedupfs {
+namespace {
+
+// In Family::kCounters.
+constexpr std::string_view kVolumeUuid = "volume_uuid";  // whose index it is
+constexpr std::string_view kNextContainerCounter = "next_container";
+
+Path absolute_folder(const Path& path) {
+  return std::filesystem::absolute(path / "").lexically_normal().parent_path();  // without a slash at its end
+}
+
+// ---------------------------------------------------------------- lock
+
+// The process that wrote itself into the lock file, if it still runs.
+std::optional<pid_t> holder_of(const UniqueFd& lock) {
+  std::array<char, 16> text{};
+  const ssize_t length = ::pread(lock.get(), text.data(), text.size(), 0);
+  pid_t holder = 0;
+  if (length <= 0 || std::from_chars(text.data(), text.data() + length, holder).ec != std::errc() || holder <= 0)
+    return std::nullopt;
+  if (::kill(holder, 0) != 0 && errno == ESRCH) return std::nullopt;
+  return holder;
+}
+
+Result<UniqueFd> open_lock_file(const Path& volume, bool read_only) {
+  const Path path = volume / kLockFile;
+  const int access = read_only ? O_RDONLY : O_RDWR | O_CREAT;
+  UniqueFd lock(::open(path.c_str(), access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  if (!lock && errno == EROFS)
+    return Error{ErrorCode::kReadOnly, volume.string() + " is on a read-only disk; mount it read-only (-o ro)"};
+  if (!lock && errno == ELOOP)
+    return Error{ErrorCode::kCorruption, path.string() + " is a symbolic link; remove it and try again"};
+  // Every writer leaves a lock file, so nobody writes here, and a reader must not make one.
+  if (!lock && errno == ENOENT && read_only) return lock;
+  if (!lock) return Error::from_errno(errno, path.string());
+  struct stat status {};
+  if (::fstat(lock.get(), &status) != 0) return Error::from_errno(errno, path.string());
+  if (!S_ISREG(status.st_mode))
+    return Error{ErrorCode::kCorruption, path.string() + " is not a regular file; remove it and try again"};
+  return lock;
+}
+
+Result<UniqueFd> take_lock(const Path& volume, bool read_only) {
+  DEDUPFS_ASSIGN(UniqueFd lock, open_lock_file(volume, read_only));
+  if (!lock) return lock;
+  if (::flock(lock.get(), (read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return Error::from_errno(errno, "locking " + (volume / kLockFile).string());
+    const auto holder = holder_of(lock);
+    return Error{ErrorCode::kBusy, volume.string() + " is mounted or in use by " +
+                                       (holder ? "process " + std::to_string(*holder) : "another process") +
+                                       "; unmount it first"};
+  }
+  if (!read_only) {
+    // For the message above only: the lock holds without it.
+    const std::string holder = std::to_string(::getpid()) + "\n";
+    if (::ftruncate(lock.get(), 0) == 0) (void)!::pwrite(lock.get(), holder.data(), holder.size(), 0);
+  }
+  return lock;
+}
+
+// ---------------------------------------------------------------- create
+
+// All that create() makes, with what an interrupted replace_file() leaves of a superblock.
+std::vector<std::string> names_made_by_create() {
+  std::vector<std::string> names;
+  for (const auto name : {kContainersDirectory, kLockFile, kIndexDirectory}) names.emplace_back(name);
+  for (const auto name : {kSuperblockCopyFile, kSuperblockFile}) {
+    names.emplace_back(name);
+    names.emplace_back(std::string(name) + ".new");
+  }
+  return names;
+}
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+Result<void> require_vacant(Backing& backing, const Path& path) {
+  DEDUPFS_ASSIGN(const std::vector<std::string> names, backing.list_directory(path));
+  if (names.empty()) return {};
+  if (contains(names, kSuperblockFile) || contains(names, kSuperblockCopyFile))
+    return Error{ErrorCode::kExists, path.string() + " is a dedupfs volume already"};
+
+  const std::vector<std::string> ours = names_made_by_create();
+  const bool interrupted = std::ranges::all_of(names, [&](const auto& name) { return contains(ours, name); });
+  const std::string found = names.size() == 1 ? fmt::format("'{}'", names[0])
+                            : names.size() == 2
+                                ? fmt::format("'{}' and '{}'", names[0], names[1])
+                                : fmt::format("'{}', '{}' and {} more", names[0], names[1], names.size() - 2);
+  return Error{ErrorCode::kNotEmpty,
+               fmt::format("{} is not empty, it holds {}{}; choose an empty folder", path.string(), found,
+                           interrupted ? " (it looks like a volume whose making was interrupted: remove them)" : "")};
+}
+
+// Removes what create() has made so far, and nothing that others made meanwhile, unless it succeeded.
+class Unfinished {
+ public:
+  Unfinished() = default;
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  ~Unfinished() {
+    std::error_code ignored;
+    for (const Path& path : contents_ | std::views::reverse) std::filesystem::remove_all(path, ignored);
+    if (!folder_.empty()) std::filesystem::remove(folder_, ignored);
+  }
+
+  void made_folder(Path path) { folder_ = std::move(path); }
+  void made(Path path) { contents_.push_back(std::move(path)); }
+  void keep() {
+    contents_.clear();
+    folder_.clear();
+  }
+
+ private:
+  Path folder_;
+  std::vector<Path> contents_;
+};
+
+Result<void> create_index(const Path& path, const Superblock& superblock) {
+  DEDUPFS_TRY(Database::create(path));
+  DEDUPFS_ASSIGN(const auto database, Database::open(path, {.memory_bytes = Database::kLeastMemoryBytes}));
+  Database::Batch batch(*database);
+  batch.put(Family::kCounters, kVolumeUuid, superblock.uuid);
+  return database->write(batch);
+}
+
+// ---------------------------------------------------------------- open
+
+Result<void> require_directory(const Path& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::symlink_status(path, ignored);
+  if (std::filesystem::is_directory(status)) return {};
+  return Error{ErrorCode::kCorruption, path.string() +
+                                           (std::filesystem::exists(status) ? " is not a folder" : " is missing") +
+                                           "; restore the volume from a backup"};
+}
+
+Result<void> require_index_of(const Superblock& superblock, const Database& database, const Path& path) {
+  DEDUPFS_ASSIGN(const auto uuid, database.get(Family::kCounters, kVolumeUuid));
+  if (uuid == superblock.uuid) return {};
+  return Error{ErrorCode::kCorruption,
+               fmt::format("{} belongs to another volume ({}, but this one is {}); put back the "
+                           "index that was saved together with this volume's containers",
+                           path.string(), uuid.value_or("without a uuid"), superblock.uuid)};
+}
+
+Result<std::uint32_t> load_next_container(const Database& database) {
+  DEDUPFS_ASSIGN(const auto value, database.get(Family::kCounters, kNextContainerCounter));
+  if (!value) return 1;
+  Decoder decoder(*value);
+  const std::uint64_t next = decoder.u64();
+  if (!decoder.ok_at_end() || next == 0 || !std::in_range<std::uint32_t>(next))
+    return Error{ErrorCode::kCorruption, "the index's counter " + std::string(kNextContainerCounter) + " is damaged"};
+  return static_cast<std::uint32_t>(next);
+}
+
+}  // namespace
+
+Result<Superblock> Volume::create(const Path& path, const VolumeSettings& settings, std::shared_ptr<Backing> backing) {
+  const std::string_view spec = settings.chunker.empty() ? kDefaultChunkerSpec : std::string_view(settings.chunker);
+  DEDUPFS_ASSIGN(const auto chunker, make_chunker(spec));
+  Superblock superblock;
+  superblock.uuid = make_uuid();
+  superblock.label = settings.label;
+  superblock.created_unix_seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  superblock.chunker = chunker->spec();
+  superblock.compression = settings.compression;
+
+  const Path volume = absolute_folder(path);
+  DEDUPFS_ASSIGN(const bool exists, backing->exists(volume));
+  if (exists) DEDUPFS_TRY(require_vacant(*backing, volume));
+
+  Unfinished unfinished;
+  if (!exists) {
+    DEDUPFS_TRY(backing->make_directory(volume));
+    unfinished.made_folder(volume);
+    DEDUPFS_TRY(backing->sync_directory(volume.parent_path()));
+  }
+  DEDUPFS_TRY(backing->make_directory(volume / kContainersDirectory));  // fails for the second of two at once
+  for (const std::string& name : names_made_by_create()) unfinished.made(volume / name);
+  DEDUPFS_TRY(backing->open(volume / kLockFile, Backing::Mode::kCreate));
+  DEDUPFS_TRY(create_index(volume / kIndexDirectory, superblock));
+  DEDUPFS_TRY(backing->sync_directory(volume));
+  // Last: a folder without a superblock is no volume, and with it everything is there.
+  DEDUPFS_TRY(write_superblock(*backing, volume, superblock));
+  unfinished.keep();
+  return superblock;
+}
+
+Result<std::unique_ptr<Volume>> Volume::open(const Path& path, const VolumeOptions& options,
+                                             std::shared_ptr<Backing> backing) {
+  std::unique_ptr<Volume> volume(new Volume);
+  volume->path_ = absolute_folder(path);
+  volume->options_ = options;
+  volume->backing_ = std::move(backing);
+  DEDUPFS_TRY(volume->open_parts());
+  return volume;
+}
+
+Result<void> Volume::open_parts() {
+  DEDUPFS_ASSIGN(const bool exists, backing_->exists(path_));
+  if (!exists) return Error{ErrorCode::kNotFound, path_.string() + " does not exist"};
+  DEDUPFS_ASSIGN(superblock_, read_superblock(*backing_, path_));
+  if (!options_.read_only) DEDUPFS_TRY(require_writable(superblock_));
+  auto chunker = make_chunker(superblock_.chunker);
+  if (!chunker)
+    return Error{ErrorCode::kUnsupported, "the chunker of " + path_.string() + ": " + chunker.error().message()};
+  chunker_ = std::move(*chunker);
+
+  DEDUPFS_ASSIGN(lock_, take_lock(path_, options_.read_only));
+
+  const Path index = path_ / kIndexDirectory;
+  const Path containers = path_ / kContainersDirectory;
+  DEDUPFS_TRY(require_directory(index));
+  DEDUPFS_TRY(require_directory(containers));
+  auto database = Database::open(index, {.memory_bytes = options_.index_memory_bytes, .read_only = options_.read_only});
+  if (!database && database.error().code() == ErrorCode::kNotFound)
+    return Error{ErrorCode::kCorruption, database.error().message() + "; restore the volume from a backup"};
+  if (!database) return database.error();
+  database_ = std::move(*database);
+  DEDUPFS_TRY(require_index_of(superblock_, *database_, index));
+  metadata_ = std::make_unique<Metadata>(*database_);
+
+  DEDUPFS_ASSIGN(saved_next_container_, load_next_container(*database_));
+  DEDUPFS_ASSIGN(containers_, ContainerStore::open(backing_, containers,
+                                                   {.volume_uuid = superblock_.uuid,
+                                                    .container_bytes = superblock_.container_bytes,
+                                                    .next_container = saved_next_container_,
+                                                    .read_only = options_.read_only}));
+  DEDUPFS_ASSIGN(chunks_, ChunkStore::open(containers_, *database_,
+                                           {.compression = superblock_.compression,
+                                            .region_bytes = superblock_.region_bytes,
+                                            .cache_bytes = options_.cache_bytes,
+                                            .threads = options_.threads,
+                                            .read_only = options_.read_only}));
+  return {};
+}
+
+Volume::~Volume() {
+  if (lock_ && !options_.read_only) (void)!::ftruncate(lock_.get(), 0);  // nobody to name any more
+}
+
+void Volume::freeze() {
+  DEDUPFS_CHECK(!options_.read_only);
+  metadata_->freeze();
+  chunks_->freeze();
+}
+
+// The order is what makes a crash at any moment leave the state of the last commit: chunks are durable in their
+// containers before anything points to them; the index entries of the chunks and the recipes that use them go into one
+// atomic batch; and the groups in memory are dropped only after the batch is readable below them.
+Result<void> Volume::commit() {
+  if (!has_frozen()) return {};
+  Database::Batch batch(*database_);
+  DEDUPFS_TRY(chunks_->flush_frozen(batch));
+  metadata_->append_frozen_to(batch);
+  const std::uint32_t next_container = containers_->next_container();
+  if (next_container != saved_next_container_) {
+    std::string value;
+    Encoder(value).u64(next_container);
+    batch.put(Family::kCounters, kNextContainerCounter, value);
+  }
+  if (!batch.empty()) DEDUPFS_TRY(database_->write(batch));
+  saved_next_container_ = next_container;
+  chunks_->drop_frozen();
+  metadata_->drop_frozen();
+  return {};
+}
+
+}  // namespace dedupfs

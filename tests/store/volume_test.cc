@@ -1,0 +1,398 @@
+#include "store/volume.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <future>
+#include <map>
+
+#include "support/faulty_backing.h"
+#include "support/temp_dir.h"
+
+namespace dedupfs {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+// Everything works until `operations_left` is used up, then nothing does.
+std::shared_ptr<FaultyBacking> backing_that_fails_after(std::atomic<int>& operations_left) {
+  auto backing = std::make_shared<FaultyBacking>();
+  backing->fault = [&](const std::string& operation, const Path& path) -> std::optional<Error> {
+    if (--operations_left >= 0) return std::nullopt;
+    return Error{ErrorCode::kIo, operation + " of " + path.string() + " was told to fail"};
+  };
+  return backing;
+}
+
+std::vector<ChunkId> put(Volume& volume, const std::string& bytes) {
+  const auto writer = volume.chunks().open_writer();
+  std::promise<Result<std::vector<ChunkId>>> promise;
+  writer->put(
+      {.owner = nullptr, .chunks = {bytes_of(bytes)}, .done = [&](auto ids) { promise.set_value(std::move(ids)); }});
+  auto ids = promise.get_future().get();
+  EXPECT_TRUE(ids) << ids.error().message();
+  return ids ? *ids : std::vector<ChunkId>();
+}
+
+Result<std::string> get(Volume& volume, ChunkId id) {
+  DEDUPFS_ASSIGN(const auto chunk, volume.chunks().get(id));
+  return std::string(text_of(chunk.bytes));
+}
+
+std::optional<std::string> get(Volume& volume, std::string_view key) {
+  return volume.metadata().get(Family::kInodes, key).value();
+}
+
+void write_file(const Path& path, const std::string& content) {
+  std::ofstream(path) << content;
+}
+
+std::map<std::string, fs::file_time_type> listing(const Path& path) {
+  std::map<std::string, fs::file_time_type> files;
+  for (const auto& file : fs::recursive_directory_iterator(path))
+    files[file.path().lexically_relative(path)] = file.last_write_time();
+  return files;
+}
+
+class VolumeTest : public testing::Test {
+ protected:
+  Superblock create() {
+    auto created = Volume::create(path(), {});
+    EXPECT_TRUE(created) << created.error().message();
+    return created.value();
+  }
+  std::unique_ptr<Volume> open(const VolumeOptions& options = {}) { return open_at(path(), options); }
+  std::unique_ptr<Volume> open_at(const Path& path, const VolumeOptions& options = {}) {
+    auto opened = Volume::open(path, options);
+    EXPECT_TRUE(opened) << opened.error().message();
+    return opened ? std::move(*opened) : nullptr;
+  }
+  Error failure_to_open(const VolumeOptions& options = {}) {
+    const auto opened = Volume::open(path(), options);
+    EXPECT_FALSE(opened);
+    return opened ? Error{ErrorCode::kInvalidArgument, "it opened"} : opened.error();
+  }
+  // What a crash now would leave.
+  Path crash() const {
+    fs::remove_all(directory_.path() / "crashed");
+    fs::copy(path(), directory_.path() / "crashed", fs::copy_options::recursive);
+    return directory_.path() / "crashed";
+  }
+
+  Path path() const { return directory_.path() / "volume"; }
+
+  static constexpr VolumeOptions kReadOnly{.read_only = true};
+  TempDir directory_;
+};
+
+// ---------------------------------------------------------------- create
+
+TEST_F(VolumeTest, IsCreatedInAMissingFolder) {
+  const Superblock superblock = create();
+
+  struct stat status {};
+  ASSERT_EQ(::stat(path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0700u);
+  const auto volume = open();
+  EXPECT_EQ(volume->superblock().uuid, superblock.uuid);
+  EXPECT_EQ(volume->chunker().spec(), superblock.chunker);
+}
+
+TEST_F(VolumeTest, IsCreatedInAnEmptyFolder) {
+  fs::create_directory(path());
+
+  create();
+
+  EXPECT_NE(open(), nullptr);
+}
+
+TEST_F(VolumeTest, TakesLittleSpaceWhenNew) {
+  create();
+
+  std::uint64_t bytes = 0;
+  for (const auto& file : fs::recursive_directory_iterator(path())) {
+    struct stat status {};
+    ASSERT_EQ(::lstat(file.path().c_str(), &status), 0);
+    bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
+  }
+  EXPECT_LT(bytes, 300u << 10);
+}
+
+TEST_F(VolumeTest, IsNotCreatedAmongOtherFiles) {
+  fs::create_directory(path());
+  for (const auto* name : {"a", "b", "c"}) write_file(path() / name, "mine");
+
+  const auto created = Volume::create(path(), {});
+
+  ASSERT_FALSE(created);
+  EXPECT_EQ(created.error().code(), ErrorCode::kNotEmpty);
+  EXPECT_THAT(created.error().message(), HasSubstr("'a', 'b' and 1 more; choose an empty folder"));
+  EXPECT_EQ(listing(path()).size(), 3u);
+}
+
+TEST_F(VolumeTest, IsNotCreatedOverAVolume) {
+  const Superblock first = create();
+
+  const auto again = Volume::create(path(), {});
+
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code(), ErrorCode::kExists);
+  EXPECT_EQ(open()->superblock().uuid, first.uuid);
+}
+
+TEST_F(VolumeTest, IsNotCreatedInAFile) {
+  write_file(path(), "mine");
+
+  const auto created = Volume::create(path(), {});
+
+  ASSERT_FALSE(created);
+  EXPECT_EQ(created.error().code(), ErrorCode::kNotDirectory);
+}
+
+TEST_F(VolumeTest, IsNotCreatedWithAnUnknownChunker) {
+  const auto created = Volume::create(path(), {.chunker = "scissors"});
+
+  ASSERT_FALSE(created);
+  EXPECT_EQ(created.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_FALSE(fs::exists(path()));
+}
+
+TEST_F(VolumeTest, FailedCreationLeavesNothing) {
+  std::atomic<int> operations_left;
+  const auto backing = backing_that_fails_after(operations_left);
+  int failures = 0;
+  for (;; ++failures) {
+    ASSERT_LT(failures, 100);
+    operations_left = failures;
+    if (Volume::create(path(), {}, backing)) break;
+    ASSERT_FALSE(fs::exists(path())) << "after " << failures << " operations";
+  }
+
+  EXPECT_GT(failures, 5);
+  EXPECT_NE(open(), nullptr);
+}
+
+TEST_F(VolumeTest, InterruptedCreationIsNoVolumeAndSaysWhatToDo) {
+  create();
+  fs::remove(path() / kSuperblockFile);
+  fs::remove(path() / kSuperblockCopyFile);
+
+  EXPECT_EQ(failure_to_open().code(), ErrorCode::kNotFound);
+  const auto again = Volume::create(path(), {});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code(), ErrorCode::kNotEmpty);
+  EXPECT_THAT(again.error().message(), HasSubstr("interrupted"));
+}
+
+// ---------------------------------------------------------------- open
+
+TEST_F(VolumeTest, WhatIsNoVolumeIsNotOpened) {
+  EXPECT_EQ(failure_to_open().code(), ErrorCode::kNotFound);
+  fs::create_directory(path());
+  EXPECT_EQ(failure_to_open().code(), ErrorCode::kNotFound);
+  EXPECT_TRUE(fs::is_empty(path()));
+}
+
+TEST_F(VolumeTest, HasOneWriter) {
+  create();
+  auto writer = open();
+
+  for (const bool read_only : {false, true}) {
+    const Error error = failure_to_open({.read_only = read_only});
+    EXPECT_EQ(error.code(), ErrorCode::kBusy);
+    EXPECT_THAT(error.message(), HasSubstr("process " + std::to_string(::getpid())));
+  }
+  writer.reset();
+
+  EXPECT_NE(open(), nullptr);
+}
+
+TEST_F(VolumeTest, HasManyReadersAndNoWriterBesideThem) {
+  create();
+  const auto one = open(kReadOnly);
+  const auto other = open(kReadOnly);
+
+  const Error error = failure_to_open();
+
+  EXPECT_EQ(error.code(), ErrorCode::kBusy);
+  EXPECT_THAT(error.message(), HasSubstr("another process"));
+}
+
+TEST_F(VolumeTest, LockLeftByAKilledProcessDoesNotMatter) {
+  create();
+  write_file(path() / kLockFile, "1\n");
+
+  EXPECT_NE(open(), nullptr);
+}
+
+TEST_F(VolumeTest, LockIsNotFollowedElsewhere) {
+  create();
+  write_file(directory_.path() / "mine", "mine");
+  fs::remove(path() / kLockFile);
+  fs::create_symlink(directory_.path() / "mine", path() / kLockFile);
+
+  EXPECT_EQ(failure_to_open().code(), ErrorCode::kCorruption);
+  EXPECT_EQ(fs::file_size(directory_.path() / "mine"), 4u);
+}
+
+TEST_F(VolumeTest, ReadOnlyWritesNothing) {
+  create();
+  fs::remove(path() / kLockFile);  // even that is not made
+  const auto before = listing(path());
+
+  open(kReadOnly).reset();
+
+  EXPECT_EQ(listing(path()), before);
+}
+
+TEST_F(VolumeTest, MissingPartsAreNamed) {
+  create();
+  for (const auto part : {kIndexDirectory, kContainersDirectory}) {
+    fs::rename(path() / part, directory_.path() / "aside");
+
+    for (const bool read_only : {false, true}) {
+      const Error error = failure_to_open({.read_only = read_only});
+      EXPECT_EQ(error.code(), ErrorCode::kCorruption);
+      EXPECT_THAT(error.message(), HasSubstr((path() / part).string() + " is missing"));
+    }
+
+    EXPECT_FALSE(fs::exists(path() / part));
+    fs::rename(directory_.path() / "aside", path() / part);
+  }
+}
+
+TEST_F(VolumeTest, EmptyIndexFolderIsMissingToo) {
+  create();
+  fs::remove_all(path() / kIndexDirectory);
+  fs::create_directory(path() / kIndexDirectory);
+
+  EXPECT_EQ(failure_to_open().code(), ErrorCode::kCorruption);
+  EXPECT_TRUE(fs::is_empty(path() / kIndexDirectory));
+}
+
+TEST_F(VolumeTest, IndexOfAnotherVolumeIsRefused) {
+  create();
+  ASSERT_TRUE(Volume::create(directory_.path() / "other", {}));
+  fs::remove_all(path() / kIndexDirectory);
+  fs::rename(directory_.path() / "other" / kIndexDirectory, path() / kIndexDirectory);
+
+  const Error error = failure_to_open();
+
+  EXPECT_EQ(error.code(), ErrorCode::kCorruption);
+  EXPECT_THAT(error.message(), HasSubstr("belongs to another volume"));
+}
+
+TEST_F(VolumeTest, UnknownReadOnlyFeatureAllowsReading) {
+  Superblock superblock = create();
+  superblock.read_only_features = {"time-travel"};
+  ASSERT_TRUE(write_superblock(*Backing::posix(), path(), superblock));
+
+  const Error error = failure_to_open();
+
+  EXPECT_EQ(error.code(), ErrorCode::kVersion);
+  EXPECT_THAT(error.message(), HasSubstr("time-travel"));
+  EXPECT_NE(open(kReadOnly), nullptr);
+}
+
+TEST_F(VolumeTest, ChunkerOfANewerBuildIsUnsupported) {
+  Superblock superblock = create();
+  superblock.chunker = "scissors:avg=8k";
+  ASSERT_TRUE(write_superblock(*Backing::posix(), path(), superblock));
+
+  EXPECT_EQ(failure_to_open().code(), ErrorCode::kUnsupported);
+}
+
+// ---------------------------------------------------------------- commit
+
+TEST_F(VolumeTest, CommittedGroupSurvivesACrash) {
+  create();
+  const auto volume = open();
+  const auto ids = put(*volume, "a chunk");
+  volume->metadata().put(Family::kInodes, "key", "value");
+
+  volume->freeze();
+  const auto committed = volume->commit();
+  ASSERT_TRUE(committed) << committed.error().message();
+
+  for (const bool read_only : {true, false}) {
+    const auto recovered = open_at(crash(), {.read_only = read_only});
+    EXPECT_EQ(get(*recovered, ids.at(0)).value(), "a chunk");
+    EXPECT_EQ(get(*recovered, "key"), "value");
+  }
+}
+
+TEST_F(VolumeTest, CrashGoesBackToTheLastCommit) {
+  create();
+  const auto volume = open();
+  volume->metadata().put(Family::kInodes, "key", "committed");
+  volume->freeze();
+  ASSERT_TRUE(volume->commit());
+
+  put(*volume, "a chunk");
+  volume->metadata().put(Family::kInodes, "key", "frozen");
+  volume->freeze();
+  volume->metadata().put(Family::kInodes, "key", "open");
+
+  EXPECT_EQ(get(*volume, "key"), "open");
+  EXPECT_EQ(get(*open_at(crash()), "key"), "committed");
+}
+
+TEST_F(VolumeTest, CommitOfNothingIsNothing) {
+  create();
+  const auto volume = open();
+  const auto before = listing(path());
+
+  ASSERT_TRUE(volume->commit());
+  volume->freeze();
+  ASSERT_TRUE(volume->commit());
+
+  EXPECT_FALSE(volume->has_frozen());
+  EXPECT_EQ(listing(path()), before);
+}
+
+TEST_F(VolumeTest, NothingOfAFailedCommitIsDurableAndAllOfItReadable) {
+  create();
+  std::atomic<int> operations_left = 1'000'000;
+  auto opened = Volume::open(path(), {}, backing_that_fails_after(operations_left));
+  ASSERT_TRUE(opened) << opened.error().message();
+  const auto volume = std::move(*opened);
+  volume->metadata().put(Family::kInodes, "key", "value");
+  const auto ids = put(*volume, std::string(100'000, 'x'));
+
+  operations_left = 0;
+  volume->freeze();
+  const auto committed = volume->commit();
+
+  ASSERT_FALSE(committed);
+  EXPECT_TRUE(volume->has_frozen());
+  EXPECT_EQ(get(*volume, "key"), "value");
+  EXPECT_EQ(get(*open_at(crash()), "key"), std::nullopt);
+}
+
+TEST_F(VolumeTest, NumberOfARemovedContainerIsNotUsedAgain) {
+  create();
+  const auto commit_one = [&](const std::string& chunk) {
+    const auto volume = open();
+    put(*volume, chunk);
+    volume->freeze();
+    ASSERT_TRUE(volume->commit());
+  };
+  commit_one("first");
+  const auto first = listing(path() / kContainersDirectory);
+  ASSERT_EQ(first.size(), 1u);
+  fs::remove(path() / kContainersDirectory / first.begin()->first);
+
+  commit_one("second");
+
+  const auto second = listing(path() / kContainersDirectory);
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_NE(second.begin()->first, first.begin()->first);
+}
+
+}  // namespace
+}  // namespace dedupfs
