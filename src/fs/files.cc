@@ -158,11 +158,13 @@ Result<void> Filesystem::allocate(InodeNumber number, std::uint64_t offset, std:
 
 Result<std::uint64_t> Filesystem::seek_data(InodeNumber number, std::uint64_t offset) {
   DEDUPFS_ASSIGN(const InodePtr inode, state_->get_file(number));
+  const GroupGate::Pass pass(state_->gate);  // it stores what is on its way first
   return state_->content_for_reading(*inode)->find_data(offset);
 }
 
 Result<std::uint64_t> Filesystem::seek_hole(InodeNumber number, std::uint64_t offset) {
   DEDUPFS_ASSIGN(const InodePtr inode, state_->get_file(number));
+  const GroupGate::Pass pass(state_->gate);  // it stores what is on its way first
   return state_->content_for_reading(*inode)->find_hole(offset);
 }
 
