@@ -20,6 +20,7 @@ struct Arguments {
   std::string chunker;
   std::string compression;
   std::string label;
+  std::string ignored;
 };
 
 std::string chunkers_help() {
@@ -65,7 +66,7 @@ int run(int argc, char** argv) {
   app.add_option("--compression", arguments.compression, "of what is stored (default zstd:3)")
       ->type_name("zstd[:LEVEL]|none");
   app.add_option("-L,--label", arguments.label, "a name for people")->type_name("LABEL");
-  app.add_option("-t", "as mkfs(8) passes it on: nothing")->expected(1);
+  app.add_option("-t", arguments.ignored, "as mkfs(8) passes it on: nothing");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

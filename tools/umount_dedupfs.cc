@@ -16,8 +16,8 @@ constexpr int kUsageError = 1;
 constexpr int kUnmountFailed = 32;
 
 int run(int argc, char** argv) {
-  std::string target;
-  bool force = false, lazy = false, read_only = false, verbose = false;
+  std::string target, ignored_value;
+  bool force = false, lazy = false, read_only = false, verbose = false, ignored_flag = false;
   CLI::App app("Unmounts a volume of dedupfs; when it returns, all is on disk.");
   app.set_version_flag("-V,--version", "umount.dedupfs " DEDUPFS_VERSION);
   app.add_option("MOUNTPOINT", target, "where the volume is mounted, or the volume")->required();
@@ -25,9 +25,9 @@ int run(int argc, char** argv) {
   app.add_flag("-l,--lazy", lazy, "detach now; the rest when the last file is closed. Does not wait");
   app.add_flag("-r,--read-only", read_only, "if it is in use, make it read-only");
   app.add_flag("-v,--verbose", verbose, "say what is done");
-  app.add_flag("-n", "as umount(8) passes it on: nothing");
-  app.add_option("-N", "as umount(8) passes it on: nothing")->expected(1);
-  app.add_option("-t", "as umount(8) passes it on: nothing")->expected(1);
+  app.add_flag("-n", ignored_flag, "as umount(8) passes it on: nothing");
+  app.add_option("-N", ignored_value, "as umount(8) passes it on: nothing");
+  app.add_option("-t", ignored_value, "as umount(8) passes it on: nothing");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -21,6 +21,7 @@ namespace dedupfs {
 
 namespace {
 
+using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
 
@@ -51,7 +52,7 @@ struct ControlServer::State {
   Result<void> listen(const Path& volume);
   void run();
   void tell_waiting(const std::string& response);
-  void poll_once();
+  void poll_once(std::chrono::milliseconds timeout);
   void accept_one();
   void serve(Client& client, short events);
   bool receive(Client& client);      // false: nothing came
@@ -107,8 +108,9 @@ void ControlServer::State::run() {
       last = stopping;
       final_response = final_line;
     }
+    if (last) poll_once(0ms);  // what clients have sent already is still answered
     if (final_response) tell_waiting(*final_response);
-    if (!last) poll_once();
+    if (!last) poll_once(clients.empty() ? -1ms : 1000ms);
   }
 }
 
@@ -121,13 +123,13 @@ void ControlServer::State::tell_waiting(const std::string& response) {
   }
 }
 
-void ControlServer::State::poll_once() {
+void ControlServer::State::poll_once(std::chrono::milliseconds timeout) {
   const bool accepting = clients.size() < kMostClients;
   std::vector<pollfd> polled = {{wakeup.get(), POLLIN, 0}, {accepting ? listener.get() : -1, POLLIN, 0}};
   for (const Client& client : clients) {
     polled.push_back({client.socket.get(), static_cast<short>(client.to_send.empty() ? POLLIN : POLLOUT), 0});
   }
-  if (::poll(polled.data(), polled.size(), clients.empty() ? -1 : 1000) < 0) return;
+  if (::poll(polled.data(), polled.size(), static_cast<int>(timeout.count())) < 0) return;
 
   eventfd_t ignored;
   ::eventfd_read(wakeup.get(), &ignored);

@@ -5,8 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <future>
+#include <algorithm>
 #include <list>
+#include <sstream>
 
 #include "fs/control_address.h"
 #include "support/temp_dir.h"
@@ -196,14 +197,13 @@ TEST(ControlSocket, TheOutcomeReachesWaitersThoughTheServerEndsAtOnce) {
     auto server = started(volume.path());
     auto client = ControlClient::connect(volume.path());
     ASSERT_TRUE(client && client->request({{"command", "echo"}, {"text", "x"}}));
-    auto outcome = std::async([&client] { return client->request({{"command", "await_unmount"}}); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    ASSERT_TRUE(client->send({{"command", "await_unmount"}}));
 
     server->finish({});
     server.reset();
 
-    const auto result = outcome.get();
-    EXPECT_TRUE(result) << result.error().message();
+    const auto result = client->receive();
+    EXPECT_TRUE(result) << (result ? "" : result.error().message());
   }
 }
 
