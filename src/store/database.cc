@@ -93,6 +93,8 @@ struct Database::State {
 
   Result<void> create(const DatabaseOptions& options);
   Result<void> open(const DatabaseOptions& options);
+  rocksdb::Status put_mark();
+  rocksdb::Status empty_log();
   rocksdb::Status write(rocksdb::WriteBatch& changes);
   Result<void> resume();
   std::uint64_t current_log() const;  // its number
@@ -159,31 +161,38 @@ Result<void> Database::State::open(const DatabaseOptions& options) {
 
 Database::State::~State() {
   if (db == nullptr) return;
-  // What is in memory goes to tables now, which empties the log: the next opening replays nothing. If that fails the
-  // log still has it all.
-  if (!read_only && !handles.empty()) {
-    if (const rocksdb::Status status = db->Flush({}, handles); !status.ok())
+  if (!read_only && handles.size() > kFamilyCount) {
+    if (const rocksdb::Status status = empty_log(); !status.ok())
       spdlog::warn("{}; its log will be replayed when it is opened next", error_of(status).message());
   }
   for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
   if (const rocksdb::Status status = db->Close(); !status.ok()) spdlog::error("{}", error_of(status).message());
 }
 
-// Why a full disk takes all this care: the log ends in a part of a record then. A record behind it would never be
-// replayed, and RocksDB 7.8, as Debian builds it, aborts the process that tries to append one. Resume() begins a new
-// log, but only if there is something to flush (otherwise it says that all is well, and keeps the old log). So before
-// each write to the log there is put something to flush that needs no log: a mark in the family that nobody uses.
-// RocksDB must not flush that mark and everything else inside of the same Write(), so it is not given a limit for the
-// log; write() keeps that itself.
-rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
+// Turns what is in memory into tables: the next opening replays nothing.
+rocksdb::Status Database::State::empty_log() {
+  // Without a flush RocksDB keeps the log of each session, also if it is empty.
+  if (const auto status = put_mark(); !status.ok()) return status;
+  return db->Flush({}, handles);
+}
+
+// A change that needs no log, in the family that nobody uses: there is something to flush then.
+rocksdb::Status Database::State::put_mark() {
   std::uint64_t marks = 0;
   db->GetIntProperty(unused_family(), rocksdb::DB::Properties::kNumEntriesActiveMemTable, &marks);
-  if (marks == 0) {
-    rocksdb::WriteOptions unlogged;
-    unlogged.disableWAL = true;
-    if (const auto status = db->Put(unlogged, unused_family(), "mark", ""); !status.ok()) return status;
-  }
+  if (marks != 0) return {};
+  rocksdb::WriteOptions unlogged;
+  unlogged.disableWAL = true;
+  return db->Put(unlogged, unused_family(), "mark", "");
+}
 
+// Why a full disk takes all this care: the log ends in a part of a record then. A record behind it would never be replayed,
+// and RocksDB 7.8, as Debian builds it, aborts the process that tries to append one. Resume() begins a new log, but only if
+// there is something to flush (otherwise it says that all is well, and keeps the old log); hence the mark before each write.
+// RocksDB must not flush the mark and everything else inside of the same Write(), so it is not given a limit for the log;
+// this function keeps that itself.
+rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
+  if (const auto status = put_mark(); !status.ok()) return status;
   rocksdb::WriteOptions synced;
   synced.sync = true;
   if (const auto status = db->Write(synced, &changes); !status.ok()) {
@@ -254,8 +263,10 @@ Result<void> Database::create(const Path& path) {
   options.database.create_if_missing = true;
   options.database.error_if_exists = true;
   std::error_code failure;
-  if (std::filesystem::create_directory(path, failure); failure)
-    return Error::from_errno(failure.value(), "creating directory " + path.string());
+  std::filesystem::create_directory(path, failure);
+  // RocksDB makes its files readable for all.
+  if (!failure) std::filesystem::permissions(path, std::filesystem::perms::owner_all, failure);
+  if (failure) return Error::from_errno(failure.value(), "creating directory " + path.string());
   return State(path).create(options);
 }
 

@@ -102,6 +102,10 @@ TEST_F(DatabaseTest, TakesLittleSpaceWhenEmpty) {
   EXPECT_LT(disk_bytes(index()), 256u << 10);
 }
 
+TEST_F(DatabaseTest, IsForItsOwnerOnly) {
+  EXPECT_EQ(fs::status(index()).permissions(), fs::perms::owner_all);
+}
+
 TEST_F(DatabaseTest, IsNotCreatedOverAnother) {
   const auto again = Database::create(index());
 
@@ -252,6 +256,15 @@ TEST_F(DatabaseTest, ClosingLeavesNothingToReplay) {
   EXPECT_EQ(get(*open_or_die(index()), "a"), "1");
 }
 
+// RocksDB kept the empty log of every session in which nothing had been written.
+TEST_F(DatabaseTest, IdleSessionsLeaveNoFiles) {
+  for (int session = 0; session < 10; ++session) open_or_die(index()).reset();
+
+  const auto files = listing(index());
+  EXPECT_EQ(std::ranges::count_if(files, [](const auto& file) { return file.first.ends_with(".log"); }), 1);
+  EXPECT_LT(files.size(), 20u);
+}
+
 // A power cut may leave any part of the last batch, which nobody was told of, and all of those before.
 TEST_F(DatabaseTest, TornEndOfTheLogIsDropped) {
   const auto database = open_or_die(index());
@@ -341,7 +354,7 @@ TEST_F(DatabaseTest, MemoryStaysUnderItsCap) {
   std::uint64_t highest = 0;
   std::vector<std::string> some;
 
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 80; ++round) {
     Database::Batch batch(*database);
     for (int i = 0; i < 2000; ++i) {
       std::string key(32, '\0');
@@ -430,7 +443,7 @@ TEST_F(DatabaseTest, LosesNothingWhileTheDiskIsFullAgainAndAgain) {
   std::mt19937_64 random(1);
   int failures = 0;
 
-  for (int round = 0; round < 21; ++round) {
+  for (int round = 0; round < 11; ++round) {
     disk.fill();
     if (round % 2 == 0) disk.make_space(random() % 100'000);
     for (int i = 0; i < 5; ++i) {
@@ -459,7 +472,7 @@ TEST_F(DatabaseTest, LosesNothingWhileTheDiskIsFullAgainAndAgain) {
     }
   }
 
-  EXPECT_GT(failures, 10);
+  EXPECT_GT(failures, 5);
 }
 
 }  // namespace
