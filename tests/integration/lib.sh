@@ -1,0 +1,160 @@
+# Helpers of the integration tests: volumes on real mounts, and checks that print one line each. To be sourced.
+# shellcheck shell=bash
+#
+# A test runs to its end whatever fails, so errexit is off; `finish` gives the exit status. Everything lives below $scratch, and
+# the exit trap unmounts and removes all of it, also after a failure or a signal.
+# DEDUPFS_TOOLS is the folder with the programs under test (Meson sets it).
+
+set -uo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+tools=${DEDUPFS_TOOLS:-$here/../../build/tools}
+failures=0
+
+[ -c /dev/fuse ] || { echo "FAIL environment: /dev/fuse is missing"; exit 1; }
+[ -x "$tools/dedupfs" ] || { echo "FAIL environment: $tools/dedupfs is missing"; exit 1; }
+PATH=$tools:$PATH:/usr/sbin:/sbin
+
+# As the kernel names it, so that a path here and one in /proc/mounts are equal.
+scratch=$(realpath "$(mktemp -d "${TMPDIR:-/tmp}/dedupfs-test.XXXXXX")")
+chmod 755 "$scratch"
+volume=$scratch/volume
+mnt=$scratch/mnt
+daemon_log=$scratch/daemon.log
+
+is_root() { [ "$(id -u)" -eq 0 ]; }
+pass() { echo "PASS $1"; }
+skip() { echo "SKIP $1: $2"; }
+fail() {
+  echo "FAIL $1: $2"
+  failures=$((failures + 1))
+}
+
+# check NAME COMMAND...: passes when the command succeeds.
+check() {
+  local name=$1 output
+  shift
+  if output=$("$@" 2>&1); then
+    pass "$name"
+  else
+    fail "$name" "$* gave $?: $(tail -n 3 <<<"$output" | tr '\n' ' ')"
+  fi
+}
+
+# check_equal NAME EXPECTED ACTUAL
+check_equal() {
+  if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "expected '$2', got '$3'"; fi
+}
+
+# check_refused NAME EXIT_STATUS PATTERN COMMAND...: passes when the command ends with that status and its message matches.
+check_refused() {
+  local name=$1 expected=$2 pattern=$3 output status=0
+  shift 3
+  output=$(timeout 30 "$@" 2>&1) || status=$?
+  if [ "$status" -ne "$expected" ]; then
+    fail "$name" "expected exit status $expected, got $status: $output"
+  elif ! grep -Eiq -- "$pattern" <<<"$output"; then
+    fail "$name" "the message does not match /$pattern/: $output"
+  else
+    pass "$name"
+  fi
+}
+
+# wait_until SECONDS COMMAND...: succeeds as soon as the command does.
+wait_until() {
+  local tries=$(($1 * 10))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ $((tries -= 1)) -gt 0 ] || return 1
+    sleep 0.1
+  done
+}
+
+is_mounted() { grep -q " $1 fuse" /proc/mounts; }
+
+# daemon_pid [VOLUME]: the process that serves the volume; fails when there is none.
+daemon_pid() {
+  local process
+  for process in /proc/[0-9]*; do
+    [ "$(basename "$(tr '\0' '\n' <"$process/cmdline" 2>/dev/null | head -n 1)")" = dedupfs ] || continue
+    tr '\0' '\n' <"$process/cmdline" | grep -qxF -- "${1:-$volume}" || continue
+    echo "${process#/proc/}"
+    return 0
+  done
+  return 1
+}
+no_daemon() { ! daemon_pid "$@" >/dev/null; }
+
+# mount_volume [OPTIONS]: $volume at $mnt.
+mount_volume() {
+  mkdir -p "$mnt"
+  dedupfs "$volume" "$mnt" ${1:+-o "$1"} 2>>"$daemon_log"
+}
+unmount_volume() { umount.dedupfs "$mnt"; }
+remount() { unmount_volume && mount_volume "$@"; }
+
+# new_volume [MKFS OPTION...]: an empty volume, mounted; ends the test when that fails. Root mounts it for everybody.
+new_volume() {
+  rm -rf "$volume"
+  if ! mkfs.dedupfs "$@" "$volume" >>"$daemon_log" 2>&1 || ! mount_volume "$(is_root && echo allow_other)"; then
+    fail "mount" "cannot make and mount a volume: $(tail -n 3 "$daemon_log" | tr '\n' ' ')"
+    exit 1
+  fi
+}
+
+# crash: kill -9, and the mount that is left behind cleared away.
+crash() {
+  local pid
+  pid=$(daemon_pid) || return 1
+  kill -9 "$pid"
+  wait_until 10 no_daemon
+  fusermount3 -u -z "$mnt" 2>/dev/null || umount -l "$mnt"
+}
+
+# stat_of KEY: one number of dedupfs-stat, of the mount when there is one.
+stat_of() {
+  local target=$volume
+  ! is_mounted "$mnt" || target=$mnt
+  dedupfs-stat --json "$target" | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
+}
+
+# same_tree NAME A B: names, kinds, contents, modes, owners, times, links and extended attributes are equal.
+same_tree() {
+  local difference
+  if difference=$(diff <(python3 "$here/manifest.py" "$2") <(python3 "$here/manifest.py" "$3") 2>&1); then
+    pass "$1"
+  else
+    fail "$1" "$(head -n 4 <<<"$difference" | tr '\n' ' ')"
+  fi
+}
+
+# noise SEED BYTES: bytes that do not compress, the same for the same seed.
+noise() {
+  python3 - "$1" "$2" <<'PY'
+import random, sys
+source, left = random.Random(sys.argv[1]), int(sys.argv[2])
+while left:
+    part = min(left, 1 << 20)
+    sys.stdout.buffer.write(source.randbytes(part))
+    left -= part
+PY
+}
+
+finish() { exit $((failures > 0)); }
+
+clean_up() {
+  local place device
+  for place in $(awk '{print $2}' /proc/mounts | grep -F -- "$scratch" | tac); do
+    fusermount3 -u -z "$place" 2>/dev/null || umount -l "$place"
+  done
+  wait_until 20 no_daemon || kill -9 "$(daemon_pid)"
+  if is_root; then
+    for device in $(losetup -n -O NAME,BACK-FILE | awk -v s="$scratch" 'index($2, s) == 1 {print $1}'); do
+      losetup -d "$device"
+    done
+  fi
+  if [ "$failures" -gt 0 ] && [ -s "$daemon_log" ]; then tail -n 20 "$daemon_log" >&2; fi
+  rm -rf "$scratch"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# mount(8), umount(8) and fstab lines work through the helpers, with all standard options. Root only: /sbin gets links, for a while.
+. "$(dirname "$0")/lib.sh"
+
+is_root || { skip "mount helpers" "need root"; exit 0; }
+
+links=()
+for pair in mount.dedupfs:dedupfs mount.fuse.dedupfs:dedupfs umount.dedupfs:umount.dedupfs umount.fuse.dedupfs:umount.dedupfs \
+  mkfs.dedupfs:mkfs.dedupfs fsck.dedupfs:fsck.dedupfs; do
+  link=/sbin/${pair%%:*}
+  [ -e "$link" ] || { ln -s "$(realpath "$tools/${pair#*:}")" "$link" && links+=("$link"); }
+done
+remove_links() { [ ${#links[@]} -eq 0 ] || rm -f "${links[@]}"; }
+trap 'clean_up; remove_links' EXIT
+
+mounted_with() { findmnt -no OPTIONS "$mnt" | tr , '\n' | grep -qx -- "$1"; }
+
+mkdir "$mnt"
+check "mkfs -t dedupfs" mkfs -t dedupfs "$volume"
+check "mount -t dedupfs" mount -t dedupfs "$volume" "$mnt"
+check "it is mounted when the command returns" is_mounted "$mnt"
+echo data >"$mnt/file"
+check "umount" umount "$mnt"
+check "umount waits for the daemon" no_daemon
+
+check "mount accepts the standard options" mount -t dedupfs "$volume" "$mnt" \
+  -o rw,nosuid,nodev,noexec,relatime,nodiratime,nofail,_netdev,noauto,nouser,async,allow_other,x-test.anything=1
+for option in nosuid nodev noexec relatime; do check "$option is honoured" mounted_with "$option"; done
+cp /bin/true "$mnt/true"
+check_refused "noexec keeps programs from running" 126 'denied' "$mnt/true"
+umount "$mnt"
+
+check "own options" mount -t dedupfs "$volume" "$mnt" -o cache=64m,index_mem=64m,commit=1
+check "with commit=1 changes are durable soon" eval 'echo soon >"$mnt/soon" && sleep 3 && crash && mount_volume && grep -q soon "$mnt/soon"'
+umount "$mnt"
+check_refused "an unknown option is named" 1 'no_such_option' dedupfs "$volume" "$mnt" -o no_such_option=1
+
+check "mount -o ro" mount -t dedupfs "$volume" "$mnt" -o ro
+check "ro is shown" mounted_with ro
+check_refused "ro refuses writes" 1 'read-only' touch "$mnt/new"
+check "ro reads" grep -q data "$mnt/file"
+umount "$mnt"
+
+mount -t dedupfs "$volume" "$mnt"
+check "remount,ro" mount -o remount,ro "$mnt"
+check_refused "after remount,ro writes are refused" 1 'read-only' touch "$mnt/new"
+check "remount,rw" mount -o remount,rw "$mnt"
+check "after remount,rw writes work" touch "$mnt/new"
+check "mount -o noatime by remount" mount -o remount,noatime "$mnt"
+umount "$mnt"
+
+echo "$volume $mnt dedupfs cache=64m,nofail,noauto,allow_other 0 2" >"$scratch/fstab"
+check "a line of fstab" mount --fstab "$scratch/fstab" "$mnt"
+check "umount what fstab mounted" umount "$mnt"
+check "the type fuse.dedupfs works as well" mount -t fuse.dedupfs "$volume" "$mnt"
+umount "$mnt"
+check "fsck -t dedupfs" fsck -t dedupfs "$volume" -- -n
+finish
