@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Wrong calls and damaged volumes give a clear message and the right exit status, and nothing is lost.
+. "$(dirname "$0")/lib.sh"
+
+mkdir "$mnt" "$scratch/full" "$scratch/empty"
+echo precious >"$scratch/full/file"
+
+check_refused "mkfs refuses a folder that is not empty" 8 'not empty' mkfs.dedupfs "$scratch/full"
+check_equal "and leaves it alone" "file" "$(ls -A "$scratch/full")"
+check_refused "mkfs refuses a file" 8 'not a (folder|directory)' mkfs.dedupfs "$scratch/full/file"
+check_refused "mkfs refuses a place that cannot exist" 8 'no such|not found' mkfs.dedupfs "$scratch/no/such/place"
+check_refused "mkfs names the chunkers when one is unknown" 16 'nosuch.*vram|vram.*nosuch' mkfs.dedupfs --chunker nosuch:avg=8k "$volume"
+check_refused "mkfs refuses an unknown parameter" 16 'colour' mkfs.dedupfs --chunker vram:colour=3 "$volume"
+check_refused "mkfs refuses a parameter out of range" 16 'avg' mkfs.dedupfs --chunker vram:avg=1 "$volume"
+check_refused "mkfs refuses min above avg" 16 'min' mkfs.dedupfs --chunker vram:avg=8k,min=16k,max=32k "$volume"
+check_refused "mkfs refuses an unknown compression" 16 'brotli' mkfs.dedupfs --compression brotli "$volume"
+check_refused "mkfs wants a volume" 16 'usage|required|volume' mkfs.dedupfs
+check "after all that there is no volume" test ! -e "$volume"
+
+check "mkfs into an empty folder" mkfs.dedupfs "$volume"
+check_refused "mkfs refuses an existing volume" 8 'volume' mkfs.dedupfs "$volume"
+
+check_refused "mount refuses what is no volume" 32 'not a (dedupfs )?volume|no volume' dedupfs "$scratch/full" "$mnt"
+check_refused "mount refuses an empty folder" 32 'not a (dedupfs )?volume|no volume' dedupfs "$scratch/empty" "$mnt"
+check_refused "mount refuses a missing volume" 32 'no such|not found|no volume' dedupfs "$scratch/missing" "$mnt"
+check_refused "mount refuses a missing mountpoint" 32 'no such|not found|mount ?point' dedupfs "$volume" "$scratch/missing"
+check_refused "mount refuses a mountpoint that is a file" 32 'not a (folder|directory)|mount ?point' dedupfs "$volume" "$scratch/full/file"
+mkdir "$volume.inside" && mkdir "$volume/mnt"
+check_refused "mount refuses a mountpoint inside the volume" 32 'inside' dedupfs "$volume" "$volume/mnt"
+check_refused "and the volume as its own mountpoint" 32 'inside|same|itself' dedupfs "$volume" "$volume"
+rmdir "$volume/mnt" "$volume.inside"
+check_refused "mount wants two arguments" 1 'usage|required|mountpoint' dedupfs "$volume"
+check_refused "mount refuses a size that is none" 1 'cache' dedupfs "$volume" "$mnt" -o cache=much
+
+check "mount" mount_volume
+echo kept >"$mnt/file"
+mkdir "$scratch/second"
+check_refused "mount refuses a volume in use" 32 'in use|mounted|busy' dedupfs "$volume" "$scratch/second"
+check_refused "mkfs refuses a volume in use" 8 'volume' mkfs.dedupfs "$volume"
+check "and the first mount goes on" grep -q kept "$mnt/file"
+unmount_volume
+check_refused "umount.dedupfs of what is not mounted" 32 'not mounted' umount.dedupfs "$mnt"
+
+python3 - "$volume/superblock.json" <<'PY'
+import json, sys
+superblock = json.load(open(sys.argv[1]))
+superblock["format_version"] = 999
+json.dump(superblock, open(sys.argv[1] + ".newer", "w"))
+PY
+cp "$volume/superblock.json" "$scratch/superblock.json"
+mv "$volume/superblock.json.newer" "$volume/superblock.json"
+check_refused "mount refuses a newer format" 32 '999|newer|checksum' dedupfs "$volume" "$mnt"
+echo '{"cut off' >"$volume/superblock.json"
+check_refused "mount refuses a broken superblock" 32 'superblock' dedupfs "$volume" "$mnt"
+cp "$scratch/superblock.json" "$volume/superblock.json"
+check "with the right superblock all is well" eval 'mount_volume && grep -q kept "$mnt/file"'
+
+# One flipped bit in a container: EIO for that stretch, everything else readable, a log that names file and container.
+noise 1 30000000 >"$scratch/noise"
+cp "$scratch/noise" "$mnt/damaged"
+sync -f "$mnt"
+noise 2 3000000 >"$mnt/whole"
+unmount_volume
+container=$(find "$volume/containers" -type f -size +10M | sort | head -n 1)
+python3 - "$container" <<'PY'
+import os, sys
+with open(sys.argv[1], "r+b") as file:
+    file.seek(os.path.getsize(sys.argv[1]) // 3)
+    byte = file.read(1)[0]
+    file.seek(-1, 1)
+    file.write(bytes([byte ^ 4]))
+PY
+(dedupfs "$volume" "$mnt" -f 2>"$scratch/damage.log" &)
+wait_until 20 is_mounted "$mnt"
+read_damaged() {
+  python3 - "$mnt/damaged" "$scratch/noise" <<'PY'
+import errno, sys
+wrong = errors = 0
+expected = open(sys.argv[2], "rb").read()
+with open(sys.argv[1], "rb", buffering=0) as file:
+    for offset in range(0, len(expected), 4096):
+        try:
+            file.seek(offset)
+            part = file.read(4096)
+            wrong += part != expected[offset : offset + 4096]
+        except OSError as error:
+            assert error.errno == errno.EIO, error
+            errors += 4096
+print(wrong, errors)
+PY
+}
+read -r wrong unreadable < <(read_damaged)
+check_equal "no wrong byte comes from a damaged container" 0 "$wrong"
+check "the damaged stretch cannot be read, and it is small ($unreadable bytes)" test "$unreadable" -gt 0 -a "$unreadable" -le 2097152
+check "other files can" cmp "$mnt/whole" <(noise 2 3000000)
+check "the log names the file" grep -q damaged "$scratch/damage.log"
+check "the log names the container" grep -qF "$(basename "$container")" "$scratch/damage.log"
+check "writing goes on" eval 'echo on >"$mnt/more" && sync -f "$mnt"'
+unmount_volume
+check_refused "fsck.dedupfs -n finds the damage" 4 "$(basename "$container")" fsck.dedupfs -n "$volume"
+check_refused "fsck.dedupfs refuses what is no volume" 8 'volume' fsck.dedupfs -n "$scratch/full"
+check_refused "dedupfs-stat refuses what is no volume" 1 'volume' dedupfs-stat "$scratch/full"
+
+if is_root; then
+  mkdir "$scratch/bound"
+  rm -rf "$volume" && mkfs.dedupfs "$volume" >/dev/null && mount_volume && echo kept >"$mnt/file" && unmount_volume
+  mount --bind "$volume" "$scratch/bound" && mount -o remount,ro,bind "$scratch/bound"
+  check_refused "mount read-write from a read-only disk says so" 32 'read-only' dedupfs "$scratch/bound" "$mnt"
+  check "mount -o ro works from a read-only disk" dedupfs "$scratch/bound" "$mnt" -o ro
+  check "and reads" grep -q kept "$mnt/file"
+  umount.dedupfs "$mnt"
+  umount "$scratch/bound"
+else
+  skip "read-only disk" "needs root"
+fi
+finish

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# The disk below fills up: the writer gets ENOSPC, what was there stays, deletion works, and it goes on after space is freed.
+. "$(dirname "$0")/lib.sh"
+
+is_root || { skip "full disk" "needs root, for a small disk of its own"; exit 0; }
+disk=$scratch/disk
+mkdir "$disk"
+truncate -s 200M "$scratch/image"
+if ! { mkfs.ext4 -q "$scratch/image" && mount -o loop "$scratch/image" "$disk"; }; then
+  fail "a small disk" "cannot loop-mount an image; the test needs that"
+  exit 1
+fi
+volume=$disk/volume
+fallocate -l 60M "$disk/ballast"
+
+new_volume
+noise 1 20000000 >"$scratch/first"
+cp "$scratch/first" "$mnt/first"
+sync -f "$mnt"
+check_equal "statfs shows the room of the disk below" 1 \
+  "$(awk -v a="$(stat -f -c '%a * %S' "$mnt" | tr -d ' ' | awk -F'*' '{print $1 * $2}')" \
+    -v b="$(stat -f -c '%a * %S' "$disk" | tr -d ' ' | awk -F'*' '{print $1 * $2}')" 'BEGIN {print (a <= b && a > b / 2)}')"
+
+# Much more than there is room for; the error may come from write, from fsync or from close, but it must come.
+fill() { noise "$1" 300000000 | dd of="$mnt/$1" bs=1M iflag=fullblock conv=fsync status=none; }
+check_refused "the writer gets ENOSPC" 1 'no space left' fill big
+check_refused "a small write, too, or it succeeds and stays" 1 'no space left' bash -c "
+  for i in \$(seq 40); do head -c 1000000 /dev/urandom | dd of='$mnt/small'\$i bs=1M iflag=fullblock conv=fsync status=none || exit 1; done"
+check "what was there can be read" cmp "$scratch/first" "$mnt/first"
+check "the daemon lives" daemon_pid
+check "statfs says that it is full" test "$(stat -f -c %a "$mnt")" -lt 5000
+check "deletion works" rm "$mnt/big"
+check "all of it" eval 'rm -f "$mnt"/small*'
+check "fsync of nothing new works" sync -f "$mnt"
+
+rm "$disk/ballast"
+wait_until 20 cp "$scratch/first" "$mnt/second"
+check "after space is freed on the host it goes on" eval 'noise 5 20000000 >"$mnt/third" && sync -f "$mnt"'
+check "what was written then is right" cmp "$mnt/third" <(noise 5 20000000)
+check "duplicates fit, too" cmp "$scratch/first" "$mnt/second"
+
+fill again 2>/dev/null
+crash
+check "mount after kill -9 on a full disk" mount_volume
+check "what was durable is there" cmp "$scratch/first" "$mnt/first"
+check "and what came after" cmp "$mnt/third" <(noise 5 20000000)
+rm -f "$mnt/again"
+check "unmount" unmount_volume
+check "fsck.dedupfs -n finds nothing" fsck.dedupfs -n "$volume"
+finish

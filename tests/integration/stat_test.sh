@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# The numbers of dedupfs-stat, recomputed from the data. Chunks are of fixed size here, so that anybody can count them.
+. "$(dirname "$0")/lib.sh"
+
+new_volume --chunker fixed:avg=4k --compression none
+noise 1 4096000 >"$mnt/one" # 1000 chunks
+cat "$mnt/one" >"$mnt/two" # cat copies, where cp may clone
+cat "$mnt/one" >"$mnt/three"
+truncate -s 8M "$mnt/hole"
+mkdir "$mnt/folder"
+for i in 1 2 3; do echo "tiny $i" >"$mnt/folder/$i"; done # 7 bytes each, inline
+sync -f "$mnt"
+
+json=$(dedupfs-stat --json "$mnt")
+value() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1" <<<"$json"; }
+near() { python3 -c 'import sys; a, b, part = map(float, sys.argv[1:]); sys.exit(abs(a - b) > part * max(abs(b), 1e-9))' "$@"; }
+
+check "all keys are there, bytes as integers" python3 -c '
+import json, sys
+report = json.loads(sys.argv[1])
+whole = """logical_bytes hole_bytes unique_bytes stored_bytes garbage_bytes index_bytes disk_bytes files directories
+  chunks unique_chunks duplicate_chunks delta_chunks format_version""".split()
+other = "savings_percent dedup_ratio compression_ratio total_ratio chunker fingerprint compression uuid mounted".split()
+missing = [key for key in whole + other if key not in report]
+assert not missing, missing
+assert all(type(report[key]) is int for key in whole), report' "$json"
+
+check_equal "logical bytes are the sizes of all files" $((3 * 4096000 + 8388608 + 21)) "$(value logical_bytes)"
+check_equal "hole bytes" 8388608 "$(value hole_bytes)"
+check_equal "files" 7 "$(value files)"
+check_equal "directories (the root is one)" 2 "$(value directories)"
+check_equal "chunks" 3000 "$(value chunks)"
+check_equal "unique chunks" 1000 "$(value unique_chunks)"
+check_equal "duplicate chunks" 2000 "$(value duplicate_chunks)"
+check_equal "delta chunks" 0 "$(value delta_chunks)"
+check "unique bytes are one copy" near "$(value unique_bytes)" 4096000 0.001
+check "random data costs at most 1 % more than its size" near "$(value stored_bytes)" 4096000 0.02
+check "disk bytes are what du counts" near "$(value disk_bytes)" "$(du -s -B1 "$volume" | cut -f1)" 0.05
+check "the chain multiplies out" python3 -c '
+import json, sys
+r = json.loads(sys.argv[1])
+assert abs(r["dedup_ratio"] * r["compression_ratio"] - r["total_ratio"]) <= 0.02 * r["total_ratio"], r' "$json"
+check "the uuid is that of the superblock" grep -q "$(value uuid)" "$volume/superblock.json"
+check_equal "mounted" True "$(value mounted)"
+check "the chunker is named" grep -q fixed <<<"$(value chunker)"
+check "the screen for people has it, too" eval 'dedupfs-stat "$mnt" | grep -qi unique'
+by_volume=$(dedupfs-stat --json "$volume")
+check_equal "the volume's folder gives the same as the mountpoint" "$(value unique_bytes)" \
+  "$(json=$by_volume; value unique_bytes)"
+
+unmount_volume
+before=$json
+json=$(dedupfs-stat --json "$volume")
+check_equal "unmounted" False "$(value mounted)"
+for key in logical_bytes hole_bytes unique_bytes files directories chunks unique_chunks duplicate_chunks uuid; do
+  check_equal "$key is the same when unmounted" "$(json=$before; value $key)" "$(value $key)"
+done
+
+mount_volume
+rm "$mnt/two" "$mnt/folder/1"
+sync -f "$mnt"
+json=$(dedupfs-stat --json "$mnt")
+check_equal "after deleting: logical bytes" $((2 * 4096000 + 8388608 + 14)) "$(value logical_bytes)"
+check_equal "after deleting: files" 5 "$(value files)"
+check "overwriting keeps the count right" eval 'noise 9 4096 | dd of="$mnt/three" bs=4096 seek=10 conv=notrunc status=none; sync -f "$mnt"'
+json=$(dedupfs-stat --json "$mnt")
+check_equal "after overwriting: logical bytes" $((2 * 4096000 + 8388608 + 14)) "$(value logical_bytes)"
+check_equal "after overwriting: unique chunks" 1001 "$(value unique_chunks)"
+
+# Data that compresses: stored is what the containers hold, unique is what went in.
+unmount_volume
+new_volume --compression zstd
+seq 1000000 >"$mnt/text"
+sync -f "$mnt"
+json=$(dedupfs-stat --json "$mnt")
+size=$(stat -c %s "$mnt/text")
+check "unique bytes of text" near "$(value unique_bytes)" "$size" 0.01
+check "it is stored in less than half" test "$(value stored_bytes)" -lt $((size / 2))
+check "the containers hold what is said to be stored" near \
+  "$(find "$volume/containers" -type f -printf '%s\n' | awk '{s += $1} END {print s}')" "$(value stored_bytes)" 0.05
+unmount_volume
+finish
