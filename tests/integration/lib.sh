@@ -74,10 +74,11 @@ is_mounted() { grep -q " $1 fuse" /proc/mounts; }
 
 # daemon_pid [VOLUME]: the process that serves the volume; fails when there is none.
 daemon_pid() {
-  local process
+  local process words
   for process in /proc/[0-9]*; do
-    [ "$(basename "$(tr '\0' '\n' <"$process/cmdline" 2>/dev/null | head -n 1)")" = dedupfs ] || continue
-    tr '\0' '\n' <"$process/cmdline" | grep -qxF -- "${1:-$volume}" || continue
+    mapfile -d '' -t words 2>/dev/null <"$process/cmdline" || continue
+    [ "$(basename -- "${words[0]:-}")" = dedupfs ] || continue
+    [[ " ${words[*]:1} " == *" ${1:-$volume} "* ]] || continue
     echo "${process#/proc/}"
     return 0
   done

@@ -2,38 +2,44 @@
 # An ordinary user makes, mounts, uses and unmounts a volume, through fusermount3. Root lends this test to nobody.
 . "$(dirname "$0")/lib.sh"
 
+user=(env)
 if is_root; then
-  user() { setpriv --reuid=65534 --regid=65534 --clear-groups env PATH="$PATH" "$@"; }
-  if ! user test -x "$tools/dedupfs"; then # a build folder in a place that nobody may enter
-    cp "$tools"/{dedupfs,mkfs.dedupfs,umount.dedupfs,dedupfs-stat,fsck.dedupfs} "$scratch"
-    PATH=$scratch:$PATH
+  user=(setpriv --reuid=65534 --regid=65534 --clear-groups env "PATH=$PATH")
+  if ! "${user[@]}" test -x "$tools/dedupfs"; then # a build folder in a place that nobody may enter
+    mkdir "$scratch/tools"
+    cp "$tools"/*dedupfs* "$scratch/tools"
+    user=(setpriv --reuid=65534 --regid=65534 --clear-groups env "PATH=$scratch/tools:$PATH")
+  fi
+  if ! "${user[@]}" test -w /dev/fuse; then # as it is where no udev has seen to it
+    mode=$(stat -c %a /dev/fuse)
+    chmod 666 /dev/fuse
+    trap 'clean_up; chmod "$mode" /dev/fuse' EXIT
   fi
   mkdir "$scratch/home"
   chown 65534:65534 "$scratch/home"
   volume=$scratch/home/volume mnt=$scratch/home/mnt
-else
-  user() { "$@"; }
 fi
+seq 300000 >"$scratch/expected"
 
-check "mkfs.dedupfs" user mkfs.dedupfs "$volume"
-user mkdir -p "$mnt"
-check "mount" user dedupfs "$volume" "$mnt"
+check "mkfs.dedupfs" "${user[@]}" mkfs.dedupfs "$volume"
+"${user[@]}" mkdir -p "$mnt"
+check "mount" "${user[@]}" dedupfs "$volume" "$mnt"
 check "it is mounted when the command returns" is_mounted "$mnt"
-check "write" user sh -c "seq 300000 >'$mnt/file' && mkdir '$mnt/folder' && ln -s file '$mnt/link'"
-check_equal "files belong to the user" "$(user id -u):$(user id -g)" "$(user stat -c %u:%g "$mnt/file")"
-check "read" user cmp "$mnt/link" <(seq 300000)
-check "extended attributes" user setfattr -n user.name -v value "$mnt/file"
-check "dedupfs-stat" user dedupfs-stat "$mnt"
-check_refused "chown to another is refused" 1 'not permitted' user chown 1 "$mnt/file"
+check "write" "${user[@]}" sh -c "seq 300000 >'$mnt/file' && mkdir '$mnt/folder' && ln -s file '$mnt/link'"
+check_equal "files belong to the user" "$("${user[@]}" id -u):$("${user[@]}" id -g)" "$("${user[@]}" stat -c %u:%g "$mnt/file")"
+check "read" "${user[@]}" cmp "$mnt/link" "$scratch/expected"
+check "extended attributes" "${user[@]}" setfattr -n user.name -v value "$mnt/file"
+check "dedupfs-stat" "${user[@]}" dedupfs-stat "$mnt"
+check_refused "chown to another is refused" 1 'not permitted' "${user[@]}" chown 1 "$mnt/file"
 if is_root; then
   check_refused "others, root among them, are kept out" 2 'denied' ls "$mnt"
 fi
-check_refused "a second mount of the volume is refused" 32 'in use|mounted' user dedupfs "$volume" "$(user mktemp -d -p "$(dirname "$mnt")")"
-check "unmount" user umount.dedupfs "$mnt"
+check_refused "a second mount of the volume is refused" 32 'in use|mounted' "${user[@]}" dedupfs "$volume" "$("${user[@]}" mktemp -d -p "$(dirname "$mnt")")"
+check "unmount" "${user[@]}" umount.dedupfs "$mnt"
 check "the daemon has ended" no_daemon
-check "mount again" user dedupfs "$volume" "$mnt"
-check "the data is there" user cmp "$mnt/file" <(seq 300000)
-check "fusermount3 -u" user fusermount3 -u "$mnt"
+check "mount again" "${user[@]}" dedupfs "$volume" "$mnt"
+check "the data is there" "${user[@]}" cmp "$mnt/file" "$scratch/expected"
+check "fusermount3 -u" "${user[@]}" fusermount3 -u "$mnt"
 check "the daemon ends by itself" wait_until 20 no_daemon
-check "fsck.dedupfs -n" user fsck.dedupfs -n "$volume"
+check "fsck.dedupfs -n" "${user[@]}" fsck.dedupfs -n "$volume"
 finish
