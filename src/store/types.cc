@@ -1,12 +1,15 @@
 #include "store/types.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include <iterator>
 
 namespace dedupfs {
 
 std::string Fingerprint::hex() const {
-  return fmt::format("{:02x}", fmt::join(bytes, ""));
+  std::string text;
+  for (const std::uint8_t byte : bytes) fmt::format_to(std::back_inserter(text), "{:02x}", byte);
+  return text;
 }
 
 }  // namespace dedupfs
