@@ -1,9 +1,9 @@
 // The two stages of SS-CDC over Gear (Ni, Lin, Jiang: "SS-CDC: a two-stage parallel content-defined chunking for
-// deduplicating backup storage", SYSTOR '19): the first finds, in parallel, all positions whose hash asks for a cut, whatever
-// chunk they are in; the second, sequential, picks those that minimum and maximum allow.
+// deduplicating backup storage", SYSTOR '19): the first finds, in parallel, all positions whose hash asks for a cut,
+// whatever chunk they are in; the second, sequential, picks those that minimum and maximum allow.
 //
-// The first stage runs a block ahead of the second, not over the whole data: the bitmap stays in the L1 cache, and what the
-// minimum lets the second stage jump over is not scanned. That makes no difference to what is found.
+// The first stage runs a block ahead of the second, not over the whole data: the bitmap stays in the L1 cache, and what
+// the minimum lets the second stage jump over is not scanned. That makes no difference to what is found.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@ class CandidateScan {
   CandidateScan(ByteSpan data, std::uint64_t mask, const simd::Kernels& kernels)
       : data_(data), mask_(mask), kernels_(kernels) {}
 
-  // The first position in [from, to) whose hash has no bit of the mask, else `to`. The hash covers the bytes up to and with
-  // that position. `from` is at least simd::kGearLookBackBytes and never smaller than in an earlier call.
+  // The first position in [from, to) whose hash has no bit of the mask, else `to`. The hash covers the bytes up to and
+  // with that position. `from` is at least simd::kGearLookBackBytes and never smaller than in an earlier call.
   std::size_t first(std::size_t from, std::size_t to) {
     while (from < to) {
       if (from >= block_end_) scan_block(from);

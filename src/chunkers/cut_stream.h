@@ -9,8 +9,8 @@
 
 namespace dedupfs {
 
-// Chunker::split() for an algorithm given as find_cut(start, n): the length of the chunk that begins at data[start], looking
-// at no more than n bytes, or 0 if none of them decides it. n is max_bytes, or less where the data ends before.
+// Chunker::split() for an algorithm given as find_cut(start, n): the length of the chunk that begins at data[start],
+// looking at no more than n bytes, or 0 if none of them decides it. n is max_bytes, or less where the data ends before.
 template <class FindCut>
 std::size_t cut_stream(ByteSpan data, bool last, std::size_t max_bytes, std::vector<std::size_t>& ends,
                        FindCut find_cut) {

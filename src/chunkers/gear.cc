@@ -1,15 +1,17 @@
 // The Gear chunkers: cut where the rolling Gear hash has log2(avg) zero bits, between min and max.
 //
-// Gear (Xia, Jiang, Feng, Tian, Fu, Zhou: "Ddelta: a deduplication-inspired fast delta compression approach", Performance
-// Evaluation 79, 2014): hash = 2 * hash + table[byte], modulo 2^64. Found in two stages, see candidate_scan.h.
+// Gear (Xia, Jiang, Feng, Tian, Fu, Zhou: "Ddelta: a deduplication-inspired fast delta compression approach",
+// Performance Evaluation 79, 2014): hash = 2 * hash + table[byte], modulo 2^64. The cuts are found in two stages, see
+// candidate_scan.h.
 //
-// gear    The top bits of the 64-bit hash, which depend on 64 bytes. As the authors of SS-CDC and DedupBench have it: the hash
-//         starts empty at `min`, and the byte that completes a match begins the next chunk. So the mean is min + avg.
-// gear16  The top bits of the hash modulo 2^16, which depend on 16 bytes. The hash looks at the 16 bytes before the cut, also
-//         where they lie before `min`, so the first stage needs no correction; and sums modulo 2^16 are cheap to vectorise.
+// gear: the top bits of the 64-bit hash, which depend on 64 bytes. As the authors of SS-CDC and DedupBench have it, the
+// hash starts empty at `min`, and the byte that completes a match begins the next chunk. So the mean is min + avg.
 //
-// With norm=N, N bits more than log2(avg) must be zero before avg and N fewer from there on: FastCDC's normalised chunking
-// (Xia et al., USENIX ATC '16). The first stage looks for the fewer bits; few positions pass it, and of those
+// gear16: the top bits of the hash modulo 2^16, which depend on 16 bytes. The hash looks at the 16 bytes before the cut,
+// also where they lie before `min`, so the first stage needs no correction; and sums modulo 2^16 are cheap to vectorise.
+//
+// With norm=N, N bits more than log2(avg) must be zero before avg and N fewer from there on: FastCDC's normalised
+// chunking (Xia et al., USENIX ATC '16). The first stage looks for the fewer bits; few positions pass it, and of those
 // before avg the second stage computes the hash once more.
 #include <fmt/format.h>
 
@@ -26,7 +28,9 @@ namespace dedupfs {
 namespace {
 
 // Marks the `count` top bits of a hash of `hash_bits` bits.
-std::uint64_t top_bits(int count, int hash_bits) { return ((std::uint64_t{1} << count) - 1) << (hash_bits - count); }
+std::uint64_t top_bits(int count, int hash_bits) {
+  return ((std::uint64_t{1} << count) - 1) << (hash_bits - count);
+}
 
 constexpr std::size_t kWindowBytes = 64;  // that a 64-bit hash depends on
 
@@ -56,7 +60,7 @@ class GearBase : public Chunker {
 
   CandidateScan scan(ByteSpan data) const { return {data, late_mask_, simd::kernels_of(isa_)}; }
 
-  // The first position in [from, to) of the chunk at `start` where the hash of the bytes up to it asks for a cut, else `to`.
+  // The first position in [from, to) where the hash asks for a cut of the chunk at `start`, else `to`.
   std::size_t first_match(CandidateScan& candidates, ByteSpan data, std::size_t start, std::size_t from,
                           std::size_t to) const {
     const std::size_t late = std::clamp(start + sizes_.avg_bytes, from, to);
@@ -79,7 +83,8 @@ class GearBase : public Chunker {
   bool matches_early(ByteSpan data, std::size_t position) const {
     if (early_mask_ == late_mask_) return true;
     std::uint64_t hash = 0;
-    for (const std::uint8_t byte : data.subspan(position + 1 - kWindowBytes, kWindowBytes)) hash = gear_step(hash, byte);
+    for (const std::uint8_t byte : data.subspan(position + 1 - kWindowBytes, kWindowBytes))
+      hash = gear_step(hash, byte);
     return (hash & early_mask_) == 0;
   }
 };
@@ -138,9 +143,8 @@ Result<std::unique_ptr<Chunker>> make(const GearParameters& kind, const ChunkerS
   const std::uint64_t norm =
       spec.find("norm").value_or(std::min<std::uint64_t>(static_cast<std::uint64_t>(kind.default_norm), largest_norm));
   if (norm > largest_norm)
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("chunker {}: norm={} is not allowed with avg={} (0 to {})", spec.name, norm,
-                             format_size(sizes.avg_bytes), largest_norm)};
+    return Error{ErrorCode::kInvalidArgument, fmt::format("chunker {}: norm={} is not allowed with avg={} (0 to {})",
+                                                          spec.name, norm, format_size(sizes.avg_bytes), largest_norm)};
   return std::unique_ptr<Chunker>(std::make_unique<GearKind>(sizes, static_cast<int>(norm), isa));
 }
 

@@ -10,7 +10,8 @@ namespace dedupfs {
 
 struct GearTable {
   std::uint64_t entries[256];
-  alignas(64) std::uint8_t planes[8][256];  // planes[k][i] is byte k (little-endian) of entry i, for lookups by shuffles
+  // planes[k][i] is byte k of entry i, counted from the lowest: for lookups by shuffles.
+  alignas(64) std::uint8_t planes[8][256];
 };
 
 consteval GearTable make_gear_table() {

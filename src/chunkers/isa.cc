@@ -46,7 +46,8 @@ Result<Isa> parse_isa(std::string_view name) {
     if (isa_name == name) return isa;
     known += (known.empty() ? "" : ", ") + std::string(isa_name);
   }
-  return Error{ErrorCode::kInvalidArgument, "unknown instruction set '" + std::string(name) + "' (known: " + known + ")"};
+  return Error{ErrorCode::kInvalidArgument,
+               "unknown instruction set '" + std::string(name) + "' (known: " + known + ")"};
 }
 
 std::vector<Isa> available_isas() {

@@ -1,7 +1,7 @@
 // The instruction sets for which kernels exist, and what this CPU has.
 //
-// A level stands for what CPUs with it have in common: kAvx2 includes BMI1/2, kAvx512 is F, BW, DQ, VL and VBMI (Ice Lake,
-// Zen 4 and later; older AVX-512 CPUs take the AVX2 kernels).
+// A level stands for what CPUs with it have in common: kAvx2 includes BMI1/2, kAvx512 is F, BW, DQ, VL and VBMI (Ice
+// Lake, Zen 4 and later; older AVX-512 CPUs take the AVX2 kernels).
 #pragma once
 
 #include <string_view>

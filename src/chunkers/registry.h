@@ -25,7 +25,8 @@ struct ChunkerInfo {
 const std::vector<ChunkerInfo>& chunker_infos();
 
 // kInvalidArgument with a message that says what is allowed: unknown name or key, value out of range, min > avg > max.
-// `isa` forces an instruction set (kUnsupported if this CPU lacks it); by default DEDUPFS_ISA, then the fastest that the CPU has.
+// `isa` forces an instruction set (kUnsupported if this CPU lacks it); by default DEDUPFS_ISA, then the fastest that
+// the CPU has.
 Result<std::unique_ptr<Chunker>> make_chunker(std::string_view spec, std::optional<Isa> isa = std::nullopt);
 
 // No chunk of any volume is longer than this.

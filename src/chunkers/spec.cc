@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::uint64_t kDefaultAvgBytes = 16 << 10;
 
-Error invalid(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; }
+Error invalid(std::string message) {
+  return Error{ErrorCode::kInvalidArgument, std::move(message)};
+}
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Chunker spec strings, "NAME:key=value,key=value", taken apart and checked. Only the registry and the algorithms use this.
+// Chunker spec strings, "NAME:key=value,key=value", taken apart and checked, for the registry and the algorithms.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace dedupfs {
 
-// Below this, chunk metadata outweighs the chunk; it also guarantees scanners a full hash window in front of a cut point.
+// Below this, metadata outweighs the chunk; it also puts a full hash window of 64 bytes in front of every cut.
 inline constexpr std::uint32_t kSmallestMinChunkBytes = 64;
 
 struct ChunkerSpec {

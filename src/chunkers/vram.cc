@@ -1,9 +1,9 @@
 // VRAM: the RAM algorithm from the two primitives of VectorCDC.
 //
-// RAM (Widodo, Lim, Atiquzzaman: "A new content-defined chunking algorithm for data deduplication in cloud storage", Future
-// Generation Computer Systems 71, 2017): the first `window` bytes of a chunk have a maximum M; the chunk ends in front of the
-// first later byte >= M. Vectorised as in VectorCDC (Udayashankar, Baba, Al-Kiswany, FAST '25): extreme byte search for M,
-// range scan for the end.
+// RAM (Widodo, Lim, Atiquzzaman: "A new content-defined chunking algorithm for data deduplication in cloud storage",
+// Future Generation Computer Systems 71, 2017): the first `window` bytes of a chunk have a maximum M; the chunk ends in
+// front of the first later byte >= M. Vectorised as in VectorCDC (Udayashankar, Baba, Al-Kiswany, FAST '25): extreme
+// byte search for M, range scan for the end.
 //
 // On random bytes M is nearly always 255, and the scan takes 256 bytes on average: hence window = avg - 256.
 #include <fmt/format.h>
@@ -67,9 +67,8 @@ Result<std::unique_ptr<Chunker>> make_vram(const ChunkerSpec& given, Isa isa) {
                              kSmallestMinChunkBytes, format_size(sizes.max_bytes))};
   if (own_min) sizes.min_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(window, sizes.avg_bytes));
   if (sizes.min_bytes > window)
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("chunker vram: min={} is larger than window={}", format_size(sizes.min_bytes),
-                             format_size(window))};
+    return Error{ErrorCode::kInvalidArgument, fmt::format("chunker vram: min={} is larger than window={}",
+                                                          format_size(sizes.min_bytes), format_size(window))};
   return std::unique_ptr<Chunker>(std::make_unique<VramChunker>(sizes, static_cast<std::uint32_t>(window), isa));
 }
 

@@ -28,7 +28,8 @@ Definition gear_cuts(int norm) {
 }
 Definition gear16_cuts(int norm) {
   return [norm](const ChunkSizes& sizes, ByteSpan data) {
-    return defined_cuts(data, sizes.max_bytes, [&](auto* b, std::size_t n) { return gear16_length(sizes, norm, b, n); });
+    return defined_cuts(data, sizes.max_bytes,
+                        [&](auto* b, std::size_t n) { return gear16_length(sizes, norm, b, n); });
   };
 }
 Definition vram_cuts(std::size_t window) {

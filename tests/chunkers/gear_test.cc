@@ -20,8 +20,8 @@ TEST(GearTable, PlanesAreTheBytesOfTheEntries) {
   }
 }
 
-// The hash of gear starts empty at the minimum: the first 63 positions behind it are not those of the candidate scan. With an
-// average of 64 many chunks end there.
+// The hash of gear starts empty at the minimum: the first 63 positions behind it are not those of the candidate scan.
+// With an average of 64 many chunks end there.
 TEST(Gear, HashStartsEmptyAtTheMinimum) {
   const ByteBuffer data = random_bytes(100'000, 1);
   const ChunkSizes sizes{64, 64, 256};

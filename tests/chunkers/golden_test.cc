@@ -60,8 +60,9 @@ ByteBuffer text(std::size_t n) {
   ByteBuffer bytes;
   for (int i = 0; bytes.size() < n; ++i) {
     char line[128];
-    const int length = std::snprintf(
-        line, sizeof line, "line %08d of the golden low-entropy input: the quick brown fox jumps over the lazy dog\n", i);
+    const int length =
+        std::snprintf(line, sizeof line,
+                      "line %08d of the golden low-entropy input: the quick brown fox jumps over the lazy dog\n", i);
     bytes.insert(bytes.end(), line, line + length);
   }
   bytes.resize(n);
@@ -107,7 +108,8 @@ class GoldenCuts : public testing::TestWithParam<std::tuple<std::string, std::st
   GoldenCuts()
       : data_(input(std::get<1>(GetParam()))),
         expected_(golden()["lists"][std::get<0>(GetParam())][std::get<1>(GetParam())]),
-        chunker_(*make_chunker(golden()["specs"][std::get<0>(GetParam())].get<std::string>(), std::get<2>(GetParam()))) {}
+        chunker_(
+            *make_chunker(golden()["specs"][std::get<0>(GetParam())].get<std::string>(), std::get<2>(GetParam()))) {}
 
   void expect_golden(const Ends& ends) const {
     const Ends first20 = expected_["first20"];
@@ -125,10 +127,13 @@ class GoldenCuts : public testing::TestWithParam<std::tuple<std::string, std::st
   std::unique_ptr<Chunker> chunker_;
 };
 
-TEST_P(GoldenCuts, WholeInput) { expect_golden(cuts(*chunker_, data_)); }
+TEST_P(GoldenCuts, WholeInput) {
+  expect_golden(cuts(*chunker_, data_));
+}
 
 TEST_P(GoldenCuts, InputInPieces) {
-  expect_golden(cuts_in_pieces(*chunker_, data_, [](std::size_t rest) { return std::min<std::size_t>(rest, 1'000'003); }));
+  expect_golden(
+      cuts_in_pieces(*chunker_, data_, [](std::size_t rest) { return std::min<std::size_t>(rest, 1'000'003); }));
 }
 
 std::string test_name(const testing::TestParamInfo<std::tuple<std::string, std::string, Isa>>& test) {

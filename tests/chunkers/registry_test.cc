@@ -23,8 +23,10 @@ class IsaInEnvironment {
     ::setenv("DEDUPFS_ISA", value, 1);
   }
   ~IsaInEnvironment() {
-    if (before_) ::setenv("DEDUPFS_ISA", before_->c_str(), 1);
-    else ::unsetenv("DEDUPFS_ISA");
+    if (before_)
+      ::setenv("DEDUPFS_ISA", before_->c_str(), 1);
+    else
+      ::unsetenv("DEDUPFS_ISA");
   }
 
  private:
@@ -35,7 +37,9 @@ TEST(Registry, MakesEveryChunkerThatItLists) {
   for (const ChunkerInfo& info : chunker_infos()) EXPECT_TRUE(make_chunker(info.name)) << info.name;
 }
 
-TEST(Registry, MakesTheDefault) { EXPECT_TRUE(make_chunker(kDefaultChunkerSpec)); }
+TEST(Registry, MakesTheDefault) {
+  EXPECT_TRUE(make_chunker(kDefaultChunkerSpec));
+}
 
 TEST(Registry, SpecNamesEveryParameter) {
   const std::pair<const char*, const char*> cases[] = {
@@ -72,9 +76,9 @@ TEST(Registry, RefusesParametersOutOfRange) {
   EXPECT_EQ(message_of("gear16:norm=3"), "chunker gear16: norm=3 is not allowed with avg=16k (0 to 2)");
   EXPECT_EQ(message_of("gear16:avg=32k,norm=2"), "chunker gear16: norm=2 is not allowed with avg=32k (0 to 1)");
   EXPECT_EQ(message_of("vram:avg=8k,min=8k"), "chunker vram: min=8k is larger than window=7936");
-  EXPECT_EQ(message_of("vram:avg=8k,window=64k"),
-            "chunker vram: window=64k is out of range (allowed: 64 to max=32k)");
-  EXPECT_EQ(message_of("vram:avg=256"), "chunker vram: avg=256 is too small for window = avg - 256 (smallest avg: 320)");
+  EXPECT_EQ(message_of("vram:avg=8k,window=64k"), "chunker vram: window=64k is out of range (allowed: 64 to max=32k)");
+  EXPECT_EQ(message_of("vram:avg=256"),
+            "chunker vram: avg=256 is too small for window = avg - 256 (smallest avg: 320)");
   EXPECT_EQ(message_of("fixed:size=2m"), "chunker fixed: size=2m is out of range (allowed: 64 to 1m)");
   EXPECT_EQ(message_of("fixed:size=8k,avg=8k"), "chunker fixed: size and avg mean the same, give one");
 }

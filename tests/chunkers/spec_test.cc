@@ -24,8 +24,8 @@ TEST(ChunkerSpec, ValuesAreSizes) {
 }
 
 TEST(ChunkerSpec, RefusesWhatIsNoSpec) {
-  for (const char* text : {"", ":", ":avg=8k", "gear:", "gear:avg", "gear:=8k", "gear:avg=", "gear:avg=8x", "gear:avg=-1",
-                           "gear:avg=8k,", "gear:,avg=8k", "gear:avg=8k,,min=2k", "gear:avg=8k,avg=8k",
+  for (const char* text : {"", ":", ":avg=8k", "gear:", "gear:avg", "gear:=8k", "gear:avg=", "gear:avg=8x",
+                           "gear:avg=-1", "gear:avg=8k,", "gear:,avg=8k", "gear:avg=8k,,min=2k", "gear:avg=8k,avg=8k",
                            "gear:avg=99999999999999999999", "gear:avg= 8k", "gear:avg==8k"}) {
     const auto spec = parse_chunker_spec(text);
     ASSERT_FALSE(spec) << text;

@@ -6,7 +6,9 @@
 namespace dedupfs {
 namespace {
 
-Ends cuts_of(std::string_view spec, ByteSpan data) { return cuts(**make_chunker(spec), data); }
+Ends cuts_of(std::string_view spec, ByteSpan data) {
+  return cuts(**make_chunker(spec), data);
+}
 
 TEST(Vram, EndsInFrontOfTheFirstByteThatIsNotBelowTheMaximumOfTheWindow) {
   ByteBuffer data(1000, 1);

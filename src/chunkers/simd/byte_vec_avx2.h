@@ -18,7 +18,9 @@ struct ByteVec32 {
   }
 };
 
-inline ByteVec32 max(ByteVec32 a, ByteVec32 b) { return {_mm256_max_epu8(a.v, b.v)}; }
+inline ByteVec32 max(ByteVec32 a, ByteVec32 b) {
+  return {_mm256_max_epu8(a.v, b.v)};
+}
 
 inline std::uint64_t ge_bits(ByteVec32 a, ByteVec32 b) {
   return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(a.v, b.v), a.v)));

@@ -18,9 +18,13 @@ struct ByteVec64 {
   }
 };
 
-inline ByteVec64 max(ByteVec64 a, ByteVec64 b) { return {_mm512_max_epu8(a.v, b.v)}; }
+inline ByteVec64 max(ByteVec64 a, ByteVec64 b) {
+  return {_mm512_max_epu8(a.v, b.v)};
+}
 
-inline std::uint64_t ge_bits(ByteVec64 a, ByteVec64 b) { return _mm512_cmpge_epu8_mask(a.v, b.v); }
+inline std::uint64_t ge_bits(ByteVec64 a, ByteVec64 b) {
+  return _mm512_cmpge_epu8_mask(a.v, b.v);
+}
 
 }  // namespace
 }  // namespace dedupfs::simd

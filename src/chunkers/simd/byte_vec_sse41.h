@@ -24,7 +24,9 @@ struct ByteVec16 {
   }
 };
 
-inline ByteVec16 max(ByteVec16 a, ByteVec16 b) { return {_mm_max_epu8(a.v, b.v)}; }
+inline ByteVec16 max(ByteVec16 a, ByteVec16 b) {
+  return {_mm_max_epu8(a.v, b.v)};
+}
 
 inline std::uint64_t ge_bits(ByteVec16 a, ByteVec16 b) {
   return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(a.v, b.v), a.v)));

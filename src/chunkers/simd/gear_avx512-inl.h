@@ -28,7 +28,9 @@ class BytePlane {
 };
 
 // The 64 bytes before p, of which the first takes no part in any hash and must not be read.
-inline __m512i load_before(const std::uint8_t* p) { return _mm512_maskz_loadu_epi8(~__mmask64{1}, p - 64); }
+inline __m512i load_before(const std::uint8_t* p) {
+  return _mm512_maskz_loadu_epi8(~__mmask64{1}, p - 64);
+}
 
 // ---- Any mask: eight segments side by side, one in each 64-bit lane.
 
@@ -53,7 +55,8 @@ inline void transpose_quads(__m512i (&r)[8]) {
 // The table entries of the eight bytes of each lane: entries[k] holds that of byte k, lane by lane.
 inline void look_up_entries(__m512i bytes, __m512i (&entries)[8]) {
   // Pair the bytes of neighbouring lanes, so that the unpacking below ends with the lanes in place.
-  const __m512i pair_lanes = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
+  const __m512i pair_lanes =
+      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
   bytes = _mm512_shuffle_epi8(bytes, pair_lanes);
   __m512i plane[8];
   for (int i = 0; i < 8; ++i) plane[i] = BytePlane(kGearTable.planes[i]).look_up(bytes);
@@ -94,8 +97,8 @@ inline void gear_wide(const std::uint8_t* p, std::size_t n, std::uint64_t mask, 
       for (std::size_t lane = 0; lane < kLanes; ++lane) {
         const std::uint8_t* end = p + lane * segment + row;
         columns[lane] = row == 0 ? load_before(end) : _mm512_loadu_si512(end - kRow);
-        // Eight streams are too many for the hardware to foresee; the next call will want what follows this one's range.
-        // From DRAM on Zen 5: 2.4 GB/s without, 6.2 with.
+        // Eight streams are too many for the hardware to foresee; the next call will want what follows this one's
+        // range. From DRAM on Zen 5: 2.4 GB/s without, 6.2 with.
         __builtin_prefetch(p + n + kLanes * row + lane * kRow);
       }
       transpose_quads(columns);
@@ -118,9 +121,9 @@ inline void gear_wide(const std::uint8_t* p, std::size_t n, std::uint64_t mask, 
 
 // ---- Masks below 2^16: positions side by side, windows doubled; sums modulo 2^16 suffice.
 //
-// With h_w(i) the hash of the w bytes that end with byte i: h_2w(i) = h_w(i) + (h_w(i - w) << w). Even and odd positions of a
-// run of 64 bytes are kept in two registers of 16-bit lanes, so that a shift by w positions is one by w / 2 lanes (and for
-// w = 1 one of the two needs none).
+// With h_w(i) the hash of the w bytes that end with byte i: h_2w(i) = h_w(i) + (h_w(i - w) << w). Even and odd
+// positions of a run of 64 bytes are kept in two registers of 16-bit lanes, so that a shift by w positions is one by
+// half as many lanes (and for w = 1 one of the two needs none).
 
 struct Run {
   __m512i even, odd;

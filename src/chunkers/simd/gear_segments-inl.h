@@ -1,12 +1,12 @@
 // The candidate scan of Gear in plain code. Included once by each kernels_ISA.cc.
 //
-// One hash is a chain of additions, each waiting for the one before; so the range is cut into two segments whose chains the
-// CPU works on side by side. A segment warms up on the bytes in front of it, which gives every hash the value that a single
-// chain would have there: 64 doublings shift all older bytes out.
+// One hash is a chain of additions, each waiting for the one before; so the range is cut into two segments whose chains
+// the CPU works on side by side. A segment warms up on the bytes in front of it, which gives every hash the value that
+// a single chain would have there: 64 doublings shift all older bytes out.
 //
-// Candidates are rare, so a step of eight bytes only counts them, without a branch, and repeats itself where there are any.
-// Zen 5, random data in cache, avg 16k: 3.9-4.2 GB/s wherever the compiler places the loop. A branch a byte gave 5.3 or 2.7
-// with four segments, by placement alone; one segment with a branch a byte 2.2 or 4.3.
+// Candidates are rare, so a step of eight bytes only counts them, without a branch, and repeats itself where there are
+// any. Zen 5, random data in cache, avg 16k: 3.9-4.2 GB/s wherever the compiler places the loop. A branch a byte
+// gave 5.3 or 2.7 with four segments, by placement alone; one segment with a branch a byte 2.2 or 4.3.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,9 @@ inline void clear_bits(std::size_t n, std::uint64_t* bits) {
   for (std::size_t word = 0; word < (n + 63) / 64; ++word) bits[word] = 0;
 }
 
-inline void set_bit(std::size_t at, std::uint64_t* bits) { bits[at / 64] |= std::uint64_t{1} << (at % 64); }
+inline void set_bit(std::size_t at, std::uint64_t* bits) {
+  bits[at / 64] |= std::uint64_t{1} << (at % 64);
+}
 
 // The definition. Byte 0 belongs to bit `first_bit`; bits of bytes that are no candidates are left alone.
 // Not inlined: the loop of gear_segments() rarely needs it and is faster without it.

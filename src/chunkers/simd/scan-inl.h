@@ -9,9 +9,9 @@
 namespace dedupfs::simd {
 namespace {
 
-// How far ahead of the search memory is fetched. The range scan ends at an unforeseen place, and the pipeline restarts there:
-// the next chunk's bytes should be on their way by then. From DRAM on Zen 5 (read limit 45 GB/s, window 8k, AVX-512): without
-// 29 GB/s, 1024 34, 4096 38, 8192 41; in cache no difference.
+// How far ahead of the search memory is fetched. The range scan ends at an unforeseen place, and the pipeline restarts
+// there: the next chunk's bytes should be on their way by then. From DRAM on Zen 5 (read limit 45 GB/s, window 8k,
+// AVX-512): without 29 GB/s, 1024 34, 4096 38, 8192 41; in cache no difference.
 constexpr std::size_t kFetchAheadBytes = 8192;
 
 // Four registers, so that the maxima of one step do not wait for those of the step before.

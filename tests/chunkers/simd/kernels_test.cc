@@ -75,8 +75,8 @@ TEST_P(EveryKernel, FindsTheFirstByteThatIsLargeEnough) {
 
 TEST_P(EveryKernel, MarksTheCandidatesOfGear) {
   constexpr std::size_t kBefore = simd::kGearLookBackBytes;
-  const std::uint64_t masks[] = {0xff00000000000000, 0xfff8000000000000, 0x8000000000000001, 0x0000100000010000,
-                                 0xff00,             0xfffc,             0x0101,             1};
+  const std::uint64_t masks[] = {
+      0xff00000000000000, 0xfff8000000000000, 0x8000000000000001, 0x0000100000010000, 0xff00, 0xfffc, 0x0101, 1};
   for (const auto& [name, data] : patterns(memory_.size(), 3)) {
     memory_.fill(data);
     std::vector<std::uint64_t> hashes(data.size());
