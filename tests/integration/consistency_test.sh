@@ -48,7 +48,7 @@ ordered_files() {
   for number in $(seq 100000); do printf '%s' "$number" >"$mnt/order/$number" || return; done 2>/dev/null
 }
 mkdir "$mnt/order"
-sync -f "$mnt"
+commit
 ordered_files &
 sleep 7 # longer than the commit interval
 crash
@@ -65,7 +65,7 @@ check_equal "they hold what was written" "" "$wrong"
 noise 1 300000 >"$scratch/old"
 noise 2 300000 >"$scratch/new"
 cp "$scratch/old" "$mnt/config"
-sync -f "$mnt"
+commit
 dd if="$scratch/new" of="$mnt/config.tmp" bs=64k conv=fsync status=none
 mv "$mnt/config.tmp" "$mnt/config"
 crash
@@ -74,10 +74,10 @@ check "after fsync and rename there is the old file or the new one" eval \
   'cmp -s "$scratch/old" "$mnt/config" || cmp -s "$scratch/new" "$mnt/config"'
 
 cp "$scratch/new" "$mnt/synced"
-sync -f "$mnt"
+commit
 crash
 mount_volume
-check "sync makes everything durable" cmp "$scratch/new" "$mnt/synced"
+check "fsync of a directory makes everything durable" cmp "$scratch/new" "$mnt/synced"
 
 cp "$scratch/old" "$mnt/terminated"
 kill -TERM "$(daemon_pid)"

@@ -16,7 +16,7 @@ fallocate -l 60M "$disk/ballast"
 new_volume
 noise 1 20000000 >"$scratch/first"
 cp "$scratch/first" "$mnt/first"
-sync -f "$mnt"
+commit
 check_equal "statfs shows the room of the disk below" 1 \
   "$(awk -v a="$(stat -f -c '%a * %S' "$mnt" | tr -d ' ' | awk -F'*' '{print $1 * $2}')" \
     -v b="$(stat -f -c '%a * %S' "$disk" | tr -d ' ' | awk -F'*' '{print $1 * $2}')" 'BEGIN {print (a <= b && a > b / 2)}')"
@@ -31,11 +31,11 @@ check "the daemon lives" daemon_pid
 check "statfs says that it is full" test "$(stat -f -c %a "$mnt")" -lt 5000
 check "deletion works" rm "$mnt/big"
 check "all of it" eval 'rm -f "$mnt"/small*'
-check "fsync of nothing new works" sync -f "$mnt"
+check "fsync of nothing new works" commit
 
 rm "$disk/ballast"
 wait_until 20 cp "$scratch/first" "$mnt/second"
-check "after space is freed on the host it goes on" eval 'noise 5 20000000 >"$mnt/third" && sync -f "$mnt"'
+check "after space is freed on the host it goes on" eval 'noise 5 20000000 >"$mnt/third" && commit'
 check "what was written then is right" cmp "$mnt/third" <(noise 5 20000000)
 check "duplicates fit, too" cmp "$scratch/first" "$mnt/second"
 

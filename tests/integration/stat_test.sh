@@ -9,7 +9,7 @@ cat "$mnt/one" >"$mnt/three"
 truncate -s 8M "$mnt/hole"
 mkdir "$mnt/folder"
 for i in 1 2 3; do echo "tiny $i" >"$mnt/folder/$i"; done # 7 bytes each, inline
-sync -f "$mnt"
+commit
 
 json=$(dedupfs-stat --json "$mnt")
 value() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1" <<<"$json"; }
@@ -58,11 +58,11 @@ done
 
 mount_volume
 rm "$mnt/two" "$mnt/folder/1"
-sync -f "$mnt"
+commit
 json=$(dedupfs-stat --json "$mnt")
 check_equal "after deleting: logical bytes" $((2 * 4096000 + 8388608 + 14)) "$(value logical_bytes)"
 check_equal "after deleting: files" 5 "$(value files)"
-check "overwriting keeps the count right" eval 'noise 9 4096 | dd of="$mnt/three" bs=4096 seek=10 conv=notrunc status=none; sync -f "$mnt"'
+check "overwriting keeps the count right" eval 'noise 9 4096 | dd of="$mnt/three" bs=4096 seek=10 conv=notrunc status=none; commit'
 json=$(dedupfs-stat --json "$mnt")
 check_equal "after overwriting: logical bytes" $((2 * 4096000 + 8388608 + 14)) "$(value logical_bytes)"
 check_equal "after overwriting: unique chunks" 1001 "$(value unique_chunks)"
@@ -71,7 +71,7 @@ check_equal "after overwriting: unique chunks" 1001 "$(value unique_chunks)"
 unmount_volume
 new_volume --compression zstd
 seq 1000000 >"$mnt/text"
-sync -f "$mnt"
+commit
 json=$(dedupfs-stat --json "$mnt")
 size=$(stat -c %s "$mnt/text")
 check "unique bytes of text" near "$(value unique_bytes)" "$size" 0.01

@@ -205,14 +205,14 @@ def sparse_file_of_the_largest_size():
         os.pwrite(fd, b"end", MAX_SIZE - 3)
         os.pwrite(fd, b"middle", 1 << 50)
         equal(os.fstat(fd).st_size, MAX_SIZE)
-        equal(os.pread(fd, 100, MAX_SIZE - 5), b"\0\0end")
+        equal(os.pread(fd, 5, MAX_SIZE - 5), b"\0\0end")
         equal(os.pread(fd, 6, 1 << 50), b"middle")
         with fails_with(errno.EFBIG, errno.EINVAL):
             os.pwrite(fd, b"beyond", MAX_SIZE)
         os.fsync(fd)
         os.ftruncate(fd, 10)
         os.ftruncate(fd, MAX_SIZE)
-        equal(os.pread(fd, 100, MAX_SIZE - 5), bytes(5))
+        equal(os.pread(fd, 5, MAX_SIZE - 5), bytes(5))
     assert os.stat("f").st_blocks < 2048
 
 
