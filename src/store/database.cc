@@ -113,8 +113,8 @@ struct Database::State {
   bool read_only = false;
   std::shared_ptr<rocksdb::Cache> memory;
   std::unique_ptr<rocksdb::DB> db;
-  std::vector<rocksdb::ColumnFamilyHandle*>
-      handles;  // in order of Family, then RocksDB's default one, which holds nothing
+  // In order of Family, then RocksDB's default family, which holds no data of ours.
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
 
   // Of write(), and all that follow.
   std::mutex write_mutex;
@@ -147,7 +147,7 @@ Result<void> Database::State::create(const DatabaseOptions& options) {
 Result<void> Database::State::open(const DatabaseOptions& options) {
   memory = options.memory;
   auto families = descriptors_of(options);
-  families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, families.back().options);  // under the same cap of memory
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status = read_only
                                      ? rocksdb::DB::OpenForReadOnly(options.database, path, families, &handles, &opened)

@@ -13,7 +13,6 @@
 #include <charconv>
 #include <chrono>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -118,7 +117,7 @@ Result<void> require_vacant(Backing& backing, const Path& path) {
                            interrupted ? " (it looks like a volume whose making was interrupted: remove them)" : "")};
 }
 
-// Removes what create() has made so far, and nothing that others made meanwhile, unless it succeeded.
+// Removes what create() has made so far, the superblock first, and nothing that others made meanwhile.
 class Unfinished {
  public:
   Unfinished() = default;
@@ -126,7 +125,7 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
   ~Unfinished() {
     std::error_code ignored;
-    for (const Path& path : contents_ | std::views::reverse) std::filesystem::remove_all(path, ignored);
+    for (auto path = contents_.rbegin(); path != contents_.rend(); ++path) std::filesystem::remove_all(*path, ignored);
     if (!folder_.empty()) std::filesystem::remove(folder_, ignored);
   }
 
