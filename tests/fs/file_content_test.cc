@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <random>
@@ -94,7 +95,9 @@ class FileContentTest : public ::testing::Test {
   std::vector<RecipeEntry> recipe_of(InodeNumber inode) {
     std::vector<RecipeEntry> entries;
     Recipe recipe(volume_->metadata(), inode);
-    for (const PlacedEntry& entry : *recipe.list(0, kLargestFile)) entries.push_back(entry.entry);
+    const auto placed = recipe.list(0, kLargestFile);
+    EXPECT_TRUE(placed);
+    for (const PlacedEntry& entry : *placed) entries.push_back(entry.entry);
     return entries;
   }
 
@@ -239,15 +242,15 @@ TEST_F(FileContentTest, ACloneRefersToTheSameChunks) {
 TEST_F(FileContentTest, BehavesLikeAPlainArrayOfBytes) {
   const char* const given = std::getenv("DEDUPFS_TEST_SEED");
   const std::uint64_t first_seed = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
-  for (std::uint64_t seed = first_seed; seed < first_seed + 12; ++seed) {
+  for (std::uint64_t seed = first_seed; seed < first_seed + 6; ++seed) {
     SCOPED_TRACE("DEDUPFS_TEST_SEED=" + std::to_string(seed));
     std::mt19937_64 random(seed);
-    const std::size_t limit = seed % 3 == 0 ? 3000 : 4000000;
+    const std::size_t limit = seed % 3 == 0 ? 3000 : 1500000;
     content_ = make(kInode + 1000 * seed);
     ByteBuffer model;
     std::size_t append_at = 0;
 
-    for (int step = 0; step < 250; ++step) {
+    for (int step = 0; step < 200; ++step) {
       SCOPED_TRACE("step " + std::to_string(step));
       const std::size_t offset = random() % (random() % 2 == 0 ? limit : model.size() + 1);
       const std::size_t length = 1 + random() % (random() % 3 == 0 ? limit / 4 : limit / 100);
