@@ -5,7 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "fs/control_client.h"
+#include "fs/control_socket.h"
 #include "fs/mount_table.h"
 #include "fs/statistics.h"
 
@@ -14,6 +14,20 @@ namespace {
 using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
 
 constexpr int kFailed = 1;
+
+// The path itself if it is a volume, else the volume that is mounted at it or above it.
+Result<Path> find_volume(const Path& given) {
+  std::error_code error;
+  const Path path = std::filesystem::canonical(given, error);
+  if (error) return Error::from_errno(error.value(), given.string());
+  if (std::filesystem::exists(path / kSuperblockFile, error)) return path;
+  DEDUPFS_ASSIGN(const auto table, read_mount_table());
+  for (Path above = path; ; above = above.parent_path()) {
+    if (const auto entry = find_dedupfs_mount(table, above)) return Path(entry->source);
+    if (above == above.root_path()) break;
+  }
+  return Error{ErrorCode::kNotFound, given.string() + " is neither a dedupfs volume nor in a mounted one"};
+}
 
 // From the daemon if one has the volume; otherwise read here.
 Result<nlohmann::json> statistics_of(const Path& volume_path) {

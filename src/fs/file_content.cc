@@ -294,12 +294,12 @@ Result<std::uint64_t> FileContent::State::restart_point(Lock& lock, std::uint64_
   if (end == 0) return 0;
   DEDUPFS_ASSIGN(auto entry, recipe.find(std::min(offset, end - 1)));
   // Zeros at the end may be the start of a long run, which began in an entry before.
-  while (offset >= end && entry->offset != 0) {
+  while (entry && offset >= end && entry->offset != 0) {
     DEDUPFS_ASSIGN(const bool zeros, entry_is_zeros(lock, *entry));
     if (!zeros) break;
     DEDUPFS_ASSIGN(entry, recipe.find(entry->offset - 1));
   }
-  return entry->offset;
+  return entry ? entry->offset : end;
 }
 
 Result<bool> FileContent::State::entry_is_zeros(Lock& lock, const PlacedEntry& entry) {
@@ -365,7 +365,7 @@ Result<void> FileContent::State::flush_stretch(Lock& lock, std::uint64_t offset)
 
   const auto run = [&]() -> Result<std::uint64_t> {
     std::uint64_t position = start;
-    std::uint64_t dirty_end = offset;
+    std::uint64_t dirty_end = dirty.find_from(offset)->end();  // no boundary before it counts: the stretch must get done
     for (;;) {
       DEDUPFS_ASSIGN(std::uint64_t content_end, recipe.end());
       content_end = std::min(size, std::max(content_end, dirty.end()));

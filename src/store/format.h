@@ -13,6 +13,7 @@ inline constexpr std::string_view kSuperblockMagic = "dedupfs volume";
 inline constexpr std::uint32_t kFormatVersionWritten = 1;
 inline constexpr std::uint32_t kFormatVersionOldestRead = 1;
 
+inline constexpr std::uint64_t kLargestSuperblockBytes = 64 << 10;
 inline constexpr std::string_view kSuperblockFile = "superblock.json";
 inline constexpr std::string_view kSuperblockCopyFile = "superblock.copy.json";
 inline constexpr std::string_view kLockFile = "lock";

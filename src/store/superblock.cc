@@ -19,8 +19,6 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kLargestSuperblockBytes = 64 << 10;
-
 // The checksum stands in the last member, at a fixed distance from the end, and covers every byte before that member.
 std::string checksum_member(std::string_view covered) {
   return fmt::format("\"checksum\": \"{:016x}\"\n}}\n", XXH3_64bits(covered.data(), covered.size()));
