@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <thread>
@@ -184,6 +185,25 @@ ControlServer::Handlers control_handlers(Filesystem& filesystem, const MountRequ
   };
 }
 
+// umount(8) returns before the daemon has committed the last changes; who mounts again at once waits for that.
+Result<std::unique_ptr<Volume>> open_when_closed(const Path& path, const VolumeOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kPatience = std::chrono::seconds(60);
+  constexpr auto kPatienceWithoutDaemon = std::chrono::seconds(1);  // the socket goes a moment before the lock
+  const auto start = Clock::now();
+  auto last_seen = start;
+  for (;;) {
+    auto volume = Volume::open(path, options);
+    if (volume || volume.error().code() != ErrorCode::kBusy) return volume;
+    const auto table = read_mount_table();
+    if (!table || find_dedupfs_mount(*table, path)) return volume;
+    const auto now = Clock::now();
+    if (ControlClient::connect(path)) last_seen = now;
+    if (now >= last_seen + kPatienceWithoutDaemon || now >= start + kPatience) return volume;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
 Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request) {
   const MountOptions& options = request.options;
   VolumeOptions volume_options;
@@ -191,7 +211,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request)
   volume_options.index_memory_bytes = options.index_memory_bytes;
   volume_options.cache_bytes = options.cache_bytes;
   volume_options.threads = options.threads;
-  auto volume = Volume::open(request.volume, volume_options);
+  auto volume = open_when_closed(request.volume, volume_options);
   if (!volume) {
     if (volume.error().code() != ErrorCode::kReadOnly) return volume.error();
     return Error{ErrorCode::kReadOnly, volume.error().message() + "; mount it with -o ro"};
