@@ -64,8 +64,8 @@ if is_root; then
   check_refused "mount read-write from a read-only disk says so" 32 'read-only' dedupfs "$scratch/bound" "$mnt"
   check "mount -o ro works from a read-only disk" dedupfs "$scratch/bound" "$mnt" -o ro
   check "and reads" grep -q kept "$mnt/file"
-  umount.dedupfs "$mnt"
-  umount "$scratch/bound"
+  check "unmounting waits for the daemon of a read-only mount, too" eval 'umount.dedupfs "$mnt" && no_daemon "$scratch/bound"'
+  wait_until 20 umount "$scratch/bound"
 else
   skip "read-only disk" "needs root"
 fi
