@@ -34,8 +34,10 @@ Result<nlohmann::json> statistics_of(const Path& volume_path) {
   VolumeOptions options;
   options.read_only = true;
   auto volume = Volume::open(volume_path, options);
-  if (!volume && volume.error().code() == ErrorCode::kBusy)
-    return control_request(volume_path, {{"command", "statistics"}});
+  if (!volume && volume.error().code() == ErrorCode::kBusy) {
+    DEDUPFS_ASSIGN(const nlohmann::json response, control_request(volume_path, {{"command", "statistics"}}));
+    return response.at("statistics");
+  }
   if (!volume) return volume.error();
   DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(**volume));
   return statistics_json(statistics, (*volume)->superblock(), false);
