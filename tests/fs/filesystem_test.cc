@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "fs/posix_acl.h"
 #include "fs/records.h"
+#include "support/faulty_backing.h"
 #include "test_filesystem.h"
 
 namespace dedupfs {
@@ -649,6 +652,66 @@ TEST(Filesystem, AMissingRootIsDamage) {
   }
 
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, Filesystem::open(value_of(Volume::open(fs.path(), {})), {})));
+}
+
+// A filesystem whose containers fail while `fault` holds an error.
+struct FaultyFilesystem {
+  std::shared_ptr<FaultyBacking> backing = std::make_shared<FaultyBacking>();
+  std::mutex mutex;
+  std::string operation;
+  std::optional<ErrorCode> fault;
+  TestFilesystem fs;
+
+  FaultyFilesystem() {
+    backing->fault = [this](const std::string& attempted, const Path& path) -> std::optional<Error> {
+      const std::lock_guard lock(mutex);
+      if (!fault || attempted != operation) return std::nullopt;
+      return Error{*fault, path.string() + ": injected"};
+    };
+    fs.use(backing);
+    fs.reopen();
+  }
+  void fail(const std::string& which, std::optional<ErrorCode> with) {
+    const std::lock_guard lock(mutex);
+    operation = which;
+    fault = with;
+  }
+};
+
+TEST(Filesystem, AfterAFullDiskTheNextSyncSucceeds) {
+  FaultyFilesystem faulty;
+  TestFilesystem& fs = faulty.fs;
+  const std::string content = random_bytes(400'000, 7);
+  faulty.fail("write", ErrorCode::kNoSpace);
+  const InodeNumber file = fs.make_file(kRootInode, "f", content);
+
+  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, fs->sync()));
+  EXPECT_TRUE(ok(fs->create(kRootInode, "more", 0644, {})));
+  EXPECT_EQ(fs.content(file), content);
+  faulty.fail("write", std::nullopt);
+  EXPECT_TRUE(ok(fs->sync()));
+
+  EXPECT_EQ(fs.after_crash()->content(file), content);
+}
+
+TEST(Filesystem, AFailedFsyncOfAContainerMakesItReadOnlyForGood) {
+  FaultyFilesystem faulty;
+  TestFilesystem& fs = faulty.fs;
+  const InodeNumber kept = fs.make_file(kRootInode, "kept", "text");
+  ASSERT_TRUE(ok(fs->sync()));
+  const InodeNumber file = fs.make_file(kRootInode, "f", random_bytes(400'000, 8));
+  faulty.fail("datasync", ErrorCode::kIo);
+
+  EXPECT_TRUE(fails_with(ErrorCode::kIo, fs->sync()));
+  faulty.fail("datasync", std::nullopt);
+
+  EXPECT_TRUE(fails_with(ErrorCode::kIo, fs->sync()));
+  EXPECT_TRUE(fails_with(ErrorCode::kIo, fs->sync_file(file)));
+  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, fs->create(kRootInode, "new", 0644, {})));
+  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, fs->write(kept, 0, bytes_of("x"), {}, nullptr)));
+  EXPECT_EQ(fs.content(kept), "text");
+  EXPECT_TRUE(fails_with(ErrorCode::kIo, fs->close()));
+  EXPECT_THAT(fs.after_crash()->names(kRootInode), ElementsAre(".", "..", "kept"));
 }
 
 TEST(Filesystem, ManyThreadsLeaveAConsistentTree) {

@@ -64,12 +64,14 @@ class TestFilesystem {
   Filesystem& operator*() { return *filesystem_; }
   Filesystem* operator->() { return filesystem_.get(); }
 
+  // Containers go through it from the next open() on; the index has its own way to the disk.
+  void use(std::shared_ptr<Backing> backing) { backing_ = std::move(backing); }
   void open(bool read_only = false) {
     VolumeOptions options;
     options.read_only = read_only;
     options.threads = 2;
     options.index_memory_bytes = 32 << 20;
-    filesystem_ = value_of(Filesystem::open(value_of(Volume::open(path(), options)), options_));
+    filesystem_ = value_of(Filesystem::open(value_of(Volume::open(path(), options, backing_)), options_));
   }
   void close() {
     EXPECT_TRUE(ok(filesystem_->close()));
@@ -145,6 +147,7 @@ class TestFilesystem {
 
   TempDir directory_;
   const FilesystemOptions options_;
+  std::shared_ptr<Backing> backing_ = Backing::posix();
   std::unique_ptr<Filesystem> filesystem_;
 };
 
