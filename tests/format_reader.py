@@ -1,0 +1,395 @@
+#!/usr/bin/python3
+"""Reads a dedupfs volume that is not mounted, by docs/format.md alone: no line of it comes from src/.
+
+Usage: format_reader.py VOLUME PATH      writes the content of a file to standard output
+       format_reader.py VOLUME --list    prints one JSON object a line for each path
+
+It is proof that the format is what the document says, and a last resort for data. Everything that has a checksum is
+verified; the first thing that is wrong ends it with exit status 1. In what it prints, bytes of names and targets that are
+not printable ASCII stand as %XX.
+
+Needs ldb of RocksDB (package rocksdb-tools), python3-xxhash and python3-zstandard. Keeps the whole namespace in memory.
+"""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+
+import xxhash
+import zstandard
+
+MOST_PAYLOAD_BYTES = 4 << 20
+MOST_DIRECTORY_BYTES = 1 << 20
+MOST_U64 = (1 << 64) - 1
+ROOT = 1
+
+
+class Damaged(Exception):
+    pass
+
+
+def require(condition, what):
+    if not condition:
+        raise Damaged(what)
+
+
+def xxh3(data):
+    return xxhash.xxh3_64_intdigest(data)
+
+
+def printable(name):
+    return urllib.parse.quote_from_bytes(name, safe=" !\"#$&'()*+,/:;<=>?@[\\]^`{|}")
+
+
+class Decoder:
+    """The types of "Conventions", read one after another."""
+
+    def __init__(self, data, what):
+        self.data, self.what, self.at = data, what, 0
+
+    def bytes(self, count):
+        require(count <= len(self.data) - self.at, f"{self.what}: cut off")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def rest(self):
+        return self.bytes(len(self.data) - self.at)
+
+    def number(self, count):
+        return int.from_bytes(self.bytes(count), "little")
+
+    def be64(self):
+        return int.from_bytes(self.bytes(8), "big")
+
+    def varint(self):
+        value = 0
+        for position in range(10):
+            byte = self.number(1)
+            value |= (byte & 0x7F) << (7 * position)
+            if byte < 0x80:
+                require(value <= MOST_U64, f"{self.what}: a number is too large")
+                return value
+        raise Damaged(f"{self.what}: a number is too long")
+
+    def svarint(self):
+        value = self.varint()
+        return value >> 1 ^ -(value & 1)
+
+    def version(self):
+        require(self.number(1) == 1, f"{self.what}: unknown version")
+
+    def at_end(self):
+        return self.at == len(self.data)
+
+    def end(self):
+        require(self.at_end(), f"{self.what}: bytes are left")
+
+
+def read_superblock(volume):
+    for name in ("superblock.json", "superblock.copy.json"):
+        try:
+            text = (volume / name).read_bytes()
+        except FileNotFoundError:
+            continue
+        frame = b'"checksum": "%016x"\n}\n' % xxh3(text[:-33])
+        if len(text) <= 65536 and text[-33:] == frame:
+            break
+    else:
+        raise Damaged(f"{volume}: no copy of the superblock is whole")
+    superblock = json.loads(text)
+    require(superblock["magic"] == "dedupfs volume", "not a superblock")
+    require(superblock["format_version"] == 1, f"format version {superblock['format_version']} is not known")
+    require(superblock["incompatible_features"] == [], "there are features that are not known")
+    require(superblock["fingerprint"] == "sha256", "fingerprint is not known")
+    return superblock
+
+
+class Index:
+    """The column families, each read whole, out of a copy: RocksDB may write to what it opens."""
+
+    def __init__(self, folder):
+        self.temporary = tempfile.TemporaryDirectory(prefix="dedupfs-index-")
+        self.folder = pathlib.Path(self.temporary.name) / "index"
+        shutil.copytree(folder, self.folder)
+        self.families = {}
+
+    def family(self, name):
+        """Pairs of key and value in the order of keys."""
+        if name not in self.families:
+            command = ["ldb", f"--db={self.folder}", f"--column_family={name}", "--hex", "scan"]
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+            require(done.returncode == 0, f"ldb: {(done.stdout + done.stderr).decode(errors='replace').strip()}")
+            pairs = []
+            for line in done.stdout.decode().splitlines():
+                # Versions of RocksDB differ in what stands between them.
+                key, arrow, value = line.partition(" ==> " if " ==> " in line else " : ") 
+                require(arrow and key.startswith("0x") and value.startswith("0x"), f"ldb said: {line}")
+                pairs.append((bytes.fromhex(key[2:]), bytes.fromhex(value[2:])))
+            self.families[name] = pairs
+        return self.families[name]
+
+
+class Store:
+    """Chunks by their ids: "Chunk index", "Container", "Region"."""
+
+    def __init__(self, volume, index, superblock):
+        self.containers = volume / "containers"
+        self.uuid = bytes.fromhex(superblock["uuid"].replace("-", ""))
+        self.fingerprints = dict(index.family("fingerprints"))
+        self.runs = {}  # chunk id -> container, offset, length of the region, raw length of the chunk
+        for key, value in index.family("chunks"):
+            self.read_run(key, value)
+        self.place_in_memory = None
+        self.chunks_in_memory = {}
+
+    def read_run(self, key, value):
+        first = Decoder(key, "key of a run").be64()
+        run = Decoder(value, f"run of chunk {first}")
+        container, offset, length, region_raw_length = (run.varint() for _ in range(4))
+        lengths = [run.varint() for _ in range(run.varint())]
+        require(run.at_end(), f"run of chunk {first}: deltas are not read by this program")
+        require(lengths and sum(lengths) <= region_raw_length, f"run of chunk {first}: its lengths do not add up")
+        for position, raw_length in enumerate(lengths):
+            require(first + position not in self.runs, f"chunk {first + position} lies in two runs")
+            self.runs[first + position] = (container, offset, length, raw_length)
+
+    def chunk(self, number):
+        require(number in self.runs, f"chunk {number} is not in the index")
+        container, offset, length, raw_length = self.runs[number]
+        if self.place_in_memory != (container, offset):
+            self.chunks_in_memory = self.read_region(container, offset, length)
+            self.place_in_memory = (container, offset)
+        require(number in self.chunks_in_memory, f"chunk {number} is not where the index says")
+        data = self.chunks_in_memory[number]
+        require(len(data) == raw_length, f"chunk {number} is not as long as the index says")
+        return data
+
+    def read_region(self, container, offset, length):
+        name = f"{container:010}.container"
+        with open(self.containers / name, "rb") as file:
+            self.check_container_header(Decoder(file.read(64), name), container)
+            file.seek(offset)
+            data = file.read(length)
+        what = f"{name} at {offset}"
+        header = Decoder(data, what)
+        require(header.bytes(8) == b"DDPCRGN1" and header.number(2) == 1, f"{what}: no region")
+        encoding, _ = header.number(1), header.number(1)
+        entries, directory_length, payload_length, stored_length, _ = (header.number(4) for _ in range(5))
+        directory_sum, payload_sum, _, header_sum = (header.number(8) for _ in range(4))
+        require(header_sum == xxh3(data[:56]), f"{what}: checksum of the header")
+        require(entries >= 1 and directory_length <= MOST_DIRECTORY_BYTES, f"{what}: sizes")
+        require(stored_length <= payload_length <= MOST_PAYLOAD_BYTES, f"{what}: sizes")
+        require(length == 64 + directory_length + stored_length, f"{what}: length in the index")
+        directory, payload = header.bytes(directory_length), header.bytes(stored_length)
+        require(directory_sum == xxh3(directory), f"{what}: checksum of the directory")
+        require(payload_sum == xxh3(payload), f"{what}: checksum of the payload")
+        require(encoding in (0, 1), f"{what}: unknown encoding")
+        if encoding == 1:
+            require(zstandard.frame_content_size(payload) == payload_length, f"{what}: size in the zstd frame")
+            payload = zstandard.ZstdDecompressor().decompress(payload)
+        require(len(payload) == payload_length, f"{what}: length of the payload")
+        return self.read_chunks(Decoder(directory, f"directory of {what}"), entries, Decoder(payload, what))
+
+    def check_container_header(self, header, container):
+        data = header.data
+        if len(data) != 64 or data[:8] != b"DDPCNTR1" or int.from_bytes(data[56:], "little") != xxh3(data[:56]):
+            return  # damaged, which is no reason to give up the regions behind it
+        header.bytes(12)
+        require(header.number(4) == container, f"{header.what}: it bears another number")
+        require(header.bytes(16) == self.uuid, f"{header.what}: it belongs to another volume")
+
+    def read_chunks(self, directory, entries, payload):
+        chunks = {}
+        number = 0
+        for _ in range(entries):
+            number = (number + directory.svarint()) & MOST_U64
+            fingerprint = directory.bytes(32)
+            data = payload.bytes(directory.varint())
+            require(directory.number(1) == 0, f"chunk {number}: deltas are not read by this program")
+            require(hashlib.sha256(data).digest() == fingerprint, f"chunk {number} does not match its fingerprint")
+            known = Decoder(self.fingerprints.get(fingerprint, b""), f"fingerprint of chunk {number}")
+            require(known.varint() == number, f"the fingerprint of chunk {number} does not lead to it")
+            known.end()
+            chunks[number] = data
+        directory.end()
+        payload.end()
+        return chunks
+
+
+class Inode:
+    """A record of family `inodes`."""
+
+    def __init__(self, number, value):
+        record = Decoder(value, f"inode {number}")
+        record.version()
+        self.number = number
+        self.may_have_xattrs = record.number(1) == 1
+        self.mode, self.owner, self.group, self.links = (record.varint() for _ in range(4))
+        self.birth = self.read_time(record, 0)
+        self.atime, self.mtime, self.ctime = (self.read_time(record, self.birth[0]) for _ in range(3))
+        self.target = None
+        self.device = None
+        self.size = 0
+        kind = stat.S_IFMT(self.mode)
+        if kind == stat.S_IFREG:
+            self.size, self.data_bytes = record.varint(), record.varint()
+        elif kind == stat.S_IFDIR:
+            self.size, self.parent, self.next_cookie = record.varint(), record.varint(), record.varint()
+        elif kind == stat.S_IFLNK:
+            self.target = record.bytes(record.varint())
+            self.size = len(self.target)
+        elif kind in (stat.S_IFCHR, stat.S_IFBLK):
+            self.device = record.varint()
+        record.end()
+
+    @staticmethod
+    def read_time(record, relative_to):
+        return record.svarint() + relative_to, record.varint()
+
+
+class Namespace:
+    """Names, inodes, attributes and recipes: "Metadata records" and "Recipes"."""
+
+    def __init__(self, index):
+        self.inodes = {}
+        for key, value in index.family("inodes"):
+            number = Decoder(key, "key of an inode").be64()
+            self.inodes[number] = Inode(number, value)
+        self.dirents = {}  # inode of the directory -> name -> inode
+        for key, value in index.family("dirents"):
+            name = Decoder(key, "key of a name")
+            parent = name.be64()
+            entry = Decoder(value, f"name {name.data[8:]} in {parent}")
+            entry.version()
+            kind, number, cookie = entry.number(1), entry.varint(), entry.varint()
+            entry.end()
+            require(number in self.inodes, f"{entry.what} leads to inode {number}, which is missing")
+            require(self.inodes[number].mode >> 12 == kind, f"{entry.what} is of another type than its inode")
+            require(3 <= cookie < self.inodes[parent].next_cookie, f"{entry.what} has an impossible cookie")
+            self.dirents.setdefault(parent, {})[name.rest()] = number
+        self.xattrs = {}
+        for key, value in index.family("xattrs"):
+            name = Decoder(key, "key of an attribute")
+            number = name.be64()
+            require(self.inodes[number].may_have_xattrs, f"inode {number} has attributes that it denies")
+            self.xattrs.setdefault(number, {})[printable(name.rest())] = value.hex()
+        self.segments = {}  # inode -> offset -> value
+        for key, value in index.family("recipes"):
+            place = Decoder(key, "key of a segment")
+            self.segments.setdefault(place.be64(), {})[place.be64()] = value
+
+    def paths(self, parent=ROOT, prefix=b"/"):
+        """All paths with their inodes, each directory before what is in it."""
+        if parent not in self.inodes:
+            return  # a volume that was never mounted has no root
+        yield prefix, self.inodes[parent]
+        for name, number in sorted(self.dirents.get(parent, {}).items()):
+            path = os.path.join(prefix, name)
+            if stat.S_ISDIR(self.inodes[number].mode):
+                require(self.inodes[number].parent == parent, f"{path}: its '..' is another folder")
+                yield from self.paths(number, path)
+            else:
+                yield path, self.inodes[number]
+
+    def find(self, path):
+        require(ROOT in self.inodes, "the volume was never mounted, there is nothing in it")
+        inode = self.inodes[ROOT]
+        for name in filter(None, path.split(b"/")):
+            number = self.dirents.get(inode.number, {}).get(name)
+            require(number is not None, f"{printable(path)}: no such file")
+            inode = self.inodes[number]
+        return inode
+
+    def content(self, inode, store):
+        """The content of a file, in pieces."""
+        require(stat.S_ISREG(inode.mode), f"inode {inode.number} is not a file")
+        at = data_bytes = 0
+        for offset, value in sorted(self.segments.get(inode.number, {}).items()):
+            require(offset == at, f"recipe of inode {inode.number}: a gap, or an overlap, before {offset}")
+            segment = Decoder(value, f"recipe of inode {inode.number} at {offset}")
+            segment.version()
+            entries = chunk = 0
+            while not segment.at_end():
+                head = segment.varint()
+                if head & 1:
+                    length = head >> 1
+                    yield from zeros(length)
+                else:
+                    length = head >> 2
+                    if head & 2:
+                        piece = segment.bytes(length)
+                    else:
+                        chunk = (chunk + segment.svarint() + 1) & MOST_U64
+                        piece = store.chunk(chunk)
+                    require(len(piece) == length, f"{segment.what}: a length is wrong")
+                    data_bytes += length
+                    yield piece
+                require(length >= 1, f"{segment.what}: an empty entry")
+                entries += 1
+                at += length
+            require(1 <= entries <= 1024, f"{segment.what}: {entries} entries")
+        require(at <= inode.size, f"inode {inode.number}: its recipe is longer than the file")
+        require(data_bytes == inode.data_bytes, f"inode {inode.number}: {data_bytes} bytes of data")
+        yield from zeros(inode.size - at)
+
+
+def zeros(count):
+    for start in range(0, count, 1 << 20):
+        yield bytes(min(1 << 20, count - start))
+
+
+class Volume:
+    def __init__(self, folder):
+        folder = pathlib.Path(folder)
+        self.superblock = read_superblock(folder)
+        index = Index(folder / "index")
+        counters = dict(index.family("counters"))
+        require(counters[b"volume_uuid"].decode() == self.superblock["uuid"], "the index belongs to another volume")
+        self.namespace = Namespace(index)
+        self.store = Store(folder, index, self.superblock)
+
+    def content(self, inode):
+        return self.namespace.content(inode, self.store)
+
+    def list(self):
+        """What --list prints, an object for each path."""
+        names = {}  # inode -> its first path
+        for path, inode in self.namespace.paths():
+            path = printable(path)
+            entry = {"path": path, "mode": f"{inode.mode:o}", "uid": inode.owner, "gid": inode.group, "links": inode.links,
+                     "size": inode.size, "xattrs": self.namespace.xattrs.get(inode.number, {})}
+            for name in ("atime", "mtime", "ctime"):
+                entry[name] = "%d.%09d" % getattr(inode, name)
+            if inode.target is not None:
+                entry["target"] = printable(inode.target)
+            if inode.device is not None:
+                entry["device"] = inode.device
+            if names.setdefault(inode.number, path) != path:
+                entry["same_file_as"] = names[inode.number]
+            yield entry
+
+
+def main():
+    if len(sys.argv) != 3 or sys.argv[1] in ("-h", "--help"):
+        sys.exit(__doc__)
+    try:
+        volume = Volume(sys.argv[1])
+        if sys.argv[2] == "--list":
+            for entry in volume.list():
+                print(json.dumps(entry, sort_keys=True))
+        else:
+            inode = volume.namespace.find(os.fsencode(sys.argv[2]))
+            for piece in volume.content(inode):
+                sys.stdout.buffer.write(piece)
+    except (Damaged, OSError, KeyError, ValueError, zstandard.ZstdError) as error:
+        sys.exit(f"format_reader: {error!r}" if isinstance(error, KeyError) else f"format_reader: {error}")
+
+
+if __name__ == "__main__":
+    main()

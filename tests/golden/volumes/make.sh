@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# Makes golden volumes: small volumes as this version writes them, which every later version must read. Each is
+# NAME.tar.gz with NAME.manifest, what the mounted volume showed (see manifest.py).
+#
+# Goldens are only ever added, never made again: one that exists is left alone. A change of the format, or of what is
+# written in it, adds a volume with a new name, made by the version that makes the change.
+#
+# Usage: make.sh FOLDER-OF-PROGRAMS [NAME...]     as root, for device files and owners
+
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+PATH=$(realpath "$1"):/usr/bin:$PATH:/usr/sbin:/sbin
+shift
+work=$(mktemp -d "${TMPDIR:-/tmp}/dedupfs-golden.XXXXXX")
+volume=$work/volume
+mnt=$work/mnt
+mkdir "$mnt"
+trap 'umount -l "$mnt" 2>/dev/null || true; rm -rf "$work"' EXIT
+umask 022
+
+# text SEED LINES: compresses well, and no two chunks of it are equal. noise SEED BYTES: does not compress.
+text() {
+  python3 -c 'import random, sys
+draw = random.Random(int(sys.argv[1]))
+for _ in range(int(sys.argv[2])): print("a line of text that says", draw.randrange(40), "and no more than that")' "$@"
+}
+noise() { python3 -c 'import random, sys; sys.stdout.buffer.write(random.Random(sys.argv[1]).randbytes(int(sys.argv[2])))' "$@"; }
+
+# Nothing changes an access time, nothing is committed unless asked for.
+mount_volume() { dedupfs "$volume" "$mnt" -o "noatime,commit=300${1:+,$1}"; }
+
+# pack NAME: the unmounted volume.
+pack() {
+  : >"$volume/lock" # else it names a process
+  tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner -cf - volume | gzip -9n >"$here/$1.tar.gz"
+}
+
+make_v1_basic() {
+  mkfs.dedupfs --chunker gear:avg=1k "$volume"
+  mount_volume
+  cd "$mnt"
+  mkdir -p folder/deep/deeper empty-folder
+  : >empty
+  echo tiny >folder/inline
+  noise 1 512 >folder/largest-inline
+  noise 2 513 >folder/smallest-chunk
+  text 3 12000 >text # several regions
+  (noise 4 8000; text 5 1000; noise 4 8000) >folder/duplicates
+  noise 6 16384 >block
+  for _ in $(seq 100); do cat block; done >many-segments # more than 1024 entries in its recipe, of few chunks
+  truncate -s 40M sparse
+  echo middle | dd of=sparse bs=1 seek=10000000 conv=notrunc status=none
+  text 7 300 | dd of=sparse bs=1 seek=30000001 conv=notrunc status=none
+  cp text overwritten
+  echo changed | dd of=overwritten bs=1 seek=300000 conv=notrunc status=none
+  truncate -s 500000 overwritten
+  truncate -s 700000 overwritten
+  ln text folder/deep/hard-link
+  ln -s ../text folder/soft-link
+  ln -s "$(printf 'nowhere/\377')" dangling
+  mkfifo fifo
+  mknod character c 1 3
+  mknod block-device b 259 1048575
+  python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
+  mkdir names
+  echo 1 >names/"$(printf 'line\nfeed')"
+  echo 2 >names/"$(printf '\377\376 "*%%')"
+  echo 3 >names/ünicode
+  echo 4 >names/"$(printf 'n%.0s' $(seq 255))"
+  echo 5 >' '
+  setfattr -n user.comment -v kept folder
+  setfattr -n user.empty folder/inline
+  setfattr -n user.large -v "$(text 8 40)" folder/inline
+  setfattr -h -n trusted.link -v yes dangling
+  setfacl -m u:1234:rw,g:5:r,d:u:1234:rwx folder/deep
+  setfacl -m u:99:r text
+  chmod 4751 empty
+  chmod 1777 empty-folder
+  chmod 0 folder/smallest-chunk
+  chown 1000:2000 folder/inline
+  chown -h 4294967294:4294967294 dangling
+  touch -d '1901-01-01 00:00:00.000000001 UTC' folder/inline
+  touch -d '2446-05-10 22:38:55.999999999 UTC' text
+  touch -h -d '1999-12-31 23:59:59.5 UTC' folder/soft-link
+  rm block
+  mv names/ünicode folder/deep/deeper/renamed
+  cd "$work"
+  umount.dedupfs "$mnt"
+  mount_volume ro
+  python3 "$here/manifest.py" "$mnt" >"$here/v1-basic.manifest"
+  umount.dedupfs "$mnt"
+  pack v1-basic
+}
+
+make_v1_none() {
+  mkfs.dedupfs --chunker vram:avg=2k,window=1k --compression none --label 'a label: "ä"' "$volume"
+  mount_volume
+  text 11 3000 >"$mnt/text"
+  noise 12 30000 >"$mnt/noise"
+  cat "$mnt/text" "$mnt/noise" "$mnt/text" >"$mnt/both"
+  umount.dedupfs "$mnt"
+  mount_volume # a second session: another container, other chunk ids
+  text 11 3500 >"$mnt/text"
+  rm "$mnt/noise"
+  mkdir "$mnt/folder"
+  noise 13 3000 >"$mnt/folder/more"
+  umount.dedupfs "$mnt"
+  mount_volume ro
+  python3 "$here/manifest.py" "$mnt" >"$here/v1-none.manifest"
+  umount.dedupfs "$mnt"
+  pack v1-none
+}
+
+# Killed after a commit: the changes of that are in the log of the index alone, the container is not sealed and goes on
+# with regions that no commit knows.
+make_v1_crashed() {
+  mkfs.dedupfs --chunker gear16:avg=4k "$volume"
+  mount_volume
+  text 21 9000 >"$mnt/before"
+  mkdir "$mnt/folder"
+  umount.dedupfs "$mnt"
+  mount_volume
+  noise 22 30000 >"$mnt/folder/synced"
+  text 23 100 >>"$mnt/before"
+  noise 25 5000 >"$mnt/orphan"
+  exec 9<"$mnt/orphan"
+  rm "$mnt/orphan" # still open: an orphan, which the next mount deletes
+  sync "$mnt"
+  python3 "$here/manifest.py" "$mnt" >"$here/v1-crashed.manifest"
+  text 24 30000 >"$mnt/lost"
+  echo lost >>"$mnt/before"
+  sleep 2 # what was closed is packed and written meanwhile
+  kill -9 "$(cat "$volume/lock")"
+  exec 9<&-
+  umount -l "$mnt"
+  rm -f "$volume/control.sock"
+  pack v1-crashed
+}
+
+[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed
+for name; do
+  if [ -e "$here/$name.tar.gz" ]; then
+    echo "$name exists and stays as it is"
+    continue
+  fi
+  rm -rf "$volume"
+  "make_${name//-/_}"
+  ls -l "$here/$name.tar.gz"
+done
