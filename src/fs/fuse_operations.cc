@@ -197,7 +197,7 @@ void read_directory(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t co
     directory.bytes.resize(size);
     std::size_t used = 0;
     const auto visit = [&](const DirectoryEntry& entry) {
-      const bool counts = counted && entry.name != "." && entry.name != "..";
+      const bool counts = entry.counted;
       char* place = directory.bytes.data() + used;
       const std::size_t room = size - used;
       const std::size_t needed = counted ? add_counted_entry(req, place, room, entry, counts) : add_entry(req, place, room, entry);

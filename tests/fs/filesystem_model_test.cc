@@ -14,6 +14,8 @@
 
 #include "filesystem_model.h"
 #include "fs/filesystem.h"
+#include "fs/namespace_check.h"
+#include "store/store_check.h"
 #include "test_filesystem.h"
 
 namespace dedupfs {
@@ -426,6 +428,16 @@ class ModelRun {
     EXPECT_EQ(seen.count(".."), 1U);
   }
 
+  // What fsck.dedupfs would say.
+  static void check(TestFilesystem& fs) {
+    std::string findings;
+    CheckReport report([&findings](const std::string& finding) { findings += finding + "\n"; });
+    const auto chunks = check_store(fs->volume(), report);
+    ASSERT_TRUE(ok(chunks));
+    ASSERT_TRUE(ok(check_namespace(fs->volume(), *chunks, report)));
+    ASSERT_EQ(report.errors(), 0U) << findings;
+  }
+
   void sync() {
     ASSERT_TRUE(ok(fs_->sync()));
     synced_ = tree_of(model_);
@@ -434,11 +446,13 @@ class ModelRun {
     open_.clear();  // as a crash of the programs would: what has no name is gone
     fs_.reopen();
     compare();
+    check(fs_);
     synced_ = tree_of(model_);
   }
   void crash() {
     const auto crashed = fs_.after_crash();
     ASSERT_EQ(tree_of(*crashed), synced_);
+    check(*crashed);
   }
 
   std::mt19937_64 random_;
