@@ -78,4 +78,6 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace dedupfs
 
-int main(int argc, char** argv) { return dedupfs::run(argc, argv); }
+int main(int argc, char** argv) {
+  return dedupfs::run(argc, argv);
+}

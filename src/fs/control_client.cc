@@ -14,7 +14,8 @@ Result<ControlClient> ControlClient::connect(const Path& volume) {
     if (errno == ECONNREFUSED || errno == ENOENT) {
       return Error{ErrorCode::kNotFound, volume.string() + " is not mounted: no daemon answers at its control socket"};
     }
-    if (errno == EACCES) return Error{ErrorCode::kAccessDenied, "the daemon of " + volume.string() + " is another user's"};
+    if (errno == EACCES)
+      return Error{ErrorCode::kAccessDenied, "the daemon of " + volume.string() + " is another user's"};
     return Error::from_errno(errno, volume.string() + ": control socket");
   }
   DEDUPFS_ASSIGN(const ucred daemon, peer_of(socket.get()));

@@ -55,7 +55,7 @@ struct ControlServer::State {
   void poll_once(std::chrono::milliseconds timeout);
   void accept_one();
   void serve(Client& client, short events);
-  bool receive(Client& client);      // false: nothing came
+  bool receive(Client& client);  // false: nothing came
   void advance(Client& client);
   bool send(Client& client);         // false: not everything was taken yet
   bool answer_next(Client& client);  // false: no whole request is there

@@ -34,7 +34,9 @@ namespace dedupfs {
 
 namespace {
 
-Error wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
+Error wrong(std::string message) {
+  return {ErrorCode::kInvalidArgument, std::move(message)};
+}
 
 bool is_inside(const Path& path, const Path& folder) {
   const auto [end_of_folder, ignored] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
@@ -48,7 +50,7 @@ Result<MountRequest> checked(MountRequest request) {
   if (error) return Error::from_errno(error.value(), "volume " + request.volume.string());
   request.volume = volume;
 
-  struct stat status{};
+  struct stat status {};
   if (::stat(request.mountpoint.c_str(), &status) != 0) {
     const Error cause = Error::from_errno(errno, "mountpoint " + request.mountpoint.string());
     if (errno != ENOTCONN) return cause;
@@ -112,14 +114,17 @@ void unmount_for_signal(const Path& mountpoint, FuseSession& session) {
     const UniqueFd root(::open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (root) ::syncfs(root.get());
   }
-  if (const auto result = unmount(mountpoint, UnmountMode::kLazy); !result) spdlog::warn("{}", result.error().message());
+  // The loop will answer nobody any more, and an invalidation must not wait for a reader who waits for that.
+  if (const auto result = unmount(mountpoint, UnmountMode::kAbort); !result)
+    spdlog::warn("{}", result.error().message());
   session.stop();
 }
 
 // SIGTERM and its like unmount. The signals must be blocked in every thread.
 class SignalThread {
  public:
-  SignalThread(const Path& mountpoint, FuseSession& session) : thread_([=, this, &session] { run(mountpoint, session); }) {}
+  SignalThread(const Path& mountpoint, FuseSession& session)
+      : thread_([=, this, &session] { run(mountpoint, session); }) {}
   ~SignalThread() {
     finished_ = true;
     ::pthread_kill(thread_.native_handle(), SIGUSR1);
@@ -234,7 +239,7 @@ std::unique_ptr<ControlServer> start_control(Filesystem& filesystem, const Mount
 
 // Reports success when the mount answers.
 void wait_until_ready(const MountRequest& request, FuseSession& session, Startup& startup) {
-  struct statvfs space{};
+  struct statvfs space {};
   if (::statvfs(request.mountpoint.c_str(), &space) != 0) {
     startup.failed(kMountFailed, Error::from_errno(errno, request.mountpoint.string()).message());
     return session.stop();

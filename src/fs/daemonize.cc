@@ -53,7 +53,9 @@ void send_report(int fd, const std::string& report) {
 
 }  // namespace
 
-void print_error(const std::string& message) { fmt::print(stderr, "dedupfs: {}\n", message); }
+void print_error(const std::string& message) {
+  fmt::print(stderr, "dedupfs: {}\n", message);
+}
 
 Result<Startup> Startup::in_background() {
   int ends[2];

@@ -30,7 +30,8 @@ class ReadAhead {
   };
   static constexpr std::uint64_t kSmallestWindow = 2 << 20;
   static constexpr std::uint64_t kLargestWindow = 8 << 20;
-  static constexpr std::uint64_t kSlack = 4 << 20;  // how far from the expected place a request still belongs to the run
+  static constexpr std::uint64_t kSlack = 4
+                                          << 20;  // how far from the expected place a request still belongs to the run
 
   std::optional<Range> on_read(std::uint64_t offset, std::uint64_t length);
 

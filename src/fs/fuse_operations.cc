@@ -24,11 +24,15 @@ constexpr double kValidWhileWrittenSeconds = 1;
 constexpr std::uint64_t kGeneration = 1;
 constexpr std::size_t kLargestCopyBytes = 1 << 30;  // a request cannot be interrupted
 
-timespec to_timespec(const Timestamp& time) { return {time.seconds, static_cast<long>(time.nanoseconds)}; }
-Timestamp to_timestamp(const timespec& time) { return {time.tv_sec, static_cast<std::uint32_t>(time.tv_nsec)}; }
+timespec to_timespec(const Timestamp& time) {
+  return {time.seconds, static_cast<long>(time.nanoseconds)};
+}
+Timestamp to_timestamp(const timespec& time) {
+  return {time.tv_sec, static_cast<std::uint32_t>(time.tv_nsec)};
+}
 
 struct stat to_stat(const Attributes& attributes) {
-  struct stat result{};
+  struct stat result {};
   result.st_ino = attributes.inode;
   result.st_mode = attributes.mode;
   result.st_nlink = attributes.links;
@@ -73,8 +77,12 @@ Result<AttributeReply> to_reply(FuseMount& mount, const Result<Attributes>& attr
   return AttributeReply{to_stat(*attributes), valid_seconds(mount, attributes->inode)};
 }
 
-OpenFile& file_of(const fuse_file_info* info) { return *reinterpret_cast<OpenFile*>(info->fh); }
-bool opened_for_writing(const fuse_file_info* info) { return (info->flags & O_ACCMODE) != O_RDONLY; }
+OpenFile& file_of(const fuse_file_info* info) {
+  return *reinterpret_cast<OpenFile*>(info->fh);
+}
+bool opened_for_writing(const fuse_file_info* info) {
+  return (info->flags & O_ACCMODE) != O_RDONLY;
+}
 
 // reply(), for operations that change names: with -o dirsync the change is durable before the answer.
 template <class Body>
@@ -87,7 +95,9 @@ void reply_to_change(fuse_req_t req, Body&& body) {
   });
 }
 
-void op_init(void* userdata, fuse_conn_info* connection) { static_cast<FuseMount*>(userdata)->negotiate(*connection); }
+void op_init(void* userdata, fuse_conn_info* connection) {
+  static_cast<FuseMount*>(userdata)->negotiate(*connection);
+}
 
 // --- names
 
@@ -178,7 +188,9 @@ void op_opendir(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
   reply(req, [&]() -> Result<OpenedFile> { return OpenedFile{*info}; });
 }
 
-void op_releasedir(fuse_req_t req, fuse_ino_t, fuse_file_info*) { fuse_reply_err(req, 0); }
+void op_releasedir(fuse_req_t req, fuse_ino_t, fuse_file_info*) {
+  fuse_reply_err(req, 0);
+}
 
 std::size_t add_entry(fuse_req_t req, char* place, std::size_t room, const DirectoryEntry& entry) {
   const struct stat attributes = to_stat(entry.attributes);
@@ -188,7 +200,8 @@ std::size_t add_entry(fuse_req_t req, char* place, std::size_t room, const Direc
 std::size_t add_counted_entry(fuse_req_t req, char* place, std::size_t room, const DirectoryEntry& entry, bool counts) {
   Entry full = to_entry(mount_of(req), entry.attributes);
   if (!counts) full.parameters.ino = 0;  // the kernel takes no reference
-  return fuse_add_direntry_plus(req, place, room, entry.name.c_str(), &full.parameters, static_cast<off_t>(entry.cookie));
+  return fuse_add_direntry_plus(req, place, room, entry.name.c_str(), &full.parameters,
+                                static_cast<off_t>(entry.cookie));
 }
 
 void read_directory(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t cookie, bool counted) {
@@ -200,7 +213,8 @@ void read_directory(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t co
       const bool counts = entry.counted;
       char* place = directory.bytes.data() + used;
       const std::size_t room = size - used;
-      const std::size_t needed = counted ? add_counted_entry(req, place, room, entry, counts) : add_entry(req, place, room, entry);
+      const std::size_t needed =
+          counted ? add_counted_entry(req, place, room, entry, counts) : add_entry(req, place, room, entry);
       if (needed > room) return false;
       used += needed;
       if (counts) directory.counted.push_back(entry.attributes.inode);
@@ -347,7 +361,8 @@ Result<Written> write(fuse_req_t req, const WriteRequest& request, ByteSpan byte
   return Written{bytes.size()};
 }
 
-void op_write(fuse_req_t req, fuse_ino_t inode, const char* buffer, std::size_t size, off_t offset, fuse_file_info* info) {
+void op_write(fuse_req_t req, fuse_ino_t inode, const char* buffer, std::size_t size, off_t offset,
+              fuse_file_info* info) {
   FuseMount& mount = mount_of(req);
   const OpenFile& file = file_of(info);
   const InodeUse& use = *file.use;
@@ -431,32 +446,34 @@ void op_lseek(fuse_req_t req, fuse_ino_t inode, off_t offset, int whence, fuse_f
   }
 }
 
-void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse_file_info*, fuse_ino_t to, off_t to_offset,
-                        fuse_file_info* to_info, std::size_t length, int) {
+void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse_file_info*, fuse_ino_t to,
+                        off_t to_offset, fuse_file_info* to_info, std::size_t length, int) {
   reply(req, [&]() -> Result<Written> {
     FuseMount& mount = mount_of(req);
-    DEDUPFS_ASSIGN(const std::uint64_t copied,
-                   mount.filesystem().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
-                                                 static_cast<std::uint64_t>(to_offset), std::min(length, kLargestCopyBytes)));
+    DEDUPFS_ASSIGN(
+        const std::uint64_t copied,
+        mount.filesystem().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
+                                      static_cast<std::uint64_t>(to_offset), std::min(length, kLargestCopyBytes)));
     if ((to_info->flags & O_DSYNC) != 0 || mount.options().sync) DEDUPFS_TRY(mount.filesystem().sync_file(to));
     return Written{copied};
   });
 }
 
 void op_statfs(fuse_req_t req, fuse_ino_t) {
-  reply(req, [&]() -> Result<struct statvfs> {
-    constexpr std::uint64_t kBlock = 4096;
-    DEDUPFS_ASSIGN(const SpaceReport space, mount_of(req).filesystem().space());
-    struct statvfs result{};
-    result.f_bsize = result.f_frsize = kBlock;
-    result.f_blocks = space.total_bytes / kBlock;
-    result.f_bfree = result.f_bavail = space.available_bytes / kBlock;
-    // Inodes take nothing but space: about a block each, for metadata and the smallest content.
-    result.f_ffree = result.f_favail = result.f_bavail;
-    result.f_files = space.inodes + result.f_ffree;
-    result.f_namemax = kLongestName;
-    return result;
-  });
+  reply(
+      req, [&]() -> Result<struct statvfs> {
+        constexpr std::uint64_t kBlock = 4096;
+        DEDUPFS_ASSIGN(const SpaceReport space, mount_of(req).filesystem().space());
+        struct statvfs result {};
+        result.f_bsize = result.f_frsize = kBlock;
+        result.f_blocks = space.total_bytes / kBlock;
+        result.f_bfree = result.f_bavail = space.available_bytes / kBlock;
+        // Inodes take nothing but space: about a block each, for metadata and the smallest content.
+        result.f_ffree = result.f_favail = result.f_bavail;
+        result.f_files = space.inodes + result.f_ffree;
+        result.f_namemax = kLongestName;
+        return result;
+      });
 }
 
 }  // namespace
@@ -466,8 +483,9 @@ void FuseMount::negotiate(fuse_conn_info& connection) {
   const auto want = [&connection](unsigned capability, bool wanted = true) {
     connection.want = wanted ? connection.want | (connection.capable & capability) : connection.want & ~capability;
   };
-  want(FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ |
-       FUSE_CAP_ASYNC_DIO | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
+  want(FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_PARALLEL_DIROPS |
+       FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_READDIRPLUS |
+       FUSE_CAP_READDIRPLUS_AUTO);
   // The kernel truncates by SETATTR instead, and takes away set-user-id bits with it, as it does on writes.
   want(FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_HANDLE_KILLPRIV, false);
   // Pages are dropped when and where content changes behind the kernel's back, not whenever a time stamp did.

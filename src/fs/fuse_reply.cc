@@ -9,19 +9,33 @@
 
 namespace dedupfs {
 
-int send(fuse_req_t req, const Entry& entry) { return fuse_reply_entry(req, &entry.parameters); }
-int send(fuse_req_t req, const OpenedFile& file) { return fuse_reply_open(req, &file.info); }
+int send(fuse_req_t req, const Entry& entry) {
+  return fuse_reply_entry(req, &entry.parameters);
+}
+int send(fuse_req_t req, const OpenedFile& file) {
+  return fuse_reply_open(req, &file.info);
+}
 int send(fuse_req_t req, const CreatedFile& created) {
   return fuse_reply_create(req, &created.entry.parameters, &created.file.info);
 }
 int send(fuse_req_t req, const AttributeReply& reply) {
   return fuse_reply_attr(req, &reply.attributes, reply.timeout_seconds);
 }
-int send(fuse_req_t req, const SymlinkTarget& target) { return fuse_reply_readlink(req, target.path.c_str()); }
-int send(fuse_req_t req, const Written& written) { return fuse_reply_write(req, written.bytes); }
-int send(fuse_req_t req, const Position& position) { return fuse_reply_lseek(req, static_cast<off_t>(position.offset)); }
-int send(fuse_req_t req, const struct statvfs& space) { return fuse_reply_statfs(req, &space); }
-int send(fuse_req_t req, const DirectoryReply& reply) { return fuse_reply_buf(req, reply.bytes.data(), reply.bytes.size()); }
+int send(fuse_req_t req, const SymlinkTarget& target) {
+  return fuse_reply_readlink(req, target.path.c_str());
+}
+int send(fuse_req_t req, const Written& written) {
+  return fuse_reply_write(req, written.bytes);
+}
+int send(fuse_req_t req, const Position& position) {
+  return fuse_reply_lseek(req, static_cast<off_t>(position.offset));
+}
+int send(fuse_req_t req, const struct statvfs& space) {
+  return fuse_reply_statfs(req, &space);
+}
+int send(fuse_req_t req, const DirectoryReply& reply) {
+  return fuse_reply_buf(req, reply.bytes.data(), reply.bytes.size());
+}
 
 int send(fuse_req_t req, const XattrReply& reply) {
   if (reply.room == 0) return fuse_reply_xattr(req, reply.value.size());

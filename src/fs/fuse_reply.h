@@ -16,7 +16,9 @@
 
 namespace dedupfs {
 
-inline FuseMount& mount_of(fuse_req_t req) { return *static_cast<FuseMount*>(fuse_req_userdata(req)); }
+inline FuseMount& mount_of(fuse_req_t req) {
+  return *static_cast<FuseMount*>(fuse_req_userdata(req));
+}
 
 // What can be answered. A reply that the kernel does not take any more (-ENOENT: the caller was killed) is taken back.
 struct Entry {
@@ -30,7 +32,7 @@ struct CreatedFile {
   OpenedFile file;
 };
 struct AttributeReply {
-  struct stat attributes{};
+  struct stat attributes {};
   double timeout_seconds = 0;
 };
 struct SymlinkTarget {

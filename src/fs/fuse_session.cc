@@ -54,7 +54,8 @@ struct Arguments {
 
 }  // namespace
 
-Result<std::unique_ptr<FuseSession>> FuseSession::mount(FuseMount& mount, const Path& mountpoint, std::string_view source) {
+Result<std::unique_ptr<FuseSession>> FuseSession::mount(FuseMount& mount, const Path& mountpoint,
+                                                        std::string_view source) {
   fuse_set_log_func(take_libfuse_message);
   last_libfuse_message.clear();
   Arguments arguments(libfuse_options(mount.options(), source, ::geteuid() == 0));
@@ -79,6 +80,7 @@ Result<void> FuseSession::run() {
   ::sigaction(SIGUSR2, &action, nullptr);
   loop_thread_ = ::pthread_self();
 
+  // No clone_fd: a device of its own for each thread gained nothing, measured with 1 MiB requests and with small ones.
   fuse_loop_config* config = fuse_loop_cfg_create();
   fuse_loop_cfg_set_max_threads(config, kMostThreads);
   const int error = fuse_session_loop_mt(session_, config);

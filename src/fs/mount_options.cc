@@ -129,28 +129,59 @@ const std::map<std::string_view, Setter>& flags() {
       {"sync", [](MountOptions& o) { o.sync = true; }},
       {"async", [](MountOptions& o) { o.sync = false; }},
       {"dirsync", [](MountOptions& o) { o.dirsync = true; }},
-      {"atime", [](MountOptions& o) { o.noatime = false; o.atime = Atime::kRelative; }},
-      {"noatime", [](MountOptions& o) { o.noatime = true; o.atime = Atime::kNever; }},
-      {"relatime", [](MountOptions& o) { o.noatime = false; o.atime = Atime::kRelative; }},
+      {"atime",
+       [](MountOptions& o) {
+         o.noatime = false;
+         o.atime = Atime::kRelative;
+       }},
+      {"noatime",
+       [](MountOptions& o) {
+         o.noatime = true;
+         o.atime = Atime::kNever;
+       }},
+      {"relatime",
+       [](MountOptions& o) {
+         o.noatime = false;
+         o.atime = Atime::kRelative;
+       }},
       {"norelatime", ignore},
-      {"strictatime", [](MountOptions& o) { o.noatime = false; o.atime = Atime::kAlways; }},
+      {"strictatime",
+       [](MountOptions& o) {
+         o.noatime = false;
+         o.atime = Atime::kAlways;
+       }},
       {"nostrictatime", ignore},
       {"allow_other", [](MountOptions& o) { o.allow_other = true; }},
       {"noallow_other", [](MountOptions& o) { o.allow_other = false; }},
       // For mount(8) and fstab, or already so.
-      {"defaults", ignore}, {"auto", ignore}, {"noauto", ignore}, {"user", ignore}, {"nouser", ignore},
-      {"users", ignore}, {"owner", ignore}, {"group", ignore}, {"nofail", ignore}, {"_netdev", ignore},
-      {"default_permissions", ignore}, {"silent", ignore}, {"loud", ignore}, {"nomand", ignore},
-      {"diratime", ignore}, {"nodiratime", ignore}, {"lazytime", ignore}, {"nolazytime", ignore},
-      {"iversion", ignore}, {"noiversion", ignore},
+      {"defaults", ignore},
+      {"auto", ignore},
+      {"noauto", ignore},
+      {"user", ignore},
+      {"nouser", ignore},
+      {"users", ignore},
+      {"owner", ignore},
+      {"group", ignore},
+      {"nofail", ignore},
+      {"_netdev", ignore},
+      {"default_permissions", ignore},
+      {"silent", ignore},
+      {"loud", ignore},
+      {"nomand", ignore},
+      {"diratime", ignore},
+      {"nodiratime", ignore},
+      {"lazytime", ignore},
+      {"nolazytime", ignore},
+      {"iversion", ignore},
+      {"noiversion", ignore},
   };
   return table;
 }
 
 // Options with a value that mount(8) keeps for itself, or hands back from the mount table on a remount.
 bool is_ignored_with_value(std::string_view name) {
-  static constexpr std::array kNames = {"comment", "user",     "uhelper", "helper",  "fsname", "subtype", "user_id",
-                                        "group_id", "rootmode", "fd",     "max_read", "blksize"};
+  static constexpr std::array kNames = {"comment", "user",     "uhelper",  "helper", "fsname",   "subtype",
+                                        "user_id", "group_id", "rootmode", "fd",     "max_read", "blksize"};
   return name.starts_with("x-") || name.starts_with("X-") || std::ranges::find(kNames, name) != kNames.end();
 }
 
@@ -207,10 +238,11 @@ Result<void> parse_option(MountOptions& options, std::map<std::string_view, std:
     return {};
   }
   if (is_ignored_with_value(name) || sloppy) return {};
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("unknown mount option {}; those of dedupfs are cache=, index_mem=, dirty=, commit=, threads=, "
-                           "readahead=, direct_io=, log=, allow_other, noallow_other",
-                           item)};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("unknown mount option {}; those of dedupfs are cache=, index_mem=, dirty=, commit=, threads=, "
+                  "readahead=, direct_io=, log=, allow_other, noallow_other",
+                  item)};
 }
 
 // libfuse splits its list at commas and takes backslashes as escapes.
@@ -270,9 +302,10 @@ Result<void> check_remount(const MountOptions& current, const MountOptions& requ
   for (const OwnOption& option : own_options()) {
     const std::string wanted = option.format(requested);
     if (wanted == option.format(defaults) || wanted == option.format(current)) continue;
-    return Error{ErrorCode::kNotPermitted, fmt::format("mount option {} cannot change from {} to {} by remounting: unmount "
-                                                       "the volume, and mount it anew",
-                                                       option.name, option.format(current), wanted)};
+    return Error{ErrorCode::kNotPermitted,
+                 fmt::format("mount option {} cannot change from {} to {} by remounting: unmount "
+                             "the volume, and mount it anew",
+                             option.name, option.format(current), wanted)};
   }
   return {};
 }

@@ -30,9 +30,9 @@ struct MountOptions {
   bool suid = false;  // off unless asked for: a volume may come from somebody else
   bool dev = false;
   bool exec = true;
-  bool sync = false;      // every write is durable when it returns
-  bool dirsync = false;   // ... and every change of a name
-  bool noatime = false;   // as the kernel is told; `atime` is what the filesystem does
+  bool sync = false;     // every write is durable when it returns
+  bool dirsync = false;  // ... and every change of a name
+  bool noatime = false;  // as the kernel is told; `atime` is what the filesystem does
   FilesystemOptions::Atime atime = FilesystemOptions::Atime::kRelative;
   std::string security_context;  // "context=...,fscontext=...", as given, for SELinux
 

@@ -19,6 +19,7 @@ int umount_flags(UnmountMode mode) {
     case UnmountMode::kNormal: return 0;
     case UnmountMode::kForce: return MNT_FORCE;
     case UnmountMode::kLazy: return MNT_DETACH;
+    case UnmountMode::kAbort: return MNT_DETACH | MNT_FORCE;
   }
   return 0;
 }
@@ -34,7 +35,7 @@ Result<const char*> find_fusermount() {
 Result<void> run_fusermount(std::string mountpoint, UnmountMode mode) {
   DEDUPFS_ASSIGN(const char* program, find_fusermount());
   std::string name = "fusermount3";
-  std::string action = mode == UnmountMode::kLazy ? "-uz" : "-u";
+  std::string action = mode == UnmountMode::kLazy || mode == UnmountMode::kAbort ? "-uz" : "-u";
   std::string end_of_options = "--";
   std::array<char*, 5> arguments = {name.data(), action.data(), end_of_options.data(), mountpoint.data(), nullptr};
   std::array<char*, 1> environment = {nullptr};

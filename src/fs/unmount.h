@@ -10,6 +10,7 @@ enum class UnmountMode {
   kNormal,  // refused (kBusy) while files are open there
   kForce,   // requests that wait for the daemon fail
   kLazy,    // off the tree at once; the rest when the last file is closed
+  kAbort,   // off the tree at once; files that are open give errors from now on (of others than root: as kLazy)
 };
 
 // `mountpoint` is canonical. Returns when the mount is gone, not when its daemon has ended.

@@ -62,7 +62,8 @@ void wait_for_lock(const Path& volume) {
 Result<void> commit(ControlClient& daemon, const MountEntry& entry, UnmountMode mode) {
   const auto synced = daemon.request({{"command", "sync"}});
   if (synced || mode == UnmountMode::kForce) return {};
-  return synced.error().with(entry.mountpoint.string() + " stays mounted, its changes cannot be made durable (-f unmounts "
+  return synced.error().with(entry.mountpoint.string() +
+                             " stays mounted, its changes cannot be made durable (-f unmounts "
                              "all the same, and loses them)");
 }
 

@@ -18,8 +18,12 @@ namespace {
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-Result<Json> echo(const Json& request) { return Json{{"echo", request.at("text")}}; }
-Result<Json> fail(const Json&) { return Error{ErrorCode::kNoSpace, "the disk is full"}; }
+Result<Json> echo(const Json& request) {
+  return Json{{"echo", request.at("text")}};
+}
+Result<Json> fail(const Json&) {
+  return Error{ErrorCode::kNoSpace, "the disk is full"};
+}
 
 std::unique_ptr<ControlServer> started(const Path& volume) {
   auto server = ControlServer::start(volume, {{"echo", echo}, {"fail", fail}});
@@ -82,7 +86,7 @@ TEST(ControlSocket, HandsTheErrorOfACommandToTheClient) {
 TEST(ControlSocket, IsThereForItsOwnerOnlyAndGoneAtTheEnd) {
   const TempDir volume;
   auto server = started(volume.path());
-  struct stat status{};
+  struct stat status {};
   ASSERT_EQ(::stat((volume.path() / "control.sock").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0600u);
 
@@ -123,7 +127,8 @@ TEST(ControlSocket, AnswersNonsenseWithErrors) {
   const auto server = started(volume.path());
   const RawClient client(volume.path());
 
-  ASSERT_TRUE(client.send("\nnonsense\n[1]\n{}\n{\"command\":7}\n{\"command\":\"rm\"}\n{\"command\":\"echo\"}\n\xff\xfe\n"));
+  ASSERT_TRUE(
+      client.send("\nnonsense\n[1]\n{}\n{\"command\":7}\n{\"command\":\"rm\"}\n{\"command\":\"echo\"}\n\xff\xfe\n"));
   const std::string answers = client.receive(8);
 
   EXPECT_EQ(std::count(answers.begin(), answers.end(), '\n'), 8);

@@ -45,10 +45,28 @@ TEST(MountOptions, ReadsItsOwnOptions) {
 }
 
 TEST(MountOptions, AcceptsWhatFstabLinesHold) {
-  for (const char* list :
-       {"auto", "noauto", "user", "users", "nouser", "owner", "group", "nofail", "_netdev", "x-systemd.automount",
-        "x-systemd.requires=/srv", "X-mount.mkdir", "comment=a,rw", "uhelper=x", "diratime", "nodiratime", "iversion", "silent",
-        "user=joe", "default_permissions", "user_id=0,group_id=0,rootmode=40000,max_read=131072", "lazytime"}) {
+  for (const char* list : {"auto",
+                           "noauto",
+                           "user",
+                           "users",
+                           "nouser",
+                           "owner",
+                           "group",
+                           "nofail",
+                           "_netdev",
+                           "x-systemd.automount",
+                           "x-systemd.requires=/srv",
+                           "X-mount.mkdir",
+                           "comment=a,rw",
+                           "uhelper=x",
+                           "diratime",
+                           "nodiratime",
+                           "iversion",
+                           "silent",
+                           "user=joe",
+                           "default_permissions",
+                           "user_id=0,group_id=0,rootmode=40000,max_read=131072",
+                           "lazytime"}) {
     EXPECT_EQ(parsed(list), MountOptions()) << list;
   }
 }
@@ -112,7 +130,8 @@ TEST(MountOptions, OtherUsersAreLetInByRootOrOnRequest) {
 }
 
 TEST(MountOptions, APathWithACommaStaysOneOption) {
-  EXPECT_THAT(libfuse_options(parsed(""), "/srv/a,allow_other\\", false), HasSubstr("fsname=/srv/a\\,allow_other\\\\,subtype"));
+  EXPECT_THAT(libfuse_options(parsed(""), "/srv/a,allow_other\\", false),
+              HasSubstr("fsname=/srv/a\\,allow_other\\\\,subtype"));
 }
 
 TEST(MountOptions, SecurityContextsAreHandedToTheKernelWhole) {
