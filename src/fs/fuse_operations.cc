@@ -287,7 +287,11 @@ void op_listxattr(fuse_req_t req, fuse_ino_t inode, std::size_t size) {
   reply(req, [&]() -> Result<XattrReply> {
     DEDUPFS_ASSIGN(const std::vector<std::string> names, mount_of(req).filesystem().list_xattrs(inode));
     XattrReply list{{}, size};
-    for (const std::string& name : names) list.value.append(name).push_back('\0');
+    // The kernel keeps others than administrators from the values of these, but leaves hiding the names to the filesystem.
+    const bool administrator = fuse_req_ctx(req)->uid == 0;
+    for (const std::string& name : names) {
+      if (administrator || !name.starts_with("trusted.")) list.value.append(name).push_back('\0');
+    }
     return list;
   });
 }

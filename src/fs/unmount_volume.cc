@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "base/unique_fd.h"
 #include "fs/control_socket.h"
@@ -51,11 +53,15 @@ void wait_for_end(const UniqueFd& process) {
   while (::poll(&polled, 1, -1) < 0 && errno == EINTR) continue;
 }
 
-// A daemon that writes holds the lock of its volume to the last moment.
+// A daemon holds the lock of its volume to the last moment: one that writes for itself, those that read share it.
 void wait_for_lock(const Path& volume) {
   const UniqueFd lock(::open((volume / kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!lock) return;
-  while (::flock(lock.get(), LOCK_SH) != 0 && errno == EINTR) continue;
+  while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    const auto table = read_mount_table();
+    if (!table || find_dedupfs_mount(*table, volume)) return;  // another reader's
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 // What could be committed is; a mount that was made read-only meanwhile has nothing to commit.
