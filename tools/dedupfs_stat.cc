@@ -22,7 +22,7 @@ Result<Path> find_volume(const Path& given) {
   if (error) return Error::from_errno(error.value(), given.string());
   if (std::filesystem::exists(path / kSuperblockFile, error)) return path;
   DEDUPFS_ASSIGN(const auto table, read_mount_table());
-  for (Path above = path; ; above = above.parent_path()) {
+  for (Path above = path;; above = above.parent_path()) {
     if (const auto entry = find_dedupfs_mount(table, above)) return Path(entry->source);
     if (above == above.root_path()) break;
   }

@@ -25,8 +25,8 @@ Result<int> check(const Path& path) {
   CheckReport report([](const std::string& line) { std::cout << line << '\n'; });
   DEDUPFS_ASSIGN(const ChunkTable chunks, check_store(*volume, report));
   DEDUPFS_ASSIGN(const NamespaceTotals totals, check_namespace(*volume, chunks, report));
-  std::cout << fmt::format("{}: {} inodes ({} directories), {} chunks, {} references: {}\n", path.string(), totals.inodes,
-                           totals.directories, chunks.chunks(), totals.chunk_references,
+  std::cout << fmt::format("{}: {} inodes ({} directories), {} chunks, {} references: {}\n", path.string(),
+                           totals.inodes, totals.directories, chunks.chunks(), totals.chunk_references,
                            report.errors() == 0 ? "clean" : fmt::format("{} errors", report.errors()));
   return report.errors() == 0 ? kClean : kErrorsLeft;
 }

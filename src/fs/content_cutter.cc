@@ -64,7 +64,8 @@ std::size_t ContentCutter::cut(ByteSpan window, bool last, std::vector<Piece>& p
     ends.clear();
     if (!before_run.empty()) chunker_.split(before_run, end_is_certain, ends);
     // Zeros at the end of the window may be the start of a run, where the chunk before has to end.
-    const std::size_t certain = end_is_certain ? before_run.size() : before_run.size() - zeros_before(rest, rest.size());
+    const std::size_t certain =
+        end_is_certain ? before_run.size() : before_run.size() - zeros_before(rest, rest.size());
     std::size_t begin = 0;
     for (const std::size_t end : ends) {
       if (end > certain) break;

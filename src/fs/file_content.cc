@@ -216,7 +216,8 @@ Result<std::vector<PinnedBytes>> FileContent::State::fetch(const std::vector<Fet
     }
     auto chunk = volume.chunks().get(*part.chunk);
     if (chunk && part.skip + part.length > chunk->bytes.size())
-      chunk = Error{ErrorCode::kCorruption, fmt::format("chunk {} is shorter than the recipe says", number_of(*part.chunk))};
+      chunk = Error{ErrorCode::kCorruption,
+                    fmt::format("chunk {} is shorter than the recipe says", number_of(*part.chunk))};
     if (!chunk) return chunk.error().with(fmt::format("inode {} at offset {}", inode, part.offset));
     pieces.push_back({chunk->bytes.subspan(part.skip, part.length), std::move(chunk->owner)});
   }
@@ -235,7 +236,8 @@ Result<std::vector<PinnedBytes>> FileContent::State::read(std::uint64_t from, st
 // ---------------------------------------------------------------- dirty stretches
 
 // Every change of the map goes through here, so that the budget holds what the map holds.
-void FileContent::State::change_dirty(const Lock&, std::uint64_t acquired, const std::function<void(DirtyMap&)>& change) {
+void FileContent::State::change_dirty(const Lock&, std::uint64_t acquired,
+                                      const std::function<void(DirtyMap&)>& change) {
   const std::uint64_t before = dirty.memory_bytes() + acquired;
   change(dirty);
   const std::uint64_t after = dirty.memory_bytes();
@@ -365,7 +367,8 @@ Result<void> FileContent::State::flush_stretch(Lock& lock, std::uint64_t offset)
 
   const auto run = [&]() -> Result<std::uint64_t> {
     std::uint64_t position = start;
-    std::uint64_t dirty_end = dirty.find_from(offset)->end();  // no boundary before it counts: the stretch must get done
+    std::uint64_t dirty_end =
+        dirty.find_from(offset)->end();  // no boundary before it counts: the stretch must get done
     for (;;) {
       DEDUPFS_ASSIGN(std::uint64_t content_end, recipe.end());
       content_end = std::min(size, std::max(content_end, dirty.end()));
@@ -441,7 +444,8 @@ Result<void> FileContent::State::start_stream(Lock& lock, std::uint64_t from) {
     head.back().bytes = std::move(pieces->front());
   }
 
-  stream = std::make_unique<WriteStream>(volume, start, [this](Result<std::vector<ChunkId>> ids) { land(std::move(ids)); });
+  stream =
+      std::make_unique<WriteStream>(volume, start, [this](Result<std::vector<ChunkId>> ids) { land(std::move(ids)); });
   for (const WriteStream::Part& part : head) {
     if (part.bytes.bytes.empty())
       feed_hole(*stream, part.length);
@@ -567,7 +571,8 @@ Result<void> FileContent::State::clone_to(Clone& clone, std::uint64_t from, std:
 
 // ---------------------------------------------------------------- the interface
 
-FileContent::FileContent(Volume& volume, DirtyBudget& budget, InodeNumber inode, std::uint64_t size, std::uint64_t data_bytes)
+FileContent::FileContent(Volume& volume, DirtyBudget& budget, InodeNumber inode, std::uint64_t size,
+                         std::uint64_t data_bytes)
     : state_(std::make_unique<State>(volume, budget, inode, size, data_bytes)) {}
 
 FileContent::~FileContent() {
@@ -629,8 +634,8 @@ Result<void> FileContent::write(std::uint64_t offset, ByteSpan bytes) {
   }
   if (bytes.empty()) return {};
   state_->size = std::max(state_->size, offset + bytes.size());
-  const bool follows_stream = state_->stream && !state_->stream_error && offset >= state_->stream->end() &&
-                              state_->dirty.end() <= offset;
+  const bool follows_stream =
+      state_->stream && !state_->stream_error && offset >= state_->stream->end() && state_->dirty.end() <= offset;
   if (follows_stream) {
     state_->append_to_stream(lock, offset, bytes);
     state_->budget.release(bytes.size());  // the stream has taken its own share

@@ -91,7 +91,8 @@ class NamespaceCheck {
     Inode* const inode = find(dirent.inode);
     if (parent == nullptr || !is_directory(parent->mode))
       return Error{ErrorCode::kCorruption, what + ": there is no such directory"};
-    if (inode == nullptr) return Error{ErrorCode::kCorruption, fmt::format("{}: inode {} is missing", what, dirent.inode)};
+    if (inode == nullptr)
+      return Error{ErrorCode::kCorruption, fmt::format("{}: inode {} is missing", what, dirent.inode)};
     if (type_bits(inode->mode) != dirent.type)
       return Error{ErrorCode::kCorruption, fmt::format("{}: inode {} is of another type", what, dirent.inode)};
     ++inode->names;
@@ -100,8 +101,8 @@ class NamespaceCheck {
       if (inode->parent != place.parent)
         return Error{ErrorCode::kCorruption, fmt::format("{}: its '..' is {}", what, inode->parent)};
     }
-    DEDUPFS_ASSIGN(const auto mirror, volume_.database().get(Family::kCookies,
-                                                             encode_cookie_key(place.parent, dirent.cookie)));
+    DEDUPFS_ASSIGN(const auto mirror,
+                   volume_.database().get(Family::kCookies, encode_cookie_key(place.parent, dirent.cookie)));
     if (!mirror) return Error{ErrorCode::kCorruption, what + " has no place in the order of the directory"};
     DEDUPFS_ASSIGN(const CookieEntry entry, decode_cookie_entry(place.parent, *mirror));
     if (entry.name != place.name || entry.inode != dirent.inode)
@@ -121,7 +122,8 @@ class NamespaceCheck {
     DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
     const Inode* const inode = find(place.inode);
     if (inode == nullptr)
-      return Error{ErrorCode::kCorruption, fmt::format("attribute '{}' of inode {}, which is missing", place.name, place.inode)};
+      return Error{ErrorCode::kCorruption,
+                   fmt::format("attribute '{}' of inode {}, which is missing", place.name, place.inode)};
     if (!inode->may_have_xattrs)
       return Error{ErrorCode::kCorruption, fmt::format("inode {} denies its attribute '{}'", place.inode, place.name)};
     return {};
@@ -173,7 +175,8 @@ class NamespaceCheck {
       if (inode.recipe_end != 0) wrong("content in something that is no file");
       return;
     }
-    if (inode.recipe_end > inode.size) wrong(fmt::format("size {}, but content up to {}", inode.size, inode.recipe_end));
+    if (inode.recipe_end > inode.size)
+      wrong(fmt::format("size {}, but content up to {}", inode.size, inode.recipe_end));
     if (inode.recipe_data_bytes != inode.data_bytes)
       wrong(fmt::format("{} bytes of data recorded, {} found", inode.data_bytes, inode.recipe_data_bytes));
   }

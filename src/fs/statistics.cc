@@ -106,7 +106,8 @@ class Counting {
       live_bytes += run.chunks[i].raw_length;
       if (run.chunks[i].encoding == ChunkEncoding::kDelta) ++statistics_.delta_chunks;
     }
-    if (run.region_raw_bytes != 0) statistics_.stored_bytes += live_bytes * run.region_disk_bytes / run.region_raw_bytes;
+    if (run.region_raw_bytes != 0)
+      statistics_.stored_bytes += live_bytes * run.region_disk_bytes / run.region_raw_bytes;
     return {};
   }
 
@@ -153,10 +154,18 @@ double Statistics::savings_percent() const {
   return 100.0 * (1.0 - static_cast<double>(disk_bytes) / static_cast<double>(logical_bytes));
 }
 
-double Statistics::dedup_ratio() const { return ratio(logical_bytes - hole_bytes - inline_bytes, unique_bytes); }
-double Statistics::compression_ratio() const { return ratio(unique_bytes, stored_bytes); }
-double Statistics::total_ratio() const { return ratio(logical_bytes, disk_bytes); }
+double Statistics::dedup_ratio() const {
+  return ratio(logical_bytes - hole_bytes - inline_bytes, unique_bytes);
+}
+double Statistics::compression_ratio() const {
+  return ratio(unique_bytes, stored_bytes);
+}
+double Statistics::total_ratio() const {
+  return ratio(logical_bytes, disk_bytes);
+}
 
-Result<Statistics> compute_statistics(Volume& volume) { return Counting(volume).run(); }
+Result<Statistics> compute_statistics(Volume& volume) {
+  return Counting(volume).run();
+}
 
 }  // namespace dedupfs

@@ -36,15 +36,16 @@ struct Statistics {
   std::uint64_t unique_bytes = 0;      // of unique chunks, before compression
   std::uint64_t stored_bytes = 0;      // what these take in containers
 
-  std::uint64_t garbage_bytes = 0;  // the rest of the containers: chunks that no file refers to any more, and their frame
-  std::uint64_t index_bytes = 0;    // VOLUME/index
-  std::uint64_t other_bytes = 0;    // superblock, lock, folders
-  std::uint64_t disk_bytes = 0;     // all of VOLUME, as du counts
+  std::uint64_t garbage_bytes =
+      0;                          // the rest of the containers: chunks that no file refers to any more, and their frame
+  std::uint64_t index_bytes = 0;  // VOLUME/index
+  std::uint64_t other_bytes = 0;  // superblock, lock, folders
+  std::uint64_t disk_bytes = 0;   // all of VOLUME, as du counts
 
-  double savings_percent() const;   // of the logical bytes, what the disk does not hold
+  double savings_percent() const;  // of the logical bytes, what the disk does not hold
   double dedup_ratio() const;
   double compression_ratio() const;
-  double total_ratio() const;       // logical : disk
+  double total_ratio() const;  // logical : disk
 };
 
 // Of the last commit: sync first to see everything.

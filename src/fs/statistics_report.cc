@@ -51,9 +51,10 @@ std::string statistics_screen(const nlohmann::json& json) {
   const auto line = [&](std::string_view name, const std::string& value, const std::string& meaning) {
     out += fmt::format("{:<12}{:>12}  {}\n", name, value, meaning);
   };
-  out += fmt::format("Volume {}{}, format {}, {}\n", json.at("uuid").get<std::string>(),
-                     json.at("label").get<std::string>().empty() ? "" : " \"" + json.at("label").get<std::string>() + "\"",
-                     count("format_version"), json.at("mounted").get<bool>() ? "mounted" : "not mounted");
+  out +=
+      fmt::format("Volume {}{}, format {}, {}\n", json.at("uuid").get<std::string>(),
+                  json.at("label").get<std::string>().empty() ? "" : " \"" + json.at("label").get<std::string>() + "\"",
+                  count("format_version"), json.at("mounted").get<bool>() ? "mounted" : "not mounted");
   out += fmt::format("Chunker {}, fingerprint {}, compression {}\n\n", json.at("chunker").get<std::string>(),
                      json.at("fingerprint").get<std::string>(), json.at("compression").get<std::string>());
 

@@ -11,7 +11,9 @@ namespace {
 constexpr std::size_t kBlockBytes = 1 << 20;
 
 // With chunks as large as blocks, what stays uncut must still be little beside what is cut.
-std::size_t cut_threshold(const ContentCutter& cutter) { return std::max(kBlockBytes, 2 * cutter.largest_rest()); }
+std::size_t cut_threshold(const ContentCutter& cutter) {
+  return std::max(kBlockBytes, 2 * cutter.largest_rest());
+}
 
 }  // namespace
 

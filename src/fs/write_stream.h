@@ -91,10 +91,10 @@ class WriteStream {
   const Stored stored_;
   std::unique_ptr<ChunkStore::Writer> writer_;
 
-  std::shared_ptr<Block> block_;   // the last one; null while there is nothing in it
-  std::size_t put_ = 0;            // bytes of it that were put,
-  std::size_t cut_ = 0;            // that are cut,
-  std::size_t used_ = 0;           // and that are filled
+  std::shared_ptr<Block> block_;  // the last one; null while there is nothing in it
+  std::size_t put_ = 0;           // bytes of it that were put,
+  std::size_t cut_ = 0;           // that are cut,
+  std::size_t used_ = 0;          // and that are filled
   std::vector<PlacedPiece> waiting_;
   std::deque<Flight> flights_;
   std::uint64_t stored_end_;

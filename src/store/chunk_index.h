@@ -32,8 +32,8 @@ struct ChunkRun {
 
   ChunkId first{};
   RegionPlace place;
-  std::uint32_t region_disk_bytes = 0;   // header, directory and payload as stored
-  std::uint32_t region_raw_bytes = 0;    // chunks of the whole region
+  std::uint32_t region_disk_bytes = 0;  // header, directory and payload as stored
+  std::uint32_t region_raw_bytes = 0;   // chunks of the whole region
   std::vector<Chunk> chunks;
 
   bool contains(ChunkId id) const {

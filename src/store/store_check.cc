@@ -66,7 +66,8 @@ class StoreCheck {
     for (std::size_t i = 0; i < run.chunks.size(); ++i) {
       const ChunkId id{number_of(run.first) + i};
       const RegionEntry* const entry = (*region)->find(id);
-      if (entry == nullptr || entry->raw_length != run.chunks[i].raw_length || entry->encoding != run.chunks[i].encoding) {
+      if (entry == nullptr || entry->raw_length != run.chunks[i].raw_length ||
+          entry->encoding != run.chunks[i].encoding) {
         report_.error(fmt::format("chunk {} is not in container {} at {} as the index says", number_of(id),
                                   run.place.container, run.place.offset));
         continue;
@@ -148,6 +149,8 @@ std::optional<std::uint32_t> ChunkTable::length_of(ChunkId id) const {
   return lengths_[run.index + (number_of(id) - run.first)];
 }
 
-Result<ChunkTable> check_store(Volume& volume, CheckReport& report) { return StoreCheck(volume, report).run(); }
+Result<ChunkTable> check_store(Volume& volume, CheckReport& report) {
+  return StoreCheck(volume, report).run();
+}
 
 }  // namespace dedupfs

@@ -87,7 +87,8 @@ TEST_P(ContentCutterTest, CutsTheSameHoweverItIsFed) {
 
 TEST_P(ContentCutterTest, LeavesNoMoreUncutThanItSays) {
   std::mt19937 random(1);
-  for (const std::size_t zeros : {std::size_t{0}, std::size_t{5000}, kHoleRunBytes - 1, kHoleRunBytes, std::size_t{300000}}) {
+  for (const std::size_t zeros :
+       {std::size_t{0}, std::size_t{5000}, kHoleRunBytes - 1, kHoleRunBytes, std::size_t{300000}}) {
     ByteBuffer content = random_bytes(500000, random);
     content.insert(content.end(), zeros, 0);
     std::vector<Piece> pieces;

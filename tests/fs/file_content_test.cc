@@ -116,7 +116,8 @@ TEST_F(FileContentTest, ReadsWhatWasWrittenAtOnceAfterFlushAndAfterReopening) {
   std::mt19937_64 random(1);
   const ByteBuffer bytes = typical_bytes(3000000, random);
   for (std::size_t offset = 0; offset < bytes.size(); offset += 100000)
-    ASSERT_TRUE(write(*content_, offset, ByteSpan(bytes).subspan(offset, std::min<std::size_t>(100000, bytes.size() - offset))));
+    ASSERT_TRUE(write(*content_, offset,
+                      ByteSpan(bytes).subspan(offset, std::min<std::size_t>(100000, bytes.size() - offset))));
 
   EXPECT_EQ(read_all(), bytes);
   ASSERT_TRUE(content_->flush());
@@ -157,7 +158,8 @@ TEST_F(FileContentTest, RecipeDoesNotDependOnHowTheContentWasWritten) {
     ASSERT_TRUE(write(*at_once, 0, bytes));
     ASSERT_TRUE(at_once->flush());
     for (std::size_t offset = 0; offset < bytes.size();) {
-      const std::size_t length = std::min<std::size_t>(bytes.size() - offset, 1 + random() % (random() % 3 == 0 ? 700000 : 20000));
+      const std::size_t length =
+          std::min<std::size_t>(bytes.size() - offset, 1 + random() % (random() % 3 == 0 ? 700000 : 20000));
       ASSERT_TRUE(write(*in_portions, offset, ByteSpan(bytes).subspan(offset, length)));
       offset += length;
       if (random() % 4 == 0) {
@@ -361,7 +363,9 @@ TEST_F(FileContentTest, ReadersBesideAWriterSeeWhatWasWrittenOrNothing) {
         const std::size_t from = own() % (size + 1);
         const std::size_t count = std::min<std::size_t>(own() % 300000, size - from);
         const ByteBuffer got = read(*content_, from, count);
-        if (got.size() != count || !std::equal(got.begin(), got.end(), bytes.begin() + static_cast<std::ptrdiff_t>(from))) ++wrong;
+        if (got.size() != count ||
+            !std::equal(got.begin(), got.end(), bytes.begin() + static_cast<std::ptrdiff_t>(from)))
+          ++wrong;
       }
     });
   }
