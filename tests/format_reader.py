@@ -128,7 +128,7 @@ class Index:
             pairs = []
             for line in done.stdout.decode().splitlines():
                 # Versions of RocksDB differ in what stands between them.
-                key, arrow, value = line.partition(" ==> " if " ==> " in line else " : ") 
+                key, arrow, value = line.partition(" ==> " if " ==> " in line else " : ")
                 require(arrow and key.startswith("0x") and value.startswith("0x"), f"ldb said: {line}")
                 pairs.append((bytes.fromhex(key[2:]), bytes.fromhex(value[2:])))
             self.families[name] = pairs
