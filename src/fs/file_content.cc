@@ -317,7 +317,7 @@ Result<bool> FileContent::State::is_boundary(const Lock&, std::uint64_t offset) 
   DEDUPFS_ASSIGN(const std::uint64_t end, recipe.end());
   if (offset >= end) return true;
   DEDUPFS_ASSIGN(const auto entry, recipe.find(offset));
-  return entry->offset == offset;
+  return entry && entry->offset == offset;
 }
 
 // Feeds content from `from` on, at most to `to`, and returns how far it came: a hole is fed whole, bytes in portions.

@@ -28,7 +28,8 @@ Attributes attributes_with_mode(std::uint32_t mode) {
 // One record of each type.
 std::vector<InodeRecord> records_of_all_types() {
   std::vector<InodeRecord> records;
-  for (const std::uint32_t type : {S_IFREG, S_IFDIR, S_IFLNK, S_IFCHR, S_IFBLK, S_IFIFO, S_IFSOCK}) {
+  for (const std::uint32_t type :
+       std::initializer_list<std::uint32_t>{S_IFREG, S_IFDIR, S_IFLNK, S_IFCHR, S_IFBLK, S_IFIFO, S_IFSOCK}) {
     InodeRecord record;
     record.attributes = attributes_with_mode(type | 07654);
     if (is_regular(type)) {
