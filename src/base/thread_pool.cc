@@ -4,7 +4,7 @@
 
 namespace dedupfs {
 
-ThreadPool::ThreadPool(std::size_t threads, std::string name) {
+ThreadPool::ThreadPool(std::size_t threads, const std::string& name) {
   threads_.reserve(threads);
   for (std::size_t i = 0; i < threads; ++i) {
     threads_.emplace_back([this] { run(); });

@@ -21,7 +21,7 @@ class ThreadPool {
   using Task = std::function<void()>;
 
   // `name` shows in ps and perf (at most 15 characters).
-  ThreadPool(std::size_t threads, std::string name);
+  ThreadPool(std::size_t threads, const std::string& name);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

@@ -172,7 +172,7 @@ Database::State::~State() {
 // Turns what is in memory into tables: the next opening replays nothing.
 rocksdb::Status Database::State::empty_log() {
   // Without a flush RocksDB keeps the log of each session, also if it is empty.
-  if (const auto status = put_mark(); !status.ok()) return status;
+  if (auto status = put_mark(); !status.ok()) return status;
   return db->Flush({}, handles);
 }
 
@@ -192,10 +192,10 @@ rocksdb::Status Database::State::put_mark() {
 // RocksDB must not flush the mark and everything else inside of the same Write(), so it is not given a limit for the log;
 // this function keeps that itself.
 rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
-  if (const auto status = put_mark(); !status.ok()) return status;
+  if (auto status = put_mark(); !status.ok()) return status;
   rocksdb::WriteOptions synced;
   synced.sync = true;
-  if (const auto status = db->Write(synced, &changes); !status.ok()) {
+  if (auto status = db->Write(synced, &changes); !status.ok()) {
     cut_off_log = current_log();
     return status;
   }
