@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -13,6 +15,8 @@
 namespace dedupfs {
 namespace {
 
+constexpr std::uint64_t kBytesAnEntry = 32;  // of the size of a directory
+
 class NamespaceCheck {
  public:
   NamespaceCheck(Volume& volume, const ChunkTable& chunks, CheckReport& report)
@@ -23,9 +27,13 @@ class NamespaceCheck {
     DEDUPFS_TRY(walk(Family::kOrphans, [this](auto key, auto) { return read_orphan(key); }));
     DEDUPFS_TRY(walk(Family::kDirents, [this](auto key, auto value) { return check_dirent(key, value); }));
     DEDUPFS_TRY(walk(Family::kCookies, [this](auto key, auto value) { return check_cookie(key, value); }));
-    DEDUPFS_TRY(walk(Family::kXattrs, [this](auto key, auto) { return check_xattr(key); }));
+    DEDUPFS_TRY(walk(Family::kXattrs, [this](auto key, auto value) { return check_xattr(key, value); }));
     DEDUPFS_TRY(walk(Family::kRecipes, [this](auto key, auto value) { return check_segment(key, value); }));
+    // A volume that was never mounted has no root yet.
+    if (!inodes_.empty() && !inodes_.contains(kRootInode)) report_.error("the root directory (inode 1) is missing");
     for (const auto& [number, inode] : inodes_) check_inode(number, inode);
+    check_orphans();
+    DEDUPFS_TRY(check_counters());
     if (names_ != cookies_) report_.error(fmt::format("{} names, but {} places in directories", names_, cookies_));
     totals_.inodes = inodes_.size();
     totals_.orphans = orphans_.size();
@@ -39,10 +47,12 @@ class NamespaceCheck {
     std::uint64_t size = 0;
     std::uint64_t data_bytes = 0;
     InodeNumber parent = 0;
+    std::uint64_t next_cookie = 0;
     bool may_have_xattrs = false;
     // What was found of it:
     std::uint32_t names = 0;
     std::uint32_t subdirectories = 0;
+    std::uint64_t entries = 0;
     std::uint64_t recipe_end = 0;
     std::uint64_t recipe_data_bytes = 0;
   };
@@ -71,6 +81,7 @@ class NamespaceCheck {
     inode.size = attributes.size;
     inode.data_bytes = attributes.data_bytes;
     inode.parent = attributes.parent;
+    inode.next_cookie = attributes.next_cookie;
     inode.may_have_xattrs = record.has_xattrs;
     if (is_directory(attributes.mode)) ++totals_.directories;
     return {};
@@ -91,6 +102,7 @@ class NamespaceCheck {
     Inode* const inode = find(dirent.inode);
     if (parent == nullptr || !is_directory(parent->mode))
       return Error{ErrorCode::kCorruption, what + ": there is no such directory"};
+    ++parent->entries;
     if (inode == nullptr)
       return Error{ErrorCode::kCorruption, fmt::format("{}: inode {} is missing", what, dirent.inode)};
     if (type_bits(inode->mode) != dirent.type)
@@ -101,6 +113,9 @@ class NamespaceCheck {
       if (inode->parent != place.parent)
         return Error{ErrorCode::kCorruption, fmt::format("{}: its '..' is {}", what, inode->parent)};
     }
+    if (dirent.cookie >= parent->next_cookie)
+      return Error{ErrorCode::kCorruption,
+                   fmt::format("{}: its cookie {} will be given away again", what, dirent.cookie)};
     DEDUPFS_ASSIGN(const auto mirror,
                    volume_.database().get(Family::kCookies, encode_cookie_key(place.parent, dirent.cookie)));
     if (!mirror) return Error{ErrorCode::kCorruption, what + " has no place in the order of the directory"};
@@ -118,8 +133,10 @@ class NamespaceCheck {
     return {};
   }
 
-  Result<void> check_xattr(std::string_view key) {
+  Result<void> check_xattr(std::string_view key, std::string_view value) {
     DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
+    if (value.size() > kLongestXattrValue)
+      report_.error(fmt::format("inode {}: attribute '{}' has {} bytes", place.inode, place.name, value.size()));
     const Inode* const inode = find(place.inode);
     if (inode == nullptr)
       return Error{ErrorCode::kCorruption,
@@ -163,8 +180,12 @@ class NamespaceCheck {
     if (orphans_.contains(number)) return;  // unlinked; it is deleted at the next mount
     const bool is_root = number == kRootInode;
     if (inode.names == 0 && !is_root) wrong("no name leads to it");
+    if (is_root && !is_directory(inode.mode)) wrong("the root is not a directory");
     if (is_directory(inode.mode)) {
+      if (is_root && inode.names != 0) wrong("a name leads to the root directory");
       if (inode.names > 1) wrong("a directory with several names");
+      if (inode.size != kBytesAnEntry * inode.entries)
+        wrong(fmt::format("size {}, but {} entries", inode.size, inode.entries));
       if (inode.links != 2 + inode.subdirectories)
         wrong(fmt::format("link count {}, but {} subdirectories", inode.links, inode.subdirectories));
       if (!reaches_root(number)) wrong("not below the root");
@@ -179,6 +200,39 @@ class NamespaceCheck {
       wrong(fmt::format("size {}, but content up to {}", inode.size, inode.recipe_end));
     if (inode.recipe_data_bytes != inode.data_bytes)
       wrong(fmt::format("{} bytes of data recorded, {} found", inode.data_bytes, inode.recipe_data_bytes));
+  }
+
+  // What is left of their content does not matter.
+  void check_orphans() {
+    for (const InodeNumber number : orphans_) {
+      const Inode* const inode = find(number);
+      if (inode == nullptr)
+        report_.error(fmt::format("orphan {}: the inode is missing", number));
+      else if (inode->names != 0 || inode->links != 0)
+        report_.error(fmt::format("orphan {}: link count {}, and {} names", number, inode->links, inode->names));
+    }
+  }
+
+  Result<void> check_counters() {
+    std::uint64_t largest = 0;
+    for (const auto& [number, inode] : inodes_) largest = std::max(largest, number);
+    DEDUPFS_ASSIGN(const auto next, counter(kNextInodeCounter, kRootInode));
+    if (next && *next <= largest)
+      report_.error(fmt::format("inode {} is there, but {} is to be the next", largest, *next));
+    DEDUPFS_ASSIGN(const auto count, counter(kInodesCounter, 0));
+    if (count && *count != inodes_.size())
+      report_.error(fmt::format("{} inodes recorded, {} found", *count, inodes_.size()));
+    return {};
+  }
+
+  // Nothing, and an error in the report, if it does not parse.
+  Result<std::optional<std::uint64_t>> counter(std::string_view name, std::uint64_t otherwise) {
+    DEDUPFS_ASSIGN(const auto value, volume_.database().get(Family::kCounters, name));
+    if (!value) return otherwise;
+    const auto number = decode_counter(name, *value);
+    if (number) return *number;
+    report_.error(number.error().message());
+    return std::nullopt;
   }
 
   // Follows '..' up, and remembers the way; a loop takes more steps than there are directories.

@@ -1,11 +1,13 @@
 #include "fs/statistics.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <unordered_set>
 #include <vector>
 
+#include "base/coding.h"
 #include "fs/mode.h"
 #include "fs/recipe.h"
 #include "fs/records.h"
@@ -40,6 +42,7 @@ class Counting {
   explicit Counting(Volume& volume) : volume_(volume), snapshot_(volume.database().snapshot()) {}
 
   Result<Statistics> run() {
+    DEDUPFS_TRY(find_end_of_chunks());
     DEDUPFS_TRY(walk(Family::kOrphans, [this](std::string_view key, std::string_view) -> Result<void> {
       DEDUPFS_ASSIGN(const InodeNumber inode, decode_inode_key(key));
       orphans_.insert(inode);
@@ -64,6 +67,13 @@ class Counting {
     return result;
   }
 
+  // A wrong id must not make live_ as large as it likes. The volume was opened with this counter, so it parses.
+  Result<void> find_end_of_chunks() {
+    DEDUPFS_ASSIGN(const auto value, volume_.database().get(Family::kCounters, kNextChunkIdCounter));
+    if (value) end_of_chunks_ = Decoder(*value).u64();
+    return {};
+  }
+
   Result<void> count_inode(std::string_view key, std::string_view value) {
     DEDUPFS_ASSIGN(const InodeNumber inode, decode_inode_key(key));
     if (orphans_.contains(inode)) return {};
@@ -73,7 +83,7 @@ class Counting {
       case S_IFREG:
         ++statistics_.files;
         statistics_.logical_bytes += attributes.size;
-        statistics_.hole_bytes += attributes.size - attributes.data_bytes;
+        statistics_.hole_bytes += attributes.size - std::min(attributes.data_bytes, attributes.size);
         break;
       case S_IFDIR: ++statistics_.directories; break;
       case S_IFLNK: ++statistics_.symlinks; break;
@@ -89,6 +99,10 @@ class Counting {
     for (const RecipeEntry& entry : entries) {
       if (entry.kind == RecipeEntry::Kind::kInline) statistics_.inline_bytes += entry.length;
       if (entry.kind != RecipeEntry::Kind::kChunk) continue;
+      if (number_of(entry.chunk) >= end_of_chunks_)
+        return Error{ErrorCode::kCorruption, fmt::format("inode {} refers to chunk {}, which was never given away; "
+                                                         "fsck.dedupfs says more",
+                                                         place.inode, number_of(entry.chunk))};
       ++statistics_.chunks;
       if (!live_.insert(entry.chunk)) continue;
       ++statistics_.unique_chunks;
@@ -139,6 +153,7 @@ class Counting {
   Volume& volume_;
   std::shared_ptr<const Database::Snapshot> snapshot_;
   std::unordered_set<InodeNumber> orphans_;
+  std::uint64_t end_of_chunks_ = 0;  // no chunk has this id or a greater one
   ChunkSet live_;
   Statistics statistics_;
 };

@@ -21,7 +21,6 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::string_view kNextChunkIdCounter = "next_chunk_id";
 // Ids are reserved in the index, durably, before the first of them is used: no id that reached a container is handed
 // out again, even when its transaction group never was committed.
 constexpr std::uint64_t kReservedIds = 1 << 20;

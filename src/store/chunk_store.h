@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -24,6 +25,8 @@
 #include "store/types.h"
 
 namespace dedupfs {
+
+inline constexpr std::string_view kNextChunkIdCounter = "next_chunk_id";  // no chunk has this id or a higher one
 
 // Bytes in a shared buffer, for as long as the owner is held.
 struct PinnedBytes {

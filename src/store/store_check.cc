@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "base/coding.h"
 #include "store/fingerprint.h"
 #include "store/region_cache.h"
 
@@ -13,6 +15,12 @@ namespace {
 
 // Regions of one stream follow one another; those of concurrent streams alternate.
 constexpr std::size_t kCacheBytes = 32 << 20;
+
+std::uint64_t raw_bytes_of(const Region& region) {
+  std::uint64_t bytes = 0;
+  for (const RegionEntry& entry : region.entries) bytes += entry.raw_length;
+  return bytes;
+}
 
 class StoreCheck {
  public:
@@ -25,6 +33,7 @@ class StoreCheck {
     check_superblock_copies();
     DEDUPFS_TRY(check_index());
     DEDUPFS_TRY(check_fingerprint_count());
+    DEDUPFS_TRY(check_counters());
     DEDUPFS_TRY(check_containers());
     return std::move(table_);
   }
@@ -57,12 +66,19 @@ class StoreCheck {
   }
 
   Result<void> check_run(const ChunkRun& run) {
-    places_.insert(run.place);
+    const auto known = regions_.try_emplace(run.place, run.region_disk_bytes).first;
+    if (known->second != run.region_disk_bytes)
+      report_.error(fmt::format("index: the run of chunks from {} takes its region for {} bytes long, another for {}",
+                                number_of(run.first), run.region_disk_bytes, known->second));
     const auto region = cache_.get(run.place);
     if (!region) {
       if (bad_places_.insert(run.place).second) report_.error(region.error().message());
       return {};
     }
+    if (const std::uint64_t raw_bytes = raw_bytes_of(**region); raw_bytes != run.region_raw_bytes)
+      report_.error(
+          fmt::format("index: the run of chunks from {} takes its region for one of {} bytes of chunks, not {}",
+                      number_of(run.first), run.region_raw_bytes, raw_bytes));
     for (std::size_t i = 0; i < run.chunks.size(); ++i) {
       const ChunkId id{number_of(run.first) + i};
       const RegionEntry* const entry = (*region)->find(id);
@@ -98,8 +114,31 @@ class StoreCheck {
       return true;
     }));
     if (fingerprints > fingerprints_found_ && bad_places_.empty())
-      report_.error(fmt::format("index: {} fingerprints lead to no chunk", fingerprints - fingerprints_found_));
+      report_.error(fmt::format("index: fingerprints that lead to no chunk: {}", fingerprints - fingerprints_found_));
     return {};
+  }
+
+  // Numbers that were given away must not be given away again.
+  Result<void> check_counters() {
+    DEDUPFS_ASSIGN(const std::uint64_t next_chunk, counter(kNextChunkIdCounter));
+    if (next_chunk < table_.end())
+      report_.error(fmt::format("index: chunk {} is there, but {} is to be the next", table_.end() - 1, next_chunk));
+    DEDUPFS_ASSIGN(const std::uint64_t next_container, counter(kNextContainerCounter));
+    if (!regions_.empty() && next_container <= regions_.rbegin()->first.container)
+      report_.error(fmt::format("index: container {} is referred to, but {} is to be the next",
+                                regions_.rbegin()->first.container, next_container));
+    return {};
+  }
+
+  // It parses: the volume was opened with it.
+  Result<std::uint64_t> counter(std::string_view name) {
+    DEDUPFS_ASSIGN(const auto value, volume_.database().get(Family::kCounters, name));
+    return value ? Decoder(*value).u64() : 1;
+  }
+
+  bool is_referred_to(std::uint32_t container, std::uint64_t from_offset = 0) const {
+    const auto region = regions_.lower_bound({container, static_cast<std::uint32_t>(from_offset)});
+    return region != regions_.end() && region->first.container == container;
   }
 
   // Regions that the index does not refer to are what a crash leaves behind, or what waits for reclaim.
@@ -107,15 +146,21 @@ class StoreCheck {
     std::uint64_t unused_bytes = 0;
     DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
     for (const auto& container : containers) {
-      if (container.damage) report_.note(container.damage->message());
+      if (container.damage && is_referred_to(container.id))
+        report_.error(container.damage->message());
+      else if (container.damage)
+        report_.note(container.damage->message());
       DEDUPFS_ASSIGN(const auto walk, volume_.containers().walk(container.id));
-      for (const auto& region : walk.regions)
-        if (!places_.contains(region.place)) unused_bytes += region.header.disk_length();
-      if (walk.stopped_by) {
-        const RegionPlace stop{container.id, static_cast<std::uint32_t>(walk.end_offset)};
-        if (places_.lower_bound(stop) == places_.end() || places_.lower_bound(stop)->container != container.id)
-          unused_bytes += container.bytes - walk.end_offset;
+      for (const auto& [place, header] : walk.regions) {
+        const auto known = regions_.find(place);
+        if (known == regions_.end())
+          unused_bytes += header.disk_length();
+        else if (known->second != header.disk_length())
+          report_.error(fmt::format("index: the region in container {} at {} has {} bytes, not {}", place.container,
+                                    place.offset, header.disk_length(), known->second));
       }
+      if (walk.stopped_by && !is_referred_to(container.id, walk.end_offset))
+        unused_bytes += container.bytes - walk.end_offset;
     }
     if (unused_bytes != 0)
       report_.note(fmt::format("{} bytes in containers belong to no committed chunk (left by a crash)", unused_bytes));
@@ -126,7 +171,7 @@ class StoreCheck {
   CheckReport& report_;
   RegionCache cache_;
   ChunkTable table_;
-  std::set<RegionPlace> places_;
+  std::map<RegionPlace, std::uint32_t> regions_;  // that the index refers to, and how long they are on disk
   std::set<RegionPlace> bad_places_;
   std::uint64_t fingerprints_found_ = 0;
 };

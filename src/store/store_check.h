@@ -23,6 +23,7 @@ class ChunkTable {
   bool add(const ChunkRun& run);
   std::optional<std::uint32_t> length_of(ChunkId id) const;
   std::uint64_t chunks() const { return lengths_.size(); }
+  std::uint64_t end() const { return runs_.empty() ? 0 : runs_.back().end; }  // no chunk has this id or a greater one
 
  private:
   struct Run {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,7 +28,6 @@ namespace {
 
 // In Family::kCounters.
 constexpr std::string_view kVolumeUuid = "volume_uuid";  // whose index it is
-constexpr std::string_view kNextContainerCounter = "next_container";
 
 Path absolute_folder(const Path& path) {
   return std::filesystem::absolute(path / "").lexically_normal().parent_path();  // without a slash at its end
@@ -181,7 +180,8 @@ Result<std::uint32_t> load_next_container(const Database& database) {
 
 }  // namespace
 
-Result<Superblock> Volume::create(const Path& path, const VolumeSettings& settings, std::shared_ptr<Backing> backing) {
+Result<Superblock> Volume::create(const Path& path, const VolumeSettings& settings,
+                                  const std::shared_ptr<Backing>& backing) {
   const std::string_view spec = settings.chunker.empty() ? kDefaultChunkerSpec : std::string_view(settings.chunker);
   DEDUPFS_ASSIGN(const auto chunker, make_chunker(spec));
   Superblock superblock;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/backing.h"
 #include "base/result.h"
@@ -25,6 +26,9 @@
 #include "store/superblock.h"
 
 namespace dedupfs {
+
+inline constexpr std::string_view kNextContainerCounter =
+    "next_container";  // no container has this number or a higher one
 
 struct VolumeOptions {
   bool read_only = false;
@@ -45,7 +49,7 @@ class Volume {
   // Makes a volume in `path`, which must not exist or be an empty folder (kExists for a volume, otherwise kNotEmpty).
   // Nothing is left of it after a failure; after a crash there is either a whole volume or none.
   static Result<Superblock> create(const Path& path, const VolumeSettings& settings,
-                                   std::shared_ptr<Backing> backing = Backing::posix());
+                                   const std::shared_ptr<Backing>& backing = Backing::posix());
   // kNotFound: no volume there; kBusy: in use (read-only openers share it with each other, not with a writer);
   // kReadOnly: it lies on a read-only disk; kVersion, kUnsupported: made by a newer dedupfs; kCorruption: parts are
   // missing, damaged or of another volume. Read-only, nothing is written, and the volume may lie on a read-only disk.
