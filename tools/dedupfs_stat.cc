@@ -52,7 +52,11 @@ int main(int argc, char** argv) {
   app.add_flag("--json", as_json, "print one JSON object with exact numbers");
   app.add_option("VOLUME|MOUNTPOINT", path, "a volume, or a folder in a mounted one")->required();
   app.set_version_flag("--version", "dedupfs " DEDUPFS_VERSION);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kFailed;
+  }
 
   const auto volume_path = find_volume(path);
   const auto json = volume_path ? statistics_of(*volume_path) : Result<nlohmann::json>(volume_path.error());
@@ -60,6 +64,6 @@ int main(int argc, char** argv) {
     std::cerr << "dedupfs-stat: " << json.error().message() << '\n';
     return kFailed;
   }
-  std::cout << (as_json ? json->dump(2) + "\n" : statistics_screen(*json));
-  return 0;
+  std::cout << (as_json ? json->dump(2) + "\n" : statistics_screen(*json)) << std::flush;
+  return std::cout ? 0 : kFailed;
 }

@@ -28,6 +28,7 @@ Result<int> check(const Path& path) {
   std::cout << fmt::format("{}: {} inodes ({} directories), {} chunks, {} references: {}\n", path.string(),
                            totals.inodes, totals.directories, chunks.chunks(), totals.chunk_references,
                            report.errors() == 0 ? "clean" : fmt::format("{} errors", report.errors()));
+  if (!std::cout.flush()) return Error{ErrorCode::kIo, "cannot write what was found"};
   return report.errors() == 0 ? kClean : kErrorsLeft;
 }
 

@@ -90,7 +90,7 @@ Filesystem::~Filesystem() {
 
 Result<void> Filesystem::close() {
   State& state = *state_;
-  if (std::exchange(state.closed, true) || state.volume->read_only()) return {};
+  if (state.closed.exchange(true) || state.volume->read_only()) return {};
   state.committer->stop();
   return state.commit_group();
 }

@@ -135,7 +135,7 @@ struct Filesystem::State {
   mutable std::mutex errors_mutex;
   std::optional<Error> abort_error;
   std::optional<Error> flush_error;
-  bool closed = false;  // by close(): the next commit is the last
+  std::atomic<bool> closed{false};  // by close(): the next commit is the last
 
   // Last, so that their threads end before what they use.
   std::unique_ptr<ThreadPool> flushers;

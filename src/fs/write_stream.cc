@@ -18,8 +18,7 @@ std::size_t cut_threshold(const ContentCutter& cutter) {
 }  // namespace
 
 WriteStream::WriteStream(Volume& volume, std::uint64_t start, Stored stored)
-    : volume_(volume),
-      cutter_(volume.chunker()),
+    : cutter_(volume.chunker()),
       stored_(std::move(stored)),
       writer_(volume.chunks().open_writer()),
       stored_end_(start),

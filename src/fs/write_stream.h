@@ -86,7 +86,6 @@ class WriteStream {
   std::size_t uncut_bytes() const { return used_ - cut_; }
   static Part part_of(const PlacedPiece& piece, std::uint64_t offset, const std::shared_ptr<const Block>& block);
 
-  Volume& volume_;
   const ContentCutter cutter_;
   const Stored stored_;
   std::unique_ptr<ChunkStore::Writer> writer_;

@@ -96,6 +96,7 @@ struct Database::State {
   rocksdb::Status put_mark();
   rocksdb::Status empty_log();
   rocksdb::Status write(rocksdb::WriteBatch& changes);
+  Result<void> check_room_to_resume() const;
   Result<void> resume();
   std::uint64_t current_log() const;  // its number
   Result<void> refuse_damaged_log() const;
@@ -211,9 +212,21 @@ rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
   return {};
 }
 
+// Resume() flushes what is in memory. One that found the disk full again was seen to wait for ever (RocksDB 7.8), so it is
+// not tried before there is room.
+Result<void> Database::State::check_room_to_resume() const {
+  constexpr std::uint64_t kForManifestAndNewLog = 128 << 10;
+  const std::uint64_t needed = log_bytes + log_bytes / 4 + kForManifestAndNewLog;
+  DEDUPFS_ASSIGN(const auto space, Backing::posix()->space(path));
+  if (space.available_bytes >= needed) return {};
+  return Error{ErrorCode::kNoSpace,
+               "index " + path + ": the disk is full, " + std::to_string(needed) + " bytes are needed to go on"};
+}
+
 // After a failure RocksDB refuses every write until Resume(), which refuses in turn if the failure was one that may
 // have lost what had been taken for written.
 Result<void> Database::State::resume() {
+  DEDUPFS_TRY(check_room_to_resume());
   DEDUPFS_TRY(result_of(db->Resume()));
   if (cut_off_log && cut_off_log == current_log())
     return Error{ErrorCode::kIo,
