@@ -1,7 +1,6 @@
 #include "fs/mount_table.h"
 
 #include <fstream>
-#include <ranges>
 #include <sstream>
 #include <system_error>
 
@@ -60,10 +59,11 @@ Result<std::vector<MountEntry>> read_mount_table() {
 }
 
 std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& table, const Path& path) {
-  for (const MountEntry& entry : table | std::views::reverse) {
-    if (entry.mountpoint != path && entry.source != path) continue;
-    if (entry.type == kType) return entry;
-    if (entry.mountpoint == path) return std::nullopt;  // something else is mounted on top
+  // From the last one back; not by std::views::reverse, which Clang 14 does not compile with this standard library.
+  for (auto entry = table.rbegin(); entry != table.rend(); ++entry) {
+    if (entry->mountpoint != path && entry->source != path) continue;
+    if (entry->type == kType) return *entry;
+    if (entry->mountpoint == path) return std::nullopt;  // something else is mounted on top
   }
   return std::nullopt;
 }
