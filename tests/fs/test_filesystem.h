@@ -13,6 +13,7 @@
 
 #include "fs/filesystem.h"
 #include "fs/mode.h"
+#include "support/crash_copy.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -84,7 +85,7 @@ class TestFilesystem {
   // What a crash at this moment leaves, as a filesystem of its own. Nothing may be under way.
   std::unique_ptr<TestFilesystem> after_crash() {
     std::unique_ptr<TestFilesystem> copy(new TestFilesystem(options_, 0));
-    std::filesystem::copy(path(), copy->path(), std::filesystem::copy_options::recursive);
+    crash_copy(path(), copy->path());
     copy->open();
     return copy;
   }

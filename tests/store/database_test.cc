@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 
+#include "support/crash_copy.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -87,11 +88,8 @@ class DatabaseTest : public testing::Test {
   Path crash(const std::string& name = "crashed") const { return crash_of(index(), name); }
   Path crash_of(const Path& database, const std::string& name) const {
     const Path copy = directory_.path() / name;
-    // RocksDB may remove a file between our listing the folder and copying it: then the copy is no moment's state.
-    for (std::error_code gone;; fs::remove_all(copy)) {
-      fs::copy(database, copy, gone);
-      if (!gone) return copy;
-    }
+    crash_copy(database, copy);
+    return copy;
   }
 
   Path index() const { return directory_.path() / "index"; }
