@@ -255,7 +255,7 @@ Result<void> serve(Filesystem& filesystem, const MountRequest& request, Startup&
                  FuseSession::mount(mount, request.mountpoint, request.volume.string()));
   const SignalThread signals(request.mountpoint, *session);
   std::thread ready([&] { wait_until_ready(request, *session, startup); });
-  const Result<void> outcome = session->run();
+  Result<void> outcome = session->run();
   ready.join();
   return outcome;
 }

@@ -1,4 +1,5 @@
 // Regular files: opening, reading, writing and everything else that concerns content.
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "fs/filesystem_state.h"
@@ -222,8 +223,8 @@ std::string Filesystem::State::path_for_log(Inode& inode) {
     const Result<InodePtr> directory = get_directory(parent);
     if (!directory) break;
     const std::lock_guard lock((*directory)->mutex);
-    path =
-        ((*directory)->last_name.empty() ? "[" + std::to_string(parent) + "]" : (*directory)->last_name) + "/" + path;
+    const std::string& name = (*directory)->last_name;
+    path = fmt::format("{}/{}", name.empty() ? fmt::format("[{}]", parent) : name, path);
     parent = (*directory)->record.attributes.parent;
   }
   return parent == kRootInode ? "/" + path : path;

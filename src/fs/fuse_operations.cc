@@ -381,7 +381,7 @@ void op_write(fuse_req_t req, fuse_ino_t inode, const char* buffer, std::size_t 
       FuseMount& owner = mount_of(req);
       owner.invalidate(request.inode, request.offset, copy.size());
       reply(req, [&] {
-        const auto result = write(req, request, copy);
+        auto result = write(req, request, copy);
         owner.invalidate(request.inode, request.offset, copy.size());
         return result;
       });

@@ -1,9 +1,9 @@
 #include "fs/fuse_reply.h"
 
-#include <limits.h>
 #include <spdlog/spdlog.h>
 #include <sys/uio.h>
 
+#include <climits>
 #include <memory>
 #include <new>
 
