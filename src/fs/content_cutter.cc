@@ -1,7 +1,6 @@
 #include "fs/content_cutter.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 namespace dedupfs {
@@ -17,10 +16,6 @@ struct ZeroRun {
 
   std::size_t length() const { return end - begin; }
 };
-
-bool all_zero(ByteSpan bytes) {
-  return bytes.empty() || (bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
-}
 
 std::size_t zeros_before(ByteSpan bytes, std::size_t position) {
   std::size_t begin = position;

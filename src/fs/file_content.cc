@@ -27,10 +27,6 @@ constexpr std::uint64_t kEndOfRecipe = UINT64_MAX;
 
 const std::array<std::uint8_t, 64 * 1024> kZeros{};
 
-bool all_zero(ByteSpan bytes) {
-  return std::ranges::all_of(bytes, [](std::uint8_t byte) { return byte == 0; });
-}
-
 PinnedBytes copy_of(ByteSpan bytes) {
   const auto copy = std::make_shared<ByteBuffer>(bytes.begin(), bytes.end());
   return {ByteSpan(*copy), copy};
