@@ -1,5 +1,7 @@
 #include "chunkers/isa.h"
 
+#include <sys/auxv.h>
+
 #include <array>
 #include <string>
 #include <utility>
@@ -7,26 +9,32 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::array<std::pair<Isa, std::string_view>, 4> kNames = {{
+constexpr std::array<std::pair<Isa, std::string_view>, 6> kNames = {{
     {Isa::kScalar, "scalar"},
     {Isa::kSse41, "sse4.1"},
     {Isa::kAvx2, "avx2"},
     {Isa::kAvx512, "avx512"},
+    {Isa::kNeon, "neon"},
+    {Isa::kVsx, "vsx"},
 }};
 
 bool cpu_has(Isa isa) {
 #if defined(__x86_64__)
   switch (isa) {
-    case Isa::kScalar: return true;
     case Isa::kSse41: return __builtin_cpu_supports("sse4.1");
     case Isa::kAvx2:
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
     case Isa::kAvx512:
       return cpu_has(Isa::kAvx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-             __builtin_cpu_supports("avx512vbmi");
+             __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni");
+    default: return isa == Isa::kScalar;
   }
-  return false;
+#elif defined(__aarch64__)
+  return isa == Isa::kScalar || (isa == Isa::kNeon && (::getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0);
+#elif defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)
+  return isa == Isa::kScalar || (isa == Isa::kVsx && (::getauxval(AT_HWCAP) & PPC_FEATURE_HAS_VSX) != 0 &&
+                                 (::getauxval(AT_HWCAP2) & PPC_FEATURE2_ARCH_2_07) != 0);
 #else
   return isa == Isa::kScalar;
 #endif

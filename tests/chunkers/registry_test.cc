@@ -45,11 +45,22 @@ TEST(Registry, SpecNamesEveryParameter) {
   const std::pair<const char*, const char*> cases[] = {
       {"gear", "gear:min=4k,avg=16k,max=64k,norm=0"},
       {"gear16:avg=8k", "gear16:min=2k,avg=8k,max=32k,norm=2"},
+      {"gear32", "gear32:min=4k,avg=16k,max=64k,norm=2"},
+      {"fastcdc:avg=8k", "fastcdc:min=2k,avg=8k,max=32k,norm=2"},
+      {"crc:avg=8k", "crc:min=2k,avg=8k,max=32k"},
+      {"rabin:avg=8k", "rabin:min=2k,avg=8k,max=32k"},
+      {"tttd:avg=8k", "tttd:min=2k,avg=8k,max=32k"},
+      {"toga:avg=8k", "toga:min=2k,avg=8k,max=32k,limit=24"},
+      {"ae-max:avg=8448", "ae-max:min=8k,avg=8448,max=33k,window=8k"},
+      {"vae-min:avg=8k", "ae-min:min=7936,avg=8k,max=32k,window=7936"},
+      {"maxp:avg=8k", "maxp:min=887,avg=8k,max=32k,window=887"},
+      {"seqcdc:avg=8k", "seqcdc:min=4k,avg=8k,max=16k,mode=inc,length=5,trigger=50,skip=256"},
+      {"seqcdc:mode=dec", "seqcdc:min=8k,avg=16k,max=32k,mode=dec,length=5,trigger=50,skip=512"},
       {"gear16:avg=64k", "gear16:min=16k,avg=64k,max=256k,norm=0"},
       {"gear:norm=1", "gear:min=4k,avg=16k,max=64k,norm=1"},
-      {"vram:avg=8k,min=2k,max=32k", "vram:min=2k,avg=8k,max=32k,window=7936"},
-      {"vram:avg=8448,max=32k", "vram:min=8k,avg=8448,max=32k,window=8k"},
-      {"vram:window=1000", "vram:min=1000,avg=16k,max=64k,window=1000"},
+      {"vram:avg=8k,min=2k,max=32k", "ram:min=2k,avg=8k,max=32k,window=7936"},
+      {"vram:avg=8448,max=32k", "ram:min=8k,avg=8448,max=32k,window=8k"},
+      {"vram:window=1000", "ram:min=1000,avg=16k,max=64k,window=1000"},
       {"fixed", "fixed:size=16k"},
       {"fixed:avg=8k", "fixed:size=8k"},
       {"fixed:size=1000", "fixed:size=1000"},
@@ -65,7 +76,9 @@ TEST(Registry, SpecNamesEveryParameter) {
 }
 
 TEST(Registry, UnknownNameListsTheKnown) {
-  EXPECT_EQ(message_of("rabbit:avg=8k"), "unknown chunker 'rabbit' (known: gear, gear16, vram, fixed)");
+  EXPECT_EQ(message_of("rabbit:avg=8k"),
+            "unknown chunker 'rabbit' (known: gear16, gear32, gear, fastcdc, crc, rabin, tttd, toga, ae-max, ae-min, "
+            "ram, maxp, seqcdc, fixed)");
 }
 
 TEST(Registry, RefusesParametersOutOfRange) {
@@ -75,10 +88,10 @@ TEST(Registry, RefusesParametersOutOfRange) {
   EXPECT_EQ(message_of("gear:window=64"), "chunker gear has no parameter 'window' (allowed: min, avg, max, norm)");
   EXPECT_EQ(message_of("gear16:norm=3"), "chunker gear16: norm=3 is not allowed with avg=16k (0 to 2)");
   EXPECT_EQ(message_of("gear16:avg=32k,norm=2"), "chunker gear16: norm=2 is not allowed with avg=32k (0 to 1)");
-  EXPECT_EQ(message_of("vram:avg=8k,min=8k"), "chunker vram: min=8k is larger than window=7936");
-  EXPECT_EQ(message_of("vram:avg=8k,window=64k"), "chunker vram: window=64k is out of range (allowed: 64 to max=32k)");
+  EXPECT_EQ(message_of("vram:avg=8k,min=8k"), "chunker ram: min=8k is larger than window=7936");
+  EXPECT_EQ(message_of("vram:avg=8k,window=64k"), "chunker ram: window=64k is out of range (allowed: 64 to 32k)");
   EXPECT_EQ(message_of("vram:avg=256"),
-            "chunker vram: avg=256 is too small for window = avg - 256 (smallest avg: 320)");
+            "chunker ram: avg=256 is too small for this algorithm (give a window to insist)");
   EXPECT_EQ(message_of("fixed:size=2m"), "chunker fixed: size=2m is out of range (allowed: 64 to 1m)");
   EXPECT_EQ(message_of("fixed:size=8k,avg=8k"), "chunker fixed: size and avg mean the same, give one");
 }
@@ -106,13 +119,14 @@ TEST(Registry, EnvironmentChoosesTheIsaUnlessForced) {
   const Isa widest = available_isas().back();
 
   EXPECT_EQ((*make_chunker("gear"))->isa(), "scalar");
-  EXPECT_EQ((*make_chunker("gear", widest))->isa(), name_of(widest));
+  EXPECT_EQ((*make_chunker("ram", widest))->isa(), name_of(widest));
 }
 
 TEST(Registry, WrongEnvironmentIsAnError) {
   const IsaInEnvironment environment("fast");
 
-  EXPECT_EQ(message_of("gear"), "DEDUPFS_ISA: unknown instruction set 'fast' (known: scalar, sse4.1, avx2, avx512)");
+  EXPECT_EQ(message_of("gear"),
+            "DEDUPFS_ISA: unknown instruction set 'fast' (known: scalar, sse4.1, avx2, avx512, neon, vsx)");
 }
 
 }  // namespace

@@ -16,14 +16,29 @@ struct ByteVec32 {
   std::uint8_t largest() const {
     return ByteVec16{_mm_max_epu8(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1))}.largest();
   }
+  std::uint8_t smallest() const {
+    return ByteVec16{_mm_min_epu8(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1))}.smallest();
+  }
 };
 
 inline ByteVec32 max(ByteVec32 a, ByteVec32 b) {
   return {_mm256_max_epu8(a.v, b.v)};
 }
 
+inline ByteVec32 min(ByteVec32 a, ByteVec32 b) {
+  return {_mm256_min_epu8(a.v, b.v)};
+}
+
+inline std::uint64_t eq_bits(ByteVec32 a, ByteVec32 b) {
+  return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(a.v, b.v)));
+}
+
 inline std::uint64_t ge_bits(ByteVec32 a, ByteVec32 b) {
-  return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(a.v, b.v), a.v)));
+  return eq_bits(max(a, b), a);
+}
+
+inline std::uint64_t gt_bits(ByteVec32 a, ByteVec32 b) {
+  return ~ge_bits(b, a) & 0xffffffff;
 }
 
 }  // namespace

@@ -16,10 +16,25 @@ struct ByteVec64 {
   std::uint8_t largest() const {
     return ByteVec32{_mm256_max_epu8(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1))}.largest();
   }
+  std::uint8_t smallest() const {
+    return ByteVec32{_mm256_min_epu8(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1))}.smallest();
+  }
 };
 
 inline ByteVec64 max(ByteVec64 a, ByteVec64 b) {
   return {_mm512_max_epu8(a.v, b.v)};
+}
+
+inline ByteVec64 min(ByteVec64 a, ByteVec64 b) {
+  return {_mm512_min_epu8(a.v, b.v)};
+}
+
+inline std::uint64_t eq_bits(ByteVec64 a, ByteVec64 b) {
+  return _mm512_cmpeq_epu8_mask(a.v, b.v);
+}
+
+inline std::uint64_t gt_bits(ByteVec64 a, ByteVec64 b) {
+  return _mm512_cmpgt_epu8_mask(a.v, b.v);
 }
 
 inline std::uint64_t ge_bits(ByteVec64 a, ByteVec64 b) {

@@ -17,10 +17,12 @@ struct ByteVec16 {
   static ByteVec16 splat(std::uint8_t byte) { return {_mm_set1_epi8(static_cast<char>(byte))}; }
 
   std::uint8_t largest() const {
-    // phminposuw finds the smallest of eight words: complement, and fold each pair of bytes to one word.
-    const __m128i inverse = _mm_xor_si128(v, _mm_set1_epi8(-1));
-    const __m128i pairs = _mm_min_epu8(inverse, _mm_srli_epi16(inverse, 8));
-    return static_cast<std::uint8_t>(~_mm_cvtsi128_si32(_mm_minpos_epu16(pairs)));
+    // phminposuw finds the smallest of eight words, to each of which smallest() folds a pair of bytes.
+    return static_cast<std::uint8_t>(~ByteVec16{_mm_xor_si128(v, _mm_set1_epi8(-1))}.smallest());
+  }
+  std::uint8_t smallest() const {
+    const __m128i pairs = _mm_min_epu8(v, _mm_srli_epi16(v, 8));
+    return static_cast<std::uint8_t>(_mm_cvtsi128_si32(_mm_minpos_epu16(pairs)));
   }
 };
 
@@ -28,8 +30,20 @@ inline ByteVec16 max(ByteVec16 a, ByteVec16 b) {
   return {_mm_max_epu8(a.v, b.v)};
 }
 
+inline ByteVec16 min(ByteVec16 a, ByteVec16 b) {
+  return {_mm_min_epu8(a.v, b.v)};
+}
+
+inline std::uint64_t eq_bits(ByteVec16 a, ByteVec16 b) {
+  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(a.v, b.v)));
+}
+
 inline std::uint64_t ge_bits(ByteVec16 a, ByteVec16 b) {
-  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(a.v, b.v), a.v)));
+  return eq_bits(max(a, b), a);
+}
+
+inline std::uint64_t gt_bits(ByteVec16 a, ByteVec16 b) {
+  return ~ge_bits(b, a) & 0xffff;
 }
 
 }  // namespace

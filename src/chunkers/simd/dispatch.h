@@ -1,21 +1,44 @@
-// From an instruction set to its kernels.
+// From an instruction set to the kernels that serve it.
 #pragma once
+
+#include <optional>
 
 #include "chunkers/isa.h"
 #include "chunkers/simd/kernels.h"
 
 namespace dedupfs::simd {
 
-inline const Kernels& kernels_of([[maybe_unused]] Isa isa) {
-#if defined(__x86_64__)
-  switch (isa) {
-    case Isa::kScalar: break;
-    case Isa::kSse41: return kSse41Kernels;
-    case Isa::kAvx2: return kAvx2Kernels;
-    case Isa::kAvx512: return kAvx512Kernels;
+// The table as written, with its gaps. Of an ISA of another architecture: an empty one.
+const Kernels& kernels_of(Isa isa);
+
+// Whether the kernel gives what the scalar one gives on a fixed buffer. Tested once a process, before first use; a kernel
+// that fails (a faulty CPU or hypervisor) is passed over. `scalar` is right by definition.
+template <class Kernel>
+bool passes_self_test(Kernel* Kernels::*slot, Isa isa);
+
+template <class Kernel>
+struct Choice {
+  Kernel* run;
+  Isa isa;  // the one that `run` is made for
+};
+
+// The kernel of the widest ISA, `widest` at most, that has one and passes. Tables leave out what would be slower than a
+// narrower ISA's kernel on CPUs with both, so this is the fastest.
+template <class Kernel>
+Choice<Kernel> choose(Kernel* Kernels::*slot, Isa widest) {
+  const std::vector<Isa> isas = available_isas();
+  for (auto isa = isas.rbegin(); isa != isas.rend(); ++isa) {
+    if (*isa > widest || *isa == Isa::kScalar) continue;
+    if (Kernel* kernel = kernels_of(*isa).*slot; kernel != nullptr && passes_self_test(slot, *isa))
+      return {kernel, *isa};
   }
-#endif
-  return kScalarKernels;
+  return {kScalarKernels.*slot, Isa::kScalar};
 }
+
+extern template bool passes_self_test(ExtremeByte* Kernels::*, Isa);
+extern template bool passes_self_test(RangeScan* Kernels::*, Isa);
+extern template bool passes_self_test(WindowCut* Kernels::*, Isa);
+extern template bool passes_self_test(SeqCdcCut* Kernels::*, Isa);
+extern template bool passes_self_test(CandidateScan* Kernels::*, Isa);
 
 }  // namespace dedupfs::simd

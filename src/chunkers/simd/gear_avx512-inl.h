@@ -6,10 +6,14 @@
 
 #include <immintrin.h>
 
-#include "chunkers/simd/gear_segments-inl.h"
+#include "chunkers/reference/gear.h"
 
 namespace dedupfs::simd {
 namespace {
+
+using reference::clear_bits;
+using reference::gear_chain;
+using reference::set_bit;
 
 class BytePlane {
  public:
@@ -179,7 +183,7 @@ class Gear16Doubling {
   Run h2_ = {}, h4_ = {}, h8_ = {};
 };
 
-inline void gear_narrow(const std::uint8_t* p, std::size_t n, std::uint16_t mask, std::uint64_t* bits) {
+inline void gear_narrow(const std::uint8_t* p, std::size_t n, std::uint64_t mask, std::uint64_t* bits) {
   const std::size_t whole = n / 64 * 64;
   const __m512i masks = _mm512_set1_epi16(static_cast<short>(mask));
   Gear16Doubling gear;
@@ -193,13 +197,6 @@ inline void gear_narrow(const std::uint8_t* p, std::size_t n, std::uint16_t mask
   if (n == whole) return;
   bits[whole / 64] = 0;
   gear_chain(p + whole, n - whole, mask, whole, bits);
-}
-
-inline void gear_candidates_avx512(const std::uint8_t* p, std::size_t n, std::uint64_t mask, std::uint64_t* bits) {
-  if (mask <= UINT16_MAX)
-    gear_narrow(p, n, static_cast<std::uint16_t>(mask), bits);
-  else
-    gear_wide(p, n, mask, bits);
 }
 
 }  // namespace

@@ -5,6 +5,12 @@
 
 namespace dedupfs::simd {
 
-const Kernels kAvx512Kernels = {&max_byte<ByteVec64>, &first_at_least<ByteVec64>, &gear_candidates_avx512};
+const Kernels kAvx512Kernels = {
+    .max_byte = &max_byte<ByteVec64>,
+    .first_at_least = &first_at_least<ByteVec64>,
+    .ram = &ram<ByteVec64>,
+    .gear = &gear_wide,
+    .gear16 = &gear_narrow,
+};
 
 }  // namespace dedupfs::simd

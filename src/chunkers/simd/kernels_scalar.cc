@@ -1,24 +1,39 @@
 // The definition of every kernel, for CPUs without the others and as what the others are tested against.
-#include "chunkers/simd/gear_segments-inl.h"
+//
+// Compiled without auto-vectorisation: "scalar" in every comparison means one byte at a time.
+#include "chunkers/reference/ae.h"
+#include "chunkers/reference/crc.h"
+#include "chunkers/reference/gear.h"
+#include "chunkers/reference/maxp.h"
+#include "chunkers/reference/rabin.h"
+#include "chunkers/reference/ram.h"
+#include "chunkers/reference/range_scan.h"
+#include "chunkers/reference/seqcdc.h"
+#include "chunkers/reference/toga.h"
 #include "chunkers/simd/kernels.h"
 
 namespace dedupfs::simd {
-namespace {
 
-std::uint8_t max_byte(const std::uint8_t* p, std::size_t n) {
-  std::uint8_t largest = 0;
-  for (std::size_t i = 0; i < n; ++i) largest = p[i] > largest ? p[i] : largest;
-  return largest;
-}
-
-std::size_t first_at_least(const std::uint8_t* p, std::size_t n, std::uint8_t limit) {
-  std::size_t i = 0;
-  while (i < n && p[i] < limit) ++i;
-  return i;
-}
-
-}  // namespace
-
-const Kernels kScalarKernels = {&max_byte, &first_at_least, &gear_segments};
+const Kernels kScalarKernels = {
+    .max_byte = &reference::extreme_byte<reference::Above>,
+    .min_byte = &reference::extreme_byte<reference::Below>,
+    .first_above = &reference::first<reference::Above>,
+    .first_at_least = &reference::first<reference::AtLeast>,
+    .first_below = &reference::first<reference::Below>,
+    .first_at_most = &reference::first<reference::AtMost>,
+    .first_equal = &reference::first<reference::Equal>,
+    .ae_max = &reference::ae<reference::Above>,
+    .ae_min = &reference::ae<reference::Below>,
+    .ram = &reference::ram,
+    .maxp = &reference::maxp,
+    .seqcdc_increasing = &reference::seqcdc<reference::Above>,
+    .seqcdc_decreasing = &reference::seqcdc<reference::Below>,
+    .gear = &reference::gear_segments,
+    .gear32 = &reference::gear_segments,
+    .gear16 = &reference::gear_segments,
+    .crc = &reference::crc,
+    .rabin = &reference::rabin,
+    .toga = &reference::toga,
+};
 
 }  // namespace dedupfs::simd

@@ -1,6 +1,7 @@
 // The two VectorCDC primitives over any byte vector. Included once by each kernels_ISA.cc, behind its byte_vec_ISA.h.
 //
-// A ByteVec has kWidth, load (unaligned), splat, max, largest (horizontal maximum) and ge_bits (lane 0 in bit 0).
+// A ByteVec has kWidth, load (unaligned), splat, max, min, largest and smallest (horizontal), and eq_bits, ge_bits and
+// gt_bits (unsigned; lane 0 in bit 0).
 #pragma once
 
 #include <cstddef>
@@ -53,6 +54,13 @@ std::size_t first_at_least(const std::uint8_t* p, std::size_t n, std::uint8_t li
   for (; i < n; ++i)
     if (p[i] >= limit) return i;
   return n;
+}
+
+template <class Vec>
+std::size_t ram(const std::uint8_t* p, std::size_t n, std::size_t window) {
+  if (n <= window) return 0;
+  const std::size_t end = window + first_at_least<Vec>(p + window, n - window, max_byte<Vec>(p, window));
+  return end < n ? end : 0;
 }
 
 }  // namespace

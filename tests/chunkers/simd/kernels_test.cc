@@ -36,66 +36,154 @@ class GuardedBytes {
 
 class EveryKernel : public testing::TestWithParam<Isa> {
  protected:
-  const simd::Kernels& kernels_ = simd::kernels_of(GetParam());
+  // What this ISA runs: its own kernel, or that of a narrower one where it has none.
+  template <class Kernel>
+  Kernel* kernel(Kernel* simd::Kernels::*slot) const {
+    return simd::choose(slot, GetParam()).run;
+  }
+
+  void finds_extreme(simd::ExtremeByte* simd::Kernels::*slot, auto better) const {
+    simd::ExtremeByte* const extreme = kernel(slot);
+    for (const auto& [name, data] : patterns(memory_.size(), 1)) {
+      memory_.fill(data);
+      for (std::size_t n = 1; n <= 600; ++n)
+        for (const std::uint8_t* p : {memory_.begin(), memory_.begin() + 1, memory_.end() - n})
+          ASSERT_EQ(extreme(p, n), *std::min_element(p, p + n, better)) << name << ", n = " << n;
+    }
+    for (std::size_t n = 1; n <= 520; n += n < 140 ? 1 : 19) {
+      const std::uint8_t common = better(1, 0) ? 3 : 200, rare = better(1, 0) ? 200 : 3;
+      ByteBuffer data(n, common);
+      for (std::size_t i = 0; i < n; ++i) {
+        data[i] = rare;
+        ASSERT_EQ(extreme(data.data(), n), rare) << i << " of " << n;
+        data[i] = common;
+      }
+    }
+  }
+
+  void finds_first(simd::RangeScan* simd::Kernels::*slot, auto holds) const {
+    simd::RangeScan* const first = kernel(slot);
+    for (const auto& [name, data] : patterns(memory_.size(), 2)) {
+      memory_.fill(data);
+      for (const unsigned limit : {0u, 1u, 20u, 127u, 128u, 200u, 254u, 255u})
+        for (std::size_t n = 0; n <= 300; ++n)
+          for (const std::uint8_t* p : {memory_.begin(), memory_.begin() + 1, memory_.end() - n}) {
+            const auto found = std::find_if(p, p + n, [&](unsigned byte) { return holds(byte, limit); }) - p;
+            ASSERT_EQ(first(p, n, static_cast<std::uint8_t>(limit)), static_cast<std::size_t>(found))
+                << name << ", n = " << n << ", limit = " << limit;
+          }
+    }
+  }
+
+  // The definition is tested by itself, in chunker_test.cc and golden_test.cc.
+  void cuts_as_scalar(auto slot, const auto& parameters_to_try) const {
+    for (const auto& [name, data] : patterns(memory_.size(), 3)) {
+      memory_.fill(data);
+      for (const auto& parameters : parameters_to_try)
+        for (std::size_t n = 0; n <= memory_.size(); n += n < 700 ? 1 : 97)
+          for (const std::uint8_t* p : {memory_.begin(), memory_.end() - n})
+            ASSERT_EQ(kernel(slot)(p, n, parameters), (simd::kScalarKernels.*slot)(p, n, parameters))
+                << name << ", n = " << n;
+    }
+  }
+
+  void marks_as_scalar(simd::CandidateScan* simd::Kernels::*slot, std::size_t look_back,
+                       std::initializer_list<std::uint64_t> masks) const {
+    simd::CandidateScan* const scan = kernel(slot);
+    for (const auto& [name, data] : patterns(memory_.size(), 4)) {
+      memory_.fill(data);
+      for (const std::uint64_t mask : masks)
+        for (std::size_t n = 0; n <= memory_.size() - look_back; n += n < 200 ? 1 : n < 700 ? 37 : 311)
+          for (const std::size_t at : {look_back, look_back + 1, data.size() - n}) {
+            if (at + n > data.size() || at < look_back) continue;
+            std::vector<std::uint64_t> expected((n + 63) / 64), bits((n + 63) / 64 + 1, 0x5a5a5a5a5a5a5a5a);
+            (simd::kScalarKernels.*slot)(memory_.begin() + at, n, mask, expected.data());
+
+            scan(memory_.begin() + at, n, mask, bits.data());
+
+            ASSERT_EQ(bits.back(), 0x5a5a5a5a5a5a5a5a) << "written past the end, n = " << n;
+            bits.pop_back();
+            ASSERT_EQ(bits, expected) << name << ", n = " << n << ", mask " << mask;
+          }
+    }
+  }
+
   GuardedBytes memory_;
 };
 
 TEST_P(EveryKernel, FindsTheLargestByte) {
-  for (const auto& [name, data] : patterns(memory_.size(), 1)) {
-    memory_.fill(data);
-    for (std::size_t n = 1; n <= 600; ++n)
-      for (const std::uint8_t* p : {memory_.begin(), memory_.begin() + 1, memory_.end() - n})
-        ASSERT_EQ(kernels_.max_byte(p, n), *std::max_element(p, p + n)) << name << ", n = " << n;
-  }
+  finds_extreme(&simd::Kernels::max_byte, [](unsigned a, unsigned b) { return a > b; });
+}
+TEST_P(EveryKernel, FindsTheSmallestByte) {
+  finds_extreme(&simd::Kernels::min_byte, [](unsigned a, unsigned b) { return a < b; });
 }
 
-TEST_P(EveryKernel, FindsTheLargestByteWhereverItIs) {
-  for (std::size_t n = 1; n <= 520; n += n < 140 ? 1 : 19) {
-    ByteBuffer data(n, 3);
-    for (std::size_t i = 0; i < n; ++i) {
-      data[i] = 200;
-      ASSERT_EQ(kernels_.max_byte(data.data(), n), 200) << i << " of " << n;
-      data[i] = 3;
-    }
-  }
+TEST_P(EveryKernel, FindsTheFirstByteInRange) {
+  finds_first(&simd::Kernels::first_above, [](unsigned byte, unsigned limit) { return byte > limit; });
+  finds_first(&simd::Kernels::first_at_least, [](unsigned byte, unsigned limit) { return byte >= limit; });
+  finds_first(&simd::Kernels::first_below, [](unsigned byte, unsigned limit) { return byte < limit; });
+  finds_first(&simd::Kernels::first_at_most, [](unsigned byte, unsigned limit) { return byte <= limit; });
+  finds_first(&simd::Kernels::first_equal, [](unsigned byte, unsigned limit) { return byte == limit; });
 }
 
-TEST_P(EveryKernel, FindsTheFirstByteThatIsLargeEnough) {
-  constexpr std::uint8_t kLimits[] = {0, 1, 20, 127, 128, 200, 254, 255};
-  for (const auto& [name, data] : patterns(memory_.size(), 2)) {
-    memory_.fill(data);
-    for (const std::uint8_t limit : kLimits)
-      for (std::size_t n = 0; n <= 300; ++n)
-        for (const std::uint8_t* p : {memory_.begin(), memory_.begin() + 1, memory_.end() - n}) {
-          const auto found = static_cast<std::size_t>(std::find_if(p, p + n, [&](auto b) { return b >= limit; }) - p);
-          ASSERT_EQ(kernels_.first_at_least(p, n, limit), found) << name << ", n = " << n << ", limit = " << +limit;
-        }
-  }
+constexpr std::size_t kWindows[] = {64, 65, 127, 128, 200, 511, 512, 513, 1000, 3000};
+
+TEST_P(EveryKernel, CutsByAe) {
+  cuts_as_scalar(&simd::Kernels::ae_max, kWindows);
+  cuts_as_scalar(&simd::Kernels::ae_min, kWindows);
+}
+TEST_P(EveryKernel, CutsByRam) {
+  cuts_as_scalar(&simd::Kernels::ram, kWindows);
+}
+TEST_P(EveryKernel, CutsByMaxp) {
+  cuts_as_scalar(&simd::Kernels::maxp, kWindows);
+}
+
+TEST_P(EveryKernel, CutsBySeqCdc) {
+  constexpr simd::SeqCdcParameters kParameters[] = {{64, 1, 1, 0},    {64, 5, 50, 256},  {65, 3, 2, 1},
+                                                    {100, 4, 10, 64}, {64, 32, 5, 63},   {200, 6, 1, 17},
+                                                    {512, 5, 55, 1},  {64, 8, 4000, 64}, {1000, 5, 64, 512}};
+  cuts_as_scalar(&simd::Kernels::seqcdc_increasing, kParameters);
+  cuts_as_scalar(&simd::Kernels::seqcdc_decreasing, kParameters);
 }
 
 TEST_P(EveryKernel, MarksTheCandidatesOfGear) {
-  constexpr std::size_t kBefore = simd::kGearLookBackBytes;
-  const std::uint64_t masks[] = {
-      0xff00000000000000, 0xfff8000000000000, 0x8000000000000001, 0x0000100000010000, 0xff00, 0xfffc, 0x0101, 1};
-  for (const auto& [name, data] : patterns(memory_.size(), 3)) {
-    memory_.fill(data);
-    std::vector<std::uint64_t> hashes(data.size());
-    for (std::size_t i = 0; i < data.size(); ++i) hashes[i] = (i ? 2 * hashes[i - 1] : 0) + gear_entry(data[i]);
+  marks_as_scalar(&simd::Kernels::gear, simd::kGearLookBackBytes,
+                  {0xff00000000000000, 0xfff8000000000000, 0x8000000000000001, 0x0000100000010000, 0xff00, 1});
+  marks_as_scalar(&simd::Kernels::gear32, simd::kGearLookBackBytes, {0xfff80000, 0xff000000, 0x80000001, 0xff00, 1});
+  marks_as_scalar(&simd::Kernels::gear16, simd::kGearLookBackBytes, {0xff00, 0xfff8, 0x0101, 0x7ff, 0xff, 1});
+}
+TEST_P(EveryKernel, MarksTheCandidatesOfCrc) {
+  marks_as_scalar(&simd::Kernels::crc, simd::kCrcLookBackBytes, {0x3f, 0x1fff, 0x80000001, 0xff0000});
+}
+TEST_P(EveryKernel, MarksTheCandidatesOfRabin) {
+  marks_as_scalar(&simd::Kernels::rabin, simd::kRabinLookBackBytes,
+                  {0x3f, 0x1fff, 0xfffff, 0x10000000000001, 0xff00000000});
+}
+TEST_P(EveryKernel, MarksTheCandidatesOfToga) {
+  marks_as_scalar(&simd::Kernels::toga, simd::kTogaLookBackBytes, {1, 5, 26, 128, 255});
+}
 
-    for (const std::uint64_t mask : masks)
-      for (std::size_t n = 0; n <= 5000; n += n < 200 ? 1 : n < 700 ? 37 : 311)
-        for (const std::size_t at : {kBefore, kBefore + 1, data.size() - n}) {
-          std::vector<std::uint64_t> expected((n + 63) / 64), bits((n + 63) / 64 + 1, 0x5a5a5a5a5a5a5a5a);
-          for (std::size_t i = 0; i < n; ++i)
-            if ((hashes[at + i] & mask) == 0) expected[i / 64] |= std::uint64_t{1} << (i % 64);
+// Long enough for the kernels that work on many stretches at once, which small ranges leave to other code.
+TEST_P(EveryKernel, MarksTheCandidatesOfLongRanges) {
+  constexpr std::size_t kLength = 300'000, kMost = 512;
+  for (const auto& [name, data] : patterns(kMost + kLength, 5))
+    for (const auto& [slot, mask] :
+         std::initializer_list<std::pair<simd::CandidateScan * simd::Kernels::*, std::uint64_t>>{
+             {&simd::Kernels::gear, 0xfff8000000000000},
+             {&simd::Kernels::gear32, 0xfff80000},
+             {&simd::Kernels::gear16, 0xfff8},
+             {&simd::Kernels::crc, 0x1fff},
+             {&simd::Kernels::rabin, 0x1fff},
+             {&simd::Kernels::toga, 26}})
+      for (const std::size_t n : {kLength, kLength - 1, std::size_t{131'072}, std::size_t{70'003}}) {
+        std::vector<std::uint64_t> expected((n + 63) / 64), bits((n + 63) / 64);
+        (simd::kScalarKernels.*slot)(data.data() + kMost, n, mask, expected.data());
 
-          kernels_.gear_candidates(memory_.begin() + at, n, mask, bits.data());
+        kernel(slot)(data.data() + kMost, n, mask, bits.data());
 
-          ASSERT_EQ(bits.back(), 0x5a5a5a5a5a5a5a5a) << "written past the end, n = " << n;
-          bits.pop_back();
-          ASSERT_EQ(bits, expected) << name << ", n = " << n << ", mask " << mask;
-        }
-  }
+        ASSERT_EQ(bits, expected) << name << ", n = " << n << ", mask " << mask;
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, testing::ValuesIn(available_isas()), [](const auto& test) {

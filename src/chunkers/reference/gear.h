@@ -1,4 +1,5 @@
-// The candidate scan of Gear in plain code. Included once by each kernels_ISA.cc.
+// The candidate scan of Gear in plain code (Xia, Jiang, Feng, Tian, Fu, Zhou: "Ddelta: a deduplication-inspired fast delta
+// compression approach", Performance Evaluation 79, 2014, section 4.1).
 //
 // One hash is a chain of additions, each waiting for the one before; so the range is cut into two segments whose chains
 // the CPU works on side by side. A segment warms up on the bytes in front of it, which gives every hash the value that
@@ -13,25 +14,19 @@
 #include <cstdint>
 
 #include "chunkers/gear_table.h"
+#include "chunkers/reference/bits.h"
 #include "chunkers/simd/kernels.h"
 
-namespace dedupfs::simd {
+namespace dedupfs::reference {
 namespace {
-
-inline void clear_bits(std::size_t n, std::uint64_t* bits) {
-  for (std::size_t word = 0; word < (n + 63) / 64; ++word) bits[word] = 0;
-}
-
-inline void set_bit(std::size_t at, std::uint64_t* bits) {
-  bits[at / 64] |= std::uint64_t{1} << (at % 64);
-}
 
 // The definition. Byte 0 belongs to bit `first_bit`; bits of bytes that are no candidates are left alone.
 // Not inlined: the loop of gear_segments() rarely needs it and is faster without it.
 [[gnu::noinline]] void gear_chain(const std::uint8_t* p, std::size_t n, std::uint64_t mask, std::size_t first_bit,
                                   std::uint64_t* bits) {
   std::uint64_t hash = 0;
-  for (const std::uint8_t* before = p - kGearLookBackBytes; before != p; ++before) hash = gear_step(hash, *before);
+  for (const std::uint8_t* before = p - simd::kGearLookBackBytes; before != p; ++before)
+    hash = gear_step(hash, *before);
   for (std::size_t i = 0; i < n; ++i) {
     hash = gear_step(hash, p[i]);
     if ((hash & mask) == 0) set_bit(first_bit + i, bits);
@@ -44,7 +39,7 @@ inline void gear_segments(const std::uint8_t* p, std::size_t n, std::uint64_t ma
   clear_bits(n, bits);
 
   std::uint64_t hash[kSegments] = {};
-  for (const std::uint8_t* before = p - kGearLookBackBytes; before != p; ++before)
+  for (const std::uint8_t* before = p - simd::kGearLookBackBytes; before != p; ++before)
     for (std::size_t s = 0; s < kSegments; ++s) hash[s] = gear_step(hash[s], before[s * length]);
   for (std::size_t i = 0; i < length; i += kStep) {
     unsigned candidates[kSegments] = {};
@@ -60,4 +55,4 @@ inline void gear_segments(const std::uint8_t* p, std::size_t n, std::uint64_t ma
 }
 
 }  // namespace
-}  // namespace dedupfs::simd
+}  // namespace dedupfs::reference

@@ -1,0 +1,132 @@
+#include "chunkers/simd/dispatch.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace dedupfs::simd {
+namespace {
+
+// Stretches of noise with the bytes and runs that kernels have special cases for: zeros, a ramp, noise near the maximum.
+using Sample = std::array<std::uint8_t, 24 << 10>;
+
+Sample make_sample() {
+  Sample sample{};
+  std::uint64_t state = 0x9E3779B97F4A7C15;
+  for (std::size_t i = 0; i < sample.size(); ++i) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    const auto noise = static_cast<std::uint8_t>(state >> 56);
+    switch (i / 2048 % 6) {
+      case 2: sample[i] = 0; break;
+      case 3: sample[i] = static_cast<std::uint8_t>(i); break;
+      case 4: sample[i] = noise < 4 ? 255 : 254; break;
+      default: sample[i] = noise;
+    }
+  }
+  return sample;
+}
+
+// What a kernel says of the sample, in numbers that can be compared. One overload a kind of kernel.
+using Answers = std::vector<std::uint64_t>;
+
+constexpr std::size_t kLengths[] = {1, 15, 16, 17, 63, 64, 65, 127, 255, 257, 1000, 4099, 8192};
+
+Answers answers(ExtremeByte* kernel, const Sample& sample) {
+  Answers all;
+  for (std::size_t at = 0; at + 8192 <= sample.size(); at += 1021)
+    for (const std::size_t n : kLengths) all.push_back(kernel(sample.data() + at, n));
+  return all;
+}
+
+Answers answers(RangeScan* kernel, const Sample& sample) {
+  Answers all;
+  for (std::size_t at = 0; at + 8192 <= sample.size(); at += 1021)
+    for (const std::size_t n : kLengths)
+      for (const unsigned limit : {0u, 1u, 127u, 128u, 254u, 255u})
+        all.push_back(kernel(sample.data() + at, n, static_cast<std::uint8_t>(limit)));
+  return all;
+}
+
+// The chunks of a stream that a cutting kernel makes: cut(p, n) is the kernel with its parameters.
+template <class Cut>
+void follow(const Sample& sample, Cut cut, Answers& all) {
+  for (std::size_t start = 0; start < sample.size();) {
+    const std::size_t n = std::min<std::size_t>(sample.size() - start, 4000);
+    const std::size_t length = cut(sample.data() + start, n);
+    all.push_back(length);
+    start += length == 0 ? n : length;
+  }
+}
+
+Answers answers(WindowCut* kernel, const Sample& sample) {
+  Answers all;
+  for (const std::size_t window : {64u, 65u, 127u, 200u, 513u, 1700u})
+    follow(
+        sample, [&](const std::uint8_t* p, std::size_t n) { return kernel(p, n, window); }, all);
+  return all;
+}
+
+Answers answers(SeqCdcCut* kernel, const Sample& sample) {
+  Answers all;
+  for (const SeqCdcParameters& parameters : {SeqCdcParameters{64, 3, 10, 64}, {100, 5, 55, 256}, {64, 4, 3, 1}})
+    follow(
+        sample, [&](const std::uint8_t* p, std::size_t n) { return kernel(p, n, parameters); }, all);
+  return all;
+}
+
+Answers answers(CandidateScan* kernel, const Sample& sample) {
+  constexpr std::size_t kLookBack = 512;
+  Answers all;
+  for (const std::uint64_t mask : {0x1fu, 0xffu, 0x1fffu, 0xf800u})
+    for (const std::size_t n : {std::size_t{1}, std::size_t{65}, std::size_t{1000}, sample.size() - kLookBack}) {
+      Answers bits((n + 63) / 64, ~std::uint64_t{0});
+      kernel(sample.data() + kLookBack, n, mask, bits.data());
+      all.insert(all.end(), bits.begin(), bits.end());
+    }
+  return all;
+}
+
+}  // namespace
+
+const Kernels& kernels_of(Isa isa) {
+  static constexpr Kernels kNone = {};
+  switch (isa) {
+    case Isa::kScalar: return kScalarKernels;
+#if defined(__x86_64__)
+    case Isa::kSse41: return kSse41Kernels;
+    case Isa::kAvx2: return kAvx2Kernels;
+    case Isa::kAvx512: return kAvx512Kernels;
+#elif defined(__aarch64__)
+    case Isa::kNeon: return kNeonKernels;
+#elif defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)
+    case Isa::kVsx: return kVsxKernels;
+#endif
+    default: return kNone;
+  }
+}
+
+template <class Kernel>
+bool passes_self_test(Kernel* Kernels::*slot, Isa isa) {
+  static std::mutex mutex;
+  static std::map<std::pair<Kernel*, Kernel*>, bool> results;  // by kernel and its definition
+  static const Sample kSample = make_sample();
+
+  const std::pair kernel_and_definition(kernels_of(isa).*slot, kScalarKernels.*slot);
+  const std::scoped_lock lock(mutex);
+  const auto found = results.find(kernel_and_definition);
+  if (found != results.end()) return found->second;
+  const bool passed = answers(kernel_and_definition.first, kSample) == answers(kernel_and_definition.second, kSample);
+  results.emplace(kernel_and_definition, passed);
+  return passed;
+}
+
+template bool passes_self_test(ExtremeByte* Kernels::*, Isa);
+template bool passes_self_test(RangeScan* Kernels::*, Isa);
+template bool passes_self_test(WindowCut* Kernels::*, Isa);
+template bool passes_self_test(SeqCdcCut* Kernels::*, Isa);
+template bool passes_self_test(CandidateScan* Kernels::*, Isa);
+
+}  // namespace dedupfs::simd

@@ -1,0 +1,25 @@
+// What AE, RAM and MAXP share: chunkers whose chunk is cut by one kernel that has a window as its only parameter.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "chunkers/chunker.h"
+#include "chunkers/isa.h"
+#include "chunkers/simd/kernels.h"
+#include "chunkers/spec.h"
+
+namespace dedupfs {
+
+struct WindowedAlgorithm {
+  std::string_view name;
+  simd::WindowCut* simd::Kernels::*kernel;
+  // The window for this average size on random data; 0 where the average is too small for one.
+  std::uint64_t (*window_for)(std::uint64_t avg_bytes);
+};
+
+// Takes the keys min, avg, max and window. The window is itself a minimum: a smaller `min` is kept in the spec but moves
+// no boundary; a larger one is refused.
+Result<std::unique_ptr<Chunker>> make_windowed(const WindowedAlgorithm& algorithm, const ChunkerSpec& spec, Isa isa);
+
+}  // namespace dedupfs
