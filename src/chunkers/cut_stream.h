@@ -11,11 +11,11 @@ namespace dedupfs {
 
 // Chunker::split() for an algorithm given as find_cut(start, n, complete): the length of the chunk that begins at
 // data[start], looking at no more than n bytes, or 0 if none of them decides it. n is max_bytes, or less where the data
-// ends before; `complete` says that bytes which follow them, if any, can have no part in the chunk.
+// ends before; `complete` says that bytes which follow them, if any, can have no part in the chunk. The first chunk
+// begins at `start`.
 template <class FindCut>
 std::size_t cut_stream(ByteSpan data, bool last, std::size_t max_bytes, std::vector<std::size_t>& ends,
-                       FindCut find_cut) {
-  std::size_t start = 0;
+                       FindCut find_cut, std::size_t start = 0) {
   while (start < data.size()) {
     const std::size_t n = std::min(data.size() - start, max_bytes);
     const bool complete = last || n == max_bytes;

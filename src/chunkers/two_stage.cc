@@ -10,37 +10,39 @@ namespace dedupfs {
 
 std::size_t TwoStageChunker::split(ByteSpan data, bool last, std::vector<std::size_t>& ends) const {
   Candidates candidates(data, marker());
-  return pick_cuts(candidates, data, last, ends);
+  return pick_cuts(candidates, data, 0, last, ends);
 }
 
 void TwoStageChunker::mark(ByteSpan data, std::size_t from, std::size_t to, std::uint64_t* bits) const {
   DEDUPFS_CHECK(from % 64 == 0 && from <= to && to <= data.size());
   constexpr std::size_t kHeadBytes = 512;  // no hash reaches further back
   const CandidateMarker stage = marker();
-  if (from < kHeadBytes) {
+  if (from < to && from < kHeadBytes) {
     // Here the hash would reach in front of the data. No cut lies so near the start, so any bytes will do there.
     std::array<std::uint8_t, 2 * kHeadBytes> head{};
     std::array<std::uint64_t, kHeadBytes / 64> head_bits;
     const std::size_t end = std::min(to, kHeadBytes);
     std::copy_n(data.begin(), end, head.begin() + kHeadBytes);
     stage.run(head.data() + kHeadBytes + from, end - from, stage.mask, head_bits.data());
-    std::copy_n(head_bits.begin(), (end - from + 63) / 64, bits + from / 64);
+    const std::size_t words = (end - from + 63) / 64;
+    std::copy_n(head_bits.begin(), words, bits);
+    bits += words;
     from = end;
   }
-  if (from < to) stage.run(data.data() + from, to - from, stage.mask, bits + from / 64);
+  if (from < to) stage.run(data.data() + from, to - from, stage.mask, bits);
 }
 
-std::size_t TwoStageChunker::select(ByteSpan data, const std::uint64_t* bits, bool last,
+std::size_t TwoStageChunker::select(ByteSpan data, std::size_t start, const std::uint64_t* bits, bool last,
                                     std::vector<std::size_t>& ends) const {
   Candidates candidates(data, bits);
-  return pick_cuts(candidates, data, last, ends);
+  return pick_cuts(candidates, data, start, last, ends);
 }
 
-std::size_t TwoStageChunker::pick_cuts(Candidates& candidates, ByteSpan data, bool last,
+std::size_t TwoStageChunker::pick_cuts(Candidates& candidates, ByteSpan data, std::size_t start, bool last,
                                        std::vector<std::size_t>& ends) const {
-  return cut_stream(data, last, sizes().max_bytes, ends, [&](std::size_t start, std::size_t n, bool complete) {
-    return find_cut(candidates, data, start, n, complete);
-  });
+  return cut_stream(
+      data, last, sizes().max_bytes, ends,
+      [&](std::size_t at, std::size_t n, bool complete) { return find_cut(candidates, data, at, n, complete); }, start);
 }
 
 }  // namespace dedupfs

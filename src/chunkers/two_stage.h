@@ -18,12 +18,14 @@ class TwoStageChunker : public Chunker {
   // Both stages, the first a block ahead of the second.
   std::size_t split(ByteSpan data, bool last, std::vector<std::size_t>& ends) const final;
 
-  // The first stage alone, for data[from, to), where `from` is a multiple of 64: bit i of `bits` says whether byte i is
-  // a candidate. Writes the words of that range, so several threads may mark disjoint ranges of the same data.
+  // The first stage alone, for data[from, to), where `from` is a multiple of 64: bit i of `bits` says whether byte
+  // from + i is a candidate. Writes whole words; bits of bytes behind `to` are zero.
   void mark(ByteSpan data, std::size_t from, std::size_t to, std::uint64_t* bits) const;
 
-  // The second stage alone: split(), given the bits of all of `data`.
-  std::size_t select(ByteSpan data, const std::uint64_t* bits, bool last, std::vector<std::size_t>& ends) const;
+  // The second stage alone: split(), given the bits of all of `data`, of which data[start] is the start of a chunk.
+  // Returns `start` if no chunk is certain.
+  std::size_t select(ByteSpan data, std::size_t start, const std::uint64_t* bits, bool last,
+                     std::vector<std::size_t>& ends) const;
 
  protected:
   virtual CandidateMarker marker() const = 0;
@@ -33,7 +35,8 @@ class TwoStageChunker : public Chunker {
                                bool complete) const = 0;
 
  private:
-  std::size_t pick_cuts(Candidates& candidates, ByteSpan data, bool last, std::vector<std::size_t>& ends) const;
+  std::size_t pick_cuts(Candidates& candidates, ByteSpan data, std::size_t start, bool last,
+                        std::vector<std::size_t>& ends) const;
 };
 
 }  // namespace dedupfs

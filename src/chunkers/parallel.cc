@@ -1,0 +1,194 @@
+#include "chunkers/parallel.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "chunkers/two_stage.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kSlotsPerThread = 2;  // so that marking goes on while a slot waits for the second stage
+
+// The second stage over a file whose bits come a segment at a time, in order.
+class Selection {
+ public:
+  Selection(const TwoStageChunker& chunker, ByteSpan data) : chunker_(chunker), data_(data) {}
+
+  void add(const std::uint64_t* bits, std::size_t bytes) {
+    const std::size_t first = ends_.size();
+    const std::size_t held = (marked_ - held_from_) / 64;  // all but the last segment are whole words
+    bits_.resize(held);
+    bits_.insert(bits_.end(), bits, bits + (bytes + 63) / 64);
+    marked_ += bytes;
+
+    chunk_ = held_from_ + chunker_.select(data_.subspan(held_from_, marked_ - held_from_), chunk_ - held_from_,
+                                          bits_.data(), marked_ == data_.size(), ends_);
+    for (std::size_t i = first; i < ends_.size(); ++i) ends_[i] += held_from_;
+
+    const std::size_t done = (chunk_ - held_from_) / 64;
+    bits_.erase(bits_.begin(), bits_.begin() + static_cast<std::ptrdiff_t>(done));
+    held_from_ += done * 64;
+  }
+
+  std::vector<std::size_t> take_ends() { return std::move(ends_); }
+
+ private:
+  const TwoStageChunker& chunker_;
+  ByteSpan data_;
+  std::vector<std::uint64_t> bits_;  // of [held_from_, marked_): of the chunk that is not complete yet
+  std::size_t held_from_ = 0;        // a multiple of 64
+  std::size_t marked_ = 0;
+  std::size_t chunk_ = 0;  // where it begins
+  std::vector<std::size_t> ends_;
+};
+
+// The work on one file. Every thread that joins takes the next segment and marks it; who has marked the one that the
+// second stage waits for does the second stage, too, as far as segments are marked.
+class SegmentedCut {
+ public:
+  SegmentedCut(const TwoStageChunker& chunker, ByteSpan data, std::size_t segment_bytes, std::size_t threads)
+      : chunker_(chunker),
+        data_(data),
+        segment_bytes_(segment_bytes),
+        segments_((data.size() + segment_bytes - 1) / segment_bytes),
+        slots_(kSlotsPerThread * threads),
+        selection_(chunker, data) {
+    for (Slot& slot : slots_) slot.bits = std::make_unique_for_overwrite<std::uint64_t[]>(segment_bytes / 64);
+  }
+
+  // Works until nothing is left to be begun. A thread that comes late finds nothing and touches no data.
+  void join() {
+    std::unique_lock lock(mutex_);
+    while (claimed_ < segments_) {
+      if (claimed_ == selected_ + slots_.size()) {
+        progress_.wait(lock);
+        continue;
+      }
+      const std::size_t segment = claimed_++;
+      lock.unlock();
+      mark(segment);
+      lock.lock();
+      slot(segment).marked = true;
+      select_marked(lock);
+    }
+  }
+
+  std::vector<std::size_t> finish() {
+    std::unique_lock lock(mutex_);
+    progress_.wait(lock, [this] { return selected_ == segments_; });
+    return selection_.take_ends();
+  }
+
+ private:
+  struct Slot {
+    std::unique_ptr<std::uint64_t[]> bits;
+    bool marked = false;
+  };
+
+  Slot& slot(std::size_t segment) { return slots_[segment % slots_.size()]; }
+  std::size_t length(std::size_t segment) const {
+    return std::min(segment_bytes_, data_.size() - segment * segment_bytes_);
+  }
+
+  void mark(std::size_t segment) {
+    const std::size_t from = segment * segment_bytes_;
+    chunker_.mark(data_, from, from + length(segment), slot(segment).bits.get());
+  }
+
+  void select_marked(std::unique_lock<std::mutex>& lock) {
+    if (selecting_) return;
+    selecting_ = true;
+    while (selected_ < segments_ && slot(selected_).marked) {
+      lock.unlock();
+      selection_.add(slot(selected_).bits.get(), length(selected_));
+      lock.lock();
+      slot(selected_).marked = false;
+      ++selected_;
+      progress_.notify_all();
+    }
+    selecting_ = false;
+  }
+
+  const TwoStageChunker& chunker_;
+  const ByteSpan data_;
+  const std::size_t segment_bytes_;
+  const std::size_t segments_;
+
+  std::mutex mutex_;
+  std::condition_variable progress_;  // of selected_
+  std::vector<Slot> slots_;           // a ring: of segments [selected_, claimed_)
+  std::size_t claimed_ = 0;
+  std::size_t selected_ = 0;  // changed by the selecting thread only
+  bool selecting_ = false;
+  Selection selection_;  // of the selecting thread
+};
+
+// The work on many files: every thread that joins takes the next one.
+class ManyCuts {
+ public:
+  ManyCuts(const Chunker& chunker, std::span<const ByteSpan> files)
+      : chunker_(chunker), files_(files), ends_(files.size()) {}
+
+  void join() {
+    std::unique_lock lock(mutex_);
+    while (claimed_ < ends_.size()) {
+      const std::size_t file = claimed_++;
+      lock.unlock();
+      chunker_.split(files_[file], true, ends_[file]);
+      lock.lock();
+      ++cut_;
+    }
+    progress_.notify_all();
+  }
+
+  std::vector<std::vector<std::size_t>> finish() {
+    std::unique_lock lock(mutex_);
+    progress_.wait(lock, [this] { return cut_ == files_.size(); });
+    return std::exchange(ends_, {});
+  }
+
+ private:
+  const Chunker& chunker_;
+  const std::span<const ByteSpan> files_;
+  std::mutex mutex_;
+  std::condition_variable progress_;
+  std::size_t claimed_ = 0;
+  std::size_t cut_ = 0;
+  std::vector<std::vector<std::size_t>> ends_;
+};
+
+// Shared with the tasks, some of which may start when all is done.
+template <class Work>
+auto run_with(ThreadPool& pool, std::size_t helpers, std::shared_ptr<Work> work) {
+  for (std::size_t i = 0; i < helpers; ++i) pool.submit([work] { work->join(); });
+  work->join();
+  return work->finish();
+}
+
+}  // namespace
+
+std::vector<std::size_t> cut_with_threads(const Chunker& chunker, ByteSpan data, ThreadPool& pool,
+                                          std::size_t segment_bytes) {
+  segment_bytes = std::max<std::size_t>(segment_bytes + 63, 64) / 64 * 64;
+  const auto* two_stage = dynamic_cast<const TwoStageChunker*>(&chunker);
+  if (two_stage == nullptr || pool.size() == 0 || data.size() <= segment_bytes) {
+    std::vector<std::size_t> ends;
+    chunker.split(data, true, ends);
+    return ends;
+  }
+  const std::size_t helpers = std::min(pool.size(), (data.size() - 1) / segment_bytes);
+  return run_with(pool, helpers, std::make_shared<SegmentedCut>(*two_stage, data, segment_bytes, helpers + 1));
+}
+
+std::vector<std::vector<std::size_t>> cut_many(const Chunker& chunker, std::span<const ByteSpan> files,
+                                               ThreadPool& pool) {
+  const std::size_t helpers = std::min(pool.size(), files.empty() ? 0 : files.size() - 1);
+  return run_with(pool, helpers, std::make_shared<ManyCuts>(chunker, files));
+}
+
+}  // namespace dedupfs
