@@ -1,14 +1,26 @@
+// The vector first: the kernels are templates over it.
 #include "chunkers/simd/byte_vec_avx512.h"
+
+#include "chunkers/simd/ae-inl.h"
 #include "chunkers/simd/gear_avx512-inl.h"
 #include "chunkers/simd/kernels.h"
-#include "chunkers/simd/scan-inl.h"
+#include "chunkers/simd/maxp-inl.h"
+#include "chunkers/simd/ram-inl.h"
 
 namespace dedupfs::simd {
 
 const Kernels kAvx512Kernels = {
-    .max_byte = &max_byte<ByteVec64>,
-    .first_at_least = &first_at_least<ByteVec64>,
+    .max_byte = &extreme_byte<ByteVec64, AtLeast>,
+    .min_byte = &extreme_byte<ByteVec64, AtMost>,
+    .first_above = &first_above<ByteVec64>,
+    .first_at_least = &first<ByteVec64, AtLeast>,
+    .first_below = &first_below<ByteVec64>,
+    .first_at_most = &first<ByteVec64, AtMost>,
+    .first_equal = &first_equal<ByteVec64>,
+    .ae_max = &ae_max<ByteVec64>,
+    .ae_min = &ae_min<ByteVec64>,
     .ram = &ram<ByteVec64>,
+    .maxp = &maxp<ByteVec64>,
     .gear = &gear_wide,
     .gear16 = &gear_narrow,
 };

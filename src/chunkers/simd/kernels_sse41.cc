@@ -1,13 +1,25 @@
+// The vector first: the kernels are templates over it.
 #include "chunkers/simd/byte_vec_sse41.h"
+
+#include "chunkers/simd/ae-inl.h"
 #include "chunkers/simd/kernels.h"
-#include "chunkers/simd/scan-inl.h"
+#include "chunkers/simd/maxp-inl.h"
+#include "chunkers/simd/ram-inl.h"
 
 namespace dedupfs::simd {
 
 const Kernels kSse41Kernels = {
-    .max_byte = &max_byte<ByteVec16>,
-    .first_at_least = &first_at_least<ByteVec16>,
+    .max_byte = &extreme_byte<ByteVec16, AtLeast>,
+    .min_byte = &extreme_byte<ByteVec16, AtMost>,
+    .first_above = &first_above<ByteVec16>,
+    .first_at_least = &first<ByteVec16, AtLeast>,
+    .first_below = &first_below<ByteVec16>,
+    .first_at_most = &first<ByteVec16, AtMost>,
+    .first_equal = &first_equal<ByteVec16>,
+    .ae_max = &ae_max<ByteVec16>,
+    .ae_min = &ae_min<ByteVec16>,
     .ram = &ram<ByteVec16>,
+    .maxp = &maxp<ByteVec16>,
 };
 
 }  // namespace dedupfs::simd

@@ -7,60 +7,196 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "chunkers/reference/range_scan.h"
+
 namespace dedupfs::simd {
 namespace {
+
+using reference::Above;
+using reference::AtLeast;
+using reference::AtMost;
+using reference::Below;
+using reference::Equal;
 
 // How far ahead of the search memory is fetched. The range scan ends at an unforeseen place, and the pipeline restarts
 // there: the next chunk's bytes should be on their way by then. From DRAM on Zen 5 (read limit 45 GB/s, window 8k,
 // AVX-512): without 29 GB/s, 1024 34, 4096 38, 8192 41; in cache no difference.
 constexpr std::size_t kFetchAheadBytes = 8192;
 
-// Four registers, so that the maxima of one step do not wait for those of the step before.
+inline void fetch(const std::uint8_t* p, std::size_t n) {
+  for (std::size_t line = 0; line < n; line += 64) __builtin_prefetch(p + line);
+}
+
+// ---- What a comparison is on vectors.
+
+template <class Comparison>
+struct VecOrder;
+
+template <>
+struct VecOrder<AtLeast> {
+  static constexpr std::uint8_t kOutermost = 255;
+  template <class Vec>
+  static Vec outer(Vec a, Vec b) {
+    return max(a, b);
+  }
+  template <class Vec>
+  static std::uint8_t outermost(Vec v) {
+    return v.largest();
+  }
+  template <class Vec>
+  static std::uint64_t bits(Vec v, Vec limit) {
+    return ge_bits(v, limit);
+  }
+};
+
+template <>
+struct VecOrder<AtMost> {
+  static constexpr std::uint8_t kOutermost = 0;
+  template <class Vec>
+  static Vec outer(Vec a, Vec b) {
+    return min(a, b);
+  }
+  template <class Vec>
+  static std::uint8_t outermost(Vec v) {
+    return v.smallest();
+  }
+  template <class Vec>
+  static std::uint64_t bits(Vec v, Vec limit) {
+    return ge_bits(limit, v);
+  }
+};
+
+// ---- Four registers, the step of every loop.
+
 template <class Vec>
-std::uint8_t max_byte(const std::uint8_t* p, std::size_t n) {
-  constexpr std::size_t kStep = 4 * Vec::kWidth;
+struct FourVecs {
+  static constexpr std::size_t kBytes = 4 * Vec::kWidth;
+  Vec v[4];
+
+  static FourVecs load(const std::uint8_t* p) {
+    return {Vec::load(p), Vec::load(p + Vec::kWidth), Vec::load(p + 2 * Vec::kWidth), Vec::load(p + 3 * Vec::kWidth)};
+  }
+  template <class Order>
+  Vec outer() const {
+    return Order::outer(Order::outer(v[0], v[1]), Order::outer(v[2], v[3]));
+  }
+
+  // The bits of each word of 64 bytes.
+  static constexpr std::size_t kWords = kBytes / 64;
+  template <class Bits>
+  std::uint64_t word(std::size_t i, Bits bits_of) const {
+    constexpr std::size_t kVecs = 64 / Vec::kWidth;
+    std::uint64_t bits = 0;
+    for (std::size_t k = 0; k < kVecs; ++k) bits |= bits_of(v[i * kVecs + k]) << (k * Vec::kWidth);
+    return bits;
+  }
+
+  // Where the first or last bit is, given that there is one. Without branches: where it is nobody foresees.
+  template <class Bits>
+  std::size_t first(Bits bits_of) const {
+    std::size_t at = 0;
+    std::uint64_t found = 0;
+    for (std::size_t i = kWords; i-- > 0;) {
+      const std::uint64_t bits = word(i, bits_of);
+      at = bits != 0 ? 64 * i : at;
+      found = bits != 0 ? bits : found;
+    }
+    return at + static_cast<std::size_t>(__builtin_ctzll(found));
+  }
+  template <class Bits>
+  std::size_t last(Bits bits_of) const {
+    std::size_t at = 0;
+    std::uint64_t found = 0;
+    for (std::size_t i = 0; i < kWords; ++i) {
+      const std::uint64_t bits = word(i, bits_of);
+      at = bits != 0 ? 64 * i : at;
+      found = bits != 0 ? bits : found;
+    }
+    return at + 63 - static_cast<std::size_t>(__builtin_clzll(found));
+  }
+};
+
+// ---- Extreme byte search.
+
+// The largest byte with AtLeast, the smallest with AtMost.
+template <class Vec, class Comparison>
+std::uint8_t extreme_byte(const std::uint8_t* p, std::size_t n) {
+  using Order = VecOrder<Comparison>;
+  using Step = FourVecs<Vec>;
   if (n < Vec::kWidth) {
-    std::uint8_t largest = 0;
-    for (std::size_t i = 0; i < n; ++i) largest = p[i] > largest ? p[i] : largest;
-    return largest;
+    std::uint8_t extreme = p[0];
+    for (std::size_t i = 1; i < n; ++i)
+      if (Comparison::holds(p[i], extreme)) extreme = p[i];
+    return extreme;
   }
   // What is left after the last whole vector is covered by the vector that ends with the range.
-  Vec a = Vec::load(p + n - Vec::kWidth), b = a, c = a, d = a;
+  Vec all = Vec::load(p + n - Vec::kWidth);
+  Step sides = {{all, all, all, all}};
+  const Vec outermost = Vec::splat(Order::kOutermost);
+  constexpr std::size_t kBlock = 1024;
   std::size_t i = 0;
-  for (; i + kStep <= n; i += kStep) {
-    for (std::size_t line = 0; line < kStep; line += 64) __builtin_prefetch(p + i + kFetchAheadBytes + line);
-    a = max(a, Vec::load(p + i));
-    b = max(b, Vec::load(p + i + Vec::kWidth));
-    c = max(c, Vec::load(p + i + 2 * Vec::kWidth));
-    d = max(d, Vec::load(p + i + 3 * Vec::kWidth));
-  }
-  for (; i + Vec::kWidth <= n; i += Vec::kWidth) a = max(a, Vec::load(p + i));
-  return max(max(a, b), max(c, d)).largest();
-}
-
-template <class Vec>
-std::size_t first_at_least(const std::uint8_t* p, std::size_t n, std::uint8_t limit) {
-  constexpr std::size_t kStep = 2 * Vec::kWidth;
-  const Vec bound = Vec::splat(limit);
-  std::size_t i = 0;
-  for (; i + kStep <= n; i += kStep) {
-    const std::uint64_t low = ge_bits(Vec::load(p + i), bound);
-    const std::uint64_t high = ge_bits(Vec::load(p + i + Vec::kWidth), bound);
-    if ((low | high) != 0) {
-      const std::uint64_t hits = low != 0 ? low : high;
-      return i + (low != 0 ? 0 : Vec::kWidth) + static_cast<std::size_t>(__builtin_ctzll(hits));
+  while (i + kBlock <= n) {
+    for (const std::size_t end = i + kBlock; i < end; i += Step::kBytes) {
+      fetch(p + i + kFetchAheadBytes, Step::kBytes);
+      const Step step = Step::load(p + i);
+      for (int k = 0; k < 4; ++k) sides.v[k] = Order::outer(sides.v[k], step.v[k]);
     }
+    if (eq_bits(sides.template outer<Order>(), outermost) != 0) return Order::kOutermost;
   }
-  for (; i < n; ++i)
-    if (p[i] >= limit) return i;
-  return n;
+  for (; i + Step::kBytes <= n; i += Step::kBytes) {
+    fetch(p + i + kFetchAheadBytes, Step::kBytes);
+    const Step step = Step::load(p + i);
+    for (int k = 0; k < 4; ++k) sides.v[k] = Order::outer(sides.v[k], step.v[k]);
+  }
+  all = sides.template outer<Order>();
+  for (; i + Vec::kWidth <= n; i += Vec::kWidth) all = Order::outer(all, Vec::load(p + i));
+  return Order::outermost(all);
+}
+
+// ---- Range scan.
+
+template <class Vec, class Comparison>
+std::size_t first(const std::uint8_t* p, std::size_t n, std::uint8_t limit) {
+  using Order = VecOrder<Comparison>;
+  using Step = FourVecs<Vec>;
+  const Vec bound = Vec::splat(limit);
+  const auto hits = [bound](Vec v) { return Order::bits(v, bound); };
+  std::size_t i = 0;
+  for (; i + Step::kBytes <= n; i += Step::kBytes) {
+    const Step step = Step::load(p + i);
+    if (hits(step.template outer<Order>()) != 0) return i + step.first(hits);
+  }
+  for (; i + Vec::kWidth <= n; i += Vec::kWidth)
+    if (const std::uint64_t bits = hits(Vec::load(p + i)); bits != 0)
+      return i + static_cast<std::size_t>(__builtin_ctzll(bits));
+  if (i == n) return n;
+  if (n >= Vec::kWidth) {  // the vector that ends with the range: what of it was seen already has no hits
+    const std::uint64_t bits = hits(Vec::load(p + n - Vec::kWidth));
+    return bits == 0 ? n : n - Vec::kWidth + static_cast<std::size_t>(__builtin_ctzll(bits));
+  }
+  while (i < n && !Comparison::holds(p[i], limit)) ++i;
+  return i;
 }
 
 template <class Vec>
-std::size_t ram(const std::uint8_t* p, std::size_t n, std::size_t window) {
-  if (n <= window) return 0;
-  const std::size_t end = window + first_at_least<Vec>(p + window, n - window, max_byte<Vec>(p, window));
-  return end < n ? end : 0;
+std::size_t first_above(const std::uint8_t* p, std::size_t n, std::uint8_t limit) {
+  return limit == 255 ? n : first<Vec, AtLeast>(p, n, static_cast<std::uint8_t>(limit + 1));
+}
+
+template <class Vec>
+std::size_t first_below(const std::uint8_t* p, std::size_t n, std::uint8_t limit) {
+  return limit == 0 ? n : first<Vec, AtMost>(p, n, static_cast<std::uint8_t>(limit - 1));
+}
+
+template <class Vec>
+std::size_t first_equal(const std::uint8_t* p, std::size_t n, std::uint8_t limit) {
+  const Vec wanted = Vec::splat(limit);
+  std::size_t i = 0;
+  for (; i + Vec::kWidth <= n; i += Vec::kWidth)
+    if (const std::uint64_t bits = eq_bits(Vec::load(p + i), wanted); bits != 0)
+      return i + static_cast<std::size_t>(__builtin_ctzll(bits));
+  while (i < n && p[i] != limit) ++i;
+  return i;
 }
 
 }  // namespace

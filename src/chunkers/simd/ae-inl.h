@@ -1,0 +1,39 @@
+// AE over any byte vector (the definition: reference/ae.h).
+#pragma once
+
+#include "chunkers/simd/kernels.h"
+#include "chunkers/simd/scan-inl.h"
+
+namespace dedupfs::simd {
+namespace {
+
+// No chunk ends within the first window, so the target there is the first of its extreme bytes, however many targets
+// came before it: those come thick at the start of a chunk, and each would be a branch that nobody foresees.
+template <class Vec, class Comparison, RangeScan first_beyond>
+std::size_t ae(const std::uint8_t* p, std::size_t n, std::size_t window) {
+  if (n <= window) return 0;
+  std::uint8_t extreme = extreme_byte<Vec, Comparison>(p, window);
+  std::size_t target = first<Vec, Comparison>(p, window, extreme);
+  std::size_t seen = window;
+  while (target + window < n) {
+    const std::size_t end = target + window;
+    target = seen + first_beyond(p + seen, end + 1 - seen, extreme);
+    if (target > end) return end;
+    extreme = p[target];
+    seen = target + 1;
+  }
+  return 0;
+}
+
+template <class Vec>
+std::size_t ae_max(const std::uint8_t* p, std::size_t n, std::size_t window) {
+  return ae<Vec, AtLeast, first_above<Vec>>(p, n, window);
+}
+
+template <class Vec>
+std::size_t ae_min(const std::uint8_t* p, std::size_t n, std::size_t window) {
+  return ae<Vec, AtMost, first_below<Vec>>(p, n, window);
+}
+
+}  // namespace
+}  // namespace dedupfs::simd
