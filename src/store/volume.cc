@@ -230,7 +230,10 @@ Result<void> Volume::open_parts() {
   if (!options_.read_only) DEDUPFS_TRY(require_writable(superblock_));
   auto chunker = make_chunker(superblock_.chunker);
   if (!chunker)
-    return Error{ErrorCode::kUnsupported, "the chunker of " + path_.string() + ": " + chunker.error().message()};
+    return Error{ErrorCode::kUnsupported,
+                 path_.string() + " was made with the chunker '" + superblock_.chunker +
+                     "', which cannot be had here: " + chunker.error().message() +
+                     ". Where this build is too old for it, take the dedupfs that made the volume, or a newer one"};
   chunker_ = std::move(*chunker);
 
   DEDUPFS_ASSIGN(lock_, take_lock(path_, options_.read_only));

@@ -2,7 +2,7 @@
 
 #include "chunkers/gear_table.h"
 #include "chunkers/registry.h"
-#include "test_data.h"
+#include "definitions.h"
 
 namespace dedupfs {
 namespace {

@@ -1,4 +1,4 @@
-// Byte patterns for chunker tests, and the sequential definitions of the algorithms, written without regard to speed.
+// Byte patterns for chunker tests, and ways to cut them.
 #pragma once
 
 #include <algorithm>
@@ -70,61 +70,6 @@ Ends cuts_in_pieces(const Chunker& chunker, ByteSpan data, NextPiece next_piece)
     for (const std::size_t end : more) ends.push_back(start + end);
     start += used;
   } while (seen < data.size());
-  return ends;
-}
-
-// ---- Definitions. Each gives the length of the first chunk of b, at most n bytes of which exist or count.
-
-inline std::uint64_t gear_entry(std::uint8_t byte) {
-  static const std::vector<std::uint64_t> kTable = [] {
-    std::vector<std::uint64_t> table(256);
-    std::uint64_t state = 0;
-    for (auto& entry : table) entry = splitmix64(state);
-    return table;
-  }();
-  return kTable[byte];
-}
-
-// How small a hash of `hash_bits` bits must be for a cut: norm more or fewer than log2(avg) top bits are zero.
-inline bool gear_matches(std::uint64_t hash, int hash_bits, const ChunkSizes& sizes, int norm, bool before_avg) {
-  const int zero_bits = std::countr_zero(sizes.avg_bytes) + (before_avg ? norm : -norm);
-  return hash >> (hash_bits - zero_bits) == 0;
-}
-
-inline std::size_t gear_length(const ChunkSizes& sizes, int norm, const std::uint8_t* b, std::size_t n) {
-  std::uint64_t hash = 0;
-  for (std::size_t i = sizes.min_bytes; i < n; ++i) {
-    hash = 2 * hash + gear_entry(b[i]);
-    if (gear_matches(hash, 64, sizes, norm, i < sizes.avg_bytes)) return i;
-  }
-  return n;
-}
-
-inline std::size_t gear16_length(const ChunkSizes& sizes, int norm, const std::uint8_t* b, std::size_t n) {
-  for (std::size_t length = sizes.min_bytes; length <= n; ++length) {
-    std::uint64_t hash = 0;
-    for (std::size_t i = length - 16; i < length; ++i) hash = 2 * hash + gear_entry(b[i]);
-    if (gear_matches(hash % 65536, 16, sizes, norm, length <= sizes.avg_bytes)) return length;
-  }
-  return n;
-}
-
-inline std::size_t vram_length(std::size_t window, const std::uint8_t* b, std::size_t n) {
-  if (n < window) return n;
-  const std::uint8_t largest = *std::max_element(b, b + window);
-  for (std::size_t i = window; i < n; ++i)
-    if (b[i] >= largest) return i;
-  return n;
-}
-
-// All cuts, by one of the definitions: length(b, n).
-template <class Length>
-Ends defined_cuts(ByteSpan data, std::size_t max_bytes, Length length) {
-  Ends ends;
-  for (std::size_t start = 0; start < data.size();) {
-    start += length(data.data() + start, std::min(data.size() - start, max_bytes));
-    ends.push_back(start);
-  }
   return ends;
 }
 

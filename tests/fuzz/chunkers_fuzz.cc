@@ -17,13 +17,26 @@ using Ends = std::vector<std::size_t>;
 // Small chunks, so that inputs of a few KB have many.
 constexpr const char* kSpecs[] = {
     "fixed:size=100",
-    "vram:window=64,min=64,avg=320,max=512",
-    "vram:window=300,avg=400,max=2000",
+    "ram:window=64,min=64,avg=320,max=512",
+    "ram:window=300,avg=400,max=2000",
+    "ae-max:window=64,avg=100,max=400",
+    "ae-min:window=130,avg=200,max=2000",
+    "maxp:window=64,avg=300,max=2000",
+    "maxp:window=100,avg=201,max=202",
+    "seqcdc:min=64,avg=128,max=1k,length=3,trigger=4,skip=20",
+    "seqcdc:min=64,avg=128,max=2k,length=5,trigger=1,skip=64,mode=dec",
     "gear:avg=64",
     "gear:min=64,avg=128,max=4k",
+    "gear:min=64,avg=256,max=4k,norm=2",
+    "gear32:avg=64",
     "gear16:avg=64",
     "gear16:min=64,avg=256,max=4k",
-    "gear:min=64,avg=256,max=4k,norm=2",
+    "fastcdc:avg=64",
+    "fastcdc:min=64,avg=256,max=4k",
+    "crc:min=256,avg=256",
+    "rabin:min=64,avg=64",
+    "tttd:min=64,avg=64,max=300",
+    "toga:min=512,avg=512,limit=3",
 };
 
 Ends cuts_in_pieces(const Chunker& chunker, ByteSpan data, std::size_t piece_bytes) {

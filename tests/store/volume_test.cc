@@ -299,12 +299,16 @@ TEST_F(VolumeTest, UnknownReadOnlyFeatureAllowsReading) {
   EXPECT_NE(open(kReadOnly), nullptr);
 }
 
-TEST_F(VolumeTest, ChunkerOfANewerBuildIsUnsupported) {
+TEST_F(VolumeTest, ChunkerThatThisBuildLacksIsRefusedByName) {
   Superblock superblock = create();
   superblock.chunker = "scissors:avg=8k";
   ASSERT_TRUE(write_superblock(*Backing::posix(), path(), superblock));
 
-  EXPECT_EQ(failure_to_open().code(), ErrorCode::kUnsupported);
+  const Error error = failure_to_open();
+
+  EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+  EXPECT_THAT(error.message(), HasSubstr("'scissors:avg=8k'"));
+  EXPECT_THAT(error.message(), HasSubstr("take the dedupfs that made the volume, or a newer one"));
 }
 
 // ---------------------------------------------------------------- commit

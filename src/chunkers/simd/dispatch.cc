@@ -80,7 +80,7 @@ Answers answers(SeqCdcCut* kernel, const Sample& sample) {
 Answers answers(CandidateScan* kernel, const Sample& sample) {
   constexpr std::size_t kLookBack = 512;
   Answers all;
-  for (const std::uint64_t mask : {0x1fu, 0xffu, 0x1fffu, 0xf800u})
+  for (const std::uint64_t mask : {0x1fu, 0xffu, 0x1fffu, 0xf800u})  // that every scan allows
     for (const std::size_t n : {std::size_t{1}, std::size_t{65}, std::size_t{1000}, sample.size() - kLookBack}) {
       Answers bits((n + 63) / 64, ~std::uint64_t{0});
       kernel(sample.data() + kLookBack, n, mask, bits.data());
@@ -109,24 +109,32 @@ const Kernels& kernels_of(Isa isa) {
 }
 
 template <class Kernel>
+bool agrees(Kernel* kernel, Kernel* definition) {
+  static const Sample kSample = make_sample();
+  return answers(kernel, kSample) == answers(definition, kSample);
+}
+
+template <class Kernel>
 bool passes_self_test(Kernel* Kernels::*slot, Isa isa) {
   static std::mutex mutex;
   static std::map<std::pair<Kernel*, Kernel*>, bool> results;  // by kernel and its definition
-  static const Sample kSample = make_sample();
 
-  const std::pair kernel_and_definition(kernels_of(isa).*slot, kScalarKernels.*slot);
+  const std::pair pair(kernels_of(isa).*slot, kScalarKernels.*slot);
   const std::scoped_lock lock(mutex);
-  const auto found = results.find(kernel_and_definition);
+  const auto found = results.find(pair);
   if (found != results.end()) return found->second;
-  const bool passed = answers(kernel_and_definition.first, kSample) == answers(kernel_and_definition.second, kSample);
-  results.emplace(kernel_and_definition, passed);
-  return passed;
+  return results[pair] = agrees(pair.first, pair.second);
 }
 
+template bool agrees(ExtremeByte*, ExtremeByte*);
 template bool passes_self_test(ExtremeByte* Kernels::*, Isa);
+template bool agrees(RangeScan*, RangeScan*);
 template bool passes_self_test(RangeScan* Kernels::*, Isa);
+template bool agrees(WindowCut*, WindowCut*);
 template bool passes_self_test(WindowCut* Kernels::*, Isa);
+template bool agrees(SeqCdcCut*, SeqCdcCut*);
 template bool passes_self_test(SeqCdcCut* Kernels::*, Isa);
+template bool agrees(CandidateScan*, CandidateScan*);
 template bool passes_self_test(CandidateScan* Kernels::*, Isa);
 
 }  // namespace dedupfs::simd
