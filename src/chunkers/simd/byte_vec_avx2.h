@@ -29,6 +29,15 @@ inline ByteVec32 min(ByteVec32 a, ByteVec32 b) {
   return {_mm256_min_epu8(a.v, b.v)};
 }
 
+inline ByteVec32 operator^(ByteVec32 a, ByteVec32 b) {
+  return {_mm256_xor_si256(a.v, b.v)};
+}
+
+inline ByteVec32 rotated_left(ByteVec32 a) {
+  const __m256i top_bit = _mm256_cmpgt_epi8(_mm256_setzero_si256(), a.v);  // -1 where it is set
+  return {_mm256_sub_epi8(_mm256_add_epi8(a.v, a.v), top_bit)};
+}
+
 inline std::uint64_t eq_bits(ByteVec32 a, ByteVec32 b) {
   return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(a.v, b.v)));
 }

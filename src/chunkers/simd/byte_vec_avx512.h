@@ -29,6 +29,14 @@ inline ByteVec64 min(ByteVec64 a, ByteVec64 b) {
   return {_mm512_min_epu8(a.v, b.v)};
 }
 
+inline ByteVec64 operator^(ByteVec64 a, ByteVec64 b) {
+  return {_mm512_xor_si512(a.v, b.v)};
+}
+
+inline ByteVec64 rotated_left(ByteVec64 a) {
+  return {_mm512_gf2p8affine_epi64_epi8(a.v, _mm512_set1_epi64(static_cast<long long>(0x8001020408102040)), 0)};
+}
+
 inline std::uint64_t eq_bits(ByteVec64 a, ByteVec64 b) {
   return _mm512_cmpeq_epu8_mask(a.v, b.v);
 }

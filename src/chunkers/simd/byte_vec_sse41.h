@@ -34,6 +34,15 @@ inline ByteVec16 min(ByteVec16 a, ByteVec16 b) {
   return {_mm_min_epu8(a.v, b.v)};
 }
 
+inline ByteVec16 operator^(ByteVec16 a, ByteVec16 b) {
+  return {_mm_xor_si128(a.v, b.v)};
+}
+
+inline ByteVec16 rotated_left(ByteVec16 a) {
+  const __m128i top_bit = _mm_cmpgt_epi8(_mm_setzero_si128(), a.v);  // -1 where it is set
+  return {_mm_sub_epi8(_mm_add_epi8(a.v, a.v), top_bit)};
+}
+
 inline std::uint64_t eq_bits(ByteVec16 a, ByteVec16 b) {
   return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(a.v, b.v)));
 }

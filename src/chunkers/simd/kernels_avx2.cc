@@ -5,6 +5,8 @@
 #include "chunkers/simd/kernels.h"
 #include "chunkers/simd/maxp-inl.h"
 #include "chunkers/simd/ram-inl.h"
+#include "chunkers/simd/seqcdc-inl.h"
+#include "chunkers/simd/toga-inl.h"
 
 namespace dedupfs::simd {
 
@@ -20,6 +22,9 @@ const Kernels kAvx2Kernels = {
     .ae_min = &ae_min<ByteVec32>,
     .ram = &ram<ByteVec32>,
     .maxp = &maxp<ByteVec32>,
+    .seqcdc_increasing = &seqcdc<ByteVec32, true>,
+    .seqcdc_decreasing = &seqcdc<ByteVec32, false>,
+    .toga = &toga<ByteVec32>,
 };
 
 }  // namespace dedupfs::simd

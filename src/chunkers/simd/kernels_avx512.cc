@@ -6,6 +6,8 @@
 #include "chunkers/simd/kernels.h"
 #include "chunkers/simd/maxp-inl.h"
 #include "chunkers/simd/ram-inl.h"
+#include "chunkers/simd/seqcdc-inl.h"
+#include "chunkers/simd/toga-inl.h"
 
 namespace dedupfs::simd {
 
@@ -21,8 +23,11 @@ const Kernels kAvx512Kernels = {
     .ae_min = &ae_min<ByteVec64>,
     .ram = &ram<ByteVec64>,
     .maxp = &maxp<ByteVec64>,
+    .seqcdc_increasing = &seqcdc<ByteVec64, true>,
+    .seqcdc_decreasing = &seqcdc<ByteVec64, false>,
     .gear = &gear_wide,
     .gear16 = &gear_narrow,
+    .toga = &toga<ByteVec64>,
 };
 
 }  // namespace dedupfs::simd

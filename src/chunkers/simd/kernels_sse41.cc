@@ -5,6 +5,8 @@
 #include "chunkers/simd/kernels.h"
 #include "chunkers/simd/maxp-inl.h"
 #include "chunkers/simd/ram-inl.h"
+#include "chunkers/simd/seqcdc-inl.h"
+#include "chunkers/simd/toga-inl.h"
 
 namespace dedupfs::simd {
 
@@ -20,6 +22,9 @@ const Kernels kSse41Kernels = {
     .ae_min = &ae_min<ByteVec16>,
     .ram = &ram<ByteVec16>,
     .maxp = &maxp<ByteVec16>,
+    .seqcdc_increasing = &seqcdc<ByteVec16, true>,
+    .seqcdc_decreasing = &seqcdc<ByteVec16, false>,
+    .toga = &toga<ByteVec16>,
 };
 
 }  // namespace dedupfs::simd

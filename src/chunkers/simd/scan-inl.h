@@ -1,7 +1,7 @@
 // The two VectorCDC primitives over any byte vector. Included once by each kernels_ISA.cc, behind its byte_vec_ISA.h.
 //
-// A ByteVec has kWidth, load (unaligned), splat, max, min, largest and smallest (horizontal), and eq_bits, ge_bits and
-// gt_bits (unsigned; lane 0 in bit 0).
+// A ByteVec has kWidth, load (unaligned), splat, max, min, largest and smallest (horizontal), eq_bits, ge_bits and gt_bits
+// (unsigned; lane 0 in bit 0), ^ and rotated_left (each byte by one bit).
 #pragma once
 
 #include <cstddef>

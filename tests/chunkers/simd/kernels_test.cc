@@ -147,6 +147,45 @@ TEST_P(EveryKernel, CutsBySeqCdc) {
   cuts_as_scalar(&simd::Kernels::seqcdc_decreasing, kParameters);
 }
 
+// Rises among equal bytes, `gap` bytes apart, from every place in a word on.
+TEST_P(EveryKernel, CountsSeqCdcRunsAcrossWordsAndEqualBytes) {
+  constexpr std::size_t kMin = 64;
+  for (const auto& [slot, start_byte, step] :
+       {std::tuple{&simd::Kernels::seqcdc_increasing, 100, 1}, std::tuple{&simd::Kernels::seqcdc_decreasing, 150, -1}})
+    for (std::size_t length = 1; length <= 32; ++length)
+      for (const std::size_t gap : {1u, 2u, 9u, 70u})
+        for (std::size_t at = kMin; at < kMin + 140; at += gap == 70 ? 13 : 1) {
+          const std::size_t end = at + (length - 1) * gap;
+          ByteBuffer data(end + 100);
+          for (std::size_t i = 0; i < data.size(); ++i) {
+            const int rises = i < at ? 0 : static_cast<int>((i - at) / gap) + 1;
+            data[i] = static_cast<std::uint8_t>(start_byte + step * std::min(rises, 33));
+          }
+
+          EXPECT_EQ(kernel(slot)(data.data(), data.size(), {kMin, length, 1, 10}), end)
+              << "length " << length << ", gap " << gap << ", from " << at;
+          EXPECT_EQ(kernel(slot)(data.data(), end, {kMin, length, 1, 10}), 0u) << "the run ends behind the data";
+        }
+}
+
+// Noise of few values has many equal pairs, and more runs the fewer values it has.
+TEST_P(EveryKernel, CutsBySeqCdcWhereverASkipLands) {
+  for (const unsigned largest : {1u, 2u, 6u, 255u}) {
+    memory_.fill(random_bytes(memory_.size(), 6, static_cast<std::uint8_t>(largest)));
+    for (std::size_t skip = 0; skip <= 200; ++skip)
+      for (const std::size_t trigger : {1u, 2u, 7u, 31u, 64u, 65u})
+        for (const std::size_t length : {2u, 3u, 4u, 5u, 6u})
+          for (const std::size_t n : {memory_.size(), std::size_t{1000} + skip})
+            for (const auto& slot : {&simd::Kernels::seqcdc_increasing, &simd::Kernels::seqcdc_decreasing}) {
+              const std::uint8_t* const p = memory_.end() - n;
+              const simd::SeqCdcParameters parameters = {64 + skip % 67, length, trigger, skip};
+              ASSERT_EQ(kernel(slot)(p, n, parameters), (simd::kScalarKernels.*slot)(p, n, parameters))
+                  << "values up to " << largest << ", skip " << skip << ", trigger " << trigger << ", length " << length
+                  << ", n = " << n;
+            }
+  }
+}
+
 TEST_P(EveryKernel, MarksTheCandidatesOfGear) {
   marks_as_scalar(&simd::Kernels::gear, simd::kGearLookBackBytes,
                   {0xff00000000000000, 0xfff8000000000000, 0x8000000000000001, 0x0000100000010000, 0xff00, 1});
@@ -161,7 +200,7 @@ TEST_P(EveryKernel, MarksTheCandidatesOfRabin) {
                   {0x3f, 0x1fff, 0xfffff, 0x10000000000001, 0xff00000000});
 }
 TEST_P(EveryKernel, MarksTheCandidatesOfToga) {
-  marks_as_scalar(&simd::Kernels::toga, simd::kTogaLookBackBytes, {1, 5, 26, 128, 255});
+  marks_as_scalar(&simd::Kernels::toga, simd::kTogaLookBackBytes, {0, 1, 5, 26, 128, 255, 256, 511});
 }
 
 // Long enough for the kernels that work on many stretches at once, which small ranges leave to other code.
