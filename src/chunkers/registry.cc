@@ -58,18 +58,11 @@ const std::vector<Entry>& entries() {
   return kEntries;
 }
 
-Result<Isa> choose_isa(std::optional<Isa> forced) {
+Result<Isa> if_available(Isa isa) {
   const std::vector<Isa> available = available_isas();
-  if (!forced) {
-    const char* environment = std::getenv("DEDUPFS_ISA");
-    if (environment == nullptr) return available.back();
-    auto parsed = parse_isa(environment);
-    if (!parsed) return parsed.error().with("DEDUPFS_ISA");
-    forced = *parsed;
-  }
-  if (std::find(available.begin(), available.end(), *forced) == available.end())
-    return Error{ErrorCode::kUnsupported, fmt::format("this CPU has no {}", name_of(*forced))};
-  return *forced;
+  if (std::find(available.begin(), available.end(), isa) == available.end())
+    return Error{ErrorCode::kUnsupported, fmt::format("this CPU has no {}", name_of(isa))};
+  return isa;
 }
 
 }  // namespace
@@ -83,9 +76,17 @@ const std::vector<ChunkerInfo>& chunker_infos() {
   return kInfos;
 }
 
+Result<Isa> default_isa() {
+  const char* environment = std::getenv("DEDUPFS_ISA");
+  if (environment == nullptr) return available_isas().back();
+  const auto parsed = parse_isa(environment);
+  if (!parsed) return parsed.error().with("DEDUPFS_ISA");
+  return if_available(*parsed);
+}
+
 Result<std::unique_ptr<Chunker>> make_chunker(std::string_view spec, std::optional<Isa> isa) {
   DEDUPFS_ASSIGN(ChunkerSpec parsed, parse_chunker_spec(spec));
-  DEDUPFS_ASSIGN(const Isa chosen, choose_isa(isa));
+  DEDUPFS_ASSIGN(const Isa chosen, isa ? if_available(*isa) : default_isa());
   std::vector<std::string_view> known;
   for (const Entry& entry : entries()) {
     if (parsed.name == entry.info.name || (!entry.alias.empty() && parsed.name == entry.alias)) {

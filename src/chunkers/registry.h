@@ -29,6 +29,9 @@ const std::vector<ChunkerInfo>& chunker_infos();
 // the CPU has.
 Result<std::unique_ptr<Chunker>> make_chunker(std::string_view spec, std::optional<Isa> isa = std::nullopt);
 
+// The widest instruction set that chunkers use unless told: DEDUPFS_ISA if that is set, else the widest of this CPU.
+Result<Isa> default_isa();
+
 // No chunk of any volume is longer than this.
 inline constexpr std::uint32_t kLargestMaxChunkBytes = 1 << 20;
 // What mkfs takes when it is not told otherwise.

@@ -1,0 +1,183 @@
+#include "bench/input.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <utility>
+
+#include "base/size.h"
+#include "base/unique_fd.h"
+
+namespace dedupfs::bench {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+constexpr std::size_t kHugePageBytes = 2 << 20;
+
+Error invalid(std::string message) {
+  return Error{ErrorCode::kInvalidArgument, std::move(message)};
+}
+
+// What new programs can have without swapping, by the kernel's own estimate.
+std::optional<std::uint64_t> available_memory() {
+  std::ifstream meminfo("/proc/meminfo");
+  std::string key, unit;
+  std::uint64_t kib = 0;
+  while (meminfo >> key >> kib) {
+    if (key == "MemAvailable:") return kib * 1024;
+    std::getline(meminfo, unit);
+  }
+  return std::nullopt;
+}
+
+Result<InputPlan> generated(std::string_view text, InputPlan::Kind kind, std::string_view size) {
+  const auto bytes = parse_size(size);
+  if (!bytes) return bytes.error().with(fmt::format("input '{}'", text));
+  return InputPlan{.name = std::string(text), .kind = kind, .bytes = *bytes, .files = {}};
+}
+
+Result<InputPlan> from_files(std::string_view text) {
+  InputPlan plan{.name = std::string(text), .kind = InputPlan::Kind::kFiles, .files = {}};
+  const stdfs::path path(text);
+  const auto add = [&](const stdfs::path& file, std::uint64_t bytes) {
+    if (bytes == 0) return;
+    plan.files.push_back({file, bytes});
+    plan.bytes += bytes;
+  };
+
+  std::error_code error;
+  const stdfs::file_status status = stdfs::status(path, error);
+  if (error) return Error::from_errno(error.value(), fmt::format("input '{}'", text));
+  if (stdfs::is_regular_file(status)) {
+    const std::uint64_t bytes = stdfs::file_size(path, error);
+    if (error) return Error::from_errno(error.value(), path.string());
+    add(path, bytes);
+  } else if (stdfs::is_directory(status)) {
+    for (stdfs::recursive_directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+      if (entry->is_symlink(error) || error || !entry->is_regular_file(error) || error) continue;
+      const std::uint64_t bytes = entry->file_size(error);
+      if (error) break;
+      add(entry->path(), bytes);
+    }
+    if (error) return Error::from_errno(error.value(), fmt::format("reading folder '{}'", text));
+    std::sort(plan.files.begin(), plan.files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  } else {
+    return invalid(fmt::format("input '{}' is neither a regular file nor a folder", text));
+  }
+  return plan;
+}
+
+Result<void> read_file(const InputPlan::File& file, MutableByteSpan into) {
+  const UniqueFd fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return Error::from_errno(errno, file.path.string());
+  while (!into.empty()) {
+    const ssize_t got = ::read(fd.get(), into.data(), into.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Error::from_errno(errno, file.path.string());
+    if (got == 0) return Error{ErrorCode::kIo, file.path.string() + " became shorter while it was read"};
+    into = into.subspan(static_cast<std::size_t>(got));
+  }
+  return {};
+}
+
+void fill_random(MutableByteSpan bytes) {
+  std::uint64_t x = 0x9E3779B97F4A7C15;
+  for (std::size_t i = 0; i < bytes.size(); i += 8) {
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    const std::uint64_t word = x * 0x2545F4914F6CDD1D;
+    for (std::size_t k = 0; k < std::min<std::size_t>(8, bytes.size() - i); ++k)
+      bytes[i + k] = static_cast<std::uint8_t>(word >> (8 * k));
+  }
+}
+
+}  // namespace
+
+Result<HugeBuffer> HugeBuffer::create(std::size_t bytes) {
+  const std::size_t rounded = (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+  void* const memory = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return Error::from_errno(errno, fmt::format("{} of memory", human_size(bytes)));
+  ::madvise(memory, rounded, MADV_HUGEPAGE);
+  return HugeBuffer({static_cast<std::uint8_t*>(memory), rounded});
+}
+
+HugeBuffer::HugeBuffer(HugeBuffer&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+HugeBuffer& HugeBuffer::operator=(HugeBuffer&& other) noexcept {
+  if (this != &other) {
+    reset();
+    bytes_ = std::exchange(other.bytes_, {});
+  }
+  return *this;
+}
+
+HugeBuffer::~HugeBuffer() {
+  reset();
+}
+
+void HugeBuffer::reset() {
+  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+  bytes_ = {};
+}
+
+std::string InputPlan::short_name() const {
+  std::string text = name;
+  if (kind == Kind::kFiles) {
+    const stdfs::path path = stdfs::path(name).lexically_normal();
+    text = (path.has_filename() ? path.filename() : path.parent_path().filename()).string();
+  }
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
+  };
+  std::replace_if(
+      text.begin(), text.end(), [&](char c) { return !is_plain(c); }, '-');
+  return text.empty() || text == "." || text == ".." ? "data" : text;
+}
+
+Result<InputPlan> plan_input(std::string_view text) {
+  constexpr std::string_view kRandom = "random:";
+  constexpr std::string_view kZeros = "zeros:";
+  for (const std::string_view prefix : {kRandom, kZeros})
+    if (text == prefix || text == prefix.substr(0, prefix.size() - 1))
+      if (std::error_code error; !stdfs::exists(text, error))
+        return invalid(fmt::format("input '{}' lacks its size (for example {}64m)", text, prefix));
+
+  auto plan = text.starts_with(kRandom)  ? generated(text, InputPlan::Kind::kRandom, text.substr(kRandom.size()))
+              : text.starts_with(kZeros) ? generated(text, InputPlan::Kind::kZeros, text.substr(kZeros.size()))
+                                         : from_files(text);
+  if (!plan) return plan;
+  if (plan->bytes == 0) return invalid(fmt::format("input '{}' is empty", text));
+  if (const auto memory = available_memory(); memory && plan->bytes > *memory)
+    return Error{ErrorCode::kNoMemory,
+                 fmt::format("input '{}' has {}, and is held in memory, of which {} are available", text,
+                             human_size(plan->bytes), human_size(*memory))};
+  return plan;
+}
+
+Result<Input> load_input(const InputPlan& plan) {
+  DEDUPFS_ASSIGN(HugeBuffer memory, HugeBuffer::create(plan.bytes));
+  const MutableByteSpan bytes = memory.bytes().first(plan.bytes);
+  Input input{plan.name, plan.short_name(), std::move(memory), bytes, {}};
+  std::size_t at = 0;
+  for (const InputPlan::File& file : plan.files) {
+    DEDUPFS_TRY(read_file(file, bytes.subspan(at, file.bytes)));
+    input.files.push_back(input.bytes.subspan(at, file.bytes));
+    at += file.bytes;
+  }
+  if (plan.kind == InputPlan::Kind::kRandom) fill_random(bytes);
+  if (plan.kind == InputPlan::Kind::kZeros)
+    std::memset(bytes.data(), 0, bytes.size());  // else no memory stands behind it
+  if (plan.files.empty()) input.files.push_back(input.bytes);
+  return input;
+}
+
+}  // namespace dedupfs::bench

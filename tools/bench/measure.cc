@@ -1,0 +1,129 @@
+#include "bench/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "bench/read_sum.h"
+#include "chunkers/parallel.h"
+#include "chunkers/registry.h"
+
+namespace dedupfs::bench {
+namespace {
+
+constexpr std::size_t kWindowBytes = 1 << 20;
+
+void cut_file(const Chunker& chunker, ByteSpan file, std::vector<std::size_t>& ends) {
+  const std::size_t window_bytes = kWindowBytes + chunker.sizes().max_bytes;  // always enough for a chunk
+  ends.clear();
+  for (std::size_t start = 0; start < file.size();) {
+    const std::size_t first_new = ends.size();
+    const std::size_t n = std::min(window_bytes, file.size() - start);
+    const std::size_t used = chunker.split(file.subspan(start, n), start + n == file.size(), ends);
+    for (std::size_t i = first_new; i < ends.size(); ++i) ends[i] += start;
+    start += used;
+  }
+}
+
+template <class Work>
+double seconds_of(Work work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+struct Variant {
+  std::unique_ptr<Chunker> chunker;
+  bool is_wanted;  // else only there to be compared with
+  std::vector<double> seconds;
+};
+
+// The scalar form first, then one for each instruction set that serves any of those selected.
+Result<std::vector<Variant>> variants_of(const Selected& selected) {
+  std::vector<Variant> variants;
+  DEDUPFS_ASSIGN(auto scalar, make_chunker(selected.spec, Isa::kScalar));
+  variants.push_back({std::move(scalar), false, {}});
+  for (const Isa isa : selected.isas) {
+    DEDUPFS_ASSIGN(auto chunker, make_chunker(selected.spec, isa));
+    const auto same = std::find_if(variants.begin(), variants.end(),
+                                   [&](const Variant& other) { return other.chunker->isa() == chunker->isa(); });
+    if (same == variants.end())
+      variants.push_back({std::move(chunker), true, {}});
+    else
+      same->is_wanted = true;
+  }
+  return variants;
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+void cut(const Chunker& chunker, const std::vector<ByteSpan>& files, ThreadPool* pool, Cuts& cuts) {
+  cuts.resize(files.size());
+  if (pool != nullptr && files.size() == 1) {
+    cuts[0] = cut_with_threads(chunker, files[0], *pool);
+  } else if (pool != nullptr) {
+    cuts = cut_many(chunker, files, *pool);
+  } else {
+    for (std::size_t i = 0; i < files.size(); ++i) cut_file(chunker, files[i], cuts[i]);
+  }
+}
+
+Result<std::vector<Record>> measure(const Input& input, const Selected& selected, const MeasureOptions& options) {
+  DEDUPFS_ASSIGN(auto variants, variants_of(selected));
+  const auto pool = options.threads > 1 ? std::make_unique<ThreadPool>(options.threads - 1, "bench") : nullptr;
+  std::vector<ByteSpan> files = input.files;
+  std::stable_sort(files.begin(), files.end(), [](ByteSpan a, ByteSpan b) { return a.size() > b.size(); });
+
+  volatile std::uint64_t sum = read_sum(input.bytes, options.threads);
+  Cuts cuts, expected;
+  cut(*variants.front().chunker, files, pool.get(), expected);
+  for (auto variant = variants.begin() + 1; variant != variants.end(); ++variant) {
+    cut(*variant->chunker, files, pool.get(), cuts);
+    if (cuts != expected)
+      return Error{ErrorCode::kCorruption, fmt::format("{} cuts differently with {} and with scalar code: a bug",
+                                                       variant->chunker->spec(), variant->chunker->isa())};
+  }
+  const ChunkStatistics statistics = statistics_of(files, expected);
+
+  std::vector<double> reading;
+  for (std::size_t pass = 0; pass < options.repeat; ++pass) {
+    reading.push_back(seconds_of([&] { sum = read_sum(input.bytes, options.threads); }));
+    for (Variant& variant : variants)
+      variant.seconds.push_back(seconds_of([&] { cut(*variant.chunker, files, pool.get(), cuts); }));
+  }
+
+  std::vector<Record> records;
+  for (const Variant& variant : variants) {
+    if (!variant.is_wanted) continue;
+    const auto [fastest, slowest] = std::minmax_element(variant.seconds.begin(), variant.seconds.end());
+    const std::string spec = variant.chunker->spec();
+    records.push_back({.label = selected.label,
+                       .algorithm = spec.substr(0, spec.find(':')),
+                       .spec = spec,
+                       .isa = std::string(variant.chunker->isa()),
+                       .avg_bytes = selected.avg_bytes,
+                       .threads = options.threads,
+                       .repeat = options.repeat,
+                       .input = input.name,
+                       .input_short = input.short_name,
+                       .files = input.files.size(),
+                       .bytes = input.bytes.size(),
+                       .seconds = median(variant.seconds),
+                       .seconds_min = *fastest,
+                       .seconds_max = *slowest,
+                       .read_limit_seconds = median(reading),
+                       .scalar_seconds = median(variants.front().seconds),
+                       .chunks = statistics});
+  }
+  return records;
+}
+
+}  // namespace dedupfs::bench

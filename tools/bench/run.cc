@@ -1,0 +1,162 @@
+#include "bench/run.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/input.h"
+#include "bench/isa_report.h"
+#include "bench/measure.h"
+#include "bench/report.h"
+#include "bench/selection.h"
+#include "chunkers/parameter_sets.h"
+#include "chunkers/registry.h"
+
+namespace dedupfs::bench {
+namespace {
+
+constexpr std::size_t kLargestRepeat = 1000;
+constexpr std::size_t kLargestThreads = 1024;
+
+struct ChunkArguments {
+  std::string algorithms = "all";
+  std::string avgs = "8k";
+  std::string isas = "best";
+  std::string plot_folder;
+  std::vector<std::string> inputs;
+  MeasureOptions measuring;
+  bool as_json = false;
+  bool only_offsets = false;
+};
+
+int fail(std::ostream& err, const Error& error) {
+  err << "dedupfs-bench: " << error.message() << '\n';
+  const bool is_usage = error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kUnsupported;
+  return is_usage ? kUsageError : kFailed;
+}
+
+int written(std::ostream& out) {
+  return out.flush() ? kDone : kFailed;
+}
+
+std::string chunkers_help() {
+  std::string text = "Algorithms (each is combined with each --avg; a spec NAME:KEY=VALUE,... is taken as it is):\n";
+  for (const ChunkerInfo& info : chunker_infos())
+    text += fmt::format("  {:<18} {}\n{:<21}{}\n", info.name, info.summary, "", info.parameters);
+  text += "Parameter sets of the papers' programs:\n";
+  for (const ParameterSet& set : parameter_sets()) text += fmt::format("  {:<18} {}\n", set.name, set.spec);
+  text +=
+      "Commas separate algorithms; what has a '=' and no ':' belongs to the spec in front of it, so that\n"
+      "  gear:avg=8k,norm=1,ram    is the spec gear:avg=8k,norm=1 and the algorithm ram.\n"
+      "A spec may have isa=NAME among its keys, which stands for --isa.\n";
+  return text;
+}
+
+Result<std::vector<InputPlan>> plan_inputs(const std::vector<std::string>& names) {
+  std::vector<InputPlan> plans;
+  for (const std::string& name : names) {
+    DEDUPFS_ASSIGN(auto plan, plan_input(name));
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+// The cuts of all files of the input, counted from its beginning.
+int print_offsets(const Input& input, const Chunker& chunker, std::ostream& out) {
+  Cuts cuts;
+  cut(chunker, input.files, nullptr, cuts);
+  std::size_t base = 0;
+  for (std::size_t i = 0; i < input.files.size(); ++i) {
+    for (const std::size_t end : cuts[i]) out << base + end << '\n';
+    base += input.files[i].size();
+  }
+  return written(out);
+}
+
+int run_offsets(const std::vector<Selected>& selection, const std::vector<InputPlan>& plans, std::ostream& out,
+                std::ostream& err) {
+  if (selection.size() != 1 || selection[0].isas.size() != 1 || plans.size() != 1)
+    return fail(err, {ErrorCode::kInvalidArgument,
+                      fmt::format("--offsets takes exactly one chunker, avg, instruction set and input; these are {} "
+                                  "chunkers, {} instruction sets, {} inputs",
+                                  selection.size(), selection[0].isas.size(), plans.size())});
+  const auto chunker = make_chunker(selection[0].spec, selection[0].isas[0]);
+  if (!chunker) return fail(err, chunker.error());
+  const auto input = load_input(plans[0]);
+  if (!input) return fail(err, input.error());
+  return print_offsets(*input, **chunker, out);
+}
+
+int run_chunk(const ChunkArguments& arguments, std::ostream& out, std::ostream& err) {
+  const auto selection = select(arguments.algorithms, arguments.avgs, arguments.isas);
+  if (!selection) return fail(err, selection.error());
+  const auto plans = plan_inputs(arguments.inputs);
+  if (!plans) return fail(err, plans.error());
+  if (arguments.only_offsets) return run_offsets(*selection, *plans, out, err);
+
+  std::vector<Record> all;
+  for (const InputPlan& plan : *plans) {
+    const auto input = load_input(plan);
+    if (!input) return fail(err, input.error());
+    std::vector<Record> records;
+    for (const Selected& selected : *selection) {
+      auto more = measure(*input, selected, arguments.measuring);
+      if (!more) return fail(err, more.error());
+      std::move(more->begin(), more->end(), std::back_inserter(records));
+    }
+    if (!arguments.as_json) out << (all.empty() ? "" : "\n") << format_records(records) << std::flush;
+    std::move(records.begin(), records.end(), std::back_inserter(all));
+  }
+  if (arguments.as_json) out << records_json(all);
+  return written(out);
+}
+
+int run_isa(bool as_json, std::ostream& out, std::ostream& err) {
+  const auto report = isa_report();
+  if (!report) return fail(err, report.error());
+  out << (as_json ? isa_report_json(*report).dump(2) + "\n" : format_isa_report(*report));
+  return written(out);
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  CLI::App app("Measures chunkers, beside what the memory allows.", "dedupfs-bench");
+  app.set_version_flag("-V,--version", "dedupfs-bench " DEDUPFS_VERSION);
+  app.require_subcommand(1);
+
+  ChunkArguments arguments;
+  CLI::App& chunk = *app.add_subcommand("chunk", "Speed, chunk sizes and space savings of chunkers");
+  chunk.footer(chunkers_help());
+  chunk.add_option("--algorithm", arguments.algorithms, "names, specs, parameter sets, or all (default all)")
+      ->type_name("A,B,...");
+  chunk.add_option("--avg", arguments.avgs, "average chunk sizes for names (default 8k)")->type_name("SIZE,...");
+  chunk.add_option("--isa", arguments.isas, "instruction sets, all, or best (default best)")->type_name("ISA,...");
+  chunk.add_option("--threads", arguments.measuring.threads, "threads (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, kLargestThreads));
+  chunk.add_option("--repeat", arguments.measuring.repeat, "measured passes; the median counts (default 5)")
+      ->type_name("R")
+      ->check(CLI::Range(std::size_t{1}, kLargestRepeat));
+  CLI::Option& json = *chunk.add_flag("--json", arguments.as_json, "print a JSON array of records");
+  CLI::Option& offsets =
+      *chunk.add_flag("--offsets", arguments.only_offsets, "print the end offset of each chunk, and measure nothing");
+  offsets.excludes(&json);
+  chunk.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE")->required();
+
+  bool isa_as_json = false;
+  CLI::App& isa = *app.add_subcommand("isa", "The instruction sets of this CPU and the kernels that serve on it");
+  isa.add_flag("--json", isa_as_json, "print a JSON object");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, out, err) == 0 ? kDone : kUsageError;
+  }
+  return isa.parsed() ? run_isa(isa_as_json, out, err) : run_chunk(arguments, out, err);
+}
+
+}  // namespace dedupfs::bench

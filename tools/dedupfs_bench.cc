@@ -1,0 +1,8 @@
+// dedupfs-bench(1): measures chunkers.
+#include <iostream>
+
+#include "bench/run.h"
+
+int main(int argc, char** argv) {
+  return dedupfs::bench::run(argc, argv, std::cout, std::cerr);
+}
