@@ -9,11 +9,12 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::array<std::pair<Isa, std::string_view>, 6> kNames = {{
+constexpr std::array<std::pair<Isa, std::string_view>, 7> kNames = {{
     {Isa::kScalar, "scalar"},
     {Isa::kSse41, "sse4.1"},
     {Isa::kAvx2, "avx2"},
     {Isa::kAvx512, "avx512"},
+    {Isa::kAvx512Gather, "avx512-gather"},
     {Isa::kNeon, "neon"},
     {Isa::kVsx, "vsx"},
 }};
@@ -25,6 +26,7 @@ bool cpu_has(Isa isa) {
     case Isa::kAvx2:
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
     case Isa::kAvx512:
+    case Isa::kAvx512Gather:
       return cpu_has(Isa::kAvx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
              __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni");
@@ -63,6 +65,11 @@ std::vector<Isa> available_isas() {
   for (const auto& [isa, name] : kNames)
     if (cpu_has(isa)) available.push_back(isa);
   return available;
+}
+
+Isa widest_isa() {
+  const std::vector<Isa> available = available_isas();
+  return available.back() == Isa::kAvx512Gather ? Isa::kAvx512 : available.back();
 }
 
 }  // namespace dedupfs

@@ -11,11 +11,13 @@
 
 namespace dedupfs {
 
-// Of each architecture in order of vector width.
-enum class Isa { kScalar, kSse41, kAvx2, kAvx512, kNeon, kVsx };
+// Of each architecture in order of vector width. kAvx512Gather is no instruction set of its own but SS-CDC's kernels as
+// the paper has them, with gathers: for study, used where it is asked for by name and never else.
+enum class Isa { kScalar, kSse41, kAvx2, kAvx512, kAvx512Gather, kNeon, kVsx };
 
-std::string_view name_of(Isa isa);             // "scalar", "sse4.1", "avx2", "avx512", "neon", "vsx"
+std::string_view name_of(Isa isa);             // "scalar", "sse4.1", "avx2", "avx512", "avx512-gather", "neon", "vsx"
 Result<Isa> parse_isa(std::string_view name);  // kInvalidArgument lists the names
-std::vector<Isa> available_isas();             // of this CPU, kScalar first
+std::vector<Isa> available_isas();             // of this CPU, kScalar first; those for study too
+Isa widest_isa();                              // of this CPU, without those for study
 
 }  // namespace dedupfs

@@ -78,7 +78,7 @@ const std::vector<ChunkerInfo>& chunker_infos() {
 
 Result<Isa> default_isa() {
   const char* environment = std::getenv("DEDUPFS_ISA");
-  if (environment == nullptr) return available_isas().back();
+  if (environment == nullptr) return widest_isa();
   const auto parsed = parse_isa(environment);
   if (!parsed) return parsed.error().with("DEDUPFS_ISA");
   return if_available(*parsed);

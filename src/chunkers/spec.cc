@@ -12,7 +12,7 @@ namespace dedupfs {
 namespace {
 
 bool is_word_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.';
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
 }
 
 Error invalid(std::string message) {

@@ -218,14 +218,8 @@ TEST_P(EveryChunker, NothingHasNoChunks) {
     }
 }
 
-std::string test_name(const testing::TestParamInfo<Algorithm>& test) {
-  std::string name = test.param.spec;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Chunkers, EveryChunker, testing::ValuesIn(kAlgorithms), test_name);
+INSTANTIATE_TEST_SUITE_P(Chunkers, EveryChunker, testing::ValuesIn(kAlgorithms),
+                         [](const auto& test) { return identifier(test.param.spec); });
 
 TEST(ContentDefinedChunkers, CutsFallInAgainAfterAnInsertion) {
   const ByteBuffer data = random_bytes(2'000'000, 8);

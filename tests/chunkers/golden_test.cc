@@ -138,7 +138,7 @@ TEST_P(GoldenCuts, InputInPieces) {
 
 std::string test_name(const testing::TestParamInfo<std::tuple<std::string, std::string, Isa>>& test) {
   const auto& [list, name, isa] = test.param;
-  return list + "_" + name + "_" + (isa == Isa::kSse41 ? "sse41" : std::string(name_of(isa)));
+  return identifier(list + "_" + name + "_" + std::string(name_of(isa)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Lists, GoldenCuts,

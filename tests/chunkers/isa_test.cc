@@ -14,7 +14,8 @@ TEST(Isa, ScalarIsAlwaysThereAndFirst) {
 }
 
 TEST(Isa, NamesAreReadBack) {
-  for (const Isa isa : {Isa::kScalar, Isa::kSse41, Isa::kAvx2, Isa::kAvx512}) {
+  for (const Isa isa :
+       {Isa::kScalar, Isa::kSse41, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Gather, Isa::kNeon, Isa::kVsx}) {
     const auto parsed = parse_isa(name_of(isa));
     ASSERT_TRUE(parsed) << name_of(isa);
     EXPECT_EQ(*parsed, isa);

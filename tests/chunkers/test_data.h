@@ -50,6 +50,14 @@ inline std::vector<std::pair<std::string, ByteBuffer>> patterns(std::size_t n, s
   return all;
 }
 
+// A name for Google Test, which allows letters, digits and underscores.
+inline std::string identifier(std::string_view text) {
+  std::string name(text);
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
 using Ends = std::vector<std::size_t>;
 
 inline Ends cuts(const Chunker& chunker, ByteSpan data) {

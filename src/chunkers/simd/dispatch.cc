@@ -99,6 +99,7 @@ const Kernels& kernels_of(Isa isa) {
     case Isa::kSse41: return kSse41Kernels;
     case Isa::kAvx2: return kAvx2Kernels;
     case Isa::kAvx512: return kAvx512Kernels;
+    case Isa::kAvx512Gather: return kAvx512GatherKernels;
 #elif defined(__aarch64__)
     case Isa::kNeon: return kNeonKernels;
 #elif defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)

@@ -70,6 +70,7 @@ extern const Kernels kScalarKernels;
 extern const Kernels kSse41Kernels;
 extern const Kernels kAvx2Kernels;
 extern const Kernels kAvx512Kernels;
+extern const Kernels kAvx512GatherKernels;
 extern const Kernels kNeonKernels;
 extern const Kernels kVsxKernels;
 

@@ -225,9 +225,8 @@ TEST_P(EveryKernel, MarksTheCandidatesOfLongRanges) {
       }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, testing::ValuesIn(available_isas()), [](const auto& test) {
-  return test.param == Isa::kSse41 ? std::string("sse41") : std::string(name_of(test.param));
-});
+INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, testing::ValuesIn(available_isas()),
+                         [](const auto& test) { return identifier(name_of(test.param)); });
 
 }  // namespace
 }  // namespace dedupfs
