@@ -11,7 +11,7 @@ namespace dedupfs::bench {
 namespace {
 
 ReadSum* widest() {
-  switch (available_isas().back()) {
+  switch (widest_isa()) {
 #if defined(__x86_64__)
     case Isa::kSse41: return read_sum_sse41;
     case Isa::kAvx2: return read_sum_avx2;
