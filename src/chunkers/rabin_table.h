@@ -10,7 +10,7 @@
 namespace dedupfs {
 
 inline constexpr std::uint64_t kRabinPolynomial = 0x3DA3358B4DC173;
-inline constexpr int kRabinDegree = 53;
+inline constexpr std::size_t kRabinDegree = 53;
 inline constexpr std::size_t kRabinWindowBytes = 48;
 
 struct RabinTables {

@@ -12,6 +12,12 @@ struct ByteVec32 {
 
   static ByteVec32 load(const std::uint8_t* p) { return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))}; }
   static ByteVec32 splat(std::uint8_t byte) { return {_mm256_set1_epi8(static_cast<char>(byte))}; }
+  static ByteVec32 load_pieces(const std::uint8_t* p, std::size_t stride) {
+    return {_mm256_inserti128_si256(_mm256_castsi128_si256(ByteVec16::load(p).v), ByteVec16::load(p + stride).v, 1)};
+  }
+  static ByteVec32 repeat(const std::uint8_t (&piece)[16]) {
+    return {_mm256_broadcastsi128_si256(ByteVec16::load(piece).v)};
+  }
 
   std::uint8_t largest() const {
     return ByteVec16{_mm_max_epu8(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1))}.largest();
@@ -33,6 +39,14 @@ inline ByteVec32 operator^(ByteVec32 a, ByteVec32 b) {
   return {_mm256_xor_si256(a.v, b.v)};
 }
 
+inline ByteVec32 operator&(ByteVec32 a, ByteVec32 b) {
+  return {_mm256_and_si256(a.v, b.v)};
+}
+
+inline ByteVec32 operator|(ByteVec32 a, ByteVec32 b) {
+  return {_mm256_or_si256(a.v, b.v)};
+}
+
 inline ByteVec32 rotated_left(ByteVec32 a) {
   const __m256i top_bit = _mm256_cmpgt_epi8(_mm256_setzero_si256(), a.v);  // -1 where it is set
   return {_mm256_sub_epi8(_mm256_add_epi8(a.v, a.v), top_bit)};
@@ -48,6 +62,28 @@ inline std::uint64_t ge_bits(ByteVec32 a, ByteVec32 b) {
 
 inline std::uint64_t gt_bits(ByteVec32 a, ByteVec32 b) {
   return ~ge_bits(b, a) & 0xffffffff;
+}
+
+inline ByteVec32 zip_low(ByteVec32 a, ByteVec32 b) {
+  return {_mm256_unpacklo_epi8(a.v, b.v)};
+}
+
+inline ByteVec32 zip_high(ByteVec32 a, ByteVec32 b) {
+  return {_mm256_unpackhi_epi8(a.v, b.v)};
+}
+
+struct Nibbles32 {
+  __m256i low, high;
+};
+
+inline Nibbles32 nibbles(ByteVec32 a) {
+  const __m256i mask = _mm256_set1_epi8(15);
+  return {_mm256_and_si256(a.v, mask), _mm256_and_si256(_mm256_srli_epi16(a.v, 4), mask)};
+}
+
+inline ByteVec32 apply(const LinearMap& map, Nibbles32 a) {
+  return {_mm256_xor_si256(_mm256_shuffle_epi8(ByteVec32::repeat(map.of_low).v, a.low),
+                           _mm256_shuffle_epi8(ByteVec32::repeat(map.of_high).v, a.high))};
 }
 
 }  // namespace

@@ -12,6 +12,14 @@ struct ByteVec64 {
 
   static ByteVec64 load(const std::uint8_t* p) { return {_mm512_loadu_si512(p)}; }
   static ByteVec64 splat(std::uint8_t byte) { return {_mm512_set1_epi8(static_cast<char>(byte))}; }
+  // By broadcasts under a mask, which, unlike insertions, need no shuffle.
+  static ByteVec64 load_pieces(const std::uint8_t* p, std::size_t stride) {
+    __m512i v = _mm512_castsi128_si512(ByteVec16::load(p).v);
+    v = _mm512_mask_broadcast_i32x4(v, 0x00f0, ByteVec16::load(p + stride).v);
+    v = _mm512_mask_broadcast_i32x4(v, 0x0f00, ByteVec16::load(p + 2 * stride).v);
+    v = _mm512_mask_broadcast_i32x4(v, 0xf000, ByteVec16::load(p + 3 * stride).v);
+    return {v};
+  }
 
   std::uint8_t largest() const {
     return ByteVec32{_mm256_max_epu8(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1))}.largest();
@@ -33,6 +41,14 @@ inline ByteVec64 operator^(ByteVec64 a, ByteVec64 b) {
   return {_mm512_xor_si512(a.v, b.v)};
 }
 
+inline ByteVec64 operator&(ByteVec64 a, ByteVec64 b) {
+  return {_mm512_and_si512(a.v, b.v)};
+}
+
+inline ByteVec64 operator|(ByteVec64 a, ByteVec64 b) {
+  return {_mm512_or_si512(a.v, b.v)};
+}
+
 inline ByteVec64 rotated_left(ByteVec64 a) {
   return {_mm512_gf2p8affine_epi64_epi8(a.v, _mm512_set1_epi64(static_cast<long long>(0x8001020408102040)), 0)};
 }
@@ -47,6 +63,23 @@ inline std::uint64_t gt_bits(ByteVec64 a, ByteVec64 b) {
 
 inline std::uint64_t ge_bits(ByteVec64 a, ByteVec64 b) {
   return _mm512_cmpge_epu8_mask(a.v, b.v);
+}
+
+inline ByteVec64 zip_low(ByteVec64 a, ByteVec64 b) {
+  return {_mm512_unpacklo_epi8(a.v, b.v)};
+}
+
+inline ByteVec64 zip_high(ByteVec64 a, ByteVec64 b) {
+  return {_mm512_unpackhi_epi8(a.v, b.v)};
+}
+
+// GFNI takes whole bytes.
+inline ByteVec64 nibbles(ByteVec64 a) {
+  return a;
+}
+
+inline ByteVec64 apply(const LinearMap& map, ByteVec64 a) {
+  return {_mm512_gf2p8affine_epi64_epi8(a.v, _mm512_set1_epi64(static_cast<long long>(map.matrix)), 0)};
 }
 
 }  // namespace

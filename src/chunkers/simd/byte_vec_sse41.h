@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "chunkers/simd/linear_map.h"
+
 namespace dedupfs::simd {
 namespace {
 
@@ -15,6 +17,7 @@ struct ByteVec16 {
 
   static ByteVec16 load(const std::uint8_t* p) { return {_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))}; }
   static ByteVec16 splat(std::uint8_t byte) { return {_mm_set1_epi8(static_cast<char>(byte))}; }
+  static ByteVec16 load_pieces(const std::uint8_t* p, std::size_t) { return load(p); }
 
   std::uint8_t largest() const {
     // phminposuw finds the smallest of eight words, to each of which smallest() folds a pair of bytes.
@@ -38,6 +41,14 @@ inline ByteVec16 operator^(ByteVec16 a, ByteVec16 b) {
   return {_mm_xor_si128(a.v, b.v)};
 }
 
+inline ByteVec16 operator&(ByteVec16 a, ByteVec16 b) {
+  return {_mm_and_si128(a.v, b.v)};
+}
+
+inline ByteVec16 operator|(ByteVec16 a, ByteVec16 b) {
+  return {_mm_or_si128(a.v, b.v)};
+}
+
 inline ByteVec16 rotated_left(ByteVec16 a) {
   const __m128i top_bit = _mm_cmpgt_epi8(_mm_setzero_si128(), a.v);  // -1 where it is set
   return {_mm_sub_epi8(_mm_add_epi8(a.v, a.v), top_bit)};
@@ -53,6 +64,28 @@ inline std::uint64_t ge_bits(ByteVec16 a, ByteVec16 b) {
 
 inline std::uint64_t gt_bits(ByteVec16 a, ByteVec16 b) {
   return ~ge_bits(b, a) & 0xffff;
+}
+
+inline ByteVec16 zip_low(ByteVec16 a, ByteVec16 b) {
+  return {_mm_unpacklo_epi8(a.v, b.v)};
+}
+
+inline ByteVec16 zip_high(ByteVec16 a, ByteVec16 b) {
+  return {_mm_unpackhi_epi8(a.v, b.v)};
+}
+
+struct Nibbles16 {
+  __m128i low, high;
+};
+
+inline Nibbles16 nibbles(ByteVec16 a) {
+  const __m128i mask = _mm_set1_epi8(15);
+  return {_mm_and_si128(a.v, mask), _mm_and_si128(_mm_srli_epi16(a.v, 4), mask)};
+}
+
+inline ByteVec16 apply(const LinearMap& map, Nibbles16 a) {
+  return {_mm_xor_si128(_mm_shuffle_epi8(ByteVec16::load(map.of_low).v, a.low),
+                        _mm_shuffle_epi8(ByteVec16::load(map.of_high).v, a.high))};
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ inline constexpr std::size_t kCrcLookBackBytes = 255;
 inline constexpr std::size_t kRabinLookBackBytes = 47;
 inline constexpr std::size_t kTogaLookBackBytes = 511;
 
-// Kernels of CRC and Rabin scan many stretches side by side; they like to be given so much at once.
-inline constexpr std::size_t kLinearHashBlockBytes = 128 << 10;
+// Kernels of CRC and Rabin scan many stretches side by side; they like to be given so much at once, or a multiple.
+inline constexpr std::size_t kLinearHashBlockBytes = 132 << 10;
 
 struct Kernels {
   ExtremeByte* max_byte;

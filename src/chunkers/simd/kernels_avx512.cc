@@ -4,6 +4,7 @@
 #include "chunkers/simd/ae-inl.h"
 #include "chunkers/simd/gear_avx512-inl.h"
 #include "chunkers/simd/kernels.h"
+#include "chunkers/simd/linear_hash-inl.h"
 #include "chunkers/simd/maxp-inl.h"
 #include "chunkers/simd/ram-inl.h"
 #include "chunkers/simd/seqcdc-inl.h"
@@ -27,6 +28,8 @@ const Kernels kAvx512Kernels = {
     .seqcdc_decreasing = &seqcdc<ByteVec64, false>,
     .gear = &gear_wide,
     .gear16 = &gear_narrow,
+    .crc = &linear_hash<ByteVec64, CrcPlanes>,
+    .rabin = &linear_hash<ByteVec64, RabinPlanes>,
     .toga = &toga<ByteVec64>,
 };
 

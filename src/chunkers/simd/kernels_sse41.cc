@@ -3,6 +3,7 @@
 
 #include "chunkers/simd/ae-inl.h"
 #include "chunkers/simd/kernels.h"
+#include "chunkers/simd/linear_hash-inl.h"
 #include "chunkers/simd/maxp-inl.h"
 #include "chunkers/simd/ram-inl.h"
 #include "chunkers/simd/seqcdc-inl.h"
@@ -24,6 +25,8 @@ const Kernels kSse41Kernels = {
     .maxp = &maxp<ByteVec16>,
     .seqcdc_increasing = &seqcdc<ByteVec16, true>,
     .seqcdc_decreasing = &seqcdc<ByteVec16, false>,
+    .crc = &linear_hash<ByteVec16, CrcPlanes>,
+    .rabin = &linear_hash<ByteVec16, RabinPlanes>,
     .toga = &toga<ByteVec16>,
 };
 

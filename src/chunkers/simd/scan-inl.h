@@ -1,7 +1,9 @@
 // The two VectorCDC primitives over any byte vector. Included once by each kernels_ISA.cc, behind its byte_vec_ISA.h.
 //
 // A ByteVec has kWidth, load (unaligned), splat, max, min, largest and smallest (horizontal), eq_bits, ge_bits and gt_bits
-// (unsigned; lane 0 in bit 0), ^ and rotated_left (each byte by one bit).
+// (unsigned; lane 0 in bit 0), ^, & and |, rotated_left (each byte by one bit), and for linear hashes: load_pieces (16 bytes
+// each from p, p + stride and so on), zip_low and zip_high (which interleave the lower, or upper, eight lanes of each 16 of
+// two vectors) and apply (a LinearMap of every lane of a vector v, which it takes as nibbles(v)).
 #pragma once
 
 #include <cstddef>
