@@ -17,7 +17,9 @@ std::size_t ae(const std::uint8_t* p, std::size_t n, std::size_t window) {
   std::size_t seen = window;
   while (target + window < n) {
     const std::size_t end = target + window;
-    target = seen + first_beyond(p + seen, end + 1 - seen, extreme);
+    // Not fewer bytes than a vector has; those in front of `seen` are not beyond.
+    const std::size_t from = seen + 64 <= end + 1 ? seen : end + 1 - 64;
+    target = from + first_beyond(p + from, end + 1 - from, extreme);
     if (target > end) return end;
     extreme = p[target];
     seen = target + 1;
