@@ -1,6 +1,7 @@
 // The candidate scan of Toga (toga_hash.h) over any byte vector. Included once by each kernels_ISA.cc, behind its
 // byte_vec_ISA.h. The hashes of the 64 columns are computed side by side, a row at a time; the rows are counted from p,
-// whatever its alignment.
+// whatever its alignment. Memory is read straight on, which the hardware foresees by itself: fetching 1 to 8 KiB ahead
+// costs a tenth from DRAM (Zen 4, AVX2 and AVX-512).
 #pragma once
 
 #include <cstddef>
@@ -70,7 +71,6 @@ void toga(const std::uint8_t* p, std::size_t n, std::uint64_t limit, std::uint64
 
   std::size_t i = 0;
   for (; i + kTogaRowBytes <= n; i += kTogaRowBytes) {
-    __builtin_prefetch(p + i + 4096);
     hashes.enter_and_leave(p + i, leaving);
     const std::uint64_t fails = hashes.below(bound);
     bits[i / 64] = ends_of_passing_runs(fails_before, fails);
