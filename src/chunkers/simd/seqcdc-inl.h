@@ -11,9 +11,10 @@
 namespace dedupfs::simd {
 namespace {
 
-// The minimum and the skips hide the stream from the hardware, so all of it is fetched, skipped bytes too: the next chunk
-// may begin anywhere. From DRAM on Zen 4 (a read limit of 25 GB/s, avg=8k, AVX-512): without 8.6 GB/s, 4096 bytes ahead
-// 16, 8192 20. So many lines at a time that a minimum is soon made up for: of 4 at a time it is 14. In cache a tenth slower.
+// The minimum and the skips hide the stream from the hardware, so all of it is fetched, skipped bytes too: the next
+// chunk may begin anywhere. From DRAM on Zen 4 (read limit 25 GB/s, avg=8k, AVX-512): without 8.6 GB/s, 4096 bytes
+// ahead 14, 8192 18 to 20. So many lines at a time that a minimum is soon made up for: with 4 it is 14. In cache 5 to
+// 10 % slower.
 constexpr std::size_t kSeqCdcFetchAheadBytes = 8192;
 constexpr std::size_t kSeqCdcLinesAtOnce = 16;
 
@@ -84,7 +85,8 @@ Pairs compare_last_pairs(const std::uint8_t* p, std::size_t n) {
   return compare_pairs<Vec, kIncreasing>(bytes + 1);
 }
 
-// The pairs that complete a run of `length` or go on with it, when `run` < `length` pairs in front of these have begun one.
+// The pairs that complete a run of `length` or go on with it, when `run` < `length` pairs in front of these have begun
+// one.
 inline std::uint64_t ends_of_runs(Pairs pairs, std::size_t run, std::size_t length) {
   const std::uint64_t equal = ~(pairs.with | pairs.against);
   std::uint64_t carry = (std::uint64_t{1} << run) - 1;

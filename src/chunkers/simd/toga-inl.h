@@ -42,7 +42,8 @@ class TogaHashes {
   Vec hashes_[kVectors];
 };
 
-// Bit i: none of the 64 hashes that end with number i of this row fails, given which fail in the row before and in this.
+// Bit i: none of the 64 hashes that end with number i of this row fails, given which fail in the row before and in
+// this.
 inline std::uint64_t ends_of_passing_runs(std::uint64_t fails_before, std::uint64_t fails) {
   const std::uint64_t before_first = (fails - 1) & ~fails;
   // No run reaches back to the first hash of the row before, so it may be said to fail: then there is a last failure.
