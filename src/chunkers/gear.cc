@@ -44,6 +44,13 @@ std::uint64_t mask_of(const GearKind& kind, int count) {
   return ((std::uint64_t{1} << count) - 1) << (kind.hash_bits == 0 ? 0 : kind.hash_bits - count);
 }
 
+simd::CandidateScan* simd::Kernels::*kernel_for(std::uint64_t mask) {
+  if ((mask & UINT8_MAX) == UINT8_MAX) return &simd::Kernels::gear_low;
+  if (mask <= UINT16_MAX) return &simd::Kernels::gear16;
+  if (mask <= UINT32_MAX) return &simd::Kernels::gear32;
+  return &simd::Kernels::gear;
+}
+
 class GearChunker final : public TwoStageChunker {
  public:
   GearChunker(const GearKind& kind, const ChunkSizes& sizes, int norm, Isa isa)
@@ -53,10 +60,7 @@ class GearChunker final : public TwoStageChunker {
         early_mask_(mask_of(kind, std::countr_zero(sizes.avg_bytes) + norm)),
         late_mask_(mask_of(kind, std::countr_zero(sizes.avg_bytes) - norm)),
         window_bytes_(static_cast<std::size_t>(std::bit_width(early_mask_))),
-        kernel_(simd::choose(late_mask_ <= UINT16_MAX   ? &simd::Kernels::gear16
-                             : late_mask_ <= UINT32_MAX ? &simd::Kernels::gear32
-                                                        : &simd::Kernels::gear,
-                             isa)) {}
+        kernel_(simd::choose(kernel_for(late_mask_), isa)) {}
 
   ChunkSizes sizes() const override { return sizes_; }
   std::string spec() const override { return fmt::format("{}:{},norm={}", kind_.name, format_sizes(sizes_), norm_); }

@@ -21,12 +21,29 @@ struct ByteVec64 {
     return {v};
   }
 
+  class Table;  // of 256 bytes
+
   std::uint8_t largest() const {
     return ByteVec32{_mm256_max_epu8(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1))}.largest();
   }
   std::uint8_t smallest() const {
     return ByteVec32{_mm256_min_epu8(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1))}.smallest();
   }
+};
+
+class ByteVec64::Table {
+ public:
+  explicit Table(const std::uint8_t (&entries)[256]) {
+    for (int i = 0; i < 4; ++i) quarter_[i] = _mm512_loadu_si512(entries + 64 * i);
+  }
+  ByteVec64 look_up(ByteVec64 index) const {
+    const __m512i low = _mm512_permutex2var_epi8(quarter_[0], index.v, quarter_[1]);
+    const __m512i high = _mm512_permutex2var_epi8(quarter_[2], index.v, quarter_[3]);
+    return {_mm512_mask_blend_epi8(_mm512_movepi8_mask(index.v), low, high)};
+  }
+
+ private:
+  __m512i quarter_[4];
 };
 
 inline ByteVec64 max(ByteVec64 a, ByteVec64 b) {
@@ -80,6 +97,27 @@ inline ByteVec64 nibbles(ByteVec64 a) {
 
 inline ByteVec64 apply(const LinearMap& map, ByteVec64 a) {
   return {_mm512_gf2p8affine_epi64_epi8(a.v, _mm512_set1_epi64(static_cast<long long>(map.matrix)), 0)};
+}
+
+inline std::uint64_t disjoint_bits(ByteVec64 a, ByteVec64 b) {
+  return _mm512_testn_epi8_mask(a.v, b.v);
+}
+
+inline ByteVec64 operator+(ByteVec64 a, ByteVec64 b) {
+  return {_mm512_add_epi8(a.v, b.v)};
+}
+
+template <int kBits>
+ByteVec64 shifted_up(ByteVec64 a) {
+  // A byte is the vector of its bits; row i of the matrix makes bit 7 - i of the result.
+  return {_mm512_gf2p8affine_epi64_epi8(a.v, _mm512_set1_epi64(0x0102040810204080 >> (8 * kBits)), 0)};
+}
+
+template <int kBytes>
+ByteVec64 shift_in(ByteVec64 now, ByteVec64 before) {
+  if constexpr (kBytes == 4) return {_mm512_alignr_epi32(now.v, before.v, 15)};
+  // Within each 16 bytes, from behind the 16 bytes before.
+  return {_mm512_alignr_epi8(now.v, _mm512_alignr_epi64(now.v, before.v, 6), 16 - kBytes)};
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 // The candidate scan of Gear in AVX-512 with VBMI. Included by kernels_avx512.cc only.
 //
 // The table is looked up by shuffles (a gather does one entry after the other), a byte plane at a time: a plane of 256
-// bytes is four registers. AVX2 has no shuffle over more than 16 entries: there the plain code is as fast.
+// bytes is four registers. AVX2 has no shuffle over more than 16 entries, which pays for a single plane only (gear_low).
 #pragma once
 
-#include <immintrin.h>
-
 #include "chunkers/reference/gear.h"
+#include "chunkers/simd/byte_vec_avx512.h"
 
 namespace dedupfs::simd {
 namespace {
@@ -14,22 +13,6 @@ namespace {
 using reference::clear_bits;
 using reference::gear_chain;
 using reference::set_bit;
-
-class BytePlane {
- public:
-  explicit BytePlane(const std::uint8_t (&plane)[256]) {
-    for (int i = 0; i < 4; ++i) quarter_[i] = _mm512_load_si512(plane + 64 * i);
-  }
-
-  __m512i look_up(__m512i bytes) const {
-    const __m512i low = _mm512_permutex2var_epi8(quarter_[0], bytes, quarter_[1]);
-    const __m512i high = _mm512_permutex2var_epi8(quarter_[2], bytes, quarter_[3]);
-    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(bytes), low, high);
-  }
-
- private:
-  __m512i quarter_[4];
-};
 
 // The 64 bytes before p, of which the first takes no part in any hash and must not be read.
 inline __m512i load_before(const std::uint8_t* p) {
@@ -64,7 +47,7 @@ struct QwordLanes {
     bytes = _mm512_shuffle_epi8(
         bytes, _mm512_broadcast_i32x4(_mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15)));
     __m512i plane[8];
-    for (int i = 0; i < 8; ++i) plane[i] = BytePlane(kGearTable.planes[i]).look_up(bytes);
+    for (int i = 0; i < 8; ++i) plane[i] = ByteVec64::Table(kGearTable.planes[i]).look_up({bytes}).v;
 
     __m512i word[2][4];  // [half of the bytes][planes 2i and 2i + 1]
     for (int i = 0; i < 4; ++i) {
@@ -141,7 +124,7 @@ struct DwordLanes {
     bytes = _mm512_shuffle_epi8(
         bytes, _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
     __m512i plane[4];
-    for (int i = 0; i < 4; ++i) plane[i] = BytePlane(kGearTable.planes[i]).look_up(bytes);
+    for (int i = 0; i < 4; ++i) plane[i] = ByteVec64::Table(kGearTable.planes[i]).look_up({bytes}).v;
     const __m512i low[2] = {_mm512_unpacklo_epi8(plane[0], plane[1]), _mm512_unpackhi_epi8(plane[0], plane[1])};
     const __m512i high[2] = {_mm512_unpacklo_epi8(plane[2], plane[3]), _mm512_unpackhi_epi8(plane[2], plane[3])};
     for (int half = 0; half < 2; ++half) {
@@ -230,7 +213,7 @@ class Gear16Doubling {
 
   // The hashes of 64 bytes, which follow those of the call before.
   Run next(__m512i bytes) {
-    const __m512i low = low_.look_up(bytes), high = high_.look_up(bytes);
+    const __m512i low = low_.look_up({bytes}).v, high = high_.look_up({bytes}).v;
     constexpr __mmask64 kOddBytes = 0xaaaaaaaaaaaaaaaa;
     const Run h1 = {_mm512_mask_blend_epi8(kOddBytes, low, _mm512_slli_epi16(high, 8)),
                     _mm512_mask_blend_epi8(kOddBytes, _mm512_srli_epi16(low, 8), high)};
@@ -245,7 +228,7 @@ class Gear16Doubling {
   }
 
  private:
-  BytePlane low_, high_;
+  ByteVec64::Table low_, high_;
   __m512i h1_odd_ = _mm512_setzero_si512();  // of the call before
   Run h2_ = {}, h4_ = {}, h8_ = {};
 };

@@ -58,11 +58,12 @@ struct Kernels {
   SeqCdcCut* seqcdc_increasing;
   SeqCdcCut* seqcdc_decreasing;
 
-  CandidateScan* gear;    // any mask
-  CandidateScan* gear32;  // masks below 2^32: 32 bytes decide
-  CandidateScan* gear16;  // masks below 2^16: 16 bytes decide
-  CandidateScan* crc;     // masks below 2^32
-  CandidateScan* rabin;   // masks below 2^53
+  CandidateScan* gear;      // any mask
+  CandidateScan* gear32;    // masks below 2^32: 32 bytes decide
+  CandidateScan* gear16;    // masks below 2^16: 16 bytes decide
+  CandidateScan* gear_low;  // any mask; fast for those with all of bits 0 to 7
+  CandidateScan* crc;       // masks below 2^32
+  CandidateScan* rabin;     // masks below 2^53
   CandidateScan* toga;
 };
 

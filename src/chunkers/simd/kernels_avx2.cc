@@ -2,6 +2,7 @@
 #include "chunkers/simd/byte_vec_avx2.h"
 
 #include "chunkers/simd/ae-inl.h"
+#include "chunkers/simd/gear_low-inl.h"
 #include "chunkers/simd/kernels.h"
 #include "chunkers/simd/linear_hash-inl.h"
 #include "chunkers/simd/maxp-inl.h"
@@ -25,6 +26,7 @@ const Kernels kAvx2Kernels = {
     .maxp = &maxp<ByteVec32>,
     .seqcdc_increasing = &seqcdc<ByteVec32, true>,
     .seqcdc_decreasing = &seqcdc<ByteVec32, false>,
+    .gear_low = &gear_low<ByteVec32>,
     .crc = &linear_hash<ByteVec32, CrcPlanes>,
     .rabin = &linear_hash<ByteVec32, RabinPlanes>,
     .toga = &toga<ByteVec32>,

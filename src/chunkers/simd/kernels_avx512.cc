@@ -3,6 +3,7 @@
 
 #include "chunkers/simd/ae-inl.h"
 #include "chunkers/simd/gear_avx512-inl.h"
+#include "chunkers/simd/gear_low-inl.h"
 #include "chunkers/simd/kernels.h"
 #include "chunkers/simd/linear_hash-inl.h"
 #include "chunkers/simd/maxp-inl.h"
@@ -29,6 +30,7 @@ const Kernels kAvx512Kernels = {
     .gear = &gear_transposed<QwordLanes>,
     .gear32 = &gear_transposed<DwordLanes>,
     .gear16 = &gear_narrow,
+    .gear_low = &gear_low<ByteVec64>,
     .crc = &linear_hash<ByteVec64, CrcPlanes>,
     .rabin = &linear_hash<ByteVec64, RabinPlanes>,
     .toga = &toga<ByteVec64>,

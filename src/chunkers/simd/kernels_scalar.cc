@@ -31,6 +31,7 @@ const Kernels kScalarKernels = {
     .gear = &reference::gear_segments,
     .gear32 = &reference::gear_segments,
     .gear16 = &reference::gear_segments,
+    .gear_low = &reference::gear_segments,
     .crc = &reference::crc,
     .rabin = &reference::rabin,
     .toga = &reference::toga,

@@ -190,6 +190,8 @@ TEST_P(EveryKernel, MarksTheCandidatesOfGear) {
   marks_as_scalar(&simd::Kernels::gear, simd::kGearLookBackBytes,
                   {0xff00000000000000, 0xfff8000000000000, 0x8000000000000001, 0x0000100000010000, 0xff00, 1});
   marks_as_scalar(&simd::Kernels::gear32, simd::kGearLookBackBytes, {0xfff80000, 0xff000000, 0x80000001, 0xff00, 1});
+  marks_as_scalar(&simd::Kernels::gear_low, simd::kGearLookBackBytes,
+                  {0x7ff, 0x7fff, 0x3fffff, 0xff, 0x3, 0xfff8000000000000});
   marks_as_scalar(&simd::Kernels::gear16, simd::kGearLookBackBytes, {0xff00, 0xfff8, 0x0101, 0x7ff, 0xff, 1});
 }
 TEST_P(EveryKernel, MarksTheCandidatesOfCrc) {
@@ -212,6 +214,7 @@ TEST_P(EveryKernel, MarksTheCandidatesOfLongRanges) {
              {&simd::Kernels::gear, 0xfff8000000000000},
              {&simd::Kernels::gear32, 0xfff80000},
              {&simd::Kernels::gear16, 0xfff8},
+             {&simd::Kernels::gear_low, 0x1fff},
              {&simd::Kernels::crc, 0x1fff},
              {&simd::Kernels::rabin, 0x1fff},
              {&simd::Kernels::toga, 26}})
