@@ -68,7 +68,6 @@ std::size_t maxp(const std::uint8_t* p, std::size_t n, std::size_t window) {
     std::uint64_t history = 0;
     for (std::size_t row = begin + last_at_least<Vec>(p + begin, length, level) + 1;; row += kRow) {
       if (row + kRow > n) return 0;
-      __builtin_prefetch(p + row + kFetchAheadBytes);
       const Vec largest = max_of_64<Vec>(p + row);
       if (gt_bits(largest, bound) != 0) [[unlikely]] {
         begin = row + first_above<Vec>(p + row, kRow, level);

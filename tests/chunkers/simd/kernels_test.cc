@@ -126,7 +126,7 @@ TEST_P(EveryKernel, FindsTheFirstByteInRange) {
   finds_first(&simd::Kernels::first_equal, [](unsigned byte, unsigned limit) { return byte == limit; });
 }
 
-constexpr std::size_t kWindows[] = {64, 65, 127, 128, 200, 511, 512, 513, 1000, 3000};
+constexpr std::size_t kWindows[] = {64, 65, 126, 127, 128, 200, 511, 512, 513, 1000, 3000};
 
 TEST_P(EveryKernel, CutsByAe) {
   cuts_as_scalar(&simd::Kernels::ae_max, kWindows);
@@ -137,6 +137,33 @@ TEST_P(EveryKernel, CutsByRam) {
 }
 TEST_P(EveryKernel, CutsByMaxp) {
   cuts_as_scalar(&simd::Kernels::maxp, kWindows);
+}
+
+// Whether a peak ends a chunk hangs on the distance to the next, to the byte.
+TEST_P(EveryKernel, CutsWherePeaksAreAboutAWindowApart) {
+  for (const std::size_t window : {64u, 126u, 127u, 128u, 190u, 191u, 192u, 887u, 1024u, 4287u, 5000u})
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+      ByteBuffer data = random_bytes(40 * window, seed, 100);
+      std::uint64_t state = seed;
+      for (std::size_t i = window / 2; i < data.size(); i += window - 2 + splitmix64(state) % 5) {
+        constexpr std::uint8_t kPeaks[] = {101, 101, 102, 255};
+        data[i] = kPeaks[splitmix64(state) % (seed % 2 == 0 ? 4 : 2)];
+      }
+      ByteBuffer valleys = data;
+      for (auto& byte : valleys) byte = static_cast<std::uint8_t>(~byte);
+      for (const auto& [slot, bytes] :
+           std::initializer_list<std::pair<simd::WindowCut * simd::Kernels::*, const ByteBuffer*>>{
+               {&simd::Kernels::ae_max, &data},
+               {&simd::Kernels::ae_min, &valleys},
+               {&simd::Kernels::ram, &data},
+               {&simd::Kernels::maxp, &data}})
+        for (std::size_t start = 0; start < data.size(); start += window / 3 + 1) {
+          const std::uint8_t* const p = bytes->data() + start;
+          const std::size_t n = data.size() - start;
+          ASSERT_EQ(kernel(slot)(p, n, window), (simd::kScalarKernels.*slot)(p, n, window))
+              << "window " << window << ", seed " << seed << ", start " << start;
+        }
+    }
 }
 
 TEST_P(EveryKernel, CutsBySeqCdc) {
