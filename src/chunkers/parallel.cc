@@ -14,36 +14,52 @@ namespace {
 
 constexpr std::size_t kSlotsPerThread = 2;  // so that marking goes on while a slot waits for the second stage
 
-// The second stage over a file whose bits come a segment at a time, in order.
+constexpr std::size_t words_for(std::size_t bytes) {
+  return (bytes + 63) / 64;
+}
+
+// The second stage over a file whose bits come a segment at a time, in order. Bits are copied only for the chunk that lies
+// across a border: all else in the sequential part costs every thread. Speedup of two threads over split(), by CPU time
+// (Zen 4, 128 MiB of random bytes, avg 16k, AVX-512): gear 1.96, crc 1.80; with all bits copied 1.84 and 1.74.
 class Selection {
  public:
   Selection(const TwoStageChunker& chunker, ByteSpan data) : chunker_(chunker), data_(data) {}
 
   void add(const std::uint64_t* bits, std::size_t bytes) {
-    const std::size_t first = ends_.size();
-    const std::size_t held = (marked_ - held_from_) / 64;  // all but the last segment are whole words
-    bits_.resize(held);
-    bits_.insert(bits_.end(), bits, bits + (bytes + 63) / 64);
-    marked_ += bytes;
-
-    chunk_ = held_from_ + chunker_.select(data_.subspan(held_from_, marked_ - held_from_), chunk_ - held_from_,
-                                          bits_.data(), marked_ == data_.size(), ends_);
-    for (std::size_t i = first; i < ends_.size(); ++i) ends_[i] += held_from_;
-
-    const std::size_t done = (chunk_ - held_from_) / 64;
-    bits_.erase(bits_.begin(), bits_.begin() + static_cast<std::ptrdiff_t>(done));
-    held_from_ += done * 64;
+    const std::size_t segment = std::exchange(marked_, marked_ + bytes);
+    if (chunk_ < segment) {  // finish it on a copy of its bits; so little of the segment always decides
+      const std::size_t deciding = std::min(bytes, words_for(chunker_.sizes().max_bytes + 1) * 64);
+      held_.insert(held_.end(), bits, bits + words_for(deciding));
+      select(held_from_, segment + deciding, held_.data());
+      if (chunk_ < segment) {  // then this was all of the segment
+        const std::size_t done = chunk_ / 64 - held_from_ / 64;
+        held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(done));
+        held_from_ += done * 64;
+        return;
+      }
+    }
+    select(segment, marked_, bits);
+    held_from_ = chunk_ / 64 * 64;
+    held_.assign(bits + (held_from_ - segment) / 64, bits + words_for(bytes));
   }
 
   std::vector<std::size_t> take_ends() { return std::move(ends_); }
 
  private:
+  // Cuts from chunk_ on, given the bits of [from, to).
+  void select(std::size_t from, std::size_t to, const std::uint64_t* bits) {
+    const std::size_t old_ends = ends_.size();
+    const bool last = to == data_.size();
+    chunk_ = from + chunker_.select(data_.subspan(from, to - from), chunk_ - from, bits, last, ends_);
+    for (std::size_t i = old_ends; i < ends_.size(); ++i) ends_[i] += from;
+  }
+
   const TwoStageChunker& chunker_;
   ByteSpan data_;
-  std::vector<std::uint64_t> bits_;  // of [held_from_, marked_): of the chunk that is not complete yet
-  std::size_t held_from_ = 0;        // a multiple of 64
   std::size_t marked_ = 0;
-  std::size_t chunk_ = 0;  // where it begins
+  std::size_t chunk_ = 0;            // where the chunk begins that is not complete yet
+  std::size_t held_from_ = 0;        // chunk_, as a multiple of 64
+  std::vector<std::uint64_t> held_;  // the bits of [held_from_, marked_)
   std::vector<std::size_t> ends_;
 };
 
