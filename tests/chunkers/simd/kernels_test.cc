@@ -36,10 +36,12 @@ class GuardedBytes {
 
 class EveryKernel : public testing::TestWithParam<Isa> {
  protected:
-  // What this ISA runs: its own kernel, or that of a narrower one where it has none.
+  // What this ISA runs: its own kernel, or that of a narrower one where it has none. Its own even if that fails the self
+  // test, for which dispatch would hide it.
   template <class Kernel>
   Kernel* kernel(Kernel* simd::Kernels::*slot) const {
-    return simd::choose(slot, GetParam()).run;
+    Kernel* const own = simd::kernels_of(GetParam()).*slot;
+    return own != nullptr ? own : simd::choose(slot, GetParam()).run;
   }
 
   void finds_extreme(simd::ExtremeByte* simd::Kernels::*slot, auto better) const {
