@@ -28,10 +28,12 @@ inline void keep_candidates(const std::uint8_t* p, std::size_t n, std::uint64_t 
     bits[word] = 0;
     list(word, left);
     list(word, left &= left - 1);
-    while ((left &= left - 1) != 0) [[unlikely]] list(word, left);
+    while ((left &= left - 1) != 0) [[unlikely]] {
+        list(word, left);
+        // Runs of the byte 0x1a pass everywhere.
+        if (count > 64) return reference::gear_segments(p, n, mask, bits);
+      }
   }
-  if (count > n / 16) [[unlikely]]
-    return reference::gear_segments(p, n, mask, bits);
 
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint8_t* last = p + passed[i];

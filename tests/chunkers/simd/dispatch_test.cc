@@ -18,8 +18,8 @@ TEST(Dispatch, EveryKernelOfThisCpuPassesItsSelfTest) {
       EXPECT_TRUE(passes(slot)) << name_of(isa);
     for (const auto slot : {&Kernels::seqcdc_increasing, &Kernels::seqcdc_decreasing})
       EXPECT_TRUE(passes(slot)) << name_of(isa);
-    for (const auto slot :
-         {&Kernels::gear, &Kernels::gear32, &Kernels::gear16, &Kernels::crc, &Kernels::rabin, &Kernels::toga})
+    for (const auto slot : {&Kernels::gear, &Kernels::gear32, &Kernels::gear16, &Kernels::gear_low, &Kernels::crc,
+                            &Kernels::rabin, &Kernels::toga})
       EXPECT_TRUE(passes(slot)) << name_of(isa);
   }
 }

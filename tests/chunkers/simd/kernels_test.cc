@@ -223,6 +223,21 @@ TEST_P(EveryKernel, MarksTheCandidatesOfGear) {
                   {0x7ff, 0x7fff, 0x3fffff, 0xff, 0x3, 0xfff8000000000000});
   marks_as_scalar(&simd::Kernels::gear16, simd::kGearLookBackBytes, {0xff00, 0xfff8, 0x0101, 0x7ff, 0xff, 1});
 }
+// The low byte of its table entry is zero: in a run of it every position passes a filter by the low bits of the hash.
+TEST_P(EveryKernel, MarksTheCandidatesOfGearInRunsThatPassItsFilter) {
+  ByteBuffer data = random_bytes(8192, 6);
+  std::fill(data.begin() + 1000, data.begin() + 3100, std::uint8_t{0x1a});
+  const std::size_t at = simd::kGearLookBackBytes, n = data.size() - at;
+  for (const std::uint64_t mask : {0x1ffu, 0x7ffu, 0xffffu}) {
+    std::vector<std::uint64_t> expected((n + 63) / 64), bits((n + 63) / 64);
+    simd::kScalarKernels.gear_low(data.data() + at, n, mask, expected.data());
+
+    kernel (&simd::Kernels::gear_low)(data.data() + at, n, mask, bits.data());
+
+    ASSERT_EQ(bits, expected) << mask;
+  }
+}
+
 TEST_P(EveryKernel, MarksTheCandidatesOfCrc) {
   marks_as_scalar(&simd::Kernels::crc, simd::kCrcLookBackBytes, {0x3f, 0x1fff, 0x80000001, 0xff0000});
 }
