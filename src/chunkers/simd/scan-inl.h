@@ -122,8 +122,8 @@ std::uint8_t extreme_byte(const std::uint8_t* p, std::size_t n) {
   using Step = FourVecs<Vec>;
   constexpr std::size_t kBlock = 1024;
   // Reading is left to the hardware, which a window read from end to end suits: with 8 KiB fetched ahead, the window of
-  // RAM on random bytes below 255 took 0.74 of the read limit instead of 0.95 (Zen 4, DRAM, AVX2, window 7936). But
-  // what follows a window that was left early comes from nowhere: 1.2 of the read limit, 1.0 without this.
+  // RAM on random bytes below 255 took 0.74 of the read limit instead of 0.82 to 0.95 (Zen 4, DRAM, AVX2, window 7936).
+  // But what follows a window that was left early comes from nowhere: 1.2 of the read limit (AVX-512), 1.0 without this.
   constexpr std::size_t kFetchAfterSkip = 1536;
   if (n < Vec::kWidth) {
     std::uint8_t extreme = p[0];
