@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/size.h"
@@ -38,14 +40,28 @@ std::optional<std::uint64_t> available_memory() {
   return std::nullopt;
 }
 
+std::string short_name_of(std::string_view name, InputPlan::Kind kind) {
+  std::string text(name);
+  if (kind == InputPlan::Kind::kFiles) {
+    const stdfs::path path = stdfs::path(name).lexically_normal();
+    text = (path.has_filename() ? path.filename() : path.parent_path().filename()).string();
+  }
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
+  };
+  std::replace_if(
+      text.begin(), text.end(), [&](char c) { return !is_plain(c); }, '-');
+  return text.empty() || text == "." || text == ".." ? "data" : text;
+}
+
 Result<InputPlan> generated(std::string_view text, InputPlan::Kind kind, std::string_view size) {
   const auto bytes = parse_size(size);
   if (!bytes) return bytes.error().with(fmt::format("input '{}'", text));
-  return InputPlan{.name = std::string(text), .kind = kind, .bytes = *bytes, .files = {}};
+  return InputPlan{.name = std::string(text), .kind = kind, .bytes = *bytes, .files = {}, .short_name = {}};
 }
 
 Result<InputPlan> from_files(std::string_view text) {
-  InputPlan plan{.name = std::string(text), .kind = InputPlan::Kind::kFiles, .files = {}};
+  InputPlan plan{.name = std::string(text), .kind = InputPlan::Kind::kFiles, .files = {}, .short_name = {}};
   const stdfs::path path(text);
   const auto add = [&](const stdfs::path& file, std::uint64_t bytes) {
     if (bytes == 0) return;
@@ -103,44 +119,31 @@ void fill_random(MutableByteSpan bytes) {
 }  // namespace
 
 Result<HugeBuffer> HugeBuffer::create(std::size_t bytes) {
-  const std::size_t rounded = (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
-  void* const memory = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return Error::from_errno(errno, fmt::format("{} of memory", human_size(bytes)));
-  ::madvise(memory, rounded, MADV_HUGEPAGE);
-  return HugeBuffer({static_cast<std::uint8_t*>(memory), rounded});
+  // One page more than needed, so that there is a whole number of them wherever the mapping begins.
+  const std::size_t mapped = (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes + kHugePageBytes;
+  void* const mapping = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED) return Error::from_errno(errno, fmt::format("{} of memory", human_size(bytes)));
+  void* aligned = mapping;
+  std::size_t space = mapped;
+  std::align(kHugePageBytes, mapped - kHugePageBytes, aligned, space);
+  ::madvise(aligned, mapped - kHugePageBytes, MADV_HUGEPAGE);  // advice; without it things are only slower
+  return HugeBuffer({static_cast<std::uint8_t*>(mapping), mapped}, {static_cast<std::uint8_t*>(aligned), bytes});
 }
 
-HugeBuffer::HugeBuffer(HugeBuffer&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
-
-HugeBuffer& HugeBuffer::operator=(HugeBuffer&& other) noexcept {
-  if (this != &other) {
-    reset();
-    bytes_ = std::exchange(other.bytes_, {});
-  }
-  return *this;
-}
+HugeBuffer::HugeBuffer(HugeBuffer&& other) noexcept
+    : mapping_(std::exchange(other.mapping_, {})), bytes_(std::exchange(other.bytes_, {})) {}
 
 HugeBuffer::~HugeBuffer() {
-  reset();
+  if (!mapping_.empty()) ::munmap(mapping_.data(), mapping_.size());
 }
 
-void HugeBuffer::reset() {
-  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
-  bytes_ = {};
-}
-
-std::string InputPlan::short_name() const {
-  std::string text = name;
-  if (kind == Kind::kFiles) {
-    const stdfs::path path = stdfs::path(name).lexically_normal();
-    text = (path.has_filename() ? path.filename() : path.parent_path().filename()).string();
+void give_distinct_short_names(std::vector<InputPlan>& plans) {
+  std::set<std::string> taken;
+  for (InputPlan& plan : plans) {
+    std::string name = plan.short_name;
+    for (int n = 2; !taken.insert(name).second; ++n) name = fmt::format("{}-{}", plan.short_name, n);
+    plan.short_name = name;
   }
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
-  };
-  std::replace_if(
-      text.begin(), text.end(), [&](char c) { return !is_plain(c); }, '-');
-  return text.empty() || text == "." || text == ".." ? "data" : text;
 }
 
 Result<InputPlan> plan_input(std::string_view text) {
@@ -155,6 +158,7 @@ Result<InputPlan> plan_input(std::string_view text) {
               : text.starts_with(kZeros) ? generated(text, InputPlan::Kind::kZeros, text.substr(kZeros.size()))
                                          : from_files(text);
   if (!plan) return plan;
+  plan->short_name = short_name_of(text, plan->kind);
   if (plan->bytes == 0) return invalid(fmt::format("input '{}' is empty", text));
   if (const auto memory = available_memory(); memory && plan->bytes > *memory)
     return Error{ErrorCode::kNoMemory,
@@ -165,8 +169,8 @@ Result<InputPlan> plan_input(std::string_view text) {
 
 Result<Input> load_input(const InputPlan& plan) {
   DEDUPFS_ASSIGN(HugeBuffer memory, HugeBuffer::create(plan.bytes));
-  const MutableByteSpan bytes = memory.bytes().first(plan.bytes);
-  Input input{plan.name, plan.short_name(), std::move(memory), bytes, {}};
+  const MutableByteSpan bytes = memory.bytes();
+  Input input{plan.name, plan.short_name, std::move(memory), bytes, {}};
   std::size_t at = 0;
   for (const InputPlan::File& file : plan.files) {
     DEDUPFS_TRY(read_file(file, bytes.subspan(at, file.bytes)));

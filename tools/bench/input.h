@@ -18,16 +18,16 @@ class HugeBuffer {
  public:
   static Result<HugeBuffer> create(std::size_t bytes);
   HugeBuffer(HugeBuffer&& other) noexcept;
-  HugeBuffer& operator=(HugeBuffer&& other) noexcept;
+  HugeBuffer& operator=(HugeBuffer&&) = delete;
   ~HugeBuffer();
 
   MutableByteSpan bytes() const { return bytes_; }
 
  private:
-  explicit HugeBuffer(MutableByteSpan bytes) : bytes_(bytes) {}
-  void reset();
+  HugeBuffer(MutableByteSpan mapping, MutableByteSpan bytes) : mapping_(mapping), bytes_(bytes) {}
 
-  MutableByteSpan bytes_;
+  MutableByteSpan mapping_;
+  MutableByteSpan bytes_;  // begins at a huge page
 };
 
 // An input as it is named, before it is read, so that all of them can be checked first.
@@ -44,12 +44,15 @@ struct InputPlan {
   std::vector<File> files;  // of kFiles, sorted by path, none empty
 
   // For figures and file names: "vm" of "/data/vm/", "random-64m" of "random:64m".
-  std::string short_name() const;
+  std::string short_name;
 };
 
 // FILE, DIR (its regular files, at any depth; links are not followed), random:SIZE or zeros:SIZE. The message of an error
 // names the input: it does not exist, is empty, is of another kind, or is larger than the memory that is available.
 Result<InputPlan> plan_input(std::string_view text);
+
+// Two inputs "a/vm" and "b/vm" are "vm" and "vm-2" in figures.
+void give_distinct_short_names(std::vector<InputPlan>& plans);
 
 struct Input {
   std::string name;

@@ -33,6 +33,7 @@ constexpr std::tuple kSlots{
     std::pair{"gear", &Kernels::gear},
     std::pair{"gear32", &Kernels::gear32},
     std::pair{"gear16", &Kernels::gear16},
+    std::pair{"gear_low", &Kernels::gear_low},
     std::pair{"crc", &Kernels::crc},
     std::pair{"rabin", &Kernels::rabin},
     std::pair{"toga", &Kernels::toga},

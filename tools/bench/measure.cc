@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "bench/read_sum.h"
 #include "chunkers/parallel.h"
@@ -27,30 +29,58 @@ void cut_file(const Chunker& chunker, ByteSpan file, std::vector<std::size_t>& e
   }
 }
 
-template <class Work>
-double seconds_of(Work work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+// Of a clock that stands still while others have the core, if one thread works: on a machine that is busy with other things
+// (more runnable threads than cores), the wall clock made passes of 20 ms look four times as long as passes of 0.2 ms.
+// Several threads are timed as a whole, by the wall clock.
+double seconds_now(bool one_thread) {
+  timespec now{};
+  ::clock_gettime(one_thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
+
+// Work that is timed as a whole, again and again.
+class Timed {
+ public:
+  // Runs once, to warm up, and to learn how often work makes a pass that lasts.
+  Timed(bool one_thread, std::function<void()> work) : one_thread_(one_thread), work_(std::move(work)) {
+    constexpr double kShortestPassSeconds = 0.02;  // a passing interrupt is a small part of this
+    const double start = seconds_now(one_thread_);
+    work_();
+    const double once = std::max(seconds_now(one_thread_) - start, 1e-9);
+    times_a_pass_ = static_cast<std::size_t>(std::clamp(kShortestPassSeconds / once, 1.0, 1e6));
+  }
+
+  void pass() {
+    const double start = seconds_now(one_thread_);
+    for (std::size_t i = 0; i < times_a_pass_; ++i) work_();
+    seconds_.push_back((seconds_now(one_thread_) - start) / static_cast<double>(times_a_pass_));
+  }
+
+  const std::vector<double>& seconds() const { return seconds_; }  // for the work once, by each pass
+
+ private:
+  bool one_thread_;
+  std::function<void()> work_;
+  std::size_t times_a_pass_;
+  std::vector<double> seconds_;
+};
 
 struct Variant {
   std::unique_ptr<Chunker> chunker;
   bool is_wanted;  // else only there to be compared with
-  std::vector<double> seconds;
 };
 
 // The scalar form first, then one for each instruction set that serves any of those selected.
 Result<std::vector<Variant>> variants_of(const Selected& selected) {
   std::vector<Variant> variants;
   DEDUPFS_ASSIGN(auto scalar, make_chunker(selected.spec, Isa::kScalar));
-  variants.push_back({std::move(scalar), false, {}});
+  variants.push_back({std::move(scalar), false});
   for (const Isa isa : selected.isas) {
     DEDUPFS_ASSIGN(auto chunker, make_chunker(selected.spec, isa));
     const auto same = std::find_if(variants.begin(), variants.end(),
                                    [&](const Variant& other) { return other.chunker->isa() == chunker->isa(); });
     if (same == variants.end())
-      variants.push_back({std::move(chunker), true, {}});
+      variants.push_back({std::move(chunker), true});
     else
       same->is_wanted = true;
   }
@@ -82,28 +112,32 @@ Result<std::vector<Record>> measure(const Input& input, const Selected& selected
   std::vector<ByteSpan> files = input.files;
   std::stable_sort(files.begin(), files.end(), [](ByteSpan a, ByteSpan b) { return a.size() > b.size(); });
 
-  volatile std::uint64_t sum = read_sum(input.bytes, options.threads);
-  Cuts cuts, expected;
+  Cuts expected, cuts;
   cut(*variants.front().chunker, files, pool.get(), expected);
-  for (auto variant = variants.begin() + 1; variant != variants.end(); ++variant) {
-    cut(*variant->chunker, files, pool.get(), cuts);
+  volatile std::uint64_t sum = 0;
+  const bool one_thread = options.threads == 1;
+  Timed reading(one_thread, [&] { sum = read_sum(input.bytes, options.threads); });
+  std::vector<Timed> cutting;
+  for (const Variant& variant : variants) {
+    cutting.emplace_back(one_thread, [&cuts, &files, &pool, chunker = variant.chunker.get()] {
+      cut(*chunker, files, pool.get(), cuts);
+    });
     if (cuts != expected)
       return Error{ErrorCode::kCorruption, fmt::format("{} cuts differently with {} and with scalar code: a bug",
-                                                       variant->chunker->spec(), variant->chunker->isa())};
+                                                       variant.chunker->spec(), variant.chunker->isa())};
   }
-  const ChunkStatistics statistics = statistics_of(files, expected);
-
-  std::vector<double> reading;
   for (std::size_t pass = 0; pass < options.repeat; ++pass) {
-    reading.push_back(seconds_of([&] { sum = read_sum(input.bytes, options.threads); }));
-    for (Variant& variant : variants)
-      variant.seconds.push_back(seconds_of([&] { cut(*variant.chunker, files, pool.get(), cuts); }));
+    reading.pass();
+    for (Timed& timed : cutting) timed.pass();
   }
 
+  const ChunkStatistics statistics = statistics_of(files, expected);
   std::vector<Record> records;
-  for (const Variant& variant : variants) {
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const Variant& variant = variants[i];
     if (!variant.is_wanted) continue;
-    const auto [fastest, slowest] = std::minmax_element(variant.seconds.begin(), variant.seconds.end());
+    const std::vector<double>& seconds = cutting[i].seconds();
+    const auto [fastest, slowest] = std::minmax_element(seconds.begin(), seconds.end());
     const std::string spec = variant.chunker->spec();
     records.push_back({.label = selected.label,
                        .algorithm = spec.substr(0, spec.find(':')),
@@ -116,11 +150,11 @@ Result<std::vector<Record>> measure(const Input& input, const Selected& selected
                        .input_short = input.short_name,
                        .files = input.files.size(),
                        .bytes = input.bytes.size(),
-                       .seconds = median(variant.seconds),
+                       .seconds = median(seconds),
                        .seconds_min = *fastest,
                        .seconds_max = *slowest,
-                       .read_limit_seconds = median(reading),
-                       .scalar_seconds = median(variants.front().seconds),
+                       .read_limit_seconds = median(reading.seconds()),
+                       .scalar_seconds = median(cutting.front().seconds()),
                        .chunks = statistics});
   }
   return records;

@@ -48,7 +48,7 @@ struct Record {
 
 // One record for each instruction set that serves the selected chunker when those of `selected` are asked for: where two of
 // them come down to the same kernels there is one record. After a warm-up, the reading limit, the scalar form and the others
-// take turns, so that a disturbance meets them alike.
+// take turns, so that a disturbance meets them alike. A pass over little data is repeated until it has lasted a while.
 // kCorruption if two instruction sets cut differently, which is a bug.
 Result<std::vector<Record>> measure(const Input& input, const Selected& selected, const MeasureOptions& options);
 

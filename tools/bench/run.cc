@@ -10,6 +10,7 @@
 #include "bench/input.h"
 #include "bench/isa_report.h"
 #include "bench/measure.h"
+#include "bench/plot.h"
 #include "bench/report.h"
 #include "bench/selection.h"
 #include "chunkers/parameter_sets.h"
@@ -61,6 +62,7 @@ Result<std::vector<InputPlan>> plan_inputs(const std::vector<std::string>& names
     DEDUPFS_ASSIGN(auto plan, plan_input(name));
     plans.push_back(std::move(plan));
   }
+  give_distinct_short_names(plans);
   return plans;
 }
 
@@ -97,6 +99,14 @@ int run_chunk(const ChunkArguments& arguments, std::ostream& out, std::ostream& 
   if (!plans) return fail(err, plans.error());
   if (arguments.only_offsets) return run_offsets(*selection, *plans, out, err);
 
+  // Said before a long measurement, not behind it.
+  if (!arguments.plot_folder.empty()) {
+    if (const auto gnuplot = find_gnuplot(); !gnuplot) {
+      fail(err, gnuplot.error());
+      return kNoGnuplot;
+    }
+  }
+
   std::vector<Record> all;
   for (const InputPlan& plan : *plans) {
     const auto input = load_input(plan);
@@ -111,6 +121,9 @@ int run_chunk(const ChunkArguments& arguments, std::ostream& out, std::ostream& 
     std::move(records.begin(), records.end(), std::back_inserter(all));
   }
   if (arguments.as_json) out << records_json(all);
+  if (!arguments.plot_folder.empty()) {
+    if (const auto drawn = draw(figures_of(all), arguments.plot_folder); !drawn) return fail(err, drawn.error());
+  }
   return written(out);
 }
 
@@ -144,7 +157,9 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   CLI::Option& json = *chunk.add_flag("--json", arguments.as_json, "print a JSON array of records");
   CLI::Option& offsets =
       *chunk.add_flag("--offsets", arguments.only_offsets, "print the end offset of each chunk, and measure nothing");
-  offsets.excludes(&json);
+  CLI::Option& plot =
+      *chunk.add_option("--plot", arguments.plot_folder, "draw figures into this folder")->type_name("DIR");
+  offsets.excludes(&json)->excludes(&plot);
   chunk.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE")->required();
 
   bool isa_as_json = false;
