@@ -98,7 +98,7 @@ struct BarChart {
   std::string name, title, y_label;
   std::vector<Series> series;  // in the order of the legend
   std::vector<Bar> bars;
-  std::string line_label;  // beside a dashed line at `line`, if there is one
+  std::string line_label;  // in the legend, of a dashed line at `line`, if there is one
   std::optional<double> line;
 };
 
@@ -134,17 +134,7 @@ Figure figure_of(const BarChart& chart) {
   script += "set style fill solid 1.0 noborder\nset boxwidth 0.92\n";
   script += fmt::format("set xrange [{}:{}]\nset yrange [0:{:.6g}]\n", -1.0, right, highest * 1.14);
   script += fmt::format("set xtics scale 0 {}({})\n", is_crowded ? "rotate by 40 right " : "", tics);
-  script += chart.series.size() > 1 ? kLegendAbove : "unset key\n";
-  if (chart.line) {
-    script += fmt::format(
-        "set arrow from graph 0, first {0:.6g} to graph 1, first {0:.6g} nohead dashtype 2 "
-        "linewidth 1.2 linecolor '#c0392b' front\n",
-        *chart.line);
-    if (!chart.line_label.empty())
-      script += fmt::format(
-          "set label {} at graph 0.995, first {:.6g} right offset 0,0.55 font ',13' textcolor '#c0392b' front\n",
-          literal(chart.line_label), *chart.line);
-  }
+  script += chart.series.size() > 1 || !chart.line_label.empty() ? kLegendAbove : "unset key\n";
   std::string plots;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     script += fmt::format("$bars{} << EOD\n{}EOD\n", i, points[i]);
@@ -153,6 +143,9 @@ Figure figure_of(const BarChart& chart) {
         "     $bars{1} using 1:2:3 with labels rotate left offset 0,0.35 font ',10' textcolor '#404040' notitle",
         plots.empty() ? "" : ", \\\n     ", i, chart.series[i].colour, literal(chart.series[i].name));
   }
+  if (chart.line)
+    plots += fmt::format(", \\\n     {:.6g} with lines dashtype 2 linewidth 1.2 linecolor '#c0392b' {}", *chart.line,
+                         chart.line_label.empty() ? "notitle" : "title " + literal(chart.line_label));
   return {chart.name, script + "plot " + plots + "\n"};
 }
 
@@ -231,6 +224,7 @@ Error no_gnuplot() {
 Result<void> run_gnuplot(std::vector<std::string> arguments, const std::filesystem::path& folder) {
   std::vector<char*> argv;
   arguments.insert(arguments.begin(), "gnuplot");
+  argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
 
@@ -283,6 +277,7 @@ std::vector<Figure> figures_of(std::span<const Record> given) {
       BarChart throughput = speed_chart(records, "throughput", "throughput (GB/s)",
                                         [](const Record& record) { return std::optional(record.gb_per_s()); });
       std::vector<double> limits;
+      limits.reserve(records.size());
       for (const Record& record : records) limits.push_back(record.read_limit_gb_per_s());
       throughput.line = median(limits);
       throughput.line_label = "reading alone";
