@@ -1,6 +1,5 @@
 // The cut points in tests/golden/chunkers/cuts.json, on every instruction set, whole and in pieces.
 #include <gtest/gtest.h>
-#include <openssl/evp.h>
 
 #include <cstdio>
 #include <fstream>
@@ -8,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "chunkers/registry.h"
+#include "plain_crypto.h"
 #include "test_data.h"
 
 namespace dedupfs {
@@ -17,18 +17,6 @@ const nlohmann::json& golden() {
   static const nlohmann::json kGolden =
       nlohmann::json::parse(std::ifstream(std::string(DEDUPFS_GOLDEN_DIR) + "/chunkers/cuts.json"));
   return kGolden;
-}
-
-std::string sha256_hex(const void* bytes, std::size_t n) {
-  unsigned char digest[32];
-  EXPECT_EQ(EVP_Digest(bytes, n, digest, nullptr, EVP_sha256(), nullptr), 1);
-  std::string hex;
-  for (const unsigned char byte : digest) {
-    char two[3];
-    std::snprintf(two, sizeof two, "%02x", byte);
-    hex += two;
-  }
-  return hex;
 }
 
 ByteBuffer xorshift64star(std::size_t n) {
@@ -45,14 +33,11 @@ ByteBuffer xorshift64star(std::size_t n) {
 }
 
 ByteBuffer aes_ctr(std::size_t n) {
-  const ByteBuffer zeros(n);
-  const unsigned char key_and_iv[16] = {};
-  ByteBuffer bytes(n);
-  int written = 0;
-  const std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context(EVP_CIPHER_CTX_new(),
-                                                                                &EVP_CIPHER_CTX_free);
-  EXPECT_EQ(EVP_EncryptInit_ex(context.get(), EVP_aes_128_ctr(), nullptr, key_and_iv, key_and_iv), 1);
-  EXPECT_EQ(EVP_EncryptUpdate(context.get(), bytes.data(), &written, zeros.data(), static_cast<int>(n)), 1);
+  const Aes128 aes;
+  ByteBuffer bytes;
+  for (std::uint64_t counter = 0; bytes.size() < n; ++counter)
+    for (const std::uint32_t word : aes.block(counter))
+      for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<std::uint8_t>(word >> shift));
   return bytes;
 }
 
@@ -97,7 +82,7 @@ class GoldenInput : public testing::TestWithParam<std::string> {};
 TEST_P(GoldenInput, IsGeneratedAsDescribed) {
   const ByteBuffer& bytes = input(GetParam());
 
-  EXPECT_EQ(sha256_hex(bytes.data(), bytes.size()), golden()["inputs"][GetParam()]["sha256"]);
+  EXPECT_EQ(Sha256::hex(bytes), golden()["inputs"][GetParam()]["sha256"]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Inputs, GoldenInput, testing::ValuesIn(keys_of(golden()["inputs"])),
@@ -119,7 +104,7 @@ class GoldenCuts : public testing::TestWithParam<std::tuple<std::string, std::st
     ByteBuffer encoded;
     for (const std::uint64_t end : ends)
       for (int shift = 0; shift < 64; shift += 8) encoded.push_back(static_cast<std::uint8_t>(end >> shift));
-    EXPECT_EQ(sha256_hex(encoded.data(), encoded.size()), expected_["sha256"]);
+    EXPECT_EQ(Sha256::hex(encoded), expected_["sha256"]);
   }
 
   const ByteBuffer& data_;

@@ -106,7 +106,7 @@ TEST(Registry, ForcedIsaIsUsed) {
 
 TEST(Registry, IsaThatTheCpuLacksIsUnsupported) {
   const auto available = available_isas();
-  for (const Isa isa : {Isa::kSse41, Isa::kAvx2, Isa::kAvx512}) {
+  for (const Isa isa : {Isa::kSse41, Isa::kAvx2, Isa::kAvx512, Isa::kNeon, Isa::kVsx}) {
     if (std::find(available.begin(), available.end(), isa) != available.end()) continue;
     const auto chunker = make_chunker("vram", isa);
     ASSERT_FALSE(chunker) << name_of(isa);
