@@ -48,7 +48,8 @@ TEST(Selection, TheKeyIsaIsTakenOutOfASpecWhereverItStands) {
        {"gear:isa=scalar,avg=4k,norm=1", "gear:avg=4k,isa=scalar,norm=1", "gear:avg=4k,norm=1,isa=scalar"}) {
     const auto selection = select(text, "8k", "all");
 
-    EXPECT_THAT(specs(selection), ElementsAre("gear:avg=4k,norm=1")) << text;
+    ASSERT_THAT(specs(selection), ElementsAre("gear:avg=4k,norm=1")) << text;
+    ASSERT_TRUE(selection) << text;
     EXPECT_THAT((*selection)[0].isas, ElementsAre(Isa::kScalar)) << text;
   }
   EXPECT_THAT(specs(select("gear:isa=scalar", "8k", "all")), ElementsAre("gear"));
