@@ -227,7 +227,12 @@ Result<void> Database::State::check_room_to_resume() const {
 // have lost what had been taken for written.
 Result<void> Database::State::resume() {
   DEDUPFS_TRY(check_room_to_resume());
-  DEDUPFS_TRY(result_of(db->Resume()));
+  rocksdb::Status status = db->Resume();
+  if (status.IsNoSpace()) {  // the news of a compaction that had begun while the disk was full
+    DEDUPFS_TRY(check_room_to_resume());
+    status = db->Resume();
+  }
+  DEDUPFS_TRY(result_of(status));
   if (cut_off_log && cut_off_log == current_log())
     return Error{ErrorCode::kIo,
                  "index " + path + ": the disk was full and no new log can be begun; mount the volume again"};
@@ -362,13 +367,13 @@ Result<void> Database::write(const Batch& batch) {
   if (state_->read_only) return Error{ErrorCode::kReadOnly, "index " + state_->path + " is open read-only"};
   DEDUPFS_CHECK(&batch.state_->database == state_.get());
   const std::lock_guard lock(state_->write_mutex);
-  for (bool first_try = true;; first_try = false) {
+  for (int tries_left = 3;;) {
     if (state_->is_stopped) DEDUPFS_TRY(state_->resume());
     const rocksdb::Status status = state_->write(batch.state_->changes);
     if (status.ok()) return {};
     state_->is_stopped = true;
-    // It may be the news of an earlier failure in the background, and the disk have space by now.
-    if (!first_try || !status.IsNoSpace()) return state_->error_of(status);
+    // It may be the news of an earlier failure in the background, of a flush or a compaction, and the disk have space by now.
+    if (--tries_left == 0 || !status.IsNoSpace()) return state_->error_of(status);
   }
 }
 

@@ -31,7 +31,7 @@ inline void keep_candidates(const std::uint8_t* p, std::size_t n, std::uint64_t 
     while ((left &= left - 1) != 0) [[unlikely]] {
         list(word, left);
         // Runs of the byte 0x1a pass everywhere.
-        if (count > 64) return reference::gear_segments(p, n, mask, bits);
+        if (count > 64) return reference::gear(p, n, mask, bits);
       }
   }
 
