@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 namespace dedupfs::simd {
@@ -34,14 +32,14 @@ using Answers = std::vector<std::uint64_t>;
 
 constexpr std::size_t kLengths[] = {1, 15, 16, 17, 63, 64, 65, 127, 255, 257, 1000, 4099, 8192};
 
-Answers answers(ExtremeByte* kernel, const Sample& sample) {
+Answers answers(ExtremeByte* kernel, ExtremeByte* Kernels::*, const Sample& sample) {
   Answers all;
   for (std::size_t at = 0; at + 8192 <= sample.size(); at += 1021)
     for (const std::size_t n : kLengths) all.push_back(kernel(sample.data() + at, n));
   return all;
 }
 
-Answers answers(RangeScan* kernel, const Sample& sample) {
+Answers answers(RangeScan* kernel, RangeScan* Kernels::*, const Sample& sample) {
   Answers all;
   for (std::size_t at = 0; at + 8192 <= sample.size(); at += 1021)
     for (const std::size_t n : kLengths)
@@ -61,7 +59,7 @@ void follow(const Sample& sample, Cut cut, Answers& all) {
   }
 }
 
-Answers answers(WindowCut* kernel, const Sample& sample) {
+Answers answers(WindowCut* kernel, WindowCut* Kernels::*, const Sample& sample) {
   Answers all;
   for (const std::size_t window : {64u, 65u, 127u, 200u, 513u, 1700u})
     follow(
@@ -69,7 +67,7 @@ Answers answers(WindowCut* kernel, const Sample& sample) {
   return all;
 }
 
-Answers answers(SeqCdcCut* kernel, const Sample& sample) {
+Answers answers(SeqCdcCut* kernel, SeqCdcCut* Kernels::*, const Sample& sample) {
   Answers all;
   for (const SeqCdcParameters& parameters : {SeqCdcParameters{64, 3, 10, 64}, {100, 5, 55, 256}, {64, 4, 3, 1}})
     follow(
@@ -77,10 +75,20 @@ Answers answers(SeqCdcCut* kernel, const Sample& sample) {
   return all;
 }
 
-Answers answers(CandidateScan* kernel, const Sample& sample) {
+// What every scan allows; and for wider hashes masks of their upper bytes, which have vectors of their own.
+std::vector<std::uint64_t> masks_for(CandidateScan* Kernels::*slot) {
+  std::vector<std::uint64_t> masks = {0x1f, 0xff, 0x1fff, 0xf800};
+  if (slot == &Kernels::gear32 || slot == &Kernels::crc) masks.insert(masks.end(), {0x1f0000, 0xff000000});
+  if (slot == &Kernels::rabin) masks.insert(masks.end(), {0x1f0000, 0x1f000000, 0xff00000000, 0x1fe00000000000});
+  if (slot == &Kernels::gear)
+    for (int shift = 16; shift < 64; shift += 8) masks.push_back(std::uint64_t{0xff} << shift);
+  return masks;
+}
+
+Answers answers(CandidateScan* kernel, CandidateScan* Kernels::*slot, const Sample& sample) {
   constexpr std::size_t kLookBack = 512;
   Answers all;
-  for (const std::uint64_t mask : {0x1fu, 0xffu, 0x1fffu, 0xf800u})  // that every scan allows
+  for (const std::uint64_t mask : masks_for(slot))
     for (const std::size_t n : {std::size_t{1}, std::size_t{65}, std::size_t{1000}, sample.size() - kLookBack}) {
       Answers bits((n + 63) / 64, ~std::uint64_t{0});
       kernel(sample.data() + kLookBack, n, mask, bits.data());
@@ -110,32 +118,36 @@ const Kernels& kernels_of(Isa isa) {
 }
 
 template <class Kernel>
-bool agrees(Kernel* kernel, Kernel* definition) {
+bool agrees(Kernel* kernel, Kernel* Kernels::*slot) {
   static const Sample kSample = make_sample();
-  return answers(kernel, kSample) == answers(definition, kSample);
+  return answers(kernel, slot, kSample) == answers(kScalarKernels.*slot, slot, kSample);
 }
 
 template <class Kernel>
 bool passes_self_test(Kernel* Kernels::*slot, Isa isa) {
   static std::mutex mutex;
-  static std::map<std::pair<Kernel*, Kernel*>, bool> results;  // by kernel and its definition
+  struct Outcome {
+    Kernel* Kernels::*slot;
+    Isa isa;
+    bool passes;
+  };
+  static std::vector<Outcome> outcomes;
 
-  const std::pair pair(kernels_of(isa).*slot, kScalarKernels.*slot);
   const std::scoped_lock lock(mutex);
-  const auto found = results.find(pair);
-  if (found != results.end()) return found->second;
-  return results[pair] = agrees(pair.first, pair.second);
+  for (const Outcome& outcome : outcomes)
+    if (outcome.slot == slot && outcome.isa == isa) return outcome.passes;
+  return outcomes.emplace_back(Outcome{slot, isa, agrees(kernels_of(isa).*slot, slot)}).passes;
 }
 
-template bool agrees(ExtremeByte*, ExtremeByte*);
+template bool agrees(ExtremeByte*, ExtremeByte* Kernels::*);
 template bool passes_self_test(ExtremeByte* Kernels::*, Isa);
-template bool agrees(RangeScan*, RangeScan*);
+template bool agrees(RangeScan*, RangeScan* Kernels::*);
 template bool passes_self_test(RangeScan* Kernels::*, Isa);
-template bool agrees(WindowCut*, WindowCut*);
+template bool agrees(WindowCut*, WindowCut* Kernels::*);
 template bool passes_self_test(WindowCut* Kernels::*, Isa);
-template bool agrees(SeqCdcCut*, SeqCdcCut*);
+template bool agrees(SeqCdcCut*, SeqCdcCut* Kernels::*);
 template bool passes_self_test(SeqCdcCut* Kernels::*, Isa);
-template bool agrees(CandidateScan*, CandidateScan*);
+template bool agrees(CandidateScan*, CandidateScan* Kernels::*);
 template bool passes_self_test(CandidateScan* Kernels::*, Isa);
 
 }  // namespace dedupfs::simd

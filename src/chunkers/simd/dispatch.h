@@ -11,9 +11,9 @@ namespace dedupfs::simd {
 // The table as written, with its gaps. Of an ISA of another architecture: an empty one.
 const Kernels& kernels_of(Isa isa);
 
-// Whether the kernel gives what its definition gives on a fixed buffer.
+// Whether the kernel gives what the definition of the slot gives on a fixed buffer.
 template <class Kernel>
-bool agrees(Kernel* kernel, Kernel* definition);
+bool agrees(Kernel* kernel, Kernel* Kernels::*slot);
 
 // The same for the kernel of an ISA, which must have one. Tested once a process, before first use; a kernel that fails (a
 // faulty CPU or hypervisor) is passed over.
@@ -39,15 +39,15 @@ Choice<Kernel> choose(Kernel* Kernels::*slot, Isa widest) {
   return {kScalarKernels.*slot, Isa::kScalar};
 }
 
-extern template bool agrees(ExtremeByte*, ExtremeByte*);
+extern template bool agrees(ExtremeByte*, ExtremeByte* Kernels::*);
 extern template bool passes_self_test(ExtremeByte* Kernels::*, Isa);
-extern template bool agrees(RangeScan*, RangeScan*);
+extern template bool agrees(RangeScan*, RangeScan* Kernels::*);
 extern template bool passes_self_test(RangeScan* Kernels::*, Isa);
-extern template bool agrees(WindowCut*, WindowCut*);
+extern template bool agrees(WindowCut*, WindowCut* Kernels::*);
 extern template bool passes_self_test(WindowCut* Kernels::*, Isa);
-extern template bool agrees(SeqCdcCut*, SeqCdcCut*);
+extern template bool agrees(SeqCdcCut*, SeqCdcCut* Kernels::*);
 extern template bool passes_self_test(SeqCdcCut* Kernels::*, Isa);
-extern template bool agrees(CandidateScan*, CandidateScan*);
+extern template bool agrees(CandidateScan*, CandidateScan* Kernels::*);
 extern template bool passes_self_test(CandidateScan* Kernels::*, Isa);
 
 }  // namespace dedupfs::simd

@@ -2,6 +2,6 @@
 
 namespace dedupfs::simd {
 
-const Kernels kAvx512GatherKernels = {.gear = &gear_gathered, .crc = &crc_gathered};
+constinit const Kernels kAvx512GatherKernels = {.gear = &gear_gathered, .crc = &crc_gathered};
 
 }  // namespace dedupfs::simd

@@ -14,7 +14,7 @@
 
 namespace dedupfs::simd {
 
-const Kernels kScalarKernels = {
+constinit const Kernels kScalarKernels = {
     .max_byte = &reference::extreme_byte<reference::Above>,
     .min_byte = &reference::extreme_byte<reference::Below>,
     .first_above = &reference::first<reference::Above>,

@@ -28,28 +28,49 @@ TEST(Dispatch, EveryKernelOfThisCpuPassesItsSelfTest) {
 TEST(Dispatch, WrongKernelsFailTheSelfTest) {
   EXPECT_FALSE(agrees<ExtremeByte>(
       [](const std::uint8_t* p, std::size_t n) { return *std::max_element(p, p + (n > 64 ? n - 1 : n)); },
-      kScalarKernels.max_byte));
+      &Kernels::max_byte));
   EXPECT_FALSE(agrees<RangeScan>(
       [](const std::uint8_t* p, std::size_t n, std::uint8_t limit) {
         return kScalarKernels.first_at_least(p, n, limit == 255 ? std::uint8_t{254} : limit);
       },
-      kScalarKernels.first_at_least));
+      &Kernels::first_at_least));
   EXPECT_FALSE(agrees<WindowCut>(
       [](const std::uint8_t* p, std::size_t n, std::size_t window) { return kScalarKernels.maxp(p, n, window & ~1ul); },
-      kScalarKernels.maxp));
+      &Kernels::maxp));
   EXPECT_FALSE(agrees<SeqCdcCut>(
       [](const std::uint8_t* p, std::size_t n, const SeqCdcParameters& parameters) {
         SeqCdcParameters other = parameters;
         ++other.skip_bytes;
         return kScalarKernels.seqcdc_increasing(p, n, other);
       },
-      kScalarKernels.seqcdc_increasing));
+      &Kernels::seqcdc_increasing));
   EXPECT_FALSE(agrees<CandidateScan>(
       [](const std::uint8_t* p, std::size_t n, std::uint64_t mask, std::uint64_t* bits) {
         kScalarKernels.crc(p, n, mask, bits);
         if (n > 128) bits[1] ^= 1;
       },
-      kScalarKernels.crc));
+      &Kernels::crc));
+}
+
+// Upper bytes of a hash are looked up apart from the lower ones, so that one can be wrong where the other is right.
+TEST(Dispatch, ScansThatAreWrongInOneByteOfTheHashFailTheSelfTest) {
+  const auto fails = [](CandidateScan* Kernels::*slot, CandidateScan* wrong) { return !agrees(wrong, slot); };
+  EXPECT_TRUE(fails(&Kernels::gear, [](const std::uint8_t* p, std::size_t n, std::uint64_t mask, std::uint64_t* bits) {
+    kScalarKernels.gear(p, n, mask & 0x00ffffffffffffff, bits);
+  }));
+  EXPECT_TRUE(fails(&Kernels::gear, [](const std::uint8_t* p, std::size_t n, std::uint64_t mask, std::uint64_t* bits) {
+    kScalarKernels.gear(p, n, mask & 0xffffff00ffffffff, bits);
+  }));
+  EXPECT_TRUE(
+      fails(&Kernels::gear32, [](const std::uint8_t* p, std::size_t n, std::uint64_t mask, std::uint64_t* bits) {
+        kScalarKernels.gear32(p, n, mask & 0xff00ffff, bits);
+      }));
+  EXPECT_TRUE(fails(&Kernels::crc, [](const std::uint8_t* p, std::size_t n, std::uint64_t mask, std::uint64_t* bits) {
+    kScalarKernels.crc(p, n, mask & 0x00ffffff, bits);
+  }));
+  EXPECT_TRUE(fails(&Kernels::rabin, [](const std::uint8_t* p, std::size_t n, std::uint64_t mask, std::uint64_t* bits) {
+    kScalarKernels.rabin(p, n, mask & 0xffffffffffff, bits);
+  }));
 }
 
 TEST(Dispatch, TakesTheNextNarrowerWhereAnIsaHasNoKernel) {
