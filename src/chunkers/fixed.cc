@@ -1,6 +1,4 @@
 // Blocks of one size.
-#include <fmt/format.h>
-
 #include "base/size.h"
 #include "chunkers/algorithms.h"
 #include "chunkers/registry.h"
@@ -33,11 +31,8 @@ Result<std::unique_ptr<Chunker>> make_fixed(const ChunkerSpec& spec, Isa) {
   DEDUPFS_TRY(allow_only(spec, {"size", "avg"}));
   if (spec.find("size") && spec.find("avg"))
     return Error{ErrorCode::kInvalidArgument, "chunker fixed: size and avg mean the same, give one"};
-  const std::uint64_t size = spec.find("size").value_or(spec.find("avg").value_or(16 << 10));
-  if (size < kSmallestMinChunkBytes || size > kLargestMaxChunkBytes)
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("chunker fixed: size={} is out of range (allowed: {} to {})", format_size(size),
-                             format_size(kSmallestMinChunkBytes), format_size(kLargestMaxChunkBytes))};
+  DEDUPFS_ASSIGN(const std::uint64_t size, number_from(spec, spec.find("avg") ? "avg" : "size", kDefaultAvgBytes,
+                                                       kSmallestMinChunkBytes, kLargestMaxChunkBytes));
   return std::unique_ptr<Chunker>(std::make_unique<FixedChunker>(static_cast<std::uint32_t>(size)));
 }
 

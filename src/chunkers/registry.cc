@@ -60,9 +60,11 @@ const std::vector<Entry>& entries() {
 
 Result<Isa> if_available(Isa isa) {
   const std::vector<Isa> available = available_isas();
-  if (std::find(available.begin(), available.end(), isa) == available.end())
-    return Error{ErrorCode::kUnsupported, fmt::format("this CPU has no {}", name_of(isa))};
-  return isa;
+  if (std::find(available.begin(), available.end(), isa) != available.end()) return isa;
+  std::vector<std::string_view> names;
+  for (const Isa other : available) names.push_back(name_of(other));
+  return Error{ErrorCode::kUnsupported,
+               fmt::format("this CPU has no {} (available: {})", name_of(isa), comma_separated(names))};
 }
 
 }  // namespace

@@ -51,7 +51,8 @@ Result<std::unique_ptr<Chunker>> make_seqcdc(const ChunkerSpec& given, Isa isa) 
   simd::SeqCdcParameters parameters{.min_bytes = sizes.min_bytes, .length = 0, .skip_trigger = 0, .skip_bytes = 0};
   DEDUPFS_ASSIGN(parameters.length, number_from(spec, "length", 5, 1, 32));
   DEDUPFS_ASSIGN(parameters.skip_trigger, number_from(spec, "trigger", 50, 1, kLargestMaxChunkBytes));
-  DEDUPFS_ASSIGN(parameters.skip_bytes, number_from(spec, "skip", avg < (16 << 10) ? 256 : 512, 0, sizes.max_bytes));
+  const std::uint64_t own_skip = std::min<std::uint64_t>(avg < (16 << 10) ? 256 : 512, sizes.max_bytes);
+  DEDUPFS_ASSIGN(parameters.skip_bytes, number_from(spec, "skip", own_skip, 0, sizes.max_bytes));
 
   const auto mode = spec.words.find("mode");
   const bool decreasing = mode != spec.words.end() && mode->second == "dec";

@@ -97,7 +97,8 @@ Result<int> log2_of_avg(const ChunkerSpec& spec, const ChunkSizes& sizes, int la
 Result<ChunkSizes> sizes_from(const ChunkerSpec& spec) {
   constexpr std::uint64_t kSmallest = kSmallestMinChunkBytes;
   constexpr std::uint64_t kLargest = kLargestMaxChunkBytes;
-  for (const std::string_view key : {"min", "avg", "max"})
+  // avg first: it may be what an algorithm made a wrong min or max of.
+  for (const std::string_view key : {"avg", "min", "max"})
     if (const auto value = spec.find(key); value && (*value < kSmallest || *value > kLargest))
       return invalid(fmt::format("chunker {}: {}={} is out of range (allowed: {} to {})", spec.name, key,
                                  format_size(*value), format_size(kSmallest), format_size(kLargest)));

@@ -56,6 +56,7 @@ TEST(Registry, SpecNamesEveryParameter) {
       {"maxp:avg=8k", "maxp:min=887,avg=8k,max=32k,window=887"},
       {"seqcdc:avg=8k", "seqcdc:min=4k,avg=8k,max=16k,mode=inc,length=5,trigger=50,skip=256"},
       {"seqcdc:mode=dec", "seqcdc:min=8k,avg=16k,max=32k,mode=dec,length=5,trigger=50,skip=512"},
+      {"seqcdc:avg=64", "seqcdc:min=64,avg=64,max=128,mode=inc,length=5,trigger=50,skip=128"},
       {"gear16:avg=64k", "gear16:min=16k,avg=64k,max=256k,norm=0"},
       {"gear:norm=1", "gear:min=4k,avg=16k,max=64k,norm=1"},
       {"vram:avg=8k,min=2k,max=32k", "ram:min=2k,avg=8k,max=32k,window=7936"},
@@ -93,6 +94,9 @@ TEST(Registry, RefusesParametersOutOfRange) {
   EXPECT_EQ(message_of("vram:avg=256"),
             "chunker ram: avg=256 is too small for this algorithm (give a window to insist)");
   EXPECT_EQ(message_of("fixed:size=2m"), "chunker fixed: size=2m is out of range (allowed: 64 to 1m)");
+  EXPECT_EQ(message_of("fixed:avg=2m"), "chunker fixed: avg=2m is out of range (allowed: 64 to 1m)");
+  EXPECT_EQ(message_of("seqcdc:avg=4m"), "chunker seqcdc: avg=4m is out of range (allowed: 64 to 1m)");
+  EXPECT_EQ(message_of("toga:avg=8m"), "chunker toga: avg=8m is out of range (allowed: 64 to 1m)");
   EXPECT_EQ(message_of("fixed:size=8k,avg=8k"), "chunker fixed: size and avg mean the same, give one");
 }
 
@@ -111,6 +115,7 @@ TEST(Registry, IsaThatTheCpuLacksIsUnsupported) {
     const auto chunker = make_chunker("vram", isa);
     ASSERT_FALSE(chunker) << name_of(isa);
     EXPECT_EQ(chunker.error().code(), ErrorCode::kUnsupported);
+    EXPECT_NE(chunker.error().message().find("(available: scalar"), std::string::npos) << chunker.error().message();
   }
 }
 
