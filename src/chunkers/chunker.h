@@ -41,7 +41,7 @@ class Chunker {
   // The canonical spec string, with every parameter: the registry makes the same chunker of it.
   virtual std::string spec() const = 0;
 
-  // The instruction set that was chosen for this chunker: "scalar", "sse4.1", "avx2", "avx512".
+  // The name of the instruction set (isa.h) that serves this chunker.
   virtual std::string_view isa() const = 0;
 };
 

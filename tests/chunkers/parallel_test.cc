@@ -63,14 +63,8 @@ TEST_P(EveryTwoStageChunker, CutsTheSameAtSmallLengths) {
           << name << ", n = " << n;
 }
 
-std::string test_name(const testing::TestParamInfo<const char*>& test) {
-  std::string name = test.param;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Parallel, EveryTwoStageChunker, testing::ValuesIn(kTwoStageSpecs), test_name);
+INSTANTIATE_TEST_SUITE_P(Parallel, EveryTwoStageChunker, testing::ValuesIn(kTwoStageSpecs),
+                         [](const auto& test) { return identifier(test.param); });
 
 TEST(CutWithThreads, TakesChunkersWithoutTwoStages) {
   ThreadPool pool(2, "test");

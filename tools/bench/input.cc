@@ -78,7 +78,9 @@ Result<InputPlan> from_files(std::string_view text) {
     add(path, bytes);
   } else if (stdfs::is_directory(status)) {
     for (stdfs::recursive_directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
-      if (entry->is_symlink(error) || error || !entry->is_regular_file(error) || error) continue;
+      const bool is_file = !entry->is_symlink(error) && !error && entry->is_regular_file(error);
+      if (error) break;  // the step to the next entry would forget it
+      if (!is_file) continue;
       const std::uint64_t bytes = entry->file_size(error);
       if (error) break;
       add(entry->path(), bytes);

@@ -48,11 +48,6 @@ std::optional<std::string> take_isa(std::string& spec) {
   return std::nullopt;
 }
 
-bool is_algorithm(std::string_view name) {
-  const auto& infos = chunker_infos();
-  return std::any_of(infos.begin(), infos.end(), [&](const ChunkerInfo& info) { return info.name == name; });
-}
-
 }  // namespace
 
 Result<std::vector<std::string>> split_list(std::string_view option, std::string_view text) {
@@ -118,7 +113,7 @@ Result<std::vector<Selected>> select(std::string_view algorithms, std::string_vi
         const auto bytes = parse_size(size);
         if (!bytes) return bytes.error().with("--avg");
         const auto added = add({item, fmt::format("{}:avg={}", item, size), 0, common_isas});
-        if (!added && !is_algorithm(item) && added.error().message().starts_with("unknown chunker"))
+        if (!added && added.error().message().starts_with("unknown chunker"))
           return invalid(added.error().message() + "; also: all, and the parameter sets that --help lists");
         if (!added) return added.error();
       }

@@ -24,7 +24,8 @@ using ExtremeByte = std::uint8_t(const std::uint8_t* p, std::size_t n);
 // Range scan (VectorCDC, FAST '25, section 4.2): the first i in [0, n) whose byte compares so with `limit`, else n.
 using RangeScan = std::size_t(const std::uint8_t* p, std::size_t n, std::uint8_t limit);
 
-// The length of the chunk that begins at p, or 0 if none of the n bytes decides it.
+// The length of the chunk that begins at p, or 0 if none of the n bytes decides it. The window is at least 64, and so is
+// min_bytes; `length` is from 1 to 32 and skip_trigger at least 1.
 using WindowCut = std::size_t(const std::uint8_t* p, std::size_t n, std::size_t window);
 using SeqCdcCut = std::size_t(const std::uint8_t* p, std::size_t n, const SeqCdcParameters& parameters);
 
