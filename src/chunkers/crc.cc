@@ -42,8 +42,11 @@ class CrcChunker final : public TwoStageChunker {
 
 }  // namespace
 
-Result<std::unique_ptr<Chunker>> make_crc(const ChunkerSpec& spec, Isa isa) {
-  DEDUPFS_TRY(allow_only(spec, {"min", "avg", "max"}));
+Result<std::unique_ptr<Chunker>> make_crc(const ChunkerSpec& given, Isa isa) {
+  DEDUPFS_TRY(allow_only(given, {"min", "avg", "max"}));
+  ChunkerSpec spec = given;
+  spec.values.emplace("min",
+                      std::max<std::uint64_t>(given.find("avg").value_or(kDefaultAvgBytes) / 4, kCrcWindowBytes));
   DEDUPFS_ASSIGN(const ChunkSizes sizes, sizes_from(spec));
   DEDUPFS_TRY(log2_of_avg(spec, sizes, 20));
   if (sizes.min_bytes < kCrcWindowBytes)

@@ -47,6 +47,12 @@ constexpr auto kSets = std::to_array<ParameterSet>({
     {"gear16_4kb", "gear16:min=1024,avg=4096,max=16384,norm=2", 4 << 10},
     {"gear16_8kb", "gear16:min=2048,avg=8192,max=32768,norm=2", 8 << 10},
     {"gear16_16kb", "gear16:min=4096,avg=16384,max=65536,norm=2", 16 << 10},
+    {"gear32_4kb", "gear32:min=1024,avg=4096,max=16384,norm=2", 4 << 10},
+    {"toga_4kb", "toga:min=1024,avg=4096,max=16384,limit=21", 4 << 10},
+    {"gear32_8kb", "gear32:min=2048,avg=8192,max=32768,norm=2", 8 << 10},
+    {"toga_8kb", "toga:min=2048,avg=8192,max=32768,limit=24", 8 << 10},
+    {"gear32_16kb", "gear32:min=4096,avg=16384,max=65536,norm=2", 16 << 10},
+    {"toga_16kb", "toga:min=4096,avg=16384,max=65536,limit=27", 16 << 10},
 });
 
 }  // namespace

@@ -228,12 +228,13 @@ Result<void> Volume::open_parts() {
   if (!exists) return Error{ErrorCode::kNotFound, path_.string() + " does not exist"};
   DEDUPFS_ASSIGN(superblock_, read_superblock(*backing_, path_));
   if (!options_.read_only) DEDUPFS_TRY(require_writable(superblock_));
+  DEDUPFS_TRY(default_isa());  // a wrong environment is not the volume's fault
   auto chunker = make_chunker(superblock_.chunker);
   if (!chunker)
     return Error{ErrorCode::kUnsupported,
                  path_.string() + " was made with the chunker '" + superblock_.chunker +
                      "', which cannot be had here: " + chunker.error().message() +
-                     ". Where this build is too old for it, take the dedupfs that made the volume, or a newer one"};
+                     "; take the dedupfs that made the volume, or a newer one"};
   chunker_ = std::move(*chunker);
 
   DEDUPFS_ASSIGN(lock_, take_lock(path_, options_.read_only));

@@ -311,6 +311,16 @@ TEST_F(VolumeTest, ChunkerThatThisBuildLacksIsRefusedByName) {
   EXPECT_THAT(error.message(), HasSubstr("take the dedupfs that made the volume, or a newer one"));
 }
 
+TEST_F(VolumeTest, WrongInstructionSetInTheEnvironmentIsNotTheVolumesFault) {
+  create();
+  ::setenv("DEDUPFS_ISA", "abacus", 1);
+  const Error error = failure_to_open();
+  ::unsetenv("DEDUPFS_ISA");
+
+  EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(error.message(), HasSubstr("DEDUPFS_ISA"));
+}
+
 // ---------------------------------------------------------------- commit
 
 TEST_F(VolumeTest, CommittedGroupSurvivesACrash) {

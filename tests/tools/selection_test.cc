@@ -43,6 +43,15 @@ TEST(Selection, AllIsEveryNameOfTheRegistry) {
   EXPECT_EQ(labels, names);
 }
 
+TEST(Selection, AllLeavesOutWhoCannotHaveTheSize) {
+  const auto all = specs(select("all", "128k", "scalar"));
+
+  EXPECT_THAT(all, ::testing::Contains("gear32:avg=128k"));
+  EXPECT_THAT(all, ::testing::Not(::testing::Contains("gear16:avg=128k")));
+  EXPECT_FALSE(select("all", "1", "scalar"));
+  EXPECT_FALSE(select("gear16", "128k", "scalar"));
+}
+
 TEST(Selection, TheKeyIsaIsTakenOutOfASpecWhereverItStands) {
   for (const std::string text :
        {"gear:isa=scalar,avg=4k,norm=1", "gear:avg=4k,isa=scalar,norm=1", "gear:avg=4k,norm=1,isa=scalar"}) {

@@ -82,6 +82,7 @@ Result<std::vector<Selected>> select(std::string_view algorithms, std::string_vi
   DEDUPFS_ASSIGN(const auto common_isas, parse_isas(isas));
   DEDUPFS_ASSIGN(auto items, split_algorithms(algorithms));
   std::vector<std::string> expanded;
+  const bool skip_unsuited = std::find(items.begin(), items.end(), "all") != items.end();
   for (const std::string& item : items) {
     if (item != "all") {
       expanded.push_back(item);
@@ -115,10 +116,12 @@ Result<std::vector<Selected>> select(std::string_view algorithms, std::string_vi
         const auto added = add({item, fmt::format("{}:avg={}", item, size), 0, common_isas});
         if (!added && added.error().message().starts_with("unknown chunker"))
           return invalid(added.error().message() + "; also: all, and the parameter sets that --help lists");
-        if (!added) return added.error();
+        if (!added && !skip_unsuited) return added.error();
+        if (!added) fmt::print(stderr, "left out: {}\n", added.error().message());
       }
     }
   }
+  if (all.empty()) return invalid("no chunker takes these parameters");
   return all;
 }
 
