@@ -35,6 +35,6 @@ Result<Isa> default_isa();
 // No chunk of any volume is longer than this.
 inline constexpr std::uint32_t kLargestMaxChunkBytes = 1 << 20;
 // What mkfs takes when it is not told otherwise.
-inline constexpr std::string_view kDefaultChunkerSpec = "gear16:avg=8k";
+inline constexpr std::string_view kDefaultChunkerSpec = "gear32:avg=8k";
 
 }  // namespace dedupfs

@@ -14,6 +14,11 @@ std::size_t ae(const std::uint8_t* p, std::size_t n, std::size_t window) {
   if (n <= window) return 0;
   std::uint8_t extreme = extreme_byte<Vec, Comparison>(p, window);
   std::size_t target = first<Vec, Comparison>(p, window, extreme);
+  // The next chunk begins where this scan ends, and nothing has looked there yet. Linux tars from DRAM (Zen 4, AVX-512):
+  // 20.6 GB/s without, 23.3 with. After an early end the search has fetched already.
+  constexpr std::size_t kFetchAhead = 1536;
+  if (extreme != VecOrder<Comparison>::kOutermost)
+    for (std::size_t line = 0; line < kFetchAhead; line += 64) __builtin_prefetch(p + window + line);
   std::size_t seen = window;
   while (target + window < n) {
     const std::size_t end = target + window;
