@@ -104,7 +104,8 @@ struct BarChart {
 
 // Clusters of bars, each cluster centred on its name though some lack a series.
 Figure figure_of(const BarChart& chart) {
-  constexpr double kGap = 0.9;  // between clusters, in bars
+  constexpr double kGap = 0.9;        // between clusters, in bars
+  constexpr double kNarrowest = 2.4;  // cluster: room for its name
   const auto groups = distinct(chart.bars, [](const Bar& bar) { return bar.group; });
 
   std::string tics;
@@ -113,7 +114,10 @@ Figure figure_of(const BarChart& chart) {
   double highest = chart.line.value_or(0);
   std::size_t longest_name = 0;
   for (const std::string& group : groups) {
-    const double begin = x;
+    const auto count = static_cast<double>(
+        std::count_if(chart.bars.begin(), chart.bars.end(), [&](const Bar& bar) { return bar.group == group; }));
+    const double margin = std::max(0.0, kNarrowest - count) / 2;
+    const double begin = x += margin;
     for (std::size_t i = 0; i < chart.series.size(); ++i)
       for (const Bar& bar : chart.bars) {
         if (bar.group != group || bar.series != chart.series[i].name) continue;
@@ -123,7 +127,7 @@ Figure figure_of(const BarChart& chart) {
       }
     tics += fmt::format("{}{} {}", tics.empty() ? "" : ", ", literal(group), (begin + x - 1) / 2);
     longest_name = std::max(longest_name, group.size());
-    x += kGap;
+    x += margin + kGap;
   }
 
   const int width = std::clamp(static_cast<int>(130 + x * 16 + static_cast<double>(groups.size()) * 22), 620, 1500);
