@@ -231,10 +231,9 @@ Result<void> Volume::open_parts() {
   DEDUPFS_TRY(default_isa());  // a wrong environment is not the volume's fault
   auto chunker = make_chunker(superblock_.chunker);
   if (!chunker)
-    return Error{ErrorCode::kUnsupported,
-                 path_.string() + " was made with the chunker '" + superblock_.chunker +
-                     "', which cannot be had here: " + chunker.error().message() +
-                     "; take the dedupfs that made the volume, or a newer one"};
+    return Error{ErrorCode::kUnsupported, path_.string() + " was made with the chunker '" + superblock_.chunker +
+                                              "', which cannot be had here: " + chunker.error().message() +
+                                              "; take the dedupfs that made the volume, or a newer one"};
   chunker_ = std::move(*chunker);
 
   DEDUPFS_ASSIGN(lock_, take_lock(path_, options_.read_only));
