@@ -81,7 +81,8 @@ Pairs compare_pairs(const std::uint8_t* p) {
 template <class Vec, bool kIncreasing>
 Pairs compare_last_pairs(const std::uint8_t* p, std::size_t n) {
   std::uint8_t bytes[1 + 64];
-  for (std::size_t i = 0; i < 1 + 64; ++i) bytes[i] = p[i < n ? i - 1 : n - 1];
+  const std::uint8_t* before = p - 1;
+  for (std::size_t i = 0; i < 1 + 64; ++i) bytes[i] = before[i < n ? i : n];
   return compare_pairs<Vec, kIncreasing>(bytes + 1);
 }
 
