@@ -16,6 +16,7 @@
 // the second stage computes the hash once more.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "base/size.h"
@@ -41,7 +42,7 @@ constexpr GearKind kFastCdc = {"fastcdc", 0, 22, 2, true};
 constexpr int kLargestNorm = 2;
 
 std::uint64_t mask_of(const GearKind& kind, int count) {
-  return ((std::uint64_t{1} << count) - 1) << (kind.hash_bits == 0 ? 0 : kind.hash_bits - count);
+  return ((std::uint64_t{1} << count) - 1) << std::max(kind.hash_bits - count, 0);
 }
 
 simd::CandidateScan* simd::Kernels::*kernel_for(std::uint64_t mask) {

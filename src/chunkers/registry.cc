@@ -61,8 +61,8 @@ const std::vector<Entry>& entries() {
 Result<Isa> if_available(Isa isa) {
   const std::vector<Isa> available = available_isas();
   if (std::find(available.begin(), available.end(), isa) != available.end()) return isa;
-  std::vector<std::string_view> names;
-  for (const Isa other : available) names.push_back(name_of(other));
+  std::vector<std::string_view> names(available.size());
+  std::transform(available.begin(), available.end(), names.begin(), [](Isa other) { return name_of(other); });
   return Error{ErrorCode::kUnsupported,
                fmt::format("this CPU has no {} (available: {})", name_of(isa), comma_separated(names))};
 }
