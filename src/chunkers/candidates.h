@@ -16,8 +16,7 @@ namespace dedupfs {
 struct CandidateMarker {
   simd::CandidateScan* run;
   std::uint64_t mask;
-  std::size_t look_back_bytes;  // in front of a byte, that its hash depends on
-  std::size_t block_bytes;      // that the kernel likes to be given at once
+  std::size_t block_bytes;  // that the kernel likes to be given at once
 };
 
 class Candidates {
@@ -33,7 +32,8 @@ class Candidates {
   // Marked already, all of it.
   Candidates(ByteSpan data, const std::uint64_t* bits) : data_(data), bits_(bits), block_end_(data.size()) {}
 
-  // The first candidate in [from, to), else `to`. `from` is at least the marker's look_back_bytes.
+  // The first candidate in [from, to), else `to`. In front of data[from] are all the bytes
+  // that its hash depends on.
   std::size_t first(std::size_t from, std::size_t to) {
     while (from < to) {
       if (from < block_begin_ || from >= block_end_) mark_block(from);

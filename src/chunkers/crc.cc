@@ -25,9 +25,7 @@ class CrcChunker final : public TwoStageChunker {
   std::string_view isa() const override { return name_of(kernel_.isa); }
 
  private:
-  CandidateMarker marker() const override {
-    return {kernel_.run, mask_, simd::kCrcLookBackBytes, simd::kLinearHashBlockBytes};
-  }
+  CandidateMarker marker() const override { return {kernel_.run, mask_, simd::kLinearHashBlockBytes}; }
 
   std::size_t find_cut(Candidates& candidates, ByteSpan, std::size_t start, std::size_t n, bool) const override {
     if (n <= sizes_.min_bytes) return 0;

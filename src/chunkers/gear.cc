@@ -70,7 +70,7 @@ class GearChunker final : public TwoStageChunker {
  private:
   // Kernels with many segments warm up each of them in each block. Zen 4, AVX-512, gear32: 5.5 GB/s with blocks of 4 KiB,
   // 6.1 with 8 KiB and with 16.
-  CandidateMarker marker() const override { return {kernel_.run, late_mask_, simd::kGearLookBackBytes, 8192}; }
+  CandidateMarker marker() const override { return {kernel_.run, late_mask_, 8192}; }
 
   std::size_t find_cut(Candidates& candidates, ByteSpan data, std::size_t start, std::size_t n, bool) const override {
     return kind_.empty_at_min ? cut_from_empty(candidates, data, start, n) : cut_behind(candidates, data, start, n);

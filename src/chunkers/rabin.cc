@@ -33,9 +33,7 @@ class RabinBase : public TwoStageChunker {
         candidate_mask_(candidate_mask),
         kernel_(simd::choose(&simd::Kernels::rabin, isa)) {}
 
-  CandidateMarker marker() const final {
-    return {kernel_.run, candidate_mask_, simd::kRabinLookBackBytes, simd::kLinearHashBlockBytes};
-  }
+  CandidateMarker marker() const final { return {kernel_.run, candidate_mask_, simd::kLinearHashBlockBytes}; }
 
   std::string_view name_;
   ChunkSizes sizes_;

@@ -98,14 +98,9 @@ Result<ChunkSizes> sizes_from(const ChunkerSpec& spec) {
   constexpr std::uint64_t kSmallest = kSmallestMinChunkBytes;
   constexpr std::uint64_t kLargest = kLargestMaxChunkBytes;
   // avg first: it may be what an algorithm made a wrong min or max of.
-  for (const std::string_view key : {"avg", "min", "max"})
-    if (const auto value = spec.find(key); value && (*value < kSmallest || *value > kLargest))
-      return invalid(fmt::format("chunker {}: {}={} is out of range (allowed: {} to {})", spec.name, key,
-                                 format_size(*value), format_size(kSmallest), format_size(kLargest)));
-
-  const std::uint64_t avg = spec.find("avg").value_or(kDefaultAvgBytes);
-  const std::uint64_t min = spec.find("min").value_or(std::max(avg / 4, kSmallest));
-  const std::uint64_t max = spec.find("max").value_or(std::min(avg * 4, kLargest));
+  DEDUPFS_ASSIGN(const std::uint64_t avg, number_from(spec, "avg", kDefaultAvgBytes, kSmallest, kLargest));
+  DEDUPFS_ASSIGN(const std::uint64_t min, number_from(spec, "min", std::max(avg / 4, kSmallest), kSmallest, kLargest));
+  DEDUPFS_ASSIGN(const std::uint64_t max, number_from(spec, "max", std::min(avg * 4, kLargest), kSmallest, kLargest));
   if (min > avg || avg > max)
     return invalid(fmt::format("chunker {}: min={}, avg={}, max={} break min <= avg <= max", spec.name,
                                format_size(min), format_size(avg), format_size(max)));

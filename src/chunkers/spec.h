@@ -34,7 +34,7 @@ Result<ChunkerSpec> parse_chunker_spec(std::string_view text);
 Result<void> allow_only(const ChunkerSpec& spec, std::initializer_list<std::string_view> numbers,
                         std::initializer_list<std::string_view> words = {});
 
-// The value of a key that sizes_from() does not read; kInvalidArgument unless it is in [smallest, largest].
+// The value of a key; kInvalidArgument unless it is in [smallest, largest].
 Result<std::uint64_t> number_from(const ChunkerSpec& spec, std::string_view key, std::uint64_t if_absent,
                                   std::uint64_t smallest, std::uint64_t largest);
 

@@ -15,18 +15,16 @@ std::size_t TwoStageChunker::split(ByteSpan data, bool last, std::vector<std::si
 
 void TwoStageChunker::mark(ByteSpan data, std::size_t from, std::size_t to, std::uint64_t* bits) const {
   DEDUPFS_CHECK(from % 64 == 0 && from <= to && to <= data.size());
-  constexpr std::size_t kHeadBytes = 512;  // no hash reaches further back
+  constexpr std::size_t kHeadBytes = 512;
+  static_assert(kHeadBytes > simd::kTogaLookBackBytes, "no hash reaches further back");
   const CandidateMarker stage = marker();
   if (from < to && from < kHeadBytes) {
     // Here the hash would reach in front of the data. No cut lies so near the start, so any bytes will do there.
     std::array<std::uint8_t, 2 * kHeadBytes> head{};
-    std::array<std::uint64_t, kHeadBytes / 64> head_bits;
     const std::size_t end = std::min(to, kHeadBytes);
     std::copy_n(data.begin(), end, head.begin() + kHeadBytes);
-    stage.run(head.data() + kHeadBytes + from, end - from, stage.mask, head_bits.data());
-    const std::size_t words = (end - from + 63) / 64;
-    std::copy_n(head_bits.begin(), words, bits);
-    bits += words;
+    stage.run(head.data() + kHeadBytes + from, end - from, stage.mask, bits);
+    bits += (end - from + 63) / 64;
     from = end;
   }
   if (from < to) stage.run(data.data() + from, to - from, stage.mask, bits);

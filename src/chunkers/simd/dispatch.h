@@ -1,7 +1,7 @@
 // From an instruction set to the kernels that serve it.
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "chunkers/isa.h"
 #include "chunkers/simd/kernels.h"

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "chunkers/reference/bits.h"
 #include "chunkers/toga_hash.h"
 
 namespace dedupfs::simd {
@@ -55,7 +56,7 @@ template <class Vec>
 void toga(const std::uint8_t* p, std::size_t n, std::uint64_t limit, std::uint64_t* bits) {
   if (n == 0) return;
   if (limit > 255) {
-    for (std::size_t word = 0; word < (n + 63) / 64; ++word) bits[word] = 0;
+    reference::clear_bits(n, bits);
     return;
   }
   const Vec bound = Vec::splat(static_cast<std::uint8_t>(limit));
