@@ -7,24 +7,24 @@
 
 #include "base/result.h"
 #include "chunkers/chunker.h"
-#include "chunkers/isa.h"
+#include "base/isa.h"
 #include "chunkers/spec.h"
 
 namespace dedupfs {
 
-Result<std::unique_ptr<Chunker>> make_ae_max(const ChunkerSpec& spec, Isa isa);
-Result<std::unique_ptr<Chunker>> make_ae_min(const ChunkerSpec& spec, Isa isa);
-Result<std::unique_ptr<Chunker>> make_crc(const ChunkerSpec& spec, Isa isa);
-Result<std::unique_ptr<Chunker>> make_fastcdc(const ChunkerSpec& spec, Isa isa);
-Result<std::unique_ptr<Chunker>> make_fixed(const ChunkerSpec& spec, Isa isa);
-Result<std::unique_ptr<Chunker>> make_gear(const ChunkerSpec& spec, Isa isa);
-Result<std::unique_ptr<Chunker>> make_gear16(const ChunkerSpec& spec, Isa isa);
-Result<std::unique_ptr<Chunker>> make_gear32(const ChunkerSpec& spec, Isa isa);
-Result<std::unique_ptr<Chunker>> make_maxp(const ChunkerSpec& spec, Isa isa);
-Result<std::unique_ptr<Chunker>> make_rabin(const ChunkerSpec& spec, Isa isa);
-Result<std::unique_ptr<Chunker>> make_ram(const ChunkerSpec& spec, Isa isa);
-Result<std::unique_ptr<Chunker>> make_seqcdc(const ChunkerSpec& spec, Isa isa);
-Result<std::unique_ptr<Chunker>> make_tttd(const ChunkerSpec& spec, Isa isa);
-Result<std::unique_ptr<Chunker>> make_toga(const ChunkerSpec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_ae_max(const Spec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_ae_min(const Spec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_crc(const Spec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_fastcdc(const Spec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_fixed(const Spec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_gear(const Spec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_gear16(const Spec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_gear32(const Spec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_maxp(const Spec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_rabin(const Spec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_ram(const Spec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_seqcdc(const Spec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_tttd(const Spec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_toga(const Spec& spec, Isa isa);
 
 }  // namespace dedupfs

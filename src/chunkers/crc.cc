@@ -40,9 +40,9 @@ class CrcChunker final : public TwoStageChunker {
 
 }  // namespace
 
-Result<std::unique_ptr<Chunker>> make_crc(const ChunkerSpec& given, Isa isa) {
+Result<std::unique_ptr<Chunker>> make_crc(const Spec& given, Isa isa) {
   DEDUPFS_TRY(allow_only(given, {"min", "avg", "max"}));
-  ChunkerSpec spec = given;
+  Spec spec = given;
   spec.values.emplace("min",
                       std::max<std::uint64_t>(given.find("avg").value_or(kDefaultAvgBytes) / 4, kCrcWindowBytes));
   DEDUPFS_ASSIGN(const ChunkSizes sizes, sizes_from(spec));

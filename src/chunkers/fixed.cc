@@ -27,7 +27,7 @@ class FixedChunker final : public Chunker {
 
 }  // namespace
 
-Result<std::unique_ptr<Chunker>> make_fixed(const ChunkerSpec& spec, Isa) {
+Result<std::unique_ptr<Chunker>> make_fixed(const Spec& spec, Isa) {
   DEDUPFS_TRY(allow_only(spec, {"size", "avg"}));
   if (spec.find("size") && spec.find("avg"))
     return Error{ErrorCode::kInvalidArgument, "chunker fixed: size and avg mean the same, give one"};

@@ -129,7 +129,7 @@ class GearChunker final : public TwoStageChunker {
   simd::Choice<simd::CandidateScan> kernel_;
 };
 
-Result<std::unique_ptr<Chunker>> make(const GearKind& kind, const ChunkerSpec& spec, Isa isa) {
+Result<std::unique_ptr<Chunker>> make(const GearKind& kind, const Spec& spec, Isa isa) {
   DEDUPFS_TRY(allow_only(spec, {"min", "avg", "max", "norm"}));
   DEDUPFS_ASSIGN(const ChunkSizes sizes, sizes_from(spec));
   DEDUPFS_ASSIGN(const int avg_log2, log2_of_avg(spec, sizes, std::min(20, kind.widest_mask)));
@@ -145,19 +145,19 @@ Result<std::unique_ptr<Chunker>> make(const GearKind& kind, const ChunkerSpec& s
 
 }  // namespace
 
-Result<std::unique_ptr<Chunker>> make_gear(const ChunkerSpec& spec, Isa isa) {
+Result<std::unique_ptr<Chunker>> make_gear(const Spec& spec, Isa isa) {
   return make(kGear, spec, isa);
 }
 
-Result<std::unique_ptr<Chunker>> make_gear32(const ChunkerSpec& spec, Isa isa) {
+Result<std::unique_ptr<Chunker>> make_gear32(const Spec& spec, Isa isa) {
   return make(kGear32, spec, isa);
 }
 
-Result<std::unique_ptr<Chunker>> make_gear16(const ChunkerSpec& spec, Isa isa) {
+Result<std::unique_ptr<Chunker>> make_gear16(const Spec& spec, Isa isa) {
   return make(kGear16, spec, isa);
 }
 
-Result<std::unique_ptr<Chunker>> make_fastcdc(const ChunkerSpec& spec, Isa isa) {
+Result<std::unique_ptr<Chunker>> make_fastcdc(const Spec& spec, Isa isa) {
   return make(kFastCdc, spec, isa);
 }
 

@@ -22,19 +22,19 @@ std::uint64_t window_of_maxp(std::uint64_t avg_bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<Chunker>> make_ae_max(const ChunkerSpec& spec, Isa isa) {
+Result<std::unique_ptr<Chunker>> make_ae_max(const Spec& spec, Isa isa) {
   return make_windowed({"ae-max", &simd::Kernels::ae_max, window_beside_search}, spec, isa);
 }
 
-Result<std::unique_ptr<Chunker>> make_ae_min(const ChunkerSpec& spec, Isa isa) {
+Result<std::unique_ptr<Chunker>> make_ae_min(const Spec& spec, Isa isa) {
   return make_windowed({"ae-min", &simd::Kernels::ae_min, window_beside_search}, spec, isa);
 }
 
-Result<std::unique_ptr<Chunker>> make_ram(const ChunkerSpec& spec, Isa isa) {
+Result<std::unique_ptr<Chunker>> make_ram(const Spec& spec, Isa isa) {
   return make_windowed({"ram", &simd::Kernels::ram, window_beside_search}, spec, isa);
 }
 
-Result<std::unique_ptr<Chunker>> make_maxp(const ChunkerSpec& spec, Isa isa) {
+Result<std::unique_ptr<Chunker>> make_maxp(const Spec& spec, Isa isa) {
   return make_windowed({"maxp", &simd::Kernels::maxp, window_of_maxp}, spec, isa);
 }
 

@@ -92,7 +92,7 @@ class TttdChunker final : public RabinBase {
 };
 
 template <class RabinKind>
-Result<std::unique_ptr<Chunker>> make(const ChunkerSpec& spec, Isa isa) {
+Result<std::unique_ptr<Chunker>> make(const Spec& spec, Isa isa) {
   DEDUPFS_TRY(allow_only(spec, {"min", "avg", "max"}));
   DEDUPFS_ASSIGN(const ChunkSizes sizes, sizes_from(spec));
   DEDUPFS_TRY(log2_of_avg(spec, sizes, 20));
@@ -101,11 +101,11 @@ Result<std::unique_ptr<Chunker>> make(const ChunkerSpec& spec, Isa isa) {
 
 }  // namespace
 
-Result<std::unique_ptr<Chunker>> make_rabin(const ChunkerSpec& spec, Isa isa) {
+Result<std::unique_ptr<Chunker>> make_rabin(const Spec& spec, Isa isa) {
   return make<RabinChunker>(spec, isa);
 }
 
-Result<std::unique_ptr<Chunker>> make_tttd(const ChunkerSpec& spec, Isa isa) {
+Result<std::unique_ptr<Chunker>> make_tttd(const Spec& spec, Isa isa) {
   return make<TttdChunker>(spec, isa);
 }
 

@@ -14,7 +14,7 @@ namespace {
 struct Entry {
   ChunkerInfo info;
   std::string_view alias;  // the paper's name for the vectorised form, of which ours is always one
-  Result<std::unique_ptr<Chunker>> (*make)(const ChunkerSpec&, Isa);
+  Result<std::unique_ptr<Chunker>> (*make)(const Spec&, Isa);
 };
 
 constexpr auto kPlainSizes = "avg=16k (a power of two), min=avg/4, max=4*avg";
@@ -58,15 +58,6 @@ const std::vector<Entry>& entries() {
   return kEntries;
 }
 
-Result<Isa> if_available(Isa isa) {
-  const std::vector<Isa> available = available_isas();
-  if (std::find(available.begin(), available.end(), isa) != available.end()) return isa;
-  std::vector<std::string_view> names(available.size());
-  std::transform(available.begin(), available.end(), names.begin(), [](Isa other) { return name_of(other); });
-  return Error{ErrorCode::kUnsupported,
-               fmt::format("this CPU has no {} (available: {})", name_of(isa), comma_separated(names))};
-}
-
 }  // namespace
 
 const std::vector<ChunkerInfo>& chunker_infos() {
@@ -78,16 +69,8 @@ const std::vector<ChunkerInfo>& chunker_infos() {
   return kInfos;
 }
 
-Result<Isa> default_isa() {
-  const char* environment = std::getenv("DEDUPFS_ISA");
-  if (environment == nullptr) return widest_isa();
-  const auto parsed = parse_isa(environment);
-  if (!parsed) return parsed.error().with("DEDUPFS_ISA");
-  return if_available(*parsed);
-}
-
 Result<std::unique_ptr<Chunker>> make_chunker(std::string_view spec, std::optional<Isa> isa) {
-  DEDUPFS_ASSIGN(ChunkerSpec parsed, parse_chunker_spec(spec));
+  DEDUPFS_ASSIGN(Spec parsed, parse_spec("chunker", spec));
   DEDUPFS_ASSIGN(const Isa chosen, isa ? if_available(*isa) : default_isa());
   std::vector<std::string_view> known;
   for (const Entry& entry : entries()) {

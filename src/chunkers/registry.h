@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/isa.h"
 #include "base/result.h"
 #include "chunkers/chunker.h"
-#include "chunkers/isa.h"
 
 namespace dedupfs {
 
@@ -28,9 +28,6 @@ const std::vector<ChunkerInfo>& chunker_infos();
 // `isa` forces an instruction set (kUnsupported if this CPU lacks it); by default DEDUPFS_ISA, then the fastest that
 // the CPU has.
 Result<std::unique_ptr<Chunker>> make_chunker(std::string_view spec, std::optional<Isa> isa = std::nullopt);
-
-// The widest instruction set that chunkers use unless told: DEDUPFS_ISA if that is set, else the widest of this CPU.
-Result<Isa> default_isa();
 
 // No chunk of any volume is longer than this.
 inline constexpr std::uint32_t kLargestMaxChunkBytes = 1 << 20;

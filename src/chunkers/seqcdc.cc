@@ -41,9 +41,9 @@ class SeqCdcChunker final : public Chunker {
 
 }  // namespace
 
-Result<std::unique_ptr<Chunker>> make_seqcdc(const ChunkerSpec& given, Isa isa) {
+Result<std::unique_ptr<Chunker>> make_seqcdc(const Spec& given, Isa isa) {
   DEDUPFS_TRY(allow_only(given, {"min", "avg", "max", "length", "trigger", "skip"}, {"mode"}));
-  ChunkerSpec spec = given;
+  Spec spec = given;
   const std::uint64_t avg = spec.find("avg").value_or(kDefaultAvgBytes);
   spec.values.emplace("min", std::max<std::uint64_t>(avg / 2, kSmallestMinChunkBytes));
   spec.values.emplace("max", std::min<std::uint64_t>(avg * 2, kLargestMaxChunkBytes));

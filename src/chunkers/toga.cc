@@ -56,9 +56,9 @@ std::uint64_t limit_for(const ChunkSizes& sizes) {
 
 }  // namespace
 
-Result<std::unique_ptr<Chunker>> make_toga(const ChunkerSpec& given, Isa isa) {
+Result<std::unique_ptr<Chunker>> make_toga(const Spec& given, Isa isa) {
   DEDUPFS_TRY(allow_only(given, {"min", "avg", "max", "limit"}));
-  ChunkerSpec spec = given;
+  Spec spec = given;
   const std::uint64_t shortest = kTogaRows * kTogaRowBytes;  // the hashes look so far back
   spec.values.emplace("min", std::max(spec.find("avg").value_or(kDefaultAvgBytes) / 4, shortest));
   DEDUPFS_ASSIGN(const ChunkSizes sizes, sizes_from(spec));

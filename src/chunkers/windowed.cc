@@ -37,9 +37,9 @@ class WindowedChunker final : public Chunker {
 
 }  // namespace
 
-Result<std::unique_ptr<Chunker>> make_windowed(const WindowedAlgorithm& algorithm, const ChunkerSpec& given, Isa isa) {
+Result<std::unique_ptr<Chunker>> make_windowed(const WindowedAlgorithm& algorithm, const Spec& given, Isa isa) {
   DEDUPFS_TRY(allow_only(given, {"min", "avg", "max", "window"}));
-  ChunkerSpec spec = given;
+  Spec spec = given;
   const bool own_min = spec.values.emplace("min", kSmallestMinChunkBytes).second;
   DEDUPFS_ASSIGN(ChunkSizes sizes, sizes_from(spec));
 

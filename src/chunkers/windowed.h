@@ -5,7 +5,7 @@
 
 #include "base/result.h"
 #include "chunkers/chunker.h"
-#include "chunkers/isa.h"
+#include "base/isa.h"
 #include "chunkers/simd/kernels.h"
 #include "chunkers/spec.h"
 
@@ -20,6 +20,6 @@ struct WindowedAlgorithm {
 
 // Takes the keys min, avg, max and window. The window is itself a minimum: a smaller `min` is kept in the spec but moves
 // no boundary; a larger one is refused.
-Result<std::unique_ptr<Chunker>> make_windowed(const WindowedAlgorithm& algorithm, const ChunkerSpec& spec, Isa isa);
+Result<std::unique_ptr<Chunker>> make_windowed(const WindowedAlgorithm& algorithm, const Spec& spec, Isa isa);
 
 }  // namespace dedupfs

@@ -5,36 +5,8 @@
 namespace dedupfs {
 namespace {
 
-using Values = std::map<std::string, std::uint64_t, std::less<>>;
-
-TEST(ChunkerSpec, NameAlone) {
-  const auto spec = parse_chunker_spec("gear");
-
-  ASSERT_TRUE(spec);
-  EXPECT_EQ(spec->name, "gear");
-  EXPECT_EQ(spec->values, Values{});
-}
-
-TEST(ChunkerSpec, ValuesAreSizes) {
-  const auto spec = parse_chunker_spec("vram:avg=8k,min=2048,max=1m");
-
-  ASSERT_TRUE(spec);
-  EXPECT_EQ(spec->name, "vram");
-  EXPECT_EQ(spec->values, (Values{{"avg", 8192}, {"min", 2048}, {"max", 1 << 20}}));
-}
-
-TEST(ChunkerSpec, RefusesWhatIsNoSpec) {
-  for (const char* text : {"", ":", ":avg=8k", "gear:", "gear:avg", "gear:=8k", "gear:avg=", "gear:avg=8x",
-                           "gear:avg=-1", "gear:avg=8k,", "gear:,avg=8k", "gear:avg=8k,,min=2k", "gear:avg=8k,avg=8k",
-                           "gear:avg=99999999999999999999", "gear:avg= 8k", "gear:avg==8k"}) {
-    const auto spec = parse_chunker_spec(text);
-    ASSERT_FALSE(spec) << text;
-    EXPECT_EQ(spec.error().code(), ErrorCode::kInvalidArgument) << text;
-  }
-}
-
-TEST(ChunkerSpec, UnknownKeyListsTheAllowed) {
-  const auto spec = parse_chunker_spec("gear:average=8k");
+TEST(Spec, UnknownKeyListsTheAllowed) {
+  const auto spec = parse_spec("chunker", "gear:average=8k");
   ASSERT_TRUE(spec);
 
   const auto checked = allow_only(*spec, {"min", "avg", "max"});
@@ -44,7 +16,7 @@ TEST(ChunkerSpec, UnknownKeyListsTheAllowed) {
 }
 
 ChunkSizes sizes_of(std::string_view text) {
-  const auto sizes = sizes_from(*parse_chunker_spec(text));
+  const auto sizes = sizes_from(*parse_spec("chunker", text));
   EXPECT_TRUE(sizes) << text;
   return sizes.value_or(ChunkSizes{});
 }
@@ -63,16 +35,16 @@ TEST(ChunkerSizes, DefaultsStayWithinTheLimits) {
 TEST(ChunkerSizes, RefusesWrongOrderAndRange) {
   for (const char* text : {"x:min=16k,avg=8k", "x:avg=8k,max=4k", "x:min=63", "x:avg=63", "x:max=2m", "x:avg=2m",
                            "x:max=0", "x:min=4294967360", "x:avg=16k,min=64k,max=64k"}) {
-    const auto sizes = sizes_from(*parse_chunker_spec(text));
+    const auto sizes = sizes_from(*parse_spec("chunker", text));
     ASSERT_FALSE(sizes) << text;
     EXPECT_EQ(sizes.error().code(), ErrorCode::kInvalidArgument) << text;
   }
 }
 
 TEST(ChunkerSizes, ErrorsSayWhatIsAllowed) {
-  EXPECT_EQ(sizes_from(*parse_chunker_spec("x:max=2m")).error().message(),
+  EXPECT_EQ(sizes_from(*parse_spec("chunker", "x:max=2m")).error().message(),
             "chunker x: max=2m is out of range (allowed: 64 to 1m)");
-  EXPECT_EQ(sizes_from(*parse_chunker_spec("x:min=16k,avg=8k")).error().message(),
+  EXPECT_EQ(sizes_from(*parse_spec("chunker", "x:min=16k,avg=8k")).error().message(),
             "chunker x: min=16k, avg=8k, max=32k break min <= avg <= max");
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "chunkers/isa.h"
+#include "base/isa.h"
 
 namespace dedupfs::bench {
 

@@ -14,7 +14,7 @@
 
 #include "base/size.h"
 #include "bench/report.h"
-#include "chunkers/isa.h"
+#include "base/isa.h"
 
 extern char** environ;
 

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "chunkers/isa.h"
+#include "base/isa.h"
 
 namespace dedupfs::bench {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "chunkers/isa.h"
+#include "base/isa.h"
 #include "chunkers/simd/kernels.h"
 
 namespace dedupfs::simd {

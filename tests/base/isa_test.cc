@@ -1,4 +1,4 @@
-#include "chunkers/isa.h"
+#include "base/isa.h"
 
 #include <gtest/gtest.h>
 

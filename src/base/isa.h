@@ -20,4 +20,9 @@ Result<Isa> parse_isa(std::string_view name);  // kInvalidArgument lists the nam
 std::vector<Isa> available_isas();             // of this CPU, kScalar first; those for study too
 Isa widest_isa();                              // of this CPU, without those for study
 
+// The widest to use unless told otherwise: DEDUPFS_ISA if that is set, else widest_isa().
+Result<Isa> default_isa();
+// The same, or kUnsupported, naming those that there are, if this CPU lacks it.
+Result<Isa> if_available(Isa isa);
+
 }  // namespace dedupfs

@@ -1,8 +1,10 @@
-#include "chunkers/isa.h"
+#include "base/isa.h"
 
+#include <fmt/format.h>
 #include <sys/auxv.h>
 
 #include <array>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -70,6 +72,23 @@ std::vector<Isa> available_isas() {
 Isa widest_isa() {
   const std::vector<Isa> available = available_isas();
   return available.back() == Isa::kAvx512Gather ? Isa::kAvx512 : available.back();
+}
+
+Result<Isa> default_isa() {
+  const char* environment = std::getenv("DEDUPFS_ISA");
+  if (environment == nullptr) return widest_isa();
+  const auto parsed = parse_isa(environment);
+  if (!parsed) return parsed.error().with("DEDUPFS_ISA");
+  return if_available(*parsed);
+}
+
+Result<Isa> if_available(Isa isa) {
+  std::string names;
+  for (const Isa available : available_isas()) {
+    if (available == isa) return isa;
+    names.append(names.empty() ? "" : ", ").append(name_of(available));
+  }
+  return Error{ErrorCode::kUnsupported, fmt::format("this CPU has no {} (available: {})", name_of(isa), names)};
 }
 
 }  // namespace dedupfs
