@@ -107,21 +107,18 @@ bool within(std::size_t bytes, std::size_t limit) {
 
 }  // namespace
 
-Result<std::optional<ByteBuffer>> Xdelta3Codec::encode(ByteSpan source, ByteSpan target, std::size_t max_delta_bytes) {
-  if (!within(source.size(), kMaxSourceBytes) || !within(target.size(), kMaxTargetBytes)) {
-    return Error{ErrorCode::kInvalidArgument, "delta: size of source or target out of range"};
+Result<std::optional<std::size_t>> Xdelta3Codec::encode(ByteSpan source, ByteSpan target, MutableByteSpan delta,
+                                                        std::size_t likely_offset) {
+  if (!within(source.size(), kMaxSourceBytes) || !within(target.size(), kMaxTargetBytes) ||
+      likely_offset >= source.size()) {
+    return Error{ErrorCode::kInvalidArgument, "delta: size of source or target, or likely offset, out of range"};
   }
   build_instruction_table();
 
-  // No useful delta is larger than its target, so a caller without a limit of its own costs no more than that.
-  ByteBuffer delta(std::min(max_delta_bytes, target.size() + 64));
   auto delta_bytes = encode_into(source, target, delta);
-  if (!delta_bytes) {
-    if (delta_bytes.error().code() == ErrorCode::kBufferTooSmall) return std::optional<ByteBuffer>();
-    return std::move(delta_bytes).error();
-  }
-  delta.resize(*delta_bytes);
-  return std::optional<ByteBuffer>(std::move(delta));
+  if (delta_bytes) return std::optional<std::size_t>(*delta_bytes);
+  if (delta_bytes.error().code() == ErrorCode::kBufferTooSmall) return std::optional<std::size_t>();
+  return std::move(delta_bytes).error();
 }
 
 Result<void> Xdelta3Codec::decode(ByteSpan source, ByteSpan delta, MutableByteSpan target) {

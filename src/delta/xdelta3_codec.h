@@ -21,9 +21,13 @@ class Xdelta3Codec {
   static constexpr std::size_t kMaxTargetBytes = std::size_t{1} << 20;
   static constexpr std::size_t kMaxMemoryBytes = std::size_t{16} << 20;
 
-  // The delta that makes `target` from `source`, or nothing when it would take more than `max_delta_bytes`.
-  // Both buffers must have from one byte to the limits above: kInvalidArgument.
-  static Result<std::optional<ByteBuffer>> encode(ByteSpan source, ByteSpan target, std::size_t max_delta_bytes);
+  // Writes the delta that makes `target` from `source` to the beginning of `delta` and returns its size, or nothing when
+  // it does not fit in there: the caller sizes that buffer by what a delta may cost. `likely_offset` is where in the source
+  // the target is expected to begin; a wrong one costs time, and hardly ever bytes.
+  // Source and target must have from one byte to the limits above, and the offset be less than the source: else
+  // kInvalidArgument.
+  static Result<std::optional<std::size_t>> encode(ByteSpan source, ByteSpan target, MutableByteSpan delta,
+                                                   std::size_t likely_offset = 0);
 
   // Fills `target` from `source` and a delta, neither of which is trusted. A delta that is malformed, reaches beyond the
   // source or does not make exactly target.size() bytes is kCorruption, and what `target` holds then has no meaning.

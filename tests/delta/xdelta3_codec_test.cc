@@ -37,9 +37,11 @@ ByteBuffer edited(const ByteBuffer& source, Seed seed) {
 }
 
 ByteBuffer encode(const ByteBuffer& source, const ByteBuffer& target) {
-  auto delta = Xdelta3Codec::encode(source, target, target.size() + 64);
-  EXPECT_TRUE(delta && *delta);
-  return delta && *delta ? **delta : ByteBuffer();
+  ByteBuffer delta(target.size() + 64);
+  const auto delta_bytes = Xdelta3Codec::encode(source, target, delta);
+  EXPECT_TRUE(delta_bytes && *delta_bytes);
+  delta.resize(delta_bytes && *delta_bytes ? **delta_bytes : 0);
+  return delta;
 }
 
 TEST(Xdelta3Codec, RestoresWhatItEncoded) {
@@ -78,18 +80,22 @@ TEST(Xdelta3Codec, MakesSmallDeltasOfSmallChanges) {
 }
 
 TEST(Xdelta3Codec, GivesNothingWhenTheDeltaIsLargerThanAllowed) {
-  auto delta = Xdelta3Codec::encode(random_bytes(8192, 6), random_bytes(8192, 7), 4096);
+  ByteBuffer delta(4096);
 
-  ASSERT_TRUE(delta) << delta.error().message();
-  EXPECT_FALSE(*delta);
+  const auto delta_bytes = Xdelta3Codec::encode(random_bytes(8192, 6), random_bytes(8192, 7), delta);
+
+  ASSERT_TRUE(delta_bytes) << delta_bytes.error().message();
+  EXPECT_FALSE(*delta_bytes);
 }
 
 TEST(Xdelta3Codec, RefusesSizesOutOfRange) {
   const ByteBuffer some(10);
   const ByteBuffer too_much(Xdelta3Codec::kMaxTargetBytes + 1);
+  ByteBuffer delta(100);
 
-  for (const auto& result : {Xdelta3Codec::encode({}, some, 100), Xdelta3Codec::encode(some, {}, 100),
-                             Xdelta3Codec::encode(some, too_much, 100)}) {
+  for (const auto& result :
+       {Xdelta3Codec::encode({}, some, delta), Xdelta3Codec::encode(some, {}, delta),
+        Xdelta3Codec::encode(some, too_much, delta), Xdelta3Codec::encode(some, some, delta, some.size())}) {
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code(), ErrorCode::kInvalidArgument);
   }
