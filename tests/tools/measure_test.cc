@@ -76,12 +76,6 @@ TEST(Measure, ScalarCodeIsAsFastAsItself) {
   EXPECT_EQ(records->front().chunks.chunks, 2u);  // zeros are cut at the maximum
 }
 
-TEST(Measure, TheMedianIsTheMiddle) {
-  EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
-  EXPECT_DOUBLE_EQ(median({4, 1, 2, 3}), 2.5);
-  EXPECT_DOUBLE_EQ(median({7}), 7);
-}
-
 TEST(ReadSum, ThreadsReadTheSameAsOne) {
   ByteBuffer ones(4096 * 3, 1);  // shares of three threads are whole vectors
 

@@ -169,6 +169,16 @@ Result<InputPlan> plan_input(std::string_view text) {
   return plan;
 }
 
+Result<std::vector<InputPlan>> plan_inputs(const std::vector<std::string>& names) {
+  std::vector<InputPlan> plans;
+  for (const std::string& name : names) {
+    DEDUPFS_ASSIGN(auto plan, plan_input(name));
+    plans.push_back(std::move(plan));
+  }
+  give_distinct_short_names(plans);
+  return plans;
+}
+
 Result<Input> load_input(const InputPlan& plan) {
   DEDUPFS_ASSIGN(HugeBuffer memory, HugeBuffer::create(plan.bytes));
   const MutableByteSpan bytes = memory.bytes();

@@ -51,6 +51,9 @@ struct InputPlan {
 // names the input: it does not exist, is empty, is of another kind, or is larger than the memory that is available.
 Result<InputPlan> plan_input(std::string_view text);
 
+// All of them, with distinct short names.
+Result<std::vector<InputPlan>> plan_inputs(const std::vector<std::string>& names);
+
 // Two inputs "a/vm" and "b/vm" are "vm" and "vm-2" in figures.
 void give_distinct_short_names(std::vector<InputPlan>& plans);
 

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
-#include <functional>
 #include <memory>
 #include <utility>
 
 #include "bench/read_sum.h"
+#include "bench/timed.h"
 #include "chunkers/parallel.h"
 #include "chunkers/registry.h"
 
@@ -28,42 +27,6 @@ void cut_file(const Chunker& chunker, ByteSpan file, std::vector<std::size_t>& e
     start += used;
   }
 }
-
-// Of a clock that stands still while others have the core, if one thread works: on a machine that is busy with other things
-// (more runnable threads than cores), the wall clock made passes of 20 ms look four times as long as passes of 0.2 ms.
-// Several threads are timed as a whole, by the wall clock.
-double seconds_now(bool one_thread) {
-  timespec now{};
-  ::clock_gettime(one_thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-// Work that is timed as a whole, again and again.
-class Timed {
- public:
-  // Runs once, to warm up, and to learn how often work makes a pass that lasts.
-  Timed(bool one_thread, std::function<void()> work) : one_thread_(one_thread), work_(std::move(work)) {
-    constexpr double kShortestPassSeconds = 0.02;  // a passing interrupt is a small part of this
-    const double start = seconds_now(one_thread_);
-    work_();
-    const double once = std::max(seconds_now(one_thread_) - start, 1e-9);
-    times_a_pass_ = static_cast<std::size_t>(std::clamp(kShortestPassSeconds / once, 1.0, 1e6));
-  }
-
-  void pass() {
-    const double start = seconds_now(one_thread_);
-    for (std::size_t i = 0; i < times_a_pass_; ++i) work_();
-    seconds_.push_back((seconds_now(one_thread_) - start) / static_cast<double>(times_a_pass_));
-  }
-
-  const std::vector<double>& seconds() const { return seconds_; }  // for the work once, by each pass
-
- private:
-  bool one_thread_;
-  std::function<void()> work_;
-  std::size_t times_a_pass_;
-  std::vector<double> seconds_;
-};
 
 struct Variant {
   std::unique_ptr<Chunker> chunker;
@@ -88,12 +51,6 @@ Result<std::vector<Variant>> variants_of(const Selected& selected) {
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 void cut(const Chunker& chunker, const std::vector<ByteSpan>& files, ThreadPool* pool, Cuts& cuts) {
   cuts.resize(files.size());

@@ -57,6 +57,4 @@ Result<std::vector<Record>> measure(const Input& input, const Selected& selected
 // pool and the caller cut as chunkers/parallel.h has it: segments of one file, or several files.
 void cut(const Chunker& chunker, const std::vector<ByteSpan>& files, ThreadPool* pool, Cuts& cuts);
 
-double median(std::vector<double> values);  // not empty
-
 }  // namespace dedupfs::bench

@@ -12,9 +12,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/isa.h"
 #include "base/size.h"
 #include "bench/report.h"
-#include "base/isa.h"
+#include "bench/timed.h"
 
 extern char** environ;
 
@@ -32,9 +33,6 @@ std::string_view colour_of(std::string_view isa) {
   return "#9ecae1";
 }
 
-// Of Okabe and Ito, told apart by colour-blind readers, too; then again with dashes.
-constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
-
 // 'text' as gnuplot reads it literally.
 std::string literal(std::string_view text) {
   std::string result = "'";
@@ -48,17 +46,6 @@ std::string short_number(double value) {
          : value < 100 ? fmt::format("{:.1f}", value)
                        : fmt::format("{:.0f}", value);
 }
-
-// "8 KiB"
-std::string size_name(std::uint32_t bytes) {
-  return bytes % 1024 == 0 ? fmt::format("{} KiB", bytes / 1024) : fmt::format("{} bytes", bytes);
-}
-
-struct Bar {
-  std::string group;   // under the axis
-  std::string series;  // in the legend
-  double value;
-};
 
 template <class Key>
 void remember(std::vector<Key>& keys, const Key& key) {
@@ -87,70 +74,6 @@ std::string head(const std::string& name, std::string_view title, std::string_vi
       "set grid back\n"
       "set ylabel {} offset 0.5\n",
       width, height, name, literal(title), literal(y_label));
-}
-
-struct Series {
-  std::string name;
-  std::string colour;
-};
-
-struct BarChart {
-  std::string name, title, y_label;
-  std::vector<Series> series;  // in the order of the legend
-  std::vector<Bar> bars;
-  std::string line_label;  // in the legend, of a dashed line at `line`, if there is one
-  std::optional<double> line;
-};
-
-// Clusters of bars, each cluster centred on its name though some lack a series.
-Figure figure_of(const BarChart& chart) {
-  constexpr double kGap = 0.9;        // between clusters, in bars
-  constexpr double kNarrowest = 2.4;  // cluster: room for its name
-  const auto groups = distinct(chart.bars, [](const Bar& bar) { return bar.group; });
-
-  std::string tics;
-  std::vector<std::string> points(chart.series.size());
-  double x = 0;
-  double highest = chart.line.value_or(0);
-  std::size_t longest_name = 0;
-  for (const std::string& group : groups) {
-    const auto count = static_cast<double>(
-        std::count_if(chart.bars.begin(), chart.bars.end(), [&](const Bar& bar) { return bar.group == group; }));
-    const double margin = std::max(0.0, kNarrowest - count) / 2;
-    const double begin = x += margin;
-    for (std::size_t i = 0; i < chart.series.size(); ++i)
-      for (const Bar& bar : chart.bars) {
-        if (bar.group != group || bar.series != chart.series[i].name) continue;
-        points[i] += fmt::format("{} {:.6g} {}\n", x, bar.value, short_number(bar.value));
-        highest = std::max(highest, bar.value);
-        x += 1;
-      }
-    tics += fmt::format("{}{} {}", tics.empty() ? "" : ", ", literal(group), (begin + x - 1) / 2);
-    longest_name = std::max(longest_name, group.size());
-    x += margin + kGap;
-  }
-
-  const int width = std::clamp(static_cast<int>(130 + x * 16 + static_cast<double>(groups.size()) * 22), 620, 1500);
-  const double right = x - kGap;
-  const bool is_crowded =
-      static_cast<double>(longest_name) * 8.5 > static_cast<double>(width - 130) / static_cast<double>(groups.size());
-  std::string script = head(chart.name, chart.title, chart.y_label, width, 430);
-  script += "set style fill solid 1.0 noborder\nset boxwidth 0.92\n";
-  script += fmt::format("set xrange [{}:{}]\nset yrange [0:{:.6g}]\n", -1.0, right, highest * 1.14);
-  script += fmt::format("set xtics scale 0 {}({})\n", is_crowded ? "rotate by 40 right " : "", tics);
-  script += chart.series.size() > 1 || !chart.line_label.empty() ? kLegendAbove : "unset key\n";
-  std::string plots;
-  for (std::size_t i = 0; i < chart.series.size(); ++i) {
-    script += fmt::format("$bars{} << EOD\n{}EOD\n", i, points[i]);
-    plots += fmt::format(
-        "{0}$bars{1} using 1:2 with boxes linecolor '{2}' title {3}, \\\n"
-        "     $bars{1} using 1:2:3 with labels rotate left offset 0,0.35 font ',10' textcolor '#404040' notitle",
-        plots.empty() ? "" : ", \\\n     ", i, chart.series[i].colour, literal(chart.series[i].name));
-  }
-  if (chart.line)
-    plots += fmt::format(", \\\n     {:.6g} with lines dashtype 2 linewidth 1.2 linecolor '#c0392b' {}", *chart.line,
-                         chart.line_label.empty() ? "notitle" : "title " + literal(chart.line_label));
-  return {chart.name, script + "plot " + plots + "\n"};
 }
 
 std::string where(const Record& record) {
@@ -252,6 +175,60 @@ Result<void> run_gnuplot(std::vector<std::string> arguments, const std::filesyst
 }
 
 }  // namespace
+
+Figure figure_of(const BarChart& chart) {
+  constexpr double kGap = 0.9;        // between clusters, in bars
+  constexpr double kNarrowest = 2.4;  // cluster: room for its name
+  const auto groups = distinct(chart.bars, [](const Bar& bar) { return bar.group; });
+
+  std::string tics;
+  std::vector<std::string> points(chart.series.size());
+  double x = 0;
+  double highest = chart.line.value_or(0);
+  std::size_t longest_name = 0;
+  for (const std::string& group : groups) {
+    const auto count = static_cast<double>(
+        std::count_if(chart.bars.begin(), chart.bars.end(), [&](const Bar& bar) { return bar.group == group; }));
+    const double margin = std::max(0.0, kNarrowest - count) / 2;
+    const double begin = x += margin;
+    for (std::size_t i = 0; i < chart.series.size(); ++i)
+      for (const Bar& bar : chart.bars) {
+        if (bar.group != group || bar.series != chart.series[i].name) continue;
+        points[i] += fmt::format("{} {:.6g} {}\n", x, bar.value, short_number(bar.value));
+        highest = std::max(highest, bar.value);
+        x += 1;
+      }
+    tics += fmt::format("{}{} {}", tics.empty() ? "" : ", ", literal(group), (begin + x - 1) / 2);
+    longest_name = std::max(longest_name, group.size());
+    x += margin + kGap;
+  }
+
+  const int width = std::clamp(static_cast<int>(130 + x * 16 + static_cast<double>(groups.size()) * 22), 620, 1500);
+  const double right = x - kGap;
+  const bool is_crowded =
+      static_cast<double>(longest_name) * 8.5 > static_cast<double>(width - 130) / static_cast<double>(groups.size());
+  std::string script = head(chart.name, chart.title, chart.y_label, width, 430);
+  script += "set style fill solid 1.0 noborder\nset boxwidth 0.92\n";
+  script += fmt::format("set xrange [{}:{}]\nset yrange [0:{:.6g}]\n", -1.0, right, highest * 1.14);
+  script += fmt::format("set xtics scale 0 {}({})\n", is_crowded ? "rotate by 40 right " : "", tics);
+  script += chart.series.size() > 1 || !chart.line_label.empty() ? kLegendAbove : "unset key\n";
+  std::string plots;
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    script += fmt::format("$bars{} << EOD\n{}EOD\n", i, points[i]);
+    plots += fmt::format(
+        "{0}$bars{1} using 1:2 with boxes linecolor '{2}' title {3}, \\\n"
+        "     $bars{1} using 1:2:3 with labels rotate left offset 0,0.35 font ',10' textcolor '#404040' notitle",
+        plots.empty() ? "" : ", \\\n     ", i, chart.series[i].colour, literal(chart.series[i].name));
+  }
+  if (chart.line)
+    plots += fmt::format(", \\\n     {:.6g} with lines dashtype 2 linewidth 1.2 linecolor '#c0392b' {}", *chart.line,
+                         chart.line_label.empty() ? "notitle" : "title " + literal(chart.line_label));
+  return {chart.name, script + "plot " + plots + "\n"};
+}
+
+std::string size_name(std::uint32_t bytes) {
+  return bytes % 1024 == 0 ? fmt::format("{} KiB", bytes / 1024) : fmt::format("{} bytes", bytes);
+}
 
 std::vector<Figure> figures_of(std::span<const Record> given) {
   const std::vector<Record> all(given.begin(), given.end());

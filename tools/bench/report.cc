@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/size.h"
+#include "bench/timed.h"
 
 namespace dedupfs::bench {
 namespace {

@@ -33,16 +33,6 @@ struct ChunkArguments {
   bool only_offsets = false;
 };
 
-int fail(std::ostream& err, const Error& error) {
-  err << "dedupfs-bench: " << error.message() << '\n';
-  const bool is_usage = error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kUnsupported;
-  return is_usage ? kUsageError : kFailed;
-}
-
-int written(std::ostream& out) {
-  return out.flush() ? kDone : kFailed;
-}
-
 std::string chunkers_help() {
   std::string text = "Algorithms (each is combined with each --avg; a spec NAME:KEY=VALUE,... is taken as it is):\n";
   for (const ChunkerInfo& info : chunker_infos())
@@ -54,16 +44,6 @@ std::string chunkers_help() {
       "  gear:avg=8k,norm=1,ram    is the spec gear:avg=8k,norm=1 and the algorithm ram.\n"
       "A spec may have isa=NAME among its keys, which stands for --isa.\n";
   return text;
-}
-
-Result<std::vector<InputPlan>> plan_inputs(const std::vector<std::string>& names) {
-  std::vector<InputPlan> plans;
-  for (const std::string& name : names) {
-    DEDUPFS_ASSIGN(auto plan, plan_input(name));
-    plans.push_back(std::move(plan));
-  }
-  give_distinct_short_names(plans);
-  return plans;
 }
 
 // The cuts of all files of the input, counted from its beginning.

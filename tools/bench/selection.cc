@@ -16,20 +16,6 @@ Error invalid(std::string message) {
   return Error{ErrorCode::kInvalidArgument, std::move(message)};
 }
 
-Result<std::vector<Isa>> parse_isas(std::string_view text) {
-  if (text == "all") return available_isas();
-  std::vector<Isa> isas;
-  DEDUPFS_ASSIGN(const auto names, split_list("--isa", text));
-  for (const std::string& name : names) {
-    auto isa = name == "best" ? default_isa() : parse_isa(name);
-    if (!isa && name != "best") return invalid(isa.error().message() + "; also: all, best");
-    if (!isa) return isa.error();
-    if (std::find(isas.begin(), isas.end(), *isa) == isas.end()) isas.push_back(*isa);
-  }
-  std::sort(isas.begin(), isas.end());
-  return isas;
-}
-
 // Takes the key isa= out of a spec.
 std::optional<std::string> take_isa(std::string& spec) {
   const auto colon = spec.find(':');
@@ -49,6 +35,20 @@ std::optional<std::string> take_isa(std::string& spec) {
 }
 
 }  // namespace
+
+Result<std::vector<Isa>> parse_isas(std::string_view text) {
+  if (text == "all") return available_isas();
+  std::vector<Isa> isas;
+  DEDUPFS_ASSIGN(const auto names, split_list("--isa", text));
+  for (const std::string& name : names) {
+    auto isa = name == "best" ? default_isa() : parse_isa(name);
+    if (!isa && name != "best") return invalid(isa.error().message() + "; also: all, best");
+    if (!isa) return isa.error();
+    if (std::find(isas.begin(), isas.end(), *isa) == isas.end()) isas.push_back(*isa);
+  }
+  std::sort(isas.begin(), isas.end());
+  return isas;
+}
 
 Result<std::vector<std::string>> split_list(std::string_view option, std::string_view text) {
   std::vector<std::string> items;

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
 #include "base/isa.h"
+#include "base/result.h"
 
 namespace dedupfs::bench {
 
@@ -24,6 +24,9 @@ struct Selected {
 // isa= in a spec stands for `isas` of that spec. `isas`: names, "all" that this CPU has, or "best", which chunkers take when
 // they are not told. kInvalidArgument or kUnsupported, with a message that says what is allowed.
 Result<std::vector<Selected>> select(std::string_view algorithms, std::string_view avgs, std::string_view isas);
+
+// Names, "all" or "best", as above; each once, in order of vector width.
+Result<std::vector<Isa>> parse_isas(std::string_view text);
 
 // The items of `algorithms`, put together by the rule above.
 Result<std::vector<std::string>> split_algorithms(std::string_view text);
