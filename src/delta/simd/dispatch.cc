@@ -1,0 +1,79 @@
+#include "delta/simd/dispatch.h"
+
+#include <array>
+#include <mutex>
+#include <vector>
+
+#include "delta/feature_definition.h"
+
+namespace dedupfs::resemblance {
+namespace {
+
+// Noise, with stretches that kernels have special cases for: windows of which none is sampled, or every one.
+using Sample = std::array<std::uint8_t, 16 << 10>;
+
+Sample make_sample() {
+  Sample sample{};
+  std::uint64_t state = 0x9E3779B97F4A7C15;
+  for (std::size_t i = 0; i < sample.size(); ++i) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    switch (i / 2048 % 4) {
+      case 1: sample[i] = 0; break;
+      case 2: sample[i] = static_cast<std::uint8_t>(i / 64); break;
+      default: sample[i] = static_cast<std::uint8_t>(state >> 56);
+    }
+  }
+  return sample;
+}
+
+std::vector<std::uint64_t> answers(ExtractFeatures* extract, const Sample& sample) {
+  std::vector<std::uint64_t> all;
+  for (const std::size_t n : {48u, 49u, 63u, 64u, 65u, 127u, 255u, 257u, 1000u, 4099u, 8192u}) {
+    for (std::size_t at = 0; at + n <= sample.size(); at += 1021) {
+      std::uint64_t features[kFeatureCount];
+      extract(sample.data() + at, n, features);
+      all.insert(all.end(), features, features + kFeatureCount);
+    }
+  }
+  return all;
+}
+
+// Tested once a process, before first use.
+bool passes_self_test(ExtractFeatures* Kernels::*slot, Isa isa) {
+  static std::mutex mutex;
+  struct Outcome {
+    ExtractFeatures* Kernels::*slot;
+    Isa isa;
+    bool passes;
+  };
+  static std::vector<Outcome> outcomes;
+
+  const std::scoped_lock lock(mutex);
+  for (const Outcome& outcome : outcomes)
+    if (outcome.slot == slot && outcome.isa == isa) return outcome.passes;
+  return outcomes.emplace_back(Outcome{slot, isa, agrees(kernels_of(isa).*slot, slot)}).passes;
+}
+
+}  // namespace
+
+const Kernels& kernels_of(Isa isa) {
+  static constexpr Kernels kNone = {};
+  return isa == Isa::kScalar ? kScalarKernels : kNone;
+}
+
+bool agrees(ExtractFeatures* kernel, ExtractFeatures* Kernels::*slot) {
+  static const Sample kSample = make_sample();
+  return answers(kernel, kSample) == answers(kScalarKernels.*slot, kSample);
+}
+
+ExtractFeatures* choose(ExtractFeatures* Kernels::*slot, Isa widest) {
+  const std::vector<Isa> isas = available_isas();
+  for (auto isa = isas.rbegin(); isa != isas.rend(); ++isa) {
+    if (*isa > widest || *isa == Isa::kScalar) continue;
+    if (ExtractFeatures* kernel = kernels_of(*isa).*slot; kernel != nullptr && passes_self_test(slot, *isa))
+      return kernel;
+  }
+  return kScalarKernels.*slot;
+}
+
+}  // namespace dedupfs::resemblance

@@ -1,0 +1,19 @@
+// From an instruction set to the kernels of resemblance detection that serve it.
+#pragma once
+
+#include "base/isa.h"
+#include "delta/simd/kernels.h"
+
+namespace dedupfs::resemblance {
+
+// The table as written, with its gaps. Of an ISA of another architecture: an empty one.
+const Kernels& kernels_of(Isa isa);
+
+// Whether the kernel gives what the definition of the slot gives on a fixed buffer.
+bool agrees(ExtractFeatures* kernel, ExtractFeatures* Kernels::*slot);
+
+// The kernel of the widest ISA, `widest` at most, that has one and agrees: a kernel that does not (a faulty CPU or
+// hypervisor) is passed over. Tables leave out what would be slower than a narrower ISA's kernel, so this is the fastest.
+ExtractFeatures* choose(ExtractFeatures* Kernels::*slot, Isa widest);
+
+}  // namespace dedupfs::resemblance
