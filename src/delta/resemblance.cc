@@ -13,6 +13,7 @@
 namespace dedupfs {
 namespace {
 
+using resemblance::Choice;
 using resemblance::ExtractFeatures;
 using resemblance::Kernels;
 
@@ -81,19 +82,20 @@ constexpr Method kMethods[] = {
 
 class KernelDetector final : public ResemblanceDetector {
  public:
-  KernelDetector(const Method& method, Isa isa) : method_(method), extract_(choose(method.slot, isa)) {}
+  KernelDetector(const Method& method, Isa isa) : method_(method), kernel_(choose(method.slot, isa)) {}
 
   std::string_view name() const override { return method_.info.name; }
+  Isa isa() const override { return kernel_.isa; }
 
   Features features(ByteSpan chunk) const override {
     Features features;
     if (chunk.size() >= method_.window_bytes) {
-      extract_(chunk.data(), chunk.size(), features.data());
+      kernel_.run(chunk.data(), chunk.size(), features.data());
     } else {
       std::array<std::uint8_t, kWidestWindowBytes> window{};
       std::copy(chunk.begin(), chunk.end(),
                 window.begin() + static_cast<std::ptrdiff_t>(method_.window_bytes - chunk.size()));
-      extract_(window.data(), method_.window_bytes, features.data());
+      kernel_.run(window.data(), method_.window_bytes, features.data());
     }
     return features;
   }
@@ -102,7 +104,7 @@ class KernelDetector final : public ResemblanceDetector {
 
  private:
   const Method& method_;
-  ExtractFeatures* extract_;
+  Choice kernel_;
 };
 
 }  // namespace

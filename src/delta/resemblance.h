@@ -38,6 +38,7 @@ class ResemblanceDetector {
   virtual ~ResemblanceDetector() = default;
 
   virtual std::string_view name() const = 0;
+  virtual Isa isa() const = 0;  // of the kernel that serves
   // Of a chunk of any length, also an empty one.
   virtual Features features(ByteSpan chunk) const = 0;
   // How the method makes super-features of its features.

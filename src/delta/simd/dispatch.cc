@@ -66,14 +66,14 @@ bool agrees(ExtractFeatures* kernel, ExtractFeatures* Kernels::*slot) {
   return answers(kernel, kSample) == answers(kScalarKernels.*slot, kSample);
 }
 
-ExtractFeatures* choose(ExtractFeatures* Kernels::*slot, Isa widest) {
+Choice choose(ExtractFeatures* Kernels::*slot, Isa widest) {
   const std::vector<Isa> isas = available_isas();
   for (auto isa = isas.rbegin(); isa != isas.rend(); ++isa) {
     if (*isa > widest || *isa == Isa::kScalar) continue;
     if (ExtractFeatures* kernel = kernels_of(*isa).*slot; kernel != nullptr && passes_self_test(slot, *isa))
-      return kernel;
+      return {kernel, *isa};
   }
-  return kScalarKernels.*slot;
+  return {kScalarKernels.*slot, Isa::kScalar};
 }
 
 }  // namespace dedupfs::resemblance

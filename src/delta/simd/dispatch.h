@@ -12,8 +12,13 @@ const Kernels& kernels_of(Isa isa);
 // Whether the kernel gives what the definition of the slot gives on a fixed buffer.
 bool agrees(ExtractFeatures* kernel, ExtractFeatures* Kernels::*slot);
 
+struct Choice {
+  ExtractFeatures* run;
+  Isa isa;  // the one that `run` is made for
+};
+
 // The kernel of the widest ISA, `widest` at most, that has one and agrees: a kernel that does not (a faulty CPU or
 // hypervisor) is passed over. Tables leave out what would be slower than a narrower ISA's kernel, so this is the fastest.
-ExtractFeatures* choose(ExtractFeatures* Kernels::*slot, Isa widest);
+Choice choose(ExtractFeatures* Kernels::*slot, Isa widest);
 
 }  // namespace dedupfs::resemblance
