@@ -1,0 +1,20 @@
+"""What the benchmarks say about the machine that they ran on."""
+import os
+import pathlib
+import platform
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def processor():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def description():
+    """The revision of this tree, the processor, its cores and the kernel, in one line without a full stop."""
+    revision = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    return f"Revision {revision}, {processor()}, {os.cpu_count()} cores, Linux {platform.release()}"
