@@ -12,19 +12,27 @@ namespace {
 
 static_assert(kSampleMask >> kOdessWindowBytes == 0, "bit b of a Gear hash depends on b + 1 bytes");
 
-inline void odess(const std::uint8_t* p, std::size_t n, std::uint64_t* features) {
-  SmallestTransforms sampled;
-  std::uint32_t largest = 0;
+template <class Visit>
+void for_each_gear_hash(const std::uint8_t* p, std::size_t n, Visit visit) {
   std::uint64_t hash = 0;
   for (std::size_t i = 0; i < kOdessWindowBytes - 1; ++i) hash = gear_step(hash, p[i]);
-  for (std::size_t i = kOdessWindowBytes - 1; i < n; ++i) {
-    hash = gear_step(hash, p[i]);
-    const auto fingerprint = static_cast<std::uint32_t>(hash);
-    if ((hash & kSampleMask) == 0) sampled.add(fingerprint);
-    if (fingerprint > largest) largest = fingerprint;
+  for (std::size_t i = kOdessWindowBytes - 1; i < n; ++i) visit(hash = gear_step(hash, p[i]));
+}
+
+inline void odess(const std::uint8_t* p, std::size_t n, std::uint64_t* features) {
+  SmallestTransforms smallest;
+  for_each_gear_hash(p, n, [&](std::uint64_t hash) {
+    if ((hash & kSampleMask) == 0) smallest.add(static_cast<std::uint32_t>(hash));
+  });
+  if (smallest.empty()) {
+    std::uint32_t largest = 0;
+    for_each_gear_hash(p, n, [&](std::uint64_t hash) {
+      const auto fingerprint = static_cast<std::uint32_t>(hash);
+      if (fingerprint > largest) largest = fingerprint;
+    });
+    smallest.add(largest);
   }
-  if (sampled.empty()) sampled.add(largest);
-  sampled.write(features);
+  smallest.write(features);
 }
 
 }  // namespace

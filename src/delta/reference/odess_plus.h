@@ -10,22 +10,32 @@ namespace dedupfs::resemblance::reference {
 namespace {
 
 // A window is eight sub-windows of four bytes. Each fingerprint follows from the one four bytes before it, and eight such
-// steps shift a sub-window out; so four neighbours are independent of each other, and may be computed side by side.
-inline void odess_plus(const std::uint8_t* p, std::size_t n, std::uint64_t* features) {
-  SmallestTransforms sampled;
-  std::uint32_t largest = 0;
+// steps shift a sub-window out; so four neighbours are independent of each other, and can be computed side by side.
+template <class Visit>
+void for_each_swpr_fingerprint(const std::uint8_t* p, std::size_t n, Visit visit) {
   std::uint32_t fingerprints[4] = {};
   std::uint32_t word = 0;  // the last four bytes
-  for (std::size_t i = 0; i < n; ++i) {
+  const auto next = [&](std::size_t i) {
     word = word << 8 | p[i];
-    std::uint32_t& fingerprint = fingerprints[i % 4];
-    fingerprint = (fingerprint << 4) + word;
-    if (i < kOdessPlusWindowBytes - 1) continue;
-    if (fingerprint >= kBoundary) sampled.add(fingerprint);
-    if (fingerprint > largest) largest = fingerprint;
+    return fingerprints[i % 4] = (fingerprints[i % 4] << 4) + word;
+  };
+  for (std::size_t i = 0; i < kOdessPlusWindowBytes - 1; ++i) next(i);
+  for (std::size_t i = kOdessPlusWindowBytes - 1; i < n; ++i) visit(next(i));
+}
+
+inline void odess_plus(const std::uint8_t* p, std::size_t n, std::uint64_t* features) {
+  SmallestTransforms smallest;
+  for_each_swpr_fingerprint(p, n, [&](std::uint32_t fingerprint) {
+    if (fingerprint >= kBoundary) smallest.add(fingerprint);
+  });
+  if (smallest.empty()) {
+    std::uint32_t largest = 0;
+    for_each_swpr_fingerprint(p, n, [&](std::uint32_t fingerprint) {
+      if (fingerprint > largest) largest = fingerprint;
+    });
+    smallest.add(largest);
   }
-  if (sampled.empty()) sampled.add(largest);
-  sampled.write(features);
+  smallest.write(features);
 }
 
 }  // namespace

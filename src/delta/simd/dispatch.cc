@@ -58,7 +58,17 @@ bool passes_self_test(ExtractFeatures* Kernels::*slot, Isa isa) {
 
 const Kernels& kernels_of(Isa isa) {
   static constexpr Kernels kNone = {};
-  return isa == Isa::kScalar ? kScalarKernels : kNone;
+  switch (isa) {
+    case Isa::kScalar: return kScalarKernels;
+#if defined(__x86_64__)
+    case Isa::kSse41: return kSse41Kernels;
+    case Isa::kAvx2: return kAvx2Kernels;
+    case Isa::kAvx512: return kAvx512Kernels;
+#elif defined(__aarch64__)
+    case Isa::kNeon: return kNeonKernels;
+#endif
+    default: return kNone;
+  }
 }
 
 bool agrees(ExtractFeatures* kernel, ExtractFeatures* Kernels::*slot) {

@@ -22,5 +22,9 @@ struct Kernels {
 };
 
 extern const Kernels kScalarKernels;
+extern const Kernels kSse41Kernels;
+extern const Kernels kAvx2Kernels;
+extern const Kernels kAvx512Kernels;
+extern const Kernels kNeonKernels;
 
 }  // namespace dedupfs::resemblance
