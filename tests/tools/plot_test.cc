@@ -74,8 +74,8 @@ TEST(Plot, NamesAreTakenLiterally) {
 TEST(Plot, GnuplotDrawsEachFigure) {
   if (!find_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
   const TempFolder folder;
-  const auto figures = figures_of(
-      std::vector{record("it's", "scalar", "vm"), record("ram_8kb", "avx2", "vm"), record("ram_8kb", "scalar", "vm")});
+  const auto figures = figures_of(std::vector{record("it's 5 %", "scalar", "vm"), record("ram_8kb", "avx2", "vm"),
+                                              record("ram_8kb", "scalar", "vm")});
 
   const auto drawn = draw(figures, folder.path() / "new" / "figures");
 

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "bench/report.h"
+#include "bench_outcome.h"
 #include "chunkers/registry.h"
 #include "temp_folder.h"
 
@@ -17,20 +18,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-struct Outcome {
-  int exit_code;
-  std::string out;
-  std::string err;
-};
-
-Outcome bench(std::vector<std::string> arguments) {
-  std::vector<const char*> argv = {"dedupfs-bench"};
-  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-  std::ostringstream out, err;
-  const int exit_code = run(static_cast<int>(argv.size()), argv.data(), out, err);
-  return {exit_code, out.str(), err.str()};
-}
 
 std::vector<std::string> lines(const std::string& text) {
   std::vector<std::string> all;

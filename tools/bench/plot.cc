@@ -40,6 +40,13 @@ std::string literal(std::string_view text) {
   return result + "'";
 }
 
+// The same for labels of tics, which are formats.
+std::string literal_tic(std::string_view text) {
+  std::string format;
+  for (const char c : text) format += c == '%' ? "%%" : std::string(1, c);
+  return literal(format);
+}
+
 // Three digits, for people: 0.14, 9.7, 128.
 std::string short_number(double value) {
   return value < 1     ? fmt::format("{:.2f}", value)
@@ -198,7 +205,7 @@ Figure figure_of(const BarChart& chart) {
         highest = std::max(highest, bar.value);
         x += 1;
       }
-    tics += fmt::format("{}{} {}", tics.empty() ? "" : ", ", literal(group), (begin + x - 1) / 2);
+    tics += fmt::format("{}{} {}", tics.empty() ? "" : ", ", literal_tic(group), (begin + x - 1) / 2);
     longest_name = std::max(longest_name, group.size());
     x += margin + kGap;
   }

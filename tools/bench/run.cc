@@ -12,6 +12,7 @@
 #include "bench/measure.h"
 #include "bench/plot.h"
 #include "bench/report.h"
+#include "bench/resemble.h"
 #include "bench/selection.h"
 #include "chunkers/parameter_sets.h"
 #include "chunkers/registry.h"
@@ -142,6 +143,9 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   offsets.excludes(&json)->excludes(&plot);
   chunk.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE")->required();
 
+  ResembleArguments resemble_arguments;
+  const CLI::App& resemble = add_resemble(app, resemble_arguments);
+
   bool isa_as_json = false;
   CLI::App& isa = *app.add_subcommand("isa", "The instruction sets of this CPU and the kernels that serve on it");
   isa.add_flag("--json", isa_as_json, "print a JSON object");
@@ -151,6 +155,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   } catch (const CLI::ParseError& error) {
     return app.exit(error, out, err) == 0 ? kDone : kUsageError;
   }
+  if (resemble.parsed()) return run_resemble(resemble_arguments, out, err);
   return isa.parsed() ? run_isa(isa_as_json, out, err) : run_chunk(arguments, out, err);
 }
 

@@ -1,0 +1,35 @@
+// The command "dedupfs-bench resemble": the evaluation of the Odess+ paper, on any data.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "bench/resemble_accuracy.h"
+
+namespace dedupfs::bench {
+
+struct ResembleArguments {
+  std::string methods = "all";
+  std::string avgs = "4k,8k,16k";
+  std::string isas = "all";
+  std::string chunker = "fastcdc";
+  std::string lengths = "8,32,128,512";
+  std::string rates = "1,5,10,20";  // percent
+  AccuracyOptions accuracy;         // but for lengths and rates
+  std::size_t repeat = 3;
+  bool only_accuracy = false;
+  bool as_json = false;
+  std::string plot_folder;
+  std::vector<std::string> inputs;
+};
+
+// Adds the command, which fills `arguments` when it is given.
+CLI::App& add_resemble(CLI::App& app, ResembleArguments& arguments);
+
+// Returns the exit code.
+int run_resemble(const ResembleArguments& arguments, std::ostream& out, std::ostream& err);
+
+}  // namespace dedupfs::bench

@@ -1,0 +1,131 @@
+#include "bench/resemble_speed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "bench/timed.h"
+#include "delta/resemblance.h"
+
+namespace dedupfs::bench {
+namespace {
+
+constexpr std::string_view kNTransform = "n-transform";
+
+struct Sample {
+  std::span<const ByteSpan> chunks;
+  std::uint64_t bytes = 0;
+};
+
+// As many as it takes to have so many bytes, or all.
+Sample first(std::span<const ByteSpan> chunks, std::size_t bytes) {
+  Sample sample;
+  std::size_t count = 0;
+  for (; count < chunks.size() && sample.bytes < bytes; ++count) sample.bytes += chunks[count].size();
+  sample.chunks = chunks.first(count);
+  return sample;
+}
+
+std::vector<Sketch> sketches_of(std::span<const ByteSpan> chunks, const ResemblanceDetector& detector) {
+  std::vector<Sketch> sketches;
+  sketches.reserve(chunks.size());
+  for (const ByteSpan chunk : chunks) sketches.push_back(detector.sketch_of(chunk));
+  return sketches;
+}
+
+volatile std::uint64_t sink;  // so that what is timed is used, as far as the compiler knows
+
+// A detector at work on its sample.
+class Variant {
+ public:
+  Variant(std::unique_ptr<ResemblanceDetector> detector, std::span<const ByteSpan> chunks, const SpeedOptions& options)
+      : detector_(std::move(detector)),
+        sample_(first(chunks, detector_->name() == kNTransform ? options.n_transform_bytes : options.bytes)),
+        features_(true, timed([&detector = *detector_](ByteSpan chunk) { return detector.features(chunk)[0]; })),
+        sketches_(true, timed([&detector = *detector_](ByteSpan chunk) {
+                    return detector.sketch_of(chunk).super_features[0];
+                  })) {}
+
+  void pass() {
+    features_.pass();
+    sketches_.pass();
+  }
+
+  double feature_gb_per_s() const { return static_cast<double>(sample_.bytes) / median(features_.seconds()) / 1e9; }
+
+  SpeedRecord record(double n_transform_gb_per_s) const {
+    const auto [fastest, slowest] = std::minmax_element(features_.seconds().begin(), features_.seconds().end());
+    return {.input = {},
+            .input_short = {},
+            .method = std::string(detector_->name()),
+            .isa = std::string(name_of(detector_->isa())),
+            .bytes = sample_.bytes,
+            .feature_seconds = median(features_.seconds()),
+            .feature_seconds_min = *fastest,
+            .feature_seconds_max = *slowest,
+            .sketch_seconds = median(sketches_.seconds()),
+            .n_transform_gb_per_s = n_transform_gb_per_s};
+  }
+
+ private:
+  template <class OfChunk>
+  std::function<void()> timed(OfChunk of_chunk) const {
+    return [of_chunk, chunks = sample_.chunks] {
+      std::uint64_t sum = 0;
+      for (const ByteSpan chunk : chunks) sum += of_chunk(chunk);
+      sink = sum;
+    };
+  }
+
+  std::unique_ptr<ResemblanceDetector> detector_;
+  Sample sample_;
+  Timed features_;
+  Timed sketches_;
+};
+
+// With each instruction set that serves the method, once.
+Result<std::vector<std::unique_ptr<ResemblanceDetector>>> detectors_of(const std::string& method,
+                                                                       std::span<const Isa> isas) {
+  std::vector<std::unique_ptr<ResemblanceDetector>> detectors;
+  for (const Isa isa : isas) {
+    DEDUPFS_ASSIGN(auto detector, make_resemblance_detector(method, isa));
+    if (std::none_of(detectors.begin(), detectors.end(),
+                     [&](const auto& other) { return other->isa() == detector->isa(); }))
+      detectors.push_back(std::move(detector));
+  }
+  return detectors;
+}
+
+}  // namespace
+
+Result<std::vector<SpeedRecord>> measure_speed(std::span<const ByteSpan> chunks, std::span<const std::string> methods,
+                                               std::span<const Isa> isas, const SpeedOptions& options) {
+  const auto compared = first(chunks, options.n_transform_bytes).chunks;
+  std::vector<Variant> variants;
+  DEDUPFS_ASSIGN(auto baseline, make_resemblance_detector(kNTransform, Isa::kScalar));
+  variants.emplace_back(std::move(baseline), chunks, options);
+  for (const std::string& method : methods) {
+    DEDUPFS_ASSIGN(const auto definition, make_resemblance_detector(method, Isa::kScalar));
+    const auto expected = sketches_of(compared, *definition);
+    DEDUPFS_ASSIGN(auto detectors, detectors_of(method, isas));
+    for (auto& detector : detectors) {
+      if (detector->isa() != Isa::kScalar && sketches_of(compared, *detector) != expected)
+        return Error{ErrorCode::kCorruption, fmt::format("{} gives other sketches with {} than in scalar code: a bug",
+                                                         method, name_of(detector->isa()))};
+      variants.emplace_back(std::move(detector), chunks, options);
+    }
+  }
+  for (std::size_t pass = 0; pass < options.repeat; ++pass)
+    for (Variant& variant : variants) variant.pass();
+
+  std::vector<SpeedRecord> records;
+  for (auto variant = variants.begin() + 1; variant != variants.end(); ++variant)
+    records.push_back(variant->record(variants.front().feature_gb_per_s()));
+  return records;
+}
+
+}  // namespace dedupfs::bench
