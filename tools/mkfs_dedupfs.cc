@@ -19,6 +19,7 @@ struct Arguments {
   std::string volume;
   std::string chunker;
   std::string compression;
+  std::string delta{kDefaultDeltaSettings};
   std::string label;
   std::string ignored;
 };
@@ -45,14 +46,18 @@ int make(const Arguments& arguments) {
     if (!compression) return fail(kUsageError, compression.error());
     settings.compression = *compression;
   }
+  auto delta = parse_delta_settings(arguments.delta);
+  if (!delta) return fail(kUsageError, delta.error());
+  settings.delta = std::move(*delta);
   if (!arguments.chunker.empty()) {
     if (const auto chunker = make_chunker(arguments.chunker); !chunker) return fail(kUsageError, chunker.error());
   }
   const auto superblock = Volume::create(arguments.volume, settings);
   if (!superblock) return fail(kOperationalError, superblock.error());
-  fmt::print("Made a volume in {}: chunker {}, compression {}, uuid {}.\nMount it with: dedupfs {} MOUNTPOINT\n",
-             arguments.volume, superblock->chunker, format_compression(superblock->compression), superblock->uuid,
-             arguments.volume);
+  fmt::print(
+      "Made a volume in {}: chunker {}, delta {}, compression {}, uuid {}.\nMount it with: dedupfs {} MOUNTPOINT\n",
+      arguments.volume, superblock->chunker, format_delta_settings(superblock->delta),
+      format_compression(superblock->compression), superblock->uuid, arguments.volume);
   return kMade;
 }
 
@@ -65,6 +70,10 @@ int run(int argc, char** argv) {
   app.add_option("--chunker", arguments.chunker, "how files are cut into chunks, see below")->type_name("SPEC");
   app.add_option("--compression", arguments.compression, "of what is stored (default zstd:3)")
       ->type_name("zstd[:LEVEL]|none");
+  app.add_option(
+         "--delta", arguments.delta,
+         fmt::format("how near-duplicates are found and encoded, see below (default {})", kDefaultDeltaSettings))
+      ->type_name("SPEC|none");
   app.add_option("-L,--label", arguments.label, "a name for people")->type_name("LABEL");
   app.add_option("-t", arguments.ignored, "as mkfs(8) passes it on: nothing");
   try {

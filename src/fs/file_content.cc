@@ -604,21 +604,16 @@ Result<std::vector<PinnedBytes>> FileContent::read(std::uint64_t offset, std::si
 }
 
 void FileContent::prefetch(std::uint64_t offset, std::uint64_t length) {
-  // The chunks of a region have ids in sequence: one of them is asked for every few.
-  static constexpr std::uint64_t kStride = 8;
   std::vector<ChunkId> wanted;
   {
     const State::Lock lock(state_->mutex);
     const auto entries = state_->recipe.list(offset, offset + length);
     if (!entries) return;
     for (const PlacedEntry& entry : *entries) {
-      if (entry.entry.kind != RecipeEntry::Kind::kChunk) continue;
-      const std::uint64_t id = number_of(entry.entry.chunk);
-      if (wanted.empty() || id < number_of(wanted.back()) || id - number_of(wanted.back()) >= kStride)
-        wanted.push_back(entry.entry.chunk);
+      if (entry.entry.kind == RecipeEntry::Kind::kChunk) wanted.push_back(entry.entry.chunk);
     }
   }
-  for (const ChunkId id : wanted) state_->volume.chunks().prefetch(id);
+  state_->volume.chunks().prefetch(std::move(wanted));
 }
 
 Result<void> FileContent::write(std::uint64_t offset, ByteSpan bytes) {

@@ -117,11 +117,11 @@ class Counting {
     std::uint64_t live_bytes = 0;
     for (std::size_t i = 0; i < run.chunks.size(); ++i) {
       if (!live_.contains(ChunkId{number_of(run.first) + i})) continue;
-      live_bytes += run.chunks[i].raw_length;
-      if (run.chunks[i].encoding == ChunkEncoding::kDelta) ++statistics_.delta_chunks;
+      live_bytes += run.chunks[i].payload_length();
+      if (run.chunks[i].is_delta()) ++statistics_.delta_chunks;
     }
-    if (run.region_raw_bytes != 0)
-      statistics_.stored_bytes += live_bytes * run.region_disk_bytes / run.region_raw_bytes;
+    if (run.region_payload_bytes != 0)
+      statistics_.stored_bytes += live_bytes * run.region_disk_bytes / run.region_payload_bytes;
     return {};
   }
 

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/coding.h"
+#include "store/delta_sources.h"
 
 namespace dedupfs {
 
@@ -22,14 +23,15 @@ std::string encode_run(const ChunkRun& run) {
   encoder.varint(run.place.container);
   encoder.varint(run.place.offset);
   encoder.varint(run.region_disk_bytes);
-  encoder.varint(run.region_raw_bytes);
+  encoder.varint(run.region_payload_bytes);
   encoder.varint(run.chunks.size());
   for (const ChunkRun::Chunk& chunk : run.chunks) encoder.varint(chunk.raw_length);
   std::size_t next = 0;
   for (std::size_t i = 0; i < run.chunks.size(); ++i) {
-    if (run.chunks[i].encoding != ChunkEncoding::kDelta) continue;
+    if (!run.chunks[i].is_delta()) continue;
     encoder.varint(i - next);
-    encoder.signed_varint(static_cast<std::int64_t>(number_of(run.first) + i - number_of(run.chunks[i].base)));
+    encode_delta_sources(encoder, ChunkId{number_of(run.first) + i}, run.chunks[i].sources);
+    encoder.varint(run.chunks[i].delta_length);
     next = i + 1;
   }
   return value;
@@ -55,7 +57,7 @@ Result<ChunkRun> decode_run(std::string_view key, std::string_view value) {
   run.place.container = read_u32();
   run.place.offset = read_u32();
   run.region_disk_bytes = read_u32();
-  run.region_raw_bytes = read_u32();
+  run.region_payload_bytes = read_u32();
   const std::uint64_t count = decoder.varint();
   if (!decoder.ok() || !fits) return corrupt("it is cut off or has a number out of range");
   if (count == 0 || count > decoder.remaining()) return corrupt("it has an impossible number of chunks");
@@ -69,12 +71,14 @@ Result<ChunkRun> decode_run(std::string_view key, std::string_view value) {
   }
   for (std::uint64_t next = 0; decoder.remaining() > 0;) {
     const std::uint64_t skipped = decoder.varint();
-    const std::uint64_t distance = static_cast<std::uint64_t>(decoder.signed_varint());
     if (!decoder.ok() || skipped >= count - next) return corrupt("its list of deltas does not parse");
     const std::uint64_t index = next + skipped;
-    if (distance == 0) return corrupt("a chunk is a delta against itself");
-    run.chunks[index].encoding = ChunkEncoding::kDelta;
-    run.chunks[index].base = ChunkId{first + index - distance};
+    ChunkRun::Chunk& chunk = run.chunks[index];
+    chunk.sources = decode_delta_sources(decoder, ChunkId{first + index});
+    chunk.delta_length = read_u32();
+    if (!decoder.ok() || !fits || !chunk.is_delta()) return corrupt("a delta of impossible sources");
+    if (chunk.delta_length == 0 || chunk.delta_length > kLargestChunkBytes)
+      return corrupt("a delta has an impossible length");
     next = index + 1;
   }
   return run;

@@ -24,16 +24,20 @@ namespace dedupfs {
 struct ChunkRun {
   struct Chunk {
     std::uint32_t raw_length = 0;
-    ChunkEncoding encoding = ChunkEncoding::kRaw;
-    ChunkId base{};  // of a delta
+    // Of a delta:
+    std::uint32_t delta_length = 0;
+    std::vector<ChunkId> sources;
+
+    bool is_delta() const { return !sources.empty(); }
+    std::uint32_t payload_length() const { return is_delta() ? delta_length : raw_length; }
 
     bool operator==(const Chunk&) const = default;
   };
 
   ChunkId first{};
   RegionPlace place;
-  std::uint32_t region_disk_bytes = 0;  // header, directory and payload as stored
-  std::uint32_t region_raw_bytes = 0;   // chunks of the whole region
+  std::uint32_t region_disk_bytes = 0;     // header, directory and payload as stored
+  std::uint32_t region_payload_bytes = 0;  // of the whole region, decompressed
   std::vector<Chunk> chunks;
 
   bool contains(ChunkId id) const {

@@ -11,12 +11,15 @@
 #include "base/check.h"
 #include "base/coding.h"
 #include "store/chunk_index.h"
+#include "store/chunk_reader.h"
+#include "store/delta_encoder.h"
+#include "store/feature_index.h"
 #include "store/fingerprint.h"
 #include "store/fingerprint_cache.h"
 #include "store/pending_chunks.h"
 #include "store/region_packer.h"
 #include "store/region_writer.h"
-#include "store/run_cache.h"
+#include "store/stream_order.h"
 
 namespace dedupfs {
 namespace {
@@ -29,12 +32,22 @@ constexpr std::uint64_t kReserveWhenLeft = 1 << 16;
 constexpr std::size_t kLocalityRuns = 6;
 constexpr std::size_t kCachedFingerprints = 1 << 16;
 constexpr std::size_t kMostQueuedPrefetches = 64;
+constexpr std::size_t kPrefetchedTogether = 16;
 
 std::size_t thread_count(std::size_t asked) {
   return asked != 0 ? asked : std::max(2U, std::thread::hardware_concurrency());
 }
 
 }  // namespace
+
+// What only a volume with deltas has.
+struct DeltaWriting {
+  DeltaWriting(Database& database, const DeltaSettings& settings) : features(database, settings.index_bytes) {}
+
+  FeatureIndex features;
+  StreamOrder order;
+  std::unique_ptr<DeltaEncoder> encoder;
+};
 
 struct ChunkStore::State {
   State(std::shared_ptr<ContainerStore> container_store, Database& db, const Settings& options, std::uint64_t next_id)
@@ -43,9 +56,9 @@ struct ChunkStore::State {
         database(db),
         ids(next_id),
         reserved_end(next_id),
-        cache(options.cache_bytes, [this](RegionPlace place) { return containers->read(place); }),
+        reader(*containers, database, pending, options.cache_bytes),
         fingerprints(kCachedFingerprints),
-        writer(*containers, pending, cache, options.compression, thread_count(options.threads)),
+        writer(*containers, pending, reader.regions(), options.compression, thread_count(options.threads)),
         pool(thread_count(options.threads), "chunk-store") {}
   ~State();
 
@@ -59,10 +72,6 @@ struct ChunkStore::State {
   Result<void> reserve_ids();
   Result<void> write_next_id(std::uint64_t next_id);
 
-  // --- read path
-  Result<std::optional<ChunkRun>> find_run(ChunkId id) const;
-  Result<RegionPlace> place_of(ChunkId id);
-
   const Settings settings;
   const std::shared_ptr<ContainerStore> containers;
   Database& database;
@@ -70,16 +79,15 @@ struct ChunkStore::State {
   std::mutex reserve_mutex;
   std::atomic<std::uint64_t> reserved_end;
   PendingChunks pending;
-  RegionCache cache;
+  ChunkReader reader;
   FingerprintCache fingerprints;
-  RunCache runs;
+  std::unique_ptr<DeltaWriting> deltas;  // null: without
 
   std::mutex packers_mutex;
   std::vector<std::unique_ptr<RegionPacker>> packers;
   std::vector<RegionPacker*> free_packers;
 
-  std::mutex prefetch_mutex;
-  std::set<RegionPlace> prefetching;
+  std::atomic<std::size_t> prefetches = 0;  // in the pool
 
   RegionWriter writer;
   ThreadPool pool;  // last: its tasks use the rest
@@ -91,6 +99,7 @@ struct ChunkStore::Writer::State {
     Batch batch;
     std::vector<Fingerprint> fingerprints;
     std::vector<std::optional<ChunkId>> known;
+    std::vector<DeltaEncoder::Finding> findings;  // of those that are not known, in order; none without deltas
     std::optional<Error> error;
     bool prepared = false;
   };
@@ -99,19 +108,30 @@ struct ChunkStore::Writer::State {
   ~State() { store.give_back(packer); }
 
   void prepare(Task& task) const;
+  void find_delta(Task& task, ByteSpan chunk, std::optional<ChunkId>& match) const;
   void pack_prepared();
   Result<std::vector<ChunkId>> pack(Task& task);
+  ChunkId pack_with(const DeltaEncoder::Finding& finding, const Fingerprint& fingerprint, ByteSpan chunk);
 
   ChunkStore::State& store;
   RegionPacker* const packer;
   std::mutex mutex;
   std::deque<std::shared_ptr<Task>> tasks;  // in order of put()
   bool packing = false;
+  std::optional<ChunkId> last_id;  // of the chunk that was packed last
 };
 
 // ---------------------------------------------------------------- write path
 
+// `match`: where the chunk before was found again; then where this one was.
+void ChunkStore::Writer::State::find_delta(Task& task, ByteSpan chunk, std::optional<ChunkId>& match) const {
+  task.findings.push_back(store.deltas->encoder->encode(chunk, match));
+  const auto& delta = task.findings.back().delta;
+  match = delta ? std::optional(delta->base) : std::nullopt;
+}
+
 void ChunkStore::Writer::State::prepare(Task& task) const {
+  std::optional<ChunkId> match;
   task.fingerprints.reserve(task.batch.chunks.size());
   task.known.reserve(task.batch.chunks.size());
   for (const ByteSpan chunk : task.batch.chunks) {
@@ -122,6 +142,10 @@ void ChunkStore::Writer::State::prepare(Task& task) const {
       return;
     }
     task.known.push_back(*known);
+    if (*known)
+      match = *known;
+    else if (store.deltas)
+      find_delta(task, chunk, match);
   }
 }
 
@@ -147,9 +171,27 @@ Result<std::vector<ChunkId>> ChunkStore::Writer::State::pack(Task& task) {
   DEDUPFS_TRY(store.check_writable());
   std::vector<ChunkId> ids;
   ids.reserve(task.batch.chunks.size());
-  for (std::size_t i = 0; i < task.batch.chunks.size(); ++i)
-    ids.push_back(task.known[i] ? *task.known[i] : packer->add(task.fingerprints[i], task.batch.chunks[i]).id);
+  auto finding = task.findings.begin();
+  for (std::size_t i = 0; i < task.batch.chunks.size(); ++i) {
+    if (task.known[i]) {
+      ids.push_back(*task.known[i]);
+    } else if (!store.deltas) {
+      ids.push_back(packer->add(task.fingerprints[i], task.batch.chunks[i]).id);
+    } else {
+      ids.push_back(pack_with(*finding++, task.fingerprints[i], task.batch.chunks[i]));
+    }
+    if (store.deltas && last_id) store.deltas->order.link(*last_id, ids.back());
+    last_id = ids.back();
+  }
   return ids;
+}
+
+ChunkId ChunkStore::Writer::State::pack_with(const DeltaEncoder::Finding& finding, const Fingerprint& fingerprint,
+                                             ByteSpan chunk) {
+  const auto packed = packer->add(fingerprint, chunk, finding.delta);
+  if (packed.is_new && store.deltas->encoder->may_be_source(finding.delta ? finding.delta->depth : 0))
+    store.deltas->features.insert(finding.sketch, packed.id);
+  return packed.id;
 }
 
 ChunkStore::Writer::Writer(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -187,7 +229,7 @@ Result<std::optional<ChunkId>> ChunkStore::State::find(const Fingerprint& finger
 }
 
 void ChunkStore::State::load_locality(ChunkId id) {
-  const auto run = find_run(id);
+  const auto run = reader.find_run(id);
   if (!run || !*run) return;
   const auto entries = database.list(Family::kChunks, encode_run_key((*run)->first), {}, kLocalityRuns);
   if (!entries) return;
@@ -248,54 +290,25 @@ ChunkStore::State::~State() {
 
 // ---------------------------------------------------------------- read path
 
-Result<std::optional<ChunkRun>> ChunkStore::State::find_run(ChunkId id) const {
-  DEDUPFS_ASSIGN(const auto found, database.find_at_or_before(Family::kChunks, encode_run_key(id)));
-  if (!found) return std::optional<ChunkRun>();
-  DEDUPFS_ASSIGN(ChunkRun run, decode_run(found->first, found->second));
-  if (!run.contains(id)) return std::optional<ChunkRun>();
-  return std::optional(std::move(run));
-}
-
-Result<RegionPlace> ChunkStore::State::place_of(ChunkId id) {
-  if (const auto place = runs.find(id)) return *place;
-  DEDUPFS_ASSIGN(const auto run, find_run(id));
-  if (!run) return Error{ErrorCode::kCorruption, "chunk " + std::to_string(number_of(id)) + " is not in the index"};
-  runs.insert(*run);
-  return run->place;
-}
-
 Result<PinnedBytes> ChunkStore::get(ChunkId id) {
-  RegionPlace place;
-  if (const auto location = state_->pending.locate(id)) {
-    if (location->region)
-      return PinnedBytes{{location->region->payload.data() + location->offset, location->length}, location->region};
-    place = location->place;
-  } else {
-    DEDUPFS_ASSIGN(place, state_->place_of(id));
-  }
-  auto region = state_->cache.get(place);
-  if (!region) return region.error().with("chunk " + std::to_string(number_of(id)));
-  const RegionEntry* const entry = (*region)->find(id);
-  if (entry == nullptr || entry->encoding != ChunkEncoding::kRaw) {
-    return Error{ErrorCode::kCorruption, "chunk " + std::to_string(number_of(id)) + " is not in container " +
-                                             std::to_string(place.container) + " at " + std::to_string(place.offset)};
-  }
-  return PinnedBytes{(*region)->payload_of(*entry), *region};
+  DEDUPFS_ASSIGN(ChunkReader::Chunk chunk, state_->reader.get(id));
+  return std::move(chunk.bytes);
 }
 
-void ChunkStore::prefetch(ChunkId id) {
-  if (state_->pending.locate(id)) return;
-  const auto place = state_->place_of(id);
-  if (!place || state_->cache.contains(*place)) return;
-  {
-    const std::lock_guard lock(state_->prefetch_mutex);
-    if (state_->prefetching.size() >= kMostQueuedPrefetches || !state_->prefetching.insert(*place).second) return;
+void ChunkStore::prefetch(std::vector<ChunkId> ids) {
+  for (std::size_t at = 0; at < ids.size(); at += kPrefetchedTogether) {
+    if (state_->prefetches.fetch_add(1) >= kMostQueuedPrefetches) {
+      --state_->prefetches;
+      return;
+    }
+    const auto first = ids.begin() + static_cast<std::ptrdiff_t>(at);
+    std::vector<ChunkId> some(first,
+                              first + static_cast<std::ptrdiff_t>(std::min(kPrefetchedTogether, ids.size() - at)));
+    state_->pool.submit([state = state_.get(), some = std::move(some)] {
+      for (const ChunkId id : some) (void)state->reader.get(id);  // an error shows when somebody reads it
+      --state->prefetches;
+    });
   }
-  state_->pool.submit([state = state_.get(), place = *place] {
-    (void)state->cache.get(place);  // an error shows when somebody reads it
-    const std::lock_guard lock(state->prefetch_mutex);
-    state->prefetching.erase(place);
-  });
 }
 
 // ---------------------------------------------------------------- commit
@@ -306,21 +319,24 @@ void ChunkStore::freeze() {
     for (const auto& packer : state_->packers) packer->close();
   }
   state_->pending.freeze();
+  if (state_->deltas) state_->deltas->features.freeze();
 }
 
 Result<void> ChunkStore::flush_frozen(Database::Batch& batch) {
   DEDUPFS_TRY(state_->writer.wait_for(state_->pending.frozen_regions()));
   DEDUPFS_TRY(state_->containers->sync());
   state_->pending.append_frozen_to(batch);
+  if (state_->deltas) state_->deltas->features.append_frozen_to(batch);
   return {};
 }
 
 void ChunkStore::drop_frozen() {
   state_->pending.drop_frozen();
+  if (state_->deltas) state_->deltas->features.drop_frozen();
 }
 
 std::size_t ChunkStore::open_bytes() const {
-  return state_->pending.open_bytes();
+  return state_->pending.open_bytes() + (state_->deltas ? state_->deltas->features.open_bytes() : 0);
 }
 
 std::uint64_t ChunkStore::waiting_bytes() const {
@@ -345,8 +361,13 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::open(std::shared_ptr<ContainerSt
     next_id = decode.u64();
     if (!decode.ok_at_end()) return Error{ErrorCode::kCorruption, "index: counter next_chunk_id does not parse"};
   }
-  return std::unique_ptr<ChunkStore>(
-      new ChunkStore(std::make_unique<State>(std::move(containers), database, settings, next_id)));
+  auto state = std::make_unique<State>(std::move(containers), database, settings, next_id);
+  if (settings.delta.enabled() && !settings.read_only) {
+    state->deltas = std::make_unique<DeltaWriting>(database, settings.delta);
+    DEDUPFS_ASSIGN(state->deltas->encoder,
+                   DeltaEncoder::make(settings.delta, state->reader, state->deltas->features, state->deltas->order));
+  }
+  return std::unique_ptr<ChunkStore>(new ChunkStore(std::move(state)));
 }
 
 std::unique_ptr<ChunkStore::Writer> ChunkStore::open_writer() {

@@ -1,7 +1,7 @@
-// Stores chunks once and gives them back: fingerprint, deduplication, regions, containers.
+// Stores chunks once and gives them back: fingerprint, deduplication, deltas, regions, containers.
 //
 // Chunks are put in streams. A Writer belongs to one stream and keeps its chunks together and in order, on disk too;
-// the work (fingerprints, look-ups, compression) is spread over the cores by a pool of threads.
+// the work (fingerprints, look-ups, deltas, compression) is spread over the cores by a pool of threads.
 //
 // Threads:   every function from any thread; one Writer is used by one thread at a time.
 // Ownership: bytes of a batch are shared with the caller until `done` has run.
@@ -20,7 +20,7 @@
 #include "base/thread_pool.h"
 #include "store/container_store.h"
 #include "store/database.h"
-#include "store/region_cache.h"
+#include "store/pinned_bytes.h"
 #include "store/superblock.h"
 #include "store/types.h"
 
@@ -28,16 +28,11 @@ namespace dedupfs {
 
 inline constexpr std::string_view kNextChunkIdCounter = "next_chunk_id";  // no chunk has this id or a higher one
 
-// Bytes in a shared buffer, for as long as the owner is held.
-struct PinnedBytes {
-  ByteSpan bytes;
-  std::shared_ptr<const void> owner;
-};
-
 class ChunkStore {
  public:
   struct Settings {
     Compression compression;
+    DeltaSettings delta;
     std::uint32_t region_bytes = 256 * 1024;
     std::uint64_t cache_bytes = 256 << 20;
     std::size_t threads = 0;  // 0: one a core
@@ -72,8 +67,8 @@ class ChunkStore {
 
   // All bytes of a chunk, in memory that stays as long as the owner is held.
   Result<PinnedBytes> get(ChunkId id);
-  // Starts loading the region of a chunk in the background, if it is not in memory.
-  void prefetch(ChunkId id);
+  // Starts loading what these chunks need, in the background.
+  void prefetch(std::vector<ChunkId> ids);
 
   // Ends the transaction group: closes all open regions and sets aside what the index has to learn. No put may be in
   // progress, and the previous group must have been dropped.

@@ -113,6 +113,7 @@ struct Database::State {
   const std::string path;
   bool read_only = false;
   std::shared_ptr<rocksdb::Cache> memory;
+  std::shared_ptr<FeatureFilter> feature_filter;
   std::unique_ptr<rocksdb::DB> db;
   // In order of Family, then RocksDB's default family, which holds no data of ours.
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
@@ -147,6 +148,7 @@ Result<void> Database::State::create(const DatabaseOptions& options) {
 
 Result<void> Database::State::open(const DatabaseOptions& options) {
   memory = options.memory;
+  feature_filter = options.feature_filter;
   auto families = descriptors_of(options);
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, families.back().options);  // under the same cap of memory
   rocksdb::DB* opened = nullptr;
@@ -405,6 +407,10 @@ Result<void> Database::walk(const Snapshot& snapshot, Family family,
   for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
     if (!visit(view(iterator->key()), view(iterator->value()))) return {};
   return state_->result_of(iterator->status());
+}
+
+void Database::forget_features_before(ChunkId oldest) {
+  state_->feature_filter->oldest_id.store(number_of(oldest), std::memory_order_relaxed);
 }
 
 std::uint64_t Database::memory_used_bytes() const {

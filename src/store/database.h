@@ -22,6 +22,7 @@
 
 #include "base/backing.h"
 #include "base/result.h"
+#include "store/types.h"
 
 namespace dedupfs {
 
@@ -97,6 +98,9 @@ class Database {
   // fill the cache.
   Result<void> walk(const Snapshot& snapshot, Family family,
                     const std::function<bool(std::string_view key, std::string_view value)>& visit) const;
+
+  // Entries of kFeatures that name older chunks are dropped when RocksDB next comes by.
+  void forget_features_before(ChunkId oldest);
 
   std::uint64_t memory_used_bytes() const;  // of what Settings::memory_bytes caps
 

@@ -14,6 +14,8 @@
 #include <cstdio>
 #include <limits>
 
+#include "store/chunk_index.h"
+
 namespace dedupfs {
 namespace {
 
@@ -110,6 +112,12 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
 
 }  // namespace
 
+bool FeatureFilter::Filter(int /*level*/, const rocksdb::Slice& /*key*/, const rocksdb::Slice& value,
+                           std::string* /*changed*/, bool* /*is_changed*/) const {
+  const auto id = decode_chunk_id(value.ToStringView());
+  return !id || number_of(*id) < oldest_id.load(std::memory_order_relaxed);
+}
+
 DatabaseOptions make_database_options(std::uint64_t memory_bytes) {
   memory_bytes = std::max(memory_bytes, Database::kLeastMemoryBytes);
   DatabaseOptions options;
@@ -156,6 +164,8 @@ DatabaseOptions make_database_options(std::uint64_t memory_bytes) {
 
   for (std::size_t i = 0; i < kFamilyCount; ++i)
     options.families[i] = family_options(static_cast<Family>(i), options.memory, write_buffers_bytes / 2);
+  options.feature_filter = std::make_shared<FeatureFilter>();
+  options.families[static_cast<std::size_t>(Family::kFeatures)].compaction_filter = options.feature_filter.get();
   return options;
 }
 

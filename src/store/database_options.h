@@ -2,9 +2,11 @@
 #pragma once
 
 #include <rocksdb/cache.h>
+#include <rocksdb/compaction_filter.h>
 #include <rocksdb/options.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -12,8 +14,19 @@
 
 namespace dedupfs {
 
+// Lets compactions drop super-features of chunks that are too old.
+class FeatureFilter final : public rocksdb::CompactionFilter {
+ public:
+  const char* Name() const override { return "dedupfs.features"; }
+  bool Filter(int level, const rocksdb::Slice& key, const rocksdb::Slice& value, std::string* changed,
+              bool* is_changed) const override;
+
+  std::atomic<std::uint64_t> oldest_id = 0;
+};
+
 struct DatabaseOptions {
   std::shared_ptr<rocksdb::Cache> memory;  // blocks, filters, indexes, write buffers: everything is charged to it
+  std::shared_ptr<FeatureFilter> feature_filter;  // the family's options point to it
   rocksdb::DBOptions database;
   std::array<rocksdb::ColumnFamilyOptions, kFamilyCount> families;
 };

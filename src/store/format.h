@@ -52,7 +52,16 @@ enum class PayloadEncoding : std::uint8_t {
 
 enum class ChunkEncoding : std::uint8_t {
   kRaw = 0,    // the chunk's bytes
-  kDelta = 1,  // VCDIFF against the base chunk
+  kDelta = 1,  // VCDIFF against other chunks
 };
+
+// --- Deltas ---
+inline constexpr std::string_view kDeltaFeature = "delta";  // of the superblock, where chunks may be deltas
+inline constexpr std::size_t kMostDeltaSources = 8;
+// A delta's sources are less deep than itself, raw chunks have depth 0: so there is no cycle, and an end to recursion.
+inline constexpr std::uint8_t kDeepestDelta = 16;
+// No delta makes a longer chunk, or has longer sources in sum.
+inline constexpr std::uint32_t kLargestDeltaChunkBytes = 1 << 20;
+inline constexpr std::uint32_t kLargestDeltaSourceBytes = 8 << 20;
 
 }  // namespace dedupfs

@@ -20,7 +20,7 @@ std::optional<PendingChunks::Location> PendingChunks::locate(ChunkId id) const {
     const auto found = group->chunks.find(number_of(id));
     if (found == group->chunks.end()) continue;
     const Group::Chunk& chunk = found->second;
-    return Location{chunk.region->region, chunk.offset, chunk.length, chunk.region->place.value_or(RegionPlace{})};
+    return Location{chunk.region->region, chunk.entry, chunk.region->place.value_or(RegionPlace{})};
   }
   return std::nullopt;
 }
@@ -29,7 +29,7 @@ std::optional<ChunkId> PendingChunks::publish(const RegionEntry& entry, const st
   const std::unique_lock lock(mutex_);
   if (const auto found = frozen_.ids.find(entry.fingerprint); found != frozen_.ids.end()) return found->second;
   if (const auto [found, is_new] = open_.ids.try_emplace(entry.fingerprint, entry.id); !is_new) return found->second;
-  open_.chunks.emplace(number_of(entry.id), Group::Chunk{region, entry.payload_offset, entry.payload_length});
+  open_.chunks.emplace(number_of(entry.id), Group::Chunk{region, entry});
   return std::nullopt;
 }
 
@@ -45,7 +45,7 @@ void PendingChunks::mark_written(PendingRegion& region, RegionPlace place, std::
   for (ChunkRun& run : region.runs) {
     run.place = place;
     run.region_disk_bytes = disk_bytes;
-    run.region_raw_bytes = region.used_bytes;
+    run.region_payload_bytes = region.used_bytes;
   }
 }
 
@@ -77,7 +77,7 @@ void PendingChunks::drop_frozen() {
 }
 
 std::size_t PendingChunks::open_bytes() const {
-  static constexpr std::size_t kBytesPerChunk = 160;  // both map nodes, and the share of the region's run
+  static constexpr std::size_t kBytesPerChunk = 280;  // both map nodes, and the share of the region's run
   const std::shared_lock lock(mutex_);
   return open_.chunks.size() * kBytesPerChunk;
 }

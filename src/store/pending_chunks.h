@@ -33,8 +33,7 @@ class PendingChunks {
   // Where a pending chunk can be read: in memory, or on disk.
   struct Location {
     std::shared_ptr<const Region> region;  // null: on disk at `place`
-    std::uint32_t offset = 0;
-    std::uint32_t length = 0;
+    RegionEntry entry;
     RegionPlace place;
   };
 
@@ -63,8 +62,7 @@ class PendingChunks {
   struct Group {
     struct Chunk {
       std::shared_ptr<PendingRegion> region;
-      std::uint32_t offset = 0;
-      std::uint32_t length = 0;
+      RegionEntry entry;  // of its own: the region's list of them grows while others read
     };
 
     std::unordered_map<Fingerprint, ChunkId> ids;

@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 #include "base/coding.h"
+#include "store/compressor.h"
+#include "store/delta_sources.h"
 
 namespace dedupfs {
 namespace {
@@ -23,30 +25,15 @@ Error corrupt(std::string_view what) {
   return {ErrorCode::kCorruption, std::string(what)};
 }
 
-struct FreeZstd {
-  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+struct FreeContext {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
-// Making a context costs as much as compressing a region, so every thread keeps one. Null when memory is short.
-ZSTD_CCtx* thread_compressor() {
-  thread_local std::unique_ptr<ZSTD_CCtx, FreeZstd> context;
-  if (!context) context.reset(ZSTD_createCCtx());
-  return context.get();
-}
-
+// One a thread, as in compressor.h. Null when memory is short.
 ZSTD_DCtx* thread_decompressor() {
-  thread_local std::unique_ptr<ZSTD_DCtx, FreeZstd> context;
+  thread_local std::unique_ptr<ZSTD_DCtx, FreeContext> context;
   if (!context) context.reset(ZSTD_createDCtx());
   return context.get();
-}
-
-// The length of the frame, or 0 where it would not fit into `out`.
-std::size_t compress(ByteSpan in, MutableByteSpan out, int level) {
-  ZSTD_CCtx* context = thread_compressor();
-  if (context == nullptr) return 0;
-  const std::size_t length = ZSTD_compressCCtx(context, out.data(), out.size(), in.data(), in.size(), level);
-  return ZSTD_isError(length) ? 0 : length;
 }
 
 // Compresses `payload` into `out`, which is as long; 0 where that does not save 1/16.
@@ -70,11 +57,14 @@ std::string encode_directory(const std::vector<RegionEntry>& entries) {
     encoder.signed_varint(static_cast<std::int64_t>(id - previous));
     encoder.bytes(ByteSpan(entry.fingerprint.bytes));
     encoder.varint(entry.raw_length);
-    encoder.u8(static_cast<std::uint8_t>(entry.encoding));
-    if (entry.encoding == ChunkEncoding::kDelta) {
-      encoder.signed_varint(static_cast<std::int64_t>(id - number_of(entry.base)));
+    if (entry.is_delta()) {
+      encoder.u8(static_cast<std::uint8_t>(ChunkEncoding::kDelta));
+      encode_delta_sources(encoder, entry.id, entry.sources);
+      encoder.u8(entry.depth);
+      encoder.u32(entry.checksum);
       encoder.varint(entry.payload_length);
     } else {
+      encoder.u8(static_cast<std::uint8_t>(ChunkEncoding::kRaw));
       DEDUPFS_CHECK(entry.payload_length == entry.raw_length);
     }
     previous = id;
@@ -113,15 +103,20 @@ Result<RegionEntry> decode_entry(Decoder& decoder, std::uint64_t previous) {
   std::uint64_t payload_length = raw_length;
   const std::uint8_t encoding = decoder.u8();
   if (encoding == static_cast<std::uint8_t>(ChunkEncoding::kDelta)) {
-    entry.encoding = ChunkEncoding::kDelta;
-    entry.base = ChunkId{id - static_cast<std::uint64_t>(decoder.signed_varint())};
+    entry.sources = decode_delta_sources(decoder, entry.id);
+    entry.depth = decoder.u8();
+    entry.checksum = decoder.u32();
     payload_length = decoder.varint();
-    if (entry.base == entry.id) return corrupt("chunk " + std::to_string(id) + " is a delta against itself");
+    if (!decoder.ok()) return corrupt("region directory is cut off");
+    if (entry.sources.empty()) return corrupt("chunk " + std::to_string(id) + " is a delta of impossible sources");
+    if (entry.depth == 0 || entry.depth > kDeepestDelta)
+      return corrupt("chunk " + std::to_string(id) + " is a delta of impossible depth");
   } else if (encoding != static_cast<std::uint8_t>(ChunkEncoding::kRaw)) {
     return corrupt("chunk " + std::to_string(id) + " has the unknown encoding " + std::to_string(encoding));
   }
   if (!decoder.ok()) return corrupt("region directory is cut off");
-  if (raw_length == 0 || raw_length > kLargestChunkBytes || payload_length == 0 || payload_length > kLargestChunkBytes)
+  if (raw_length == 0 || raw_length > (entry.is_delta() ? kLargestDeltaChunkBytes : kLargestChunkBytes) ||
+      payload_length == 0 || payload_length > kLargestChunkBytes)
     return corrupt("chunk " + std::to_string(id) + " has an impossible length");
   entry.raw_length = static_cast<std::uint32_t>(raw_length);
   entry.payload_length = static_cast<std::uint32_t>(payload_length);
@@ -137,6 +132,10 @@ bool ids_are_distinct(const std::vector<RegionEntry>& entries) {
 }
 
 }  // namespace
+
+std::uint32_t delta_checksum_of(ByteSpan chunk) {
+  return static_cast<std::uint32_t>(checksum_of(chunk));
+}
 
 std::uint64_t RegionHeader::disk_length() const {
   return kRegionHeaderBytes + std::uint64_t{directory_length} + stored_length;

@@ -22,14 +22,22 @@ namespace dedupfs {
 struct RegionEntry {
   ChunkId id{};
   Fingerprint fingerprint;
-  std::uint32_t raw_length = 0;  // of the chunk
-  ChunkEncoding encoding = ChunkEncoding::kRaw;
-  ChunkId base{};                    // of a delta
+  std::uint32_t raw_length = 0;      // of the chunk
   std::uint32_t payload_offset = 0;  // in the decompressed payload; entries lie back to back, only lengths are on disk
   std::uint32_t payload_length = 0;  // raw_length, or the length of the delta
+  // Of a delta:
+  std::vector<ChunkId> sources;  // the chunks whose bytes, back to back, it copies from
+  std::uint8_t depth = 0;        // 1 + that of its deepest source; 0: not a delta
+  std::uint32_t checksum = 0;    // delta_checksum_of() the chunk
+
+  bool is_delta() const { return depth != 0; }
 
   bool operator==(const RegionEntry&) const = default;
 };
+
+// What a delta's result is checked against: the lower half of its XXH3. Region checksums have found damage before; this
+// finds that the wrong chunks were taken for sources.
+std::uint32_t delta_checksum_of(ByteSpan chunk);
 
 struct RegionHeader {
   PayloadEncoding encoding = PayloadEncoding::kRaw;

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/bytes.h"
+#include "store/delta_encoder.h"
 #include "store/pending_chunks.h"
 #include "store/types.h"
 
@@ -35,17 +37,18 @@ class RegionPacker {
 
   RegionPacker(PendingChunks& pending, ChunkIdAllocator& ids, std::uint32_t region_bytes, Closed closed);
 
-  // Copies the chunk into the open region and makes it known, unless another stream was faster: then that one's id.
+  // Copies the chunk, or its delta if it has one, into the open region and makes it known, unless another stream was
+  // faster: then that one's id.
   struct Packed {
     ChunkId id{};
     bool is_new = false;
   };
-  Packed add(const Fingerprint& fingerprint, ByteSpan chunk);
+  Packed add(const Fingerprint& fingerprint, ByteSpan chunk, const std::optional<EncodedDelta>& delta = {});
   // Ends the open region, if it holds anything.
   void close();
 
  private:
-  void open_region(std::size_t first_chunk_bytes);
+  void open_region(std::size_t first_payload_bytes);
 
   PendingChunks& pending_;
   ChunkIdAllocator& ids_;

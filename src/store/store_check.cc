@@ -16,12 +16,6 @@ namespace {
 // Regions of one stream follow one another; those of concurrent streams alternate.
 constexpr std::size_t kCacheBytes = 32 << 20;
 
-std::uint64_t raw_bytes_of(const Region& region) {
-  std::uint64_t bytes = 0;
-  for (const RegionEntry& entry : region.entries) bytes += entry.raw_length;
-  return bytes;
-}
-
 class StoreCheck {
  public:
   StoreCheck(Volume& volume, CheckReport& report)
@@ -75,15 +69,15 @@ class StoreCheck {
       if (bad_places_.insert(run.place).second) report_.error(region.error().message());
       return {};
     }
-    if (const std::uint64_t raw_bytes = raw_bytes_of(**region); raw_bytes != run.region_raw_bytes)
+    if (const std::size_t bytes = (*region)->payload.size(); bytes != run.region_payload_bytes)
       report_.error(
           fmt::format("index: the run of chunks from {} takes its region for one of {} bytes of chunks, not {}",
-                      number_of(run.first), run.region_raw_bytes, raw_bytes));
+                      number_of(run.first), run.region_payload_bytes, bytes));
     for (std::size_t i = 0; i < run.chunks.size(); ++i) {
       const ChunkId id{number_of(run.first) + i};
       const RegionEntry* const entry = (*region)->find(id);
       if (entry == nullptr || entry->raw_length != run.chunks[i].raw_length ||
-          entry->encoding != run.chunks[i].encoding) {
+          entry->sources != run.chunks[i].sources) {
         report_.error(fmt::format("chunk {} is not in container {} at {} as the index says", number_of(id),
                                   run.place.container, run.place.offset));
         continue;
@@ -94,7 +88,11 @@ class StoreCheck {
   }
 
   Result<void> check_chunk(const Region& region, const RegionEntry& entry) {
-    if (fingerprint_of(region.payload_of(entry)) != entry.fingerprint)
+    const auto chunk =
+        entry.is_delta() ? volume_.chunks().get(entry.id) : Result<PinnedBytes>({region.payload_of(entry), nullptr});
+    if (!chunk)
+      report_.error(chunk.error().message());
+    else if (fingerprint_of(chunk->bytes) != entry.fingerprint)
       report_.error(fmt::format("chunk {} does not match its fingerprint", number_of(entry.id)));
     DEDUPFS_ASSIGN(const auto value, volume_.database().get(Family::kFingerprints, text_of(entry.fingerprint.bytes)));
     const auto known = value ? decode_chunk_id(*value) : Result<ChunkId>(Error{ErrorCode::kNotFound, ""});

@@ -12,6 +12,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -24,6 +25,8 @@ std::string checksum_member(std::string_view covered) {
   return fmt::format("\"checksum\": \"{:016x}\"\n}}\n", XXH3_64bits(covered.data(), covered.size()));
 }
 constexpr std::size_t kChecksumMemberBytes = 12 + 18 + 3;
+
+constexpr std::array kIncompatibleFeatures = {kDeltaFeature};
 
 Error corrupt(std::string_view what) {
   return {ErrorCode::kCorruption, std::string(what)};
@@ -92,12 +95,15 @@ bool is_uuid(std::string_view text) {
   });
 }
 
-// No feature exists yet, so whatever is listed is unknown.
-Result<void> require_known(const std::vector<std::string>& features, std::string_view consequence) {
-  if (features.empty()) return {};
-  return Error{ErrorCode::kVersion, fmt::format("the volume uses the feature '{}', which this build does not know, "
-                                                "and {}: use a newer dedupfs",
-                                                features.front(), consequence)};
+Result<void> require_known(const std::vector<std::string>& features, std::span<const std::string_view> known,
+                           std::string_view consequence) {
+  for (const std::string& feature : features) {
+    if (std::ranges::find(known, feature) == known.end())
+      return Error{ErrorCode::kVersion, fmt::format("the volume uses the feature '{}', which this build does not know, "
+                                                    "and {}: use a newer dedupfs",
+                                                    feature, consequence)};
+  }
+  return {};
 }
 
 }  // namespace
@@ -147,6 +153,7 @@ std::string encode_superblock(const Superblock& superblock) {
   object["chunker"] = superblock.chunker;
   object["fingerprint"] = superblock.fingerprint;
   object["compression"] = format_compression(superblock.compression);
+  object["delta"] = format_delta_settings(superblock.delta);
   object["region_bytes"] = superblock.region_bytes;
   object["container_bytes"] = superblock.container_bytes;
 
@@ -179,7 +186,7 @@ Result<Superblock> decode_superblock(std::string_view json) {
   superblock.incompatible_features = members.texts("incompatible_features");
   superblock.read_only_features = members.texts("read_only_features");
   if (const auto error = members.error()) return *error;
-  DEDUPFS_TRY(require_known(superblock.incompatible_features, "cannot be opened"));
+  DEDUPFS_TRY(require_known(superblock.incompatible_features, kIncompatibleFeatures, "cannot be opened"));
 
   superblock.uuid = members.text("uuid");
   superblock.label = members.text("label");
@@ -187,6 +194,7 @@ Result<Superblock> decode_superblock(std::string_view json) {
   superblock.chunker = members.text("chunker");
   superblock.fingerprint = members.text("fingerprint");
   const std::string compression = members.text("compression");
+  const std::string delta = object.contains("delta") ? members.text("delta") : format_delta_settings({});
   superblock.region_bytes =
       members.integer<std::uint32_t>("region_bytes", kSmallestRegionBytes, kLargestRegionPayloadBytes);
   superblock.container_bytes =
@@ -198,6 +206,9 @@ Result<Superblock> decode_superblock(std::string_view json) {
   const auto parsed = parse_compression(compression);
   if (!parsed) return Error{ErrorCode::kUnsupported, parsed.error().message()};
   superblock.compression = *parsed;
+  const auto parsed_delta = parse_delta_settings(delta);
+  if (!parsed_delta) return Error{ErrorCode::kUnsupported, parsed_delta.error().message()};
+  superblock.delta = *parsed_delta;
   return superblock;
 }
 
@@ -236,7 +247,7 @@ Result<Superblock> read_superblock(Backing& backing, const Path& volume) {
 }
 
 Result<void> require_writable(const Superblock& superblock) {
-  return require_known(superblock.read_only_features, "can only be mounted read-only");
+  return require_known(superblock.read_only_features, {}, "can only be mounted read-only");
 }
 
 }  // namespace dedupfs

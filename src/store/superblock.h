@@ -14,6 +14,7 @@
 
 #include "base/backing.h"
 #include "base/result.h"
+#include "delta/settings.h"
 #include "store/format.h"
 
 namespace dedupfs {
@@ -40,6 +41,7 @@ struct Superblock {
   std::string chunker;  // canonical spec
   std::string fingerprint = "sha256";
   Compression compression;
+  DeltaSettings delta;                       // of a volume that was made without: none
   std::uint32_t region_bytes = 256 << 10;    // payload before compression, at most (a larger chunk fills one alone)
   std::uint32_t container_bytes = 64 << 20;  // a container is sealed when it has reached this
 };

@@ -191,6 +191,8 @@ Result<Superblock> Volume::create(const Path& path, const VolumeSettings& settin
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   superblock.chunker = chunker->spec();
   superblock.compression = settings.compression;
+  superblock.delta = settings.delta;
+  if (settings.delta.enabled()) superblock.incompatible_features.emplace_back(kDeltaFeature);
 
   const Path volume = absolute_folder(path);
   DEDUPFS_ASSIGN(const bool exists, backing->exists(volume));
@@ -258,6 +260,7 @@ Result<void> Volume::open_parts() {
                                                     .read_only = options_.read_only}));
   DEDUPFS_ASSIGN(chunks_, ChunkStore::open(containers_, *database_,
                                            {.compression = superblock_.compression,
+                                            .delta = superblock_.delta,
                                             .region_bytes = superblock_.region_bytes,
                                             .cache_bytes = options_.cache_bytes,
                                             .threads = options_.threads,

@@ -41,6 +41,7 @@ struct VolumeOptions {
 struct VolumeSettings {
   std::string chunker;  // spec; empty: the default
   Compression compression;
+  DeltaSettings delta;
   std::string label;
 };
 

@@ -19,11 +19,11 @@ ChunkRun sample_run() {
   run.first = ChunkId{1'000'000};
   run.place = {.container = 17, .offset = 64};
   run.region_disk_bytes = 150'000;
-  run.region_raw_bytes = 262'144;
+  run.region_payload_bytes = 262'144;
   run.chunks = {{.raw_length = 8192},
-                {.raw_length = 1, .encoding = ChunkEncoding::kDelta, .base = ChunkId{5}},
+                {.raw_length = 1, .delta_length = 20, .sources = {ChunkId{5}, ChunkId{6}, ChunkId{3}}},
                 {.raw_length = kLargestChunkBytes},
-                {.raw_length = 300, .encoding = ChunkEncoding::kDelta, .base = ChunkId{1'000'009}}};
+                {.raw_length = 300, .delta_length = 17, .sources = {ChunkId{1'000'009}}}};
   return run;
 }
 
@@ -40,9 +40,9 @@ TEST(ChunkIndex, RunComesBackAsItWasEncoded) {
 TEST(ChunkIndex, RunIsWrittenAsEver) {
   ChunkRun run = sample_run();
   run.chunks = {{.raw_length = 8192},
-                {.raw_length = 1, .encoding = ChunkEncoding::kDelta, .base = ChunkId{999'999}},
+                {.raw_length = 1, .delta_length = 20, .sources = {ChunkId{999'999}}},
                 {.raw_length = 300},
-                {.raw_length = 300, .encoding = ChunkEncoding::kDelta, .base = ChunkId{1'000'009}}};
+                {.raw_length = 300, .delta_length = 17, .sources = {ChunkId{1'000'009}}}};
 
   EXPECT_EQ(hex(encode_run_key(run.first)), "00000000000f4240");
   EXPECT_EQ(hex(encode_run(run)), "1140f0930980801004804001ac02ac020104010b");
@@ -99,6 +99,9 @@ TEST(ChunkIndex, HostileRunsAreRejected) {
   const std::string key = encode_run_key(ChunkId{7});
   constexpr std::uint64_t kTooLarge = std::uint64_t{1} << 32;
   ASSERT_TRUE(decode_run(key, encoded({1, 64, 100, 100, 1, 50})));
+  ASSERT_TRUE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 0, 3, 2, 9})));
+  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 0, 3, 2, 0}))) << "a delta of no length";
+  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 0, 1, 2, 9}))) << "a delta without a source";
 
   EXPECT_FALSE(decode_run(key, encoded({kTooLarge, 64, 100, 100, 1, 50})));
   EXPECT_FALSE(decode_run(key, encoded({1, kTooLarge, 100, 100, 1, 50})));
@@ -106,9 +109,9 @@ TEST(ChunkIndex, HostileRunsAreRejected) {
   EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, kTooLarge << 20, 50})));
   EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 0})));
   EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, kLargestChunkBytes + 1})));
-  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 0, 0}))) << "a delta against itself";
-  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 1, 2}))) << "a delta behind the last chunk";
-  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 0, 2, 0, 2}))) << "one chunk twice";
+  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 0, 3, 0, 9}))) << "a delta against itself";
+  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 1, 3, 2, 9}))) << "a delta behind the last chunk";
+  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 0, 3, 2, 9, 0, 3, 2, 9}))) << "one chunk twice";
   const std::string last_key = encode_run_key(ChunkId{std::numeric_limits<std::uint64_t>::max()});
   EXPECT_FALSE(decode_run(last_key, encoded({1, 64, 100, 100, 2, 50, 50})));
 }

@@ -77,11 +77,14 @@ std::string directory_entry(std::int64_t id_step, std::uint64_t raw_length) {
 }
 
 std::string delta_entry(std::int64_t id_step, std::uint64_t raw_length, std::int64_t base_distance,
-                        std::uint64_t delta_length) {
+                        std::uint64_t delta_length, std::uint64_t sources = 1, std::uint8_t depth = 1) {
   std::string out = directory_entry(id_step, raw_length);
   out.back() = static_cast<char>(ChunkEncoding::kDelta);
   Encoder encoder(out);
+  encoder.varint(sources << 1 | 1);
   encoder.signed_varint(base_distance);
+  encoder.u8(depth);
+  encoder.u32(0x01020304);
   encoder.varint(delta_length);
   return out;
 }
@@ -232,9 +235,15 @@ TEST(Region, HostileDirectoriesAreCorrupt) {
   expect_corrupt({.entries = 2, .directory = directory_entry(5, 5) + directory_entry(0, 5)}, "one id");
   expect_corrupt({.entries = 3, .directory = directory_entry(5, 5) + directory_entry(1, 3) + directory_entry(-1, 2)},
                  "one id");
-  expect_corrupt({.directory = delta_entry(5, 100, 0, 10)}, "against itself");
+  expect_corrupt({.directory = delta_entry(5, 100, 0, 10)}, "impossible sources");
+  expect_corrupt({.directory = delta_entry(5, 100, 3, 10, 4)}, "impossible sources");  // of chunks 2 to 5, itself
+  expect_corrupt({.directory = delta_entry(5, 100, 1, 10, 0)}, "impossible sources");
+  expect_corrupt({.directory = delta_entry(5, 100, 20, 10, kMostDeltaSources + 1)}, "impossible sources");
+  expect_corrupt({.directory = delta_entry(5, 100, 1, 10, std::uint64_t{1} << 62)}, "impossible sources");
+  expect_corrupt({.directory = delta_entry(5, 100, 1, 10, 1, 0)}, "impossible depth");
+  expect_corrupt({.directory = delta_entry(5, 100, 1, 10, 1, kDeepestDelta + 1)}, "impossible depth");
   expect_corrupt({.directory = delta_entry(5, 100, 1, 0)}, "impossible length");
-  expect_corrupt({.directory = delta_entry(5, kLargestChunkBytes + 1, 1, 10)}, "impossible length");
+  expect_corrupt({.directory = delta_entry(5, kLargestDeltaChunkBytes + 1, 1, 10)}, "impossible length");
 }
 
 TEST(Region, HostileCompressedPayloadsAreCorrupt) {

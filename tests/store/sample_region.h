@@ -33,8 +33,9 @@ struct SampleRegion {
   SampleRegion& add(std::uint64_t id, const ByteBuffer& chunk) { return append(raw_entry(id, chunk), chunk); }
   SampleRegion& add_delta(std::uint64_t id, std::uint64_t base, std::uint32_t raw_length, const ByteBuffer& delta) {
     RegionEntry entry = raw_entry(id, delta);
-    entry.encoding = ChunkEncoding::kDelta;
-    entry.base = ChunkId{base};
+    entry.sources = {ChunkId{base}};
+    entry.depth = 1;
+    entry.checksum = 0x01020304;
     entry.raw_length = raw_length;
     return append(entry, delta);
   }

@@ -230,7 +230,7 @@ TEST_F(StoreCheckTest, RunThatLeadsElsewhereIsFound) {
 TEST_F(StoreCheckTest, WrongSizesOfARegionAreFound) {
   ChunkRun run = first_run();
   ++run.region_disk_bytes;
-  ++run.region_raw_bytes;
+  ++run.region_payload_bytes;
   replace(run);
 
   EXPECT_THAT(check(), ElementsAre(HasSubstr("of 15001 bytes of chunks, not 15000"), HasSubstr("bytes, not")));
@@ -273,7 +273,7 @@ TEST_F(StoreCheckTest, ChunkThatIsNotWhatItsFingerprintSaysIsFound) {
     const ChunkRun run{.first = ChunkId{1000},
                        .place = *place,
                        .region_disk_bytes = disk_bytes,
-                       .region_raw_bytes = 100,
+                       .region_payload_bytes = 100,
                        .chunks = {{.raw_length = 100}}};
     batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
     batch.put(Family::kFingerprints, text_of(fingerprint.bytes), encode_chunk_id(run.first));

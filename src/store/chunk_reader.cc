@@ -1,0 +1,102 @@
+#include "store/chunk_reader.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "delta/xdelta3_codec.h"
+#include "store/delta_source.h"
+
+namespace dedupfs {
+namespace {
+
+// Of the cache, for chunks made from deltas. The regions take the rest.
+constexpr std::size_t kDecodedShare = 4;
+
+std::string name_of_chunk(ChunkId id) {
+  return fmt::format("chunk {}", number_of(id));
+}
+
+Error corrupt(std::string message) {
+  return Error{ErrorCode::kCorruption, std::move(message)};
+}
+
+}  // namespace
+
+ChunkReader::ChunkReader(const ContainerStore& containers, const Database& database, const PendingChunks& pending,
+                         std::size_t cache_bytes)
+    : database_(database),
+      pending_(pending),
+      regions_(cache_bytes - cache_bytes / kDecodedShare,
+               [&containers](RegionPlace place) { return containers.read(place); }),
+      decoded_(cache_bytes / kDecodedShare) {}
+
+Result<std::optional<ChunkRun>> ChunkReader::find_run(ChunkId id) const {
+  DEDUPFS_ASSIGN(const auto found, database_.find_at_or_before(Family::kChunks, encode_run_key(id)));
+  if (!found) return std::optional<ChunkRun>();
+  DEDUPFS_ASSIGN(ChunkRun run, decode_run(found->first, found->second));
+  if (!run.contains(id)) return std::optional<ChunkRun>();
+  return std::optional(std::move(run));
+}
+
+Result<RegionPlace> ChunkReader::place_of(ChunkId id) {
+  if (const auto place = runs_.find(id)) return *place;
+  DEDUPFS_ASSIGN(const auto run, find_run(id));
+  if (!run) return corrupt(name_of_chunk(id) + " is not in the index");
+  runs_.insert(*run);
+  return run->place;
+}
+
+Result<ChunkReader::Stored> ChunkReader::find_stored(ChunkId id) {
+  RegionPlace place;
+  if (const auto location = pending_.locate(id)) {
+    if (location->region)
+      return Stored{location->entry, {location->region->payload_of(location->entry), location->region}};
+    place = location->place;
+  } else {
+    DEDUPFS_ASSIGN(place, place_of(id));
+  }
+  auto region = regions_.get(place);
+  if (!region) return region.error().with(name_of_chunk(id));
+  const RegionEntry* const entry = (*region)->find(id);
+  if (entry == nullptr)
+    return corrupt(fmt::format("{} is not in container {} at {}", name_of_chunk(id), place.container, place.offset));
+  return Stored{*entry, {(*region)->payload_of(*entry), *region}};
+}
+
+Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id) {
+  std::size_t chunks_left = kMostChunksOfARead;
+  return get(id, chunks_left);
+}
+
+Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id, std::size_t& chunks_left) {
+  if (chunks_left-- == 0) return corrupt(name_of_chunk(id) + " would take too many others to make");
+  DEDUPFS_ASSIGN(Stored stored, find_stored(id));
+  if (!stored.entry.is_delta()) return Chunk{std::move(stored.payload), 0, {}};
+  Chunk chunk{{}, stored.entry.depth, stored.entry.sources};
+  if (const auto decoded = decoded_.find(id)) {
+    chunk.bytes = {*decoded, decoded};
+    return chunk;
+  }
+  auto bytes = decode(stored, chunks_left);
+  if (!bytes) return bytes.error().with(name_of_chunk(id) + ", a delta");
+  chunk.bytes = std::move(*bytes);
+  return chunk;
+}
+
+Result<PinnedBytes> ChunkReader::decode(const Stored& delta, std::size_t& chunks_left) {
+  const RegionEntry& entry = delta.entry;
+  DeltaSource source;
+  for (const ChunkId id : entry.sources) {
+    DEDUPFS_ASSIGN(Chunk chunk, get(id, chunks_left));
+    if (chunk.depth >= entry.depth) return corrupt(name_of_chunk(id) + " is too deep to be its source");
+    source.append(std::move(chunk.bytes));
+  }
+  const auto decoded = std::make_shared<RawBuffer>(entry.raw_length);
+  DEDUPFS_TRY(Xdelta3Codec::decode(source.bytes(), delta.payload.bytes, *decoded));
+  if (delta_checksum_of(*decoded) != entry.checksum) return corrupt("it makes other bytes than were stored");
+  decoded_.insert(entry.id, decoded);
+  return PinnedBytes{*decoded, decoded};
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,69 @@
+// From a chunk's id to its bytes: where it lies, the region that holds it, and, where it is a delta, the chunks that it
+// was encoded against.
+//
+// Threads: every function from any thread.
+// Failure: kCorruption names the chunk, and where it is a delta, each chunk on the way to the one that cannot be had.
+//          Wrong bytes are never given: regions have checksums, and so has what a delta makes.
+// Cost:    a delta of depth d needs at most kMostDeltaSources^d chunks, far fewer in fact, because neighbours share their
+//          sources; more than kMostChunksOfARead of them are refused, so that a hostile volume cannot make a read endless.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "store/chunk_cache.h"
+#include "store/container_store.h"
+#include "store/database.h"
+#include "store/pending_chunks.h"
+#include "store/pinned_bytes.h"
+#include "store/region_cache.h"
+#include "store/run_cache.h"
+#include "store/types.h"
+
+namespace dedupfs {
+
+class ChunkReader {
+ public:
+  static constexpr std::size_t kMostChunksOfARead = 1 << 16;
+
+  // `cache_bytes` for regions and decoded deltas together.
+  ChunkReader(const ContainerStore& containers, const Database& database, const PendingChunks& pending,
+              std::size_t cache_bytes);
+
+  struct Chunk {
+    PinnedBytes bytes;
+    std::uint8_t depth = 0;        // of deltas
+    std::vector<ChunkId> sources;  // of a delta
+  };
+  Result<Chunk> get(ChunkId id);
+
+  // The run of the index that has the chunk, if any.
+  Result<std::optional<ChunkRun>> find_run(ChunkId id) const;
+
+  RegionCache& regions() { return regions_; }
+
+ private:
+  // A chunk as it is stored.
+  struct Stored {
+    RegionEntry entry;
+    PinnedBytes payload;
+  };
+
+  Result<Stored> find_stored(ChunkId id);
+  Result<RegionPlace> place_of(ChunkId id);
+  Result<Chunk> get(ChunkId id, std::size_t& chunks_left);
+  Result<PinnedBytes> decode(const Stored& delta, std::size_t& chunks_left);
+
+  const Database& database_;
+  const PendingChunks& pending_;
+  RunCache runs_;
+  RegionCache regions_;
+  ChunkCache decoded_;
+};
+
+}  // namespace dedupfs

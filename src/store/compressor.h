@@ -1,0 +1,18 @@
+// zstd with one context a thread: making one costs as much as compressing a region.
+//
+// Threads: free functions, safe from any thread.
+#pragma once
+
+#include <cstddef>
+
+#include "base/bytes.h"
+
+namespace dedupfs {
+
+// The length of the frame in `out`, or 0 where it would not fit.
+std::size_t compress(ByteSpan in, MutableByteSpan out, int level);
+
+// About how small zstd makes it, quickly: its length at level 1, or its own if that is no less.
+std::size_t compressed_size(ByteSpan bytes);
+
+}  // namespace dedupfs

@@ -1,0 +1,67 @@
+// Finds a chunk that resembles a new one and encodes the new one as a delta, where that pays.
+//
+// Where a base is looked for: first behind the chunk in which the one before was found again (StreamOrder), with no look at
+// an index; if that does not give a good delta, by the chunk's super-features. The source of the delta is the base with
+// some of its neighbours, because where content moved, boundaries around it moved too.
+//
+// Threads: every function from any thread.
+// Failure: none. What cannot be read is no base; a chunk without a delta is stored as it is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "delta/resemblance.h"
+#include "delta/settings.h"
+#include "store/chunk_reader.h"
+#include "store/feature_index.h"
+#include "store/stream_order.h"
+#include "store/types.h"
+
+namespace dedupfs {
+
+struct EncodedDelta {
+  ByteBuffer bytes;
+  std::vector<ChunkId> sources;
+  std::uint8_t depth = 0;
+  std::uint32_t checksum = 0;
+  ChunkId base{};  // among the sources
+};
+
+class DeltaEncoder {
+ public:
+  // `settings` must be enabled.
+  static Result<std::unique_ptr<DeltaEncoder>> make(const DeltaSettings& settings, ChunkReader& reader,
+                                                    FeatureIndex& features, const StreamOrder& order);
+
+  // What is found out about a chunk that is not stored yet.
+  struct Finding {
+    Sketch sketch;
+    std::optional<EncodedDelta> delta;
+  };
+  // `previous`: the chunk in which the one before it in its stream was found again, as duplicate or base, if it was.
+  Finding encode(ByteSpan chunk, std::optional<ChunkId> previous) const;
+
+  // Whether a chunk of this depth may be a source of others.
+  bool may_be_source(std::uint8_t depth) const { return depth < settings_.depth; }
+
+ private:
+  DeltaEncoder(const DeltaSettings& settings, std::unique_ptr<ResemblanceDetector> detector, ChunkReader& reader,
+               FeatureIndex& features, const StreamOrder& order);
+
+  struct Source;
+  std::optional<Source> source_around(ChunkId base) const;
+  // A smaller delta than `smallest`, if this base gives one.
+  void try_base(ByteSpan chunk, ChunkId base, std::optional<EncodedDelta>& smallest) const;
+
+  const DeltaSettings settings_;
+  const std::unique_ptr<ResemblanceDetector> detector_;
+  ChunkReader& reader_;
+  FeatureIndex& features_;
+  const StreamOrder& order_;
+};
+
+}  // namespace dedupfs

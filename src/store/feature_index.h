@@ -1,0 +1,50 @@
+// From super-features to chunks: which stored chunks resemble a new one. In the database's family `features`, with what was
+// stored since the last commit in memory above it. See docs/format.md, "Feature index".
+//
+// It is a hint: whatever is missing from it costs space and nothing else, so it may be dropped and forgets the oldest
+// chunks where it would outgrow its limit. Of two chunks with one super-feature the newer one stays.
+//
+// Threads: every function from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "delta/resemblance.h"
+#include "store/database.h"
+#include "store/types.h"
+
+namespace dedupfs {
+
+class FeatureIndex {
+ public:
+  // `disk_bytes`: about how much the family may take.
+  FeatureIndex(Database& database, std::uint64_t disk_bytes);
+
+  // The chunks that share a super-feature with the sketch: those that share most first, the newest first among equals.
+  Result<std::vector<ChunkId>> find(const Sketch& sketch) const;
+  void insert(const Sketch& sketch, ChunkId id);
+
+  // As in PendingChunks.
+  void freeze();
+  void append_frozen_to(Database::Batch& batch) const;
+  void drop_frozen();
+  std::size_t open_bytes() const;
+
+ private:
+  using Group = std::unordered_map<std::uint64_t, ChunkId>;  // by number in the key
+
+  Database& database_;
+  const std::uint64_t most_ids_;  // chunks that are older than that many ids are forgotten
+
+  mutable std::shared_mutex mutex_;
+  Group open_;
+  Group frozen_;
+  std::uint64_t newest_ = 0;
+};
+
+}  // namespace dedupfs
