@@ -70,7 +70,7 @@ std::string_view name_of(Family family) {
   switch (family) {
     case Family::kFingerprints: return "fingerprints";
     case Family::kChunks: return "chunks";
-    case Family::kFeatures: return "features";
+    case Family::kFeatureIndex: return "features";
     case Family::kInodes: return "inodes";
     case Family::kDirents: return "dirents";
     case Family::kCookies: return "cookies";

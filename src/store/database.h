@@ -29,7 +29,7 @@ namespace dedupfs {
 enum class Family : std::uint8_t {
   kFingerprints,  // fingerprint -> chunk id
   kChunks,        // first chunk id of a run -> place of its region, lengths (ChunkIndex)
-  kFeatures,      // super-feature -> chunk id
+  kFeatureIndex,  // super-feature -> chunk id
   kInodes,        // inode number -> attributes
   kDirents,       // parent inode + name -> inode, type, cookie
   kCookies,       // parent inode + cookie -> name, inode, type: the order of readdir
@@ -99,7 +99,7 @@ class Database {
   Result<void> walk(const Snapshot& snapshot, Family family,
                     const std::function<bool(std::string_view key, std::string_view value)>& visit) const;
 
-  // Entries of kFeatures that name older chunks are dropped when RocksDB next comes by.
+  // Entries of kFeatureIndex that name older chunks are dropped when RocksDB next comes by.
   void forget_features_before(ChunkId oldest);
 
   std::uint64_t memory_used_bytes() const;  // of what Settings::memory_bytes caps

@@ -54,7 +54,7 @@ struct Traits {
 Traits traits_of(Family family) {
   switch (family) {
     case Family::kFingerprints: return {.filtered = true, .compressed = false};
-    case Family::kFeatures: return {.filtered = true, .compressed = false};
+    case Family::kFeatureIndex: return {.filtered = true, .compressed = false};
     case Family::kChunks: return {.filtered = false, .compressed = true};  // by find_at_or_before() only
     case Family::kInodes: return {.filtered = false, .compressed = true};  // nobody asks for an inode that is not there
     case Family::kDirents: return {.filtered = true, .compressed = true};  // every create looks its name up first
@@ -165,7 +165,7 @@ DatabaseOptions make_database_options(std::uint64_t memory_bytes) {
   for (std::size_t i = 0; i < kFamilyCount; ++i)
     options.families[i] = family_options(static_cast<Family>(i), options.memory, write_buffers_bytes / 2);
   options.feature_filter = std::make_shared<FeatureFilter>();
-  options.families[static_cast<std::size_t>(Family::kFeatures)].compaction_filter = options.feature_filter.get();
+  options.families[static_cast<std::size_t>(Family::kFeatureIndex)].compaction_filter = options.feature_filter.get();
   return options;
 }
 

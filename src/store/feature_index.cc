@@ -46,7 +46,7 @@ Result<std::vector<ChunkId>> FeatureIndex::find(const Sketch& sketch) const {
       }
     }
     if (!id) {
-      DEDUPFS_ASSIGN(const auto value, database_.get(Family::kFeatures, encode_key(number)));
+      DEDUPFS_ASSIGN(const auto value, database_.get(Family::kFeatureIndex, encode_key(number)));
       if (!value) continue;
       DEDUPFS_ASSIGN(id, decode_chunk_id(*value));
     }
@@ -78,7 +78,7 @@ void FeatureIndex::freeze() {
 
 void FeatureIndex::append_frozen_to(Database::Batch& batch) const {
   const std::shared_lock lock(mutex_);
-  for (const auto& [number, id] : frozen_) batch.put(Family::kFeatures, encode_key(number), encode_chunk_id(id));
+  for (const auto& [number, id] : frozen_) batch.put(Family::kFeatureIndex, encode_key(number), encode_chunk_id(id));
 }
 
 void FeatureIndex::drop_frozen() {

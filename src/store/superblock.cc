@@ -153,7 +153,7 @@ std::string encode_superblock(const Superblock& superblock) {
   object["chunker"] = superblock.chunker;
   object["fingerprint"] = superblock.fingerprint;
   object["compression"] = format_compression(superblock.compression);
-  object["delta"] = format_delta_settings(superblock.delta);
+  if (superblock.delta.enabled()) object["delta"] = format_delta_settings(superblock.delta);
   object["region_bytes"] = superblock.region_bytes;
   object["container_bytes"] = superblock.container_bytes;
 

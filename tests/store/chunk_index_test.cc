@@ -45,7 +45,7 @@ TEST(ChunkIndex, RunIsWrittenAsEver) {
                 {.raw_length = 300, .delta_length = 17, .sources = {ChunkId{1'000'009}}}};
 
   EXPECT_EQ(hex(encode_run_key(run.first)), "00000000000f4240");
-  EXPECT_EQ(hex(encode_run(run)), "1140f0930980801004804001ac02ac020104010b");
+  EXPECT_EQ(hex(encode_run(run)), "1140f0930980801004804001ac02ac020103041401030b11");
 }
 
 TEST(ChunkIndex, RunOfPlainChunksCostsFewBytesAChunk) {
