@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <string>
 
@@ -22,10 +23,10 @@ inline constexpr std::size_t kFeaturesOfSuperFeature = kFeatures / kSuperFeature
 
 using SuperFeatureInput = std::array<std::uint64_t, kFeaturesOfSuperFeature>;
 
-std::uint64_t super_feature(std::size_t index, const SuperFeatureInput& features) {
-  std::array<std::uint8_t, sizeof(SuperFeatureInput)> bytes{};
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(features[i / 8] >> (8 * (i % 8)));
-  return XXH64(bytes.data(), bytes.size(), index);
+std::uint64_t super_feature(std::size_t index, SuperFeatureInput features) {
+  if constexpr (std::endian::native == std::endian::big)
+    for (std::uint64_t& feature : features) feature = __builtin_bswap64(feature);
+  return XXH64(features.data(), sizeof features, index);
 }
 
 Sketch sketch_by_order(const Features& features) {

@@ -8,17 +8,20 @@ namespace {
 
 struct SwprRegister32 {
   static constexpr std::size_t kSegments = 2;
+  static constexpr std::size_t kRegisters = 2;
   __m256i v;
 
   static SwprRegister32 zero() { return {_mm256_setzero_si256()}; }
-  static SwprRegister32 load(const std::uint8_t* const* p, std::ptrdiff_t at) {
-    return {_mm256_inserti128_si256(_mm256_castsi128_si256(load_block(p[0] + at)), load_block(p[1] + at), 1)};
+  static SwprRegister32 load(const std::uint8_t* p, std::size_t stride) {
+    return {_mm256_inserti128_si256(_mm256_castsi128_si256(load_block(p)), load_block(p + stride), 1)};
   }
 
   template <int kFirst>
   SwprRegister32 words() const {
     return {_mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(words_shuffle<kFirst>()))};
   }
+  static std::size_t segment_of(std::size_t bit) { return bit / 16; }
+  static std::size_t window_of(std::size_t bit) { return bit % 16; }
   std::uint32_t largest() const {
     return largest_of(_mm_max_epu32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
   }
@@ -37,11 +40,12 @@ inline SwprRegister32 max(SwprRegister32 a, SwprRegister32 b) {
 }
 
 // The seven bits that make a number >= kBoundary, all set, are -1 when shifted down; packing keeps apart what is not.
-inline std::uint64_t sampled(const SwprRegister32 (&quads)[4]) {
+inline void store_sampled(const SwprRegister32 (&quads)[4], std::uint8_t* out) {
   __m256i top[4];
   for (int q = 0; q < 4; ++q) top[q] = _mm256_srai_epi32(quads[q].v, kBoundaryShift);
   const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(top[0], top[1]), _mm256_packs_epi32(top[2], top[3]));
-  return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(-1))));
+  const int bits = _mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(-1)));
+  __builtin_memcpy(out, &bits, sizeof bits);
 }
 
 class SmallestLanes32 {

@@ -8,20 +8,37 @@ namespace {
 
 struct SwprRegister64 {
   static constexpr std::size_t kSegments = 4;
+  static constexpr std::size_t kRegisters = 2;
   __m512i v;
 
   static SwprRegister64 zero() { return {_mm512_setzero_si512()}; }
-  static SwprRegister64 load(const std::uint8_t* const* p, std::ptrdiff_t at) {
-    __m512i all = _mm512_castsi128_si512(load_block(p[0] + at));
-    all = _mm512_mask_broadcast_i32x4(all, 0x00f0, load_block(p[1] + at));
-    all = _mm512_mask_broadcast_i32x4(all, 0x0f00, load_block(p[2] + at));
-    return {_mm512_mask_broadcast_i32x4(all, 0xf000, load_block(p[3] + at))};
+  static SwprRegister64 load(const std::uint8_t* p, std::size_t stride) {
+    const auto pair = [stride](const std::uint8_t* q) {
+      return _mm256_inserti128_si256(_mm256_castsi128_si256(load_block(q)), load_block(q + stride), 1);
+    };
+    return {_mm512_inserti64x4(_mm512_castsi256_si512(pair(p)), pair(p + 2 * stride), 1)};
   }
 
   template <int kFirst>
   SwprRegister64 words() const {
     return {_mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(words_shuffle<kFirst>()))};
   }
+  static std::size_t segment_of(std::size_t bit) { return bit / 4 % 4; }
+  static std::size_t window_of(std::size_t bit) { return bit / 16 * 4 + bit % 4; }
+
+  static std::size_t list_not_zero(const std::uint64_t* words, std::size_t n, std::uint32_t* list) {
+    __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < n; i += 8) {
+      const __m512i eight = _mm512_loadu_si512(words + i);
+      const __mmask8 set = _mm512_test_epi64_mask(eight, eight);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(list + count), _mm256_maskz_compress_epi32(set, index));
+      count += static_cast<std::size_t>(__builtin_popcount(set));
+      index = _mm256_add_epi32(index, _mm256_set1_epi32(8));
+    }
+    return count;
+  }
+
   std::uint32_t largest() const { return _mm512_reduce_max_epu32(v); }
 };
 
@@ -37,16 +54,12 @@ inline SwprRegister64 max(SwprRegister64 a, SwprRegister64 b) {
   return {_mm512_max_epu32(a.v, b.v)};
 }
 
-// The top bytes of all numbers are brought together, so that one comparison serves 64 of them.
-inline std::uint64_t sampled(const SwprRegister64 (&quads)[4]) {
-  // Byte 16 s + 4 q + k: the top one of number 4 s + k in register q % 2.
-  const __m512i kTopBytes =
-      _mm512_setr_epi32(0x0f0b0703, 0x4f4b4743, 0x0f0b0703, 0x4f4b4743, 0x1f1b1713, 0x5f5b5753, 0x1f1b1713, 0x5f5b5753,
-                        0x2f2b2723, 0x6f6b6763, 0x2f2b2723, 0x6f6b6763, 0x3f3b3733, 0x7f7b7773, 0x3f3b3733, 0x7f7b7773);
-  const __m512i first = _mm512_permutex2var_epi8(quads[0].v, kTopBytes, quads[1].v);
-  const __m512i second = _mm512_permutex2var_epi8(quads[2].v, kTopBytes, quads[3].v);
-  const __m512i top = _mm512_mask_blend_epi64(0xaa, first, second);
-  return _mm512_cmpge_epu8_mask(top, _mm512_set1_epi8(static_cast<char>(kBoundary >> 24)));
+// To memory: from a mask register to another takes twice as long on Zen 4.
+inline void store_sampled(const SwprRegister64 (&quads)[4], std::uint8_t* out) {
+  for (int q = 0; q < 4; ++q) {
+    const __mmask16 bits = _mm512_cmpge_epu32_mask(quads[q].v, _mm512_set1_epi32(static_cast<int>(kBoundary)));
+    *reinterpret_cast<volatile __mmask16*>(out + 2 * q) = bits;
+  }
 }
 
 class SmallestLanes64 {

@@ -8,15 +8,18 @@ namespace {
 
 struct SwprRegister16 {
   static constexpr std::size_t kSegments = 1;
+  static constexpr std::size_t kRegisters = 4;
   __m128i v;
 
   static SwprRegister16 zero() { return {_mm_setzero_si128()}; }
-  static SwprRegister16 load(const std::uint8_t* const* p, std::ptrdiff_t at) { return {load_block(p[0] + at)}; }
+  static SwprRegister16 load(const std::uint8_t* p, std::size_t /*stride*/) { return {load_block(p)}; }
 
   template <int kFirst>
   SwprRegister16 words() const {
     return {_mm_shuffle_epi8(v, words_shuffle<kFirst>())};
   }
+  static std::size_t segment_of(std::size_t bit) { return bit / 16; }
+  static std::size_t window_of(std::size_t bit) { return bit % 16; }
   std::uint32_t largest() const { return largest_of(v); }
 };
 
@@ -33,11 +36,12 @@ inline SwprRegister16 max(SwprRegister16 a, SwprRegister16 b) {
 }
 
 // The seven bits that make a number >= kBoundary, all set, are -1 when shifted down; packing keeps apart what is not.
-inline std::uint64_t sampled(const SwprRegister16 (&quads)[4]) {
+inline void store_sampled(const SwprRegister16 (&quads)[4], std::uint8_t* out) {
   __m128i top[4];
   for (int q = 0; q < 4; ++q) top[q] = _mm_srai_epi32(quads[q].v, kBoundaryShift);
   const __m128i bytes = _mm_packs_epi16(_mm_packs_epi32(top[0], top[1]), _mm_packs_epi32(top[2], top[3]));
-  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(-1))));
+  const auto bits = static_cast<std::uint16_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(-1))));
+  __builtin_memcpy(out, &bits, sizeof bits);
 }
 
 class SmallestLanes16 {
