@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -37,54 +36,85 @@ std::vector<Sketch> sketches_of(std::span<const ByteSpan> chunks, const Resembla
   return sketches;
 }
 
+// Copies of some chunks, small enough for the L2 cache of any CPU of interest.
+class Slice {
+ public:
+  // Of the first of `chunks`, as many as fit, but one at least. Those that were taken before are gone.
+  std::span<const ByteSpan> take(std::span<const ByteSpan> chunks) {
+    constexpr std::size_t kBytes = 256 << 10;
+    std::size_t bytes = 0;
+    copies_.clear();
+    for (const ByteSpan chunk : chunks) {
+      if (bytes > 0 && bytes + chunk.size() > kBytes) break;
+      if (memory_.size() < std::max(kBytes, chunk.size())) memory_.resize(std::max(kBytes, chunk.size()));
+      std::copy(chunk.begin(), chunk.end(), memory_.begin() + static_cast<std::ptrdiff_t>(bytes));
+      copies_.push_back(ByteSpan(memory_).subspan(bytes, chunk.size()));
+      bytes += chunk.size();
+    }
+    return copies_;
+  }
+
+ private:
+  ByteBuffer memory_;
+  std::vector<ByteSpan> copies_;
+};
+
 volatile std::uint64_t sink;  // so that what is timed is used, as far as the compiler knows
 
-// A detector at work on its sample.
+// A detector at work on its sample, as in a filesystem: on data that was written a moment ago, and is in the cache. A slice
+// of chunks is copied there, and is timed as a whole, once: on data that it sees again, a CPU guesses branches too well.
 class Variant {
  public:
   Variant(std::unique_ptr<ResemblanceDetector> detector, std::span<const ByteSpan> chunks, const SpeedOptions& options)
       : detector_(std::move(detector)),
-        sample_(first(chunks, detector_->name() == kNTransform ? options.n_transform_bytes : options.bytes)),
-        features_(true, timed([&detector = *detector_](ByteSpan chunk) { return detector.features(chunk)[0]; })),
-        sketches_(true, timed([&detector = *detector_](ByteSpan chunk) {
-                    return detector.sketch_of(chunk).super_features[0];
-                  })) {}
+        sample_(first(chunks, detector_->name() == kNTransform ? options.n_transform_bytes : options.bytes)) {}
 
   void pass() {
-    features_.pass();
-    sketches_.pass();
+    features_.push_back(seconds([this](ByteSpan chunk) { return detector_->features(chunk)[0]; }));
+    sketches_.push_back(seconds([this](ByteSpan chunk) { return detector_->sketch_of(chunk).super_features[0]; }));
   }
 
-  double feature_gb_per_s() const { return static_cast<double>(sample_.bytes) / median(features_.seconds()) / 1e9; }
+  double feature_gb_per_s() const { return static_cast<double>(sample_.bytes) / median(features_) / 1e9; }
 
   SpeedRecord record(double n_transform_gb_per_s) const {
-    const auto [fastest, slowest] = std::minmax_element(features_.seconds().begin(), features_.seconds().end());
+    const auto [fastest, slowest] = std::minmax_element(features_.begin(), features_.end());
     return {.input = {},
             .input_short = {},
             .method = std::string(detector_->name()),
             .isa = std::string(name_of(detector_->isa())),
             .bytes = sample_.bytes,
-            .feature_seconds = median(features_.seconds()),
+            .feature_seconds = median(features_),
             .feature_seconds_min = *fastest,
             .feature_seconds_max = *slowest,
-            .sketch_seconds = median(sketches_.seconds()),
+            .sketch_seconds = median(sketches_),
             .n_transform_gb_per_s = n_transform_gb_per_s};
   }
 
  private:
+  // For the sample once.
   template <class OfChunk>
-  std::function<void()> timed(OfChunk of_chunk) const {
-    return [of_chunk, chunks = sample_.chunks] {
-      std::uint64_t sum = 0;
-      for (const ByteSpan chunk : chunks) sum += of_chunk(chunk);
-      sink = sum;
-    };
+  double seconds(OfChunk of_chunk) {
+    constexpr double kShortestPassSeconds = 0.02;
+    double total = 0;
+    double times = 0;
+    for (; total < kShortestPassSeconds; ++times)
+      for (std::size_t begin = 0; begin < sample_.chunks.size();) {
+        const auto chunks = slice_.take(sample_.chunks.subspan(begin));
+        begin += chunks.size();
+        const double start = thread_seconds();
+        std::uint64_t sum = 0;
+        for (const ByteSpan chunk : chunks) sum += of_chunk(chunk);
+        sink = sum;
+        total += thread_seconds() - start;
+      }
+    return total / times;
   }
 
   std::unique_ptr<ResemblanceDetector> detector_;
   Sample sample_;
-  Timed features_;
-  Timed sketches_;
+  Slice slice_;
+  std::vector<double> features_;
+  std::vector<double> sketches_;
 };
 
 // With each instruction set that serves the method, once.

@@ -38,8 +38,9 @@ struct SpeedRecord {
   double speedup_over_n_transform() const { return feature_gb_per_s() / n_transform_gb_per_s; }
 };
 
-// A record for each method and instruction set that serves it when those of `isas` are asked for. All take turns, N-Transform
-// in scalar code among them, `repeat` times, on one thread. What names the input and its chunks is left to the caller.
+// A record for each method and instruction set that serves it when those of `isas` are asked for; what names the input and its
+// chunks is left to the caller. All take turns, N-Transform in scalar code among them, on one thread, `repeat` times, on data
+// that is in the L2 cache. There must be chunks.
 // kCorruption if instruction sets give different sketches, which is a bug.
 Result<std::vector<SpeedRecord>> measure_speed(std::span<const ByteSpan> chunks, std::span<const std::string> methods,
                                                std::span<const Isa> isas, const SpeedOptions& options);

@@ -7,10 +7,14 @@
 namespace dedupfs::bench {
 namespace {
 
-double seconds_now(bool one_thread) {
+double seconds_of(clockid_t clock) {
   timespec now{};
-  ::clock_gettime(one_thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+  ::clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+double seconds_now(bool one_thread) {
+  return one_thread ? thread_seconds() : seconds_of(CLOCK_MONOTONIC);
 }
 
 }  // namespace
@@ -27,6 +31,10 @@ void Timed::pass() {
   const double start = seconds_now(one_thread_);
   for (std::size_t i = 0; i < times_a_pass_; ++i) work_();
   seconds_.push_back((seconds_now(one_thread_) - start) / static_cast<double>(times_a_pass_));
+}
+
+double thread_seconds() {
+  return seconds_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 double median(std::vector<double> values) {

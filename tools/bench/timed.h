@@ -26,6 +26,9 @@ class Timed {
   std::vector<double> seconds_;
 };
 
+// That for which this thread ran.
+double thread_seconds();
+
 double median(std::vector<double> values);  // not empty
 
 }  // namespace dedupfs::bench
