@@ -122,7 +122,7 @@ Result<std::vector<AccuracyRecord>> measure_accuracy(const Input& input, std::ui
         records.push_back(
             {input.name, input.short_name, std::string(detector->name()), chunk_bytes, {length, rate}, {}});
 
-  std::mt19937_64 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): each run is to give the same
+  std::mt19937_64 random(1);  // each run is to give the same
   for (std::size_t pair = 0; pair < options.pairs; ++pair) {
     const ByteSpan chunk = input.bytes.subspan((input.bytes.size() - chunk_bytes) / options.pairs * pair, chunk_bytes);
     const WindowSet windows = windows_of(chunk, options.window_bytes);

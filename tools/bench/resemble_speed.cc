@@ -96,7 +96,7 @@ class Variant {
   double seconds(OfChunk of_chunk) {
     constexpr double kShortestPassSeconds = 0.02;
     double total = 0;
-    double times = 0;
+    std::size_t times = 0;
     for (; total < kShortestPassSeconds; ++times)
       for (std::size_t begin = 0; begin < sample_.chunks.size();) {
         const auto chunks = slice_.take(sample_.chunks.subspan(begin));
@@ -107,7 +107,7 @@ class Variant {
         sink = sum;
         total += thread_seconds() - start;
       }
-    return total / times;
+    return total / static_cast<double>(times);
   }
 
   std::unique_ptr<ResemblanceDetector> detector_;
