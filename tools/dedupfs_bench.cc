@@ -1,4 +1,4 @@
-// dedupfs-bench(1): measures chunkers.
+// dedupfs-bench(1): measures chunkers and resemblance detection.
 #include <iostream>
 
 #include "bench/run.h"

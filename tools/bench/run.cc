@@ -118,7 +118,7 @@ int run_isa(bool as_json, std::ostream& out, std::ostream& err) {
 }  // namespace
 
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
-  CLI::App app("Measures chunkers, beside what the memory allows.", "dedupfs-bench");
+  CLI::App app("Measures chunkers, beside what the memory allows, and resemblance detection.", "dedupfs-bench");
   app.set_version_flag("-V,--version", "dedupfs-bench " DEDUPFS_VERSION);
   app.require_subcommand(1);
 
