@@ -66,6 +66,8 @@ const Kernels& kernels_of(Isa isa) {
     case Isa::kAvx512: return kAvx512Kernels;
 #elif defined(__aarch64__)
     case Isa::kNeon: return kNeonKernels;
+#elif defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)
+    case Isa::kVsx: return kVsxKernels;
 #endif
     default: return kNone;
   }

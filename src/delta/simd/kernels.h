@@ -26,5 +26,6 @@ extern const Kernels kSse41Kernels;
 extern const Kernels kAvx2Kernels;
 extern const Kernels kAvx512Kernels;
 extern const Kernels kNeonKernels;
+extern const Kernels kVsxKernels;
 
 }  // namespace dedupfs::resemblance

@@ -22,7 +22,9 @@
 //   max(a, b), largest(a)          of all numbers, unsigned
 // and perhaps
 //   list_not_zero(words, n, list)  as below, but for whole multiples of eight words
-// and with it come fingerprint(window), of 32 bytes, and SmallestLanes, the like of reference::SmallestTransforms.
+// and with it come
+//   fingerprint(window)            of 32 bytes, in whatever form suits SmallestLanes; number_of() it is a number
+//   SmallestLanes                  the like of reference::SmallestTransforms
 #pragma once
 
 #include "delta/feature_definition.h"
@@ -120,9 +122,8 @@ inline std::size_t list_not_zero(const std::uint64_t* words, std::size_t n, std:
   return count;
 }
 
-// Of the window that ends with this byte.
-inline std::uint32_t fingerprint_ending(const std::uint8_t* end) {
-  return fingerprint_number(end - (kOdessPlusWindowBytes - 1));
+inline const std::uint8_t* window_ending(const std::uint8_t* end) {
+  return end - (kOdessPlusWindowBytes - 1);
 }
 
 template <class Vec, class SmallestLanes>
@@ -148,7 +149,7 @@ class SwprSampler {
       transform(segments_.ends + first, words);
     }
     for (std::size_t i = 0; i < SwprSegments<Vec>::kRest; ++i)
-      if (fingerprint_ending(segments_.rest + i) >= kBoundary) [[unlikely]]
+      if (number_of(fingerprint(window_ending(segments_.rest + i))) >= kBoundary) [[unlikely]]
         add(segments_.rest + i);
     if (any_) smallest_.write(features);
     return any_;
@@ -184,7 +185,7 @@ class SwprSampler {
   }
 
   void add(const std::uint8_t* end) {
-    smallest_.add(fingerprint(end - (kOdessPlusWindowBytes - 1)));
+    smallest_.add(fingerprint(window_ending(end)));
     any_ = true;
   }
 
@@ -205,7 +206,8 @@ std::uint32_t largest_fingerprint(const SwprSegments<Vec>& segments) {
     });
   std::uint32_t found = largest.largest();
   for (std::size_t i = 0; i < SwprSegments<Vec>::kRest; ++i)
-    if (const std::uint32_t other = fingerprint_ending(segments.rest + i); other > found) found = other;
+    if (const std::uint32_t number = number_of(fingerprint(window_ending(segments.rest + i))); number > found)
+      found = number;
   return found;
 }
 

@@ -31,7 +31,7 @@ inline __m128i big_endian_shuffle() {
   return _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
 }
 
-// In every lane, of the 32 bytes of a window.
+// In every lane.
 inline __m128i fingerprint(const std::uint8_t* window) {
 #if defined(__AVX2__)
   const __m256i kBigEndian = _mm256_broadcastsi128_si256(big_endian_shuffle());
@@ -50,14 +50,14 @@ inline __m128i fingerprint(const std::uint8_t* window) {
 #endif
 }
 
-inline std::uint32_t fingerprint_number(const std::uint8_t* window) {
-  return static_cast<std::uint32_t>(_mm_cvtsi128_si32(fingerprint(window)));
+inline std::uint32_t number_of(__m128i fingerprint) {
+  return static_cast<std::uint32_t>(_mm_cvtsi128_si32(fingerprint));
 }
 
 inline std::uint32_t largest_of(__m128i v) {
   v = _mm_max_epu32(v, _mm_shuffle_epi32(v, 0x4e));
   v = _mm_max_epu32(v, _mm_shuffle_epi32(v, 0xb1));
-  return static_cast<std::uint32_t>(_mm_cvtsi128_si32(v));
+  return number_of(v);
 }
 
 }  // namespace
