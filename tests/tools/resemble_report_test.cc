@@ -40,8 +40,7 @@ SpeedRecord speed(const std::string& method, const std::string& isa, double seco
           .avg_bytes = 8192,
           .bytes = 1000000000,
           .feature_seconds = seconds,
-          .feature_seconds_min = seconds,
-          .feature_seconds_max = seconds,
+          .feature_seconds_median = seconds,
           .sketch_seconds = 2 * seconds,
           .n_transform_gb_per_s = 0.1};
 }

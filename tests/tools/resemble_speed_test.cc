@@ -55,8 +55,8 @@ TEST(ResembleSpeed, IsComparedWithNTransformInScalarCode) {
   EXPECT_LT(records[0].speedup_over_n_transform(), 2);
   EXPECT_GT(records[1].speedup_over_n_transform(), 2);
   for (const SpeedRecord& record : records) {
-    EXPECT_LE(record.feature_seconds_min, record.feature_seconds);
-    EXPECT_LE(record.feature_seconds, record.feature_seconds_max);
+    EXPECT_LE(record.feature_seconds, record.feature_seconds_median);
+    EXPECT_GT(record.feature_seconds, 0);
     EXPECT_GT(record.sketch_seconds, 0);
   }
 }

@@ -152,7 +152,7 @@ CLI::App& add_resemble(CLI::App& app, ResembleArguments& arguments) {
                   "bytes of the windows that define resemblance (default 32)")
       ->type_name("BYTES")
       ->check(CLI::Range(std::size_t{1}, kMost));
-  command.add_option("--repeat", arguments.repeat, "timed passes; the median counts (default 3)")
+  command.add_option("--repeat", arguments.repeat, "timed passes; the fastest counts (default 3)")
       ->type_name("R")
       ->check(CLI::Range(std::size_t{1}, kMost));
   command.add_flag("--accuracy", arguments.only_accuracy, "measure the accuracy only");

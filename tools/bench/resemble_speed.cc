@@ -59,6 +59,23 @@ class Slice {
   std::vector<ByteSpan> copies_;
 };
 
+double fastest(const std::vector<double>& seconds) {
+  return *std::min_element(seconds.begin(), seconds.end());
+}
+
+// A system call, and some percent of the time in which the fastest detector is done with a slice.
+double seconds_to_ask_the_clock() {
+  static const double kSeconds = [] {
+    double least = 1;
+    for (int i = 0; i < 1000; ++i) {
+      const double start = thread_seconds();
+      least = std::min(least, thread_seconds() - start);
+    }
+    return least;
+  }();
+  return kSeconds;
+}
+
 volatile std::uint64_t sink;  // so that what is timed is used, as far as the compiler knows
 
 // A detector at work on its sample, as in a filesystem: on data that was written a moment ago, and is in the cache. A slice
@@ -74,19 +91,17 @@ class Variant {
     sketches_.push_back(seconds([this](ByteSpan chunk) { return detector_->sketch_of(chunk).super_features[0]; }));
   }
 
-  double feature_gb_per_s() const { return static_cast<double>(sample_.bytes) / median(features_) / 1e9; }
+  double feature_gb_per_s() const { return static_cast<double>(sample_.bytes) / fastest(features_) / 1e9; }
 
   SpeedRecord record(double n_transform_gb_per_s) const {
-    const auto [fastest, slowest] = std::minmax_element(features_.begin(), features_.end());
     return {.input = {},
             .input_short = {},
             .method = std::string(detector_->name()),
             .isa = std::string(name_of(detector_->isa())),
             .bytes = sample_.bytes,
-            .feature_seconds = median(features_),
-            .feature_seconds_min = *fastest,
-            .feature_seconds_max = *slowest,
-            .sketch_seconds = median(sketches_),
+            .feature_seconds = fastest(features_),
+            .feature_seconds_median = median(features_),
+            .sketch_seconds = fastest(sketches_),
             .n_transform_gb_per_s = n_transform_gb_per_s};
   }
 
@@ -105,7 +120,7 @@ class Variant {
         std::uint64_t sum = 0;
         for (const ByteSpan chunk : chunks) sum += of_chunk(chunk);
         sink = sum;
-        total += thread_seconds() - start;
+        total += thread_seconds() - start - seconds_to_ask_the_clock();
       }
     return total / static_cast<double>(times);
   }

@@ -26,12 +26,11 @@ struct SpeedRecord {
   std::string method;
   std::string isa;
   std::uint32_t avg_bytes = 0;
-  std::uint64_t bytes = 0;     // timed
-  double feature_seconds = 0;  // the median pass
-  double feature_seconds_min = 0;
-  double feature_seconds_max = 0;
-  double sketch_seconds = 0;        // of features and the super-features made of them
-  double n_transform_gb_per_s = 0;  // features by N-Transform in scalar code
+  std::uint64_t bytes = 0;            // timed
+  double feature_seconds = 0;         // the fastest pass: what disturbs makes a pass slower
+  double feature_seconds_median = 0;  // to see how much it was disturbed
+  double sketch_seconds = 0;          // of features and the super-features made of them
+  double n_transform_gb_per_s = 0;    // features by N-Transform in scalar code
 
   double feature_gb_per_s() const { return static_cast<double>(bytes) / feature_seconds / 1e9; }
   double sketch_gb_per_s() const { return static_cast<double>(bytes) / sketch_seconds / 1e9; }
