@@ -1,13 +1,15 @@
 #include "delta/xdelta3_codec.h"
 
 #include <algorithm>
-#include <cerrno>
+#include <array>
 #include <cstdint>
-#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <span>
 #include <string>
-#include <utility>
 
 #include "base/check.h"
+#include "delta/match_finder.h"
 
 extern "C" {
 #include <xdelta3.h>
@@ -16,93 +18,116 @@ extern "C" {
 namespace dedupfs {
 namespace {
 
-// What one stream has allocated. Refuses more than the limit, so that a hostile header cannot take all memory.
-struct Arena {
-  std::size_t allocated = 0;
-  bool exhausted = false;  // the system had no memory left
+// RFC 3284, sections 4.1 and 4.2: the magic with version 0, and an indicator without extensions such as secondary
+// compression or a code table. Then, as the window's indicator, that it copies from the source.
+constexpr std::array<std::uint8_t, 5> kHeader = {0xd6, 0xc3, 0xc4, 0, 0};
+constexpr usize_t kWindowCopiesSource = 1;
 
-  static void* allocate(void* opaque, std::size_t items, usize_t item_bytes) {
-    Arena& arena = *static_cast<Arena*>(opaque);
-    const std::size_t bytes = items * item_bytes;
-    if (bytes > Xdelta3Codec::kMaxMemoryBytes - arena.allocated) return nullptr;
-    arena.allocated += bytes;  // frees are not counted: a stream frees little before its end
-    void* memory = std::malloc(bytes);
-    arena.exhausted |= memory == nullptr;
-    return memory;
-  }
-  static void release(void* /*opaque*/, void* memory) { std::free(memory); }
-};
-
-// One xd3_stream with its source, made for one call of the library.
-class Stream {
+// Memory of one stream at a time, which is given back as a whole.
+class Arena {
  public:
-  Stream(ByteSpan source, usize_t window_bytes) {
-    xd3_config config;
-    xd3_init_config(&config, XD3_NOCOMPRESS);
-    config.smatch_cfg = XD3_SMATCH_FASTER;
-    config.winsize = window_bytes;
-    config.opaque = &arena_;
-    config.alloc = Arena::allocate;
-    config.freef = Arena::release;
-    status_ = xd3_config_stream(&stream_, &config);
-    if (status_ != 0) return;
+  void clear() { used_ = 0; }
 
-    // The whole source is one block, so the library never asks for another.
-    source_.blksize = static_cast<usize_t>(source.size());
-    source_.onblk = source_.blksize;
-    source_.max_winsize = source.size();
-    source_.curblk = source.data();
-    status_ = xd3_set_source_and_size(&stream_, &source_, source.size());
+  static void* allocate(void* arena, std::size_t items, usize_t item_bytes) {
+    return static_cast<Arena*>(arena)->allocate(items * item_bytes);
   }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  ~Stream() { xd3_free_stream(&stream_); }
-
-  // `code` is xd3_encode_stream or xd3_decode_stream. Returns how many bytes of `output` were filled.
-  template <class Code>
-  Result<std::size_t> run(Code code, ByteSpan input, MutableByteSpan output, ErrorCode failure) {
-    usize_t filled = 0;
-    if (status_ == 0) {
-      status_ = code(&stream_, input.data(), static_cast<usize_t>(input.size()), output.data(), &filled,
-                     static_cast<usize_t>(output.size()));
-    }
-    if (status_ == 0) return filled;
-    if (status_ == ENOSPC) return Error{ErrorCode::kBufferTooSmall, "xdelta3: output larger than allowed"};
-    // Not by the status: xdelta3 answers ENOMEM to some malformed headers too.
-    if (arena_.exhausted) return Error{ErrorCode::kNoMemory, "xdelta3: out of memory"};
-    return Error{failure, std::string("xdelta3: ") + reason()};
-  }
+  static void release(void* /*arena*/, void* /*memory*/) {}
 
  private:
-  const char* reason() const {
-    if (stream_.msg != nullptr) return stream_.msg;
-    const char* text = xd3_strerror(status_);
-    return text != nullptr ? text : "unknown error";
+  // For the largest delta, in four sections of pages of 16 KiB, and 20 KiB beside it.
+  static constexpr std::size_t kBytes = Xdelta3Codec::kMaxDeltaBytes + (std::size_t{128} << 10);
+
+  void* allocate(std::size_t bytes) {
+    if (bytes > kBytes - used_) return nullptr;
+    void* const memory = memory_.get() + used_;
+    used_ += (bytes + alignof(std::max_align_t) - 1) / alignof(std::max_align_t) * alignof(std::max_align_t);
+    return memory;
   }
 
-  Arena arena_;
-  xd3_source source_{};
-  xd3_stream stream_{};
-  int status_ = 0;
+  // Not initialised: most of it is never touched.
+  std::unique_ptr<std::byte[]> memory_{new std::byte[kBytes]};
+  std::size_t used_ = 0;
 };
 
-Result<std::size_t> encode_into(ByteSpan source, ByteSpan target, MutableByteSpan delta) {
-  Stream stream(source, static_cast<usize_t>(target.size()));
-  return stream.run(xd3_encode_stream, target, delta, ErrorCode::kIo);
+struct Workspace {
+  MatchFinder finder;
+  Arena arena;
+};
+
+Workspace& workspace_of_this_thread() {
+  thread_local Workspace workspace;
+  return workspace;
+}
+
+// A stream needs no xd3_free_stream(): all it has is in the arena, which must not be used for another one before its end.
+void configure(xd3_stream& stream, Arena& arena, usize_t window_bytes) {
+  arena.clear();
+  xd3_config config;
+  xd3_init_config(&config, XD3_FLUSH);
+  config.winsize = window_bytes;
+  config.iopt_size = 64;  // instructions before the first are written; by default, memory for 400 is prepared
+  config.opaque = &arena;
+  config.alloc = Arena::allocate;
+  config.freef = Arena::release;
+  DEDUPFS_CHECK(xd3_config_stream(&stream, &config) == 0);
+}
+
+// Writes the matches, and what lies between them, as xdelta3.h has it for deltas of other origin (xd3_encode_init_partial()).
+// Nothing if `delta` is too small.
+std::optional<std::size_t> write_delta(std::span<const Match> matches, ByteSpan target, MutableByteSpan delta,
+                                       Arena& arena) {
+  xd3_stream stream;
+  configure(stream, arena, static_cast<usize_t>(target.size()));
+  DEDUPFS_CHECK(xd3_encode_init_partial(&stream) == 0);
+  xd3_init_cache(&stream.acache);
+  xd3_avail_input(&stream, target.data(), static_cast<usize_t>(target.size()));
+  stream.enc_state = ENC_INSTR;
+
+  xd3_source source{};
+  if (!matches.empty()) {
+    std::uint32_t begin = matches.front().source;
+    std::uint32_t end = begin;
+    for (const Match& match : matches) {
+      begin = std::min(begin, match.source);
+      end = std::max(end, match.source + match.bytes);
+    }
+    source.srcbase = begin;
+    source.srclen = end - begin;
+    stream.src = &source;
+    stream.srcwin_decided = 1;
+    stream.taroff = source.srclen;
+  }
+  for (const Match& match : matches)
+    DEDUPFS_CHECK(xd3_found_match(&stream, match.target, match.bytes, match.source, 1) == 0);
+
+  std::size_t written = 0;
+  int status = 0;
+  while ((status = xd3_encode_input(&stream)) == XD3_OUTPUT) {
+    if (stream.avail_out > delta.size() - written) return std::nullopt;
+    std::memcpy(delta.data() + written, stream.next_out, stream.avail_out);
+    written += stream.avail_out;
+    xd3_consume_output(&stream);
+  }
+  DEDUPFS_CHECK(status == XD3_WINFINISH);
+  return written;
 }
 
 // xdelta3 builds its instruction table at the first use, without a lock: a second thread could see it half built.
 void build_instruction_table() {
   [[maybe_unused]] static const bool built = [] {
-    const ByteBuffer source(1);
-    ByteBuffer delta(64);
-    return encode_into(source, source, delta).has_value();
+    const std::uint8_t target = 0;
+    std::array<std::uint8_t, 64> delta;
+    return write_delta({}, {&target, 1}, delta, workspace_of_this_thread().arena).has_value();
   }();
   DEDUPFS_CHECK(built);
 }
 
 bool within(std::size_t bytes, std::size_t limit) {
   return bytes >= 1 && bytes <= limit;
+}
+
+Error corruption(const char* reason) {
+  return {ErrorCode::kCorruption, std::string("delta: ") + reason};
 }
 
 }  // namespace
@@ -115,27 +140,44 @@ Result<std::optional<std::size_t>> Xdelta3Codec::encode(ByteSpan source, ByteSpa
   }
   build_instruction_table();
 
-  auto delta_bytes = encode_into(source, target, delta);
-  if (delta_bytes) return std::optional<std::size_t>(*delta_bytes);
-  if (delta_bytes.error().code() == ErrorCode::kBufferTooSmall) return std::optional<std::size_t>();
-  return std::move(delta_bytes).error();
+  Workspace& workspace = workspace_of_this_thread();
+  const auto matches = workspace.finder.find(source, target, likely_offset, delta.size());
+  if (!matches) return std::optional<std::size_t>();
+  return write_delta(*matches, target, delta, workspace.arena);
 }
 
 Result<void> Xdelta3Codec::decode(ByteSpan source, ByteSpan delta, MutableByteSpan target) {
-  if (!within(source.size(), kMaxSourceBytes) || !within(target.size(), kMaxTargetBytes) || delta.empty()) {
-    return Error{ErrorCode::kCorruption, "delta: size of source, delta or target out of range"};
+  if (!within(source.size(), kMaxSourceBytes) || !within(target.size(), kMaxTargetBytes)) {
+    return corruption("size of source or target out of range");
+  }
+  if (!within(delta.size(), kMaxDeltaBytes) || delta.size() < kHeader.size() ||
+      !std::equal(kHeader.begin(), kHeader.end(), delta.begin())) {
+    return corruption("not one of ours");
   }
   build_instruction_table();
 
-  Stream stream(source, 0);
-  auto target_bytes = stream.run(xd3_decode_stream, delta, target, ErrorCode::kCorruption);
-  if (!target_bytes) {
-    if (target_bytes.error().code() != ErrorCode::kBufferTooSmall) return std::move(target_bytes).error();
-    return Error{ErrorCode::kCorruption, "delta makes more than the chunk's bytes"};
-  }
-  if (*target_bytes != target.size()) {
-    return Error{ErrorCode::kCorruption, "delta makes fewer than the chunk's bytes"};
-  }
+  xd3_stream stream;
+  configure(stream, workspace_of_this_thread().arena, static_cast<usize_t>(target.size()));
+  // The whole source is one block, so the library never asks for another.
+  xd3_source window{};
+  window.blksize = static_cast<usize_t>(source.size());
+  window.onblk = window.blksize;
+  window.max_winsize = source.size();
+  window.curblk = source.data();
+  DEDUPFS_CHECK(xd3_set_source_and_size(&stream, &window, source.size()) == 0);
+  // A window that fits is decoded in place, and a copy beyond its end is refused there.
+  stream.next_out = target.data();
+  stream.space_out = static_cast<usize_t>(target.size());
+  xd3_avail_input(&stream, delta.data(), static_cast<usize_t>(delta.size()));
+
+  if (xd3_decode_input(&stream) != XD3_GOTHEADER) return corruption(xd3_errstring(&stream));
+  if (stream.dec_tgtlen != target.size()) return corruption("makes another number of bytes than the chunk has");
+  if ((stream.dec_win_ind & ~kWindowCopiesSource) != 0) return corruption("window of an unknown kind");
+  if (stream.dec_cpyoff + stream.dec_cpylen > source.size()) return corruption("reaches beyond the source");
+
+  if (xd3_decode_input(&stream) != XD3_OUTPUT) return corruption(xd3_errstring(&stream));
+  if (stream.avail_out != target.size()) return corruption("makes fewer than the chunk's bytes");
+  if (stream.avail_in != 0) return corruption("bytes behind its end");
   return {};
 }
 

@@ -1,10 +1,14 @@
 // Delta encoding of one buffer against another in VCDIFF (RFC 3284), written and read by xdelta3.
 //
-// Settings: one window, no secondary compression (the region that a delta lands in is compressed as a whole), no Adler-32
-//           (a chunk has its fingerprint), the "faster" matcher (hashes every 15th byte of the source: larger steps make
-//           deltas larger and the coder slower).
-// Threads:  no state; any number of calls at once.
-// Memory:   a call takes at most kMaxMemoryBytes beside its arguments, whatever a delta asks for.
+// What is the same is found by MatchFinder: xdelta3's own search begins with a hash table of the whole source, which for a
+// source of several chunks takes most of its time.
+//
+// Deltas:  one window, without secondary compression (the region that a delta lands in is compressed as a whole), without
+//          Adler-32 (a chunk has its fingerprint) and without any extension. Any VCDIFF decoder can read them; decode()
+//          reads no others.
+// Threads: any number of calls at once.
+// Memory:  each thread keeps what its calls needed, at most kMaxMemoryBytes, whatever a delta asks for. Decoding takes
+//          4 KiB.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +23,8 @@ class Xdelta3Codec {
  public:
   static constexpr std::size_t kMaxSourceBytes = std::size_t{8} << 20;
   static constexpr std::size_t kMaxTargetBytes = std::size_t{1} << 20;
-  static constexpr std::size_t kMaxMemoryBytes = std::size_t{16} << 20;
+  static constexpr std::size_t kMaxDeltaBytes = 2 * kMaxTargetBytes;
+  static constexpr std::size_t kMaxMemoryBytes = std::size_t{5} << 20;
 
   // Writes the delta that makes `target` from `source` to the beginning of `delta` and returns its size, or nothing when
   // it does not fit in there: the caller sizes that buffer by what a delta may cost. `likely_offset` is where in the source

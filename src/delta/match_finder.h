@@ -1,0 +1,61 @@
+// Finds what a target has in common with a source: the first half of a delta encoder.
+//
+// It is made for near-duplicates, where the target goes on in the source nearly all of the time: it follows the source
+// from a likely offset and, after a difference, first looks whether the same offset serves again, or one shifted by a
+// small insertion or deletion. Only where that fails, or leaves much unmatched, it builds a hash table of the source:
+// for a source that is wider than the target that costs more than all the rest.
+//
+// Threads: one user per object; different objects are independent. An object keeps its memory from call to call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace dedupfs {
+
+// `bytes` bytes at `target` in the target are the same as those at `source` in the source.
+struct Match {
+  std::uint32_t target;
+  std::uint32_t source;
+  std::uint32_t bytes;
+};
+
+class MatchFinder {
+ public:
+  // In the order of the target, without overlap; valid until the next call. Nothing if more than `max_unmatched_bytes` of
+  // the target are in no match. Both buffers are shorter than 4 GiB, and `likely_offset` lies within the source.
+  std::optional<std::span<const Match>> find(ByteSpan source, ByteSpan target, std::size_t likely_offset,
+                                             std::size_t max_unmatched_bytes);
+
+ private:
+  // The next match, if it can be told without the table.
+  std::optional<Match> resume() const;
+
+  // The next match in the target up to `end`, by the table.
+  std::optional<Match> search(std::size_t end);
+  void build_table();
+  // The longest match around two words that are the same.
+  Match widened(std::size_t target, std::size_t source, std::size_t end) const;
+
+  void append(Match match);
+
+  ByteSpan source_;
+  ByteSpan target_;
+  std::vector<Match> matches_;
+  std::size_t done_ = 0;       // where the latest match ends in the target
+  std::size_t expected_ = 0;   // where the target is expected to go on in the source: where that match ends there
+  std::size_t unmatched_ = 0;  // bytes of the target before done_ that are in no match
+
+  // By hash of a word: 1 + the number of the step at which it begins in the source, or 0.
+  std::vector<std::uint16_t> table_;
+  bool table_is_built_ = false;
+  std::size_t step_bytes_ = 0;
+  int hash_shift_ = 0;
+};
+
+}  // namespace dedupfs
