@@ -1,84 +1,33 @@
 #include "fs/statistics.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <unordered_set>
 #include <vector>
 
-#include "base/coding.h"
+#include "fs/chunk_set.h"
+#include "fs/committed_view.h"
 #include "fs/mode.h"
-#include "fs/recipe.h"
-#include "fs/records.h"
-#include "store/chunk_index.h"
 
 namespace dedupfs {
 namespace {
 
-// One bit a chunk, for ids that are dense but for rare gaps.
-class ChunkSet {
- public:
-  // True if it was not there.
-  bool insert(ChunkId id) {
-    const std::uint64_t word = number_of(id) / 64;
-    if (word >= words_.size()) words_.resize(word + 1 + word / 2);
-    const std::uint64_t bit = std::uint64_t{1} << (number_of(id) % 64);
-    if ((words_[word] & bit) != 0) return false;
-    words_[word] |= bit;
-    return true;
-  }
-  bool contains(ChunkId id) const {
-    const std::uint64_t word = number_of(id) / 64;
-    return word < words_.size() && (words_[word] >> (number_of(id) % 64) & 1) != 0;
-  }
-
- private:
-  std::vector<std::uint64_t> words_;
-};
-
 class Counting {
  public:
-  explicit Counting(Volume& volume) : volume_(volume), snapshot_(volume.database().snapshot()) {}
+  Counting(Volume& volume, const CommittedView& view) : volume_(volume), view_(view) {}
 
   Result<Statistics> run() {
-    DEDUPFS_TRY(find_end_of_chunks());
-    DEDUPFS_TRY(walk(Family::kOrphans, [this](std::string_view key, std::string_view) -> Result<void> {
-      DEDUPFS_ASSIGN(const InodeNumber inode, decode_inode_key(key));
-      orphans_.insert(inode);
-      return {};
-    }));
-    DEDUPFS_TRY(walk(Family::kInodes, [this](auto key, auto value) { return count_inode(key, value); }));
-    DEDUPFS_TRY(walk(Family::kRecipes, [this](auto key, auto value) { return count_segment(key, value); }));
-    DEDUPFS_TRY(walk(Family::kChunks, [this](auto key, auto value) { return count_run(key, value); }));
+    DEDUPFS_TRY(view_.walk_inodes([this](const InodeRecord& record) { count_inode(record.attributes); }));
+    DEDUPFS_TRY(view_.walk_recipes([this](InodeNumber, const auto& segment) { count_segment(segment); }));
     statistics_.duplicate_chunks = statistics_.chunks - statistics_.unique_chunks;
+    DEDUPFS_TRY(mark_bases());
+    DEDUPFS_TRY(view_.walk_runs([this](const ChunkRun& run) { count_run(run); }));
     measure_disk();
     return statistics_;
   }
 
  private:
-  template <class Visit>
-  Result<void> walk(Family family, Visit visit) {
-    Result<void> result;
-    DEDUPFS_TRY(volume_.database().walk(*snapshot_, family, [&](std::string_view key, std::string_view value) {
-      result = visit(key, value);
-      return result.has_value();
-    }));
-    return result;
-  }
-
-  // A wrong id must not make live_ as large as it likes. The volume was opened with this counter, so it parses.
-  Result<void> find_end_of_chunks() {
-    DEDUPFS_ASSIGN(const auto value, volume_.database().get(Family::kCounters, kNextChunkIdCounter));
-    if (value) end_of_chunks_ = Decoder(*value).u64();
-    return {};
-  }
-
-  Result<void> count_inode(std::string_view key, std::string_view value) {
-    DEDUPFS_ASSIGN(const InodeNumber inode, decode_inode_key(key));
-    if (orphans_.contains(inode)) return {};
-    DEDUPFS_ASSIGN(const InodeRecord record, decode_inode(inode, value));
-    const Attributes& attributes = record.attributes;
+  void count_inode(const Attributes& attributes) {
     switch (type_bits(attributes.mode)) {
       case S_IFREG:
         ++statistics_.files;
@@ -89,40 +38,60 @@ class Counting {
       case S_IFLNK: ++statistics_.symlinks; break;
       default: ++statistics_.special_files;
     }
-    return {};
   }
 
-  Result<void> count_segment(std::string_view key, std::string_view value) {
-    DEDUPFS_ASSIGN(const RecipeKey place, decode_recipe_key(key));
-    if (orphans_.contains(place.inode)) return {};
-    DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
+  void count_segment(const std::vector<RecipeEntry>& entries) {
     for (const RecipeEntry& entry : entries) {
       if (entry.kind == RecipeEntry::Kind::kInline) statistics_.inline_bytes += entry.length;
       if (entry.kind != RecipeEntry::Kind::kChunk) continue;
-      if (number_of(entry.chunk) >= end_of_chunks_)
-        return Error{ErrorCode::kCorruption, fmt::format("inode {} refers to chunk {}, which was never given away; "
-                                                         "fsck.dedupfs says more",
-                                                         place.inode, number_of(entry.chunk))};
       ++statistics_.chunks;
       if (!live_.insert(entry.chunk)) continue;
       ++statistics_.unique_chunks;
       statistics_.unique_bytes += entry.length;
     }
+  }
+
+  // A delta keeps its sources, and these theirs. Most sources were stored before their delta, so that a walk passes them
+  // too early to see what they need in turn: it is repeated until it finds nothing new.
+  Result<void> mark_bases() {
+    for (bool found = true; found;) {
+      found = false;
+      DEDUPFS_TRY(view_.walk_runs([&](const ChunkRun& run) {
+        for (std::size_t i = 0; i < run.chunks.size(); ++i) {
+          if (!run.chunks[i].is_delta() || !is_needed(run.id_of(i))) continue;
+          for (const ChunkId source : run.chunks[i].sources)
+            if (!live_.contains(source) && bases_.insert(source)) found = true;
+        }
+      }));
+    }
     return {};
   }
 
+  bool is_needed(ChunkId id) const { return live_.contains(id) || bases_.contains(id); }
+
   // The chunks of a region share its bytes on disk in proportion to their lengths.
-  Result<void> count_run(std::string_view key, std::string_view value) {
-    DEDUPFS_ASSIGN(const ChunkRun run, decode_run(key, value));
+  void count_run(const ChunkRun& run) {
     std::uint64_t live_bytes = 0;
+    std::uint64_t base_bytes = 0;
     for (std::size_t i = 0; i < run.chunks.size(); ++i) {
-      if (!live_.contains(ChunkId{number_of(run.first) + i})) continue;
-      live_bytes += run.chunks[i].payload_length();
-      if (run.chunks[i].is_delta()) ++statistics_.delta_chunks;
+      const ChunkRun::Chunk& chunk = run.chunks[i];
+      if (live_.contains(run.id_of(i))) {
+        live_bytes += chunk.payload_length();
+        if (chunk.is_delta()) count_delta(chunk);
+      } else if (bases_.contains(run.id_of(i))) {
+        base_bytes += chunk.payload_length();
+        ++statistics_.base_only_chunks;
+      }
     }
-    if (run.region_payload_bytes != 0)
-      statistics_.stored_bytes += live_bytes * run.region_disk_bytes / run.region_payload_bytes;
-    return {};
+    statistics_.after_delta_bytes += live_bytes;
+    statistics_.stored_bytes += run.disk_bytes_of(live_bytes);
+    statistics_.base_only_bytes += run.disk_bytes_of(base_bytes);
+  }
+
+  void count_delta(const ChunkRun::Chunk& chunk) {
+    ++statistics_.delta_chunks;
+    statistics_.delta_raw_bytes += chunk.raw_length;
+    statistics_.delta_bytes += chunk.delta_length;
   }
 
   static std::uint64_t allocated_bytes(const Path& path) {
@@ -142,24 +111,29 @@ class Counting {
   void measure_disk() {
     const std::uint64_t container_bytes = allocated_below(volume_.path() / kContainersDirectory);
     statistics_.index_bytes = allocated_below(volume_.path() / kIndexDirectory);
+    statistics_.index_table_bytes = volume_.database().table_bytes();
     statistics_.disk_bytes = allocated_below(volume_.path());
     statistics_.stored_bytes = std::min(statistics_.stored_bytes, container_bytes);
-    statistics_.garbage_bytes = container_bytes - statistics_.stored_bytes;
+    statistics_.base_only_bytes = std::min(statistics_.base_only_bytes, container_bytes - statistics_.stored_bytes);
+    statistics_.garbage_bytes = container_bytes - statistics_.stored_bytes - statistics_.base_only_bytes;
     const std::uint64_t counted = container_bytes + statistics_.index_bytes;
     statistics_.disk_bytes = std::max(statistics_.disk_bytes, counted);
     statistics_.other_bytes = statistics_.disk_bytes - counted;
   }
 
   Volume& volume_;
-  std::shared_ptr<const Database::Snapshot> snapshot_;
-  std::unordered_set<InodeNumber> orphans_;
-  std::uint64_t end_of_chunks_ = 0;  // no chunk has this id or a greater one
-  ChunkSet live_;
+  const CommittedView& view_;
+  ChunkSet live_;   // that files refer to
+  ChunkSet bases_;  // that only deltas refer to
   Statistics statistics_;
 };
 
 double ratio(std::uint64_t before, std::uint64_t after) {
   return after == 0 ? 1.0 : static_cast<double>(before) / static_cast<double>(after);
+}
+
+double part(std::uint64_t some, std::uint64_t all) {
+  return all == 0 ? 0.0 : static_cast<double>(some) / static_cast<double>(all);
 }
 
 }  // namespace
@@ -172,6 +146,12 @@ double Statistics::savings_percent() const {
 double Statistics::dedup_ratio() const {
   return ratio(logical_bytes - hole_bytes - inline_bytes, unique_bytes);
 }
+double Statistics::delta_compression_ratio() const {
+  return ratio(unique_bytes, after_delta_bytes);
+}
+double Statistics::local_compression_ratio() const {
+  return ratio(after_delta_bytes, stored_bytes);
+}
 double Statistics::compression_ratio() const {
   return ratio(unique_bytes, stored_bytes);
 }
@@ -179,8 +159,19 @@ double Statistics::total_ratio() const {
   return ratio(logical_bytes, disk_bytes);
 }
 
+double Statistics::similar_chunk_ratio() const {
+  return part(delta_chunks, unique_chunks);
+}
+double Statistics::delta_compression_efficiency() const {
+  return delta_chunks == 0 ? 0.0 : 1.0 - part(delta_bytes, delta_raw_bytes);
+}
+double Statistics::mean_delta_bytes() const {
+  return part(delta_bytes, delta_chunks);
+}
+
 Result<Statistics> compute_statistics(Volume& volume) {
-  return Counting(volume).run();
+  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume));
+  return Counting(volume, view).run();
 }
 
 }  // namespace dedupfs

@@ -1,15 +1,22 @@
 // What a volume holds and what deduplication saved: counted, not estimated, by a walk over the committed metadata.
 //
 // Every number has one meaning, and they chain up:
-//   logical - holes - inline           = what chunks hold for files (with repetitions)
-//   ... / dedup_ratio                  = unique
-//   unique / compression_ratio         = stored
-//   stored + garbage + index + other   = disk
+//   logical - holes - inline                     = what chunks hold for files (with repetitions)
+//   ... / dedup_ratio                            = unique
+//   unique / delta_compression_ratio             = after delta
+//   after delta / local_compression_ratio        = stored
+//   stored + bases + garbage + index + other     = disk
+// and compression_ratio is that of the two steps from unique to stored together.
+//
+// SCR, DCE and DCR are those of Odess and its successors: of the chunks that deduplication leaves, the part that is stored
+// as deltas; of the bytes of these, the part that the deltas save; and what that makes for all of them.
 //
 // Threads: free functions, safe beside everything; they take a snapshot.
-// Cost:    reads all inodes, recipes and chunk runs; one bit of memory a chunk.
+// Cost:    reads all inodes and recipes, and all chunk runs at least twice, for each level of deltas whose sources belong to
+//          no file once more; two bits of memory a chunk.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -29,23 +36,35 @@ struct Statistics {
   std::uint64_t hole_bytes = 0;     // of these, zeros that take no space
   std::uint64_t inline_bytes = 0;   // of these, kept in the index
 
-  std::uint64_t chunks = 0;            // references of files to chunks
-  std::uint64_t unique_chunks = 0;     // chunks that are referred to
-  std::uint64_t duplicate_chunks = 0;  // chunks - unique_chunks
-  std::uint64_t delta_chunks = 0;      // of the unique ones, stored as a delta
-  std::uint64_t unique_bytes = 0;      // of unique chunks, before compression
-  std::uint64_t stored_bytes = 0;      // what these take in containers
+  std::uint64_t chunks = 0;             // references of files to chunks
+  std::uint64_t unique_chunks = 0;      // chunks that are referred to
+  std::uint64_t duplicate_chunks = 0;   // chunks - unique_chunks
+  std::uint64_t delta_chunks = 0;       // of the unique ones, stored as a delta
+  std::uint64_t unique_bytes = 0;       // of unique chunks, before any compression
+  std::uint64_t delta_raw_bytes = 0;    // of these, in chunks that are stored as deltas
+  std::uint64_t delta_bytes = 0;        // of the deltas in their place, before compression
+  std::uint64_t after_delta_bytes = 0;  // of unique chunks, a delta in place of each that is stored as one
+  std::uint64_t stored_bytes = 0;       // what these take in containers
 
-  std::uint64_t garbage_bytes =
-      0;                          // the rest of the containers: chunks that no file refers to any more, and their frame
-  std::uint64_t index_bytes = 0;  // VOLUME/index
+  std::uint64_t base_only_chunks = 0;  // that no file refers to, but that such deltas are made from, at whatever depth
+  std::uint64_t base_only_bytes = 0;   // what these take in containers
+  std::uint64_t garbage_bytes = 0;  // the rest of the containers: chunks of no use to any file, and what frames regions
+  std::uint64_t index_bytes = 0;    // VOLUME/index
+  // Of these, the tables of each Family; the rest is the log of the commits that are in no table yet, and RocksDB's own.
+  std::array<std::uint64_t, kFamilyCount> index_table_bytes{};
   std::uint64_t other_bytes = 0;  // superblock, lock, folders
   std::uint64_t disk_bytes = 0;   // all of VOLUME, as du counts
 
   double savings_percent() const;  // of the logical bytes, what the disk does not hold
   double dedup_ratio() const;
+  double delta_compression_ratio() const;  // DCR
+  double local_compression_ratio() const;
   double compression_ratio() const;
   double total_ratio() const;  // logical : disk
+
+  double similar_chunk_ratio() const;           // SCR; 0 without chunks
+  double delta_compression_efficiency() const;  // DCE; 0 without deltas
+  double mean_delta_bytes() const;              // 0 without deltas
 };
 
 // Of the last commit: sync first to see everything.

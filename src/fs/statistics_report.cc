@@ -1,12 +1,44 @@
 // How statistics are shown: as JSON, and as a screen made from that JSON.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "base/size.h"
 #include "fs/statistics.h"
 
 namespace dedupfs {
+
+namespace {
+
+nlohmann::json table_bytes_json(const Statistics& statistics) {
+  nlohmann::json bytes;
+  for (std::size_t i = 0; i < kFamilyCount; ++i)
+    bytes[std::string(name_of(static_cast<Family>(i)))] = statistics.index_table_bytes[i];
+  return bytes;
+}
+
+// "chunks 2.00 MiB, inodes 1.00 MiB, log 64.00 KiB": the largest first, those that are next to nothing left out.
+std::string index_shares(const nlohmann::json& json) {
+  std::uint64_t rest = json.at("index_bytes").get<std::uint64_t>();
+  const std::uint64_t least = rest / 100;
+  std::vector<std::pair<std::uint64_t, std::string>> shares;
+  for (const auto& [family, bytes] : json.at("index_table_bytes").items()) {
+    shares.emplace_back(bytes.get<std::uint64_t>(), family);
+    rest -= std::min(rest, shares.back().first);
+  }
+  shares.emplace_back(rest, "log");
+  std::ranges::sort(shares, std::greater());
+  std::string text;
+  for (const auto& [bytes, name] : shares)
+    if (bytes > least) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, human_size(bytes));
+  return text;
+}
+
+}  // namespace
 
 nlohmann::json statistics_json(const Statistics& statistics, const Superblock& superblock, bool mounted) {
   return {
@@ -14,9 +46,14 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"hole_bytes", statistics.hole_bytes},
       {"inline_bytes", statistics.inline_bytes},
       {"unique_bytes", statistics.unique_bytes},
+      {"delta_raw_bytes", statistics.delta_raw_bytes},
+      {"delta_bytes", statistics.delta_bytes},
+      {"after_delta_bytes", statistics.after_delta_bytes},
       {"stored_bytes", statistics.stored_bytes},
+      {"base_only_bytes", statistics.base_only_bytes},
       {"garbage_bytes", statistics.garbage_bytes},
       {"index_bytes", statistics.index_bytes},
+      {"index_table_bytes", table_bytes_json(statistics)},
       {"other_bytes", statistics.other_bytes},
       {"disk_bytes", statistics.disk_bytes},
       {"files", statistics.files},
@@ -27,12 +64,19 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"unique_chunks", statistics.unique_chunks},
       {"duplicate_chunks", statistics.duplicate_chunks},
       {"delta_chunks", statistics.delta_chunks},
+      {"base_only_chunks", statistics.base_only_chunks},
+      {"mean_delta_bytes", statistics.mean_delta_bytes()},
+      {"similar_chunk_ratio", statistics.similar_chunk_ratio()},
+      {"delta_compression_efficiency", statistics.delta_compression_efficiency()},
+      {"delta_compression_ratio", statistics.delta_compression_ratio()},
+      {"local_compression_ratio", statistics.local_compression_ratio()},
       {"savings_percent", statistics.savings_percent()},
       {"dedup_ratio", statistics.dedup_ratio()},
       {"compression_ratio", statistics.compression_ratio()},
       {"total_ratio", statistics.total_ratio()},
       {"chunker", superblock.chunker},
       {"fingerprint", superblock.fingerprint},
+      {"delta", format_delta_settings(superblock.delta)},
       {"compression", format_compression(superblock.compression)},
       {"uuid", superblock.uuid},
       {"label", superblock.label},
@@ -55,8 +99,9 @@ std::string statistics_screen(const nlohmann::json& json) {
       fmt::format("Volume {}{}, format {}, {}\n", json.at("uuid").get<std::string>(),
                   json.at("label").get<std::string>().empty() ? "" : " \"" + json.at("label").get<std::string>() + "\"",
                   count("format_version"), json.at("mounted").get<bool>() ? "mounted" : "not mounted");
-  out += fmt::format("Chunker {}, fingerprint {}, compression {}\n\n", json.at("chunker").get<std::string>(),
-                     json.at("fingerprint").get<std::string>(), json.at("compression").get<std::string>());
+  out += fmt::format("Chunker {}, fingerprint {}, delta {}, compression {}\n\n", json.at("chunker").get<std::string>(),
+                     json.at("fingerprint").get<std::string>(), json.at("delta").get<std::string>(),
+                     json.at("compression").get<std::string>());
 
   line("Logical", bytes("logical_bytes"),
        fmt::format("size of {} files (in {} directories)", count("files"), count("directories")));
@@ -66,9 +111,17 @@ std::string statistics_screen(const nlohmann::json& json) {
   line("Unique", bytes("unique_bytes"),
        fmt::format("after deduplication, {:.2f} : 1 ({} chunks, {} duplicates)", number("dedup_ratio"),
                    count("unique_chunks"), count("duplicate_chunks")));
-  line("Stored", bytes("stored_bytes"), fmt::format("after compression, {:.2f} : 1", number("compression_ratio")));
+  line("After delta", bytes("after_delta_bytes"),
+       fmt::format("near-duplicates as deltas, DCR {:.2f} : 1 ({} deltas of {} on average, SCR {:.1f} %, DCE {:.1f} %)",
+                   number("delta_compression_ratio"), count("delta_chunks"),
+                   human_size(static_cast<std::uint64_t>(number("mean_delta_bytes"))),
+                   100 * number("similar_chunk_ratio"), 100 * number("delta_compression_efficiency")));
+  line("Stored", bytes("stored_bytes"),
+       fmt::format("after compression, {:.2f} : 1", number("local_compression_ratio")));
+  line("+ bases", bytes("base_only_bytes"),
+       fmt::format("{} chunks that no file refers to, but deltas do", count("base_only_chunks")));
   line("+ garbage", bytes("garbage_bytes"), "in containers, of no use to any file");
-  line("+ index", bytes("index_bytes"), "names, recipes and the chunk index");
+  line("+ index", bytes("index_bytes"), index_shares(json));
   line("+ other", bytes("other_bytes"), "superblock, folders");
   line("= disk", bytes("disk_bytes"),
        fmt::format("{:.2f} : 1 in total, {:.1f} % saved", number("total_ratio"), number("savings_percent")));

@@ -43,6 +43,11 @@ struct ChunkRun {
   bool contains(ChunkId id) const {
     return number_of(id) >= number_of(first) && number_of(id) - number_of(first) < chunks.size();
   }
+  ChunkId id_of(std::size_t position) const { return ChunkId{number_of(first) + position}; }
+  // What so many bytes of its region's payload take on disk: all of the region is shared out over its payload.
+  std::uint64_t disk_bytes_of(std::uint64_t payload_bytes) const {
+    return region_payload_bytes == 0 ? 0 : payload_bytes * region_disk_bytes / region_payload_bytes;
+  }
   bool operator==(const ChunkRun&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include <rocksdb/db.h>
 #include <rocksdb/iterator.h>
+#include <rocksdb/metadata.h>
 #include <rocksdb/snapshot.h>
 #include <rocksdb/transaction_log.h>
 #include <rocksdb/write_batch.h>
@@ -411,6 +412,16 @@ Result<void> Database::walk(const Snapshot& snapshot, Family family,
 
 void Database::forget_features_before(ChunkId oldest) {
   state_->feature_filter->oldest_id.store(number_of(oldest), std::memory_order_relaxed);
+}
+
+std::array<std::uint64_t, kFamilyCount> Database::table_bytes() const {
+  std::array<std::uint64_t, kFamilyCount> bytes{};
+  for (std::size_t i = 0; i < kFamilyCount; ++i) {
+    rocksdb::ColumnFamilyMetaData tables;
+    state_->db->GetColumnFamilyMetaData(state_->handles[i], &tables);
+    bytes[i] = tables.size;
+  }
+  return bytes;
 }
 
 std::uint64_t Database::memory_used_bytes() const {

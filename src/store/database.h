@@ -10,6 +10,7 @@
 //            fails too, while reads go on; opening again recovers what did become durable.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -102,6 +103,8 @@ class Database {
   // Entries of kFeatureIndex that name older chunks are dropped when RocksDB next comes by.
   void forget_features_before(ChunkId oldest);
 
+  // On disk, by family, of what is in tables already; what was written since lies in the log, all families in one.
+  std::array<std::uint64_t, kFamilyCount> table_bytes() const;
   std::uint64_t memory_used_bytes() const;  // of what Settings::memory_bytes caps
 
  private:

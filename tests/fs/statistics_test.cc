@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
 
 #include "fs/recipe_format.h"
 #include "fs/records.h"
 #include "fs/test_filesystem.h"
+#include "store/chunk_index.h"
 
 namespace dedupfs {
 namespace {
@@ -41,12 +43,22 @@ class StatisticsTest : public testing::Test {
   void make(Compression::Method compression) {
     filesystem_.reset();
     std::filesystem::remove_all(path());
-    value_of(
-        Volume::create(path(), {.chunker = "fixed:size=4k", .compression = {.method = compression}, .label = "name"}));
+    VolumeSettings settings;
+    settings.chunker = "fixed:size=4k";
+    settings.compression.method = compression;
+    settings.label = "name";
+    value_of(Volume::create(path(), settings));
+    open();
+  }
+  void open() {
     FilesystemOptions options;
     options.commit_interval = std::chrono::hours(1);
     filesystem_ = value_of(
         Filesystem::open(value_of(Volume::open(path(), {.index_memory_bytes = 16 << 20, .threads = 2})), options));
+  }
+  void reopen() {
+    filesystem_.reset();
+    open();
   }
 
   std::filesystem::path path() const { return directory_.path() / "volume"; }
@@ -70,9 +82,16 @@ void expect_chains_up(const Statistics& statistics) {
   const double in_chunks =
       static_cast<double>(statistics.logical_bytes - statistics.hole_bytes - statistics.inline_bytes);
   EXPECT_EQ(statistics.unique_chunks + statistics.duplicate_chunks, statistics.chunks);
-  EXPECT_EQ(statistics.stored_bytes + statistics.garbage_bytes + statistics.index_bytes + statistics.other_bytes,
+  EXPECT_EQ(statistics.stored_bytes + statistics.base_only_bytes + statistics.garbage_bytes + statistics.index_bytes +
+                statistics.other_bytes,
             statistics.disk_bytes);
+  EXPECT_EQ(statistics.unique_bytes - statistics.delta_raw_bytes + statistics.delta_bytes,
+            statistics.after_delta_bytes);
   EXPECT_NEAR(in_chunks / statistics.dedup_ratio(), static_cast<double>(statistics.unique_bytes), 1);
+  EXPECT_NEAR(static_cast<double>(statistics.unique_bytes) / statistics.delta_compression_ratio(),
+              static_cast<double>(statistics.after_delta_bytes), 1);
+  EXPECT_NEAR(static_cast<double>(statistics.after_delta_bytes) / statistics.local_compression_ratio(),
+              static_cast<double>(statistics.stored_bytes), 1);
   EXPECT_NEAR(static_cast<double>(statistics.unique_bytes) / statistics.compression_ratio(),
               static_cast<double>(statistics.stored_bytes), 1);
   EXPECT_NEAR(static_cast<double>(statistics.logical_bytes) / statistics.total_ratio(),
@@ -85,6 +104,9 @@ TEST_F(StatisticsTest, EmptyVolumeHasRatiosOfOneAndSavesNothing) {
   EXPECT_EQ(empty.directories, 1u);
   EXPECT_EQ(empty.files + empty.logical_bytes + empty.chunks + empty.unique_bytes + empty.stored_bytes, 0u);
   EXPECT_EQ(empty.dedup_ratio(), 1.0);
+  EXPECT_EQ(empty.delta_compression_ratio(), 1.0);
+  EXPECT_EQ(empty.local_compression_ratio(), 1.0);
+  EXPECT_EQ(empty.similar_chunk_ratio() + empty.delta_compression_efficiency() + empty.mean_delta_bytes(), 0.0);
   EXPECT_EQ(empty.compression_ratio(), 1.0);
   EXPECT_EQ(empty.total_ratio(), 0.0);
   EXPECT_EQ(empty.savings_percent(), 0.0);
@@ -169,6 +191,112 @@ TEST_F(StatisticsTest, OrphansAreNotCounted) {
   expect_chains_up(found);
 }
 
+// A file of chunks that are described by hand: statistics read the index alone.
+class DeltaStatisticsTest : public StatisticsTest {
+ protected:
+  DeltaStatisticsTest() : file_(make_file("file", noise(100 * kBlock, 1))) { statistics(); }
+
+  static ChunkRun::Chunk raw() { return {.raw_length = kBlock}; }
+  static ChunkRun::Chunk delta(std::uint32_t length, std::vector<ChunkId> sources) {
+    return {.raw_length = kBlock, .delta_length = length, .sources = std::move(sources)};
+  }
+  // Takes half of the bytes of its payload on disk.
+  void put_run(std::uint64_t first, std::vector<ChunkRun::Chunk> chunks) {
+    ChunkRun run{.first = ChunkId{first}, .place = {.container = 1}, .chunks = std::move(chunks)};
+    for (const ChunkRun::Chunk& chunk : run.chunks) run.region_payload_bytes += chunk.payload_length();
+    run.region_disk_bytes = run.region_payload_bytes / 2;
+    put(Family::kChunks, encode_run_key(run.first), encode_run(run));
+  }
+  void let_file_be(const std::vector<std::uint64_t>& chunks) {
+    std::vector<RecipeEntry> entries;
+    for (const std::uint64_t id : chunks)
+      entries.push_back({.kind = RecipeEntry::Kind::kChunk, .length = kBlock, .chunk = ChunkId{id}, .bytes = {}});
+    put(Family::kRecipes, encode_recipe_key(file_, 0), encode_segment(entries));
+  }
+  void put(Family family, std::string_view key, std::string_view value) {
+    Database& database = filesystem().volume().database();
+    Database::Batch batch(database);
+    batch.put(family, key, value);
+    ASSERT_TRUE(ok(database.write(batch)));
+  }
+
+ private:
+  const InodeNumber file_;
+};
+
+TEST_F(DeltaStatisticsTest, DeltasShowBetweenUniqueAndStored) {
+  put_run(1000, {raw(), raw(), delta(100, {ChunkId{1000}, ChunkId{1001}}), delta(60, {ChunkId{1002}})});
+  let_file_be({1000, 1001, 1002, 1003, 1003});
+
+  const Statistics found = statistics();
+
+  EXPECT_EQ(found.unique_chunks, 4u);
+  EXPECT_EQ(found.delta_chunks, 2u);
+  EXPECT_EQ(found.unique_bytes, 4 * kBlock);
+  EXPECT_EQ(found.delta_raw_bytes, 2 * kBlock);
+  EXPECT_EQ(found.delta_bytes, 160u);
+  EXPECT_EQ(found.after_delta_bytes, 2 * kBlock + 160);
+  EXPECT_EQ(found.stored_bytes, kBlock + 80);
+  EXPECT_EQ(found.mean_delta_bytes(), 80.0);
+  EXPECT_EQ(found.similar_chunk_ratio(), 0.5);
+  EXPECT_DOUBLE_EQ(found.delta_compression_efficiency(), 1.0 - 160.0 / (2 * kBlock));
+  EXPECT_DOUBLE_EQ(found.delta_compression_ratio(), 4.0 * kBlock / (2 * kBlock + 160));
+  EXPECT_EQ(found.base_only_chunks, 0u);
+  expect_chains_up(found);
+}
+
+TEST_F(DeltaStatisticsTest, WhatOnlyADeltaNeedsIsNoGarbage) {
+  const Statistics before = statistics();
+  put_run(1000, {raw(), raw(), raw()});
+  put_run(1010, {delta(100, {ChunkId{1001}}), raw()});  // 1010: a base that is a delta itself
+  put_run(1020, {delta(50, {ChunkId{1010}, ChunkId{1011}}), delta(70, {ChunkId{1030}}), delta(80, {ChunkId{1000}})});
+  put_run(1030, {raw(), raw()});
+  let_file_be({1020, 1021});
+
+  const Statistics found = statistics();
+
+  EXPECT_EQ(found.delta_chunks, 2u);
+  EXPECT_EQ(found.after_delta_bytes, 120u);
+  EXPECT_EQ(found.stored_bytes, 60u);
+  EXPECT_EQ(found.base_only_chunks, 4u) << "1001, 1010, 1011, 1030";
+  EXPECT_EQ(found.base_only_bytes, (3 * kBlock + 100) / 2);
+  EXPECT_EQ(found.garbage_bytes,
+            before.stored_bytes + before.garbage_bytes - found.stored_bytes - found.base_only_bytes);
+  expect_chains_up(found);
+}
+
+TEST_F(DeltaStatisticsTest, SourceThatFilesReferToIsCountedAsTheirs) {
+  put_run(1000, {raw(), delta(100, {ChunkId{1000}})});
+  let_file_be({1001, 1000});
+
+  const Statistics found = statistics();
+
+  EXPECT_EQ(found.base_only_chunks, 0u);
+  EXPECT_EQ(found.base_only_bytes, 0u);
+}
+
+TEST_F(DeltaStatisticsTest, SourceThatCannotExistIsDamageAndNoReasonToRunOutOfMemory) {
+  put_run(1000, {raw(), delta(100, {ChunkId{1ull << 60}})});
+
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, compute_statistics(filesystem().volume())));
+}
+
+TEST_F(StatisticsTest, TablesOfTheIndexAreAPartOfIt) {
+  make_file("file", noise(1000 * kBlock, 1));
+  ASSERT_TRUE(ok(filesystem().sync()));
+  reopen();  // closing empties the log into tables
+
+  const Statistics found = statistics();
+
+  const auto tables = [&](Family family) { return found.index_table_bytes[static_cast<std::size_t>(family)]; };
+  EXPECT_GE(tables(Family::kFingerprints), 32 * 1000u);
+  EXPECT_GT(tables(Family::kChunks), 0u);
+  EXPECT_GT(tables(Family::kRecipes), 0u);
+  EXPECT_EQ(tables(Family::kXattrs), 0u);
+  EXPECT_LT(std::accumulate(found.index_table_bytes.begin(), found.index_table_bytes.end(), std::uint64_t{0}),
+            found.index_bytes);
+}
+
 TEST_F(StatisticsTest, IsOfTheLastCommit) {
   statistics();
   make_file("file", noise(10 * kBlock, 1));
@@ -197,7 +325,7 @@ TEST_F(StatisticsTest, ScreenShowsWhatTheJsonHolds) {
   EXPECT_EQ(json.at("chunker"), "fixed:size=4k");
   EXPECT_EQ(json.at("mounted"), true);
   const std::string screen = statistics_screen(json);
-  for (const auto* part : {"40", "10 chunks", "fixed:size=4k", "\"name\"", "mounted"})
+  for (const auto* part : {"40", "10 chunks", "fixed:size=4k", "delta none", "\"name\"", "mounted", "index"})
     EXPECT_NE(screen.find(part), std::string::npos) << part << " is not in\n" << screen;
 }
 

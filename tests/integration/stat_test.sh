@@ -20,7 +20,10 @@ import json, sys
 report = json.loads(sys.argv[1])
 whole = """logical_bytes hole_bytes unique_bytes stored_bytes garbage_bytes index_bytes disk_bytes files directories
   chunks unique_chunks duplicate_chunks delta_chunks format_version""".split()
-other = "savings_percent dedup_ratio compression_ratio total_ratio chunker fingerprint compression uuid mounted".split()
+whole += "inline_bytes other_bytes delta_raw_bytes delta_bytes after_delta_bytes base_only_chunks base_only_bytes".split()
+other = """savings_percent dedup_ratio compression_ratio total_ratio chunker fingerprint delta compression uuid mounted
+  index_table_bytes mean_delta_bytes similar_chunk_ratio delta_compression_efficiency delta_compression_ratio
+  local_compression_ratio""".split()
 missing = [key for key in whole + other if key not in report]
 assert not missing, missing
 assert all(type(report[key]) is int for key in whole), report' "$json"
@@ -45,6 +48,8 @@ for key, ratio in (("dedup_ratio", in_chunks / r["unique_bytes"]), ("compression
                    ("savings_percent", 100 - 100 * r["disk_bytes"] / r["logical_bytes"])):
     assert abs(r[key] - ratio) <= 0.001 * ratio, (key, r[key], ratio)' "$json"
 check "the uuid is that of the superblock" grep -q "$(value uuid)" "$volume/superblock.json"
+check_equal "delta settings are those of the superblock" "$(value delta)" \
+  "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["delta"])' "$volume/superblock.json")"
 check_equal "mounted" True "$(value mounted)"
 check "the chunker is named" grep -q fixed <<<"$(value chunker)"
 check "the screen for people has it, too" eval 'dedupfs-stat "$mnt" | grep -qi unique'
@@ -82,5 +87,46 @@ check "unique bytes of text" near "$(value unique_bytes)" "$size" 0.01
 check "it is stored in less than half" test "$(value stored_bytes)" -lt $((size / 2))
 check "the containers hold what is said to be stored" near \
   "$(find "$volume/containers" -type f -printf '%s\n' | awk '{s += $1} END {print s}')" "$(value stored_bytes)" 0.05
+unmount_volume
+
+# Two versions of a file that differ in a byte here and there: chunks that resemble each other are stored as deltas.
+new_volume
+noise 1 4000000 >"$scratch/old"
+python3 - "$scratch/old" "$scratch/new" <<'PY'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+for at in range(50_000, len(data), 100_000):
+    data[at] ^= 1
+open(sys.argv[2], "wb").write(data)
+PY
+cp "$scratch/old" "$mnt/old"
+commit
+cp "$scratch/new" "$mnt/new"
+commit
+json=$(dedupfs-stat --json "$mnt")
+check "chunks with a changed byte are stored as deltas ($(value delta_chunks))" test "$(value delta_chunks)" -ge 20
+check "the second version takes next to nothing" test "$(value after_delta_bytes)" -lt 4100000
+check "the ratios of deltas are those of the bytes" python3 -c '
+import json, sys
+r = json.loads(sys.argv[1])
+for key, ratio in (("delta_compression_ratio", r["unique_bytes"] / r["after_delta_bytes"]),
+                   ("local_compression_ratio", r["after_delta_bytes"] / r["stored_bytes"]),
+                   ("compression_ratio", r["unique_bytes"] / r["stored_bytes"]),
+                   ("similar_chunk_ratio", r["delta_chunks"] / r["unique_chunks"]),
+                   ("delta_compression_efficiency", 1 - r["delta_bytes"] / r["delta_raw_bytes"]),
+                   ("mean_delta_bytes", r["delta_bytes"] / r["delta_chunks"])):
+    assert abs(r[key] - ratio) <= 0.001 * ratio, (key, r[key], ratio)
+assert r["unique_bytes"] - r["delta_raw_bytes"] + r["delta_bytes"] == r["after_delta_bytes"], r
+assert sum(r[key] for key in ("stored_bytes", "base_only_bytes", "garbage_bytes", "index_bytes", "other_bytes")) == r["disk_bytes"], r
+assert sum(r["index_table_bytes"].values()) <= r["index_bytes"], r' "$json"
+check_equal "nothing is kept for deltas alone" 0 "$(value base_only_chunks)"
+rm "$mnt/old"
+commit
+json=$(dedupfs-stat --json "$mnt")
+check "what deltas are made from is kept" test "$(value base_only_chunks)" -ge 20
+unmount_volume
+check "a volume whose deltas outlived the file of their bases is sound" fsck.dedupfs -n "$volume"
+mount_volume
+check "and gives back what was written" cmp "$mnt/new" "$scratch/new"
 unmount_volume
 finish

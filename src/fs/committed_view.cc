@@ -1,0 +1,77 @@
+#include "fs/committed_view.h"
+
+#include <fmt/format.h>
+
+#include "base/coding.h"
+
+namespace dedupfs {
+namespace {
+
+Error never_given_away(const std::string& referrer, ChunkId id) {
+  return {ErrorCode::kCorruption,
+          fmt::format("{} refers to chunk {}, which was never given away; fsck.dedupfs says more", referrer,
+                      number_of(id))};
+}
+
+}  // namespace
+
+template <class Visit>
+Result<void> CommittedView::walk(Family family, Visit visit) const {
+  Result<void> result;
+  DEDUPFS_TRY(database_.walk(*snapshot_, family, [&](std::string_view key, std::string_view value) {
+    result = visit(key, value);
+    return result.has_value();
+  }));
+  return result;
+}
+
+Result<CommittedView> CommittedView::open(Volume& volume) {
+  CommittedView view(volume);
+  DEDUPFS_TRY(view.walk(Family::kOrphans, [&](std::string_view key, std::string_view) -> Result<void> {
+    DEDUPFS_ASSIGN(const InodeNumber inode, decode_inode_key(key));
+    view.orphans_.insert(inode);
+    return {};
+  }));
+  // The volume was opened with this counter, so it parses.
+  DEDUPFS_ASSIGN(const auto value, volume.database().get(Family::kCounters, kNextChunkIdCounter));
+  if (value) view.end_of_chunks_ = Decoder(*value).u64();
+  return view;
+}
+
+Result<void> CommittedView::walk_inodes(const std::function<void(const InodeRecord&)>& visit) const {
+  return walk(Family::kInodes, [&](std::string_view key, std::string_view value) -> Result<void> {
+    DEDUPFS_ASSIGN(const InodeNumber inode, decode_inode_key(key));
+    if (is_orphan(inode)) return {};
+    DEDUPFS_ASSIGN(const InodeRecord record, decode_inode(inode, value));
+    visit(record);
+    return {};
+  });
+}
+
+Result<void> CommittedView::walk_recipes(
+    const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const {
+  return walk(Family::kRecipes, [&](std::string_view key, std::string_view value) -> Result<void> {
+    DEDUPFS_ASSIGN(const RecipeKey place, decode_recipe_key(key));
+    if (is_orphan(place.inode)) return {};
+    DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
+    for (const RecipeEntry& entry : entries)
+      if (entry.kind == RecipeEntry::Kind::kChunk && number_of(entry.chunk) >= end_of_chunks_)
+        return never_given_away(fmt::format("inode {}", place.inode), entry.chunk);
+    visit(place.inode, entries);
+    return {};
+  });
+}
+
+Result<void> CommittedView::walk_runs(const std::function<void(const ChunkRun&)>& visit) const {
+  return walk(Family::kChunks, [&](std::string_view key, std::string_view value) -> Result<void> {
+    DEDUPFS_ASSIGN(const ChunkRun run, decode_run(key, value));
+    for (const ChunkRun::Chunk& chunk : run.chunks)
+      for (const ChunkId source : chunk.sources)
+        if (number_of(source) >= end_of_chunks_)
+          return never_given_away(fmt::format("a delta in the run of chunks from {}", number_of(run.first)), source);
+    visit(run);
+    return {};
+  });
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,48 @@
+// What the last commit holds, for those who count over all of it: one consistent state, however long the walk takes.
+//
+// Orphans are left out: they have no name, and go when nobody has them open.
+//
+// Threads: one user at a time; safe beside everything that goes on in the volume.
+// Failure: kCorruption for what does not parse, and for chunk ids that were never given away, so that a set of those that
+//          were visited is bounded.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "base/result.h"
+#include "fs/recipe_format.h"
+#include "fs/records.h"
+#include "store/chunk_index.h"
+#include "store/volume.h"
+
+namespace dedupfs {
+
+class CommittedView {
+ public:
+  // The volume must outlive it.
+  static Result<CommittedView> open(Volume& volume);
+
+  Result<void> walk_inodes(const std::function<void(const InodeRecord&)>& visit) const;
+  // The segments of a file follow each other.
+  Result<void> walk_recipes(const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const;
+  Result<void> walk_runs(const std::function<void(const ChunkRun&)>& visit) const;
+
+  bool is_orphan(InodeNumber inode) const { return orphans_.contains(inode); }
+
+ private:
+  explicit CommittedView(Volume& volume) : database_(volume.database()), snapshot_(database_.snapshot()) {}
+
+  template <class Visit>
+  Result<void> walk(Family family, Visit visit) const;
+
+  const Database& database_;
+  std::shared_ptr<const Database::Snapshot> snapshot_;
+  std::unordered_set<InodeNumber> orphans_;
+  std::uint64_t end_of_chunks_ = 0;  // no chunk has this id or a greater one
+};
+
+}  // namespace dedupfs
