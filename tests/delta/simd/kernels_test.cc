@@ -87,10 +87,11 @@ TEST_P(EveryKernel, FindsALoneSampleWhereverItIs) {
   const ByteBuffer noise = random_bytes(4096, 11);
   std::size_t sampled = noise.size();
   for (std::size_t i = 0; i + kOdessPlusWindowBytes <= noise.size() && sampled == noise.size(); ++i) {
-    std::uint32_t fingerprint = 0;
-    for (std::size_t k = 3; k < kOdessPlusWindowBytes; k += 4)
-      fingerprint = (fingerprint << 4) + (static_cast<std::uint32_t>(noise[i + k - 3]) << 24 | noise[i + k - 2] << 16 |
-                                          noise[i + k - 1] << 8 | noise[i + k]);
+    std::uint32_t fingerprint = 0, word = 0;
+    for (std::size_t k = 0; k < kOdessPlusWindowBytes; ++k) {
+      word = word << 8 | noise[i + k];
+      if (k % 4 == 3) fingerprint = (fingerprint << 4) + word;
+    }
     if (fingerprint >= kBoundary) sampled = i;
   }
   ASSERT_LT(sampled, noise.size());
