@@ -1,0 +1,149 @@
+#include "delta/match_finder.h"
+
+#include <gtest/gtest.h>
+
+#include "edits.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kAnyBytes = std::size_t{1} << 30;
+
+// What is true of all matches; returns how many bytes are in them.
+std::size_t check(std::span<const Match> matches, ByteSpan source, ByteSpan target) {
+  std::size_t end = 0;
+  std::size_t matched = 0;
+  for (const Match& match : matches) {
+    EXPECT_GE(match.target, end) << "overlap, or out of order";
+    EXPECT_GT(match.bytes, 0U);
+    end = match.target + match.bytes;
+    EXPECT_LE(end, target.size());
+    EXPECT_LE(match.source + match.bytes, source.size());
+    if (testing::Test::HasFailure()) return matched;
+    EXPECT_TRUE(
+        std::ranges::equal(source.subspan(match.source, match.bytes), target.subspan(match.target, match.bytes)));
+    matched += match.bytes;
+  }
+  return matched;
+}
+
+std::size_t matched_bytes(ByteSpan source, ByteSpan target, std::size_t likely_offset = 0) {
+  MatchFinder finder;
+  const auto matches = finder.find(source, target, likely_offset, kAnyBytes);
+  EXPECT_TRUE(matches);
+  return matches ? check(*matches, source, target) : 0;
+}
+
+ByteBuffer concatenated(std::initializer_list<ByteSpan> parts) {
+  ByteBuffer all;
+  for (const ByteSpan part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+TEST(MatchFinder, FindsAllOfACopy) {
+  for (const std::size_t size : {32UL, 33UL, 1000UL, 65536UL}) {
+    const ByteBuffer bytes = random_bytes(size, 1);
+
+    EXPECT_EQ(matched_bytes(bytes, bytes), size);
+  }
+}
+
+TEST(MatchFinder, FindsAllButTheEdits) {
+  for (const Edit edit : {Edit::kReplace, Edit::kInsert, Edit::kRemove, Edit::kAny}) {
+    for (Seed seed = 0; seed < 50; ++seed) {
+      SCOPED_TRACE(testing::Message() << "edit " << static_cast<int>(edit) << ", seed " << seed);
+      const ByteBuffer source = random_bytes(16384, seed);
+      const ByteBuffer target = edited(source, edit, seed);
+
+      // At the ends of the target a few bytes may be left, which a match would not pay for.
+      EXPECT_GE(matched_bytes(source, target) + 16 * 28 + 64, target.size());
+    }
+  }
+}
+
+TEST(MatchFinder, FindsTheTargetAnywhereInAWideSource) {
+  const ByteBuffer source = random_bytes(80 << 10, 2);
+  for (const std::size_t offset : {0UL, 1UL, 5003UL, 32768UL, 65535UL}) {
+    const ByteBuffer target = edited(ByteSpan(source).subspan(offset, 16384), Edit::kAny, 3);
+    for (const std::size_t likely_offset : {0UL, offset, 40000UL, source.size() - 1}) {
+      SCOPED_TRACE(testing::Message() << "at " << offset << ", expected at " << likely_offset);
+
+      EXPECT_GE(matched_bytes(source, target, likely_offset) + 16 * 28 + 64, target.size());
+    }
+  }
+}
+
+TEST(MatchFinder, FindsPartsInAnotherOrder) {
+  const ByteBuffer source = random_bytes(16384, 4);
+  const ByteSpan bytes = source;
+  const ByteBuffer target =
+      concatenated({bytes.subspan(9000, 3000), bytes.subspan(100, 700), bytes.subspan(4000, 5000)});
+
+  EXPECT_EQ(matched_bytes(source, target), target.size());
+}
+
+// Rows resemble each other, so that many places seem to match; the right one matches longest.
+TEST(MatchFinder, IsNotMisledByRowsOfOneForm) {
+  for (Seed seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    const ByteBuffer source = rows(80 << 10, seed);
+    const ByteBuffer target = edited(ByteSpan(source).subspan(32768, 16384), Edit::kAny, seed, 2048);
+    MatchFinder finder;
+
+    const auto matches = finder.find(source, target, 32768, kAnyBytes);
+
+    ASSERT_TRUE(matches);
+    EXPECT_GE(check(*matches, source, target) + 8 * 28 + 64, target.size());
+    EXPECT_LE(matches->size(), 8U * 3);
+  }
+}
+
+TEST(MatchFinder, FindsWhatIsBetweenTwoEditsOfItsReach) {
+  // A gap longer than an edit that is recognised at once, with something from elsewhere in it.
+  const ByteBuffer source = random_bytes(16384, 5);
+  const ByteSpan bytes = source;
+  const ByteBuffer fresh = random_bytes(5, 6);
+  const ByteBuffer target =
+      concatenated({bytes.first(4000), fresh, bytes.subspan(9000, 24), fresh, bytes.subspan(4000, 4000)});
+
+  EXPECT_EQ(matched_bytes(source, target), target.size() - 10);
+}
+
+TEST(MatchFinder, GivesNothingWhenTooMuchIsUnmatched) {
+  const ByteBuffer source = random_bytes(8192, 7);
+  const ByteBuffer other = random_bytes(1000, 8);
+  const ByteBuffer target = concatenated({source, other});
+  MatchFinder finder;
+
+  EXPECT_FALSE(finder.find(source, target, 0, 999));
+  EXPECT_TRUE(finder.find(source, target, 0, 1000));
+}
+
+TEST(MatchFinder, TakesBuffersOfAnySize) {
+  const ByteBuffer bytes = rows(400, 9);
+  MatchFinder finder;  // the same for all: nothing is left over from the call before
+  for (std::size_t source_size = 1; source_size <= 40; ++source_size) {
+    for (std::size_t target_size = 0; target_size <= 80; ++target_size) {
+      for (const std::size_t likely_offset : {std::size_t{0}, source_size / 2, source_size - 1}) {
+        // Of their own, so that a sanitizer sees a read beyond them.
+        const ByteBuffer source(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(source_size));
+        const ByteBuffer target(bytes.begin() + 7, bytes.begin() + 7 + static_cast<std::ptrdiff_t>(target_size));
+
+        const auto matches = finder.find(source, target, likely_offset, kAnyBytes);
+
+        ASSERT_TRUE(matches);
+        check(*matches, source, target);
+      }
+    }
+  }
+}
+
+TEST(MatchFinder, TakesSourcesThatItsTableDoesNotHoldEveryStepOf) {
+  const ByteBuffer source = random_bytes(3 << 20, 10);
+  const ByteBuffer target = edited(ByteSpan(source).subspan(2'000'003, 65536), Edit::kAny, 11, 4096);
+
+  EXPECT_GE(matched_bytes(source, target) + 16 * 28 + 16 * 64, target.size());
+}
+
+}  // namespace
+}  // namespace dedupfs
