@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "base/size.h"
 #include "chunkers/registry.h"
 #include "store/volume.h"
 
@@ -20,6 +21,7 @@ struct Arguments {
   std::string chunker;
   std::string compression;
   std::string delta{kDefaultDeltaSettings};
+  std::string region;
   std::string label;
   std::string ignored;
 };
@@ -49,6 +51,16 @@ int make(const Arguments& arguments) {
   auto delta = parse_delta_settings(arguments.delta);
   if (!delta) return fail(kUsageError, delta.error());
   settings.delta = std::move(*delta);
+  if (!arguments.region.empty()) {
+    const auto region = parse_size(arguments.region);
+    if (!region) return fail(kUsageError, region.error().with("--region"));
+    if (*region < kSmallestRegionBytes || *region > kLargestRegionPayloadBytes)
+      return fail(kUsageError,
+                  Error{ErrorCode::kInvalidArgument,
+                        fmt::format("--region {} is out of range (allowed: {} to {})", arguments.region,
+                                    format_size(kSmallestRegionBytes), format_size(kLargestRegionPayloadBytes))});
+    settings.region_bytes = static_cast<std::uint32_t>(*region);
+  }
   if (!arguments.chunker.empty()) {
     if (const auto chunker = make_chunker(arguments.chunker); !chunker) return fail(kUsageError, chunker.error());
   }
@@ -74,6 +86,11 @@ int run(int argc, char** argv) {
          "--delta", arguments.delta,
          fmt::format("how near-duplicates are found and encoded, see below (default {})", kDefaultDeltaSettings))
       ->type_name("SPEC|none");
+  app.add_option("--region", arguments.region,
+                 fmt::format("how much is compressed together: larger takes less disk, smaller reads faster at random "
+                             "(default {})",
+                             format_size(Superblock().region_bytes)))
+      ->type_name("SIZE");
   app.add_option("-L,--label", arguments.label, "a name for people")->type_name("LABEL");
   app.add_option("-t", arguments.ignored, "as mkfs(8) passes it on: nothing");
   try {

@@ -53,8 +53,8 @@ struct Traits {
 
 Traits traits_of(Family family) {
   switch (family) {
-    case Family::kFingerprints: return {.filtered = true, .compressed = false};
-    case Family::kFeatureIndex: return {.filtered = true, .compressed = false};
+    case Family::kFingerprints: return {.filtered = true, .compressed = true};
+    case Family::kFeatureIndex: return {.filtered = true, .compressed = true};
     case Family::kChunks: return {.filtered = false, .compressed = true};  // by find_at_or_before() only
     case Family::kInodes: return {.filtered = false, .compressed = true};  // nobody asks for an inode that is not there
     case Family::kDirents: return {.filtered = true, .compressed = true};  // every create looks its name up first

@@ -192,6 +192,7 @@ Result<Superblock> Volume::create(const Path& path, const VolumeSettings& settin
   superblock.chunker = chunker->spec();
   superblock.compression = settings.compression;
   superblock.delta = settings.delta;
+  superblock.region_bytes = settings.region_bytes;
   if (settings.delta.enabled()) superblock.incompatible_features.emplace_back(kDeltaFeature);
 
   const Path volume = absolute_folder(path);

@@ -42,6 +42,7 @@ struct VolumeSettings {
   std::string chunker;  // spec; empty: the default
   Compression compression;
   DeltaSettings delta;
+  std::uint32_t region_bytes = Superblock().region_bytes;
   std::string label;
 };
 
