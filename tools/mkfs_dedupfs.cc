@@ -80,7 +80,8 @@ int run(int argc, char** argv) {
   app.set_version_flag("-V,--version", "mkfs.dedupfs " DEDUPFS_VERSION);
   app.add_option("VOLUME", arguments.volume, "a folder, empty or not there yet")->required();
   app.add_option("--chunker", arguments.chunker, "how files are cut into chunks, see below")->type_name("SPEC");
-  app.add_option("--compression", arguments.compression, "of what is stored (default zstd:3)")
+  app.add_option("--compression", arguments.compression,
+                 fmt::format("of what is stored (default {})", format_compression({})))
       ->type_name("zstd[:LEVEL]|none");
   app.add_option(
          "--delta", arguments.delta,

@@ -32,6 +32,6 @@ Result<std::unique_ptr<Chunker>> make_chunker(std::string_view spec, std::option
 // No chunk of any volume is longer than this.
 inline constexpr std::uint32_t kLargestMaxChunkBytes = 1 << 20;
 // What mkfs takes when it is not told otherwise.
-inline constexpr std::string_view kDefaultChunkerSpec = "gear32:avg=8k";
+inline constexpr std::string_view kDefaultChunkerSpec = "gear32:avg=32k";
 
 }  // namespace dedupfs

@@ -39,11 +39,16 @@ ZSTD_DCtx* thread_decompressor() {
 // Compresses `payload` into `out`, which is as long; 0 where that does not save 1/16.
 //
 // Up to level 3 zstd itself leaves incompressible data alone, at several GB/s. Above, it looks for matches in vain at
-// 30 to 550 MB/s, so level 1 is asked first whether there is anything to gain.
+// 30 to 550 MB/s, so level 1 is asked first whether there is anything to gain: of the beginning, and if that is
+// incompressible, of the whole.
 std::size_t compress_if_worthwhile(ByteSpan payload, MutableByteSpan out, int level) {
   constexpr int kHighestQuickLevel = 3;
   const std::size_t length = payload.size();
-  if (level > kHighestQuickLevel && compress(payload, out.first(length - length / 64), 1) == 0) return 0;
+  const auto shrinks = [out](ByteSpan bytes) {
+    return compress(bytes, out.first(bytes.size() - bytes.size() / 64), 1) != 0;
+  };
+  const ByteSpan beginning = payload.first(std::min<std::size_t>(length, 64 << 10));
+  if (level > kHighestQuickLevel && !shrinks(beginning) && !shrinks(payload)) return 0;
   return compress(payload, out.first(length - (length + 15) / 16), level);
 }
 

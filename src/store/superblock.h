@@ -22,12 +22,12 @@ namespace dedupfs {
 struct Compression {
   enum class Method : std::uint8_t { kNone, kZstd };
   Method method = Method::kZstd;
-  int level = 3;  // of zstd
+  int level = 6;  // of zstd; see docs/delta.md, "Sizes"
 
   bool operator==(const Compression&) const = default;
 };
 
-// "zstd", "zstd:3" (levels 1 to 19), "none".
+// "zstd", "zstd:6" (levels 1 to 19), "none".
 Result<Compression> parse_compression(std::string_view text);
 std::string format_compression(const Compression& compression);
 
@@ -42,7 +42,7 @@ struct Superblock {
   std::string fingerprint = "sha256";
   Compression compression;
   DeltaSettings delta;                       // of a volume that was made without: none
-  std::uint32_t region_bytes = 256 << 10;    // payload before compression, at most (a larger chunk fills one alone)
+  std::uint32_t region_bytes = 512 << 10;    // payload before compression, at most (a larger chunk fills one alone)
   std::uint32_t container_bytes = 64 << 20;  // a container is sealed when it has reached this
 };
 

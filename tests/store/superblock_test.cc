@@ -22,6 +22,8 @@ Superblock sample() {
   superblock.label = "backups \"of\" münchen";
   superblock.created_unix_seconds = 1'700'000'000;
   superblock.chunker = "vram:avg=8k,min=2k,max=32k";
+  superblock.compression.level = 3;
+  superblock.region_bytes = 256 << 10;
   superblock.compression.level = 7;
   return superblock;
 }
@@ -75,6 +77,8 @@ TEST(Superblock, IsWrittenAsEver) {
   Superblock superblock;
   superblock.uuid = "01234567-89ab-4cde-8f01-23456789abcd";
   superblock.chunker = "c";
+  superblock.compression.level = 3;
+  superblock.region_bytes = 256 << 10;
 
   EXPECT_EQ(encode_superblock(superblock), R"({
   "magic": "dedupfs volume",
@@ -176,7 +180,7 @@ TEST(Superblock, UuidsAreOfVersionFourAndDiffer) {
 
 TEST(Compression, IsParsedAndFormatted) {
   EXPECT_EQ(format_compression(*parse_compression("none")), "none");
-  EXPECT_EQ(format_compression(*parse_compression("zstd")), "zstd:3");
+  EXPECT_EQ(format_compression(*parse_compression("zstd")), "zstd:6");
   EXPECT_EQ(format_compression(*parse_compression("zstd:1")), "zstd:1");
   EXPECT_EQ(format_compression(*parse_compression("zstd:19")), "zstd:19");
   for (const char* bad : {"", "lz4", "zstd:", "zstd:0", "zstd:20", "zstd:-1", "zstd:3x", "ZSTD", "none:1", "zstd: 3"})
