@@ -81,27 +81,22 @@ class SwprRolling {
   // Calls visit(r, quads) for each register: quads[q] has its segments' next four fingerprints after those of q - 1.
   template <class Visit>
   [[gnu::always_inline]] void step(Visit visit) {
-    step_registers<0>(visit);
+    for (std::size_t r = 0; r < Vec::kRegisters; ++r) {
+      const Vec now = Vec::load(next_ + r * Vec::kSegments * stride_, stride_);
+      const Vec straddling = straddle(before_[r], now);
+      Vec quads[4];
+      quads[0] = rolled(last_[r], straddling.template words<0>());
+      quads[1] = rolled(quads[0], straddling.template words<4>());
+      quads[2] = rolled(quads[1], straddling.template words<8>());
+      quads[3] = rolled(quads[2], now.template words<9>());
+      visit(r, quads);
+      last_[r] = quads[3];
+      before_[r] = now;
+    }
     next_ += kSwprStep;
   }
 
  private:
-  // No loop: of an array that a loop goes through, GCC keeps a copy in memory.
-  template <std::size_t r, class Visit>
-  [[gnu::always_inline]] void step_registers(Visit visit) {
-    const Vec now = Vec::load(next_ + r * Vec::kSegments * stride_, stride_);
-    const Vec straddling = straddle(before_[r], now);
-    Vec quads[4];
-    quads[0] = rolled(last_[r], straddling.template words<0>());
-    quads[1] = rolled(quads[0], straddling.template words<4>());
-    quads[2] = rolled(quads[1], straddling.template words<8>());
-    quads[3] = rolled(quads[2], now.template words<9>());
-    visit(r, quads);
-    last_[r] = quads[3];
-    before_[r] = now;
-    if constexpr (r + 1 < Vec::kRegisters) step_registers<r + 1>(visit);
-  }
-
   const std::uint8_t* next_;
   std::size_t stride_;
   Vec last_[Vec::kRegisters], before_[Vec::kRegisters];
@@ -157,7 +152,7 @@ class SwprSampler {
 
  private:
   static constexpr std::size_t kStepWords = SwprSegments<Vec>::kCount / 4;
-  static constexpr std::size_t kBlockWords = 128;  // one block for a chunk of 8 KB
+  static constexpr std::size_t kBlockWords = 256;  // one block for a chunk of up to 16 KB
 
   // The samples among the windows that masks_ tells of. `ends`: where those of the first segment begin to end.
   void transform(const std::uint8_t* ends, std::size_t words) {
