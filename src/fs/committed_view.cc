@@ -55,7 +55,7 @@ Result<void> CommittedView::walk_recipes(
     if (is_orphan(place.inode)) return {};
     DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
     for (const RecipeEntry& entry : entries)
-      if (entry.kind == RecipeEntry::Kind::kChunk && number_of(entry.chunk) >= end_of_chunks_)
+      if (entry.kind == RecipeEntry::Kind::kChunk && !was_given_away(entry.chunk))
         return never_given_away(fmt::format("inode {}", place.inode), entry.chunk);
     visit(place.inode, entries);
     return {};
@@ -67,7 +67,7 @@ Result<void> CommittedView::walk_runs(const std::function<void(const ChunkRun&)>
     DEDUPFS_ASSIGN(const ChunkRun run, decode_run(key, value));
     for (const ChunkRun::Chunk& chunk : run.chunks)
       for (const ChunkId source : chunk.sources)
-        if (number_of(source) >= end_of_chunks_)
+        if (!was_given_away(source))
           return never_given_away(fmt::format("a delta in the run of chunks from {}", number_of(run.first)), source);
     visit(run);
     return {};

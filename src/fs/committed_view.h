@@ -32,6 +32,8 @@ class CommittedView {
   Result<void> walk_runs(const std::function<void(const ChunkRun&)>& visit) const;
 
   bool is_orphan(InodeNumber inode) const { return orphans_.contains(inode); }
+  // Whether there can be a chunk with this id.
+  bool was_given_away(ChunkId id) const { return number_of(id) < end_of_chunks_; }
 
  private:
   explicit CommittedView(Volume& volume) : database_(volume.database()), snapshot_(database_.snapshot()) {}

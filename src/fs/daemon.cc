@@ -23,6 +23,7 @@
 
 #include "fs/control_socket.h"
 #include "fs/daemonize.h"
+#include "fs/file_statistics.h"
 #include "fs/filesystem.h"
 #include "fs/fuse_session.h"
 #include "fs/mount_table.h"
@@ -175,6 +176,13 @@ ControlServer::Handlers control_handlers(Filesystem& filesystem, const MountRequ
          if (!filesystem.volume().read_only()) DEDUPFS_TRY(filesystem.sync());
          DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(filesystem.volume()));
          return Json{{"statistics", statistics_json(statistics, filesystem.volume().superblock(), true)}};
+       }},
+      {"files",
+       [&filesystem](const Json& asked) -> Result<Json> {
+         if (!filesystem.volume().read_only()) DEDUPFS_TRY(filesystem.sync());
+         const auto inodes = asked.at("inodes").get<std::vector<InodeNumber>>();
+         DEDUPFS_ASSIGN(const auto statistics, compute_file_statistics(filesystem.volume(), inodes));
+         return Json{{"files", file_statistics_json(statistics)}};
        }},
       {"info",
        [&filesystem, &request](const Json&) -> Result<Json> {

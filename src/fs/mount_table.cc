@@ -1,5 +1,7 @@
 #include "fs/mount_table.h"
 
+#include <sys/sysmacros.h>
+
 #include <fstream>
 #include <sstream>
 #include <system_error>
@@ -65,6 +67,13 @@ std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& tabl
     if (entry->type == kType) return *entry;
     if (entry->mountpoint == path) return std::nullopt;  // something else is mounted on top
   }
+  return std::nullopt;
+}
+
+std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& table, dev_t device) {
+  const std::string number = std::to_string(major(device)) + ':' + std::to_string(minor(device));
+  for (const MountEntry& entry : table)
+    if (entry.device == number && entry.type == kType) return entry;
   return std::nullopt;
 }
 

@@ -4,6 +4,8 @@
 // Failure: lines that do not parse are skipped; kIo when the list cannot be read.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +29,8 @@ Result<std::vector<MountEntry>> read_mount_table();
 
 // The topmost mount of dedupfs at this mountpoint, or of this volume; the path must be canonical.
 std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& table, const Path& path);
+// The one whose files have this device number (st_dev).
+std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& table, dev_t device);
 
 // An absolute path without symbolic links, "." and "..", made without asking a filesystem mounted at the path itself (it may
 // be dead).

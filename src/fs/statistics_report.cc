@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/size.h"
+#include "fs/file_statistics.h"
 #include "fs/statistics.h"
 
 namespace dedupfs {
@@ -125,6 +126,41 @@ std::string statistics_screen(const nlohmann::json& json) {
   line("+ other", bytes("other_bytes"), "superblock, folders");
   line("= disk", bytes("disk_bytes"),
        fmt::format("{:.2f} : 1 in total, {:.1f} % saved", number("total_ratio"), number("savings_percent")));
+  return out;
+}
+
+nlohmann::json file_statistics_json(const std::vector<FileStatistics>& files) {
+  nlohmann::json objects = nlohmann::json::array();
+  for (const FileStatistics& file : files) {
+    objects.push_back({
+        {"logical_bytes", file.logical_bytes},
+        {"hole_bytes", file.hole_bytes},
+        {"inline_bytes", file.inline_bytes},
+        {"unique_bytes", file.unique_bytes},
+        {"stored_bytes", file.stored_bytes},
+        {"own_bytes", file.own_bytes},
+        {"chunks", file.chunks},
+        {"unique_chunks", file.unique_chunks},
+        {"shared_chunks", file.shared_chunks},
+        {"delta_chunks", file.delta_chunks},
+        {"base_chunks", file.base_chunks},
+        {"containers", file.containers},
+    });
+  }
+  return objects;
+}
+
+std::string file_statistics_screen(const nlohmann::json& files) {
+  constexpr std::string_view kRow = "{:>12}{:>12}{:>12}{:>9}{:>9}{:>9}{:>9}{:>12}  {}\n";
+  std::string out =
+      fmt::format(kRow, "Logical", "Stored", "Own", "Chunks", "Shared", "Delta", "Bases", "Containers", "File");
+  for (const nlohmann::json& file : files) {
+    const auto bytes = [&](const char* key) { return human_size(file.at(key).get<std::uint64_t>()); };
+    const auto count = [&](const char* key) { return file.at(key).get<std::uint64_t>(); };
+    out += fmt::format(kRow, bytes("logical_bytes"), bytes("stored_bytes"), bytes("own_bytes"), count("chunks"),
+                       count("shared_chunks"), count("delta_chunks"), count("base_chunks"), count("containers"),
+                       file.at("path").get<std::string>());
+  }
   return out;
 }
 

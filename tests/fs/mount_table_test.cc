@@ -1,6 +1,7 @@
 #include "fs/mount_table.h"
 
 #include <gtest/gtest.h>
+#include <sys/sysmacros.h>
 
 #include "support/temp_dir.h"
 
@@ -39,6 +40,15 @@ TEST(MountTable, FindsNothingBelowAnotherMountNorOfAnotherType) {
   EXPECT_FALSE(find_dedupfs_mount(table, "/backup"));
   EXPECT_FALSE(find_dedupfs_mount(table, "/proc"));
   EXPECT_FALSE(find_dedupfs_mount(table, "/mnt"));
+}
+
+TEST(MountTable, FindsTheVolumeOfAFileByItsDevice) {
+  const auto table = parse_mount_table(kTable);
+
+  ASSERT_TRUE(find_dedupfs_mount(table, makedev(0, 45)));
+  EXPECT_EQ(find_dedupfs_mount(table, makedev(0, 45))->source, "/srv/volume");
+  EXPECT_FALSE(find_dedupfs_mount(table, makedev(0, 46))) << "another filesystem, mounted on top";
+  EXPECT_FALSE(find_dedupfs_mount(table, makedev(1, 45)));
 }
 
 TEST(MountTable, ReadsTheOneOfThisMachine) {

@@ -9,7 +9,7 @@
 #include "fs/recipe_format.h"
 #include "fs/records.h"
 #include "fs/test_filesystem.h"
-#include "store/chunk_index.h"
+#include "hand_made_content.h"
 
 namespace dedupfs {
 namespace {
@@ -191,42 +191,18 @@ TEST_F(StatisticsTest, OrphansAreNotCounted) {
   expect_chains_up(found);
 }
 
-// A file of chunks that are described by hand: statistics read the index alone.
 class DeltaStatisticsTest : public StatisticsTest {
  protected:
   DeltaStatisticsTest() : file_(make_file("file", noise(100 * kBlock, 1))) { statistics(); }
 
-  static ChunkRun::Chunk raw() { return {.raw_length = kBlock}; }
-  static ChunkRun::Chunk delta(std::uint32_t length, std::vector<ChunkId> sources) {
-    return {.raw_length = kBlock, .delta_length = length, .sources = std::move(sources)};
-  }
-  // Takes half of the bytes of its payload on disk.
-  void put_run(std::uint64_t first, std::vector<ChunkRun::Chunk> chunks) {
-    ChunkRun run{.first = ChunkId{first}, .place = {.container = 1}, .chunks = std::move(chunks)};
-    for (const ChunkRun::Chunk& chunk : run.chunks) run.region_payload_bytes += chunk.payload_length();
-    run.region_disk_bytes = run.region_payload_bytes / 2;
-    put(Family::kChunks, encode_run_key(run.first), encode_run(run));
-  }
-  void let_file_be(const std::vector<std::uint64_t>& chunks) {
-    std::vector<RecipeEntry> entries;
-    for (const std::uint64_t id : chunks)
-      entries.push_back({.kind = RecipeEntry::Kind::kChunk, .length = kBlock, .chunk = ChunkId{id}, .bytes = {}});
-    put(Family::kRecipes, encode_recipe_key(file_, 0), encode_segment(entries));
-  }
-  void put(Family family, std::string_view key, std::string_view value) {
-    Database& database = filesystem().volume().database();
-    Database::Batch batch(database);
-    batch.put(family, key, value);
-    ASSERT_TRUE(ok(database.write(batch)));
-  }
+  HandMadeContent content() { return HandMadeContent(filesystem().volume().database()); }
 
- private:
   const InodeNumber file_;
 };
 
 TEST_F(DeltaStatisticsTest, DeltasShowBetweenUniqueAndStored) {
-  put_run(1000, {raw(), raw(), delta(100, {ChunkId{1000}, ChunkId{1001}}), delta(60, {ChunkId{1002}})});
-  let_file_be({1000, 1001, 1002, 1003, 1003});
+  content().put_run(1000, {raw_chunk(), raw_chunk(), delta_chunk(100, {1000, 1001}), delta_chunk(60, {1002})});
+  content().let_be(file_, {1000, 1001, 1002, 1003, 1003});
 
   const Statistics found = statistics();
 
@@ -247,11 +223,11 @@ TEST_F(DeltaStatisticsTest, DeltasShowBetweenUniqueAndStored) {
 
 TEST_F(DeltaStatisticsTest, WhatOnlyADeltaNeedsIsNoGarbage) {
   const Statistics before = statistics();
-  put_run(1000, {raw(), raw(), raw()});
-  put_run(1010, {delta(100, {ChunkId{1001}}), raw()});  // 1010: a base that is a delta itself
-  put_run(1020, {delta(50, {ChunkId{1010}, ChunkId{1011}}), delta(70, {ChunkId{1030}}), delta(80, {ChunkId{1000}})});
-  put_run(1030, {raw(), raw()});
-  let_file_be({1020, 1021});
+  content().put_run(1000, {raw_chunk(), raw_chunk(), raw_chunk()});
+  content().put_run(1010, {delta_chunk(100, {1001}), raw_chunk()});  // 1010: a base that is a delta itself
+  content().put_run(1020, {delta_chunk(50, {1010, 1011}), delta_chunk(70, {1030}), delta_chunk(80, {1000})});
+  content().put_run(1030, {raw_chunk(), raw_chunk()});
+  content().let_be(file_, {1020, 1021});
 
   const Statistics found = statistics();
 
@@ -266,8 +242,8 @@ TEST_F(DeltaStatisticsTest, WhatOnlyADeltaNeedsIsNoGarbage) {
 }
 
 TEST_F(DeltaStatisticsTest, SourceThatFilesReferToIsCountedAsTheirs) {
-  put_run(1000, {raw(), delta(100, {ChunkId{1000}})});
-  let_file_be({1001, 1000});
+  content().put_run(1000, {raw_chunk(), delta_chunk(100, {1000})});
+  content().let_be(file_, {1001, 1000});
 
   const Statistics found = statistics();
 
@@ -276,7 +252,7 @@ TEST_F(DeltaStatisticsTest, SourceThatFilesReferToIsCountedAsTheirs) {
 }
 
 TEST_F(DeltaStatisticsTest, SourceThatCannotExistIsDamageAndNoReasonToRunOutOfMemory) {
-  put_run(1000, {raw(), delta(100, {ChunkId{1ull << 60}})});
+  content().put_run(1000, {raw_chunk(), delta_chunk(100, {1ull << 60})});
 
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, compute_statistics(filesystem().volume())));
 }

@@ -120,7 +120,50 @@ assert r["unique_bytes"] - r["delta_raw_bytes"] + r["delta_bytes"] == r["after_d
 assert sum(r[key] for key in ("stored_bytes", "base_only_bytes", "garbage_bytes", "index_bytes", "other_bytes")) == r["disk_bytes"], r
 assert sum(r["index_table_bytes"].values()) <= r["index_bytes"], r' "$json"
 check_equal "nothing is kept for deltas alone" 0 "$(value base_only_chunks)"
-rm "$mnt/old"
+
+# The same, file by file.
+cp "$mnt/old" "$mnt/copy"
+mkdir "$mnt/folder"
+ln -s new "$mnt/link"
+of_file() { # KEY PATH
+  dedupfs-stat --json --file "$2" | python3 -c 'import json, sys; print(json.load(sys.stdin)["files"][0][sys.argv[1]])' "$1"
+}
+check_equal "a file has its size" 4000000 "$(of_file logical_bytes "$mnt/old")"
+check_equal "all chunks of a file with a copy are shared" "$(of_file unique_chunks "$mnt/old")" "$(of_file shared_chunks "$mnt/old")"
+check_equal "and nothing is its own" 0 "$(of_file own_bytes "$mnt/old")"
+check_equal "the chunks of the new version that changed are deltas" "$(value delta_chunks)" "$(of_file delta_chunks "$mnt/new")"
+check_equal "the rest of them it shares" "$(of_file unique_chunks "$mnt/new")" \
+  $(($(of_file delta_chunks "$mnt/new") + $(of_file shared_chunks "$mnt/new")))
+check "reading it needs chunks that it has not" test "$(of_file base_chunks "$mnt/new")" -ge "$(value delta_chunks)"
+check "its deltas alone are its own" test "$(of_file own_bytes "$mnt/new")" -lt 100000
+check "containers are counted" test "$(of_file containers "$mnt/new")" -ge 1
+check_equal "a link leads to its file" "$(of_file own_bytes "$mnt/new")" "$(of_file own_bytes "$mnt/link")"
+check_equal "several files, in their order" "$mnt/new $mnt/old" "$(dedupfs-stat --json --file "$mnt/new" "$mnt/old" |
+  python3 -c 'import json, sys; print(*(file["path"] for file in json.load(sys.stdin)["files"]))')"
+check "the screen for people has them" eval 'dedupfs-stat --file "$mnt/new" "$mnt/old" | grep -q "$mnt/old"'
+check_refused "a folder is no file" 1 'folder is a directory' dedupfs-stat --file "$mnt/folder"
+check_refused "nor is what is not there" 1 'none: no such file' dedupfs-stat --file "$mnt/none"
+check_refused "a file elsewhere is refused" 1 'not in a mounted dedupfs volume' dedupfs-stat --file "$scratch/old"
+check_refused "so is one of a volume" 1 'mount its volume' dedupfs-stat --file "$volume/superblock.json"
+check_refused "the good ones are shown beside the bad ones" 1 "$mnt/new" dedupfs-stat --file "$mnt/none" "$mnt/new"
+check_refused "a file and a volume are too much" 1 'file' dedupfs-stat "$mnt" --file "$mnt/new"
+check_refused "nothing is too little" 1 'required' dedupfs-stat
+python3 - "$volume/control.sock" >"$scratch/answers" <<'PY'
+import json, socket, sys
+connection = socket.socket(socket.AF_UNIX)
+connection.connect(sys.argv[1])
+lines = connection.makefile("rw")
+for inodes in (None, "1", [1], [0], [123456789], ["x"], [-1], [1.5e30], [[]], {}):
+    request = {"command": "files"} if inodes is None else {"command": "files", "inodes": inodes}
+    print(json.dumps(request), file=lines, flush=True)
+    print(json.loads(lines.readline())["ok"])
+PY
+check_equal "the daemon refuses what are no inodes of files" "10 False" "$(sort "$scratch/answers" | uniq -c | xargs)"
+unmount_volume
+mount_volume ro
+check_equal "of a volume that is mounted read-only, too" 0 "$(of_file own_bytes "$mnt/old")"
+remount
+rm "$mnt/old" "$mnt/copy"
 commit
 json=$(dedupfs-stat --json "$mnt")
 check "what deltas are made from is kept" test "$(value base_only_chunks)" -ge 20

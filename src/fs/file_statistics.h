@@ -1,0 +1,46 @@
+// What single files take, and how much of it they share with others.
+//
+// Threads: free functions, safe beside everything; they take a snapshot.
+// Cost:    a walk over the recipes of all files, however few are asked for. Memory: two bits for each chunk of the volume, and
+//          8 bytes for each chunk of the files asked for.
+// Failure: kNotFound for an inode that is not there, kInvalidArgument for one that is no regular file, kCorruption.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "fs/types.h"
+#include "store/volume.h"
+
+namespace dedupfs {
+
+struct FileStatistics {
+  std::uint64_t logical_bytes = 0;
+  std::uint64_t hole_bytes = 0;
+  std::uint64_t inline_bytes = 0;
+
+  std::uint64_t chunks = 0;         // references to chunks
+  std::uint64_t unique_chunks = 0;  // different ones
+  std::uint64_t shared_chunks = 0;  // of these, referred to more than once: by other files, or again by this one
+  std::uint64_t delta_chunks = 0;   // of the unique ones, stored as deltas
+  std::uint64_t base_chunks = 0;    // not of this file, but its deltas are made from them, at whatever depth
+  std::uint64_t containers = 0;     // that reading all of the file touches: of its chunks and of those bases
+
+  std::uint64_t unique_bytes = 0;  // of the unique chunks
+  std::uint64_t stored_bytes = 0;  // what these take in containers
+  std::uint64_t own_bytes = 0;     // of this, for chunks that no other file refers to
+};
+
+// Of the last commit, in the order of the numbers.
+Result<std::vector<FileStatistics>> compute_file_statistics(Volume& volume, const std::vector<InodeNumber>& files);
+
+// The documented JSON array of dedupfs-stat, but for the paths: files have many names, or none that the volume knows.
+nlohmann::json file_statistics_json(const std::vector<FileStatistics>& files);
+
+// The screen of dedupfs-stat, from that array with a "path" in each object.
+std::string file_statistics_screen(const nlohmann::json& files);
+
+}  // namespace dedupfs

@@ -1,0 +1,169 @@
+#include "fs/file_statistics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "fs/test_filesystem.h"
+#include "hand_made_content.h"
+
+namespace dedupfs {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint64_t kChunk = kHandMadeChunkBytes;
+
+class FileStatisticsTest : public testing::Test {
+ protected:
+  FileStatisticsTest() : content_(filesystem_->volume().database()) {}
+
+  // Of so many bytes, and committed; what it consists of is for content_ to say.
+  InodeNumber make_file(const std::string& name, std::size_t bytes = 4 * kChunk) {
+    const InodeNumber inode = filesystem_.make_file(kRootInode, name, std::string(bytes, 'x'));
+    EXPECT_TRUE(ok(filesystem_->sync()));
+    return inode;
+  }
+  Result<std::vector<FileStatistics>> statistics(const std::vector<InodeNumber>& files) {
+    return compute_file_statistics(filesystem_->volume(), files);
+  }
+  FileStatistics statistics(InodeNumber file) { return value_of(statistics(std::vector{file})).at(0); }
+
+  TestFilesystem filesystem_;
+  HandMadeContent content_;
+};
+
+TEST_F(FileStatisticsTest, SizesAreThoseOfTheFile) {
+  const InodeNumber tiny = make_file("tiny", 7);
+  const InodeNumber sparse = make_file("sparse", 100'000);
+  ASSERT_TRUE(ok(filesystem_->set_attributes(sparse, {.size = 300'000}, {})));
+  ASSERT_TRUE(ok(filesystem_->sync()));
+
+  const auto found = value_of(statistics(std::vector{tiny, sparse}));
+
+  EXPECT_EQ(found[0].logical_bytes, 7u);
+  EXPECT_EQ(found[0].inline_bytes, 7u);
+  EXPECT_EQ(found[0].chunks + found[0].containers + found[0].stored_bytes, 0u);
+  EXPECT_EQ(found[1].logical_bytes, 300'000u);
+  EXPECT_EQ(found[1].hole_bytes, 200'000u);
+  EXPECT_EQ(found[1].inline_bytes, 0u);
+  EXPECT_GE(found[1].chunks, 6u);
+  EXPECT_EQ(found[1].containers, 1u);
+}
+
+TEST_F(FileStatisticsTest, ChunksThatNobodyElseHasAreItsOwn) {
+  content_.put_run(1000, {raw_chunk(), raw_chunk()});
+  const InodeNumber file = make_file("file");
+  content_.let_be(file, {1000, 1001});
+
+  const FileStatistics found = statistics(file);
+
+  EXPECT_EQ(found.chunks, 2u);
+  EXPECT_EQ(found.unique_chunks, 2u);
+  EXPECT_EQ(found.shared_chunks, 0u);
+  EXPECT_EQ(found.unique_bytes, 2 * kChunk);
+  EXPECT_EQ(found.stored_bytes, kChunk);
+  EXPECT_EQ(found.own_bytes, kChunk);
+}
+
+TEST_F(FileStatisticsTest, ChunkOfTwoFilesIsSharedAndNeitherOnesOwn) {
+  content_.put_run(1000, {raw_chunk(), raw_chunk(), raw_chunk()});
+  const InodeNumber first = make_file("first");
+  const InodeNumber second = make_file("second");
+  content_.let_be(first, {1000, 1001});
+  content_.let_be(second, {1001, 1002});
+
+  for (const FileStatistics& found : value_of(statistics(std::vector{second, first}))) {
+    EXPECT_EQ(found.unique_chunks, 2u);
+    EXPECT_EQ(found.shared_chunks, 1u);
+    EXPECT_EQ(found.stored_bytes, kChunk);
+    EXPECT_EQ(found.own_bytes, kChunk / 2);
+  }
+}
+
+TEST_F(FileStatisticsTest, ChunkThatAFileHasTwiceIsSharedAndItsOwn) {
+  content_.put_run(1000, {raw_chunk(), raw_chunk()});
+  const InodeNumber file = make_file("file");
+  content_.let_be(file, {1001, 1000, 1001, 1001});
+
+  const FileStatistics found = statistics(file);
+
+  EXPECT_EQ(found.chunks, 4u);
+  EXPECT_EQ(found.unique_chunks, 2u);
+  EXPECT_EQ(found.shared_chunks, 1u);
+  EXPECT_EQ(found.stored_bytes, kChunk);
+  EXPECT_EQ(found.own_bytes, kChunk);
+}
+
+TEST_F(FileStatisticsTest, FileThatWasDeletedButIsOpenSharesNothing) {
+  content_.put_run(1000, {raw_chunk()});
+  const InodeNumber file = make_file("file");
+  const InodeNumber open = make_file("open");  // referenced until the end of the test
+  content_.let_be(file, {1000});
+  content_.let_be(open, {1000});
+  ASSERT_TRUE(ok(filesystem_->unlink(kRootInode, "open")));
+  ASSERT_TRUE(ok(filesystem_->sync()));
+
+  EXPECT_EQ(statistics(file).shared_chunks, 0u);
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, statistics(std::vector{open})));
+}
+
+TEST_F(FileStatisticsTest, ReadTouchesTheContainersOfDeltasToTheirEnd) {
+  content_.put_run(1000, {raw_chunk(), raw_chunk()}, 1);
+  content_.put_run(1010, {delta_chunk(100, {1000, 1001})}, 2);
+  content_.put_run(1020, {delta_chunk(60, {1010}), raw_chunk()}, 3);
+  content_.put_run(1030, {raw_chunk()}, 4);
+  const InodeNumber file = make_file("file");
+  content_.let_be(file, {1020, 1021, 1000});
+
+  const FileStatistics found = statistics(file);
+
+  EXPECT_EQ(found.delta_chunks, 1u);
+  EXPECT_EQ(found.base_chunks, 2u) << "1010 and 1001; 1000 is the file's own";
+  EXPECT_EQ(found.containers, 3u) << "not that of 1030";
+  EXPECT_EQ(found.unique_bytes, 3 * kChunk);
+  EXPECT_EQ(found.stored_bytes, (60 + 2 * kChunk) / 2);
+}
+
+TEST_F(FileStatisticsTest, WhatIsNoFileIsRefused) {
+  const InodeNumber link = value_of(filesystem_->make_symlink(kRootInode, "link", "target", {})).inode;
+  ASSERT_TRUE(ok(filesystem_->sync()));
+
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, statistics(std::vector{kRootInode})));
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, statistics(std::vector{link})));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, statistics(std::vector<InodeNumber>{1'000'000})));
+}
+
+TEST_F(FileStatisticsTest, DamageIsReported) {
+  content_.put_run(1000, {raw_chunk(), delta_chunk(100, {1ull << 60}), delta_chunk(100, {500})});
+  const InodeNumber file = make_file("file");
+
+  for (const std::uint64_t bad : {std::uint64_t{999}, std::uint64_t{1003}, std::uint64_t{1} << 60}) {
+    content_.let_be(file, {1000, bad});
+    EXPECT_TRUE(fails_with(ErrorCode::kCorruption, statistics(std::vector{file}))) << bad;
+  }
+  content_.let_be(file, {1002});
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, statistics(std::vector{file}))) << "a source that is not there";
+  content_.let_be(file, {1001});
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, statistics(std::vector{file}))) << "a source that cannot be";
+}
+
+TEST_F(FileStatisticsTest, ScreenShowsWhatTheJsonHolds) {
+  nlohmann::json json = file_statistics_json({{.logical_bytes = 40960,
+                                               .chunks = 1234,
+                                               .shared_chunks = 567,
+                                               .delta_chunks = 89,
+                                               .base_chunks = 12,
+                                               .containers = 3,
+                                               .own_bytes = 8192}});
+  json[0]["path"] = "/mnt/file";
+
+  EXPECT_EQ(json[0].at("shared_chunks"), 567);
+  const std::string screen = file_statistics_screen(json);
+  for (const auto* part : {"/mnt/file", "40.00 KiB", "8.00 KiB", "1234", "567", "89", "12", "3", "Containers"})
+    EXPECT_THAT(screen, HasSubstr(part));
+}
+
+}  // namespace
+}  // namespace dedupfs

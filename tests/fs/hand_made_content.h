@@ -1,0 +1,59 @@
+// Files whose chunks and recipes are put into the index by hand: statistics look at nothing else.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "fs/recipe_format.h"
+#include "store/chunk_index.h"
+#include "store/database.h"
+
+namespace dedupfs {
+
+inline constexpr std::uint32_t kHandMadeChunkBytes = 4096;
+
+inline ChunkRun::Chunk raw_chunk() {
+  return {.raw_length = kHandMadeChunkBytes, .delta_length = 0, .sources = {}};
+}
+inline ChunkRun::Chunk delta_chunk(std::uint32_t length, const std::vector<std::uint64_t>& sources) {
+  ChunkRun::Chunk chunk{.raw_length = kHandMadeChunkBytes, .delta_length = length, .sources = {}};
+  for (const std::uint64_t source : sources) chunk.sources.push_back(ChunkId{source});
+  return chunk;
+}
+
+class HandMadeContent {
+ public:
+  explicit HandMadeContent(Database& database) : database_(database) {}
+
+  // A region of its own, which takes half of the bytes of its payload on disk.
+  void put_run(std::uint64_t first, std::vector<ChunkRun::Chunk> chunks, std::uint32_t container = 1) {
+    ChunkRun run;
+    run.first = ChunkId{first};
+    run.place.container = container;
+    run.chunks = std::move(chunks);
+    for (const ChunkRun::Chunk& chunk : run.chunks) run.region_payload_bytes += chunk.payload_length();
+    run.region_disk_bytes = run.region_payload_bytes / 2;
+    put(Family::kChunks, encode_run_key(run.first), encode_run(run));
+  }
+  // The whole recipe of a file that was made, in a segment.
+  void let_be(InodeNumber file, const std::vector<std::uint64_t>& chunks) {
+    std::vector<RecipeEntry> entries;
+    for (const std::uint64_t id : chunks)
+      entries.push_back(
+          {.kind = RecipeEntry::Kind::kChunk, .length = kHandMadeChunkBytes, .chunk = ChunkId{id}, .bytes = {}});
+    put(Family::kRecipes, encode_recipe_key(file, 0), encode_segment(entries));
+  }
+
+ private:
+  void put(Family family, std::string_view key, std::string_view value) {
+    Database::Batch batch(database_);
+    batch.put(family, key, value);
+    ASSERT_TRUE(database_.write(batch));
+  }
+
+  Database& database_;
+};
+
+}  // namespace dedupfs
