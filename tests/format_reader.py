@@ -26,6 +26,11 @@ import zstandard
 
 MOST_PAYLOAD_BYTES = 4 << 20
 MOST_DIRECTORY_BYTES = 1 << 20
+MOST_CHUNK_BYTES = 4 << 20
+MOST_DELTA_CHUNK_BYTES = 1 << 20
+MOST_SOURCES = 8
+MOST_SOURCE_BYTES = 8 << 20
+DEEPEST_DELTA = 16
 MOST_U64 = (1 << 64) - 1
 ROOT = 1
 
@@ -105,7 +110,7 @@ def read_superblock(volume):
     superblock = json.loads(text)
     require(superblock["magic"] == "dedupfs volume", "not a superblock")
     require(superblock["format_version"] == 1, f"format version {superblock['format_version']} is not known")
-    require(superblock["incompatible_features"] == [], "there are features that are not known")
+    require(set(superblock["incompatible_features"]) <= {"delta"}, "there are features that are not known")
     require(superblock["fingerprint"] == "sha256", "fingerprint is not known")
     return superblock
 
@@ -135,40 +140,189 @@ class Index:
         return self.families[name]
 
 
+class VcdiffDecoder(Decoder):
+    """RFC 3284: its numbers (section 2), and what a delta makes (sections 4 and 5)."""
+
+    SOURCE_WINDOW = 1
+    NEAR, SAME = 4, 3  # sizes of the address cache
+
+    def integer(self):
+        """Base 128, the most significant digit first."""
+        value = 0
+        while True:
+            byte = self.number(1)
+            value = value << 7 | byte & 0x7F
+            require(value <= MOST_U64, f"{self.what}: a number is too large")
+            if byte < 0x80:
+                return value
+
+    def section(self, length):
+        return VcdiffDecoder(self.bytes(length), self.what)
+
+    def made_from(self, source):
+        require(self.bytes(5) == b"\xd6\xc3\xc4\0\0", f"{self.what}: not a VCDIFF stream, or one with extensions")
+        target = b""
+        while not self.at_end():
+            target += self.window(source)
+        return target
+
+    def window(self, source):
+        indicator = self.number(1)
+        require(indicator in (0, self.SOURCE_WINDOW), f"{self.what}: unknown kind of window")
+        segment = b""
+        if indicator == self.SOURCE_WINDOW:
+            length, position = self.integer(), self.integer()
+            require(position + length <= len(source), f"{self.what}: reaches beyond its source")
+            segment = source[position : position + length]
+        window = self.section(self.integer())
+        target_length = window.integer()
+        require(window.number(1) == 0, f"{self.what}: compressed sections")
+        lengths = [window.integer() for _ in range(3)]
+        data, instructions, addresses = (window.section(length) for length in lengths)
+        window.end()
+
+        made = bytearray(segment)  # copies reach over the source and what was made already
+        near, next_slot, same = [0] * self.NEAR, 0, [0] * (self.SAME * 256)
+        while not instructions.at_end():
+            for kind, size, mode in CODE_TABLE[instructions.number(1)]:
+                size = size or instructions.integer()
+                require(len(made) - len(segment) + size <= target_length, f"{self.what}: makes too much")
+                if kind == "add":
+                    made += data.bytes(size)
+                elif kind == "run":
+                    made += data.bytes(1) * size
+                else:
+                    here = len(made)
+                    if mode == 0:
+                        address = addresses.integer()
+                    elif mode == 1:
+                        address = here - addresses.integer()
+                    elif mode < 2 + self.NEAR:
+                        address = near[mode - 2] + addresses.integer()
+                    else:
+                        address = same[(mode - 2 - self.NEAR) * 256 + addresses.number(1)]
+                    require(0 <= address < here, f"{self.what}: copies from nowhere")
+                    near[next_slot], next_slot = address, (next_slot + 1) % self.NEAR
+                    same[address % len(same)] = address
+                    for at in range(address, address + size):  # one by one: it may copy what it makes
+                        made.append(made[at])
+        require(len(made) - len(segment) == target_length, f"{self.what}: makes too little")
+        data.end()
+        addresses.end()
+        return bytes(made[len(segment) :])
+
+
+def code_table():
+    """The default table of RFC 3284, section 5.6: what each byte of the instructions does, as (kind, size, mode). Size 0: it
+    follows."""
+    table = [[("run", 0, 0)]]
+    table += [[("add", size, 0)] for size in range(18)]
+    table += [[("copy", size, mode)] for mode in range(9) for size in (0, *range(4, 19))]
+    table += [[("add", added, 0), ("copy", copied, mode)]
+              for mode in range(6) for added in range(1, 5) for copied in range(4, 7)]
+    table += [[("add", added, 0), ("copy", 4, mode)] for mode in range(6, 9) for added in range(1, 5)]
+    table += [[("copy", 4, mode), ("add", 1, 0)] for mode in range(9)]
+    return table
+
+
+CODE_TABLE = code_table()
+
+
+class StoredChunk:
+    """An entry of a region's directory, with its part of the payload."""
+
+    def __init__(self, number, directory, payload):
+        self.number = number
+        self.what = f"chunk {number}"
+        self.fingerprint = directory.bytes(32)
+        self.raw_length = directory.varint()
+        require(1 <= self.raw_length <= MOST_CHUNK_BYTES, f"{self.what}: length")
+        encoding = directory.number(1)
+        require(encoding in (0, 1), f"{self.what}: unknown encoding")
+        self.sources, self.depth = [], 0
+        payload_length = self.raw_length
+        if encoding == 1:
+            self.sources, self.depth = read_sources(directory, number), directory.number(1)
+            self.checksum, payload_length = directory.number(4), directory.varint()
+            require(1 <= self.depth <= DEEPEST_DELTA, f"{self.what}: depth")
+            require(self.raw_length <= MOST_DELTA_CHUNK_BYTES, f"{self.what}: length")
+            require(1 <= payload_length <= MOST_CHUNK_BYTES, f"{self.what}: length of the delta")
+        self.payload = payload.bytes(payload_length)
+
+
+def read_sources(decoder, number):
+    """ "Delta sources" of a chunk."""
+    count, consecutive = divmod(decoder.varint(), 2)
+    require(1 <= count <= MOST_SOURCES, f"{decoder.what}: sources of chunk {number}")
+    sources = [(number - decoder.svarint()) & MOST_U64]
+    while len(sources) < count:
+        sources.append((sources[-1] + (1 if consecutive else decoder.svarint())) & MOST_U64)
+    require(number not in sources, f"{decoder.what}: chunk {number} is made from itself")
+    return sources
+
+
 class Store:
     """Chunks by their ids: "Chunk index", "Container", "Region"."""
+
+    MOST_REGIONS_IN_MEMORY = 64
 
     def __init__(self, volume, index, superblock):
         self.containers = volume / "containers"
         self.uuid = bytes.fromhex(superblock["uuid"].replace("-", ""))
         self.fingerprints = dict(index.family("fingerprints"))
-        self.runs = {}  # chunk id -> container, offset, length of the region, raw length of the chunk
+        self.runs = {}  # chunk id -> container, offset, length of the region; raw length, delta length, sources of the chunk
         for key, value in index.family("chunks"):
             self.read_run(key, value)
-        self.place_in_memory = None
-        self.chunks_in_memory = {}
+        self.regions = {}  # in memory: place -> chunk id -> chunk
 
     def read_run(self, key, value):
         first = Decoder(key, "key of a run").be64()
         run = Decoder(value, f"run of chunk {first}")
-        container, offset, length, region_raw_length = (run.varint() for _ in range(4))
+        place = tuple(run.varint() for _ in range(3))
+        region_payload_length = run.varint()
         lengths = [run.varint() for _ in range(run.varint())]
-        require(run.at_end(), f"run of chunk {first}: deltas are not read by this program")
-        require(lengths and sum(lengths) <= region_raw_length, f"run of chunk {first}: its lengths do not add up")
-        for position, raw_length in enumerate(lengths):
-            require(first + position not in self.runs, f"chunk {first + position} lies in two runs")
-            self.runs[first + position] = (container, offset, length, raw_length)
+        deltas = {}  # by position
+        position = -1
+        while not run.at_end():
+            position += run.varint() + 1
+            sources = read_sources(run, first + position)
+            deltas[position] = (run.varint(), sources)
+        require(position < len(lengths), f"run of chunk {first}: it has fewer chunks than deltas")
+        payload_length = sum(deltas[i][0] if i in deltas else length for i, length in enumerate(lengths))
+        require(lengths and payload_length <= region_payload_length, f"run of chunk {first}: its lengths do not add up")
+        for i, raw_length in enumerate(lengths):
+            require(first + i not in self.runs, f"chunk {first + i} lies in two runs")
+            self.runs[first + i] = (place, raw_length, *deltas.get(i, (raw_length, [])))
+
+    def stored_chunk(self, number):
+        require(number in self.runs, f"chunk {number} is not in the index")
+        place, raw_length, payload_length, sources = self.runs[number]
+        if place not in self.regions:
+            if len(self.regions) == self.MOST_REGIONS_IN_MEMORY:
+                self.regions.clear()
+            self.regions[place] = self.read_region(*place)
+        require(number in self.regions[place], f"chunk {number} is not where the index says")
+        chunk = self.regions[place][number]
+        require((chunk.raw_length, len(chunk.payload), chunk.sources) == (raw_length, payload_length, sources),
+                f"chunk {number} is not what the index says")
+        return chunk
 
     def chunk(self, number):
-        require(number in self.runs, f"chunk {number} is not in the index")
-        container, offset, length, raw_length = self.runs[number]
-        if self.place_in_memory != (container, offset):
-            self.chunks_in_memory = self.read_region(container, offset, length)
-            self.place_in_memory = (container, offset)
-        require(number in self.chunks_in_memory, f"chunk {number} is not where the index says")
-        data = self.chunks_in_memory[number]
-        require(len(data) == raw_length, f"chunk {number} is not as long as the index says")
-        return data
+        return self.content_of(self.stored_chunk(number))
+
+    def content_of(self, chunk):
+        content = chunk.payload
+        if chunk.depth > 0:
+            sources = [self.stored_chunk(number) for number in chunk.sources]
+            for source in sources:
+                require(source.depth < chunk.depth, f"{chunk.what} is made from chunk {source.number}, which is too deep")
+            source = b"".join(map(self.content_of, sources))
+            require(len(source) <= MOST_SOURCE_BYTES, f"{chunk.what}: its sources are too long")
+            content = VcdiffDecoder(chunk.payload, f"delta of {chunk.what}").made_from(source)
+            require(len(content) == chunk.raw_length, f"{chunk.what}: its delta makes another length")
+            require(xxh3(content) & 0xFFFFFFFF == chunk.checksum, f"{chunk.what}: its delta makes other bytes")
+        require(hashlib.sha256(content).digest() == chunk.fingerprint, f"{chunk.what} does not match its fingerprint")
+        return content
 
     def read_region(self, container, offset, length):
         name = f"{container:010}.container"
@@ -209,14 +363,12 @@ class Store:
         number = 0
         for _ in range(entries):
             number = (number + directory.svarint()) & MOST_U64
-            fingerprint = directory.bytes(32)
-            data = payload.bytes(directory.varint())
-            require(directory.number(1) == 0, f"chunk {number}: deltas are not read by this program")
-            require(hashlib.sha256(data).digest() == fingerprint, f"chunk {number} does not match its fingerprint")
-            known = Decoder(self.fingerprints.get(fingerprint, b""), f"fingerprint of chunk {number}")
+            chunk = StoredChunk(number, directory, payload)
+            known = Decoder(self.fingerprints.get(chunk.fingerprint, b""), f"fingerprint of chunk {number}")
             require(known.varint() == number, f"the fingerprint of chunk {number} does not lead to it")
             known.end()
-            chunks[number] = data
+            require(number not in chunks, f"chunk {number} is in {directory.what} twice")
+            chunks[number] = chunk
         directory.end()
         payload.end()
         return chunks

@@ -57,6 +57,40 @@ def check_golden(reader, manifest_file, folder):
             digest.update(piece)
         check(f"{name}: content of {place}", digest.hexdigest() == contents.pop(place), "differs")
     check(f"{name}: every file was found", not contents, contents)
+    return volume
+
+
+def check_vcdiff(reader):
+    """What the goldens may not hold: RFC 3284 says more than any one encoder writes."""
+    header = b"\xd6\xc3\xc4\0\0"
+    sections = b"a" + b"bc", b"\0\x08" + b"\x03" + b"\x14", b"\x08"  # run of 8, add of 2, copy of 4 that reads what it writes
+    body = b"\x0e\0" + bytes(map(len, sections)) + b"".join(sections)
+    window = bytes([0, len(body)]) + body
+
+    def made(delta, source=b"source"):
+        try:
+            return reader.VcdiffDecoder(delta, "delta").made_from(source)
+        except reader.Damaged as damage:
+            return str(damage)
+
+    check("VCDIFF: run, add and a copy of what is being made", made(header + window) == b"a" * 8 + b"bcbcbc", made(header + window))
+    check("VCDIFF: two windows", made(header + window + window) == 2 * (b"a" * 8 + b"bcbcbc"))
+    for name, delta in (("another format", b"\xd6\xc3\xc4S\0" + window), ("extensions", header[:4] + b"\1" + window),
+                        ("cut off", header + window[:-1]), ("too much is made", header + window.replace(b"\x0e\0", b"\x0d\0")),
+                        ("too little is made", header + window.replace(b"\x0e\0", b"\x0f\0")),
+                        ("a copy from nowhere", header + window[:-1] + b"\x0a"),
+                        ("beyond the source", header + b"\1\x07\0" + window[1:])):
+        check(f"VCDIFF: refused: {name}", isinstance(made(delta), str), made(delta))
+
+
+def check_deltas(volumes):
+    """The goldens have what docs/format.md says of deltas."""
+    chunks = [volume.store.stored_chunk(number) for volume in volumes for number in volume.store.runs]
+    deltas = [chunk for chunk in chunks if chunk.depth > 0]
+    follow = [all(b == a + 1 for a, b in zip(chunk.sources, chunk.sources[1:])) for chunk in deltas]
+    check("there are deltas of deltas", max(chunk.depth for chunk in deltas) >= 3)
+    check("sources that follow each other, and others", set(follow) == {True, False})
+    check("of one chunk and of several", {1, 5} <= {len(chunk.sources) for chunk in deltas})
 
 
 def check_damage(archive, folder):
@@ -82,9 +116,10 @@ def main():
     reader = reader_module()
     manifests = sorted((HERE / "golden" / "volumes").glob("*.manifest"))
     check("there are golden volumes", len(manifests) >= 3, manifests)
-    for manifest in manifests:
-        with tempfile.TemporaryDirectory(prefix="dedupfs-test-") as folder:
-            check_golden(reader, manifest, pathlib.Path(folder))
+    check_vcdiff(reader)
+    with tempfile.TemporaryDirectory(prefix="dedupfs-test-") as folder:
+        volumes = [check_golden(reader, manifest, pathlib.Path(folder) / manifest.stem) for manifest in manifests]
+        check_deltas(volumes)
     with tempfile.TemporaryDirectory(prefix="dedupfs-test-") as folder:
         check_damage(HERE / "golden" / "volumes" / "v1-none.tar.gz", pathlib.Path(folder))
     sys.exit(bool(FAILURES))

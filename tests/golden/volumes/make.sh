@@ -137,7 +137,58 @@ make_v1_crashed() {
   pack v1-crashed
 }
 
-[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed
+# edit SEED FILE: a version of the file that differs in a few places: bytes changed, inserted and deleted.
+edit() {
+  python3 -c 'import random, sys
+draw = random.Random(int(sys.argv[1]))
+data = bytearray(open(sys.argv[2], "rb").read())
+for change in ("replace", "insert", "delete", "replace"):
+    at = draw.randrange(len(data) - 40)
+    data[at : at + {"replace": 3, "insert": 0, "delete": 20}[change]] = draw.randbytes({"replace": 3, "insert": 15, "delete": 0}[change])
+sys.stdout.buffer.write(data)' "$@"
+}
+
+# Deltas of deltas, made from chunks that follow each other and from others, in several containers; bases that no file has.
+make_v1_delta() {
+  mkfs.dedupfs --chunker gear:avg=2k --delta odess+:depth=3,neighbours=2,index=1m "$volume"
+  mount_volume
+  noise 31 24000 >"$mnt/noise-0"
+  text 32 400 >"$mnt/text-0"
+  for version in 1 2 3 4 5; do
+    [ "$version" != 3 ] || { umount.dedupfs "$mnt" && mount_volume; }
+    for kind in noise text; do
+      edit "$version" "$mnt/$kind-$((version - 1))" >"$work/edited"
+      cat "$work/edited" >"$mnt/$kind-$version"
+      sync "$mnt/$kind-$version" # stored, and the next version finds it
+    done
+  done
+  cat "$mnt/noise-5" "$mnt/noise-1" >"$mnt/both"
+  rm "$mnt/noise-0" "$mnt/noise-2"
+  umount.dedupfs "$mnt"
+  mount_volume ro
+  python3 "$here/manifest.py" "$mnt" >"$here/v1-delta.manifest"
+  umount.dedupfs "$mnt"
+  pack v1-delta
+}
+
+# The base alone as the source, no delta of a delta, nothing compressed.
+make_v1_delta_shallow() {
+  mkfs.dedupfs --chunker fixed:size=4k --compression none --delta n-transform:depth=1,neighbours=0,index=1m "$volume"
+  mount_volume
+  noise 41 20000 >"$mnt/disk-0"
+  for version in 1 2 3; do
+    cat "$mnt/disk-$((version - 1))" >"$mnt/disk-$version"
+    noise "4$version" 30 | dd of="$mnt/disk-$version" bs=1 seek=$((version * 5000)) conv=notrunc status=none
+    sync "$mnt/disk-$version"
+  done
+  umount.dedupfs "$mnt"
+  mount_volume ro
+  python3 "$here/manifest.py" "$mnt" >"$here/v1-delta-shallow.manifest"
+  umount.dedupfs "$mnt"
+  pack v1-delta-shallow
+}
+
+[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow
 for name; do
   if [ -e "$here/$name.tar.gz" ]; then
     echo "$name exists and stays as it is"
