@@ -6,6 +6,7 @@
 
 #include "base/size.h"
 #include "chunkers/registry.h"
+#include "delta/resemblance.h"
 #include "store/volume.h"
 
 namespace dedupfs {
@@ -31,6 +32,14 @@ std::string chunkers_help() {
   for (const ChunkerInfo& info : chunker_infos()) {
     text += fmt::format("  {:<10} {}\n             {}\n", info.name, info.summary, info.parameters);
   }
+  return text;
+}
+
+std::string deltas_help() {
+  std::string text = fmt::format("Deltas (METHOD:depth=1..16,neighbours=0..3,index=SIZE; default {}):\n",
+                                 format_delta_settings(*parse_delta_settings(kDefaultDeltaSettings)));
+  for (const ResemblanceMethodInfo& info : resemblance_method_infos())
+    text += fmt::format("  {:<12} {}\n", info.name, info.summary);
   return text;
 }
 
@@ -76,7 +85,7 @@ int make(const Arguments& arguments) {
 int run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Makes a volume of dedupfs in a new or empty folder.");
-  app.footer(chunkers_help());
+  app.footer(chunkers_help() + '\n' + deltas_help());
   app.set_version_flag("-V,--version", "mkfs.dedupfs " DEDUPFS_VERSION);
   app.add_option("VOLUME", arguments.volume, "a folder, empty or not there yet")->required();
   app.add_option("--chunker", arguments.chunker, "how files are cut into chunks, see below")->type_name("SPEC");

@@ -2,6 +2,37 @@
 # Damage to a volume is found, named and confined: no wrong byte is read, and all else can be read.
 . "$(dirname "$0")/lib.sh"
 
+# flip_a_bit FILE OFFSET
+flip_a_bit() {
+  python3 - "$@" <<'PY'
+import sys
+with open(sys.argv[1], "r+b") as file:
+    file.seek(int(sys.argv[2]))
+    byte = file.read(1)[0]
+    file.seek(-1, 1)
+    file.write(bytes([byte ^ 4]))
+PY
+}
+
+# read_damaged FILE EXPECTED: prints how many blocks were read wrong, and how many bytes gave EIO.
+read_damaged() {
+  python3 - "$@" <<'PY'
+import errno, sys
+wrong = errors = 0
+expected = open(sys.argv[2], "rb").read()
+with open(sys.argv[1], "rb", buffering=0) as file:
+    for offset in range(0, len(expected), 4096):
+        try:
+            file.seek(offset)
+            part = file.read(4096)
+            wrong += part != expected[offset : offset + 4096]
+        except OSError as error:
+            assert error.errno == errno.EIO, error
+            errors += 4096
+print(wrong, errors)
+PY
+}
+
 new_volume
 echo kept >"$mnt/file"
 unmount_volume
@@ -22,34 +53,10 @@ commit
 noise 2 3000000 >"$mnt/whole"
 unmount_volume
 container=$(find "$volume/containers" -type f -size +10M | sort | head -n 1)
-python3 - "$container" <<'PY'
-import os, sys
-with open(sys.argv[1], "r+b") as file:
-    file.seek(os.path.getsize(sys.argv[1]) // 3)
-    byte = file.read(1)[0]
-    file.seek(-1, 1)
-    file.write(bytes([byte ^ 4]))
-PY
+flip_a_bit "$container" $(($(stat -c %s "$container") / 3))
 (dedupfs "$volume" "$mnt" -f 2>"$scratch/damage.log" &)
 wait_until 20 is_mounted "$mnt"
-read_damaged() {
-  python3 - "$mnt/damaged" "$scratch/noise" <<'PY'
-import errno, sys
-wrong = errors = 0
-expected = open(sys.argv[2], "rb").read()
-with open(sys.argv[1], "rb", buffering=0) as file:
-    for offset in range(0, len(expected), 4096):
-        try:
-            file.seek(offset)
-            part = file.read(4096)
-            wrong += part != expected[offset : offset + 4096]
-        except OSError as error:
-            assert error.errno == errno.EIO, error
-            errors += 4096
-print(wrong, errors)
-PY
-}
-read -r wrong unreadable < <(read_damaged)
+read -r wrong unreadable < <(read_damaged "$mnt/damaged" "$scratch/noise")
 check_equal "no wrong byte comes from a damaged container" 0 "$wrong"
 check "the damaged stretch cannot be read, and it is small ($unreadable bytes)" test "$unreadable" -gt 0 -a "$unreadable" -le 2097152
 check "other files can" cmp "$mnt/whole" <(noise 2 3000000)
@@ -58,4 +65,33 @@ check "the log names the container" grep -qF "$(basename "$container")" "$scratc
 check "writing goes on" eval 'echo on >"$mnt/more" && commit'
 unmount_volume
 check_refused "fsck.dedupfs -n finds the damage" 4 "$(basename "$container")" fsck.dedupfs -n "$volume"
+
+# A damaged base: chunks of other files that are made from it cannot be read either, and nothing wrong is.
+new_volume --compression none
+noise 3 2000000 >"$scratch/old"
+python3 - "$scratch/old" "$scratch/new" <<'PY'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+for at in range(1000, len(data), 3000): # in every chunk
+    data[at] ^= 1
+open(sys.argv[2], "wb").write(data)
+PY
+cp "$scratch/old" "$mnt/old"
+commit
+cp "$scratch/new" "$mnt/new"
+unmount_volume
+check "nearly all of the new version are deltas" eval \
+  '[ $(($(stat_of delta_chunks) * 20)) -ge $(($(stat_of unique_chunks) * 9)) ]'
+container=$(find "$volume/containers" -type f | sort | head -n 1)
+flip_a_bit "$container" 1000000 # in the middle of the old version
+(dedupfs "$volume" "$mnt" -f 2>"$scratch/base.log" &)
+wait_until 20 is_mounted "$mnt"
+read -r wrong unreadable < <(read_damaged "$mnt/new" "$scratch/new")
+check_equal "no wrong byte comes of a damaged base" 0 "$wrong"
+check "what is made from it cannot be read, the rest can ($unreadable bytes)" test "$unreadable" -gt 0 -a "$unreadable" -lt 1800000
+check "the log names the file that was read" grep -q '/new' "$scratch/base.log"
+check "the log names the delta, its base and the container" \
+  grep -Eq "chunk [0-9]+, a delta: .*chunk [0-9]+: .*$(basename "$container")" "$scratch/base.log"
+unmount_volume
+check_refused "fsck.dedupfs -n names the delta and the base" 4 'chunk [0-9]+, a delta: .*chunk [0-9]+: ' fsck.dedupfs -n "$volume"
 finish

@@ -34,9 +34,16 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
+Superblock sample_with_deltas() {
+  Superblock superblock = sample();
+  superblock.incompatible_features = {std::string(kDeltaFeature)};
+  superblock.delta = {.method = "odess+", .depth = 3, .neighbours = 1, .index_bytes = 1 << 30};
+  return superblock;
+}
+
 // With a right checksum, as somebody could write it who means harm.
-std::string forged(const std::string& from, const std::string& to) {
-  const std::string json = replaced(encode_superblock(sample()), from, to);
+std::string forged(const std::string& from, const std::string& to, const Superblock& superblock = sample()) {
+  const std::string json = replaced(encode_superblock(superblock), from, to);
   const std::string covered = json.substr(0, json.rfind("\"checksum\""));
   return covered + fmt::format("\"checksum\": \"{:016x}\"\n}}\n", XXH3_64bits(covered.data(), covered.size()));
 }
@@ -96,6 +103,45 @@ TEST(Superblock, IsWrittenAsEver) {
   "checksum": "fd600af87e44e2ae"
 }
 )");
+}
+
+TEST(Superblock, DeltaSettingsComeBack) {
+  const std::string json = encode_superblock(sample_with_deltas());
+
+  const auto decoded = decode_superblock(json);
+
+  ASSERT_TRUE(decoded) << decoded.error().message();
+  EXPECT_EQ(decoded->delta, sample_with_deltas().delta);
+  EXPECT_EQ(decoded->incompatible_features, std::vector<std::string>{"delta"});
+  EXPECT_THAT(json, HasSubstr(R"("incompatible_features": [
+    "delta"
+  ])"));
+  EXPECT_THAT(json, HasSubstr(R"("delta": "odess+:depth=3,neighbours=1,index=1g")"));
+  EXPECT_EQ(encode_superblock(*decoded), json);
+}
+
+TEST(Superblock, VolumeOfABuildWithoutDeltasHasNone) {
+  const auto decoded = decode_superblock(encode_superblock(sample()));
+
+  ASSERT_TRUE(decoded);
+  EXPECT_FALSE(decoded->delta.enabled());
+}
+
+TEST(Superblock, DeltaSettingsOfANewerBuildAreUnsupportedAndNamed) {
+  for (const auto* newer : {"odess++:depth=3", "odess+:depth=3,colour=1", "odess+:depth=300"}) {
+    const auto decoded = decode_superblock(forged("odess+:depth=3,neighbours=1,index=1g", newer, sample_with_deltas()));
+
+    ASSERT_EQ(code_of(decoded), ErrorCode::kUnsupported) << newer;
+    EXPECT_THAT(decoded.error().message(), HasSubstr("delta")) << newer;
+  }
+}
+
+TEST(Superblock, DeltaSettingsThatAreNoTextAreCorrupt) {
+  const auto decoded =
+      decode_superblock(forged(R"("odess+:depth=3,neighbours=1,index=1g")", "4", sample_with_deltas()));
+
+  ASSERT_EQ(code_of(decoded), ErrorCode::kCorruption);
+  EXPECT_THAT(decoded.error().message(), HasSubstr("'delta'"));
 }
 
 TEST(Superblock, LabelOfAnyBytesIsWritten) {
