@@ -53,7 +53,7 @@ TEST(ResembleSpeed, IsComparedWithNTransformInScalarCode) {
   ASSERT_EQ(records.size(), 2u);
   EXPECT_GT(records[0].speedup_over_n_transform(), 0.5);  // it is the same
   EXPECT_LT(records[0].speedup_over_n_transform(), 2);
-  EXPECT_GT(records[1].speedup_over_n_transform(), 2);
+  EXPECT_GT(records[1].speedup_over_n_transform(), 1);
   for (const SpeedRecord& record : records) {
     EXPECT_LE(record.feature_seconds, record.feature_seconds_median);
     EXPECT_GT(record.feature_seconds, 0);

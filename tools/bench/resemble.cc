@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <charconv>
+#include <iterator>
+#include <memory>
+#include <string_view>
+#include <utility>
 
 #include "base/size.h"
 #include "bench/command.h"

@@ -1,13 +1,16 @@
 // The command "dedupfs-bench resemble": the evaluation of the Odess+ paper, on any data.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "bench/resemble_accuracy.h"
+
+namespace CLI {
+class App;
+}
 
 namespace dedupfs::bench {
 
