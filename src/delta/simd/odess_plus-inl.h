@@ -35,9 +35,6 @@ namespace {
 
 constexpr std::size_t kSwprStep = 16;  // windows of each segment at a time
 
-template <class Vec>
-constexpr std::size_t kSwprSegments = Vec::kSegments* Vec::kRegisters;
-
 // Where the windows of the segments end: those of segment s at ends + s * stride and behind it, `length` of them, a
 // multiple of kSwprStep. Neighbours overlap a little, for a window seen twice changes nothing; a few windows that end at
 // `rest` and behind it are in none.
@@ -45,7 +42,7 @@ template <class Vec>
 struct SwprSegments {
   static constexpr std::size_t kCount = Vec::kSegments * Vec::kRegisters;
   static constexpr std::size_t kMinWindows = kCount * kSwprStep;
-  static constexpr std::size_t kRest = kCount - 1;  // looked at again if they are fewer
+  static constexpr std::size_t kRest = kCount - 2;  // what dividing by kCount - 1 can leave
 
   SwprSegments(const std::uint8_t* p, std::size_t n) : ends(p + kOdessPlusWindowBytes - 1), rest(p + n - kRest) {
     const std::size_t windows = n - kOdessPlusWindowBytes + 1;
