@@ -66,12 +66,13 @@ Result<ChunkReader::Stored> ChunkReader::find_stored(ChunkId id) {
 
 Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id) {
   std::size_t chunks_left = kMostChunksOfARead;
-  return get(id, chunks_left);
+  return get(id, kDeepestDelta + 1, chunks_left);
 }
 
-Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id, std::size_t& chunks_left) {
+Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id, std::uint8_t depth_limit, std::size_t& chunks_left) {
   if (chunks_left-- == 0) return corrupt(name_of_chunk(id) + " would take too many others to make");
   DEDUPFS_ASSIGN(Stored stored, find_stored(id));
+  if (stored.entry.depth >= depth_limit) return corrupt(name_of_chunk(id) + " is too deep to be a source");
   if (!stored.entry.is_delta()) return Chunk{std::move(stored.payload), 0, {}};
   Chunk chunk{{}, stored.entry.depth, stored.entry.sources};
   if (const auto decoded = decoded_.find(id)) {
@@ -88,8 +89,7 @@ Result<PinnedBytes> ChunkReader::decode(const Stored& delta, std::size_t& chunks
   const RegionEntry& entry = delta.entry;
   DeltaSource source;
   for (const ChunkId id : entry.sources) {
-    DEDUPFS_ASSIGN(Chunk chunk, get(id, chunks_left));
-    if (chunk.depth >= entry.depth) return corrupt(name_of_chunk(id) + " is too deep to be its source");
+    DEDUPFS_ASSIGN(Chunk chunk, get(id, entry.depth, chunks_left));
     source.append(std::move(chunk.bytes));
   }
   const auto decoded = std::make_shared<RawBuffer>(entry.raw_length);

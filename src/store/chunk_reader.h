@@ -56,7 +56,8 @@ class ChunkReader {
 
   Result<Stored> find_stored(ChunkId id);
   Result<RegionPlace> place_of(ChunkId id);
-  Result<Chunk> get(ChunkId id, std::size_t& chunks_left);
+  // Less deep than `depth_limit`: checked before anything is made, so that no circle is ever entered.
+  Result<Chunk> get(ChunkId id, std::uint8_t depth_limit, std::size_t& chunks_left);
   Result<PinnedBytes> decode(const Stored& delta, std::size_t& chunks_left);
 
   const Database& database_;

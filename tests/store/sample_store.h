@@ -1,0 +1,135 @@
+// A database and containers whose chunks and deltas are laid down by hand, for the tests of what reads them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "delta/xdelta3_codec.h"
+#include "sample_region.h"
+#include "store/chunk_reader.h"
+#include "store/container_store.h"
+#include "store/database.h"
+#include "store/fingerprint.h"
+#include "support/temp_dir.h"
+
+namespace dedupfs {
+
+inline std::vector<ChunkId> ids_of(const std::vector<std::uint64_t>& numbers) {
+  std::vector<ChunkId> ids;
+  for (const std::uint64_t number : numbers) ids.push_back(ChunkId{number});
+  return ids;
+}
+
+// The same bytes, but for one bit in the middle.
+inline ByteBuffer edited(ByteBuffer bytes) {
+  bytes[bytes.size() / 2] ^= 1;
+  return bytes;
+}
+
+inline ByteBuffer joined(ByteBuffer first, const ByteBuffer& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+class SampleStore {
+ public:
+  SampleStore() {
+    EXPECT_TRUE(Database::create(directory_.path() / "index"));
+    EXPECT_TRUE(Backing::posix()->make_directory(containers_path()));
+    database_ = std::move(*Database::open(directory_.path() / "index", {.memory_bytes = 16 << 20}));
+    open_containers();
+  }
+
+  Path containers_path() const { return directory_.path() / "containers"; }
+  Database& database() { return *database_; }
+  PendingChunks& pending() { return pending_; }
+
+  // What was put before is read again from the disk.
+  ChunkReader make_reader(std::size_t cache_bytes = 16 << 20) {
+    return {*containers_, *database_, pending_, cache_bytes};
+  }
+
+  // Each chunk has a region of its own.
+  SampleStore& put(std::uint64_t id, const ByteBuffer& chunk) {
+    RegionEntry entry = entry_of(id, chunk);
+    write(entry, chunk);
+    return *this;
+  }
+  // The delta that makes `chunk` from chunks that were put; `change` makes something else of what the directory says.
+  template <class Change>
+  SampleStore& put_delta(std::uint64_t id, const ByteBuffer& chunk, const std::vector<std::uint64_t>& sources,
+                         Change change) {
+    RegionEntry entry = entry_of(id, chunk);
+    ByteBuffer source;
+    for (const std::uint64_t number : sources) {
+      source = joined(std::move(source), known_.at(number).first);
+      entry.depth = std::max<std::uint8_t>(entry.depth, known_.at(number).second);
+    }
+    ++entry.depth;
+    entry.sources = ids_of(sources);
+    entry.checksum = delta_checksum_of(chunk);
+    ByteBuffer delta(chunk.size() + 1000);
+    const auto length = Xdelta3Codec::encode(source, chunk, delta);
+    EXPECT_TRUE(length && *length);
+    delta.resize(length.value().value());
+    change(entry);
+    known_[id].second = entry.depth;
+    write(entry, delta);
+    return *this;
+  }
+  SampleStore& put_delta(std::uint64_t id, const ByteBuffer& chunk, const std::vector<std::uint64_t>& sources) {
+    return put_delta(id, chunk, sources, [](RegionEntry&) {});
+  }
+
+  void forget(std::uint64_t id) {
+    Database::Batch batch(*database_);
+    batch.erase(Family::kChunks, encode_run_key(ChunkId{id}));
+    ASSERT_TRUE(database_->write(batch));
+  }
+
+ private:
+  void open_containers() {
+    ContainerStore::Settings settings;
+    settings.volume_uuid = "01234567-89ab-4def-8123-456789abcdef";
+    containers_ = std::move(*ContainerStore::open(Backing::posix(), containers_path(), settings));
+  }
+
+  RegionEntry entry_of(std::uint64_t id, const ByteBuffer& chunk) {
+    known_[id] = {chunk, 0};
+    RegionEntry entry;
+    entry.id = ChunkId{id};
+    entry.fingerprint = fingerprint_of(chunk);
+    entry.raw_length = static_cast<std::uint32_t>(chunk.size());
+    return entry;
+  }
+
+  void write(RegionEntry entry, const ByteBuffer& payload) {
+    entry.payload_length = static_cast<std::uint32_t>(payload.size());
+    const std::string region = encode_region({entry}, payload, {.method = Compression::Method::kNone});
+    const auto place = containers_->append(bytes_of(region));
+    ASSERT_TRUE(place);
+    ChunkRun run{.first = entry.id,
+                 .place = *place,
+                 .region_disk_bytes = static_cast<std::uint32_t>(region.size()),
+                 .region_payload_bytes = entry.payload_length,
+                 .chunks = {{.raw_length = entry.raw_length}}};
+    if (entry.is_delta()) {
+      run.chunks[0].delta_length = entry.payload_length;
+      run.chunks[0].sources = entry.sources;
+    }
+    Database::Batch batch(*database_);
+    batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
+    ASSERT_TRUE(database_->write(batch));
+  }
+
+  TempDir directory_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<ContainerStore> containers_;
+  PendingChunks pending_;
+  std::map<std::uint64_t, std::pair<ByteBuffer, std::uint8_t>> known_;  // content and depth
+};
+
+}  // namespace dedupfs
