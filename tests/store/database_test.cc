@@ -320,7 +320,12 @@ TEST_F(DatabaseTest, DamagedTableIsCorruption) {
   {
     const auto database = open_or_die(index());
     Database::Batch batch(*database);
-    for (int i = 0; i < 1000; ++i) batch.put(Family::kFingerprints, "key" + std::to_string(i), "value");
+    std::mt19937 random(1);
+    std::string value(32, '\0');  // compressed, the table is a large one still
+    for (int i = 0; i < 1000; ++i) {
+      for (char& byte : value) byte = static_cast<char>(random());
+      batch.put(Family::kFingerprints, "key" + std::to_string(i), value);
+    }
     ASSERT_TRUE(database->write(batch));
   }
   for (const auto& file : fs::directory_iterator(index()))
