@@ -28,7 +28,7 @@ struct EncodedDelta {
   std::vector<ChunkId> sources;
   std::uint8_t depth = 0;
   std::uint32_t checksum = 0;
-  ChunkId base{};  // among the sources
+  ChunkId base{};  // that the chunk resembles; among the sources, unless it is too deep to be one
 };
 
 class DeltaEncoder {

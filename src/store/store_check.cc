@@ -77,7 +77,7 @@ class StoreCheck {
       const ChunkId id{number_of(run.first) + i};
       const RegionEntry* const entry = (*region)->find(id);
       if (entry == nullptr || entry->raw_length != run.chunks[i].raw_length ||
-          entry->sources != run.chunks[i].sources) {
+          entry->payload_length != run.chunks[i].payload_length() || entry->sources != run.chunks[i].sources) {
         report_.error(fmt::format("chunk {} is not in container {} at {} as the index says", number_of(id),
                                   run.place.container, run.place.offset));
         continue;

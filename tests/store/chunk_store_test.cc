@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <numeric>
 #include <random>
 
+#include "store/chunk_index.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -35,6 +37,7 @@ class ChunkStoreTest : public ::testing::Test {
     containers_ = std::move(*ContainerStore::open(Backing::posix(), dir_.path() / "containers", containers));
     ChunkStore::Settings settings;
     settings.threads = 4;
+    settings.delta = delta_;
     store_ = std::move(*ChunkStore::open(containers_, *database_, settings));
   }
 
@@ -79,6 +82,7 @@ class ChunkStoreTest : public ::testing::Test {
   }
 
   TempDir dir_;
+  DeltaSettings delta_;  // from the next open() on
   std::unique_ptr<Database> database_;
   std::shared_ptr<ContainerStore> containers_;
   std::unique_ptr<ChunkStore> store_;
@@ -250,6 +254,166 @@ TEST_F(ChunkStoreTest, AnUnknownIdIsCorruptionNotACrash) {
 
   ASSERT_FALSE(bytes);
   EXPECT_EQ(bytes.error().code(), ErrorCode::kCorruption);
+}
+
+// ---------------------------------------------------------------- near-duplicates
+
+class DeltaChunkStoreTest : public ChunkStoreTest {
+ protected:
+  DeltaChunkStoreTest() {
+    delta_.method = "odess+";
+    reopen();
+  }
+
+  void reopen() {
+    close();
+    open();
+  }
+  // Of stored chunks.
+  std::size_t count_deltas() const {
+    std::size_t deltas = 0;
+    EXPECT_TRUE(database_->walk(*database_->snapshot(), Family::kChunks, [&](auto key, auto value) {
+      const auto run = decode_run(key, value);
+      EXPECT_TRUE(run);
+      deltas += static_cast<std::size_t>(std::ranges::count_if(run->chunks, &ChunkRun::Chunk::is_delta));
+      return true;
+    }));
+    return deltas;
+  }
+  void expect_all(const std::vector<ChunkId>& ids, const std::vector<ByteBuffer>& chunks) {
+    ASSERT_EQ(ids.size(), chunks.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(read(ids[i]), text_of(chunks[i])) << "chunk " << i;
+  }
+};
+
+std::vector<ByteBuffer> random_chunks(std::size_t count, std::size_t bytes) {
+  std::vector<ByteBuffer> chunks;
+  for (unsigned i = 0; i < count; ++i) chunks.push_back(random_bytes(bytes, i + 1));
+  return chunks;
+}
+
+// A byte of each chunk is another in each version.
+std::vector<ByteBuffer> next_version(std::vector<ByteBuffer> chunks, std::size_t version) {
+  for (ByteBuffer& chunk : chunks) chunk[(version * 977) % chunk.size()] ^= 0x55;
+  return chunks;
+}
+
+TEST_F(DeltaChunkStoreTest, VersionsComeBackBeforeAndAfterCommitAndReopening) {
+  std::vector<std::vector<ByteBuffer>> versions = {random_chunks(20, 10'000)};
+  for (std::size_t i = 1; i < 8; ++i) versions.push_back(next_version(versions.back(), i));
+  std::vector<std::vector<ChunkId>> ids;
+
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    ids.push_back(put(versions[i]));
+    expect_all(ids[i], versions[i]);
+    if (i % 3 == 2) commit();
+    if (i % 4 == 3) {
+      commit();
+      reopen();
+    }
+    for (std::size_t old = 0; old <= i; ++old) expect_all(ids[old], versions[old]);
+  }
+
+  EXPECT_GE(count_deltas(), 7 * 20 * 9U / 10);
+  EXPECT_LT(container_bytes(), 2U * 20 * 10'000);
+}
+
+TEST_F(DeltaChunkStoreTest, SmallChangesTakeLittleSpaceWhereverTheyAre) {
+  const auto chunks = random_chunks(50, 10'000);
+  put(chunks);
+  commit();
+  const std::uint64_t before = container_bytes();
+
+  put(next_version(chunks, 1));
+  commit();
+
+  EXPECT_LT(container_bytes() - before, 50U * 1000);
+}
+
+TEST_F(DeltaChunkStoreTest, WithoutDeltasTheSameComesBack) {
+  const auto old = random_chunks(20, 10'000);
+  const auto changed = next_version(old, 1);
+  const auto old_ids = put(old);
+  const auto changed_ids = put(changed);
+  commit();
+  const std::size_t deltas = count_deltas();
+
+  delta_ = {};
+  reopen();
+  const auto newest = next_version(changed, 2);
+  const auto newest_ids = put(newest);
+  commit();
+
+  EXPECT_GT(deltas, 0U);
+  EXPECT_EQ(count_deltas(), deltas) << "no new ones";
+  expect_all(old_ids, old);
+  expect_all(changed_ids, changed);
+  expect_all(newest_ids, newest);
+  EXPECT_EQ(put(changed), changed_ids) << "a delta is a duplicate like any other chunk";
+}
+
+TEST_F(DeltaChunkStoreTest, EqualChunksAreStoredOnceAlsoWhereTheyAreDeltas) {
+  const auto old = random_chunks(10, 10'000);
+  put(old);
+  const auto changed = next_version(old, 1);
+
+  const auto first = put(changed);
+  const auto again = put(changed);
+  commit();
+  reopen();
+
+  EXPECT_EQ(again, first);
+  EXPECT_EQ(put(changed), first);
+}
+
+// Random edits of random chunks, in random batches, with commits, reopenings and switches of the settings between them.
+TEST_F(DeltaChunkStoreTest, WhateverIsWrittenComesBack) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const auto below = [&](std::size_t limit) {
+    return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);
+  };
+  std::vector<std::pair<ChunkId, ByteBuffer>> stored;
+
+  const auto make_chunk = [&]() -> ByteBuffer {
+    if (stored.empty() || below(4) == 0) return random_bytes(1 + below(20'000), static_cast<unsigned>(random()));
+    ByteBuffer chunk = stored[below(stored.size())].second;
+    for (std::size_t edits = below(4); edits > 0 && !chunk.empty(); --edits) {
+      const auto at = chunk.begin() + static_cast<std::ptrdiff_t>(below(chunk.size()));
+      const ByteBuffer inserted = random_bytes(1 + below(50), static_cast<unsigned>(random()));
+      switch (below(3)) {
+        case 0: *at ^= 1; break;
+        case 1: chunk.insert(at, inserted.begin(), inserted.end()); break;
+        default:
+          chunk.erase(at,
+                      chunk.begin() + std::min<std::ptrdiff_t>(chunk.end() - chunk.begin(), at - chunk.begin() + 50));
+      }
+    }
+    return chunk.empty() ? ByteBuffer(1) : chunk;
+  };
+
+  for (int step = 0; step < 60; ++step) {
+    std::vector<ByteBuffer> chunks;
+    for (std::size_t i = 0; i < 1 + below(20); ++i) chunks.push_back(make_chunk());
+    const auto ids = put(chunks);
+    ASSERT_EQ(ids.size(), chunks.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) stored.emplace_back(ids[i], chunks[i]);
+    if (below(5) == 0) commit();
+    if (below(10) == 0) {
+      commit();
+      delta_.depth = static_cast<std::uint8_t>(1 + below(6));
+      delta_.neighbours = static_cast<std::uint8_t>(below(4));
+      reopen();
+    }
+    const auto& [id, chunk] = stored[below(stored.size())];
+    ASSERT_EQ(read(id), text_of(chunk)) << "step " << step;
+  }
+  commit();
+  reopen();
+
+  for (const auto& [id, chunk] : stored) ASSERT_EQ(read(id), text_of(chunk)) << "chunk " << number_of(id);
+  EXPECT_GT(count_deltas(), 0U);
 }
 
 }  // namespace

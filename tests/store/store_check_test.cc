@@ -30,8 +30,9 @@ constexpr std::size_t kChunkBytes = 5000;
 class StoreCheckTest : public testing::Test {
  protected:
   StoreCheckTest() {
-    EXPECT_TRUE(
-        Volume::create(path(), {.chunker = {}, .compression = {.method = Compression::Method::kNone}, .label = {}}));
+    VolumeSettings settings;
+    settings.compression.method = Compression::Method::kNone;
+    EXPECT_TRUE(Volume::create(path(), settings));
     const auto volume = open();
     for (const std::uint64_t seed : {0u, 3u}) {
       put(*volume, seed);
@@ -283,6 +284,118 @@ TEST_F(StoreCheckTest, ChunkThatIsNotWhatItsFingerprintSaysIsFound) {
   }
 
   EXPECT_THAT(check(), ElementsAre(HasSubstr("chunk 1000 does not match its fingerprint")));
+}
+
+// ---------------------------------------------------------------- deltas
+
+// Three chunks, and a version of each that differs in a byte and follows in another container.
+class DeltaStoreCheckTest : public testing::Test {
+ protected:
+  DeltaStoreCheckTest() {
+    VolumeSettings settings;
+    settings.compression.method = Compression::Method::kNone;
+    settings.delta = {.method = "odess+", .neighbours = 0};
+    EXPECT_TRUE(Volume::create(path(), settings));
+    std::vector<ByteBuffer> chunks;
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) chunks.push_back(random_bytes(kChunkBytes, seed));
+    bases_ = put(chunks);
+    for (ByteBuffer& chunk : chunks) chunk[100] ^= 1;
+    deltas_ = put(chunks);
+  }
+
+  Path path() const { return directory_.path() / "volume"; }
+  std::unique_ptr<Volume> open(bool read_only = false) {
+    auto opened = Volume::open(path(), {.read_only = read_only, .index_memory_bytes = 16 << 20, .threads = 1});
+    EXPECT_TRUE(opened) << opened.error().message();
+    return std::move(*opened);
+  }
+  std::vector<std::string> check() {
+    std::vector<std::string> lines;
+    CheckReport report([&](const std::string& line) { lines.push_back(line); });
+    EXPECT_TRUE(check_store(*open(true), report));
+    return lines;
+  }
+
+  // In a session, and so in a container, of its own.
+  std::vector<ChunkId> put(const std::vector<ByteBuffer>& chunks) {
+    const auto volume = open();
+    std::promise<std::vector<ChunkId>> ids;
+    const auto writer = volume->chunks().open_writer();
+    writer->put({.owner = nullptr, .chunks = {chunks.begin(), chunks.end()}, .done = [&](auto stored) {
+                   EXPECT_TRUE(stored);
+                   ids.set_value(stored ? *stored : std::vector<ChunkId>());
+                 }});
+    const std::vector<ChunkId> stored = ids.get_future().get();
+    volume->freeze();
+    EXPECT_TRUE(volume->commit());
+    return stored;
+  }
+  ChunkRun run_of(ChunkId id) {
+    const auto found = open(true)->database().find_at_or_before(Family::kChunks, encode_run_key(id));
+    return decode_run((*found)->first, (*found)->second).value();
+  }
+  void change(const std::function<void(Database::Batch&)>& changes) {
+    const auto volume = open();
+    Database::Batch batch(volume->database());
+    changes(batch);
+    ASSERT_TRUE(volume->database().write(batch));
+  }
+
+  std::vector<ChunkId> bases_;
+  std::vector<ChunkId> deltas_;
+
+ private:
+  TempDir directory_;
+};
+
+std::string name_of_chunk(ChunkId id) {
+  return "chunk " + std::to_string(number_of(id));
+}
+
+TEST_F(DeltaStoreCheckTest, HealthyDeltasAreClean) {
+  EXPECT_TRUE(run_of(deltas_[0]).chunks[0].is_delta());
+  EXPECT_THAT(check(), IsEmpty());
+}
+
+TEST_F(DeltaStoreCheckTest, DamagedBaseIsReportedForEachChunkThatIsMadeFromIt) {
+  const Path container = path() / kContainersDirectory / container_name(1);
+  std::fstream file(container, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(container) / 2));
+  file.write("damage", 6);
+  file.close();
+
+  const auto lines = check();
+
+  for (std::size_t i = 0; i < deltas_.size(); ++i)
+    EXPECT_THAT(lines, Contains(AllOf(StartsWith("error: "), HasSubstr(name_of_chunk(deltas_[i]) + ", a delta"),
+                                      HasSubstr(name_of_chunk(bases_[i])), HasSubstr(container_name(1)))));
+}
+
+TEST_F(DeltaStoreCheckTest, MissingBaseIsReportedForEachChunkThatIsMadeFromIt) {
+  change([&](Database::Batch& batch) { batch.erase(Family::kChunks, encode_run_key(bases_[0])); });
+
+  const auto lines = check();
+
+  for (std::size_t i = 0; i < deltas_.size(); ++i)
+    EXPECT_THAT(lines, Contains(AllOf(StartsWith("error: "), HasSubstr(name_of_chunk(deltas_[i]) + ", a delta"),
+                                      HasSubstr(name_of_chunk(bases_[i]) + " is not in the index"))));
+}
+
+TEST_F(DeltaStoreCheckTest, IndexThatNamesOtherSourcesThanTheRegionIsFound) {
+  ChunkRun run = run_of(deltas_[1]);
+  run.chunks[number_of(deltas_[1]) - number_of(run.first)].sources = {bases_[0]};
+  change([&](Database::Batch& batch) { batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run)); });
+
+  EXPECT_THAT(check(),
+              Contains(AllOf(StartsWith("error: " + name_of_chunk(deltas_[1])), HasSubstr("as the index says"))));
+}
+
+TEST_F(DeltaStoreCheckTest, IndexThatTakesTheDeltaForAnotherLengthIsFound) {
+  ChunkRun run = run_of(deltas_[1]);
+  ++run.chunks[number_of(deltas_[1]) - number_of(run.first)].delta_length;
+  change([&](Database::Batch& batch) { batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run)); });
+
+  EXPECT_THAT(check(), Contains(AllOf(StartsWith("error: "), HasSubstr("as the index says"))));
 }
 
 TEST_F(StoreCheckTest, CountersThatGoBackAreFound) {

@@ -103,6 +103,20 @@ TEST_F(VolumeTest, IsCreatedInAMissingFolder) {
   EXPECT_EQ(volume->chunker().spec(), superblock.chunker);
 }
 
+// Builds from before deltas must not open what may hold some.
+TEST_F(VolumeTest, WithDeltasNamesTheFeatureAndWithoutDoesNot) {
+  EXPECT_TRUE(create().incompatible_features.empty());
+  fs::remove_all(path());
+  VolumeSettings settings;
+  settings.delta.method = "odess+";
+  ASSERT_TRUE(Volume::create(path(), settings));
+
+  const auto volume = open();
+
+  EXPECT_EQ(volume->superblock().incompatible_features, std::vector<std::string>{"delta"});
+  EXPECT_EQ(volume->superblock().delta, settings.delta);
+}
+
 TEST_F(VolumeTest, IsCreatedInAnEmptyFolder) {
   fs::create_directory(path());
 
