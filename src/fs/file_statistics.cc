@@ -40,6 +40,7 @@ class FileCounting {
     for (auto& [inode, file] : files_) DEDUPFS_TRY(count_chunks(file));
 
     std::vector<FileStatistics> statistics;
+    statistics.reserve(inodes.size());
     for (const InodeNumber inode : inodes) statistics.push_back(files_[inode].statistics);
     return statistics;
   }

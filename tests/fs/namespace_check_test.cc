@@ -107,7 +107,7 @@ TEST_F(NamespaceCheckTest, HealthyVolumeIsClean) {
 
 TEST_F(NamespaceCheckTest, VolumeThatWasNeverMountedIsClean) {
   TempDir other;
-  value_of(Volume::create(other.path() / "new", {}));
+  value_of(Volume::create(other.path() / "new", VolumeSettings()));
   const auto volume = value_of(Volume::open(other.path() / "new", {.read_only = true}));
   CheckReport report([](const std::string& line) { ADD_FAILURE() << line; });
 

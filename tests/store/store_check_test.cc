@@ -113,7 +113,7 @@ TEST_F(StoreCheckTest, HealthyVolumeIsClean) {
 
 TEST_F(StoreCheckTest, VolumeWithoutChunksIsClean) {
   TempDir other;
-  ASSERT_TRUE(Volume::create(other.path() / "empty", {}));
+  ASSERT_TRUE(Volume::create(other.path() / "empty", VolumeSettings()));
   const auto volume = Volume::open(other.path() / "empty", {.read_only = true});
   ASSERT_TRUE(volume) << volume.error().message();
   CheckReport report([](const std::string& line) { ADD_FAILURE() << line; });
