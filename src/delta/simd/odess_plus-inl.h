@@ -21,7 +21,7 @@
 //   segment_of(bit), window_of(bit)   which that is, of a bit of 64, those of four segments
 //   max(a, b), largest(a)          of all numbers, unsigned
 // and perhaps
-//   list_not_zero(words, n, list)  as below, but for whole multiples of eight words
+//   list_not_zero(words, n, list)  as below; may clear up to eight words behind the n, and write as many to the list
 // and with it come
 //   fingerprint(window)            of 32 bytes, in whatever form suits SmallestLanes; number_of() it is a number
 //   SmallestLanes                  the like of reference::SmallestTransforms
@@ -121,7 +121,10 @@ inline const std::uint8_t* window_ending(const std::uint8_t* end) {
 template <class Vec, class SmallestLanes>
 class SwprSampler {
  public:
-  explicit SwprSampler(const SwprSegments<Vec>& segments) : segments_(segments) {}
+  explicit SwprSampler(const SwprSegments<Vec>& segments) : segments_(segments) {
+    for (std::size_t bit = 0; bit < 64 * kStepWords; ++bit)
+      places_[bit] = (bit / 64 * 4 + Vec::segment_of(bit % 64)) * segments.stride + Vec::window_of(bit % 64);
+  }
 
   // Whether there was a sample; if so, writes the features.
   bool run(std::uint64_t* features) {
@@ -155,7 +158,6 @@ class SwprSampler {
   void transform(const std::uint8_t* ends, std::size_t words) {
     std::size_t count = 0;
     if constexpr (requires { Vec::list_not_zero(masks_, words, list_); }) {
-      for (; words % 8 != 0; ++words) masks_[words] = 0;
       count = Vec::list_not_zero(masks_, words, list_);
     } else {
       count = list_not_zero(masks_, words, list_);
@@ -166,8 +168,7 @@ class SwprSampler {
         const std::size_t word = list_[k];
         const std::uint64_t mask = masks_[word], rest = mask & (mask - 1);
         const std::size_t bit = static_cast<std::size_t>(__builtin_ctzll(mask));
-        const std::size_t segment = word % kStepWords * 4 + Vec::segment_of(bit);
-        add(ends + segment * segments_.stride + word / kStepWords * kSwprStep + Vec::window_of(bit));
+        add(ends + word / kStepWords * kSwprStep + places_[word % kStepWords * 64 + bit]);
         masks_[word] = rest;
         list_[left] = static_cast<std::uint32_t>(word);
         left += not_zero(rest);
@@ -184,7 +185,8 @@ class SwprSampler {
   const SwprSegments<Vec>& segments_;
   SmallestLanes smallest_;
   bool any_ = false;
-  std::uint64_t masks_[kBlockWords];
+  std::uint64_t masks_[kBlockWords + 8];
+  std::size_t places_[64 * kStepWords];  // of the windows that the masks of a step tell of, behind the first one's
   std::uint32_t list_[kBlockWords + 8];  // of the words of masks_ with bits yet to be looked at
 };
 

@@ -26,7 +26,8 @@ struct SwprRegister64 {
   static std::size_t segment_of(std::size_t bit) { return bit / 4 % 4; }
   static std::size_t window_of(std::size_t bit) { return bit / 16 * 4 + bit % 4; }
 
-  static std::size_t list_not_zero(const std::uint64_t* words, std::size_t n, std::uint32_t* list) {
+  static std::size_t list_not_zero(std::uint64_t* words, std::size_t n, std::uint32_t* list) {
+    _mm512_storeu_si512(words + n, _mm512_setzero_si512());
     __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     std::size_t count = 0;
     for (std::size_t i = 0; i < n; i += 8) {
