@@ -12,18 +12,18 @@
 //
 // A vector, SwprRegister, is one or several blocks of 128 bits, one a segment:
 //   kSegments, kRegisters          how many, and in how many registers at a time; kSegments * kRegisters is a multiple of 4
-//   load(p, stride)                the 16 bytes at p + s * stride of each segment s
+//   load(p, length)                the 16 bytes at p + s * length of each segment s
 //   straddle(before, now)          the last three bytes of `before`, then the first 13 of `now`
 //   words<First>(bytes)            four numbers: the big-endian bytes [First + k, First + k + 4) for k = 0 to 3
 //   rolled(fingerprints, words)    shifted left by four bits, plus the words
 //   store_sampled(quads, out)      16 bits for each segment: whether number k of segment s in quads[q], which belongs to
 //                                  window 4 q + k, is >= kBoundary
-//   segment_of(bit), window_of(bit)   which that is, of a bit of 64, those of four segments
+//   bit_of(segment, window)        which that is of the 64 bits of four segments
 //   max(a, b), largest(a)          of all numbers, unsigned
 // and perhaps
 //   list_not_zero(words, n, list)  as below; may clear up to eight words behind the n, and write as many to the list
 // and with it come
-//   fingerprint(window)            of 32 bytes, in whatever form suits SmallestLanes; number_of() it is a number
+//   fingerprint(window)            of 32 bytes, in whatever form suits SmallestLanes
 //   SmallestLanes                  the like of reference::SmallestTransforms
 #pragma once
 
@@ -35,36 +35,39 @@ namespace {
 
 constexpr std::size_t kSwprStep = 16;  // windows of each segment at a time
 
-// Where the windows of the segments end: those of segment s at ends + s * stride and behind it, `length` of them, a
-// multiple of kSwprStep. Neighbours overlap a little, for a window seen twice changes nothing; a few windows that end at
-// `rest` and behind it are in none.
+// Where the windows of the segments end: those of segment s of register r at ends[r] + s * length and behind it, `length`
+// of them, a multiple of kSwprStep. Registers overlap where the chunk is not as long as all: a window seen twice changes
+// nothing.
 template <class Vec>
 struct SwprSegments {
   static constexpr std::size_t kCount = Vec::kSegments * Vec::kRegisters;
   static constexpr std::size_t kMinWindows = kCount * kSwprStep;
-  static constexpr std::size_t kRest = kCount - 2;  // what dividing by kCount - 1 can leave
 
-  SwprSegments(const std::uint8_t* p, std::size_t n) : ends(p + kOdessPlusWindowBytes - 1), rest(p + n - kRest) {
+  SwprSegments(const std::uint8_t* p, std::size_t n) {
     const std::size_t windows = n - kOdessPlusWindowBytes + 1;
     length = (windows + kMinWindows - 1) / kMinWindows * kSwprStep;
-    stride = (windows - length) / (kCount - 1);
+    const std::size_t register_windows = Vec::kSegments * length, last = windows - register_windows;
+    for (std::size_t r = 0; r < Vec::kRegisters; ++r) {
+      const std::size_t first = r * register_windows < last ? r * register_windows : last;
+      ends[r] = p + kOdessPlusWindowBytes - 1 + first;
+    }
   }
 
-  const std::uint8_t* ends;
-  const std::uint8_t* rest;
-  std::size_t length, stride;
+  const std::uint8_t* ends[Vec::kRegisters];
+  std::size_t length;
 };
 
 // The fingerprints of all segments, kSwprStep of each at a time.
 template <class Vec>
 class SwprRolling {
  public:
-  explicit SwprRolling(const SwprSegments<Vec>& segments) : next_(segments.ends), stride_(segments.stride) {
-    // The seven sub-windows that the first window of each segment begins with.
+  explicit SwprRolling(const SwprSegments<Vec>& segments) : length_(segments.length) {
+#pragma GCC unroll 4
     for (std::size_t r = 0; r < Vec::kRegisters; ++r) {
-      const std::uint8_t* p = next_ + r * Vec::kSegments * stride_;
-      const Vec first = Vec::load(p - 31, stride_), second = Vec::load(p - 19, stride_);
-      before_[r] = Vec::load(p - 16, stride_);
+      const std::uint8_t* p = next_[r] = segments.ends[r];
+      // The seven sub-windows that the first window of each segment begins with.
+      const Vec first = Vec::load(p - 31, length_), second = Vec::load(p - 19, length_);
+      before_[r] = Vec::load(p - 16, length_);
       Vec fingerprints = first.template words<0>();
       fingerprints = rolled(fingerprints, first.template words<4>());
       fingerprints = rolled(fingerprints, first.template words<8>());
@@ -78,8 +81,9 @@ class SwprRolling {
   // Calls visit(r, quads) for each register: quads[q] has its segments' next four fingerprints after those of q - 1.
   template <class Visit>
   [[gnu::always_inline]] void step(Visit visit) {
+#pragma GCC unroll 4  // or else GCC keeps the arrays in memory
     for (std::size_t r = 0; r < Vec::kRegisters; ++r) {
-      const Vec now = Vec::load(next_ + r * Vec::kSegments * stride_, stride_);
+      const Vec now = Vec::load(next_[r], length_);
       const Vec straddling = straddle(before_[r], now);
       Vec quads[4];
       quads[0] = rolled(last_[r], straddling.template words<0>());
@@ -87,15 +91,15 @@ class SwprRolling {
       quads[2] = rolled(quads[1], straddling.template words<8>());
       quads[3] = rolled(quads[2], now.template words<9>());
       visit(r, quads);
+      next_[r] += kSwprStep;
       last_[r] = quads[3];
       before_[r] = now;
     }
-    next_ += kSwprStep;
   }
 
  private:
-  const std::uint8_t* next_;
-  std::size_t stride_;
+  std::size_t length_;
+  const std::uint8_t* next_[Vec::kRegisters];
   Vec last_[Vec::kRegisters], before_[Vec::kRegisters];
 };
 
@@ -114,16 +118,15 @@ inline std::size_t list_not_zero(const std::uint64_t* words, std::size_t n, std:
   return count;
 }
 
-inline const std::uint8_t* window_ending(const std::uint8_t* end) {
-  return end - (kOdessPlusWindowBytes - 1);
-}
-
 template <class Vec, class SmallestLanes>
 class SwprSampler {
  public:
   explicit SwprSampler(const SwprSegments<Vec>& segments) : segments_(segments) {
-    for (std::size_t bit = 0; bit < 64 * kStepWords; ++bit)
-      places_[bit] = (bit / 64 * 4 + Vec::segment_of(bit % 64)) * segments.stride + Vec::window_of(bit % 64);
+    for (std::size_t segment = 0; segment < SwprSegments<Vec>::kCount; ++segment) {
+      const std::uint8_t* ends = segments.ends[segment / Vec::kSegments] + segment % Vec::kSegments * segments.length;
+      for (std::size_t window = 0; window < kSwprStep; ++window)
+        windows_[segment / 4 * 64 + Vec::bit_of(segment % 4, window)] = ends + window - (kOdessPlusWindowBytes - 1);
+    }
   }
 
   // Whether there was a sample; if so, writes the features.
@@ -131,7 +134,7 @@ class SwprSampler {
     SwprRolling<Vec> rolling(segments_);
     // Each segment is a stream too short for the hardware to foresee, so fetch what follows the chunk: in all likelihood
     // the next one. From DRAM on Zen 4 in AVX-512: 6.7 GB/s without, 10.7 with, as much as from L2.
-    const std::uint8_t* ahead = segments_.ends + SwprSegments<Vec>::kCount * segments_.length;
+    const std::uint8_t* ahead = segments_.ends[0] + SwprSegments<Vec>::kCount * segments_.length;
     for (std::size_t first = 0; first < segments_.length; first += kBlockWords / kStepWords * kSwprStep) {
       const std::size_t words_left = (segments_.length - first) / kSwprStep * kStepWords;
       const std::size_t words = words_left < kBlockWords ? words_left : kBlockWords;
@@ -141,11 +144,8 @@ class SwprSampler {
           store_sampled(quads, reinterpret_cast<std::uint8_t*>(masks_ + word) + r * (2 * Vec::kSegments));
         });
       }
-      transform(segments_.ends + first, words);
+      transform(first, words);
     }
-    for (std::size_t i = 0; i < SwprSegments<Vec>::kRest; ++i)
-      if (number_of(fingerprint(window_ending(segments_.rest + i))) >= kBoundary) [[unlikely]]
-        add(segments_.rest + i);
     if (any_) smallest_.write(features);
     return any_;
   }
@@ -154,21 +154,23 @@ class SwprSampler {
   static constexpr std::size_t kStepWords = SwprSegments<Vec>::kCount / 4;
   static constexpr std::size_t kBlockWords = 256;  // one block for a chunk of up to 16 KB
 
-  // The samples among the windows that masks_ tells of. `ends`: where those of the first segment begin to end.
-  void transform(const std::uint8_t* ends, std::size_t words) {
+  // The samples of some steps, of which masks_ tells. `first`: how many windows of each segment come before.
+  void transform(std::size_t first, std::size_t words) {
     std::size_t count = 0;
     if constexpr (requires { Vec::list_not_zero(masks_, words, list_); }) {
       count = Vec::list_not_zero(masks_, words, list_);
     } else {
       count = list_not_zero(masks_, words, list_);
     }
+    any_ |= count != 0;
     while (count != 0) {
       std::size_t left = 0;
       for (std::size_t k = 0; k < count; ++k) {
         const std::size_t word = list_[k];
         const std::uint64_t mask = masks_[word], rest = mask & (mask - 1);
         const std::size_t bit = static_cast<std::size_t>(__builtin_ctzll(mask));
-        add(ends + word / kStepWords * kSwprStep + places_[word % kStepWords * 64 + bit]);
+        const std::uint8_t* window = windows_[word % kStepWords * 64 + bit] + first + word / kStepWords * kSwprStep;
+        smallest_.add(fingerprint(window));
         masks_[word] = rest;
         list_[left] = static_cast<std::uint32_t>(word);
         left += not_zero(rest);
@@ -177,17 +179,12 @@ class SwprSampler {
     }
   }
 
-  void add(const std::uint8_t* end) {
-    smallest_.add(fingerprint(window_ending(end)));
-    any_ = true;
-  }
-
   const SwprSegments<Vec>& segments_;
   SmallestLanes smallest_;
   bool any_ = false;
   std::uint64_t masks_[kBlockWords + 8];
-  std::size_t places_[64 * kStepWords];  // of the windows that the masks of a step tell of, behind the first one's
-  std::uint32_t list_[kBlockWords + 8];  // of the words of masks_ with bits yet to be looked at
+  const std::uint8_t* windows_[64 * kStepWords];  // those of the first step, by the bits of its masks
+  std::uint32_t list_[kBlockWords + 8];           // of the words of masks_ with bits yet to be looked at
 };
 
 template <class Vec>
@@ -198,11 +195,7 @@ std::uint32_t largest_fingerprint(const SwprSegments<Vec>& segments) {
     rolling.step([&largest](std::size_t, const Vec(&quads)[4]) {
       largest = max(largest, max(max(quads[0], quads[1]), max(quads[2], quads[3])));
     });
-  std::uint32_t found = largest.largest();
-  for (std::size_t i = 0; i < SwprSegments<Vec>::kRest; ++i)
-    if (const std::uint32_t number = number_of(fingerprint(window_ending(segments.rest + i))); number > found)
-      found = number;
-  return found;
+  return largest.largest();
 }
 
 template <class Vec, class SmallestLanes>

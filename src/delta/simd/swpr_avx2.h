@@ -12,16 +12,15 @@ struct SwprRegister32 {
   __m256i v;
 
   static SwprRegister32 zero() { return {_mm256_setzero_si256()}; }
-  static SwprRegister32 load(const std::uint8_t* p, std::size_t stride) {
-    return {_mm256_inserti128_si256(_mm256_castsi128_si256(load_block(p)), load_block(p + stride), 1)};
+  static SwprRegister32 load(const std::uint8_t* p, std::size_t length) {
+    return {_mm256_inserti128_si256(_mm256_castsi128_si256(load_block(p)), load_block(p + length), 1)};
   }
 
   template <int kFirst>
   SwprRegister32 words() const {
     return {_mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(words_shuffle<kFirst>()))};
   }
-  static std::size_t segment_of(std::size_t bit) { return bit / 16; }
-  static std::size_t window_of(std::size_t bit) { return bit % 16; }
+  static constexpr std::size_t bit_of(std::size_t segment, std::size_t window) { return 16 * segment + window; }
   std::uint32_t largest() const {
     return largest_of(_mm_max_epu32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
   }

@@ -12,19 +12,20 @@ struct SwprRegister64 {
   __m512i v;
 
   static SwprRegister64 zero() { return {_mm512_setzero_si512()}; }
-  static SwprRegister64 load(const std::uint8_t* p, std::size_t stride) {
-    const auto pair = [stride](const std::uint8_t* q) {
-      return _mm256_inserti128_si256(_mm256_castsi128_si256(load_block(q)), load_block(q + stride), 1);
+  static SwprRegister64 load(const std::uint8_t* p, std::size_t length) {
+    const auto pair = [length](const std::uint8_t* q) {
+      return _mm256_inserti128_si256(_mm256_castsi128_si256(load_block(q)), load_block(q + length), 1);
     };
-    return {_mm512_inserti64x4(_mm512_castsi256_si512(pair(p)), pair(p + 2 * stride), 1)};
+    return {_mm512_inserti64x4(_mm512_castsi256_si512(pair(p)), pair(p + 2 * length), 1)};
   }
 
   template <int kFirst>
   SwprRegister64 words() const {
     return {_mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(words_shuffle<kFirst>()))};
   }
-  static std::size_t segment_of(std::size_t bit) { return bit / 4 % 4; }
-  static std::size_t window_of(std::size_t bit) { return bit / 16 * 4 + bit % 4; }
+  static constexpr std::size_t bit_of(std::size_t segment, std::size_t window) {
+    return window / 4 * 16 + 4 * segment + window % 4;
+  }
 
   static std::size_t list_not_zero(std::uint64_t* words, std::size_t n, std::uint32_t* list) {
     _mm512_storeu_si512(words + n, _mm512_setzero_si512());

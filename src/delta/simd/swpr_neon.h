@@ -17,7 +17,7 @@ struct SwprRegister16 {
   uint32x4_t v;
 
   static SwprRegister16 zero() { return {vdupq_n_u32(0)}; }
-  static SwprRegister16 load(const std::uint8_t* p, std::size_t /*stride*/) {
+  static SwprRegister16 load(const std::uint8_t* p, std::size_t /*length*/) {
     return {vreinterpretq_u32_u8(vld1q_u8(p))};
   }
 
@@ -28,8 +28,7 @@ struct SwprRegister16 {
                                 f + 5, f + 4, f + 3, f + 2, f + 6, f + 5, f + 4, f + 3};
     return {vreinterpretq_u32_u8(vqtbl1q_u8(vreinterpretq_u8_u32(v), shuffle))};
   }
-  static std::size_t segment_of(std::size_t bit) { return bit / 16; }
-  static std::size_t window_of(std::size_t bit) { return bit % 16; }
+  static constexpr std::size_t bit_of(std::size_t segment, std::size_t window) { return 16 * segment + window; }
   std::uint32_t largest() const { return vmaxvq_u32(v); }
 };
 
@@ -64,10 +63,6 @@ inline std::uint32_t fingerprint(const std::uint8_t* window) {
   const uint32x4_t newer = vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(window + 16)));
   const int32x4_t shifts = {12, 8, 4, 0};
   return vaddvq_u32(vshlq_u32(vaddq_u32(vshlq_n_u32(older, 16), newer), shifts));
-}
-
-inline std::uint32_t number_of(std::uint32_t fingerprint) {
-  return fingerprint;
 }
 
 class SmallestLanes16 {

@@ -12,14 +12,13 @@ struct SwprRegister16 {
   __m128i v;
 
   static SwprRegister16 zero() { return {_mm_setzero_si128()}; }
-  static SwprRegister16 load(const std::uint8_t* p, std::size_t /*stride*/) { return {load_block(p)}; }
+  static SwprRegister16 load(const std::uint8_t* p, std::size_t /*length*/) { return {load_block(p)}; }
 
   template <int kFirst>
   SwprRegister16 words() const {
     return {_mm_shuffle_epi8(v, words_shuffle<kFirst>())};
   }
-  static std::size_t segment_of(std::size_t bit) { return bit / 16; }
-  static std::size_t window_of(std::size_t bit) { return bit % 16; }
+  static constexpr std::size_t bit_of(std::size_t segment, std::size_t window) { return 16 * segment + window; }
   std::uint32_t largest() const { return largest_of(v); }
 };
 

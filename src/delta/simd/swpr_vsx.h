@@ -23,7 +23,7 @@ struct SwprRegister16 {
   Numbers v;
 
   static SwprRegister16 zero() { return {vec_splats(0u)}; }
-  static SwprRegister16 load(const std::uint8_t* p, std::size_t /*stride*/) {
+  static SwprRegister16 load(const std::uint8_t* p, std::size_t /*length*/) {
     return {reinterpret_cast<Numbers>(vec_xl(0, p))};
   }
 
@@ -34,8 +34,7 @@ struct SwprRegister16 {
                            f + 5, f + 4, f + 3, f + 2, f + 6, f + 5, f + 4, f + 3};
     return {vec_perm(v, v, shuffle)};
   }
-  static std::size_t segment_of(std::size_t bit) { return bit / 16; }
-  static std::size_t window_of(std::size_t bit) { return bit % 16; }
+  static constexpr std::size_t bit_of(std::size_t segment, std::size_t window) { return 16 * segment + window; }
   std::uint32_t largest() const {
     const Numbers pairs = vec_max(v, vec_sld(v, v, 8));
     return vec_extract(vec_max(pairs, vec_sld(pairs, pairs, 4)), 0);
@@ -77,10 +76,6 @@ inline std::uint32_t fingerprint(const std::uint8_t* window) {
     sum = (sum << 4) + __builtin_bswap32(word);
   }
   return sum;
-}
-
-inline std::uint32_t number_of(std::uint32_t fingerprint) {
-  return fingerprint;
 }
 
 class SmallestLanes16 {

@@ -50,14 +50,10 @@ inline __m128i fingerprint(const std::uint8_t* window) {
 #endif
 }
 
-inline std::uint32_t number_of(__m128i fingerprint) {
-  return static_cast<std::uint32_t>(_mm_cvtsi128_si32(fingerprint));
-}
-
 inline std::uint32_t largest_of(__m128i v) {
   v = _mm_max_epu32(v, _mm_shuffle_epi32(v, 0x4e));
   v = _mm_max_epu32(v, _mm_shuffle_epi32(v, 0xb1));
-  return number_of(v);
+  return static_cast<std::uint32_t>(_mm_cvtsi128_si32(v));
 }
 
 }  // namespace
