@@ -5,9 +5,9 @@
 
 #include <memory>
 
+#include "base/isa.h"
 #include "base/result.h"
 #include "chunkers/chunker.h"
-#include "base/isa.h"
 #include "chunkers/spec.h"
 
 namespace dedupfs {

@@ -3,9 +3,9 @@
 
 #include <memory>
 
+#include "base/isa.h"
 #include "base/result.h"
 #include "chunkers/chunker.h"
-#include "base/isa.h"
 #include "chunkers/simd/kernels.h"
 #include "chunkers/spec.h"
 
