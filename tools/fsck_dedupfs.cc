@@ -6,6 +6,7 @@
 
 #include "base/size.h"
 #include "fs/namespace_check.h"
+#include "store/feature_rebuild.h"
 #include "store/store_check.h"
 
 namespace {
@@ -32,6 +33,14 @@ Result<int> check(const Path& path) {
   return report.errors() == 0 ? kClean : kErrorsLeft;
 }
 
+Result<int> rebuild_features(const Path& path) {
+  DEDUPFS_ASSIGN(const auto volume, Volume::open(path, {}));
+  DEDUPFS_ASSIGN(const FeatureRebuild rebuilt, rebuild_feature_index(*volume));
+  std::cout << fmt::format("{}: {} chunks are found by their features, {} could not be read\n", path.string(),
+                           rebuilt.indexed, rebuilt.unreadable);
+  return rebuilt.unreadable == 0 ? kClean : kErrorsLeft;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -41,6 +50,8 @@ int main(int argc, char** argv) {
   app.add_flag("-n", accepted, "change nothing: the default, and all that this version does");
   app.add_flag("-a,-p", accepted, "as fsck(8) passes it; checks only");
   app.add_flag("-f", accepted, "as fsck(8) passes it; it always checks");
+  bool features = false;
+  app.add_flag("--rebuild-features", features, "instead, make the index anew in which near-duplicates are found");
   app.add_option("VOLUME", path, "the volume")->required();
   app.set_version_flag("--version", "dedupfs " DEDUPFS_VERSION);
   try {
@@ -48,7 +59,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kClean : kUsageError;
   }
-  const auto result = check(path);
+  const auto result = features ? rebuild_features(path) : check(path);
   if (!result) {
     std::cerr << "fsck.dedupfs: " << result.error().message() << '\n';
     return result.error().code() == ErrorCode::kCorruption ? kErrorsLeft : kOperationalError;

@@ -41,7 +41,7 @@ struct VolumeOptions {
 struct VolumeSettings {
   std::string chunker;  // spec; empty: the default
   Compression compression;
-  DeltaSettings delta;
+  DeltaSettings delta{.method = std::string(kDefaultDeltaSettings)};
   std::uint32_t region_bytes = Superblock().region_bytes;
   std::string label;
 };

@@ -1,0 +1,80 @@
+#include "store/feature_rebuild.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/isa.h"
+#include "delta/resemblance.h"
+#include "store/chunk_reader.h"
+#include "store/feature_index.h"
+#include "store/pending_chunks.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kCacheBytes = 64 << 20;
+constexpr std::size_t kWrittenTogetherBytes = 16 << 20;
+constexpr std::size_t kErasedTogether = 1 << 14;
+
+Result<void> erase_all(Database& database) {
+  for (;;) {
+    DEDUPFS_ASSIGN(const auto entries, database.list(Family::kFeatureIndex, {}, {}, kErasedTogether));
+    if (entries.empty()) return {};
+    Database::Batch batch(database);
+    for (const auto& [key, value] : entries) batch.erase(Family::kFeatureIndex, key);
+    DEDUPFS_TRY(database.write(batch));
+  }
+}
+
+Result<void> commit(Database& database, FeatureIndex& features) {
+  features.freeze();
+  Database::Batch batch(database);
+  features.append_frozen_to(batch);
+  if (!batch.empty()) DEDUPFS_TRY(database.write(batch));
+  features.drop_frozen();
+  return {};
+}
+
+}  // namespace
+
+Result<FeatureRebuild> rebuild_feature_index(Volume& volume) {
+  const DeltaSettings& settings = volume.superblock().delta;
+  if (!settings.enabled())
+    return Error{ErrorCode::kInvalidArgument,
+                 volume.path().string() + " was made with --delta none: it has no feature index"};
+  DEDUPFS_ASSIGN(const Isa isa, default_isa());
+  DEDUPFS_ASSIGN(const auto detector, make_resemblance_detector(settings.method, isa));
+  Database& database = volume.database();
+  DEDUPFS_TRY(erase_all(database));
+
+  const PendingChunks nothing_pending;
+  ChunkReader reader(volume.containers(), database, nothing_pending, kCacheBytes);
+  FeatureIndex features(database, settings.index_bytes);
+  FeatureRebuild rebuilt;
+  std::optional<Error> error;
+  const auto index_run = [&](const ChunkRun& run) -> Result<void> {
+    for (std::size_t i = 0; i < run.chunks.size(); ++i) {
+      const ChunkId id{number_of(run.first) + i};
+      const auto chunk = reader.get(id);
+      if (!chunk) {
+        ++rebuilt.unreadable;
+      } else if (chunk->depth < settings.depth) {
+        features.insert(detector->sketch_of(chunk->bytes.bytes), id);
+        ++rebuilt.indexed;
+      }
+    }
+    return features.open_bytes() < kWrittenTogetherBytes ? Result<void>() : commit(database, features);
+  };
+  DEDUPFS_TRY(database.walk(*database.snapshot(), Family::kChunks, [&](std::string_view key, std::string_view value) {
+    const auto run = decode_run(key, value);
+    const auto done = run ? index_run(*run) : Result<void>(run.error());
+    if (!done) error = done.error();
+    return done.has_value();
+  }));
+  if (error) return *error;
+  DEDUPFS_TRY(commit(database, features));
+  return rebuilt;
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,21 @@
+// Makes the feature index anew from the chunks that are stored: for a volume whose index was lost, or whose limit was raised.
+//
+// Threads: one at a time, on a volume that is open for writing and otherwise idle.
+// Failure: kInvalidArgument for a volume without deltas. Interrupted, it leaves an index with gaps, which costs space only.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "store/volume.h"
+
+namespace dedupfs {
+
+struct FeatureRebuild {
+  std::uint64_t indexed = 0;     // chunks that are found by their features now
+  std::uint64_t unreadable = 0;  // chunks that are damaged
+};
+
+Result<FeatureRebuild> rebuild_feature_index(Volume& volume);
+
+}  // namespace dedupfs
