@@ -26,7 +26,10 @@ struct Load {
 
 std::size_t bytes_of(const Region& region) {
   constexpr std::size_t kOverhead = 256;  // list and hash nodes, control block, rounding by the allocator
-  return kOverhead + region.payload.capacity() + region.entries.capacity() * sizeof(RegionEntry);
+  std::size_t sources = 0;
+  for (const RegionEntry& entry : region.entries) sources += entry.sources.size();
+  return kOverhead + region.payload.capacity() + region.entries.capacity() * sizeof(RegionEntry) +
+         sources * sizeof(ChunkId);
 }
 
 }  // namespace

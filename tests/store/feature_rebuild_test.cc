@@ -21,7 +21,9 @@ constexpr std::size_t kChunkBytes = 16'384;
 class FeatureRebuildTest : public testing::Test {
  protected:
   std::unique_ptr<Volume> make(const DeltaSettings& delta) {
-    EXPECT_TRUE(Volume::create(path(), {.chunker = {}, .compression = {}, .delta = delta, .label = {}}));
+    VolumeSettings settings;
+    settings.delta = delta;
+    EXPECT_TRUE(Volume::create(path(), settings));
     auto volume = Volume::open(path(), {.index_memory_bytes = 16 << 20, .threads = 1});
     EXPECT_TRUE(volume);
     return std::move(*volume);
