@@ -15,10 +15,11 @@ constexpr std::size_t kWord = sizeof(std::uint64_t);
 // Differences that are recognised without the table: this many bytes replaced, inserted or removed.
 constexpr std::size_t kReplacedBytes = 32;
 constexpr std::size_t kShiftedBytes = 64;
-// A match as long as this is the right one, however it was found. In rows of similar records shorter ones mislead: with
-// 32 bytes the deltas of PostgreSQL take 40 % more.
+// A match as long as this is the right one, however it was found, and so is a shorter one that leads to it. Others mislead
+// in rows of similar records: with any match of 96 bytes the deltas of PostgreSQL take 40 % more.
 constexpr std::size_t kSureBytes = 128;
-// What a sure match leaves unmatched in front of it is searched from this length on.
+constexpr std::size_t kLikelyBytes = 16;
+// What a sure match leaves unmatched in front of it is worth a table from this length on.
 constexpr std::size_t kGapBytes = 32;
 // Matches that are shorter cost more than they save once the delta is compressed, less so where the source just goes on.
 constexpr std::size_t kMinMatchBytes = 16;
@@ -73,14 +74,14 @@ std::optional<std::span<const Match>> MatchFinder::find(ByteSpan source, ByteSpa
   table_is_built_ = false;
 
   while (target.size() - done_ >= kGapBytes && unmatched_ <= max_unmatched_bytes) {
-    const auto resumed = resume();
+    const auto resumed = resume(done_, expected_, true);
     if (!resumed) {
       const auto found = search(target.size());
       if (!found) break;
       append(*found);
       continue;
     }
-    while (resumed->target - done_ >= kGapBytes) {
+    while (resumed->target - done_ >= (table_is_built_ ? kMinMatchBytes : kGapBytes)) {
       const auto found = search(resumed->target);
       if (!found) break;
       append(*found);
@@ -91,37 +92,40 @@ std::optional<std::span<const Match>> MatchFinder::find(ByteSpan source, ByteSpa
   return matches_;
 }
 
-std::optional<Match> MatchFinder::resume() const {
-  const std::uint8_t* const target = target_.data() + done_;
-  const std::uint8_t* const source = source_.data() + expected_;
-  const std::size_t target_left = target_.size() - done_;
-  const std::size_t source_left = source_.size() - expected_;
+std::optional<Match> MatchFinder::resume(std::size_t target, std::size_t source, bool may_be_short) const {
+  const std::uint8_t* const target_bytes = target_.data() + target;
+  const std::uint8_t* const source_bytes = source_.data() + source;
+  const std::size_t target_left = target_.size() - target;
+  const std::size_t source_left = source_.size() - source;
   if (target_left < kWord || source_left < kWord) return std::nullopt;
   const std::size_t target_words = target_left - kWord + 1;  // places where one may begin
   const std::size_t source_words = source_left - kWord + 1;
 
-  std::optional<Match> match;
-  const auto is_match = [&](std::size_t skip_target, std::size_t skip_source) {
+  Match longest{};
+  const auto is_sure = [&](std::size_t skip_target, std::size_t skip_source) {
     const std::size_t limit = std::min(target_left - skip_target, source_left - skip_source);
-    const std::size_t bytes = common_prefix(target + skip_target, source + skip_source, limit);
-    if (bytes < kSureBytes && skip_target + bytes < target_left) return false;
-    match = match_of(done_ + skip_target, expected_ + skip_source, bytes);
-    return true;
+    const std::size_t bytes = common_prefix(target_bytes + skip_target, source_bytes + skip_source, limit);
+    if (bytes > longest.bytes) longest = match_of(target + skip_target, source + skip_source, bytes);
+    return bytes >= kSureBytes || skip_target + bytes == target_left;
   };
 
   const std::size_t replaced = std::min({kReplacedBytes + 1, target_words, source_words});
   for (std::size_t skip = 0; skip < replaced; ++skip)
-    if (load_word(target + skip) == load_word(source + skip) && is_match(skip, skip)) return match;
+    if (load_word(target_bytes + skip) == load_word(source_bytes + skip) && is_sure(skip, skip)) return longest;
 
-  const std::uint64_t target_word = load_word(target);
+  const std::uint64_t target_word = load_word(target_bytes);
   const std::size_t removed = std::min(kShiftedBytes + 1, source_words);
   for (std::size_t skip = 1; skip < removed; ++skip)
-    if (target_word == load_word(source + skip) && is_match(0, skip)) return match;
+    if (target_word == load_word(source_bytes + skip) && is_sure(0, skip)) return longest;
 
-  const std::uint64_t source_word = load_word(source);
+  const std::uint64_t source_word = load_word(source_bytes);
   const std::size_t inserted = std::min(kShiftedBytes + 1, target_words);
   for (std::size_t skip = 1; skip < inserted; ++skip)
-    if (load_word(target + skip) == source_word && is_match(skip, 0)) return match;
+    if (load_word(target_bytes + skip) == source_word && is_sure(skip, 0)) return longest;
+
+  if (may_be_short && longest.bytes >= kLikelyBytes &&
+      resume(longest.target + longest.bytes, longest.source + longest.bytes, false))
+    return longest;
   return std::nullopt;
 }
 

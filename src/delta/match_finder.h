@@ -33,8 +33,9 @@ class MatchFinder {
                                              std::size_t max_unmatched_bytes);
 
  private:
-  // The next match, if it can be told without the table.
-  std::optional<Match> resume() const;
+  // The next match behind a pair of places, if it can be told without the table: one that is long, or one that is followed
+  // by such a one, where `may_be_short`.
+  std::optional<Match> resume(std::size_t target, std::size_t source, bool may_be_short) const;
 
   // The next match in the target up to `end`, by the table.
   std::optional<Match> search(std::size_t end);
