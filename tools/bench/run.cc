@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/delta.h"
 #include "bench/input.h"
 #include "bench/isa_report.h"
 #include "bench/measure.h"
@@ -118,7 +119,7 @@ int run_isa(bool as_json, std::ostream& out, std::ostream& err) {
 }  // namespace
 
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
-  CLI::App app("Measures chunkers, beside what the memory allows, and resemblance detection.", "dedupfs-bench");
+  CLI::App app("Measures chunkers, beside what the memory allows, resemblance detection and deltas.", "dedupfs-bench");
   app.set_version_flag("-V,--version", "dedupfs-bench " DEDUPFS_VERSION);
   app.require_subcommand(1);
 
@@ -146,6 +147,9 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   ResembleArguments resemble_arguments;
   const CLI::App& resemble = add_resemble(app, resemble_arguments);
 
+  DeltaArguments delta_arguments;
+  const CLI::App& delta = add_delta(app, delta_arguments);
+
   bool isa_as_json = false;
   CLI::App& isa = *app.add_subcommand("isa", "The instruction sets of this CPU and the kernels that serve on it");
   isa.add_flag("--json", isa_as_json, "print a JSON object");
@@ -156,6 +160,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     return app.exit(error, out, err) == 0 ? kDone : kUsageError;
   }
   if (resemble.parsed()) return run_resemble(resemble_arguments, out, err);
+  if (delta.parsed()) return run_delta(delta_arguments, out, err);
   return isa.parsed() ? run_isa(isa_as_json, out, err) : run_chunk(arguments, out, err);
 }
 
