@@ -55,7 +55,9 @@ TEST_F(FeatureRebuildTest, LostFeaturesComeBackAndThoseOfNoChunkGo) {
   const ByteBuffer chunk = random_bytes(kChunkBytes, 1);
   const ChunkId id = put(*volume, chunk);
   ASSERT_THAT(find(*volume, chunk), ElementsAre(id));
-  for (const auto& [key, value] : volume->database().list(Family::kFeatureIndex, {}, {}, 10).value()) {
+  const auto entries = volume->database().list(Family::kFeatureIndex, {}, {}, 10);
+  ASSERT_TRUE(entries);
+  for (const auto& [key, value] : *entries) {
     Database::Batch batch(volume->database());
     batch.erase(Family::kFeatureIndex, key);
     batch.put(Family::kFeatureIndex, key + "x", value);
