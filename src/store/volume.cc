@@ -191,9 +191,10 @@ Result<Superblock> Volume::create(const Path& path, const VolumeSettings& settin
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   superblock.chunker = chunker->spec();
   superblock.compression = settings.compression;
-  superblock.delta = settings.delta;
+  DEDUPFS_ASSIGN(superblock.delta,
+                 settings.delta ? Result<DeltaSettings>(*settings.delta) : parse_delta_settings(kDefaultDeltaSettings));
   superblock.region_bytes = settings.region_bytes;
-  if (settings.delta.enabled()) superblock.incompatible_features.emplace_back(kDeltaFeature);
+  if (superblock.delta.enabled()) superblock.incompatible_features.emplace_back(kDeltaFeature);
 
   const Path volume = absolute_folder(path);
   DEDUPFS_ASSIGN(const bool exists, backing->exists(volume));

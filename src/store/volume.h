@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,7 +42,7 @@ struct VolumeOptions {
 struct VolumeSettings {
   std::string chunker;  // spec; empty: the default
   Compression compression;
-  DeltaSettings delta{.method = std::string(kDefaultDeltaSettings)};
+  std::optional<DeltaSettings> delta;  // absent: the default
   std::uint32_t region_bytes = Superblock().region_bytes;
   std::string label;
 };

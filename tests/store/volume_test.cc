@@ -105,16 +105,17 @@ TEST_F(VolumeTest, IsCreatedInAMissingFolder) {
 
 // Builds from before deltas must not open what may hold some.
 TEST_F(VolumeTest, WithDeltasNamesTheFeatureAndWithoutDoesNot) {
-  EXPECT_TRUE(create().incompatible_features.empty());
+  EXPECT_EQ(create().incompatible_features, std::vector<std::string>{"delta"});
+  EXPECT_EQ(open()->superblock().delta, *parse_delta_settings(kDefaultDeltaSettings));
   fs::remove_all(path());
   VolumeSettings settings;
-  settings.delta.method = "odess+";
+  settings.delta = DeltaSettings{};
   ASSERT_TRUE(Volume::create(path(), settings));
 
   const auto volume = open();
 
-  EXPECT_EQ(volume->superblock().incompatible_features, std::vector<std::string>{"delta"});
-  EXPECT_EQ(volume->superblock().delta, settings.delta);
+  EXPECT_TRUE(volume->superblock().incompatible_features.empty());
+  EXPECT_FALSE(volume->superblock().delta.enabled());
 }
 
 TEST_F(VolumeTest, IsCreatedInAnEmptyFolder) {
