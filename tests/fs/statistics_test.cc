@@ -301,7 +301,7 @@ TEST_F(StatisticsTest, ScreenShowsWhatTheJsonHolds) {
   EXPECT_EQ(json.at("chunker"), "fixed:size=4k");
   EXPECT_EQ(json.at("mounted"), true);
   const std::string screen = statistics_screen(json);
-  for (const auto* part : {"40", "10 chunks", "fixed:size=4k", "delta none", "\"name\"", "mounted", "index"})
+  for (const auto* part : {"40", "10 chunks", "fixed:size=4k", "delta odess+:depth=4", "\"name\"", "mounted", "index"})
     EXPECT_NE(screen.find(part), std::string::npos) << part << " is not in\n" << screen;
 }
 
