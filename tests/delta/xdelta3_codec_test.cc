@@ -300,16 +300,18 @@ struct HandMade {
   ByteBuffer data;
   ByteBuffer instructions = {19, 20};  // copy 20 bytes, from an address of its own
   ByteBuffer addresses = {0};
+  ByteBuffer checksum;  // of xdelta3's, which RFC 3284 does not have
 
   ByteBuffer bytes() const {
     ByteBuffer body = integer(target_bytes);
     body.push_back(compression);
     for (const ByteBuffer* section : {&data, &instructions, &addresses}) append(body, integer(section->size()));
+    append(body, checksum);
     for (const ByteBuffer* section : {&data, &instructions, &addresses}) append(body, *section);
 
     ByteBuffer all = header;
     all.push_back(window);
-    if (window != 0) {
+    if ((window & 3) != 0) {
       append(all, integer(source_bytes));
       append(all, integer(source_begin));
     }
@@ -373,7 +375,14 @@ INSTANTIATE_TEST_SUITE_P(
                 [](HandMade& delta) { delta.header = {0xd6, 0xc3, 0xc4, 0, 4, 0x8f, 0xff, 0xff, 0xff, 0x70}; }},
         Hostile{"WindowOfTheTarget", [](HandMade& delta) { delta.window = 2; }},
         Hostile{"WindowOfBoth", [](HandMade& delta) { delta.window = 3; }},
-        Hostile{"WindowWithAChecksum", [](HandMade& delta) { delta.window = 5; }},
+        Hostile{"WindowWithAChecksum",
+                [](HandMade& delta) {
+                  delta.window = 4;
+                  delta.data = {0};
+                  delta.instructions = {0, 20};
+                  delta.addresses = {};
+                  delta.checksum = {0, 20, 0, 1};  // Adler-32 of twenty zeros, so it is right
+                }},
         Hostile{"WindowOfAnUnknownKind", [](HandMade& delta) { delta.window = 0x81; }},
         Hostile{"WindowThatIsLargerThanTheTarget", [](HandMade& delta) { delta.target_bytes = 21; }},
         Hostile{"WindowThatIsSmallerThanTheTarget", [](HandMade& delta) { delta.target_bytes = 19; }},
