@@ -19,6 +19,8 @@ constexpr std::size_t kShiftedBytes = 64;
 // in rows of similar records: with any match of 96 bytes the deltas of PostgreSQL take 40 % more.
 constexpr std::size_t kSureBytes = 128;
 constexpr std::size_t kLikelyBytes = 16;
+// Where so many short ones begin, content repeats itself: what zeros match with says nothing, and comparing takes long.
+constexpr int kMostCandidates = 16;
 // What a sure match leaves unmatched in front of it is worth a table from this length on.
 constexpr std::size_t kGapBytes = 32;
 // Matches that are shorter cost more than they save once the delta is compressed, less so where the source just goes on.
@@ -101,8 +103,10 @@ std::optional<Match> MatchFinder::resume(std::size_t target, std::size_t source,
   const std::size_t target_words = target_left - kWord + 1;  // places where one may begin
   const std::size_t source_words = source_left - kWord + 1;
 
+  int candidates = 0;
   Match longest{};
   const auto is_sure = [&](std::size_t skip_target, std::size_t skip_source) {
+    ++candidates;
     const std::size_t limit = std::min(target_left - skip_target, source_left - skip_source);
     const std::size_t bytes = common_prefix(target_bytes + skip_target, source_bytes + skip_source, limit);
     if (bytes > longest.bytes) longest = match_of(target + skip_target, source + skip_source, bytes);
@@ -110,17 +114,17 @@ std::optional<Match> MatchFinder::resume(std::size_t target, std::size_t source,
   };
 
   const std::size_t replaced = std::min({kReplacedBytes + 1, target_words, source_words});
-  for (std::size_t skip = 0; skip < replaced; ++skip)
+  for (std::size_t skip = 0; skip < replaced && candidates < kMostCandidates; ++skip)
     if (load_word(target_bytes + skip) == load_word(source_bytes + skip) && is_sure(skip, skip)) return longest;
 
   const std::uint64_t target_word = load_word(target_bytes);
   const std::size_t removed = std::min(kShiftedBytes + 1, source_words);
-  for (std::size_t skip = 1; skip < removed; ++skip)
+  for (std::size_t skip = 1; skip < removed && candidates < kMostCandidates; ++skip)
     if (target_word == load_word(source_bytes + skip) && is_sure(0, skip)) return longest;
 
   const std::uint64_t source_word = load_word(source_bytes);
   const std::size_t inserted = std::min(kShiftedBytes + 1, target_words);
-  for (std::size_t skip = 1; skip < inserted; ++skip)
+  for (std::size_t skip = 1; skip < inserted && candidates < kMostCandidates; ++skip)
     if (load_word(target_bytes + skip) == source_word && is_sure(skip, 0)) return longest;
 
   if (may_be_short && longest.bytes >= kLikelyBytes &&

@@ -106,7 +106,7 @@ TEST(MatchFinder, GoesOnWhereItWasAlthoughOtherPlacesMatchToo) {
   ByteBuffer own = other;
   for (std::size_t at = 50; at < own.size(); at += 100) own[at] ^= 1;
   ByteBuffer target = own;
-  for (const std::size_t at : {1000, 3000, 5000, 7000}) target[at] ^= 2;
+  for (const std::size_t at : {1000UL, 3000UL, 5000UL, 7000UL}) target[at] ^= 2;
   const ByteBuffer source = concatenated({other, own});
   MatchFinder finder;
 
