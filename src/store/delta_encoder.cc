@@ -36,8 +36,8 @@ bool pays(ByteSpan delta, ByteSpan chunk) {
 struct DeltaEncoder::Source {
   DeltaSource bytes;
   std::vector<ChunkId> ids;
-  std::uint8_t depth = 0;       // of the deepest
-  std::size_t base_offset = 0;  // in the bytes
+  std::uint8_t depth = 0;         // of the deepest
+  std::size_t likely_offset = 0;  // in the bytes
 };
 
 DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, std::unique_ptr<ResemblanceDetector> detector,
@@ -57,9 +57,11 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base) co
 
   Source source;
   std::vector<ChunkReader::Chunk> chunks;
+  ChunkId likeliest = base;
   if (!may_be_source(chunk->depth)) {
     // What it was made from may be a source, and resembles the new chunk nearly as much.
     source.ids = chunk->sources;
+    likeliest = source.ids[source.ids.size() / 2];  // its own base, as a rule
     for (const ChunkId id : source.ids) {
       auto part = reader_.get(id);
       if (!part || !may_be_source(part->depth)) return std::nullopt;
@@ -87,7 +89,7 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base) co
   }
 
   for (std::size_t i = 0; i < chunks.size(); ++i) {
-    if (source.ids[i] == base) source.base_offset = source.bytes.size();
+    if (source.ids[i] == likeliest) source.likely_offset = source.bytes.size();
     source.depth = std::max(source.depth, chunks[i].depth);
     source.bytes.append(std::move(chunks[i].bytes));
   }
@@ -101,7 +103,7 @@ void DeltaEncoder::try_base(ByteSpan chunk, ChunkId base, std::optional<EncodedD
   ByteBuffer delta(smallest ? smallest->bytes.size() - 1 : largest_delta(chunk.size()));
   if (delta.empty()) return;
   const ByteSpan source_bytes = source->bytes.bytes();
-  const auto length = Xdelta3Codec::encode(source_bytes, chunk, delta, source->base_offset);
+  const auto length = Xdelta3Codec::encode(source_bytes, chunk, delta, source->likely_offset);
   if (!length || !*length) return;
   delta.resize(**length);
   // Decoding takes a tenth of the time of encoding: no delta is trusted that was not tried.
