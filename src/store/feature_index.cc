@@ -59,7 +59,7 @@ Result<std::vector<ChunkId>> FeatureIndex::find(const Sketch& sketch) const {
     const auto shared_by_b = std::ranges::count(all, b);
     return shared_by_a != shared_by_b ? shared_by_a > shared_by_b : a > b;
   });
-  found.erase(std::ranges::unique(found).begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 
