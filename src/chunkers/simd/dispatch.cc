@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <vector>
 
 namespace dedupfs::simd {
@@ -125,18 +124,7 @@ bool agrees(Kernel* kernel, Kernel* Kernels::*slot) {
 
 template <class Kernel>
 bool passes_self_test(Kernel* Kernels::*slot, Isa isa) {
-  static std::mutex mutex;
-  struct Outcome {
-    Kernel* Kernels::*slot;
-    Isa isa;
-    bool passes;
-  };
-  static std::vector<Outcome> outcomes;
-
-  const std::scoped_lock lock(mutex);
-  for (const Outcome& outcome : outcomes)
-    if (outcome.slot == slot && outcome.isa == isa) return outcome.passes;
-  return outcomes.emplace_back(Outcome{slot, isa, agrees(kernels_of(isa).*slot, slot)}).passes;
+  return passes_once(slot, isa, [&] { return agrees(kernels_of(isa).*slot, slot); });
 }
 
 template bool agrees(ExtremeByte*, ExtremeByte* Kernels::*);

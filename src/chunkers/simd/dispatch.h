@@ -1,9 +1,7 @@
 // From an instruction set to the kernels that serve it.
 #pragma once
 
-#include <vector>
-
-#include "base/isa.h"
+#include "base/kernel_choice.h"
 #include "chunkers/simd/kernels.h"
 
 namespace dedupfs::simd {
@@ -21,22 +19,13 @@ template <class Kernel>
 bool passes_self_test(Kernel* Kernels::*slot, Isa isa);
 
 template <class Kernel>
-struct Choice {
-  Kernel* run;
-  Isa isa;  // the one that `run` is made for
-};
+using Choice = KernelChoice<Kernel>;
 
 // The kernel of the widest ISA, `widest` at most, that has one and passes. Tables leave out what would be slower than a
 // narrower ISA's kernel on CPUs with both, so this is the fastest.
 template <class Kernel>
 Choice<Kernel> choose(Kernel* Kernels::*slot, Isa widest) {
-  const std::vector<Isa> isas = available_isas();
-  for (auto isa = isas.rbegin(); isa != isas.rend(); ++isa) {
-    if (*isa > widest || *isa == Isa::kScalar) continue;
-    if (Kernel* kernel = kernels_of(*isa).*slot; kernel != nullptr && passes_self_test(slot, *isa))
-      return {kernel, *isa};
-  }
-  return {kScalarKernels.*slot, Isa::kScalar};
+  return choose_kernel(slot, widest, kernels_of, [slot](Isa isa) { return passes_self_test(slot, isa); });
 }
 
 extern template bool agrees(ExtremeByte*, ExtremeByte* Kernels::*);

@@ -1,7 +1,6 @@
 #include "delta/simd/dispatch.h"
 
 #include <array>
-#include <mutex>
 #include <vector>
 
 #include "delta/feature_definition.h"
@@ -38,22 +37,6 @@ std::vector<std::uint64_t> answers(ExtractFeatures* extract, const Sample& sampl
   return all;
 }
 
-// Tested once a process, before first use.
-bool passes_self_test(ExtractFeatures* Kernels::*slot, Isa isa) {
-  static std::mutex mutex;
-  struct Outcome {
-    ExtractFeatures* Kernels::*slot;
-    Isa isa;
-    bool passes;
-  };
-  static std::vector<Outcome> outcomes;
-
-  const std::scoped_lock lock(mutex);
-  for (const Outcome& outcome : outcomes)
-    if (outcome.slot == slot && outcome.isa == isa) return outcome.passes;
-  return outcomes.emplace_back(Outcome{slot, isa, agrees(kernels_of(isa).*slot, slot)}).passes;
-}
-
 }  // namespace
 
 const Kernels& kernels_of(Isa isa) {
@@ -78,14 +61,11 @@ bool agrees(ExtractFeatures* kernel, ExtractFeatures* Kernels::*slot) {
   return answers(kernel, kSample) == answers(kScalarKernels.*slot, kSample);
 }
 
+// Tested before first use.
 Choice choose(ExtractFeatures* Kernels::*slot, Isa widest) {
-  const std::vector<Isa> isas = available_isas();
-  for (auto isa = isas.rbegin(); isa != isas.rend(); ++isa) {
-    if (*isa > widest || *isa == Isa::kScalar) continue;
-    if (ExtractFeatures* kernel = kernels_of(*isa).*slot; kernel != nullptr && passes_self_test(slot, *isa))
-      return {kernel, *isa};
-  }
-  return {kScalarKernels.*slot, Isa::kScalar};
+  return choose_kernel(slot, widest, kernels_of, [slot](Isa isa) {
+    return passes_once(slot, isa, [&] { return agrees(kernels_of(isa).*slot, slot); });
+  });
 }
 
 }  // namespace dedupfs::resemblance

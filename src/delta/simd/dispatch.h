@@ -1,7 +1,7 @@
 // From an instruction set to the kernels of resemblance detection that serve it.
 #pragma once
 
-#include "base/isa.h"
+#include "base/kernel_choice.h"
 #include "delta/simd/kernels.h"
 
 namespace dedupfs::resemblance {
@@ -12,10 +12,7 @@ const Kernels& kernels_of(Isa isa);
 // Whether the kernel gives what the definition of the slot gives on a fixed buffer.
 bool agrees(ExtractFeatures* kernel, ExtractFeatures* Kernels::*slot);
 
-struct Choice {
-  ExtractFeatures* run;
-  Isa isa;  // the one that `run` is made for
-};
+using Choice = KernelChoice<ExtractFeatures>;
 
 // The kernel of the widest ISA, `widest` at most, that has one and agrees: a kernel that does not (a faulty CPU or
 // hypervisor) is passed over. Tables leave out what would be slower than a narrower ISA's kernel, so this is the fastest.
