@@ -13,8 +13,6 @@ namespace dedupfs {
 namespace {
 
 constexpr std::string_view kNone = "none";
-constexpr std::uint64_t kDeepest = 16;
-constexpr std::uint64_t kMostNeighbours = 3;
 constexpr std::uint64_t kSmallestIndexBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kLargestIndexBytes = std::uint64_t{1} << 50;
 
@@ -31,9 +29,9 @@ Result<DeltaSettings> parse_delta_settings(std::string_view text) {
                  fmt::format("'{}' is no delta encoding (known: {})", text, comma_separated(known))};
   DEDUPFS_TRY(allow_only(spec, {"depth", "neighbours", "index"}));
   settings.method = spec.name;
-  DEDUPFS_ASSIGN(const std::uint64_t depth, number_from(spec, "depth", settings.depth, 1, kDeepest));
+  DEDUPFS_ASSIGN(const std::uint64_t depth, number_from(spec, "depth", settings.depth, 1, DeltaSettings::kDeepest));
   DEDUPFS_ASSIGN(const std::uint64_t neighbours,
-                 number_from(spec, "neighbours", settings.neighbours, 0, kMostNeighbours));
+                 number_from(spec, "neighbours", settings.neighbours, 0, DeltaSettings::kMostNeighbours));
   DEDUPFS_ASSIGN(settings.index_bytes,
                  number_from(spec, "index", settings.index_bytes, kSmallestIndexBytes, kLargestIndexBytes));
   settings.depth = static_cast<std::uint8_t>(depth);

@@ -13,6 +13,9 @@
 namespace dedupfs {
 
 struct DeltaSettings {
+  static constexpr std::uint8_t kDeepest = 16;
+  static constexpr std::uint8_t kMostNeighbours = 3;
+
   std::string method;  // of resemblance detection; empty: no deltas
   // The longest chain: chunks with this depth are no sources of further deltas. Bounds what a read may cost.
   std::uint8_t depth = 4;

@@ -10,6 +10,7 @@
 #include "fs/chunk_set.h"
 #include "fs/committed_view.h"
 #include "fs/mode.h"
+#include "store/chunk_reader.h"
 
 namespace dedupfs {
 namespace {
@@ -146,10 +147,9 @@ class FileCounting {
   // The run that was found last is kept: ids that are asked for in ascending order cost a look-up a run.
   Result<const ChunkRun*> find_run(ChunkId id) {
     if (run_.contains(id)) return &run_;
-    DEDUPFS_ASSIGN(const auto found, database_.find_at_or_before(Family::kChunks, encode_run_key(id)));
+    DEDUPFS_ASSIGN(auto found, dedupfs::find_run(database_, id));
     if (!found) return not_in_index(id);
-    DEDUPFS_ASSIGN(run_, decode_run(found->first, found->second));
-    if (!run_.contains(id)) return not_in_index(id);
+    run_ = std::move(*found);
     return &run_;
   }
 

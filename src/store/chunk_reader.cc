@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "delta/xdelta3_codec.h"
-#include "store/delta_source.h"
+#include "store/joined_chunks.h"
 
 namespace dedupfs {
 namespace {
@@ -31,20 +31,20 @@ ChunkReader::ChunkReader(const ContainerStore& containers, const Database& datab
                [&containers](RegionPlace place) { return containers.read(place); }),
       decoded_(cache_bytes / kDecodedShare) {}
 
-Result<std::optional<ChunkRun>> ChunkReader::find_run(ChunkId id) const {
-  DEDUPFS_ASSIGN(const auto found, database_.find_at_or_before(Family::kChunks, encode_run_key(id)));
+Result<std::optional<ChunkRun>> find_run(const Database& database, ChunkId id) {
+  DEDUPFS_ASSIGN(const auto found, database.find_at_or_before(Family::kChunks, encode_run_key(id)));
   if (!found) return std::optional<ChunkRun>();
   DEDUPFS_ASSIGN(ChunkRun run, decode_run(found->first, found->second));
   if (!run.contains(id)) return std::optional<ChunkRun>();
   return std::optional(std::move(run));
 }
 
-Result<RegionPlace> ChunkReader::place_of(ChunkId id) {
-  if (const auto place = runs_.find(id)) return *place;
-  DEDUPFS_ASSIGN(const auto run, find_run(id));
+Result<RunCache::Found> ChunkReader::locate(ChunkId id) {
+  if (const auto found = runs_.find(id)) return *found;
+  DEDUPFS_ASSIGN(const auto run, find_run(database_, id));
   if (!run) return corrupt(name_of_chunk(id) + " is not in the index");
   runs_.insert(*run);
-  return run->place;
+  return RunCache::found_in(*run);
 }
 
 Result<ChunkReader::Stored> ChunkReader::find_stored(ChunkId id) {
@@ -54,7 +54,8 @@ Result<ChunkReader::Stored> ChunkReader::find_stored(ChunkId id) {
       return Stored{location->entry, {location->region->payload_of(location->entry), location->region}};
     place = location->place;
   } else {
-    DEDUPFS_ASSIGN(place, place_of(id));
+    DEDUPFS_ASSIGN(const RunCache::Found found, locate(id));
+    place = found.place;
   }
   auto region = regions_.get(place);
   if (!region) return region.error().with(name_of_chunk(id));
@@ -62,6 +63,12 @@ Result<ChunkReader::Stored> ChunkReader::find_stored(ChunkId id) {
   if (entry == nullptr)
     return corrupt(fmt::format("{} is not in container {} at {}", name_of_chunk(id), place.container, place.offset));
   return Stored{*entry, {(*region)->payload_of(*entry), *region}};
+}
+
+bool ChunkReader::is_at_hand(ChunkId id) {
+  if (pending_.locate(id)) return true;
+  const auto found = locate(id);
+  return !found || (!found->has_deltas && regions_.contains(found->place));  // an error shows when somebody reads it
 }
 
 Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id) {
@@ -87,7 +94,7 @@ Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id, std::uint8_t depth_limit
 
 Result<PinnedBytes> ChunkReader::decode(const Stored& delta, std::size_t& chunks_left) {
   const RegionEntry& entry = delta.entry;
-  DeltaSource source;
+  JoinedChunks source;
   for (const ChunkId id : entry.sources) {
     DEDUPFS_ASSIGN(Chunk chunk, get(id, entry.depth, chunks_left));
     source.append(std::move(chunk.bytes));

@@ -27,6 +27,9 @@
 
 namespace dedupfs {
 
+// The run of the index that has the chunk, if any.
+Result<std::optional<ChunkRun>> find_run(const Database& database, ChunkId id);
+
 class ChunkReader {
  public:
   static constexpr std::size_t kMostChunksOfARead = 1 << 16;
@@ -42,8 +45,8 @@ class ChunkReader {
   };
   Result<Chunk> get(ChunkId id);
 
-  // The run of the index that has the chunk, if any.
-  Result<std::optional<ChunkRun>> find_run(ChunkId id) const;
+  // Whether there is nothing to gain by getting it ahead of time. Where it may be a delta, there is.
+  bool is_at_hand(ChunkId id);
 
   RegionCache& regions() { return regions_; }
 
@@ -55,7 +58,7 @@ class ChunkReader {
   };
 
   Result<Stored> find_stored(ChunkId id);
-  Result<RegionPlace> place_of(ChunkId id);
+  Result<RunCache::Found> locate(ChunkId id);
   // Less deep than `depth_limit`: checked before anything is made, so that no circle is ever entered.
   Result<Chunk> get(ChunkId id, std::uint8_t depth_limit, std::size_t& chunks_left);
   Result<PinnedBytes> decode(const Stored& delta, std::size_t& chunks_left);

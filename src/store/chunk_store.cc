@@ -229,7 +229,7 @@ Result<std::optional<ChunkId>> ChunkStore::State::find(const Fingerprint& finger
 }
 
 void ChunkStore::State::load_locality(ChunkId id) {
-  const auto run = reader.find_run(id);
+  const auto run = find_run(database, id);
   if (!run || !*run) return;
   const auto entries = database.list(Family::kChunks, encode_run_key((*run)->first), {}, kLocalityRuns);
   if (!entries) return;
@@ -296,6 +296,7 @@ Result<PinnedBytes> ChunkStore::get(ChunkId id) {
 }
 
 void ChunkStore::prefetch(std::vector<ChunkId> ids) {
+  std::erase_if(ids, [this](ChunkId id) { return state_->reader.is_at_hand(id); });
   for (std::size_t at = 0; at < ids.size(); at += kPrefetchedTogether) {
     if (state_->prefetches.fetch_add(1) >= kMostQueuedPrefetches) {
       --state_->prefetches;

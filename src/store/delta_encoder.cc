@@ -6,11 +6,16 @@
 #include "base/raw_buffer.h"
 #include "delta/xdelta3_codec.h"
 #include "store/compressor.h"
-#include "store/delta_source.h"
 #include "store/format.h"
+#include "store/joined_chunks.h"
 
 namespace dedupfs {
 namespace {
+
+// What can be asked for can be written down, and what can be written down can be coded.
+static_assert(DeltaSettings::kDeepest <= kDeepestDelta && 1 + 2 * DeltaSettings::kMostNeighbours <= kMostDeltaSources);
+static_assert(kLargestDeltaChunkBytes <= Xdelta3Codec::kMaxTargetBytes &&
+              kLargestDeltaSourceBytes <= Xdelta3Codec::kMaxSourceBytes);
 
 // Below, the fingerprint and the names of the sources outweigh what a delta saves.
 constexpr std::size_t kSmallestChunkBytes = 512;
@@ -34,7 +39,7 @@ bool pays(ByteSpan delta, ByteSpan chunk) {
 }  // namespace
 
 struct DeltaEncoder::Source {
-  DeltaSource bytes;
+  JoinedChunks bytes;
   std::vector<ChunkId> ids;
   std::uint8_t depth = 0;         // of the deepest
   std::size_t likely_offset = 0;  // in the bytes

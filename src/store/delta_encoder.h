@@ -17,19 +17,12 @@
 #include "delta/resemblance.h"
 #include "delta/settings.h"
 #include "store/chunk_reader.h"
+#include "store/encoded_delta.h"
 #include "store/feature_index.h"
 #include "store/stream_order.h"
 #include "store/types.h"
 
 namespace dedupfs {
-
-struct EncodedDelta {
-  ByteBuffer bytes;
-  std::vector<ChunkId> sources;
-  std::uint8_t depth = 0;
-  std::uint32_t checksum = 0;
-  ChunkId base{};  // that the chunk resembles; among the sources, unless it is too deep to be one
-};
 
 class DeltaEncoder {
  public:

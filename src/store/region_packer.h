@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "base/bytes.h"
-#include "store/delta_encoder.h"
+#include "store/encoded_delta.h"
 #include "store/pending_chunks.h"
 #include "store/types.h"
 

@@ -3,6 +3,7 @@
 // Threads: every function from any thread.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <shared_mutex>
@@ -13,20 +14,28 @@ namespace dedupfs {
 
 class RunCache {
  public:
-  std::optional<RegionPlace> find(ChunkId id) const {
+  struct Found {
+    RegionPlace place;
+    bool has_deltas = false;  // the run, not necessarily the chunk
+  };
+  std::optional<Found> find(ChunkId id) const {
     const std::shared_lock lock(mutex_);
     const auto after = runs_.upper_bound(number_of(id));
     if (after == runs_.begin()) return std::nullopt;
     const auto& [first, run] = *std::prev(after);
     if (number_of(id) - first >= run.count) return std::nullopt;
-    return run.place;
+    return run.found;
+  }
+
+  static Found found_in(const ChunkRun& run) {
+    return {run.place, std::ranges::any_of(run.chunks, &ChunkRun::Chunk::is_delta)};
   }
 
   void insert(const ChunkRun& run) {
     const std::unique_lock lock(mutex_);
     // Starting afresh is rare and cheap: what is in use comes back with one look-up each.
     if (runs_.size() >= kMostRuns) runs_.clear();
-    runs_.insert_or_assign(number_of(run.first), Run{run.chunks.size(), run.place});
+    runs_.insert_or_assign(number_of(run.first), Run{run.chunks.size(), found_in(run)});
   }
 
  private:
@@ -34,7 +43,7 @@ class RunCache {
 
   struct Run {
     std::size_t count = 0;
-    RegionPlace place;
+    Found found;
   };
 
   mutable std::shared_mutex mutex_;

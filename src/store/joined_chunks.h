@@ -1,7 +1,7 @@
 // The source of a delta: several chunks, one behind the other.
 //
 // Threads: one at a time. bytes() may point into memory of the calling thread: they are good until the thread asks another
-// DeltaSource for its bytes.
+// JoinedChunks for its bytes.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace dedupfs {
 
-class DeltaSource {
+class JoinedChunks {
  public:
   void append(PinnedBytes chunk) {
     total_bytes_ += chunk.bytes.size();
