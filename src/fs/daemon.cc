@@ -163,6 +163,15 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+Result<std::vector<InodeNumber>> inodes_of(const nlohmann::json& asked) {
+  const nlohmann::json& numbers = asked.at("inodes");
+  // Asked for a type, nlohmann-json would convert any number; of one that does not fit, the outcome is undefined.
+  if (!numbers.is_array() || !std::ranges::all_of(numbers, &nlohmann::json::is_number_unsigned)) {
+    return Error{ErrorCode::kInvalidArgument, "\"inodes\" is not an array of inode numbers"};
+  }
+  return numbers.get<std::vector<InodeNumber>>();
+}
+
 ControlServer::Handlers control_handlers(Filesystem& filesystem, const MountRequest& request) {
   using Json = nlohmann::json;
   return {
@@ -180,7 +189,7 @@ ControlServer::Handlers control_handlers(Filesystem& filesystem, const MountRequ
       {"files",
        [&filesystem](const Json& asked) -> Result<Json> {
          if (!filesystem.volume().read_only()) DEDUPFS_TRY(filesystem.sync());
-         const auto inodes = asked.at("inodes").get<std::vector<InodeNumber>>();
+         DEDUPFS_ASSIGN(const auto inodes, inodes_of(asked));
          DEDUPFS_ASSIGN(const auto statistics, compute_file_statistics(filesystem.volume(), inodes));
          return Json{{"files", file_statistics_json(statistics)}};
        }},
