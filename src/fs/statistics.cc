@@ -23,6 +23,9 @@ class Counting {
     DEDUPFS_TRY(mark_bases());
     DEDUPFS_TRY(view_.walk_runs([this](const ChunkRun& run) { count_run(run); }));
     measure_disk();
+    const ChunkStore::Damage damage = volume_.chunks().damage();
+    statistics_.damaged_chunks = damage.damaged_chunks;
+    statistics_.healed_chunks = damage.healed_chunks;
     return statistics_;
   }
 

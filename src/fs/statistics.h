@@ -55,6 +55,9 @@ struct Statistics {
   std::uint64_t other_bytes = 0;  // superblock, lock, folders
   std::uint64_t disk_bytes = 0;   // all of VOLUME, as du counts
 
+  std::uint64_t damaged_chunks = 0;  // known to be: a read of them failed and their content has not come again
+  std::uint64_t healed_chunks = 0;   // stored anew since the volume was opened, because their content came again
+
   double savings_percent() const;  // of the logical bytes, what the disk does not hold
   double dedup_ratio() const;
   double delta_compression_ratio() const;  // DCR

@@ -66,6 +66,8 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"duplicate_chunks", statistics.duplicate_chunks},
       {"delta_chunks", statistics.delta_chunks},
       {"base_only_chunks", statistics.base_only_chunks},
+      {"damaged_chunks", statistics.damaged_chunks},
+      {"healed_chunks", statistics.healed_chunks},
       {"mean_delta_bytes", statistics.mean_delta_bytes()},
       {"similar_chunk_ratio", statistics.similar_chunk_ratio()},
       {"delta_compression_efficiency", statistics.delta_compression_efficiency()},
@@ -126,6 +128,10 @@ std::string statistics_screen(const nlohmann::json& json) {
   line("+ other", bytes("other_bytes"), "superblock, folders");
   line("= disk", bytes("disk_bytes"),
        fmt::format("{:.2f} : 1 in total, {:.1f} % saved", number("total_ratio"), number("savings_percent")));
+  if (count("damaged_chunks") != 0 || count("healed_chunks") != 0)
+    out +=
+        fmt::format("\nDamage: {} chunks cannot be read, {} were written again since the mount (see fsck.dedupfs(8))\n",
+                    count("damaged_chunks"), count("healed_chunks"));
   return out;
 }
 

@@ -48,6 +48,27 @@ Result<RunCache::Found> ChunkReader::locate(ChunkId id) {
 }
 
 Result<ChunkReader::Stored> ChunkReader::find_stored(ChunkId id) {
+  auto stored = read_stored(id);
+  if (!stored) {
+    // It may have moved since the place was cached.
+    runs_.forget(id);
+    stored = read_stored(id);
+  }
+  if (!stored) note_damage(id, stored.error());
+  return stored;
+}
+
+// Of chunks that the index has; others were never there (a neighbour that somebody guessed).
+void ChunkReader::note_damage(ChunkId id, const Error& error) {
+  if (error.code() != ErrorCode::kCorruption && error.code() != ErrorCode::kIo) return;
+  const auto run = find_run(database_, id);
+  if (!run || !*run) return;
+  damaged_.insert(id);
+  // What can be said of a region holds for all that lies in it.
+  if (!regions_.get((*run)->place)) damaged_.insert((*run)->first, (*run)->chunks.size());
+}
+
+Result<ChunkReader::Stored> ChunkReader::read_stored(ChunkId id) {
   RegionPlace place;
   if (const auto location = pending_.locate(id)) {
     if (location->region)
@@ -101,7 +122,10 @@ Result<PinnedBytes> ChunkReader::decode(const Stored& delta, std::size_t& chunks
   }
   const auto decoded = std::make_shared<RawBuffer>(entry.raw_length);
   DEDUPFS_TRY(Xdelta3Codec::decode(source.bytes(), delta.payload.bytes, *decoded));
-  if (delta_checksum_of(*decoded) != entry.checksum) return corrupt("it makes other bytes than were stored");
+  if (delta_checksum_of(*decoded) != entry.checksum) {
+    damaged_.insert(entry.id);
+    return corrupt("it makes other bytes than were stored");
+  }
   decoded_.insert(entry.id, decoded);
   return PinnedBytes{*decoded, decoded};
 }

@@ -2,8 +2,8 @@
 // was encoded against.
 //
 // Threads: every function from any thread.
-// Failure: kCorruption names the chunk, and where it is a delta, each chunk on the way to the one that cannot be had.
-//          Wrong bytes are never given: regions have checksums, and so has what a delta makes.
+// Failure: kCorruption names the chunk, and where it is a delta, each chunk on the way to the one that cannot be had, which
+//          is noted in damaged(). Wrong bytes are never given: regions have checksums, and so has what a delta makes.
 // Cost:    a delta of depth d needs at most kMostDeltaSources^d chunks, far fewer in fact, because neighbours share their
 //          sources; more than kMostChunksOfARead of them are refused, so that a hostile volume cannot make a read endless.
 #pragma once
@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "store/chunk_cache.h"
 #include "store/container_store.h"
+#include "store/damaged_chunks.h"
 #include "store/database.h"
 #include "store/pending_chunks.h"
 #include "store/pinned_bytes.h"
@@ -49,6 +50,7 @@ class ChunkReader {
   bool is_at_hand(ChunkId id);
 
   RegionCache& regions() { return regions_; }
+  DamagedChunks& damaged() { return damaged_; }
 
  private:
   // A chunk as it is stored.
@@ -58,6 +60,8 @@ class ChunkReader {
   };
 
   Result<Stored> find_stored(ChunkId id);
+  Result<Stored> read_stored(ChunkId id);
+  void note_damage(ChunkId id, const Error& error);
   Result<RunCache::Found> locate(ChunkId id);
   // Less deep than `depth_limit`: checked before anything is made, so that no circle is ever entered.
   Result<Chunk> get(ChunkId id, std::uint8_t depth_limit, std::size_t& chunks_left);
@@ -68,6 +72,7 @@ class ChunkReader {
   RunCache runs_;
   RegionCache regions_;
   ChunkCache decoded_;
+  DamagedChunks damaged_;
 };
 
 }  // namespace dedupfs

@@ -1,5 +1,7 @@
 #include "store/chunk_store.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -64,6 +66,8 @@ struct ChunkStore::State {
 
   // --- write path
   Result<std::optional<ChunkId>> find(const Fingerprint& fingerprint);
+  // Whether a chunk that the index has cannot be read. Asks the disk only where there is a reason to think so.
+  bool is_lost(ChunkId id);
   void load_locality(ChunkId id);
   RegionPacker* take_packer();
   void give_back(RegionPacker* packer);
@@ -88,6 +92,7 @@ struct ChunkStore::State {
   std::vector<RegionPacker*> free_packers;
 
   std::atomic<std::size_t> prefetches = 0;  // in the pool
+  std::atomic<std::uint64_t> healed = 0;
 
   RegionWriter writer;
   ThreadPool pool;  // last: its tasks use the rest
@@ -99,6 +104,7 @@ struct ChunkStore::Writer::State {
     Batch batch;
     std::vector<Fingerprint> fingerprints;
     std::vector<std::optional<ChunkId>> known;
+    std::vector<bool> lost;                       // those that are known, but cannot be read any more
     std::vector<DeltaEncoder::Finding> findings;  // of those that are not known, in order; none without deltas
     std::optional<Error> error;
     bool prepared = false;
@@ -142,6 +148,7 @@ void ChunkStore::Writer::State::prepare(Task& task) const {
       return;
     }
     task.known.push_back(*known);
+    task.lost.push_back(*known && store.is_lost(**known));
     if (*known)
       match = *known;
     else if (store.deltas)
@@ -173,7 +180,9 @@ Result<std::vector<ChunkId>> ChunkStore::Writer::State::pack(Task& task) {
   ids.reserve(task.batch.chunks.size());
   auto finding = task.findings.begin();
   for (std::size_t i = 0; i < task.batch.chunks.size(); ++i) {
-    if (task.known[i]) {
+    if (task.lost[i]) {
+      ids.push_back(packer->add_again(*task.known[i], task.fingerprints[i], task.batch.chunks[i]).id);
+    } else if (task.known[i]) {
       ids.push_back(*task.known[i]);
     } else if (!store.deltas) {
       ids.push_back(packer->add(task.fingerprints[i], task.batch.chunks[i]).id);
@@ -226,6 +235,13 @@ Result<std::optional<ChunkId>> ChunkStore::State::find(const Fingerprint& finger
   DEDUPFS_ASSIGN(const ChunkId id, decode_chunk_id(*value));
   load_locality(id);
   return std::optional(id);
+}
+
+bool ChunkStore::State::is_lost(ChunkId id) {
+  if (!reader.damaged().contains(id)) return false;
+  if (!reader.get(id)) return true;
+  reader.damaged().erase(id);
+  return false;
 }
 
 void ChunkStore::State::load_locality(ChunkId id) {
@@ -326,18 +342,29 @@ void ChunkStore::freeze() {
 Result<void> ChunkStore::flush_frozen(Database::Batch& batch) {
   DEDUPFS_TRY(state_->writer.wait_for(state_->pending.frozen_regions()));
   DEDUPFS_TRY(state_->containers->sync());
-  state_->pending.append_frozen_to(batch);
+  DEDUPFS_TRY(state_->pending.append_frozen_to(batch, state_->database));
+  for (const ChunkId id : state_->pending.frozen_moved()) state_->reader.damaged().erase(id);
+  if (DamagedChunks& damaged = state_->reader.damaged(); damaged.changed())
+    batch.put(Family::kCounters, kDamagedChunksCounter, damaged.encode());
   if (state_->deltas) state_->deltas->features.append_frozen_to(batch);
   return {};
 }
 
 void ChunkStore::drop_frozen() {
+  if (const auto healed = state_->pending.frozen_moved(); !healed.empty()) {
+    spdlog::info("{} damaged chunks were written again: the files that have them are whole again", healed.size());
+    state_->healed += healed.size();
+  }
   state_->pending.drop_frozen();
   if (state_->deltas) state_->deltas->features.drop_frozen();
 }
 
 std::size_t ChunkStore::open_bytes() const {
   return state_->pending.open_bytes() + (state_->deltas ? state_->deltas->features.open_bytes() : 0);
+}
+
+ChunkStore::Damage ChunkStore::damage() const {
+  return {state_->reader.damaged().size(), state_->healed};
 }
 
 std::uint64_t ChunkStore::waiting_bytes() const {
@@ -363,6 +390,8 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::open(std::shared_ptr<ContainerSt
     if (!decode.ok_at_end()) return Error{ErrorCode::kCorruption, "index: counter next_chunk_id does not parse"};
   }
   auto state = std::make_unique<State>(std::move(containers), database, settings, next_id);
+  DEDUPFS_ASSIGN(const auto damaged, database.get(Family::kCounters, kDamagedChunksCounter));
+  if (damaged) DEDUPFS_TRY(state->reader.damaged().load(*damaged));
   if (settings.delta.enabled() && !settings.read_only) {
     state->deltas = std::make_unique<DeltaWriting>(database, settings.delta);
     DEDUPFS_ASSIGN(state->deltas->encoder,

@@ -5,7 +5,8 @@
 //
 // Threads:   every function from any thread; one Writer is used by one thread at a time.
 // Ownership: bytes of a batch are shared with the caller until `done` has run.
-// Failure:   a put that failed stores nothing that is referred to; reads verify the region's checksum (kCorruption).
+// Failure:   a put that failed stores nothing that is referred to; reads verify the region's checksum (kCorruption). A
+//            chunk that a read found damaged is stored anew, under its id, when its content is put again.
 #pragma once
 
 #include <cstdint>
@@ -77,6 +78,14 @@ class ChunkStore {
   Result<void> flush_frozen(Database::Batch& batch);
   // After the batch was written.
   void drop_frozen();
+
+  // What is known of damage: chunks that could not be read when somebody wanted to, here or at an earlier mount, and those
+  // that were stored anew since this one.
+  struct Damage {
+    std::uint64_t damaged_chunks = 0;
+    std::uint64_t healed_chunks = 0;
+  };
+  Damage damage() const;
 
   // Bytes of new chunks that are packed but not on disk yet.
   std::uint64_t waiting_bytes() const;

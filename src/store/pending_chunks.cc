@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "store/moved_runs.h"
 
 namespace dedupfs {
 
@@ -42,10 +43,12 @@ void PendingChunks::mark_written(PendingRegion& region, RegionPlace place, std::
   const std::unique_lock lock(mutex_);
   region.place = place;
   region.region.reset();
-  for (ChunkRun& run : region.runs) {
-    run.place = place;
-    run.region_disk_bytes = disk_bytes;
-    run.region_payload_bytes = region.used_bytes;
+  for (auto* runs : {&region.runs, &region.moved}) {
+    for (ChunkRun& run : *runs) {
+      run.place = place;
+      run.region_disk_bytes = disk_bytes;
+      run.region_payload_bytes = region.used_bytes;
+    }
   }
 }
 
@@ -60,14 +63,25 @@ void PendingChunks::freeze() {
   std::swap(open_, frozen_);
 }
 
-void PendingChunks::append_frozen_to(Database::Batch& batch) const {
+Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Database& database) const {
   const std::shared_lock lock(mutex_);
   for (const auto& [fingerprint, id] : frozen_.ids)
     batch.put(Family::kFingerprints, text_of(fingerprint.bytes), encode_chunk_id(id));
+  std::vector<ChunkRun> moved;
   for (const auto& region : frozen_.regions) {
     DEDUPFS_CHECK(region->place.has_value());
     for (const ChunkRun& run : region->runs) batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
+    moved.insert(moved.end(), region->moved.begin(), region->moved.end());
   }
+  return put_moved_runs(database, moved, batch);
+}
+
+std::vector<ChunkId> PendingChunks::frozen_moved() const {
+  const std::shared_lock lock(mutex_);
+  std::vector<ChunkId> ids;
+  for (const auto& region : frozen_.regions)
+    for (const ChunkRun& run : region->moved) ids.push_back(run.first);
+  return ids;
 }
 
 void PendingChunks::drop_frozen() {

@@ -23,6 +23,7 @@ namespace dedupfs {
 struct PendingRegion {
   std::shared_ptr<Region> region;    // in memory until it is on disk, then empty
   std::vector<ChunkRun> runs;        // places are filled in when it is on disk
+  std::vector<ChunkRun> moved;       // the same, of chunks that the index has elsewhere
   std::uint32_t used_bytes = 0;      // of the payload
   std::optional<RegionPlace> place;  // on disk
   bool attempted = false;            // was written, or failed to be; guarded by the RegionWriter's lock
@@ -53,7 +54,9 @@ class PendingChunks {
   void freeze();
   const std::vector<std::shared_ptr<PendingRegion>>& frozen_regions() const { return frozen_.regions; }
   // Index entries of the frozen group, whose regions must all be on disk.
-  void append_frozen_to(Database::Batch& batch) const;
+  Result<void> append_frozen_to(Database::Batch& batch, const Database& database) const;
+  // Those of the frozen group that the index has elsewhere.
+  std::vector<ChunkId> frozen_moved() const;
   void drop_frozen();
 
   std::size_t open_bytes() const;

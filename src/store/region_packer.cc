@@ -17,10 +17,7 @@ RegionPacker::RegionPacker(PendingChunks& pending, ChunkIdAllocator& ids, std::u
 RegionPacker::Packed RegionPacker::add(const Fingerprint& fingerprint, ByteSpan chunk,
                                        const std::optional<EncodedDelta>& delta) {
   const ByteSpan payload = delta ? ByteSpan(delta->bytes) : chunk;
-  if (open_ && (open_->used_bytes + payload.size() > open_->region->payload.size() ||
-                open_->region->entries.size() == kMostEntries))
-    close();
-  if (!open_) open_region(payload.size());
+  make_room(payload.size());
   if (next_id_ == block_end_) {
     next_id_ = ids_.take_block();
     block_end_ = next_id_ + ChunkIdAllocator::kBlockIds;
@@ -37,12 +34,8 @@ RegionPacker::Packed RegionPacker::add(const Fingerprint& fingerprint, ByteSpan 
     entry.depth = delta->depth;
     entry.checksum = delta->checksum;
   }
-  // The bytes are in place before anybody can learn of them.
-  std::memcpy(open_->region->payload.data() + open_->used_bytes, payload.data(), payload.size());
-  if (const auto known = pending_.publish(entry, open_)) return {*known, false};
+  if (const auto known = publish(entry, payload)) return {*known, false};
 
-  open_->region->entries.push_back(entry);
-  open_->used_bytes += entry.payload_length;
   if (open_->runs.empty() || !open_->runs.back().contains(ChunkId{next_id_ - 1}))
     open_->runs.emplace_back().first = entry.id;
   ChunkRun::Chunk& in_run = open_->runs.back().chunks.emplace_back();
@@ -55,6 +48,29 @@ RegionPacker::Packed RegionPacker::add(const Fingerprint& fingerprint, ByteSpan 
   return {entry.id, true};
 }
 
+RegionPacker::Packed RegionPacker::add_again(ChunkId id, const Fingerprint& fingerprint, ByteSpan chunk) {
+  make_room(chunk.size());
+  RegionEntry entry;
+  entry.id = id;
+  entry.fingerprint = fingerprint;
+  entry.raw_length = entry.payload_length = static_cast<std::uint32_t>(chunk.size());
+  entry.payload_offset = open_->used_bytes;
+  if (const auto known = publish(entry, chunk)) return {*known, false};
+  ChunkRun& run = open_->moved.emplace_back();
+  run.first = id;
+  run.chunks.emplace_back().raw_length = entry.raw_length;
+  return {id, true};
+}
+
+std::optional<ChunkId> RegionPacker::publish(const RegionEntry& entry, ByteSpan payload) {
+  // The bytes are in place before anybody can learn of them.
+  std::memcpy(open_->region->payload.data() + open_->used_bytes, payload.data(), payload.size());
+  if (const auto known = pending_.publish(entry, open_)) return known;
+  open_->region->entries.push_back(entry);
+  open_->used_bytes += entry.payload_length;
+  return std::nullopt;
+}
+
 void RegionPacker::close() {
   if (!open_) return;
   auto region = std::exchange(open_, nullptr);
@@ -63,10 +79,14 @@ void RegionPacker::close() {
   closed_(std::move(region));
 }
 
-void RegionPacker::open_region(std::size_t first_payload_bytes) {
+void RegionPacker::make_room(std::size_t payload_bytes) {
+  if (open_ && (open_->used_bytes + payload_bytes > open_->region->payload.size() ||
+                open_->region->entries.size() == kMostEntries))
+    close();
+  if (open_) return;
   open_ = std::make_shared<PendingRegion>();
   open_->region = std::make_shared<Region>();
-  open_->region->payload.resize(std::max<std::size_t>(region_bytes_, first_payload_bytes));
+  open_->region->payload.resize(std::max<std::size_t>(region_bytes_, payload_bytes));
 }
 
 }  // namespace dedupfs

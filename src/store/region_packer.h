@@ -44,11 +44,16 @@ class RegionPacker {
     bool is_new = false;
   };
   Packed add(const Fingerprint& fingerprint, ByteSpan chunk, const std::optional<EncodedDelta>& delta = {});
+  // The same for a chunk that has an id, and whose bytes were lost. It is no delta: what depends on it could be its source.
+  Packed add_again(ChunkId id, const Fingerprint& fingerprint, ByteSpan chunk);
   // Ends the open region, if it holds anything.
   void close();
 
  private:
-  void open_region(std::size_t first_payload_bytes);
+  // A place for so many bytes in the open region.
+  void make_room(std::size_t payload_bytes);
+  // Nothing, if another stream was faster.
+  std::optional<ChunkId> publish(const RegionEntry& entry, ByteSpan payload);
 
   PendingChunks& pending_;
   ChunkIdAllocator& ids_;

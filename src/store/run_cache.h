@@ -27,6 +27,12 @@ class RunCache {
     return run.found;
   }
 
+  void forget(ChunkId id) {
+    const std::unique_lock lock(mutex_);
+    const auto after = runs_.upper_bound(number_of(id));
+    if (after != runs_.begin()) runs_.erase(std::prev(after));
+  }
+
   static Found found_in(const ChunkRun& run) {
     return {run.place, std::ranges::any_of(run.chunks, &ChunkRun::Chunk::is_delta)};
   }

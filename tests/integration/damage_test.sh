@@ -66,6 +66,20 @@ check "writing goes on" eval 'echo on >"$mnt/more" && commit'
 unmount_volume
 check_refused "fsck.dedupfs -n finds the damage" 4 "$(basename "$container")" fsck.dedupfs -n "$volume"
 
+# The same content written again heals every file that has it.
+mount_volume
+check "the damage is remembered" test "$(stat_of damaged_chunks)" -ge 1
+cp "$scratch/noise" "$mnt/again"
+commit
+check_equal "what was damaged is none any more" 0 "$(stat_of damaged_chunks)"
+check "it is said how much was healed" test "$(stat_of healed_chunks)" -ge 1
+check "the damaged file is whole again" cmp "$mnt/damaged" "$scratch/noise"
+remount
+check "and stays so" cmp "$mnt/damaged" "$scratch/noise"
+check "what could be read is not stored twice" test "$(stat_of disk_bytes)" -lt 36000000
+unmount_volume
+check "fsck.dedupfs -n has nothing to say any more" fsck.dedupfs -n "$volume"
+
 # A damaged base: chunks of other files that are made from it cannot be read either, and nothing wrong is.
 new_volume --compression none
 noise 3 2000000 >"$scratch/old"
@@ -94,4 +108,11 @@ check "the log names the delta, its base and the container" \
   grep -Eq "chunk [0-9]+, a delta: .*chunk [0-9]+: .*$(basename "$container")" "$scratch/base.log"
 unmount_volume
 check_refused "fsck.dedupfs -n names the delta and the base" 4 'chunk [0-9]+, a delta: .*chunk [0-9]+: ' fsck.dedupfs -n "$volume"
+mount_volume
+check "what cannot be read any more" test "$(cmp "$mnt/new" "$scratch/new" 2>&1 | grep -c 'Input/output error')" = 1
+cp "$scratch/old" "$mnt/old-again"
+commit
+check "a base that is written again heals what is made from it" cmp "$mnt/new" "$scratch/new"
+unmount_volume
+check "and all is sound" fsck.dedupfs -n "$volume"
 finish

@@ -1,9 +1,11 @@
 #include "store/chunk_store.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <future>
 #include <numeric>
 #include <random>
@@ -38,7 +40,9 @@ class ChunkStoreTest : public ::testing::Test {
     ChunkStore::Settings settings;
     settings.threads = 4;
     settings.delta = delta_;
-    store_ = std::move(*ChunkStore::open(containers_, *database_, settings));
+    auto opened = ChunkStore::open(containers_, *database_, settings);
+    ASSERT_TRUE(opened) << opened.error().message();
+    store_ = std::move(*opened);
   }
 
   void close() {
@@ -414,6 +418,65 @@ TEST_F(DeltaChunkStoreTest, WhateverIsWrittenComesBack) {
 
   for (const auto& [id, chunk] : stored) ASSERT_EQ(read(id), text_of(chunk)) << "chunk " << number_of(id);
   EXPECT_GT(count_deltas(), 0U);
+}
+
+// Flips a byte in the middle of the only container.
+void damage(const std::filesystem::path& containers) {
+  for (const auto& entry : std::filesystem::directory_iterator(containers)) {
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(entry.file_size() / 2));
+    const char byte = static_cast<char>(file.get() ^ 1);
+    file.seekp(static_cast<std::streamoff>(entry.file_size() / 2));
+    file.put(byte);
+  }
+}
+
+TEST_F(ChunkStoreTest, AChunkThatWasFoundDamagedIsStoredAnewWhenItsContentComesAgain) {
+  std::vector<ByteBuffer> chunks;
+  for (unsigned seed = 0; seed < 5; ++seed) chunks.push_back(random_bytes(5000, seed));
+  const auto ids = put(chunks);
+  commit();
+  close();
+  damage(dir_.path() / "containers");
+  open();
+  EXPECT_THAT(read(ids[2]), ::testing::StartsWith("error: "));
+  EXPECT_EQ(store_->damage().damaged_chunks, 5U);  // they share a region
+
+  EXPECT_EQ(put({chunks[2], chunks[2], chunks[4]}), (std::vector{ids[2], ids[2], ids[4]}));
+  EXPECT_EQ(read(ids[2]), text_of(chunks[2]));
+  commit();
+  EXPECT_EQ(store_->damage().damaged_chunks, 3U);
+  EXPECT_EQ(store_->damage().healed_chunks, 2U);
+  for (int i = 0; i < 2; ++i) {
+    for (const std::size_t healed : {2U, 4U}) EXPECT_EQ(read(ids[healed]), text_of(chunks[healed]));
+    for (const std::size_t lost : {0U, 1U, 3U}) EXPECT_THAT(read(ids[lost]), ::testing::StartsWith("error: "));
+    close();
+    open();
+    EXPECT_EQ(store_->damage().damaged_chunks, 3U);
+  }
+}
+
+TEST_F(ChunkStoreTest, WhatWasTakenForDamagedAndIsNotIsNoLongerStoredTwice) {
+  const ByteBuffer chunk = random_bytes(5000, 1);
+  const auto id = put({chunk});
+  commit();
+  close();
+  damage(dir_.path() / "containers");
+  open();
+  EXPECT_THAT(read(id[0]), ::testing::StartsWith("error: "));
+  put({random_bytes(5000, 2)});
+  commit();  // the next mount knows of it
+  close();
+  std::filesystem::remove(dir_.path() / "containers/0000000002.container");
+  damage(dir_.path() / "containers");  // back
+  open();
+  EXPECT_EQ(store_->damage().damaged_chunks, 1U);
+  const auto bytes = container_bytes();
+  EXPECT_EQ(put({chunk}), id);
+  commit();
+  EXPECT_EQ(store_->damage().damaged_chunks, 0U);
+  EXPECT_EQ(store_->damage().healed_chunks, 0U);
+  EXPECT_EQ(container_bytes(), bytes);
 }
 
 }  // namespace

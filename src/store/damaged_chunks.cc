@@ -1,0 +1,59 @@
+#include "store/damaged_chunks.h"
+
+#include <limits>
+
+#include "base/coding.h"
+
+namespace dedupfs {
+
+void DamagedChunks::insert(ChunkId first, std::size_t count) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < count && numbers_.size() < kMost; ++i)
+    if (numbers_.insert(number_of(first) + i).second) changed_ = true;
+  size_ = numbers_.size();
+}
+
+void DamagedChunks::erase(ChunkId id) {
+  const std::lock_guard lock(mutex_);
+  if (numbers_.erase(number_of(id)) != 0) changed_ = true;
+  size_ = numbers_.size();
+}
+
+bool DamagedChunks::contains(ChunkId id) const {
+  if (size_ == 0) return false;
+  const std::lock_guard lock(mutex_);
+  return numbers_.contains(number_of(id));
+}
+
+std::string DamagedChunks::encode() {
+  const std::lock_guard lock(mutex_);
+  std::string encoded;
+  Encoder encoder(encoded);
+  std::uint64_t previous = 0;
+  for (const std::uint64_t number : numbers_) {
+    encoder.varint(number - previous);
+    previous = number;
+  }
+  changed_ = false;
+  return encoded;
+}
+
+Result<void> DamagedChunks::load(std::string_view encoded) {
+  std::set<std::uint64_t> numbers;
+  Decoder decoder(encoded);
+  for (std::uint64_t number = 0; decoder.remaining() > 0;) {
+    const std::uint64_t step = decoder.varint();
+    if (!decoder.ok() || step == 0 || step > std::numeric_limits<std::uint64_t>::max() - number ||
+        numbers.size() == kMost)
+      return Error{ErrorCode::kCorruption, "index: the list of damaged chunks does not parse"};
+    number += step;
+    numbers.insert(number);
+  }
+  const std::lock_guard lock(mutex_);
+  numbers_ = std::move(numbers);
+  size_ = numbers_.size();
+  changed_ = false;
+  return {};
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,48 @@
+// The chunks that are known to be damaged: a read of them failed, or a check found it. A writer that brings the content of
+// one stores it anew, under the same id, which heals every file that refers to it.
+//
+// It is a hint. A chunk that is not named costs nothing but its healing; one that is named and can be read after all is
+// taken off the list when a writer finds that out.
+//
+// Threads: every function from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/types.h"
+
+namespace dedupfs {
+
+inline constexpr std::string_view kDamagedChunksCounter = "damaged_chunks";  // in Family::kCounters
+
+class DamagedChunks {
+ public:
+  // More are not remembered: a volume with so much damage wants fsck.
+  static constexpr std::size_t kMost = 1 << 20;
+
+  void insert(ChunkId first, std::size_t count = 1);
+  void erase(ChunkId id);
+  bool contains(ChunkId id) const;
+  std::size_t size() const { return size_; }
+
+  // What has to be stored where it differs from what was loaded or stored before.
+  bool changed() const { return changed_; }
+  std::string encode();  // and takes it for stored
+  Result<void> load(std::string_view encoded);
+
+ private:
+  std::atomic<std::size_t> size_ = 0;  // asked for each duplicate, and nearly always 0
+  std::atomic<bool> changed_ = false;
+  mutable std::mutex mutex_;
+  std::set<std::uint64_t> numbers_;
+};
+
+}  // namespace dedupfs

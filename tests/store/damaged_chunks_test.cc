@@ -1,0 +1,56 @@
+#include "store/damaged_chunks.h"
+
+#include <gtest/gtest.h>
+
+namespace dedupfs {
+namespace {
+
+TEST(DamagedChunks, KnowsWhatWasPutInAndNotTakenOut) {
+  DamagedChunks damaged;
+  EXPECT_FALSE(damaged.contains(ChunkId{5}));
+  damaged.insert(ChunkId{5}, 3);
+  damaged.insert(ChunkId{6});
+  damaged.erase(ChunkId{7});
+  EXPECT_EQ(damaged.size(), 2U);
+  EXPECT_TRUE(damaged.contains(ChunkId{5}));
+  EXPECT_TRUE(damaged.contains(ChunkId{6}));
+  EXPECT_FALSE(damaged.contains(ChunkId{7}));
+}
+
+TEST(DamagedChunks, OutlivesBeingWrittenDown) {
+  DamagedChunks damaged;
+  damaged.insert(ChunkId{1}, 2);
+  damaged.insert(ChunkId{~std::uint64_t{0}});
+  const std::string encoded = damaged.encode();
+  DamagedChunks loaded;
+  ASSERT_TRUE(loaded.load(encoded));
+  EXPECT_EQ(loaded.size(), 3U);
+  EXPECT_TRUE(loaded.contains(ChunkId{2}));
+  EXPECT_TRUE(loaded.contains(ChunkId{~std::uint64_t{0}}));
+  EXPECT_EQ(loaded.encode(), encoded);
+}
+
+TEST(DamagedChunks, SaysWhetherThereIsSomethingToWriteDown) {
+  DamagedChunks damaged;
+  EXPECT_FALSE(damaged.changed());
+  damaged.insert(ChunkId{1});
+  EXPECT_TRUE(damaged.changed());
+  (void)damaged.encode();
+  damaged.insert(ChunkId{1});
+  damaged.erase(ChunkId{2});
+  EXPECT_FALSE(damaged.changed());
+  damaged.erase(ChunkId{1});
+  EXPECT_TRUE(damaged.changed());
+}
+
+TEST(DamagedChunks, RefusesBytesThatAreNoList) {
+  DamagedChunks damaged;
+  for (const std::string_view bad :
+       {std::string_view("\x80", 1), std::string_view("\0", 1), std::string_view("\x05\0", 2),
+        std::string_view("\x05\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11)})
+    EXPECT_FALSE(damaged.load(bad));
+  EXPECT_EQ(damaged.size(), 0U);
+}
+
+}  // namespace
+}  // namespace dedupfs
