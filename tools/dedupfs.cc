@@ -83,6 +83,7 @@ int run(int argc, char** argv) {
       "  index_mem=256m   memory for the index\n"
       "  dirty=256m       memory for data that was written and is not stored yet\n"
       "  commit=5         seconds after which changes are durable without being asked for\n"
+      "  checkpoint=600   seconds between copies of the names and recipes, for fsck.dedupfs; 0: none\n"
       "  threads=N        of the ingest pipeline (default: one a core)\n"
       "  readahead=4m     of the kernel\n"
       "  direct_io=wronly bypass the page cache for files opened write-only (or: off, all)\n"

@@ -152,6 +152,7 @@ Result<void> Filesystem::State::commit_group() {
 
 Result<void> Filesystem::State::commit_volume() {
   Result<void> committed = volume->commit();
+  if (committed && changes != 0) checkpointer->note_commit();  // each mount commits what users have not changed
   if (committed || may_be_retried(committed.error().code())) return committed;
   spdlog::critical("a commit failed, the filesystem is read-only from now on: {}", committed.error().message());
   const std::lock_guard lock(errors_mutex);

@@ -240,6 +240,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request)
   }
   FilesystemOptions filesystem_options;
   filesystem_options.commit_interval = options.commit_interval;
+  filesystem_options.checkpoint_interval = options.checkpoint_interval;
   filesystem_options.dirty_bytes = options.dirty_bytes;
   filesystem_options.atime = options.atime;
   return Filesystem::open(std::move(*volume), filesystem_options);

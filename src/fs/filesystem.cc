@@ -42,6 +42,10 @@ Result<void> Filesystem::State::start() {
   reaper = std::make_unique<OrphanReaper>(metadata, table, *numbers);
   if (volume->read_only()) return {};
   DEDUPFS_TRY(reaper->load());
+  checkpointer = std::make_unique<Checkpointer>(*volume, options.checkpoint_interval, [this](std::uint64_t bytes) {
+    const auto room = space.room();
+    return room && room->available_bytes >= bytes;
+  });
   // The reserve of inode numbers must be durable before the first is given away.
   DEDUPFS_TRY(commit_group());
   committer = std::make_unique<Committer>(options.commit_interval,
@@ -92,7 +96,9 @@ Result<void> Filesystem::close() {
   State& state = *state_;
   if (state.closed.exchange(true) || state.volume->read_only()) return {};
   state.committer->stop();
-  return state.commit_group();
+  DEDUPFS_TRY(state.commit_group());
+  state.checkpointer->finish();
+  return {};
 }
 
 Result<SpaceReport> Filesystem::space() {

@@ -27,7 +27,8 @@ namespace dedupfs {
 
 struct FilesystemOptions {
   std::chrono::milliseconds commit_interval{5000};
-  std::uint64_t dirty_bytes = 256 << 20;  // cap for file data not yet stored
+  std::chrono::milliseconds checkpoint_interval{600'000};  // at least between two checkpoints; 0: none
+  std::uint64_t dirty_bytes = 256 << 20;                   // cap for file data not yet stored
   enum class Atime { kRelative, kNever, kAlways } atime = Atime::kRelative;
 };
 

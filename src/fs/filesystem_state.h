@@ -21,6 +21,7 @@
 #include <string_view>
 
 #include "base/thread_pool.h"
+#include "fs/checkpointer.h"
 #include "fs/committer.h"
 #include "fs/dirty_budget.h"
 #include "fs/file_content.h"
@@ -140,6 +141,7 @@ struct Filesystem::State {
   // Last, so that their threads end before what they use.
   std::unique_ptr<ThreadPool> flushers;
   std::unique_ptr<Committer> committer;
+  std::unique_ptr<Checkpointer> checkpointer;
 };
 
 }  // namespace dedupfs

@@ -70,18 +70,24 @@ OwnOption size_option(std::string_view name, std::uint64_t MountOptions::*field,
           [=](const MountOptions& options) { return format_size(options.*field); }};
 }
 
+OwnOption seconds_option(std::string_view name, std::chrono::seconds MountOptions::*field, std::uint64_t least,
+                         std::uint64_t most) {
+  return {name,
+          [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
+            DEDUPFS_ASSIGN(const std::uint64_t seconds, number_between(option, value, least, most));
+            options.*field = std::chrono::seconds(seconds);
+            return {};
+          },
+          [=](const MountOptions& options) { return std::to_string((options.*field).count()); }};
+}
+
 const std::vector<OwnOption>& own_options() {
   static const std::vector<OwnOption> options = {
       size_option("cache", &MountOptions::cache_bytes, 16 * kMiB, 1024 * kGiB),
       size_option("index_mem", &MountOptions::index_memory_bytes, 16 * kMiB, 1024 * kGiB),
       size_option("dirty", &MountOptions::dirty_bytes, 16 * kMiB, 1024 * kGiB),
-      {"commit",
-       [](MountOptions& parsed, std::string_view name, std::string_view value) -> Result<void> {
-         DEDUPFS_ASSIGN(const std::uint64_t seconds, number_between(name, value, 1, 3600));
-         parsed.commit_interval = std::chrono::seconds(seconds);
-         return {};
-       },
-       [](const MountOptions& parsed) { return std::to_string(parsed.commit_interval.count()); }},
+      seconds_option("commit", &MountOptions::commit_interval, 1, 3600),
+      seconds_option("checkpoint", &MountOptions::checkpoint_interval, 0, 7 * 24 * 3600),
       {"threads",
        [](MountOptions& parsed, std::string_view name, std::string_view value) -> Result<void> {
          DEDUPFS_ASSIGN(parsed.threads, number_between(name, value, 1, 1024));

@@ -44,6 +44,7 @@ struct MountOptions {
   std::uint64_t index_memory_bytes = 256 << 20;
   std::uint64_t dirty_bytes = 256 << 20;
   std::chrono::seconds commit_interval{5};
+  std::chrono::seconds checkpoint_interval{600};
   std::uint64_t threads = 0;  // of the ingest pipeline; 0: one a core
   std::uint64_t read_ahead_bytes = 4 << 20;
   DirectIo direct_io = DirectIo::kWriteOnly;

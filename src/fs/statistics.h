@@ -52,7 +52,7 @@ struct Statistics {
   std::uint64_t index_bytes = 0;    // VOLUME/index
   // Of these, the tables of each Family; the rest is the log of the commits that are in no table yet, and RocksDB's own.
   std::array<std::uint64_t, kFamilyCount> index_table_bytes{};
-  std::uint64_t other_bytes = 0;  // superblock, lock, folders
+  std::uint64_t other_bytes = 0;  // superblock, checkpoints, lock, folders
   std::uint64_t disk_bytes = 0;   // all of VOLUME, as du counts
 
   std::uint64_t damaged_chunks = 0;  // known to be: a read of them failed and their content has not come again

@@ -125,7 +125,7 @@ std::string statistics_screen(const nlohmann::json& json) {
        fmt::format("{} chunks that no file refers to, but deltas do", count("base_only_chunks")));
   line("+ garbage", bytes("garbage_bytes"), "in containers, of no use to any file");
   line("+ index", bytes("index_bytes"), index_shares(json));
-  line("+ other", bytes("other_bytes"), "superblock, folders");
+  line("+ other", bytes("other_bytes"), "superblock, checkpoints, folders");
   line("= disk", bytes("disk_bytes"),
        fmt::format("{:.2f} : 1 in total, {:.1f} % saved", number("total_ratio"), number("savings_percent")));
   if (count("damaged_chunks") != 0 || count("healed_chunks") != 0)

@@ -1,50 +1,17 @@
 #include "store/container_format.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <charconv>
 
-#include "base/check.h"
-#include "base/coding.h"
+#include "store/file_frame.h"
 
 namespace dedupfs {
 namespace {
 
-static_assert(kContainerHeaderBytes == kContainerTrailerBytes);
-constexpr std::size_t kChecksumAt = kContainerHeaderBytes - sizeof(std::uint64_t);
-
-// Header and trailer have one frame: magic, version and reserved bytes in front, a checksum at the end.
-std::string begin_frame(std::uint64_t magic) {
-  std::string bytes;
-  bytes.reserve(kContainerHeaderBytes);
-  Encoder encoder(bytes);
-  encoder.u64(magic);
-  encoder.u16(kContainerVersionWritten);
-  encoder.u16(0);
-  return bytes;
-}
-
-std::string end_frame(std::string bytes) {
-  DEDUPFS_CHECK(bytes.size() <= kChecksumAt);
-  bytes.resize(kChecksumAt);
-  Encoder(bytes).u64(XXH3_64bits(bytes.data(), kChecksumAt));
-  return bytes;
-}
-
-Result<Decoder> open_frame(ByteSpan bytes, std::uint64_t magic, std::string_view what) {
-  DEDUPFS_CHECK(bytes.size() == kContainerHeaderBytes);
-  Decoder decoder(bytes);
-  if (decoder.u64() != magic) return Error{ErrorCode::kCorruption, fmt::format("no container {} is here", what)};
-  if (Decoder(bytes.subspan(kChecksumAt)).u64() != XXH3_64bits(bytes.data(), kChecksumAt))
-    return Error{ErrorCode::kCorruption, fmt::format("the checksum of the container {} differs", what)};
-  const std::uint16_t version = decoder.u16();
-  if (version > kContainerVersionWritten || version < kContainerVersionOldestRead)
-    return Error{ErrorCode::kVersion, fmt::format("the container has format version {}", version)};
-  decoder.u16();
-  return decoder;
-}
+static_assert(kContainerHeaderBytes == kFrameBytes && kContainerTrailerBytes == kFrameBytes);
+constexpr FrameVersions kVersions{kContainerVersionOldestRead, kContainerVersionWritten};
 
 }  // namespace
 
@@ -74,7 +41,7 @@ std::optional<std::uint32_t> parse_container_name(std::string_view name) {
 }
 
 std::string encode_container_header(const ContainerHeader& header) {
-  std::string bytes = begin_frame(kContainerMagic);
+  std::string bytes = begin_frame(kContainerMagic, kContainerVersionWritten);
   Encoder encoder(bytes);
   encoder.u32(header.number);
   encoder.bytes(ByteSpan(header.volume));
@@ -82,7 +49,7 @@ std::string encode_container_header(const ContainerHeader& header) {
 }
 
 Result<ContainerHeader> decode_container_header(ByteSpan bytes) {
-  DEDUPFS_ASSIGN(Decoder decoder, open_frame(bytes, kContainerMagic, "header"));
+  DEDUPFS_ASSIGN(Decoder decoder, open_frame(bytes, kContainerMagic, kVersions, "container header"));
   ContainerHeader header;
   header.number = decoder.u32();
   std::ranges::copy(decoder.bytes(header.volume.size()), header.volume.begin());
@@ -90,7 +57,7 @@ Result<ContainerHeader> decode_container_header(ByteSpan bytes) {
 }
 
 std::string encode_container_trailer(const ContainerTrailer& trailer) {
-  std::string bytes = begin_frame(kTrailerMagic);
+  std::string bytes = begin_frame(kTrailerMagic, kContainerVersionWritten);
   Encoder encoder(bytes);
   encoder.u32(trailer.number);
   encoder.u64(trailer.regions);
@@ -99,7 +66,7 @@ std::string encode_container_trailer(const ContainerTrailer& trailer) {
 }
 
 Result<ContainerTrailer> decode_container_trailer(ByteSpan bytes) {
-  DEDUPFS_ASSIGN(Decoder decoder, open_frame(bytes, kTrailerMagic, "trailer"));
+  DEDUPFS_ASSIGN(Decoder decoder, open_frame(bytes, kTrailerMagic, kVersions, "container trailer"));
   ContainerTrailer trailer;
   trailer.number = decoder.u32();
   trailer.regions = decoder.u64();

@@ -55,6 +55,16 @@ enum class ChunkEncoding : std::uint8_t {
   kDelta = 1,  // VCDIFF against other chunks
 };
 
+// --- Checkpoint ---
+inline constexpr std::string_view kCheckpointsDirectory = "checkpoints";
+inline constexpr std::string_view kCheckpointSuffix = ".checkpoint";  // of the file name, behind ten decimal digits
+inline constexpr std::uint64_t kCheckpointMagic = 0x31'54'50'4b'43'50'44'44;  // "DDPCKPT1"
+inline constexpr std::uint16_t kCheckpointVersionWritten = 1;
+inline constexpr std::uint16_t kCheckpointVersionOldestRead = 1;
+inline constexpr std::size_t kCheckpointHeaderBytes = 64;
+inline constexpr std::size_t kCheckpointBlockHeaderBytes = 32;
+inline constexpr std::uint32_t kLargestCheckpointBlockBytes = 16 << 20;  // decompressed
+
 // --- Deltas ---
 inline constexpr std::string_view kDeltaFeature = "delta";  // of the superblock, where chunks may be deltas
 inline constexpr std::size_t kMostDeltaSources = 8;

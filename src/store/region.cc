@@ -1,10 +1,8 @@
 #include "store/region.h"
 
 #include <xxhash.h>
-#include <zstd.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "base/check.h"
 #include "base/coding.h"
@@ -23,17 +21,6 @@ std::uint64_t checksum_of(ByteSpan bytes) {
 
 Error corrupt(std::string_view what) {
   return {ErrorCode::kCorruption, std::string(what)};
-}
-
-struct FreeContext {
-  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
-};
-
-// One a thread, as in compressor.h. Null when memory is short.
-ZSTD_DCtx* thread_decompressor() {
-  thread_local std::unique_ptr<ZSTD_DCtx, FreeContext> context;
-  if (!context) context.reset(ZSTD_createDCtx());
-  return context.get();
 }
 
 // Compresses `payload` into `out`, which is as long; 0 where that does not save 1/16.
@@ -264,16 +251,9 @@ Result<RawBuffer> decode_region_payload(const RegionHeader& header, ByteSpan sto
   DEDUPFS_TRY(verify_stored_payload(header, stored));
   if (header.encoding == PayloadEncoding::kRaw) return RawBuffer(stored.begin(), stored.end());
 
-  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != header.payload_length)
-    return corrupt("the compressed region payload states another length than its header");
-  ZSTD_DCtx* context = thread_decompressor();
-  if (context == nullptr) return Error{ErrorCode::kNoMemory, "decompressing a region"};
-  // Decompressed at once into a buffer of the stated length, which is all the window there is: the frame cannot ask for
-  // more memory.
   RawBuffer payload(header.payload_length);
-  const std::size_t length = ZSTD_decompressDCtx(context, payload.data(), payload.size(), stored.data(), stored.size());
-  if (ZSTD_isError(length)) return corrupt(std::string("zstd: ") + ZSTD_getErrorName(length));
-  if (length != payload.size()) return corrupt("the compressed region payload is shorter than its header says");
+  if (const auto decompressed = decompress(stored, payload); !decompressed)
+    return decompressed.error().with("region payload");
   return payload;
 }
 

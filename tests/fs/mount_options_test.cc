@@ -31,13 +31,14 @@ TEST(MountOptions, AnEmptyListGivesTheDefaults) {
 }
 
 TEST(MountOptions, ReadsItsOwnOptions) {
-  const MountOptions options =
-      parsed("cache=1g,index_mem=512m,dirty=64m,commit=30,threads=3,readahead=0,direct_io=off,log=/var/log/x");
+  const MountOptions options = parsed(
+      "cache=1g,index_mem=512m,dirty=64m,commit=30,checkpoint=3600,threads=3,readahead=0,direct_io=off,log=/var/log/x");
 
   EXPECT_EQ(options.cache_bytes, 1u << 30);
   EXPECT_EQ(options.index_memory_bytes, 512u << 20);
   EXPECT_EQ(options.dirty_bytes, 64u << 20);
   EXPECT_EQ(options.commit_interval, std::chrono::seconds(30));
+  EXPECT_EQ(options.checkpoint_interval, std::chrono::hours(1));
   EXPECT_EQ(options.threads, 3u);
   EXPECT_EQ(options.read_ahead_bytes, 0u);
   EXPECT_EQ(options.direct_io, DirectIo::kOff);

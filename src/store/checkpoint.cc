@@ -1,0 +1,198 @@
+#include "store/checkpoint.h"
+
+#include <array>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kBlockBytes = 1 << 20;  // about; of records, before compression
+
+constexpr std::array kFamilies = {Family::kInodes,  Family::kDirents, Family::kXattrs,
+                                  Family::kRecipes, Family::kOrphans, Family::kCounters};
+
+// Appends to a file, block by block.
+class BlockWriter {
+ public:
+  BlockWriter(BackingFile& file, std::uint64_t offset) : file_(file), offset_(offset) {}
+
+  Result<void> add(Family family, std::string_view key, std::string_view value) {
+    append_record(records_, key, value);
+    return records_.size() < kBlockBytes ? Result<void>() : end_block(family);
+  }
+  Result<void> end_family(Family family) { return records_.empty() ? Result<void>() : end_block(family); }
+  Result<void> end() { return append(encode_checkpoint_end(blocks_)); }
+
+ private:
+  Result<void> end_block(Family family) {
+    ++blocks_;
+    const std::string block = encode_checkpoint_block(family, records_);
+    records_.clear();
+    return append(block);
+  }
+  Result<void> append(const std::string& bytes) {
+    DEDUPFS_TRY(file_.write(offset_, bytes_of(bytes)));
+    offset_ += bytes.size();
+    return {};
+  }
+
+  BackingFile& file_;
+  std::uint64_t offset_;
+  std::string records_;
+  std::uint64_t blocks_ = 0;
+};
+
+Result<void> write_families(const Database& database, BlockWriter& writer, const std::function<bool()>& cancelled) {
+  const auto snapshot = database.snapshot();
+  for (const Family family : kFamilies) {
+    Result<void> written;
+    DEDUPFS_TRY(database.walk(*snapshot, family, [&](std::string_view key, std::string_view value) {
+      if (cancelled())
+        written = Error{ErrorCode::kInterrupted, "the checkpoint was cancelled"};
+      else
+        written = writer.add(family, key, value);
+      return written.has_value();
+    }));
+    DEDUPFS_TRY(written);
+    DEDUPFS_TRY(writer.end_family(family));
+  }
+  return {};
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- reading
+
+Result<Checkpoint> Checkpoint::open(Backing& backing, const Path& path) {
+  DEDUPFS_ASSIGN(auto file, backing.open(path, Backing::Mode::kRead));
+  std::array<std::uint8_t, kCheckpointHeaderBytes> bytes;
+  DEDUPFS_TRY(file->read(0, bytes));
+  const auto header = decode_checkpoint_header(bytes);
+  if (!header) return header.error().with(path.string());
+  return Checkpoint(std::move(file), path, *header);
+}
+
+Result<void> Checkpoint::walk_blocks(
+    const std::function<Result<bool>(const CheckpointBlockHeader& header, std::uint64_t offset)>& visit) const {
+  DEDUPFS_ASSIGN(const std::uint64_t size, file_->size());
+  std::uint64_t blocks = 0;
+  for (std::uint64_t offset = kCheckpointHeaderBytes;; ++blocks) {
+    std::array<std::uint8_t, kCheckpointBlockHeaderBytes> bytes;
+    DEDUPFS_TRY(file_->read(offset, bytes));
+    const auto header = decode_checkpoint_block_header(bytes);
+    if (!header) return header.error().with(path_.string());
+    offset += kCheckpointBlockHeaderBytes;
+    if (!header->family) {
+      if (header->checksum == blocks && offset == size) return {};
+      return Error{ErrorCode::kCorruption, path_.string() + ": it ends where it should not"};
+    }
+    DEDUPFS_ASSIGN(const bool go_on, visit(*header, offset));
+    if (!go_on) return {};
+    offset += header->stored_length;
+  }
+}
+
+Result<RawBuffer> Checkpoint::read_block(const CheckpointBlockHeader& header, std::uint64_t offset) const {
+  RawBuffer stored(header.stored_length);
+  DEDUPFS_TRY(file_->read(offset, stored));
+  auto records = decode_checkpoint_block(header, stored);
+  if (!records) return records.error().with(path_.string());
+  return records;
+}
+
+Result<void> Checkpoint::walk(Family family,
+                              const std::function<bool(std::string_view key, std::string_view value)>& visit) const {
+  return walk_blocks([&](const CheckpointBlockHeader& header, std::uint64_t offset) -> Result<bool> {
+    if (header.family != family) return true;
+    DEDUPFS_ASSIGN(const RawBuffer records, read_block(header, offset));
+    auto visited = for_each_record(records, visit);
+    if (!visited) return visited.error().with(path_.string());
+    return visited;
+  });
+}
+
+Result<void> Checkpoint::verify() const {
+  return walk_blocks([&](const CheckpointBlockHeader& header, std::uint64_t offset) -> Result<bool> {
+    DEDUPFS_ASSIGN(const RawBuffer records, read_block(header, offset));
+    auto visited = for_each_record(records, [](std::string_view, std::string_view) { return true; });
+    if (!visited) return visited.error().with(path_.string());
+    return visited;
+  });
+}
+
+// ---------------------------------------------------------------- those of a volume
+
+Result<std::vector<Checkpoints::File>> Checkpoints::list() const {
+  std::vector<File> files;
+  DEDUPFS_ASSIGN(const bool exists, backing_.exists(directory_));
+  if (!exists) return files;
+  DEDUPFS_ASSIGN(const auto names, backing_.list_directory(directory_));
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    const auto number = parse_checkpoint_name(*name);
+    if (!number) continue;
+    File& file = files.emplace_back(File{*number, directory_ / *name, 0});
+    if (const auto opened = backing_.open(file.path, Backing::Mode::kRead))
+      if (const auto size = (*opened)->size()) file.bytes = *size;
+  }
+  return files;
+}
+
+Result<std::optional<Checkpoint>> Checkpoints::newest(std::vector<Error>& damage) const {
+  DEDUPFS_ASSIGN(const auto files, list());
+  for (const File& file : files) {
+    auto checkpoint = Checkpoint::open(backing_, file.path);
+    if (!checkpoint) {
+      damage.push_back(checkpoint.error());
+    } else if (checkpoint->header().volume != uuid_) {
+      damage.emplace_back(Error{ErrorCode::kCorruption, file.path.string() + " belongs to another volume"});
+    } else if (const auto verified = checkpoint->verify(); !verified) {
+      damage.push_back(verified.error());
+    } else {
+      return std::optional(std::move(*checkpoint));
+    }
+  }
+  return std::optional<Checkpoint>();
+}
+
+Result<void> Checkpoints::write(const Database& database, const std::function<bool()>& cancelled) const {
+  DEDUPFS_ASSIGN(const bool exists, backing_.exists(directory_));
+  if (!exists) {
+    DEDUPFS_TRY(backing_.make_directory(directory_));
+    DEDUPFS_TRY(backing_.sync_directory(directory_.parent_path()));
+  }
+  DEDUPFS_ASSIGN(const auto older, list());
+  if (!older.empty() && older.front().number == std::numeric_limits<std::uint32_t>::max())
+    return Error{ErrorCode::kTooLarge, older.front().path.string() + " has the last number"};
+  CheckpointHeader header;
+  header.number = older.empty() ? 1 : older.front().number + 1;
+  header.volume = uuid_;
+  header.created_unix_seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+
+  const Path unfinished = directory_ / "unfinished";
+  DEDUPFS_ASSIGN(const bool leftover, backing_.exists(unfinished));
+  if (leftover) DEDUPFS_TRY(backing_.unlink(unfinished));
+  {
+    DEDUPFS_ASSIGN(const auto file, backing_.open(unfinished, Backing::Mode::kCreate));
+    const std::string first = encode_checkpoint_header(header);
+    BlockWriter writer(*file, first.size());
+    const auto written = [&]() -> Result<void> {
+      DEDUPFS_TRY(file->write(0, bytes_of(first)));
+      DEDUPFS_TRY(write_families(database, writer, cancelled));
+      DEDUPFS_TRY(writer.end());
+      return file->datasync();
+    }();
+    if (!written) {
+      (void)backing_.unlink(unfinished);  // the next one does it
+      return written;
+    }
+  }
+  DEDUPFS_TRY(backing_.rename(unfinished, directory_ / checkpoint_name(header.number)));
+  DEDUPFS_TRY(backing_.sync_directory(directory_));
+  for (std::size_t i = kKept - 1; i < older.size(); ++i) DEDUPFS_TRY(backing_.unlink(older[i].path));
+  return {};
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,83 @@
+// Checkpoints: compact copies of what cannot be rebuilt from containers (inodes, names, attributes, recipes), from which
+// fsck.dedupfs restores when the index is lost. Each is one file, VOLUME/checkpoints/NNNNNNNNNN.checkpoint, written beside
+// the commits and independent of RocksDB's files: what damages those does not damage it.
+//
+// Threads:   Checkpoints: one at a time. Checkpoint: every function from any thread.
+// Failure:   errors name the file; one that is damaged is kCorruption, one of another volume is refused.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/backing.h"
+#include "base/result.h"
+#include "store/checkpoint_format.h"
+#include "store/database.h"
+
+namespace dedupfs {
+
+// A checkpoint that can be read.
+class Checkpoint {
+ public:
+  // Reads and verifies its header only.
+  static Result<Checkpoint> open(Backing& backing, const Path& path);
+
+  const CheckpointHeader& header() const { return header_; }
+  const Path& path() const { return path_; }
+
+  // Calls visit(key, value) for all of a family in order of key, until it returns false; as Database::walk().
+  // kCookies has nothing: it is derived from kDirents.
+  Result<void> walk(Family family,
+                    const std::function<bool(std::string_view key, std::string_view value)>& visit) const;
+  // Reads all of it.
+  Result<void> verify() const;
+
+ private:
+  Checkpoint(std::unique_ptr<BackingFile> file, Path path, CheckpointHeader header)
+      : file_(std::move(file)), path_(std::move(path)), header_(header) {}
+
+  // Calls visit(header, offset of the stored bytes) for each block.
+  Result<void> walk_blocks(
+      const std::function<Result<bool>(const CheckpointBlockHeader& header, std::uint64_t offset)>& visit) const;
+  Result<RawBuffer> read_block(const CheckpointBlockHeader& header, std::uint64_t offset) const;
+
+  std::unique_ptr<BackingFile> file_;
+  Path path_;
+  CheckpointHeader header_;
+};
+
+// Those of a volume.
+class Checkpoints {
+ public:
+  static constexpr std::size_t kKept = 2;
+
+  Checkpoints(Backing& backing, const Path& volume, const UuidBytes& uuid)
+      : backing_(backing), directory_(volume / kCheckpointsDirectory), uuid_(uuid) {}
+
+  // Of what is committed. Durable when it returns; older ones but the newest kKept are removed then. kInterrupted, and
+  // nothing has changed, when `cancelled` became true.
+  Result<void> write(const Database& database, const std::function<bool()>& cancelled) const;
+
+  struct File {
+    std::uint32_t number = 0;
+    Path path;
+    std::uint64_t bytes = 0;
+  };
+  // The newest first; whether they can be read shows when they are opened.
+  Result<std::vector<File>> list() const;
+
+  // The newest that is whole and of this volume; what is wrong with newer ones is appended to `damage`.
+  Result<std::optional<Checkpoint>> newest(std::vector<Error>& damage) const;
+
+ private:
+  Backing& backing_;
+  const Path directory_;
+  const UuidBytes uuid_;
+};
+
+}  // namespace dedupfs
