@@ -30,20 +30,6 @@ int fail(const Error& error) {
   return kFailed;
 }
 
-// The path itself if it is a volume, else the volume that is mounted at it or above it.
-Result<Path> find_volume(const Path& given) {
-  std::error_code error;
-  const Path path = std::filesystem::canonical(given, error);
-  if (error) return Error::from_errno(error.value(), given.string());
-  if (std::filesystem::exists(path / kSuperblockFile, error)) return path;
-  DEDUPFS_ASSIGN(const auto table, read_mount_table());
-  for (Path above = path;; above = above.parent_path()) {
-    if (const auto entry = find_dedupfs_mount(table, above)) return Path(entry->source);
-    if (above == above.root_path()) break;
-  }
-  return Error{ErrorCode::kNotFound, given.string() + " is neither a dedupfs volume nor in a mounted one"};
-}
-
 // From the daemon if one has the volume; otherwise read here.
 template <class Read>
 Result<Json> ask_or_read(const Path& volume_path, const Json& request, Read read) {
@@ -59,7 +45,9 @@ Result<Json> statistics_of(const Path& volume_path) {
   DEDUPFS_ASSIGN(const Json response,
                  ask_or_read(volume_path, {{"command", "statistics"}}, [](Volume& volume) -> Result<Json> {
                    DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(volume));
-                   return Json{{"statistics", statistics_json(statistics, volume.superblock(), false)}};
+                   ScrubStatus scrub;
+                   scrub.last = last_scrub_of(volume.database());
+                   return Json{{"statistics", statistics_json(statistics, volume.superblock(), scrub, false)}};
                  }));
   return response.at("statistics");
 }

@@ -28,6 +28,7 @@
 #include "fs/fuse_session.h"
 #include "fs/mount_table.h"
 #include "fs/remount.h"
+#include "fs/scrub_report.h"
 #include "fs/statistics.h"
 #include "fs/unmount.h"
 
@@ -172,6 +173,19 @@ Result<std::vector<InodeNumber>> inodes_of(const nlohmann::json& asked) {
   return numbers.get<std::vector<InodeNumber>>();
 }
 
+Result<void> control_scrub(Scrubber& scrubber, const nlohmann::json& asked) {
+  const std::string action = asked.at("action").get<std::string>();
+  if (action == "status") return {};
+  if (action == "stop") {
+    scrubber.stop();
+    return {};
+  }
+  if (action != "start") return wrong("\"" + action + "\" is nothing that a scrub can do");
+  const nlohmann::json& rate = asked.at("bytes_per_second");
+  if (!rate.is_number_unsigned()) return wrong("\"bytes_per_second\" is not a number of bytes");
+  return scrubber.start(rate.get<std::uint64_t>());
+}
+
 ControlServer::Handlers control_handlers(Filesystem& filesystem, const MountRequest& request) {
   using Json = nlohmann::json;
   return {
@@ -184,7 +198,8 @@ ControlServer::Handlers control_handlers(Filesystem& filesystem, const MountRequ
        [&filesystem](const Json&) -> Result<Json> {
          if (!filesystem.volume().read_only()) DEDUPFS_TRY(filesystem.sync());
          DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(filesystem.volume()));
-         return Json{{"statistics", statistics_json(statistics, filesystem.volume().superblock(), true)}};
+         return Json{{"statistics", statistics_json(statistics, filesystem.volume().superblock(),
+                                                    filesystem.scrubber().status(), true)}};
        }},
       {"files",
        [&filesystem](const Json& asked) -> Result<Json> {
@@ -192,6 +207,11 @@ ControlServer::Handlers control_handlers(Filesystem& filesystem, const MountRequ
          DEDUPFS_ASSIGN(const auto inodes, inodes_of(asked));
          DEDUPFS_ASSIGN(const auto statistics, compute_file_statistics(filesystem.volume(), inodes));
          return Json{{"files", file_statistics_json(statistics)}};
+       }},
+      {"scrub",
+       [&filesystem](const Json& asked) -> Result<Json> {
+         DEDUPFS_TRY(control_scrub(filesystem.scrubber(), asked));
+         return Json{{"scrub", scrub_json(filesystem.scrubber().status())}};
        }},
       {"info",
        [&filesystem, &request](const Json&) -> Result<Json> {

@@ -40,6 +40,11 @@ Result<void> Filesystem::State::start() {
   DEDUPFS_ASSIGN(numbers, InodeNumbers::load(metadata));
   DEDUPFS_TRY(ensure_root());
   reaper = std::make_unique<OrphanReaper>(metadata, table, *numbers);
+  scrubber = std::make_unique<Scrubber>(*volume, [this](const ScrubFindings& findings) {
+    if (!check_writable()) return;
+    const Change change(*this);
+    metadata.put(Family::kCounters, kLastScrubCounter, encode_scrub_findings(findings));
+  });
   if (volume->read_only()) return {};
   DEDUPFS_TRY(reaper->load());
   checkpointer = std::make_unique<Checkpointer>(*volume, options.checkpoint_interval, [this](std::uint64_t bytes) {
@@ -94,6 +99,7 @@ Filesystem::~Filesystem() {
 
 Result<void> Filesystem::close() {
   State& state = *state_;
+  state.scrubber->stop();
   if (state.closed.exchange(true) || state.volume->read_only()) return {};
   state.committer->stop();
   DEDUPFS_TRY(state.commit_group());
@@ -104,6 +110,10 @@ Result<void> Filesystem::close() {
 Result<SpaceReport> Filesystem::space() {
   DEDUPFS_ASSIGN(const SpaceGuard::Room room, state_->space.room());
   return SpaceReport{room.total_bytes, room.available_bytes, state_->numbers->in_use()};
+}
+
+Scrubber& Filesystem::scrubber() {
+  return *state_->scrubber;
 }
 
 Volume& Filesystem::volume() {

@@ -21,6 +21,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "fs/types.h"
+#include "store/scrubber.h"
 #include "store/volume.h"
 
 namespace dedupfs {
@@ -112,6 +113,7 @@ class Filesystem {
   Result<void> sync_file(InodeNumber inode);
   Result<SpaceReport> space();
   Volume& volume();
+  Scrubber& scrubber();
   // Data in memory that no commit has made durable yet (for statistics).
   std::uint64_t dirty_bytes() const;
 

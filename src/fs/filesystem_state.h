@@ -142,6 +142,7 @@ struct Filesystem::State {
   std::unique_ptr<ThreadPool> flushers;
   std::unique_ptr<Committer> committer;
   std::unique_ptr<Checkpointer> checkpointer;
+  std::unique_ptr<Scrubber> scrubber;
 };
 
 }  // namespace dedupfs

@@ -6,6 +6,8 @@
 #include <sstream>
 #include <system_error>
 
+#include "store/format.h"
+
 namespace dedupfs {
 
 namespace {
@@ -75,6 +77,19 @@ std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& tabl
   for (const MountEntry& entry : table)
     if (entry.device == number && entry.type == kType) return entry;
   return std::nullopt;
+}
+
+Result<Path> find_volume(const Path& given) {
+  std::error_code error;
+  const Path path = std::filesystem::canonical(given, error);
+  if (error) return Error::from_errno(error.value(), given.string());
+  if (std::filesystem::exists(path / kSuperblockFile, error)) return path;
+  DEDUPFS_ASSIGN(const auto table, read_mount_table());
+  for (Path above = path;; above = above.parent_path()) {
+    if (const auto entry = find_dedupfs_mount(table, above)) return Path(entry->source);
+    if (above == above.root_path()) break;
+  }
+  return Error{ErrorCode::kNotFound, given.string() + " is neither a dedupfs volume nor in a mounted one"};
 }
 
 Result<Path> canonical_mountpoint(const Path& path) {

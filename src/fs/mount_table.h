@@ -32,6 +32,9 @@ std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& tabl
 // The one whose files have this device number (st_dev).
 std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& table, dev_t device);
 
+// The path itself if it is a volume, else the volume that is mounted at it or above it.
+Result<Path> find_volume(const Path& given);
+
 // An absolute path without symbolic links, "." and "..", made without asking a filesystem mounted at the path itself (it may
 // be dead).
 Result<Path> canonical_mountpoint(const Path& path);

@@ -22,6 +22,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "store/scrubber.h"
 #include "store/volume.h"
 
 namespace dedupfs {
@@ -73,8 +74,9 @@ struct Statistics {
 // Of the last commit: sync first to see everything.
 Result<Statistics> compute_statistics(Volume& volume);
 
-// The documented JSON object of dedupfs-stat; `mounted` says whether a daemon has the volume.
-nlohmann::json statistics_json(const Statistics& statistics, const Superblock& superblock, bool mounted);
+// The documented JSON object of dedupfs-stat; `mounted` says whether a daemon has the volume, whose scrub it is then.
+nlohmann::json statistics_json(const Statistics& statistics, const Superblock& superblock, const ScrubStatus& scrub,
+                               bool mounted);
 
 // The screen of dedupfs-stat, from that object.
 std::string statistics_screen(const nlohmann::json& json);

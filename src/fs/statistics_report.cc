@@ -9,6 +9,7 @@
 
 #include "base/size.h"
 #include "fs/file_statistics.h"
+#include "fs/scrub_report.h"
 #include "fs/statistics.h"
 
 namespace dedupfs {
@@ -41,7 +42,8 @@ std::string index_shares(const nlohmann::json& json) {
 
 }  // namespace
 
-nlohmann::json statistics_json(const Statistics& statistics, const Superblock& superblock, bool mounted) {
+nlohmann::json statistics_json(const Statistics& statistics, const Superblock& superblock, const ScrubStatus& scrub,
+                               bool mounted) {
   return {
       {"logical_bytes", statistics.logical_bytes},
       {"hole_bytes", statistics.hole_bytes},
@@ -85,6 +87,7 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"label", superblock.label},
       {"format_version", superblock.format_version},
       {"mounted", mounted},
+      {"scrub", scrub_json(scrub)},
   };
 }
 
@@ -132,6 +135,7 @@ std::string statistics_screen(const nlohmann::json& json) {
     out +=
         fmt::format("\nDamage: {} chunks cannot be read, {} were written again since the mount (see fsck.dedupfs(8))\n",
                     count("damaged_chunks"), count("healed_chunks"));
+  out += "\n" + scrub_screen(json.at("scrub"));
   return out;
 }
 

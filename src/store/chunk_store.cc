@@ -367,6 +367,10 @@ ChunkStore::Damage ChunkStore::damage() const {
   return {state_->reader.damaged().size(), state_->healed};
 }
 
+void ChunkStore::note_damaged(ChunkId id) {
+  state_->reader.damaged().insert(id);
+}
+
 std::uint64_t ChunkStore::waiting_bytes() const {
   return state_->writer.waiting_bytes();
 }

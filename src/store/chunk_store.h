@@ -86,6 +86,8 @@ class ChunkStore {
     std::uint64_t healed_chunks = 0;
   };
   Damage damage() const;
+  // Somebody found it damaged by other means than get().
+  void note_damaged(ChunkId id);
 
   // Bytes of new chunks that are packed but not on disk yet.
   std::uint64_t waiting_bytes() const;

@@ -410,6 +410,12 @@ Result<void> Database::walk(const Snapshot& snapshot, Family family,
   return state_->result_of(iterator->status());
 }
 
+Result<void> Database::verify_tables() const {
+  rocksdb::ReadOptions options;
+  options.fill_cache = false;
+  return state_->result_of(state_->db->VerifyChecksum(options));
+}
+
 void Database::forget_features_before(ChunkId oldest) {
   state_->feature_filter->oldest_id.store(number_of(oldest), std::memory_order_relaxed);
 }

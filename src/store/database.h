@@ -100,6 +100,9 @@ class Database {
   Result<void> walk(const Snapshot& snapshot, Family family,
                     const std::function<bool(std::string_view key, std::string_view value)>& visit) const;
 
+  // Reads all tables and compares their checksums.
+  Result<void> verify_tables() const;
+
   // Entries of kFeatureIndex that name older chunks are dropped when RocksDB next comes by.
   void forget_features_before(ChunkId oldest);
 

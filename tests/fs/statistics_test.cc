@@ -295,7 +295,7 @@ TEST_F(StatisticsTest, ChunkThatCannotExistIsDamageAndNoReasonToRunOutOfMemory) 
 
 TEST_F(StatisticsTest, ScreenShowsWhatTheJsonHolds) {
   make_file("file", noise(10 * kBlock, 1));
-  const nlohmann::json json = statistics_json(statistics(), filesystem().volume().superblock(), true);
+  const nlohmann::json json = statistics_json(statistics(), filesystem().volume().superblock(), {}, true);
 
   EXPECT_EQ(json.at("unique_bytes"), 10 * kBlock);
   EXPECT_EQ(json.at("chunker"), "fixed:size=4k");
