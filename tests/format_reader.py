@@ -140,6 +140,53 @@ class Index:
         return self.families[name]
 
 
+class Checkpoint:
+    """The families that cannot be rebuilt from containers, as of the newest checkpoint: "Checkpoint"."""
+
+    NAMES = ("", "inodes", "dirents", "xattrs", "recipes", "orphans", "counters")
+
+    def __init__(self, volume, uuid):
+        files = sorted((volume / "checkpoints").glob("*.checkpoint"))
+        require(files, f"{volume} has no checkpoint")
+        self.families = {name: [] for name in self.NAMES[1:]}
+        data = Decoder(files[-1].read_bytes(), files[-1].name)
+        header = Decoder(data.bytes(64), f"header of {data.what}")
+        require(header.bytes(8) == b"DDPCKPT1" and header.number(2) == 1, f"{data.what}: not a checkpoint that we know")
+        header.bytes(2)
+        require(f"{header.number(4):010}.checkpoint" == data.what, f"{data.what}: its number is another")
+        require(header.bytes(16).hex() == uuid.replace("-", ""), f"{data.what} belongs to another volume")
+        self.created = header.number(8)
+        header.bytes(16)
+        require(header.number(8) == xxh3(header.data[:56]), f"{data.what}: checksum of the header")
+        blocks = 0
+        while self.read_block(data, blocks):
+            blocks += 1
+        data.end()
+
+    def read_block(self, data, blocks):
+        header = Decoder(data.bytes(32), f"block {blocks} of {data.what}")
+        tag, encoding = header.number(1), header.number(1)
+        header.bytes(2)
+        raw_length, stored_length = header.number(4), header.number(4)
+        header.bytes(4)
+        checksum = header.number(8)
+        require(header.number(8) == xxh3(header.data[:24]), f"{header.what}: checksum of its header")
+        if tag == 0:
+            require(checksum == blocks, f"{header.what}: another number of blocks came before the end")
+            return False
+        stored = data.bytes(stored_length)
+        require(checksum == xxh3(stored), f"{header.what}: checksum")
+        raw = zstandard.ZstdDecompressor().decompress(stored, raw_length) if encoding == 1 else stored
+        require(len(raw) == raw_length <= 16 << 20, f"{header.what}: length")
+        records = Decoder(raw, header.what)
+        while not records.at_end():
+            self.families[self.NAMES[tag]].append((records.bytes(records.varint()), records.bytes(records.varint())))
+        return True
+
+    def family(self, name):
+        return self.families[name]
+
+
 class VcdiffDecoder(Decoder):
     """RFC 3284: its numbers (section 2), and what a delta makes (sections 4 and 5)."""
 

@@ -3,6 +3,7 @@ import hashlib
 import importlib.util
 import json
 import pathlib
+import stat
 import subprocess
 import sys
 import tarfile
@@ -58,6 +59,18 @@ def check_golden(reader, manifest_file, folder):
         check(f"{name}: content of {place}", digest.hexdigest() == contents.pop(place), "differs")
     check(f"{name}: every file was found", not contents, contents)
     return volume
+
+
+def check_checkpoint(reader, manifest_file, folder):
+    """Its names are those of the index, as of the last mount that changed something."""
+    path = unpack(manifest_file.with_suffix(".tar.gz"), folder)
+    volume = reader.Volume(path)
+    checkpoint = reader.Checkpoint(path, volume.superblock["uuid"])
+    expected = list(volume.list())
+    volume.namespace = reader.Namespace(checkpoint)
+    check(f"{manifest_file.stem}: the checkpoint has the same names", list(volume.list()) == expected)
+    contents = [b"".join(volume.content(inode)) for _, inode in volume.namespace.paths() if stat.S_ISREG(inode.mode)]
+    check(f"{manifest_file.stem}: and the recipes", any(contents))
 
 
 def check_vcdiff(reader):
@@ -120,6 +133,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="dedupfs-test-") as folder:
         volumes = [check_golden(reader, manifest, pathlib.Path(folder) / manifest.stem) for manifest in manifests]
         check_deltas(volumes)
+    with tempfile.TemporaryDirectory(prefix="dedupfs-test-") as folder:
+        check_checkpoint(reader, HERE / "golden" / "volumes" / "v1-healed.manifest", pathlib.Path(folder))
     with tempfile.TemporaryDirectory(prefix="dedupfs-test-") as folder:
         check_damage(HERE / "golden" / "volumes" / "v1-none.tar.gz", pathlib.Path(folder))
     sys.exit(bool(FAILURES))

@@ -80,7 +80,8 @@ std::vector<ChunkId> PendingChunks::frozen_moved() const {
   const std::shared_lock lock(mutex_);
   std::vector<ChunkId> ids;
   for (const auto& region : frozen_.regions)
-    for (const ChunkRun& run : region->moved) ids.push_back(run.first);
+    for (const ChunkRun& run : region->moved)
+      for (std::size_t i = 0; i < run.chunks.size(); ++i) ids.push_back(run.id_of(i));
   return ids;
 }
 

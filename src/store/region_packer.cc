@@ -56,9 +56,9 @@ RegionPacker::Packed RegionPacker::add_again(ChunkId id, const Fingerprint& fing
   entry.raw_length = entry.payload_length = static_cast<std::uint32_t>(chunk.size());
   entry.payload_offset = open_->used_bytes;
   if (const auto known = publish(entry, chunk)) return {*known, false};
-  ChunkRun& run = open_->moved.emplace_back();
-  run.first = id;
-  run.chunks.emplace_back().raw_length = entry.raw_length;
+  std::vector<ChunkRun>& moved = open_->moved;
+  if (moved.empty() || moved.back().id_of(moved.back().chunks.size()) != id) moved.emplace_back().first = id;
+  moved.back().chunks.emplace_back().raw_length = entry.raw_length;
   return {id, true};
 }
 

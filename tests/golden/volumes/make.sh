@@ -188,7 +188,41 @@ make_v1_delta_shallow() {
   pack v1-delta-shallow
 }
 
-[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow
+# A region whose chunks were damaged, and written again in another order: they moved, each with its id. Checkpoints, and the
+# findings of scrubs.
+make_v1_healed() {
+  mkfs.dedupfs --chunker fixed:size=2k --compression none --delta none "$volume"
+  mount_volume
+  mkdir "$mnt/folder"
+  noise 51 20480 >"$mnt/folder/damaged"
+  noise 52 3000 >"$mnt/whole"
+  setfattr -n user.comment -v kept "$mnt/folder/damaged"
+  umount.dedupfs "$mnt"
+  python3 -c 'import sys
+with open(sys.argv[1], "r+b") as file:
+    file.seek(9000)
+    byte = file.read(1)[0]
+    file.seek(9000)
+    file.write(bytes([byte ^ 1]))' "$volume/containers/0000000001.container"
+  mount_volume
+  dedupfs-scrub --wait "$mnt" >/dev/null || true
+  noise 51 20480 | head -c 14336 | tail -c 8192 >"$mnt/middle"
+  sync "$mnt/middle"
+  noise 51 20480 | tail -c 6144 >"$mnt/end"
+  noise 52 3000 >"$mnt/again"
+  sync "$mnt/end"
+  noise 51 20480 | head -c 6144 >"$mnt/start"
+  umount.dedupfs "$mnt"
+  mount_volume
+  dedupfs-scrub --wait "$mnt" >/dev/null
+  umount.dedupfs "$mnt"
+  mount_volume ro
+  python3 "$here/manifest.py" "$mnt" >"$here/v1-healed.manifest"
+  umount.dedupfs "$mnt"
+  pack v1-healed
+}
+
+[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed
 for name; do
   if [ -e "$here/$name.tar.gz" ]; then
     echo "$name exists and stays as it is"
