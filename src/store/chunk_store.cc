@@ -9,6 +9,7 @@
 #include <set>
 #include <shared_mutex>
 #include <thread>
+#include <utility>
 
 #include "base/check.h"
 #include "base/coding.h"
@@ -93,6 +94,7 @@ struct ChunkStore::State {
 
   std::atomic<std::size_t> prefetches = 0;  // in the pool
   std::atomic<std::uint64_t> healed = 0;
+  std::optional<std::uint64_t> stored_damage;  // version of DamagedChunks in the batch that is being written
 
   RegionWriter writer;
   ThreadPool pool;  // last: its tasks use the rest
@@ -344,8 +346,11 @@ Result<void> ChunkStore::flush_frozen(Database::Batch& batch) {
   DEDUPFS_TRY(state_->containers->sync());
   DEDUPFS_TRY(state_->pending.append_frozen_to(batch, state_->database));
   for (const ChunkId id : state_->pending.frozen_moved()) state_->reader.damaged().erase(id);
-  if (DamagedChunks& damaged = state_->reader.damaged(); damaged.changed())
-    batch.put(Family::kCounters, kDamagedChunksCounter, damaged.encode());
+  if (const DamagedChunks& damaged = state_->reader.damaged(); damaged.changed()) {
+    DamagedChunks::Encoded encoded = damaged.encode();
+    batch.put(Family::kCounters, kDamagedChunksCounter, encoded.bytes);
+    state_->stored_damage = encoded.version;
+  }
   if (state_->deltas) state_->deltas->features.append_frozen_to(batch);
   return {};
 }
@@ -355,6 +360,7 @@ void ChunkStore::drop_frozen() {
     spdlog::info("{} damaged chunks were written again: the files that have them are whole again", healed.size());
     state_->healed += healed.size();
   }
+  if (state_->stored_damage) state_->reader.damaged().note_stored(*std::exchange(state_->stored_damage, std::nullopt));
   state_->pending.drop_frozen();
   if (state_->deltas) state_->deltas->features.drop_frozen();
 }

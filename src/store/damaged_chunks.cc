@@ -9,13 +9,13 @@ namespace dedupfs {
 void DamagedChunks::insert(ChunkId first, std::size_t count) {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < count && numbers_.size() < kMost; ++i)
-    if (numbers_.insert(number_of(first) + i).second) changed_ = true;
+    if (numbers_.insert(number_of(first) + i).second) ++version_;
   size_ = numbers_.size();
 }
 
 void DamagedChunks::erase(ChunkId id) {
   const std::lock_guard lock(mutex_);
-  if (numbers_.erase(number_of(id)) != 0) changed_ = true;
+  if (numbers_.erase(number_of(id)) != 0) ++version_;
   size_ = numbers_.size();
 }
 
@@ -25,16 +25,15 @@ bool DamagedChunks::contains(ChunkId id) const {
   return numbers_.contains(number_of(id));
 }
 
-std::string DamagedChunks::encode() {
+DamagedChunks::Encoded DamagedChunks::encode() const {
   const std::lock_guard lock(mutex_);
-  std::string encoded;
-  Encoder encoder(encoded);
+  Encoded encoded{{}, version_};
+  Encoder encoder(encoded.bytes);
   std::uint64_t previous = 0;
   for (const std::uint64_t number : numbers_) {
     encoder.varint(number - previous);
     previous = number;
   }
-  changed_ = false;
   return encoded;
 }
 
@@ -52,7 +51,7 @@ Result<void> DamagedChunks::load(std::string_view encoded) {
   const std::lock_guard lock(mutex_);
   numbers_ = std::move(numbers);
   size_ = numbers_.size();
-  changed_ = false;
+  stored_version_ = ++version_;
   return {};
 }
 

@@ -33,14 +33,20 @@ class DamagedChunks {
   bool contains(ChunkId id) const;
   std::size_t size() const { return size_; }
 
-  // What has to be stored where it differs from what was loaded or stored before.
-  bool changed() const { return changed_; }
-  std::string encode();  // and takes it for stored
+  struct Encoded {
+    std::string bytes;
+    std::uint64_t version = 0;
+  };
+  Encoded encode() const;
+  // Whether there is something to store: what was loaded or stored last is an older version.
+  bool changed() const { return version_ != stored_version_; }
+  void note_stored(std::uint64_t version) { stored_version_ = version; }
   Result<void> load(std::string_view encoded);
 
  private:
   std::atomic<std::size_t> size_ = 0;  // asked for each duplicate, and nearly always 0
-  std::atomic<bool> changed_ = false;
+  std::atomic<std::uint64_t> version_ = 0;
+  std::atomic<std::uint64_t> stored_version_ = 0;
   mutable std::mutex mutex_;
   std::set<std::uint64_t> numbers_;
 };

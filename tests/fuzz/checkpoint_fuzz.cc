@@ -50,7 +50,7 @@ void decode_counters(ByteSpan input) {
   DamagedChunks damaged;
   if (damaged.load(text_of(input))) {
     DamagedChunks again;
-    DEDUPFS_CHECK(again.load(damaged.encode()) && again.size() == damaged.size());
+    DEDUPFS_CHECK(again.load(damaged.encode().bytes) && again.size() == damaged.size());
   }
 }
 
