@@ -7,6 +7,7 @@
 #include <ctime>
 #include <thread>
 
+#include "base/crash_point.h"
 #include "fs/filesystem_state.h"
 
 namespace dedupfs {
@@ -44,6 +45,7 @@ Result<void> Filesystem::State::start() {
   DEDUPFS_TRY(reaper->load());
   // The reserve of inode numbers must be durable before the first is given away.
   DEDUPFS_TRY(commit_group());
+  crash_point("mount.committed");
   committer = std::make_unique<Committer>(options.commit_interval,
                                           Committer::Duties{.has_changes = [this] { return has_changes(); },
                                                             .prepare = [this] { flush_all(); },
@@ -92,7 +94,9 @@ Result<void> Filesystem::close() {
   State& state = *state_;
   if (state.closed.exchange(true) || state.volume->read_only()) return {};
   state.committer->stop();
-  return state.commit_group();
+  Result<void> committed = state.commit_group();
+  crash_point("unmount.committed");
+  return committed;
 }
 
 Result<SpaceReport> Filesystem::space() {

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/check.h"
+#include "base/crash_point.h"
 #include "store/database_options.h"
 
 namespace dedupfs {
@@ -168,6 +169,7 @@ Database::State::~State() {
   if (!read_only && handles.size() > kFamilyCount) {
     if (const rocksdb::Status status = empty_log(); !status.ok())
       spdlog::warn("{}; its log will be replayed when it is opened next", error_of(status).message());
+    crash_point("unmount.index-flushed");
   }
   for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
   if (const rocksdb::Status status = db->Close(); !status.ok()) spdlog::error("{}", error_of(status).message());
@@ -296,6 +298,7 @@ Result<std::unique_ptr<Database>> Database::open(const Path& path, const Setting
   auto state = std::make_unique<State>(path);
   state->read_only = settings.read_only;
   if (!settings.read_only) DEDUPFS_TRY(state->refuse_damaged_log());
+  crash_point("mount.log-checked");
   DEDUPFS_TRY(state->open(make_database_options(settings.memory_bytes)));
   return std::unique_ptr<Database>(new Database(std::move(state)));
 }
