@@ -6,7 +6,7 @@ campaign=$here/../crash/live_campaign.py
 cuts=20
 kills=20
 patience=20
-seconds=75
+seconds=130
 # Under sanitizers all takes several times as long; the crash points are in those builds, each is reached once.
 if grep -q __sanitizer_print_stack_trace "$tools/dedupfs"; then
   cuts=8
