@@ -245,6 +245,7 @@ Result<void> Volume::open_parts() {
   chunker_ = std::move(*chunker);
 
   DEDUPFS_ASSIGN(lock_, take_lock(path_, options_.read_only));
+  crash_point("mount.locked");
 
   const Path index = path_ / kIndexDirectory;
   const Path containers = path_ / kContainersDirectory;

@@ -14,7 +14,7 @@ cp -a "$volume" "$scratch/good"
 mkfs.dedupfs "$scratch/other" >/dev/null
 
 limit=5 # seconds that a refusal may take
-! grep -q __sanitizer_print_stack_trace "$tools/dedupfs" || limit=60
+! grep -q "__[at]san_init" "$tools/dedupfs" || limit=60
 container() { find "$volume/containers" -type f | sort | sed -n "$1p"; }
 garbage() { # FILE...: of the size that they have
   local file

@@ -8,7 +8,7 @@ kills=20
 patience=20
 seconds=130
 # Under sanitizers all takes several times as long; the crash points are in those builds, each is reached once.
-if grep -q __sanitizer_print_stack_trace "$tools/dedupfs"; then
+if grep -q "__[at]san_init" "$tools/dedupfs"; then
   cuts=8
   kills=38
   patience=100

@@ -14,7 +14,7 @@ start_limited() {
 }
 sound() { fsck.dedupfs -n "$volume"; }
 patience=10
-! grep -q __sanitizer_print_stack_trace "$tools/dedupfs" || patience=60
+! grep -q "__[at]san_init" "$tools/dedupfs" || patience=60
 
 # ---- limits of the process
 new_volume

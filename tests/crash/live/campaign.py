@@ -36,7 +36,7 @@ class Campaign:
         self.settings = settings
         self.cuts = self.kills = self.violations = self.synced = self.nested = self.lost = self.longest_open = 0
         self.operations = 0
-        self.reached = set()
+        self.attempted, self.reached = set(), set()  # crash points
         self.kept = 0
         self.cycle = 0
         self.random = random.Random(settings.seed)
@@ -104,9 +104,11 @@ class Campaign:
 
     # ---------------------------------------------------------------- cycles
 
-    def run_cycle(self, kind, point=None):
+    def run_cycle(self, kind, point=None, first_passage=False):
         """A crash of this kind, "cut" or "kill", perhaps at a crash point. Violations are counted and kept."""
         self.cycle += 1
+        self.attempted |= {point} - {None}
+        self.first_passage, self.killed_by_us, self.cut_at = first_passage, False, (FOREVER, FOREVER)
         self.random = random.Random(f"{self.settings.seed} {self.cycle}")
         begin = time.monotonic()
         if kind == "cut":
@@ -148,9 +150,9 @@ class Campaign:
         crash_at = None
         alive = True
         if stage in (points.AT_WORK, points.WITH_BULK, points.AT_UNMOUNT):
-            crash_at = point if point in points.ONCE or stage == points.AT_UNMOUNT else f"{point}:{self.random.randrange(1, 9)}"
+            once = self.first_passage or point in points.ONCE or stage == points.AT_UNMOUNT
+            crash_at = point if once else f"{point}:{self.random.randrange(1, 9)}"
             self.stop_daemon()
-            self.killed_by_us = False
             alive = self.daemon.start(self.mount_options, crash_at)
         histories = [History(f"{self.settings.seed} {self.cycle} w{n}", tree, 72 if stage == points.WITH_BULK and n == 0 else 0) for n, tree in enumerate(self.trees)]  # fmt: skip
         if alive:
@@ -161,8 +163,6 @@ class Campaign:
         return self.recover(kind, point if stage == points.AT_MOUNT else None, histories)
 
     def start_workers(self, histories):
-        self.killed_by_us = False
-        self.cut_at = (FOREVER, FOREVER)
         for number, history in enumerate(histories):
             reading, writing = os.pipe()
             pid = os.fork()

@@ -19,7 +19,7 @@ POINTS = {
     "commit.index-written": AT_WORK,
     "commit.dropped": AT_WORK,
     "orphan.deleted": AT_WORK,
-    "mount.log-checked": AT_MOUNT,
+    "mount.locked": AT_MOUNT,
     "mount.index-open": AT_MOUNT,
     "mount.committed": AT_MOUNT,
     "unmount.committed": AT_UNMOUNT,
