@@ -198,7 +198,8 @@ class Campaign:
         """Lets the workers work, and ends that."""
         seconds = self.random.choice((0.05, 0.3, 1, 2)) * self.random.random()
         if stage in (points.AT_WORK, points.WITH_BULK):
-            if self.listen(histories, 0.3 * self.settings.patience, until=lambda: not self.daemon.running()):
+            thorough = stage == points.WITH_BULK or self.first_passage
+            if self.listen(histories, (2 if thorough else 0.3) * self.settings.patience, until=lambda: not self.daemon.running()):
                 wait_until(1, lambda: not self.daemon.running())  # the workers heard of it first
         else:
             ended = self.listen(histories, seconds, until=lambda: not self.daemon.running())
