@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 
+#include "base/crash_point.h"
 #include "fs/filesystem_state.h"
 
 namespace dedupfs {
@@ -146,6 +147,7 @@ Result<void> Filesystem::State::commit_group() {
     for (const InodePtr& inode : table.dirty()) settle(inode);
     numbers->save(closed);
     volume->freeze();
+    crash_point("commit.frozen");
   }
   return commit_volume();
 }

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <thread>
 
+#include "base/crash_point.h"
 #include "fs/filesystem_state.h"
 
 namespace dedupfs {
@@ -53,6 +54,7 @@ Result<void> Filesystem::State::start() {
   });
   // The reserve of inode numbers must be durable before the first is given away.
   DEDUPFS_TRY(commit_group());
+  crash_point("mount.committed");
   committer = std::make_unique<Committer>(options.commit_interval,
                                           Committer::Duties{.has_changes = [this] { return has_changes(); },
                                                             .prepare = [this] { flush_all(); },
@@ -103,6 +105,7 @@ Result<void> Filesystem::close() {
   if (state.closed.exchange(true) || state.volume->read_only()) return {};
   state.committer->stop();
   DEDUPFS_TRY(state.commit_group());
+  crash_point("unmount.committed");
   state.checkpointer->finish();
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/crash_point.h"
 #include "fs/file_content.h"
 #include "fs/mode.h"
 #include "fs/recipe.h"
@@ -86,6 +87,7 @@ Result<bool> OrphanReaper::delete_some(InodeNumber orphan) {
   metadata_.erase(Family::kOrphans, encode_inode_key(orphan));
   table_.erase(orphan);
   numbers_.count_deleted();
+  crash_point("orphan.deleted");
   return true;
 }
 

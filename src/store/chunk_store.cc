@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/coding.h"
+#include "base/crash_point.h"
 #include "store/chunk_index.h"
 #include "store/chunk_reader.h"
 #include "store/delta_encoder.h"
@@ -289,6 +290,7 @@ Result<void> ChunkStore::State::reserve_ids() {
   if (ids.next() + kReserveWhenLeft <= reserved_end) return {};
   const std::uint64_t end = ids.next() + kReservedIds;
   DEDUPFS_TRY(write_next_id(end));
+  crash_point("ids.reserved");
   reserved_end = end;
   return {};
 }
@@ -343,7 +345,9 @@ void ChunkStore::freeze() {
 
 Result<void> ChunkStore::flush_frozen(Database::Batch& batch) {
   DEDUPFS_TRY(state_->writer.wait_for(state_->pending.frozen_regions()));
+  crash_point("commit.regions-written");
   DEDUPFS_TRY(state_->containers->sync());
+  crash_point("commit.containers-synced");
   DEDUPFS_TRY(state_->pending.append_frozen_to(batch, state_->database));
   for (const ChunkId id : state_->pending.frozen_moved()) state_->reader.damaged().erase(id);
   if (const DamagedChunks& damaged = state_->reader.damaged(); damaged.changed()) {

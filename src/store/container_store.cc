@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/crash_point.h"
 #include "store/container_format.h"
 #include "store/container_reader.h"
 
@@ -116,6 +117,7 @@ Result<RegionPlace> ContainerStore::append(ByteSpan encoded_region) {
 
   lock.unlock();
   const Result<void> written = state.write(*container, offset, encoded_region);
+  crash_point("container.appended");
   lock.lock();
 
   --container->writes_in_flight;
@@ -144,6 +146,7 @@ Result<void> ContainerStore::State::create_container() {
     if (const auto removed = backing->unlink(path); !removed) spdlog::warn("{}", removed.error().message());
     return written.error();
   }
+  crash_point("container.created");
   directory_dirty = true;
   reader.share(container->number, container->file);
   unsynced.push_back(container);
@@ -181,6 +184,7 @@ void ContainerStore::State::seal_if_done(std::unique_lock<std::mutex>& lock, Wri
   lock.unlock();
   if (const auto written = container.file->write(trailer_offset, bytes_of(trailer)); !written)
     spdlog::warn("sealing a container: {}", written.error().message());
+  crash_point("container.sealed");
   lock.lock();
   --container.writes_in_flight;
   container.dirty = true;

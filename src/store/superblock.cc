@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/crash_point.h"
 
 namespace dedupfs {
 namespace {
@@ -216,6 +217,7 @@ Result<void> write_superblock(Backing& backing, const Path& volume, const Superb
   const std::string json = encode_superblock(superblock);
   // The first copy last: readers prefer it, so it is what decides between old and new.
   DEDUPFS_TRY(replace_file(backing, volume / kSuperblockCopyFile, bytes_of(json)));
+  crash_point("superblock.copy-written");
   return replace_file(backing, volume / kSuperblockFile, bytes_of(json));
 }
 

@@ -21,6 +21,7 @@
 
 #include "base/check.h"
 #include "base/coding.h"
+#include "base/crash_point.h"
 #include "chunkers/registry.h"
 
 namespace dedupfs {
@@ -208,11 +209,14 @@ Result<Superblock> Volume::create(const Path& path, const VolumeSettings& settin
   }
   DEDUPFS_TRY(backing->make_directory(volume / kContainersDirectory));  // fails for the second of two at once
   for (const std::string& name : names_made_by_create()) unfinished.made(volume / name);
+  crash_point("mkfs.folder-made");
   DEDUPFS_TRY(backing->open(volume / kLockFile, Backing::Mode::kCreate));
   DEDUPFS_TRY(create_index(volume / kIndexDirectory, superblock));
+  crash_point("mkfs.index-made");
   DEDUPFS_TRY(backing->sync_directory(volume));
   // Last: a folder without a superblock is no volume, and with it everything is there.
   DEDUPFS_TRY(write_superblock(*backing, volume, superblock));
+  crash_point("mkfs.superblock-written");
   unfinished.keep();
   return superblock;
 }
@@ -241,6 +245,7 @@ Result<void> Volume::open_parts() {
   chunker_ = std::move(*chunker);
 
   DEDUPFS_ASSIGN(lock_, take_lock(path_, options_.read_only));
+  crash_point("mount.locked");
 
   const Path index = path_ / kIndexDirectory;
   const Path containers = path_ / kContainersDirectory;
@@ -251,6 +256,7 @@ Result<void> Volume::open_parts() {
     return Error{ErrorCode::kCorruption, database.error().message() + "; restore the volume from a backup"};
   if (!database) return database.error();
   database_ = std::move(*database);
+  crash_point("mount.index-open");
   DEDUPFS_TRY(require_index_of(superblock_, *database_, index));
   metadata_ = std::make_unique<Metadata>(*database_);
 
@@ -295,9 +301,11 @@ Result<void> Volume::commit() {
     batch.put(Family::kCounters, kNextContainerCounter, value);
   }
   if (!batch.empty()) DEDUPFS_TRY(database_->write(batch));
+  crash_point("commit.index-written");
   saved_next_container_ = next_container;
   chunks_->drop_frozen();
   metadata_->drop_frozen();
+  crash_point("commit.dropped");
   return {};
 }
 

@@ -1,0 +1,19 @@
+// Places at which tests have the process killed as kill -9 does it. They exist only in builds with the Meson option
+// crash_points, which programs that people install are made without: a call is nothing there.
+//
+// DEDUPFS_CRASH_AT=NAME[:N] in the environment kills the process when it passes NAME for the N-th time (the first, if N is
+// not given). tests/crash/live/points.py knows each name, and how to reach it.
+// Threads: any.
+#pragma once
+
+#include <string_view>
+
+namespace dedupfs {
+
+#ifdef DEDUPFS_CRASH_POINTS
+void crash_point(std::string_view name);
+#else
+constexpr void crash_point(std::string_view) {}
+#endif
+
+}  // namespace dedupfs

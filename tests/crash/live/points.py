@@ -1,0 +1,45 @@
+"""The crash points of the code (src/base/crash_point.h), by what leads there."""
+import os
+import re
+
+AT_WORK, WITH_BULK, AT_MOUNT, AT_UNMOUNT, AT_MKFS = "work", "bulk", "mount", "unmount", "mkfs"
+
+POINTS = {
+    "mkfs.folder-made": AT_MKFS,
+    "mkfs.index-made": AT_MKFS,
+    "superblock.copy-written": AT_MKFS,
+    "mkfs.superblock-written": AT_MKFS,
+    "ids.reserved": AT_WORK,
+    "container.created": AT_WORK,
+    "container.appended": AT_WORK,
+    "container.sealed": WITH_BULK,
+    "commit.frozen": AT_WORK,
+    "commit.regions-written": AT_WORK,
+    "commit.containers-synced": AT_WORK,
+    "commit.index-written": AT_WORK,
+    "commit.dropped": AT_WORK,
+    "orphan.deleted": AT_WORK,
+    "mount.locked": AT_MOUNT,
+    "mount.index-open": AT_MOUNT,
+    "mount.committed": AT_MOUNT,
+    "unmount.committed": AT_UNMOUNT,
+    "unmount.index-flushed": AT_UNMOUNT,
+}
+
+# Passed once in the life of a daemon or hardly more often.
+ONCE = {"ids.reserved", "container.created", "container.sealed"}
+
+
+def compiled_in(program):
+    with open(program, "rb") as file:
+        return b"DEDUPFS_CRASH_AT" in file.read()
+
+
+def in_sources(folder):
+    found = set()
+    for place, _, files in os.walk(folder):
+        for name in files:
+            if name.endswith((".cc", ".h")):
+                with open(os.path.join(place, name), encoding="utf-8") as file:
+                    found.update(re.findall(r'crash_point\("([^"]+)"\)', file.read()))
+    return found

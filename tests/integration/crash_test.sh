@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# A bounded share of the crash campaign (scripts/crash-campaign): power cuts and kills under a live mount.
+. "$(dirname "$0")/lib.sh"
+
+campaign=$here/../crash/live_campaign.py
+cuts=20
+kills=20
+patience=20
+seconds=130
+# Under sanitizers all takes several times as long; the crash points are in those builds, each is reached once.
+if grep -q "__[at]san_init" "$tools/dedupfs"; then
+  cuts=8
+  kills=38
+  patience=100
+  seconds=480
+fi
+
+points_of() { PYTHONPATH=$here/../crash python3 -c "from live import points; $1"; }
+check_equal "every crash point of the code is known to the campaign" "" "$(points_of "
+print(*sorted(points.in_sources('$here/../../src') ^ points.POINTS.keys()))")"
+
+# Containers often have no loop devices, and no power can be cut there. Where they are, as on the machines of CI, it is tested.
+missing=
+is_root || missing="root"
+[ -e /dev/loop-control ] || missing="/dev/loop-control"
+if [ -n "$missing" ]; then
+  skip "power cuts and kills under a mount" "$missing is missing"
+  finish
+fi
+if ! losetup --find >/dev/null 2>&1; then
+  if [ "${CI:-}" = true ]; then
+    fail "power cuts and kills under a mount" "/dev/loop-control is there, but no loop device can be had: $(losetup --find 2>&1)"
+  else
+    skip "power cuts and kills under a mount" "no loop device can be had: $(losetup --find 2>&1)"
+  fi
+  finish
+fi
+
+seed=$(date +%s)
+evidence=${TMPDIR:-/tmp}/dedupfs-crash-evidence
+output=$scratch/campaign
+TMPDIR=$scratch python3 "$campaign" --cuts "$cuts" --kills "$kills" --seed "$seed" --tools "$tools" --patience "$patience" \
+  --seconds "$seconds" --evidence "$evidence" >"$output" 2>&1
+status=$?
+cat "$output"
+if [ "$status" -eq 0 ]; then pass "$(tail -n 1 "$output")"; else fail "the crash campaign" "seed $seed: $(tail -n 1 "$output")"; fi
+finish
