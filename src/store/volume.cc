@@ -1,6 +1,7 @@
 #include "store/volume.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -148,6 +149,19 @@ Result<void> create_index(const Path& path, const Superblock& superblock, const 
 
 // ---------------------------------------------------------------- open
 
+// A crash while a volume was made can leave one of the two copies, which is enough to go on; the other is made of it.
+Result<void> complete_superblock(Backing& backing, const Path& volume) {
+  for (const auto& [missing, whole] :
+       {std::pair(kSuperblockFile, kSuperblockCopyFile), std::pair(kSuperblockCopyFile, kSuperblockFile)}) {
+    DEDUPFS_ASSIGN(const bool is_there, backing.exists(volume / missing));
+    if (is_there) continue;
+    DEDUPFS_ASSIGN(const std::string json, read_file(backing, volume / whole, kLargestSuperblockBytes));
+    DEDUPFS_TRY(replace_file(backing, volume / missing, bytes_of(json)));
+    spdlog::warn("{} was missing and is there again", (volume / missing).string());
+  }
+  return {};
+}
+
 Result<void> require_directory(Backing& backing, const Path& path) {
   DEDUPFS_ASSIGN(const Backing::Type type, backing.type(path));
   if (type == Backing::Type::kDirectory) return {};
@@ -238,6 +252,10 @@ Result<void> Volume::open_parts() {
   chunker_ = std::move(*chunker);
 
   DEDUPFS_ASSIGN(lock_, take_lock(*backing_, path_, options_.read_only));
+
+  if (!options_.read_only)
+    if (const auto completed = complete_superblock(*backing_, path_); !completed)
+      spdlog::warn("{}", completed.error().message());
 
   const Path index = path_ / kIndexDirectory;
   const Path containers = path_ / kContainersDirectory;

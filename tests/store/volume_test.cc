@@ -181,7 +181,7 @@ TEST_F(VolumeTest, FailedCreationLeavesNothing) {
   std::atomic<int> operations_left;
   const auto backing = backing_that_fails_after(operations_left);
   int failures = 0;
-  for (;; failures += failures < 20 ? 1 : 9) {  // takes long otherwise
+  for (;; failures += failures < 20 ? 1 : 9) {  // the fault sweep of tests/crash takes each
     ASSERT_LT(failures, 1000);
     operations_left = failures;
     if (Volume::create(path(), {}, backing)) break;
@@ -205,6 +205,18 @@ TEST_F(VolumeTest, InterruptedCreationIsNoVolumeAndSaysWhatToDo) {
 }
 
 // ---------------------------------------------------------------- open
+
+TEST_F(VolumeTest, ACopyOfTheSuperblockThatACrashLeftOutIsMadeAgain) {
+  create();
+  const std::string whole = read_file(*Backing::posix(), path() / kSuperblockFile, 1 << 20).value();
+  for (const auto missing : {kSuperblockFile, kSuperblockCopyFile}) {
+    fs::remove(path() / missing);
+
+    EXPECT_NE(open(), nullptr);
+
+    EXPECT_EQ(read_file(*Backing::posix(), path() / missing, 1 << 20).value(), whole) << missing;
+  }
+}
 
 TEST_F(VolumeTest, WhatIsNoVolumeIsNotOpened) {
   EXPECT_EQ(failure_to_open().code(), ErrorCode::kNotFound);
