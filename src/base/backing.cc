@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -19,18 +20,19 @@ class PosixFile final : public BackingFile {
  public:
   PosixFile(UniqueFd fd, Path path) : fd_(std::move(fd)), path_(std::move(path)) {}
 
-  Result<void> read(std::uint64_t offset, MutableByteSpan out) const override {
-    while (!out.empty()) {
-      const ssize_t got = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
+  const Path& path() const override { return path_; }
+
+  Result<std::size_t> read_up_to(std::uint64_t offset, MutableByteSpan out) const override {
+    std::size_t filled = 0;
+    while (filled < out.size()) {
+      const ssize_t got =
+          ::pread(fd_.get(), out.data() + filled, out.size() - filled, static_cast<off_t>(offset + filled));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return Error::from_errno(errno, "reading " + path_.string());
-      if (got == 0)
-        return Error{ErrorCode::kCorruption, path_.string() + " ends at " + std::to_string(offset) + ", " +
-                                                 std::to_string(out.size()) + " bytes are missing"};
-      offset += static_cast<std::uint64_t>(got);
-      out = out.subspan(static_cast<std::size_t>(got));
+      if (got == 0) break;
+      filled += static_cast<std::size_t>(got);
     }
-    return {};
+    return filled;
   }
 
   Result<void> write(std::uint64_t offset, ByteSpan data) override {
@@ -61,6 +63,12 @@ class PosixFile final : public BackingFile {
     return {};
   }
 
+  Result<bool> try_lock(LockMode mode) override {
+    if (::flock(fd_.get(), (mode == LockMode::kShared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) return true;
+    if (errno == EWOULDBLOCK) return false;
+    return Error::from_errno(errno, "locking " + path_.string());
+  }
+
  private:
   UniqueFd fd_;
   Path path_;
@@ -74,8 +82,10 @@ class PosixBacking final : public Backing {
       case Mode::kRead: flags |= O_RDONLY; break;
       case Mode::kReadWrite: flags |= O_RDWR; break;
       case Mode::kCreate: flags |= O_RDWR | O_CREAT | O_EXCL; break;
+      case Mode::kOpenOrCreate: flags |= O_RDWR | O_CREAT; break;
     }
     UniqueFd fd(::open(path.c_str(), flags, 0600));
+    if (!fd && errno == ELOOP) return Error{ErrorCode::kCorruption, path.string() + " is a symbolic link"};
     if (!fd) return Error::from_errno(errno, path.string());
     struct stat status {};
     if (::fstat(fd.get(), &status) != 0) return Error::from_errno(errno, path.string());
@@ -89,6 +99,12 @@ class PosixBacking final : public Backing {
     return {};
   }
 
+  Result<void> link(const Path& from, const Path& to) override {
+    if (::link(from.c_str(), to.c_str()) != 0)
+      return Error::from_errno(errno, "linking " + from.string() + " to " + to.string());
+    return {};
+  }
+
   Result<void> unlink(const Path& path) override {
     if (::unlink(path.c_str()) != 0) return Error::from_errno(errno, "removing " + path.string());
     return {};
@@ -96,6 +112,11 @@ class PosixBacking final : public Backing {
 
   Result<void> make_directory(const Path& path) override {
     if (::mkdir(path.c_str(), 0700) != 0) return Error::from_errno(errno, "creating directory " + path.string());
+    return {};
+  }
+
+  Result<void> remove_directory(const Path& path) override {
+    if (::rmdir(path.c_str()) != 0) return Error::from_errno(errno, "removing directory " + path.string());
     return {};
   }
 
@@ -119,11 +140,14 @@ class PosixBacking final : public Backing {
     return names;
   }
 
-  Result<bool> exists(const Path& path) override {
+  Result<Type> type(const Path& path) override {
     struct stat status {};
-    if (::lstat(path.c_str(), &status) == 0) return true;
-    if (errno == ENOENT) return false;
-    return Error::from_errno(errno, path.string());
+    if (::lstat(path.c_str(), &status) != 0) {
+      if (errno == ENOENT) return Type::kMissing;
+      return Error::from_errno(errno, path.string());
+    }
+    if (S_ISREG(status.st_mode)) return Type::kFile;
+    return S_ISDIR(status.st_mode) ? Type::kDirectory : Type::kOther;
   }
 
   Result<Space> space(const Path& path) override {
@@ -134,6 +158,18 @@ class PosixBacking final : public Backing {
 };
 
 }  // namespace
+
+Result<void> BackingFile::read(std::uint64_t offset, MutableByteSpan out) const {
+  DEDUPFS_ASSIGN(const std::size_t filled, read_up_to(offset, out));
+  if (filled == out.size()) return {};
+  return Error{ErrorCode::kCorruption, path().string() + " ends at " + std::to_string(offset + filled) + ", " +
+                                           std::to_string(out.size() - filled) + " bytes are missing"};
+}
+
+Result<bool> Backing::exists(const Path& path) {
+  DEDUPFS_ASSIGN(const Type found, type(path));
+  return found != Type::kMissing;
+}
 
 std::shared_ptr<Backing> Backing::posix() {
   static const std::shared_ptr<Backing> instance = std::make_shared<PosixBacking>();
@@ -150,6 +186,15 @@ Result<void> replace_file(Backing& backing, const Path& path, ByteSpan content) 
   DEDUPFS_TRY(file->datasync());
   DEDUPFS_TRY(backing.rename(temporary, path));
   return backing.sync_directory(path.parent_path());
+}
+
+Result<void> remove_tree(Backing& backing, const Path& path) {
+  DEDUPFS_ASSIGN(const Backing::Type type, backing.type(path));
+  if (type == Backing::Type::kMissing) return {};
+  if (type != Backing::Type::kDirectory) return backing.unlink(path);
+  DEDUPFS_ASSIGN(const std::vector<std::string> names, backing.list_directory(path));
+  for (const std::string& name : names) DEDUPFS_TRY(remove_tree(backing, path / name));
+  return backing.remove_directory(path);
 }
 
 Result<std::string> read_file(Backing& backing, const Path& path, std::uint64_t limit) {

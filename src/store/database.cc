@@ -9,7 +9,6 @@
 #include <spdlog/spdlog.h>
 
 #include <mutex>
-#include <system_error>
 
 #include "base/check.h"
 #include "base/crash_point.h"
@@ -25,15 +24,18 @@ std::string_view view(const rocksdb::Slice& text) {
   return {text.data(), text.size()};
 }
 
-bool holds_database(const Path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path / "CURRENT", ignored);
+Result<bool> holds_database(Backing& backing, const Path& path) {
+  return backing.exists(path / "CURRENT");
 }
 
-bool log_holds_something(const Path& path) {
-  std::error_code ignored;
-  for (const auto& file : std::filesystem::directory_iterator(path, ignored))
-    if (file.path().extension() == ".log" && file.file_size(ignored) != 0) return true;
+Result<bool> log_holds_something(Backing& backing, const Path& path) {
+  DEDUPFS_ASSIGN(const std::vector<std::string> names, backing.list_directory(path));
+  for (const std::string& name : names) {
+    if (!name.ends_with(".log")) continue;
+    DEDUPFS_ASSIGN(const auto log, backing.open(path / name, Backing::Mode::kRead));
+    DEDUPFS_ASSIGN(const std::uint64_t size, log->size());
+    if (size != 0) return true;
+  }
   return false;
 }
 
@@ -88,7 +90,7 @@ constexpr std::uint64_t kLargestLogBytes = 64 << 20;  // bounds the replay after
 
 // An open RocksDB; also half open, on the way to an error.
 struct Database::State {
-  explicit State(const Path& at) : path(at.string()) {}
+  State(const Path& at, std::shared_ptr<Backing> its_backing) : path(at.string()), backing(std::move(its_backing)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State();
@@ -114,6 +116,8 @@ struct Database::State {
   }
 
   const std::string path;
+  const std::shared_ptr<Backing> backing;
+  std::shared_ptr<rocksdb::Env> env;  // RocksDB only points to it
   bool read_only = false;
   std::shared_ptr<rocksdb::Cache> memory;
   std::shared_ptr<FeatureFilter> feature_filter;
@@ -143,6 +147,7 @@ Result<void> Database::State::result_of(const rocksdb::Status& status) const {
 }
 
 Result<void> Database::State::create(const DatabaseOptions& options) {
+  env = options.env;
   rocksdb::DB* opened = nullptr;
   DEDUPFS_TRY(result_of(rocksdb::DB::Open(rocksdb::Options(options.database, {}), path, &opened)));
   db.reset(opened);
@@ -150,6 +155,7 @@ Result<void> Database::State::create(const DatabaseOptions& options) {
 }
 
 Result<void> Database::State::open(const DatabaseOptions& options) {
+  env = options.env;
   memory = options.memory;
   feature_filter = options.feature_filter;
   auto families = descriptors_of(options);
@@ -236,7 +242,7 @@ rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
 Result<void> Database::State::check_room_to_resume() const {
   constexpr std::uint64_t kForManifestAndNewLog = 128 << 10;
   const std::uint64_t needed = log_bytes + log_bytes / 4 + kForManifestAndNewLog;
-  DEDUPFS_ASSIGN(const auto space, Backing::posix()->space(path));
+  DEDUPFS_ASSIGN(const auto space, backing->space(path));
   if (space.available_bytes >= needed) return {};
   return Error{ErrorCode::kNoSpace,
                "index " + path + ": the disk is full, " + std::to_string(needed) + " bytes are needed to go on"};
@@ -267,10 +273,10 @@ std::uint64_t Database::State::current_log() const {
 
 // The number of the last change that a replay of the log reaches. Writes nothing.
 Result<std::uint64_t> Database::State::last_change_in_log(rocksdb::WALRecoveryMode mode) const {
-  DatabaseOptions options = make_database_options(kLeastMemoryBytes);
+  DatabaseOptions options = make_database_options(kLeastMemoryBytes, backing);
   options.database.wal_recovery_mode = mode;
   options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // the opening that follows says it all again
-  State replay(path);
+  State replay(path, backing);
   replay.read_only = true;
   DEDUPFS_TRY(replay.open(options));
   return replay.db->GetLatestSequenceNumber();
@@ -279,7 +285,8 @@ Result<std::uint64_t> Database::State::last_change_in_log(rocksdb::WALRecoveryMo
 // A replay ends at the first bad record of the log. If whole records follow it, that record is not the torn end of the
 // log but damage to what had been synced, and opening for writing would drop all that follows, silently and for good.
 Result<void> Database::State::refuse_damaged_log() const {
-  if (!log_holds_something(path)) return {};  // closed properly
+  DEDUPFS_ASSIGN(const bool anything, log_holds_something(*backing, path));
+  if (!anything) return {};  // closed properly
   DEDUPFS_ASSIGN(const auto reached, last_change_in_log(rocksdb::WALRecoveryMode::kPointInTimeRecovery));
   DEDUPFS_ASSIGN(const auto last, last_change_in_log(rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords));
   if (last <= reached) return {};
@@ -294,29 +301,29 @@ Result<void> Database::State::refuse_damaged_log() const {
 Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Database::~Database() = default;
 
-Result<void> Database::create(const Path& path) {
-  if (holds_database(path)) return Error{ErrorCode::kExists, "index " + path.string() + " exists already"};
-  DatabaseOptions options = make_database_options(kLeastMemoryBytes);
+Result<void> Database::create(const Path& path, const std::shared_ptr<Backing>& backing) {
+  DEDUPFS_ASSIGN(const bool is_there, holds_database(*backing, path));
+  if (is_there) return Error{ErrorCode::kExists, "index " + path.string() + " exists already"};
+  DatabaseOptions options = make_database_options(kLeastMemoryBytes, backing);
   options.database.create_if_missing = true;
   options.database.error_if_exists = true;
-  std::error_code failure;
-  std::filesystem::create_directory(path, failure);
-  // RocksDB makes its files readable for all.
-  if (!failure) std::filesystem::permissions(path, std::filesystem::perms::owner_all, failure);
-  if (failure) return Error::from_errno(failure.value(), "creating directory " + path.string());
-  return State(path).create(options);
+  DEDUPFS_ASSIGN(const Backing::Type type, backing->type(path));
+  if (type != Backing::Type::kDirectory) DEDUPFS_TRY(backing->make_directory(path));
+  return State(path, backing).create(options);
 }
 
-Result<std::unique_ptr<Database>> Database::open(const Path& path, const Settings& settings) {
-  if (!holds_database(path)) return Error{ErrorCode::kNotFound, "index " + path.string() + " is missing"};
-  auto state = std::make_unique<State>(path);
+Result<std::unique_ptr<Database>> Database::open(const Path& path, const Settings& settings,
+                                                 const std::shared_ptr<Backing>& backing) {
+  DEDUPFS_ASSIGN(const bool is_there, holds_database(*backing, path));
+  if (!is_there) return Error{ErrorCode::kNotFound, "index " + path.string() + " is missing"};
+  auto state = std::make_unique<State>(path, backing);
   state->read_only = settings.read_only;
   if (!settings.read_only) {
-    if (state->open_if_flawless(make_database_options(settings.memory_bytes)))
+    if (state->open_if_flawless(make_database_options(settings.memory_bytes, backing)))
       return std::unique_ptr<Database>(new Database(std::move(state)));
     DEDUPFS_TRY(state->refuse_damaged_log());
   }
-  DEDUPFS_TRY(state->open(make_database_options(settings.memory_bytes)));
+  DEDUPFS_TRY(state->open(make_database_options(settings.memory_bytes, backing)));
   return std::unique_ptr<Database>(new Database(std::move(state)));
 }
 

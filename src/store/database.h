@@ -55,9 +55,10 @@ class Database {
   static constexpr std::uint64_t kLeastMemoryBytes = 8 << 20;
 
   // An empty database with all families, in a folder that does not exist or is empty (kExists if it holds a database).
-  static Result<void> create(const Path& path);
+  static Result<void> create(const Path& path, const std::shared_ptr<Backing>& backing = Backing::posix());
   // kNotFound if there is no database at `path`. Whatever write() had returned for before a crash is there.
-  static Result<std::unique_ptr<Database>> open(const Path& path, const Settings& settings);
+  static Result<std::unique_ptr<Database>> open(const Path& path, const Settings& settings,
+                                                const std::shared_ptr<Backing>& backing = Backing::posix());
   ~Database();
 
   Result<std::optional<std::string>> get(Family family, std::string_view key) const;

@@ -13,7 +13,9 @@
 #include <cstdarg>
 #include <cstdio>
 #include <limits>
+#include <utility>
 
+#include "store/backing_filesystem.h"
 #include "store/chunk_index.h"
 
 namespace dedupfs {
@@ -118,9 +120,12 @@ bool FeatureFilter::Filter(int /*level*/, const rocksdb::Slice& /*key*/, const r
   return !id || number_of(*id) < oldest_id.load(std::memory_order_relaxed);
 }
 
-DatabaseOptions make_database_options(std::uint64_t memory_bytes) {
+DatabaseOptions make_database_options(std::uint64_t memory_bytes, std::shared_ptr<Backing> backing) {
   memory_bytes = std::max(memory_bytes, Database::kLeastMemoryBytes);
   DatabaseOptions options;
+
+  options.env = rocksdb::NewCompositeEnv(make_backing_filesystem(std::move(backing)));
+  options.database.env = options.env.get();
 
   options.memory = rocksdb::NewLRUCache(memory_bytes);
   const std::size_t write_buffers_bytes = memory_bytes / 4;

@@ -3,6 +3,7 @@
 
 #include <rocksdb/cache.h>
 #include <rocksdb/compaction_filter.h>
+#include <rocksdb/env.h>
 #include <rocksdb/options.h>
 
 #include <array>
@@ -25,12 +26,13 @@ class FeatureFilter final : public rocksdb::CompactionFilter {
 };
 
 struct DatabaseOptions {
+  std::shared_ptr<rocksdb::Env> env;       // files through the Backing; whoever opens a database with it keeps it
   std::shared_ptr<rocksdb::Cache> memory;  // blocks, filters, indexes, write buffers: everything is charged to it
   std::shared_ptr<FeatureFilter> feature_filter;  // the family's options point to it
   rocksdb::DBOptions database;
   std::array<rocksdb::ColumnFamilyOptions, kFamilyCount> families;
 };
 
-DatabaseOptions make_database_options(std::uint64_t memory_bytes);
+DatabaseOptions make_database_options(std::uint64_t memory_bytes, std::shared_ptr<Backing> backing);
 
 }  // namespace dedupfs

@@ -1,9 +1,7 @@
 #include "store/volume.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +13,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -37,40 +34,41 @@ Path absolute_folder(const Path& path) {
 // ---------------------------------------------------------------- lock
 
 // The process that wrote itself into the lock file, if it still runs.
-std::optional<pid_t> holder_of(const UniqueFd& lock) {
-  std::array<char, 16> text{};
-  const ssize_t length = ::pread(lock.get(), text.data(), text.size(), 0);
+std::optional<pid_t> holder_of(const BackingFile& lock) {
+  std::array<std::uint8_t, 16> bytes{};
+  const auto length = lock.read_up_to(0, bytes);
+  if (!length) return std::nullopt;
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), *length);
   pid_t holder = 0;
-  if (length <= 0 || std::from_chars(text.data(), text.data() + length, holder).ec != std::errc() || holder <= 0)
+  if (std::from_chars(text.data(), text.data() + text.size(), holder).ec != std::errc() || holder <= 0)
     return std::nullopt;
   if (::kill(holder, 0) != 0 && errno == ESRCH) return std::nullopt;
   return holder;
 }
 
-Result<UniqueFd> open_lock_file(const Path& volume, bool read_only) {
-  const Path path = volume / kLockFile;
-  const int access = read_only ? O_RDONLY : O_RDWR | O_CREAT;
-  UniqueFd lock(::open(path.c_str(), access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
-  if (!lock && errno == EROFS)
-    return Error{ErrorCode::kReadOnly, volume.string() + " is on a read-only disk; mount it read-only (-o ro)"};
-  if (!lock && errno == ELOOP)
-    return Error{ErrorCode::kCorruption, path.string() + " is a symbolic link; remove it and try again"};
-  // Every writer leaves a lock file, so nobody writes here, and a reader must not make one.
-  if (!lock && errno == ENOENT && read_only) return lock;
-  if (!lock) return Error::from_errno(errno, path.string());
-  struct stat status {};
-  if (::fstat(lock.get(), &status) != 0) return Error::from_errno(errno, path.string());
-  if (!S_ISREG(status.st_mode))
-    return Error{ErrorCode::kCorruption, path.string() + " is not a regular file; remove it and try again"};
-  return lock;
+Result<std::unique_ptr<BackingFile>> open_lock_file(Backing& backing, const Path& volume, bool read_only) {
+  auto lock = backing.open(volume / kLockFile, read_only ? Backing::Mode::kRead : Backing::Mode::kOpenOrCreate);
+  if (lock) return lock;
+  switch (lock.error().code()) {
+    case ErrorCode::kReadOnly:
+      return Error{ErrorCode::kReadOnly, volume.string() + " is on a read-only disk; mount it read-only (-o ro)"};
+    case ErrorCode::kCorruption:
+      return Error{ErrorCode::kCorruption, lock.error().message() + "; remove it and try again"};
+    case ErrorCode::kNotFound:
+      // Every writer leaves a lock file, so nobody writes here, and a reader must not make one.
+      if (read_only) return std::unique_ptr<BackingFile>();
+      [[fallthrough]];
+    default: return lock;
+  }
 }
 
-Result<UniqueFd> take_lock(const Path& volume, bool read_only) {
-  DEDUPFS_ASSIGN(UniqueFd lock, open_lock_file(volume, read_only));
+Result<std::unique_ptr<BackingFile>> take_lock(Backing& backing, const Path& volume, bool read_only) {
+  DEDUPFS_ASSIGN(auto lock, open_lock_file(backing, volume, read_only));
   if (!lock) return lock;
-  if (::flock(lock.get(), (read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return Error::from_errno(errno, "locking " + (volume / kLockFile).string());
-    const auto holder = holder_of(lock);
+  DEDUPFS_ASSIGN(const bool taken,
+                 lock->try_lock(read_only ? BackingFile::LockMode::kShared : BackingFile::LockMode::kExclusive));
+  if (!taken) {
+    const auto holder = holder_of(*lock);
     return Error{ErrorCode::kBusy, volume.string() + " is mounted or in use by " +
                                        (holder ? "process " + std::to_string(*holder) : "another process") +
                                        "; unmount it first"};
@@ -78,7 +76,7 @@ Result<UniqueFd> take_lock(const Path& volume, bool read_only) {
   if (!read_only) {
     // For the message above only: the lock holds without it.
     const std::string holder = std::to_string(::getpid()) + "\n";
-    if (::ftruncate(lock.get(), 0) == 0) (void)!::pwrite(lock.get(), holder.data(), holder.size(), 0);
+    if (lock->truncate(0)) (void)lock->write(0, bytes_of(holder));
   }
   return lock;
 }
@@ -120,13 +118,13 @@ Result<void> require_vacant(Backing& backing, const Path& path) {
 // Removes what create() has made so far, the superblock first, and nothing that others made meanwhile.
 class Unfinished {
  public:
-  Unfinished() = default;
+  explicit Unfinished(Backing& backing) : backing_(backing) {}
   Unfinished(const Unfinished&) = delete;
   Unfinished& operator=(const Unfinished&) = delete;
   ~Unfinished() {
-    std::error_code ignored;
-    for (auto path = contents_.rbegin(); path != contents_.rend(); ++path) std::filesystem::remove_all(*path, ignored);
-    if (!folder_.empty()) std::filesystem::remove(folder_, ignored);
+    // As far as the disk lets us; the failure that brought us here is reported by the caller.
+    for (auto path = contents_.rbegin(); path != contents_.rend(); ++path) (void)remove_tree(backing_, *path);
+    if (!folder_.empty()) (void)backing_.remove_directory(folder_);
   }
 
   void made_folder(Path path) { folder_ = std::move(path); }
@@ -137,13 +135,14 @@ class Unfinished {
   }
 
  private:
+  Backing& backing_;
   Path folder_;
   std::vector<Path> contents_;
 };
 
-Result<void> create_index(const Path& path, const Superblock& superblock) {
-  DEDUPFS_TRY(Database::create(path));
-  DEDUPFS_ASSIGN(const auto database, Database::open(path, {.memory_bytes = Database::kLeastMemoryBytes}));
+Result<void> create_index(const Path& path, const Superblock& superblock, const std::shared_ptr<Backing>& backing) {
+  DEDUPFS_TRY(Database::create(path, backing));
+  DEDUPFS_ASSIGN(const auto database, Database::open(path, {.memory_bytes = Database::kLeastMemoryBytes}, backing));
   Database::Batch batch(*database);
   batch.put(Family::kCounters, kVolumeUuid, superblock.uuid);
   return database->write(batch);
@@ -151,12 +150,24 @@ Result<void> create_index(const Path& path, const Superblock& superblock) {
 
 // ---------------------------------------------------------------- open
 
-Result<void> require_directory(const Path& path) {
-  std::error_code ignored;
-  const auto status = std::filesystem::symlink_status(path, ignored);
-  if (std::filesystem::is_directory(status)) return {};
+// A crash while a volume was made can leave one of the two copies, which is enough to go on; the other is made of it.
+Result<void> complete_superblock(Backing& backing, const Path& volume) {
+  for (const auto& [missing, whole] :
+       {std::pair(kSuperblockFile, kSuperblockCopyFile), std::pair(kSuperblockCopyFile, kSuperblockFile)}) {
+    DEDUPFS_ASSIGN(const bool is_there, backing.exists(volume / missing));
+    if (is_there) continue;
+    DEDUPFS_ASSIGN(const std::string json, read_file(backing, volume / whole, kLargestSuperblockBytes));
+    DEDUPFS_TRY(replace_file(backing, volume / missing, bytes_of(json)));
+    spdlog::warn("{} was missing and is there again", (volume / missing).string());
+  }
+  return {};
+}
+
+Result<void> require_directory(Backing& backing, const Path& path) {
+  DEDUPFS_ASSIGN(const Backing::Type type, backing.type(path));
+  if (type == Backing::Type::kDirectory) return {};
   return Error{ErrorCode::kCorruption, path.string() +
-                                           (std::filesystem::exists(status) ? " is not a folder" : " is missing") +
+                                           (type == Backing::Type::kMissing ? " is missing" : " is not a folder") +
                                            "; restore the volume from a backup"};
 }
 
@@ -201,7 +212,7 @@ Result<Superblock> Volume::create(const Path& path, const VolumeSettings& settin
   DEDUPFS_ASSIGN(const bool exists, backing->exists(volume));
   if (exists) DEDUPFS_TRY(require_vacant(*backing, volume));
 
-  Unfinished unfinished;
+  Unfinished unfinished(*backing);
   if (!exists) {
     DEDUPFS_TRY(backing->make_directory(volume));
     unfinished.made_folder(volume);
@@ -211,7 +222,7 @@ Result<Superblock> Volume::create(const Path& path, const VolumeSettings& settin
   for (const std::string& name : names_made_by_create()) unfinished.made(volume / name);
   crash_point("mkfs.folder-made");
   DEDUPFS_TRY(backing->open(volume / kLockFile, Backing::Mode::kCreate));
-  DEDUPFS_TRY(create_index(volume / kIndexDirectory, superblock));
+  DEDUPFS_TRY(create_index(volume / kIndexDirectory, superblock, backing));
   crash_point("mkfs.index-made");
   DEDUPFS_TRY(backing->sync_directory(volume));
   // Last: a folder without a superblock is no volume, and with it everything is there.
@@ -244,14 +255,19 @@ Result<void> Volume::open_parts() {
                                               "; take the dedupfs that made the volume, or a newer one"};
   chunker_ = std::move(*chunker);
 
-  DEDUPFS_ASSIGN(lock_, take_lock(path_, options_.read_only));
+  DEDUPFS_ASSIGN(lock_, take_lock(*backing_, path_, options_.read_only));
   crash_point("mount.locked");
+
+  if (!options_.read_only)
+    if (const auto completed = complete_superblock(*backing_, path_); !completed)
+      spdlog::warn("{}", completed.error().message());
 
   const Path index = path_ / kIndexDirectory;
   const Path containers = path_ / kContainersDirectory;
-  DEDUPFS_TRY(require_directory(index));
-  DEDUPFS_TRY(require_directory(containers));
-  auto database = Database::open(index, {.memory_bytes = options_.index_memory_bytes, .read_only = options_.read_only});
+  DEDUPFS_TRY(require_directory(*backing_, index));
+  DEDUPFS_TRY(require_directory(*backing_, containers));
+  auto database =
+      Database::open(index, {.memory_bytes = options_.index_memory_bytes, .read_only = options_.read_only}, backing_);
   if (!database && database.error().code() == ErrorCode::kNotFound)
     return Error{ErrorCode::kCorruption, database.error().message() + "; restore the volume from a backup"};
   if (!database) return database.error();
@@ -277,7 +293,7 @@ Result<void> Volume::open_parts() {
 }
 
 Volume::~Volume() {
-  if (lock_ && !options_.read_only) (void)!::ftruncate(lock_.get(), 0);  // nobody to name any more
+  if (lock_ && !options_.read_only) (void)lock_->truncate(0);  // nobody to name any more
 }
 
 void Volume::freeze() {

@@ -18,7 +18,6 @@
 
 #include "base/backing.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "chunkers/chunker.h"
 #include "store/chunk_store.h"
 #include "store/container_store.h"
@@ -86,7 +85,7 @@ class Volume {
   Path path_;  // absolute: a daemon leaves its folder
   VolumeOptions options_;
   std::shared_ptr<Backing> backing_;
-  UniqueFd lock_;
+  std::unique_ptr<BackingFile> lock_;  // null: reading a volume that no writer ever opened
   Superblock superblock_;
   std::unique_ptr<Chunker> chunker_;
   std::unique_ptr<Database> database_;

@@ -39,6 +39,49 @@ TEST_F(BackingTest, CallsAFileThatEndsEarlyCorruptAndNamesIt) {
   EXPECT_NE(read.error().message().find((dir_.path() / "a").string()), std::string::npos);
 }
 
+TEST_F(BackingTest, ReadsUpToTheEndWhereLessIsAskedForThanAll) {
+  ASSERT_TRUE(replace_file(*backing_, dir_.path() / "a", bytes_of("abc")));
+  const auto file = backing_->open(dir_.path() / "a", Backing::Mode::kRead);
+  ByteBuffer out(4);
+
+  EXPECT_EQ(*(*file)->read_up_to(1, out), 2U);
+  EXPECT_EQ(*(*file)->read_up_to(3, out), 0U);
+  EXPECT_EQ(*(*file)->read_up_to(7, out), 0U);
+}
+
+TEST_F(BackingTest, AnExclusiveLockKeepsOthersOutUntilItsFileIsClosed) {
+  auto holder = backing_->open(dir_.path() / "lock", Backing::Mode::kOpenOrCreate);
+  const auto other = backing_->open(dir_.path() / "lock", Backing::Mode::kOpenOrCreate);
+  ASSERT_TRUE(holder && other);
+  ASSERT_TRUE(*(*holder)->try_lock(BackingFile::LockMode::kExclusive));
+
+  EXPECT_FALSE(*(*other)->try_lock(BackingFile::LockMode::kShared));
+  holder->reset();
+  EXPECT_TRUE(*(*other)->try_lock(BackingFile::LockMode::kShared));
+}
+
+TEST_F(BackingTest, WhatItCreatesIsForItsOwnerOnly) {
+  ASSERT_TRUE(backing_->open(dir_.path() / "a", Backing::Mode::kOpenOrCreate));
+  ASSERT_TRUE(backing_->make_directory(dir_.path() / "d"));
+
+  EXPECT_EQ(std::filesystem::status(dir_.path() / "a").permissions(), std::filesystem::perms(0600));
+  EXPECT_EQ(std::filesystem::status(dir_.path() / "d").permissions(), std::filesystem::perms(0700));
+}
+
+TEST_F(BackingTest, RemovesATreeButNotWhatItsLinksLeadTo) {
+  ASSERT_TRUE(replace_file(*backing_, dir_.path() / "kept", bytes_of("abc")));
+  ASSERT_TRUE(backing_->make_directory(dir_.path() / "d"));
+  ASSERT_TRUE(backing_->make_directory(dir_.path() / "d/e"));
+  ASSERT_TRUE(replace_file(*backing_, dir_.path() / "d/e/f", bytes_of("abc")));
+  ASSERT_EQ(::symlink("../kept", (dir_.path() / "d/link").c_str()), 0);
+
+  ASSERT_TRUE(remove_tree(*backing_, dir_.path() / "d"));
+  EXPECT_TRUE(remove_tree(*backing_, dir_.path() / "d")) << "nothing there";
+
+  EXPECT_EQ(*backing_->type(dir_.path() / "d"), Backing::Type::kMissing);
+  EXPECT_EQ(*backing_->type(dir_.path() / "kept"), Backing::Type::kFile);
+}
+
 TEST_F(BackingTest, DoesNotCreateOverAnExistingFile) {
   ASSERT_TRUE(replace_file(*backing_, dir_.path() / "a", bytes_of("abc")));
 

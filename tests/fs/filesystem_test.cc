@@ -665,7 +665,7 @@ struct FaultyFilesystem {
   FaultyFilesystem() {
     backing->fault = [this](const std::string& attempted, const Path& path) -> std::optional<Error> {
       const std::lock_guard lock(mutex);
-      if (!fault || attempted != operation) return std::nullopt;
+      if (!fault || attempted != operation || path.extension() != ".container") return std::nullopt;
       return Error{*fault, path.string() + ": injected"};
     };
     fs.use(backing);

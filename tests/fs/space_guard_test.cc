@@ -21,11 +21,13 @@ class FakeDisk : public Backing {
   }
   Result<std::unique_ptr<BackingFile>> open(const Path&, Mode) override { return unused(); }
   Result<void> rename(const Path&, const Path&) override { return unused(); }
+  Result<void> link(const Path&, const Path&) override { return unused(); }
   Result<void> unlink(const Path&) override { return unused(); }
   Result<void> make_directory(const Path&) override { return unused(); }
+  Result<void> remove_directory(const Path&) override { return unused(); }
   Result<void> sync_directory(const Path&) override { return unused(); }
   Result<std::vector<std::string>> list_directory(const Path&) override { return unused(); }
-  Result<bool> exists(const Path&) override { return unused(); }
+  Result<Type> type(const Path&) override { return unused(); }
 
  private:
   static Error unused() { return {ErrorCode::kUnsupported, "not part of this disk"}; }

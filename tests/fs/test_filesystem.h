@@ -65,7 +65,7 @@ class TestFilesystem {
   Filesystem& operator*() { return *filesystem_; }
   Filesystem* operator->() { return filesystem_.get(); }
 
-  // Containers go through it from the next open() on; the index has its own way to the disk.
+  // Everything on the disk goes through it from the next open() on.
   void use(std::shared_ptr<Backing> backing) { backing_ = std::move(backing); }
   void open(bool read_only = false) {
     VolumeOptions options;

@@ -105,6 +105,8 @@ TEST_F(DatabaseTest, TakesLittleSpaceWhenEmpty) {
 
 TEST_F(DatabaseTest, IsForItsOwnerOnly) {
   EXPECT_EQ(fs::status(index()).permissions(), fs::perms::owner_all);
+  for (const auto& file : fs::directory_iterator(index()))
+    EXPECT_EQ(file.status().permissions(), fs::perms::owner_read | fs::perms::owner_write) << file.path();
 }
 
 TEST_F(DatabaseTest, IsNotCreatedOverAnother) {

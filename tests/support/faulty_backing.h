@@ -18,7 +18,7 @@ namespace dedupfs {
 
 class FaultyBacking final : public Backing {
  public:
-  // The operation is one of "open", "write", "truncate", "datasync", "rename", "unlink", "sync_directory".
+  // The operation is one of "open", "write", "truncate", "datasync", "rename", "link", "unlink", "sync_directory".
   using Fault = std::function<std::optional<Error>(const std::string& operation, const Path& path)>;
 
   Fault fault;
@@ -46,13 +46,18 @@ class FaultyBacking final : public Backing {
     DEDUPFS_TRY(attempt("unlink", path));
     return real_->unlink(path);
   }
+  Result<void> link(const Path& from, const Path& to) override {
+    DEDUPFS_TRY(attempt("link", to));
+    return real_->link(from, to);
+  }
   Result<void> make_directory(const Path& path) override { return real_->make_directory(path); }
+  Result<void> remove_directory(const Path& path) override { return real_->remove_directory(path); }
   Result<void> sync_directory(const Path& path) override {
     DEDUPFS_TRY(attempt("sync_directory", path));
     return real_->sync_directory(path);
   }
   Result<std::vector<std::string>> list_directory(const Path& path) override { return real_->list_directory(path); }
-  Result<bool> exists(const Path& path) override { return real_->exists(path); }
+  Result<Type> type(const Path& path) override { return real_->type(path); }
   Result<Space> space(const Path& path) override { return real_->space(path); }
 
  private:
@@ -66,7 +71,10 @@ class FaultyBacking final : public Backing {
     File(FaultyBacking& backing, std::unique_ptr<BackingFile> real, Path path)
         : backing_(backing), real_(std::move(real)), path_(std::move(path)) {}
 
-    Result<void> read(std::uint64_t offset, MutableByteSpan out) const override { return real_->read(offset, out); }
+    const Path& path() const override { return path_; }
+    Result<std::size_t> read_up_to(std::uint64_t offset, MutableByteSpan out) const override {
+      return real_->read_up_to(offset, out);
+    }
     Result<void> write(std::uint64_t offset, ByteSpan data) override {
       DEDUPFS_TRY(backing_.attempt("write", path_));
       return real_->write(offset, data);
@@ -80,6 +88,7 @@ class FaultyBacking final : public Backing {
       DEDUPFS_TRY(backing_.attempt("datasync", path_));
       return real_->datasync();
     }
+    Result<bool> try_lock(LockMode mode) override { return real_->try_lock(mode); }
 
    private:
     FaultyBacking& backing_;

@@ -1,0 +1,32 @@
+// The crash campaign and the fault sweep (docs/durability.md), for the program crash-states and for the tests.
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+namespace dedupfs {
+
+struct CampaignOptions {
+  std::uint64_t states = 2000;  // or runs with a fault
+  std::uint64_t seed = 1;
+  std::string workload;  // empty: all
+  std::uint64_t threads = 2;
+  std::uint64_t nested = 8;            // of that many states one is crashed within its recovery, too
+  bool tear_manifests = false;         // see CrashReplay
+  std::string fault;                   // of the sweep: one kind; empty: all
+  std::uint64_t call = 0;              // and one call; 0: all
+  std::uint64_t most_violations = 20;  // then it gives up
+};
+
+struct CampaignResult {
+  std::uint64_t states = 0;
+  std::uint64_t violations = 0;
+};
+
+// Crash states of recorded workloads.
+CampaignResult run_crash_states(const CampaignOptions& options, std::ostream& out);
+// Workloads with the N-th call failing, for all N and kinds of fault, or `states` of them by chance (0: all).
+CampaignResult run_fault_sweep(const CampaignOptions& options, std::ostream& out);
+
+}  // namespace dedupfs

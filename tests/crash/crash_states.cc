@@ -1,0 +1,35 @@
+// crash-states: the crash campaign and the fault sweep, as long as one likes. See docs/durability.md.
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+
+#include "crash/campaign.h"
+
+int main(int argc, char** argv) {
+  dedupfs::CampaignOptions options;
+  bool faults = false;
+  bool verbose = false;
+  CLI::App app("Makes the states in which a crash can leave a volume, opens each and judges what it finds");
+  app.add_option("--states", options.states, "how many states, or runs with a fault (--faults; 0: all)")
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "what the choices begin with")->capture_default_str();
+  app.add_option("--workload", options.workload, "one workload, by name; all without it");
+  app.add_option("--threads", options.threads, "states at once")->capture_default_str();
+  app.add_option("--nested", options.nested, "of so many states crash one within its recovery, too; 0: none")
+      ->capture_default_str();
+  app.add_option("--violations", options.most_violations, "give up after so many")->capture_default_str();
+  app.add_flag("--faults", faults, "fail calls instead of the power");
+  app.add_option("--fault", options.fault, "one kind of fault: eio, enospc, short-write, fsync, read");
+  app.add_option("--call", options.call, "one call to fail, by number");
+  app.add_flag("--tear-manifests", options.tear_manifests, "holes and zeros in manifests of the index, too");
+  app.add_flag("--verbose", verbose, "show what the filesystem logs");
+  CLI11_PARSE(app, argc, argv);
+  if (!verbose) spdlog::set_level(spdlog::level::off);
+
+  const dedupfs::CampaignResult result =
+      faults ? dedupfs::run_fault_sweep(options, std::cout) : dedupfs::run_crash_states(options, std::cout);
+  std::cout << result.states << " states, " << result.violations << " violations" << std::endl;
+  return result.violations == 0 && result.states != 0 ? 0 : 1;
+}

@@ -1,0 +1,320 @@
+#include "crash/recorded_run.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "store/superblock.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr Caller kCaller{.uid = 0, .gid = 0, .umask = 0};
+
+void put(std::string& content, std::size_t offset, const std::string& bytes) {
+  if (content.size() < offset + bytes.size()) content.resize(offset + bytes.size());
+  content.replace(offset, bytes.size(), bytes);
+}
+
+Result<void> nothing_of(const Result<Attributes>& made, Filesystem& filesystem) {
+  if (!made) return made.error();
+  filesystem.forget(made->inode, 1);
+  return {};
+}
+
+VolumeSettings small_settings() {
+  VolumeSettings settings;
+  settings.chunker = "vram:avg=4k,min=1k,max=16k";
+  settings.region_bytes = 16 << 10;
+  return settings;
+}
+
+}  // namespace
+
+History::Range History::allowed_at(std::size_t position) const {
+  Range range{0, 0};
+  if (states.empty()) return range;  // it was never open
+  for (const Acknowledgement& acknowledgement : acknowledgements)
+    if (acknowledgement.events <= position) range.first = std::max(range.first, acknowledgement.state);
+  // An operation that began when this many events were on the disk may be in what came then.
+  range.last = static_cast<std::size_t>(std::ranges::upper_bound(begun, position) - begun.begin());
+  range.last = std::max(range.first, std::min(range.last, states.size() - 1));
+  return range;
+}
+
+DiskImage make_small_volume() {
+  const auto disk = std::make_shared<MemoryDisk>();
+  auto superblock = Volume::create(kVolumePath, small_settings(), disk);
+  DEDUPFS_CHECK(superblock.has_value());
+  superblock->container_bytes = kSmallestContainerBytes;
+  DEDUPFS_CHECK(write_superblock(*disk, kVolumePath, *superblock).has_value());
+  {
+    const auto mounted = open_filesystem(disk, std::chrono::hours(1));
+    DEDUPFS_CHECK(mounted && (*mounted)->close());
+  }
+  return disk->image();
+}
+
+Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<MemoryDisk>& disk,
+                                                    std::chrono::milliseconds commit_interval) {
+  VolumeOptions options;
+  options.threads = 1;
+  options.index_memory_bytes = Database::kLeastMemoryBytes;
+  options.cache_bytes = 8 << 20;
+  DEDUPFS_ASSIGN(auto volume, Volume::open(kVolumePath, options, disk));
+  FilesystemOptions filesystem;
+  filesystem.commit_interval = commit_interval;
+  filesystem.dirty_bytes = 8 << 20;
+  return Filesystem::open(std::move(volume), filesystem);
+}
+
+RecordedRun::RecordedRun(DiskImage start, const RunOptions& options)
+    : options_(options), disk_(std::make_shared<MemoryDisk>(start)) {
+  history_.start = std::move(start);
+}
+
+void RecordedRun::failed(const std::string& what, const Error& error) {
+  ++history_.errors;
+  if (!options_.faults) history_.problems.push_back(what + " failed: " + error.message());
+}
+
+void RecordedRun::remember_tree() {
+  const MemoryDisk::FaultsPaused paused;
+  const Result<Tree> tree = tree_of(model_, *filesystem_);
+  if (!tree) {
+    history_.problems.push_back("the tree cannot be read: " + tree.error().message());
+    throw RunEnded();
+  }
+  history_.states.push_back(tree->text);
+}
+
+void RecordedRun::make_volume() {
+  history_.from_nothing = true;
+  const auto made = Volume::create(kVolumePath, small_settings(), disk_);
+  if (!made) {
+    failed("making the volume", made.error());
+    throw RunEnded();
+  }
+  history_.acknowledgements.push_back({disk_->event_count(), 0});
+}
+
+void RecordedRun::open() {
+  auto opened = open_filesystem(disk_, options_.commit_interval);
+  if (!opened) {
+    failed("opening", opened.error());
+    throw RunEnded();
+  }
+  filesystem_ = std::move(*opened);
+  if (!history_.states.empty()) return;
+  // The root is what the filesystem made it.
+  const Result<Attributes> root = filesystem_->attributes(kRootInode);
+  if (root) {
+    model_.root()->mode = root->mode;
+    model_.root()->uid = root->uid;
+    model_.root()->gid = root->gid;
+  }
+  remember_tree();
+}
+
+void RecordedRun::acknowledge(const std::string& what, const Result<void>& result) {
+  if (result)
+    history_.acknowledgements.push_back({disk_->event_count(), history_.states.size() - 1});
+  else
+    failed(what, result.error());
+}
+
+void RecordedRun::close() {
+  acknowledge("closing", filesystem_->close());
+  filesystem_.reset();
+}
+
+void RecordedRun::reopen() {
+  const std::size_t errors = history_.errors;
+  close();
+  if (history_.errors != errors) throw RunEnded();  // what was not stored is gone: the model would be ahead
+  open();
+}
+
+void RecordedRun::sync() {
+  acknowledge("sync", filesystem_->sync());
+}
+
+void RecordedRun::sync_file(const ModelPtr& node) {
+  if (node) acknowledge("fsync", filesystem_->sync_file(node->number));
+}
+
+void RecordedRun::try_sync() {
+  if (const Result<void> synced = filesystem_->sync())
+    acknowledge("sync", synced);
+  else
+    ++history_.errors;
+}
+
+bool RecordedRun::step(const std::string& what, const std::function<Result<void>()>& real,
+                       const std::function<void()>& change) {
+  history_.begun.push_back(disk_->event_count());
+  const Result<void> done = real();
+  bool happened = done.has_value();
+  const MemoryDisk::FaultsPaused paused;
+  if (!done) {
+    failed(what, done.error());
+    const Result<Tree> tree = tree_of(*filesystem_);
+    happened = tree && tree->text != history_.states.back();
+  }
+  if (happened) change();
+  remember_tree();
+  if (!done && happened) {
+    const Result<Tree> tree = tree_of(*filesystem_);
+    if (!tree || tree->text != history_.states.back())
+      history_.problems.push_back(what + " failed and was half done: " +
+                                  (tree ? difference(history_.states.back(), tree->text) : tree.error().message()));
+  }
+  return happened;
+}
+
+ModelPtr RecordedRun::make(const ModelPtr& parent, const std::string& name, std::uint32_t mode,
+                           const std::string& content, const std::function<Result<Attributes>()>& real) {
+  const ModelPtr node = std::make_shared<ModelNode>();
+  const bool made = step(
+      "making " + name,
+      [&]() -> Result<void> {
+        const Result<Attributes> attributes = real();
+        if (attributes) node->number = attributes->inode;
+        return nothing_of(attributes, *filesystem_);
+      },
+      [&] {
+        node->mode = mode;
+        node->content = content;
+        if (node->is_directory()) node->links = 2;
+        FilesystemModel::add(*parent, name, node);
+      });
+  return made ? node : nullptr;
+}
+
+ModelPtr RecordedRun::make_file(const ModelPtr& parent, const std::string& name) {
+  if (!parent || FilesystemModel::find(*parent, name)) return nullptr;
+  return make(parent, name, S_IFREG | 0644U, {},
+              [&] { return filesystem_->create(parent->number, name, 0644, kCaller); });
+}
+
+ModelPtr RecordedRun::make_directory(const ModelPtr& parent, const std::string& name) {
+  if (!parent || FilesystemModel::find(*parent, name)) return nullptr;
+  return make(parent, name, S_IFDIR | 0755U, {},
+              [&] { return filesystem_->make_directory(parent->number, name, 0755, kCaller); });
+}
+
+ModelPtr RecordedRun::make_symlink(const ModelPtr& parent, const std::string& name, const std::string& target) {
+  if (!parent || FilesystemModel::find(*parent, name)) return nullptr;
+  return make(parent, name, S_IFLNK | 0777U, target,
+              [&] { return filesystem_->make_symlink(parent->number, name, target, kCaller); });
+}
+
+void RecordedRun::write(const ModelPtr& file, std::size_t offset, const std::string& bytes) {
+  if (!file) return;
+  step(
+      "writing", [&] { return filesystem_->write(file->number, offset, bytes_of(bytes), kCaller, nullptr); },
+      [&] { put(file->content, offset, bytes); });
+}
+
+void RecordedRun::truncate(const ModelPtr& file, std::size_t size) {
+  if (!file) return;
+  step(
+      "truncating",
+      [&]() -> Result<void> {
+        DEDUPFS_TRY(filesystem_->set_attributes(file->number, {.size = size}, kCaller));
+        return {};
+      },
+      [&] { file->content.resize(size); });
+}
+
+void RecordedRun::punch(const ModelPtr& file, std::size_t offset, std::size_t length) {
+  if (!file || length == 0) return;
+  step(
+      "punching a hole",
+      [&] { return filesystem_->allocate(file->number, offset, length, Filesystem::AllocateMode::kPunchHole); },
+      [&] {
+        if (offset >= file->content.size()) return;
+        const std::size_t zeros = std::min(length, file->content.size() - offset);
+        file->content.replace(offset, zeros, zeros, '\0');
+      });
+}
+
+void RecordedRun::copy_range(const ModelPtr& from, std::size_t from_offset, const ModelPtr& to, std::size_t to_offset,
+                             std::size_t length) {
+  if (!from || !to || from == to || from_offset >= from->content.size() || length == 0) return;
+  step(
+      "copying a range",
+      [&]() -> Result<void> {
+        DEDUPFS_TRY(filesystem_->copy_range(from->number, from_offset, to->number, to_offset, length));
+        return {};
+      },
+      [&] { put(to->content, to_offset, from->content.substr(from_offset, length)); });
+}
+
+void RecordedRun::link(const ModelPtr& node, const ModelPtr& parent, const std::string& name) {
+  if (!node || !parent || node->is_directory() || FilesystemModel::find(*parent, name)) return;
+  step(
+      "linking " + name,
+      [&] { return nothing_of(filesystem_->make_link(node->number, parent->number, name), *filesystem_); },
+      [&] { FilesystemModel::link(node, *parent, name); });
+}
+
+void RecordedRun::unlink(const ModelPtr& parent, const std::string& name) {
+  const ModelPtr node = parent ? FilesystemModel::find(*parent, name) : nullptr;
+  if (!node || node->is_directory()) return;
+  step(
+      "unlinking " + name, [&] { return filesystem_->unlink(parent->number, name); },
+      [&] { FilesystemModel::unlink(*parent, name); });
+}
+
+void RecordedRun::remove_directory(const ModelPtr& parent, const std::string& name) {
+  const ModelPtr node = parent ? FilesystemModel::find(*parent, name) : nullptr;
+  if (!node || !node->is_directory() || !node->entries.empty()) return;
+  step(
+      "removing directory " + name, [&] { return filesystem_->remove_directory(parent->number, name); },
+      [&] { FilesystemModel::remove_directory(*parent, name); });
+}
+
+void RecordedRun::rename(const ModelPtr& from, const std::string& name, const ModelPtr& to, const std::string& new_name,
+                         Filesystem::RenameMode mode) {
+  if (!from || !to) return;
+  // What the model refuses is refused: that was seen to by other tests.
+  const ModelPtr node = FilesystemModel::find(*from, name);
+  const ModelPtr other = FilesystemModel::find(*to, new_name);
+  if (!node || node == other || node->is_directory() || (other && other->is_directory())) return;
+  if (mode == Filesystem::RenameMode::kExchange && !other) return;
+  if (mode == Filesystem::RenameMode::kNoReplace && other) return;
+  step(
+      "renaming " + name + " to " + new_name,
+      [&] { return filesystem_->rename(from->number, name, to->number, new_name, mode); },
+      [&] { FilesystemModel::rename(*from, name, *to, new_name, mode); });
+}
+
+void RecordedRun::set_mode(const ModelPtr& node, std::uint32_t mode, std::uint32_t uid) {
+  if (!node || is_symlink(node->mode)) return;
+  step(
+      "changing mode and owner",
+      [&]() -> Result<void> {
+        DEDUPFS_TRY(filesystem_->set_attributes(node->number, {.mode = mode, .uid = uid}, kCaller));
+        return {};
+      },
+      [&] {
+        node->mode = type_bits(node->mode) | mode;
+        node->uid = uid;
+      });
+}
+
+void RecordedRun::set_xattr(const ModelPtr& node, const std::string& name, const std::string& value) {
+  if (!node) return;
+  step(
+      "setting an attribute",
+      [&] { return filesystem_->set_xattr(node->number, name, value, Filesystem::XattrMode::kSet); },
+      [&] { node->xattrs[name] = value; });
+}
+
+History RecordedRun::finish() {
+  history_.events = disk_->events();
+  filesystem_.reset();
+  return std::move(history_);
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,113 @@
+// A filesystem on a recording disk, driven beside a model: what it did to the disk, and which states of the tree a crash
+// may leave at each moment.
+//
+// Failure: without faults, whatever does not go as the model says goes to `problems`. With faults operations may fail, but
+// must then have done nothing or everything. RunEnded is thrown where the run cannot go on.
+// Threads: one at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "crash/tree.h"
+#include "fs/filesystem.h"
+#include "fs/filesystem_model.h"
+#include "support/memory_disk.h"
+
+namespace dedupfs {
+
+inline constexpr std::string_view kVolumePath = "/volume";
+
+// What a run leaves to those who judge it. Acknowledgements are kept here, outside of the store.
+struct History {
+  DiskImage start;
+  std::vector<DiskEvent> events;
+  std::vector<std::string> states;  // the tree before the first operation and after each
+  std::vector<std::size_t> begun;   // events when operation i + 1, which leads to states[i + 1], began
+  struct Acknowledgement {
+    std::size_t events;  // on the disk when it came
+    std::size_t state;   // which is durable, or a later one
+  };
+  std::vector<Acknowledgement> acknowledgements;
+  std::vector<std::string> problems;
+  std::size_t errors = 0;     // that were reported to the caller
+  bool from_nothing = false;  // it made the volume: up to the first acknowledgement there may be none
+
+  struct Range {
+    std::size_t first, last;  // of states
+  };
+  Range allowed_at(std::size_t position) const;
+};
+
+struct RunEnded {};
+
+struct RunOptions {
+  bool faults = false;
+  std::chrono::milliseconds commit_interval = std::chrono::hours(1);
+};
+
+// A new volume with small regions and containers, mounted once.
+DiskImage make_small_volume();
+Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<MemoryDisk>& disk,
+                                                    std::chrono::milliseconds commit_interval);
+
+class RecordedRun {
+ public:
+  RecordedRun(DiskImage start, const RunOptions& options);
+
+  MemoryDisk& disk() { return *disk_; }
+  Filesystem& filesystem() { return *filesystem_; }
+  FilesystemModel& model() { return model_; }
+  ModelPtr root() const { return model_.root(); }
+
+  // For a run on an empty disk.
+  void make_volume();
+  void open();
+  void close();
+  void reopen();
+  void sync();
+  void sync_file(const ModelPtr& node);
+  // A sync that is expected to fail, so that the run can go on.
+  void try_sync();
+
+  // Null if it failed.
+  ModelPtr make_file(const ModelPtr& parent, const std::string& name);
+  ModelPtr make_directory(const ModelPtr& parent, const std::string& name);
+  ModelPtr make_symlink(const ModelPtr& parent, const std::string& name, const std::string& target);
+  void write(const ModelPtr& file, std::size_t offset, const std::string& bytes);
+  void truncate(const ModelPtr& file, std::size_t size);
+  void punch(const ModelPtr& file, std::size_t offset, std::size_t length);
+  void copy_range(const ModelPtr& from, std::size_t from_offset, const ModelPtr& to, std::size_t to_offset,
+                  std::size_t length);
+  void link(const ModelPtr& node, const ModelPtr& parent, const std::string& name);
+  void unlink(const ModelPtr& parent, const std::string& name);
+  void remove_directory(const ModelPtr& parent, const std::string& name);
+  void rename(const ModelPtr& from, const std::string& name, const ModelPtr& to, const std::string& new_name,
+              Filesystem::RenameMode mode = Filesystem::RenameMode::kReplace);
+  void set_mode(const ModelPtr& node, std::uint32_t mode, std::uint32_t uid);
+  void set_xattr(const ModelPtr& node, const std::string& name, const std::string& value);
+
+  // Ends the run without closing, as a crash does, or after close().
+  History finish();
+
+ private:
+  // One operation: `change` does to the model what `real` does to the filesystem.
+  bool step(const std::string& what, const std::function<Result<void>()>& real, const std::function<void()>& change);
+  ModelPtr make(const ModelPtr& parent, const std::string& name, std::uint32_t mode, const std::string& content,
+                const std::function<Result<Attributes>()>& real);
+  void acknowledge(const std::string& what, const Result<void>& result);
+  void failed(const std::string& what, const Error& error);
+  void remember_tree();
+
+  const RunOptions options_;
+  std::shared_ptr<MemoryDisk> disk_;
+  std::unique_ptr<Filesystem> filesystem_;
+  FilesystemModel model_;
+  History history_;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,26 @@
+// A tree of files as text, one object a line, so that two can be compared and a difference be read: names, types, modes,
+// owners, links, times (but that of access), attributes, and a hash of each content.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "fs/filesystem.h"
+#include "fs/filesystem_model.h"
+
+namespace dedupfs {
+
+struct Tree {
+  std::string text;
+  std::uint64_t inodes = 0;
+};
+
+Result<Tree> tree_of(Filesystem& filesystem);
+// Models have no times: they come from the filesystem that runs beside this one.
+Result<Tree> tree_of(const FilesystemModel& model, Filesystem& filesystem);
+
+// The first line in which they differ, for people.
+std::string difference(const std::string& expected, const std::string& found);
+
+}  // namespace dedupfs

@@ -1,0 +1,230 @@
+#include "crash/workloads.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <string>
+#include <vector>
+
+namespace dedupfs {
+namespace {
+
+using Random = std::mt19937_64;
+
+std::uint64_t below(Random& random, std::uint64_t limit) {
+  return std::uniform_int_distribution<std::uint64_t>(0, limit - 1)(random);
+}
+
+std::string random_bytes(Random& random, std::size_t length) {
+  std::string bytes(length, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  return bytes;
+}
+
+void append_to_a_log(RecordedRun& run, Random& random, int length) {
+  const ModelPtr log = run.make_file(run.root(), "log");
+  for (int i = 0; log && i < length; ++i) {
+    run.write(log, log->content.size(), random_bytes(random, 1 + below(random, 3000)));
+    if (below(random, 3) != 0) run.sync_file(log);
+  }
+}
+
+void replace_a_file(RecordedRun& run, Random& random, int length) {
+  for (int i = 0; i < length; ++i) {
+    const ModelPtr fresh = run.make_file(run.root(), "target.new");
+    run.write(fresh, 0, random_bytes(random, 1 + below(random, 20'000)));
+    run.sync_file(fresh);
+    run.rename(run.root(), "target.new", run.root(), "target");
+    if (below(random, 2) == 0) run.sync();
+  }
+}
+
+// After ACE, "CrashMonkey and ACE" (OSDI '18): sequences of two operations on a small tree, each followed by a sync or not.
+void sequences_of_two(RecordedRun& run, Random& random, int length) {
+  const ModelPtr a = run.make_directory(run.root(), "A");
+  const ModelPtr b = run.make_directory(run.root(), "B");
+  const std::array directories{run.root(), a, b};
+  const std::array<std::string, 3> names{"foo", "bar", "baz"};
+  const auto directory = [&] { return directories[below(random, directories.size())]; };
+  const auto name = [&] { return names[below(random, names.size())]; };
+  const auto file = [&]() -> ModelPtr {
+    for (int tries = 0; tries < 10; ++tries) {
+      const ModelPtr in = directory();
+      const ModelPtr node = in ? FilesystemModel::find(*in, name()) : nullptr;
+      if (node && is_regular(node->mode)) return node;
+    }
+    return nullptr;
+  };
+  const auto operation = [&] {
+    switch (below(random, 16)) {
+      case 0:
+      case 1:
+      case 2: run.write(run.make_file(directory(), name()), 0, random_bytes(random, 1 + below(random, 9000))); break;
+      case 3: run.link(file(), directory(), name()); break;
+      case 4:
+      case 5: run.unlink(directory(), name()); break;
+      case 6: run.rename(directory(), name(), directory(), name()); break;
+      case 7: run.rename(directory(), name(), directory(), name(), Filesystem::RenameMode::kExchange); break;
+      case 8:
+        if (const ModelPtr node = file()) run.write(node, below(random, node->content.size() + 1), "overwritten");
+        break;
+      case 9:
+        if (const ModelPtr node = file()) run.write(node, node->content.size(), random_bytes(random, 4000));
+        break;
+      case 10:
+        if (const ModelPtr node = file()) run.truncate(node, below(random, 12'000));
+        break;
+      case 11: run.punch(file(), below(random, 4000), 1 + below(random, 4000)); break;
+      case 12: run.copy_range(file(), below(random, 2000), file(), below(random, 9000), 1 + below(random, 5000)); break;
+      case 13: run.set_xattr(file(), "user.note", random_bytes(random, below(random, 200))); break;
+      case 14: run.set_mode(file(), static_cast<std::uint32_t>(below(random, 01000)), 1); break;
+      default:
+        run.make_symlink(directory(), "link", "../" + name());
+        run.make_directory(directory(), "D");
+        run.remove_directory(directory(), "D");
+    }
+  };
+  for (int i = 0; i < length; ++i) {
+    operation();
+    if (below(random, 2) == 0) run.sync_file(file());
+    operation();
+    if (below(random, 2) == 0) run.sync();
+  }
+}
+
+// Content that others share, and near-duplicates that are stored as deltas of it.
+void overwrite_shared_chunks(RecordedRun& run, Random& random, int length) {
+  const std::string content = random_bytes(random, 60'000);
+  const ModelPtr original = run.make_file(run.root(), "original");
+  run.write(original, 0, content);
+  run.sync();
+  for (int i = 0; i < length; ++i) {
+    const ModelPtr copy = run.make_file(run.root(), "copy" + std::to_string(i));
+    std::string near = content;
+    for (int edit = 0; edit < 4; ++edit) near[below(random, near.size())] = 'x';
+    run.write(copy, 0, near);
+    run.write(original, below(random, 50'000), random_bytes(random, 1 + below(random, 6000)));
+    if (below(random, 2) == 0) run.sync_file(copy);
+  }
+}
+
+void delete_the_last_reference(RecordedRun& run, Random& random, int length) {
+  for (int i = 0; i < length; ++i) {
+    const std::string name = "file" + std::to_string(i % 3);
+    const ModelPtr file = run.make_file(run.root(), name);
+    if (!file) continue;
+    run.write(file, 0, random_bytes(random, 20'000 + below(random, 20'000)));
+    if (below(random, 2) == 0) run.sync();
+    const bool opened = below(random, 2) == 0 && run.filesystem().open_file(file->number, false, {}).has_value();
+    run.unlink(run.root(), name);
+    if (below(random, 2) == 0) run.sync();
+    if (opened) run.filesystem().release_file(file->number, true);
+    if (below(random, 2) == 0) run.sync();
+  }
+}
+
+void fill_containers(RecordedRun& run, Random& random, int length) {
+  for (int i = 0; i < length; ++i) {
+    const ModelPtr file = run.make_file(run.root(), "file" + std::to_string(i));
+    if (!file) continue;
+    const bool opened = run.filesystem().open_file(file->number, false, {}).has_value();
+    for (int piece = 0; piece < 3; ++piece)
+      run.write(file, file->content.size(), random_bytes(random, 10'000 + below(random, 60'000)));
+    if (opened) run.filesystem().release_file(file->number, true);  // storing it begins
+    if (below(random, 2) == 0) run.sync_file(file);
+  }
+}
+
+// Each closing turns the log of the index into tables, and every fourth time these are compacted.
+void mount_again_and_again(RecordedRun& run, Random& random, int length) {
+  for (int i = 0; i < length; ++i) {
+    const ModelPtr file = run.make_file(run.root(), "file" + std::to_string(i));
+    run.write(file, 0, random_bytes(random, 1 + below(random, 9000)));
+    if (i > 2) run.unlink(run.root(), "file" + std::to_string(i - 2));
+    if (below(random, 2) == 0) run.sync();
+    run.reopen();
+  }
+}
+
+// A group is committed every few milliseconds, whatever is under way.
+void commits_in_between(RecordedRun& run, Random& random, int length) {
+  sequences_of_two(run, random, length);
+  fill_containers(run, random, 2);
+}
+
+void fill_the_disk(RecordedRun& run, Random& random, int length) {
+  const ModelPtr kept = run.make_file(run.root(), "kept");
+  run.write(kept, 0, random_bytes(random, 30'000));
+  run.sync();
+  for (int i = 0; i < length; ++i) {
+    const auto left = std::make_shared<std::atomic<std::int64_t>>(static_cast<std::int64_t>(below(random, 12)));
+    const std::size_t partial = below(random, 2) * below(random, 20'000);
+    run.disk().set_fault(
+        [left, partial](std::string_view operation, const Path& path) -> std::optional<MemoryDisk::Fault> {
+          if (operation != "write" && operation != "open") return std::nullopt;
+          if (--*left >= 0) return std::nullopt;
+          return MemoryDisk::Fault{Error{ErrorCode::kNoSpace, path.string() + ": the disk is full"}, partial};
+        });
+    const ModelPtr file = run.make_file(run.root(), "file" + std::to_string(i));
+    run.write(file, 0, random_bytes(random, 1 + below(random, 40'000)));
+    run.try_sync();
+    run.unlink(run.root(), "file" + std::to_string(i - 1));
+    run.try_sync();
+    run.disk().set_fault(nullptr);
+    run.sync();
+  }
+}
+
+// The volume is made, mounted and used a little.
+void make_the_volume(RecordedRun& run, Random& random, int /*length*/) {
+  append_to_a_log(run, random, 2);
+}
+
+constexpr std::array kWorkloads{
+    Workload{.name = "append", .drive = append_to_a_log, .length = 16},
+    Workload{.name = "replace", .drive = replace_a_file},
+    Workload{.name = "sequences", .drive = sequences_of_two, .length = 12, .short_length = 5},
+    Workload{.name = "overwrite", .drive = overwrite_shared_chunks, .length = 6},
+    Workload{.name = "delete", .drive = delete_the_last_reference},
+    Workload{.name = "containers", .drive = fill_containers, .length = 6},
+    Workload{.name = "remount", .drive = mount_again_and_again, .length = 7, .short_length = 2},
+    Workload{.name = "commits",
+             .drive = commits_in_between,
+             .length = 12,
+             .short_length = 4,
+             .commit_interval = std::chrono::milliseconds(5)},
+    Workload{.name = "full-disk", .drive = fill_the_disk, .length = 5, .short_length = 0, .may_fail = true},
+    Workload{.name = "mkfs", .drive = make_the_volume, .from_nothing = true},
+};
+
+}  // namespace
+
+std::span<const Workload> workloads() {
+  return kWorkloads;
+}
+
+History record(const Workload& workload, std::uint64_t seed, const DiskImage& volume) {
+  return record_with_fault(workload, seed, volume, nullptr);
+}
+
+History record_with_fault(const Workload& workload, std::uint64_t seed, const DiskImage& volume,
+                          MemoryDisk::FaultSource fault) {
+  Random random(seed);
+  const bool faults = fault != nullptr;
+  RecordedRun run(workload.from_nothing ? DiskImage() : volume,
+                  {.faults = faults || workload.may_fail, .commit_interval = workload.commit_interval});
+  try {
+    if (workload.from_nothing) {
+      run.disk().set_fault(fault);
+      run.make_volume();
+    }
+    run.open();
+    if (faults && !workload.from_nothing) run.disk().set_fault(fault);
+    workload.drive(run, random, faults ? workload.short_length : workload.length);
+    if (faults || below(random, 2) == 0) run.close();
+  } catch (const RunEnded&) {
+  }
+  return run.finish();
+}
+
+}  // namespace dedupfs
