@@ -1,36 +1,93 @@
-// fsck.dedupfs: checks a volume that is not mounted.
+// fsck.dedupfs: checks a volume that is not mounted, and repairs it.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <iostream>
+#include <optional>
 
-#include "base/size.h"
-#include "fs/namespace_check.h"
+#include "fs/fsck.h"
 #include "store/feature_rebuild.h"
-#include "store/store_check.h"
 
 namespace {
 
 using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
 
-// fsck(8)
-constexpr int kClean = 0;
-constexpr int kErrorsLeft = 4;
-constexpr int kOperationalError = 8;
-constexpr int kUsageError = 16;
+volatile std::sig_atomic_t is_cancelled = 0;
 
-Result<int> check(const Path& path) {
-  VolumeOptions options;
-  options.read_only = true;
-  DEDUPFS_ASSIGN(const auto volume, Volume::open(path, options));
-  CheckReport report([](const std::string& line) { std::cout << line << '\n'; });
-  DEDUPFS_ASSIGN(const ChunkTable chunks, check_store(*volume, report));
-  DEDUPFS_ASSIGN(const NamespaceTotals totals, check_namespace(*volume, chunks, report));
-  std::cout << fmt::format("{}: {} inodes ({} directories), {} chunks, {} references: {}\n", path.string(),
-                           totals.inodes, totals.directories, chunks.chunks(), totals.chunk_references,
-                           report.errors() == 0 ? "clean" : fmt::format("{} errors", report.errors()));
+void cancel(int /*signal*/) {
+  is_cancelled = 1;
+}
+
+void catch_signals() {
+  struct sigaction action {};
+  action.sa_handler = cancel;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one ends the program, which is safe at any time
+  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+}
+
+// As e2fsck does it: lines "pass current max volume" to a descriptor, or, to 0, a bar on the terminal.
+class ProgressReport {
+ public:
+  ProgressReport(std::optional<int> descriptor, const Path& volume) : descriptor_(descriptor), volume_(volume) {}
+
+  Result<void> operator()(int pass, std::uint64_t current, std::uint64_t max) {
+    if (is_cancelled != 0) return Error{ErrorCode::kInterrupted, "cancelled"};
+    if (!descriptor_) return {};
+    constexpr auto kInterval = std::chrono::milliseconds(250);
+    const auto now = std::chrono::steady_clock::now();
+    if (pass == pass_ && now - shown_at_ < kInterval) return {};
+    pass_ = pass;
+    shown_at_ = now;
+    if (*descriptor_ != 0)
+      write(*descriptor_, fmt::format("{} {} {} {}\n", pass, current, max, volume_.string()));
+    else if (::isatty(STDERR_FILENO) != 0)
+      show_bar(pass, current, max);
+    return {};
+  }
+
+  // Leaves no bar behind.
+  void clear() {
+    if (is_bar_shown_) write(STDERR_FILENO, "\r\x1b[K");
+    is_bar_shown_ = false;
+  }
+
+ private:
+  static void write(int descriptor, const std::string& text) {
+    (void)!::write(descriptor, text.data(), text.size());  // nobody reads it any more: no reason to stop
+  }
+  void show_bar(int pass, std::uint64_t current, std::uint64_t max) {
+    constexpr std::uint64_t kWidth = 40;
+    const std::uint64_t done = max == 0 ? 0 : std::min<std::uint64_t>(current * kWidth / max, kWidth);
+    write(STDERR_FILENO,
+          fmt::format("\rpass {} |{}{}|", pass, std::string(done, '='), std::string(kWidth - done, ' ')));
+    is_bar_shown_ = true;
+  }
+
+  const std::optional<int> descriptor_;
+  const Path volume_;
+  int pass_ = 0;
+  std::chrono::steady_clock::time_point shown_at_;
+  bool is_bar_shown_ = false;
+};
+
+Result<int> check_or_repair(const Path& path, FsckOptions options, bool json, std::optional<int> progress_to) {
+  ProgressReport progress(progress_to, path);
+  options.progress = [&](int pass, std::uint64_t current, std::uint64_t max) { return progress(pass, current, max); };
+  if (!json)
+    options.print = [&](const std::string& line) {
+      progress.clear();
+      std::cout << line << std::endl;
+    };
+  const auto report = run_fsck(path, options);
+  progress.clear();
+  if (!report) return report.error();
+  std::cout << (json ? to_json(*report, path) + "\n" : summary_of(*report, path));
   if (!std::cout.flush()) return Error{ErrorCode::kIo, "cannot write what was found"};
-  return report.errors() == 0 ? kClean : kErrorsLeft;
+  return report->exit_status();
 }
 
 Result<int> rebuild_features(const Path& path) {
@@ -38,18 +95,35 @@ Result<int> rebuild_features(const Path& path) {
   DEDUPFS_ASSIGN(const FeatureRebuild rebuilt, rebuild_feature_index(*volume));
   std::cout << fmt::format("{}: {} chunks are found by their features, {} could not be read\n", path.string(),
                            rebuilt.indexed, rebuilt.unreadable);
-  return rebuilt.unreadable == 0 ? kClean : kErrorsLeft;
+  return rebuilt.unreadable == 0 ? 0 : kFsckErrorsLeft;
+}
+
+int exit_status_of(const Error& error) {
+  if (error.code() == ErrorCode::kInterrupted) return kFsckCancelled;
+  return error.code() == ErrorCode::kCorruption ? kFsckErrorsLeft : kFsckOperationalError;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Checks every structure and checksum of a dedupfs volume that is not mounted. Repairs nothing yet."};
+  CLI::App app{"Checks a dedupfs volume that is not mounted, and repairs it."};
   std::string path;
-  bool accepted = false;  // this version only checks, whatever fsck(8) asks for
-  app.add_flag("-n", accepted, "change nothing: the default, and all that this version does");
-  app.add_flag("-a,-p", accepted, "as fsck(8) passes it; checks only");
+  FsckOptions options;
+  bool check_only = false;
+  bool safe = false;
+  bool all = false;
+  bool accepted = false;
+  bool json = false;
+  std::optional<int> progress_to;
+  auto* const modes = app.add_option_group("modes")->require_option(0, 1);
+  modes->add_flag("-n", check_only, "check, and change nothing (the default)");
+  modes->add_flag("-a,-p", safe, "repair what can be repaired without losing anything");
+  modes->add_flag("-y", all, "repair everything");
   app.add_flag("-f", accepted, "as fsck(8) passes it; it always checks");
+  app.add_flag("--verify-data", options.verify_data, "read all data: every chunk against its fingerprint");
+  app.add_flag("--json", json, "report as one JSON document");
+  app.add_option("-C", progress_to, "progress to this descriptor; 0: a bar on the terminal")
+      ->check(CLI::NonNegativeNumber);
   bool features = false;
   app.add_flag("--rebuild-features", features, "instead, make the index anew in which near-duplicates are found");
   app.add_option("VOLUME", path, "the volume")->required();
@@ -57,12 +131,15 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kClean : kUsageError;
+    return app.exit(error) == 0 ? 0 : kFsckUsageError;
   }
-  const auto result = features ? rebuild_features(path) : check(path);
+  if (safe) options.mode = FsckOptions::Mode::kSafe;
+  if (all) options.mode = FsckOptions::Mode::kAll;
+  catch_signals();
+  const auto result = features ? rebuild_features(path) : check_or_repair(path, options, json, progress_to);
   if (!result) {
     std::cerr << "fsck.dedupfs: " << result.error().message() << '\n';
-    return result.error().code() == ErrorCode::kCorruption ? kErrorsLeft : kOperationalError;
+    return exit_status_of(result.error());
   }
   return *result;
 }

@@ -5,9 +5,6 @@
 namespace dedupfs {
 namespace {
 
-// What an entry adds to the size that a directory shows.
-constexpr std::uint64_t kBytesPerEntry = 32;
-
 Error not_found(InodeNumber parent, std::string_view name) {
   return {ErrorCode::kNotFound, "no '" + std::string(name) + "' in directory " + std::to_string(parent)};
 }
@@ -96,14 +93,14 @@ void Filesystem::State::put_entry(Inode& directory, std::string_view name, const
 void Filesystem::State::add_entry(Inode& directory, std::string_view name, const Inode& target) {
   Attributes& attributes = directory.record.attributes;
   put_entry(directory, name, target, attributes.next_cookie++);
-  attributes.size += kBytesPerEntry;
+  attributes.size += kDirectoryEntryBytes;
 }
 
 void Filesystem::State::remove_entry(Inode& directory, std::string_view name, const Dirent& entry) {
   metadata.erase(Family::kDirents, encode_dirent_key(directory.number, name));
   metadata.erase(Family::kCookies, encode_cookie_key(directory.number, entry.cookie));
   std::uint64_t& size = directory.record.attributes.size;
-  size -= std::min(size, kBytesPerEntry);
+  size -= std::min(size, kDirectoryEntryBytes);
 }
 
 void Filesystem::State::drop_link(const InodePtr& inode, const Timestamp& now) {

@@ -15,12 +15,18 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kBytesAnEntry = 32;  // of the size of a directory
+constexpr std::uint64_t kFamilies = 6;
+constexpr std::uint64_t kRecordsAStep = 4096;
 
 class NamespaceCheck {
  public:
-  NamespaceCheck(Volume& volume, const ChunkTable& chunks, CheckReport& report)
-      : volume_(volume), chunks_(chunks), report_(report), snapshot_(volume.database().snapshot()) {}
+  NamespaceCheck(Volume& volume, const ChunkTable& chunks, CheckReport& report, const Progress& progress, int pass)
+      : volume_(volume),
+        chunks_(chunks),
+        report_(report),
+        progress_(progress),
+        pass_(pass),
+        snapshot_(volume.database().snapshot()) {}
 
   Result<NamespaceTotals> run() {
     DEDUPFS_TRY(walk(Family::kInodes, [this](auto key, auto value) { return read_inode(key, value); }));
@@ -60,10 +66,15 @@ class NamespaceCheck {
   // A record that does not parse is a finding, and the walk goes on.
   template <class Check>
   Result<void> walk(Family family, Check check) {
-    return volume_.database().walk(*snapshot_, family, [&](std::string_view key, std::string_view value) {
+    Result<void> interrupted = progress_(pass_, families_++, kFamilies);
+    std::uint64_t records = 0;
+    DEDUPFS_TRY(interrupted);
+    DEDUPFS_TRY(volume_.database().walk(*snapshot_, family, [&](std::string_view key, std::string_view value) {
       if (const Result<void> checked = check(key, value); !checked) report_.error(checked.error().message());
-      return true;
-    });
+      if (++records % kRecordsAStep == 0) interrupted = progress_(pass_, families_, kFamilies);
+      return interrupted.has_value();
+    }));
+    return interrupted;
   }
 
   Inode* find(InodeNumber number) {
@@ -167,12 +178,21 @@ class NamespaceCheck {
 
   void check_reference(InodeNumber inode, std::uint64_t offset, const RecipeEntry& entry) {
     ++totals_.chunk_references;
+    if (orphans_.contains(inode)) return;
     const auto length = chunks_.length_of(entry.chunk);
-    if (!length)
-      report_.error(fmt::format("inode {} at {}: chunk {} is missing", inode, offset, number_of(entry.chunk)));
+    if (entry.chunk == kLostChunk)
+      report_.lost(inode, {offset, entry.length, "it was lost, and a repair could not bring it back"});
+    else if (!length)
+      report_.lost(inode, {offset, entry.length, fmt::format("chunk {} is missing", number_of(entry.chunk))});
     else if (*length != entry.length)
       report_.error(fmt::format("inode {} at {}: chunk {} has {} bytes, not {}", inode, offset, number_of(entry.chunk),
                                 *length, entry.length));
+    else if (const auto damaged = chunks_.unreadable().find(number_of(entry.chunk));
+             damaged != chunks_.unreadable().end())
+      report_.lost(inode, {offset, entry.length,
+                           damaged->second.empty()
+                               ? fmt::format("chunk {} is made from one that is lost", number_of(entry.chunk))
+                               : damaged->second});
   }
 
   void check_inode(InodeNumber number, const Inode& inode) {
@@ -184,7 +204,7 @@ class NamespaceCheck {
     if (is_directory(inode.mode)) {
       if (is_root && inode.names != 0) wrong("a name leads to the root directory");
       if (inode.names > 1) wrong("a directory with several names");
-      if (inode.size != kBytesAnEntry * inode.entries)
+      if (inode.size != kDirectoryEntryBytes * inode.entries)
         wrong(fmt::format("size {}, but {} entries", inode.size, inode.entries));
       if (inode.links != 2 + inode.subdirectories)
         wrong(fmt::format("link count {}, but {} subdirectories", inode.links, inode.subdirectories));
@@ -251,6 +271,9 @@ class NamespaceCheck {
   Volume& volume_;
   const ChunkTable& chunks_;
   CheckReport& report_;
+  const Progress& progress_;
+  const int pass_;
+  std::uint64_t families_ = 0;  // that are being walked or were
   std::shared_ptr<const Database::Snapshot> snapshot_;
   std::unordered_map<InodeNumber, Inode> inodes_;
   std::unordered_set<InodeNumber> orphans_;
@@ -262,8 +285,9 @@ class NamespaceCheck {
 
 }  // namespace
 
-Result<NamespaceTotals> check_namespace(Volume& volume, const ChunkTable& chunks, CheckReport& report) {
-  return NamespaceCheck(volume, chunks, report).run();
+Result<NamespaceTotals> check_namespace(Volume& volume, const ChunkTable& chunks, CheckReport& report,
+                                        const Progress& progress, int pass) {
+  return NamespaceCheck(volume, chunks, report, progress, pass).run();
 }
 
 }  // namespace dedupfs

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "store/check_report.h"
-#include "store/store_check.h"
+#include "store/chunk_table.h"
 #include "store/volume.h"
 
 namespace dedupfs {
@@ -22,6 +22,7 @@ struct NamespaceTotals {
   std::uint64_t chunk_references = 0;
 };
 
-Result<NamespaceTotals> check_namespace(Volume& volume, const ChunkTable& chunks, CheckReport& report);
+Result<NamespaceTotals> check_namespace(Volume& volume, const ChunkTable& chunks, CheckReport& report,
+                                        const Progress& progress = no_progress, int pass = 2);
 
 }  // namespace dedupfs

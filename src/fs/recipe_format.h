@@ -17,6 +17,8 @@ namespace dedupfs {
 inline constexpr std::size_t kSegmentEntries = 1024;
 inline constexpr std::uint32_t kInlineBytes = 512;
 inline constexpr std::uint8_t kSegmentVersion = 1;
+// No chunk has this id: a reference to it stands for content that is lost.
+inline constexpr ChunkId kLostChunk{0};
 
 struct RecipeEntry {
   enum class Kind : std::uint8_t { kChunk, kHole, kInline };

@@ -13,8 +13,9 @@
 
 namespace dedupfs {
 
-inline constexpr std::uint8_t kRecordVersion = 1;  // the first byte of every value
-inline constexpr std::uint64_t kFirstCookie = 3;   // 1 and 2 are "." and ".."
+inline constexpr std::uint8_t kRecordVersion = 1;          // the first byte of every value
+inline constexpr std::uint64_t kFirstCookie = 3;           // 1 and 2 are "." and ".."
+inline constexpr std::uint64_t kDirectoryEntryBytes = 32;  // what an entry adds to the size of its directory
 
 inline constexpr std::string_view kNextInodeCounter = "next_inode";  // no inode has this number or a higher one
 inline constexpr std::string_view kInodesCounter = "inodes";         // records in Family::kInodes

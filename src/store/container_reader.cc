@@ -50,6 +50,21 @@ Result<std::shared_ptr<const Region>> ContainerReader::read(RegionPlace place) {
   return std::make_shared<const Region>(std::move(*region));
 }
 
+Result<std::vector<RegionEntry>> ContainerReader::verify(RegionPlace place) {
+  const auto verified = [&]() -> Result<std::vector<RegionEntry>> {
+    DEDUPFS_ASSIGN(const Front front, read_front(place, kFrontBytes));
+    DEDUPFS_ASSIGN(auto entries, front.directory());
+    RawBuffer storage;
+    DEDUPFS_ASSIGN(const ByteSpan stored,
+                   front.view_part(kRegionHeaderBytes + std::uint64_t{front.header.directory_length},
+                                   front.header.stored_length, storage));
+    DEDUPFS_TRY(verify_stored_payload(front.header, stored));
+    return entries;
+  }();
+  if (!verified) return at(place, verified.error());
+  return verified;
+}
+
 Result<Region> ContainerReader::read_region(RegionPlace place) {
   DEDUPFS_ASSIGN(const Front front, read_front(place, kFrontBytes));
   Region region;
@@ -142,6 +157,13 @@ Result<ContainerStore::Walk> ContainerReader::walk(std::uint32_t number) {
     walk.end_offset += header->disk_length();
   }
   return walk;
+}
+
+Result<ContainerScan> ContainerReader::scan(std::uint32_t number, const std::vector<std::uint32_t>& known_offsets,
+                                            const RegionVisit& visit) {
+  const auto file = open(number);
+  if (!file) return file.error().with(path_of(number).string());
+  return scan_container(**file, number, known_offsets, visit);
 }
 
 Result<ContainerStore::ContainerInfo> ContainerReader::inspect(std::uint32_t number) {

@@ -30,6 +30,9 @@ class ContainerReader {
   Result<RegionHeader> read_header(RegionPlace place);
   Result<std::vector<RegionEntry>> read_directory(RegionPlace place);
   Result<std::shared_ptr<const Region>> read(RegionPlace place);
+  Result<std::vector<RegionEntry>> verify(RegionPlace place);
+  Result<ContainerScan> scan(std::uint32_t number, const std::vector<std::uint32_t>& known_offsets,
+                             const RegionVisit& visit);
   Result<ContainerStore::Walk> walk(std::uint32_t number);
   // kNotFound if it has been removed.
   Result<ContainerStore::ContainerInfo> inspect(std::uint32_t number);

@@ -235,6 +235,15 @@ Result<std::shared_ptr<const Region>> ContainerStore::read(RegionPlace place) co
   return state_->reader.read(place);
 }
 
+Result<std::vector<RegionEntry>> ContainerStore::verify(RegionPlace place) const {
+  return state_->reader.verify(place);
+}
+
+Result<ContainerScan> ContainerStore::scan(std::uint32_t container, const std::vector<std::uint32_t>& known_offsets,
+                                           const RegionVisit& visit) const {
+  return state_->reader.scan(container, known_offsets, visit);
+}
+
 RegionPlace ContainerStore::place_after(RegionPlace place, const RegionHeader& header) {
   // Nothing lies behind the last offset, and reading there says so.
   const std::uint64_t offset = place.offset + header.disk_length();

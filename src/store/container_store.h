@@ -15,6 +15,7 @@
 
 #include "base/backing.h"
 #include "base/result.h"
+#include "store/container_scan.h"
 #include "store/region.h"
 #include "store/types.h"
 
@@ -46,6 +47,9 @@ class ContainerStore {
   // The whole region, verified and decompressed, entries sorted by id. The error names container and offset.
   Result<std::shared_ptr<const Region>> read(RegionPlace place) const;
 
+  // Checksums of header, directory and payload, without decompressing anything; gives the entries, in order of payload.
+  Result<std::vector<RegionEntry>> verify(RegionPlace place) const;
+
   // The place right behind the region at `place`, if the container holds one there.
   static RegionPlace place_after(RegionPlace place, const RegionHeader& header);
 
@@ -75,6 +79,9 @@ class ContainerStore {
     bool sealed = false;
   };
   Result<Walk> walk(std::uint32_t container) const;
+  // As walk(), but past damage; see scan_container().
+  Result<ContainerScan> scan(std::uint32_t container, const std::vector<std::uint32_t>& known_offsets,
+                             const RegionVisit& visit) const;
 
  private:
   struct State;

@@ -104,6 +104,7 @@ struct Database::State {
   Result<void> check_room_to_resume() const;
   Result<void> resume();
   std::uint64_t current_log() const;  // its number
+  Result<std::uint64_t> changes_behind_damage() const;
   Result<void> refuse_damaged_log() const;
   Result<std::uint64_t> last_change_in_log(rocksdb::WALRecoveryMode mode) const;
 
@@ -284,18 +285,22 @@ Result<std::uint64_t> Database::State::last_change_in_log(rocksdb::WALRecoveryMo
 
 // A replay ends at the first bad record of the log. If whole records follow it, that record is not the torn end of the
 // log but damage to what had been synced, and opening for writing would drop all that follows, silently and for good.
-Result<void> Database::State::refuse_damaged_log() const {
+Result<std::uint64_t> Database::State::changes_behind_damage() const {
   DEDUPFS_ASSIGN(const bool anything, log_holds_something(*backing, path));
-  if (!anything) return {};  // closed properly
+  if (!anything) return 0;  // closed properly
   DEDUPFS_ASSIGN(const auto reached, last_change_in_log(rocksdb::WALRecoveryMode::kPointInTimeRecovery));
   DEDUPFS_ASSIGN(const auto last, last_change_in_log(rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords));
-  if (last <= reached) return {};
+  return last <= reached ? 0 : last - reached;
+}
+
+Result<void> Database::State::refuse_damaged_log() const {
+  DEDUPFS_ASSIGN(const std::uint64_t lost, changes_behind_damage());
+  if (lost == 0) return {};
   return Error{
       ErrorCode::kCorruption,
-      "index " + path + ": its log is damaged before its end, and writing would lose the " +
-          std::to_string(last - reached) +
-          " changes behind the damage for good; restore the volume from a backup, or open it read-only to copy "
-          "what was committed before the damage"};
+      "index " + path + ": its log is damaged before its end, and writing would lose the " + std::to_string(lost) +
+          " changes behind the damage for good; open it read-only to copy what was committed before the damage, or let "
+          "fsck.dedupfs -y go back to that state"};
 }
 
 Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -323,8 +328,22 @@ Result<std::unique_ptr<Database>> Database::open(const Path& path, const Setting
       return std::unique_ptr<Database>(new Database(std::move(state)));
     DEDUPFS_TRY(state->refuse_damaged_log());
   }
-  DEDUPFS_TRY(state->open(make_database_options(settings.memory_bytes, backing)));
+  DatabaseOptions options = make_database_options(settings.memory_bytes, backing);
+  if (settings.damaged) {
+    options.database.paranoid_checks = false;
+    options.database.track_and_verify_wals_in_manifest = false;
+    if (state->open(options)) return std::unique_ptr<Database>(new Database(std::move(state)));
+    // Tables hold what was written behind the damage in the log.
+    options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+    state = std::make_unique<State>(path, backing);
+    state->read_only = true;
+  }
+  DEDUPFS_TRY(state->open(options));
   return std::unique_ptr<Database>(new Database(std::move(state)));
+}
+
+Result<std::uint64_t> Database::changes_behind_damage(const Path& path, const std::shared_ptr<Backing>& backing) {
+  return State(path, backing).changes_behind_damage();
 }
 
 Result<std::optional<std::string>> Database::get(Family family, std::string_view key) const {

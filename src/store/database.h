@@ -51,6 +51,9 @@ class Database {
     // single batch that is larger than a quarter of it, until that batch has been flushed.
     std::uint64_t memory_bytes = 256 << 20;
     bool read_only = false;  // nothing is written, not even a log file; works on a read-only disk
+    // With read_only: opens what is left of a database with missing tables or a damaged log. Reads that need what is
+    // missing fail; the log is replayed up to its first damage where that makes a state which existed, else past it.
+    bool damaged = false;
   };
   static constexpr std::uint64_t kLeastMemoryBytes = 8 << 20;
 
@@ -101,8 +104,11 @@ class Database {
   Result<void> walk(const Snapshot& snapshot, Family family,
                     const std::function<bool(std::string_view key, std::string_view value)>& visit) const;
 
-  // Reads all tables and compares their checksums.
+  // Reads every table and compares all checksums, those of filters and indexes too.
   Result<void> verify_tables() const;
+  // Changes in the log of the database at `path` that no replay reaches, because something in front of them is damaged.
+  static Result<std::uint64_t> changes_behind_damage(const Path& path,
+                                                     const std::shared_ptr<Backing>& backing = Backing::posix());
 
   // Entries of kFeatureIndex that name older chunks are dropped when RocksDB next comes by.
   void forget_features_before(ChunkId oldest);

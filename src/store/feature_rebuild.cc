@@ -43,17 +43,23 @@ Result<FeatureRebuild> rebuild_feature_index(Volume& volume) {
   if (!settings.enabled())
     return Error{ErrorCode::kInvalidArgument,
                  volume.path().string() + " was made with --delta none: it has no feature index"};
+  return rebuild_feature_index(volume.containers(), volume.database(), settings, no_progress, 0, 0);
+}
+
+Result<FeatureRebuild> rebuild_feature_index(const ContainerStore& containers, Database& database,
+                                             const DeltaSettings& settings, const Progress& progress, int pass,
+                                             std::uint64_t end_of_chunks) {
   DEDUPFS_ASSIGN(const Isa isa, default_isa());
   DEDUPFS_ASSIGN(const auto detector, make_resemblance_detector(settings.method, isa));
-  Database& database = volume.database();
   DEDUPFS_TRY(erase_all(database));
 
   const PendingChunks nothing_pending;
-  ChunkReader reader(volume.containers(), database, nothing_pending, kCacheBytes);
+  ChunkReader reader(containers, database, nothing_pending, kCacheBytes);
   FeatureIndex features(database, settings.index_bytes);
   FeatureRebuild rebuilt;
   std::optional<Error> error;
   const auto index_run = [&](const ChunkRun& run) -> Result<void> {
+    DEDUPFS_TRY(progress(pass, number_of(run.first), end_of_chunks));
     for (std::size_t i = 0; i < run.chunks.size(); ++i) {
       const ChunkId id{number_of(run.first) + i};
       const auto chunk = reader.get(id);

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/result.h"
+#include "store/check_report.h"
 #include "store/volume.h"
 
 namespace dedupfs {
@@ -17,5 +18,9 @@ struct FeatureRebuild {
 };
 
 Result<FeatureRebuild> rebuild_feature_index(Volume& volume);
+// The same for an index that belongs to no open volume. `progress` counts chunk ids up to `end_of_chunks`.
+Result<FeatureRebuild> rebuild_feature_index(const ContainerStore& containers, Database& index,
+                                             const DeltaSettings& settings, const Progress& progress, int pass,
+                                             std::uint64_t end_of_chunks);
 
 }  // namespace dedupfs

@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "base/coding.h"
+#include "store/chunk_reader.h"
 #include "store/fingerprint.h"
 #include "store/region_cache.h"
 
@@ -15,31 +19,46 @@ namespace {
 
 // Regions of one stream follow one another; those of concurrent streams alternate.
 constexpr std::size_t kCacheBytes = 32 << 20;
+constexpr std::size_t kCachedDirectories = 1024;
 
 class StoreCheck {
  public:
-  StoreCheck(Volume& volume, CheckReport& report)
+  StoreCheck(Volume& volume, CheckReport& report, const StoreCheckScope& scope)
       : volume_(volume),
         report_(report),
+        scope_(scope),
         cache_(kCacheBytes, [this](RegionPlace place) { return volume_.containers().read(place); }) {}
 
-  Result<ChunkTable> run() {
+  Result<CheckedStore> run() {
     check_superblock_copies();
+    DEDUPFS_TRY(volume_.database().verify_tables());
+    DEDUPFS_ASSIGN(next_chunk_, counter(kNextChunkIdCounter));
     DEDUPFS_TRY(check_index());
+    DEDUPFS_TRY(mark_unreadable_deltas(volume_.database(), store_.chunks));
+    DEDUPFS_TRY(check_unreadable());
+    DEDUPFS_TRY(check_missing_fingerprints());
     DEDUPFS_TRY(check_fingerprint_count());
     DEDUPFS_TRY(check_counters());
     DEDUPFS_TRY(check_containers());
-    return std::move(table_);
+    return std::move(store_);
   }
 
  private:
   void check_superblock_copies() {
+    std::string first;
     for (const std::string_view name : {kSuperblockFile, kSuperblockCopyFile}) {
       const auto text = read_file(volume_.backing(), volume_.path() / name, kLargestSuperblockBytes);
       const auto parsed = text ? decode_superblock(*text) : Result<Superblock>(text.error());
-      if (!parsed) report_.error(fmt::format("{}: {}", name, parsed.error().message()));
+      if (!parsed)
+        report_.error(fmt::format("{}: {}", name, parsed.error().message()));
+      else if (first.empty())
+        first = *text;
+      else if (first != *text)
+        report_.error(fmt::format("{} says something else than {}", name, kSuperblockFile));
     }
   }
+
+  // ------------------------------------------------------------ chunks
 
   Result<void> check_index() {
     const auto snapshot = volume_.database().snapshot();
@@ -48,7 +67,7 @@ class StoreCheck {
       const auto run = decode_run(key, value);
       if (!run) {
         report_.error(run.error().message());
-      } else if (!table_.add(*run)) {
+      } else if (!store_.chunks.add(*run)) {
         report_.error(fmt::format("index: the run of chunks from {} overlaps another", number_of(run->first)));
       } else if (auto checked = check_run(*run); !checked) {
         fatal = checked.error();
@@ -60,21 +79,26 @@ class StoreCheck {
   }
 
   Result<void> check_run(const ChunkRun& run) {
+    DEDUPFS_TRY(scope_.progress(scope_.pass, number_of(run.first), next_chunk_));
     const auto known = regions_.try_emplace(run.place, run.region_disk_bytes).first;
     if (known->second != run.region_disk_bytes)
       report_.error(fmt::format("index: the run of chunks from {} takes its region for {} bytes long, another for {}",
                                 number_of(run.first), run.region_disk_bytes, known->second));
-    const auto region = cache_.get(run.place);
+    const auto region = read(run.place);
     if (!region) {
       if (bad_places_.insert(run.place).second) report_.error(region.error().message());
+      for (std::size_t i = 0; i < run.chunks.size(); ++i)
+        store_.chunks.mark_unreadable(run.id_of(i), region.error().message());
       return {};
     }
-    if (const std::size_t bytes = (*region)->payload.size(); bytes != run.region_payload_bytes)
+    std::uint64_t payload_bytes = 0;
+    for (const RegionEntry& entry : (*region)->entries) payload_bytes += entry.payload_length;
+    if (payload_bytes != run.region_payload_bytes)
       report_.error(
           fmt::format("index: the run of chunks from {} takes its region for one of {} bytes of chunks, not {}",
-                      number_of(run.first), run.region_payload_bytes, bytes));
+                      number_of(run.first), run.region_payload_bytes, payload_bytes));
     for (std::size_t i = 0; i < run.chunks.size(); ++i) {
-      const ChunkId id{number_of(run.first) + i};
+      const ChunkId id = run.id_of(i);
       const RegionEntry* const entry = (*region)->find(id);
       if (entry == nullptr || entry->raw_length != run.chunks[i].raw_length ||
           entry->payload_length != run.chunks[i].payload_length() || entry->sources != run.chunks[i].sources) {
@@ -82,24 +106,92 @@ class StoreCheck {
                                   run.place.container, run.place.offset));
         continue;
       }
-      DEDUPFS_TRY(check_chunk(**region, *entry));
+      if (scope_.verify_data) check_bytes(**region, *entry);
+      DEDUPFS_TRY(check_fingerprint(*entry));
     }
     return {};
   }
 
-  Result<void> check_chunk(const Region& region, const RegionEntry& entry) {
+  // Without its payload, unless data are to be verified.
+  Result<std::shared_ptr<const Region>> read(RegionPlace place) {
+    if (scope_.verify_data) return cache_.get(place);
+    if (const auto found = directories_.find(place); found != directories_.end()) return found->second;
+    auto region = std::make_shared<Region>();
+    DEDUPFS_ASSIGN(region->entries, volume_.containers().read_directory(place));
+    std::ranges::sort(region->entries, {}, &RegionEntry::id);
+    if (directories_.size() >= kCachedDirectories) directories_.clear();
+    return directories_.emplace(place, std::move(region)).first->second;
+  }
+
+  void check_bytes(const Region& region, const RegionEntry& entry) {
     const auto chunk =
         entry.is_delta() ? volume_.chunks().get(entry.id) : Result<PinnedBytes>({region.payload_of(entry), nullptr});
-    if (!chunk)
-      report_.error(chunk.error().message());
-    else if (fingerprint_of(chunk->bytes) != entry.fingerprint)
-      report_.error(fmt::format("chunk {} does not match its fingerprint", number_of(entry.id)));
-    DEDUPFS_ASSIGN(const auto value, volume_.database().get(Family::kFingerprints, text_of(entry.fingerprint.bytes)));
-    const auto known = value ? decode_chunk_id(*value) : Result<ChunkId>(Error{ErrorCode::kNotFound, ""});
-    if (known && *known == entry.id)
+    if (chunk && fingerprint_of(chunk->bytes) == entry.fingerprint) return;
+    store_.mismatched.insert(number_of(entry.id));
+    store_.chunks.mark_unreadable(
+        entry.id,
+        chunk ? fmt::format("chunk {} does not match its fingerprint", number_of(entry.id)) : chunk.error().message());
+  }
+
+  // ------------------------------------------------------------ fingerprints
+
+  Result<void> check_fingerprint(const RegionEntry& entry) {
+    DEDUPFS_ASSIGN(const auto found, lead_of(entry.fingerprint));
+    if (found == entry.id) {
       ++fingerprints_found_;
-    else
-      report_.error(fmt::format("index: the fingerprint of chunk {} does not lead to it", number_of(entry.id)));
+      return {};
+    }
+    // A chunk that was written and never committed can have the same content: either will do.
+    if (found && *found != entry.id) {
+      DEDUPFS_ASSIGN(const auto other, entry_of(*found));
+      if (other && other->fingerprint == entry.fingerprint) return {};
+    }
+    without_fingerprint_.push_back(entry.id);
+    return {};
+  }
+
+  Result<std::optional<ChunkId>> lead_of(const Fingerprint& fingerprint) {
+    DEDUPFS_ASSIGN(const auto value, volume_.database().get(Family::kFingerprints, text_of(fingerprint.bytes)));
+    const auto id = value ? decode_chunk_id(*value) : Result<ChunkId>(Error{ErrorCode::kNotFound, ""});
+    return id ? std::optional(*id) : std::nullopt;
+  }
+
+  // What the region of a chunk says of it, if that can be read.
+  Result<std::optional<RegionEntry>> entry_of(ChunkId id) {
+    const auto run = find_run(volume_.database(), id);
+    if (!run && run.error().code() != ErrorCode::kCorruption) return run.error();
+    if (!run || !*run) return std::optional<RegionEntry>();
+    const auto region = read((*run)->place);
+    const RegionEntry* const entry = region ? (*region)->find(id) : nullptr;
+    return entry == nullptr ? std::optional<RegionEntry>() : std::optional(*entry);
+  }
+
+  // No fingerprint may lead to a chunk that cannot be read: new data would be stored as a reference to it, and be lost.
+  Result<void> check_unreadable() {
+    for (const auto& [number, why] : store_.chunks.unreadable()) {
+      const ChunkId id{number};
+      DEDUPFS_ASSIGN(const auto entry, entry_of(id));
+      if (!entry) continue;  // its region is damaged, which was reported
+      if (std::ranges::any_of(entry->sources, [&](ChunkId source) { return store_.chunks.is_unreadable(source); }) ||
+          std::ranges::any_of(entry->sources, [&](ChunkId source) { return !store_.chunks.length_of(source); }))
+        store_.mismatched.erase(number);
+      DEDUPFS_ASSIGN(const auto leads_to, lead_of(entry->fingerprint));
+      const auto chunk =
+          why.empty() ? volume_.chunks().get(id) : Result<PinnedBytes>(Error{ErrorCode::kCorruption, why});
+      const std::string reason =
+          chunk ? fmt::format("chunk {} is made from a damaged one", number) : chunk.error().message();
+      if (leads_to == id)
+        report_.error(reason);
+      else
+        report_.note(reason);
+    }
+    return {};
+  }
+
+  Result<void> check_missing_fingerprints() {
+    for (const ChunkId id : without_fingerprint_)
+      if (!store_.chunks.is_unreadable(id))
+        report_.error(fmt::format("index: the fingerprint of chunk {} does not lead to it", number_of(id)));
     return {};
   }
 
@@ -116,11 +208,13 @@ class StoreCheck {
     return {};
   }
 
+  // ------------------------------------------------------------ counters and containers
+
   // Numbers that were given away must not be given away again.
   Result<void> check_counters() {
-    DEDUPFS_ASSIGN(const std::uint64_t next_chunk, counter(kNextChunkIdCounter));
-    if (next_chunk < table_.end())
-      report_.error(fmt::format("index: chunk {} is there, but {} is to be the next", table_.end() - 1, next_chunk));
+    if (next_chunk_ < store_.chunks.end())
+      report_.error(
+          fmt::format("index: chunk {} is there, but {} is to be the next", store_.chunks.end() - 1, next_chunk_));
     DEDUPFS_ASSIGN(const std::uint64_t next_container, counter(kNextContainerCounter));
     if (!regions_.empty() && next_container <= regions_.rbegin()->first.container)
       report_.error(fmt::format("index: container {} is referred to, but {} is to be the next",
@@ -134,66 +228,69 @@ class StoreCheck {
     return value ? Decoder(*value).u64() : 1;
   }
 
-  bool is_referred_to(std::uint32_t container, std::uint64_t from_offset = 0) const {
-    const auto region = regions_.lower_bound({container, static_cast<std::uint32_t>(from_offset)});
-    return region != regions_.end() && region->first.container == container;
+  // Whether a region between these offsets is.
+  bool is_referred_to(std::uint32_t container, std::uint64_t from = 0, std::uint64_t to = UINT32_MAX) const {
+    const auto region = regions_.lower_bound({container, static_cast<std::uint32_t>(from)});
+    return region != regions_.end() && region->first.container == container && region->first.offset < to;
+  }
+
+  std::vector<std::uint32_t> offsets_in(std::uint32_t container) const {
+    std::vector<std::uint32_t> offsets;
+    for (auto region = regions_.lower_bound({container, 0});
+         region != regions_.end() && region->first.container == container; ++region)
+      offsets.push_back(region->first.offset);
+    return offsets;
   }
 
   // Regions that the index does not refer to are what a crash leaves behind, or what waits for reclaim.
   Result<void> check_containers() {
-    std::uint64_t unused_bytes = 0;
     DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
-    for (const auto& container : containers) {
-      if (container.damage && is_referred_to(container.id))
-        report_.error(container.damage->message());
-      else if (container.damage)
-        report_.note(container.damage->message());
-      DEDUPFS_ASSIGN(const auto walk, volume_.containers().walk(container.id));
-      for (const auto& [place, header] : walk.regions) {
-        const auto known = regions_.find(place);
-        if (known == regions_.end())
-          unused_bytes += header.disk_length();
-        else if (known->second != header.disk_length())
-          report_.error(fmt::format("index: the region in container {} at {} has {} bytes, not {}", place.container,
-                                    place.offset, header.disk_length(), known->second));
-      }
-      if (walk.stopped_by && !is_referred_to(container.id, walk.end_offset))
-        unused_bytes += container.bytes - walk.end_offset;
-    }
-    if (unused_bytes != 0)
-      report_.note(fmt::format("{} bytes in containers belong to no committed chunk (left by a crash)", unused_bytes));
+    for (const auto& container : containers) DEDUPFS_TRY(check_container(container));
+    if (unused_bytes_ != 0)
+      report_.note(fmt::format("{} bytes in containers belong to no committed chunk (left by a crash)", unused_bytes_));
+    return {};
+  }
+
+  Result<void> check_container(const ContainerStore::ContainerInfo& container) {
+    if (container.damage && is_referred_to(container.id))
+      report_.error(container.damage->message());
+    else if (container.damage)
+      report_.note(container.damage->message());
+    const auto scan = volume_.containers().scan(
+        container.id, offsets_in(container.id), [this](RegionPlace place, const RegionHeader& header) -> Result<void> {
+          const auto known = regions_.find(place);
+          if (known == regions_.end())
+            unused_bytes_ += header.disk_length();
+          else if (known->second != header.disk_length())
+            report_.error(fmt::format("index: the region in container {} at {} has {} bytes, not {}", place.container,
+                                      place.offset, header.disk_length(), known->second));
+          return {};
+        });
+    if (!scan && scan.error().code() == ErrorCode::kCorruption) return {};  // of another volume, which was said
+    if (!scan) return scan.error();
+    for (const auto& damage : scan->damage)
+      if (!is_referred_to(container.id, damage.offset, damage.offset + damage.length)) unused_bytes_ += damage.length;
     return {};
   }
 
   Volume& volume_;
   CheckReport& report_;
+  const StoreCheckScope& scope_;
   RegionCache cache_;
-  ChunkTable table_;
+  std::unordered_map<RegionPlace, std::shared_ptr<const Region>> directories_;
+  CheckedStore store_;
   std::map<RegionPlace, std::uint32_t> regions_;  // that the index refers to, and how long they are on disk
   std::set<RegionPlace> bad_places_;
+  std::vector<ChunkId> without_fingerprint_;
   std::uint64_t fingerprints_found_ = 0;
+  std::uint64_t next_chunk_ = 0;
+  std::uint64_t unused_bytes_ = 0;
 };
 
 }  // namespace
 
-bool ChunkTable::add(const ChunkRun& run) {
-  const std::uint64_t first = number_of(run.first);
-  if (!runs_.empty() && first < runs_.back().end) return false;
-  runs_.push_back({first, first + run.chunks.size(), lengths_.size()});
-  for (const ChunkRun::Chunk& chunk : run.chunks) lengths_.push_back(chunk.raw_length);
-  return true;
-}
-
-std::optional<std::uint32_t> ChunkTable::length_of(ChunkId id) const {
-  const auto after = std::ranges::upper_bound(runs_, number_of(id), {}, &Run::first);
-  if (after == runs_.begin()) return std::nullopt;
-  const Run& run = *std::prev(after);
-  if (number_of(id) >= run.end) return std::nullopt;
-  return lengths_[run.index + (number_of(id) - run.first)];
-}
-
-Result<ChunkTable> check_store(Volume& volume, CheckReport& report) {
-  return StoreCheck(volume, report).run();
+Result<CheckedStore> check_store(Volume& volume, CheckReport& report, const StoreCheckScope& scope) {
+  return StoreCheck(volume, report, scope).run();
 }
 
 }  // namespace dedupfs

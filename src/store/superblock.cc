@@ -248,6 +248,19 @@ Result<Superblock> read_superblock(Backing& backing, const Path& volume) {
                volume.string() + " is no dedupfs volume: it has no " + std::string(kSuperblockFile)};
 }
 
+Result<std::optional<std::string>> repair_superblock(Backing& backing, const Path& volume) {
+  const auto read_copy = [&](std::string_view name) -> std::optional<std::string> {
+    const auto text = read_file(backing, volume / name, kLargestSuperblockBytes);
+    return text && decode_superblock(*text) ? std::optional(*text) : std::nullopt;
+  };
+  const auto first = read_copy(kSuperblockFile);
+  const auto second = read_copy(kSuperblockCopyFile);
+  if ((!first && !second) || first == second) return std::optional<std::string>();
+  const std::string name(first ? kSuperblockCopyFile : kSuperblockFile);
+  DEDUPFS_TRY(replace_file(backing, volume / name, bytes_of(first ? *first : *second)));
+  return std::optional(name);
+}
+
 Result<void> require_writable(const Superblock& superblock) {
   return require_known(superblock.read_only_features, {}, "can only be mounted read-only");
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,9 @@ Result<Superblock> decode_superblock(std::string_view json);
 Result<void> write_superblock(Backing& backing, const Path& volume, const Superblock& superblock);
 // Takes the first copy that is whole; a damaged or missing first copy is logged.
 Result<Superblock> read_superblock(Backing& backing, const Path& volume);
+// Makes the two copies of `volume` alike again, after the one that read_superblock() takes, byte for byte. Returns the name of
+// the file that was written, if one was.
+Result<std::optional<std::string>> repair_superblock(Backing& backing, const Path& volume);
 // kVersion, and which, where the volume has a read-only feature that this build does not know: it may be read only.
 Result<void> require_writable(const Superblock& superblock);
 

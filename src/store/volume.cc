@@ -24,9 +24,6 @@
 namespace dedupfs {
 namespace {
 
-// In Family::kCounters.
-constexpr std::string_view kVolumeUuid = "volume_uuid";  // whose index it is
-
 Path absolute_folder(const Path& path) {
   return std::filesystem::absolute(path / "").lexically_normal().parent_path();  // without a slash at its end
 }
@@ -144,7 +141,7 @@ Result<void> create_index(const Path& path, const Superblock& superblock, const 
   DEDUPFS_TRY(Database::create(path, backing));
   DEDUPFS_ASSIGN(const auto database, Database::open(path, {.memory_bytes = Database::kLeastMemoryBytes}, backing));
   Database::Batch batch(*database);
-  batch.put(Family::kCounters, kVolumeUuid, superblock.uuid);
+  batch.put(Family::kCounters, kVolumeUuidCounter, superblock.uuid);
   return database->write(batch);
 }
 
@@ -166,13 +163,17 @@ Result<void> complete_superblock(Backing& backing, const Path& volume) {
 Result<void> require_directory(Backing& backing, const Path& path) {
   DEDUPFS_ASSIGN(const Backing::Type type, backing.type(path));
   if (type == Backing::Type::kDirectory) return {};
-  return Error{ErrorCode::kCorruption, path.string() +
-                                           (type == Backing::Type::kMissing ? " is missing" : " is not a folder") +
-                                           "; restore the volume from a backup"};
+  return Error{ErrorCode::kCorruption,
+               path.string() + (type == Backing::Type::kMissing ? " is missing" : " is not a folder")};
+}
+
+Error with_remedy(const Error& error, const Path& volume) {
+  if (error.code() != ErrorCode::kCorruption && error.code() != ErrorCode::kNotFound) return error;
+  return Error{ErrorCode::kCorruption, error.message() + "; run fsck.dedupfs -y " + volume.string()};
 }
 
 Result<void> require_index_of(const Superblock& superblock, const Database& database, const Path& path) {
-  DEDUPFS_ASSIGN(const auto uuid, database.get(Family::kCounters, kVolumeUuid));
+  DEDUPFS_ASSIGN(const auto uuid, database.get(Family::kCounters, kVolumeUuidCounter));
   if (uuid == superblock.uuid) return {};
   return Error{ErrorCode::kCorruption,
                fmt::format("{} belongs to another volume ({}, but this one is {}); put back the "
@@ -255,7 +256,9 @@ Result<void> Volume::open_parts() {
                                               "; take the dedupfs that made the volume, or a newer one"};
   chunker_ = std::move(*chunker);
 
-  DEDUPFS_ASSIGN(lock_, take_lock(*backing_, path_, options_.read_only));
+  if (!options_.locked) {
+    DEDUPFS_ASSIGN(lock_, take_lock(*backing_, path_, options_.read_only));
+  }
   crash_point("mount.locked");
 
   if (!options_.read_only)
@@ -264,13 +267,12 @@ Result<void> Volume::open_parts() {
 
   const Path index = path_ / kIndexDirectory;
   const Path containers = path_ / kContainersDirectory;
-  DEDUPFS_TRY(require_directory(*backing_, index));
-  DEDUPFS_TRY(require_directory(*backing_, containers));
+  if (const auto there = require_directory(*backing_, index); !there) return with_remedy(there.error(), path_);
+  if (const auto there = require_directory(*backing_, containers); !there)
+    return there.error().with("the chunks of the volume are not there; restore it from a backup");
   auto database =
       Database::open(index, {.memory_bytes = options_.index_memory_bytes, .read_only = options_.read_only}, backing_);
-  if (!database && database.error().code() == ErrorCode::kNotFound)
-    return Error{ErrorCode::kCorruption, database.error().message() + "; restore the volume from a backup"};
-  if (!database) return database.error();
+  if (!database) return with_remedy(database.error(), path_);
   database_ = std::move(*database);
   crash_point("mount.index-open");
   DEDUPFS_TRY(require_index_of(superblock_, *database_, index));
@@ -290,6 +292,15 @@ Result<void> Volume::open_parts() {
                                             .threads = options_.threads,
                                             .read_only = options_.read_only}));
   return {};
+}
+
+Result<std::shared_ptr<const void>> Volume::lock(const Path& path, bool read_only) {
+  DEDUPFS_ASSIGN(auto lock, take_lock(*Backing::posix(), absolute_folder(path), read_only));
+  const auto release = [read_only](BackingFile* held) {
+    if (held != nullptr && !read_only) (void)held->truncate(0);  // nobody to name any more
+    delete held;
+  };
+  return std::shared_ptr<const void>(std::shared_ptr<BackingFile>(lock.release(), release));
 }
 
 Volume::~Volume() {

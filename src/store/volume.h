@@ -27,11 +27,13 @@
 
 namespace dedupfs {
 
+inline constexpr std::string_view kVolumeUuidCounter = "volume_uuid";  // whose index it is: text
 inline constexpr std::string_view kNextContainerCounter =
     "next_container";  // no container has this number or a higher one
 
 struct VolumeOptions {
   bool read_only = false;
+  bool locked = false;  // the caller holds the volume's lock(): opening takes none
   std::uint64_t index_memory_bytes = 256 << 20;
   std::uint64_t cache_bytes = 256 << 20;  // decoded regions
   std::size_t threads = 0;                // of the ingest pipeline; 0: one a core
@@ -57,6 +59,9 @@ class Volume {
   // missing, damaged or of another volume. Read-only, nothing is written, and the volume may lie on a read-only disk.
   static Result<std::unique_ptr<Volume>> open(const Path& path, const VolumeOptions& options,
                                               std::shared_ptr<Backing> backing = Backing::posix());
+  // Keeps others out of a volume for as long as it is held, as open() does by itself: for those who work on a volume that
+  // may not open. Shared with other readers if read_only. kBusy names the process that has it.
+  static Result<std::shared_ptr<const void>> lock(const Path& path, bool read_only);
   ~Volume();
   Volume(const Volume&) = delete;
   Volume& operator=(const Volume&) = delete;

@@ -432,9 +432,9 @@ class ModelRun {
   static void check(TestFilesystem& fs) {
     std::string findings;
     CheckReport report([&findings](const std::string& finding) { findings += finding + "\n"; });
-    const auto chunks = check_store(fs->volume(), report);
-    ASSERT_TRUE(ok(chunks));
-    ASSERT_TRUE(ok(check_namespace(fs->volume(), *chunks, report)));
+    const auto store = check_store(fs->volume(), report);
+    ASSERT_TRUE(ok(store));
+    ASSERT_TRUE(ok(check_namespace(fs->volume(), store->chunks, report)));
     ASSERT_EQ(report.errors(), 0U) << findings;
   }
 

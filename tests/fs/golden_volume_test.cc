@@ -99,7 +99,7 @@ class GoldenVolumeTest : public testing::TestWithParam<std::string> {
       if (line.starts_with("error")) lines.push_back(line);
     });
     const auto volume = open_volume(true);
-    const ChunkTable chunks = value_of(check_store(*volume, report));
+    const ChunkTable chunks = value_of(check_store(*volume, report)).chunks;
     value_of(check_namespace(*volume, chunks, report));
     return lines;
   }

@@ -5,6 +5,7 @@
 #include "fs/recipe_format.h"
 #include "fs/records.h"
 #include "fs/test_filesystem.h"
+#include "store/store_check.h"
 
 namespace dedupfs {
 namespace {
@@ -37,7 +38,7 @@ class NamespaceCheckTest : public testing::Test {
     std::vector<std::string> lines;
     CheckReport report([&](const std::string& line) { lines.push_back(line); });
     const auto volume = open(true);
-    const ChunkTable chunks = value_of(check_store(*volume, report));
+    const ChunkTable chunks = value_of(check_store(*volume, report)).chunks;
     EXPECT_THAT(lines, IsEmpty()) << "the store is not sound";
     totals_ = value_of(check_namespace(*volume, chunks, report));
     return lines;

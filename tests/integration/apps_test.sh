@@ -72,5 +72,5 @@ fi
 
 check "after a remount the repositories are sound" eval \
   'remount && git -C "$mnt/clone" fsck --full --strict && sqlite3 "$mnt/wal.db" "pragma integrity_check" | grep -qx ok'
-check "the volume is sound" eval 'unmount_volume && fsck.dedupfs -n "$volume"'
+check "the volume is sound" eval 'unmount_volume && fsck.dedupfs -n --verify-data "$volume"'
 finish

@@ -53,7 +53,7 @@ text = open(sys.argv[1]).read()[:-33].replace('"format_version": 1,', '"format_v
 open(sys.argv[1], "w").write(text + '"checksum": "%s"\n}\n' % xxhash.xxh3_64_hexdigest(text))
 PY
 check_refused "mount refuses a newer format" 32 '999' dedupfs "$volume" "$mnt"
-check_refused "fsck refuses a newer format" 8 '999' fsck.dedupfs -n "$volume"
+check_refused "fsck refuses a newer format" 8 '999' fsck.dedupfs -n --verify-data "$volume"
 cp "$scratch"/superblock*.json "$volume"
 check "with the right superblock all is well" eval 'mount_volume && grep -q kept "$mnt/file"'
 

@@ -39,7 +39,7 @@ for round in 1 2 3; do
   check "round $round: all $acknowledged blocks that fsync returned for are there ($found)" test "$found" -ge "$acknowledged"
 done
 unmount_volume
-check "fsck finds nothing after three crashes" fsck.dedupfs -n "$volume"
+check "fsck finds nothing after three crashes" fsck.dedupfs -n --verify-data "$volume"
 mount_volume
 
 # Files made in order; a state that existed holds the first so many of them, each whole or as it was at the commit.
@@ -99,5 +99,5 @@ mount_volume
 check "makes everything durable, too" cmp "$scratch/old" "$mnt/plain"
 check_refused "umount.dedupfs of a mount in use fails" 32 'busy|in use' bash -c "cd '$mnt' && umount.dedupfs '$mnt'"
 check "and the mount goes on" cmp "$scratch/old" "$mnt/plain"
-check "the volume is sound" eval 'unmount_volume && fsck.dedupfs -n "$volume"'
+check "the volume is sound" eval 'unmount_volume && fsck.dedupfs -n --verify-data "$volume"'
 finish

@@ -64,7 +64,33 @@ check "the log names the file" grep -q damaged "$scratch/damage.log"
 check "the log names the container" grep -qF "$(basename "$container")" "$scratch/damage.log"
 check "writing goes on" eval 'echo on >"$mnt/more" && commit'
 unmount_volume
-check_refused "fsck.dedupfs -n finds the damage" 4 "$(basename "$container")" fsck.dedupfs -n "$volume"
+check_refused "fsck.dedupfs -n finds the damage" 4 "$(basename "$container")" fsck.dedupfs -n --verify-data "$volume"
+
+# Repaired, the volume says which file lost what, and is as before otherwise.
+status=0
+fsck.dedupfs -y --verify-data "$volume" >"$scratch/repair.log" || status=$?
+check_equal "fsck.dedupfs -y repairs what can be repaired, and says that data are lost" 5 $status
+check "the report names the file with its path" grep -q '^lost: /damaged ' "$scratch/repair.log"
+check "the volume mounts" mount_volume
+read -r wrong unreadable < <(read_damaged "$mnt/damaged" "$scratch/noise")
+check_equal "no wrong byte comes from a repaired volume" 0 "$wrong"
+check "what is lost cannot be read ($unreadable bytes)" test "$unreadable" -gt 0 -a "$unreadable" -le 2097152
+check "other files can be read after a repair" cmp "$mnt/whole" <(noise 2 3000000)
+cp "$scratch/noise" "$mnt/damaged"
+check "the same content, written again, is whole" cmp "$mnt/damaged" "$scratch/noise"
+unmount_volume
+check "nothing is lost any more" eval 'fsck.dedupfs -n --verify-data "$volume" >"$scratch/repair.log" && ! grep -q "^lost" "$scratch/repair.log"'
+rm -r "$volume/index.damaged"
+
+# Tables of the index that the containers can replace: everything is back.
+grep -laE 'name(chunks|fingerprints|features)' "$volume"/index/*.sst | xargs rm
+check_refused "a volume whose index has lost tables is not mounted, and the remedy is named" 32 'fsck.dedupfs -y' dedupfs "$volume" "$mnt"
+check_refused "fsck.dedupfs -n finds it" 4 'error: ' fsck.dedupfs -n "$volume"
+status=0
+fsck.dedupfs -a "$volume" >"$scratch/repair.log" || status=$?
+check_equal "fsck.dedupfs -a repairs it" 1 $status
+check "all data are there" eval 'fsck.dedupfs -n --verify-data "$volume" && mount_volume && cmp "$mnt/damaged" "$scratch/noise"'
+unmount_volume
 
 # The same content written again heals every file that has it.
 mount_volume
@@ -107,12 +133,12 @@ check "the log names the file that was read" grep -q '/new' "$scratch/base.log"
 check "the log names the delta, its base and the container" \
   grep -Eq "chunk [0-9]+, a delta: .*chunk [0-9]+: .*$(basename "$container")" "$scratch/base.log"
 unmount_volume
-check_refused "fsck.dedupfs -n names the delta and the base" 4 'chunk [0-9]+, a delta: .*chunk [0-9]+: ' fsck.dedupfs -n "$volume"
+check_refused "fsck.dedupfs -n names the delta and the base" 4 'chunk [0-9]+, a delta: .*chunk [0-9]+: ' fsck.dedupfs -n --verify-data "$volume"
 mount_volume
 check "what cannot be read any more" test "$(cmp "$mnt/new" "$scratch/new" 2>&1 | grep -c 'Input/output error')" = 1
 cp "$scratch/old" "$mnt/old-again"
 commit
 check "a base that is written again heals what is made from it" cmp "$mnt/new" "$scratch/new"
 unmount_volume
-check "and all is sound" fsck.dedupfs -n "$volume"
+check "and all is sound" fsck.dedupfs -n --verify-data "$volume"
 finish

@@ -46,5 +46,5 @@ check "what was durable is there" cmp "$scratch/first" "$mnt/first"
 check "and what came after" cmp "$mnt/third" <(noise 5 20000000)
 rm -f "$mnt/again"
 check "unmount" unmount_volume
-check "fsck.dedupfs -n finds nothing" fsck.dedupfs -n "$volume"
+check "fsck.dedupfs -n finds nothing" fsck.dedupfs -n --verify-data "$volume"
 finish

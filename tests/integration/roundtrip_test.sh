@@ -89,5 +89,5 @@ check "everything is the same after a remount" diff "$scratch/before" "$scratch/
 same_tree "the source is the same after a remount" "$scratch/tree" "$mnt/cp.2"
 rm -rf "$mnt"/*.1 "$mnt/inside"
 same_tree "deleting one generation leaves the other" "$scratch/tree" "$mnt/tar.2"
-check "the volume is sound" eval 'unmount_volume && fsck.dedupfs -n "$volume"'
+check "the volume is sound" eval 'unmount_volume && fsck.dedupfs -n --verify-data "$volume"'
 finish

@@ -41,5 +41,5 @@ check "mount again" "${user[@]}" dedupfs "$volume" "$mnt"
 check "the data is there" "${user[@]}" cmp "$mnt/file" "$scratch/expected"
 check "fusermount3 -u" "${user[@]}" fusermount3 -u "$mnt"
 check "the daemon ends by itself" wait_until 20 no_daemon
-check "fsck.dedupfs -n" "${user[@]}" fsck.dedupfs -n "$volume"
+check "fsck.dedupfs -n" "${user[@]}" fsck.dedupfs -n --verify-data "$volume"
 finish

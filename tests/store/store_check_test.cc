@@ -56,7 +56,7 @@ class StoreCheckTest : public testing::Test {
     CheckReport report([&](const std::string& line) { lines.push_back(line); });
     auto table = check_store(*open(true), report);
     EXPECT_TRUE(table) << table.error().message();
-    if (table) table_ = std::move(*table);
+    if (table) table_ = std::move(table->chunks);
     return lines;
   }
 
@@ -121,7 +121,7 @@ TEST_F(StoreCheckTest, VolumeWithoutChunksIsClean) {
   const auto table = check_store(**volume, report);
 
   ASSERT_TRUE(table);
-  EXPECT_EQ(table->chunks(), 0u);
+  EXPECT_EQ(table->chunks.chunks(), 0u);
 }
 
 TEST_F(StoreCheckTest, TableKnowsTheLengthOfEachChunkAndOfNoOther) {

@@ -1,0 +1,211 @@
+#include "fs/fsck.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "fs/namespace_check.h"
+#include "store/container_repair.h"
+#include "store/store_check.h"
+#include "store/superblock.h"
+#include "store/volume.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::string_view kOldIndexPrefix = "index.damaged";
+// Passes, as progress counts them.
+constexpr int kCheckPass = 1;    // the store, then the namespace
+constexpr int kRepairPass = 3;   // chunks, namespace, features
+constexpr int kRecheckPass = 6;  // as the check
+
+class Fsck {
+ public:
+  Fsck(const Path& volume, const FsckOptions& options, const std::shared_ptr<Backing>& backing)
+      : volume_(volume), options_(options), backing_(backing) {}
+
+  Result<FsckReport> run() {
+    DEDUPFS_ASSIGN(const bool exists, backing_->exists(volume_));
+    if (!exists) return Error{ErrorCode::kNotFound, volume_.string() + " does not exist"};
+    DEDUPFS_ASSIGN(superblock_, read_superblock(*backing_, volume_));
+    if (changes_volume()) DEDUPFS_TRY(require_writable(superblock_));
+    DEDUPFS_ASSIGN(const auto lock, Volume::lock(volume_, !changes_volume()));
+    DEDUPFS_ASSIGN(const bool has_containers, backing_->exists(volume_ / kContainersDirectory));
+    if (!has_containers)
+      return Error{ErrorCode::kCorruption, (volume_ / kContainersDirectory).string() +
+                                               " is missing, and with it all data; restore the volume from a backup"};
+
+    IndexRepair index(volume_, superblock_, backing_);
+    DEDUPFS_TRY(finish_earlier_repair(index));
+    if (changes_volume()) DEDUPFS_TRY(repair_files());
+    DEDUPFS_ASSIGN(Found found, check(kCheckPass));
+    if (found.errors != 0 && changes_volume()) {
+      DEDUPFS_ASSIGN(const bool swapped, repair_index(index, found));
+      if (swapped) {
+        DEDUPFS_ASSIGN(found, check(kRecheckPass));
+        DEDUPFS_TRY(settle(index, found));
+      }
+    }
+    report_.errors_left = found.errors;
+    report_.lost_files = std::move(found.lost_files);
+    if (options_.mode == FsckOptions::Mode::kAll && report_.is_clean()) {
+      DEDUPFS_ASSIGN(const auto cut, cut_torn_tails(backing_, volume_ / kContainersDirectory, superblock_));
+      for (const std::string& line : cut) repaired(line);
+    }
+    DEDUPFS_TRY(note_old_indexes());
+    return std::move(report_);
+  }
+
+ private:
+  // What a check found.
+  struct Found {
+    std::uint64_t errors = 0;
+    std::unordered_set<std::uint64_t> mismatched;
+    std::vector<LostFile> lost_files;
+  };
+
+  bool changes_volume() const { return options_.mode != FsckOptions::Mode::kCheck; }
+
+  void print(std::string line) {
+    options_.print(line);
+    report_.lines.push_back(std::move(line));
+  }
+  void repaired(const std::string& what) {
+    ++report_.repairs;
+    print("repaired: " + what);
+  }
+
+  Result<void> finish_earlier_repair(IndexRepair& index) {
+    DEDUPFS_ASSIGN(const auto lines, index.clean_up(changes_volume()));
+    for (const std::string& line : lines) {
+      if (changes_volume())
+        repaired(line);
+      else
+        print("note: " + line);
+    }
+    return {};
+  }
+
+  Result<void> repair_files() {
+    DEDUPFS_ASSIGN(const auto superblock, repair_superblock(*backing_, volume_));
+    if (superblock) repaired(*superblock + ": after the other copy");
+    DEDUPFS_ASSIGN(const auto headers, repair_container_headers(backing_, volume_ / kContainersDirectory, superblock_));
+    for (const std::string& line : headers) repaired(line);
+    return {};
+  }
+
+  // ------------------------------------------------------------ check
+
+  Result<Found> check(int pass) {
+    Found found;
+    // Files that lost something are named at the end, and then with their paths.
+    CheckReport report([this](const std::string& line) {
+      if (!line.starts_with("lost: ")) print(line);
+    });
+    if (const auto checked = check_parts(pass, report, found); !checked) {
+      // What the index says cannot be read: no more can be said, and a repair is due.
+      if (checked.error().code() != ErrorCode::kCorruption && !is_missing_table(checked.error()))
+        return checked.error();
+      report.error(checked.error().message());
+    }
+    found.errors = report.errors();
+    if (pass == kCheckPass) report_.errors_found = found.errors;
+    return found;
+  }
+
+  Result<void> check_parts(int pass, CheckReport& report, Found& found) {
+    if (const auto behind = Database::changes_behind_damage(volume_ / kIndexDirectory); behind && *behind != 0)
+      report.error(fmt::format("the log of the index is damaged, and {} changes behind the damage are lost", *behind));
+    VolumeOptions options;
+    options.read_only = true;
+    options.locked = true;
+    DEDUPFS_ASSIGN(const auto volume, Volume::open(volume_, options, backing_));
+    DEDUPFS_ASSIGN(CheckedStore store,
+                   check_store(*volume, report,
+                               {.verify_data = options_.verify_data, .progress = options_.progress, .pass = pass}));
+    found.mismatched = std::move(store.mismatched);
+    report_.chunks = store.chunks.chunks();
+    DEDUPFS_ASSIGN(const NamespaceTotals totals,
+                   check_namespace(*volume, store.chunks, report, options_.progress, pass + 1));
+    report_.inodes = totals.inodes;
+    report_.directories = totals.directories;
+    report_.references = totals.chunk_references;
+    DEDUPFS_ASSIGN(found.lost_files, name_lost_files(volume->database(), report.lost()));
+    for (const LostFile& file : found.lost_files)
+      for (const LostRange& range : file.ranges)
+        print(fmt::format("lost: {} (inode {}), offset {}, {} bytes: {}", file.paths.empty() ? "?" : file.paths[0],
+                          file.inode, range.offset, range.length, range.why));
+    return {};
+  }
+
+  // RocksDB takes a table that is not there for a failure of the disk.
+  static bool is_missing_table(const Error& error) {
+    return error.code() == ErrorCode::kIo && error.message().find("No such file or directory") != std::string::npos;
+  }
+
+  // ------------------------------------------------------------ repair
+
+  Result<bool> repair_index(IndexRepair& index, const Found& found) {
+    losses_ = 0;
+    std::vector<std::string> repairs;
+    const RepairLog log{.repaired = [&](const std::string& what) { repairs.push_back(what); },
+                        .lost =
+                            [this](const std::string& what) {
+                              ++losses_;
+                              print("lost: " + what);
+                            }};
+    CheckReport notes([this](const std::string& line) { print(line); });
+    const auto built = index.build({.mismatched = found.mismatched, .saved_namespace = options_.saved_namespace}, notes,
+                                   log, options_.progress, kRepairPass);
+    if (!built) {
+      DEDUPFS_TRY(index.discard());
+      return built.error();
+    }
+    if (losses_ != 0 && options_.mode == FsckOptions::Mode::kSafe) {
+      DEDUPFS_TRY(index.discard());
+      print("note: nothing of this was done, since more would be lost than is now; run fsck.dedupfs -y to do it");
+      return false;
+    }
+    DEDUPFS_ASSIGN(old_index_, index.swap());
+    for (const std::string& what : repairs) repaired(what);
+    repaired("the index, made anew from the containers and what could be read of the old one");
+    return true;
+  }
+
+  // The old index is kept if it may hold what somebody misses.
+  Result<void> settle(IndexRepair& index, const Found& found) {
+    if (!old_index_) return {};
+    if (losses_ == 0 && found.errors == 0 && found.lost_files.empty()) return index.discard(*old_index_);
+    return {};
+  }
+
+  Result<void> note_old_indexes() {
+    DEDUPFS_ASSIGN(const auto names, backing_->list_directory(volume_));
+    for (const std::string& name : names)
+      if (name.starts_with(kOldIndexPrefix))
+        print(fmt::format("note: {} is what a repair replaced; remove it when nothing is missed",
+                          (volume_ / name).string()));
+    return {};
+  }
+
+  const Path& volume_;
+  const FsckOptions& options_;
+  const std::shared_ptr<Backing>& backing_;
+  Superblock superblock_;
+  FsckReport report_;
+  std::uint64_t losses_ = 0;
+  std::optional<Path> old_index_;
+};
+
+}  // namespace
+
+int FsckReport::exit_status() const {
+  return (repairs != 0 ? kFsckCorrected : 0) | (is_clean() ? 0 : kFsckErrorsLeft);
+}
+
+Result<FsckReport> run_fsck(const Path& volume, const FsckOptions& options, const std::shared_ptr<Backing>& backing) {
+  return Fsck(volume, options, backing).run();
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,220 @@
+#include "fs/index_repair.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/coding.h"
+#include "fs/records.h"
+#include "store/bulk_writer.h"
+#include "store/feature_rebuild.h"
+#include "store/index_rebuild.h"
+#include "store/index_salvage.h"
+#include "store/volume.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::string_view kNewIndex = "index.repair";
+constexpr std::string_view kSalvage = "index.salvage";
+constexpr std::string_view kOldIndex = "index.damaged";
+constexpr std::uint64_t kMemoryBytes = 128 << 20;
+
+Result<void> remove_folder(const Path& path) {
+  std::error_code failure;
+  std::filesystem::remove_all(path, failure);
+  if (failure) return Error::from_errno(failure.value(), "removing " + path.string());
+  return {};
+}
+
+// The greatest that any of them says.
+Result<std::uint64_t> greatest_counter(const std::vector<const RecordSource*>& sources, std::string_view name) {
+  std::uint64_t greatest = 1;
+  for (const RecordSource* source : sources) {
+    if (source == nullptr) continue;
+    DEDUPFS_TRY(source->walk(Family::kCounters, [&](std::string_view key, std::string_view value) {
+      Decoder decoder(value);
+      const std::uint64_t counter = decoder.u64();
+      if (key == name && decoder.ok_at_end()) greatest = std::max(greatest, counter);
+      return true;
+    }));
+  }
+  return greatest;
+}
+
+Result<void> put_counter(BulkWriter& writer, std::string_view name, std::uint64_t value) {
+  std::string encoded;
+  Encoder(encoded).u64(value);
+  return writer.put(Family::kCounters, name, encoded);
+}
+
+// Where regions start, as an index whose `chunks` are whole knows it.
+Result<std::map<std::uint32_t, std::vector<std::uint32_t>>> offsets_in(const RecordSource& index) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> offsets;
+  DEDUPFS_TRY(index.walk(Family::kChunks, [&](std::string_view key, std::string_view value) {
+    if (const auto run = decode_run(key, value)) offsets[run->place.container].push_back(run->place.offset);
+    return true;
+  }));
+  for (auto& [container, places] : offsets) {
+    std::ranges::sort(places);
+    places.erase(std::unique(places.begin(), places.end()), places.end());
+  }
+  return offsets;
+}
+
+bool has(const IndexSurvey& survey, Family family) {
+  return survey.records != nullptr && survey.is_whole[static_cast<std::size_t>(family)];
+}
+
+Result<void> copy_features(const RecordSource& from, BulkWriter& to) {
+  Result<void> result;
+  DEDUPFS_TRY(from.walk(Family::kFeatureIndex, [&](std::string_view key, std::string_view value) {
+    result = to.put(Family::kFeatureIndex, key, value);
+    return result.has_value();
+  }));
+  return result;
+}
+
+}  // namespace
+
+IndexRepair::IndexRepair(Path volume, Superblock superblock, std::shared_ptr<Backing> backing)
+    : volume_(std::move(volume)),
+      superblock_(std::move(superblock)),
+      backing_(std::move(backing)),
+      index_(volume_ / kIndexDirectory),
+      new_index_(volume_ / kNewIndex),
+      salvage_(volume_ / kSalvage) {}
+
+Result<bool> IndexRepair::is_complete() const {
+  const auto index = Database::open(new_index_, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true});
+  if (!index) return false;
+  DEDUPFS_ASSIGN(const auto uuid, (*index)->get(Family::kCounters, kVolumeUuidCounter));
+  return uuid == superblock_.uuid;
+}
+
+Result<std::vector<std::string>> IndexRepair::clean_up(bool finish) {
+  std::vector<std::string> lines;
+  DEDUPFS_ASSIGN(const bool has_index, backing_->exists(index_));
+  DEDUPFS_ASSIGN(const bool has_new, backing_->exists(new_index_));
+  DEDUPFS_ASSIGN(const bool has_salvage, backing_->exists(salvage_));
+  if (!has_new && !has_salvage) return lines;
+  if (!finish) {
+    lines.emplace_back("a repair was interrupted; run fsck.dedupfs -y to finish it");
+    return lines;
+  }
+  DEDUPFS_ASSIGN(const bool complete, has_new && !has_index ? is_complete() : Result<bool>(false));
+  if (complete) {
+    DEDUPFS_TRY(backing_->rename(new_index_, index_));
+    DEDUPFS_TRY(backing_->sync_directory(volume_));
+    lines.emplace_back("a repair that was interrupted is finished: its index is in place");
+  } else if (has_new) {
+    lines.emplace_back("a repair was interrupted; what it had made is dropped");
+  }
+  DEDUPFS_TRY(discard());
+  return lines;
+}
+
+Result<void> IndexRepair::build(const Sources& sources, CheckReport& report, const RepairLog& log,
+                                const Progress& progress, int first_pass) {
+  DEDUPFS_TRY(discard());
+  DEDUPFS_ASSIGN(const IndexSurvey survey, survey_index(index_, salvage_));
+  for (const std::string& damage : survey.damage) report.note(damage);
+  if (survey.volume_uuid && *survey.volume_uuid != superblock_.uuid)
+    return Error{ErrorCode::kCorruption,
+                 fmt::format("{} belongs to another volume ({}); put back the one that was saved together with this "
+                             "volume's containers, or remove it and repair again",
+                             index_.string(), *survey.volume_uuid)};
+
+  const RecordSource* names = survey.records.get();
+  std::optional<SavedNamespace> saved;
+  if (!survey.namespace_is_whole()) {
+    if (sources.saved_namespace) {
+      DEDUPFS_ASSIGN(saved, sources.saved_namespace(volume_));
+    }
+    if (saved) {
+      names = saved->records.get();
+      log.lost(fmt::format("files and directories are those of {}; what changed since is lost", saved->name));
+    } else if (names != nullptr) {
+      log.lost(
+          "parts of the index that describe files and directories are lost; what could be read of the rest is used, "
+          "and some of it may be older than what was there last");
+    } else {
+      log.lost(
+          "nothing is left of the index that describes files and directories: the volume is empty, with all chunks "
+          "in its containers");
+    }
+  }
+
+  DEDUPFS_TRY(Database::create(new_index_));
+  DEDUPFS_ASSIGN(const auto index, Database::open(new_index_, {.memory_bytes = kMemoryBytes}));
+  DEDUPFS_ASSIGN(const auto containers, ContainerStore::open(backing_, volume_ / kContainersDirectory,
+                                                             {.volume_uuid = superblock_.uuid,
+                                                              .container_bytes = superblock_.container_bytes,
+                                                              .read_only = true}));
+  RebuildHints hints{.unreadable = sources.mismatched, .known_offsets = {}};
+  if (has(survey, Family::kChunks)) {
+    DEDUPFS_ASSIGN(hints.known_offsets, offsets_in(*survey.records));
+  }
+  DEDUPFS_ASSIGN(const RebuiltChunks chunks, rebuild_chunks(*containers, *index, hints, report, progress, first_pass));
+
+  RepairedNamespace repaired;
+  if (names != nullptr) {
+    const NamespaceRepairScope scope{
+        .names_have_holes = !saved && !has(survey, Family::kDirents), .progress = progress, .pass = first_pass + 1};
+    DEDUPFS_ASSIGN(repaired, repair_namespace(*names, chunks.table, *index, log, scope));
+  }
+
+  BulkWriter writer(*index);
+  if (superblock_.delta.enabled()) {
+    if (has(survey, Family::kFeatureIndex))
+      DEDUPFS_TRY(copy_features(*survey.records, writer));
+    else
+      DEDUPFS_TRY(
+          rebuild_feature_index(*containers, *index, superblock_.delta, progress, first_pass + 2, chunks.table.end()));
+  }
+  const std::vector<const RecordSource*> with_counters = {survey.records.get(), saved ? saved->records.get() : nullptr};
+  DEDUPFS_ASSIGN(const std::uint64_t next_chunk, greatest_counter(with_counters, kNextChunkIdCounter));
+  DEDUPFS_TRY(
+      put_counter(writer, kNextChunkIdCounter, std::max({next_chunk, chunks.table.end(), repaired.end_of_chunks})));
+  DEDUPFS_ASSIGN(const std::uint64_t next_container, greatest_counter(with_counters, kNextContainerCounter));
+  DEDUPFS_TRY(put_counter(
+      writer, kNextContainerCounter,
+      std::max<std::uint64_t>(std::min<std::uint64_t>(next_container, UINT32_MAX), containers->next_container())));
+  DEDUPFS_TRY(writer.flush());
+  DEDUPFS_TRY(writer.put(Family::kCounters, kVolumeUuidCounter, superblock_.uuid));  // now it is complete
+  return writer.flush();
+}
+
+Result<std::optional<Path>> IndexRepair::swap() {
+  DEDUPFS_TRY(backing_->sync_directory(new_index_));
+  DEDUPFS_TRY(backing_->sync_directory(volume_));
+  std::optional<Path> old_index;
+  DEDUPFS_ASSIGN(const bool has_index, backing_->exists(index_));
+  if (has_index) {
+    old_index = volume_ / kOldIndex;
+    for (int number = 2;; ++number) {
+      DEDUPFS_ASSIGN(const bool taken, backing_->exists(*old_index));
+      if (!taken) break;
+      old_index = volume_ / fmt::format("{}.{}", kOldIndex, number);
+    }
+    DEDUPFS_TRY(backing_->rename(index_, *old_index));
+    DEDUPFS_TRY(backing_->sync_directory(volume_));
+  }
+  DEDUPFS_TRY(backing_->rename(new_index_, index_));
+  DEDUPFS_TRY(backing_->sync_directory(volume_));
+  return old_index;
+}
+
+Result<void> IndexRepair::discard() {
+  DEDUPFS_TRY(remove_folder(new_index_));
+  return remove_folder(salvage_);
+}
+
+Result<void> IndexRepair::discard(const Path& old_index) {
+  return remove_folder(old_index);
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,67 @@
+// Makes a new index for a volume beside the damaged one, and puts it in its place. The damaged one is read and never
+// changed, so a repair that is interrupted anywhere has made nothing worse and is done again, or, once the new index is
+// complete, finished, by the next.
+//
+//   index.repair/    the new index while it is made; complete once it says whose index it is, which is written last
+//   index.salvage/   scratch, while a damaged index is read
+//   index.damaged/   the old index, until it is clear that nothing was lost (a number follows if there is one already)
+//
+// Threads: one at a time; the caller holds the volume's lock for writing.
+// Failure: an Error leaves the volume as it was. kInterrupted comes from `progress`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+
+#include "base/backing.h"
+#include "base/result.h"
+#include "fs/namespace_repair.h"
+#include "store/check_report.h"
+#include "store/record_source.h"
+#include "store/superblock.h"
+
+namespace dedupfs {
+
+// The records of the namespace as they were kept for the day when the index is gone; absent if there are none.
+struct SavedNamespace {
+  std::unique_ptr<RecordSource> records;
+  std::string name;  // which, and of what age: for the report
+};
+using FindSavedNamespace = std::function<Result<std::optional<SavedNamespace>>(const Path& volume)>;
+
+class IndexRepair {
+ public:
+  IndexRepair(Path volume, Superblock superblock, std::shared_ptr<Backing> backing);
+
+  // What an interrupted repair left, and what becomes of it: a line each. With `finish`, a complete new index takes its
+  // place; without it nothing is changed.
+  Result<std::vector<std::string>> clean_up(bool finish);
+
+  struct Sources {
+    std::unordered_set<std::uint64_t> mismatched;  // see CheckedStore
+    FindSavedNamespace saved_namespace;            // may be empty
+  };
+  // Makes index.repair. What it found and lost goes to the log.
+  Result<void> build(const Sources& sources, CheckReport& report, const RepairLog& log, const Progress& progress,
+                     int first_pass);
+  // Puts it in place. Returns where the old index is, if there was one.
+  Result<std::optional<Path>> swap();
+  // Of what build() made, or of an index that is not needed any more.
+  Result<void> discard();
+  Result<void> discard(const Path& old_index);
+
+ private:
+  Result<bool> is_complete() const;
+
+  const Path volume_;
+  const Superblock superblock_;
+  const std::shared_ptr<Backing> backing_;
+  const Path index_;
+  const Path new_index_;
+  const Path salvage_;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,79 @@
+#include "store/container_repair.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <functional>
+
+#include "store/container_format.h"
+#include "store/container_scan.h"
+
+namespace dedupfs {
+namespace {
+
+// Containers of other volumes, which only an intact header tells, are left alone.
+Result<void> for_each_container(Backing& backing, const Path& directory, const UuidBytes& volume,
+                                const std::function<Result<void>(std::uint32_t number, const Path& path,
+                                                                 bool has_header, const ContainerScan& scan)>& visit) {
+  DEDUPFS_ASSIGN(const auto names, backing.list_directory(directory));
+  for (const std::string& name : names) {
+    const auto number = parse_container_name(name);
+    if (!number) continue;
+    const Path path = directory / name;
+    const auto file = backing.open(path, Backing::Mode::kRead);
+    if (!file && file.error().code() == ErrorCode::kCorruption) continue;  // no file at all
+    if (!file) return file.error();
+    DEDUPFS_ASSIGN(const std::uint64_t size, (*file)->size());
+    if (size < kContainerHeaderBytes) continue;
+    std::array<std::uint8_t, kContainerHeaderBytes> bytes{};
+    DEDUPFS_TRY((*file)->read(0, bytes));
+    const auto header = decode_container_header(bytes);
+    if (!header && header.error().code() != ErrorCode::kCorruption) continue;
+    if (header && *header != ContainerHeader{*number, volume}) continue;
+    DEDUPFS_ASSIGN(const ContainerScan scan,
+                   scan_container(**file, *number, {}, [](auto, const auto&) { return Result<void>(); }));
+    DEDUPFS_TRY(visit(*number, path, header.has_value(), scan));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> repair_container_headers(const std::shared_ptr<Backing>& backing,
+                                                          const Path& directory, const Superblock& superblock) {
+  std::vector<std::string> lines;
+  DEDUPFS_ASSIGN(const UuidBytes volume, parse_uuid(superblock.uuid));
+  const auto done = for_each_container(
+      *backing, directory, volume,
+      [&](std::uint32_t number, const Path& path, bool has_header, const ContainerScan& scan) -> Result<void> {
+        if (has_header || scan.end_offset <= kContainerHeaderBytes) return {};
+        DEDUPFS_ASSIGN(const auto file, backing->open(path, Backing::Mode::kReadWrite));
+        DEDUPFS_TRY(file->write(0, bytes_of(encode_container_header({number, volume}))));
+        DEDUPFS_TRY(file->datasync());
+        lines.push_back(fmt::format("{}: its header", path.string()));
+        return {};
+      });
+  DEDUPFS_TRY(done);
+  return lines;
+}
+
+Result<std::vector<std::string>> cut_torn_tails(const std::shared_ptr<Backing>& backing, const Path& directory,
+                                                const Superblock& superblock) {
+  std::vector<std::string> lines;
+  DEDUPFS_ASSIGN(const UuidBytes volume, parse_uuid(superblock.uuid));
+  const auto done =
+      for_each_container(*backing, directory, volume,
+                         [&](std::uint32_t, const Path& path, bool, const ContainerScan& scan) -> Result<void> {
+                           if (!scan.has_torn_tail_only()) return {};
+                           DEDUPFS_ASSIGN(const auto file, backing->open(path, Backing::Mode::kReadWrite));
+                           DEDUPFS_TRY(file->truncate(scan.end_offset));
+                           DEDUPFS_TRY(file->datasync());
+                           lines.push_back(fmt::format("{}: {} bytes of an interrupted write are cut off at {}",
+                                                       path.string(), scan.bytes - scan.end_offset, scan.end_offset));
+                           return {};
+                         });
+  DEDUPFS_TRY(done);
+  return lines;
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,360 @@
+#include "store/index_salvage.h"
+
+#include <fmt/format.h>
+#include <rocksdb/db.h>
+#include <rocksdb/sst_file_writer.h>
+
+#include <algorithm>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "base/check.h"
+#include "store/database_options.h"
+#include "store/volume.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::array kNamespaceFamilies = {Family::kInodes, Family::kDirents, Family::kXattrs, Family::kRecipes,
+                                           Family::kOrphans};
+constexpr std::string_view kSalvageMark = "salvage mark of dedupfs";  // a key that no family has
+constexpr std::size_t kMostHoles = 10'000;                            // of a family; more, and what follows is given up
+
+// ---------------------------------------------------------------- reading around damage
+
+// `key` taken for a number of 16 bytes, plus 2^power; empty: that is too large.
+std::string key_behind(std::string_view key, int power) {
+  std::string behind(key.substr(0, 16));
+  behind.resize(16, '\0');
+  unsigned carry = 1U << (power % 8);
+  for (std::size_t at = 16 - static_cast<std::size_t>(power / 8); carry != 0 && at-- > 0;) {
+    carry += static_cast<std::uint8_t>(behind[at]);
+    behind[at] = static_cast<char>(carry);
+    carry >>= 8;
+  }
+  return carry != 0 ? std::string() : behind;
+}
+
+// A database of which parts may be missing.
+class DamagedRecords final : public RecordSource {
+ public:
+  explicit DamagedRecords(std::unique_ptr<Database> database, Path scratch = {})
+      : database_(std::move(database)), scratch_(std::move(scratch)) {}
+  DamagedRecords(const DamagedRecords&) = delete;
+  DamagedRecords& operator=(const DamagedRecords&) = delete;
+  ~DamagedRecords() override {
+    database_.reset();
+    std::error_code ignored;
+    if (!scratch_.empty()) std::filesystem::remove_all(scratch_, ignored);
+  }
+
+  Result<void> walk(Family family, const Visit& visit) const override {
+    walk_around_holes(
+        family, [&](std::string_view key, std::string_view value) { return key == kSalvageMark || visit(key, value); });
+    return {};
+  }
+
+  // An Error, and which, if something of the family cannot be read.
+  Result<void> first_hole(Family family) const {
+    return database_->walk(*database_->snapshot(), family, [](std::string_view, std::string_view) { return true; });
+  }
+  std::optional<std::string> volume_uuid() const {
+    const auto uuid = database_->get(Family::kCounters, kVolumeUuidCounter);
+    return uuid ? *uuid : std::nullopt;
+  }
+
+ private:
+  void walk_around_holes(Family family, const Visit& visit) const {
+    std::size_t holes = 0;
+    std::string last;  // the key that was visited last
+    bool stopped = false;
+    const auto whole =
+        database_->walk(*database_->snapshot(), family, [&](std::string_view key, std::string_view value) {
+          last = key;
+          return !(stopped = !visit(key, value));
+        });
+    for (bool readable = whole.has_value(); !readable && !stopped && holes < kMostHoles;) {
+      ++holes;
+      const std::string from = find_behind_hole(family, last);
+      if (from.empty()) break;
+      readable = walk_from(family, from, last, visit, stopped);
+    }
+  }
+
+  // Up to the next hole, which makes it false.
+  bool walk_from(Family family, std::string from, std::string& last, const Visit& visit, bool& stopped) const {
+    for (;;) {
+      // One at a time: a list that runs into a hole says nothing of what stands before it.
+      const auto entries = database_->list(family, from, {}, 1);
+      if (!entries) return false;
+      if (entries->empty()) return true;
+      last = entries->front().first;
+      if (!visit(last, entries->front().second)) {
+        stopped = true;
+        return true;
+      }
+      from = last + '\0';
+    }
+  }
+
+  bool can_read_at(Family family, const std::string& key) const {
+    return database_->list(family, key, {}, 1).has_value();
+  }
+
+  // A key behind `last` from which reading goes on, as near as 16 bytes of it tell; empty if there is none.
+  std::string find_behind_hole(Family family, const std::string& last) const {
+    constexpr int kBits = 128;
+    int power = 0;
+    std::string readable;
+    for (; power < kBits; ++power) {
+      readable = key_behind(last, power);
+      if (readable.empty()) return {};
+      if (can_read_at(family, readable)) break;
+    }
+    if (power == kBits) return {};
+    // Between the last power that was too little and the first that was enough.
+    std::string unreadable = power == 0 ? last : key_behind(last, power - 1);
+    for (int step = power - 2; step >= 0; --step) {
+      const std::string middle = key_behind(unreadable, step);
+      if (middle.empty() || middle >= readable) continue;
+      if (can_read_at(family, middle))
+        readable = middle;
+      else
+        unreadable = middle;
+    }
+    return readable;
+  }
+
+  std::unique_ptr<Database> database_;
+  const Path scratch_;  // removed at the end, if it is not empty
+};
+
+// ---------------------------------------------------------------- RocksDB's own files
+
+bool is_table(const Path& file) {
+  return file.extension() == ".sst";
+}
+
+Result<void> result_of(const std::error_code& failure, const Path& path) {
+  if (!failure) return {};
+  return Error::from_errno(failure.value(), path.string());
+}
+
+Result<void> result_of(const rocksdb::Status& status, const Path& path) {
+  if (status.ok()) return {};
+  return Error{status.IsNoSpace() ? ErrorCode::kNoSpace : ErrorCode::kCorruption,
+               path.string() + ": " + status.ToString()};
+}
+
+// Tables never change, so a second name of the file will do; everything else is copied.
+Result<void> copy_files(const Path& from, const Path& to) {
+  std::error_code failure;
+  std::filesystem::directory_iterator file(from, failure);
+  DEDUPFS_TRY(result_of(failure, from));
+  for (; file != std::filesystem::directory_iterator(); file.increment(failure)) {
+    DEDUPFS_TRY(result_of(failure, from));
+    if (!file->is_regular_file(failure) || file->is_symlink(failure)) continue;
+    const Path copy = to / file->path().filename();
+    if (is_table(file->path())) {
+      std::filesystem::create_hard_link(file->path(), copy, failure);
+      if (!failure) continue;
+    }
+    std::filesystem::copy_file(file->path(), copy, std::filesystem::copy_options::overwrite_existing, failure);
+    if (failure) std::filesystem::remove(copy, failure);  // a file that cannot be read is a file that is missing
+  }
+  return {};
+}
+
+std::uint64_t number_in(std::string_view name, std::string_view prefix, std::string_view suffix) {
+  if (!name.starts_with(prefix) || !name.ends_with(suffix)) return 0;
+  const std::string digits(name.substr(prefix.size(), name.size() - prefix.size() - suffix.size()));
+  return std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; }) && !digits.empty()
+             ? std::strtoull(digits.c_str(), nullptr, 10)
+             : 0;
+}
+
+std::uint64_t largest_number(const Path& folder, std::string_view prefix, std::string_view suffix) {
+  std::uint64_t largest = 0;
+  std::error_code ignored;
+  for (const auto& file : std::filesystem::directory_iterator(folder, ignored))
+    largest = std::max(largest, number_in(file.path().filename().string(), prefix, suffix));
+  return largest;
+}
+
+// CURRENT names the newest MANIFEST; without it there is one to name all the same.
+bool restore_current(const Path& folder) {
+  const std::uint64_t newest = largest_number(folder, "MANIFEST-", "");
+  if (newest == 0) return false;
+  const std::string text = fmt::format("MANIFEST-{:06}\n", newest);
+  const Path current = folder / "CURRENT";
+  std::error_code ignored;
+  std::filesystem::remove(current, ignored);
+  const auto backing = Backing::posix();
+  const auto file = backing->open(current, Backing::Mode::kCreate);
+  return file && (*file)->write(0, bytes_of(text));
+}
+
+std::vector<rocksdb::ColumnFamilyDescriptor> families_of(const DatabaseOptions& options) {
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  for (std::size_t i = 0; i < kFamilyCount; ++i)
+    families.emplace_back(std::string(name_of(static_cast<Family>(i))), options.families[i]);
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, options.families[0]);
+  return families;
+}
+
+// A table of one key, older than every other.
+rocksdb::Status write_mark(const Path& path, const rocksdb::Options& options, rocksdb::ColumnFamilyHandle* family) {
+  rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), options, family);
+  rocksdb::Status status = writer.Open(path.string());
+  if (status.ok()) status = writer.Put({kSalvageMark.data(), kSalvageMark.size()}, {});
+  if (status.ok()) status = writer.Finish();
+  return status;
+}
+
+// RocksDB learns from tables which families there are, and drops what its log holds of others. So each family gets a table of
+// ours, made with the same numbers of families as in every index.
+Result<void> make_family_tables(const Path& folder, std::uint64_t first_number) {
+  DEDUPFS_TRY(Database::create(folder));
+  const DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes);
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* opened = nullptr;
+  DEDUPFS_TRY(result_of(
+      rocksdb::DB::OpenForReadOnly(options.database, folder.string(), families_of(options), &handles, &opened),
+      folder));
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  rocksdb::Status status;
+  for (std::size_t i = 0; i < kFamilyCount && status.ok(); ++i)
+    status = write_mark(folder / fmt::format("{:06}.sst", first_number + i),
+                        rocksdb::Options(options.database, options.families[i]), handles[i]);
+  for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
+  return result_of(status, folder);
+}
+
+// All that tables and logs hold, without a MANIFEST to say which of them count.
+Result<void> repair_files(const Path& index, const Path& scratch) {
+  const std::uint64_t behind_all = std::max(largest_number(index, "", ".sst"), largest_number(index, "", ".log")) + 1;
+  DEDUPFS_TRY(make_family_tables(scratch, behind_all));
+  std::error_code failure;
+  std::vector<Path> descriptions;  // of the database that our tables were made with
+  for (const auto& file : std::filesystem::directory_iterator(scratch, failure))
+    if (!is_table(file.path())) descriptions.push_back(file.path());
+  for (const Path& file : descriptions) std::filesystem::remove(file, failure);
+  DEDUPFS_TRY(result_of(failure, scratch));
+  DEDUPFS_TRY(copy_files(index, scratch));
+  for (const auto& file : std::filesystem::directory_iterator(scratch, failure))
+    if (!is_table(file.path()) && file.path().extension() != ".log") std::filesystem::remove(file.path(), failure);
+
+  DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes);
+  options.database.create_if_missing = true;
+  options.database.track_and_verify_wals_in_manifest = false;
+  options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // it says of each file what is wrong with it
+  return result_of(rocksdb::RepairDB(scratch.string(), options.database, families_of(options), options.families[0]),
+                   scratch);
+}
+
+std::unique_ptr<DamagedRecords> open_damaged(const Path& index, const Path& scratch) {
+  auto database =
+      Database::open(index, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true, .damaged = true});
+  if (!database) return nullptr;
+  return std::make_unique<DamagedRecords>(std::move(*database), scratch);
+}
+
+class Survey {
+ public:
+  Survey(const Path& index, const Path& scratch) : index_(index), scratch_(scratch) {}
+
+  Result<IndexSurvey> run() {
+    std::error_code ignored;
+    std::filesystem::remove_all(scratch_, ignored);
+    if (!std::filesystem::is_directory(std::filesystem::symlink_status(index_, ignored))) {
+      add_damage(index_.string() + " is missing");
+      return std::move(survey_);
+    }
+    const auto strict = Database::open(index_, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true});
+    if (!strict) add_damage(strict.error().message());
+    if (look_into(open_damaged(index_, {}), index_, strict.has_value())) return std::move(survey_);
+    DEDUPFS_TRY(make_scratch());
+    DEDUPFS_TRY(copy_files(index_, scratch_));
+    if (!strict && restore_current(scratch_)) {
+      const bool opens =
+          Database::open(scratch_, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true}).has_value();
+      if (look_into(open_damaged(scratch_, scratch_), scratch_, opens)) return std::move(survey_);
+    }
+    DEDUPFS_TRY(make_scratch());
+    if (const auto repaired = repair_files(index_, scratch_); !repaired) {
+      if (repaired.error().code() == ErrorCode::kNoSpace) return repaired.error();
+      add_damage(repaired.error().message());
+      std::filesystem::remove_all(scratch_, ignored);
+      return std::move(survey_);
+    }
+    take(open_damaged(scratch_, scratch_));
+    return std::move(survey_);
+  }
+
+ private:
+  void add_damage(std::string what) { survey_.damage.push_back(std::move(what)); }
+
+  Result<void> make_scratch() {
+    std::error_code failure;
+    std::filesystem::remove_all(scratch_, failure);
+    return Backing::posix()->make_directory(scratch_);
+  }
+
+  // What a database as it stands gives. False: nothing, or too little where the files by themselves may give more.
+  bool look_into(std::unique_ptr<DamagedRecords> records, const Path& folder, bool opens) {
+    if (!records) return false;
+    bool any_hole = false;
+    bool all_of_a_family = false;
+    for (std::size_t i = 0; i < kFamilyCount; ++i) {
+      const auto family = static_cast<Family>(i);
+      const auto hole = records->first_hole(family);
+      survey_.is_whole[i] = hole.has_value();
+      if (hole) continue;
+      any_hole = true;
+      add_damage(hole.error().message() + " (" + std::string(name_of(family)) + ")");
+      const bool matters = std::ranges::find(kNamespaceFamilies, family) != kNamespaceFamilies.end();
+      bool any_record = false;
+      if (matters)
+        static_cast<void>(records->walk(family, [&](auto, auto) { return !(any_record = true); }));  // never fails
+      if (matters && !any_record) all_of_a_family = true;
+    }
+    if (!opens && !any_hole) {  // what keeps it from opening is none of the tables, so it is the log
+      add_damage("the log of the index is damaged or missing: the changes in it are lost");
+      survey_.is_whole.fill(false);
+    }
+    if (const auto lost = Database::changes_behind_damage(folder); lost && *lost != 0) {
+      add_damage(fmt::format("the log of the index is damaged: {} changes behind the damage are lost", *lost));
+      survey_.is_whole.fill(false);
+    }
+    if (all_of_a_family) return false;
+    survey_.volume_uuid = records->volume_uuid();
+    survey_.records = std::move(records);
+    return true;
+  }
+
+  void take(std::unique_ptr<DamagedRecords> records) {
+    survey_.is_whole.fill(false);
+    if (!records) return;
+    survey_.volume_uuid = records->volume_uuid();
+    survey_.records = std::move(records);
+  }
+
+  const Path& index_;
+  const Path& scratch_;
+  IndexSurvey survey_;
+};
+
+}  // namespace
+
+bool IndexSurvey::namespace_is_whole() const {
+  return records != nullptr && std::ranges::all_of(kNamespaceFamilies, [this](Family family) {
+           return is_whole[static_cast<std::size_t>(family)];
+         });
+}
+
+Result<IndexSurvey> survey_index(const Path& index, const Path& scratch) {
+  return Survey(index, scratch).run();
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,34 @@
+// What can be had of a damaged index, RocksDB's files looked at one by one where it does not open. The damaged index itself is
+// never written to.
+//
+// Threads: free function, one at a time on an index.
+// Failure: an Error means that the scratch folder could not be made; a damaged index is no failure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/backing.h"
+#include "base/result.h"
+#include "store/database.h"
+#include "store/record_source.h"
+
+namespace dedupfs {
+
+struct IndexSurvey {
+  std::unique_ptr<RecordSource> records;      // null: nothing can be read
+  std::array<bool, kFamilyCount> is_whole{};  // every record of the family can be read, and is the newest
+  std::vector<std::string> damage;            // what is wrong, one thing a line
+  std::optional<std::string> volume_uuid;     // whose index it is, if that can be read
+
+  bool namespace_is_whole() const;
+};
+
+// `scratch` is a folder on the same disk that does not exist; it may be made for as long as `records` lives.
+Result<IndexSurvey> survey_index(const Path& index, const Path& scratch);
+
+}  // namespace dedupfs

@@ -1,0 +1,85 @@
+#include "store/run_overlay.h"
+
+#include <utility>
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kLoadedTogether = 64;
+
+std::uint64_t end_of(const ChunkRun& run) {
+  return number_of(run.first) + run.chunks.size();
+}
+
+// The chunks [from, to) of a run.
+ChunkRun part_of(const ChunkRun& run, std::size_t from, std::size_t to) {
+  ChunkRun part = run;
+  part.first = run.id_of(from);
+  part.chunks.assign(run.chunks.begin() + static_cast<std::ptrdiff_t>(from),
+                     run.chunks.begin() + static_cast<std::ptrdiff_t>(to));
+  return part;
+}
+
+}  // namespace
+
+std::vector<ChunkRun> carve(const ChunkRun& run, ChunkId first, std::size_t count) {
+  const std::uint64_t from = number_of(first);
+  const std::uint64_t to = from + count;
+  const std::uint64_t begin = number_of(run.first);
+  if (to <= begin || from >= end_of(run)) return {run};
+  std::vector<ChunkRun> left;
+  if (from > begin) left.push_back(part_of(run, 0, from - begin));
+  if (to < end_of(run)) left.push_back(part_of(run, to - begin, run.chunks.size()));
+  return left;
+}
+
+Result<void> RunOverlay::lay(ChunkRun run) {
+  const std::uint64_t first = number_of(run.first);
+  const std::uint64_t end = end_of(run);
+  DEDUPFS_TRY(load(first, end));
+  auto at = runs_.upper_bound(first);
+  if (at != runs_.begin() && end_of(std::prev(at)->second) > first) --at;
+  while (at != runs_.end() && at->first < end) {
+    const ChunkRun covered = std::move(at->second);
+    at = runs_.erase(at);
+    for (ChunkRun& left : carve(covered, run.first, run.chunks.size()))
+      runs_.emplace(number_of(left.first), std::move(left));
+  }
+  runs_.emplace(first, std::move(run));
+  return {};
+}
+
+// Takes over the stored runs that overlap [first, end). A run here has taken over all that it overlaps, so a stored one that
+// was not taken yet overlaps none.
+Result<void> RunOverlay::load(std::uint64_t first, std::uint64_t end) {
+  DEDUPFS_ASSIGN(const auto before, database_.find_before(Family::kChunks, encode_run_key(ChunkId{first})));
+  if (before) {
+    DEDUPFS_ASSIGN(const ChunkRun run, decode_run(before->first, before->second));
+    if (end_of(run) > first) DEDUPFS_TRY(load(*before));
+  }
+  std::string from = encode_run_key(ChunkId{first});
+  for (;;) {
+    DEDUPFS_ASSIGN(const auto stored,
+                   database_.list(Family::kChunks, from, encode_run_key(ChunkId{end}), kLoadedTogether));
+    for (const KeyValue& entry : stored) DEDUPFS_TRY(load(entry));
+    if (stored.size() < kLoadedTogether) return {};
+    from = stored.back().first + '\0';
+  }
+}
+
+Result<void> RunOverlay::load(const KeyValue& stored) {
+  DEDUPFS_ASSIGN(ChunkRun run, decode_run(stored.first, stored.second));
+  const std::uint64_t first = number_of(run.first);
+  if (loaded_.insert(first).second) runs_.emplace(first, std::move(run));
+  return {};
+}
+
+void RunOverlay::append_to(Database::Batch& batch) {
+  for (const std::uint64_t first : loaded_)
+    if (!runs_.contains(first)) batch.erase(Family::kChunks, encode_run_key(ChunkId{first}));
+  for (const auto& [first, run] : runs_) batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
+  runs_.clear();
+  loaded_.clear();
+}
+
+}  // namespace dedupfs
