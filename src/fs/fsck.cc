@@ -156,8 +156,7 @@ class Fsck {
                               print("lost: " + what);
                             }};
     CheckReport notes([this](const std::string& line) { print(line); });
-    const auto built = index.build({.mismatched = found.mismatched, .saved_namespace = options_.saved_namespace}, notes,
-                                   log, options_.progress, kRepairPass);
+    const auto built = index.build(found.mismatched, notes, log, options_.progress, kRepairPass);
     if (!built) {
       DEDUPFS_TRY(index.discard());
       return built.error();

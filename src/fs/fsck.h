@@ -32,7 +32,6 @@ struct FsckOptions {
   // Every line as it is found: "error: ...", "lost: ...", "note: ...", "repaired: ...".
   std::function<void(const std::string&)> print = [](const std::string&) {};
   Progress progress = no_progress;
-  FindSavedNamespace saved_namespace;  // may be empty
 };
 
 struct FsckReport {

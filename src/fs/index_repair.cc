@@ -1,5 +1,6 @@
 #include "fs/index_repair.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -117,8 +118,16 @@ Result<std::vector<std::string>> IndexRepair::clean_up(bool finish) {
   return lines;
 }
 
-Result<void> IndexRepair::build(const Sources& sources, CheckReport& report, const RepairLog& log,
-                                const Progress& progress, int first_pass) {
+Result<std::optional<Checkpoint>> IndexRepair::newest_checkpoint(CheckReport& report) const {
+  DEDUPFS_ASSIGN(const UuidBytes uuid, parse_uuid(superblock_.uuid));
+  std::vector<Error> damage;
+  auto newest = Checkpoints(*backing_, volume_, uuid).newest(damage);
+  for (const Error& error : damage) report.note(error.message());
+  return newest;
+}
+
+Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatched, CheckReport& report,
+                                const RepairLog& log, const Progress& progress, int first_pass) {
   DEDUPFS_TRY(discard());
   DEDUPFS_ASSIGN(const IndexSurvey survey, survey_index(index_, salvage_));
   for (const std::string& damage : survey.damage) report.note(damage);
@@ -129,14 +138,14 @@ Result<void> IndexRepair::build(const Sources& sources, CheckReport& report, con
                              index_.string(), *survey.volume_uuid)};
 
   const RecordSource* names = survey.records.get();
-  std::optional<SavedNamespace> saved;
+  std::optional<Checkpoint> checkpoint;
   if (!survey.namespace_is_whole()) {
-    if (sources.saved_namespace) {
-      DEDUPFS_ASSIGN(saved, sources.saved_namespace(volume_));
-    }
-    if (saved) {
-      names = saved->records.get();
-      log.lost(fmt::format("files and directories are those of {}; what changed since is lost", saved->name));
+    DEDUPFS_ASSIGN(checkpoint, newest_checkpoint(report));
+    if (checkpoint) {
+      names = &*checkpoint;
+      log.lost(
+          fmt::format("files and directories are those of {}, made at {:%Y-%m-%d %H:%M:%S}; what changed since is lost",
+                      checkpoint->path().string(), fmt::localtime(checkpoint->header().created_unix_seconds)));
     } else if (names != nullptr) {
       log.lost(
           "parts of the index that describe files and directories are lost; what could be read of the rest is used, "
@@ -154,7 +163,7 @@ Result<void> IndexRepair::build(const Sources& sources, CheckReport& report, con
                                                              {.volume_uuid = superblock_.uuid,
                                                               .container_bytes = superblock_.container_bytes,
                                                               .read_only = true}));
-  RebuildHints hints{.unreadable = sources.mismatched, .known_offsets = {}};
+  RebuildHints hints{.unreadable = mismatched, .known_offsets = {}};
   if (has(survey, Family::kChunks)) {
     DEDUPFS_ASSIGN(hints.known_offsets, offsets_in(*survey.records));
   }

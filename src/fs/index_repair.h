@@ -20,17 +20,10 @@
 #include "base/result.h"
 #include "fs/namespace_repair.h"
 #include "store/check_report.h"
-#include "store/record_source.h"
+#include "store/checkpoint.h"
 #include "store/superblock.h"
 
 namespace dedupfs {
-
-// The records of the namespace as they were kept for the day when the index is gone; absent if there are none.
-struct SavedNamespace {
-  std::unique_ptr<RecordSource> records;
-  std::string name;  // which, and of what age: for the report
-};
-using FindSavedNamespace = std::function<Result<std::optional<SavedNamespace>>(const Path& volume)>;
 
 class IndexRepair {
  public:
@@ -40,13 +33,9 @@ class IndexRepair {
   // place; without it nothing is changed.
   Result<std::vector<std::string>> clean_up(bool finish);
 
-  struct Sources {
-    std::unordered_set<std::uint64_t> mismatched;  // see CheckedStore
-    FindSavedNamespace saved_namespace;            // may be empty
-  };
-  // Makes index.repair. What it found and lost goes to the log.
-  Result<void> build(const Sources& sources, CheckReport& report, const RepairLog& log, const Progress& progress,
-                     int first_pass);
+  // Makes index.repair. `mismatched`: see CheckedStore. What it found and lost goes to the log.
+  Result<void> build(const std::unordered_set<std::uint64_t>& mismatched, CheckReport& report, const RepairLog& log,
+                     const Progress& progress, int first_pass);
   // Puts it in place. Returns where the old index is, if there was one.
   Result<std::optional<Path>> swap();
   // Of what build() made, or of an index that is not needed any more.
@@ -55,6 +44,8 @@ class IndexRepair {
 
  private:
   Result<bool> is_complete() const;
+  // The newest checkpoint that can be read, if there is one.
+  Result<std::optional<Checkpoint>> newest_checkpoint(CheckReport& report) const;
 
   const Path volume_;
   const Superblock superblock_;

@@ -102,8 +102,7 @@ Result<RawBuffer> Checkpoint::read_block(const CheckpointBlockHeader& header, st
   return records;
 }
 
-Result<void> Checkpoint::walk(Family family,
-                              const std::function<bool(std::string_view key, std::string_view value)>& visit) const {
+Result<void> Checkpoint::walk(Family family, const Visit& visit) const {
   return walk_blocks([&](const CheckpointBlockHeader& header, std::uint64_t offset) -> Result<bool> {
     if (header.family != family) return true;
     DEDUPFS_ASSIGN(const RawBuffer records, read_block(header, offset));

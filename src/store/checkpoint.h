@@ -18,11 +18,12 @@
 #include "base/result.h"
 #include "store/checkpoint_format.h"
 #include "store/database.h"
+#include "store/record_source.h"
 
 namespace dedupfs {
 
 // A checkpoint that can be read.
-class Checkpoint {
+class Checkpoint final : public RecordSource {
  public:
   // Reads and verifies its header only.
   static Result<Checkpoint> open(Backing& backing, const Path& path);
@@ -30,10 +31,8 @@ class Checkpoint {
   const CheckpointHeader& header() const { return header_; }
   const Path& path() const { return path_; }
 
-  // Calls visit(key, value) for all of a family in order of key, until it returns false; as Database::walk().
-  // kCookies has nothing: it is derived from kDirents.
-  Result<void> walk(Family family,
-                    const std::function<bool(std::string_view key, std::string_view value)>& visit) const;
+  // Of kCookies, which is derived from kDirents, and of the families that containers tell there is nothing.
+  Result<void> walk(Family family, const Visit& visit) const override;
   // Reads all of it.
   Result<void> verify() const;
 

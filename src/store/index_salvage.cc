@@ -216,7 +216,7 @@ rocksdb::Status write_mark(const Path& path, const rocksdb::Options& options, ro
 // ours, made with the same numbers of families as in every index.
 Result<void> make_family_tables(const Path& folder, std::uint64_t first_number) {
   DEDUPFS_TRY(Database::create(folder));
-  const DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes);
+  const DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes, Backing::posix());
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* opened = nullptr;
   DEDUPFS_TRY(result_of(
@@ -245,7 +245,7 @@ Result<void> repair_files(const Path& index, const Path& scratch) {
   for (const auto& file : std::filesystem::directory_iterator(scratch, failure))
     if (!is_table(file.path()) && file.path().extension() != ".log") std::filesystem::remove(file.path(), failure);
 
-  DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes);
+  DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes, Backing::posix());
   options.database.create_if_missing = true;
   options.database.track_and_verify_wals_in_manifest = false;
   options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // it says of each file what is wrong with it

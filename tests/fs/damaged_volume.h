@@ -15,6 +15,7 @@
 
 #include "fs/fsck.h"
 #include "fs/test_filesystem.h"
+#include "store/checkpoint.h"
 #include "store/container_format.h"
 #include "store/volume.h"
 
@@ -156,6 +157,12 @@ class DamagedVolume {
   }
   std::vector<KeyValue> records(Family family) const {
     return value_of(open(true)->database().list(family, {}, {}, 10'000));
+  }
+
+  void take_checkpoint() const {
+    const auto volume = open(true);
+    const Checkpoints checkpoints(volume->backing(), path(), value_of(parse_uuid(volume->superblock().uuid)));
+    EXPECT_TRUE(ok(checkpoints.write(volume->database(), [] { return false; })));
   }
 
   FsckReport fsck(FsckOptions::Mode mode, bool verify_data = true) const {

@@ -287,40 +287,31 @@ TEST(Fsck, WithoutAnIndexAndWithoutACheckpointTheVolumeIsEmptyAndItsChunksAreKep
   EXPECT_GT(report.chunks, 50u);
 }
 
-// What the index held a while ago, as a checkpoint keeps it: without cookies.
-class SavedRecords final : public RecordSource {
- public:
-  explicit SavedRecords(const DamagedVolume& volume) {
-    for (const Family family :
-         {Family::kInodes, Family::kDirents, Family::kXattrs, Family::kRecipes, Family::kOrphans, Family::kCounters})
-      records_[family] = volume.records(family);
-  }
-  Result<void> walk(Family family, const Visit& visit) const override {
-    if (const auto found = records_.find(family); found != records_.end())
-      for (const auto& [key, value] : found->second)
-        if (!visit(key, value)) break;
-    return {};
-  }
-
- private:
-  std::map<Family, std::vector<KeyValue>> records_;
-};
-
 TEST(Fsck, WithoutAnIndexEverythingOfTheCheckpointIsBack) {
   DamagedVolume volume;
-  FsckOptions options;
-  options.mode = Mode::kAll;
-  auto saved = std::make_shared<std::unique_ptr<RecordSource>>(std::make_unique<SavedRecords>(volume));
-  options.saved_namespace = [=](const Path&) -> Result<std::optional<SavedNamespace>> {
-    return SavedNamespace{std::move(*saved), "the checkpoint of yesterday"};
-  };
+  volume.take_checkpoint();
   std::filesystem::remove_all(volume.index());
 
-  const FsckReport report = value_of(run_fsck(volume.path(), options));
+  const FsckReport report = volume.fsck(Mode::kAll);
 
-  EXPECT_THAT(report.lines, Contains(HasSubstr("the checkpoint of yesterday")));
+  EXPECT_THAT(report.lines, Contains(AllOf(StartsWith("lost: "), HasSubstr("0000000001.checkpoint"))));
   expect_same_but_for_lost(volume.tree(), DamagedVolume::tree_when_whole(), report);
   EXPECT_EQ(volume.fsck(Mode::kAll).repairs, 0u);
+}
+
+TEST(Fsck, ADamagedCheckpointIsNamedAndTheOneBeforeItIsTaken) {
+  DamagedVolume volume;
+  volume.take_checkpoint();
+  volume.take_checkpoint();
+  const Path newest = volume.path() / kCheckpointsDirectory / "0000000002.checkpoint";
+  std::filesystem::resize_file(newest, std::filesystem::file_size(newest) - 1);
+  std::filesystem::remove_all(volume.index());
+
+  const FsckReport report = volume.fsck(Mode::kAll);
+
+  EXPECT_THAT(report.lines, Contains(AllOf(StartsWith("note: "), HasSubstr(newest.string()))));
+  EXPECT_THAT(report.lines, Contains(AllOf(StartsWith("lost: "), HasSubstr("0000000001.checkpoint"))));
+  expect_same_but_for_lost(volume.tree(), DamagedVolume::tree_when_whole(), report);
 }
 
 TEST(Fsck, IndexOfAnotherVolumeIsNotTouched) {

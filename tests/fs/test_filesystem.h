@@ -49,10 +49,11 @@ class TestFilesystem {
     open();
   }
 
-  // No commit unless a test asks for it.
+  // No commit and no checkpoint unless a test asks for it.
   static FilesystemOptions quiet() {
     FilesystemOptions options;
     options.commit_interval = std::chrono::hours(1);
+    options.checkpoint_interval = std::chrono::hours(0);
     return options;
   }
   static VolumeSettings settings() {
