@@ -171,8 +171,9 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
 
   RepairedNamespace repaired;
   if (names != nullptr) {
-    const NamespaceRepairScope scope{
-        .names_have_holes = !saved && !has(survey, Family::kDirents), .progress = progress, .pass = first_pass + 1};
+    const NamespaceRepairScope scope{.names_have_holes = !checkpoint && !has(survey, Family::kDirents),
+                                     .progress = progress,
+                                     .pass = first_pass + 1};
     DEDUPFS_ASSIGN(repaired, repair_namespace(*names, chunks.table, *index, log, scope));
   }
 
@@ -184,7 +185,7 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
       DEDUPFS_TRY(
           rebuild_feature_index(*containers, *index, superblock_.delta, progress, first_pass + 2, chunks.table.end()));
   }
-  const std::vector<const RecordSource*> with_counters = {survey.records.get(), saved ? saved->records.get() : nullptr};
+  const std::vector<const RecordSource*> with_counters = {survey.records.get(), checkpoint ? &*checkpoint : nullptr};
   DEDUPFS_ASSIGN(const std::uint64_t next_chunk, greatest_counter(with_counters, kNextChunkIdCounter));
   DEDUPFS_TRY(
       put_counter(writer, kNextChunkIdCounter, std::max({next_chunk, chunks.table.end(), repaired.end_of_chunks})));

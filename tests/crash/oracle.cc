@@ -30,12 +30,12 @@ void check(Filesystem& filesystem, std::vector<std::string>& problems) {
   CheckReport report([&](const std::string& finding) {
     if (finding.starts_with("error")) problems.push_back("check: " + finding);
   });
-  const auto chunks = check_store(filesystem.volume(), report);
-  if (!chunks) {
-    problems.push_back("check of the store ended: " + chunks.error().message());
+  const auto store = check_store(filesystem.volume(), report);
+  if (!store) {
+    problems.push_back("check of the store ended: " + store.error().message());
     return;
   }
-  if (const auto checked = check_namespace(filesystem.volume(), *chunks, report); !checked)
+  if (const auto checked = check_namespace(filesystem.volume(), store->chunks, report); !checked)
     problems.push_back("check of the namespace ended: " + checked.error().message());
 }
 
