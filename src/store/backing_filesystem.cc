@@ -203,6 +203,9 @@ class BackingFilesystem final : public rocksdb::FileSystem {
   }
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& /*options*/,
                       IODebugContext* /*dbg*/) override {
+    // RocksDB puts a new manifest in place by this, also during recovery, where it has not synced the names of the tables that
+    // the manifest refers to.
+    if (const auto synced = backing_->sync_directory(Path(to).parent_path()); !synced) return status_of(synced);
     return status_of(backing_->rename(from, to));
   }
   IOStatus LinkFile(const std::string& from, const std::string& to, const IOOptions& /*options*/,

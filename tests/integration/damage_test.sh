@@ -66,7 +66,23 @@ check "writing goes on" eval 'echo on >"$mnt/more" && commit'
 unmount_volume
 check_refused "fsck.dedupfs -n finds the damage" 4 "$(basename "$container")" fsck.dedupfs -n --verify-data "$volume"
 
-# Repaired, the volume says which file lost what, and is as before otherwise.
+# The same content written again heals every file that has it.
+mount_volume
+check "the damage is remembered" test "$(stat_of damaged_chunks)" -ge 1
+cp "$scratch/noise" "$mnt/again"
+commit
+check_equal "what was damaged is none any more" 0 "$(stat_of damaged_chunks)"
+check "it is said how much was healed" test "$(stat_of healed_chunks)" -ge 1
+check "the damaged file is whole again" cmp "$mnt/damaged" "$scratch/noise"
+remount
+check "and stays so" cmp "$mnt/damaged" "$scratch/noise"
+check "what could be read is not stored twice" test "$(stat_of disk_bytes)" -lt 36000000
+rm "$mnt/again"
+unmount_volume
+check "fsck.dedupfs -n has nothing to say any more" fsck.dedupfs -n --verify-data "$volume"
+
+# Another bit. Repaired, the volume says which file lost what, and is as before otherwise.
+flip_a_bit "$container" $(($(stat -c %s "$container") * 2 / 3))
 status=0
 fsck.dedupfs -y --verify-data "$volume" >"$scratch/repair.log" || status=$?
 check_equal "fsck.dedupfs -y repairs what can be repaired, and says that data are lost" 5 $status
@@ -91,20 +107,6 @@ fsck.dedupfs -a "$volume" >"$scratch/repair.log" || status=$?
 check_equal "fsck.dedupfs -a repairs it" 1 $status
 check "all data are there" eval 'fsck.dedupfs -n --verify-data "$volume" && mount_volume && cmp "$mnt/damaged" "$scratch/noise"'
 unmount_volume
-
-# The same content written again heals every file that has it.
-mount_volume
-check "the damage is remembered" test "$(stat_of damaged_chunks)" -ge 1
-cp "$scratch/noise" "$mnt/again"
-commit
-check_equal "what was damaged is none any more" 0 "$(stat_of damaged_chunks)"
-check "it is said how much was healed" test "$(stat_of healed_chunks)" -ge 1
-check "the damaged file is whole again" cmp "$mnt/damaged" "$scratch/noise"
-remount
-check "and stays so" cmp "$mnt/damaged" "$scratch/noise"
-check "what could be read is not stored twice" test "$(stat_of disk_bytes)" -lt 36000000
-unmount_volume
-check "fsck.dedupfs -n has nothing to say any more" fsck.dedupfs -n "$volume"
 
 # A damaged base: chunks of other files that are made from it cannot be read either, and nothing wrong is.
 new_volume --compression none
