@@ -9,7 +9,7 @@ namespace {
 
 using Kind = DiskEvent::Kind;
 
-constexpr std::uint64_t kNothingLost = 0;
+// Variations; 0: nothing is lost.
 constexpr std::uint64_t kAllLost = 1;
 constexpr std::uint64_t kNamesLost = 2;
 constexpr std::uint64_t kDataLost = 3;
