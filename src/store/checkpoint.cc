@@ -178,7 +178,7 @@ Result<void> Checkpoints::write(const Database& database, const std::function<bo
     DEDUPFS_ASSIGN(const auto file, backing_.open(unfinished, Backing::Mode::kCreate));
     const std::string first = encode_checkpoint_header(header);
     BlockWriter writer(*file, first.size());
-    const auto written = [&]() -> Result<void> {
+    auto written = [&]() -> Result<void> {
       DEDUPFS_TRY(file->write(0, bytes_of(first)));
       DEDUPFS_TRY(write_families(database, writer, cancelled));
       DEDUPFS_TRY(writer.end());
