@@ -10,9 +10,6 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 1 << 20;  // about; of records, before compression
 
-constexpr std::array kFamilies = {Family::kInodes,  Family::kDirents, Family::kXattrs,
-                                  Family::kRecipes, Family::kOrphans, Family::kCounters};
-
 // Appends to a file, block by block.
 class BlockWriter {
  public:
@@ -46,7 +43,7 @@ class BlockWriter {
 
 Result<void> write_families(const Database& database, BlockWriter& writer, const std::function<bool()>& cancelled) {
   const auto snapshot = database.snapshot();
-  for (const Family family : kFamilies) {
+  for (const Family family : kCheckpointFamilies) {
     Result<void> written;
     DEDUPFS_TRY(database.walk(*snapshot, family, [&](std::string_view key, std::string_view value) {
       if (cancelled())
