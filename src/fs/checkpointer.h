@@ -37,7 +37,7 @@ class Checkpointer {
 
   void run();
   void stop();
-  // Ends early when `cancelled_` or at the deadline.
+  // Ends early when `stopping_`, or, with a deadline, at that.
   void take(Clock::time_point deadline);
 
   const std::chrono::milliseconds interval_;

@@ -10,9 +10,6 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 1 << 20;  // about; of records, before compression
 
-constexpr std::array kFamilies = {Family::kInodes,  Family::kDirents, Family::kXattrs,
-                                  Family::kRecipes, Family::kOrphans, Family::kCounters};
-
 // Appends to a file, block by block.
 class BlockWriter {
  public:
@@ -46,7 +43,7 @@ class BlockWriter {
 
 Result<void> write_families(const Database& database, BlockWriter& writer, const std::function<bool()>& cancelled) {
   const auto snapshot = database.snapshot();
-  for (const Family family : kFamilies) {
+  for (const Family family : kCheckpointFamilies) {
     Result<void> written;
     DEDUPFS_TRY(database.walk(*snapshot, family, [&](std::string_view key, std::string_view value) {
       if (cancelled())
@@ -177,7 +174,7 @@ Result<void> Checkpoints::write(const Database& database, const std::function<bo
     DEDUPFS_ASSIGN(const auto file, backing_.open(unfinished, Backing::Mode::kCreate));
     const std::string first = encode_checkpoint_header(header);
     BlockWriter writer(*file, first.size());
-    const auto written = [&]() -> Result<void> {
+    auto written = [&]() -> Result<void> {
       DEDUPFS_TRY(file->write(0, bytes_of(first)));
       DEDUPFS_TRY(write_families(database, writer, cancelled));
       DEDUPFS_TRY(writer.end());

@@ -4,7 +4,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include "base/check.h"
@@ -20,14 +19,11 @@ constexpr FrameVersions kVersions{kCheckpointVersionOldestRead, kCheckpointVersi
 constexpr std::size_t kBlockChecksumAt = kCheckpointBlockHeaderBytes - sizeof(std::uint64_t);
 constexpr int kLevel = 3;
 
-// Written to disk: 1 is the first. 0 is the end.
-constexpr std::array kTags = {Family::kInodes,  Family::kDirents, Family::kXattrs,
-                              Family::kRecipes, Family::kOrphans, Family::kCounters};
-
+// Written to disk: 1 is the first family. 0 is the end.
 std::uint8_t tag_of(Family family) {
-  const auto found = std::ranges::find(kTags, family);
-  DEDUPFS_CHECK(found != kTags.end());
-  return static_cast<std::uint8_t>(found - kTags.begin() + 1);
+  const auto found = std::ranges::find(kCheckpointFamilies, family);
+  DEDUPFS_CHECK(found != kCheckpointFamilies.end());
+  return static_cast<std::uint8_t>(found - kCheckpointFamilies.begin() + 1);
 }
 
 Error corrupt(std::string_view what) {
@@ -98,11 +94,11 @@ Result<CheckpointBlockHeader> decode_checkpoint_block_header(ByteSpan bytes) {
   decoder.u32();
   header.checksum = decoder.u64();
   header.compressed = encoding == 1;
-  if (tag > kTags.size() || encoding > 1) return corrupt("a block of unknown kind");
+  if (tag > kCheckpointFamilies.size() || encoding > 1) return corrupt("a block of unknown kind");
   if (header.raw_length > kLargestCheckpointBlockBytes || header.stored_length > header.raw_length ||
       (!header.compressed && header.stored_length != header.raw_length) || (tag == 0 && header.raw_length != 0))
     return corrupt("a block of impossible length");
-  if (tag != 0) header.family = kTags[tag - 1U];
+  if (tag != 0) header.family = kCheckpointFamilies[tag - 1U];
   return header;
 }
 

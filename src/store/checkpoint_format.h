@@ -5,6 +5,7 @@
 // Failure: decoding checks every length before use, and the checksums; wrong bytes are kCorruption with the reason.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -18,6 +19,10 @@
 #include "store/database.h"
 
 namespace dedupfs {
+
+// Those that cannot be rebuilt from containers, in the order in which they are written; part of the format.
+inline constexpr std::array kCheckpointFamilies = {Family::kInodes,  Family::kDirents, Family::kXattrs,
+                                                   Family::kRecipes, Family::kOrphans, Family::kCounters};
 
 struct CheckpointHeader {
   std::uint32_t number = 0;

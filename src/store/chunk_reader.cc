@@ -48,19 +48,26 @@ Result<RunCache::Found> ChunkReader::locate(ChunkId id) {
 }
 
 Result<ChunkReader::Stored> ChunkReader::find_stored(ChunkId id) {
-  auto stored = read_stored(id);
-  if (!stored) {
-    // It may have moved since the place was cached.
-    runs_.forget(id);
-    stored = read_stored(id);
+  if (const auto location = pending_.locate(id)) {
+    if (location->region)
+      return Stored{location->entry, {location->region->payload_of(location->entry), location->region}};
+    return read_stored(id, location->place);
   }
+  // One that is not in the index was never there: a neighbour that somebody guessed.
+  DEDUPFS_ASSIGN(const RunCache::Found known, locate(id));
+  auto stored = read_stored(id, known.place);
+  if (stored) return stored;
+  // It may have moved since the place was cached.
+  runs_.forget(id);
+  DEDUPFS_ASSIGN(const RunCache::Found now, locate(id));
+  if (now.place != known.place) stored = read_stored(id, now.place);
   if (!stored) note_damage(id, stored.error());
   return stored;
 }
 
-// Of chunks that the index has; others were never there (a neighbour that somebody guessed).
 void ChunkReader::note_damage(ChunkId id, const Error& error) {
   if (error.code() != ErrorCode::kCorruption && error.code() != ErrorCode::kIo) return;
+  if (damaged_.contains(id)) return;
   const auto run = find_run(database_, id);
   if (!run || !*run) return;
   damaged_.insert(id);
@@ -68,16 +75,7 @@ void ChunkReader::note_damage(ChunkId id, const Error& error) {
   if (!regions_.get((*run)->place)) damaged_.insert((*run)->first, (*run)->chunks.size());
 }
 
-Result<ChunkReader::Stored> ChunkReader::read_stored(ChunkId id) {
-  RegionPlace place;
-  if (const auto location = pending_.locate(id)) {
-    if (location->region)
-      return Stored{location->entry, {location->region->payload_of(location->entry), location->region}};
-    place = location->place;
-  } else {
-    DEDUPFS_ASSIGN(const RunCache::Found found, locate(id));
-    place = found.place;
-  }
+Result<ChunkReader::Stored> ChunkReader::read_stored(ChunkId id, RegionPlace place) {
   auto region = regions_.get(place);
   if (!region) return region.error().with(name_of_chunk(id));
   const RegionEntry* const entry = (*region)->find(id);

@@ -60,7 +60,7 @@ class ChunkReader {
   };
 
   Result<Stored> find_stored(ChunkId id);
-  Result<Stored> read_stored(ChunkId id);
+  Result<Stored> read_stored(ChunkId id, RegionPlace place);
   void note_damage(ChunkId id, const Error& error);
   Result<RunCache::Found> locate(ChunkId id);
   // Less deep than `depth_limit`: checked before anything is made, so that no circle is ever entered.
