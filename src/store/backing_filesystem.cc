@@ -1,8 +1,11 @@
 #include "store/backing_filesystem.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "store/sealed_manifest.h"
 
 namespace dedupfs {
 namespace {
@@ -43,11 +46,12 @@ IOStatus read_into(const BackingFile& file, std::uint64_t offset, std::size_t le
 
 class SequentialFile final : public rocksdb::FSSequentialFile {
  public:
-  explicit SequentialFile(std::unique_ptr<BackingFile> file) : file_(std::move(file)) {}
+  SequentialFile(std::unique_ptr<BackingFile> file, std::uint64_t end) : file_(std::move(file)), end_(end) {}
 
   IOStatus Read(std::size_t n, const IOOptions& /*options*/, Slice* result, char* scratch,
                 IODebugContext* /*dbg*/) override {
-    const IOStatus status = read_into(*file_, offset_, n, result, scratch);
+    const std::uint64_t left = end_ - std::min(end_, offset_);
+    const IOStatus status = read_into(*file_, offset_, std::min<std::uint64_t>(n, left), result, scratch);
     offset_ += result->size();
     return status;
   }
@@ -58,6 +62,7 @@ class SequentialFile final : public rocksdb::FSSequentialFile {
 
  private:
   const std::unique_ptr<BackingFile> file_;
+  const std::uint64_t end_;
   std::uint64_t offset_ = 0;
 };
 
@@ -110,6 +115,27 @@ class WritableFile final : public rocksdb::FSWritableFile {
   std::uint64_t size_;
 };
 
+// RocksDB syncs what it appends to a manifest before it counts on it.
+class ManifestFile final : public rocksdb::FSWritableFile {
+ public:
+  ManifestFile(std::unique_ptr<BackingFile> file, std::uint64_t size, const FileOptions& options)
+      : FSWritableFile(options), file_(std::move(file)), manifest_(*file_, size) {}
+
+  using FSWritableFile::Append;
+  IOStatus Append(const Slice& data, const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
+    manifest_.append(bytes_in(data));
+    return IOStatus::OK();
+  }
+  IOStatus Close(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override { return IOStatus::OK(); }
+  IOStatus Flush(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override { return IOStatus::OK(); }
+  IOStatus Sync(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override { return status_of(manifest_.sync()); }
+  std::uint64_t GetFileSize(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override { return manifest_.size(); }
+
+ private:
+  const std::unique_ptr<BackingFile> file_;
+  SealedManifest manifest_;
+};
+
 class Directory final : public rocksdb::FSDirectory {
  public:
   Directory(std::shared_ptr<Backing> backing, Path path) : backing_(std::move(backing)), path_(std::move(path)) {}
@@ -141,8 +167,10 @@ class BackingFilesystem final : public rocksdb::FileSystem {
   IOStatus NewSequentialFile(const std::string& name, const FileOptions& /*options*/,
                              std::unique_ptr<rocksdb::FSSequentialFile>* result, IODebugContext* /*dbg*/) override {
     auto file = backing_->open(name, Backing::Mode::kRead);
-    if (file) *result = std::make_unique<SequentialFile>(std::move(*file));
-    return status_of(file);
+    if (!file) return status_of(file);
+    const auto end = is_manifest(name) ? sealed_end(**file) : Result<std::uint64_t>(UINT64_MAX);
+    if (end) *result = std::make_unique<SequentialFile>(std::move(*file), *end);
+    return status_of(end);
   }
   IOStatus NewRandomAccessFile(const std::string& name, const FileOptions& /*options*/,
                                std::unique_ptr<rocksdb::FSRandomAccessFile>* result, IODebugContext* /*dbg*/) override {
@@ -261,8 +289,12 @@ class BackingFilesystem final : public rocksdb::FileSystem {
       if (const auto cut = (*file)->truncate(0); !cut) return status_of(cut);
       size = 0;
     }
-    if (size) *result = std::make_unique<WritableFile>(std::move(*file), *size, options);
-    return status_of(size);
+    if (!size) return status_of(size);
+    if (is_manifest(name))
+      *result = std::make_unique<ManifestFile>(std::move(*file), *size, options);
+    else
+      *result = std::make_unique<WritableFile>(std::move(*file), *size, options);
+    return IOStatus::OK();
   }
 
   const std::shared_ptr<Backing> backing_;

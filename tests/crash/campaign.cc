@@ -93,7 +93,7 @@ void examine_recording(const Workload& workload, const History& history, std::ui
     reporter.violation(recording + ", while it was recorded", problem);
   const std::vector<Point> points = choose_points(history, seed, states);
   in_parallel(options.threads, points.size(), [&](std::size_t from, std::size_t to) {
-    CrashReplay replay(history.start, history.events, options.tear_manifests);
+    CrashReplay replay(history.start, history.events);
     for (std::size_t i = from; i < to && !reporter.enough(); ++i) {
       const auto [position, variation] = points[i];
       replay.go_to(position);

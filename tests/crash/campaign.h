@@ -13,7 +13,6 @@ struct CampaignOptions {
   std::string workload;  // empty: all
   std::uint64_t threads = 2;
   std::uint64_t nested = 8;            // of that many states one is crashed within its recovery, too
-  bool tear_manifests = false;         // see CrashReplay
   std::string fault;                   // of the sweep: one kind; empty: all
   std::uint64_t call = 0;              // and one call; 0: all
   std::uint64_t most_violations = 20;  // then it gives up

@@ -23,7 +23,6 @@ int main(int argc, char** argv) {
   app.add_flag("--faults", faults, "fail calls instead of the power");
   app.add_option("--fault", options.fault, "one kind of fault: eio, enospc, short-write, fsync, read");
   app.add_option("--call", options.call, "one call to fail, by number");
-  app.add_flag("--tear-manifests", options.tear_manifests, "holes and zeros in manifests of the index, too");
   app.add_flag("--verbose", verbose, "show what the filesystem logs");
   CLI11_PARSE(app, argc, argv);
   if (!verbose) spdlog::set_level(spdlog::level::off);

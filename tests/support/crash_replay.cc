@@ -1,6 +1,7 @@
 #include "support/crash_replay.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/check.h"
 
@@ -41,20 +42,10 @@ void extend(DiskImage& image, const DiskEvent& event) {
     apply(image, {.kind = Kind::kTruncate, .file = event.file, .offset = end});
 }
 
-bool is_manifest(const std::string& path) {
-  return Path(path).filename().string().starts_with("MANIFEST-");
-}
-
 }  // namespace
 
-CrashReplay::CrashReplay(DiskImage start, const std::vector<DiskEvent>& events, bool tears_manifests)
-    : start_(std::move(start)), events_(events), durable_(start_) {
-  if (tears_manifests) return;
-  for (const auto& [path, file] : start_.names)
-    if (is_manifest(path)) manifests_.insert(file);
-  for (const DiskEvent& event : events_)
-    if (event.kind == Kind::kCreate && is_manifest(event.path)) manifests_.insert(event.file);
-}
+CrashReplay::CrashReplay(DiskImage start, const std::vector<DiskEvent>& events)
+    : start_(std::move(start)), events_(events), durable_(start_) {}
 
 void CrashReplay::go_to(std::size_t position) {
   DEDUPFS_CHECK(position <= events_.size());
@@ -107,12 +98,8 @@ DiskImage CrashReplay::state(std::uint64_t variation, std::uint64_t seed) const 
   DiskImage image = durable_;
   apply_names(image, choice);
   if (variation != kAllLost && variation != kDataLost)
-    for (const auto& [file, changes] : unsynced_data_) {
-      if (manifests_.contains(file) && choice.variation >= kFirstSubset)
-        apply_up_to_a_cut(image, changes, choice);
-      else
-        for (const DiskEvent* const change : changes) apply_write(image, *change, choice);
-    }
+    for (const auto& [file, changes] : unsynced_data_)
+      for (const DiskEvent* const change : changes) apply_write(image, *change, choice);
 
   // What lies in a directory that is not there is not there either.
   std::erase_if(image.names, [&](const auto& entry) {
@@ -137,15 +124,6 @@ void CrashReplay::apply_names(DiskImage& image, Choice& choice) const {
     for (std::size_t i = 0; i < kept; ++i)
       if (!missing.contains(changes[i]->path)) apply(image, *changes[i]);
   }
-}
-
-void CrashReplay::apply_up_to_a_cut(DiskImage& image, const std::vector<const DiskEvent*>& changes,
-                                    Choice& choice) const {
-  choice.writes_seen += changes.size();
-  const std::size_t whole = below(choice.random, changes.size() + 1);
-  for (std::size_t i = 0; i < whole; ++i) apply(image, *changes[i]);
-  if (whole < changes.size() && changes[whole]->kind == Kind::kWrite)
-    write_part(image, *changes[whole], 0, below(choice.random, changes[whole]->data->size() + 1));
 }
 
 void CrashReplay::apply_write(DiskImage& image, const DiskEvent& event, Choice& choice) const {

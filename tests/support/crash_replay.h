@@ -5,9 +5,7 @@
 //     with the file's new size but zeros in it; whatever the order of the calls was;
 //   - the changes of a directory were cut off at any point of their order; files that were created in it, and whose name took
 //     part in nothing else, can be missing beside;
-//   - data and names are independent of each other;
-//   - but the manifests of RocksDB, unless asked for, are cut off at any place of what was not synced, without holes or zeros
-//     in it: RocksDB 7.8 refuses to open one with them (docs/durability.md, "What is known to be missing").
+//   - data and names are independent of each other.
 // What a datasync or sync_directory had returned for is there. What a datasync failed for is lost.
 //
 // Threads: one at a time.
@@ -16,7 +14,6 @@
 #include <cstdint>
 #include <map>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +24,7 @@ namespace dedupfs {
 class CrashReplay {
  public:
   // Of the events of a disk that began as `start`; they must outlive the replay.
-  CrashReplay(DiskImage start, const std::vector<DiskEvent>& events, bool tears_manifests = false);
+  CrashReplay(DiskImage start, const std::vector<DiskEvent>& events);
 
   // Goes to the point before event `position`; 0 <= position <= events. Going back starts over.
   void go_to(std::size_t position);
@@ -50,11 +47,9 @@ class CrashReplay {
   std::size_t unsynced_writes() const;
   void apply_names(DiskImage& image, Choice& choice) const;
   void apply_write(DiskImage& image, const DiskEvent& event, Choice& choice) const;
-  void apply_up_to_a_cut(DiskImage& image, const std::vector<const DiskEvent*>& changes, Choice& choice) const;
 
   const DiskImage start_;
   const std::vector<DiskEvent>& events_;
-  std::set<FileId> manifests_;  // that are not torn
   std::size_t position_ = 0;
   DiskImage durable_;
   std::map<FileId, std::vector<const DiskEvent*>> unsynced_data_;
