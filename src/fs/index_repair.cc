@@ -52,20 +52,6 @@ Result<void> put_counter(BulkWriter& writer, std::string_view name, std::uint64_
   return writer.put(Family::kCounters, name, encoded);
 }
 
-// Where regions start, as an index whose `chunks` are whole knows it.
-Result<std::map<std::uint32_t, std::vector<std::uint32_t>>> offsets_in(const RecordSource& index) {
-  std::map<std::uint32_t, std::vector<std::uint32_t>> offsets;
-  DEDUPFS_TRY(index.walk(Family::kChunks, [&](std::string_view key, std::string_view value) {
-    if (const auto run = decode_run(key, value)) offsets[run->place.container].push_back(run->place.offset);
-    return true;
-  }));
-  for (auto& [container, places] : offsets) {
-    std::ranges::sort(places);
-    places.erase(std::unique(places.begin(), places.end()), places.end());
-  }
-  return offsets;
-}
-
 bool has(const IndexSurvey& survey, Family family) {
   return survey.records != nullptr && survey.is_whole[static_cast<std::size_t>(family)];
 }
@@ -163,10 +149,8 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
                                                              {.volume_uuid = superblock_.uuid,
                                                               .container_bytes = superblock_.container_bytes,
                                                               .read_only = true}));
-  RebuildHints hints{.unreadable = mismatched, .known_offsets = {}};
-  if (has(survey, Family::kChunks)) {
-    DEDUPFS_ASSIGN(hints.known_offsets, offsets_in(*survey.records));
-  }
+  const RebuildHints hints{.unreadable = mismatched,
+                           .old_index = has(survey, Family::kChunks) ? survey.records.get() : nullptr};
   DEDUPFS_ASSIGN(const RebuiltChunks chunks, rebuild_chunks(*containers, *index, hints, report, progress, first_pass));
 
   RepairedNamespace repaired;

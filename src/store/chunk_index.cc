@@ -8,6 +8,15 @@
 
 namespace dedupfs {
 
+ChunkRun ChunkRun::part(std::size_t from, std::size_t to) const {
+  return {
+      .first = id_of(from),
+      .place = place,
+      .region_disk_bytes = region_disk_bytes,
+      .region_payload_bytes = region_payload_bytes,
+      .chunks = {chunks.begin() + static_cast<std::ptrdiff_t>(from), chunks.begin() + static_cast<std::ptrdiff_t>(to)}};
+}
+
 std::string encode_run_key(ChunkId first) {
   std::string key;
   Encoder(key).big_u64(number_of(first));

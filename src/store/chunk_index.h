@@ -48,6 +48,9 @@ struct ChunkRun {
   std::uint64_t disk_bytes_of(std::uint64_t payload_bytes) const {
     return region_payload_bytes == 0 ? 0 : payload_bytes * region_disk_bytes / region_payload_bytes;
   }
+  // The chunks at [from, to).
+  ChunkRun part(std::size_t from, std::size_t to) const;
+
   bool operator==(const ChunkRun&) const = default;
 };
 

@@ -25,6 +25,11 @@ bool DamagedChunks::contains(ChunkId id) const {
   return numbers_.contains(number_of(id));
 }
 
+std::vector<std::uint64_t> DamagedChunks::numbers() const {
+  const std::lock_guard lock(mutex_);
+  return {numbers_.begin(), numbers_.end()};
+}
+
 DamagedChunks::Encoded DamagedChunks::encode() const {
   const std::lock_guard lock(mutex_);
   Encoded encoded{{}, version_};

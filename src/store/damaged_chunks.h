@@ -32,6 +32,7 @@ class DamagedChunks {
   void erase(ChunkId id);
   bool contains(ChunkId id) const;
   std::size_t size() const { return size_; }
+  std::vector<std::uint64_t> numbers() const;  // ascending
 
   struct Encoded {
     std::string bytes;

@@ -3,9 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "store/bulk_writer.h"
 #include "store/chunk_reader.h"
+#include "store/damaged_chunks.h"
 #include "store/run_overlay.h"
 
 namespace dedupfs {
@@ -45,6 +51,7 @@ class ChunkRebuild {
         runs_(index) {}
 
   Result<RebuiltChunks> run() {
+    DEDUPFS_TRY(learn_offsets());
     DEDUPFS_ASSIGN(const auto containers, containers_.list());
     for (const auto& container : containers) bytes_ += container.bytes;
     for (const auto& container : containers) {
@@ -54,18 +61,34 @@ class ChunkRebuild {
     DEDUPFS_TRY(write_runs());
     DEDUPFS_TRY(fingerprints_.flush());
     DEDUPFS_TRY(fill_table());
-    DEDUPFS_TRY(drop_fingerprints_of_unreadable());
+    DEDUPFS_TRY(keep_damaged());
+    DEDUPFS_TRY(mark_unreadable());
+    DEDUPFS_TRY(drop_fingerprints_of_unlisted());
+    DEDUPFS_TRY(store_list());
     DEDUPFS_TRY(progress_(pass_, bytes_, bytes_));
     return std::move(rebuilt_);
   }
 
  private:
+  Result<void> learn_offsets() {
+    if (hints_.old_index == nullptr) return {};
+    DEDUPFS_TRY(hints_.old_index->walk(Family::kChunks, [&](std::string_view key, std::string_view value) {
+      if (const auto run = decode_run(key, value)) known_offsets_[run->place.container].push_back(run->place.offset);
+      return true;
+    }));
+    for (auto& [container, offsets] : known_offsets_) {
+      std::ranges::sort(offsets);
+      offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
+    }
+    return {};
+  }
+
+  // ------------------------------------------------------------ what is intact
+
   Result<void> read_container(const ContainerStore::ContainerInfo& container) {
     if (container.damage) report_.note(container.damage->message());
-    const auto known = hints_.known_offsets.find(container.id);
-    static const std::vector<std::uint32_t> kNone;
     const auto scan =
-        containers_.scan(container.id, known == hints_.known_offsets.end() ? kNone : known->second,
+        containers_.scan(container.id, known_offsets_[container.id],
                          [this](RegionPlace place, const RegionHeader& header) { return read_region(place, header); });
     if (!scan && scan.error().code() == ErrorCode::kCorruption) {  // not ours
       report_.note(scan.error().message());
@@ -85,8 +108,9 @@ class ChunkRebuild {
     DEDUPFS_TRY(progress_(pass_, done_bytes_ + place.offset, bytes_));
     auto entries = containers_.verify(place);
     if (!entries) {
-      report_.note(entries.error().message() + "; the region is left out");
+      report_.note(entries.error().message() + "; the region is damaged");
       rebuilt_.damaged_bytes += header.disk_length();
+      if (containers_.read_directory(place)) damaged_regions_.emplace_back(place, header);
       return {};
     }
     ++rebuilt_.regions;
@@ -106,6 +130,7 @@ class ChunkRebuild {
   }
 
   Result<void> fill_table() {
+    rebuilt_.table = {};
     std::optional<Error> error;
     DEDUPFS_TRY(index_.walk(*index_.snapshot(), Family::kChunks, [&](std::string_view key, std::string_view value) {
       const auto run = decode_run(key, value);
@@ -116,15 +141,83 @@ class ChunkRebuild {
       return run.has_value();
     }));
     if (error) return *error;
-    for (const std::uint64_t id : hints_.unreadable)
-      if (rebuilt_.table.length_of(ChunkId{id})) rebuilt_.table.mark_unreadable(ChunkId{id});
-    return mark_unreadable_deltas(index_, rebuilt_.table);
+    return {};
   }
 
-  Result<void> drop_fingerprints_of_unreadable() {
+  // ------------------------------------------------------------ what is damaged
+
+  // Entries of chunks that lie in no intact region.
+  Result<void> keep_damaged() {
+    for (const auto& [place, header] : damaged_regions_) {
+      DEDUPFS_ASSIGN(std::vector<RegionEntry> entries, containers_.read_directory(place));
+      std::erase_if(entries, [this](const RegionEntry& entry) { return !is_missing(entry.id); });
+      if (!has_room_for(entries.size())) continue;
+      for (const RegionEntry& entry : entries) DEDUPFS_TRY(keep_fingerprint(entry.fingerprint.bytes, entry.id));
+      for (ChunkRun& run : runs_of(place, header, std::move(entries))) DEDUPFS_TRY(keep_run(std::move(run)));
+    }
+    if (hints_.old_index != nullptr) DEDUPFS_TRY(keep_what_the_old_index_knows());
+    if (damaged_.size() == 0) return {};
+    DEDUPFS_TRY(write_runs());
+    DEDUPFS_TRY(fingerprints_.flush());
+    return fill_table();
+  }
+
+  bool has_room_for(std::size_t chunks) const { return chunks <= DamagedChunks::kMost - damaged_.size(); }
+  bool is_missing(ChunkId id) const { return !rebuilt_.table.length_of(id) && !damaged_.contains(id); }
+
+  Result<void> keep_run(ChunkRun run) {
+    damaged_.insert(run.first, run.chunks.size());
+    return runs_.lay(std::move(run));
+  }
+
+  // Unless the same content lies elsewhere, intact.
+  Result<void> keep_fingerprint(ByteSpan fingerprint, ChunkId id) {
+    DEDUPFS_ASSIGN(const auto leads_to, index_.get(Family::kFingerprints, text_of(fingerprint)));
+    if (leads_to) return {};
+    return fingerprints_.put(Family::kFingerprints, text_of(fingerprint), encode_chunk_id(id));
+  }
+
+  Result<void> keep_what_the_old_index_knows() {
+    std::unordered_set<std::uint64_t> kept;
+    Result<void> result;
+    DEDUPFS_TRY(hints_.old_index->walk(Family::kChunks, [&](std::string_view key, std::string_view value) {
+      const auto run = decode_run(key, value);
+      if (!run || containers_.read_directory(run->place)) return true;  // what is there was seen
+      if (!has_room_for(run->chunks.size())) return true;
+      for (std::size_t from = 0; from < run->chunks.size() && result; ++from) {
+        if (!is_missing(run->id_of(from))) continue;
+        std::size_t to = from;
+        for (; to < run->chunks.size() && is_missing(run->id_of(to)); ++to) kept.insert(number_of(run->id_of(to)));
+        result = keep_run(run->part(from, to));
+        from = to;
+      }
+      return result.has_value();
+    }));
+    DEDUPFS_TRY(result);
+    if (kept.empty()) return {};
+    DEDUPFS_TRY(hints_.old_index->walk(Family::kFingerprints, [&](std::string_view key, std::string_view value) {
+      const auto id = decode_chunk_id(value);
+      if (id && kept.contains(number_of(*id))) result = keep_fingerprint(bytes_of(key), *id);
+      return result.has_value();
+    }));
+    return result;
+  }
+
+  Result<void> mark_unreadable() {
+    for (const std::uint64_t number : damaged_.numbers()) rebuilt_.table.mark_unreadable(ChunkId{number});
+    for (const std::uint64_t number : hints_.unreadable)
+      if (rebuilt_.table.length_of(ChunkId{number})) rebuilt_.table.mark_unreadable(ChunkId{number});
+    DEDUPFS_TRY(mark_unreadable_deltas(index_, rebuilt_.table));
+    for (const auto& [number, why] : rebuilt_.table.unreadable())
+      if (!hints_.unreadable.contains(number)) damaged_.insert(ChunkId{number});
+    return {};
+  }
+
+  Result<void> drop_fingerprints_of_unlisted() {
     Database::Batch batch(index_);
     for (const auto& [number, why] : rebuilt_.table.unreadable()) {
       const ChunkId id{number};
+      if (damaged_.contains(id)) continue;
       DEDUPFS_ASSIGN(const auto run, find_run(index_, id));
       if (!run) continue;
       DEDUPFS_ASSIGN(const auto entries, containers_.read_directory(run->place));
@@ -137,6 +230,13 @@ class ChunkRebuild {
     return index_.write(batch);
   }
 
+  Result<void> store_list() {
+    if (damaged_.size() == 0) return {};
+    Database::Batch batch(index_);
+    batch.put(Family::kCounters, kDamagedChunksCounter, damaged_.encode().bytes);
+    return index_.write(batch);
+  }
+
   const ContainerStore& containers_;
   Database& index_;
   const RebuildHints& hints_;
@@ -146,6 +246,9 @@ class ChunkRebuild {
 
   BulkWriter fingerprints_;
   RunOverlay runs_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> known_offsets_;  // of regions, by container, ascending
+  std::vector<std::pair<RegionPlace, RegionHeader>> damaged_regions_;  // with an intact directory
+  DamagedChunks damaged_;                                              // what becomes the volume's list
   RebuiltChunks rebuilt_;
   std::uint64_t bytes_ = 0;
   std::uint64_t done_bytes_ = 0;

@@ -1,7 +1,9 @@
 // Makes `fingerprints` and `chunks` anew from the containers alone; see docs/format.md, "Rebuilding from containers".
 //
-// What is damaged is left out: regions with a wrong checksum, and chunks that cannot be made because a chunk that they are
-// made from is missing get no fingerprint, since new data must never be stored as a reference to them.
+// A damaged chunk whose content somebody may bring again (its fingerprint and length are known from the directory of its
+// region, or from the old index) keeps its entries and is put on the list of damaged chunks; so do the deltas that need it. A
+// chunk that is not what its fingerprint says, though every checksum is right, keeps no fingerprint: new data would be
+// stored as a reference to it. All else that is damaged is left out.
 //
 // Threads: one at a time; nobody may write to the containers.
 // Failure: damage goes to the report as notes; an Error means that the disk could not be read or written.
@@ -9,23 +11,22 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <unordered_set>
-#include <vector>
 
 #include "base/result.h"
 #include "store/check_report.h"
 #include "store/chunk_table.h"
 #include "store/container_store.h"
 #include "store/database.h"
+#include "store/record_source.h"
 
 namespace dedupfs {
 
 struct RebuildHints {
   // Chunks that were found not to match their fingerprint, though every checksum is right.
   std::unordered_set<std::uint64_t> unreadable;
-  // By container, ascending: where regions start, as an index that is sound knows it.
-  std::map<std::uint32_t, std::vector<std::uint32_t>> known_offsets;
+  // An index whose `chunks` are whole, if there is one: it knows where regions start, and what was in those that are lost.
+  const RecordSource* old_index = nullptr;
 };
 
 struct RebuiltChunks {

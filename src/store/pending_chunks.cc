@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "base/check.h"
-#include "store/moved_runs.h"
+#include "store/run_overlay.h"
 
 namespace dedupfs {
 
@@ -67,13 +67,14 @@ Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Datab
   const std::shared_lock lock(mutex_);
   for (const auto& [fingerprint, id] : frozen_.ids)
     batch.put(Family::kFingerprints, text_of(fingerprint.bytes), encode_chunk_id(id));
-  std::vector<ChunkRun> moved;
+  RunOverlay moved(database);
   for (const auto& region : frozen_.regions) {
     DEDUPFS_CHECK(region->place.has_value());
     for (const ChunkRun& run : region->runs) batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
-    moved.insert(moved.end(), region->moved.begin(), region->moved.end());
+    for (const ChunkRun& run : region->moved) DEDUPFS_TRY(moved.lay(run));
   }
-  return put_moved_runs(database, moved, batch);
+  moved.append_to(batch);
+  return {};
 }
 
 std::vector<ChunkId> PendingChunks::frozen_moved() const {

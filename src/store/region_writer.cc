@@ -48,6 +48,7 @@ Result<void> RegionWriter::write(PendingRegion& pending_region) {
   // memory of a full one.
   if (payload.size() > region.payload.size() / 2) {
     region.payload.resize(payload.size());
+    std::ranges::sort(region.entries, {}, &RegionEntry::id);  // chunks that were stored anew have ids from before
     cache_.insert(place, pending_region.region);
   }
   pending_.mark_written(pending_region, place, static_cast<std::uint32_t>(encoded.size()));

@@ -11,15 +11,6 @@ std::uint64_t end_of(const ChunkRun& run) {
   return number_of(run.first) + run.chunks.size();
 }
 
-// The chunks [from, to) of a run.
-ChunkRun part_of(const ChunkRun& run, std::size_t from, std::size_t to) {
-  ChunkRun part = run;
-  part.first = run.id_of(from);
-  part.chunks.assign(run.chunks.begin() + static_cast<std::ptrdiff_t>(from),
-                     run.chunks.begin() + static_cast<std::ptrdiff_t>(to));
-  return part;
-}
-
 }  // namespace
 
 std::vector<ChunkRun> carve(const ChunkRun& run, ChunkId first, std::size_t count) {
@@ -28,8 +19,8 @@ std::vector<ChunkRun> carve(const ChunkRun& run, ChunkId first, std::size_t coun
   const std::uint64_t begin = number_of(run.first);
   if (to <= begin || from >= end_of(run)) return {run};
   std::vector<ChunkRun> left;
-  if (from > begin) left.push_back(part_of(run, 0, from - begin));
-  if (to < end_of(run)) left.push_back(part_of(run, to - begin, run.chunks.size()));
+  if (from > begin) left.push_back(run.part(0, from - begin));
+  if (to < end_of(run)) left.push_back(run.part(to - begin, run.chunks.size()));
   return left;
 }
 

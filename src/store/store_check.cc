@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/coding.h"
 #include "store/chunk_reader.h"
+#include "store/damaged_chunks.h"
 #include "store/fingerprint.h"
 #include "store/region_cache.h"
 
@@ -33,7 +33,9 @@ class StoreCheck {
     check_superblock_copies();
     DEDUPFS_TRY(volume_.database().verify_tables());
     DEDUPFS_ASSIGN(next_chunk_, counter(kNextChunkIdCounter));
+    DEDUPFS_TRY(load_listed());
     DEDUPFS_TRY(check_index());
+    mark_listed();
     DEDUPFS_TRY(mark_unreadable_deltas(volume_.database(), store_.chunks));
     DEDUPFS_TRY(check_unreadable());
     DEDUPFS_TRY(check_missing_fingerprints());
@@ -59,6 +61,23 @@ class StoreCheck {
   }
 
   // ------------------------------------------------------------ chunks
+
+  // Chunks that are known to be damaged are no error any more: writers look out for them.
+  Result<void> load_listed() {
+    DEDUPFS_ASSIGN(const auto listed, volume_.database().get(Family::kCounters, kDamagedChunksCounter));
+    return listed ? listed_.load(*listed) : Result<void>();
+  }
+  bool is_listed(ChunkId id) const { return listed_.contains(id); }
+
+  // Without verifying data their damage is not seen.
+  void mark_listed() {
+    for (const std::uint64_t number : listed_.numbers()) {
+      const ChunkId id{number};
+      if (!store_.chunks.length_of(id) || store_.chunks.is_unreadable(id)) continue;
+      if (const auto chunk = volume_.chunks().get(id); !chunk)
+        store_.chunks.mark_unreadable(id, chunk.error().message());
+    }
+  }
 
   Result<void> check_index() {
     const auto snapshot = volume_.database().snapshot();
@@ -86,7 +105,7 @@ class StoreCheck {
                                 number_of(run.first), run.region_disk_bytes, known->second));
     const auto region = read(run.place);
     if (!region) {
-      if (bad_places_.insert(run.place).second) report_.error(region.error().message());
+      report_bad_place(run, region.error());
       for (std::size_t i = 0; i < run.chunks.size(); ++i)
         store_.chunks.mark_unreadable(run.id_of(i), region.error().message());
       return {};
@@ -110,6 +129,16 @@ class StoreCheck {
       DEDUPFS_TRY(check_fingerprint(*entry));
     }
     return {};
+  }
+
+  void report_bad_place(const ChunkRun& run, const Error& error) {
+    const auto [reported, is_new] = bad_places_.try_emplace(run.place, false);
+    bool all_listed = true;
+    for (std::size_t i = 0; i < run.chunks.size(); ++i) all_listed = all_listed && is_listed(run.id_of(i));
+    if (!all_listed && !std::exchange(reported->second, true))
+      report_.error(error.message());
+    else if (is_new)
+      report_.note(error.message());
   }
 
   // Without its payload, unless data are to be verified.
@@ -166,7 +195,8 @@ class StoreCheck {
     return entry == nullptr ? std::optional<RegionEntry>() : std::optional(*entry);
   }
 
-  // No fingerprint may lead to a chunk that cannot be read: new data would be stored as a reference to it, and be lost.
+  // No fingerprint may lead to a chunk that cannot be read and is not listed: new data would be stored as a reference to it,
+  // and be lost.
   Result<void> check_unreadable() {
     for (const auto& [number, why] : store_.chunks.unreadable()) {
       const ChunkId id{number};
@@ -180,7 +210,7 @@ class StoreCheck {
           why.empty() ? volume_.chunks().get(id) : Result<PinnedBytes>(Error{ErrorCode::kCorruption, why});
       const std::string reason =
           chunk ? fmt::format("chunk {} is made from a damaged one", number) : chunk.error().message();
-      if (leads_to == id)
+      if (leads_to == id && !is_listed(id))
         report_.error(reason);
       else
         report_.note(reason);
@@ -278,9 +308,10 @@ class StoreCheck {
   const StoreCheckScope& scope_;
   RegionCache cache_;
   std::unordered_map<RegionPlace, std::shared_ptr<const Region>> directories_;
+  DamagedChunks listed_;
   CheckedStore store_;
   std::map<RegionPlace, std::uint32_t> regions_;  // that the index refers to, and how long they are on disk
-  std::set<RegionPlace> bad_places_;
+  std::map<RegionPlace, bool> bad_places_;        // and whether they were reported as an error
   std::vector<ChunkId> without_fingerprint_;
   std::uint64_t fingerprints_found_ = 0;
   std::uint64_t next_chunk_ = 0;

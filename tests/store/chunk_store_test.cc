@@ -456,6 +456,26 @@ TEST_F(ChunkStoreTest, AChunkThatWasFoundDamagedIsStoredAnewWhenItsContentComesA
   }
 }
 
+// Their ids are not in order there, and the region is read from the cache.
+TEST_F(ChunkStoreTest, AChunkThatWasStoredAnewIsFoundInARegionWithNewOnes) {
+  const ByteBuffer chunk = random_bytes(5000, 1);
+  const auto id = put({chunk});
+  commit();
+  close();
+  damage(dir_.path() / "containers");
+  open();
+  EXPECT_THAT(read(id[0]), ::testing::StartsWith("error: "));
+
+  std::vector<ByteBuffer> chunks;
+  for (unsigned seed = 2; seed < 120; ++seed) chunks.push_back(random_bytes(5000, seed));
+  chunks.push_back(chunk);
+  const auto ids = put(chunks);
+  EXPECT_EQ(ids.back(), id[0]);
+  commit();
+
+  for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(read(ids[i]), text_of(chunks[i])) << i;
+}
+
 TEST_F(ChunkStoreTest, WhatWasTakenForDamagedAndIsNotIsNoLongerStoredTwice) {
   const ByteBuffer chunk = random_bytes(5000, 1);
   const auto id = put({chunk});

@@ -95,5 +95,18 @@ TEST_F(RunOverlayTest, OfAChunkThatOccursAgainTheLaterPlaceCounts) {
   EXPECT_EQ(chunks(), expected);
 }
 
+TEST_F(RunOverlayTest, RunsBesideThoseThatAreLaidStayAsTheyAre) {
+  RunOverlay overlay(*database_);
+  for (const ChunkRun& run : {run_of(10, 3, 1), run_of(16, 3, 1)}) ASSERT_TRUE(overlay.lay(run));
+  write(overlay);
+  ASSERT_TRUE(overlay.lay(run_of(13, 3, 2)));
+
+  Database::Batch batch(*database_);
+  overlay.append_to(batch);
+  Database::Batch only_the_new_one(*database_);
+  only_the_new_one.put(Family::kChunks, encode_run_key(ChunkId{13}), encode_run(run_of(13, 3, 2)));
+  EXPECT_EQ(batch.size_bytes(), only_the_new_one.size_bytes());
+}
+
 }  // namespace
 }  // namespace dedupfs
