@@ -1,5 +1,7 @@
 // fsck.dedupfs: checks a volume that is not mounted, and repairs it.
 #include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -106,6 +108,7 @@ int exit_status_of(const Error& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("fsck.dedupfs"));  // the report is on the standard output
   CLI::App app{"Checks a dedupfs volume that is not mounted, and repairs it."};
   std::string path;
   FsckOptions options;

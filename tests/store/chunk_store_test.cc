@@ -467,7 +467,7 @@ TEST_F(ChunkStoreTest, AChunkThatWasStoredAnewIsFoundInARegionWithNewOnes) {
   EXPECT_THAT(read(id[0]), ::testing::StartsWith("error: "));
 
   std::vector<ByteBuffer> chunks;
-  for (unsigned seed = 2; seed < 120; ++seed) chunks.push_back(random_bytes(5000, seed));
+  for (unsigned seed = 2; seed < 80; ++seed) chunks.push_back(random_bytes(5000, seed));
   chunks.push_back(chunk);
   const auto ids = put(chunks);
   EXPECT_EQ(ids.back(), id[0]);
