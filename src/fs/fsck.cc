@@ -30,7 +30,7 @@ class Fsck {
     if (!exists) return Error{ErrorCode::kNotFound, volume_.string() + " does not exist"};
     DEDUPFS_ASSIGN(superblock_, read_superblock(*backing_, volume_));
     if (changes_volume()) DEDUPFS_TRY(require_writable(superblock_));
-    DEDUPFS_ASSIGN(const auto lock, Volume::lock(volume_, !changes_volume()));
+    DEDUPFS_ASSIGN(const auto lock, Volume::lock(volume_, !changes_volume(), backing_));
     DEDUPFS_ASSIGN(const bool has_containers, backing_->exists(volume_ / kContainersDirectory));
     if (!has_containers)
       return Error{ErrorCode::kCorruption, (volume_ / kContainersDirectory).string() +
@@ -115,7 +115,8 @@ class Fsck {
   }
 
   Result<void> check_parts(int pass, CheckReport& report, Found& found) {
-    if (const auto behind = Database::changes_behind_damage(volume_ / kIndexDirectory); behind && *behind != 0)
+    if (const auto behind = Database::changes_behind_damage(volume_ / kIndexDirectory, backing_);
+        behind && *behind != 0)
       report.error(fmt::format("the log of the index is damaged, and {} changes behind the damage are lost", *behind));
     VolumeOptions options;
     options.read_only = true;

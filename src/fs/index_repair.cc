@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,13 +22,6 @@ constexpr std::string_view kNewIndex = "index.repair";
 constexpr std::string_view kSalvage = "index.salvage";
 constexpr std::string_view kOldIndex = "index.damaged";
 constexpr std::uint64_t kMemoryBytes = 128 << 20;
-
-Result<void> remove_folder(const Path& path) {
-  std::error_code failure;
-  std::filesystem::remove_all(path, failure);
-  if (failure) return Error::from_errno(failure.value(), "removing " + path.string());
-  return {};
-}
 
 // The greatest that any of them says.
 Result<std::uint64_t> greatest_counter(const std::vector<const RecordSource*>& sources, std::string_view name) {
@@ -76,7 +68,8 @@ IndexRepair::IndexRepair(Path volume, Superblock superblock, std::shared_ptr<Bac
       salvage_(volume_ / kSalvage) {}
 
 Result<bool> IndexRepair::is_complete() const {
-  const auto index = Database::open(new_index_, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true});
+  const auto index =
+      Database::open(new_index_, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true}, backing_);
   if (!index) return false;
   DEDUPFS_ASSIGN(const auto uuid, (*index)->get(Family::kCounters, kVolumeUuidCounter));
   return uuid == superblock_.uuid;
@@ -115,7 +108,7 @@ Result<std::optional<Checkpoint>> IndexRepair::newest_checkpoint(CheckReport& re
 Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatched, CheckReport& report,
                                 const RepairLog& log, const Progress& progress, int first_pass) {
   DEDUPFS_TRY(discard());
-  DEDUPFS_ASSIGN(const IndexSurvey survey, survey_index(index_, salvage_));
+  DEDUPFS_ASSIGN(const IndexSurvey survey, survey_index(index_, salvage_, backing_));
   for (const std::string& damage : survey.damage) report.note(damage);
   if (survey.volume_uuid && *survey.volume_uuid != superblock_.uuid)
     return Error{ErrorCode::kCorruption,
@@ -143,8 +136,8 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
     }
   }
 
-  DEDUPFS_TRY(Database::create(new_index_));
-  DEDUPFS_ASSIGN(const auto index, Database::open(new_index_, {.memory_bytes = kMemoryBytes}));
+  DEDUPFS_TRY(Database::create(new_index_, backing_));
+  DEDUPFS_ASSIGN(const auto index, Database::open(new_index_, {.memory_bytes = kMemoryBytes}, backing_));
   DEDUPFS_ASSIGN(const auto containers, ContainerStore::open(backing_, volume_ / kContainersDirectory,
                                                              {.volume_uuid = superblock_.uuid,
                                                               .container_bytes = superblock_.container_bytes,
@@ -203,12 +196,12 @@ Result<std::optional<Path>> IndexRepair::swap() {
 }
 
 Result<void> IndexRepair::discard() {
-  DEDUPFS_TRY(remove_folder(new_index_));
-  return remove_folder(salvage_);
+  DEDUPFS_TRY(remove_tree(*backing_, new_index_));
+  return remove_tree(*backing_, salvage_);
 }
 
 Result<void> IndexRepair::discard(const Path& old_index) {
-  return remove_folder(old_index);
+  return remove_tree(*backing_, old_index);
 }
 
 }  // namespace dedupfs

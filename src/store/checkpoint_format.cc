@@ -1,15 +1,14 @@
 #include "store/checkpoint_format.h"
 
-#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/check.h"
 #include "base/coding.h"
 #include "store/compressor.h"
 #include "store/file_frame.h"
+#include "store/numbered_name.h"
 
 namespace dedupfs {
 namespace {
@@ -131,14 +130,10 @@ Result<bool> for_each_record(ByteSpan records, const std::function<bool(std::str
 }
 
 std::string checkpoint_name(std::uint32_t number) {
-  return fmt::format("{:010}{}", number, kCheckpointSuffix);
+  return numbered_name(number, kCheckpointSuffix);
 }
-
 std::optional<std::uint32_t> parse_checkpoint_name(std::string_view name) {
-  std::uint32_t number = 0;
-  std::from_chars(name.data(), name.data() + name.size(), number);
-  if (name != checkpoint_name(number)) return std::nullopt;  // one spelling a number
-  return number;
+  return parse_numbered_name(name, kCheckpointSuffix);
 }
 
 }  // namespace dedupfs

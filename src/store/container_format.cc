@@ -1,11 +1,10 @@
 #include "store/container_format.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 
 #include "store/file_frame.h"
+#include "store/numbered_name.h"
 
 namespace dedupfs {
 namespace {
@@ -30,14 +29,10 @@ Result<UuidBytes> parse_uuid(std::string_view text) {
 }
 
 std::string container_name(std::uint32_t number) {
-  return fmt::format("{:010}{}", number, kContainerSuffix);
+  return numbered_name(number, kContainerSuffix);
 }
-
 std::optional<std::uint32_t> parse_container_name(std::string_view name) {
-  std::uint32_t number = 0;
-  std::from_chars(name.data(), name.data() + name.size(), number);
-  if (name != container_name(number)) return std::nullopt;  // one spelling a number
-  return number;
+  return parse_numbered_name(name, kContainerSuffix);
 }
 
 std::string encode_container_header(const ContainerHeader& header) {

@@ -5,8 +5,7 @@
 #include <rocksdb/sst_file_writer.h>
 
 #include <algorithm>
-#include <set>
-#include <system_error>
+#include <functional>
 #include <utility>
 
 #include "base/check.h"
@@ -39,14 +38,13 @@ std::string key_behind(std::string_view key, int power) {
 // A database of which parts may be missing.
 class DamagedRecords final : public RecordSource {
  public:
-  explicit DamagedRecords(std::unique_ptr<Database> database, Path scratch = {})
-      : database_(std::move(database)), scratch_(std::move(scratch)) {}
+  DamagedRecords(std::unique_ptr<Database> database, std::shared_ptr<Backing> backing, Path scratch)
+      : database_(std::move(database)), backing_(std::move(backing)), scratch_(std::move(scratch)) {}
   DamagedRecords(const DamagedRecords&) = delete;
   DamagedRecords& operator=(const DamagedRecords&) = delete;
   ~DamagedRecords() override {
     database_.reset();
-    std::error_code ignored;
-    if (!scratch_.empty()) std::filesystem::remove_all(scratch_, ignored);
+    if (!scratch_.empty()) (void)remove_tree(*backing_, scratch_);  // else the next repair does it
   }
 
   Result<void> walk(Family family, const Visit& visit) const override {
@@ -127,6 +125,7 @@ class DamagedRecords final : public RecordSource {
   }
 
   std::unique_ptr<Database> database_;
+  const std::shared_ptr<Backing> backing_;
   const Path scratch_;  // removed at the end, if it is not empty
 };
 
@@ -136,32 +135,36 @@ bool is_table(const Path& file) {
   return file.extension() == ".sst";
 }
 
-Result<void> result_of(const std::error_code& failure, const Path& path) {
-  if (!failure) return {};
-  return Error::from_errno(failure.value(), path.string());
-}
-
 Result<void> result_of(const rocksdb::Status& status, const Path& path) {
   if (status.ok()) return {};
   return Error{status.IsNoSpace() ? ErrorCode::kNoSpace : ErrorCode::kCorruption,
                path.string() + ": " + status.ToString()};
 }
 
-// Tables never change, so a second name of the file will do; everything else is copied.
-Result<void> copy_files(const Path& from, const Path& to) {
-  std::error_code failure;
-  std::filesystem::directory_iterator file(from, failure);
-  DEDUPFS_TRY(result_of(failure, from));
-  for (; file != std::filesystem::directory_iterator(); file.increment(failure)) {
-    DEDUPFS_TRY(result_of(failure, from));
-    if (!file->is_regular_file(failure) || file->is_symlink(failure)) continue;
-    const Path copy = to / file->path().filename();
-    if (is_table(file->path())) {
-      std::filesystem::create_hard_link(file->path(), copy, failure);
-      if (!failure) continue;
-    }
-    std::filesystem::copy_file(file->path(), copy, std::filesystem::copy_options::overwrite_existing, failure);
-    if (failure) std::filesystem::remove(copy, failure);  // a file that cannot be read is a file that is missing
+Result<void> copy_file(Backing& backing, const Path& from, const Path& to) {
+  constexpr std::size_t kAtOnce = 1 << 20;
+  DEDUPFS_ASSIGN(const auto source, backing.open(from, Backing::Mode::kRead));
+  DEDUPFS_ASSIGN(const auto copy, backing.open(to, Backing::Mode::kCreate));
+  std::vector<std::uint8_t> buffer(kAtOnce);
+  for (std::uint64_t offset = 0;;) {
+    DEDUPFS_ASSIGN(const std::size_t length, source->read_up_to(offset, buffer));
+    if (length == 0) return {};
+    DEDUPFS_TRY(copy->write(offset, ByteSpan(buffer).first(length)));
+    offset += length;
+  }
+}
+
+// Tables never change, so a second name of the file will do; everything else that is wanted is copied.
+Result<void> copy_files(Backing& backing, const Path& from, const Path& to,
+                        const std::function<bool(const Path& name)>& wanted) {
+  DEDUPFS_ASSIGN(const auto names, backing.list_directory(from));
+  for (const std::string& name : names) {
+    DEDUPFS_ASSIGN(const Backing::Type type, backing.type(from / name));
+    if (type != Backing::Type::kFile || !wanted(name)) continue;
+    if (is_table(name) && backing.link(from / name, to / name)) continue;
+    const auto copied = copy_file(backing, from / name, to / name);
+    if (!copied && copied.error().code() == ErrorCode::kNoSpace) return copied;
+    if (!copied) DEDUPFS_TRY(remove_tree(backing, to / name));  // what cannot be read is missing
   }
   return {};
 }
@@ -174,25 +177,20 @@ std::uint64_t number_in(std::string_view name, std::string_view prefix, std::str
              : 0;
 }
 
-std::uint64_t largest_number(const Path& folder, std::string_view prefix, std::string_view suffix) {
+Result<std::uint64_t> largest_number(Backing& backing, const Path& folder, std::string_view prefix,
+                                     std::string_view suffix) {
+  DEDUPFS_ASSIGN(const auto names, backing.list_directory(folder));
   std::uint64_t largest = 0;
-  std::error_code ignored;
-  for (const auto& file : std::filesystem::directory_iterator(folder, ignored))
-    largest = std::max(largest, number_in(file.path().filename().string(), prefix, suffix));
+  for (const std::string& name : names) largest = std::max(largest, number_in(name, prefix, suffix));
   return largest;
 }
 
 // CURRENT names the newest MANIFEST; without it there is one to name all the same.
-bool restore_current(const Path& folder) {
-  const std::uint64_t newest = largest_number(folder, "MANIFEST-", "");
+Result<bool> restore_current(Backing& backing, const Path& folder) {
+  DEDUPFS_ASSIGN(const std::uint64_t newest, largest_number(backing, folder, "MANIFEST-", ""));
   if (newest == 0) return false;
-  const std::string text = fmt::format("MANIFEST-{:06}\n", newest);
-  const Path current = folder / "CURRENT";
-  std::error_code ignored;
-  std::filesystem::remove(current, ignored);
-  const auto backing = Backing::posix();
-  const auto file = backing->open(current, Backing::Mode::kCreate);
-  return file && (*file)->write(0, bytes_of(text));
+  DEDUPFS_TRY(replace_file(backing, folder / "CURRENT", bytes_of(fmt::format("MANIFEST-{:06}\n", newest))));
+  return true;
 }
 
 std::vector<rocksdb::ColumnFamilyDescriptor> families_of(const DatabaseOptions& options) {
@@ -214,9 +212,10 @@ rocksdb::Status write_mark(const Path& path, const rocksdb::Options& options, ro
 
 // RocksDB learns from tables which families there are, and drops what its log holds of others. So each family gets a table of
 // ours, made with the same numbers of families as in every index.
-Result<void> make_family_tables(const Path& folder, std::uint64_t first_number) {
-  DEDUPFS_TRY(Database::create(folder));
-  const DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes, Backing::posix());
+Result<void> make_family_tables(const std::shared_ptr<Backing>& backing, const Path& folder,
+                                std::uint64_t first_number) {
+  DEDUPFS_TRY(Database::create(folder, backing));
+  const DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes, backing);
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* opened = nullptr;
   DEDUPFS_TRY(result_of(
@@ -232,20 +231,17 @@ Result<void> make_family_tables(const Path& folder, std::uint64_t first_number) 
 }
 
 // All that tables and logs hold, without a MANIFEST to say which of them count.
-Result<void> repair_files(const Path& index, const Path& scratch) {
-  const std::uint64_t behind_all = std::max(largest_number(index, "", ".sst"), largest_number(index, "", ".log")) + 1;
-  DEDUPFS_TRY(make_family_tables(scratch, behind_all));
-  std::error_code failure;
-  std::vector<Path> descriptions;  // of the database that our tables were made with
-  for (const auto& file : std::filesystem::directory_iterator(scratch, failure))
-    if (!is_table(file.path())) descriptions.push_back(file.path());
-  for (const Path& file : descriptions) std::filesystem::remove(file, failure);
-  DEDUPFS_TRY(result_of(failure, scratch));
-  DEDUPFS_TRY(copy_files(index, scratch));
-  for (const auto& file : std::filesystem::directory_iterator(scratch, failure))
-    if (!is_table(file.path()) && file.path().extension() != ".log") std::filesystem::remove(file.path(), failure);
+Result<void> repair_files(const std::shared_ptr<Backing>& backing, const Path& index, const Path& scratch) {
+  DEDUPFS_ASSIGN(const std::uint64_t last_table, largest_number(*backing, index, "", ".sst"));
+  DEDUPFS_ASSIGN(const std::uint64_t last_log, largest_number(*backing, index, "", ".log"));
+  DEDUPFS_TRY(make_family_tables(backing, scratch, std::max(last_table, last_log) + 1));
+  DEDUPFS_ASSIGN(const auto made, backing->list_directory(scratch));
+  for (const std::string& name : made)  // of the database that our tables were made with
+    if (!is_table(name)) DEDUPFS_TRY(remove_tree(*backing, scratch / name));
+  DEDUPFS_TRY(copy_files(*backing, index, scratch,
+                         [](const Path& name) { return is_table(name) || name.extension() == ".log"; }));
 
-  DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes, Backing::posix());
+  DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes, backing);
   options.database.create_if_missing = true;
   options.database.track_and_verify_wals_in_manifest = false;
   options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // it says of each file what is wrong with it
@@ -253,52 +249,59 @@ Result<void> repair_files(const Path& index, const Path& scratch) {
                    scratch);
 }
 
-std::unique_ptr<DamagedRecords> open_damaged(const Path& index, const Path& scratch) {
+// `scratch`: what is to be removed with the records; empty: nothing.
+std::unique_ptr<DamagedRecords> open_damaged(const std::shared_ptr<Backing>& backing, const Path& index,
+                                             const Path& scratch) {
   auto database =
-      Database::open(index, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true, .damaged = true});
+      Database::open(index, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true, .damaged = true}, backing);
   if (!database) return nullptr;
-  return std::make_unique<DamagedRecords>(std::move(*database), scratch);
+  return std::make_unique<DamagedRecords>(std::move(*database), backing, scratch);
 }
 
 class Survey {
  public:
-  Survey(const Path& index, const Path& scratch) : index_(index), scratch_(scratch) {}
+  Survey(const Path& index, const Path& scratch, const std::shared_ptr<Backing>& backing)
+      : index_(index), scratch_(scratch), backing_(backing) {}
 
   Result<IndexSurvey> run() {
-    std::error_code ignored;
-    std::filesystem::remove_all(scratch_, ignored);
-    if (!std::filesystem::is_directory(std::filesystem::symlink_status(index_, ignored))) {
+    DEDUPFS_TRY(remove_tree(*backing_, scratch_));
+    DEDUPFS_ASSIGN(const Backing::Type type, backing_->type(index_));
+    if (type != Backing::Type::kDirectory) {
       add_damage(index_.string() + " is missing");
       return std::move(survey_);
     }
-    const auto strict = Database::open(index_, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true});
-    if (!strict) add_damage(strict.error().message());
-    if (look_into(open_damaged(index_, {}), index_, strict.has_value())) return std::move(survey_);
+    const auto opened = open_strictly(index_);
+    if (!opened) add_damage(opened.error().message());
+    if (look_into(open_damaged(backing_, index_, {}), index_, opened.has_value())) return std::move(survey_);
     DEDUPFS_TRY(make_scratch());
-    DEDUPFS_TRY(copy_files(index_, scratch_));
-    if (!strict && restore_current(scratch_)) {
-      const bool opens =
-          Database::open(scratch_, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true}).has_value();
-      if (look_into(open_damaged(scratch_, scratch_), scratch_, opens)) return std::move(survey_);
-    }
+    DEDUPFS_TRY(copy_files(*backing_, index_, scratch_, [](const Path& name) { return name != "CURRENT"; }));
+    DEDUPFS_ASSIGN(const bool has_manifest, opened ? Result<bool>(false) : restore_current(*backing_, scratch_));
+    if (has_manifest &&
+        look_into(open_damaged(backing_, scratch_, scratch_), scratch_, open_strictly(scratch_).has_value()))
+      return std::move(survey_);
     DEDUPFS_TRY(make_scratch());
-    if (const auto repaired = repair_files(index_, scratch_); !repaired) {
+    if (const auto repaired = repair_files(backing_, index_, scratch_); !repaired) {
       if (repaired.error().code() == ErrorCode::kNoSpace) return repaired.error();
       add_damage(repaired.error().message());
-      std::filesystem::remove_all(scratch_, ignored);
+      DEDUPFS_TRY(remove_tree(*backing_, scratch_));
       return std::move(survey_);
     }
-    take(open_damaged(scratch_, scratch_));
+    take(open_damaged(backing_, scratch_, scratch_));
     return std::move(survey_);
   }
 
  private:
   void add_damage(std::string what) { survey_.damage.push_back(std::move(what)); }
 
+  Result<void> open_strictly(const Path& folder) const {
+    const auto opened =
+        Database::open(folder, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true}, backing_);
+    return opened ? Result<void>() : opened.error();
+  }
+
   Result<void> make_scratch() {
-    std::error_code failure;
-    std::filesystem::remove_all(scratch_, failure);
-    return Backing::posix()->make_directory(scratch_);
+    DEDUPFS_TRY(remove_tree(*backing_, scratch_));
+    return backing_->make_directory(scratch_);
   }
 
   // What a database as it stands gives. False: nothing, or too little where the files by themselves may give more.
@@ -323,7 +326,7 @@ class Survey {
       add_damage("the log of the index is damaged or missing: the changes in it are lost");
       survey_.is_whole.fill(false);
     }
-    if (const auto lost = Database::changes_behind_damage(folder); lost && *lost != 0) {
+    if (const auto lost = Database::changes_behind_damage(folder, backing_); lost && *lost != 0) {
       add_damage(fmt::format("the log of the index is damaged: {} changes behind the damage are lost", *lost));
       survey_.is_whole.fill(false);
     }
@@ -342,6 +345,7 @@ class Survey {
 
   const Path& index_;
   const Path& scratch_;
+  const std::shared_ptr<Backing>& backing_;
   IndexSurvey survey_;
 };
 
@@ -353,8 +357,8 @@ bool IndexSurvey::namespace_is_whole() const {
          });
 }
 
-Result<IndexSurvey> survey_index(const Path& index, const Path& scratch) {
-  return Survey(index, scratch).run();
+Result<IndexSurvey> survey_index(const Path& index, const Path& scratch, const std::shared_ptr<Backing>& backing) {
+  return Survey(index, scratch, backing).run();
 }
 
 }  // namespace dedupfs

@@ -29,6 +29,6 @@ struct IndexSurvey {
 };
 
 // `scratch` is a folder on the same disk that does not exist; it may be made for as long as `records` lives.
-Result<IndexSurvey> survey_index(const Path& index, const Path& scratch);
+Result<IndexSurvey> survey_index(const Path& index, const Path& scratch, const std::shared_ptr<Backing>& backing);
 
 }  // namespace dedupfs

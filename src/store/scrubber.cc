@@ -10,6 +10,7 @@
 #include "base/coding.h"
 #include "store/checkpoint.h"
 #include "store/chunk_reader.h"
+#include "store/superblock.h"
 
 namespace dedupfs {
 namespace {
@@ -104,7 +105,7 @@ ScrubStatus Scrubber::status() const {
 }
 
 void Scrubber::run(std::uint64_t bytes_per_second) {
-  check_superblocks();
+  for (const Error& damage : damage_of_superblocks(volume_.backing(), volume_.path())) note_other_damage(damage);
   check_checkpoint();
   check_index();
   const Result<void> checked = check_runs(bytes_per_second);
@@ -130,14 +131,6 @@ void Scrubber::note_other_damage(const Error& error) {
   spdlog::error("scrub: {}", error.message());
   const std::lock_guard lock(mutex_);
   ++current_.other_damage;
-}
-
-void Scrubber::check_superblocks() {
-  for (const std::string_view name : {kSuperblockFile, kSuperblockCopyFile}) {
-    const auto text = read_file(volume_.backing(), volume_.path() / name, kLargestSuperblockBytes);
-    const auto parsed = text ? decode_superblock(*text) : Result<Superblock>(text.error());
-    if (!parsed) note_other_damage(parsed.error().with((volume_.path() / name).string()));
-  }
 }
 
 void Scrubber::check_checkpoint() {

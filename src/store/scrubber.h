@@ -71,7 +71,6 @@ class Scrubber {
 
   void run(std::uint64_t bytes_per_second);
   void check_index();
-  void check_superblocks();
   void check_checkpoint();
   Result<void> check_runs(std::uint64_t bytes_per_second);
   void check_run(const ChunkRun& run);

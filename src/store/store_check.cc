@@ -13,6 +13,7 @@
 #include "store/damaged_chunks.h"
 #include "store/fingerprint.h"
 #include "store/region_cache.h"
+#include "store/superblock.h"
 
 namespace dedupfs {
 namespace {
@@ -30,7 +31,8 @@ class StoreCheck {
         cache_(kCacheBytes, [this](RegionPlace place) { return volume_.containers().read(place); }) {}
 
   Result<CheckedStore> run() {
-    check_superblock_copies();
+    for (const Error& damage : damage_of_superblocks(volume_.backing(), volume_.path()))
+      report_.error(damage.message());
     DEDUPFS_TRY(volume_.database().verify_tables());
     DEDUPFS_ASSIGN(next_chunk_, counter(kNextChunkIdCounter));
     DEDUPFS_TRY(load_listed());
@@ -46,20 +48,6 @@ class StoreCheck {
   }
 
  private:
-  void check_superblock_copies() {
-    std::string first;
-    for (const std::string_view name : {kSuperblockFile, kSuperblockCopyFile}) {
-      const auto text = read_file(volume_.backing(), volume_.path() / name, kLargestSuperblockBytes);
-      const auto parsed = text ? decode_superblock(*text) : Result<Superblock>(text.error());
-      if (!parsed)
-        report_.error(fmt::format("{}: {}", name, parsed.error().message()));
-      else if (first.empty())
-        first = *text;
-      else if (first != *text)
-        report_.error(fmt::format("{} says something else than {}", name, kSuperblockFile));
-    }
-  }
-
   // ------------------------------------------------------------ chunks
 
   // Chunks that are known to be damaged are no error any more: writers look out for them.

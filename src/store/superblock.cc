@@ -248,6 +248,23 @@ Result<Superblock> read_superblock(Backing& backing, const Path& volume) {
                volume.string() + " is no dedupfs volume: it has no " + std::string(kSuperblockFile)};
 }
 
+std::vector<Error> damage_of_superblocks(Backing& backing, const Path& volume) {
+  std::vector<Error> damage;
+  std::vector<std::string> whole;
+  for (const std::string_view name : {kSuperblockFile, kSuperblockCopyFile}) {
+    const auto text = read_file(backing, volume / name, kLargestSuperblockBytes);
+    const auto parsed = text ? decode_superblock(*text) : Result<Superblock>(text.error());
+    if (parsed)
+      whole.push_back(*text);
+    else
+      damage.push_back(parsed.error().with((volume / name).string()));
+  }
+  if (whole.size() == 2 && whole[0] != whole[1])
+    damage.push_back(
+        {ErrorCode::kCorruption, fmt::format("{} says something else than {}", kSuperblockCopyFile, kSuperblockFile)});
+  return damage;
+}
+
 Result<std::optional<std::string>> repair_superblock(Backing& backing, const Path& volume) {
   const auto read_copy = [&](std::string_view name) -> std::optional<std::string> {
     const auto text = read_file(backing, volume / name, kLargestSuperblockBytes);

@@ -147,19 +147,6 @@ Result<void> create_index(const Path& path, const Superblock& superblock, const 
 
 // ---------------------------------------------------------------- open
 
-// A crash while a volume was made can leave one of the two copies, which is enough to go on; the other is made of it.
-Result<void> complete_superblock(Backing& backing, const Path& volume) {
-  for (const auto& [missing, whole] :
-       {std::pair(kSuperblockFile, kSuperblockCopyFile), std::pair(kSuperblockCopyFile, kSuperblockFile)}) {
-    DEDUPFS_ASSIGN(const bool is_there, backing.exists(volume / missing));
-    if (is_there) continue;
-    DEDUPFS_ASSIGN(const std::string json, read_file(backing, volume / whole, kLargestSuperblockBytes));
-    DEDUPFS_TRY(replace_file(backing, volume / missing, bytes_of(json)));
-    spdlog::warn("{} was missing and is there again", (volume / missing).string());
-  }
-  return {};
-}
-
 Result<void> require_directory(Backing& backing, const Path& path) {
   DEDUPFS_ASSIGN(const Backing::Type type, backing.type(path));
   if (type == Backing::Type::kDirectory) return {};
@@ -243,6 +230,15 @@ Result<std::unique_ptr<Volume>> Volume::open(const Path& path, const VolumeOptio
   return volume;
 }
 
+// A crash while a volume was made can leave one of the copies only. It is enough to go on.
+void Volume::repair_superblock_copies() {
+  const auto repaired = repair_superblock(*backing_, path_);
+  if (!repaired)
+    spdlog::warn("{}", repaired.error().message());
+  else if (*repaired)
+    spdlog::warn("{} was missing or damaged, and is whole again", (path_ / **repaired).string());
+}
+
 Result<void> Volume::open_parts() {
   DEDUPFS_ASSIGN(const bool exists, backing_->exists(path_));
   if (!exists) return Error{ErrorCode::kNotFound, path_.string() + " does not exist"};
@@ -261,9 +257,7 @@ Result<void> Volume::open_parts() {
   }
   crash_point("mount.locked");
 
-  if (!options_.read_only)
-    if (const auto completed = complete_superblock(*backing_, path_); !completed)
-      spdlog::warn("{}", completed.error().message());
+  if (!options_.read_only) repair_superblock_copies();
 
   const Path index = path_ / kIndexDirectory;
   const Path containers = path_ / kContainersDirectory;
@@ -294,8 +288,9 @@ Result<void> Volume::open_parts() {
   return {};
 }
 
-Result<std::shared_ptr<const void>> Volume::lock(const Path& path, bool read_only) {
-  DEDUPFS_ASSIGN(auto lock, take_lock(*Backing::posix(), absolute_folder(path), read_only));
+Result<std::shared_ptr<const void>> Volume::lock(const Path& path, bool read_only,
+                                                 const std::shared_ptr<Backing>& backing) {
+  DEDUPFS_ASSIGN(auto lock, take_lock(*backing, absolute_folder(path), read_only));
   const auto release = [read_only](BackingFile* held) {
     if (held != nullptr && !read_only) (void)held->truncate(0);  // nobody to name any more
     delete held;

@@ -48,10 +48,11 @@ check_equal "what is written again is healed" 0 "$(stat_of damaged_chunks)"
 check "the file that nobody had read is whole" cmp "$mnt/file" "$scratch/noise"
 check "the next scrub finds all sound" dedupfs-scrub --wait --rate 0 "$mnt"
 
-unmount_volume
 printf 'x' | dd of="$volume/superblock.copy.json" bs=1 seek=20 conv=notrunc status=none
-mount_volume
 check_refused "a damaged copy of the superblock is found" 4 '1 other' dedupfs-scrub --wait --rate 0 "$mnt"
+unmount_volume
+mount_volume
+check "the next mount writes it anew" dedupfs-scrub --wait --rate 0 "$mnt"
 check_refused "a rate must be one" 1 'not a size' dedupfs-scrub --rate fast "$mnt"
 check_refused "something else is no volume" 2 'neither' dedupfs-scrub "$scratch"
 unmount_volume

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 namespace dedupfs::bench {
 namespace {
 
@@ -10,12 +12,14 @@ TEST(Timed, APassOfLittleWorkDoesItManyTimes) {
   Timed timed(true, [&times] { ++times; });
   ASSERT_EQ(times, 1u);  // the warm-up
 
+  const auto begin = std::chrono::steady_clock::now();
   timed.pass();
+  const std::chrono::duration<double> pass = std::chrono::steady_clock::now() - begin;
 
-  EXPECT_GT(times, 1000u);
+  EXPECT_GT(times, 20u);  // many thousand on a machine that has nothing else to do
   ASSERT_EQ(timed.seconds().size(), 1u);
   EXPECT_GT(timed.seconds()[0], 0);
-  EXPECT_LT(timed.seconds()[0], 1e-4);  // of the work once, not of the pass
+  EXPECT_LT(timed.seconds()[0], pass.count() / 10);  // of the work once, not of the pass
 }
 
 TEST(Timed, TheMedianIsTheMiddle) {

@@ -1,0 +1,15 @@
+// Names of files that have a number: ten digits, and what they are. Sorted by name they are in order of number.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dedupfs {
+
+std::string numbered_name(std::uint32_t number, std::string_view suffix);
+// Nothing for any other spelling of the number.
+std::optional<std::uint32_t> parse_numbered_name(std::string_view name, std::string_view suffix);
+
+}  // namespace dedupfs
