@@ -257,7 +257,7 @@ std::vector<Error> damage_of_superblocks(Backing& backing, const Path& volume) {
     if (parsed)
       whole.push_back(*text);
     else
-      damage.push_back(parsed.error().with((volume / name).string()));
+      damage.push_back(text ? parsed.error().with((volume / name).string()) : text.error());
   }
   if (whole.size() == 2 && whole[0] != whole[1])
     damage.push_back(

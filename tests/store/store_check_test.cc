@@ -9,6 +9,7 @@
 #include "base/coding.h"
 #include "sample_region.h"
 #include "store/container_format.h"
+#include "store/damaged_chunks.h"
 #include "store/fingerprint.h"
 #include "support/temp_dir.h"
 
@@ -144,7 +145,7 @@ TEST_F(StoreCheckTest, DamagedSuperblockCopyIsFound) {
 TEST_F(StoreCheckTest, MissingSuperblockIsFoundWhereTheCopyIsThere) {
   std::filesystem::remove(path() / kSuperblockFile);
 
-  EXPECT_THAT(check(), ElementsAre(StartsWith("error: superblock.json")));
+  EXPECT_THAT(check(), ElementsAre(AllOf(StartsWith("error: "), HasSubstr("superblock.json: No such file"))));
 }
 
 // ---------------------------------------------------------------- containers
@@ -155,6 +156,22 @@ TEST_F(StoreCheckTest, FlippedBitInAPayloadIsFoundAndItsPlaceNamed) {
 
   EXPECT_THAT(check(), ElementsAre(AllOf(HasSubstr("error: "), HasSubstr(container_name(1)),
                                          HasSubstr(std::to_string(run.place.offset)))));
+}
+
+// Writers look out for chunks that are on the list; any other that is damaged would swallow what they bring.
+TEST_F(StoreCheckTest, DamageIsAnErrorOnlyUntilEachDamagedChunkIsListed) {
+  const ChunkRun run = first_run();
+  flip_bit(container(), run.place.offset + run.region_disk_bytes - 1);
+  DamagedChunks listed;
+  listed.insert(run.first, run.chunks.size() - 1);
+  put(Family::kCounters, kDamagedChunksCounter, listed.encode().bytes);
+  EXPECT_THAT(check(), Contains(StartsWith("error: ")));
+
+  listed.insert(run.id_of(run.chunks.size() - 1));
+  put(Family::kCounters, kDamagedChunksCounter, listed.encode().bytes);
+
+  EXPECT_THAT(check(), AllOf(Not(IsEmpty()), Each(StartsWith("note: "))));
+  EXPECT_TRUE(table_.is_unreadable(run.first));
 }
 
 TEST_F(StoreCheckTest, FlippedBitInADirectoryIsFound) {
