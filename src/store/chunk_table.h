@@ -27,8 +27,8 @@ class ChunkTable {
 
   // Chunks that are there and do not give their bytes: damaged, or made from one that is missing or damaged. Why, if it is
   // known already; the first reason stays.
-  bool mark_unreadable(ChunkId id, std::string why = {}) {
-    return unreadable_.try_emplace(number_of(id), std::move(why)).second;
+  bool mark_unreadable(ChunkId id, const std::string& why = {}) {
+    return unreadable_.try_emplace(number_of(id), why).second;
   }
   bool is_unreadable(ChunkId id) const { return unreadable_.contains(number_of(id)); }
   const std::unordered_map<std::uint64_t, std::string>& unreadable() const { return unreadable_; }
