@@ -36,5 +36,13 @@ TEST_F(CrashStates, AfterEveryPowerCutTheTreeIsOneThatWasAndNothingAcknowledgedI
   EXPECT_EQ(result.violations, 0U) << out.str();
 }
 
+TEST_F(CrashStates, WhicheverCallFailsWhatWasAcknowledgedIsThereAndNothingIsHalfDone) {
+  std::ostringstream out;
+  const CampaignResult result = run_fault_sweep({.states = 300 / kShare, .seed = 1}, out);
+
+  EXPECT_GE(result.states, 300 / kShare);
+  EXPECT_EQ(result.violations, 0U) << out.str();
+}
+
 }  // namespace
 }  // namespace dedupfs
