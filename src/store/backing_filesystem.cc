@@ -76,7 +76,7 @@ class RandomAccessFile final : public rocksdb::FSRandomAccessFile {
 };
 
 // Append-only. RocksDB buffers in front of it.
-class WritableFile final : public rocksdb::FSWritableFile {
+class WritableFile : public rocksdb::FSWritableFile {
  public:
   WritableFile(std::unique_ptr<BackingFile> file, std::uint64_t size, const FileOptions& options)
       : FSWritableFile(options), file_(std::move(file)), size_(size) {}
@@ -110,6 +110,68 @@ class WritableFile final : public rocksdb::FSWritableFile {
   std::uint64_t size_;
 };
 
+// A log that ends where it fails: it is cut off behind what was synced, and takes nothing more, without an error.
+//
+// RocksDB's Resume() begins a new log, but first completes the record in the old one that did not fit, and then it makes the
+// memory of one family after the other into tables. A crash among these would find a record of which nobody was told, and
+// replay it for those families only that are no tables yet; or it would find a torn record, behind which there are tables
+// already, and refuse to open. So nothing of such a record may stay.
+//
+// A log that cannot even be begun is taken for fatal by RocksDB 7.8. Hence one without a file, which fails when it is written
+// to: that is something that Resume() can mend.
+class LogFile final : public rocksdb::FSWritableFile {
+ public:
+  LogFile(std::unique_ptr<rocksdb::FSWritableFile> file, IOStatus why_not, std::shared_ptr<LostAppends> lost,
+          const FileOptions& options)
+      : FSWritableFile(options), file_(std::move(file)), why_not_(std::move(why_not)), lost_(std::move(lost)) {}
+
+  using FSWritableFile::Append;
+  IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* dbg) override {
+    if (is_over_) {
+      ++*lost_;
+      return IOStatus::OK();
+    }
+    IOStatus appended = file_ ? file_->Append(data, options, dbg) : why_not_;
+    return appended.ok() ? appended : end(std::move(appended), options, dbg);
+  }
+  IOStatus Sync(const IOOptions& options, IODebugContext* dbg) override {
+    if (is_over_ || !file_) return IOStatus::OK();
+    const std::uint64_t size = file_->GetFileSize(options, dbg);
+    IOStatus synced = file_->Sync(options, dbg);
+    if (!synced.ok()) return end(std::move(synced), options, dbg);
+    synced_bytes_ = size;
+    return synced;
+  }
+  // RocksDB cuts off what it allocated ahead, which is nothing here.
+  IOStatus Truncate(std::uint64_t size, const IOOptions& options, IODebugContext* dbg) override {
+    return is_over_ || !file_ ? IOStatus::OK() : file_->Truncate(size, options, dbg);
+  }
+  IOStatus Close(const IOOptions& options, IODebugContext* dbg) override {
+    return file_ ? file_->Close(options, dbg) : IOStatus::OK();
+  }
+  IOStatus Flush(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override { return IOStatus::OK(); }
+  bool IsSyncThreadSafe() const override { return true; }
+  std::uint64_t GetFileSize(const IOOptions& options, IODebugContext* dbg) override {
+    return file_ ? file_->GetFileSize(options, dbg) : 0;
+  }
+
+ private:
+  // If it cannot be cut off, nothing may follow: that error is none that RocksDB goes on after.
+  IOStatus end(IOStatus why, const IOOptions& options, IODebugContext* dbg) {
+    is_over_ = true;
+    if (!file_) return why;
+    IOStatus cut = file_->Truncate(synced_bytes_, options, dbg);
+    if (cut.ok()) cut = file_->Sync(options, dbg);
+    return cut.ok() ? why : IOStatus::IOError(why.ToString() + "; it cannot be cut off: " + cut.ToString());
+  }
+
+  const std::unique_ptr<rocksdb::FSWritableFile> file_;
+  const IOStatus why_not_;  // is there no file
+  const std::shared_ptr<LostAppends> lost_;
+  std::uint64_t synced_bytes_ = 0;
+  bool is_over_ = false;
+};
+
 class Directory final : public rocksdb::FSDirectory {
  public:
   Directory(std::shared_ptr<Backing> backing, Path path) : backing_(std::move(backing)), path_(std::move(path)) {}
@@ -134,7 +196,8 @@ class Lock final : public rocksdb::FileLock {
 
 class BackingFilesystem final : public rocksdb::FileSystem {
  public:
-  explicit BackingFilesystem(std::shared_ptr<Backing> backing) : backing_(std::move(backing)) {}
+  BackingFilesystem(std::shared_ptr<Backing> backing, std::shared_ptr<LostAppends> lost)
+      : backing_(std::move(backing)), lost_(std::move(lost)) {}
 
   const char* Name() const override { return "dedupfs.backing"; }
 
@@ -152,7 +215,12 @@ class BackingFilesystem final : public rocksdb::FileSystem {
   }
   IOStatus NewWritableFile(const std::string& name, const FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* /*dbg*/) override {
-    return open_writable(name, Backing::Mode::kOpenOrCreate, true, options, result);
+    if (!name.ends_with(".log")) return open_writable(name, Backing::Mode::kOpenOrCreate, true, options, result);
+    std::unique_ptr<rocksdb::FSWritableFile> file;
+    const IOStatus opened = open_writable(name, Backing::Mode::kOpenOrCreate, true, options, &file);
+    if (!opened.ok() && !opened.IsNoSpace()) return opened;
+    *result = std::make_unique<LogFile>(std::move(file), opened, lost_, options);
+    return IOStatus::OK();
   }
   IOStatus ReopenWritableFile(const std::string& name, const FileOptions& options,
                               std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* /*dbg*/) override {
@@ -266,12 +334,14 @@ class BackingFilesystem final : public rocksdb::FileSystem {
   }
 
   const std::shared_ptr<Backing> backing_;
+  const std::shared_ptr<LostAppends> lost_;
 };
 
 }  // namespace
 
-std::shared_ptr<rocksdb::FileSystem> make_backing_filesystem(std::shared_ptr<Backing> backing) {
-  return std::make_shared<BackingFilesystem>(std::move(backing));
+std::shared_ptr<rocksdb::FileSystem> make_backing_filesystem(std::shared_ptr<Backing> backing,
+                                                             std::shared_ptr<LostAppends> lost) {
+  return std::make_shared<BackingFilesystem>(std::move(backing), std::move(lost));
 }
 
 }  // namespace dedupfs

@@ -6,12 +6,18 @@
 
 #include <rocksdb/file_system.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "base/backing.h"
 
 namespace dedupfs {
 
-std::shared_ptr<rocksdb::FileSystem> make_backing_filesystem(std::shared_ptr<Backing> backing);
+// How often logs were written to after they had ended: what they were given then is nowhere. See LogFile.
+using LostAppends = std::atomic<std::uint64_t>;
+
+std::shared_ptr<rocksdb::FileSystem> make_backing_filesystem(
+    std::shared_ptr<Backing> backing, std::shared_ptr<LostAppends> lost = std::make_shared<LostAppends>(0));
 
 }  // namespace dedupfs

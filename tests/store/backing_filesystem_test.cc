@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,7 +46,8 @@ class BackingFilesystemTest : public testing::Test {
   }
 
   std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
-  std::shared_ptr<rocksdb::FileSystem> filesystem_ = make_backing_filesystem(disk_);
+  std::shared_ptr<LostAppends> lost_ = std::make_shared<LostAppends>(0);
+  std::shared_ptr<rocksdb::FileSystem> filesystem_ = make_backing_filesystem(disk_, lost_);
 };
 
 TEST_F(BackingFilesystemTest, AppendingGoesOnAtTheEndAndOnlySyncMakesItDurable) {
@@ -216,6 +218,53 @@ TEST_F(BackingFilesystemTest, AFullDiskIsNoSpaceAndMayBeTriedAgain) {
   fail("open", ErrorCode::kNoSpace);
   std::unique_ptr<rocksdb::FSWritableFile> other;
   EXPECT_TRUE(filesystem_->NewWritableFile("/db/b", {}, &other, nullptr).IsNoSpace());
+}
+
+// RocksDB writes a record that did not fit once more before it begins a new log.
+TEST_F(BackingFilesystemTest, ALogEndsBehindWhatWasSyncedWhereItFails) {
+  for (const char* const operation : {"write", "datasync"}) {
+    const auto log = make("/db/000007.log");
+    ASSERT_TRUE(log->Append("synced", {}, nullptr).ok());
+    ASSERT_TRUE(log->Sync({}, nullptr).ok());
+    ASSERT_TRUE(log->Append("begun", {}, nullptr).ok());
+    disk_->set_fault(
+        [&, failed = false](std::string_view asked, const Path&) mutable -> std::optional<MemoryDisk::Fault> {
+          if (asked != operation || std::exchange(failed, true)) return std::nullopt;
+          return MemoryDisk::Fault{Error{ErrorCode::kNoSpace, "told to fail"}, 3};
+        });
+    const bool writes = operation == std::string("write");
+    EXPECT_TRUE((writes ? log->Append("ended", {}, nullptr) : log->Sync({}, nullptr)).IsNoSpace());
+    const std::uint64_t lost = *lost_;
+
+    EXPECT_TRUE(log->Append("ended", {}, nullptr).ok());
+    EXPECT_TRUE(log->Sync({}, nullptr).ok());
+
+    EXPECT_EQ(*lost_, lost + 1);
+    EXPECT_EQ(content_of("/db/000007.log"), "synced") << operation;
+    EXPECT_EQ(disk_->events().back().kind, Kind::kDatasync) << operation;
+  }
+}
+
+TEST_F(BackingFilesystemTest, ALogThatCannotBeCutOffIsNotGoneOnWith) {
+  const auto log = make("/db/000007.log");
+  ASSERT_TRUE(log->Append("begun", {}, nullptr).ok());
+  fail("datasync", ErrorCode::kNoSpace);
+
+  const IOStatus synced = log->Sync({}, nullptr);
+
+  EXPECT_TRUE(synced.IsIOError());
+  EXPECT_FALSE(synced.IsNoSpace());
+}
+
+// RocksDB does not go on after a log that it could not begin.
+TEST_F(BackingFilesystemTest, ALogForWhichThereIsNoSpaceFailsWhenItIsWrittenTo) {
+  fail("open", ErrorCode::kNoSpace);
+  const auto log = make("/db/000007.log");
+  ASSERT_NE(log, nullptr);
+  EXPECT_TRUE(log->Sync({}, nullptr).ok());
+
+  EXPECT_TRUE(log->Append("a", {}, nullptr).IsNoSpace());
+  EXPECT_TRUE(filesystem_->FileExists("/db/000007.log", {}, nullptr).IsNotFound());
 }
 
 TEST_F(BackingFilesystemTest, ABrokenDiskIsAnErrorThatIsNotTriedAgain) {
