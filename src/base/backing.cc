@@ -9,12 +9,31 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 #include "base/unique_fd.h"
 
 namespace dedupfs {
 namespace {
+
+// What a volume on FUSE, NFS or the like may say to a call that it has not even begun: it is made again. EAGAIN, which no
+// local disk gives for a file, only for a second.
+constexpr std::chrono::milliseconds kPause{10};
+constexpr int kMostPauses = 100;
+
+// What `call` returns in the end, with the errno that it leaves.
+template <class Call>
+auto complete(const Call& call) {
+  for (int pauses = 0;;) {
+    const auto returned = call();
+    if (returned >= 0 || (errno != EINTR && errno != EAGAIN)) return returned;
+    if (errno == EINTR) continue;
+    if (pauses++ == kMostPauses) return returned;
+    std::this_thread::sleep_for(kPause);
+  }
+}
 
 class PosixFile final : public BackingFile {
  public:
@@ -25,9 +44,9 @@ class PosixFile final : public BackingFile {
   Result<std::size_t> read_up_to(std::uint64_t offset, MutableByteSpan out) const override {
     std::size_t filled = 0;
     while (filled < out.size()) {
-      const ssize_t got =
-          ::pread(fd_.get(), out.data() + filled, out.size() - filled, static_cast<off_t>(offset + filled));
-      if (got < 0 && errno == EINTR) continue;
+      const ssize_t got = complete([&] {
+        return ::pread(fd_.get(), out.data() + filled, out.size() - filled, static_cast<off_t>(offset + filled));
+      });
       if (got < 0) return Error::from_errno(errno, "reading " + path_.string());
       if (got == 0) break;
       filled += static_cast<std::size_t>(got);
@@ -37,9 +56,10 @@ class PosixFile final : public BackingFile {
 
   Result<void> write(std::uint64_t offset, ByteSpan data) override {
     while (!data.empty()) {
-      const ssize_t put = ::pwrite(fd_.get(), data.data(), data.size(), static_cast<off_t>(offset));
-      if (put < 0 && errno == EINTR) continue;
+      const ssize_t put =
+          complete([&] { return ::pwrite(fd_.get(), data.data(), data.size(), static_cast<off_t>(offset)); });
       if (put < 0) return Error::from_errno(errno, "writing " + path_.string());
+      if (put == 0) return Error{ErrorCode::kIo, "writing " + path_.string() + ": nothing of it was taken"};
       offset += static_cast<std::uint64_t>(put);
       data = data.subspan(static_cast<std::size_t>(put));
     }
@@ -47,7 +67,7 @@ class PosixFile final : public BackingFile {
   }
 
   Result<void> truncate(std::uint64_t size) override {
-    if (::ftruncate(fd_.get(), static_cast<off_t>(size)) != 0)
+    if (complete([&] { return ::ftruncate(fd_.get(), static_cast<off_t>(size)); }) != 0)
       return Error::from_errno(errno, "truncating " + path_.string());
     return {};
   }
@@ -59,7 +79,8 @@ class PosixFile final : public BackingFile {
   }
 
   Result<void> datasync() override {
-    if (::fdatasync(fd_.get()) != 0) return Error::from_errno(errno, "fdatasync of " + path_.string());
+    if (complete([&] { return ::fdatasync(fd_.get()); }) != 0)
+      return Error::from_errno(errno, "fdatasync of " + path_.string());
     return {};
   }
 
@@ -84,7 +105,7 @@ class PosixBacking final : public Backing {
       case Mode::kCreate: flags |= O_RDWR | O_CREAT | O_EXCL; break;
       case Mode::kOpenOrCreate: flags |= O_RDWR | O_CREAT; break;
     }
-    UniqueFd fd(::open(path.c_str(), flags, 0600));
+    UniqueFd fd(complete([&] { return ::open(path.c_str(), flags, 0600); }));
     if (!fd && errno == ELOOP) return Error{ErrorCode::kCorruption, path.string() + " is a symbolic link"};
     if (!fd) return Error::from_errno(errno, path.string());
     struct stat status {};
@@ -121,9 +142,9 @@ class PosixBacking final : public Backing {
   }
 
   Result<void> sync_directory(const Path& path) override {
-    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const UniqueFd fd(complete([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
     if (!fd) return Error::from_errno(errno, path.string());
-    if (::fsync(fd.get()) != 0) return Error::from_errno(errno, "fsync of " + path.string());
+    if (complete([&] { return ::fsync(fd.get()); }) != 0) return Error::from_errno(errno, "fsync of " + path.string());
     return {};
   }
 

@@ -35,6 +35,7 @@ Attributes Filesystem::State::attributes_of(const Inode& inode) {
 
 void Filesystem::State::put_record(Inode& inode) {
   inode.record.attributes = attributes_of(inode);
+  if (inode.content != nullptr) inode.record.attributes.data_bytes = inode.content->stored_data_bytes();
   metadata.put(Family::kInodes, encode_inode_key(inode.number), encode_inode(inode.record));
 }
 

@@ -128,6 +128,13 @@ void Filesystem::State::flush_all() {
   flush_fails = first_error.has_value();
 }
 
+// Without what found no room the group would be no state that existed, and there will be room again: it ends then.
+std::optional<Error> Filesystem::State::full_disk() const {
+  const std::lock_guard lock(errors_mutex);
+  if (flush_error && flush_error->code() == ErrorCode::kNoSpace) return flush_error;
+  return std::nullopt;
+}
+
 // Nothing is half done: the record becomes what the recipe says, and what is clean leaves the set.
 void Filesystem::State::settle(const InodePtr& inode) {
   const std::lock_guard lock(inode->mutex);
@@ -144,6 +151,7 @@ Result<void> Filesystem::State::commit_group() {
     const GroupGate::Closure closure(gate);
     const std::unique_lock lock(flush_mutex);
     flush_all();  // a file that cannot be stored stays dirty and has its error; the rest is not held up by it
+    if (const auto full = full_disk()) return *full;
     for (const InodePtr& inode : table.dirty()) settle(inode);
     numbers->save(closed);
     volume->freeze();

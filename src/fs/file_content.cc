@@ -594,6 +594,11 @@ std::uint64_t FileContent::data_bytes() const {
   return std::min(bytes, state_->size);
 }
 
+std::uint64_t FileContent::stored_data_bytes() const {
+  const State::Lock lock(state_->mutex);
+  return state_->recipe_data_bytes;
+}
+
 bool FileContent::dirty() const {
   const State::Lock lock(state_->mutex);
   return state_->stream != nullptr || !state_->dirty.empty();

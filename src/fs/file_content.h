@@ -30,7 +30,8 @@ class FileContent {
   FileContent& operator=(const FileContent&) = delete;
 
   std::uint64_t size() const;
-  std::uint64_t data_bytes() const;  // not hole; an estimate while dirty
+  std::uint64_t data_bytes() const;         // not hole; an estimate while dirty
+  std::uint64_t stored_data_bytes() const;  // of which the recipe knows already
   bool dirty() const;
 
   // Up to `length` bytes from `offset`, fewer only at the end of the file, as pieces of shared memory in order.

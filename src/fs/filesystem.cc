@@ -107,6 +107,8 @@ Result<void> Filesystem::close() {
   DEDUPFS_TRY(state.commit_group());
   crash_point("unmount.committed");
   state.checkpointer->finish();
+  const std::lock_guard lock(state.errors_mutex);
+  if (state.flush_error) return *state.flush_error;  // what could not be stored is lost now
   return {};
 }
 

@@ -116,6 +116,7 @@ struct Filesystem::State {
   Result<void> commit_volume();
   std::uint64_t pending_bytes() const;
   std::optional<Error> abort_reason() const;
+  std::optional<Error> full_disk() const;  // if that is why something could not be flushed
 
   std::unique_ptr<Volume> volume;
   const FilesystemOptions options;

@@ -1,11 +1,8 @@
 #include "store/backing_filesystem.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "store/sealed_manifest.h"
 
 namespace dedupfs {
 namespace {
@@ -14,127 +11,6 @@ using rocksdb::FileOptions;
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
-using rocksdb::Slice;
-
-IOStatus status_of(const Error& error) {
-  switch (error.code()) {
-    case ErrorCode::kNoSpace: {
-      IOStatus status = IOStatus::NoSpace(error.message());
-      status.SetRetryable(true);
-      return status;
-    }
-    case ErrorCode::kNotFound: return IOStatus::PathNotFound(error.message());
-    default: return IOStatus::IOError(error.message());
-  }
-}
-
-template <class T>
-IOStatus status_of(const Result<T>& result) {
-  return result ? IOStatus::OK() : status_of(result.error());
-}
-
-ByteSpan bytes_in(const Slice& slice) {
-  return {reinterpret_cast<const std::uint8_t*>(slice.data()), slice.size()};
-}
-
-// A file that ends early gives fewer bytes, and no error.
-IOStatus read_into(const BackingFile& file, std::uint64_t offset, std::size_t length, Slice* result, char* scratch) {
-  const Result<std::size_t> filled = file.read_up_to(offset, {reinterpret_cast<std::uint8_t*>(scratch), length});
-  *result = Slice(scratch, filled ? *filled : 0);
-  return status_of(filled);
-}
-
-class SequentialFile final : public rocksdb::FSSequentialFile {
- public:
-  SequentialFile(std::unique_ptr<BackingFile> file, std::uint64_t end) : file_(std::move(file)), end_(end) {}
-
-  IOStatus Read(std::size_t n, const IOOptions& /*options*/, Slice* result, char* scratch,
-                IODebugContext* /*dbg*/) override {
-    const std::uint64_t left = end_ - std::min(end_, offset_);
-    const IOStatus status = read_into(*file_, offset_, std::min<std::uint64_t>(n, left), result, scratch);
-    offset_ += result->size();
-    return status;
-  }
-  IOStatus Skip(std::uint64_t n) override {
-    offset_ += n;
-    return IOStatus::OK();
-  }
-
- private:
-  const std::unique_ptr<BackingFile> file_;
-  const std::uint64_t end_;
-  std::uint64_t offset_ = 0;
-};
-
-// Without Prefetch(), so that RocksDB reads ahead into a buffer of its own.
-class RandomAccessFile final : public rocksdb::FSRandomAccessFile {
- public:
-  explicit RandomAccessFile(std::unique_ptr<BackingFile> file) : file_(std::move(file)) {}
-
-  IOStatus Read(std::uint64_t offset, std::size_t n, const IOOptions& /*options*/, Slice* result, char* scratch,
-                IODebugContext* /*dbg*/) const override {
-    return read_into(*file_, offset, n, result, scratch);
-  }
-
- private:
-  const std::unique_ptr<BackingFile> file_;
-};
-
-// Append-only. RocksDB buffers in front of it.
-class WritableFile final : public rocksdb::FSWritableFile {
- public:
-  WritableFile(std::unique_ptr<BackingFile> file, std::uint64_t size, const FileOptions& options)
-      : FSWritableFile(options), file_(std::move(file)), size_(size) {}
-
-  using FSWritableFile::Append;
-  IOStatus Append(const Slice& data, const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
-    if (!file_) return IOStatus::IOError("the file is closed");
-    const Result<void> written = file_->write(size_, bytes_in(data));
-    if (written) size_ += data.size();
-    return status_of(written);
-  }
-  IOStatus Truncate(std::uint64_t size, const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
-    if (!file_) return IOStatus::IOError("the file is closed");
-    const Result<void> cut = file_->truncate(size);
-    if (cut) size_ = size;
-    return status_of(cut);
-  }
-  IOStatus Close(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
-    file_.reset();
-    return IOStatus::OK();
-  }
-  IOStatus Flush(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override { return IOStatus::OK(); }
-  IOStatus Sync(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
-    return file_ ? status_of(file_->datasync()) : IOStatus::IOError("the file is closed");
-  }
-  bool IsSyncThreadSafe() const override { return true; }
-  std::uint64_t GetFileSize(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override { return size_; }
-
- private:
-  std::unique_ptr<BackingFile> file_;
-  std::uint64_t size_;
-};
-
-// RocksDB syncs what it appends to a manifest before it counts on it.
-class ManifestFile final : public rocksdb::FSWritableFile {
- public:
-  ManifestFile(std::unique_ptr<BackingFile> file, std::uint64_t size, const FileOptions& options)
-      : FSWritableFile(options), file_(std::move(file)), manifest_(*file_, size) {}
-
-  using FSWritableFile::Append;
-  IOStatus Append(const Slice& data, const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
-    manifest_.append(bytes_in(data));
-    return IOStatus::OK();
-  }
-  IOStatus Close(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override { return IOStatus::OK(); }
-  IOStatus Flush(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override { return IOStatus::OK(); }
-  IOStatus Sync(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override { return status_of(manifest_.sync()); }
-  std::uint64_t GetFileSize(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override { return manifest_.size(); }
-
- private:
-  const std::unique_ptr<BackingFile> file_;
-  SealedManifest manifest_;
-};
 
 class Directory final : public rocksdb::FSDirectory {
  public:
@@ -160,31 +36,27 @@ class Lock final : public rocksdb::FileLock {
 
 class BackingFilesystem final : public rocksdb::FileSystem {
  public:
-  explicit BackingFilesystem(std::shared_ptr<Backing> backing) : backing_(std::move(backing)) {}
+  BackingFilesystem(std::shared_ptr<Backing> backing, std::shared_ptr<LostAppends> lost)
+      : backing_(std::move(backing)), lost_(std::move(lost)) {}
 
   const char* Name() const override { return "dedupfs.backing"; }
 
   IOStatus NewSequentialFile(const std::string& name, const FileOptions& /*options*/,
                              std::unique_ptr<rocksdb::FSSequentialFile>* result, IODebugContext* /*dbg*/) override {
-    auto file = backing_->open(name, Backing::Mode::kRead);
-    if (!file) return status_of(file);
-    const auto end = is_manifest(name) ? sealed_end(**file) : Result<std::uint64_t>(UINT64_MAX);
-    if (end) *result = std::make_unique<SequentialFile>(std::move(*file), *end);
-    return status_of(end);
+    return open_sequential(*backing_, name, result);
   }
   IOStatus NewRandomAccessFile(const std::string& name, const FileOptions& /*options*/,
                                std::unique_ptr<rocksdb::FSRandomAccessFile>* result, IODebugContext* /*dbg*/) override {
-    auto file = backing_->open(name, Backing::Mode::kRead);
-    if (file) *result = std::make_unique<RandomAccessFile>(std::move(*file));
-    return status_of(file);
+    return open_random_access(*backing_, name, result);
   }
   IOStatus NewWritableFile(const std::string& name, const FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* /*dbg*/) override {
-    return open_writable(name, Backing::Mode::kOpenOrCreate, true, options, result);
+    if (name.ends_with(".log")) return open_log(*backing_, name, lost_, options, result);
+    return open_writable(*backing_, name, Backing::Mode::kOpenOrCreate, true, options, result);
   }
   IOStatus ReopenWritableFile(const std::string& name, const FileOptions& options,
                               std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* /*dbg*/) override {
-    return open_writable(name, Backing::Mode::kReadWrite, false, options, result);
+    return open_writable(*backing_, name, Backing::Mode::kReadWrite, false, options, result);
   }
   IOStatus NewDirectory(const std::string& name, const IOOptions& /*options*/,
                         std::unique_ptr<rocksdb::FSDirectory>* result, IODebugContext* /*dbg*/) override {
@@ -280,30 +152,15 @@ class BackingFilesystem final : public rocksdb::FileSystem {
   }
 
  private:
-  IOStatus open_writable(const std::string& name, Backing::Mode mode, bool empty, const FileOptions& options,
-                         std::unique_ptr<rocksdb::FSWritableFile>* result) {
-    auto file = backing_->open(name, mode);
-    if (!file) return status_of(file);
-    auto size = (*file)->size();
-    if (size && *size != 0 && empty) {
-      if (const auto cut = (*file)->truncate(0); !cut) return status_of(cut);
-      size = 0;
-    }
-    if (!size) return status_of(size);
-    if (is_manifest(name))
-      *result = std::make_unique<ManifestFile>(std::move(*file), *size, options);
-    else
-      *result = std::make_unique<WritableFile>(std::move(*file), *size, options);
-    return IOStatus::OK();
-  }
-
   const std::shared_ptr<Backing> backing_;
+  const std::shared_ptr<LostAppends> lost_;
 };
 
 }  // namespace
 
-std::shared_ptr<rocksdb::FileSystem> make_backing_filesystem(std::shared_ptr<Backing> backing) {
-  return std::make_shared<BackingFilesystem>(std::move(backing));
+std::shared_ptr<rocksdb::FileSystem> make_backing_filesystem(std::shared_ptr<Backing> backing,
+                                                             std::shared_ptr<LostAppends> lost) {
+  return std::make_shared<BackingFilesystem>(std::move(backing), std::move(lost));
 }
 
 }  // namespace dedupfs

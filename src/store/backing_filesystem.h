@@ -9,9 +9,11 @@
 #include <memory>
 
 #include "base/backing.h"
+#include "store/backing_files.h"
 
 namespace dedupfs {
 
-std::shared_ptr<rocksdb::FileSystem> make_backing_filesystem(std::shared_ptr<Backing> backing);
+std::shared_ptr<rocksdb::FileSystem> make_backing_filesystem(
+    std::shared_ptr<Backing> backing, std::shared_ptr<LostAppends> lost = std::make_shared<LostAppends>(0));
 
 }  // namespace dedupfs

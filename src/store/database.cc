@@ -103,7 +103,6 @@ struct Database::State {
   rocksdb::Status write(rocksdb::WriteBatch& changes);
   Result<void> check_room_to_resume() const;
   Result<void> resume();
-  std::uint64_t current_log() const;  // its number
   Result<std::uint64_t> changes_behind_damage() const;
   Result<void> refuse_damaged_log() const;
   Result<std::uint64_t> last_change_in_log(rocksdb::WALRecoveryMode mode) const;
@@ -120,6 +119,7 @@ struct Database::State {
   const std::shared_ptr<Backing> backing;
   std::shared_ptr<rocksdb::Env> env;  // RocksDB only points to it
   bool read_only = false;
+  std::shared_ptr<LostAppends> lost_appends;
   std::shared_ptr<rocksdb::Cache> memory;
   std::shared_ptr<FeatureFilter> feature_filter;
   std::unique_ptr<rocksdb::DB> db;
@@ -128,9 +128,8 @@ struct Database::State {
 
   // Of write(), and all that follow.
   std::mutex write_mutex;
-  std::uint64_t log_bytes = 0;               // about what a crash now would have to replay
-  bool is_stopped = false;                   // by a failure
-  std::optional<std::uint64_t> cut_off_log;  // the log that may end in a part of a record: no other may follow it there
+  std::uint64_t log_bytes = 0;  // about what a crash now would have to replay
+  bool is_stopped = false;      // by a failure
 };
 
 Error Database::State::error_of(const rocksdb::Status& status) const {
@@ -157,6 +156,7 @@ Result<void> Database::State::create(const DatabaseOptions& options) {
 
 Result<void> Database::State::open(const DatabaseOptions& options) {
   env = options.env;
+  lost_appends = options.lost_appends;
   memory = options.memory;
   feature_filter = options.feature_filter;
   auto families = descriptors_of(options);
@@ -213,19 +213,19 @@ rocksdb::Status Database::State::put_mark() {
   return db->Put(unlogged, unused_family(), "mark", "");
 }
 
-// Why a full disk takes all this care: the log ends in a part of a record then. A record behind it would never be replayed,
-// and RocksDB 7.8, as Debian builds it, aborts the process that tries to append one. Resume() begins a new log, but only if
-// there is something to flush (otherwise it says that all is well, and keeps the old log); hence the mark before each write.
+// Why a full disk takes all this care: the log has ended then, and takes nothing more (backing_filesystem.cc). Resume() begins
+// a new log, but only if there is something to flush (otherwise it says that all is well, and keeps the old log); hence the
+// mark before each write.
 // RocksDB must not flush the mark and everything else inside of the same Write(), so it is not given a limit for the log;
 // this function keeps that itself.
 rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
   if (auto status = put_mark(); !status.ok()) return status;
   rocksdb::WriteOptions synced;
   synced.sync = true;
-  if (auto status = db->Write(synced, &changes); !status.ok()) {
-    cut_off_log = current_log();
-    return status;
-  }
+  const std::uint64_t lost = *lost_appends;
+  if (auto status = db->Write(synced, &changes); !status.ok()) return status;
+  if (*lost_appends != lost)
+    return rocksdb::Status::IOError("the disk was full and no new log was begun; mount the volume again");
 
   log_bytes += changes.GetDataSize();
   if (log_bytes >= kLargestLogBytes) {
@@ -259,17 +259,8 @@ Result<void> Database::State::resume() {
     status = db->Resume();
   }
   DEDUPFS_TRY(result_of(status));
-  if (cut_off_log && cut_off_log == current_log())
-    return Error{ErrorCode::kIo,
-                 "index " + path + ": the disk was full and no new log can be begun; mount the volume again"};
-  cut_off_log.reset();
   is_stopped = false;
   return {};
-}
-
-std::uint64_t Database::State::current_log() const {
-  rocksdb::VectorLogPtr::value_type log;  // the class has another name in RocksDB 8
-  return db->GetCurrentWalFile(&log).ok() ? log->LogNumber() : 0;
 }
 
 // The number of the last change that a replay of the log reaches. Writes nothing.

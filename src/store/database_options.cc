@@ -15,7 +15,6 @@
 #include <limits>
 #include <utility>
 
-#include "store/backing_filesystem.h"
 #include "store/chunk_index.h"
 
 namespace dedupfs {
@@ -124,7 +123,8 @@ DatabaseOptions make_database_options(std::uint64_t memory_bytes, std::shared_pt
   memory_bytes = std::max(memory_bytes, Database::kLeastMemoryBytes);
   DatabaseOptions options;
 
-  options.env = rocksdb::NewCompositeEnv(make_backing_filesystem(std::move(backing)));
+  options.lost_appends = std::make_shared<LostAppends>(0);
+  options.env = rocksdb::NewCompositeEnv(make_backing_filesystem(std::move(backing), options.lost_appends));
   options.database.env = options.env.get();
 
   options.memory = rocksdb::NewLRUCache(memory_bytes);

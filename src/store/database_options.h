@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "store/backing_filesystem.h"
 #include "store/database.h"
 
 namespace dedupfs {
@@ -26,7 +27,8 @@ class FeatureFilter final : public rocksdb::CompactionFilter {
 };
 
 struct DatabaseOptions {
-  std::shared_ptr<rocksdb::Env> env;       // files through the Backing; whoever opens a database with it keeps it
+  std::shared_ptr<rocksdb::Env> env;  // files through the Backing; whoever opens a database with it keeps it
+  std::shared_ptr<LostAppends> lost_appends;
   std::shared_ptr<rocksdb::Cache> memory;  // blocks, filters, indexes, write buffers: everything is charged to it
   std::shared_ptr<FeatureFilter> feature_filter;  // the family's options point to it
   rocksdb::DBOptions database;

@@ -1,5 +1,6 @@
 // The fault sweep: each workload again and again, with another call failing each time.
 #include <fmt/format.h>
+#include <rocksdb/env.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +18,11 @@
 
 namespace dedupfs {
 namespace {
+
+// After a failed flush or compaction a background thread of RocksDB sleeps for a second, and all databases of a process share
+// these threads: with one of each kind, runs stand in a queue of sleepers, and look as if they hung.
+constexpr int kBackgroundThreads = 32;
+constexpr std::uint64_t kRunsPerThread = 8;  // at once: most of them wait
 
 struct FaultKind {
   std::string_view name;
@@ -124,6 +130,8 @@ std::vector<FaultRun> choose_runs(const CampaignOptions& options, const DiskImag
 }  // namespace
 
 CampaignResult run_fault_sweep(const CampaignOptions& options, std::ostream& out) {
+  for (const auto priority : {rocksdb::Env::HIGH, rocksdb::Env::LOW})
+    rocksdb::Env::Default()->SetBackgroundThreads(kBackgroundThreads, priority);
   const DiskImage volume = make_small_volume();
   const std::vector<FaultRun> runs = choose_runs(options, volume);
   CampaignResult result;
@@ -143,7 +151,8 @@ CampaignResult run_fault_sweep(const CampaignOptions& options, std::ostream& out
   };
   {
     std::vector<std::jthread> threads;
-    for (std::uint64_t i = 0; i < std::clamp<std::uint64_t>(options.threads, 1, 64); ++i) threads.emplace_back(work);
+    for (std::uint64_t i = 0; i < std::clamp<std::uint64_t>(options.threads * kRunsPerThread, 1, 64); ++i)
+      threads.emplace_back(work);
   }
   return result;
 }

@@ -74,7 +74,7 @@ RecordedRun::RecordedRun(DiskImage start, const RunOptions& options)
 
 void RecordedRun::failed(const std::string& what, const Error& error) {
   ++history_.errors;
-  if (!options_.faults) history_.problems.push_back(what + " failed: " + error.message());
+  if (!tolerates_errors_) history_.problems.push_back(what + " failed: " + error.message());
 }
 
 void RecordedRun::remember_tree() {
@@ -140,13 +140,6 @@ void RecordedRun::sync() {
 
 void RecordedRun::sync_file(const ModelPtr& node) {
   if (node) acknowledge("fsync", filesystem_->sync_file(node->number));
-}
-
-void RecordedRun::try_sync() {
-  if (const Result<void> synced = filesystem_->sync())
-    acknowledge("sync", synced);
-  else
-    ++history_.errors;
 }
 
 bool RecordedRun::step(const std::string& what, const std::function<Result<void>()>& real,

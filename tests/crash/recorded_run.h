@@ -71,8 +71,8 @@ class RecordedRun {
   void reopen();
   void sync();
   void sync_file(const ModelPtr& node);
-  // A sync that is expected to fail, so that the run can go on.
-  void try_sync();
+  // From now on operations may fail, as in a run with faults.
+  void tolerate_errors(bool tolerate) { tolerates_errors_ = tolerate; }
 
   // Null if it failed.
   ModelPtr make_file(const ModelPtr& parent, const std::string& name);
@@ -104,6 +104,7 @@ class RecordedRun {
   void remember_tree();
 
   const RunOptions options_;
+  bool tolerates_errors_ = options_.faults;
   std::shared_ptr<MemoryDisk> disk_;
   std::unique_ptr<Filesystem> filesystem_;
   FilesystemModel model_;

@@ -19,7 +19,6 @@ struct Workload {
   int short_length = 3;  // of the fault sweep
   std::chrono::milliseconds commit_interval = std::chrono::hours(1);
   bool from_nothing = false;  // makes the volume itself
-  bool may_fail = false;      // lets calls fail itself
 };
 
 std::span<const Workload> workloads();
