@@ -9,7 +9,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -275,13 +274,9 @@ std::unique_ptr<ControlServer> start_control(Filesystem& filesystem, const Mount
   return nullptr;
 }
 
-// Reports success when the mount answers.
-void wait_until_ready(const MountRequest& request, FuseSession& session, Startup& startup) {
-  struct statvfs space {};
-  if (::statvfs(request.mountpoint.c_str(), &space) != 0) {
-    startup.failed(kMountFailed, Error::from_errno(errno, request.mountpoint.string()).message());
-    return session.stop();
-  }
+// When the kernel has asked its first question, and whoever uses the mount is answered. Nothing here may hold the mount: an
+// unmount would find it busy. The kernel takes the lesser of the read-ahead that is set and what it is answered.
+void report_mounted(const MountRequest& request, Startup& startup) {
   raise_read_ahead(request.mountpoint, request.options.read_ahead_bytes);
   spdlog::info("{} is mounted at {}", request.volume.string(), request.mountpoint.string());
   startup.succeeded();
@@ -289,13 +284,11 @@ void wait_until_ready(const MountRequest& request, FuseSession& session, Startup
 
 Result<void> serve(Filesystem& filesystem, const MountRequest& request, Startup& startup) {
   FuseMount mount(filesystem, request.options);
+  mount.when_connected([&] { report_mounted(request, startup); });
   DEDUPFS_ASSIGN(const std::unique_ptr<FuseSession> session,
                  FuseSession::mount(mount, request.mountpoint, request.volume.string()));
   const SignalThread signals(request.mountpoint, *session);
-  std::thread ready([&] { wait_until_ready(request, *session, startup); });
-  Result<void> outcome = session->run();
-  ready.join();
-  return outcome;
+  return session->run();
 }
 
 // Serves the mount to its end. Whatever happens, what was written is committed.
