@@ -30,7 +30,7 @@ class Fsck {
     if (!exists) return Error{ErrorCode::kNotFound, volume_.string() + " does not exist"};
     DEDUPFS_ASSIGN(superblock_, read_superblock(*backing_, volume_));
     if (changes_volume()) DEDUPFS_TRY(require_writable(superblock_));
-    DEDUPFS_ASSIGN(const auto lock, Volume::lock(volume_, !changes_volume()));
+    DEDUPFS_ASSIGN(const auto lock, Volume::lock(volume_, !changes_volume(), backing_));
     DEDUPFS_ASSIGN(const bool has_containers, backing_->exists(volume_ / kContainersDirectory));
     if (!has_containers)
       return Error{ErrorCode::kCorruption, (volume_ / kContainersDirectory).string() +

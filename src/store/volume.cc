@@ -290,12 +290,14 @@ Result<void> Volume::open_parts() {
                                             .region_bytes = superblock_.region_bytes,
                                             .cache_bytes = options_.cache_bytes,
                                             .threads = options_.threads,
+                                            .first_unknown_container = saved_next_container_,
                                             .read_only = options_.read_only}));
   return {};
 }
 
-Result<std::shared_ptr<const void>> Volume::lock(const Path& path, bool read_only) {
-  DEDUPFS_ASSIGN(auto lock, take_lock(*Backing::posix(), absolute_folder(path), read_only));
+Result<std::shared_ptr<const void>> Volume::lock(const Path& path, bool read_only,
+                                                 const std::shared_ptr<Backing>& backing) {
+  DEDUPFS_ASSIGN(auto lock, take_lock(*backing, absolute_folder(path), read_only));
   const auto release = [read_only](BackingFile* held) {
     if (held != nullptr && !read_only) (void)held->truncate(0);  // nobody to name any more
     delete held;

@@ -61,7 +61,8 @@ class Volume {
                                               std::shared_ptr<Backing> backing = Backing::posix());
   // Keeps others out of a volume for as long as it is held, as open() does by itself: for those who work on a volume that
   // may not open. Shared with other readers if read_only. kBusy names the process that has it.
-  static Result<std::shared_ptr<const void>> lock(const Path& path, bool read_only);
+  static Result<std::shared_ptr<const void>> lock(const Path& path, bool read_only,
+                                                  const std::shared_ptr<Backing>& backing = Backing::posix());
   ~Volume();
   Volume(const Volume&) = delete;
   Volume& operator=(const Volume&) = delete;
