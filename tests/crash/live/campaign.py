@@ -20,7 +20,7 @@ VOLUME_OPTIONS = (
     ["--chunker", "ram:avg=4k", "--region", "64k"],
     ["--compression", "none", "--delta", "odess+:depth=8", "--region", "128k"],
 )
-MOUNT_OPTIONS = ("commit=1", "commit=1,dirty=16m,cache=16m", "commit=5", "commit=1,direct_io=off", "commit=1,threads=1")
+MOUNT_OPTIONS = ("commit=1", "commit=1,dirty=16m,cache=16m", "commit=5", "commit=1,direct_io=off", "commit=1,threads=1", "commit=1,checkpoint=1")
 WORKERS = 3
 LEAST_FREE_BYTES = 250 << 20
 
@@ -153,7 +153,7 @@ class Campaign:
             once = self.first_passage or point in points.ONCE or stage == points.AT_UNMOUNT
             crash_at = point if once else f"{point}:{self.random.randrange(1, 9)}"
             self.stop_daemon()
-            alive = self.daemon.start(self.mount_options, crash_at)
+            alive = self.daemon.start(self.mount_options + points.mount_options(point), crash_at)
         histories = [History(f"{self.settings.seed} {self.cycle} w{n}", tree, 72 if stage == points.WITH_BULK and n == 0 else 0) for n, tree in enumerate(self.trees)]  # fmt: skip
         if alive:
             self.start_workers(histories)
