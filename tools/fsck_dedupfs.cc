@@ -1,4 +1,5 @@
 // fsck.dedupfs: checks a volume that is not mounted, and repairs it.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -29,6 +30,7 @@ void catch_signals() {
   action.sa_handler = cancel;
   action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one ends the program, which is safe at any time
   for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);  // those who watched may go
 }
 
 // As e2fsck does it: lines "pass current max volume" to a descriptor, or, to 0, a bar on the terminal.
@@ -100,6 +102,12 @@ Result<int> rebuild_features(const Path& path) {
   return rebuilt.unreadable == 0 ? 0 : kFsckErrorsLeft;
 }
 
+// Else a file of the volume could get this number later, and progress would be written into it. 0 is the terminal.
+bool is_open_for_writing(int descriptor) {
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  return descriptor == 0 || (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY);
+}
+
 int exit_status_of(const Error& error) {
   if (error.code() == ErrorCode::kInterrupted) return kFsckCancelled;
   return error.code() == ErrorCode::kCorruption ? kFsckErrorsLeft : kFsckOperationalError;
@@ -138,6 +146,10 @@ int main(int argc, char** argv) {
   }
   if (safe) options.mode = FsckOptions::Mode::kSafe;
   if (all) options.mode = FsckOptions::Mode::kAll;
+  if (progress_to && !is_open_for_writing(*progress_to)) {
+    std::cerr << "fsck.dedupfs: -C " << *progress_to << ": no such descriptor is open for writing\n";
+    return kFsckUsageError;
+  }
   catch_signals();
   const auto result = features ? rebuild_features(path) : check_or_repair(path, options, json, progress_to);
   if (!result) {

@@ -48,7 +48,10 @@ Result<nlohmann::json> ControlClient::receive() {
   if (!response.is_object() || !response.contains("ok") || !response["ok"].is_boolean()) {
     return Error{ErrorCode::kIo, "the answer of the daemon is not understood"};
   }
-  if (!response["ok"].get<bool>()) return Error{ErrorCode::kIo, response.value("error", std::string("unknown error"))};
+  if (!response["ok"].get<bool>()) {
+    const nlohmann::json& error = response["error"];
+    return Error{ErrorCode::kIo, error.is_string() ? error.get<std::string>() : "unknown error"};
+  }
   response.erase("ok");
   return response;
 }

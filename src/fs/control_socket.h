@@ -78,6 +78,16 @@ class ControlClient {
   std::string received_;  // behind the last line that was taken
 };
 
+// What `read` takes from an answer. kIo where a daemon of another version, or who else answers, put something else there.
+template <class Read>
+auto read_answer(Read&& read) -> Result<decltype(read())> {
+  try {
+    return read();
+  } catch (const nlohmann::json::exception& error) {
+    return Error{ErrorCode::kIo, std::string("the answer of the daemon is not understood: ") + error.what()};
+  }
+}
+
 // One request over a connection of its own.
 Result<nlohmann::json> control_request(const Path& volume, const nlohmann::json& request);
 

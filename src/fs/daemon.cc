@@ -9,7 +9,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include <thread>
 #include <utility>
 
+#include "fs/control_requests.h"
 #include "fs/control_socket.h"
 #include "fs/daemonize.h"
 #include "fs/file_statistics.h"
@@ -164,26 +164,13 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-Result<std::vector<InodeNumber>> inodes_of(const nlohmann::json& asked) {
-  const nlohmann::json& numbers = asked.at("inodes");
-  // Asked for a type, nlohmann-json would convert any number; of one that does not fit, the outcome is undefined.
-  if (!numbers.is_array() || !std::ranges::all_of(numbers, &nlohmann::json::is_number_unsigned)) {
-    return Error{ErrorCode::kInvalidArgument, "\"inodes\" is not an array of inode numbers"};
+Result<void> run_scrub_request(Scrubber& scrubber, const ScrubRequest& request) {
+  switch (request.action) {
+    case ScrubRequest::Action::kStatus: return {};
+    case ScrubRequest::Action::kStart: return scrubber.start(request.bytes_per_second);
+    case ScrubRequest::Action::kStop: scrubber.stop();
   }
-  return numbers.get<std::vector<InodeNumber>>();
-}
-
-Result<void> control_scrub(Scrubber& scrubber, const nlohmann::json& asked) {
-  const std::string action = asked.at("action").get<std::string>();
-  if (action == "status") return {};
-  if (action == "stop") {
-    scrubber.stop();
-    return {};
-  }
-  if (action != "start") return wrong("\"" + action + "\" is nothing that a scrub can do");
-  const nlohmann::json& rate = asked.at("bytes_per_second");
-  if (!rate.is_number_unsigned()) return wrong("\"bytes_per_second\" is not a number of bytes");
-  return scrubber.start(rate.get<std::uint64_t>());
+  return {};
 }
 
 ControlServer::Handlers control_handlers(Filesystem& filesystem, const MountRequest& request) {
@@ -210,7 +197,8 @@ ControlServer::Handlers control_handlers(Filesystem& filesystem, const MountRequ
        }},
       {"scrub",
        [&filesystem](const Json& asked) -> Result<Json> {
-         DEDUPFS_TRY(control_scrub(filesystem.scrubber(), asked));
+         DEDUPFS_ASSIGN(const ScrubRequest scrub, scrub_request_of(asked));
+         DEDUPFS_TRY(run_scrub_request(filesystem.scrubber(), scrub));
          return Json{{"scrub", scrub_json(filesystem.scrubber().status())}};
        }},
       {"info",
@@ -275,13 +263,9 @@ std::unique_ptr<ControlServer> start_control(Filesystem& filesystem, const Mount
   return nullptr;
 }
 
-// Reports success when the mount answers.
-void wait_until_ready(const MountRequest& request, FuseSession& session, Startup& startup) {
-  struct statvfs space {};
-  if (::statvfs(request.mountpoint.c_str(), &space) != 0) {
-    startup.failed(kMountFailed, Error::from_errno(errno, request.mountpoint.string()).message());
-    return session.stop();
-  }
+// When the kernel has asked its first question, and whoever uses the mount is answered. Nothing here may hold the mount: an
+// unmount would find it busy. The kernel takes the lesser of the read-ahead that is set and what it is answered.
+void report_mounted(const MountRequest& request, Startup& startup) {
   raise_read_ahead(request.mountpoint, request.options.read_ahead_bytes);
   spdlog::info("{} is mounted at {}", request.volume.string(), request.mountpoint.string());
   startup.succeeded();
@@ -289,13 +273,11 @@ void wait_until_ready(const MountRequest& request, FuseSession& session, Startup
 
 Result<void> serve(Filesystem& filesystem, const MountRequest& request, Startup& startup) {
   FuseMount mount(filesystem, request.options);
+  mount.when_connected([&] { report_mounted(request, startup); });
   DEDUPFS_ASSIGN(const std::unique_ptr<FuseSession> session,
                  FuseSession::mount(mount, request.mountpoint, request.volume.string()));
   const SignalThread signals(request.mountpoint, *session);
-  std::thread ready([&] { wait_until_ready(request, *session, startup); });
-  Result<void> outcome = session->run();
-  ready.join();
-  return outcome;
+  return session->run();
 }
 
 // Serves the mount to its end. Whatever happens, what was written is committed.

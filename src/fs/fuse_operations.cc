@@ -96,7 +96,9 @@ void reply_to_change(fuse_req_t req, Body&& body) {
 }
 
 void op_init(void* userdata, fuse_conn_info* connection) {
-  static_cast<FuseMount*>(userdata)->negotiate(*connection);
+  FuseMount& mount = *static_cast<FuseMount*>(userdata);
+  mount.negotiate(*connection);
+  mount.connected();
 }
 
 // --- names
@@ -498,7 +500,7 @@ void FuseMount::negotiate(fuse_conn_info& connection) {
   want(FUSE_CAP_WRITEBACK_CACHE, false);
   want(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE, false);
   connection.max_write = 1 << 20;
-  connection.max_readahead = 1 << 20;
+  connection.max_readahead = static_cast<unsigned>(std::max<std::uint64_t>(1 << 20, options_.read_ahead_bytes));
   connection.max_background = 64;
   connection.congestion_threshold = 48;
 }

@@ -6,7 +6,9 @@
 #include <fuse_lowlevel.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "base/thread_pool.h"
 #include "fs/filesystem.h"
@@ -27,8 +29,11 @@ class FuseMount {
   const MountOptions& options() const { return options_; }
   OpenFiles& open_files() { return open_files_; }
 
+  // Before the loop: what is to be done once the kernel asks its first question.
+  void when_connected(std::function<void()> connected) { connected_ = std::move(connected); }
   // Tells the kernel what we can do and want; keeps what it can do.
   void negotiate(fuse_conn_info& connection);
+  void connected() const { connected_(); }
   // Before the loop: where invalidations go.
   void attach(fuse_session* session) { session_ = session; }
   // After the loop.
@@ -50,6 +55,7 @@ class FuseMount {
   OpenFiles open_files_;
   fuse_session* session_ = nullptr;
   unsigned kernel_minor_ = 0;
+  std::function<void()> connected_ = [] {};
   std::unique_ptr<ThreadPool> invalidations_ = std::make_unique<ThreadPool>(1, "invalidate");
 };
 

@@ -17,8 +17,9 @@ namespace {
 // What the daemon was started with.
 Result<MountOptions> options_of_daemon(const Path& volume) {
   DEDUPFS_ASSIGN(const nlohmann::json info, control_request(volume, {{"command", "info"}}));
-  DEDUPFS_ASSIGN(MountOptions options, parse_mount_options(info.value("options", std::string())));
-  options.read_only = info.value("read_only", false);
+  DEDUPFS_ASSIGN(const std::string text, read_answer([&] { return info.value("options", std::string()); }));
+  DEDUPFS_ASSIGN(MountOptions options, parse_mount_options(text));
+  DEDUPFS_ASSIGN(options.read_only, read_answer([&] { return info.value("read_only", false); }));
   return options;
 }
 

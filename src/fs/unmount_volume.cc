@@ -38,7 +38,8 @@ Result<std::optional<ControlClient>> connect_to_daemon(const MountEntry& entry) 
     return std::optional<ControlClient>();
   }
   DEDUPFS_ASSIGN(const nlohmann::json info, client->request({{"command", "info"}}));
-  if (info.value("mountpoint", std::string()) != entry.mountpoint.string()) return std::optional<ControlClient>();
+  DEDUPFS_ASSIGN(const std::string mountpoint, read_answer([&] { return info.value("mountpoint", std::string()); }));
+  if (mountpoint != entry.mountpoint.string()) return std::optional<ControlClient>();
   return std::optional<ControlClient>(std::move(*client));
 }
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/crash_point.h"
+
 namespace dedupfs {
 namespace {
 
@@ -178,6 +180,7 @@ Result<void> Checkpoints::write(const Database& database, const std::function<bo
       DEDUPFS_TRY(file->write(0, bytes_of(first)));
       DEDUPFS_TRY(write_families(database, writer, cancelled));
       DEDUPFS_TRY(writer.end());
+      crash_point("checkpoint.written");
       return file->datasync();
     }();
     if (!written) {
@@ -185,9 +188,14 @@ Result<void> Checkpoints::write(const Database& database, const std::function<bo
       return written;
     }
   }
+  crash_point("checkpoint.synced");
   DEDUPFS_TRY(backing_.rename(unfinished, directory_ / checkpoint_name(header.number)));
+  crash_point("checkpoint.renamed");
   DEDUPFS_TRY(backing_.sync_directory(directory_));
-  for (std::size_t i = kKept - 1; i < older.size(); ++i) DEDUPFS_TRY(backing_.unlink(older[i].path));
+  for (std::size_t i = kKept - 1; i < older.size(); ++i) {
+    DEDUPFS_TRY(backing_.unlink(older[i].path));
+    crash_point("checkpoint.older-removed");
+  }
   return {};
 }
 

@@ -24,6 +24,7 @@
 #include "store/region_packer.h"
 #include "store/region_writer.h"
 #include "store/stream_order.h"
+#include "store/unknown_containers.h"
 
 namespace dedupfs {
 namespace {
@@ -402,6 +403,10 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::open(std::shared_ptr<ContainerSt
     Decoder decode(*counter);
     next_id = decode.u64();
     if (!decode.ok_at_end()) return Error{ErrorCode::kCorruption, "index: counter next_chunk_id does not parse"};
+  }
+  if (!settings.read_only) {
+    DEDUPFS_ASSIGN(const std::uint64_t behind, first_id_behind_unknown(*containers, settings.first_unknown_container));
+    next_id = std::max(next_id, behind);
   }
   auto state = std::make_unique<State>(std::move(containers), database, settings, next_id);
   DEDUPFS_ASSIGN(const auto damaged, database.get(Family::kCounters, kDamagedChunksCounter));

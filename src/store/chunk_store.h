@@ -36,7 +36,8 @@ class ChunkStore {
     DeltaSettings delta;
     std::uint32_t region_bytes = 256 * 1024;
     std::uint64_t cache_bytes = 256 << 20;
-    std::size_t threads = 0;  // 0: one a core
+    std::size_t threads = 0;                    // 0: one a core
+    std::uint32_t first_unknown_container = 1;  // the index knows none from here on
     bool read_only = false;
   };
 

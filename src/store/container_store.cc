@@ -263,6 +263,12 @@ Result<std::vector<ContainerStore::ContainerInfo>> ContainerStore::list() const 
   return containers;
 }
 
+Result<std::vector<std::uint32_t>> ContainerStore::numbers_from(std::uint32_t first) const {
+  DEDUPFS_ASSIGN(std::vector<std::uint32_t> numbers, state_->numbers());
+  numbers.erase(numbers.begin(), std::ranges::lower_bound(numbers, first));
+  return numbers;
+}
+
 std::uint32_t ContainerStore::next_container() const {
   const std::lock_guard lock(state_->mutex);
   return state_->next_number;

@@ -63,6 +63,8 @@ class ContainerStore {
   };
   // All containers in order of number. Files with other names are ignored.
   Result<std::vector<ContainerInfo>> list() const;
+  // Of those that are there, in order, from this number on.
+  Result<std::vector<std::uint32_t>> numbers_from(std::uint32_t first) const;
   // The number that the next new container will get.
   std::uint32_t next_container() const;
 

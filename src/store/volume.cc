@@ -284,6 +284,7 @@ Result<void> Volume::open_parts() {
                                             .region_bytes = superblock_.region_bytes,
                                             .cache_bytes = options_.cache_bytes,
                                             .threads = options_.threads,
+                                            .first_unknown_container = saved_next_container_,
                                             .read_only = options_.read_only}));
   return {};
 }

@@ -5,22 +5,10 @@
 #include <sstream>
 
 #include "crash/campaign.h"
+#include "crash/share.h"
 
 namespace dedupfs {
 namespace {
-
-// Sanitizers make a state ten times as slow.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kShare = 20;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr std::uint64_t kShare = 20;
-#else
-constexpr std::uint64_t kShare = 1;
-#endif
-#else
-constexpr std::uint64_t kShare = 1;
-#endif
 
 class CrashStates : public testing::Test {
  protected:

@@ -1,4 +1,4 @@
-// Any bytes as a key or value of the namespace: decoding succeeds or is kCorruption, and what was decoded and encoded again
+// Any bytes as a key or value of the namespace, or of the indexes of chunks: decoding succeeds or is kCorruption, and what was decoded and encoded again
 // decodes to the same. And any bytes as an access control list from the kernel.
 #include <cstddef>
 #include <cstdint>
@@ -6,7 +6,9 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "fs/posix_acl.h"
+#include "fs/recipe_format.h"
 #include "fs/records.h"
+#include "store/chunk_index.h"
 
 namespace {
 
@@ -27,6 +29,8 @@ void fuzz_values(std::string_view value) {
     DEDUPFS_CHECK(decode_cookie_entry(7, encode_cookie_entry(*entry)).value() == *entry);
   if (const auto counter = decode_counter("counter", value); decoded(counter))
     DEDUPFS_CHECK(encode_counter(*counter) == value);
+  if (const auto id = decode_chunk_id(value); decoded(id))
+    DEDUPFS_CHECK(decode_chunk_id(encode_chunk_id(*id)).value() == *id);
 }
 
 void fuzz_keys(std::string_view key) {
@@ -37,6 +41,8 @@ void fuzz_keys(std::string_view key) {
     DEDUPFS_CHECK(encode_cookie_key(place->parent, place->cookie) == key);
   if (const auto place = decode_xattr_key(key); decoded(place))
     DEDUPFS_CHECK(encode_xattr_key(place->inode, place->name) == key);
+  if (const auto place = decode_recipe_key(key); decoded(place))
+    DEDUPFS_CHECK(encode_recipe_key(place->inode, place->offset) == key);
 }
 
 void fuzz_acl(std::string_view value) {

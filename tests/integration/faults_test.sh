@@ -97,6 +97,7 @@ assert depth == 10000, depth
 PY
 commit
 used=$(stat_of unique_bytes)
+check "5,000 links to one file, 5,000 names in one directory" python3 "$here/many_names.py" "$mnt" 5000
 check "a file of 10^6 equal blocks, cloned" python3 - "$mnt/equal" "$scratch/kept" <<'PY'
 import os, sys
 block = open(sys.argv[2], "rb").read(4096)

@@ -26,6 +26,21 @@ echo data >"$mnt/file"
 check "umount, and the daemon ends by itself" plain_umount
 check "umount.dedupfs as umount(8) calls a helper" eval 'mount -t dedupfs "$volume" "$mnt" && umount.dedupfs "$mnt" -f -v && no_daemon'
 
+# The kernel takes the lesser of what is set and what it is told in the answer to its first question.
+mount_volume readahead=2m
+check_equal "read-ahead is what the option says" 2048 "$(cat "/sys/class/bdi/$(mountpoint -d "$mnt")/read_ahead_kb")"
+umount.dedupfs "$mnt"
+check "a mount is not busy in the moment in which it appears" python3 - "$volume" "$mnt" <<'PY'
+import subprocess, sys
+volume, place = sys.argv[1:]
+for _ in range(30):
+    daemon = subprocess.Popen(["dedupfs", volume, place, "-f"], stderr=subprocess.DEVNULL)
+    while not any(line.split()[1] == place for line in open("/proc/mounts")):
+        assert daemon.poll() is None, daemon.returncode
+    subprocess.run(["umount.dedupfs", place], check=True)
+    assert daemon.wait() == 0, daemon.returncode
+PY
+
 check "mount accepts the standard options" mount -t dedupfs "$volume" "$mnt" \
   -o rw,nosuid,nodev,noexec,relatime,nodiratime,nofail,_netdev,noauto,nouser,async,allow_other,x-test.anything=1
 for option in nosuid nodev noexec relatime; do check "$option is honoured" mounted_with "$option"; done

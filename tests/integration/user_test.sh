@@ -42,4 +42,14 @@ check "the data is there" "${user[@]}" cmp "$mnt/file" "$scratch/expected"
 check "fusermount3 -u" "${user[@]}" fusermount3 -u "$mnt"
 check "the daemon ends by itself" wait_until 20 no_daemon
 check "fsck.dedupfs -n" "${user[@]}" fsck.dedupfs -n --verify-data "$volume"
+
+# What may not be read.
+for part in . containers index; do
+  "${user[@]}" chmod 000 "$volume/$part"
+  check_refused "mount: no permission for $part of the volume" 32 'denied' "${user[@]}" dedupfs "$volume" "$mnt"
+  check_refused "fsck.dedupfs -n: no permission for $part of the volume" 8 'denied' "${user[@]}" fsck.dedupfs -n "$volume"
+  check_refused "fsck.dedupfs -y: no permission for $part of the volume" 8 'denied' "${user[@]}" fsck.dedupfs -y "$volume"
+  chmod 700 "$volume/$part"
+done
+check "with permission again all is there" "${user[@]}" fsck.dedupfs -n --verify-data "$volume"
 finish

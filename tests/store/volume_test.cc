@@ -435,5 +435,30 @@ TEST_F(VolumeTest, NumberOfARemovedContainerIsNotUsedAgain) {
   EXPECT_NE(second.begin()->first, first.begin()->first);
 }
 
+// A rebuild of the index reads all containers: an id in two of them would stand for either chunk.
+TEST_F(VolumeTest, BesideContainersThatAreNewerThanTheIndexNeitherTheirNumbersNorTheirIdsAreUsedAgain) {
+  create();
+  const auto commit_one = [&](const std::string& chunk) {
+    const auto volume = open();
+    const auto ids = put(*volume, chunk);
+    volume->freeze();
+    EXPECT_TRUE(volume->commit());
+    return ids.at(0);
+  };
+  commit_one("in the backup");
+  fs::copy(path() / kIndexDirectory, directory_.path() / "backup", fs::copy_options::recursive);
+  const ChunkId newer = commit_one("newer than the backup");
+  const auto containers = listing(path() / kContainersDirectory);
+  fs::remove_all(path() / kIndexDirectory);
+  fs::copy(directory_.path() / "backup", path() / kIndexDirectory, fs::copy_options::recursive);
+
+  const ChunkId latest = commit_one("written after the backup was put back");
+
+  EXPECT_GT(number_of(latest), number_of(newer));
+  const auto more_containers = listing(path() / kContainersDirectory);
+  EXPECT_EQ(more_containers.size(), containers.size() + 1);
+  for (const auto& [name, written] : containers) EXPECT_EQ(more_containers.at(name), written) << name;
+}
+
 }  // namespace
 }  // namespace dedupfs

@@ -20,9 +20,23 @@ VOLUME_OPTIONS = (
     ["--chunker", "ram:avg=4k", "--region", "64k"],
     ["--compression", "none", "--delta", "odess+:depth=8", "--region", "128k"],
 )
-MOUNT_OPTIONS = ("commit=1", "commit=1,dirty=16m,cache=16m", "commit=5", "commit=1,direct_io=off", "commit=1,threads=1")
+MOUNT_OPTIONS = ("commit=1", "commit=1,dirty=16m,cache=16m", "commit=5", "commit=1,direct_io=off", "commit=1,threads=1", "commit=1,checkpoint=1")
 WORKERS = 3
 LEAST_FREE_BYTES = 250 << 20
+
+
+def break_index(folder, random):
+    """Takes tables from an index that containers can replace. What they say is lost with no repair."""
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
+        if name.endswith(".sst"):
+            with open(path, "rb") as file:
+                content = file.read()
+            # The name of the family stands behind the end of "rocksdb.column.family.name".
+            if any(b"name" + family in content for family in (b"chunks", b"fingerprints", b"features")):
+                os.unlink(path)
+        elif name == "CURRENT" and random.random() < 0.3:
+            os.unlink(path)
 
 
 class Settings:
@@ -35,7 +49,8 @@ class Campaign:
     def __init__(self, settings):
         self.settings = settings
         self.cuts = self.kills = self.violations = self.synced = self.nested = self.lost = self.longest_open = 0
-        self.operations = 0
+        self.operations = self.repairs = 0
+        self.repair_seconds = 1.0  # that the last one took, and some
         self.attempted, self.reached = set(), set()  # crash points
         self.kept = 0
         self.cycle = 0
@@ -117,8 +132,11 @@ class Campaign:
             self.kills += 1
         try:
             stage = points.POINTS.get(point)
-            if stage == points.AT_MKFS or (point is None and self.random.random() < 0.05):
+            chance = self.random.random() if point is None else 1
+            if stage == points.AT_MKFS or chance < 0.05:
                 text = self.mkfs_cycle(kind, point)
+            elif chance < 0.15 and self.trees is not None and self.disk.free_bytes() > 2 * LEAST_FREE_BYTES:
+                text = self.repair_cycle(kind)
             else:
                 text = self.work_cycle(kind, point, stage)
             self.settings.log(f"{self.describe(kind, point)}: {text}, {time.monotonic() - begin:.1f} s")
@@ -153,7 +171,7 @@ class Campaign:
             once = self.first_passage or point in points.ONCE or stage == points.AT_UNMOUNT
             crash_at = point if once else f"{point}:{self.random.randrange(1, 9)}"
             self.stop_daemon()
-            alive = self.daemon.start(self.mount_options, crash_at)
+            alive = self.daemon.start(self.mount_options + points.mount_options(point), crash_at)
         histories = [History(f"{self.settings.seed} {self.cycle} w{n}", tree, 72 if stage == points.WITH_BULK and n == 0 else 0) for n, tree in enumerate(self.trees)]  # fmt: skip
         if alive:
             self.start_workers(histories)
@@ -334,6 +352,46 @@ class Campaign:
         if self.trees is not None:
             self.daemon.start(self.mount_options)
         return "no volume" if none else "a volume"
+
+    def repair_cycle(self, kind):
+        """A repair that crashes, perhaps again and again: the next one brings everything back."""
+        if self.daemon.running():
+            self.stop_daemon()
+        place = os.path.join(self.disk.folder, "repaired")
+        shutil.rmtree(place, ignore_errors=True)
+        run("cp", "-a", "--sparse=always", self.volume, place)
+        break_index(os.path.join(place, "index"), self.random)
+        run("sync", "-f", place)
+        crashes = self.random.randrange(1, 4)
+        for _ in range(crashes):
+            with open(self.daemon.log, "ab") as log:
+                repair = subprocess.Popen([self.tool("fsck.dedupfs"), "-y", place], stdout=log, stderr=log)
+            time.sleep(self.random.random() * self.repair_seconds)
+            if kind == "cut":
+                self.disk.cut_power(self.random.choice((NO_LOG_FLUSH, NO_LOG_FLUSH, LOG_FLUSH)))
+            repair.kill()
+            repair.wait()
+            self.reappear(kind)
+        begin = time.monotonic()
+        output, status = run(self.tool("fsck.dedupfs"), "-y", place, timeout=6 * self.settings.patience, check=False)
+        self.repair_seconds = 1.2 * (time.monotonic() - begin)
+        if status not in (0, 1):
+            raise Violation(f"after {crashes} crashes of fsck.dedupfs -y the next one gave {status}: {output[-2000:]}")
+        output, status = run(self.tool("fsck.dedupfs"), "-y", "--verify-data", place, timeout=6 * self.settings.patience, check=False)
+        if status != 0:
+            raise Violation(f"fsck.dedupfs -y after a repair gave {status}: {output[-2000:]}")
+        repaired = Daemon(self.settings.tools, place, self.mountpoint, self.daemon.log, self.settings.patience)
+        repaired.start("commit=1")
+        histories = [History(f"{self.settings.seed} {self.cycle} w{n}", tree) for n, tree in enumerate(self.trees)]
+        verdict = judge(self.mountpoint, histories, self.cut_at)
+        repaired.stop()
+        repaired.clear()
+        shutil.rmtree(place)
+        if verdict.violations:
+            raise Violation("after a repair: " + "\n".join(verdict.violations))
+        self.repairs += crashes
+        self.daemon.start(self.mount_options)
+        return f"{crashes} crashes of a repair"
 
     def keep(self, what, text):
         """The volume as it is, the log and what was found."""

@@ -18,6 +18,10 @@ POINTS = {
     "commit.containers-synced": AT_WORK,
     "commit.index-written": AT_WORK,
     "commit.dropped": AT_WORK,
+    "checkpoint.written": AT_WORK,
+    "checkpoint.synced": AT_WORK,
+    "checkpoint.renamed": AT_WORK,
+    "checkpoint.older-removed": AT_WORK,
     "orphan.deleted": AT_WORK,
     "mount.locked": AT_MOUNT,
     "mount.index-open": AT_MOUNT,
@@ -27,7 +31,12 @@ POINTS = {
 }
 
 # Passed once in the life of a daemon or hardly more often.
-ONCE = {"ids.reserved", "container.created", "container.sealed"}
+ONCE = {"ids.reserved", "container.created", "container.sealed"} | {name for name in POINTS if name.startswith("checkpoint.")}
+
+
+def mount_options(point):
+    """What a mount must have to pass there soon."""
+    return ",checkpoint=1" if point.startswith("checkpoint.") else ""
 
 
 def compiled_in(program):

@@ -1,0 +1,30 @@
+#include "fs/control_requests.h"
+
+#include <algorithm>
+#include <string>
+
+namespace dedupfs {
+
+// Asked for a type, nlohmann-json would convert any number; of one that does not fit, the outcome is undefined. So each number
+// is looked at first.
+
+Result<std::vector<InodeNumber>> inodes_of(const nlohmann::json& request) {
+  const nlohmann::json& numbers = request.at("inodes");
+  if (!numbers.is_array() || !std::ranges::all_of(numbers, &nlohmann::json::is_number_unsigned))
+    return Error{ErrorCode::kInvalidArgument, "\"inodes\" is not an array of inode numbers"};
+  return numbers.get<std::vector<InodeNumber>>();
+}
+
+Result<ScrubRequest> scrub_request_of(const nlohmann::json& request) {
+  using Action = ScrubRequest::Action;
+  const std::string action = request.at("action").get<std::string>();
+  if (action == "status") return ScrubRequest{Action::kStatus};
+  if (action == "stop") return ScrubRequest{Action::kStop};
+  if (action != "start") return Error{ErrorCode::kInvalidArgument, "\"" + action + "\" is nothing that a scrub can do"};
+  const nlohmann::json& rate = request.at("bytes_per_second");
+  if (!rate.is_number_unsigned())
+    return Error{ErrorCode::kInvalidArgument, "\"bytes_per_second\" is not a number of bytes"};
+  return ScrubRequest{Action::kStart, rate.get<std::uint64_t>()};
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,28 @@
+// The arguments of the requests at the control socket. They come from outside: any JSON may be there.
+//
+// Threads: any.
+// Failure: kInvalidArgument; a nlohmann::json::exception, which ControlServer answers, for what is missing or of another type.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/result.h"
+#include "fs/types.h"
+
+namespace dedupfs {
+
+// {"command": "files", "inodes": [1, 2]}
+Result<std::vector<InodeNumber>> inodes_of(const nlohmann::json& request);
+
+// {"command": "scrub", "action": "start", "bytes_per_second": 0}
+struct ScrubRequest {
+  enum class Action { kStatus, kStart, kStop };
+
+  Action action = Action::kStatus;
+  std::uint64_t bytes_per_second = 0;  // of kStart
+};
+Result<ScrubRequest> scrub_request_of(const nlohmann::json& request);
+
+}  // namespace dedupfs

@@ -1,0 +1,21 @@
+// What part of a crash test is done where a state takes longer: one of kShare.
+#pragma once
+
+#include <cstdint>
+
+namespace dedupfs {
+
+// Sanitizers make a state ten times as slow.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr std::uint64_t kShare = 20;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr std::uint64_t kShare = 20;
+#else
+inline constexpr std::uint64_t kShare = 1;
+#endif
+#else
+inline constexpr std::uint64_t kShare = 1;
+#endif
+
+}  // namespace dedupfs
