@@ -118,8 +118,29 @@ class ChunkRebuild {
       if (!hints_.unreadable.contains(number_of(entry.id)))
         DEDUPFS_TRY(
             fingerprints_.put(Family::kFingerprints, text_of(entry.fingerprint.bytes), encode_chunk_id(entry.id)));
-    for (ChunkRun& run : runs_of(place, header, std::move(*entries))) DEDUPFS_TRY(runs_.lay(std::move(run)));
+    for (ChunkRun& run : runs_of(place, header, *entries)) {
+      DEDUPFS_ASSIGN(const std::vector<ChunkRun> covered, runs_.lay(std::move(run)));
+      for (const ChunkRun& older : covered) DEDUPFS_TRY(drop_other_content(older, place, *entries));
+    }
     return runs_.runs() < kRunsTogether ? Result<void>() : write_runs();
+  }
+
+  // A chunk that was moved has the content that it had. An id that stands for two contents was given away twice, by a writer
+  // whose index was older than its containers: the fingerprint of the one that counts no more must not lead to the other.
+  Result<void> drop_other_content(const ChunkRun& older, RegionPlace place, const std::vector<RegionEntry>& entries) {
+    DEDUPFS_ASSIGN(const auto older_entries, containers_.read_directory(older.place));
+    for (const RegionEntry& was : older_entries) {
+      const auto now = std::ranges::find(entries, was.id, &RegionEntry::id);
+      if (!older.contains(was.id) || now == entries.end() || now->fingerprint == was.fingerprint) continue;
+      report_.note(
+          fmt::format("chunk {} is in container {} at {} and in container {} with another content, which counts",
+                      number_of(was.id), older.place.container, older.place.offset, place.container));
+      DEDUPFS_TRY(fingerprints_.flush());
+      DEDUPFS_ASSIGN(const auto leads_to, index_.get(Family::kFingerprints, text_of(was.fingerprint.bytes)));
+      if (leads_to == encode_chunk_id(was.id))
+        DEDUPFS_TRY(fingerprints_.erase(Family::kFingerprints, text_of(was.fingerprint.bytes)));
+    }
+    return {};
   }
 
   Result<void> write_runs() {
@@ -167,7 +188,8 @@ class ChunkRebuild {
 
   Result<void> keep_run(ChunkRun run) {
     damaged_.insert(run.first, run.chunks.size());
-    return runs_.lay(std::move(run));
+    DEDUPFS_TRY(runs_.lay(std::move(run)));
+    return {};
   }
 
   // Unless the same content lies elsewhere, intact.

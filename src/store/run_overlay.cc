@@ -1,5 +1,6 @@
 #include "store/run_overlay.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace dedupfs {
@@ -24,20 +25,23 @@ std::vector<ChunkRun> carve(const ChunkRun& run, ChunkId first, std::size_t coun
   return left;
 }
 
-Result<void> RunOverlay::lay(ChunkRun run) {
+Result<std::vector<ChunkRun>> RunOverlay::lay(ChunkRun run) {
   const std::uint64_t first = number_of(run.first);
   const std::uint64_t end = end_of(run);
   DEDUPFS_TRY(load(first, end));
   auto at = runs_.upper_bound(first);
   if (at != runs_.begin() && end_of(std::prev(at)->second) > first) --at;
+  std::vector<ChunkRun> covered;
   while (at != runs_.end() && at->first < end) {
-    const ChunkRun covered = std::move(at->second);
+    const ChunkRun older = std::move(at->second);
     at = runs_.erase(at);
-    for (ChunkRun& left : carve(covered, run.first, run.chunks.size()))
+    for (ChunkRun& left : carve(older, run.first, run.chunks.size()))
       runs_.emplace(number_of(left.first), std::move(left));
+    const std::uint64_t begin = number_of(older.first);
+    covered.push_back(older.part(std::max(first, begin) - begin, std::min(end, end_of(older)) - begin));
   }
   runs_.emplace(first, std::move(run));
-  return {};
+  return covered;
 }
 
 // Takes over the stored runs that overlap [first, end). A run here has taken over all that it overlaps, so a stored one that

@@ -25,7 +25,8 @@ class RunOverlay {
   // The database must outlive it, and its runs must not change but by append_to().
   explicit RunOverlay(const Database& database) : database_(database) {}
 
-  Result<void> lay(ChunkRun run);
+  // Returns the runs that the chunks had before, as far as `run` covers them.
+  Result<std::vector<ChunkRun>> lay(ChunkRun run);
   // The changes so far; the overlay is empty then, and goes on once the batch was written.
   void append_to(Database::Batch& batch);
   std::size_t runs() const { return runs_.size(); }
