@@ -2,7 +2,7 @@
 // can record it, cut it off and make it fail.
 //
 // Threads: Backing and BackingFile may be used from any thread; concurrent writes to one range of a file are the
-// caller's business. Failure: short reads and writes are continued, EINTR is repeated; everything else comes back as an
+// caller's business. Failure: short reads and writes are continued, EINTR and EAGAIN repeated; all else comes back as an
 // Error that names the path. Symlinks are not followed in the last component of a path: a volume holds plain files
 // only, and anything else in place of one is kCorruption.
 #pragma once

@@ -216,7 +216,8 @@ Result<void> ContainerStore::State::sync() {
 
   const std::lock_guard lock(mutex);
   if (!synced) {
-    failed_sync = synced.error().with("chunks could not be made durable");
+    // Whatever the reason was: nobody knows what is on the disk now, so a full one does not pass either.
+    failed_sync = Error{ErrorCode::kIo, "chunks could not be made durable: " + synced.error().message()};
     return *failed_sync;
   }
   std::erase_if(unsynced, [](const auto& container) { return container->finished(); });

@@ -15,7 +15,8 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kStatesOfARecording = 2500;
+constexpr std::uint64_t kStatesOfARecording =
+    40;                                  // then another: what a disk does when differs more than what a cut leaves
 constexpr std::uint64_t kMixtures = 16;  // at random, of each point
 
 class Reporter {

@@ -26,9 +26,17 @@ TEST_F(CrashStates, AfterEveryPowerCutTheTreeIsOneThatWasAndNothingAcknowledgedI
 
 TEST_F(CrashStates, WhicheverCallFailsWhatWasAcknowledgedIsThereAndNothingIsHalfDone) {
   std::ostringstream out;
-  const CampaignResult result = run_fault_sweep({.states = 150 / kShare, .seed = 1}, out);
+  const CampaignResult result = run_fault_sweep({.states = 100 / kShare, .seed = 1}, out);
 
-  EXPECT_GE(result.states, 150 / kShare);
+  EXPECT_GE(result.states, 100 / kShare);
+  EXPECT_EQ(result.violations, 0U) << out.str();
+}
+
+TEST_F(CrashStates, AFailedSyncIsNeverTakenForOneThatWorked) {
+  std::ostringstream out;
+  const CampaignResult result = run_fault_sweep({.states = 100 / kShare, .seed = 1, .fault = "fsync"}, out);
+
+  EXPECT_GE(result.states, 100 / kShare);
   EXPECT_EQ(result.violations, 0U) << out.str();
 }
 

@@ -195,7 +195,7 @@ TEST_F(ContainerStoreTest, FailedSyncIsFinal) {
     reopen();
     append(one_chunk(1, 1000));
     backing_->fault = [&](const std::string& operation, const Path&) -> std::optional<Error> {
-      if (operation == failing) return Error{ErrorCode::kIo, "the disk is gone"};
+      if (operation == failing) return Error{ErrorCode::kNoSpace, "the disk is gone"};
       return std::nullopt;
     };
     const auto first = store_->sync();
@@ -205,6 +205,7 @@ TEST_F(ContainerStoreTest, FailedSyncIsFinal) {
     const auto appended = store_->append(bytes_of(one_chunk(2, 1000).encode()));
 
     ASSERT_FALSE(first || second || appended);
+    EXPECT_EQ(first.error().code(), ErrorCode::kIo);
     EXPECT_THAT(first.error().message(), HasSubstr("the disk is gone"));
     EXPECT_EQ(second.error().message(), first.error().message());
     EXPECT_EQ(appended.error().message(), first.error().message());
