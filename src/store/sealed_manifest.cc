@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/coding.h"
 
 namespace dedupfs {
 namespace {
@@ -49,7 +50,7 @@ Result<std::uint64_t> sealed_end(const BackingFile& manifest) {
     DEDUPFS_ASSIGN(const std::size_t length, manifest.read_up_to(begin, block));
     for (std::size_t at = 0; at + kHeaderBytes <= length;) {
       if (block[at + kTypeAt] == kNoType) return begin + at;
-      at += kHeaderBytes + block[at + kLengthAt] + (block[at + kLengthAt + 1] << 8);
+      at += kHeaderBytes + Decoder(text_of(ByteSpan(block).subspan(at + kLengthAt, 2))).u16();
     }
     if (length < block.size()) return begin + length;
   }
