@@ -78,6 +78,14 @@ class PosixFile final : public BackingFile {
     return static_cast<std::uint64_t>(status.st_size);
   }
 
+  // Whole pages only are dropped, and none that is not on the disk yet.
+  void drop_cached(std::uint64_t offset, std::uint64_t length) const override {
+    constexpr std::uint64_t kPage = 64 << 10;  // the largest of any Linux
+    const std::uint64_t begin = offset / kPage * kPage;
+    const std::uint64_t end = (offset + length + kPage - 1) / kPage * kPage;
+    ::posix_fadvise(fd_.get(), static_cast<off_t>(begin), static_cast<off_t>(end - begin), POSIX_FADV_DONTNEED);
+  }
+
   Result<void> datasync() override {
     if (complete([&] { return ::fdatasync(fd_.get()); }) != 0)
       return Error::from_errno(errno, "fdatasync of " + path_.string());

@@ -38,6 +38,9 @@ class BackingFile {
   // An advisory lock, held until the file is closed or the process ends; false if somebody else's is in the way.
   enum class LockMode { kShared, kExclusive };
   virtual Result<bool> try_lock(LockMode mode) = 0;
+
+  // Has the next read of the range come from the disk instead of the operating system's memory, where that is possible.
+  virtual void drop_cached(std::uint64_t /*offset*/, std::uint64_t /*length*/) const {}
 };
 
 class Backing {

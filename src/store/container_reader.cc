@@ -50,6 +50,10 @@ Result<std::shared_ptr<const Region>> ContainerReader::read(RegionPlace place) {
   return std::make_shared<const Region>(std::move(*region));
 }
 
+void ContainerReader::drop_cached(RegionPlace place, std::uint64_t disk_bytes) {
+  if (const auto file = open(place.container)) (*file)->drop_cached(place.offset, disk_bytes);
+}
+
 Result<std::vector<RegionEntry>> ContainerReader::verify(RegionPlace place) {
   const auto verified = [&]() -> Result<std::vector<RegionEntry>> {
     DEDUPFS_ASSIGN(const Front front, read_front(place, kFrontBytes));

@@ -30,6 +30,7 @@ class ContainerReader {
   Result<RegionHeader> read_header(RegionPlace place);
   Result<std::vector<RegionEntry>> read_directory(RegionPlace place);
   Result<std::shared_ptr<const Region>> read(RegionPlace place);
+  void drop_cached(RegionPlace place, std::uint64_t disk_bytes);
   Result<std::vector<RegionEntry>> verify(RegionPlace place);
   Result<ContainerScan> scan(std::uint32_t number, const std::vector<std::uint32_t>& known_offsets,
                              const RegionVisit& visit);

@@ -236,6 +236,12 @@ Result<std::shared_ptr<const Region>> ContainerStore::read(RegionPlace place) co
   return state_->reader.read(place);
 }
 
+Result<std::shared_ptr<const Region>> ContainerStore::read_from_disk(RegionPlace place,
+                                                                     std::uint64_t disk_bytes) const {
+  state_->reader.drop_cached(place, disk_bytes);
+  return state_->reader.read(place);
+}
+
 Result<std::vector<RegionEntry>> ContainerStore::verify(RegionPlace place) const {
   return state_->reader.verify(place);
 }

@@ -47,6 +47,9 @@ class ContainerStore {
   // The whole region, verified and decompressed, entries sorted by id. The error names container and offset.
   Result<std::shared_ptr<const Region>> read(RegionPlace place) const;
 
+  // The same, from the disk if it lies in the memory of the operating system: `disk_bytes` from the place on.
+  Result<std::shared_ptr<const Region>> read_from_disk(RegionPlace place, std::uint64_t disk_bytes) const;
+
   // Checksums of header, directory and payload, without decompressing anything; gives the entries, in order of payload.
   Result<std::vector<RegionEntry>> verify(RegionPlace place) const;
 

@@ -173,7 +173,7 @@ Result<void> Scrubber::check_runs(std::uint64_t bytes_per_second) {
 }
 
 void Scrubber::check_run(const ChunkRun& run) {
-  const auto region = volume_.containers().read(run.place);
+  const auto region = volume_.containers().read_from_disk(run.place, run.region_disk_bytes);
   std::uint64_t damaged = 0;
   for (std::size_t i = 0; i < run.chunks.size(); ++i) {
     const ChunkId id = run.id_of(i);

@@ -2,8 +2,9 @@
 // found while there is still somewhere to heal it from. What it finds damaged is remembered as what readers find
 // (DamagedChunks): the next writer of that content heals it.
 //
-// It verifies the checksums of all regions with live or once live chunks, that each chunk is where the index says, the
-// checksums of the index's own tables, both superblocks and the newest checkpoint.
+// It verifies the checksums of all regions with live or once live chunks, read from the disk even if the operating system has
+// them in its memory; that each chunk is where the index says; the checksums of the index's own tables, both superblocks and
+// the newest checkpoint.
 //
 // Threads:   every function from any thread.
 // Ownership: the volume must outlive it; the destructor stops it.

@@ -190,6 +190,18 @@ TEST_F(ContainerStoreTest, UnsyncedContainersAreBounded) {
   EXPECT_THAT(backing_->log(), testing::Contains("datasync " + container_name(1)));
 }
 
+// What the operating system has in its memory says nothing of the disk.
+TEST_F(ContainerStoreTest, ReadFromDiskDropsWhatIsCachedFirst) {
+  const RegionPlace place = append(one_chunk(1, 1000));
+  ASSERT_TRUE(store_->sync());
+  backing_->clear_log();
+
+  EXPECT_TRUE(store_->read(place));
+  EXPECT_THAT(backing_->log(), ElementsAre());
+  EXPECT_TRUE(store_->read_from_disk(place, 1000));
+  EXPECT_THAT(backing_->log(), ElementsAre("drop_cached " + container_name(1)));
+}
+
 TEST_F(ContainerStoreTest, FailedSyncIsFinal) {
   for (const std::string failing : {"datasync", "sync_directory"}) {
     reopen();

@@ -89,6 +89,10 @@ class FaultyBacking final : public Backing {
       return real_->datasync();
     }
     Result<bool> try_lock(LockMode mode) override { return real_->try_lock(mode); }
+    void drop_cached(std::uint64_t offset, std::uint64_t length) const override {
+      backing_.note("drop_cached", path_);
+      real_->drop_cached(offset, length);
+    }
 
    private:
     FaultyBacking& backing_;
@@ -99,9 +103,12 @@ class FaultyBacking final : public Backing {
   Result<void> attempt(const std::string& operation, const Path& path) {
     if (fault)
       if (const auto error = fault(operation, path)) return *error;
+    note(operation, path);
+    return {};
+  }
+  void note(const std::string& operation, const Path& path) {
     const std::lock_guard lock(log_->mutex);
     log_->lines.push_back(operation + " " + path.filename().string());
-    return {};
   }
 
   std::shared_ptr<Backing> real_ = Backing::posix();
