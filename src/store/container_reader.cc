@@ -55,7 +55,7 @@ void ContainerReader::drop_cached(RegionPlace place, std::uint64_t disk_bytes) {
 }
 
 Result<std::vector<RegionEntry>> ContainerReader::verify(RegionPlace place) {
-  const auto verified = [&]() -> Result<std::vector<RegionEntry>> {
+  auto verified = [&]() -> Result<std::vector<RegionEntry>> {
     DEDUPFS_ASSIGN(const Front front, read_front(place, kFrontBytes));
     DEDUPFS_ASSIGN(auto entries, front.directory());
     RawBuffer storage;

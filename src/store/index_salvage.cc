@@ -162,7 +162,7 @@ Result<void> copy_files(Backing& backing, const Path& from, const Path& to,
     DEDUPFS_ASSIGN(const Backing::Type type, backing.type(from / name));
     if (type != Backing::Type::kFile || !wanted(name)) continue;
     if (is_table(name) && backing.link(from / name, to / name)) continue;
-    const auto copied = copy_file(backing, from / name, to / name);
+    auto copied = copy_file(backing, from / name, to / name);
     if (!copied && copied.error().code() == ErrorCode::kNoSpace) return copied;
     if (!copied) DEDUPFS_TRY(remove_tree(backing, to / name));  // what cannot be read is missing
   }
