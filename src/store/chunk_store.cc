@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <map>
 #include <mutex>
-#include <set>
 #include <shared_mutex>
 #include <thread>
 #include <utility>
@@ -68,7 +68,8 @@ struct ChunkStore::State {
   ~State();
 
   // --- write path
-  Result<std::optional<ChunkId>> find(const Fingerprint& fingerprint);
+  Result<std::optional<ChunkId>> find(const Fingerprint& fingerprint, Liveness::Lookup& lookup);
+  Result<std::optional<ChunkId>> look_up(const Fingerprint& fingerprint);
   // Whether a chunk that the index has cannot be read. Asks the disk only where there is a reason to think so.
   bool is_lost(ChunkId id);
   void load_locality(ChunkId id);
@@ -88,6 +89,7 @@ struct ChunkStore::State {
   PendingChunks pending;
   ChunkReader reader;
   FingerprintCache fingerprints;
+  Liveness liveness;
   std::unique_ptr<DeltaWriting> deltas;  // null: without
 
   std::mutex packers_mutex;
@@ -95,6 +97,7 @@ struct ChunkStore::State {
   std::vector<RegionPacker*> free_packers;
 
   std::atomic<std::size_t> prefetches = 0;  // in the pool
+  std::uint64_t healing = 0;                // chunks in the batch that is being written
   std::atomic<std::uint64_t> healed = 0;
   std::optional<std::uint64_t> stored_damage;  // version of DamagedChunks in the batch that is being written
 
@@ -118,7 +121,7 @@ struct ChunkStore::Writer::State {
   ~State() { store.give_back(packer); }
 
   void prepare(Task& task) const;
-  void find_delta(Task& task, ByteSpan chunk, std::optional<ChunkId>& match) const;
+  void find_delta(Task& task, ByteSpan chunk, std::optional<ChunkId>& match, Liveness::Lookup& lookup) const;
   void pack_prepared();
   Result<std::vector<ChunkId>> pack(Task& task);
   ChunkId pack_with(const DeltaEncoder::Finding& finding, const Fingerprint& fingerprint, ByteSpan chunk);
@@ -134,9 +137,12 @@ struct ChunkStore::Writer::State {
 // ---------------------------------------------------------------- write path
 
 // `match`: where the chunk before was found again; then where this one was.
-void ChunkStore::Writer::State::find_delta(Task& task, ByteSpan chunk, std::optional<ChunkId>& match) const {
+void ChunkStore::Writer::State::find_delta(Task& task, ByteSpan chunk, std::optional<ChunkId>& match,
+                                           Liveness::Lookup& lookup) const {
   task.findings.push_back(store.deltas->encoder->encode(chunk, match));
-  const auto& delta = task.findings.back().delta;
+  auto& delta = task.findings.back().delta;
+  if (delta && !std::ranges::all_of(delta->sources, [&](ChunkId source) { return lookup.claim(source); }))
+    delta.reset();
   match = delta ? std::optional(delta->base) : std::nullopt;
 }
 
@@ -146,7 +152,8 @@ void ChunkStore::Writer::State::prepare(Task& task) const {
   task.known.reserve(task.batch.chunks.size());
   for (const ByteSpan chunk : task.batch.chunks) {
     task.fingerprints.push_back(fingerprint_of(chunk));
-    auto known = store.find(task.fingerprints.back());
+    Liveness::Lookup lookup(store.liveness);
+    auto known = store.find(task.fingerprints.back(), lookup);
     if (!known) {
       task.error = known.error();
       return;
@@ -156,7 +163,7 @@ void ChunkStore::Writer::State::prepare(Task& task) const {
     if (*known)
       match = *known;
     else if (store.deltas)
-      find_delta(task, chunk, match);
+      find_delta(task, chunk, match, lookup);
   }
 }
 
@@ -188,10 +195,10 @@ Result<std::vector<ChunkId>> ChunkStore::Writer::State::pack(Task& task) {
       ids.push_back(packer->add_again(*task.known[i], task.fingerprints[i], task.batch.chunks[i]).id);
     } else if (task.known[i]) {
       ids.push_back(*task.known[i]);
-    } else if (!store.deltas) {
-      ids.push_back(packer->add(task.fingerprints[i], task.batch.chunks[i]).id);
     } else {
-      ids.push_back(pack_with(*finding++, task.fingerprints[i], task.batch.chunks[i]));
+      ids.push_back(store.deltas ? pack_with(*finding++, task.fingerprints[i], task.batch.chunks[i])
+                                 : packer->add(task.fingerprints[i], task.batch.chunks[i]).id);
+      store.liveness.note_new(ids.back());
     }
     if (store.deltas && last_id) store.deltas->order.link(*last_id, ids.back());
     last_id = ids.back();
@@ -231,7 +238,12 @@ void ChunkStore::Writer::put(Batch batch) {
   });
 }
 
-Result<std::optional<ChunkId>> ChunkStore::State::find(const Fingerprint& fingerprint) {
+Result<std::optional<ChunkId>> ChunkStore::State::find(const Fingerprint& fingerprint, Liveness::Lookup& lookup) {
+  DEDUPFS_ASSIGN(const auto id, look_up(fingerprint));
+  return id && lookup.claim(*id) ? id : std::nullopt;
+}
+
+Result<std::optional<ChunkId>> ChunkStore::State::look_up(const Fingerprint& fingerprint) {
   if (const auto id = fingerprints.find(fingerprint)) return id;
   if (const auto id = pending.find(fingerprint)) return id;
   DEDUPFS_ASSIGN(const auto value, database.get(Family::kFingerprints, text_of(fingerprint.bytes)));
@@ -253,12 +265,18 @@ void ChunkStore::State::load_locality(ChunkId id) {
   if (!run || !*run) return;
   const auto entries = database.list(Family::kChunks, encode_run_key((*run)->first), {}, kLocalityRuns);
   if (!entries) return;
-  std::set<RegionPlace> places;
+  std::map<RegionPlace, std::vector<ChunkRun>> runs;
   for (const auto& [key, value] : *entries)
-    if (const auto near = decode_run(key, value)) places.insert(near->place);
-  for (const RegionPlace place : places) {
+    if (auto near = decode_run(key, value)) runs[near->place].push_back(std::move(*near));
+  for (const auto& [place, in_region] : runs) {
     // A directory that cannot be read costs a look-up more, and shows when the chunk is read.
-    if (const auto directory = containers->read_directory(place)) fingerprints.insert(*directory);
+    auto directory = containers->read_directory(place);
+    if (!directory) continue;
+    // What was erased, or moved elsewhere, is in the directory still.
+    std::erase_if(*directory, [&](const RegionEntry& entry) {
+      return std::ranges::none_of(in_region, [&](const ChunkRun& near) { return near.contains(entry.id); });
+    });
+    fingerprints.insert(*directory);
   }
 }
 
@@ -350,7 +368,12 @@ Result<void> ChunkStore::flush_frozen(Database::Batch& batch) {
   DEDUPFS_TRY(state_->containers->sync());
   crash_point("commit.containers-synced");
   DEDUPFS_TRY(state_->pending.append_frozen_to(batch, state_->database));
-  for (const ChunkId id : state_->pending.frozen_moved()) state_->reader.damaged().erase(id);
+  state_->healing = 0;
+  for (const ChunkId id : state_->pending.frozen_moved())
+    if (state_->reader.damaged().contains(id)) {
+      state_->reader.damaged().erase(id);
+      ++state_->healing;
+    }
   if (const DamagedChunks& damaged = state_->reader.damaged(); damaged.changed()) {
     DamagedChunks::Encoded encoded = damaged.encode();
     batch.put(Family::kCounters, kDamagedChunksCounter, encoded.bytes);
@@ -361,12 +384,16 @@ Result<void> ChunkStore::flush_frozen(Database::Batch& batch) {
 }
 
 void ChunkStore::drop_frozen() {
-  if (const auto healed = state_->pending.frozen_moved(); !healed.empty()) {
-    spdlog::info("{} damaged chunks were written again: the files that have them are whole again", healed.size());
-    state_->healed += healed.size();
+  if (const std::uint64_t healed = std::exchange(state_->healing, 0); healed != 0) {
+    spdlog::info("{} damaged chunks were written again: the files that have them are whole again", healed);
+    state_->healed += healed;
   }
+  const std::vector<std::uint32_t> abandoned = state_->pending.frozen_abandoned();
   if (state_->stored_damage) state_->reader.damaged().note_stored(*std::exchange(state_->stored_damage, std::nullopt));
   state_->pending.drop_frozen();
+  for (const std::uint32_t container : abandoned)  // one that stays is taken for empty by the next reclaim
+    if (const auto removed = state_->containers->remove(container); !removed)
+      spdlog::warn("{}", removed.error().message());
   if (state_->deltas) state_->deltas->features.drop_frozen();
 }
 
@@ -380,6 +407,33 @@ ChunkStore::Damage ChunkStore::damage() const {
 
 void ChunkStore::note_damaged(ChunkId id) {
   state_->reader.damaged().insert(id);
+}
+
+Liveness& ChunkStore::liveness() {
+  return state_->liveness;
+}
+
+std::uint64_t ChunkStore::end_of_ids() const {
+  return state_->ids.next();
+}
+
+void ChunkStore::erase(ErasedChunks chunks) {
+  state_->pending.erase(std::move(chunks));
+}
+
+void ChunkStore::finish_reclaim() {
+  state_->liveness.finish([this] { state_->fingerprints.clear(); });
+}
+
+Result<void> ChunkStore::evacuate(std::uint32_t container, const InGroup& in_group) {
+  RegionPacker* const packer = state_->take_packer();
+  auto moved = evacuate_container(container, *state_->containers, state_->database, *packer, in_group);
+  state_->give_back(packer);
+  if (!moved) return moved;
+  return in_group([&]() -> Result<void> {
+    state_->pending.abandon_container(container);
+    return {};
+  });
 }
 
 std::uint64_t ChunkStore::waiting_bytes() const {

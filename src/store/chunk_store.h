@@ -21,6 +21,9 @@
 #include "base/thread_pool.h"
 #include "store/container_store.h"
 #include "store/database.h"
+#include "store/evacuation.h"
+#include "store/liveness.h"
+#include "store/pending_chunks.h"
 #include "store/pinned_bytes.h"
 #include "store/superblock.h"
 #include "store/types.h"
@@ -89,6 +92,16 @@ class ChunkStore {
   Damage damage() const;
   // Somebody found it damaged by other means than get().
   void note_damaged(ChunkId id);
+
+  // For reclaim (reclaim.h). What changes the index becomes part of the open group.
+  Liveness& liveness();
+  std::uint64_t end_of_ids() const;  // none was given away from here on
+  void erase(ErasedChunks chunks);   // within the group
+  // Ends what started with liveness().start_marking().
+  void finish_reclaim();
+  // Stores what the index has in this container elsewhere; the container is removed once the group is committed. It must be
+  // sealed and committed. kCorruption, and nothing is removed, if something of it cannot be read.
+  Result<void> evacuate(std::uint32_t container, const InGroup& in_group);
 
   // Bytes of new chunks that are packed but not on disk yet.
   std::uint64_t waiting_bytes() const;

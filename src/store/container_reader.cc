@@ -238,4 +238,14 @@ void ContainerReader::share(std::uint32_t number, std::shared_ptr<const BackingF
   open_files_.pop_back();
 }
 
+void ContainerReader::forget(std::uint32_t number) {
+  OpenFile closed;  // after the lock is released
+  const std::lock_guard lock(mutex_);
+  const auto found = by_number_.find(number);
+  if (found == by_number_.end()) return;
+  closed = std::move(*found->second);
+  open_files_.erase(found->second);
+  by_number_.erase(found);
+}
+
 }  // namespace dedupfs

@@ -38,6 +38,7 @@ class ContainerReader {
   // kNotFound if it has been removed.
   Result<ContainerStore::ContainerInfo> inspect(std::uint32_t number);
 
+  void forget(std::uint32_t number);  // it was removed
   // Shares the descriptor of a container that is being written.
   void share(std::uint32_t number, std::shared_ptr<const BackingFile> file);
   Path path_of(std::uint32_t number) const { return directory_ / container_name(number); }

@@ -224,6 +224,12 @@ Result<void> ContainerStore::State::sync() {
   return {};
 }
 
+Result<void> ContainerStore::remove(std::uint32_t container) {
+  DEDUPFS_TRY(state_->backing->unlink(state_->reader.path_of(container)));
+  state_->reader.forget(container);
+  return {};
+}
+
 Result<RegionHeader> ContainerStore::read_header(RegionPlace place) const {
   return state_->reader.read_header(place);
 }

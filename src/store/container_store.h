@@ -42,6 +42,9 @@ class ContainerStore {
   // Everything appended before the call is durable after it, and so is the directory entry of each new container.
   Result<void> sync();
 
+  // Nothing refers to it any more; it must be sealed. Readers that have it open finish.
+  Result<void> remove(std::uint32_t container);
+
   Result<RegionHeader> read_header(RegionPlace place) const;
   Result<std::vector<RegionEntry>> read_directory(RegionPlace place) const;  // header and directory only, verified
   // The whole region, verified and decompressed, entries sorted by id. The error names container and offset.

@@ -18,6 +18,12 @@ void FingerprintCache::insert(const std::vector<RegionEntry>& entries) {
   for (const RegionEntry& entry : entries) insert_young(entry.fingerprint, entry.id);
 }
 
+void FingerprintCache::clear() {
+  const std::lock_guard lock(mutex_);
+  young_ = {};
+  old_ = {};
+}
+
 void FingerprintCache::insert_young(const Fingerprint& fingerprint, ChunkId id) {
   if (young_.size() >= capacity_) {
     old_ = std::move(young_);

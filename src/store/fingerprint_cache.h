@@ -24,6 +24,7 @@ class FingerprintCache {
 
   std::optional<ChunkId> find(const Fingerprint& fingerprint);
   void insert(const std::vector<RegionEntry>& entries);
+  void clear();
 
  private:
   using Map = std::unordered_map<Fingerprint, ChunkId>;

@@ -7,6 +7,21 @@
 #include "store/run_overlay.h"
 
 namespace dedupfs {
+namespace {
+
+// A fingerprint may lead to another chunk with the same content by now.
+Result<void> append_erased(const ErasedChunks& chunks, const Database& database, RunOverlay& runs,
+                           Database::Batch& batch) {
+  for (std::size_t i = 0; i < chunks.fingerprints.size(); ++i) {
+    const std::string_view fingerprint = text_of(chunks.fingerprints[i].bytes);
+    DEDUPFS_ASSIGN(const auto leads_to, database.get(Family::kFingerprints, fingerprint));
+    if (leads_to == encode_chunk_id(ChunkId{number_of(chunks.first) + i}))
+      batch.erase(Family::kFingerprints, fingerprint);
+  }
+  return chunks.keeps_places ? Result<void>() : runs.remove(chunks.first, chunks.fingerprints.size());
+}
+
+}  // namespace
 
 std::optional<ChunkId> PendingChunks::find(const Fingerprint& fingerprint) const {
   const std::shared_lock lock(mutex_);
@@ -32,6 +47,27 @@ std::optional<ChunkId> PendingChunks::publish(const RegionEntry& entry, const st
   if (const auto [found, is_new] = open_.ids.try_emplace(entry.fingerprint, entry.id); !is_new) return found->second;
   open_.chunks.emplace(number_of(entry.id), Group::Chunk{region, entry});
   return std::nullopt;
+}
+
+bool PendingChunks::publish_moved(const RegionEntry& entry, const std::shared_ptr<PendingRegion>& region) {
+  const std::unique_lock lock(mutex_);
+  if (frozen_.chunks.contains(number_of(entry.id))) return false;
+  return open_.chunks.emplace(number_of(entry.id), Group::Chunk{region, entry}).second;
+}
+
+void PendingChunks::erase(ErasedChunks chunks) {
+  const std::unique_lock lock(mutex_);
+  open_.erased.push_back(std::move(chunks));
+}
+
+void PendingChunks::abandon_container(std::uint32_t number) {
+  const std::unique_lock lock(mutex_);
+  open_.abandoned.push_back(number);
+}
+
+std::vector<std::uint32_t> PendingChunks::frozen_abandoned() const {
+  const std::shared_lock lock(mutex_);
+  return frozen_.abandoned;
 }
 
 void PendingChunks::add_region(std::shared_ptr<PendingRegion> region) {
@@ -65,15 +101,16 @@ void PendingChunks::freeze() {
 
 Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Database& database) const {
   const std::shared_lock lock(mutex_);
+  RunOverlay runs(database);
+  for (const ErasedChunks& chunks : frozen_.erased) DEDUPFS_TRY(append_erased(chunks, database, runs, batch));
   for (const auto& [fingerprint, id] : frozen_.ids)
     batch.put(Family::kFingerprints, text_of(fingerprint.bytes), encode_chunk_id(id));
-  RunOverlay moved(database);
   for (const auto& region : frozen_.regions) {
     DEDUPFS_CHECK(region->place.has_value());
     for (const ChunkRun& run : region->runs) batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
-    for (const ChunkRun& run : region->moved) DEDUPFS_TRY(moved.lay(run));
+    for (const ChunkRun& run : region->moved) DEDUPFS_TRY(runs.lay(run));
   }
-  moved.append_to(batch);
+  runs.append_to(batch);
   return {};
 }
 

@@ -29,6 +29,14 @@ struct PendingRegion {
   bool attempted = false;            // was written, or failed to be; guarded by the RegionWriter's lock
 };
 
+// Consecutive chunks that nobody refers to. Their fingerprints must be gone, or go with them: a fingerprint that leads nowhere
+// would make new content a reference to nothing.
+struct ErasedChunks {
+  ChunkId first{};
+  std::vector<Fingerprint> fingerprints;  // of each
+  bool keeps_places = false;              // only the fingerprints are erased, for now
+};
+
 class PendingChunks {
  public:
   // Where a pending chunk can be read: in memory, or on disk.
@@ -44,6 +52,12 @@ class PendingChunks {
   // Makes the last entry of `region` known; or, if its fingerprint is known already, returns that chunk's id and
   // changes nothing.
   std::optional<ChunkId> publish(const RegionEntry& entry, const std::shared_ptr<PendingRegion>& region);
+  // The same for a chunk that moves: whoever finds its content finds it as before. False: it is here already.
+  bool publish_moved(const RegionEntry& entry, const std::shared_ptr<PendingRegion>& region);
+  void erase(ErasedChunks chunks);
+  // Nothing refers to it when the group is committed; it is to be removed then.
+  void abandon_container(std::uint32_t number);
+  std::vector<std::uint32_t> frozen_abandoned() const;
   // A region is complete and will be written: it belongs to the open group.
   void add_region(std::shared_ptr<PendingRegion> region);
   // It is on disk: its memory is given up.
@@ -71,6 +85,8 @@ class PendingChunks {
     std::unordered_map<Fingerprint, ChunkId> ids;
     std::unordered_map<std::uint64_t, Chunk> chunks;  // by number of the id
     std::vector<std::shared_ptr<PendingRegion>> regions;
+    std::vector<ErasedChunks> erased;
+    std::vector<std::uint32_t> abandoned;  // containers
   };
 
   mutable std::shared_mutex mutex_;

@@ -56,19 +56,45 @@ RegionPacker::Packed RegionPacker::add_again(ChunkId id, const Fingerprint& fing
   entry.raw_length = entry.payload_length = static_cast<std::uint32_t>(chunk.size());
   entry.payload_offset = open_->used_bytes;
   if (const auto known = publish(entry, chunk)) return {*known, false};
-  std::vector<ChunkRun>& moved = open_->moved;
-  if (moved.empty() || moved.back().id_of(moved.back().chunks.size()) != id) moved.emplace_back().first = id;
-  moved.back().chunks.emplace_back().raw_length = entry.raw_length;
+  note_moved(entry);
   return {id, true};
 }
 
+bool RegionPacker::add_moved(const RegionEntry& stored, ByteSpan payload) {
+  make_room(payload.size());
+  RegionEntry entry = stored;
+  entry.payload_offset = open_->used_bytes;
+  place_payload(payload);
+  if (!pending_.publish_moved(entry, open_)) return false;
+  note_packed(entry);
+  note_moved(entry);
+  return true;
+}
+
+void RegionPacker::note_moved(const RegionEntry& entry) {
+  std::vector<ChunkRun>& moved = open_->moved;
+  if (moved.empty() || moved.back().id_of(moved.back().chunks.size()) != entry.id)
+    moved.emplace_back().first = entry.id;
+  moved.back().chunks.push_back({.raw_length = entry.raw_length,
+                                 .delta_length = entry.is_delta() ? entry.payload_length : 0,
+                                 .sources = entry.sources});
+}
+
 std::optional<ChunkId> RegionPacker::publish(const RegionEntry& entry, ByteSpan payload) {
-  // The bytes are in place before anybody can learn of them.
-  std::memcpy(open_->region->payload.data() + open_->used_bytes, payload.data(), payload.size());
+  place_payload(payload);
   if (const auto known = pending_.publish(entry, open_)) return known;
+  note_packed(entry);
+  return std::nullopt;
+}
+
+// The bytes are in place before anybody can learn of them.
+void RegionPacker::place_payload(ByteSpan payload) {
+  std::memcpy(open_->region->payload.data() + open_->used_bytes, payload.data(), payload.size());
+}
+
+void RegionPacker::note_packed(const RegionEntry& entry) {
   open_->region->entries.push_back(entry);
   open_->used_bytes += entry.payload_length;
-  return std::nullopt;
 }
 
 void RegionPacker::close() {

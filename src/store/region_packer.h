@@ -46,6 +46,8 @@ class RegionPacker {
   Packed add(const Fingerprint& fingerprint, ByteSpan chunk, const std::optional<EncodedDelta>& delta = {});
   // The same for a chunk that has an id, and whose bytes were lost. It is no delta: what depends on it could be its source.
   Packed add_again(ChunkId id, const Fingerprint& fingerprint, ByteSpan chunk);
+  // A chunk as it is stored elsewhere, delta or not. False: somebody else is moving it.
+  bool add_moved(const RegionEntry& entry, ByteSpan payload);
   // Ends the open region, if it holds anything.
   void close();
 
@@ -54,6 +56,9 @@ class RegionPacker {
   void make_room(std::size_t payload_bytes);
   // Nothing, if another stream was faster.
   std::optional<ChunkId> publish(const RegionEntry& entry, ByteSpan payload);
+  void place_payload(ByteSpan payload);
+  void note_packed(const RegionEntry& entry);
+  void note_moved(const RegionEntry& entry);
 
   PendingChunks& pending_;
   ChunkIdAllocator& ids_;

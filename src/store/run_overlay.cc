@@ -26,8 +26,18 @@ std::vector<ChunkRun> carve(const ChunkRun& run, ChunkId first, std::size_t coun
 }
 
 Result<std::vector<ChunkRun>> RunOverlay::lay(ChunkRun run) {
-  const std::uint64_t first = number_of(run.first);
-  const std::uint64_t end = end_of(run);
+  DEDUPFS_ASSIGN(auto covered, make_room(number_of(run.first), end_of(run)));
+  runs_.emplace(number_of(run.first), std::move(run));
+  return covered;
+}
+
+Result<void> RunOverlay::remove(ChunkId first, std::size_t count) {
+  DEDUPFS_TRY(make_room(number_of(first), number_of(first) + count));
+  return {};
+}
+
+// Returns what was in [first, end).
+Result<std::vector<ChunkRun>> RunOverlay::make_room(std::uint64_t first, std::uint64_t end) {
   DEDUPFS_TRY(load(first, end));
   auto at = runs_.upper_bound(first);
   if (at != runs_.begin() && end_of(std::prev(at)->second) > first) --at;
@@ -35,12 +45,11 @@ Result<std::vector<ChunkRun>> RunOverlay::lay(ChunkRun run) {
   while (at != runs_.end() && at->first < end) {
     const ChunkRun older = std::move(at->second);
     at = runs_.erase(at);
-    for (ChunkRun& left : carve(older, run.first, run.chunks.size()))
+    for (ChunkRun& left : carve(older, ChunkId{first}, end - first))
       runs_.emplace(number_of(left.first), std::move(left));
     const std::uint64_t begin = number_of(older.first);
     covered.push_back(older.part(std::max(first, begin) - begin, std::min(end, end_of(older)) - begin));
   }
-  runs_.emplace(first, std::move(run));
   return covered;
 }
 

@@ -27,11 +27,14 @@ class RunOverlay {
 
   // Returns the runs that the chunks had before, as far as `run` covers them.
   Result<std::vector<ChunkRun>> lay(ChunkRun run);
+  // Takes the entries of `count` chunks away, those that are there.
+  Result<void> remove(ChunkId first, std::size_t count);
   // The changes so far; the overlay is empty then, and goes on once the batch was written.
   void append_to(Database::Batch& batch);
   std::size_t runs() const { return runs_.size(); }
 
  private:
+  Result<std::vector<ChunkRun>> make_room(std::uint64_t first, std::uint64_t end);
   Result<void> load(std::uint64_t first, std::uint64_t end);
   Result<void> load(const KeyValue& stored);
 

@@ -1,0 +1,25 @@
+// Moves what the index has in a container into regions that are being written, as it is stored: deltas stay deltas.
+//
+// Threads: one evacuation of a container at a time; writers and readers go on.
+// Failure: kCorruption if anything that the index has there cannot be read: the container must stay then.
+// Cost:    a look-up in the index for each run; regions in which nothing is left are not read but for their directories.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/result.h"
+#include "store/container_store.h"
+#include "store/database.h"
+#include "store/region_packer.h"
+
+namespace dedupfs {
+
+// Runs `change` so that no transaction group ends within it.
+using InGroup = std::function<Result<void>(const std::function<Result<void>()>& change)>;
+
+// Region by region, each as one change.
+Result<void> evacuate_container(std::uint32_t number, const ContainerStore& containers, const Database& index,
+                                RegionPacker& packer, const InGroup& in_group);
+
+}  // namespace dedupfs

@@ -1,0 +1,83 @@
+#include "store/liveness.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace dedupfs {
+
+std::shared_lock<std::shared_mutex> Liveness::lock_phase() {
+  const std::lock_guard turn(turnstile_);
+  return std::shared_lock(mutex_);
+}
+
+Liveness::Lookup::Lookup(Liveness& liveness) : liveness_(liveness), lock_(liveness.lock_phase()) {}
+
+bool Liveness::Lookup::claim(ChunkId id) {
+  switch (liveness_.phase_) {
+    case Phase::kIdle: return true;
+    case Phase::kErasing: return liveness_.is_live(id);
+    case Phase::kMarking: break;
+  }
+  if (liveness_.set(id)) {
+    const std::lock_guard lock(liveness_.claimed_mutex_);
+    liveness_.claimed_.push_back(id);
+  }
+  return true;
+}
+
+void Liveness::note_new(ChunkId id) {
+  const std::shared_lock lock = lock_phase();
+  if (phase_ != Phase::kIdle) (void)set(id);
+}
+
+void Liveness::start_marking(std::uint64_t end) {
+  std::vector<std::atomic<std::uint64_t>> bits(end / 64 + 1);
+  const std::lock_guard turn(turnstile_);
+  const std::unique_lock lock(mutex_);
+  DEDUPFS_CHECK(phase_ == Phase::kIdle);
+  phase_ = Phase::kMarking;
+  end_ = end;
+  bits_ = std::move(bits);
+  claimed_.clear();
+}
+
+bool Liveness::mark(ChunkId id) {
+  return set(id);
+}
+
+std::vector<ChunkId> Liveness::take_claimed() {
+  const std::lock_guard lock(claimed_mutex_);
+  return std::exchange(claimed_, {});
+}
+
+bool Liveness::start_erasing() {
+  const std::lock_guard turn(turnstile_);
+  const std::unique_lock lock(mutex_);
+  DEDUPFS_CHECK(phase_ == Phase::kMarking);
+  if (!claimed_.empty()) return false;
+  phase_ = Phase::kErasing;
+  return true;
+}
+
+void Liveness::finish(const std::function<void()>& forget) {
+  const std::lock_guard turn(turnstile_);
+  const std::unique_lock lock(mutex_);
+  forget();
+  phase_ = Phase::kIdle;
+  bits_ = {};
+}
+
+bool Liveness::is_live(ChunkId id) const {
+  const std::uint64_t number = number_of(id);
+  return number >= end_ || (bits_[number / 64].load(std::memory_order_relaxed) >> (number % 64) & 1) != 0;
+}
+
+bool Liveness::set(ChunkId id) {
+  const std::uint64_t number = number_of(id);
+  if (number >= end_) return false;
+  const std::uint64_t bit = std::uint64_t{1} << (number % 64);
+  return (bits_[number / 64].fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+}
+
+}  // namespace dedupfs
