@@ -210,8 +210,11 @@ class Reclaim {
 
   // The emptiest first: they give most for what has to be moved.
   Result<std::vector<Garbage>> choose() {
-    DEDUPFS_ASSIGN(const auto live_bytes, live_bytes_by_container());
+    // The index knows nothing yet of what open groups have in a container. One that is sealed takes nothing more, and what it has
+    // is committed now.
     DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
+    DEDUPFS_TRY(host_.commit());
+    DEDUPFS_ASSIGN(const auto live_bytes, live_bytes_by_container());
     std::vector<Garbage> chosen;
     for (const auto& container : containers) {
       if (!container.sealed || container.damage) continue;
