@@ -32,14 +32,15 @@ struct Asked {
 Result<Json> ask(const Path& volume, Json request) {
   request["command"] = "scrub";
   DEDUPFS_ASSIGN(const Json response, control_request(volume, request));
-  return response.at("scrub");
+  return read_answer([&] { return response.at("scrub"); });
 }
 
 // The daemon answers one request at a time, so waiting is done here.
 Result<Json> await_end(const Path& volume) {
   for (;;) {
     DEDUPFS_ASSIGN(const Json scrub, ask(volume, {{"action", "status"}}));
-    if (!scrub.at("running").get<bool>()) return scrub;
+    DEDUPFS_ASSIGN(const bool running, read_answer([&] { return scrub.at("running").get<bool>(); }));
+    if (!running) return scrub;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }

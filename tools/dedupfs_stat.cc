@@ -49,7 +49,7 @@ Result<Json> statistics_of(const Path& volume_path) {
                    scrub.last = last_scrub_of(volume.database());
                    return Json{{"statistics", statistics_json(statistics, volume.superblock(), scrub, false)}};
                  }));
-  return response.at("statistics");
+  return read_answer([&] { return response.at("statistics"); });
 }
 
 // A file of a mounted volume. The kernel has resolved its path, whatever is mounted where; its inode number names it in the
@@ -81,8 +81,10 @@ Result<Json> statistics_of(std::span<const FoundFile> files) {
                    DEDUPFS_ASSIGN(const auto statistics, compute_file_statistics(volume, inodes));
                    return Json{{"files", file_statistics_json(statistics)}};
                  }));
-  for (std::size_t i = 0; i < files.size(); ++i) response.at("files").at(i)["path"] = files[i].path;
-  return response.at("files");
+  return read_answer([&] {
+    for (std::size_t i = 0; i < files.size(); ++i) response.at("files").at(i)["path"] = files[i].path;
+    return response.at("files");
+  });
 }
 
 void print(const std::string& text) {

@@ -138,6 +138,31 @@ TEST(ControlSocket, AnswersNonsenseWithErrors) {
   EXPECT_TRUE(control_request(volume.path(), {{"command", "echo"}, {"text", "still there"}}));
 }
 
+TEST(ControlSocket, AnswersThatCannotBeUnderstoodAreErrors) {
+  const TempDir volume;
+  const auto address = ControlAddress::of(volume.path());
+  const UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(listener.get(), address->get(), sizeof address->address), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+
+  for (const std::string_view answer : {"", "\n", "7\n", "{}\n", "{\"ok\":1}\n", "{\"ok\":false}\n",
+                                        "{\"ok\":false,\"error\":7}\n", "{\"ok\":true", "\xff\n"}) {
+    auto client = ControlClient::connect(volume.path());
+    ASSERT_TRUE(client);
+    {
+      const UniqueFd daemon(::accept(listener.get(), nullptr, nullptr));
+      ASSERT_EQ(::send(daemon.get(), answer.data(), answer.size(), 0), static_cast<ssize_t>(answer.size()));
+    }
+
+    const auto received = client->receive();
+
+    ASSERT_FALSE(received) << answer;
+    EXPECT_EQ(received.error().code(), ErrorCode::kIo);
+  }
+  const Json answer = {{"pid", "seven"}};
+  EXPECT_FALSE(read_answer([&] { return answer.value("pid", 0); }));
+}
+
 TEST(ControlSocket, AnswersThousandsOfRequestsInOnePiece) {
   const TempDir volume;
   const auto server = started(volume.path());

@@ -4,13 +4,13 @@ import random
 import selectors
 import shutil
 import signal
-import subprocess
 import time
 
 from . import points
 from .machine import LOG_FLUSH, MODES, NO_LOG_FLUSH, Daemon, Disk, Violation, run, wait_until
 from .model import Tree
 from .oracle import FOREVER, History, judge
+from .tool_crashes import mkfs_cycle, repair_cycle
 from .workload import work
 
 VOLUME_OPTIONS = (
@@ -23,20 +23,6 @@ VOLUME_OPTIONS = (
 MOUNT_OPTIONS = ("commit=1", "commit=1,dirty=16m,cache=16m", "commit=5", "commit=1,direct_io=off", "commit=1,threads=1", "commit=1,checkpoint=1")
 WORKERS = 3
 LEAST_FREE_BYTES = 250 << 20
-
-
-def break_index(folder, random):
-    """Takes tables from an index that containers can replace. What they say is lost with no repair."""
-    for name in sorted(os.listdir(folder)):
-        path = os.path.join(folder, name)
-        if name.endswith(".sst"):
-            with open(path, "rb") as file:
-                content = file.read()
-            # The name of the family stands behind the end of "rocksdb.column.family.name".
-            if any(b"name" + family in content for family in (b"chunks", b"fingerprints", b"features")):
-                os.unlink(path)
-        elif name == "CURRENT" and random.random() < 0.3:
-            os.unlink(path)
 
 
 class Settings:
@@ -134,9 +120,9 @@ class Campaign:
             stage = points.POINTS.get(point)
             chance = self.random.random() if point is None else 1
             if stage == points.AT_MKFS or chance < 0.05:
-                text = self.mkfs_cycle(kind, point)
+                text = mkfs_cycle(self, kind, point)
             elif chance < 0.15 and self.trees is not None and self.disk.free_bytes() > 2 * LEAST_FREE_BYTES:
-                text = self.repair_cycle(kind)
+                text = repair_cycle(self, kind)
             else:
                 text = self.work_cycle(kind, point, stage)
             self.settings.log(f"{self.describe(kind, point)}: {text}, {time.monotonic() - begin:.1f} s")
@@ -315,83 +301,6 @@ class Campaign:
         output, status = run(self.tool("fsck.dedupfs"), "-n", self.volume, timeout=6 * self.settings.patience, check=False)
         if status != 0:
             raise Violation(f"fsck.dedupfs -n {when} gave {status}: {output[-2000:]}")
-
-    def mkfs_cycle(self, kind, point):
-        """A crash while a volume is made leaves a whole one, or none and a place where one can be made."""
-        if self.daemon.running():
-            self.stop_daemon()
-        place = os.path.join(self.disk.folder, "made")
-        shutil.rmtree(place, ignore_errors=True)
-        maker = Daemon(self.settings.tools, place, self.mountpoint, self.daemon.log, self.settings.patience)
-        with open(maker.log, "ab") as log:
-            environment = dict(os.environ, DEDUPFS_CRASH_AT=point or "")
-            making = subprocess.Popen([self.tool("mkfs.dedupfs"), place], stdout=log, stderr=log, env=environment)
-        if point:
-            if making.wait() == -signal.SIGKILL:
-                self.reached.add(point)
-        else:
-            time.sleep(self.random.random() * 0.08)
-        if kind == "cut":
-            self.disk.cut_power(NO_LOG_FLUSH)
-        finished = making.poll() == 0 and kind == "kill"
-        making.kill()
-        making.wait()
-        self.reappear(kind)
-        output, status = run(self.tool("fsck.dedupfs"), "-n", place, check=False)
-        none = status == 8 and ("no dedupfs volume" in output or "does not exist" in output)
-        # A volume that works, without the first of its two superblocks.
-        half = status == 4 and output.count("error:") == 1 and "error: superblock.json:" in output
-        if status != 0 and (finished or not (none or half)):
-            raise Violation(f"after a crash of mkfs.dedupfs, fsck.dedupfs -n gave {status}: {output}")
-        if none:
-            shutil.rmtree(place, ignore_errors=True)
-            run(self.tool("mkfs.dedupfs"), place)
-        maker.start("commit=1")
-        maker.stop()
-        shutil.rmtree(place)
-        if self.trees is not None:
-            self.daemon.start(self.mount_options)
-        return "no volume" if none else "a volume"
-
-    def repair_cycle(self, kind):
-        """A repair that crashes, perhaps again and again: the next one brings everything back."""
-        if self.daemon.running():
-            self.stop_daemon()
-        place = os.path.join(self.disk.folder, "repaired")
-        shutil.rmtree(place, ignore_errors=True)
-        run("cp", "-a", "--sparse=always", self.volume, place)
-        break_index(os.path.join(place, "index"), self.random)
-        run("sync", "-f", place)
-        crashes = self.random.randrange(1, 4)
-        for _ in range(crashes):
-            with open(self.daemon.log, "ab") as log:
-                repair = subprocess.Popen([self.tool("fsck.dedupfs"), "-y", place], stdout=log, stderr=log)
-            time.sleep(self.random.random() * self.repair_seconds)
-            if kind == "cut":
-                self.disk.cut_power(self.random.choice((NO_LOG_FLUSH, NO_LOG_FLUSH, LOG_FLUSH)))
-            repair.kill()
-            repair.wait()
-            self.reappear(kind)
-        begin = time.monotonic()
-        output, status = run(self.tool("fsck.dedupfs"), "-y", place, timeout=6 * self.settings.patience, check=False)
-        self.repair_seconds = 1.2 * (time.monotonic() - begin)
-        if status not in (0, 1):
-            raise Violation(f"after {crashes} crashes of fsck.dedupfs -y the next one gave {status}: {output[-2000:]}")
-        output, status = run(self.tool("fsck.dedupfs"), "-y", "--verify-data", place, timeout=6 * self.settings.patience, check=False)
-        if status != 0:
-            raise Violation(f"fsck.dedupfs -y after a repair gave {status}: {output[-2000:]}")
-        repaired = Daemon(self.settings.tools, place, self.mountpoint, self.daemon.log, self.settings.patience)
-        repaired.start("commit=1")
-        histories = [History(f"{self.settings.seed} {self.cycle} w{n}", tree) for n, tree in enumerate(self.trees)]
-        verdict = judge(self.mountpoint, histories, self.cut_at)
-        repaired.stop()
-        repaired.clear()
-        shutil.rmtree(place)
-        if verdict.violations:
-            raise Violation("after a repair: " + "\n".join(verdict.violations))
-        self.repairs += crashes
-        self.daemon.start(self.mount_options)
-        return f"{crashes} crashes of a repair"
 
     def keep(self, what, text):
         """The volume as it is, the log and what was found."""
