@@ -171,4 +171,23 @@ Result<void> Filesystem::State::commit_volume() {
   return committed;
 }
 
+// ---------------------------------------------------------------- reclaim
+
+Result<void> Filesystem::State::visit_references(const Database::Snapshot& snapshot,
+                                                 const std::function<void(ChunkId)>& visit) const {
+  std::optional<Error> error;
+  DEDUPFS_TRY(volume->database().walk(snapshot, Family::kRecipes, [&](std::string_view key, std::string_view value) {
+    const auto entries = decode_segment(value);
+    if (!entries) {
+      error = entries.error();  // it may refer to anything
+      return false;
+    }
+    for (const RecipeEntry& entry : *entries)
+      if (entry.kind == RecipeEntry::Kind::kChunk) visit(entry.chunk);
+    return true;
+  }));
+  if (error) return *error;
+  return {};
+}
+
 }  // namespace dedupfs

@@ -61,6 +61,7 @@ Result<void> Filesystem::State::start() {
                                                             .commit = [this] { return commit_group(); },
                                                             .clean_up_a_bit = [this] { return reaper->step(); }});
   committer->request_clean_up();
+  reclaimer = make_reclaimer();
   return {};
 }
 
@@ -102,6 +103,7 @@ Filesystem::~Filesystem() {
 Result<void> Filesystem::close() {
   State& state = *state_;
   state.scrubber->stop();
+  if (state.reclaimer) state.reclaimer->stop();
   if (state.closed.exchange(true) || state.volume->read_only()) return {};
   state.committer->stop();
   DEDUPFS_TRY(state.commit_group());
@@ -119,6 +121,10 @@ Result<SpaceReport> Filesystem::space() {
 
 Scrubber& Filesystem::scrubber() {
   return *state_->scrubber;
+}
+
+Reclaimer& Filesystem::reclaimer() {
+  return *state_->reclaimer;
 }
 
 Volume& Filesystem::volume() {

@@ -114,6 +114,7 @@ class Filesystem {
   Result<SpaceReport> space();
   Volume& volume();
   Scrubber& scrubber();
+  Reclaimer& reclaimer();  // of a volume that is writable
   // Data in memory that no commit has made durable yet (for statistics).
   std::uint64_t dirty_bytes() const;
 

@@ -116,6 +116,9 @@ struct Filesystem::State {
   Result<void> commit_volume();
   std::uint64_t pending_bytes() const;
   std::optional<Error> abort_reason() const;
+  // What files refer to, for reclaim.
+  Result<void> visit_references(const Database::Snapshot& snapshot, const std::function<void(ChunkId)>& visit) const;
+  std::unique_ptr<Reclaimer> make_reclaimer();
   std::optional<Error> full_disk() const;  // if that is why something could not be flushed
 
   std::unique_ptr<Volume> volume;
@@ -144,6 +147,7 @@ struct Filesystem::State {
   std::unique_ptr<Committer> committer;
   std::unique_ptr<Checkpointer> checkpointer;
   std::unique_ptr<Scrubber> scrubber;
+  std::unique_ptr<Reclaimer> reclaimer;
 };
 
 }  // namespace dedupfs
