@@ -10,6 +10,7 @@
 #include "base/coding.h"
 #include "fs/records.h"
 #include "store/bulk_writer.h"
+#include "store/damaged_chunks.h"
 #include "store/feature_rebuild.h"
 #include "store/index_rebuild.h"
 #include "store/index_salvage.h"
@@ -36,6 +37,17 @@ Result<std::uint64_t> greatest_counter(const std::vector<const RecordSource*>& s
     }));
   }
   return greatest;
+}
+
+// As it was; nothing if it does not parse, for it is a hint.
+Result<std::vector<std::uint64_t>> listed_chunks(const RecordSource* index) {
+  DamagedChunks listed;
+  if (index == nullptr) return listed.numbers();
+  DEDUPFS_TRY(index->walk(Family::kCounters, [&](std::string_view key, std::string_view value) {
+    if (key == kDamagedChunksCounter) (void)listed.load(value);
+    return true;
+  }));
+  return listed.numbers();
 }
 
 Result<void> put_counter(BulkWriter& writer, std::string_view name, std::uint64_t value) {
@@ -70,9 +82,22 @@ IndexRepair::IndexRepair(Path volume, Superblock superblock, std::shared_ptr<Bac
 Result<bool> IndexRepair::is_complete() const {
   const auto index =
       Database::open(new_index_, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true}, backing_);
+  if (!index && index.error().code() != ErrorCode::kCorruption && index.error().code() != ErrorCode::kNotFound)
+    return index.error();
   if (!index) return false;
   DEDUPFS_ASSIGN(const auto uuid, (*index)->get(Family::kCounters, kVolumeUuidCounter));
   return uuid == superblock_.uuid;
+}
+
+// Of those that repairs replaced.
+Result<std::optional<Path>> IndexRepair::newest_old_index() const {
+  std::optional<Path> newest;
+  for (int number = 1;; ++number) {
+    const Path candidate = old_index(number);
+    DEDUPFS_ASSIGN(const bool exists, backing_->exists(candidate));
+    if (!exists) return newest;
+    newest = candidate;
+  }
 }
 
 Result<std::vector<std::string>> IndexRepair::clean_up(bool finish) {
@@ -80,7 +105,8 @@ Result<std::vector<std::string>> IndexRepair::clean_up(bool finish) {
   DEDUPFS_ASSIGN(const bool has_index, backing_->exists(index_));
   DEDUPFS_ASSIGN(const bool has_new, backing_->exists(new_index_));
   DEDUPFS_ASSIGN(const bool has_salvage, backing_->exists(salvage_));
-  if (!has_new && !has_salvage) return lines;
+  DEDUPFS_ASSIGN(const auto old, has_index ? Result<std::optional<Path>>(std::nullopt) : newest_old_index());
+  if (!has_new && !has_salvage && !old) return lines;
   if (!finish) {
     lines.emplace_back("a repair was interrupted; run fsck.dedupfs -y to finish it");
     return lines;
@@ -90,6 +116,10 @@ Result<std::vector<std::string>> IndexRepair::clean_up(bool finish) {
     DEDUPFS_TRY(backing_->rename(new_index_, index_));
     DEDUPFS_TRY(backing_->sync_directory(volume_));
     lines.emplace_back("a repair that was interrupted is finished: its index is in place");
+  } else if (old) {
+    DEDUPFS_TRY(backing_->rename(*old, index_));
+    DEDUPFS_TRY(backing_->sync_directory(volume_));
+    lines.push_back(fmt::format("the index was missing; {} is in its place again", old->string()));
   } else if (has_new) {
     lines.emplace_back("a repair was interrupted; what it had made is dropped");
   }
@@ -142,7 +172,9 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
                                                              {.volume_uuid = superblock_.uuid,
                                                               .container_bytes = superblock_.container_bytes,
                                                               .read_only = true}));
+  DEDUPFS_ASSIGN(auto listed, listed_chunks(survey.records.get()));
   const RebuildHints hints{.unreadable = mismatched,
+                           .listed = std::move(listed),
                            .old_index = has(survey, Family::kChunks) ? survey.records.get() : nullptr};
   DEDUPFS_ASSIGN(const RebuiltChunks chunks, rebuild_chunks(*containers, *index, hints, report, progress, first_pass));
 
@@ -175,24 +207,27 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
   return writer.flush();
 }
 
+Path IndexRepair::old_index(int number) const {
+  return volume_ / (number == 1 ? std::string(kOldIndex) : fmt::format("{}.{}", kOldIndex, number));
+}
+
 Result<std::optional<Path>> IndexRepair::swap() {
   DEDUPFS_TRY(backing_->sync_directory(new_index_));
   DEDUPFS_TRY(backing_->sync_directory(volume_));
-  std::optional<Path> old_index;
+  std::optional<Path> replaced;
   DEDUPFS_ASSIGN(const bool has_index, backing_->exists(index_));
   if (has_index) {
-    old_index = volume_ / kOldIndex;
-    for (int number = 2;; ++number) {
-      DEDUPFS_ASSIGN(const bool taken, backing_->exists(*old_index));
+    for (int number = 1;; ++number) {
+      replaced = old_index(number);
+      DEDUPFS_ASSIGN(const bool taken, backing_->exists(*replaced));
       if (!taken) break;
-      old_index = volume_ / fmt::format("{}.{}", kOldIndex, number);
     }
-    DEDUPFS_TRY(backing_->rename(index_, *old_index));
+    DEDUPFS_TRY(backing_->rename(index_, *replaced));
     DEDUPFS_TRY(backing_->sync_directory(volume_));
   }
   DEDUPFS_TRY(backing_->rename(new_index_, index_));
   DEDUPFS_TRY(backing_->sync_directory(volume_));
-  return old_index;
+  return replaced;
 }
 
 Result<void> IndexRepair::discard() {

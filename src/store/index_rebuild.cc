@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <unordered_set>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "store/bulk_writer.h"
 #include "store/chunk_reader.h"
 #include "store/damaged_chunks.h"
+#include "store/region_offsets.h"
 #include "store/run_overlay.h"
 
 namespace dedupfs {
@@ -51,7 +51,9 @@ class ChunkRebuild {
         runs_(index) {}
 
   Result<RebuiltChunks> run() {
-    DEDUPFS_TRY(learn_offsets());
+    if (hints_.old_index != nullptr) {
+      DEDUPFS_ASSIGN(known_regions_, RegionOffsets::of(*hints_.old_index));
+    }
     DEDUPFS_ASSIGN(const auto containers, containers_.list());
     for (const auto& container : containers) bytes_ += container.bytes;
     for (const auto& container : containers) {
@@ -63,32 +65,19 @@ class ChunkRebuild {
     DEDUPFS_TRY(fill_table());
     DEDUPFS_TRY(keep_damaged());
     DEDUPFS_TRY(mark_unreadable());
-    DEDUPFS_TRY(drop_fingerprints_of_unlisted());
+    DEDUPFS_TRY(drop_fingerprints());
     DEDUPFS_TRY(store_list());
     DEDUPFS_TRY(progress_(pass_, bytes_, bytes_));
     return std::move(rebuilt_);
   }
 
  private:
-  Result<void> learn_offsets() {
-    if (hints_.old_index == nullptr) return {};
-    DEDUPFS_TRY(hints_.old_index->walk(Family::kChunks, [&](std::string_view key, std::string_view value) {
-      if (const auto run = decode_run(key, value)) known_offsets_[run->place.container].push_back(run->place.offset);
-      return true;
-    }));
-    for (auto& [container, offsets] : known_offsets_) {
-      std::ranges::sort(offsets);
-      offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
-    }
-    return {};
-  }
-
   // ------------------------------------------------------------ what is intact
 
   Result<void> read_container(const ContainerStore::ContainerInfo& container) {
     if (container.damage) report_.note(container.damage->message());
     const auto scan =
-        containers_.scan(container.id, known_offsets_[container.id],
+        containers_.scan(container.id, known_regions_.in(container.id),
                          [this](RegionPlace place, const RegionHeader& header) { return read_region(place, header); });
     if (!scan && scan.error().code() == ErrorCode::kCorruption) {  // not ours
       report_.note(scan.error().message());
@@ -230,16 +219,18 @@ class ChunkRebuild {
     for (const std::uint64_t number : hints_.unreadable)
       if (rebuilt_.table.length_of(ChunkId{number})) rebuilt_.table.mark_unreadable(ChunkId{number});
     DEDUPFS_TRY(mark_unreadable_deltas(index_, rebuilt_.table));
-    for (const auto& [number, why] : rebuilt_.table.unreadable())
-      if (!hints_.unreadable.contains(number)) damaged_.insert(ChunkId{number});
+    for (const auto& [number, why] : rebuilt_.table.unreadable()) damaged_.insert(ChunkId{number});
+    for (const std::uint64_t number : hints_.listed)
+      if (rebuilt_.table.length_of(ChunkId{number})) damaged_.insert(ChunkId{number});
     return {};
   }
 
-  Result<void> drop_fingerprints_of_unlisted() {
+  // Of what nobody may refer to.
+  Result<void> drop_fingerprints() {
     Database::Batch batch(index_);
     for (const auto& [number, why] : rebuilt_.table.unreadable()) {
       const ChunkId id{number};
-      if (damaged_.contains(id)) continue;
+      if (damaged_.contains(id) && !hints_.unreadable.contains(number)) continue;
       DEDUPFS_ASSIGN(const auto run, find_run(index_, id));
       if (!run) continue;
       DEDUPFS_ASSIGN(const auto entries, containers_.read_directory(run->place));
@@ -268,7 +259,7 @@ class ChunkRebuild {
 
   BulkWriter fingerprints_;
   RunOverlay runs_;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> known_offsets_;  // of regions, by container, ascending
+  RegionOffsets known_regions_;
   std::vector<std::pair<RegionPlace, RegionHeader>> damaged_regions_;  // with an intact directory
   DamagedChunks damaged_;                                              // what becomes the volume's list
   RebuiltChunks rebuilt_;
