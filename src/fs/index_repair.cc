@@ -89,14 +89,14 @@ Result<bool> IndexRepair::is_complete() const {
   return uuid == superblock_.uuid;
 }
 
-// Of those that repairs replaced.
-Result<std::optional<Path>> IndexRepair::newest_old_index() const {
-  std::optional<Path> newest;
-  for (int number = 1;; ++number) {
-    const Path candidate = old_index(number);
-    DEDUPFS_ASSIGN(const bool exists, backing_->exists(candidate));
-    if (!exists) return newest;
-    newest = candidate;
+Path IndexRepair::old_index(int number) const {
+  return volume_ / (number == 1 ? std::string(kOldIndex) : fmt::format("{}.{}", kOldIndex, number));
+}
+
+Result<int> IndexRepair::old_indexes() const {
+  for (int number = 0;; ++number) {
+    DEDUPFS_ASSIGN(const bool has_next, backing_->exists(old_index(number + 1)));
+    if (!has_next) return number;
   }
 }
 
@@ -105,8 +105,8 @@ Result<std::vector<std::string>> IndexRepair::clean_up(bool finish) {
   DEDUPFS_ASSIGN(const bool has_index, backing_->exists(index_));
   DEDUPFS_ASSIGN(const bool has_new, backing_->exists(new_index_));
   DEDUPFS_ASSIGN(const bool has_salvage, backing_->exists(salvage_));
-  DEDUPFS_ASSIGN(const auto old, has_index ? Result<std::optional<Path>>(std::nullopt) : newest_old_index());
-  if (!has_new && !has_salvage && !old) return lines;
+  DEDUPFS_ASSIGN(const int old, has_index ? Result<int>(0) : old_indexes());
+  if (!has_new && !has_salvage && old == 0) return lines;
   if (!finish) {
     lines.emplace_back("a repair was interrupted; run fsck.dedupfs -y to finish it");
     return lines;
@@ -116,10 +116,10 @@ Result<std::vector<std::string>> IndexRepair::clean_up(bool finish) {
     DEDUPFS_TRY(backing_->rename(new_index_, index_));
     DEDUPFS_TRY(backing_->sync_directory(volume_));
     lines.emplace_back("a repair that was interrupted is finished: its index is in place");
-  } else if (old) {
-    DEDUPFS_TRY(backing_->rename(*old, index_));
+  } else if (old != 0) {
+    DEDUPFS_TRY(backing_->rename(old_index(old), index_));
     DEDUPFS_TRY(backing_->sync_directory(volume_));
-    lines.push_back(fmt::format("the index was missing; {} is in its place again", old->string()));
+    lines.push_back(fmt::format("the index was missing; {} is in its place again", old_index(old).string()));
   } else if (has_new) {
     lines.emplace_back("a repair was interrupted; what it had made is dropped");
   }
@@ -176,14 +176,14 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
   const RebuildHints hints{.unreadable = mismatched,
                            .listed = std::move(listed),
                            .old_index = has(survey, Family::kChunks) ? survey.records.get() : nullptr};
-  DEDUPFS_ASSIGN(const RebuiltChunks chunks, rebuild_chunks(*containers, *index, hints, report, progress, first_pass));
+  DEDUPFS_ASSIGN(const ChunkTable chunks, rebuild_chunks(*containers, *index, hints, report, progress, first_pass));
 
   RepairedNamespace repaired;
   if (names != nullptr) {
     const NamespaceRepairScope scope{.names_have_holes = !checkpoint && !has(survey, Family::kDirents),
                                      .progress = progress,
                                      .pass = first_pass + 1};
-    DEDUPFS_ASSIGN(repaired, repair_namespace(*names, chunks.table, *index, log, scope));
+    DEDUPFS_ASSIGN(repaired, repair_namespace(*names, chunks, *index, log, scope));
   }
 
   BulkWriter writer(*index);
@@ -192,12 +192,11 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
       DEDUPFS_TRY(copy_features(*survey.records, writer));
     else
       DEDUPFS_TRY(
-          rebuild_feature_index(*containers, *index, superblock_.delta, progress, first_pass + 2, chunks.table.end()));
+          rebuild_feature_index(*containers, *index, superblock_.delta, progress, first_pass + 2, chunks.end()));
   }
   const std::vector<const RecordSource*> with_counters = {survey.records.get(), checkpoint ? &*checkpoint : nullptr};
   DEDUPFS_ASSIGN(const std::uint64_t next_chunk, greatest_counter(with_counters, kNextChunkIdCounter));
-  DEDUPFS_TRY(
-      put_counter(writer, kNextChunkIdCounter, std::max({next_chunk, chunks.table.end(), repaired.end_of_chunks})));
+  DEDUPFS_TRY(put_counter(writer, kNextChunkIdCounter, std::max({next_chunk, chunks.end(), repaired.end_of_chunks})));
   DEDUPFS_ASSIGN(const std::uint64_t next_container, greatest_counter(with_counters, kNextContainerCounter));
   DEDUPFS_TRY(put_counter(
       writer, kNextContainerCounter,
@@ -207,21 +206,14 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
   return writer.flush();
 }
 
-Path IndexRepair::old_index(int number) const {
-  return volume_ / (number == 1 ? std::string(kOldIndex) : fmt::format("{}.{}", kOldIndex, number));
-}
-
 Result<std::optional<Path>> IndexRepair::swap() {
   DEDUPFS_TRY(backing_->sync_directory(new_index_));
   DEDUPFS_TRY(backing_->sync_directory(volume_));
   std::optional<Path> replaced;
   DEDUPFS_ASSIGN(const bool has_index, backing_->exists(index_));
   if (has_index) {
-    for (int number = 1;; ++number) {
-      replaced = old_index(number);
-      DEDUPFS_ASSIGN(const bool taken, backing_->exists(*replaced));
-      if (!taken) break;
-    }
+    DEDUPFS_ASSIGN(const int old, old_indexes());
+    replaced = old_index(old + 1);
     DEDUPFS_TRY(backing_->rename(index_, *replaced));
     DEDUPFS_TRY(backing_->sync_directory(volume_));
   }

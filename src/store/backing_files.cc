@@ -62,7 +62,7 @@ class RandomAccessFile final : public rocksdb::FSRandomAccessFile {
 };
 
 // Append-only. RocksDB buffers in front of it.
-class WritableFile : public rocksdb::FSWritableFile {
+class WritableFile final : public rocksdb::FSWritableFile {
  public:
   WritableFile(std::unique_ptr<BackingFile> file, std::uint64_t size, const FileOptions& options)
       : FSWritableFile(options), file_(std::move(file)), size_(size) {}

@@ -31,14 +31,8 @@ struct RebuildHints {
   const RecordSource* old_index = nullptr;
 };
 
-struct RebuiltChunks {
-  ChunkTable table;
-  std::uint64_t regions = 0;
-  std::uint64_t damaged_bytes = 0;  // of containers, which were left out
-};
-
-// `index` has neither fingerprints nor chunks yet. `progress` counts bytes of containers in pass `pass`.
-Result<RebuiltChunks> rebuild_chunks(const ContainerStore& containers, Database& index, const RebuildHints& hints,
-                                     CheckReport& report, const Progress& progress, int pass);
+// Returns what chunks there are. `index` has neither fingerprints nor chunks yet. `progress` counts bytes of containers in pass `pass`.
+Result<ChunkTable> rebuild_chunks(const ContainerStore& containers, Database& index, const RebuildHints& hints,
+                                  CheckReport& report, const Progress& progress, int pass);
 
 }  // namespace dedupfs

@@ -93,7 +93,8 @@ void fuzz_client(std::string_view input) {
   auto client = ControlClient::connect(volume.path());
   DEDUPFS_CHECK(client);
   {
-    const UniqueFd daemon(TEMP_FAILURE_RETRY(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)));
+    const UniqueFd daemon(
+        static_cast<int>(TEMP_FAILURE_RETRY(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC))));
     send_all(daemon.get(), input);
   }
   for (auto left = std::ranges::count(input, '\n'); left > 0; --left)
