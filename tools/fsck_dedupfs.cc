@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <iostream>
@@ -127,16 +128,20 @@ int main(int argc, char** argv) {
   bool json = false;
   std::optional<int> progress_to;
   auto* const modes = app.add_option_group("modes")->require_option(0, 1);
-  modes->add_flag("-n", check_only, "check, and change nothing (the default)");
-  modes->add_flag("-a,-p", safe, "repair what can be repaired without losing anything");
-  modes->add_flag("-y", all, "repair everything");
+  const std::array mode_flags = {
+      modes->add_flag("-n", check_only, "check, and change nothing (the default)"),
+      modes->add_flag("-a,-p", safe, "repair what can be repaired without losing anything"),
+      modes->add_flag("-y", all, "repair everything"),
+  };
   app.add_flag("-f", accepted, "as fsck(8) passes it; it always checks");
   app.add_flag("--verify-data", options.verify_data, "read all data: every chunk against its fingerprint");
   app.add_flag("--json", json, "report as one JSON document");
   app.add_option("-C", progress_to, "progress to this descriptor; 0: a bar on the terminal")
       ->check(CLI::NonNegativeNumber);
   bool features = false;
-  app.add_flag("--rebuild-features", features, "instead, make the index anew in which near-duplicates are found");
+  CLI::Option* const rebuild =
+      app.add_flag("--rebuild-features", features, "instead, make the index anew in which near-duplicates are found");
+  for (CLI::Option* const flag : mode_flags) rebuild->excludes(flag);
   app.add_option("VOLUME", path, "the volume")->required();
   app.set_version_flag("--version", "dedupfs " DEDUPFS_VERSION);
   try {

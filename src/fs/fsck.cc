@@ -50,7 +50,8 @@ class Fsck {
     report_.errors_left = found.errors;
     report_.lost_files = std::move(found.lost_files);
     if (options_.mode == FsckOptions::Mode::kAll && report_.is_clean()) {
-      DEDUPFS_ASSIGN(const auto cut, cut_torn_tails(backing_, volume_ / kContainersDirectory, superblock_));
+      DEDUPFS_ASSIGN(const auto cut,
+                     cut_torn_tails(backing_, volume_ / kContainersDirectory, superblock_, found.regions));
       for (const std::string& line : cut) repaired(line);
     }
     DEDUPFS_TRY(note_old_indexes());
@@ -63,6 +64,7 @@ class Fsck {
     std::uint64_t errors = 0;
     std::unordered_set<std::uint64_t> mismatched;
     std::vector<LostFile> lost_files;
+    RegionOffsets regions;  // that the index refers to; to be had where there is no error
   };
 
   bool changes_volume() const { return options_.mode != FsckOptions::Mode::kCheck; }
@@ -105,7 +107,8 @@ class Fsck {
     });
     if (const auto checked = check_parts(pass, report, found); !checked) {
       // What the index says cannot be read: no more can be said, and a repair is due.
-      if (checked.error().code() != ErrorCode::kCorruption && !is_missing_table(checked.error()))
+      // A failing disk counts as damage, too: what it does not give is what has to be made anew.
+      if (checked.error().code() != ErrorCode::kCorruption && checked.error().code() != ErrorCode::kIo)
         return checked.error();
       report.error(checked.error().message());
     }
@@ -132,17 +135,15 @@ class Fsck {
     report_.inodes = totals.inodes;
     report_.directories = totals.directories;
     report_.references = totals.chunk_references;
+    if (options_.mode == FsckOptions::Mode::kAll) {
+      DEDUPFS_ASSIGN(found.regions, RegionOffsets::of(DatabaseRecords(volume->database())));
+    }
     DEDUPFS_ASSIGN(found.lost_files, name_lost_files(volume->database(), report.lost()));
     for (const LostFile& file : found.lost_files)
       for (const LostRange& range : file.ranges)
         print(fmt::format("lost: {} (inode {}), offset {}, {} bytes: {}", file.paths.empty() ? "?" : file.paths[0],
                           file.inode, range.offset, range.length, range.why));
     return {};
-  }
-
-  // RocksDB takes a table that is not there for a failure of the disk.
-  static bool is_missing_table(const Error& error) {
-    return error.code() == ErrorCode::kIo && error.message().find("No such file or directory") != std::string::npos;
   }
 
   // ------------------------------------------------------------ repair

@@ -10,6 +10,7 @@
 #include "base/coding.h"
 #include "fs/records.h"
 #include "store/bulk_writer.h"
+#include "store/damaged_chunks.h"
 #include "store/feature_rebuild.h"
 #include "store/index_rebuild.h"
 #include "store/index_salvage.h"
@@ -36,6 +37,17 @@ Result<std::uint64_t> greatest_counter(const std::vector<const RecordSource*>& s
     }));
   }
   return greatest;
+}
+
+// As it was; nothing if it does not parse, for it is a hint.
+Result<std::vector<std::uint64_t>> listed_chunks(const RecordSource* index) {
+  DamagedChunks listed;
+  if (index == nullptr) return listed.numbers();
+  DEDUPFS_TRY(index->walk(Family::kCounters, [&](std::string_view key, std::string_view value) {
+    if (key == kDamagedChunksCounter) (void)listed.load(value);
+    return true;
+  }));
+  return listed.numbers();
 }
 
 Result<void> put_counter(BulkWriter& writer, std::string_view name, std::uint64_t value) {
@@ -70,9 +82,22 @@ IndexRepair::IndexRepair(Path volume, Superblock superblock, std::shared_ptr<Bac
 Result<bool> IndexRepair::is_complete() const {
   const auto index =
       Database::open(new_index_, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true}, backing_);
+  if (!index && index.error().code() != ErrorCode::kCorruption && index.error().code() != ErrorCode::kNotFound)
+    return index.error();
   if (!index) return false;
   DEDUPFS_ASSIGN(const auto uuid, (*index)->get(Family::kCounters, kVolumeUuidCounter));
   return uuid == superblock_.uuid;
+}
+
+Path IndexRepair::old_index(int number) const {
+  return volume_ / (number == 1 ? std::string(kOldIndex) : fmt::format("{}.{}", kOldIndex, number));
+}
+
+Result<int> IndexRepair::old_indexes() const {
+  for (int number = 0;; ++number) {
+    DEDUPFS_ASSIGN(const bool has_next, backing_->exists(old_index(number + 1)));
+    if (!has_next) return number;
+  }
 }
 
 Result<std::vector<std::string>> IndexRepair::clean_up(bool finish) {
@@ -80,7 +105,8 @@ Result<std::vector<std::string>> IndexRepair::clean_up(bool finish) {
   DEDUPFS_ASSIGN(const bool has_index, backing_->exists(index_));
   DEDUPFS_ASSIGN(const bool has_new, backing_->exists(new_index_));
   DEDUPFS_ASSIGN(const bool has_salvage, backing_->exists(salvage_));
-  if (!has_new && !has_salvage) return lines;
+  DEDUPFS_ASSIGN(const int old, has_index ? Result<int>(0) : old_indexes());
+  if (!has_new && !has_salvage && old == 0) return lines;
   if (!finish) {
     lines.emplace_back("a repair was interrupted; run fsck.dedupfs -y to finish it");
     return lines;
@@ -90,6 +116,10 @@ Result<std::vector<std::string>> IndexRepair::clean_up(bool finish) {
     DEDUPFS_TRY(backing_->rename(new_index_, index_));
     DEDUPFS_TRY(backing_->sync_directory(volume_));
     lines.emplace_back("a repair that was interrupted is finished: its index is in place");
+  } else if (old != 0) {
+    DEDUPFS_TRY(backing_->rename(old_index(old), index_));
+    DEDUPFS_TRY(backing_->sync_directory(volume_));
+    lines.push_back(fmt::format("the index was missing; {} is in its place again", old_index(old).string()));
   } else if (has_new) {
     lines.emplace_back("a repair was interrupted; what it had made is dropped");
   }
@@ -142,16 +172,18 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
                                                              {.volume_uuid = superblock_.uuid,
                                                               .container_bytes = superblock_.container_bytes,
                                                               .read_only = true}));
+  DEDUPFS_ASSIGN(auto listed, listed_chunks(survey.records.get()));
   const RebuildHints hints{.unreadable = mismatched,
+                           .listed = std::move(listed),
                            .old_index = has(survey, Family::kChunks) ? survey.records.get() : nullptr};
-  DEDUPFS_ASSIGN(const RebuiltChunks chunks, rebuild_chunks(*containers, *index, hints, report, progress, first_pass));
+  DEDUPFS_ASSIGN(const ChunkTable chunks, rebuild_chunks(*containers, *index, hints, report, progress, first_pass));
 
   RepairedNamespace repaired;
   if (names != nullptr) {
     const NamespaceRepairScope scope{.names_have_holes = !checkpoint && !has(survey, Family::kDirents),
                                      .progress = progress,
                                      .pass = first_pass + 1};
-    DEDUPFS_ASSIGN(repaired, repair_namespace(*names, chunks.table, *index, log, scope));
+    DEDUPFS_ASSIGN(repaired, repair_namespace(*names, chunks, *index, log, scope));
   }
 
   BulkWriter writer(*index);
@@ -160,12 +192,11 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
       DEDUPFS_TRY(copy_features(*survey.records, writer));
     else
       DEDUPFS_TRY(
-          rebuild_feature_index(*containers, *index, superblock_.delta, progress, first_pass + 2, chunks.table.end()));
+          rebuild_feature_index(*containers, *index, superblock_.delta, progress, first_pass + 2, chunks.end()));
   }
   const std::vector<const RecordSource*> with_counters = {survey.records.get(), checkpoint ? &*checkpoint : nullptr};
   DEDUPFS_ASSIGN(const std::uint64_t next_chunk, greatest_counter(with_counters, kNextChunkIdCounter));
-  DEDUPFS_TRY(
-      put_counter(writer, kNextChunkIdCounter, std::max({next_chunk, chunks.table.end(), repaired.end_of_chunks})));
+  DEDUPFS_TRY(put_counter(writer, kNextChunkIdCounter, std::max({next_chunk, chunks.end(), repaired.end_of_chunks})));
   DEDUPFS_ASSIGN(const std::uint64_t next_container, greatest_counter(with_counters, kNextContainerCounter));
   DEDUPFS_TRY(put_counter(
       writer, kNextContainerCounter,
@@ -178,21 +209,17 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
 Result<std::optional<Path>> IndexRepair::swap() {
   DEDUPFS_TRY(backing_->sync_directory(new_index_));
   DEDUPFS_TRY(backing_->sync_directory(volume_));
-  std::optional<Path> old_index;
+  std::optional<Path> replaced;
   DEDUPFS_ASSIGN(const bool has_index, backing_->exists(index_));
   if (has_index) {
-    old_index = volume_ / kOldIndex;
-    for (int number = 2;; ++number) {
-      DEDUPFS_ASSIGN(const bool taken, backing_->exists(*old_index));
-      if (!taken) break;
-      old_index = volume_ / fmt::format("{}.{}", kOldIndex, number);
-    }
-    DEDUPFS_TRY(backing_->rename(index_, *old_index));
+    DEDUPFS_ASSIGN(const int old, old_indexes());
+    replaced = old_index(old + 1);
+    DEDUPFS_TRY(backing_->rename(index_, *replaced));
     DEDUPFS_TRY(backing_->sync_directory(volume_));
   }
   DEDUPFS_TRY(backing_->rename(new_index_, index_));
   DEDUPFS_TRY(backing_->sync_directory(volume_));
-  return old_index;
+  return replaced;
 }
 
 Result<void> IndexRepair::discard() {

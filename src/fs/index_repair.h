@@ -44,6 +44,8 @@ class IndexRepair {
 
  private:
   Result<bool> is_complete() const;
+  Path old_index(int number) const;  // the first, second, ... that a repair replaced
+  Result<int> old_indexes() const;   // how many of them there are
   // The newest checkpoint that can be read, if there is one.
   Result<std::optional<Checkpoint>> newest_checkpoint(CheckReport& report) const;
 

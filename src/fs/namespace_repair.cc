@@ -45,7 +45,7 @@ class NamespaceRepair {
     DEDUPFS_TRY(write_orphans());
     DEDUPFS_TRY(write_counters());
     DEDUPFS_TRY(writer_.flush());
-    return RepairedNamespace{.inodes = nodes_.size(), .end_of_chunks = recipes_.end_of_chunks()};
+    return RepairedNamespace{.end_of_chunks = recipes_.end_of_chunks()};
   }
 
  private:

@@ -35,7 +35,6 @@ struct NamespaceRepairScope {
 };
 
 struct RepairedNamespace {
-  std::uint64_t inodes = 0;
   std::uint64_t end_of_chunks = 1;  // no recipe refers to a chunk with this id or a greater one
 };
 

@@ -32,7 +32,7 @@ class SequentialFile final : public rocksdb::FSSequentialFile {
   IOStatus Read(std::size_t n, const IOOptions& /*options*/, Slice* result, char* scratch,
                 IODebugContext* /*dbg*/) override {
     const std::uint64_t left = end_ - std::min(end_, offset_);
-    const IOStatus status = read_into(*file_, offset_, std::min<std::uint64_t>(n, left), result, scratch);
+    IOStatus status = read_into(*file_, offset_, std::min<std::uint64_t>(n, left), result, scratch);
     offset_ += result->size();
     return status;
   }
@@ -62,7 +62,7 @@ class RandomAccessFile final : public rocksdb::FSRandomAccessFile {
 };
 
 // Append-only. RocksDB buffers in front of it.
-class WritableFile : public rocksdb::FSWritableFile {
+class WritableFile final : public rocksdb::FSWritableFile {
  public:
   WritableFile(std::unique_ptr<BackingFile> file, std::uint64_t size, const FileOptions& options)
       : FSWritableFile(options), file_(std::move(file)), size_(size) {}
@@ -229,7 +229,7 @@ IOStatus open_writable(Backing& backing, const std::string& name, Backing::Mode 
 IOStatus open_log(Backing& backing, const std::string& name, const std::shared_ptr<LostAppends>& lost,
                   const FileOptions& options, std::unique_ptr<rocksdb::FSWritableFile>* result) {
   std::unique_ptr<rocksdb::FSWritableFile> file;
-  const IOStatus opened = open_writable(backing, name, Backing::Mode::kOpenOrCreate, true, options, &file);
+  IOStatus opened = open_writable(backing, name, Backing::Mode::kOpenOrCreate, true, options, &file);
   if (!opened.ok() && !opened.IsNoSpace()) return opened;
   *result = std::make_unique<LogFile>(std::move(file), opened, lost, options);
   return IOStatus::OK();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "delta/xdelta3_codec.h"
+#include "store/fingerprint.h"
 #include "store/joined_chunks.h"
 
 namespace dedupfs {
@@ -92,7 +93,17 @@ bool ChunkReader::is_at_hand(ChunkId id) {
 
 Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id) {
   std::size_t chunks_left = kMostChunksOfARead;
-  return get(id, kDeepestDelta + 1, chunks_left);
+  auto chunk = get(id, kDeepestDelta + 1, chunks_left);
+  if (!chunk || !damaged_.contains(id)) return chunk;
+  DEDUPFS_ASSIGN(const Stored stored, find_stored(id));
+  if (fingerprint_of(chunk->bytes.bytes) != stored.entry.fingerprint)
+    return corrupt(name_of_chunk(id) + " does not match its fingerprint");
+  return chunk;
+}
+
+bool ChunkReader::can_be_made(ChunkId id) {
+  std::size_t chunks_left = kMostChunksOfARead;
+  return get(id, kDeepestDelta + 1, chunks_left).has_value();
 }
 
 Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id, std::uint8_t depth_limit, std::size_t& chunks_left) {

@@ -44,7 +44,10 @@ class ChunkReader {
     std::uint8_t depth = 0;        // of deltas
     std::vector<ChunkId> sources;  // of a delta
   };
+  // Of a chunk in damaged(), its bytes are compared with its fingerprint: a check may have found that they are others.
   Result<Chunk> get(ChunkId id);
+  // Whether there are bytes, be they the right ones or not.
+  bool can_be_made(ChunkId id);
 
   // Whether there is nothing to gain by getting it ahead of time. Where it may be a delta, there is.
   bool is_at_hand(ChunkId id);

@@ -70,8 +70,10 @@ struct ChunkStore::State {
   // --- write path
   Result<std::optional<ChunkId>> find(const Fingerprint& fingerprint, Liveness::Lookup& lookup);
   Result<std::optional<ChunkId>> look_up(const Fingerprint& fingerprint);
-  // Whether a chunk that the index has cannot be read. Asks the disk only where there is a reason to think so.
-  bool is_lost(ChunkId id);
+  // Whether a chunk that the index has can be read. Asks the disk only where there is a reason to think that it cannot. One with
+  // another content than its fingerprint says stays as it is, since deltas may have been made from that content.
+  enum class Soundness { kSound, kLost, kOtherContent };
+  Soundness soundness_of(ChunkId id);
   void load_locality(ChunkId id);
   RegionPacker* take_packer();
   void give_back(RegionPacker* packer);
@@ -158,8 +160,10 @@ void ChunkStore::Writer::State::prepare(Task& task) const {
       task.error = known.error();
       return;
     }
+    const auto soundness = *known ? store.soundness_of(**known) : ChunkStore::State::Soundness::kSound;
+    if (soundness == ChunkStore::State::Soundness::kOtherContent) known->reset();
     task.known.push_back(*known);
-    task.lost.push_back(*known && store.is_lost(**known));
+    task.lost.push_back(soundness == ChunkStore::State::Soundness::kLost);
     if (*known)
       match = *known;
     else if (store.deltas)
@@ -253,11 +257,11 @@ Result<std::optional<ChunkId>> ChunkStore::State::look_up(const Fingerprint& fin
   return std::optional(id);
 }
 
-bool ChunkStore::State::is_lost(ChunkId id) {
-  if (!reader.damaged().contains(id)) return false;
-  if (!reader.get(id)) return true;
+ChunkStore::State::Soundness ChunkStore::State::soundness_of(ChunkId id) {
+  if (!reader.damaged().contains(id)) return Soundness::kSound;
+  if (!reader.get(id)) return reader.can_be_made(id) ? Soundness::kOtherContent : Soundness::kLost;
   reader.damaged().erase(id);
-  return false;
+  return Soundness::kSound;
 }
 
 void ChunkStore::State::load_locality(ChunkId id) {

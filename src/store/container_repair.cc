@@ -11,10 +11,10 @@
 namespace dedupfs {
 namespace {
 
-// Containers of other volumes, which only an intact header tells, are left alone.
-Result<void> for_each_container(Backing& backing, const Path& directory, const UuidBytes& volume,
-                                const std::function<Result<void>(std::uint32_t number, const Path& path,
-                                                                 bool has_header, const ContainerScan& scan)>& visit) {
+// Containers of other volumes, which only an intact header tells, are left alone, and so is what the disk does not give.
+Result<void> for_each_container(
+    Backing& backing, const Path& directory, const UuidBytes& volume,
+    const std::function<Result<void>(std::uint32_t number, const BackingFile& file, bool has_header)>& visit) {
   DEDUPFS_ASSIGN(const auto names, backing.list_directory(directory));
   for (const std::string& name : names) {
     const auto number = parse_container_name(name);
@@ -26,14 +26,16 @@ Result<void> for_each_container(Backing& backing, const Path& directory, const U
     DEDUPFS_ASSIGN(const std::uint64_t size, (*file)->size());
     if (size < kContainerHeaderBytes) continue;
     std::array<std::uint8_t, kContainerHeaderBytes> bytes{};
-    DEDUPFS_TRY((*file)->read(0, bytes));
+    if (!(*file)->read(0, bytes)) continue;
     const auto header = decode_container_header(bytes);
     if (!header && header.error().code() != ErrorCode::kCorruption) continue;
     if (header && *header != ContainerHeader{*number, volume}) continue;
-    DEDUPFS_ASSIGN(const ContainerScan scan,
-                   scan_container(**file, *number, {}, [](auto, const auto&) { return Result<void>(); }));
-    DEDUPFS_TRY(visit(*number, path, header.has_value(), scan));
+    DEDUPFS_TRY(visit(*number, **file, header.has_value()));
   }
+  return {};
+}
+
+Result<void> ignore_region(RegionPlace /*place*/, const RegionHeader& /*header*/) {
   return {};
 }
 
@@ -43,35 +45,38 @@ Result<std::vector<std::string>> repair_container_headers(const std::shared_ptr<
                                                           const Path& directory, const Superblock& superblock) {
   std::vector<std::string> lines;
   DEDUPFS_ASSIGN(const UuidBytes volume, parse_uuid(superblock.uuid));
-  const auto done = for_each_container(
-      *backing, directory, volume,
-      [&](std::uint32_t number, const Path& path, bool has_header, const ContainerScan& scan) -> Result<void> {
-        if (has_header || scan.end_offset <= kContainerHeaderBytes) return {};
-        DEDUPFS_ASSIGN(const auto file, backing->open(path, Backing::Mode::kReadWrite));
-        DEDUPFS_TRY(file->write(0, bytes_of(encode_container_header({number, volume}))));
-        DEDUPFS_TRY(file->datasync());
-        lines.push_back(fmt::format("{}: its header", path.string()));
-        return {};
-      });
+  const auto done =
+      for_each_container(*backing, directory, volume,
+                         [&](std::uint32_t number, const BackingFile& damaged, bool has_header) -> Result<void> {
+                           if (has_header) return {};
+                           DEDUPFS_ASSIGN(const ContainerScan scan, scan_container(damaged, number, {}, ignore_region));
+                           if (scan.end_offset <= kContainerHeaderBytes) return {};
+                           DEDUPFS_ASSIGN(const auto file, backing->open(damaged.path(), Backing::Mode::kReadWrite));
+                           DEDUPFS_TRY(file->write(0, bytes_of(encode_container_header({number, volume}))));
+                           DEDUPFS_TRY(file->datasync());
+                           lines.push_back(fmt::format("{}: its header", damaged.path().string()));
+                           return {};
+                         });
   DEDUPFS_TRY(done);
   return lines;
 }
 
 Result<std::vector<std::string>> cut_torn_tails(const std::shared_ptr<Backing>& backing, const Path& directory,
-                                                const Superblock& superblock) {
+                                                const Superblock& superblock, const RegionOffsets& regions) {
   std::vector<std::string> lines;
   DEDUPFS_ASSIGN(const UuidBytes volume, parse_uuid(superblock.uuid));
-  const auto done =
-      for_each_container(*backing, directory, volume,
-                         [&](std::uint32_t, const Path& path, bool, const ContainerScan& scan) -> Result<void> {
-                           if (!scan.has_torn_tail_only()) return {};
-                           DEDUPFS_ASSIGN(const auto file, backing->open(path, Backing::Mode::kReadWrite));
-                           DEDUPFS_TRY(file->truncate(scan.end_offset));
-                           DEDUPFS_TRY(file->datasync());
-                           lines.push_back(fmt::format("{}: {} bytes of an interrupted write are cut off at {}",
-                                                       path.string(), scan.bytes - scan.end_offset, scan.end_offset));
-                           return {};
-                         });
+  const auto done = for_each_container(
+      *backing, directory, volume,
+      [&](std::uint32_t number, const BackingFile& torn, bool /*has_header*/) -> Result<void> {
+        DEDUPFS_ASSIGN(const ContainerScan scan, scan_container(torn, number, regions.in(number), ignore_region));
+        if (!scan.has_torn_tail()) return {};
+        DEDUPFS_ASSIGN(const auto file, backing->open(torn.path(), Backing::Mode::kReadWrite));
+        DEDUPFS_TRY(file->truncate(scan.end_offset));
+        DEDUPFS_TRY(file->datasync());
+        lines.push_back(fmt::format("{}: {} bytes of an interrupted write are cut off at {}", torn.path().string(),
+                                    scan.bytes - scan.end_offset, scan.end_offset));
+        return {};
+      });
   DEDUPFS_TRY(done);
   return lines;
 }

@@ -10,6 +10,7 @@
 
 #include "base/backing.h"
 #include "base/result.h"
+#include "store/region_offsets.h"
 #include "store/superblock.h"
 
 namespace dedupfs {
@@ -18,9 +19,9 @@ namespace dedupfs {
 Result<std::vector<std::string>> repair_container_headers(const std::shared_ptr<Backing>& backing,
                                                           const Path& directory, const Superblock& superblock);
 
-// Cuts off what a write that was interrupted left behind the last region of containers that are not sealed. Nothing may
-// refer to it. A line for each.
+// Cuts off what a write that was interrupted left behind the last region of containers that are not sealed. `regions`: all that
+// the index refers to, which must be sound. A line for each.
 Result<std::vector<std::string>> cut_torn_tails(const std::shared_ptr<Backing>& backing, const Path& directory,
-                                                const Superblock& superblock);
+                                                const Superblock& superblock, const RegionOffsets& regions);
 
 }  // namespace dedupfs

@@ -68,7 +68,7 @@ class Scan {
     if (size_ - at < kRegionHeaderBytes) return Found("the file ends within a header");
     if (at > std::numeric_limits<std::uint32_t>::max()) return Found("the container is too large");
     HeaderBytes bytes;
-    DEDUPFS_TRY(file_.read(at, bytes));
+    if (const auto read = file_.read(at, bytes); !read) return Found(read.error().message());  // a bad sector
     if (const auto trailer = decode_container_trailer(bytes)) {
       if (trailer->number == number_ && trailer->length == size_ && at + kContainerTrailerBytes == size_)
         return Found(Trailer{trailer->regions});
@@ -88,7 +88,7 @@ class Scan {
     RawBuffer window;
     while (from < limit && limit - from >= sizeof kRegionMagic) {
       window.resize(std::min<std::uint64_t>(kSearchedTogether, limit - from));
-      DEDUPFS_TRY(file_.read(from, window));
+      if (!file_.read(from, window)) std::ranges::fill(window, std::uint8_t{0});
       for (const std::size_t position : positions_of_magic(window)) {
         DEDUPFS_ASSIGN(const bool leads_to_end, reaches_end(from + position));
         if (leads_to_end) return from + position;

@@ -34,8 +34,9 @@ struct ContainerScan {
   std::uint64_t bytes = 0;       // length of the file
   bool sealed = false;           // it ends in its trailer
 
-  // Whether nothing but an interrupted write is to be seen: what a crash leaves.
-  bool has_torn_tail_only() const { return !sealed && damage.size() == 1 && damage[0].offset == end_offset; }
+  // Whether it ends in an interrupted write, as a crash leaves it: from end_offset on. Only where the places of all regions
+  // that anything refers to were known is it certain that none of them lies there.
+  bool has_torn_tail() const { return !sealed && !damage.empty() && damage.back().offset == end_offset; }
 };
 
 using RegionVisit = std::function<Result<void>(RegionPlace place, const RegionHeader& header)>;

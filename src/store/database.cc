@@ -46,6 +46,21 @@ std::vector<rocksdb::ColumnFamilyDescriptor> descriptors_of(const DatabaseOption
   return families;
 }
 
+// What RocksDB says for as long as it lives.
+class LogLevel {
+ public:
+  LogLevel(rocksdb::Logger& log, rocksdb::InfoLogLevel level) : log_(log), before_(log.GetInfoLogLevel()) {
+    log_.SetInfoLogLevel(level);
+  }
+  LogLevel(const LogLevel&) = delete;
+  LogLevel& operator=(const LogLevel&) = delete;
+  ~LogLevel() { log_.SetInfoLogLevel(before_); }
+
+ private:
+  rocksdb::Logger& log_;
+  const rocksdb::InfoLogLevel before_;
+};
+
 // An iterator and the slices that bound it, which it only points to.
 class BoundedIterator {
  public:
@@ -176,13 +191,10 @@ Result<void> Database::State::open(const DatabaseOptions& options) {
 // most of the time of a mount after a crash. An attempt that fails leaves no more than a table that nobody knows, which
 // the next opening removes.
 bool Database::State::open_if_flawless(DatabaseOptions options) {
-  rocksdb::Logger& log = *options.database.info_log;
-  const rocksdb::InfoLogLevel level = log.GetInfoLogLevel();
-  log.SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // what is wrong is said by the opening that follows
+  const LogLevel quiet(*options.database.info_log,
+                       rocksdb::FATAL_LEVEL);  // the opening that follows says what is wrong
   options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
-  const bool opened = open(options).has_value();
-  log.SetInfoLogLevel(level);
-  return opened;
+  return open(options).has_value();
 }
 
 Database::State::~State() {
@@ -213,7 +225,7 @@ rocksdb::Status Database::State::put_mark() {
   return db->Put(unlogged, unused_family(), "mark", "");
 }
 
-// Why a full disk takes all this care: the log has ended then, and takes nothing more (backing_filesystem.cc). Resume() begins
+// Why a full disk takes all this care: the log has ended then, and takes nothing more (LogFile in backing_files.cc). Resume() begins
 // a new log, but only if there is something to flush (otherwise it says that all is well, and keeps the old log); hence the
 // mark before each write.
 // RocksDB must not flush the mark and everything else inside of the same Write(), so it is not given a limit for the log;
@@ -451,12 +463,8 @@ Result<void> Database::verify_tables() const {
   rocksdb::ReadOptions options;
   options.fill_cache = false;
   // RocksDB 7.8 opens each table once more for this, and warns that it does so without the unique id that it wants.
-  rocksdb::Logger& log = *state_->db->GetDBOptions().info_log;
-  const rocksdb::InfoLogLevel level = log.GetInfoLogLevel();
-  log.SetInfoLogLevel(rocksdb::ERROR_LEVEL);
-  const rocksdb::Status status = state_->db->VerifyChecksum(options);
-  log.SetInfoLogLevel(level);
-  return state_->result_of(status);
+  const LogLevel quiet(*state_->db->GetDBOptions().info_log, rocksdb::ERROR_LEVEL);
+  return state_->result_of(state_->db->VerifyChecksum(options));
 }
 
 void Database::forget_features_before(ChunkId oldest) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <unordered_set>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "store/bulk_writer.h"
 #include "store/chunk_reader.h"
 #include "store/damaged_chunks.h"
+#include "store/region_offsets.h"
 #include "store/run_overlay.h"
 
 namespace dedupfs {
@@ -50,8 +50,10 @@ class ChunkRebuild {
         fingerprints_(index),
         runs_(index) {}
 
-  Result<RebuiltChunks> run() {
-    DEDUPFS_TRY(learn_offsets());
+  Result<ChunkTable> run() {
+    if (hints_.old_index != nullptr) {
+      DEDUPFS_ASSIGN(known_regions_, RegionOffsets::of(*hints_.old_index));
+    }
     DEDUPFS_ASSIGN(const auto containers, containers_.list());
     for (const auto& container : containers) bytes_ += container.bytes;
     for (const auto& container : containers) {
@@ -63,43 +65,28 @@ class ChunkRebuild {
     DEDUPFS_TRY(fill_table());
     DEDUPFS_TRY(keep_damaged());
     DEDUPFS_TRY(mark_unreadable());
-    DEDUPFS_TRY(drop_fingerprints_of_unlisted());
+    DEDUPFS_TRY(drop_fingerprints());
     DEDUPFS_TRY(store_list());
     DEDUPFS_TRY(progress_(pass_, bytes_, bytes_));
-    return std::move(rebuilt_);
+    return std::move(table_);
   }
 
  private:
-  Result<void> learn_offsets() {
-    if (hints_.old_index == nullptr) return {};
-    DEDUPFS_TRY(hints_.old_index->walk(Family::kChunks, [&](std::string_view key, std::string_view value) {
-      if (const auto run = decode_run(key, value)) known_offsets_[run->place.container].push_back(run->place.offset);
-      return true;
-    }));
-    for (auto& [container, offsets] : known_offsets_) {
-      std::ranges::sort(offsets);
-      offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
-    }
-    return {};
-  }
-
   // ------------------------------------------------------------ what is intact
 
   Result<void> read_container(const ContainerStore::ContainerInfo& container) {
     if (container.damage) report_.note(container.damage->message());
     const auto scan =
-        containers_.scan(container.id, known_offsets_[container.id],
+        containers_.scan(container.id, known_regions_.in(container.id),
                          [this](RegionPlace place, const RegionHeader& header) { return read_region(place, header); });
     if (!scan && scan.error().code() == ErrorCode::kCorruption) {  // not ours
       report_.note(scan.error().message());
-      rebuilt_.damaged_bytes += container.bytes;
       return {};
     }
     if (!scan) return scan.error();
     for (const auto& damage : scan->damage) {
       report_.note(fmt::format("container {}, offset {}: {}; {} bytes are left out", container.id, damage.offset,
                                damage.reason, damage.length));
-      rebuilt_.damaged_bytes += damage.length;
     }
     return {};
   }
@@ -109,11 +96,9 @@ class ChunkRebuild {
     auto entries = containers_.verify(place);
     if (!entries) {
       report_.note(entries.error().message() + "; the region is damaged");
-      rebuilt_.damaged_bytes += header.disk_length();
-      if (containers_.read_directory(place)) damaged_regions_.emplace_back(place, header);
+      damaged_regions_.emplace_back(place, header);
       return {};
     }
-    ++rebuilt_.regions;
     for (const RegionEntry& entry : *entries)
       if (!hints_.unreadable.contains(number_of(entry.id)))
         DEDUPFS_TRY(
@@ -151,14 +136,14 @@ class ChunkRebuild {
   }
 
   Result<void> fill_table() {
-    rebuilt_.table = {};
+    table_ = {};
     std::optional<Error> error;
     DEDUPFS_TRY(index_.walk(*index_.snapshot(), Family::kChunks, [&](std::string_view key, std::string_view value) {
       const auto run = decode_run(key, value);
       if (!run)
         error = run.error();
       else
-        rebuilt_.table.add(*run);
+        table_.add(*run);
       return run.has_value();
     }));
     if (error) return *error;
@@ -170,11 +155,12 @@ class ChunkRebuild {
   // Entries of chunks that lie in no intact region.
   Result<void> keep_damaged() {
     for (const auto& [place, header] : damaged_regions_) {
-      DEDUPFS_ASSIGN(std::vector<RegionEntry> entries, containers_.read_directory(place));
-      std::erase_if(entries, [this](const RegionEntry& entry) { return !is_missing(entry.id); });
-      if (!has_room_for(entries.size())) continue;
-      for (const RegionEntry& entry : entries) DEDUPFS_TRY(keep_fingerprint(entry.fingerprint.bytes, entry.id));
-      for (ChunkRun& run : runs_of(place, header, std::move(entries))) DEDUPFS_TRY(keep_run(std::move(run)));
+      auto entries = containers_.read_directory(place);
+      if (!entries) continue;  // nobody knows what was in it
+      std::erase_if(*entries, [this](const RegionEntry& entry) { return !is_missing(entry.id); });
+      if (!has_room_for(entries->size())) continue;
+      for (const RegionEntry& entry : *entries) DEDUPFS_TRY(keep_fingerprint(entry.fingerprint.bytes, entry.id));
+      for (ChunkRun& run : runs_of(place, header, std::move(*entries))) DEDUPFS_TRY(keep_run(std::move(run)));
     }
     if (hints_.old_index != nullptr) DEDUPFS_TRY(keep_what_the_old_index_knows());
     if (damaged_.size() == 0) return {};
@@ -184,7 +170,7 @@ class ChunkRebuild {
   }
 
   bool has_room_for(std::size_t chunks) const { return chunks <= DamagedChunks::kMost - damaged_.size(); }
-  bool is_missing(ChunkId id) const { return !rebuilt_.table.length_of(id) && !damaged_.contains(id); }
+  bool is_missing(ChunkId id) const { return !table_.length_of(id) && !damaged_.contains(id); }
 
   Result<void> keep_run(ChunkRun run) {
     damaged_.insert(run.first, run.chunks.size());
@@ -226,20 +212,22 @@ class ChunkRebuild {
   }
 
   Result<void> mark_unreadable() {
-    for (const std::uint64_t number : damaged_.numbers()) rebuilt_.table.mark_unreadable(ChunkId{number});
+    for (const std::uint64_t number : damaged_.numbers()) table_.mark_unreadable(ChunkId{number});
     for (const std::uint64_t number : hints_.unreadable)
-      if (rebuilt_.table.length_of(ChunkId{number})) rebuilt_.table.mark_unreadable(ChunkId{number});
-    DEDUPFS_TRY(mark_unreadable_deltas(index_, rebuilt_.table));
-    for (const auto& [number, why] : rebuilt_.table.unreadable())
-      if (!hints_.unreadable.contains(number)) damaged_.insert(ChunkId{number});
+      if (table_.length_of(ChunkId{number})) table_.mark_unreadable(ChunkId{number});
+    DEDUPFS_TRY(mark_unreadable_deltas(index_, table_));
+    for (const auto& [number, why] : table_.unreadable()) damaged_.insert(ChunkId{number});
+    for (const std::uint64_t number : hints_.listed)
+      if (table_.length_of(ChunkId{number})) damaged_.insert(ChunkId{number});
     return {};
   }
 
-  Result<void> drop_fingerprints_of_unlisted() {
+  // Of what nobody may refer to.
+  Result<void> drop_fingerprints() {
     Database::Batch batch(index_);
-    for (const auto& [number, why] : rebuilt_.table.unreadable()) {
+    for (const auto& [number, why] : table_.unreadable()) {
       const ChunkId id{number};
-      if (damaged_.contains(id)) continue;
+      if (damaged_.contains(id) && !hints_.unreadable.contains(number)) continue;
       DEDUPFS_ASSIGN(const auto run, find_run(index_, id));
       if (!run) continue;
       DEDUPFS_ASSIGN(const auto entries, containers_.read_directory(run->place));
@@ -268,18 +256,18 @@ class ChunkRebuild {
 
   BulkWriter fingerprints_;
   RunOverlay runs_;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> known_offsets_;  // of regions, by container, ascending
-  std::vector<std::pair<RegionPlace, RegionHeader>> damaged_regions_;  // with an intact directory
-  DamagedChunks damaged_;                                              // what becomes the volume's list
-  RebuiltChunks rebuilt_;
+  RegionOffsets known_regions_;
+  std::vector<std::pair<RegionPlace, RegionHeader>> damaged_regions_;
+  DamagedChunks damaged_;  // what becomes the volume's list
+  ChunkTable table_;
   std::uint64_t bytes_ = 0;
   std::uint64_t done_bytes_ = 0;
 };
 
 }  // namespace
 
-Result<RebuiltChunks> rebuild_chunks(const ContainerStore& containers, Database& index, const RebuildHints& hints,
-                                     CheckReport& report, const Progress& progress, int pass) {
+Result<ChunkTable> rebuild_chunks(const ContainerStore& containers, Database& index, const RebuildHints& hints,
+                                  CheckReport& report, const Progress& progress, int pass) {
   return ChunkRebuild(containers, index, hints, report, progress, pass).run();
 }
 

@@ -2,8 +2,7 @@
 //
 // A damaged chunk whose content somebody may bring again (its fingerprint and length are known from the directory of its
 // region, or from the old index) keeps its entries and is put on the list of damaged chunks; so do the deltas that need it. A
-// chunk that is not what its fingerprint says, though every checksum is right, keeps no fingerprint: new data would be
-// stored as a reference to it. All else that is damaged is left out.
+// chunk that is not what its fingerprint says, though every checksum is right, is put on the list and keeps no fingerprint. All else that is damaged is left out.
 //
 // Threads: one at a time; nobody may write to the containers.
 // Failure: damage goes to the report as notes; an Error means that the disk could not be read or written.
@@ -12,6 +11,7 @@
 
 #include <cstdint>
 #include <unordered_set>
+#include <vector>
 
 #include "base/result.h"
 #include "store/check_report.h"
@@ -25,18 +25,14 @@ namespace dedupfs {
 struct RebuildHints {
   // Chunks that were found not to match their fingerprint, though every checksum is right.
   std::unordered_set<std::uint64_t> unreadable;
+  // Chunks that were known to be damaged: checksums of regions do not show it in every case.
+  std::vector<std::uint64_t> listed;
   // An index whose `chunks` are whole, if there is one: it knows where regions start, and what was in those that are lost.
   const RecordSource* old_index = nullptr;
 };
 
-struct RebuiltChunks {
-  ChunkTable table;
-  std::uint64_t regions = 0;
-  std::uint64_t damaged_bytes = 0;  // of containers, which were left out
-};
-
-// `index` has neither fingerprints nor chunks yet. `progress` counts bytes of containers in pass `pass`.
-Result<RebuiltChunks> rebuild_chunks(const ContainerStore& containers, Database& index, const RebuildHints& hints,
-                                     CheckReport& report, const Progress& progress, int pass);
+// Returns what chunks there are. `index` has neither fingerprints nor chunks yet. `progress` counts bytes of containers in pass `pass`.
+Result<ChunkTable> rebuild_chunks(const ContainerStore& containers, Database& index, const RebuildHints& hints,
+                                  CheckReport& report, const Progress& progress, int pass);
 
 }  // namespace dedupfs

@@ -21,4 +21,17 @@ class RecordSource {
   virtual Result<void> walk(Family family, const Visit& visit) const = 0;
 };
 
+// Those of a database that is sound, as of now.
+class DatabaseRecords final : public RecordSource {
+ public:
+  explicit DatabaseRecords(const Database& database) : database_(database) {}
+
+  Result<void> walk(Family family, const Visit& visit) const override {
+    return database_.walk(*database_.snapshot(), family, visit);
+  }
+
+ private:
+  const Database& database_;
+};
+
 }  // namespace dedupfs

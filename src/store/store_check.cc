@@ -32,7 +32,8 @@ class StoreCheck {
 
   Result<CheckedStore> run() {
     for (const Error& damage : damage_of_superblocks(volume_.backing(), volume_.path()))
-      report_.error(damage.message());
+      damage.code() == ErrorCode::kNotFound ? report_.note(damage.message() + "; the next mount makes it anew")
+                                            : report_.error(damage.message());
     DEDUPFS_TRY(volume_.database().verify_tables());
     DEDUPFS_ASSIGN(next_chunk_, counter(kNextChunkIdCounter));
     DEDUPFS_TRY(load_listed());

@@ -213,6 +213,17 @@ Result<Superblock> decode_superblock(std::string_view json) {
   return superblock;
 }
 
+namespace {
+
+// The text of a copy, if it can be decoded.
+Result<std::string> read_whole_copy(Backing& backing, const Path& path) {
+  DEDUPFS_ASSIGN(std::string json, read_file(backing, path, kLargestSuperblockBytes));
+  if (const auto superblock = decode_superblock(json); !superblock) return superblock.error().with(path.string());
+  return json;
+}
+
+}  // namespace
+
 Result<void> write_superblock(Backing& backing, const Path& volume, const Superblock& superblock) {
   const std::string json = encode_superblock(superblock);
   // The first copy last: readers prefer it, so it is what decides between old and new.
@@ -223,10 +234,8 @@ Result<void> write_superblock(Backing& backing, const Path& volume, const Superb
 
 Result<Superblock> read_superblock(Backing& backing, const Path& volume) {
   const auto read_copy = [&](std::string_view name) -> Result<Superblock> {
-    DEDUPFS_ASSIGN(const std::string json, read_file(backing, volume / name, kLargestSuperblockBytes));
-    auto superblock = decode_superblock(json);
-    if (!superblock) return superblock.error().with((volume / name).string());
-    return superblock;
+    DEDUPFS_ASSIGN(const std::string json, read_whole_copy(backing, volume / name));
+    return decode_superblock(json);
   };
 
   auto first = read_copy(kSuperblockFile);
@@ -249,30 +258,21 @@ Result<Superblock> read_superblock(Backing& backing, const Path& volume) {
 }
 
 std::vector<Error> damage_of_superblocks(Backing& backing, const Path& volume) {
+  const auto first = read_whole_copy(backing, volume / kSuperblockFile);
+  const auto second = read_whole_copy(backing, volume / kSuperblockCopyFile);
   std::vector<Error> damage;
-  std::vector<std::string> whole;
-  for (const std::string_view name : {kSuperblockFile, kSuperblockCopyFile}) {
-    const auto text = read_file(backing, volume / name, kLargestSuperblockBytes);
-    const auto parsed = text ? decode_superblock(*text) : Result<Superblock>(text.error());
-    if (parsed)
-      whole.push_back(*text);
-    else
-      damage.push_back(text ? parsed.error().with((volume / name).string()) : text.error());
-  }
-  if (whole.size() == 2 && whole[0] != whole[1])
+  for (const auto* const copy : {&first, &second})
+    if (!*copy) damage.push_back(copy->error());
+  if (first && second && *first != *second)
     damage.push_back(
         {ErrorCode::kCorruption, fmt::format("{} says something else than {}", kSuperblockCopyFile, kSuperblockFile)});
   return damage;
 }
 
 Result<std::optional<std::string>> repair_superblock(Backing& backing, const Path& volume) {
-  const auto read_copy = [&](std::string_view name) -> std::optional<std::string> {
-    const auto text = read_file(backing, volume / name, kLargestSuperblockBytes);
-    return text && decode_superblock(*text) ? std::optional(*text) : std::nullopt;
-  };
-  const auto first = read_copy(kSuperblockFile);
-  const auto second = read_copy(kSuperblockCopyFile);
-  if ((!first && !second) || first == second) return std::optional<std::string>();
+  const auto first = read_whole_copy(backing, volume / kSuperblockFile);
+  const auto second = read_whole_copy(backing, volume / kSuperblockCopyFile);
+  if ((!first && !second) || (first && second && *first == *second)) return std::optional<std::string>();
   const std::string name(first ? kSuperblockCopyFile : kSuperblockFile);
   DEDUPFS_TRY(replace_file(backing, volume / name, bytes_of(first ? *first : *second)));
   return std::optional(name);

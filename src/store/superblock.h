@@ -55,7 +55,8 @@ Result<Superblock> decode_superblock(std::string_view json);
 Result<void> write_superblock(Backing& backing, const Path& volume, const Superblock& superblock);
 // Takes the first copy that is whole; a damaged or missing first copy is logged.
 Result<Superblock> read_superblock(Backing& backing, const Path& volume);
-// What is wrong with either copy, and that they differ. Empty: nothing.
+// What is wrong with either copy, and that they differ. Empty: nothing. kNotFound: a copy is missing, as a crash of mkfs can leave
+// it.
 std::vector<Error> damage_of_superblocks(Backing& backing, const Path& volume);
 // Makes the two copies of `volume` alike again, after the one that read_superblock() takes, byte for byte. Returns the name of
 // the file that was written, if one was.

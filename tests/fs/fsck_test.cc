@@ -10,7 +10,9 @@
 #include "fs/recipe_format.h"
 #include "fs/records.h"
 #include "store/chunk_index.h"
+#include "store/fingerprint.h"
 #include "store/format.h"
+#include "store/sample_region.h"
 #include "support/faulty_backing.h"
 
 namespace dedupfs {
@@ -92,6 +94,16 @@ TEST(Fsck, VolumeInUseIsRefusedWithTheProcessThatHasIt) {
   EXPECT_THAT(report.error().message(), HasSubstr("process " + std::to_string(::getpid())));
 }
 
+// A crash of mkfs.dedupfs leaves it so, and a mount would make the other copy.
+TEST(Fsck, ASuperblockWithoutItsCopyIsNoErrorAndGetsIt) {
+  const DamagedVolume volume;
+  std::filesystem::remove(volume.path() / kSuperblockCopyFile);
+
+  EXPECT_EQ(volume.fsck(Mode::kCheck).exit_status(), 0);
+  EXPECT_EQ(volume.fsck(Mode::kSafe).exit_status(), kFsckCorrected);
+  EXPECT_TRUE(content_of(volume.path() / kSuperblockCopyFile) == content_of(volume.path() / kSuperblockFile));
+}
+
 // ---------------------------------------------------------------- damage and what becomes of it
 
 enum class Outcome {
@@ -164,8 +176,6 @@ std::vector<Damage> damages() {
       {"the counter of inodes went back",
        [](DamagedVolume& volume) { volume.put(Family::kCounters, std::string(kNextInodeCounter), encode_counter(2)); }},
       {"the superblock is cut off", [](DamagedVolume& volume) { overwrite(volume.path() / kSuperblockFile, "{"); }},
-      {"the superblock's copy is gone",
-       [](DamagedVolume& volume) { std::filesystem::remove(volume.path() / kSuperblockCopyFile); }},
       {"the header of a container is damaged", [](DamagedVolume& volume) { flip_bit(volume.container(1), 20); }},
       {"the header of a region is damaged",
        [](DamagedVolume& volume) { flip_bit(volume.container(2), kContainerHeaderBytes + 20); }, Outcome::kContentLost},
@@ -448,6 +458,29 @@ TEST(Fsck, TornTailIsCutOffOnlyWhenEverythingMayBeRepaired) {
   expect_same_but_for_lost(volume.tree(), DamagedVolume::tree_when_whole(), report);
 }
 
+// [header][a damaged region that nothing refers to][one that the index refers to][torn tail]
+TEST(Fsck, TornTailBeginsBehindTheLastRegionThatAnythingRefersTo) {
+  DamagedVolume volume;
+  const std::string sealed = content_of(volume.container(3));
+  const std::string garbage(5000, 'g');
+  const std::string unsealed =
+      sealed.substr(0, kContainerHeaderBytes) + garbage +
+      sealed.substr(kContainerHeaderBytes, sealed.size() - kContainerHeaderBytes - kContainerTrailerBytes);
+  overwrite(volume.container(3), unsealed + std::string(5000, 'x'));
+  for (const auto& [key, value] : volume.records(Family::kChunks)) {
+    ChunkRun run = value_of(decode_run(key, value));
+    if (run.place.container != 3) continue;
+    run.place.offset += static_cast<std::uint32_t>(garbage.size());
+    volume.put(Family::kChunks, key, encode_run(run));
+  }
+  ASSERT_EQ(volume.fsck(Mode::kCheck).exit_status(), 0);
+
+  const FsckReport report = volume.fsck(Mode::kAll);
+
+  EXPECT_TRUE(content_of(volume.container(3)) == unsealed);
+  expect_same_but_for_lost(volume.tree(), DamagedVolume::tree_when_whole(), report);
+}
+
 class FsckKeepsWhatHeals : public testing::TestWithParam<Damage> {};
 
 TEST_P(FsckKeepsWhatHeals, AndTheSameContentWrittenAgainMakesEverythingWhole) {
@@ -488,6 +521,47 @@ INSTANTIATE_TEST_SUITE_P(Each, FsckKeepsWhatHeals,
                                                   std::filesystem::remove(volume.container(1));
                                                 }}),
                          name_of_test);
+
+// A chunk with right checksums and wrong bytes: whatever modes follow one another, nobody gets these bytes for others.
+TEST(Fsck, AChunkThatIsNotWhatItsFingerprintSaysIsNeverTakenForThatContent) {
+  DamagedVolume volume;
+  const std::string content = noise(100, 77);
+  SampleRegion forged;
+  forged.add(100'000, random_bytes(100, 1));
+  forged.entries[0].fingerprint = fingerprint_of(bytes_of(content));
+  {
+    const auto opened = volume.open(false);
+    const std::string encoded = forged.encode({.method = Compression::Method::kNone});
+    const ChunkRun run{.first = ChunkId{100'000},
+                       .place = value_of(opened->containers().append(bytes_of(encoded))),
+                       .region_disk_bytes = static_cast<std::uint32_t>(encoded.size()),
+                       .region_payload_bytes = 100,
+                       .chunks = {{.raw_length = 100}}};
+    ASSERT_TRUE(ok(opened->containers().sync()));
+    std::string next_chunk_id;
+    Encoder(next_chunk_id).u64(100'001);
+    std::string next_container;
+    Encoder(next_container).u64(opened->containers().next_container());
+    Database::Batch batch(opened->database());
+    batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
+    batch.put(Family::kFingerprints, text_of(forged.entries[0].fingerprint.bytes), encode_chunk_id(run.first));
+    batch.put(Family::kCounters, kNextChunkIdCounter, next_chunk_id);
+    batch.put(Family::kCounters, kNextContainerCounter, next_container);
+    ASSERT_TRUE(ok(opened->database().write(batch)));
+  }
+
+  EXPECT_EQ(volume.fsck(Mode::kAll, true).exit_status(), kFsckCorrected);
+  EXPECT_EQ(volume.fsck(Mode::kSafe, false).exit_status(), 0);
+  for (int mount = 0; mount < 2; ++mount) {
+    auto filesystem = value_of(Filesystem::open(volume.open(false), TestFilesystem::quiet()));
+    const InodeNumber file = value_of(filesystem->create(kRootInode, "file " + std::to_string(mount), 0644, {})).inode;
+    ASSERT_TRUE(ok(filesystem->write(file, 0, bytes_of(content), {}, nullptr)));
+    ASSERT_TRUE(ok(filesystem->sync()));
+    EXPECT_TRUE(Tree::of(*filesystem).entries.at("/file " + std::to_string(mount)).content == content);
+    ASSERT_TRUE(ok(filesystem->close()));
+  }
+  EXPECT_EQ(volume.fsck(Mode::kCheck).exit_status(), 0);
+}
 
 // ---------------------------------------------------------------- report
 

@@ -37,7 +37,7 @@ Result<Json> echo(const Json& request) {
 
 void send_all(int socket, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t sent = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
+    const ssize_t sent = TEMP_FAILURE_RETRY(::send(socket, text.data(), text.size(), MSG_NOSIGNAL));
     if (sent <= 0) return;
     text.remove_prefix(static_cast<std::size_t>(sent));
   }
@@ -46,7 +46,8 @@ void send_all(int socket, std::string_view text) {
 std::string receive_all(int socket) {
   std::string text;
   char buffer[16 * 1024];
-  for (ssize_t count; (count = ::recv(socket, buffer, sizeof buffer, 0)) > 0;)
+  // libFuzzer looks at the time by a signal now and then.
+  for (ssize_t count; (count = TEMP_FAILURE_RETRY(::recv(socket, buffer, sizeof buffer, 0))) > 0;)
     text.append(buffer, static_cast<std::size_t>(count));
   return text;
 }
@@ -60,7 +61,7 @@ void fuzz_server(std::string_view input) {
   DEDUPFS_CHECK(server);
   static const ControlAddress address = ControlAddress::of(volume.path()).value();
   const UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  DEDUPFS_CHECK(::connect(client.get(), address.get(), sizeof address.address) == 0);
+  DEDUPFS_CHECK(TEMP_FAILURE_RETRY(::connect(client.get(), address.get(), sizeof address.address)) == 0);
 
   send_all(client.get(), input);
   ::shutdown(client.get(), SHUT_WR);
@@ -92,7 +93,8 @@ void fuzz_client(std::string_view input) {
   auto client = ControlClient::connect(volume.path());
   DEDUPFS_CHECK(client);
   {
-    const UniqueFd daemon(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const UniqueFd daemon(
+        static_cast<int>(TEMP_FAILURE_RETRY(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC))));
     send_all(daemon.get(), input);
   }
   for (auto left = std::ranges::count(input, '\n'); left > 0; --left)

@@ -23,6 +23,17 @@ ByteBuffer random_bytes(std::size_t size, unsigned seed) {
   return bytes;
 }
 
+// Flips a byte in the middle of the only container.
+void damage(const std::filesystem::path& containers) {
+  for (const auto& entry : std::filesystem::directory_iterator(containers)) {
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(entry.file_size() / 2));
+    const char byte = static_cast<char>(file.get() ^ 1);
+    file.seekp(static_cast<std::streamoff>(entry.file_size() / 2));
+    file.put(byte);
+  }
+}
+
 class ChunkStoreTest : public ::testing::Test {
  protected:
   ChunkStoreTest() {
@@ -50,6 +61,17 @@ class ChunkStoreTest : public ::testing::Test {
     store_.reset();
     containers_.reset();
     database_.reset();
+  }
+
+  // A chunk that is found damaged.
+  std::vector<ChunkId> put_and_lose(const ByteBuffer& chunk) {
+    auto id = put({chunk});
+    commit();
+    close();
+    damage(dir_.path() / "containers");
+    open();
+    EXPECT_THAT(read(id[0]), ::testing::StartsWith("error: "));
+    return id;
   }
 
   void commit() {
@@ -420,17 +442,6 @@ TEST_F(DeltaChunkStoreTest, WhateverIsWrittenComesBack) {
   EXPECT_GT(count_deltas(), 0U);
 }
 
-// Flips a byte in the middle of the only container.
-void damage(const std::filesystem::path& containers) {
-  for (const auto& entry : std::filesystem::directory_iterator(containers)) {
-    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(entry.file_size() / 2));
-    const char byte = static_cast<char>(file.get() ^ 1);
-    file.seekp(static_cast<std::streamoff>(entry.file_size() / 2));
-    file.put(byte);
-  }
-}
-
 TEST_F(ChunkStoreTest, AChunkThatWasFoundDamagedIsStoredAnewWhenItsContentComesAgain) {
   std::vector<ByteBuffer> chunks;
   for (unsigned seed = 0; seed < 5; ++seed) chunks.push_back(random_bytes(5000, seed));
@@ -459,12 +470,7 @@ TEST_F(ChunkStoreTest, AChunkThatWasFoundDamagedIsStoredAnewWhenItsContentComesA
 // Their ids are not in order there, and the region is read from the cache.
 TEST_F(ChunkStoreTest, AChunkThatWasStoredAnewIsFoundInARegionWithNewOnes) {
   const ByteBuffer chunk = random_bytes(5000, 1);
-  const auto id = put({chunk});
-  commit();
-  close();
-  damage(dir_.path() / "containers");
-  open();
-  EXPECT_THAT(read(id[0]), ::testing::StartsWith("error: "));
+  const auto id = put_and_lose(chunk);
 
   std::vector<ByteBuffer> chunks;
   for (unsigned seed = 2; seed < 80; ++seed) chunks.push_back(random_bytes(5000, seed));
@@ -478,12 +484,7 @@ TEST_F(ChunkStoreTest, AChunkThatWasStoredAnewIsFoundInARegionWithNewOnes) {
 
 TEST_F(ChunkStoreTest, WhatWasTakenForDamagedAndIsNotIsNoLongerStoredTwice) {
   const ByteBuffer chunk = random_bytes(5000, 1);
-  const auto id = put({chunk});
-  commit();
-  close();
-  damage(dir_.path() / "containers");
-  open();
-  EXPECT_THAT(read(id[0]), ::testing::StartsWith("error: "));
+  const auto id = put_and_lose(chunk);
   put({random_bytes(5000, 2)});
   commit();  // the next mount knows of it
   close();

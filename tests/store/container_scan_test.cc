@@ -126,7 +126,7 @@ TEST_F(ContainerScanTest, TornTailEndsTheScan) {
   const ContainerScan found = scan();
 
   EXPECT_THAT(visited_, ElementsAre(offsets_[0], offsets_[1], offsets_[2]));
-  EXPECT_TRUE(found.has_torn_tail_only());
+  EXPECT_TRUE(found.has_torn_tail());
   EXPECT_EQ(found.end_offset, offsets_[3]);
 }
 

@@ -145,7 +145,7 @@ TEST_F(StoreCheckTest, DamagedSuperblockCopyIsFound) {
 TEST_F(StoreCheckTest, MissingSuperblockIsFoundWhereTheCopyIsThere) {
   std::filesystem::remove(path() / kSuperblockFile);
 
-  EXPECT_THAT(check(), ElementsAre(AllOf(StartsWith("error: "), HasSubstr("superblock.json: No such file"))));
+  EXPECT_THAT(check(), ElementsAre(AllOf(StartsWith("note: "), HasSubstr("superblock.json: No such file"))));
 }
 
 // ---------------------------------------------------------------- containers

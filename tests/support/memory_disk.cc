@@ -98,7 +98,7 @@ class MemoryDisk::File final : public BackingFile {
     if (const auto fault = disk_.ask("read", path_)) return fault->error;
     const std::lock_guard lock(disk_.mutex_);
     const std::string& content = *disk_.image_.contents[id_];
-    if (offset >= content.size()) return std::size_t{0};
+    if (offset >= content.size() || out.empty()) return std::size_t{0};
     const std::size_t length = std::min<std::size_t>(out.size(), content.size() - offset);
     std::memcpy(out.data(), content.data() + offset, length);
     return length;
