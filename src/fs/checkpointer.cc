@@ -55,6 +55,7 @@ void Checkpointer::run() {
 }
 
 void Checkpointer::take(Clock::time_point deadline) {
+  const std::lock_guard one_at_a_time(taking_);
   const auto older = checkpoints_.list();
   if (!older || !has_room_(kLeastBytes + (older->empty() ? 0 : 2 * older->front().bytes))) return;
   changed_ = false;
@@ -65,6 +66,10 @@ void Checkpointer::take(Clock::time_point deadline) {
   changed_ = true;
   if (written.error().code() == ErrorCode::kInterrupted) return;
   spdlog::warn("no checkpoint could be taken: {}", written.error().message());
+}
+
+void Checkpointer::take_now() {
+  if (interval_.count() != 0 && changed_) take(Clock::time_point::max());
 }
 
 void Checkpointer::finish() {

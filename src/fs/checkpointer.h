@@ -28,6 +28,8 @@ class Checkpointer {
 
   // Something was committed.
   void note_commit() { changed_ = true; }
+  // Takes one, if something was committed since the last, whenever that was. None if there is to be none, ever.
+  void take_now();
   // Ends the thread. Then, if something was committed since the last checkpoint, takes another: unless that would take
   // longer than a user who unmounts would like to wait.
   void finish();
@@ -46,7 +48,8 @@ class Checkpointer {
   const Checkpoints checkpoints_;
   std::atomic<bool> changed_ = false;
   std::atomic<bool> stopping_ = false;
-  std::mutex mutex_;  // of the waiting
+  std::mutex taking_;  // one at a time
+  std::mutex mutex_;   // of the waiting
   std::condition_variable wakeup_;
   std::thread thread_;
 };

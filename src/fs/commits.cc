@@ -58,7 +58,7 @@ void Filesystem::State::throttle() {
 }
 
 bool Filesystem::State::has_changes() const {
-  return !metadata.open_is_empty() || table.has_dirty() || metadata.has_frozen();
+  return !metadata.open_is_empty() || volume->chunks().has_changes() || table.has_dirty() || metadata.has_frozen();
 }
 
 std::uint64_t Filesystem::State::pending_bytes() const {
@@ -169,25 +169,6 @@ Result<void> Filesystem::State::commit_volume() {
   abort_error = committed.error();
   aborted = true;
   return committed;
-}
-
-// ---------------------------------------------------------------- reclaim
-
-Result<void> Filesystem::State::visit_references(const Database::Snapshot& snapshot,
-                                                 const std::function<void(ChunkId)>& visit) const {
-  std::optional<Error> error;
-  DEDUPFS_TRY(volume->database().walk(snapshot, Family::kRecipes, [&](std::string_view key, std::string_view value) {
-    const auto entries = decode_segment(value);
-    if (!entries) {
-      error = entries.error();  // it may refer to anything
-      return false;
-    }
-    for (const RecipeEntry& entry : *entries)
-      if (entry.kind == RecipeEntry::Kind::kChunk) visit(entry.chunk);
-    return true;
-  }));
-  if (error) return *error;
-  return {};
 }
 
 }  // namespace dedupfs

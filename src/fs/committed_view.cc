@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/coding.h"
+#include "store/counters.h"
 
 namespace dedupfs {
 namespace {
@@ -32,9 +32,8 @@ Result<CommittedView> CommittedView::open(Volume& volume) {
     view.orphans_.insert(inode);
     return {};
   }));
-  // The volume was opened with this counter, so it parses.
-  DEDUPFS_ASSIGN(const auto value, volume.database().get(Family::kCounters, kNextChunkIdCounter));
-  if (value) view.end_of_chunks_ = Decoder(*value).u64();
+  DEDUPFS_ASSIGN(const auto end, get_number(volume.database(), kNextChunkIdCounter));
+  view.end_of_chunks_ = end.value_or(view.end_of_chunks_);
   return view;
 }
 

@@ -110,8 +110,11 @@ struct FileContent::State {
     return flush_dirty(lock);
   }
   Result<void> replace(const Lock&, std::uint64_t from, std::uint64_t to, std::vector<RecipeEntry> entries) {
+    std::uint64_t new_bytes = 0;
+    for (const RecipeEntry& entry : entries) new_bytes += entry.is_data() ? entry.length : 0;
     DEDUPFS_ASSIGN(const std::int64_t change, recipe.replace(from, to, std::move(entries)));
     recipe_data_bytes += static_cast<std::uint64_t>(change);
+    volume.chunks().note_dropped(new_bytes - static_cast<std::uint64_t>(change));
     return {};
   }
   Result<void> cut_off(Lock& lock, std::uint64_t new_size);

@@ -40,7 +40,8 @@ Filesystem::State::~State() = default;
 Result<void> Filesystem::State::start() {
   DEDUPFS_ASSIGN(numbers, InodeNumbers::load(metadata));
   DEDUPFS_TRY(ensure_root());
-  reaper = std::make_unique<OrphanReaper>(metadata, table, *numbers);
+  reaper = std::make_unique<OrphanReaper>(metadata, table, *numbers,
+                                          [this](std::uint64_t bytes) { volume->chunks().note_dropped(bytes); });
   scrubber = std::make_unique<Scrubber>(*volume, [this](const ScrubFindings& findings) {
     if (!check_writable()) return;
     const Change change(*this);
@@ -103,7 +104,7 @@ Filesystem::~Filesystem() {
 Result<void> Filesystem::close() {
   State& state = *state_;
   state.scrubber->stop();
-  if (state.reclaimer) state.reclaimer->stop();
+  if (state.reclaimer) state.reclaimer->stop_for_good();
   if (state.closed.exchange(true) || state.volume->read_only()) return {};
   state.committer->stop();
   DEDUPFS_TRY(state.commit_group());

@@ -20,6 +20,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "fs/reclaimer.h"
 #include "fs/types.h"
 #include "store/scrubber.h"
 #include "store/volume.h"

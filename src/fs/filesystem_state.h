@@ -1,5 +1,5 @@
 // What the parts of Filesystem share (filesystem.cc, namespace.cc, rename.cc, directories.cc, attributes.cc, xattrs.cc,
-// files.cc, commits.cc). Private to them.
+// files.cc, commits.cc, reclaims.cc). Private to them.
 //
 // Order of locks; whoever holds one takes only those further down:
 //   1. the group gate (Change), the commit's flush_mutex
@@ -32,6 +32,7 @@
 #include "fs/mode.h"
 #include "fs/name_locks.h"
 #include "fs/orphan_reaper.h"
+#include "fs/reclaimer.h"
 #include "fs/records.h"
 #include "fs/space_guard.h"
 
@@ -116,10 +117,12 @@ struct Filesystem::State {
   Result<void> commit_volume();
   std::uint64_t pending_bytes() const;
   std::optional<Error> abort_reason() const;
-  // What files refer to, for reclaim.
-  Result<void> visit_references(const Database::Snapshot& snapshot, const std::function<void(ChunkId)>& visit) const;
-  std::unique_ptr<Reclaimer> make_reclaimer();
   std::optional<Error> full_disk() const;  // if that is why something could not be flushed
+
+  // --- reclaims.cc
+  std::unique_ptr<Reclaimer> make_reclaimer();
+  Result<void> visit_references(const Database::Snapshot& snapshot, const ReclaimHost::Visit& visit) const;
+  std::optional<ReclaimSettings> due_reclaim();
 
   std::unique_ptr<Volume> volume;
   const FilesystemOptions options;

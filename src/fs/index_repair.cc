@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/coding.h"
 #include "fs/records.h"
 #include "store/bulk_writer.h"
+#include "store/counters.h"
 #include "store/damaged_chunks.h"
 #include "store/feature_rebuild.h"
 #include "store/index_rebuild.h"
@@ -30,9 +30,8 @@ Result<std::uint64_t> greatest_counter(const std::vector<const RecordSource*>& s
   for (const RecordSource* source : sources) {
     if (source == nullptr) continue;
     DEDUPFS_TRY(source->walk(Family::kCounters, [&](std::string_view key, std::string_view value) {
-      Decoder decoder(value);
-      const std::uint64_t counter = decoder.u64();
-      if (key == name && decoder.ok_at_end()) greatest = std::max(greatest, counter);
+      if (key != name) return true;
+      if (const auto counter = decode_number(name, value)) greatest = std::max(greatest, *counter);
       return true;
     }));
   }
@@ -51,9 +50,7 @@ Result<std::vector<std::uint64_t>> listed_chunks(const RecordSource* index) {
 }
 
 Result<void> put_counter(BulkWriter& writer, std::string_view name, std::uint64_t value) {
-  std::string encoded;
-  Encoder(encoded).u64(value);
-  return writer.put(Family::kCounters, name, encoded);
+  return writer.put(Family::kCounters, name, encode_number(value));
 }
 
 bool has(const IndexSurvey& survey, Family family) {

@@ -44,6 +44,11 @@ std::uint64_t InodeNumbers::in_use() const {
   return in_use_;
 }
 
+InodeNumber InodeNumbers::end() const {
+  const std::lock_guard lock(mutex_);
+  return next_;
+}
+
 void InodeNumbers::save(bool exact) {
   const std::lock_guard lock(mutex_);
   const InodeNumber limit = exact ? next_ : limit_;

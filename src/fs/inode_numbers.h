@@ -26,6 +26,7 @@ class InodeNumbers {
   InodeNumber allocate();
   void count_deleted();
   std::uint64_t in_use() const;
+  InodeNumber end() const;  // no inode has this number or a higher one
 
   // Puts the counters into the open group, if they changed. With `exact` the reserve is given back: the last save.
   void save(bool exact);

@@ -17,8 +17,9 @@ constexpr std::size_t kOrphansPerStep = 64;
 
 }  // namespace
 
-OrphanReaper::OrphanReaper(Metadata& metadata, InodeTable& table, InodeNumbers& numbers)
-    : metadata_(metadata), table_(table), numbers_(numbers) {}
+OrphanReaper::OrphanReaper(Metadata& metadata, InodeTable& table, InodeNumbers& numbers,
+                           std::function<void(std::uint64_t bytes)> dropped)
+    : metadata_(metadata), table_(table), numbers_(numbers), dropped_(std::move(dropped)) {}
 
 Result<void> OrphanReaper::load() {
   std::string from;
@@ -87,6 +88,7 @@ Result<bool> OrphanReaper::delete_some(InodeNumber orphan) {
   metadata_.erase(Family::kOrphans, encode_inode_key(orphan));
   table_.erase(orphan);
   numbers_.count_deleted();
+  dropped_(record.attributes.data_bytes);
   crash_point("orphan.deleted");
   return true;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <mutex>
 
 #include "base/result.h"
@@ -17,7 +18,9 @@ namespace dedupfs {
 
 class OrphanReaper {
  public:
-  OrphanReaper(Metadata& metadata, InodeTable& table, InodeNumbers& numbers);
+  // `dropped`: so many bytes of content went with an inode.
+  OrphanReaper(Metadata& metadata, InodeTable& table, InodeNumbers& numbers,
+               std::function<void(std::uint64_t bytes)> dropped);
 
   // Finds what an earlier run left behind.
   Result<void> load();
@@ -32,6 +35,7 @@ class OrphanReaper {
   Metadata& metadata_;
   InodeTable& table_;
   InodeNumbers& numbers_;
+  const std::function<void(std::uint64_t)> dropped_;
   std::mutex mutex_;
   std::deque<InodeNumber> orphans_;
 };

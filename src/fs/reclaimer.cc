@@ -1,6 +1,7 @@
 #include "fs/reclaimer.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <utility>
@@ -8,20 +9,39 @@
 #include "base/size.h"
 
 namespace dedupfs {
+namespace {
 
-Reclaimer::Reclaimer(Volume& volume, ReclaimHost host, IsDue is_due, std::chrono::milliseconds look_interval)
-    : volume_(volume), host_(std::move(host)), is_due_(std::move(is_due)), look_interval_(look_interval) {
+constexpr int kNice = 10;
+// One that begins by itself waits so many times as long as the last one took.
+constexpr int kRests = 10;
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+std::optional<double> ReclaimStatus::seconds_left() const {
+  constexpr double kEnough = 0.01;
+  if (!running || progress < kEnough) return std::nullopt;
+  return phase_seconds * (1 - progress) / progress;
+}
+
+Reclaimer::Reclaimer(Volume& volume, ReclaimHost host, Due due, std::chrono::milliseconds look_interval)
+    : volume_(volume), host_(std::move(host)), due_(std::move(due)), look_interval_(look_interval) {
   thread_ = std::thread([this] { run(); });
 }
 
 Reclaimer::~Reclaimer() {
-  stop();
+  stop_for_good();
 }
 
-Result<void> Reclaimer::start() {
+Result<void> Reclaimer::start(const ReclaimSettings& settings) {
   const std::lock_guard lock(mutex_);
-  if (status_.running || asked_) return Error{ErrorCode::kBusy, "a reclaim is running already"};
-  asked_ = true;
+  if (status_.running) return Error{ErrorCode::kBusy, "a reclaim of this volume runs already"};
+  asked_ = settings;
+  status_.running = true;  // for everybody who asks from now on
+  status_.paused = false;
   changed_.notify_all();
   return {};
 }
@@ -37,17 +57,18 @@ void Reclaimer::resume() {
   changed_.notify_all();
 }
 
-void Reclaimer::cancel() {
-  const std::lock_guard lock(mutex_);
-  asked_ = false;
-  cancelled_ = true;
+void Reclaimer::stop() {
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
   changed_.notify_all();
+  changed_.wait(lock, [this] { return !status_.running; });
+  stopping_ = false;
 }
 
-void Reclaimer::stop() {
+void Reclaimer::stop_for_good() {
   {
     const std::lock_guard lock(mutex_);
-    stopping_ = true;
+    ending_ = true;
     changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
@@ -56,56 +77,81 @@ void Reclaimer::stop() {
 ReclaimStatus Reclaimer::status() const {
   const std::lock_guard lock(mutex_);
   ReclaimStatus status = status_;
-  if (status.running) status.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
-  status.running = status.running || asked_;
+  if (!status.running || asked_) return status;
+  status.seconds = seconds_since(begun_);
+  status.phase_seconds = seconds_since(phase_begun_);
   return status;
 }
 
 void Reclaimer::run() {
+  (void)::setpriority(PRIO_PROCESS, 0, kNice);  // of this thread, on Linux
   std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    changed_.wait_for(lock, look_interval_, [this] { return stopping_ || asked_; });
-    if (stopping_) return;
-    if (!asked_) {
-      if (status_.paused) continue;
-      lock.unlock();
-      const bool due = is_due_();
-      lock.lock();
-      if (!due) continue;
-    }
-    asked_ = false;
-    cancelled_ = false;
-    status_.running = true;
-    begun_ = std::chrono::steady_clock::now();
+  while (await_work(lock)) {
+    const ReclaimSettings settings = *std::exchange(asked_, std::nullopt);
+    status_.phase = ReclaimPhase::kMark;
+    status_.progress = 0;
+    status_.current = {};
+    begun_ = phase_begun_ = Clock::now();
     lock.unlock();
-    reclaim_once();
+    ReclaimStatus::Ended ended = reclaim_once(settings);
     lock.lock();
+    ended.seconds = seconds_since(begun_);
+    status_.freed_bytes +=
+        ended.findings.freed_bytes - std::min(ended.findings.freed_bytes, ended.findings.moved_bytes);
+    status_.last = std::move(ended);
     status_.running = false;
-    status_.phase = ReclaimPhase::kIdle;
+    changed_.notify_all();
   }
+  status_.running = false;
+  changed_.notify_all();
 }
 
-void Reclaimer::reclaim_once() {
-  const auto findings = reclaim(volume_, host_, {}, [this](ReclaimPhase phase, std::uint64_t done, std::uint64_t all) {
-    return note_progress(phase, done, all);
-  });
-  if (findings)
-    spdlog::info("reclaim: {} chunks erased, {} containers removed, {} freed, {} moved", findings->erased_chunks,
-                 findings->swept_containers, human_size(findings->freed_bytes), human_size(findings->moved_bytes));
-  else if (findings.error().code() != ErrorCode::kInterrupted)
-    spdlog::warn("reclaim: {}", findings.error().message());
+// Until one was asked for, or is due. False: the end.
+bool Reclaimer::await_work(std::unique_lock<std::mutex>& lock) {
+  const auto rested = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                                         status_.last ? status_.last->seconds * kRests : 0));
+  while (!ending_ && !asked_) {
+    changed_.wait_for(lock, look_interval_, [this] { return ending_ || asked_; });
+    if (ending_ || asked_ || status_.paused || Clock::now() < rested) continue;
+    lock.unlock();
+    const auto settings = due_();
+    lock.lock();
+    if (!settings || asked_) continue;
+    asked_ = settings;
+    status_.running = true;
+  }
+  return !ending_;
+}
+
+ReclaimStatus::Ended Reclaimer::reclaim_once(const ReclaimSettings& settings) {
+  ReclaimStatus::Ended ended;
+  auto findings =
+      reclaim(volume_, host_, settings, [this](ReclaimPhase phase, double done, const ReclaimFindings& so_far) {
+        return note_progress(phase, done, so_far);
+      });
+  if (findings) {
+    ended.findings = *findings;
+    spdlog::info("reclaim: {} chunks erased, {} containers removed, {} of disk freed, {} moved",
+                 findings->erased_chunks, findings->swept_containers, human_size(findings->freed_bytes),
+                 human_size(findings->moved_bytes));
+    return ended;
+  }
   const std::lock_guard lock(mutex_);
-  status_.last_error = findings ? "" : findings.error().message();
-  if (findings) status_.last = *findings;
+  ended.findings = status_.current;
+  ended.error = findings.error();
+  if (findings.error().code() != ErrorCode::kInterrupted) spdlog::warn("reclaim: {}", findings.error().message());
+  return ended;
 }
 
 // Where it waits while it is paused.
-Result<void> Reclaimer::note_progress(ReclaimPhase phase, std::uint64_t done, std::uint64_t all) {
+Result<void> Reclaimer::note_progress(ReclaimPhase phase, double done, const ReclaimFindings& so_far) {
   std::unique_lock lock(mutex_);
+  if (phase != status_.phase) phase_begun_ = Clock::now();
   status_.phase = phase;
-  status_.progress = all == 0 ? 0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(all));
-  changed_.wait(lock, [this] { return !status_.paused || stopping_ || cancelled_; });
-  if (stopping_ || cancelled_) return Error{ErrorCode::kInterrupted, "the reclaim was stopped"};
+  status_.progress = std::clamp(done, 0.0, 1.0);
+  status_.current = so_far;
+  changed_.wait(lock, [this] { return !status_.paused || stopping_ || ending_; });
+  if (stopping_ || ending_) return Error{ErrorCode::kInterrupted, "the reclaim was stopped"};
   return {};
 }
 

@@ -19,9 +19,14 @@ SpaceGuard::SpaceGuard(Backing& backing, Path path, std::function<std::uint64_t(
                        std::function<void()> settle)
     : backing_(backing), path_(std::move(path)), pending_bytes_(std::move(pending_bytes)), settle_(std::move(settle)) {}
 
-bool SpaceGuard::fits(const Backing::Space& space, std::uint64_t bytes, std::uint64_t reserve) const {
+std::uint64_t SpaceGuard::room_beside(const Backing::Space& space, std::uint64_t reserve) const {
   const std::uint64_t taken = pending_bytes_() + reserve;
-  return space.available_bytes > taken && bytes <= space.available_bytes - taken;
+  return space.available_bytes > taken ? space.available_bytes - taken : 0;
+}
+
+bool SpaceGuard::fits(const Backing::Space& space, std::uint64_t bytes, std::uint64_t reserve) const {
+  const std::uint64_t room = room_beside(space, reserve);
+  return room > 0 && bytes <= room;
 }
 
 Result<void> SpaceGuard::admit_data(std::uint64_t bytes) {
@@ -44,8 +49,12 @@ Result<void> SpaceGuard::admit_metadata() {
 
 Result<SpaceGuard::Room> SpaceGuard::room() {
   DEDUPFS_ASSIGN(const Backing::Space space, disk_space_now());
-  const std::uint64_t taken = pending_bytes_() + reserve_of(space);
-  return Room{space.total_bytes, space.available_bytes > taken ? space.available_bytes - taken : 0};
+  return Room{space.total_bytes, room_beside(space, reserve_of(space))};
+}
+
+Result<std::uint64_t> SpaceGuard::metadata_room() {
+  DEDUPFS_ASSIGN(const Backing::Space space, disk_space_now());
+  return room_beside(space, reserve_of(space) / 2);
 }
 
 Result<Backing::Space> SpaceGuard::disk_space(std::uint64_t about_to_add) {

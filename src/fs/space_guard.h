@@ -30,12 +30,15 @@ class SpaceGuard {
     std::uint64_t available_bytes = 0;  // for file data
   };
   Result<Room> room();
+  // For what may use half of the reserve.
+  Result<std::uint64_t> metadata_room();
 
  private:
   using Clock = std::chrono::steady_clock;
 
   Result<Backing::Space> disk_space(std::uint64_t about_to_add);
   Result<Backing::Space> disk_space_now();
+  std::uint64_t room_beside(const Backing::Space& space, std::uint64_t reserve) const;
   bool fits(const Backing::Space& space, std::uint64_t bytes, std::uint64_t reserve) const;
 
   Backing& backing_;

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/coding.h"
 #include "base/crash_point.h"
 #include "store/chunk_index.h"
 #include "store/chunk_reader.h"
+#include "store/counters.h"
 #include "store/delta_encoder.h"
 #include "store/feature_index.h"
 #include "store/fingerprint.h"
@@ -70,6 +70,7 @@ struct ChunkStore::State {
   // --- write path
   Result<std::optional<ChunkId>> find(const Fingerprint& fingerprint, Liveness::Lookup& lookup);
   Result<std::optional<ChunkId>> look_up(const Fingerprint& fingerprint);
+  bool has(ChunkId id) const;
   // Whether a chunk that the index has can be read. Asks the disk only where there is a reason to think that it cannot. One with
   // another content than its fingerprint says stays as it is, since deltas may have been made from that content.
   enum class Soundness { kSound, kLost, kOtherContent };
@@ -102,6 +103,8 @@ struct ChunkStore::State {
   std::uint64_t healing = 0;                // chunks in the batch that is being written
   std::atomic<std::uint64_t> healed = 0;
   std::optional<std::uint64_t> stored_damage;  // version of DamagedChunks in the batch that is being written
+  std::atomic<std::uint64_t> dropped_bytes = 0;
+  std::uint64_t stored_dropped_bytes = 0;
 
   RegionWriter writer;
   ThreadPool pool;  // last: its tasks use the rest
@@ -142,8 +145,9 @@ struct ChunkStore::Writer::State {
 void ChunkStore::Writer::State::find_delta(Task& task, ByteSpan chunk, std::optional<ChunkId>& match,
                                            Liveness::Lookup& lookup) const {
   task.findings.push_back(store.deltas->encoder->encode(chunk, match));
+  // The encoder finds sources in caches and lists that reclaim knows nothing of.
   auto& delta = task.findings.back().delta;
-  if (delta && !std::ranges::all_of(delta->sources, [&](ChunkId source) { return lookup.claim(source); }))
+  if (delta && !std::ranges::all_of(delta->sources, [&](ChunkId id) { return lookup.claim(id) && store.has(id); }))
     delta.reset();
   match = delta ? std::optional(delta->base) : std::nullopt;
 }
@@ -195,6 +199,7 @@ Result<std::vector<ChunkId>> ChunkStore::Writer::State::pack(Task& task) {
   ids.reserve(task.batch.chunks.size());
   auto finding = task.findings.begin();
   for (std::size_t i = 0; i < task.batch.chunks.size(); ++i) {
+    Liveness::Lookup lookup(store.liveness);
     if (task.lost[i]) {
       ids.push_back(packer->add_again(*task.known[i], task.fingerprints[i], task.batch.chunks[i]).id);
     } else if (task.known[i]) {
@@ -202,7 +207,7 @@ Result<std::vector<ChunkId>> ChunkStore::Writer::State::pack(Task& task) {
     } else {
       ids.push_back(store.deltas ? pack_with(*finding++, task.fingerprints[i], task.batch.chunks[i])
                                  : packer->add(task.fingerprints[i], task.batch.chunks[i]).id);
-      store.liveness.note_new(ids.back());
+      lookup.note_stored(ids.back());
     }
     if (store.deltas && last_id) store.deltas->order.link(*last_id, ids.back());
     last_id = ids.back();
@@ -255,6 +260,12 @@ Result<std::optional<ChunkId>> ChunkStore::State::look_up(const Fingerprint& fin
   DEDUPFS_ASSIGN(const ChunkId id, decode_chunk_id(*value));
   load_locality(id);
   return std::optional(id);
+}
+
+bool ChunkStore::State::has(ChunkId id) const {
+  if (pending.locate(id)) return true;
+  const auto run = find_run(database, id);
+  return run && *run;
 }
 
 ChunkStore::State::Soundness ChunkStore::State::soundness_of(ChunkId id) {
@@ -319,10 +330,8 @@ Result<void> ChunkStore::State::reserve_ids() {
 }
 
 Result<void> ChunkStore::State::write_next_id(std::uint64_t next_id) {
-  std::string value;
-  Encoder(value).u64(next_id);
   Database::Batch batch(database);
-  batch.put(Family::kCounters, kNextChunkIdCounter, value);
+  batch.put(Family::kCounters, kNextChunkIdCounter, encode_number(next_id));
   return database.write(batch);
 }
 
@@ -373,7 +382,7 @@ Result<void> ChunkStore::flush_frozen(Database::Batch& batch) {
   crash_point("commit.containers-synced");
   DEDUPFS_TRY(state_->pending.append_frozen_to(batch, state_->database));
   state_->healing = 0;
-  for (const ChunkId id : state_->pending.frozen_moved())
+  for (const ChunkId id : state_->pending.frozen_renewed())
     if (state_->reader.damaged().contains(id)) {
       state_->reader.damaged().erase(id);
       ++state_->healing;
@@ -382,6 +391,10 @@ Result<void> ChunkStore::flush_frozen(Database::Batch& batch) {
     DamagedChunks::Encoded encoded = damaged.encode();
     batch.put(Family::kCounters, kDamagedChunksCounter, encoded.bytes);
     state_->stored_damage = encoded.version;
+  }
+  if (const std::uint64_t dropped = state_->dropped_bytes; dropped != state_->stored_dropped_bytes) {
+    batch.put(Family::kCounters, kDroppedBytesCounter, encode_number(dropped));
+    state_->stored_dropped_bytes = dropped;  // should the batch fail, the next one has it
   }
   if (state_->deltas) state_->deltas->features.append_frozen_to(batch);
   return {};
@@ -392,6 +405,8 @@ void ChunkStore::drop_frozen() {
     spdlog::info("{} damaged chunks were written again: the files that have them are whole again", healed);
     state_->healed += healed;
   }
+  for (const ErasedChunks& erased : state_->pending.frozen_erased())
+    if (!erased.keeps_places) state_->reader.damaged().erase(erased.first, erased.fingerprints.size());
   const std::vector<std::uint32_t> abandoned = state_->pending.frozen_abandoned();
   if (state_->stored_damage) state_->reader.damaged().note_stored(*std::exchange(state_->stored_damage, std::nullopt));
   state_->pending.drop_frozen();
@@ -429,15 +444,38 @@ void ChunkStore::finish_reclaim() {
   state_->liveness.finish([this] { state_->fingerprints.clear(); });
 }
 
-Result<void> ChunkStore::evacuate(std::uint32_t container, const InGroup& in_group) {
-  RegionPacker* const packer = state_->take_packer();
-  auto moved = evacuate_container(container, *state_->containers, state_->database, *packer, in_group);
-  state_->give_back(packer);
-  if (!moved) return moved;
+Result<void> ChunkStore::evacuate(std::uint32_t container, std::uint64_t chunks, const InGroup& in_group) {
+  if (chunks != 0) {
+    RegionPacker* const packer = state_->take_packer();
+    auto moved = evacuate_container(container, chunks, *state_->containers, state_->database, *packer, in_group);
+    state_->give_back(packer);
+    DEDUPFS_TRY(moved);
+  }
   return in_group([&]() -> Result<void> {
     state_->pending.abandon_container(container);
     return {};
   });
+}
+
+Result<void> ChunkStore::forget_dead_features() {
+  if (!state_->deltas) return {};
+  return state_->deltas->features.forget([this](ChunkId id) { return !state_->liveness.is_live(id); });
+}
+
+void ChunkStore::note_dropped(std::uint64_t bytes) {
+  state_->dropped_bytes += bytes;
+}
+
+std::uint64_t ChunkStore::dropped_bytes() const {
+  return state_->dropped_bytes;
+}
+
+void ChunkStore::forget_dropped(std::uint64_t bytes) {
+  state_->dropped_bytes -= bytes;
+}
+
+bool ChunkStore::has_changes() const {
+  return !state_->pending.open_is_empty();
 }
 
 std::uint64_t ChunkStore::waiting_bytes() const {
@@ -455,13 +493,8 @@ ChunkStore::~ChunkStore() = default;
 
 Result<std::unique_ptr<ChunkStore>> ChunkStore::open(std::shared_ptr<ContainerStore> containers, Database& database,
                                                      const Settings& settings) {
-  DEDUPFS_ASSIGN(const auto counter, database.get(Family::kCounters, kNextChunkIdCounter));
-  std::uint64_t next_id = 1;
-  if (counter) {
-    Decoder decode(*counter);
-    next_id = decode.u64();
-    if (!decode.ok_at_end()) return Error{ErrorCode::kCorruption, "index: counter next_chunk_id does not parse"};
-  }
+  DEDUPFS_ASSIGN(const auto counter, get_number(database, kNextChunkIdCounter));
+  std::uint64_t next_id = counter.value_or(1);
   if (!settings.read_only) {
     DEDUPFS_ASSIGN(const std::uint64_t behind, first_id_behind_unknown(*containers, settings.first_unknown_container));
     next_id = std::max(next_id, behind);
@@ -469,6 +502,8 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::open(std::shared_ptr<ContainerSt
   auto state = std::make_unique<State>(std::move(containers), database, settings, next_id);
   DEDUPFS_ASSIGN(const auto damaged, database.get(Family::kCounters, kDamagedChunksCounter));
   if (damaged) DEDUPFS_TRY(state->reader.damaged().load(*damaged));
+  DEDUPFS_ASSIGN(const auto dropped, get_number(database, kDroppedBytesCounter));
+  state->dropped_bytes = state->stored_dropped_bytes = dropped.value_or(0);
   if (settings.delta.enabled() && !settings.read_only) {
     state->deltas = std::make_unique<DeltaWriting>(database, settings.delta);
     DEDUPFS_ASSIGN(state->deltas->encoder,

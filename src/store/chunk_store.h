@@ -31,6 +31,7 @@
 namespace dedupfs {
 
 inline constexpr std::string_view kNextChunkIdCounter = "next_chunk_id";  // no chunk has this id or a higher one
+inline constexpr std::string_view kDroppedBytesCounter = "dropped_bytes";
 
 class ChunkStore {
  public:
@@ -99,13 +100,24 @@ class ChunkStore {
   void erase(ErasedChunks chunks);   // within the group
   // Ends what started with liveness().start_marking().
   void finish_reclaim();
-  // Stores what the index has in this container elsewhere; the container is removed once the group is committed. It must be
-  // sealed and committed. kCorruption, and nothing is removed, if something of it cannot be read.
-  Result<void> evacuate(std::uint32_t container, const InGroup& in_group);
+  // Stores the `chunks` that the index has in this container elsewhere; the container is removed once the group is committed.
+  // Nothing may be appended to it any more, and what was must be committed. Failure: see evacuate_container(); nothing is
+  // removed then.
+  Result<void> evacuate(std::uint32_t container, std::uint64_t chunks, const InGroup& in_group);
+  // Hints that lead to chunks that are not live are dropped from the index of features.
+  Result<void> forget_dead_features();
+
+  // Files no longer refer to so many bytes of chunks, to which others may refer: the measure of what a reclaim may find.
+  // Remembered over mounts.
+  void note_dropped(std::uint64_t bytes);
+  std::uint64_t dropped_bytes() const;
+  void forget_dropped(std::uint64_t bytes);  // a reclaim has looked at them
 
   // Bytes of new chunks that are packed but not on disk yet.
   std::uint64_t waiting_bytes() const;
 
+  // Whether the open group has anything that a commit would make durable.
+  bool has_changes() const;
   // About how much memory the open group's index takes: the signal for an early commit.
   std::size_t open_bytes() const;
 

@@ -224,6 +224,16 @@ Result<void> ContainerStore::State::sync() {
   return {};
 }
 
+std::uint32_t ContainerStore::begin_new_container() {
+  std::unique_lock lock(state_->mutex);
+  const std::uint32_t next = state_->next_number;
+  if (const auto container = std::exchange(state_->current, nullptr)) {
+    container->full = true;
+    state_->seal_if_done(lock, *container);
+  }
+  return next;
+}
+
 Result<void> ContainerStore::remove(std::uint32_t container) {
   DEDUPFS_TRY(state_->backing->unlink(state_->reader.path_of(container)));
   state_->reader.forget(container);

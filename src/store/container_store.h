@@ -42,7 +42,9 @@ class ContainerStore {
   // Everything appended before the call is durable after it, and so is the directory entry of each new container.
   Result<void> sync();
 
-  // Nothing refers to it any more; it must be sealed. Readers that have it open finish.
+  // What is appended from now on goes to containers of this number and above.
+  std::uint32_t begin_new_container();
+  // Nothing refers to it any more, and nothing is being appended to it. Readers that have it open finish.
   Result<void> remove(std::uint32_t container);
 
   Result<RegionHeader> read_header(RegionPlace place) const;

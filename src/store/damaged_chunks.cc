@@ -13,10 +13,15 @@ void DamagedChunks::insert(ChunkId first, std::size_t count) {
   size_ = numbers_.size();
 }
 
-void DamagedChunks::erase(ChunkId id) {
+void DamagedChunks::erase(ChunkId first, std::size_t count) {
+  if (size_ == 0) return;
   const std::lock_guard lock(mutex_);
-  if (numbers_.erase(number_of(id)) != 0) ++version_;
+  const auto from = numbers_.lower_bound(number_of(first));
+  const auto to = numbers_.lower_bound(number_of(first) + count);
+  if (from == to) return;
+  numbers_.erase(from, to);
   size_ = numbers_.size();
+  ++version_;
 }
 
 bool DamagedChunks::contains(ChunkId id) const {

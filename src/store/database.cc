@@ -467,6 +467,13 @@ Result<void> Database::verify_tables() const {
   return state_->result_of(state_->db->VerifyChecksum(options));
 }
 
+Result<void> Database::compact(Family family) {
+  rocksdb::CompactRangeOptions options;
+  options.exclusive_manual_compaction = false;
+  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
+  return state_->result_of(state_->db->CompactRange(options, state_->handle(family), nullptr, nullptr));
+}
+
 void Database::forget_features_before(ChunkId oldest) {
   state_->feature_filter->oldest_id.store(number_of(oldest), std::memory_order_relaxed);
 }

@@ -110,6 +110,9 @@ class Database {
   static Result<std::uint64_t> changes_behind_damage(const Path& path,
                                                      const std::shared_ptr<Backing>& backing = Backing::posix());
 
+  // Gives back the space of what was erased from a family; everybody goes on meanwhile.
+  Result<void> compact(Family family);
+
   // Entries of kFeatureIndex that name older chunks are dropped when RocksDB next comes by.
   void forget_features_before(ChunkId oldest);
 

@@ -28,13 +28,19 @@ Result<std::vector<RegionEntry>> current_entries(RegionPlace place, std::vector<
 
 }  // namespace
 
-Result<void> evacuate_container(std::uint32_t number, const ContainerStore& containers, const Database& index,
-                                RegionPacker& packer, const InGroup& in_group) {
+Result<void> evacuate_container(std::uint32_t number, std::uint64_t chunks, const ContainerStore& containers,
+                                const Database& index, RegionPacker& packer, const InGroup& in_group) {
   DEDUPFS_ASSIGN(const ContainerStore::Walk walk, containers.walk(number));
-  if (walk.stopped_by) return *walk.stopped_by;
+  // A crash may have torn what nobody refers to: only what is missed in the end counts.
+  std::optional<Error> damage = walk.stopped_by;
+  std::uint64_t moved = 0;
   for (const auto& [place, header] : walk.regions) {
-    DEDUPFS_ASSIGN(auto directory, containers.read_directory(place));
-    DEDUPFS_ASSIGN(const auto entries, current_entries(place, std::move(directory), index));
+    auto directory = containers.read_directory(place);
+    if (!directory) {
+      damage = directory.error();
+      continue;
+    }
+    DEDUPFS_ASSIGN(const auto entries, current_entries(place, std::move(*directory), index));
     if (entries.empty()) continue;
     DEDUPFS_ASSIGN(const auto region, containers.read(place));
     DEDUPFS_TRY(in_group([&, region = region.get()]() -> Result<void> {
@@ -43,8 +49,10 @@ Result<void> evacuate_container(std::uint32_t number, const ContainerStore& cont
           return Error{ErrorCode::kBusy, "a chunk of the container is being stored anew"};
       return {};
     }));
+    moved += entries.size();
   }
-  return {};
+  if (moved >= chunks) return {};
+  return damage ? *damage : Error{ErrorCode::kBusy, "chunks of the container were stored anew"};
 }
 
 }  // namespace dedupfs

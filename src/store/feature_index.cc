@@ -15,6 +15,7 @@ namespace {
 // Of a super-feature's 64 bits. With a thousand million chunks a look-up meets a stranger once in some hundred times, which
 // costs an attempt at a delta.
 constexpr int kKeyBytes = 5;
+constexpr std::size_t kForgottenTogetherBytes = 1 << 20;
 // A key and its value, as RocksDB stores them; measured.
 constexpr std::uint64_t kDiskBytesPerChunk = 16 * kSuperFeatures;
 
@@ -67,6 +68,24 @@ void FeatureIndex::insert(const Sketch& sketch, ChunkId id) {
   const std::unique_lock lock(mutex_);
   for (const std::uint64_t super_feature : sketch.super_features) open_[key_number(super_feature)] = id;
   newest_ = std::max(newest_, number_of(id));
+}
+
+// What a commit puts meanwhile may be lost by it, which costs no more than a delta.
+Result<void> FeatureIndex::forget(const std::function<bool(ChunkId)>& is_dead) {
+  Result<void> result;
+  Database::Batch batch(database_);
+  const auto snapshot = database_.snapshot();
+  DEDUPFS_TRY(database_.walk(*snapshot, Family::kFeatureIndex, [&](std::string_view key, std::string_view value) {
+    const auto id = decode_chunk_id(value);
+    if (id && !is_dead(*id)) return true;
+    batch.erase(Family::kFeatureIndex, key);
+    if (batch.size_bytes() < kForgottenTogetherBytes) return true;
+    result = database_.write(batch);
+    batch = Database::Batch(database_);
+    return result.has_value();
+  }));
+  DEDUPFS_TRY(result);
+  return batch.empty() ? Result<void>() : database_.write(batch);
 }
 
 void FeatureIndex::freeze() {

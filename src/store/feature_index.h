@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <shared_mutex>
 #include <unordered_map>
 #include <vector>
@@ -28,6 +29,8 @@ class FeatureIndex {
   // The chunks that share a super-feature with the sketch: those that share most first, the newest first among equals.
   Result<std::vector<ChunkId>> find(const Sketch& sketch) const;
   void insert(const Sketch& sketch, ChunkId id);
+  // Drops what leads to committed chunks of which `is_dead` says so.
+  Result<void> forget(const std::function<bool(ChunkId)>& is_dead);
 
   // As in PendingChunks.
   void freeze();

@@ -19,16 +19,14 @@ bool Liveness::Lookup::claim(ChunkId id) {
     case Phase::kErasing: return liveness_.is_live(id);
     case Phase::kMarking: break;
   }
-  if (liveness_.set(id)) {
-    const std::lock_guard lock(liveness_.claimed_mutex_);
-    liveness_.claimed_.push_back(id);
-  }
+  note_stored(id);
   return true;
 }
 
-void Liveness::note_new(ChunkId id) {
-  const std::shared_lock lock = lock_phase();
-  if (phase_ != Phase::kIdle) (void)set(id);
+void Liveness::Lookup::note_stored(ChunkId id) {
+  if (liveness_.phase_ == Phase::kIdle || !liveness_.set(id) || liveness_.phase_ != Phase::kMarking) return;
+  const std::lock_guard lock(liveness_.claimed_mutex_);
+  liveness_.claimed_.push_back(id);
 }
 
 void Liveness::start_marking(std::uint64_t end) {
@@ -63,9 +61,10 @@ bool Liveness::start_erasing() {
 void Liveness::finish(const std::function<void()>& forget) {
   const std::lock_guard turn(turnstile_);
   const std::unique_lock lock(mutex_);
+  if (phase_ == Phase::kIdle) return;
   forget();
   phase_ = Phase::kIdle;
-  bits_ = {};
+  bits_ = std::vector<std::atomic<std::uint64_t>>();
 }
 
 bool Liveness::is_live(ChunkId id) const {

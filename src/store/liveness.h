@@ -27,16 +27,15 @@ class Liveness {
     explicit Lookup(Liveness& liveness);
     // Whether the chunk may be referred to. False: it is dead, and its content is to be stored under another id.
     bool claim(ChunkId id);
+    // The chunk was stored just now, perhaps by somebody else who was faster, and is referred to.
+    void note_stored(ChunkId id);
 
    private:
     Liveness& liveness_;
     std::shared_lock<std::shared_mutex> lock_;
   };
 
-  // A chunk got this id just now.
-  void note_new(ChunkId id);
-
-  // Ids from `end` on are new, and live.
+  // Ids from `end` on are new, and live; so are those below that are given away from now on.
   void start_marking(std::uint64_t end);
   // Whether it was not marked yet. While marking.
   bool mark(ChunkId id);
@@ -44,7 +43,7 @@ class Liveness {
   std::vector<ChunkId> take_claimed();
   // Begins to erase, unless something was claimed since take_claimed(): false then.
   bool start_erasing();
-  // Ends either phase. What was erased is in no index any more and, after `forget` ran, in no cache.
+  // Ends either phase; nothing where none is. What was erased is in no index any more and, after `forget` ran, in no cache.
   void finish(const std::function<void()>& forget);
 
   // While marking or erasing.

@@ -65,11 +65,6 @@ void PendingChunks::abandon_container(std::uint32_t number) {
   open_.abandoned.push_back(number);
 }
 
-std::vector<std::uint32_t> PendingChunks::frozen_abandoned() const {
-  const std::shared_lock lock(mutex_);
-  return frozen_.abandoned;
-}
-
 void PendingChunks::add_region(std::shared_ptr<PendingRegion> region) {
   const std::unique_lock lock(mutex_);
   open_.regions.push_back(std::move(region));
@@ -99,8 +94,8 @@ void PendingChunks::freeze() {
   std::swap(open_, frozen_);
 }
 
+// Without the lock, for it may take a while: what it reads of the frozen group changes no more.
 Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Database& database) const {
-  const std::shared_lock lock(mutex_);
   RunOverlay runs(database);
   for (const ErasedChunks& chunks : frozen_.erased) DEDUPFS_TRY(append_erased(chunks, database, runs, batch));
   for (const auto& [fingerprint, id] : frozen_.ids)
@@ -114,12 +109,9 @@ Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Datab
   return {};
 }
 
-std::vector<ChunkId> PendingChunks::frozen_moved() const {
-  const std::shared_lock lock(mutex_);
+std::vector<ChunkId> PendingChunks::frozen_renewed() const {
   std::vector<ChunkId> ids;
-  for (const auto& region : frozen_.regions)
-    for (const ChunkRun& run : region->moved)
-      for (std::size_t i = 0; i < run.chunks.size(); ++i) ids.push_back(run.id_of(i));
+  for (const auto& region : frozen_.regions) ids.insert(ids.end(), region->renewed.begin(), region->renewed.end());
   return ids;
 }
 
@@ -127,6 +119,11 @@ void PendingChunks::drop_frozen() {
   Group dropped;  // outlives the lock: freeing it takes a while
   const std::unique_lock lock(mutex_);
   std::swap(frozen_, dropped);
+}
+
+bool PendingChunks::open_is_empty() const {
+  const std::shared_lock lock(mutex_);
+  return open_.chunks.empty() && open_.regions.empty() && open_.erased.empty() && open_.abandoned.empty();
 }
 
 std::size_t PendingChunks::open_bytes() const {

@@ -24,6 +24,7 @@ struct PendingRegion {
   std::shared_ptr<Region> region;    // in memory until it is on disk, then empty
   std::vector<ChunkRun> runs;        // places are filled in when it is on disk
   std::vector<ChunkRun> moved;       // the same, of chunks that the index has elsewhere
+  std::vector<ChunkId> renewed;      // of these, those that were stored from new bytes, because the old ones were lost
   std::uint32_t used_bytes = 0;      // of the payload
   std::optional<RegionPlace> place;  // on disk
   bool attempted = false;            // was written, or failed to be; guarded by the RegionWriter's lock
@@ -57,7 +58,6 @@ class PendingChunks {
   void erase(ErasedChunks chunks);
   // Nothing refers to it when the group is committed; it is to be removed then.
   void abandon_container(std::uint32_t number);
-  std::vector<std::uint32_t> frozen_abandoned() const;
   // A region is complete and will be written: it belongs to the open group.
   void add_region(std::shared_ptr<PendingRegion> region);
   // It is on disk: its memory is given up.
@@ -65,14 +65,17 @@ class PendingChunks {
 
   bool all_written(const std::vector<std::shared_ptr<PendingRegion>>& regions) const;
 
+  // The frozen group is looked at by whoever calls freeze() and drop_frozen().
   void freeze();
   const std::vector<std::shared_ptr<PendingRegion>>& frozen_regions() const { return frozen_.regions; }
   // Index entries of the frozen group, whose regions must all be on disk.
   Result<void> append_frozen_to(Database::Batch& batch, const Database& database) const;
-  // Those of the frozen group that the index has elsewhere.
-  std::vector<ChunkId> frozen_moved() const;
+  std::vector<ChunkId> frozen_renewed() const;
+  const std::vector<ErasedChunks>& frozen_erased() const { return frozen_.erased; }
+  const std::vector<std::uint32_t>& frozen_abandoned() const { return frozen_.abandoned; }
   void drop_frozen();
 
+  bool open_is_empty() const;
   std::size_t open_bytes() const;
 
  private:

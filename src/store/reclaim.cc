@@ -3,9 +3,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,12 @@ namespace {
 constexpr std::size_t kErasedTogether = 1 << 16;     // chunks a commit
 constexpr std::uint64_t kMovedTogether = 256 << 20;  // bytes on disk a commit
 constexpr std::uint64_t kBetweenReports = 1 << 12;   // references or runs
+// Moving a container for less is not worth it, however much garbage there is in all.
+constexpr double kLeastShare = 0.05;
+// A container of less, of which nothing will come any more, is joined with others of that kind.
+constexpr std::uint64_t kSmallContainer = 4 << 20;
+// The index is compacted where the erased chunks are more than this part of all.
+constexpr std::uint64_t kCompactedShare = 20;
 
 class Reclaim {
  public:
@@ -25,22 +32,33 @@ class Reclaim {
       : volume_(volume), host_(host), settings_(settings), progress_(progress) {}
 
   Result<ReclaimFindings> run() {
+    const std::uint64_t dropped_bytes = volume_.chunks().dropped_bytes();
+    // What an earlier reclaim erased and could not commit.
+    DEDUPFS_TRY(host_.commit());
+    volume_.chunks().finish_reclaim();
+
     live().start_marking(volume_.chunks().end_of_ids());
     const auto erased = [&]() -> Result<void> {
       DEDUPFS_TRY(mark());
       return erase();
     }();
+    // The dead stay nobody's until it is durable that they are.
+    DEDUPFS_TRY(host_.commit());
     volume_.chunks().finish_reclaim();
     DEDUPFS_TRY(erased);
     DEDUPFS_TRY(sweep());
+    volume_.chunks().forget_dropped(dropped_bytes);
+    if (findings_.erased_chunks > findings_.live_chunks / kCompactedShare)
+      for (const Family family : {Family::kFingerprints, Family::kChunks, Family::kFeatureIndex, Family::kRecipes})
+        DEDUPFS_TRY(volume_.database().compact(family));
     return findings_;
   }
 
  private:
   Liveness& live() { return volume_.chunks().liveness(); }
 
-  Result<void> report(ReclaimPhase phase, std::uint64_t done, std::uint64_t all) {
-    return reports_++ % kBetweenReports == 0 ? progress_(phase, done, all) : Result<void>();
+  Result<void> report(ReclaimPhase phase, double done) {
+    return reports_++ % kBetweenReports == 0 ? progress_(phase, done, findings_) : Result<void>();
   }
 
   // ------------------------------------------------------------ mark
@@ -49,14 +67,14 @@ class Reclaim {
     // References that were made before claims were noted are in this commit.
     DEDUPFS_TRY(host_.commit());
     const auto snapshot = volume_.database().snapshot();
-    std::uint64_t seen = 0;
-    std::optional<Error> error;
-    DEDUPFS_TRY(host_.references(*snapshot, [&](ChunkId id) {
+    DEDUPFS_TRY(host_.references(*snapshot, [&](ChunkId id, double progress) {
       live().mark(id);
-      if (auto reported = report(ReclaimPhase::kMark, ++seen, 0); !reported) error = reported.error();
+      return report(ReclaimPhase::kMark, progress);
     }));
-    if (error) return *error;
     DEDUPFS_TRY(mark_sources(*snapshot));
+    host_.before_erasing();
+    // Before the last claim, so that whatever is in it was stored, and marked by who stored it, while claims were noted.
+    erasable_ = volume_.database().snapshot();
     do {
       for (const ChunkId id : live().take_claimed()) DEDUPFS_TRY(mark_sources_of(id));
     } while (!live().start_erasing());
@@ -65,18 +83,12 @@ class Reclaim {
   }
 
   Result<void> mark_sources(const Database::Snapshot& snapshot) {
-    Result<void> result;
-    DEDUPFS_TRY(volume_.database().walk(snapshot, Family::kChunks, [&](std::string_view key, std::string_view value) {
-      const auto run = decode_run(key, value);
-      if (!run) {
-        result = run.error();
-        return false;
-      }
-      for (std::size_t i = 0; i < run->chunks.size() && result; ++i)
-        if (run->chunks[i].is_delta() && live().is_live(run->id_of(i))) result = mark_all(run->chunks[i].sources);
-      return result.has_value();
-    }));
-    return result;
+    return walk_runs(snapshot, [&](const ChunkRun& run) -> Result<void> {
+      DEDUPFS_TRY(report(ReclaimPhase::kMark, 1));
+      for (std::size_t i = 0; i < run.chunks.size(); ++i)
+        if (run.chunks[i].is_delta() && live().is_live(run.id_of(i))) DEDUPFS_TRY(mark_all(run.chunks[i].sources));
+      return {};
+    });
   }
 
   // A source that nobody had marked may lie in front of where a walk is: it is followed at once.
@@ -99,27 +111,34 @@ class Reclaim {
     return mark_all(run->chunks[number_of(id) - number_of(run->first)].sources);
   }
 
-  // ------------------------------------------------------------ erase
-
-  Result<void> erase() {
-    const auto snapshot = volume_.database().snapshot();
-    if (volume_.superblock().delta.enabled()) DEDUPFS_TRY(erase(*snapshot, true));
-    return erase(*snapshot, false);
-  }
-
-  Result<void> erase(const Database::Snapshot& snapshot, bool fingerprints_of_deltas) {
+  Result<void> walk_runs(const Database::Snapshot& snapshot,
+                         const std::function<Result<void>(const ChunkRun&)>& visit) {
     Result<void> result;
     DEDUPFS_TRY(volume_.database().walk(snapshot, Family::kChunks, [&](std::string_view key, std::string_view value) {
       const auto run = decode_run(key, value);
-      if (run) result = erase_from(*run, fingerprints_of_deltas);
+      result = run ? visit(*run) : Result<void>(run.error());
       return result.has_value();
     }));
-    DEDUPFS_TRY(result);
+    return result;
+  }
+
+  // ------------------------------------------------------------ erase
+
+  Result<void> erase() {
+    if (volume_.superblock().delta.enabled()) DEDUPFS_TRY(erase(true));
+    DEDUPFS_TRY(erase(false));
+    erasable_.reset();
+    return findings_.erased_chunks == 0 ? Result<void>() : volume_.chunks().forget_dead_features();
+  }
+
+  Result<void> erase(bool fingerprints_of_deltas) {
+    DEDUPFS_TRY(walk_runs(*erasable_, [&](const ChunkRun& run) { return erase_from(run, fingerprints_of_deltas); }));
     return commit_erased();
   }
 
   Result<void> erase_from(const ChunkRun& run, bool fingerprints_of_deltas) {
-    DEDUPFS_TRY(report(ReclaimPhase::kErase, number_of(run.first), volume_.chunks().end_of_ids()));
+    DEDUPFS_TRY(report(ReclaimPhase::kErase,
+                       static_cast<double>(number_of(run.first)) / static_cast<double>(volume_.chunks().end_of_ids())));
     std::optional<std::vector<RegionEntry>> directory;
     for (std::size_t from = 0; from < run.chunks.size();) {
       const auto is_wanted = [&](std::size_t i) {
@@ -153,8 +172,10 @@ class Reclaim {
     ErasedChunks erased{.first = run.id_of(from), .fingerprints = {}, .keeps_places = keeps_places};
     for (std::size_t i = from; i < to; ++i) {
       const auto entry = std::ranges::lower_bound(directory, run.id_of(i), {}, &RegionEntry::id);
-      if (entry == directory.end() || entry->id != run.id_of(i))
-        return Error{ErrorCode::kCorruption, "the index is damaged; run fsck.dedupfs on the volume"};
+      if (entry == directory.end() || entry->id != run.id_of(i)) {
+        volume_.chunks().note_damaged(run.id_of(i));
+        return {};
+      }
       erased.fingerprints.push_back(entry->fingerprint);
     }
     erased_together_ += to - from;
@@ -174,71 +195,113 @@ class Reclaim {
 
   // ------------------------------------------------------------ sweep
 
-  struct Garbage {
+  struct Usage {
     std::uint32_t container = 0;
     std::uint64_t bytes = 0;  // of the file
     std::uint64_t live_bytes = 0;
+    std::uint64_t live_chunks = 0;
+    bool is_damaged = false;  // its header
 
-    double share() const { return 1 - static_cast<double>(live_bytes) / static_cast<double>(bytes); }
+    bool is_empty() const { return live_chunks == 0; }
+    std::uint64_t garbage_bytes() const { return bytes - std::min(bytes, live_bytes); }
+    double share() const { return bytes == 0 ? 1 : static_cast<double>(garbage_bytes()) / static_cast<double>(bytes); }
   };
 
   Result<void> sweep() {
-    DEDUPFS_ASSIGN(const std::vector<Garbage> containers, choose());
+    DEDUPFS_ASSIGN(const std::vector<Usage> containers, choose());
+    double all_bytes = 0;
+    for (const Usage& container : containers) all_bytes += static_cast<double>(container.bytes);
+    double done_bytes = 0;
     std::uint64_t moved = 0;
-    for (std::size_t i = 0; i < containers.size(); ++i) {
-      DEDUPFS_TRY(progress_(ReclaimPhase::kSweep, i, containers.size()));
-      const Garbage& garbage = containers[i];
-      const auto evacuated = volume_.chunks().evacuate(garbage.container, host_.in_group);
-      if (!evacuated && evacuated.error().code() != ErrorCode::kCorruption &&
-          evacuated.error().code() != ErrorCode::kBusy)
-        return evacuated.error();
-      if (!evacuated) {
-        spdlog::warn("container {} stays as it is: {}", garbage.container, evacuated.error().message());
-        continue;
+    for (const Usage& container : containers) {
+      DEDUPFS_TRY(progress_(ReclaimPhase::kSweep, done_bytes / all_bytes, findings_));
+      done_bytes += static_cast<double>(container.bytes);
+      DEDUPFS_ASSIGN(const bool fits, has_room(moved, container));
+      if (!fits || moved > kMovedTogether) {
+        DEDUPFS_TRY(host_.commit());  // which frees what was emptied before
+        moved = 0;
       }
-      ++findings_.swept_containers;
-      findings_.freed_bytes += garbage.bytes;
-      findings_.moved_bytes += garbage.live_bytes;
-      moved += garbage.live_bytes;
-      crash_point("reclaim.evacuated");
-      if (moved < kMovedTogether && i + 1 < containers.size()) continue;
-      DEDUPFS_TRY(host_.commit());
-      moved = 0;
+      DEDUPFS_ASSIGN(const bool fits_now, has_room(moved, container));
+      if (!fits_now) continue;
+      DEDUPFS_ASSIGN(const bool is_swept, sweep(container));
+      if (is_swept) moved += container.live_bytes;
     }
     return host_.commit();
   }
 
-  // The emptiest first: they give most for what has to be moved.
-  Result<std::vector<Garbage>> choose() {
-    // The index knows nothing yet of what open groups have in a container. One that is sealed takes nothing more, and what it has
-    // is committed now.
-    DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
-    DEDUPFS_TRY(host_.commit());
-    DEDUPFS_ASSIGN(const auto live_bytes, live_bytes_by_container());
-    std::vector<Garbage> chosen;
-    for (const auto& container : containers) {
-      if (!container.sealed || container.damage) continue;
-      const auto live = live_bytes.find(container.id);
-      const Garbage garbage{container.id, container.bytes, live == live_bytes.end() ? 0 : live->second};
-      findings_.garbage_bytes += garbage.bytes - std::min(garbage.bytes, garbage.live_bytes);
-      if (garbage.share() >= settings_.garbage_share) chosen.push_back(garbage);
-    }
-    std::ranges::sort(chosen, {}, [](const Garbage& garbage) { return -garbage.share(); });
-    return chosen;
+  Result<bool> has_room(std::uint64_t moved, const Usage& container) const {
+    if (container.is_empty()) return true;
+    DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());
+    return moved + container.live_bytes < available;
   }
 
-  Result<std::map<std::uint32_t, std::uint64_t>> live_bytes_by_container() {
-    std::map<std::uint32_t, std::uint64_t> bytes;
-    const auto snapshot = volume_.database().snapshot();
-    DEDUPFS_TRY(volume_.database().walk(*snapshot, Family::kChunks, [&](std::string_view key, std::string_view value) {
-      const auto run = decode_run(key, value);
-      if (!run) return true;  // what it covers is in no reader's way, and its container is damaged or has more of it
+  // False if it stays.
+  Result<bool> sweep(const Usage& container) {
+    const auto evacuated = volume_.chunks().evacuate(container.container, container.live_chunks, host_.in_group);
+    if (!evacuated) {
+      if (evacuated.error().code() != ErrorCode::kCorruption && evacuated.error().code() != ErrorCode::kBusy)
+        return evacuated.error();
+      spdlog::warn("container {} stays as it is: {}", container.container, evacuated.error().message());
+      return false;
+    }
+    ++findings_.swept_containers;
+    findings_.freed_bytes += container.bytes;
+    findings_.moved_bytes += container.live_bytes;
+    findings_.garbage_bytes -= container.garbage_bytes();
+    crash_point("reclaim.evacuated");
+    return true;
+  }
+
+  // The emptiest first: they give most for what has to be moved.
+  Result<std::vector<Usage>> choose() {
+    // Of what open groups have in a container the index knows nothing yet; so it is looked at when nothing more comes, and
+    // what came is committed.
+    const std::uint32_t end = volume_.containers().begin_new_container();
+    DEDUPFS_TRY(host_.commit());
+    DEDUPFS_ASSIGN(std::vector<Usage> containers, usage_before(end));
+    std::uint64_t all_bytes = 0;
+    for (const Usage& container : containers) {
+      all_bytes += container.bytes;
+      findings_.garbage_bytes += container.garbage_bytes();
+    }
+    std::erase_if(containers, [](const Usage& container) { return container.is_damaged && !container.is_empty(); });
+    std::ranges::sort(containers, {}, [](const Usage& container) { return -container.share(); });
+
+    std::uint64_t garbage_bytes = findings_.garbage_bytes;
+    auto end_of_chosen = containers.begin();
+    for (; end_of_chosen != containers.end(); ++end_of_chosen) {
+      const bool is_enough =
+          static_cast<double>(garbage_bytes) <= settings_.garbage_left * static_cast<double>(all_bytes);
+      if (!end_of_chosen->is_empty() && (is_enough || end_of_chosen->share() < kLeastShare)) break;
+      garbage_bytes -= end_of_chosen->garbage_bytes();
+      all_bytes -= end_of_chosen->garbage_bytes();
+    }
+    const auto is_small = [](const Usage& container) { return container.bytes < kSmallContainer; };
+    const auto end_of_small = std::stable_partition(end_of_chosen, containers.end(), is_small);
+    if (end_of_small - end_of_chosen > 1) end_of_chosen = end_of_small;
+    containers.erase(end_of_chosen, containers.end());
+    return containers;
+  }
+
+  Result<std::vector<Usage>> usage_before(std::uint32_t end) {
+    std::map<std::uint32_t, Usage> by_container;
+    DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
+    for (const auto& container : containers)
+      if (container.id < end)
+        by_container[container.id] = {
+            .container = container.id, .bytes = container.bytes, .is_damaged = container.damage.has_value()};
+    DEDUPFS_TRY(walk_runs(*volume_.database().snapshot(), [&](const ChunkRun& run) -> Result<void> {
+      const auto usage = by_container.find(run.place.container);
+      if (usage == by_container.end()) return {};
       std::uint64_t payload_bytes = 0;
-      for (const ChunkRun::Chunk& chunk : run->chunks) payload_bytes += chunk.payload_length();
-      bytes[run->place.container] += run->disk_bytes_of(payload_bytes);
-      return true;
+      for (const ChunkRun::Chunk& chunk : run.chunks) payload_bytes += chunk.payload_length();
+      usage->second.live_bytes += run.disk_bytes_of(payload_bytes);
+      usage->second.live_chunks += run.chunks.size();
+      return {};
     }));
-    return bytes;
+    std::vector<Usage> usage;
+    for (const auto& [number, of_container] : by_container) usage.push_back(of_container);
+    return usage;
   }
 
   Volume& volume_;
@@ -246,6 +309,7 @@ class Reclaim {
   const ReclaimSettings& settings_;
   const ReclaimProgress& progress_;
   ReclaimFindings findings_;
+  std::shared_ptr<const Database::Snapshot> erasable_;
   std::uint64_t reports_ = 0;
   std::size_t erased_together_ = 0;
 };

@@ -11,7 +11,7 @@
 //
 // Threads: one reclaim at a time; everything else goes on.
 // Failure: damage is no failure: what cannot be read stays where it is. An Error ends the reclaim, and nothing is lost by it:
-//          kInterrupted if it was told to stop.
+//          kInterrupted if it was told to stop. Erasures that could not be committed are finished by the next reclaim.
 // Memory:  a bit a chunk, and some bytes a container.
 #pragma once
 
@@ -26,30 +26,35 @@ namespace dedupfs {
 // What only the owner of the volume's groups can do.
 struct ReclaimHost {
   InGroup in_group;
-  // All that was changed before it was called is committed; an Error if something could not be stored.
+  // All that was changed before it was called is committed.
   std::function<Result<void>()> commit;
-  // Visits every chunk that the committed state, as of `snapshot`, refers to; any number of times.
-  std::function<Result<void>(const Database::Snapshot& snapshot, const std::function<void(ChunkId)>& visit)> references;
+  // What was marked is about to be erased: the time to keep what describes a state that needs nothing else.
+  std::function<void()> before_erasing;
+  // Visits every chunk that the committed state, as of `snapshot`, refers to; `progress` is between 0 and 1. An Error ends it.
+  using Visit = std::function<Result<void>(ChunkId id, double progress)>;
+  std::function<Result<void>(const Database::Snapshot& snapshot, const Visit& visit)> references;
+  // What may be written now, of the disk that the volume lies on.
+  std::function<Result<std::uint64_t>()> available_bytes;
 };
 
 struct ReclaimSettings {
-  // A container is swept if at least this share of it is garbage.
-  double garbage_share = 0.25;
+  // Containers are swept, the emptiest first, until no more than this share of what is left is garbage.
+  double garbage_left = 0.02;
 };
 
-enum class ReclaimPhase : std::uint8_t { kIdle, kMark, kErase, kSweep };
+enum class ReclaimPhase : std::uint8_t { kMark, kErase, kSweep };
 
 struct ReclaimFindings {
   std::uint64_t live_chunks = 0;
   std::uint64_t erased_chunks = 0;
-  std::uint64_t garbage_bytes = 0;  // on disk, when the sweep began
   std::uint64_t swept_containers = 0;
-  std::uint64_t freed_bytes = 0;  // of containers that were removed
-  std::uint64_t moved_bytes = 0;  // that had to be written anew for it, on disk
+  std::uint64_t freed_bytes = 0;    // of containers that were removed
+  std::uint64_t moved_bytes = 0;    // of these, what had to be stored elsewhere
+  std::uint64_t garbage_bytes = 0;  // left in containers
 };
 
-// `progress` is called often: of the phase, `done` of `all`; an Error ends the reclaim.
-using ReclaimProgress = std::function<Result<void>(ReclaimPhase phase, std::uint64_t done, std::uint64_t all)>;
+// `done` is between 0 and 1, of the phase; called often. An Error ends the reclaim.
+using ReclaimProgress = std::function<Result<void>(ReclaimPhase phase, double done, const ReclaimFindings& so_far)>;
 
 Result<ReclaimFindings> reclaim(Volume& volume, const ReclaimHost& host, const ReclaimSettings& settings,
                                 const ReclaimProgress& progress);

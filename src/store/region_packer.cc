@@ -57,6 +57,7 @@ RegionPacker::Packed RegionPacker::add_again(ChunkId id, const Fingerprint& fing
   entry.payload_offset = open_->used_bytes;
   if (const auto known = publish(entry, chunk)) return {*known, false};
   note_moved(entry);
+  open_->renewed.push_back(id);
   return {id, true};
 }
 

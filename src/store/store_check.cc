@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/coding.h"
 #include "store/chunk_reader.h"
+#include "store/counters.h"
 #include "store/damaged_chunks.h"
 #include "store/fingerprint.h"
 #include "store/region_cache.h"
@@ -241,10 +241,9 @@ class StoreCheck {
     return {};
   }
 
-  // It parses: the volume was opened with it.
   Result<std::uint64_t> counter(std::string_view name) {
-    DEDUPFS_ASSIGN(const auto value, volume_.database().get(Family::kCounters, name));
-    return value ? Decoder(*value).u64() : 1;
+    DEDUPFS_ASSIGN(const auto number, get_number(volume_.database(), name));
+    return number.value_or(1);
   }
 
   // Whether a region between these offsets is.

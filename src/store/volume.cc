@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/coding.h"
 #include "base/crash_point.h"
 #include "chunkers/registry.h"
+#include "store/counters.h"
 
 namespace dedupfs {
 namespace {
@@ -169,11 +169,9 @@ Result<void> require_index_of(const Superblock& superblock, const Database& data
 }
 
 Result<std::uint32_t> load_next_container(const Database& database) {
-  DEDUPFS_ASSIGN(const auto value, database.get(Family::kCounters, kNextContainerCounter));
-  if (!value) return 1;
-  Decoder decoder(*value);
-  const std::uint64_t next = decoder.u64();
-  if (!decoder.ok_at_end() || next == 0 || !std::in_range<std::uint32_t>(next))
+  DEDUPFS_ASSIGN(const auto number, get_number(database, kNextContainerCounter));
+  const std::uint64_t next = number.value_or(1);
+  if (next == 0 || !std::in_range<std::uint32_t>(next))
     return Error{ErrorCode::kCorruption, "the index's counter " + std::string(kNextContainerCounter) + " is damaged"};
   return static_cast<std::uint32_t>(next);
 }
@@ -319,9 +317,7 @@ Result<void> Volume::commit() {
   metadata_->append_frozen_to(batch);
   const std::uint32_t next_container = containers_->next_container();
   if (next_container != saved_next_container_) {
-    std::string value;
-    Encoder(value).u64(next_container);
-    batch.put(Family::kCounters, kNextContainerCounter, value);
+    batch.put(Family::kCounters, kNextContainerCounter, encode_number(next_container));
   }
   if (!batch.empty()) DEDUPFS_TRY(database_->write(batch));
   crash_point("commit.index-written");
