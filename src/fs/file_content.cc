@@ -224,12 +224,19 @@ Result<std::vector<PinnedBytes>> FileContent::State::fetch(const std::vector<Fet
 }
 
 Result<std::vector<PinnedBytes>> FileContent::State::read(std::uint64_t from, std::uint64_t to) {
-  std::vector<Fetch> wanted;
-  {
+  const auto gather_now = [&] {
     const Lock lock(mutex);
-    DEDUPFS_ASSIGN(wanted, gather(lock, from, std::min(to, size)));
+    return gather(lock, from, std::min(to, size));
+  };
+  DEDUPFS_ASSIGN(std::vector<Fetch> wanted, gather_now());
+  for (;;) {
+    auto pieces = fetch(wanted);
+    if (pieces) return pieces;
+    // What was overwritten meanwhile may have been reclaimed: an error counts if the file still has what it is about.
+    DEDUPFS_ASSIGN(std::vector<Fetch> now, gather_now());
+    if (std::ranges::equal(now, wanted, {}, &Fetch::chunk, &Fetch::chunk)) return pieces;
+    wanted = std::move(now);
   }
-  return fetch(wanted);
 }
 
 // ---------------------------------------------------------------- dirty stretches
