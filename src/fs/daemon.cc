@@ -201,6 +201,13 @@ ControlServer::Handlers control_handlers(Filesystem& filesystem, const MountRequ
          DEDUPFS_TRY(run_scrub_request(filesystem.scrubber(), scrub));
          return Json{{"scrub", scrub_json(filesystem.scrubber().status())}};
        }},
+      {"reclaim-now",
+       [&filesystem](const Json&) -> Result<Json> {
+         DEDUPFS_TRY(filesystem.reclaimer().start({}));
+         while (filesystem.reclaimer().status().running) ::usleep(10000);
+         const auto st = *filesystem.reclaimer().status().last;
+         return Json{{"erased", st.findings.erased_chunks}, {"live", st.findings.live_chunks}, {"swept", st.findings.swept_containers}, {"freed", st.findings.freed_bytes}, {"moved", st.findings.moved_bytes}, {"garbage", st.findings.garbage_bytes}, {"seconds", st.seconds}, {"error", st.error ? st.error->message() : ""}};
+       }},
       {"info",
        [&filesystem, &request](const Json&) -> Result<Json> {
          return Json{{"pid", ::getpid()},
