@@ -178,9 +178,9 @@ void Scrubber::check_run(const ChunkRun& run) {
   for (std::size_t i = 0; i < run.chunks.size(); ++i) {
     const ChunkId id = run.id_of(i);
     if (region && (*region)->find(id) != nullptr) continue;
-    // It may have been moved since the run was read.
+    // It may have been moved or erased since the run was read.
     const auto now = find_run(volume_.database(), id);
-    if (now && *now && (*now)->place != run.place) continue;
+    if (now && (!*now || (*now)->place != run.place)) continue;
     volume_.chunks().note_damaged(id);
     ++damaged;
   }

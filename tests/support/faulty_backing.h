@@ -18,7 +18,8 @@ namespace dedupfs {
 
 class FaultyBacking final : public Backing {
  public:
-  // The operation is one of "open", "write", "truncate", "datasync", "rename", "link", "unlink", "sync_directory".
+  // The operation is one of "open", "write", "truncate", "datasync", "rename", "link", "unlink", "sync_directory";
+  // or "drop_cached", which never fails.
   using Fault = std::function<std::optional<Error>(const std::string& operation, const Path& path)>;
 
   Fault fault;
@@ -90,6 +91,7 @@ class FaultyBacking final : public Backing {
     }
     Result<bool> try_lock(LockMode mode) override { return real_->try_lock(mode); }
     void drop_cached(std::uint64_t offset, std::uint64_t length) const override {
+      if (backing_.fault) (void)backing_.fault("drop_cached", path_);
       backing_.note("drop_cached", path_);
       real_->drop_cached(offset, length);
     }
