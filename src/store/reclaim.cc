@@ -191,7 +191,8 @@ class Reclaim {
     for (std::size_t i = from; i < to; ++i) {
       const auto entry = std::ranges::lower_bound(directory, run.id_of(i), {}, &RegionEntry::id);
       if (entry == directory.end() || entry->id != run.id_of(i)) {
-        volume_.chunks().note_damaged(run.id_of(i));
+        // The index errs. All of them stay, and may not be found, since what they are made from goes.
+        for (std::size_t stays = from; stays < to; ++stays) volume_.chunks().note_damaged(run.id_of(stays));
         return {};
       }
       erased.fingerprints.push_back(entry->fingerprint);
@@ -227,7 +228,7 @@ class Reclaim {
 
   Result<void> sweep() {
     DEDUPFS_ASSIGN(const std::vector<Usage> containers, choose());
-    double all_bytes = 0;
+    double all_bytes = 1;  // there may be empty files only
     for (const Usage& container : containers) all_bytes += static_cast<double>(container.bytes);
     double done_bytes = 0;
     std::uint64_t moved = 0;
@@ -257,7 +258,8 @@ class Reclaim {
   Result<bool> sweep(const Usage& container) {
     const auto evacuated = volume_.chunks().evacuate(container.container, container.live_chunks, host_.in_group);
     if (!evacuated) {
-      if (evacuated.error().code() != ErrorCode::kCorruption && evacuated.error().code() != ErrorCode::kBusy)
+      const ErrorCode code = evacuated.error().code();
+      if (code != ErrorCode::kCorruption && code != ErrorCode::kIo && code != ErrorCode::kBusy)
         return evacuated.error();
       spdlog::warn("container {} stays as it is: {}", container.container, evacuated.error().message());
       return false;
