@@ -486,5 +486,45 @@ TEST(ContainerFormat, EveryFlippedBitOfHeaderAndTrailerIsNoticed) {
   EXPECT_FALSE(parse_uuid("0123456-+89ab-4cde-8f01-23456789abcd"));
 }
 
+// ---------------------------------------------------------------- for reclaim
+
+TEST_F(ContainerStoreTest, ANewContainerIsBegunOnDemandAndTheOneBeforeSealed) {
+  const RegionPlace before = append(one_chunk(1, 100));
+
+  EXPECT_EQ(store_->begin_new_container(), before.container + 1);
+  EXPECT_EQ(store_->begin_new_container(), before.container + 1) << "nothing came in between";
+  const RegionPlace after = append(one_chunk(2, 100));
+
+  EXPECT_EQ(after.container, before.container + 1);
+  EXPECT_TRUE(store_->walk(before.container)->sealed);
+  EXPECT_FALSE(store_->walk(after.container)->sealed);
+}
+
+TEST_F(ContainerStoreTest, ARemovedContainerIsGoneAndItsNumberIsNotUsedAgain) {
+  const RegionPlace removed = append(one_chunk(1, 100));
+  (void)store_->begin_new_container();
+  const RegionPlace kept = append(one_chunk(2, 100));
+  ASSERT_TRUE(store_->sync());
+  expect_reads_back(removed, one_chunk(1, 100));
+
+  ASSERT_TRUE(store_->remove(removed.container));
+
+  EXPECT_FALSE(std::filesystem::exists(file(removed.container)));
+  EXPECT_FALSE(store_->read(removed)) << "nobody has it open";
+  expect_reads_back(kept, one_chunk(2, 100));
+  EXPECT_EQ(store_->list().value().size(), 1u);
+  (void)store_->begin_new_container();
+  EXPECT_EQ(append(one_chunk(3, 100)).container, kept.container + 1);
+}
+
+TEST_F(ContainerStoreTest, RemovingAContainerThatIsNotSyncedYetHurtsNoSync) {
+  const RegionPlace removed = append(one_chunk(1, 100));
+  (void)store_->begin_new_container();
+  ASSERT_TRUE(store_->remove(removed.container));
+
+  EXPECT_TRUE(store_->sync());
+  EXPECT_FALSE(store_->remove(removed.container)) << "it is gone";
+}
+
 }  // namespace
 }  // namespace dedupfs

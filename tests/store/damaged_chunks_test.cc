@@ -54,5 +54,19 @@ TEST(DamagedChunks, RefusesBytesThatAreNoList) {
   EXPECT_EQ(damaged.size(), 0U);
 }
 
+TEST(DamagedChunks, AStretchIsTakenOutAtOnce) {
+  DamagedChunks damaged;
+  damaged.insert(ChunkId{5}, 10);
+  damaged.note_stored(damaged.encode().version);
+
+  damaged.erase(ChunkId{20}, 5);
+  EXPECT_FALSE(damaged.changed()) << "none of them was there";
+  damaged.erase(ChunkId{7}, 4);
+
+  EXPECT_TRUE(damaged.changed());
+  EXPECT_EQ(damaged.numbers(), (std::vector<std::uint64_t>{5, 6, 11, 12, 13, 14}));
+  EXPECT_EQ(damaged.size(), 6U);
+}
+
 }  // namespace
 }  // namespace dedupfs

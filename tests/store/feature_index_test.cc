@@ -142,5 +142,33 @@ TEST_F(FeatureIndexTest, ForgetsTheOldestBeyondItsLimit) {
   EXPECT_GT(entries(), 0u);
 }
 
+TEST_F(FeatureIndexTest, WhatLeadsToTheDeadIsForgotten) {
+  index_->insert(sketch(1, 2, 3), ChunkId{7});
+  index_->insert(sketch(4, 5, 6), ChunkId{8});
+  commit();
+  index_->insert(sketch(7, 8, 9), ChunkId{9});
+
+  ASSERT_TRUE(index_->forget([](ChunkId id) { return id != ChunkId{8}; }));
+
+  EXPECT_TRUE(find(sketch(1, 2, 3)).empty());
+  EXPECT_EQ(find(sketch(4, 5, 6)), ids_of({8}));
+  EXPECT_EQ(find(sketch(7, 8, 9)), ids_of({9})) << "it is not committed";
+  EXPECT_EQ(entries(), 3u);
+}
+
+// More than one batch of changes.
+TEST_F(FeatureIndexTest, ForgetsManyInOneGo) {
+  constexpr std::uint64_t kChunks = 60'000;
+  for (std::uint64_t id = 1; id <= kChunks; ++id) index_->insert(sketch(3 * id, 3 * id + 1, 3 * id + 2), ChunkId{id});
+  commit();
+  const std::size_t before = entries();
+
+  ASSERT_TRUE(index_->forget([](ChunkId id) { return number_of(id) % 3 != 0; }));
+
+  EXPECT_NEAR(static_cast<double>(entries()), static_cast<double>(before) / 3, static_cast<double>(before) / 100);
+  EXPECT_TRUE(find(sketch(3, 4, 5)).empty());
+  EXPECT_EQ(find(sketch(9, 10, 11)), ids_of({3}));
+}
+
 }  // namespace
 }  // namespace dedupfs

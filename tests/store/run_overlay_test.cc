@@ -79,7 +79,7 @@ class RunOverlayTest : public testing::Test {
 };
 
 // Compared with a map that holds each chunk by itself, over many writes.
-TEST_F(RunOverlayTest, OfAChunkThatOccursAgainTheLaterPlaceCounts) {
+TEST_F(RunOverlayTest, OfAChunkThatOccursAgainTheLaterPlaceCountsUntilItIsRemoved) {
   std::mt19937_64 random(7);
   std::map<std::uint64_t, std::uint32_t> expected;
   RunOverlay overlay(*database_);
@@ -88,6 +88,10 @@ TEST_F(RunOverlayTest, OfAChunkThatOccursAgainTheLaterPlaceCounts) {
     for (std::size_t i = 0; i < run.chunks.size(); ++i)
       expected[number_of(run.id_of(i))] = container * 1'000'000 + run.chunks[i].raw_length;
     ASSERT_TRUE(overlay.lay(run));
+    const std::uint64_t first = 1 + random() % 2000;
+    const std::uint64_t count = random() % 40;
+    expected.erase(expected.lower_bound(first), expected.lower_bound(first + count));
+    ASSERT_TRUE(overlay.remove(ChunkId{first}, count));
     if (random() % 20 == 0) write(overlay);
   }
   write(overlay);
@@ -106,6 +110,33 @@ TEST_F(RunOverlayTest, RunsBesideThoseThatAreLaidStayAsTheyAre) {
   Database::Batch only_the_new_one(*database_);
   only_the_new_one.put(Family::kChunks, encode_run_key(ChunkId{13}), encode_run(run_of(13, 3, 2)));
   EXPECT_EQ(batch.size_bytes(), only_the_new_one.size_bytes());
+}
+
+TEST_F(RunOverlayTest, WhatIsRemovedFromTheMiddleLeavesBothEnds) {
+  RunOverlay overlay(*database_);
+  ASSERT_TRUE(overlay.lay(run_of(10, 10, 1)));
+  write(overlay);
+
+  ASSERT_TRUE(overlay.remove(ChunkId{13}, 4));
+  write(overlay);
+
+  const auto stored = database_->list(Family::kChunks, {}, {}, 10).value();
+  ASSERT_EQ(stored.size(), 2u);
+  EXPECT_EQ(decode_run(stored[0].first, stored[0].second).value(), run_of(10, 10, 1).part(0, 3));
+  EXPECT_EQ(decode_run(stored[1].first, stored[1].second).value(), run_of(10, 10, 1).part(7, 10));
+}
+
+TEST_F(RunOverlayTest, WhereNothingIsNothingIsRemoved) {
+  RunOverlay overlay(*database_);
+  ASSERT_TRUE(overlay.lay(run_of(10, 3, 1)));
+  write(overlay);
+
+  ASSERT_TRUE(overlay.remove(ChunkId{13}, 5));
+  ASSERT_TRUE(overlay.remove(ChunkId{5}, 5));
+
+  Database::Batch batch(*database_);
+  overlay.append_to(batch);
+  EXPECT_TRUE(batch.empty());
 }
 
 }  // namespace

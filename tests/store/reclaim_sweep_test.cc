@@ -1,0 +1,174 @@
+// Which containers a reclaim empties, and what is known of the garbage that is left.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "reclaimed_volume.h"
+
+namespace dedupfs {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr std::size_t kChunkBytes = 20'000;
+
+ByteBuffer chunk(std::uint64_t seed) {
+  return random_bytes(kChunkBytes, seed);
+}
+
+std::vector<ByteBuffer> chunks(std::uint64_t from, std::uint64_t to) {
+  std::vector<ByteBuffer> some;
+  for (std::uint64_t seed = from; seed < to; ++seed) some.push_back(chunk(seed));
+  return some;
+}
+
+Error stopped() {
+  return {ErrorCode::kInterrupted, "stopped by the test"};
+}
+
+ReclaimFindings reclaim(ReclaimedVolume& volume) {
+  const auto findings = volume.reclaim();
+  EXPECT_TRUE(findings) << findings.error().message();
+  return findings.value_or(ReclaimFindings());
+}
+
+TEST(ReclaimSweep, AContainerWithLittleGarbageStays) {
+  ReclaimedVolume volume;
+  const auto ids = volume.keep(chunks(0, 300));
+  volume.begin_container();
+  for (std::size_t i = 0; i < 5; ++i) volume.drop(ids[i * 50]);
+
+  const ReclaimFindings findings = reclaim(volume);
+
+  EXPECT_EQ(findings.erased_chunks, 5u);
+  EXPECT_EQ(findings.swept_containers, 0u);
+  EXPECT_GE(findings.garbage_bytes, 5 * kChunkBytes);
+  EXPECT_LT(findings.garbage_bytes, 6 * kChunkBytes);
+  EXPECT_THAT(volume.containers(), ElementsAre(1));
+  volume.expect_kept_for_good();
+}
+
+TEST(ReclaimSweep, ContainersAreSweptUntilLittleEnoughGarbageIsLeft) {
+  ReclaimedVolume volume;
+  const auto half = volume.keep(chunks(0, 300));
+  volume.begin_container();
+  const auto tenth = volume.keep(chunks(300, 600));
+  volume.begin_container();
+  for (std::size_t i = 0; i < 150; ++i) volume.drop(half[2 * i]);
+  for (std::size_t i = 0; i < 30; ++i) volume.drop(tenth[10 * i]);
+  volume.settings.garbage_left = 0.1;
+
+  EXPECT_EQ(reclaim(volume).swept_containers, 1u);
+  EXPECT_FALSE(volume.containers().empty());
+  EXPECT_EQ(volume.containers().front(), 2u) << "the one with less garbage is left";
+
+  volume.settings.garbage_left = 0.01;
+  EXPECT_GE(reclaim(volume).swept_containers, 1u);
+  EXPECT_GT(volume.containers().front(), 2u);
+  volume.expect_kept_for_good();
+}
+
+TEST(ReclaimSweep, SmallContainersAreJoined) {
+  ReclaimedVolume volume;
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    volume.keep(chunk(i));
+    volume.begin_container();
+  }
+  ASSERT_THAT(volume.containers(), SizeIs(5));
+
+  reclaim(volume);
+
+  EXPECT_THAT(volume.containers(), SizeIs(1));
+  volume.expect_kept_for_good();
+  reclaim(volume);
+  EXPECT_THAT(volume.containers(), SizeIs(1));
+}
+
+TEST(ReclaimSweep, WhatACrashLeftInContainersGoes) {
+  ReclaimedVolume volume;
+  volume.keep(chunks(0, 5));
+  volume.begin_container();
+  volume.put(chunks(5, 50));
+  volume.reopen();  // nothing of it was committed
+  ASSERT_THAT(volume.containers(), SizeIs(2));
+
+  EXPECT_EQ(reclaim(volume).swept_containers, 1u);
+
+  EXPECT_THAT(volume.containers(), SizeIs(1));
+  volume.expect_kept_for_good();
+}
+
+TEST(ReclaimSweep, WithoutRoomToMoveOnlyEmptyContainersGo) {
+  ReclaimedVolume volume;
+  const auto empty = volume.keep(chunks(0, 10));
+  volume.begin_container();
+  const auto half = volume.keep(chunks(10, 20));
+  volume.begin_container();
+  for (const ChunkId id : empty) volume.drop(id);
+  for (std::size_t i = 0; i < 5; ++i) volume.drop(half[i]);
+  volume.available_bytes = 1000;
+
+  const ReclaimFindings findings = reclaim(volume);
+
+  EXPECT_EQ(findings.swept_containers, 1u);
+  EXPECT_EQ(findings.moved_bytes, 0u);
+  EXPECT_GE(findings.garbage_bytes, 5 * kChunkBytes);
+  EXPECT_THAT(volume.containers(), ElementsAre(2));
+  volume.expect_kept_for_good();
+
+  volume.available_bytes = 1 << 30;
+  EXPECT_EQ(reclaim(volume).swept_containers, 1u);
+  volume.expect_kept_for_good();
+}
+
+TEST(ReclaimSweep, AContainerThatCannotBeRemovedIsTakenByTheNextReclaim) {
+  ReclaimedVolume volume;
+  volume.keep(chunk(0));
+  volume.begin_container();
+  const auto ids = volume.keep(chunks(1, 10));
+  for (const ChunkId id : ids) volume.drop(id);
+  volume.backing().fault = [](const std::string& operation, const Path& path) -> std::optional<Error> {
+    if (operation == "unlink" && path.extension() == ".container") return Error{ErrorCode::kIo, "made to fail"};
+    return {};
+  };
+  reclaim(volume);
+  volume.backing().fault = nullptr;
+  EXPECT_THAT(volume.check(), IsEmpty());
+
+  reclaim(volume);
+
+  EXPECT_LT(volume.container_bytes(), 2 * kChunkBytes);
+  volume.expect_kept_for_good();
+}
+
+// ---------------------------------------------------------------- how much may be garbage
+
+TEST(ReclaimSweep, WhatWasDroppedBeforeIsForgottenAndWhatIsDroppedMeanwhileIsNot) {
+  ReclaimedVolume volume;
+  const auto ids = volume.keep(chunks(0, 3));
+  volume.drop(ids[0]);
+  volume.volume().chunks().note_dropped(kChunkBytes);
+  volume.before_erasing = [&] { volume.volume().chunks().note_dropped(100); };
+
+  reclaim(volume);
+
+  EXPECT_EQ(volume.volume().chunks().dropped_bytes(), 100u);
+  volume.keep(chunk(50));
+  volume.expect_kept_for_good();
+  EXPECT_EQ(volume.volume().chunks().dropped_bytes(), 100u) << "remembered over mounts";
+}
+
+TEST(ReclaimSweep, OneThatWasInterruptedForgetsNothingOfWhatWasDropped) {
+  ReclaimedVolume volume;
+  volume.keep(chunk(0));
+  volume.volume().chunks().note_dropped(5000);
+  volume.progress = [](ReclaimPhase) -> Result<void> { return stopped(); };
+
+  EXPECT_FALSE(volume.reclaim());
+
+  EXPECT_EQ(volume.volume().chunks().dropped_bytes(), 5000u);
+}
+
+}  // namespace
+}  // namespace dedupfs

@@ -1,0 +1,268 @@
+// A volume whose chunks are referred to by a map in memory instead of by files, for the tests of reclaim: what is kept is what
+// a reclaim must leave, and hooks get in between its steps.
+//
+// Threads: one. Hooks may put, keep and drop, but not commit.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sample_store.h"
+#include "store/check_report.h"
+#include "store/chunk_index.h"
+#include "store/container_format.h"
+#include "store/reclaim.h"
+#include "store/store_check.h"
+#include "store/volume.h"
+#include "support/crash_copy.h"
+#include "support/faulty_backing.h"
+#include "support/temp_dir.h"
+
+namespace dedupfs {
+
+class ReclaimedVolume {
+ public:
+  using References = std::map<ChunkId, ByteBuffer>;
+
+  // `delta` as mkfs.dedupfs takes it.
+  explicit ReclaimedVolume(const std::string& delta = "none") : path_(directory_.path() / "volume") {
+    VolumeSettings made;
+    made.compression.method = Compression::Method::kNone;
+    made.delta = parse_delta_settings(delta).value();
+    EXPECT_TRUE(Volume::create(path_, made));
+    open();
+  }
+  // One that lies there already, and what its last commit referred to.
+  ReclaimedVolume(Path path, References kept) : path_(std::move(path)), kept_(kept), committed_(std::move(kept)) {
+    open();
+  }
+
+  // As after a crash: what was not committed is gone.
+  void reopen() {
+    writer_.reset();
+    volume_.reset();
+    kept_ = committed_;
+    open();
+  }
+
+  Volume& volume() { return *volume_; }
+  const Path& path() const { return path_; }
+  FaultyBacking& backing() { return *backing_; }
+  const References& kept() const { return kept_; }
+
+  // ---------------------------------------------------------------- writing
+
+  std::vector<ChunkId> put(const std::vector<ByteBuffer>& chunks) {
+    if (!writer_) writer_ = volume_->chunks().open_writer();
+    std::promise<std::vector<ChunkId>> stored;
+    writer_->put({.owner = nullptr, .chunks = {chunks.begin(), chunks.end()}, .done = [&](auto ids) {
+                    EXPECT_TRUE(ids) << ids.error().message();
+                    stored.set_value(ids.value_or(std::vector<ChunkId>()));
+                  }});
+    return stored.get_future().get();
+  }
+  std::vector<ChunkId> keep(const std::vector<ByteBuffer>& chunks) {
+    const auto ids = put(chunks);
+    for (std::size_t i = 0; i < ids.size(); ++i) kept_[ids[i]] = chunks[i];
+    return ids;
+  }
+  ChunkId keep(const ByteBuffer& chunk) { return keep(std::vector<ByteBuffer>{chunk}).at(0); }
+  void drop(ChunkId id) { ASSERT_EQ(kept_.erase(id), 1u); }
+  void drop(const std::vector<ChunkId>& ids, std::initializer_list<std::size_t> positions) {
+    for (const std::size_t position : positions) drop(ids.at(position));
+  }
+  void drop_all() { kept_.clear(); }
+
+  // Of what was done before, however often it failed.
+  Result<void> commit() {
+    if (volume_->has_frozen()) DEDUPFS_TRY(commit_frozen());
+    volume_->freeze();
+    frozen_ = kept_;
+    return commit_frozen();
+  }
+  // What is put from now on gets a container of its own.
+  void begin_container() {
+    ASSERT_TRUE(commit());
+    (void)volume_->containers().begin_new_container();
+  }
+
+  // ---------------------------------------------------------------- reclaiming
+
+  // All but `fail_commit`, `committed` and `available_bytes` are for the next reclaim only.
+  std::function<bool()> fail_commit;
+  std::function<void()> committed;
+  std::uint64_t available_bytes = std::uint64_t{1} << 40;
+  std::function<void()> while_marking;
+  std::function<void()> before_erasing;
+  std::function<Result<void>(ReclaimPhase)> progress;
+  ReclaimSettings settings;
+
+  // Sets progress() to call `visit` when round `round` of erasing comes to the `position`-th run of the index.
+  void at_erased_run(std::uint64_t round, std::uint64_t position, std::function<Result<void>()> visit) {
+    reported_ = {{round, position}};
+    progress = [visit = std::move(visit)](ReclaimPhase phase) {
+      return phase == ReclaimPhase::kErase ? visit() : Result<void>();
+    };
+  }
+
+  ReclaimHost host() {
+    return {.in_group = [](const auto& change) { return change(); },
+            .commit = [this] { return commit(); },
+            .before_erasing = [this] { run_once(before_erasing); },
+            .references = [this](const auto& snapshot, const auto& visit) { return visit_kept(snapshot, visit); },
+            .available_bytes = [this] { return Result<std::uint64_t>(available_bytes); }};
+  }
+
+  Result<ReclaimFindings> reclaim() {
+    auto findings = dedupfs::reclaim(*volume_, host(), settings, [this](ReclaimPhase phase, double done, const auto&) {
+      EXPECT_GE(done, 0);
+      EXPECT_LE(done, 1);
+      return progress ? progress(phase) : Result<void>();
+    });
+    progress = nullptr;
+    reported_.reset();
+    return findings;
+  }
+
+  // ---------------------------------------------------------------- looking
+
+  std::string read(ChunkId id) {
+    const auto bytes = volume_->chunks().get(id);
+    return bytes ? std::string(text_of(bytes->bytes)) : "error: " + bytes.error().message();
+  }
+  testing::AssertionResult reads_as(ChunkId id, const ByteBuffer& chunk) {
+    const std::string bytes = read(id);
+    if (bytes == text_of(chunk)) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << (bytes.starts_with("error: ") ? bytes : "other bytes");
+  }
+  void expect_kept() {
+    for (const auto& [id, chunk] : kept_) EXPECT_TRUE(reads_as(id, chunk)) << "chunk " << number_of(id);
+  }
+  // With cold caches, too.
+  void expect_kept_for_good() {
+    expect_kept();
+    ASSERT_TRUE(commit());
+    reopen();
+    expect_kept();
+  }
+
+  std::optional<ChunkRun> run_of(ChunkId id) { return find_run(volume_->database(), id).value(); }
+  bool has(ChunkId id) { return run_of(id).has_value(); }
+  std::size_t entries(Family family) {
+    std::size_t count = 0;
+    EXPECT_TRUE(
+        volume_->database().walk(*volume_->database().snapshot(), family, [&](auto, auto) { return ++count != 0; }));
+    return count;
+  }
+  std::set<ChunkId> chunks() {
+    std::set<ChunkId> ids;
+    EXPECT_TRUE(volume_->database().walk(*volume_->database().snapshot(), Family::kChunks, [&](auto key, auto value) {
+      const ChunkRun run = decode_run(key, value).value();
+      for (std::size_t i = 0; i < run.chunks.size(); ++i) ids.insert(run.id_of(i));
+      return true;
+    }));
+    return ids;
+  }
+  bool is_delta(ChunkId id) { return !sources_of(id).empty(); }
+  std::vector<ChunkId> sources_of(ChunkId id) {
+    const auto run = run_of(id);
+    return run ? run->chunks[number_of(id) - number_of(run->first)].sources : std::vector<ChunkId>();
+  }
+
+  std::vector<std::uint32_t> containers() { return volume_->containers().numbers_from(0).value(); }
+  Path container_of(ChunkId id) {
+    return path_ / kContainersDirectory / container_name(run_of(id).value().place.container);
+  }
+  std::uint64_t container_bytes() {
+    std::uint64_t bytes = 0;
+    const auto containers = volume_->containers().list().value();
+    for (const auto& container : containers) bytes += container.bytes;
+    return bytes;
+  }
+
+  // What the check of the store prints of one kind.
+  std::vector<std::string> check(const std::string& kind = "error: ") {
+    std::vector<std::string> lines;
+    CheckReport report([&](const std::string& line) {
+      if (line.starts_with(kind)) lines.push_back(line);
+    });
+    const auto checked = check_store(*volume_, report);
+    EXPECT_TRUE(checked) << checked.error().message();
+    return lines;
+  }
+
+  void flip_bit(const Path& file, std::uint64_t offset) {
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekg(static_cast<std::streamoff>(offset));
+    const char byte = static_cast<char>(stream.get() ^ 4);
+    stream.seekp(static_cast<std::streamoff>(offset));
+    stream.put(byte);
+    ASSERT_TRUE(stream.good());
+  }
+  void damage_payload_of(ChunkId id) {
+    const ChunkRun run = run_of(id).value();
+    flip_bit(container_of(id), run.place.offset + run.region_disk_bytes - 1);
+  }
+  void damage_directory_of(ChunkId id) { flip_bit(container_of(id), run_of(id).value().place.offset + 70); }
+
+ private:
+  void open() {
+    auto opened =
+        Volume::open(path_, {.index_memory_bytes = 16 << 20, .cache_bytes = 16 << 20, .threads = 2}, backing_);
+    ASSERT_TRUE(opened) << opened.error().message();
+    volume_ = std::move(*opened);
+  }
+
+  Result<void> commit_frozen() {
+    if (fail_commit && fail_commit()) return Error{ErrorCode::kNoSpace, "the commit was made to fail"};
+    DEDUPFS_TRY(volume_->commit());
+    committed_ = frozen_;
+    if (committed) committed();
+    return {};
+  }
+
+  static void run_once(std::function<void()>& hook) {
+    if (const auto once = std::exchange(hook, nullptr)) once();
+  }
+
+  Result<void> visit_kept(const Database::Snapshot& snapshot, const ReclaimHost::Visit& visit) {
+    // As a filesystem sees it: what the snapshot refers to, and not what comes meanwhile.
+    const References referred = committed_;
+    run_once(while_marking);
+    std::uint64_t visits = 0;
+    for (const auto& [id, chunk] : referred) {
+      DEDUPFS_TRY(visit(id, static_cast<double>(visits) / static_cast<double>(referred.size())));
+      ++visits;
+    }
+    if (!reported_ || referred.empty()) return {};
+    // Progress is reported once in so many steps: a visit or a run. One chunk is visited until the step is the right one.
+    constexpr std::uint64_t kBetweenReports = 1 << 12;
+    std::uint64_t runs = 0;
+    DEDUPFS_TRY(volume_->database().walk(snapshot, Family::kChunks, [&](auto, auto) { return ++runs != 0; }));
+    for (; (visits + (1 + reported_->first) * runs + reported_->second) % kBetweenReports != 0; ++visits)
+      DEDUPFS_TRY(visit(referred.begin()->first, 1));
+    return {};
+  }
+
+  TempDir directory_;
+  Path path_;
+  std::shared_ptr<FaultyBacking> backing_ = std::make_shared<FaultyBacking>();
+  References kept_;
+  References frozen_;
+  References committed_;
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> reported_;  // round and run
+  std::unique_ptr<Volume> volume_;
+  std::unique_ptr<ChunkStore::Writer> writer_;
+};
+
+}  // namespace dedupfs
