@@ -1,6 +1,7 @@
 #include "crash/recorded_run.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "base/check.h"
 #include "store/superblock.h"
@@ -136,6 +137,17 @@ void RecordedRun::reopen() {
 
 void RecordedRun::sync() {
   acknowledge("sync", filesystem_->sync());
+}
+
+void RecordedRun::begin_reclaim() {
+  if (const auto begun = filesystem_->reclaimer().start({}); !begun) failed("beginning a reclaim", begun.error());
+}
+
+void RecordedRun::await_reclaim() {
+  const Reclaimer& reclaimer = filesystem_->reclaimer();
+  while (reclaimer.status().running) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto ended = reclaimer.status().last;
+  if (ended && ended->error) failed("reclaim", *ended->error);
 }
 
 void RecordedRun::sync_file(const ModelPtr& node) {

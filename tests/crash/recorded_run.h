@@ -70,6 +70,9 @@ class RecordedRun {
   void close();
   void reopen();
   void sync();
+  // Operations in between run beside the reclaim.
+  void begin_reclaim();
+  void await_reclaim();
   void sync_file(const ModelPtr& node);
   // From now on operations may fail, as in a run with faults.
   void tolerate_errors(bool tolerate) { tolerates_errors_ = tolerate; }

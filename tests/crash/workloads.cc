@@ -135,6 +135,31 @@ void fill_containers(RecordedRun& run, Random& random, int length) {
   }
 }
 
+// Space of what was deleted and overwritten comes back, while files share content with it and are deltas of it.
+void reclaim_in_between(RecordedRun& run, Random& random, int length) {
+  const std::string content = random_bytes(random, 60'000);
+  const auto change_something = [&] {
+    const std::string name = "file" + std::to_string(below(random, 5));
+    const ModelPtr known = FilesystemModel::find(*run.root(), name);
+    std::string near = content.substr(below(random, 2) * 4096, 10'000 + below(random, 50'000));
+    for (int edit = 0; edit < 3; ++edit) near[below(random, near.size())] = static_cast<char>(random());
+    switch (known ? below(random, 5) : 0) {
+      case 0: run.write(known ? known : run.make_file(run.root(), name), 0, near); break;
+      case 1: run.write(known, below(random, known->content.size()), near.substr(0, 9000)); break;
+      case 2: run.truncate(known, below(random, known->content.size() + 1)); break;
+      default: run.unlink(run.root(), name);
+    }
+  };
+  for (int i = 0; i < length; ++i) {
+    for (std::uint64_t changes = 1 + below(random, 4); changes != 0; --changes) change_something();
+    if (below(random, 2) == 0) run.sync();
+    run.begin_reclaim();
+    if (below(random, 2) == 0) change_something();
+    if (below(random, 3) == 0) run.sync();
+    run.await_reclaim();
+  }
+}
+
 // Each closing turns the log of the index into tables, and every fourth time these are compacted.
 void mount_again_and_again(RecordedRun& run, Random& random, int length) {
   for (int i = 0; i < length; ++i) {
@@ -191,6 +216,7 @@ constexpr std::array kWorkloads{
     Workload{.name = "overwrite", .drive = overwrite_shared_chunks, .length = 6},
     Workload{.name = "delete", .drive = delete_the_last_reference},
     Workload{.name = "containers", .drive = fill_containers, .length = 6},
+    Workload{.name = "reclaim", .drive = reclaim_in_between, .length = 8, .short_length = 3},
     Workload{.name = "remount", .drive = mount_again_and_again, .length = 7, .short_length = 2},
     Workload{.name = "commits",
              .drive = commits_in_between,
