@@ -45,7 +45,8 @@ std::optional<ChunkId> PendingChunks::publish(const RegionEntry& entry, const st
   const std::unique_lock lock(mutex_);
   if (const auto found = frozen_.ids.find(entry.fingerprint); found != frozen_.ids.end()) return found->second;
   if (const auto [found, is_new] = open_.ids.try_emplace(entry.fingerprint, entry.id); !is_new) return found->second;
-  open_.chunks.emplace(number_of(entry.id), Group::Chunk{region, entry});
+  // In place of what is being moved of a chunk that was lost.
+  open_.chunks.insert_or_assign(number_of(entry.id), Group::Chunk{region, entry});
   return std::nullopt;
 }
 
@@ -105,6 +106,14 @@ Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Datab
     for (const ChunkRun& run : region->runs) batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
     for (const ChunkRun& run : region->moved) DEDUPFS_TRY(runs.lay(run));
   }
+  // What was stored from new bytes counts, if the old ones were moved meanwhile.
+  for (const auto& region : frozen_.regions)
+    for (const ChunkId id : region->renewed)
+      for (const ChunkRun& run : region->moved)
+        if (run.contains(id)) {
+          const std::uint64_t position = number_of(id) - number_of(run.first);
+          DEDUPFS_TRY(runs.lay(run.part(position, position + 1)));
+        }
   runs.append_to(batch);
   return {};
 }

@@ -179,6 +179,22 @@ TEST_F(PendingChunksTest, ChunksThatWereStoredAgainAreToldFromThoseThatMoved) {
   EXPECT_THAT(pending_.frozen_renewed(), ElementsAre(ids[1]));
 }
 
+// The sources of a delta may be lost where its own bytes are not, so that it is moved and stored again at once.
+TEST_F(PendingChunksTest, WhatIsStoredAgainCountsMoreThanWhatIsMovedWhicheverIsWrittenLast) {
+  const ChunkId id = add(0);
+  commit();
+  RegionPacker other(pending_, ids_, 16 << 10, [](auto) {});
+
+  EXPECT_TRUE(packer_.add_moved(stored(id, 0), chunk(99)));
+  EXPECT_TRUE(other.add_again(id, fingerprint_of(chunk(0)), chunk(0)).is_new);
+  EXPECT_EQ(read(id), text_of(chunk(0)));
+  other.close();
+  commit();
+
+  ASSERT_THAT(runs(), SizeIs(1));
+  EXPECT_EQ(runs()[0].place.container, 2u) << "the region with the new bytes was written first, and counts";
+}
+
 TEST_F(PendingChunksTest, AnAbandonedContainerBelongsToTheGroup) {
   pending_.abandon_container(7);
   EXPECT_FALSE(pending_.open_is_empty());
