@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <set>
 #include <thread>
@@ -163,8 +165,9 @@ TEST_F(LivenessTest, NoPhaseEndsWithinALookUp) {
     erasing = true;
   });
 
-  EXPECT_TRUE(lookup->claim(ChunkId{3}));
+  for (int i = 0; i < 20 && !erasing; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_FALSE(erasing);
+  EXPECT_TRUE(lookup->claim(ChunkId{3}));
   lookup.reset();
   reclaim.join();
 
@@ -187,7 +190,9 @@ TEST_F(LivenessTest, NobodyRefersToWhatIsErasedHoweverTheyMeet) {
       const std::uint64_t number = i >> 58;
       Liveness::Lookup lookup(liveness_);
       if (!there[number]) continue;  // the look-up in the index
+      std::this_thread::yield();
       if (!lookup.claim(ChunkId{number})) continue;
+      std::this_thread::yield();
       ++referred;
       if (!there[number]) ++lost;
     }
