@@ -35,6 +35,8 @@ def place_for_scratch():
 def schedule(arguments, with_points):
     """The crashes in a mixed order: kinds, and crash points for half of the kills, all in turn."""
     names = list(points.POINTS) if with_points else []
+    if not points.has_reclaim(arguments.tools):
+        names = [name for name in names if points.POINTS[name] != points.WITH_RECLAIM]
     kills = [None] * arguments.kills
     for i in range(0, arguments.kills, 2):
         kills[i] = names[(i // 2) % len(names)] if names else None

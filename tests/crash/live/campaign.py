@@ -4,6 +4,7 @@ import random
 import selectors
 import shutil
 import signal
+import subprocess
 import time
 
 from . import points
@@ -44,6 +45,7 @@ class Campaign:
         self.disk = None
         self.daemon = None
         self.workers = []
+        self.reclaim = None  # beside the workers
         self.mode = MODES[0]
         self.mount_options = "no volume yet"
         self.volume_of = 0
@@ -70,6 +72,7 @@ class Campaign:
         for pid, _ in self.workers:
             os.waitpid(pid, 0)
         self.workers = []
+        self.end_reclaim()
         if self.disk:
             self.disk.destroy()
 
@@ -153,7 +156,7 @@ class Campaign:
         self.cycles_left -= 1
         crash_at = None
         alive = True
-        if stage in (points.AT_WORK, points.WITH_BULK, points.AT_UNMOUNT):
+        if stage in (points.AT_WORK, points.WITH_BULK, points.WITH_RECLAIM, points.AT_UNMOUNT):
             once = self.first_passage or point in points.ONCE or stage == points.AT_UNMOUNT
             crash_at = point if once else f"{point}:{self.random.randrange(1, 9)}"
             self.stop_daemon()
@@ -198,15 +201,34 @@ class Campaign:
                         selector.unregister(key.fd)
             return not selector.get_map()
 
+    def keep_reclaiming(self):
+        """One reclaim after the other. What they say when the daemon dies is nobody's business."""
+        if self.reclaim is None or self.reclaim.poll() is not None:
+            quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            self.reclaim = subprocess.Popen([self.tool("dedupfs-gc"), self.mountpoint, "--wait"], **quiet)
+
+    def end_reclaim(self):
+        if self.reclaim is not None:
+            self.reclaim.kill()
+            self.reclaim.wait()
+            self.reclaim = None
+
     def crash(self, kind, crash_at, stage, histories):
         """Lets the workers work, and ends that."""
         seconds = self.random.choice((0.05, 0.3, 1, 2)) * self.random.random()
-        if stage in (points.AT_WORK, points.WITH_BULK):
+        reclaims = stage == points.WITH_RECLAIM or (self.random.random() < 0.3 and points.has_reclaim(self.settings.tools))
+
+        def daemon_ended():
+            if reclaims and self.daemon.running():
+                self.keep_reclaiming()
+            return not self.daemon.running()
+
+        if stage in (points.AT_WORK, points.WITH_BULK, points.WITH_RECLAIM):
             thorough = stage == points.WITH_BULK or self.first_passage
-            if self.listen(histories, (2 if thorough else 0.3) * self.settings.patience, until=lambda: not self.daemon.running()):
+            if self.listen(histories, (2 if thorough else 0.3) * self.settings.patience, until=daemon_ended):
                 wait_until(1, lambda: not self.daemon.running())  # the workers heard of it first
         else:
-            ended = self.listen(histories, seconds, until=lambda: not self.daemon.running())
+            ended = self.listen(histories, seconds, until=daemon_ended)
             if ended or not self.daemon.running():
                 self.fail_unless_full(histories)
                 raise Violation(f"the daemon or the workers ended by themselves ({self.daemon.process.poll()}): {self.daemon.tail()}")
@@ -235,6 +257,7 @@ class Campaign:
                 raise Violation(f"w{number}: {op[:2]} failed before the crash: {os.strerror(history.failure[1])}: {self.daemon.tail()}")
 
     def end_workers(self, histories):
+        self.end_reclaim()
         self.daemon.clear()
         ended = self.listen(histories, self.settings.patience) if histories else True
         hanging = []

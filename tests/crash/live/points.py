@@ -2,7 +2,7 @@
 import os
 import re
 
-AT_WORK, WITH_BULK, AT_MOUNT, AT_UNMOUNT, AT_MKFS = "work", "bulk", "mount", "unmount", "mkfs"
+AT_WORK, WITH_BULK, WITH_RECLAIM, AT_MOUNT, AT_UNMOUNT, AT_MKFS = "work", "bulk", "reclaim", "mount", "unmount", "mkfs"
 
 POINTS = {
     "mkfs.folder-made": AT_MKFS,
@@ -23,6 +23,9 @@ POINTS = {
     "checkpoint.renamed": AT_WORK,
     "checkpoint.older-removed": AT_WORK,
     "orphan.deleted": AT_WORK,
+    "reclaim.marked": WITH_RECLAIM,
+    "reclaim.erased": WITH_RECLAIM,
+    "reclaim.evacuated": WITH_RECLAIM,
     "mount.locked": AT_MOUNT,
     "mount.index-open": AT_MOUNT,
     "mount.committed": AT_MOUNT,
@@ -37,6 +40,10 @@ ONCE = {"ids.reserved", "container.created", "container.sealed"} | {name for nam
 def mount_options(point):
     """What a mount must have to pass there soon."""
     return ",checkpoint=1" if point.startswith("checkpoint.") else ""
+
+
+def has_reclaim(tools):
+    return os.access(os.path.join(tools, "dedupfs-gc"), os.X_OK)
 
 
 def compiled_in(program):
