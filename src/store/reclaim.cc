@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/crash_point.h"
-#include "store/chunk_bits.h"
 #include "store/chunk_reader.h"
+#include "store/chunk_set.h"
 
 namespace dedupfs {
 namespace {
@@ -34,17 +34,15 @@ class Reclaim {
 
   Result<ReclaimFindings> run() {
     const std::uint64_t dropped_bytes = volume_.chunks().dropped_bytes();
-    // What an earlier reclaim erased and could not commit.
-    DEDUPFS_TRY(host_.commit());
+    if (live().is_erasing()) DEDUPFS_TRY(host_.commit());  // what an earlier reclaim could not commit
     volume_.chunks().finish_reclaim();
-
     live().start_marking(volume_.chunks().end_of_ids());
     const auto erased = [&]() -> Result<void> {
       DEDUPFS_TRY(mark());
       return erase();
     }();
     // The dead stay nobody's until it is durable that they are.
-    DEDUPFS_TRY(host_.commit());
+    DEDUPFS_TRY(commit_erased());
     volume_.chunks().finish_reclaim();
     DEDUPFS_TRY(erased);
     DEDUPFS_TRY(sweep());
@@ -127,12 +125,12 @@ class Reclaim {
 
   // Chunks that deltas are made from go after these, so that whenever a crash comes, no chunk of the index lacks its sources.
   Result<void> erase() {
-    std::optional<ChunkBits> needed;  // what had to wait for the last round; nothing before the first
-    for (int round = 0; round <= kDeepestDelta && (!needed || needed->any()); ++round) {
-      DEDUPFS_ASSIGN(ChunkBits still_needed, sources_of_dead(needed));
+    std::optional<ChunkSet> needed;  // what had to wait for the last round; nothing before the first
+    for (int round = 0; round <= kDeepestDelta && (!needed || !needed->empty()); ++round) {
+      DEDUPFS_ASSIGN(ChunkSet still_needed, sources_of_dead(needed));
       DEDUPFS_TRY(walk_runs(*erasable_, [&](const ChunkRun& run) {
         return erase_from(run, [&](ChunkId id) {
-          return !live().is_live(id) && (!needed || needed->test(id)) && !still_needed.test(id);
+          return !live().is_live(id) && (!needed || needed->contains(id)) && !still_needed.contains(id);
         });
       }));
       DEDUPFS_TRY(commit_erased());
@@ -143,15 +141,15 @@ class Reclaim {
   }
 
   // Of the dead ones that are there still.
-  Result<ChunkBits> sources_of_dead(const std::optional<ChunkBits>& still_there) {
-    ChunkBits sources(volume_.superblock().delta.enabled() ? live().end() : 0);
-    if (sources.end() == 0) return sources;
+  Result<ChunkSet> sources_of_dead(const std::optional<ChunkSet>& still_there) {
+    ChunkSet sources;
+    if (!volume_.superblock().delta.enabled()) return sources;
     DEDUPFS_TRY(walk_runs(*erasable_, [&](const ChunkRun& run) -> Result<void> {
       for (std::size_t i = 0; i < run.chunks.size(); ++i) {
         const ChunkId id = run.id_of(i);
-        if (!run.chunks[i].is_delta() || live().is_live(id) || (still_there && !still_there->test(id))) continue;
+        if (!run.chunks[i].is_delta() || live().is_live(id) || (still_there && !still_there->contains(id))) continue;
         for (const ChunkId source : run.chunks[i].sources)
-          if (!live().is_live(source)) sources.set(source);
+          if (!live().is_live(source)) sources.insert(source);
       }
       return {};
     }));
@@ -206,8 +204,9 @@ class Reclaim {
   }
 
   Result<void> commit_erased() {
-    if (std::exchange(erased_together_, 0) == 0) return {};
+    if (erased_together_ == 0) return {};
     DEDUPFS_TRY(host_.commit());
+    erased_together_ = 0;
     crash_point("reclaim.erased");
     return {};
   }
