@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "reclaimed_volume.h"
+#include "store/index_rebuild.h"
 
 namespace dedupfs {
 namespace {
@@ -193,6 +194,28 @@ TEST_F(InterruptedReclaim, ByACrashAnywhereLosesNothing) {
     state.drop_all();
     ASSERT_TRUE(state.reclaim());
     EXPECT_THAT(state.containers(), IsEmpty());
+  }
+}
+
+// Containers that stay may hold erased chunks still, and older copies of moved ones.
+TEST_F(InterruptedReclaim, AnIndexThatIsRebuiltFromTheContainersFindsWhatIsKeptWhereItIs) {
+  int swept = 0;
+  volume_.progress = [&](ReclaimPhase phase) {
+    return phase == ReclaimPhase::kSweep && ++swept == 6 ? stopped() : Result<void>();
+  };
+  EXPECT_EQ(code_of(volume_.reclaim()), ErrorCode::kInterrupted);
+  ASSERT_TRUE(volume_.commit());
+  TempDir elsewhere;
+  ASSERT_TRUE(Database::create(elsewhere.path() / "index"));
+  const auto index = std::move(*Database::open(elsewhere.path() / "index", {.memory_bytes = 8 << 20}));
+  CheckReport report([](const std::string&) {});
+
+  ASSERT_TRUE(rebuild_chunks(volume_.volume().containers(), *index, {}, report, no_progress, 1));
+
+  for (const auto& [id, content] : volume_.kept()) {
+    const auto run = find_run(*index, id).value();
+    ASSERT_TRUE(run) << number_of(id);
+    EXPECT_EQ(run->place, volume_.run_of(id)->place) << number_of(id);
   }
 }
 
