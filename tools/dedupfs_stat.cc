@@ -47,7 +47,7 @@ Result<Json> statistics_of(const Path& volume_path) {
                    DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(volume));
                    ScrubStatus scrub;
                    scrub.last = last_scrub_of(volume.database());
-                   return Json{{"statistics", statistics_json(statistics, volume.superblock(), scrub, false)}};
+                   return Json{{"statistics", statistics_json(statistics, volume.superblock(), scrub, std::nullopt, false)}};
                  }));
   return read_answer([&] { return response.at("statistics"); });
 }
