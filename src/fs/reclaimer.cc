@@ -11,7 +11,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr int kNice = 10;
+constexpr int kNice = 5;  // not more: others wait for it where it holds a lock
 // One that begins by itself waits so many times as long as the last one took.
 constexpr int kRests = 10;
 

@@ -69,7 +69,6 @@ struct ChunkStore::State {
 
   // --- write path
   Result<std::optional<ChunkId>> find(const Fingerprint& fingerprint, Liveness::Lookup& lookup);
-  Result<std::optional<ChunkId>> look_up(const Fingerprint& fingerprint);
   bool has(ChunkId id) const;
   // Whether a chunk that the index has can be read. Asks the disk only where there is a reason to think that it cannot. One with
   // another content than its fingerprint says stays as it is, since deltas may have been made from that content.
@@ -247,17 +246,14 @@ void ChunkStore::Writer::put(Batch batch) {
   });
 }
 
+// Where one place has a chunk that is dead, another may have the one that took its place.
 Result<std::optional<ChunkId>> ChunkStore::State::find(const Fingerprint& fingerprint, Liveness::Lookup& lookup) {
-  DEDUPFS_ASSIGN(const auto id, look_up(fingerprint));
-  return id && lookup.claim(*id) ? id : std::nullopt;
-}
-
-Result<std::optional<ChunkId>> ChunkStore::State::look_up(const Fingerprint& fingerprint) {
-  if (const auto id = fingerprints.find(fingerprint)) return id;
-  if (const auto id = pending.find(fingerprint)) return id;
+  if (const auto id = fingerprints.find(fingerprint); id && lookup.claim(*id)) return id;
+  if (const auto id = pending.find(fingerprint); id && lookup.claim(*id)) return id;
   DEDUPFS_ASSIGN(const auto value, database.get(Family::kFingerprints, text_of(fingerprint.bytes)));
   if (!value) return std::optional<ChunkId>();
   DEDUPFS_ASSIGN(const ChunkId id, decode_chunk_id(*value));
+  if (!lookup.claim(id)) return std::optional<ChunkId>();
   load_locality(id);
   return std::optional(id);
 }

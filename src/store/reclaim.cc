@@ -20,7 +20,7 @@ constexpr std::size_t kErasedTogether = 1 << 16;     // chunks a commit
 constexpr std::uint64_t kMovedTogether = 256 << 20;  // bytes on disk a commit
 constexpr std::uint64_t kBetweenReports = 1 << 12;   // references or runs
 // Moving a container for less is not worth it, however much garbage there is in all.
-constexpr double kLeastShare = 0.05;
+constexpr double kLeastShare = 0.02;
 // A container of less, of which nothing will come any more, is joined with others of that kind.
 constexpr std::uint64_t kSmallContainer = 4 << 20;
 // The index is compacted where the erased chunks are more than this part of all.
