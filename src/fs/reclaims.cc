@@ -37,16 +37,17 @@ std::unique_ptr<Reclaimer> Filesystem::State::make_reclaimer() {
 Result<void> Filesystem::State::visit_references(const Database::Snapshot& snapshot,
                                                  const ReclaimHost::Visit& visit) const {
   const double end = static_cast<double>(numbers->end());
+  const auto visit_segment = [&](std::string_view key, std::string_view value) -> Result<void> {
+    DEDUPFS_ASSIGN(const RecipeKey segment, decode_recipe_key(key));
+    DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
+    for (const RecipeEntry& entry : entries)
+      if (entry.kind == RecipeEntry::Kind::kChunk)
+        DEDUPFS_TRY(visit(entry.chunk, static_cast<double>(segment.inode) / end));
+    return {};
+  };
   Result<void> result;
   DEDUPFS_TRY(volume->database().walk(snapshot, Family::kRecipes, [&](std::string_view key, std::string_view value) {
-    result = [&]() -> Result<void> {
-      DEDUPFS_ASSIGN(const RecipeKey segment, decode_recipe_key(key));
-      DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
-      for (const RecipeEntry& entry : entries)
-        if (entry.kind == RecipeEntry::Kind::kChunk)
-          DEDUPFS_TRY(visit(entry.chunk, static_cast<double>(segment.inode) / end));
-      return {};
-    }();
+    result = visit_segment(key, value);
     return result.has_value();
   }));
   return result;  // a recipe that does not parse may refer to anything

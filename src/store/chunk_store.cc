@@ -402,7 +402,7 @@ void ChunkStore::drop_frozen() {
     state_->healed += healed;
   }
   for (const ErasedChunks& erased : state_->pending.frozen_erased())
-    if (!erased.keeps_places) state_->reader.damaged().erase(erased.first, erased.fingerprints.size());
+    state_->reader.damaged().erase(erased.first, erased.fingerprints.size());
   const std::vector<std::uint32_t> abandoned = state_->pending.frozen_abandoned();
   if (state_->stored_damage) state_->reader.damaged().note_stored(*std::exchange(state_->stored_damage, std::nullopt));
   state_->pending.drop_frozen();

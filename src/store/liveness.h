@@ -48,6 +48,7 @@ class Liveness {
 
   // While marking or erasing.
   bool is_live(ChunkId id) const;
+  std::uint64_t end() const { return end_; }  // as it was given to start_marking()
 
  private:
   enum class Phase { kIdle, kMarking, kErasing };

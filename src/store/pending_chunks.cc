@@ -18,7 +18,7 @@ Result<void> append_erased(const ErasedChunks& chunks, const Database& database,
     if (leads_to == encode_chunk_id(ChunkId{number_of(chunks.first) + i}))
       batch.erase(Family::kFingerprints, fingerprint);
   }
-  return chunks.keeps_places ? Result<void>() : runs.remove(chunks.first, chunks.fingerprints.size());
+  return runs.remove(chunks.first, chunks.fingerprints.size());
 }
 
 }  // namespace

@@ -30,12 +30,11 @@ struct PendingRegion {
   bool attempted = false;            // was written, or failed to be; guarded by the RegionWriter's lock
 };
 
-// Consecutive chunks that nobody refers to. Their fingerprints must be gone, or go with them: a fingerprint that leads nowhere
-// would make new content a reference to nothing.
+// Consecutive chunks that nobody refers to. Their fingerprints go with them: one that leads nowhere would make new content a
+// reference to nothing.
 struct ErasedChunks {
   ChunkId first{};
   std::vector<Fingerprint> fingerprints;  // of each
-  bool keeps_places = false;              // only the fingerprints are erased, for now
 };
 
 class PendingChunks {

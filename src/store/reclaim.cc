@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/crash_point.h"
+#include "store/chunk_bits.h"
 #include "store/chunk_reader.h"
 
 namespace dedupfs {
@@ -124,30 +125,47 @@ class Reclaim {
 
   // ------------------------------------------------------------ erase
 
+  // Chunks that deltas are made from go after these, so that whenever a crash comes, no chunk of the index lacks its sources.
   Result<void> erase() {
-    if (volume_.superblock().delta.enabled()) DEDUPFS_TRY(erase(true));
-    DEDUPFS_TRY(erase(false));
+    std::optional<ChunkBits> needed;  // what had to wait for the last round; nothing before the first
+    for (int round = 0; round <= kDeepestDelta && (!needed || needed->any()); ++round) {
+      DEDUPFS_ASSIGN(ChunkBits still_needed, sources_of_dead(needed));
+      DEDUPFS_TRY(walk_runs(*erasable_, [&](const ChunkRun& run) {
+        return erase_from(run, [&](ChunkId id) {
+          return !live().is_live(id) && (!needed || needed->test(id)) && !still_needed.test(id);
+        });
+      }));
+      DEDUPFS_TRY(commit_erased());
+      needed = std::move(still_needed);
+    }
     erasable_.reset();
     return findings_.erased_chunks == 0 ? Result<void>() : volume_.chunks().forget_dead_features();
   }
 
-  Result<void> erase(bool fingerprints_of_deltas) {
-    DEDUPFS_TRY(walk_runs(*erasable_, [&](const ChunkRun& run) { return erase_from(run, fingerprints_of_deltas); }));
-    return commit_erased();
+  // Of the dead ones that are there still.
+  Result<ChunkBits> sources_of_dead(const std::optional<ChunkBits>& still_there) {
+    ChunkBits sources(volume_.superblock().delta.enabled() ? live().end() : 0);
+    if (sources.end() == 0) return sources;
+    DEDUPFS_TRY(walk_runs(*erasable_, [&](const ChunkRun& run) -> Result<void> {
+      for (std::size_t i = 0; i < run.chunks.size(); ++i) {
+        const ChunkId id = run.id_of(i);
+        if (!run.chunks[i].is_delta() || live().is_live(id) || (still_there && !still_there->test(id))) continue;
+        for (const ChunkId source : run.chunks[i].sources)
+          if (!live().is_live(source)) sources.set(source);
+      }
+      return {};
+    }));
+    return sources;
   }
 
-  Result<void> erase_from(const ChunkRun& run, bool fingerprints_of_deltas) {
-    DEDUPFS_TRY(report(ReclaimPhase::kErase,
-                       static_cast<double>(number_of(run.first)) / static_cast<double>(volume_.chunks().end_of_ids())));
+  Result<void> erase_from(const ChunkRun& run, const std::function<bool(ChunkId)>& is_wanted) {
+    DEDUPFS_TRY(
+        report(ReclaimPhase::kErase, static_cast<double>(number_of(run.first)) / static_cast<double>(live().end())));
     std::optional<std::vector<RegionEntry>> directory;
     for (std::size_t from = 0; from < run.chunks.size();) {
-      const auto is_wanted = [&](std::size_t i) {
-        return !live().is_live(run.id_of(i)) && (run.chunks[i].is_delta() || !fingerprints_of_deltas);
-      };
       std::size_t to = from;
-      while (to < run.chunks.size() && is_wanted(to)) ++to;
+      while (to < run.chunks.size() && is_wanted(run.id_of(to))) ++to;
       if (to == from) {
-        if (!fingerprints_of_deltas) ++findings_.live_chunks;
         ++from;
         continue;
       }
@@ -161,15 +179,15 @@ class Reclaim {
         directory = std::move(*read);
         std::ranges::sort(*directory, {}, &RegionEntry::id);
       }
-      DEDUPFS_TRY(erase_chunks(run, from, to, *directory, fingerprints_of_deltas));
+      DEDUPFS_TRY(erase_chunks(run, from, to, *directory));
       from = to;
     }
     return erased_together_ < kErasedTogether ? Result<void>() : commit_erased();
   }
 
   Result<void> erase_chunks(const ChunkRun& run, std::size_t from, std::size_t to,
-                            const std::vector<RegionEntry>& directory, bool keeps_places) {
-    ErasedChunks erased{.first = run.id_of(from), .fingerprints = {}, .keeps_places = keeps_places};
+                            const std::vector<RegionEntry>& directory) {
+    ErasedChunks erased{.first = run.id_of(from), .fingerprints = {}};
     for (std::size_t i = from; i < to; ++i) {
       const auto entry = std::ranges::lower_bound(directory, run.id_of(i), {}, &RegionEntry::id);
       if (entry == directory.end() || entry->id != run.id_of(i)) {
@@ -179,7 +197,7 @@ class Reclaim {
       erased.fingerprints.push_back(entry->fingerprint);
     }
     erased_together_ += to - from;
-    if (!keeps_places) findings_.erased_chunks += to - from;
+    findings_.erased_chunks += to - from;
     return host_.in_group([&]() -> Result<void> {
       volume_.chunks().erase(std::move(erased));
       return {};
@@ -297,6 +315,7 @@ class Reclaim {
       for (const ChunkRun::Chunk& chunk : run.chunks) payload_bytes += chunk.payload_length();
       usage->second.live_bytes += run.disk_bytes_of(payload_bytes);
       usage->second.live_chunks += run.chunks.size();
+      findings_.live_chunks += run.chunks.size();
       return {};
     }));
     std::vector<Usage> usage;

@@ -3,8 +3,7 @@
 //
 //   mark   one bit for each chunk that a recipe refers to, and for each that such a chunk is made from. Writers who refer to a
 //          chunk meanwhile mark it themselves (Liveness).
-//   erase  what has no bit is taken out of the index, in commits of bounded size: first the fingerprints of deltas, since
-//          after a crash in between nobody may find a delta whose sources are gone, then everything.
+//   erase  what has no bit is taken out of the index, in commits of bounded size: what deltas are made from after the deltas.
 //   sweep  containers with enough garbage are emptied, what is left in them moves into new ones, and are removed after the commit.
 //
 // A crash at any moment leaves chunks that nobody refers to, or a container to which nothing refers: the next reclaim takes both.
@@ -12,7 +11,7 @@
 // Threads: one reclaim at a time; everything else goes on.
 // Failure: damage is no failure: what cannot be read stays where it is. An Error ends the reclaim, and nothing is lost by it:
 //          kInterrupted if it was told to stop. Erasures that could not be committed are finished by the next reclaim.
-// Memory:  a bit a chunk, and some bytes a container.
+// Memory:  a bit a chunk, three while deltas are erased, and some bytes a container.
 #pragma once
 
 #include <cstdint>
