@@ -55,7 +55,8 @@ timeout 60 dedupfs-gc --status --wait "$mnt" >"$scratch/waited" 2>&1 &
 waiting=$!
 check_equal "one that is paused does not go on" "$(of_gc 'r["progress_percent"]')" "$(of_gc 'r["progress_percent"]')"
 check "until it is told to" dedupfs-gc --resume "$mnt"
-check "and who waits is told of its end" wait "$waiting"
+wait "$waiting"
+check_equal "and who waits is told of its end" 0 $?
 check_equal "the end was reached" True "$(of_gc 'r["last"]["complete"]')"
 check "dedupfs-stat shows it" eval 'dedupfs-stat "$mnt" | grep -q "Last reclaim: .* freed"'
 check "and what was freed" test "$(stat_of freed_bytes)" -gt $((files * file_bytes / 3))
@@ -117,7 +118,7 @@ check "and can be used" remount
 check_equal "as ever" again "$(cat "$mnt/again")"
 
 check_refused "a path is needed" 1 'required' dedupfs-gc
-check_refused "one thing at a time" 1 'actions' dedupfs-gc --pause --resume "$mnt"
+check_refused "one thing at a time" 1 'at most 1' dedupfs-gc --pause --resume "$mnt"
 check_refused "nobody waits for what is paused" 1 'excludes' dedupfs-gc --pause --wait "$mnt"
 check_refused "unknown options are refused" 1 'fast' dedupfs-gc --fast "$mnt"
 check_refused "something else is no volume" 2 'neither' dedupfs-gc "$scratch"
