@@ -7,10 +7,10 @@
 #include <set>
 #include <utility>
 
-#include "fs/chunk_set.h"
 #include "fs/committed_view.h"
 #include "fs/mode.h"
 #include "store/chunk_reader.h"
+#include "store/chunk_set.h"
 
 namespace dedupfs {
 namespace {

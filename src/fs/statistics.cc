@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "fs/chunk_set.h"
 #include "fs/committed_view.h"
 #include "fs/mode.h"
+#include "store/chunk_set.h"
 
 namespace dedupfs {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/crash_point.h"
-#include "store/chunk_bits.h"
 #include "store/chunk_reader.h"
+#include "store/chunk_set.h"
 
 namespace dedupfs {
 namespace {
@@ -127,12 +127,12 @@ class Reclaim {
 
   // Chunks that deltas are made from go after these, so that whenever a crash comes, no chunk of the index lacks its sources.
   Result<void> erase() {
-    std::optional<ChunkBits> needed;  // what had to wait for the last round; nothing before the first
-    for (int round = 0; round <= kDeepestDelta && (!needed || needed->any()); ++round) {
-      DEDUPFS_ASSIGN(ChunkBits still_needed, sources_of_dead(needed));
+    std::optional<ChunkSet> needed;  // what had to wait for the last round; nothing before the first
+    for (int round = 0; round <= kDeepestDelta && (!needed || !needed->empty()); ++round) {
+      DEDUPFS_ASSIGN(ChunkSet still_needed, sources_of_dead(needed));
       DEDUPFS_TRY(walk_runs(*erasable_, [&](const ChunkRun& run) {
         return erase_from(run, [&](ChunkId id) {
-          return !live().is_live(id) && (!needed || needed->test(id)) && !still_needed.test(id);
+          return !live().is_live(id) && (!needed || needed->contains(id)) && !still_needed.contains(id);
         });
       }));
       DEDUPFS_TRY(commit_erased());
@@ -143,15 +143,15 @@ class Reclaim {
   }
 
   // Of the dead ones that are there still.
-  Result<ChunkBits> sources_of_dead(const std::optional<ChunkBits>& still_there) {
-    ChunkBits sources(volume_.superblock().delta.enabled() ? live().end() : 0);
-    if (sources.end() == 0) return sources;
+  Result<ChunkSet> sources_of_dead(const std::optional<ChunkSet>& still_there) {
+    ChunkSet sources;
+    if (!volume_.superblock().delta.enabled()) return sources;
     DEDUPFS_TRY(walk_runs(*erasable_, [&](const ChunkRun& run) -> Result<void> {
       for (std::size_t i = 0; i < run.chunks.size(); ++i) {
         const ChunkId id = run.id_of(i);
-        if (!run.chunks[i].is_delta() || live().is_live(id) || (still_there && !still_there->test(id))) continue;
+        if (!run.chunks[i].is_delta() || live().is_live(id) || (still_there && !still_there->contains(id))) continue;
         for (const ChunkId source : run.chunks[i].sources)
-          if (!live().is_live(source)) sources.set(source);
+          if (!live().is_live(source)) sources.insert(source);
       }
       return {};
     }));

@@ -265,7 +265,9 @@ class StoreCheck {
     DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
     for (const auto& container : containers) DEDUPFS_TRY(check_container(container));
     if (unused_bytes_ != 0)
-      report_.note(fmt::format("{} bytes in containers belong to no committed chunk (left by a crash)", unused_bytes_));
+      report_.note(
+          fmt::format("{} bytes in containers belong to no chunk of the index: garbage, left by a crash or a reclaim",
+                      unused_bytes_));
     return {};
   }
 

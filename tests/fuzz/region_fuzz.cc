@@ -22,7 +22,8 @@ void decode_with_right_checksums(ByteSpan input) {
   RegionHeader header;
   header.encoding = input[0] % 2 == 0 ? PayloadEncoding::kRaw : PayloadEncoding::kZstd;
   header.entries = input[1];
-  header.payload_length = std::uint32_t{input[2]} << 16 | std::uint32_t{input[3]} << 8 | input[4];
+  // Great lengths are rare, since they take long.
+  header.payload_length = (std::uint32_t{input[3]} << 8 | input[4]) << (input[2] == 0 ? 8 : 0);
   const std::size_t directory_length = std::min<std::size_t>(std::size_t{input[5]} << 8 | input[6], input.size() - 12);
   const ByteSpan directory = input.subspan(12, directory_length);
   const ByteSpan stored = input.subspan(12 + directory_length);

@@ -26,6 +26,7 @@ class ChunkSet {
     const std::uint64_t word = number_of(id) / 64;
     return word < words_.size() && (words_[word] >> (number_of(id) % 64) & 1) != 0;
   }
+  bool empty() const { return words_.empty(); }
 
  private:
   std::vector<std::uint64_t> words_;
