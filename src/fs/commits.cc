@@ -65,10 +65,10 @@ std::uint64_t Filesystem::State::pending_bytes() const {
   return budget.used_bytes() + metadata.open_bytes() + volume->chunks().open_bytes();
 }
 
-Result<void> Filesystem::State::sync() {
+Result<void> Filesystem::State::sync(std::chrono::milliseconds patience) {
   if (volume->read_only()) return {};
   if (const std::optional<Error> reason = abort_reason()) return Error{ErrorCode::kIo, reason->message()};
-  return committer->commit();
+  return committer->commit(patience);
 }
 
 Result<void> Filesystem::sync() {

@@ -24,10 +24,11 @@ Committer::~Committer() {
   stop();
 }
 
-Result<void> Committer::commit() {
+Result<void> Committer::commit(std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
   if (!running_ && !duties_.has_changes()) return {};
   const std::shared_ptr<Round> round = next_round_;
+  if (done_.wait_for(lock, patience, [&] { return round->done; })) return round->result;
   round_wanted_ = true;
   wakeup_.notify_one();
   done_.wait(lock, [&] { return round->done; });

@@ -29,8 +29,9 @@ class Committer {
   Committer(std::chrono::milliseconds interval, Duties duties);
   ~Committer();
 
-  // Everything that happened before the call is durable when it returns. Callers share commits.
-  Result<void> commit();
+  // Everything that happened before the call is durable when it returns. Callers share commits; one who is not in a hurry
+  // may first wait for that of somebody else.
+  Result<void> commit(std::chrono::milliseconds patience = {});
 
   void request_commit();    // soon, without waiting
   void request_prepare();   // soon: file data takes too much memory

@@ -108,7 +108,7 @@ struct Filesystem::State {
 
   // --- commits.cc
   bool has_changes() const;
-  Result<void> sync();
+  Result<void> sync(std::chrono::milliseconds patience = {});
   Result<void> flush(Inode& inode);
   void flush_in_background(const InodePtr& inode);
   void flush_all();  // the first error goes to flush_error

@@ -1,7 +1,7 @@
 #include "fs/reclaimer.h"
 
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +11,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr int kNice = 5;  // not more: others wait for it where it holds a lock
+constexpr int kNicer = 5;  // not more: others wait for it where it holds a lock
 // One that begins by itself waits so many times as long as the last one took.
 constexpr int kRests = 10;
 
@@ -84,7 +84,7 @@ ReclaimStatus Reclaimer::status() const {
 }
 
 void Reclaimer::run() {
-  (void)::setpriority(PRIO_PROCESS, 0, kNice);  // of this thread, on Linux
+  (void)!::nice(kNicer);  // this thread, on Linux
   std::unique_lock lock(mutex_);
   while (await_work(lock)) {
     const ReclaimSettings settings = *std::exchange(asked_, std::nullopt);

@@ -7,6 +7,8 @@ namespace dedupfs {
 namespace {
 
 constexpr std::chrono::seconds kLookInterval{10};
+// While others write, a reclaim waits so long for one of their commits, since each holds them up.
+constexpr std::chrono::seconds kPatience{2};
 // Less is never worth a reclaim that nobody asked for.
 constexpr std::uint64_t kLeastDroppedBytes = 64 << 20;
 // One is due when files dropped this share of what the containers hold. Others may still refer to what they dropped; whether
@@ -27,7 +29,7 @@ std::unique_ptr<Reclaimer> Filesystem::State::make_reclaimer() {
                 const Change within(*this);
                 return change();
               },
-          .commit = [this] { return sync(); },
+          .commit = [this] { return sync(table.has_dirty() ? kPatience : std::chrono::milliseconds(0)); },
           .before_erasing = [this] { checkpointer->take_now(); },
           .references = [this](const auto& snapshot, const auto& visit) { return visit_references(snapshot, visit); },
           .available_bytes = [this] { return space.metadata_room(); }},

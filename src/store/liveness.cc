@@ -72,6 +72,11 @@ bool Liveness::is_live(ChunkId id) const {
   return number >= end_ || (bits_[number / 64].load(std::memory_order_relaxed) >> (number % 64) & 1) != 0;
 }
 
+bool Liveness::is_erasing() const {
+  const std::shared_lock lock(mutex_);
+  return phase_ == Phase::kErasing;
+}
+
 bool Liveness::set(ChunkId id) {
   const std::uint64_t number = number_of(id);
   if (number >= end_) return false;

@@ -48,6 +48,7 @@ class Liveness {
 
   // While marking or erasing.
   bool is_live(ChunkId id) const;
+  bool is_erasing() const;
   std::uint64_t end() const { return end_; }  // as it was given to start_marking()
 
  private:
@@ -58,7 +59,7 @@ class Liveness {
 
   // Those who change the phase wait for lookups to end, and keep new ones out by the turnstile, or they would wait for ever.
   std::mutex turnstile_;
-  std::shared_mutex mutex_;
+  mutable std::shared_mutex mutex_;
   Phase phase_ = Phase::kIdle;
   std::uint64_t end_ = 0;
   std::vector<std::atomic<std::uint64_t>> bits_;

@@ -34,17 +34,15 @@ class Reclaim {
 
   Result<ReclaimFindings> run() {
     const std::uint64_t dropped_bytes = volume_.chunks().dropped_bytes();
-    // What an earlier reclaim erased and could not commit.
-    DEDUPFS_TRY(host_.commit());
+    if (live().is_erasing()) DEDUPFS_TRY(host_.commit());  // what an earlier reclaim could not commit
     volume_.chunks().finish_reclaim();
-
     live().start_marking(volume_.chunks().end_of_ids());
     const auto erased = [&]() -> Result<void> {
       DEDUPFS_TRY(mark());
       return erase();
     }();
     // The dead stay nobody's until it is durable that they are.
-    DEDUPFS_TRY(host_.commit());
+    DEDUPFS_TRY(commit_erased());
     volume_.chunks().finish_reclaim();
     DEDUPFS_TRY(erased);
     DEDUPFS_TRY(sweep());
@@ -205,8 +203,9 @@ class Reclaim {
   }
 
   Result<void> commit_erased() {
-    if (std::exchange(erased_together_, 0) == 0) return {};
+    if (erased_together_ == 0) return {};
     DEDUPFS_TRY(host_.commit());
+    erased_together_ = 0;
     crash_point("reclaim.erased");
     return {};
   }
