@@ -43,7 +43,8 @@ nlohmann::json ended_json(const std::optional<ReclaimStatus::Ended>& ended) {
 }
 
 nlohmann::json sweep_rate(const ReclaimStatus& status) {
-  if (!status.running || status.paused || status.phase != ReclaimPhase::kSweep || status.phase_seconds <= 0) return nullptr;
+  if (!status.running || status.paused || status.phase != ReclaimPhase::kSweep || status.phase_seconds <= 0)
+    return nullptr;
   return static_cast<double>(status.current.freed_bytes) / status.phase_seconds;
 }
 
