@@ -1,12 +1,10 @@
 // dedupfs-scrub: starts, watches and stops the scrub of a mounted volume.
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "base/size.h"
-#include "fs/control_socket.h"
+#include "fs/control_jobs.h"
 #include "fs/mount_table.h"
 #include "fs/scrub_report.h"
 
@@ -29,20 +27,8 @@ struct Asked {
   bool as_json = false;
 };
 
-Result<Json> ask(const Path& volume, Json request) {
-  request["command"] = "scrub";
-  DEDUPFS_ASSIGN(const Json response, control_request(volume, request));
-  return read_answer([&] { return response.at("scrub"); });
-}
-
-// The daemon answers one request at a time, so waiting is done here.
-Result<Json> await_end(const Path& volume) {
-  for (;;) {
-    DEDUPFS_ASSIGN(const Json scrub, ask(volume, {{"action", "status"}}));
-    DEDUPFS_ASSIGN(const bool running, read_answer([&] { return scrub.at("running").get<bool>(); }));
-    if (!running) return scrub;
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
+Result<Json> ask(const Path& volume, const Json& request) {
+  return ask_job(volume, "scrub", request);
 }
 
 Result<Json> run(const Asked& asked) {
@@ -54,7 +40,7 @@ Result<Json> run(const Asked& asked) {
     DEDUPFS_ASSIGN(const Json started, ask(volume, {{"action", "start"}, {"bytes_per_second", *rate}}));
     if (!asked.wait) return started;
   }
-  return asked.wait ? await_end(volume) : ask(volume, {{"action", "status"}});
+  return asked.wait ? await_job(volume, "scrub") : ask(volume, {{"action", "status"}});
 }
 
 bool has_damage(const Json& scrub) {

@@ -42,13 +42,13 @@ Result<Json> ask_or_read(const Path& volume_path, const Json& request, Read read
 }
 
 Result<Json> statistics_of(const Path& volume_path) {
-  DEDUPFS_ASSIGN(const Json response,
-                 ask_or_read(volume_path, {{"command", "statistics"}}, [](Volume& volume) -> Result<Json> {
-                   DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(volume));
-                   ScrubStatus scrub;
-                   scrub.last = last_scrub_of(volume.database());
-                   return Json{{"statistics", statistics_json(statistics, volume.superblock(), scrub, false)}};
-                 }));
+  DEDUPFS_ASSIGN(
+      const Json response, ask_or_read(volume_path, {{"command", "statistics"}}, [](Volume& volume) -> Result<Json> {
+        DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(volume));
+        ScrubStatus scrub;
+        scrub.last = last_scrub_of(volume.database());
+        return Json{{"statistics", statistics_json(statistics, volume.superblock(), scrub, std::nullopt, false)}};
+      }));
   return read_answer([&] { return response.at("statistics"); });
 }
 

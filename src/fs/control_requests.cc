@@ -5,6 +5,14 @@
 
 namespace dedupfs {
 
+namespace {
+
+Error unknown_action(const std::string& action, const std::string& job) {
+  return {ErrorCode::kInvalidArgument, "\"" + action + "\" is nothing that a " + job + " can do"};
+}
+
+}  // namespace
+
 // Asked for a type, nlohmann-json would convert any number; of one that does not fit, the outcome is undefined. So each number
 // is looked at first.
 
@@ -20,11 +28,21 @@ Result<ScrubRequest> scrub_request_of(const nlohmann::json& request) {
   const std::string action = request.at("action").get<std::string>();
   if (action == "status") return ScrubRequest{Action::kStatus};
   if (action == "stop") return ScrubRequest{Action::kStop};
-  if (action != "start") return Error{ErrorCode::kInvalidArgument, "\"" + action + "\" is nothing that a scrub can do"};
+  if (action != "start") return unknown_action(action, "scrub");
   const nlohmann::json& rate = request.at("bytes_per_second");
   if (!rate.is_number_unsigned())
     return Error{ErrorCode::kInvalidArgument, "\"bytes_per_second\" is not a number of bytes"};
   return ScrubRequest{Action::kStart, rate.get<std::uint64_t>()};
+}
+
+Result<ReclaimAction> reclaim_action_of(const nlohmann::json& request) {
+  const std::string action = request.at("action").get<std::string>();
+  if (action == "status") return ReclaimAction::kStatus;
+  if (action == "start") return ReclaimAction::kStart;
+  if (action == "pause") return ReclaimAction::kPause;
+  if (action == "resume") return ReclaimAction::kResume;
+  if (action == "stop") return ReclaimAction::kStop;
+  return unknown_action(action, "reclaim");
 }
 
 }  // namespace dedupfs

@@ -25,4 +25,8 @@ struct ScrubRequest {
 };
 Result<ScrubRequest> scrub_request_of(const nlohmann::json& request);
 
+// {"command": "reclaim", "action": "start"}
+enum class ReclaimAction { kStatus, kStart, kPause, kResume, kStop };
+Result<ReclaimAction> reclaim_action_of(const nlohmann::json& request);
+
 }  // namespace dedupfs

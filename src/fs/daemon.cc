@@ -27,6 +27,7 @@
 #include "fs/filesystem.h"
 #include "fs/fuse_session.h"
 #include "fs/mount_table.h"
+#include "fs/reclaim_report.h"
 #include "fs/remount.h"
 #include "fs/scrub_report.h"
 #include "fs/statistics.h"
@@ -173,6 +174,22 @@ Result<void> run_scrub_request(Scrubber& scrubber, const ScrubRequest& request) 
   return {};
 }
 
+Result<void> run_reclaim_request(Reclaimer& reclaimer, ReclaimAction action) {
+  switch (action) {
+    case ReclaimAction::kStatus: return {};
+    case ReclaimAction::kStart: return reclaimer.start({});
+    case ReclaimAction::kPause: reclaimer.pause(); break;
+    case ReclaimAction::kResume: reclaimer.resume(); break;
+    case ReclaimAction::kStop: reclaimer.stop();
+  }
+  return {};
+}
+
+std::optional<ReclaimStatus> reclaim_status_of(Filesystem& filesystem) {
+  if (filesystem.volume().read_only()) return std::nullopt;
+  return filesystem.reclaimer().status();
+}
+
 ControlServer::Handlers control_handlers(Filesystem& filesystem, const MountRequest& request) {
   using Json = nlohmann::json;
   return {
@@ -185,8 +202,9 @@ ControlServer::Handlers control_handlers(Filesystem& filesystem, const MountRequ
        [&filesystem](const Json&) -> Result<Json> {
          if (!filesystem.volume().read_only()) DEDUPFS_TRY(filesystem.sync());
          DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(filesystem.volume()));
-         return Json{{"statistics", statistics_json(statistics, filesystem.volume().superblock(),
-                                                    filesystem.scrubber().status(), true)}};
+         return Json{
+             {"statistics", statistics_json(statistics, filesystem.volume().superblock(),
+                                            filesystem.scrubber().status(), reclaim_status_of(filesystem), true)}};
        }},
       {"files",
        [&filesystem](const Json& asked) -> Result<Json> {
@@ -201,12 +219,13 @@ ControlServer::Handlers control_handlers(Filesystem& filesystem, const MountRequ
          DEDUPFS_TRY(run_scrub_request(filesystem.scrubber(), scrub));
          return Json{{"scrub", scrub_json(filesystem.scrubber().status())}};
        }},
-      {"reclaim-now",
-       [&filesystem](const Json&) -> Result<Json> {
-         DEDUPFS_TRY(filesystem.reclaimer().start({}));
-         while (filesystem.reclaimer().status().running) ::usleep(10000);
-         const auto st = *filesystem.reclaimer().status().last;
-         return Json{{"erased", st.findings.erased_chunks}, {"live", st.findings.live_chunks}, {"swept", st.findings.swept_containers}, {"freed", st.findings.freed_bytes}, {"moved", st.findings.moved_bytes}, {"garbage", st.findings.garbage_bytes}, {"seconds", st.seconds}, {"error", st.error ? st.error->message() : ""}};
+      {"reclaim",
+       [&filesystem](const Json& asked) -> Result<Json> {
+         DEDUPFS_ASSIGN(const ReclaimAction action, reclaim_action_of(asked));
+         if (filesystem.volume().read_only())
+           return Error{ErrorCode::kReadOnly, "the volume is mounted read-only; mount it for writing to reclaim space"};
+         DEDUPFS_TRY(run_reclaim_request(filesystem.reclaimer(), action));
+         return Json{{"reclaim", reclaim_json(filesystem.reclaimer().status())}};
        }},
       {"info",
        [&filesystem, &request](const Json&) -> Result<Json> {

@@ -19,9 +19,11 @@
 #include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "fs/reclaimer.h"
 #include "store/scrubber.h"
 #include "store/volume.h"
 
@@ -74,9 +76,10 @@ struct Statistics {
 // Of the last commit: sync first to see everything.
 Result<Statistics> compute_statistics(Volume& volume);
 
-// The documented JSON object of dedupfs-stat; `mounted` says whether a daemon has the volume, whose scrub it is then.
+// The documented JSON object of dedupfs-stat; `mounted` says whether a daemon has the volume, whose scrub it is then. Only one
+// that may write reclaims.
 nlohmann::json statistics_json(const Statistics& statistics, const Superblock& superblock, const ScrubStatus& scrub,
-                               bool mounted);
+                               const std::optional<ReclaimStatus>& reclaim, bool mounted);
 
 // The screen of dedupfs-stat, from that object.
 std::string statistics_screen(const nlohmann::json& json);

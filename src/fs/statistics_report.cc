@@ -9,6 +9,7 @@
 
 #include "base/size.h"
 #include "fs/file_statistics.h"
+#include "fs/reclaim_report.h"
 #include "fs/scrub_report.h"
 #include "fs/statistics.h"
 
@@ -40,10 +41,21 @@ std::string index_shares(const nlohmann::json& json) {
   return text;
 }
 
+// With what to do about it, where it is worth it.
+std::string garbage_meaning(const nlohmann::json& json) {
+  constexpr double kMuch = 0.1;
+  const auto bytes = [&](const char* key) { return json.at(key).get<std::uint64_t>(); };
+  const double share =
+      static_cast<double>(bytes("garbage_bytes")) / std::max<double>(1, static_cast<double>(bytes("disk_bytes")));
+  std::string meaning = "in containers, of no use to any file";
+  if (share >= kMuch) meaning += fmt::format(": {:.0f} % of the disk, run dedupfs-gc", 100 * share);
+  return meaning;
+}
+
 }  // namespace
 
 nlohmann::json statistics_json(const Statistics& statistics, const Superblock& superblock, const ScrubStatus& scrub,
-                               bool mounted) {
+                               const std::optional<ReclaimStatus>& reclaim, bool mounted) {
   return {
       {"logical_bytes", statistics.logical_bytes},
       {"hole_bytes", statistics.hole_bytes},
@@ -55,6 +67,7 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"stored_bytes", statistics.stored_bytes},
       {"base_only_bytes", statistics.base_only_bytes},
       {"garbage_bytes", statistics.garbage_bytes},
+      {"freed_bytes", reclaim ? reclaim->freed_bytes : 0},
       {"index_bytes", statistics.index_bytes},
       {"index_table_bytes", table_bytes_json(statistics)},
       {"other_bytes", statistics.other_bytes},
@@ -88,6 +101,7 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"format_version", superblock.format_version},
       {"mounted", mounted},
       {"scrub", scrub_json(scrub)},
+      {"reclaim", reclaim ? reclaim_json(*reclaim) : nlohmann::json(nullptr)},
   };
 }
 
@@ -126,7 +140,7 @@ std::string statistics_screen(const nlohmann::json& json) {
        fmt::format("after compression, {:.2f} : 1", number("local_compression_ratio")));
   line("+ bases", bytes("base_only_bytes"),
        fmt::format("{} chunks that no file refers to, but deltas do", count("base_only_chunks")));
-  line("+ garbage", bytes("garbage_bytes"), "in containers, of no use to any file");
+  line("+ garbage", bytes("garbage_bytes"), garbage_meaning(json));
   line("+ index", bytes("index_bytes"), index_shares(json));
   line("+ other", bytes("other_bytes"), "superblock, checkpoints, folders");
   line("= disk", bytes("disk_bytes"),
@@ -136,6 +150,7 @@ std::string statistics_screen(const nlohmann::json& json) {
         fmt::format("\nDamage: {} chunks cannot be read, {} were written again since the mount (see fsck.dedupfs(8))\n",
                     count("damaged_chunks"), count("healed_chunks"));
   out += "\n" + scrub_screen(json.at("scrub"));
+  if (const nlohmann::json& reclaim = json.at("reclaim"); !reclaim.is_null()) out += reclaim_screen(reclaim);
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "fs/statistics.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -13,6 +14,9 @@
 
 namespace dedupfs {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::uint64_t kBlock = 4096;
 constexpr double kLateBytes = 64 << 10;  // what the disk below may allocate between two looks at it
@@ -295,7 +299,7 @@ TEST_F(StatisticsTest, ChunkThatCannotExistIsDamageAndNoReasonToRunOutOfMemory) 
 
 TEST_F(StatisticsTest, ScreenShowsWhatTheJsonHolds) {
   make_file("file", noise(10 * kBlock, 1));
-  const nlohmann::json json = statistics_json(statistics(), filesystem().volume().superblock(), {}, true);
+  const nlohmann::json json = statistics_json(statistics(), filesystem().volume().superblock(), {}, {}, true);
 
   EXPECT_EQ(json.at("unique_bytes"), 10 * kBlock);
   EXPECT_EQ(json.at("chunker"), "fixed:size=4k");
@@ -303,6 +307,36 @@ TEST_F(StatisticsTest, ScreenShowsWhatTheJsonHolds) {
   const std::string screen = statistics_screen(json);
   for (const auto* part : {"40", "10 chunks", "fixed:size=4k", "delta odess+:depth=4", "\"name\"", "mounted", "index"})
     EXPECT_NE(screen.find(part), std::string::npos) << part << " is not in\n" << screen;
+}
+
+TEST_F(StatisticsTest, MuchGarbageComesWithTheHintHowToBeRidOfIt) {
+  constexpr const char* kHint = "run dedupfs-gc";
+  Statistics found = statistics();
+  const Superblock& superblock = filesystem().volume().superblock();
+  found.disk_bytes = 1000 << 20;
+
+  found.garbage_bytes = 99 << 20;
+  EXPECT_THAT(statistics_screen(statistics_json(found, superblock, {}, {}, true)), Not(HasSubstr(kHint)));
+  found.garbage_bytes = 100 << 20;
+  EXPECT_THAT(statistics_screen(statistics_json(found, superblock, {}, {}, true)),
+              HasSubstr("10 % of the disk, run dedupfs-gc"));
+}
+
+TEST_F(StatisticsTest, ReclaimsAreShownWhereThereCanBeAny) {
+  const Statistics found = statistics();
+  const Superblock& superblock = filesystem().volume().superblock();
+  ReclaimStatus reclaim;
+  reclaim.freed_bytes = 12345;
+
+  const nlohmann::json writable = statistics_json(found, superblock, {}, reclaim, true);
+  const nlohmann::json other = statistics_json(found, superblock, {}, std::nullopt, false);
+
+  EXPECT_EQ(writable.at("freed_bytes"), 12345u);
+  EXPECT_EQ(writable.at("reclaim").at("running"), false);
+  EXPECT_THAT(statistics_screen(writable), HasSubstr("Last reclaim: none since the mount"));
+  EXPECT_EQ(other.at("freed_bytes"), 0u);
+  EXPECT_EQ(other.at("reclaim"), nullptr);
+  EXPECT_THAT(statistics_screen(other), Not(HasSubstr("reclaim:")));
 }
 
 }  // namespace

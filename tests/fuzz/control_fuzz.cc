@@ -31,6 +31,10 @@ Result<Json> scrub(const Json& request) {
   DEDUPFS_ASSIGN(const ScrubRequest asked, scrub_request_of(request));
   return Json{{"scrub", asked.bytes_per_second}};
 }
+Result<Json> reclaim(const Json& request) {
+  DEDUPFS_ASSIGN(const ReclaimAction action, reclaim_action_of(request));
+  return Json{{"reclaim", action}};
+}
 Result<Json> echo(const Json& request) {
   return Json{{"echo", request}};
 }
@@ -57,7 +61,8 @@ constexpr std::size_t kMostBytes = 8 * 1024;
 
 void fuzz_server(std::string_view input) {
   static const TempDir volume;
-  static const auto server = ControlServer::start(volume.path(), {{"files", files}, {"scrub", scrub}, {"echo", echo}});
+  static const auto server =
+      ControlServer::start(volume.path(), {{"files", files}, {"scrub", scrub}, {"reclaim", reclaim}, {"echo", echo}});
   DEDUPFS_CHECK(server);
   static const ControlAddress address = ControlAddress::of(volume.path()).value();
   const UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));

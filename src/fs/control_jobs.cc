@@ -1,0 +1,27 @@
+#include "fs/control_jobs.h"
+
+#include <thread>
+
+#include "fs/control_socket.h"
+
+namespace dedupfs {
+
+Result<nlohmann::json> ask_job(const Path& volume, const std::string& job, nlohmann::json request) {
+  request["command"] = job;
+  DEDUPFS_ASSIGN(const nlohmann::json response, control_request(volume, request));
+  return read_answer([&] { return response.at(job); });
+}
+
+// The daemon answers one request at a time, so waiting is done here.
+Result<nlohmann::json> await_job(const Path& volume, const std::string& job,
+                                 const std::function<void(const nlohmann::json&)>& show) {
+  for (;;) {
+    DEDUPFS_ASSIGN(const nlohmann::json status, ask_job(volume, job, {{"action", "status"}}));
+    DEDUPFS_ASSIGN(const bool running, read_answer([&] { return status.at("running").get<bool>(); }));
+    if (!running) return status;
+    if (show) show(status);
+    std::this_thread::sleep_for(kJobLookInterval);
+  }
+}
+
+}  // namespace dedupfs

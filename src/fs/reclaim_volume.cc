@@ -1,0 +1,24 @@
+#include "fs/reclaim_volume.h"
+
+#include <thread>
+
+#include "fs/control_jobs.h"
+#include "fs/filesystem.h"
+
+namespace dedupfs {
+
+Result<ReclaimStatus> reclaim_volume(const Path& path, const std::function<bool(const ReclaimStatus&)>& goes_on) {
+  DEDUPFS_ASSIGN(auto volume, Volume::open(path, {}));
+  DEDUPFS_ASSIGN(const auto filesystem, Filesystem::open(std::move(volume), {}));
+  Reclaimer& reclaimer = filesystem->reclaimer();
+  DEDUPFS_TRY(reclaimer.start({}));
+  for (ReclaimStatus status = reclaimer.status(); status.running; status = reclaimer.status()) {
+    if (!goes_on(status)) reclaimer.stop();
+    std::this_thread::sleep_for(kJobLookInterval);
+  }
+  const ReclaimStatus status = reclaimer.status();
+  DEDUPFS_TRY(filesystem->close());
+  return status;
+}
+
+}  // namespace dedupfs
