@@ -209,6 +209,17 @@ TEST_F(ReclaimOfDeltas, ADuplicateOfADeltaKeepsItsSourcesWhenItComesWhileMarking
   volume_.expect_kept_for_good();
 }
 
+TEST_F(ReclaimOfDeltas, ADuplicateOfADeltaKeepsItsSourcesWhenItComesAfterAllIsMarked) {
+  const auto versions = keep_versions(4);
+  const std::string content = volume_.read(versions[3]);
+  volume_.drop_all();
+  volume_.before_erasing = [&] { EXPECT_EQ(volume_.keep(ByteBuffer(content.begin(), content.end())), versions[3]); };
+
+  EXPECT_EQ(reclaim(volume_).erased_chunks, 0u);
+
+  volume_.expect_kept_for_good();
+}
+
 TEST_F(ReclaimOfDeltas, ADeltaThatIsMadeWhileMarkingKeepsItsSources) {
   const auto versions = keep_versions(4);
   const ByteBuffer next = near(versions[3]);
