@@ -38,7 +38,9 @@ Reclaimer::~Reclaimer() {
 
 Result<void> Reclaimer::start(const ReclaimSettings& settings) {
   const std::lock_guard lock(mutex_);
-  if (status_.running) return Error{ErrorCode::kBusy, "a reclaim of this volume runs already"};
+  if (ending_) return Error{ErrorCode::kInterrupted, "the volume is being unmounted"};
+  if (status_.running)
+    return Error{ErrorCode::kBusy, "a reclaim of this volume runs already (dedupfs-gc --status --wait waits for it)"};
   asked_ = settings;
   status_.running = true;  // for everybody who asks from now on
   status_.paused = false;

@@ -22,6 +22,10 @@ Error corrupt(std::string message) {
   return Error{ErrorCode::kCorruption, std::move(message)};
 }
 
+Error not_in_index(ChunkId id) {
+  return corrupt(name_of_chunk(id) + " is not in the index");
+}
+
 }  // namespace
 
 ChunkReader::ChunkReader(const ContainerStore& containers, const Database& database, const PendingChunks& pending,
@@ -43,7 +47,7 @@ Result<std::optional<ChunkRun>> find_run(const Database& database, ChunkId id) {
 Result<RunCache::Found> ChunkReader::locate(ChunkId id) {
   if (const auto found = runs_.find(id)) return *found;
   DEDUPFS_ASSIGN(const auto run, find_run(database_, id));
-  if (!run) return corrupt(name_of_chunk(id) + " is not in the index");
+  if (!run) return not_in_index(id);
   runs_.insert(*run);
   return RunCache::found_in(*run);
 }
@@ -58,10 +62,11 @@ Result<ChunkReader::Stored> ChunkReader::find_stored(ChunkId id) {
   DEDUPFS_ASSIGN(const RunCache::Found known, locate(id));
   auto stored = read_stored(id, known.place);
   if (stored) return stored;
-  // It may have moved since the place was cached.
+  // It may have moved since the place was cached, and other runs that are cached may be stale, too.
   runs_.forget(id);
-  DEDUPFS_ASSIGN(const RunCache::Found now, locate(id));
-  if (now.place != known.place) stored = read_stored(id, now.place);
+  DEDUPFS_ASSIGN(const auto now, find_run(database_, id));
+  if (!now) return not_in_index(id);
+  if (now->place != known.place) stored = read_stored(id, now->place);
   if (!stored) note_damage(id, stored.error());
   return stored;
 }

@@ -443,7 +443,8 @@ void ChunkStore::finish_reclaim() {
 Result<void> ChunkStore::evacuate(std::uint32_t container, std::uint64_t chunks, const InGroup& in_group) {
   if (chunks != 0) {
     RegionPacker* const packer = state_->take_packer();
-    auto moved = evacuate_container(container, chunks, *state_->containers, state_->database, *packer, in_group);
+    auto moved = evacuate_container(container, chunks, *state_->containers, state_->database, state_->pending, *packer,
+                                    in_group);
     state_->give_back(packer);
     DEDUPFS_TRY(moved);
   }

@@ -26,10 +26,23 @@ Result<std::vector<RegionEntry>> current_entries(RegionPlace place, std::vector<
   return entries;
 }
 
+// Within a group, so that what is pending now is either in the index or pending still when it is moved.
+Result<void> move_region(RegionPlace place, const Region& region, const std::vector<RegionEntry>& entries,
+                         const Database& index, const PendingChunks& pending, RegionPacker& packer) {
+  const Error busy{ErrorCode::kBusy, "a chunk of the container is being stored anew"};
+  if (std::ranges::any_of(entries, [&](const RegionEntry& entry) { return pending.locate(entry.id).has_value(); }))
+    return busy;
+  DEDUPFS_ASSIGN(const auto current, current_entries(place, entries, index));
+  for (const RegionEntry& entry : current)
+    if (!packer.add_moved(entry, region.payload_of(entry))) return busy;
+  return current.size() == entries.size() ? Result<void>() : busy;
+}
+
 }  // namespace
 
 Result<void> evacuate_container(std::uint32_t number, std::uint64_t chunks, const ContainerStore& containers,
-                                const Database& index, RegionPacker& packer, const InGroup& in_group) {
+                                const Database& index, const PendingChunks& pending, RegionPacker& packer,
+                                const InGroup& in_group) {
   DEDUPFS_ASSIGN(const ContainerStore::Walk walk, containers.walk(number));
   // A crash may have torn what nobody refers to: only what is missed in the end counts.
   std::optional<Error> damage = walk.stopped_by;
@@ -43,12 +56,8 @@ Result<void> evacuate_container(std::uint32_t number, std::uint64_t chunks, cons
     DEDUPFS_ASSIGN(const auto entries, current_entries(place, std::move(*directory), index));
     if (entries.empty()) continue;
     DEDUPFS_ASSIGN(const auto region, containers.read(place));
-    DEDUPFS_TRY(in_group([&, region = region.get()]() -> Result<void> {
-      for (const RegionEntry& entry : entries)
-        if (!packer.add_moved(entry, region->payload_of(entry)))
-          return Error{ErrorCode::kBusy, "a chunk of the container is being stored anew"};
-      return {};
-    }));
+    DEDUPFS_TRY(
+        in_group([&, region = region.get()] { return move_region(place, *region, entries, index, pending, packer); }));
     moved += entries.size();
   }
   if (moved >= chunks) return {};

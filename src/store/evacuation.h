@@ -21,6 +21,7 @@ using InGroup = std::function<Result<void>(const std::function<Result<void>()>& 
 
 // Region by region, each as one change. The index has `chunks` chunks in the container.
 Result<void> evacuate_container(std::uint32_t number, std::uint64_t chunks, const ContainerStore& containers,
-                                const Database& index, RegionPacker& packer, const InGroup& in_group);
+                                const Database& index, const PendingChunks& pending, RegionPacker& packer,
+                                const InGroup& in_group);
 
 }  // namespace dedupfs

@@ -35,8 +35,6 @@ def place_for_scratch():
 def schedule(arguments, with_points):
     """The crashes in a mixed order: kinds, and crash points for half of the kills, all in turn."""
     names = list(points.POINTS) if with_points else []
-    if not points.has_reclaim(arguments.tools):
-        names = [name for name in names if points.POINTS[name] != points.WITH_RECLAIM]
     kills = [None] * arguments.kills
     for i in range(0, arguments.kills, 2):
         kills[i] = names[(i // 2) % len(names)] if names else None
@@ -51,7 +49,7 @@ def require_means(tools):
     for device in ("/dev/fuse", "/dev/loop-control"):
         if not os.path.exists(device):
             sys.exit(f"live_campaign: {device} is missing, no crash can be made here")
-    for program in ("dedupfs", "mkfs.dedupfs", "fsck.dedupfs", "umount.dedupfs"):
+    for program in ("dedupfs", "dedupfs-gc", "mkfs.dedupfs", "fsck.dedupfs", "umount.dedupfs"):
         if not os.access(os.path.join(tools, program), os.X_OK):
             sys.exit(f"live_campaign: {tools}/{program} is missing: build it, or say --tools")
 

@@ -216,7 +216,7 @@ class Campaign:
     def crash(self, kind, crash_at, stage, histories):
         """Lets the workers work, and ends that."""
         seconds = self.random.choice((0.05, 0.3, 1, 2)) * self.random.random()
-        reclaims = stage == points.WITH_RECLAIM or (self.random.random() < 0.3 and points.has_reclaim(self.settings.tools))
+        reclaims = stage == points.WITH_RECLAIM or self.random.random() < 0.3
 
         def daemon_ended():
             if reclaims and self.daemon.running():

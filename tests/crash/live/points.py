@@ -42,10 +42,6 @@ def mount_options(point):
     return ",checkpoint=1" if point.startswith("checkpoint.") else ""
 
 
-def has_reclaim(tools):
-    return os.access(os.path.join(tools, "dedupfs-gc"), os.X_OK)
-
-
 def compiled_in(program):
     with open(program, "rb") as file:
         return b"DEDUPFS_CRASH_AT" in file.read()
