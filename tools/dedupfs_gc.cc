@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,6 +15,7 @@
 #include "fs/mount_table.h"
 #include "fs/reclaim_report.h"
 #include "fs/reclaim_volume.h"
+#include "stop_signals.h"
 
 namespace {
 
@@ -35,20 +35,6 @@ struct Asked {
   bool wait = false;
   bool as_json = false;
 };
-
-volatile std::sig_atomic_t is_stopped = 0;
-
-void stop(int /*signal*/) {
-  is_stopped = 1;
-}
-
-void catch_signals() {
-  struct sigaction action {};
-  action.sa_handler = stop;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one ends the program, which is safe at any time
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);  // those who watched may go
-}
 
 // One line on the terminal, if there is one.
 class ProgressLine {
@@ -72,10 +58,10 @@ class ProgressLine {
 Result<Json> reclaim_unmounted(const Path& volume, ProgressLine& progress) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("dedupfs-gc"));
   spdlog::set_level(spdlog::level::warn);
-  catch_signals();
+  catch_stop_signals();
   const auto status = reclaim_volume(volume, [&](const ReclaimStatus& so_far) {
     progress.show(reclaim_json(so_far));
-    return is_stopped == 0;
+    return stop_was_asked_for == 0;
   });
   if (!status) return status.error();
   return reclaim_json(*status);

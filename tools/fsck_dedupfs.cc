@@ -9,30 +9,16 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <iostream>
 #include <optional>
 
 #include "fs/fsck.h"
+#include "stop_signals.h"
 #include "store/feature_rebuild.h"
 
 namespace {
 
 using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
-
-volatile std::sig_atomic_t is_cancelled = 0;
-
-void cancel(int /*signal*/) {
-  is_cancelled = 1;
-}
-
-void catch_signals() {
-  struct sigaction action {};
-  action.sa_handler = cancel;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one ends the program, which is safe at any time
-  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);  // those who watched may go
-}
 
 // As e2fsck does it: lines "pass current max volume" to a descriptor, or, to 0, a bar on the terminal.
 class ProgressReport {
@@ -40,7 +26,7 @@ class ProgressReport {
   ProgressReport(std::optional<int> descriptor, const Path& volume) : descriptor_(descriptor), volume_(volume) {}
 
   Result<void> operator()(int pass, std::uint64_t current, std::uint64_t max) {
-    if (is_cancelled != 0) return Error{ErrorCode::kInterrupted, "cancelled"};
+    if (stop_was_asked_for != 0) return Error{ErrorCode::kInterrupted, "cancelled"};
     if (!descriptor_) return {};
     constexpr auto kInterval = std::chrono::milliseconds(250);
     const auto now = std::chrono::steady_clock::now();
@@ -155,7 +141,7 @@ int main(int argc, char** argv) {
     std::cerr << "fsck.dedupfs: -C " << *progress_to << ": no such descriptor is open for writing\n";
     return kFsckUsageError;
   }
-  catch_signals();
+  catch_stop_signals();
   const auto result = features ? rebuild_features(path) : check_or_repair(path, options, json, progress_to);
   if (!result) {
     std::cerr << "fsck.dedupfs: " << result.error().message() << '\n';

@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
@@ -18,6 +16,7 @@
 #include "store/checkpoint.h"
 #include "store/container_format.h"
 #include "store/volume.h"
+#include "support/files.h"
 
 namespace dedupfs {
 
@@ -26,20 +25,6 @@ inline std::string noise(std::size_t bytes, std::uint64_t seed) {
   std::string text(bytes, '\0');
   for (char& c : text) c = static_cast<char>(random());
   return text;
-}
-
-inline std::string content_of(const Path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-inline void overwrite(const Path& file, const std::string& content) {
-  std::ofstream(file, std::ios::binary | std::ios::trunc) << content;
-}
-inline void flip_bit(const Path& file, std::uint64_t offset) {
-  std::string content = content_of(file);
-  ASSERT_LT(offset, content.size()) << file;
-  content[offset] = static_cast<char>(content[offset] ^ 4);
-  overwrite(file, content);
 }
 
 // Every file below a folder, by its path in it.

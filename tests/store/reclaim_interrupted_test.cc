@@ -12,18 +12,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr std::size_t kChunkBytes = 20'000;
-
-ByteBuffer chunk(std::uint64_t seed) {
-  return random_bytes(kChunkBytes, seed);
-}
-
-std::vector<ByteBuffer> chunks(std::uint64_t from, std::uint64_t to) {
-  std::vector<ByteBuffer> some;
-  for (std::uint64_t seed = from; seed < to; ++seed) some.push_back(chunk(seed));
-  return some;
-}
-
 Result<void> stopped() {
   return Error{ErrorCode::kInterrupted, "stopped by the test"};
 }
@@ -314,7 +302,7 @@ TEST_F(ReclaimOfDamage, TheDeadOfARegionWithoutItsDirectoryStayAndAreNobodysRefe
 }
 
 TEST_F(ReclaimOfDamage, AContainerWithADamagedHeaderStays) {
-  volume_.flip_bit(volume_.container_of(ids_[0]), 20);
+  flip_bit(volume_.container_of(ids_[0]), 20);
   volume_.reopen();
 
   ASSERT_TRUE(volume_.reclaim());
@@ -338,6 +326,32 @@ TEST_F(ReclaimOfDamage, AnErasedChunkIsNotDamagedAnyMore) {
   EXPECT_EQ(volume_.volume().chunks().damage().damaged_chunks, 0u);
   volume_.expect_kept_for_good();
   EXPECT_EQ(volume_.volume().chunks().damage().damaged_chunks, 0u);
+}
+
+// Two chunks have one content then. Which of them is found depends on what was read: the neighbours of the older one lead to it.
+TEST(ReclaimOfTwins, AChunkOutlivesTheOneThatItsFingerprintLedTo) {
+  ReclaimedVolume volume;
+  const auto ids = volume.keep(chunks(0, 5));
+  ASSERT_TRUE(volume.commit());
+  volume.drop(ids[1]);
+  ChunkId twin{};
+  volume.at_erased_run(0, 0, [&] {
+    twin = volume.keep(chunk(1));
+    return stopped();
+  });
+  ASSERT_FALSE(volume.reclaim());
+  ASSERT_NE(twin, ids[1]);
+  ASSERT_TRUE(volume.commit());
+  volume.reopen();
+  ASSERT_EQ(volume.keep(chunks(0, 2)).at(1), ids[1]);
+  volume.drop(twin);
+
+  ASSERT_TRUE(volume.reclaim());
+
+  EXPECT_FALSE(volume.has(twin));
+  EXPECT_THAT(volume.check("error: "), IsEmpty());
+  volume.expect_kept_for_good();
+  EXPECT_TRUE(volume.reads_as(volume.keep(chunk(1)), chunk(1)));
 }
 
 }  // namespace

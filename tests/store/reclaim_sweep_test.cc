@@ -11,26 +11,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr std::size_t kChunkBytes = 20'000;
-
-ByteBuffer chunk(std::uint64_t seed) {
-  return random_bytes(kChunkBytes, seed);
-}
-
-std::vector<ByteBuffer> chunks(std::uint64_t from, std::uint64_t to) {
-  std::vector<ByteBuffer> some;
-  for (std::uint64_t seed = from; seed < to; ++seed) some.push_back(chunk(seed));
-  return some;
-}
-
 Error stopped() {
   return {ErrorCode::kInterrupted, "stopped by the test"};
-}
-
-ReclaimFindings reclaim(ReclaimedVolume& volume) {
-  const auto findings = volume.reclaim();
-  EXPECT_TRUE(findings) << findings.error().message();
-  return findings.value_or(ReclaimFindings());
 }
 
 TEST(ReclaimSweep, AContainerWithLittleGarbageStays) {

@@ -12,24 +12,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::size_t kChunkBytes = 20'000;
-
-ByteBuffer chunk(std::uint64_t seed) {
-  return random_bytes(kChunkBytes, seed);
-}
-
-std::vector<ByteBuffer> chunks(std::uint64_t from, std::uint64_t to) {
-  std::vector<ByteBuffer> some;
-  for (std::uint64_t seed = from; seed < to; ++seed) some.push_back(chunk(seed));
-  return some;
-}
-
-ReclaimFindings reclaim(ReclaimedVolume& volume) {
-  const auto findings = volume.reclaim();
-  EXPECT_TRUE(findings) << findings.error().message();
-  return findings.value_or(ReclaimFindings());
-}
-
 // ---------------------------------------------------------------- what goes and what stays
 
 TEST(Reclaim, WhatNobodyRefersToLeavesIndexAndContainers) {

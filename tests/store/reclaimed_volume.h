@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <future>
 #include <map>
@@ -26,9 +25,22 @@
 #include "store/volume.h"
 #include "support/crash_copy.h"
 #include "support/faulty_backing.h"
+#include "support/files.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
+
+inline constexpr std::size_t kChunkBytes = 20'000;
+
+inline ByteBuffer chunk(std::uint64_t seed) {
+  return random_bytes(kChunkBytes, seed);
+}
+
+inline std::vector<ByteBuffer> chunks(std::uint64_t from, std::uint64_t to) {
+  std::vector<ByteBuffer> some;
+  for (std::uint64_t seed = from; seed < to; ++seed) some.push_back(chunk(seed));
+  return some;
+}
 
 class ReclaimedVolume {
  public:
@@ -201,14 +213,6 @@ class ReclaimedVolume {
     return lines;
   }
 
-  void flip_bit(const Path& file, std::uint64_t offset) {
-    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
-    stream.seekg(static_cast<std::streamoff>(offset));
-    const char byte = static_cast<char>(stream.get() ^ 4);
-    stream.seekp(static_cast<std::streamoff>(offset));
-    stream.put(byte);
-    ASSERT_TRUE(stream.good());
-  }
   void damage_payload_of(ChunkId id) {
     const ChunkRun run = run_of(id).value();
     flip_bit(container_of(id), run.place.offset + run.region_disk_bytes - 1);
@@ -264,5 +268,12 @@ class ReclaimedVolume {
   std::unique_ptr<Volume> volume_;
   std::unique_ptr<ChunkStore::Writer> writer_;
 };
+
+// It must succeed.
+inline ReclaimFindings reclaim(ReclaimedVolume& volume) {
+  const auto findings = volume.reclaim();
+  EXPECT_TRUE(findings) << findings.error().message();
+  return findings.value_or(ReclaimFindings());
+}
 
 }  // namespace dedupfs
