@@ -333,6 +333,10 @@ TEST(ReclaimOfTwins, AChunkOutlivesTheOneThatItsFingerprintLedTo) {
   ReclaimedVolume volume;
   const auto ids = volume.keep(chunks(0, 5));
   ASSERT_TRUE(volume.commit());
+  for (std::uint64_t i = 10; i < 20; ++i) {  // so that the twin is no neighbour
+    volume.keep(chunk(i));
+    ASSERT_TRUE(volume.commit());
+  }
   volume.drop(ids[1]);
   ChunkId twin{};
   volume.at_erased_run(0, 0, [&] {
