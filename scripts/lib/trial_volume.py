@@ -1,0 +1,38 @@
+"""A volume that a benchmark makes, mounts and removes again."""
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "build/tools"
+
+
+def bytes_on_disk(folder):
+    return int(subprocess.run(["du", "-s", "--block-size=1", folder], check=True, capture_output=True, text=True).stdout.split()[0])
+
+
+class TrialVolume:
+    """In a folder of its own below `place`, with the mountpoint beside the volume. Mounted within a `with mounted()`."""
+
+    def __init__(self, tools, place):
+        self.tools = tools.resolve()
+        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="dedupfs-trial.", dir=place)).resolve()
+        self.volume, self.mountpoint = self.scratch / "volume", self.scratch / "mnt"
+        self.mountpoint.mkdir()
+        subprocess.run([self.tools / "mkfs.dedupfs", self.volume], check=True, stdout=subprocess.DEVNULL)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "-l", self.mountpoint], check=False, stderr=subprocess.DEVNULL)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def mount(self):
+        subprocess.run([self.tools / "dedupfs", self.volume, self.mountpoint], check=True)
+
+    def unmount(self):
+        subprocess.run([self.tools / "umount.dedupfs", self.mountpoint], check=True)
+
+    def bytes_on_disk(self):
+        return bytes_on_disk(self.volume)
