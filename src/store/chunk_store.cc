@@ -284,8 +284,8 @@ void ChunkStore::State::load_locality(ChunkId id) {
     auto directory = containers->read_directory(place);
     if (!directory) continue;
     // What was erased, or moved elsewhere, is in the directory still.
-    std::erase_if(*directory, [&](const RegionEntry& entry) {
-      return std::ranges::none_of(in_region, [&](const ChunkRun& near) { return near.contains(entry.id); });
+    std::erase_if(*directory, [&near_runs = in_region](const RegionEntry& entry) {
+      return std::ranges::none_of(near_runs, [&](const ChunkRun& near) { return near.contains(entry.id); });
     });
     fingerprints.insert(*directory);
   }
