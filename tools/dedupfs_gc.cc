@@ -69,7 +69,7 @@ Result<Json> reclaim_unmounted(const Path& volume, ProgressLine& progress) {
 
 Result<Json> run(const Asked& asked, ProgressLine& progress) {
   DEDUPFS_ASSIGN(const Path volume, find_volume(asked.path));
-  const auto answer = ask_job(volume, kJob, {{"action", asked.action}});
+  auto answer = ask_job(volume, kJob, {{"action", asked.action}});
   if (answer && asked.wait) return await_job(volume, kJob, [&](const Json& so_far) { progress.show(so_far); });
   if (answer) return answer;
   if (answer.error().code() != ErrorCode::kNotFound) return answer.error();

@@ -47,7 +47,8 @@ Result<void> evacuate_container(std::uint32_t number, std::uint64_t chunks, cons
   // A crash may have torn what nobody refers to: only what is missed in the end counts.
   std::optional<Error> damage = walk.stopped_by;
   std::uint64_t moved = 0;
-  for (const auto& [place, header] : walk.regions) {
+  for (const auto& walked : walk.regions) {
+    const RegionPlace place = walked.place;
     auto directory = containers.read_directory(place);
     if (!directory) {
       damage = directory.error();

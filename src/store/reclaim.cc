@@ -320,6 +320,7 @@ class Reclaim {
       return {};
     }));
     std::vector<Usage> usage;
+    usage.reserve(by_container.size());
     for (const auto& [number, of_container] : by_container) usage.push_back(of_container);
     return usage;
   }
