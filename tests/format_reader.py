@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Reads a dedupfs volume that is not mounted, by docs/format.md alone: no line of it comes from src/.
 
-Usage: format_reader.py VOLUME PATH      writes the content of a file to standard output
-       format_reader.py VOLUME --list    prints one JSON object a line for each path
+Usage: format_reader.py VOLUME PATH [SNAPSHOT]      writes the content of a file to standard output
+       format_reader.py VOLUME --list [SNAPSHOT]    prints one JSON object a line for each path
 
 It is proof that the format is what the document says, and a last resort for data. Everything that has a checksum is
 verified; the first thing that is wrong ends it with exit status 1. In what it prints, bytes of names and targets that are
@@ -143,7 +143,7 @@ class Index:
 class Checkpoint:
     """The families that cannot be rebuilt from containers, as of the newest checkpoint: "Checkpoint"."""
 
-    NAMES = ("", "inodes", "dirents", "xattrs", "recipes", "orphans", "counters")
+    NAMES = ("", "inodes", "dirents", "xattrs", "recipes", "orphans", "counters", "snapshots", "before_images")
 
     def __init__(self, volume, uuid):
         files = sorted((volume / "checkpoints").glob("*.checkpoint"))
@@ -185,6 +185,49 @@ class Checkpoint:
 
     def family(self, name):
         return self.families[name]
+
+
+class Snapshot:
+    """The families as a snapshot has them: "Snapshots"."""
+
+    NAMES = ("", "inodes", "dirents", "cookies", "xattrs", "recipes", "orphans")
+
+    def __init__(self, index, name):
+        self.index = index
+        self.number, self.end_of_inodes = self.find(name)
+        self.images = {}  # family and key -> number and value of the image that counts
+        for key, value in index.family("before_images"):
+            family, record, number = self.parse(key)
+            if number >= self.number:
+                self.images.setdefault((family, record), value)  # the least number comes first
+
+    def find(self, name):
+        for key, value in self.index.family("snapshots"):
+            record = Decoder(value, f"snapshot {Decoder(key, 'key of a snapshot').be64()}")
+            record.version()
+            deleted = record.number(1) & 1
+            record.svarint()
+            end_of_inodes = record.varint()
+            record.varint()
+            if record.rest() == name and not deleted:
+                return Decoder(key, "key of a snapshot").be64(), end_of_inodes
+        raise Damaged(f"there is no snapshot {printable(name)}")
+
+    def parse(self, key):
+        rest = key[9:-6]
+        require(key[-6:-4] == b"\0\1" and rest.count(b"\0") == rest.count(b"\0\xff"), f"key of a before-image: {key.hex()}")
+        return self.NAMES[key[0]], key[1:9] + rest.replace(b"\0\xff", b"\0"), int.from_bytes(key[-4:], "big")
+
+    def family(self, name):
+        records = dict(self.index.family(name))
+        if name not in self.NAMES:
+            return list(records.items())
+        for (family, key), image in self.images.items():
+            if family == name and image[0] == 0:
+                records.pop(key, None)
+            elif family == name:
+                records[key] = image[1:]
+        return sorted((key, value) for key, value in records.items() if int.from_bytes(key[:8], "big") < self.end_of_inodes)
 
 
 class VcdiffDecoder(Decoder):
@@ -545,13 +588,13 @@ def zeros(count):
 
 
 class Volume:
-    def __init__(self, folder):
+    def __init__(self, folder, snapshot=None):
         folder = pathlib.Path(folder)
         self.superblock = read_superblock(folder)
         index = Index(folder / "index")
         counters = dict(index.family("counters"))
         require(counters[b"volume_uuid"].decode() == self.superblock["uuid"], "the index belongs to another volume")
-        self.namespace = Namespace(index)
+        self.namespace = Namespace(index if snapshot is None else Snapshot(index, snapshot))
         self.store = Store(folder, index, self.superblock)
 
     def content(self, inode):
@@ -576,10 +619,10 @@ class Volume:
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] in ("-h", "--help"):
+    if len(sys.argv) not in (3, 4) or sys.argv[1] in ("-h", "--help"):
         sys.exit(__doc__)
     try:
-        volume = Volume(sys.argv[1])
+        volume = Volume(sys.argv[1], os.fsencode(sys.argv[3]) if len(sys.argv) == 4 else None)
         if sys.argv[2] == "--list":
             for entry in volume.list():
                 print(json.dumps(entry, sort_keys=True))

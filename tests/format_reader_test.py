@@ -43,6 +43,9 @@ def check_golden(reader, manifest_file, folder):
     contents = {entry["path"]: entry.pop("sha256") for entry in manifest if "sha256" in entry}
     path = unpack(manifest_file.with_suffix(".tar.gz"), folder)
 
+    for snapshot in manifest_file.parent.glob(f"{name}.*.snapshot"):
+        check_snapshot(reader, path, snapshot.stem.removeprefix(f"{name}."), snapshot)
+
     listed = [json.loads(line) for line in run_reader(path, "--list").stdout.splitlines()]
     different = [entry["path"] for entry in manifest if entry not in listed] + [
         entry["path"] for entry in listed if entry not in manifest]
@@ -59,6 +62,17 @@ def check_golden(reader, manifest_file, folder):
         check(f"{name}: content of {place}", digest.hexdigest() == contents.pop(place), "differs")
     check(f"{name}: every file was found", not contents, contents)
     return volume
+
+
+def check_snapshot(reader, path, name, manifest_file):
+    manifest = [json.loads(line) for line in manifest_file.read_text().splitlines()]
+    digests = {entry["path"]: entry.pop("sha256", None) for entry in manifest}
+    listed = [json.loads(line) for line in run_reader(path, "--list", name).stdout.splitlines()]
+    check(f"{manifest_file.stem}: --list is the manifest", sorted(map(repr, listed)) == sorted(map(repr, manifest)), listed)
+    volume = reader.Volume(path, name.encode())
+    found = {reader.printable(place): hashlib.sha256(b"".join(volume.content(inode))).hexdigest() if stat.S_ISREG(inode.mode) else None
+             for place, inode in volume.namespace.paths()}  # fmt: skip
+    check(f"{manifest_file.stem}: content", found == digests, found)
 
 
 def check_checkpoint(reader, manifest_file, folder):

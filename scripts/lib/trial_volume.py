@@ -7,12 +7,8 @@ import tempfile
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "build/tools"
 
 
-def bytes_on_disk(folder):
-    return int(subprocess.run(["du", "-s", "--block-size=1", folder], check=True, capture_output=True, text=True).stdout.split()[0])
-
-
 class TrialVolume:
-    """In a folder of its own below `place`, with the mountpoint beside the volume. Mounted within a `with mounted()`."""
+    """In a folder of its own below `place`, with the mountpoint beside the volume. Gone at the end of a `with`."""
 
     def __init__(self, tools, place):
         self.tools = tools.resolve()
@@ -28,11 +24,12 @@ class TrialVolume:
         subprocess.run(["umount", "-l", self.mountpoint], check=False, stderr=subprocess.DEVNULL)
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def mount(self):
-        subprocess.run([self.tools / "dedupfs", self.volume, self.mountpoint], check=True)
+    def mount(self, options=""):
+        subprocess.run([self.tools / "dedupfs", self.volume, self.mountpoint, *(["-o", options] if options else [])], check=True)
 
     def unmount(self):
         subprocess.run([self.tools / "umount.dedupfs", self.mountpoint], check=True)
 
     def bytes_on_disk(self):
-        return bytes_on_disk(self.volume)
+        used = subprocess.run(["du", "-s", "--block-size=1", self.volume], check=True, capture_output=True, text=True)
+        return int(used.stdout.split()[0])

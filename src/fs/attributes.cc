@@ -40,7 +40,7 @@ void Filesystem::State::put_record(Inode& inode) {
 }
 
 void Filesystem::State::note_access(const InodePtr& inode) {
-  if (options.atime == FilesystemOptions::Atime::kNever || !check_writable()) return;
+  if (options.atime == FilesystemOptions::Atime::kNever || !check_writable(inode->number)) return;
   const Timestamp now = Timestamp::now();
   {
     const std::lock_guard lock(inode->mutex);
@@ -62,7 +62,7 @@ Result<Attributes> Filesystem::attributes(InodeNumber number) {
 Result<Attributes> Filesystem::set_attributes(InodeNumber number, const AttributeChanges& changes,
                                               const Caller& caller) {
   State& state = *state_;
-  DEDUPFS_TRY(state.check_writable());
+  DEDUPFS_TRY(state.check_writable(number));
   const State::Change change(state);
   DEDUPFS_ASSIGN(const InodePtr inode, state.table.get(number));
   if (changes.size) DEDUPFS_TRY(state.resize(inode, *changes.size, caller));

@@ -42,6 +42,12 @@ Result<void> Filesystem::State::check_writable() const {
   return {};
 }
 
+Result<void> Filesystem::State::check_writable(InodeNumber node) const {
+  if (tree_of(node) != kLiveTree || node == kSnapshotsInode)
+    return Error{ErrorCode::kReadOnly, "snapshots are read-only"};
+  return check_writable();
+}
+
 std::optional<Error> Filesystem::State::abort_reason() const {
   const std::lock_guard lock(errors_mutex);
   return abort_error;
@@ -58,11 +64,14 @@ void Filesystem::State::throttle() {
 }
 
 bool Filesystem::State::has_changes() const {
-  return !metadata.open_is_empty() || volume->chunks().has_changes() || table.has_dirty() || metadata.has_frozen();
+  return !metadata.open_is_empty() || volume->chunks().has_changes() || table.has_dirty() || metadata.has_frozen() ||
+         at_group_end.is_wanted();
 }
 
 std::uint64_t Filesystem::State::pending_bytes() const {
-  return budget.used_bytes() + metadata.open_bytes() + volume->chunks().open_bytes();
+  // What a commit changes may have to be kept for a snapshot, too.
+  const std::size_t copies = volume->snapshots().preservation() ? 2 : 1;
+  return budget.used_bytes() + copies * metadata.open_bytes() + volume->chunks().open_bytes();
 }
 
 Result<void> Filesystem::State::sync(std::chrono::milliseconds patience) {
@@ -153,8 +162,10 @@ Result<void> Filesystem::State::commit_group() {
     flush_all();  // a file that cannot be stored stays dirty and has its error; the rest is not held up by it
     if (const auto full = full_disk()) return *full;
     for (const InodePtr& inode : table.dirty()) settle(inode);
-    numbers->save(closed);
-    volume->freeze();
+    at_group_end.run([this] {
+      numbers->save(closed);
+      volume->freeze();
+    });
     crash_point("commit.frozen");
   }
   return commit_volume();
@@ -162,13 +173,28 @@ Result<void> Filesystem::State::commit_group() {
 
 Result<void> Filesystem::State::commit_volume() {
   Result<void> committed = volume->commit();
+  if (committed) uncommitted_snapshot.reset();
+  if (committed && committer && !sweeper->is_done()) committer->request_clean_up();
   if (committed && changes != 0) checkpointer->note_commit();  // each mount commits what users have not changed
   if (committed || may_be_retried(committed.error().code())) return committed;
   spdlog::critical("a commit failed, the filesystem is read-only from now on: {}", committed.error().message());
+  // It was made at the end of the group, and would show what was there before that.
+  if (uncommitted_snapshot) volume->snapshots().erase(*uncommitted_snapshot);
   const std::lock_guard lock(errors_mutex);
   abort_error = committed.error();
   aborted = true;
   return committed;
+}
+
+// On the committer's thread.
+bool Filesystem::State::clean_up_a_bit() {
+  if (clean_up_is_paused) return false;
+  bool is_more = reaper->step();
+  const Result<bool> swept = sweeper->step();
+  if (!swept) spdlog::error("what a deleted snapshot leaves could not be removed: {}", swept.error().message());
+  is_more = (swept && *swept) || is_more;
+  if (metadata.open_bytes() > kLargeGroupBytes || sweeper->awaits_commit()) committer->request_commit();
+  return is_more;
 }
 
 }  // namespace dedupfs

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "store/before_images.h"
 #include "store/counters.h"
 
 namespace dedupfs {
@@ -47,17 +48,33 @@ Result<void> CommittedView::walk_inodes(const std::function<void(const InodeReco
   });
 }
 
+Result<void> CommittedView::visit_segment(
+    std::string_view key, std::string_view value,
+    const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const {
+  DEDUPFS_ASSIGN(const RecipeKey place, decode_recipe_key(key));
+  DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
+  for (const RecipeEntry& entry : entries)
+    if (entry.kind == RecipeEntry::Kind::kChunk && !was_given_away(entry.chunk))
+      return never_given_away(fmt::format("inode {}", place.inode), entry.chunk);
+  visit(place.inode, entries);
+  return {};
+}
+
 Result<void> CommittedView::walk_recipes(
     const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const {
   return walk(Family::kRecipes, [&](std::string_view key, std::string_view value) -> Result<void> {
     DEDUPFS_ASSIGN(const RecipeKey place, decode_recipe_key(key));
-    if (is_orphan(place.inode)) return {};
-    DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
-    for (const RecipeEntry& entry : entries)
-      if (entry.kind == RecipeEntry::Kind::kChunk && !was_given_away(entry.chunk))
-        return never_given_away(fmt::format("inode {}", place.inode), entry.chunk);
-    visit(place.inode, entries);
-    return {};
+    return is_orphan(place.inode) ? Result<void>() : visit_segment(key, value, visit);
+  });
+}
+
+Result<void> CommittedView::walk_old_recipes(
+    const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const {
+  return walk(Family::kBeforeImages, [&](std::string_view key, std::string_view value) -> Result<void> {
+    DEDUPFS_ASSIGN(const BeforeImageKey image, decode_before_image_key(key));
+    if (image.family != Family::kRecipes) return {};
+    DEDUPFS_ASSIGN(const auto before, decode_before_image(value));
+    return before ? visit_segment(image.key, *before, visit) : Result<void>();
   });
 }
 

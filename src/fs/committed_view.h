@@ -29,6 +29,8 @@ class CommittedView {
   Result<void> walk_inodes(const std::function<void(const InodeRecord&)>& visit) const;
   // The segments of a file follow each other.
   Result<void> walk_recipes(const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const;
+  // The same of what only snapshots have: each segment that was changed since one was made, as it was then.
+  Result<void> walk_old_recipes(const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const;
   Result<void> walk_runs(const std::function<void(const ChunkRun&)>& visit) const;
 
   bool is_orphan(InodeNumber inode) const { return orphans_.contains(inode); }
@@ -38,6 +40,8 @@ class CommittedView {
  private:
   explicit CommittedView(Volume& volume) : database_(volume.database()), snapshot_(database_.snapshot()) {}
 
+  Result<void> visit_segment(std::string_view key, std::string_view value,
+                             const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const;
   template <class Visit>
   Result<void> walk(Family family, Visit visit) const;
 

@@ -71,17 +71,18 @@ void Committer::run() {
       next_by_age = now + interval_;
       if (duties_.has_changes()) round_wanted_ = true;
     }
-    if (round_wanted_) {
-      commit_round(lock);
-    } else if (prepare_wanted_ && now >= prepare_not_before_) {
-      prepare_round(lock);
-    } else if (clean_up_wanted_) {
+    const bool round = round_wanted_;
+    const bool preparation = !round && prepare_wanted_ && now >= prepare_not_before_;
+    if (round) commit_round(lock);
+    if (preparation) prepare_round(lock);
+    // A step between any two of them: where somebody commits all the time, what is deleted must go all the same.
+    if (clean_up_wanted_ && !stopping_) {
       clean_up_wanted_ = false;
       lock.unlock();
       const bool more = duties_.clean_up_a_bit();
       lock.lock();
       clean_up_wanted_ = clean_up_wanted_ || more;
-    } else {
+    } else if (!round && !preparation) {
       wakeup_.wait_until(lock, prepare_wanted_ ? std::min(next_by_age, prepare_not_before_) : next_by_age);
     }
   }

@@ -35,6 +35,25 @@ Result<ScrubRequest> scrub_request_of(const nlohmann::json& request) {
   return ScrubRequest{Action::kStart, rate.get<std::uint64_t>()};
 }
 
+Result<SnapshotRequest> snapshot_request_of(const nlohmann::json& request) {
+  using Action = SnapshotRequest::Action;
+  const std::string action = request.at("action").get<std::string>();
+  if (action == "list") return SnapshotRequest{Action::kList, {}};
+  const std::string name = request.at("name").get<std::string>();
+  if (action == "create") return SnapshotRequest{Action::kCreate, name};
+  if (action == "delete") return SnapshotRequest{Action::kDelete, name};
+  if (action == "rollback") return SnapshotRequest{Action::kRollBack, name};
+  return unknown_action(action, "snapshot");
+}
+
+Result<CloneRequest> clone_request_of(const nlohmann::json& request) {
+  for (const char* const key : {"from", "parent"})
+    if (!request.at(key).is_number_unsigned())
+      return Error{ErrorCode::kInvalidArgument, std::string("\"") + key + "\" is not an inode number"};
+  return CloneRequest{request.at("from").get<InodeNumber>(), request.at("parent").get<InodeNumber>(),
+                      request.at("name").get<std::string>()};
+}
+
 Result<ReclaimAction> reclaim_action_of(const nlohmann::json& request) {
   const std::string action = request.at("action").get<std::string>();
   if (action == "status") return ReclaimAction::kStatus;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -24,6 +25,23 @@ struct ScrubRequest {
   std::uint64_t bytes_per_second = 0;  // of kStart
 };
 Result<ScrubRequest> scrub_request_of(const nlohmann::json& request);
+
+// {"command": "snapshot", "action": "create", "name": "monday"}
+struct SnapshotRequest {
+  enum class Action { kList, kCreate, kDelete, kRollBack };
+
+  Action action = Action::kList;
+  std::string name;  // of all but kList
+};
+Result<SnapshotRequest> snapshot_request_of(const nlohmann::json& request);
+
+// {"command": "clone", "from": 12, "parent": 1, "name": "copy"}
+struct CloneRequest {
+  InodeNumber from = 0;
+  InodeNumber parent = 0;
+  std::string name;
+};
+Result<CloneRequest> clone_request_of(const nlohmann::json& request);
 
 // {"command": "reclaim", "action": "start"}
 enum class ReclaimAction { kStatus, kStart, kPause, kResume, kStop };

@@ -71,6 +71,7 @@ struct ControlServer::State {
 
   std::mutex mutex;  // guards the rest; held while a handler runs, so that finish() waits for it
   std::optional<std::string> final_line;
+  bool ending = false;  // no handler is called any more
   bool stopping = false;
 };
 
@@ -228,7 +229,7 @@ Result<Json> ControlServer::State::execute(std::string_view line, bool& awaits_u
   const auto handler = handlers.find(name);
   if (handler == handlers.end()) return Error{ErrorCode::kInvalidArgument, "unknown command \"" + name + '"'};
   const std::lock_guard lock(mutex);
-  if (final_line) return Error{ErrorCode::kStale, "the volume is being unmounted"};
+  if (ending) return Error{ErrorCode::kStale, "the volume is being unmounted"};
   try {
     return handler->second(request);
   } catch (const Json::exception& error) {  // an argument of the wrong type
@@ -248,8 +249,14 @@ Result<std::unique_ptr<ControlServer>> ControlServer::start(const Path& volume, 
   return std::unique_ptr<ControlServer>(new ControlServer(std::move(state)));
 }
 
+void ControlServer::end_requests() {
+  const std::lock_guard lock(state_->mutex);
+  state_->ending = true;
+}
+
 void ControlServer::finish(const Result<void>& outcome) {
   const std::lock_guard lock(state_->mutex);
+  state_->ending = true;
   state_->final_line = response_line(outcome ? Result<Json>(Json::object()) : Result<Json>(outcome.error()));
   state_->wake();
 }

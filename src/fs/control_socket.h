@@ -44,7 +44,9 @@ class ControlServer {
   static Result<std::unique_ptr<ControlServer>> start(const Path& volume, Handlers handlers);
   ~ControlServer();
 
-  // The volume is closed: handlers are not called any more; those who wait for it are told how it went.
+  // The volume is about to be closed: waits for a handler that runs, and calls none any more.
+  void end_requests();
+  // The volume is closed: those who wait for it are told how it went.
   void finish(const Result<void>& outcome);
 
  private:

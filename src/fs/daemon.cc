@@ -20,17 +20,14 @@
 #include <thread>
 #include <utility>
 
-#include "fs/control_requests.h"
+#include "fs/control_handlers.h"
 #include "fs/control_socket.h"
 #include "fs/daemonize.h"
-#include "fs/file_statistics.h"
 #include "fs/filesystem.h"
+#include "fs/fuse_operations.h"
 #include "fs/fuse_session.h"
 #include "fs/mount_table.h"
-#include "fs/reclaim_report.h"
 #include "fs/remount.h"
-#include "fs/scrub_report.h"
-#include "fs/statistics.h"
 #include "fs/unmount.h"
 
 namespace dedupfs {
@@ -159,88 +156,6 @@ void raise_read_ahead(const Path& mountpoint, std::uint64_t bytes) {
   if (!file) spdlog::debug("the read-ahead of the kernel stays as it is: only root may change it");
 }
 
-std::uint64_t resident_bytes() {
-  std::uint64_t size = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> size >> resident;
-  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
-Result<void> run_scrub_request(Scrubber& scrubber, const ScrubRequest& request) {
-  switch (request.action) {
-    case ScrubRequest::Action::kStatus: return {};
-    case ScrubRequest::Action::kStart: return scrubber.start(request.bytes_per_second);
-    case ScrubRequest::Action::kStop: scrubber.stop();
-  }
-  return {};
-}
-
-Result<void> run_reclaim_request(Reclaimer& reclaimer, ReclaimAction action) {
-  switch (action) {
-    case ReclaimAction::kStatus: return {};
-    case ReclaimAction::kStart: return reclaimer.start({});
-    case ReclaimAction::kPause: reclaimer.pause(); break;
-    case ReclaimAction::kResume: reclaimer.resume(); break;
-    case ReclaimAction::kStop: reclaimer.stop();
-  }
-  return {};
-}
-
-std::optional<ReclaimStatus> reclaim_status_of(Filesystem& filesystem) {
-  if (filesystem.volume().read_only()) return std::nullopt;
-  return filesystem.reclaimer().status();
-}
-
-ControlServer::Handlers control_handlers(Filesystem& filesystem, const MountRequest& request) {
-  using Json = nlohmann::json;
-  return {
-      {"sync",
-       [&filesystem](const Json&) -> Result<Json> {
-         DEDUPFS_TRY(filesystem.sync());
-         return Json::object();
-       }},
-      {"statistics",
-       [&filesystem](const Json&) -> Result<Json> {
-         if (!filesystem.volume().read_only()) DEDUPFS_TRY(filesystem.sync());
-         DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(filesystem.volume()));
-         return Json{
-             {"statistics", statistics_json(statistics, filesystem.volume().superblock(),
-                                            filesystem.scrubber().status(), reclaim_status_of(filesystem), true)}};
-       }},
-      {"files",
-       [&filesystem](const Json& asked) -> Result<Json> {
-         if (!filesystem.volume().read_only()) DEDUPFS_TRY(filesystem.sync());
-         DEDUPFS_ASSIGN(const auto inodes, inodes_of(asked));
-         DEDUPFS_ASSIGN(const auto statistics, compute_file_statistics(filesystem.volume(), inodes));
-         return Json{{"files", file_statistics_json(statistics)}};
-       }},
-      {"scrub",
-       [&filesystem](const Json& asked) -> Result<Json> {
-         DEDUPFS_ASSIGN(const ScrubRequest scrub, scrub_request_of(asked));
-         DEDUPFS_TRY(run_scrub_request(filesystem.scrubber(), scrub));
-         return Json{{"scrub", scrub_json(filesystem.scrubber().status())}};
-       }},
-      {"reclaim",
-       [&filesystem](const Json& asked) -> Result<Json> {
-         DEDUPFS_ASSIGN(const ReclaimAction action, reclaim_action_of(asked));
-         if (filesystem.volume().read_only())
-           return Error{ErrorCode::kReadOnly, "the volume is mounted read-only; mount it for writing to reclaim space"};
-         DEDUPFS_TRY(run_reclaim_request(filesystem.reclaimer(), action));
-         return Json{{"reclaim", reclaim_json(filesystem.reclaimer().status())}};
-       }},
-      {"info",
-       [&filesystem, &request](const Json&) -> Result<Json> {
-         return Json{{"pid", ::getpid()},
-                     {"version", request.version},
-                     {"volume", request.volume.string()},
-                     {"mountpoint", request.mountpoint.string()},
-                     {"options", format_own_options(request.options)},
-                     {"read_only", request.options.read_only},
-                     {"dirty_bytes", filesystem.dirty_bytes()},
-                     {"memory_bytes", resident_bytes()}};
-       }},
-  };
-}
-
 // umount(8) returns before the daemon has committed the last changes; who mounts again at once waits for that.
 Result<std::unique_ptr<Volume>> open_when_closed(const Path& path, const VolumeOptions& options) {
   using Clock = std::chrono::steady_clock;
@@ -277,13 +192,14 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request)
   filesystem_options.checkpoint_interval = options.checkpoint_interval;
   filesystem_options.dirty_bytes = options.dirty_bytes;
   filesystem_options.atime = options.atime;
+  filesystem_options.rewrite_percent = static_cast<unsigned>(options.rewrite_percent);
   return Filesystem::open(std::move(*volume), filesystem_options);
 }
 
 // A volume on a read-only disk, or one that others have mounted read-only already, goes without.
-std::unique_ptr<ControlServer> start_control(Filesystem& filesystem, const MountRequest& request) {
+std::unique_ptr<ControlServer> start_control(FuseMount& mount, const MountRequest& request) {
   if (request.options.read_only && ControlClient::connect(request.volume)) return nullptr;
-  auto server = ControlServer::start(request.volume, control_handlers(filesystem, request));
+  auto server = ControlServer::start(request.volume, control_handlers(mount, request));
   if (server) return std::move(*server);
   spdlog::warn("without control socket: {}", server.error().message());
   return nullptr;
@@ -297,8 +213,7 @@ void report_mounted(const MountRequest& request, Startup& startup) {
   startup.succeeded();
 }
 
-Result<void> serve(Filesystem& filesystem, const MountRequest& request, Startup& startup) {
-  FuseMount mount(filesystem, request.options);
+Result<void> serve(FuseMount& mount, const MountRequest& request, Startup& startup) {
   mount.when_connected([&] { report_mounted(request, startup); });
   DEDUPFS_ASSIGN(const std::unique_ptr<FuseSession> session,
                  FuseSession::mount(mount, request.mountpoint, request.volume.string()));
@@ -313,12 +228,14 @@ int run_daemon(const MountRequest& request, Startup& startup) {
     startup.failed(kMountFailed, filesystem.error().message());
     return kMountFailed;
   }
-  const std::unique_ptr<ControlServer> control = start_control(**filesystem, request);
-  const Result<void> served = serve(**filesystem, request, startup);
+  FuseMount mount(**filesystem, request.options);
+  const std::unique_ptr<ControlServer> control = start_control(mount, request);
+  const Result<void> served = serve(mount, request, startup);
   if (!served) {
     spdlog::error("{}", served.error().message());
     startup.failed(kMountFailed, served.error().message());
   }
+  if (control) control->end_requests();
   const Result<void> closed = (*filesystem)->close();
   if (closed) {
     spdlog::info("{} is unmounted", request.volume.string());

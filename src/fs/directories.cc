@@ -28,15 +28,9 @@ Result<void> Filesystem::read_directory(InodeNumber number, std::uint64_t cookie
   DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(number));
   if (cookie == 0) state.note_access(directory);
   if (cookie < kDotCookie && !visit(dot_entry(".", kDotCookie, number))) return {};
-  if (cookie < kDotDotCookie) {
-    InodeNumber parent = 0;
-    {
-      const std::lock_guard lock(directory->mutex);
-      parent = directory->record.attributes.parent;
-    }
-    if (!visit(dot_entry("..", kDotDotCookie, parent))) return {};
-  }
+  if (cookie < kDotDotCookie && !visit(dot_entry("..", kDotDotCookie, State::parent_of(*directory)))) return {};
   cookie = std::max(cookie, kDotDotCookie);
+  if (number == kSnapshotsInode) return state.list_snapshots(cookie, counted, visit);
   for (;;) {
     if (cookie == UINT64_MAX) return {};
     // The names must stay while references to what they lead to are counted.

@@ -11,16 +11,14 @@
 #include "fs/mode.h"
 #include "store/chunk_reader.h"
 #include "store/chunk_set.h"
+#include "store/restore_estimate.h"
+#include "store/run_finder.h"
 
 namespace dedupfs {
 namespace {
 
 Error not_in_index(ChunkId id) {
   return {ErrorCode::kCorruption, fmt::format("chunk {} is not in the index; fsck.dedupfs says more", number_of(id))};
-}
-
-const ChunkRun::Chunk& chunk_in(const ChunkRun& run, ChunkId id) {
-  return run.chunks[number_of(id) - number_of(run.first)];
 }
 
 using Chunks = std::vector<ChunkId>;
@@ -32,13 +30,17 @@ Chunks::const_iterator end_of_same(Chunks::const_iterator chunk, Chunks::const_i
 
 class FileCounting {
  public:
-  FileCounting(Volume& volume, const CommittedView& view) : database_(volume.database()), view_(view) {}
+  FileCounting(Volume& volume, const CommittedView& view)
+      : database_(volume.database()), view_(view), runs_(volume.database()) {}
 
   Result<std::vector<FileStatistics>> run(const std::vector<InodeNumber>& inodes) {
     for (const InodeNumber inode : inodes) DEDUPFS_TRY(add_file(inode));
     DEDUPFS_TRY(view_.walk_recipes([this](InodeNumber inode, const auto& segment) { add_segment(inode, segment); }));
     end_file();
-    for (auto& [inode, file] : files_) DEDUPFS_TRY(count_chunks(file));
+    for (auto& [inode, file] : files_) {
+      DEDUPFS_TRY(count_chunks(file));
+      DEDUPFS_TRY(estimate_restore(file));
+    }
 
     std::vector<FileStatistics> statistics;
     statistics.reserve(inodes.size());
@@ -49,7 +51,8 @@ class FileCounting {
  private:
   struct File {
     FileStatistics statistics;
-    Chunks chunks;  // a reference each, sorted
+    Chunks order;   // a reference each
+    Chunks chunks;  // the same, sorted
   };
 
   Result<void> add_file(InodeNumber inode) {
@@ -79,12 +82,13 @@ class FileCounting {
 
   // All of the current file is known.
   void end_file() {
+    const auto file = files_.find(current_inode_);
+    if (file != files_.end()) file->second.order = current_chunks_;
     std::ranges::sort(current_chunks_);
     for (auto chunk = current_chunks_.cbegin(); chunk != current_chunks_.end();
          chunk = end_of_same(chunk, current_chunks_.end()))
       if (!of_a_file_.insert(*chunk)) of_several_files_.insert(*chunk);
-    if (const auto file = files_.find(current_inode_); file != files_.end())
-      file->second.chunks = std::exchange(current_chunks_, {});
+    if (file != files_.end()) file->second.chunks = std::exchange(current_chunks_, {});
     current_chunks_.clear();
   }
 
@@ -106,7 +110,7 @@ class FileCounting {
 
   Result<void> count_chunk(ChunkId id, bool is_repeated, FileStatistics& statistics) {
     DEDUPFS_ASSIGN(const ChunkRun* const run, find_run(id));
-    const ChunkRun::Chunk& chunk = chunk_in(*run, id);
+    const ChunkRun::Chunk& chunk = run->at(id);
     const std::uint64_t disk_bytes = run->disk_bytes_of(chunk.payload_length());
     const bool is_own = !of_several_files_.contains(id);
     ++statistics.unique_chunks;
@@ -132,7 +136,7 @@ class FileCounting {
       for (const ChunkId id : chunks) {
         DEDUPFS_ASSIGN(const ChunkRun* const run, find_run(id));
         reach.containers.insert(run->place.container);
-        for (const ChunkId source : chunk_in(*run, id).sources) {
+        for (const ChunkId source : run->at(id).sources) {
           if (!view_.was_given_away(source)) return not_in_index(source);
           if (reach.seen.insert(source)) sources.push_back(source);
         }
@@ -144,13 +148,36 @@ class FileCounting {
     return {};
   }
 
-  // The run that was found last is kept: ids that are asked for in ascending order cost a look-up a run.
+  // What count_chunks() found to be there.
+  Result<void> estimate_restore(File& file) {
+    RestoreEstimate estimate;
+    for (const ChunkId id : file.order) DEDUPFS_TRY(estimate_chunk(id, estimate));
+    FileStatistics& statistics = file.statistics;
+    statistics.regions_read = estimate.regions_read();
+    statistics.jumps = estimate.jumps();
+    statistics.read_bytes = estimate.read_bytes();
+    statistics.hard_disk_seconds = estimate.seconds(kHardDisk);
+    statistics.ssd_seconds = estimate.seconds(kSsd);
+    return {};
+  }
+
+  Result<void> estimate_chunk(ChunkId chunk, RestoreEstimate& estimate) {
+    Chunks wanted{chunk};  // the next one last
+    for (std::size_t left = ChunkReader::kMostChunksOfARead; !wanted.empty() && left != 0; --left) {
+      const ChunkId id = wanted.back();
+      wanted.pop_back();
+      DEDUPFS_ASSIGN(const ChunkRun* const run, find_run(id));
+      if (!estimate.read(*run, id)) continue;
+      const Chunks& sources = run->at(id).sources;
+      wanted.insert(wanted.end(), sources.rbegin(), sources.rend());
+    }
+    return {};
+  }
+
   Result<const ChunkRun*> find_run(ChunkId id) {
-    if (run_.contains(id)) return &run_;
-    DEDUPFS_ASSIGN(auto found, dedupfs::find_run(database_, id));
-    if (!found) return not_in_index(id);
-    run_ = std::move(*found);
-    return &run_;
+    DEDUPFS_ASSIGN(const ChunkRun* const run, runs_.find(id));
+    if (run == nullptr) return not_in_index(id);
+    return run;
   }
 
   const Database& database_;
@@ -160,7 +187,7 @@ class FileCounting {
   Chunks current_chunks_;
   ChunkSet of_a_file_;
   ChunkSet of_several_files_;
-  ChunkRun run_;
+  RunFinder runs_;
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 //
 // Threads: free functions, safe beside everything; they take a snapshot.
 // Cost:    a walk over the recipes of all files, however few are asked for. Memory: two bits for each chunk of the volume, and
-//          8 bytes for each chunk of the files asked for.
+//          16 bytes for each chunk of the files asked for.
 // Failure: kNotFound for an inode that is not there, kInvalidArgument for one that is no regular file, kCorruption.
 #pragma once
 
@@ -32,6 +32,13 @@ struct FileStatistics {
   std::uint64_t unique_bytes = 0;  // of the unique chunks
   std::uint64_t stored_bytes = 0;  // what these take in containers
   std::uint64_t own_bytes = 0;     // of this, for chunks that no other file refers to
+
+  // Of reading it from its start to its end, with nothing in a cache (store/restore_estimate.h):
+  std::uint64_t regions_read = 0;
+  std::uint64_t jumps = 0;
+  std::uint64_t read_bytes = 0;
+  double hard_disk_seconds = 0;
+  double ssd_seconds = 0;
 };
 
 // Of the last commit, in the order of the numbers.

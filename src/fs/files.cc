@@ -55,9 +55,13 @@ void Filesystem::State::note_modification(Inode& inode, const Caller& caller) {
   if ((attributes.mode & S_IXGRP) != 0) attributes.mode &= ~std::uint32_t{S_ISGID};
 }
 
+Result<void> Filesystem::check_writable(InodeNumber number) const {
+  return state_->check_writable(number);
+}
+
 Result<void> Filesystem::open_file(InodeNumber number, bool truncate, const Caller& caller) {
   State& state = *state_;
-  if (truncate) DEDUPFS_TRY(state.check_writable());
+  if (truncate) DEDUPFS_TRY(state.check_writable(number));
   DEDUPFS_ASSIGN(const InodePtr inode, state.get_file(number));
   if (truncate) {
     const State::Change change(state);
@@ -86,6 +90,7 @@ void Filesystem::release_file(InodeNumber number, bool was_writer) {
 Result<std::vector<PinnedBytes>> Filesystem::read(InodeNumber number, std::uint64_t offset, std::size_t length) {
   DEDUPFS_ASSIGN(const InodePtr inode, state_->get_file(number));
   Result<std::vector<PinnedBytes>> bytes = state_->content_for_reading(*inode)->read(offset, length);
+  DEDUPFS_TRY(state_->metadata.check_tree(tree_of(number)));
   if (!bytes) return state_->log_damage(*inode, bytes.error());
   if (length != 0) state_->note_access(inode);
   return bytes;
@@ -99,7 +104,7 @@ void Filesystem::prefetch(InodeNumber number, std::uint64_t offset, std::uint64_
 Result<void> Filesystem::write(InodeNumber number, std::uint64_t offset, ByteSpan bytes, const Caller& caller,
                                const Cancelled& cancelled) {
   State& state = *state_;
-  DEDUPFS_TRY(state.check_writable());
+  DEDUPFS_TRY(state.check_writable(number));
   DEDUPFS_TRY(check_range(offset, bytes.size()));
   DEDUPFS_ASSIGN(const InodePtr inode, state.get_file(number));
   if (bytes.empty()) return {};
@@ -133,7 +138,7 @@ Result<void> Filesystem::State::resize(const InodePtr& inode, std::uint64_t size
 
 Result<void> Filesystem::allocate(InodeNumber number, std::uint64_t offset, std::uint64_t length, AllocateMode mode) {
   State& state = *state_;
-  DEDUPFS_TRY(state.check_writable());
+  DEDUPFS_TRY(state.check_writable(number));
   if (length == 0) return Error{ErrorCode::kInvalidArgument, "nothing to allocate"};
   DEDUPFS_TRY(check_range(offset, length));
   DEDUPFS_ASSIGN(const InodePtr inode, state.get_file(number));
@@ -172,11 +177,13 @@ Result<std::uint64_t> Filesystem::seek_hole(InodeNumber number, std::uint64_t of
 Result<std::uint64_t> Filesystem::copy_range(InodeNumber from_number, std::uint64_t from_offset, InodeNumber to_number,
                                              std::uint64_t to_offset, std::uint64_t length) {
   State& state = *state_;
-  DEDUPFS_TRY(state.check_writable());
+  DEDUPFS_TRY(state.check_writable(to_number));
   DEDUPFS_ASSIGN(const InodePtr from, state.get_file(from_number));
   DEDUPFS_ASSIGN(const InodePtr to, state.get_file(to_number));
   DEDUPFS_TRY(state.space.admit_metadata());
   const State::Change change(state);
+  DEDUPFS_TRY(
+      state.metadata.check_tree(tree_of(from_number)));  // what a deleted snapshot had may go with the next group
   const std::shared_ptr<FileContent> source = state.content_for_reading(*from);
   const std::uint64_t size = source->size();
   if (from_offset >= size || length == 0) return 0;
@@ -219,7 +226,7 @@ std::string Filesystem::State::path_for_log(Inode& inode) {
     path = inode.last_name.empty() ? "name unknown" : inode.last_name;
     parent = inode.last_parent;
   }
-  for (int depth = 0; depth < kDeepest && parent != 0 && parent != kRootInode; ++depth) {
+  for (int depth = 0; depth < kDeepest && parent != 0 && inode_of(parent) != kRootInode; ++depth) {
     const Result<InodePtr> directory = get_directory(parent);
     if (!directory) break;
     const std::lock_guard lock((*directory)->mutex);
@@ -227,7 +234,9 @@ std::string Filesystem::State::path_for_log(Inode& inode) {
     path = fmt::format("{}/{}", name.empty() ? fmt::format("[{}]", parent) : name, path);
     parent = (*directory)->record.attributes.parent;
   }
-  return parent == kRootInode ? "/" + path : path;
+  if (inode_of(parent) != kRootInode) return path;
+  const auto snapshot = volume->snapshots().find(tree_of(parent));
+  return snapshot ? fmt::format("/{}/{}/{}", kSnapshotsName, snapshot->name, path) : "/" + path;
 }
 
 }  // namespace dedupfs

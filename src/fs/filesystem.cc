@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t kCachedInodes = 16 * 1024;
 constexpr std::size_t kMostFlushers = 8;
+// At the end: an unmount does not take much longer.
+constexpr std::chrono::seconds kLongestRewriting{20};
 
 }  // namespace
 
@@ -42,6 +44,9 @@ Result<void> Filesystem::State::start() {
   DEDUPFS_TRY(ensure_root());
   reaper = std::make_unique<OrphanReaper>(metadata, table, *numbers,
                                           [this](std::uint64_t bytes) { volume->chunks().note_dropped(bytes); });
+  sweeper = std::make_unique<SnapshotSweeper>(
+      volume->database(), metadata, [this](Family family, std::string_view value) { note_dropped(family, value); });
+  add_snapshots_directory();
   scrubber = std::make_unique<Scrubber>(*volume, [this](const ScrubFindings& findings) {
     if (!check_writable()) return;
     const Change change(*this);
@@ -60,9 +65,10 @@ Result<void> Filesystem::State::start() {
                                           Committer::Duties{.has_changes = [this] { return has_changes(); },
                                                             .prepare = [this] { flush_all(); },
                                                             .commit = [this] { return commit_group(); },
-                                                            .clean_up_a_bit = [this] { return reaper->step(); }});
+                                                            .clean_up_a_bit = [this] { return clean_up_a_bit(); }});
   committer->request_clean_up();
   reclaimer = make_reclaimer();
+  if (options.rewrite_percent != 0) rewriter = make_rewriter();
   return {};
 }
 
@@ -105,6 +111,7 @@ Result<void> Filesystem::close() {
   State& state = *state_;
   state.scrubber->stop();
   if (state.reclaimer) state.reclaimer->stop_for_good();
+  if (state.rewriter) state.rewriter->finish(kLongestRewriting);
   if (state.closed.exchange(true) || state.volume->read_only()) return {};
   state.committer->stop();
   DEDUPFS_TRY(state.commit_group());

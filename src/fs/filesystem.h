@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,7 @@ struct FilesystemOptions {
   std::chrono::milliseconds checkpoint_interval{600'000};  // at least between two checkpoints; 0: none
   std::uint64_t dirty_bytes = 256 << 20;                   // cap for file data not yet stored
   enum class Atime { kRelative, kNever, kAlways } atime = Atime::kRelative;
+  unsigned rewrite_percent = 0;  // of what is written, chunks of so much may be stored once more (rewriter.h)
 };
 
 struct DirectoryEntry {
@@ -45,6 +47,20 @@ struct SpaceReport {
   std::uint64_t total_bytes = 0;
   std::uint64_t available_bytes = 0;  // for file data; what metadata needs to delete and commit is held back
   std::uint64_t inodes = 0;           // in use
+};
+
+// What a clone has.
+struct CloneTotals {
+  std::uint64_t files = 0;
+  std::uint64_t directories = 0;
+  std::uint64_t others = 0;  // symbolic links and special files
+  std::uint64_t bytes = 0;   // the sizes of the files
+};
+
+// What a rollback changed: the inode, or the entry of that name in it.
+struct ChangedName {
+  InodeNumber inode = 0;
+  std::optional<std::string> name;
 };
 
 class Filesystem {
@@ -91,6 +107,8 @@ class Filesystem {
   Result<void> remove_xattr(InodeNumber inode, std::string_view name);
 
   // --- files
+  // kReadOnly if nothing of this inode can be changed: what is open for writing must be checked by whoever opens it.
+  Result<void> check_writable(InodeNumber inode) const;
   Result<void> open_file(InodeNumber inode, bool truncate, const Caller& caller);  // counts an opening
   void release_file(InodeNumber inode, bool was_writer);                           // starts storing what was written
   Result<std::vector<PinnedBytes>> read(InodeNumber inode, std::uint64_t offset, std::size_t length);
@@ -105,6 +123,22 @@ class Filesystem {
   Result<std::uint64_t> copy_range(InodeNumber from, std::uint64_t from_offset, InodeNumber to, std::uint64_t to_offset,
                                    std::uint64_t length);
   Result<void> flush_file(InodeNumber inode);  // close(2): reports errors of earlier writes
+
+  // --- snapshots, which stand in the directory kSnapshotsInode and are read like everything else
+  // Of everything that happened before the call, durable when it returns. kInvalidArgument for a name that cannot be one.
+  Result<void> create_snapshot(std::string_view name);
+  // Durable when it returns; what it takes is given back in the background.
+  Result<void> delete_snapshot(std::string_view name);
+  std::vector<SnapshotRecord> snapshots() const;  // the oldest first
+  // Makes the live tree what the snapshot is, all at once and durably; kBusy, naming it, if a file is open. Nothing else may run
+  // meanwhile. Returns what a cache of names, attributes and content has to forget, but for the directory of the snapshots.
+  // Memory: some hundred bytes for each record that changes.
+  Result<std::vector<ChangedName>> roll_back(std::string_view name);
+
+  // A copy of `from` and all that is below it, by reference to its chunks, as an entry of `parent`: with owners, modes, times,
+  // attributes and the hard links within. What changes meanwhile is copied before or after it does. A failure, or a crash,
+  // leaves what was copied by then. kInvalidArgument for a directory into itself.
+  Result<CloneTotals> clone_tree(InodeNumber from, InodeNumber parent, std::string_view name);
 
   // --- the whole
   // Everything that happened before the call is durable when it returns (fsync, sync, umount).

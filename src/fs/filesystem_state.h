@@ -1,5 +1,5 @@
 // What the parts of Filesystem share (filesystem.cc, namespace.cc, rename.cc, directories.cc, attributes.cc, xattrs.cc,
-// files.cc, commits.cc, reclaims.cc). Private to them.
+// files.cc, commits.cc, snapshots.cc, rollback.cc, clones.cc, reclaims.cc). Private to them.
 //
 // Order of locks; whoever holds one takes only those further down:
 //   1. the group gate (Change), the commit's flush_mutex
@@ -26,6 +26,7 @@
 #include "fs/dirty_budget.h"
 #include "fs/file_content.h"
 #include "fs/filesystem.h"
+#include "fs/group_end.h"
 #include "fs/group_gate.h"
 #include "fs/inode_numbers.h"
 #include "fs/inode_table.h"
@@ -34,7 +35,9 @@
 #include "fs/orphan_reaper.h"
 #include "fs/reclaimer.h"
 #include "fs/records.h"
+#include "fs/rewriter.h"
 #include "fs/space_guard.h"
+#include "store/snapshot_sweeper.h"
 
 namespace dedupfs {
 
@@ -55,12 +58,14 @@ struct Filesystem::State {
   };
 
   Result<void> check_writable() const;
+  Result<void> check_writable(InodeNumber node) const;  // nor is it of a snapshot
   // Asks for an early commit when the open group grows large, and waits for one when it is far too large.
   void throttle();
 
   // --- namespace.cc
   static Result<void> check_new_name(std::string_view name);
   Result<InodePtr> get_directory(InodeNumber number);
+  static InodeNumber parent_of(Inode& directory);  // not locked
   Result<std::optional<Dirent>> find_entry(InodeNumber parent, std::string_view name);
   // The inode that an entry leads to: it must be there.
   Result<InodePtr> get_target(InodeNumber parent, std::string_view name, const Dirent& entry);
@@ -106,6 +111,22 @@ struct Filesystem::State {
   Error log_damage(Inode& inode, Error error);
   std::string path_for_log(Inode& inode);
 
+  // --- snapshots.cc
+  void add_snapshots_directory();
+  Result<Attributes> lookup_snapshot(std::string_view name);
+  Result<void> list_snapshots(std::uint64_t cookie, bool counted,
+                              const std::function<bool(const DirectoryEntry&)>& visit);
+  void touch_snapshots_directory();
+  Result<void> put_new_snapshot(SnapshotRecord& record);
+  void mark_deleted(SnapshotRecord record);
+  void note_dropped(Family family, std::string_view value);
+
+  class Cloning;  // clones.cc
+
+  // --- rollback.cc; at the end of a group
+  class Restoration;
+  Result<void> roll_back(const SnapshotRecord& snapshot, std::vector<ChangedName>& changed);
+
   // --- commits.cc
   bool has_changes() const;
   Result<void> sync(std::chrono::milliseconds patience = {});
@@ -117,10 +138,15 @@ struct Filesystem::State {
   Result<void> commit_volume();
   std::uint64_t pending_bytes() const;
   std::optional<Error> abort_reason() const;
+  bool clean_up_a_bit();
+  class CleanUpPause;
   std::optional<Error> full_disk() const;  // if that is why something could not be flushed
 
-  // --- reclaims.cc
+  // --- reclaims.cc: what moves chunks
   std::unique_ptr<Reclaimer> make_reclaimer();
+  Result<void> await_deletions(const std::function<Result<void>()>& go_on);
+  std::unique_ptr<Rewriter> make_rewriter();
+  bool is_short_of_space();
   Result<void> visit_references(const Database::Snapshot& snapshot, const ReclaimHost::Visit& visit) const;
   std::optional<ReclaimSettings> due_reclaim();
 
@@ -135,7 +161,13 @@ struct Filesystem::State {
   NameLocks names;
   InodeTable table;
   std::unique_ptr<InodeNumbers> numbers;
+  std::optional<TreeNumber> uncommitted_snapshot;  // made at the end of the frozen group; of the thread that commits
   std::unique_ptr<OrphanReaper> reaper;
+  std::unique_ptr<SnapshotSweeper> sweeper;
+  GroupEnd at_group_end;
+  std::atomic<bool> clean_up_is_paused{false};
+  std::mutex snapshot_mutex;  // one at a time makes, deletes or restores one; taken before everything else
+  InodePtr snapshots_directory;
 
   std::atomic<std::uint64_t> changes{0};
   std::atomic<bool> aborted{false};
@@ -151,6 +183,7 @@ struct Filesystem::State {
   std::unique_ptr<Checkpointer> checkpointer;
   std::unique_ptr<Scrubber> scrubber;
   std::unique_ptr<Reclaimer> reclaimer;
+  std::unique_ptr<Rewriter> rewriter;  // null: without
 };
 
 }  // namespace dedupfs

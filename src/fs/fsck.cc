@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fs/namespace_check.h"
+#include "fs/snapshot_check.h"
 #include "store/container_repair.h"
 #include "store/store_check.h"
 #include "store/superblock.h"
@@ -132,6 +133,7 @@ class Fsck {
     report_.chunks = store.chunks.chunks();
     DEDUPFS_ASSIGN(const NamespaceTotals totals,
                    check_namespace(*volume, store.chunks, report, options_.progress, pass + 1));
+    DEDUPFS_TRY(check_snapshots(*volume, store.chunks, report));
     report_.inodes = totals.inodes;
     report_.directories = totals.directories;
     report_.references = totals.chunk_references;

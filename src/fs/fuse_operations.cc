@@ -53,7 +53,14 @@ Caller caller_of(fuse_req_t req) {
   return {context->uid, context->gid, static_cast<std::uint32_t>(context->umask)};
 }
 
+// How long the kernel may take it for granted that the name still leads to this inode.
+double entry_valid_seconds(InodeNumber inode) {
+  const bool is_snapshot = tree_of(inode) != kLiveTree && inode_of(inode) == kRootInode;
+  return is_snapshot ? 0 : kValidSeconds;  // they come and go without its doing
+}
+
 double valid_seconds(FuseMount& mount, InodeNumber inode) {
+  if (inode == kSnapshotsInode) return 0;
   return mount.open_files().has_writer(inode) ? kValidWhileWrittenSeconds : kValidSeconds;
 }
 
@@ -63,7 +70,7 @@ Entry to_entry(FuseMount& mount, const Attributes& attributes) {
   entry.parameters.generation = kGeneration;
   entry.parameters.attr = to_stat(attributes);
   entry.parameters.attr_timeout = valid_seconds(mount, attributes.inode);
-  entry.parameters.entry_timeout = kValidSeconds;
+  entry.parameters.entry_timeout = entry_valid_seconds(attributes.inode);
   return entry;
 }
 
@@ -109,7 +116,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
     auto found = mount.filesystem().lookup(parent, name);
     if (!found && found.error().code() == ErrorCode::kNotFound) {
       Entry absent;  // node id 0: the kernel remembers that there is none
-      absent.parameters.entry_timeout = kValidSeconds;
+      absent.parameters.entry_timeout = parent == kSnapshotsInode ? 0 : kValidSeconds;
       return absent;
     }
     return to_entry(mount, found);
@@ -307,8 +314,9 @@ void op_removexattr(fuse_req_t req, fuse_ino_t inode, const char* name) {
 Result<OpenedFile> open_counted(fuse_req_t req, InodeNumber inode, const fuse_file_info& asked) {
   FuseMount& mount = mount_of(req);
   const bool direct = mount.opens_directly(inode, asked.flags);
-  DEDUPFS_TRY(mount.filesystem().open_file(inode, (asked.flags & O_TRUNC) != 0, caller_of(req)));
   const bool writer = opened_for_writing(&asked);
+  if (writer) DEDUPFS_TRY(mount.filesystem().check_writable(inode));
+  DEDUPFS_TRY(mount.filesystem().open_file(inode, (asked.flags & O_TRUNC) != 0, caller_of(req)));
   OpenedFile file{asked};
   file.info.fh = reinterpret_cast<std::uint64_t>(mount.open_files().open(inode, direct, writer).release());
   file.info.direct_io = direct;
@@ -382,15 +390,13 @@ void op_write(fuse_req_t req, fuse_ino_t inode, const char* buffer, std::size_t 
     mount.after_requests([req, request, copy = ByteBuffer(bytes.begin(), bytes.end())] {
       FuseMount& owner = mount_of(req);
       owner.invalidate(request.inode, request.offset, copy.size());
-      reply(req, [&] {
-        auto result = write(req, request, copy);
-        owner.invalidate(request.inode, request.offset, copy.size());
-        return result;
-      });
+      const Result<Written> result = attempt(req, [&] { return write(req, request, copy); });
+      owner.invalidate(request.inode, request.offset, copy.size());
+      answer(req, result);
     });
     return;
   }
-  const Result<Written> result = attempt([&] { return write(req, request, bytes); });
+  const Result<Written> result = attempt(req, [&] { return write(req, request, bytes); });
   if (!file.direct || !use.invalidate_writes) return answer(req, result);
   mount.after_requests([req, request, size, result] {
     mount_of(req).invalidate(request.inode, request.offset, size);
@@ -434,7 +440,7 @@ void op_fallocate(fuse_req_t req, fuse_ino_t inode, int mode, off_t offset, off_
 }
 
 void op_lseek(fuse_req_t req, fuse_ino_t inode, off_t offset, int whence, fuse_file_info*) {
-  const Result<std::uint64_t> found = attempt([&]() -> Result<std::uint64_t> {
+  const Result<std::uint64_t> found = attempt(req, [&]() -> Result<std::uint64_t> {
     Filesystem& filesystem = mount_of(req).filesystem();
     const auto from = static_cast<std::uint64_t>(offset);
     switch (whence) {
@@ -517,6 +523,17 @@ bool FuseMount::opens_directly(InodeNumber inode, int flags) {
 void FuseMount::invalidate(InodeNumber inode, std::uint64_t offset, std::uint64_t length) {
   // Fails if the kernel does not know the inode any more; then it has no pages of it, either.
   fuse_lowlevel_notify_inval_inode(session_, inode, static_cast<off_t>(offset), static_cast<off_t>(length));
+}
+
+void FuseMount::invalidate(const std::vector<ChangedName>& changed) {
+  const std::lock_guard lock(session_mutex_);
+  if (session_ == nullptr) return;
+  for (const auto& [inode, name] : changed) {
+    if (name)
+      fuse_lowlevel_notify_inval_entry(session_, inode, name->c_str(), name->size());
+    else
+      invalidate(inode, 0, 0);
+  }
 }
 
 const fuse_lowlevel_ops& fuse_operations() {

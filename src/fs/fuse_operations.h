@@ -8,11 +8,14 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "base/thread_pool.h"
 #include "fs/filesystem.h"
 #include "fs/fuse_open_files.h"
+#include "fs/group_gate.h"
 #include "fs/mount_options.h"
 
 namespace dedupfs {
@@ -35,15 +38,27 @@ class FuseMount {
   void negotiate(fuse_conn_info& connection);
   void connected() const { connected_(); }
   // Before the loop: where invalidations go.
-  void attach(fuse_session* session) { session_ = session; }
+  void attach(fuse_session* session) {
+    const std::lock_guard lock(session_mutex_);
+    session_ = session;
+  }
   // After the loop.
-  void finish_invalidations() { invalidations_.reset(); }
+  void finish_invalidations() {
+    invalidations_.reset();
+    const std::lock_guard lock(session_mutex_);
+    session_ = nullptr;
+  }
 
   bool opens_directly(InodeNumber inode, int flags);
 
   // The kernel drops what it has cached of this range. It waits for readers there, whose requests need a free thread: never
   // call it on a thread of the loop.
   void invalidate(InodeNumber inode, std::uint64_t offset, std::uint64_t length);
+  // The kernel forgets the names, and the attributes and content of the inodes, that changed behind its back. Waits as above, so
+  // requests must not be held up.
+  void invalidate(const std::vector<ChangedName>& changed);
+  // Every request passes this gate: who closes it has the filesystem for himself.
+  GroupGate& requests() { return requests_; }
   // Runs `task` on the thread for invalidations.
   void after_requests(ThreadPool::Task task) { invalidations_->submit(std::move(task)); }
   // Linux before 6.6: a direct write leaves cached pages, clean and dirty ones, as they are.
@@ -53,6 +68,8 @@ class FuseMount {
   Filesystem& filesystem_;
   const MountOptions options_;
   OpenFiles open_files_;
+  GroupGate requests_;
+  std::mutex session_mutex_;
   fuse_session* session_ = nullptr;
   unsigned kernel_minor_ = 0;
   std::function<void()> connected_ = [] {};

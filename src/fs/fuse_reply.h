@@ -76,9 +76,10 @@ void take_back(FuseMount& mount, const DirectoryReply& reply);
 int answer_of(const Error& error);
 Error error_of(const std::exception& exception);
 
-// What `body` returns, a Result; an exception becomes an error.
+// What `body` returns, a Result; an exception becomes an error. Waits while requests are held up.
 template <class Body>
-auto attempt(Body&& body) -> decltype(body()) {
+auto attempt(fuse_req_t req, Body&& body) -> decltype(body()) {
+  const GroupGate::Pass pass(mount_of(req).requests());
   try {
     return body();
   } catch (const std::exception& exception) {
@@ -101,7 +102,7 @@ void answer(fuse_req_t req, const Result<T>& result) {
 // Answers with what `body` returns: a Result of one of the types above or of void.
 template <class Body>
 void reply(fuse_req_t req, Body&& body) {
-  answer(req, attempt(body));
+  answer(req, attempt(req, body));
 }
 
 }  // namespace dedupfs

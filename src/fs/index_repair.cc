@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fs/records.h"
+#include "fs/snapshot_repair.h"
 #include "store/bulk_writer.h"
 #include "store/counters.h"
 #include "store/damaged_chunks.h"
@@ -176,11 +177,14 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
   DEDUPFS_ASSIGN(const ChunkTable chunks, rebuild_chunks(*containers, *index, hints, report, progress, first_pass));
 
   RepairedNamespace repaired;
+  RepairedSnapshots snapshots;
   if (names != nullptr) {
     const NamespaceRepairScope scope{.names_have_holes = !checkpoint && !has(survey, Family::kDirents),
                                      .progress = progress,
                                      .pass = first_pass + 1};
     DEDUPFS_ASSIGN(repaired, repair_namespace(*names, chunks, *index, log, scope));
+    const bool is_whole = checkpoint || (has(survey, Family::kSnapshots) && has(survey, Family::kBeforeImages));
+    DEDUPFS_ASSIGN(snapshots, repair_snapshots(*names, is_whole, chunks, *index, log));
   }
 
   BulkWriter writer(*index);
@@ -193,7 +197,11 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
   }
   const std::vector<const RecordSource*> with_counters = {survey.records.get(), checkpoint ? &*checkpoint : nullptr};
   DEDUPFS_ASSIGN(const std::uint64_t next_chunk, greatest_counter(with_counters, kNextChunkIdCounter));
-  DEDUPFS_TRY(put_counter(writer, kNextChunkIdCounter, std::max({next_chunk, chunks.end(), repaired.end_of_chunks})));
+  DEDUPFS_TRY(put_counter(writer, kNextChunkIdCounter,
+                          std::max({next_chunk, chunks.end(), repaired.end_of_chunks, snapshots.end_of_chunks})));
+  DEDUPFS_ASSIGN(const std::uint64_t next_snapshot, greatest_counter(with_counters, kNextSnapshotCounter));
+  DEDUPFS_TRY(put_counter(writer, kNextSnapshotCounter,
+                          std::max(std::min<std::uint64_t>(next_snapshot, kEndOfTrees), snapshots.end_of_numbers)));
   DEDUPFS_ASSIGN(const std::uint64_t next_container, greatest_counter(with_counters, kNextContainerCounter));
   DEDUPFS_TRY(put_counter(
       writer, kNextContainerCounter,

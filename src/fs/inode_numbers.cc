@@ -22,7 +22,7 @@ InodeNumbers::InodeNumbers(Metadata& metadata, InodeNumber next, std::uint64_t i
 Result<std::unique_ptr<InodeNumbers>> InodeNumbers::load(Metadata& metadata) {
   DEDUPFS_ASSIGN(const std::uint64_t next, get_counter(metadata, kNextInodeCounter, kRootInode));
   DEDUPFS_ASSIGN(const std::uint64_t in_use, get_counter(metadata, kInodesCounter, 0));
-  if (next == 0 || next > INT64_MAX)
+  if (next == 0 || next >= kSnapshotsInode)
     return Error{ErrorCode::kCorruption, "the next inode number is out of range: " + std::to_string(next)};
   return std::unique_ptr<InodeNumbers>(new InodeNumbers(metadata, next, in_use));
 }
@@ -37,6 +37,11 @@ InodeNumber InodeNumbers::allocate() {
 void InodeNumbers::count_deleted() {
   const std::lock_guard lock(mutex_);
   if (in_use_ > 0) --in_use_;
+}
+
+void InodeNumbers::set_in_use(std::uint64_t count) {
+  const std::lock_guard lock(mutex_);
+  in_use_ = count;
 }
 
 std::uint64_t InodeNumbers::in_use() const {

@@ -25,6 +25,7 @@ class InodeNumbers {
 
   InodeNumber allocate();
   void count_deleted();
+  void set_in_use(std::uint64_t count);  // after all of them changed
   std::uint64_t in_use() const;
   InodeNumber end() const;  // no inode has this number or a higher one
 

@@ -22,6 +22,7 @@ InodeTable::InodeTable(Metadata& metadata, std::size_t cap)
 InodeTable::~InodeTable() = default;
 
 Result<InodePtr> InodeTable::get(InodeNumber number) {
+  DEDUPFS_TRY(metadata_.check_tree(tree_of(number)));
   InodePtr inode = find_or_insert(number);
   // Read from the disk under the inode's own lock, not the shard's: others go on.
   if (!inode->loaded) DEDUPFS_TRY(load(*inode));
@@ -99,6 +100,29 @@ void InodeTable::erase(InodeNumber number) {
   erased = std::move(*found->second);
   shard.order.erase(found->second);
   shard.inodes.erase(found);
+}
+
+void InodeTable::forget_live_records() {
+  for (Shard& shard : shards_) {
+    Order forgotten;  // destroyed after the lock
+    const std::lock_guard lock(shard.mutex);
+    for (auto at = shard.order.begin(); at != shard.order.end();) {
+      const auto inode = at++;
+      if (tree_of((*inode)->number) != kLiveTree || (*inode)->number == kSnapshotsInode) continue;
+      shard.inodes.erase((*inode)->number);
+      forgotten.splice(forgotten.end(), shard.order, inode);
+    }
+    for (auto& [number, holders] : shard.holders) holders.orphan = false;
+  }
+}
+
+std::optional<InodeNumber> InodeTable::find_open_in_live_tree() {
+  for (Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    for (const auto& [number, holders] : shard.holders)
+      if (holders.openings != 0 && tree_of(number) == kLiveTree) return number;
+  }
+  return std::nullopt;
 }
 
 void InodeTable::reference(InodeNumber number, std::uint64_t count) {

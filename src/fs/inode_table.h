@@ -65,13 +65,18 @@ class InodeTable {
   InodeTable(Metadata& metadata, std::size_t cap);
   ~InodeTable();
 
-  // kStale if there is no such inode.
+  // kStale if there is no such inode, or no such snapshot.
   Result<InodePtr> get(InodeNumber inode);
   InodePtr find_in_memory(InodeNumber inode);  // may be null
   // A new inode. Its record must be in the metadata before anybody else can know its number.
   InodePtr add(const InodeRecord& record);
   // The record is gone from the metadata.
   void erase(InodeNumber inode);
+
+  // All of the live tree may have changed, and which inodes are orphans. Nothing may be open, changed or in use.
+  void forget_live_records();
+  // One that somebody has open.
+  std::optional<InodeNumber> find_open_in_live_tree();
 
   // Holders: the kernel's references and openings.
   void reference(InodeNumber inode, std::uint64_t count);

@@ -1,5 +1,7 @@
 #include "fs/lost_files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -7,6 +9,7 @@
 
 #include "fs/mode.h"
 #include "fs/records.h"
+#include "store/snapshot_list.h"
 
 namespace dedupfs {
 namespace {
@@ -69,6 +72,14 @@ class Paths {
   std::unordered_map<InodeNumber, std::string> known_;
 };
 
+// Its name there is not looked for: it may be another one in each of the snapshots that have the file.
+std::string path_in_snapshot(const Database& index, TreeNumber tree, InodeNumber node) {
+  const auto value = index.get(Family::kSnapshots, encode_snapshot_key(tree));
+  const auto record = value && *value ? decode_snapshot(tree, **value)
+                                      : Result<SnapshotRecord>(Error{ErrorCode::kNotFound, "no record"});
+  return fmt::format("/{}/{}/#{}", kSnapshotsName, record ? record->name : fmt::format("#{}", tree), inode_of(node));
+}
+
 }  // namespace
 
 std::uint64_t LostFile::lost_bytes() const {
@@ -92,6 +103,7 @@ Result<std::vector<LostFile>> name_lost_files(const Database& index,
   }));
   for (const auto& [inode, ranges] : lost) {
     LostFile file{.inode = inode, .paths = names[inode], .ranges = ranges};
+    if (const TreeNumber tree = tree_of(inode); tree != kLiveTree) file.paths = {path_in_snapshot(index, tree, inode)};
     std::ranges::sort(file.paths);
     files.push_back(std::move(file));
   }

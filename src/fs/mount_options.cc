@@ -70,6 +70,16 @@ OwnOption size_option(std::string_view name, std::uint64_t MountOptions::*field,
           [=](const MountOptions& options) { return format_size(options.*field); }};
 }
 
+OwnOption number_option(std::string_view name, std::uint64_t MountOptions::*field, std::uint64_t least,
+                        std::uint64_t most) {
+  return {name,
+          [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
+            DEDUPFS_ASSIGN(options.*field, number_between(option, value, least, most));
+            return {};
+          },
+          [=](const MountOptions& options) { return std::to_string(options.*field); }};
+}
+
 OwnOption seconds_option(std::string_view name, std::chrono::seconds MountOptions::*field, std::uint64_t least,
                          std::uint64_t most) {
   return {name,
@@ -88,13 +98,9 @@ const std::vector<OwnOption>& own_options() {
       size_option("dirty", &MountOptions::dirty_bytes, 16 * kMiB, 1024 * kGiB),
       seconds_option("commit", &MountOptions::commit_interval, 1, 3600),
       seconds_option("checkpoint", &MountOptions::checkpoint_interval, 0, 7 * 24 * 3600),
-      {"threads",
-       [](MountOptions& parsed, std::string_view name, std::string_view value) -> Result<void> {
-         DEDUPFS_ASSIGN(parsed.threads, number_between(name, value, 1, 1024));
-         return {};
-       },
-       [](const MountOptions& parsed) { return std::to_string(parsed.threads); }},
+      number_option("threads", &MountOptions::threads, 1, 1024),
       size_option("readahead", &MountOptions::read_ahead_bytes, 0, kGiB),
+      number_option("rewrite", &MountOptions::rewrite_percent, 0, 100),
       {"direct_io",
        [](MountOptions& parsed, std::string_view name, std::string_view value) -> Result<void> {
          for (const DirectIo mode : {DirectIo::kWriteOnly, DirectIo::kOff, DirectIo::kAll}) {

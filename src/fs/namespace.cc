@@ -9,6 +9,12 @@ Error not_found(InodeNumber parent, std::string_view name) {
   return {ErrorCode::kNotFound, "no '" + std::string(name) + "' in directory " + std::to_string(parent)};
 }
 
+Error not_removable(InodeNumber parent, std::string_view name) {
+  if (is_snapshots_entry(parent, name))
+    return {ErrorCode::kNotPermitted, "'" + std::string(name) + "' is where the snapshots are"};
+  return not_found(parent, name);
+}
+
 Error exists(std::string_view name) {
   return {ErrorCode::kExists, "'" + std::string(name) + "' is there already"};
 }
@@ -45,6 +51,13 @@ Result<InodePtr> Filesystem::State::get_directory(InodeNumber number) {
   if (!is_directory(inode->record.attributes.mode))
     return Error{ErrorCode::kNotDirectory, "inode " + std::to_string(number) + " is not a directory"};
   return inode;
+}
+
+// What is above the root of a snapshot is in no record.
+InodeNumber Filesystem::State::parent_of(Inode& directory) {
+  if (tree_of(directory.number) != kLiveTree && inode_of(directory.number) == kRootInode) return kSnapshotsInode;
+  const std::lock_guard lock(directory.mutex);
+  return directory.record.attributes.parent;
 }
 
 Result<std::optional<Dirent>> Filesystem::State::find_entry(InodeNumber parent, std::string_view name) {
@@ -139,18 +152,15 @@ Result<Attributes> Filesystem::lookup(InodeNumber parent, std::string_view name)
   if (name == ".") return state.reference_by_number(parent);
   DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(parent));
   if (name == "..") {
-    InodeNumber above = 0;
-    {
-      const std::lock_guard lock(directory->mutex);
-      above = directory->record.attributes.parent;
-    }
-    return state.reference_by_number(above);
+    return state.reference_by_number(State::parent_of(*directory));
   }
   DEDUPFS_TRY(State::check_new_name(name));
+  if (parent == kSnapshotsInode) return state.lookup_snapshot(name);
 
   // Held until the reference counts: an unlink beside it must not find the inode without a holder.
   const NameLocks::Shared lock = state.names.lock_shared(parent);
   DEDUPFS_ASSIGN(const std::optional<Dirent> entry, state.find_entry(parent, name));
+  if (!entry && is_snapshots_entry(parent, name)) return state.reference_by_number(kSnapshotsInode);
   if (!entry) return not_found(parent, name);
   DEDUPFS_ASSIGN(const InodePtr inode, state.get_target(parent, name, *entry));
   const std::lock_guard inode_lock(inode->mutex);
@@ -167,7 +177,7 @@ void Filesystem::forget(InodeNumber inode, std::uint64_t count) {
 // `record` comes with type, mode and what is special to the type.
 Result<Attributes> Filesystem::State::make(InodeNumber parent, std::string_view name, InodeRecord record,
                                            const Caller& caller) {
-  DEDUPFS_TRY(check_writable());
+  DEDUPFS_TRY(check_writable(parent));
   DEDUPFS_TRY(check_new_name(name));
   DEDUPFS_TRY(space.admit_metadata());
   const Change change(*this);
@@ -178,7 +188,7 @@ Result<Attributes> Filesystem::State::make(InodeNumber parent, std::string_view 
   const bool makes_directory = is_directory(record.attributes.mode);
   if (makes_directory) DEDUPFS_TRY(check_takes_subdirectory(*directory));
   DEDUPFS_ASSIGN(const std::optional<Dirent> existing, find_entry(parent, name));
-  if (existing) return exists(name);
+  if (existing || is_snapshots_entry(parent, name)) return exists(name);
 
   const Timestamp now = Timestamp::now();
   Attributes& attributes = record.attributes;
@@ -265,7 +275,8 @@ Result<std::string> Filesystem::read_symlink(InodeNumber number) {
 
 Result<Attributes> Filesystem::make_link(InodeNumber number, InodeNumber parent, std::string_view name) {
   State& state = *state_;
-  DEDUPFS_TRY(state.check_writable());
+  DEDUPFS_TRY(state.check_writable(parent));
+  DEDUPFS_TRY(state.check_writable(number));
   DEDUPFS_TRY(State::check_new_name(name));
   DEDUPFS_TRY(state.space.admit_metadata());
   const State::Change change(state);
@@ -280,7 +291,7 @@ Result<Attributes> Filesystem::make_link(InodeNumber number, InodeNumber parent,
   if (attributes.links >= kMostLinks)
     return Error{ErrorCode::kTooManyLinks, "inode " + std::to_string(number) + " has too many links"};
   DEDUPFS_ASSIGN(const std::optional<Dirent> existing, state.find_entry(parent, name));
-  if (existing) return exists(name);
+  if (existing || is_snapshots_entry(parent, name)) return exists(name);
 
   const Timestamp now = Timestamp::now();
   ++attributes.links;
@@ -295,13 +306,13 @@ Result<Attributes> Filesystem::make_link(InodeNumber number, InodeNumber parent,
 
 Result<void> Filesystem::unlink(InodeNumber parent, std::string_view name) {
   State& state = *state_;
-  DEDUPFS_TRY(state.check_writable());
+  DEDUPFS_TRY(state.check_writable(parent));
   DEDUPFS_TRY(State::check_new_name(name));
   const State::Change change(state);
   const NameLocks::Exclusive name_lock(state.names, {parent});
   DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(parent));
   DEDUPFS_ASSIGN(const std::optional<Dirent> entry, state.find_entry(parent, name));
-  if (!entry) return not_found(parent, name);
+  if (!entry) return not_removable(parent, name);
   DEDUPFS_ASSIGN(const InodePtr inode, state.get_target(parent, name, *entry));
   const InodeLocks inode_locks({directory.get(), inode.get()});
   if (is_directory(inode->record.attributes.mode))
@@ -317,13 +328,13 @@ Result<void> Filesystem::unlink(InodeNumber parent, std::string_view name) {
 
 Result<void> Filesystem::remove_directory(InodeNumber parent, std::string_view name) {
   State& state = *state_;
-  DEDUPFS_TRY(state.check_writable());
+  DEDUPFS_TRY(state.check_writable(parent));
   DEDUPFS_TRY(State::check_new_name(name));
   const State::Change change(state);
   const NameLocks::Exclusive name_lock(state.names, {parent});
   DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(parent));
   DEDUPFS_ASSIGN(const std::optional<Dirent> entry, state.find_entry(parent, name));
-  if (!entry) return not_found(parent, name);
+  if (!entry) return not_removable(parent, name);
   DEDUPFS_ASSIGN(const InodePtr child, state.get_target(parent, name, *entry));
   const InodeLocks inode_locks({directory.get(), child.get()});
   if (!is_directory(child->record.attributes.mode))

@@ -11,6 +11,7 @@
 #include "fs/mode.h"
 #include "fs/recipe.h"
 #include "fs/records.h"
+#include "fs/reference_check.h"
 
 namespace dedupfs {
 namespace {
@@ -179,20 +180,7 @@ class NamespaceCheck {
   void check_reference(InodeNumber inode, std::uint64_t offset, const RecipeEntry& entry) {
     ++totals_.chunk_references;
     if (orphans_.contains(inode)) return;
-    const auto length = chunks_.length_of(entry.chunk);
-    if (entry.chunk == kLostChunk)
-      report_.lost(inode, {offset, entry.length, "it was lost, and a repair could not bring it back"});
-    else if (!length)
-      report_.lost(inode, {offset, entry.length, fmt::format("chunk {} is missing", number_of(entry.chunk))});
-    else if (*length != entry.length)
-      report_.error(fmt::format("inode {} at {}: chunk {} has {} bytes, not {}", inode, offset, number_of(entry.chunk),
-                                *length, entry.length));
-    else if (const auto damaged = chunks_.unreadable().find(number_of(entry.chunk));
-             damaged != chunks_.unreadable().end())
-      report_.lost(inode, {offset, entry.length,
-                           damaged->second.empty()
-                               ? fmt::format("chunk {} is made from one that is lost", number_of(entry.chunk))
-                               : damaged->second});
+    dedupfs::check_reference(inode, offset, entry, chunks_, report_);
   }
 
   void check_inode(InodeNumber number, const Inode& inode) {
@@ -239,6 +227,8 @@ class NamespaceCheck {
     DEDUPFS_ASSIGN(const auto next, counter(kNextInodeCounter, kRootInode));
     if (next && *next <= largest)
       report_.error(fmt::format("inode {} is there, but {} is to be the next", largest, *next));
+    if (next && *next >= kSnapshotsInode)
+      report_.error(fmt::format("inode {} is to be the next, and there can be no such inode", *next));
     DEDUPFS_ASSIGN(const auto count, counter(kInodesCounter, 0));
     if (count && *count != inodes_.size())
       report_.error(fmt::format("{} inodes recorded, {} found", *count, inodes_.size()));

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::string_view kLostAndFound = "lost+found";
 constexpr std::uint64_t kLargestCookie = std::uint64_t{1} << 62;  // counting up from there would take for ever
-constexpr InodeNumber kLargestNumber = UINT64_MAX - (std::uint64_t{1} << 32);  // there must be some left
-constexpr std::uint64_t kSteps = 6;                                            // of progress
+constexpr InodeNumber kLargestNumber = kSnapshotsInode - (std::uint64_t{1} << 32);  // there must be some left
+constexpr std::uint64_t kSteps = 6;                                                 // of progress
 constexpr std::uint64_t kRecordsAStep = 4096;
 
 class NamespaceRepair {
@@ -505,7 +505,7 @@ class NamespaceRepair {
     std::uint64_t next = 2;
     for (const auto& [number, node] : nodes_) next = std::max(next, number + 1);
     DEDUPFS_ASSIGN(const auto recorded, recorded_counter(kNextInodeCounter));
-    next = std::max(next, recorded.value_or(0));
+    if (recorded && *recorded <= kLargestNumber) next = std::max(next, *recorded);
     DEDUPFS_TRY(writer_.put(Family::kCounters, kNextInodeCounter, encode_counter(next)));
     return writer_.put(Family::kCounters, kInodesCounter, encode_counter(nodes_.size()));
   }

@@ -22,6 +22,10 @@ OrphanReaper::OrphanReaper(Metadata& metadata, InodeTable& table, InodeNumbers& 
     : metadata_(metadata), table_(table), numbers_(numbers), dropped_(std::move(dropped)) {}
 
 Result<void> OrphanReaper::load() {
+  {
+    const std::lock_guard lock(mutex_);
+    orphans_.clear();
+  }
   std::string from;
   for (;;) {
     constexpr std::size_t kPiece = 4096;
@@ -38,6 +42,17 @@ Result<void> OrphanReaper::load() {
 void OrphanReaper::push(InodeNumber orphan) {
   const std::lock_guard lock(mutex_);
   orphans_.push_back(orphan);
+  ++pushed_;
+}
+
+std::uint64_t OrphanReaper::pushed() const {
+  const std::lock_guard lock(mutex_);
+  return pushed_;
+}
+
+bool OrphanReaper::are_gone(std::uint64_t count) const {
+  const std::lock_guard lock(mutex_);
+  return pushed_ - orphans_.size() >= count;
 }
 
 bool OrphanReaper::step() {
@@ -54,8 +69,7 @@ bool OrphanReaper::step() {
     const std::lock_guard lock(mutex_);
     orphans_.pop_front();
   }
-  const std::lock_guard lock(mutex_);
-  return !orphans_.empty();
+  return true;
 }
 
 Result<bool> OrphanReaper::delete_some(InodeNumber orphan) {

@@ -5,6 +5,7 @@
 // Threads: push() from any thread; step() on the committer's, so never beside the end of a group.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -22,11 +23,14 @@ class OrphanReaper {
   OrphanReaper(Metadata& metadata, InodeTable& table, InodeNumbers& numbers,
                std::function<void(std::uint64_t bytes)> dropped);
 
-  // Finds what an earlier run left behind.
+  // Finds those that there are: what an earlier run left behind.
   Result<void> load();
   void push(InodeNumber orphan);
   // True if there is more to do.
   bool step();
+  // How many were pushed, and whether the first `count` of them are gone: they go in the order in which they came.
+  std::uint64_t pushed() const;
+  bool are_gone(std::uint64_t count) const;
 
  private:
   Result<bool> delete_some(InodeNumber orphan);  // true: it is gone
@@ -36,8 +40,9 @@ class OrphanReaper {
   InodeTable& table_;
   InodeNumbers& numbers_;
   const std::function<void(std::uint64_t)> dropped_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::deque<InodeNumber> orphans_;
+  std::uint64_t pushed_ = 0;
 };
 
 }  // namespace dedupfs

@@ -14,6 +14,7 @@ namespace {
 std::string_view name_of(ReclaimPhase phase) {
   switch (phase) {
     case ReclaimPhase::kMark: return "mark";
+    case ReclaimPhase::kRebase: return "rebase";
     case ReclaimPhase::kErase: return "erase";
     case ReclaimPhase::kSweep: return "sweep";
   }
@@ -22,12 +23,10 @@ std::string_view name_of(ReclaimPhase phase) {
 
 nlohmann::json findings_json(const ReclaimFindings& findings) {
   return {
-      {"live_chunks", findings.live_chunks},
-      {"erased_chunks", findings.erased_chunks},
-      {"swept_containers", findings.swept_containers},
-      {"swept_bytes", findings.freed_bytes},
-      {"moved_bytes", findings.moved_bytes},
-      {"freed_bytes", findings.freed_bytes - std::min(findings.freed_bytes, findings.moved_bytes)},
+      {"live_chunks", findings.live_chunks},           {"erased_chunks", findings.erased_chunks},
+      {"rebased_chunks", findings.rebased_chunks},     {"rebased_bytes", findings.rebased_bytes},
+      {"swept_containers", findings.swept_containers}, {"swept_bytes", findings.swept_bytes},
+      {"moved_bytes", findings.moved_bytes},           {"freed_bytes", findings.freed_bytes()},
       {"garbage_bytes", findings.garbage_bytes},
   };
 }
@@ -45,7 +44,7 @@ nlohmann::json ended_json(const std::optional<ReclaimStatus::Ended>& ended) {
 nlohmann::json sweep_rate(const ReclaimStatus& status) {
   if (!status.running || status.paused || status.phase != ReclaimPhase::kSweep || status.phase_seconds <= 0)
     return nullptr;
-  return static_cast<double>(status.current.freed_bytes) / status.phase_seconds;
+  return static_cast<double>(status.current.swept_bytes) / status.phase_seconds;
 }
 
 std::string bytes_of(const nlohmann::json& json, const char* key) {
@@ -53,8 +52,10 @@ std::string bytes_of(const nlohmann::json& json, const char* key) {
 }
 
 std::string freed_text(const nlohmann::json& findings) {
-  return fmt::format("{} freed, {} chunks erased, {} containers swept, {} moved", bytes_of(findings, "freed_bytes"),
+  const auto rebased = findings.at("rebased_chunks").get<std::uint64_t>();
+  return fmt::format("{} freed, {} chunks erased{}, {} containers swept, {} moved", bytes_of(findings, "freed_bytes"),
                      findings.at("erased_chunks").get<std::uint64_t>(),
+                     rebased == 0 ? "" : fmt::format(", {} deltas stored anew", rebased),
                      findings.at("swept_containers").get<std::uint64_t>(), bytes_of(findings, "moved_bytes"));
 }
 

@@ -98,8 +98,7 @@ void Reclaimer::run() {
     ReclaimStatus::Ended ended = reclaim_once(settings);
     lock.lock();
     ended.seconds = seconds_since(begun_);
-    status_.freed_bytes +=
-        ended.findings.freed_bytes - std::min(ended.findings.freed_bytes, ended.findings.moved_bytes);
+    status_.freed_bytes += ended.findings.freed_bytes();
     status_.last = std::move(ended);
     status_.running = false;
     changed_.notify_all();
@@ -134,7 +133,7 @@ ReclaimStatus::Ended Reclaimer::reclaim_once(const ReclaimSettings& settings) {
   if (findings) {
     ended.findings = *findings;
     spdlog::info("reclaim: {} chunks erased, {} containers removed, {} of disk freed, {} moved",
-                 findings->erased_chunks, findings->swept_containers, human_size(findings->freed_bytes),
+                 findings->erased_chunks, findings->swept_containers, human_size(findings->freed_bytes()),
                  human_size(findings->moved_bytes));
     return ended;
   }

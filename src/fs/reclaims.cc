@@ -1,12 +1,19 @@
 // What a filesystem tells the reclaims of its volume: what it refers to, when one is due, when the time to keep a state has come.
+#include <algorithm>
+#include <thread>
+#include <vector>
+
 #include "fs/filesystem_state.h"
 #include "fs/recipe_format.h"
 #include "fs/reclaimer.h"
+#include "fs/rewriter.h"
+#include "store/before_images.h"
 
 namespace dedupfs {
 namespace {
 
 constexpr std::chrono::seconds kLookInterval{10};
+constexpr std::chrono::milliseconds kDeletionInterval{20};
 // While others write, a reclaim waits so long for one of their commits, since each holds them up.
 constexpr std::chrono::seconds kPatience{2};
 // Less is never worth a reclaim that nobody asked for.
@@ -30,12 +37,27 @@ std::unique_ptr<Reclaimer> Filesystem::State::make_reclaimer() {
                 return change();
               },
           .commit = [this] { return sync(table.has_dirty() ? kPatience : std::chrono::milliseconds(0)); },
+          .await_deletions = [this](const auto& go_on) { return await_deletions(go_on); },
           .before_erasing = [this] { checkpointer->take_now(); },
           .references = [this](const auto& snapshot, const auto& visit) { return visit_references(snapshot, visit); },
           .available_bytes = [this] { return space.metadata_room(); }},
       [this] { return due_reclaim(); }, kLookInterval);
 }
 
+// The committer's thread deletes, in steps between commits. What is deleted from now on is not waited for: there may be no
+// end of it.
+Result<void> Filesystem::State::await_deletions(const std::function<Result<void>()>& go_on) {
+  const std::uint64_t orphans = reaper->pushed();
+  const std::vector<SnapshotRecord> deleted = volume->snapshots().deleted();
+  const auto is_gone = [&](const SnapshotRecord& snapshot) { return !volume->snapshots().knows(snapshot.number); };
+  while (!reaper->are_gone(orphans) || !std::ranges::all_of(deleted, is_gone)) {
+    DEDUPFS_TRY(go_on());
+    std::this_thread::sleep_for(kDeletionInterval);
+  }
+  return {};
+}
+
+// Of files, and of files as snapshots have them.
 Result<void> Filesystem::State::visit_references(const Database::Snapshot& snapshot,
                                                  const ReclaimHost::Visit& visit) const {
   const double end = static_cast<double>(numbers->end());
@@ -47,20 +69,46 @@ Result<void> Filesystem::State::visit_references(const Database::Snapshot& snaps
         DEDUPFS_TRY(visit(entry.chunk, static_cast<double>(segment.inode) / end));
     return {};
   };
-  Result<void> result;
-  DEDUPFS_TRY(volume->database().walk(snapshot, Family::kRecipes, [&](std::string_view key, std::string_view value) {
-    result = visit_segment(key, value);
-    return result.has_value();
-  }));
-  return result;  // a recipe that does not parse may refer to anything
+  const auto visit_image = [&](std::string_view key, std::string_view value) -> Result<void> {
+    DEDUPFS_ASSIGN(const BeforeImageKey image, decode_before_image_key(key));
+    if (image.family != Family::kRecipes) return {};
+    DEDUPFS_ASSIGN(const auto before, decode_before_image(value));
+    return before ? visit_segment(image.key, *before) : Result<void>();
+  };
+  const auto walk = [&](Family family, const auto& visit_record) {
+    Result<void> result;
+    const auto walked = volume->database().walk(snapshot, family, [&](std::string_view key, std::string_view value) {
+      result = visit_record(key, value);
+      return result.has_value();
+    });
+    return walked ? result : walked;  // what does not parse may refer to anything
+  };
+  DEDUPFS_TRY(walk(Family::kRecipes, visit_segment));
+  return walk(Family::kBeforeImages, visit_image);
+}
+
+// Rewriting makes garbage.
+std::unique_ptr<Rewriter> Filesystem::State::make_rewriter() {
+  return std::make_unique<Rewriter>(
+      *volume, options.rewrite_percent,
+      RewriterHost{.in_group =
+                       [this](const std::function<Result<void>()>& change) {
+                         const Change within(*this);
+                         return change();
+                       },
+                   .commit = [this](std::chrono::milliseconds patience) { return sync(patience); },
+                   .may_rewrite = [this] { return !aborted && !is_short_of_space(); }});
+}
+
+bool Filesystem::State::is_short_of_space() {
+  const auto room = space.room();
+  return room && static_cast<double>(room->available_bytes) < kShortOfSpace * static_cast<double>(room->total_bytes);
 }
 
 std::optional<ReclaimSettings> Filesystem::State::due_reclaim() {
   const std::uint64_t dropped = volume->chunks().dropped_bytes();
   if (dropped < kLeastDroppedBytes || aborted) return std::nullopt;
-  const auto room = space.room();
-  if (room && static_cast<double>(room->available_bytes) < kShortOfSpace * static_cast<double>(room->total_bytes))
-    return ReclaimSettings();
+  if (is_short_of_space()) return ReclaimSettings();
   const auto containers = volume->containers().list();
   if (!containers) return std::nullopt;
   double bytes = 0;

@@ -72,7 +72,8 @@ std::string_view decode_type_specific(Decoder& in, InodeRecord& record) {
     attributes.parent = in.varint();
     attributes.next_cookie = in.varint();
     if (attributes.size > kLargestFile) return "its size is out of range";
-    if (in.ok() && attributes.parent == 0) return "it has no parent";
+    if (in.ok() && (attributes.parent == 0 || attributes.parent >= kEndOfInodes)) return "it has no parent";
+    attributes.parent = node_of(tree_of(attributes.inode), attributes.parent);
     if (in.ok() && attributes.next_cookie < kFirstCookie) return "its next cookie is out of range";
     if (attributes.links == 1) return "a directory has one link";
   } else if (is_symlink(attributes.mode)) {
@@ -94,14 +95,15 @@ void encode_entry_head(Encoder& out, InodeNumber inode, std::uint32_t type) {
   out.varint(inode);
 }
 
-std::string_view decode_entry_head(Decoder& in, InodeNumber& inode, std::uint32_t& type) {
+std::string_view decode_entry_head(Decoder& in, InodeNumber parent, InodeNumber& inode, std::uint32_t& type) {
   const std::uint8_t version = in.u8();
   type = std::uint32_t{in.u8()} << 12;
   inode = in.varint();
   if (!in.ok()) return "it is cut off";
   if (version != kRecordVersion) return "unknown version";
   if ((type & ~std::uint32_t{S_IFMT}) != 0 || !is_known_type(type)) return "unknown type";
-  if (inode == 0) return "it leads nowhere";
+  if (inode == 0 || inode >= kEndOfInodes) return "it leads nowhere";
+  inode = node_of(tree_of(parent), inode);
   return {};
 }
 
@@ -196,7 +198,7 @@ Result<Dirent> decode_dirent(InodeNumber parent, std::string_view value) {
   Decoder in(value);
   Dirent dirent;
   const std::string what = "a name in directory " + std::to_string(parent);
-  if (const std::string_view reason = decode_entry_head(in, dirent.inode, dirent.type); !reason.empty())
+  if (const std::string_view reason = decode_entry_head(in, parent, dirent.inode, dirent.type); !reason.empty())
     return damaged(what, reason);
   dirent.cookie = in.varint();
   if (!in.ok_at_end()) return damaged(what, "its record has the wrong length");
@@ -232,7 +234,7 @@ Result<CookieEntry> decode_cookie_entry(InodeNumber parent, std::string_view val
   Decoder in(value);
   CookieEntry entry;
   const std::string what = "an entry of directory " + std::to_string(parent);
-  if (const std::string_view reason = decode_entry_head(in, entry.inode, entry.type); !reason.empty())
+  if (const std::string_view reason = decode_entry_head(in, parent, entry.inode, entry.type); !reason.empty())
     return damaged(what, reason);
   entry.name = text_of(in.bytes(in.remaining()));
   if (!is_valid_name(entry.name)) return damaged(what, "the name is not possible");

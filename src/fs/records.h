@@ -1,6 +1,8 @@
 // The namespace as it lies in the metadata families: inodes, directory entries, extended attributes, orphans, counters.
 // See docs/format.md, "Metadata records". Keys are big-endian, so that byte order is number order.
 //
+// Values name inodes without their tree. What is decoded has nodes of the tree that it was asked for.
+//
 // Failure: decoding trusts nothing: a key or value that cannot have been written by the encoder is kCorruption.
 #pragma once
 

@@ -40,7 +40,8 @@ void note_name(Inode& inode, const End& end) {
 Result<void> Filesystem::rename(InodeNumber old_parent, std::string_view old_name, InodeNumber new_parent,
                                 std::string_view new_name, RenameMode mode) {
   State& state = *state_;
-  DEDUPFS_TRY(state.check_writable());
+  DEDUPFS_TRY(state.check_writable(old_parent));
+  DEDUPFS_TRY(state.check_writable(new_parent));
   DEDUPFS_TRY(State::check_new_name(old_name));
   DEDUPFS_TRY(State::check_new_name(new_name));
   const State::Change change(state);
@@ -53,8 +54,11 @@ Result<void> Filesystem::rename(InodeNumber old_parent, std::string_view old_nam
   DEDUPFS_ASSIGN(from.directory, state.get_directory(old_parent));
   DEDUPFS_ASSIGN(to.directory, state.get_directory(new_parent));
   DEDUPFS_ASSIGN(from.entry, state.find_entry(old_parent, old_name));
-  if (!from.entry) return Error{ErrorCode::kNotFound, "no '" + std::string(old_name) + "' to rename"};
   DEDUPFS_ASSIGN(to.entry, state.find_entry(new_parent, new_name));
+  if ((!from.entry && is_snapshots_entry(old_parent, old_name)) ||
+      (!to.entry && is_snapshots_entry(new_parent, new_name)))
+    return Error{ErrorCode::kNotPermitted, "'" + std::string(kSnapshotsName) + "' is where the snapshots are"};
+  if (!from.entry) return Error{ErrorCode::kNotFound, "no '" + std::string(old_name) + "' to rename"};
   if (to.entry && mode == RenameMode::kNoReplace)
     return Error{ErrorCode::kExists, "'" + std::string(new_name) + "' is there already"};
   if (!to.entry && mode == RenameMode::kExchange)

@@ -20,6 +20,8 @@ class Counting {
     DEDUPFS_TRY(view_.walk_inodes([this](const InodeRecord& record) { count_inode(record.attributes); }));
     DEDUPFS_TRY(view_.walk_recipes([this](InodeNumber, const auto& segment) { count_segment(segment); }));
     statistics_.duplicate_chunks = statistics_.chunks - statistics_.unique_chunks;
+    statistics_.snapshots = volume_.snapshots().all().size();
+    DEDUPFS_TRY(view_.walk_old_recipes([this](InodeNumber, const auto& segment) { count_old_segment(segment); }));
     DEDUPFS_TRY(mark_bases());
     DEDUPFS_TRY(view_.walk_runs([this](const ChunkRun& run) { count_run(run); }));
     measure_disk();
@@ -54,6 +56,11 @@ class Counting {
     }
   }
 
+  void count_old_segment(const std::vector<RecipeEntry>& entries) {
+    for (const RecipeEntry& entry : entries)
+      if (entry.kind == RecipeEntry::Kind::kChunk && !live_.contains(entry.chunk)) snapshot_only_.insert(entry.chunk);
+  }
+
   // A delta keeps its sources, and these theirs. Most sources were stored before their delta, so that a walk passes them
   // too early to see what they need in turn: it is repeated until it finds nothing new.
   Result<void> mark_bases() {
@@ -63,24 +70,29 @@ class Counting {
         for (std::size_t i = 0; i < run.chunks.size(); ++i) {
           if (!run.chunks[i].is_delta() || !is_needed(run.id_of(i))) continue;
           for (const ChunkId source : run.chunks[i].sources)
-            if (!live_.contains(source) && bases_.insert(source)) found = true;
+            if (!is_referred_to(source) && bases_.insert(source)) found = true;
         }
       }));
     }
     return {};
   }
 
-  bool is_needed(ChunkId id) const { return live_.contains(id) || bases_.contains(id); }
+  bool is_referred_to(ChunkId id) const { return live_.contains(id) || snapshot_only_.contains(id); }
+  bool is_needed(ChunkId id) const { return is_referred_to(id) || bases_.contains(id); }
 
   // The chunks of a region share its bytes on disk in proportion to their lengths.
   void count_run(const ChunkRun& run) {
     std::uint64_t live_bytes = 0;
+    std::uint64_t snapshot_bytes = 0;
     std::uint64_t base_bytes = 0;
     for (std::size_t i = 0; i < run.chunks.size(); ++i) {
       const ChunkRun::Chunk& chunk = run.chunks[i];
       if (live_.contains(run.id_of(i))) {
         live_bytes += chunk.payload_length();
         if (chunk.is_delta()) count_delta(chunk);
+      } else if (snapshot_only_.contains(run.id_of(i))) {
+        snapshot_bytes += chunk.payload_length();
+        ++statistics_.snapshot_only_chunks;
       } else if (bases_.contains(run.id_of(i))) {
         base_bytes += chunk.payload_length();
         ++statistics_.base_only_chunks;
@@ -88,6 +100,7 @@ class Counting {
     }
     statistics_.after_delta_bytes += live_bytes;
     statistics_.stored_bytes += run.disk_bytes_of(live_bytes);
+    statistics_.snapshot_only_bytes += run.disk_bytes_of(snapshot_bytes);
     statistics_.base_only_bytes += run.disk_bytes_of(base_bytes);
   }
 
@@ -116,9 +129,14 @@ class Counting {
     statistics_.index_bytes = allocated_below(volume_.path() / kIndexDirectory);
     statistics_.index_table_bytes = volume_.database().table_bytes();
     statistics_.disk_bytes = allocated_below(volume_.path());
-    statistics_.stored_bytes = std::min(statistics_.stored_bytes, container_bytes);
-    statistics_.base_only_bytes = std::min(statistics_.base_only_bytes, container_bytes - statistics_.stored_bytes);
-    statistics_.garbage_bytes = container_bytes - statistics_.stored_bytes - statistics_.base_only_bytes;
+    // Files come and go while they are counted, and what is garbage is the rest.
+    std::uint64_t rest = container_bytes;
+    for (std::uint64_t* const part :
+         {&statistics_.stored_bytes, &statistics_.snapshot_only_bytes, &statistics_.base_only_bytes}) {
+      *part = std::min(*part, rest);
+      rest -= *part;
+    }
+    statistics_.garbage_bytes = rest;
     const std::uint64_t counted = container_bytes + statistics_.index_bytes;
     statistics_.disk_bytes = std::max(statistics_.disk_bytes, counted);
     statistics_.other_bytes = statistics_.disk_bytes - counted;
@@ -126,8 +144,9 @@ class Counting {
 
   Volume& volume_;
   const CommittedView& view_;
-  ChunkSet live_;   // that files refer to
-  ChunkSet bases_;  // that only deltas refer to
+  ChunkSet live_;           // that files refer to
+  ChunkSet snapshot_only_;  // that only files of snapshots refer to
+  ChunkSet bases_;          // that only deltas refer to
   Statistics statistics_;
 };
 

@@ -49,7 +49,11 @@ struct Statistics {
   std::uint64_t after_delta_bytes = 0;  // of unique chunks, a delta in place of each that is stored as one
   std::uint64_t stored_bytes = 0;       // what these take in containers
 
-  std::uint64_t base_only_chunks = 0;  // that no file refers to, but that such deltas are made from, at whatever depth
+  std::uint64_t snapshots = 0;
+  std::uint64_t snapshot_only_chunks = 0;  // that files of snapshots refer to, and none of the live tree
+  std::uint64_t snapshot_only_bytes = 0;   // what these take in containers
+
+  std::uint64_t base_only_chunks = 0;  // that no file refers to, but that deltas are made from, at whatever depth
   std::uint64_t base_only_bytes = 0;   // what these take in containers
   std::uint64_t garbage_bytes = 0;  // the rest of the containers: chunks of no use to any file, and what frames regions
   std::uint64_t index_bytes = 0;    // VOLUME/index

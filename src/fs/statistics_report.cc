@@ -65,6 +65,7 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"delta_bytes", statistics.delta_bytes},
       {"after_delta_bytes", statistics.after_delta_bytes},
       {"stored_bytes", statistics.stored_bytes},
+      {"snapshot_only_bytes", statistics.snapshot_only_bytes},
       {"base_only_bytes", statistics.base_only_bytes},
       {"garbage_bytes", statistics.garbage_bytes},
       {"freed_bytes", reclaim ? reclaim->freed_bytes : 0},
@@ -80,6 +81,8 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"unique_chunks", statistics.unique_chunks},
       {"duplicate_chunks", statistics.duplicate_chunks},
       {"delta_chunks", statistics.delta_chunks},
+      {"snapshots", statistics.snapshots},
+      {"snapshot_only_chunks", statistics.snapshot_only_chunks},
       {"base_only_chunks", statistics.base_only_chunks},
       {"damaged_chunks", statistics.damaged_chunks},
       {"healed_chunks", statistics.healed_chunks},
@@ -138,6 +141,8 @@ std::string statistics_screen(const nlohmann::json& json) {
                    100 * number("similar_chunk_ratio"), 100 * number("delta_compression_efficiency")));
   line("Stored", bytes("stored_bytes"),
        fmt::format("after compression, {:.2f} : 1", number("local_compression_ratio")));
+  line("+ snapshots", bytes("snapshot_only_bytes"),
+       fmt::format("{} chunks that only the {} snapshots have", count("snapshot_only_chunks"), count("snapshots")));
   line("+ bases", bytes("base_only_bytes"),
        fmt::format("{} chunks that no file refers to, but deltas do", count("base_only_chunks")));
   line("+ garbage", bytes("garbage_bytes"), garbage_meaning(json));
@@ -153,6 +158,23 @@ std::string statistics_screen(const nlohmann::json& json) {
   if (const nlohmann::json& reclaim = json.at("reclaim"); !reclaim.is_null()) out += reclaim_screen(reclaim);
   return out;
 }
+
+namespace {
+
+double data_bytes_of(const FileStatistics& file) {
+  return static_cast<double>(file.logical_bytes - std::min(file.logical_bytes, file.hole_bytes));
+}
+
+double per_gb(std::uint64_t count, const FileStatistics& file) {
+  return data_bytes_of(file) == 0 ? 0 : static_cast<double>(count) * 1e9 / data_bytes_of(file);
+}
+
+// Null where nothing is read.
+nlohmann::json speed_of(const FileStatistics& file, double seconds) {
+  return seconds == 0 ? nlohmann::json() : nlohmann::json(data_bytes_of(file) / seconds);
+}
+
+}  // namespace
 
 nlohmann::json file_statistics_json(const std::vector<FileStatistics>& files) {
   nlohmann::json objects = nlohmann::json::array();
@@ -170,21 +192,31 @@ nlohmann::json file_statistics_json(const std::vector<FileStatistics>& files) {
         {"delta_chunks", file.delta_chunks},
         {"base_chunks", file.base_chunks},
         {"containers", file.containers},
+        {"containers_per_gb", per_gb(file.containers, file)},
+        {"regions_read", file.regions_read},
+        {"jumps", file.jumps},
+        {"read_bytes", file.read_bytes},
+        {"hard_disk_bytes_per_second", speed_of(file, file.hard_disk_seconds)},
+        {"ssd_bytes_per_second", speed_of(file, file.ssd_seconds)},
     });
   }
   return objects;
 }
 
 std::string file_statistics_screen(const nlohmann::json& files) {
-  constexpr std::string_view kRow = "{:>12}{:>12}{:>12}{:>9}{:>9}{:>9}{:>9}{:>12}  {}\n";
-  std::string out =
-      fmt::format(kRow, "Logical", "Stored", "Own", "Chunks", "Shared", "Delta", "Bases", "Containers", "File");
+  constexpr std::string_view kRow = "{:>12}{:>12}{:>12}{:>9}{:>9}{:>9}{:>9}{:>12}{:>8}{:>9}{:>11}  {}\n";
+  std::string out = fmt::format(kRow, "Logical", "Stored", "Own", "Chunks", "Shared", "Delta", "Bases", "Containers",
+                                "per GB", "Regions", "HDD MB/s", "File");
   for (const nlohmann::json& file : files) {
     const auto bytes = [&](const char* key) { return human_size(file.at(key).get<std::uint64_t>()); };
     const auto count = [&](const char* key) { return file.at(key).get<std::uint64_t>(); };
+    const auto megabytes = [](const nlohmann::json& speed) {
+      return speed.is_null() ? std::string("-") : fmt::format("{:.1f}", speed.get<double>() / 1e6);
+    };
     out += fmt::format(kRow, bytes("logical_bytes"), bytes("stored_bytes"), bytes("own_bytes"), count("chunks"),
                        count("shared_chunks"), count("delta_chunks"), count("base_chunks"), count("containers"),
-                       file.at("path").get<std::string>());
+                       fmt::format("{:.1f}", file.at("containers_per_gb").get<double>()), count("regions_read"),
+                       megabytes(file.at("hard_disk_bytes_per_second")), file.at("path").get<std::string>());
   }
   return out;
 }

@@ -6,12 +6,22 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+
+#include "store/tree.h"
 
 namespace dedupfs {
 
-// Inode numbers are never reused, so one is a file handle for NFS as it is. They are FUSE's node ids, too.
+// Inode numbers are never reused, so one is a file handle for NFS as it is. They are FUSE's node ids, too. One of a snapshot
+// has the snapshot's number above it (store/tree.h).
 using InodeNumber = std::uint64_t;
 inline constexpr InodeNumber kRootInode = 1;
+// The directory of the snapshots, which is in no record.
+inline constexpr InodeNumber kSnapshotsInode = kEndOfInodes - 1;
+inline constexpr std::string_view kSnapshotsName = ".snapshots";  // in the root, where no readdir shows it
+inline bool is_snapshots_entry(InodeNumber parent, std::string_view name) {
+  return parent == kRootInode && name == kSnapshotsName;
+}
 
 inline constexpr std::size_t kLongestName = 255;
 inline constexpr std::size_t kLongestSymlink = 4095;

@@ -78,7 +78,7 @@ Result<void> Filesystem::State::update_acl_for_mode(Inode& inode, std::uint32_t 
 
 Result<void> Filesystem::set_xattr(InodeNumber number, std::string_view name, std::string_view value, XattrMode mode) {
   State& state = *state_;
-  DEDUPFS_TRY(state.check_writable());
+  DEDUPFS_TRY(state.check_writable(number));
   DEDUPFS_TRY(check_xattr_name(name));
   if (value.size() > kLongestXattrValue) return Error{ErrorCode::kTooLarge, "the value of an extended attribute"};
   PosixAcl acl;
@@ -141,7 +141,7 @@ Result<std::vector<std::string>> Filesystem::list_xattrs(InodeNumber number) {
 
 Result<void> Filesystem::remove_xattr(InodeNumber number, std::string_view name) {
   State& state = *state_;
-  DEDUPFS_TRY(state.check_writable());
+  DEDUPFS_TRY(state.check_writable(number));
   DEDUPFS_TRY(check_xattr_name(name));
   const State::Change change(state);
   DEDUPFS_ASSIGN(const InodePtr inode, state.table.get(number));

@@ -21,8 +21,9 @@
 namespace dedupfs {
 
 // Those that cannot be rebuilt from containers, in the order in which they are written; part of the format.
-inline constexpr std::array kCheckpointFamilies = {Family::kInodes,  Family::kDirents, Family::kXattrs,
-                                                   Family::kRecipes, Family::kOrphans, Family::kCounters};
+inline constexpr std::array kCheckpointFamilies = {Family::kInodes,    Family::kDirents,     Family::kXattrs,
+                                                   Family::kRecipes,   Family::kOrphans,     Family::kCounters,
+                                                   Family::kSnapshots, Family::kBeforeImages};
 
 struct CheckpointHeader {
   std::uint32_t number = 0;

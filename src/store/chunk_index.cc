@@ -17,6 +17,14 @@ ChunkRun ChunkRun::part(std::size_t from, std::size_t to) const {
       .chunks = {chunks.begin() + static_cast<std::ptrdiff_t>(from), chunks.begin() + static_cast<std::ptrdiff_t>(to)}};
 }
 
+void append_to_runs(std::vector<ChunkRun>& runs, const RegionEntry& entry) {
+  const bool follows = !runs.empty() && runs.back().id_of(runs.back().chunks.size()) == entry.id;
+  if (!follows || runs.back().chunks.size() == kMostChunksOfARun) runs.emplace_back().first = entry.id;
+  runs.back().chunks.push_back({.raw_length = entry.raw_length,
+                                .delta_length = entry.is_delta() ? entry.payload_length : 0,
+                                .sources = entry.sources});
+}
+
 std::string encode_run_key(ChunkId first) {
   std::string key;
   Encoder(key).big_u64(number_of(first));
@@ -69,7 +77,8 @@ Result<ChunkRun> decode_run(std::string_view key, std::string_view value) {
   run.region_payload_bytes = read_u32();
   const std::uint64_t count = decoder.varint();
   if (!decoder.ok() || !fits) return corrupt("it is cut off or has a number out of range");
-  if (count == 0 || count > decoder.remaining()) return corrupt("it has an impossible number of chunks");
+  if (count == 0 || count > decoder.remaining() || count > kMostChunksOfARun)
+    return corrupt("it has an impossible number of chunks");
   if (first > std::numeric_limits<std::uint64_t>::max() - count) return corrupt("chunk ids overflow");
 
   run.chunks.resize(count);

@@ -20,6 +20,9 @@
 
 namespace dedupfs {
 
+// So one that has a chunk is looked for below its id no further than this. Writers stay far below: see RegionPacker.
+inline constexpr std::uint64_t kMostChunksOfARun = 1 << 16;
+
 // Consecutive ids in one region. Some may have been dropped from the region since (reclaim): its directory decides.
 struct ChunkRun {
   struct Chunk {
@@ -44,6 +47,7 @@ struct ChunkRun {
     return number_of(id) >= number_of(first) && number_of(id) - number_of(first) < chunks.size();
   }
   ChunkId id_of(std::size_t position) const { return ChunkId{number_of(first) + position}; }
+  const Chunk& at(ChunkId id) const { return chunks[number_of(id) - number_of(first)]; }  // which it contains
   // What so many bytes of its region's payload take on disk: all of the region is shared out over its payload.
   std::uint64_t disk_bytes_of(std::uint64_t payload_bytes) const {
     return region_payload_bytes == 0 ? 0 : payload_bytes * region_disk_bytes / region_payload_bytes;
@@ -53,6 +57,9 @@ struct ChunkRun {
 
   bool operator==(const ChunkRun&) const = default;
 };
+
+// Adds the chunk to the last run, or begins another where it does not follow. Where their region is, is not said yet.
+void append_to_runs(std::vector<ChunkRun>& runs, const RegionEntry& entry);
 
 std::string encode_run_key(ChunkId first);
 std::string encode_run(const ChunkRun& run);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "delta/xdelta3_codec.h"
@@ -37,11 +38,25 @@ ChunkReader::ChunkReader(const ContainerStore& containers, const Database& datab
       decoded_(cache_bytes / kDecodedShare) {}
 
 Result<std::optional<ChunkRun>> find_run(const Database& database, ChunkId id) {
-  DEDUPFS_ASSIGN(const auto found, database.find_at_or_before(Family::kChunks, encode_run_key(id)));
+  // Without a bound, the search for one that was erased goes over the traces of all that were erased below it.
+  const ChunkId lowest{number_of(id) - std::min(number_of(id), kMostChunksOfARun)};
+  DEDUPFS_ASSIGN(const auto found,
+                 database.find_at_or_before(Family::kChunks, encode_run_key(id), encode_run_key(lowest)));
   if (!found) return std::optional<ChunkRun>();
   DEDUPFS_ASSIGN(ChunkRun run, decode_run(found->first, found->second));
   if (!run.contains(id)) return std::optional<ChunkRun>();
   return std::optional(std::move(run));
+}
+
+Result<void> walk_runs(const Database& database, const Database::Snapshot& snapshot,
+                       const std::function<Result<void>(const ChunkRun&)>& visit) {
+  Result<void> result;
+  DEDUPFS_TRY(database.walk(snapshot, Family::kChunks, [&](std::string_view key, std::string_view value) {
+    const auto run = decode_run(key, value);
+    result = run ? visit(*run) : Result<void>(run.error());
+    return result.has_value();
+  }));
+  return result;
 }
 
 Result<RunCache::Found> ChunkReader::locate(ChunkId id) {
@@ -52,7 +67,7 @@ Result<RunCache::Found> ChunkReader::locate(ChunkId id) {
   return RunCache::found_in(*run);
 }
 
-Result<ChunkReader::Stored> ChunkReader::find_stored(ChunkId id) {
+Result<ChunkReader::Stored> ChunkReader::get_stored(ChunkId id) {
   if (const auto location = pending_.locate(id)) {
     if (location->region)
       return Stored{location->entry, {location->region->payload_of(location->entry), location->region}};
@@ -69,6 +84,11 @@ Result<ChunkReader::Stored> ChunkReader::find_stored(ChunkId id) {
   if (now->place != known.place) stored = read_stored(id, now->place);
   if (!stored) note_damage(id, stored.error());
   return stored;
+}
+
+Result<ChunkReader::Stored> ChunkReader::get_stored_now(ChunkId id) {
+  runs_.forget(id);
+  return get_stored(id);
 }
 
 void ChunkReader::note_damage(ChunkId id, const Error& error) {
@@ -100,7 +120,7 @@ Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id) {
   std::size_t chunks_left = kMostChunksOfARead;
   auto chunk = get(id, kDeepestDelta + 1, chunks_left);
   if (!chunk || !damaged_.contains(id)) return chunk;
-  DEDUPFS_ASSIGN(const Stored stored, find_stored(id));
+  DEDUPFS_ASSIGN(const Stored stored, get_stored(id));
   if (fingerprint_of(chunk->bytes.bytes) != stored.entry.fingerprint)
     return corrupt(name_of_chunk(id) + " does not match its fingerprint");
   return chunk;
@@ -113,9 +133,18 @@ bool ChunkReader::can_be_made(ChunkId id) {
 
 Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id, std::uint8_t depth_limit, std::size_t& chunks_left) {
   if (chunks_left-- == 0) return corrupt(name_of_chunk(id) + " would take too many others to make");
-  DEDUPFS_ASSIGN(Stored stored, find_stored(id));
+  DEDUPFS_ASSIGN(const Stored stored, get_stored(id));
+  auto chunk = make(stored, depth_limit, chunks_left);
+  if (chunk || !stored.entry.is_delta()) return chunk;
+  // Since its place was cached it may have been stored anew, made from other chunks, and those that it was made from erased.
+  const auto now = get_stored_now(id);
+  return now && now->entry != stored.entry ? make(*now, depth_limit, chunks_left) : chunk;
+}
+
+Result<ChunkReader::Chunk> ChunkReader::make(const Stored& stored, std::uint8_t depth_limit, std::size_t& chunks_left) {
+  const ChunkId id = stored.entry.id;
   if (stored.entry.depth >= depth_limit) return corrupt(name_of_chunk(id) + " is too deep to be a source");
-  if (!stored.entry.is_delta()) return Chunk{std::move(stored.payload), 0, {}};
+  if (!stored.entry.is_delta()) return Chunk{stored.payload, 0, {}};
   Chunk chunk{{}, stored.entry.depth, stored.entry.sources};
   if (const auto decoded = decoded_.find(id)) {
     chunk.bytes = {*decoded, decoded};

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -30,6 +31,9 @@ namespace dedupfs {
 
 // The run of the index that has the chunk, if any.
 Result<std::optional<ChunkRun>> find_run(const Database& database, ChunkId id);
+// Visits all runs of a snapshot in order of ids, until it is given an Error.
+Result<void> walk_runs(const Database& database, const Database::Snapshot& snapshot,
+                       const std::function<Result<void>(const ChunkRun&)>& visit);
 
 class ChunkReader {
  public:
@@ -46,28 +50,33 @@ class ChunkReader {
   };
   // Of a chunk in damaged(), its bytes are compared with its fingerprint: a check may have found that they are others.
   Result<Chunk> get(ChunkId id);
+  // A chunk as it is stored.
+  struct Stored {
+    RegionEntry entry;
+    PinnedBytes payload;
+  };
+  Result<Stored> get_stored(ChunkId id);
   // Whether there are bytes, be they the right ones or not.
   bool can_be_made(ChunkId id);
 
   // Whether there is nothing to gain by getting it ahead of time. Where it may be a delta, there is.
   bool is_at_hand(ChunkId id);
 
+  // After chunks moved: what is at the old places would do as long as it is there, but may be deeper.
+  void forget_places() { runs_.clear(); }
+
   RegionCache& regions() { return regions_; }
   DamagedChunks& damaged() { return damaged_; }
 
  private:
-  // A chunk as it is stored.
-  struct Stored {
-    RegionEntry entry;
-    PinnedBytes payload;
-  };
-
-  Result<Stored> find_stored(ChunkId id);
+  // Where it is now, whatever was cached.
+  Result<Stored> get_stored_now(ChunkId id);
   Result<Stored> read_stored(ChunkId id, RegionPlace place);
   void note_damage(ChunkId id, const Error& error);
   Result<RunCache::Found> locate(ChunkId id);
   // Less deep than `depth_limit`: checked before anything is made, so that no circle is ever entered.
   Result<Chunk> get(ChunkId id, std::uint8_t depth_limit, std::size_t& chunks_left);
+  Result<Chunk> make(const Stored& stored, std::uint8_t depth_limit, std::size_t& chunks_left);
   Result<PinnedBytes> decode(const Stored& delta, std::size_t& chunks_left);
 
   const Database& database_;

@@ -103,6 +103,8 @@ struct ChunkStore::State {
   std::atomic<std::uint64_t> healed = 0;
   std::optional<std::uint64_t> stored_damage;  // version of DamagedChunks in the batch that is being written
   std::atomic<std::uint64_t> dropped_bytes = 0;
+  RecentReferences recent_references;
+  std::mutex moving;
   std::uint64_t stored_dropped_bytes = 0;
 
   RegionWriter writer;
@@ -129,6 +131,7 @@ struct ChunkStore::Writer::State {
   void pack_prepared();
   Result<std::vector<ChunkId>> pack(Task& task);
   ChunkId pack_with(const DeltaEncoder::Finding& finding, const Fingerprint& fingerprint, ByteSpan chunk);
+  void note_references(const Task& task, const std::vector<ChunkId>& ids) const;
 
   ChunkStore::State& store;
   RegionPacker* const packer;
@@ -198,12 +201,12 @@ Result<std::vector<ChunkId>> ChunkStore::Writer::State::pack(Task& task) {
   ids.reserve(task.batch.chunks.size());
   auto finding = task.findings.begin();
   for (std::size_t i = 0; i < task.batch.chunks.size(); ++i) {
-    Liveness::Lookup lookup(store.liveness);
     if (task.lost[i]) {
       ids.push_back(packer->add_again(*task.known[i], task.fingerprints[i], task.batch.chunks[i]).id);
     } else if (task.known[i]) {
       ids.push_back(*task.known[i]);
     } else {
+      Liveness::Lookup lookup(store.liveness);
       ids.push_back(store.deltas ? pack_with(*finding++, task.fingerprints[i], task.batch.chunks[i])
                                  : packer->add(task.fingerprints[i], task.batch.chunks[i]).id);
       lookup.note_stored(ids.back());
@@ -211,14 +214,23 @@ Result<std::vector<ChunkId>> ChunkStore::Writer::State::pack(Task& task) {
     if (store.deltas && last_id) store.deltas->order.link(*last_id, ids.back());
     last_id = ids.back();
   }
+  note_references(task, ids);
   return ids;
+}
+
+void ChunkStore::Writer::State::note_references(const Task& task, const std::vector<ChunkId>& ids) const {
+  RecentReferences::Stretch some{.ids = ids};
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    some.bytes += task.batch.chunks[i].size();
+    if (!task.known[i]) some.new_bytes += task.batch.chunks[i].size();
+  }
+  store.recent_references.note(some);
 }
 
 ChunkId ChunkStore::Writer::State::pack_with(const DeltaEncoder::Finding& finding, const Fingerprint& fingerprint,
                                              ByteSpan chunk) {
   const auto packed = packer->add(fingerprint, chunk, finding.delta);
-  if (packed.is_new && store.deltas->encoder->may_be_source(finding.delta ? finding.delta->depth : 0))
-    store.deltas->features.insert(finding.sketch, packed.id);
+  if (packed.is_new) store.deltas->features.insert(finding.sketch, packed.id);
   return packed.id;
 }
 
@@ -378,11 +390,7 @@ Result<void> ChunkStore::flush_frozen(Database::Batch& batch) {
   crash_point("commit.containers-synced");
   DEDUPFS_TRY(state_->pending.append_frozen_to(batch, state_->database));
   state_->healing = 0;
-  for (const ChunkId id : state_->pending.frozen_renewed())
-    if (state_->reader.damaged().contains(id)) {
-      state_->reader.damaged().erase(id);
-      ++state_->healing;
-    }
+  for (const ChunkId id : state_->pending.frozen_renewed()) state_->healing += state_->reader.damaged().erase(id);
   if (const DamagedChunks& damaged = state_->reader.damaged(); damaged.changed()) {
     DamagedChunks::Encoded encoded = damaged.encode();
     batch.put(Family::kCounters, kDamagedChunksCounter, encoded.bytes);
@@ -403,6 +411,8 @@ void ChunkStore::drop_frozen() {
   }
   for (const ErasedChunks& erased : state_->pending.frozen_erased())
     state_->reader.damaged().erase(erased.first, erased.fingerprints.size());
+  if (std::ranges::any_of(state_->pending.frozen_regions(), [](const auto& region) { return !region->moved.empty(); }))
+    state_->reader.forget_places();
   const std::vector<std::uint32_t> abandoned = state_->pending.frozen_abandoned();
   if (state_->stored_damage) state_->reader.damaged().note_stored(*std::exchange(state_->stored_damage, std::nullopt));
   state_->pending.drop_frozen();
@@ -452,6 +462,46 @@ Result<void> ChunkStore::evacuate(std::uint32_t container, std::uint64_t chunks,
     state_->pending.abandon_container(container);
     return {};
   });
+}
+
+Result<std::optional<std::uint32_t>> ChunkStore::store_anew(const ChunkRun& run, ChunkId id,
+                                                            const std::vector<DeltaBasis>& bases,
+                                                            const std::function<bool(ChunkId)>& may_be_source,
+                                                            std::uint64_t most_bytes, const InGroup& in_group) {
+  DEDUPFS_CHECK(state_->deltas != nullptr);
+  DEDUPFS_TRY(state_->check_writable());
+  RegionPacker* const packer = state_->take_packer();
+  const StoringAnew storing{state_->database, state_->pending, state_->reader, *state_->deltas->encoder,
+                            state_->deltas->features};
+  auto stored = storing.store(run, id, bases, may_be_source, most_bytes, *packer, in_group);
+  state_->give_back(packer);
+  return stored;
+}
+
+bool ChunkStore::is_pending(ChunkId id) const {
+  return state_->pending.locate(id).has_value();
+}
+
+RecentReferences& ChunkStore::recent_references() {
+  return state_->recent_references;
+}
+
+Result<RewriteFindings> ChunkStore::rewrite(const RecentReferences::Stretch& stretch, unsigned percent,
+                                            const InGroup& in_group) {
+  RegionPacker* const packer = state_->take_packer();
+  auto findings = rewrite_scattered(stretch, percent, *state_->containers, state_->database, state_->pending,
+                                    state_->reader, *packer, in_group);
+  state_->give_back(packer);
+  if (findings) note_dropped(findings->bytes);  // the former copies are nobody's
+  return findings;
+}
+
+std::unique_lock<std::mutex> ChunkStore::start_moving() {
+  return std::unique_lock(state_->moving);
+}
+
+std::unique_lock<std::mutex> ChunkStore::try_moving() {
+  return std::unique_lock(state_->moving, std::try_to_lock);
 }
 
 Result<void> ChunkStore::forget_dead_features() {

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +27,9 @@
 #include "store/liveness.h"
 #include "store/pending_chunks.h"
 #include "store/pinned_bytes.h"
+#include "store/recent_references.h"
+#include "store/rewriting.h"
+#include "store/store_anew.h"
 #include "store/superblock.h"
 #include "store/types.h"
 
@@ -104,8 +109,21 @@ class ChunkStore {
   // Nothing may be appended to it any more, and what was must be committed. Failure: see evacuate_container(); nothing is
   // removed then.
   Result<void> evacuate(std::uint32_t container, std::uint64_t chunks, const InGroup& in_group);
+  // Stores a delta anew, made from other chunks; see store_anew.h. Only where the volume has deltas.
+  Result<std::optional<std::uint32_t>> store_anew(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,
+                                                  const std::function<bool(ChunkId)>& may_be_source,
+                                                  std::uint64_t most_bytes, const InGroup& in_group);
+  bool is_pending(ChunkId id) const;  // stored, or moved, and not committed yet
   // Hints that lead to chunks that are not live are dropped from the index of features.
   Result<void> forget_dead_features();
+
+  // For rewriting (rewriting.h): what streams refer to is noted once that was started.
+  RecentReferences& recent_references();
+  // Within some percent of the bytes of the stretch, which must be committed. Part of the open group.
+  Result<RewriteFindings> rewrite(const RecentReferences::Stretch& stretch, unsigned percent, const InGroup& in_group);
+  // Held by whoever moves chunks, so that nobody else does: a reclaim, or a rewriting, which gives way.
+  std::unique_lock<std::mutex> start_moving();
+  std::unique_lock<std::mutex> try_moving();
 
   // Files no longer refer to so many bytes of chunks, to which others may refer: the measure of what a reclaim may find.
   // Remembered over mounts.

@@ -13,15 +13,16 @@ void DamagedChunks::insert(ChunkId first, std::size_t count) {
   size_ = numbers_.size();
 }
 
-void DamagedChunks::erase(ChunkId first, std::size_t count) {
-  if (size_ == 0) return;
+std::size_t DamagedChunks::erase(ChunkId first, std::size_t count) {
+  if (size_ == 0) return 0;
   const std::lock_guard lock(mutex_);
   const auto from = numbers_.lower_bound(number_of(first));
   const auto to = numbers_.lower_bound(number_of(first) + count);
-  if (from == to) return;
+  if (from == to) return 0;
   numbers_.erase(from, to);
-  size_ = numbers_.size();
+  const std::size_t before = size_.exchange(numbers_.size());
   ++version_;
+  return before - numbers_.size();
 }
 
 bool DamagedChunks::contains(ChunkId id) const {

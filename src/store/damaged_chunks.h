@@ -29,7 +29,7 @@ class DamagedChunks {
   static constexpr std::size_t kMost = 1 << 20;
 
   void insert(ChunkId first, std::size_t count = 1);
-  void erase(ChunkId first, std::size_t count = 1);
+  std::size_t erase(ChunkId first, std::size_t count = 1);  // how many were there
   bool contains(ChunkId id) const;
   std::size_t size() const { return size_; }
   std::vector<std::uint64_t> numbers() const;  // ascending

@@ -39,9 +39,10 @@ Result<bool> log_holds_something(Backing& backing, const Path& path) {
   return false;
 }
 
-std::vector<rocksdb::ColumnFamilyDescriptor> descriptors_of(const DatabaseOptions& options) {
+std::vector<rocksdb::ColumnFamilyDescriptor> descriptors_of(const DatabaseOptions& options,
+                                                            std::size_t count = kFamilyCount) {
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
-  for (std::size_t i = 0; i < kFamilyCount; ++i)
+  for (std::size_t i = 0; i < count; ++i)
     families.emplace_back(std::string(name_of(static_cast<Family>(i))), options.families[i]);
   return families;
 }
@@ -61,7 +62,7 @@ class LogLevel {
   const rocksdb::InfoLogLevel before_;
 };
 
-// An iterator and the slices that bound it, which it only points to.
+// An iterator and the slices that bound it, which it only points to. Without a family it finds nothing.
 class BoundedIterator {
  public:
   BoundedIterator(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family, std::string_view from, std::string_view end)
@@ -69,7 +70,7 @@ class BoundedIterator {
     rocksdb::ReadOptions options;
     if (!from.empty()) options.iterate_lower_bound = &from_;
     if (!end.empty()) options.iterate_upper_bound = &end_;
-    iterator_.reset(db.NewIterator(options, family));
+    iterator_.reset(family == nullptr ? rocksdb::NewEmptyIterator() : db.NewIterator(options, family));
   }
   BoundedIterator(const BoundedIterator&) = delete;
   BoundedIterator& operator=(const BoundedIterator&) = delete;
@@ -97,6 +98,8 @@ std::string_view name_of(Family family) {
     case Family::kRecipes: return "recipes";
     case Family::kOrphans: return "orphans";
     case Family::kCounters: return "counters";
+    case Family::kSnapshots: return "snapshots";
+    case Family::kBeforeImages: return "before_images";
   }
   return "unknown";
 }
@@ -112,6 +115,7 @@ struct Database::State {
 
   Result<void> create(const DatabaseOptions& options);
   Result<void> open(const DatabaseOptions& options);
+  rocksdb::Status open_families(const DatabaseOptions& options, std::size_t count);
   bool open_if_flawless(DatabaseOptions options);
   rocksdb::Status put_mark();
   rocksdb::Status empty_log();
@@ -138,7 +142,8 @@ struct Database::State {
   std::shared_ptr<rocksdb::Cache> memory;
   std::shared_ptr<FeatureFilter> feature_filter;
   std::unique_ptr<rocksdb::DB> db;
-  // In order of Family, then RocksDB's default family, which holds no data of ours.
+  // In order of Family, then RocksDB's default family, which holds no data of ours. Null: an old volume that is only read has
+  // no such family.
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
 
   // Of write(), and all that follow.
@@ -174,17 +179,23 @@ Result<void> Database::State::open(const DatabaseOptions& options) {
   lost_appends = options.lost_appends;
   memory = options.memory;
   feature_filter = options.feature_filter;
-  auto families = descriptors_of(options);
-  families.emplace_back(rocksdb::kDefaultColumnFamilyName, families.back().options);  // under the same cap of memory
-  rocksdb::DB* opened = nullptr;
-  const rocksdb::Status status = read_only
-                                     ? rocksdb::DB::OpenForReadOnly(options.database, path, families, &handles, &opened)
-                                     : rocksdb::DB::Open(options.database, path, families, &handles, &opened);
+  rocksdb::Status status = open_families(options, kFamilyCount);
+  if (read_only && status.IsInvalidArgument()) status = open_families(options, kFirstFamilyCount);
   if (status.IsInvalidArgument())  // its families are not ours
     return Error{ErrorCode::kCorruption, error_of(status).message()};
-  DEDUPFS_TRY(result_of(status));
+  return result_of(status);
+}
+
+rocksdb::Status Database::State::open_families(const DatabaseOptions& options, std::size_t count) {
+  auto families = descriptors_of(options, count);
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, families.back().options);  // under the same cap of memory
+  rocksdb::DB* opened = nullptr;
+  auto status = read_only ? rocksdb::DB::OpenForReadOnly(options.database, path, families, &handles, &opened)
+                          : rocksdb::DB::Open(options.database, path, families, &handles, &opened);
+  if (!status.ok()) return status;
   db.reset(opened);
-  return {};
+  handles.insert(handles.end() - 1, kFamilyCount - count, nullptr);
+  return status;
 }
 
 // A log without any flaw, which is what kill -9 leaves, takes one replay: looking for damage first takes two more, which is
@@ -204,7 +215,8 @@ Database::State::~State() {
       spdlog::warn("{}; its log will be replayed when it is opened next", error_of(status).message());
     crash_point("unmount.index-flushed");
   }
-  for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
+  for (rocksdb::ColumnFamilyHandle* handle : handles)
+    if (handle != nullptr) db->DestroyColumnFamilyHandle(handle);
   if (const rocksdb::Status status = db->Close(); !status.ok()) spdlog::error("{}", error_of(status).message());
 }
 
@@ -351,6 +363,7 @@ Result<std::uint64_t> Database::changes_behind_damage(const Path& path, const st
 
 Result<std::optional<std::string>> Database::get(Family family, std::string_view key) const {
   std::string value;
+  if (state_->handle(family) == nullptr) return std::nullopt;
   const rocksdb::Status status = state_->db->Get({}, state_->handle(family), slice(key), &value);
   if (status.IsNotFound()) return std::nullopt;
   DEDUPFS_TRY(state_->result_of(status));
@@ -449,6 +462,7 @@ std::shared_ptr<const Database::Snapshot> Database::snapshot() const {
 
 Result<void> Database::walk(const Snapshot& snapshot, Family family,
                             const std::function<bool(std::string_view key, std::string_view value)>& visit) const {
+  if (state_->handle(family) == nullptr) return {};
   rocksdb::ReadOptions options;
   options.snapshot = snapshot.get();
   options.verify_checksums = true;
@@ -481,6 +495,7 @@ void Database::forget_features_before(ChunkId oldest) {
 std::array<std::uint64_t, kFamilyCount> Database::table_bytes() const {
   std::array<std::uint64_t, kFamilyCount> bytes{};
   for (std::size_t i = 0; i < kFamilyCount; ++i) {
+    if (state_->handles[i] == nullptr) continue;
     rocksdb::ColumnFamilyMetaData tables;
     state_->db->GetColumnFamilyMetaData(state_->handles[i], &tables);
     bytes[i] = tables.size;

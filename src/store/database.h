@@ -38,8 +38,12 @@ enum class Family : std::uint8_t {
   kRecipes,       // inode + offset of the segment -> entries
   kOrphans,       // inode number -> nothing: unlinked, to be deleted when nobody has it open
   kCounters,      // name -> next ids and the like
+  kSnapshots,     // number -> name, when it was made
+  kBeforeImages,  // family, key, number of a snapshot -> what the key had when that was made
 };
-inline constexpr std::size_t kFamilyCount = 10;
+inline constexpr std::size_t kFamilyCount = 12;
+// Volumes made before there were snapshots have the families up to here, until they are opened for writing.
+inline constexpr std::size_t kFirstFamilyCount = 10;
 std::string_view name_of(Family family);  // as RocksDB knows it: written to disk
 
 using KeyValue = std::pair<std::string, std::string>;

@@ -64,6 +64,8 @@ Traits traits_of(Family family) {
     case Family::kRecipes: return {.filtered = false, .compressed = true};  // by find_at_or_before() and list()
     case Family::kOrphans: return {.filtered = false, .compressed = false};
     case Family::kCounters: return {.filtered = false, .compressed = false};
+    case Family::kSnapshots: return {.filtered = false, .compressed = false};
+    case Family::kBeforeImages: return {.filtered = true, .compressed = true};  // each change asks whether there is one
   }
   return {};
 }
@@ -146,6 +148,7 @@ DatabaseOptions make_database_options(std::uint64_t memory_bytes, std::shared_pt
   database.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   database.track_and_verify_wals_in_manifest = true;  // a log that is gone or cut off, but for the last, is an error
   database.paranoid_checks = true;
+  database.create_missing_column_families = true;                           // volumes of before there were snapshots
   database.max_total_wal_size = std::numeric_limits<std::uint64_t>::max();  // Database::write() flushes in time
   database.recycle_log_file_num = 0;  // old records behind the end of the log would blur where it ends
 

@@ -6,6 +6,7 @@
 #include "base/raw_buffer.h"
 #include "delta/xdelta3_codec.h"
 #include "store/compressor.h"
+#include "store/delta_sources.h"
 #include "store/format.h"
 #include "store/joined_chunks.h"
 
@@ -25,6 +26,8 @@ constexpr std::size_t kGoodShare = 8;
 constexpr std::size_t largest_delta(std::size_t chunk_bytes) {
   return chunk_bytes * 5 / 8;
 }
+// A chunk that would have no delta otherwise may be so many times as deep as others.
+constexpr int kMostTimesDeeper = 2;
 // Candidates from the feature index that are tried.
 constexpr std::size_t kMostCandidates = 2;
 
@@ -47,7 +50,12 @@ struct DeltaEncoder::Source {
 
 DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, std::unique_ptr<ResemblanceDetector> detector,
                            ChunkReader& reader, FeatureIndex& features, const StreamOrder& order)
-    : settings_(settings), detector_(std::move(detector)), reader_(reader), features_(features), order_(order) {}
+    : settings_(settings),
+      end_of_depths_(std::min(kMostTimesDeeper * settings.depth, int{kDeepestDelta})),
+      detector_(std::move(detector)),
+      reader_(reader),
+      features_(features),
+      order_(order) {}
 
 Result<std::unique_ptr<DeltaEncoder>> DeltaEncoder::make(const DeltaSettings& settings, ChunkReader& reader,
                                                          FeatureIndex& features, const StreamOrder& order) {
@@ -56,54 +64,60 @@ Result<std::unique_ptr<DeltaEncoder>> DeltaEncoder::make(const DeltaSettings& se
   return std::unique_ptr<DeltaEncoder>(new DeltaEncoder(settings, std::move(detector), reader, features, order));
 }
 
-std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base) const {
+std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, int end_depth) const {
   auto chunk = reader_.get(base);
   if (!chunk) return std::nullopt;
 
-  Source source;
+  std::vector<ChunkId> ids;
   std::vector<ChunkReader::Chunk> chunks;
   ChunkId likeliest = base;
-  if (!may_be_source(chunk->depth)) {
+  if (chunk->depth >= end_depth) {
     // What it was made from may be a source, and resembles the new chunk nearly as much.
-    source.ids = chunk->sources;
-    likeliest = source.ids[source.ids.size() / 2];  // its own base, as a rule
-    for (const ChunkId id : source.ids) {
+    ids = chunk->sources;
+    likeliest = likely_base(ids);
+    for (const ChunkId id : ids) {
       auto part = reader_.get(id);
-      if (!part || !may_be_source(part->depth)) return std::nullopt;
+      if (!part || part->depth >= end_depth) return std::nullopt;
       chunks.push_back(std::move(*part));
     }
   } else {
-    source.ids = {base};
+    ids = {base};
     chunks.push_back(std::move(*chunk));
     const auto take = [&](ChunkId id) {
-      if (std::ranges::find(source.ids, id) != source.ids.end()) return false;
+      if (std::ranges::find(ids, id) != ids.end()) return false;
       auto neighbour = reader_.get(id);
-      if (!neighbour || !may_be_source(neighbour->depth)) return false;
-      source.ids.push_back(id);
+      if (!neighbour || neighbour->depth >= end_depth) return false;
+      ids.push_back(id);
       chunks.push_back(std::move(*neighbour));
       return true;
     };
     ChunkId id = base;
     for (int i = 0; i < settings_.neighbours; ++i)
       if (id = order_.before(id); !take(id)) break;
-    std::ranges::reverse(source.ids);
+    std::ranges::reverse(ids);
     std::ranges::reverse(chunks);
     id = base;
     for (int i = 0; i < settings_.neighbours; ++i)
       if (id = order_.after(id); !take(id)) break;
   }
+  return joined(std::move(ids), std::move(chunks), likeliest);
+}
 
+std::optional<DeltaEncoder::Source> DeltaEncoder::joined(std::vector<ChunkId> ids,
+                                                         std::vector<ChunkReader::Chunk> chunks, ChunkId likeliest) {
+  Source source;
+  source.ids = std::move(ids);
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     if (source.ids[i] == likeliest) source.likely_offset = source.bytes.size();
     source.depth = std::max(source.depth, chunks[i].depth);
     source.bytes.append(std::move(chunks[i].bytes));
   }
-  if (source.bytes.size() > kLargestDeltaSourceBytes) return std::nullopt;
+  if (source.ids.empty() || source.bytes.size() > kLargestDeltaSourceBytes) return std::nullopt;
   return source;
 }
 
-void DeltaEncoder::try_base(ByteSpan chunk, ChunkId base, std::optional<EncodedDelta>& smallest) const {
-  const auto source = source_around(base);
+void DeltaEncoder::try_source(ByteSpan chunk, ChunkId base, const std::optional<Source>& source,
+                              std::optional<EncodedDelta>& smallest) {
   if (!source) return;
   ByteBuffer delta(smallest ? smallest->bytes.size() - 1 : largest_delta(chunk.size()));
   if (delta.empty()) return;
@@ -124,21 +138,49 @@ DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId
   finding.sketch = detector_->sketch_of(chunk);
   if (chunk.size() < kSmallestChunkBytes || chunk.size() > kLargestDeltaChunkBytes) return finding;
 
-  std::optional<ChunkId> tried;
-  if (previous) {
-    tried = order_.after(*previous);
-    try_base(chunk, *tried, finding.delta);
-  }
+  std::vector<ChunkId> bases;
+  const auto try_base = [&](ChunkId base) {
+    try_source(chunk, base, source_around(base, settings_.depth), finding.delta);
+    bases.push_back(base);
+  };
+  const auto keep_if_it_pays = [&] {
+    if (finding.delta && !pays(finding.delta->bytes, chunk)) finding.delta.reset();
+  };
+  if (previous) try_base(order_.after(*previous));
   if (!finding.delta || finding.delta->bytes.size() > chunk.size() / kGoodShare) {
     auto candidates = features_.find(finding.sketch);
     if (candidates) {
       if (candidates->size() > kMostCandidates) candidates->resize(kMostCandidates);
       for (const ChunkId candidate : *candidates)
-        if (candidate != tried) try_base(chunk, candidate, finding.delta);
+        if (std::ranges::find(bases, candidate) == bases.end()) try_base(candidate);
     }
   }
-  if (finding.delta && !pays(finding.delta->bytes, chunk)) finding.delta.reset();
+  keep_if_it_pays();
+  if (finding.delta) return finding;
+  // Few get that far, and each would take as much as dozens of deltas.
+  for (const ChunkId base : bases) {
+    const auto known = reader_.get(base);
+    if (!known || may_be_source(known->depth)) continue;  // it was tried with all that there is
+    try_source(chunk, base, source_around(base, end_of_depths_), finding.delta);
+  }
+  keep_if_it_pays();
   return finding;
+}
+
+std::optional<EncodedDelta> DeltaEncoder::encode_from(ByteSpan chunk, const std::vector<ChunkId>& sources, ChunkId base,
+                                                      std::uint8_t most_depth) const {
+  std::vector<ChunkId> ids;
+  std::vector<ChunkReader::Chunk> chunks;
+  for (const ChunkId id : sources) {
+    auto part = reader_.get(id);
+    if (!part || part->depth >= most_depth) continue;
+    ids.push_back(id);
+    chunks.push_back(std::move(*part));
+  }
+  std::optional<EncodedDelta> delta;
+  try_source(chunk, base, joined(std::move(ids), std::move(chunks), base), delta);
+  if (delta && !pays(delta->bytes, chunk)) delta.reset();
+  return delta;
 }
 
 }  // namespace dedupfs

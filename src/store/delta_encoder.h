@@ -38,7 +38,13 @@ class DeltaEncoder {
   // `previous`: the chunk in which the one before it in its stream was found again, as duplicate or base, if it was.
   Finding encode(ByteSpan chunk, std::optional<ChunkId> previous) const;
 
-  // Whether a chunk of this depth may be a source of others.
+  // A delta of a chunk that is stored already, made from these chunks, as far as they can be read and are less deep than
+  // `most_depth`; none where it does not pay. `base`: the one of them that the chunk resembles most, as a rule.
+  std::optional<EncodedDelta> encode_from(ByteSpan chunk, const std::vector<ChunkId>& sources, ChunkId base,
+                                          std::uint8_t most_depth) const;
+  Sketch sketch_of(ByteSpan chunk) const { return detector_->sketch_of(chunk); }
+
+  // Whether a chunk of this depth may be a source of others. Deeper ones are where a chunk has no delta otherwise.
   bool may_be_source(std::uint8_t depth) const { return depth < settings_.depth; }
 
  private:
@@ -46,11 +52,16 @@ class DeltaEncoder {
                FeatureIndex& features, const StreamOrder& order);
 
   struct Source;
-  std::optional<Source> source_around(ChunkId base) const;
-  // A smaller delta than `smallest`, if this base gives one.
-  void try_base(ByteSpan chunk, ChunkId base, std::optional<EncodedDelta>& smallest) const;
+  static std::optional<Source> joined(std::vector<ChunkId> ids, std::vector<ChunkReader::Chunk> chunks,
+                                      ChunkId likeliest);
+  // Of chunks that are less deep than `end_depth`.
+  std::optional<Source> source_around(ChunkId base, int end_depth) const;
+  // A smaller delta than `smallest`, if this source gives one.
+  static void try_source(ByteSpan chunk, ChunkId base, const std::optional<Source>& source,
+                         std::optional<EncodedDelta>& smallest);
 
   const DeltaSettings settings_;
+  const int end_of_depths_;  // of any sources
   const std::unique_ptr<ResemblanceDetector> detector_;
   ChunkReader& reader_;
   FeatureIndex& features_;

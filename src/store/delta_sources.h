@@ -17,4 +17,9 @@ void encode_delta_sources(Encoder& encoder, ChunkId id, const std::vector<ChunkI
 // Empty where there is nothing valid to read.
 std::vector<ChunkId> decode_delta_sources(Decoder& decoder, ChunkId id);
 
+// The one that the chunk resembles: its neighbours lie on both sides of it, unless it was at an end of its stream.
+inline ChunkId likely_base(const std::vector<ChunkId>& sources) {
+  return sources[sources.size() / 2];
+}
+
 }  // namespace dedupfs

@@ -4,23 +4,18 @@
 #include <optional>
 #include <vector>
 
-#include "store/chunk_reader.h"
+#include "store/run_finder.h"
 
 namespace dedupfs {
 namespace {
 
 // The chunks of a region that the index has in it, in order of payload.
-Result<std::vector<RegionEntry>> current_entries(RegionPlace place, std::vector<RegionEntry> entries,
-                                                 const Database& index) {
-  std::optional<ChunkRun> run;  // neighbours share it
+Result<std::vector<RegionEntry>> current_entries(RegionPlace place, std::vector<RegionEntry> entries, RunFinder& runs) {
   std::optional<Error> error;
   std::erase_if(entries, [&](const RegionEntry& entry) {
-    if (!run || !run->contains(entry.id)) {
-      auto found = find_run(index, entry.id);
-      if (!found) error = found.error();
-      run = found ? std::move(*found) : std::nullopt;
-    }
-    return !run || run->place != place;
+    const auto run = runs.find(entry.id);
+    if (!run) error = run.error();
+    return !run || *run == nullptr || (*run)->place != place;
   });
   if (error) return *error;
   return entries;
@@ -32,7 +27,8 @@ Result<void> move_region(RegionPlace place, const Region& region, const std::vec
   const Error busy{ErrorCode::kBusy, "a chunk of the container is being stored anew"};
   if (std::ranges::any_of(entries, [&](const RegionEntry& entry) { return pending.locate(entry.id).has_value(); }))
     return busy;
-  DEDUPFS_ASSIGN(const auto current, current_entries(place, entries, index));
+  RunFinder runs(index);  // as they are now
+  DEDUPFS_ASSIGN(const auto current, current_entries(place, entries, runs));
   for (const RegionEntry& entry : current)
     if (!packer.add_moved(entry, region.payload_of(entry))) return busy;
   return current.size() == entries.size() ? Result<void>() : busy;
@@ -47,6 +43,7 @@ Result<void> evacuate_container(std::uint32_t number, std::uint64_t chunks, cons
   // A crash may have torn what nobody refers to: only what is missed in the end counts.
   std::optional<Error> damage = walk.stopped_by;
   std::uint64_t moved = 0;
+  RunFinder runs(index);
   for (const auto& walked : walk.regions) {
     const RegionPlace place = walked.place;
     auto directory = containers.read_directory(place);
@@ -54,7 +51,7 @@ Result<void> evacuate_container(std::uint32_t number, std::uint64_t chunks, cons
       damage = directory.error();
       continue;
     }
-    DEDUPFS_ASSIGN(const auto entries, current_entries(place, std::move(*directory), index));
+    DEDUPFS_ASSIGN(const auto entries, current_entries(place, std::move(*directory), runs));
     if (entries.empty()) continue;
     DEDUPFS_ASSIGN(const auto region, containers.read(place));
     DEDUPFS_TRY(

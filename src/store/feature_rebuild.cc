@@ -1,7 +1,6 @@
 #include "store/feature_rebuild.h"
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/isa.h"
@@ -57,28 +56,21 @@ Result<FeatureRebuild> rebuild_feature_index(const ContainerStore& containers, D
   ChunkReader reader(containers, database, nothing_pending, kCacheBytes);
   FeatureIndex features(database, settings.index_bytes);
   FeatureRebuild rebuilt;
-  std::optional<Error> error;
   const auto index_run = [&](const ChunkRun& run) -> Result<void> {
     DEDUPFS_TRY(progress(pass, number_of(run.first), end_of_chunks));
     for (std::size_t i = 0; i < run.chunks.size(); ++i) {
-      const ChunkId id{number_of(run.first) + i};
+      const ChunkId id = run.id_of(i);
       const auto chunk = reader.get(id);
       if (!chunk) {
         ++rebuilt.unreadable;
-      } else if (chunk->depth < settings.depth) {
+      } else {
         features.insert(detector->sketch_of(chunk->bytes.bytes), id);
         ++rebuilt.indexed;
       }
     }
     return features.open_bytes() < kWrittenTogetherBytes ? Result<void>() : commit(database, features);
   };
-  DEDUPFS_TRY(database.walk(*database.snapshot(), Family::kChunks, [&](std::string_view key, std::string_view value) {
-    const auto run = decode_run(key, value);
-    const auto done = run ? index_run(*run) : Result<void>(run.error());
-    if (!done) error = done.error();
-    return done.has_value();
-  }));
-  if (error) return *error;
+  DEDUPFS_TRY(walk_runs(database, *database.snapshot(), index_run));
   DEDUPFS_TRY(commit(database, features));
   return rebuilt;
 }

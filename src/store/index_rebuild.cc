@@ -23,16 +23,11 @@ constexpr std::size_t kRunsTogether = 4096;
 std::vector<ChunkRun> runs_of(RegionPlace place, const RegionHeader& header, std::vector<RegionEntry> entries) {
   std::ranges::sort(entries, {}, &RegionEntry::id);
   std::vector<ChunkRun> runs;
-  for (RegionEntry& entry : entries) {
-    if (runs.empty() || number_of(entry.id) != number_of(runs.back().first) + runs.back().chunks.size())
-      runs.push_back({.first = entry.id,
-                      .place = place,
-                      .region_disk_bytes = static_cast<std::uint32_t>(header.disk_length()),
-                      .region_payload_bytes = header.payload_length,
-                      .chunks = {}});
-    runs.back().chunks.push_back({.raw_length = entry.raw_length,
-                                  .delta_length = entry.is_delta() ? entry.payload_length : 0,
-                                  .sources = std::move(entry.sources)});
+  for (const RegionEntry& entry : entries) append_to_runs(runs, entry);
+  for (ChunkRun& run : runs) {
+    run.place = place;
+    run.region_disk_bytes = static_cast<std::uint32_t>(header.disk_length());
+    run.region_payload_bytes = header.payload_length;
   }
   return runs;
 }

@@ -17,12 +17,6 @@
 
 namespace dedupfs {
 
-// A key's latest value; none: it was erased.
-struct Metadata::Change {
-  std::string key;
-  std::optional<std::string> value;
-};
-
 // The changes of one transaction group.
 class Metadata::Overlay {
  public:
@@ -54,33 +48,8 @@ class Metadata::Overlay {
   std::size_t bytes_ = 0;
 };
 
-// What the overlays say of a range of keys.
-struct Metadata::Page {
-  std::vector<Change> changes;
-  std::optional<std::string> behind;  // the changes of this key and later ones did not fit
-};
-
-// Appends to `found`, up to `limit`, what is left of `stored` after `changes`, which end before `behind` if there is
-// one.
-void Metadata::merge(std::vector<KeyValue> stored, std::vector<Change> changes,
-                     const std::optional<std::string>& behind, std::size_t limit, std::vector<KeyValue>& found) {
-  auto row = stored.begin();
-  auto change = changes.begin();
-  const auto is_covered = [&](const Change& of) { return !behind || of.key < *behind; };
-  while (found.size() < limit) {
-    const bool changed = change != changes.end() && is_covered(*change);
-    if (row == stored.end() && !changed) return;
-    if (row != stored.end() && (!changed || row->first < change->key)) {
-      found.push_back(std::move(*row++));
-      continue;
-    }
-    if (row != stored.end() && row->first == change->key) ++row;
-    if (change->value) found.emplace_back(std::move(change->key), std::move(*change->value));
-    ++change;
-  }
-}
-
-Metadata::Metadata(const Database& database) : database_(database), open_(std::make_unique<Overlay>()) {}
+Metadata::Metadata(const Database& database, SnapshotList& snapshots)
+    : database_(database), snapshots_(snapshots), open_(std::make_unique<Overlay>()) {}
 Metadata::~Metadata() = default;
 
 // Upper one first.
@@ -89,17 +58,17 @@ std::array<const Metadata::Overlay*, 2> Metadata::layers() const {
   return {open_.get(), frozen_ ? frozen_.get() : &kNoChanges};
 }
 
-std::optional<Metadata::Change> Metadata::find_change(Family family, std::string_view key) const {
+std::optional<KeyChange> Metadata::find_change(Family family, std::string_view key) const {
   const std::shared_lock lock(mutex_);
   for (const Overlay* layer : layers()) {
     const Overlay::Map& changes = layer->of(family);
-    if (const auto at = changes.find(key); at != changes.end()) return Change{at->first, at->second};
+    if (const auto at = changes.find(key); at != changes.end()) return KeyChange{at->first, at->second};
   }
   return std::nullopt;
 }
 
-std::optional<Metadata::Change> Metadata::last_change_before(Family family, std::string_view key,
-                                                             std::string_view from) const {
+std::optional<KeyChange> Metadata::last_change_before(Family family, std::string_view key,
+                                                      std::string_view from) const {
   const std::shared_lock lock(mutex_);
   const Overlay::Map::value_type* last = nullptr;
   for (const Overlay* layer : layers()) {
@@ -109,11 +78,11 @@ std::optional<Metadata::Change> Metadata::last_change_before(Family family, std:
     if (last == nullptr || at->first > last->first) last = &*at;
   }
   if (last == nullptr) return std::nullopt;
-  return Change{last->first, last->second};
+  return KeyChange{last->first, last->second};
 }
 
-Metadata::Page Metadata::page_of_changes(Family family, std::string_view from, std::string_view end,
-                                         std::size_t limit) const {
+ChangePage Metadata::page_of_changes(Family family, std::string_view from, std::string_view end,
+                                     std::size_t limit) const {
   const std::shared_lock lock(mutex_);
   const auto [upper, lower] = layers();
   const auto end_of = [&](const Overlay::Map& changes) {
@@ -124,7 +93,7 @@ Metadata::Page Metadata::page_of_changes(Family family, std::string_view from, s
   const auto above_end = end_of(upper->of(family));
   const auto below_end = end_of(lower->of(family));
 
-  Page page;
+  ChangePage page;
   while (above != above_end || below != below_end) {
     const bool take_above = below == below_end || (above != above_end && above->first <= below->first);
     const auto& [key, value] = take_above ? *above : *below;
@@ -139,13 +108,44 @@ Metadata::Page Metadata::page_of_changes(Family family, std::string_view from, s
   return page;
 }
 
+Result<void> Metadata::check_tree(TreeNumber tree) const {
+  if (tree == kLiveTree || snapshots_.find(tree)) return {};
+  return Error{ErrorCode::kStale, "the snapshot is gone"};
+}
+
+Result<std::optional<SnapshotView>> Metadata::view_of(Family family, std::string_view key) const {
+  const TreeNumber tree = is_of_tree(family) ? tree_of(node_in_key(key)) : kLiveTree;
+  if (tree == kLiveTree) return std::nullopt;
+  const auto snapshot = snapshots_.find(tree);
+  if (!snapshot) return Error{ErrorCode::kStale, "the snapshot is gone"};
+  return SnapshotView(database_, *snapshot);
+}
+
+// Of a snapshot: while it was read, nothing of it may have begun to go.
+template <class Read>
+auto Metadata::read_snapshot(std::string_view key, const Read& read) const -> decltype(read()) {
+  auto result = read();
+  DEDUPFS_TRY(check_tree(tree_of(node_in_key(key))));
+  return result;
+}
+
 Result<std::optional<std::string>> Metadata::get(Family family, std::string_view key) const {
+  DEDUPFS_ASSIGN(const auto view, view_of(family, key));
+  if (view) return read_snapshot(key, [&] { return view->get(family, key_in_tree(key, kLiveTree)); });
   if (auto change = find_change(family, key)) return std::move(change->value);
   return database_.get(family, key);
 }
 
 Result<std::optional<KeyValue>> Metadata::find_at_or_before(Family family, std::string_view key,
                                                             std::string_view from) const {
+  DEDUPFS_ASSIGN(const auto view, view_of(family, key));
+  if (view) {
+    DEDUPFS_ASSIGN(auto found, read_snapshot(key, [&] {
+                     return view->find_at_or_before(family, key_in_tree(key, kLiveTree), key_in_tree(from, kLiveTree));
+                   }));
+    if (found) found->first = key_in_tree(found->first, tree_of(node_in_key(key)));
+    return found;
+  }
   std::string before(key);
   before.push_back('\0');  // the least key behind `key`
   for (;;) {
@@ -162,11 +162,19 @@ Result<std::vector<KeyValue>> Metadata::list(Family family, std::string_view fro
   constexpr std::size_t kLargestPage = 1024;  // entries copied under the lock
   std::vector<KeyValue> found;
   if (!end.empty() && from >= end) return found;
+  DEDUPFS_ASSIGN(const auto view, view_of(family, from));
+  if (view) {
+    DEDUPFS_ASSIGN(found, read_snapshot(from, [&] {
+                     return view->list(family, key_in_tree(from, kLiveTree), key_in_tree(end, kLiveTree), limit);
+                   }));
+    for (auto& [key, value] : found) key = key_in_tree(key, tree_of(node_in_key(from)));
+    return found;
+  }
   std::string next(from);
   // Pages grow, so that neither a small limit copies much, nor a long row of erased entries takes many rounds.
   for (std::size_t page = 0; found.size() < limit;) {
     page = std::min(std::max(limit - found.size(), 2 * page), kLargestPage);
-    Page changed = page_of_changes(family, next, end, page);
+    ChangePage changed = page_of_changes(family, next, end, page);
     DEDUPFS_ASSIGN(auto stored, database_.list(family, next, changed.behind ? *changed.behind : end, page));
     // Both are complete for the keys before `behind`; the changes of the keys from there on come in the next round.
     std::optional<std::string> behind = std::move(changed.behind);
@@ -202,6 +210,7 @@ bool Metadata::open_is_empty() const {
 void Metadata::freeze() {
   const std::unique_lock lock(mutex_);
   DEDUPFS_CHECK(!frozen_);
+  preservation_ = snapshots_.preservation();
   frozen_ = std::exchange(open_, std::make_unique<Overlay>());
 }
 
@@ -210,18 +219,21 @@ bool Metadata::has_frozen() const {
   return frozen_ != nullptr;
 }
 
-void Metadata::append_frozen_to(Database::Batch& batch) const {
+Result<void> Metadata::append_frozen_to(Database::Batch& batch) const {
   std::shared_ptr<const Overlay> frozen;
   {
     const std::shared_lock lock(mutex_);
     frozen = frozen_;
   }
-  if (!frozen) return;
+  if (!frozen) return {};
   for (std::size_t i = 0; i < kFamilyCount; ++i) {
     const auto family = static_cast<Family>(i);
-    for (const auto& [key, value] : frozen->of(family))
+    for (const auto& [key, value] : frozen->of(family)) {
+      if (preservation_) DEDUPFS_TRY(preserve(database_, *preservation_, family, key, value, batch));
       value ? batch.put(family, key, *value) : batch.erase(family, key);
+    }
   }
+  return {};
 }
 
 void Metadata::drop_frozen() {

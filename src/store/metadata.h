@@ -1,12 +1,14 @@
 // The namespace's key-value pairs, with the changes since the last commit as an overlay: the open transaction group,
-// and, while a commit runs, the frozen one below it. Everybody reads their own writes.
+// and, while a commit runs, the frozen one below it. Everybody reads their own writes. Keys of a snapshot's tree (tree.h)
+// lead to what the namespace was when it was made; nobody may write those.
 //
 // Threads:   every function from any thread. That a group is a consistent state is the business of whoever calls
 // freeze():
 //            no operation may be half done then. What others change while a list() or find runs may be seen or not, key
 //            by key; what nobody changes is always seen. No lock is held while the database reads.
 // Ownership: the database must outlive it.
-// Failure:   reads fail as the database does; writes go to memory and cannot fail.
+// Failure:   reads fail as the database does, those of a snapshot that is not there are kStale; writes go to memory and
+//            cannot fail.
 #pragma once
 
 #include <array>
@@ -19,14 +21,22 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/before_images.h"
+#include "store/changes.h"
 #include "store/database.h"
+#include "store/snapshot_list.h"
 
 namespace dedupfs {
 
 class Metadata {
  public:
-  explicit Metadata(const Database& database);
+  // The snapshots must outlive it, too.
+  Metadata(const Database& database, SnapshotList& snapshots);
   ~Metadata();
+
+  SnapshotList& snapshots() { return snapshots_; }
+  // kStale if there is no such snapshot any more.
+  Result<void> check_tree(TreeNumber tree) const;
 
   Result<std::optional<std::string>> get(Family family, std::string_view key) const;
   // Up to `limit` entries with from <= key < end, in order of key (end empty: to the end of the family).
@@ -42,28 +52,31 @@ class Metadata {
   std::size_t open_bytes() const;
   bool open_is_empty() const;
 
-  // The open group becomes the frozen one, and a new, empty one opens. There must be no frozen group.
+  // The open group becomes the frozen one, and a new, empty one opens. There must be no frozen group. A snapshot that is put
+  // into the list from now on is one of the state at the end of the frozen group.
   void freeze();
   bool has_frozen() const;
-  // Nothing, if there is no frozen group.
-  void append_frozen_to(Database::Batch& batch) const;
+  // The changes, and the images that snapshots need of what was there before. Nothing, if there is no frozen group.
+  Result<void> append_frozen_to(Database::Batch& batch) const;
   // After the batch was written.
   void drop_frozen();
 
  private:
-  struct Change;
   class Overlay;
-  struct Page;
 
   std::array<const Overlay*, 2> layers() const;
-  std::optional<Change> find_change(Family family, std::string_view key) const;
-  std::optional<Change> last_change_before(Family family, std::string_view key, std::string_view from) const;
-  Page page_of_changes(Family family, std::string_view from, std::string_view end, std::size_t limit) const;
-  static void merge(std::vector<KeyValue> stored, std::vector<Change> changes, const std::optional<std::string>& behind,
-                    std::size_t limit, std::vector<KeyValue>& found);
+  std::optional<KeyChange> find_change(Family family, std::string_view key) const;
+  std::optional<KeyChange> last_change_before(Family family, std::string_view key, std::string_view from) const;
+  ChangePage page_of_changes(Family family, std::string_view from, std::string_view end, std::size_t limit) const;
+  // What the key's tree was, if it is not the live one.
+  Result<std::optional<SnapshotView>> view_of(Family family, std::string_view key) const;
+  template <class Read>
+  auto read_snapshot(std::string_view key, const Read& read) const -> decltype(read());
   void set(Family family, std::string_view key, std::optional<std::string> value);
 
   const Database& database_;
+  SnapshotList& snapshots_;
+  std::optional<Preservation> preservation_;  // of the frozen group
   mutable std::shared_mutex mutex_;  // guards both pointers and the open overlay; a frozen overlay never changes
   std::unique_ptr<Overlay> open_;
   std::shared_ptr<const Overlay> frozen_;

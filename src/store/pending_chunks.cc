@@ -75,7 +75,7 @@ void PendingChunks::mark_written(PendingRegion& region, RegionPlace place, std::
   const std::unique_lock lock(mutex_);
   region.place = place;
   region.region.reset();
-  for (auto* runs : {&region.runs, &region.moved}) {
+  for (auto* runs : {&region.runs, &region.moved, &region.renewed}) {
     for (ChunkRun& run : *runs) {
       run.place = place;
       run.region_disk_bytes = disk_bytes;
@@ -106,21 +106,18 @@ Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Datab
     for (const ChunkRun& run : region->runs) batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
     for (const ChunkRun& run : region->moved) DEDUPFS_TRY(runs.lay(run));
   }
-  // What was stored from new bytes counts, if the old ones were moved meanwhile.
+  // Behind all that moved: of a chunk that did both, what came again counts.
   for (const auto& region : frozen_.regions)
-    for (const ChunkId id : region->renewed)
-      for (const ChunkRun& run : region->moved)
-        if (run.contains(id)) {
-          const std::uint64_t position = number_of(id) - number_of(run.first);
-          DEDUPFS_TRY(runs.lay(run.part(position, position + 1)));
-        }
+    for (const ChunkRun& run : region->renewed) DEDUPFS_TRY(runs.lay(run));
   runs.append_to(batch);
   return {};
 }
 
 std::vector<ChunkId> PendingChunks::frozen_renewed() const {
   std::vector<ChunkId> ids;
-  for (const auto& region : frozen_.regions) ids.insert(ids.end(), region->renewed.begin(), region->renewed.end());
+  for (const auto& region : frozen_.regions)
+    for (const ChunkRun& run : region->renewed)
+      for (std::size_t i = 0; i < run.chunks.size(); ++i) ids.push_back(run.id_of(i));
   return ids;
 }
 

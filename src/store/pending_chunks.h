@@ -24,7 +24,7 @@ struct PendingRegion {
   std::shared_ptr<Region> region;    // in memory until it is on disk, then empty
   std::vector<ChunkRun> runs;        // places are filled in when it is on disk
   std::vector<ChunkRun> moved;       // the same, of chunks that the index has elsewhere
-  std::vector<ChunkId> renewed;      // of these, those that were stored from new bytes, because the old ones were lost
+  std::vector<ChunkRun> renewed;     // the same, of chunks whose bytes were lost, and came again
   std::uint32_t used_bytes = 0;      // of the payload
   std::optional<RegionPlace> place;  // on disk
   bool attempted = false;            // was written, or failed to be; guarded by the RegionWriter's lock
@@ -69,7 +69,7 @@ class PendingChunks {
   const std::vector<std::shared_ptr<PendingRegion>>& frozen_regions() const { return frozen_.regions; }
   // Index entries of the frozen group, whose regions must all be on disk.
   Result<void> append_frozen_to(Database::Batch& batch, const Database& database) const;
-  std::vector<ChunkId> frozen_renewed() const;
+  std::vector<ChunkId> frozen_renewed() const;  // those whose bytes came again
   const std::vector<ErasedChunks>& frozen_erased() const { return frozen_.erased; }
   const std::vector<std::uint32_t>& frozen_abandoned() const { return frozen_.abandoned; }
   void drop_frozen();

@@ -13,6 +13,7 @@
 #include "base/crash_point.h"
 #include "store/chunk_reader.h"
 #include "store/chunk_set.h"
+#include "store/rebase.h"
 
 namespace dedupfs {
 namespace {
@@ -33,6 +34,8 @@ class Reclaim {
       : volume_(volume), host_(host), settings_(settings), progress_(progress) {}
 
   Result<ReclaimFindings> run() {
+    DEDUPFS_TRY(host_.await_deletions([this] { return progress_(ReclaimPhase::kMark, 0, findings_); }));
+    const auto moving = volume_.chunks().start_moving();
     const std::uint64_t dropped_bytes = volume_.chunks().dropped_bytes();
     if (live().is_erasing()) DEDUPFS_TRY(host_.commit());  // what an earlier reclaim could not commit
     volume_.chunks().finish_reclaim();
@@ -70,7 +73,10 @@ class Reclaim {
       live().mark(id);
       return report(ReclaimPhase::kMark, progress);
     }));
-    DEDUPFS_TRY(mark_sources(*snapshot));
+    Rebase rebase(volume_, host_, progress_, findings_);
+    DEDUPFS_ASSIGN(const bool has_bases, rebase.run(settings_.bases_left));
+    crash_point("reclaim.rebased");
+    if (has_bases) DEDUPFS_TRY(mark_sources(*volume_.database().snapshot()));
     host_.before_erasing();
     // Before the last claim, so that whatever is in it was stored, and marked by who stored it, while claims were noted.
     erasable_ = volume_.database().snapshot();
@@ -82,7 +88,7 @@ class Reclaim {
   }
 
   Result<void> mark_sources(const Database::Snapshot& snapshot) {
-    return walk_runs(snapshot, [&](const ChunkRun& run) -> Result<void> {
+    return walk_runs(volume_.database(), snapshot, [&](const ChunkRun& run) -> Result<void> {
       DEDUPFS_TRY(report(ReclaimPhase::kMark, 1));
       for (std::size_t i = 0; i < run.chunks.size(); ++i)
         if (run.chunks[i].is_delta() && live().is_live(run.id_of(i))) DEDUPFS_TRY(mark_all(run.chunks[i].sources));
@@ -98,7 +104,7 @@ class Reclaim {
       if (!live().mark(id)) continue;
       DEDUPFS_ASSIGN(const auto run, find_run(volume_.database(), id));
       if (!run) continue;
-      const auto& more = run->chunks[number_of(id) - number_of(run->first)].sources;
+      const auto& more = run->at(id).sources;
       sources.insert(sources.end(), more.begin(), more.end());
     }
     return {};
@@ -107,18 +113,7 @@ class Reclaim {
   Result<void> mark_sources_of(ChunkId id) {
     DEDUPFS_ASSIGN(const auto run, find_run(volume_.database(), id));
     if (!run) return {};  // not committed: its own sources were claimed
-    return mark_all(run->chunks[number_of(id) - number_of(run->first)].sources);
-  }
-
-  Result<void> walk_runs(const Database::Snapshot& snapshot,
-                         const std::function<Result<void>(const ChunkRun&)>& visit) {
-    Result<void> result;
-    DEDUPFS_TRY(volume_.database().walk(snapshot, Family::kChunks, [&](std::string_view key, std::string_view value) {
-      const auto run = decode_run(key, value);
-      result = run ? visit(*run) : Result<void>(run.error());
-      return result.has_value();
-    }));
-    return result;
+    return mark_all(run->at(id).sources);
   }
 
   // ------------------------------------------------------------ erase
@@ -128,7 +123,7 @@ class Reclaim {
     std::optional<ChunkSet> needed;  // what had to wait for the last round; nothing before the first
     for (int round = 0; round <= kDeepestDelta && (!needed || !needed->empty()); ++round) {
       DEDUPFS_ASSIGN(ChunkSet still_needed, sources_of_dead(needed));
-      DEDUPFS_TRY(walk_runs(*erasable_, [&](const ChunkRun& run) {
+      DEDUPFS_TRY(walk_runs(volume_.database(), *erasable_, [&](const ChunkRun& run) {
         return erase_from(run, [&](ChunkId id) {
           return !live().is_live(id) && (!needed || needed->contains(id)) && !still_needed.contains(id);
         });
@@ -144,7 +139,7 @@ class Reclaim {
   Result<ChunkSet> sources_of_dead(const std::optional<ChunkSet>& still_there) {
     ChunkSet sources;
     if (!volume_.superblock().delta.enabled()) return sources;
-    DEDUPFS_TRY(walk_runs(*erasable_, [&](const ChunkRun& run) -> Result<void> {
+    DEDUPFS_TRY(walk_runs(volume_.database(), *erasable_, [&](const ChunkRun& run) -> Result<void> {
       for (std::size_t i = 0; i < run.chunks.size(); ++i) {
         const ChunkId id = run.id_of(i);
         if (!run.chunks[i].is_delta() || live().is_live(id) || (still_there && !still_there->contains(id))) continue;
@@ -234,13 +229,13 @@ class Reclaim {
     for (const Usage& container : containers) {
       DEDUPFS_TRY(progress_(ReclaimPhase::kSweep, done_bytes / all_bytes, findings_));
       done_bytes += static_cast<double>(container.bytes);
-      DEDUPFS_ASSIGN(const bool fits, has_room(moved, container));
+      DEDUPFS_ASSIGN(bool fits, has_room(moved, container));
       if (!fits || moved > kMovedTogether) {
         DEDUPFS_TRY(host_.commit());  // which frees what was emptied before
         moved = 0;
+        DEDUPFS_ASSIGN(fits, has_room(moved, container));
       }
-      DEDUPFS_ASSIGN(const bool fits_now, has_room(moved, container));
-      if (!fits_now) continue;
+      if (!fits) continue;
       DEDUPFS_ASSIGN(const bool is_swept, sweep(container));
       if (is_swept) moved += container.live_bytes;
     }
@@ -264,7 +259,7 @@ class Reclaim {
       return false;
     }
     ++findings_.swept_containers;
-    findings_.freed_bytes += container.bytes;
+    findings_.swept_bytes += container.bytes;
     findings_.moved_bytes += container.live_bytes;
     findings_.garbage_bytes -= container.garbage_bytes();
     crash_point("reclaim.evacuated");
@@ -309,7 +304,7 @@ class Reclaim {
       if (container.id < end)
         by_container[container.id] = {
             .container = container.id, .bytes = container.bytes, .is_damaged = container.damage.has_value()};
-    DEDUPFS_TRY(walk_runs(*volume_.database().snapshot(), [&](const ChunkRun& run) -> Result<void> {
+    DEDUPFS_TRY(walk_runs(volume_.database(), *volume_.database().snapshot(), [&](const ChunkRun& run) -> Result<void> {
       const auto usage = by_container.find(run.place.container);
       if (usage == by_container.end()) return {};
       std::uint64_t payload_bytes = 0;

@@ -3,6 +3,7 @@
 //
 //   mark   one bit for each chunk that a recipe refers to, and for each that such a chunk is made from. Writers who refer to a
 //          chunk meanwhile mark it themselves (Liveness).
+//          Chunks that only deltas need are got rid of as far as that pays: what is made from them is stored anew (Rebase).
 //   erase  what has no bit is taken out of the index, in commits of bounded size: what deltas are made from after the deltas.
 //   sweep  containers with enough garbage are emptied, what is left in them moves into new ones, and are removed after the commit.
 //
@@ -11,9 +12,10 @@
 // Threads: one reclaim at a time; everything else goes on.
 // Failure: damage is no failure: what cannot be read stays where it is. An Error ends the reclaim, and nothing is lost by it:
 //          kInterrupted if it was told to stop. Erasures that could not be committed are finished by the next reclaim.
-// Memory:  a bit a chunk, three while deltas are erased, and some bytes a container.
+// Memory:  a bit a chunk, three while deltas are erased, what Rebase takes while it runs, and some bytes a container.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 
@@ -27,6 +29,10 @@ struct ReclaimHost {
   InGroup in_group;
   // All that was changed before it was called is committed.
   std::function<Result<void>()> commit;
+  // Returns when all of what was deleted is gone from the namespace. `go_on` is to be called meanwhile; an Error of it ends that.
+  std::function<Result<void>(const std::function<Result<void>()>& go_on)> await_deletions = [](const auto&) {
+    return Result<void>();
+  };
   // What was marked is about to be erased: the time to keep what describes a state that needs nothing else.
   std::function<void()> before_erasing;
   // Visits every chunk that the committed state, as of `snapshot`, refers to; `progress` is between 0 and 1. An Error ends it.
@@ -39,17 +45,23 @@ struct ReclaimHost {
 struct ReclaimSettings {
   // Containers are swept, the emptiest first, until no more than this share of what is left is garbage.
   double garbage_left = 0.02;
+  // Deltas are stored anew where more than this share of what is needed would come back.
+  double bases_left = 0.02;
 };
 
-enum class ReclaimPhase : std::uint8_t { kMark, kErase, kSweep };
+enum class ReclaimPhase : std::uint8_t { kMark, kRebase, kErase, kSweep };
 
 struct ReclaimFindings {
   std::uint64_t live_chunks = 0;
+  std::uint64_t rebased_chunks = 0;  // deltas that were stored anew
+  std::uint64_t rebased_bytes = 0;   // what they take now, before compression
   std::uint64_t erased_chunks = 0;
   std::uint64_t swept_containers = 0;
-  std::uint64_t freed_bytes = 0;    // of containers that were removed
+  std::uint64_t swept_bytes = 0;    // what these were long
   std::uint64_t moved_bytes = 0;    // of these, what had to be stored elsewhere
   std::uint64_t garbage_bytes = 0;  // left in containers
+
+  std::uint64_t freed_bytes() const { return swept_bytes - std::min(swept_bytes, moved_bytes); }
 };
 
 // `done` is between 0 and 1, of the phase; called often. An Error ends the reclaim.

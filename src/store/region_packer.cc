@@ -36,14 +36,7 @@ RegionPacker::Packed RegionPacker::add(const Fingerprint& fingerprint, ByteSpan 
   }
   if (const auto known = publish(entry, payload)) return {*known, false};
 
-  if (open_->runs.empty() || !open_->runs.back().contains(ChunkId{next_id_ - 1}))
-    open_->runs.emplace_back().first = entry.id;
-  ChunkRun::Chunk& in_run = open_->runs.back().chunks.emplace_back();
-  in_run.raw_length = entry.raw_length;
-  if (delta) {
-    in_run.delta_length = entry.payload_length;
-    in_run.sources = delta->sources;
-  }
+  append_to_runs(open_->runs, entry);
   ++next_id_;
   return {entry.id, true};
 }
@@ -56,8 +49,7 @@ RegionPacker::Packed RegionPacker::add_again(ChunkId id, const Fingerprint& fing
   entry.raw_length = entry.payload_length = static_cast<std::uint32_t>(chunk.size());
   entry.payload_offset = open_->used_bytes;
   if (const auto known = publish(entry, chunk)) return {*known, false};
-  note_moved(entry);
-  open_->renewed.push_back(id);
+  append_to_runs(open_->renewed, entry);
   return {id, true};
 }
 
@@ -68,17 +60,8 @@ bool RegionPacker::add_moved(const RegionEntry& stored, ByteSpan payload) {
   place_payload(payload);
   if (!pending_.publish_moved(entry, open_)) return false;
   note_packed(entry);
-  note_moved(entry);
+  append_to_runs(open_->moved, entry);
   return true;
-}
-
-void RegionPacker::note_moved(const RegionEntry& entry) {
-  std::vector<ChunkRun>& moved = open_->moved;
-  if (moved.empty() || moved.back().id_of(moved.back().chunks.size()) != entry.id)
-    moved.emplace_back().first = entry.id;
-  moved.back().chunks.push_back({.raw_length = entry.raw_length,
-                                 .delta_length = entry.is_delta() ? entry.payload_length : 0,
-                                 .sources = entry.sources});
 }
 
 std::optional<ChunkId> RegionPacker::publish(const RegionEntry& entry, ByteSpan payload) {

@@ -58,7 +58,6 @@ class RegionPacker {
   std::optional<ChunkId> publish(const RegionEntry& entry, ByteSpan payload);
   void place_payload(ByteSpan payload);
   void note_packed(const RegionEntry& entry);
-  void note_moved(const RegionEntry& entry);
 
   PendingChunks& pending_;
   ChunkIdAllocator& ids_;

@@ -5,6 +5,13 @@
 #include <algorithm>
 
 namespace dedupfs {
+namespace {
+
+// Levels, for what is stored already: nobody waits for it, and it is seldom moved again. On text, three more save 4 % and take
+// 1.6 times as long.
+constexpr int kMoreForMoved = 3;
+
+}  // namespace
 
 RegionWriter::RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache,
                            const Compression& compression, std::size_t threads)
@@ -42,7 +49,10 @@ void RegionWriter::run(const std::shared_ptr<PendingRegion>& region) {
 Result<void> RegionWriter::write(PendingRegion& pending_region) {
   Region& region = *pending_region.region;
   const ByteSpan payload = ByteSpan(region.payload).first(pending_region.used_bytes);
-  const std::string encoded = encode_region(region.entries, payload, compression_);
+  Compression compression = compression_;
+  if (pending_region.runs.empty() && pending_region.renewed.empty())
+    compression.level = std::min(compression.level + kMoreForMoved, Compression::kHighestLevel);
+  const std::string encoded = encode_region(region.entries, payload, compression);
   DEDUPFS_ASSIGN(const RegionPlace place, containers_.append(bytes_of(encoded)));
   // What was just written is likely to be read or overwritten soon. A region that was closed early would take the
   // memory of a full one.

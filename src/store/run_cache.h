@@ -33,6 +33,11 @@ class RunCache {
     if (after != runs_.begin()) runs_.erase(std::prev(after));
   }
 
+  void clear() {
+    const std::unique_lock lock(mutex_);
+    runs_.clear();
+  }
+
   static Found found_in(const ChunkRun& run) {
     return {run.place, std::ranges::any_of(run.chunks, &ChunkRun::Chunk::is_delta)};
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/chunk_reader.h"
+
 namespace dedupfs {
 namespace {
 
@@ -56,26 +58,24 @@ Result<std::vector<ChunkRun>> RunOverlay::make_room(std::uint64_t first, std::ui
 // Takes over the stored runs that overlap [first, end). A run here has taken over all that it overlaps, so a stored one that
 // was not taken yet overlaps none.
 Result<void> RunOverlay::load(std::uint64_t first, std::uint64_t end) {
-  DEDUPFS_ASSIGN(const auto before, database_.find_before(Family::kChunks, encode_run_key(ChunkId{first})));
-  if (before) {
-    DEDUPFS_ASSIGN(const ChunkRun run, decode_run(before->first, before->second));
-    if (end_of(run) > first) DEDUPFS_TRY(load(*before));
-  }
+  DEDUPFS_ASSIGN(auto around, find_run(database_, ChunkId{first}));
+  if (around) load(std::move(*around));
   std::string from = encode_run_key(ChunkId{first});
   for (;;) {
     DEDUPFS_ASSIGN(const auto stored,
                    database_.list(Family::kChunks, from, encode_run_key(ChunkId{end}), kLoadedTogether));
-    for (const KeyValue& entry : stored) DEDUPFS_TRY(load(entry));
+    for (const auto& [key, value] : stored) {
+      DEDUPFS_ASSIGN(ChunkRun run, decode_run(key, value));
+      load(std::move(run));
+    }
     if (stored.size() < kLoadedTogether) return {};
     from = stored.back().first + '\0';
   }
 }
 
-Result<void> RunOverlay::load(const KeyValue& stored) {
-  DEDUPFS_ASSIGN(ChunkRun run, decode_run(stored.first, stored.second));
+void RunOverlay::load(ChunkRun run) {
   const std::uint64_t first = number_of(run.first);
   if (loaded_.insert(first).second) runs_.emplace(first, std::move(run));
-  return {};
 }
 
 void RunOverlay::append_to(Database::Batch& batch) {

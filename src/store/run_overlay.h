@@ -36,7 +36,7 @@ class RunOverlay {
  private:
   Result<std::vector<ChunkRun>> make_room(std::uint64_t first, std::uint64_t end);
   Result<void> load(std::uint64_t first, std::uint64_t end);
-  Result<void> load(const KeyValue& stored);
+  void load(ChunkRun run);
 
   const Database& database_;
   std::map<std::uint64_t, ChunkRun> runs_;  // by first id; they do not overlap

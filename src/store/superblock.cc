@@ -117,7 +117,8 @@ Result<Compression> parse_compression(std::string_view text) {
     const std::string_view digits = text.substr(kPrefix.size());
     int level = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), level);
-    if (error == std::errc{} && end == digits.data() + digits.size() && level >= 1 && level <= 19)
+    if (error == std::errc{} && end == digits.data() + digits.size() && level >= 1 &&
+        level <= Compression::kHighestLevel)
       return Compression{.level = level};
   }
   return Error{ErrorCode::kInvalidArgument,

@@ -25,6 +25,8 @@ struct Compression {
   Method method = Method::kZstd;
   int level = 6;  // of zstd; see docs/delta.md, "Sizes"
 
+  static constexpr int kHighestLevel = 19;
+
   bool operator==(const Compression&) const = default;
 };
 

@@ -268,7 +268,8 @@ Result<void> Volume::open_parts() {
   database_ = std::move(*database);
   crash_point("mount.index-open");
   DEDUPFS_TRY(require_index_of(superblock_, *database_, index));
-  metadata_ = std::make_unique<Metadata>(*database_);
+  DEDUPFS_ASSIGN(snapshots_, SnapshotList::load(*database_));
+  metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);
 
   DEDUPFS_ASSIGN(saved_next_container_, load_next_container(*database_));
   DEDUPFS_ASSIGN(containers_, ContainerStore::open(backing_, containers,
@@ -314,7 +315,7 @@ Result<void> Volume::commit() {
   if (!has_frozen()) return {};
   Database::Batch batch(*database_);
   DEDUPFS_TRY(chunks_->flush_frozen(batch));
-  metadata_->append_frozen_to(batch);
+  DEDUPFS_TRY(metadata_->append_frozen_to(batch));
   const std::uint32_t next_container = containers_->next_container();
   if (next_container != saved_next_container_) {
     batch.put(Family::kCounters, kNextContainerCounter, encode_number(next_container));

@@ -72,6 +72,7 @@ class Volume {
   const Chunker& chunker() const { return *chunker_; }
   bool read_only() const { return options_.read_only; }
   Metadata& metadata() { return *metadata_; }
+  SnapshotList& snapshots() { return *snapshots_; }
   ChunkStore& chunks() { return *chunks_; }
   ContainerStore& containers() { return *containers_; }
   Database& database() { return *database_; }
@@ -96,6 +97,7 @@ class Volume {
   Superblock superblock_;
   std::unique_ptr<Chunker> chunker_;
   std::unique_ptr<Database> database_;
+  std::unique_ptr<SnapshotList> snapshots_;
   std::unique_ptr<Metadata> metadata_;
   std::shared_ptr<ContainerStore> containers_;
   std::unique_ptr<ChunkStore> chunks_;

@@ -49,7 +49,7 @@ def require_means(tools):
     for device in ("/dev/fuse", "/dev/loop-control"):
         if not os.path.exists(device):
             sys.exit(f"live_campaign: {device} is missing, no crash can be made here")
-    for program in ("dedupfs", "dedupfs-gc", "mkfs.dedupfs", "fsck.dedupfs", "umount.dedupfs"):
+    for program in ("dedupfs", "dedupfs-gc", "dedupfs-snapshot", "mkfs.dedupfs", "fsck.dedupfs", "umount.dedupfs"):
         if not os.access(os.path.join(tools, program), os.X_OK):
             sys.exit(f"live_campaign: {tools}/{program} is missing: build it, or say --tools")
 

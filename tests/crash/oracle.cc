@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "fs/namespace_check.h"
+#include "fs/snapshot_check.h"
 #include "store/store_check.h"
 #include "support/crash_replay.h"
 
@@ -37,6 +38,8 @@ void check(Filesystem& filesystem, std::vector<std::string>& problems) {
   }
   if (const auto checked = check_namespace(filesystem.volume(), store->chunks, report); !checked)
     problems.push_back("check of the namespace ended: " + checked.error().message());
+  if (const auto checked = check_snapshots(filesystem.volume(), store->chunks, report); !checked)
+    problems.push_back("check of the snapshots ended: " + checked.error().message());
 }
 
 // Nothing but the root.

@@ -85,7 +85,9 @@ void RecordedRun::remember_tree() {
     history_.problems.push_back("the tree cannot be read: " + tree.error().message());
     throw RunEnded();
   }
-  history_.states.push_back(tree->text);
+  std::string text = std::move(tree->text);
+  for (const auto& [name, snapshot] : snapshots_) text += in_snapshot(name, snapshot.tree);
+  history_.states.push_back(std::move(text));
 }
 
 void RecordedRun::make_volume() {
@@ -152,6 +154,36 @@ void RecordedRun::await_reclaim() {
 
 void RecordedRun::sync_file(const ModelPtr& node) {
   if (node) acknowledge("fsync", filesystem_->sync_file(node->number));
+}
+
+void RecordedRun::create_snapshot(const std::string& name) {
+  if (snapshots_.contains(name)) return;
+  const bool made = step(
+      "making snapshot " + name, [&] { return filesystem_->create_snapshot(name); },
+      [&] {
+        const Result<Tree> tree = tree_of(model_, *filesystem_);
+        DEDUPFS_CHECK(tree.has_value());
+        snapshots_[name] = {model_.copy(), tree->text};
+      });
+  if (made && !tolerates_errors_) acknowledge("making a snapshot", {});
+}
+
+void RecordedRun::delete_snapshot(const std::string& name) {
+  if (!snapshots_.contains(name)) return;
+  const bool deleted = step(
+      "deleting snapshot " + name, [&] { return filesystem_->delete_snapshot(name); }, [&] { snapshots_.erase(name); });
+  if (deleted && !tolerates_errors_) acknowledge("deleting a snapshot", {});
+}
+
+void RecordedRun::roll_back(const std::string& name) {
+  const auto snapshot = snapshots_.find(name);
+  if (snapshot == snapshots_.end()) return;
+  const auto real = [&]() -> Result<void> {
+    DEDUPFS_TRY(filesystem_->roll_back(name));
+    return {};
+  };
+  const bool done = step("rolling back to " + name, real, [&] { model_ = snapshot->second.model.copy(); });
+  if (done && !tolerates_errors_) acknowledge("rolling back", {});
 }
 
 bool RecordedRun::step(const std::string& what, const std::function<Result<void>()>& real,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -74,6 +75,10 @@ class RecordedRun {
   void begin_reclaim();
   void await_reclaim();
   void sync_file(const ModelPtr& node);
+  // What is there already, or is not there, is left alone. Nodes of before a rollback are nobody's.
+  void create_snapshot(const std::string& name);
+  void delete_snapshot(const std::string& name);
+  void roll_back(const std::string& name);
   // From now on operations may fail, as in a run with faults.
   void tolerate_errors(bool tolerate) { tolerates_errors_ = tolerate; }
 
@@ -110,7 +115,13 @@ class RecordedRun {
   bool tolerates_errors_ = options_.faults;
   std::shared_ptr<MemoryDisk> disk_;
   std::unique_ptr<Filesystem> filesystem_;
+  struct Snapshot {
+    FilesystemModel model;
+    std::string tree;  // as it was then
+  };
+
   FilesystemModel model_;
+  std::map<std::string, Snapshot> snapshots_;
   History history_;
 };
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 namespace dedupfs {
@@ -21,7 +22,7 @@ std::string line(const std::string& path, const Attributes& attributes, const st
   const auto time = [](const Timestamp& at) { return fmt::format("{}.{:09}", at.seconds, at.nanoseconds); };
   std::string text = fmt::format(
       "{} inode {} mode {:o} owner {}:{} links {} size {} content {:016x} modified {} changed {} born {}", path,
-      attributes.inode, attributes.mode, attributes.uid, attributes.gid, attributes.links, content.size(),
+      inode_of(attributes.inode), attributes.mode, attributes.uid, attributes.gid, attributes.links, content.size(),
       hash_of(content), time(attributes.mtime), time(attributes.ctime), time(attributes.btime));
   for (const auto& [name, value] : xattrs) text += fmt::format(" {}={:016x}", name, hash_of(value));
   return text + "\n";
@@ -34,7 +35,14 @@ class RealTree {
   Result<Tree> describe() {
     DEDUPFS_TRY(add(kRootInode, "/"));
     tree_.inodes = inodes_.size();
-    return std::move(tree_);
+    std::string text = std::exchange(tree_.text, {});
+    std::map<std::string, TreeNumber> snapshots;
+    for (const SnapshotRecord& snapshot : filesystem_.snapshots()) snapshots[snapshot.name] = snapshot.number;
+    for (const auto& [name, number] : snapshots) {
+      DEDUPFS_TRY(add(node_of(number, kRootInode), "/"));
+      text += in_snapshot(name, std::exchange(tree_.text, {}));
+    }
+    return Tree{.text = std::move(text), .inodes = tree_.inodes};
   }
 
  private:
@@ -99,6 +107,13 @@ Result<Tree> tree_of(const FilesystemModel& model, Filesystem& filesystem) {
   DEDUPFS_TRY(add_model(*model.root(), "/", filesystem, tree, inodes));
   tree.inodes = inodes.size();
   return tree;
+}
+
+std::string in_snapshot(const std::string& name, const std::string& tree) {
+  std::istringstream lines(tree);
+  std::string text;
+  for (std::string line; std::getline(lines, line);) text += fmt::format("/{}/{}{}\n", kSnapshotsName, name, line);
+  return text;
 }
 
 std::string difference(const std::string& expected, const std::string& found) {

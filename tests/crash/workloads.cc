@@ -160,6 +160,41 @@ void reclaim_in_between(RecordedRun& run, Random& random, int length) {
   }
 }
 
+// They are made, deleted and gone back to while files change, and while space is reclaimed.
+void snapshots_in_between(RecordedRun& run, Random& random, int length) {
+  const auto snapshot_name = [&] { return "s" + std::to_string(below(random, 4)); };
+  const auto change_something = [&] {
+    const ModelPtr found = FilesystemModel::find(*run.root(), "d");
+    const ModelPtr directory = below(random, 2) == 0 ? run.root() : found ? found : run.make_directory(run.root(), "d");
+    if (!directory) return;
+    const std::string name = "file" + std::to_string(below(random, 4));
+    const ModelPtr known = FilesystemModel::find(*directory, name);
+    const std::string bytes = random_bytes(random, 1 + below(random, 20'000));
+    switch (known ? below(random, 6) : 0) {
+      case 0: run.write(known ? known : run.make_file(directory, name), 0, bytes); break;
+      case 1: run.write(known, below(random, known->content.size() + 1), bytes); break;
+      case 2: run.truncate(known, below(random, known->content.size() + 1)); break;
+      case 3: run.rename(directory, name, run.root(), "moved"); break;
+      case 4: run.set_xattr(known, "user.note", bytes.substr(0, 100)); break;
+      default: run.unlink(directory, name);
+    }
+  };
+  for (int i = 0; i < length; ++i) {
+    for (std::uint64_t changes = 1 + below(random, 3); changes != 0; --changes) change_something();
+    const bool reclaims = below(random, 4) == 0;
+    if (reclaims) run.begin_reclaim();
+    switch (below(random, 6)) {
+      case 0:
+      case 1: run.create_snapshot(snapshot_name()); break;
+      case 2: run.delete_snapshot(snapshot_name()); break;
+      case 3: run.roll_back(snapshot_name()); break;
+      case 4: run.sync(); break;
+      default: change_something();
+    }
+    if (reclaims) run.await_reclaim();
+  }
+}
+
 // Each closing turns the log of the index into tables, and every fourth time these are compacted.
 void mount_again_and_again(RecordedRun& run, Random& random, int length) {
   for (int i = 0; i < length; ++i) {
@@ -217,6 +252,7 @@ constexpr std::array kWorkloads{
     Workload{.name = "delete", .drive = delete_the_last_reference},
     Workload{.name = "containers", .drive = fill_containers, .length = 6},
     Workload{.name = "reclaim", .drive = reclaim_in_between, .length = 8, .short_length = 3},
+    Workload{.name = "snapshots", .drive = snapshots_in_between, .length = 14, .short_length = 6},
     Workload{.name = "remount", .drive = mount_again_and_again, .length = 7, .short_length = 2},
     Workload{.name = "commits",
              .drive = commits_in_between,

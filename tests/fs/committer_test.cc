@@ -114,6 +114,24 @@ TEST(Committer, CleansUpPieceByPieceUntilNothingIsLeft) {
   EXPECT_TRUE(eventually([&] { return group.to_clean == 0; }));
 }
 
+TEST(Committer, WhoeverCommitsAllTheTimeDoesNotKeepItFromCleaningUp) {
+  Group group{.to_clean = 5};
+  std::atomic<bool> done = false;
+  auto duties = group.duties();
+  Committer* asked = nullptr;
+  duties.commit = [&, commit = duties.commit] {
+    if (!done) asked->request_commit();  // the next one is wanted before this one has ended
+    return commit();
+  };
+  Committer committer(1h, std::move(duties));
+  asked = &committer;
+  committer.request_commit();
+  committer.request_clean_up();
+
+  EXPECT_TRUE(eventually([&] { return group.to_clean == 0; }));
+  done = true;
+}
+
 TEST(Committer, StoppingWakesThoseWhoWait) {
   Group group{.changes = 1, .commit_takes = 50ms};
   Committer committer(1h, group.duties());

@@ -39,6 +39,32 @@ TEST(ControlRequests, ActionMustBeThereAndAText) {
   }
 }
 
+TEST(ControlRequests, SnapshotsAreAskedForByName) {
+  using Action = SnapshotRequest::Action;
+  EXPECT_EQ(snapshot_request_of({{"action", "list"}})->action, Action::kList);
+  for (const auto& [text, action] :
+       {std::pair{"create", Action::kCreate}, {"delete", Action::kDelete}, {"rollback", Action::kRollBack}}) {
+    const auto request = snapshot_request_of({{"action", text}, {"name", "monday"}});
+    ASSERT_TRUE(request);
+    EXPECT_EQ(request->action, action);
+    EXPECT_EQ(request->name, "monday");
+    EXPECT_THROW((void)snapshot_request_of({{"action", text}}), Json::exception);
+    EXPECT_THROW((void)snapshot_request_of({{"action", text}, {"name", 1}}), Json::exception);
+  }
+  EXPECT_TRUE(is_wrong(snapshot_request_of({{"action", "make"}, {"name", "x"}})));
+}
+
+TEST(ControlRequests, AClonesPlaceIsANumberAndAName) {
+  const auto request = clone_request_of({{"from", 12u}, {"parent", 1u}, {"name", "copy"}});
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->from, 12U);
+  EXPECT_EQ(request->parent, 1U);
+  EXPECT_EQ(request->name, "copy");
+  EXPECT_TRUE(is_wrong(clone_request_of({{"from", -1}, {"parent", 1u}, {"name", "copy"}})));
+  EXPECT_TRUE(is_wrong(clone_request_of({{"from", 1u}, {"parent", "1"}, {"name", "copy"}})));
+  EXPECT_THROW((void)clone_request_of({{"from", 1u}, {"parent", 1u}}), Json::exception);
+}
+
 TEST(ControlRequests, ScrubTakesARateOfBytes) {
   const auto request = scrub_request_of({{"action", "start"}, {"bytes_per_second", 4096u}});
 

@@ -126,6 +126,31 @@ TEST_F(FileStatisticsTest, ReadTouchesTheContainersOfDeltasToTheirEnd) {
   EXPECT_EQ(found.stored_bytes, (60 + 2 * kChunk) / 2);
 }
 
+TEST_F(FileStatisticsTest, ReadGoesThroughRegionsInTheOrderOfTheFile) {
+  for (std::uint64_t i = 0; i < 3; ++i)
+    content_.put_run(1000 + 10 * i, {raw_chunk(), raw_chunk()}, 1, static_cast<std::uint32_t>(64 + i * kChunk));
+  content_.put_run(1100, {delta_chunk(100, {1000})}, 2);
+  const InodeNumber straight = make_file("straight");
+  const InodeNumber back = make_file("back");
+  const InodeNumber far = make_file("far");
+  content_.let_be(straight, {1000, 1001, 1010, 1011, 1020});
+  content_.let_be(back, {1020, 1011, 1001, 1010, 1021});
+  content_.let_be(far, {1010, 1100, 1011});
+
+  const auto found = value_of(statistics(std::vector{straight, back, far}));
+
+  EXPECT_EQ(found[0].regions_read, 3u);
+  EXPECT_EQ(found[0].jumps, 1u);
+  EXPECT_EQ(found[0].read_bytes, 3 * kChunk);
+  EXPECT_EQ(found[1].regions_read, 3u) << "none is read again";
+  EXPECT_EQ(found[1].jumps, 3u);
+  EXPECT_EQ(found[2].regions_read, 3u) << "what the delta is made from, too";
+  EXPECT_EQ(found[2].jumps, 3u);
+  EXPECT_GT(found[1].hard_disk_seconds, 0.03);
+  EXPECT_LT(found[0].hard_disk_seconds, 0.02);
+  EXPECT_LT(found[1].ssd_seconds, 0.01);
+}
+
 TEST_F(FileStatisticsTest, WhatIsNoFileIsRefused) {
   const InodeNumber link = value_of(filesystem_->make_symlink(kRootInode, "link", "target", {})).inode;
   ASSERT_TRUE(ok(filesystem_->sync()));
@@ -156,12 +181,20 @@ TEST_F(FileStatisticsTest, ScreenShowsWhatTheJsonHolds) {
                                                .delta_chunks = 89,
                                                .base_chunks = 12,
                                                .containers = 3,
-                                               .own_bytes = 8192}});
+                                               .own_bytes = 8192,
+                                               .regions_read = 4321,
+                                               .hard_disk_seconds = 0.001},
+                                              {}});
   json[0]["path"] = "/mnt/file";
+  json[1]["path"] = "/mnt/empty";
 
   EXPECT_EQ(json[0].at("shared_chunks"), 567);
+  EXPECT_DOUBLE_EQ(json[0].at("containers_per_gb").get<double>(), 3 * 1e9 / 40960);
+  EXPECT_DOUBLE_EQ(json[0].at("hard_disk_bytes_per_second").get<double>(), 40960 / 0.001);
+  EXPECT_TRUE(json[1].at("hard_disk_bytes_per_second").is_null()) << "there is nothing to read";
   const std::string screen = file_statistics_screen(json);
-  for (const auto* part : {"/mnt/file", "40.00 KiB", "8.00 KiB", "1234", "567", "89", "12", "3", "Containers"})
+  for (const auto* part :
+       {"/mnt/file", "40.00 KiB", "8.00 KiB", "1234", "567", "89", "12", "3", "Containers", "4321", "41.0", "73242.2"})
     EXPECT_THAT(screen, HasSubstr(part));
 }
 

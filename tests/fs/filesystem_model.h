@@ -45,6 +45,15 @@ class FilesystemModel {
 
   const ModelPtr& root() const { return root_; }
 
+  // Of its own: what happens to one of them does not happen to the other.
+  FilesystemModel copy() const {
+    FilesystemModel model;
+    std::map<const ModelNode*, ModelPtr> copies;
+    model.root_ = copy_of(root_, copies);
+    model.root_->parent = model.root_.get();
+    return model;
+  }
+
   static ModelPtr find(const ModelNode& directory, const std::string& name) {
     const auto found = directory.entries.find(name);
     return found == directory.entries.end() ? nullptr : found->second;
@@ -118,6 +127,17 @@ class FilesystemModel {
   }
 
  private:
+  static ModelPtr copy_of(const ModelPtr& node, std::map<const ModelNode*, ModelPtr>& copies) {
+    ModelPtr& copy = copies[node.get()];
+    if (copy) return copy;
+    const ModelPtr made = copy = std::make_shared<ModelNode>(*node);
+    for (auto& [name, child] : made->entries) {
+      child = copy_of(child, copies);
+      if (child->is_directory()) child->parent = made.get();
+    }
+    return made;
+  }
+
   // The name goes, not the node.
   static void take(ModelNode& directory, const std::string& name) {
     const auto found = directory.entries.find(name);

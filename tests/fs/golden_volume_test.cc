@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fs/namespace_check.h"
+#include "fs/snapshot_check.h"
 #include "fs/test_filesystem.h"
 #include "store/fingerprint.h"
 #include "store/store_check.h"
@@ -28,15 +29,30 @@ std::vector<std::string> golden_names() {
   return names;
 }
 
-Manifest read_manifest(const std::string& name) {
+Manifest read_manifest(const std::filesystem::path& from) {
   Manifest manifest;
-  std::ifstream file(kGoldens / (name + ".manifest"));
+  std::ifstream file(from);
   for (std::string line; std::getline(file, line);) {
     nlohmann::json entry = nlohmann::json::parse(line);
     const std::string path = entry.at("path");
     manifest[path] = std::move(entry);
   }
   return manifest;
+}
+
+Manifest manifest_of(const std::string& name) {
+  return read_manifest(kGoldens / (name + ".manifest"));
+}
+
+// By the names of the snapshots.
+std::map<std::string, Manifest> snapshots_of(const std::string& name) {
+  std::map<std::string, Manifest> manifests;
+  for (const auto& file : std::filesystem::directory_iterator(kGoldens)) {
+    const std::string stem = file.path().stem();
+    if (file.path().extension() == ".snapshot" && stem.starts_with(name + "."))
+      manifests[stem.substr(name.size() + 1)] = read_manifest(file.path());
+  }
+  return manifests;
 }
 
 // As in the manifests: what is not printable ASCII stands as %XX.
@@ -86,10 +102,16 @@ class GoldenVolumeTest : public testing::TestWithParam<std::string> {
     filesystem_.reset();
   }
 
-  Manifest contents() {
+  Manifest contents(InodeNumber root = kRootInode) {
     first_paths_.clear();
     Manifest found;
-    add_below(kRootInode, "/", found);
+    add_below(root, "/", found);
+    return found;
+  }
+  std::map<std::string, Manifest> snapshots() {
+    std::map<std::string, Manifest> found;
+    for (const SnapshotRecord& snapshot : filesystem_->snapshots())
+      found[snapshot.name] = contents(node_of(snapshot.number, kRootInode));
     return found;
   }
 
@@ -101,6 +123,7 @@ class GoldenVolumeTest : public testing::TestWithParam<std::string> {
     const auto volume = open_volume(true);
     const ChunkTable chunks = value_of(check_store(*volume, report)).chunks;
     value_of(check_namespace(*volume, chunks, report));
+    EXPECT_TRUE(ok(check_snapshots(*volume, chunks, report)));
     return lines;
   }
 
@@ -175,16 +198,17 @@ INSTANTIATE_TEST_SUITE_P(Golden, GoldenVolumeTest, testing::ValuesIn(golden_name
 TEST_P(GoldenVolumeTest, IsReadWithoutWriting) {
   open(true);
 
-  EXPECT_EQ(contents(), read_manifest(GetParam()));
+  EXPECT_EQ(contents(), manifest_of(GetParam()));
+  EXPECT_EQ(snapshots(), snapshots_of(GetParam()));
 }
 
 TEST_P(GoldenVolumeTest, IsReadForWriting) {
   open(false);
-  EXPECT_EQ(contents(), read_manifest(GetParam()));
+  EXPECT_EQ(contents(), manifest_of(GetParam()));
   close();
 
   open(false);
-  EXPECT_EQ(contents(), read_manifest(GetParam()));
+  EXPECT_EQ(contents(), manifest_of(GetParam()));
 }
 
 TEST_P(GoldenVolumeTest, CanBeWrittenTo) {
@@ -199,11 +223,13 @@ TEST_P(GoldenVolumeTest, CanBeWrittenTo) {
   Manifest found = contents();
   EXPECT_EQ(found["/new"]["sha256"], fingerprint_of(bytes_of(content)).hex());
   found.erase("/new");
-  Manifest expected = read_manifest(GetParam());
+  Manifest expected = manifest_of(GetParam());
   expected["/"] = found["/"];  // has another entry and other times
   EXPECT_EQ(found, expected);
   close();
   EXPECT_EQ(errors(), std::vector<std::string>());
+  open(true);
+  EXPECT_EQ(snapshots(), snapshots_of(GetParam()));
 }
 
 TEST_P(GoldenVolumeTest, IsSound) {

@@ -28,10 +28,11 @@ class HandMadeContent {
   explicit HandMadeContent(Database& database) : database_(database) {}
 
   // A region of its own, which takes half of the bytes of its payload on disk.
-  void put_run(std::uint64_t first, std::vector<ChunkRun::Chunk> chunks, std::uint32_t container = 1) {
+  void put_run(std::uint64_t first, std::vector<ChunkRun::Chunk> chunks, std::uint32_t container = 1,
+               std::uint32_t offset = 0) {
     ChunkRun run;
     run.first = ChunkId{first};
-    run.place.container = container;
+    run.place = {container, offset};
     run.chunks = std::move(chunks);
     for (const ChunkRun::Chunk& chunk : run.chunks) run.region_payload_bytes += chunk.payload_length();
     run.region_disk_bytes = run.region_payload_bytes / 2;

@@ -18,7 +18,8 @@ class InodeTableTest : public testing::Test {
     auto database = Database::open(directory_.path() / "index", {});
     ASSERT_TRUE(database) << database.error().message();
     database_ = std::move(*database);
-    metadata_ = std::make_unique<Metadata>(*database_);
+    snapshots_ = SnapshotList::load(*database_).value();
+    metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);
   }
 
   void put(InodeNumber number) {
@@ -32,6 +33,7 @@ class InodeTableTest : public testing::Test {
 
   TempDir directory_;
   std::unique_ptr<Database> database_;
+  std::unique_ptr<SnapshotList> snapshots_;
   std::unique_ptr<Metadata> metadata_;
 };
 
@@ -136,7 +138,7 @@ TEST_F(InodeTableTest, NumbersAreNeverUsedTwiceEvenIfTheirGroupIsLost) {
   const auto commit = [&] {
     metadata_->freeze();
     Database::Batch batch(*database_);
-    metadata_->append_frozen_to(batch);
+    ASSERT_TRUE(metadata_->append_frozen_to(batch));
     ASSERT_TRUE(database_->write(batch));
     metadata_->drop_frozen();
   };
@@ -150,7 +152,7 @@ TEST_F(InodeTableTest, NumbersAreNeverUsedTwiceEvenIfTheirGroupIsLost) {
     for (int i = 0; i < 1000; ++i) last = (*numbers)->allocate();
   }
 
-  metadata_ = std::make_unique<Metadata>(*database_);  // a crash
+  metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);  // a crash
   auto after_crash = InodeNumbers::load(*metadata_);
   ASSERT_TRUE(after_crash);
   const InodeNumber next = (*after_crash)->allocate();

@@ -32,7 +32,8 @@ TEST(MountOptions, AnEmptyListGivesTheDefaults) {
 
 TEST(MountOptions, ReadsItsOwnOptions) {
   const MountOptions options = parsed(
-      "cache=1g,index_mem=512m,dirty=64m,commit=30,checkpoint=3600,threads=3,readahead=0,direct_io=off,log=/var/log/x");
+      "cache=1g,index_mem=512m,dirty=64m,commit=30,checkpoint=3600,threads=3,readahead=0,rewrite=20,direct_io=off,"
+      "log=/var/log/x");
 
   EXPECT_EQ(options.cache_bytes, 1u << 30);
   EXPECT_EQ(options.index_memory_bytes, 512u << 20);
@@ -41,6 +42,7 @@ TEST(MountOptions, ReadsItsOwnOptions) {
   EXPECT_EQ(options.checkpoint_interval, std::chrono::hours(1));
   EXPECT_EQ(options.threads, 3u);
   EXPECT_EQ(options.read_ahead_bytes, 0u);
+  EXPECT_EQ(options.rewrite_percent, 20u);
   EXPECT_EQ(options.direct_io, DirectIo::kOff);
   EXPECT_EQ(options.log_file, "/var/log/x");
 }
@@ -100,6 +102,7 @@ TEST(MountOptions, RefusesValuesOutOfRangeAndSaysWhatIsAllowed) {
   EXPECT_THAT(error_of("commit=5s"), HasSubstr("from 1 to 3600"));
   EXPECT_THAT(error_of("commit=99999999999999999999"), HasSubstr("from 1 to 3600"));
   EXPECT_THAT(error_of("threads=-1"), HasSubstr("threads=-1"));
+  EXPECT_THAT(error_of("rewrite=101"), HasSubstr("from 0 to 100"));
   EXPECT_THAT(error_of("direct_io=on"), HasSubstr("wronly, off or all"));
   EXPECT_THAT(error_of("log=relative"), HasSubstr("absolute"));
 }

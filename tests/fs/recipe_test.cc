@@ -67,14 +67,15 @@ class RecipeTest : public ::testing::Test {
   RecipeTest() {
     EXPECT_TRUE(Database::create(dir_.path() / "index"));
     database_ = std::move(*Database::open(dir_.path() / "index", {}));
-    metadata_.emplace(*database_);
+    snapshots_ = SnapshotList::load(*database_).value();
+    metadata_.emplace(*database_, *snapshots_);
     recipe_.emplace(*metadata_, kInode);
   }
 
   void commit() {
     metadata_->freeze();
     Database::Batch batch(*database_);
-    metadata_->append_frozen_to(batch);
+    ASSERT_TRUE(metadata_->append_frozen_to(batch));
     ASSERT_TRUE(database_->write(batch));
     metadata_->drop_frozen();
   }
@@ -84,7 +85,8 @@ class RecipeTest : public ::testing::Test {
     metadata_.reset();
     database_.reset();
     database_ = std::move(*Database::open(dir_.path() / "index", {}));
-    metadata_.emplace(*database_);
+    snapshots_ = SnapshotList::load(*database_).value();
+    metadata_.emplace(*database_, *snapshots_);
     recipe_.emplace(*metadata_, kInode);
   }
   void forget_cached() { recipe_.emplace(*metadata_, kInode); }
@@ -119,6 +121,7 @@ class RecipeTest : public ::testing::Test {
 
   TempDir dir_;
   std::unique_ptr<Database> database_;
+  std::unique_ptr<SnapshotList> snapshots_;
   std::optional<Metadata> metadata_;
   std::optional<Recipe> recipe_;
 };

@@ -19,7 +19,7 @@ ReclaimFindings findings() {
   return {.live_chunks = 1000,
           .erased_chunks = 500,
           .swept_containers = 4,
-          .freed_bytes = 256 * kMiB,
+          .swept_bytes = 256 * kMiB,
           .moved_bytes = 56 * kMiB,
           .garbage_bytes = 3 * kMiB};
 }
@@ -66,6 +66,20 @@ TEST(ReclaimReport, FreedIsWhatWasSweptLessWhatWasMoved) {
   EXPECT_EQ(last.at("swept_bytes"), 256 * kMiB);
   EXPECT_EQ(last.at("moved_bytes"), 56 * kMiB);
   EXPECT_EQ(last.at("freed_bytes"), 200 * kMiB);
+}
+
+TEST(ReclaimReport, DeltasThatAreStoredAnewAreCounted) {
+  ReclaimStatus status = sweeping();
+  status.phase = ReclaimPhase::kRebase;
+  status.current.rebased_chunks = 30;
+  status.current.rebased_bytes = 2 * kMiB;
+
+  const auto json = reclaim_json(status);
+
+  EXPECT_EQ(json.at("phase"), "rebase");
+  EXPECT_EQ(json.at("current").at("rebased_chunks"), 30);
+  EXPECT_EQ(json.at("current").at("rebased_bytes"), 2 * kMiB);
+  EXPECT_THAT(reclaim_screen(json), HasSubstr("500 chunks erased, 30 deltas stored anew, 4 containers"));
 }
 
 TEST(ReclaimReport, OnlyASweepHasARate) {

@@ -8,6 +8,7 @@
 #include "fs/posix_acl.h"
 #include "fs/recipe_format.h"
 #include "fs/records.h"
+#include "store/before_images.h"
 #include "store/chunk_index.h"
 
 namespace {
@@ -29,6 +30,10 @@ void fuzz_values(std::string_view value) {
     DEDUPFS_CHECK(decode_cookie_entry(7, encode_cookie_entry(*entry)).value() == *entry);
   if (const auto counter = decode_counter("counter", value); decoded(counter))
     DEDUPFS_CHECK(encode_counter(*counter) == value);
+  if (const auto snapshot = decode_snapshot(7, value); decoded(snapshot))
+    DEDUPFS_CHECK(decode_snapshot(7, encode_snapshot(*snapshot)).value() == *snapshot);
+  if (const auto image = decode_before_image(value); decoded(image))
+    DEDUPFS_CHECK(encode_before_image(*image) == value);
   if (const auto id = decode_chunk_id(value); decoded(id))
     DEDUPFS_CHECK(decode_chunk_id(encode_chunk_id(*id)).value() == *id);
 }
@@ -45,6 +50,12 @@ void fuzz_keys(std::string_view key) {
     DEDUPFS_CHECK(encode_recipe_key(place->inode, place->offset) == key);
 }
 
+void fuzz_keys_of_snapshots(std::string_view key) {
+  if (const auto number = decode_snapshot_key(key); decoded(number)) DEDUPFS_CHECK(encode_snapshot_key(*number) == key);
+  if (const auto image = decode_before_image_key(key); decoded(image))
+    DEDUPFS_CHECK(encode_before_image_key(image->family, image->key, image->number) == key);
+}
+
 void fuzz_acl(std::string_view value) {
   const auto acl = PosixAcl::decode(value);
   if (!acl || acl->empty()) return;
@@ -59,6 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view input = text_of({data, size});
   fuzz_values(input);
   fuzz_keys(input);
+  fuzz_keys_of_snapshots(input);
   fuzz_acl(input);
   return 0;
 }

@@ -10,7 +10,7 @@ seconds=130
 # Under sanitizers all takes several times as long; the crash points are in those builds, each is reached once.
 if grep -q "__[at]san_init" "$tools/dedupfs"; then
   cuts=8
-  kills=52
+  kills=62
   patience=100
   seconds=480
 fi

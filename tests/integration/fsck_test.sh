@@ -96,7 +96,7 @@ gives "a descriptor that is not open: a file of the volume could get its number"
 check "one that nobody reads from any more is no reason to stop" eval 'fsck.dedupfs -n -C 9 "$volume" 9> >(:)'
 
 # --- interruption. At most one line of progress fits into the pipe: a pass that nobody has read the line of is not got over by
-# more than one, so the signal comes when it is meant to.
+# more than one, so the signal comes when it is meant to, or in the pass behind it.
 cat >"$scratch/interrupt.py" <<'PY'
 import fcntl, os, signal, subprocess, sys
 pass_number, signal_name, *command = sys.argv[1:]
@@ -120,7 +120,8 @@ interrupted() {
     $1
     expected=$([ $signal = SIGKILL ] && echo -9 || echo 32)
     check_equal "$1: $signal in pass $2" "$expected" "$(python3 "$scratch/interrupt.py" "$2" $signal fsck.dedupfs -y --verify-data "$volume" 2>&1)"
-    gives "the next repair" "$3" -y --verify-data "$volume"
+    # Behind pass 4 the new index is put into its place, and the repair is done.
+    [ -d "$volume/index.damaged" ] && [ -d "$volume/index" ] || gives "the next repair" "$3" -y --verify-data "$volume"
     gives "and then there is nothing to repair" $(($3 & ~1)) -y --verify-data "$volume"
   done
 }

@@ -20,7 +20,7 @@ import json, sys
 report = json.loads(sys.argv[1])
 whole = """logical_bytes hole_bytes unique_bytes stored_bytes garbage_bytes index_bytes disk_bytes files directories
   chunks unique_chunks duplicate_chunks delta_chunks format_version""".split()
-whole += "inline_bytes other_bytes delta_raw_bytes delta_bytes after_delta_bytes base_only_chunks base_only_bytes freed_bytes".split()
+whole += "inline_bytes other_bytes delta_raw_bytes delta_bytes after_delta_bytes base_only_chunks base_only_bytes snapshots snapshot_only_chunks snapshot_only_bytes freed_bytes".split()
 other = """savings_percent dedup_ratio compression_ratio total_ratio chunker fingerprint delta compression uuid mounted
   index_table_bytes mean_delta_bytes similar_chunk_ratio delta_compression_efficiency delta_compression_ratio
   local_compression_ratio""".split()
@@ -117,7 +117,7 @@ for key, ratio in (("delta_compression_ratio", r["unique_bytes"] / r["after_delt
                    ("mean_delta_bytes", r["delta_bytes"] / r["delta_chunks"])):
     assert abs(r[key] - ratio) <= 0.001 * ratio, (key, r[key], ratio)
 assert r["unique_bytes"] - r["delta_raw_bytes"] + r["delta_bytes"] == r["after_delta_bytes"], r
-assert sum(r[key] for key in ("stored_bytes", "base_only_bytes", "garbage_bytes", "index_bytes", "other_bytes")) == r["disk_bytes"], r
+assert sum(r[key] for key in ("stored_bytes", "snapshot_only_bytes", "base_only_bytes", "garbage_bytes", "index_bytes", "other_bytes")) == r["disk_bytes"], r
 assert sum(r["index_table_bytes"].values()) <= r["index_bytes"], r' "$json"
 check_equal "nothing is kept for deltas alone" 0 "$(value base_only_chunks)"
 

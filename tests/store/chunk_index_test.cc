@@ -48,6 +48,17 @@ TEST(ChunkIndex, RunIsWrittenAsEver) {
   EXPECT_EQ(hex(encode_run(run)), "1140f0930980801004804001ac02ac020103041401030b11");
 }
 
+TEST(ChunkIndex, ARunHasABound) {
+  std::vector<ChunkRun> runs;
+  for (std::uint64_t id = 1; id <= kMostChunksOfARun + 1; ++id)
+    append_to_runs(runs, {.id = ChunkId{id}, .raw_length = 1, .payload_length = 1});
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_TRUE(decode_run(encode_run_key(runs[0].first), encode_run(runs[0])));
+
+  runs[0].chunks.push_back({.raw_length = 1});
+  EXPECT_FALSE(decode_run(encode_run_key(runs[0].first), encode_run(runs[0])));
+}
+
 TEST(ChunkIndex, RunOfPlainChunksCostsFewBytesAChunk) {
   ChunkRun run;
   run.chunks.assign(32, {.raw_length = 8000});

@@ -171,6 +171,18 @@ TEST_F(ChunkReaderTest, SourceOfTheSameDepthIsRefused) {
 }
 
 // Each level names the two chunks of the one below eight times over: without a limit the deepest would take 8^15 chunks to make.
+// Rewriting makes deltas whole again, and then nothing keeps their sources.
+TEST_F(ChunkReaderTest, ChunkThatIsADeltaNoMoreIsReadWhereItIsNow) {
+  store_.put(1, chunk(1)).put_delta(2, edited(chunk(1)), {1});
+  auto reader = store_.make_reader();
+  ASSERT_FALSE(reader.is_at_hand(ChunkId{2})) << "but where it is, is cached";
+
+  store_.put(2, edited(chunk(1)));
+  store_.forget(1);
+
+  expect_chunk(reader, 2, edited(chunk(1)));
+}
+
 TEST_F(ChunkReaderTest, ReadThatNeverEndsIsRefused) {
   const ByteBuffer small = random_bytes(64, 1);
   store_.put(2, small).put(3, small);

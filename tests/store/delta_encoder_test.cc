@@ -231,6 +231,26 @@ TEST_F(DeltaEncoderTest, DepthOneMakesNoDeltaOfADelta) {
   EXPECT_EQ(delta->sources, ids_of({1}));
 }
 
+// Each has half of the one before.
+TEST_F(DeltaEncoderTest, AChunkThatIsLikeADeepOneOnlyIsMadeFromItUpToTwiceTheDepth) {
+  use({.method = "odess+", .depth = 1, .neighbours = 0});
+  const auto halves_from = [](std::uint64_t seed) {
+    return joined(random_bytes(10'000, seed), random_bytes(10'000, seed + 1));
+  };
+  put(1, halves_from(1));
+  put_delta(2, halves_from(2), 1);
+
+  const auto delta = encode(halves_from(3), ChunkId{1});
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(delta->depth, 2);
+  EXPECT_EQ(delta->sources, ids_of({2}));
+  expect_makes(*delta, halves_from(3));
+
+  put_delta(3, halves_from(3), 2);
+  EXPECT_FALSE(encode(halves_from(4), ChunkId{2})) << "no deeper than that";
+}
+
 // ---------------------------------------------------------------- failures
 
 TEST_F(DeltaEncoderTest, BaseThatCannotBeReadIsNone) {

@@ -74,17 +74,17 @@ TEST_F(FeatureRebuildTest, LostFeaturesComeBackAndThoseOfNoChunkGo) {
   EXPECT_EQ(volume->database().list(Family::kFeatureIndex, {}, {}, 10)->size(), kSuperFeatures);
 }
 
-TEST_F(FeatureRebuildTest, ChunksThatMayBeNoSourceAreLeftOut) {
+TEST_F(FeatureRebuildTest, ChunksOfAnyDepthAreThere) {
   const auto volume = make({.method = "odess+", .depth = 1});
   ByteBuffer chunk = random_bytes(kChunkBytes, 1);
   put(*volume, chunk);
   chunk[100] ^= 1;
-  put(*volume, chunk);  // a delta
+  put(*volume, chunk);  // a delta that is no source, but leads to one
 
   const auto rebuilt = rebuild_feature_index(*volume);
 
   ASSERT_TRUE(rebuilt);
-  EXPECT_EQ(rebuilt->indexed, 1u);
+  EXPECT_EQ(rebuilt->indexed, 2u);
 }
 
 TEST_F(FeatureRebuildTest, AVolumeWithoutDeltasHasNone) {

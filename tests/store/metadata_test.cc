@@ -21,12 +21,13 @@ class MetadataTest : public testing::Test {
     auto opened = Database::open(directory_.path() / "index", {});
     ASSERT_TRUE(opened) << opened.error().message();
     database_ = std::move(*opened);
-    metadata_ = std::make_unique<Metadata>(*database_);
+    snapshots_ = SnapshotList::load(*database_).value();
+    metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);
   }
 
   void write_frozen() {
     Database::Batch batch(*database_);
-    metadata_->append_frozen_to(batch);
+    ASSERT_TRUE(metadata_->append_frozen_to(batch));
     const auto written = database_->write(batch);
     ASSERT_TRUE(written) << written.error().message();
   }
@@ -43,6 +44,7 @@ class MetadataTest : public testing::Test {
 
   TempDir directory_;
   std::unique_ptr<Database> database_;
+  std::unique_ptr<SnapshotList> snapshots_;
   std::unique_ptr<Metadata> metadata_;
 };
 
@@ -79,7 +81,7 @@ TEST_F(MetadataTest, FailedCommitLosesNothing) {
   metadata_->freeze();
   {
     Database::Batch never_written(*database_);
-    metadata_->append_frozen_to(never_written);
+    ASSERT_TRUE(metadata_->append_frozen_to(never_written));
   }
 
   EXPECT_TRUE(metadata_->has_frozen());

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "reclaimed_volume.h"
 
 namespace dedupfs {
@@ -48,6 +50,37 @@ TEST(ReclaimSweep, ContainersAreSweptUntilLittleEnoughGarbageIsLeft) {
   volume.settings.garbage_left = 0.01;
   EXPECT_GE(reclaim(volume).swept_containers, 1u);
   EXPECT_GT(volume.containers().front(), 2u);
+  volume.expect_kept_for_good();
+}
+
+// Words in an order of their own: what a match finder has to look for.
+ByteBuffer prose(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  ByteBuffer text;
+  while (text.size() < kChunkBytes) {
+    const ByteBuffer word = random_bytes(2 + random() % 6, random() % 3000);
+    text.insert(text.end(), word.begin(), word.end());
+  }
+  text.resize(kChunkBytes);
+  return text;
+}
+
+TEST(ReclaimSweep, WhatMovesIsCompressedHarder) {
+  ReclaimedVolume volume("none", "zstd:6");
+  std::vector<ByteBuffer> texts;
+  for (std::uint64_t i = 0; i < 20; ++i) texts.push_back(prose(i));
+  const auto ids = volume.keep(texts);
+  ASSERT_TRUE(volume.commit());  // which ends the region
+  const auto dropped = volume.keep(chunks(0, 20));
+  volume.begin_container();
+  const ChunkRun before = volume.run_of(ids[0]).value();
+  for (const ChunkId id : dropped) volume.drop(id);
+
+  EXPECT_EQ(reclaim(volume).swept_containers, 1u);
+
+  const ChunkRun after = volume.run_of(ids[0]).value();
+  EXPECT_EQ(after.region_payload_bytes, before.region_payload_bytes);
+  EXPECT_LT(after.region_disk_bytes, before.region_disk_bytes);
   volume.expect_kept_for_good();
 }
 

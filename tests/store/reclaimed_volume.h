@@ -46,10 +46,11 @@ class ReclaimedVolume {
  public:
   using References = std::map<ChunkId, ByteBuffer>;
 
-  // `delta` as mkfs.dedupfs takes it.
-  explicit ReclaimedVolume(const std::string& delta = "none") : path_(directory_.path() / "volume") {
+  // `delta` and `compression` as mkfs.dedupfs takes them.
+  explicit ReclaimedVolume(const std::string& delta = "none", const std::string& compression = "none")
+      : path_(directory_.path() / "volume") {
     VolumeSettings made;
-    made.compression.method = Compression::Method::kNone;
+    made.compression = parse_compression(compression).value();
     made.delta = parse_delta_settings(delta).value();
     EXPECT_TRUE(Volume::create(path_, made));
     open();
@@ -188,7 +189,7 @@ class ReclaimedVolume {
   bool is_delta(ChunkId id) { return !sources_of(id).empty(); }
   std::vector<ChunkId> sources_of(ChunkId id) {
     const auto run = run_of(id);
-    return run ? run->chunks[number_of(id) - number_of(run->first)].sources : std::vector<ChunkId>();
+    return run ? run->at(id).sources : std::vector<ChunkId>();
   }
 
   std::vector<std::uint32_t> containers() { return volume_->containers().numbers_from(0).value(); }
@@ -253,7 +254,7 @@ class ReclaimedVolume {
     constexpr std::uint64_t kBetweenReports = 1 << 12;
     std::uint64_t runs = 0;
     DEDUPFS_TRY(volume_->database().walk(snapshot, Family::kChunks, [&](auto, auto) { return ++runs != 0; }));
-    for (; (visits + (1 + reported_->first) * runs + reported_->second) % kBetweenReports != 0; ++visits)
+    for (; (visits + reported_->first * runs + reported_->second) % kBetweenReports != 0; ++visits)
       DEDUPFS_TRY(visit(referred.begin()->first, 1));
     return {};
   }

@@ -11,9 +11,11 @@ from . import points
 from .machine import LOG_FLUSH, MODES, NO_LOG_FLUSH, Daemon, Disk, Violation, run, wait_until
 from .model import Tree
 from .oracle import FOREVER, History, judge
+from .snapshots import Churn, rollback_cycle
 from .tool_crashes import mkfs_cycle, repair_cycle
 from .workload import work
 
+STAGES_OF_WORK = (points.AT_WORK, points.WITH_BULK, points.WITH_RECLAIM, points.WITH_SNAPSHOTS)
 VOLUME_OPTIONS = (
     [],
     ["--compression", "none"],
@@ -46,6 +48,7 @@ class Campaign:
         self.daemon = None
         self.workers = []
         self.reclaim = None  # beside the workers
+        self.churn = None  # of snapshots
         self.mode = MODES[0]
         self.mount_options = "no volume yet"
         self.volume_of = 0
@@ -73,6 +76,8 @@ class Campaign:
             os.waitpid(pid, 0)
         self.workers = []
         self.end_reclaim()
+        if self.churn:
+            self.churn.end()
         if self.disk:
             self.disk.destroy()
 
@@ -89,6 +94,7 @@ class Campaign:
         self.mount_options = self.random.choice(MOUNT_OPTIONS)
         self.daemon.start(self.mount_options)
         self.trees = [Tree() for _ in range(WORKERS)]
+        self.churn = Churn(self.tool("dedupfs-snapshot"), self.mountpoint)
         for number in range(WORKERS):
             os.mkdir(os.path.join(self.mountpoint, f"w{number}"))
         fd = os.open(self.mountpoint, os.O_RDONLY)
@@ -156,18 +162,20 @@ class Campaign:
         self.cycles_left -= 1
         crash_at = None
         alive = True
-        if stage in (points.AT_WORK, points.WITH_BULK, points.WITH_RECLAIM, points.AT_UNMOUNT):
+        if stage in (*STAGES_OF_WORK, points.AT_UNMOUNT):
             once = self.first_passage or point in points.ONCE or stage == points.AT_UNMOUNT
             crash_at = point if once else f"{point}:{self.random.randrange(1, 9)}"
             self.stop_daemon()
             alive = self.daemon.start(self.mount_options + points.mount_options(point), crash_at)
         histories = [History(f"{self.settings.seed} {self.cycle} w{n}", tree, 72 if stage == points.WITH_BULK and n == 0 else 0) for n, tree in enumerate(self.trees)]  # fmt: skip
         if alive:
+            if stage == points.WITH_SNAPSHOTS or self.random.random() < 0.3:
+                self.churn.start(f"{self.settings.seed} {self.cycle} snapshots")
             self.start_workers(histories)
             self.crash(kind, crash_at, stage, histories)
         if crash_at and self.daemon.process.returncode == -signal.SIGKILL and not self.killed_by_us:
             self.reached.add(point)
-        return self.recover(kind, point if stage == points.AT_MOUNT else None, histories)
+        return self.recover(kind, point if stage == points.AT_MOUNT else None, point if stage == points.AT_ROLLBACK else None, histories)  # fmt: skip
 
     def start_workers(self, histories):
         for number, history in enumerate(histories):
@@ -223,7 +231,7 @@ class Campaign:
                 self.keep_reclaiming()
             return not self.daemon.running()
 
-        if stage in (points.AT_WORK, points.WITH_BULK, points.WITH_RECLAIM):
+        if stage in STAGES_OF_WORK:
             thorough = stage == points.WITH_BULK or self.first_passage
             if self.listen(histories, (2 if thorough else 0.3) * self.settings.patience, until=daemon_ended):
                 wait_until(1, lambda: not self.daemon.running())  # the workers heard of it first
@@ -258,6 +266,7 @@ class Campaign:
 
     def end_workers(self, histories):
         self.end_reclaim()
+        self.churn.end()
         self.daemon.clear()
         ended = self.listen(histories, self.settings.patience) if histories else True
         hanging = []
@@ -282,7 +291,7 @@ class Campaign:
             self.disk.unmount()
             self.disk.mount(self.mode)
 
-    def recover(self, kind, mount_point, histories):
+    def recover(self, kind, mount_point, rollback_point, histories):
         self.reappear(kind)
         self.check("after the crash")
         if mount_point:
@@ -298,6 +307,7 @@ class Campaign:
         verdict = judge(self.mountpoint, histories, self.cut_at)
         if verdict.violations:
             raise Violation("\n".join(verdict.violations))
+        self.churn.judge()
         self.trees = verdict.trees
         synced = sum(len(history.acknowledged()) for history in histories)
         operations = sum(len(history.returned) for history in histories)
@@ -308,7 +318,10 @@ class Campaign:
             self.stop_daemon()
             self.check("after recovery")
             self.daemon.start(self.mount_options)
-        return f"{operations} operations, {synced} fsyncs, {verdict.lost} operations not durable"
+        text = f"{operations} operations, {synced} fsyncs, {verdict.lost} operations not durable"
+        if rollback_point or self.random.random() < 0.1:
+            text += f", {rollback_cycle(self, kind, rollback_point)}"
+        return text
 
     def crash_in_recovery(self, kind):
         """The same again before the mount is up, or right after."""

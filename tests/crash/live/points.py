@@ -2,7 +2,8 @@
 import os
 import re
 
-AT_WORK, WITH_BULK, WITH_RECLAIM, AT_MOUNT, AT_UNMOUNT, AT_MKFS = "work", "bulk", "reclaim", "mount", "unmount", "mkfs"
+AT_WORK, WITH_BULK, WITH_RECLAIM, WITH_SNAPSHOTS = "work", "bulk", "reclaim", "snapshots"
+AT_ROLLBACK, AT_MOUNT, AT_UNMOUNT, AT_MKFS = "rollback", "mount", "unmount", "mkfs"
 
 POINTS = {
     "mkfs.folder-made": AT_MKFS,
@@ -23,9 +24,14 @@ POINTS = {
     "checkpoint.renamed": AT_WORK,
     "checkpoint.older-removed": AT_WORK,
     "orphan.deleted": AT_WORK,
+    "reclaim.rebased": WITH_RECLAIM,
     "reclaim.marked": WITH_RECLAIM,
     "reclaim.erased": WITH_RECLAIM,
     "reclaim.evacuated": WITH_RECLAIM,
+    "snapshot.created": WITH_SNAPSHOTS,
+    "snapshot.deleted": WITH_SNAPSHOTS,
+    "snapshot.swept": WITH_SNAPSHOTS,
+    "snapshot.rolled-back": AT_ROLLBACK,
     "mount.locked": AT_MOUNT,
     "mount.index-open": AT_MOUNT,
     "mount.committed": AT_MOUNT,
@@ -34,7 +40,7 @@ POINTS = {
 }
 
 # Passed once in the life of a daemon or hardly more often.
-ONCE = {"ids.reserved", "container.created", "container.sealed"} | {name for name in POINTS if name.startswith("checkpoint.")}
+ONCE = {"snapshot.swept", "ids.reserved", "container.created", "container.sealed"} | {name for name in POINTS if name.startswith("checkpoint.")}
 
 
 def mount_options(point):

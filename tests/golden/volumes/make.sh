@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes golden volumes: small volumes as this version writes them, which every later version must read. Each is
-# NAME.tar.gz with NAME.manifest, what the mounted volume showed (see manifest.py).
+# NAME.tar.gz with NAME.manifest, what the mounted volume showed (see manifest.py), and NAME.SNAPSHOT.snapshot, the same of each
+# of its snapshots.
 #
 # Goldens are only ever added, never made again: one that exists is left alone. A change of the format, or of what is
 # written in it, adds a volume with a new name, made by the version that makes the change.
@@ -222,7 +223,41 @@ with open(sys.argv[1], "r+b") as file:
   pack v1-healed
 }
 
-[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed
+# Two snapshots, and images of all families: of what was changed, removed, renamed, added, and changed again behind the second.
+make_v1_snapshots() {
+  local snapshot
+  mkfs.dedupfs --chunker fixed:size=1k "$volume"
+  mount_volume
+  mkdir -p "$mnt/folder/below"
+  noise 61 60000 >"$mnt/folder/changed"
+  for _ in $(seq 30); do noise 62 40000; done >"$mnt/two-segments"
+  echo removed >"$mnt/folder/removed"
+  echo old >"$mnt/renamed"
+  setfattr -n user.comment -v first "$mnt/folder/changed"
+  ln "$mnt/folder/changed" "$mnt/linked"
+  dedupfs-snapshot create "$mnt" first
+  noise 63 9000 | dd of="$mnt/folder/changed" bs=1 seek=20000 conv=notrunc status=none
+  noise 64 1000 >>"$mnt/two-segments"
+  rm "$mnt/folder/removed"
+  mv "$mnt/renamed" "$mnt/folder/below/new-name"
+  setfattr -n user.comment -v second "$mnt/folder/changed"
+  echo 0 >"$mnt/$(printf 'n\001\377')"
+  dedupfs-snapshot create "$mnt" 'the second'
+  noise 65 5000 >"$mnt/folder/changed"
+  rm "$mnt/linked" "$mnt/$(printf 'n\001\377')"
+  chmod 700 "$mnt/folder"
+  echo added >"$mnt/folder/added"
+  umount.dedupfs "$mnt"
+  mount_volume ro
+  python3 "$here/manifest.py" "$mnt" >"$here/v1-snapshots.manifest"
+  for snapshot in "$mnt"/.snapshots/*; do
+    python3 "$here/manifest.py" "$snapshot" >"$here/v1-snapshots.$(basename "$snapshot").snapshot"
+  done
+  umount.dedupfs "$mnt"
+  pack v1-snapshots
+}
+
+[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots
 for name; do
   if [ -e "$here/$name.tar.gz" ]; then
     echo "$name exists and stays as it is"

@@ -1,0 +1,55 @@
+// Something to be done at the end of a transaction group: when no operation is half done and everything is stored, so that it
+// is part of the group and sees exactly what the group has.
+//
+// Threads: one at a time wants something, is_wanted() from any thread, run() on the thread that ends groups.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/result.h"
+
+namespace dedupfs {
+
+class GroupEnd {
+ public:
+  struct Task {
+    std::function<Result<void>()> change;  // the last change of the group; an Error: nothing was changed
+    std::function<void()> ended = [] {};   // right after, when the next group is open
+  };
+
+  void want(Task task) {
+    const std::lock_guard lock(mutex_);
+    task_ = std::move(task);
+    result_.reset();
+  }
+  // What became of it; nothing if no group has ended since. It is not wanted any more.
+  std::optional<Result<void>> take_result() {
+    const std::lock_guard lock(mutex_);
+    task_.reset();
+    return std::exchange(result_, std::nullopt);
+  }
+  bool is_wanted() const {
+    const std::lock_guard lock(mutex_);
+    return task_.has_value();
+  }
+
+  // Ends the group by `end`, with the task before and after it if there is one.
+  template <class End>
+  void run(const End& end) {
+    const std::lock_guard lock(mutex_);
+    if (task_) result_ = task_->change();
+    end();
+    if (task_ && *result_) task_->ended();
+    task_.reset();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<Task> task_;
+  std::optional<Result<void>> result_;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,158 @@
+#include "store/rewriting.h"
+
+#include <algorithm>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "store/chunk_reader.h"
+#include "store/fingerprint.h"
+#include "store/recently_used.h"
+#include "store/restore_estimate.h"
+#include "store/rewrite_plan.h"
+#include "store/run_finder.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::uint64_t kMovedTogether = 16 << 20;  // bytes that are held in memory
+constexpr std::uint32_t kYoungShare = 4;
+constexpr std::size_t kMostReadsOfAChunk = 1 << 10;
+constexpr std::size_t kMovedInAGroup = 64;  // chunks
+
+class Rewriting {
+ public:
+  Rewriting(unsigned percent, const ContainerStore& containers, const Database& index, const PendingChunks& pending,
+            ChunkReader& reader, RegionPacker& packer, const InGroup& in_group)
+      : percent_(percent),
+        containers_(containers),
+        index_(index),
+        runs_(index),
+        pending_(pending),
+        reader_(reader),
+        packer_(packer),
+        in_group_(in_group) {}
+
+  Result<RewriteFindings> run(const RecentReferences::Stretch& stretch) {
+    DEDUPFS_TRY(look_up(stretch.ids));
+    DEDUPFS_ASSIGN(const auto numbers, containers_.numbers_from(0));
+    if (numbers.empty()) return findings_;
+    const auto chosen =
+        plan_rewrite(needed_, {.moved_bytes = stretch.bytes * percent_ / 100,
+                               .grown_bytes = stretch.new_bytes * percent_ / 100,
+                               .cache_bytes = RestoreEstimate::kCacheBytes,
+                               .end_container = first_young_container(numbers.front(), containers_.next_container())});
+    std::vector<Copy> copies;
+    std::uint64_t bytes = 0;
+    for (const std::uint32_t at : chosen) {
+      auto copy = copy_of(needed_.chunks[at]);
+      if (!copy) continue;  // who reads the chunk hears of it
+      bytes += copy->entry.payload_length;
+      copies.push_back(std::move(*copy));
+      if (bytes < kMovedTogether) continue;
+      DEDUPFS_TRY(move(std::exchange(copies, {})));
+      bytes = 0;
+    }
+    DEDUPFS_TRY(move(copies));
+    return findings_;
+  }
+
+ private:
+  // A chunk as it is to be stored. The bytes are its own: to pin them would keep a region each.
+  struct Copy {
+    RegionPlace from;
+    RegionEntry entry;
+    ByteBuffer payload;
+  };
+
+  // What a reader of the references needs: of a delta that it does not have any more what it is made from, too.
+  Result<void> look_up(const std::vector<ChunkId>& references) {
+    RecentlyUsed<ChunkId> decoded(RestoreEstimate::kDecodedCacheBytes);
+    std::unordered_map<ChunkId, std::uint32_t> known;
+    std::vector<ChunkId> wanted;  // the next one last
+    for (const ChunkId reference : references) {
+      std::uint32_t wanted_for = 0;
+      wanted.push_back(reference);
+      for (std::size_t left = kMostReadsOfAChunk; !wanted.empty() && left != 0; --left) {
+        const ChunkId id = wanted.back();
+        wanted.pop_back();
+        DEDUPFS_ASSIGN(const ChunkRun* const run, runs_.find(id));
+        if (run == nullptr) continue;  // deleted meanwhile
+        const ChunkRun::Chunk& chunk = run->at(id);
+        if (chunk.is_delta() && decoded.use(id, chunk.raw_length)) continue;
+        const auto [at, is_new] = known.emplace(id, needed_.chunks.size());
+        if (is_new)
+          needed_.chunks.push_back({id, run->place, run->region_payload_bytes, chunk.raw_length, chunk.is_delta()});
+        if (id == reference) wanted_for = at->second;
+        needed_.reads.push_back({at->second, wanted_for});
+        wanted.insert(wanted.end(), chunk.sources.rbegin(), chunk.sources.rend());
+      }
+      wanted.clear();
+    }
+    runs_.forget_all();
+    return {};
+  }
+
+  Result<Copy> copy_of(const NeededChunk& chunk) {
+    DEDUPFS_ASSIGN(const ChunkReader::Stored stored, reader_.get_stored(chunk.id));
+    Copy copy{chunk.place, stored.entry, {stored.payload.bytes.begin(), stored.payload.bytes.end()}};
+    if (!copy.entry.is_delta()) return copy;
+    DEDUPFS_ASSIGN(const ChunkReader::Chunk made, reader_.get(chunk.id));
+    if (fingerprint_of(made.bytes.bytes) != copy.entry.fingerprint)
+      return Error{ErrorCode::kCorruption, "a delta makes other bytes than its fingerprint says"};
+    copy.payload.assign(made.bytes.bytes.begin(), made.bytes.bytes.end());
+    copy.entry.payload_length = copy.entry.raw_length;
+    copy.entry.sources.clear();
+    copy.entry.depth = 0;
+    copy.entry.checksum = 0;
+    return copy;
+  }
+
+  // Some in each group: nobody waits long for one to end.
+  Result<void> move(const std::vector<Copy>& copies) {
+    for (std::span<const Copy> rest = copies; !rest.empty();) {
+      const auto some = rest.first(std::min(kMovedInAGroup, rest.size()));
+      DEDUPFS_TRY(in_group_([&] { return move_within_group(some); }));
+      rest = rest.subspan(some.size());
+    }
+    return {};
+  }
+
+  // What is pending now is either in the index or pending still when it is moved.
+  Result<void> move_within_group(std::span<const Copy> copies) {
+    for (const Copy& copy : copies) {
+      if (pending_.locate(copy.entry.id)) continue;
+      DEDUPFS_ASSIGN(const auto run, find_run(index_, copy.entry.id));
+      if (!run || run->place != copy.from || !packer_.add_moved(copy.entry, copy.payload)) continue;
+      ++findings_.chunks;
+      findings_.bytes += copy.entry.payload_length;
+    }
+    return {};
+  }
+
+  const unsigned percent_;
+  const ContainerStore& containers_;
+  const Database& index_;
+  RunFinder runs_;
+  const PendingChunks& pending_;
+  ChunkReader& reader_;
+  RegionPacker& packer_;
+  const InGroup& in_group_;
+  NeededOrder needed_;
+  RewriteFindings findings_;
+};
+
+}  // namespace
+
+Result<RewriteFindings> rewrite_scattered(const RecentReferences::Stretch& stretch, unsigned percent,
+                                          const ContainerStore& containers, const Database& index,
+                                          const PendingChunks& pending, ChunkReader& reader, RegionPacker& packer,
+                                          const InGroup& in_group) {
+  return Rewriting(percent, containers, index, pending, reader, packer, in_group).run(stretch);
+}
+
+std::uint32_t first_young_container(std::uint32_t first, std::uint32_t end) {
+  return end - std::max<std::uint32_t>(1, (end - first) / kYoungShare);
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,98 @@
+// dedupfs-clone: copies a tree within a mounted dedupfs volume by reference, in the daemon.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/size.h"
+#include "base/unique_fd.h"
+#include "fs/control_socket.h"
+#include "fs/mount_table.h"
+
+namespace {
+
+using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
+using Json = nlohmann::json;
+
+constexpr int kDone = 0;
+constexpr int kUsageError = 1;
+constexpr int kFailed = 2;
+
+Result<struct stat> status_of(const Path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return Error::from_errno(errno, path.string());
+  return status;
+}
+
+Path without_slash(const Path& path) {
+  return path.has_filename() || !path.has_relative_path() ? path : path.parent_path();
+}
+
+// As cp has it: into what is a folder already, otherwise under that name.
+Path place_of(const Path& source, const Path& given) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(given, ignored) ? given / source.filename() : given;
+}
+
+Result<Json> clone(const Path& from, const Path& to) {
+  const Path source = without_slash(from);
+  const Path copy = place_of(source, without_slash(to));
+  const Path parent = copy.has_parent_path() ? copy.parent_path() : Path(".");
+  DEDUPFS_ASSIGN(const struct stat source_status, status_of(source));
+  struct stat parent_status {};
+  if (::stat(parent.c_str(), &parent_status) != 0) return Error::from_errno(errno, parent.string());
+  if (status_of(copy)) return Error{ErrorCode::kExists, copy.string() + " is there already"};
+
+  DEDUPFS_ASSIGN(const auto table, read_mount_table());
+  const auto mount = find_dedupfs_mount(table, source_status.st_dev);
+  if (!mount) return Error{ErrorCode::kInvalidArgument, source.string() + " is not in a mounted dedupfs volume"};
+  if (source_status.st_dev != parent_status.st_dev)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} and {} are not in the same volume; copy with cp", source.string(), parent.string())};
+  // What programs have written through mappings is with the kernel still.
+  const UniqueFd folder(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder || ::syncfs(folder.get()) != 0) return Error::from_errno(errno, parent.string());
+  return control_request(mount->source, {{"command", "clone"},
+                                         {"from", source_status.st_ino},
+                                         {"parent", parent_status.st_ino},
+                                         {"name", copy.filename().string()}});
+}
+
+std::string screen_of(const Json& totals) {
+  return fmt::format("{} files ({}), {} directories, {} others\n", totals.at("files").get<std::uint64_t>(),
+                     human_size(totals.at("bytes").get<std::uint64_t>()), totals.at("directories").get<std::uint64_t>(),
+                     totals.at("others").get<std::uint64_t>());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string from;
+  std::string to;
+  bool as_json = false;
+  CLI::App app{"Copies a file or a folder with all that is in it, within a mounted dedupfs volume, by reference."};
+  app.add_option("SRC", from, "what to copy; also from a snapshot")->required();
+  app.add_option("DST", to, "the copy, or a folder that it goes into")->required();
+  app.add_flag("--json", as_json, "print one JSON object");
+  app.set_version_flag("--version", "dedupfs " DEDUPFS_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsageError;
+  }
+  const auto totals = clone(from, to);
+  const auto text = !totals ? Result<std::string>(totals.error())
+                            : read_answer([&] { return as_json ? totals->dump(2) + "\n" : screen_of(*totals); });
+  if (!text) {
+    std::cerr << "dedupfs-clone: " << text.error().message() << '\n';
+    return kFailed;
+  }
+  std::cout << *text << std::flush;
+  return std::cout ? kDone : kFailed;
+}

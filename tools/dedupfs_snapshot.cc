@@ -1,0 +1,192 @@
+// dedupfs-snapshot: makes, lists and deletes the snapshots of a dedupfs volume, and goes back to one; asks the daemon of a
+// mounted volume, and does it itself where there is none.
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <ctime>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "fs/control_socket.h"
+#include "fs/filesystem.h"
+#include "fs/keep_rules.h"
+#include "fs/mount_table.h"
+#include "fs/snapshot_report.h"
+
+namespace {
+
+using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
+using Snapshots = std::vector<SnapshotRecord>;
+
+constexpr int kDone = 0;
+constexpr int kUsageError = 1;
+constexpr int kFailed = 2;
+
+struct Asked {
+  std::string action;
+  std::string path;
+  std::vector<std::string> names;
+  KeepRules keep;
+  bool is_dry_run = false;
+  bool as_json = false;
+};
+
+// The snapshots of a volume, mounted or not. Each function returns those that there are then.
+class Target {
+ public:
+  static Result<Target> open(const Path& path) {
+    Target target;
+    DEDUPFS_ASSIGN(target.volume_, find_volume(path));
+    const auto daemon = ControlClient::connect(target.volume_);
+    if (daemon) return target;
+    if (daemon.error().code() != ErrorCode::kNotFound) return daemon.error();
+    spdlog::set_default_logger(spdlog::stderr_logger_mt("dedupfs-snapshot"));
+    spdlog::set_level(spdlog::level::warn);
+    DEDUPFS_ASSIGN(auto volume, Volume::open(target.volume_, {}));
+    DEDUPFS_ASSIGN(target.filesystem_, Filesystem::open(std::move(volume), {}));
+    return target;
+  }
+
+  Result<Snapshots> list() { return filesystem_ ? filesystem_->snapshots() : ask({{"action", "list"}}); }
+
+  Result<Snapshots> create(const std::string& name) {
+    if (!filesystem_) {
+      DEDUPFS_TRY(write_back());
+      return ask({{"action", "create"}, {"name", name}});
+    }
+    DEDUPFS_TRY(filesystem_->create_snapshot(name));
+    return list();
+  }
+
+  Result<Snapshots> remove(const std::string& name) {
+    if (!filesystem_) return ask({{"action", "delete"}, {"name", name}});
+    DEDUPFS_TRY(filesystem_->delete_snapshot(name));
+    return list();
+  }
+
+  Result<Snapshots> roll_back(const std::string& name) {
+    if (!filesystem_) return ask({{"action", "rollback"}, {"name", name}});
+    DEDUPFS_TRY(filesystem_->roll_back(name));
+    return list();
+  }
+
+  Result<void> close() { return filesystem_ ? filesystem_->close() : Result<void>(); }
+
+ private:
+  Result<Snapshots> ask(nlohmann::json request) const {
+    request["command"] = "snapshot";
+    DEDUPFS_ASSIGN(const nlohmann::json answer, control_request(volume_, request));
+    return read_answer([&] { return snapshots_of(answer.at("snapshots")); });
+  }
+
+  // What programs have written through mappings is with the kernel still.
+  Result<void> write_back() const {
+    DEDUPFS_ASSIGN(const auto table, read_mount_table());
+    const auto mount = find_dedupfs_mount(table, volume_);
+    if (!mount) return {};
+    const UniqueFd root(::open(mount->mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!root || ::syncfs(root.get()) != 0) return Error::from_errno(errno, mount->mountpoint.string());
+    return {};
+  }
+
+  Path volume_;
+  std::unique_ptr<Filesystem> filesystem_;  // of a volume that is not mounted
+};
+
+std::string name_of_now() {
+  return fmt::format("{:%Y-%m-%d_%H-%M-%S}", fmt::localtime(std::time(nullptr)));
+}
+
+Result<Snapshots> remove_all(Target& target, const std::vector<std::string>& names, bool is_dry_run) {
+  for (const std::string& name : names) {
+    if (!is_dry_run) DEDUPFS_TRY(target.remove(name));
+    std::cerr << (is_dry_run ? "would delete " : "deleted ") << name << '\n';
+  }
+  return target.list();
+}
+
+Result<Snapshots> act(Target& target, const Asked& asked) {
+  if (asked.action == "create") {
+    const std::string name = asked.names.empty() ? name_of_now() : asked.names[0];
+    DEDUPFS_ASSIGN(const Snapshots there, target.create(name));
+    std::cerr << "created " << name << '\n';
+    return asked.keep.any() ? remove_all(target, not_kept(asked.keep, there), asked.is_dry_run) : there;
+  }
+  if (asked.action == "delete") {
+    if (!asked.keep.any()) return remove_all(target, asked.names, asked.is_dry_run);
+    DEDUPFS_ASSIGN(const Snapshots there, target.list());
+    return remove_all(target, not_kept(asked.keep, there), asked.is_dry_run);
+  }
+  if (asked.action == "rollback") return target.roll_back(asked.names[0]);
+  return target.list();
+}
+
+Result<Snapshots> run(const Asked& asked) {
+  DEDUPFS_ASSIGN(Target target, Target::open(asked.path));
+  DEDUPFS_ASSIGN(Snapshots snapshots, act(target, asked));
+  DEDUPFS_TRY(target.close());
+  return snapshots;
+}
+
+CLI::App* add_action(CLI::App& app, Asked& asked, const std::string& action, const std::string& meaning) {
+  CLI::App* const command = app.add_subcommand(action, meaning);
+  command->callback([&asked, action] { asked.action = action; });
+  command->add_option("MOUNTPOINT|VOLUME", asked.path, "where the volume is mounted, or the volume")->required();
+  command->add_flag("--json", asked.as_json, "print the snapshots that there are then as one JSON array");
+  return command;
+}
+
+CLI::Option_group* add_rules(CLI::App& command, Asked& asked) {
+  auto* const rules = command.add_option_group("rules", "which snapshots to keep; the others are deleted");
+  rules->add_option("--keep-last", asked.keep.last, "so many of the last ones");
+  rules->add_option("--keep-daily", asked.keep.daily, "the last one of each of so many days");
+  rules->add_option("--keep-weekly", asked.keep.weekly, "the last one of each of so many weeks");
+  rules->add_option("--keep-monthly", asked.keep.monthly, "the last one of each of so many months");
+  command.add_flag("--dry-run", asked.is_dry_run, "delete nothing, but say what would be");
+  return rules;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Asked asked;
+  CLI::App app{"Makes, lists and deletes the snapshots of a dedupfs volume, and goes back to one."};
+  app.set_version_flag("--version", "dedupfs " DEDUPFS_VERSION);
+  app.require_subcommand(1);
+  CLI::App* const create = add_action(app, asked, "create", "make one, named after the time if no name is given");
+  create->add_option("NAME", asked.names)->expected(0, 1);
+  add_rules(*create, asked);
+  add_action(app, asked, "list", "show them, the oldest first");
+  CLI::App* const remove = add_action(app, asked, "delete", "delete those named, or those that no rule keeps");
+  CLI::Option* const names = remove->add_option("NAME", asked.names);
+  add_rules(*remove, asked)->excludes(names);
+  CLI::App* const rollback = add_action(app, asked, "rollback", "make all files what they were then");
+  rollback->add_option("NAME", asked.names)->required()->expected(1);
+  try {
+    app.parse(argc, argv);
+    if (remove->parsed() && asked.names.empty() && !asked.keep.any())
+      throw CLI::ValidationError("delete", "name the snapshots to delete, or give a rule which to keep");
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsageError;
+  }
+  const auto snapshots = run(asked);
+  if (!snapshots) {
+    std::cerr << "dedupfs-snapshot: " << snapshots.error().message() << '\n';
+    return kFailed;
+  }
+  if (asked.as_json)
+    std::cout << snapshots_json(*snapshots).dump(2) << '\n';
+  else if (asked.action == "list")
+    std::cout << snapshots_screen(*snapshots);
+  return std::cout.flush() ? kDone : kFailed;
+}
