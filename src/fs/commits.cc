@@ -173,13 +173,11 @@ Result<void> Filesystem::State::commit_group() {
 
 Result<void> Filesystem::State::commit_volume() {
   Result<void> committed = volume->commit();
-  if (committed) uncommitted_snapshot.reset();
   if (committed && committer && !sweeper->is_done()) committer->request_clean_up();
   if (committed && changes != 0) checkpointer->note_commit();  // each mount commits what users have not changed
   if (committed || may_be_retried(committed.error().code())) return committed;
   spdlog::critical("a commit failed, the filesystem is read-only from now on: {}", committed.error().message());
-  // It was made at the end of the group, and would show what was there before that.
-  if (uncommitted_snapshot) volume->snapshots().erase(*uncommitted_snapshot);
+  volume->snapshots().drop_uncommitted();
   const std::lock_guard lock(errors_mutex);
   abort_error = committed.error();
   aborted = true;

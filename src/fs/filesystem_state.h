@@ -148,6 +148,7 @@ struct Filesystem::State {
   std::unique_ptr<Rewriter> make_rewriter();
   bool is_short_of_space();
   Result<void> visit_references(const Database::Snapshot& snapshot, const ReclaimHost::Visit& visit) const;
+  Result<void> visit_newest_references(const ReclaimHost::VisitUntil& visit) const;
   std::optional<ReclaimSettings> due_reclaim();
 
   std::unique_ptr<Volume> volume;
@@ -161,7 +162,6 @@ struct Filesystem::State {
   NameLocks names;
   InodeTable table;
   std::unique_ptr<InodeNumbers> numbers;
-  std::optional<TreeNumber> uncommitted_snapshot;  // made at the end of the frozen group; of the thread that commits
   std::unique_ptr<OrphanReaper> reaper;
   std::unique_ptr<SnapshotSweeper> sweeper;
   GroupEnd at_group_end;

@@ -100,18 +100,16 @@ Result<void> Filesystem::create_snapshot(std::string_view name) {
   SnapshotRecord record;
   record.name = name;
   state.at_group_end.want({.change = [&] { return state.put_new_snapshot(record); },
-                           .ended =
-                               [&] {
-                                 state.volume->snapshots().put(record);
-                                 state.uncommitted_snapshot = record.number;
-                               }});
+                           .ended = [&] { state.volume->snapshots().put_uncommitted(record); }});
   const Result<void> synced = state.sync();
   const std::optional<Result<void>> made = state.at_group_end.take_result();
   if (!made || !*made) return made ? *made : synced ? Error{ErrorCode::kInterrupted, "no group ended"} : synced.error();
-  state.touch_snapshots_directory();
-  if (!synced && !state.volume->snapshots().knows(record.number))
+  if (!synced) {
+    // Its group may be committed yet, as soon as there is room.
+    if (state.volume->snapshots().knows(record.number)) state.mark_deleted(record);
     return synced.error().with(fmt::format("snapshot '{}' could not be made", name));
-  if (!synced) return synced.error().with(fmt::format("snapshot '{}' was made, but is not durable yet", name));
+  }
+  state.touch_snapshots_directory();
   crash_point("snapshot.created");
   return {};
 }

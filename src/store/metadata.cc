@@ -240,6 +240,7 @@ void Metadata::drop_frozen() {
   std::shared_ptr<const Overlay> dropped;  // destroyed outside of the lock: it may have a million nodes
   const std::unique_lock lock(mutex_);
   dropped = std::exchange(frozen_, nullptr);
+  snapshots_.note_commit();
 }
 
 }  // namespace dedupfs

@@ -53,12 +53,12 @@ class Metadata {
   bool open_is_empty() const;
 
   // The open group becomes the frozen one, and a new, empty one opens. There must be no frozen group. A snapshot that is put
-  // into the list from now on is one of the state at the end of the frozen group.
+  // into the list from now on, uncommitted, is one of the state at the end of the frozen group.
   void freeze();
   bool has_frozen() const;
   // The changes, and the images that snapshots need of what was there before. Nothing, if there is no frozen group.
   Result<void> append_frozen_to(Database::Batch& batch) const;
-  // After the batch was written.
+  // After the batch was written: the group, and the snapshot of its end if there is one, are committed.
   void drop_frozen();
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 namespace dedupfs {
 namespace {
@@ -76,7 +77,7 @@ std::vector<SnapshotRecord> SnapshotList::all() const {
   const std::shared_lock lock(mutex_);
   std::vector<SnapshotRecord> found;
   for (const auto& [number, record] : records_)
-    if (!record.is_deleted) found.push_back(record);
+    if (is_there(record)) found.push_back(record);
   return found;
 }
 
@@ -96,14 +97,14 @@ bool SnapshotList::knows(TreeNumber number) const {
 std::optional<SnapshotRecord> SnapshotList::find(TreeNumber number) const {
   const std::shared_lock lock(mutex_);
   const auto found = records_.find(number);
-  if (found == records_.end() || found->second.is_deleted) return std::nullopt;
+  if (found == records_.end() || !is_there(found->second)) return std::nullopt;
   return found->second;
 }
 
 std::optional<SnapshotRecord> SnapshotList::find(std::string_view name) const {
   const std::shared_lock lock(mutex_);
   for (const auto& [number, record] : records_)
-    if (!record.is_deleted && record.name == name) return record;
+    if (is_there(record) && record.name == name) return record;
   return std::nullopt;
 }
 
@@ -133,6 +134,22 @@ void SnapshotList::put(const SnapshotRecord& record) {
 void SnapshotList::erase(TreeNumber number) {
   const std::unique_lock lock(mutex_);
   records_.erase(number);
+}
+
+void SnapshotList::put_uncommitted(const SnapshotRecord& record) {
+  const std::unique_lock lock(mutex_);
+  records_[record.number] = record;
+  uncommitted_ = record.number;
+}
+
+void SnapshotList::note_commit() {
+  const std::unique_lock lock(mutex_);
+  uncommitted_ = kLiveTree;
+}
+
+void SnapshotList::drop_uncommitted() {
+  const std::unique_lock lock(mutex_);
+  if (uncommitted_ != kLiveTree) records_.erase(std::exchange(uncommitted_, kLiveTree));
 }
 
 }  // namespace dedupfs

@@ -62,9 +62,19 @@ class SnapshotList {
   void put(const SnapshotRecord& record);
   void erase(TreeNumber number);
 
+  // A new one, of the state at the end of a group that is not committed yet. What comes later is preserved for it from now
+  // on; to all() and find() it is there once that group is committed. One at a time.
+  void put_uncommitted(const SnapshotRecord& record);
+  void note_commit();
+  // The group can never be committed. Nothing, if there is no such snapshot.
+  void drop_uncommitted();
+
  private:
+  bool is_there(const SnapshotRecord& record) const { return !record.is_deleted && record.number != uncommitted_; }
+
   mutable std::shared_mutex mutex_;
   std::map<TreeNumber, SnapshotRecord> records_;
+  TreeNumber uncommitted_ = kLiveTree;  // none
 };
 
 }  // namespace dedupfs

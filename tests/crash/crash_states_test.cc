@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "crash/campaign.h"
-#include "crash/share.h"
+#include "support/share.h"
 
 namespace dedupfs {
 namespace {

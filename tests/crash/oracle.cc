@@ -50,7 +50,7 @@ bool is_empty(const std::string& tree) {
 // Opens, describes, checks and closes.
 void recover(const std::shared_ptr<MemoryDisk>& disk, Verdict& verdict, bool may_be_absent) {
   const Clock::time_point begin = Clock::now();
-  auto opened = open_filesystem(disk, std::chrono::hours(1));
+  auto opened = open_filesystem(disk);
   if (Clock::now() - begin > kMostToOpen) verdict.problems.emplace_back("opening took more than 20 s");
   if (!opened) {
     if (!may_be_absent || opened.error().code() != ErrorCode::kNotFound)

@@ -49,21 +49,21 @@ DiskImage make_small_volume() {
   superblock->container_bytes = kSmallestContainerBytes;
   DEDUPFS_CHECK(write_superblock(*disk, kVolumePath, *superblock).has_value());
   {
-    const auto mounted = open_filesystem(disk, std::chrono::hours(1));
+    const auto mounted = open_filesystem(disk);
     DEDUPFS_CHECK(mounted && (*mounted)->close());
   }
   return disk->image();
 }
 
-Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<MemoryDisk>& disk,
-                                                    std::chrono::milliseconds commit_interval) {
+Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<MemoryDisk>& disk, const RunOptions& run) {
   VolumeOptions options;
   options.threads = 1;
   options.index_memory_bytes = Database::kLeastMemoryBytes;
   options.cache_bytes = 8 << 20;
   DEDUPFS_ASSIGN(auto volume, Volume::open(kVolumePath, options, disk));
   FilesystemOptions filesystem;
-  filesystem.commit_interval = commit_interval;
+  filesystem.commit_interval = run.commit_interval;
+  filesystem.rewrite_percent = run.rewrite_percent;
   filesystem.dirty_bytes = 8 << 20;
   return Filesystem::open(std::move(volume), filesystem);
 }
@@ -101,7 +101,7 @@ void RecordedRun::make_volume() {
 }
 
 void RecordedRun::open() {
-  auto opened = open_filesystem(disk_, options_.commit_interval);
+  auto opened = open_filesystem(disk_, options_);
   if (!opened) {
     failed("opening", opened.error());
     throw RunEnded();
@@ -158,14 +158,23 @@ void RecordedRun::sync_file(const ModelPtr& node) {
 
 void RecordedRun::create_snapshot(const std::string& name) {
   if (snapshots_.contains(name)) return;
+  const std::size_t begun = disk_->event_count();
+  const auto note = [&] {
+    const Result<Tree> tree = tree_of(model_, *filesystem_);
+    DEDUPFS_CHECK(tree.has_value());
+    snapshots_[name] = {model_.copy(), tree->text};
+  };
   const bool made = step(
-      "making snapshot " + name, [&] { return filesystem_->create_snapshot(name); },
-      [&] {
-        const Result<Tree> tree = tree_of(model_, *filesystem_);
-        DEDUPFS_CHECK(tree.has_value());
-        snapshots_[name] = {model_.copy(), tree->text};
-      });
+      "making snapshot " + name, [&] { return filesystem_->create_snapshot(name); }, note);
   if (made && !tolerates_errors_) acknowledge("making a snapshot", {});
+  if (made) return;
+  // Its group may be committed all the same, and with the next one it is deleted.
+  const MemoryDisk::FaultsPaused paused;
+  note();
+  remember_tree();
+  snapshots_.erase(name);
+  remember_tree();
+  history_.begun.insert(history_.begun.end(), 2, begun);
 }
 
 void RecordedRun::delete_snapshot(const std::string& name) {
@@ -285,6 +294,21 @@ void RecordedRun::copy_range(const ModelPtr& from, std::size_t from_offset, cons
         return {};
       },
       [&] { put(to->content, to_offset, from->content.substr(from_offset, length)); });
+}
+
+void RecordedRun::clone(const ModelPtr& file, const ModelPtr& parent, const std::string& name) {
+  if (!file || !parent || FilesystemModel::find(*parent, name)) return;
+  const ModelPtr copy = std::make_shared<ModelNode>(*file);
+  copy->links = 1;
+  step(
+      "cloning to " + name,
+      [&]() -> Result<void> {
+        DEDUPFS_TRY(filesystem_->clone_tree(file->number, parent->number, name));
+        const Result<Attributes> attributes = filesystem_->lookup(parent->number, name);
+        if (attributes) copy->number = attributes->inode;
+        return nothing_of(attributes, *filesystem_);
+      },
+      [&] { FilesystemModel::add(*parent, name, copy); });
 }
 
 void RecordedRun::link(const ModelPtr& node, const ModelPtr& parent, const std::string& name) {

@@ -49,12 +49,13 @@ struct RunEnded {};
 struct RunOptions {
   bool faults = false;
   std::chrono::milliseconds commit_interval = std::chrono::hours(1);
+  unsigned rewrite_percent = 0;
 };
 
 // A new volume with small regions and containers, mounted once.
 DiskImage make_small_volume();
 Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<MemoryDisk>& disk,
-                                                    std::chrono::milliseconds commit_interval);
+                                                    const RunOptions& options = {});
 
 class RecordedRun {
  public:
@@ -91,6 +92,7 @@ class RecordedRun {
   void punch(const ModelPtr& file, std::size_t offset, std::size_t length);
   void copy_range(const ModelPtr& from, std::size_t from_offset, const ModelPtr& to, std::size_t to_offset,
                   std::size_t length);
+  void clone(const ModelPtr& file, const ModelPtr& parent, const std::string& name);
   void link(const ModelPtr& node, const ModelPtr& parent, const std::string& name);
   void unlink(const ModelPtr& parent, const std::string& name);
   void remove_directory(const ModelPtr& parent, const std::string& name);

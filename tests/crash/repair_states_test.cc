@@ -8,10 +8,10 @@
 #include <string>
 
 #include "crash/recorded_run.h"
-#include "crash/share.h"
 #include "fs/fsck.h"
 #include "store/container_format.h"
 #include "support/crash_replay.h"
+#include "support/share.h"
 
 namespace dedupfs {
 namespace {
@@ -77,7 +77,7 @@ Result<FsckReport> fsck(const std::shared_ptr<MemoryDisk>& disk, FsckOptions::Mo
 }
 
 std::string tree_on(const std::shared_ptr<MemoryDisk>& disk) {
-  const auto filesystem = open_filesystem(disk, std::chrono::hours(1));
+  const auto filesystem = open_filesystem(disk);
   if (!filesystem) return filesystem.error().message();
   const auto tree = tree_of(**filesystem);
   return tree ? tree->text : tree.error().message();

@@ -195,6 +195,26 @@ void snapshots_in_between(RecordedRun& run, Random& random, int length) {
   }
 }
 
+// Files are cloned, and made of pieces of others, so that what they need lies scattered and is stored once more.
+void rewrite_what_is_scattered(RecordedRun& run, Random& random, int length) {
+  std::vector<std::string> contents;
+  for (int i = 0; i < length; ++i) {
+    contents.push_back(random_bytes(random, 50'000 + below(random, 30'000)));
+    const ModelPtr old = run.make_file(run.root(), "old" + std::to_string(i));
+    run.write(old, 0, contents.back());
+    run.sync();
+    if (below(random, 2) == 0) run.clone(old, run.root(), "clone" + std::to_string(i));
+    if (below(random, 4) == 0) run.unlink(run.root(), "old" + std::to_string(below(random, contents.size())));
+    if (i % 3 != 2) continue;
+    std::string pieces;
+    for (const std::string& content : contents) pieces += content.substr(below(random, 20'000), 20'000);
+    const ModelPtr patchwork = run.make_file(run.root(), "patchwork" + std::to_string(i));
+    run.write(patchwork, 0, pieces);
+    if (below(random, 2) == 0) run.sync_file(patchwork);
+    run.reopen();  // what is left to store once more is stored by then
+  }
+}
+
 // Each closing turns the log of the index into tables, and every fourth time these are compacted.
 void mount_again_and_again(RecordedRun& run, Random& random, int length) {
   for (int i = 0; i < length; ++i) {
@@ -253,6 +273,8 @@ constexpr std::array kWorkloads{
     Workload{.name = "containers", .drive = fill_containers, .length = 6},
     Workload{.name = "reclaim", .drive = reclaim_in_between, .length = 8, .short_length = 3},
     Workload{.name = "snapshots", .drive = snapshots_in_between, .length = 14, .short_length = 6},
+    Workload{
+        .name = "rewrite", .drive = rewrite_what_is_scattered, .length = 9, .short_length = 3, .rewrite_percent = 100},
     Workload{.name = "remount", .drive = mount_again_and_again, .length = 7, .short_length = 2},
     Workload{.name = "commits",
              .drive = commits_in_between,
@@ -277,8 +299,9 @@ History record_with_fault(const Workload& workload, std::uint64_t seed, const Di
                           MemoryDisk::FaultSource fault) {
   Random random(seed);
   const bool faults = fault != nullptr;
-  RecordedRun run(workload.from_nothing ? DiskImage() : volume,
-                  {.faults = faults, .commit_interval = workload.commit_interval});
+  RecordedRun run(
+      workload.from_nothing ? DiskImage() : volume,
+      {.faults = faults, .commit_interval = workload.commit_interval, .rewrite_percent = workload.rewrite_percent});
   try {
     if (workload.from_nothing) {
       run.disk().set_fault(fault);

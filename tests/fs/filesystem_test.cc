@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <thread>
 
+#include "faulty_filesystem.h"
 #include "fs/posix_acl.h"
 #include "fs/records.h"
-#include "support/faulty_backing.h"
 #include "test_filesystem.h"
 
 namespace dedupfs {
@@ -653,30 +652,6 @@ TEST(Filesystem, AMissingRootIsDamage) {
 
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, Filesystem::open(value_of(Volume::open(fs.path(), {})), {})));
 }
-
-// A filesystem whose containers fail while `fault` holds an error.
-struct FaultyFilesystem {
-  std::shared_ptr<FaultyBacking> backing = std::make_shared<FaultyBacking>();
-  std::mutex mutex;
-  std::string operation;
-  std::optional<ErrorCode> fault;
-  TestFilesystem fs;
-
-  FaultyFilesystem() {
-    backing->fault = [this](const std::string& attempted, const Path& path) -> std::optional<Error> {
-      const std::lock_guard lock(mutex);
-      if (!fault || attempted != operation || path.extension() != ".container") return std::nullopt;
-      return Error{*fault, path.string() + ": injected"};
-    };
-    fs.use(backing);
-    fs.reopen();
-  }
-  void fail(const std::string& which, std::optional<ErrorCode> with) {
-    const std::lock_guard lock(mutex);
-    operation = which;
-    fault = with;
-  }
-};
 
 TEST(Filesystem, AfterAFullDiskTheNextSyncSucceeds) {
   FaultyFilesystem faulty;

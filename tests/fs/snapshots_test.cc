@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 
+#include "fs/faulty_filesystem.h"
 #include "fs/test_filesystem.h"
 
 namespace dedupfs {
@@ -168,6 +169,30 @@ TEST_F(SnapshotsTest, AreDurableWhenTheCallReturns) {
   ASSERT_TRUE(ok(fs_->delete_snapshot("s")));
   const auto crashed = fs_.after_crash();
   EXPECT_TRUE(fails_with(ErrorCode::kNotFound, crashed->find(".snapshots/s")));
+}
+
+TEST(SnapshotsOnAFullDisk, AreNotMadeAndNothingOfThemIsLeft) {
+  FaultyFilesystem faulty;
+  TestFilesystem& fs = faulty.fs;
+  const InodeNumber file = fs.make_file(kRootInode, "f", random_text(20'000, 1));
+  faulty.fail("write", ErrorCode::kNoSpace);
+
+  const auto failed = fs->create_snapshot("monday");
+  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, failed));
+  EXPECT_THAT(failed.error().message(), HasSubstr("'monday' could not be made"));
+  EXPECT_THAT(fs->snapshots(), IsEmpty());
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, fs.find(".snapshots/monday")));
+
+  faulty.fail("write", std::nullopt);
+  fs.write(file, 0, "new");
+  const std::string content = fs.content(file);
+  ASSERT_TRUE(ok(fs->create_snapshot("monday")));
+  EXPECT_EQ(fs->snapshots().size(), 1U);
+  fs.write(file, 0, "later");
+  EXPECT_TRUE(ok(fs->sync()));
+  const std::unique_ptr<TestFilesystem> crashed = fs.after_crash();
+  EXPECT_EQ(crashed->content(value_of(crashed->find(".snapshots/monday/f"))), content);
+  EXPECT_EQ((*crashed)->snapshots().size(), 1U);
 }
 
 TEST_F(SnapshotsTest, CostNothingUntilSomethingChanges) {

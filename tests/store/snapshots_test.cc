@@ -54,11 +54,15 @@ class SnapshotsTest : public testing::Test {
   }
 
   TreeNumber take(std::uint64_t end_of_inodes = kEndOfInodes) {
-    const SnapshotRecord record{.number = next_++, .name = "s", .end_of_inodes = end_of_inodes};
+    const TreeNumber number = next_++;
+    const SnapshotRecord record{.number = number, .name = std::to_string(number), .end_of_inodes = end_of_inodes};
     metadata_->put(Family::kSnapshots, encode_snapshot_key(record.number), encode_snapshot(record));
     metadata_->freeze();
-    snapshots_->put(record);
+    snapshots_->put_uncommitted(record);
+    EXPECT_FALSE(snapshots_->find(record.number) || snapshots_->find(record.name)) << "before its group is committed";
+    EXPECT_EQ(snapshots_->preservation()->number, record.number);
     write_frozen();
+    EXPECT_TRUE(snapshots_->find(record.number));
     return record.number;
   }
   void remove(TreeNumber number) {
@@ -252,7 +256,7 @@ TEST_F(SnapshotsTest, DamagedRecordsAreRefused) {
   EXPECT_FALSE(decode_before_image(""));
   EXPECT_FALSE(decode_before_image("\2"));
   EXPECT_FALSE(decode_before_image(std::string_view("\0x", 2)));
-  const std::string record = encode_snapshot({.number = 1, .name = "s", .end_of_inodes = 7});
+  const std::string record = encode_snapshot({.number = 1, .name = std::to_string(next_), .end_of_inodes = 7});
   EXPECT_TRUE(decode_snapshot(1, record));
   EXPECT_FALSE(decode_snapshot(1, std::string_view(record).substr(0, record.size() - 1)));
   EXPECT_FALSE(decode_snapshot(1, record + "/"));

@@ -1,11 +1,11 @@
-// What part of a crash test is done where a state takes longer: one of kShare.
+// What part of a long test is done where all takes longer: one of kShare.
 #pragma once
 
 #include <cstdint>
 
 namespace dedupfs {
 
-// Sanitizers make a state ten times as slow.
+// Sanitizers make everything ten times as slow.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr std::uint64_t kShare = 20;
 #elif defined(__has_feature)
