@@ -57,6 +57,13 @@ class [[nodiscard]] Error {
   std::string message_;
 };
 
+inline Error invalid_argument(std::string message) {
+  return {ErrorCode::kInvalidArgument, std::move(message)};
+}
+inline Error corruption(std::string message) {
+  return {ErrorCode::kCorruption, std::move(message)};
+}
+
 // tl::expected, plus construction from a bare Error, so that `return Error{...}` and `return r.error()` read well.
 template <class T>
 class [[nodiscard]] Result : public tl::expected<T, Error> {

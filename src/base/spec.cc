@@ -15,10 +15,6 @@ bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
 }
 
-Error invalid(std::string message) {
-  return Error{ErrorCode::kInvalidArgument, std::move(message)};
-}
-
 }  // namespace
 
 std::optional<std::uint64_t> Spec::find(std::string_view key) const {
@@ -30,7 +26,8 @@ std::optional<std::uint64_t> Spec::find(std::string_view key) const {
 Result<Spec> parse_spec(std::string_view kind, std::string_view text) {
   const auto colon = text.find(':');
   Spec spec{.kind = std::string(kind), .name = std::string(text.substr(0, colon)), .values = {}, .words = {}};
-  if (spec.name.empty()) return invalid(fmt::format("{} spec '{}' lacks a name (NAME:key=value,...)", kind, text));
+  if (spec.name.empty())
+    return invalid_argument(fmt::format("{} spec '{}' lacks a name (NAME:key=value,...)", kind, text));
   if (colon == std::string_view::npos) return spec;
 
   for (std::string_view rest = text.substr(colon + 1);;) {
@@ -38,11 +35,11 @@ Result<Spec> parse_spec(std::string_view kind, std::string_view text) {
     const std::string_view item = rest.substr(0, comma);
     const auto equals = item.find('=');
     if (equals == std::string_view::npos || equals == 0)
-      return invalid(fmt::format("{} spec '{}': '{}' is not of the form key=value", kind, text, item));
+      return invalid_argument(fmt::format("{} spec '{}': '{}' is not of the form key=value", kind, text, item));
     const std::string key(item.substr(0, equals));
     const std::string_view value = item.substr(equals + 1);
     if (spec.values.contains(key) || spec.words.contains(key))
-      return invalid(fmt::format("{} spec '{}': {} is given twice", kind, text, key));
+      return invalid_argument(fmt::format("{} spec '{}': {} is given twice", kind, text, key));
     const bool is_word = !value.empty() && value[0] >= 'a' && value[0] <= 'z' &&
                          std::all_of(value.begin(), value.end(), is_word_character);
     if (is_word) {
@@ -67,8 +64,9 @@ Result<void> allow_only(const Spec& spec, std::initializer_list<std::string_view
   const auto check = [&](const std::string& key, bool is_number) -> Result<void> {
     if (contains(is_number ? numbers : words, key)) return {};
     if (contains(allowed, key))
-      return invalid(fmt::format("{} {}: {} must be a {}", spec.kind, spec.name, key, is_number ? "word" : "number"));
-    return invalid(
+      return invalid_argument(
+          fmt::format("{} {}: {} must be a {}", spec.kind, spec.name, key, is_number ? "word" : "number"));
+    return invalid_argument(
         fmt::format("{} {} has no parameter '{}' (allowed: {})", spec.kind, spec.name, key, comma_separated(allowed)));
   };
   for (const auto& [key, value] : spec.values) DEDUPFS_TRY(check(key, true));
@@ -80,8 +78,8 @@ Result<std::uint64_t> number_from(const Spec& spec, std::string_view key, std::u
                                   std::uint64_t smallest, std::uint64_t largest) {
   const std::uint64_t value = spec.find(key).value_or(if_absent);
   if (value < smallest || value > largest)
-    return invalid(fmt::format("{} {}: {}={} is out of range (allowed: {} to {})", spec.kind, spec.name, key,
-                               format_size(value), format_size(smallest), format_size(largest)));
+    return invalid_argument(fmt::format("{} {}: {}={} is out of range (allowed: {} to {})", spec.kind, spec.name, key,
+                                        format_size(value), format_size(smallest), format_size(largest)));
   return value;
 }
 

@@ -9,20 +9,12 @@
 #include "chunkers/registry.h"
 
 namespace dedupfs {
-namespace {
-
-Error invalid(std::string message) {
-  return Error{ErrorCode::kInvalidArgument, std::move(message)};
-}
-
-}  // namespace
-
 Result<int> log2_of_avg(const Spec& spec, const ChunkSizes& sizes, int largest) {
   const int log2 = std::countr_zero(sizes.avg_bytes);
   if (!std::has_single_bit(sizes.avg_bytes) || log2 > largest)
-    return invalid(fmt::format("chunker {}: avg={} is not allowed (powers of two from {} to {})", spec.name,
-                               format_size(sizes.avg_bytes), kSmallestMinChunkBytes,
-                               format_size(std::uint64_t{1} << largest)));
+    return invalid_argument(fmt::format("chunker {}: avg={} is not allowed (powers of two from {} to {})", spec.name,
+                                        format_size(sizes.avg_bytes), kSmallestMinChunkBytes,
+                                        format_size(std::uint64_t{1} << largest)));
   return log2;
 }
 
@@ -34,8 +26,8 @@ Result<ChunkSizes> sizes_from(const Spec& spec) {
   DEDUPFS_ASSIGN(const std::uint64_t min, number_from(spec, "min", std::max(avg / 4, kSmallest), kSmallest, kLargest));
   DEDUPFS_ASSIGN(const std::uint64_t max, number_from(spec, "max", std::min(avg * 4, kLargest), kSmallest, kLargest));
   if (min > avg || avg > max)
-    return invalid(fmt::format("chunker {}: min={}, avg={}, max={} break min <= avg <= max", spec.name,
-                               format_size(min), format_size(avg), format_size(max)));
+    return invalid_argument(fmt::format("chunker {}: min={}, avg={}, max={} break min <= avg <= max", spec.name,
+                                        format_size(min), format_size(avg), format_size(max)));
   return ChunkSizes{static_cast<std::uint32_t>(min), static_cast<std::uint32_t>(avg), static_cast<std::uint32_t>(max)};
 }
 

@@ -34,10 +34,6 @@ namespace dedupfs {
 
 namespace {
 
-Error wrong(std::string message) {
-  return {ErrorCode::kInvalidArgument, std::move(message)};
-}
-
 bool is_inside(const Path& path, const Path& folder) {
   const auto [end_of_folder, ignored] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   return end_of_folder == folder.end();
@@ -56,15 +52,17 @@ Result<MountRequest> checked(MountRequest request) {
     if (errno != ENOTCONN) return cause;
     return Error{cause.code(), cause.message() + "; a dead mount is there, unmount it first"};
   }
-  if (!S_ISDIR(status.st_mode)) return wrong("mountpoint " + request.mountpoint.string() + " is not a directory");
+  if (!S_ISDIR(status.st_mode))
+    return invalid_argument("mountpoint " + request.mountpoint.string() + " is not a directory");
   DEDUPFS_ASSIGN(request.mountpoint, canonical_mountpoint(request.mountpoint));
 
   if (is_inside(request.mountpoint, volume)) {
-    return wrong(fmt::format("mountpoint {} is inside of the volume {}", request.mountpoint.string(), volume.string()));
+    return invalid_argument(
+        fmt::format("mountpoint {} is inside of the volume {}", request.mountpoint.string(), volume.string()));
   }
   if (is_inside(volume, request.mountpoint)) {
-    return wrong(fmt::format("the volume {} is inside of the mountpoint {}, which would hide it", volume.string(),
-                             request.mountpoint.string()));
+    return invalid_argument(fmt::format("the volume {} is inside of the mountpoint {}, which would hide it",
+                                        volume.string(), request.mountpoint.string()));
   }
   return request;
 }
@@ -79,7 +77,7 @@ Result<void> start_logging(const MountRequest& request) {
       spdlog::set_default_logger(spdlog::syslog_logger_mt("dedupfs", "dedupfs", LOG_PID, LOG_DAEMON));
     }
   } catch (const spdlog::spdlog_ex& exception) {
-    return wrong(fmt::format("cannot log: {}", exception.what()));
+    return invalid_argument(fmt::format("cannot log: {}", exception.what()));
   }
   spdlog::flush_on(spdlog::level::warn);
   return {};

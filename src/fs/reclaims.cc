@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::chrono::seconds kLookInterval{10};
 constexpr std::chrono::milliseconds kDeletionInterval{20};
-// While others write, a reclaim waits so long for one of their commits, since each holds them up.
-constexpr std::chrono::seconds kPatience{2};
 // Less is never worth a reclaim that nobody asked for.
 constexpr std::uint64_t kLeastDroppedBytes = 64 << 20;
 // One is due when files dropped this share of what the containers hold. Others may still refer to what they dropped; whether
 // they do is known after the mark, which is cheap.
 constexpr double kDroppedShare = 0.2;
 constexpr double kGarbageLeft = 0.1;
+constexpr InodeNumber kWindowOfInodes = 1 << 12;
+constexpr std::size_t kSegmentsOfAPage = 64;
 // With less than this share of the disk to spare, one is due earlier and frees more.
 constexpr double kShortOfSpace = 0.1;
 
@@ -36,10 +36,14 @@ std::unique_ptr<Reclaimer> Filesystem::State::make_reclaimer() {
                 const Change within(*this);
                 return change();
               },
-          .commit = [this] { return sync(table.has_dirty() ? kPatience : std::chrono::milliseconds(0)); },
+          .commit =
+              [this] {
+                return sync(table.has_dirty() ? Committer::kBackgroundPatience : std::chrono::milliseconds(0));
+              },
           .await_deletions = [this](const auto& go_on) { return await_deletions(go_on); },
           .before_erasing = [this] { checkpointer->take_now(); },
           .references = [this](const auto& snapshot, const auto& visit) { return visit_references(snapshot, visit); },
+          .newest_references = [this](const auto& visit) { return visit_newest_references(visit); },
           .available_bytes = [this] { return space.metadata_room(); }},
       [this] { return due_reclaim(); }, kLookInterval);
 }
@@ -85,6 +89,28 @@ Result<void> Filesystem::State::visit_references(const Database::Snapshot& snaps
   };
   DEDUPFS_TRY(walk(Family::kRecipes, visit_segment));
   return walk(Family::kBeforeImages, visit_image);
+}
+
+// Higher inode numbers are newer; those of a window were made in the order in which they will be read.
+Result<void> Filesystem::State::visit_newest_references(const ReclaimHost::VisitUntil& visit) const {
+  const Database& database = volume->database();
+  for (std::string end = encode_inode_key(numbers->end());;) {
+    DEDUPFS_ASSIGN(const auto newest, database.find_before(Family::kRecipes, end));
+    if (!newest) return {};
+    const InodeNumber last = node_in_key(newest->first);
+    const std::string begin = encode_inode_key(last - std::min(last, kWindowOfInodes));
+    for (std::string from = begin;;) {
+      DEDUPFS_ASSIGN(const auto page, database.list(Family::kRecipes, from, end, kSegmentsOfAPage));
+      for (const auto& [key, value] : page) {
+        DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
+        for (const RecipeEntry& entry : entries)
+          if (entry.kind == RecipeEntry::Kind::kChunk && !visit(entry.chunk)) return {};
+      }
+      if (page.size() < kSegmentsOfAPage) break;
+      from = page.back().first + '\0';
+    }
+    end = begin;
+  }
 }
 
 // Rewriting makes garbage.

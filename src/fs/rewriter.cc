@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "base/size.h"
+#include "fs/committer.h"
 
 namespace dedupfs {
 namespace {
 
 constexpr int kNicer = 5;  // not more: others wait for it where it is within a group
-constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::milliseconds kNone{0};
 
 }  // namespace
@@ -44,7 +44,8 @@ void Rewriter::finish(std::chrono::milliseconds patience) {
 
 void Rewriter::run() {
   (void)!::nice(kNicer);  // this thread, on Linux
-  while (const auto stretch = volume_.chunks().recent_references().wait_for_stretch()) rewrite(*stretch, kPatience);
+  while (const auto stretch = volume_.chunks().recent_references().wait_for_stretch())
+    rewrite(*stretch, Committer::kBackgroundPatience);
 }
 
 void Rewriter::rewrite(const RecentReferences::Stretch& stretch, std::chrono::milliseconds patience) {

@@ -25,10 +25,6 @@ std::uint8_t tag_of(Family family) {
   return static_cast<std::uint8_t>(found - kCheckpointFamilies.begin() + 1);
 }
 
-Error corrupt(std::string_view what) {
-  return {ErrorCode::kCorruption, std::string(what)};
-}
-
 std::string encode_block_header(std::uint8_t tag, bool compressed, std::size_t raw_length, std::size_t stored_length,
                                 std::uint64_t checksum) {
   std::string bytes;
@@ -82,7 +78,7 @@ std::string encode_checkpoint_end(std::uint64_t blocks) {
 Result<CheckpointBlockHeader> decode_checkpoint_block_header(ByteSpan bytes) {
   DEDUPFS_CHECK(bytes.size() == kCheckpointBlockHeaderBytes);
   if (Decoder(bytes.subspan(kBlockChecksumAt)).u64() != XXH3_64bits(bytes.data(), kBlockChecksumAt))
-    return corrupt("the checksum of the block's header differs");
+    return corruption("the checksum of the block's header differs");
   Decoder decoder(bytes);
   const std::uint8_t tag = decoder.u8();
   const std::uint8_t encoding = decoder.u8();
@@ -93,17 +89,18 @@ Result<CheckpointBlockHeader> decode_checkpoint_block_header(ByteSpan bytes) {
   decoder.u32();
   header.checksum = decoder.u64();
   header.compressed = encoding == 1;
-  if (tag > kCheckpointFamilies.size() || encoding > 1) return corrupt("a block of unknown kind");
+  if (tag > kCheckpointFamilies.size() || encoding > 1) return corruption("a block of unknown kind");
   if (header.raw_length > kLargestCheckpointBlockBytes || header.stored_length > header.raw_length ||
       (!header.compressed && header.stored_length != header.raw_length) || (tag == 0 && header.raw_length != 0))
-    return corrupt("a block of impossible length");
+    return corruption("a block of impossible length");
   if (tag != 0) header.family = kCheckpointFamilies[tag - 1U];
   return header;
 }
 
 Result<RawBuffer> decode_checkpoint_block(const CheckpointBlockHeader& header, ByteSpan stored) {
-  if (stored.size() != header.stored_length) return corrupt("a block has the wrong length");
-  if (XXH3_64bits(stored.data(), stored.size()) != header.checksum) return corrupt("the checksum of a block differs");
+  if (stored.size() != header.stored_length) return corruption("a block has the wrong length");
+  if (XXH3_64bits(stored.data(), stored.size()) != header.checksum)
+    return corruption("the checksum of a block differs");
   if (!header.compressed) return RawBuffer(stored.begin(), stored.end());
   RawBuffer records(header.raw_length);
   DEDUPFS_TRY(decompress(stored, records));
@@ -123,7 +120,7 @@ Result<bool> for_each_record(ByteSpan records, const std::function<bool(std::str
   while (decoder.remaining() > 0) {
     const std::string_view key = text_of(decoder.bytes(decoder.varint()));
     const std::string_view value = text_of(decoder.bytes(decoder.varint()));
-    if (!decoder.ok()) return corrupt("a record does not parse");
+    if (!decoder.ok()) return corruption("a record does not parse");
     if (!visit(key, value)) return false;
   }
   return true;

@@ -19,12 +19,8 @@ std::string name_of_chunk(ChunkId id) {
   return fmt::format("chunk {}", number_of(id));
 }
 
-Error corrupt(std::string message) {
-  return Error{ErrorCode::kCorruption, std::move(message)};
-}
-
 Error not_in_index(ChunkId id) {
-  return corrupt(name_of_chunk(id) + " is not in the index");
+  return corruption(name_of_chunk(id) + " is not in the index");
 }
 
 }  // namespace
@@ -106,7 +102,7 @@ Result<ChunkReader::Stored> ChunkReader::read_stored(ChunkId id, RegionPlace pla
   if (!region) return region.error().with(name_of_chunk(id));
   const RegionEntry* const entry = (*region)->find(id);
   if (entry == nullptr)
-    return corrupt(fmt::format("{} is not in container {} at {}", name_of_chunk(id), place.container, place.offset));
+    return corruption(fmt::format("{} is not in container {} at {}", name_of_chunk(id), place.container, place.offset));
   return Stored{*entry, {(*region)->payload_of(*entry), *region}};
 }
 
@@ -122,7 +118,7 @@ Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id) {
   if (!chunk || !damaged_.contains(id)) return chunk;
   DEDUPFS_ASSIGN(const Stored stored, get_stored(id));
   if (fingerprint_of(chunk->bytes.bytes) != stored.entry.fingerprint)
-    return corrupt(name_of_chunk(id) + " does not match its fingerprint");
+    return corruption(name_of_chunk(id) + " does not match its fingerprint");
   return chunk;
 }
 
@@ -132,7 +128,7 @@ bool ChunkReader::can_be_made(ChunkId id) {
 }
 
 Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id, std::uint8_t depth_limit, std::size_t& chunks_left) {
-  if (chunks_left-- == 0) return corrupt(name_of_chunk(id) + " would take too many others to make");
+  if (chunks_left-- == 0) return corruption(name_of_chunk(id) + " would take too many others to make");
   DEDUPFS_ASSIGN(const Stored stored, get_stored(id));
   auto chunk = make(stored, depth_limit, chunks_left);
   if (chunk || !stored.entry.is_delta()) return chunk;
@@ -143,7 +139,7 @@ Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id, std::uint8_t depth_limit
 
 Result<ChunkReader::Chunk> ChunkReader::make(const Stored& stored, std::uint8_t depth_limit, std::size_t& chunks_left) {
   const ChunkId id = stored.entry.id;
-  if (stored.entry.depth >= depth_limit) return corrupt(name_of_chunk(id) + " is too deep to be a source");
+  if (stored.entry.depth >= depth_limit) return corruption(name_of_chunk(id) + " is too deep to be a source");
   if (!stored.entry.is_delta()) return Chunk{stored.payload, 0, {}};
   Chunk chunk{{}, stored.entry.depth, stored.entry.sources};
   if (const auto decoded = decoded_.find(id)) {
@@ -167,7 +163,7 @@ Result<PinnedBytes> ChunkReader::decode(const Stored& delta, std::size_t& chunks
   DEDUPFS_TRY(Xdelta3Codec::decode(source.bytes(), delta.payload.bytes, *decoded));
   if (delta_checksum_of(*decoded) != entry.checksum) {
     damaged_.insert(entry.id);
-    return corrupt("it makes other bytes than were stored");
+    return corruption("it makes other bytes than were stored");
   }
   decoded_.insert(entry.id, decoded);
   return PinnedBytes{*decoded, decoded};

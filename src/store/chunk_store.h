@@ -25,6 +25,7 @@
 #include "store/database.h"
 #include "store/evacuation.h"
 #include "store/liveness.h"
+#include "store/ordered_move.h"
 #include "store/pending_chunks.h"
 #include "store/pinned_bytes.h"
 #include "store/recent_references.h"
@@ -109,6 +110,9 @@ class ChunkStore {
   // Nothing may be appended to it any more, and what was must be committed. Failure: see evacuate_container(); nothing is
   // removed then.
   Result<void> evacuate(std::uint32_t container, std::uint64_t chunks, const InGroup& in_group);
+  // Moves them in this order; see ordered_move.h.
+  Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const MoveFurther& go_on,
+                                    const InGroup& in_group);
   // Stores a delta anew, made from other chunks; see store_anew.h. Only where the volume has deltas.
   Result<std::optional<std::uint32_t>> store_anew(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,
                                                   const std::function<bool(ChunkId)>& may_be_source,

@@ -14,10 +14,6 @@ constexpr std::size_t kMostOpenFiles = 64;
 // Enough for header and directory of nearly every region; what follows is then read straight to its place.
 constexpr std::size_t kFrontBytes = 16 << 10;
 
-Error corrupt(std::string what) {
-  return {ErrorCode::kCorruption, std::move(what)};
-}
-
 using HeaderBytes = std::array<std::uint8_t, kRegionHeaderBytes>;
 static_assert(kRegionHeaderBytes == kContainerHeaderBytes && kRegionHeaderBytes == kContainerTrailerBytes);
 
@@ -84,12 +80,12 @@ Result<ContainerReader::Front> ContainerReader::read_front(RegionPlace place, st
   DEDUPFS_ASSIGN(const std::uint64_t size, front.file->size());
   front.place_offset = place.offset;
   if (place.offset < kContainerHeaderBytes || place.offset > size || size - place.offset < kRegionHeaderBytes)
-    return corrupt(fmt::format("it is outside of the container, which has {} bytes", size));
+    return corruption(fmt::format("it is outside of the container, which has {} bytes", size));
   front.bytes.resize(std::min<std::uint64_t>(guessed_bytes, size - place.offset));
   DEDUPFS_TRY(front.file->read(place.offset, front.bytes));
   DEDUPFS_ASSIGN(front.header, decode_region_header(ByteSpan(front.bytes).first(kRegionHeaderBytes)));
   if (front.header.disk_length() > size - place.offset)
-    return corrupt(fmt::format("the container ends within it, at {}", size));
+    return corruption(fmt::format("the container ends within it, at {}", size));
   return front;
 }
 
@@ -137,7 +133,7 @@ Result<ContainerStore::Walk> ContainerReader::walk(std::uint32_t number) {
   DEDUPFS_ASSIGN(const std::uint64_t size, file->size());
   ContainerStore::Walk walk;
   const auto stop = [&](std::string_view reason) {
-    walk.stopped_by = corrupt(fmt::format("{}, offset {}: {}", path_of(number).string(), walk.end_offset, reason));
+    walk.stopped_by = corruption(fmt::format("{}, offset {}: {}", path_of(number).string(), walk.end_offset, reason));
     return walk;
   };
 
@@ -178,7 +174,7 @@ Result<ContainerStore::ContainerInfo> ContainerReader::inspect(std::uint32_t num
   DEDUPFS_ASSIGN(info.bytes, file->size());
   HeaderBytes bytes;
   if (info.bytes < bytes.size()) {
-    info.damage = corrupt(path_of(number).string() + " ends within its header");
+    info.damage = corruption(path_of(number).string() + " ends within its header");
     return info;
   }
   DEDUPFS_TRY(file->read(0, bytes));
@@ -186,7 +182,7 @@ Result<ContainerStore::ContainerInfo> ContainerReader::inspect(std::uint32_t num
   if (!header)
     info.damage = header.error().with(path_of(number).string());
   else if (*header != ContainerHeader{number, volume_})
-    info.damage = corrupt(path_of(number).string() + " is a container of another volume or number");
+    info.damage = corruption(path_of(number).string() + " is a container of another volume or number");
   DEDUPFS_TRY(file->read(info.bytes - bytes.size(), bytes));
   const auto trailer = decode_container_trailer(bytes);
   info.sealed = trailer && trailer->number == number && trailer->length == info.bytes;
@@ -205,7 +201,7 @@ Result<void> ContainerReader::check_header(std::uint32_t number, const BackingFi
     return {};
   }
   if (*header != ContainerHeader{number, volume_})
-    return corrupt("the file is a container of another volume or number");
+    return corruption("the file is a container of another volume or number");
   return {};
 }
 
@@ -218,7 +214,7 @@ Result<std::shared_ptr<const BackingFile>> ContainerReader::open(std::uint32_t n
     }
   }
   auto opened = backing_->open(path_of(number), Backing::Mode::kRead);
-  if (!opened && opened.error().code() == ErrorCode::kNotFound) return corrupt("the container is missing");
+  if (!opened && opened.error().code() == ErrorCode::kNotFound) return corruption("the container is missing");
   if (!opened) return opened.error();
   std::shared_ptr<const BackingFile> file = std::move(*opened);
   DEDUPFS_TRY(check_header(number, *file));

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "store/chunk_reader.h"
 #include "store/chunk_set.h"
 #include "store/rebase.h"
+#include "store/run_finder.h"
 
 namespace dedupfs {
 namespace {
@@ -21,6 +23,10 @@ namespace {
 constexpr std::size_t kErasedTogether = 1 << 16;     // chunks a commit
 constexpr std::uint64_t kMovedTogether = 256 << 20;  // bytes on disk a commit
 constexpr std::uint64_t kBetweenReports = 1 << 12;   // references or runs
+// What is moved in the order of files; their ids are kept in memory. They have 80 GB or so.
+constexpr std::size_t kMostInOrder = 8 << 20;
+// Of the room that there is: until all of it was moved, it is there twice.
+constexpr std::uint64_t kRoomShareInOrder = 2;
 // Moving a container for less is not worth it, however much garbage there is in all.
 constexpr double kLeastShare = 0.02;
 // A container of less, of which nothing will come any more, is joined with others of that kind.
@@ -213,21 +219,25 @@ class Reclaim {
     std::uint64_t bytes = 0;  // of the file
     std::uint64_t live_bytes = 0;
     std::uint64_t live_chunks = 0;
-    bool is_damaged = false;  // its header
+    std::uint64_t moved_chunks = 0;  // of these, already
+    bool is_damaged = false;         // its header
 
-    bool is_empty() const { return live_chunks == 0; }
+    bool is_empty() const { return live_chunks == moved_chunks; }
+    std::uint64_t left_chunks() const { return live_chunks - moved_chunks; }
     std::uint64_t garbage_bytes() const { return bytes - std::min(bytes, live_bytes); }
     double share() const { return bytes == 0 ? 1 : static_cast<double>(garbage_bytes()) / static_cast<double>(bytes); }
   };
 
   Result<void> sweep() {
-    DEDUPFS_ASSIGN(const std::vector<Usage> containers, choose());
+    DEDUPFS_ASSIGN(std::vector<Usage> containers, choose());
+    DEDUPFS_ASSIGN(const double done_in_order, move_in_order(containers));
     double all_bytes = 1;  // there may be empty files only
     for (const Usage& container : containers) all_bytes += static_cast<double>(container.bytes);
     double done_bytes = 0;
     std::uint64_t moved = 0;
     for (const Usage& container : containers) {
-      DEDUPFS_TRY(progress_(ReclaimPhase::kSweep, done_bytes / all_bytes, findings_));
+      const double done = done_in_order + (1 - done_in_order) * done_bytes / all_bytes;
+      DEDUPFS_TRY(progress_(ReclaimPhase::kSweep, done, findings_));
       done_bytes += static_cast<double>(container.bytes);
       DEDUPFS_ASSIGN(bool fits, has_room(moved, container));
       if (!fits || moved > kMovedTogether) {
@@ -242,6 +252,74 @@ class Reclaim {
     return host_.commit();
   }
 
+  // What moves anyway, and the newest files refer to, as far as there is room for it beside what is still to be emptied. Returns
+  // which part of all that moves this is.
+  Result<double> move_in_order(std::vector<Usage>& containers) {
+    DEDUPFS_ASSIGN(const std::vector<ChunkId> order, order_of_newest(containers));
+    if (order.empty()) return 0;
+    std::uint64_t all_chunks = 1;
+    for (const Usage& container : containers) all_chunks += container.live_chunks;
+    DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());
+    std::uint64_t committed = 0;
+    const auto go_on = [&](std::uint64_t bytes) -> Result<bool> {
+      DEDUPFS_TRY(progress_(ReclaimPhase::kSweep, 0, findings_));
+      if (bytes - committed > kMovedTogether) {
+        DEDUPFS_TRY(host_.commit());
+        committed = bytes;
+      }
+      return bytes < available / kRoomShareInOrder;
+    };
+    DEDUPFS_ASSIGN(MovedChunks moved, volume_.chunks().move_in_order(order, go_on, host_.in_group));
+    DEDUPFS_TRY(host_.commit());
+    std::uint64_t moved_chunks = 0;
+    for (Usage& container : containers) moved_chunks += container.moved_chunks = moved[container.container];
+    return static_cast<double>(moved_chunks) / static_cast<double>(all_chunks);
+  }
+
+  // The chunks that move, each where the newest file that has it needs it.
+  Result<std::vector<ChunkId>> order_of_newest(const std::vector<Usage>& containers) {
+    std::vector<ChunkId> order;
+    if (!host_.newest_references) return order;
+    std::set<std::uint32_t> emptied;
+    for (const Usage& container : containers)
+      if (!container.is_empty()) emptied.insert(container.container);
+    if (emptied.empty()) return order;
+    ChunkSet moving;
+    DEDUPFS_TRY(walk_runs(volume_.database(), *volume_.database().snapshot(), [&](const ChunkRun& run) {
+      for (std::size_t i = 0; i < run.chunks.size() && emptied.contains(run.place.container); ++i)
+        moving.insert(run.id_of(i));
+      return report(ReclaimPhase::kSweep, 0);
+    }));
+    ChunkSet seen;
+    RunFinder runs(volume_.database());
+    Result<void> visited;
+    DEDUPFS_TRY(host_.newest_references([&](ChunkId id) {
+      visited = visit_needed(id, runs, seen, [&](ChunkId needed) {
+        if (moving.contains(needed)) order.push_back(needed);
+      });
+      if (visited) visited = report(ReclaimPhase::kSweep, 0);
+      return visited.has_value() && order.size() < kMostInOrder;
+    }));
+    DEDUPFS_TRY(visited);
+    return order;
+  }
+
+  // What a reader of the chunk needs and has not been seen yet: the chunk, and what it is made from.
+  Result<void> visit_needed(ChunkId id, RunFinder& runs, ChunkSet& seen, const std::function<void(ChunkId)>& visit) {
+    const std::uint64_t end = volume_.chunks().end_of_ids();
+    for (std::vector<ChunkId> wanted{id}; !wanted.empty();) {
+      const ChunkId next = wanted.back();
+      wanted.pop_back();
+      if (number_of(next) >= end || !seen.insert(next)) continue;  // a damaged recipe may name any
+      DEDUPFS_ASSIGN(const ChunkRun* const run, runs.find(next));
+      if (run == nullptr) continue;
+      visit(next);
+      const std::vector<ChunkId>& sources = run->at(next).sources;
+      wanted.insert(wanted.end(), sources.rbegin(), sources.rend());
+    }
+    return {};
+  }
+
   Result<bool> has_room(std::uint64_t moved, const Usage& container) const {
     if (container.is_empty()) return true;
     DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());
@@ -250,7 +328,7 @@ class Reclaim {
 
   // False if it stays.
   Result<bool> sweep(const Usage& container) {
-    const auto evacuated = volume_.chunks().evacuate(container.container, container.live_chunks, host_.in_group);
+    const auto evacuated = volume_.chunks().evacuate(container.container, container.left_chunks(), host_.in_group);
     if (!evacuated) {
       const ErrorCode code = evacuated.error().code();
       if (code != ErrorCode::kCorruption && code != ErrorCode::kIo && code != ErrorCode::kBusy)

@@ -19,10 +19,6 @@ std::uint64_t checksum_of(ByteSpan bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-Error corrupt(std::string_view what) {
-  return {ErrorCode::kCorruption, std::string(what)};
-}
-
 // Compresses `payload` into `out`, which is as long; 0 where that does not save 1/16.
 //
 // Up to level 3 zstd itself leaves incompressible data alone, at several GB/s. Above, it looks for matches in vain at
@@ -99,17 +95,17 @@ Result<RegionEntry> decode_entry(Decoder& decoder, std::uint64_t previous) {
     entry.depth = decoder.u8();
     entry.checksum = decoder.u32();
     payload_length = decoder.varint();
-    if (!decoder.ok()) return corrupt("region directory is cut off");
-    if (entry.sources.empty()) return corrupt("chunk " + std::to_string(id) + " is a delta of impossible sources");
+    if (!decoder.ok()) return corruption("region directory is cut off");
+    if (entry.sources.empty()) return corruption("chunk " + std::to_string(id) + " is a delta of impossible sources");
     if (entry.depth == 0 || entry.depth > kDeepestDelta)
-      return corrupt("chunk " + std::to_string(id) + " is a delta of impossible depth");
+      return corruption("chunk " + std::to_string(id) + " is a delta of impossible depth");
   } else if (encoding != static_cast<std::uint8_t>(ChunkEncoding::kRaw)) {
-    return corrupt("chunk " + std::to_string(id) + " has the unknown encoding " + std::to_string(encoding));
+    return corruption("chunk " + std::to_string(id) + " has the unknown encoding " + std::to_string(encoding));
   }
-  if (!decoder.ok()) return corrupt("region directory is cut off");
+  if (!decoder.ok()) return corruption("region directory is cut off");
   if (raw_length == 0 || raw_length > (entry.is_delta() ? kLargestDeltaChunkBytes : kLargestChunkBytes) ||
       payload_length == 0 || payload_length > kLargestChunkBytes)
-    return corrupt("chunk " + std::to_string(id) + " has an impossible length");
+    return corruption("chunk " + std::to_string(id) + " has an impossible length");
   entry.raw_length = static_cast<std::uint32_t>(raw_length);
   entry.payload_length = static_cast<std::uint32_t>(payload_length);
   return entry;
@@ -183,7 +179,7 @@ std::string encode_gap_header(std::uint64_t disk_length) {
 Result<RegionHeader> decode_region_header(ByteSpan bytes) {
   DEDUPFS_CHECK(bytes.size() == kRegionHeaderBytes);
   Decoder decoder(bytes);
-  if (decoder.u64() != kRegionMagic) return corrupt("no region starts here");
+  if (decoder.u64() != kRegionMagic) return corruption("no region starts here");
   const std::uint16_t version = decoder.u16();
   const std::uint8_t encoding = decoder.u8();
   decoder.u8();
@@ -199,27 +195,27 @@ Result<RegionHeader> decode_region_header(ByteSpan bytes) {
   const std::uint64_t checksum = decoder.u64();
   DEDUPFS_CHECK(decoder.ok_at_end());
   if (checksum != checksum_of(bytes.first(kRegionHeaderBytes - sizeof checksum)))
-    return corrupt("the checksum of the region header differs");
+    return corruption("the checksum of the region header differs");
   if (version > kRegionVersionWritten || version < kRegionVersionOldestRead)
     return Error{ErrorCode::kVersion, "region has format version " + std::to_string(version)};
   if (encoding > static_cast<std::uint8_t>(PayloadEncoding::kZstd))
-    return corrupt("region payload has the unknown encoding " + std::to_string(encoding));
+    return corruption("region payload has the unknown encoding " + std::to_string(encoding));
   header.encoding = static_cast<PayloadEncoding>(encoding);
   if (header.directory_length > kLargestRegionDirectoryBytes || header.payload_length > kLargestRegionPayloadBytes ||
       header.stored_length > header.payload_length)
-    return corrupt("region header states an impossible length");
+    return corruption("region header states an impossible length");
   if (header.encoding == PayloadEncoding::kRaw && header.stored_length != header.payload_length)
-    return corrupt("region header states two lengths for a raw payload");
+    return corruption("region header states two lengths for a raw payload");
   if (header.entries > header.directory_length / kSmallestDirectoryEntryBytes)
-    return corrupt("region header states more entries than its directory can hold");
+    return corruption("region header states more entries than its directory can hold");
   return header;
 }
 
 Result<std::vector<RegionEntry>> decode_region_directory(const RegionHeader& header, ByteSpan directory) {
-  if (header.is_gap()) return corrupt("a write to this place had failed");
-  if (directory.size() != header.directory_length) return corrupt("region directory has the wrong length");
+  if (header.is_gap()) return corruption("a write to this place had failed");
+  if (directory.size() != header.directory_length) return corruption("region directory has the wrong length");
   if (checksum_of(directory) != header.directory_checksum)
-    return corrupt("the checksum of the region directory differs");
+    return corruption("the checksum of the region directory differs");
 
   std::vector<RegionEntry> entries;
   entries.reserve(header.entries);
@@ -229,21 +225,21 @@ Result<std::vector<RegionEntry>> decode_region_directory(const RegionHeader& hea
   for (std::uint32_t i = 0; i < header.entries; ++i) {
     DEDUPFS_ASSIGN(RegionEntry entry, decode_entry(decoder, previous));
     if (entry.payload_length > header.payload_length - payload_offset)
-      return corrupt("the chunks of the region are longer than its payload");
+      return corruption("the chunks of the region are longer than its payload");
     entry.payload_offset = static_cast<std::uint32_t>(payload_offset);
     payload_offset += entry.payload_length;
     previous = number_of(entry.id);
     entries.push_back(entry);
   }
-  if (!decoder.ok_at_end()) return corrupt("bytes follow the last entry of the region directory");
-  if (payload_offset != header.payload_length) return corrupt("the chunks of the region do not fill its payload");
-  if (!ids_are_distinct(entries)) return corrupt("two chunks of the region have one id");
+  if (!decoder.ok_at_end()) return corruption("bytes follow the last entry of the region directory");
+  if (payload_offset != header.payload_length) return corruption("the chunks of the region do not fill its payload");
+  if (!ids_are_distinct(entries)) return corruption("two chunks of the region have one id");
   return entries;
 }
 
 Result<void> verify_stored_payload(const RegionHeader& header, ByteSpan stored) {
-  if (stored.size() != header.stored_length) return corrupt("region payload has the wrong length");
-  if (checksum_of(stored) != header.payload_checksum) return corrupt("the checksum of the region payload differs");
+  if (stored.size() != header.stored_length) return corruption("region payload has the wrong length");
+  if (checksum_of(stored) != header.payload_checksum) return corruption("the checksum of the region payload differs");
   return {};
 }
 

@@ -1,10 +1,10 @@
 #include "store/rewriting.h"
 
 #include <algorithm>
-#include <span>
 #include <unordered_map>
 #include <utility>
 
+#include "store/chunk_mover.h"
 #include "store/chunk_reader.h"
 #include "store/fingerprint.h"
 #include "store/recently_used.h"
@@ -15,10 +15,8 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kMovedTogether = 16 << 20;  // bytes that are held in memory
 constexpr std::uint32_t kYoungShare = 4;
 constexpr std::size_t kMostReadsOfAChunk = 1 << 10;
-constexpr std::size_t kMovedInAGroup = 64;  // chunks
 
 class Rewriting {
  public:
@@ -26,12 +24,12 @@ class Rewriting {
             ChunkReader& reader, RegionPacker& packer, const InGroup& in_group)
       : percent_(percent),
         containers_(containers),
-        index_(index),
         runs_(index),
-        pending_(pending),
         reader_(reader),
-        packer_(packer),
-        in_group_(in_group) {}
+        mover_(index, pending, packer, in_group, [this](const ChunkMover::Copy& copy) {
+          ++findings_.chunks;
+          findings_.bytes += copy.entry.payload_length;
+        }) {}
 
   Result<RewriteFindings> run(const RecentReferences::Stretch& stretch) {
     DEDUPFS_TRY(look_up(stretch.ids));
@@ -42,29 +40,14 @@ class Rewriting {
                                .grown_bytes = stretch.new_bytes * percent_ / 100,
                                .cache_bytes = RestoreEstimate::kCacheBytes,
                                .end_container = first_young_container(numbers.front(), containers_.next_container())});
-    std::vector<Copy> copies;
-    std::uint64_t bytes = 0;
-    for (const std::uint32_t at : chosen) {
-      auto copy = copy_of(needed_.chunks[at]);
-      if (!copy) continue;  // who reads the chunk hears of it
-      bytes += copy->entry.payload_length;
-      copies.push_back(std::move(*copy));
-      if (bytes < kMovedTogether) continue;
-      DEDUPFS_TRY(move(std::exchange(copies, {})));
-      bytes = 0;
-    }
-    DEDUPFS_TRY(move(copies));
+    for (const std::uint32_t at : chosen)
+      if (auto copy = copy_of(needed_.chunks[at]))  // who reads one that cannot be had hears of it
+        DEDUPFS_TRY(mover_.add(std::move(*copy)));
+    DEDUPFS_TRY(mover_.finish());
     return findings_;
   }
 
  private:
-  // A chunk as it is to be stored. The bytes are its own: to pin them would keep a region each.
-  struct Copy {
-    RegionPlace from;
-    RegionEntry entry;
-    ByteBuffer payload;
-  };
-
   // What a reader of the references needs: of a delta that it does not have any more what it is made from, too.
   Result<void> look_up(const std::vector<ChunkId>& references) {
     RecentlyUsed<ChunkId> decoded(RestoreEstimate::kDecodedCacheBytes);
@@ -93,9 +76,9 @@ class Rewriting {
     return {};
   }
 
-  Result<Copy> copy_of(const NeededChunk& chunk) {
+  Result<ChunkMover::Copy> copy_of(const NeededChunk& chunk) {
     DEDUPFS_ASSIGN(const ChunkReader::Stored stored, reader_.get_stored(chunk.id));
-    Copy copy{chunk.place, stored.entry, {stored.payload.bytes.begin(), stored.payload.bytes.end()}};
+    ChunkMover::Copy copy{chunk.place, stored.entry, {stored.payload.bytes.begin(), stored.payload.bytes.end()}};
     if (!copy.entry.is_delta()) return copy;
     DEDUPFS_ASSIGN(const ChunkReader::Chunk made, reader_.get(chunk.id));
     if (fingerprint_of(made.bytes.bytes) != copy.entry.fingerprint)
@@ -108,36 +91,11 @@ class Rewriting {
     return copy;
   }
 
-  // Some in each group: nobody waits long for one to end.
-  Result<void> move(const std::vector<Copy>& copies) {
-    for (std::span<const Copy> rest = copies; !rest.empty();) {
-      const auto some = rest.first(std::min(kMovedInAGroup, rest.size()));
-      DEDUPFS_TRY(in_group_([&] { return move_within_group(some); }));
-      rest = rest.subspan(some.size());
-    }
-    return {};
-  }
-
-  // What is pending now is either in the index or pending still when it is moved.
-  Result<void> move_within_group(std::span<const Copy> copies) {
-    for (const Copy& copy : copies) {
-      if (pending_.locate(copy.entry.id)) continue;
-      DEDUPFS_ASSIGN(const auto run, find_run(index_, copy.entry.id));
-      if (!run || run->place != copy.from || !packer_.add_moved(copy.entry, copy.payload)) continue;
-      ++findings_.chunks;
-      findings_.bytes += copy.entry.payload_length;
-    }
-    return {};
-  }
-
   const unsigned percent_;
   const ContainerStore& containers_;
-  const Database& index_;
   RunFinder runs_;
-  const PendingChunks& pending_;
   ChunkReader& reader_;
-  RegionPacker& packer_;
-  const InGroup& in_group_;
+  ChunkMover mover_;
   NeededOrder needed_;
   RewriteFindings findings_;
 };

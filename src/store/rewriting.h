@@ -7,7 +7,7 @@
 // Threads: one rewriting or reclaim at a time (ChunkStore::try_moving()); writers and readers go on.
 // Failure: an Error of the disk or the index. What cannot be read, or is being stored anew by somebody else, stays where it is.
 // Cost:    a look-up in the index for each run that the stream needs, and reading what is stored again.
-// Memory:  about 100 bytes a reference, and kMovedTogether.
+// Memory:  about 100 bytes a reference, and what is moved together (ChunkMover).
 #pragma once
 
 #include <cstdint>

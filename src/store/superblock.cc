@@ -29,10 +29,6 @@ constexpr std::size_t kChecksumMemberBytes = 12 + 18 + 3;
 
 constexpr std::array kIncompatibleFeatures = {kDeltaFeature};
 
-Error corrupt(std::string_view what) {
-  return {ErrorCode::kCorruption, std::string(what)};
-}
-
 // Reads members of a JSON object and remembers the first that is missing or of the wrong kind.
 class Members {
  public:
@@ -77,7 +73,7 @@ class Members {
 
   std::optional<Error> error() const {
     if (failed_.empty()) return std::nullopt;
-    return corrupt("member '" + failed_ + "' is missing, of the wrong kind or out of range");
+    return corruption("member '" + failed_ + "' is missing, of the wrong kind or out of range");
   }
 
  private:
@@ -168,14 +164,14 @@ std::string encode_superblock(const Superblock& superblock) {
 }
 
 Result<Superblock> decode_superblock(std::string_view json) {
-  if (json.size() < kChecksumMemberBytes) return corrupt("it is cut off");
+  if (json.size() < kChecksumMemberBytes) return corruption("it is cut off");
   const std::string_view covered = json.substr(0, json.size() - kChecksumMemberBytes);
-  if (json.substr(covered.size()) != checksum_member(covered)) return corrupt("its checksum differs");
+  if (json.substr(covered.size()) != checksum_member(covered)) return corruption("its checksum differs");
 
   const nlohmann::json object = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return corrupt("it is not a JSON object");
+  if (!object.is_object()) return corruption("it is not a JSON object");
   Members members(object);
-  if (members.text("magic") != kSuperblockMagic) return corrupt("it does not describe a dedupfs volume");
+  if (members.text("magic") != kSuperblockMagic) return corruption("it does not describe a dedupfs volume");
 
   Superblock superblock;
   constexpr std::uint32_t kAnyNumber = std::numeric_limits<std::uint32_t>::max();
@@ -202,7 +198,7 @@ Result<Superblock> decode_superblock(std::string_view json) {
   superblock.container_bytes =
       members.integer<std::uint32_t>("container_bytes", kSmallestContainerBytes, kLargestContainerBytes);
   if (const auto error = members.error()) return *error;
-  if (!is_uuid(superblock.uuid)) return corrupt("'" + superblock.uuid + "' is not a UUID");
+  if (!is_uuid(superblock.uuid)) return corruption("'" + superblock.uuid + "' is not a UUID");
   if (superblock.fingerprint != "sha256")
     return Error{ErrorCode::kUnsupported, "unknown fingerprint '" + superblock.fingerprint + "'"};
   const auto parsed = parse_compression(compression);

@@ -7,12 +7,18 @@ cuts=20
 kills=20
 patience=20
 seconds=130
-# Under sanitizers all takes several times as long; the crash points are in those builds, each is reached once.
-if grep -q "__[at]san_init" "$tools/dedupfs"; then
-  cuts=8
+# Under sanitizers all takes several times as long. The crash points are in those builds; under AddressSanitizer each is reached
+# once, under ThreadSanitizer some.
+if grep -q __asan_init "$tools/dedupfs"; then
+  cuts=4
   kills=62
   patience=100
-  seconds=480
+  seconds=200
+elif grep -q __tsan_init "$tools/dedupfs"; then
+  cuts=4
+  kills=16
+  patience=100
+  seconds=80
 fi
 
 points_of() { PYTHONPATH=$here/../crash python3 -c "from live import points; $1"; }

@@ -13,10 +13,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-Result<void> stopped() {
-  return Error{ErrorCode::kInterrupted, "stopped by the test"};
-}
-
 class RebaseTest : public testing::Test {
  protected:
   explicit RebaseTest(const std::string& delta = "odess+:depth=4,neighbours=0") : volume_(delta) {

@@ -12,10 +12,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-Result<void> stopped() {
-  return Error{ErrorCode::kInterrupted, "stopped by the test"};
-}
-
 ErrorCode code_of(const Result<ReclaimFindings>& findings) {
   EXPECT_FALSE(findings) << "nothing went wrong";
   return findings ? ErrorCode::kExists : findings.error().code();

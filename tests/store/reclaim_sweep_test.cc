@@ -13,10 +13,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-Error stopped() {
-  return {ErrorCode::kInterrupted, "stopped by the test"};
-}
-
 TEST(ReclaimSweep, AContainerWithLittleGarbageStays) {
   ReclaimedVolume volume;
   const auto ids = volume.keep(chunks(0, 300));
@@ -51,6 +47,46 @@ TEST(ReclaimSweep, ContainersAreSweptUntilLittleEnoughGarbageIsLeft) {
   EXPECT_GE(reclaim(volume).swept_containers, 1u);
   EXPECT_GT(volume.containers().front(), 2u);
   volume.expect_kept_for_good();
+}
+
+// Every second chunk of a container is dropped; a file refers to the others in an order of its own.
+struct Shuffled {
+  ReclaimedVolume volume;
+  std::vector<ChunkId> order;
+
+  Shuffled() {
+    const auto ids = volume.keep(chunks(0, 300));
+    volume.begin_container();
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (i % 2 == 0)
+        volume.drop(ids[i]);
+      else
+        order.push_back(ids[i]);
+    }
+    std::ranges::shuffle(order, std::mt19937(1));
+    volume.newest = order;
+  }
+  bool is_in_order() {
+    const auto place = [&](ChunkId id) { return volume.run_of(id).value().place; };
+    return std::ranges::is_sorted(order, {}, place);
+  }
+};
+
+TEST(ReclaimSweep, WhatMovesLiesInTheOrderInWhichTheNewestFilesReferToIt) {
+  Shuffled shuffled;
+  ASSERT_FALSE(shuffled.is_in_order());
+  EXPECT_EQ(reclaim(shuffled.volume).swept_containers, 1u);
+  EXPECT_TRUE(shuffled.is_in_order());
+  EXPECT_EQ(shuffled.volume.containers().front(), 2u);
+  shuffled.volume.expect_kept_for_good();
+}
+
+TEST(ReclaimSweep, WhereThereIsNoRoomForTwoCopiesItMovesAsItLies) {
+  Shuffled shuffled;
+  shuffled.volume.available_bytes = 160 * kChunkBytes;
+  EXPECT_EQ(reclaim(shuffled.volume).swept_containers, 1u);
+  EXPECT_FALSE(shuffled.is_in_order());
+  shuffled.volume.expect_kept_for_good();
 }
 
 // Words in an order of their own: what a match finder has to look for.

@@ -42,6 +42,11 @@ inline std::vector<ByteBuffer> chunks(std::uint64_t from, std::uint64_t to) {
   return some;
 }
 
+// From a hook: here a reclaim ends.
+inline Result<void> stopped() {
+  return Error{ErrorCode::kInterrupted, "stopped by the test"};
+}
+
 class ReclaimedVolume {
  public:
   using References = std::map<ChunkId, ByteBuffer>;
@@ -118,6 +123,7 @@ class ReclaimedVolume {
   std::function<void()> while_marking;
   std::function<void()> before_erasing;
   std::function<Result<void>(ReclaimPhase)> progress;
+  std::vector<ChunkId> newest;  // what the newest file refers to
   ReclaimSettings settings;
 
   // Sets progress() to call `visit` when round `round` of erasing comes to the `position`-th run of the index.
@@ -133,6 +139,10 @@ class ReclaimedVolume {
             .commit = [this] { return commit(); },
             .before_erasing = [this] { run_once(before_erasing); },
             .references = [this](const auto& snapshot, const auto& visit) { return visit_kept(snapshot, visit); },
+            .newest_references = [this](const auto& visit) -> Result<void> {
+              (void)std::ranges::all_of(newest, visit);
+              return {};
+            },
             .available_bytes = [this] { return Result<std::uint64_t>(available_bytes); }};
   }
 

@@ -18,10 +18,6 @@ struct Shape {
   std::size_t source_chunks;
 };
 
-Error invalid(std::string message) {
-  return Error{ErrorCode::kInvalidArgument, std::move(message)};
-}
-
 // Each size with each number of chunks.
 Result<std::vector<Shape>> shapes_of(const DeltaArguments& arguments) {
   DEDUPFS_ASSIGN(const auto sizes, split_list("--sizes", arguments.sizes));
@@ -32,13 +28,14 @@ Result<std::vector<Shape>> shapes_of(const DeltaArguments& arguments) {
     if (!chunk_bytes) return chunk_bytes.error().with("--sizes");
     // An edited chunk may be longer.
     if (*chunk_bytes < 1 || *chunk_bytes > Xdelta3Codec::kMaxTargetBytes / 2)
-      return invalid(fmt::format("--sizes: a chunk has 1 byte to {}", format_size(Xdelta3Codec::kMaxTargetBytes / 2)));
+      return invalid_argument(
+          fmt::format("--sizes: a chunk has 1 byte to {}", format_size(Xdelta3Codec::kMaxTargetBytes / 2)));
     for (const std::string& source : sources) {
       const auto source_chunks = parse_size(source);
       if (!source_chunks) return source_chunks.error().with("--sources");
       if (*source_chunks < 1 || *source_chunks > Xdelta3Codec::kMaxSourceBytes / *chunk_bytes)
-        return invalid(fmt::format("--sources: a source has a chunk or more, and {} at most",
-                                   format_size(Xdelta3Codec::kMaxSourceBytes)));
+        return invalid_argument(fmt::format("--sources: a source has a chunk or more, and {} at most",
+                                            format_size(Xdelta3Codec::kMaxSourceBytes)));
       shapes.push_back({static_cast<std::size_t>(*chunk_bytes), static_cast<std::size_t>(*source_chunks)});
     }
   }

@@ -24,10 +24,6 @@ namespace stdfs = std::filesystem;
 
 constexpr std::size_t kHugePageBytes = 2 << 20;
 
-Error invalid(std::string message) {
-  return Error{ErrorCode::kInvalidArgument, std::move(message)};
-}
-
 // What new programs can have without swapping, by the kernel's own estimate.
 std::optional<std::uint64_t> available_memory() {
   std::ifstream meminfo("/proc/meminfo");
@@ -88,7 +84,7 @@ Result<InputPlan> from_files(std::string_view text) {
     if (error) return Error::from_errno(error.value(), fmt::format("reading folder '{}'", text));
     std::sort(plan.files.begin(), plan.files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
   } else {
-    return invalid(fmt::format("input '{}' is neither a regular file nor a folder", text));
+    return invalid_argument(fmt::format("input '{}' is neither a regular file nor a folder", text));
   }
   return plan;
 }
@@ -154,14 +150,14 @@ Result<InputPlan> plan_input(std::string_view text) {
   for (const std::string_view prefix : {kRandom, kZeros})
     if (text == prefix || text == prefix.substr(0, prefix.size() - 1))
       if (std::error_code error; !stdfs::exists(text, error))
-        return invalid(fmt::format("input '{}' lacks its size (for example {}64m)", text, prefix));
+        return invalid_argument(fmt::format("input '{}' lacks its size (for example {}64m)", text, prefix));
 
   auto plan = text.starts_with(kRandom)  ? generated(text, InputPlan::Kind::kRandom, text.substr(kRandom.size()))
               : text.starts_with(kZeros) ? generated(text, InputPlan::Kind::kZeros, text.substr(kZeros.size()))
                                          : from_files(text);
   if (!plan) return plan;
   plan->short_name = short_name_of(text, plan->kind);
-  if (plan->bytes == 0) return invalid(fmt::format("input '{}' is empty", text));
+  if (plan->bytes == 0) return invalid_argument(fmt::format("input '{}' is empty", text));
   if (const auto memory = available_memory(); memory && plan->bytes > *memory)
     return Error{ErrorCode::kNoMemory,
                  fmt::format("input '{}' has {}, and is held in memory, of which {} are available", text,

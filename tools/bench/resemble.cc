@@ -30,10 +30,6 @@ struct Plan {
   bool only_accuracy;
 };
 
-Error invalid(std::string message) {
-  return Error{ErrorCode::kInvalidArgument, std::move(message)};
-}
-
 // "gear" or "gear:norm=1", with the average added.
 std::string spec_of(const std::string& chunker, std::string_view avg) {
   return fmt::format("{}{}avg={}", chunker, chunker.find(':') == std::string::npos ? ':' : ',', avg);
@@ -42,7 +38,7 @@ std::string spec_of(const std::string& chunker, std::string_view avg) {
 Result<std::size_t> parse_length(std::string_view text) {
   const auto length = parse_size(text);
   if (!length) return length.error().with("--modify-length");
-  if (*length == 0) return invalid("--modify-length: a modification has at least one byte");
+  if (*length == 0) return invalid_argument("--modify-length: a modification has at least one byte");
   return static_cast<std::size_t>(*length);
 }
 
@@ -50,7 +46,7 @@ Result<double> parse_rate(std::string_view text) {
   double percent = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
   if (error != std::errc() || end != text.data() + text.size() || !(percent > 0 && percent <= 100))
-    return invalid(fmt::format("--modify-rate: '{}' is not a percentage above 0, up to 100", text));
+    return invalid_argument(fmt::format("--modify-rate: '{}' is not a percentage above 0, up to 100", text));
   return percent / 100;
 }
 
@@ -67,7 +63,7 @@ Result<Plan> plan_of(const ResembleArguments& arguments) {
   DEDUPFS_ASSIGN(const Isa isa, default_isa());
   for (const std::string& method : plan.methods) {
     auto detector = make_resemblance_detector(method, isa);
-    if (!detector) return invalid(detector.error().message() + "; also: all");
+    if (!detector) return invalid_argument(detector.error().message() + "; also: all");
     plan.detectors.push_back(*std::move(detector));
   }
   DEDUPFS_ASSIGN(const auto avgs, split_list("--avg", arguments.avgs));

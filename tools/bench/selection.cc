@@ -12,10 +12,6 @@
 namespace dedupfs::bench {
 namespace {
 
-Error invalid(std::string message) {
-  return Error{ErrorCode::kInvalidArgument, std::move(message)};
-}
-
 // Takes the key isa= out of a spec.
 std::optional<std::string> take_isa(std::string& spec) {
   const auto colon = spec.find(':');
@@ -42,7 +38,7 @@ Result<std::vector<Isa>> parse_isas(std::string_view text) {
   DEDUPFS_ASSIGN(const auto names, split_list("--isa", text));
   for (const std::string& name : names) {
     auto isa = name == "best" ? default_isa() : parse_isa(name);
-    if (!isa && name != "best") return invalid(isa.error().message() + "; also: all, best");
+    if (!isa && name != "best") return invalid_argument(isa.error().message() + "; also: all, best");
     if (!isa) return isa.error();
     if (std::find(isas.begin(), isas.end(), *isa) == isas.end()) isas.push_back(*isa);
   }
@@ -54,7 +50,7 @@ Result<std::vector<std::string>> split_list(std::string_view option, std::string
   std::vector<std::string> items;
   for (;;) {
     const auto comma = text.find(',');
-    if (comma == 0 || text.empty()) return invalid(fmt::format("{}: an item of the list is empty", option));
+    if (comma == 0 || text.empty()) return invalid_argument(fmt::format("{}: an item of the list is empty", option));
     items.emplace_back(text.substr(0, comma));
     if (comma == std::string_view::npos) return items;
     text.remove_prefix(comma + 1);
@@ -69,7 +65,7 @@ Result<std::vector<std::string>> split_algorithms(std::string_view text) {
     if (!goes_on) {
       items.push_back(piece);
     } else if (items.empty() || items.back().find(':') == std::string::npos) {
-      return invalid(fmt::format("--algorithm: '{}' belongs to no spec (NAME:key=value,key=value)", piece));
+      return invalid_argument(fmt::format("--algorithm: '{}' belongs to no spec (NAME:key=value,key=value)", piece));
     } else {
       items.back().append(",").append(piece);
     }
@@ -115,13 +111,13 @@ Result<std::vector<Selected>> select(std::string_view algorithms, std::string_vi
         if (!bytes) return bytes.error().with("--avg");
         const auto added = add({item, fmt::format("{}:avg={}", item, size), 0, common_isas});
         if (!added && added.error().message().starts_with("unknown chunker"))
-          return invalid(added.error().message() + "; also: all, and the parameter sets that --help lists");
+          return invalid_argument(added.error().message() + "; also: all, and the parameter sets that --help lists");
         if (!added && !skip_unsuited) return added.error();
         if (!added) fmt::print(stderr, "left out: {}\n", added.error().message());
       }
     }
   }
-  if (all.empty()) return invalid("no chunker takes these parameters");
+  if (all.empty()) return invalid_argument("no chunker takes these parameters");
   return all;
 }
 

@@ -1,0 +1,84 @@
+#include "store/ordered_move.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "store/chunk_mover.h"
+#include "store/run_finder.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::uint64_t kStretch = 16 << 20;  // bytes that are held in memory
+
+class OrderedMove {
+ public:
+  OrderedMove(const ContainerStore& containers, const Database& index, const PendingChunks& pending,
+              RegionPacker& packer, const InGroup& in_group)
+      : containers_(containers), runs_(index), mover_(index, pending, packer, in_group, [this](const auto& copy) {
+          ++moved_[copy.from.container];
+          bytes_ += copy.payload.size();
+        }) {}
+
+  Result<MovedChunks> run(const std::vector<ChunkId>& order, const MoveFurther& go_on) {
+    std::uint64_t stretch_bytes = 0;
+    for (const ChunkId id : order) {
+      DEDUPFS_ASSIGN(const ChunkRun* const run, runs_.find(id));
+      if (run != nullptr) {
+        stretch_.push_back({id, run->place, stretch_.size()});
+        stretch_bytes += run->at(id).payload_length();
+      }
+      if (stretch_bytes < kStretch && id != order.back()) continue;
+      DEDUPFS_ASSIGN(const bool is_wanted, go_on(bytes_ + stretch_bytes));
+      if (!is_wanted) break;
+      stretch_bytes = 0;
+      DEDUPFS_TRY(move_stretch());
+    }
+    return std::move(moved_);
+  }
+
+ private:
+  struct Wanted {
+    ChunkId id{};
+    RegionPlace place;
+    std::size_t position = 0;  // in the stretch
+  };
+
+  Result<void> move_stretch() {
+    std::vector<std::optional<ChunkMover::Copy>> copies(stretch_.size());
+    std::ranges::sort(stretch_, {}, &Wanted::place);
+    for (auto wanted = stretch_.begin(); wanted != stretch_.end();) {
+      const RegionPlace place = wanted->place;
+      const auto region = containers_.read(place);
+      for (; wanted != stretch_.end() && wanted->place == place; ++wanted) {
+        const RegionEntry* const entry = region ? (*region)->find(wanted->id) : nullptr;
+        if (entry == nullptr) continue;  // who empties the container hears of it
+        const ByteSpan payload = (*region)->payload_of(*entry);
+        copies[wanted->position] = {place, *entry, {payload.begin(), payload.end()}};
+      }
+    }
+    stretch_.clear();
+    for (auto& copy : copies)
+      if (copy) DEDUPFS_TRY(mover_.add(std::move(*copy)));
+    return mover_.finish();
+  }
+
+  const ContainerStore& containers_;
+  RunFinder runs_;
+  ChunkMover mover_;
+  std::vector<Wanted> stretch_;
+  MovedChunks moved_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace
+
+Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const MoveFurther& go_on,
+                                  const ContainerStore& containers, const Database& index, const PendingChunks& pending,
+                                  RegionPacker& packer, const InGroup& in_group) {
+  return OrderedMove(containers, index, pending, packer, in_group).run(order, go_on);
+}
+
+}  // namespace dedupfs

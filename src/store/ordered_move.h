@@ -1,0 +1,33 @@
+// Moves chunks in the order in which somebody will read them, out of containers that are to be emptied anyway: afterwards they lie
+// together, in that order.
+//
+// Threads: one user at a time (ChunkStore::start_moving()); writers and readers go on.
+// Failure: an Error of the index, of `go_on`, or of who ends groups. What cannot be read stays where it is.
+// Cost:    each region is read once for each stretch of the order that needs it.
+// Memory:  the bytes of a stretch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "base/result.h"
+#include "store/container_store.h"
+#include "store/database.h"
+#include "store/evacuation.h"
+#include "store/region_packer.h"
+
+namespace dedupfs {
+
+// How many chunks moved out of a container.
+using MovedChunks = std::map<std::uint32_t, std::uint64_t>;
+
+// Asked before each stretch, with the bytes that will have moved after it: whether to go on.
+using MoveFurther = std::function<Result<bool>(std::uint64_t bytes)>;
+
+Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const MoveFurther& go_on,
+                                  const ContainerStore& containers, const Database& index, const PendingChunks& pending,
+                                  RegionPacker& packer, const InGroup& in_group);
+
+}  // namespace dedupfs
