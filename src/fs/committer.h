@@ -26,9 +26,6 @@ class Committer {
     std::function<bool()> clean_up_a_bit;  // true if there is more to do
   };
 
-  // For those who work in the background beside writers: each commit holds everybody up.
-  static constexpr std::chrono::seconds kBackgroundPatience{2};
-
   Committer(std::chrono::milliseconds interval, Duties duties);
   ~Committer();
 

@@ -33,6 +33,8 @@ struct FilesystemOptions {
   std::chrono::milliseconds checkpoint_interval{600'000};  // at least between two checkpoints; 0: none
   std::uint64_t dirty_bytes = 256 << 20;                   // cap for file data not yet stored
   enum class Atime { kRelative, kNever, kAlways } atime = Atime::kRelative;
+  // What works in the background waits so long for a commit that others want, before it wants one: each holds everybody up.
+  std::chrono::milliseconds background_patience{2000};
   unsigned rewrite_percent = 0;  // of what is written, chunks of so much may be stored once more (rewriter.h)
 };
 

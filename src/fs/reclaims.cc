@@ -37,9 +37,7 @@ std::unique_ptr<Reclaimer> Filesystem::State::make_reclaimer() {
                 return change();
               },
           .commit =
-              [this] {
-                return sync(table.has_dirty() ? Committer::kBackgroundPatience : std::chrono::milliseconds(0));
-              },
+              [this] { return sync(table.has_dirty() ? options.background_patience : std::chrono::milliseconds(0)); },
           .await_deletions = [this](const auto& go_on) { return await_deletions(go_on); },
           .before_erasing = [this] { checkpointer->take_now(); },
           .references = [this](const auto& snapshot, const auto& visit) { return visit_references(snapshot, visit); },
@@ -123,6 +121,7 @@ std::unique_ptr<Rewriter> Filesystem::State::make_rewriter() {
                          return change();
                        },
                    .commit = [this](std::chrono::milliseconds patience) { return sync(patience); },
+                   .patience = options.background_patience,
                    .may_rewrite = [this] { return !aborted && !is_short_of_space(); }});
 }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/size.h"
-#include "fs/committer.h"
 
 namespace dedupfs {
 namespace {
@@ -45,7 +44,7 @@ void Rewriter::finish(std::chrono::milliseconds patience) {
 void Rewriter::run() {
   (void)!::nice(kNicer);  // this thread, on Linux
   while (const auto stretch = volume_.chunks().recent_references().wait_for_stretch())
-    rewrite(*stretch, Committer::kBackgroundPatience);
+    rewrite(*stretch, host_.patience);
 }
 
 void Rewriter::rewrite(const RecentReferences::Stretch& stretch, std::chrono::milliseconds patience) {

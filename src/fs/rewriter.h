@@ -19,6 +19,7 @@ struct RewriterHost {
   InGroup in_group;
   // All that was changed before it was called is committed; it may wait so long for a commit that others want.
   std::function<Result<void>(std::chrono::milliseconds patience)> commit;
+  std::chrono::milliseconds patience{};  // while others write
   std::function<bool()> may_rewrite;
 };
 

@@ -63,6 +63,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<Memory
   DEDUPFS_ASSIGN(auto volume, Volume::open(kVolumePath, options, disk));
   FilesystemOptions filesystem;
   filesystem.commit_interval = run.commit_interval;
+  filesystem.background_patience = {};
   filesystem.rewrite_percent = run.rewrite_percent;
   filesystem.dirty_bytes = 8 << 20;
   return Filesystem::open(std::move(volume), filesystem);

@@ -54,6 +54,7 @@ class TestFilesystem {
     FilesystemOptions options;
     options.commit_interval = std::chrono::hours(1);
     options.checkpoint_interval = std::chrono::hours(0);
+    options.background_patience = {};
     return options;
   }
   static VolumeSettings settings() {
