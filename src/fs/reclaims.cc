@@ -20,7 +20,9 @@ constexpr std::uint64_t kLeastDroppedBytes = 64 << 20;
 // they do is known after the mark, which is cheap.
 constexpr double kDroppedShare = 0.2;
 constexpr double kGarbageLeft = 0.1;
-constexpr InodeNumber kWindowOfInodes = 1 << 12;
+// Files of so few references are gone through together, up to so many files.
+constexpr std::uint64_t kFewReferences = 1 << 15;
+constexpr InodeNumber kMostInodesTogether = 1 << 12;
 constexpr std::size_t kSegmentsOfAPage = 64;
 // With less than this share of the disk to spare, one is due earlier and frees more.
 constexpr double kShortOfSpace = 0.1;
@@ -89,24 +91,29 @@ Result<void> Filesystem::State::visit_references(const Database::Snapshot& snaps
   return walk(Family::kBeforeImages, visit_image);
 }
 
-// Higher inode numbers are newer; those of a window were made in the order in which they will be read.
+// Higher inode numbers are newer. Large files one by one, the newest first; of many small ones those that were made together, in the
+// order in which they were made, and will be read.
 Result<void> Filesystem::State::visit_newest_references(const ReclaimHost::VisitUntil& visit) const {
   const Database& database = volume->database();
+  InodeNumber together = 1;
   for (std::string end = encode_inode_key(numbers->end());;) {
     DEDUPFS_ASSIGN(const auto newest, database.find_before(Family::kRecipes, end));
     if (!newest) return {};
     const InodeNumber last = node_in_key(newest->first);
-    const std::string begin = encode_inode_key(last - std::min(last, kWindowOfInodes));
+    const std::string begin = encode_inode_key(last + 1 - std::min(last + 1, together));
+    std::uint64_t references = 0;
     for (std::string from = begin;;) {
       DEDUPFS_ASSIGN(const auto page, database.list(Family::kRecipes, from, end, kSegmentsOfAPage));
       for (const auto& [key, value] : page) {
         DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
+        references += entries.size();
         for (const RecipeEntry& entry : entries)
           if (entry.kind == RecipeEntry::Kind::kChunk && !visit(entry.chunk)) return {};
       }
       if (page.size() < kSegmentsOfAPage) break;
       from = page.back().first + '\0';
     }
+    together = references < kFewReferences ? std::min(2 * together, kMostInodesTogether) : 1;
     end = begin;
   }
 }

@@ -98,6 +98,34 @@ TEST(Rewriter, AReclaimBringsTheFormerCopiesBack) {
   EXPECT_EQ(filesystem.content(file), patchwork());
 }
 
+// Two files of the same pieces of others, which are deleted; the newer one has them the other way round.
+TEST(Reclaim, WhatMovesLiesAsTheNewerOfTwoFilesNeedsIt) {
+  constexpr int kPieces = 8;
+  const auto piece = [](int of) { return content_of(of).substr(200'000, 600'000); };
+  TestFilesystem filesystem(rewriting(0));
+  for (int file = 0; file < kPieces; ++file) filesystem.make_file(kRootInode, std::to_string(file), content_of(file));
+  std::string forwards, backwards;
+  for (int of = 0; of < kPieces; ++of) forwards += piece(of), backwards = piece(of) + backwards;
+  filesystem.make_file(kRootInode, "older", forwards);
+  filesystem.make_file(kRootInode, "newer", backwards);
+  for (int file = 0; file < kPieces; ++file) ASSERT_TRUE(ok(filesystem->unlink(kRootInode, std::to_string(file))));
+  filesystem.reopen();
+  ASSERT_TRUE(filesystem.inodes_become(3));
+  const auto jumps_of = [&](std::string_view name) {
+    return statistics_of(filesystem, value_of(filesystem.find(name))).jumps;
+  };
+  const std::uint64_t jumps_before = jumps_of("newer");
+  ASSERT_LT(jumps_of("older"), jumps_before);
+
+  ASSERT_TRUE(ok(filesystem->reclaimer().start({.garbage_left = 0})));
+  while (filesystem->reclaimer().status().running) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+
+  EXPECT_LT(jumps_of("newer"), jumps_before);
+  EXPECT_GT(jumps_of("older"), jumps_of("newer"));
+  EXPECT_EQ(filesystem.content(value_of(filesystem.find("newer"))), backwards);
+  EXPECT_EQ(filesystem.content(value_of(filesystem.find("older"))), forwards);
+}
+
 TEST(Rewriter, WhileOthersMoveChunksStretchesAreLetGo) {
   TestFilesystem filesystem(rewriting(0));
   write_all(filesystem);
