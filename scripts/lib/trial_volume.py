@@ -30,6 +30,6 @@ class TrialVolume:
     def unmount(self):
         subprocess.run([self.tools / "umount.dedupfs", self.mountpoint], check=True)
 
-    def bytes_on_disk(self):
-        used = subprocess.run(["du", "-s", "--block-size=1", self.volume], check=True, capture_output=True, text=True)
+    def bytes_on_disk(self, folder=""):
+        used = subprocess.run(["du", "-s", "--block-size=1", self.volume / folder], check=True, capture_output=True, text=True)
         return int(used.stdout.split()[0])
