@@ -1,4 +1,5 @@
 """A volume that a benchmark makes, mounts and removes again."""
+import json
 import pathlib
 import shutil
 import subprocess
@@ -29,6 +30,11 @@ class TrialVolume:
 
     def unmount(self):
         subprocess.run([self.tools / "umount.dedupfs", self.mountpoint], check=True)
+
+    def stat(self, *arguments):
+        """What dedupfs-stat says of a volume, a mountpoint, or files."""
+        shown = subprocess.run([self.tools / "dedupfs-stat", "--json", *arguments], check=True, capture_output=True, text=True)
+        return json.loads(shown.stdout)
 
     def bytes_on_disk(self, folder=""):
         used = subprocess.run(["du", "-s", "--block-size=1", self.volume / folder], check=True, capture_output=True, text=True)
