@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 #include <utility>
@@ -87,9 +88,8 @@ Result<void> start_logging(const MountRequest& request) {
 // What is free in one arena of the C library's heap is of no use to the others, and buffers of all sizes come and go here. With
 // its default of eight for each CPU, half as much again as was in use lay idle.
 void bound_idle_memory() {
-#ifdef M_ARENA_MAX
+  if (std::getenv("MALLOC_ARENA_MAX") != nullptr) return;  // somebody knows better
   ::mallopt(M_ARENA_MAX, std::max(2, static_cast<int>(std::thread::hardware_concurrency())));
-#endif
 }
 
 // What a long-running process that works for others has to set.

@@ -149,6 +149,8 @@ struct Filesystem::State {
   bool is_short_of_space();
   Result<void> visit_references(const Database::Snapshot& snapshot, const ReclaimHost::Visit& visit) const;
   Result<void> visit_newest_references(const ReclaimHost::VisitUntil& visit) const;
+  Result<bool> visit_recipes(const std::string& begin, const std::string& end,
+                             const ReclaimHost::VisitUntil& visit) const;
   std::optional<ReclaimSettings> due_reclaim();
 
   std::unique_ptr<Volume> volume;

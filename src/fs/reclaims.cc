@@ -21,7 +21,7 @@ constexpr std::uint64_t kLeastDroppedBytes = 64 << 20;
 constexpr double kDroppedShare = 0.2;
 constexpr double kGarbageLeft = 0.1;
 // Files of so few references are gone through together, up to so many files.
-constexpr std::uint64_t kFewReferences = 1 << 15;
+constexpr std::size_t kFewReferences = 1 << 15;
 constexpr InodeNumber kMostInodesTogether = 1 << 12;
 constexpr std::size_t kSegmentsOfAPage = 64;
 // With less than this share of the disk to spare, one is due earlier and frees more.
@@ -94,27 +94,47 @@ Result<void> Filesystem::State::visit_references(const Database::Snapshot& snaps
 // Higher inode numbers are newer. Large files one by one, the newest first; of many small ones those that were made together, in the
 // order in which they were made, and will be read.
 Result<void> Filesystem::State::visit_newest_references(const ReclaimHost::VisitUntil& visit) const {
-  const Database& database = volume->database();
+  std::vector<ChunkId> ids;  // of the small ones
   InodeNumber together = 1;
   for (std::string end = encode_inode_key(numbers->end());;) {
-    DEDUPFS_ASSIGN(const auto newest, database.find_before(Family::kRecipes, end));
+    DEDUPFS_ASSIGN(const auto newest, volume->database().find_before(Family::kRecipes, end));
     if (!newest) return {};
     const InodeNumber last = node_in_key(newest->first);
     const std::string begin = encode_inode_key(last + 1 - std::min(last + 1, together));
-    std::uint64_t references = 0;
-    for (std::string from = begin;;) {
-      DEDUPFS_ASSIGN(const auto page, database.list(Family::kRecipes, from, end, kSegmentsOfAPage));
-      for (const auto& [key, value] : page) {
-        DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
-        references += entries.size();
-        for (const RecipeEntry& entry : entries)
-          if (entry.kind == RecipeEntry::Kind::kChunk && !visit(entry.chunk)) return {};
+    if (together == 1) {
+      std::size_t references = 0;
+      DEDUPFS_ASSIGN(const bool go_on, visit_recipes(begin, end, [&](ChunkId id) { return ++references, visit(id); }));
+      if (!go_on) return {};
+      if (references < kFewReferences) together = 2;
+    } else {
+      ids.clear();
+      DEDUPFS_ASSIGN(const bool are_few, visit_recipes(begin, end, [&](ChunkId id) {
+                       ids.push_back(id);
+                       return ids.size() < kFewReferences;
+                     }));
+      if (!are_few) {
+        together = 1;
+        continue;
       }
-      if (page.size() < kSegmentsOfAPage) break;
-      from = page.back().first + '\0';
+      if (!std::ranges::all_of(ids, visit)) return {};
+      together = std::min(2 * together, kMostInodesTogether);
     }
-    together = references < kFewReferences ? std::min(2 * together, kMostInodesTogether) : 1;
     end = begin;
+  }
+}
+
+// What the files with keys in [begin, end) refer to, in order. False if `visit` was.
+Result<bool> Filesystem::State::visit_recipes(const std::string& begin, const std::string& end,
+                                              const ReclaimHost::VisitUntil& visit) const {
+  for (std::string from = begin;;) {
+    DEDUPFS_ASSIGN(const auto page, volume->database().list(Family::kRecipes, from, end, kSegmentsOfAPage));
+    for (const auto& [key, value] : page) {
+      DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
+      for (const RecipeEntry& entry : entries)
+        if (entry.kind == RecipeEntry::Kind::kChunk && !visit(entry.chunk)) return false;
+    }
+    if (page.size() < kSegmentsOfAPage) return true;
+    from = page.back().first + '\0';
   }
 }
 

@@ -464,11 +464,11 @@ Result<void> ChunkStore::evacuate(std::uint32_t container, std::uint64_t chunks,
   });
 }
 
-Result<MovedChunks> ChunkStore::move_in_order(const std::vector<ChunkId>& order, const MoveFurther& go_on,
+Result<MovedChunks> ChunkStore::move_in_order(const std::vector<ChunkId>& order, const BetweenStretches& between,
                                               const InGroup& in_group) {
   RegionPacker* const packer = state_->take_packer();
   auto moved =
-      dedupfs::move_in_order(order, go_on, *state_->containers, state_->database, state_->pending, *packer, in_group);
+      dedupfs::move_in_order(order, between, *state_->containers, state_->database, state_->pending, *packer, in_group);
   state_->give_back(packer);
   return moved;
 }

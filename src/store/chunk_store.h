@@ -111,7 +111,7 @@ class ChunkStore {
   // removed then.
   Result<void> evacuate(std::uint32_t container, std::uint64_t chunks, const InGroup& in_group);
   // Moves them in this order; see ordered_move.h.
-  Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const MoveFurther& go_on,
+  Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const BetweenStretches& between,
                                     const InGroup& in_group);
   // Stores a delta anew, made from other chunks; see store_anew.h. Only where the volume has deltas.
   Result<std::optional<std::uint32_t>> store_anew(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,

@@ -11,7 +11,9 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kStretch = 16 << 20;  // bytes that are held in memory
+constexpr std::uint64_t kStretch = 32 << 20;  // bytes that are held in memory
+// Where so many times what moves has to be decoded, it is scattered too much to be worth it.
+constexpr std::uint64_t kMostDecoded = 16;
 
 class OrderedMove {
  public:
@@ -22,20 +24,20 @@ class OrderedMove {
           bytes_ += copy.payload.size();
         }) {}
 
-  Result<MovedChunks> run(const std::vector<ChunkId>& order, const MoveFurther& go_on) {
+  Result<MovedChunks> run(const std::vector<ChunkId>& order, const BetweenStretches& between) {
     std::uint64_t stretch_bytes = 0;
     for (const ChunkId id : order) {
       DEDUPFS_ASSIGN(const ChunkRun* const run, runs_.find(id));
-      if (run != nullptr) {
-        stretch_.push_back({id, run->place, stretch_.size()});
-        stretch_bytes += run->at(id).payload_length();
-      }
-      if (stretch_bytes < kStretch && id != order.back()) continue;
-      DEDUPFS_ASSIGN(const bool is_wanted, go_on(bytes_ + stretch_bytes));
-      if (!is_wanted) break;
+      if (run == nullptr) continue;
+      stretch_.push_back({id, run->place, stretch_.size()});
+      stretch_bytes += run->at(id).payload_length();
+      if (stretch_bytes < kStretch) continue;
       stretch_bytes = 0;
       DEDUPFS_TRY(move_stretch());
+      DEDUPFS_TRY(between(bytes_));
+      if (decoded_bytes_ > kMostDecoded * bytes_) return std::move(moved_);
     }
+    DEDUPFS_TRY(move_stretch());
     return std::move(moved_);
   }
 
@@ -52,6 +54,7 @@ class OrderedMove {
     for (auto wanted = stretch_.begin(); wanted != stretch_.end();) {
       const RegionPlace place = wanted->place;
       const auto region = containers_.read(place);
+      if (region) decoded_bytes_ += (*region)->payload.size();
       for (; wanted != stretch_.end() && wanted->place == place; ++wanted) {
         const RegionEntry* const entry = region ? (*region)->find(wanted->id) : nullptr;
         if (entry == nullptr) continue;  // who empties the container hears of it
@@ -71,14 +74,15 @@ class OrderedMove {
   std::vector<Wanted> stretch_;
   MovedChunks moved_;
   std::uint64_t bytes_ = 0;
+  std::uint64_t decoded_bytes_ = 0;
 };
 
 }  // namespace
 
-Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const MoveFurther& go_on,
+Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const BetweenStretches& between,
                                   const ContainerStore& containers, const Database& index, const PendingChunks& pending,
                                   RegionPacker& packer, const InGroup& in_group) {
-  return OrderedMove(containers, index, pending, packer, in_group).run(order, go_on);
+  return OrderedMove(containers, index, pending, packer, in_group).run(order, between);
 }
 
 }  // namespace dedupfs

@@ -2,8 +2,8 @@
 // together, in that order.
 //
 // Threads: one user at a time (ChunkStore::start_moving()); writers and readers go on.
-// Failure: an Error of the index, of `go_on`, or of who ends groups. What cannot be read stays where it is.
-// Cost:    each region is read once for each stretch of the order that needs it.
+// Failure: an Error of the index, of `between`, or of who ends groups. What cannot be read stays where it is.
+// Cost:    each region is read once for each stretch of the order that needs it. Where that gets too much, the rest is left alone.
 // Memory:  the bytes of a stretch.
 #pragma once
 
@@ -23,10 +23,10 @@ namespace dedupfs {
 // How many chunks moved out of a container.
 using MovedChunks = std::map<std::uint32_t, std::uint64_t>;
 
-// Asked before each stretch, with the bytes that will have moved after it: whether to go on.
-using MoveFurther = std::function<Result<bool>(std::uint64_t bytes)>;
+// Called between stretches, with the bytes that moved so far. An Error of it ends the move.
+using BetweenStretches = std::function<Result<void>(std::uint64_t bytes)>;
 
-Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const MoveFurther& go_on,
+Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const BetweenStretches& between,
                                   const ContainerStore& containers, const Database& index, const PendingChunks& pending,
                                   RegionPacker& packer, const InGroup& in_group);
 

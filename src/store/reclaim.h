@@ -13,8 +13,7 @@
 // Threads: one reclaim at a time; everything else goes on.
 // Failure: damage is no failure: what cannot be read stays where it is. An Error ends the reclaim, and nothing is lost by it:
 //          kInterrupted if it was told to stop. Erasures that could not be committed are finished by the next reclaim.
-// Memory:  a bit a chunk, three while deltas are erased, what Rebase takes while it runs, up to 64 MiB for the order of what moves,
-//          and some bytes a container.
+// Memory:  a bit a chunk, three while deltas are erased, and what Rebase and Sweep take while they run.
 #pragma once
 
 #include <algorithm>

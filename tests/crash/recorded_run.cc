@@ -159,7 +159,6 @@ void RecordedRun::sync_file(const ModelPtr& node) {
 
 void RecordedRun::create_snapshot(const std::string& name) {
   if (snapshots_.contains(name)) return;
-  const std::size_t begun = disk_->event_count();
   const auto note = [&] {
     const Result<Tree> tree = tree_of(model_, *filesystem_);
     DEDUPFS_CHECK(tree.has_value());
@@ -175,6 +174,7 @@ void RecordedRun::create_snapshot(const std::string& name) {
   remember_tree();
   snapshots_.erase(name);
   remember_tree();
+  const std::size_t begun = history_.begun.back();
   history_.begun.insert(history_.begun.end(), 2, begun);
 }
 
@@ -301,6 +301,7 @@ void RecordedRun::clone(const ModelPtr& file, const ModelPtr& parent, const std:
   if (!file || !parent || FilesystemModel::find(*parent, name)) return;
   const ModelPtr copy = std::make_shared<ModelNode>(*file);
   copy->links = 1;
+  copy->number = 0;
   step(
       "cloning to " + name,
       [&]() -> Result<void> {

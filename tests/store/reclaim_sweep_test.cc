@@ -81,6 +81,28 @@ TEST(ReclaimSweep, WhatMovesLiesInTheOrderInWhichTheNewestFilesReferToIt) {
   shuffled.volume.expect_kept_for_good();
 }
 
+TEST(ReclaimSweep, WhatTheNewestFilesDoNotNeedMovesWithTheRest) {
+  Shuffled shuffled;
+  shuffled.order.resize(shuffled.order.size() / 2);
+  shuffled.volume.newest = shuffled.order;
+  EXPECT_EQ(reclaim(shuffled.volume).swept_containers, 1u);
+  EXPECT_TRUE(shuffled.is_in_order());
+  EXPECT_EQ(shuffled.volume.containers().front(), 2u);
+  shuffled.volume.expect_kept_for_good();
+}
+
+TEST(ReclaimSweep, WhereRoomIsScarceOneContainerIsEmptiedAfterTheOther) {
+  ReclaimedVolume volume;
+  for (std::uint64_t container = 0; container < 4; ++container) {
+    const auto ids = volume.keep(chunks(200 * container, 200 * container + 200));
+    volume.begin_container();
+    for (std::size_t i = 0; i < ids.size(); i += 2) volume.drop(ids[i]);
+  }
+  volume.available_bytes = 120 * kChunkBytes;  // each has 100
+  EXPECT_EQ(reclaim(volume).swept_containers, 4u);
+  volume.expect_kept_for_good();
+}
+
 TEST(ReclaimSweep, WhereThereIsNoRoomForTwoCopiesItMovesAsItLies) {
   Shuffled shuffled;
   shuffled.volume.available_bytes = 160 * kChunkBytes;
@@ -110,6 +132,7 @@ TEST(ReclaimSweep, WhatMovesIsCompressedHarder) {
   const auto dropped = volume.keep(chunks(0, 20));
   volume.begin_container();
   const ChunkRun before = volume.run_of(ids[0]).value();
+  volume.newest = ids;
   for (const ChunkId id : dropped) volume.drop(id);
 
   EXPECT_EQ(reclaim(volume).swept_containers, 1u);

@@ -123,7 +123,7 @@ class ReclaimedVolume {
   std::function<void()> while_marking;
   std::function<void()> before_erasing;
   std::function<Result<void>(ReclaimPhase)> progress;
-  std::vector<ChunkId> newest;  // what the newest file refers to
+  std::vector<ChunkId> newest;  // what the newest file refers to; none: half of what is kept, the other way round
   ReclaimSettings settings;
 
   // Sets progress() to call `visit` when round `round` of erasing comes to the `position`-th run of the index.
@@ -140,7 +140,7 @@ class ReclaimedVolume {
             .before_erasing = [this] { run_once(before_erasing); },
             .references = [this](const auto& snapshot, const auto& visit) { return visit_kept(snapshot, visit); },
             .newest_references = [this](const auto& visit) -> Result<void> {
-              (void)std::ranges::all_of(newest, visit);
+              (void)std::ranges::all_of(newest.empty() ? half_of_kept() : newest, visit);
               return {};
             },
             .available_bytes = [this] { return Result<std::uint64_t>(available_bytes); }};
@@ -231,6 +231,12 @@ class ReclaimedVolume {
   void damage_directory_of(ChunkId id) { flip_bit(container_of(id), run_of(id).value().place.offset + 70); }
 
  private:
+  std::vector<ChunkId> half_of_kept() const {
+    std::vector<ChunkId> half;
+    for (const auto& [id, chunk] : kept_)
+      if (number_of(id) % 2 == 0) half.insert(half.begin(), id);
+    return half;
+  }
   void open() {
     auto opened =
         Volume::open(path_, {.index_memory_bytes = 16 << 20, .cache_bytes = 16 << 20, .threads = 2}, backing_);
