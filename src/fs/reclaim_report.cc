@@ -13,10 +13,12 @@ namespace {
 
 std::string_view name_of(ReclaimPhase phase) {
   switch (phase) {
+    case ReclaimPhase::kAwait: return "await deletions";
     case ReclaimPhase::kMark: return "mark";
     case ReclaimPhase::kRebase: return "rebase";
     case ReclaimPhase::kErase: return "erase";
     case ReclaimPhase::kSweep: return "sweep";
+    case ReclaimPhase::kCompact: return "compact";
   }
   return "unknown";
 }

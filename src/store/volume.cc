@@ -20,6 +20,7 @@
 #include "base/crash_point.h"
 #include "chunkers/registry.h"
 #include "store/counters.h"
+#include "store/disk_reserve.h"
 
 namespace dedupfs {
 namespace {
@@ -272,11 +273,13 @@ Result<void> Volume::open_parts() {
   metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);
 
   DEDUPFS_ASSIGN(saved_next_container_, load_next_container(*database_));
-  DEDUPFS_ASSIGN(containers_, ContainerStore::open(backing_, containers,
-                                                   {.volume_uuid = superblock_.uuid,
-                                                    .container_bytes = superblock_.container_bytes,
-                                                    .next_container = saved_next_container_,
-                                                    .read_only = options_.read_only}));
+  DEDUPFS_ASSIGN(const Backing::Space space, backing_->space(containers));
+  DEDUPFS_ASSIGN(containers_,
+                 ContainerStore::open(backing_, containers,
+                                      {.volume_uuid = superblock_.uuid,
+                                       .container_bytes = container_bytes_on(space, superblock_.container_bytes),
+                                       .next_container = saved_next_container_,
+                                       .read_only = options_.read_only}));
   DEDUPFS_ASSIGN(chunks_, ChunkStore::open(containers_, *database_,
                                            {.compression = superblock_.compression,
                                             .delta = superblock_.delta,
