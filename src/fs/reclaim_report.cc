@@ -29,7 +29,7 @@ nlohmann::json findings_json(const ReclaimFindings& findings) {
       {"rebased_chunks", findings.rebased_chunks},     {"rebased_bytes", findings.rebased_bytes},
       {"swept_containers", findings.swept_containers}, {"swept_bytes", findings.swept_bytes},
       {"moved_bytes", findings.moved_bytes},           {"freed_bytes", findings.freed_bytes()},
-      {"garbage_bytes", findings.garbage_bytes},
+      {"garbage_bytes", findings.garbage_bytes},       {"lacked_room", findings.lacked_room},
   };
 }
 
@@ -84,7 +84,9 @@ std::string last_line(const nlohmann::json& last) {
   if (!last.at("error").is_null())
     return fmt::format("Last reclaim: FAILED after {} ({})\n", found, last.at("error").get<std::string>());
   if (!last.at("complete").get<bool>()) return fmt::format("Last reclaim: stopped after {}\n", found);
-  return fmt::format("Last reclaim: {}, {} of garbage left\n", found, bytes_of(last, "garbage_bytes"));
+  return fmt::format(
+      "Last reclaim: {}, {} of garbage left{}\n", found, bytes_of(last, "garbage_bytes"),
+      last.at("lacked_room").get<bool>() ? ": no room to move what is beside it; free some of the disk" : "");
 }
 
 }  // namespace

@@ -151,6 +151,16 @@ TEST(ReclaimReport, LastOneSaysWhatItFreedAndLeft) {
             "garbage left\n");
 }
 
+TEST(ReclaimReport, LastOneSaysThatItLackedRoom) {
+  ReclaimStatus status = ended(std::nullopt);
+  status.last->findings.lacked_room = true;
+
+  const auto json = reclaim_json(status);
+
+  EXPECT_EQ(json.at("last").at("lacked_room"), true);
+  EXPECT_THAT(reclaim_screen(json), HasSubstr("garbage left: no room to move what is beside it"));
+}
+
 TEST(ReclaimReport, StoppedIsNotFailed) {
   const auto stopped = reclaim_json(ended(Error{ErrorCode::kInterrupted, "the reclaim was stopped"}));
   const auto failed = reclaim_json(ended(Error{ErrorCode::kNoSpace, "the disk is full"}));
