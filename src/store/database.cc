@@ -187,7 +187,8 @@ Result<void> Database::compact(Family family, const std::function<Result<void>()
   auto compaction = std::async(
       std::launch::async, [&] { return state_->db->CompactRange(options, state_->handle(family), nullptr, nullptr); });
   Result<void> wanted;
-  while (compaction.wait_for(kLookInterval) != std::future_status::ready) {
+  for (auto wait = std::chrono::milliseconds(0); compaction.wait_for(wait) != std::future_status::ready;
+       wait = kLookInterval) {
     if (!wanted) continue;
     wanted = go_on();
     canceled = !wanted;

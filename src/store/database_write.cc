@@ -12,7 +12,7 @@ constexpr std::uint64_t kLargestLogBytes = 64 << 20;  // bounds the replay after
 // Whether so much can be written now. Nothing of it stays; after a crash RocksDB removes a file of that name.
 Result<void> write_on_trial(Backing& backing, const Path& directory, std::uint64_t bytes) {
   constexpr std::size_t kPiece = 1 << 20;
-  const Path path = directory / "000000.dbtmp";
+  const Path path = directory / "000001.dbtmp";
   DEDUPFS_ASSIGN(const auto file, backing.open(path, Backing::Mode::kOpenOrCreate));
   const ByteBuffer piece(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, kPiece)));
   Result<void> written;
