@@ -21,7 +21,8 @@ std::optional<std::uint32_t> ChunkTable::length_of(ChunkId id) const {
   return lengths_[run.index + (number_of(id) - run.first)];
 }
 
-Result<void> mark_unreadable_deltas(const Database& database, ChunkTable& table) {
+Result<void> mark_unreadable_deltas(const Database& database, ChunkTable& table,
+                                    const std::function<bool(ChunkId delta, ChunkId source)>& may_be_made_from) {
   const auto snapshot = database.snapshot();
   // A source may have any id, so what is found in one pass can concern chunks that were passed before. Depth is bounded, and
   // so are the passes; mostly there is one.
@@ -31,9 +32,11 @@ Result<void> mark_unreadable_deltas(const Database& database, ChunkTable& table)
       const auto run = decode_run(key, value);
       if (!run) return true;  // whoever filled the table has reported it
       for (std::size_t i = 0; i < run->chunks.size(); ++i) {
-        const auto cannot_be_read = [&](ChunkId id) { return !table.length_of(id) || table.is_unreadable(id); };
-        if (std::ranges::any_of(run->chunks[i].sources, cannot_be_read) && table.mark_unreadable(run->id_of(i)))
-          found_any = true;
+        const ChunkId delta = run->id_of(i);
+        const auto is_useless = [&](ChunkId source) {
+          return !table.length_of(source) || table.is_unreadable(source) || !may_be_made_from(delta, source);
+        };
+        if (std::ranges::any_of(run->chunks[i].sources, is_useless) && table.mark_unreadable(delta)) found_any = true;
       }
       return true;
     }));

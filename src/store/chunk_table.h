@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -30,6 +31,8 @@ class ChunkTable {
   bool mark_unreadable(ChunkId id, const std::string& why = {}) {
     return unreadable_.try_emplace(number_of(id), why).second;
   }
+  void mark_readable(ChunkId id) { unreadable_.erase(number_of(id)); }
+  void mark_all_readable() { unreadable_.clear(); }
   bool is_unreadable(ChunkId id) const { return unreadable_.contains(number_of(id)); }
   const std::unordered_map<std::uint64_t, std::string>& unreadable() const { return unreadable_; }
 
@@ -45,7 +48,9 @@ class ChunkTable {
   std::unordered_map<std::uint64_t, std::string> unreadable_;
 };
 
-// Marks the deltas whose sources are missing or unreadable, and those that are made from them in turn.
-Result<void> mark_unreadable_deltas(const Database& database, ChunkTable& table);
+// Marks the deltas whose sources are missing or unreadable, or may not be theirs, and those that are made from them in turn.
+Result<void> mark_unreadable_deltas(
+    const Database& database, ChunkTable& table,
+    const std::function<bool(ChunkId delta, ChunkId source)>& may_be_made_from = [](ChunkId, ChunkId) { return true; });
 
 }  // namespace dedupfs

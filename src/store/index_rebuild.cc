@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -31,6 +33,27 @@ std::vector<ChunkRun> runs_of(RegionPlace place, const RegionHeader& header, std
   }
   return runs;
 }
+
+// How deep chunks are, which only the directories of their regions say. Ids come from a disk: no array spans them all.
+class ChunkDepths {
+ public:
+  void set(ChunkId id, std::uint8_t depth) {
+    const auto page = pages_.find(number_of(id) / kPage);
+    if (page != pages_.end())
+      page->second[number_of(id) % kPage] = depth;
+    else if (depth != 0)
+      pages_[number_of(id) / kPage][number_of(id) % kPage] = depth;
+  }
+  std::uint8_t of(ChunkId id) const {
+    const auto page = pages_.find(number_of(id) / kPage);
+    return page == pages_.end() ? std::uint8_t{0} : page->second[number_of(id) % kPage];
+  }
+
+ private:
+  static constexpr std::uint64_t kPage = 256;
+
+  std::unordered_map<std::uint64_t, std::array<std::uint8_t, kPage>> pages_;
+};
 
 class ChunkRebuild {
  public:
@@ -98,29 +121,37 @@ class ChunkRebuild {
       if (!hints_.unreadable.contains(number_of(entry.id)))
         DEDUPFS_TRY(
             fingerprints_.put(Family::kFingerprints, text_of(entry.fingerprint.bytes), encode_chunk_id(entry.id)));
+    for (const RegionEntry& entry : *entries) depths_.set(entry.id, entry.depth);
     for (ChunkRun& run : runs_of(place, header, *entries)) {
       DEDUPFS_ASSIGN(const std::vector<ChunkRun> covered, runs_.lay(std::move(run)));
-      for (const ChunkRun& older : covered) DEDUPFS_TRY(drop_other_content(older, place, *entries));
+      for (const ChunkRun& older : covered) DEDUPFS_TRY(cover(older, place, *entries));
     }
     return runs_.runs() < kRunsTogether ? Result<void>() : write_runs();
   }
 
-  // A chunk that was moved has the content that it had. An id that stands for two contents was given away twice, by a writer
-  // whose index was older than its containers: the fingerprint of the one that counts no more must not lead to the other.
-  Result<void> drop_other_content(const ChunkRun& older, RegionPlace place, const std::vector<RegionEntry>& entries) {
+  // A chunk that was moved has the content that it had, and is made as it was, unless it was stored anew.
+  Result<void> cover(const ChunkRun& older, RegionPlace place, const std::vector<RegionEntry>& entries) {
     DEDUPFS_ASSIGN(const auto older_entries, containers_.read_directory(older.place));
     for (const RegionEntry& was : older_entries) {
       const auto now = std::ranges::find(entries, was.id, &RegionEntry::id);
-      if (!older.contains(was.id) || now == entries.end() || now->fingerprint == was.fingerprint) continue;
-      report_.note(
-          fmt::format("chunk {} is in container {} at {} and in container {} with another content, which counts",
-                      number_of(was.id), older.place.container, older.place.offset, place.container));
-      DEDUPFS_TRY(fingerprints_.flush());
-      DEDUPFS_ASSIGN(const auto leads_to, index_.get(Family::kFingerprints, text_of(was.fingerprint.bytes)));
-      if (leads_to == encode_chunk_id(was.id))
-        DEDUPFS_TRY(fingerprints_.erase(Family::kFingerprints, text_of(was.fingerprint.bytes)));
+      if (!older.contains(was.id) || now == entries.end()) continue;
+      if (now->fingerprint != was.fingerprint)
+        DEDUPFS_TRY(drop_other_content(was, older.place, place));
+      else if (now->is_delta() && (now->sources != was.sources || now->depth != was.depth))
+        older_copies_.push_back({was.id, older.place});
     }
     return {};
+  }
+
+  // An id that stands for two contents was given away twice, by a writer whose index was older than its containers: the
+  // fingerprint of the one that counts no more must not lead to the other.
+  Result<void> drop_other_content(const RegionEntry& was, RegionPlace older, RegionPlace place) {
+    report_.note(fmt::format("chunk {} is in container {} at {} and in container {} with another content, which counts",
+                             number_of(was.id), older.container, older.offset, place.container));
+    DEDUPFS_TRY(fingerprints_.flush());
+    DEDUPFS_ASSIGN(const auto leads_to, index_.get(Family::kFingerprints, text_of(was.fingerprint.bytes)));
+    if (leads_to != encode_chunk_id(was.id)) return {};
+    return fingerprints_.erase(Family::kFingerprints, text_of(was.fingerprint.bytes));
   }
 
   Result<void> write_runs() {
@@ -207,14 +238,63 @@ class ChunkRebuild {
   }
 
   Result<void> mark_unreadable() {
-    for (const std::uint64_t number : damaged_.numbers()) table_.mark_unreadable(ChunkId{number});
-    for (const std::uint64_t number : hints_.unreadable)
-      if (table_.length_of(ChunkId{number})) table_.mark_unreadable(ChunkId{number});
-    DEDUPFS_TRY(mark_unreadable_deltas(index_, table_));
+    DEDUPFS_TRY(mark_what_cannot_be_made());
+    // Each that is used may be what others are made from.
+    for (;;) {
+      DEDUPFS_ASSIGN(const std::uint64_t used, use_older_copies());
+      if (used == 0) break;
+      report_.note(
+          fmt::format("{} chunks are as they were before they were stored anew from chunks that cannot be had", used));
+      table_.mark_all_readable();
+      DEDUPFS_TRY(mark_what_cannot_be_made());
+    }
     for (const auto& [number, why] : table_.unreadable()) damaged_.insert(ChunkId{number});
     for (const std::uint64_t number : hints_.listed)
       if (table_.length_of(ChunkId{number})) damaged_.insert(ChunkId{number});
     return {};
+  }
+
+  Result<void> mark_what_cannot_be_made() {
+    for (const std::uint64_t number : damaged_.numbers()) table_.mark_unreadable(ChunkId{number});
+    for (const std::uint64_t number : hints_.unreadable)
+      if (table_.length_of(ChunkId{number})) table_.mark_unreadable(ChunkId{number});
+    // A reader refuses what is made from something as deep: the copy that it counts on is missing. So no circle is left.
+    return mark_unreadable_deltas(
+        index_, table_, [this](ChunkId delta, ChunkId source) { return depths_.of(source) < depths_.of(delta); });
+  }
+
+  // Returns how many can be made now.
+  Result<std::uint64_t> use_older_copies() {
+    std::uint64_t used = 0;
+    for (std::size_t i = older_copies_.size(); i-- > 0;) {  // the last ones first
+      const auto& [id, place] = older_copies_[i];
+      if (!table_.is_unreadable(id) || hints_.unreadable.contains(number_of(id))) continue;
+      DEDUPFS_ASSIGN(const bool is_used, use_older_copy(id, place));
+      if (is_used) ++used;
+      if (runs_.runs() >= kRunsTogether) DEDUPFS_TRY(write_runs());
+    }
+    DEDUPFS_TRY(write_runs());
+    return used;
+  }
+
+  Result<bool> use_older_copy(ChunkId id, RegionPlace place) {
+    DEDUPFS_ASSIGN(const auto run, find_run(index_, id));
+    if (!run) return false;
+    DEDUPFS_ASSIGN(const auto newer_entries, containers_.read_directory(run->place));
+    DEDUPFS_ASSIGN(const auto entries, containers_.read_directory(place));
+    const auto newer = std::ranges::find(newer_entries, id, &RegionEntry::id);
+    const auto older = std::ranges::find(entries, id, &RegionEntry::id);
+    if (newer == newer_entries.end() || older == entries.end()) return false;
+    if (newer->fingerprint != older->fingerprint || newer->raw_length != older->raw_length) return false;
+    const auto is_useful = [&](ChunkId source) {
+      return table_.length_of(source) && !table_.is_unreadable(source) && depths_.of(source) < older->depth;
+    };
+    if (!std::ranges::all_of(older->sources, is_useful)) return false;
+    depths_.set(id, older->depth);
+    table_.mark_readable(id);
+    DEDUPFS_ASSIGN(const RegionHeader header, containers_.read_header(place));
+    DEDUPFS_TRY(runs_.lay(std::move(runs_of(place, header, {*older}).front())));
+    return true;
   }
 
   // Of what nobody may refer to.
@@ -251,6 +331,9 @@ class ChunkRebuild {
 
   BulkWriter fingerprints_;
   RunOverlay runs_;
+  ChunkDepths depths_;  // of the copies that count
+  // Of deltas that were stored anew, in order of the newer ones.
+  std::vector<std::pair<ChunkId, RegionPlace>> older_copies_;
   RegionOffsets known_regions_;
   std::vector<std::pair<RegionPlace, RegionHeader>> damaged_regions_;
   DamagedChunks damaged_;  // what becomes the volume's list

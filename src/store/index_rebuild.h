@@ -4,9 +4,12 @@
 // region, or from the old index) keeps its entries and is put on the list of damaged chunks; so do the deltas that need it. A
 // chunk that is not what its fingerprint says, though every checksum is right, is put on the list and keeps no fingerprint. All else that is damaged is left out.
 //
+// Of several copies of a chunk the last one counts, which may be a delta that was stored anew, but never committed, and be made
+// from chunks that are gone, or are as deep as itself: then the last copy that can be made counts.
+//
 // Threads: one at a time; nobody may write to the containers.
 // Failure: damage goes to the report as notes; an Error means that the disk could not be read or written.
-// Memory:  a ChunkTable.
+// Memory:  a ChunkTable, a byte for each delta and its neighbours, and 16 for each older copy of one that was stored anew.
 #pragma once
 
 #include <cstdint>

@@ -46,6 +46,7 @@ class SampleStore {
   Path containers_path() const { return directory_.path() / "containers"; }
   Database& database() { return *database_; }
   PendingChunks& pending() { return pending_; }
+  const ContainerStore& containers() const { return *containers_; }
 
   // What was put before is read again from the disk.
   ChunkReader make_reader(std::size_t cache_bytes = 16 << 20) {
@@ -83,6 +84,10 @@ class SampleStore {
   SampleStore& put_delta(std::uint64_t id, const ByteBuffer& chunk, const std::vector<std::uint64_t>& sources) {
     return put_delta(id, chunk, sources, [](RegionEntry&) {});
   }
+
+  // What is put from now on goes to another container. Returns the number of that which is full.
+  std::uint32_t end_container() { return containers_->begin_new_container() - 1; }
+  void lose_container(std::uint32_t number) { ASSERT_TRUE(containers_->remove(number)); }
 
   void forget(std::uint64_t id) {
     Database::Batch batch(*database_);
