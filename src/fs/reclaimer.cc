@@ -1,17 +1,16 @@
 #include "fs/reclaimer.h"
 
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/size.h"
+#include "fs/low_priority.h"
 
 namespace dedupfs {
 namespace {
 
-constexpr int kNicer = 5;  // not more: others wait for it where it holds a lock
 // One that begins by itself waits so many times as long as the last one took.
 constexpr int kRests = 10;
 
@@ -95,7 +94,7 @@ ReclaimStatus Reclaimer::status() const {
 }
 
 void Reclaimer::run() {
-  (void)!::nice(kNicer);  // this thread, on Linux
+  lower_priority_of_this_thread();
   std::unique_lock lock(mutex_);
   while (await_work(lock)) {
     const ReclaimSettings settings = *std::exchange(asked_, std::nullopt);

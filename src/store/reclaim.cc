@@ -19,8 +19,8 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kErasedTogether = 1 << 16;    // chunks a commit
-constexpr std::uint64_t kBetweenReports = 1 << 12;  // references or runs
+constexpr std::size_t kChunksErasedTogether = 1 << 16;  // a commit
+constexpr std::uint64_t kBetweenReports = 1 << 12;      // references or runs
 // A family of the index is compacted if more of it than this is traces of what was erased.
 constexpr double kLargestErasedShare = 0.05;
 
@@ -169,7 +169,7 @@ class Reclaim {
       DEDUPFS_TRY(erase_chunks(run, from, to, *directory));
       from = to;
     }
-    return erased_together_ < kErasedTogether ? Result<void>() : commit_erased();
+    return erased_together_ < kChunksErasedTogether ? Result<void>() : commit_erased();
   }
 
   Result<void> erase_chunks(const ChunkRun& run, std::size_t from, std::size_t to,

@@ -12,7 +12,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kMovedTogether = 256 << 20;  // bytes a commit
+constexpr std::uint64_t kMovedBetweenCommits = 256 << 20;  // bytes a commit
 // Of containers that are emptied together, so that what a stop leaves there twice is not too much.
 constexpr std::uint64_t kMostInABatch = std::uint64_t{4} << 30;
 constexpr std::uint64_t kRoomShareOfABatch = 2;
@@ -193,7 +193,7 @@ Result<void> Sweep::move_in_order(std::span<Usage> batch) {
   std::uint64_t committed = 0;
   const auto between = [&](std::uint64_t bytes) -> Result<void> {
     DEDUPFS_TRY(report(bytes - std::exchange(reported, bytes)));
-    if (bytes - committed < kMovedTogether) return {};
+    if (bytes - committed < kMovedBetweenCommits) return {};
     committed = bytes;
     return host_.commit();
   };
@@ -211,7 +211,7 @@ Result<void> Sweep::empty_as_they_lie(std::span<const Usage> batch) {
     DEDUPFS_ASSIGN(const bool is_swept, empty(container));
     if (!is_swept) continue;
     moved += container.live_bytes - container.moved_bytes();
-    if (moved < kMovedTogether) continue;
+    if (moved < kMovedBetweenCommits) continue;
     DEDUPFS_TRY(host_.commit());  // which frees what was emptied before
     moved = 0;
   }
