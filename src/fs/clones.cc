@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fs/filesystem_state.h"
+#include "store/entries.h"
 
 namespace dedupfs {
 namespace {
@@ -34,17 +35,14 @@ class Filesystem::State::Cloning {
   };
 
   Result<void> clone_entries(InodeNumber source, InodeNumber copy) {
-    for (std::string from = encode_inode_key(source);;) {
-      DEDUPFS_ASSIGN(const auto page, state_.metadata.list(Family::kCookies, from, encode_key_behind(source), kPage));
-      for (const auto& [key, value] : page) {
-        DEDUPFS_ASSIGN(const CookieEntry entry, decode_cookie_entry(source, value));
-        Result<void> cloned = clone_entry(entry.inode, copy, entry.name, /*is_top=*/false);
-        // Somebody deleted it, or the copy's directory, meanwhile; a snapshot that is gone shows in the next page.
-        if (!cloned && cloned.error().code() != ErrorCode::kStale) return cloned;
-      }
-      if (page.size() < kPage) return {};
-      from = page.back().first + '\0';
-    }
+    const auto clone = [&](const std::string& /*key*/, const std::string& value) -> Result<void> {
+      DEDUPFS_ASSIGN(const CookieEntry entry, decode_cookie_entry(source, value));
+      const auto cloned = clone_entry(entry.inode, copy, entry.name, /*is_top=*/false);
+      // Somebody deleted it, or the copy's directory, meanwhile; a snapshot that is gone shows in the next page.
+      return !cloned && cloned.error().code() == ErrorCode::kStale ? Result<void>() : cloned;
+    };
+    return visit_entries(state_.metadata, Family::kCookies, encode_inode_key(source), encode_key_behind(source), kPage,
+                         clone);
   }
 
   Result<void> clone_entry(InodeNumber from, InodeNumber parent, std::string_view name, bool is_top) {
@@ -110,13 +108,11 @@ class Filesystem::State::Cloning {
   }
 
   Result<void> copy_records(Family family, InodeNumber from, InodeNumber to) {
-    for (std::string next = encode_inode_key(from);;) {
-      DEDUPFS_ASSIGN(const auto page, state_.metadata.list(family, next, encode_key_behind(from), kPage));
-      for (const auto& [key, value] : page)
-        state_.metadata.put(family, encode_inode_key(to) + key.substr(sizeof(InodeNumber)), value);
-      if (page.size() < kPage) return {};
-      next = page.back().first + '\0';
-    }
+    const auto copy = [&](const std::string& key, const std::string& value) -> Result<void> {
+      state_.metadata.put(family, encode_inode_key(to) + key.substr(sizeof(InodeNumber)), value);
+      return {};
+    };
+    return visit_entries(state_.metadata, family, encode_inode_key(from), encode_key_behind(from), kPage, copy);
   }
 
   Result<void> clone_content(FileContent& source, const InodePtr& copy) {

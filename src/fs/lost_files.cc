@@ -9,6 +9,7 @@
 
 #include "fs/mode.h"
 #include "fs/records.h"
+#include "store/entries.h"
 #include "store/snapshot_list.h"
 
 namespace dedupfs {
@@ -54,18 +55,16 @@ class Paths {
 
   std::optional<std::string> name_of(InodeNumber directory) const {
     const InodeNumber parent = parent_of(directory);
-    std::string from = encode_inode_key(parent);
-    for (;;) {
-      const auto entries = index_.list(Family::kDirents, from, encode_key_behind(parent), kListedTogether);
-      if (!entries) return std::nullopt;
-      for (const auto& [key, value] : *entries) {
-        const auto place = decode_dirent_key(key);
-        const auto dirent = decode_dirent(parent, value);
-        if (place && dirent && dirent->inode == directory) return std::string(place->name);
-      }
-      if (entries->size() < kListedTogether) return std::nullopt;
-      from = entries->back().first + '\0';
-    }
+    std::optional<std::string> name;
+    const auto is_another = [&](const std::string& key, const std::string& value) -> Result<bool> {
+      const auto place = decode_dirent_key(key);
+      const auto dirent = decode_dirent(parent, value);
+      if (place && dirent && dirent->inode == directory) name = place->name;
+      return !name;
+    };
+    (void)visit_entries_while(index_, Family::kDirents, encode_inode_key(parent), encode_key_behind(parent),
+                              kListedTogether, is_another);  // what cannot be read has no name
+    return name;
   }
 
   const Database& index_;

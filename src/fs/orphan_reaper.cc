@@ -7,6 +7,7 @@
 #include "fs/mode.h"
 #include "fs/recipe.h"
 #include "fs/records.h"
+#include "store/entries.h"
 
 namespace dedupfs {
 namespace {
@@ -26,17 +27,13 @@ Result<void> OrphanReaper::load() {
     const std::lock_guard lock(mutex_);
     orphans_.clear();
   }
-  std::string from;
-  for (;;) {
-    constexpr std::size_t kPiece = 4096;
-    DEDUPFS_ASSIGN(const std::vector<KeyValue> piece, metadata_.list(Family::kOrphans, from, {}, kPiece));
-    for (const auto& [key, value] : piece) {
-      DEDUPFS_ASSIGN(const InodeNumber orphan, decode_inode_key(key));
-      push(orphan);
-      from = encode_key_behind(orphan);
-    }
-    if (piece.size() < kPiece) return {};
-  }
+  constexpr std::size_t kPage = 4096;
+  const auto push_orphan = [this](const std::string& key, const std::string& /*value*/) -> Result<void> {
+    DEDUPFS_ASSIGN(const InodeNumber orphan, decode_inode_key(key));
+    push(orphan);
+    return {};
+  };
+  return visit_entries(metadata_, Family::kOrphans, {}, {}, kPage, push_orphan);
 }
 
 void OrphanReaper::push(InodeNumber orphan) {

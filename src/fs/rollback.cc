@@ -5,6 +5,7 @@
 #include "base/crash_point.h"
 #include "fs/filesystem_state.h"
 #include "store/before_images.h"
+#include "store/entries.h"
 
 namespace dedupfs {
 namespace {
@@ -68,13 +69,10 @@ class Filesystem::State::Restoration {
 
   // What belongs to inodes that were made later goes.
   Result<void> collect_newer(Family family) {
-    for (std::string from = encode_inode_key(snapshot_.end_of_inodes);;) {
-      DEDUPFS_ASSIGN(const auto stored,
-                     state_.metadata.list(family, from, encode_inode_key(kEndOfInodes), kChangesAPage));
-      for (const auto& [key, value] : stored) DEDUPFS_TRY(collect(family, key, std::nullopt));
-      if (stored.size() < kChangesAPage) return {};
-      from = stored.back().first + '\0';
-    }
+    return visit_entries(
+        state_.metadata, family, encode_inode_key(snapshot_.end_of_inodes), encode_inode_key(kEndOfInodes),
+        kChangesAPage,
+        [&](const std::string& key, const std::string& /*value*/) { return collect(family, key, std::nullopt); });
   }
 
   Result<void> collect(Family family, std::string key, std::optional<std::string> value) {

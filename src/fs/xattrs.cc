@@ -1,6 +1,7 @@
 // Extended attributes, and what POSIX access control lists do to modes.
 #include "fs/filesystem_state.h"
 #include "fs/posix_acl.h"
+#include "store/entries.h"
 
 namespace dedupfs {
 namespace {
@@ -125,18 +126,15 @@ Result<std::vector<std::string>> Filesystem::list_xattrs(InodeNumber number) {
   const std::lock_guard lock(inode->mutex);
   std::vector<std::string> names;
   if (!inode->record.has_xattrs) return names;
-  std::string from = encode_inode_key(number);
-  for (;;) {
-    constexpr std::size_t kPiece = 64;  // values come with the names, of up to 64 KiB each
-    DEDUPFS_ASSIGN(const std::vector<KeyValue> piece,
-                   state_->metadata.list(Family::kXattrs, from, encode_key_behind(number), kPiece));
-    for (const auto& [key, value] : piece) {
-      DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
-      names.emplace_back(place.name);
-    }
-    if (piece.size() < kPiece) return names;
-    from = piece.back().first + '\0';
-  }
+  constexpr std::size_t kPage = 64;  // values come with the names, of up to 64 KiB each
+  const auto add_name = [&](const std::string& key, const std::string& /*value*/) -> Result<void> {
+    DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
+    names.emplace_back(place.name);
+    return {};
+  };
+  DEDUPFS_TRY(visit_entries(state_->metadata, Family::kXattrs, encode_inode_key(number), encode_key_behind(number),
+                            kPage, add_name));
+  return names;
 }
 
 Result<void> Filesystem::remove_xattr(InodeNumber number, std::string_view name) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/entries.h"
+
 // Why every read looks at the live tree first and at the images second, with no lock in between: the commit that changes a key
 // writes its image in the same batch. So whoever meets the new value in the live tree meets the image too; and who met the old
 // one meets the same bytes in the image, or none. The other way round a commit in between could hide the old value from both.
@@ -142,23 +144,20 @@ Result<std::vector<KeyValue>> SnapshotView::list(Family family, std::string_view
 Result<ChangePage> SnapshotView::images(Family family, std::string_view from, std::string_view end,
                                         std::size_t limit) const {
   ChangePage page;
-  std::string next = bound_of(family, from);
-  const std::string last = end.empty() ? end_of(family) : bound_of(family, end);
-  for (;;) {
-    DEDUPFS_ASSIGN(const auto stored, database_.list(Family::kBeforeImages, next, last, kPage));
-    for (const auto& [key, value] : stored) {
-      DEDUPFS_ASSIGN(const BeforeImageKey image, decode_before_image_key(key));
-      if (image.number < number_ || (!page.changes.empty() && page.changes.back().key == image.key)) continue;
-      if (page.changes.size() == limit) {
-        page.behind = image.key;
-        return page;
-      }
-      DEDUPFS_ASSIGN(auto before, decode_before_image(value));
-      page.changes.push_back({image.key, std::move(before)});
+  const auto add = [&](const std::string& key, const std::string& value) -> Result<bool> {
+    DEDUPFS_ASSIGN(const BeforeImageKey image, decode_before_image_key(key));
+    if (image.number < number_ || (!page.changes.empty() && page.changes.back().key == image.key)) return true;
+    if (page.changes.size() == limit) {
+      page.behind = image.key;
+      return false;
     }
-    if (stored.size() < kPage) return page;
-    next = stored.back().first + '\0';
-  }
+    DEDUPFS_ASSIGN(auto before, decode_before_image(value));
+    page.changes.push_back({image.key, std::move(before)});
+    return true;
+  };
+  DEDUPFS_TRY(visit_entries_while(database_, Family::kBeforeImages, bound_of(family, from),
+                                  end.empty() ? end_of(family) : bound_of(family, end), kPage, add));
+  return page;
 }
 
 Result<std::optional<KeyValue>> SnapshotView::find_at_or_before(Family family, std::string_view key,

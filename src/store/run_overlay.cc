@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "store/chunk_reader.h"
+#include "store/entries.h"
 
 namespace dedupfs {
 namespace {
@@ -60,17 +61,13 @@ Result<std::vector<ChunkRun>> RunOverlay::make_room(std::uint64_t first, std::ui
 Result<void> RunOverlay::load(std::uint64_t first, std::uint64_t end) {
   DEDUPFS_ASSIGN(auto around, find_run(database_, ChunkId{first}));
   if (around) load(std::move(*around));
-  std::string from = encode_run_key(ChunkId{first});
-  for (;;) {
-    DEDUPFS_ASSIGN(const auto stored,
-                   database_.list(Family::kChunks, from, encode_run_key(ChunkId{end}), kLoadedTogether));
-    for (const auto& [key, value] : stored) {
-      DEDUPFS_ASSIGN(ChunkRun run, decode_run(key, value));
-      load(std::move(run));
-    }
-    if (stored.size() < kLoadedTogether) return {};
-    from = stored.back().first + '\0';
-  }
+  const auto load_run = [this](const std::string& key, const std::string& value) -> Result<void> {
+    DEDUPFS_ASSIGN(ChunkRun run, decode_run(key, value));
+    load(std::move(run));
+    return {};
+  };
+  return visit_entries(database_, Family::kChunks, encode_run_key(ChunkId{first}), encode_run_key(ChunkId{end}),
+                       kLoadedTogether, load_run);
 }
 
 void RunOverlay::load(ChunkRun run) {

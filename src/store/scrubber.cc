@@ -10,6 +10,7 @@
 #include "base/coding.h"
 #include "store/checkpoint.h"
 #include "store/chunk_reader.h"
+#include "store/entries.h"
 #include "store/superblock.h"
 
 namespace dedupfs {
@@ -153,23 +154,21 @@ Result<void> Scrubber::check_runs(std::uint64_t bytes_per_second) {
   DEDUPFS_ASSIGN(const ChunkRun last_run, decode_run(last->first, last->second));
   const double end = static_cast<double>(number_of(last_run.first)) + 1;
   std::set<RegionPlace> recent;  // a region has few runs, and they are neighbours
-  for (std::string from;;) {
-    DEDUPFS_ASSIGN(const auto entries, volume_.database().list(Family::kChunks, from, {}, kRunsAtOnce));
-    for (const auto& [key, value] : entries) {
-      DEDUPFS_ASSIGN(const ChunkRun run, decode_run(key, value));
-      if (number_of(run.first) > number_of(last_run.first)) return {};
-      check_run(run);
-      {
-        const std::lock_guard lock(mutex_);
-        if (recent.insert(run.place).second) current_.checked_bytes += run.region_disk_bytes;
-        progress_ = static_cast<double>(number_of(run.first)) / end;
-      }
-      if (!pace(bytes_per_second)) return Error{ErrorCode::kInterrupted, "the scrub was stopped"};
+  const auto check = [&](const std::string& key, const std::string& value) -> Result<bool> {
+    DEDUPFS_ASSIGN(const ChunkRun run, decode_run(key, value));
+    if (number_of(run.first) > number_of(last_run.first)) return false;
+    check_run(run);
+    if (recent.size() >= kRunsAtOnce) recent.clear();
+    {
+      const std::lock_guard lock(mutex_);
+      if (recent.insert(run.place).second) current_.checked_bytes += run.region_disk_bytes;
+      progress_ = static_cast<double>(number_of(run.first)) / end;
     }
-    if (entries.size() < kRunsAtOnce) return {};
-    recent.clear();
-    from = entries.back().first + '\0';
-  }
+    if (!pace(bytes_per_second)) return Error{ErrorCode::kInterrupted, "the scrub was stopped"};
+    return true;
+  };
+  DEDUPFS_TRY(visit_entries_while(volume_.database(), Family::kChunks, {}, {}, kRunsAtOnce, check));
+  return {};
 }
 
 void Scrubber::check_run(const ChunkRun& run) {
