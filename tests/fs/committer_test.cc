@@ -114,43 +114,44 @@ TEST(Committer, CleansUpPieceByPieceUntilNothingIsLeft) {
   EXPECT_TRUE(eventually([&] { return group.to_clean == 0; }));
 }
 
+// The next commit is wanted before one has ended, and there is something to clean up.
+class BusyCommitter {
+ public:
+  explicit BusyCommitter(Group& group) : committer_(1h, duties_of(group)) {
+    committer_.request_commit();
+    committer_.request_clean_up();
+  }
+  ~BusyCommitter() { is_done_ = true; }
+
+ private:
+  Committer::Duties duties_of(Group& group) {
+    auto duties = group.duties();
+    duties.commit = [this, commit = duties.commit] {
+      if (!is_done_) committer_.request_commit();
+      return commit();
+    };
+    return duties;
+  }
+
+  std::atomic<bool> is_done_ = false;
+  Committer committer_;
+};
+
 TEST(Committer, WhoeverCommitsAllTheTimeDoesNotKeepItFromCleaningUp) {
   Group group{.to_clean = 5};
-  std::atomic<bool> done = false;
-  auto duties = group.duties();
-  Committer* asked = nullptr;
-  duties.commit = [&, commit = duties.commit] {
-    if (!done) asked->request_commit();  // the next one is wanted before this one has ended
-    return commit();
-  };
-  Committer committer(1h, std::move(duties));
-  asked = &committer;
-  committer.request_commit();
-  committer.request_clean_up();
+  const BusyCommitter committer(group);
 
   EXPECT_TRUE(eventually([&] { return group.to_clean == 0; }));
-  done = true;
 }
 
 // A step a commit would not be enough: a writer who syncs all the time deletes more than that between two of them.
 TEST(Committer, CleaningUpGetsAPartOfTheTimeOfCommitsThatFollowOneAnother) {
   constexpr int kSteps = 400;
   Group group{.to_clean = kSteps, .commit_takes = 20ms};
-  std::atomic<bool> done = false;
-  auto duties = group.duties();
-  Committer* asked = nullptr;
-  duties.commit = [&, commit = duties.commit] {
-    if (!done) asked->request_commit();
-    return commit();
-  };
-  Committer committer(1h, std::move(duties));
-  asked = &committer;
-  committer.request_commit();
-  committer.request_clean_up();
+  const BusyCommitter committer(group);
 
   EXPECT_TRUE(eventually([&] { return group.to_clean == 0; }));
   EXPECT_LT(group.commits, kSteps / 10);
-  done = true;
 }
 
 TEST(Committer, StoppingWakesThoseWhoWait) {
