@@ -77,19 +77,8 @@ int run(int argc, char** argv) {
   const bool is_helper = std::filesystem::path(argv[0]).filename().string().starts_with("mount.");
   Arguments arguments;
   CLI::App app("Mounts a volume of dedupfs.");
-  app.footer(
-      "Mount options, with their defaults:\n"
-      "  cache=256m       memory for data that was read, decompressed\n"
-      "  index_mem=256m   memory for the index\n"
-      "  dirty=256m       memory for data that was written and is not stored yet\n"
-      "  commit=5         seconds after which changes are durable without being asked for\n"
-      "  checkpoint=600   seconds between copies of the names and recipes, for fsck.dedupfs; 0: none\n"
-      "  threads=N        of the ingest pipeline (default: one a core)\n"
-      "  readahead=4m     of the kernel\n"
-      "  direct_io=wronly bypass the page cache for files opened write-only (or: off, all)\n"
-      "  log=FILE         instead of syslog\n"
-      "  noallow_other    of root: keep other users out;  allow_other  of a user: let them in\n"
-      "and those of mount(8). suid and dev must be asked for.");
+  app.footer("Mount options, with their defaults:\n" + mount_options_help() +
+             "and those of mount(8). suid and dev must be asked for.");
   app.add_option("VOLUME", arguments.volume, "the folder that mkfs.dedupfs has made")->required();
   app.add_option("MOUNTPOINT", arguments.mountpoint, "where its files appear")->required();
   app.add_option("-o", arguments.option_lists, "mount options")->type_name("OPTION[,OPTION...]")->expected(1);

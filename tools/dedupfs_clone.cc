@@ -12,6 +12,7 @@
 
 #include "base/size.h"
 #include "base/unique_fd.h"
+#include "exit_codes.h"
 #include "fs/control_socket.h"
 #include "fs/mount_table.h"
 
@@ -19,10 +20,6 @@ namespace {
 
 using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
 using Json = nlohmann::json;
-
-constexpr int kDone = 0;
-constexpr int kUsageError = 1;
-constexpr int kFailed = 2;
 
 Result<struct stat> status_of(const Path& path) {
   struct stat status {};

@@ -11,7 +11,9 @@
 #include <string_view>
 #include <utility>
 
+#include "exit_codes.h"
 #include "fs/control_jobs.h"
+#include "fs/control_socket.h"
 #include "fs/mount_table.h"
 #include "fs/reclaim_report.h"
 #include "fs/reclaim_volume.h"
@@ -21,11 +23,6 @@ namespace {
 
 using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
 using Json = nlohmann::json;
-
-constexpr int kDone = 0;
-constexpr int kUsageError = 1;
-constexpr int kFailed = 2;
-constexpr int kStopped = 3;
 
 const std::string kJob = "reclaim";
 
@@ -67,11 +64,21 @@ Result<Json> reclaim_unmounted(const Path& volume, ProgressLine& progress) {
   return reclaim_json(*status);
 }
 
+// Of one in a daemon, which gave this answer and goes on when nobody waits any longer.
+Result<Json> await_end(const Path& volume, const Asked& asked, const Json& answer, ProgressLine& progress) {
+  DEDUPFS_ASSIGN(const bool running, read_answer([&] { return answer.at("running").get<bool>(); }));
+  if (!running && asked.action != "start") std::cerr << "dedupfs-gc: no reclaim is running that could be waited for\n";
+  return await_job(volume, kJob, [&](const Json& so_far) {
+    progress.show(so_far);
+    return stop_was_asked_for == 0;
+  });
+}
+
 Result<Json> run(const Asked& asked, ProgressLine& progress) {
-  DEDUPFS_ASSIGN(const Path volume, find_volume(asked.path));
+  if (asked.wait) catch_stop_signals();
+  DEDUPFS_ASSIGN(const Path volume, find_whole_volume(asked.path));
   auto answer = ask_job(volume, kJob, {{"action", asked.action}});
-  if (answer && asked.wait) return await_job(volume, kJob, [&](const Json& so_far) { progress.show(so_far); });
-  if (answer) return answer;
+  if (answer) return asked.wait ? await_end(volume, asked, *answer, progress) : answer;
   if (answer.error().code() != ErrorCode::kNotFound) return answer.error();
   if (asked.action != "start")
     return Error{ErrorCode::kNotFound, volume.string() + " is not mounted: no reclaim runs that could be told to " +
@@ -79,11 +86,11 @@ Result<Json> run(const Asked& asked, ProgressLine& progress) {
   return reclaim_unmounted(volume, progress);
 }
 
-// Of a reclaim that was to be seen to its end.
+// Of a reclaim that was to be seen to its end, and none is running now.
 int exit_status_of(const Json& reclaim) {
   const Json& last = reclaim.at("last");
-  if (reclaim.at("running").get<bool>() || last.is_null() || last.at("complete").get<bool>()) return kDone;
-  return last.at("error").is_null() ? kStopped : kFailed;
+  if (last.is_null() || last.at("complete").get<bool>()) return kDone;
+  return last.at("error").is_null() ? kUnfinished : kFailed;
 }
 
 }  // namespace
@@ -118,5 +125,10 @@ int main(int argc, char** argv) {
   }
   std::cout << (asked.as_json ? reclaim->dump(2) + "\n" : reclaim_screen(*reclaim)) << std::flush;
   if (!std::cout) return kFailed;
-  return asked.action == "start" || asked.wait ? exit_status_of(*reclaim) : kDone;
+  if (!reclaim->at("running").get<bool>())
+    return asked.action == "start" || asked.wait ? exit_status_of(*reclaim) : kDone;
+  if (!asked.wait) return kDone;
+  std::cerr << "dedupfs-gc: interrupted; the reclaim " << (reclaim->at("paused").get<bool>() ? "stays" : "goes on")
+            << " in the daemon: --status shows how far it is, --stop stops it\n";
+  return kUnfinished;
 }

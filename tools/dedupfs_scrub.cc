@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/size.h"
+#include "exit_codes.h"
 #include "fs/control_jobs.h"
 #include "fs/mount_table.h"
 #include "fs/scrub_report.h"
@@ -12,11 +13,6 @@ namespace {
 
 using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
 using Json = nlohmann::json;
-
-constexpr int kSound = 0;
-constexpr int kUsageError = 1;
-constexpr int kFailed = 2;
-constexpr int kDamaged = 4;
 
 struct Asked {
   std::string path;
@@ -34,7 +30,7 @@ Result<Json> ask(const Path& volume, const Json& request) {
 Result<Json> run(const Asked& asked) {
   const auto rate = parse_size(asked.rate);
   if (!rate) return Error{ErrorCode::kInvalidArgument, "--rate: '" + asked.rate + "' is not a size"};
-  DEDUPFS_ASSIGN(const Path volume, find_volume(asked.path));
+  DEDUPFS_ASSIGN(const Path volume, find_whole_volume(asked.path));
   if (asked.stop) return ask(volume, {{"action", "stop"}});
   if (!asked.status) {
     DEDUPFS_ASSIGN(const Json started, ask(volume, {{"action", "start"}, {"bytes_per_second", *rate}}));
@@ -63,7 +59,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kSound : kUsageError;
+    return app.exit(error) == 0 ? kDone : kUsageError;
   }
   const auto scrub = run(asked);
   if (!scrub) {
@@ -71,5 +67,5 @@ int main(int argc, char** argv) {
     return scrub.error().code() == ErrorCode::kInvalidArgument ? kUsageError : kFailed;
   }
   std::cout << (asked.as_json ? scrub->dump(2) + "\n" : scrub_screen(*scrub)) << std::flush;
-  return !std::cout ? kFailed : has_damage(*scrub) ? kDamaged : kSound;
+  return !std::cout ? kFailed : has_damage(*scrub) ? kDamaged : kDone;
 }

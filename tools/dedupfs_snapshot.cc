@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "exit_codes.h"
 #include "fs/control_socket.h"
 #include "fs/filesystem.h"
 #include "fs/keep_rules.h"
@@ -27,10 +28,6 @@ namespace {
 
 using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
 using Snapshots = std::vector<SnapshotRecord>;
-
-constexpr int kDone = 0;
-constexpr int kUsageError = 1;
-constexpr int kFailed = 2;
 
 struct Asked {
   std::string action;
@@ -46,7 +43,7 @@ class Target {
  public:
   static Result<Target> open(const Path& path) {
     Target target;
-    DEDUPFS_ASSIGN(target.volume_, find_volume(path));
+    DEDUPFS_ASSIGN(target.volume_, find_whole_volume(path));
     const auto daemon = ControlClient::connect(target.volume_);
     if (daemon) return target;
     if (daemon.error().code() != ErrorCode::kNotFound) return daemon.error();
@@ -115,15 +112,44 @@ Result<Snapshots> remove_all(Target& target, const std::vector<std::string>& nam
   return target.list();
 }
 
+bool is_there(const Snapshots& snapshots, const std::string& name) {
+  return std::ranges::find(snapshots, name, &SnapshotRecord::name) != snapshots.end();
+}
+
+// All of them or none; each name once.
+Result<Snapshots> remove_named(Target& target, const Asked& asked) {
+  DEDUPFS_ASSIGN(const Snapshots there, target.list());
+  std::vector<std::string> names;
+  for (const std::string& name : asked.names) {
+    if (!is_there(there, name))
+      return Error{ErrorCode::kNotFound, fmt::format("there is no snapshot '{}'; none was deleted", name)};
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return remove_all(target, names, asked.is_dry_run);
+}
+
+// As if it had been made: what the rules are to judge.
+Result<Snapshots> pretend_to_create(Target& target, const std::string& name) {
+  DEDUPFS_ASSIGN(Snapshots there, target.list());
+  if (is_there(there, name)) return Error{ErrorCode::kExists, fmt::format("there is a snapshot '{}' already", name)};
+  SnapshotRecord record;
+  record.number = there.empty() ? 1 : there.back().number + 1;
+  record.name = name;
+  record.created_unix_seconds = std::time(nullptr);
+  there.push_back(std::move(record));
+  return there;
+}
+
 Result<Snapshots> act(Target& target, const Asked& asked) {
   if (asked.action == "create") {
     const std::string name = asked.names.empty() ? name_of_now() : asked.names[0];
-    DEDUPFS_ASSIGN(const Snapshots there, target.create(name));
-    std::cerr << "created " << name << '\n';
-    return asked.keep.any() ? remove_all(target, not_kept(asked.keep, there), asked.is_dry_run) : there;
+    DEDUPFS_ASSIGN(const Snapshots there, asked.is_dry_run ? pretend_to_create(target, name) : target.create(name));
+    std::cerr << (asked.is_dry_run ? "would create " : "created ") << name << '\n';
+    return remove_all(target, asked.keep.any() ? not_kept(asked.keep, there) : std::vector<std::string>(),
+                      asked.is_dry_run);
   }
   if (asked.action == "delete") {
-    if (!asked.keep.any()) return remove_all(target, asked.names, asked.is_dry_run);
+    if (!asked.keep.any()) return remove_named(target, asked);
     DEDUPFS_ASSIGN(const Snapshots there, target.list());
     return remove_all(target, not_kept(asked.keep, there), asked.is_dry_run);
   }
@@ -152,7 +178,7 @@ CLI::Option_group* add_rules(CLI::App& command, Asked& asked) {
   rules->add_option("--keep-daily", asked.keep.daily, "the last one of each of so many days");
   rules->add_option("--keep-weekly", asked.keep.weekly, "the last one of each of so many weeks");
   rules->add_option("--keep-monthly", asked.keep.monthly, "the last one of each of so many months");
-  command.add_flag("--dry-run", asked.is_dry_run, "delete nothing, but say what would be");
+  command.add_flag("--dry-run", asked.is_dry_run, "create and delete nothing, but say what would be");
   return rules;
 }
 

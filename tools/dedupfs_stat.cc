@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "exit_codes.h"
 #include "fs/control_socket.h"
 #include "fs/file_statistics.h"
 #include "fs/mount_table.h"
@@ -21,13 +22,12 @@ namespace {
 using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
 using Json = nlohmann::json;
 
-constexpr int kFailed = 1;
 // Of one request to a daemon, which takes requests of some length only.
 constexpr std::size_t kMostFilesOfARequest = 1000;
 
 int fail(const Error& error) {
   std::cerr << "dedupfs-stat: " << error.message() << '\n';
-  return kFailed;
+  return kStatFailed;
 }
 
 // From the daemon if one has the volume; otherwise read here.
@@ -100,14 +100,14 @@ int show_volume(const std::string& path, bool as_json) {
   const auto json = volume_path ? statistics_of(*volume_path) : Result<Json>(volume_path.error());
   if (!json) return fail(json.error());
   print(as_json ? dump(*json) : statistics_screen(*json));
-  return std::cout ? 0 : kFailed;
+  return std::cout ? kDone : kStatFailed;
 }
 
 // Those that can be shown are shown, whatever the others are.
 int show_files(const std::vector<std::string>& paths, bool as_json) {
   const auto mounts = read_mount_table();
   if (!mounts) return fail(mounts.error());
-  int status = 0;
+  int status = kDone;
   std::vector<FoundFile> files;
   for (const std::string& path : paths) {
     auto file = find_file(*mounts, path);
@@ -132,7 +132,7 @@ int show_files(const std::vector<std::string>& paths, bool as_json) {
     print(dump({{"files", shown}}));
   else if (!shown.empty())
     print(file_statistics_screen(shown));
-  return std::cout ? status : kFailed;
+  return std::cout ? status : kStatFailed;
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     if (volume->empty() && file->empty()) throw CLI::RequiredError("VOLUME|MOUNTPOINT or --file");
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kFailed;
+    return app.exit(error) == 0 ? kDone : kStatFailed;
   }
   return file->empty() ? show_volume(path, as_json) : show_files(files, as_json);
 }

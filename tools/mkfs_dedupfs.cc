@@ -7,15 +7,11 @@
 #include "base/size.h"
 #include "chunkers/registry.h"
 #include "delta/resemblance.h"
+#include "exit_codes.h"
 #include "store/volume.h"
 
 namespace dedupfs {
 namespace {
-
-// The exit codes of mkfs(8).
-constexpr int kMade = 0;
-constexpr int kOperationalError = 8;
-constexpr int kUsageError = 16;
 
 struct Arguments {
   std::string volume;
@@ -54,32 +50,32 @@ int make(const Arguments& arguments) {
   settings.label = arguments.label;
   if (!arguments.compression.empty()) {
     const auto compression = parse_compression(arguments.compression);
-    if (!compression) return fail(kUsageError, compression.error());
+    if (!compression) return fail(kMkfsUsageError, compression.error());
     settings.compression = *compression;
   }
   auto delta = parse_delta_settings(arguments.delta);
-  if (!delta) return fail(kUsageError, delta.error());
+  if (!delta) return fail(kMkfsUsageError, delta.error());
   settings.delta = std::move(*delta);
   if (!arguments.region.empty()) {
     const auto region = parse_size(arguments.region);
-    if (!region) return fail(kUsageError, region.error().with("--region"));
+    if (!region) return fail(kMkfsUsageError, region.error().with("--region"));
     if (*region < kSmallestRegionBytes || *region > kLargestRegionPayloadBytes)
-      return fail(kUsageError,
+      return fail(kMkfsUsageError,
                   Error{ErrorCode::kInvalidArgument,
                         fmt::format("--region {} is out of range (allowed: {} to {})", arguments.region,
                                     format_size(kSmallestRegionBytes), format_size(kLargestRegionPayloadBytes))});
     settings.region_bytes = static_cast<std::uint32_t>(*region);
   }
   if (!arguments.chunker.empty()) {
-    if (const auto chunker = make_chunker(arguments.chunker); !chunker) return fail(kUsageError, chunker.error());
+    if (const auto chunker = make_chunker(arguments.chunker); !chunker) return fail(kMkfsUsageError, chunker.error());
   }
   const auto superblock = Volume::create(arguments.volume, settings);
-  if (!superblock) return fail(kOperationalError, superblock.error());
+  if (!superblock) return fail(kMkfsOperationalError, superblock.error());
   fmt::print(
       "Made a volume in {}: chunker {}, delta {}, compression {}, uuid {}.\nMount it with: dedupfs {} MOUNTPOINT\n",
       arguments.volume, superblock->chunker, format_delta_settings(superblock->delta),
       format_compression(superblock->compression), superblock->uuid, arguments.volume);
-  return kMade;
+  return kDone;
 }
 
 int run(int argc, char** argv) {
@@ -106,7 +102,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kMade : kUsageError;
+    return app.exit(error) == 0 ? kDone : kMkfsUsageError;
   }
   return make(arguments);
 }

@@ -5,15 +5,11 @@
 #include <fstream>
 #include <iostream>
 
+#include "exit_codes.h"
 #include "fs/unmount_volume.h"
 
 namespace dedupfs {
 namespace {
-
-// The exit codes of umount(8).
-constexpr int kUnmounted = 0;
-constexpr int kUsageError = 1;
-constexpr int kUnmountFailed = 32;
 
 int run(int argc, char** argv) {
   std::string target, ignored_value;
@@ -31,12 +27,12 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kUnmounted : kUsageError;
+    return app.exit(error) == 0 ? kDone : kUsageError;
   }
   std::ostream silence(nullptr);
   const UnmountMode mode = lazy ? UnmountMode::kLazy : force ? UnmountMode::kForce : UnmountMode::kNormal;
   const auto result = unmount_volume({target, mode, read_only}, verbose ? std::cerr : silence);
-  if (result) return kUnmounted;
+  if (result) return kDone;
   fmt::print(stderr, "umount.dedupfs: {}\n", result.error().message());
   return kUnmountFailed;
 }

@@ -65,13 +65,20 @@ class Filesystem::State::Cloning {
         return Error{ErrorCode::kNotFound, fmt::format("directory {} was removed", parent)};
       content = source->content;
       DEDUPFS_ASSIGN(copy, add_copy(*directory, *source, name));
-      if (is_top) {
-        directory->record.attributes.mtime = directory->record.attributes.ctime = Timestamp::now();
-        state_.put_record(*directory);
-      }
       if (source->record.attributes.links > 1) links_[from] = copy->number;
     }
-    if (content) DEDUPFS_TRY(clone_content(*content, copy));
+    if (content) {
+      const Result<void> cloned = clone_content(*content, copy);
+      if (!cloned) {
+        take_back(*directory, copy, name);
+        return cloned;
+      }
+    }
+    if (is_top) {
+      const std::lock_guard lock(directory->mutex);
+      directory->record.attributes.mtime = directory->record.attributes.ctime = Timestamp::now();
+      state_.put_record(*directory);
+    }
     count(from, *copy);
     return {};
   }
@@ -113,6 +120,16 @@ class Filesystem::State::Cloning {
     const std::uint64_t size = source.size();
     DEDUPFS_TRY(content->clone_range(source, 0, 0, size));
     return content->truncate(size);  // it may end in a hole
+  }
+
+  // Of a file that could not be cloned nothing stays.
+  void take_back(Inode& directory, const InodePtr& copy, std::string_view name) {
+    const InodeLocks locks({&directory, copy.get()});
+    const auto entry = state_.find_entry(directory.number, name);
+    if (!entry || !*entry) return;
+    state_.remove_entry(directory, name, **entry);
+    state_.put_record(directory);
+    state_.drop_link(copy, Timestamp::now());
   }
 
   Result<void> add_link(Inode& directory, InodeNumber number, std::string_view name) {

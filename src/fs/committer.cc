@@ -9,6 +9,10 @@ namespace {
 
 // Each preparation ends the streams of all files that are being written, which costs a chunk boundary each.
 constexpr std::chrono::milliseconds kBetweenPreparations{200};
+// What cleaning up gets beside commits that follow one another: this part of the time that they take, and not so much that
+// those who wait for the next one notice.
+constexpr int kCleanUpPart = 4;
+constexpr std::chrono::milliseconds kLongestCleanUp{250};
 
 }  // namespace
 
@@ -75,13 +79,9 @@ void Committer::run() {
     const bool preparation = !round && prepare_wanted_ && now >= prepare_not_before_;
     if (round) commit_round(lock);
     if (preparation) prepare_round(lock);
-    // A step between any two of them: where somebody commits all the time, what is deleted must go all the same.
+    // Where somebody commits all the time, what is deleted must go all the same, as fast as others make it.
     if (clean_up_wanted_ && !stopping_) {
-      clean_up_wanted_ = false;
-      lock.unlock();
-      const bool more = duties_.clean_up_a_bit();
-      lock.lock();
-      clean_up_wanted_ = clean_up_wanted_ || more;
+      clean_up(lock, std::min<Clock::duration>((Clock::now() - now) / kCleanUpPart, kLongestCleanUp));
     } else if (!round && !preparation) {
       wakeup_.wait_until(lock, prepare_wanted_ ? std::min(next_by_age, prepare_not_before_) : next_by_age);
     }
@@ -116,6 +116,18 @@ void Committer::prepare_round(std::unique_lock<std::mutex>& lock) {
   duties_.prepare();
   lock.lock();
   prepare_not_before_ = Clock::now() + kBetweenPreparations;
+}
+
+// A step, and more of them while there is time.
+void Committer::clean_up(std::unique_lock<std::mutex>& lock, Clock::duration at_least) {
+  const Clock::time_point end = Clock::now() + at_least;
+  do {
+    clean_up_wanted_ = false;
+    lock.unlock();
+    const bool more = duties_.clean_up_a_bit();
+    lock.lock();
+    clean_up_wanted_ = clean_up_wanted_ || more;
+  } while (clean_up_wanted_ && !stopping_ && Clock::now() < end);
 }
 
 }  // namespace dedupfs

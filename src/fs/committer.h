@@ -50,6 +50,7 @@ class Committer {
   void run();
   void commit_round(std::unique_lock<std::mutex>& lock);
   void prepare_round(std::unique_lock<std::mutex>& lock);
+  void clean_up(std::unique_lock<std::mutex>& lock, Clock::duration at_least);
 
   const std::chrono::milliseconds interval_;
   const Duties duties_;

@@ -64,6 +64,14 @@ Result<nlohmann::json> run_snapshot_request(FuseMount& mount, const SnapshotRequ
   return nlohmann::json{{"snapshots", snapshots_json(filesystem.snapshots())}};
 }
 
+// Statistics are of what is committed. A full disk is where they are needed most: what it has no room for is not counted.
+Result<void> commit_what_fits(Filesystem& filesystem) {
+  if (filesystem.volume().read_only()) return {};
+  auto synced = filesystem.sync();
+  if (!synced && synced.error().code() == ErrorCode::kNoSpace) return {};
+  return synced;
+}
+
 }  // namespace
 
 ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& request) {
@@ -77,7 +85,7 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
        }},
       {"statistics",
        [&filesystem](const Json&) -> Result<Json> {
-         if (!filesystem.volume().read_only()) DEDUPFS_TRY(filesystem.sync());
+         DEDUPFS_TRY(commit_what_fits(filesystem));
          DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(filesystem.volume()));
          return Json{
              {"statistics", statistics_json(statistics, filesystem.volume().superblock(),
@@ -85,7 +93,7 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
        }},
       {"files",
        [&filesystem](const Json& asked) -> Result<Json> {
-         if (!filesystem.volume().read_only()) DEDUPFS_TRY(filesystem.sync());
+         DEDUPFS_TRY(commit_what_fits(filesystem));
          DEDUPFS_ASSIGN(const auto inodes, inodes_of(asked));
          DEDUPFS_ASSIGN(const auto statistics, compute_file_statistics(filesystem.volume(), inodes));
          return Json{{"files", file_statistics_json(statistics)}};

@@ -14,12 +14,11 @@ Result<nlohmann::json> ask_job(const Path& volume, const std::string& job, nlohm
 
 // The daemon answers one request at a time, so waiting is done here.
 Result<nlohmann::json> await_job(const Path& volume, const std::string& job,
-                                 const std::function<void(const nlohmann::json&)>& show) {
+                                 const std::function<bool(const nlohmann::json&)>& goes_on) {
   for (;;) {
     DEDUPFS_ASSIGN(const nlohmann::json status, ask_job(volume, job, {{"action", "status"}}));
     DEDUPFS_ASSIGN(const bool running, read_answer([&] { return status.at("running").get<bool>(); }));
-    if (!running) return status;
-    if (show) show(status);
+    if (!running || (goes_on && !goes_on(status))) return status;
     std::this_thread::sleep_for(kJobLookInterval);
   }
 }

@@ -21,8 +21,9 @@ inline constexpr std::chrono::milliseconds kJobLookInterval{100};
 // `request` without the command.
 Result<nlohmann::json> ask_job(const Path& volume, const std::string& job, nlohmann::json request);
 
-// Waits until none is running; `show`, if there is one, sees each answer until then. The last answer.
+// Waits until none is running; `goes_on`, if there is one, sees each answer until then, and when it says no, nobody waits any
+// longer. The last answer, which says whether one is running still.
 Result<nlohmann::json> await_job(const Path& volume, const std::string& job,
-                                 const std::function<void(const nlohmann::json&)>& show = nullptr);
+                                 const std::function<bool(const nlohmann::json&)>& goes_on = nullptr);
 
 }  // namespace dedupfs

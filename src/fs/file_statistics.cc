@@ -9,6 +9,7 @@
 
 #include "fs/committed_view.h"
 #include "fs/mode.h"
+#include "store/before_images.h"
 #include "store/chunk_reader.h"
 #include "store/chunk_set.h"
 #include "store/restore_estimate.h"
@@ -21,6 +22,10 @@ Error not_in_index(ChunkId id) {
   return {ErrorCode::kCorruption, fmt::format("chunk {} is not in the index; fsck.dedupfs says more", number_of(id))};
 }
 
+Error no_inode(InodeNumber inode) {
+  return {ErrorCode::kNotFound, fmt::format("there is no inode {}", inode)};
+}
+
 using Chunks = std::vector<ChunkId>;
 
 // Of a sorted list: behind the references to one chunk.
@@ -28,17 +33,35 @@ Chunks::const_iterator end_of_same(Chunks::const_iterator chunk, Chunks::const_i
   return std::find_if(chunk, end, [id = *chunk](ChunkId other) { return other != id; });
 }
 
+// Which chunks files refer to.
+class References {
+ public:
+  // All those of one more file; leaves them sorted.
+  void add_file(Chunks& chunks) {
+    std::ranges::sort(chunks);
+    for (auto chunk = chunks.cbegin(); chunk != chunks.cend(); chunk = end_of_same(chunk, chunks.cend()))
+      if (!of_a_file_.insert(*chunk)) of_several_files_.insert(*chunk);
+  }
+  bool is_of_a_file(ChunkId id) const { return of_a_file_.contains(id); }
+  bool is_of_several_files(ChunkId id) const { return of_several_files_.contains(id); }
+
+ private:
+  ChunkSet of_a_file_;
+  ChunkSet of_several_files_;
+};
+
 class FileCounting {
  public:
   FileCounting(Volume& volume, const CommittedView& view)
-      : database_(volume.database()), view_(view), runs_(volume.database()) {}
+      : database_(volume.database()), snapshots_(volume.snapshots()), view_(view), runs_(volume.database()) {}
 
   Result<std::vector<FileStatistics>> run(const std::vector<InodeNumber>& inodes) {
     for (const InodeNumber inode : inodes) DEDUPFS_TRY(add_file(inode));
     DEDUPFS_TRY(view_.walk_recipes([this](InodeNumber inode, const auto& segment) { add_segment(inode, segment); }));
     end_file();
+    DEDUPFS_TRY(add_files_of_snapshots());
     for (auto& [inode, file] : files_) {
-      DEDUPFS_TRY(count_chunks(file));
+      DEDUPFS_TRY(count_chunks(inode, file));
       DEDUPFS_TRY(estimate_restore(file));
     }
 
@@ -56,9 +79,8 @@ class FileCounting {
   };
 
   Result<void> add_file(InodeNumber inode) {
-    DEDUPFS_ASSIGN(const auto value, database_.get(Family::kInodes, encode_inode_key(inode)));
-    if (!value || view_.is_orphan(inode))
-      return Error{ErrorCode::kNotFound, fmt::format("there is no inode {}", inode)};
+    DEDUPFS_ASSIGN(const auto value, find_record(inode));
+    if (!value) return no_inode(inode);
     DEDUPFS_ASSIGN(const InodeRecord record, decode_inode(inode, *value));
     const Attributes& attributes = record.attributes;
     if (!is_regular(attributes.mode))
@@ -67,6 +89,21 @@ class FileCounting {
     statistics.logical_bytes = attributes.size;
     statistics.hole_bytes = attributes.size - std::min(attributes.data_bytes, attributes.size);
     return {};
+  }
+
+  // Not of an orphan.
+  Result<std::optional<std::string>> find_record(InodeNumber inode) {
+    const std::string key = encode_inode_key(inode_of(inode));
+    if (tree_of(inode) == kLiveTree) {
+      if (view_.is_orphan(inode)) return std::nullopt;
+      return database_.get(Family::kInodes, key);
+    }
+    const auto snapshot = snapshots_.find(tree_of(inode));
+    if (!snapshot) return std::nullopt;
+    const SnapshotView then(database_, *snapshot);
+    DEDUPFS_ASSIGN(const auto orphan, then.get(Family::kOrphans, key));
+    if (orphan) return std::nullopt;
+    return then.get(Family::kInodes, key);
   }
 
   void add_segment(InodeNumber inode, const std::vector<RecipeEntry>& entries) {
@@ -84,21 +121,81 @@ class FileCounting {
   void end_file() {
     const auto file = files_.find(current_inode_);
     if (file != files_.end()) file->second.order = current_chunks_;
-    std::ranges::sort(current_chunks_);
-    for (auto chunk = current_chunks_.cbegin(); chunk != current_chunks_.end();
-         chunk = end_of_same(chunk, current_chunks_.end()))
-      if (!of_a_file_.insert(*chunk)) of_several_files_.insert(*chunk);
+    live_.add_file(current_chunks_);
     if (file != files_.end()) file->second.chunks = std::exchange(current_chunks_, {});
     current_chunks_.clear();
   }
 
-  Result<void> count_chunks(File& file) {
+  Result<void> add_files_of_snapshots() {
+    const auto first = files_.lower_bound(node_of(kLiveTree + 1, 0));
+    for (auto file = first; file != files_.end(); ++file) DEDUPFS_TRY(read_recipe(file->first, file->second));
+    return first == files_.end() ? Result<void>() : add_old_references();
+  }
+
+  // As its snapshot has it.
+  Result<void> read_recipe(InodeNumber inode, File& file) {
+    constexpr std::size_t kSegmentsOfARead = 64;
+    const auto snapshot = snapshots_.find(tree_of(inode));
+    if (!snapshot) return no_inode(inode);
+    const SnapshotView then(database_, *snapshot);
+    std::string next = encode_recipe_key(inode_of(inode), 0);
+    const std::string end = encode_key_behind(inode_of(inode));
+    for (bool is_more = true; is_more;) {
+      DEDUPFS_ASSIGN(const auto segments, then.list(Family::kRecipes, next, end, kSegmentsOfARead));
+      for (const auto& [key, value] : segments) {
+        DEDUPFS_TRY(add_old_segment(value, file));
+        next = key + '\0';
+      }
+      is_more = segments.size() == kSegmentsOfARead;
+    }
+    if (!snapshots_.find(tree_of(inode))) return no_inode(inode);  // parts of it may have gone before they were read
+    file.chunks = file.order;
+    std::ranges::sort(file.chunks);
+    return {};
+  }
+
+  Result<void> add_old_segment(std::string_view value, File& file) {
+    DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
+    for (const RecipeEntry& entry : entries) {
+      if (entry.kind == RecipeEntry::Kind::kInline) file.statistics.inline_bytes += entry.length;
+      if (entry.kind != RecipeEntry::Kind::kChunk) continue;
+      if (!view_.was_given_away(entry.chunk)) return not_in_index(entry.chunk);
+      file.order.push_back(entry.chunk);
+    }
+    return {};
+  }
+
+  // What a file was at several snapshots counts as one file.
+  Result<void> add_old_references() {
+    InodeNumber current = 0;
+    Chunks chunks;
+    const auto end_old_file = [&] {
+      old_.add_file(chunks);
+      chunks.clear();
+    };
+    DEDUPFS_TRY(view_.walk_old_recipes([&](InodeNumber inode, const std::vector<RecipeEntry>& entries) {
+      if (inode != current) end_old_file();
+      current = inode;
+      for (const RecipeEntry& entry : entries)
+        if (entry.kind == RecipeEntry::Kind::kChunk) chunks.push_back(entry.chunk);
+    }));
+    end_old_file();
+    return {};
+  }
+
+  // Whether no other file refers to a chunk of this one.
+  bool is_own(InodeNumber inode, ChunkId id) const {
+    if (tree_of(inode) == kLiveTree) return !live_.is_of_several_files(id);
+    return !live_.is_of_a_file(id) && !old_.is_of_several_files(id);
+  }
+
+  Result<void> count_chunks(InodeNumber inode, File& file) {
     FileStatistics& statistics = file.statistics;
     statistics.chunks = file.chunks.size();
     Reach reach;
     for (auto chunk = file.chunks.cbegin(); chunk != file.chunks.end();) {
       const auto next = end_of_same(chunk, file.chunks.end());
-      DEDUPFS_TRY(count_chunk(*chunk, /*is_repeated=*/next - chunk > 1, statistics));
+      DEDUPFS_TRY(count_chunk(*chunk, is_own(inode, *chunk), /*is_repeated=*/next - chunk > 1, statistics));
       reach.seen.insert(*chunk);
       chunk = next;
     }
@@ -108,11 +205,10 @@ class FileCounting {
     return {};
   }
 
-  Result<void> count_chunk(ChunkId id, bool is_repeated, FileStatistics& statistics) {
+  Result<void> count_chunk(ChunkId id, bool is_own, bool is_repeated, FileStatistics& statistics) {
     DEDUPFS_ASSIGN(const ChunkRun* const run, find_run(id));
     const ChunkRun::Chunk& chunk = run->at(id);
     const std::uint64_t disk_bytes = run->disk_bytes_of(chunk.payload_length());
-    const bool is_own = !of_several_files_.contains(id);
     ++statistics.unique_chunks;
     if (!is_own || is_repeated) ++statistics.shared_chunks;
     if (chunk.is_delta()) ++statistics.delta_chunks;
@@ -181,12 +277,13 @@ class FileCounting {
   }
 
   const Database& database_;
+  const SnapshotList& snapshots_;
   const CommittedView& view_;
   std::map<InodeNumber, File> files_;  // those asked for
   InodeNumber current_inode_ = 0;
   Chunks current_chunks_;
-  ChunkSet of_a_file_;
-  ChunkSet of_several_files_;
+  References live_;
+  References old_;  // of what only snapshots have
   RunFinder runs_;
 };
 

@@ -1,8 +1,9 @@
 // What single files take, and how much of it they share with others.
 //
 // Threads: free functions, safe beside everything; they take a snapshot.
-// Cost:    a walk over the recipes of all files, however few are asked for. Memory: two bits for each chunk of the volume, and
-//          16 bytes for each chunk of the files asked for.
+// Cost:    a walk over the recipes of all files, however few are asked for, and over what only snapshots have if one of a
+//          snapshot is among them. Memory: two bits for each chunk of the volume, four with one of a snapshot, and 16 bytes for
+//          each chunk of the files asked for.
 // Failure: kNotFound for an inode that is not there, kInvalidArgument for one that is no regular file, kCorruption.
 #pragma once
 
@@ -31,7 +32,9 @@ struct FileStatistics {
 
   std::uint64_t unique_bytes = 0;  // of the unique chunks
   std::uint64_t stored_bytes = 0;  // what these take in containers
-  std::uint64_t own_bytes = 0;     // of this, for chunks that no other file refers to
+  // Of this, for chunks that no other file refers to. To a file outside of snapshots, what snapshots have is no other file; to
+  // one in a snapshot, all others are, what it became outside of them too, but not what it was at other snapshots.
+  std::uint64_t own_bytes = 0;
 
   // Of reading it from its start to its end, with nothing in a cache (store/restore_estimate.h):
   std::uint64_t regions_read = 0;
@@ -41,7 +44,7 @@ struct FileStatistics {
   double ssd_seconds = 0;
 };
 
-// Of the last commit, in the order of the numbers.
+// Of the last commit, in the order of the numbers; of a snapshot, if that is the tree of the number (store/tree.h).
 Result<std::vector<FileStatistics>> compute_file_statistics(Volume& volume, const std::vector<InodeNumber>& files);
 
 // The documented JSON array of dedupfs-stat, but for the paths: files have many names, or none that the volume knows.

@@ -56,13 +56,15 @@ std::string_view name_of(DirectIo mode) {
 // An option of dedupfs: how its value is read, and how it is written (for comparing and for showing).
 struct OwnOption {
   std::string_view name;
+  std::string_view help;
   std::function<Result<void>(MountOptions&, std::string_view name, std::string_view value)> parse;
   std::function<std::string(const MountOptions&)> format;
+  std::string_view shown_value{};  // in the help, where the default is none that could be given
 };
 
 OwnOption size_option(std::string_view name, std::uint64_t MountOptions::*field, std::uint64_t least,
-                      std::uint64_t most) {
-  return {name,
+                      std::uint64_t most, std::string_view help) {
+  return {name, help,
           [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
             DEDUPFS_ASSIGN(options.*field, size_between(option, value, least, most));
             return {};
@@ -71,18 +73,18 @@ OwnOption size_option(std::string_view name, std::uint64_t MountOptions::*field,
 }
 
 OwnOption number_option(std::string_view name, std::uint64_t MountOptions::*field, std::uint64_t least,
-                        std::uint64_t most) {
-  return {name,
+                        std::uint64_t most, std::string_view help, std::string_view shown_value = {}) {
+  return {name, help,
           [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
             DEDUPFS_ASSIGN(options.*field, number_between(option, value, least, most));
             return {};
           },
-          [=](const MountOptions& options) { return std::to_string(options.*field); }};
+          [=](const MountOptions& options) { return std::to_string(options.*field); }, shown_value};
 }
 
 OwnOption seconds_option(std::string_view name, std::chrono::seconds MountOptions::*field, std::uint64_t least,
-                         std::uint64_t most) {
-  return {name,
+                         std::uint64_t most, std::string_view help) {
+  return {name, help,
           [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
             DEDUPFS_ASSIGN(const std::uint64_t seconds, number_between(option, value, least, most));
             options.*field = std::chrono::seconds(seconds);
@@ -93,15 +95,20 @@ OwnOption seconds_option(std::string_view name, std::chrono::seconds MountOption
 
 const std::vector<OwnOption>& own_options() {
   static const std::vector<OwnOption> options = {
-      size_option("cache", &MountOptions::cache_bytes, 16 * kMiB, 1024 * kGiB),
-      size_option("index_mem", &MountOptions::index_memory_bytes, 16 * kMiB, 1024 * kGiB),
-      size_option("dirty", &MountOptions::dirty_bytes, 16 * kMiB, 1024 * kGiB),
-      seconds_option("commit", &MountOptions::commit_interval, 1, 3600),
-      seconds_option("checkpoint", &MountOptions::checkpoint_interval, 0, 7 * 24 * 3600),
-      number_option("threads", &MountOptions::threads, 1, 1024),
-      size_option("readahead", &MountOptions::read_ahead_bytes, 0, kGiB),
-      number_option("rewrite", &MountOptions::rewrite_percent, 0, 100),
-      {"direct_io",
+      size_option("cache", &MountOptions::cache_bytes, 16 * kMiB, 1024 * kGiB,
+                  "memory for data that was read, decompressed"),
+      size_option("index_mem", &MountOptions::index_memory_bytes, 16 * kMiB, 1024 * kGiB, "memory for the index"),
+      size_option("dirty", &MountOptions::dirty_bytes, 16 * kMiB, 1024 * kGiB,
+                  "memory for data that was written and is not stored yet"),
+      seconds_option("commit", &MountOptions::commit_interval, 1, 3600,
+                     "seconds after which changes are durable without being asked for"),
+      seconds_option("checkpoint", &MountOptions::checkpoint_interval, 0, 7 * 24 * 3600,
+                     "seconds between copies of the names and recipes, for fsck.dedupfs; 0: none"),
+      number_option("threads", &MountOptions::threads, 1, 1024, "of the ingest pipeline (default: one a core)", "N"),
+      size_option("readahead", &MountOptions::read_ahead_bytes, 0, kGiB, "of the kernel"),
+      number_option("rewrite", &MountOptions::rewrite_percent, 0, 100,
+                    "percent of what is written that may be stored once more to be quick to read; 0: none"),
+      {"direct_io", "bypass the page cache for files opened write-only (or: off, all)",
        [](MountOptions& parsed, std::string_view name, std::string_view value) -> Result<void> {
          for (const DirectIo mode : {DirectIo::kWriteOnly, DirectIo::kOff, DirectIo::kAll}) {
            if (value == name_of(mode)) {
@@ -112,13 +119,13 @@ const std::vector<OwnOption>& own_options() {
          return bad_value(name, value, "wronly, off or all");
        },
        [](const MountOptions& parsed) { return std::string(name_of(parsed.direct_io)); }},
-      {"log",
+      {"log", "instead of syslog",
        [](MountOptions& parsed, std::string_view name, std::string_view value) -> Result<void> {
          if (!value.starts_with('/')) return bad_value(name, value, "an absolute path");
          parsed.log_file = value;
          return {};
        },
-       [](const MountOptions& parsed) { return parsed.log_file; }},
+       [](const MountOptions& parsed) { return parsed.log_file; }, "FILE"},
   };
   return options;
 }
@@ -250,11 +257,14 @@ Result<void> parse_option(MountOptions& options, std::map<std::string_view, std:
     return {};
   }
   if (is_ignored_with_value(name) || sloppy) return {};
-  return Error{
-      ErrorCode::kInvalidArgument,
-      fmt::format("unknown mount option {}; those of dedupfs are cache=, index_mem=, dirty=, commit=, threads=, "
-                  "readahead=, direct_io=, log=, allow_other, noallow_other",
-                  item)};
+  std::string known;
+  for (const OwnOption& option : own_options()) known += fmt::format("{}=, ", option.name);
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("unknown mount option {}; those of dedupfs are {}allow_other, noallow_other", item, known)};
+}
+
+std::string help_line(std::string_view option, std::string_view help) {
+  return fmt::format("  {:<16} {}\n", option, help);
 }
 
 // libfuse splits its list at commas and takes backslashes as escapes.
@@ -286,6 +296,17 @@ std::string format_own_options(const MountOptions& options) {
     list += fmt::format("{}={}", option.name, value);
   }
   return list;
+}
+
+std::string mount_options_help() {
+  const MountOptions defaults;
+  std::string text;
+  for (const OwnOption& option : own_options()) {
+    const std::string value = option.shown_value.empty() ? option.format(defaults) : std::string(option.shown_value);
+    text += help_line(fmt::format("{}={}", option.name, value), option.help);
+  }
+  return text + help_line("noallow_other", "of root: keep other users out") +
+         help_line("allow_other", "of a user: let them in");
 }
 
 std::string libfuse_options(const MountOptions& options, std::string_view source, bool privileged) {

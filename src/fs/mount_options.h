@@ -39,7 +39,7 @@ struct MountOptions {
   // of FUSE
   std::optional<bool> allow_other;  // not given: on for root, as every other filesystem; off for anybody else
 
-  // of dedupfs; what is not given has the default that stands beside it in kOwnOptions (mount_options.cc)
+  // of dedupfs; what is not given has the default that stands beside it
   std::uint64_t cache_bytes = 256 << 20;
   std::uint64_t index_memory_bytes = 256 << 20;
   std::uint64_t dirty_bytes = 256 << 20;
@@ -60,6 +60,9 @@ Result<MountOptions> parse_mount_options(std::string_view list, bool sloppy = fa
 
 // The options of dedupfs that differ from their defaults, as a list that parses back; for messages and `info`.
 std::string format_own_options(const MountOptions& options);
+
+// A line for each option of dedupfs and of FUSE, with its default.
+std::string mount_options_help();
 
 // The list for libfuse's -o. `source` is the absolute path of the volume.
 std::string libfuse_options(const MountOptions& options, std::string_view source, bool privileged);

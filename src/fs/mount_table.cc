@@ -1,5 +1,6 @@
 #include "fs/mount_table.h"
 
+#include <fmt/format.h>
 #include <sys/sysmacros.h>
 
 #include <fstream>
@@ -43,6 +44,27 @@ std::optional<MountEntry> parse_line(const std::string& line) {
   return entry;
 }
 
+// What a path leads to.
+struct FoundVolume {
+  Path volume;
+  Path whole;            // what names all of it; a mountpoint, if it is mounted
+  bool is_part = false;  // the path lies below
+};
+
+Result<FoundVolume> locate(const Path& given) {
+  std::error_code error;
+  const Path path = std::filesystem::canonical(given, error);
+  if (error) return Error::from_errno(error.value(), given.string());
+  if (std::filesystem::exists(path / kSuperblockFile, error)) return FoundVolume{.volume = path, .whole = path};
+  DEDUPFS_ASSIGN(const auto table, read_mount_table());
+  for (Path above = path;; above = above.parent_path()) {
+    if (const auto entry = find_dedupfs_mount(table, above))
+      return FoundVolume{.volume = entry->source, .whole = entry->mountpoint, .is_part = above != path};
+    if (above == above.root_path()) break;
+  }
+  return Error{ErrorCode::kNotFound, given.string() + " is neither a dedupfs volume nor in a mounted one"};
+}
+
 }  // namespace
 
 std::vector<MountEntry> parse_mount_table(std::string_view mountinfo) {
@@ -80,16 +102,16 @@ std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& tabl
 }
 
 Result<Path> find_volume(const Path& given) {
-  std::error_code error;
-  const Path path = std::filesystem::canonical(given, error);
-  if (error) return Error::from_errno(error.value(), given.string());
-  if (std::filesystem::exists(path / kSuperblockFile, error)) return path;
-  DEDUPFS_ASSIGN(const auto table, read_mount_table());
-  for (Path above = path;; above = above.parent_path()) {
-    if (const auto entry = find_dedupfs_mount(table, above)) return Path(entry->source);
-    if (above == above.root_path()) break;
-  }
-  return Error{ErrorCode::kNotFound, given.string() + " is neither a dedupfs volume nor in a mounted one"};
+  DEDUPFS_ASSIGN(FoundVolume found, locate(given));
+  return std::move(found.volume);
+}
+
+Result<Path> find_whole_volume(const Path& given) {
+  DEDUPFS_ASSIGN(FoundVolume found, locate(given));
+  if (!found.is_part) return std::move(found.volume);
+  return Error{ErrorCode::kNotFound,
+               fmt::format("{} is only a part of a dedupfs volume, and this is for all of it: give its mount point, {}",
+                           given.string(), found.whole.string())};
 }
 
 Result<Path> canonical_mountpoint(const Path& path) {

@@ -34,6 +34,8 @@ std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& tabl
 
 // The path itself if it is a volume, else the volume that is mounted at it or above it.
 Result<Path> find_volume(const Path& given);
+// The same for those who act on all of it: a folder below the mountpoint, or within the volume, is refused.
+Result<Path> find_whole_volume(const Path& given);
 
 // An absolute path without symbolic links, "." and "..", made without asking a filesystem mounted at the path itself (it may
 // be dead).

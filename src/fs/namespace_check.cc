@@ -17,7 +17,7 @@ namespace dedupfs {
 namespace {
 
 constexpr std::uint64_t kFamilies = 6;
-constexpr std::uint64_t kRecordsAStep = 4096;
+constexpr std::uint64_t kRecordsBetweenReports = 4096;
 
 class NamespaceCheck {
  public:
@@ -72,7 +72,7 @@ class NamespaceCheck {
     DEDUPFS_TRY(interrupted);
     DEDUPFS_TRY(volume_.database().walk(*snapshot_, family, [&](std::string_view key, std::string_view value) {
       if (const Result<void> checked = check(key, value); !checked) report_.error(checked.error().message());
-      if (++records % kRecordsAStep == 0) interrupted = progress_(pass_, families_, kFamilies);
+      if (++records % kRecordsBetweenReports == 0) interrupted = progress_(pass_, families_, kFamilies);
       return interrupted.has_value();
     }));
     return interrupted;

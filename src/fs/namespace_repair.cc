@@ -21,7 +21,7 @@ constexpr std::string_view kLostAndFound = "lost+found";
 constexpr std::uint64_t kLargestCookie = std::uint64_t{1} << 62;  // counting up from there would take for ever
 constexpr InodeNumber kLargestNumber = kSnapshotsInode - (std::uint64_t{1} << 32);  // there must be some left
 constexpr std::uint64_t kSteps = 6;                                                 // of progress
-constexpr std::uint64_t kRecordsAStep = 4096;
+constexpr std::uint64_t kRecordsARepairStep = 4096;
 
 class NamespaceRepair {
  public:
@@ -85,7 +85,7 @@ class NamespaceRepair {
     std::uint64_t records = 0;
     DEDUPFS_TRY(walk_records([&](std::string_view key, std::string_view value) {
       result = visit(key, value);
-      if (result && ++records % kRecordsAStep == 0) result = scope_.progress(scope_.pass, steps_, kSteps);
+      if (result && ++records % kRecordsARepairStep == 0) result = scope_.progress(scope_.pass, steps_, kSteps);
       return result.has_value();
     }));
     return result;

@@ -13,10 +13,12 @@ namespace {
 
 std::string_view name_of(ReclaimPhase phase) {
   switch (phase) {
+    case ReclaimPhase::kAwait: return "await deletions";
     case ReclaimPhase::kMark: return "mark";
     case ReclaimPhase::kRebase: return "rebase";
     case ReclaimPhase::kErase: return "erase";
     case ReclaimPhase::kSweep: return "sweep";
+    case ReclaimPhase::kCompact: return "compact";
   }
   return "unknown";
 }
@@ -27,7 +29,7 @@ nlohmann::json findings_json(const ReclaimFindings& findings) {
       {"rebased_chunks", findings.rebased_chunks},     {"rebased_bytes", findings.rebased_bytes},
       {"swept_containers", findings.swept_containers}, {"swept_bytes", findings.swept_bytes},
       {"moved_bytes", findings.moved_bytes},           {"freed_bytes", findings.freed_bytes()},
-      {"garbage_bytes", findings.garbage_bytes},
+      {"garbage_bytes", findings.garbage_bytes},       {"lacked_room", findings.lacked_room},
   };
 }
 
@@ -42,9 +44,16 @@ nlohmann::json ended_json(const std::optional<ReclaimStatus::Ended>& ended) {
 }
 
 nlohmann::json sweep_rate(const ReclaimStatus& status) {
-  if (!status.running || status.paused || status.phase != ReclaimPhase::kSweep || status.phase_seconds <= 0)
+  if (!status.running || status.paused || status.phase != ReclaimPhase::kSweep || status.phase_seconds <= 0 ||
+      status.current.swept_bytes == 0)
     return nullptr;
   return static_cast<double>(status.current.swept_bytes) / status.phase_seconds;
+}
+
+nlohmann::json time_left(const ReclaimStatus& status) {
+  constexpr double kShownAsAll = 0.995;  // as 100 %: what is left then is not of the kind that was measured
+  const auto left = status.paused || status.progress >= kShownAsAll ? std::nullopt : status.seconds_left();
+  return left ? nlohmann::json(*left) : nlohmann::json(nullptr);
 }
 
 std::string bytes_of(const nlohmann::json& json, const char* key) {
@@ -75,20 +84,21 @@ std::string last_line(const nlohmann::json& last) {
   if (!last.at("error").is_null())
     return fmt::format("Last reclaim: FAILED after {} ({})\n", found, last.at("error").get<std::string>());
   if (!last.at("complete").get<bool>()) return fmt::format("Last reclaim: stopped after {}\n", found);
-  return fmt::format("Last reclaim: {}, {} of garbage left\n", found, bytes_of(last, "garbage_bytes"));
+  return fmt::format(
+      "Last reclaim: {}, {} of garbage left{}\n", found, bytes_of(last, "garbage_bytes"),
+      last.at("lacked_room").get<bool>() ? ": no room to move what is beside it; free some of the disk" : "");
 }
 
 }  // namespace
 
 nlohmann::json reclaim_json(const ReclaimStatus& status) {
-  const auto left = status.paused ? std::nullopt : status.seconds_left();
   return {
       {"running", status.running},
       {"paused", status.paused},
       {"phase", status.running ? nlohmann::json(name_of(status.phase)) : nlohmann::json(nullptr)},
-      {"progress_percent", status.running ? 100 * status.progress : 0.0},
+      {"progress_percent", status.running ? nlohmann::json(100 * status.progress) : nlohmann::json(nullptr)},
       {"seconds", status.running ? status.seconds : 0.0},
-      {"seconds_left", left ? nlohmann::json(*left) : nlohmann::json(nullptr)},
+      {"seconds_left", time_left(status)},
       {"swept_bytes_per_second", sweep_rate(status)},
       {"current", status.running ? findings_json(status.current) : nlohmann::json(nullptr)},
       {"last", ended_json(status.last)},

@@ -1,17 +1,16 @@
 #include "fs/reclaimer.h"
 
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/size.h"
+#include "fs/low_priority.h"
 
 namespace dedupfs {
 namespace {
 
-constexpr int kNicer = 5;  // not more: others wait for it where it holds a lock
 // One that begins by itself waits so many times as long as the last one took.
 constexpr int kRests = 10;
 
@@ -23,7 +22,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 std::optional<double> ReclaimStatus::seconds_left() const {
   constexpr double kEnough = 0.01;
-  if (!running || progress < kEnough) return std::nullopt;
+  if (!running || progress < kEnough || progress >= 1) return std::nullopt;
   return phase_seconds * (1 - progress) / progress;
 }
 
@@ -41,11 +40,20 @@ Result<void> Reclaimer::start(const ReclaimSettings& settings) {
   if (ending_) return Error{ErrorCode::kInterrupted, "the volume is being unmounted"};
   if (status_.running)
     return Error{ErrorCode::kBusy, "a reclaim of this volume runs already (dedupfs-gc --status --wait waits for it)"};
-  asked_ = settings;
-  status_.running = true;  // for everybody who asks from now on
+  begin(settings);
   status_.paused = false;
   changed_.notify_all();
   return {};
+}
+
+// For everybody who asks from now on.
+void Reclaimer::begin(const ReclaimSettings& settings) {
+  asked_ = settings;
+  status_.running = true;
+  status_.phase = ReclaimPhase::kAwait;
+  status_.progress = 0;
+  status_.current = {};
+  begun_ = phase_begun_ = Clock::now();
 }
 
 void Reclaimer::pause() {
@@ -79,21 +87,17 @@ void Reclaimer::stop_for_good() {
 ReclaimStatus Reclaimer::status() const {
   const std::lock_guard lock(mutex_);
   ReclaimStatus status = status_;
-  if (!status.running || asked_) return status;
+  if (!status.running) return status;
   status.seconds = seconds_since(begun_);
   status.phase_seconds = seconds_since(phase_begun_);
   return status;
 }
 
 void Reclaimer::run() {
-  (void)!::nice(kNicer);  // this thread, on Linux
+  lower_priority_of_this_thread();
   std::unique_lock lock(mutex_);
   while (await_work(lock)) {
     const ReclaimSettings settings = *std::exchange(asked_, std::nullopt);
-    status_.phase = ReclaimPhase::kMark;
-    status_.progress = 0;
-    status_.current = {};
-    begun_ = phase_begun_ = Clock::now();
     lock.unlock();
     ReclaimStatus::Ended ended = reclaim_once(settings);
     lock.lock();
@@ -118,8 +122,7 @@ bool Reclaimer::await_work(std::unique_lock<std::mutex>& lock) {
     const auto settings = due_();
     lock.lock();
     if (!settings || asked_) continue;
-    asked_ = settings;
-    status_.running = true;
+    begin(*settings);
   }
   return !ending_;
 }

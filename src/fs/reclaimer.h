@@ -23,7 +23,7 @@ struct ReclaimStatus {
   bool running = false;
   bool paused = false;  // the one that runs, and the next one that would begin by itself
   // Of the one that runs:
-  ReclaimPhase phase = ReclaimPhase::kMark;
+  ReclaimPhase phase = ReclaimPhase::kAwait;
   double progress = 0;  // 0 to 1, of the phase
   double phase_seconds = 0;
   double seconds = 0;  // since it began
@@ -59,6 +59,7 @@ class Reclaimer {
   using Clock = std::chrono::steady_clock;
 
   void run();
+  void begin(const ReclaimSettings& settings);
   bool await_work(std::unique_lock<std::mutex>& lock);
   ReclaimStatus::Ended reclaim_once(const ReclaimSettings& settings);
   Result<void> note_progress(ReclaimPhase phase, double done, const ReclaimFindings& so_far);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kLookInterval{10};
 constexpr std::chrono::milliseconds kDeletionInterval{20};
+constexpr int kDeletionsBetweenCommits = 50;
 // Less is never worth a reclaim that nobody asked for.
 constexpr std::uint64_t kLeastDroppedBytes = 64 << 20;
 // One is due when files dropped this share of what the containers hold. Others may still refer to what they dropped; whether
@@ -49,13 +50,14 @@ std::unique_ptr<Reclaimer> Filesystem::State::make_reclaimer() {
 }
 
 // The committer's thread deletes, in steps between commits. What is deleted from now on is not waited for: there may be no
-// end of it.
+// end of it. A commit now and then tells whether there can be any: a disk may be so full that nothing can be deleted.
 Result<void> Filesystem::State::await_deletions(const std::function<Result<void>()>& go_on) {
   const std::uint64_t orphans = reaper->pushed();
   const std::vector<SnapshotRecord> deleted = volume->snapshots().deleted();
   const auto is_gone = [&](const SnapshotRecord& snapshot) { return !volume->snapshots().knows(snapshot.number); };
-  while (!reaper->are_gone(orphans) || !std::ranges::all_of(deleted, is_gone)) {
+  for (int looks = 0; !reaper->are_gone(orphans) || !std::ranges::all_of(deleted, is_gone); ++looks) {
     DEDUPFS_TRY(go_on());
+    if (looks % kDeletionsBetweenCommits == 0) DEDUPFS_TRY(sync());
     std::this_thread::sleep_for(kDeletionInterval);
   }
   return {};

@@ -1,16 +1,15 @@
 #include "fs/rewriter.h"
 
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <utility>
 
 #include "base/size.h"
+#include "fs/low_priority.h"
 
 namespace dedupfs {
 namespace {
 
-constexpr int kNicer = 5;  // not more: others wait for it where it is within a group
 constexpr std::chrono::milliseconds kNone{0};
 
 }  // namespace
@@ -42,7 +41,7 @@ void Rewriter::finish(std::chrono::milliseconds patience) {
 }
 
 void Rewriter::run() {
-  (void)!::nice(kNicer);  // this thread, on Linux
+  lower_priority_of_this_thread();
   while (const auto stretch = volume_.chunks().recent_references().wait_for_stretch())
     rewrite(*stretch, host_.patience);
 }

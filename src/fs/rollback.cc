@@ -10,7 +10,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kPage = 1024;
+constexpr std::size_t kChangesAPage = 1024;
 constexpr int kAttempts = 100;
 
 // Entries have their names in the keys of kDirents; of kCookies and kOrphans nobody else knows anything.
@@ -58,7 +58,8 @@ class Filesystem::State::Restoration {
   Result<void> collect_images(Family family) {
     const SnapshotView view(state_.volume->database(), snapshot_);
     for (std::string from;;) {
-      DEDUPFS_ASSIGN(ChangePage page, view.images(family, from, encode_inode_key(snapshot_.end_of_inodes), kPage));
+      DEDUPFS_ASSIGN(ChangePage page,
+                     view.images(family, from, encode_inode_key(snapshot_.end_of_inodes), kChangesAPage));
       for (KeyChange& change : page.changes)
         DEDUPFS_TRY(collect(family, std::move(change.key), std::move(change.value)));
       if (!page.behind) return {};
@@ -69,7 +70,8 @@ class Filesystem::State::Restoration {
   // What belongs to inodes that were made later goes.
   Result<void> collect_newer(Family family) {
     return visit_entries(
-        state_.metadata, family, encode_inode_key(snapshot_.end_of_inodes), encode_inode_key(kEndOfInodes), kPage,
+        state_.metadata, family, encode_inode_key(snapshot_.end_of_inodes), encode_inode_key(kEndOfInodes),
+        kChangesAPage,
         [&](const std::string& key, const std::string& /*value*/) { return collect(family, key, std::nullopt); });
   }
 

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
+#include "store/disk_reserve.h"
+
 namespace dedupfs {
 namespace {
 
 constexpr std::chrono::milliseconds kTrust{100};  // asking costs a system call: not for each 4 KiB write
 constexpr std::uint64_t kTrustBytes = 1 << 20;
-
-// Room to commit and delete when the disk is full.
-std::uint64_t reserve_of(const Backing::Space& space) {
-  return std::clamp<std::uint64_t>(space.total_bytes / 50, 8 << 20, 1 << 30);
-}
 
 }  // namespace
 

@@ -14,7 +14,7 @@ namespace dedupfs {
 namespace {
 
 static_assert(kCheckpointHeaderBytes == kFrameBytes);
-constexpr FrameVersions kVersions{kCheckpointVersionOldestRead, kCheckpointVersionWritten};
+constexpr FrameVersions kCheckpointVersions{kCheckpointVersionOldestRead, kCheckpointVersionWritten};
 constexpr std::size_t kBlockChecksumAt = kCheckpointBlockHeaderBytes - sizeof(std::uint64_t);
 constexpr int kLevel = 3;
 
@@ -52,7 +52,7 @@ std::string encode_checkpoint_header(const CheckpointHeader& header) {
 }
 
 Result<CheckpointHeader> decode_checkpoint_header(ByteSpan bytes) {
-  DEDUPFS_ASSIGN(Decoder decoder, open_frame(bytes, kCheckpointMagic, kVersions, "checkpoint header"));
+  DEDUPFS_ASSIGN(Decoder decoder, open_frame(bytes, kCheckpointMagic, kCheckpointVersions, "checkpoint header"));
   CheckpointHeader header;
   header.number = decoder.u32();
   std::ranges::copy(decoder.bytes(header.volume.size()), header.volume.begin());

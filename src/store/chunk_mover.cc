@@ -8,15 +8,15 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kMovedTogether = 16 << 20;  // bytes that are held in memory
-constexpr std::size_t kMovedInAGroup = 64;          // chunks
+constexpr std::uint64_t kHeldBytes = 16 << 20;  // bytes that are held in memory
+constexpr std::size_t kMovedInAGroup = 64;      // chunks
 
 }  // namespace
 
 Result<void> ChunkMover::add(Copy copy) {
   bytes_ += copy.payload.size();
   copies_.push_back(std::move(copy));
-  return bytes_ < kMovedTogether ? Result<void>() : finish();
+  return bytes_ < kHeldBytes ? Result<void>() : finish();
 }
 
 // Some in each group: nobody waits long for one to end.

@@ -10,7 +10,7 @@ namespace dedupfs {
 namespace {
 
 static_assert(kContainerHeaderBytes == kFrameBytes && kContainerTrailerBytes == kFrameBytes);
-constexpr FrameVersions kVersions{kContainerVersionOldestRead, kContainerVersionWritten};
+constexpr FrameVersions kContainerVersions{kContainerVersionOldestRead, kContainerVersionWritten};
 
 }  // namespace
 
@@ -44,7 +44,7 @@ std::string encode_container_header(const ContainerHeader& header) {
 }
 
 Result<ContainerHeader> decode_container_header(ByteSpan bytes) {
-  DEDUPFS_ASSIGN(Decoder decoder, open_frame(bytes, kContainerMagic, kVersions, "container header"));
+  DEDUPFS_ASSIGN(Decoder decoder, open_frame(bytes, kContainerMagic, kContainerVersions, "container header"));
   ContainerHeader header;
   header.number = decoder.u32();
   std::ranges::copy(decoder.bytes(header.volume.size()), header.volume.begin());
@@ -61,7 +61,7 @@ std::string encode_container_trailer(const ContainerTrailer& trailer) {
 }
 
 Result<ContainerTrailer> decode_container_trailer(ByteSpan bytes) {
-  DEDUPFS_ASSIGN(Decoder decoder, open_frame(bytes, kTrailerMagic, kVersions, "container trailer"));
+  DEDUPFS_ASSIGN(Decoder decoder, open_frame(bytes, kTrailerMagic, kContainerVersions, "container trailer"));
   ContainerTrailer trailer;
   trailer.number = decoder.u32();
   trailer.regions = decoder.u64();

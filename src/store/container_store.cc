@@ -292,6 +292,10 @@ Result<std::vector<std::uint32_t>> ContainerStore::numbers_from(std::uint32_t fi
   return numbers;
 }
 
+std::uint32_t ContainerStore::container_bytes() const {
+  return state_->settings.container_bytes;
+}
+
 std::uint32_t ContainerStore::next_container() const {
   const std::lock_guard lock(state_->mutex);
   return state_->next_number;

@@ -73,6 +73,7 @@ class ContainerStore {
   Result<std::vector<ContainerInfo>> list() const;
   // Of those that are there, in order, from this number on.
   Result<std::vector<std::uint32_t>> numbers_from(std::uint32_t first) const;
+  std::uint32_t container_bytes() const;  // a container that is as long is sealed
   // The number that the next new container will get.
   std::uint32_t next_container() const;
 

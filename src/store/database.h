@@ -114,8 +114,12 @@ class Database {
   static Result<std::uint64_t> changes_behind_damage(const Path& path,
                                                      const std::shared_ptr<Backing>& backing = Backing::posix());
 
-  // Gives back the space of what was erased from a family; everybody goes on meanwhile.
-  Result<void> compact(Family family);
+  // Of the entries of a family, how many are no more than traces of what was erased: 0 to 1.
+  Result<double> erased_share(Family family) const;
+  // Gives back the space of what was erased from a family; everybody goes on meanwhile. `go_on` is called now and then; an Error of
+  // it ends the work, and is what is returned.
+  Result<void> compact(
+      Family family, const std::function<Result<void>()>& go_on = [] { return Result<void>(); });
 
   // Entries of kFeatureIndex that name older chunks are dropped when RocksDB next comes by.
   void forget_features_before(ChunkId oldest);

@@ -1,4 +1,4 @@
-// How the database of a volume configures RocksDB. For database.cc alone.
+// How the database of a volume configures RocksDB. For database*.cc alone.
 #pragma once
 
 #include <rocksdb/cache.h>

@@ -12,13 +12,13 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kCacheBytes = 64 << 20;
+constexpr std::size_t kFeatureRebuildCacheBytes = 64 << 20;
 constexpr std::size_t kWrittenTogetherBytes = 16 << 20;
-constexpr std::size_t kErasedTogether = 1 << 14;
+constexpr std::size_t kFeaturesErasedTogether = 1 << 14;
 
 Result<void> erase_all(Database& database) {
   for (;;) {
-    DEDUPFS_ASSIGN(const auto entries, database.list(Family::kFeatureIndex, {}, {}, kErasedTogether));
+    DEDUPFS_ASSIGN(const auto entries, database.list(Family::kFeatureIndex, {}, {}, kFeaturesErasedTogether));
     if (entries.empty()) return {};
     Database::Batch batch(database);
     for (const auto& [key, value] : entries) batch.erase(Family::kFeatureIndex, key);
@@ -53,7 +53,7 @@ Result<FeatureRebuild> rebuild_feature_index(const ContainerStore& containers, D
   DEDUPFS_TRY(erase_all(database));
 
   const PendingChunks nothing_pending;
-  ChunkReader reader(containers, database, nothing_pending, kCacheBytes);
+  ChunkReader reader(containers, database, nothing_pending, kFeatureRebuildCacheBytes);
   FeatureIndex features(database, settings.index_bytes);
   FeatureRebuild rebuilt;
   const auto index_run = [&](const ChunkRun& run) -> Result<void> {

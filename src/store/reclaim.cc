@@ -1,5 +1,6 @@
 #include "store/reclaim.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -18,10 +19,10 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kErasedTogether = 1 << 16;    // chunks a commit
-constexpr std::uint64_t kBetweenReports = 1 << 12;  // references or runs
-// The index is compacted where the erased chunks are more than this part of all.
-constexpr std::uint64_t kCompactedShare = 20;
+constexpr std::size_t kChunksErasedTogether = 1 << 16;  // a commit
+constexpr std::uint64_t kBetweenReports = 1 << 12;      // references or runs
+// A family of the index is compacted if more of it than this is traces of what was erased.
+constexpr double kLargestErasedShare = 0.05;
 
 class Reclaim {
  public:
@@ -29,7 +30,7 @@ class Reclaim {
       : volume_(volume), host_(host), settings_(settings), progress_(progress) {}
 
   Result<ReclaimFindings> run() {
-    DEDUPFS_TRY(host_.await_deletions([this] { return progress_(ReclaimPhase::kMark, 0, findings_); }));
+    DEDUPFS_TRY(host_.await_deletions([this] { return progress_(ReclaimPhase::kAwait, 0, findings_); }));
     const auto moving = volume_.chunks().start_moving();
     const std::uint64_t dropped_bytes = volume_.chunks().dropped_bytes();
     if (live().is_erasing()) DEDUPFS_TRY(host_.commit());  // what an earlier reclaim could not commit
@@ -45,9 +46,7 @@ class Reclaim {
     DEDUPFS_TRY(erased);
     DEDUPFS_TRY(Sweep(volume_, host_, settings_, progress_, findings_).run());
     volume_.chunks().forget_dropped(dropped_bytes);
-    if (findings_.erased_chunks > findings_.live_chunks / kCompactedShare)
-      for (const Family family : {Family::kFingerprints, Family::kChunks, Family::kFeatureIndex, Family::kRecipes})
-        DEDUPFS_TRY(volume_.database().compact(family));
+    DEDUPFS_TRY(compact_index());
     return findings_;
   }
 
@@ -170,7 +169,7 @@ class Reclaim {
       DEDUPFS_TRY(erase_chunks(run, from, to, *directory));
       from = to;
     }
-    return erased_together_ < kErasedTogether ? Result<void>() : commit_erased();
+    return erased_together_ < kChunksErasedTogether ? Result<void>() : commit_erased();
   }
 
   Result<void> erase_chunks(const ChunkRun& run, std::size_t from, std::size_t to,
@@ -199,6 +198,34 @@ class Reclaim {
     erased_together_ = 0;
     crash_point("reclaim.erased");
     return {};
+  }
+
+  // ------------------------------------------------------------ compact
+
+  // Whatever fails here, all space of containers is back, and the next reclaim tries again.
+  Result<void> compact_index() {
+    for (std::size_t i = 0; i < kFamilyCount; ++i) {
+      const double done = static_cast<double>(i) / static_cast<double>(kFamilyCount);
+      const auto go_on = [&] { return progress_(ReclaimPhase::kCompact, done, findings_); };
+      DEDUPFS_TRY(go_on());
+      const auto family = static_cast<Family>(i);
+      const auto compacted = compact_if_worthwhile(family, go_on);
+      if (compacted) continue;
+      if (compacted.error().code() == ErrorCode::kInterrupted) return compacted;
+      spdlog::warn("{} of the index could not be compacted: {}", name_of(family), compacted.error().message());
+    }
+    return {};
+  }
+
+  Result<void> compact_if_worthwhile(Family family, const std::function<Result<void>()>& go_on) {
+    DEDUPFS_ASSIGN(const double share, volume_.database().erased_share(family));
+    if (share < kLargestErasedShare) return {};
+    // For a while the new tables lie beside the old ones.
+    const std::uint64_t bytes = volume_.database().table_bytes()[static_cast<std::size_t>(family)];
+    DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());
+    if (bytes > available)
+      return Error{ErrorCode::kNoSpace, fmt::format("{} more bytes of disk are needed", bytes - available)};
+    return volume_.database().compact(family, go_on);
   }
 
   Volume& volume_;

@@ -1,12 +1,14 @@
 // Gives back the space of chunks that nothing refers to, while the volume is in use: mark, erase, sweep. See docs/design.md,
 // "Reclaim".
 //
+//   await  what was deleted before is gone from the namespace, and that is committed.
 //   mark   one bit for each chunk that a recipe refers to, and for each that such a chunk is made from. Writers who refer to a
 //          chunk meanwhile mark it themselves (Liveness).
 //          Chunks that only deltas need are got rid of as far as that pays: what is made from them is stored anew (Rebase).
 //   erase  what has no bit is taken out of the index, in commits of bounded size: what deltas are made from after the deltas.
 //   sweep  containers with enough garbage are emptied, what is left in them moves into new ones, and are removed after the commit.
 //          What the newest files refer to moves in their order, so that reading them gets quicker, not slower, with each reclaim.
+//   compact  families of the index of which a good part is traces of what was erased are written anew without them.
 //
 // A crash at any moment leaves chunks that nobody refers to, or a container to which nothing refers: the next reclaim takes both.
 //
@@ -54,7 +56,7 @@ struct ReclaimSettings {
   double bases_left = 0.02;
 };
 
-enum class ReclaimPhase : std::uint8_t { kMark, kRebase, kErase, kSweep };
+enum class ReclaimPhase : std::uint8_t { kAwait, kMark, kRebase, kErase, kSweep, kCompact };
 
 struct ReclaimFindings {
   std::uint64_t live_chunks = 0;
@@ -65,6 +67,7 @@ struct ReclaimFindings {
   std::uint64_t swept_bytes = 0;    // what these were long
   std::uint64_t moved_bytes = 0;    // of these, what had to be stored elsewhere
   std::uint64_t garbage_bytes = 0;  // left in containers
+  bool lacked_room = false;         // to move what is left in containers that would have been swept
 
   std::uint64_t freed_bytes() const { return swept_bytes - std::min(swept_bytes, moved_bytes); }
 };

@@ -24,7 +24,7 @@ struct Load {
   std::optional<RegionResult> result;
 };
 
-std::size_t bytes_of(const Region& region) {
+std::size_t memory_of(const Region& region) {
   constexpr std::size_t kOverhead = 256;  // list and hash nodes, control block, rounding by the allocator
   std::size_t sources = 0;
   for (const RegionEntry& entry : region.entries) sources += entry.sources.size();
@@ -106,7 +106,7 @@ std::size_t RegionCache::size_bytes() const {
 
 std::list<Entry> RegionCache::State::insert(RegionPlace place, std::shared_ptr<const Region> region) {
   if (by_place.contains(place)) return {};
-  const std::size_t bytes = bytes_of(*region);
+  const std::size_t bytes = memory_of(*region);
   entries.push_front({place, std::move(region), bytes});
   by_place.emplace(place, entries.begin());
   used_bytes += bytes;

@@ -9,7 +9,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kBlockBytes = 32 << 10;
+constexpr std::size_t kManifestBlockBytes = 32 << 10;
 constexpr std::size_t kHeaderBytes = 7;
 constexpr std::size_t kLengthAt = 4;
 constexpr std::size_t kTypeAt = 6;
@@ -17,7 +17,7 @@ constexpr std::uint8_t kNoType = 0;
 
 // Of the record that is appended behind `size` bytes.
 std::uint64_t record_begin(std::uint64_t size) {
-  const std::uint64_t left = kBlockBytes - size % kBlockBytes;
+  const std::uint64_t left = kManifestBlockBytes - size % kManifestBlockBytes;
   return left < kHeaderBytes ? size + left : size;
 }
 
@@ -45,7 +45,7 @@ Result<void> SealedManifest::sync() {
 }
 
 Result<std::uint64_t> sealed_end(const BackingFile& manifest) {
-  std::array<std::uint8_t, kBlockBytes> block;
+  std::array<std::uint8_t, kManifestBlockBytes> block;
   for (std::uint64_t begin = 0;; begin += block.size()) {
     DEDUPFS_ASSIGN(const std::size_t length, manifest.read_up_to(begin, block));
     for (std::size_t at = 0; at + kHeaderBytes <= length;) {

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kAboutAsLong = 64;
 
 // Of those with features in common.
-constexpr std::size_t kMostCandidates = 2;
+constexpr std::size_t kMostSimilarTried = 2;
 
 bool is_good(const EncodedDelta& delta, const RegionEntry& stored) {
   return delta.bytes.size() <= stored.payload_length + stored.payload_length / 4 + kAboutAsLong;
@@ -89,7 +89,7 @@ std::vector<DeltaBasis> StoringAnew::find_similar(ByteSpan chunk, const RegionEn
   const auto candidates = features.find(encoder.sketch_of(chunk));
   if (!candidates) return found;
   for (ChunkId id : *candidates) {
-    for (int depth = 0; depth <= kDeepestDelta && found.size() < kMostCandidates; ++depth) {
+    for (int depth = 0; depth <= kDeepestDelta && found.size() < kMostSimilarTried; ++depth) {
       const auto candidate = reader.get(id);
       if (!candidate) break;
       if (id != stored.id && candidate->depth < stored.depth && may_be_source(id)) {

@@ -19,7 +19,7 @@ namespace dedupfs {
 namespace {
 
 // Regions of one stream follow one another; those of concurrent streams alternate.
-constexpr std::size_t kCacheBytes = 32 << 20;
+constexpr std::size_t kCheckCacheBytes = 32 << 20;
 constexpr std::size_t kCachedDirectories = 1024;
 
 class StoreCheck {
@@ -28,7 +28,7 @@ class StoreCheck {
       : volume_(volume),
         report_(report),
         scope_(scope),
-        cache_(kCacheBytes, [this](RegionPlace place) { return volume_.containers().read(place); }) {}
+        cache_(kCheckCacheBytes, [this](RegionPlace place) { return volume_.containers().read(place); }) {}
 
   Result<CheckedStore> run() {
     for (const Error& damage : damage_of_superblocks(volume_.backing(), volume_.path()))

@@ -12,14 +12,14 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kMovedTogether = 256 << 20;  // bytes a commit
+constexpr std::uint64_t kMovedBetweenCommits = 256 << 20;  // bytes a commit
 // Of containers that are emptied together, so that what a stop leaves there twice is not too much.
 constexpr std::uint64_t kMostInABatch = std::uint64_t{4} << 30;
 constexpr std::uint64_t kRoomShareOfABatch = 2;
 // Moving a container for less is not worth it, however much garbage there is in all.
 constexpr double kLeastShare = 0.02;
-// A container of less, of which nothing will come any more, is joined with others of that kind.
-constexpr std::uint64_t kSmallContainer = 4 << 20;
+// A container of which there is less than this part, and nothing will come any more, is joined with others of that kind.
+constexpr std::uint64_t kSmallPart = 16;
 // Chunks that are moved in the order of files, some 40 GB; what is left moves as it lies.
 constexpr std::size_t kMostInOrder = 4 << 20;
 constexpr std::uint64_t kReferencesBetweenReports = 1 << 12;
@@ -61,6 +61,8 @@ Result<void> Sweep::run() {
       DEDUPFS_TRY(empty(batch));
     else if (bytes < available)
       DEDUPFS_TRY(empty_as_they_lie(batch));
+    else
+      findings_.lacked_room = true;
   }
   return {};
 }
@@ -91,7 +93,8 @@ Result<std::vector<Sweep::Usage>> Sweep::choose() {
     garbage_bytes -= end_of_chosen->garbage_bytes();
     all_bytes -= end_of_chosen->garbage_bytes();
   }
-  const auto is_small = [](const Usage& container) { return container.bytes < kSmallContainer; };
+  const std::uint64_t small = volume_.containers().container_bytes() / kSmallPart;
+  const auto is_small = [small](const Usage& container) { return container.bytes < small; };
   const auto end_of_small = std::stable_partition(end_of_chosen, containers.end(), is_small);
   if (end_of_small - end_of_chosen > 1) end_of_chosen = end_of_small;
   containers.erase(end_of_chosen, containers.end());
@@ -190,7 +193,7 @@ Result<void> Sweep::move_in_order(std::span<Usage> batch) {
   std::uint64_t committed = 0;
   const auto between = [&](std::uint64_t bytes) -> Result<void> {
     DEDUPFS_TRY(report(bytes - std::exchange(reported, bytes)));
-    if (bytes - committed < kMovedTogether) return {};
+    if (bytes - committed < kMovedBetweenCommits) return {};
     committed = bytes;
     return host_.commit();
   };
@@ -208,7 +211,7 @@ Result<void> Sweep::empty_as_they_lie(std::span<const Usage> batch) {
     DEDUPFS_ASSIGN(const bool is_swept, empty(container));
     if (!is_swept) continue;
     moved += container.live_bytes - container.moved_bytes();
-    if (moved < kMovedTogether) continue;
+    if (moved < kMovedBetweenCommits) continue;
     DEDUPFS_TRY(host_.commit());  // which frees what was emptied before
     moved = 0;
   }

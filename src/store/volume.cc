@@ -20,6 +20,7 @@
 #include "base/crash_point.h"
 #include "chunkers/registry.h"
 #include "store/counters.h"
+#include "store/disk_reserve.h"
 
 namespace dedupfs {
 namespace {
@@ -91,18 +92,18 @@ std::vector<std::string> names_made_by_create() {
   return names;
 }
 
-bool contains(const std::vector<std::string>& names, std::string_view name) {
+bool is_among(std::string_view name, const std::vector<std::string>& names) {
   return std::ranges::find(names, name) != names.end();
 }
 
 Result<void> require_vacant(Backing& backing, const Path& path) {
   DEDUPFS_ASSIGN(const std::vector<std::string> names, backing.list_directory(path));
   if (names.empty()) return {};
-  if (contains(names, kSuperblockFile) || contains(names, kSuperblockCopyFile))
+  if (is_among(kSuperblockFile, names) || is_among(kSuperblockCopyFile, names))
     return Error{ErrorCode::kExists, path.string() + " is a dedupfs volume already"};
 
   const std::vector<std::string> ours = names_made_by_create();
-  const bool interrupted = std::ranges::all_of(names, [&](const auto& name) { return contains(ours, name); });
+  const bool interrupted = std::ranges::all_of(names, [&](const auto& name) { return is_among(name, ours); });
   const std::string found = names.size() == 1 ? fmt::format("'{}'", names[0])
                             : names.size() == 2
                                 ? fmt::format("'{}' and '{}'", names[0], names[1])
@@ -272,11 +273,13 @@ Result<void> Volume::open_parts() {
   metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);
 
   DEDUPFS_ASSIGN(saved_next_container_, load_next_container(*database_));
-  DEDUPFS_ASSIGN(containers_, ContainerStore::open(backing_, containers,
-                                                   {.volume_uuid = superblock_.uuid,
-                                                    .container_bytes = superblock_.container_bytes,
-                                                    .next_container = saved_next_container_,
-                                                    .read_only = options_.read_only}));
+  DEDUPFS_ASSIGN(const Backing::Space space, backing_->space(containers));
+  DEDUPFS_ASSIGN(containers_,
+                 ContainerStore::open(backing_, containers,
+                                      {.volume_uuid = superblock_.uuid,
+                                       .container_bytes = container_bytes_on(space, superblock_.container_bytes),
+                                       .next_container = saved_next_container_,
+                                       .read_only = options_.read_only}));
   DEDUPFS_ASSIGN(chunks_, ChunkStore::open(containers_, *database_,
                                            {.compression = superblock_.compression,
                                             .delta = superblock_.delta,

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "fs/faulty_filesystem.h"
 #include "fs/test_filesystem.h"
 
 namespace dedupfs {
@@ -128,6 +129,24 @@ TEST_F(ClonesTest, AreRefusedWhereTheyCannotBe) {
   ASSERT_TRUE(ok(fs_->create_snapshot("s")));
   EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, fs_->clone_tree(file_, value_of(fs_.find(".snapshots/s")), "x")));
   EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, fs_->clone_tree(file_, kSnapshotsInode, "x")));
+}
+
+// Its content is in memory, and has to be stored before another file can refer to it.
+TEST(Clones, OfAFileThatCannotBeClonedNothingStays) {
+  const std::string content = random_text(3 << 20, 1);
+  FaultyFilesystem faulty;
+  TestFilesystem& fs = faulty.fs;
+  const InodeNumber file = fs.make_file(kRootInode, "file", content);
+  const Attributes before = fs.attributes(kRootInode);
+  faulty.fail("open", ErrorCode::kNoSpace);
+
+  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, fs->clone_tree(file, kRootInode, "copy")));
+
+  EXPECT_THAT(fs.names(kRootInode), ElementsAre(".", "..", "file"));
+  EXPECT_EQ(fs.attributes(kRootInode).mtime, before.mtime);
+  faulty.fail("open", std::nullopt);
+  EXPECT_TRUE(ok(fs->clone_tree(file, kRootInode, "copy")));
+  EXPECT_EQ(fs.content(value_of(fs->lookup(kRootInode, "copy")).inode), content);
 }
 
 }  // namespace

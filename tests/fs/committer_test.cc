@@ -132,6 +132,27 @@ TEST(Committer, WhoeverCommitsAllTheTimeDoesNotKeepItFromCleaningUp) {
   done = true;
 }
 
+// A step a commit would not be enough: a writer who syncs all the time deletes more than that between two of them.
+TEST(Committer, CleaningUpGetsAPartOfTheTimeOfCommitsThatFollowOneAnother) {
+  constexpr int kSteps = 400;
+  Group group{.to_clean = kSteps, .commit_takes = 20ms};
+  std::atomic<bool> done = false;
+  auto duties = group.duties();
+  Committer* asked = nullptr;
+  duties.commit = [&, commit = duties.commit] {
+    if (!done) asked->request_commit();
+    return commit();
+  };
+  Committer committer(1h, std::move(duties));
+  asked = &committer;
+  committer.request_commit();
+  committer.request_clean_up();
+
+  EXPECT_TRUE(eventually([&] { return group.to_clean == 0; }));
+  EXPECT_LT(group.commits, kSteps / 10);
+  done = true;
+}
+
 TEST(Committer, StoppingWakesThoseWhoWait) {
   Group group{.changes = 1, .commit_takes = 50ms};
   Committer committer(1h, group.duties());

@@ -34,12 +34,28 @@ TEST(ControlJobs, IsAwaitedUntilNoneIsRunning) {
                                             }}});
   std::vector<int> shown;
 
-  const auto last =
-      await_job(volume.path(), "knit", [&](const Json& answer) { shown.push_back(answer.at("rows").get<int>()); });
+  const auto last = await_job(volume.path(), "knit", [&](const Json& answer) {
+    shown.push_back(answer.at("rows").get<int>());
+    return true;
+  });
 
   ASSERT_TRUE(last);
   EXPECT_EQ(last->at("rows"), 3);
   EXPECT_EQ(shown, (std::vector<int>{1, 2}));
+}
+
+TEST(ControlJobs, WaitCanBeGivenUpWhileOneRuns) {
+  const TempDir volume;
+  int rows = 0;
+  const auto server =
+      ControlServer::start(volume.path(), {{"knit", [&](const Json&) -> Result<Json> {
+                                              return Json{{"knit", {{"running", true}, {"rows", ++rows}}}};
+                                            }}});
+
+  const auto last = await_job(volume.path(), "knit", [](const Json& answer) { return answer.at("rows") != 2; });
+
+  ASSERT_TRUE(last);
+  EXPECT_EQ(*last, (Json{{"running", true}, {"rows", 2}}));
 }
 
 TEST(ControlJobs, AnswerThatIsNotUnderstoodEndsTheWait) {

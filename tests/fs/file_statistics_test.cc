@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <random>
 
+#include "fs/statistics.h"
 #include "fs/test_filesystem.h"
 #include "hand_made_content.h"
 
@@ -149,6 +151,117 @@ TEST_F(FileStatisticsTest, ReadGoesThroughRegionsInTheOrderOfTheFile) {
   EXPECT_GT(found[1].hard_disk_seconds, 0.03);
   EXPECT_LT(found[0].hard_disk_seconds, 0.02);
   EXPECT_LT(found[1].ssd_seconds, 0.01);
+}
+
+class SnapshotFileStatisticsTest : public FileStatisticsTest {
+ protected:
+  InodeNumber in_monday(const std::string& name) { return value_of(filesystem_.find(".snapshots/monday/" + name)); }
+  InodeNumber make_noise(const std::string& name, std::size_t bytes, unsigned seed) {
+    return filesystem_.make_file(kRootInode, name, noise(bytes, seed));
+  }
+  void remove(const std::string& name, InodeNumber inode) {
+    ASSERT_TRUE(ok(filesystem_->unlink(kRootInode, name)));
+    filesystem_->forget(inode, 1);
+    ASSERT_TRUE(ok(filesystem_->sync()));
+  }
+  static std::string noise(std::size_t bytes, unsigned seed) {
+    std::mt19937 random(seed);
+    std::string text(bytes, '\0');
+    for (char& c : text) c = static_cast<char>(random());
+    return text;
+  }
+};
+
+TEST_F(SnapshotFileStatisticsTest, FileOfASnapshotIsWhatItWasThen) {
+  const InodeNumber file = make_noise("file", 200'000, 1);
+  const InodeNumber tiny = filesystem_.make_file(kRootInode, "tiny", "seven b");
+  ASSERT_TRUE(ok(filesystem_->create_snapshot("monday")));
+  const FileStatistics before = statistics(file);
+  filesystem_.write(file, 0, noise(300'000, 2));
+  filesystem_.write(tiny, 0, noise(50'000, 3));
+  ASSERT_TRUE(ok(filesystem_->sync()));
+
+  const auto found = value_of(statistics(std::vector{in_monday("tiny"), file, in_monday("file")}));
+
+  EXPECT_EQ(found[0].logical_bytes, 7u);
+  EXPECT_EQ(found[0].inline_bytes, 7u);
+  EXPECT_EQ(found[0].chunks, 0u);
+  EXPECT_EQ(found[1].logical_bytes, 300'000u);
+  EXPECT_EQ(found[2].logical_bytes, 200'000u);
+  EXPECT_EQ(found[2].chunks, before.chunks);
+  EXPECT_EQ(found[2].unique_bytes, 200'000u);
+  EXPECT_EQ(found[2].stored_bytes, before.stored_bytes);
+  EXPECT_EQ(found[2].own_bytes, before.stored_bytes) << "nobody else has it any more";
+  EXPECT_EQ(found[2].shared_chunks, 0u);
+  EXPECT_EQ(found[2].regions_read, before.regions_read);
+}
+
+TEST_F(SnapshotFileStatisticsTest, SegmentsThatChangedAndThoseThatDidNotMakeTheFile) {
+  constexpr std::size_t kBytes = 12'000'000;  // some segments
+  const InodeNumber file = make_noise("file", kBytes, 1);
+  ASSERT_TRUE(ok(filesystem_->create_snapshot("monday")));
+  const FileStatistics before = statistics(file);
+  filesystem_.write(file, kBytes / 2, noise(100'000, 2));
+  ASSERT_TRUE(ok(filesystem_->sync()));
+
+  const FileStatistics found = statistics(in_monday("file"));
+
+  EXPECT_EQ(found.chunks, before.chunks);
+  EXPECT_EQ(found.unique_bytes, kBytes);
+  EXPECT_EQ(found.stored_bytes, before.stored_bytes);
+  EXPECT_GT(found.shared_chunks, found.unique_chunks * 9 / 10) << "with what it became";
+  EXPECT_LT(found.shared_chunks, found.unique_chunks);
+  EXPECT_GE(found.own_bytes, 90'000u);
+  const Statistics all = value_of(compute_statistics(filesystem_->volume()));
+  EXPECT_EQ(found.unique_chunks - found.shared_chunks, all.snapshot_only_chunks);
+  EXPECT_NEAR(static_cast<double>(found.own_bytes), static_cast<double>(all.snapshot_only_bytes),
+              static_cast<double>(all.snapshot_only_chunks))
+      << "a byte for each that is rounded";
+}
+
+TEST_F(SnapshotFileStatisticsTest, FileThatWasDeletedSinceIsThereWhileItsSnapshotIs) {
+  const InodeNumber file = make_noise("file", 200'000, 1);
+  const InodeNumber copy = make_noise("copy", 200'000, 1);
+  ASSERT_TRUE(ok(filesystem_->create_snapshot("monday")));
+  const InodeNumber old_file = in_monday("file");
+  const InodeNumber old_copy = in_monday("copy");
+  remove("file", file);
+
+  EXPECT_EQ(statistics(old_file).unique_bytes, 200'000u);
+  EXPECT_EQ(statistics(old_file).own_bytes, 0u) << "the copy outside of the snapshot has it";
+  remove("copy", copy);
+  EXPECT_EQ(statistics(old_copy).own_bytes, 0u) << "the other file of the snapshot has it";
+  EXPECT_EQ(statistics(old_copy).shared_chunks, statistics(old_copy).unique_chunks);
+  ASSERT_TRUE(ok(filesystem_->delete_snapshot("monday")));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, statistics(std::vector{old_file})));
+}
+
+TEST_F(SnapshotFileStatisticsTest, WhatOtherSnapshotsHaveOfTheSameFileIsNoOtherFile) {
+  const InodeNumber file = make_noise("file", 200'000, 1);
+  ASSERT_TRUE(ok(filesystem_->create_snapshot("monday")));
+  ASSERT_TRUE(ok(filesystem_->create_snapshot("tuesday")));
+  filesystem_.write(file, 0, noise(200'000, 2));
+  ASSERT_TRUE(ok(filesystem_->create_snapshot("wednesday")));
+  filesystem_.write(file, 0, noise(200'000, 1));
+  ASSERT_TRUE(ok(filesystem_->sync()));
+  EXPECT_EQ(statistics(in_monday("file")).own_bytes, 0u) << "it has become that again";
+  filesystem_.write(file, 0, noise(200'000, 3));
+  ASSERT_TRUE(ok(filesystem_->create_snapshot("thursday")));
+
+  const FileStatistics found = statistics(in_monday("file"));
+
+  EXPECT_EQ(found.own_bytes, found.stored_bytes);
+  EXPECT_EQ(found.shared_chunks, 0u);
+}
+
+TEST_F(SnapshotFileStatisticsTest, WhatCameLaterOrWasNoFileIsRefused) {
+  ASSERT_TRUE(ok(filesystem_->create_snapshot("monday")));
+  const TreeNumber monday = filesystem_->snapshots().front().number;
+  const InodeNumber later = make_file("later");
+
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, statistics(std::vector{node_of(monday, later)})));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, statistics(std::vector{node_of(monday + 1, later)})));
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, statistics(std::vector{node_of(monday, kRootInode)})));
 }
 
 TEST_F(FileStatisticsTest, WhatIsNoFileIsRefused) {

@@ -95,6 +95,24 @@ TEST(MountOptions, RefusesWhatItDoesNotKnowAndNamesIt) {
   EXPECT_TRUE(parse_mount_options("rw,cahce=1g", true));
 }
 
+TEST(MountOptions, AllThatThereAreAreListedWhereOneLooksForThem) {
+  const std::string unknown = error_of("cahce=1g");
+  const std::string help = "\n" + mount_options_help();
+
+  for (const std::string name :
+       {"cache", "index_mem", "dirty", "commit", "checkpoint", "threads", "readahead", "rewrite", "direct_io", "log"}) {
+    EXPECT_THAT(unknown, HasSubstr(" " + name + "=,")) << "as a word of the list";
+    EXPECT_THAT(help, HasSubstr("\n  " + name + "=")) << "as a line of its own";
+  }
+  for (const std::string name : {"allow_other", "noallow_other"}) {
+    EXPECT_THAT(unknown, HasSubstr(" " + name));
+    EXPECT_THAT(help, HasSubstr("\n  " + name + " "));
+  }
+  for (const auto* value :
+       {"cache=256m ", "commit=5 ", "checkpoint=600 ", "rewrite=5 ", "direct_io=wronly ", "threads=N ", "log=FILE "})
+    EXPECT_THAT(help, HasSubstr(value)) << "its default, if it has one that can be given";
+}
+
 TEST(MountOptions, RefusesValuesOutOfRangeAndSaysWhatIsAllowed) {
   EXPECT_THAT(error_of("cache=1k"), AllOf(HasSubstr("cache=1k"), HasSubstr("16m")));
   EXPECT_THAT(error_of("cache=much"), HasSubstr("16m"));

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/sysmacros.h>
 
+#include <fstream>
+
+#include "store/format.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -56,6 +59,24 @@ TEST(MountTable, ReadsTheOneOfThisMachine) {
 
   ASSERT_TRUE(table);
   EXPECT_FALSE(table->empty());
+}
+
+TEST(FindVolume, FolderOfAVolumeIsAVolumeAndAllOfIt) {
+  const TempDir directory;
+  const Path volume = std::filesystem::canonical(directory.path());
+  std::ofstream(volume / kSuperblockFile) << "{}";
+  std::filesystem::create_directory(volume / "containers");
+
+  for (const auto find : {&find_volume, &find_whole_volume}) {
+    const auto found = find(volume / "containers" / "..");
+    ASSERT_TRUE(found);
+    EXPECT_EQ(*found, volume);
+    for (const char* other : {"containers", "missing"}) {
+      const auto nothing = find(volume / other);
+      ASSERT_FALSE(nothing) << other;
+      EXPECT_EQ(nothing.error().code(), ErrorCode::kNotFound) << other;
+    }
+  }
 }
 
 TEST(CanonicalMountpoint, ResolvesLinksAndDots) {

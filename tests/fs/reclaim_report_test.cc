@@ -92,6 +92,40 @@ TEST(ReclaimReport, OnlyASweepHasARate) {
   EXPECT_THAT(reclaim_screen(json), AllOf(HasSubstr("mark 25 %"), Not(HasSubstr("/s"))));
 }
 
+TEST(ReclaimReport, SweepHasNoRateBeforeItHasEmptiedAContainer) {
+  ReclaimStatus status = sweeping();
+  status.current.swept_bytes = 0;
+  status.current.moved_bytes = 0;
+
+  const auto json = reclaim_json(status);
+
+  EXPECT_EQ(json.at("swept_bytes_per_second"), nullptr);
+  EXPECT_THAT(reclaim_screen(json), AllOf(HasSubstr("sweep 25 %"), Not(HasSubstr("/s"))));
+}
+
+TEST(ReclaimReport, WhatIsShownAsDoneHasNoTimeLeft) {
+  ReclaimStatus status = sweeping();
+  for (const double progress : {0.995, 1.0}) {
+    status.progress = progress;
+
+    const auto json = reclaim_json(status);
+
+    EXPECT_EQ(json.at("seconds_left"), nullptr) << progress;
+    EXPECT_THAT(reclaim_screen(json), AllOf(HasSubstr("sweep 100 %"), Not(HasSubstr("left")))) << progress;
+  }
+  status.progress = 0.99;
+  EXPECT_THAT(reclaim_screen(reclaim_json(status)), HasSubstr("sweep 99 %, about 0 s left"));
+}
+
+TEST(ReclaimReport, WhereNoneRunsThereIsNoProgress) {
+  for (const ReclaimStatus& status : {ReclaimStatus(), ended(std::nullopt)}) {
+    const auto json = reclaim_json(status);
+
+    for (const char* key : {"phase", "progress_percent", "seconds_left", "swept_bytes_per_second", "current"})
+      EXPECT_EQ(json.at(key), nullptr) << key;
+  }
+}
+
 TEST(ReclaimReport, WhatIsPausedHasNoTimeLeft) {
   ReclaimStatus status = sweeping();
   status.paused = true;
@@ -115,6 +149,16 @@ TEST(ReclaimReport, LastOneSaysWhatItFreedAndLeft) {
   EXPECT_EQ(reclaim_screen(json),
             "Last reclaim: 12 s; 200.00 MiB freed, 500 chunks erased, 4 containers swept, 56.00 MiB moved, 3.00 MiB of "
             "garbage left\n");
+}
+
+TEST(ReclaimReport, LastOneSaysThatItLackedRoom) {
+  ReclaimStatus status = ended(std::nullopt);
+  status.last->findings.lacked_room = true;
+
+  const auto json = reclaim_json(status);
+
+  EXPECT_EQ(json.at("last").at("lacked_room"), true);
+  EXPECT_THAT(reclaim_screen(json), HasSubstr("garbage left: no room to move what is beside it"));
 }
 
 TEST(ReclaimReport, StoppedIsNotFailed) {

@@ -87,7 +87,7 @@ TEST_F(ReclaimerTest, IsBusyWhileOneRunsAndNotAfterwards) {
 
   EXPECT_TRUE(fails_with(ErrorCode::kBusy, reclaimer.start({})));
   EXPECT_TRUE(reclaimer.status().running);
-  EXPECT_EQ(reclaimer.status().phase, ReclaimPhase::kMark);
+  EXPECT_EQ(reclaimer.status().phase, ReclaimPhase::kAwait);
   EXPECT_GT(reclaimer.status().seconds, 0);
 
   open_the_door();

@@ -45,6 +45,20 @@ check "mount after kill -9 on a full disk" mount_volume
 check "what was durable is there" cmp "$scratch/first" "$mnt/first"
 check "and what came after" cmp "$mnt/third" <(noise 5 20000000)
 rm -f "$mnt/again"
+check "what was deleted gives its space back" dedupfs-gc --wait "$mnt"
+
+# Each container is half garbage then, and what is left in it has to move into what the reserve leaves.
+pieces=0
+while noise "piece$pieces" 500000 | dd of="$mnt/piece$pieces" bs=1M iflag=fullblock conv=fsync status=none 2>/dev/null; do pieces=$((pieces + 1)); done
+rm -f "$mnt/piece$pieces"
+check "pieces filled the disk" test "$pieces" -gt 100
+check "dedupfs-stat works on a full disk" dedupfs-stat "$mnt"
+for i in $(seq 0 2 $((pieces - 1))); do rm "$mnt/piece$i"; done
+check "a full volume is reclaimed" dedupfs-gc --wait "$mnt"
+check "half of the pieces find room again" eval '
+  for i in $(seq 1 $((pieces / 2 - 10))); do noise "new$i" 500000 | dd of="$mnt/new$i" bs=1M iflag=fullblock conv=fsync status=none || exit 1; done'
+check "those that stayed are whole" eval '
+  for i in $(seq 1 2 $((pieces - 1))); do cmp "$mnt/piece$i" <(noise "piece$i" 500000) || exit 1; done'
 check "unmount" unmount_volume
 check "fsck.dedupfs -n finds nothing" fsck.dedupfs -n --verify-data "$volume"
 finish

@@ -48,7 +48,12 @@ paused_reclaim() {
 
 new_volume
 check "without one it says how to start it" eval 'dedupfs-gc --status "$mnt" | grep -q "none since the mount (dedupfs-gc"'
+check_refused "who would wait for none is told that none runs" 0 'no reclaim is running' dedupfs-gc --status --wait "$mnt"
+check_equal "what does not run has no progress" "None None" "$(of_gc '"%s %s" % (r["progress_percent"], r["seconds_left"])')"
 fill first
+check_refused "a folder below the mount is refused, with the remedy" 2 "give its mount point, $mnt\$" dedupfs-gc "$mnt/first"
+check_equal "and nothing begins" False "$(of_gc 'r["running"]')"
+check_refused "so is one within the volume" 2 "give its mount point, $mnt\$" dedupfs-gc "$volume/containers"
 before=$(disk_bytes)
 check "dedupfs-stat shows garbage, and what to do about it" eval 'dedupfs-stat "$mnt" | grep -q "^+ garbage.*of the disk, run dedupfs-gc"'
 
@@ -57,6 +62,16 @@ check_equal "which it says" True "$(of_gc 'r["paused"]')"
 check "so does dedupfs-stat, with its phase" eval 'dedupfs-stat "$mnt" | grep -Eq "Reclaim paused: (mark|erase|sweep) [0-9]+ %"'
 check_refused "two at once are too much" 2 'runs already' dedupfs-gc "$mnt"
 check "files can be read and written meanwhile" eval 'same_files && echo new >"$mnt/new" && commit && rm "$mnt/new"'
+for signal in INT TERM; do
+  dedupfs-gc --status --wait "$mnt" >"$scratch/interrupted" 2>&1 &
+  waiting=$!
+  wait_until 10 eval 'grep -q "^SigCgt:.*[4-7c-f]...$" "/proc/$waiting/status"' # it has a handler of SIGTERM
+  kill -"$signal" "$waiting"
+  wait "$waiting"
+  check_equal "who waits can be interrupted by SIG$signal" 3 $?
+  check "is told what becomes of it" grep -q "interrupted; the reclaim stays in the daemon: --status .* --stop" "$scratch/interrupted"
+  check_equal "and it is there still" True "$(of_gc 'r["running"]')"
+done
 check "one that is paused can be stopped" timeout 30 dedupfs-gc --stop "$mnt"
 check_equal "before its end" False "$(of_gc 'r["last"]["complete"]')"
 check_equal "which is no failure" None "$(of_gc 'r["last"]["error"]')"

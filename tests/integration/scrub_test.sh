@@ -11,6 +11,8 @@ noise 1 20000000 >"$scratch/noise"
 cp "$scratch/noise" "$mnt/file"
 commit
 check "a scrub that never was is said not to have been" eval 'dedupfs-stat "$mnt" | grep -q "Last scrub: never"'
+mkdir "$mnt/folder"
+check_refused "a folder below the mount is refused, with the remedy" 2 "give its mount point, $mnt\$" dedupfs-scrub "$mnt/folder"
 check "a sound volume is sound" dedupfs-scrub --wait --rate 0 "$mnt"
 check "all of it was read" test "$(scrub_of checked_bytes)" -ge 20000000
 check_equal "to its end" True "$(scrub_of complete)"

@@ -31,6 +31,19 @@ check "one without a name is named after the time" dedupfs-snapshot create "$mnt
 check_equal "it is in the list" "2" "$(dedupfs-snapshot list "$mnt" | wc -l)"
 check "the other one goes by a rule" dedupfs-snapshot delete "$mnt" --keep-last 1 --dry-run
 check_equal "but not by a dry run" 2 "$(dedupfs-snapshot list "$mnt" | wc -l)"
+check "a dry run with rules" eval 'dedupfs-snapshot create "$mnt" tuesday --keep-last 2 --dry-run 2>"$scratch/dry"'
+check_equal "says what would be made and what would go" "$(printf 'would create tuesday\nwould delete monday')" "$(cat "$scratch/dry")"
+check_refused "one without rules deletes nothing" 0 '^would create tuesday$' dedupfs-snapshot create "$mnt" tuesday --dry-run
+check_refused "nor makes one that is there" 2 "there is a snapshot 'monday' already" dedupfs-snapshot create "$mnt" monday --dry-run
+check_equal "nothing was made, nothing went" 2 "$(dedupfs-snapshot list "$mnt" | wc -l)"
+check_refused "if one to delete is missing, it is named" 2 "no snapshot 'never'; none was deleted" dedupfs-snapshot delete "$mnt" monday never
+check_equal "and none goes" 2 "$(dedupfs-snapshot list "$mnt" | wc -l)"
+check "one that is named twice goes once" eval 'dedupfs-snapshot create "$mnt" twice && dedupfs-snapshot delete "$mnt" twice twice'
+for action in "create x" "list" "delete monday" "rollback monday"; do
+  read -r verb name <<<"$action"
+  check_refused "$verb of a folder below the mount is refused, with the remedy" 2 "give its mount point, $mnt\$" \
+    dedupfs-snapshot "$verb" "$mnt/d" ${name:+"$name"}
+done
 check "find, du and tar see snapshots as folders" eval 'tar -C "$mnt/.snapshots/monday" -cf - . | tar -tf - | grep below/short && du -s "$mnt/.snapshots/monday" >/dev/null'
 
 # What was written through a mapping and not synced is in a snapshot, too.

@@ -163,8 +163,21 @@ unmount_volume
 mount_volume ro
 check_equal "of a volume that is mounted read-only, too" 0 "$(of_file own_bytes "$mnt/old")"
 remount
+dedupfs-snapshot create "$mnt" monday 2>/dev/null
 rm "$mnt/old" "$mnt/copy"
 commit
+before=$(of_file unique_bytes "$mnt/new")
+noise 7 1000000 >"$mnt/new"
+commit
+check_equal "a file in a snapshot has the size that it had" 4000000 "$(of_file logical_bytes "$mnt/.snapshots/monday/new")"
+check_equal "and the content" "$before" "$(of_file unique_bytes "$mnt/.snapshots/monday/new")"
+check_equal "while the file is what it has become" 1000000 "$(of_file logical_bytes "$mnt/new")"
+check "a file that was deleted is there in a snapshot" test "$(of_file unique_chunks "$mnt/.snapshots/monday/old")" -ge 100
+check_equal "together with files outside" "4000000 1000000" "$(dedupfs-stat --json --file "$mnt/.snapshots/monday/old" "$mnt/new" |
+  python3 -c 'import json, sys; print(*(file["logical_bytes"] for file in json.load(sys.stdin)["files"]))')"
+cp "$scratch/new" "$mnt/new"
+commit
+dedupfs-snapshot delete "$mnt" monday 2>/dev/null
 json=$(dedupfs-stat --json "$mnt")
 check "what deltas are made from is kept" test "$(value base_only_chunks)" -ge 20
 unmount_volume

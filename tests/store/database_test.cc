@@ -410,6 +410,59 @@ class SmallDisk {
   bool mounted_ = false;
 };
 
+TEST_F(DatabaseTest, WhatACrashLeftOfATrialOfTheDiskGoes) {
+  const Path left = index() / "000001.dbtmp";
+  std::ofstream(left) << "zeros";
+
+  open_or_die(index()).reset();
+
+  EXPECT_FALSE(fs::exists(left));
+}
+
+TEST_F(DatabaseTest, TracesOfWhatWasErasedAreCountedAndCompactedAway) {
+  auto database = open_or_die(index());
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(put(*database, std::to_string(i), "value"));
+  EXPECT_EQ(*database->erased_share(Family::kInodes), 0.0);
+  Database::Batch batch(*database);
+  for (int i = 0; i < 50; ++i) batch.erase(Family::kInodes, std::to_string(i));
+  ASSERT_TRUE(database->write(batch));
+  EXPECT_NEAR(*database->erased_share(Family::kInodes), 50.0 / 150, 0.01);  // in memory
+  database.reset();
+  database = open_or_die(index());
+  const double before =
+      *database->erased_share(Family::kInodes);  // in tables, perhaps without what a flush drops by itself
+
+  ASSERT_TRUE(database->compact(Family::kInodes));
+
+  EXPECT_LE(*database->erased_share(Family::kInodes), before);
+  EXPECT_EQ(*database->erased_share(Family::kInodes), 0.0);
+  EXPECT_EQ(*database->erased_share(Family::kXattrs), 0.0);  // which is empty
+  EXPECT_EQ(get(*database, "50"), "value");
+  EXPECT_EQ(get(*database, "49"), std::nullopt);
+}
+
+TEST_F(DatabaseTest, CompactingEndsWhenToldTo) {
+  const Error enough{ErrorCode::kInterrupted, "enough"};
+  auto database = open_or_die(index());
+  std::string value(100'000, ' ');
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 100; ++i) {
+    for (char& byte : value) byte = static_cast<char>(random());
+    ASSERT_TRUE(put(*database, std::to_string(i), value));
+  }
+  int asked = 0;
+  const auto compacted = database->compact(Family::kInodes, [&]() -> Result<void> {
+    ++asked;
+    return enough;
+  });
+
+  ASSERT_FALSE(compacted);
+  EXPECT_EQ(compacted.error().code(), ErrorCode::kInterrupted);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(get(*database, "99"), value);
+  EXPECT_TRUE(database->compact(Family::kInodes));
+}
+
 // Also in a database that has nothing to flush: there RocksDB's Resume() went on with the log that had been cut off.
 TEST_F(DatabaseTest, GoesOnWhenAFullDiskHasSpaceAgain) {
   for (const bool had_content : {false, true}) {

@@ -195,11 +195,14 @@ TEST(ReclaimSweep, WithoutRoomToMoveOnlyEmptyContainersGo) {
   EXPECT_EQ(findings.swept_containers, 1u);
   EXPECT_EQ(findings.moved_bytes, 0u);
   EXPECT_GE(findings.garbage_bytes, 5 * kChunkBytes);
+  EXPECT_TRUE(findings.lacked_room);
   EXPECT_THAT(volume.containers(), ElementsAre(2));
   volume.expect_kept_for_good();
 
   volume.available_bytes = 1 << 30;
-  EXPECT_EQ(reclaim(volume).swept_containers, 1u);
+  const ReclaimFindings with_room = reclaim(volume);
+  EXPECT_EQ(with_room.swept_containers, 1u);
+  EXPECT_FALSE(with_room.lacked_room);
   volume.expect_kept_for_good();
 }
 

@@ -1,0 +1,84 @@
+// An open RocksDB, as database*.cc share it: what opens it is in database_open.cc, what writes in database_write.cc, what reads in
+// database.cc.
+#pragma once
+
+#include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/backing.h"
+#include "base/result.h"
+#include "store/database.h"
+#include "store/database_options.h"
+
+namespace dedupfs {
+
+inline rocksdb::Slice slice_of(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+// What RocksDB says for as long as it lives.
+class LogLevel {
+ public:
+  LogLevel(rocksdb::Logger& log, rocksdb::InfoLogLevel level) : log_(log), before_(log.GetInfoLogLevel()) {
+    log_.SetInfoLogLevel(level);
+  }
+  LogLevel(const LogLevel&) = delete;
+  LogLevel& operator=(const LogLevel&) = delete;
+  ~LogLevel() { log_.SetInfoLogLevel(before_); }
+
+ private:
+  rocksdb::Logger& log_;
+  const rocksdb::InfoLogLevel before_;
+};
+
+// Also half open, on the way to an error.
+struct Database::State {
+  State(const Path& at, std::shared_ptr<Backing> its_backing) : path(at.string()), backing(std::move(its_backing)) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
+
+  Result<void> create(const DatabaseOptions& options);
+  Result<void> open(const DatabaseOptions& options);
+  rocksdb::Status open_families(const DatabaseOptions& options, std::size_t count);
+  bool open_if_flawless(DatabaseOptions options);
+  rocksdb::Status put_mark();
+  rocksdb::Status empty_log();
+  rocksdb::Status write(rocksdb::WriteBatch& changes);
+  Result<void> check_room_to_resume() const;
+  Result<void> resume();
+  Result<std::uint64_t> changes_behind_damage() const;
+  Result<void> refuse_damaged_log() const;
+  Result<std::uint64_t> last_change_in_log(rocksdb::WALRecoveryMode mode) const;
+
+  Error error_of(const rocksdb::Status& status) const;
+  Result<void> result_of(const rocksdb::Status& status) const;
+  rocksdb::ColumnFamilyHandle* handle(Family family) const { return handles[static_cast<std::size_t>(family)]; }
+  rocksdb::ColumnFamilyHandle* unused_family() const { return handles.back(); }
+
+  const std::string path;
+  const std::shared_ptr<Backing> backing;
+  std::shared_ptr<rocksdb::Env> env;  // RocksDB only points to it
+  bool read_only = false;
+  std::shared_ptr<LostAppends> lost_appends;
+  std::shared_ptr<rocksdb::Cache> memory;
+  std::shared_ptr<FeatureFilter> feature_filter;
+  std::unique_ptr<rocksdb::DB> db;
+  // In order of Family, then RocksDB's default family, which holds no data of ours. Null: an old volume that is only read has
+  // no such family.
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+
+  // Of write(), and all that follow.
+  std::mutex write_mutex;
+  std::uint64_t log_bytes = 0;  // about what a crash now would have to replay
+  bool is_stopped = false;      // by a failure
+};
+
+}  // namespace dedupfs
