@@ -12,6 +12,7 @@
 #include "store/before_images.h"
 #include "store/chunk_reader.h"
 #include "store/chunk_set.h"
+#include "store/entries.h"
 #include "store/restore_estimate.h"
 #include "store/run_finder.h"
 
@@ -134,20 +135,12 @@ class FileCounting {
 
   // As its snapshot has it.
   Result<void> read_recipe(InodeNumber inode, File& file) {
-    constexpr std::size_t kSegmentsOfARead = 64;
     const auto snapshot = snapshots_.find(tree_of(inode));
     if (!snapshot) return no_inode(inode);
     const SnapshotView then(database_, *snapshot);
-    std::string next = encode_recipe_key(inode_of(inode), 0);
-    const std::string end = encode_key_behind(inode_of(inode));
-    for (bool is_more = true; is_more;) {
-      DEDUPFS_ASSIGN(const auto segments, then.list(Family::kRecipes, next, end, kSegmentsOfARead));
-      for (const auto& [key, value] : segments) {
-        DEDUPFS_TRY(add_old_segment(value, file));
-        next = key + '\0';
-      }
-      is_more = segments.size() == kSegmentsOfARead;
-    }
+    DEDUPFS_TRY(visit_entries(
+        then, Family::kRecipes, encode_recipe_key(inode_of(inode), 0), encode_key_behind(inode_of(inode)),
+        kSegmentsOfAPage, [&](const std::string&, const std::string& value) { return add_old_segment(value, file); }));
     if (!snapshots_.find(tree_of(inode))) return no_inode(inode);  // parts of it may have gone before they were read
     file.chunks = file.order;
     std::ranges::sort(file.chunks);

@@ -15,6 +15,7 @@
 namespace dedupfs {
 
 inline constexpr std::size_t kSegmentEntries = 1024;
+inline constexpr std::size_t kSegmentsOfAPage = 64;  // for those who go through recipes
 inline constexpr std::uint32_t kInlineBytes = 512;
 inline constexpr std::uint8_t kSegmentVersion = 1;
 // No chunk has this id: a reference to it stands for content that is lost.

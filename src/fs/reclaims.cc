@@ -8,6 +8,7 @@
 #include "fs/reclaimer.h"
 #include "fs/rewriter.h"
 #include "store/before_images.h"
+#include "store/entries.h"
 
 namespace dedupfs {
 namespace {
@@ -24,7 +25,6 @@ constexpr double kGarbageLeft = 0.1;
 // Files of so few references are gone through together, up to so many files.
 constexpr std::size_t kFewReferences = 1 << 15;
 constexpr InodeNumber kMostInodesTogether = 1 << 12;
-constexpr std::size_t kSegmentsOfAPage = 64;
 // With less than this share of the disk to spare, one is due earlier and frees more.
 constexpr double kShortOfSpace = 0.1;
 
@@ -128,16 +128,13 @@ Result<void> Filesystem::State::visit_newest_references(const ReclaimHost::Visit
 // What the files with keys in [begin, end) refer to, in order. False if `visit` was.
 Result<bool> Filesystem::State::visit_recipes(const std::string& begin, const std::string& end,
                                               const ReclaimHost::VisitUntil& visit) const {
-  for (std::string from = begin;;) {
-    DEDUPFS_ASSIGN(const auto page, volume->database().list(Family::kRecipes, from, end, kSegmentsOfAPage));
-    for (const auto& [key, value] : page) {
-      DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
-      for (const RecipeEntry& entry : entries)
-        if (entry.kind == RecipeEntry::Kind::kChunk && !visit(entry.chunk)) return false;
-    }
-    if (page.size() < kSegmentsOfAPage) return true;
-    from = page.back().first + '\0';
-  }
+  return visit_entries_while(volume->database(), Family::kRecipes, begin, end, kSegmentsOfAPage,
+                             [&](const std::string&, const std::string& value) -> Result<bool> {
+                               DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
+                               return std::ranges::all_of(entries, [&](const RecipeEntry& entry) {
+                                 return entry.kind != RecipeEntry::Kind::kChunk || visit(entry.chunk);
+                               });
+                             });
 }
 
 // Rewriting makes garbage.
