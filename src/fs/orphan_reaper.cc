@@ -27,13 +27,13 @@ Result<void> OrphanReaper::load() {
     const std::lock_guard lock(mutex_);
     orphans_.clear();
   }
-  constexpr std::size_t kPage = 4096;
+  constexpr std::size_t kOrphansAPage = 4096;
   const auto push_orphan = [this](const std::string& key, const std::string& /*value*/) -> Result<void> {
     DEDUPFS_ASSIGN(const InodeNumber orphan, decode_inode_key(key));
     push(orphan);
     return {};
   };
-  return visit_entries(metadata_, Family::kOrphans, {}, {}, kPage, push_orphan);
+  return visit_entries(metadata_, Family::kOrphans, {}, {}, kOrphansAPage, push_orphan);
 }
 
 void OrphanReaper::push(InodeNumber orphan) {

@@ -126,14 +126,14 @@ Result<std::vector<std::string>> Filesystem::list_xattrs(InodeNumber number) {
   const std::lock_guard lock(inode->mutex);
   std::vector<std::string> names;
   if (!inode->record.has_xattrs) return names;
-  constexpr std::size_t kPage = 64;  // values come with the names, of up to 64 KiB each
+  constexpr std::size_t kNamesAPage = 64;  // values come with the names, of up to 64 KiB each
   const auto add_name = [&](const std::string& key, const std::string& /*value*/) -> Result<void> {
     DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
     names.emplace_back(place.name);
     return {};
   };
   DEDUPFS_TRY(visit_entries(state_->metadata, Family::kXattrs, encode_inode_key(number), encode_key_behind(number),
-                            kPage, add_name));
+                            kNamesAPage, add_name));
   return names;
 }
 

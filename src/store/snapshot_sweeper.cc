@@ -57,7 +57,6 @@ Result<void> SnapshotSweeper::sweep(const KeyValue& stored, const BeforeImageKey
   had_images_.insert(image.number);
   const TreeNumber older = snapshots_.older(image.number);
   const auto heir = snapshots_.find(older);
-  metadata_.erase(Family::kBeforeImages, stored.first);
   bool is_needed = heir && node_in_key(image.key) < heir->end_of_inodes;
   if (is_needed) {
     // One that is nearer to the heir hides this one.
@@ -66,6 +65,8 @@ Result<void> SnapshotSweeper::sweep(const KeyValue& stored, const BeforeImageKey
                                   stored.first, 1));
     is_needed = nearer.empty();
   }
+  // Not before it is known whether it is needed: behind an Error the group might be committed without it.
+  metadata_.erase(Family::kBeforeImages, stored.first);
   if (is_needed) {
     metadata_.put(Family::kBeforeImages, encode_before_image_key(image.family, image.key, older), stored.second);
     return {};
