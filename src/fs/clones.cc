@@ -68,7 +68,7 @@ class Filesystem::State::Cloning {
       if (source->record.attributes.links > 1) links_[from] = copy->number;
     }
     if (content) {
-      const Result<void> cloned = clone_content(*content, copy);
+      Result<void> cloned = clone_content(*content, copy);
       if (!cloned) {
         take_back(*directory, copy, name);
         return cloned;

@@ -209,7 +209,7 @@ class Reclaim {
       const auto go_on = [&] { return progress_(ReclaimPhase::kCompact, done, findings_); };
       DEDUPFS_TRY(go_on());
       const auto family = static_cast<Family>(i);
-      const auto compacted = compact_if_worthwhile(family, go_on);
+      auto compacted = compact_if_worthwhile(family, go_on);
       if (compacted) continue;
       if (compacted.error().code() == ErrorCode::kInterrupted) return compacted;
       spdlog::warn("{} of the index could not be compacted: {}", name_of(family), compacted.error().message());
