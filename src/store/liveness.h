@@ -5,7 +5,8 @@
 //   erasing   what was neither marked nor claimed by then is dead: nobody may refer to it any more
 //
 // Threads: every function from any thread; phases are changed by one thread.
-// Memory:  a bit for each chunk id that was ever given away, while a reclaim runs.
+// Memory:  a bit for each chunk id that was ever given away, while a reclaim runs, and 8 bytes for each chunk that was claimed before the mark
+//          came to it, until take_claimed().
 #pragma once
 
 #include <atomic>

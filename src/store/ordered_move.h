@@ -4,7 +4,7 @@
 // Threads: one user at a time (ChunkStore::start_moving()); writers and readers go on.
 // Failure: an Error of the index, of `between`, or of who ends groups. What cannot be read stays where it is.
 // Cost:    each region is read once for each stretch of the order that needs it. Where that gets too much, the rest is left alone.
-// Memory:  the bytes of a stretch.
+// Memory:  the bytes of a stretch, and some 250 for each chunk of it.
 #pragma once
 
 #include <cstdint>
