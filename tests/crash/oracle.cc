@@ -72,6 +72,17 @@ void recover(const std::shared_ptr<MemoryDisk>& disk, Verdict& verdict, bool may
     verdict.problems.push_back("closing after the recovery: " + closed.error().message());
 }
 
+void check_is_one_of(const std::vector<std::string>& states, History::Range allowed, Verdict& verdict) {
+  const auto begin = states.begin() + static_cast<std::ptrdiff_t>(allowed.first);
+  const auto end = states.begin() + static_cast<std::ptrdiff_t>(allowed.last) + 1;
+  if (std::find(begin, end, verdict.tree) != end) return;
+  const auto other = std::ranges::find(states, verdict.tree);
+  verdict.problems.push_back(
+      "the tree is not one of states " + std::to_string(allowed.first) + " to " + std::to_string(allowed.last) +
+      (other == states.end() ? "; to the first: " + difference(states[allowed.first], verdict.tree)
+                             : ", but state " + std::to_string(other - states.begin())));
+}
+
 }  // namespace
 
 Verdict examine(const DiskImage& image, const History& history, History::Range allowed, bool may_be_absent) {
@@ -82,15 +93,10 @@ Verdict examine(const DiskImage& image, const History& history, History::Range a
   if (!verdict.problems.empty() || verdict.tree.empty()) return verdict;
 
   verdict.root_may_be_new = history.from_nothing && allowed.last == 0;
-  const auto begin = history.states.begin() + static_cast<std::ptrdiff_t>(allowed.first);
-  const auto end = begin + static_cast<std::ptrdiff_t>(allowed.last - allowed.first) + 1;
-  const bool known = verdict.root_may_be_new ? is_empty(verdict.tree) : std::find(begin, end, verdict.tree) != end;
-  if (!known) {
-    const auto other = std::ranges::find(history.states, verdict.tree);
-    verdict.problems.push_back(
-        "the tree is not one of states " + std::to_string(allowed.first) + " to " + std::to_string(allowed.last) +
-        (other == history.states.end() ? "; to the first: " + difference(history.states[allowed.first], verdict.tree)
-                                       : ", but state " + std::to_string(other - history.states.begin())));
+  if (verdict.root_may_be_new) {  // it may never have been open, so that no state is known
+    if (!is_empty(verdict.tree)) verdict.problems.push_back("the tree of a new volume is not empty: " + verdict.tree);
+  } else {
+    check_is_one_of(history.states, allowed, verdict);
   }
   if (disk->image().bytes() > image.bytes() + kRecoveryBytes)
     verdict.problems.push_back("the recovery left " + std::to_string(disk->image().bytes()) + " bytes of " +
