@@ -22,7 +22,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 std::optional<double> ReclaimStatus::seconds_left() const {
   constexpr double kEnough = 0.01;
-  if (!running || progress < kEnough || progress >= 1) return std::nullopt;
+  if (!running || progress < kEnough) return std::nullopt;
   return phase_seconds * (1 - progress) / progress;
 }
 
