@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "store/before_images.h"
 #include "store/counters.h"
 
@@ -31,6 +33,12 @@ Result<CommittedView> CommittedView::open(Volume& volume) {
   DEDUPFS_TRY(view.walk(Family::kOrphans, [&](std::string_view key, std::string_view) -> Result<void> {
     DEDUPFS_ASSIGN(const InodeNumber inode, decode_inode_key(key));
     view.orphans_.insert(inode);
+    return {};
+  }));
+  DEDUPFS_TRY(view.walk(Family::kSnapshots, [&](std::string_view key, std::string_view value) -> Result<void> {
+    DEDUPFS_ASSIGN(const TreeNumber number, decode_snapshot_key(key));
+    DEDUPFS_ASSIGN(const SnapshotRecord record, decode_snapshot(number, value));
+    if (!record.is_deleted) view.newest_ = record;
     return {};
   }));
   DEDUPFS_ASSIGN(const auto end, get_number(volume.database(), kNextChunkIdCounter));
@@ -70,12 +78,40 @@ Result<void> CommittedView::walk_recipes(
 
 Result<void> CommittedView::walk_old_recipes(
     const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const {
-  return walk(Family::kBeforeImages, [&](std::string_view key, std::string_view value) -> Result<void> {
+  auto orphan = orphans_.begin();
+  std::set<std::string> changed;  // segments of this orphan of which the newest snapshot has an image
+  const auto visit_orphans_before = [&](InodeNumber inode) -> Result<void> {
+    for (; orphan != orphans_.end() && *orphan < inode; ++orphan) {
+      DEDUPFS_TRY(visit_unchanged_segments(*orphan, changed, visit));
+      changed.clear();
+    }
+    return {};
+  };
+  const auto visit_image = [&](std::string_view key, std::string_view value) -> Result<void> {
     DEDUPFS_ASSIGN(const BeforeImageKey image, decode_before_image_key(key));
     if (image.family != Family::kRecipes) return {};
+    const InodeNumber inode = node_in_key(image.key);
+    DEDUPFS_TRY(visit_orphans_before(inode));
+    if (newest_ && image.number >= newest_->number && is_orphan(inode)) changed.insert(image.key);
     DEDUPFS_ASSIGN(const auto before, decode_before_image(value));
     return before ? visit_segment(image.key, *before, visit) : Result<void>();
-  });
+  };
+  DEDUPFS_TRY(walk(Family::kBeforeImages, visit_image));
+  return visit_orphans_before(std::numeric_limits<InodeNumber>::max());
+}
+
+Result<void> CommittedView::visit_unchanged_segments(
+    InodeNumber orphan, const std::set<std::string>& changed,
+    const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const {
+  if (!newest_ || orphan >= newest_->end_of_inodes) return {};
+  Result<void> result;
+  DEDUPFS_TRY(database_.walk_from(*snapshot_, Family::kRecipes, encode_recipe_key(orphan, 0),
+                                  [&](std::string_view key, std::string_view value) {
+                                    if (node_in_key(key) != orphan) return false;
+                                    if (!changed.contains(std::string(key))) result = visit_segment(key, value, visit);
+                                    return result.has_value();
+                                  }));
+  return result;
 }
 
 Result<void> CommittedView::walk_runs(const std::function<void(const ChunkRun&)>& visit) const {

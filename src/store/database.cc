@@ -137,13 +137,18 @@ std::shared_ptr<const Database::Snapshot> Database::snapshot() const {
 
 Result<void> Database::walk(const Snapshot& snapshot, Family family,
                             const std::function<bool(std::string_view key, std::string_view value)>& visit) const {
+  return walk_from(snapshot, family, {}, visit);
+}
+
+Result<void> Database::walk_from(const Snapshot& snapshot, Family family, std::string_view from,
+                                 const std::function<bool(std::string_view key, std::string_view value)>& visit) const {
   if (state_->handle(family) == nullptr) return {};
   rocksdb::ReadOptions options;
   options.snapshot = snapshot.get();
   options.verify_checksums = true;
   options.fill_cache = false;
   const std::unique_ptr<rocksdb::Iterator> iterator(state_->db->NewIterator(options, state_->handle(family)));
-  for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
+  for (iterator->Seek(slice_of(from)); iterator->Valid(); iterator->Next())
     if (!visit(view(iterator->key()), view(iterator->value()))) return {};
   return state_->result_of(iterator->status());
 }

@@ -107,6 +107,9 @@ class Database {
   // fill the cache.
   Result<void> walk(const Snapshot& snapshot, Family family,
                     const std::function<bool(std::string_view key, std::string_view value)>& visit) const;
+  // The same from the first key that is not below `from`.
+  Result<void> walk_from(const Snapshot& snapshot, Family family, std::string_view from,
+                         const std::function<bool(std::string_view key, std::string_view value)>& visit) const;
 
   // Reads every table and compares all checksums, those of filters and indexes too.
   Result<void> verify_tables() const;

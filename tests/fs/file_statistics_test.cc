@@ -236,6 +236,37 @@ TEST_F(SnapshotFileStatisticsTest, FileThatWasDeletedSinceIsThereWhileItsSnapsho
   EXPECT_TRUE(fails_with(ErrorCode::kNotFound, statistics(std::vector{old_file})));
 }
 
+TEST_F(SnapshotFileStatisticsTest, FileThatWasDeletedButIsOpenIsStillItsSnapshots) {
+  constexpr std::size_t kBytes = 12'000'000;  // some segments
+  const InodeNumber open = make_noise("open", kBytes, 1);
+  make_noise("copy", kBytes, 1);
+  ASSERT_TRUE(ok(filesystem_->create_snapshot("sunday")));
+  ASSERT_TRUE(ok(filesystem_->create_snapshot("monday")));
+  const InodeNumber old_open = in_monday("open");
+  const InodeNumber old_copy = in_monday("copy");
+  filesystem_.write(open, kBytes / 2, noise(100'000, 2));
+  ASSERT_TRUE(ok(filesystem_->unlink(kRootInode, "open")));
+  ASSERT_TRUE(ok(filesystem_->unlink(kRootInode, "copy")));
+  ASSERT_TRUE(ok(filesystem_->sync()));
+
+  const FileStatistics found = statistics(old_copy);
+
+  EXPECT_EQ(found.own_bytes, 0u) << "the other file of the snapshots has it";
+  EXPECT_EQ(found.shared_chunks, found.unique_chunks);
+  EXPECT_EQ(statistics(old_open).own_bytes, 0u);
+  const Statistics all = value_of(compute_statistics(filesystem_->volume()));
+  EXPECT_EQ(all.snapshot_only_chunks, found.unique_chunks) << "and not what was written since";
+}
+
+TEST_F(SnapshotFileStatisticsTest, FileThatWasDeletedAndCameAfterTheSnapshotIsNobodys) {
+  ASSERT_TRUE(ok(filesystem_->create_snapshot("monday")));
+  make_noise("open", 200'000, 1);
+  ASSERT_TRUE(ok(filesystem_->unlink(kRootInode, "open")));
+  ASSERT_TRUE(ok(filesystem_->sync()));
+
+  EXPECT_EQ(value_of(compute_statistics(filesystem_->volume())).snapshot_only_chunks, 0u);
+}
+
 TEST_F(SnapshotFileStatisticsTest, WhatOtherSnapshotsHaveOfTheSameFileIsNoOtherFile) {
   const InodeNumber file = make_noise("file", 200'000, 1);
   ASSERT_TRUE(ok(filesystem_->create_snapshot("monday")));
