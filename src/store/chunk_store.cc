@@ -473,10 +473,9 @@ Result<MovedChunks> ChunkStore::move_in_order(const std::vector<ChunkId>& order,
   return moved;
 }
 
-Result<std::optional<std::uint32_t>> ChunkStore::store_anew(const ChunkRun& run, ChunkId id,
-                                                            const std::vector<DeltaBasis>& bases,
-                                                            const std::function<bool(ChunkId)>& may_be_source,
-                                                            std::uint64_t most_bytes, const InGroup& in_group) {
+Result<std::uint32_t> ChunkStore::store_anew(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,
+                                             const std::function<bool(ChunkId)>& may_be_source,
+                                             std::uint64_t most_bytes, const InGroup& in_group) {
   DEDUPFS_CHECK(state_->deltas != nullptr);
   DEDUPFS_TRY(state_->check_writable());
   RegionPacker* const packer = state_->take_packer();

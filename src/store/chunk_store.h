@@ -114,9 +114,9 @@ class ChunkStore {
   Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const BetweenStretches& between,
                                     const InGroup& in_group);
   // Stores a delta anew, made from other chunks; see store_anew.h. Only where the volume has deltas.
-  Result<std::optional<std::uint32_t>> store_anew(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,
-                                                  const std::function<bool(ChunkId)>& may_be_source,
-                                                  std::uint64_t most_bytes, const InGroup& in_group);
+  Result<std::uint32_t> store_anew(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,
+                                   const std::function<bool(ChunkId)>& may_be_source, std::uint64_t most_bytes,
+                                   const InGroup& in_group);
   bool is_pending(ChunkId id) const;  // stored, or moved, and not committed yet
   // Hints that lead to chunks that are not live are dropped from the index of features.
   Result<void> forget_dead_features();

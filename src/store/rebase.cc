@@ -172,19 +172,20 @@ Result<void> Rebase::store(const ChunkRun& run, std::size_t position) {
                     : chunk.delta_length + std::max(given_back, chain.payload_bytes) * kWorth + kIndexBytes;
   DEDUPFS_ASSIGN(const auto bytes,
                  volume_.chunks().store_anew(run, id, bases, may_be_source, most_bytes, host_.in_group));
-  if (!bytes) {
+  if (bytes > most_bytes) {
     // One that comes after another like it may be made from that.
     const auto had_one = [this](ChunkId base) { return had_long_one_.contains(base); };
-    if (std::ranges::none_of(chain.bases, had_one)) bytes_of_long_ones_ += chain.disk_share * chunk.raw_length;
+    if (std::ranges::none_of(chain.bases, had_one))
+      bytes_of_long_ones_ += chain.disk_share * (bytes - chunk.delta_length);
     for (const ChunkId base : chunk.sources)
       if (!is_needed(base) && had_long_one_.insert(base)) bases_of_long_ones_.push_back(base);
     return {};
   }
   ++findings_.rebased_chunks;
-  findings_.rebased_bytes += *bytes;
+  findings_.rebased_bytes += bytes;
   if (heirs_.size() > kMostHeirs) heirs_.clear();
   for (const ChunkId base : chain.bases) heirs_.try_emplace(number_of(base), Heirs{id, id}).first->second.last = id;
-  pending_bytes_ += *bytes;
+  pending_bytes_ += bytes;
   ++pending_chunks_;
   return pending_bytes_ < kStoredTogether && pending_chunks_ < kChunksTogether ? Result<void>() : commit();
 }

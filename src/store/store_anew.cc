@@ -30,11 +30,9 @@ DeltaBasis basis_around(ChunkId base, ChunkId chunk, const std::function<bool(Ch
   return basis;
 }
 
-Result<std::optional<std::uint32_t>> StoringAnew::store(const ChunkRun& run, ChunkId id,
-                                                        const std::vector<DeltaBasis>& bases,
-                                                        const std::function<bool(ChunkId)>& may_be_source,
-                                                        std::uint64_t most_bytes, RegionPacker& packer,
-                                                        const InGroup& in_group) const {
+Result<std::uint32_t> StoringAnew::store(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,
+                                         const std::function<bool(ChunkId)>& may_be_source, std::uint64_t most_bytes,
+                                         RegionPacker& packer, const InGroup& in_group) const {
   DEDUPFS_ASSIGN(const auto region, reader.regions().get(run.place));
   const RegionEntry* const stored = region->find(id);
   if (stored == nullptr) return Error{ErrorCode::kCorruption, "a chunk is not where the index has it"};
@@ -44,9 +42,10 @@ Result<std::optional<std::uint32_t>> StoringAnew::store(const ChunkRun& run, Chu
 
   const auto delta = encode(chunk.bytes.bytes, *stored, bases, may_be_source);
   const ByteSpan payload = delta ? ByteSpan(delta->bytes) : chunk.bytes.bytes;
-  if (payload.size() > most_bytes) return std::optional<std::uint32_t>();
+  const auto bytes = static_cast<std::uint32_t>(payload.size());
+  if (bytes > most_bytes) return bytes;
   RegionEntry entry = *stored;
-  entry.payload_length = static_cast<std::uint32_t>(payload.size());
+  entry.payload_length = bytes;
   entry.sources = delta ? delta->sources : std::vector<ChunkId>();
   entry.depth = delta ? delta->depth : std::uint8_t{0};
   entry.checksum = delta ? delta->checksum : 0;
@@ -59,7 +58,7 @@ Result<std::optional<std::uint32_t>> StoringAnew::store(const ChunkRun& run, Chu
     DEDUPFS_ASSIGN(const auto now, find_run(index, id));
     return now && now->place == run.place && packer.add_moved(entry, payload) ? Result<void>() : busy;
   }));
-  return std::optional(entry.payload_length);
+  return bytes;
 }
 
 std::optional<EncodedDelta> StoringAnew::encode(ByteSpan chunk, const RegionEntry& stored,

@@ -42,11 +42,10 @@ struct StoringAnew {
 
   // `run` is the one that the index has for the chunk. The bases are tried in order until one gives a delta that is about as short
   // as the old one, then chunks with features in common; sources are only those that may be. Returns how many bytes the chunk takes
-  // now, before compression; nothing if these were more than `most_bytes`, and nothing was done.
-  Result<std::optional<std::uint32_t>> store(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,
-                                             const std::function<bool(ChunkId)>& may_be_source,
-                                             std::uint64_t most_bytes, RegionPacker& packer,
-                                             const InGroup& in_group) const;
+  // then, before compression; if these are more than `most_bytes`, nothing was done.
+  Result<std::uint32_t> store(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,
+                              const std::function<bool(ChunkId)>& may_be_source, std::uint64_t most_bytes,
+                              RegionPacker& packer, const InGroup& in_group) const;
 
  private:
   std::optional<EncodedDelta> encode(ByteSpan chunk, const RegionEntry& stored, const std::vector<DeltaBasis>& bases,

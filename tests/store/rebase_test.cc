@@ -10,6 +10,7 @@
 namespace dedupfs {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -142,6 +143,60 @@ TEST_F(RebaseOfGenerations, NoChunkGetsDeeperAndSourcesAreLessDeepThanWhatIsMade
     EXPECT_LE(depth_of(id), depths[id]);
     for (const ChunkId source : volume_.sources_of(id)) EXPECT_LT(depth_of(source), depth_of(id));
   }
+  expect_sound();
+}
+
+// ---------------------------------------------------------------- what would be long without its bases
+
+class RebaseOfLongOnes : public RebaseTest {
+ protected:
+  RebaseOfLongOnes() : RebaseTest("odess+:depth=4,neighbours=1") {}
+
+  // Chunks that are like one that stays, but for a part, which they have from its neighbour, which goes. That is short, and a
+  // delta; all such are made from one chunk, which goes too.
+  std::vector<ChunkId> keep_long_ones(std::size_t count) {
+    const ByteBuffer root = random_bytes(2 * kPart, 1);
+    dropped_.push_back(volume_.keep({chunk(2), root, chunk(3)})[1]);
+    std::vector<ByteBuffer> contents;
+    for (std::size_t i = 0; i < count; ++i) {
+      ByteBuffer version = root;
+      version[100 * i] ^= 1;
+      const ByteBuffer like = chunk(440 + i);
+      volume_.begin_container();
+      const auto ids = volume_.keep({chunk(200 + i), version, like, chunk(300 + i), chunk(500 + i)});
+      dropped_.push_back(ids[1]);
+      contents.push_back(like);
+      std::ranges::copy_n(root.end() - kPart, kPart, contents.back().begin());
+    }
+    volume_.begin_container();
+    std::vector<ChunkId> ids;
+    for (std::size_t i = 0; i < count; ++i) {
+      EXPECT_TRUE(volume_.is_delta(dropped_[1 + i]));
+      ids.push_back(keep(contents[i]));
+      EXPECT_THAT(volume_.sources_of(ids[i]), Contains(dropped_[1 + i]));
+    }
+    for (const ChunkId id : dropped_) volume_.drop(id);
+    return ids;
+  }
+
+  static constexpr std::ptrdiff_t kPart = 1500;
+  std::vector<ChunkId> dropped_;
+};
+
+TEST_F(RebaseOfLongOnes, TheyAreStoredAnewWhereTheyTakeLessThanTheirBasesTogether) {
+  const ChunkId long_one = keep_long_ones(1)[0];
+
+  EXPECT_EQ(reclaim(volume_).erased_chunks, dropped_.size());
+
+  EXPECT_TRUE(volume_.is_delta(long_one)) << "of what it is like";
+  expect_sound();
+}
+
+TEST_F(RebaseOfLongOnes, TheirBasesStayWhereTheyTakeMoreThanThose) {
+  keep_long_ones(3);
+
+  EXPECT_EQ(reclaim(volume_).erased_chunks, 0u);
+
   expect_sound();
 }
 
