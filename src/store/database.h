@@ -124,6 +124,9 @@ class Database {
   Result<void> compact(
       Family family, const std::function<Result<void>()>& go_on = [] { return Result<void>(); });
 
+  // Turns what lies in the log into tables, and gives back its space. kNoSpace if there is no room for that.
+  Result<void> empty_log();
+
   // Entries of kFeatureIndex that name older chunks are dropped when RocksDB next comes by.
   void forget_features_before(ChunkId oldest);
 

@@ -52,7 +52,7 @@ struct Database::State {
   rocksdb::Status put_mark();
   rocksdb::Status empty_log();
   rocksdb::Status write(rocksdb::WriteBatch& changes);
-  Result<void> check_room_to_resume() const;
+  Result<void> check_room_to_flush() const;
   Result<void> resume();
   Result<std::uint64_t> changes_behind_damage() const;
   Result<void> refuse_damaged_log() const;

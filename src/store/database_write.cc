@@ -95,10 +95,9 @@ rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
   return {};
 }
 
-// Resume() flushes what is in memory. One that found the disk full again was seen to wait for ever (RocksDB 7.8), so it is
-// not tried before there is room: so much is written on trial, since quotas and volumes that are thinly provisioned have less room
-// than the filesystem below tells.
-Result<void> Database::State::check_room_to_resume() const {
+// So much is written on trial, since quotas and volumes that are thinly provisioned have less room than the filesystem below
+// tells.
+Result<void> Database::State::check_room_to_flush() const {
   constexpr std::uint64_t kForManifestAndNewLog = 128 << 10;
   const std::uint64_t needed = log_bytes + log_bytes / 4 + kForManifestAndNewLog;
   DEDUPFS_ASSIGN(const auto space, backing->space(path));
@@ -110,12 +109,13 @@ Result<void> Database::State::check_room_to_resume() const {
 }
 
 // After a failure RocksDB refuses every write until Resume(), which refuses in turn if the failure was one that may
-// have lost what had been taken for written.
+// have lost what had been taken for written. Resume() flushes what is in memory; one that found the disk full again was seen to
+// wait for ever (RocksDB 7.8), so it is not tried before there is room.
 Result<void> Database::State::resume() {
-  DEDUPFS_TRY(check_room_to_resume());
+  DEDUPFS_TRY(check_room_to_flush());
   rocksdb::Status status = db->Resume();
   if (status.IsNoSpace()) {  // the news of a compaction that had begun while the disk was full
-    DEDUPFS_TRY(check_room_to_resume());
+    DEDUPFS_TRY(check_room_to_flush());
     status = db->Resume();
   }
   DEDUPFS_TRY(result_of(status));
@@ -135,6 +135,18 @@ Result<void> Database::write(const Batch& batch) {
     // It may be the news of an earlier failure in the background, of a flush or a compaction, and the disk have space by now.
     if (--tries_left == 0 || !status.IsNoSpace()) return state_->error_of(status);
   }
+}
+
+Result<void> Database::empty_log() {
+  {
+    const std::lock_guard lock(state_->write_mutex);
+    if (state_->is_stopped) DEDUPFS_TRY(state_->resume());
+    DEDUPFS_TRY(state_->check_room_to_flush());
+    DEDUPFS_TRY(state_->result_of(state_->put_mark()));
+    state_->log_bytes = 0;
+  }
+  // Writes go on meanwhile. RocksDB tells the next one of a failure.
+  return state_->result_of(state_->db->Flush({}, state_->handles));
 }
 
 }  // namespace dedupfs

@@ -214,6 +214,8 @@ class Reclaim {
       if (compacted.error().code() == ErrorCode::kInterrupted) return compacted;
       spdlog::warn("{} of the index could not be compacted: {}", name_of(family), compacted.error().message());
     }
+    if (const auto emptied = volume_.database().empty_log(); !emptied)
+      spdlog::warn("the log of the index could not be emptied: {}", emptied.error().message());
     return {};
   }
 

@@ -8,7 +8,7 @@
 //   erase  what has no bit is taken out of the index, in commits of bounded size: what deltas are made from after the deltas.
 //   sweep  containers with enough garbage are emptied, what is left in them moves into new ones, and are removed after the commit.
 //          What the newest files refer to moves in their order, so that reading them gets quicker, not slower, with each reclaim.
-//   compact  families of the index of which a good part is traces of what was erased are written anew without them.
+//   compact  families of the index of which a good part is traces of what was erased are written anew without them, and its log is emptied.
 //
 // A crash at any moment leaves chunks that nobody refers to, or a container to which nothing refers: the next reclaim takes both.
 //

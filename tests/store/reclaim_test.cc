@@ -67,6 +67,20 @@ TEST(Reclaim, OfAVolumeFromWhichEverythingWasDroppedNothingIsLeft) {
   EXPECT_THAT(volume.check(), IsEmpty());
 }
 
+TEST(Reclaim, LeavesNoLogOfWhatIsGone) {
+  ReclaimedVolume volume;
+  std::vector<ByteBuffer> many;
+  for (std::uint64_t seed = 0; seed < 10'000; ++seed) many.push_back(random_bytes(64, seed));
+  volume.keep(many);
+  volume.begin_container();
+  ASSERT_GT(volume.index_bytes(), 400u << 10);
+  volume.drop_all();
+
+  reclaim(volume);
+
+  EXPECT_LT(volume.index_bytes(), 200u << 10);
+}
+
 TEST(Reclaim, OfANewVolumeFindsNothing) {
   ReclaimedVolume volume;
 

@@ -213,6 +213,12 @@ class ReclaimedVolume {
     return bytes;
   }
 
+  std::uint64_t index_bytes() {
+    std::uint64_t bytes = 0;
+    for (const auto& file : std::filesystem::directory_iterator(path_ / "index")) bytes += file.file_size();
+    return bytes;
+  }
+
   // What the check of the store prints of one kind.
   std::vector<std::string> check(const std::string& kind = "error: ") {
     std::vector<std::string> lines;
