@@ -39,7 +39,9 @@ Result<void> Reclaimer::start(const ReclaimSettings& settings) {
   const std::lock_guard lock(mutex_);
   if (ending_) return Error{ErrorCode::kInterrupted, "the volume is being unmounted"};
   if (status_.running)
-    return Error{ErrorCode::kBusy, "a reclaim of this volume runs already (dedupfs-gc --status --wait waits for it)"};
+    return Error{ErrorCode::kBusy,
+                 status_.paused ? "a reclaim of this volume runs already, and is paused (dedupfs-gc --resume)"
+                                : "a reclaim of this volume runs already (dedupfs-gc --status --wait waits for it)"};
   begin(settings);
   status_.paused = false;
   changed_.notify_all();
