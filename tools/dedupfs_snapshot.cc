@@ -130,6 +130,7 @@ Result<Snapshots> remove_named(Target& target, const Asked& asked) {
 
 // As if it had been made: what the rules are to judge.
 Result<Snapshots> pretend_to_create(Target& target, const std::string& name) {
+  DEDUPFS_TRY(Filesystem::check_snapshot_name(name));
   DEDUPFS_ASSIGN(Snapshots there, target.list());
   if (is_there(there, name)) return Error{ErrorCode::kExists, fmt::format("there is a snapshot '{}' already", name)};
   SnapshotRecord record;

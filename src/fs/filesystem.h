@@ -127,7 +127,9 @@ class Filesystem {
   Result<void> flush_file(InodeNumber inode);  // close(2): reports errors of earlier writes
 
   // --- snapshots, which stand in the directory kSnapshotsInode and are read like everything else
-  // Of everything that happened before the call, durable when it returns. kInvalidArgument for a name that cannot be one.
+  // kInvalidArgument for a name that cannot be one.
+  static Result<void> check_snapshot_name(std::string_view name);
+  // Of everything that happened before the call, durable when it returns.
   Result<void> create_snapshot(std::string_view name);
   // Durable when it returns; what it takes is given back in the background.
   Result<void> delete_snapshot(std::string_view name);

@@ -19,7 +19,13 @@ std::uint64_t cookie_of(TreeNumber number) {
   return kFirstCookie + number;
 }
 
-Result<void> check_snapshot_name(std::string_view name) {
+Error no_snapshot(std::string_view name) {
+  return {ErrorCode::kNotFound, fmt::format("there is no snapshot '{}'", name)};
+}
+
+}  // namespace
+
+Result<void> Filesystem::check_snapshot_name(std::string_view name) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
   if (is_valid_name(name) && name[0] != '.' && name[0] != '-' && std::ranges::none_of(name, is_control)) return {};
   return Error{
@@ -28,12 +34,6 @@ Result<void> check_snapshot_name(std::string_view name) {
                   "has neither '/' nor control characters",
                   name)};
 }
-
-Error no_snapshot(std::string_view name) {
-  return {ErrorCode::kNotFound, fmt::format("there is no snapshot '{}'", name)};
-}
-
-}  // namespace
 
 void Filesystem::State::add_snapshots_directory() {
   InodeRecord record;

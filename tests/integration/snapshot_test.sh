@@ -34,6 +34,7 @@ check_equal "but not by a dry run" 2 "$(dedupfs-snapshot list "$mnt" | wc -l)"
 check "a dry run with rules" eval 'dedupfs-snapshot create "$mnt" tuesday --keep-last 2 --dry-run 2>"$scratch/dry"'
 check_equal "says what would be made and what would go" "$(printf 'would create tuesday\nwould delete monday')" "$(cat "$scratch/dry")"
 check_refused "one without rules deletes nothing" 0 '^would create tuesday$' dedupfs-snapshot create "$mnt" tuesday --dry-run
+check_refused "nor makes one of an illegal name" 2 "'a/b' cannot name a snapshot" dedupfs-snapshot create "$mnt" a/b --dry-run
 check_refused "nor makes one that is there" 2 "there is a snapshot 'monday' already" dedupfs-snapshot create "$mnt" monday --dry-run
 check_equal "nothing was made, nothing went" 2 "$(dedupfs-snapshot list "$mnt" | wc -l)"
 check_refused "if one to delete is missing, it is named" 2 "no snapshot 'never'; none was deleted" dedupfs-snapshot delete "$mnt" monday never
