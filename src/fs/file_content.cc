@@ -23,9 +23,14 @@ constexpr std::uint64_t kMostDirtyBytes = 16 << 20;
 // Holes that were made on purpose stay holes from this size on; shorter ones would only chop chunks up.
 constexpr std::uint64_t kSmallestHole = 4096;
 constexpr std::uint64_t kFeedBytes = 1 << 20;
+constexpr std::uint64_t kSeekBlockBytes = 4096;  // what lseek() finds begins and ends with a block of this size
 constexpr std::uint64_t kEndOfRecipe = UINT64_MAX;
 
 const std::array<std::uint8_t, 64 * 1024> kZeros{};
+
+std::uint64_t block_start(std::uint64_t offset) {
+  return offset - offset % kSeekBlockBytes;
+}
 
 PinnedBytes copy_of(ByteSpan bytes) {
   const auto copy = std::make_shared<ByteBuffer>(bytes.begin(), bytes.end());
@@ -82,6 +87,7 @@ struct FileContent::State {
   };
 
   Result<View> view_at(const Lock& lock, std::uint64_t offset);
+  Result<std::uint64_t> run_start(const Lock& lock, std::uint64_t from, bool of_hole);
   Result<std::vector<Fetch>> gather(const Lock& lock, std::uint64_t from, std::uint64_t to);
   Result<std::vector<PinnedBytes>> fetch(const std::vector<Fetch>& wanted) const;
   Result<std::vector<PinnedBytes>> read(std::uint64_t from, std::uint64_t to);
@@ -172,6 +178,16 @@ Result<FileContent::State::View> FileContent::State::view_at(const Lock&, std::u
   view.source = entry->entry.is_data() ? View::Source::kRecipe : View::Source::kHole;
   view.entry = std::move(*entry);
   return view;
+}
+
+// The first byte at or behind `from` that is in a hole, or that is not; the size when there is none.
+Result<std::uint64_t> FileContent::State::run_start(const Lock& lock, std::uint64_t from, bool of_hole) {
+  while (from < size) {
+    DEDUPFS_ASSIGN(const View view, view_at(lock, from));
+    if (view.is_hole() == of_hole) return from;
+    from += view.length;
+  }
+  return size;
 }
 
 Result<std::vector<FileContent::State::Fetch>> FileContent::State::gather(const Lock& lock, std::uint64_t from,
@@ -729,27 +745,32 @@ Result<void> FileContent::clone_range(FileContent& from, std::uint64_t from_offs
   });
 }
 
+// Data and holes are told apart in blocks: a block that has any data is data. Programs that copy files by SEEK_DATA and
+// SEEK_HOLE with O_DIRECT need boundaries that they can read from and write to.
 Result<std::uint64_t> FileContent::find_data(std::uint64_t offset) {
   State::Exclusive exclusive(*state_);
   DEDUPFS_TRY(state_->end_stream(exclusive.lock()));
-  while (offset < state_->size) {
-    DEDUPFS_ASSIGN(const auto view, state_->view_at(exclusive.lock(), offset));
-    if (!view.is_hole()) return offset;
-    offset += view.length;
+  if (offset < state_->size) {
+    DEDUPFS_ASSIGN(const std::uint64_t data, state_->run_start(exclusive.lock(), block_start(offset), false));
+    if (data < state_->size) return std::max(offset, block_start(data));
   }
   return Error{ErrorCode::kNoData, "no data behind this offset"};
 }
 
 Result<std::uint64_t> FileContent::find_hole(std::uint64_t offset) {
   State::Exclusive exclusive(*state_);
+  const State::Lock& lock = exclusive.lock();
   DEDUPFS_TRY(state_->end_stream(exclusive.lock()));
   if (offset >= state_->size) return Error{ErrorCode::kNoData, "offset behind the end of the file"};
-  while (offset < state_->size) {
-    DEDUPFS_ASSIGN(const auto view, state_->view_at(exclusive.lock(), offset));
-    if (view.is_hole()) return offset;
-    offset += view.length;
+  for (std::uint64_t position = block_start(offset);;) {
+    DEDUPFS_ASSIGN(const std::uint64_t hole, state_->run_start(lock, position, true));
+    DEDUPFS_ASSIGN(const std::uint64_t end, state_->run_start(lock, hole, false));
+    // The first block that begins in the hole. A file ends within a block or at its end.
+    const std::uint64_t block = block_start(hole + (kSeekBlockBytes - 1));
+    if (end >= state_->size) return std::max(offset, std::min(block, state_->size));
+    if (block + kSeekBlockBytes <= end) return std::max(offset, block);
+    position = end;
   }
-  return state_->size;
 }
 
 Result<void> FileContent::flush() {

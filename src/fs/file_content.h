@@ -48,7 +48,8 @@ class FileContent {
   // object if the ranges do not overlap. Extends the file.
   Result<void> clone_range(FileContent& from, std::uint64_t from_offset, std::uint64_t offset, std::uint64_t length);
 
-  // The first data / hole at or behind `offset`; kNoData behind the end. The end of the file is a hole.
+  // The first data / hole at or behind `offset`, in blocks of 4096 bytes: a block with any data is data. kNoData behind the
+  // end. The end of the file is a hole.
   Result<std::uint64_t> find_data(std::uint64_t offset);
   Result<std::uint64_t> find_hole(std::uint64_t offset);
 

@@ -228,12 +228,50 @@ TEST_F(FileContentTest, HolesTakeNoSpaceAndAreFound) {
   ASSERT_TRUE(content_->flush());
 
   EXPECT_EQ(content_->data_bytes(), 200000U);
-  EXPECT_EQ(*content_->find_hole(0), 100000U);
-  EXPECT_EQ(*content_->find_data(100000), far);
+  EXPECT_EQ(*content_->find_hole(0), 102400U);
+  EXPECT_EQ(*content_->find_data(102400), far - far % 4096);
   EXPECT_EQ(*content_->find_hole(far), far + 100000);
   EXPECT_EQ(content_->find_data(far + 100000).error().code(), ErrorCode::kNoData);
   EXPECT_EQ(read(*content_, far, 100000), bytes);
   EXPECT_EQ(read(*content_, far - 5000, 5000), ByteBuffer(5000, 0));
+}
+
+// A block of 4096 bytes that has any data is data, whatever it is made of and whether it is stored yet.
+TEST_F(FileContentTest, DataAndHolesBeginAndEndWithBlocks) {
+  const std::uint64_t size = 40 * 4096 + 100;
+  const auto expect_blocks = [&](const std::string& when) {
+    EXPECT_EQ(*content_->find_hole(0), 0U) << when;
+    EXPECT_EQ(*content_->find_data(0), 2 * 4096U) << when;
+    EXPECT_EQ(*content_->find_data(3 * 4096 - 1), 3 * 4096U - 1) << when;  // behind the byte, in its block
+    EXPECT_EQ(*content_->find_hole(2 * 4096), 3 * 4096U) << when;
+    EXPECT_EQ(*content_->find_hole(3 * 4096 + 1), 3 * 4096U + 1) << when;
+    // The data end in one block and begin again in the next: there is no whole block of hole between them.
+    EXPECT_EQ(*content_->find_data(3 * 4096), 20 * 4096U) << when;
+    EXPECT_EQ(*content_->find_hole(20 * 4096), 22 * 4096U) << when;
+    EXPECT_EQ(*content_->find_data(22 * 4096), 40 * 4096U) << when;
+    EXPECT_EQ(*content_->find_hole(40 * 4096 + 1), size) << when;
+    EXPECT_EQ(content_->find_data(size).error().code(), ErrorCode::kNoData) << when;
+    EXPECT_EQ(content_->find_hole(size).error().code(), ErrorCode::kNoData) << when;
+  };
+
+  ASSERT_TRUE(content_->truncate(size));
+  ASSERT_TRUE(write(*content_, 2 * 4096 + 5, bytes_of("a")));
+  ASSERT_TRUE(write(*content_, 20 * 4096 + 3, bytes_of("b")));
+  ASSERT_TRUE(write(*content_, 22 * 4096 - 3, bytes_of("c")));
+  ASSERT_TRUE(write(*content_, 40 * 4096 + 50, bytes_of("d")));
+
+  expect_blocks("before the flush");
+  ASSERT_TRUE(content_->flush());
+  expect_blocks("after the flush");
+}
+
+TEST_F(FileContentTest, AHoleReachesToTheEndOfAFileThatEndsWithinABlock) {
+  ASSERT_TRUE(write(*content_, 0, bytes_of("a")));
+  ASSERT_TRUE(content_->truncate(2 * 4096 + 10));
+
+  EXPECT_EQ(*content_->find_hole(0), 4096U);
+  EXPECT_EQ(*content_->find_hole(2 * 4096 + 3), 2 * 4096U + 3);
+  EXPECT_EQ(content_->find_data(4096).error().code(), ErrorCode::kNoData);
 }
 
 TEST_F(FileContentTest, RefusesToGoBehindTheLargestOffset) {

@@ -345,6 +345,8 @@ class ModelRun {
                             [](char byte) { return byte == 0; }));
     EXPECT_LE(*hole, node->content.size());
     EXPECT_TRUE(data_at == offset || *hole == offset);
+    for (const std::size_t boundary : {data_at, static_cast<std::size_t>(*hole)})
+      EXPECT_TRUE(boundary == offset || boundary == node->content.size() || boundary % 4096 == 0) << boundary;
   }
 
   void change_attributes() {

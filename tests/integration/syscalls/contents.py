@@ -200,6 +200,23 @@ def seek_sees_data_not_flushed_yet():
 
 
 @check
+def data_and_holes_begin_and_end_with_blocks():
+    """As programs with O_DIRECT need them (qemu-img). Zeros that nobody made a hole on purpose become one, too."""
+    content = random.Random(5).randbytes(100_001) + bytes(200_000) + b"x" + bytes(100_000) + b"end"
+    write_file("f", content)
+    with opened("f", os.O_RDONLY) as fd:
+        os.fsync(fd)
+        at = 0
+        while at < len(content):
+            hole = os.lseek(fd, at, os.SEEK_HOLE)
+            assert hole % 4096 == 0 or hole == len(content), hole
+            if hole == len(content):
+                break
+            at = os.lseek(fd, hole, os.SEEK_DATA)
+            equal((at % 4096, content[hole:at]), (0, bytes(at - hole)))
+
+
+@check
 def sparse_file_of_the_largest_size():
     with opened("f", os.O_RDWR | os.O_CREAT) as fd:
         os.pwrite(fd, b"end", MAX_SIZE - 3)
