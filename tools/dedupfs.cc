@@ -30,7 +30,6 @@ struct Arguments {
 
 void define_own_options(CLI::App& app, Arguments& arguments) {
   app.add_flag("-f,--foreground", arguments.foreground, "stay in the foreground and log to standard error");
-  app.set_version_flag("-V,--version", "dedupfs " DEDUPFS_VERSION);
 }
 
 // As mount(8) calls its helpers: TYPE SOURCE TARGET [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE.SUBTYPE].
@@ -82,6 +81,7 @@ int run(int argc, char** argv) {
   app.add_option("VOLUME", arguments.volume, "the folder that mkfs.dedupfs has made")->required();
   app.add_option("MOUNTPOINT", arguments.mountpoint, "where its files appear")->required();
   app.add_option("-o", arguments.option_lists, "mount options")->type_name("OPTION[,OPTION...]")->expected(1);
+  app.set_version_flag("-V,--version", "dedupfs " DEDUPFS_VERSION);
   if (is_helper) {
     define_helper_options(app, arguments);
   } else {

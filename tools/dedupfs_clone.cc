@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   app.add_option("SRC", from, "what to copy; also from a snapshot")->required();
   app.add_option("DST", to, "the copy, or a folder that it goes into")->required();
   app.add_flag("--json", as_json, "print one JSON object");
-  app.set_version_flag("--version", "dedupfs " DEDUPFS_VERSION);
+  app.set_version_flag("-V,--version", "dedupfs-clone " DEDUPFS_VERSION);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
   add_action("resume", "go on");
   add_action("stop", "stop the one that runs")->excludes(wait);
   app.add_flag("--json", asked.as_json, "print one JSON object");
-  app.set_version_flag("--version", "dedupfs " DEDUPFS_VERSION);
+  app.set_version_flag("-V,--version", "dedupfs-gc " DEDUPFS_VERSION);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   CLI::Option* const stop = app.add_flag("--stop", asked.stop, "stop the one that runs")->excludes(status);
   app.add_flag("--wait", asked.wait, "return when it has ended")->excludes(stop);
   app.add_flag("--json", asked.as_json, "print one JSON object");
-  app.set_version_flag("--version", "dedupfs " DEDUPFS_VERSION);
+  app.set_version_flag("-V,--version", "dedupfs-scrub " DEDUPFS_VERSION);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

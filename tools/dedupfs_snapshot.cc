@@ -188,7 +188,7 @@ CLI::Option_group* add_rules(CLI::App& command, Asked& asked) {
 int main(int argc, char** argv) {
   Asked asked;
   CLI::App app{"Makes, lists and deletes the snapshots of a dedupfs volume, and goes back to one."};
-  app.set_version_flag("--version", "dedupfs " DEDUPFS_VERSION);
+  app.set_version_flag("-V,--version", "dedupfs-snapshot " DEDUPFS_VERSION);
   app.require_subcommand(1);
   CLI::App* const create = add_action(app, asked, "create", "make one, named after the time if no name is given");
   create->add_option("NAME", asked.names)->expected(0, 1);

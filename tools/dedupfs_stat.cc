@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
   CLI::Option* const volume = app.add_option("VOLUME|MOUNTPOINT", path, "a volume, or a folder in a mounted one");
   CLI::Option* const file = app.add_option("--file", files, "files of mounted volumes, instead of a volume");
   file->type_name("PATH")->excludes(volume);
-  app.set_version_flag("--version", "dedupfs " DEDUPFS_VERSION);
+  app.set_version_flag("-V,--version", "dedupfs-stat " DEDUPFS_VERSION);
   try {
     app.parse(argc, argv);
     if (volume->empty() && file->empty()) throw CLI::RequiredError("VOLUME|MOUNTPOINT or --file");

@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
       app.add_flag("--rebuild-features", features, "instead, make the index anew in which near-duplicates are found");
   for (CLI::Option* const flag : mode_flags) rebuild->excludes(flag);
   app.add_option("VOLUME", path, "the volume")->required();
-  app.set_version_flag("--version", "dedupfs " DEDUPFS_VERSION);
+  app.set_version_flag("-V,--version", "fsck.dedupfs " DEDUPFS_VERSION);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

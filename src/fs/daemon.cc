@@ -4,9 +4,6 @@
 #include <fmt/format.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/sinks/syslog_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -24,6 +21,7 @@
 
 #include "fs/control_handlers.h"
 #include "fs/control_socket.h"
+#include "fs/daemon_log.h"
 #include "fs/daemonize.h"
 #include "fs/filesystem.h"
 #include "fs/fuse_operations.h"
@@ -69,22 +67,6 @@ Result<MountRequest> checked(MountRequest request) {
   return request;
 }
 
-Result<void> start_logging(const MountRequest& request) {
-  try {
-    if (!request.options.log_file.empty()) {
-      spdlog::set_default_logger(spdlog::basic_logger_mt("dedupfs", request.options.log_file));
-    } else if (request.foreground) {
-      spdlog::set_default_logger(spdlog::stderr_logger_mt("dedupfs"));
-    } else {
-      spdlog::set_default_logger(spdlog::syslog_logger_mt("dedupfs", "dedupfs", LOG_PID, LOG_DAEMON));
-    }
-  } catch (const spdlog::spdlog_ex& exception) {
-    return invalid_argument(fmt::format("cannot log: {}", exception.what()));
-  }
-  spdlog::flush_on(spdlog::level::warn);
-  return {};
-}
-
 // What is free in one arena of the C library's heap is of no use to the others, and buffers of all sizes come and go here. With
 // its default of eight for each CPU, half as much again as was in use lay idle.
 void bound_idle_memory() {
@@ -106,8 +88,8 @@ void prepare_process() {
   }
 }
 
-// The signals that end the daemon, and the one that ends the thread which waits for them.
-sigset_t ending_signals() {
+// The signals that end the daemon, SIGHUP, and the one that ends the thread which waits for them.
+sigset_t handled_signals() {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&signals, signal);
@@ -128,7 +110,7 @@ void unmount_for_signal(const Path& mountpoint, FuseSession& session) {
   session.stop();
 }
 
-// SIGTERM and its like unmount. The signals must be blocked in every thread.
+// SIGTERM and SIGINT unmount; SIGHUP opens the log file again, as daemons do. The signals must be blocked in every thread.
 class SignalThread {
  public:
   SignalThread(const Path& mountpoint, FuseSession& session)
@@ -141,10 +123,14 @@ class SignalThread {
 
  private:
   void run(const Path& mountpoint, FuseSession& session) {
-    const sigset_t signals = ending_signals();
+    const sigset_t signals = handled_signals();
     while (!finished_) {
       int signal = 0;
       if (::sigwait(&signals, &signal) != 0 || signal == SIGUSR1) continue;
+      if (signal == SIGHUP) {
+        reopen_log();
+        continue;
+      }
       spdlog::info("unmounting {} on signal {}", mountpoint.string(), signal);
       unmount_for_signal(mountpoint, session);
     }
@@ -270,12 +256,12 @@ int run_mount(const MountRequest& asked) {
     print_error(startup.error().message());
     return kMountSystemError;
   }
-  if (const auto logging = start_logging(*request); !logging) {
+  if (const auto logging = start_logging(request->options.log_file, request->foreground); !logging) {
     startup->failed(kMountUsage, logging.error().message());
     return kMountUsage;
   }
   prepare_process();
-  const sigset_t signals = ending_signals();
+  const sigset_t signals = handled_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return run_daemon(*request, *startup);
 }

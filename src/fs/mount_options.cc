@@ -223,18 +223,7 @@ std::vector<std::string_view> split_list(std::string_view list) {
   return items;
 }
 
-Result<void> parse_own_option(MountOptions& options, std::map<std::string_view, std::string>& given,
-                              const OwnOption& option, std::string_view value) {
-  DEDUPFS_TRY(option.parse(options, option.name, value));
-  const std::string canonical = option.format(options);
-  const auto [known, first] = given.emplace(option.name, canonical);
-  if (first || known->second == canonical) return {};
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("mount option {} is given twice, as {} and as {}", option.name, known->second, canonical)};
-}
-
-Result<void> parse_option(MountOptions& options, std::map<std::string_view, std::string>& given, std::string_view item,
-                          bool sloppy) {
+Result<void> parse_option(MountOptions& options, std::string_view item, bool sloppy) {
   const std::size_t equals = item.find('=');
   const std::string_view name = item.substr(0, equals);
   const bool has_value = equals != std::string_view::npos;
@@ -245,7 +234,7 @@ Result<void> parse_option(MountOptions& options, std::map<std::string_view, std:
     if (!has_value) {
       return Error{ErrorCode::kInvalidArgument, fmt::format("mount option {} needs a value: {}=...", name, name)};
     }
-    return parse_own_option(options, given, *own, value);
+    return own->parse(options, own->name, value);
   }
   if (is_security_context(name)) {
     if (!options.security_context.empty()) options.security_context += ',';
@@ -281,8 +270,7 @@ std::string escaped(std::string_view value) {
 
 Result<MountOptions> parse_mount_options(std::string_view list, bool sloppy) {
   MountOptions options;
-  std::map<std::string_view, std::string> given;
-  for (const std::string_view item : split_list(list)) DEDUPFS_TRY(parse_option(options, given, item, sloppy));
+  for (const std::string_view item : split_list(list)) DEDUPFS_TRY(parse_option(options, item, sloppy));
   return options;
 }
 

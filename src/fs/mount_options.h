@@ -4,9 +4,9 @@
 // and mean nothing here), those of FUSE, and those of dedupfs.
 //
 // Threads: values; free functions are safe from any thread.
-// Failure: kInvalidArgument with a message for people: an unknown option, a value that does not parse or is out of range,
-//          an option of dedupfs given twice with different values. Of contrary flags (ro, rw) the last one counts, as
-//          mount(8) has it.
+// Order:   of two equal options, and of contrary flags (ro, rw), the last one counts, as mount(8) has it: it puts the options of
+//          fstab in front of those of the command line.
+// Failure: kInvalidArgument with a message for people: an unknown option, a value that does not parse or is out of range.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,6 @@
 #include "fs/remount.h"
 
+#include <fmt/format.h>
 #include <sys/mount.h>
 
 #include <cerrno>
@@ -23,6 +24,14 @@ Result<MountOptions> options_of_daemon(const Path& volume) {
   return options;
 }
 
+Error not_without_daemon(const MountEntry& entry) {
+  return {ErrorCode::kNotPermitted,
+          fmt::format(
+              "{} cannot be remounted: its daemon does not answer, because it is dead or because the volume is on a "
+              "read-only disk. Unmount it, and mount it again with the options you want",
+              entry.mountpoint.string())};
+}
+
 Result<void> set_flags(const Path& mountpoint, unsigned long flags) {
   if (::mount(nullptr, mountpoint.c_str(), nullptr, MS_REMOUNT | flags, nullptr) != 0) {
     return Error::from_errno(errno, "remounting " + mountpoint.string());
@@ -35,8 +44,10 @@ Result<void> remount(const Path& mountpoint, const MountOptions& requested) {
   DEDUPFS_ASSIGN(const auto table, read_mount_table());
   const auto entry = find_dedupfs_mount(table, canonical);
   if (!entry) return Error{ErrorCode::kNotFound, "no volume is mounted at " + canonical.string()};
-  DEDUPFS_ASSIGN(const MountOptions current, options_of_daemon(entry->source));
-  DEDUPFS_TRY(check_remount(current, requested));
+  const auto current = options_of_daemon(entry->source);
+  if (!current && current.error().code() == ErrorCode::kNotFound) return not_without_daemon(*entry);
+  if (!current) return current.error();
+  DEDUPFS_TRY(check_remount(*current, requested));
   DEDUPFS_TRY(set_flags(entry->mountpoint, mount_flags(requested)));
   if (!requested.read_only) return {};
   // From here on nothing can be written; make durable what was.

@@ -125,9 +125,12 @@ TEST(MountOptions, RefusesValuesOutOfRangeAndSaysWhatIsAllowed) {
   EXPECT_THAT(error_of("log=relative"), HasSubstr("absolute"));
 }
 
-TEST(MountOptions, RefusesAnOptionGivenTwiceWithDifferentValues) {
-  EXPECT_THAT(error_of("cache=1g,cache=2g"), AllOf(HasSubstr("cache"), HasSubstr("twice")));
-  EXPECT_EQ(parsed("cache=1g,cache=1024m").cache_bytes, 1u << 30);
+TEST(MountOptions, TheLastOfTwoEqualOptionsCounts) {
+  EXPECT_EQ(parsed("cache=512m,nofail,cache=1g").cache_bytes, 1u << 30) << "fstab, then the command line";
+  EXPECT_EQ(parsed("direct_io=all,log=/a,direct_io=off,log=/b").direct_io, DirectIo::kOff);
+  EXPECT_EQ(parsed("log=/a,log=/b").log_file, "/b");
+  EXPECT_THAT(error_of("cache=much,cache=1g"), HasSubstr("cache=much"))
+      << "a mistake is named though it would not count";
 }
 
 TEST(MountOptions, OwnOptionsSurviveBeingFormatted) {

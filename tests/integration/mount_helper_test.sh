@@ -13,6 +13,16 @@ done
 remove_links() { [ ${#links[@]} -eq 0 ] || rm -f "${links[@]}"; }
 trap 'clean_up; remove_links' EXIT
 
+# own_options: those of dedupfs that the daemon was started with.
+own_options() {
+  python3 - "$volume/control.sock" <<'PY'
+import json, socket, sys
+with socket.socket(socket.AF_UNIX) as daemon:
+    daemon.connect(sys.argv[1])
+    daemon.sendall(b'{"command": "info"}\n')
+    print(json.loads(daemon.makefile().readline())["options"])
+PY
+}
 mounted_with() { findmnt -no OPTIONS "$mnt" | tr , '\n' | grep -qx -- "$1"; }
 
 # umount(8) of util-linux 2.38 looks for a helper of the type "fuse" only, so it does not wait for the daemon.
@@ -57,7 +67,10 @@ check "mount -o ro" mount -t dedupfs "$volume" "$mnt" -o ro
 check "ro is shown" mounted_with ro
 check_refused "ro refuses writes" 1 'read-only' touch "$mnt/new"
 check "ro reads" grep -q data "$mnt/file"
-plain_umount
+check_refused "remount,rw of a mount that began read-only is refused with the remedy" 1 'unmount it, and mount it with rw' mount -o remount,rw "$mnt"
+kill -9 "$(daemon_pid)"
+check_refused "a remount without a daemon is refused with the remedy" 1 "does not answer.*Unmount it" /sbin/mount.dedupfs "$volume" "$mnt" -o remount,rw
+umount -l "$mnt"
 
 mount -t dedupfs "$volume" "$mnt"
 check "remount,ro" mount -o remount,ro "$mnt"
@@ -70,6 +83,9 @@ plain_umount
 echo "$volume $mnt dedupfs cache=64m,nofail,noauto,allow_other 0 2" >"$scratch/fstab"
 check "a line of fstab" mount --fstab "$scratch/fstab" "$mnt"
 check "umount what fstab mounted" plain_umount
+check "an option of the command line overrides that of fstab" eval 'mount --fstab "$scratch/fstab" -o cache=128m "$mnt" && [ "$(own_options)" = cache=128m ]'
+check "so does one of a remount" mount --fstab "$scratch/fstab" -o remount,cache=128m "$mnt"
+plain_umount
 check "the type fuse.dedupfs works as well" mount -t fuse.dedupfs "$volume" "$mnt"
 plain_umount
 check "fsck -t dedupfs" fsck -t dedupfs "$volume" -- -n
