@@ -29,18 +29,21 @@ std::optional<ReadAhead::Range> ReadAhead::on_read(std::uint64_t offset, std::ui
   return range;
 }
 
-std::unique_ptr<OpenFile> OpenFiles::open(InodeNumber inode, bool direct, bool writer) {
+std::unique_ptr<OpenFile> OpenFiles::open(InodeNumber inode, const OpenMode& mode) {
   auto file = std::make_unique<OpenFile>();
   file->inode = inode;
-  file->direct = direct;
-  file->writer = writer;
+  file->mode = mode;
 
   const std::lock_guard lock(mutex_);
   std::shared_ptr<InodeUse>& use = inodes_[inode];
-  if (!use) use = std::make_shared<InodeUse>();
-  ++(direct ? use->direct : use->cached);
-  use->writers += writer;
-  if (use->direct > 0 && use->cached > 0) use->invalidate_writes = true;
+  const bool is_first = !use;
+  if (is_first) use = std::make_shared<InodeUse>();
+  ++use->handles;
+  use->writers += mode.writer;
+  file->drops_pages = !use->kernel_caches && (mode.direct || (mode.o_direct && mode.writer));
+  // Pages stay behind when a file is closed, so the first handle keeps them unless it drops them.
+  const bool fills_pages = !mode.direct && !mode.o_direct;
+  if (is_first ? !file->drops_pages : fills_pages) use->note_cached();
   file->use = use;
   return file;
 }
@@ -50,10 +53,8 @@ void OpenFiles::close(std::unique_ptr<OpenFile> file) {
   const auto found = inodes_.find(file->inode);
   DEDUPFS_CHECK(found != inodes_.end());
   InodeUse& use = *found->second;
-  --(file->direct ? use.direct : use.cached);
-  use.writers -= file->writer;
-  if (use.direct == 0) use.invalidate_writes = false;
-  if (use.direct == 0 && use.cached == 0) inodes_.erase(found);
+  use.writers -= file->mode.writer;
+  if (--use.handles == 0) inodes_.erase(found);
 }
 
 bool OpenFiles::has_writer(InodeNumber inode) const {
@@ -62,10 +63,10 @@ bool OpenFiles::has_writer(InodeNumber inode) const {
   return found != inodes_.end() && found->second->writers > 0;
 }
 
-void OpenFiles::invalidate_writes(InodeNumber inode) {
+void OpenFiles::note_cached(InodeNumber inode) {
   const std::lock_guard lock(mutex_);
   const auto found = inodes_.find(inode);
-  if (found != inodes_.end() && found->second->direct > 0) found->second->invalidate_writes = true;
+  if (found != inodes_.end()) found->second->note_cached();
 }
 
 }  // namespace dedupfs

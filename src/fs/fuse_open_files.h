@@ -1,8 +1,8 @@
 // The files that are open through FUSE, and what the glue must know of each.
 //
-// A file can be open directly and through the kernel's page cache at once. The kernel drops the cached pages when a direct
-// handle opens; from then until the last direct handle is closed, a direct write must drop what it made stale if anybody may
-// have cached it since.
+// A file can be written past the kernel's page cache and read through it at once. Such a write must drop the pages that it made
+// stale, unless the kernel has none. That is known of an inode whose first handle is for direct writes: its opening drops
+// all pages, and who fills pages again is seen (docs/design.md, "The kernel's page cache").
 #pragma once
 
 #include <atomic>
@@ -43,19 +43,33 @@ class ReadAhead {
   std::uint64_t window_ = kSmallestWindow;
 };
 
+// How a handle is opened.
+struct OpenMode {
+  bool direct = false;    // with FOPEN_DIRECT_IO: the kernel uses its page cache for mappings only
+  bool o_direct = false;  // with the caller's O_DIRECT, which fcntl can set and take away later
+  bool writer = false;
+};
+
 // How an inode is open. Shared by its handles.
 struct InodeUse {
-  std::uint32_t direct = 0;  // handles; guarded by OpenFiles
-  std::uint32_t cached = 0;
+  std::uint32_t handles = 0;  // guarded by OpenFiles
   std::uint32_t writers = 0;
-  // Direct writes must drop what the kernel has cached. Set before the open that may cache is answered.
-  std::atomic<bool> invalidate_writes{false};
+  // The kernel may have pages of the inode, or attributes that a direct write changes: such a write must drop them.
+  std::atomic<bool> kernel_caches{false};
+  // There are direct writes that do not exclude writes through the cache: the kernel does not hold the inode until they end.
+  std::atomic<bool> async_writes{false};
+
+  // For every request that fills pages, before its content is looked at: a write that this request does not see comes later
+  // and finds the mark.
+  void note_cached() {
+    if (!kernel_caches) kernel_caches = true;
+  }
 };
 
 struct OpenFile {
   InodeNumber inode = 0;
-  bool direct = false;
-  bool writer = false;
+  OpenMode mode;
+  bool drops_pages = false;  // the kernel is to drop all pages of the inode when it hears of this open
   std::shared_ptr<InodeUse> use;
   ReadAhead read_ahead;
 };
@@ -64,12 +78,12 @@ struct OpenFile {
 // Ownership: the caller owns the handle between open() and close().
 class OpenFiles {
  public:
-  std::unique_ptr<OpenFile> open(InodeNumber inode, bool direct, bool writer);
+  std::unique_ptr<OpenFile> open(InodeNumber inode, const OpenMode& mode);
   void close(std::unique_ptr<OpenFile> file);
 
   bool has_writer(InodeNumber inode) const;
   // The kernel has cached something of the inode that writes by direct handles change behind its back.
-  void invalidate_writes(InodeNumber inode);
+  void note_cached(InodeNumber inode);
 
  private:
   mutable std::mutex mutex_;

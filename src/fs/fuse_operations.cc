@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fs/fuse_reply.h"
+#include "fs/fuse_write.h"
 
 namespace dedupfs {
 
@@ -48,11 +49,6 @@ struct stat to_stat(const Attributes& attributes) {
   return result;
 }
 
-Caller caller_of(fuse_req_t req) {
-  const fuse_ctx* context = fuse_req_ctx(req);
-  return {context->uid, context->gid, static_cast<std::uint32_t>(context->umask)};
-}
-
 // How long the kernel may take it for granted that the name still leads to this inode.
 double entry_valid_seconds(InodeNumber inode) {
   const bool is_snapshot = tree_of(inode) != kLiveTree && inode_of(inode) == kRootInode;
@@ -84,9 +80,6 @@ Result<AttributeReply> to_reply(FuseMount& mount, const Result<Attributes>& attr
   return AttributeReply{to_stat(*attributes), valid_seconds(mount, attributes->inode)};
 }
 
-OpenFile& file_of(const fuse_file_info* info) {
-  return *reinterpret_cast<OpenFile*>(info->fh);
-}
 bool opened_for_writing(const fuse_file_info* info) {
   return (info->flags & O_ACCMODE) != O_RDONLY;
 }
@@ -267,13 +260,14 @@ AttributeChanges to_changes(const struct stat& wanted, int valid) {
 }
 
 void op_setattr(fuse_req_t req, fuse_ino_t inode, struct stat* wanted, int valid, fuse_file_info*) {
-  reply(req, [&]() -> Result<AttributeReply> {
+  const AttributeChanges changes = to_changes(*wanted, valid);
+  const Result<AttributeReply> result = attempt(req, [&]() -> Result<AttributeReply> {
     FuseMount& mount = mount_of(req);
-    const AttributeChanges changes = to_changes(*wanted, valid);
     // A direct write takes these bits away, and the kernel has to learn of it.
-    if (changes.mode && (*changes.mode & (S_ISUID | S_ISGID))) mount.open_files().invalidate_writes(inode);
+    if (changes.mode && (*changes.mode & (S_ISUID | S_ISGID))) mount.open_files().note_cached(inode);
     return to_reply(mount, mount.filesystem().set_attributes(inode, changes, caller_of(req)));
   });
+  changes.size ? answer_content_change(req, {inode}, result) : answer(req, result);
 }
 
 void op_setxattr(fuse_req_t req, fuse_ino_t inode, const char* name, const char* value, std::size_t size, int flags) {
@@ -313,16 +307,17 @@ void op_removexattr(fuse_req_t req, fuse_ino_t inode, const char* name) {
 
 Result<OpenedFile> open_counted(fuse_req_t req, InodeNumber inode, const fuse_file_info& asked) {
   FuseMount& mount = mount_of(req);
-  const bool direct = mount.opens_directly(inode, asked.flags);
   const bool writer = opened_for_writing(&asked);
+  const OpenMode mode{
+      .direct = mount.opens_directly(inode, asked.flags), .o_direct = (asked.flags & O_DIRECT) != 0, .writer = writer};
   if (writer) DEDUPFS_TRY(mount.filesystem().check_writable(inode));
   DEDUPFS_TRY(mount.filesystem().open_file(inode, (asked.flags & O_TRUNC) != 0, caller_of(req)));
   OpenedFile file{asked};
-  file.info.fh = reinterpret_cast<std::uint64_t>(mount.open_files().open(inode, direct, writer).release());
-  file.info.direct_io = direct;
-  // Whatever changes the content drops its pages at that moment (invalidate()), so they are never stale here. The opening of
-  // a direct handle drops them all, once.
-  file.info.keep_cache = !direct;
+  auto handle = mount.open_files().open(inode, mode);
+  file.info.direct_io = mode.direct;
+  // Whatever changes the content drops its pages at that moment, so they are never stale here.
+  file.info.keep_cache = !handle->drops_pages;
+  file.info.fh = reinterpret_cast<std::uint64_t>(handle.release());
   file.info.noflush = !writer;
   return file;
 }
@@ -353,54 +348,11 @@ void op_read(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t offset, f
   reply(req, [&] {
     Filesystem& filesystem = mount_of(req).filesystem();
     const auto from = static_cast<std::uint64_t>(offset);
+    if (!came_directly(*info)) file_of(info).use->note_cached();
     if (const auto ahead = file_of(info).read_ahead.on_read(from, size)) {
       filesystem.prefetch(inode, ahead->offset, ahead->length);
     }
     return filesystem.read(inode, from, size);
-  });
-}
-
-// One write(2): where it goes and what must hold when it returns.
-struct WriteRequest {
-  InodeNumber inode = 0;
-  std::uint64_t offset = 0;
-  bool durable = false;
-};
-
-Result<Written> write(fuse_req_t req, const WriteRequest& request, ByteSpan bytes) {
-  Filesystem& filesystem = mount_of(req).filesystem();
-  const auto cancelled = [req] { return fuse_req_interrupted(req) != 0; };
-  DEDUPFS_TRY(filesystem.write(request.inode, request.offset, bytes, caller_of(req), cancelled));
-  if (request.durable) DEDUPFS_TRY(filesystem.sync_file(request.inode));
-  return Written{bytes.size()};
-}
-
-void op_write(fuse_req_t req, fuse_ino_t inode, const char* buffer, std::size_t size, off_t offset,
-              fuse_file_info* info) {
-  FuseMount& mount = mount_of(req);
-  const OpenFile& file = file_of(info);
-  const InodeUse& use = *file.use;
-  // The kernel asks for an fsync after a synchronous write through its cache, but not after a direct one.
-  const bool durable = mount.options().sync || (info->flags & O_DSYNC) != 0;
-  const WriteRequest request{inode, static_cast<std::uint64_t>(offset), durable};
-  const ByteSpan bytes(reinterpret_cast<const std::uint8_t*>(buffer), size);
-
-  if (file.direct && use.invalidate_writes && mount.kernel_keeps_pages()) {
-    // Pages that were changed through a mapping go out first, or they would be written over this write by its invalidation.
-    mount.after_requests([req, request, copy = ByteBuffer(bytes.begin(), bytes.end())] {
-      FuseMount& owner = mount_of(req);
-      owner.invalidate(request.inode, request.offset, copy.size());
-      const Result<Written> result = attempt(req, [&] { return write(req, request, copy); });
-      owner.invalidate(request.inode, request.offset, copy.size());
-      answer(req, result);
-    });
-    return;
-  }
-  const Result<Written> result = attempt(req, [&] { return write(req, request, bytes); });
-  if (!file.direct || !use.invalidate_writes) return answer(req, result);
-  mount.after_requests([req, request, size, result] {
-    mount_of(req).invalidate(request.inode, request.offset, size);
-    answer(req, result);
   });
 }
 
@@ -432,7 +384,7 @@ Result<Filesystem::AllocateMode> allocate_mode(int mode) {
 }
 
 void op_fallocate(fuse_req_t req, fuse_ino_t inode, int mode, off_t offset, off_t length, fuse_file_info*) {
-  reply(req, [&]() -> Result<void> {
+  reply_to_content_change(req, {inode, static_cast<std::uint64_t>(offset)}, [&]() -> Result<void> {
     DEDUPFS_ASSIGN(const auto known_mode, allocate_mode(mode));
     return mount_of(req).filesystem().allocate(inode, static_cast<std::uint64_t>(offset),
                                                static_cast<std::uint64_t>(length), known_mode);
@@ -460,7 +412,7 @@ void op_lseek(fuse_req_t req, fuse_ino_t inode, off_t offset, int whence, fuse_f
 
 void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse_file_info*, fuse_ino_t to,
                         off_t to_offset, fuse_file_info* to_info, std::size_t length, int) {
-  reply(req, [&]() -> Result<Written> {
+  reply_to_content_change(req, {to, static_cast<std::uint64_t>(to_offset)}, [&]() -> Result<Written> {
     FuseMount& mount = mount_of(req);
     DEDUPFS_ASSIGN(
         const std::uint64_t copied,
@@ -520,9 +472,10 @@ bool FuseMount::opens_directly(InodeNumber inode, int flags) {
   return !filesystem_.get_xattr(inode, "security.capability");
 }
 
-void FuseMount::invalidate(InodeNumber inode, std::uint64_t offset, std::uint64_t length) {
+void FuseMount::invalidate(const ContentRange& range) {
   // Fails if the kernel does not know the inode any more; then it has no pages of it, either.
-  fuse_lowlevel_notify_inval_inode(session_, inode, static_cast<off_t>(offset), static_cast<off_t>(length));
+  fuse_lowlevel_notify_inval_inode(session_, range.inode, static_cast<off_t>(range.offset),
+                                   static_cast<off_t>(range.length));
 }
 
 void FuseMount::invalidate(const std::vector<ChangedName>& changed) {
@@ -532,7 +485,7 @@ void FuseMount::invalidate(const std::vector<ChangedName>& changed) {
     if (name)
       fuse_lowlevel_notify_inval_entry(session_, inode, name->c_str(), name->size());
     else
-      invalidate(inode, 0, 0);
+      invalidate(ContentRange{inode});
   }
 }
 

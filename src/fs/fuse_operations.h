@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,13 @@
 #include "fs/mount_options.h"
 
 namespace dedupfs {
+
+// Bytes of a file; of length 0: from the offset to the end.
+struct ContentRange {
+  InodeNumber inode = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
 
 // What every operation of one mount needs; the user data of the session.
 //
@@ -52,15 +60,22 @@ class FuseMount {
   bool opens_directly(InodeNumber inode, int flags);
 
   // The kernel drops what it has cached of this range. It waits for readers there, whose requests need a free thread: never
-  // call it on a thread of the loop.
-  void invalidate(InodeNumber inode, std::uint64_t offset, std::uint64_t length);
+  // call it on a thread of the loop. It also waits for writes through the cache: call it for one only after its answer.
+  void invalidate(const ContentRange& range);
   // The kernel forgets the names, and the attributes and content of the inodes, that changed behind its back. Waits as above, so
   // requests must not be held up.
   void invalidate(const std::vector<ChangedName>& changed);
   // Every request passes this gate: who closes it has the filesystem for himself.
   GroupGate& requests() { return requests_; }
-  // Runs `task` on the thread for invalidations.
-  void after_requests(ThreadPool::Task task) { invalidations_->submit(std::move(task)); }
+  // Runs `task`, which can be copied, on a thread for invalidations.
+  template <class Task>
+  void after_requests(const Task& task) {
+    try {
+      invalidations_->submit(task);
+    } catch (const std::bad_alloc&) {
+      task();  // no memory to hand it over; somebody else will serve the readers that it waits for
+    }
+  }
   // Linux before 6.6: a direct write leaves cached pages, clean and dirty ones, as they are.
   bool kernel_keeps_pages() const { return kernel_minor_ < 39; }
 
@@ -73,7 +88,8 @@ class FuseMount {
   fuse_session* session_ = nullptr;
   unsigned kernel_minor_ = 0;
   std::function<void()> connected_ = [] {};
-  std::unique_ptr<ThreadPool> invalidations_ = std::make_unique<ThreadPool>(1, "invalidate");
+  // A few: one that waits for a slow read must not hold up the writers of other files.
+  std::unique_ptr<ThreadPool> invalidations_ = std::make_unique<ThreadPool>(4, "invalidate");
 };
 
 // The table for fuse_session_new(), whose user data is a FuseMount.

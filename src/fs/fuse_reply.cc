@@ -68,7 +68,7 @@ void take_back(FuseMount& mount, const OpenedFile& file) {
   std::unique_ptr<OpenFile> open(reinterpret_cast<OpenFile*>(file.info.fh));
   if (!open) return;  // a directory
   const InodeNumber inode = open->inode;
-  const bool writer = open->writer;
+  const bool writer = open->mode.writer;
   mount.open_files().close(std::move(open));
   mount.filesystem().release_file(inode, writer);
 }

@@ -20,6 +20,15 @@ inline FuseMount& mount_of(fuse_req_t req) {
   return *static_cast<FuseMount*>(fuse_req_userdata(req));
 }
 
+inline Caller caller_of(fuse_req_t req) {
+  const fuse_ctx* context = fuse_req_ctx(req);
+  return {context->uid, context->gid, static_cast<std::uint32_t>(context->umask)};
+}
+
+inline OpenFile& file_of(const fuse_file_info* info) {
+  return *reinterpret_cast<OpenFile*>(info->fh);
+}
+
 // What can be answered. A reply that the kernel does not take any more (-ENOENT: the caller was killed) is taken back.
 struct Entry {
   fuse_entry_param parameters{};
@@ -103,6 +112,20 @@ void answer(fuse_req_t req, const Result<T>& result) {
 template <class Body>
 void reply(fuse_req_t req, Body&& body) {
   answer(req, attempt(req, body));
+}
+
+// Answers a change of content after which the kernel drops its pages by itself. It does so only when it hears of success: what
+// an error leaves changed is dropped here.
+template <class T>
+void answer_content_change(fuse_req_t req, const ContentRange& range, const Result<T>& result) {
+  FuseMount& mount = mount_of(req);
+  answer(req, result);
+  if (!result) mount.after_requests([&mount, range] { mount.invalidate(range); });
+}
+
+template <class Body>
+void reply_to_content_change(fuse_req_t req, const ContentRange& range, Body&& body) {
+  answer_content_change(req, range, attempt(req, body));
 }
 
 }  // namespace dedupfs

@@ -5,59 +5,89 @@
 namespace dedupfs {
 namespace {
 
-constexpr bool kDirect = true;
-constexpr bool kCached = false;
-constexpr bool kWriter = true;
+constexpr OpenMode kWriteOnly{.direct = true, .writer = true};
+constexpr OpenMode kDirectReadWrite{.o_direct = true, .writer = true};
+constexpr OpenMode kDirectRead{.o_direct = true};
+constexpr OpenMode kBufferedReadWrite{.writer = true};
+constexpr OpenMode kBufferedRead{};
 constexpr std::uint64_t kMiB = 1 << 20;
 
-TEST(OpenFiles, ADirectWriterAloneNeedsNoInvalidation) {
-  OpenFiles files;
+TEST(OpenFiles, DirectWritersAloneDropPagesAtTheOpeningAndNeedNoInvalidation) {
+  for (const OpenMode& mode : {kWriteOnly, kDirectReadWrite}) {
+    OpenFiles files;
 
-  auto writer = files.open(7, kDirect, kWriter);
-  auto second = files.open(7, kDirect, kWriter);
-  auto other = files.open(8, kCached, kWriter);
+    auto writer = files.open(7, mode);
+    auto second = files.open(7, mode);
+    auto other = files.open(8, kBufferedReadWrite);
 
-  EXPECT_FALSE(writer->use->invalidate_writes);
-  files.close(std::move(writer));
-  files.close(std::move(second));
-  files.close(std::move(other));
+    EXPECT_TRUE(writer->drops_pages);
+    EXPECT_FALSE(writer->use->kernel_caches);
+    files.close(std::move(writer));
+    files.close(std::move(second));
+    files.close(std::move(other));
+  }
 }
 
-TEST(OpenFiles, DirectWritesInvalidateFromTheFirstCachedOpenToTheLastDirectClose) {
+TEST(OpenFiles, DirectWritesInvalidateFromTheFirstBufferedOpenOn) {
+  for (const OpenMode& mode : {kWriteOnly, kDirectReadWrite}) {
+    OpenFiles files;
+    auto writer = files.open(7, mode);
+
+    auto reader = files.open(7, kBufferedRead);
+    EXPECT_TRUE(writer->use->kernel_caches);
+
+    // What the reader brought into the cache stays there when it is gone.
+    files.close(std::move(reader));
+    EXPECT_TRUE(writer->use->kernel_caches);
+    files.close(std::move(writer));
+  }
+}
+
+// An earlier handle, closed since, may have left pages.
+TEST(OpenFiles, AFirstHandleThatKeepsPagesMarksTheInode) {
+  for (const OpenMode& mode : {kBufferedRead, kBufferedReadWrite, kDirectRead}) {
+    OpenFiles files;
+
+    auto first = files.open(7, mode);
+    auto writer = files.open(7, kDirectReadWrite);
+
+    EXPECT_FALSE(first->drops_pages);
+    EXPECT_TRUE(writer->use->kernel_caches);
+    EXPECT_FALSE(writer->drops_pages);
+    files.close(std::move(first));
+    files.close(std::move(writer));
+  }
+}
+
+TEST(OpenFiles, ADirectReaderFillsNoPages) {
   OpenFiles files;
-  auto writer = files.open(7, kDirect, kWriter);
+  auto writer = files.open(7, kDirectReadWrite);
 
-  auto reader = files.open(7, kCached, !kWriter);
-  EXPECT_TRUE(writer->use->invalidate_writes);
+  auto reader = files.open(7, kDirectRead);
 
-  // What the reader brought into the cache stays there when it is gone.
+  EXPECT_FALSE(writer->use->kernel_caches);
   files.close(std::move(reader));
-  EXPECT_TRUE(writer->use->invalidate_writes);
-
-  auto late_reader = files.open(7, kCached, !kWriter);
   files.close(std::move(writer));
-  EXPECT_FALSE(late_reader->use->invalidate_writes);
-  files.close(std::move(late_reader));
 }
 
-TEST(OpenFiles, InvalidationCanBeAskedForWhileADirectHandleIsOpen) {
+TEST(OpenFiles, ARequestThatFillsPagesMarksTheInode) {
   OpenFiles files;
-  files.invalidate_writes(7);  // nobody has it open: nothing to do
-  auto writer = files.open(7, kDirect, kWriter);
-  EXPECT_FALSE(writer->use->invalidate_writes);
+  files.note_cached(7);  // nobody has it open: nothing to do
+  auto writer = files.open(7, kWriteOnly);
+  EXPECT_FALSE(writer->use->kernel_caches);
 
-  files.invalidate_writes(7);
+  files.note_cached(7);
 
-  EXPECT_TRUE(writer->use->invalidate_writes);
+  EXPECT_TRUE(writer->use->kernel_caches);
   files.close(std::move(writer));
 }
 
 TEST(OpenFiles, KnowsWhetherAFileIsOpenForWriting) {
   OpenFiles files;
   EXPECT_FALSE(files.has_writer(7));
-  auto reader = files.open(7, kCached, !kWriter);
+  auto reader = files.open(7, kBufferedRead);
   EXPECT_FALSE(files.has_writer(7));
-  auto writer = files.open(7, kCached, kWriter);
+  auto writer = files.open(7, kBufferedReadWrite);
   EXPECT_TRUE(files.has_writer(7));
   files.close(std::move(writer));
   EXPECT_FALSE(files.has_writer(7));
