@@ -103,9 +103,35 @@ class PosixFile final : public BackingFile {
   Path path_;
 };
 
-class PosixBacking final : public Backing {
+// One name in a folder, never a path: no part of a volume's folder can lead elsewhere. This is why openat2(2) with
+// RESOLVE_BENEATH is not needed, which older kernels and some containers do not have: O_NOFOLLOW covers the one name there is.
+Result<std::string> single(std::string_view name) {
+  if (!name.empty() && name != "." && name != ".." && name.find_first_of(std::string_view("/\0", 2)) == name.npos)
+    return std::string(name);
+  return Error{ErrorCode::kInvalidArgument, "'" + std::string(name) + "' is not the name of a file"};
+}
+
+UniqueFd open_directory(int parent, const char* name, int flags) {
+  return UniqueFd(complete([&] { return ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags); }));
+}
+
+Backing::Status status_from(const struct stat& status) {
+  constexpr std::uint64_t kBlock = 512;  // of st_blocks, whatever the disk has
+  return {.type = S_ISREG(status.st_mode)   ? Backing::Type::kFile
+                  : S_ISDIR(status.st_mode) ? Backing::Type::kDirectory
+                                            : Backing::Type::kOther,
+          .owner = status.st_uid,
+          .group = status.st_gid,
+          .permissions = status.st_mode & 07777,
+          .allocated_bytes = static_cast<std::uint64_t>(status.st_blocks) * kBlock};
+}
+
+class PosixFolder final : public BackingFolder {
  public:
-  Result<std::unique_ptr<BackingFile>> open(const Path& path, Mode mode) override {
+  PosixFolder(UniqueFd fd, Path path) : BackingFolder(std::move(path)), fd_(std::move(fd)) {}
+
+  Result<std::unique_ptr<BackingFile>> open(std::string_view name, Mode mode) override {
+    DEDUPFS_ASSIGN(const std::string file, single(name));
     int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;  // O_NONBLOCK: a FIFO in a hostile volume must not hang us
     switch (mode) {
       case Mode::kRead: flags |= O_RDONLY; break;
@@ -113,78 +139,142 @@ class PosixBacking final : public Backing {
       case Mode::kCreate: flags |= O_RDWR | O_CREAT | O_EXCL; break;
       case Mode::kOpenOrCreate: flags |= O_RDWR | O_CREAT; break;
     }
-    UniqueFd fd(complete([&] { return ::open(path.c_str(), flags, 0600); }));
-    if (!fd && errno == ELOOP) return Error{ErrorCode::kCorruption, path.string() + " is a symbolic link"};
-    if (!fd) return Error::from_errno(errno, path.string());
+    UniqueFd fd(complete([&] { return ::openat(fd_.get(), file.c_str(), flags, 0600); }));
+    if (!fd && errno == ELOOP) return Error{ErrorCode::kCorruption, where(name) + " is a symbolic link"};
+    if (!fd) return Error::from_errno(errno, where(name));
     struct stat status {};
-    if (::fstat(fd.get(), &status) != 0) return Error::from_errno(errno, path.string());
-    if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kCorruption, path.string() + " is not a regular file"};
-    return std::make_unique<PosixFile>(std::move(fd), path);
+    if (::fstat(fd.get(), &status) != 0) return Error::from_errno(errno, where(name));
+    if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kCorruption, where(name) + " is not a regular file"};
+    return std::make_unique<PosixFile>(std::move(fd), path() / name);
   }
 
-  Result<void> rename(const Path& from, const Path& to) override {
-    if (::rename(from.c_str(), to.c_str()) != 0)
-      return Error::from_errno(errno, "renaming " + from.string() + " to " + to.string());
+  Result<std::shared_ptr<BackingFolder>> open_folder(std::string_view name) override {
+    DEDUPFS_ASSIGN(const std::string folder, single(name));
+    UniqueFd fd = open_directory(fd_.get(), folder.c_str(), O_NOFOLLOW);
+    if (!fd && (errno == ENOTDIR || errno == ELOOP))
+      return Error{ErrorCode::kCorruption, where(name) + " is not a folder"};
+    if (!fd) return Error::from_errno(errno, where(name));
+    return std::make_shared<PosixFolder>(std::move(fd), path() / name);
+  }
+
+  Result<void> make_folder(std::string_view name) override {
+    DEDUPFS_ASSIGN(const std::string folder, single(name));
+    if (::mkdirat(fd_.get(), folder.c_str(), 0700) != 0)
+      return Error::from_errno(errno, "creating directory " + where(name));
     return {};
   }
 
-  Result<void> link(const Path& from, const Path& to) override {
-    if (::link(from.c_str(), to.c_str()) != 0)
-      return Error::from_errno(errno, "linking " + from.string() + " to " + to.string());
+  Result<void> remove_folder(std::string_view name) override {
+    DEDUPFS_ASSIGN(const std::string folder, single(name));
+    if (::unlinkat(fd_.get(), folder.c_str(), AT_REMOVEDIR) != 0)
+      return Error::from_errno(errno, "removing directory " + where(name));
     return {};
   }
 
-  Result<void> unlink(const Path& path) override {
-    if (::unlink(path.c_str()) != 0) return Error::from_errno(errno, "removing " + path.string());
+  Result<void> rename(std::string_view name, BackingFolder& to, std::string_view new_name) override {
+    DEDUPFS_ASSIGN(const std::string from_name, single(name));
+    DEDUPFS_ASSIGN(const std::string to_name, single(new_name));
+    if (::renameat(fd_.get(), from_name.c_str(), fd_of(to), to_name.c_str()) != 0)
+      return Error::from_errno(errno, "renaming " + where(name) + " to " + (to.path() / new_name).string());
     return {};
   }
 
-  Result<void> make_directory(const Path& path) override {
-    if (::mkdir(path.c_str(), 0700) != 0) return Error::from_errno(errno, "creating directory " + path.string());
+  Result<void> link(std::string_view name, BackingFolder& to, std::string_view new_name) override {
+    DEDUPFS_ASSIGN(const std::string from_name, single(name));
+    DEDUPFS_ASSIGN(const std::string to_name, single(new_name));
+    if (::linkat(fd_.get(), from_name.c_str(), fd_of(to), to_name.c_str(), 0) != 0)
+      return Error::from_errno(errno, "linking " + where(name) + " to " + (to.path() / new_name).string());
     return {};
   }
 
-  Result<void> remove_directory(const Path& path) override {
-    if (::rmdir(path.c_str()) != 0) return Error::from_errno(errno, "removing directory " + path.string());
+  Result<void> unlink(std::string_view name) override {
+    DEDUPFS_ASSIGN(const std::string file, single(name));
+    if (::unlinkat(fd_.get(), file.c_str(), 0) != 0) return Error::from_errno(errno, "removing " + where(name));
     return {};
   }
 
-  Result<void> sync_directory(const Path& path) override {
-    const UniqueFd fd(complete([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
-    if (!fd) return Error::from_errno(errno, path.string());
-    if (complete([&] { return ::fsync(fd.get()); }) != 0) return Error::from_errno(errno, "fsync of " + path.string());
+  Result<void> sync() override {
+    if (complete([&] { return ::fsync(fd_.get()); }) != 0)
+      return Error::from_errno(errno, "fsync of " + path().string());
     return {};
   }
 
-  Result<std::vector<std::string>> list_directory(const Path& path) override {
-    DIR* directory = ::opendir(path.c_str());
-    if (directory == nullptr) return Error::from_errno(errno, path.string());
+  // By a descriptor of its own, since each descriptor has one position in the list.
+  Result<std::vector<std::string>> list() override {
+    UniqueFd fd = open_directory(fd_.get(), ".", 0);
+    if (!fd) return Error::from_errno(errno, path().string());
+    DIR* const directory = ::fdopendir(fd.get());
+    if (directory == nullptr) return Error::from_errno(errno, path().string());
+    fd.release();  // it is closed with the list
     std::vector<std::string> names;
+    errno = 0;
     while (const dirent* entry = ::readdir(directory)) {
       const std::string name = entry->d_name;
       if (name != "." && name != "..") names.push_back(name);
     }
+    const int failure = errno;
     ::closedir(directory);
+    if (failure != 0) return Error::from_errno(failure, "listing " + path().string());
     std::ranges::sort(names);
     return names;
   }
 
-  Result<Type> type(const Path& path) override {
+  Result<Status> status() override {
     struct stat status {};
-    if (::lstat(path.c_str(), &status) != 0) {
-      if (errno == ENOENT) return Type::kMissing;
-      return Error::from_errno(errno, path.string());
-    }
-    if (S_ISREG(status.st_mode)) return Type::kFile;
-    return S_ISDIR(status.st_mode) ? Type::kDirectory : Type::kOther;
+    if (::fstat(fd_.get(), &status) != 0) return Error::from_errno(errno, path().string());
+    return status_from(status);
   }
 
-  Result<Space> space(const Path& path) override {
+  Result<Status> status(std::string_view name) override {
+    DEDUPFS_ASSIGN(const std::string file, single(name));
+    struct stat status {};
+    if (::fstatat(fd_.get(), file.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) return status_from(status);
+    if (errno == ENOENT) return Status();
+    return Error::from_errno(errno, where(name));
+  }
+
+  std::optional<int> descriptor() const override { return fd_.get(); }
+
+  Result<Space> space() override {
     struct statvfs status {};
-    if (::statvfs(path.c_str(), &status) != 0) return Error::from_errno(errno, path.string());
+    if (::fstatvfs(fd_.get(), &status) != 0) return Error::from_errno(errno, path().string());
     return Space{status.f_frsize * status.f_blocks, status.f_frsize * status.f_bavail};
   }
+
+ private:
+  std::string where(std::string_view name) const { return (path() / name).string(); }
+  static int fd_of(const BackingFolder& folder) { return static_cast<const PosixFolder&>(folder).fd_.get(); }
+
+  const UniqueFd fd_;
 };
+
+class PosixBacking final : public Backing {
+ public:
+  Result<std::shared_ptr<BackingFolder>> open_root(const Path& path) override {
+    UniqueFd fd = open_directory(AT_FDCWD, path.c_str(), 0);
+    if (!fd && errno == ENOENT) return Error{ErrorCode::kNotFound, path.string() + " does not exist"};
+    if (!fd) return Error::from_errno(errno, path.string());
+    return std::make_shared<PosixFolder>(std::move(fd), path);
+  }
+};
+
+// RocksDB makes a folder within the one of the index at most.
+constexpr int kDeepestTree = 8;
+
+Result<void> remove_tree(BackingFolder& folder, std::string_view name, int depth) {
+  DEDUPFS_ASSIGN(const Backing::Type type, folder.type(name));
+  if (type == Backing::Type::kMissing) return {};
+  if (type != Backing::Type::kDirectory) return folder.unlink(name);
+  if (depth == 0)
+    return Error{ErrorCode::kCorruption,
+                 (folder.path() / name).string() + " is no part of a volume: remove it by hand, and try again"};
+  {
+    DEDUPFS_ASSIGN(const auto inner, folder.open_folder(name));
+    DEDUPFS_ASSIGN(const std::vector<std::string> names, inner->list());
+    for (const std::string& each : names) DEDUPFS_TRY(remove_tree(*inner, each, depth - 1));
+  }
+  return folder.remove_folder(name);
+}
 
 }  // namespace
 
@@ -195,9 +285,19 @@ Result<void> BackingFile::read(std::uint64_t offset, MutableByteSpan out) const 
                                            std::to_string(out.size() - filled) + " bytes are missing"};
 }
 
-Result<bool> Backing::exists(const Path& path) {
-  DEDUPFS_ASSIGN(const Type found, type(path));
+Result<Backing::Type> BackingFolder::type(std::string_view name) {
+  DEDUPFS_ASSIGN(const Backing::Status found, status(name));
+  return found.type;
+}
+
+Result<bool> BackingFolder::exists(std::string_view name) {
+  DEDUPFS_ASSIGN(const Type found, type(name));
   return found != Type::kMissing;
+}
+
+Result<std::shared_ptr<BackingFolder>> BackingFolder::make_and_open_folder(std::string_view name) {
+  DEDUPFS_TRY(make_folder(name));
+  return open_folder(name);
 }
 
 std::shared_ptr<Backing> Backing::posix() {
@@ -205,31 +305,26 @@ std::shared_ptr<Backing> Backing::posix() {
   return instance;
 }
 
-Result<void> replace_file(Backing& backing, const Path& path, ByteSpan content) {
-  Path temporary = path;
-  temporary += ".new";
-  DEDUPFS_ASSIGN(const bool leftover, backing.exists(temporary));
-  if (leftover) DEDUPFS_TRY(backing.unlink(temporary));
-  DEDUPFS_ASSIGN(const auto file, backing.open(temporary, Backing::Mode::kCreate));
+Result<void> replace_file(BackingFolder& folder, std::string_view name, ByteSpan content) {
+  const std::string temporary = std::string(name) + ".new";
+  DEDUPFS_ASSIGN(const bool leftover, folder.exists(temporary));
+  if (leftover) DEDUPFS_TRY(folder.unlink(temporary));
+  DEDUPFS_ASSIGN(const auto file, folder.open(temporary, Backing::Mode::kCreate));
   DEDUPFS_TRY(file->write(0, content));
   DEDUPFS_TRY(file->datasync());
-  DEDUPFS_TRY(backing.rename(temporary, path));
-  return backing.sync_directory(path.parent_path());
+  DEDUPFS_TRY(folder.rename(temporary, folder, name));
+  return folder.sync();
 }
 
-Result<void> remove_tree(Backing& backing, const Path& path) {
-  DEDUPFS_ASSIGN(const Backing::Type type, backing.type(path));
-  if (type == Backing::Type::kMissing) return {};
-  if (type != Backing::Type::kDirectory) return backing.unlink(path);
-  DEDUPFS_ASSIGN(const std::vector<std::string> names, backing.list_directory(path));
-  for (const std::string& name : names) DEDUPFS_TRY(remove_tree(backing, path / name));
-  return backing.remove_directory(path);
+Result<void> remove_tree(BackingFolder& folder, std::string_view name) {
+  return remove_tree(folder, name, kDeepestTree);
 }
 
-Result<std::string> read_file(Backing& backing, const Path& path, std::uint64_t limit) {
-  DEDUPFS_ASSIGN(const auto file, backing.open(path, Backing::Mode::kRead));
+Result<std::string> read_file(BackingFolder& folder, std::string_view name, std::uint64_t limit) {
+  DEDUPFS_ASSIGN(const auto file, folder.open(name, Backing::Mode::kRead));
   DEDUPFS_ASSIGN(const std::uint64_t size, file->size());
-  if (size > limit) return Error{ErrorCode::kCorruption, path.string() + " has " + std::to_string(size) + " bytes"};
+  if (size > limit)
+    return Error{ErrorCode::kCorruption, file->path().string() + " has " + std::to_string(size) + " bytes"};
   std::string content(size, '\0');
   DEDUPFS_TRY(file->read(0, {reinterpret_cast<std::uint8_t*>(content.data()), content.size()}));
   return content;

@@ -25,7 +25,7 @@ Checkpointer::Checkpointer(Volume& volume, std::chrono::milliseconds interval, H
     : interval_(interval),
       has_room_(std::move(has_room)),
       volume_(volume),
-      checkpoints_(volume.backing(), volume.path(), uuid_of(volume)) {
+      checkpoints_(volume.folder(), uuid_of(volume)) {
   if (interval_.count() != 0) thread_ = std::thread([this] { run(); });
 }
 

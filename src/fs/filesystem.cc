@@ -31,7 +31,7 @@ Filesystem::State::State(std::unique_ptr<Volume> its_volume, const FilesystemOpt
       options(its_options),
       metadata(volume->metadata()),
       space(
-          volume->backing(), volume->path(), [this] { return pending_bytes(); }, [this] { (void)sync(); }),
+          *volume->folder(), [this] { return pending_bytes(); }, [this] { (void)sync(); }),
       budget(options.dirty_bytes, [this] { committer->request_prepare(); }),
       table(metadata, kCachedInodes),
       flushers(std::make_unique<ThreadPool>(

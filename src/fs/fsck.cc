@@ -23,21 +23,16 @@ constexpr int kRecheckPass = 6;  // as the check
 
 class Fsck {
  public:
-  Fsck(const Path& volume, const FsckOptions& options, const std::shared_ptr<Backing>& backing)
-      : volume_(volume), options_(options), backing_(backing) {}
+  Fsck(std::shared_ptr<BackingFolder> volume, const FsckOptions& options)
+      : volume_(std::move(volume)), options_(options) {}
 
   Result<FsckReport> run() {
-    DEDUPFS_ASSIGN(const bool exists, backing_->exists(volume_));
-    if (!exists) return Error{ErrorCode::kNotFound, volume_.string() + " does not exist"};
-    DEDUPFS_ASSIGN(superblock_, read_superblock(*backing_, volume_));
+    DEDUPFS_ASSIGN(superblock_, read_superblock(*volume_));
     if (changes_volume()) DEDUPFS_TRY(require_writable(superblock_));
-    DEDUPFS_ASSIGN(const auto lock, Volume::lock(volume_, !changes_volume(), backing_));
-    DEDUPFS_ASSIGN(const bool has_containers, backing_->exists(volume_ / kContainersDirectory));
-    if (!has_containers)
-      return Error{ErrorCode::kCorruption, (volume_ / kContainersDirectory).string() +
-                                               " is missing, and with it all data; restore the volume from a backup"};
+    DEDUPFS_ASSIGN(const auto lock, Volume::lock(*volume_, !changes_volume()));
+    DEDUPFS_TRY(open_containers());
 
-    IndexRepair index(volume_, superblock_, backing_);
+    IndexRepair index(volume_, superblock_);
     DEDUPFS_TRY(finish_earlier_repair(index));
     if (changes_volume()) DEDUPFS_TRY(repair_files());
     DEDUPFS_ASSIGN(Found found, check(kCheckPass));
@@ -51,8 +46,7 @@ class Fsck {
     report_.errors_left = found.errors;
     report_.lost_files = std::move(found.lost_files);
     if (options_.mode == FsckOptions::Mode::kAll && report_.is_clean()) {
-      DEDUPFS_ASSIGN(const auto cut,
-                     cut_torn_tails(backing_, volume_ / kContainersDirectory, superblock_, found.regions));
+      DEDUPFS_ASSIGN(const auto cut, cut_torn_tails(*containers_, superblock_, found.regions));
       for (const std::string& line : cut) repaired(line);
     }
     DEDUPFS_TRY(note_old_indexes());
@@ -69,6 +63,16 @@ class Fsck {
   };
 
   bool changes_volume() const { return options_.mode != FsckOptions::Mode::kCheck; }
+
+  Result<void> open_containers() {
+    auto opened = volume_->open_folder(kContainersDirectory);
+    if (!opened && opened.error().code() == ErrorCode::kNotFound)
+      return Error{ErrorCode::kCorruption, (volume_->path() / kContainersDirectory).string() +
+                                               " is missing, and with it all data; restore the volume from a backup"};
+    if (!opened) return opened.error();
+    containers_ = std::move(*opened);
+    return {};
+  }
 
   void print(std::string line) {
     options_.print(line);
@@ -91,9 +95,9 @@ class Fsck {
   }
 
   Result<void> repair_files() {
-    DEDUPFS_ASSIGN(const auto superblock, repair_superblock(*backing_, volume_));
+    DEDUPFS_ASSIGN(const auto superblock, repair_superblock(*volume_));
     if (superblock) repaired(*superblock + ": after the other copy");
-    DEDUPFS_ASSIGN(const auto headers, repair_container_headers(backing_, volume_ / kContainersDirectory, superblock_));
+    DEDUPFS_ASSIGN(const auto headers, repair_container_headers(*containers_, superblock_));
     for (const std::string& line : headers) repaired(line);
     return {};
   }
@@ -118,14 +122,18 @@ class Fsck {
     return found;
   }
 
+  Result<std::uint64_t> changes_behind_damage() const {
+    DEDUPFS_ASSIGN(const auto index, volume_->open_folder(kIndexDirectory));
+    return Database::changes_behind_damage(index);
+  }
+
   Result<void> check_parts(int pass, CheckReport& report, Found& found) {
-    if (const auto behind = Database::changes_behind_damage(volume_ / kIndexDirectory, backing_);
-        behind && *behind != 0)
+    if (const auto behind = changes_behind_damage(); behind && *behind != 0)
       report.error(fmt::format("the log of the index is damaged, and {} changes behind the damage are lost", *behind));
     VolumeOptions options;
     options.read_only = true;
     options.locked = true;
-    DEDUPFS_ASSIGN(const auto volume, Volume::open(volume_, options, backing_));
+    DEDUPFS_ASSIGN(const auto volume, Volume::open(volume_, options));
     DEDUPFS_ASSIGN(CheckedStore store,
                    check_store(*volume, report,
                                {.verify_data = options_.verify_data, .progress = options_.progress, .pass = pass}));
@@ -184,21 +192,21 @@ class Fsck {
   }
 
   Result<void> note_old_indexes() {
-    DEDUPFS_ASSIGN(const auto names, backing_->list_directory(volume_));
+    DEDUPFS_ASSIGN(const auto names, volume_->list());
     for (const std::string& name : names)
       if (name.starts_with(kOldIndexPrefix))
         print(fmt::format("note: {} is what a repair replaced; remove it when nothing is missed",
-                          (volume_ / name).string()));
+                          (volume_->path() / name).string()));
     return {};
   }
 
-  const Path& volume_;
+  const std::shared_ptr<BackingFolder> volume_;
+  std::shared_ptr<BackingFolder> containers_;
   const FsckOptions& options_;
-  const std::shared_ptr<Backing>& backing_;
   Superblock superblock_;
   FsckReport report_;
   std::uint64_t losses_ = 0;
-  std::optional<Path> old_index_;
+  std::optional<std::string> old_index_;
 };
 
 }  // namespace
@@ -208,7 +216,8 @@ int FsckReport::exit_status() const {
 }
 
 Result<FsckReport> run_fsck(const Path& volume, const FsckOptions& options, const std::shared_ptr<Backing>& backing) {
-  return Fsck(volume, options, backing).run();
+  DEDUPFS_ASSIGN(auto folder, Volume::open_folder(volume, backing));
+  return Fsck(std::move(folder), options).run();
 }
 
 }  // namespace dedupfs

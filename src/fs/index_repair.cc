@@ -69,17 +69,14 @@ Result<void> copy_features(const RecordSource& from, BulkWriter& to) {
 
 }  // namespace
 
-IndexRepair::IndexRepair(Path volume, Superblock superblock, std::shared_ptr<Backing> backing)
-    : volume_(std::move(volume)),
-      superblock_(std::move(superblock)),
-      backing_(std::move(backing)),
-      index_(volume_ / kIndexDirectory),
-      new_index_(volume_ / kNewIndex),
-      salvage_(volume_ / kSalvage) {}
+IndexRepair::IndexRepair(std::shared_ptr<BackingFolder> volume, Superblock superblock)
+    : volume_(std::move(volume)), superblock_(std::move(superblock)) {}
 
 Result<bool> IndexRepair::is_complete() const {
-  const auto index =
-      Database::open(new_index_, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true}, backing_);
+  const auto index = [&]() -> Result<std::unique_ptr<Database>> {
+    DEDUPFS_ASSIGN(const auto folder, volume_->open_folder(kNewIndex));
+    return Database::open(folder, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true});
+  }();
   if (!index && index.error().code() != ErrorCode::kCorruption && index.error().code() != ErrorCode::kNotFound)
     return index.error();
   if (!index) return false;
@@ -87,22 +84,22 @@ Result<bool> IndexRepair::is_complete() const {
   return uuid == superblock_.uuid;
 }
 
-Path IndexRepair::old_index(int number) const {
-  return volume_ / (number == 1 ? std::string(kOldIndex) : fmt::format("{}.{}", kOldIndex, number));
+std::string IndexRepair::old_index(int number) {
+  return number == 1 ? std::string(kOldIndex) : fmt::format("{}.{}", kOldIndex, number);
 }
 
 Result<int> IndexRepair::old_indexes() const {
   for (int number = 0;; ++number) {
-    DEDUPFS_ASSIGN(const bool has_next, backing_->exists(old_index(number + 1)));
+    DEDUPFS_ASSIGN(const bool has_next, volume_->exists(old_index(number + 1)));
     if (!has_next) return number;
   }
 }
 
 Result<std::vector<std::string>> IndexRepair::clean_up(bool finish) {
   std::vector<std::string> lines;
-  DEDUPFS_ASSIGN(const bool has_index, backing_->exists(index_));
-  DEDUPFS_ASSIGN(const bool has_new, backing_->exists(new_index_));
-  DEDUPFS_ASSIGN(const bool has_salvage, backing_->exists(salvage_));
+  DEDUPFS_ASSIGN(const bool has_index, volume_->exists(kIndexDirectory));
+  DEDUPFS_ASSIGN(const bool has_new, volume_->exists(kNewIndex));
+  DEDUPFS_ASSIGN(const bool has_salvage, volume_->exists(kSalvage));
   DEDUPFS_ASSIGN(const int old, has_index ? Result<int>(0) : old_indexes());
   if (!has_new && !has_salvage && old == 0) return lines;
   if (!finish) {
@@ -111,13 +108,14 @@ Result<std::vector<std::string>> IndexRepair::clean_up(bool finish) {
   }
   DEDUPFS_ASSIGN(const bool complete, has_new && !has_index ? is_complete() : Result<bool>(false));
   if (complete) {
-    DEDUPFS_TRY(backing_->rename(new_index_, index_));
-    DEDUPFS_TRY(backing_->sync_directory(volume_));
+    DEDUPFS_TRY(volume_->rename(kNewIndex, *volume_, kIndexDirectory));
+    DEDUPFS_TRY(volume_->sync());
     lines.emplace_back("a repair that was interrupted is finished: its index is in place");
   } else if (old != 0) {
-    DEDUPFS_TRY(backing_->rename(old_index(old), index_));
-    DEDUPFS_TRY(backing_->sync_directory(volume_));
-    lines.push_back(fmt::format("the index was missing; {} is in its place again", old_index(old).string()));
+    DEDUPFS_TRY(volume_->rename(old_index(old), *volume_, kIndexDirectory));
+    DEDUPFS_TRY(volume_->sync());
+    lines.push_back(
+        fmt::format("the index was missing; {} is in its place again", (volume_->path() / old_index(old)).string()));
   } else if (has_new) {
     lines.emplace_back("a repair was interrupted; what it had made is dropped");
   }
@@ -128,7 +126,7 @@ Result<std::vector<std::string>> IndexRepair::clean_up(bool finish) {
 Result<std::optional<Checkpoint>> IndexRepair::newest_checkpoint(CheckReport& report) const {
   DEDUPFS_ASSIGN(const UuidBytes uuid, parse_uuid(superblock_.uuid));
   std::vector<Error> damage;
-  auto newest = Checkpoints(*backing_, volume_, uuid).newest(damage);
+  auto newest = Checkpoints(volume_, uuid).newest(damage);
   for (const Error& error : damage) report.note(error.message());
   return newest;
 }
@@ -136,13 +134,13 @@ Result<std::optional<Checkpoint>> IndexRepair::newest_checkpoint(CheckReport& re
 Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatched, CheckReport& report,
                                 const RepairLog& log, const Progress& progress, int first_pass) {
   DEDUPFS_TRY(discard());
-  DEDUPFS_ASSIGN(const IndexSurvey survey, survey_index(index_, salvage_, backing_));
+  DEDUPFS_ASSIGN(const IndexSurvey survey, survey_index(volume_, kIndexDirectory, kSalvage));
   for (const std::string& damage : survey.damage) report.note(damage);
   if (survey.volume_uuid && *survey.volume_uuid != superblock_.uuid)
     return Error{ErrorCode::kCorruption,
                  fmt::format("{} belongs to another volume ({}); put back the one that was saved together with this "
                              "volume's containers, or remove it and repair again",
-                             index_.string(), *survey.volume_uuid)};
+                             (volume_->path() / kIndexDirectory).string(), *survey.volume_uuid)};
 
   const RecordSource* names = survey.records.get();
   std::optional<Checkpoint> checkpoint;
@@ -164,12 +162,14 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
     }
   }
 
-  DEDUPFS_TRY(Database::create(new_index_, backing_));
-  DEDUPFS_ASSIGN(const auto index, Database::open(new_index_, {.memory_bytes = kMemoryBytes}, backing_));
-  DEDUPFS_ASSIGN(const auto containers, ContainerStore::open(backing_, volume_ / kContainersDirectory,
-                                                             {.volume_uuid = superblock_.uuid,
-                                                              .container_bytes = superblock_.container_bytes,
-                                                              .read_only = true}));
+  DEDUPFS_ASSIGN(const auto folder, volume_->make_and_open_folder(kNewIndex));
+  DEDUPFS_TRY(Database::create(folder));
+  DEDUPFS_ASSIGN(const auto index, Database::open(folder, {.memory_bytes = kMemoryBytes}));
+  DEDUPFS_ASSIGN(auto containers_folder, volume_->open_folder(kContainersDirectory));
+  DEDUPFS_ASSIGN(const auto containers,
+                 ContainerStore::open(std::move(containers_folder), {.volume_uuid = superblock_.uuid,
+                                                                     .container_bytes = superblock_.container_bytes,
+                                                                     .read_only = true}));
   DEDUPFS_ASSIGN(auto listed, listed_chunks(survey.records.get()));
   const RebuildHints hints{.unreadable = mismatched,
                            .listed = std::move(listed),
@@ -211,29 +211,32 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
   return writer.flush();
 }
 
-Result<std::optional<Path>> IndexRepair::swap() {
-  DEDUPFS_TRY(backing_->sync_directory(new_index_));
-  DEDUPFS_TRY(backing_->sync_directory(volume_));
-  std::optional<Path> replaced;
-  DEDUPFS_ASSIGN(const bool has_index, backing_->exists(index_));
+Result<std::optional<std::string>> IndexRepair::swap() {
+  {
+    DEDUPFS_ASSIGN(const auto made, volume_->open_folder(kNewIndex));
+    DEDUPFS_TRY(made->sync());
+  }
+  DEDUPFS_TRY(volume_->sync());
+  std::optional<std::string> replaced;
+  DEDUPFS_ASSIGN(const bool has_index, volume_->exists(kIndexDirectory));
   if (has_index) {
     DEDUPFS_ASSIGN(const int old, old_indexes());
     replaced = old_index(old + 1);
-    DEDUPFS_TRY(backing_->rename(index_, *replaced));
-    DEDUPFS_TRY(backing_->sync_directory(volume_));
+    DEDUPFS_TRY(volume_->rename(kIndexDirectory, *volume_, *replaced));
+    DEDUPFS_TRY(volume_->sync());
   }
-  DEDUPFS_TRY(backing_->rename(new_index_, index_));
-  DEDUPFS_TRY(backing_->sync_directory(volume_));
+  DEDUPFS_TRY(volume_->rename(kNewIndex, *volume_, kIndexDirectory));
+  DEDUPFS_TRY(volume_->sync());
   return replaced;
 }
 
 Result<void> IndexRepair::discard() {
-  DEDUPFS_TRY(remove_tree(*backing_, new_index_));
-  return remove_tree(*backing_, salvage_);
+  DEDUPFS_TRY(remove_tree(*volume_, kNewIndex));
+  return remove_tree(*volume_, kSalvage);
 }
 
-Result<void> IndexRepair::discard(const Path& old_index) {
-  return remove_tree(*backing_, old_index);
+Result<void> IndexRepair::discard(const std::string& old_index) {
+  return remove_tree(*volume_, old_index);
 }
 
 }  // namespace dedupfs

@@ -27,7 +27,7 @@ namespace dedupfs {
 
 class IndexRepair {
  public:
-  IndexRepair(Path volume, Superblock superblock, std::shared_ptr<Backing> backing);
+  IndexRepair(std::shared_ptr<BackingFolder> volume, Superblock superblock);
 
   // What an interrupted repair left, and what becomes of it: a line each. With `finish`, a complete new index takes its
   // place; without it nothing is changed.
@@ -36,25 +36,21 @@ class IndexRepair {
   // Makes index.repair. `mismatched`: see CheckedStore. What it found and lost goes to the log.
   Result<void> build(const std::unordered_set<std::uint64_t>& mismatched, CheckReport& report, const RepairLog& log,
                      const Progress& progress, int first_pass);
-  // Puts it in place. Returns where the old index is, if there was one.
-  Result<std::optional<Path>> swap();
+  // Puts it in place. Returns the name of the old index, if there was one.
+  Result<std::optional<std::string>> swap();
   // Of what build() made, or of an index that is not needed any more.
   Result<void> discard();
-  Result<void> discard(const Path& old_index);
+  Result<void> discard(const std::string& old_index);
 
  private:
   Result<bool> is_complete() const;
-  Path old_index(int number) const;  // the first, second, ... that a repair replaced
-  Result<int> old_indexes() const;   // how many of them there are
+  static std::string old_index(int number);  // the first, second, ... that a repair replaced
+  Result<int> old_indexes() const;           // how many of them there are
   // The newest checkpoint that can be read, if there is one.
   Result<std::optional<Checkpoint>> newest_checkpoint(CheckReport& report) const;
 
-  const Path volume_;
+  const std::shared_ptr<BackingFolder> volume_;
   const Superblock superblock_;
-  const std::shared_ptr<Backing> backing_;
-  const Path index_;
-  const Path new_index_;
-  const Path salvage_;
 };
 
 }  // namespace dedupfs

@@ -12,9 +12,9 @@ constexpr std::uint64_t kTrustBytes = 1 << 20;
 
 }  // namespace
 
-SpaceGuard::SpaceGuard(Backing& backing, Path path, std::function<std::uint64_t()> pending_bytes,
+SpaceGuard::SpaceGuard(BackingFolder& folder, std::function<std::uint64_t()> pending_bytes,
                        std::function<void()> settle)
-    : backing_(backing), path_(std::move(path)), pending_bytes_(std::move(pending_bytes)), settle_(std::move(settle)) {}
+    : folder_(folder), pending_bytes_(std::move(pending_bytes)), settle_(std::move(settle)) {}
 
 std::uint64_t SpaceGuard::room_beside(const Backing::Space& space, std::uint64_t reserve) const {
   const std::uint64_t taken = pending_bytes_() + reserve;
@@ -32,7 +32,7 @@ Result<void> SpaceGuard::admit_data(std::uint64_t bytes) {
   settle_();  // duplicates and compression may have left more than the worst case
   DEDUPFS_ASSIGN(space, disk_space_now());
   if (fits(space, bytes, reserve_of(space))) return {};
-  return Error{ErrorCode::kNoSpace, path_.string() + ": the disk below is full"};
+  return Error{ErrorCode::kNoSpace, folder_.path().string() + ": the disk below is full"};
 }
 
 Result<void> SpaceGuard::admit_metadata() {
@@ -41,7 +41,7 @@ Result<void> SpaceGuard::admit_metadata() {
   settle_();
   DEDUPFS_ASSIGN(space, disk_space_now());
   if (fits(space, 0, reserve_of(space) / 2)) return {};
-  return Error{ErrorCode::kNoSpace, path_.string() + ": the disk below is full"};
+  return Error{ErrorCode::kNoSpace, folder_.path().string() + ": the disk below is full"};
 }
 
 Result<SpaceGuard::Room> SpaceGuard::room() {
@@ -64,7 +64,7 @@ Result<Backing::Space> SpaceGuard::disk_space(std::uint64_t about_to_add) {
 }
 
 Result<Backing::Space> SpaceGuard::disk_space_now() {
-  DEDUPFS_ASSIGN(const Backing::Space space, backing_.space(path_));
+  DEDUPFS_ASSIGN(const Backing::Space space, folder_.space());
   const std::lock_guard lock(mutex_);
   known_ = space;
   known_until_ = Clock::now() + kTrust;

@@ -18,7 +18,7 @@ class SpaceGuard {
  public:
   // `pending_bytes`: what is in memory and will need room on the disk, at worst. `settle` writes as much of it as it
   // can, after which the disk tells better what is left; its errors do not matter here.
-  SpaceGuard(Backing& backing, Path path, std::function<std::uint64_t()> pending_bytes, std::function<void()> settle);
+  SpaceGuard(BackingFolder& folder, std::function<std::uint64_t()> pending_bytes, std::function<void()> settle);
 
   // kNoSpace if the bytes of a file might not fit beside the reserve.
   Result<void> admit_data(std::uint64_t bytes);
@@ -41,8 +41,7 @@ class SpaceGuard {
   std::uint64_t room_beside(const Backing::Space& space, std::uint64_t reserve) const;
   bool fits(const Backing::Space& space, std::uint64_t bytes, std::uint64_t reserve) const;
 
-  Backing& backing_;
-  const Path path_;
+  BackingFolder& folder_;
   const std::function<std::uint64_t()> pending_bytes_;
   const std::function<void()> settle_;
 

@@ -110,25 +110,34 @@ class Counting {
     statistics_.delta_bytes += chunk.delta_length;
   }
 
-  static std::uint64_t allocated_bytes(const Path& path) {
-    struct stat status {};
-    if (::lstat(path.c_str(), &status) != 0) return 0;  // files come and go under a running daemon
-    return static_cast<std::uint64_t>(status.st_blocks) * 512;
-  }
-
-  static std::uint64_t allocated_below(const Path& directory) {
-    std::uint64_t bytes = allocated_bytes(directory);
-    std::error_code gone;
-    for (std::filesystem::recursive_directory_iterator file(directory, gone), end; file != end; file.increment(gone))
-      bytes += allocated_bytes(file->path());
+  // Files come and go under a running daemon: those that cannot be looked at count for nothing.
+  static std::uint64_t allocated_below(BackingFolder& folder, int depth) {
+    const auto itself = folder.status();
+    std::uint64_t bytes = itself ? itself->allocated_bytes : 0;
+    const auto names = folder.list();
+    if (!names || depth == 0) return bytes;
+    for (const std::string& name : *names) {
+      const auto status = folder.status(name);
+      if (!status) continue;
+      if (status->type == Backing::Type::kDirectory)
+        bytes += allocated_below(folder, name, depth - 1);
+      else
+        bytes += status->allocated_bytes;
+    }
     return bytes;
+  }
+  static std::uint64_t allocated_below(BackingFolder& parent, std::string_view name, int depth) {
+    const auto folder = parent.open_folder(name);
+    return folder ? allocated_below(**folder, depth) : 0;
   }
 
   void measure_disk() {
-    const std::uint64_t container_bytes = allocated_below(volume_.path() / kContainersDirectory);
-    statistics_.index_bytes = allocated_below(volume_.path() / kIndexDirectory);
+    constexpr int kDeepest = 8;  // folders in folders; a volume has fewer
+    BackingFolder& volume = *volume_.folder();
+    const std::uint64_t container_bytes = allocated_below(volume, kContainersDirectory, kDeepest);
+    statistics_.index_bytes = allocated_below(volume, kIndexDirectory, kDeepest);
     statistics_.index_table_bytes = volume_.database().table_bytes();
-    statistics_.disk_bytes = allocated_below(volume_.path());
+    statistics_.disk_bytes = allocated_below(volume, kDeepest);
     // Files come and go while they are counted, and what is garbage is the rest.
     std::uint64_t rest = container_bytes;
     for (std::uint64_t* const part :

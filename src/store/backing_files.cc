@@ -193,25 +193,25 @@ IOStatus status_of(const Error& error) {
   }
 }
 
-IOStatus open_sequential(Backing& backing, const std::string& name,
+IOStatus open_sequential(BackingFolder& folder, const std::string& name,
                          std::unique_ptr<rocksdb::FSSequentialFile>* result) {
-  auto file = backing.open(name, Backing::Mode::kRead);
+  auto file = folder.open(name, Backing::Mode::kRead);
   if (!file) return status_of(file);
   const auto end = is_manifest(name) ? sealed_end(**file) : Result<std::uint64_t>(UINT64_MAX);
   if (end) *result = std::make_unique<SequentialFile>(std::move(*file), *end);
   return status_of(end);
 }
 
-IOStatus open_random_access(Backing& backing, const std::string& name,
+IOStatus open_random_access(BackingFolder& folder, const std::string& name,
                             std::unique_ptr<rocksdb::FSRandomAccessFile>* result) {
-  auto file = backing.open(name, Backing::Mode::kRead);
+  auto file = folder.open(name, Backing::Mode::kRead);
   if (file) *result = std::make_unique<RandomAccessFile>(std::move(*file));
   return status_of(file);
 }
 
-IOStatus open_writable(Backing& backing, const std::string& name, Backing::Mode mode, bool empty,
+IOStatus open_writable(BackingFolder& folder, const std::string& name, Backing::Mode mode, bool empty,
                        const FileOptions& options, std::unique_ptr<rocksdb::FSWritableFile>* result) {
-  auto file = backing.open(name, mode);
+  auto file = folder.open(name, mode);
   if (!file) return status_of(file);
   auto size = (*file)->size();
   if (size && *size != 0 && empty) {
@@ -226,10 +226,10 @@ IOStatus open_writable(Backing& backing, const std::string& name, Backing::Mode 
   return IOStatus::OK();
 }
 
-IOStatus open_log(Backing& backing, const std::string& name, const std::shared_ptr<LostAppends>& lost,
+IOStatus open_log(BackingFolder& folder, const std::string& name, const std::shared_ptr<LostAppends>& lost,
                   const FileOptions& options, std::unique_ptr<rocksdb::FSWritableFile>* result) {
   std::unique_ptr<rocksdb::FSWritableFile> file;
-  IOStatus opened = open_writable(backing, name, Backing::Mode::kOpenOrCreate, true, options, &file);
+  IOStatus opened = open_writable(folder, name, Backing::Mode::kOpenOrCreate, true, options, &file);
   if (!opened.ok() && !opened.IsNoSpace()) return opened;
   *result = std::make_unique<LogFile>(std::move(file), opened, lost, options);
   return IOStatus::OK();

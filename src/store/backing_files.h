@@ -21,14 +21,14 @@ rocksdb::IOStatus status_of(const Result<T>& result) {
   return result ? rocksdb::IOStatus::OK() : status_of(result.error());
 }
 
-rocksdb::IOStatus open_sequential(Backing& backing, const std::string& name,
+rocksdb::IOStatus open_sequential(BackingFolder& folder, const std::string& name,
                                   std::unique_ptr<rocksdb::FSSequentialFile>* result);
-rocksdb::IOStatus open_random_access(Backing& backing, const std::string& name,
+rocksdb::IOStatus open_random_access(BackingFolder& folder, const std::string& name,
                                      std::unique_ptr<rocksdb::FSRandomAccessFile>* result);
 // `empty`: whatever is in it goes.
-rocksdb::IOStatus open_writable(Backing& backing, const std::string& name, Backing::Mode mode, bool empty,
+rocksdb::IOStatus open_writable(BackingFolder& folder, const std::string& name, Backing::Mode mode, bool empty,
                                 const rocksdb::FileOptions& options, std::unique_ptr<rocksdb::FSWritableFile>* result);
-rocksdb::IOStatus open_log(Backing& backing, const std::string& name, const std::shared_ptr<LostAppends>& lost,
+rocksdb::IOStatus open_log(BackingFolder& folder, const std::string& name, const std::shared_ptr<LostAppends>& lost,
                            const rocksdb::FileOptions& options, std::unique_ptr<rocksdb::FSWritableFile>* result);
 
 }  // namespace dedupfs

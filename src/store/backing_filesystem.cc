@@ -14,16 +14,13 @@ using rocksdb::IOStatus;
 
 class Directory final : public rocksdb::FSDirectory {
  public:
-  Directory(std::shared_ptr<Backing> backing, Path path) : backing_(std::move(backing)), path_(std::move(path)) {}
+  explicit Directory(std::shared_ptr<BackingFolder> folder) : folder_(std::move(folder)) {}
 
-  IOStatus Fsync(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
-    return status_of(backing_->sync_directory(path_));
-  }
+  IOStatus Fsync(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override { return status_of(folder_->sync()); }
   IOStatus Close(const IOOptions& /*options*/, IODebugContext* /*dbg*/) override { return IOStatus::OK(); }
 
  private:
-  const std::shared_ptr<Backing> backing_;
-  const Path path_;
+  const std::shared_ptr<BackingFolder> folder_;
 };
 
 class Lock final : public rocksdb::FileLock {
@@ -34,107 +31,128 @@ class Lock final : public rocksdb::FileLock {
   const std::unique_ptr<BackingFile> file_;
 };
 
+// Where a path of RocksDB's leads.
+struct Place {
+  std::shared_ptr<BackingFolder> folder;
+  std::string name;  // empty: the folder itself
+};
+
 class BackingFilesystem final : public rocksdb::FileSystem {
  public:
-  BackingFilesystem(std::shared_ptr<Backing> backing, std::shared_ptr<LostAppends> lost)
-      : backing_(std::move(backing)), lost_(std::move(lost)) {}
+  BackingFilesystem(std::shared_ptr<BackingFolder> folder, std::shared_ptr<LostAppends> lost)
+      : folder_(std::move(folder)), lost_(std::move(lost)) {}
 
   const char* Name() const override { return "dedupfs.backing"; }
 
-  IOStatus NewSequentialFile(const std::string& name, const FileOptions& /*options*/,
+  IOStatus NewSequentialFile(const std::string& path, const FileOptions& /*options*/,
                              std::unique_ptr<rocksdb::FSSequentialFile>* result, IODebugContext* /*dbg*/) override {
-    return open_sequential(*backing_, name, result);
+    return at(path, [&](const Place& place) { return open_sequential(*place.folder, place.name, result); });
   }
-  IOStatus NewRandomAccessFile(const std::string& name, const FileOptions& /*options*/,
+  IOStatus NewRandomAccessFile(const std::string& path, const FileOptions& /*options*/,
                                std::unique_ptr<rocksdb::FSRandomAccessFile>* result, IODebugContext* /*dbg*/) override {
-    return open_random_access(*backing_, name, result);
+    return at(path, [&](const Place& place) { return open_random_access(*place.folder, place.name, result); });
   }
-  IOStatus NewWritableFile(const std::string& name, const FileOptions& options,
+  IOStatus NewWritableFile(const std::string& path, const FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* /*dbg*/) override {
-    if (name.ends_with(".log")) return open_log(*backing_, name, lost_, options, result);
-    return open_writable(*backing_, name, Backing::Mode::kOpenOrCreate, true, options, result);
+    return at(path, [&](const Place& place) {
+      if (place.name.ends_with(".log")) return open_log(*place.folder, place.name, lost_, options, result);
+      return open_writable(*place.folder, place.name, Backing::Mode::kOpenOrCreate, true, options, result);
+    });
   }
-  IOStatus ReopenWritableFile(const std::string& name, const FileOptions& options,
+  IOStatus ReopenWritableFile(const std::string& path, const FileOptions& options,
                               std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* /*dbg*/) override {
-    return open_writable(*backing_, name, Backing::Mode::kReadWrite, false, options, result);
+    return at(path, [&](const Place& place) {
+      return open_writable(*place.folder, place.name, Backing::Mode::kReadWrite, false, options, result);
+    });
   }
-  IOStatus NewDirectory(const std::string& name, const IOOptions& /*options*/,
+  IOStatus NewDirectory(const std::string& path, const IOOptions& /*options*/,
                         std::unique_ptr<rocksdb::FSDirectory>* result, IODebugContext* /*dbg*/) override {
-    *result = std::make_unique<Directory>(backing_, name);
-    return IOStatus::OK();
+    auto folder = folder_at(path);
+    if (folder) *result = std::make_unique<Directory>(std::move(*folder));
+    return status_of(folder);
   }
-  IOStatus FileExists(const std::string& name, const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
-    const auto exists = backing_->exists(name);
-    if (exists && !*exists) return IOStatus::NotFound(name);
-    return status_of(exists);
+  IOStatus FileExists(const std::string& path, const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
+    const auto type = type_at(path);
+    if (type && *type == Backing::Type::kMissing) return IOStatus::NotFound(path);
+    return status_of(type);
   }
-  IOStatus GetChildren(const std::string& name, const IOOptions& /*options*/, std::vector<std::string>* result,
+  IOStatus GetChildren(const std::string& path, const IOOptions& /*options*/, std::vector<std::string>* result,
                        IODebugContext* /*dbg*/) override {
-    auto names = backing_->list_directory(name);
-    if (!names && names.error().code() == ErrorCode::kNotFound) return IOStatus::NotFound(names.error().message());
+    const auto folder = folder_at(path);
+    if (!folder && folder.error().code() == ErrorCode::kNotFound) return IOStatus::NotFound(folder.error().message());
+    if (!folder) return status_of(folder);
+    auto names = (*folder)->list();
     if (names) *result = std::move(*names);
     return status_of(names);
   }
-  IOStatus DeleteFile(const std::string& name, const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
-    return status_of(backing_->unlink(name));
+  IOStatus DeleteFile(const std::string& path, const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
+    return at(path, [](const Place& place) { return status_of(place.folder->unlink(place.name)); });
   }
-  IOStatus CreateDir(const std::string& name, const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
-    return status_of(backing_->make_directory(name));
+  IOStatus CreateDir(const std::string& path, const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
+    return at(path, [](const Place& place) { return status_of(place.folder->make_folder(place.name)); });
   }
-  IOStatus CreateDirIfMissing(const std::string& name, const IOOptions& options, IODebugContext* dbg) override {
-    const auto type = backing_->type(name);
+  IOStatus CreateDirIfMissing(const std::string& path, const IOOptions& options, IODebugContext* dbg) override {
+    const auto type = type_at(path);
     if (type && *type == Backing::Type::kDirectory) return IOStatus::OK();
-    return type ? CreateDir(name, options, dbg) : status_of(type);
+    return type ? CreateDir(path, options, dbg) : status_of(type);
   }
-  IOStatus DeleteDir(const std::string& name, const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
-    return status_of(backing_->remove_directory(name));
+  IOStatus DeleteDir(const std::string& path, const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
+    return at(path, [](const Place& place) { return status_of(place.folder->remove_folder(place.name)); });
   }
-  IOStatus GetFileSize(const std::string& name, const IOOptions& /*options*/, std::uint64_t* size,
+  IOStatus GetFileSize(const std::string& path, const IOOptions& /*options*/, std::uint64_t* size,
                        IODebugContext* /*dbg*/) override {
-    const auto file = backing_->open(name, Backing::Mode::kRead);
-    if (!file) return status_of(file);
-    const auto found = (*file)->size();
-    if (found) *size = *found;
-    return status_of(found);
+    return at(path, [size](const Place& place) {
+      const auto file = place.folder->open(place.name, Backing::Mode::kRead);
+      if (!file) return status_of(file);
+      const auto found = (*file)->size();
+      if (found) *size = *found;
+      return status_of(found);
+    });
   }
-  IOStatus GetFileModificationTime(const std::string& /*name*/, const IOOptions& /*options*/, std::uint64_t* /*time*/,
+  IOStatus GetFileModificationTime(const std::string& /*path*/, const IOOptions& /*options*/, std::uint64_t* /*time*/,
                                    IODebugContext* /*dbg*/) override {
     return IOStatus::NotSupported();
   }
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& /*options*/,
                       IODebugContext* /*dbg*/) override {
-    // RocksDB puts a new manifest in place by this, also during recovery, where it has not synced the names of the tables that
-    // the manifest refers to.
-    if (const auto synced = backing_->sync_directory(Path(to).parent_path()); !synced) return status_of(synced);
-    return status_of(backing_->rename(from, to));
+    return between(from, to, [](const Place& source, const Place& target) {
+      // RocksDB puts a new manifest in place by this, also during recovery, where it has not synced the names of the tables that
+      // the manifest refers to.
+      if (const auto synced = target.folder->sync(); !synced) return status_of(synced);
+      return status_of(source.folder->rename(source.name, *target.folder, target.name));
+    });
   }
   IOStatus LinkFile(const std::string& from, const std::string& to, const IOOptions& /*options*/,
                     IODebugContext* /*dbg*/) override {
-    return status_of(backing_->link(from, to));
+    return between(from, to, [](const Place& source, const Place& target) {
+      return status_of(source.folder->link(source.name, *target.folder, target.name));
+    });
   }
-  IOStatus LockFile(const std::string& name, const IOOptions& /*options*/, rocksdb::FileLock** lock,
+  IOStatus LockFile(const std::string& path, const IOOptions& /*options*/, rocksdb::FileLock** lock,
                     IODebugContext* /*dbg*/) override {
-    auto file = backing_->open(name, Backing::Mode::kOpenOrCreate);
-    if (!file) return status_of(file);
-    const auto locked = (*file)->try_lock(BackingFile::LockMode::kExclusive);
-    if (!locked) return status_of(locked);
-    if (!*locked) return IOStatus::IOError(name + " is locked: the index is in use");
-    *lock = new Lock(std::move(*file));  // RocksDB hands it to UnlockFile()
-    return IOStatus::OK();
+    return at(path, [&](const Place& place) {
+      auto file = place.folder->open(place.name, Backing::Mode::kOpenOrCreate);
+      if (!file) return status_of(file);
+      const auto locked = (*file)->try_lock(BackingFile::LockMode::kExclusive);
+      if (!locked) return status_of(locked);
+      if (!*locked) return IOStatus::IOError(path + " is locked: the index is in use");
+      *lock = new Lock(std::move(*file));  // RocksDB hands it to UnlockFile()
+      return IOStatus::OK();
+    });
   }
   IOStatus UnlockFile(rocksdb::FileLock* lock, const IOOptions& /*options*/, IODebugContext* /*dbg*/) override {
     delete lock;
     return IOStatus::OK();
   }
-  IOStatus GetFreeSpace(const std::string& name, const IOOptions& /*options*/, std::uint64_t* free,
+  IOStatus GetFreeSpace(const std::string& /*path*/, const IOOptions& /*options*/, std::uint64_t* free,
                         IODebugContext* /*dbg*/) override {
-    const auto space = backing_->space(name);
+    const auto space = folder_->space();
     if (space) *free = space->available_bytes;
     return status_of(space);
   }
-  IOStatus IsDirectory(const std::string& name, const IOOptions& /*options*/, bool* is_directory,
+  IOStatus IsDirectory(const std::string& path, const IOOptions& /*options*/, bool* is_directory,
                        IODebugContext* /*dbg*/) override {
-    const auto type = backing_->type(name);
+    const auto type = type_at(path);
     if (type) *is_directory = *type == Backing::Type::kDirectory;
     return status_of(type);
   }
@@ -152,15 +170,51 @@ class BackingFilesystem final : public rocksdb::FileSystem {
   }
 
  private:
-  const std::shared_ptr<Backing> backing_;
+  Result<Place> locate(const std::string& path) const {
+    const Path below = Path(path).lexically_normal().lexically_relative(folder_->path().lexically_normal());
+    if (below.empty() || *below.begin() == "..")
+      return Error{ErrorCode::kInvalidArgument, path + " is not in " + folder_->path().string()};
+    Place place{folder_, {}};
+    for (const Path& name : below) {
+      if (name.empty() || name == ".") continue;
+      if (!place.name.empty()) {
+        DEDUPFS_ASSIGN(place.folder, place.folder->open_folder(place.name));
+      }
+      place.name = name.string();
+    }
+    return place;
+  }
+  Result<std::shared_ptr<BackingFolder>> folder_at(const std::string& path) const {
+    DEDUPFS_ASSIGN(const Place place, locate(path));
+    return place.name.empty() ? place.folder : place.folder->open_folder(place.name);
+  }
+  Result<Backing::Type> type_at(const std::string& path) const {
+    DEDUPFS_ASSIGN(const Place place, locate(path));
+    return place.name.empty() ? Backing::Type::kDirectory : place.folder->type(place.name);
+  }
+
+  template <class Call>
+  IOStatus at(const std::string& path, const Call& call) const {
+    const auto place = locate(path);
+    return place ? call(*place) : status_of(place);
+  }
+  template <class Call>
+  IOStatus between(const std::string& from, const std::string& to, const Call& call) const {
+    const auto source = locate(from);
+    if (!source) return status_of(source);
+    const auto target = locate(to);
+    return target ? call(*source, *target) : status_of(target);
+  }
+
+  const std::shared_ptr<BackingFolder> folder_;
   const std::shared_ptr<LostAppends> lost_;
 };
 
 }  // namespace
 
-std::shared_ptr<rocksdb::FileSystem> make_backing_filesystem(std::shared_ptr<Backing> backing,
+std::shared_ptr<rocksdb::FileSystem> make_backing_filesystem(std::shared_ptr<BackingFolder> folder,
                                                              std::shared_ptr<LostAppends> lost) {
-  return std::make_shared<BackingFilesystem>(std::move(backing), std::move(lost));
+  return std::make_shared<BackingFilesystem>(std::move(folder), std::move(lost));
 }
 
 }  // namespace dedupfs

@@ -64,8 +64,9 @@ Result<void> write_families(const Database& database, BlockWriter& writer, const
 
 // ---------------------------------------------------------------- reading
 
-Result<Checkpoint> Checkpoint::open(Backing& backing, const Path& path) {
-  DEDUPFS_ASSIGN(auto file, backing.open(path, Backing::Mode::kRead));
+Result<Checkpoint> Checkpoint::open(BackingFolder& folder, std::string_view name) {
+  DEDUPFS_ASSIGN(auto file, folder.open(name, Backing::Mode::kRead));
+  const Path path = file->path();
   std::array<std::uint8_t, kCheckpointHeaderBytes> bytes;
   DEDUPFS_TRY(file->read(0, bytes));
   const auto header = decode_checkpoint_header(bytes);
@@ -122,29 +123,42 @@ Result<void> Checkpoint::verify() const {
 
 // ---------------------------------------------------------------- those of a volume
 
+Result<std::shared_ptr<BackingFolder>> Checkpoints::folder() const {
+  if (folder_) return folder_;
+  auto opened = volume_->open_folder(kCheckpointsDirectory);
+  if (!opened && opened.error().code() == ErrorCode::kNotFound) return std::shared_ptr<BackingFolder>();
+  if (opened) folder_ = *opened;
+  return opened;
+}
+
 Result<std::vector<Checkpoints::File>> Checkpoints::list() const {
+  DEDUPFS_ASSIGN(const auto files_in, folder());
+  return files_in ? list(*files_in) : std::vector<File>();
+}
+
+Result<std::vector<Checkpoints::File>> Checkpoints::list(BackingFolder& folder) const {
   std::vector<File> files;
-  DEDUPFS_ASSIGN(const bool exists, backing_.exists(directory_));
-  if (!exists) return files;
-  DEDUPFS_ASSIGN(const auto names, backing_.list_directory(directory_));
+  DEDUPFS_ASSIGN(const auto names, folder.list());
   for (auto name = names.rbegin(); name != names.rend(); ++name) {
     const auto number = parse_checkpoint_name(*name);
     if (!number) continue;
-    File& file = files.emplace_back(File{*number, directory_ / *name, 0});
-    if (const auto opened = backing_.open(file.path, Backing::Mode::kRead))
+    File& file = files.emplace_back(File{*number, *name, 0});
+    if (const auto opened = folder.open(*name, Backing::Mode::kRead))
       if (const auto size = (*opened)->size()) file.bytes = *size;
   }
   return files;
 }
 
 Result<std::optional<Checkpoint>> Checkpoints::newest(std::vector<Error>& damage) const {
-  DEDUPFS_ASSIGN(const auto files, list());
+  DEDUPFS_ASSIGN(const auto files_in, folder());
+  if (!files_in) return std::optional<Checkpoint>();
+  DEDUPFS_ASSIGN(const auto files, list(*files_in));
   for (const File& file : files) {
-    auto checkpoint = Checkpoint::open(backing_, file.path);
+    auto checkpoint = Checkpoint::open(*files_in, file.name);
     if (!checkpoint) {
       damage.push_back(checkpoint.error());
     } else if (checkpoint->header().volume != uuid_) {
-      damage.emplace_back(Error{ErrorCode::kCorruption, file.path.string() + " belongs to another volume"});
+      damage.emplace_back(Error{ErrorCode::kCorruption, checkpoint->path().string() + " belongs to another volume"});
     } else if (const auto verified = checkpoint->verify(); !verified) {
       damage.push_back(verified.error());
     } else {
@@ -155,25 +169,32 @@ Result<std::optional<Checkpoint>> Checkpoints::newest(std::vector<Error>& damage
 }
 
 Result<void> Checkpoints::write(const Database& database, const std::function<bool()>& cancelled) const {
-  DEDUPFS_ASSIGN(const bool exists, backing_.exists(directory_));
-  if (!exists) {
-    DEDUPFS_TRY(backing_.make_directory(directory_));
-    DEDUPFS_TRY(backing_.sync_directory(directory_.parent_path()));
+  DEDUPFS_ASSIGN(auto files_in, folder());
+  if (!files_in) {
+    DEDUPFS_TRY(volume_->make_folder(kCheckpointsDirectory));
+    DEDUPFS_TRY(volume_->sync());
+    DEDUPFS_ASSIGN(files_in, folder());
   }
-  DEDUPFS_ASSIGN(const auto older, list());
+  return write(*files_in, database, cancelled);
+}
+
+// Beside the older ones, under a name of its own until it is whole.
+Result<void> Checkpoints::write(BackingFolder& folder, const Database& database,
+                                const std::function<bool()>& cancelled) const {
+  DEDUPFS_ASSIGN(const auto older, list(folder));
   if (!older.empty() && older.front().number == std::numeric_limits<std::uint32_t>::max())
-    return Error{ErrorCode::kTooLarge, older.front().path.string() + " has the last number"};
+    return Error{ErrorCode::kTooLarge, (folder.path() / older.front().name).string() + " has the last number"};
   CheckpointHeader header;
   header.number = older.empty() ? 1 : older.front().number + 1;
   header.volume = uuid_;
   header.created_unix_seconds =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 
-  const Path unfinished = directory_ / "unfinished";
-  DEDUPFS_ASSIGN(const bool leftover, backing_.exists(unfinished));
-  if (leftover) DEDUPFS_TRY(backing_.unlink(unfinished));
+  constexpr std::string_view kUnfinished = "unfinished";
+  DEDUPFS_ASSIGN(const bool leftover, folder.exists(kUnfinished));
+  if (leftover) DEDUPFS_TRY(folder.unlink(kUnfinished));
   {
-    DEDUPFS_ASSIGN(const auto file, backing_.open(unfinished, Backing::Mode::kCreate));
+    DEDUPFS_ASSIGN(const auto file, folder.open(kUnfinished, Backing::Mode::kCreate));
     const std::string first = encode_checkpoint_header(header);
     BlockWriter writer(*file, first.size());
     auto written = [&]() -> Result<void> {
@@ -184,16 +205,16 @@ Result<void> Checkpoints::write(const Database& database, const std::function<bo
       return file->datasync();
     }();
     if (!written) {
-      (void)backing_.unlink(unfinished);  // the next one does it
+      (void)folder.unlink(kUnfinished);  // the next one does it
       return written;
     }
   }
   crash_point("checkpoint.synced");
-  DEDUPFS_TRY(backing_.rename(unfinished, directory_ / checkpoint_name(header.number)));
+  DEDUPFS_TRY(folder.rename(kUnfinished, folder, checkpoint_name(header.number)));
   crash_point("checkpoint.renamed");
-  DEDUPFS_TRY(backing_.sync_directory(directory_));
+  DEDUPFS_TRY(folder.sync());
   for (std::size_t i = kKept - 1; i < older.size(); ++i) {
-    DEDUPFS_TRY(backing_.unlink(older[i].path));
+    DEDUPFS_TRY(folder.unlink(older[i].name));
     crash_point("checkpoint.older-removed");
   }
   return {};

@@ -11,7 +11,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/backing.h"
@@ -26,7 +28,7 @@ namespace dedupfs {
 class Checkpoint final : public RecordSource {
  public:
   // Reads and verifies its header only.
-  static Result<Checkpoint> open(Backing& backing, const Path& path);
+  static Result<Checkpoint> open(BackingFolder& folder, std::string_view name);
 
   const CheckpointHeader& header() const { return header_; }
   const Path& path() const { return path_; }
@@ -55,8 +57,8 @@ class Checkpoints {
  public:
   static constexpr std::size_t kKept = 2;
 
-  Checkpoints(Backing& backing, const Path& volume, const UuidBytes& uuid)
-      : backing_(backing), directory_(volume / kCheckpointsDirectory), uuid_(uuid) {}
+  // Keeps the folder of the checkpoints open from when it first sees it.
+  Checkpoints(std::shared_ptr<BackingFolder> volume, const UuidBytes& uuid) : volume_(std::move(volume)), uuid_(uuid) {}
 
   // Of what is committed. Durable when it returns; older ones but the newest kKept are removed then. kInterrupted, and
   // nothing has changed, when `cancelled` became true.
@@ -64,7 +66,7 @@ class Checkpoints {
 
   struct File {
     std::uint32_t number = 0;
-    Path path;
+    std::string name;
     std::uint64_t bytes = 0;
   };
   // The newest first; whether they can be read shows when they are opened.
@@ -74,8 +76,13 @@ class Checkpoints {
   Result<std::optional<Checkpoint>> newest(std::vector<Error>& damage) const;
 
  private:
-  Backing& backing_;
-  const Path directory_;
+  // Null: there is none.
+  Result<std::shared_ptr<BackingFolder>> folder() const;
+  Result<std::vector<File>> list(BackingFolder& folder) const;
+  Result<void> write(BackingFolder& folder, const Database& database, const std::function<bool()>& cancelled) const;
+
+  const std::shared_ptr<BackingFolder> volume_;
+  mutable std::shared_ptr<BackingFolder> folder_;
   const UuidBytes uuid_;
 };
 

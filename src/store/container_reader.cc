@@ -19,8 +19,8 @@ static_assert(kRegionHeaderBytes == kContainerHeaderBytes && kRegionHeaderBytes 
 
 }  // namespace
 
-ContainerReader::ContainerReader(std::shared_ptr<Backing> backing, Path directory, UuidBytes volume)
-    : backing_(std::move(backing)), directory_(std::move(directory)), volume_(volume) {}
+ContainerReader::ContainerReader(std::shared_ptr<BackingFolder> folder, UuidBytes volume)
+    : folder_(std::move(folder)), volume_(volume) {}
 
 Error ContainerReader::at(RegionPlace place, const Error& error) const {
   return error.with(fmt::format("{}, region at offset {}", path_of(place.container).string(), place.offset));
@@ -168,7 +168,7 @@ Result<ContainerScan> ContainerReader::scan(std::uint32_t number, const std::vec
 
 Result<ContainerStore::ContainerInfo> ContainerReader::inspect(std::uint32_t number) {
   // Not through the cache: whoever inspects every container would empty it.
-  DEDUPFS_ASSIGN(const auto file, backing_->open(path_of(number), Backing::Mode::kRead));
+  DEDUPFS_ASSIGN(const auto file, folder_->open(container_name(number), Backing::Mode::kRead));
   ContainerStore::ContainerInfo info;
   info.id = number;
   DEDUPFS_ASSIGN(info.bytes, file->size());
@@ -213,7 +213,7 @@ Result<std::shared_ptr<const BackingFile>> ContainerReader::open(std::uint32_t n
       return found->second->second;
     }
   }
-  auto opened = backing_->open(path_of(number), Backing::Mode::kRead);
+  auto opened = folder_->open(container_name(number), Backing::Mode::kRead);
   if (!opened && opened.error().code() == ErrorCode::kNotFound) return corruption("the container is missing");
   if (!opened) return opened.error();
   std::shared_ptr<const BackingFile> file = std::move(*opened);

@@ -24,7 +24,7 @@ namespace dedupfs {
 
 class ContainerReader {
  public:
-  ContainerReader(std::shared_ptr<Backing> backing, Path directory, UuidBytes volume);
+  ContainerReader(std::shared_ptr<BackingFolder> folder, UuidBytes volume);
 
   // See ContainerStore.
   Result<RegionHeader> read_header(RegionPlace place);
@@ -41,7 +41,7 @@ class ContainerReader {
   void forget(std::uint32_t number);  // it was removed
   // Shares the descriptor of a container that is being written.
   void share(std::uint32_t number, std::shared_ptr<const BackingFile> file);
-  Path path_of(std::uint32_t number) const { return directory_ / container_name(number); }
+  Path path_of(std::uint32_t number) const { return folder_->path() / container_name(number); }
 
  private:
   // The first bytes of a region, as many as one guess at its length brought in.
@@ -65,8 +65,7 @@ class ContainerReader {
   Result<void> check_header(std::uint32_t number, const BackingFile& file) const;
   Result<std::shared_ptr<const BackingFile>> open(std::uint32_t number);
 
-  const std::shared_ptr<Backing> backing_;
-  const Path directory_;
+  const std::shared_ptr<BackingFolder> folder_;
   const UuidBytes volume_;
 
   using OpenFile = std::pair<std::uint32_t, std::shared_ptr<const BackingFile>>;

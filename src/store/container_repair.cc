@@ -13,14 +13,13 @@ namespace {
 
 // Containers of other volumes, which only an intact header tells, are left alone, and so is what the disk does not give.
 Result<void> for_each_container(
-    Backing& backing, const Path& directory, const UuidBytes& volume,
+    BackingFolder& containers, const UuidBytes& volume,
     const std::function<Result<void>(std::uint32_t number, const BackingFile& file, bool has_header)>& visit) {
-  DEDUPFS_ASSIGN(const auto names, backing.list_directory(directory));
+  DEDUPFS_ASSIGN(const auto names, containers.list());
   for (const std::string& name : names) {
     const auto number = parse_container_name(name);
     if (!number) continue;
-    const Path path = directory / name;
-    const auto file = backing.open(path, Backing::Mode::kRead);
+    const auto file = containers.open(name, Backing::Mode::kRead);
     if (!file && file.error().code() == ErrorCode::kCorruption) continue;  // no file at all
     if (!file) return file.error();
     DEDUPFS_ASSIGN(const std::uint64_t size, (*file)->size());
@@ -41,36 +40,33 @@ Result<void> ignore_region(RegionPlace /*place*/, const RegionHeader& /*header*/
 
 }  // namespace
 
-Result<std::vector<std::string>> repair_container_headers(const std::shared_ptr<Backing>& backing,
-                                                          const Path& directory, const Superblock& superblock) {
+Result<std::vector<std::string>> repair_container_headers(BackingFolder& containers, const Superblock& superblock) {
   std::vector<std::string> lines;
   DEDUPFS_ASSIGN(const UuidBytes volume, parse_uuid(superblock.uuid));
-  const auto done =
-      for_each_container(*backing, directory, volume,
-                         [&](std::uint32_t number, const BackingFile& damaged, bool has_header) -> Result<void> {
-                           if (has_header) return {};
-                           DEDUPFS_ASSIGN(const ContainerScan scan, scan_container(damaged, number, {}, ignore_region));
-                           if (scan.end_offset <= kContainerHeaderBytes) return {};
-                           DEDUPFS_ASSIGN(const auto file, backing->open(damaged.path(), Backing::Mode::kReadWrite));
-                           DEDUPFS_TRY(file->write(0, bytes_of(encode_container_header({number, volume}))));
-                           DEDUPFS_TRY(file->datasync());
-                           lines.push_back(fmt::format("{}: its header", damaged.path().string()));
-                           return {};
-                         });
+  const auto done = for_each_container(
+      containers, volume, [&](std::uint32_t number, const BackingFile& damaged, bool has_header) -> Result<void> {
+        if (has_header) return {};
+        DEDUPFS_ASSIGN(const ContainerScan scan, scan_container(damaged, number, {}, ignore_region));
+        if (scan.end_offset <= kContainerHeaderBytes) return {};
+        DEDUPFS_ASSIGN(const auto file, containers.open(container_name(number), Backing::Mode::kReadWrite));
+        DEDUPFS_TRY(file->write(0, bytes_of(encode_container_header({number, volume}))));
+        DEDUPFS_TRY(file->datasync());
+        lines.push_back(fmt::format("{}: its header", damaged.path().string()));
+        return {};
+      });
   DEDUPFS_TRY(done);
   return lines;
 }
 
-Result<std::vector<std::string>> cut_torn_tails(const std::shared_ptr<Backing>& backing, const Path& directory,
-                                                const Superblock& superblock, const RegionOffsets& regions) {
+Result<std::vector<std::string>> cut_torn_tails(BackingFolder& containers, const Superblock& superblock,
+                                                const RegionOffsets& regions) {
   std::vector<std::string> lines;
   DEDUPFS_ASSIGN(const UuidBytes volume, parse_uuid(superblock.uuid));
   const auto done = for_each_container(
-      *backing, directory, volume,
-      [&](std::uint32_t number, const BackingFile& torn, bool /*has_header*/) -> Result<void> {
+      containers, volume, [&](std::uint32_t number, const BackingFile& torn, bool /*has_header*/) -> Result<void> {
         DEDUPFS_ASSIGN(const ContainerScan scan, scan_container(torn, number, regions.in(number), ignore_region));
         if (!scan.has_torn_tail()) return {};
-        DEDUPFS_ASSIGN(const auto file, backing->open(torn.path(), Backing::Mode::kReadWrite));
+        DEDUPFS_ASSIGN(const auto file, containers.open(container_name(number), Backing::Mode::kReadWrite));
         DEDUPFS_TRY(file->truncate(scan.end_offset));
         DEDUPFS_TRY(file->datasync());
         lines.push_back(fmt::format("{}: {} bytes of an interrupted write are cut off at {}", torn.path().string(),

@@ -16,12 +16,11 @@
 namespace dedupfs {
 
 // Writes anew the damaged headers of containers that hold regions. A line for each.
-Result<std::vector<std::string>> repair_container_headers(const std::shared_ptr<Backing>& backing,
-                                                          const Path& directory, const Superblock& superblock);
+Result<std::vector<std::string>> repair_container_headers(BackingFolder& containers, const Superblock& superblock);
 
 // Cuts off what a write that was interrupted left behind the last region of containers that are not sealed. `regions`: all that
 // the index refers to, which must be sound. A line for each.
-Result<std::vector<std::string>> cut_torn_tails(const std::shared_ptr<Backing>& backing, const Path& directory,
-                                                const Superblock& superblock, const RegionOffsets& regions);
+Result<std::vector<std::string>> cut_torn_tails(BackingFolder& containers, const Superblock& superblock,
+                                                const RegionOffsets& regions);
 
 }  // namespace dedupfs

@@ -37,12 +37,8 @@ struct WrittenContainer {
 }  // namespace
 
 struct ContainerStore::State {
-  State(std::shared_ptr<Backing> backing_used, Path directory_used, Settings settings_used, UuidBytes volume_of)
-      : backing(std::move(backing_used)),
-        directory(std::move(directory_used)),
-        settings(std::move(settings_used)),
-        volume(volume_of),
-        reader(backing, directory, volume) {}
+  State(std::shared_ptr<BackingFolder> folder_used, Settings settings_used, UuidBytes volume_of)
+      : folder(std::move(folder_used)), settings(std::move(settings_used)), volume(volume_of), reader(folder, volume) {}
 
   Result<void> create_container();
   Result<void> write(WrittenContainer& container, std::uint64_t offset, ByteSpan region);
@@ -50,8 +46,7 @@ struct ContainerStore::State {
   Result<void> sync();
   Result<std::vector<std::uint32_t>> numbers() const;
 
-  const std::shared_ptr<Backing> backing;
-  const Path directory;
+  const std::shared_ptr<BackingFolder> folder;
   const Settings settings;
   const UuidBytes volume;
   ContainerReader reader;
@@ -74,11 +69,10 @@ ContainerStore::~ContainerStore() {
   state_->seal_if_done(lock, *state_->current);
 }
 
-Result<std::unique_ptr<ContainerStore>> ContainerStore::open(std::shared_ptr<Backing> backing, Path directory,
-                                                             Settings settings) {
+Result<std::unique_ptr<ContainerStore>> ContainerStore::open(std::shared_ptr<BackingFolder> folder, Settings settings) {
   DEDUPFS_CHECK(settings.container_bytes <= kLargestContainerBytes);
   DEDUPFS_ASSIGN(const UuidBytes volume, parse_uuid(settings.volume_uuid));
-  auto state = std::make_unique<State>(std::move(backing), std::move(directory), std::move(settings), volume);
+  auto state = std::make_unique<State>(std::move(folder), std::move(settings), volume);
   DEDUPFS_ASSIGN(const std::vector<std::uint32_t> numbers, state->numbers());
   state->next_number = state->settings.next_container;
   if (!numbers.empty()) {
@@ -90,7 +84,7 @@ Result<std::unique_ptr<ContainerStore>> ContainerStore::open(std::shared_ptr<Bac
 }
 
 Result<std::vector<std::uint32_t>> ContainerStore::State::numbers() const {
-  DEDUPFS_ASSIGN(const std::vector<std::string> names, backing->list_directory(directory));
+  DEDUPFS_ASSIGN(const std::vector<std::string> names, folder->list());
   std::vector<std::uint32_t> numbers;
   for (const std::string& name : names)
     if (const auto number = parse_container_name(name)) numbers.push_back(*number);
@@ -139,11 +133,11 @@ Result<void> ContainerStore::State::create_container() {
     return Error{ErrorCode::kTooLarge, "all container numbers are used up"};
   auto container = std::make_shared<WrittenContainer>();
   container->number = next_number++;  // used up even if it fails: what is left of the file may be in the way
-  const Path path = reader.path_of(container->number);
-  DEDUPFS_ASSIGN(container->file, backing->open(path, Backing::Mode::kCreate));
+  const std::string name = container_name(container->number);
+  DEDUPFS_ASSIGN(container->file, folder->open(name, Backing::Mode::kCreate));
   const std::string header = encode_container_header({container->number, volume});
   if (const auto written = container->file->write(0, bytes_of(header)); !written) {
-    if (const auto removed = backing->unlink(path); !removed) spdlog::warn("{}", removed.error().message());
+    if (const auto removed = folder->unlink(name); !removed) spdlog::warn("{}", removed.error().message());
     return written.error();
   }
   crash_point("container.created");
@@ -210,7 +204,7 @@ Result<void> ContainerStore::State::sync() {
 
   const auto synced = [&]() -> Result<void> {
     for (const auto& container : to_sync) DEDUPFS_TRY(container->file->datasync());
-    if (sync_directory) DEDUPFS_TRY(backing->sync_directory(directory));
+    if (sync_directory) DEDUPFS_TRY(folder->sync());
     return {};
   }();
 
@@ -235,7 +229,7 @@ std::uint32_t ContainerStore::begin_new_container() {
 }
 
 Result<void> ContainerStore::remove(std::uint32_t container) {
-  DEDUPFS_TRY(state_->backing->unlink(state_->reader.path_of(container)));
+  DEDUPFS_TRY(state_->folder->unlink(container_name(container)));
   state_->reader.forget(container);
   return {};
 }

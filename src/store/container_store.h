@@ -30,10 +30,9 @@ class ContainerStore {
     bool read_only = false;
   };
 
-  // `directory` is VOLUME/containers. Never continues a container of an earlier run: new regions go to a new one, with
+  // `folder` is VOLUME/containers. Never continues a container of an earlier run: new regions go to a new one, with
   // a number above all that exist and at least `next_container`.
-  static Result<std::unique_ptr<ContainerStore>> open(std::shared_ptr<Backing> backing, Path directory,
-                                                      Settings settings);
+  static Result<std::unique_ptr<ContainerStore>> open(std::shared_ptr<BackingFolder> folder, Settings settings);
   ~ContainerStore();  // seals what is open, as far as possible
 
   // Writes what encode_region() returned; it is durable after the next sync().

@@ -61,11 +61,10 @@ class Database {
   };
   static constexpr std::uint64_t kLeastMemoryBytes = 8 << 20;
 
-  // An empty database with all families, in a folder that does not exist or is empty (kExists if it holds a database).
-  static Result<void> create(const Path& path, const std::shared_ptr<Backing>& backing = Backing::posix());
-  // kNotFound if there is no database at `path`. Whatever write() had returned for before a crash is there.
-  static Result<std::unique_ptr<Database>> open(const Path& path, const Settings& settings,
-                                                const std::shared_ptr<Backing>& backing = Backing::posix());
+  // An empty database with all families, in an empty folder (kExists if it holds a database).
+  static Result<void> create(const std::shared_ptr<BackingFolder>& folder);
+  // kNotFound if there is no database in the folder. Whatever write() had returned for before a crash is there.
+  static Result<std::unique_ptr<Database>> open(const std::shared_ptr<BackingFolder>& folder, const Settings& settings);
   ~Database();
 
   Result<std::optional<std::string>> get(Family family, std::string_view key) const;
@@ -113,9 +112,8 @@ class Database {
 
   // Reads every table and compares all checksums, those of filters and indexes too.
   Result<void> verify_tables() const;
-  // Changes in the log of the database at `path` that no replay reaches, because something in front of them is damaged.
-  static Result<std::uint64_t> changes_behind_damage(const Path& path,
-                                                     const std::shared_ptr<Backing>& backing = Backing::posix());
+  // Changes in the log of the database in the folder that no replay reaches, because something in front of them is damaged.
+  static Result<std::uint64_t> changes_behind_damage(const std::shared_ptr<BackingFolder>& folder);
 
   // Of the entries of a family, how many are no more than traces of what was erased: 0 to 1.
   Result<double> erased_share(Family family) const;

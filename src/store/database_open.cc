@@ -7,15 +7,15 @@
 namespace dedupfs {
 namespace {
 
-Result<bool> holds_database(Backing& backing, const Path& path) {
-  return backing.exists(path / "CURRENT");
+Result<bool> holds_database(BackingFolder& folder) {
+  return folder.exists("CURRENT");
 }
 
-Result<bool> log_holds_something(Backing& backing, const Path& path) {
-  DEDUPFS_ASSIGN(const std::vector<std::string> names, backing.list_directory(path));
+Result<bool> log_holds_something(BackingFolder& folder) {
+  DEDUPFS_ASSIGN(const std::vector<std::string> names, folder.list());
   for (const std::string& name : names) {
     if (!name.ends_with(".log")) continue;
-    DEDUPFS_ASSIGN(const auto log, backing.open(path / name, Backing::Mode::kRead));
+    DEDUPFS_ASSIGN(const auto log, folder.open(name, Backing::Mode::kRead));
     DEDUPFS_ASSIGN(const std::uint64_t size, log->size());
     if (size != 0) return true;
   }
@@ -88,10 +88,10 @@ Database::State::~State() {
 
 // The number of the last change that a replay of the log reaches. Writes nothing.
 Result<std::uint64_t> Database::State::last_change_in_log(rocksdb::WALRecoveryMode mode) const {
-  DatabaseOptions options = make_database_options(kLeastMemoryBytes, backing);
+  DatabaseOptions options = make_database_options(kLeastMemoryBytes, folder);
   options.database.wal_recovery_mode = mode;
   options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // the opening that follows says it all again
-  State replay(path, backing);
+  State replay(folder);
   replay.read_only = true;
   DEDUPFS_TRY(replay.open(options));
   return replay.db->GetLatestSequenceNumber();
@@ -100,7 +100,7 @@ Result<std::uint64_t> Database::State::last_change_in_log(rocksdb::WALRecoveryMo
 // A replay ends at the first bad record of the log. If whole records follow it, that record is not the torn end of the
 // log but damage to what had been synced, and opening for writing would drop all that follows, silently and for good.
 Result<std::uint64_t> Database::State::changes_behind_damage() const {
-  DEDUPFS_ASSIGN(const bool anything, log_holds_something(*backing, path));
+  DEDUPFS_ASSIGN(const bool anything, log_holds_something(*folder));
   if (!anything) return 0;  // closed properly
   DEDUPFS_ASSIGN(const auto reached, last_change_in_log(rocksdb::WALRecoveryMode::kPointInTimeRecovery));
   DEDUPFS_ASSIGN(const auto last, last_change_in_log(rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords));
@@ -117,44 +117,42 @@ Result<void> Database::State::refuse_damaged_log() const {
           "fsck.dedupfs -y go back to that state"};
 }
 
-Result<void> Database::create(const Path& path, const std::shared_ptr<Backing>& backing) {
-  DEDUPFS_ASSIGN(const bool is_there, holds_database(*backing, path));
-  if (is_there) return Error{ErrorCode::kExists, "index " + path.string() + " exists already"};
-  DatabaseOptions options = make_database_options(kLeastMemoryBytes, backing);
+Result<void> Database::create(const std::shared_ptr<BackingFolder>& folder) {
+  DEDUPFS_ASSIGN(const bool is_there, holds_database(*folder));
+  if (is_there) return Error{ErrorCode::kExists, "index " + folder->path().string() + " exists already"};
+  DatabaseOptions options = make_database_options(kLeastMemoryBytes, folder);
   options.database.create_if_missing = true;
   options.database.error_if_exists = true;
-  DEDUPFS_ASSIGN(const Backing::Type type, backing->type(path));
-  if (type != Backing::Type::kDirectory) DEDUPFS_TRY(backing->make_directory(path));
-  return State(path, backing).create(options);
+  return State(folder).create(options);
 }
 
-Result<std::unique_ptr<Database>> Database::open(const Path& path, const Settings& settings,
-                                                 const std::shared_ptr<Backing>& backing) {
-  DEDUPFS_ASSIGN(const bool is_there, holds_database(*backing, path));
-  if (!is_there) return Error{ErrorCode::kNotFound, "index " + path.string() + " is missing"};
-  auto state = std::make_unique<State>(path, backing);
+Result<std::unique_ptr<Database>> Database::open(const std::shared_ptr<BackingFolder>& folder,
+                                                 const Settings& settings) {
+  DEDUPFS_ASSIGN(const bool is_there, holds_database(*folder));
+  if (!is_there) return Error{ErrorCode::kNotFound, "index " + folder->path().string() + " is missing"};
+  auto state = std::make_unique<State>(folder);
   state->read_only = settings.read_only;
   if (!settings.read_only) {
-    if (state->open_if_flawless(make_database_options(settings.memory_bytes, backing)))
+    if (state->open_if_flawless(make_database_options(settings.memory_bytes, folder)))
       return std::unique_ptr<Database>(new Database(std::move(state)));
     DEDUPFS_TRY(state->refuse_damaged_log());
   }
-  DatabaseOptions options = make_database_options(settings.memory_bytes, backing);
+  DatabaseOptions options = make_database_options(settings.memory_bytes, folder);
   if (settings.damaged) {
     options.database.paranoid_checks = false;
     options.database.track_and_verify_wals_in_manifest = false;
     if (state->open(options)) return std::unique_ptr<Database>(new Database(std::move(state)));
     // Tables hold what was written behind the damage in the log.
     options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
-    state = std::make_unique<State>(path, backing);
+    state = std::make_unique<State>(folder);
     state->read_only = true;
   }
   DEDUPFS_TRY(state->open(options));
   return std::unique_ptr<Database>(new Database(std::move(state)));
 }
 
-Result<std::uint64_t> Database::changes_behind_damage(const Path& path, const std::shared_ptr<Backing>& backing) {
-  return State(path, backing).changes_behind_damage();
+Result<std::uint64_t> Database::changes_behind_damage(const std::shared_ptr<BackingFolder>& folder) {
+  return State(folder).changes_behind_damage();
 }
 
 }  // namespace dedupfs

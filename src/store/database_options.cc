@@ -121,12 +121,12 @@ bool FeatureFilter::Filter(int /*level*/, const rocksdb::Slice& /*key*/, const r
   return !id || number_of(*id) < oldest_id.load(std::memory_order_relaxed);
 }
 
-DatabaseOptions make_database_options(std::uint64_t memory_bytes, std::shared_ptr<Backing> backing) {
+DatabaseOptions make_database_options(std::uint64_t memory_bytes, const std::shared_ptr<BackingFolder>& folder) {
   memory_bytes = std::max(memory_bytes, Database::kLeastMemoryBytes);
   DatabaseOptions options;
 
   options.lost_appends = std::make_shared<LostAppends>(0);
-  options.env = rocksdb::NewCompositeEnv(make_backing_filesystem(std::move(backing), options.lost_appends));
+  options.env = rocksdb::NewCompositeEnv(make_backing_filesystem(folder, options.lost_appends));
   options.database.env = options.env.get();
 
   options.memory = rocksdb::NewLRUCache(memory_bytes);

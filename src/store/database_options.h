@@ -27,7 +27,7 @@ class FeatureFilter final : public rocksdb::CompactionFilter {
 };
 
 struct DatabaseOptions {
-  std::shared_ptr<rocksdb::Env> env;  // files through the Backing; whoever opens a database with it keeps it
+  std::shared_ptr<rocksdb::Env> env;  // files in the one folder; whoever opens a database with it keeps it
   std::shared_ptr<LostAppends> lost_appends;
   std::shared_ptr<rocksdb::Cache> memory;  // blocks, filters, indexes, write buffers: everything is charged to it
   std::shared_ptr<FeatureFilter> feature_filter;  // the family's options point to it
@@ -35,6 +35,6 @@ struct DatabaseOptions {
   std::array<rocksdb::ColumnFamilyOptions, kFamilyCount> families;
 };
 
-DatabaseOptions make_database_options(std::uint64_t memory_bytes, std::shared_ptr<Backing> backing);
+DatabaseOptions make_database_options(std::uint64_t memory_bytes, const std::shared_ptr<BackingFolder>& folder);
 
 }  // namespace dedupfs

@@ -40,7 +40,8 @@ class LogLevel {
 
 // Also half open, on the way to an error.
 struct Database::State {
-  State(const Path& at, std::shared_ptr<Backing> its_backing) : path(at.string()), backing(std::move(its_backing)) {}
+  explicit State(std::shared_ptr<BackingFolder> its_folder)
+      : folder(std::move(its_folder)), path(folder->path().string()) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State();
@@ -63,8 +64,8 @@ struct Database::State {
   rocksdb::ColumnFamilyHandle* handle(Family family) const { return handles[static_cast<std::size_t>(family)]; }
   rocksdb::ColumnFamilyHandle* unused_family() const { return handles.back(); }
 
-  const std::string path;
-  const std::shared_ptr<Backing> backing;
+  const std::shared_ptr<BackingFolder> folder;
+  const std::string path;             // what RocksDB calls the folder, and for messages
   std::shared_ptr<rocksdb::Env> env;  // RocksDB only points to it
   bool read_only = false;
   std::shared_ptr<LostAppends> lost_appends;

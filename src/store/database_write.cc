@@ -10,17 +10,17 @@ namespace {
 constexpr std::uint64_t kLargestLogBytes = 64 << 20;  // bounds the replay after a crash
 
 // Whether so much can be written now. Nothing of it stays; after a crash RocksDB removes a file of that name.
-Result<void> write_on_trial(Backing& backing, const Path& directory, std::uint64_t bytes) {
+Result<void> write_on_trial(BackingFolder& folder, std::uint64_t bytes) {
   constexpr std::size_t kPiece = 1 << 20;
-  const Path path = directory / "000001.dbtmp";
-  DEDUPFS_ASSIGN(const auto file, backing.open(path, Backing::Mode::kOpenOrCreate));
+  constexpr std::string_view kName = "000001.dbtmp";
+  DEDUPFS_ASSIGN(const auto file, folder.open(kName, Backing::Mode::kOpenOrCreate));
   const ByteBuffer piece(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, kPiece)));
   Result<void> written;
   for (std::uint64_t at = 0; written && at < bytes; at += kPiece)
     written =
         file->write(at, ByteSpan(piece).first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes - at, kPiece))));
   if (written) written = file->datasync();
-  const Result<void> removed = backing.unlink(path);
+  const Result<void> removed = folder.unlink(kName);
   return written ? removed : written;
 }
 
@@ -100,10 +100,10 @@ rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
 Result<void> Database::State::check_room_to_flush() const {
   constexpr std::uint64_t kForManifestAndNewLog = 128 << 10;
   const std::uint64_t needed = log_bytes + log_bytes / 4 + kForManifestAndNewLog;
-  DEDUPFS_ASSIGN(const auto space, backing->space(path));
+  DEDUPFS_ASSIGN(const auto space, folder->space());
   const Result<void> room = space.available_bytes < needed
                                 ? Result<void>(Error{ErrorCode::kNoSpace, "the disk is full"})
-                                : write_on_trial(*backing, path, needed);
+                                : write_on_trial(*folder, needed);
   if (room) return {};
   return room.error().with("index " + path + ": " + std::to_string(needed) + " bytes are needed to go on");
 }

@@ -38,13 +38,13 @@ std::string key_behind(std::string_view key, int power) {
 // A database of which parts may be missing.
 class DamagedRecords final : public RecordSource {
  public:
-  DamagedRecords(std::unique_ptr<Database> database, std::shared_ptr<Backing> backing, Path scratch)
-      : database_(std::move(database)), backing_(std::move(backing)), scratch_(std::move(scratch)) {}
+  DamagedRecords(std::unique_ptr<Database> database, std::shared_ptr<BackingFolder> volume, std::string_view scratch)
+      : database_(std::move(database)), volume_(std::move(volume)), scratch_(scratch) {}
   DamagedRecords(const DamagedRecords&) = delete;
   DamagedRecords& operator=(const DamagedRecords&) = delete;
   ~DamagedRecords() override {
     database_.reset();
-    if (!scratch_.empty()) (void)remove_tree(*backing_, scratch_);  // else the next repair does it
+    if (!scratch_.empty()) (void)remove_tree(*volume_, scratch_);  // else the next repair does it
   }
 
   Result<void> walk(Family family, const Visit& visit) const override {
@@ -125,8 +125,8 @@ class DamagedRecords final : public RecordSource {
   }
 
   std::unique_ptr<Database> database_;
-  const std::shared_ptr<Backing> backing_;
-  const Path scratch_;  // removed at the end, if it is not empty
+  const std::shared_ptr<BackingFolder> volume_;
+  const std::string scratch_;  // removed at the end, if it is not empty
 };
 
 // ---------------------------------------------------------------- RocksDB's own files
@@ -141,10 +141,10 @@ Result<void> result_of(const rocksdb::Status& status, const Path& path) {
                path.string() + ": " + status.ToString()};
 }
 
-Result<void> copy_file(Backing& backing, const Path& from, const Path& to) {
+Result<void> copy_file(BackingFolder& from, BackingFolder& to, std::string_view name) {
   constexpr std::size_t kAtOnce = 1 << 20;
-  DEDUPFS_ASSIGN(const auto source, backing.open(from, Backing::Mode::kRead));
-  DEDUPFS_ASSIGN(const auto copy, backing.open(to, Backing::Mode::kCreate));
+  DEDUPFS_ASSIGN(const auto source, from.open(name, Backing::Mode::kRead));
+  DEDUPFS_ASSIGN(const auto copy, to.open(name, Backing::Mode::kCreate));
   std::vector<std::uint8_t> buffer(kAtOnce);
   for (std::uint64_t offset = 0;;) {
     DEDUPFS_ASSIGN(const std::size_t length, source->read_up_to(offset, buffer));
@@ -155,16 +155,15 @@ Result<void> copy_file(Backing& backing, const Path& from, const Path& to) {
 }
 
 // Tables never change, so a second name of the file will do; everything else that is wanted is copied.
-Result<void> copy_files(Backing& backing, const Path& from, const Path& to,
-                        const std::function<bool(const Path& name)>& wanted) {
-  DEDUPFS_ASSIGN(const auto names, backing.list_directory(from));
+Result<void> copy_files(BackingFolder& from, BackingFolder& to, const std::function<bool(const Path& name)>& wanted) {
+  DEDUPFS_ASSIGN(const auto names, from.list());
   for (const std::string& name : names) {
-    DEDUPFS_ASSIGN(const Backing::Type type, backing.type(from / name));
+    DEDUPFS_ASSIGN(const Backing::Type type, from.type(name));
     if (type != Backing::Type::kFile || !wanted(name)) continue;
-    if (is_table(name) && backing.link(from / name, to / name)) continue;
-    auto copied = copy_file(backing, from / name, to / name);
+    if (is_table(name) && from.link(name, to, name)) continue;
+    auto copied = copy_file(from, to, name);
     if (!copied && copied.error().code() == ErrorCode::kNoSpace) return copied;
-    if (!copied) DEDUPFS_TRY(remove_tree(backing, to / name));  // what cannot be read is missing
+    if (!copied) DEDUPFS_TRY(remove_tree(to, name));  // what cannot be read is missing
   }
   return {};
 }
@@ -177,19 +176,18 @@ std::uint64_t number_in(std::string_view name, std::string_view prefix, std::str
              : 0;
 }
 
-Result<std::uint64_t> largest_number(Backing& backing, const Path& folder, std::string_view prefix,
-                                     std::string_view suffix) {
-  DEDUPFS_ASSIGN(const auto names, backing.list_directory(folder));
+Result<std::uint64_t> largest_number(BackingFolder& folder, std::string_view prefix, std::string_view suffix) {
+  DEDUPFS_ASSIGN(const auto names, folder.list());
   std::uint64_t largest = 0;
   for (const std::string& name : names) largest = std::max(largest, number_in(name, prefix, suffix));
   return largest;
 }
 
 // CURRENT names the newest MANIFEST; without it there is one to name all the same.
-Result<bool> restore_current(Backing& backing, const Path& folder) {
-  DEDUPFS_ASSIGN(const std::uint64_t newest, largest_number(backing, folder, "MANIFEST-", ""));
+Result<bool> restore_current(BackingFolder& folder) {
+  DEDUPFS_ASSIGN(const std::uint64_t newest, largest_number(folder, "MANIFEST-", ""));
   if (newest == 0) return false;
-  DEDUPFS_TRY(replace_file(backing, folder / "CURRENT", bytes_of(fmt::format("MANIFEST-{:06}\n", newest))));
+  DEDUPFS_TRY(replace_file(folder, "CURRENT", bytes_of(fmt::format("MANIFEST-{:06}\n", newest))));
   return true;
 }
 
@@ -212,100 +210,98 @@ rocksdb::Status write_mark(const Path& path, const rocksdb::Options& options, ro
 
 // RocksDB learns from tables which families there are, and drops what its log holds of others. So each family gets a table of
 // ours, made with the same numbers of families as in every index.
-Result<void> make_family_tables(const std::shared_ptr<Backing>& backing, const Path& folder,
-                                std::uint64_t first_number) {
-  DEDUPFS_TRY(Database::create(folder, backing));
-  const DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes, backing);
+Result<void> make_family_tables(const std::shared_ptr<BackingFolder>& folder, std::uint64_t first_number) {
+  DEDUPFS_TRY(Database::create(folder));
+  const DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes, folder);
+  const Path& path = folder->path();
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* opened = nullptr;
   DEDUPFS_TRY(result_of(
-      rocksdb::DB::OpenForReadOnly(options.database, folder.string(), families_of(options), &handles, &opened),
-      folder));
+      rocksdb::DB::OpenForReadOnly(options.database, path.string(), families_of(options), &handles, &opened), path));
   const std::unique_ptr<rocksdb::DB> db(opened);
   rocksdb::Status status;
   for (std::size_t i = 0; i < kFamilyCount && status.ok(); ++i)
-    status = write_mark(folder / fmt::format("{:06}.sst", first_number + i),
+    status = write_mark(path / fmt::format("{:06}.sst", first_number + i),
                         rocksdb::Options(options.database, options.families[i]), handles[i]);
   for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
-  return result_of(status, folder);
+  return result_of(status, path);
 }
 
 // All that tables and logs hold, without a MANIFEST to say which of them count.
-Result<void> repair_files(const std::shared_ptr<Backing>& backing, const Path& index, const Path& scratch) {
-  DEDUPFS_ASSIGN(const std::uint64_t last_table, largest_number(*backing, index, "", ".sst"));
-  DEDUPFS_ASSIGN(const std::uint64_t last_log, largest_number(*backing, index, "", ".log"));
-  DEDUPFS_TRY(make_family_tables(backing, scratch, std::max(last_table, last_log) + 1));
-  DEDUPFS_ASSIGN(const auto made, backing->list_directory(scratch));
+Result<void> repair_files(BackingFolder& index, const std::shared_ptr<BackingFolder>& scratch) {
+  DEDUPFS_ASSIGN(const std::uint64_t last_table, largest_number(index, "", ".sst"));
+  DEDUPFS_ASSIGN(const std::uint64_t last_log, largest_number(index, "", ".log"));
+  DEDUPFS_TRY(make_family_tables(scratch, std::max(last_table, last_log) + 1));
+  DEDUPFS_ASSIGN(const auto made, scratch->list());
   for (const std::string& name : made)  // of the database that our tables were made with
-    if (!is_table(name)) DEDUPFS_TRY(remove_tree(*backing, scratch / name));
-  DEDUPFS_TRY(copy_files(*backing, index, scratch,
-                         [](const Path& name) { return is_table(name) || name.extension() == ".log"; }));
+    if (!is_table(name)) DEDUPFS_TRY(remove_tree(*scratch, name));
+  DEDUPFS_TRY(
+      copy_files(index, *scratch, [](const Path& name) { return is_table(name) || name.extension() == ".log"; }));
 
-  DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes, backing);
+  DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes, scratch);
   options.database.create_if_missing = true;
   options.database.track_and_verify_wals_in_manifest = false;
   options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // it says of each file what is wrong with it
-  return result_of(rocksdb::RepairDB(scratch.string(), options.database, families_of(options), options.families[0]),
-                   scratch);
-}
-
-// `scratch`: what is to be removed with the records; empty: nothing.
-std::unique_ptr<DamagedRecords> open_damaged(const std::shared_ptr<Backing>& backing, const Path& index,
-                                             const Path& scratch) {
-  auto database =
-      Database::open(index, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true, .damaged = true}, backing);
-  if (!database) return nullptr;
-  return std::make_unique<DamagedRecords>(std::move(*database), backing, scratch);
+  return result_of(
+      rocksdb::RepairDB(scratch->path().string(), options.database, families_of(options), options.families[0]),
+      scratch->path());
 }
 
 class Survey {
  public:
-  Survey(const Path& index, const Path& scratch, const std::shared_ptr<Backing>& backing)
-      : index_(index), scratch_(scratch), backing_(backing) {}
+  Survey(const std::shared_ptr<BackingFolder>& volume, std::string_view index, std::string_view scratch)
+      : volume_(volume), index_(index), scratch_(scratch) {}
 
   Result<IndexSurvey> run() {
-    DEDUPFS_TRY(remove_tree(*backing_, scratch_));
-    DEDUPFS_ASSIGN(const Backing::Type type, backing_->type(index_));
+    DEDUPFS_TRY(remove_tree(*volume_, scratch_));
+    DEDUPFS_ASSIGN(const Backing::Type type, volume_->type(index_));
     if (type != Backing::Type::kDirectory) {
-      add_damage(index_.string() + " is missing");
+      add_damage((volume_->path() / index_).string() + " is missing");
       return std::move(survey_);
     }
-    const auto opened = open_strictly(index_);
+    DEDUPFS_ASSIGN(const auto index, volume_->open_folder(index_));
+    const auto opened = open_strictly(index);
     if (!opened) add_damage(opened.error().message());
-    if (look_into(open_damaged(backing_, index_, {}), index_, opened.has_value())) return std::move(survey_);
-    DEDUPFS_TRY(make_scratch());
-    DEDUPFS_TRY(copy_files(*backing_, index_, scratch_, [](const Path& name) { return name != "CURRENT"; }));
-    DEDUPFS_ASSIGN(const bool has_manifest, opened ? Result<bool>(false) : restore_current(*backing_, scratch_));
-    if (has_manifest &&
-        look_into(open_damaged(backing_, scratch_, scratch_), scratch_, open_strictly(scratch_).has_value()))
+    if (look_into(open_damaged(index, {}), index, opened.has_value())) return std::move(survey_);
+    DEDUPFS_ASSIGN(auto scratch, make_scratch());
+    DEDUPFS_TRY(copy_files(*index, *scratch, [](const Path& name) { return name != "CURRENT"; }));
+    DEDUPFS_ASSIGN(const bool has_manifest, opened ? Result<bool>(false) : restore_current(*scratch));
+    if (has_manifest && look_into(open_damaged(scratch, scratch_), scratch, open_strictly(scratch).has_value()))
       return std::move(survey_);
-    DEDUPFS_TRY(make_scratch());
-    if (const auto repaired = repair_files(backing_, index_, scratch_); !repaired) {
+    DEDUPFS_ASSIGN(scratch, make_scratch());
+    if (const auto repaired = repair_files(*index, scratch); !repaired) {
       if (repaired.error().code() == ErrorCode::kNoSpace) return repaired.error();
       add_damage(repaired.error().message());
-      DEDUPFS_TRY(remove_tree(*backing_, scratch_));
+      DEDUPFS_TRY(remove_tree(*volume_, scratch_));
       return std::move(survey_);
     }
-    take(open_damaged(backing_, scratch_, scratch_));
+    take(open_damaged(scratch, scratch_));
     return std::move(survey_);
   }
 
  private:
   void add_damage(std::string what) { survey_.damage.push_back(std::move(what)); }
 
-  Result<void> open_strictly(const Path& folder) const {
-    const auto opened =
-        Database::open(folder, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true}, backing_);
+  static Result<void> open_strictly(const std::shared_ptr<BackingFolder>& folder) {
+    const auto opened = Database::open(folder, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true});
     return opened ? Result<void>() : opened.error();
   }
+  // `scratch`: the name of what is to be removed with the records; empty: nothing.
+  std::unique_ptr<DamagedRecords> open_damaged(const std::shared_ptr<BackingFolder>& folder,
+                                               std::string_view scratch) const {
+    auto database =
+        Database::open(folder, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true, .damaged = true});
+    if (!database) return nullptr;
+    return std::make_unique<DamagedRecords>(std::move(*database), volume_, scratch);
+  }
 
-  Result<void> make_scratch() {
-    DEDUPFS_TRY(remove_tree(*backing_, scratch_));
-    return backing_->make_directory(scratch_);
+  Result<std::shared_ptr<BackingFolder>> make_scratch() {
+    DEDUPFS_TRY(remove_tree(*volume_, scratch_));
+    return volume_->make_and_open_folder(scratch_);
   }
 
   // What a database as it stands gives. False: nothing, or too little where the files by themselves may give more.
-  bool look_into(std::unique_ptr<DamagedRecords> records, const Path& folder, bool opens) {
+  bool look_into(std::unique_ptr<DamagedRecords> records, const std::shared_ptr<BackingFolder>& folder, bool opens) {
     if (!records) return false;
     bool any_hole = false;
     bool all_of_a_family = false;
@@ -326,7 +322,7 @@ class Survey {
       add_damage("the log of the index is damaged or missing: the changes in it are lost");
       survey_.is_whole.fill(false);
     }
-    if (const auto lost = Database::changes_behind_damage(folder, backing_); lost && *lost != 0) {
+    if (const auto lost = Database::changes_behind_damage(folder); lost && *lost != 0) {
       add_damage(fmt::format("the log of the index is damaged: {} changes behind the damage are lost", *lost));
       survey_.is_whole.fill(false);
     }
@@ -343,9 +339,9 @@ class Survey {
     survey_.records = std::move(records);
   }
 
-  const Path& index_;
-  const Path& scratch_;
-  const std::shared_ptr<Backing>& backing_;
+  const std::shared_ptr<BackingFolder>& volume_;
+  const std::string_view index_;
+  const std::string_view scratch_;
   IndexSurvey survey_;
 };
 
@@ -357,8 +353,9 @@ bool IndexSurvey::namespace_is_whole() const {
          });
 }
 
-Result<IndexSurvey> survey_index(const Path& index, const Path& scratch, const std::shared_ptr<Backing>& backing) {
-  return Survey(index, scratch, backing).run();
+Result<IndexSurvey> survey_index(const std::shared_ptr<BackingFolder>& volume, std::string_view index,
+                                 std::string_view scratch) {
+  return Survey(volume, index, scratch).run();
 }
 
 }  // namespace dedupfs

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/backing.h"
@@ -28,7 +29,9 @@ struct IndexSurvey {
   bool namespace_is_whole() const;
 };
 
-// `scratch` is a folder on the same disk that does not exist; it may be made for as long as `records` lives.
-Result<IndexSurvey> survey_index(const Path& index, const Path& scratch, const std::shared_ptr<Backing>& backing);
+// `index` and `scratch` are names of folders in the volume. That of `scratch` is made anew; it may be there for as long as
+// `records` lives.
+Result<IndexSurvey> survey_index(const std::shared_ptr<BackingFolder>& volume, std::string_view index,
+                                 std::string_view scratch);
 
 }  // namespace dedupfs

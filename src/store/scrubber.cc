@@ -106,7 +106,7 @@ ScrubStatus Scrubber::status() const {
 }
 
 void Scrubber::run(std::uint64_t bytes_per_second) {
-  for (const Error& damage : damage_of_superblocks(volume_.backing(), volume_.path())) note_other_damage(damage);
+  for (const Error& damage : damage_of_superblocks(*volume_.folder())) note_other_damage(damage);
   check_checkpoint();
   check_index();
   const Result<void> checked = check_runs(bytes_per_second);
@@ -138,7 +138,7 @@ void Scrubber::check_checkpoint() {
   const auto uuid = parse_uuid(volume_.superblock().uuid);
   if (!uuid) return note_other_damage(uuid.error());
   std::vector<Error> damage;
-  const auto newest = Checkpoints(volume_.backing(), volume_.path(), *uuid).newest(damage);
+  const auto newest = Checkpoints(volume_.folder(), *uuid).newest(damage);
   if (!newest) note_other_damage(newest.error());
   for (const Error& error : damage) note_other_damage(error);
 }

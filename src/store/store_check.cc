@@ -31,7 +31,7 @@ class StoreCheck {
         cache_(kCheckCacheBytes, [this](RegionPlace place) { return volume_.containers().read(place); }) {}
 
   Result<CheckedStore> run() {
-    for (const Error& damage : damage_of_superblocks(volume_.backing(), volume_.path()))
+    for (const Error& damage : damage_of_superblocks(*volume_.folder()))
       damage.code() == ErrorCode::kNotFound ? report_.note(damage.message() + "; the next mount makes it anew")
                                             : report_.error(damage.message());
     DEDUPFS_TRY(volume_.database().verify_tables());

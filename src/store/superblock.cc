@@ -213,25 +213,26 @@ Result<Superblock> decode_superblock(std::string_view json) {
 namespace {
 
 // The text of a copy, if it can be decoded.
-Result<std::string> read_whole_copy(Backing& backing, const Path& path) {
-  DEDUPFS_ASSIGN(std::string json, read_file(backing, path, kLargestSuperblockBytes));
-  if (const auto superblock = decode_superblock(json); !superblock) return superblock.error().with(path.string());
+Result<std::string> read_whole_copy(BackingFolder& volume, std::string_view name) {
+  DEDUPFS_ASSIGN(std::string json, read_file(volume, name, kLargestSuperblockBytes));
+  if (const auto superblock = decode_superblock(json); !superblock)
+    return superblock.error().with((volume.path() / name).string());
   return json;
 }
 
 }  // namespace
 
-Result<void> write_superblock(Backing& backing, const Path& volume, const Superblock& superblock) {
+Result<void> write_superblock(BackingFolder& volume, const Superblock& superblock) {
   const std::string json = encode_superblock(superblock);
   // The first copy last: readers prefer it, so it is what decides between old and new.
-  DEDUPFS_TRY(replace_file(backing, volume / kSuperblockCopyFile, bytes_of(json)));
+  DEDUPFS_TRY(replace_file(volume, kSuperblockCopyFile, bytes_of(json)));
   crash_point("superblock.copy-written");
-  return replace_file(backing, volume / kSuperblockFile, bytes_of(json));
+  return replace_file(volume, kSuperblockFile, bytes_of(json));
 }
 
-Result<Superblock> read_superblock(Backing& backing, const Path& volume) {
+Result<Superblock> read_superblock(BackingFolder& volume) {
   const auto read_copy = [&](std::string_view name) -> Result<Superblock> {
-    DEDUPFS_ASSIGN(const std::string json, read_whole_copy(backing, volume / name));
+    DEDUPFS_ASSIGN(const std::string json, read_whole_copy(volume, name));
     return decode_superblock(json);
   };
 
@@ -251,12 +252,12 @@ Result<Superblock> read_superblock(Backing& backing, const Path& volume) {
   }
   if (second.error().code() != ErrorCode::kNotFound) return second;
   return Error{ErrorCode::kNotFound,
-               volume.string() + " is no dedupfs volume: it has no " + std::string(kSuperblockFile)};
+               volume.path().string() + " is no dedupfs volume: it has no " + std::string(kSuperblockFile)};
 }
 
-std::vector<Error> damage_of_superblocks(Backing& backing, const Path& volume) {
-  const auto first = read_whole_copy(backing, volume / kSuperblockFile);
-  const auto second = read_whole_copy(backing, volume / kSuperblockCopyFile);
+std::vector<Error> damage_of_superblocks(BackingFolder& volume) {
+  const auto first = read_whole_copy(volume, kSuperblockFile);
+  const auto second = read_whole_copy(volume, kSuperblockCopyFile);
   std::vector<Error> damage;
   for (const auto* const copy : {&first, &second})
     if (!*copy) damage.push_back(copy->error());
@@ -266,12 +267,12 @@ std::vector<Error> damage_of_superblocks(Backing& backing, const Path& volume) {
   return damage;
 }
 
-Result<std::optional<std::string>> repair_superblock(Backing& backing, const Path& volume) {
-  const auto first = read_whole_copy(backing, volume / kSuperblockFile);
-  const auto second = read_whole_copy(backing, volume / kSuperblockCopyFile);
+Result<std::optional<std::string>> repair_superblock(BackingFolder& volume) {
+  const auto first = read_whole_copy(volume, kSuperblockFile);
+  const auto second = read_whole_copy(volume, kSuperblockCopyFile);
   if ((!first && !second) || (first && second && *first == *second)) return std::optional<std::string>();
   const std::string name(first ? kSuperblockCopyFile : kSuperblockFile);
-  DEDUPFS_TRY(replace_file(backing, volume / name, bytes_of(first ? *first : *second)));
+  DEDUPFS_TRY(replace_file(volume, name, bytes_of(first ? *first : *second)));
   return std::optional(name);
 }
 

@@ -54,15 +54,15 @@ std::string make_uuid();  // random, version 4
 std::string encode_superblock(const Superblock& superblock);
 Result<Superblock> decode_superblock(std::string_view json);
 
-Result<void> write_superblock(Backing& backing, const Path& volume, const Superblock& superblock);
+Result<void> write_superblock(BackingFolder& volume, const Superblock& superblock);
 // Takes the first copy that is whole; a damaged or missing first copy is logged.
-Result<Superblock> read_superblock(Backing& backing, const Path& volume);
+Result<Superblock> read_superblock(BackingFolder& volume);
 // What is wrong with either copy, and that they differ. Empty: nothing. kNotFound: a copy is missing, as a crash of mkfs can leave
 // it.
-std::vector<Error> damage_of_superblocks(Backing& backing, const Path& volume);
+std::vector<Error> damage_of_superblocks(BackingFolder& volume);
 // Makes the two copies of `volume` alike again, after the one that read_superblock() takes, byte for byte. Returns the name of
 // the file that was written, if one was.
-Result<std::optional<std::string>> repair_superblock(Backing& backing, const Path& volume);
+Result<std::optional<std::string>> repair_superblock(BackingFolder& volume);
 // kVersion, and which, where the volume has a read-only feature that this build does not know: it may be read only.
 Result<void> require_writable(const Superblock& superblock);
 

@@ -44,12 +44,13 @@ std::optional<pid_t> holder_of(const BackingFile& lock) {
   return holder;
 }
 
-Result<std::unique_ptr<BackingFile>> open_lock_file(Backing& backing, const Path& volume, bool read_only) {
-  auto lock = backing.open(volume / kLockFile, read_only ? Backing::Mode::kRead : Backing::Mode::kOpenOrCreate);
+Result<std::unique_ptr<BackingFile>> open_lock_file(BackingFolder& volume, bool read_only) {
+  auto lock = volume.open(kLockFile, read_only ? Backing::Mode::kRead : Backing::Mode::kOpenOrCreate);
   if (lock) return lock;
   switch (lock.error().code()) {
     case ErrorCode::kReadOnly:
-      return Error{ErrorCode::kReadOnly, volume.string() + " is on a read-only disk; mount it read-only (-o ro)"};
+      return Error{ErrorCode::kReadOnly,
+                   volume.path().string() + " is on a read-only disk; mount it read-only (-o ro)"};
     case ErrorCode::kCorruption:
       return Error{ErrorCode::kCorruption, lock.error().message() + "; remove it and try again"};
     case ErrorCode::kNotFound:
@@ -60,14 +61,14 @@ Result<std::unique_ptr<BackingFile>> open_lock_file(Backing& backing, const Path
   }
 }
 
-Result<std::unique_ptr<BackingFile>> take_lock(Backing& backing, const Path& volume, bool read_only) {
-  DEDUPFS_ASSIGN(auto lock, open_lock_file(backing, volume, read_only));
+Result<std::unique_ptr<BackingFile>> take_lock(BackingFolder& volume, bool read_only) {
+  DEDUPFS_ASSIGN(auto lock, open_lock_file(volume, read_only));
   if (!lock) return lock;
   DEDUPFS_ASSIGN(const bool taken,
                  lock->try_lock(read_only ? BackingFile::LockMode::kShared : BackingFile::LockMode::kExclusive));
   if (!taken) {
     const auto holder = holder_of(*lock);
-    return Error{ErrorCode::kBusy, volume.string() + " is mounted or in use by " +
+    return Error{ErrorCode::kBusy, volume.path().string() + " is mounted or in use by " +
                                        (holder ? "process " + std::to_string(*holder) : "another process") +
                                        "; unmount it first"};
   }
@@ -96,11 +97,11 @@ bool is_among(std::string_view name, const std::vector<std::string>& names) {
   return std::ranges::find(names, name) != names.end();
 }
 
-Result<void> require_vacant(Backing& backing, const Path& path) {
-  DEDUPFS_ASSIGN(const std::vector<std::string> names, backing.list_directory(path));
+Result<void> require_vacant(BackingFolder& volume) {
+  DEDUPFS_ASSIGN(const std::vector<std::string> names, volume.list());
   if (names.empty()) return {};
   if (is_among(kSuperblockFile, names) || is_among(kSuperblockCopyFile, names))
-    return Error{ErrorCode::kExists, path.string() + " is a dedupfs volume already"};
+    return Error{ErrorCode::kExists, volume.path().string() + " is a dedupfs volume already"};
 
   const std::vector<std::string> ours = names_made_by_create();
   const bool interrupted = std::ranges::all_of(names, [&](const auto& name) { return is_among(name, ours); });
@@ -109,38 +110,61 @@ Result<void> require_vacant(Backing& backing, const Path& path) {
                                 ? fmt::format("'{}' and '{}'", names[0], names[1])
                                 : fmt::format("'{}', '{}' and {} more", names[0], names[1], names.size() - 2);
   return Error{ErrorCode::kNotEmpty,
-               fmt::format("{} is not empty, it holds {}{}; choose an empty folder", path.string(), found,
+               fmt::format("{} is not empty, it holds {}{}; choose an empty folder", volume.path().string(), found,
                            interrupted ? " (it looks like a volume whose making was interrupted: remove them)" : "")};
 }
 
 // Removes what create() has made so far, the superblock first, and nothing that others made meanwhile.
 class Unfinished {
  public:
-  explicit Unfinished(Backing& backing) : backing_(backing) {}
+  Unfinished() = default;
   Unfinished(const Unfinished&) = delete;
   Unfinished& operator=(const Unfinished&) = delete;
   ~Unfinished() {
     // As far as the disk lets us; the failure that brought us here is reported by the caller.
-    for (auto path = contents_.rbegin(); path != contents_.rend(); ++path) (void)remove_tree(backing_, *path);
-    if (!folder_.empty()) (void)backing_.remove_directory(folder_);
+    for (auto name = contents_.rbegin(); name != contents_.rend(); ++name) (void)remove_tree(*volume_, *name);
+    if (parent_) (void)parent_->remove_folder(folder_);
   }
 
-  void made_folder(Path path) { folder_ = std::move(path); }
-  void made(Path path) { contents_.push_back(std::move(path)); }
+  void made_folder(std::shared_ptr<BackingFolder> parent, std::string name) {
+    parent_ = std::move(parent);
+    folder_ = std::move(name);
+  }
+  void made(std::shared_ptr<BackingFolder> volume, std::vector<std::string> names) {
+    volume_ = std::move(volume);
+    contents_ = std::move(names);
+  }
   void keep() {
     contents_.clear();
-    folder_.clear();
+    parent_ = nullptr;
   }
 
  private:
-  Backing& backing_;
-  Path folder_;
-  std::vector<Path> contents_;
+  std::shared_ptr<BackingFolder> parent_;  // null: the volume's folder was there
+  std::string folder_;
+  std::shared_ptr<BackingFolder> volume_;
+  std::vector<std::string> contents_;
 };
 
-Result<void> create_index(const Path& path, const Superblock& superblock, const std::shared_ptr<Backing>& backing) {
-  DEDUPFS_TRY(Database::create(path, backing));
-  DEDUPFS_ASSIGN(const auto database, Database::open(path, {.memory_bytes = Database::kLeastMemoryBytes}, backing));
+// The folder of a volume that is to be made: empty, and made where it is not there.
+Result<std::shared_ptr<BackingFolder>> vacant_folder(const Path& path, Backing& backing, Unfinished& unfinished) {
+  auto there = backing.open_root(path);
+  if (there) {
+    DEDUPFS_TRY(require_vacant(**there));
+    return there;
+  }
+  if (there.error().code() != ErrorCode::kNotFound) return there;
+  DEDUPFS_ASSIGN(auto parent, backing.open_root(path.parent_path()));
+  const std::string name = path.filename().string();
+  DEDUPFS_TRY(parent->make_folder(name));
+  unfinished.made_folder(parent, name);
+  DEDUPFS_TRY(parent->sync());
+  return parent->open_folder(name);
+}
+
+Result<void> create_index(const std::shared_ptr<BackingFolder>& folder, const Superblock& superblock) {
+  DEDUPFS_TRY(Database::create(folder));
+  DEDUPFS_ASSIGN(const auto database, Database::open(folder, {.memory_bytes = Database::kLeastMemoryBytes}));
   Database::Batch batch(*database);
   batch.put(Family::kCounters, kVolumeUuidCounter, superblock.uuid);
   return database->write(batch);
@@ -148,11 +172,10 @@ Result<void> create_index(const Path& path, const Superblock& superblock, const 
 
 // ---------------------------------------------------------------- open
 
-Result<void> require_directory(Backing& backing, const Path& path) {
-  DEDUPFS_ASSIGN(const Backing::Type type, backing.type(path));
-  if (type == Backing::Type::kDirectory) return {};
-  return Error{ErrorCode::kCorruption,
-               path.string() + (type == Backing::Type::kMissing ? " is missing" : " is not a folder")};
+Result<std::shared_ptr<BackingFolder>> require_folder(BackingFolder& volume, std::string_view name) {
+  auto folder = volume.open_folder(name);
+  if (folder || folder.error().code() != ErrorCode::kNotFound) return folder;
+  return Error{ErrorCode::kCorruption, (volume.path() / name).string() + " is missing"};
 }
 
 Error with_remedy(const Error& error, const Path& volume) {
@@ -195,91 +218,89 @@ Result<Superblock> Volume::create(const Path& path, const VolumeSettings& settin
   superblock.region_bytes = settings.region_bytes;
   if (superblock.delta.enabled()) superblock.incompatible_features.emplace_back(kDeltaFeature);
 
-  const Path volume = absolute_folder(path);
-  DEDUPFS_ASSIGN(const bool exists, backing->exists(volume));
-  if (exists) DEDUPFS_TRY(require_vacant(*backing, volume));
-
-  Unfinished unfinished(*backing);
-  if (!exists) {
-    DEDUPFS_TRY(backing->make_directory(volume));
-    unfinished.made_folder(volume);
-    DEDUPFS_TRY(backing->sync_directory(volume.parent_path()));
-  }
-  DEDUPFS_TRY(backing->make_directory(volume / kContainersDirectory));  // fails for the second of two at once
-  for (const std::string& name : names_made_by_create()) unfinished.made(volume / name);
+  Unfinished unfinished;
+  DEDUPFS_ASSIGN(const auto volume, vacant_folder(absolute_folder(path), *backing, unfinished));
+  DEDUPFS_TRY(volume->make_folder(kContainersDirectory));  // fails for the second of two at once
+  unfinished.made(volume, names_made_by_create());
   crash_point("mkfs.folder-made");
-  DEDUPFS_TRY(backing->open(volume / kLockFile, Backing::Mode::kCreate));
-  DEDUPFS_TRY(create_index(volume / kIndexDirectory, superblock, backing));
+  DEDUPFS_TRY(volume->open(kLockFile, Backing::Mode::kCreate));
+  DEDUPFS_ASSIGN(const auto index, volume->make_and_open_folder(kIndexDirectory));
+  DEDUPFS_TRY(create_index(index, superblock));
   crash_point("mkfs.index-made");
-  DEDUPFS_TRY(backing->sync_directory(volume));
+  DEDUPFS_TRY(volume->sync());
   // Last: a folder without a superblock is no volume, and with it everything is there.
-  DEDUPFS_TRY(write_superblock(*backing, volume, superblock));
+  DEDUPFS_TRY(write_superblock(*volume, superblock));
   crash_point("mkfs.superblock-written");
   unfinished.keep();
   return superblock;
 }
 
+Result<std::shared_ptr<BackingFolder>> Volume::open_folder(const Path& path, const std::shared_ptr<Backing>& backing) {
+  return backing->open_root(absolute_folder(path));
+}
+
 Result<std::unique_ptr<Volume>> Volume::open(const Path& path, const VolumeOptions& options,
-                                             std::shared_ptr<Backing> backing) {
+                                             const std::shared_ptr<Backing>& backing) {
+  DEDUPFS_ASSIGN(auto folder, open_folder(path, backing));
+  return open(std::move(folder), options);
+}
+
+Result<std::unique_ptr<Volume>> Volume::open(std::shared_ptr<BackingFolder> folder, const VolumeOptions& options) {
   std::unique_ptr<Volume> volume(new Volume);
-  volume->path_ = absolute_folder(path);
+  volume->folder_ = std::move(folder);
   volume->options_ = options;
-  volume->backing_ = std::move(backing);
   DEDUPFS_TRY(volume->open_parts());
   return volume;
 }
 
 // A crash while a volume was made can leave one of the copies only. It is enough to go on.
 void Volume::repair_superblock_copies() {
-  const auto repaired = repair_superblock(*backing_, path_);
+  const auto repaired = repair_superblock(*folder_);
   if (!repaired)
     spdlog::warn("{}", repaired.error().message());
   else if (*repaired)
-    spdlog::warn("{} was missing or damaged, and is whole again", (path_ / **repaired).string());
+    spdlog::warn("{} was missing or damaged, and is whole again", (path() / **repaired).string());
 }
 
 Result<void> Volume::open_parts() {
-  DEDUPFS_ASSIGN(const bool exists, backing_->exists(path_));
-  if (!exists) return Error{ErrorCode::kNotFound, path_.string() + " does not exist"};
-  DEDUPFS_ASSIGN(superblock_, read_superblock(*backing_, path_));
+  DEDUPFS_ASSIGN(superblock_, read_superblock(*folder_));
   if (!options_.read_only) DEDUPFS_TRY(require_writable(superblock_));
   DEDUPFS_TRY(default_isa());  // a wrong environment is not the volume's fault
   auto chunker = make_chunker(superblock_.chunker);
   if (!chunker)
-    return Error{ErrorCode::kUnsupported, path_.string() + " was made with the chunker '" + superblock_.chunker +
+    return Error{ErrorCode::kUnsupported, path().string() + " was made with the chunker '" + superblock_.chunker +
                                               "', which cannot be had here: " + chunker.error().message() +
                                               "; take the dedupfs that made the volume, or a newer one"};
   chunker_ = std::move(*chunker);
 
   if (!options_.locked) {
-    DEDUPFS_ASSIGN(lock_, take_lock(*backing_, path_, options_.read_only));
+    DEDUPFS_ASSIGN(lock_, take_lock(*folder_, options_.read_only));
   }
   crash_point("mount.locked");
 
   if (!options_.read_only) repair_superblock_copies();
 
-  const Path index = path_ / kIndexDirectory;
-  const Path containers = path_ / kContainersDirectory;
-  if (const auto there = require_directory(*backing_, index); !there) return with_remedy(there.error(), path_);
-  if (const auto there = require_directory(*backing_, containers); !there)
-    return there.error().with("the chunks of the volume are not there; restore it from a backup");
+  const auto index = require_folder(*folder_, kIndexDirectory);
+  if (!index) return with_remedy(index.error(), path());
+  const auto containers = require_folder(*folder_, kContainersDirectory);
+  if (!containers) return containers.error().with("the chunks of the volume are not there; restore it from a backup");
   auto database =
-      Database::open(index, {.memory_bytes = options_.index_memory_bytes, .read_only = options_.read_only}, backing_);
-  if (!database) return with_remedy(database.error(), path_);
+      Database::open(*index, {.memory_bytes = options_.index_memory_bytes, .read_only = options_.read_only});
+  if (!database) return with_remedy(database.error(), path());
   database_ = std::move(*database);
   crash_point("mount.index-open");
-  DEDUPFS_TRY(require_index_of(superblock_, *database_, index));
+  DEDUPFS_TRY(require_index_of(superblock_, *database_, (*index)->path()));
   DEDUPFS_ASSIGN(snapshots_, SnapshotList::load(*database_));
   metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);
 
   DEDUPFS_ASSIGN(saved_next_container_, load_next_container(*database_));
-  DEDUPFS_ASSIGN(const Backing::Space space, backing_->space(containers));
-  DEDUPFS_ASSIGN(containers_,
-                 ContainerStore::open(backing_, containers,
-                                      {.volume_uuid = superblock_.uuid,
-                                       .container_bytes = container_bytes_on(space, superblock_.container_bytes),
-                                       .next_container = saved_next_container_,
-                                       .read_only = options_.read_only}));
+  DEDUPFS_ASSIGN(const Backing::Space space, (*containers)->space());
+  DEDUPFS_ASSIGN(
+      containers_,
+      ContainerStore::open(*containers, {.volume_uuid = superblock_.uuid,
+                                         .container_bytes = container_bytes_on(space, superblock_.container_bytes),
+                                         .next_container = saved_next_container_,
+                                         .read_only = options_.read_only}));
   DEDUPFS_ASSIGN(chunks_, ChunkStore::open(containers_, *database_,
                                            {.compression = superblock_.compression,
                                             .delta = superblock_.delta,
@@ -291,9 +312,8 @@ Result<void> Volume::open_parts() {
   return {};
 }
 
-Result<std::shared_ptr<const void>> Volume::lock(const Path& path, bool read_only,
-                                                 const std::shared_ptr<Backing>& backing) {
-  DEDUPFS_ASSIGN(auto lock, take_lock(*backing, absolute_folder(path), read_only));
+Result<std::shared_ptr<const void>> Volume::lock(BackingFolder& folder, bool read_only) {
+  DEDUPFS_ASSIGN(auto lock, take_lock(folder, read_only));
   const auto release = [read_only](BackingFile* held) {
     if (held != nullptr && !read_only) (void)held->truncate(0);  // nobody to name any more
     delete held;

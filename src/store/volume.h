@@ -58,16 +58,20 @@ class Volume {
   // kReadOnly: it lies on a read-only disk; kVersion, kUnsupported: made by a newer dedupfs; kCorruption: parts are
   // missing, damaged or of another volume. Read-only, nothing is written, and the volume may lie on a read-only disk.
   static Result<std::unique_ptr<Volume>> open(const Path& path, const VolumeOptions& options,
-                                              std::shared_ptr<Backing> backing = Backing::posix());
+                                              const std::shared_ptr<Backing>& backing = Backing::posix());
+  // The same in a folder that open_folder() gave.
+  static Result<std::unique_ptr<Volume>> open(std::shared_ptr<BackingFolder> folder, const VolumeOptions& options);
+  // The folder at `path`, whatever is in it. kNotFound: there is none.
+  static Result<std::shared_ptr<BackingFolder>> open_folder(const Path& path,
+                                                            const std::shared_ptr<Backing>& backing = Backing::posix());
   // Keeps others out of a volume for as long as it is held, as open() does by itself: for those who work on a volume that
   // may not open. Shared with other readers if read_only. kBusy names the process that has it.
-  static Result<std::shared_ptr<const void>> lock(const Path& path, bool read_only,
-                                                  const std::shared_ptr<Backing>& backing = Backing::posix());
+  static Result<std::shared_ptr<const void>> lock(BackingFolder& folder, bool read_only);
   ~Volume();
   Volume(const Volume&) = delete;
   Volume& operator=(const Volume&) = delete;
 
-  const Path& path() const { return path_; }
+  const Path& path() const { return folder_->path(); }  // absolute: a daemon leaves its folder
   const Superblock& superblock() const { return superblock_; }
   const Chunker& chunker() const { return *chunker_; }
   bool read_only() const { return options_.read_only; }
@@ -76,7 +80,7 @@ class Volume {
   ChunkStore& chunks() { return *chunks_; }
   ContainerStore& containers() { return *containers_; }
   Database& database() { return *database_; }
-  Backing& backing() { return *backing_; }
+  const std::shared_ptr<BackingFolder>& folder() const { return folder_; }
 
   // Ends the open transaction group and opens the next. No operation and no put may be half done, and no group be
   // frozen.
@@ -90,9 +94,8 @@ class Volume {
   void repair_superblock_copies();
   Result<void> open_parts();
 
-  Path path_;  // absolute: a daemon leaves its folder
   VolumeOptions options_;
-  std::shared_ptr<Backing> backing_;
+  std::shared_ptr<BackingFolder> folder_;
   std::unique_ptr<BackingFile> lock_;  // null: reading a volume that no writer ever opened
   Superblock superblock_;
   std::unique_ptr<Chunker> chunker_;

@@ -1,4 +1,4 @@
-// What Backing::posix() makes of system calls that are interrupted, do a part of their work, or find no space. The calls are
+// What the folders of Backing::posix() make of system calls that are interrupted, do a part of their work, or find no space. The calls are
 // this program's own: they stand in front of those of the C library.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -64,9 +64,7 @@ namespace {
 
 class SystemCallsTest : public testing::Test {
  protected:
-  void SetUp() override {
-    file_ = std::move(Backing::posix()->open(dir_.path() / "file", Backing::Mode::kCreate).value());
-  }
+  void SetUp() override { file_ = std::move(folder_->open("file", Backing::Mode::kCreate).value()); }
   void TearDown() override { outcomes.clear(); }
 
   // The next calls go as it says.
@@ -76,10 +74,11 @@ class SystemCallsTest : public testing::Test {
   }
   std::string content() {
     outcomes.clear();
-    return read_file(*Backing::posix(), dir_.path() / "file", 1 << 20).value();
+    return read_file(*folder_, "file", 1 << 20).value();
   }
 
   TempDir dir_;
+  std::shared_ptr<BackingFolder> folder_ = Backing::posix()->open_root(dir_.path()).value();
   std::unique_ptr<BackingFile> file_;
 };
 
@@ -151,7 +150,7 @@ TEST_F(SystemCallsTest, SyncsAndTruncationsThatWereInterruptedAreRepeated) {
   EXPECT_EQ(calls, 2);
 
   expect_calls({{.error = EINTR}});
-  EXPECT_TRUE(Backing::posix()->sync_directory(dir_.path()));
+  EXPECT_TRUE(folder_->sync());
   EXPECT_EQ(calls, 2);
   EXPECT_EQ(content().size(), 7U);
 }
@@ -163,7 +162,7 @@ TEST_F(SystemCallsTest, ASyncThatFailedIsNotRepeated) {
     EXPECT_EQ(calls, 1);
 
     expect_calls({{.error = error}});
-    EXPECT_FALSE(Backing::posix()->sync_directory(dir_.path()));
+    EXPECT_FALSE(folder_->sync());
     EXPECT_EQ(calls, 1);
   }
 }

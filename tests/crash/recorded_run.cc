@@ -47,7 +47,7 @@ DiskImage make_small_volume() {
   auto superblock = Volume::create(kVolumePath, small_settings(), disk);
   DEDUPFS_CHECK(superblock.has_value());
   superblock->container_bytes = kSmallestContainerBytes;
-  DEDUPFS_CHECK(write_superblock(*disk, kVolumePath, *superblock).has_value());
+  DEDUPFS_CHECK(write_superblock(**disk->open_root(kVolumePath), *superblock).has_value());
   {
     const auto mounted = open_filesystem(disk);
     DEDUPFS_CHECK(mounted && (*mounted)->close());

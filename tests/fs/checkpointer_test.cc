@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "fs/filesystem.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -27,13 +28,13 @@ class CheckpointerTest : public ::testing::Test {
 
   // The number of the newest checkpoint, 0 without one.
   std::uint32_t newest() const {
-    const auto files = Checkpoints(*Backing::posix(), path_, UuidBytes{}).list();
+    const auto files = Checkpoints(folder_at(path_), UuidBytes{}).list();
     return files && !files->empty() ? files->front().number : 0;
   }
   bool has_name(const std::string& name) const {
     std::vector<Error> damage;
-    const auto superblock = read_superblock(*Backing::posix(), path_);
-    const auto checkpoint = Checkpoints(*Backing::posix(), path_, *parse_uuid(superblock->uuid)).newest(damage);
+    const auto superblock = read_superblock(*folder_at(path_));
+    const auto checkpoint = Checkpoints(folder_at(path_), *parse_uuid(superblock->uuid)).newest(damage);
     if (!checkpoint || !*checkpoint) return false;  // it went while we looked
     bool found = false;
     EXPECT_TRUE((*checkpoint)->walk(Family::kDirents, [&](std::string_view key, std::string_view) {

@@ -146,7 +146,7 @@ class DamagedVolume {
 
   void take_checkpoint() const {
     const auto volume = open(true);
-    const Checkpoints checkpoints(volume->backing(), path(), value_of(parse_uuid(volume->superblock().uuid)));
+    const Checkpoints checkpoints(volume->folder(), value_of(parse_uuid(volume->superblock().uuid)));
     EXPECT_TRUE(ok(checkpoints.write(volume->database(), [] { return false; })));
   }
 

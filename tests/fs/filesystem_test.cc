@@ -12,6 +12,7 @@
 #include "faulty_filesystem.h"
 #include "fs/posix_acl.h"
 #include "fs/records.h"
+#include "support/folder_at.h"
 #include "test_filesystem.h"
 
 namespace dedupfs {
@@ -324,7 +325,7 @@ TEST(Filesystem, ADamagedInodeDoesNotHideItsNeighbours) {
   fs.make_file(kRootInode, "sound");
   fs.close();
   {
-    auto database = value_of(Database::open(fs.path() / "index", {}));
+    auto database = value_of(Database::open(folder_at(fs.path() / "index"), {}));
     Database::Batch batch(*database);
     batch.put(Family::kInodes, encode_inode_key(damaged), "nonsense");
     ASSERT_TRUE(ok(database->write(batch)));
@@ -644,7 +645,7 @@ TEST(Filesystem, AMissingRootIsDamage) {
   fs.make_file(kRootInode, "f");
   fs.close();
   {
-    auto database = value_of(Database::open(fs.path() / "index", {}));
+    auto database = value_of(Database::open(folder_at(fs.path() / "index"), {}));
     Database::Batch batch(*database);
     batch.erase(Family::kInodes, encode_inode_key(kRootInode));
     ASSERT_TRUE(ok(database->write(batch)));

@@ -6,6 +6,7 @@
 
 #include "fs/inode_numbers.h"
 #include "fs/mode.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -14,8 +15,8 @@ namespace {
 class InodeTableTest : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(Database::create(directory_.path() / "index"));
-    auto database = Database::open(directory_.path() / "index", {});
+    ASSERT_TRUE(Database::create(folder_at(directory_.path() / "index")));
+    auto database = Database::open(folder_at(directory_.path() / "index"), {});
     ASSERT_TRUE(database) << database.error().message();
     database_ = std::move(*database);
     snapshots_ = SnapshotList::load(*database_).value();

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "store/database.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -65,8 +66,8 @@ Entries with_holes_merged(const Entries& entries) {
 class RecipeTest : public ::testing::Test {
  protected:
   RecipeTest() {
-    EXPECT_TRUE(Database::create(dir_.path() / "index"));
-    database_ = std::move(*Database::open(dir_.path() / "index", {}));
+    EXPECT_TRUE(Database::create(folder_at(dir_.path() / "index")));
+    database_ = std::move(*Database::open(folder_at(dir_.path() / "index"), {}));
     snapshots_ = SnapshotList::load(*database_).value();
     metadata_.emplace(*database_, *snapshots_);
     recipe_.emplace(*metadata_, kInode);
@@ -84,7 +85,7 @@ class RecipeTest : public ::testing::Test {
     recipe_.reset();
     metadata_.reset();
     database_.reset();
-    database_ = std::move(*Database::open(dir_.path() / "index", {}));
+    database_ = std::move(*Database::open(folder_at(dir_.path() / "index"), {}));
     snapshots_ = SnapshotList::load(*database_).value();
     metadata_.emplace(*database_, *snapshots_);
     recipe_.emplace(*metadata_, kInode);

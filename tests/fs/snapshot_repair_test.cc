@@ -8,6 +8,7 @@
 #include "fs/test_filesystem.h"
 #include "store/before_images.h"
 #include "store/counters.h"
+#include "support/folder_at.h"
 
 namespace dedupfs {
 namespace {
@@ -31,7 +32,7 @@ class SnapshotRepairTest : public testing::Test {
 
   template <class Change>
   void change_index(const Change& change) {
-    const auto database = value_of(Database::open(fs_.path() / kIndexDirectory, {}));
+    const auto database = value_of(Database::open(folder_at(fs_.path() / kIndexDirectory), {}));
     Database::Batch batch(*database);
     change(*database, batch);
     ASSERT_TRUE(ok(database->write(batch)));
@@ -129,9 +130,9 @@ TEST_F(SnapshotRepairTest, ContentThatASnapshotHasLostIsNamed) {
 
 TEST_F(SnapshotRepairTest, TheyComeBackFromACheckpoint) {
   {
-    const auto database = value_of(Database::open(fs_.path() / kIndexDirectory, {}));
-    const auto superblock = value_of(read_superblock(*Backing::posix(), fs_.path()));
-    const Checkpoints checkpoints(*Backing::posix(), fs_.path(), value_of(parse_uuid(superblock.uuid)));
+    const auto database = value_of(Database::open(folder_at(fs_.path() / kIndexDirectory), {}));
+    const auto superblock = value_of(read_superblock(*folder_at(fs_.path())));
+    const Checkpoints checkpoints(folder_at(fs_.path()), value_of(parse_uuid(superblock.uuid)));
     ASSERT_TRUE(ok(checkpoints.write(*database, [] { return false; })));
   }
   std::filesystem::remove_all(fs_.path() / kIndexDirectory);

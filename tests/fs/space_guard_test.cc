@@ -10,24 +10,28 @@ namespace {
 constexpr std::uint64_t kMiB = 1 << 20;
 
 // A disk of which only the free space is known.
-class FakeDisk : public Backing {
+class FakeDisk : public BackingFolder {
  public:
+  FakeDisk() : BackingFolder("/volume") {}
+
   Space space_{.total_bytes = 1000 * kMiB, .available_bytes = 500 * kMiB};
   int asked = 0;
 
-  Result<Space> space(const Path&) override {
+  Result<Space> space() override {
     ++asked;
     return space_;
   }
-  Result<std::unique_ptr<BackingFile>> open(const Path&, Mode) override { return unused(); }
-  Result<void> rename(const Path&, const Path&) override { return unused(); }
-  Result<void> link(const Path&, const Path&) override { return unused(); }
-  Result<void> unlink(const Path&) override { return unused(); }
-  Result<void> make_directory(const Path&) override { return unused(); }
-  Result<void> remove_directory(const Path&) override { return unused(); }
-  Result<void> sync_directory(const Path&) override { return unused(); }
-  Result<std::vector<std::string>> list_directory(const Path&) override { return unused(); }
-  Result<Type> type(const Path&) override { return unused(); }
+  Result<std::unique_ptr<BackingFile>> open(std::string_view, Mode) override { return unused(); }
+  Result<std::shared_ptr<BackingFolder>> open_folder(std::string_view) override { return unused(); }
+  Result<void> make_folder(std::string_view) override { return unused(); }
+  Result<void> remove_folder(std::string_view) override { return unused(); }
+  Result<void> rename(std::string_view, BackingFolder&, std::string_view) override { return unused(); }
+  Result<void> link(std::string_view, BackingFolder&, std::string_view) override { return unused(); }
+  Result<void> unlink(std::string_view) override { return unused(); }
+  Result<void> sync() override { return unused(); }
+  Result<std::vector<std::string>> list() override { return unused(); }
+  Result<Status> status() override { return unused(); }
+  Result<Status> status(std::string_view) override { return unused(); }
 
  private:
   static Error unused() { return {ErrorCode::kUnsupported, "not part of this disk"}; }
@@ -38,7 +42,7 @@ struct SpaceGuardTest : testing::Test {
   std::uint64_t pending = 0;
   int settled = 0;
   std::uint64_t gained_by_settling = 0;
-  SpaceGuard guard{disk, "/volume", [this] { return pending; },
+  SpaceGuard guard{disk, [this] { return pending; },
                    [this] {
                      ++settled;
                      disk.space_.available_bytes += gained_by_settling;

@@ -31,7 +31,9 @@ class BackingFilesystemTest : public testing::Test {
   void write(const std::string& name, const std::string& content) {
     EXPECT_TRUE(make(name)->Append(content, {}, nullptr).ok());
   }
-  std::string content_of(const std::string& name) { return read_file(*disk_, name, 1 << 20).value(); }
+  std::string content_of(const std::string& name) {
+    return read_file(**disk_->open_root("/"), name.substr(1), 1 << 20).value();
+  }
   std::vector<Kind> kinds_since(std::size_t position) const {
     const std::vector<DiskEvent> events = disk_->events();
     std::vector<Kind> kinds;
@@ -47,7 +49,7 @@ class BackingFilesystemTest : public testing::Test {
 
   std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
   std::shared_ptr<LostAppends> lost_ = std::make_shared<LostAppends>(0);
-  std::shared_ptr<rocksdb::FileSystem> filesystem_ = make_backing_filesystem(disk_, lost_);
+  std::shared_ptr<rocksdb::FileSystem> filesystem_ = make_backing_filesystem(disk_->open_root("/").value(), lost_);
 };
 
 TEST_F(BackingFilesystemTest, AppendingGoesOnAtTheEndAndOnlySyncMakesItDurable) {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <random>
 
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -17,8 +18,8 @@ constexpr UuidBytes kUuid{1, 2, 3};
 class CheckpointTest : public ::testing::Test {
  protected:
   CheckpointTest() {
-    EXPECT_TRUE(Database::create(dir_.path() / "index"));
-    database_ = std::move(*Database::open(dir_.path() / "index", {}));
+    EXPECT_TRUE(Database::create(folder_at(dir_.path() / "index")));
+    database_ = std::move(*Database::open(folder_at(dir_.path() / "index"), {}));
   }
 
   void put(Family family, const std::vector<KeyValue>& records) {
@@ -29,9 +30,7 @@ class CheckpointTest : public ::testing::Test {
   Result<void> write() {
     return checkpoints_.write(*database_, [] { return false; });
   }
-  std::vector<std::string> names() const {
-    return backing_->list_directory(dir_.path() / kCheckpointsDirectory).value_or(std::vector<std::string>());
-  }
+  std::vector<std::string> names() const { return folder_at(dir_.path() / kCheckpointsDirectory)->list().value(); }
   static std::vector<KeyValue> records_of(const Checkpoint& checkpoint, Family family) {
     std::vector<KeyValue> records;
     EXPECT_TRUE(checkpoint.walk(family, [&](std::string_view key, std::string_view value) {
@@ -54,9 +53,8 @@ class CheckpointTest : public ::testing::Test {
   }
 
   TempDir dir_;
-  std::shared_ptr<Backing> backing_ = Backing::posix();
   std::unique_ptr<Database> database_;
-  Checkpoints checkpoints_{*backing_, dir_.path(), kUuid};
+  Checkpoints checkpoints_{folder_at(dir_.path()), kUuid};
   std::vector<Error> damage_;
 };
 
@@ -126,7 +124,7 @@ TEST_F(CheckpointTest, ADamagedOneIsPassedOverForTheOneBeforeIt) {
   ASSERT_TRUE(write());
   put(Family::kInodes, {{"1", "newer"}});
   ASSERT_TRUE(write());
-  const Path path = checkpoints_.list()->front().path;
+  const Path path = dir_.path() / kCheckpointsDirectory / checkpoints_.list()->front().name;
   const auto size = std::filesystem::file_size(path);
   for (std::size_t at = 0; at < size; ++at) {
     SCOPED_TRACE(at);
@@ -147,7 +145,7 @@ TEST_F(CheckpointTest, ADamagedOneIsPassedOverForTheOneBeforeIt) {
 
 TEST_F(CheckpointTest, OneOfAnotherVolumeIsRefused) {
   ASSERT_TRUE(write());
-  Checkpoints others(*backing_, dir_.path(), UuidBytes{9});
+  Checkpoints others(folder_at(dir_.path()), UuidBytes{9});
   EXPECT_FALSE(*others.newest(damage_));
   EXPECT_THAT(damage_.front().message(), ::testing::HasSubstr("another volume"));
 }

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "store/chunk_index.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -37,17 +38,16 @@ void damage(const std::filesystem::path& containers) {
 class ChunkStoreTest : public ::testing::Test {
  protected:
   ChunkStoreTest() {
-    EXPECT_TRUE(Database::create(dir_.path() / "index"));
-    EXPECT_TRUE(Backing::posix()->make_directory(dir_.path() / "containers"));
+    EXPECT_TRUE(Database::create(folder_at(dir_.path() / "index")));
     open();
   }
 
   void open() {
-    database_ = std::move(*Database::open(dir_.path() / "index", {}));
+    database_ = std::move(*Database::open(folder_at(dir_.path() / "index"), {}));
     ContainerStore::Settings containers;
     containers.volume_uuid = "01234567-89ab-4def-8123-456789abcdef";
     containers.container_bytes = 4 << 20;
-    containers_ = std::move(*ContainerStore::open(Backing::posix(), dir_.path() / "containers", containers));
+    containers_ = std::move(*ContainerStore::open(folder_at(dir_.path() / "containers"), containers));
     ChunkStore::Settings settings;
     settings.threads = 4;
     settings.delta = delta_;
@@ -261,7 +261,7 @@ TEST_F(ChunkStoreTest, ReportsAFlippedBitAndNamesTheContainer) {
   close();
   const auto file =
       dir_.path() / "containers" / std::filesystem::directory_iterator(dir_.path() / "containers")->path().filename();
-  auto backing = Backing::posix()->open(file, Backing::Mode::kReadWrite);
+  auto backing = folder_at(file.parent_path())->open(file.filename().string(), Backing::Mode::kReadWrite);
   ByteBuffer byte(1);
   ASSERT_TRUE((*backing)->read(10000, byte));
   byte[0] ^= 1;

@@ -5,6 +5,7 @@
 
 #include "sample_region.h"
 #include "store/container_format.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -30,9 +31,8 @@ class ContainerScanTest : public testing::Test {
   void damage(std::uint64_t offset) { bytes_[offset] = static_cast<char>(bytes_[offset] ^ 1); }
 
   ContainerScan scan(const std::vector<std::uint32_t>& known_offsets = {}) {
-    const Path path = directory_.path() / "container";
-    std::filesystem::remove(path);
-    const auto file = Backing::posix()->open(path, Backing::Mode::kCreate);
+    std::filesystem::remove(directory_.path() / "container");
+    const auto file = folder_at(directory_.path())->open("container", Backing::Mode::kCreate);
     EXPECT_TRUE((*file)->write(0, bytes_of(bytes_)));
     visited_.clear();
     auto scan = scan_container(**file, 1, known_offsets, [this](RegionPlace place, const RegionHeader&) {

@@ -30,7 +30,7 @@ class ContainerStoreTest : public testing::Test {
 
   void reopen(ContainerStore::Settings settings = {.volume_uuid = kUuid}) {
     store_.reset();
-    auto opened = ContainerStore::open(backing_, directory_.path(), settings);
+    auto opened = ContainerStore::open(backing_->open_root(directory_.path()).value(), settings);
     ASSERT_TRUE(opened) << opened.error().message();
     store_ = std::move(*opened);
   }

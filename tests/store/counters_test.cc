@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -10,8 +11,8 @@ namespace {
 
 TEST(Counters, NumbersComeBackFromTheIndex) {
   TempDir directory;
-  ASSERT_TRUE(Database::create(directory.path() / "index"));
-  const auto index = std::move(*Database::open(directory.path() / "index", {.memory_bytes = 8 << 20}));
+  ASSERT_TRUE(Database::create(folder_at(directory.path() / "index")));
+  const auto index = std::move(*Database::open(folder_at(directory.path() / "index"), {.memory_bytes = 8 << 20}));
   Database::Batch batch(*index);
   batch.put(Family::kCounters, "small", encode_number(7));
   batch.put(Family::kCounters, "large", encode_number(~std::uint64_t{0}));

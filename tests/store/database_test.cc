@@ -10,6 +10,7 @@
 #include <random>
 
 #include "support/crash_copy.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -18,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::unique_ptr<Database> open_or_die(const Path& path, const Database::Settings& settings = {}) {
-  auto database = Database::open(path, settings);
+  auto database = Database::open(folder_at(path), settings);
   EXPECT_TRUE(database) << database.error().message();
   return database ? std::move(*database) : nullptr;
 }
@@ -80,7 +81,7 @@ void overwrite(const Path& file, std::uint64_t offset, const std::string& bytes)
 class DatabaseTest : public testing::Test {
  protected:
   void SetUp() override {
-    const auto created = Database::create(index());
+    const auto created = Database::create(folder_at(index()));
     ASSERT_TRUE(created) << created.error().message();
   }
 
@@ -110,7 +111,7 @@ TEST_F(DatabaseTest, IsForItsOwnerOnly) {
 }
 
 TEST_F(DatabaseTest, IsNotCreatedOverAnother) {
-  const auto again = Database::create(index());
+  const auto again = Database::create(folder_at(index()));
 
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code(), ErrorCode::kExists);
@@ -118,7 +119,7 @@ TEST_F(DatabaseTest, IsNotCreatedOverAnother) {
 
 TEST_F(DatabaseTest, MissingIsNotFoundAndNotMade) {
   for (const bool read_only : {false, true}) {
-    const auto opened = Database::open(directory_.path() / "other", {.read_only = read_only});
+    const auto opened = Database::open(folder_at(directory_.path() / "other"), {.read_only = read_only});
 
     ASSERT_FALSE(opened);
     EXPECT_EQ(opened.error().code(), ErrorCode::kNotFound);
@@ -308,7 +309,7 @@ TEST_F(DatabaseTest, DamageInsideTheLogIsRefusedForWritingAndLeftForReading) {
   const Path crashed = crash();
   overwrite(log_with_content(crashed), whole_bytes + 1000, "damage");
 
-  const auto writer = Database::open(crashed, {});
+  const auto writer = Database::open(folder_at(crashed), {});
   const auto reader = open_or_die(crashed, {.read_only = true});
 
   ASSERT_FALSE(writer);
@@ -350,7 +351,7 @@ TEST_F(DatabaseTest, MissingTableIsCorruption) {
   for (const auto& file : fs::directory_iterator(index()))
     if (file.path().extension() == ".sst") fs::remove(file.path());
 
-  const auto opened = Database::open(index(), {});
+  const auto opened = Database::open(folder_at(index()), {});
 
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code(), ErrorCode::kCorruption);
@@ -469,7 +470,7 @@ TEST_F(DatabaseTest, GoesOnWhenAFullDiskHasSpaceAgain) {
     const SmallDisk disk(directory_.path() / "disk");
     if (!disk.is_there()) GTEST_SKIP() << "mounting needs root";
     const Path path = directory_.path() / "disk" / "index";
-    ASSERT_TRUE(Database::create(path));
+    ASSERT_TRUE(Database::create(folder_at(path)));
     auto database = open_or_die(path);
     if (had_content) {
       ASSERT_TRUE(put(*database, "before", "0"));
@@ -501,7 +502,7 @@ TEST_F(DatabaseTest, LosesNothingWhileTheDiskIsFullAgainAndAgain) {
   const SmallDisk disk(directory_.path() / "disk");
   if (!disk.is_there()) GTEST_SKIP() << "mounting needs root";
   const Path path = directory_.path() / "disk" / "index";
-  ASSERT_TRUE(Database::create(path));
+  ASSERT_TRUE(Database::create(folder_at(path)));
   auto database = open_or_die(path, {.memory_bytes = Database::kLeastMemoryBytes});
   std::map<std::string, std::string> model;
   std::mt19937_64 random(1);

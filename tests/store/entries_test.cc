@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -18,8 +19,8 @@ using testing::IsEmpty;
 class EntriesTest : public testing::Test {
  protected:
   EntriesTest() {
-    EXPECT_TRUE(Database::create(directory_.path() / "index"));
-    database_ = std::move(*Database::open(directory_.path() / "index", {.memory_bytes = 8 << 20}));
+    EXPECT_TRUE(Database::create(folder_at(directory_.path() / "index")));
+    database_ = std::move(*Database::open(folder_at(directory_.path() / "index"), {.memory_bytes = 8 << 20}));
     for (const char* key : {"a", "b", "c", "d", "e"}) put(key);
   }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sample_store.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -19,7 +20,7 @@ Sketch sketch(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
 class FeatureIndexTest : public testing::Test {
  protected:
   FeatureIndexTest() {
-    EXPECT_TRUE(Database::create(path()));
+    EXPECT_TRUE(Database::create(folder_at(path())));
     open();
   }
 
@@ -27,7 +28,7 @@ class FeatureIndexTest : public testing::Test {
   void open(std::uint64_t disk_bytes = kPlenty) {
     index_.reset();
     database_.reset();
-    database_ = std::move(*Database::open(path(), {.memory_bytes = 16 << 20}));
+    database_ = std::move(*Database::open(folder_at(path()), {.memory_bytes = 16 << 20}));
     index_ = std::make_unique<FeatureIndex>(*database_, disk_bytes);
   }
   void write_frozen() {

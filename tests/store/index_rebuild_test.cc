@@ -13,6 +13,7 @@
 #include "store/chunk_reader.h"
 #include "store/counters.h"
 #include "store/damaged_chunks.h"
+#include "support/folder_at.h"
 
 namespace dedupfs {
 namespace {
@@ -26,8 +27,8 @@ class IndexRebuildTest : public testing::Test {
  protected:
   IndexRebuildTest() {
     for (std::uint64_t number = 1; number < 10; ++number) contents_[number] = random_bytes(20'000, number);
-    EXPECT_TRUE(Database::create(directory_.path() / "index"));
-    index_ = std::move(*Database::open(directory_.path() / "index", {.memory_bytes = 8 << 20}));
+    EXPECT_TRUE(Database::create(folder_at(directory_.path() / "index")));
+    index_ = std::move(*Database::open(folder_at(directory_.path() / "index"), {.memory_bytes = 8 << 20}));
   }
 
   void put(std::uint64_t id) { store_.put(id, contents_.at(id)); }

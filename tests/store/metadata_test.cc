@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -17,8 +18,8 @@ constexpr Family kFamily = Family::kDirents;
 class MetadataTest : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(Database::create(directory_.path() / "index"));
-    auto opened = Database::open(directory_.path() / "index", {});
+    ASSERT_TRUE(Database::create(folder_at(directory_.path() / "index")));
+    auto opened = Database::open(folder_at(directory_.path() / "index"), {});
     ASSERT_TRUE(opened) << opened.error().message();
     database_ = std::move(*opened);
     snapshots_ = SnapshotList::load(*database_).value();

@@ -7,6 +7,7 @@
 #include "sample_region.h"
 #include "store/fingerprint.h"
 #include "store/region_packer.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -21,8 +22,8 @@ constexpr std::size_t kChunkBytes = 1000;
 class PendingChunksTest : public testing::Test {
  protected:
   PendingChunksTest() {
-    EXPECT_TRUE(Database::create(directory_.path() / "index"));
-    database_ = std::move(*Database::open(directory_.path() / "index", {.memory_bytes = 8 << 20}));
+    EXPECT_TRUE(Database::create(folder_at(directory_.path() / "index")));
+    database_ = std::move(*Database::open(folder_at(directory_.path() / "index"), {.memory_bytes = 8 << 20}));
   }
 
   static ByteBuffer chunk(std::uint64_t seed) { return random_bytes(kChunkBytes, seed); }

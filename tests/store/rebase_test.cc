@@ -6,6 +6,7 @@
 
 #include "reclaimed_volume.h"
 #include "store/index_rebuild.h"
+#include "support/folder_at.h"
 
 namespace dedupfs {
 namespace {
@@ -323,8 +324,8 @@ TEST_F(RebaseTest, AnIndexThatIsRebuiltFromTheContainersHasWhatWasStoredLast) {
   (void)volume_.reclaim();
   ASSERT_THAT(volume_.sources_of(versions[2]), ElementsAre(versions[0]));
   TempDir elsewhere;
-  ASSERT_TRUE(Database::create(elsewhere.path() / "index"));
-  const auto index = std::move(*Database::open(elsewhere.path() / "index", {.memory_bytes = 8 << 20}));
+  ASSERT_TRUE(Database::create(folder_at(elsewhere.path() / "index")));
+  const auto index = std::move(*Database::open(folder_at(elsewhere.path() / "index"), {.memory_bytes = 8 << 20}));
   CheckReport report([](const std::string&) {});
 
   ASSERT_TRUE(rebuild_chunks(volume_.volume().containers(), *index, {}, report, no_progress, 1));

@@ -4,6 +4,7 @@
 
 #include "reclaimed_volume.h"
 #include "store/index_rebuild.h"
+#include "support/folder_at.h"
 
 namespace dedupfs {
 namespace {
@@ -190,8 +191,8 @@ TEST_F(InterruptedReclaim, AnIndexThatIsRebuiltFromTheContainersFindsWhatIsKeptW
   EXPECT_EQ(code_of(volume_.reclaim()), ErrorCode::kInterrupted);
   ASSERT_TRUE(volume_.commit());
   TempDir elsewhere;
-  ASSERT_TRUE(Database::create(elsewhere.path() / "index"));
-  const auto index = std::move(*Database::open(elsewhere.path() / "index", {.memory_bytes = 8 << 20}));
+  ASSERT_TRUE(Database::create(folder_at(elsewhere.path() / "index")));
+  const auto index = std::move(*Database::open(folder_at(elsewhere.path() / "index"), {.memory_bytes = 8 << 20}));
   CheckReport report([](const std::string&) {});
 
   ASSERT_TRUE(rebuild_chunks(volume_.volume().containers(), *index, {}, report, no_progress, 1));

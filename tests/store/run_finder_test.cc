@@ -5,6 +5,7 @@
 #include <random>
 
 #include "store/chunk_reader.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -13,8 +14,8 @@ namespace {
 class RunFinderTest : public testing::Test {
  protected:
   static std::unique_ptr<Database> make_database(const Path& path) {
-    EXPECT_TRUE(Database::create(path));
-    return std::move(*Database::open(path, {.memory_bytes = 8 << 20}));
+    EXPECT_TRUE(Database::create(folder_at(path)));
+    return std::move(*Database::open(folder_at(path), {.memory_bytes = 8 << 20}));
   }
 
   void put(std::uint64_t first, std::size_t count) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -50,8 +51,8 @@ TEST(Carve, LeavesAllOfARunBesideAndNothingOfOneInside) {
 class RunOverlayTest : public testing::Test {
  protected:
   RunOverlayTest() {
-    EXPECT_TRUE(Database::create(directory_.path() / "index"));
-    database_ = std::move(*Database::open(directory_.path() / "index", {.memory_bytes = 8 << 20}));
+    EXPECT_TRUE(Database::create(folder_at(directory_.path() / "index")));
+    database_ = std::move(*Database::open(folder_at(directory_.path() / "index"), {.memory_bytes = 8 << 20}));
   }
 
   void write(RunOverlay& overlay) {

@@ -13,6 +13,7 @@
 #include "store/container_store.h"
 #include "store/database.h"
 #include "store/fingerprint.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -37,9 +38,8 @@ inline ByteBuffer joined(ByteBuffer first, const ByteBuffer& second) {
 class SampleStore {
  public:
   SampleStore() {
-    EXPECT_TRUE(Database::create(directory_.path() / "index"));
-    EXPECT_TRUE(Backing::posix()->make_directory(containers_path()));
-    database_ = std::move(*Database::open(directory_.path() / "index", {.memory_bytes = 16 << 20}));
+    EXPECT_TRUE(Database::create(folder_at(directory_.path() / "index")));
+    database_ = std::move(*Database::open(folder_at(directory_.path() / "index"), {.memory_bytes = 16 << 20}));
     open_containers();
   }
 
@@ -99,7 +99,7 @@ class SampleStore {
   void open_containers() {
     ContainerStore::Settings settings;
     settings.volume_uuid = "01234567-89ab-4def-8123-456789abcdef";
-    containers_ = std::move(*ContainerStore::open(Backing::posix(), containers_path(), settings));
+    containers_ = std::move(*ContainerStore::open(folder_at(containers_path()), settings));
   }
 
   RegionEntry entry_of(std::uint64_t id, const ByteBuffer& chunk) {

@@ -10,6 +10,7 @@
 #include "store/before_images.h"
 #include "store/metadata.h"
 #include "store/snapshot_sweeper.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -27,8 +28,8 @@ std::string key_of(std::uint64_t inode, std::string_view rest = {}) {
 class SnapshotsTest : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(Database::create(directory_.path() / "index"));
-    database_ = Database::open(directory_.path() / "index", {}).value();
+    ASSERT_TRUE(Database::create(folder_at(directory_.path() / "index")));
+    database_ = Database::open(folder_at(directory_.path() / "index"), {}).value();
     restart();
   }
 

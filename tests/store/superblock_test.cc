@@ -9,6 +9,7 @@
 #include <set>
 
 #include "support/faulty_backing.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -56,13 +57,13 @@ ErrorCode code_of(const Result<Superblock>& result) {
 class SuperblockFiles : public testing::Test {
  protected:
   void overwrite(std::string_view name, std::string_view content) {
-    ASSERT_TRUE(replace_file(*backing_, volume_.path() / name, bytes_of(content)));
+    ASSERT_TRUE(replace_file(*folder_, name, bytes_of(content)));
   }
-  void write() { ASSERT_TRUE(write_superblock(*backing_, volume_.path(), sample())); }
-  Result<Superblock> read() { return read_superblock(*backing_, volume_.path()); }
+  void write() { ASSERT_TRUE(write_superblock(*folder_, sample())); }
+  Result<Superblock> read() { return read_superblock(*folder_); }
 
   TempDir volume_;
-  std::shared_ptr<Backing> backing_ = Backing::posix();
+  std::shared_ptr<BackingFolder> folder_ = folder_at(volume_.path());
 };
 
 TEST(Superblock, ComesBackAsItWasEncoded) {
@@ -256,7 +257,7 @@ TEST_F(SuperblockFiles, SecondCopyStandsInForTheFirst) {
     overwrite(kSuperblockFile, std::string_view(good).substr(0, kept));
     EXPECT_TRUE(read()) << kept;
   }
-  ASSERT_TRUE(backing_->unlink(volume_.path() / kSuperblockFile));
+  ASSERT_TRUE(folder_->unlink(kSuperblockFile));
   EXPECT_TRUE(read()) << "missing";
 }
 
@@ -302,7 +303,7 @@ TEST_F(SuperblockFiles, InterruptedRewriteLeavesOldOrNew) {
       return std::nullopt;
     };
 
-    const bool finished = write_superblock(faulty, volume_.path(), renamed).has_value();
+    const bool finished = write_superblock(**faulty.open_root(volume_.path()), renamed).has_value();
     const auto found = read();
 
     ASSERT_TRUE(found) << failing;

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "support/faulty_backing.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -208,13 +209,13 @@ TEST_F(VolumeTest, InterruptedCreationIsNoVolumeAndSaysWhatToDo) {
 
 TEST_F(VolumeTest, ACopyOfTheSuperblockThatACrashLeftOutIsMadeAgain) {
   create();
-  const std::string whole = read_file(*Backing::posix(), path() / kSuperblockFile, 1 << 20).value();
+  const std::string whole = read_file(*folder_at(path()), kSuperblockFile, 1 << 20).value();
   for (const auto missing : {kSuperblockFile, kSuperblockCopyFile}) {
     fs::remove(path() / missing);
 
     EXPECT_NE(open(), nullptr);
 
-    EXPECT_EQ(read_file(*Backing::posix(), path() / missing, 1 << 20).value(), whole) << missing;
+    EXPECT_EQ(read_file(*folder_at(path()), missing, 1 << 20).value(), whole) << missing;
   }
 }
 
@@ -317,7 +318,7 @@ TEST_F(VolumeTest, IndexOfAnotherVolumeIsRefused) {
 TEST_F(VolumeTest, UnknownReadOnlyFeatureAllowsReading) {
   Superblock superblock = create();
   superblock.read_only_features = {"time-travel"};
-  ASSERT_TRUE(write_superblock(*Backing::posix(), path(), superblock));
+  ASSERT_TRUE(write_superblock(*folder_at(path()), superblock));
 
   const Error error = failure_to_open();
 
@@ -329,7 +330,7 @@ TEST_F(VolumeTest, UnknownReadOnlyFeatureAllowsReading) {
 TEST_F(VolumeTest, ChunkerThatThisBuildLacksIsRefusedByName) {
   Superblock superblock = create();
   superblock.chunker = "scissors:avg=8k";
-  ASSERT_TRUE(write_superblock(*Backing::posix(), path(), superblock));
+  ASSERT_TRUE(write_superblock(*folder_at(path()), superblock));
 
   const Error error = failure_to_open();
 

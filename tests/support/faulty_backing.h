@@ -34,32 +34,10 @@ class FaultyBacking final : public Backing {
     log_->lines.clear();
   }
 
-  Result<std::unique_ptr<BackingFile>> open(const Path& path, Mode mode) override {
-    DEDUPFS_TRY(attempt("open", path));
-    DEDUPFS_ASSIGN(auto file, real_->open(path, mode));
-    return std::make_unique<File>(*this, std::move(file), path);
+  Result<std::shared_ptr<BackingFolder>> open_root(const Path& path) override {
+    DEDUPFS_ASSIGN(auto folder, real_->open_root(path));
+    return std::make_shared<Folder>(*this, std::move(folder));
   }
-  Result<void> rename(const Path& from, const Path& to) override {
-    DEDUPFS_TRY(attempt("rename", to));
-    return real_->rename(from, to);
-  }
-  Result<void> unlink(const Path& path) override {
-    DEDUPFS_TRY(attempt("unlink", path));
-    return real_->unlink(path);
-  }
-  Result<void> link(const Path& from, const Path& to) override {
-    DEDUPFS_TRY(attempt("link", to));
-    return real_->link(from, to);
-  }
-  Result<void> make_directory(const Path& path) override { return real_->make_directory(path); }
-  Result<void> remove_directory(const Path& path) override { return real_->remove_directory(path); }
-  Result<void> sync_directory(const Path& path) override {
-    DEDUPFS_TRY(attempt("sync_directory", path));
-    return real_->sync_directory(path);
-  }
-  Result<std::vector<std::string>> list_directory(const Path& path) override { return real_->list_directory(path); }
-  Result<Type> type(const Path& path) override { return real_->type(path); }
-  Result<Space> space(const Path& path) override { return real_->space(path); }
 
  private:
   struct Log {
@@ -67,39 +45,80 @@ class FaultyBacking final : public Backing {
     std::vector<std::string> lines;
   };
 
+  class Folder final : public BackingFolder {
+   public:
+    Folder(FaultyBacking& backing, std::shared_ptr<BackingFolder> real)
+        : BackingFolder(real->path()), backing_(backing), real_(std::move(real)) {}
+
+    Result<std::unique_ptr<BackingFile>> open(std::string_view name, Mode mode) override {
+      DEDUPFS_TRY(backing_.attempt("open", path() / name));
+      DEDUPFS_ASSIGN(auto file, real_->open(name, mode));
+      return std::make_unique<File>(backing_, std::move(file));
+    }
+    Result<std::shared_ptr<BackingFolder>> open_folder(std::string_view name) override {
+      DEDUPFS_ASSIGN(auto folder, real_->open_folder(name));
+      return std::make_shared<Folder>(backing_, std::move(folder));
+    }
+    Result<void> make_folder(std::string_view name) override { return real_->make_folder(name); }
+    Result<void> remove_folder(std::string_view name) override { return real_->remove_folder(name); }
+    Result<void> rename(std::string_view name, BackingFolder& to, std::string_view new_name) override {
+      DEDUPFS_TRY(backing_.attempt("rename", to.path() / new_name));
+      return real_->rename(name, *static_cast<Folder&>(to).real_, new_name);
+    }
+    Result<void> unlink(std::string_view name) override {
+      DEDUPFS_TRY(backing_.attempt("unlink", path() / name));
+      return real_->unlink(name);
+    }
+    Result<void> link(std::string_view name, BackingFolder& to, std::string_view new_name) override {
+      DEDUPFS_TRY(backing_.attempt("link", to.path() / new_name));
+      return real_->link(name, *static_cast<Folder&>(to).real_, new_name);
+    }
+    Result<void> sync() override {
+      DEDUPFS_TRY(backing_.attempt("sync_directory", path()));
+      return real_->sync();
+    }
+    Result<std::vector<std::string>> list() override { return real_->list(); }
+    Result<Status> status() override { return real_->status(); }
+    Result<Status> status(std::string_view name) override { return real_->status(name); }
+    Result<Space> space() override { return real_->space(); }
+    std::optional<int> descriptor() const override { return real_->descriptor(); }
+
+   private:
+    FaultyBacking& backing_;
+    const std::shared_ptr<BackingFolder> real_;
+  };
+
   class File final : public BackingFile {
    public:
-    File(FaultyBacking& backing, std::unique_ptr<BackingFile> real, Path path)
-        : backing_(backing), real_(std::move(real)), path_(std::move(path)) {}
+    File(FaultyBacking& backing, std::unique_ptr<BackingFile> real) : backing_(backing), real_(std::move(real)) {}
 
-    const Path& path() const override { return path_; }
+    const Path& path() const override { return real_->path(); }
     Result<std::size_t> read_up_to(std::uint64_t offset, MutableByteSpan out) const override {
       return real_->read_up_to(offset, out);
     }
     Result<void> write(std::uint64_t offset, ByteSpan data) override {
-      DEDUPFS_TRY(backing_.attempt("write", path_));
+      DEDUPFS_TRY(backing_.attempt("write", path()));
       return real_->write(offset, data);
     }
     Result<void> truncate(std::uint64_t size) override {
-      DEDUPFS_TRY(backing_.attempt("truncate", path_));
+      DEDUPFS_TRY(backing_.attempt("truncate", path()));
       return real_->truncate(size);
     }
     Result<std::uint64_t> size() const override { return real_->size(); }
     Result<void> datasync() override {
-      DEDUPFS_TRY(backing_.attempt("datasync", path_));
+      DEDUPFS_TRY(backing_.attempt("datasync", path()));
       return real_->datasync();
     }
     Result<bool> try_lock(LockMode mode) override { return real_->try_lock(mode); }
     void drop_cached(std::uint64_t offset, std::uint64_t length) const override {
-      if (backing_.fault) (void)backing_.fault("drop_cached", path_);
-      backing_.note("drop_cached", path_);
+      if (backing_.fault) (void)backing_.fault("drop_cached", path());
+      backing_.note("drop_cached", path());
       real_->drop_cached(offset, length);
     }
 
    private:
     FaultyBacking& backing_;
     std::unique_ptr<BackingFile> real_;
-    Path path_;
   };
 
   Result<void> attempt(const std::string& operation, const Path& path) {

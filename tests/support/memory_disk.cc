@@ -1,5 +1,7 @@
 #include "support/memory_disk.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -152,6 +154,47 @@ class MemoryDisk::File final : public BackingFile {
   const bool writable_;
   std::optional<LockMode> locked_;
 };
+
+class MemoryDisk::Folder final : public BackingFolder {
+ public:
+  Folder(MemoryDisk& disk, Path path) : BackingFolder(std::move(path)), disk_(disk) {}
+
+  Result<std::unique_ptr<BackingFile>> open(std::string_view name, Mode mode) override {
+    return disk_.open(path() / name, mode);
+  }
+  Result<std::shared_ptr<BackingFolder>> open_folder(std::string_view name) override {
+    return disk_.open_root(path() / name);
+  }
+  Result<void> make_folder(std::string_view name) override { return disk_.make_directory(path() / name); }
+  Result<void> remove_folder(std::string_view name) override { return disk_.remove_directory(path() / name); }
+  Result<void> rename(std::string_view name, BackingFolder& to, std::string_view new_name) override {
+    return disk_.rename(path() / name, to.path() / new_name);
+  }
+  Result<void> link(std::string_view name, BackingFolder& to, std::string_view new_name) override {
+    return disk_.link(path() / name, to.path() / new_name);
+  }
+  Result<void> unlink(std::string_view name) override { return disk_.unlink(path() / name); }
+  Result<void> sync() override { return disk_.sync_directory(path()); }
+  Result<std::vector<std::string>> list() override { return disk_.list_directory(path()); }
+  Result<Status> status() override { return status_of(path()); }
+  Result<Status> status(std::string_view name) override { return status_of(path() / name); }
+  Result<Space> space() override { return disk_.space(); }
+
+ private:
+  Result<Status> status_of(const Path& path) {
+    DEDUPFS_ASSIGN(const Type type, disk_.type(path));
+    return Status{.type = type, .owner = ::geteuid(), .group = ::getegid(), .permissions = 0700};
+  }
+
+  MemoryDisk& disk_;
+};
+
+Result<std::shared_ptr<BackingFolder>> MemoryDisk::open_root(const Path& path) {
+  DEDUPFS_ASSIGN(const Type found, type(path));
+  if (found == Type::kMissing) return missing(path.string());
+  if (found != Type::kDirectory) return Error{ErrorCode::kCorruption, path.string() + " is not a folder"};
+  return std::make_shared<Folder>(*this, path);
+}
 
 void MemoryDisk::set_fault(FaultSource fault) {
   const std::lock_guard lock(fault_mutex_);
@@ -307,7 +350,7 @@ Result<Backing::Type> MemoryDisk::type(const Path& path) {
   return *id == DiskImage::kDirectory ? Type::kDirectory : Type::kFile;
 }
 
-Result<Backing::Space> MemoryDisk::space(const Path& /*path*/) {
+Result<Backing::Space> MemoryDisk::space() {
   const std::lock_guard lock(mutex_);
   return space_;
 }

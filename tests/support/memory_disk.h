@@ -90,19 +90,24 @@ class MemoryDisk final : public Backing {
   std::size_t event_count() const;
   std::vector<DiskEvent> events() const;
 
-  Result<std::unique_ptr<BackingFile>> open(const Path& path, Mode mode) override;
-  Result<void> rename(const Path& from, const Path& to) override;
-  Result<void> link(const Path& from, const Path& to) override;
-  Result<void> unlink(const Path& path) override;
-  Result<void> make_directory(const Path& path) override;
-  Result<void> remove_directory(const Path& path) override;
-  Result<void> sync_directory(const Path& path) override;
-  Result<std::vector<std::string>> list_directory(const Path& path) override;
-  Result<Type> type(const Path& path) override;
-  Result<Space> space(const Path& path) override;
+  // Folders of this disk are named by their paths: one that is renamed is not found by those who have it open.
+  Result<std::shared_ptr<BackingFolder>> open_root(const Path& path) override;
+
+  // What the folders do, by absolute paths.
+  Result<std::unique_ptr<BackingFile>> open(const Path& path, Mode mode);
+  Result<void> rename(const Path& from, const Path& to);
+  Result<void> link(const Path& from, const Path& to);
+  Result<void> unlink(const Path& path);
+  Result<void> make_directory(const Path& path);
+  Result<void> remove_directory(const Path& path);
+  Result<void> sync_directory(const Path& path);
+  Result<std::vector<std::string>> list_directory(const Path& path);
+  Result<Type> type(const Path& path);
+  Result<Space> space();
 
  private:
   class File;
+  class Folder;
 
   std::optional<Fault> ask(std::string_view operation, const Path& path) const;
   void log(DiskEvent event);  // and does it
