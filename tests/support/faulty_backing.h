@@ -1,6 +1,7 @@
 // A Backing that passes everything on to the operating system, keeps a log of what changes the disk, and fails where a
 // test wants it to.
 //
+// Ownership: folders and files keep one that was made by make_shared alive, and must not outlive another.
 // Threads: as Backing; `fault` is called from any of them and is set before the first.
 #pragma once
 
@@ -16,7 +17,7 @@
 
 namespace dedupfs {
 
-class FaultyBacking final : public Backing {
+class FaultyBacking final : public Backing, public std::enable_shared_from_this<FaultyBacking> {
  public:
   // The operation is one of "open", "write", "truncate", "datasync", "rename", "link", "unlink", "sync_directory";
   // or "drop_cached", which never fails.
@@ -48,7 +49,10 @@ class FaultyBacking final : public Backing {
   class Folder final : public BackingFolder {
    public:
     Folder(FaultyBacking& backing, std::shared_ptr<BackingFolder> real)
-        : BackingFolder(real->path()), backing_(backing), real_(std::move(real)) {}
+        : BackingFolder(real->path()),
+          backing_(backing),
+          kept_(backing.weak_from_this().lock()),
+          real_(std::move(real)) {}
 
     Result<std::unique_ptr<BackingFile>> open(std::string_view name, Mode mode) override {
       DEDUPFS_TRY(backing_.attempt("open", path() / name));
@@ -85,12 +89,14 @@ class FaultyBacking final : public Backing {
 
    private:
     FaultyBacking& backing_;
+    const std::shared_ptr<FaultyBacking> kept_;
     const std::shared_ptr<BackingFolder> real_;
   };
 
   class File final : public BackingFile {
    public:
-    File(FaultyBacking& backing, std::unique_ptr<BackingFile> real) : backing_(backing), real_(std::move(real)) {}
+    File(FaultyBacking& backing, std::unique_ptr<BackingFile> real)
+        : backing_(backing), kept_(backing.weak_from_this().lock()), real_(std::move(real)) {}
 
     const Path& path() const override { return real_->path(); }
     Result<std::size_t> read_up_to(std::uint64_t offset, MutableByteSpan out) const override {
@@ -118,6 +124,7 @@ class FaultyBacking final : public Backing {
 
    private:
     FaultyBacking& backing_;
+    const std::shared_ptr<FaultyBacking> kept_;
     std::unique_ptr<BackingFile> real_;
   };
 

@@ -157,7 +157,8 @@ class MemoryDisk::File final : public BackingFile {
 
 class MemoryDisk::Folder final : public BackingFolder {
  public:
-  Folder(MemoryDisk& disk, Path path) : BackingFolder(std::move(path)), disk_(disk) {}
+  Folder(MemoryDisk& disk, Path path)
+      : BackingFolder(std::move(path)), disk_(disk), kept_(disk.weak_from_this().lock()) {}
 
   Result<std::unique_ptr<BackingFile>> open(std::string_view name, Mode mode) override {
     return disk_.open(path() / name, mode);
@@ -187,6 +188,7 @@ class MemoryDisk::Folder final : public BackingFolder {
   }
 
   MemoryDisk& disk_;
+  const std::shared_ptr<MemoryDisk> kept_;
 };
 
 Result<std::shared_ptr<BackingFolder>> MemoryDisk::open_root(const Path& path) {

@@ -1,7 +1,8 @@
 // A disk in memory that keeps a log of all that changes it, so that the states in which a crash would leave it can be made
 // (crash_replay.h), and that fails where a test wants it to.
 //
-// Threads: MemoryDisk from any thread, its files too; they must not outlive it. DiskImage is a value: copies share content.
+// Threads: MemoryDisk from any thread, its files too. Folders keep a disk that was made by make_shared alive; nothing else may
+// outlive it. DiskImage is a value: copies share content.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +60,7 @@ struct DiskEvent {
 // Does to the image what the event says, as a disk without a crash.
 void apply(DiskImage& image, const DiskEvent& event);
 
-class MemoryDisk final : public Backing {
+class MemoryDisk final : public Backing, public std::enable_shared_from_this<MemoryDisk> {
  public:
   explicit MemoryDisk(DiskImage image = {}) : image_(std::move(image)) {}
 
