@@ -12,6 +12,7 @@
 #include <iostream>
 #include <optional>
 
+#include "fs/closing_daemon.h"
 #include "fs/fsck.h"
 #include "stop_signals.h"
 #include "store/feature_rebuild.h"
@@ -82,7 +83,7 @@ Result<int> check_or_repair(const Path& path, FsckOptions options, bool json, st
 }
 
 Result<int> rebuild_features(const Path& path) {
-  DEDUPFS_ASSIGN(const auto volume, Volume::open(path, {}));
+  DEDUPFS_ASSIGN(const auto volume, when_closed(path, [&] { return Volume::open(path, {}); }));
   DEDUPFS_ASSIGN(const FeatureRebuild rebuilt, rebuild_feature_index(*volume));
   std::cout << fmt::format("{}: {} chunks are found by their features, {} could not be read\n", path.string(),
                            rebuilt.indexed, rebuilt.unreadable);

@@ -19,13 +19,17 @@
 #include <thread>
 #include <utility>
 
+#include "fs/closing_daemon.h"
 #include "fs/control_handlers.h"
 #include "fs/control_socket.h"
 #include "fs/daemon_log.h"
 #include "fs/daemonize.h"
+#include "fs/dead_mount.h"
 #include "fs/filesystem.h"
 #include "fs/fuse_operations.h"
 #include "fs/fuse_session.h"
+#include "fs/hardening.h"
+#include "fs/mount_record.h"
 #include "fs/mount_table.h"
 #include "fs/remount.h"
 #include "fs/unmount.h"
@@ -46,15 +50,16 @@ Result<MountRequest> checked(MountRequest request) {
   if (error) return Error::from_errno(error.value(), "volume " + request.volume.string());
   request.volume = volume;
 
+  DEDUPFS_ASSIGN(request.mountpoint, canonical_mountpoint(request.mountpoint));
+  DEDUPFS_ASSIGN(const int dead, detach_dead_mounts(volume, request.mountpoint));
+  if (dead > 0)
+    print_error(fmt::format("the daemon that served {} has died; its mount is detached, and the volume mounted anew",
+                            request.mountpoint.string()));
   struct stat status {};
-  if (::stat(request.mountpoint.c_str(), &status) != 0) {
-    const Error cause = Error::from_errno(errno, "mountpoint " + request.mountpoint.string());
-    if (errno != ENOTCONN) return cause;
-    return Error{cause.code(), cause.message() + "; a dead mount is there, unmount it first"};
-  }
+  if (::stat(request.mountpoint.c_str(), &status) != 0)
+    return Error::from_errno(errno, "mountpoint " + request.mountpoint.string());
   if (!S_ISDIR(status.st_mode))
     return invalid_argument("mountpoint " + request.mountpoint.string() + " is not a directory");
-  DEDUPFS_ASSIGN(request.mountpoint, canonical_mountpoint(request.mountpoint));
 
   if (is_inside(request.mountpoint, volume)) {
     return invalid_argument(
@@ -150,25 +155,6 @@ void raise_read_ahead(const Path& mountpoint, std::uint64_t bytes) {
   if (!file) spdlog::debug("the read-ahead of the kernel stays as it is: only root may change it");
 }
 
-// umount(8) returns before the daemon has committed the last changes; who mounts again at once waits for that.
-Result<std::unique_ptr<Volume>> open_when_closed(const Path& path, const VolumeOptions& options) {
-  using Clock = std::chrono::steady_clock;
-  constexpr auto kPatience = std::chrono::seconds(60);
-  constexpr auto kPatienceWithoutDaemon = std::chrono::seconds(1);  // the socket goes a moment before the lock
-  const auto start = Clock::now();
-  auto last_seen = start;
-  for (;;) {
-    auto volume = Volume::open(path, options);
-    if (volume || volume.error().code() != ErrorCode::kBusy) return volume;
-    const auto table = read_mount_table();
-    if (!table || find_dedupfs_mount(*table, path)) return volume;
-    const auto now = Clock::now();
-    if (ControlClient::connect(path)) last_seen = now;
-    if (now >= last_seen + kPatienceWithoutDaemon || now >= start + kPatience) return volume;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-}
-
 Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request) {
   const MountOptions& options = request.options;
   VolumeOptions volume_options;
@@ -176,7 +162,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request)
   volume_options.index_memory_bytes = options.index_memory_bytes;
   volume_options.cache_bytes = options.cache_bytes;
   volume_options.threads = options.threads;
-  auto volume = open_when_closed(request.volume, volume_options);
+  auto volume = when_closed(request.volume, [&] { return Volume::open(request.volume, volume_options); });
   if (!volume) {
     if (volume.error().code() != ErrorCode::kReadOnly) return volume.error();
     return Error{ErrorCode::kReadOnly, volume.error().message() + "; mount it with -o ro"};
@@ -203,6 +189,11 @@ std::unique_ptr<ControlServer> start_control(FuseMount& mount, const MountReques
 // unmount would find it busy. The kernel takes the lesser of the read-ahead that is set and what it is answered.
 void report_mounted(const MountRequest& request, Startup& startup) {
   raise_read_ahead(request.mountpoint, request.options.read_ahead_bytes);
+  if (::geteuid() == 0) {
+    if (const auto recorded = record_mount(request.mountpoint, request.volume.string()); !recorded)
+      spdlog::warn("umount(8) will not wait until {} is closed: {}", request.volume.string(),
+                   recorded.error().message());
+  }
   spdlog::info("{} is mounted at {}", request.volume.string(), request.mountpoint.string());
   startup.succeeded();
 }
@@ -225,6 +216,8 @@ int run_daemon(const MountRequest& request, Startup& startup) {
   FuseMount mount(**filesystem, request.options);
   const std::unique_ptr<ControlServer> control = start_control(mount, request);
   const Result<void> served = serve(mount, request, startup);
+  if (::geteuid() == 0)
+    (void)forget_mount(request.mountpoint);  // whoever unmounted it may have known nothing of the record
   if (!served) {
     spdlog::error("{}", served.error().message());
     startup.failed(kMountFailed, served.error().message());
@@ -261,6 +254,7 @@ int run_mount(const MountRequest& asked) {
     return kMountUsage;
   }
   prepare_process();
+  harden_process({.is_root = ::geteuid() == 0, .core_dump = request->options.core_dump});
   const sigset_t signals = handled_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return run_daemon(*request, *startup);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "fs/closing_daemon.h"
 #include "fs/namespace_check.h"
 #include "fs/snapshot_check.h"
 #include "store/container_repair.h"
@@ -29,7 +30,8 @@ class Fsck {
   Result<FsckReport> run() {
     DEDUPFS_ASSIGN(superblock_, read_superblock(*volume_));
     if (changes_volume()) DEDUPFS_TRY(require_writable(superblock_));
-    DEDUPFS_ASSIGN(const auto lock, Volume::lock(*volume_, !changes_volume()));
+    DEDUPFS_ASSIGN(const auto lock,
+                   when_closed(volume_->path(), [this] { return Volume::lock(*volume_, !changes_volume()); }));
     DEDUPFS_TRY(open_containers());
 
     IndexRepair index(volume_, superblock_);

@@ -1,6 +1,7 @@
 #include "fs/mount_options.h"
 
 #include <fmt/format.h>
+#include <libmount.h>
 #include <sys/mount.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <charconv>
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/size.h"
@@ -172,6 +174,10 @@ const std::map<std::string_view, Setter>& flags() {
       {"nostrictatime", ignore},
       {"allow_other", [](MountOptions& o) { o.allow_other = true; }},
       {"noallow_other", [](MountOptions& o) { o.allow_other = false; }},
+      {"auto_unmount", [](MountOptions& o) { o.auto_unmount = true; }},
+      {"core_dump", [](MountOptions& o) { o.core_dump = true; }},
+      {"nocore_dump", [](MountOptions& o) { o.core_dump = false; }},
+      {"noauto_unmount", [](MountOptions& o) { o.auto_unmount = false; }},
       // For mount(8) and fstab, or already so.
       {"defaults", ignore},
       {"auto", ignore},
@@ -209,25 +215,11 @@ bool is_security_context(std::string_view name) {
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
-std::vector<std::string_view> split_list(std::string_view list) {
-  std::vector<std::string_view> items;
-  std::size_t start = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i <= list.size(); ++i) {
-    if (i < list.size() && list[i] == '"') quoted = !quoted;
-    if (i == list.size() || (list[i] == ',' && !quoted)) {
-      if (i > start) items.push_back(list.substr(start, i - start));
-      start = i + 1;
-    }
-  }
-  return items;
-}
-
-Result<void> parse_option(MountOptions& options, std::string_view item, bool sloppy) {
-  const std::size_t equals = item.find('=');
-  const std::string_view name = item.substr(0, equals);
-  const bool has_value = equals != std::string_view::npos;
-  const std::string_view value = has_value ? item.substr(equals + 1) : std::string_view();
+// `item` is the name and, if there is one, the value.
+Result<void> parse_option(MountOptions& options, std::string_view item, std::string_view name,
+                          std::optional<std::string_view> given_value, bool sloppy) {
+  const bool has_value = given_value.has_value();
+  const std::string_view value = given_value.value_or("");
 
   const auto own = std::ranges::find(own_options(), name, &OwnOption::name);
   if (own != own_options().end()) {
@@ -248,8 +240,10 @@ Result<void> parse_option(MountOptions& options, std::string_view item, bool slo
   if (is_ignored_with_value(name) || sloppy) return {};
   std::string known;
   for (const OwnOption& option : own_options()) known += fmt::format("{}=, ", option.name);
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("unknown mount option {}; those of dedupfs are {}allow_other, noallow_other", item, known)};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("unknown mount option {}; those of dedupfs are {}allow_other, noallow_other, auto_unmount, core_dump",
+                  item, known)};
 }
 
 std::string help_line(std::string_view option, std::string_view help) {
@@ -270,7 +264,19 @@ std::string escaped(std::string_view value) {
 
 Result<MountOptions> parse_mount_options(std::string_view list, bool sloppy) {
   MountOptions options;
-  for (const std::string_view item : split_list(list)) DEDUPFS_TRY(parse_option(options, item, sloppy));
+  std::string text(list);
+  char* rest = text.data();
+  char* name = nullptr;
+  char* value = nullptr;
+  std::size_t name_length = 0, value_length = 0;
+  int result = 0;
+  while ((result = mnt_optstr_next_option(&rest, &name, &name_length, &value, &value_length)) == 0) {
+    const std::string_view option(name, name_length);
+    const auto given = value == nullptr ? std::nullopt : std::optional(std::string_view(value, value_length));
+    const std::string_view item = given ? std::string_view(name, value + value_length) : option;
+    DEDUPFS_TRY(parse_option(options, item, option, given, sloppy));
+  }
+  if (result < 0) return Error{ErrorCode::kInvalidArgument, fmt::format("mount options \"{}\" cannot be parsed", list)};
   return options;
 }
 
@@ -294,7 +300,9 @@ std::string mount_options_help() {
     text += help_line(fmt::format("{}={}", option.name, value), option.help);
   }
   return text + help_line("noallow_other", "of root: keep other users out") +
-         help_line("allow_other", "of a user: let them in");
+         help_line("allow_other", "of a user: let them in") +
+         help_line("auto_unmount", "unmount when the daemon dies: then the folder below is seen again") +
+         help_line("core_dump", "of the daemon, when it crashes; it holds content of all users' files");
 }
 
 std::string libfuse_options(const MountOptions& options, std::string_view source, bool privileged) {
@@ -303,6 +311,7 @@ std::string libfuse_options(const MountOptions& options, std::string_view source
     if (condition) list.append(",").append(option);
   };
   add(options.allow_other.value_or(privileged), "allow_other");
+  add(options.auto_unmount, "auto_unmount");
   add(options.read_only, "ro");
   add(!options.suid, "nosuid");
   add(!options.dev, "nodev");

@@ -39,6 +39,8 @@ struct MountOptions {
   // of FUSE
   std::optional<bool> allow_other;  // not given: on for root, as every other filesystem; off for anybody else
 
+  bool auto_unmount = false;  // when the daemon dies
+
   // of dedupfs; what is not given has the default that stands beside it
   std::uint64_t cache_bytes = 256 << 20;
   std::uint64_t index_memory_bytes = 256 << 20;
@@ -49,7 +51,8 @@ struct MountOptions {
   std::uint64_t read_ahead_bytes = 4 << 20;
   std::uint64_t rewrite_percent = 5;
   DirectIo direct_io = DirectIo::kWriteOnly;
-  std::string log_file;  // empty: syslog
+  std::string log_file;    // empty: syslog
+  bool core_dump = false;  // leave one when the daemon crashes
 
   bool operator==(const MountOptions&) const = default;
 };

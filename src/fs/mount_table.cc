@@ -2,46 +2,34 @@
 
 #include <fmt/format.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
-#include <fstream>
-#include <sstream>
 #include <system_error>
 
+#include "fs/libmount_handles.h"
 #include "store/format.h"
 
 namespace dedupfs {
 
 namespace {
 
-constexpr std::string_view kType = "fuse.dedupfs";
-
-// The kernel writes space, tab, newline and backslash as three octal digits.
-std::string unescaped(std::string_view text) {
-  const auto is_octal = [](char c) { return c >= '0' && c <= '7'; };
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size() && is_octal(text[i + 1]) && is_octal(text[i + 2]) &&
-        is_octal(text[i + 3])) {
-      result += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      result += text[i];
-    }
-  }
-  return result;
+std::string text_of(const char* text) {
+  return text == nullptr ? std::string() : std::string(text);
 }
 
-// "ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS [FIELD...] - TYPE SOURCE SUPER_OPTIONS", see proc(5).
-std::optional<MountEntry> parse_line(const std::string& line) {
-  std::istringstream fields(line);
-  std::string id, parent, root, mountpoint, skipped, source;
-  MountEntry entry;
-  fields >> id >> parent >> entry.device >> root >> mountpoint >> entry.mount_options;
-  while (fields >> skipped && skipped != "-") continue;
-  if (!(fields >> entry.type >> source)) return std::nullopt;
-  entry.mountpoint = unescaped(mountpoint);
-  entry.source = unescaped(source);
-  return entry;
+std::vector<MountEntry> entries_of(libmnt_table& table) {
+  std::vector<MountEntry> entries;
+  const MountIterator iterator(mnt_new_iter(MNT_ITER_FORWARD));
+  libmnt_fs* mount = nullptr;
+  while (iterator && mnt_table_next_fs(&table, iterator.get(), &mount) == 0) {
+    const dev_t device = mnt_fs_get_devno(mount);
+    entries.push_back({.device = fmt::format("{}:{}", major(device), minor(device)),
+                       .mountpoint = text_of(mnt_fs_get_target(mount)),
+                       .type = text_of(mnt_fs_get_fstype(mount)),
+                       .source = text_of(mnt_fs_get_source(mount)),
+                       .mount_options = text_of(mnt_fs_get_vfs_options(mount))});
+  }
+  return entries;
 }
 
 // What a path leads to.
@@ -67,28 +55,18 @@ Result<FoundVolume> locate(const Path& given) {
 
 }  // namespace
 
-std::vector<MountEntry> parse_mount_table(std::string_view mountinfo) {
-  std::vector<MountEntry> table;
-  std::istringstream lines{std::string(mountinfo)};
-  for (std::string line; std::getline(lines, line);) {
-    if (auto entry = parse_line(line)) table.push_back(std::move(*entry));
-  }
-  return table;
-}
-
-Result<std::vector<MountEntry>> read_mount_table() {
-  std::ifstream file("/proc/self/mountinfo");
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return Error{ErrorCode::kIo, "cannot read /proc/self/mountinfo"};
-  return parse_mount_table(text.str());
+Result<std::vector<MountEntry>> read_mount_table(const char* mountinfo) {
+  const MountTable table(mnt_new_table());
+  if (!table || mnt_table_parse_file(table.get(), mountinfo) != 0)
+    return Error{ErrorCode::kIo, fmt::format("cannot read {}", mountinfo)};
+  return entries_of(*table);
 }
 
 std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& table, const Path& path) {
   // From the last one back; not by std::views::reverse, which Clang 14 does not compile with this standard library.
   for (auto entry = table.rbegin(); entry != table.rend(); ++entry) {
     if (entry->mountpoint != path && entry->source != path) continue;
-    if (entry->type == kType) return *entry;
+    if (entry->type == kMountType) return *entry;
     if (entry->mountpoint == path) return std::nullopt;  // something else is mounted on top
   }
   return std::nullopt;
@@ -97,7 +75,7 @@ std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& tabl
 std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& table, dev_t device) {
   const std::string number = std::to_string(major(device)) + ':' + std::to_string(minor(device));
   for (const MountEntry& entry : table)
-    if (entry.device == number && entry.type == kType) return entry;
+    if (entry.device == number && entry.type == kMountType) return entry;
   return std::nullopt;
 }
 
@@ -119,9 +97,9 @@ Result<Path> canonical_mountpoint(const Path& path) {
   Path absolute = std::filesystem::absolute(path, error);
   if (!error && !absolute.has_filename()) absolute = absolute.parent_path();
   const Path last = absolute.filename();
-  // readlink(2), unlike lstat(2), does not ask what is mounted there.
-  std::error_code ignored;
-  const bool is_link = !std::filesystem::read_symlink(absolute, ignored).empty();
+  // readlink(2), unlike lstat(2), does not ask what is mounted there, and unlike std::filesystem::read_symlink(), which calls lstat(2).
+  char target = 0;
+  const bool is_link = ::readlink(absolute.c_str(), &target, 1) >= 0;
   if (error || last == "." || last == ".." || is_link) {
     absolute = std::filesystem::canonical(path, error);
     if (error) return Error::from_errno(error.value(), path.string());

@@ -1,4 +1,4 @@
-// The kernel's list of mounts, /proc/self/mountinfo.
+// The kernel's list of mounts, read by libmount.
 //
 // Threads: values; free functions are safe from any thread.
 // Failure: lines that do not parse are skipped; kIo when the list cannot be read.
@@ -16,6 +16,8 @@
 
 namespace dedupfs {
 
+inline constexpr std::string_view kMountType = "fuse.dedupfs";
+
 struct MountEntry {
   std::string device;  // "MAJOR:MINOR"
   Path mountpoint;
@@ -24,8 +26,8 @@ struct MountEntry {
   std::string mount_options;
 };
 
-std::vector<MountEntry> parse_mount_table(std::string_view mountinfo);
-Result<std::vector<MountEntry>> read_mount_table();
+// `mountinfo` is in the format of /proc/self/mountinfo, see proc(5).
+Result<std::vector<MountEntry>> read_mount_table(const char* mountinfo = "/proc/self/mountinfo");
 
 // The topmost mount of dedupfs at this mountpoint, or of this volume; the path must be canonical.
 std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& table, const Path& path);

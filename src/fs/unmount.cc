@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <string>
 
+#include "fs/mount_record.h"
+
 namespace dedupfs {
 
 namespace {
@@ -58,6 +60,8 @@ Result<void> unmount(const Path& mountpoint, UnmountMode mode) {
   if (::umount2(mountpoint.c_str(), UMOUNT_NOFOLLOW | umount_flags(mode)) != 0) {
     return Error::from_errno(errno, mountpoint.string());
   }
+  // A record that stays does no harm: the next mount there removes it.
+  (void)forget_mount(mountpoint);
   return {};
 }
 

@@ -82,6 +82,13 @@ TEST(MountOptions, TheLastOfContraryFlagsCounts) {
   EXPECT_FALSE(parsed("noexec").exec);
 }
 
+TEST(MountOptions, WhatHappensWhenTheDaemonDiesIsForTheOneWhoMounts) {
+  EXPECT_THAT(libfuse_options(parsed(""), "/v", true), Not(HasSubstr("auto_unmount")));
+  EXPECT_THAT(libfuse_options(parsed("auto_unmount"), "/v", true), HasSubstr(",auto_unmount"));
+  EXPECT_FALSE(parsed("").core_dump);
+  EXPECT_TRUE(parsed("core_dump").core_dump);
+}
+
 TEST(MountOptions, ReadsHowAccessTimesAreKept) {
   EXPECT_EQ(parsed("noatime").atime, Atime::kNever);
   EXPECT_EQ(parsed("noatime,relatime").atime, Atime::kRelative);
@@ -91,6 +98,7 @@ TEST(MountOptions, ReadsHowAccessTimesAreKept) {
 TEST(MountOptions, RefusesWhatItDoesNotKnowAndNamesIt) {
   EXPECT_THAT(error_of("rw,cahce=1g"), AllOf(HasSubstr("unknown"), HasSubstr("cahce=1g"), HasSubstr("cache=")));
   EXPECT_THAT(error_of("ro=1"), HasSubstr("ro=1"));
+  EXPECT_THAT(error_of("rw,=1"), HasSubstr("=1"));
   EXPECT_THAT(error_of("cache"), HasSubstr("needs a value"));
   EXPECT_TRUE(parse_mount_options("rw,cahce=1g", true));
 }
@@ -104,7 +112,7 @@ TEST(MountOptions, AllThatThereAreAreListedWhereOneLooksForThem) {
     EXPECT_THAT(unknown, HasSubstr(" " + name + "=,")) << "as a word of the list";
     EXPECT_THAT(help, HasSubstr("\n  " + name + "=")) << "as a line of its own";
   }
-  for (const std::string name : {"allow_other", "noallow_other"}) {
+  for (const std::string name : {"allow_other", "noallow_other", "auto_unmount", "core_dump"}) {
     EXPECT_THAT(unknown, HasSubstr(" " + name));
     EXPECT_THAT(help, HasSubstr("\n  " + name + " "));
   }

@@ -18,8 +18,17 @@ constexpr std::string_view kTable =
     "a line that is none\n"
     "92 91 0:46 / /backup rw - tmpfs tmpfs rw\n";
 
+std::vector<MountEntry> table_of(std::string_view mountinfo) {
+  const TempDir directory;
+  const Path file = directory.path() / "mountinfo";
+  std::ofstream(file) << mountinfo;
+  const auto table = read_mount_table(file.c_str());
+  EXPECT_TRUE(table);
+  return table ? *table : std::vector<MountEntry>();
+}
+
 TEST(MountTable, ReadsTheLinesOfTheKernel) {
-  const auto table = parse_mount_table(kTable);
+  const auto table = table_of(kTable);
 
   ASSERT_EQ(table.size(), 4u);
   EXPECT_EQ(table[1].device, "0:44");
@@ -30,7 +39,7 @@ TEST(MountTable, ReadsTheLinesOfTheKernel) {
 }
 
 TEST(MountTable, FindsAVolumeByMountpointAndByPath) {
-  const auto table = parse_mount_table(kTable);
+  const auto table = table_of(kTable);
 
   ASSERT_TRUE(find_dedupfs_mount(table, "/mnt/a b"));
   EXPECT_EQ(find_dedupfs_mount(table, "/mnt/a b")->device, "0:44");
@@ -38,7 +47,7 @@ TEST(MountTable, FindsAVolumeByMountpointAndByPath) {
 }
 
 TEST(MountTable, FindsNothingBelowAnotherMountNorOfAnotherType) {
-  const auto table = parse_mount_table(kTable);
+  const auto table = table_of(kTable);
 
   EXPECT_FALSE(find_dedupfs_mount(table, "/backup"));
   EXPECT_FALSE(find_dedupfs_mount(table, "/proc"));
@@ -46,7 +55,7 @@ TEST(MountTable, FindsNothingBelowAnotherMountNorOfAnotherType) {
 }
 
 TEST(MountTable, FindsTheVolumeOfAFileByItsDevice) {
-  const auto table = parse_mount_table(kTable);
+  const auto table = table_of(kTable);
 
   ASSERT_TRUE(find_dedupfs_mount(table, makedev(0, 45)));
   EXPECT_EQ(find_dedupfs_mount(table, makedev(0, 45))->source, "/srv/volume");
@@ -59,6 +68,7 @@ TEST(MountTable, ReadsTheOneOfThisMachine) {
 
   ASSERT_TRUE(table);
   EXPECT_FALSE(table->empty());
+  EXPECT_FALSE(read_mount_table("/none/mountinfo"));
 }
 
 TEST(FindVolume, FolderOfAVolumeIsAVolumeAndAllOfIt) {

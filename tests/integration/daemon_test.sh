@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The daemon as a process: its signals and its log file. And what every program has.
+# The daemon as a process: its signals, its log file, what it may do, and what is left when it dies. And what every program has.
 . "$(dirname "$0")/lib.sh"
 
 for program in "$tools"/*dedupfs*; do
@@ -47,4 +47,70 @@ for signal in TERM INT; do
   kill -s "$signal" "$(daemon_pid)"
   check "SIG$signal unmounts" wait_until 30 no_daemon
 done
+rmdir "$log" 2>/dev/null
+
+# What it has given up, by its /proc/PID.
+status_of() { awk -v key="$1:" '$1 == key {print $2}' "/proc/$(daemon_pid)/status"; }
+limit_of_core_files() { awk '/^Max core file size/ {print $5}' "/proc/$(daemon_pid)/limits"; }
+if is_root; then
+  echo 0 >/proc/self/oom_score_adj
+  mount_volume auto_unmount
+  check_equal "root's daemon gains no privileges by exec" 1 "$(status_of NoNewPrivs)"
+  had=$(awk '$1 == "CapEff:" {print $2}' /proc/self/status)
+  kept=$(printf %016x $((0x$had & (1 << 21 | 1 << 1 | 1 << 24)))) # CAP_SYS_ADMIN, CAP_DAC_OVERRIDE, CAP_SYS_RESOURCE
+  for set in CapPrm CapEff CapBnd; do check_equal "of root's capabilities three are left: $set" "$kept" "$(status_of $set)"; done
+  for set in CapInh CapAmb; do check_equal "no capability is left: $set" 0000000000000000 "$(status_of $set)"; done
+  threads_with() { cat "/proc/$(daemon_pid)"/task/*/status | grep -c "^$1"; }
+  check_equal "so it is in every thread" "$(threads_with "CapEff:")" "$(threads_with "CapEff:.*$kept")"
+  expected=0 # where this machine lets nobody lower it, as in some containers
+  ! (echo -900 >/proc/self/oom_score_adj) 2>/dev/null || expected=-900
+  check_equal "it is killed late when memory runs out" $expected "$(cat "/proc/$(daemon_pid)/oom_score_adj")"
+else
+  mount_volume
+fi
+check_equal "it leaves no core file" 0 "$(limit_of_core_files)"
+check "unmount with what is left" unmount_volume
+if is_root; then
+  (echo 100 >/proc/self/oom_score_adj && mount_volume)
+  check_equal "an oom score that somebody has set stays" 100 "$(cat "/proc/$(daemon_pid)/oom_score_adj")"
+  unmount_volume
+fi
+(ulimit -c 4096; mount_volume core_dump)
+check_equal "it leaves a core file if that is asked for" 4194304 "$(limit_of_core_files)"
+unmount_volume
+
+# kill -9.
+die() { kill -9 "$(daemon_pid)" && wait_until 10 no_daemon; }
+mounts_there() { grep -c " $mnt fuse" /proc/mounts; }
+mount_volume
+stat "$mnt" >/dev/null # in the kernel's cache from here on, which answers for a daemon that is dead
+die
+check_refused "the mount of a dead daemon is there, and gives errors" 2 'not connected' ls "$mnt"
+output=$(dedupfs "$volume" "$mnt" 2>&1)
+check_equal "mount detaches it, mounts anew, and says so" "0 1 yes" "$? $(mounts_there) $(grep -q 'has died' <<<"$output" && echo yes)"
+check "the files are there" grep -q data "$mnt/file"
+die
+mkfs.dedupfs "$scratch/other" >/dev/null
+check_refused "a dead mount of another volume stays" 32 'dead mount' dedupfs "$scratch/other" "$mnt"
+check "umount.dedupfs takes a dead mount away" umount.dedupfs "$mnt"
+mount_volume
+pid=$(daemon_pid)
+kill -STOP "$pid"
+check_refused "a daemon that hangs does not hang the next mount" 32 'does not answer' timeout 60 dedupfs "$volume" "$mnt"
+kill -CONT "$pid"
+unmount_volume
+
+check "with auto_unmount" mount_volume auto_unmount
+die
+check "the mount of a dead daemon goes by itself" wait_until 20 eval '! is_mounted "$mnt"'
+check "with auto_unmount an unmount is the usual one" eval 'mount_volume auto_unmount && unmount_volume && ! is_mounted "$mnt" && no_daemon'
+
+# fsck right after an unmount that does not wait.
+mount_volume
+noise 1 20000000 >"$mnt/noise"
+fusermount3 -u "$mnt"
+check "fsck.dedupfs waits for a daemon that is closing the volume" fsck.dedupfs -n "$volume"
+mount_volume
+check_refused "it does not wait for one that has it mounted" 8 'in use' timeout 20 fsck.dedupfs -n "$volume"
+unmount_volume
 finish

@@ -25,15 +25,30 @@ PY
 }
 mounted_with() { findmnt -no OPTIONS "$mnt" | tr , '\n' | grep -qx -- "$1"; }
 
-# umount(8) of util-linux 2.38 looks for a helper of the type "fuse" only, so it does not wait for the daemon.
-plain_umount() { umount "$mnt" && wait_until 30 no_daemon; }
+# It calls umount.dedupfs, by the record in libmount's table.
+plain_umount() { umount "$mnt" && no_daemon; }
+records() { grep -c -- "TARGET=$mnt " /run/mount/utab; }
 
 mkdir "$mnt"
 check "mkfs -t dedupfs" mkfs -t dedupfs "$volume"
 check "mount -t dedupfs" mount -t dedupfs "$volume" "$mnt"
 check "it is mounted when the command returns" is_mounted "$mnt"
 echo data >"$mnt/file"
-check "umount, and the daemon ends by itself" plain_umount
+check "umount returns when the daemon has ended" plain_umount
+check_equal "libmount's table has no record of it any more" 0 "$(records)"
+mount -t dedupfs "$volume" "$mnt"
+check_equal "after umount all is there" data "$(cat "$mnt/file")"
+exec {held}<"$mnt/file"
+check_refused "umount says why it fails" 32 'busy' umount "$mnt"
+check_equal "a mount that stays keeps its record" 1 "$(records)"
+exec {held}<&-
+kill -9 "$(daemon_pid)"
+umount -i -l "$mnt"
+echo "SRC=$volume TARGET=$mnt ROOT=/ OPTS=helper=dedupfs" >>/run/mount/utab
+mount -t dedupfs "$volume" "$mnt"
+check_equal "a record that is left over goes with the next mount" 1 "$(records)"
+kill "$(daemon_pid)"
+check "and with a daemon that unmounts by itself" wait_until 30 eval 'no_daemon && [ "$(records)" -eq 0 ]'
 check "umount.dedupfs as umount(8) calls a helper" eval 'mount -t dedupfs "$volume" "$mnt" && umount.dedupfs "$mnt" -f -v && no_daemon'
 
 # The kernel takes the lesser of what is set and what it is told in the answer to its first question.

@@ -1,0 +1,18 @@
+// Mounts whose daemon has died: the kernel still lists them, and every access gives ENOTCONN.
+//
+// Threads: call it before others are started, since it forks.
+#pragma once
+
+#include <string>
+
+#include "base/backing.h"
+#include "base/result.h"
+
+namespace dedupfs {
+
+// Detaches the dead mounts of this volume at this mountpoint, the topmost first; one that lives stays.
+// Returns how many they were. Both paths are canonical. kBusy when a dead mount of something else is there, or one that does not answer
+// within ten seconds.
+Result<int> detach_dead_mounts(const Path& volume, const Path& mountpoint);
+
+}  // namespace dedupfs
