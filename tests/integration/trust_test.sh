@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# What docs/threat-model.md says of users, roots and volumes, where no other test stands behind it. Root only: it needs two users.
+. "$(dirname "$0")/lib.sh"
+
+is_root || { skip "trust" "need root"; exit 0; }
+nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+available_bytes() { df --output=avail --block-size=1 "$mnt" | tail -n 1; }
+
+new_volume
+mkdir -m 1777 "$mnt/shared"
+noise 7 8000000 >"$mnt/shared/mine"
+chmod 600 "$mnt/shared/mine"
+commit
+
+check_equal "all parts of a volume are for its owner alone" "" "$(find "$volume" ! -type l -perm /077)"
+check_refused "another user cannot read a file that he has no permission for" 1 'denied' nobody cat "$mnt/shared/mine"
+chmod 755 "$volume" # else the folder alone keeps others out
+check_refused "another user cannot ask the daemon" 1 'denied' nobody python3 - "$volume/control.sock" <<'PY'
+import socket, sys
+socket.socket(socket.AF_UNIX).connect(sys.argv[1])
+PY
+chmod 700 "$volume"
+
+# What is not promised: that it stays hidden whether content exists.
+noise 7 8000000 >"$scratch/guess"
+before=$(available_bytes)
+nobody sh -c "cat >'$mnt/shared/guess'" <"$scratch/guess"
+commit
+check "another user can find out by df that content was there already" test $((before - $(available_bytes))) -lt 4000000
+
+# A volume may come from somebody else.
+cp /usr/bin/id "$mnt/shared/id"
+chmod 4755 "$mnt/shared/id"
+mknod -m 666 "$mnt/shared/zero" c 1 5
+check_equal "a set-user-id program gives nobody anything" 65534 "$(nobody "$mnt/shared/id" -u)"
+check_refused "a device does not open" 1 'denied' head -c 1 "$mnt/shared/zero"
+unmount_volume
+finish
