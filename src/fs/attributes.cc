@@ -66,21 +66,27 @@ Result<Attributes> Filesystem::set_attributes(InodeNumber number, const Attribut
   const State::Change change(state);
   DEDUPFS_ASSIGN(const InodePtr inode, state.table.get(number));
   if (changes.size) DEDUPFS_TRY(state.resize(inode, *changes.size, caller));
-  const std::lock_guard lock(inode->mutex);
-  if (changes_nothing(changes)) return State::attributes_of(*inode);
-
-  Attributes& attributes = inode->record.attributes;
-  if (changes.mode) {
-    DEDUPFS_TRY(state.update_acl_for_mode(*inode, *changes.mode));
-    attributes.mode = type_bits(attributes.mode) | (*changes.mode & kPermissionBits);
+  Attributes result;
+  {
+    const std::lock_guard lock(inode->mutex);
+    if (changes_nothing(changes)) return State::attributes_of(*inode);
+    Attributes& attributes = inode->record.attributes;
+    if (changes.mode) {
+      DEDUPFS_TRY(state.update_acl_for_mode(*inode, *changes.mode));
+      attributes.mode = type_bits(attributes.mode) | (*changes.mode & kPermissionBits);
+      // A truncation: the mode is that of the kernel, which has dropped what it could know of.
+      if (changes.size) State::drop_set_ids(attributes, caller);
+    }
+    if (changes.uid) attributes.uid = *changes.uid;
+    if (changes.gid) attributes.gid = *changes.gid;
+    if (changes.atime) attributes.atime = *changes.atime;
+    if (changes.mtime) attributes.mtime = *changes.mtime;
+    attributes.ctime = changes.ctime ? *changes.ctime : Timestamp::now();
+    state.put_record(*inode);
+    result = State::attributes_of(*inode);
   }
-  if (changes.uid) attributes.uid = *changes.uid;
-  if (changes.gid) attributes.gid = *changes.gid;
-  if (changes.atime) attributes.atime = *changes.atime;
-  if (changes.mtime) attributes.mtime = *changes.mtime;
-  attributes.ctime = changes.ctime ? *changes.ctime : Timestamp::now();
-  state.put_record(*inode);
-  return State::attributes_of(*inode);
+  if (number == kRootInode && (changes.uid || changes.gid)) state.touch_snapshots_directory();
+  return result;
 }
 
 }  // namespace dedupfs

@@ -172,7 +172,7 @@ Result<CloneTotals> Filesystem::clone_tree(InodeNumber from, InodeNumber parent,
   if (from == kSnapshotsInode) return Error{ErrorCode::kInvalidArgument, "the directory of the snapshots"};
   if (is_directory(source.mode)) {
     const std::lock_guard rename_lock(state.rename_mutex);
-    DEDUPFS_ASSIGN(const bool is_inside, state.is_inside(parent, from));
+    DEDUPFS_ASSIGN(const bool is_inside, state.ancestry.is_inside(parent, from));
     if (is_inside) return Error{ErrorCode::kInvalidArgument, "a directory cannot be cloned into itself"};
   }
   return State::Cloning(state).run(from, parent, name);

@@ -15,7 +15,8 @@ namespace dedupfs {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(60);
-constexpr auto kPatienceWithoutDaemon = std::chrono::seconds(1);  // the socket goes a moment before the lock
+constexpr auto kPatienceWithoutDaemon =
+    std::chrono::seconds(1);  // it is fsck, for example; the socket goes after the lock
 constexpr auto kTellAfter = std::chrono::seconds(1);
 
 // As the table of mounts names the volume.

@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 
 #include "fs/control_address.h"
 #include "fs/control_socket.h"
+#include "store/superblock.h"
 
 namespace dedupfs {
 
@@ -50,6 +52,7 @@ struct Client {
 struct ControlServer::State {
   ~State();
   Result<void> listen(const Path& volume);
+  void remove_file() const;
   void run();
   void tell_waiting(const std::string& response);
   void poll_once(std::chrono::milliseconds timeout);
@@ -98,7 +101,14 @@ ControlServer::State::~State() {
     wake();
     thread.join();
   }
-  if (listener) ::unlink(address.address.sun_path);
+  if (listener) remove_file();
+}
+
+// Whoever mounts next may have the volume by now, and its own socket in this place. So the file goes only while nobody has it.
+void ControlServer::State::remove_file() const {
+  const UniqueFd lock(::openat(address.directory.get(), std::string(kLockFile).c_str(),
+                               O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(address.address.sun_path);
 }
 
 void ControlServer::State::run() {

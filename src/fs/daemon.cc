@@ -61,6 +61,8 @@ Result<MountRequest> checked(MountRequest request) {
   if (!S_ISDIR(status.st_mode))
     return invalid_argument("mountpoint " + request.mountpoint.string() + " is not a directory");
 
+  if (::geteuid() != 0 && (request.options.suid.value_or(false) || request.options.dev.value_or(false)))
+    return invalid_argument("only root can mount with the options suid and dev: leave them out");
   if (is_inside(request.mountpoint, volume)) {
     return invalid_argument(
         fmt::format("mountpoint {} is inside of the volume {}", request.mountpoint.string(), volume.string()));
@@ -155,6 +157,13 @@ void raise_read_ahead(const Path& mountpoint, std::uint64_t bytes) {
   if (!file) spdlog::debug("the read-ahead of the kernel stays as it is: only root may change it");
 }
 
+// Where nobody else can reach the mount, its user sees the snapshots, whoever owns the root folder.
+FilesystemOptions::SnapshotAccess snapshot_access(const MountOptions& options) {
+  using enum FilesystemOptions::SnapshotAccess;
+  const bool others_reach_it = options.allow_other.value_or(::geteuid() == 0);
+  return options.snapshots == kOwner && !others_reach_it ? kVisible : options.snapshots;
+}
+
 Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request) {
   const MountOptions& options = request.options;
   VolumeOptions volume_options;
@@ -172,6 +181,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request)
   filesystem_options.checkpoint_interval = options.checkpoint_interval;
   filesystem_options.dirty_bytes = options.dirty_bytes;
   filesystem_options.atime = options.atime;
+  filesystem_options.snapshot_access = snapshot_access(options);
   filesystem_options.rewrite_percent = static_cast<unsigned>(options.rewrite_percent);
   return Filesystem::open(std::move(*volume), filesystem_options);
 }
@@ -224,6 +234,8 @@ int run_daemon(const MountRequest& request, Startup& startup) {
   }
   if (control) control->end_requests();
   const Result<void> closed = (*filesystem)->close();
+  // Takes its time, too. Whoever mounts the volume next waits as long as somebody answers at the control socket, so that goes last.
+  filesystem->reset();
   if (closed) {
     spdlog::info("{} is unmounted", request.volume.string());
   } else {

@@ -20,19 +20,31 @@ DirectoryEntry dot_entry(std::string_view name, std::uint64_t cookie, InodeNumbe
   return entry;
 }
 
+// Where the stream ends. Entries of the directory of the snapshots have no counter.
+std::uint64_t end_of(DirectoryStream& stream, std::uint64_t cookie, Inode& directory) {
+  if (directory.number == kSnapshotsInode) return UINT64_MAX;
+  if (cookie == 0 || stream.end == 0) {
+    const std::lock_guard lock(directory.mutex);
+    stream.end = directory.record.attributes.next_cookie;
+  }
+  return stream.end;
+}
+
 }  // namespace
 
 Result<void> Filesystem::read_directory(InodeNumber number, std::uint64_t cookie, bool counted,
-                                        const std::function<bool(const DirectoryEntry&)>& visit) {
+                                        const std::function<bool(const DirectoryEntry&)>& visit,
+                                        DirectoryStream* stream) {
   State& state = *state_;
   DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(number));
-  if (cookie == 0) state.note_access(directory);
+  if (cookie == 0 && (stream == nullptr || stream->notes_access)) state.note_access(directory);
+  const std::uint64_t end = stream == nullptr ? UINT64_MAX : end_of(*stream, cookie, *directory);
   if (cookie < kDotCookie && !visit(dot_entry(".", kDotCookie, number))) return {};
   if (cookie < kDotDotCookie && !visit(dot_entry("..", kDotDotCookie, State::parent_of(*directory)))) return {};
   cookie = std::max(cookie, kDotDotCookie);
   if (number == kSnapshotsInode) return state.list_snapshots(cookie, counted, visit);
   for (;;) {
-    if (cookie == UINT64_MAX) return {};
+    if (cookie >= end) return {};
     // The names must stay while references to what they lead to are counted.
     const NameLocks::Shared lock = state.names.lock_shared(number);
     DEDUPFS_ASSIGN(const std::vector<KeyValue> piece,
@@ -40,6 +52,7 @@ Result<void> Filesystem::read_directory(InodeNumber number, std::uint64_t cookie
                                        encode_key_behind(number), kEntriesPerPiece));
     for (const auto& [key, value] : piece) {
       DEDUPFS_ASSIGN(const CookieKey place, decode_cookie_key(key));
+      if (place.cookie >= end) return {};
       DEDUPFS_ASSIGN(CookieEntry found, decode_cookie_entry(number, value));
       DirectoryEntry entry;
       entry.name = std::move(found.name);

@@ -50,9 +50,16 @@ void Filesystem::State::note_modification(Inode& inode, const Caller& caller) {
   const std::lock_guard lock(inode.mutex);
   Attributes& attributes = inode.record.attributes;
   attributes.mtime = attributes.ctime = Timestamp::now();
-  if (caller.uid == 0) return;
+  drop_set_ids(attributes, caller);
+}
+
+// As setattr_should_drop_suidgid() of Linux. The kernel does the same before it writes through its cache, but not to a
+// set-group-id bit without execution by the group.
+void Filesystem::State::drop_set_ids(Attributes& attributes, const Caller& caller) {
+  if ((attributes.mode & (S_ISUID | S_ISGID)) == 0 || caller.may_keep_set_ids()) return;
   attributes.mode &= ~std::uint32_t{S_ISUID};
-  if ((attributes.mode & S_IXGRP) != 0) attributes.mode &= ~std::uint32_t{S_ISGID};
+  if ((attributes.mode & S_IXGRP) != 0 || !caller.is_in_group(attributes.gid))
+    attributes.mode &= ~std::uint32_t{S_ISGID};
 }
 
 Result<void> Filesystem::check_writable(InodeNumber number) const {
@@ -87,12 +94,13 @@ void Filesystem::release_file(InodeNumber number, bool was_writer) {
   }
 }
 
-Result<std::vector<PinnedBytes>> Filesystem::read(InodeNumber number, std::uint64_t offset, std::size_t length) {
+Result<std::vector<PinnedBytes>> Filesystem::read(InodeNumber number, std::uint64_t offset, std::size_t length,
+                                                  AccessTime atime) {
   DEDUPFS_ASSIGN(const InodePtr inode, state_->get_file(number));
   Result<std::vector<PinnedBytes>> bytes = state_->content_for_reading(*inode)->read(offset, length);
   DEDUPFS_TRY(state_->metadata.check_tree(tree_of(number)));
   if (!bytes) return state_->log_damage(*inode, bytes.error());
-  if (length != 0) state_->note_access(inode);
+  if (length != 0 && atime == AccessTime::kByPolicy) state_->note_access(inode);
   return bytes;
 }
 
@@ -136,29 +144,29 @@ Result<void> Filesystem::State::resize(const InodePtr& inode, std::uint64_t size
   return {};
 }
 
-Result<void> Filesystem::allocate(InodeNumber number, std::uint64_t offset, std::uint64_t length, AllocateMode mode) {
+Result<void> Filesystem::allocate(InodeNumber number, std::uint64_t offset, std::uint64_t length, AllocateMode mode,
+                                  const Caller& caller) {
   State& state = *state_;
   DEDUPFS_TRY(state.check_writable(number));
   if (length == 0) return Error{ErrorCode::kInvalidArgument, "nothing to allocate"};
   DEDUPFS_TRY(check_range(offset, length));
   DEDUPFS_ASSIGN(const InodePtr inode, state.get_file(number));
   const std::uint64_t end = offset + length;
-  if (mode == AllocateMode::kExtend || mode == AllocateMode::kKeepSize) {
+  const bool zeroes = mode != AllocateMode::kExtend && mode != AllocateMode::kKeepSize;
+  if (!zeroes) {
     // Space that is not written yet takes none here; but whoever asks for it wants to hear that there is none.
     const std::uint64_t there = state.content_for_reading(*inode)->data_bytes();
     DEDUPFS_TRY(state.space.admit_data(std::min(length, end - std::min(end, there))));
-    if (mode == AllocateMode::kKeepSize) return {};
   }
   const State::Change change(state);
   const std::shared_ptr<FileContent> content = state.content_for_change(inode);
-  const bool zeroes = mode != AllocateMode::kExtend;
   const bool extends = mode == AllocateMode::kExtend || mode == AllocateMode::kZeroRange;
   const std::uint64_t size = content->size();
   Result<void> done;
   if (zeroes && offset < size) done = content->punch(offset, std::min(length, size - offset));
   if (done && extends && end > size) done = content->truncate(end);
   if (!done) return state.log_damage(*inode, done.error());
-  state.note_modification(*inode, Caller{});
+  state.note_modification(*inode, caller);
   return {};
 }
 
@@ -175,7 +183,7 @@ Result<std::uint64_t> Filesystem::seek_hole(InodeNumber number, std::uint64_t of
 }
 
 Result<std::uint64_t> Filesystem::copy_range(InodeNumber from_number, std::uint64_t from_offset, InodeNumber to_number,
-                                             std::uint64_t to_offset, std::uint64_t length) {
+                                             std::uint64_t to_offset, std::uint64_t length, const Caller& caller) {
   State& state = *state_;
   DEDUPFS_TRY(state.check_writable(to_number));
   DEDUPFS_ASSIGN(const InodePtr from, state.get_file(from_number));
@@ -194,7 +202,7 @@ Result<std::uint64_t> Filesystem::copy_range(InodeNumber from_number, std::uint6
   const std::shared_ptr<FileContent> target = state.content_for_change(to);
   const Result<void> cloned = target->clone_range(*source, from_offset, to_offset, length);
   if (!cloned) return state.log_damage(*to, cloned.error());
-  state.note_modification(*to, Caller{});
+  state.note_modification(*to, caller);
   return length;
 }
 

@@ -36,6 +36,8 @@ struct FilesystemOptions {
   // What works in the background waits so long for a commit that others want, before it wants one: each holds everybody up.
   std::chrono::milliseconds background_patience{2000};
   unsigned rewrite_percent = 0;  // of what is written, chunks of so much may be stored once more (rewriter.h)
+  // Who enters `.snapshots`: everybody, by the permissions inside; the owner of the root directory and root; nobody.
+  enum class SnapshotAccess { kVisible, kOwner, kHidden } snapshot_access = SnapshotAccess::kVisible;
 };
 
 struct DirectoryEntry {
@@ -43,6 +45,14 @@ struct DirectoryEntry {
   std::uint64_t cookie = 0;  // pass it to read_directory() to go on behind this entry
   Attributes attributes;     // unless counted: inode and type bits of mode only
   bool counted = false;      // attributes are complete, and a reference was counted
+};
+
+// What a directory stream, as opendir(3) begins one, remembers between reads.
+struct DirectoryStream {
+  // Entries from this cookie on came later and are not shown, so that the stream ends while names are added. Reading from the
+  // start sets it anew; 0: not set yet.
+  std::atomic<std::uint64_t> end{0};
+  bool notes_access = true;  // false: opened with O_NOATIME
 };
 
 struct SpaceReport {
@@ -88,22 +98,25 @@ class Filesystem {
   Result<Attributes> make_link(InodeNumber inode, InodeNumber parent, std::string_view name);
   Result<void> unlink(InodeNumber parent, std::string_view name);
   Result<void> remove_directory(InodeNumber parent, std::string_view name);
-  enum class RenameMode { kReplace, kNoReplace, kExchange };
+  // The last two leave a whiteout at the old name, a character device 0:0 of the caller, in the same change.
+  enum class RenameMode { kReplace, kNoReplace, kExchange, kWhiteout, kWhiteoutNoReplace };
   Result<void> rename(InodeNumber old_parent, std::string_view old_name, InodeNumber new_parent,
-                      std::string_view new_name, RenameMode mode);
+                      std::string_view new_name, RenameMode mode, const Caller& caller = {});
   Result<std::string> read_symlink(InodeNumber inode);
 
   // Entries behind `cookie` (0: from the start) in a stable order, "." and ".." first, until visit() returns false.
   // With `counted`, attributes are complete and each visited entry (but "." and "..") for which visit() returned true
-  // counts a reference.
+  // counts a reference. A rename within the directory keeps the cookie. With `stream`, the entries end where it says.
   Result<void> read_directory(InodeNumber directory, std::uint64_t cookie, bool counted,
-                              const std::function<bool(const DirectoryEntry&)>& visit);
+                              const std::function<bool(const DirectoryEntry&)>& visit,
+                              DirectoryStream* stream = nullptr);
 
   // --- attributes
   Result<Attributes> attributes(InodeNumber inode);
   Result<Attributes> set_attributes(InodeNumber inode, const AttributeChanges& changes, const Caller& caller);
   enum class XattrMode { kSet, kCreate, kReplace };
-  Result<void> set_xattr(InodeNumber inode, std::string_view name, std::string_view value, XattrMode mode);
+  Result<void> set_xattr(InodeNumber inode, std::string_view name, std::string_view value, XattrMode mode,
+                         const Caller& caller = {});
   Result<std::string> get_xattr(InodeNumber inode, std::string_view name);
   Result<std::vector<std::string>> list_xattrs(InodeNumber inode);
   Result<void> remove_xattr(InodeNumber inode, std::string_view name);
@@ -113,17 +126,20 @@ class Filesystem {
   Result<void> check_writable(InodeNumber inode) const;
   Result<void> open_file(InodeNumber inode, bool truncate, const Caller& caller);  // counts an opening
   void release_file(InodeNumber inode, bool was_writer);                           // starts storing what was written
-  Result<std::vector<PinnedBytes>> read(InodeNumber inode, std::uint64_t offset, std::size_t length);
+  enum class AccessTime { kByPolicy, kKept };                                      // kKept: O_NOATIME
+  Result<std::vector<PinnedBytes>> read(InodeNumber inode, std::uint64_t offset, std::size_t length,
+                                        AccessTime atime = AccessTime::kByPolicy);
   // Starts loading what a sequential reader will want.
   void prefetch(InodeNumber inode, std::uint64_t offset, std::uint64_t length);
   Result<void> write(InodeNumber inode, std::uint64_t offset, ByteSpan bytes, const Caller& caller,
                      const Cancelled& cancelled);
   enum class AllocateMode { kExtend, kKeepSize, kPunchHole, kZeroRange, kZeroRangeKeepSize };
-  Result<void> allocate(InodeNumber inode, std::uint64_t offset, std::uint64_t length, AllocateMode mode);
+  Result<void> allocate(InodeNumber inode, std::uint64_t offset, std::uint64_t length, AllocateMode mode,
+                        const Caller& caller = {});
   Result<std::uint64_t> seek_data(InodeNumber inode, std::uint64_t offset);
   Result<std::uint64_t> seek_hole(InodeNumber inode, std::uint64_t offset);
   Result<std::uint64_t> copy_range(InodeNumber from, std::uint64_t from_offset, InodeNumber to, std::uint64_t to_offset,
-                                   std::uint64_t length);
+                                   std::uint64_t length, const Caller& caller = {});
   Result<void> flush_file(InodeNumber inode);  // close(2): reports errors of earlier writes
 
   // --- snapshots, which stand in the directory kSnapshotsInode and are read like everything else

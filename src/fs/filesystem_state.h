@@ -2,12 +2,12 @@
 // files.cc, commits.cc, snapshots.cc, rollback.cc, clones.cc, reclaims.cc). Private to them.
 //
 // Order of locks; whoever holds one takes only those further down:
-//   1. the group gate (Change), the commit's flush_mutex
-//   2. rename_mutex: all renames between two directories, so that no directory moves meanwhile
+//   1. rename_mutex: whoever moves a directory to another parent, so that no other one moves meanwhile
+//   2. the group gate (Change), the commit's flush_mutex
 //   3. name locks of directories
 //   4. inodes' mutexes, by number (InodeLocks)
 //   5. leaves: shards of the table, its dirty set, the metadata, a file's content, counters
-// Waiting for a commit or for the dirty budget is done before 1. The entries of a directory change only with its name
+// Waiting for a commit or for the dirty budget is done before 2. The entries of a directory change only with its name
 // lock held exclusively AND its inode locked.
 #pragma once
 
@@ -21,6 +21,7 @@
 #include <string_view>
 
 #include "base/thread_pool.h"
+#include "fs/ancestry.h"
 #include "fs/checkpointer.h"
 #include "fs/committer.h"
 #include "fs/dirty_budget.h"
@@ -70,14 +71,17 @@ struct Filesystem::State {
   // The inode that an entry leads to: it must be there.
   Result<InodePtr> get_target(InodeNumber parent, std::string_view name, const Dirent& entry);
   Result<bool> is_empty_directory(InodeNumber directory);
-  Result<bool> is_inside(InodeNumber directory, InodeNumber ancestor);
-  Result<void> check_no_circle(const Dirent& from, InodeNumber old_parent, const std::optional<Dirent>& to,
-                               InodeNumber new_parent, RenameMode mode);  // rename.cc
+  // The parent in the record of a directory. Not through the table: a walk through many would drop what others use.
+  Result<InodeNumber> read_parent(InodeNumber directory);
+  // A new inode in `directory`, which is locked. Nobody has its number yet, and no name leads to it. `record` comes with type,
+  // mode and what is special to the type.
+  Result<InodePtr> add_inode(Inode& directory, InodeRecord record, const Caller& caller, const Timestamp& now);
   Result<Attributes> make(InodeNumber parent, std::string_view name, InodeRecord record, const Caller& caller);
   Result<Attributes> reference_by_number(InodeNumber number);
 
   // With the directory locked both ways; its record is changed in memory and put by put_record().
   void add_entry(Inode& directory, std::string_view name, const Inode& target);
+  void add_entry(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie);
   void put_entry(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie);
   void remove_entry(Inode& directory, std::string_view name, const Dirent& entry);
   // A name of the inode is gone (with it locked); the last one makes it an orphan.
@@ -88,6 +92,11 @@ struct Filesystem::State {
   static Attributes attributes_of(const Inode& inode);
   void put_record(Inode& inode);
   void note_access(const InodePtr& inode);  // not locked
+
+  // --- rename.cc
+  struct Rename;
+  Result<void> check_no_circle(const Rename& rename);
+  Result<bool> rename_if_checked(Rename& rename);
 
   // --- directories.cc: attributes and a reference for an entry, if its inode is sound
   void count_entry(DirectoryEntry& entry, InodeNumber parent, InodeNumber number);
@@ -108,6 +117,7 @@ struct Filesystem::State {
   Result<void> resize(const InodePtr& inode, std::uint64_t size, const Caller& caller);
   // Times and set-id bits, after the content changed.
   void note_modification(Inode& inode, const Caller& caller);
+  static void drop_set_ids(Attributes& attributes, const Caller& caller);
   Error log_damage(Inode& inode, Error error);
   std::string path_for_log(Inode& inode);
 
@@ -116,7 +126,8 @@ struct Filesystem::State {
   Result<Attributes> lookup_snapshot(std::string_view name);
   Result<void> list_snapshots(std::uint64_t cookie, bool counted,
                               const std::function<bool(const DirectoryEntry&)>& visit);
-  void touch_snapshots_directory();
+  void touch_snapshots_directory();  // its attributes: they follow the snapshots and the owner of the root
+  bool hides_snapshots() const;
   Result<void> put_new_snapshot(SnapshotRecord& record);
   void mark_deleted(SnapshotRecord record);
   void note_dropped(Family family, std::string_view value);
@@ -161,6 +172,7 @@ struct Filesystem::State {
   GroupGate gate;
   std::shared_mutex flush_mutex;  // shared: a flush in the background; exclusive: the end of a group
   std::mutex rename_mutex;
+  Ancestry ancestry{[this](InodeNumber directory) { return read_parent(directory); }};  // guarded by rename_mutex
   NameLocks names;
   InodeTable table;
   std::unique_ptr<InodeNumbers> numbers;

@@ -167,6 +167,8 @@ Result<Filesystem::RenameMode> rename_mode(unsigned flags) {
     case 0: return Filesystem::RenameMode::kReplace;
     case RENAME_NOREPLACE: return Filesystem::RenameMode::kNoReplace;
     case RENAME_EXCHANGE: return Filesystem::RenameMode::kExchange;
+    case RENAME_WHITEOUT: return Filesystem::RenameMode::kWhiteout;
+    case RENAME_WHITEOUT | RENAME_NOREPLACE: return Filesystem::RenameMode::kWhiteoutNoReplace;
     default: return Error{ErrorCode::kInvalidArgument, "rename: unknown flags"};
   }
 }
@@ -175,7 +177,7 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char* name, fuse_ino_t n
                unsigned flags) {
   reply_to_change(req, [&]() -> Result<void> {
     DEDUPFS_ASSIGN(const auto mode, rename_mode(flags));
-    return mount_of(req).filesystem().rename(parent, name, new_parent, new_name, mode);
+    return mount_of(req).filesystem().rename(parent, name, new_parent, new_name, mode, caller_of(req));
   });
 }
 
@@ -186,11 +188,22 @@ void op_readlink(fuse_req_t req, fuse_ino_t inode) {
   });
 }
 
-void op_opendir(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
-  reply(req, [&]() -> Result<OpenedFile> { return OpenedFile{*info}; });
+DirectoryStream& stream_of(const fuse_file_info* info) {
+  return *reinterpret_cast<DirectoryStream*>(info->fh);
 }
 
-void op_releasedir(fuse_req_t req, fuse_ino_t, fuse_file_info*) {
+void op_opendir(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
+  reply(req, [&]() -> Result<OpenedDirectory> {
+    auto stream = std::make_unique<DirectoryStream>();
+    stream->notes_access = (info->flags & O_NOATIME) == 0;
+    OpenedDirectory directory{*info};
+    directory.info.fh = reinterpret_cast<std::uint64_t>(stream.release());
+    return directory;
+  });
+}
+
+void op_releasedir(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
+  take_back(mount_of(req), OpenedDirectory{*info});
   fuse_reply_err(req, 0);
 }
 
@@ -206,7 +219,8 @@ std::size_t add_counted_entry(fuse_req_t req, char* place, std::size_t room, con
                                 static_cast<off_t>(entry.cookie));
 }
 
-void read_directory(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t cookie, bool counted) {
+void read_directory(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t cookie, bool counted,
+                    DirectoryStream& stream) {
   reply(req, [&]() -> Result<DirectoryReply> {
     DirectoryReply directory;
     directory.bytes.resize(size);
@@ -222,18 +236,19 @@ void read_directory(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t co
       if (counts) directory.counted.push_back(entry.attributes.inode);
       return true;
     };
-    DEDUPFS_TRY(mount_of(req).filesystem().read_directory(inode, static_cast<std::uint64_t>(cookie), counted, visit));
+    DEDUPFS_TRY(
+        mount_of(req).filesystem().read_directory(inode, static_cast<std::uint64_t>(cookie), counted, visit, &stream));
     directory.bytes.resize(used);
     return directory;
   });
 }
 
-void op_readdir(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t cookie, fuse_file_info*) {
-  read_directory(req, inode, size, cookie, false);
+void op_readdir(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t cookie, fuse_file_info* info) {
+  read_directory(req, inode, size, cookie, false, stream_of(info));
 }
 
-void op_readdirplus(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t cookie, fuse_file_info*) {
-  read_directory(req, inode, size, cookie, true);
+void op_readdirplus(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t cookie, fuse_file_info* info) {
+  read_directory(req, inode, size, cookie, true, stream_of(info));
 }
 
 // --- attributes
@@ -275,7 +290,7 @@ void op_setxattr(fuse_req_t req, fuse_ino_t inode, const char* name, const char*
     const auto mode = flags == XATTR_CREATE    ? Filesystem::XattrMode::kCreate
                       : flags == XATTR_REPLACE ? Filesystem::XattrMode::kReplace
                                                : Filesystem::XattrMode::kSet;
-    return mount_of(req).filesystem().set_xattr(inode, name, {value, size}, mode);
+    return mount_of(req).filesystem().set_xattr(inode, name, {value, size}, mode, caller_of(req));
   });
 }
 
@@ -352,7 +367,9 @@ void op_read(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t offset, f
     if (const auto ahead = file_of(info).read_ahead.on_read(from, size)) {
       filesystem.prefetch(inode, ahead->offset, ahead->length);
     }
-    return filesystem.read(inode, from, size);
+    const auto atime =
+        (info->flags & O_NOATIME) != 0 ? Filesystem::AccessTime::kKept : Filesystem::AccessTime::kByPolicy;
+    return filesystem.read(inode, from, size, atime);
   });
 }
 
@@ -387,7 +404,7 @@ void op_fallocate(fuse_req_t req, fuse_ino_t inode, int mode, off_t offset, off_
   reply_to_content_change(req, {inode, static_cast<std::uint64_t>(offset)}, [&]() -> Result<void> {
     DEDUPFS_ASSIGN(const auto known_mode, allocate_mode(mode));
     return mount_of(req).filesystem().allocate(inode, static_cast<std::uint64_t>(offset),
-                                               static_cast<std::uint64_t>(length), known_mode);
+                                               static_cast<std::uint64_t>(length), known_mode, caller_of(req));
   });
 }
 
@@ -414,10 +431,10 @@ void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse
                         off_t to_offset, fuse_file_info* to_info, std::size_t length, int) {
   reply_to_content_change(req, {to, static_cast<std::uint64_t>(to_offset)}, [&]() -> Result<Written> {
     FuseMount& mount = mount_of(req);
-    DEDUPFS_ASSIGN(
-        const std::uint64_t copied,
-        mount.filesystem().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
-                                      static_cast<std::uint64_t>(to_offset), std::min(length, kLargestCopyBytes)));
+    DEDUPFS_ASSIGN(const std::uint64_t copied,
+                   mount.filesystem().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
+                                                 static_cast<std::uint64_t>(to_offset),
+                                                 std::min(length, kLargestCopyBytes), caller_of(req)));
     if ((to_info->flags & O_DSYNC) != 0 || mount.options().sync) DEDUPFS_TRY(mount.filesystem().sync_file(to));
     return Written{copied};
   });

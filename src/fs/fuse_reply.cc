@@ -15,6 +15,9 @@ int send(fuse_req_t req, const Entry& entry) {
 int send(fuse_req_t req, const OpenedFile& file) {
   return fuse_reply_open(req, &file.info);
 }
+int send(fuse_req_t req, const OpenedDirectory& directory) {
+  return fuse_reply_open(req, &directory.info);
+}
 int send(fuse_req_t req, const CreatedFile& created) {
   return fuse_reply_create(req, &created.entry.parameters, &created.file.info);
 }
@@ -66,11 +69,14 @@ void take_back(FuseMount& mount, const Entry& entry) {
 
 void take_back(FuseMount& mount, const OpenedFile& file) {
   std::unique_ptr<OpenFile> open(reinterpret_cast<OpenFile*>(file.info.fh));
-  if (!open) return;  // a directory
   const InodeNumber inode = open->inode;
   const bool writer = open->mode.writer;
   mount.open_files().close(std::move(open));
   mount.filesystem().release_file(inode, writer);
+}
+
+void take_back(FuseMount&, const OpenedDirectory& directory) {
+  const std::unique_ptr<DirectoryStream> stream(reinterpret_cast<DirectoryStream*>(directory.info.fh));
 }
 
 void take_back(FuseMount& mount, const CreatedFile& created) {

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "fs/errno_map.h"
+#include "fs/fuse_caller.h"
 #include "fs/fuse_operations.h"
 #include "store/chunk_store.h"
 
@@ -18,11 +19,6 @@ namespace dedupfs {
 
 inline FuseMount& mount_of(fuse_req_t req) {
   return *static_cast<FuseMount*>(fuse_req_userdata(req));
-}
-
-inline Caller caller_of(fuse_req_t req) {
-  const fuse_ctx* context = fuse_req_ctx(req);
-  return {context->uid, context->gid, static_cast<std::uint32_t>(context->umask)};
 }
 
 inline OpenFile& file_of(const fuse_file_info* info) {
@@ -34,6 +30,9 @@ struct Entry {
   fuse_entry_param parameters{};
 };
 struct OpenedFile {
+  fuse_file_info info{};
+};
+struct OpenedDirectory {  // its handle is a DirectoryStream
   fuse_file_info info{};
 };
 struct CreatedFile {
@@ -64,6 +63,7 @@ struct DirectoryReply {
 
 int send(fuse_req_t req, const Entry& entry);
 int send(fuse_req_t req, const OpenedFile& file);
+int send(fuse_req_t req, const OpenedDirectory& directory);
 int send(fuse_req_t req, const CreatedFile& created);
 int send(fuse_req_t req, const AttributeReply& reply);
 int send(fuse_req_t req, const SymlinkTarget& target);
@@ -78,6 +78,7 @@ template <class T>
 void take_back(FuseMount&, const T&) {}
 void take_back(FuseMount& mount, const Entry& entry);
 void take_back(FuseMount& mount, const OpenedFile& file);
+void take_back(FuseMount& mount, const OpenedDirectory& directory);
 void take_back(FuseMount& mount, const CreatedFile& created);
 void take_back(FuseMount& mount, const DirectoryReply& reply);
 

@@ -19,6 +19,7 @@ namespace dedupfs {
 namespace {
 
 using Atime = FilesystemOptions::Atime;
+using SnapshotAccess = FilesystemOptions::SnapshotAccess;
 
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kGiB = 1 << 30;
@@ -44,15 +45,6 @@ Result<std::uint64_t> number_between(std::string_view name, std::string_view val
     return bad_value(name, value, fmt::format("a number from {} to {}", least, most));
   }
   return number;
-}
-
-std::string_view name_of(DirectIo mode) {
-  switch (mode) {
-    case DirectIo::kWriteOnly: return "wronly";
-    case DirectIo::kOff: return "off";
-    case DirectIo::kAll: return "all";
-  }
-  return "";
 }
 
 // An option of dedupfs: how its value is read, and how it is written (for comparing and for showing).
@@ -95,6 +87,28 @@ OwnOption seconds_option(std::string_view name, std::chrono::seconds MountOption
           [=](const MountOptions& options) { return std::to_string((options.*field).count()); }};
 }
 
+template <class Value>
+using Choices = std::vector<std::pair<std::string_view, Value>>;
+
+// `allowed` lists the names of the choices, for people.
+template <class Value>
+OwnOption choice_option(std::string_view name, Value MountOptions::*field, const Choices<Value>& choices,
+                        std::string_view allowed, std::string_view help) {
+  return {name, help,
+          [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
+            for (const auto& [choice, meaning] : choices) {
+              if (value != choice) continue;
+              options.*field = meaning;
+              return {};
+            }
+            return bad_value(option, value, allowed);
+          },
+          [=](const MountOptions& options) {
+            return std::string(
+                std::ranges::find(choices, options.*field, &std::pair<std::string_view, Value>::second)->first);
+          }};
+}
+
 const std::vector<OwnOption>& own_options() {
   static const std::vector<OwnOption> options = {
       size_option("cache", &MountOptions::cache_bytes, 16 * kMiB, 1024 * kGiB,
@@ -110,17 +124,16 @@ const std::vector<OwnOption>& own_options() {
       size_option("readahead", &MountOptions::read_ahead_bytes, 0, kGiB, "of the kernel"),
       number_option("rewrite", &MountOptions::rewrite_percent, 0, 100,
                     "percent of what is written that may be stored once more to be quick to read; 0: none"),
-      {"direct_io", "bypass the page cache for files opened write-only (or: off, all)",
-       [](MountOptions& parsed, std::string_view name, std::string_view value) -> Result<void> {
-         for (const DirectIo mode : {DirectIo::kWriteOnly, DirectIo::kOff, DirectIo::kAll}) {
-           if (value == name_of(mode)) {
-             parsed.direct_io = mode;
-             return {};
-           }
-         }
-         return bad_value(name, value, "wronly, off or all");
-       },
-       [](const MountOptions& parsed) { return std::string(name_of(parsed.direct_io)); }},
+      choice_option<DirectIo>("direct_io", &MountOptions::direct_io,
+                              {{"wronly", DirectIo::kWriteOnly}, {"off", DirectIo::kOff}, {"all", DirectIo::kAll}},
+                              "wronly, off or all", "bypass the page cache for files opened write-only (or: off, all)"),
+      choice_option<SnapshotAccess>(
+          "snapshots", &MountOptions::snapshots,
+          {{"visible", SnapshotAccess::kVisible},
+           {"owner", SnapshotAccess::kOwner},
+           {"hidden", SnapshotAccess::kHidden}},
+          "visible, owner or hidden",
+          "who may enter .snapshots: the owner of the root folder (or: visible, for all; hidden)"),
       {"log", "instead of syslog",
        [](MountOptions& parsed, std::string_view name, std::string_view value) -> Result<void> {
          if (!value.starts_with('/')) return bad_value(name, value, "an absolute path");
@@ -313,8 +326,8 @@ std::string libfuse_options(const MountOptions& options, std::string_view source
   add(options.allow_other.value_or(privileged), "allow_other");
   add(options.auto_unmount, "auto_unmount");
   add(options.read_only, "ro");
-  add(!options.suid, "nosuid");
-  add(!options.dev, "nodev");
+  add(true, options.suid.value_or(false) ? "suid" : "nosuid");
+  add(true, options.dev.value_or(false) ? "dev" : "nodev");
   add(!options.exec, "noexec");
   add(options.sync, "sync");
   add(options.dirsync, "dirsync");
@@ -343,8 +356,8 @@ Result<void> check_remount(const MountOptions& current, const MountOptions& requ
 unsigned long mount_flags(const MountOptions& options) {
   unsigned long flags = 0;
   if (options.read_only) flags |= MS_RDONLY;
-  if (!options.suid) flags |= MS_NOSUID;
-  if (!options.dev) flags |= MS_NODEV;
+  if (!options.suid.value_or(false)) flags |= MS_NOSUID;
+  if (!options.dev.value_or(false)) flags |= MS_NODEV;
   if (!options.exec) flags |= MS_NOEXEC;
   if (options.sync) flags |= MS_SYNCHRONOUS;
   if (options.dirsync) flags |= MS_DIRSYNC;

@@ -27,8 +27,9 @@ struct MountOptions {
   // of mount(8)
   bool read_only = false;
   bool remount = false;
-  bool suid = false;  // off unless asked for: a volume may come from somebody else
-  bool dev = false;
+  // Not given: off at a mount, since a volume may come from somebody else; at a remount, as they are.
+  std::optional<bool> suid;
+  std::optional<bool> dev;
   bool exec = true;
   bool sync = false;     // every write is durable when it returns
   bool dirsync = false;  // ... and every change of a name
@@ -51,6 +52,7 @@ struct MountOptions {
   std::uint64_t read_ahead_bytes = 4 << 20;
   std::uint64_t rewrite_percent = 5;
   DirectIo direct_io = DirectIo::kWriteOnly;
+  FilesystemOptions::SnapshotAccess snapshots = FilesystemOptions::SnapshotAccess::kOwner;
   std::string log_file;    // empty: syslog
   bool core_dump = false;  // leave one when the daemon crashes
 

@@ -82,17 +82,13 @@ Result<bool> Filesystem::State::is_empty_directory(InodeNumber directory) {
   return first.empty();
 }
 
-// Walks up from `directory`. With rename_mutex held, so that the way up stays as it is.
-Result<bool> Filesystem::State::is_inside(InodeNumber directory, InodeNumber ancestor) {
-  // Damaged links may form a circle: no way up is longer than there are inodes.
-  for (std::uint64_t steps = numbers->in_use() + 1; steps != 0; --steps) {
-    if (directory == ancestor) return true;
-    if (directory == kRootInode) return false;
-    DEDUPFS_ASSIGN(const InodePtr inode, get_directory(directory));
-    const std::lock_guard lock(inode->mutex);
-    directory = inode->record.attributes.parent;
-  }
-  return Error{ErrorCode::kCorruption, "directory " + std::to_string(directory) + " is its own ancestor"};
+Result<InodeNumber> Filesystem::State::read_parent(InodeNumber directory) {
+  DEDUPFS_ASSIGN(const std::optional<std::string> value, metadata.get(Family::kInodes, encode_inode_key(directory)));
+  if (!value) return Error{ErrorCode::kStale, "inode " + std::to_string(directory) + " does not exist"};
+  DEDUPFS_ASSIGN(const InodeRecord record, decode_inode(directory, *value));
+  if (!is_directory(record.attributes.mode))
+    return Error{ErrorCode::kNotDirectory, "inode " + std::to_string(directory) + " is not a directory"};
+  return record.attributes.parent;
 }
 
 void Filesystem::State::put_entry(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie) {
@@ -104,9 +100,12 @@ void Filesystem::State::put_entry(Inode& directory, std::string_view name, const
 }
 
 void Filesystem::State::add_entry(Inode& directory, std::string_view name, const Inode& target) {
-  Attributes& attributes = directory.record.attributes;
-  put_entry(directory, name, target, attributes.next_cookie++);
-  attributes.size += kDirectoryEntryBytes;
+  add_entry(directory, name, target, directory.record.attributes.next_cookie++);
+}
+
+void Filesystem::State::add_entry(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie) {
+  put_entry(directory, name, target, cookie);
+  directory.record.attributes.size += kDirectoryEntryBytes;
 }
 
 void Filesystem::State::remove_entry(Inode& directory, std::string_view name, const Dirent& entry) {
@@ -137,6 +136,8 @@ void Filesystem::State::doom(InodeNumber number) {
 }
 
 Result<Attributes> Filesystem::State::reference_by_number(InodeNumber number) {
+  if (hides_snapshots() && (tree_of(number) != kLiveTree || number == kSnapshotsInode))
+    return Error{ErrorCode::kStale, "the snapshots are hidden by -o snapshots=hidden"};
   DEDUPFS_ASSIGN(const InodePtr inode, table.get(number));
   const std::lock_guard lock(inode->mutex);
   if (inode->record.attributes.links != 0) {
@@ -160,7 +161,8 @@ Result<Attributes> Filesystem::lookup(InodeNumber parent, std::string_view name)
   // Held until the reference counts: an unlink beside it must not find the inode without a holder.
   const NameLocks::Shared lock = state.names.lock_shared(parent);
   DEDUPFS_ASSIGN(const std::optional<Dirent> entry, state.find_entry(parent, name));
-  if (!entry && is_snapshots_entry(parent, name)) return state.reference_by_number(kSnapshotsInode);
+  if (!entry && is_snapshots_entry(parent, name) && !state.hides_snapshots())
+    return state.reference_by_number(kSnapshotsInode);
   if (!entry) return not_found(parent, name);
   DEDUPFS_ASSIGN(const InodePtr inode, state.get_target(parent, name, *entry));
   const std::lock_guard inode_lock(inode->mutex);
@@ -174,7 +176,31 @@ void Filesystem::forget(InodeNumber inode, std::uint64_t count) {
   if (state_->table.forget(inode, count)) state_->doom(inode);
 }
 
-// `record` comes with type, mode and what is special to the type.
+Result<InodePtr> Filesystem::State::add_inode(Inode& directory, InodeRecord record, const Caller& caller,
+                                              const Timestamp& now) {
+  Attributes& attributes = record.attributes;
+  const Attributes& above = directory.record.attributes;
+  attributes.uid = caller.uid;
+  attributes.gid = (above.mode & S_ISGID) != 0 ? above.gid : caller.gid;
+  attributes.atime = attributes.mtime = attributes.ctime = attributes.btime = now;
+  attributes.links = 1;
+  if (is_directory(attributes.mode)) {
+    attributes.mode |= above.mode & S_ISGID;
+    attributes.links = 2;
+    attributes.parent = directory.number;
+    attributes.next_cookie = kFirstCookie;
+  }
+  Inode created(numbers->allocate());
+  attributes.inode = created.number;
+  created.record = std::move(record);
+  if (const Result<void> inherited = inherit_acls(directory, created, caller); !inherited) {
+    numbers->count_deleted();
+    return inherited.error();
+  }
+  put_record(created);
+  return table.add(created.record);
+}
+
 Result<Attributes> Filesystem::State::make(InodeNumber parent, std::string_view name, InodeRecord record,
                                            const Caller& caller) {
   DEDUPFS_TRY(check_writable(parent));
@@ -191,32 +217,12 @@ Result<Attributes> Filesystem::State::make(InodeNumber parent, std::string_view 
   if (existing || is_snapshots_entry(parent, name)) return exists(name);
 
   const Timestamp now = Timestamp::now();
-  Attributes& attributes = record.attributes;
-  const Attributes& above = directory->record.attributes;
-  attributes.uid = caller.uid;
-  attributes.gid = (above.mode & S_ISGID) != 0 ? above.gid : caller.gid;
-  attributes.atime = attributes.mtime = attributes.ctime = attributes.btime = now;
-  attributes.links = 1;
-  if (makes_directory) {
-    attributes.mode |= above.mode & S_ISGID;
-    attributes.links = 2;
-    attributes.parent = parent;
-    attributes.next_cookie = kFirstCookie;
-  }
-  Inode child(numbers->allocate());
-  attributes.inode = child.number;
-  child.record = std::move(record);
-  if (const Result<void> inherited = inherit_acls(*directory, child, caller); !inherited) {
-    numbers->count_deleted();
-    return inherited.error();
-  }
-  put_record(child);
-  add_entry(*directory, name, child);
+  DEDUPFS_ASSIGN(const InodePtr inode, add_inode(*directory, std::move(record), caller, now));
+  add_entry(*directory, name, *inode);
   if (makes_directory) ++directory->record.attributes.links;
   touch(*directory, now);
   put_record(*directory);
 
-  const InodePtr inode = table.add(child.record);
   table.reference(inode->number, 1);
   const std::lock_guard inode_lock(inode->mutex);
   inode->last_parent = parent;

@@ -39,6 +39,14 @@ Result<void> set_flags(const Path& mountpoint, unsigned long flags) {
   return {};
 }
 
+// A remount leaves `suid` and `dev` as they are unless it names them, and the mount table shows only that they are off.
+MountOptions completed(MountOptions options, const MountEntry& entry) {
+  const auto current = parse_mount_options(entry.mount_options, /*sloppy=*/true);
+  if (!options.suid) options.suid = !current || current->suid.value_or(true);
+  if (!options.dev) options.dev = !current || current->dev.value_or(true);
+  return options;
+}
+
 Result<void> remount(const Path& mountpoint, const MountOptions& requested) {
   DEDUPFS_ASSIGN(const Path canonical, canonical_mountpoint(mountpoint));
   DEDUPFS_ASSIGN(const auto table, read_mount_table());
@@ -48,7 +56,7 @@ Result<void> remount(const Path& mountpoint, const MountOptions& requested) {
   if (!current && current.error().code() == ErrorCode::kNotFound) return not_without_daemon(*entry);
   if (!current) return current.error();
   DEDUPFS_TRY(check_remount(*current, requested));
-  DEDUPFS_TRY(set_flags(entry->mountpoint, mount_flags(requested)));
+  DEDUPFS_TRY(set_flags(entry->mountpoint, mount_flags(completed(requested, *entry))));
   if (!requested.read_only) return {};
   // From here on nothing can be written; make durable what was.
   DEDUPFS_TRY(control_request(entry->source, {{"command", "sync"}}));
@@ -64,10 +72,10 @@ int run_remount(const Path& mountpoint, const MountOptions& requested) {
   return result.error().code() == ErrorCode::kNotPermitted ? kMountUsage : kMountFailed;
 }
 
-Result<void> remount_read_only(const Path& mountpoint) {
-  MountOptions options;
+Result<void> remount_read_only(const MountEntry& entry) {
+  DEDUPFS_ASSIGN(MountOptions options, parse_mount_options(entry.mount_options, /*sloppy=*/true));
   options.read_only = true;
-  return set_flags(mountpoint, mount_flags(options));
+  return set_flags(entry.mountpoint, mount_flags(completed(options, entry)));
 }
 
 }  // namespace dedupfs

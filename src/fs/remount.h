@@ -3,6 +3,7 @@
 
 #include "base/backing.h"
 #include "fs/mount_options.h"
+#include "fs/mount_table.h"
 
 namespace dedupfs {
 
@@ -10,6 +11,6 @@ namespace dedupfs {
 int run_remount(const Path& mountpoint, const MountOptions& requested);
 
 // What unmounting does when it fails and -r was given. kNotPermitted for others than root.
-Result<void> remount_read_only(const Path& mountpoint);
+Result<void> remount_read_only(const MountEntry& entry);
 
 }  // namespace dedupfs

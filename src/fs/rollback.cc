@@ -108,6 +108,7 @@ class Filesystem::State::CleanUpPause {
 Result<std::vector<ChangedName>> Filesystem::roll_back(std::string_view name) {
   State& state = *state_;
   const std::lock_guard lock(state.snapshot_mutex);
+  const std::lock_guard rename_lock(state.rename_mutex);  // directories change their parents
   DEDUPFS_TRY(state.check_writable());
   const auto snapshot = state.volume->snapshots().find(name);
   if (!snapshot) return Error{ErrorCode::kNotFound, fmt::format("there is no snapshot '{}'", name)};
@@ -131,6 +132,8 @@ Result<std::vector<ChangedName>> Filesystem::roll_back(std::string_view name) {
     DEDUPFS_TRY(*done);
     if (!is_quiet) continue;
     crash_point("snapshot.rolled-back");
+    state.ancestry.forget_all();
+    state.touch_snapshots_directory();  // the root may have another owner
     return changed;
   }
   return Error{ErrorCode::kBusy, "the volume is changing all the time"};

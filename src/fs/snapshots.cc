@@ -47,10 +47,25 @@ void Filesystem::State::add_snapshots_directory() {
   touch_snapshots_directory();
 }
 
+bool Filesystem::State::hides_snapshots() const {
+  return options.snapshot_access == FilesystemOptions::SnapshotAccess::kHidden;
+}
+
 void Filesystem::State::touch_snapshots_directory() {
   const std::vector<SnapshotRecord> all = volume->snapshots().all();
+  const Result<InodePtr> root = table.get(kRootInode);
+  Attributes of_root;
+  if (root) {
+    const std::lock_guard lock((*root)->mutex);
+    of_root = (*root)->record.attributes;
+  }
   const std::lock_guard lock(snapshots_directory->mutex);
   Attributes& attributes = snapshots_directory->record.attributes;
+  if (options.snapshot_access != FilesystemOptions::SnapshotAccess::kVisible) {
+    attributes.mode = S_IFDIR | 0700;
+    attributes.uid = of_root.uid;
+    attributes.gid = of_root.gid;
+  }
   attributes.atime = attributes.mtime = attributes.ctime = Timestamp::now();
   attributes.size = kDirectoryEntryBytes * all.size();
   attributes.links = 2 + static_cast<std::uint32_t>(all.size());

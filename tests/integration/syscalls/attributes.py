@@ -50,6 +50,22 @@ def changes_move_the_times():
 
 
 @check
+def reading_with_o_noatime_leaves_the_access_time():
+    write_file("f", b"text")
+    os.mkdir("d")
+    write_file("d/f")
+    for path, read in (("f", lambda fd: os.read(fd, 10)), ("d", os.listdir)):
+        before = os.stat(path).st_atime_ns
+        wait_past_clock_tick()
+        with opened(path, os.O_RDONLY | os.O_NOATIME) as fd:
+            read(fd)
+        equal((path, os.stat(path).st_atime_ns), (path, before))
+    with opened("d", os.O_RDONLY) as fd:
+        os.listdir(fd)
+    assert os.stat("d").st_atime_ns > before
+
+
+@check
 def extended_attributes_keep_values():
     write_file("f")
     values = {"user.empty": b"", "user.binary": bytes(range(256)), "user." + "n" * 250: b"x" * 4000}

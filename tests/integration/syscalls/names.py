@@ -8,7 +8,7 @@ import stat
 
 from . import support
 from .support import (
-    RENAME_EXCHANGE, RENAME_NOREPLACE, Skip, check, equal, fails_with, libc, opened, read_file, renameat2,
+    RENAME_EXCHANGE, RENAME_NOREPLACE, RENAME_WHITEOUT, Skip, check, equal, fails_with, libc, opened, read_file, renameat2,
     wait_past_clock_tick, write_file
 )
 
@@ -47,6 +47,36 @@ def rename_exchange_swaps_file_and_folder():
         renameat2("file", "missing", RENAME_EXCHANGE)
     with fails_with(errno.EINVAL):
         renameat2("file", "one", RENAME_EXCHANGE | RENAME_NOREPLACE)
+
+
+@check
+def rename_can_leave_a_whiteout():
+    def is_whiteout(path):
+        found = os.lstat(path)
+        return (stat.S_IFMT(found.st_mode), found.st_rdev) == (stat.S_IFCHR, 0)
+
+    write_file("a", b"1")
+    write_file("b", b"2")
+    os.mkdir("d")
+    renameat2("a", "d/a", RENAME_WHITEOUT)
+    assert is_whiteout("a")
+    equal(read_file("d/a"), b"1")
+    with fails_with(errno.EEXIST):
+        renameat2("d/a", "b", RENAME_WHITEOUT | RENAME_NOREPLACE)
+    renameat2("d/a", "b", RENAME_WHITEOUT)
+    assert is_whiteout("d/a")
+    equal(read_file("b"), b"1")
+    with fails_with(errno.EINVAL):
+        renameat2("b", "a", RENAME_WHITEOUT | RENAME_EXCHANGE)
+    renameat2("d", "e", RENAME_WHITEOUT | RENAME_NOREPLACE)
+    assert is_whiteout("d") and is_whiteout("e/a")
+    equal(sorted(os.listdir()), ["a", "b", "d", "e"])
+
+
+@check
+def files_without_a_name_are_refused():
+    with fails_with(errno.EOPNOTSUPP):
+        os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600)
 
 
 @check
@@ -190,6 +220,34 @@ def readdir_is_stable_under_change():
                 write_file(f"d/fresh-{position}", b"")
     equal(sorted(name for name in seen if name.startswith("kept")), sorted(kept))
     equal(len(seen), len(set(seen)))
+
+
+def ends_while(change):
+    """A listing whose entries are changed one by one comes to its end."""
+    os.mkdir("d")
+    for i in range(2000):
+        write_file(f"d/{i}", b"")
+    seen = 0
+    with os.scandir("d") as entries:
+        for entry in entries:
+            seen += 1
+            assert seen < 5000, "the listing does not end"
+            change(f"d/{entry.name}")
+    return seen
+
+
+@check
+def readdir_ends_while_its_entries_are_renamed():
+    def rename_to_and_fro(path):
+        os.rename(path, "d/temporary")
+        os.rename("d/temporary", path)
+
+    equal(ends_while(rename_to_and_fro), 2000)
+
+
+@check
+def readdir_ends_while_an_entry_is_added_for_each():
+    equal(ends_while(lambda path: write_file(path + "-copy", b"")), 2000)
 
 
 @check

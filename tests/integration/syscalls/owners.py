@@ -5,7 +5,8 @@ import stat
 import subprocess
 
 from .support import (
-    NOBODY, UTIME_NOW, as_nobody, check, equal, fails_with, needs_root, read_file, utimensat, write_file
+    KEEP_SIZE, NOBODY, PUNCH_HOLE, UTIME_NOW, ZERO_RANGE, as_nobody, check, equal, fails_with, fallocate, needs_root, opened,
+    read_file, utimensat, write_file
 )
 
 
@@ -70,6 +71,56 @@ def set_user_id_is_lost_on_change():
     os.chmod("f", 0o6777)
     as_nobody(lambda: os.truncate("f", 1))
     equal(stat.S_IMODE(os.stat("f").st_mode), 0o777)
+
+
+@needs_root
+def set_group_id_is_lost_to_those_outside_of_the_group():
+    """Also without execution by the group, where the kernel leaves it to the filesystem."""
+    os.chmod(".", 0o777)
+    write_file("f", b"x" * 20000)
+    write_file("source", b"y" * 100)
+
+    def mode_after(change, groups=()):
+        os.chown("f", NOBODY, 1234)
+        os.chmod("f", 0o6666)
+        as_nobody(change, groups)
+        return stat.S_IMODE(os.stat("f").st_mode)
+
+    def with_file(change):
+        def changed():
+            with opened("f", os.O_RDWR) as fd:
+                change(fd)
+        return changed
+
+    def copy(fd):
+        with opened("source", os.O_RDONLY) as source:
+            os.copy_file_range(source, fd, 100)
+
+    changes = [lambda fd: os.pwrite(fd, b"x", 0), lambda fd: os.ftruncate(fd, 15000), copy]
+    changes += [lambda fd, mode=mode: fallocate(fd, mode, 4096, 4096)
+                for mode in (0, KEEP_SIZE, PUNCH_HOLE | KEEP_SIZE, ZERO_RANGE, ZERO_RANGE | KEEP_SIZE)]
+    for number, change in enumerate(changes):
+        equal((number, oct(mode_after(with_file(change)))), (number, oct(0o666)))
+        equal((number, oct(mode_after(with_file(change), [1234]))), (number, oct(0o2666)))
+    os.chown("f", NOBODY, 1234)
+    os.chmod("f", 0o2666)
+    with opened("f", os.O_RDWR) as fd:  # root keeps it
+        fallocate(fd, PUNCH_HOLE | KEEP_SIZE, 0, 4096)
+    equal(oct(os.stat("f").st_mode & 0o7777), oct(0o2666))
+
+
+@needs_root
+def set_group_id_is_lost_by_an_access_list_of_an_owner_outside_of_the_group():
+    def mode_after_setfacl(groups):
+        write_file("f")
+        os.chown("f", NOBODY, 1234)
+        os.chmod("f", 0o2755)
+        as_nobody(lambda: subprocess.run(["setfacl", "-m", "u::rwx,g::rwx,o::r--", "f"], check=True), groups)
+        return oct(stat.S_IMODE(os.stat("f").st_mode))
+
+    os.chmod(".", 0o777)
+    equal(mode_after_setfacl([]), oct(0o774))
+    equal(mode_after_setfacl([1234]), oct(0o2774))
 
 
 def acl_of(path):

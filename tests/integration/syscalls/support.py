@@ -8,7 +8,7 @@ import traceback
 
 libc = ctypes.CDLL(None, use_errno=True)
 AT_FDCWD = -100
-RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
+RENAME_NOREPLACE, RENAME_EXCHANGE, RENAME_WHITEOUT = 1, 2, 4
 KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
 UTIME_NOW, UTIME_OMIT = (1 << 30) - 1, (1 << 30) - 2
 MAX_SIZE = (1 << 63) - 1
@@ -123,9 +123,9 @@ def ends_within(pid, seconds):
     return False
 
 
-def as_nobody(function):
+def as_nobody(function, groups=()):
     def lowered():
-        os.setgroups([])
+        os.setgroups(groups)
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
         function()
