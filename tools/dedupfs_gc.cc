@@ -31,6 +31,7 @@ struct Asked {
   std::string action = "start";
   bool wait = false;
   bool as_json = false;
+  bool foreign = false;
 };
 
 // One line on the terminal, if there is one.
@@ -52,11 +53,11 @@ class ProgressLine {
   bool is_shown_ = false;
 };
 
-Result<Json> reclaim_unmounted(const Path& volume, ProgressLine& progress) {
+Result<Json> reclaim_unmounted(const Path& volume, bool foreign, ProgressLine& progress) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("dedupfs-gc"));
   spdlog::set_level(spdlog::level::warn);
   catch_stop_signals();
-  const auto status = reclaim_volume(volume, [&](const ReclaimStatus& so_far) {
+  const auto status = reclaim_volume(volume, foreign, [&](const ReclaimStatus& so_far) {
     progress.show(reclaim_json(so_far));
     return stop_was_asked_for == 0;
   });
@@ -83,7 +84,7 @@ Result<Json> run(const Asked& asked, ProgressLine& progress) {
   if (asked.action != "start")
     return Error{ErrorCode::kNotFound, volume.string() + " is not mounted: no reclaim runs that could be told to " +
                                            (asked.action == "status" ? "show how far it is" : asked.action)};
-  return reclaim_unmounted(volume, progress);
+  return reclaim_unmounted(volume, asked.foreign, progress);
 }
 
 // Of a reclaim that was to be seen to its end, and none is running now.
@@ -109,6 +110,7 @@ int main(int argc, char** argv) {
   add_action("pause", "let the one that runs rest, and begin none by itself")->excludes(wait);
   add_action("resume", "go on");
   add_action("stop", "stop the one that runs")->excludes(wait);
+  app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
   app.add_flag("--json", asked.as_json, "print one JSON object");
   app.set_version_flag("-V,--version", "dedupfs-gc " DEDUPFS_VERSION);
   try {

@@ -20,6 +20,7 @@
 #include "exit_codes.h"
 #include "fs/control_socket.h"
 #include "fs/filesystem.h"
+#include "fs/in_time.h"
 #include "fs/keep_rules.h"
 #include "fs/mount_table.h"
 #include "fs/snapshot_report.h"
@@ -36,12 +37,13 @@ struct Asked {
   KeepRules keep;
   bool is_dry_run = false;
   bool as_json = false;
+  bool foreign = false;
 };
 
 // The snapshots of a volume, mounted or not. Each function returns those that there are then.
 class Target {
  public:
-  static Result<Target> open(const Path& path) {
+  static Result<Target> open(const Path& path, bool foreign) {
     Target target;
     DEDUPFS_ASSIGN(target.volume_, find_whole_volume(path));
     const auto daemon = ControlClient::connect(target.volume_);
@@ -49,7 +51,7 @@ class Target {
     if (daemon.error().code() != ErrorCode::kNotFound) return daemon.error();
     spdlog::set_default_logger(spdlog::stderr_logger_mt("dedupfs-snapshot"));
     spdlog::set_level(spdlog::level::warn);
-    DEDUPFS_ASSIGN(auto volume, Volume::open(target.volume_, {}));
+    DEDUPFS_ASSIGN(auto volume, Volume::open(target.volume_, {.foreign = foreign}));
     DEDUPFS_ASSIGN(target.filesystem_, Filesystem::open(std::move(volume), {}));
     return target;
   }
@@ -91,9 +93,12 @@ class Target {
     DEDUPFS_ASSIGN(const auto table, read_mount_table());
     const auto mount = find_dedupfs_mount(table, volume_);
     if (!mount) return {};
-    const UniqueFd root(::open(mount->mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!root || ::syncfs(root.get()) != 0) return Error::from_errno(errno, mount->mountpoint.string());
-    return {};
+    const std::string mountpoint = mount->mountpoint.string();
+    return do_in_time("the kernel to write back to " + mountpoint, {}, [&]() -> Result<void> {
+      const UniqueFd root(::open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      if (!root || ::syncfs(root.get()) != 0) return Error::from_errno(errno, mountpoint);
+      return {};
+    });
   }
 
   Path volume_;
@@ -159,7 +164,7 @@ Result<Snapshots> act(Target& target, const Asked& asked) {
 }
 
 Result<Snapshots> run(const Asked& asked) {
-  DEDUPFS_ASSIGN(Target target, Target::open(asked.path));
+  DEDUPFS_ASSIGN(Target target, Target::open(asked.path, asked.foreign));
   DEDUPFS_ASSIGN(Snapshots snapshots, act(target, asked));
   DEDUPFS_TRY(target.close());
   return snapshots;
@@ -169,6 +174,7 @@ CLI::App* add_action(CLI::App& app, Asked& asked, const std::string& action, con
   CLI::App* const command = app.add_subcommand(action, meaning);
   command->callback([&asked, action] { asked.action = action; });
   command->add_option("MOUNTPOINT|VOLUME", asked.path, "where the volume is mounted, or the volume")->required();
+  command->add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
   command->add_flag("--json", asked.as_json, "print the snapshots that there are then as one JSON array");
   return command;
 }

@@ -32,8 +32,9 @@ int fail(const Error& error) {
 
 // From the daemon if one has the volume; otherwise read here.
 template <class Read>
-Result<Json> ask_or_read(const Path& volume_path, const Json& request, Read read) {
+Result<Json> ask_or_read(const Path& volume_path, bool foreign, const Json& request, Read read) {
   VolumeOptions options;
+  options.foreign = foreign;
   options.read_only = true;
   const auto volume = Volume::open(volume_path, options);
   if (volume) return read(**volume);
@@ -41,15 +42,23 @@ Result<Json> ask_or_read(const Path& volume_path, const Json& request, Read read
   return volume.error();
 }
 
-Result<Json> statistics_of(const Path& volume_path) {
+Result<Json> statistics_of(const Path& volume_path, bool foreign) {
   DEDUPFS_ASSIGN(
-      const Json response, ask_or_read(volume_path, {{"command", "statistics"}}, [](Volume& volume) -> Result<Json> {
+      const Json response,
+      ask_or_read(volume_path, foreign, {{"command", "statistics"}}, [](Volume& volume) -> Result<Json> {
         DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(volume));
         ScrubStatus scrub;
         scrub.last = last_scrub_of(volume.database());
         return Json{{"statistics", statistics_json(statistics, volume.superblock(), scrub, std::nullopt, false)}};
       }));
-  return read_answer([&] { return response.at("statistics"); });
+  const auto table = read_mount_table();
+  const auto mount = table ? find_dedupfs_mount(*table, volume_path) : std::nullopt;
+  return read_answer([&] {
+    Json statistics = response.at("statistics");
+    statistics["nfs_export"] =
+        mount ? Json(nfs_export_line(mount->mountpoint, statistics.at("uuid").get<std::string>())) : Json(nullptr);
+    return statistics;
+  });
 }
 
 // A file of a mounted volume. The kernel has resolved its path, whatever is mounted where; its inode number names it in the
@@ -73,11 +82,12 @@ Result<FoundFile> find_file(const std::vector<MountEntry>& mounts, const std::st
 }
 
 // Of one volume; each object with its path.
-Result<Json> statistics_of(std::span<const FoundFile> files) {
+Result<Json> statistics_of(std::span<const FoundFile> files, bool foreign) {
   std::vector<InodeNumber> inodes;
   for (const FoundFile& file : files) inodes.push_back(file.inode);
   const Json request{{"command", "files"}, {"inodes", inodes}};
-  DEDUPFS_ASSIGN(Json response, ask_or_read(files.front().volume, request, [&](Volume& volume) -> Result<Json> {
+  DEDUPFS_ASSIGN(Json response,
+                 ask_or_read(files.front().volume, foreign, request, [&](Volume& volume) -> Result<Json> {
                    DEDUPFS_ASSIGN(const auto statistics, compute_file_statistics(volume, inodes));
                    return Json{{"files", file_statistics_json(statistics)}};
                  }));
@@ -95,16 +105,16 @@ std::string dump(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";  // paths need not be UTF-8
 }
 
-int show_volume(const std::string& path, bool as_json) {
+int show_volume(const std::string& path, bool foreign, bool as_json) {
   const auto volume_path = find_volume(path);
-  const auto json = volume_path ? statistics_of(*volume_path) : Result<Json>(volume_path.error());
+  const auto json = volume_path ? statistics_of(*volume_path, foreign) : Result<Json>(volume_path.error());
   if (!json) return fail(json.error());
   print(as_json ? dump(*json) : statistics_screen(*json));
   return std::cout ? kDone : kStatFailed;
 }
 
 // Those that can be shown are shown, whatever the others are.
-int show_files(const std::vector<std::string>& paths, bool as_json) {
+int show_files(const std::vector<std::string>& paths, bool foreign, bool as_json) {
   const auto mounts = read_mount_table();
   if (!mounts) return fail(mounts.error());
   int status = kDone;
@@ -121,7 +131,7 @@ int show_files(const std::vector<std::string>& paths, bool as_json) {
   for (auto first = files.begin(); first != files.end();) {
     const auto last = std::find_if(first, first + std::min<std::ptrdiff_t>(files.end() - first, kMostFilesOfARequest),
                                    [&](const FoundFile& file) { return file.volume != first->volume; });
-    const auto json = statistics_of({first, last});
+    const auto json = statistics_of({first, last}, foreign);
     if (json)
       shown.insert(shown.end(), json->begin(), json->end());
     else
@@ -140,8 +150,10 @@ int show_files(const std::vector<std::string>& paths, bool as_json) {
 int main(int argc, char** argv) {
   CLI::App app{"Shows what a dedupfs volume holds and what deduplication saved, or what single files of it take."};
   bool as_json = false;
+  bool foreign = false;
   std::string path;
   std::vector<std::string> files;
+  app.add_flag("--foreign", foreign, std::string(kForeignHelp));
   app.add_flag("--json", as_json, "print one JSON object with exact numbers");
   CLI::Option* const volume = app.add_option("VOLUME|MOUNTPOINT", path, "a volume, or a folder in a mounted one");
   CLI::Option* const file = app.add_option("--file", files, "files of mounted volumes, instead of a volume");
@@ -153,5 +165,5 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kStatFailed;
   }
-  return file->empty() ? show_volume(path, as_json) : show_files(files, as_json);
+  return file->empty() ? show_volume(path, foreign, as_json) : show_files(files, foreign, as_json);
 }

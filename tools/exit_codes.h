@@ -2,6 +2,8 @@
 // fs/daemon.h and fs/fsck.h; dedupfs-bench has its own, in bench/command.h.
 #pragma once
 
+#include <string_view>
+
 namespace dedupfs {
 
 inline constexpr int kDone = 0;
@@ -17,6 +19,10 @@ inline constexpr int kMkfsOperationalError = 8;
 inline constexpr int kMkfsUsageError = 16;
 
 // of umount(8)
-inline constexpr int kUnmountFailed = 32;
+inline constexpr int kUnmountFailed = 32;      // it is mounted as before
+inline constexpr int kUnmountUnfinished = 64;  // it is unmounted, but nobody knows yet that all is durable
+
+// The help of the option of that name.
+inline constexpr std::string_view kForeignHelp = "as root: trust others who own the volume or can write to it";
 
 }  // namespace dedupfs

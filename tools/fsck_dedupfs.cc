@@ -12,6 +12,7 @@
 #include <iostream>
 #include <optional>
 
+#include "exit_codes.h"
 #include "fs/closing_daemon.h"
 #include "fs/fsck.h"
 #include "stop_signals.h"
@@ -82,8 +83,8 @@ Result<int> check_or_repair(const Path& path, FsckOptions options, bool json, st
   return report->exit_status();
 }
 
-Result<int> rebuild_features(const Path& path) {
-  DEDUPFS_ASSIGN(const auto volume, when_closed(path, [&] { return Volume::open(path, {}); }));
+Result<int> rebuild_features(const Path& path, bool foreign) {
+  DEDUPFS_ASSIGN(const auto volume, when_closed(path, [&] { return Volume::open(path, {.foreign = foreign}); }));
   DEDUPFS_ASSIGN(const FeatureRebuild rebuilt, rebuild_feature_index(*volume));
   std::cout << fmt::format("{}: {} chunks are found by their features, {} could not be read\n", path.string(),
                            rebuilt.indexed, rebuilt.unreadable);
@@ -122,6 +123,7 @@ int main(int argc, char** argv) {
   };
   app.add_flag("-f", accepted, "as fsck(8) passes it; it always checks");
   app.add_flag("--verify-data", options.verify_data, "read all data: every chunk against its fingerprint");
+  app.add_flag("--foreign", options.foreign, std::string(kForeignHelp));
   app.add_flag("--json", json, "report as one JSON document");
   app.add_option("-C", progress_to, "progress to this descriptor; 0: a bar on the terminal")
       ->check(CLI::NonNegativeNumber);
@@ -143,7 +145,8 @@ int main(int argc, char** argv) {
     return kFsckUsageError;
   }
   catch_stop_signals();
-  const auto result = features ? rebuild_features(path) : check_or_repair(path, options, json, progress_to);
+  const auto result =
+      features ? rebuild_features(path, options.foreign) : check_or_repair(path, options, json, progress_to);
   if (!result) {
     std::cerr << "fsck.dedupfs: " << result.error().message() << '\n';
     return exit_status_of(result.error());

@@ -21,6 +21,7 @@ struct Arguments {
   std::string region;
   std::string label;
   std::string ignored;
+  bool foreign = false;
 };
 
 std::string chunkers_help() {
@@ -48,6 +49,7 @@ int make(const Arguments& arguments) {
   VolumeSettings settings;
   settings.chunker = arguments.chunker;
   settings.label = arguments.label;
+  settings.foreign = arguments.foreign;
   if (!arguments.compression.empty()) {
     const auto compression = parse_compression(arguments.compression);
     if (!compression) return fail(kMkfsUsageError, compression.error());
@@ -98,6 +100,7 @@ int run(int argc, char** argv) {
                              format_size(Superblock().region_bytes)))
       ->type_name("SIZE");
   app.add_option("-L,--label", arguments.label, "a name for people")->type_name("LABEL");
+  app.add_flag("--foreign", arguments.foreign, std::string(kForeignHelp));
   app.add_option("-t", arguments.ignored, "as mkfs(8) passes it on: nothing");
   try {
     app.parse(argc, argv);

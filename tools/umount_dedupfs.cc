@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
-#include <iostream>
+#include <chrono>
+#include <string>
 
 #include "exit_codes.h"
 #include "fs/unmount_volume.h"
@@ -14,6 +14,7 @@ namespace {
 int run(int argc, char** argv) {
   std::string target, ignored_value;
   bool force = false, lazy = false, read_only = false, verbose = false, ignored_flag = false;
+  unsigned timeout_seconds = 600;
   CLI::App app("Unmounts a volume of dedupfs; when it returns, all is on disk.");
   app.set_version_flag("-V,--version", "umount.dedupfs " DEDUPFS_VERSION);
   app.add_option("MOUNTPOINT", target, "where the volume is mounted, or the volume")->required();
@@ -21,6 +22,9 @@ int run(int argc, char** argv) {
   app.add_flag("-l,--lazy", lazy, "detach now; the rest when the last file is closed. Does not wait");
   app.add_flag("-r,--read-only", read_only, "if it is in use, make it read-only");
   app.add_flag("-v,--verbose", verbose, "say what is done");
+  app.add_option("--timeout", timeout_seconds, "wait no longer than this for the daemon or the kernel (default 600)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1U, 1'000'000U));
   app.add_flag("-n", ignored_flag, "as umount(8) passes it on: nothing");
   app.add_option("-N", ignored_value, "as umount(8) passes it on: nothing");
   app.add_option("-t", ignored_value, "as umount(8) passes it on: nothing");
@@ -29,12 +33,16 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsageError;
   }
-  std::ostream silence(nullptr);
   const UnmountMode mode = lazy ? UnmountMode::kLazy : force ? UnmountMode::kForce : UnmountMode::kNormal;
-  const auto result = unmount_volume({target, mode, read_only}, verbose ? std::cerr : silence);
+  const auto say = [](const std::string& line) { fmt::print(stderr, "umount.dedupfs: {}\n", line); };
+  const auto result = unmount_volume({.target = target,
+                                      .mode = mode,
+                                      .read_only_on_failure = read_only,
+                                      .patience = {std::chrono::seconds(timeout_seconds), say},
+                                      .verbose = verbose});
   if (result) return kDone;
-  fmt::print(stderr, "umount.dedupfs: {}\n", result.error().message());
-  return kUnmountFailed;
+  say(result.error().message());
+  return result.error().code() == ErrorCode::kInterrupted ? kUnmountUnfinished : kUnmountFailed;
 }
 
 }  // namespace

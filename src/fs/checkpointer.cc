@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::uint64_t kLeastBytes = 1 << 20;  // of free space, and twice the last checkpoint
 constexpr int kShareOfTime = 50;
-constexpr std::chrono::seconds kPatienceAtTheEnd{2};
 
 UuidBytes uuid_of(const Volume& volume) {
   const auto uuid = parse_uuid(volume.superblock().uuid);
@@ -48,33 +47,45 @@ void Checkpointer::run() {
     if (wakeup_.wait_for(lock, pause, [this] { return stopping_.load(); })) return;
     lock.unlock();
     const auto begin = Clock::now();
-    if (changed_) take(Clock::time_point::max());
+    if (changed_) take_in_background([this](std::uint64_t) { return !stopping_; });
     pause = std::max<Clock::duration>(interval_, (Clock::now() - begin) * kShareOfTime);
     lock.lock();
   }
 }
 
-void Checkpointer::take(Clock::time_point deadline) {
+Result<void> Checkpointer::take(const Checkpoints::GoesOn& goes_on) {
   const std::lock_guard one_at_a_time(taking_);
-  const auto older = checkpoints_.list();
-  if (!older || !has_room_(kLeastBytes + (older->empty() ? 0 : 2 * older->front().bytes))) return;
+  DEDUPFS_ASSIGN(const auto older, checkpoints_.list());
+  if (!has_room_(kLeastBytes + (older.empty() ? 0 : 2 * older.front().bytes)))
+    return Error{ErrorCode::kNoSpace, "the disk has too little room for another one"};
   changed_ = false;
-  const bool finishing = deadline != Clock::time_point::max();
-  const auto written =
-      checkpoints_.write(volume_.database(), [&] { return finishing ? Clock::now() >= deadline : stopping_.load(); });
-  if (written) return;
-  changed_ = true;
-  if (written.error().code() == ErrorCode::kInterrupted) return;
-  spdlog::warn("no checkpoint could be taken: {}", written.error().message());
+  auto written = checkpoints_.write(volume_.database(), goes_on);
+  if (!written) changed_ = true;
+  return written;
+}
+
+void Checkpointer::take_in_background(const Checkpoints::GoesOn& goes_on) {
+  const Result<void> taken = take(goes_on);
+  if (taken || taken.error().code() == ErrorCode::kInterrupted) return;
+  spdlog::warn("no checkpoint of the names could be taken: {}", taken.error().message());
 }
 
 void Checkpointer::take_now() {
-  if (interval_.count() != 0 && changed_) take(Clock::time_point::max());
+  if (interval_.count() != 0 && changed_) take_in_background([](std::uint64_t) { return true; });
 }
 
-void Checkpointer::finish() {
+bool Checkpointer::is_behind() const {
+  if (interval_.count() == 0) return false;
+  const auto found = checkpoints_.list();
+  return !volume_.was_closed() || checkpoints_.has_unfinished() || (found && found->empty());
+}
+
+Result<void> Checkpointer::finish(const Checkpoints::GoesOn& goes_on) {
   stop();
-  if (interval_.count() != 0 && changed_) take(Clock::now() + kPatienceAtTheEnd);
+  if (interval_.count() == 0 || !changed_) return {};
+  Result<void> taken = take(goes_on);
+  if (!taken) checkpoints_.leave_unfinished();
+  return taken;
 }
 
 }  // namespace dedupfs

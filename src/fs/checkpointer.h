@@ -1,9 +1,9 @@
 // Takes checkpoints in the background: at most one an interval, and only where something was committed since the last; so
-// seldom, too, that it takes no more than a fiftieth of the time.
+// seldom, too, that it takes no more than a fiftieth of the time. And one at the end of the mount.
 //
 // Threads:   every function from any thread.
 // Ownership: the volume must outlive it.
-// Failure:   logged; a checkpoint that failed is tried again after the interval.
+// Failure:   in the background it is logged, and tried again after the interval.
 #pragma once
 
 #include <atomic>
@@ -26,21 +26,24 @@ class Checkpointer {
   Checkpointer(Volume& volume, std::chrono::milliseconds interval, HasRoom has_room);
   ~Checkpointer();
 
-  // Something was committed.
+  // Something was committed that the newest checkpoint does not have.
   void note_commit() { changed_ = true; }
+  // Whether an earlier mount has left the volume without a checkpoint of its last state: it was killed, or had to leave it
+  // unfinished, or took none ever.
+  bool is_behind() const;
   // Takes one, if something was committed since the last, whenever that was. None if there is to be none, ever.
   void take_now();
-  // Ends the thread. Then, if something was committed since the last checkpoint, takes another: unless that would take
-  // longer than a user who unmounts would like to wait.
-  void finish();
+  // Ends the thread. Then, if something was committed since the last checkpoint, takes another, however long that takes. An
+  // Error: there is none of the last state, and why. `goes_on` may end it (kInterrupted).
+  Result<void> finish(const Checkpoints::GoesOn& goes_on);
 
  private:
   using Clock = std::chrono::steady_clock;
 
   void run();
   void stop();
-  // Ends early when `stopping_`, or, with a deadline, at that.
-  void take(Clock::time_point deadline);
+  Result<void> take(const Checkpoints::GoesOn& goes_on);
+  void take_in_background(const Checkpoints::GoesOn& goes_on);
 
   const std::chrono::milliseconds interval_;
   const HasRoom has_room_;

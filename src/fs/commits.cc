@@ -5,18 +5,13 @@
 
 #include "base/crash_point.h"
 #include "fs/filesystem_state.h"
+#include "fs/idle_memory.h"
 
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kLargeGroupBytes = 64 << 20;     // time to commit
-constexpr std::size_t kLargestGroupBytes = 256 << 20;  // operations wait for the commit
+constexpr std::uint64_t kLargestGroups = 4;  // of so many times group_bytes: operations wait for the commit
 constexpr std::uint64_t kChangesBetweenLooks = 64;
-
-// A later attempt may go better; everything else leaves it open what is on the disk.
-bool may_be_retried(ErrorCode code) {
-  return code == ErrorCode::kNoSpace || code == ErrorCode::kNoMemory || code == ErrorCode::kInterrupted;
-}
 
 // Runs the tasks on the pool and waits for them.
 void run_all(ThreadPool& pool, std::vector<ThreadPool::Task> tasks) {
@@ -56,9 +51,9 @@ std::optional<Error> Filesystem::State::abort_reason() const {
 void Filesystem::State::throttle() {
   if (++changes % kChangesBetweenLooks != 0) return;
   const std::size_t bytes = metadata.open_bytes() + volume->chunks().open_bytes();
-  if (bytes > kLargestGroupBytes) {
+  if (bytes > kLargestGroups * options.group_bytes) {
     (void)committer->commit();  // whether it failed shows in the commits of those who need to know
-  } else if (bytes > kLargeGroupBytes) {
+  } else if (bytes > options.group_bytes) {
     committer->request_commit();
   }
 }
@@ -173,11 +168,11 @@ Result<void> Filesystem::State::commit_group() {
 
 Result<void> Filesystem::State::commit_volume() {
   Result<void> committed = volume->commit();
+  give_back_idle_memory_now_and_then();
   if (committed && committer && !sweeper->is_done()) committer->request_clean_up();
   if (committed && changes != 0) checkpointer->note_commit();  // each mount commits what users have not changed
-  if (committed || may_be_retried(committed.error().code())) return committed;
+  if (committed || failure_of(committed.error().code()) == CommitFailure::kMayBeRetried) return committed;
   spdlog::critical("a commit failed, the filesystem is read-only from now on: {}", committed.error().message());
-  volume->snapshots().drop_uncommitted();
   const std::lock_guard lock(errors_mutex);
   abort_error = committed.error();
   aborted = true;
@@ -191,7 +186,7 @@ bool Filesystem::State::clean_up_a_bit() {
   const Result<bool> swept = sweeper->step();
   if (!swept) spdlog::error("what a deleted snapshot leaves could not be removed: {}", swept.error().message());
   is_more = (swept && *swept) || is_more;
-  if (metadata.open_bytes() > kLargeGroupBytes || sweeper->awaits_commit()) committer->request_commit();
+  if (metadata.open_bytes() > options.group_bytes || sweeper->awaits_commit()) committer->request_commit();
   return is_more;
 }
 

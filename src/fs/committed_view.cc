@@ -76,6 +76,19 @@ Result<void> CommittedView::walk_recipes(
   });
 }
 
+Result<void> CommittedView::visit_recipe(InodeNumber file, const VisitSegment& visit) const {
+  Result<void> result;
+  DEDUPFS_TRY(database_.walk_from(
+      *snapshot_, Family::kRecipes, encode_recipe_key(file, 0), [&](std::string_view key, std::string_view value) {
+        if (node_in_key(key) != file) return false;
+        Result<void> visited;
+        result = visit_segment(key, value, [&](InodeNumber, const auto& entries) { visited = visit(entries); });
+        if (result) result = std::move(visited);
+        return result.has_value();
+      }));
+  return result;
+}
+
 Result<void> CommittedView::walk_old_recipes(
     const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const {
   auto orphan = orphans_.begin();

@@ -25,6 +25,8 @@
 
 namespace dedupfs {
 
+using VisitSegment = std::function<Result<void>(const std::vector<RecipeEntry>&)>;
+
 class CommittedView {
  public:
   // The volume must outlive it.
@@ -33,7 +35,9 @@ class CommittedView {
   Result<void> walk_inodes(const std::function<void(const InodeRecord&)>& visit) const;
   // The segments of a file follow each other.
   Result<void> walk_recipes(const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const;
-  // The same of what only snapshots have: each segment that was changed since one was made, as it was then, and those of
+  // The recipe of one file, until `visit` returns an Error.
+  Result<void> visit_recipe(InodeNumber file, const VisitSegment& visit) const;
+  // As walk_recipes(), of what only snapshots have: each segment that was changed since one was made, as it was then, and those of
   // orphans that the newest has as they are. All of a file, at whichever snapshot, follow each other.
   Result<void> walk_old_recipes(const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const;
   Result<void> walk_runs(const std::function<void(const ChunkRun&)>& visit) const;

@@ -125,8 +125,9 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
          return clone_json(totals);
        }},
       {"info",
-       [&filesystem, &request](const Json&) -> Result<Json> {
+       [&mount, &filesystem, &request](const Json&) -> Result<Json> {
          return Json{{"pid", ::getpid()},
+                     {"device", mount.device()},
                      {"version", request.version},
                      {"volume", request.volume.string()},
                      {"mountpoint", request.mountpoint.string()},

@@ -43,6 +43,7 @@ struct Client {
   std::string received;
   std::string to_send;
   bool awaits_unmount = false;
+  bool wants_progress = false;
   bool closing = false;  // as soon as everything is sent
   Clock::time_point deadline;
 };
@@ -51,10 +52,11 @@ struct Client {
 
 struct ControlServer::State {
   ~State();
-  Result<void> listen(const Path& volume);
+  Result<void> listen(const BackingFolder& volume);
   void remove_file() const;
   void run();
   void tell_waiting(const std::string& response);
+  void tell_progress(const std::string& line);
   void poll_once(std::chrono::milliseconds timeout);
   void accept_one();
   void serve(Client& client, short events);
@@ -62,7 +64,7 @@ struct ControlServer::State {
   void advance(Client& client);
   bool send(Client& client);         // false: not everything was taken yet
   bool answer_next(Client& client);  // false: no whole request is there
-  Result<Json> execute(std::string_view line, bool& awaits_unmount);
+  Result<Json> execute(std::string_view line, Client& client);
   void wake() const { ::eventfd_write(wakeup.get(), 1); }
 
   ControlAddress address;
@@ -73,13 +75,14 @@ struct ControlServer::State {
   std::thread thread;
 
   std::mutex mutex;  // guards the rest; held while a handler runs, so that finish() waits for it
+  std::optional<std::string> progress_line;  // that nobody was told yet
   std::optional<std::string> final_line;
   bool ending = false;  // no handler is called any more
   bool stopping = false;
 };
 
-Result<void> ControlServer::State::listen(const Path& volume) {
-  DEDUPFS_ASSIGN(address, ControlAddress::of(volume));
+Result<void> ControlServer::State::listen(const BackingFolder& volume) {
+  DEDUPFS_ASSIGN(address, ControlAddress::in(volume));
   listener = UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   wakeup = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!listener || !wakeup) return Error::from_errno(errno, "control socket");
@@ -87,7 +90,7 @@ Result<void> ControlServer::State::listen(const Path& volume) {
   // fchmod in front of bind: the file has its mode from the start.
   if (::fchmod(listener.get(), 0600) != 0 || ::bind(listener.get(), address.get(), sizeof address.address) != 0 ||
       ::listen(listener.get(), 16) != 0) {
-    return Error::from_errno(errno, volume.string() + ": control socket");
+    return Error::from_errno(errno, volume.path().string() + ": control socket");
   }
   return {};
 }
@@ -106,20 +109,22 @@ ControlServer::State::~State() {
 
 // Whoever mounts next may have the volume by now, and its own socket in this place. So the file goes only while nobody has it.
 void ControlServer::State::remove_file() const {
-  const UniqueFd lock(::openat(address.directory.get(), std::string(kLockFile).c_str(),
+  const UniqueFd lock(::openat(address.descriptor.get(), std::string(kLockFile).c_str(),
                                O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(address.address.sun_path);
 }
 
 void ControlServer::State::run() {
   for (bool last = false; !last;) {
-    std::optional<std::string> final_response;
+    std::optional<std::string> final_response, progress;
     {
       const std::lock_guard lock(mutex);
       last = stopping;
       final_response = final_line;
+      progress = std::exchange(progress_line, std::nullopt);
     }
     if (last) poll_once(0ms);  // what clients have sent already is still answered
+    if (progress) tell_progress(*progress);
     if (final_response) tell_waiting(*final_response);
     if (!last) poll_once(clients.empty() ? -1ms : 1000ms);
   }
@@ -130,6 +135,15 @@ void ControlServer::State::tell_waiting(const std::string& response) {
     if (!std::exchange(client.awaits_unmount, false)) continue;
     client.to_send += response;
     client.touch();
+    advance(client);
+  }
+}
+
+// One who has not taken the line before this one does without.
+void ControlServer::State::tell_progress(const std::string& line) {
+  for (Client& client : clients) {
+    if (!client.awaits_unmount || !client.wants_progress || !client.to_send.empty()) continue;
+    client.to_send = line;
     advance(client);
   }
 }
@@ -216,14 +230,14 @@ bool ControlServer::State::answer_next(Client& client) {
     return true;
   }
   if (end == std::string::npos) return false;
-  const Result<Json> outcome = execute(std::string_view(client.received).substr(0, end), client.awaits_unmount);
+  const Result<Json> outcome = execute(std::string_view(client.received).substr(0, end), client);
   client.received.erase(0, end + 1);
   if (!client.awaits_unmount) client.to_send = response_line(outcome);
   client.touch();
   return true;
 }
 
-Result<Json> ControlServer::State::execute(std::string_view line, bool& awaits_unmount) {
+Result<Json> ControlServer::State::execute(std::string_view line, Client& client) {
   const Json request = Json::parse(line, nullptr, false);
   if (!request.is_object()) return Error{ErrorCode::kInvalidArgument, "the request is not a JSON object"};
   const auto command = request.find("command");
@@ -232,7 +246,9 @@ Result<Json> ControlServer::State::execute(std::string_view line, bool& awaits_u
   }
   const std::string& name = command->get_ref<const std::string&>();
   if (name == kAwaitUnmount) {
-    awaits_unmount = true;
+    client.awaits_unmount = true;
+    const auto progress = request.find("progress");
+    client.wants_progress = progress != request.end() && *progress == true;
     wake();  // it may be over already
     return Json::object();
   }
@@ -251,7 +267,7 @@ ControlServer::ControlServer(std::unique_ptr<State> state) : state_(std::move(st
 
 ControlServer::~ControlServer() = default;
 
-Result<std::unique_ptr<ControlServer>> ControlServer::start(const Path& volume, Handlers handlers) {
+Result<std::unique_ptr<ControlServer>> ControlServer::start(const BackingFolder& volume, Handlers handlers) {
   auto state = std::make_unique<State>();
   DEDUPFS_TRY(state->listen(volume));
   state->handlers = std::move(handlers);
@@ -264,10 +280,18 @@ void ControlServer::end_requests() {
   state_->ending = true;
 }
 
-void ControlServer::finish(const Result<void>& outcome) {
+void ControlServer::report(const std::string& progress) {
+  const std::lock_guard lock(state_->mutex);
+  state_->progress_line = response_line(Json{{"progress", progress}});
+  state_->wake();
+}
+
+void ControlServer::finish(const Result<void>& outcome, const std::string& warning) {
   const std::lock_guard lock(state_->mutex);
   state_->ending = true;
-  state_->final_line = response_line(outcome ? Result<Json>(Json::object()) : Result<Json>(outcome.error()));
+  Json answer = Json::object();
+  if (!warning.empty()) answer["warning"] = warning;
+  state_->final_line = response_line(outcome ? Result<Json>(answer) : Result<Json>(outcome.error()));
   state_->wake();
 }
 

@@ -6,6 +6,7 @@
 // Only root and the user of the daemon may connect: the mode of the socket is 0600, and the peer is checked.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -15,10 +16,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/backing.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "fs/patience.h"
 
 namespace dedupfs {
 
@@ -33,7 +36,8 @@ class ControlServer {
   static constexpr std::size_t kLongestRequest = 64 * 1024;
   static constexpr std::size_t kMostClients = 64;
   static constexpr std::chrono::seconds kClientTimeout{10};
-  // The one command that every server knows: its answer comes when finish() is called.
+  // The one command that every server knows: its answer comes when finish() is called. With "progress": true, lines that have
+  // "progress" come before it.
   static constexpr std::string_view kAwaitUnmount = "await_unmount";
 
   // What the response holds beside "ok".
@@ -41,13 +45,15 @@ class ControlServer {
   using Handlers = std::map<std::string, Handler, std::less<>>;
 
   // A socket that a dead daemon left behind is replaced: the caller has locked the volume.
-  static Result<std::unique_ptr<ControlServer>> start(const Path& volume, Handlers handlers);
+  static Result<std::unique_ptr<ControlServer>> start(const BackingFolder& volume, Handlers handlers);
   ~ControlServer();
 
   // The volume is about to be closed: waits for a handler that runs, and calls none any more.
   void end_requests();
-  // The volume is closed: those who wait for it are told how it went.
-  void finish(const Result<void>& outcome);
+  // Tells those who wait for the unmount what takes so long.
+  void report(const std::string& progress);
+  // The volume is closed: those who wait for it are told how it went, and what else they have to know, if anything.
+  void finish(const Result<void>& outcome, const std::string& warning = {});
 
  private:
   struct State;
@@ -55,29 +61,38 @@ class ControlServer {
   std::unique_ptr<State> state_;
 };
 
-// A connection to the daemon that has a volume mounted.
+// A connection to the daemon that has a volume mounted. Who answers is looked at first: only a process of root, of the user
+// who asks or of the volume's owner is asked anything. All else about it is what it says, so answers are bounded in length and
+// time.
 //
 // Threads:   one user at a time.
-// Failure:   kNotFound when no daemon serves the volume; kAccessDenied when it is another user's; the error of the daemon
-//            otherwise, or kIo when the daemon goes away before it has answered.
+// Failure:   kNotFound when no daemon serves the volume; kAccessDenied when it is another user's; kInterrupted when `patience`
+//            is at its end; the error of the daemon otherwise, or kIo when the daemon goes away before it has answered.
 class ControlClient {
  public:
-  static Result<ControlClient> connect(const Path& volume);
+  static Result<ControlClient> connect(const Path& volume, Patience patience = {});
 
-  // The response without "ok". Waits as long as the command takes.
+  // The response without "ok".
   Result<nlohmann::json> request(const nlohmann::json& request);
   // The two halves of request().
   Result<void> send(const nlohmann::json& request);
   Result<nlohmann::json> receive();
+  // The same, where the caller waits: called when there is more to read from the socket; its Error ends the wait.
+  Result<nlohmann::json> receive(const std::function<Result<void>(int socket)>& wait_for_more);
 
-  pid_t daemon_pid() const { return daemon_pid_; }
+  pid_t daemon_pid() const { return daemon_.pid; }
+  uid_t daemon_user() const { return daemon_.uid; }
 
  private:
-  ControlClient(UniqueFd socket, pid_t daemon_pid) : socket_(std::move(socket)), daemon_pid_(daemon_pid) {}
+  ControlClient(UniqueFd socket, ucred daemon, Patience patience)
+      : socket_(std::move(socket)), daemon_(daemon), patience_(std::move(patience)) {}
+  Wait wait_for(std::string_view what) const;
 
   UniqueFd socket_;
-  pid_t daemon_pid_ = 0;
-  std::string received_;  // behind the last line that was taken
+  ucred daemon_;
+  Patience patience_;
+  std::string received_;      // behind the last line that was taken
+  std::size_t searched_ = 0;  // so much of it holds no end of a line
 };
 
 // What `read` takes from an answer. kIo where a daemon of another version, or who else answers, put something else there.
@@ -89,6 +104,12 @@ auto read_answer(Read&& read) -> Result<decltype(read())> {
     return Error{ErrorCode::kIo, std::string("the answer of the daemon is not understood: ") + error.what()};
   }
 }
+
+// Sends kAwaitUnmount; then waits until the volume is closed, and gives the last answer. Lines of progress go to `show`.
+Result<void> send_await_unmount(ControlClient& client);
+Result<nlohmann::json> receive_await_unmount(ControlClient& client,
+                                             const std::function<Result<void>(int socket)>& wait_for_more,
+                                             const std::function<void(const std::string& progress)>& show);
 
 // One request over a connection of its own.
 Result<nlohmann::json> control_request(const Path& volume, const nlohmann::json& request);

@@ -19,6 +19,7 @@
 #include <thread>
 #include <utility>
 
+#include "fs/closing.h"
 #include "fs/closing_daemon.h"
 #include "fs/control_handlers.h"
 #include "fs/control_socket.h"
@@ -29,6 +30,7 @@
 #include "fs/fuse_operations.h"
 #include "fs/fuse_session.h"
 #include "fs/hardening.h"
+#include "fs/memory_limits.h"
 #include "fs/mount_record.h"
 #include "fs/mount_table.h"
 #include "fs/remount.h"
@@ -74,11 +76,15 @@ Result<MountRequest> checked(MountRequest request) {
   return request;
 }
 
+MemoryLimits memory_limits() {
+  return memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency());
+}
+
 // What is free in one arena of the C library's heap is of no use to the others, and buffers of all sizes come and go here. With
 // its default of eight for each CPU, half as much again as was in use lay idle.
 void bound_idle_memory() {
   if (std::getenv("MALLOC_ARENA_MAX") != nullptr) return;  // somebody knows better
-  ::mallopt(M_ARENA_MAX, std::max(2, static_cast<int>(std::thread::hardware_concurrency())));
+  ::mallopt(M_ARENA_MAX, static_cast<int>(memory_limits().malloc_arenas));
 }
 
 // What a long-running process that works for others has to set.
@@ -120,8 +126,9 @@ void unmount_for_signal(const Path& mountpoint, FuseSession& session) {
 // SIGTERM and SIGINT unmount; SIGHUP opens the log file again, as daemons do. The signals must be blocked in every thread.
 class SignalThread {
  public:
-  SignalThread(const Path& mountpoint, FuseSession& session)
-      : thread_([=, this, &session] { run(mountpoint, session); }) {}
+  // `signalled` becomes the time of the first signal that unmounts; look at it when the thread has ended.
+  SignalThread(const Path& mountpoint, FuseSession& session, std::optional<Closing::Clock::time_point>& signalled)
+      : signalled_(signalled), thread_([=, this, &session] { run(mountpoint, session); }) {}
   ~SignalThread() {
     finished_ = true;
     ::pthread_kill(thread_.native_handle(), SIGUSR1);
@@ -138,21 +145,28 @@ class SignalThread {
         reopen_log();
         continue;
       }
+      if (!signalled_) signalled_ = Closing::Clock::now();
       spdlog::info("unmounting {} on signal {}", mountpoint.string(), signal);
       unmount_for_signal(mountpoint, session);
     }
   }
 
+  std::optional<Closing::Clock::time_point>& signalled_;
   std::atomic<bool> finished_{false};
   std::thread thread_;
 };
 
-// The kernel reads ahead 128 KiB by default, far too little for a request that crosses into a daemon and back.
-void raise_read_ahead(const Path& mountpoint, std::uint64_t bytes) {
+// Of the mount, as tools find it in the kernel's list of mounts.
+std::string device_of(const Path& mountpoint) {
   const auto table = read_mount_table();
   const auto entry = table ? find_dedupfs_mount(*table, mountpoint) : std::nullopt;
-  if (!entry) return;
-  std::ofstream file("/sys/class/bdi/" + entry->device + "/read_ahead_kb");
+  return entry ? entry->device : std::string();
+}
+
+// The kernel reads ahead 128 KiB by default, far too little for a request that crosses into a daemon and back.
+void raise_read_ahead(const std::string& device, std::uint64_t bytes) {
+  if (device.empty()) return;
+  std::ofstream file("/sys/class/bdi/" + device + "/read_ahead_kb");
   file << bytes / 1024 << std::flush;
   if (!file) spdlog::debug("the read-ahead of the kernel stays as it is: only root may change it");
 }
@@ -168,8 +182,11 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request)
   const MountOptions& options = request.options;
   VolumeOptions volume_options;
   volume_options.read_only = options.read_only;
-  volume_options.index_memory_bytes = options.index_memory_bytes;
-  volume_options.cache_bytes = options.cache_bytes;
+  volume_options.foreign = options.foreign;
+  const MemoryLimits limits = memory_limits();
+  volume_options.index_memory_bytes = options.index_memory_bytes == 0 ? limits.index : options.index_memory_bytes;
+  volume_options.cache_bytes = options.cache_bytes == 0 ? limits.cache : options.cache_bytes;
+  volume_options.waiting_region_bytes = limits.waiting_regions;
   volume_options.threads = options.threads;
   auto volume = when_closed(request.volume, [&] { return Volume::open(request.volume, volume_options); });
   if (!volume) {
@@ -179,7 +196,8 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request)
   FilesystemOptions filesystem_options;
   filesystem_options.commit_interval = options.commit_interval;
   filesystem_options.checkpoint_interval = options.checkpoint_interval;
-  filesystem_options.dirty_bytes = options.dirty_bytes;
+  filesystem_options.dirty_bytes = options.dirty_bytes == 0 ? limits.dirty : options.dirty_bytes;
+  filesystem_options.group_bytes = limits.group;
   filesystem_options.atime = options.atime;
   filesystem_options.snapshot_access = snapshot_access(options);
   filesystem_options.rewrite_percent = static_cast<unsigned>(options.rewrite_percent);
@@ -189,7 +207,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request)
 // A volume on a read-only disk, or one that others have mounted read-only already, goes without.
 std::unique_ptr<ControlServer> start_control(FuseMount& mount, const MountRequest& request) {
   if (request.options.read_only && ControlClient::connect(request.volume)) return nullptr;
-  auto server = ControlServer::start(request.volume, control_handlers(mount, request));
+  auto server = ControlServer::start(*mount.filesystem().volume().folder(), control_handlers(mount, request));
   if (server) return std::move(*server);
   spdlog::warn("without control socket: {}", server.error().message());
   return nullptr;
@@ -197,8 +215,9 @@ std::unique_ptr<ControlServer> start_control(FuseMount& mount, const MountReques
 
 // When the kernel has asked its first question, and whoever uses the mount is answered. Nothing here may hold the mount: an
 // unmount would find it busy. The kernel takes the lesser of the read-ahead that is set and what it is answered.
-void report_mounted(const MountRequest& request, Startup& startup) {
-  raise_read_ahead(request.mountpoint, request.options.read_ahead_bytes);
+void report_mounted(FuseMount& mount, const MountRequest& request, Startup& startup) {
+  mount.set_device(device_of(request.mountpoint));
+  raise_read_ahead(mount.device(), request.options.read_ahead_bytes);
   if (::geteuid() == 0) {
     if (const auto recorded = record_mount(request.mountpoint, request.volume.string()); !recorded)
       spdlog::warn("umount(8) will not wait until {} is closed: {}", request.volume.string(),
@@ -208,12 +227,36 @@ void report_mounted(const MountRequest& request, Startup& startup) {
   startup.succeeded();
 }
 
-Result<void> serve(FuseMount& mount, const MountRequest& request, Startup& startup) {
-  mount.when_connected([&] { report_mounted(request, startup); });
+Result<void> serve(FuseMount& mount, const MountRequest& request, Startup& startup,
+                   std::optional<Closing::Clock::time_point>& signalled) {
+  mount.when_connected([&] { report_mounted(mount, request, startup); });
   DEDUPFS_ASSIGN(const std::unique_ptr<FuseSession> session,
                  FuseSession::mount(mount, request.mountpoint, request.volume.string()));
-  const SignalThread signals(request.mountpoint, *session);
+  const SignalThread signals(request.mountpoint, *session, signalled);
   return session->run();
+}
+
+// Commits, takes the last checkpoint, and lets go of the volume. Those who wait for the unmount hear of each. Whoever mounts the
+// volume next waits as long as somebody answers at the control socket, so its end comes last.
+Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, ControlServer* control, const Path& volume,
+                          std::optional<Closing::Clock::time_point> signalled) {
+  if (control != nullptr) control->end_requests();
+  const auto report = [&](const std::string& progress) {
+    if (control != nullptr) control->report(progress);
+  };
+  Closing closing({.is_told_to_end = is_ending_signal_pending, .report = report}, signalled);
+  const Result<void> closed = filesystem->close([&](std::uint64_t records) { return closing.goes_on(records); });
+  if (closed) {
+    spdlog::info("{} is unmounted", volume.string());
+  } else {
+    spdlog::critical("the last changes are lost: {}", closed.error().message());
+  }
+  const std::optional<Error> missing = filesystem->missing_checkpoint();
+  filesystem.reset();  // takes its time, too
+  if (control != nullptr)
+    control->finish(closed,
+                    missing ? "there is no checkpoint of the last state: " + missing->message() : std::string());
+  return closed;
 }
 
 // Serves the mount to its end. Whatever happens, what was written is committed.
@@ -225,23 +268,16 @@ int run_daemon(const MountRequest& request, Startup& startup) {
   }
   FuseMount mount(**filesystem, request.options);
   const std::unique_ptr<ControlServer> control = start_control(mount, request);
-  const Result<void> served = serve(mount, request, startup);
+  (*filesystem)->volume().warn_of_small_index_memory();
+  std::optional<Closing::Clock::time_point> signalled;
+  const Result<void> served = serve(mount, request, startup, signalled);
   if (::geteuid() == 0)
     (void)forget_mount(request.mountpoint);  // whoever unmounted it may have known nothing of the record
   if (!served) {
     spdlog::error("{}", served.error().message());
     startup.failed(kMountFailed, served.error().message());
   }
-  if (control) control->end_requests();
-  const Result<void> closed = (*filesystem)->close();
-  // Takes its time, too. Whoever mounts the volume next waits as long as somebody answers at the control socket, so that goes last.
-  filesystem->reset();
-  if (closed) {
-    spdlog::info("{} is unmounted", request.volume.string());
-  } else {
-    spdlog::critical("the last changes are lost: {}", closed.error().message());
-  }
-  if (control) control->finish(closed);
+  const Result<void> closed = close_volume(std::move(*filesystem), control.get(), request.volume, signalled);
   if (!served) return kMountFailed;
   return closed ? kMounted : 1;
 }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -28,57 +30,73 @@ Error no_inode(InodeNumber inode) {
 }
 
 using Chunks = std::vector<ChunkId>;
+using VisitChunk = std::function<Result<void>(ChunkId)>;
 
-// Of a sorted list: behind the references to one chunk.
-Chunks::const_iterator end_of_same(Chunks::const_iterator chunk, Chunks::const_iterator end) {
-  return std::find_if(chunk, end, [id = *chunk](ChunkId other) { return other != id; });
-}
-
-// Which chunks files refer to.
+// Which of some chunks files refer to. Files are gone through one after another; nothing is kept of those that have none of them.
 class References {
  public:
-  // All those of one more file; leaves them sorted.
-  void add_file(Chunks& chunks) {
-    std::ranges::sort(chunks);
-    for (auto chunk = chunks.cbegin(); chunk != chunks.cend(); chunk = end_of_same(chunk, chunks.cend()))
-      if (!of_a_file_.insert(*chunk)) of_several_files_.insert(*chunk);
+  References(const ChunkSet& wanted, std::uint64_t most_bytes)
+      : wanted_(wanted), of_a_file_(most_bytes), of_several_files_(most_bytes), of_this_file_(most_bytes) {}
+
+  // The references of a file follow each other.
+  void add(InodeNumber file, const std::vector<RecipeEntry>& entries) {
+    if (file != file_ && !of_this_file_.empty()) of_this_file_.clear();
+    file_ = file;
+    for (const RecipeEntry& entry : entries) {
+      if (entry.kind != RecipeEntry::Kind::kChunk || !wanted_.contains(entry.chunk)) continue;
+      if (of_this_file_.insert(entry.chunk) && !of_a_file_.insert(entry.chunk)) of_several_files_.insert(entry.chunk);
+    }
   }
   bool is_of_a_file(ChunkId id) const { return of_a_file_.contains(id); }
   bool is_of_several_files(ChunkId id) const { return of_several_files_.contains(id); }
+  Result<void> require_complete() const {
+    for (const ChunkSet* const set : {&of_a_file_, &of_several_files_, &of_this_file_})
+      DEDUPFS_TRY(set->require_complete());
+    return {};
+  }
 
  private:
+  const ChunkSet& wanted_;
   ChunkSet of_a_file_;
   ChunkSet of_several_files_;
+  ChunkSet of_this_file_;
+  InodeNumber file_ = 0;
 };
 
+// Recipes are gone through piece by piece, more than once, since that of one file can be larger than all memory: to see which chunks
+// the files have, who else has them, and in which order they are read.
 class FileCounting {
  public:
   FileCounting(Volume& volume, const CommittedView& view)
-      : database_(volume.database()), snapshots_(volume.snapshots()), view_(view), runs_(volume.database()) {}
+      : database_(volume.database()),
+        snapshots_(volume.snapshots()),
+        view_(view),
+        most_bytes_(ChunkSet::limit_for(database_)),
+        runs_(database_) {}
 
   Result<std::vector<FileStatistics>> run(const std::vector<InodeNumber>& inodes) {
     for (const InodeNumber inode : inodes) DEDUPFS_TRY(add_file(inode));
-    DEDUPFS_TRY(view_.walk_recipes([this](InodeNumber inode, const auto& segment) { add_segment(inode, segment); }));
-    end_file();
-    DEDUPFS_TRY(add_files_of_snapshots());
-    for (auto& [inode, file] : files_) {
-      DEDUPFS_TRY(count_chunks(inode, file));
-      DEDUPFS_TRY(estimate_restore(file));
+    for (auto& [inode, statistics] : files_) DEDUPFS_TRY(count_references(inode, statistics));
+    DEDUPFS_TRY(wanted_.require_complete());
+    DEDUPFS_TRY(view_.walk_recipes([this](InodeNumber inode, const auto& segment) { live_.add(inode, segment); }));
+    DEDUPFS_TRY(live_.require_complete());
+    if (files_.lower_bound(node_of(kLiveTree + 1, 0)) != files_.end()) {
+      // What a file was at several snapshots counts as one file.
+      DEDUPFS_TRY(view_.walk_old_recipes([this](InodeNumber inode, const auto& segment) { old_.add(inode, segment); }));
+      DEDUPFS_TRY(old_.require_complete());
+    }
+    for (auto& [inode, statistics] : files_) {
+      DEDUPFS_TRY(count_chunks(inode, statistics));
+      DEDUPFS_TRY(estimate_restore(inode, statistics));
     }
 
     std::vector<FileStatistics> statistics;
     statistics.reserve(inodes.size());
-    for (const InodeNumber inode : inodes) statistics.push_back(files_[inode].statistics);
+    for (const InodeNumber inode : inodes) statistics.push_back(files_[inode]);
     return statistics;
   }
 
  private:
-  struct File {
-    FileStatistics statistics;
-    Chunks order;   // a reference each
-    Chunks chunks;  // the same, sorted
-  };
-
   Result<void> add_file(InodeNumber inode) {
     DEDUPFS_ASSIGN(const auto value, find_record(inode));
     if (!value) return no_inode(inode);
@@ -86,7 +104,7 @@ class FileCounting {
     const Attributes& attributes = record.attributes;
     if (!is_regular(attributes.mode))
       return Error{ErrorCode::kInvalidArgument, fmt::format("inode {} is no regular file", inode)};
-    FileStatistics& statistics = files_[inode].statistics;
+    FileStatistics& statistics = files_[inode];
     statistics.logical_bytes = attributes.size;
     statistics.hole_bytes = attributes.size - std::min(attributes.data_bytes, attributes.size);
     return {};
@@ -107,73 +125,40 @@ class FileCounting {
     return then.get(Family::kInodes, key);
   }
 
-  void add_segment(InodeNumber inode, const std::vector<RecipeEntry>& entries) {
-    if (inode != current_inode_) end_file();
-    current_inode_ = inode;
-    const auto file = files_.find(inode);
-    for (const RecipeEntry& entry : entries) {
-      if (entry.kind == RecipeEntry::Kind::kChunk) current_chunks_.push_back(entry.chunk);
-      if (entry.kind == RecipeEntry::Kind::kInline && file != files_.end())
-        file->second.statistics.inline_bytes += entry.length;
-    }
-  }
-
-  // All of the current file is known.
-  void end_file() {
-    const auto file = files_.find(current_inode_);
-    if (file != files_.end()) file->second.order = current_chunks_;
-    live_.add_file(current_chunks_);
-    if (file != files_.end()) file->second.chunks = std::exchange(current_chunks_, {});
-    current_chunks_.clear();
-  }
-
-  Result<void> add_files_of_snapshots() {
-    const auto first = files_.lower_bound(node_of(kLiveTree + 1, 0));
-    for (auto file = first; file != files_.end(); ++file) DEDUPFS_TRY(read_recipe(file->first, file->second));
-    return first == files_.end() ? Result<void>() : add_old_references();
-  }
-
-  // As its snapshot has it.
-  Result<void> read_recipe(InodeNumber inode, File& file) {
+  Result<void> visit_recipe(InodeNumber inode, const VisitSegment& visit) {
+    if (tree_of(inode) == kLiveTree) return view_.visit_recipe(inode, visit);
     const auto snapshot = snapshots_.find(tree_of(inode));
     if (!snapshot) return no_inode(inode);
     const SnapshotView then(database_, *snapshot);
-    DEDUPFS_TRY(visit_entries(
-        then, Family::kRecipes, encode_recipe_key(inode_of(inode), 0), encode_key_behind(inode_of(inode)),
-        kSegmentsOfAPage, [&](const std::string&, const std::string& value) { return add_old_segment(value, file); }));
+    DEDUPFS_TRY(visit_entries(then, Family::kRecipes, encode_recipe_key(inode_of(inode), 0),
+                              encode_key_behind(inode_of(inode)), kSegmentsOfAPage,
+                              [&](const std::string&, const std::string& value) -> Result<void> {
+                                DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
+                                return visit(entries);
+                              }));
     if (!snapshots_.find(tree_of(inode))) return no_inode(inode);  // parts of it may have gone before they were read
-    file.chunks = file.order;
-    std::ranges::sort(file.chunks);
     return {};
   }
 
-  Result<void> add_old_segment(std::string_view value, File& file) {
-    DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
-    for (const RecipeEntry& entry : entries) {
-      if (entry.kind == RecipeEntry::Kind::kInline) file.statistics.inline_bytes += entry.length;
-      if (entry.kind != RecipeEntry::Kind::kChunk) continue;
-      if (!view_.was_given_away(entry.chunk)) return not_in_index(entry.chunk);
-      file.order.push_back(entry.chunk);
-    }
-    return {};
-  }
-
-  // What a file was at several snapshots counts as one file.
-  Result<void> add_old_references() {
-    InodeNumber current = 0;
-    Chunks chunks;
-    const auto end_old_file = [&] {
-      old_.add_file(chunks);
-      chunks.clear();
-    };
-    DEDUPFS_TRY(view_.walk_old_recipes([&](InodeNumber inode, const std::vector<RecipeEntry>& entries) {
-      if (inode != current) end_old_file();
-      current = inode;
+  Result<void> visit_chunks(InodeNumber inode, const VisitChunk& visit) {
+    return visit_recipe(inode, [&](const std::vector<RecipeEntry>& entries) -> Result<void> {
       for (const RecipeEntry& entry : entries)
-        if (entry.kind == RecipeEntry::Kind::kChunk) chunks.push_back(entry.chunk);
-    }));
-    end_old_file();
-    return {};
+        if (entry.kind == RecipeEntry::Kind::kChunk) DEDUPFS_TRY(visit(entry.chunk));
+      return {};
+    });
+  }
+
+  Result<void> count_references(InodeNumber inode, FileStatistics& statistics) {
+    return visit_recipe(inode, [&](const std::vector<RecipeEntry>& entries) -> Result<void> {
+      for (const RecipeEntry& entry : entries) {
+        if (entry.kind == RecipeEntry::Kind::kInline) statistics.inline_bytes += entry.length;
+        if (entry.kind != RecipeEntry::Kind::kChunk) continue;
+        if (!view_.was_given_away(entry.chunk)) return not_in_index(entry.chunk);
+        ++statistics.chunks;
+        wanted_.insert(entry.chunk);
+      }
+      return {};
+    });
   }
 
   // Whether no other file refers to a chunk of this one.
@@ -182,17 +167,18 @@ class FileCounting {
     return !live_.is_of_a_file(id) && !old_.is_of_several_files(id);
   }
 
-  Result<void> count_chunks(InodeNumber inode, File& file) {
-    FileStatistics& statistics = file.statistics;
-    statistics.chunks = file.chunks.size();
-    Reach reach;
-    for (auto chunk = file.chunks.cbegin(); chunk != file.chunks.end();) {
-      const auto next = end_of_same(chunk, file.chunks.end());
-      DEDUPFS_TRY(count_chunk(*chunk, is_own(inode, *chunk), /*is_repeated=*/next - chunk > 1, statistics));
-      reach.seen.insert(*chunk);
-      chunk = next;
-    }
-    DEDUPFS_TRY(follow_deltas(file.chunks, reach));
+  Result<void> count_chunks(InodeNumber inode, FileStatistics& statistics) {
+    ChunkSet repeated(most_bytes_);
+    Reach reach{ChunkSet(most_bytes_), 0, {}};
+    DEDUPFS_TRY(visit_chunks(inode, [&](ChunkId id) -> Result<void> {
+      if (!reach.seen.insert(id)) repeated.insert(id);
+      return {};
+    }));
+    for (const ChunkSet* const set : {&reach.seen, &repeated}) DEDUPFS_TRY(set->require_complete());
+    DEDUPFS_TRY(reach.seen.for_each(
+        [&](ChunkId id) { return count_chunk(id, is_own(inode, id), repeated.contains(id), statistics); }));
+    repeated.clear();
+    DEDUPFS_TRY(follow_deltas(reach));
     statistics.base_chunks = reach.bases;
     statistics.containers = reach.containers.size();
     return {};
@@ -218,30 +204,37 @@ class FileCounting {
     std::set<std::uint32_t> containers;
   };
 
-  // `chunks`, sorted, have been seen.
-  Result<void> follow_deltas(Chunks chunks, Reach& reach) {
-    while (!chunks.empty()) {
-      Chunks sources;
-      for (const ChunkId id : chunks) {
-        DEDUPFS_ASSIGN(const ChunkRun* const run, find_run(id));
-        reach.containers.insert(run->place.container);
-        for (const ChunkId source : run->at(id).sources) {
-          if (!view_.was_given_away(source)) return not_in_index(source);
-          if (reach.seen.insert(source)) sources.push_back(source);
-        }
-      }
-      reach.bases += sources.size();
-      std::ranges::sort(sources);
-      chunks = std::move(sources);
+  // From those that have been seen.
+  Result<void> follow_deltas(Reach& reach) {
+    auto found = std::make_unique<ChunkSet>(most_bytes_);
+    DEDUPFS_TRY(reach.seen.for_each([&](ChunkId id) { return add_sources(id, reach, *found); }));
+    while (!found->empty()) {
+      auto deeper = std::make_unique<ChunkSet>(most_bytes_);
+      DEDUPFS_TRY(found->for_each([&](ChunkId id) -> Result<void> {
+        ++reach.bases;
+        reach.seen.insert(id);
+        return {};
+      }));
+      DEDUPFS_TRY(found->for_each([&](ChunkId id) { return add_sources(id, reach, *deeper); }));
+      found = std::move(deeper);
     }
-    return {};
+    return reach.seen.require_complete();
+  }
+
+  Result<void> add_sources(ChunkId id, Reach& reach, ChunkSet& found) {
+    DEDUPFS_ASSIGN(const ChunkRun* const run, find_run(id));
+    reach.containers.insert(run->place.container);
+    for (const ChunkId source : run->at(id).sources) {
+      if (!view_.was_given_away(source)) return not_in_index(source);
+      if (!reach.seen.contains(source)) found.insert(source);
+    }
+    return found.require_complete();
   }
 
   // What count_chunks() found to be there.
-  Result<void> estimate_restore(File& file) {
+  Result<void> estimate_restore(InodeNumber inode, FileStatistics& statistics) {
     RestoreEstimate estimate;
-    for (const ChunkId id : file.order) DEDUPFS_TRY(estimate_chunk(id, estimate));
-    FileStatistics& statistics = file.statistics;
+    DEDUPFS_TRY(visit_chunks(inode, [&](ChunkId id) { return estimate_chunk(id, estimate); }));
     statistics.regions_read = estimate.regions_read();
     statistics.jumps = estimate.jumps();
     statistics.read_bytes = estimate.read_bytes();
@@ -272,11 +265,11 @@ class FileCounting {
   const Database& database_;
   const SnapshotList& snapshots_;
   const CommittedView& view_;
-  std::map<InodeNumber, File> files_;  // those asked for
-  InodeNumber current_inode_ = 0;
-  Chunks current_chunks_;
-  References live_;
-  References old_;  // of what only snapshots have
+  const std::uint64_t most_bytes_;               // of each set
+  std::map<InodeNumber, FileStatistics> files_;  // those asked for
+  ChunkSet wanted_{most_bytes_};                 // their chunks
+  References live_{wanted_, most_bytes_};
+  References old_{wanted_, most_bytes_};  // of what only snapshots have
   RunFinder runs_;
 };
 

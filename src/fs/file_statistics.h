@@ -1,9 +1,9 @@
 // What single files take, and how much of it they share with others.
 //
 // Threads: free functions, safe beside everything; they take a snapshot.
-// Cost:    a walk over the recipes of all files, however few are asked for, and over what only snapshots have if one of a
-//          snapshot is among them. Memory: two bits for each chunk of the volume, four with one of a snapshot, and 16 bytes for
-//          each chunk of the files asked for.
+// Cost:    a walk over the recipes of all files, however few are asked for, over what only snapshots have if one of a snapshot is
+//          among them, and three over those of the files asked for. Memory: some bits for each chunk of these files, whatever
+//          other files there are.
 // Failure: kNotFound for an inode that is not there, kInvalidArgument for one that is no regular file, kCorruption.
 #pragma once
 

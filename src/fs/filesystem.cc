@@ -9,6 +9,7 @@
 
 #include "base/crash_point.h"
 #include "fs/filesystem_state.h"
+#include "fs/statistics.h"
 
 namespace dedupfs {
 namespace {
@@ -32,6 +33,7 @@ Filesystem::State::State(std::unique_ptr<Volume> its_volume, const FilesystemOpt
       metadata(volume->metadata()),
       space(
           *volume->folder(), [this] { return pending_bytes(); }, [this] { (void)sync(); }),
+      volume_size([this] { return disk_bytes_of(*volume); }),
       budget(options.dirty_bytes, [this] { committer->request_prepare(); }),
       table(metadata, kCachedInodes),
       flushers(std::make_unique<ThreadPool>(
@@ -58,6 +60,8 @@ Result<void> Filesystem::State::start() {
     const auto room = space.room();
     return room && room->available_bytes >= bytes;
   });
+  const bool holds_anything = numbers->in_use() > 1;
+  if (holds_anything && checkpointer->is_behind()) checkpointer->note_commit();
   // The reserve of inode numbers must be durable before the first is given away.
   DEDUPFS_TRY(commit_group());
   crash_point("mount.committed");
@@ -107,7 +111,7 @@ Filesystem::~Filesystem() {
     spdlog::error("closing {}: {}", state_->volume->path().string(), closed.error().message());
 }
 
-Result<void> Filesystem::close() {
+Result<void> Filesystem::close(const ClosingGoesOn& goes_on) {
   State& state = *state_;
   state.scrubber->stop();
   if (state.reclaimer) state.reclaimer->stop_for_good();
@@ -116,15 +120,26 @@ Result<void> Filesystem::close() {
   state.committer->stop();
   DEDUPFS_TRY(state.commit_group());
   crash_point("unmount.committed");
-  state.checkpointer->finish();
+  if (const auto finished = state.checkpointer->finish(goes_on); !finished) {
+    state.missing_checkpoint = finished.error();
+    spdlog::error(
+        "there is no checkpoint of the last state: {}. The volume is whole, but if its index is lost before the next "
+        "checkpoint, fsck.dedupfs can only bring back the names of an older one. The next unmount takes one",
+        finished.error().message());
+  }
   const std::lock_guard lock(state.errors_mutex);
   if (state.flush_error) return *state.flush_error;  // what could not be stored is lost now
   return {};
 }
 
+const std::optional<Error>& Filesystem::missing_checkpoint() const {
+  return state_->missing_checkpoint;
+}
+
 Result<SpaceReport> Filesystem::space() {
   DEDUPFS_ASSIGN(const SpaceGuard::Room room, state_->space.room());
-  return SpaceReport{room.total_bytes, room.available_bytes, state_->numbers->in_use()};
+  const std::uint64_t taken_bytes = state_->volume_size.bytes();
+  return SpaceReport{taken_bytes + room.available_bytes, room.available_bytes, state_->numbers->in_use()};
 }
 
 Scrubber& Filesystem::scrubber() {

@@ -32,6 +32,7 @@ struct FilesystemOptions {
   std::chrono::milliseconds commit_interval{5000};
   std::chrono::milliseconds checkpoint_interval{600'000};  // at least between two checkpoints; 0: none
   std::uint64_t dirty_bytes = 256 << 20;                   // cap for file data not yet stored
+  std::uint64_t group_bytes = 64 << 20;  // of metadata; a commit starts here, and operations wait at four times as much
   enum class Atime { kRelative, kNever, kAlways } atime = Atime::kRelative;
   // What works in the background waits so long for a commit that others want, before it wants one: each holds everybody up.
   std::chrono::milliseconds background_patience{2000};
@@ -56,7 +57,7 @@ struct DirectoryStream {
 };
 
 struct SpaceReport {
-  std::uint64_t total_bytes = 0;
+  std::uint64_t total_bytes = 0;      // what the volume takes (about a second ago), and what is available
   std::uint64_t available_bytes = 0;  // for file data; what metadata needs to delete and commit is held back
   std::uint64_t inodes = 0;           // in use
 };
@@ -82,8 +83,13 @@ class Filesystem {
   static Result<std::unique_ptr<Filesystem>> open(std::unique_ptr<Volume> volume, const FilesystemOptions& options);
   ~Filesystem();
 
-  // Commits and stops the background threads; nothing may run beside it. The destructor does the same and logs errors.
-  Result<void> close();
+  // Is told now and then how many records the last checkpoint has so far. False: there is no time for the rest.
+  using ClosingGoesOn = std::function<bool(std::uint64_t records)>;
+  // Commits, takes the last checkpoint and stops the background threads; nothing may run beside it. An Error: the last changes
+  // are lost. The destructor does the same and logs errors.
+  Result<void> close(const ClosingGoesOn& goes_on = [](std::uint64_t) { return true; });
+  // Of close(): why there is no checkpoint of the last state. Nothing of the volume is lost by that.
+  const std::optional<Error>& missing_checkpoint() const;
 
   // --- names. A returned Attributes counts one reference to the inode, until forget().
   Result<Attributes> lookup(InodeNumber parent, std::string_view name);  // also "." and ".." (NFS)

@@ -38,6 +38,7 @@
 #include "fs/records.h"
 #include "fs/rewriter.h"
 #include "fs/space_guard.h"
+#include "fs/volume_size.h"
 #include "store/snapshot_sweeper.h"
 
 namespace dedupfs {
@@ -168,6 +169,7 @@ struct Filesystem::State {
   const FilesystemOptions options;
   Metadata& metadata;
   SpaceGuard space;
+  VolumeSize volume_size;
   DirtyBudget budget;
   GroupGate gate;
   std::shared_mutex flush_mutex;  // shared: a flush in the background; exclusive: the end of a group
@@ -190,6 +192,7 @@ struct Filesystem::State {
   std::optional<Error> abort_error;
   std::optional<Error> flush_error;
   std::atomic<bool> closed{false};  // by close(): the next commit is the last
+  std::optional<Error> missing_checkpoint;
 
   // Last, so that their threads end before what they use.
   std::unique_ptr<ThreadPool> flushers;

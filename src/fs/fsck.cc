@@ -9,6 +9,7 @@
 #include "fs/namespace_check.h"
 #include "fs/snapshot_check.h"
 #include "store/container_repair.h"
+#include "store/ownership.h"
 #include "store/store_check.h"
 #include "store/superblock.h"
 #include "store/volume.h"
@@ -28,6 +29,7 @@ class Fsck {
       : volume_(std::move(volume)), options_(options) {}
 
   Result<FsckReport> run() {
+    if (!options_.foreign) DEDUPFS_TRY(require_own(*volume_));
     DEDUPFS_ASSIGN(superblock_, read_superblock(*volume_));
     if (changes_volume()) DEDUPFS_TRY(require_writable(superblock_));
     DEDUPFS_ASSIGN(const auto lock,
@@ -135,6 +137,7 @@ class Fsck {
     VolumeOptions options;
     options.read_only = true;
     options.locked = true;
+    options.foreign = true;  // that was asked before
     DEDUPFS_ASSIGN(const auto volume, Volume::open(volume_, options));
     DEDUPFS_ASSIGN(CheckedStore store,
                    check_store(*volume, report,

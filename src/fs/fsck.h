@@ -29,6 +29,7 @@ struct FsckOptions {
 
   Mode mode = Mode::kCheck;
   bool verify_data = false;
+  bool foreign = false;  // as root: others who can write to the volume are trusted
   // Every line as it is found: "error: ...", "lost: ...", "note: ...", "repaired: ...".
   std::function<void(const std::string&)> print = [](const std::string&) {};
   Progress progress = no_progress;

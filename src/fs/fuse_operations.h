@@ -50,6 +50,15 @@ class FuseMount {
     const std::lock_guard lock(session_mutex_);
     session_ = session;
   }
+  // The number of the mount in the kernel's list of mounts, "MAJOR:MINOR", once it is there; empty until then.
+  void set_device(std::string device) {
+    const std::lock_guard lock(session_mutex_);
+    device_ = std::move(device);
+  }
+  std::string device() {
+    const std::lock_guard lock(session_mutex_);
+    return device_;
+  }
   // After the loop.
   void finish_invalidations() {
     invalidations_.reset();
@@ -86,6 +95,7 @@ class FuseMount {
   GroupGate requests_;
   std::mutex session_mutex_;
   fuse_session* session_ = nullptr;
+  std::string device_;
   unsigned kernel_minor_ = 0;
   std::function<void()> connected_ = [] {};
   // A few: one that waits for a slow read must not hold up the writers of other files.

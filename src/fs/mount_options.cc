@@ -57,13 +57,13 @@ struct OwnOption {
 };
 
 OwnOption size_option(std::string_view name, std::uint64_t MountOptions::*field, std::uint64_t least,
-                      std::uint64_t most, std::string_view help) {
+                      std::uint64_t most, std::string_view help, std::string_view shown_value = {}) {
   return {name, help,
           [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
             DEDUPFS_ASSIGN(options.*field, size_between(option, value, least, most));
             return {};
           },
-          [=](const MountOptions& options) { return format_size(options.*field); }};
+          [=](const MountOptions& options) { return format_size(options.*field); }, shown_value};
 }
 
 OwnOption number_option(std::string_view name, std::uint64_t MountOptions::*field, std::uint64_t least,
@@ -112,10 +112,12 @@ OwnOption choice_option(std::string_view name, Value MountOptions::*field, const
 const std::vector<OwnOption>& own_options() {
   static const std::vector<OwnOption> options = {
       size_option("cache", &MountOptions::cache_bytes, 16 * kMiB, 1024 * kGiB,
-                  "memory for data that was read, decompressed"),
-      size_option("index_mem", &MountOptions::index_memory_bytes, 16 * kMiB, 1024 * kGiB, "memory for the index"),
+                  "memory for data that was read, decompressed (default: 1/16 of memory up to 256m, or 1/64)", "SIZE"),
+      size_option("index_mem", &MountOptions::index_memory_bytes, 16 * kMiB, 1024 * kGiB,
+                  "memory for the index (default: as for cache)", "SIZE"),
       size_option("dirty", &MountOptions::dirty_bytes, 16 * kMiB, 1024 * kGiB,
-                  "memory for data that was written and is not stored yet"),
+                  "memory for data that was written and is not stored yet (default: 1/16 of memory, up to 256m)",
+                  "SIZE"),
       seconds_option("commit", &MountOptions::commit_interval, 1, 3600,
                      "seconds after which changes are durable without being asked for"),
       seconds_option("checkpoint", &MountOptions::checkpoint_interval, 0, 7 * 24 * 3600,
@@ -185,6 +187,8 @@ const std::map<std::string_view, Setter>& flags() {
          o.atime = Atime::kAlways;
        }},
       {"nostrictatime", ignore},
+      {"foreign", [](MountOptions& o) { o.foreign = true; }},
+      {"noforeign", [](MountOptions& o) { o.foreign = false; }},
       {"allow_other", [](MountOptions& o) { o.allow_other = true; }},
       {"noallow_other", [](MountOptions& o) { o.allow_other = false; }},
       {"auto_unmount", [](MountOptions& o) { o.auto_unmount = true; }},
@@ -253,10 +257,9 @@ Result<void> parse_option(MountOptions& options, std::string_view item, std::str
   if (is_ignored_with_value(name) || sloppy) return {};
   std::string known;
   for (const OwnOption& option : own_options()) known += fmt::format("{}=, ", option.name);
-  return Error{
-      ErrorCode::kInvalidArgument,
-      fmt::format("unknown mount option {}; those of dedupfs are {}allow_other, noallow_other, auto_unmount, core_dump",
-                  item, known)};
+  return Error{ErrorCode::kInvalidArgument, fmt::format("unknown mount option {}; those of dedupfs are {}foreign, "
+                                                        "allow_other, noallow_other, auto_unmount, core_dump",
+                                                        item, known)};
 }
 
 std::string help_line(std::string_view option, std::string_view help) {
@@ -312,7 +315,8 @@ std::string mount_options_help() {
     const std::string value = option.shown_value.empty() ? option.format(defaults) : std::string(option.shown_value);
     text += help_line(fmt::format("{}={}", option.name, value), option.help);
   }
-  return text + help_line("noallow_other", "of root: keep other users out") +
+  return text + help_line("foreign", "of root: mount a volume that others own or can write to") +
+         help_line("noallow_other", "of root: keep other users out") +
          help_line("allow_other", "of a user: let them in") +
          help_line("auto_unmount", "unmount when the daemon dies: then the folder below is seen again") +
          help_line("core_dump", "of the daemon, when it crashes; it holds content of all users' files");

@@ -43,9 +43,10 @@ struct MountOptions {
   bool auto_unmount = false;  // when the daemon dies
 
   // of dedupfs; what is not given has the default that stands beside it
-  std::uint64_t cache_bytes = 256 << 20;
-  std::uint64_t index_memory_bytes = 256 << 20;
-  std::uint64_t dirty_bytes = 256 << 20;
+  bool foreign = false;           // as root: others who can write to the volume are trusted
+  std::uint64_t cache_bytes = 0;  // 0, of this and the next two: what fits the machine (fs/memory_limits.h)
+  std::uint64_t index_memory_bytes = 0;
+  std::uint64_t dirty_bytes = 0;
   std::chrono::seconds commit_interval{5};
   std::chrono::seconds checkpoint_interval{600};
   std::uint64_t threads = 0;  // of the ingest pipeline; 0: one a core

@@ -4,6 +4,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <charconv>
+#include <string_view>
 #include <system_error>
 
 #include "fs/libmount_handles.h"
@@ -17,6 +19,16 @@ std::string text_of(const char* text) {
   return text == nullptr ? std::string() : std::string(text);
 }
 
+// Of FUSE, from the options of the filesystem itself.
+std::optional<uid_t> user_in(const char* options) {
+  char* text = nullptr;
+  std::size_t length = 0;
+  if (options == nullptr || mnt_optstr_get_option(options, "user_id", &text, &length) != 0) return std::nullopt;
+  uid_t user = 0;
+  if (std::from_chars(text, text + length, user).ec != std::errc()) return std::nullopt;
+  return user;
+}
+
 std::vector<MountEntry> entries_of(libmnt_table& table) {
   std::vector<MountEntry> entries;
   const MountIterator iterator(mnt_new_iter(MNT_ITER_FORWARD));
@@ -27,7 +39,8 @@ std::vector<MountEntry> entries_of(libmnt_table& table) {
                        .mountpoint = text_of(mnt_fs_get_target(mount)),
                        .type = text_of(mnt_fs_get_fstype(mount)),
                        .source = text_of(mnt_fs_get_source(mount)),
-                       .mount_options = text_of(mnt_fs_get_vfs_options(mount))});
+                       .mount_options = text_of(mnt_fs_get_vfs_options(mount)),
+                       .user = user_in(mnt_fs_get_fs_options(mount))});
   }
   return entries;
 }

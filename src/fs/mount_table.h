@@ -24,6 +24,7 @@ struct MountEntry {
   std::string type;    // "fuse.dedupfs"
   std::string source;  // of dedupfs: the absolute path of the volume
   std::string mount_options;
+  std::optional<uid_t> user;  // of FUSE: whose the daemon is; by the kernel's word
 };
 
 // `mountinfo` is in the format of /proc/self/mountinfo, see proc(5).

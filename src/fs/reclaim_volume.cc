@@ -7,8 +7,9 @@
 
 namespace dedupfs {
 
-Result<ReclaimStatus> reclaim_volume(const Path& path, const std::function<bool(const ReclaimStatus&)>& goes_on) {
-  DEDUPFS_ASSIGN(auto volume, Volume::open(path, {}));
+Result<ReclaimStatus> reclaim_volume(const Path& path, bool foreign,
+                                     const std::function<bool(const ReclaimStatus&)>& goes_on) {
+  DEDUPFS_ASSIGN(auto volume, Volume::open(path, {.foreign = foreign}));
   DEDUPFS_ASSIGN(const auto filesystem, Filesystem::open(std::move(volume), {}));
   Reclaimer& reclaimer = filesystem->reclaimer();
   DEDUPFS_TRY(reclaimer.start({}));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/size.h"
+#include "fs/idle_memory.h"
 #include "fs/low_priority.h"
 
 namespace dedupfs {
@@ -135,6 +136,7 @@ ReclaimStatus::Ended Reclaimer::reclaim_once(const ReclaimSettings& settings) {
       reclaim(volume_, host_, settings, [this](ReclaimPhase phase, double done, const ReclaimFindings& so_far) {
         return note_progress(phase, done, so_far);
       });
+  give_back_idle_memory();
   if (findings) {
     ended.findings = *findings;
     spdlog::info("reclaim: {} chunks erased, {} containers removed, {} of disk freed, {} moved",

@@ -12,9 +12,12 @@
 namespace dedupfs {
 namespace {
 
+constexpr int kDeepest = 8;  // folders in folders; a volume has fewer
+
 class Counting {
  public:
-  Counting(Volume& volume, const CommittedView& view) : volume_(volume), view_(view) {}
+  Counting(Volume& volume, const CommittedView& view)
+      : volume_(volume), view_(view), most_bytes_(ChunkSet::limit_for(volume.database())) {}
 
   Result<Statistics> run() {
     DEDUPFS_TRY(view_.walk_inodes([this](const InodeRecord& record) { count_inode(record.attributes); }));
@@ -23,6 +26,7 @@ class Counting {
     statistics_.snapshots = volume_.snapshots().all().size();
     DEDUPFS_TRY(view_.walk_old_recipes([this](InodeNumber, const auto& segment) { count_old_segment(segment); }));
     DEDUPFS_TRY(mark_bases());
+    for (const ChunkSet* const set : {&live_, &snapshot_only_, &bases_}) DEDUPFS_TRY(set->require_complete());
     DEDUPFS_TRY(view_.walk_runs([this](const ChunkRun& run) { count_run(run); }));
     measure_disk();
     const ChunkStore::Damage damage = volume_.chunks().damage();
@@ -30,6 +34,8 @@ class Counting {
     statistics_.healed_chunks = damage.healed_chunks;
     return statistics_;
   }
+
+  static std::uint64_t disk_bytes_of(const Volume& volume) { return allocated_below(*volume.folder(), kDeepest); }
 
  private:
   void count_inode(const Attributes& attributes) {
@@ -132,12 +138,12 @@ class Counting {
   }
 
   void measure_disk() {
-    constexpr int kDeepest = 8;  // folders in folders; a volume has fewer
     BackingFolder& volume = *volume_.folder();
     const std::uint64_t container_bytes = allocated_below(volume, kContainersDirectory, kDeepest);
     statistics_.index_bytes = allocated_below(volume, kIndexDirectory, kDeepest);
     statistics_.index_table_bytes = volume_.database().table_bytes();
-    statistics_.disk_bytes = allocated_below(volume, kDeepest);
+    statistics_.index_filters = volume_.database().filter_memory();
+    statistics_.disk_bytes = disk_bytes_of(volume_);
     // Files come and go while they are counted, and what is garbage is the rest.
     std::uint64_t rest = container_bytes;
     for (std::uint64_t* const part :
@@ -153,9 +159,10 @@ class Counting {
 
   Volume& volume_;
   const CommittedView& view_;
-  ChunkSet live_;           // that files refer to
-  ChunkSet snapshot_only_;  // that only files of snapshots refer to
-  ChunkSet bases_;          // that only deltas refer to
+  const std::uint64_t most_bytes_;       // of each set
+  ChunkSet live_{most_bytes_};           // that files refer to
+  ChunkSet snapshot_only_{most_bytes_};  // that only files of snapshots refer to
+  ChunkSet bases_{most_bytes_};          // that only deltas refer to
   Statistics statistics_;
 };
 
@@ -198,6 +205,10 @@ double Statistics::delta_compression_efficiency() const {
 }
 double Statistics::mean_delta_bytes() const {
   return part(delta_bytes, delta_chunks);
+}
+
+std::uint64_t disk_bytes_of(const Volume& volume) {
+  return Counting::disk_bytes_of(volume);
 }
 
 Result<Statistics> compute_statistics(Volume& volume) {

@@ -59,6 +59,7 @@ struct Statistics {
   std::uint64_t index_bytes = 0;    // VOLUME/index
   // Of these, the tables of each Family; the rest is the log of the commits that are in no table yet, and RocksDB's own.
   std::array<std::uint64_t, kFamilyCount> index_table_bytes{};
+  Database::FilterMemory index_filters;
   std::uint64_t other_bytes = 0;  // superblock, checkpoints, lock, folders
   std::uint64_t disk_bytes = 0;   // all of VOLUME, as du counts
 
@@ -80,10 +81,16 @@ struct Statistics {
 // Of the last commit: sync first to see everything.
 Result<Statistics> compute_statistics(Volume& volume);
 
+// All of the volume's folder, as du counts. Looks at every file there.
+std::uint64_t disk_bytes_of(const Volume& volume);
+
 // The documented JSON object of dedupfs-stat; `mounted` says whether a daemon has the volume, whose scrub it is then. Only one
 // that may write reclaims.
 nlohmann::json statistics_json(const Statistics& statistics, const Superblock& superblock, const ScrubStatus& scrub,
                                const std::optional<ReclaimStatus>& reclaim, bool mounted);
+
+// A line of /etc/exports for a mount. It has to name an fsid, since FUSE lets no filesystem choose its own (see dedupfs(8)).
+std::string nfs_export_line(const Path& mountpoint, std::string_view uuid);
 
 // The screen of dedupfs-stat, from that object.
 std::string statistics_screen(const nlohmann::json& json);

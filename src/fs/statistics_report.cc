@@ -71,6 +71,9 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"freed_bytes", reclaim ? reclaim->freed_bytes : 0},
       {"index_bytes", statistics.index_bytes},
       {"index_table_bytes", table_bytes_json(statistics)},
+      {"index_filter_bytes", statistics.index_filters.filter_bytes},
+      {"index_memory_bytes", statistics.index_filters.memory_bytes},
+      {"index_memory_wanted_bytes", statistics.index_filters.wanted_bytes},
       {"other_bytes", statistics.other_bytes},
       {"disk_bytes", statistics.disk_bytes},
       {"files", statistics.files},
@@ -106,6 +109,19 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"scrub", scrub_json(scrub)},
       {"reclaim", reclaim ? reclaim_json(*reclaim) : nlohmann::json(nullptr)},
   };
+}
+
+// exports(5) reads three octal digits behind a backslash as one character; blanks and '#' would end the path, and quotes surround one.
+std::string nfs_export_line(const Path& mountpoint, std::string_view uuid) {
+  std::string path;
+  for (const char c : mountpoint.string()) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte <= ' ' || c == '"' || c == '#' || c == '\\' || byte == 0x7f)
+      path += fmt::format("\\{:03o}", byte);
+    else
+      path += c;
+  }
+  return fmt::format("{} *(rw,no_subtree_check,fsid={})", path, uuid);
 }
 
 std::string statistics_screen(const nlohmann::json& json) {
@@ -150,12 +166,20 @@ std::string statistics_screen(const nlohmann::json& json) {
   line("+ other", bytes("other_bytes"), "superblock, checkpoints, folders");
   line("= disk", bytes("disk_bytes"),
        fmt::format("{:.2f} : 1 in total, {:.1f} % saved", number("total_ratio"), number("savings_percent")));
+  if (const std::uint64_t wanted = count("index_memory_wanted_bytes"); wanted != 0)
+    out += fmt::format(
+        "\nIndex: its filters take {}, more than fits into its memory of {}: storing is slow; mount with -o "
+        "index_mem={}m\n",
+        bytes("index_filter_bytes"), bytes("index_memory_bytes"), wanted >> 20);
   if (count("damaged_chunks") != 0 || count("healed_chunks") != 0)
     out +=
         fmt::format("\nDamage: {} chunks cannot be read, {} were written again since the mount (see fsck.dedupfs(8))\n",
                     count("damaged_chunks"), count("healed_chunks"));
   out += "\n" + scrub_screen(json.at("scrub"));
   if (const nlohmann::json& reclaim = json.at("reclaim"); !reclaim.is_null()) out += reclaim_screen(reclaim);
+  if (const auto line_of_exports = json.find("nfs_export");
+      line_of_exports != json.end() && line_of_exports->is_string())
+    out += fmt::format("\nTo export it by NFS, a line of /etc/exports: {}\n", line_of_exports->get<std::string>());
   return out;
 }
 

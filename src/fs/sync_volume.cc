@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/unique_fd.h"
+#include "fs/in_time.h"
 #include "fs/mount_table.h"
 
 namespace dedupfs {
@@ -35,12 +36,13 @@ Result<UniqueFd> open_root(const MountEntry& entry) {
 Result<void> sync_volume(const Path& given) {
   DEDUPFS_ASSIGN(const MountEntry entry, find_mount_of(given));
   DEDUPFS_ASSIGN(const UniqueFd root, open_root(entry));
-  // The first sends the daemon what programs have changed through mappings, the second commits.
-  if (::syncfs(root.get()) != 0 || ::fsync(root.get()) != 0) {
-    return Error::from_errno(errno, entry.mountpoint.string())
-        .with("not everything could be made durable (the log of the daemon says what)");
-  }
-  return {};
+  return do_in_time("the daemon of " + entry.mountpoint.string() + " to make everything durable", {},
+                    [&]() -> Result<void> {
+                      // The first sends the daemon what programs have changed through mappings, the second commits.
+                      if (::syncfs(root.get()) == 0 && ::fsync(root.get()) == 0) return {};
+                      return Error::from_errno(errno, entry.mountpoint.string())
+                          .with("not everything could be made durable (the log of the daemon says what)");
+                    });
 }
 
 }  // namespace dedupfs

@@ -10,8 +10,8 @@ namespace dedupfs {
 // path below that, or the folder of the volume. Anybody may call it who may open the root directory of the mount.
 //
 // Linux does not pass sync(2) and syncfs(2) on to FUSE filesystems (docs/durability.md, "How to make data durable"), so it asks
-// for an fsync of the root directory. Waits as long as the commit takes.
-// Failure: kNotFound if nothing is mounted there; kNoSpace or kIo if something could not be stored, whoever wrote it.
+// for an fsync of the root directory. Tells what it waits for, and gives up after an hour.
+// Failure: kNotFound if nothing is mounted there; kInterrupted after an hour; kNoSpace or kIo if something could not be stored, whoever wrote it.
 Result<void> sync_volume(const Path& given);
 
 }  // namespace dedupfs

@@ -47,18 +47,36 @@ class SequentialFile final : public rocksdb::FSSequentialFile {
   std::uint64_t offset_ = 0;
 };
 
-// Without Prefetch(), so that RocksDB reads ahead into a buffer of its own.
-class RandomAccessFile final : public rocksdb::FSRandomAccessFile {
+// Damage, which RocksDB tells from a disk that fails.
+IOStatus verdict_of(const Result<void>& judged) {
+  if (!judged && judged.error().code() == ErrorCode::kCorruption) return IOStatus::Corruption(judged.error().message());
+  return status_of(judged);
+}
+
+// Reads blocks, each by itself, so that they can be judged.
+class TableFile final : public rocksdb::FSRandomAccessFile {
  public:
-  explicit RandomAccessFile(std::unique_ptr<BackingFile> file) : file_(std::move(file)) {}
+  TableFile(std::unique_ptr<BackingFile> file, std::shared_ptr<const BlockMemory> memory)
+      : file_(std::move(file)), memory_(std::move(memory)) {}
 
   IOStatus Read(std::uint64_t offset, std::size_t n, const IOOptions& /*options*/, Slice* result, char* scratch,
                 IODebugContext* /*dbg*/) const override {
-    return read_into(*file_, offset, n, result, scratch);
+    *result = Slice();
+    if (n > kLargestBlockBytes)  // scratch may be no memory at all: see BlockMemory
+      return IOStatus::Corruption(file_->path().string() + ": a block of " + std::to_string(n) + " bytes");
+    IOStatus status = read_into(*file_, offset, n, result, scratch);
+    if (status.ok()) status = verdict_of(judge_block(*file_, bytes_in(*result), *memory_));
+    return status;
+  }
+  // The kernel reads ahead. Without this RocksDB would, into a buffer of its own, and reads were no blocks any more.
+  IOStatus Prefetch(std::uint64_t /*offset*/, std::size_t /*n*/, const IOOptions& /*options*/,
+                    IODebugContext* /*dbg*/) override {
+    return IOStatus::OK();
   }
 
  private:
   const std::unique_ptr<BackingFile> file_;
+  const std::shared_ptr<const BlockMemory> memory_;
 };
 
 // Append-only. RocksDB buffers in front of it.
@@ -197,16 +215,22 @@ IOStatus open_sequential(BackingFolder& folder, const std::string& name,
                          std::unique_ptr<rocksdb::FSSequentialFile>* result) {
   auto file = folder.open(name, Backing::Mode::kRead);
   if (!file) return status_of(file);
+  if (const auto judged = judge_stream(**file); !judged) return verdict_of(judged);
   const auto end = is_manifest(name) ? sealed_end(**file) : Result<std::uint64_t>(UINT64_MAX);
   if (end) *result = std::make_unique<SequentialFile>(std::move(*file), *end);
   return status_of(end);
 }
 
 IOStatus open_random_access(BackingFolder& folder, const std::string& name,
+                            const std::shared_ptr<const BlockMemory>& memory,
                             std::unique_ptr<rocksdb::FSRandomAccessFile>* result) {
+  if (!name.ends_with(".sst"))
+    return IOStatus::Corruption(name + " is no table, and an index of dedupfs has nothing else");
   auto file = folder.open(name, Backing::Mode::kRead);
-  if (file) *result = std::make_unique<RandomAccessFile>(std::move(*file));
-  return status_of(file);
+  if (!file) return status_of(file);
+  if (const auto judged = judge_table(**file); !judged) return verdict_of(judged);
+  *result = std::make_unique<TableFile>(std::move(*file), memory);
+  return IOStatus::OK();
 }
 
 IOStatus open_writable(BackingFolder& folder, const std::string& name, Backing::Mode mode, bool empty,

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/backing.h"
+#include "store/index_guard.h"
 
 namespace dedupfs {
 
@@ -23,7 +24,9 @@ rocksdb::IOStatus status_of(const Result<T>& result) {
 
 rocksdb::IOStatus open_sequential(BackingFolder& folder, const std::string& name,
                                   std::unique_ptr<rocksdb::FSSequentialFile>* result);
+// A table: of no other file RocksDB reads pieces here.
 rocksdb::IOStatus open_random_access(BackingFolder& folder, const std::string& name,
+                                     const std::shared_ptr<const BlockMemory>& memory,
                                      std::unique_ptr<rocksdb::FSRandomAccessFile>* result);
 // `empty`: whatever is in it goes.
 rocksdb::IOStatus open_writable(BackingFolder& folder, const std::string& name, Backing::Mode mode, bool empty,

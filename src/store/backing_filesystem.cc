@@ -39,8 +39,9 @@ struct Place {
 
 class BackingFilesystem final : public rocksdb::FileSystem {
  public:
-  BackingFilesystem(std::shared_ptr<BackingFolder> folder, std::shared_ptr<LostAppends> lost)
-      : folder_(std::move(folder)), lost_(std::move(lost)) {}
+  BackingFilesystem(std::shared_ptr<BackingFolder> folder, std::shared_ptr<LostAppends> lost,
+                    std::shared_ptr<const BlockMemory> memory)
+      : folder_(std::move(folder)), lost_(std::move(lost)), memory_(std::move(memory)) {}
 
   const char* Name() const override { return "dedupfs.backing"; }
 
@@ -50,7 +51,7 @@ class BackingFilesystem final : public rocksdb::FileSystem {
   }
   IOStatus NewRandomAccessFile(const std::string& path, const FileOptions& /*options*/,
                                std::unique_ptr<rocksdb::FSRandomAccessFile>* result, IODebugContext* /*dbg*/) override {
-    return at(path, [&](const Place& place) { return open_random_access(*place.folder, place.name, result); });
+    return at(path, [&](const Place& place) { return open_random_access(*place.folder, place.name, memory_, result); });
   }
   IOStatus NewWritableFile(const std::string& path, const FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* /*dbg*/) override {
@@ -208,13 +209,15 @@ class BackingFilesystem final : public rocksdb::FileSystem {
 
   const std::shared_ptr<BackingFolder> folder_;
   const std::shared_ptr<LostAppends> lost_;
+  const std::shared_ptr<const BlockMemory> memory_;
 };
 
 }  // namespace
 
 std::shared_ptr<rocksdb::FileSystem> make_backing_filesystem(std::shared_ptr<BackingFolder> folder,
-                                                             std::shared_ptr<LostAppends> lost) {
-  return std::make_shared<BackingFilesystem>(std::move(folder), std::move(lost));
+                                                             std::shared_ptr<LostAppends> lost,
+                                                             std::shared_ptr<const BlockMemory> memory) {
+  return std::make_shared<BackingFilesystem>(std::move(folder), std::move(lost), std::move(memory));
 }
 
 }  // namespace dedupfs

@@ -18,6 +18,7 @@
 namespace dedupfs {
 
 std::shared_ptr<rocksdb::FileSystem> make_backing_filesystem(
-    std::shared_ptr<BackingFolder> folder, std::shared_ptr<LostAppends> lost = std::make_shared<LostAppends>(0));
+    std::shared_ptr<BackingFolder> folder, std::shared_ptr<LostAppends> lost = std::make_shared<LostAppends>(0),
+    std::shared_ptr<const BlockMemory> memory = std::make_shared<const BlockMemory>());
 
 }  // namespace dedupfs

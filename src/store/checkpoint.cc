@@ -10,14 +10,17 @@
 namespace dedupfs {
 namespace {
 
+constexpr std::string_view kUnfinished = "unfinished";
 constexpr std::size_t kBlockBytes = 1 << 20;  // about; of records, before compression
 
 // Appends to a file, block by block.
 class BlockWriter {
  public:
-  BlockWriter(BackingFile& file, std::uint64_t offset) : file_(file), offset_(offset) {}
+  BlockWriter(BackingFile& file, std::uint64_t offset, const Checkpoints::GoesOn& goes_on)
+      : file_(file), offset_(offset), goes_on_(goes_on) {}
 
   Result<void> add(Family family, std::string_view key, std::string_view value) {
+    ++count_;
     append_record(records_, key, value);
     return records_.size() < kBlockBytes ? Result<void>() : end_block(family);
   }
@@ -26,6 +29,7 @@ class BlockWriter {
 
  private:
   Result<void> end_block(Family family) {
+    if (!goes_on_(count_)) return Error{ErrorCode::kInterrupted, "the checkpoint was not finished"};
     ++blocks_;
     const std::string block = encode_checkpoint_block(family, records_);
     records_.clear();
@@ -39,19 +43,18 @@ class BlockWriter {
 
   BackingFile& file_;
   std::uint64_t offset_;
+  const Checkpoints::GoesOn& goes_on_;
   std::string records_;
+  std::uint64_t count_ = 0;
   std::uint64_t blocks_ = 0;
 };
 
-Result<void> write_families(const Database& database, BlockWriter& writer, const std::function<bool()>& cancelled) {
+Result<void> write_families(const Database& database, BlockWriter& writer) {
   const auto snapshot = database.snapshot();
   for (const Family family : kCheckpointFamilies) {
     Result<void> written;
     DEDUPFS_TRY(database.walk(*snapshot, family, [&](std::string_view key, std::string_view value) {
-      if (cancelled())
-        written = Error{ErrorCode::kInterrupted, "the checkpoint was cancelled"};
-      else
-        written = writer.add(family, key, value);
+      written = writer.add(family, key, value);
       return written.has_value();
     }));
     DEDUPFS_TRY(written);
@@ -168,19 +171,30 @@ Result<std::optional<Checkpoint>> Checkpoints::newest(std::vector<Error>& damage
   return std::optional<Checkpoint>();
 }
 
-Result<void> Checkpoints::write(const Database& database, const std::function<bool()>& cancelled) const {
+bool Checkpoints::has_unfinished() const {
+  const auto files_in = folder();
+  if (!files_in || !*files_in) return false;
+  const auto found = (*files_in)->exists(kUnfinished);
+  return found && *found;
+}
+
+void Checkpoints::leave_unfinished() const {
+  if (const auto files_in = folder(); files_in && *files_in)
+    (void)(*files_in)->open(kUnfinished, Backing::Mode::kOpenOrCreate);
+}
+
+Result<void> Checkpoints::write(const Database& database, const GoesOn& goes_on) const {
   DEDUPFS_ASSIGN(auto files_in, folder());
   if (!files_in) {
     DEDUPFS_TRY(volume_->make_folder(kCheckpointsDirectory));
     DEDUPFS_TRY(volume_->sync());
     DEDUPFS_ASSIGN(files_in, folder());
   }
-  return write(*files_in, database, cancelled);
+  return write(*files_in, database, goes_on);
 }
 
 // Beside the older ones, under a name of its own until it is whole.
-Result<void> Checkpoints::write(BackingFolder& folder, const Database& database,
-                                const std::function<bool()>& cancelled) const {
+Result<void> Checkpoints::write(BackingFolder& folder, const Database& database, const GoesOn& goes_on) const {
   DEDUPFS_ASSIGN(const auto older, list(folder));
   if (!older.empty() && older.front().number == std::numeric_limits<std::uint32_t>::max())
     return Error{ErrorCode::kTooLarge, (folder.path() / older.front().name).string() + " has the last number"};
@@ -190,16 +204,15 @@ Result<void> Checkpoints::write(BackingFolder& folder, const Database& database,
   header.created_unix_seconds =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 
-  constexpr std::string_view kUnfinished = "unfinished";
   DEDUPFS_ASSIGN(const bool leftover, folder.exists(kUnfinished));
   if (leftover) DEDUPFS_TRY(folder.unlink(kUnfinished));
   {
     DEDUPFS_ASSIGN(const auto file, folder.open(kUnfinished, Backing::Mode::kCreate));
     const std::string first = encode_checkpoint_header(header);
-    BlockWriter writer(*file, first.size());
+    BlockWriter writer(*file, first.size(), goes_on);
     auto written = [&]() -> Result<void> {
       DEDUPFS_TRY(file->write(0, bytes_of(first)));
-      DEDUPFS_TRY(write_families(database, writer, cancelled));
+      DEDUPFS_TRY(write_families(database, writer));
       DEDUPFS_TRY(writer.end());
       crash_point("checkpoint.written");
       return file->datasync();

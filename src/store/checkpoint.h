@@ -60,9 +60,15 @@ class Checkpoints {
   // Keeps the folder of the checkpoints open from when it first sees it.
   Checkpoints(std::shared_ptr<BackingFolder> volume, const UuidBytes& uuid) : volume_(std::move(volume)), uuid_(uuid) {}
 
+  // Is told now and then how many records the checkpoint has so far. False: it is not to be finished.
+  using GoesOn = std::function<bool(std::uint64_t records)>;
   // Of what is committed. Durable when it returns; older ones but the newest kKept are removed then. kInterrupted, and
-  // nothing has changed, when `cancelled` became true.
-  Result<void> write(const Database& database, const std::function<bool()>& cancelled) const;
+  // nothing has changed, when `goes_on` said no.
+  Result<void> write(const Database& database, const GoesOn& goes_on) const;
+
+  // One that was begun and not finished, which write() leaves behind only in a crash; or the note that one is missing.
+  bool has_unfinished() const;
+  void leave_unfinished() const;  // as far as the disk lets us
 
   struct File {
     std::uint32_t number = 0;
@@ -79,7 +85,7 @@ class Checkpoints {
   // Null: there is none.
   Result<std::shared_ptr<BackingFolder>> folder() const;
   Result<std::vector<File>> list(BackingFolder& folder) const;
-  Result<void> write(BackingFolder& folder, const Database& database, const std::function<bool()>& cancelled) const;
+  Result<void> write(BackingFolder& folder, const Database& database, const GoesOn& goes_on) const;
 
   const std::shared_ptr<BackingFolder> volume_;
   mutable std::shared_ptr<BackingFolder> folder_;

@@ -63,7 +63,8 @@ struct ChunkStore::State {
         reserved_end(next_id),
         reader(*containers, database, pending, options.cache_bytes),
         fingerprints(kCachedFingerprints),
-        writer(*containers, pending, reader.regions(), options.compression, thread_count(options.threads)),
+        writer(*containers, pending, reader.regions(), options.compression, thread_count(options.threads),
+               options.waiting_region_bytes),
         pool(thread_count(options.threads), "chunk-store") {}
   ~State();
 
@@ -81,6 +82,8 @@ struct ChunkStore::State {
   Result<void> check_writable();
   Result<void> reserve_ids();
   Result<void> write_next_id(std::uint64_t next_id);
+  // What takes part in commits by itself.
+  std::vector<CommitParticipant*> parts() const;
 
   const Settings settings;
   const std::shared_ptr<ContainerStore> containers;
@@ -99,13 +102,13 @@ struct ChunkStore::State {
   std::vector<RegionPacker*> free_packers;
 
   std::atomic<std::size_t> prefetches = 0;  // in the pool
-  std::uint64_t healing = 0;                // chunks in the batch that is being written
+  std::vector<ChunkId> healing;             // by the frozen group
   std::atomic<std::uint64_t> healed = 0;
-  std::optional<std::uint64_t> stored_damage;  // version of DamagedChunks in the batch that is being written
+  std::optional<std::uint64_t> appended_damage;  // version of DamagedChunks in the batch that is being written
   std::atomic<std::uint64_t> dropped_bytes = 0;
   RecentReferences recent_references;
   std::mutex moving;
-  std::uint64_t stored_dropped_bytes = 0;
+  std::unique_ptr<CommittedNumber> dropped_bytes_counter;
 
   RegionWriter writer;
   ThreadPool pool;  // last: its tasks use the rest
@@ -348,6 +351,12 @@ ChunkStore::State::~State() {
   if (reserved_end > ids.next() && !settings.read_only) (void)write_next_id(ids.next());
 }
 
+std::vector<CommitParticipant*> ChunkStore::State::parts() const {
+  std::vector<CommitParticipant*> found = {dropped_bytes_counter.get()};
+  if (deltas) found.push_back(&deltas->features);
+  return found;
+}
+
 // ---------------------------------------------------------------- read path
 
 Result<PinnedBytes> ChunkStore::get(ChunkId id) {
@@ -380,32 +389,29 @@ void ChunkStore::freeze() {
     for (const auto& packer : state_->packers) packer->close();
   }
   state_->pending.freeze();
-  if (state_->deltas) state_->deltas->features.freeze();
+  state_->healing = state_->pending.frozen_renewed();
+  for (CommitParticipant* const part : state_->parts()) part->freeze();
 }
 
-Result<void> ChunkStore::flush_frozen(Database::Batch& batch) {
+Result<void> ChunkStore::append_to(Database::Batch& batch) {
   DEDUPFS_TRY(state_->writer.wait_for(state_->pending.frozen_regions()));
   crash_point("commit.regions-written");
   DEDUPFS_TRY(state_->containers->sync());
   crash_point("commit.containers-synced");
   DEDUPFS_TRY(state_->pending.append_frozen_to(batch, state_->database));
-  state_->healing = 0;
-  for (const ChunkId id : state_->pending.frozen_renewed()) state_->healing += state_->reader.damaged().erase(id);
-  if (const DamagedChunks& damaged = state_->reader.damaged(); damaged.changed()) {
-    DamagedChunks::Encoded encoded = damaged.encode();
+  if (const DamagedChunks& damaged = state_->reader.damaged(); damaged.changed() || !state_->healing.empty()) {
+    const DamagedChunks::Encoded encoded = damaged.encode(state_->healing);
     batch.put(Family::kCounters, kDamagedChunksCounter, encoded.bytes);
-    state_->stored_damage = encoded.version;
+    state_->appended_damage = encoded.version;
   }
-  if (const std::uint64_t dropped = state_->dropped_bytes; dropped != state_->stored_dropped_bytes) {
-    batch.put(Family::kCounters, kDroppedBytesCounter, encode_number(dropped));
-    state_->stored_dropped_bytes = dropped;  // should the batch fail, the next one has it
-  }
-  if (state_->deltas) state_->deltas->features.append_frozen_to(batch);
+  for (CommitParticipant* const part : state_->parts()) DEDUPFS_TRY(part->append_to(batch));
   return {};
 }
 
-void ChunkStore::drop_frozen() {
-  if (const std::uint64_t healed = std::exchange(state_->healing, 0); healed != 0) {
+void ChunkStore::committed() {
+  if (state_->appended_damage)
+    state_->reader.damaged().note_stored(*std::exchange(state_->appended_damage, std::nullopt), state_->healing);
+  if (const auto healed = std::exchange(state_->healing, {}).size(); healed != 0) {
     spdlog::info("{} damaged chunks were written again: the files that have them are whole again", healed);
     state_->healed += healed;
   }
@@ -414,12 +420,16 @@ void ChunkStore::drop_frozen() {
   if (std::ranges::any_of(state_->pending.frozen_regions(), [](const auto& region) { return !region->moved.empty(); }))
     state_->reader.forget_places();
   const std::vector<std::uint32_t> abandoned = state_->pending.frozen_abandoned();
-  if (state_->stored_damage) state_->reader.damaged().note_stored(*std::exchange(state_->stored_damage, std::nullopt));
   state_->pending.drop_frozen();
   for (const std::uint32_t container : abandoned)  // one that stays is taken for empty by the next reclaim
     if (const auto removed = state_->containers->remove(container); !removed)
       spdlog::warn("{}", removed.error().message());
-  if (state_->deltas) state_->deltas->features.drop_frozen();
+  for (CommitParticipant* const part : state_->parts()) part->committed();
+}
+
+void ChunkStore::failed(CommitFailure failure) {
+  state_->appended_damage.reset();
+  for (CommitParticipant* const part : state_->parts()) part->failed(failure);
 }
 
 std::size_t ChunkStore::open_bytes() const {
@@ -558,7 +568,9 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::open(std::shared_ptr<ContainerSt
   DEDUPFS_ASSIGN(const auto damaged, database.get(Family::kCounters, kDamagedChunksCounter));
   if (damaged) DEDUPFS_TRY(state->reader.damaged().load(*damaged));
   DEDUPFS_ASSIGN(const auto dropped, get_number(database, kDroppedBytesCounter));
-  state->dropped_bytes = state->stored_dropped_bytes = dropped.value_or(0);
+  state->dropped_bytes = dropped.value_or(0);
+  state->dropped_bytes_counter = std::make_unique<CommittedNumber>(
+      kDroppedBytesCounter, [&bytes = state->dropped_bytes] { return bytes.load(); }, state->dropped_bytes);
   if (settings.delta.enabled() && !settings.read_only) {
     state->deltas = std::make_unique<DeltaWriting>(database, settings.delta);
     DEDUPFS_ASSIGN(state->deltas->encoder,

@@ -21,6 +21,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
+#include "store/commit_participant.h"
 #include "store/container_store.h"
 #include "store/database.h"
 #include "store/evacuation.h"
@@ -39,15 +40,16 @@ namespace dedupfs {
 inline constexpr std::string_view kNextChunkIdCounter = "next_chunk_id";  // no chunk has this id or a higher one
 inline constexpr std::string_view kDroppedBytesCounter = "dropped_bytes";
 
-class ChunkStore {
+class ChunkStore final : public CommitParticipant {
  public:
   struct Settings {
     Compression compression;
     DeltaSettings delta;
     std::uint32_t region_bytes = 256 * 1024;
     std::uint64_t cache_bytes = 256 << 20;
-    std::size_t threads = 0;                    // 0: one a core
-    std::uint32_t first_unknown_container = 1;  // the index knows none from here on
+    std::uint64_t waiting_region_bytes = 32 << 20;  // of regions that are not on disk yet; who brings more waits
+    std::size_t threads = 0;                        // 0: one a core
+    std::uint32_t first_unknown_container = 1;      // the index knows none from here on
     bool read_only = false;
   };
 
@@ -73,7 +75,7 @@ class ChunkStore {
 
   static Result<std::unique_ptr<ChunkStore>> open(std::shared_ptr<ContainerStore> containers, Database& database,
                                                   const Settings& settings);
-  ~ChunkStore();
+  ~ChunkStore() override;
 
   std::unique_ptr<Writer> open_writer();
 
@@ -82,13 +84,12 @@ class ChunkStore {
   // Starts loading what these chunks need, in the background.
   void prefetch(std::vector<ChunkId> ids);
 
-  // Ends the transaction group: closes all open regions and sets aside what the index has to learn. No put may be in
-  // progress, and the previous group must have been dropped.
-  void freeze();
-  // Waits until all chunks of the frozen group are on disk, durably, then adds their index entries to the batch.
-  Result<void> flush_frozen(Database::Batch& batch);
-  // After the batch was written.
-  void drop_frozen();
+  // Closes all open regions and sets aside what the index has to learn. No put may be in progress.
+  void freeze() override;
+  // Waits until all chunks of the frozen group are on disk, durably, then adds their index entries.
+  Result<void> append_to(Database::Batch& batch) override;
+  void committed() override;
+  void failed(CommitFailure failure) override;
 
   // What is known of damage: chunks that could not be read when somebody wanted to, here or at an earlier mount, and those
   // that were stored anew since this one.

@@ -25,4 +25,10 @@ Result<std::optional<std::uint64_t>> get_number(const Database& index, std::stri
   return std::optional(number);
 }
 
+Result<void> CommittedNumber::append_to(Database::Batch& batch) {
+  appended_ = current_();
+  if (appended_ != stored_) batch.put(Family::kCounters, counter_, encode_number(appended_));
+  return {};
+}
+
 }  // namespace dedupfs

@@ -1,6 +1,7 @@
 #include "store/damaged_chunks.h"
 
 #include <limits>
+#include <unordered_set>
 
 #include "base/coding.h"
 
@@ -36,16 +37,26 @@ std::vector<std::uint64_t> DamagedChunks::numbers() const {
   return {numbers_.begin(), numbers_.end()};
 }
 
-DamagedChunks::Encoded DamagedChunks::encode() const {
+DamagedChunks::Encoded DamagedChunks::encode(const std::vector<ChunkId>& without) const {
+  std::unordered_set<std::uint64_t> left_out;
+  for (const ChunkId id : without) left_out.insert(number_of(id));
   const std::lock_guard lock(mutex_);
   Encoded encoded{{}, version_};
   Encoder encoder(encoded.bytes);
   std::uint64_t previous = 0;
   for (const std::uint64_t number : numbers_) {
+    if (left_out.contains(number)) continue;
     encoder.varint(number - previous);
     previous = number;
   }
   return encoded;
+}
+
+void DamagedChunks::note_stored(std::uint64_t version, const std::vector<ChunkId>& without) {
+  const std::lock_guard lock(mutex_);
+  for (const ChunkId id : without) numbers_.erase(number_of(id));
+  size_ = numbers_.size();
+  stored_version_ = version;
 }
 
 Result<void> DamagedChunks::load(std::string_view encoded) {

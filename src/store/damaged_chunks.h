@@ -38,10 +38,12 @@ class DamagedChunks {
     std::string bytes;
     std::uint64_t version = 0;
   };
-  Encoded encode() const;
+  // The list `without` the chunks that a commit heals. They stay on it until that commit has succeeded.
+  Encoded encode(const std::vector<ChunkId>& without = {}) const;
   // Whether there is something to store: what was loaded or stored last is an older version.
   bool changed() const { return version_ != stored_version_; }
-  void note_stored(std::uint64_t version) { stored_version_ = version; }
+  // What encode() gave for these arguments is durable: takes those off the list which it left out.
+  void note_stored(std::uint64_t version, const std::vector<ChunkId>& without = {});
   Result<void> load(std::string_view encoded);
 
  private:

@@ -158,7 +158,7 @@ Result<void> Database::verify_tables() const {
   options.fill_cache = false;
   // RocksDB 7.8 opens each table once more for this, and warns that it does so without the unique id that it wants.
   const LogLevel quiet(*state_->db->GetDBOptions().info_log, rocksdb::ERROR_LEVEL);
-  return state_->result_of(state_->db->VerifyChecksum(options));
+  return state_->result_of(without_exceptions([&] { return state_->db->VerifyChecksum(options); }));
 }
 
 Result<double> Database::erased_share(Family family) const {
@@ -215,6 +215,26 @@ std::array<std::uint64_t, kFamilyCount> Database::table_bytes() const {
     bytes[i] = tables.size;
   }
   return bytes;
+}
+
+Database::FilterMemory Database::filter_memory() const {
+  std::uint64_t keys = 0;
+  for (std::size_t i = 0; i < kFamilyCount; ++i) {
+    std::uint64_t of_family = 0;
+    if (state_->handles[i] == nullptr || !is_filtered(static_cast<Family>(i))) continue;
+    state_->db->GetIntProperty(state_->handles[i], rocksdb::DB::Properties::kEstimateNumKeys, &of_family);
+    keys += of_family;
+  }
+  return filter_memory_of(keys, state_->memory->GetCapacity());
+}
+
+Database::FilterMemory Database::filter_memory_of(std::uint64_t keys, std::uint64_t memory_bytes) {
+  constexpr std::uint64_t kRounded = 64 << 20;
+  FilterMemory memory{.filter_bytes = keys / 8 * kFilterBytesOf8Keys, .memory_bytes = memory_bytes, .wanted_bytes = 0};
+  // Write buffers may take a quarter (database_options.cc).
+  if (memory.filter_bytes > memory_bytes / 4 * 3)
+    memory.wanted_bytes = (memory.filter_bytes / 3 * 5 + kRounded - 1) / kRounded * kRounded;
+  return memory;
 }
 
 std::uint64_t Database::memory_used_bytes() const {

@@ -132,6 +132,15 @@ class Database {
   std::array<std::uint64_t, kFamilyCount> table_bytes() const;
   std::uint64_t memory_used_bytes() const;  // of what Settings::memory_bytes caps
 
+  // Look-ups of what is not there are quick as long as all filters are in memory; beyond, many of them read the disk.
+  struct FilterMemory {
+    std::uint64_t filter_bytes = 0;  // about
+    std::uint64_t memory_bytes = 0;  // Settings::memory_bytes
+    std::uint64_t wanted_bytes = 0;  // what that should be, with room to grow; 0: there is enough
+  };
+  FilterMemory filter_memory() const;
+  static FilterMemory filter_memory_of(std::uint64_t keys, std::uint64_t memory_bytes);
+
  private:
   struct State;
   explicit Database(std::unique_ptr<State> state);

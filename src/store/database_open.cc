@@ -56,8 +56,10 @@ rocksdb::Status Database::State::open_families(const DatabaseOptions& options, s
   auto families = descriptors_of(options, count);
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, families.back().options);  // under the same cap of memory
   rocksdb::DB* opened = nullptr;
-  auto status = read_only ? rocksdb::DB::OpenForReadOnly(options.database, path, families, &handles, &opened)
-                          : rocksdb::DB::Open(options.database, path, families, &handles, &opened);
+  auto status = without_exceptions([&] {
+    return read_only ? rocksdb::DB::OpenForReadOnly(options.database, path, families, &handles, &opened)
+                     : rocksdb::DB::Open(options.database, path, families, &handles, &opened);
+  });
   if (!status.ok()) return status;
   db.reset(opened);
   handles.insert(handles.end() - 1, kFamilyCount - count, nullptr);

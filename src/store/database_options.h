@@ -35,6 +35,10 @@ struct DatabaseOptions {
   std::array<rocksdb::ColumnFamilyOptions, kFamilyCount> families;
 };
 
+// Whether tables of the family have filters, which take so much.
+bool is_filtered(Family family);
+inline constexpr std::uint64_t kFilterBytesOf8Keys = 9;
+
 DatabaseOptions make_database_options(std::uint64_t memory_bytes, const std::shared_ptr<BackingFolder>& folder);
 
 }  // namespace dedupfs

@@ -6,6 +6,7 @@
 #include <rocksdb/write_batch.h>
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,6 +22,16 @@ namespace dedupfs {
 
 inline rocksdb::Slice slice_of(std::string_view text) {
   return {text.data(), text.size()};
+}
+
+// RocksDB allocates by the word of what it reads in some places, and throws.
+template <class Call>
+rocksdb::Status without_exceptions(const Call& call) {
+  try {
+    return call();
+  } catch (const std::exception& failure) {
+    return rocksdb::Status::MemoryLimit(failure.what());
+  }
 }
 
 // What RocksDB says for as long as it lives.

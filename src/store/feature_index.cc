@@ -92,18 +92,20 @@ void FeatureIndex::freeze() {
   const std::unique_lock lock(mutex_);
   DEDUPFS_CHECK(frozen_.empty());
   std::swap(open_, frozen_);
-  if (newest_ > most_ids_) database_.forget_features_before(ChunkId{newest_ - most_ids_});
+  newest_frozen_ = newest_;
 }
 
-void FeatureIndex::append_frozen_to(Database::Batch& batch) const {
+Result<void> FeatureIndex::append_to(Database::Batch& batch) {
   const std::shared_lock lock(mutex_);
   for (const auto& [number, id] : frozen_) batch.put(Family::kFeatureIndex, encode_key(number), encode_chunk_id(id));
+  return {};
 }
 
-void FeatureIndex::drop_frozen() {
+void FeatureIndex::committed() {
   Group dropped;  // outlives the lock: freeing it takes a while
   const std::unique_lock lock(mutex_);
   std::swap(frozen_, dropped);
+  if (newest_frozen_ > most_ids_) database_.forget_features_before(ChunkId{newest_frozen_ - most_ids_});
 }
 
 std::size_t FeatureIndex::open_bytes() const {

@@ -16,12 +16,13 @@
 
 #include "base/result.h"
 #include "delta/resemblance.h"
+#include "store/commit_participant.h"
 #include "store/database.h"
 #include "store/types.h"
 
 namespace dedupfs {
 
-class FeatureIndex {
+class FeatureIndex final : public CommitParticipant {
  public:
   // `disk_bytes`: about how much the family may take.
   FeatureIndex(Database& database, std::uint64_t disk_bytes);
@@ -32,10 +33,10 @@ class FeatureIndex {
   // Drops what leads to committed chunks of which `is_dead` says so.
   Result<void> forget(const std::function<bool(ChunkId)>& is_dead);
 
-  // As in PendingChunks.
-  void freeze();
-  void append_frozen_to(Database::Batch& batch) const;
-  void drop_frozen();
+  void freeze() override;
+  Result<void> append_to(Database::Batch& batch) override;
+  void committed() override;
+  void failed(CommitFailure /*failure*/) override {}
   std::size_t open_bytes() const;
 
  private:
@@ -48,6 +49,7 @@ class FeatureIndex {
   Group open_;
   Group frozen_;
   std::uint64_t newest_ = 0;
+  std::uint64_t newest_frozen_ = 0;
 };
 
 }  // namespace dedupfs

@@ -29,9 +29,9 @@ Result<void> erase_all(Database& database) {
 Result<void> commit(Database& database, FeatureIndex& features) {
   features.freeze();
   Database::Batch batch(database);
-  features.append_frozen_to(batch);
+  DEDUPFS_TRY(features.append_to(batch));
   if (!batch.empty()) DEDUPFS_TRY(database.write(batch));
-  features.drop_frozen();
+  features.committed();
   return {};
 }
 

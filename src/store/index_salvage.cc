@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "store/database_options.h"
+#include "store/database_state.h"
 #include "store/volume.h"
 
 namespace dedupfs {
@@ -144,6 +145,7 @@ Result<void> result_of(const rocksdb::Status& status, const Path& path) {
 Result<void> copy_file(BackingFolder& from, BackingFolder& to, std::string_view name) {
   constexpr std::size_t kAtOnce = 1 << 20;
   DEDUPFS_ASSIGN(const auto source, from.open(name, Backing::Mode::kRead));
+  DEDUPFS_TRY(is_table(name) ? judge_table(*source) : judge_stream(*source));
   DEDUPFS_ASSIGN(const auto copy, to.open(name, Backing::Mode::kCreate));
   std::vector<std::uint8_t> buffer(kAtOnce);
   for (std::uint64_t offset = 0;;) {
@@ -242,9 +244,11 @@ Result<void> repair_files(BackingFolder& index, const std::shared_ptr<BackingFol
   options.database.create_if_missing = true;
   options.database.track_and_verify_wals_in_manifest = false;
   options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // it says of each file what is wrong with it
-  return result_of(
-      rocksdb::RepairDB(scratch->path().string(), options.database, families_of(options), options.families[0]),
-      scratch->path());
+  return result_of(without_exceptions([&] {
+                     return rocksdb::RepairDB(scratch->path().string(), options.database, families_of(options),
+                                              options.families[0]);
+                   }),
+                   scratch->path());
 }
 
 class Survey {

@@ -29,14 +29,13 @@ void Liveness::Lookup::note_stored(ChunkId id) {
   liveness_.claimed_.push_back(id);
 }
 
-void Liveness::start_marking(std::uint64_t end) {
-  std::vector<std::atomic<std::uint64_t>> bits(end / 64 + 1);
+void Liveness::start_marking(std::uint64_t end, std::uint64_t most_bytes) {
   const std::lock_guard turn(turnstile_);
   const std::unique_lock lock(mutex_);
   DEDUPFS_CHECK(phase_ == Phase::kIdle);
   phase_ = Phase::kMarking;
   end_ = end;
-  bits_ = std::move(bits);
+  marked_.emplace(most_bytes, end);
   claimed_.clear();
 }
 
@@ -64,12 +63,15 @@ void Liveness::finish(const std::function<void()>& forget) {
   if (phase_ == Phase::kIdle) return;
   forget();
   phase_ = Phase::kIdle;
-  bits_ = std::vector<std::atomic<std::uint64_t>>();
+  marked_.reset();
 }
 
 bool Liveness::is_live(ChunkId id) const {
-  const std::uint64_t number = number_of(id);
-  return number >= end_ || (bits_[number / 64].load(std::memory_order_relaxed) >> (number % 64) & 1) != 0;
+  return number_of(id) >= end_ || marked_->contains(id) || !marked_->is_complete();
+}
+
+Result<void> Liveness::require_complete() const {
+  return marked_->require_complete();
 }
 
 bool Liveness::is_erasing() const {
@@ -78,10 +80,7 @@ bool Liveness::is_erasing() const {
 }
 
 bool Liveness::set(ChunkId id) {
-  const std::uint64_t number = number_of(id);
-  if (number >= end_) return false;
-  const std::uint64_t bit = std::uint64_t{1} << (number % 64);
-  return (bits_[number / 64].fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+  return number_of(id) < end_ && marked_->insert_beside_others(id);
 }
 
 }  // namespace dedupfs

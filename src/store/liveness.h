@@ -5,17 +5,20 @@
 //   erasing   what was neither marked nor claimed by then is dead: nobody may refer to it any more
 //
 // Threads: every function from any thread; phases are changed by one thread.
-// Memory:  a bit for each chunk id that was ever given away, while a reclaim runs, and 8 bytes for each chunk that was claimed before the mark
-//          came to it, until take_claimed().
+// Memory:  about a bit for each chunk in use while a reclaim runs (store/chunk_set.h), and 8 bytes for each chunk that was claimed before the
+//          mark came to it, until take_claimed().
+// Failure: where memory for the marks runs out, every chunk counts as live: require_complete() says so.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <vector>
 
+#include "base/result.h"
+#include "store/chunk_set.h"
 #include "store/types.h"
 
 namespace dedupfs {
@@ -36,8 +39,9 @@ class Liveness {
     std::shared_lock<std::shared_mutex> lock_;
   };
 
-  // Ids from `end` on are new, and live; so are those below that are given away from now on.
-  void start_marking(std::uint64_t end);
+  // Ids from `end` on are new, and live; so are those below that are given away from now on. The marks take
+  // `most_bytes` at most.
+  void start_marking(std::uint64_t end, std::uint64_t most_bytes = ChunkSet::kLeastLimit);
   // Whether it was not marked yet. While marking.
   bool mark(ChunkId id);
   // The chunks that were claimed and had not been marked, since the last call: what they are made from is to be marked, too.
@@ -49,6 +53,7 @@ class Liveness {
 
   // While marking or erasing.
   bool is_live(ChunkId id) const;
+  Result<void> require_complete() const;  // kNoMemory: not all marks found room
   bool is_erasing() const;
   std::uint64_t end() const { return end_; }  // as it was given to start_marking()
 
@@ -63,7 +68,7 @@ class Liveness {
   mutable std::shared_mutex mutex_;
   Phase phase_ = Phase::kIdle;
   std::uint64_t end_ = 0;
-  std::vector<std::atomic<std::uint64_t>> bits_;
+  std::optional<ChunkSet> marked_;
   std::mutex claimed_mutex_;
   std::vector<ChunkId> claimed_;
 };

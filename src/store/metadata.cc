@@ -219,7 +219,7 @@ bool Metadata::has_frozen() const {
   return frozen_ != nullptr;
 }
 
-Result<void> Metadata::append_frozen_to(Database::Batch& batch) const {
+Result<void> Metadata::append_to(Database::Batch& batch) {
   std::shared_ptr<const Overlay> frozen;
   {
     const std::shared_lock lock(mutex_);
@@ -236,11 +236,10 @@ Result<void> Metadata::append_frozen_to(Database::Batch& batch) const {
   return {};
 }
 
-void Metadata::drop_frozen() {
+void Metadata::committed() {
   std::shared_ptr<const Overlay> dropped;  // destroyed outside of the lock: it may have a million nodes
   const std::unique_lock lock(mutex_);
   dropped = std::exchange(frozen_, nullptr);
-  snapshots_.note_commit();
 }
 
 }  // namespace dedupfs

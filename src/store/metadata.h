@@ -23,16 +23,17 @@
 #include "base/result.h"
 #include "store/before_images.h"
 #include "store/changes.h"
+#include "store/commit_participant.h"
 #include "store/database.h"
 #include "store/snapshot_list.h"
 
 namespace dedupfs {
 
-class Metadata {
+class Metadata final : public CommitParticipant {
  public:
   // The snapshots must outlive it, too.
   Metadata(const Database& database, SnapshotList& snapshots);
-  ~Metadata();
+  ~Metadata() override;
 
   SnapshotList& snapshots() { return snapshots_; }
   // kStale if there is no such snapshot any more.
@@ -52,14 +53,13 @@ class Metadata {
   std::size_t open_bytes() const;
   bool open_is_empty() const;
 
-  // The open group becomes the frozen one, and a new, empty one opens. There must be no frozen group. A snapshot that is put
-  // into the list from now on, uncommitted, is one of the state at the end of the frozen group.
-  void freeze();
+  // A snapshot that is put into the list after this, uncommitted, is one of the state at the end of the frozen group.
+  void freeze() override;
   bool has_frozen() const;
-  // The changes, and the images that snapshots need of what was there before. Nothing, if there is no frozen group.
-  Result<void> append_frozen_to(Database::Batch& batch) const;
-  // After the batch was written: the group, and the snapshot of its end if there is one, are committed.
-  void drop_frozen();
+  // The changes, and the images that snapshots need of what was there before.
+  Result<void> append_to(Database::Batch& batch) override;
+  void committed() override;
+  void failed(CommitFailure /*failure*/) override {}
 
  private:
   class Overlay;

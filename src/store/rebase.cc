@@ -121,7 +121,7 @@ Result<bool> Rebase::pass(bool is_last) {
 // Each holds more than its own bases would give back, but they share bases, and those share what they are made from.
 Result<bool> Rebase::are_long_ones_worth_it() {
   double held_bytes = 0;
-  ChunkSet held;
+  ChunkSet held(most_bytes_);
   DEDUPFS_TRY(visit_unneeded(bases_of_long_ones_, [&](ChunkId id, const ChunkRun& run) {
     if (!held.insert(id)) return false;
     held_bytes += static_cast<double>(run.disk_bytes_of(run.at(id).payload_length()) + kIndexBytes);

@@ -10,7 +10,7 @@
 //
 // Threads: one user at a time, while a reclaim marks; everything else goes on.
 // Failure: a chunk that cannot be read stays as it is, and so do its bases.
-// Memory:  four bits a chunk, 64 bytes for each base that has an heir, up to 64 MiB, and 8 for each of a chunk that would be long.
+// Memory:  about four bits a chunk, 64 bytes for each base that has an heir, up to 64 MiB, and 8 for each of a chunk that would be long.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,12 @@ class Rebase {
  public:
   // Those chunks are live by now that files refer to, and hardly any others. The findings count what is stored anew.
   Rebase(Volume& volume, const ReclaimHost& host, const ReclaimProgress& progress, ReclaimFindings& findings)
-      : volume_(volume), host_(host), progress_(progress), findings_(findings), runs_(volume.database()) {}
+      : volume_(volume),
+        host_(host),
+        progress_(progress),
+        findings_(findings),
+        most_bytes_(ChunkSet::limit_for(volume.database())),
+        runs_(volume.database()) {}
 
   // Stores nothing anew where less than this share of what is needed would come back. What it did is committed in the end.
   // Returns whether there were bases, needed or not any more.
@@ -72,13 +77,14 @@ class Rebase {
   const ReclaimProgress& progress_;
   ReclaimFindings& findings_;
 
-  ChunkSet bases_;
-  ChunkSet kept_;                                   // bases that stay: it would take more to do without them
+  const std::uint64_t most_bytes_;  // of each set
+  ChunkSet bases_{most_bytes_};
+  ChunkSet kept_{most_bytes_};                      // bases that stay: it would take more to do without them
   std::unordered_map<std::uint64_t, Heirs> heirs_;  // by number of the base
   RunFinder runs_;
 
   // What the plan finds:
-  ChunkSet with_heir_;
+  ChunkSet with_heir_{most_bytes_};
   double needed_bytes_ = 0;
   double returned_bytes_ = 0;  // that bases take
   double replaced_bytes_ = 0;  // that heirs will take
@@ -88,7 +94,7 @@ class Rebase {
   bool put_off_ = false;  // something, since an heir is not committed yet
   // What would be long, as nothing is like it but its bases:
   std::vector<ChunkId> bases_of_long_ones_;
-  ChunkSet had_long_one_;  // the same
+  ChunkSet had_long_one_{most_bytes_};  // the same
   double bytes_of_long_ones_ = 0;
   bool is_last_pass_ = false;
   std::uint64_t pending_bytes_ = 0;

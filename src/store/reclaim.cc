@@ -35,7 +35,7 @@ class Reclaim {
     const std::uint64_t dropped_bytes = volume_.chunks().dropped_bytes();
     if (live().is_erasing()) DEDUPFS_TRY(host_.commit());  // what an earlier reclaim could not commit
     volume_.chunks().finish_reclaim();
-    live().start_marking(volume_.chunks().end_of_ids());
+    live().start_marking(volume_.chunks().end_of_ids(), ChunkSet::limit_for(volume_.database()));
     const auto erased = [&]() -> Result<void> {
       DEDUPFS_TRY(mark());
       return erase();
@@ -77,6 +77,7 @@ class Reclaim {
     do {
       for (const ChunkId id : live().take_claimed()) DEDUPFS_TRY(mark_sources_of(id));
     } while (!live().start_erasing());
+    DEDUPFS_TRY(live().require_complete());
     crash_point("reclaim.marked");
     return {};
   }
@@ -114,12 +115,13 @@ class Reclaim {
 
   // Chunks that deltas are made from go after these, so that whenever a crash comes, no chunk of the index lacks its sources.
   Result<void> erase() {
-    std::optional<ChunkSet> needed;  // what had to wait for the last round; nothing before the first
+    std::unique_ptr<ChunkSet> needed;  // what had to wait for the last round; nothing before the first
     for (int round = 0; round <= kDeepestDelta && (!needed || !needed->empty()); ++round) {
-      DEDUPFS_ASSIGN(ChunkSet still_needed, sources_of_dead(needed));
+      auto still_needed = std::make_unique<ChunkSet>(ChunkSet::limit_for(volume_.database()));
+      DEDUPFS_TRY(add_sources_of_dead(needed.get(), *still_needed));
       DEDUPFS_TRY(walk_runs(volume_.database(), *erasable_, [&](const ChunkRun& run) {
         return erase_from(run, [&](ChunkId id) {
-          return !live().is_live(id) && (!needed || needed->contains(id)) && !still_needed.contains(id);
+          return !live().is_live(id) && (!needed || needed->contains(id)) && !still_needed->contains(id);
         });
       }));
       DEDUPFS_TRY(commit_erased());
@@ -130,19 +132,19 @@ class Reclaim {
   }
 
   // Of the dead ones that are there still.
-  Result<ChunkSet> sources_of_dead(const std::optional<ChunkSet>& still_there) {
-    ChunkSet sources;
-    if (!volume_.superblock().delta.enabled()) return sources;
+  Result<void> add_sources_of_dead(const ChunkSet* still_there, ChunkSet& sources) {
+    if (!volume_.superblock().delta.enabled()) return {};
     DEDUPFS_TRY(walk_runs(volume_.database(), *erasable_, [&](const ChunkRun& run) -> Result<void> {
       for (std::size_t i = 0; i < run.chunks.size(); ++i) {
         const ChunkId id = run.id_of(i);
-        if (!run.chunks[i].is_delta() || live().is_live(id) || (still_there && !still_there->contains(id))) continue;
+        if (!run.chunks[i].is_delta() || live().is_live(id) || (still_there != nullptr && !still_there->contains(id)))
+          continue;
         for (const ChunkId source : run.chunks[i].sources)
           if (!live().is_live(source)) sources.insert(source);
       }
       return {};
     }));
-    return sources;
+    return sources.require_complete();
   }
 
   Result<void> erase_from(const ChunkRun& run, const std::function<bool(ChunkId)>& is_wanted) {

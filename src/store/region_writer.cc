@@ -14,17 +14,18 @@ constexpr int kMoreForMoved = 3;
 }  // namespace
 
 RegionWriter::RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache,
-                           const Compression& compression, std::size_t threads)
+                           const Compression& compression, std::size_t threads, std::uint64_t most_waiting_bytes)
     : containers_(containers),
       pending_(pending),
       cache_(cache),
       compression_(compression),
+      most_waiting_bytes_(most_waiting_bytes),
       pool_(threads, "region-writer") {}
 
 void RegionWriter::submit(std::shared_ptr<PendingRegion> region) {
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return waiting_bytes_ < kMostWaitingBytes || error_; });
+    changed_.wait(lock, [this] { return waiting_bytes_ < most_waiting_bytes_ || error_; });
     waiting_bytes_ += region->used_bytes;
   }
   pool_.submit([this, region = std::move(region)] { run(region); });

@@ -23,9 +23,9 @@ namespace dedupfs {
 class RegionWriter {
  public:
   RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache, const Compression& compression,
-               std::size_t threads);
+               std::size_t threads, std::uint64_t most_waiting_bytes);
 
-  // Waits while more than kMostWaitingBytes wait, unless writing fails at the moment.
+  // Waits while more than that wait, unless writing fails at the moment.
   void submit(std::shared_ptr<PendingRegion> region);
   // Waits until these regions, which were submitted, are on disk; those that failed are tried once more.
   Result<void> wait_for(const std::vector<std::shared_ptr<PendingRegion>>& regions);
@@ -35,8 +35,6 @@ class RegionWriter {
   std::uint64_t waiting_bytes() const;
 
  private:
-  static constexpr std::uint64_t kMostWaitingBytes = 32 << 20;
-
   Result<void> write(PendingRegion& region);
   void run(const std::shared_ptr<PendingRegion>& region);
 
@@ -44,6 +42,7 @@ class RegionWriter {
   PendingChunks& pending_;
   RegionCache& cache_;
   const Compression compression_;
+  const std::uint64_t most_waiting_bytes_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -142,12 +142,13 @@ void SnapshotList::put_uncommitted(const SnapshotRecord& record) {
   uncommitted_ = record.number;
 }
 
-void SnapshotList::note_commit() {
+void SnapshotList::committed() {
   const std::unique_lock lock(mutex_);
   uncommitted_ = kLiveTree;
 }
 
-void SnapshotList::drop_uncommitted() {
+void SnapshotList::failed(CommitFailure failure) {
+  if (failure != CommitFailure::kFinal) return;
   const std::unique_lock lock(mutex_);
   if (uncommitted_ != kLiveTree) records_.erase(std::exchange(uncommitted_, kLiveTree));
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/commit_participant.h"
 #include "store/database.h"
 #include "store/tree.h"
 
@@ -45,7 +46,7 @@ struct Preservation {
   std::vector<TreeNumber> newer_deleted;
 };
 
-class SnapshotList {
+class SnapshotList final : public CommitParticipant {
  public:
   static Result<std::unique_ptr<SnapshotList>> load(const Database& database);
 
@@ -65,9 +66,12 @@ class SnapshotList {
   // A new one, of the state at the end of a group that is not committed yet. What comes later is preserved for it from now
   // on; to all() and find() it is there once that group is committed. One at a time.
   void put_uncommitted(const SnapshotRecord& record);
-  void note_commit();
-  // The group can never be committed. Nothing, if there is no such snapshot.
-  void drop_uncommitted();
+
+  // The metadata has the records and appends them; only who may see an uncommitted snapshot depends on the commit.
+  void freeze() override {}
+  Result<void> append_to(Database::Batch& /*batch*/) override { return {}; }
+  void committed() override;
+  void failed(CommitFailure failure) override;
 
  private:
   bool is_there(const SnapshotRecord& record) const { return !record.is_deleted && record.number != uncommitted_; }

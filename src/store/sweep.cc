@@ -138,7 +138,7 @@ Result<void> Sweep::find_order(const std::vector<Usage>& containers) {
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(chunks, kMostInOrder));
   if (wanted == 0) return {};
   order_.reserve(wanted);
-  ChunkSet seen;
+  ChunkSet seen(ChunkSet::limit_for(volume_.database()));
   RunFinder runs(volume_.database());
   std::uint64_t references = 0;
   Result<void> visited;

@@ -18,9 +18,11 @@
 
 #include "base/check.h"
 #include "base/crash_point.h"
+#include "base/size.h"
 #include "chunkers/registry.h"
 #include "store/counters.h"
 #include "store/disk_reserve.h"
+#include "store/ownership.h"
 
 namespace dedupfs {
 namespace {
@@ -220,6 +222,7 @@ Result<Superblock> Volume::create(const Path& path, const VolumeSettings& settin
 
   Unfinished unfinished;
   DEDUPFS_ASSIGN(const auto volume, vacant_folder(absolute_folder(path), *backing, unfinished));
+  if (!settings.foreign) DEDUPFS_TRY(require_own(*volume));
   DEDUPFS_TRY(volume->make_folder(kContainersDirectory));  // fails for the second of two at once
   unfinished.made(volume, names_made_by_create());
   crash_point("mkfs.folder-made");
@@ -262,7 +265,15 @@ void Volume::repair_superblock_copies() {
     spdlog::warn("{} was missing or damaged, and is whole again", (path() / **repaired).string());
 }
 
+// A volume that is in use may be so with `foreign`: that it is busy says more, and who hears that can ask the daemon.
+Result<void> Volume::require_own_unless_busy() const {
+  const auto own = require_own(*folder_);
+  if (!own && own.error().code() == ErrorCode::kNotPermitted) DEDUPFS_TRY(take_lock(*folder_, /*read_only=*/true));
+  return own;
+}
+
 Result<void> Volume::open_parts() {
+  if (!options_.foreign) DEDUPFS_TRY(require_own_unless_busy());
   DEDUPFS_ASSIGN(superblock_, read_superblock(*folder_));
   if (!options_.read_only) DEDUPFS_TRY(require_writable(superblock_));
   DEDUPFS_TRY(default_isa());  // a wrong environment is not the volume's fault
@@ -284,8 +295,9 @@ Result<void> Volume::open_parts() {
   if (!index) return with_remedy(index.error(), path());
   const auto containers = require_folder(*folder_, kContainersDirectory);
   if (!containers) return containers.error().with("the chunks of the volume are not there; restore it from a backup");
-  auto database =
-      Database::open(*index, {.memory_bytes = options_.index_memory_bytes, .read_only = options_.read_only});
+  was_closed_ = log_bytes_in(**index) == 0;
+  if (!options_.read_only) ballast_ = std::make_unique<Ballast>(folder_, *index);
+  auto database = open_database(*index);
   if (!database) return with_remedy(database.error(), path());
   database_ = std::move(*database);
   crash_point("mount.index-open");
@@ -293,23 +305,39 @@ Result<void> Volume::open_parts() {
   DEDUPFS_ASSIGN(snapshots_, SnapshotList::load(*database_));
   metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);
 
-  DEDUPFS_ASSIGN(saved_next_container_, load_next_container(*database_));
+  DEDUPFS_ASSIGN(const std::uint32_t next_container, load_next_container(*database_));
   DEDUPFS_ASSIGN(const Backing::Space space, (*containers)->space());
   DEDUPFS_ASSIGN(
       containers_,
       ContainerStore::open(*containers, {.volume_uuid = superblock_.uuid,
                                          .container_bytes = container_bytes_on(space, superblock_.container_bytes),
-                                         .next_container = saved_next_container_,
+                                         .next_container = next_container,
                                          .read_only = options_.read_only}));
   DEDUPFS_ASSIGN(chunks_, ChunkStore::open(containers_, *database_,
                                            {.compression = superblock_.compression,
                                             .delta = superblock_.delta,
                                             .region_bytes = superblock_.region_bytes,
                                             .cache_bytes = options_.cache_bytes,
+                                            .waiting_region_bytes = options_.waiting_region_bytes,
                                             .threads = options_.threads,
-                                            .first_unknown_container = saved_next_container_,
+                                            .first_unknown_container = next_container,
                                             .read_only = options_.read_only}));
+  next_container_ = std::make_unique<CommittedNumber>(
+      kNextContainerCounter, [this] { return containers_->next_container(); }, next_container);
+  // What was appended to containers has its place in `chunks` and counts in `next_container`: the chunks come first.
+  participants_ = {chunks_.get(), next_container_.get(), metadata_.get(), snapshots_.get()};
+  if (ballast_) ballast_->keep();
   return {};
+}
+
+// On a disk that others have filled, with the room that was kept for that.
+Result<std::unique_ptr<Database>> Volume::open_database(const std::shared_ptr<BackingFolder>& index) {
+  const Database::Settings settings{.memory_bytes = options_.index_memory_bytes, .read_only = options_.read_only};
+  if (ballast_ && ballast_->release_if_scarce())
+    spdlog::warn("the disk of {} is full: the room that was kept for the mount is used", path().string());
+  auto opened = Database::open(index, settings);
+  if (opened || opened.error().code() != ErrorCode::kNoSpace || !ballast_ || !ballast_->release()) return opened;
+  return Database::open(index, settings);
 }
 
 Result<std::shared_ptr<const void>> Volume::lock(BackingFolder& folder, bool read_only) {
@@ -323,12 +351,23 @@ Result<std::shared_ptr<const void>> Volume::lock(BackingFolder& folder, bool rea
 
 Volume::~Volume() {
   if (lock_ && !options_.read_only) (void)lock_->truncate(0);  // nobody to name any more
+  if (ballast_ && chunks_) ballast_->keep_least();             // the log becomes tables now, and may take the room
+}
+
+void Volume::warn_of_small_index_memory() {
+  if (warned_of_index_memory_) return;
+  const Database::FilterMemory memory = database_->filter_memory();
+  if (memory.wanted_bytes == 0) return;
+  warned_of_index_memory_ = true;
+  spdlog::warn(
+      "the filters of the index take {}, more than fits into its memory of {}: new data is stored more slowly, since "
+      "look-ups read the disk; mount with -o index_mem={}m or more",
+      human_size(memory.filter_bytes), human_size(memory.memory_bytes), memory.wanted_bytes >> 20);
 }
 
 void Volume::freeze() {
   DEDUPFS_CHECK(!options_.read_only);
-  metadata_->freeze();
-  chunks_->freeze();
+  for (CommitParticipant* const participant : participants_) participant->freeze();
 }
 
 // The order is what makes a crash at any moment leave the state of the last commit: chunks are durable in their
@@ -336,20 +375,34 @@ void Volume::freeze() {
 // atomic batch; and the groups in memory are dropped only after the batch is readable below them.
 Result<void> Volume::commit() {
   if (!has_frozen()) return {};
-  Database::Batch batch(*database_);
-  DEDUPFS_TRY(chunks_->flush_frozen(batch));
-  DEDUPFS_TRY(metadata_->append_frozen_to(batch));
-  const std::uint32_t next_container = containers_->next_container();
-  if (next_container != saved_next_container_) {
-    batch.put(Family::kCounters, kNextContainerCounter, encode_number(next_container));
+  Result<void> committed = attempt_commit();
+  if (!committed && committed.error().code() == ErrorCode::kNoSpace && ballast_->release())
+    committed = attempt_commit();
+  return committed;
+}
+
+Result<void> Volume::attempt_commit() {
+  const Result<void> written = write_frozen();
+  if (!written) {
+    for (CommitParticipant* const participant : participants_) participant->failed(failure_of(written.error().code()));
+    return written;
   }
-  if (!batch.empty()) DEDUPFS_TRY(database_->write(batch));
   crash_point("commit.index-written");
-  saved_next_container_ = next_container;
-  chunks_->drop_frozen();
-  metadata_->drop_frozen();
+  for (CommitParticipant* const participant : participants_) participant->committed();
+  if (const std::uint32_t next = containers_->next_container(); next != judged_container_) {
+    judged_container_ = next;
+    warn_of_small_index_memory();
+  }
   crash_point("commit.dropped");
   return {};
+}
+
+Result<void> Volume::write_frozen() {
+  Database::Batch batch(*database_);
+  for (CommitParticipant* const participant : participants_) DEDUPFS_TRY(participant->append_to(batch));
+  if (batch.empty()) return {};
+  ballast_->keep_with(batch.size_bytes());
+  return database_->write(batch);
 }
 
 }  // namespace dedupfs

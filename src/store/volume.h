@@ -15,11 +15,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/backing.h"
 #include "base/result.h"
 #include "chunkers/chunker.h"
+#include "store/ballast.h"
 #include "store/chunk_store.h"
+#include "store/commit_participant.h"
 #include "store/container_store.h"
 #include "store/database.h"
 #include "store/metadata.h"
@@ -33,10 +36,12 @@ inline constexpr std::string_view kNextContainerCounter =
 
 struct VolumeOptions {
   bool read_only = false;
-  bool locked = false;  // the caller holds the volume's lock(): opening takes none
+  bool foreign = false;  // as root: others who can write to the volume are trusted (store/ownership.h)
+  bool locked = false;   // the caller holds the volume's lock(): opening takes none
   std::uint64_t index_memory_bytes = 256 << 20;
   std::uint64_t cache_bytes = 256 << 20;  // decoded regions
-  std::size_t threads = 0;                // of the ingest pipeline; 0: one a core
+  std::uint64_t waiting_region_bytes = 32 << 20;
+  std::size_t threads = 0;  // of the ingest pipeline; 0: one a core
 };
 
 // What mkfs is told.
@@ -46,6 +51,7 @@ struct VolumeSettings {
   std::optional<DeltaSettings> delta;  // absent: the default
   std::uint32_t region_bytes = Superblock().region_bytes;
   std::string label;
+  bool foreign = false;  // as root: the folder may be another user's
 };
 
 class Volume {
@@ -56,7 +62,7 @@ class Volume {
                                    const std::shared_ptr<Backing>& backing = Backing::posix());
   // kNotFound: no volume there; kBusy: in use (read-only openers share it with each other, not with a writer);
   // kReadOnly: it lies on a read-only disk; kVersion, kUnsupported: made by a newer dedupfs; kCorruption: parts are
-  // missing, damaged or of another volume. Read-only, nothing is written, and the volume may lie on a read-only disk.
+  // missing, damaged or of another volume; kNotPermitted: see VolumeOptions::foreign. Read-only, nothing is written, and the volume may lie on a read-only disk.
   static Result<std::unique_ptr<Volume>> open(const Path& path, const VolumeOptions& options,
                                               const std::shared_ptr<Backing>& backing = Backing::posix());
   // The same in a folder that open_folder() gave.
@@ -75,6 +81,8 @@ class Volume {
   const Superblock& superblock() const { return superblock_; }
   const Chunker& chunker() const { return *chunker_; }
   bool read_only() const { return options_.read_only; }
+  // Whether whoever had it before closed it in good order; not after a crash.
+  bool was_closed() const { return was_closed_; }
   Metadata& metadata() { return *metadata_; }
   SnapshotList& snapshots() { return *snapshots_; }
   ChunkStore& chunks() { return *chunks_; }
@@ -86,16 +94,25 @@ class Volume {
   // frozen.
   void freeze();
   bool has_frozen() const { return metadata_->has_frozen(); }
-  // Makes the frozen group, if there is one, durable: chunks first, then one atomic batch.
+  // Makes the frozen group, if there is one, durable: chunks first, then one atomic batch. See commit_participant.h.
   Result<void> commit();
+
+  // Says once in the log that the filters of the index have outgrown its memory, if they have. Commits look, too.
+  void warn_of_small_index_memory();
 
  private:
   Volume() = default;
   void repair_superblock_copies();
+  Result<void> require_own_unless_busy() const;
   Result<void> open_parts();
+  Result<std::unique_ptr<Database>> open_database(const std::shared_ptr<BackingFolder>& index);
+  Result<void> attempt_commit();
+  Result<void> write_frozen();
 
   VolumeOptions options_;
   std::shared_ptr<BackingFolder> folder_;
+  std::unique_ptr<Ballast> ballast_;  // null: read-only
+  bool was_closed_ = true;
   std::unique_ptr<BackingFile> lock_;  // null: reading a volume that no writer ever opened
   Superblock superblock_;
   std::unique_ptr<Chunker> chunker_;
@@ -104,7 +121,10 @@ class Volume {
   std::unique_ptr<Metadata> metadata_;
   std::shared_ptr<ContainerStore> containers_;
   std::unique_ptr<ChunkStore> chunks_;
-  std::uint32_t saved_next_container_ = 0;  // as the index has it
+  std::unique_ptr<CommitParticipant> next_container_;
+  std::vector<CommitParticipant*> participants_;  // in the order in which they append to the batch
+  bool warned_of_index_memory_ = false;
+  std::uint32_t judged_container_ = 0;  // the next container when the index was last judged by its memory
 };
 
 }  // namespace dedupfs

@@ -7,6 +7,7 @@
 
 #include "fs/namespace_check.h"
 #include "fs/snapshot_check.h"
+#include "store/ballast.h"
 #include "store/store_check.h"
 #include "support/crash_replay.h"
 
@@ -15,8 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kMostToOpen{20};    // on a busy machine; an idle one takes 20 ms
-constexpr std::uint64_t kRecoveryBytes = 1 << 20;  // what tables and manifest of a recovery may take at most
+constexpr std::chrono::seconds kMostToOpen{20};  // on a busy machine; an idle one takes 20 ms
+constexpr std::uint64_t kRecoveryBytes = (1 << 20) + Ballast::kLeastBytes;  // tables, manifest, room for the next mount
 
 // The orphans of before the crash are taken apart in the background.
 bool inodes_become(Filesystem& filesystem, std::uint64_t count) {

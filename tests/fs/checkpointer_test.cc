@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "fs/filesystem.h"
+#include "support/crash_copy.h"
 #include "support/folder_at.h"
 #include "support/temp_dir.h"
 
@@ -10,6 +14,7 @@ namespace dedupfs {
 namespace {
 
 constexpr Caller kRoot{};
+const Checkpoints::GoesOn kToTheEnd = [](std::uint64_t) { return true; };
 
 class CheckpointerTest : public ::testing::Test {
  protected:
@@ -79,12 +84,66 @@ TEST_F(CheckpointerTest, TakesNoneWhereNoneAreWanted) {
   EXPECT_EQ(newest(), 0U);
 }
 
-TEST_F(CheckpointerTest, TakesNoRoomThatIsNotThere) {
+TEST_F(CheckpointerTest, TakesNoRoomThatIsNotThereAndSaysSo) {
   auto volume = std::move(*Volume::open(path_, VolumeOptions()));
   Checkpointer checkpointer(*volume, std::chrono::hours(1), [](std::uint64_t) { return false; });
   checkpointer.note_commit();
-  checkpointer.finish();
+
+  const auto finished = checkpointer.finish(kToTheEnd);
+
+  ASSERT_FALSE(finished);
+  EXPECT_EQ(finished.error().code(), ErrorCode::kNoSpace);
   EXPECT_EQ(newest(), 0U);
+}
+
+TEST_F(CheckpointerTest, TheLastOneIsFinishedHoweverLongItTakes) {
+  mount(std::chrono::hours(1));
+  create("name");
+  int asked = 0;
+  ASSERT_TRUE(filesystem_->close([&](std::uint64_t) {
+    ++asked;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return true;
+  }));
+
+  EXPECT_GT(asked, 0);
+  EXPECT_FALSE(filesystem_->missing_checkpoint());
+  EXPECT_TRUE(has_name("name"));
+}
+
+TEST_F(CheckpointerTest, OneThatHasNoTimeIsReportedAndTheNextMountTakesIt) {
+  mount(std::chrono::hours(1));
+  create("name");
+  ASSERT_TRUE(filesystem_->close([](std::uint64_t) { return false; }));
+  ASSERT_TRUE(filesystem_->missing_checkpoint());
+  EXPECT_EQ(filesystem_->missing_checkpoint()->code(), ErrorCode::kInterrupted);
+  unmount();
+  EXPECT_EQ(newest(), 0U);
+
+  mount(std::chrono::hours(1));
+  unmount();
+
+  EXPECT_TRUE(has_name("name"));
+}
+
+TEST_F(CheckpointerTest, WhatACrashKeptFromACheckpointIsInThatOfTheNextMount) {
+  mount(std::chrono::hours(1));
+  create("first");
+  unmount();
+  mount(std::chrono::hours(1));
+  create("second");
+  ASSERT_TRUE(filesystem_->sync());
+  const Path crashed = dir_.path() / "crashed";
+  crash_copy(path_, crashed);
+  unmount();
+  std::filesystem::remove_all(path_);
+  std::filesystem::rename(crashed, path_);
+  EXPECT_FALSE(has_name("second"));
+
+  mount(std::chrono::hours(1));
+  unmount();
+
+  EXPECT_TRUE(has_name("second"));
 }
 
 }  // namespace

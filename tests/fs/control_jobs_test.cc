@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fs/control_socket.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -14,9 +15,10 @@ using Json = nlohmann::json;
 
 TEST(ControlJobs, AnswerIsTheObjectUnderTheNameOfTheJob) {
   const TempDir volume;
-  const auto server = ControlServer::start(volume.path(), {{"knit", [](const Json& request) -> Result<Json> {
-                                                              return Json{{"knit", {{"asked", request.at("action")}}}};
-                                                            }}});
+  const auto server =
+      ControlServer::start(*folder_at(volume.path()), {{"knit", [](const Json& request) -> Result<Json> {
+                                                          return Json{{"knit", {{"asked", request.at("action")}}}};
+                                                        }}});
 
   const auto answer = ask_job(volume.path(), "knit", {{"action", "start"}});
 
@@ -27,11 +29,11 @@ TEST(ControlJobs, AnswerIsTheObjectUnderTheNameOfTheJob) {
 TEST(ControlJobs, IsAwaitedUntilNoneIsRunning) {
   const TempDir volume;
   int rows = 0;
-  const auto server =
-      ControlServer::start(volume.path(), {{"knit", [&](const Json&) -> Result<Json> {
-                                              ++rows;
-                                              return Json{{"knit", {{"running", rows < 3}, {"rows", rows}}}};
-                                            }}});
+  const auto server = ControlServer::start(*folder_at(volume.path()),
+                                           {{"knit", [&](const Json&) -> Result<Json> {
+                                               ++rows;
+                                               return Json{{"knit", {{"running", rows < 3}, {"rows", rows}}}};
+                                             }}});
   std::vector<int> shown;
 
   const auto last = await_job(volume.path(), "knit", [&](const Json& answer) {
@@ -48,9 +50,9 @@ TEST(ControlJobs, WaitCanBeGivenUpWhileOneRuns) {
   const TempDir volume;
   int rows = 0;
   const auto server =
-      ControlServer::start(volume.path(), {{"knit", [&](const Json&) -> Result<Json> {
-                                              return Json{{"knit", {{"running", true}, {"rows", ++rows}}}};
-                                            }}});
+      ControlServer::start(*folder_at(volume.path()), {{"knit", [&](const Json&) -> Result<Json> {
+                                                          return Json{{"knit", {{"running", true}, {"rows", ++rows}}}};
+                                                        }}});
 
   const auto last = await_job(volume.path(), "knit", [](const Json& answer) { return answer.at("rows") != 2; });
 
@@ -60,9 +62,9 @@ TEST(ControlJobs, WaitCanBeGivenUpWhileOneRuns) {
 
 TEST(ControlJobs, AnswerThatIsNotUnderstoodEndsTheWait) {
   const TempDir volume;
-  const auto server = ControlServer::start(volume.path(), {{"knit", [](const Json&) -> Result<Json> {
-                                                              return Json{{"knit", {{"running", "yes"}}}};
-                                                            }}});
+  const auto server = ControlServer::start(*folder_at(volume.path()), {{"knit", [](const Json&) -> Result<Json> {
+                                                                          return Json{{"knit", {{"running", "yes"}}}};
+                                                                        }}});
 
   const auto last = await_job(volume.path(), "knit");
 

@@ -2,14 +2,23 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
 #include <list>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include "fs/control_address.h"
+#include "store/format.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -26,9 +35,18 @@ Result<Json> fail(const Json&) {
 }
 
 std::unique_ptr<ControlServer> started(const Path& volume) {
-  auto server = ControlServer::start(volume, {{"echo", echo}, {"fail", fail}});
+  auto server = ControlServer::start(*folder_at(volume), {{"echo", echo}, {"fail", fail}});
   EXPECT_TRUE(server) << (server ? "" : server.error().message());
   return server ? std::move(*server) : nullptr;
+}
+
+// A socket in the volume's folder, at which nobody answers.
+UniqueFd listening(const Path& volume) {
+  const auto address = ControlAddress::in(*folder_at(volume));
+  UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(::bind(listener.get(), address->get(), sizeof address->address), 0);
+  EXPECT_EQ(::listen(listener.get(), 1), 0);
+  return listener;
 }
 
 // What a client that knows no manners sends and gets.
@@ -101,7 +119,7 @@ TEST(ControlSocket, IsThereForItsOwnerOnlyAndGoneAtTheEnd) {
 TEST(ControlSocket, ReplacesWhatADeadDaemonLeft) {
   const TempDir volume;
   {
-    const auto address = ControlAddress::of(volume.path());
+    const auto address = ControlAddress::in(*folder_at(volume.path()));
     const UniqueFd dead(::socket(AF_UNIX, SOCK_STREAM, 0));
     ASSERT_EQ(::bind(dead.get(), address->get(), sizeof address->address), 0);
   }
@@ -140,10 +158,7 @@ TEST(ControlSocket, AnswersNonsenseWithErrors) {
 
 TEST(ControlSocket, AnswersThatCannotBeUnderstoodAreErrors) {
   const TempDir volume;
-  const auto address = ControlAddress::of(volume.path());
-  const UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(::bind(listener.get(), address->get(), sizeof address->address), 0);
-  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  const UniqueFd listener = listening(volume.path());
 
   for (const std::string_view answer : {"", "\n", "7\n", "{}\n", "{\"ok\":1}\n", "{\"ok\":false}\n",
                                         "{\"ok\":false,\"error\":7}\n", "{\"ok\":true", "\xff\n"}) {
@@ -221,6 +236,34 @@ TEST(ControlSocket, TellsThoseWhoAwaitTheUnmountHowItWent) {
   EXPECT_FALSE(late->request({{"command", "await_unmount"}}));
 }
 
+TEST(ControlSocket, TellsThoseWhoWantItWhatTakesSoLong) {
+  const TempDir volume;
+  auto server = started(volume.path());
+  const RawClient old(volume.path());
+  ASSERT_TRUE(old.send("{\"command\": \"await_unmount\"}\n"));
+  auto client = ControlClient::connect(volume.path());
+  ASSERT_TRUE(client);
+  ASSERT_TRUE(send_await_unmount(*client));
+  // Both are known to wait once somebody who came later was answered.
+  ASSERT_TRUE(control_request(volume.path(), {{"command", "echo"}, {"text", ""}}));
+
+  std::vector<std::string> shown;
+  server->report("half");
+  const auto wait_for_more = [](int socket) -> Result<void> {
+    pollfd polled{socket, POLLIN, 0};
+    return ::poll(&polled, 1, 10'000) == 1 ? Result<void>() : Error{ErrorCode::kInterrupted, "no answer"};
+  };
+  const auto outcome = receive_await_unmount(*client, wait_for_more, [&](const std::string& text) {
+    shown.push_back(text);
+    server->finish({}, "no checkpoint");
+  });
+
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_THAT(shown, ::testing::ElementsAre("half"));
+  EXPECT_EQ(outcome->value("warning", ""), "no checkpoint");
+  EXPECT_THAT(old.receive(1), ::testing::Not(HasSubstr("half"))) << "it did not ask for progress";
+}
+
 TEST(ControlSocket, TheOutcomeReachesWaitersThoughTheServerEndsAtOnce) {
   for (int round = 0; round < 50; ++round) {
     const TempDir volume;
@@ -235,6 +278,114 @@ TEST(ControlSocket, TheOutcomeReachesWaitersThoughTheServerEndsAtOnce) {
     const auto result = client->receive();
     EXPECT_TRUE(result) << (result ? "" : result.error().message());
   }
+}
+
+Patience short_patience(std::vector<std::string>* lines = nullptr) {
+  return {std::chrono::milliseconds(200), [lines](const std::string& line) {
+            if (lines != nullptr) lines->push_back(line);
+          }};
+}
+
+TEST(ControlSocket, ADaemonThatNeverAnswersIsGivenUp) {
+  const TempDir volume;
+  const UniqueFd listener = listening(volume.path());
+  auto client = ControlClient::connect(volume.path(), short_patience());
+  ASSERT_TRUE(client);
+
+  const auto answer = client->request({{"command", "info"}});
+
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code(), ErrorCode::kInterrupted);
+  EXPECT_THAT(answer.error().message(), HasSubstr("to answer"));
+}
+
+TEST(ControlSocket, ADaemonThatTricklesIsGivenUpToo) {
+  const TempDir volume;
+  const UniqueFd listener = listening(volume.path());
+  auto client = ControlClient::connect(volume.path(), short_patience());
+  ASSERT_TRUE(client);
+  const UniqueFd daemon(::accept(listener.get(), nullptr, nullptr));
+  std::atomic<bool> done = false;
+  std::thread trickle([&] {
+    while (!done && ::send(daemon.get(), " ", 1, MSG_NOSIGNAL) == 1)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+
+  const auto answer = client->receive();
+  done = true;
+  trickle.join();
+
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code(), ErrorCode::kInterrupted);
+}
+
+TEST(ControlSocket, AQueueThatNobodyServesIsGivenUp) {
+  const TempDir volume;
+  const UniqueFd listener = listening(volume.path());
+  std::vector<ControlClient> waiting;
+  for (int i = 0; i < 16; ++i) {
+    auto client = ControlClient::connect(volume.path(), short_patience());
+    if (!client) {
+      EXPECT_EQ(client.error().code(), ErrorCode::kInterrupted);
+      return;
+    }
+    waiting.push_back(std::move(*client));
+  }
+  FAIL() << "the queue takes everybody";
+}
+
+TEST(ControlSocket, ALinkInItsPlaceIsNotFollowed) {
+  const TempDir volume;
+  const TempDir other;
+  const auto server = started(other.path());
+  std::filesystem::create_symlink(other.path() / kControlSocket, volume.path() / kControlSocket);
+
+  const auto client = ControlClient::connect(volume.path());
+
+  ASSERT_FALSE(client);
+  EXPECT_THAT(client.error().message(), HasSubstr("is not a socket"));
+}
+
+TEST(ControlSocket, AProcessOfSomebodyElseIsNotAsked) {
+  if (::geteuid() != 0) GTEST_SKIP() << "another user's process needs root";
+  const TempDir volume;
+  ASSERT_EQ(::chmod(volume.path().c_str(), 0777), 0);
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t other = ::fork();
+  if (other == 0) {
+    constexpr uid_t kNobody = 65534;
+    if (::setresuid(kNobody, kNobody, kNobody) == 0) {
+      const UniqueFd listener = listening(volume.path());
+      (void)!::write(ready[1], "x", 1);
+      ::pause();
+    }
+    ::_exit(1);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+
+  const auto client = ControlClient::connect(volume.path());
+  ::kill(other, SIGKILL);
+  ::waitpid(other, nullptr, 0);
+
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().code(), ErrorCode::kAccessDenied);
+  EXPECT_THAT(client.error().message(), HasSubstr("of user 65534"));
+}
+
+TEST(ControlSocket, IsMadeInTheFolderThatIsOpenWhateverStandsAtItsPath) {
+  const TempDir dir;
+  const auto folder = folder_at(dir.path() / "volume");
+  std::filesystem::rename(dir.path() / "volume", dir.path() / "moved");
+  std::filesystem::create_directory(dir.path() / "elsewhere");
+  std::filesystem::create_directory_symlink(dir.path() / "elsewhere", dir.path() / "volume");
+
+  const auto server = ControlServer::start(*folder, {{"echo", echo}});
+
+  ASSERT_TRUE(server);
+  EXPECT_TRUE(control_request(dir.path() / "moved", {{"command", "echo"}, {"text", "x"}}));
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path() / "elsewhere"));
 }
 
 }  // namespace

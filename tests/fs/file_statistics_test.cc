@@ -9,6 +9,8 @@
 #include "fs/statistics.h"
 #include "fs/test_filesystem.h"
 #include "hand_made_content.h"
+#include "store/counters.h"
+#include "support/peak_memory.h"
 
 namespace dedupfs {
 namespace {
@@ -67,6 +69,27 @@ TEST_F(FileStatisticsTest, ChunksThatNobodyElseHasAreItsOwn) {
   EXPECT_EQ(found.unique_bytes, 2 * kChunk);
   EXPECT_EQ(found.stored_bytes, kChunk);
   EXPECT_EQ(found.own_bytes, kChunk);
+}
+
+// Of 16 million references; what one of these takes in memory, the recipe of a file of 2 TB takes a hundred times.
+TEST_F(FileStatisticsTest, NeitherALargeFileNorOneBesideItIsLoaded) {
+  constexpr std::uint64_t kSegments = 16 << 10;
+  content_.put_run(1000, {raw_chunk(), raw_chunk()});
+  const InodeNumber small = make_file("small");
+  content_.let_be(small, {1000, 1001});
+  const InodeNumber large = make_file("large");
+  content_.let_be_long(large, 1001, kSegments);
+  const PeakMemory memory;
+
+  const auto found = value_of(statistics(std::vector{small, large}));
+
+  EXPECT_LT(memory.growth_bytes(), 48u << 20) << "eight bytes a reference are 128 MiB";
+  EXPECT_EQ(found[0].chunks, 2u);
+  EXPECT_EQ(found[0].shared_chunks, 1u);
+  EXPECT_EQ(found[1].chunks, kSegments * kSegmentEntries);
+  EXPECT_EQ(found[1].unique_chunks, 1u);
+  EXPECT_EQ(found[1].own_bytes, 0u);
+  EXPECT_EQ(found[1].regions_read, 1u);
 }
 
 TEST_F(FileStatisticsTest, ChunkOfTwoFilesIsSharedAndNeitherOnesOwn) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fs/recipe_format.h"
+#include "store/bulk_writer.h"
 #include "store/chunk_index.h"
 #include "store/database.h"
 
@@ -45,6 +46,18 @@ class HandMadeContent {
       entries.push_back(
           {.kind = RecipeEntry::Kind::kChunk, .length = kHandMadeChunkBytes, .chunk = ChunkId{id}, .bytes = {}});
     put(Family::kRecipes, encode_recipe_key(file, 0), encode_segment(entries));
+  }
+
+  // A recipe of so many full segments that refer to one chunk.
+  void let_be_long(InodeNumber file, std::uint64_t chunk, std::uint64_t segments) {
+    const RecipeEntry entry{
+        .kind = RecipeEntry::Kind::kChunk, .length = kHandMadeChunkBytes, .chunk = ChunkId{chunk}, .bytes = {}};
+    const std::string segment = encode_segment(std::vector(kSegmentEntries, entry));
+    BulkWriter writer(database_);
+    for (std::uint64_t i = 0; i < segments; ++i)
+      ASSERT_TRUE(
+          writer.put(Family::kRecipes, encode_recipe_key(file, i * kSegmentEntries * kHandMadeChunkBytes), segment));
+    ASSERT_TRUE(writer.flush());
   }
 
  private:

@@ -139,9 +139,9 @@ TEST_F(InodeTableTest, NumbersAreNeverUsedTwiceEvenIfTheirGroupIsLost) {
   const auto commit = [&] {
     metadata_->freeze();
     Database::Batch batch(*database_);
-    ASSERT_TRUE(metadata_->append_frozen_to(batch));
+    ASSERT_TRUE(metadata_->append_to(batch));
     ASSERT_TRUE(database_->write(batch));
-    metadata_->drop_frozen();
+    metadata_->committed();
   };
   InodeNumber last = 0;
   {

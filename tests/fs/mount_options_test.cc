@@ -118,7 +118,7 @@ TEST(MountOptions, AllThatThereAreAreListedWhereOneLooksForThem) {
     EXPECT_THAT(help, HasSubstr("\n  " + name + " "));
   }
   for (const auto* value :
-       {"cache=256m ", "commit=5 ", "checkpoint=600 ", "rewrite=5 ", "direct_io=wronly ", "threads=N ", "log=FILE "})
+       {"cache=SIZE ", "commit=5 ", "checkpoint=600 ", "rewrite=5 ", "direct_io=wronly ", "threads=N ", "log=FILE "})
     EXPECT_THAT(help, HasSubstr(value)) << "its default, if it has one that can be given";
 }
 

@@ -36,6 +36,8 @@ TEST(MountTable, ReadsTheLinesOfTheKernel) {
   EXPECT_EQ(table[1].source, "/srv/v\\w");
   EXPECT_EQ(table[1].type, "fuse.dedupfs");
   EXPECT_EQ(table[1].mount_options, "rw,nosuid,nodev");
+  EXPECT_EQ(table[1].user, 0U);
+  EXPECT_FALSE(table[0].user) << "no mount of FUSE";
 }
 
 TEST(MountTable, FindsAVolumeByMountpointAndByPath) {

@@ -76,9 +76,9 @@ class RecipeTest : public ::testing::Test {
   void commit() {
     metadata_->freeze();
     Database::Batch batch(*database_);
-    ASSERT_TRUE(metadata_->append_frozen_to(batch));
+    ASSERT_TRUE(metadata_->append_to(batch));
     ASSERT_TRUE(database_->write(batch));
-    metadata_->drop_frozen();
+    metadata_->committed();
   }
   void reopen() {
     commit();

@@ -11,6 +11,8 @@
 #include "fs/records.h"
 #include "fs/test_filesystem.h"
 #include "hand_made_content.h"
+#include "store/counters.h"
+#include "support/peak_memory.h"
 
 namespace dedupfs {
 namespace {
@@ -114,6 +116,22 @@ TEST_F(StatisticsTest, EmptyVolumeHasRatiosOfOneAndSavesNothing) {
   EXPECT_EQ(empty.compression_ratio(), 1.0);
   EXPECT_EQ(empty.total_ratio(), 0.0);
   EXPECT_EQ(empty.savings_percent(), 0.0);
+}
+
+TEST_F(StatisticsTest, IdsThatWereGivenAwayLongAgoTakeNoMemory) {
+  make_file("old", noise(10 * kBlock, 1));
+  ASSERT_TRUE(ok(filesystem().sync()));
+  Database::Batch batch(filesystem().volume().database());
+  batch.put(Family::kCounters, kNextChunkIdCounter, encode_number(16'000'000'000));
+  ASSERT_TRUE(ok(filesystem().volume().database().write(batch)));
+  reopen();
+  make_file("new", noise(10 * kBlock, 2));
+  const PeakMemory memory;
+
+  const Statistics found = statistics();
+
+  EXPECT_EQ(found.unique_chunks, 20u);
+  EXPECT_LT(memory.growth_bytes(), 256u << 20) << "flat bits took three GB";
 }
 
 TEST_F(StatisticsTest, NumbersAreThoseOfTheData) {
@@ -297,6 +315,21 @@ TEST_F(StatisticsTest, ChunkThatCannotExistIsDamageAndNoReasonToRunOutOfMemory) 
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, compute_statistics(filesystem().volume())));
 }
 
+TEST_F(StatisticsTest, FiltersThatOutgrowTheMemoryOfTheIndexAreSaid) {
+  make_file("file", noise(10 * kBlock, 1));
+  Statistics found = statistics();
+  EXPECT_EQ(found.index_filters.memory_bytes, 16u << 20);
+  EXPECT_GT(found.index_filters.filter_bytes, 0u);
+  const auto screen = [&] {
+    return statistics_screen(statistics_json(found, filesystem().volume().superblock(), {}, {}, true));
+  };
+  EXPECT_THAT(screen(), Not(HasSubstr("index_mem")));
+
+  found.index_filters = Database::filter_memory_of(400 << 20, 256 << 20);
+
+  EXPECT_THAT(screen(), HasSubstr("index_mem=768m"));
+}
+
 TEST_F(StatisticsTest, ScreenShowsWhatTheJsonHolds) {
   make_file("file", noise(10 * kBlock, 1));
   const nlohmann::json json = statistics_json(statistics(), filesystem().volume().superblock(), {}, {}, true);
@@ -337,6 +370,13 @@ TEST_F(StatisticsTest, ReclaimsAreShownWhereThereCanBeAny) {
   EXPECT_EQ(other.at("freed_bytes"), 0u);
   EXPECT_EQ(other.at("reclaim"), nullptr);
   EXPECT_THAT(statistics_screen(other), Not(HasSubstr("reclaim:")));
+}
+
+TEST(NfsExportLine, NamesTheUuidAndEscapesThePath) {
+  const std::string uuid = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6";
+
+  EXPECT_EQ(nfs_export_line("/backup", uuid), "/backup *(rw,no_subtree_check,fsid=" + uuid + ")");
+  EXPECT_EQ(nfs_export_line("/my \"#1\"\\\n", uuid).substr(0, 24), R"(/my\040\042\0431\042\134)");
 }
 
 }  // namespace

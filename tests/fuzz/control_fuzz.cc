@@ -16,6 +16,7 @@
 #include "fs/control_address.h"
 #include "fs/control_requests.h"
 #include "fs/control_socket.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -61,8 +62,8 @@ constexpr std::size_t kMostBytes = 8 * 1024;
 
 void fuzz_server(std::string_view input) {
   static const TempDir volume;
-  static const auto server =
-      ControlServer::start(volume.path(), {{"files", files}, {"scrub", scrub}, {"reclaim", reclaim}, {"echo", echo}});
+  static const auto server = ControlServer::start(
+      *folder_at(volume.path()), {{"files", files}, {"scrub", scrub}, {"reclaim", reclaim}, {"echo", echo}});
   DEDUPFS_CHECK(server);
   static const ControlAddress address = ControlAddress::of(volume.path()).value();
   const UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));

@@ -61,4 +61,46 @@ check "those that stayed are whole" eval '
   for i in $(seq 1 2 $((pieces - 1))); do cmp "$mnt/piece$i" <(noise "piece$i" 500000) || exit 1; done'
 check "unmount" unmount_volume
 check "fsck.dedupfs -n finds nothing" fsck.dedupfs -n --verify-data "$volume"
+
+# Others fill the disk, to the last byte. Without a mount nothing could be deleted, so a mount has to work.
+rm -rf "$volume"
+new_volume
+noise kept 2000000 >"$mnt/kept"
+noise large 60000000 >"$mnt/large"
+python3 -c '
+import os, sys
+for i in range(20000): open(os.path.join(sys.argv[1], f"small-{i}"), "w").write(f"content of {i}")' "$mnt"
+commit
+fill_from_outside() {
+  head -c 400000000 /dev/zero >>"$disk/outside" 2>/dev/null
+  while head -c 4096 /dev/zero >>"$disk/outside" 2>/dev/null; do :; done
+  test "$(stat -f -c %f "$disk")" -lt 16 # blocks
+}
+check "others fill the disk" fill_from_outside
+crash
+check "mount after kill -9" mount_volume
+check "what was durable is there" eval 'cmp "$mnt/kept" <(noise kept 2000000) && test "$(cat "$mnt/small-19999")" = "content of 19999"'
+check "files can be deleted" rm "$mnt/large"
+check "durably" dedupfs-sync "$mnt"
+check "and give their space back" dedupfs-gc --wait "$mnt"
+check "which is some" test "$(stat -f -c %f "$disk")" -gt 10000
+check "then there is room to write" eval 'noise new 20000000 >"$mnt/new" && dedupfs-sync "$mnt" && cmp "$mnt/new" <(noise new 20000000)'
+check "others fill it again, while it is mounted" fill_from_outside
+check "files can be deleted then, too" eval 'rm "$mnt/new" && dedupfs-sync "$mnt" && dedupfs-gc --wait "$mnt"'
+check "and unmounted" unmount_volume
+check "they fill it once more" fill_from_outside
+check "mount after an unmount" mount_volume
+check "names can be changed" eval 'rm "$mnt"/small-1* && dedupfs-sync "$mnt"'
+checkpoints() { find "$volume/checkpoints" -name '*.checkpoint' | sort | tail -n 1; }
+before=$(checkpoints)
+check_refused "an unmount that has no room for a checkpoint says so" 0 'warning: there is no checkpoint of the last state' unmount_volume
+rm "$disk/outside"
+check "mount when there is room" mount_volume
+check "unmount, though nothing was changed" unmount_volume
+check "takes the checkpoint that is missing ($before)" test "$(checkpoints)" \> "$before"
+check "mount" mount_volume
+check "with room again, write" eval 'noise after 5000000 >"$mnt/after" && dedupfs-sync "$mnt"'
+check "room for the next mount is kept" test "$(stat -c %b "$volume/ballast")" -ge 1024
+check "unmount" unmount_volume
+check "fsck.dedupfs -n finds nothing" fsck.dedupfs -n --verify-data "$volume"
 finish

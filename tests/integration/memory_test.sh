@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A daemon that may have 64 MiB of memory. With small caches it works; with those it has by default the kernel may kill it, which
-# is said in the log of the kernel, and costs nothing that was durable. Needs root and a cgroup with the memory controller.
+# A daemon that may have 64 MiB of memory, with small caches and with those that it has by default, which fit the group; and one of 1 GiB,
+# which stays below 400 MiB. Should the kernel kill one all the same, that costs nothing that was durable. Needs root and a cgroup with the
+# memory controller.
 . "$(dirname "$0")/lib.sh"
 
 is_root || { skip "64 MiB of memory" "need root"; exit 0; }
@@ -26,6 +27,12 @@ make_group() {
 }
 make_group || { skip "64 MiB of memory" "no cgroup with a limit of memory can be made"; exit 0; }
 trap 'clean_up; rmdir "$group"' EXIT
+
+# limit_group MIB
+limit_group() {
+  echo $(($1 << 20)) 2>/dev/null >"$group/memory.max" || echo $(($1 << 20)) 2>/dev/null >"$group/memory.limit_in_bytes" ||
+    { echo $(($1 << 20)) >"$group/memory.memsw.limit_in_bytes" && echo $(($1 << 20)) >"$group/memory.limit_in_bytes"; }
+}
 
 # mount_in_group [OPTIONS]: waits for the mount, as mount_volume.
 # shellcheck disable=SC2120 # without options, too
@@ -79,4 +86,34 @@ alive=$(daemon_pid >/dev/null && echo lives || echo "was killed")
 check "after little memory the volume is sound" fsck.dedupfs -n "$volume"
 check "what was synced is there ($written files; the daemon $alive)" eval 'mount_volume && are_right "$written"'
 unmount_volume
+
+# The whole path with the memory of a small machine: new data, near-duplicates, reads, names, a snapshot, a reclaim.
+rm -r "$volume"
+mkfs.dedupfs "$volume" >/dev/null
+limit_group 1024
+check "mount in a group of 1 GiB" mount_in_group
+pid=$(daemon_pid)
+python3 - "$mnt" <<'PY'
+import os, random, sys
+base = bytearray(random.Random(1).randbytes(96 << 20))
+for generation in range(3):
+    for at in range(0, len(base), 1 << 20):
+        base[at] ^= 1
+    with open(f"{sys.argv[1]}/{generation}", "wb") as file:
+        file.write(base)
+        os.fsync(file.fileno())
+os.mkdir(f"{sys.argv[1]}/names")
+for number in range(20000):
+    with open(f"{sys.argv[1]}/names/{number}", "wb") as file:
+        file.write(b"x" * 100)
+PY
+check "a snapshot" dedupfs-snapshot create "$mnt" one
+check "everything is read" eval 'cat "$mnt"/0 "$mnt"/1 "$mnt"/2 | cmp -n 1 - "$mnt"/0'
+check "two generations and all names go" rm -r "$mnt/0" "$mnt/1" "$mnt/names"
+check "the snapshot goes" dedupfs-snapshot delete "$mnt" one
+check "a reclaim" eval 'dedupfs-gc --status --wait "$mnt" >/dev/null 2>&1; dedupfs-gc "$mnt" >/dev/null'
+peak=$(awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$pid/status")
+check "the daemon took less than 400 MiB ($peak)" test "$peak" -lt 400
+check "unmount" unmount_volume
+check "nothing is wrong" fsck.dedupfs -n "$volume"
 finish

@@ -52,7 +52,7 @@ class Descriptor {
   ~Descriptor() { ::close(number_); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
-  operator int() const { return number_; }
+  int get() const { return number_; }
 
  private:
   int number_;
@@ -142,7 +142,7 @@ struct Subject {
   // Something that the change under test must put away.
   void fill(char pattern) const {
     expect(pattern, 0, kBytes);
-    write_at(fd, at(0), kBytes, 0);
+    write_at(fd.get(), at(0), kBytes, 0);
   }
 };
 
@@ -156,19 +156,19 @@ struct Way {
 void allocate(const Subject& file, int mode) {
   file.fill('x');
   file.expect(0, kEdge, kInner);
-  need(::fallocate(file.fd, mode, kEdge, kInner), "fallocate");
+  need(::fallocate(file.fd.get(), mode, kEdge, kInner), "fallocate");
 }
 
 std::vector<Way> ways() {
   const auto write_inner = [](Subject& file, char pattern) {
     file.expect(pattern, kEdge, kInner);
-    write_at(file.fd, file.at(kEdge), kInner, kEdge);
+    write_at(file.fd.get(), file.at(kEdge), kInner, kEdge);
   };
   const auto write_all = [](Subject& file, char pattern) { file.fill(pattern); };
   const auto submit = [](std::size_t pieces) {
     return [pieces, writer = std::make_shared<AsyncWriter>()](Subject& file, char pattern) {
       file.expect(pattern, 0, kBytes);
-      writer->write(file.fd, file.at(0), pieces);
+      writer->write(file.fd.get(), file.at(0), pieces);
     };
   };
   return {
@@ -182,13 +182,13 @@ std::vector<Way> ways() {
       {"io_submit, O_DIRECT by fcntl", O_RDWR,
        [now = submit(1)](Subject& file, char pattern) {
          file.fill('x');
-         need(::fcntl(file.fd, F_SETFL, O_DIRECT), "F_SETFL");
+         need(::fcntl(file.fd.get(), F_SETFL, O_DIRECT), "F_SETFL");
          now(file, pattern);
-         need(::fcntl(file.fd, F_SETFL, 0), "F_SETFL");
+         need(::fcntl(file.fd.get(), F_SETFL, 0), "F_SETFL");
        }},
       {"shared mapping, msync", O_RDWR,
        [](Subject& file, char pattern) {
-         const Mapping mapping(file.fd, PROT_READ | PROT_WRITE, MAP_SHARED);
+         const Mapping mapping(file.fd.get(), PROT_READ | PROT_WRITE, MAP_SHARED);
          file.expect(pattern, kEdge, kInner);
          std::memset(mapping.bytes() + kEdge, pattern, kInner);
          need(::msync(mapping.bytes(), kBytes, MS_SYNC), "msync");
@@ -197,19 +197,20 @@ std::vector<Way> ways() {
        [](Subject& file, char pattern) {
          file.expect(pattern, kEdge, kInner);
          const Descriptor source(file.path + ".source", O_RDWR | O_CREAT);
-         write_at(source, file.at(0), kBytes, 0);
+         write_at(source.get(), file.at(0), kBytes, 0);
          off_t from = kEdge;
          off_t to = kEdge;
          while (to < static_cast<off_t>(kEdge + kInner))
-           need(::copy_file_range(source, &from, file.fd, &to, kEdge + kInner - static_cast<std::size_t>(to), 0),
+           need(::copy_file_range(source.get(), &from, file.fd.get(), &to,
+                                  kEdge + kInner - static_cast<std::size_t>(to), 0),
                 "copy_file_range");
        }},
       {"truncate down and up", O_RDWR,
        [](Subject& file, char pattern) {
          file.fill(pattern);
          file.expect(0, kEdge, kBytes - kEdge);
-         need(::ftruncate(file.fd, kEdge), "ftruncate");
-         need(::ftruncate(file.fd, kBytes), "ftruncate");
+         need(::ftruncate(file.fd.get(), kEdge), "ftruncate");
+         need(::ftruncate(file.fd.get(), kBytes), "ftruncate");
        },
        true},
       {"punch a hole", O_RDWR, [](Subject& file, char) { allocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE); }},
@@ -251,7 +252,7 @@ class OtherProcess {
       const ssize_t asked = ::recv(socket, &question, 1, MSG_DONTWAIT);
       if (asked == 0) std::_Exit(0);
       const Descriptor now(file.path, O_RDONLY);
-      const char right = reads_as(now, file.at(0)) ? 1 : 0;
+      const char right = reads_as(now.get(), file.at(0)) ? 1 : 0;
       if (asked == 1 && ::write(socket, &right, 1) != 1) std::_Exit(1);
     }
   }
@@ -265,12 +266,12 @@ class Readers {
   explicit Readers(const Subject& file, bool with_mapping) {
     threads_.emplace_back([&file, this] {
       const Descriptor fd(file.path, O_RDONLY);
-      while (!stop_) read_all(fd);
+      while (!stop_) read_all(fd.get());
     });
     if (!with_mapping) return;
     threads_.emplace_back([&file, this] {
       const Descriptor fd(file.path, O_RDONLY);
-      const Mapping mapping(fd, PROT_READ, MAP_SHARED);
+      const Mapping mapping(fd.get(), PROT_READ, MAP_SHARED);
       unsigned sum = 0;
       while (!stop_)
         for (std::size_t i = 0; i < kBytes; i += 4096) sum += static_cast<unsigned char>(mapping.bytes()[i]);
@@ -299,7 +300,7 @@ std::map<std::string, int> stale_reads(const Way& way, const std::string& path, 
   {
     const std::string start(kBytes, 'x');
     const Descriptor writer(path, O_RDWR | O_CREAT | O_TRUNC);
-    write_at(writer, start.data(), kBytes, 0);
+    write_at(writer.get(), start.data(), kBytes, 0);
   }
   Subject file(path, way.flags);
   file.expect('x', 0, kBytes);
@@ -307,18 +308,18 @@ std::map<std::string, int> stale_reads(const Way& way, const std::string& path, 
     const OtherProcess other(file);
     const Readers readers(file, !way.shrinks);
     const Descriptor kept(path, O_RDONLY);
-    const Mapping mapping(kept, PROT_READ, MAP_SHARED);
+    const Mapping mapping(kept.get(), PROT_READ, MAP_SHARED);
     for (int round = 0; round < rounds; ++round) {
       way.change(file, static_cast<char>('a' + round % 20));
-      expect("an open descriptor", reads_as(kept, file.at(0)));
+      expect("an open descriptor", reads_as(kept.get(), file.at(0)));
       expect("a mapping", std::memcmp(mapping.bytes(), file.at(0), kBytes) == 0);
-      expect("a new descriptor", reads_as(Descriptor(path, O_RDONLY), file.at(0)));
-      expect("O_DIRECT", reads_as(Descriptor(path, O_RDONLY | O_DIRECT), file.at(0)));
+      expect("a new descriptor", reads_as(Descriptor(path, O_RDONLY).get(), file.at(0)));
+      expect("O_DIRECT", reads_as(Descriptor(path, O_RDONLY | O_DIRECT).get(), file.at(0)));
       expect("another process", other.reads_right());
     }
   }
-  need(::fsync(file.fd), "fsync");
-  expect("a new descriptor in the end", reads_as(Descriptor(path, O_RDONLY), file.at(0)));
+  need(::fsync(file.fd.get()), "fsync");
+  expect("a new descriptor in the end", reads_as(Descriptor(path, O_RDONLY).get(), file.at(0)));
   return stale;
 }
 
@@ -327,10 +328,10 @@ std::map<std::string, int> stale_reads(const Way& way, const std::string& path, 
 bool buffered_write_beside_asynchronous_ones_drops_its_page(const std::string& path) {
   const Descriptor buffered(path, O_RDWR);
   const Descriptor direct(path, O_RDWR | O_DIRECT);
-  const Mapping mapping(buffered, PROT_READ, MAP_SHARED);
+  const Mapping mapping(buffered.get(), PROT_READ, MAP_SHARED);
   const Mapping bytes = shared_memory();
-  AsyncWriter().write(direct, bytes.bytes(), 1);
-  write_at(buffered, bytes.bytes(), 4096, 0);
+  AsyncWriter().write(direct.get(), bytes.bytes(), 1);
+  write_at(buffered.get(), bytes.bytes(), 4096, 0);
   for (int tries = 0; tries < 5000; ++tries) {
     unsigned char resident = 1;
     need(::mincore(mapping.bytes(), 4096, &resident), "mincore");
@@ -355,14 +356,15 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string path = std::string(argv[1]) + "/subject";
-  const int rounds = argc > 2 ? std::atoi(argv[2]) : 25;
+  const int rounds = argc > 2 ? std::stoi(argv[2]) : 25;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   int failures = 0;
   for (const Way& way : ways()) {
     const auto stale = stale_reads(way, path, rounds);
     std::string found;
-    for (const auto& [reader, times] : stale) found += ", " + std::to_string(times) + " by " + reader;
-    if (!found.empty()) found = "stale in " + std::to_string(rounds) + " rounds" + found;
+    for (const auto& [reader, times] : stale)
+      found.append(", ").append(std::to_string(times)).append(" by ").append(reader);
+    if (!found.empty()) found.insert(0, "stale in " + std::to_string(rounds) + " rounds");
     report(way.name, found);
     failures += !found.empty();
   }

@@ -20,8 +20,8 @@ import json, sys
 report = json.loads(sys.argv[1])
 whole = """logical_bytes hole_bytes unique_bytes stored_bytes garbage_bytes index_bytes disk_bytes files directories
   chunks unique_chunks duplicate_chunks delta_chunks format_version""".split()
-whole += "inline_bytes other_bytes delta_raw_bytes delta_bytes after_delta_bytes base_only_chunks base_only_bytes snapshots snapshot_only_chunks snapshot_only_bytes freed_bytes".split()
-other = """savings_percent dedup_ratio compression_ratio total_ratio chunker fingerprint delta compression uuid mounted
+whole += "inline_bytes other_bytes delta_raw_bytes delta_bytes after_delta_bytes base_only_chunks base_only_bytes snapshots snapshot_only_chunks snapshot_only_bytes freed_bytes index_filter_bytes index_memory_bytes index_memory_wanted_bytes".split()
+other = """savings_percent dedup_ratio compression_ratio total_ratio chunker fingerprint delta compression uuid mounted nfs_export
   index_table_bytes mean_delta_bytes similar_chunk_ratio delta_compression_efficiency delta_compression_ratio
   local_compression_ratio""".split()
 missing = [key for key in whole + other if key not in report]
@@ -53,6 +53,18 @@ check_equal "delta settings are those of the superblock" "$(value delta)" \
 check_equal "mounted" True "$(value mounted)"
 check "the chunker is named" grep -q fixed <<<"$(value chunker)"
 check "the screen for people has it, too" eval 'dedupfs-stat "$mnt" | grep -qi unique'
+uuid=$(value uuid)
+check_equal "a line for /etc/exports names the uuid" "$mnt *(rw,no_subtree_check,fsid=$uuid)" "$(value nfs_export)"
+check "on the screen, too" eval 'dedupfs-stat "$mnt" | grep -q "/etc/exports: $mnt .*fsid=$uuid"'
+statfs() { stat -f -c "$1" "$mnt"; } # %b: blocks, %f: free, %a: available
+sleep 1.1 # for so long the size of a volume is remembered
+check "df shows as used what the volume takes" near "$((($(statfs %b) - $(statfs %f)) * $(statfs %S)))" "$(value disk_bytes)" 0.05
+check_equal "and as free what is available" "$(statfs %f)" "$(statfs %a)"
+check "which is what the disk below has, but for the reserve" python3 -c '
+import os, sys
+mount, disk = os.statvfs(sys.argv[1]), os.statvfs(sys.argv[2])
+here, below = mount.f_bavail * mount.f_frsize, disk.f_bavail * disk.f_frsize
+assert below - (1 << 30) - 0.1 * below <= here <= below + 0.1 * below, (here, below)' "$mnt" "$volume"
 by_volume=$(dedupfs-stat --json "$volume")
 check_equal "the volume's folder gives the same as the mountpoint" "$(value unique_bytes)" \
   "$(json=$by_volume; value unique_bytes)"

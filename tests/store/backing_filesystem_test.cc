@@ -111,9 +111,9 @@ TEST_F(BackingFilesystemTest, NothingIsWrittenOrSyncedAfterClose) {
 }
 
 TEST_F(BackingFilesystemTest, ReadingBeyondTheEndGivesWhatIsThereAndNoError) {
-  write("/db/a", "abcdef");
+  write("/db/a.sst", "abcdef");
   std::unique_ptr<rocksdb::FSRandomAccessFile> file;
-  ASSERT_TRUE(filesystem_->NewRandomAccessFile("/db/a", {}, &file, nullptr).ok());
+  ASSERT_TRUE(filesystem_->NewRandomAccessFile("/db/a.sst", {}, &file, nullptr).ok());
   std::array<char, 10> scratch{};
   rocksdb::Slice result;
 
@@ -198,7 +198,7 @@ TEST_F(BackingFilesystemTest, WhatIsMissingIsNotFound) {
   std::uint64_t size = 0;
 
   EXPECT_TRUE(filesystem_->NewSequentialFile("/db/none", {}, &sequential, nullptr).IsPathNotFound());
-  EXPECT_TRUE(filesystem_->NewRandomAccessFile("/db/none", {}, &random, nullptr).IsPathNotFound());
+  EXPECT_TRUE(filesystem_->NewRandomAccessFile("/db/none.sst", {}, &random, nullptr).IsPathNotFound());
   EXPECT_TRUE(filesystem_->ReopenWritableFile("/db/none", {}, &writable, nullptr).IsPathNotFound());
   EXPECT_TRUE(filesystem_->GetFileSize("/db/none", {}, &size, nullptr).IsPathNotFound());
   EXPECT_TRUE(filesystem_->DeleteFile("/db/none", {}, nullptr).IsPathNotFound());

@@ -28,7 +28,7 @@ class CheckpointTest : public ::testing::Test {
     ASSERT_TRUE(database_->write(batch));
   }
   Result<void> write() {
-    return checkpoints_.write(*database_, [] { return false; });
+    return checkpoints_.write(*database_, [](std::uint64_t) { return true; });
   }
   std::vector<std::string> names() const { return folder_at(dir_.path() / kCheckpointsDirectory)->list().value(); }
   static std::vector<KeyValue> records_of(const Checkpoint& checkpoint, Family family) {
@@ -104,11 +104,27 @@ TEST_F(CheckpointTest, TheNewestCountsAndTheOldestGo) {
 TEST_F(CheckpointTest, OneThatWasCancelledLeavesNothing) {
   put(Family::kInodes, many_records());
   ASSERT_TRUE(write());
-  int left = 1000;
-  const auto cancelled = checkpoints_.write(*database_, [&] { return --left == 0; });
+  const auto cancelled = checkpoints_.write(*database_, [&](std::uint64_t) { return false; });
   ASSERT_FALSE(cancelled);
   EXPECT_EQ(cancelled.error().code(), ErrorCode::kInterrupted);
   EXPECT_THAT(names(), ::testing::ElementsAre("0000000001.checkpoint"));
+}
+
+TEST_F(CheckpointTest, SaysHowFarItIs) {
+  std::vector<KeyValue> large;
+  for (int i = 0; i < 64; ++i) large.emplace_back(std::to_string(1000 + i), std::string(100'000, 'x'));
+  put(Family::kInodes, large);
+  std::vector<std::uint64_t> records;
+
+  ASSERT_TRUE(checkpoints_.write(*database_, [&](std::uint64_t so_far) {
+    records.push_back(so_far);
+    return true;
+  }));
+
+  ASSERT_GE(records.size(), 5U);
+  EXPECT_TRUE(std::ranges::is_sorted(records));
+  EXPECT_LT(records.front(), 20U);
+  EXPECT_EQ(records.back(), 64U);
 }
 
 TEST_F(CheckpointTest, WhatACrashLeftUnfinishedIsInNobodysWay) {

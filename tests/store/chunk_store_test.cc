@@ -77,9 +77,9 @@ class ChunkStoreTest : public ::testing::Test {
   void commit() {
     store_->freeze();
     Database::Batch batch(*database_);
-    ASSERT_TRUE(store_->flush_frozen(batch));
+    ASSERT_TRUE(store_->append_to(batch));
     ASSERT_TRUE(database_->write(batch));
-    store_->drop_frozen();
+    store_->committed();
   }
 
   // Puts chunks as one batch and waits for their ids.
@@ -124,10 +124,10 @@ TEST_F(ChunkStoreTest, GivesBackAChunkBeforeAndAfterCommitAndReopening) {
   store_->freeze();
   EXPECT_EQ(read(id), text);
   Database::Batch batch(*database_);
-  ASSERT_TRUE(store_->flush_frozen(batch));
+  ASSERT_TRUE(store_->append_to(batch));
   EXPECT_EQ(read(id), text);
   ASSERT_TRUE(database_->write(batch));
-  store_->drop_frozen();
+  store_->committed();
   EXPECT_EQ(read(id), text);
   close();
   open();

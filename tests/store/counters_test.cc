@@ -28,6 +28,32 @@ TEST(Counters, NumbersComeBackFromTheIndex) {
   EXPECT_THAT(damaged.error().message(), testing::HasSubstr("short"));
 }
 
+TEST(CommittedNumber, IsStoredWhenItChangedAndAgainAfterAFailure) {
+  TempDir directory;
+  ASSERT_TRUE(Database::create(folder_at(directory.path() / "index")));
+  const auto index = std::move(*Database::open(folder_at(directory.path() / "index"), {.memory_bytes = 8 << 20}));
+  std::uint64_t value = 3;
+  CommittedNumber number(
+      "it", [&] { return value; }, 3);
+  const auto appends = [&] {
+    Database::Batch batch(*index);
+    EXPECT_TRUE(number.append_to(batch));
+    return !batch.empty();
+  };
+
+  EXPECT_FALSE(appends());
+  number.committed();
+  value = 4;
+  EXPECT_TRUE(appends());
+  number.failed(CommitFailure::kMayBeRetried);
+  EXPECT_TRUE(appends());
+  value = 5;  // after the batch was made
+  number.committed();
+  EXPECT_TRUE(appends());
+  number.committed();
+  EXPECT_FALSE(appends());
+}
+
 TEST(Counters, EightBytesAreANumberAndNothingElseIs) {
   EXPECT_EQ(decode_number("it", std::string("\x01\x02\0\0\0\0\0\0", 8)).value(), 0x0201u);
   for (const std::size_t length : {0u, 1u, 7u, 9u, 16u}) EXPECT_FALSE(decode_number("it", std::string(length, 'x')));

@@ -45,6 +45,35 @@ TEST(DamagedChunks, SaysWhetherThereIsSomethingToWriteDown) {
   EXPECT_TRUE(damaged.changed());
 }
 
+TEST(DamagedChunks, WhatACommitHealsStaysUntilTheCommitHasSucceeded) {
+  DamagedChunks damaged;
+  damaged.insert(ChunkId{1}, 3);
+  const std::vector<ChunkId> healed = {ChunkId{2}};
+
+  const DamagedChunks::Encoded encoded = damaged.encode(healed);
+  EXPECT_TRUE(damaged.contains(ChunkId{2}));
+  EXPECT_EQ(damaged.encode(healed).bytes, encoded.bytes);
+  damaged.note_stored(encoded.version, healed);
+
+  EXPECT_EQ(damaged.numbers(), (std::vector<std::uint64_t>{1, 3}));
+  EXPECT_FALSE(damaged.changed());
+  DamagedChunks loaded;
+  ASSERT_TRUE(loaded.load(encoded.bytes));
+  EXPECT_EQ(loaded.numbers(), damaged.numbers());
+}
+
+TEST(DamagedChunks, WhatIsFoundWhileACommitRunsIsStoredByTheNext) {
+  DamagedChunks damaged;
+  damaged.insert(ChunkId{1});
+  const DamagedChunks::Encoded encoded = damaged.encode({ChunkId{1}});
+  damaged.insert(ChunkId{7});
+
+  damaged.note_stored(encoded.version, {ChunkId{1}});
+
+  EXPECT_EQ(damaged.numbers(), (std::vector<std::uint64_t>{7}));
+  EXPECT_TRUE(damaged.changed());
+}
+
 TEST(DamagedChunks, RefusesBytesThatAreNoList) {
   DamagedChunks damaged;
   for (const std::string_view bad :

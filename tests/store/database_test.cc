@@ -118,12 +118,13 @@ TEST_F(DatabaseTest, IsNotCreatedOverAnother) {
 }
 
 TEST_F(DatabaseTest, MissingIsNotFoundAndNotMade) {
+  const auto empty = folder_at(directory_.path() / "other");
   for (const bool read_only : {false, true}) {
-    const auto opened = Database::open(folder_at(directory_.path() / "other"), {.read_only = read_only});
+    const auto opened = Database::open(empty, {.read_only = read_only});
 
     ASSERT_FALSE(opened);
     EXPECT_EQ(opened.error().code(), ErrorCode::kNotFound);
-    EXPECT_FALSE(fs::exists(directory_.path() / "other"));
+    EXPECT_TRUE(empty->list()->empty());
   }
 }
 
@@ -418,6 +419,18 @@ TEST_F(DatabaseTest, WhatACrashLeftOfATrialOfTheDiskGoes) {
   open_or_die(index()).reset();
 
   EXPECT_FALSE(fs::exists(left));
+}
+
+TEST(FilterMemory, SaysHowMuchWouldServeWhereFiltersOutgrowIt) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  const auto enough = Database::filter_memory_of(100 * kMiB, 256 * kMiB);
+  EXPECT_NEAR(static_cast<double>(enough.filter_bytes), 112.5 * kMiB, kMiB);
+  EXPECT_EQ(enough.wanted_bytes, 0u);
+
+  const auto little = Database::filter_memory_of(400 * kMiB, 256 * kMiB);
+  EXPECT_EQ(little.memory_bytes, 256 * kMiB);
+  EXPECT_EQ(little.wanted_bytes, 768 * kMiB);
+  EXPECT_EQ(Database::filter_memory_of(400 * kMiB, little.wanted_bytes).wanted_bytes, 0u);
 }
 
 TEST_F(DatabaseTest, TracesOfWhatWasErasedAreCountedAndCompactedAway) {

@@ -33,13 +33,13 @@ class FeatureIndexTest : public testing::Test {
   }
   void write_frozen() {
     Database::Batch batch(*database_);
-    index_->append_frozen_to(batch);
+    ASSERT_TRUE(index_->append_to(batch));
     ASSERT_TRUE(database_->write(batch));
   }
   void commit() {
     index_->freeze();
     write_frozen();
-    index_->drop_frozen();
+    index_->committed();
   }
   std::vector<ChunkId> find(const Sketch& sketch) const {
     const auto found = index_->find(sketch);
@@ -101,7 +101,7 @@ TEST_F(FeatureIndexTest, GroupThatIsBeingCommittedIsFound) {
   EXPECT_EQ(find(sketch(1, 2, 3)), ids_of({7}));
   EXPECT_EQ(find(sketch(4, 5, 6)), ids_of({8}));
   write_frozen();
-  index_->drop_frozen();
+  index_->committed();
   EXPECT_EQ(find(sketch(1, 2, 3)), ids_of({7}));
   EXPECT_EQ(find(sketch(4, 5, 6)), ids_of({8}));
 }

@@ -54,6 +54,27 @@ TEST_F(LivenessTest, AChunkIsLiveOnceItWasMarked) {
   EXPECT_THAT(liveness_.take_claimed(), IsEmpty()) << "who marks knows what it is made from";
 }
 
+TEST_F(LivenessTest, IdsThatWereGivenAwayTakeNoMemory) {
+  liveness_.start_marking(std::uint64_t{1} << 60, 1 << 20);
+
+  EXPECT_TRUE(liveness_.mark(ChunkId{16'000'000'000}));
+
+  EXPECT_TRUE(liveness_.is_live(ChunkId{16'000'000'000}));
+  EXPECT_FALSE(liveness_.is_live(ChunkId{15'999'999'999}));
+  EXPECT_TRUE(liveness_.require_complete());
+}
+
+TEST_F(LivenessTest, WhereMarksFindNoRoomNothingIsDead) {
+  constexpr std::uint64_t kFarApart = std::uint64_t{1} << 40;
+  liveness_.start_marking(kFarApart * 10'000, 1 << 20);
+
+  for (std::uint64_t i = 0; i < 10'000; ++i) (void)liveness_.mark(ChunkId{i * kFarApart});
+
+  EXPECT_FALSE(liveness_.require_complete());
+  EXPECT_TRUE(liveness_.is_live(ChunkId{9'999 * kFarApart}));
+  EXPECT_TRUE(liveness_.is_live(ChunkId{1})) << "nobody knows";
+}
+
 TEST_F(LivenessTest, EveryBitStandsForOneChunk) {
   liveness_.start_marking(kEnd);
   for (std::uint64_t number = 0; number < kEnd; number += 3) EXPECT_TRUE(liveness_.mark(ChunkId{number}));

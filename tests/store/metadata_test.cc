@@ -28,14 +28,14 @@ class MetadataTest : public testing::Test {
 
   void write_frozen() {
     Database::Batch batch(*database_);
-    ASSERT_TRUE(metadata_->append_frozen_to(batch));
+    ASSERT_TRUE(metadata_->append_to(batch));
     const auto written = database_->write(batch);
     ASSERT_TRUE(written) << written.error().message();
   }
   void commit() {
     metadata_->freeze();
     write_frozen();
-    metadata_->drop_frozen();
+    metadata_->committed();
   }
 
   std::optional<std::string> get(std::string_view key) { return metadata_->get(kFamily, key).value(); }
@@ -59,7 +59,7 @@ TEST_F(MetadataTest, ReadsItsOwnWritesInEveryState) {
   write_frozen();
   EXPECT_EQ(get("key"), "value");
 
-  metadata_->drop_frozen();
+  metadata_->committed();
   EXPECT_EQ(get("key"), "value");
 }
 
@@ -82,13 +82,13 @@ TEST_F(MetadataTest, FailedCommitLosesNothing) {
   metadata_->freeze();
   {
     Database::Batch never_written(*database_);
-    ASSERT_TRUE(metadata_->append_frozen_to(never_written));
+    ASSERT_TRUE(metadata_->append_to(never_written));
   }
 
   EXPECT_TRUE(metadata_->has_frozen());
   EXPECT_EQ(get("key"), "value");
   write_frozen();
-  metadata_->drop_frozen();
+  metadata_->committed();
 
   EXPECT_FALSE(metadata_->has_frozen());
   EXPECT_EQ(get("key"), "value");
@@ -155,7 +155,7 @@ TEST_F(MetadataTest, BehavesLikeOneMap) {
         if (random() % 8 != 0) break;
         if (stage == Stage::kOpen) metadata_->freeze();
         if (stage == Stage::kFrozen) write_frozen();
-        if (stage == Stage::kWritten) metadata_->drop_frozen();
+        if (stage == Stage::kWritten) metadata_->committed();
         stage = stage == Stage::kOpen ? Stage::kFrozen : stage == Stage::kFrozen ? Stage::kWritten : Stage::kOpen;
         break;
       case 8:

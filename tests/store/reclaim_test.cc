@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "reclaimed_volume.h"
+#include "store/counters.h"
 #include "store/scrubber.h"
+#include "support/peak_memory.h"
 
 namespace dedupfs {
 namespace {
@@ -87,6 +89,53 @@ TEST(Reclaim, OfANewVolumeFindsNothing) {
   const ReclaimFindings findings = reclaim(volume);
 
   EXPECT_EQ(findings.live_chunks + findings.erased_chunks + findings.swept_containers, 0u);
+}
+
+TEST(Reclaim, IdsThatWereGivenAwayLongAgoTakeNoMemory) {
+  ReclaimedVolume volume(std::string(kDefaultDeltaSettings), "none");
+  const auto old_ids = volume.keep(chunks(0, 10));
+  ASSERT_TRUE(volume.commit());
+  Database::Batch batch(volume.volume().database());
+  batch.put(Family::kCounters, kNextChunkIdCounter, encode_number(16'000'000'000));
+  ASSERT_TRUE(volume.volume().database().write(batch));
+  volume.reopen();
+  const auto new_ids = volume.keep(chunks(10, 20));
+  volume.drop(old_ids, {1, 2});
+  volume.drop(new_ids, {3, 4});
+  const PeakMemory memory;
+
+  const ReclaimFindings findings = reclaim(volume);
+
+  EXPECT_GE(number_of(new_ids[0]), 16'000'000'000u);
+  EXPECT_EQ(findings.erased_chunks, 4u);
+  EXPECT_LT(memory.growth_bytes(), 256u << 20) << "flat bits took three GB";
+  volume.expect_kept_for_good();
+}
+
+TEST(Reclaim, ReferencesToIdsAllOverThePlaceEndItAndEraseNothing) {
+  ReclaimedVolume volume;
+  const auto ids = volume.keep(chunks(0, 10));
+  volume.drop(ids, {3});
+  ASSERT_TRUE(volume.commit());
+  ReclaimHost host = volume.host();
+  constexpr std::uint64_t kApart = std::uint64_t{1} << 30;
+  host.references = [](const auto&, const auto& visit) -> Result<void> {
+    for (std::uint64_t i = 0; i < 200'000; ++i) DEDUPFS_TRY(visit(ChunkId{i * kApart}, 0.5));
+    return {};
+  };
+  Database::Batch batch(volume.volume().database());
+  batch.put(Family::kCounters, kNextChunkIdCounter, encode_number(200'000 * kApart));
+  ASSERT_TRUE(volume.volume().database().write(batch));
+  volume.reopen();
+  const PeakMemory memory;
+
+  const auto findings =
+      dedupfs::reclaim(volume.volume(), host, {}, [](auto, double, const auto&) { return Result<void>(); });
+
+  ASSERT_FALSE(findings);
+  EXPECT_EQ(findings.error().code(), ErrorCode::kNoMemory);
+  EXPECT_LT(memory.growth_bytes(), 256u << 20);
+  EXPECT_EQ(volume.chunks().size(), 10u);
 }
 
 TEST(Reclaim, OfAVolumeInWhichAllIsInUseChangesNothing) {

@@ -45,9 +45,10 @@ class SnapshotsTest : public testing::Test {
 
   void write_frozen() {
     Database::Batch batch(*database_);
-    ASSERT_TRUE(metadata_->append_frozen_to(batch));
+    ASSERT_TRUE(metadata_->append_to(batch));
     ASSERT_TRUE(database_->write(batch));
-    metadata_->drop_frozen();
+    metadata_->committed();
+    snapshots_->committed();
   }
   void commit() {
     metadata_->freeze();

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <future>
 #include <map>
+#include <set>
 
 #include "support/faulty_backing.h"
 #include "support/folder_at.h"
@@ -414,6 +415,128 @@ TEST_F(VolumeTest, NothingOfAFailedCommitIsDurableAndAllOfItReadable) {
   EXPECT_TRUE(volume->has_frozen());
   EXPECT_EQ(get(*volume, "key"), "value");
   EXPECT_EQ(get(*open_at(crash()), "key"), std::nullopt);
+}
+
+// A commit with something of each participant: chunks, one that heals, counters, metadata, a snapshot.
+class EveryStepOfACommit : public VolumeTest {
+ protected:
+  // Calls to the disk fail while `calls_left` is 0 or less.
+  void open_with_a_damaged_chunk() {
+    volume_.reset();
+    fs::remove_all(path());
+    create();
+    {
+      const auto volume = open();
+      lost_ = put(*volume, lost_bytes_).at(0);
+      volume->freeze();
+      ASSERT_TRUE(volume->commit());
+    }
+    for (const auto& file : fs::directory_iterator(path() / kContainersDirectory)) {
+      std::fstream bytes(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+      bytes.seekp(static_cast<std::streamoff>(file.file_size() / 2));
+      bytes.put('?');
+    }
+    calls_left_ = kMany;
+    auto backing = std::make_shared<FaultyBacking>();
+    backing->fault = [this](const std::string& operation, const Path&) -> std::optional<Error> {
+      if (!failing_.contains(operation) || --calls_left_ >= 0) return std::nullopt;
+      return Error{ErrorCode::kNoSpace, operation + " was told to fail"};
+    };
+    auto opened = Volume::open(path(), {.threads = 1}, backing);
+    ASSERT_TRUE(opened) << opened.error().message();
+    volume_ = std::move(*opened);
+    EXPECT_FALSE(get(*volume_, lost_));
+    EXPECT_EQ(volume_->chunks().damage().damaged_chunks, 1u);
+  }
+  void change_everything(int calls_left = kMany) {
+    EXPECT_EQ(put(*volume_, lost_bytes_).at(0), lost_);
+    added_ = put(*volume_, "another chunk").at(0);
+    volume_->chunks().note_dropped(5000);
+    volume_->metadata().put(Family::kInodes, "key", "value");
+    volume_->metadata().put(Family::kSnapshots, encode_snapshot_key(1), encode_snapshot(kSnapshot));
+    calls_left_ = calls_left;
+    volume_->freeze();
+    volume_->snapshots().put_uncommitted(kSnapshot);
+  }
+  static void expect_everything(Volume& volume, ChunkId lost, ChunkId added, const std::string& lost_bytes) {
+    EXPECT_EQ(volume.chunks().damage().damaged_chunks, 0u);
+    EXPECT_EQ(volume.chunks().dropped_bytes(), 5000u);
+    EXPECT_EQ(get(volume, "key"), "value");
+    EXPECT_TRUE(volume.snapshots().find("monday"));
+    EXPECT_EQ(get(volume, lost).value(), lost_bytes);
+    EXPECT_EQ(get(volume, added).value(), "another chunk");
+  }
+
+  static constexpr int kMany = 1'000'000;
+  const SnapshotRecord kSnapshot{.number = 1, .name = "monday", .end_of_inodes = 100};
+  const std::string lost_bytes_ = std::string(1000, 'a') + std::string(1000, 'b');
+  std::atomic<int> calls_left_ = kMany;
+  std::set<std::string> failing_;
+  std::unique_ptr<Volume> volume_;
+  ChunkId lost_{};
+  ChunkId added_{};
+};
+
+TEST_F(EveryStepOfACommit, MayFindTheDiskFullAndTheNextAttemptIsAsIfItHadNot) {
+  failing_ = {"open", "write"};
+  int steps = 0;
+  for (bool failed = true; failed; ++steps) {
+    SCOPED_TRACE("step " + std::to_string(steps));
+    open_with_a_damaged_chunk();
+    ASSERT_NE(volume_, nullptr);
+    change_everything(steps);
+
+    failed = !volume_->commit();
+    calls_left_ = kMany;
+    if (failed) {
+      EXPECT_EQ(volume_->chunks().damage().healed_chunks, 0u);
+      EXPECT_FALSE(volume_->snapshots().find("monday")) << "before its group is committed";
+      EXPECT_EQ(get(*volume_, "key"), "value");
+      EXPECT_EQ(get(*open_at(crash()), "key"), std::nullopt);
+      const auto again = volume_->commit();
+      ASSERT_TRUE(again) << again.error().message();
+    }
+
+    EXPECT_EQ(volume_->chunks().damage().healed_chunks, 1u);
+    expect_everything(*volume_, lost_, added_, lost_bytes_);
+    expect_everything(*open_at(crash()), lost_, added_, lost_bytes_);
+  }
+  EXPECT_GE(steps, 4) << "a container is made and written, and so is the log of the index";
+}
+
+TEST_F(EveryStepOfACommit, ThatCannotBeSyncedIsFinal) {
+  failing_ = {"datasync", "sync_directory"};
+  int steps = 0;
+  for (bool failed = true; failed; ++steps) {
+    SCOPED_TRACE("step " + std::to_string(steps));
+    open_with_a_damaged_chunk();
+    ASSERT_NE(volume_, nullptr);
+    change_everything(steps);
+
+    failed = !volume_->commit();
+    calls_left_ = kMany;
+    if (!failed) break;
+    EXPECT_FALSE(volume_->commit()) << "nobody knows what is on the disk";
+    EXPECT_EQ(volume_->chunks().damage().healed_chunks, 0u);
+    EXPECT_EQ(get(*volume_, "key"), "value");
+    EXPECT_EQ(get(*volume_, lost_).value(), lost_bytes_);
+  }
+  EXPECT_GE(steps, 2) << "the container is synced, and the log of the index";
+}
+
+TEST_F(EveryStepOfACommit, WhenItFailsForGoodTheSnapshotIsDroppedAndTheRestCanBeRead) {
+  open_with_a_damaged_chunk();
+  ASSERT_NE(volume_, nullptr);
+  change_everything();
+
+  for (CommitParticipant* const participant :
+       std::initializer_list<CommitParticipant*>{&volume_->chunks(), &volume_->metadata(), &volume_->snapshots()})
+    participant->failed(CommitFailure::kFinal);
+
+  EXPECT_FALSE(volume_->snapshots().knows(1));
+  EXPECT_TRUE(volume_->has_frozen());
+  EXPECT_EQ(get(*volume_, "key"), "value");
+  EXPECT_EQ(get(*volume_, lost_).value(), lost_bytes_);
 }
 
 TEST_F(VolumeTest, NumberOfARemovedContainerIsNotUsedAgain) {

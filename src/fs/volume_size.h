@@ -1,0 +1,32 @@
+// How much the volume takes of the disk below, for those who ask often (df). Measuring looks at every file of the volume, so
+// that it is done now and then only: at most a fiftieth of the time, and at most once a second.
+//
+// Threads: every function from any thread; while one measures, others wait.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <utility>
+
+namespace dedupfs {
+
+class VolumeSize {
+ public:
+  using Clock = std::chrono::steady_clock;
+  explicit VolumeSize(
+      std::function<std::uint64_t()> measure, std::function<Clock::time_point()> now = [] { return Clock::now(); })
+      : measure_(std::move(measure)), now_(std::move(now)) {}
+
+  std::uint64_t bytes();
+
+ private:
+  const std::function<std::uint64_t()> measure_;
+  const std::function<Clock::time_point()> now_;
+  std::mutex mutex_;
+  std::uint64_t known_ = 0;
+  Clock::time_point known_until_{};
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,192 @@
+#include "store/index_guard.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/coding.h"
+#include "store/sealed_manifest.h"
+
+namespace dedupfs {
+namespace {
+
+Error damaged(const BackingFile& file, const std::string& what) {
+  return {ErrorCode::kCorruption, file.path().string() + ": " + what};
+}
+
+// ---------------------------------------------------------------- logs and manifests: rocksdb/db/log_format.h
+
+constexpr std::size_t kFrameBlockBytes = 32 << 10;
+constexpr std::size_t kFrameHeaderBytes = 7;
+constexpr std::size_t kFrameLengthAt = 4;
+constexpr std::size_t kFrameTypeAt = 6;
+constexpr std::size_t kRecycledHeaderBytes = 11;
+constexpr std::uint8_t kZeroType = 0;
+constexpr std::uint8_t kFirstRecycledType = 5;
+constexpr std::uint8_t kLastRecycledType = 8;
+constexpr std::uint8_t kCompressionType = 9;  // says how what follows is compressed
+constexpr std::size_t kCompressionBytes = 4;
+
+// As RocksDB goes through a block: what makes no sense ends it, and the next one is read.
+bool says_compressed(ByteSpan block) {
+  for (std::size_t at = 0; at + kFrameHeaderBytes <= block.size();) {
+    const std::uint8_t type = block[at + kFrameTypeAt];
+    const std::size_t length = Decoder(block.subspan(at + kFrameLengthAt, 2)).u16();
+    if (type == kZeroType && length == 0) return false;
+    if (type == kCompressionType && length == kCompressionBytes) return true;
+    const bool is_recycled = type >= kFirstRecycledType && type <= kLastRecycledType;
+    at += (is_recycled ? kRecycledHeaderBytes : kFrameHeaderBytes) + length;
+  }
+  return false;
+}
+
+Result<void> judge_frames(const BackingFile& file) {
+  std::vector<std::uint8_t> block(kFrameBlockBytes);
+  for (std::uint64_t offset = 0;; offset += block.size()) {
+    DEDUPFS_ASSIGN(const std::size_t length, file.read_up_to(offset, block));
+    if (says_compressed(ByteSpan(block).first(length)))
+      return damaged(file, "its records are compressed, which dedupfs never does");
+    if (length < block.size()) return {};
+  }
+}
+
+// ---------------------------------------------------------------- tables: rocksdb/table/format.h
+
+constexpr std::uint64_t kTableMagic = 0x88e241b785f4cff7;
+constexpr std::uint64_t kFooterBytes = 53;
+constexpr std::uint32_t kOldestTableFormat = 2;  // before, blocks did not say how large they are without compression
+constexpr std::uint32_t kNewestTableFormat = 5;
+constexpr std::size_t kTrailerBytes = 5;  // type of compression, checksum
+constexpr std::uint64_t kLargestDirectoryBytes = 1 << 20;
+
+struct BlockHandle {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+BlockHandle read_handle(Decoder& decoder) {
+  const std::uint64_t offset = decoder.varint();
+  return {offset, decoder.varint()};
+}
+
+Result<void> judge_handle(const BackingFile& table, std::uint64_t table_bytes, const BlockHandle& handle,
+                          std::uint64_t most_bytes) {
+  if (handle.bytes > most_bytes)
+    return damaged(table, fmt::format("a block of {} bytes, more than any index of dedupfs has", handle.bytes));
+  if (handle.offset > table_bytes || handle.bytes + kTrailerBytes > table_bytes - handle.offset)
+    return damaged(table, "a block reaches beyond the end of the file");
+  return {};
+}
+
+// The block that says where the others are which a table has once: filters, index, properties.
+Result<void> judge_directory(const BackingFile& table, std::uint64_t table_bytes, ByteSpan block) {
+  Decoder end(block.last(std::min<std::size_t>(block.size(), 4)));
+  const std::uint64_t restart_bytes = (std::uint64_t{end.u32()} + 1) * 4;
+  if (!end.ok() || restart_bytes > block.size()) return damaged(table, "its directory of blocks is damaged");
+  Decoder entries(block.first(block.size() - restart_bytes));
+  while (entries.remaining() != 0) {
+    entries.varint();  // shared with the key before
+    const std::uint64_t key_bytes = entries.varint();
+    const std::uint64_t value_bytes = entries.varint();
+    entries.bytes(key_bytes);
+    Decoder value(entries.bytes(value_bytes));
+    const BlockHandle handle = read_handle(value);
+    if (!entries.ok()) return damaged(table, "its directory of blocks is damaged");
+    if (value.ok()) DEDUPFS_TRY(judge_handle(table, table_bytes, handle, kLargestBlockBytes));
+  }
+  return {};
+}
+
+// How large a block says it is without compression; 0: it is not compressed, or RocksDB will refuse it.
+std::uint64_t stated_bytes(ByteSpan block) {
+  constexpr std::uint8_t kSnappy = 1, kZlib = 2, kBzip2 = 3, kLz4 = 4, kLz4Hc = 5, kXpress = 6, kZstd = 7,
+                         kOldZstd = 0x40;
+  if (block.size() < kTrailerBytes) return 0;
+  switch (block[block.size() - kTrailerBytes]) {
+    case kSnappy:
+    case kZlib:
+    case kBzip2:
+    case kLz4:
+    case kLz4Hc:
+    case kXpress:
+    case kZstd:
+    case kOldZstd: break;
+    default: return 0;
+  }
+  Decoder decoder(block.first(block.size() - kTrailerBytes));
+  const std::uint64_t bytes = decoder.varint();
+  return decoder.ok() ? bytes : 0;
+}
+
+// ---------------------------------------------------------------- memory
+
+void* no_memory() {
+  static void* const page = ::mmap(nullptr, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  DEDUPFS_CHECK(page != MAP_FAILED);
+  return page;
+}
+
+}  // namespace
+
+Result<void> judge_stream(const BackingFile& file) {
+  const Path name = file.path().filename();
+  const bool is_log = name.extension() == ".log";
+  const std::uint64_t most = is_log              ? kLargestLogBytesRead
+                             : is_manifest(name) ? kLargestManifestBytes
+                                                 : kLargestSmallFileBytes;
+  DEDUPFS_ASSIGN(const std::uint64_t bytes, file.size());
+  if (bytes > most) return damaged(file, fmt::format("has {} bytes, more than any index of dedupfs needs", bytes));
+  return is_log || is_manifest(name) ? judge_frames(file) : Result<void>();
+}
+
+Result<void> judge_table(const BackingFile& table) {
+  DEDUPFS_ASSIGN(const std::uint64_t bytes, table.size());
+  if (bytes < kFooterBytes) return {};  // RocksDB says so
+  std::array<std::uint8_t, kFooterBytes> footer{};
+  DEDUPFS_TRY(table.read(bytes - kFooterBytes, footer));
+  Decoder decoder{ByteSpan(footer)};
+  decoder.u8();  // kind of checksum
+  const BlockHandle directory = read_handle(decoder);
+  const BlockHandle index = read_handle(decoder);
+  Decoder end(ByteSpan(footer).last(12));
+  const std::uint32_t format = end.u32();
+  if (end.u64() != kTableMagic || format < kOldestTableFormat || format > kNewestTableFormat || !decoder.ok())
+    return damaged(table, "is no table of an index of dedupfs");
+  DEDUPFS_TRY(judge_handle(table, bytes, index, kLargestBlockBytes));
+  DEDUPFS_TRY(judge_handle(table, bytes, directory, kLargestDirectoryBytes));
+  std::vector<std::uint8_t> block(directory.bytes + kTrailerBytes);
+  DEDUPFS_TRY(table.read(directory.offset, block));
+  if (block[directory.bytes] != 0) return damaged(table, "its directory of blocks is compressed, which no table has");
+  return judge_directory(table, bytes, ByteSpan(block).first(directory.bytes));
+}
+
+Result<void> judge_block(const BackingFile& table, ByteSpan block, const BlockMemory& memory) {
+  const std::uint64_t bytes = std::max<std::uint64_t>(block.size(), stated_bytes(block));
+  if (bytes > kLargestBlockBytes)
+    return damaged(table, fmt::format("a block of {} bytes, more than any index of dedupfs has", bytes));
+  if (bytes > kLargeBlockBytes && memory.large_blocks_bytes() > kMostLargeBlocksBytes)
+    return damaged(table, fmt::format("too many blocks that are as large as {} bytes", bytes));
+  return {};
+}
+
+void* BlockMemory::Allocate(std::size_t bytes) {
+  if (bytes > kLargestBlockBytes) return no_memory();
+  void* const block = ::operator new(bytes);
+  if (const std::size_t usable = ::malloc_usable_size(block); usable > kLargeBlockBytes) large_blocks_bytes_ += usable;
+  return block;
+}
+
+void BlockMemory::Deallocate(void* block) {
+  if (block == no_memory()) return;
+  if (const std::size_t usable = ::malloc_usable_size(block); usable > kLargeBlockBytes) large_blocks_bytes_ -= usable;
+  ::operator delete(block);
+}
+
+}  // namespace dedupfs

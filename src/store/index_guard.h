@@ -1,0 +1,56 @@
+// Judges the files of an index before RocksDB acts on what they say. RocksDB takes memory and time by the word of a file: a block of
+// 64 KiB that says it holds 700 MiB is decompressed, a sparse IDENTITY of 1 TiB is read, a log may be compressed. So the files pass here,
+// and what no index of dedupfs has is refused with an error that is damage like any other.
+//
+//   by size       CURRENT, IDENTITY and the like, manifests, logs
+//   by frame      records of logs and manifests: none is compressed
+//   by block      tables: each block that is read, as it lies on the disk and as it says it is without compression
+//
+// Tables must be read block by block for this, so RocksDB may read ahead neither by itself nor on request (database_options.cc).
+//
+// Threads: functions and BlockMemory from any thread.
+// Failure: kCorruption names the file.
+#pragma once
+
+#include <rocksdb/memory_allocator.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/backing.h"
+#include "base/result.h"
+
+namespace dedupfs {
+
+// The largest record that dedupfs writes, the list of damaged chunks, has 10 MiB at most.
+inline constexpr std::size_t kLargestBlockBytes = 16 << 20;
+inline constexpr std::size_t kLargeBlockBytes = 128 << 10;        // few blocks are larger than this,
+inline constexpr std::size_t kMostLargeBlocksBytes = 96 << 20;    // and those in memory take no more than this together
+inline constexpr std::uint64_t kLargestManifestBytes = 16 << 20;  // RocksDB begins a new one at 4 MiB
+inline constexpr std::uint64_t kLargestLogBytesRead = std::uint64_t{4} << 30;
+inline constexpr std::uint64_t kLargestSmallFileBytes = 64 << 10;
+
+// Whether RocksDB may read the file from its beginning to its end. The name tells what it is.
+Result<void> judge_stream(const BackingFile& file);
+// Whether RocksDB may open the table: looks at the footer, and at the places of the blocks that come with it.
+Result<void> judge_table(const BackingFile& table);
+// Of a block of a table with its trailer, as it was read. The memory is that of all blocks.
+class BlockMemory;
+Result<void> judge_block(const BackingFile& table, ByteSpan block, const BlockMemory& memory);
+
+// Where RocksDB takes memory for blocks. It asks for as much as a block is said to need before the block is judged, and cannot be told
+// that there is none. So a size that judge_block() refuses gets an address that nobody can read or write, and no memory.
+class BlockMemory final : public rocksdb::MemoryAllocator {
+ public:
+  const char* Name() const override { return "dedupfs.blocks"; }
+  void* Allocate(std::size_t bytes) override;
+  void Deallocate(void* block) override;
+
+  std::uint64_t large_blocks_bytes() const { return large_blocks_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> large_blocks_bytes_ = 0;
+};
+
+}  // namespace dedupfs

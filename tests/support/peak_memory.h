@@ -1,0 +1,32 @@
+// How much more memory this process had at most, since the object was made, than it had then.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+namespace dedupfs {
+
+class PeakMemory {
+ public:
+  PeakMemory() {
+    std::ofstream("/proc/self/clear_refs") << "5";  // the peak is what there is now
+    before_ = status_bytes("VmRSS:");
+  }
+  std::uint64_t growth_bytes() const {
+    const std::uint64_t peak = status_bytes("VmHWM:");
+    return peak < before_ ? 0 : peak - before_;
+  }
+
+ private:
+  static std::uint64_t status_bytes(const std::string& key) {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with(key)) return std::stoull(line.substr(key.size())) << 10;
+    return 0;
+  }
+
+  std::uint64_t before_ = 0;
+};
+
+}  // namespace dedupfs
