@@ -224,11 +224,11 @@ IOStatus open_sequential(BackingFolder& folder, const std::string& name,
 IOStatus open_random_access(BackingFolder& folder, const std::string& name,
                             const std::shared_ptr<const BlockMemory>& memory,
                             std::unique_ptr<rocksdb::FSRandomAccessFile>* result) {
-  if (!name.ends_with(".sst"))
-    return IOStatus::Corruption(name + " is no table, and an index of dedupfs has nothing else");
   auto file = folder.open(name, Backing::Mode::kRead);
   if (!file) return status_of(file);
-  if (const auto judged = judge_table(**file); !judged) return verdict_of(judged);
+  // Besides tables, RocksDB opens CURRENT here, to see what the file system can do. The index of dedupfs has no blob files.
+  const auto judged = name.ends_with(".sst") ? judge_table(**file) : judge_stream(**file);
+  if (!judged) return verdict_of(judged);
   *result = std::make_unique<TableFile>(std::move(*file), memory);
   return IOStatus::OK();
 }

@@ -24,7 +24,7 @@ rocksdb::IOStatus status_of(const Result<T>& result) {
 
 rocksdb::IOStatus open_sequential(BackingFolder& folder, const std::string& name,
                                   std::unique_ptr<rocksdb::FSSequentialFile>* result);
-// A table: of no other file RocksDB reads pieces here.
+// A table, or CURRENT.
 rocksdb::IOStatus open_random_access(BackingFolder& folder, const std::string& name,
                                      const std::shared_ptr<const BlockMemory>& memory,
                                      std::unique_ptr<rocksdb::FSRandomAccessFile>* result);
