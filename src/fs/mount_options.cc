@@ -157,6 +157,9 @@ const std::map<std::string_view, Setter>& flags() {
       {"rw", [](MountOptions& o) { o.read_only = false; }},
       {"remount", [](MountOptions& o) { o.remount = true; }},
       {"suid", [](MountOptions& o) { o.suid = true; }},
+      // mount(8) keeps "suid" and "dev" to itself and passes on what takes them away only; these it does not know.
+      {"allow_suid", [](MountOptions& o) { o.suid = true; }},
+      {"allow_dev", [](MountOptions& o) { o.dev = true; }},
       {"nosuid", [](MountOptions& o) { o.suid = false; }},
       {"dev", [](MountOptions& o) { o.dev = true; }},
       {"nodev", [](MountOptions& o) { o.dev = false; }},
@@ -318,6 +321,8 @@ std::string mount_options_help() {
   return text + help_line("foreign", "of root: mount a volume that others own or can write to") +
          help_line("noallow_other", "of root: keep other users out") +
          help_line("allow_other", "of a user: let them in") +
+         help_line("allow_suid", "honour set-user-id bits: suid, which mount(8) does not pass on") +
+         help_line("allow_dev", "honour device files: dev, which mount(8) does not pass on") +
          help_line("auto_unmount", "unmount when the daemon dies: then the folder below is seen again") +
          help_line("core_dump", "of the daemon, when it crashes; it holds content of all users' files");
 }

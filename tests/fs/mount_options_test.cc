@@ -79,6 +79,8 @@ TEST(MountOptions, TheLastOfContraryFlagsCounts) {
   EXPECT_FALSE(parsed("ro,rw").read_only);
   EXPECT_EQ(parsed("suid").suid, true);
   EXPECT_EQ(parsed("suid,nosuid").suid, false);
+  EXPECT_EQ(parsed("allow_suid").suid, true);  // mount(8) passes it on
+  EXPECT_EQ(parsed("allow_dev").dev, true);
   EXPECT_EQ(parsed("").suid, std::nullopt);
   EXPECT_FALSE(parsed("noexec").exec);
 }

@@ -104,7 +104,11 @@ prepare_set_ids
 check_equal "without suid a set-user-id program runs as its caller" 65534 "$(user_of_id)"
 check_refused "without dev a device cannot be opened" 1 'denied' cat "$mnt/null"
 plain_umount
-check "mount -o suid,dev" mount -t dedupfs "$volume" "$mnt" -o suid,dev
+check "-o suid,dev" dedupfs "$volume" "$mnt" -o suid,dev
+check_equal "is honoured for programs" 0 "$(user_of_id)"
+check "and for devices" cat "$mnt/null"
+plain_umount
+check "mount -o allow_suid,allow_dev" mount -t dedupfs "$volume" "$mnt" -o allow_suid,allow_dev
 check_equal "with suid it runs as its owner" 0 "$(user_of_id)"
 check "with dev a device can be opened" cat "$mnt/null"
 check "a remount" mount -o remount,noatime "$mnt"
