@@ -11,7 +11,7 @@ noise old 300000 >"$scratch/old"
 noise new 300000 >"$scratch/new"
 for state in old new; do
   cp "$scratch/$state" "$mnt/file"
-  dedupfs-snapshot create "$mnt" "$state" >>"$daemon_log"
+  dedupfs-snapshot create "$mnt" "$state" >>"$daemon_log" 2>&1
 done
 while sleep 0.005; do cat "$mnt/file"; done >/dev/null &
 reader=$!
