@@ -61,7 +61,7 @@ void Ballast::keep() {
 
 void Ballast::keep_with(std::uint64_t more_log_bytes) {
   written_since_ += more_log_bytes;
-  if (written_since_ < kLookBytes) return;
+  if (written_since_ < kLookBytes && bytes_ >= kLeastBytes) return;
   written_since_ = 0;
   keep_for(log_bytes_in(*index_) + more_log_bytes);
 }

@@ -81,6 +81,18 @@ TEST_F(BallastTest, OfAFullDiskIsAtMostHalfOfWhatIsLeft) {
   EXPECT_EQ(on_disk(), 50'000u);
 }
 
+TEST_F(BallastTest, ComesBackWithTheNextCommitOnceThereIsRoom) {
+  leave(0);
+  Ballast ballast(volume, index);
+  ballast.keep();
+  EXPECT_EQ(on_disk(), 0u);
+  leave(500 * kMiB);
+
+  ballast.keep_with(1000);
+
+  EXPECT_EQ(on_disk(), Ballast::kLeastBytes);
+}
+
 TEST_F(BallastTest, OfTheLastMountIsGivenUpWhereTheDiskIsFull) {
   leave(500 * kMiB);
   Ballast(volume, index).keep();
