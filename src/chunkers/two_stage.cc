@@ -14,7 +14,7 @@ std::size_t TwoStageChunker::split(ByteSpan data, bool last, std::vector<std::si
 }
 
 void TwoStageChunker::mark(ByteSpan data, std::size_t from, std::size_t to, std::uint64_t* bits) const {
-  DEDUPFS_CHECK(from % 64 == 0 && from <= to && to <= data.size());
+  DEDUPFS_CHECK(from % 64 == 0 && from <= to && to <= data.size());  // offsets in memory, given by our own threads
   constexpr std::size_t kHeadBytes = 512;
   static_assert(kHeadBytes > simd::kTogaLookBackBytes, "no hash reaches further back");
   const CandidateMarker stage = marker();

@@ -69,7 +69,7 @@ void configure(xd3_stream& stream, Arena& arena, usize_t window_bytes) {
   config.opaque = &arena;
   config.alloc = Arena::allocate;
   config.freef = Arena::release;
-  DEDUPFS_CHECK(xd3_config_stream(&stream, &config) == 0);
+  DEDUPFS_CHECK(xd3_config_stream(&stream, &config) == 0);  // sizes are within()
 }
 
 // Writes the matches, and what lies between them, as xdelta3.h has it for deltas of other origin (xd3_encode_init_partial()).
@@ -78,7 +78,7 @@ std::optional<std::size_t> write_delta(std::span<const Match> matches, ByteSpan 
                                        Arena& arena) {
   xd3_stream stream;
   configure(stream, arena, static_cast<usize_t>(target.size()));
-  DEDUPFS_CHECK(xd3_encode_init_partial(&stream) == 0);
+  DEDUPFS_CHECK(xd3_encode_init_partial(&stream) == 0);  // allocates from the arena only
   xd3_init_cache(&stream.acache);
   xd3_avail_input(&stream, target.data(), static_cast<usize_t>(target.size()));
   stream.enc_state = ENC_INSTR;
@@ -98,7 +98,7 @@ std::optional<std::size_t> write_delta(std::span<const Match> matches, ByteSpan 
     stream.taroff = source.srclen;
   }
   for (const Match& match : matches)
-    DEDUPFS_CHECK(xd3_found_match(&stream, match.target, match.bytes, match.source, 1) == 0);
+    DEDUPFS_CHECK(xd3_found_match(&stream, match.target, match.bytes, match.source, 1) == 0);  // matches are ours
 
   std::size_t written = 0;
   int status = 0;
@@ -108,7 +108,7 @@ std::optional<std::size_t> write_delta(std::span<const Match> matches, ByteSpan 
     written += stream.avail_out;
     xd3_consume_output(&stream);
   }
-  DEDUPFS_CHECK(status == XD3_WINFINISH);
+  DEDUPFS_CHECK(status == XD3_WINFINISH);  // all of the input is one window
   return written;
 }
 
@@ -119,7 +119,7 @@ void build_instruction_table() {
     std::array<std::uint8_t, 64> delta;
     return write_delta({}, {&target, 1}, delta, workspace_of_this_thread().arena).has_value();
   }();
-  DEDUPFS_CHECK(built);
+  DEDUPFS_CHECK(built);  // of bytes of our own
 }
 
 bool within(std::size_t bytes, std::size_t limit) {
@@ -164,7 +164,7 @@ Result<void> Xdelta3Codec::decode(ByteSpan source, ByteSpan delta, MutableByteSp
   window.onblk = window.blksize;
   window.max_winsize = source.size();
   window.curblk = source.data();
-  DEDUPFS_CHECK(xd3_set_source_and_size(&stream, &window, source.size()) == 0);
+  DEDUPFS_CHECK(xd3_set_source_and_size(&stream, &window, source.size()) == 0);  // the size is within()
   // A window that fits is decoded in place, and a copy beyond its end is refused there.
   stream.next_out = target.data();
   stream.space_out = static_cast<usize_t>(target.size());

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "fs/filesystem_state.h"
@@ -61,11 +62,16 @@ class Filesystem::State::Cloning {
     InodePtr copy;
     {
       const InodeLocks locks({directory.get(), source.get()});
-      if (directory->record.attributes.links == 0)
-        return Error{ErrorCode::kNotFound, fmt::format("directory {} was removed", parent)};
+      DEDUPFS_TRY(state_.check_takes_names(*directory));
+      // A circle of directories would be cloned without end.
+      if (is_directory(source->record.attributes.mode) && !seen_.insert(from).second)
+        return Error{ErrorCode::kCorruption,
+                     fmt::format("directory {} is in the tree twice; unmount and run fsck.dedupfs -y", from)};
       content = source->content;
       DEDUPFS_ASSIGN(copy, add_copy(*directory, *source, name));
-      if (source->record.attributes.links > 1) links_[from] = copy->number;
+      if (is_directory(copy->record.attributes.mode)) seen_.insert(copy->number);
+      const Attributes& attributes = source->record.attributes;
+      if (!is_directory(attributes.mode) && attributes.links > 1) links_[from] = copy->number;
     }
     if (content) {
       Result<void> cloned = clone_content(*content, copy);
@@ -95,7 +101,7 @@ class Filesystem::State::Cloning {
       attributes.size = 0;
       attributes.parent = directory.number;
       attributes.next_cookie = kFirstCookie;
-      ++directory.record.attributes.links;
+      add_subdirectory(directory.record.attributes);
     }
     if (source.content) attributes.size = attributes.data_bytes = 0;
     if (copy.record.has_xattrs) DEDUPFS_TRY(copy_records(Family::kXattrs, source.number, copy.number));
@@ -137,6 +143,9 @@ class Filesystem::State::Cloning {
     const InodeLocks locks({&directory, copy.get()});
     if (directory.record.attributes.links == 0 || copy->record.attributes.links == 0)
       return Error{ErrorCode::kStale, fmt::format("inode {} was deleted", number)};
+    DEDUPFS_TRY(state_.check_takes_names(directory));
+    if (copy->record.attributes.links >= kMostLinks)
+      return Error{ErrorCode::kTooManyLinks, fmt::format("inode {} has too many links", number)};
     ++copy->record.attributes.links;
     state_.put_record(*copy);
     state_.add_entry(directory, name, *copy);
@@ -161,6 +170,7 @@ class Filesystem::State::Cloning {
   State& state_;
   CloneTotals totals_;
   std::vector<Directory> directories_;                  // whose entries are to be cloned
+  std::unordered_set<InodeNumber> seen_;                // directories, and their copies
   std::unordered_map<InodeNumber, InodeNumber> links_;  // of what has several names, the copy
 };
 

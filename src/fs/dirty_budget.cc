@@ -39,7 +39,7 @@ void DirtyBudget::force(std::uint64_t bytes) {
 void DirtyBudget::release(std::uint64_t bytes) {
   {
     const std::lock_guard lock(mutex_);
-    DEDUPFS_CHECK(bytes <= used_bytes_);
+    DEDUPFS_CHECK(bytes <= used_bytes_);  // bytes in memory: the disk says nothing of them
     used_bytes_ -= bytes;
   }
   released_.notify_all();

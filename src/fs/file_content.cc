@@ -41,7 +41,7 @@ PinnedBytes copy_of(ByteSpan bytes) {
 
 struct FileContent::State {
   State(Volume& v, DirtyBudget& b, InodeNumber number, std::uint64_t s, std::uint64_t data)
-      : volume(v), budget(b), inode(number), recipe(v.metadata(), number), size(s), recipe_data_bytes(data) {}
+      : volume(v), budget(b), inode(number), recipe(v.metadata(), number, s), size(s), recipe_data_bytes(data) {}
 
   using Lock = std::unique_lock<std::mutex>;
 
@@ -119,7 +119,11 @@ struct FileContent::State {
     std::uint64_t new_bytes = 0;
     for (const RecipeEntry& entry : entries) new_bytes += entry.is_data() ? entry.length : 0;
     DEDUPFS_ASSIGN(const std::int64_t change, recipe.replace(from, to, std::move(entries)));
-    recipe_data_bytes += static_cast<std::uint64_t>(change);
+    // The record on disk may have counted wrong: what is written back is a number that a record may have.
+    recipe_data_bytes = std::min(change < 0 && static_cast<std::uint64_t>(-change) > recipe_data_bytes
+                                     ? 0
+                                     : recipe_data_bytes + static_cast<std::uint64_t>(change),
+                                 kLargestFile);
     volume.chunks().note_dropped(new_bytes - static_cast<std::uint64_t>(change));
     return {};
   }

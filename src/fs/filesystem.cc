@@ -100,7 +100,11 @@ Result<void> Filesystem::State::ensure_root() {
 
 Result<std::unique_ptr<Filesystem>> Filesystem::open(std::unique_ptr<Volume> volume, const FilesystemOptions& options) {
   auto state = std::make_unique<State>(std::move(volume), options);
-  DEDUPFS_TRY(state->start());
+  if (const auto started = state->start(); !started) {
+    if (started.error().code() != ErrorCode::kCorruption) return started.error();
+    return Error{ErrorCode::kCorruption, started.error().message() + "; run fsck.dedupfs -y " +
+                                             state->volume->path().string() + " to repair the volume"};
+  }
   return std::unique_ptr<Filesystem>(new Filesystem(std::move(state)));
 }
 

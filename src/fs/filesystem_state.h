@@ -80,6 +80,8 @@ struct Filesystem::State {
   Result<Attributes> make(InodeNumber parent, std::string_view name, InodeRecord record, const Caller& caller);
   Result<Attributes> reference_by_number(InodeNumber number);
 
+  // With the directory locked both ways: that it was not removed, and that its next cookie is free.
+  Result<void> check_takes_names(Inode& directory);
   // With the directory locked both ways; its record is changed in memory and put by put_record().
   void add_entry(Inode& directory, std::string_view name, const Inode& target);
   void add_entry(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -18,6 +19,9 @@ namespace dedupfs {
 namespace {
 
 constexpr std::string_view kOldIndexPrefix = "index.damaged";
+constexpr int kMostAttempts = 3;
+// Of each kind ("error", "note", ...): who reads that many knows, and a volume can be made to give as many as it likes.
+constexpr std::uint64_t kMostLinesOfAKind = 10'000;
 // Passes, as progress counts them.
 constexpr int kCheckPass = 1;    // the store, then the namespace
 constexpr int kRepairPass = 3;   // chunks, namespace, features
@@ -40,13 +44,13 @@ class Fsck {
     DEDUPFS_TRY(finish_earlier_repair(index));
     if (changes_volume()) DEDUPFS_TRY(repair_files());
     DEDUPFS_ASSIGN(Found found, check(kCheckPass));
-    if (found.errors != 0 && changes_volume()) {
+    // What a repair puts in its place can show what else is wrong: a chunk that others are made from, and that is another now.
+    for (int attempt = 0; attempt < kMostAttempts && found.errors != 0 && changes_volume(); ++attempt) {
       DEDUPFS_ASSIGN(const bool swapped, repair_index(index, found));
-      if (swapped) {
-        DEDUPFS_ASSIGN(found, check(kRecheckPass));
-        DEDUPFS_TRY(settle(index, found));
-      }
+      if (!swapped) break;
+      DEDUPFS_ASSIGN(found, check(kRecheckPass));
     }
+    DEDUPFS_TRY(settle(index, found));
     report_.errors_left = found.errors;
     report_.lost_files = std::move(found.lost_files);
     if (options_.mode == FsckOptions::Mode::kAll && report_.is_clean()) {
@@ -79,6 +83,11 @@ class Fsck {
   }
 
   void print(std::string line) {
+    const std::string kind = line.substr(0, line.find(':'));
+    const std::uint64_t count = ++lines_[kind];
+    if (count > kMostLinesOfAKind) return;
+    if (count == kMostLinesOfAKind)
+      line = "note: there are more lines like the last ones, which are not shown: " + line;
     options_.print(line);
     report_.lines.push_back(std::move(line));
   }
@@ -131,9 +140,23 @@ class Fsck {
     return Database::changes_behind_damage(index);
   }
 
+  // What a mount for writing would refuse, though it can be read.
+  Result<void> check_index_folder(CheckReport& report) {
+    const auto index = volume_->open_folder(kIndexDirectory);
+    if (!index) return {};  // opening the volume says so
+    DEDUPFS_ASSIGN(const auto names, (*index)->list());
+    for (const std::string& name : names) {
+      DEDUPFS_ASSIGN(const auto type, (*index)->type(name));
+      if (type != Backing::Type::kFile)
+        report.error(fmt::format("{} is no plain file", ((*index)->path() / name).string()));
+    }
+    return {};
+  }
+
   Result<void> check_parts(int pass, CheckReport& report, Found& found) {
     if (const auto behind = changes_behind_damage(); behind && *behind != 0)
       report.error(fmt::format("the log of the index is damaged, and {} changes behind the damage are lost", *behind));
+    DEDUPFS_TRY(check_index_folder(report));
     VolumeOptions options;
     options.read_only = true;
     options.locked = true;
@@ -164,9 +187,11 @@ class Fsck {
   // ------------------------------------------------------------ repair
 
   Result<bool> repair_index(IndexRepair& index, const Found& found) {
-    losses_ = 0;
     std::vector<std::string> repairs;
-    const RepairLog log{.repaired = [&](const std::string& what) { repairs.push_back(what); },
+    const RepairLog log{.repaired =
+                            [&](const std::string& what) {
+                              if (repairs.size() <= kMostLinesOfAKind) repairs.push_back(what);
+                            },
                         .lost =
                             [this](const std::string& what) {
                               ++losses_;
@@ -183,7 +208,11 @@ class Fsck {
       print("note: nothing of this was done, since more would be lost than is now; run fsck.dedupfs -y to do it");
       return false;
     }
-    DEDUPFS_ASSIGN(old_index_, index.swap());
+    DEDUPFS_ASSIGN(const auto replaced, index.swap());
+    if (!old_index_)
+      old_index_ = replaced;
+    else if (replaced)
+      DEDUPFS_TRY(index.discard(*replaced));  // of an attempt before
     for (const std::string& what : repairs) repaired(what);
     repaired("the index, made anew from the containers and what could be read of the old one");
     return true;
@@ -210,6 +239,7 @@ class Fsck {
   const FsckOptions& options_;
   Superblock superblock_;
   FsckReport report_;
+  std::map<std::string, std::uint64_t> lines_;  // by kind
   std::uint64_t losses_ = 0;
   std::optional<std::string> old_index_;
 };

@@ -51,7 +51,7 @@ std::unique_ptr<OpenFile> OpenFiles::open(InodeNumber inode, const OpenMode& mod
 void OpenFiles::close(std::unique_ptr<OpenFile> file) {
   const std::lock_guard lock(mutex_);
   const auto found = inodes_.find(file->inode);
-  DEDUPFS_CHECK(found != inodes_.end());
+  DEDUPFS_CHECK(found != inodes_.end());  // open() put it there
   InodeUse& use = *found->second;
   use.writers -= file->mode.writer;
   if (--use.handles == 0) inodes_.erase(found);

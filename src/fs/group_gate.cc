@@ -14,7 +14,7 @@ void GroupGate::leave() {
   bool last_before_closure = false;
   {
     const std::lock_guard lock(mutex_);
-    DEDUPFS_CHECK(inside_ > 0);
+    DEDUPFS_CHECK(inside_ > 0);  // whoever leaves has entered
     last_before_closure = --inside_ == 0 && closed_;
   }
   if (last_before_closure) changed_.notify_all();

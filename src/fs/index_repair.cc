@@ -10,6 +10,7 @@
 #include "fs/records.h"
 #include "fs/snapshot_repair.h"
 #include "store/bulk_writer.h"
+#include "store/chunk_ids.h"
 #include "store/counters.h"
 #include "store/damaged_chunks.h"
 #include "store/feature_rebuild.h"
@@ -25,14 +26,16 @@ constexpr std::string_view kSalvage = "index.salvage";
 constexpr std::string_view kOldIndex = "index.damaged";
 constexpr std::uint64_t kMemoryBytes = 128 << 20;
 
-// The greatest that any of them says.
-Result<std::uint64_t> greatest_counter(const std::vector<const RecordSource*>& sources, std::string_view name) {
+// The greatest that any of them says, of those that are possible.
+Result<std::uint64_t> greatest_counter(const std::vector<const RecordSource*>& sources, std::string_view name,
+                                       std::uint64_t most) {
   std::uint64_t greatest = 1;
   for (const RecordSource* source : sources) {
     if (source == nullptr) continue;
     DEDUPFS_TRY(source->walk(Family::kCounters, [&](std::string_view key, std::string_view value) {
       if (key != name) return true;
-      if (const auto counter = decode_number(name, value)) greatest = std::max(greatest, *counter);
+      const auto counter = decode_number(name, value);
+      if (counter && *counter <= most) greatest = std::max(greatest, *counter);
       return true;
     }));
   }
@@ -196,16 +199,16 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
           rebuild_feature_index(*containers, *index, superblock_.delta, progress, first_pass + 2, chunks.end()));
   }
   const std::vector<const RecordSource*> with_counters = {survey.records.get(), checkpoint ? &*checkpoint : nullptr};
-  DEDUPFS_ASSIGN(const std::uint64_t next_chunk, greatest_counter(with_counters, kNextChunkIdCounter));
+  DEDUPFS_ASSIGN(const std::uint64_t next_chunk,
+                 greatest_counter(with_counters, kNextChunkIdCounter, kEndOfPlausibleChunkIds));
   DEDUPFS_TRY(put_counter(writer, kNextChunkIdCounter,
                           std::max({next_chunk, chunks.end(), repaired.end_of_chunks, snapshots.end_of_chunks})));
-  DEDUPFS_ASSIGN(const std::uint64_t next_snapshot, greatest_counter(with_counters, kNextSnapshotCounter));
-  DEDUPFS_TRY(put_counter(writer, kNextSnapshotCounter,
-                          std::max(std::min<std::uint64_t>(next_snapshot, kEndOfTrees), snapshots.end_of_numbers)));
-  DEDUPFS_ASSIGN(const std::uint64_t next_container, greatest_counter(with_counters, kNextContainerCounter));
-  DEDUPFS_TRY(put_counter(
-      writer, kNextContainerCounter,
-      std::max<std::uint64_t>(std::min<std::uint64_t>(next_container, UINT32_MAX), containers->next_container())));
+  DEDUPFS_ASSIGN(const std::uint64_t next_snapshot, greatest_counter(with_counters, kNextSnapshotCounter, kEndOfTrees));
+  DEDUPFS_TRY(put_counter(writer, kNextSnapshotCounter, std::max(next_snapshot, snapshots.end_of_numbers)));
+  DEDUPFS_ASSIGN(const std::uint64_t next_container,
+                 greatest_counter(with_counters, kNextContainerCounter, UINT32_MAX));
+  DEDUPFS_TRY(put_counter(writer, kNextContainerCounter,
+                          std::max<std::uint64_t>(next_container, containers->next_container())));
   DEDUPFS_TRY(writer.flush());
   DEDUPFS_TRY(writer.put(Family::kCounters, kVolumeUuidCounter, superblock_.uuid));  // now it is complete
   return writer.flush();

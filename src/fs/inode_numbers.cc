@@ -1,5 +1,9 @@
 #include "fs/inode_numbers.h"
 
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
 #include "fs/records.h"
 
 namespace dedupfs {
@@ -14,6 +18,18 @@ Result<std::uint64_t> get_counter(Metadata& metadata, std::string_view name, std
   return decode_counter(name, *value);
 }
 
+// Behind all inodes from `next` on of which there is anything. On a sound volume there is none: the look-ups are bounded by
+// `next`, so that each costs next to nothing.
+Result<InodeNumber> end_of_inodes(Metadata& metadata, InodeNumber next) {
+  const std::string last = encode_inode_key(kSnapshotsInode - 1) + std::string(kLongestName + 1, '\xff');
+  InodeNumber end = next;
+  for (const Family family : kTreeFamilies) {
+    DEDUPFS_ASSIGN(const auto found, metadata.find_at_or_before(family, last, encode_inode_key(end)));
+    if (found) end = std::max(end, node_in_key(found->first) + 1);
+  }
+  return end;
+}
+
 }  // namespace
 
 InodeNumbers::InodeNumbers(Metadata& metadata, InodeNumber next, std::uint64_t in_use)
@@ -22,9 +38,14 @@ InodeNumbers::InodeNumbers(Metadata& metadata, InodeNumber next, std::uint64_t i
 Result<std::unique_ptr<InodeNumbers>> InodeNumbers::load(Metadata& metadata) {
   DEDUPFS_ASSIGN(const std::uint64_t next, get_counter(metadata, kNextInodeCounter, kRootInode));
   DEDUPFS_ASSIGN(const std::uint64_t in_use, get_counter(metadata, kInodesCounter, 0));
-  if (next == 0 || next >= kSnapshotsInode)
+  if (next == 0 || next > kLastInode + 1)
     return Error{ErrorCode::kCorruption, "the next inode number is out of range: " + std::to_string(next)};
-  return std::unique_ptr<InodeNumbers>(new InodeNumbers(metadata, next, in_use));
+  DEDUPFS_ASSIGN(const InodeNumber end, end_of_inodes(metadata, next));
+  if (end > kLastInode + 1)
+    return Error{ErrorCode::kCorruption, "inode " + std::to_string(end - 1) + " is beyond the last possible one"};
+  if (end != next)
+    spdlog::warn("the next inode number was {}, but inode {} is there: it is {} now", next, end - 1, end);
+  return std::unique_ptr<InodeNumbers>(new InodeNumbers(metadata, end, in_use));
 }
 
 InodeNumber InodeNumbers::allocate() {

@@ -19,8 +19,9 @@ namespace dedupfs {
 
 class InodeNumbers {
  public:
-  // From the counters in the metadata; a volume without them has no inodes yet. Numbers may be given away once the
-  // first save() has been committed.
+  // From the counters in the metadata; a volume without them has no inodes yet. A counter that is not behind all numbers
+  // in use is raised, with a line in the log: no file may take the place of another. kCorruption if there are no numbers
+  // left behind them. Numbers may be given away once the first save() has been committed.
   static Result<std::unique_ptr<InodeNumbers>> load(Metadata& metadata);
 
   InodeNumber allocate();
@@ -37,7 +38,7 @@ class InodeNumbers {
 
   Metadata& metadata_;
   mutable std::mutex mutex_;
-  InodeNumber next_;
+  InodeNumber next_;  // of 2^43 numbers 2^32 are left when it is loaded: no mount uses them up
   InodeNumber limit_;
   std::uint64_t in_use_;
   InodeNumber saved_limit_ = 0;

@@ -85,6 +85,7 @@ InodePtr InodeTable::find_in_memory(InodeNumber number) {
 InodePtr InodeTable::add(const InodeRecord& record) {
   InodePtr inode = find_or_insert(record.attributes.inode);
   const std::lock_guard lock(inode->mutex);
+  // Whoever was loaded has a record, and new numbers lie behind those of all records: InodeNumbers::load() has looked.
   DEDUPFS_CHECK(!inode->loaded);
   inode->record = record;
   inode->loaded = true;
@@ -182,7 +183,7 @@ bool InodeTable::close(InodeNumber number) {
   Shard& shard = shard_of(number);
   const std::lock_guard lock(shard.mutex);
   const auto found = shard.holders.find(number);
-  DEDUPFS_CHECK(found != shard.holders.end() && found->second.openings > 0);
+  DEDUPFS_CHECK(found != shard.holders.end() && found->second.openings > 0);  // by the kernel's word, not the disk's
   --found->second.openings;
   return drop_if_unheld(shard, found);
 }

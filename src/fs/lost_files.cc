@@ -16,7 +16,7 @@ namespace dedupfs {
 namespace {
 
 constexpr std::size_t kListedTogether = 1024;
-constexpr std::size_t kDeepest = 10'000;  // directories; a damaged volume can have loops
+constexpr std::size_t kDeepest = 1000;  // directories; a damaged volume can have loops
 
 class Paths {
  public:

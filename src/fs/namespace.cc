@@ -1,4 +1,6 @@
 // Names: looking them up, making, linking, removing and renaming them.
+#include <spdlog/spdlog.h>
+
 #include "fs/filesystem_state.h"
 #include "fs/posix_acl.h"
 
@@ -22,12 +24,6 @@ Error exists(std::string_view name) {
 void touch(Inode& directory, const Timestamp& now) {
   directory.record.attributes.mtime = now;
   directory.record.attributes.ctime = now;
-}
-
-// A directory that was removed while somebody has it as working directory takes no new names.
-Result<void> check_takes_names(const Inode& directory) {
-  if (directory.record.attributes.links != 0) return {};
-  return Error{ErrorCode::kNotFound, "directory " + std::to_string(directory.number) + " was removed"};
 }
 
 Result<void> check_takes_subdirectory(const Inode& directory) {
@@ -74,6 +70,30 @@ Result<InodePtr> Filesystem::State::get_target(InodeNumber parent, std::string_v
     return Error{ErrorCode::kCorruption,
                  "'" + std::string(name) + "' in directory " + std::to_string(parent) + ": " + inode.error().message()};
   return inode;
+}
+
+// A directory that was removed while somebody has it as working directory takes no new names. Nor does one whose numbers have come
+// to their end, which only a damaged record can say: telldir() has no greater ones.
+Result<void> Filesystem::State::check_takes_names(Inode& directory) {
+  Attributes& attributes = directory.record.attributes;
+  if (attributes.links == 0)
+    return Error{ErrorCode::kNotFound, "directory " + std::to_string(directory.number) + " was removed"};
+  if (!directory.has_free_cookies) {
+    // Bounded by what should be free, so that it costs next to nothing.
+    DEDUPFS_ASSIGN(const auto last,
+                   metadata.find_at_or_before(Family::kCookies, encode_cookie_key(directory.number, UINT64_MAX),
+                                              encode_cookie_key(directory.number, attributes.next_cookie)));
+    if (last) {
+      DEDUPFS_ASSIGN(const CookieKey taken, decode_cookie_key(last->first));
+      spdlog::warn("directory {}: its next entry was to be number {}, but number {} is there", directory.number,
+                   attributes.next_cookie, taken.cookie);
+      attributes.next_cookie = std::min(taken.cookie, kLastCookie) + 1;
+    }
+    directory.has_free_cookies = true;
+  }
+  if (attributes.next_cookie <= kLastCookie && attributes.size <= kLargestFile - kDirectoryEntryBytes) return {};
+  return Error{ErrorCode::kCorruption, "directory " + std::to_string(directory.number) +
+                                           ": its record is damaged; unmount and run fsck.dedupfs -y"};
 }
 
 Result<bool> Filesystem::State::is_empty_directory(InodeNumber directory) {
@@ -219,7 +239,7 @@ Result<Attributes> Filesystem::State::make(InodeNumber parent, std::string_view 
   const Timestamp now = Timestamp::now();
   DEDUPFS_ASSIGN(const InodePtr inode, add_inode(*directory, std::move(record), caller, now));
   add_entry(*directory, name, *inode);
-  if (makes_directory) ++directory->record.attributes.links;
+  if (makes_directory) add_subdirectory(directory->record.attributes);
   touch(*directory, now);
   put_record(*directory);
 
@@ -292,7 +312,7 @@ Result<Attributes> Filesystem::make_link(InodeNumber number, InodeNumber parent,
   const InodeLocks inode_locks({directory.get(), inode.get()});
   Attributes& attributes = inode->record.attributes;
   if (is_directory(attributes.mode)) return Error{ErrorCode::kNotPermitted, "a hard link to a directory"};
-  DEDUPFS_TRY(check_takes_names(*directory));
+  DEDUPFS_TRY(state.check_takes_names(*directory));
   if (attributes.links == 0) return Error{ErrorCode::kNotFound, "inode " + std::to_string(number) + " was deleted"};
   if (attributes.links >= kMostLinks)
     return Error{ErrorCode::kTooManyLinks, "inode " + std::to_string(number) + " has too many links"};
@@ -350,7 +370,7 @@ Result<void> Filesystem::remove_directory(InodeNumber parent, std::string_view n
 
   const Timestamp now = Timestamp::now();
   state.remove_entry(*directory, name, *entry);
-  --directory->record.attributes.links;
+  drop_subdirectory(directory->record.attributes);
   touch(*directory, now);
   state.put_record(*directory);
   state.drop_link(child, now);

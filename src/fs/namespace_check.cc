@@ -85,8 +85,13 @@ class NamespaceCheck {
 
   Result<void> read_inode(std::string_view key, std::string_view value) {
     DEDUPFS_ASSIGN(const InodeNumber number, decode_inode_key(key));
+    if (number > kLastInode)
+      return Error{ErrorCode::kCorruption, fmt::format("inode {}: there can be no such inode", number)};
     DEDUPFS_ASSIGN(const InodeRecord record, decode_inode(number, value));
     const Attributes& attributes = record.attributes;
+    if (is_directory(attributes.mode) && attributes.next_cookie > kLastCookie)
+      report_.error(
+          fmt::format("inode {}: {} is to be its next cookie, and there can be none", number, attributes.next_cookie));
     Inode& inode = inodes_[number];
     inode.mode = attributes.mode;
     inode.links = attributes.links;
@@ -227,7 +232,7 @@ class NamespaceCheck {
     DEDUPFS_ASSIGN(const auto next, counter(kNextInodeCounter, kRootInode));
     if (next && *next <= largest)
       report_.error(fmt::format("inode {} is there, but {} is to be the next", largest, *next));
-    if (next && *next >= kSnapshotsInode)
+    if (next && (*next == 0 || *next > kLastInode + 1))
       report_.error(fmt::format("inode {} is to be the next, and there can be no such inode", *next));
     DEDUPFS_ASSIGN(const auto count, counter(kInodesCounter, 0));
     if (count && *count != inodes_.size())

@@ -19,8 +19,7 @@ namespace {
 
 constexpr std::string_view kLostAndFound = "lost+found";
 constexpr std::uint64_t kLargestCookie = std::uint64_t{1} << 62;  // counting up from there would take for ever
-constexpr InodeNumber kLargestNumber = kSnapshotsInode - (std::uint64_t{1} << 32);  // there must be some left
-constexpr std::uint64_t kSteps = 6;                                                 // of progress
+constexpr std::uint64_t kSteps = 6;                               // of progress
 constexpr std::uint64_t kRecordsARepairStep = 4096;
 
 class NamespaceRepair {
@@ -105,7 +104,7 @@ class NamespaceRepair {
     return walk(Family::kInodes, [this](std::string_view key, std::string_view value) -> Result<void> {
       const auto number = decode_inode_key(key);
       const auto record = number ? decode_inode(*number, value) : Result<InodeRecord>(number.error());
-      if (!record || *number > kLargestNumber || (*number == kRootInode && !is_directory(record->attributes.mode))) {
+      if (!record || *number > kLastInode || (*number == kRootInode && !is_directory(record->attributes.mode))) {
         log_.lost(record ? fmt::format("inode {}: its record is impossible", *number) : record.error().message());
         return {};
       }
@@ -183,7 +182,7 @@ class NamespaceRepair {
   }
 
   void make_node(InodeNumber number, std::uint32_t mode) {
-    if (number == 0 || number > kLargestNumber) return;
+    if (number == 0 || number > kLastInode) return;
     Node& node = nodes_[number];
     node.mode = mode;
     node.is_made = true;
@@ -343,7 +342,7 @@ class NamespaceRepair {
     lost_and_found_ = 1;
     for (const auto& [number, node] : nodes_) lost_and_found_ = std::max(lost_and_found_, number + 1);
     DEDUPFS_ASSIGN(const auto next, recorded_counter(kNextInodeCounter));
-    lost_and_found_ = std::max(lost_and_found_, next.value_or(0));
+    if (next && *next <= kLastInode) lost_and_found_ = std::max(lost_and_found_, *next);
     Node& node = nodes_[lost_and_found_];
     node.mode = S_IFDIR | 0700;
     node.is_made = true;
@@ -505,7 +504,7 @@ class NamespaceRepair {
     std::uint64_t next = 2;
     for (const auto& [number, node] : nodes_) next = std::max(next, number + 1);
     DEDUPFS_ASSIGN(const auto recorded, recorded_counter(kNextInodeCounter));
-    if (recorded && *recorded <= kLargestNumber) next = std::max(next, *recorded);
+    if (recorded && *recorded <= kLastInode) next = std::max(next, *recorded);
     DEDUPFS_TRY(writer_.put(Family::kCounters, kNextInodeCounter, encode_counter(next)));
     return writer_.put(Family::kCounters, kInodesCounter, encode_counter(nodes_.size()));
   }

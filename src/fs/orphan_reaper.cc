@@ -29,8 +29,11 @@ Result<void> OrphanReaper::load() {
   }
   constexpr std::size_t kOrphansAPage = 4096;
   const auto push_orphan = [this](const std::string& key, const std::string& /*value*/) -> Result<void> {
-    DEDUPFS_ASSIGN(const InodeNumber orphan, decode_inode_key(key));
-    push(orphan);
+    const auto orphan = decode_inode_key(key);
+    if (orphan && *orphan != kRootInode && *orphan <= kLastInode)
+      push(*orphan);
+    else
+      spdlog::error("the list of unlinked inodes has an impossible entry; run fsck.dedupfs -y after the next unmount");
     return {};
   };
   return visit_entries(metadata_, Family::kOrphans, {}, {}, kOrphansAPage, push_orphan);

@@ -53,7 +53,8 @@ std::vector<std::size_t> segment_sizes(std::size_t entries, bool reaches_end) {
 
 }  // namespace
 
-Recipe::Recipe(Metadata& metadata, InodeNumber inode) : metadata_(metadata), inode_(inode) {}
+Recipe::Recipe(Metadata& metadata, InodeNumber inode, std::uint64_t size)
+    : metadata_(metadata), inode_(inode), size_(size) {}
 
 Result<std::uint64_t> Recipe::end() {
   if (!end_) {
@@ -87,6 +88,7 @@ Result<std::vector<PlacedEntry>> Recipe::list(std::uint64_t from, std::uint64_t 
 }
 
 Result<std::int64_t> Recipe::replace(std::uint64_t from, std::uint64_t to, std::vector<RecipeEntry> entries) {
+  // What the recipe on disk says is checked where it is read; these are about what callers have cut.
   DEDUPFS_CHECK(from <= to);
   DEDUPFS_ASSIGN(const std::uint64_t recipe_end, end());
   if (from > recipe_end) {
@@ -129,6 +131,7 @@ Result<std::uint64_t> Recipe::find_end() {
                                                               encode_recipe_key(inode_, 0)));
   if (!last) return 0;
   DEDUPFS_ASSIGN(Segment segment, parse(*last));
+  if (segment.end() > size_) return damaged(segment.offset, "it is longer than the file");
   return keep(std::move(segment)).end();
 }
 
@@ -201,7 +204,9 @@ Result<Recipe::Window> Recipe::open_window(std::uint64_t from, std::uint64_t to,
       } else if (segment->offset_of(i) >= to) {
         behind.push_back(entry);
       } else {
-        DEDUPFS_CHECK(segment->offset_of(i) >= from && segment->ends[i] <= to);
+        // Segments that overlap may have given the caller other boundaries.
+        if (segment->offset_of(i) < from || segment->ends[i] > to)
+          return damaged(segment->offset, "it does not fit its neighbours");
         window.data_bytes_change -= data_bytes_of(entry);
       }
     }

@@ -30,7 +30,8 @@ struct PlacedEntry {
 
 class Recipe {
  public:
-  Recipe(Metadata& metadata, InodeNumber inode);
+  // `size`: of the file, as its record has it. A recipe that is longer is damaged: nobody knows which of the two is right.
+  Recipe(Metadata& metadata, InodeNumber inode, std::uint64_t size = kLargestFile);
 
   // The end of the last entry; 0 for an empty recipe.
   Result<std::uint64_t> end();
@@ -78,6 +79,7 @@ class Recipe {
 
   Metadata& metadata_;
   InodeNumber inode_;
+  std::uint64_t size_;                // when the recipe was made: it may end no later, before the first change
   std::optional<std::uint64_t> end_;  // when known
   std::vector<Segment> cache_;        // the one used last in front
 };

@@ -74,14 +74,14 @@ Result<RecipeKey> decode_recipe_key(std::string_view key) {
 }
 
 std::string encode_segment(const std::vector<RecipeEntry>& entries) {
-  DEDUPFS_CHECK(!entries.empty() && entries.size() <= kSegmentEntries);
+  DEDUPFS_CHECK(!entries.empty() && entries.size() <= kSegmentEntries);  // callers share entries out
   std::string value;
   value.reserve(1 + 4 * entries.size());
   Encoder out(value);
   out.u8(kSegmentVersion);
   ChunkId previous{};
   for (const RecipeEntry& entry : entries) {
-    DEDUPFS_CHECK(is_valid(entry));
+    DEDUPFS_CHECK(is_valid(entry));  // those from disk were judged when they were decoded
     switch (entry.kind) {
       case RecipeEntry::Kind::kChunk:
         out.varint(entry.length << 2);
@@ -90,7 +90,7 @@ std::string encode_segment(const std::vector<RecipeEntry>& entries) {
         break;
       case RecipeEntry::Kind::kHole: out.varint(entry.length << 1 | kHoleBit); break;
       case RecipeEntry::Kind::kInline:
-        DEDUPFS_CHECK(entry.bytes.size() == entry.length);
+        DEDUPFS_CHECK(entry.bytes.size() == entry.length);  // the same
         out.varint(entry.length << 2 | kInlineBit);
         out.bytes(entry.bytes);
         break;

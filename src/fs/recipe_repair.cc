@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "chunkers/registry.h"
+#include "store/chunk_ids.h"
 
 namespace dedupfs {
 namespace {
@@ -75,10 +76,8 @@ void RecipeRepair::check_references(std::uint64_t offset, std::vector<RecipeEntr
                               number_of(entry.chunk), *length));
         entry.chunk = kLostChunk;
       }
-      if (number_of(entry.chunk) < UINT64_MAX)
-        end_of_chunks_ = std::max(end_of_chunks_, number_of(entry.chunk) + 1);
-      else
-        entry.chunk = kLostChunk;
+      if (!length && number_of(entry.chunk) >= kEndOfPlausibleChunkIds) entry.chunk = kLostChunk;
+      end_of_chunks_ = std::max(end_of_chunks_, number_of(entry.chunk) + 1);
     }
     offset += entry.length;
   }

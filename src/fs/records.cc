@@ -72,7 +72,7 @@ std::string_view decode_type_specific(Decoder& in, InodeRecord& record) {
     attributes.parent = in.varint();
     attributes.next_cookie = in.varint();
     if (attributes.size > kLargestFile) return "its size is out of range";
-    if (in.ok() && (attributes.parent == 0 || attributes.parent >= kEndOfInodes)) return "it has no parent";
+    if (in.ok() && (attributes.parent == 0 || attributes.parent >= kSnapshotsInode)) return "it has no parent";
     attributes.parent = node_of(tree_of(attributes.inode), attributes.parent);
     if (in.ok() && attributes.next_cookie < kFirstCookie) return "its next cookie is out of range";
     if (attributes.links == 1) return "a directory has one link";
@@ -102,7 +102,7 @@ std::string_view decode_entry_head(Decoder& in, InodeNumber parent, InodeNumber&
   if (!in.ok()) return "it is cut off";
   if (version != kRecordVersion) return "unknown version";
   if ((type & ~std::uint32_t{S_IFMT}) != 0 || !is_known_type(type)) return "unknown type";
-  if (inode == 0 || inode >= kEndOfInodes) return "it leads nowhere";
+  if (inode == 0 || inode >= kSnapshotsInode) return "it leads nowhere";
   inode = node_of(tree_of(parent), inode);
   return {};
 }
@@ -112,6 +112,14 @@ std::string_view decode_entry_head(Decoder& in, InodeNumber parent, InodeNumber&
 bool is_valid_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName && name != "." && name != ".." &&
          name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+}
+
+void add_subdirectory(Attributes& directory) {
+  if (directory.links < kMostLinks) ++directory.links;
+}
+
+void drop_subdirectory(Attributes& directory) {
+  if (directory.links > 2) --directory.links;
 }
 
 std::string encode_inode_key(InodeNumber inode) {

@@ -15,9 +15,12 @@
 
 namespace dedupfs {
 
-inline constexpr std::uint8_t kRecordVersion = 1;          // the first byte of every value
-inline constexpr std::uint64_t kFirstCookie = 3;           // 1 and 2 are "." and ".."
-inline constexpr std::uint64_t kDirectoryEntryBytes = 32;  // what an entry adds to the size of its directory
+inline constexpr std::uint8_t kRecordVersion = 1;  // the first byte of every value
+// No volume has a record of a later one: a mount that begins here can give away 2^32 more.
+inline constexpr InodeNumber kLastInode = kSnapshotsInode - (std::uint64_t{1} << 32);
+inline constexpr std::uint64_t kFirstCookie = 3;             // 1 and 2 are "." and ".."
+inline constexpr std::uint64_t kLastCookie = INT64_MAX - 1;  // offsets of directories have a sign
+inline constexpr std::uint64_t kDirectoryEntryBytes = 32;    // what an entry adds to the size of its directory
 
 inline constexpr std::string_view kNextInodeCounter = "next_inode";  // no inode has this number or a higher one
 inline constexpr std::string_view kInodesCounter = "inodes";         // records in Family::kInodes
@@ -33,6 +36,10 @@ struct InodeRecord {
 
   bool operator==(const InodeRecord&) const = default;
 };
+
+// The link count of a directory stays one that a record may have, also where it was wrong: fsck.dedupfs counts again.
+void add_subdirectory(Attributes& directory);
+void drop_subdirectory(Attributes& directory);
 
 std::string encode_inode_key(InodeNumber inode);
 Result<InodeNumber> decode_inode_key(std::string_view key);

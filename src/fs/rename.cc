@@ -25,8 +25,8 @@ Result<void> check_replaceable(const End& from, const End& to) {
 // A subdirectory went from one directory to another.
 void move_parent_link(Inode& child, Inode& old_parent, Inode& new_parent) {
   if (!is_directory(child.record.attributes.mode)) return;
-  --old_parent.record.attributes.links;
-  ++new_parent.record.attributes.links;
+  drop_subdirectory(old_parent.record.attributes);
+  add_subdirectory(new_parent.record.attributes);
   child.record.attributes.parent = new_parent.number;
 }
 
@@ -130,8 +130,7 @@ Result<bool> Filesystem::State::rename_if_checked(Rename& rename) {
   }
 
   const InodeLocks inode_locks({from.directory.get(), to.directory.get(), from.inode.get(), to.inode.get()});
-  if (to.directory->record.attributes.links == 0)
-    return Error{ErrorCode::kNotFound, "directory " + std::to_string(new_parent) + " was removed"};
+  DEDUPFS_TRY(check_takes_names(*to.directory));
   if (moved != 0 && to.directory->record.attributes.links >= kMostLinks)
     return Error{ErrorCode::kTooManyLinks, "directory " + std::to_string(new_parent) + " has too many subdirectories"};
   if (to.entry && !rename.exchanges()) {
@@ -165,7 +164,7 @@ Result<bool> Filesystem::State::rename_if_checked(Rename& rename) {
     // The place in the order stays, that of the name or else that of the file: a readdir under way sees each once.
     if (to.entry) {
       put_entry(*to.directory, new_name, *from.inode, to.entry->cookie);
-      if (to.leads_to_directory()) --to.directory->record.attributes.links;
+      if (to.leads_to_directory()) drop_subdirectory(to.directory->record.attributes);
     } else if (old_parent == new_parent && !left_behind) {
       add_entry(*to.directory, new_name, *from.inode, from.entry->cookie);
     } else {

@@ -15,6 +15,12 @@
 namespace dedupfs {
 namespace {
 
+template <class T>
+Result<void> without_value(const Result<T>& result) {
+  if (!result) return result.error();
+  return {};
+}
+
 class SnapshotCheck {
  public:
   SnapshotCheck(Volume& volume, const ChunkTable& chunks, CheckReport& report)
@@ -60,14 +66,8 @@ class SnapshotCheck {
   }
 
   Result<void> check_value(const BeforeImageKey& image, std::string_view value) {
-    const std::uint64_t node = node_in_key(image.key);
-    switch (image.family) {
-      case Family::kInodes: return without_value(decode_inode(node, value));
-      case Family::kDirents: return without_value(decode_dirent(node, value));
-      case Family::kCookies: return without_value(decode_cookie_entry(node, value));
-      case Family::kRecipes: return check_segment(image, value);
-      default: return {};
-    }
+    DEDUPFS_TRY(check_record_of_tree(image.family, image.key, value));
+    return image.family == Family::kRecipes ? check_segment(image, value) : Result<void>();
   }
 
   Result<void> check_segment(const BeforeImageKey& image, std::string_view value) {
@@ -82,12 +82,6 @@ class SnapshotCheck {
     return {};
   }
 
-  template <class T>
-  static Result<void> without_value(const Result<T>& result) {
-    if (!result) return result.error();
-    return {};
-  }
-
   const Database& database_;
   const ChunkTable& chunks_;
   CheckReport& report_;
@@ -97,6 +91,19 @@ class SnapshotCheck {
 };
 
 }  // namespace
+
+Result<void> check_record_of_tree(Family family, std::string_view key, std::string_view value) {
+  const std::uint64_t node = node_in_key(key);
+  switch (family) {
+    case Family::kInodes: DEDUPFS_TRY(decode_inode_key(key)); return without_value(decode_inode(node, value));
+    case Family::kDirents: DEDUPFS_TRY(decode_dirent_key(key)); return without_value(decode_dirent(node, value));
+    case Family::kCookies: DEDUPFS_TRY(decode_cookie_key(key)); return without_value(decode_cookie_entry(node, value));
+    case Family::kXattrs: return without_value(decode_xattr_key(key));
+    case Family::kRecipes: DEDUPFS_TRY(decode_recipe_key(key)); return without_value(decode_segment(value));
+    case Family::kOrphans: return without_value(decode_inode_key(key));
+    default: return corruption("a record of no tree");
+  }
+}
 
 Result<void> check_snapshots(Volume& volume, const ChunkTable& chunks, CheckReport& report) {
   return SnapshotCheck(volume, chunks, report).run();

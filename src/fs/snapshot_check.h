@@ -12,6 +12,9 @@
 
 namespace dedupfs {
 
+// Whether a value can be that of a key in one of kTreeFamilies: kCorruption says why not.
+Result<void> check_record_of_tree(Family family, std::string_view key, std::string_view value);
+
 Result<void> check_snapshots(Volume& volume, const ChunkTable& chunks, CheckReport& report);
 
 }  // namespace dedupfs

@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "fs/recipe_format.h"
+#include "fs/snapshot_check.h"
 #include "store/before_images.h"
 #include "store/bulk_writer.h"
+#include "store/chunk_ids.h"
 #include "store/snapshot_list.h"
 
 namespace dedupfs {
@@ -64,7 +66,9 @@ class SnapshotRepair {
     DEDUPFS_TRY(from_.walk(Family::kBeforeImages, [&](std::string_view key, std::string_view value) {
       const auto image = decode_before_image_key(key);
       auto before = decode_before_image(value);
-      const bool is_sound = image && before && (image->family != Family::kRecipes || correct_segment(*before));
+      const bool is_sound = image && before &&
+                            (!*before || check_record_of_tree(image->family, image->key, **before)) &&
+                            (image->family != Family::kRecipes || correct_segment(*before));
       if (!is_sound) {
         given_up_to_ = std::max(given_up_to_, image ? image->number : kEndOfTrees);
         return true;
@@ -86,7 +90,8 @@ class SnapshotRepair {
     for (RecipeEntry& entry : *entries) {
       if (entry.kind != RecipeEntry::Kind::kChunk) continue;
       const auto length = chunks_.length_of(entry.chunk);
-      if ((length && *length != entry.length) || number_of(entry.chunk) == UINT64_MAX) entry.chunk = kLostChunk;
+      const bool is_impossible = !length && number_of(entry.chunk) >= kEndOfPlausibleChunkIds;
+      if ((length && *length != entry.length) || is_impossible) entry.chunk = kLostChunk;
       repaired_.end_of_chunks = std::max(repaired_.end_of_chunks, number_of(entry.chunk) + 1);
     }
     segment = encode_segment(*entries);

@@ -135,8 +135,10 @@ Result<void> Filesystem::State::put_new_snapshot(SnapshotRecord& record) {
     if (flush_error) return *flush_error;  // it would not have what somebody wrote
   }
   DEDUPFS_ASSIGN(const auto next, get_number(volume->database(), kNextSnapshotCounter));
-  const std::uint64_t number = next.value_or(1);
-  if (number == 0 || number >= kEndOfTrees)
+  // No number is used again, also where the counter is wrong.
+  DEDUPFS_ASSIGN(const auto last, volume->database().find_before(Family::kSnapshots, encode_snapshot_key(kEndOfTrees)));
+  const std::uint64_t number = std::max(next.value_or(1), last ? node_in_key(last->first) + 1 : 1);
+  if (number >= kEndOfTrees)
     return Error{ErrorCode::kTooLarge, fmt::format("no more than {} snapshots can ever be made", kEndOfTrees - 1)};
   record.number = static_cast<TreeNumber>(number);
   record.created_unix_seconds =

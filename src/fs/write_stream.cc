@@ -96,7 +96,7 @@ void WriteStream::put() {
 }
 
 WriteStream::Landed WriteStream::take_stored(const std::vector<ChunkId>* ids) {
-  DEDUPFS_CHECK(!flights_.empty());
+  DEDUPFS_CHECK(!flights_.empty());  // put() made one for each answer
   const Flight flight = std::move(flights_.front());
   flights_.pop_front();
   Landed landed;
@@ -127,7 +127,7 @@ WriteStream::Part WriteStream::part_of(const PlacedPiece& piece, std::uint64_t o
 }
 
 WriteStream::Part WriteStream::part_at(std::uint64_t offset) const {
-  DEDUPFS_CHECK(offset >= stored_end_ && offset < end());
+  DEDUPFS_CHECK(offset >= stored_end_ && offset < end());  // callers look at both first
   const auto holds = [offset](const PlacedPiece& piece) { return offset < piece.offset + piece.piece.length; };
   for (const Flight& flight : flights_)
     if (offset < flight.end()) return part_of(*std::ranges::find_if(flight.pieces, holds), offset, flight.block);

@@ -1,5 +1,7 @@
 #include "store/checkpoint.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <chrono>
 #include <limits>
@@ -12,6 +14,8 @@ namespace {
 
 constexpr std::string_view kUnfinished = "unfinished";
 constexpr std::size_t kBlockBytes = 1 << 20;  // about; of records, before compression
+// No record that we write is nearly as long; with it a block stays below kLargestCheckpointBlockBytes.
+constexpr std::size_t kLargestRecordBytes = 8 << 20;
 
 // Appends to a file, block by block.
 class BlockWriter {
@@ -20,6 +24,11 @@ class BlockWriter {
       : file_(file), offset_(offset), goes_on_(goes_on) {}
 
   Result<void> add(Family family, std::string_view key, std::string_view value) {
+    if (key.size() > kLargestRecordBytes || value.size() > kLargestRecordBytes - key.size())
+      return Error{ErrorCode::kCorruption,
+                   fmt::format("the index has a record of {} bytes in '{}', which nobody has written; unmount and run "
+                               "fsck.dedupfs -y",
+                               key.size() + value.size(), name_of(family))};
     ++count_;
     append_record(records_, key, value);
     return records_.size() < kBlockBytes ? Result<void>() : end_block(family);
@@ -115,12 +124,25 @@ Result<void> Checkpoint::walk(Family family, const Visit& visit) const {
   });
 }
 
+// Families and keys ascend, so that a few bytes cannot stand for one record a million times.
 Result<void> Checkpoint::verify() const {
+  std::uint8_t family = 0;
+  std::optional<std::string> last;  // key of this family
   return walk_blocks([&](const CheckpointBlockHeader& header, std::uint64_t offset) -> Result<bool> {
+    const std::uint8_t tag = tag_of(*header.family);
+    if (tag < family) return corruption(path_.string() + ": its families are not in order");
+    if (tag > family) last.reset();
+    family = tag;
     DEDUPFS_ASSIGN(const RawBuffer records, read_block(header, offset));
-    auto visited = for_each_record(records, [](std::string_view, std::string_view) { return true; });
+    bool ascends = true;
+    const auto visited = for_each_record(records, [&](std::string_view key, std::string_view) {
+      ascends = !last || key > *last;
+      last = key;
+      return ascends;
+    });
     if (!visited) return visited.error().with(path_.string());
-    return visited;
+    if (!ascends) return corruption(path_.string() + ": its records are not in order");
+    return true;
   });
 }
 

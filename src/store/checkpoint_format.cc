@@ -18,13 +18,6 @@ constexpr FrameVersions kCheckpointVersions{kCheckpointVersionOldestRead, kCheck
 constexpr std::size_t kBlockChecksumAt = kCheckpointBlockHeaderBytes - sizeof(std::uint64_t);
 constexpr int kLevel = 3;
 
-// Written to disk: 1 is the first family. 0 is the end.
-std::uint8_t tag_of(Family family) {
-  const auto found = std::ranges::find(kCheckpointFamilies, family);
-  DEDUPFS_CHECK(found != kCheckpointFamilies.end());
-  return static_cast<std::uint8_t>(found - kCheckpointFamilies.begin() + 1);
-}
-
 std::string encode_block_header(std::uint8_t tag, bool compressed, std::size_t raw_length, std::size_t stored_length,
                                 std::uint64_t checksum) {
   std::string bytes;
@@ -41,6 +34,12 @@ std::string encode_block_header(std::uint8_t tag, bool compressed, std::size_t r
 }
 
 }  // namespace
+
+std::uint8_t tag_of(Family family) {
+  const auto found = std::ranges::find(kCheckpointFamilies, family);
+  DEDUPFS_CHECK(found != kCheckpointFamilies.end());  // tags on disk are looked at by decode_checkpoint_block_header()
+  return static_cast<std::uint8_t>(found - kCheckpointFamilies.begin() + 1);
+}
 
 std::string encode_checkpoint_header(const CheckpointHeader& header) {
   std::string bytes = begin_frame(kCheckpointMagic, kCheckpointVersionWritten);
@@ -61,7 +60,7 @@ Result<CheckpointHeader> decode_checkpoint_header(ByteSpan bytes) {
 }
 
 std::string encode_checkpoint_block(Family family, std::string_view records) {
-  DEDUPFS_CHECK(records.size() <= kLargestCheckpointBlockBytes);
+  DEDUPFS_CHECK(records.size() <= kLargestCheckpointBlockBytes);  // Checkpoints::write() refuses long records
   RawBuffer packed(records.size());
   const std::size_t length = compress(bytes_of(records), packed, kLevel);
   const ByteSpan stored = length != 0 ? ByteSpan(packed).first(length) : bytes_of(records);
@@ -76,7 +75,7 @@ std::string encode_checkpoint_end(std::uint64_t blocks) {
 }
 
 Result<CheckpointBlockHeader> decode_checkpoint_block_header(ByteSpan bytes) {
-  DEDUPFS_CHECK(bytes.size() == kCheckpointBlockHeaderBytes);
+  DEDUPFS_CHECK(bytes.size() == kCheckpointBlockHeaderBytes);  // the buffer of the caller
   if (Decoder(bytes.subspan(kBlockChecksumAt)).u64() != XXH3_64bits(bytes.data(), kBlockChecksumAt))
     return corruption("the checksum of the block's header differs");
   Decoder decoder(bytes);

@@ -25,6 +25,9 @@ inline constexpr std::array kCheckpointFamilies = {Family::kInodes,    Family::k
                                                    Family::kRecipes,   Family::kOrphans,     Family::kCounters,
                                                    Family::kSnapshots, Family::kBeforeImages};
 
+// As it stands in a block's header: 1 is the first family. 0 is the end.
+std::uint8_t tag_of(Family family);  // one of kCheckpointFamilies
+
 struct CheckpointHeader {
   std::uint32_t number = 0;
   UuidBytes volume{};

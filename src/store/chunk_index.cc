@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/coding.h"
+#include "store/chunk_ids.h"
 #include "store/delta_sources.h"
 
 namespace dedupfs {
@@ -33,7 +34,7 @@ std::string encode_run_key(ChunkId first) {
 
 // Raw lengths of all chunks come first; the few that are deltas are named behind them.
 std::string encode_run(const ChunkRun& run) {
-  DEDUPFS_CHECK(!run.chunks.empty());
+  DEDUPFS_CHECK(!run.chunks.empty());  // decoded ones have chunks, parts of them too
   std::string value;
   value.reserve(24 + 3 * run.chunks.size());
   Encoder encoder(value);
@@ -79,7 +80,7 @@ Result<ChunkRun> decode_run(std::string_view key, std::string_view value) {
   if (!decoder.ok() || !fits) return corrupt("it is cut off or has a number out of range");
   if (count == 0 || count > decoder.remaining() || count > kMostChunksOfARun)
     return corrupt("it has an impossible number of chunks");
-  if (first > std::numeric_limits<std::uint64_t>::max() - count) return corrupt("chunk ids overflow");
+  if (first == 0 || first > kEndOfChunkIds - count) return corrupt("it has impossible chunk ids");
 
   run.chunks.resize(count);
   for (ChunkRun::Chunk& chunk : run.chunks) {

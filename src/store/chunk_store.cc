@@ -12,11 +12,14 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/coding.h"
 #include "base/crash_point.h"
+#include "store/chunk_ids.h"
 #include "store/chunk_index.h"
 #include "store/chunk_reader.h"
 #include "store/counters.h"
 #include "store/delta_encoder.h"
+#include "store/entries.h"
 #include "store/feature_index.h"
 #include "store/fingerprint.h"
 #include "store/fingerprint_cache.h"
@@ -41,6 +44,40 @@ constexpr std::size_t kPrefetchedTogether = 16;
 
 std::size_t thread_count(std::size_t asked) {
   return asked != 0 ? asked : std::max(2U, std::thread::hardware_concurrency());
+}
+
+// Behind the ids from `next` on that a run has. On a sound volume none has: a look-up and a page of runs.
+Result<std::uint64_t> first_id_behind_runs(const Database& database, std::uint64_t next) {
+  constexpr std::size_t kRunsAPage = 256;
+  std::uint64_t end = next;
+  // A run that begins further below does not reach so far.
+  const ChunkId lowest{next - std::min(next, kMostChunksOfARun)};
+  const auto note = [&end](const std::string& key, const std::string& value) -> Result<void> {
+    Decoder in(key);
+    const std::uint64_t first = in.big_u64();
+    const auto run = decode_run(key, value);
+    // Of one that does not parse nobody knows how far it reaches.
+    if (run || (in.ok_at_end() && is_possible(ChunkId{first})))
+      end = std::max(end, first + (run ? run->chunks.size() : kMostChunksOfARun));
+    return {};
+  };
+  DEDUPFS_TRY(visit_entries(database, Family::kChunks, encode_run_key(lowest), {}, kRunsAPage, note));
+  return end;
+}
+
+// The counter, raised above all ids that are in use: an id that is given away twice would stand for two contents.
+Result<std::uint64_t> load_next_id(const Database& database, const ContainerStore& containers,
+                                   std::uint32_t first_unknown_container) {
+  DEDUPFS_ASSIGN(const auto counter, get_number(database, kNextChunkIdCounter));
+  const std::uint64_t next = counter.value_or(1);
+  if (next == 0 || next > kEndOfChunkIds)
+    return Error{ErrorCode::kCorruption,
+                 "the index's counter " + std::string(kNextChunkIdCounter) + " is out of range"};
+  DEDUPFS_ASSIGN(const std::uint64_t behind_runs, first_id_behind_runs(database, next));
+  if (behind_runs != next)
+    spdlog::warn("the next chunk id was {}, but chunk {} is there: it is {} now", next, behind_runs - 1, behind_runs);
+  DEDUPFS_ASSIGN(const std::uint64_t behind_unknown, first_id_behind_unknown(containers, first_unknown_container));
+  return std::max(behind_runs, behind_unknown);
 }
 
 }  // namespace
@@ -75,7 +112,8 @@ struct ChunkStore::State {
   // another content than its fingerprint says stays as it is, since deltas may have been made from that content.
   enum class Soundness { kSound, kLost, kOtherContent };
   Soundness soundness_of(ChunkId id);
-  void load_locality(ChunkId id);
+  // Caches the fingerprints of the chunks around this one, if it is there and has this one.
+  bool load_locality(ChunkId id, const Fingerprint& fingerprint);
   RegionPacker* take_packer();
   void give_back(RegionPacker* packer);
   // Failed regions are tried again before new data is refused: space may have been freed.
@@ -241,7 +279,7 @@ ChunkStore::Writer::Writer(std::shared_ptr<State> state) : state_(std::move(stat
 
 ChunkStore::Writer::~Writer() {
   const std::lock_guard lock(state_->mutex);
-  DEDUPFS_CHECK(state_->tasks.empty());
+  DEDUPFS_CHECK(state_->tasks.empty());  // whoever has a stream waits for its answers
 }
 
 void ChunkStore::Writer::put(Batch batch) {
@@ -269,8 +307,8 @@ Result<std::optional<ChunkId>> ChunkStore::State::find(const Fingerprint& finger
   if (!value) return std::optional<ChunkId>();
   DEDUPFS_ASSIGN(const ChunkId id, decode_chunk_id(*value));
   if (!lookup.claim(id)) return std::optional<ChunkId>();
-  load_locality(id);
-  return std::optional(id);
+  // What the index leads to wrongly would be lost, or be another's content: it is stored instead.
+  return load_locality(id, fingerprint) ? std::optional(id) : std::nullopt;
 }
 
 bool ChunkStore::State::has(ChunkId id) const {
@@ -286,24 +324,33 @@ ChunkStore::State::Soundness ChunkStore::State::soundness_of(ChunkId id) {
   return Soundness::kSound;
 }
 
-void ChunkStore::State::load_locality(ChunkId id) {
+bool ChunkStore::State::load_locality(ChunkId id, const Fingerprint& fingerprint) {
   const auto run = find_run(database, id);
-  if (!run || !*run) return;
+  if (!run || !*run) return false;
   const auto entries = database.list(Family::kChunks, encode_run_key((*run)->first), {}, kLocalityRuns);
-  if (!entries) return;
+  if (!entries) return false;
   std::map<RegionPlace, std::vector<ChunkRun>> runs;
   for (const auto& [key, value] : *entries)
     if (auto near = decode_run(key, value)) runs[near->place].push_back(std::move(*near));
+  bool is_found = false;
   for (const auto& [place, in_region] : runs) {
-    // A directory that cannot be read costs a look-up more, and shows when the chunk is read.
     auto directory = containers->read_directory(place);
-    if (!directory) continue;
+    if (!directory) {
+      // The chunk is damaged, and what comes again heals it.
+      if (place == (*run)->place) reader.damaged().insert(id);
+      is_found = is_found || place == (*run)->place;
+      continue;
+    }
     // What was erased, or moved elsewhere, is in the directory still.
     std::erase_if(*directory, [&near_runs = in_region](const RegionEntry& entry) {
       return std::ranges::none_of(near_runs, [&](const ChunkRun& near) { return near.contains(entry.id); });
     });
+    is_found = is_found || std::ranges::any_of(*directory, [&](const RegionEntry& entry) {
+                 return entry.id == id && entry.fingerprint == fingerprint;
+               });
     fingerprints.insert(*directory);
   }
+  return is_found;
 }
 
 RegionPacker* ChunkStore::State::take_packer() {
@@ -334,6 +381,7 @@ Result<void> ChunkStore::State::reserve_ids() {
   const std::lock_guard lock(reserve_mutex);
   if (ids.next() + kReserveWhenLeft <= reserved_end) return {};
   const std::uint64_t end = ids.next() + kReservedIds;
+  if (end > kEndOfChunkIds) return Error{ErrorCode::kNoSpace, "all chunk ids of the volume are used up"};
   DEDUPFS_TRY(write_next_id(end));
   crash_point("ids.reserved");
   reserved_end = end;
@@ -486,7 +534,7 @@ Result<MovedChunks> ChunkStore::move_in_order(const std::vector<ChunkId>& order,
 Result<std::uint32_t> ChunkStore::store_anew(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,
                                              const std::function<bool(ChunkId)>& may_be_source,
                                              std::uint64_t most_bytes, const InGroup& in_group) {
-  DEDUPFS_CHECK(state_->deltas != nullptr);
+  DEDUPFS_CHECK(state_->deltas != nullptr);  // Rebase looks at the superblock as this does
   DEDUPFS_TRY(state_->check_writable());
   RegionPacker* const packer = state_->take_packer();
   const StoringAnew storing{state_->database, state_->pending, state_->reader, *state_->deltas->encoder,
@@ -558,11 +606,9 @@ ChunkStore::~ChunkStore() = default;
 
 Result<std::unique_ptr<ChunkStore>> ChunkStore::open(std::shared_ptr<ContainerStore> containers, Database& database,
                                                      const Settings& settings) {
-  DEDUPFS_ASSIGN(const auto counter, get_number(database, kNextChunkIdCounter));
-  std::uint64_t next_id = counter.value_or(1);
+  std::uint64_t next_id = 1;
   if (!settings.read_only) {
-    DEDUPFS_ASSIGN(const std::uint64_t behind, first_id_behind_unknown(*containers, settings.first_unknown_container));
-    next_id = std::max(next_id, behind);
+    DEDUPFS_ASSIGN(next_id, load_next_id(database, *containers, settings.first_unknown_container));
   }
   auto state = std::make_unique<State>(std::move(containers), database, settings, next_id);
   DEDUPFS_ASSIGN(const auto damaged, database.get(Family::kCounters, kDamagedChunksCounter));
@@ -580,7 +626,7 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::open(std::shared_ptr<ContainerSt
 }
 
 std::unique_ptr<ChunkStore::Writer> ChunkStore::open_writer() {
-  DEDUPFS_CHECK(!state_->settings.read_only);
+  DEDUPFS_CHECK(!state_->settings.read_only);  // the caller's mount is writable
   return std::unique_ptr<Writer>(new Writer(std::make_shared<Writer::State>(*state_)));
 }
 

@@ -70,7 +70,7 @@ ContainerStore::~ContainerStore() {
 }
 
 Result<std::unique_ptr<ContainerStore>> ContainerStore::open(std::shared_ptr<BackingFolder> folder, Settings settings) {
-  DEDUPFS_CHECK(settings.container_bytes <= kLargestContainerBytes);
+  DEDUPFS_CHECK(settings.container_bytes <= kLargestContainerBytes);  // decode_superblock() has looked
   DEDUPFS_ASSIGN(const UuidBytes volume, parse_uuid(settings.volume_uuid));
   auto state = std::make_unique<State>(std::move(folder), std::move(settings), volume);
   DEDUPFS_ASSIGN(const std::vector<std::uint32_t> numbers, state->numbers());
@@ -94,7 +94,7 @@ Result<std::vector<std::uint32_t>> ContainerStore::State::numbers() const {
 
 Result<RegionPlace> ContainerStore::append(ByteSpan encoded_region) {
   State& state = *state_;
-  DEDUPFS_CHECK(encoded_region.size() >= kRegionHeaderBytes);
+  DEDUPFS_CHECK(encoded_region.size() >= kRegionHeaderBytes);  // what encode_region() made
   if (state.settings.read_only) return Error{ErrorCode::kReadOnly, "the volume is open for reading only"};
 
   std::unique_lock lock(state.mutex);

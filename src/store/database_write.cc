@@ -43,7 +43,7 @@ void Database::Batch::put(Family family, std::string_view key, std::string_view 
 }
 
 void Database::Batch::erase(Family family, std::string_view key) {
-  DEDUPFS_CHECK(state_->changes.Delete(state_->database.handle(family), slice_of(key)).ok());
+  DEDUPFS_CHECK(state_->changes.Delete(state_->database.handle(family), slice_of(key)).ok());  // in memory
 }
 
 bool Database::Batch::empty() const {
@@ -125,7 +125,7 @@ Result<void> Database::State::resume() {
 
 Result<void> Database::write(const Batch& batch) {
   if (state_->read_only) return Error{ErrorCode::kReadOnly, "index " + state_->path + " is open read-only"};
-  DEDUPFS_CHECK(&batch.state_->database == state_.get());
+  DEDUPFS_CHECK(&batch.state_->database == state_.get());  // the caller's batch
   const std::lock_guard lock(state_->write_mutex);
   for (int tries_left = 3;;) {
     if (state_->is_stopped) DEDUPFS_TRY(state_->resume());

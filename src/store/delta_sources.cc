@@ -17,7 +17,7 @@ bool are_consecutive(const std::vector<ChunkId>& sources) {
 }  // namespace
 
 void encode_delta_sources(Encoder& encoder, ChunkId id, const std::vector<ChunkId>& sources) {
-  DEDUPFS_CHECK(!sources.empty() && sources.size() <= kMostDeltaSources);
+  DEDUPFS_CHECK(!sources.empty() && sources.size() <= kMostDeltaSources);  // decoded ones are as few
   const bool consecutive = are_consecutive(sources);
   encoder.varint(sources.size() << 1 | (consecutive ? 1 : 0));
   encoder.signed_varint(static_cast<std::int64_t>(number_of(id) - number_of(sources[0])));

@@ -90,7 +90,7 @@ Result<void> FeatureIndex::forget(const std::function<bool(ChunkId)>& is_dead) {
 
 void FeatureIndex::freeze() {
   const std::unique_lock lock(mutex_);
-  DEDUPFS_CHECK(frozen_.empty());
+  DEDUPFS_CHECK(frozen_.empty());  // Volume::freeze() follows a commit
   std::swap(open_, frozen_);
   newest_frozen_ = newest_;
 }

@@ -23,14 +23,14 @@ std::string begin_frame(std::uint64_t magic, std::uint16_t version) {
 }
 
 std::string end_frame(std::string bytes) {
-  DEDUPFS_CHECK(bytes.size() <= kChecksumAt);
+  DEDUPFS_CHECK(bytes.size() <= kChecksumAt);  // fields of a frame that we write
   bytes.resize(kChecksumAt);
   Encoder(bytes).u64(XXH3_64bits(bytes.data(), kChecksumAt));
   return bytes;
 }
 
 Result<Decoder> open_frame(ByteSpan bytes, std::uint64_t magic, FrameVersions versions, std::string_view what) {
-  DEDUPFS_CHECK(bytes.size() == kFrameBytes);
+  DEDUPFS_CHECK(bytes.size() == kFrameBytes);  // the buffer of the caller
   Decoder decoder(bytes);
   if (decoder.u64() != magic) return Error{ErrorCode::kCorruption, fmt::format("no {} is here", what)};
   if (Decoder(bytes.subspan(kChecksumAt)).u64() != XXH3_64bits(bytes.data(), kChecksumAt))

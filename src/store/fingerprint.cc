@@ -19,7 +19,7 @@ struct DigestDeleter {
 // Fetching the algorithm and making a context for every call would cost 7-9 % at 4-8 KiB.
 const EVP_MD* sha256() {
   static const std::unique_ptr<EVP_MD, DigestDeleter> digest(EVP_MD_fetch(nullptr, "SHA256", nullptr));
-  DEDUPFS_CHECK(digest != nullptr);
+  DEDUPFS_CHECK(digest != nullptr);  // of the library
   return digest.get();
 }
 
@@ -27,7 +27,7 @@ const EVP_MD* sha256() {
 
 Fingerprint fingerprint_of(ByteSpan chunk) {
   thread_local const std::unique_ptr<EVP_MD_CTX, ContextDeleter> context(EVP_MD_CTX_new());
-  DEDUPFS_CHECK(context != nullptr);
+  DEDUPFS_CHECK(context != nullptr);  // of the library
   Fingerprint fingerprint;
   unsigned int length = 0;
   DEDUPFS_CHECK(EVP_DigestInit_ex2(context.get(), sha256(), nullptr) == 1 &&

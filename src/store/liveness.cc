@@ -32,7 +32,7 @@ void Liveness::Lookup::note_stored(ChunkId id) {
 void Liveness::start_marking(std::uint64_t end, std::uint64_t most_bytes) {
   const std::lock_guard turn(turnstile_);
   const std::unique_lock lock(mutex_);
-  DEDUPFS_CHECK(phase_ == Phase::kIdle);
+  DEDUPFS_CHECK(phase_ == Phase::kIdle);  // one reclaim at a time
   phase_ = Phase::kMarking;
   end_ = end;
   marked_.emplace(most_bytes, end);
@@ -51,7 +51,7 @@ std::vector<ChunkId> Liveness::take_claimed() {
 bool Liveness::start_erasing() {
   const std::lock_guard turn(turnstile_);
   const std::unique_lock lock(mutex_);
-  DEDUPFS_CHECK(phase_ == Phase::kMarking);
+  DEDUPFS_CHECK(phase_ == Phase::kMarking);  // one reclaim at a time
   if (!claimed_.empty()) return false;
   phase_ = Phase::kErasing;
   return true;

@@ -209,7 +209,7 @@ bool Metadata::open_is_empty() const {
 
 void Metadata::freeze() {
   const std::unique_lock lock(mutex_);
-  DEDUPFS_CHECK(!frozen_);
+  DEDUPFS_CHECK(!frozen_);  // Volume::freeze() follows a commit
   preservation_ = snapshots_.preservation();
   frozen_ = std::exchange(open_, std::make_unique<Overlay>());
 }

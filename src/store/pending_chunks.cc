@@ -91,7 +91,7 @@ bool PendingChunks::all_written(const std::vector<std::shared_ptr<PendingRegion>
 
 void PendingChunks::freeze() {
   const std::unique_lock lock(mutex_);
-  DEDUPFS_CHECK(frozen_.chunks.empty());
+  DEDUPFS_CHECK(frozen_.chunks.empty());  // Volume::freeze() follows a commit
   std::swap(open_, frozen_);
 }
 
@@ -102,7 +102,7 @@ Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Datab
   for (const auto& [fingerprint, id] : frozen_.ids)
     batch.put(Family::kFingerprints, text_of(fingerprint.bytes), encode_chunk_id(id));
   for (const auto& region : frozen_.regions) {
-    DEDUPFS_CHECK(region->place.has_value());
+    DEDUPFS_CHECK(region->place.has_value());  // the commit has waited for it
     for (const ChunkRun& run : region->runs) batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
     for (const ChunkRun& run : region->moved) DEDUPFS_TRY(runs.lay(run));
   }

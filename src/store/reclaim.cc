@@ -70,7 +70,8 @@ class Reclaim {
     Rebase rebase(volume_, host_, progress_, findings_);
     DEDUPFS_ASSIGN(const bool has_bases, rebase.run(settings_.bases_left));
     crash_point("reclaim.rebased");
-    if (has_bases) DEDUPFS_TRY(mark_sources(*volume_.database().snapshot()));
+    // What a delta is made from goes with no superblock's word that there are none.
+    if (has_bases || !volume_.superblock().delta.enabled()) DEDUPFS_TRY(mark_sources(*volume_.database().snapshot()));
     host_.before_erasing();
     // Before the last claim, so that whatever is in it was stored, and marked by who stored it, while claims were noted.
     erasable_ = volume_.database().snapshot();

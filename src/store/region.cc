@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/coding.h"
+#include "store/chunk_ids.h"
 #include "store/compressor.h"
 #include "store/delta_sources.h"
 
@@ -53,7 +54,7 @@ std::string encode_directory(const std::vector<RegionEntry>& entries) {
       encoder.varint(entry.payload_length);
     } else {
       encoder.u8(static_cast<std::uint8_t>(ChunkEncoding::kRaw));
-      DEDUPFS_CHECK(entry.payload_length == entry.raw_length);
+      DEDUPFS_CHECK(entry.payload_length == entry.raw_length);  // decoded ones, too
     }
     previous = id;
   }
@@ -77,7 +78,7 @@ std::string encode_header(const RegionHeader& header) {
   encoder.u64(header.payload_checksum);
   encoder.u64(0);
   encoder.u64(checksum_of(bytes_of(bytes)));
-  DEDUPFS_CHECK(bytes.size() == kRegionHeaderBytes);
+  DEDUPFS_CHECK(bytes.size() == kRegionHeaderBytes);  // as many as the fields, whatever they say
   return bytes;
 }
 
@@ -103,6 +104,7 @@ Result<RegionEntry> decode_entry(Decoder& decoder, std::uint64_t previous) {
     return corruption("chunk " + std::to_string(id) + " has the unknown encoding " + std::to_string(encoding));
   }
   if (!decoder.ok()) return corruption("region directory is cut off");
+  if (!is_possible(entry.id)) return corruption("a chunk has the impossible id " + std::to_string(id));
   if (raw_length == 0 || raw_length > (entry.is_delta() ? kLargestDeltaChunkBytes : kLargestChunkBytes) ||
       payload_length == 0 || payload_length > kLargestChunkBytes)
     return corruption("chunk " + std::to_string(id) + " has an impossible length");
@@ -135,9 +137,9 @@ const RegionEntry* Region::find(ChunkId id) const {
 }
 
 std::string encode_region(const std::vector<RegionEntry>& entries, ByteSpan payload, const Compression& compression) {
-  DEDUPFS_CHECK(!entries.empty() && payload.size() <= kLargestRegionPayloadBytes);
+  DEDUPFS_CHECK(!entries.empty() && payload.size() <= kLargestRegionPayloadBytes);  // RegionPacker sees to it
   const std::string directory = encode_directory(entries);
-  DEDUPFS_CHECK(directory.size() <= kLargestRegionDirectoryBytes);
+  DEDUPFS_CHECK(directory.size() <= kLargestRegionDirectoryBytes);  // 4096 entries are less
 
   const std::size_t payload_at = kRegionHeaderBytes + directory.size();
   std::string region;
@@ -167,17 +169,17 @@ std::string encode_region(const std::vector<RegionEntry>& entries, ByteSpan payl
 }
 
 std::string encode_gap_header(std::uint64_t disk_length) {
-  DEDUPFS_CHECK(disk_length >= kRegionHeaderBytes);
+  DEDUPFS_CHECK(disk_length >= kRegionHeaderBytes);  // of a region of ours
   const std::uint64_t skipped = disk_length - kRegionHeaderBytes;
   const std::uint64_t as_payload = std::min<std::uint64_t>(skipped, kLargestRegionPayloadBytes);
-  DEDUPFS_CHECK(skipped - as_payload <= kLargestRegionDirectoryBytes);
+  DEDUPFS_CHECK(skipped - as_payload <= kLargestRegionDirectoryBytes);  // of a region of ours
   return encode_header({.directory_length = static_cast<std::uint32_t>(skipped - as_payload),
                         .payload_length = static_cast<std::uint32_t>(as_payload),
                         .stored_length = static_cast<std::uint32_t>(as_payload)});
 }
 
 Result<RegionHeader> decode_region_header(ByteSpan bytes) {
-  DEDUPFS_CHECK(bytes.size() == kRegionHeaderBytes);
+  DEDUPFS_CHECK(bytes.size() == kRegionHeaderBytes);  // the buffer of the caller
   Decoder decoder(bytes);
   if (decoder.u64() != kRegionMagic) return corruption("no region starts here");
   const std::uint16_t version = decoder.u16();
@@ -193,7 +195,7 @@ Result<RegionHeader> decode_region_header(ByteSpan bytes) {
   header.payload_checksum = decoder.u64();
   decoder.u64();
   const std::uint64_t checksum = decoder.u64();
-  DEDUPFS_CHECK(decoder.ok_at_end());
+  DEDUPFS_CHECK(decoder.ok_at_end());  // as many bytes as fields, whatever they say
   if (checksum != checksum_of(bytes.first(kRegionHeaderBytes - sizeof checksum)))
     return corruption("the checksum of the region header differs");
   if (version > kRegionVersionWritten || version < kRegionVersionOldestRead)

@@ -30,7 +30,7 @@ bool is_manifest(const Path& path) {
 Result<void> SealedManifest::sync() {
   if (pending_.empty()) return file_.datasync();
   const std::uint64_t seal_at = record_begin(sealed_bytes_) + kTypeAt;
-  DEDUPFS_CHECK(seal_at < size());
+  DEDUPFS_CHECK(seal_at < size());  // what RocksDB writes now, record by record
   std::uint8_t& seal = pending_[seal_at - sealed_bytes_];
   const std::uint8_t type = std::exchange(seal, kNoType);
   const Result<void> written = file_.write(sealed_bytes_, pending_);

@@ -1,5 +1,7 @@
 #include "store/snapshot_list.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <mutex>
 #include <utility>
@@ -13,6 +15,15 @@ constexpr std::size_t kLongestName = 255;
 
 Error damaged(TreeNumber number, std::string_view why) {
   return {ErrorCode::kCorruption, "snapshot " + std::to_string(number) + ": " + std::string(why)};
+}
+
+// In place of a record that does not parse: nobody sees it, and all that changes is preserved for it, until fsck.dedupfs decides
+// what becomes of it. No other has an empty name.
+SnapshotRecord damaged_snapshot(TreeNumber number) {
+  return {.number = number, .name = {}, .end_of_inodes = kEndOfInodes};
+}
+bool is_sound(const SnapshotRecord& record) {
+  return !record.name.empty();
 }
 
 }  // namespace
@@ -66,9 +77,13 @@ Result<std::unique_ptr<SnapshotList>> SnapshotList::load(const Database& databas
   auto list = std::make_unique<SnapshotList>();
   DEDUPFS_ASSIGN(const auto stored, database.list(Family::kSnapshots, {}, {}, kEndOfTrees));
   for (const auto& [key, value] : stored) {
-    DEDUPFS_ASSIGN(const TreeNumber number, decode_snapshot_key(key));
-    DEDUPFS_ASSIGN(const SnapshotRecord record, decode_snapshot(number, value));
-    list->records_[number] = record;
+    const auto number = decode_snapshot_key(key);
+    const auto record = number ? decode_snapshot(*number, value) : Result<SnapshotRecord>(number.error());
+    if (!record) spdlog::error("{}; unmount and run fsck.dedupfs -y", record.error().message());
+    if (record)
+      list->records_[*number] = *record;
+    else if (number)
+      list->records_[*number] = damaged_snapshot(*number);
   }
   return list;
 }
@@ -77,7 +92,7 @@ std::vector<SnapshotRecord> SnapshotList::all() const {
   const std::shared_lock lock(mutex_);
   std::vector<SnapshotRecord> found;
   for (const auto& [number, record] : records_)
-    if (is_there(record)) found.push_back(record);
+    if (is_there(record) && is_sound(record)) found.push_back(record);
   return found;
 }
 
@@ -97,14 +112,14 @@ bool SnapshotList::knows(TreeNumber number) const {
 std::optional<SnapshotRecord> SnapshotList::find(TreeNumber number) const {
   const std::shared_lock lock(mutex_);
   const auto found = records_.find(number);
-  if (found == records_.end() || !is_there(found->second)) return std::nullopt;
+  if (found == records_.end() || !is_there(found->second) || !is_sound(found->second)) return std::nullopt;
   return found->second;
 }
 
 std::optional<SnapshotRecord> SnapshotList::find(std::string_view name) const {
   const std::shared_lock lock(mutex_);
   for (const auto& [number, record] : records_)
-    if (is_there(record) && record.name == name) return record;
+    if (is_there(record) && is_sound(record) && record.name == name) return record;
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/chunk_ids.h"
 #include "store/chunk_reader.h"
 #include "store/counters.h"
 #include "store/damaged_chunks.h"
@@ -239,6 +240,8 @@ class StoreCheck {
     if (next_chunk_ < store_.chunks.end())
       report_.error(
           fmt::format("index: chunk {} is there, but {} is to be the next", store_.chunks.end() - 1, next_chunk_));
+    if (next_chunk_ == 0 || next_chunk_ > kEndOfChunkIds)
+      report_.error(fmt::format("index: chunk {} is to be the next, and there can be no such chunk", next_chunk_));
     DEDUPFS_ASSIGN(const std::uint64_t next_container, counter(kNextContainerCounter));
     if (!regions_.empty() && next_container <= regions_.rbegin()->first.container)
       report_.error(fmt::format("index: container {} is referred to, but {} is to be the next",
@@ -255,6 +258,15 @@ class StoreCheck {
   bool is_referred_to(std::uint32_t container, std::uint64_t from = 0, std::uint64_t to = UINT32_MAX) const {
     const auto region = regions_.lower_bound({container, static_cast<std::uint32_t>(from)});
     return region != regions_.end() && region->first.container == container && region->first.offset < to;
+  }
+
+  // Whether the index has chunks there that can be read, or that are not known to be lost.
+  bool has_use_for(std::uint32_t container) const {
+    for (const std::uint32_t offset : offsets_in(container)) {
+      const auto bad = bad_places_.find({container, offset});
+      if (bad == bad_places_.end() || bad->second) return true;
+    }
+    return false;
   }
 
   std::vector<std::uint32_t> offsets_in(std::uint32_t container) const {
@@ -277,7 +289,7 @@ class StoreCheck {
   }
 
   Result<void> check_container(const ContainerStore::ContainerInfo& container) {
-    if (container.damage && is_referred_to(container.id))
+    if (container.damage && has_use_for(container.id))
       report_.error(container.damage->message());
     else if (container.damage)
       report_.note(container.damage->message());

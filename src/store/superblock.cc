@@ -157,7 +157,7 @@ std::string encode_superblock(const Superblock& superblock) {
 
   std::string json = object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   constexpr std::string_view kEnd = "\n}";
-  DEDUPFS_CHECK(json.ends_with(kEnd));
+  DEDUPFS_CHECK(json.ends_with(kEnd));  // of the text that was made just now
   json.replace(json.size() - kEnd.size(), kEnd.size(), ",\n  ");
   json += checksum_member(json);
   return json;

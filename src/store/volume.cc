@@ -305,7 +305,9 @@ Result<void> Volume::open_parts() {
   DEDUPFS_ASSIGN(snapshots_, SnapshotList::load(*database_));
   metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);
 
-  DEDUPFS_ASSIGN(const std::uint32_t next_container, load_next_container(*database_));
+  const auto loaded = load_next_container(*database_);
+  if (!loaded) return with_remedy(loaded.error(), path());
+  const std::uint32_t next_container = *loaded;
   DEDUPFS_ASSIGN(const Backing::Space space, (*containers)->space());
   DEDUPFS_ASSIGN(
       containers_,
@@ -313,15 +315,17 @@ Result<void> Volume::open_parts() {
                                          .container_bytes = container_bytes_on(space, superblock_.container_bytes),
                                          .next_container = next_container,
                                          .read_only = options_.read_only}));
-  DEDUPFS_ASSIGN(chunks_, ChunkStore::open(containers_, *database_,
-                                           {.compression = superblock_.compression,
-                                            .delta = superblock_.delta,
-                                            .region_bytes = superblock_.region_bytes,
-                                            .cache_bytes = options_.cache_bytes,
-                                            .waiting_region_bytes = options_.waiting_region_bytes,
-                                            .threads = options_.threads,
-                                            .first_unknown_container = next_container,
-                                            .read_only = options_.read_only}));
+  auto chunks = ChunkStore::open(containers_, *database_,
+                                 {.compression = superblock_.compression,
+                                  .delta = superblock_.delta,
+                                  .region_bytes = superblock_.region_bytes,
+                                  .cache_bytes = options_.cache_bytes,
+                                  .waiting_region_bytes = options_.waiting_region_bytes,
+                                  .threads = options_.threads,
+                                  .first_unknown_container = next_container,
+                                  .read_only = options_.read_only});
+  if (!chunks) return with_remedy(chunks.error(), path());
+  chunks_ = std::move(*chunks);
   next_container_ = std::make_unique<CommittedNumber>(
       kNextContainerCounter, [this] { return containers_->next_container(); }, next_container);
   // What was appended to containers has its place in `chunks` and counts in `next_container`: the chunks come first.
@@ -366,7 +370,7 @@ void Volume::warn_of_small_index_memory() {
 }
 
 void Volume::freeze() {
-  DEDUPFS_CHECK(!options_.read_only);
+  DEDUPFS_CHECK(!options_.read_only);  // the caller's mount is writable
   for (CommitParticipant* const participant : participants_) participant->freeze();
 }
 

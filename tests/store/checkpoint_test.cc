@@ -159,6 +159,38 @@ TEST_F(CheckpointTest, ADamagedOneIsPassedOverForTheOneBeforeIt) {
   }
 }
 
+TEST_F(CheckpointTest, ARecordThatNobodyCanHaveWrittenIsNamedAndNotTaken) {
+  put(Family::kXattrs, {{"12345678name", std::string(17 << 20, 'x')}});
+  const auto written = write();
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code(), ErrorCode::kCorruption);
+  EXPECT_THAT(written.error().message(), testing::HasSubstr("'xattrs'"));
+  EXPECT_THAT(names(), testing::IsEmpty());
+}
+
+// So a file of some kilobytes cannot stand for millions of records.
+TEST_F(CheckpointTest, OneWhoseRecordsAreNotInOrderIsPassedOver) {
+  const auto with_records = [](const std::vector<std::pair<Family, std::string>>& keys) {
+    std::string bytes;
+    for (const auto& [family, key] : keys) {
+      std::string records;
+      append_record(records, key, "value");
+      bytes += encode_checkpoint_block(family, records);
+    }
+    return bytes + encode_checkpoint_end(keys.size());
+  };
+  const auto is_taken = [&](const std::string& blocks) {
+    std::filesystem::create_directories(dir_.path() / kCheckpointsDirectory);
+    std::ofstream(dir_.path() / kCheckpointsDirectory / checkpoint_name(1), std::ios::binary)
+        << encode_checkpoint_header({.number = 1, .volume = kUuid}) << blocks;
+    return newest().has_value();
+  };
+  EXPECT_TRUE(is_taken(with_records({{Family::kInodes, "a"}, {Family::kInodes, "b"}, {Family::kRecipes, "a"}})));
+  EXPECT_FALSE(is_taken(with_records({{Family::kInodes, "a"}, {Family::kInodes, "a"}})));
+  EXPECT_FALSE(is_taken(with_records({{Family::kInodes, "b"}, {Family::kInodes, "a"}})));
+  EXPECT_FALSE(is_taken(with_records({{Family::kRecipes, "a"}, {Family::kInodes, "b"}})));
+}
+
 TEST_F(CheckpointTest, OneOfAnotherVolumeIsRefused) {
   ASSERT_TRUE(write());
   Checkpoints others(folder_at(dir_.path()), UuidBytes{9});
