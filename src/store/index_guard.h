@@ -40,7 +40,7 @@ class BlockMemory;
 Result<void> judge_block(const BackingFile& table, ByteSpan block, const BlockMemory& memory);
 
 // Where RocksDB takes memory for blocks. It asks for as much as a block is said to need before the block is judged, and cannot be told
-// that there is none. So a size that judge_block() refuses gets an address that nobody can read or write, and no memory.
+// that there is none. So all sizes that judge_block() refuses get the address of one page, and what lies behind it cannot be touched.
 class BlockMemory final : public rocksdb::MemoryAllocator {
  public:
   const char* Name() const override { return "dedupfs.blocks"; }
