@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
@@ -12,6 +13,7 @@
 #include "fs/test_filesystem.h"
 #include "hand_made_content.h"
 #include "store/counters.h"
+#include "support/folder_at.h"
 #include "support/peak_memory.h"
 
 namespace dedupfs {
@@ -62,8 +64,9 @@ class StatisticsTest : public testing::Test {
     filesystem_ = value_of(
         Filesystem::open(value_of(Volume::open(path(), {.index_memory_bytes = 16 << 20, .threads = 2})), options));
   }
-  void reopen() {
+  void reopen(const std::function<void()>& meanwhile = [] {}) {
     filesystem_.reset();
+    meanwhile();
     open();
   }
 
@@ -121,10 +124,13 @@ TEST_F(StatisticsTest, EmptyVolumeHasRatiosOfOneAndSavesNothing) {
 TEST_F(StatisticsTest, IdsThatWereGivenAwayLongAgoTakeNoMemory) {
   make_file("old", noise(10 * kBlock, 1));
   ASSERT_TRUE(ok(filesystem().sync()));
-  Database::Batch batch(filesystem().volume().database());
-  batch.put(Family::kCounters, kNextChunkIdCounter, encode_number(16'000'000'000));
-  ASSERT_TRUE(ok(filesystem().volume().database().write(batch)));
-  reopen();
+  reopen([&] {
+    const auto index =
+        value_of(Database::open(folder_at(path() / kIndexDirectory), {.memory_bytes = Database::kLeastMemoryBytes}));
+    Database::Batch batch(*index);
+    batch.put(Family::kCounters, kNextChunkIdCounter, encode_number(16'000'000'000));
+    ASSERT_TRUE(ok(index->write(batch)));
+  });
   make_file("new", noise(10 * kBlock, 2));
   const PeakMemory memory;
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "reclaimed_volume.h"
-#include "store/counters.h"
 #include "store/scrubber.h"
 #include "support/peak_memory.h"
 
@@ -95,10 +94,7 @@ TEST(Reclaim, IdsThatWereGivenAwayLongAgoTakeNoMemory) {
   ReclaimedVolume volume(std::string(kDefaultDeltaSettings), "none");
   const auto old_ids = volume.keep(chunks(0, 10));
   ASSERT_TRUE(volume.commit());
-  Database::Batch batch(volume.volume().database());
-  batch.put(Family::kCounters, kNextChunkIdCounter, encode_number(16'000'000'000));
-  ASSERT_TRUE(volume.volume().database().write(batch));
-  volume.reopen();
+  volume.reopen_with_next_chunk(16'000'000'000);
   const auto new_ids = volume.keep(chunks(10, 20));
   volume.drop(old_ids, {1, 2});
   volume.drop(new_ids, {3, 4});
@@ -123,10 +119,7 @@ TEST(Reclaim, ReferencesToIdsAllOverThePlaceEndItAndEraseNothing) {
     for (std::uint64_t i = 0; i < 200'000; ++i) DEDUPFS_TRY(visit(ChunkId{i * kApart}, 0.5));
     return {};
   };
-  Database::Batch batch(volume.volume().database());
-  batch.put(Family::kCounters, kNextChunkIdCounter, encode_number(200'000 * kApart));
-  ASSERT_TRUE(volume.volume().database().write(batch));
-  volume.reopen();
+  volume.reopen_with_next_chunk(200'000 * kApart);
   const PeakMemory memory;
 
   const auto findings =

@@ -20,12 +20,14 @@
 #include "store/check_report.h"
 #include "store/chunk_index.h"
 #include "store/container_format.h"
+#include "store/counters.h"
 #include "store/reclaim.h"
 #include "store/store_check.h"
 #include "store/volume.h"
 #include "support/crash_copy.h"
 #include "support/faulty_backing.h"
 #include "support/files.h"
+#include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -67,9 +69,25 @@ class ReclaimedVolume {
 
   // As after a crash: what was not committed is gone.
   void reopen() {
+    reopen([] {});
+  }
+  // With ids from here on for what is new.
+  void reopen_with_next_chunk(std::uint64_t number) {
+    reopen([&] {
+      const auto index =
+          Database::open(folder_at(path_ / kIndexDirectory), {.memory_bytes = Database::kLeastMemoryBytes});
+      ASSERT_TRUE(index);
+      Database::Batch batch(**index);
+      batch.put(Family::kCounters, kNextChunkIdCounter, encode_number(number));
+      ASSERT_TRUE((*index)->write(batch));
+    });
+  }
+  template <class Meanwhile>
+  void reopen(const Meanwhile& meanwhile) {
     writer_.reset();
     volume_.reset();
     kept_ = committed_;
+    meanwhile();
     open();
   }
 
