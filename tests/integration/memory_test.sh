@@ -108,7 +108,7 @@ for number in range(20000):
         file.write(b"x" * 100)
 PY
 check "a snapshot" dedupfs-snapshot create "$mnt" one
-check "everything is read" eval 'cat "$mnt"/0 "$mnt"/1 "$mnt"/2 | cmp -n 1 - "$mnt"/0'
+check "everything is read" eval 'cat "$mnt"/0 "$mnt"/1 "$mnt"/2 >/dev/null'
 check "two generations and all names go" rm -r "$mnt/0" "$mnt/1" "$mnt/names"
 check "the snapshot goes" dedupfs-snapshot delete "$mnt" one
 check "a reclaim" eval 'dedupfs-gc --status --wait "$mnt" >/dev/null 2>&1; dedupfs-gc "$mnt" >/dev/null'
