@@ -88,6 +88,11 @@ Result<void> fill(Database& index, std::uint64_t chunks) {
 Result<void> run(const Path& folder, std::uint64_t chunks) {
   DEDUPFS_TRY(Volume::create(folder, {}));
   {
+    DEDUPFS_ASSIGN(auto empty, Volume::open(folder, {}));
+    DEDUPFS_ASSIGN(const auto filesystem, Filesystem::open(std::move(empty), {}));  // makes the root directory
+    DEDUPFS_TRY(filesystem->close());
+  }
+  {
     DEDUPFS_ASSIGN(const auto volume, Volume::open(folder, {}));
     DEDUPFS_TRY(fill(volume->database(), chunks));
   }
