@@ -168,9 +168,14 @@ TEST_F(HostileVolumeTest, ASnapshotDoesNotGetTheNumberOfAnotherBecauseTheNextOne
 
 TEST_F(HostileVolumeTest, AFingerprintThatLeadsToNothingOrToAnotherChunkIsNotBelieved) {
   const auto fingerprints = volume_.records(Family::kFingerprints);
-  for (std::size_t i = 0; i < fingerprints.size(); ++i)
-    volume_.put(Family::kFingerprints, fingerprints[i].first,
+  {
+    const auto volume = volume_.open(false);
+    Database::Batch batch(volume->database());
+    for (std::size_t i = 0; i < fingerprints.size(); ++i)
+      batch.put(Family::kFingerprints, fingerprints[i].first,
                 i % 2 == 0 ? encode_chunk_id(ChunkId{5000}) : fingerprints[(i + 1) % fingerprints.size()].second);
+    ASSERT_TRUE(ok(volume->database().write(batch)));
+  }
   const std::string content = DamagedVolume::tree_when_whole().entries.at("/folder/one").content;
   mount();
   create(kRootInode, "new", content);
