@@ -5,7 +5,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::chrono::seconds kTrust{1};
+constexpr std::chrono::seconds kTrustedFor{1};
 constexpr int kShareOfTime = 50;
 
 }  // namespace
@@ -16,7 +16,7 @@ std::uint64_t VolumeSize::bytes() {
   if (begin < known_until_) return known_;
   known_ = measure_();
   const Clock::time_point end = now_();
-  known_until_ = end + std::max<Clock::duration>(kTrust, (end - begin) * kShareOfTime);
+  known_until_ = end + std::max<Clock::duration>(kTrustedFor, (end - begin) * kShareOfTime);
   return known_;
 }
 
