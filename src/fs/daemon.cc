@@ -245,7 +245,7 @@ Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, ControlServer*
     if (control != nullptr) control->report(progress);
   };
   Closing closing({.is_told_to_end = is_ending_signal_pending, .report = report}, signalled);
-  const Result<void> closed = filesystem->close([&](std::uint64_t records) { return closing.goes_on(records); });
+  Result<void> closed = filesystem->close([&](std::uint64_t records) { return closing.goes_on(records); });
   if (closed) {
     spdlog::info("{} is unmounted", volume.string());
   } else {
