@@ -38,7 +38,7 @@ Result<std::string> read_in_time(int descriptor, Wait wait) {
 
 }  // namespace
 
-Result<void> do_in_time(std::string what, const Patience& patience, const std::function<Result<void>()>& call) {
+Result<void> do_in_time(const std::string& what, const Patience& patience, const std::function<Result<void>()>& call) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return Error::from_errno(errno, "pipe");
   const UniqueFd reader(ends[0]);

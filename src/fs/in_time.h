@@ -13,6 +13,6 @@ namespace dedupfs {
 
 // What `call` returned, code and message. kInterrupted at the end of the patience: the call may still be done later, or never.
 // `what` completes "waiting for ...".
-Result<void> do_in_time(std::string what, const Patience& patience, const std::function<Result<void>()>& call);
+Result<void> do_in_time(const std::string& what, const Patience& patience, const std::function<Result<void>()>& call);
 
 }  // namespace dedupfs

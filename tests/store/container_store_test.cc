@@ -106,7 +106,7 @@ TEST_F(ContainerStoreTest, NextRegionLiesRightBehind) {
 TEST_F(ContainerStoreTest, FullContainerIsSealedAndTheNextOneBegun) {
   reopen({.volume_uuid = kUuid, .container_bytes = 10'000});
   std::vector<RegionPlace> places;
-  for (std::uint64_t id = 0; id < 7; ++id) places.push_back(append(one_chunk(id, 4000)));
+  for (std::uint64_t id = 0; id < 7; ++id) places.push_back(append(one_chunk(id + 1, 4000)));
 
   const auto containers = store_->list();
 
@@ -166,7 +166,7 @@ TEST_F(ContainerStoreTest, ReadOnlyStoreReadsButDoesNotAppend) {
 
 TEST_F(ContainerStoreTest, SyncCoversEveryContainerAndTheDirectoryOnce) {
   reopen({.volume_uuid = kUuid, .container_bytes = 10'000});
-  for (std::uint64_t id = 0; id < 4; ++id) append(one_chunk(id, 4000));
+  for (std::uint64_t id = 0; id < 4; ++id) append(one_chunk(id + 1, 4000));
   backing_->clear_log();
 
   ASSERT_TRUE(store_->sync());
@@ -185,7 +185,7 @@ TEST_F(ContainerStoreTest, SyncCoversEveryContainerAndTheDirectoryOnce) {
 
 TEST_F(ContainerStoreTest, UnsyncedContainersAreBounded) {
   reopen({.volume_uuid = kUuid, .container_bytes = 1000});
-  for (std::uint64_t id = 0; id < 40; ++id) append(one_chunk(id, 2000));
+  for (std::uint64_t id = 0; id < 40; ++id) append(one_chunk(id + 1, 2000));
 
   EXPECT_THAT(backing_->log(), testing::Contains("datasync " + container_name(1)));
 }
@@ -282,7 +282,7 @@ TEST_F(ContainerStoreTest, GapBetweenRegionsIsSteppedOver) {
 
 TEST_F(ContainerStoreTest, WalkEndsWhereTheFileWasTorn) {
   std::vector<RegionPlace> places;
-  for (std::uint64_t id = 0; id < 3; ++id) places.push_back(append(one_chunk(id, 100)));
+  for (std::uint64_t id = 0; id < 3; ++id) places.push_back(append(one_chunk(id + 1, 100)));
   const auto whole = std::filesystem::file_size(file(1));
   for (std::uint64_t size = whole; size-- > 0;) {
     std::filesystem::resize_file(file(1), size);
@@ -417,10 +417,10 @@ TEST_F(ContainerStoreTest, StrangeFilesAreIgnoredAndLinksNotFollowed) {
 TEST_F(ContainerStoreTest, ManyMoreContainersThanDescriptorsAreRead) {
   reopen({.volume_uuid = kUuid, .container_bytes = 1000});
   std::vector<RegionPlace> places;
-  for (std::uint64_t id = 0; id < 100; ++id) places.push_back(append(one_chunk(id, 2000)));
+  for (std::uint64_t id = 0; id < 100; ++id) places.push_back(append(one_chunk(id + 1, 2000)));
   ASSERT_TRUE(store_->sync());
 
-  for (std::uint64_t id = 0; id < 100; ++id) expect_reads_back(places[id], one_chunk(id, 2000));
+  for (std::uint64_t id = 0; id < 100; ++id) expect_reads_back(places[id], one_chunk(id + 1, 2000));
 
   const auto open_files = std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
   EXPECT_LT(open_files, 64 + 20);
@@ -433,7 +433,7 @@ TEST_F(ContainerStoreTest, AppendsSyncsAndReadsRunSideBySide) {
   for (std::uint64_t thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&, thread] {
       for (std::uint64_t i = 0; i < 60; ++i) {
-        const auto sample = one_chunk(thread * 1000 + i, 3000 + 10 * i);
+        const auto sample = one_chunk(1 + thread * 1000 + i, 3000 + 10 * i);
         const auto place = store_->append(bytes_of(sample.encode()));
         if (i % 7 == thread && !store_->sync()) ++failures;
         const auto region = place ? store_->read(*place) : place.error();

@@ -294,7 +294,9 @@ class ReclaimedVolume {
     constexpr std::uint64_t kBetweenReports = 1 << 12;
     std::uint64_t runs = 0;
     DEDUPFS_TRY(volume_->database().walk(snapshot, Family::kChunks, [&](auto, auto) { return ++runs != 0; }));
-    for (; (visits + reported_->first * runs + reported_->second) % kBetweenReports != 0; ++visits)
+    // Where the superblock knows of no deltas, all runs are walked for their sources in between.
+    const std::uint64_t walks = reported_->first + (volume_->superblock().delta.enabled() ? 0 : 1);
+    for (; (visits + walks * runs + reported_->second) % kBetweenReports != 0; ++visits)
       DEDUPFS_TRY(visit(referred.begin()->first, 1));
     return {};
   }
