@@ -39,6 +39,8 @@ class FuseCaller final : public CallerRights {
 
   bool has_supplementary_group(std::uint32_t gid) const override;
   bool may_keep_set_ids() const override;
+  // Set-id bits were at stake: the operation may have taken them away.
+  bool was_asked() const { return asked_; }
 
  private:
   const std::optional<ProcessRights>& rights() const;

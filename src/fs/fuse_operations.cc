@@ -403,8 +403,11 @@ Result<Filesystem::AllocateMode> allocate_mode(int mode) {
 void op_fallocate(fuse_req_t req, fuse_ino_t inode, int mode, off_t offset, off_t length, fuse_file_info*) {
   reply_to_content_change(req, {inode, static_cast<std::uint64_t>(offset)}, [&]() -> Result<void> {
     DEDUPFS_ASSIGN(const auto known_mode, allocate_mode(mode));
-    return mount_of(req).filesystem().allocate(inode, static_cast<std::uint64_t>(offset),
-                                               static_cast<std::uint64_t>(length), known_mode, caller_of(req));
+    const FuseCaller caller(req);
+    const Result<void> allocated = mount_of(req).filesystem().allocate(
+        inode, static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(length), known_mode, caller);
+    settle_mode(req, caller, inode);
+    return allocated;
   });
 }
 
@@ -431,10 +434,12 @@ void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse
                         off_t to_offset, fuse_file_info* to_info, std::size_t length, int) {
   reply_to_content_change(req, {to, static_cast<std::uint64_t>(to_offset)}, [&]() -> Result<Written> {
     FuseMount& mount = mount_of(req);
+    const FuseCaller caller(req);
     DEDUPFS_ASSIGN(const std::uint64_t copied,
                    mount.filesystem().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
                                                  static_cast<std::uint64_t>(to_offset),
-                                                 std::min(length, kLargestCopyBytes), caller_of(req)));
+                                                 std::min(length, kLargestCopyBytes), caller));
+    settle_mode(req, caller, to);
     if ((to_info->flags & O_DSYNC) != 0 || mount.options().sync) DEDUPFS_TRY(mount.filesystem().sync_file(to));
     return Written{copied};
   });

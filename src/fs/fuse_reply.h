@@ -109,6 +109,13 @@ void answer(fuse_req_t req, const Result<T>& result) {
   }
 }
 
+// Behind an operation that changed content for `caller`: if it may have taken set-id bits away, the kernel forgets the attributes.
+// After such an operation it asks for sizes and times anew, but not for the mode.
+inline void settle_mode(fuse_req_t req, const FuseCaller& caller, InodeNumber inode) {
+  constexpr std::uint64_t kAttributesOnly = UINT64_MAX;  // no pages, so it waits for nobody
+  if (caller.was_asked()) mount_of(req).invalidate({inode, kAttributesOnly, 0});
+}
+
 // Answers with what `body` returns: a Result of one of the types above or of void.
 template <class Body>
 void reply(fuse_req_t req, Body&& body) {

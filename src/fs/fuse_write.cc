@@ -20,7 +20,9 @@ struct WriteRequest {
 Result<Written> write(fuse_req_t req, const WriteRequest& request, ByteSpan bytes) {
   Filesystem& filesystem = mount_of(req).filesystem();
   const auto cancelled = [req] { return fuse_req_interrupted(req) != 0; };
-  DEDUPFS_TRY(filesystem.write(request.range.inode, request.range.offset, bytes, caller_of(req), cancelled));
+  const FuseCaller caller(req);
+  DEDUPFS_TRY(filesystem.write(request.range.inode, request.range.offset, bytes, caller, cancelled));
+  settle_mode(req, caller, request.range.inode);
   if (request.durable) DEDUPFS_TRY(filesystem.sync_file(request.range.inode));
   return Written{bytes.size()};
 }
