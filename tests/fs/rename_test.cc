@@ -181,6 +181,7 @@ class StoppedReader {
 TEST(Rename, InADeepTreeKeepsNeitherCommitsNorOtherNamesWaiting) {
   constexpr int kDepth = 3000;
   auto backing = std::make_shared<FaultyBacking>();
+  StoppedReader reader(*backing, 8);  // outlives the index, which reads in the background, too
   TestFilesystem fs;
   fs.use(backing);
   InodeNumber deepest = kRootInode;
@@ -189,7 +190,6 @@ TEST(Rename, InADeepTreeKeepsNeitherCommitsNorOtherNamesWaiting) {
     for (int filler = 0; filler < 5; ++filler) fs.make_file(deepest, "file" + std::to_string(filler));
   }
   fs.make_directory(kRootInode, "moved");
-  StoppedReader reader(*backing, 8);
   fs.reopen();  // so that the walk has to read from the disk
 
   auto renaming = std::async(std::launch::async, [&] {
