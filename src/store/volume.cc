@@ -267,7 +267,7 @@ void Volume::repair_superblock_copies() {
 
 // A volume that is in use may be so with `foreign`: that it is busy says more, and who hears that can ask the daemon.
 Result<void> Volume::require_own_unless_busy() const {
-  const auto own = require_own(*folder_);
+  auto own = require_own(*folder_);
   if (!own && own.error().code() == ErrorCode::kNotPermitted) DEDUPFS_TRY(take_lock(*folder_, /*read_only=*/true));
   return own;
 }
@@ -386,7 +386,7 @@ Result<void> Volume::commit() {
 }
 
 Result<void> Volume::attempt_commit() {
-  const Result<void> written = write_frozen();
+  Result<void> written = write_frozen();
   if (!written) {
     for (CommitParticipant* const participant : participants_) participant->failed(failure_of(written.error().code()));
     return written;
