@@ -16,60 +16,66 @@ SpaceGuard::SpaceGuard(BackingFolder& folder, std::function<std::uint64_t()> pen
                        std::function<void()> settle)
     : folder_(folder), pending_bytes_(std::move(pending_bytes)), settle_(std::move(settle)) {}
 
-std::uint64_t SpaceGuard::room_beside(const Backing::Space& space, std::uint64_t reserve) const {
-  const std::uint64_t taken = pending_bytes_() + reserve;
+std::uint64_t SpaceGuard::Seen::room_beside(std::uint64_t reserve) const {
+  const std::uint64_t taken = pending_bytes + reserve;
   return space.available_bytes > taken ? space.available_bytes - taken : 0;
 }
 
-bool SpaceGuard::fits(const Backing::Space& space, std::uint64_t bytes, std::uint64_t reserve) const {
-  const std::uint64_t room = room_beside(space, reserve);
+bool SpaceGuard::Seen::fits(std::uint64_t bytes, std::uint64_t reserve) const {
+  const std::uint64_t room = room_beside(reserve);
   return room > 0 && bytes <= room;
 }
 
 Result<void> SpaceGuard::admit_data(std::uint64_t bytes) {
-  DEDUPFS_ASSIGN(Backing::Space space, disk_space(bytes));
-  if (fits(space, bytes, reserve_of(space))) return {};
-  settle_();  // duplicates and compression may have left more than the worst case
-  DEDUPFS_ASSIGN(space, disk_space_now());
-  if (fits(space, bytes, reserve_of(space))) return {};
-  return Error{ErrorCode::kNoSpace, folder_.path().string() + ": the disk below is full"};
+  return admit(bytes, [](const Backing::Space& space) { return reserve_of(space); });
 }
 
 Result<void> SpaceGuard::admit_metadata() {
-  DEDUPFS_ASSIGN(Backing::Space space, disk_space(0));
-  if (fits(space, 0, reserve_of(space) / 2)) return {};
-  settle_();
-  DEDUPFS_ASSIGN(space, disk_space_now());
-  if (fits(space, 0, reserve_of(space) / 2)) return {};
+  return admit(0, [](const Backing::Space& space) { return reserve_of(space) / 2; });
+}
+
+Result<void> SpaceGuard::admit(std::uint64_t bytes, std::uint64_t (*reserve)(const Backing::Space&)) {
+  DEDUPFS_ASSIGN(Seen seen, look_now_and_then(bytes));
+  if (seen.fits(bytes, reserve(seen.space))) return {};
+  settle_();  // duplicates and compression may have left more than the worst case
+  DEDUPFS_ASSIGN(seen, look(bytes));
+  if (seen.fits(bytes, reserve(seen.space))) return {};
   return Error{ErrorCode::kNoSpace, folder_.path().string() + ": the disk below is full"};
 }
 
 Result<SpaceGuard::Room> SpaceGuard::room() {
-  DEDUPFS_ASSIGN(const Backing::Space space, disk_space_now());
-  return Room{space.total_bytes, room_beside(space, reserve_of(space))};
+  DEDUPFS_ASSIGN(const Seen seen, look(0));
+  return Room{seen.space.total_bytes, seen.room_beside(reserve_of(seen.space))};
 }
 
 Result<std::uint64_t> SpaceGuard::metadata_room() {
-  DEDUPFS_ASSIGN(const Backing::Space space, disk_space_now());
-  return room_beside(space, reserve_of(space) / 2);
+  DEDUPFS_ASSIGN(const Seen seen, look(0));
+  return seen.room_beside(reserve_of(seen.space) / 2);
 }
 
-Result<Backing::Space> SpaceGuard::disk_space(std::uint64_t about_to_add) {
+Result<SpaceGuard::Seen> SpaceGuard::look_now_and_then(std::uint64_t about_to_add) {
+  const std::uint64_t pending_bytes = pending_bytes_();
   {
     const std::lock_guard lock(mutex_);
-    added_since_ += about_to_add;
-    if (added_since_ <= kTrustBytes && Clock::now() < known_until_) return known_;
+    if (added_since_ + about_to_add <= kTrustBytes && Clock::now() < known_until_) {
+      Seen seen = known_;
+      seen.pending_bytes = std::max(known_.pending_bytes + added_since_, pending_bytes);
+      added_since_ += about_to_add;
+      return seen;
+    }
   }
-  return disk_space_now();
+  return look(about_to_add);
 }
 
-Result<Backing::Space> SpaceGuard::disk_space_now() {
-  DEDUPFS_ASSIGN(const Backing::Space space, folder_.space());
+Result<SpaceGuard::Seen> SpaceGuard::look(std::uint64_t about_to_add) {
+  Seen seen;
+  seen.pending_bytes = pending_bytes_();  // first: what is stored in between counts twice, and not never
+  DEDUPFS_ASSIGN(seen.space, folder_.space());
   const std::lock_guard lock(mutex_);
-  known_ = space;
+  known_ = seen;
   known_until_ = Clock::now() + kTrust;
-  added_since_ = 0;
-  return space;
+  added_since_ = about_to_add;
+  return seen;
 }
 
 }  // namespace dedupfs

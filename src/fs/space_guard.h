@@ -36,19 +36,27 @@ class SpaceGuard {
  private:
   using Clock = std::chrono::steady_clock;
 
-  Result<Backing::Space> disk_space(std::uint64_t about_to_add);
-  Result<Backing::Space> disk_space_now();
-  std::uint64_t room_beside(const Backing::Space& space, std::uint64_t reserve) const;
-  bool fits(const Backing::Space& space, std::uint64_t bytes, std::uint64_t reserve) const;
+  // The disk and what will need room on it, at one moment: pending data that is stored later takes room that is not seen to be taken.
+  struct Seen {
+    Backing::Space space;
+    std::uint64_t pending_bytes = 0;
+
+    std::uint64_t room_beside(std::uint64_t reserve) const;
+    bool fits(std::uint64_t bytes, std::uint64_t reserve) const;
+  };
+
+  Result<void> admit(std::uint64_t bytes, std::uint64_t (*reserve)(const Backing::Space&));
+  Result<Seen> look_now_and_then(std::uint64_t about_to_add);
+  Result<Seen> look(std::uint64_t about_to_add);
 
   BackingFolder& folder_;
   const std::function<std::uint64_t()> pending_bytes_;
   const std::function<void()> settle_;
 
   std::mutex mutex_;
-  Backing::Space known_;
+  Seen known_;
   Clock::time_point known_until_{};
-  std::uint64_t added_since_ = 0;
+  std::uint64_t added_since_ = 0;  // admitted, and not in known_
 };
 
 }  // namespace dedupfs

@@ -65,6 +65,16 @@ TEST_F(SpaceGuardTest, WhatIsStillInMemoryCounts) {
   EXPECT_FALSE(guard.admit_data(381 * kMiB));
 }
 
+TEST_F(SpaceGuardTest, WhatIsStoredSinceTheDiskWasAskedStillCounts) {
+  pending = 479 * kMiB + kMiB / 2;
+  ASSERT_TRUE(guard.admit_data(4096));
+  disk.space_.available_bytes -= pending;
+  pending = 0;
+
+  EXPECT_FALSE(guard.admit_data(600 * 1024));
+  EXPECT_TRUE(guard.admit_data(500 * 1024));
+}
+
 TEST_F(SpaceGuardTest, BeforeItRefusesItLetsPendingDataSettle) {
   gained_by_settling = 10 * kMiB;
 
