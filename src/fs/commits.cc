@@ -66,7 +66,8 @@ bool Filesystem::State::has_changes() const {
 std::uint64_t Filesystem::State::pending_bytes() const {
   // What a commit changes may have to be kept for a snapshot, too.
   const std::size_t copies = volume->snapshots().preservation() ? 2 : 1;
-  return budget.used_bytes() + copies * metadata.open_bytes() + volume->chunks().open_bytes();
+  return budget.used_bytes() + volume->chunks().waiting_bytes() + copies * metadata.open_bytes() +
+         volume->chunks().open_bytes();
 }
 
 Result<void> Filesystem::State::sync(std::chrono::milliseconds patience) {
