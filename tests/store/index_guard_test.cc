@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/coding.h"
+#include "store/backing_filesystem.h"
 #include "store/database.h"
 #include "support/files.h"
 #include "support/folder_at.h"
@@ -114,7 +115,9 @@ TEST_F(IndexGuardTest, TheLargestRecordOfDedupfsIsRead) {
 
 // What is read must be whole blocks: anything else would be taken for a block by mistake, and now and then for a bad one.
 TEST_F(IndexGuardTest, NothingOfASoundIndexIsRefused) {
-  std::mt19937_64 random(20263);
+  const std::uint64_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
   const auto bytes = [&](std::size_t length) {
     std::string text(length, '\0');
     for (char& c : text) c = static_cast<char>(random());
@@ -142,6 +145,23 @@ TEST_F(IndexGuardTest, NothingOfASoundIndexIsRefused) {
     const auto compacted = index->compact(family);
     EXPECT_TRUE(compacted) << compacted.error().message();
   }
+}
+
+// RocksDB reads the pieces of an index or of a filter in one go, into a buffer with this alignment. What it got would not be judged.
+TEST_F(IndexGuardTest, SeveralBlocksAtOnceAreNotRead) {
+  write([](Database::Batch& batch) { batch.put(Family::kXattrs, "a", "b"); });
+  const auto filesystem = make_backing_filesystem(folder_at(path()));
+  std::unique_ptr<rocksdb::FSRandomAccessFile> table;
+  ASSERT_TRUE(filesystem->NewRandomAccessFile(file_with(".sst").string(), {}, &table, nullptr).ok());
+  const std::size_t alignment = table->GetRequiredBufferAlignment();
+  EXPECT_GE(alignment, kLargestBlockBytes);
+  std::string scratch(alignment, '\0');
+  rocksdb::Slice result;
+
+  EXPECT_TRUE(table->Read(0, alignment, {}, &result, scratch.data(), nullptr).ok());
+  EXPECT_EQ(result.size(), 0u);
+  EXPECT_TRUE(table->Read(0, 100, {}, &result, scratch.data(), nullptr).ok());
+  EXPECT_EQ(result.size(), 100u);
 }
 
 TEST_F(IndexGuardTest, SparseFilesEndTheOpeningAtOnce) {
