@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/check.h"
 #include "store/database.h"
 
 namespace dedupfs {
@@ -15,15 +14,8 @@ ChunkSet::ChunkSet(std::uint64_t most_bytes, std::uint64_t end) : ChunkSet(most_
   if (end != 0) grow_over(end - 1);
 }
 
-bool ChunkSet::insert_beside_others(ChunkId id) {
-  const std::uint64_t number = number_of(id);
-  DEDUPFS_CHECK(covers(number) || !is_complete());
-  std::atomic<std::uint64_t>* const word = covers(number) ? get_word(number) : nullptr;
-  if (word == nullptr || (word->load(std::memory_order_relaxed) & bit_of(number)) != 0) return false;
-  return (word->fetch_or(bit_of(number), std::memory_order_relaxed) & bit_of(number)) == 0;
-}
-
 void ChunkSet::clear() {
+  last_ = nullptr;
   root_ = nullptr;
   shift_ = 0;
   nodes_ = {};
@@ -48,6 +40,7 @@ ChunkSet::Leaf* ChunkSet::make_leaf(std::uint64_t number) {
     if (child == nullptr) {
       child = is_lowest ? static_cast<void*>(make(leaves_)) : static_cast<void*>(make(nodes_));
       if (child == nullptr) return nullptr;
+      if (is_lowest) static_cast<Leaf*>(child)->number = number >> kLeafShift;
       place.store(child, std::memory_order_release);
     }
     if (is_lowest) return static_cast<Leaf*>(child);

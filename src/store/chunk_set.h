@@ -2,7 +2,7 @@
 // next to nothing, so a set takes what its chunks need, however many ids were ever given away.
 //
 // Threads: one user at a time. On a set that was made with an `end`, contains() and insert_beside_others() may run on any threads.
-// Memory:  1.2 bits a chunk where ids are dense, half a KiB for one that is alone among 32,768 ids, some KiB for one that is alone
+// Memory:  1.3 bits a chunk where ids are dense, half a KiB for one that is alone among 32,768 ids, some KiB for one that is alone
 //          among millions, and never more than `most_bytes`.
 // Failure: an id that would take more, or for which the system has no memory, stays out, and is_complete() is false from then on.
 //          Ask is_complete() before you draw conclusions from what is not in a set.
@@ -49,7 +49,11 @@ class ChunkSet {
     word->store(before | bit_of(number), std::memory_order_relaxed);
     return (before & bit_of(number)) == 0;
   }
-  bool insert_beside_others(ChunkId id);
+  bool insert_beside_others(ChunkId id) {
+    std::atomic<std::uint64_t>* const word = get_word(number_of(id));
+    const std::uint64_t bit = bit_of(number_of(id));
+    return word != nullptr && (word->fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+  }
   bool contains(ChunkId id) const {
     const std::uint64_t number = number_of(id);
     const Leaf* const leaf = find_leaf(number);
@@ -75,6 +79,7 @@ class ChunkSet {
   static constexpr std::size_t kWordsOfALeaf = (1 << kLeafShift) / 64;
 
   struct Leaf {
+    std::uint64_t number = 0;  // of its first id, divided by the ids of a leaf
     std::array<std::atomic<std::uint64_t>, kWordsOfALeaf> words{};
   };
   struct Node {
@@ -119,10 +124,13 @@ class ChunkSet {
   bool covers(std::uint64_t number) const { return shift_ != 0 && (shift_ >= 64 || number >> shift_ == 0); }
 
   Leaf* find_leaf(std::uint64_t number) const {
+    Leaf* const last = last_.load(std::memory_order_acquire);
+    if (last != nullptr && last->number == number >> kLeafShift) return last;
     if (!covers(number)) return nullptr;
     void* at = root_;
     for (unsigned shift = shift_; at != nullptr && shift > kLeafShift; shift -= kNodeShift)
       at = static_cast<const Node*>(at)->children[child_of(number, shift)].load(std::memory_order_acquire);
+    if (at != nullptr) last_.store(static_cast<Leaf*>(at), std::memory_order_release);
     return static_cast<Leaf*>(at);
   }
   // Null: it is not there and cannot be made.
@@ -161,8 +169,9 @@ class ChunkSet {
   const std::uint64_t most_bytes_;
   std::atomic<bool> is_complete_ = true;
   Node* root_ = nullptr;
-  unsigned shift_ = 0;  // ids below 1 << shift_ have a place; 0: none has
-  std::mutex mutex_;    // of those who make pieces
+  mutable std::atomic<Leaf*> last_ = nullptr;  // that was found: most ids come in order
+  unsigned shift_ = 0;                         // ids below 1 << shift_ have a place; 0: none has
+  std::mutex mutex_;                           // of those who make pieces
   Pool<Node> nodes_;
   Pool<Leaf> leaves_;
 };
