@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "fs/faulty_filesystem.h"
 #include "fs/test_filesystem.h"
 
@@ -12,13 +10,6 @@ namespace dedupfs {
 namespace {
 
 using testing::ElementsAre;
-
-std::string random_text(std::size_t bytes, unsigned seed) {
-  std::mt19937 random(seed);
-  std::string text(bytes, '\0');
-  for (char& c : text) c = static_cast<char>(random());
-  return text;
-}
 
 class ClonesTest : public testing::Test {
  protected:

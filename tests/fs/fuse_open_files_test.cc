@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/units.h"
+
 namespace dedupfs {
 namespace {
 
@@ -10,7 +12,6 @@ constexpr OpenMode kDirectReadWrite{.o_direct = true, .writer = true};
 constexpr OpenMode kDirectRead{.o_direct = true};
 constexpr OpenMode kBufferedReadWrite{.writer = true};
 constexpr OpenMode kBufferedRead{};
-constexpr std::uint64_t kMiB = 1 << 20;
 
 TEST(OpenFiles, DirectWritersAloneDropPagesAtTheOpeningAndNeedNoInvalidation) {
   for (const OpenMode& mode : {kWriteOnly, kDirectReadWrite}) {

@@ -6,12 +6,10 @@
 #include <string>
 
 #include "support/temp_dir.h"
+#include "support/units.h"
 
 namespace dedupfs {
 namespace {
-
-constexpr std::uint64_t kMiB = 1 << 20;
-constexpr std::uint64_t kGiB = 1 << 30;
 
 TEST(MemoryLimits, OnAMachineOf4GiBTheyAreWhatTheyAlwaysWere) {
   const MemoryLimits limits = memory_limits_for(4 * kGiB, 4);

@@ -6,21 +6,12 @@
 
 #include "base/coding.h"
 #include "chunkers/registry.h"
+#include "recipe_entries.h"
 
 namespace dedupfs {
 namespace {
 
 using Kind = RecipeEntry::Kind;
-
-RecipeEntry chunk(std::uint64_t id, std::uint64_t length) {
-  return {Kind::kChunk, length, ChunkId{id}, {}};
-}
-RecipeEntry hole(std::uint64_t length) {
-  return {Kind::kHole, length, {}, {}};
-}
-RecipeEntry inlined(const std::string& bytes) {
-  return {Kind::kInline, bytes.size(), {}, bytes};
-}
 
 std::vector<RecipeEntry> sample_entries() {
   return {chunk(0, 1),

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <random>
 
+#include "recipe_entries.h"
 #include "store/database.h"
 #include "support/folder_at.h"
 #include "support/temp_dir.h"
@@ -21,16 +22,6 @@ using Entries = std::vector<RecipeEntry>;
 using Kind = RecipeEntry::Kind;
 
 constexpr InodeNumber kInode = 7;
-
-RecipeEntry chunk(std::uint64_t id, std::uint64_t length = 10) {
-  return {Kind::kChunk, length, ChunkId{id}, {}};
-}
-RecipeEntry hole(std::uint64_t length) {
-  return {Kind::kHole, length, {}, {}};
-}
-RecipeEntry inlined(const std::string& bytes) {
-  return {Kind::kInline, bytes.size(), {}, bytes};
-}
 
 // `count` chunks of 10 bytes.
 Entries chunks(std::size_t count, std::uint64_t first_id = 1) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <random>
 
 #include "fs/faulty_filesystem.h"
 #include "fs/test_filesystem.h"
@@ -15,13 +14,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::string random_text(std::size_t bytes, unsigned seed) {
-  std::mt19937 random(seed);
-  std::string text(bytes, '\0');
-  for (char& c : text) c = static_cast<char>(random());
-  return text;
-}
 
 class SnapshotsTest : public testing::Test {
  protected:

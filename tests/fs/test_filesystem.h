@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -17,6 +18,13 @@
 #include "support/temp_dir.h"
 
 namespace dedupfs {
+
+inline std::string random_text(std::size_t bytes, unsigned seed) {
+  std::mt19937 random(seed);
+  std::string text(bytes, '\0');
+  for (char& c : text) c = static_cast<char>(random());
+  return text;
+}
 
 // The value, or a failed test with the message of the error.
 template <class T>

@@ -13,11 +13,11 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr std::size_t kChunkBytes = 8192;
+constexpr std::size_t kRawBytes = 8192;
 
 class ChunkReaderTest : public testing::Test {
  protected:
-  static ByteBuffer chunk(std::uint64_t seed) { return random_bytes(kChunkBytes, seed); }
+  static ByteBuffer chunk(std::uint64_t seed) { return random_bytes(kRawBytes, seed); }
 
   // The message of the error that reading the chunk gives, which must be kCorruption.
   static std::string damage(ChunkReader& reader, std::uint64_t id) {
@@ -92,8 +92,8 @@ TEST_F(ChunkReaderTest, SourcesInOneRegionAndInSeveralGiveTheSame) {
     RegionEntry entry;
     entry.id = ChunkId{i + 1};
     entry.fingerprint = fingerprint_of(chunk(i + 1));
-    entry.raw_length = entry.payload_length = kChunkBytes;
-    entry.payload_offset = i * kChunkBytes;
+    entry.raw_length = entry.payload_length = kRawBytes;
+    entry.payload_offset = i * kRawBytes;
     ASSERT_FALSE(pending.publish(entry, region));
   }
   store_.put(11, chunk(1)).put(12, chunk(2)).put_delta(13, edited(side_by_side), {11, 12});

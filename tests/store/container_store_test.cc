@@ -21,14 +21,14 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr char kUuid[] = "01234567-89ab-4cde-8f01-23456789abcd";
+constexpr char kUuidText[] = "01234567-89ab-4cde-8f01-23456789abcd";
 constexpr char kOtherUuid[] = "11111111-89ab-4cde-8f01-23456789abcd";
 
 class ContainerStoreTest : public testing::Test {
  protected:
   ContainerStoreTest() { reopen(); }
 
-  void reopen(ContainerStore::Settings settings = {.volume_uuid = kUuid}) {
+  void reopen(ContainerStore::Settings settings = {.volume_uuid = kUuidText}) {
     store_.reset();
     auto opened = ContainerStore::open(backing_->open_root(directory_.path()).value(), settings);
     ASSERT_TRUE(opened) << opened.error().message();
@@ -104,7 +104,7 @@ TEST_F(ContainerStoreTest, NextRegionLiesRightBehind) {
 }
 
 TEST_F(ContainerStoreTest, FullContainerIsSealedAndTheNextOneBegun) {
-  reopen({.volume_uuid = kUuid, .container_bytes = 10'000});
+  reopen({.volume_uuid = kUuidText, .container_bytes = 10'000});
   std::vector<RegionPlace> places;
   for (std::uint64_t id = 0; id < 7; ++id) places.push_back(append(one_chunk(id + 1, 4000)));
 
@@ -141,7 +141,7 @@ TEST_F(ContainerStoreTest, NumbersAreNeverUsedTwice) {
   store_.reset();
   std::filesystem::remove(file(1));
 
-  reopen({.volume_uuid = kUuid, .next_container = next});
+  reopen({.volume_uuid = kUuidText, .next_container = next});
 
   EXPECT_EQ(append(one_chunk(2, 1000)).container, 2u);
 }
@@ -154,7 +154,7 @@ TEST_F(ContainerStoreTest, OpeningWritesNothing) {
 
 TEST_F(ContainerStoreTest, ReadOnlyStoreReadsButDoesNotAppend) {
   const RegionPlace place = append(one_chunk(1, 1000));
-  reopen({.volume_uuid = kUuid, .read_only = true});
+  reopen({.volume_uuid = kUuidText, .read_only = true});
 
   const auto refused = store_->append(bytes_of(one_chunk(2, 1000).encode()));
 
@@ -165,7 +165,7 @@ TEST_F(ContainerStoreTest, ReadOnlyStoreReadsButDoesNotAppend) {
 }
 
 TEST_F(ContainerStoreTest, SyncCoversEveryContainerAndTheDirectoryOnce) {
-  reopen({.volume_uuid = kUuid, .container_bytes = 10'000});
+  reopen({.volume_uuid = kUuidText, .container_bytes = 10'000});
   for (std::uint64_t id = 0; id < 4; ++id) append(one_chunk(id + 1, 4000));
   backing_->clear_log();
 
@@ -184,7 +184,7 @@ TEST_F(ContainerStoreTest, SyncCoversEveryContainerAndTheDirectoryOnce) {
 }
 
 TEST_F(ContainerStoreTest, UnsyncedContainersAreBounded) {
-  reopen({.volume_uuid = kUuid, .container_bytes = 1000});
+  reopen({.volume_uuid = kUuidText, .container_bytes = 1000});
   for (std::uint64_t id = 0; id < 40; ++id) append(one_chunk(id + 1, 2000));
 
   EXPECT_THAT(backing_->log(), testing::Contains("datasync " + container_name(1)));
@@ -415,7 +415,7 @@ TEST_F(ContainerStoreTest, StrangeFilesAreIgnoredAndLinksNotFollowed) {
 }
 
 TEST_F(ContainerStoreTest, ManyMoreContainersThanDescriptorsAreRead) {
-  reopen({.volume_uuid = kUuid, .container_bytes = 1000});
+  reopen({.volume_uuid = kUuidText, .container_bytes = 1000});
   std::vector<RegionPlace> places;
   for (std::uint64_t id = 0; id < 100; ++id) places.push_back(append(one_chunk(id + 1, 2000)));
   ASSERT_TRUE(store_->sync());
@@ -427,7 +427,7 @@ TEST_F(ContainerStoreTest, ManyMoreContainersThanDescriptorsAreRead) {
 }
 
 TEST_F(ContainerStoreTest, AppendsSyncsAndReadsRunSideBySide) {
-  reopen({.volume_uuid = kUuid, .container_bytes = 50'000});
+  reopen({.volume_uuid = kUuidText, .container_bytes = 50'000});
   std::vector<std::thread> threads;
   std::atomic<int> failures = 0;
   for (std::uint64_t thread = 0; thread < 4; ++thread) {
@@ -461,7 +461,7 @@ TEST(ContainerName, IsTenDigitsAndOneSpelling) {
 
 // docs/format.md, "Container": bytes that lie on disks already.
 TEST(ContainerFormat, HeaderAndTrailerAreWrittenAsEver) {
-  EXPECT_EQ(hex(encode_container_header({7, *parse_uuid(kUuid)})),
+  EXPECT_EQ(hex(encode_container_header({7, *parse_uuid(kUuidText)})),
             "444450434e54523101000000070000000123456789ab4cde8f0123456789abcd00000000000000000000000000000000"
             "00000000000000005ff994ec9450905f");
   EXPECT_EQ(hex(encode_container_trailer({7, 3, 5000})),
@@ -470,7 +470,7 @@ TEST(ContainerFormat, HeaderAndTrailerAreWrittenAsEver) {
 }
 
 TEST(ContainerFormat, EveryFlippedBitOfHeaderAndTrailerIsNoticed) {
-  const std::string header = encode_container_header({7, *parse_uuid(kUuid)});
+  const std::string header = encode_container_header({7, *parse_uuid(kUuidText)});
   const std::string trailer = encode_container_trailer({7, 100, 5000});
   ASSERT_TRUE(decode_container_header(bytes_of(header)));
   ASSERT_TRUE(decode_container_trailer(bytes_of(trailer)));

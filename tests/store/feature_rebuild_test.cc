@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr std::size_t kChunkBytes = 16'384;
+constexpr std::size_t kLength = 16'384;
 
 class FeatureRebuildTest : public testing::Test {
  protected:
@@ -52,7 +52,7 @@ class FeatureRebuildTest : public testing::Test {
 
 TEST_F(FeatureRebuildTest, LostFeaturesComeBackAndThoseOfNoChunkGo) {
   const auto volume = make({.method = "odess+"});
-  const ByteBuffer chunk = random_bytes(kChunkBytes, 1);
+  const ByteBuffer chunk = random_bytes(kLength, 1);
   const ChunkId id = put(*volume, chunk);
   ASSERT_THAT(find(*volume, chunk), ElementsAre(id));
   const auto entries = volume->database().list(Family::kFeatureIndex, {}, {}, 10);
@@ -76,7 +76,7 @@ TEST_F(FeatureRebuildTest, LostFeaturesComeBackAndThoseOfNoChunkGo) {
 
 TEST_F(FeatureRebuildTest, ChunksOfAnyDepthAreThere) {
   const auto volume = make({.method = "odess+", .depth = 1});
-  ByteBuffer chunk = random_bytes(kChunkBytes, 1);
+  ByteBuffer chunk = random_bytes(kLength, 1);
   put(*volume, chunk);
   chunk[100] ^= 1;
   put(*volume, chunk);  // a delta that is no source, but leads to one

@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr std::size_t kChunkBytes = 1000;
+constexpr std::size_t kRawBytes = 1000;
 
 class PendingChunksTest : public testing::Test {
  protected:
@@ -26,14 +26,14 @@ class PendingChunksTest : public testing::Test {
     database_ = std::move(*Database::open(folder_at(directory_.path() / "index"), {.memory_bytes = 8 << 20}));
   }
 
-  static ByteBuffer chunk(std::uint64_t seed) { return random_bytes(kChunkBytes, seed); }
+  static ByteBuffer chunk(std::uint64_t seed) { return random_bytes(kRawBytes, seed); }
   ChunkId add(std::uint64_t seed) { return packer_.add(fingerprint_of(chunk(seed)), chunk(seed)).id; }
   // As it stands in the directory of another region.
   static RegionEntry stored(ChunkId id, std::uint64_t seed) {
     RegionEntry entry;
     entry.id = id;
     entry.fingerprint = fingerprint_of(chunk(seed));
-    entry.raw_length = entry.payload_length = kChunkBytes;
+    entry.raw_length = entry.payload_length = kRawBytes;
     entry.payload_offset = 12'345;
     return entry;
   }
@@ -151,7 +151,7 @@ TEST_F(PendingChunksTest, AMovedDeltaIsTheSameDelta) {
   EXPECT_EQ(moved, entry);
   commit();
   ASSERT_THAT(runs(), SizeIs(2));
-  EXPECT_EQ(runs()[1].chunks[0], (ChunkRun::Chunk{.raw_length = kChunkBytes, .delta_length = 50, .sources = {base}}));
+  EXPECT_EQ(runs()[1].chunks[0], (ChunkRun::Chunk{.raw_length = kRawBytes, .delta_length = 50, .sources = {base}}));
 }
 
 TEST_F(PendingChunksTest, NoChunkMovesTwiceBeforeTheFirstMoveIsCommitted) {

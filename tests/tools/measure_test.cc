@@ -6,20 +6,13 @@
 
 #include "bench/read_sum.h"
 #include "chunkers/registry.h"
+#include "loaded_input.h"
 
 namespace dedupfs::bench {
 namespace {
 
-Input load(const char* name) {
-  auto plan = plan_input(name);
-  EXPECT_TRUE(plan);
-  auto input = load_input(*plan);
-  EXPECT_TRUE(input);
-  return std::move(*input);
-}
-
 TEST(Measure, CutsInWindowsAndOnThreadsAsInOnePiece) {
-  const Input input = load("random:5m");
+  const Input input = loaded("random:5m");
   for (const char* spec : {"gear:avg=8k", "ram:avg=4k", "seqcdc:avg=16k", "rabin:avg=64k,max=1m", "fixed:size=1000"}) {
     const auto chunker = make_chunker(spec);
     ASSERT_TRUE(chunker) << spec;
@@ -38,7 +31,7 @@ TEST(Measure, CutsInWindowsAndOnThreadsAsInOnePiece) {
 }
 
 TEST(Measure, HasOneRecordForEachInstructionSetThatServes) {
-  const Input input = load("random:256k");
+  const Input input = loaded("random:256k");
 
   const auto records = measure(input, {"ram", "ram:avg=8k", 8192, available_isas()}, {.threads = 1, .repeat = 1});
 
@@ -50,7 +43,7 @@ TEST(Measure, HasOneRecordForEachInstructionSetThatServes) {
 }
 
 TEST(Measure, TheScalarFormIsMeasuredButNotReportedUnlessWanted) {
-  const Input input = load("random:256k");
+  const Input input = loaded("random:256k");
   const Isa widest = widest_isa();
   if (widest == Isa::kScalar) GTEST_SKIP() << "this CPU has scalar code only";
 
@@ -65,7 +58,7 @@ TEST(Measure, TheScalarFormIsMeasuredButNotReportedUnlessWanted) {
 }
 
 TEST(Measure, ScalarCodeIsAsFastAsItself) {
-  const Input input = load("zeros:64k");
+  const Input input = loaded("zeros:64k");
 
   const auto records = measure(input, {"gear", "gear:avg=8k", 8192, {Isa::kScalar}}, {.threads = 2, .repeat = 2});
 

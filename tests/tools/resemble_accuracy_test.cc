@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "../chunkers/test_data.h"
+#include "loaded_input.h"
 
 namespace dedupfs::bench {
 namespace {
@@ -27,14 +28,6 @@ Detectors all_detectors() {
   for (const auto& info : resemblance_method_infos())
     detectors.push_back(*make_resemblance_detector(info.name, widest_isa()));
   return detectors;
-}
-
-Input load(const char* name) {
-  auto plan = plan_input(name);
-  EXPECT_TRUE(plan);
-  auto input = load_input(*plan);
-  EXPECT_TRUE(input);
-  return std::move(*input);
 }
 
 // Finds everything alike.
@@ -176,7 +169,7 @@ TEST(EstimatingError, OfTwoSetsOfPairsIsThatOfAllOfThem) {
 }
 
 TEST(Accuracy, AMethodThatFindsAllAlikeErrsByWhatIsMissing) {
-  const Input input = load("random:200k");
+  const Input input = loaded("random:200k");
   Detectors detectors;
   detectors.push_back(std::make_unique<Blind>());
 
@@ -198,7 +191,7 @@ TEST(Accuracy, AMethodThatFindsAllAlikeErrsByWhatIsMissing) {
 }
 
 TEST(Accuracy, EachRunGivesTheSame) {
-  const Input input = load("random:100k");
+  const Input input = loaded("random:100k");
   const AccuracyOptions options = {.lengths = {16}, .rates = {0.05}, .pairs = 20};
 
   const auto once = measure_accuracy(input, 4096, all_detectors(), options);
@@ -211,7 +204,7 @@ TEST(Accuracy, EachRunGivesTheSame) {
 
 // The claim of the paper: content-defined sampling costs hardly any accuracy, sub-chunks do.
 TEST(Accuracy, OdessPlusErrsAboutAsNTransformAndFinesseMore) {
-  const Input input = load("random:1m");
+  const Input input = loaded("random:1m");
 
   const auto records =
       measure_accuracy(input, 8192, all_detectors(), {.lengths = {128}, .rates = {0.05}, .pairs = 100});
@@ -226,7 +219,7 @@ TEST(Accuracy, OdessPlusErrsAboutAsNTransformAndFinesseMore) {
 }
 
 TEST(Accuracy, RefusesInputsThatAreShorterThanAChunkAndModificationsThatAreLonger) {
-  const Input input = load("random:8k");
+  const Input input = loaded("random:8k");
 
   const auto no_chunk = measure_accuracy(input, 16384, all_detectors(), {});
   const auto too_long = measure_accuracy(input, 4096, all_detectors(), {.lengths = {8, 4097}});
