@@ -14,6 +14,7 @@
 #include "base/unique_fd.h"
 #include "exit_codes.h"
 #include "fs/control_socket.h"
+#include "fs/in_time.h"
 #include "fs/mount_table.h"
 
 namespace {
@@ -21,40 +22,41 @@ namespace {
 using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
 using Json = nlohmann::json;
 
-Result<struct stat> status_of(const Path& path) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return Error::from_errno(errno, path.string());
-  return status;
-}
-
 Path without_slash(const Path& path) {
   return path.has_filename() || !path.has_relative_path() ? path : path.parent_path();
 }
 
 // As cp has it: into what is a folder already, otherwise under that name.
-Path place_of(const Path& source, const Path& given) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(given, ignored) ? given / source.filename() : given;
+Result<Path> place_of(const Path& source, const Path& given) {
+  const auto status = stat_in_time(given);
+  if (!status && status.error().code() == ErrorCode::kInterrupted) return status.error();
+  return status && S_ISDIR(status->st_mode) ? given / source.filename() : given;
+}
+
+// What programs have written through mappings is with the kernel still.
+Result<void> write_back(const Path& parent) {
+  return do_in_time("the kernel to write back to " + parent.string(), {}, [&]() -> Result<void> {
+    const UniqueFd folder(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder || ::syncfs(folder.get()) != 0) return Error::from_errno(errno, parent.string());
+    return {};
+  });
 }
 
 Result<Json> clone(const Path& from, const Path& to) {
   const Path source = without_slash(from);
-  const Path copy = place_of(source, without_slash(to));
+  DEDUPFS_ASSIGN(const struct stat source_status, lstat_in_time(source));
+  DEDUPFS_ASSIGN(const Path copy, place_of(source, without_slash(to)));
   const Path parent = copy.has_parent_path() ? copy.parent_path() : Path(".");
-  DEDUPFS_ASSIGN(const struct stat source_status, status_of(source));
-  struct stat parent_status {};
-  if (::stat(parent.c_str(), &parent_status) != 0) return Error::from_errno(errno, parent.string());
-  if (status_of(copy)) return Error{ErrorCode::kExists, copy.string() + " is there already"};
+  DEDUPFS_ASSIGN(const struct stat parent_status, stat_in_time(parent));
+  if (lstat_in_time(copy)) return Error{ErrorCode::kExists, copy.string() + " is there already"};
 
   DEDUPFS_ASSIGN(const auto table, read_mount_table());
-  const auto mount = find_dedupfs_mount(table, source_status.st_dev);
-  if (!mount) return Error{ErrorCode::kInvalidArgument, source.string() + " is not in a mounted dedupfs volume"};
+  const auto mount = get_dedupfs_mount(table, source_status.st_dev);
+  if (!mount) return mount.error().with(source.string());
   if (source_status.st_dev != parent_status.st_dev)
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("{} and {} are not in the same volume; copy with cp", source.string(), parent.string())};
-  // What programs have written through mappings is with the kernel still.
-  const UniqueFd folder(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder || ::syncfs(folder.get()) != 0) return Error::from_errno(errno, parent.string());
+  DEDUPFS_TRY(write_back(parent));
   return control_request(mount->source, {{"command", "clone"},
                                          {"from", source_status.st_ino},
                                          {"parent", parent_status.st_ino},

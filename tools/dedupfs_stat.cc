@@ -14,6 +14,7 @@
 #include "exit_codes.h"
 #include "fs/control_socket.h"
 #include "fs/file_statistics.h"
+#include "fs/in_time.h"
 #include "fs/mount_table.h"
 #include "fs/statistics.h"
 
@@ -70,12 +71,12 @@ struct FoundFile {
 };
 
 Result<FoundFile> find_file(const std::vector<MountEntry>& mounts, const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return Error::from_errno(errno, path);
-  const auto mount = find_dedupfs_mount(mounts, status.st_dev);
-  if (!mount)
+  DEDUPFS_ASSIGN(const struct stat status, stat_in_time(path));
+  const auto mount = get_dedupfs_mount(mounts, status.st_dev);
+  if (!mount && mount.error().code() == ErrorCode::kInvalidArgument)
     return Error{ErrorCode::kInvalidArgument,
                  path + " is not in a mounted dedupfs volume; to ask for a file, mount its volume"};
+  if (!mount) return mount.error().with(path);
   if (S_ISDIR(status.st_mode)) return Error{ErrorCode::kIsDirectory, path + " is a directory, not a file"};
   if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kInvalidArgument, path + " is not a regular file"};
   return FoundFile{mount->source, status.st_ino, path};

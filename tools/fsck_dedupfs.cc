@@ -15,8 +15,10 @@
 #include "exit_codes.h"
 #include "fs/closing_daemon.h"
 #include "fs/fsck.h"
+#include "fs/in_time.h"
 #include "stop_signals.h"
 #include "store/feature_rebuild.h"
+#include "store/format.h"
 
 namespace {
 
@@ -144,6 +146,12 @@ int main(int argc, char** argv) {
     std::cerr << "fsck.dedupfs: -C " << *progress_to << ": no such descriptor is open for writing\n";
     return kFsckUsageError;
   }
+  if (const auto answered = stat_in_time(Path(path) / kSuperblockFile);
+      !answered && answered.error().code() == ErrorCode::kInterrupted) {
+    std::cerr << "fsck.dedupfs: " << answered.error().message() << '\n';
+    return kFsckOperationalError;
+  }
+  await_closing_daemon(path, options.mode != FsckOptions::Mode::kCheck);  // signals still end it here
   catch_stop_signals();
   const auto result =
       features ? rebuild_features(path, options.foreign) : check_or_repair(path, options, json, progress_to);

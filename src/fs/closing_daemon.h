@@ -6,28 +6,44 @@
 
 #include "base/backing.h"
 #include "base/result.h"
+#include "fs/control_socket.h"
+#include "fs/patience.h"
 
 namespace dedupfs {
 
-// Whether to try again to open a volume that is busy.
-//
 // Threads: one user.
 class ClosingDaemon {
  public:
-  explicit ClosingDaemon(Path volume);
+  enum class Outcome {
+    kNobody,   // no daemon answers at the control socket
+    kMounted,  // so nobody is closing the volume
+    kClosed,   // a daemon has closed it, or is gone
+    kGaveUp,   // the patience is at its end, or a minute, if the daemon does not even begin to close
+  };
 
-  // Waits a moment and returns true. Says on standard error what it waits for when that takes longer than a second. False when the volume
-  // is mounted, so that nobody is closing it; when no daemon has answered for a second; and after a minute.
-  bool wait();
+  // Of one that runs as root or as the user who asks, `patience` counts anew with each sign of progress.
+  explicit ClosingDaemon(Path volume, Patience patience = {.limit = std::chrono::minutes(10), .say = {}});
+
+  // If a daemon is closing the volume, waits until it has, and says so when that takes long.
+  Outcome wait();
+  // Whether to try again to open a volume that is busy: after wait(); or, when nobody answers, after a moment, for a second at
+  // most. The lock may be that of fsck, for example, and a daemon lets go of it before its socket goes.
+  bool wait_for_lock();
 
  private:
+  Result<void> await_begin(ControlClient& daemon) const;
+  Result<void> await_end(ControlClient& daemon) const;
+
   using Clock = std::chrono::steady_clock;
 
   Path volume_;
-  Clock::time_point start_ = Clock::now();
-  Clock::time_point last_seen_ = start_;
-  bool has_told_ = false;
+  Patience patience_;
+  Clock::time_point last_seen_ = Clock::now();
 };
+
+// Waits if the volume is locked and a daemon is closing it; whether it can be opened then shows when that is tried. For programs that
+// a signal ends here, and not any more when they have begun.
+void await_closing_daemon(const Path& volume, bool for_writing);
 
 // What `attempt` gives, once no daemon is closing the volume any more.
 template <class Attempt>
@@ -35,7 +51,7 @@ auto when_closed(const Path& volume, const Attempt& attempt) -> decltype(attempt
   ClosingDaemon closing(volume);
   for (;;) {
     auto result = attempt();
-    if (result || result.error().code() != ErrorCode::kBusy || !closing.wait()) return result;
+    if (result || result.error().code() != ErrorCode::kBusy || !closing.wait_for_lock()) return result;
   }
 }
 

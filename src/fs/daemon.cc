@@ -30,6 +30,7 @@
 #include "fs/fuse_operations.h"
 #include "fs/fuse_session.h"
 #include "fs/hardening.h"
+#include "fs/in_time.h"
 #include "fs/memory_limits.h"
 #include "fs/mount_record.h"
 #include "fs/mount_table.h"
@@ -47,11 +48,9 @@ bool is_inside(const Path& path, const Path& folder) {
 
 // Both paths canonical, and such that a mount makes sense.
 Result<MountRequest> checked(MountRequest request) {
-  std::error_code error;
-  const Path volume = std::filesystem::canonical(request.volume, error);
-  if (error) return Error::from_errno(error.value(), "volume " + request.volume.string());
-  request.volume = volume;
-
+  const auto canonical = canonical_in_time(request.volume);
+  if (!canonical) return canonical.error().with("volume");
+  const Path& volume = request.volume = *canonical;
   DEDUPFS_ASSIGN(request.mountpoint, canonical_mountpoint(request.mountpoint));
   DEDUPFS_ASSIGN(const int dead, detach_dead_mounts(volume, request.mountpoint));
   if (dead > 0)
@@ -292,6 +291,8 @@ int run_mount(const MountRequest& asked) {
     print_error(request.error().message());
     return kMountFailed;
   }
+  // Here and not in the background: who grows tired of it can end it.
+  await_closing_daemon(request->volume, !request->options.read_only);
   Result<Startup> startup = request->foreground ? Startup::in_foreground() : Startup::in_background();
   if (!startup) {
     print_error(startup.error().message());

@@ -1,17 +1,13 @@
 #include "fs/dead_mount.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
+#include <chrono>
 #include <optional>
 
-#include "base/unique_fd.h"
+#include "fs/in_time.h"
 #include "fs/mount_table.h"
 #include "fs/unmount.h"
 
@@ -19,25 +15,18 @@ namespace dedupfs {
 
 namespace {
 
-constexpr int kPatienceMilliseconds = 10'000;
+constexpr std::chrono::milliseconds kPatience{10'000};
 
 // What statfs(2) says, an errno; ETIMEDOUT when it says nothing in time. Unlike stat(2), the kernel never answers it from its caches.
-// A child asks, since a daemon that is stopped makes whoever asks wait.
-Result<int> ask(const Path& mountpoint) {
-  const pid_t child = ::fork();
-  if (child < 0) return Error::from_errno(errno, "fork");
-  if (child == 0) {
+int ask(const Path& mountpoint) {
+  const auto statfs_says = [&]() -> Result<std::string> {
     struct statfs ignored {};
-    ::_exit(::statfs(mountpoint.c_str(), &ignored) == 0 ? 0 : errno);
-  }
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-  pollfd polled{process.get(), POLLIN, 0};
-  const bool answered = !process || ::poll(&polled, 1, kPatienceMilliseconds) > 0;
-  if (!answered) ::kill(child, SIGKILL);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  if (!answered) return ETIMEDOUT;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+    return std::to_string(::statfs(mountpoint.c_str(), &ignored) == 0 ? 0 : errno);
+  };
+  const auto answer =
+      ask_in_time("an answer of the filesystem at " + mountpoint.string(), {kPatience, {}}, statfs_says);
+  if (!answer) return answer.error().code() == ErrorCode::kInterrupted ? ETIMEDOUT : EIO;
+  return std::stoi(*answer);
 }
 
 // The topmost mount at this place, of whatever type.
@@ -55,14 +44,14 @@ Result<int> detach_dead_mounts(const Path& volume, const Path& mountpoint) {
   for (int detached = 0;; ++detached) {
     DEDUPFS_ASSIGN(const std::optional<MountEntry> there, mount_at(mountpoint));
     if (!there) return detached;
-    DEDUPFS_ASSIGN(const int error, ask(mountpoint));
+    const int error = ask(mountpoint);
     if (error == ETIMEDOUT) {
       return Error{ErrorCode::kBusy,
                    fmt::format("{} ({}) is mounted at {} already, and does not answer; end its daemon first",
                                there->source, there->type, mountpoint.string())};
     }
     if (error != ENOTCONN) return detached;
-    if (there->type != kMountType || there->source != volume.string()) {
+    if (there->type != kMountType || there->source != volume.string() || !is_credible(*there)) {
       return Error{ErrorCode::kBusy, fmt::format("a dead mount of {} ({}) is at {}; unmount it first", there->source,
                                                  there->type, mountpoint.string())};
     }

@@ -1,6 +1,7 @@
 #include "fs/mount_table.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "fs/in_time.h"
 #include "fs/libmount_handles.h"
 #include "store/format.h"
 
@@ -52,18 +54,23 @@ struct FoundVolume {
   bool is_part = false;  // the path lies below
 };
 
+Error not_credible(const MountEntry& entry) {
+  return {ErrorCode::kAccessDenied,
+          fmt::format("{} is a mount by user {}, who says that it is the volume {}, but does not own that one",
+                      entry.mountpoint.string(), entry.user.value_or(0), entry.source)};
+}
+
 Result<FoundVolume> locate(const Path& given) {
-  std::error_code error;
-  const Path path = std::filesystem::canonical(given, error);
-  if (error) return Error::from_errno(error.value(), given.string());
-  if (std::filesystem::exists(path / kSuperblockFile, error)) return FoundVolume{.volume = path, .whole = path};
+  DEDUPFS_ASSIGN(const Path path, canonical_in_time(given));
+  const auto superblock = stat_in_time(path / kSuperblockFile);
+  if (superblock) return FoundVolume{.volume = path, .whole = path};
+  if (superblock.error().code() == ErrorCode::kInterrupted) return superblock.error();
   DEDUPFS_ASSIGN(const auto table, read_mount_table());
-  for (Path above = path;; above = above.parent_path()) {
-    if (const auto entry = find_dedupfs_mount(table, above))
-      return FoundVolume{.volume = entry->source, .whole = entry->mountpoint, .is_part = above != path};
-    if (above == above.root_path()) break;
-  }
-  return Error{ErrorCode::kNotFound, given.string() + " is neither a dedupfs volume nor in a mounted one"};
+  const auto entry = find_dedupfs_mount_above(table, path);
+  if (!entry) return Error{ErrorCode::kNotFound, given.string() + " is neither a dedupfs volume nor in a mounted one"};
+  if (!is_credible(*entry)) return not_credible(*entry);
+  const bool is_whole = path == entry->mountpoint || path == entry->source;
+  return FoundVolume{.volume = entry->source, .whole = entry->mountpoint, .is_part = !is_whole};
 }
 
 }  // namespace
@@ -75,21 +82,37 @@ Result<std::vector<MountEntry>> read_mount_table(const char* mountinfo) {
   return entries_of(*table);
 }
 
+bool is_credible(const MountEntry& entry) {
+  if (!entry.user || *entry.user == 0 || *entry.user == ::geteuid()) return true;
+  struct stat status {};
+  return ::stat(entry.source.c_str(), &status) == 0 && status.st_uid == *entry.user;
+}
+
 std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& table, const Path& path) {
   // From the last one back; not by std::views::reverse, which Clang 14 does not compile with this standard library.
   for (auto entry = table.rbegin(); entry != table.rend(); ++entry) {
     if (entry->mountpoint != path && entry->source != path) continue;
-    if (entry->type == kMountType) return *entry;
+    if (entry->type == kMountType && (entry->mountpoint == path || is_credible(*entry))) return *entry;
     if (entry->mountpoint == path) return std::nullopt;  // something else is mounted on top
   }
   return std::nullopt;
 }
 
-std::optional<MountEntry> find_dedupfs_mount(const std::vector<MountEntry>& table, dev_t device) {
+std::optional<MountEntry> find_dedupfs_mount_above(const std::vector<MountEntry>& table, const Path& path) {
+  for (Path above = path;; above = above.parent_path()) {
+    if (auto entry = find_dedupfs_mount(table, above)) return entry;
+    if (above == above.root_path()) return std::nullopt;
+  }
+}
+
+Result<MountEntry> get_dedupfs_mount(const std::vector<MountEntry>& table, dev_t device) {
   const std::string number = std::to_string(major(device)) + ':' + std::to_string(minor(device));
-  for (const MountEntry& entry : table)
-    if (entry.device == number && entry.type == kMountType) return entry;
-  return std::nullopt;
+  for (const MountEntry& entry : table) {
+    if (entry.device != number || entry.type != kMountType) continue;
+    if (!is_credible(entry)) return not_credible(entry);
+    return entry;
+  }
+  return Error{ErrorCode::kInvalidArgument, "it is not in a mounted dedupfs volume"};
 }
 
 Result<Path> find_volume(const Path& given) {
@@ -110,17 +133,13 @@ Result<Path> canonical_mountpoint(const Path& path) {
   Path absolute = std::filesystem::absolute(path, error);
   if (!error && !absolute.has_filename()) absolute = absolute.parent_path();
   const Path last = absolute.filename();
+  if (error || last == "." || last == "..") return canonical_in_time(path);
+  DEDUPFS_ASSIGN(Path parent, canonical_in_time(absolute.parent_path()));
+  if (last.empty()) return parent;
   // readlink(2), unlike lstat(2), does not ask what is mounted there, and unlike std::filesystem::read_symlink(), which calls lstat(2).
   char target = 0;
-  const bool is_link = ::readlink(absolute.c_str(), &target, 1) >= 0;
-  if (error || last == "." || last == ".." || is_link) {
-    absolute = std::filesystem::canonical(path, error);
-    if (error) return Error::from_errno(error.value(), path.string());
-    return absolute;
-  }
-  const Path parent = std::filesystem::canonical(absolute.parent_path(), error);
-  if (error) return Error::from_errno(error.value(), path.string());
-  return last.empty() ? parent : parent / last;
+  if (::readlink((parent / last).c_str(), &target, 1) >= 0) return canonical_in_time(path);
+  return parent / last;
 }
 
 }  // namespace dedupfs

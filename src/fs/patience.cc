@@ -29,23 +29,30 @@ Wait::Wait(std::string what, const Patience& patience)
 }
 
 std::chrono::milliseconds Wait::pause(std::chrono::milliseconds longest) const {
-  const auto left = std::min(next_line_, begin_ + limit_) - Clock::now();
+  const auto left = std::min(next_line_, last_progress_ + limit_) - Clock::now();
   return std::clamp(std::chrono::ceil<std::chrono::milliseconds>(left), 0ms, longest);
 }
 
+void Wait::note_progress(std::string progress) {
+  last_progress_ = Clock::now();
+  progress_ = std::move(progress);
+}
+
 std::string Wait::reason() const {
-  const std::string why = why_ ? why_() : std::string();
+  const std::string why = !progress_.empty() ? progress_ : why_ ? why_() : std::string();
   return why.empty() ? why : "; " + why;
 }
 
 Result<void> Wait::go_on() {
   const auto now = Clock::now();
-  if (now >= begin_ + limit_)
+  if (now >= last_progress_ + limit_)
     return Error{ErrorCode::kInterrupted,
-                 fmt::format("gave up after {:.0f} s of waiting for {}{}", seconds_of(limit_), what_, reason())};
+                 fmt::format("gave up after {:.0f} s of waiting for {}{}", seconds_of(now - begin_), what_, reason())};
   if (now < next_line_) return {};
   next_line_ = now + kBetweenLines;
-  if (lines_++ == 0)
+  if (last_progress_ != begin_)
+    say_(fmt::format("waiting for {} for {:.0f} s{}", what_, seconds_of(now - begin_), reason()));
+  else if (lines_++ == 0)
     say_(fmt::format("waiting for {} (at most {:.0f} s){}", what_, seconds_of(limit_), reason()));
   else
     say_(fmt::format("still waiting for {}: {:.0f} of {:.0f} s{}", what_, seconds_of(now - begin_), seconds_of(limit_),

@@ -13,7 +13,7 @@
 namespace dedupfs {
 
 struct Patience {
-  std::chrono::milliseconds limit = std::chrono::hours(1);  // of each wait
+  std::chrono::milliseconds limit = std::chrono::hours(1);  // of each wait, without progress
   std::function<void(const std::string& line)> say;         // empty: to standard error
 };
 
@@ -25,6 +25,9 @@ class Wait {
 
   // Asked whenever something is said: why it takes so long. Empty: nobody knows.
   void explain(std::function<std::string()> why) { why_ = std::move(why); }
+
+  // There is progress, which is said from now on: the limit counts anew.
+  void note_progress(std::string progress);
 
   // For sleeps and poll(2): how long nothing needs to be said or ended; `longest` at most.
   std::chrono::milliseconds pause(std::chrono::milliseconds longest = std::chrono::seconds(1)) const;
@@ -44,7 +47,9 @@ class Wait {
   std::chrono::milliseconds limit_;
   std::function<void(const std::string&)> say_;
   std::function<std::string()> why_;
-  Clock::time_point begin_ = Clock::now();
+  const Clock::time_point begin_ = Clock::now();
+  Clock::time_point last_progress_ = begin_;
+  std::string progress_;
   Clock::time_point next_line_;
   int lines_ = 0;
 };

@@ -70,19 +70,9 @@ class Unmounting {
 
   // ------------------------------------------------------------ the mount
 
-  // Ordinary users choose the source of their mounts freely: one that only claims to be of this volume is none.
-  static bool may_serve(const MountEntry& entry, const Path& volume) {
-    struct stat status {};
-    return !entry.user || *entry.user == 0 || *entry.user == ::geteuid() ||
-           (::stat(volume.c_str(), &status) == 0 && status.st_uid == *entry.user);
-  }
-
   Result<void> find_mount() {
     DEDUPFS_ASSIGN(const Path path, canonical_mountpoint(request_.target));
-    DEDUPFS_ASSIGN(auto table, read_mount_table());
-    std::erase_if(table, [&](const MountEntry& entry) {
-      return entry.mountpoint != path && entry.source == path && !may_serve(entry, path);
-    });
+    DEDUPFS_ASSIGN(const auto table, read_mount_table());
     auto entry = find_dedupfs_mount(table, path);
     if (!entry) return Error{ErrorCode::kNotFound, path.string() + ": no volume is mounted there"};
     entry_ = std::move(*entry);

@@ -1,7 +1,9 @@
 #include "fs/mount_table.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -59,10 +61,34 @@ TEST(MountTable, FindsNothingBelowAnotherMountNorOfAnotherType) {
 TEST(MountTable, FindsTheVolumeOfAFileByItsDevice) {
   const auto table = table_of(kTable);
 
-  ASSERT_TRUE(find_dedupfs_mount(table, makedev(0, 45)));
-  EXPECT_EQ(find_dedupfs_mount(table, makedev(0, 45))->source, "/srv/volume");
-  EXPECT_FALSE(find_dedupfs_mount(table, makedev(0, 46))) << "another filesystem, mounted on top";
-  EXPECT_FALSE(find_dedupfs_mount(table, makedev(1, 45)));
+  ASSERT_TRUE(get_dedupfs_mount(table, makedev(0, 45)));
+  EXPECT_EQ(get_dedupfs_mount(table, makedev(0, 45))->source, "/srv/volume");
+  EXPECT_FALSE(get_dedupfs_mount(table, makedev(0, 46))) << "another filesystem, mounted on top";
+  EXPECT_FALSE(get_dedupfs_mount(table, makedev(1, 45)));
+}
+
+TEST(MountTable, BelievesAnOrdinaryUserOnlyThatAVolumeOfHisOwnIsMounted) {
+  const TempDir directory;
+  const Path volume = std::filesystem::canonical(directory.path());
+  const auto mounted_by = [&](unsigned user) {
+    return fmt::format("93 28 0:47 / /home/mnt rw - fuse.dedupfs {} rw,user_id={}\n", volume.string(), user);
+  };
+  const unsigned stranger = ::geteuid() + 12345;
+  const auto forged = table_of(mounted_by(stranger));
+
+  EXPECT_FALSE(find_dedupfs_mount(forged, volume));
+  const auto by_device = get_dedupfs_mount(forged, makedev(0, 47));
+  ASSERT_FALSE(by_device);
+  EXPECT_EQ(by_device.error().code(), ErrorCode::kAccessDenied);
+  EXPECT_TRUE(find_dedupfs_mount(forged, "/home/mnt")) << "it is a mount all the same";
+  const auto both =
+      table_of("94 28 0:48 / /mnt rw - fuse.dedupfs " + volume.string() + " rw,user_id=0\n" + mounted_by(stranger));
+  ASSERT_TRUE(find_dedupfs_mount(both, volume));
+  EXPECT_EQ(find_dedupfs_mount(both, volume)->mountpoint, "/mnt") << "the forged one stands behind it";
+  EXPECT_TRUE(find_dedupfs_mount(table_of(mounted_by(::geteuid())), volume));
+  if (::geteuid() != 0) return;
+  ASSERT_EQ(::chown(volume.c_str(), stranger, stranger), 0);
+  EXPECT_TRUE(find_dedupfs_mount(forged, volume)) << "the volume is his";
 }
 
 TEST(MountTable, ReadsTheOneOfThisMachine) {

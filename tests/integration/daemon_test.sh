@@ -105,6 +105,30 @@ die
 check "the mount of a dead daemon goes by itself" wait_until 20 eval '! is_mounted "$mnt"'
 check "with auto_unmount an unmount is the usual one" eval 'mount_volume auto_unmount && unmount_volume && ! is_mounted "$mnt" && no_daemon'
 
+# A daemon that is stopped: every tool says what it waits for, and goes on when the daemon does.
+mount_volume
+echo data >"$mnt/file"
+commit
+tools_that_wait=("dedupfs-sync $mnt" "dedupfs-stat $mnt" "dedupfs-stat --file $mnt/file" "dedupfs-clone $mnt/file $mnt/clone"
+  "dedupfs-gc --status $mnt" "dedupfs-scrub --status $mnt" "dedupfs-snapshot list $mnt")
+# For the cache of the kernel, which would answer some of it.
+! is_root || echo 3 >/proc/sys/vm/drop_caches
+kill -STOP "$(daemon_pid)"
+waiting=()
+for i in "${!tools_that_wait[@]}"; do
+  timeout 120 ${tools_that_wait[i]} >/dev/null 2>"$scratch/said.$i" &
+  waiting[i]=$!
+done
+for i in "${!tools_that_wait[@]}"; do
+  check "${tools_that_wait[i]%% "$mnt"*} says what it waits for" wait_until 20 is_logged '^waiting for .* (at most' "$scratch/said.$i"
+done
+kill -CONT "$(daemon_pid)"
+for i in "${!tools_that_wait[@]}"; do
+  wait "${waiting[i]}"
+  check_equal "and goes on with the daemon" 0 $?
+done
+unmount_volume
+
 # fsck right after an unmount that does not wait.
 mount_volume
 noise 1 20000000 >"$mnt/noise"

@@ -125,6 +125,47 @@ check "it is unmounted by -f" eval "! is_mounted '$mnt'"
 kill -CONT "$(daemon_pid)"
 check "the daemon ends when it goes on" wait_until 20 no_daemon
 
+# A user's mount that says it is of a volume of root's. Its daemon answers nothing, or is dead.
+forge() { # KEEP|DIE MOUNTPOINT
+  "${user[@]}" python3 - "$1" "$own" "$2" <<'PY'
+import array, os, signal, socket, subprocess, sys
+how, volume, place = sys.argv[1:]
+ours, theirs = socket.socketpair()
+options = f"rw,nosuid,nodev,fsname={volume},subtype=dedupfs"
+subprocess.run(["fusermount3", "-o", options, "--", place], check=True, pass_fds=[theirs.fileno()],
+               env={**os.environ, "_FUSE_COMMFD": str(theirs.fileno())})
+fuse = socket.recv_fds(ours, 1, 1)[1][0]
+if how == "KEEP" and os.fork() == 0:
+    os.setsid()
+    os.closerange(0, 3)
+    signal.alarm(600)
+    os.read(fuse, 1 << 20) and signal.pause()
+PY
+}
+mode=$(stat -c %a /dev/fuse)
+chmod 666 /dev/fuse # as it is where udev has seen to it
+trap 'clean_up; chmod "$mode" /dev/fuse' EXIT
+"${user[@]}" mkdir "$scratch/home/forged"
+dedupfs "$own" "$mnt" -o commit=3600
+check "a user forges a mount of root's volume" forge KEEP "$scratch/home/forged"
+echo durable >"$mnt/synced"
+check "dedupfs-sync VOLUME takes the true mount" timeout 60 dedupfs-sync "$own"
+kill -9 "$(daemon_pid "$own")" && umount -i -l "$mnt"
+check "the volume can be mounted" dedupfs "$own" "$mnt"
+check_equal "what was synced is there" durable "$(cat "$mnt/synced")"
+check "a clone" timeout 60 dedupfs-clone "$mnt/synced" "$mnt/clone"
+noise 2 20000000 >"$mnt/noise"
+umount -i "$mnt"
+check "fsck.dedupfs waits for the daemon that is closing the volume" fsck.dedupfs -n "$own"
+dedupfs "$own" "$mnt"
+check "umount.dedupfs VOLUME unmounts the true mount" timeout 60 umount.dedupfs "$own"
+check "and that one only" eval "is_mounted '$scratch/home/forged' && ! is_mounted '$mnt'"
+umount -l "$scratch/home/forged"
+check "a user forges a dead mount" forge DIE "$scratch/home/forged"
+check_refused "mount does not take it for root's" 32 'a dead mount of|denied' timeout 60 dedupfs "$own" "$scratch/home/forged"
+check "and does not detach it" is_mounted "$scratch/home/forged"
+umount -l "$scratch/home/forged"
+
 # A copy of the mount in another mount namespace.
 mount_volume foreign
 unshare -m --propagation private sleep 300 &
