@@ -122,7 +122,14 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
          DEDUPFS_ASSIGN(const CloneRequest clone, clone_request_of(asked));
          DEDUPFS_ASSIGN(const CloneTotals totals, mount.filesystem().clone_tree(clone.from, clone.parent, clone.name));
          mount.invalidate({{clone.parent, clone.name}, {clone.parent, std::nullopt}});
+         if (mount.is_dirsync()) DEDUPFS_TRY(mount.filesystem().sync());
          return clone_json(totals);
+       }},
+      {"remount",
+       [&mount](const Json& asked) -> Result<Json> {
+         const RemountRequest remount = remount_request_of(asked);
+         mount.set_synchronous(remount.sync, remount.dirsync);
+         return Json::object();
        }},
       {"info",
        [&mount, &filesystem, &request](const Json&) -> Result<Json> {

@@ -54,6 +54,10 @@ Result<CloneRequest> clone_request_of(const nlohmann::json& request) {
                       request.at("name").get<std::string>()};
 }
 
+RemountRequest remount_request_of(const nlohmann::json& request) {
+  return {request.at("sync").get<bool>(), request.at("dirsync").get<bool>()};  // of all else, get throws
+}
+
 Result<ReclaimAction> reclaim_action_of(const nlohmann::json& request) {
   const std::string action = request.at("action").get<std::string>();
   if (action == "status") return ReclaimAction::kStatus;

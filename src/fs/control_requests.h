@@ -43,6 +43,13 @@ struct CloneRequest {
 };
 Result<CloneRequest> clone_request_of(const nlohmann::json& request);
 
+// {"command": "remount", "sync": true, "dirsync": false}
+struct RemountRequest {
+  bool sync = false;
+  bool dirsync = false;
+};
+RemountRequest remount_request_of(const nlohmann::json& request);
+
 // {"command": "reclaim", "action": "start"}
 enum class ReclaimAction { kStatus, kStart, kPause, kResume, kStop };
 Result<ReclaimAction> reclaim_action_of(const nlohmann::json& request);

@@ -43,11 +43,13 @@ class ReadAhead {
   std::uint64_t window_ = kSmallestWindow;
 };
 
-// How a handle is opened.
+// How a handle is opened. Kept, because libfuse hands over the flags of a file with its opening, reads and writes only: for all
+// other requests they are 0.
 struct OpenMode {
   bool direct = false;    // with FOPEN_DIRECT_IO: the kernel uses its page cache for mappings only
   bool o_direct = false;  // with the caller's O_DIRECT, which fcntl can set and take away later
   bool writer = false;
+  bool durable = false;  // O_DSYNC: a change of the content is durable when it returns
 };
 
 // How an inode is open. Shared by its handles.

@@ -80,19 +80,30 @@ Result<AttributeReply> to_reply(FuseMount& mount, const Result<Attributes>& attr
   return AttributeReply{to_stat(*attributes), valid_seconds(mount, attributes->inode)};
 }
 
-bool opened_for_writing(const fuse_file_info* info) {
-  return (info->flags & O_ACCMODE) != O_RDONLY;
+// What `body` returns, durable before it does if that is `wanted`: of all changes with -o sync, of names with -o dirsync.
+template <class Body>
+auto durably(FuseMount& mount, bool wanted, Body&& body) -> decltype(body()) {
+  auto result = body();
+  if (!result || !wanted) return result;
+  if (const Result<void> synced = mount.filesystem().sync(); !synced) {
+    if constexpr (requires { *result; }) take_back(mount, *result);
+    return synced.error();
+  }
+  return result;
 }
 
-// reply(), for operations that change names: with -o dirsync the change is durable before the answer.
+// reply(), for operations that change names.
 template <class Body>
 void reply_to_change(fuse_req_t req, Body&& body) {
-  reply(req, [&]() -> decltype(body()) {
-    auto result = body();
-    FuseMount& mount = mount_of(req);
-    if (result && mount.options().dirsync) DEDUPFS_TRY(mount.filesystem().sync());
-    return result;
-  });
+  FuseMount& mount = mount_of(req);
+  reply(req, [&] { return durably(mount, mount.is_dirsync(), body); });
+}
+
+// reply(), for operations that change attributes.
+template <class Body>
+void reply_to_attribute_change(fuse_req_t req, Body&& body) {
+  FuseMount& mount = mount_of(req);
+  reply(req, [&] { return durably(mount, mount.is_sync(), body); });
 }
 
 void op_init(void* userdata, fuse_conn_info* connection) {
@@ -276,17 +287,18 @@ AttributeChanges to_changes(const struct stat& wanted, int valid) {
 
 void op_setattr(fuse_req_t req, fuse_ino_t inode, struct stat* wanted, int valid, fuse_file_info*) {
   const AttributeChanges changes = to_changes(*wanted, valid);
-  const Result<AttributeReply> result = attempt(req, [&]() -> Result<AttributeReply> {
-    FuseMount& mount = mount_of(req);
+  FuseMount& mount = mount_of(req);
+  const auto change = [&]() -> Result<AttributeReply> {
     // A direct write takes these bits away, and the kernel has to learn of it.
     if (changes.mode && (*changes.mode & (S_ISUID | S_ISGID))) mount.open_files().note_cached(inode);
     return to_reply(mount, mount.filesystem().set_attributes(inode, changes, caller_of(req)));
-  });
+  };
+  const Result<AttributeReply> result = attempt(req, [&] { return durably(mount, mount.is_sync(), change); });
   changes.size ? answer_content_change(req, {inode}, result) : answer(req, result);
 }
 
 void op_setxattr(fuse_req_t req, fuse_ino_t inode, const char* name, const char* value, std::size_t size, int flags) {
-  reply(req, [&] {
+  reply_to_attribute_change(req, [&] {
     const auto mode = flags == XATTR_CREATE    ? Filesystem::XattrMode::kCreate
                       : flags == XATTR_REPLACE ? Filesystem::XattrMode::kReplace
                                                : Filesystem::XattrMode::kSet;
@@ -315,16 +327,18 @@ void op_listxattr(fuse_req_t req, fuse_ino_t inode, std::size_t size) {
 }
 
 void op_removexattr(fuse_req_t req, fuse_ino_t inode, const char* name) {
-  reply(req, [&] { return mount_of(req).filesystem().remove_xattr(inode, name); });
+  reply_to_attribute_change(req, [&] { return mount_of(req).filesystem().remove_xattr(inode, name); });
 }
 
 // --- files
 
 Result<OpenedFile> open_counted(fuse_req_t req, InodeNumber inode, const fuse_file_info& asked) {
   FuseMount& mount = mount_of(req);
-  const bool writer = opened_for_writing(&asked);
-  const OpenMode mode{
-      .direct = mount.opens_directly(inode, asked.flags), .o_direct = (asked.flags & O_DIRECT) != 0, .writer = writer};
+  const bool writer = (asked.flags & O_ACCMODE) != O_RDONLY;
+  const OpenMode mode{.direct = mount.opens_directly(inode, asked.flags),
+                      .o_direct = (asked.flags & O_DIRECT) != 0,
+                      .writer = writer,
+                      .durable = (asked.flags & O_DSYNC) != 0};
   if (writer) DEDUPFS_TRY(mount.filesystem().check_writable(inode));
   DEDUPFS_TRY(mount.filesystem().open_file(inode, (asked.flags & O_TRUNC) != 0, caller_of(req)));
   OpenedFile file{asked};
@@ -375,7 +389,7 @@ void op_read(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t offset, f
 
 void op_flush(fuse_req_t req, fuse_ino_t inode, fuse_file_info* info) {
   reply(req, [&]() -> Result<void> {
-    if (!opened_for_writing(info)) return {};
+    if (!file_of(info).mode.writer) return {};
     return mount_of(req).filesystem().flush_file(inode);
   });
 }
@@ -400,14 +414,21 @@ Result<Filesystem::AllocateMode> allocate_mode(int mode) {
   }
 }
 
-void op_fallocate(fuse_req_t req, fuse_ino_t inode, int mode, off_t offset, off_t length, fuse_file_info*) {
+Result<void> sync_if_asked(FuseMount& mount, const OpenFile& file) {
+  if (!file.mode.durable && !mount.is_sync()) return {};
+  return mount.filesystem().sync_file(file.inode);
+}
+
+void op_fallocate(fuse_req_t req, fuse_ino_t inode, int mode, off_t offset, off_t length, fuse_file_info* info) {
   reply_to_content_change(req, {inode, static_cast<std::uint64_t>(offset)}, [&]() -> Result<void> {
+    FuseMount& mount = mount_of(req);
     DEDUPFS_ASSIGN(const auto known_mode, allocate_mode(mode));
     const FuseCaller caller(req);
-    const Result<void> allocated = mount_of(req).filesystem().allocate(
-        inode, static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(length), known_mode, caller);
+    const Result<void> allocated = mount.filesystem().allocate(inode, static_cast<std::uint64_t>(offset),
+                                                               static_cast<std::uint64_t>(length), known_mode, caller);
     settle_mode(req, caller, inode);
-    return allocated;
+    DEDUPFS_TRY(allocated);
+    return sync_if_asked(mount, file_of(info));
   });
 }
 
@@ -440,7 +461,7 @@ void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse
                                                  static_cast<std::uint64_t>(to_offset),
                                                  std::min(length, kLargestCopyBytes), caller));
     settle_mode(req, caller, to);
-    if ((to_info->flags & O_DSYNC) != 0 || mount.options().sync) DEDUPFS_TRY(mount.filesystem().sync_file(to));
+    DEDUPFS_TRY(sync_if_asked(mount, file_of(to_info)));
     return Written{copied};
   });
 }

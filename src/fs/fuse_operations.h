@@ -34,11 +34,20 @@ struct ContentRange {
 // Threads:   operations run on libfuse's threads, side by side.
 class FuseMount {
  public:
-  FuseMount(Filesystem& filesystem, const MountOptions& options) : filesystem_(filesystem), options_(options) {}
+  FuseMount(Filesystem& filesystem, const MountOptions& options)
+      : filesystem_(filesystem), options_(options), sync_(options.sync), dirsync_(options.dirsync) {}
 
   Filesystem& filesystem() { return filesystem_; }
   const MountOptions& options() const { return options_; }
   OpenFiles& open_files() { return open_files_; }
+
+  // Changes are durable when they return: all of them (-o sync), or those of names (-o dirsync). A remount sets them anew.
+  bool is_sync() const { return sync_; }
+  bool is_dirsync() const { return sync_ || dirsync_; }
+  void set_synchronous(bool sync, bool dirsync) {
+    sync_ = sync;
+    dirsync_ = dirsync;
+  }
 
   // Before the loop: what is to be done once the kernel asks its first question.
   void when_connected(std::function<void()> connected) { connected_ = std::move(connected); }
@@ -91,6 +100,8 @@ class FuseMount {
  private:
   Filesystem& filesystem_;
   const MountOptions options_;
+  std::atomic<bool> sync_;
+  std::atomic<bool> dirsync_;
   OpenFiles open_files_;
   GroupGate requests_;
   std::mutex session_mutex_;

@@ -52,11 +52,17 @@ Result<void> remount(const Path& mountpoint, const MountOptions& requested) {
   DEDUPFS_ASSIGN(const auto table, read_mount_table());
   const auto entry = find_dedupfs_mount(table, canonical);
   if (!entry) return Error{ErrorCode::kNotFound, "no volume is mounted at " + canonical.string()};
+  if (!is_credible(*entry))
+    return Error{ErrorCode::kAccessDenied, fmt::format("{} is a mount by user {}, who does not own {}: unmount it",
+                                                       canonical.string(), entry->user.value_or(0), entry->source)};
   const auto current = options_of_daemon(entry->source);
   if (!current && current.error().code() == ErrorCode::kNotFound) return not_without_daemon(*entry);
   if (!current) return current.error();
   DEDUPFS_TRY(check_remount(*current, requested));
   DEDUPFS_TRY(set_flags(entry->mountpoint, mount_flags(completed(requested, *entry))));
+  // The kernel keeps these two to itself.
+  DEDUPFS_TRY(control_request(entry->source,
+                              {{"command", "remount"}, {"sync", requested.sync}, {"dirsync", requested.dirsync}}));
   if (!requested.read_only) return {};
   // From here on nothing can be written; make durable what was.
   DEDUPFS_TRY(control_request(entry->source, {{"command", "sync"}}));

@@ -34,6 +34,24 @@ check "it unmounts" unmount_volume
 check "nothing is wrong after it" sound
 
 check "mount with a limit for the size of files" start_limited -f 1000 # KiB
+check "close tells who wrote what cannot be stored" python3 - "$mnt" "$scratch/new" <<'PY'
+import errno, os, sys
+mount, source = sys.argv[1:]
+file = os.open(mount + "/closed", os.O_WRONLY | os.O_CREAT)
+content = open(source, "rb").read()
+try:
+    os.write(file, content)
+    os.fsync(os.open(mount, os.O_RDONLY))
+    sys.exit("the commit did not fail")
+except OSError:
+    pass
+try:
+    os.close(file)
+except OSError as error:
+    assert error.errno in (errno.EFBIG, errno.EIO, errno.EROFS), error
+else:
+    sys.exit("it did not")
+PY
 check_refused "a write beyond the limit of the daemon is an error" 1 'file too large|input/output|read-only' dd if="$scratch/new" of="$mnt/large" bs=1M conv=fsync
 check "the daemon does not die of it" daemon_pid
 check "what was durable can be read" cmp "$mnt/kept" "$scratch/kept"
@@ -204,11 +222,33 @@ if is_root && losetup --find >/dev/null 2>&1; then
   new_volume
   cp "$scratch/kept" "$mnt/kept"
   commit
-  python3 - "$disk" <<'PY'
-import fcntl, os, struct, sys
-fd = os.open(sys.argv[1], os.O_RDONLY)
-assert os.fstat(fd).st_dev != os.stat(os.path.dirname(sys.argv[1])).st_dev
+  cp "$scratch/more" "$mnt/target" && commit
+  check "when the disk goes, readers see what a copy changed before it failed" python3 - "$disk" "$mnt" <<'PY'
+import errno, fcntl, mmap, os, struct, sys, time
+SIZE = 1 << 20
+disk, mount = sys.argv[1:]
+source = os.open(mount + "/kept", os.O_RDONLY)
+target = os.open(mount + "/target", os.O_RDWR | os.O_DSYNC)
+direct = os.open(mount + "/target", os.O_RDONLY | os.O_DIRECT)
+before = os.pread(target, SIZE, 0)
+
+fd = os.open(disk, os.O_RDONLY)
+assert os.fstat(fd).st_dev != os.stat(os.path.dirname(disk)).st_dev
 fcntl.ioctl(fd, 0x8004587D, struct.pack("I", 2))  # EXT4_IOC_SHUTDOWN, no log flush
+
+try:
+    os.copy_file_range(source, target, SIZE // 2, 0, 1000)
+    sys.exit("the copy was not to be durable")
+except OSError as error:
+    assert error.errno in (errno.EIO, errno.EROFS), error
+buffer = mmap.mmap(-1, SIZE)
+os.preadv(direct, [buffer], 0)
+assert buffer[:len(before)] != before, "the copy changed nothing"
+for _ in range(100):  # pages are dropped after the answer
+    if os.pread(target, SIZE, 0) == buffer[:len(before)]:
+        sys.exit()
+    time.sleep(0.05)
+sys.exit("a buffered read still gives what was there before")
 PY
   check_refused "when the disk is gone, fsync fails" 1 'input/output|read-only' timeout "$patience" dd if="$scratch/more" of="$mnt/more" bs=1M conv=fsync
   check_refused "and goes on failing" 1 'input/output|read-only' timeout "$patience" dd if="$scratch/more" of="$mnt/again" bs=1M conv=fsync

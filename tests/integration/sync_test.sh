@@ -82,6 +82,44 @@ wait_until 10 no_daemon
 check_refused "a daemon that has died is an error" 2 'not connected' dedupfs-sync "$mnt"
 fusermount3 -u -z "$mnt"
 
+# Changes that are durable when they return, without anybody asking.
+# survives NAME OPTIONS PROGRAM EXPECTED CHECK: after PROGRAM, of Python, and kill -9, CHECK prints EXPECTED.
+survives() {
+  local name=$1 expected=$4
+  mount_volume "$never${2:+,$2}"
+  check "$name" python3 -c "import os, sys; os.chdir(sys.argv[1]); W, R, D, S = os.O_WRONLY, os.O_RDWR, os.O_DSYNC, os.O_SYNC
+$3" "$mnt"
+  crash
+  mount_volume "$never"
+  check_equal "is durable when it returns" "$expected" "$(cd "$mnt" && eval "$5")"
+  unmount_volume
+}
+mount_volume "$never"
+seq 100000 >"$mnt/source"
+for number in 1 2 3 4 5 6 7 8; do cp "$mnt/source" "$mnt/f$number"; done
+unmount_volume
+survives "a write past the cache with O_DSYNC" "" 'os.pwrite(os.open("f1", W | D), b"new", 0)' new 'head -c 3 f1'
+survives "a write through the cache with O_SYNC" "" 'os.pwrite(os.open("f2", R | S), b"new", 0)' new 'head -c 3 f2'
+survives "one with RWF_DSYNC" "" 'os.pwritev(os.open("f3", R), [b"new"], 0, os.RWF_DSYNC)' new 'head -c 3 f3'
+survives "one past the cache with RWF_DSYNC" "" 'os.pwritev(os.open("f3", W), [b"newer"], 0, os.RWF_DSYNC)' newer 'head -c 5 f3'
+survives "copy_file_range with O_DSYNC" "" \
+  'os.copy_file_range(os.open("source", os.O_RDONLY), os.open("f4", R | D), 6, 588888, 0)' 100000 'head -c 6 f4'
+survives "fallocate with O_DSYNC" "" 'os.posix_fallocate(os.open("f5", R | D), 0, 1000000)' 1000000 'stat -c %s f5'
+survives "with -o sync a truncation" sync 'os.truncate("f6", 10)' 10 'stat -c %s f6'
+survives "with -o sync a write" sync 'os.pwrite(os.open("f6", R), b"new", 0)' new 'head -c 3 f6'
+survives "with -o sync a new mode" sync 'os.chmod("f7", 0o640)' 640 'stat -c %a f7'
+survives "with -o sync an attribute" sync 'os.setxattr("f7", "user.x", b"1")' 1 'getfattr --only-values -n user.x f7'
+survives "with -o sync a removed attribute" sync 'os.removexattr("f7", "user.x")' "" 'getfattr --only-values -n user.x f7 2>/dev/null'
+survives "with -o sync a name" sync 'os.rename("f7", "renamed")' 640 'stat -c %a renamed'
+survives "with -o dirsync a name" dirsync 'os.mkdir("made")' directory 'stat -c %F made'
+survives "with -o sync a clone" sync "import subprocess; subprocess.run(['dedupfs-clone', 'source', 'clone'], check=True)" 100000 'tail -n 1 clone'
+if is_root; then
+  remounts() { echo "import subprocess; subprocess.run(['dedupfs', '$volume', '$mnt', '-o', 'remount,$1'], check=True)"; }
+  survives "after remount,sync a new mode" "" "$(remounts sync); os.chmod('f8', 0o600)" 600 'stat -c %a f8'
+  survives "after remount,dirsync a name" "" "$(remounts dirsync); os.unlink('f8')" 0 'ls | grep -cx f8'
+fi
+mount_volume "$never"
+
 check_refused "a mount point is needed" 1 'required' dedupfs-sync
 check_refused "unknown options are refused" 1 'fast' dedupfs-sync --fast "$mnt"
 check "--version" eval 'dedupfs-sync --version | grep -q "^dedupfs-sync "'
