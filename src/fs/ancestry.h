@@ -1,7 +1,7 @@
 // Whether a directory lies below another one. A walk up from it tells.
 //
-// Parents that a walk has read are remembered, so that walks in a deep tree cost little after the first one: with 60,000 levels
-// 0.4 s, then 2 ms. Whoever moves a directory has to say so.
+// Parents that a walk has read are remembered, so that walks in a deep tree cost little after the first one: a rename to the bottom
+// of 60,000 levels took 0.60 s, the next ones 35 ms (docs/benchmarks.md, "Deep trees"). Whoever moves a directory has to say so.
 //
 // Memory:  2 MiB from the first walk on.
 // Threads: one at a time.
