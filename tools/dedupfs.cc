@@ -80,7 +80,9 @@ int run(int argc, char** argv) {
              "and those of mount(8). suid and dev must be asked for.");
   app.add_option("VOLUME", arguments.volume, "the folder that mkfs.dedupfs has made")->required();
   app.add_option("MOUNTPOINT", arguments.mountpoint, "where its files appear")->required();
-  app.add_option("-o", arguments.option_lists, "mount options")->type_name("OPTION[,OPTION...]")->expected(1);
+  app.add_option("-o", arguments.option_lists, "mount options; given again, the lists are joined")
+      ->type_name("OPTION[,OPTION...]")
+      ->allow_extra_args(false);
   app.set_version_flag("-V,--version", "dedupfs " DEDUPFS_VERSION);
   if (is_helper) {
     define_helper_options(app, arguments);

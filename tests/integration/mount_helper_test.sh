@@ -76,6 +76,9 @@ plain_umount
 check "own options" mount -t dedupfs "$volume" "$mnt" -o cache=64m,index_mem=64m,commit=1
 check "with commit=1 changes are durable soon" eval 'echo soon >"$mnt/soon" && sleep 3 && crash && mount_volume && grep -q soon "$mnt/soon"'
 plain_umount
+check "lists of options are joined, and the last of two equal ones wins" eval \
+  'dedupfs "$volume" "$mnt" -o cache=64m,commit=7 -o cache=128m && [ "$(own_options)" = cache=128m,commit=7 ]'
+plain_umount
 check_refused "an unknown option is named" 1 'no_such_option' dedupfs "$volume" "$mnt" -o no_such_option=1
 
 check "mount -o ro" mount -t dedupfs "$volume" "$mnt" -o ro
