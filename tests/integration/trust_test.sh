@@ -35,4 +35,28 @@ mknod -m 666 "$mnt/shared/zero" c 1 5
 check_equal "a set-user-id program gives nobody anything" 65534 "$(nobody "$mnt/shared/id" -u)"
 check_refused "a device does not open" 1 'denied' head -c 1 "$mnt/shared/zero"
 unmount_volume
+
+# Groups of a caller come from /proc. Where it hides processes from the daemon, nobody keeps a bit by a group that is not known.
+with_group() { setpriv --reuid=65534 --regid=65534 --groups=12345 "$@"; }
+# set_ids FILE: its mode before and after a change of its content by a member of its group, and then by root.
+set_ids() {
+  local modes=()
+  install -o 65534 -g 12345 -m 2664 /dev/null "$1" && modes+=("$(stat -c %a "$1")")
+  with_group fallocate -l 4096 "$1" && modes+=("$(stat -c %a "$1")")
+  chmod 2664 "$1"
+  fallocate -l 8192 "$1" && modes+=("$(stat -c %a "$1")")
+  echo "${modes[*]}"
+}
+mount_volume allow_other
+check_equal "a member of the group, and root, keep set-group-id" "2664 2664 2664" "$(set_ids "$mnt/seen")"
+unmount_volume
+hidden() { # OPTIONS OF /proc
+  # shellcheck disable=SC2016 # expanded there
+  unshare -m --propagation private bash -c 'mount -t proc -o "$1" proc /proc && mount_volume allow_other && set_ids "$mnt/hidden" && unmount_volume' \
+    - "$1"
+}
+export -f mount_volume unmount_volume set_ids with_group
+export mnt volume daemon_log
+check_equal "hidepid=2 hides nothing from a daemon in the group root" "2664 2664 2664" "$(hidden hidepid=2)"
+check_equal "where it does a member loses it, without an error" "2664 664 2664" "$(hidden hidepid=2,gid=54321)"
 finish
