@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include "base/guarded.h"
+
 namespace dedupfs {
 
 ThreadPool::ThreadPool(std::size_t threads, const std::string& name) {
@@ -37,7 +39,7 @@ void ThreadPool::run() {
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.unlock();
-    task();
+    survive("a task in the background", task);
     task = nullptr;  // what the task holds is released before the lock is taken
     lock.lock();
   }

@@ -2,7 +2,8 @@
 //
 // Threads:   submit() from anywhere, also from inside a task.
 // Ownership: the destructor runs every task that was submitted, then joins.
-// Failure:   a task must not throw.
+// Failure:   what a task throws is reported (guarded.h), and ends that task only. submit() may throw std::bad_alloc; the task is
+//            not run then.
 #pragma once
 
 #include <condition_variable>

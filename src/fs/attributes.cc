@@ -63,6 +63,10 @@ Result<Attributes> Filesystem::set_attributes(InodeNumber number, const Attribut
                                               const Caller& caller) {
   State& state = *state_;
   DEDUPFS_TRY(state.check_writable(number));
+  DirtyBudget::Share share;
+  if (changes.size && *changes.size != 0) {  // what is left of the chunk at the new end becomes dirty bytes
+    DEDUPFS_ASSIGN(share, state.acquire_budget(state.volume->chunker().sizes().max_bytes, nullptr));
+  }
   const State::Change change(state);
   DEDUPFS_ASSIGN(const InodePtr inode, state.table.get(number));
   if (changes.size) DEDUPFS_TRY(state.resize(inode, *changes.size, caller));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/guarded.h"
 
 namespace dedupfs {
 namespace {
@@ -47,7 +48,8 @@ void Checkpointer::run() {
     if (wakeup_.wait_for(lock, pause, [this] { return stopping_.load(); })) return;
     lock.unlock();
     const auto begin = Clock::now();
-    if (changed_) take_in_background([this](std::uint64_t) { return !stopping_; });
+    if (changed_)
+      survive("taking a checkpoint", [this] { take_in_background([this](std::uint64_t) { return !stopping_; }); });
     pause = std::max<Clock::duration>(interval_, (Clock::now() - begin) * kShareOfTime);
     lock.lock();
   }

@@ -4,6 +4,8 @@
 #include <condition_variable>
 
 #include "base/crash_point.h"
+#include "base/guarded.h"
+#include "base/memory_reserve.h"
 #include "fs/filesystem_state.h"
 #include "fs/idle_memory.h"
 
@@ -18,12 +20,13 @@ void run_all(ThreadPool& pool, std::vector<ThreadPool::Task> tasks) {
   std::mutex mutex;
   std::condition_variable finished;
   std::size_t left = tasks.size();
-  for (ThreadPool::Task& task : tasks) {
-    pool.submit([&, task = std::move(task)] {
-      task();
+  for (const ThreadPool::Task& task : tasks) {
+    const auto run = [&] {
+      survive("storing a file", task);
       const std::lock_guard lock(mutex);
       if (--left == 0) finished.notify_one();
-    });
+    };
+    if (!survive("storing files side by side", [&] { pool.submit(run); })) run();
   }
   std::unique_lock lock(mutex);
   finished.wait(lock, [&] { return left == 0; });
@@ -40,11 +43,13 @@ Result<void> Filesystem::State::check_writable() const {
 Result<void> Filesystem::State::check_writable(InodeNumber node) const {
   if (tree_of(node) != kLiveTree || node == kSnapshotsInode)
     return Error{ErrorCode::kReadOnly, "snapshots are read-only"};
+  if (!memory_reserve_is_whole()) return Error{ErrorCode::kNoMemory, "memory has run out"};
   return check_writable();
 }
 
 std::optional<Error> Filesystem::State::abort_reason() const {
   const std::lock_guard lock(errors_mutex);
+  if (aborted && !abort_error) return Error{ErrorCode::kNoMemory, "a commit failed"};
   return abort_error;
 }
 
@@ -122,9 +127,9 @@ void Filesystem::State::flush_all() {
   std::vector<ThreadPool::Task> tasks;
   for (const InodePtr& inode : table.dirty()) {
     tasks.emplace_back([&, inode] {
-      const Result<void> flushed = flush(*inode);
+      Result<void> flushed = guarded([&] { return flush(*inode); });
       const std::lock_guard lock(mutex);
-      if (!flushed && !first_error) first_error = flushed.error();
+      if (!flushed && !first_error) first_error.emplace(std::move(flushed).error());
     });
   }
   run_all(*flushers, std::move(tasks));
@@ -133,11 +138,13 @@ void Filesystem::State::flush_all() {
   flush_fails = first_error.has_value();
 }
 
-// Without what found no room the group would be no state that existed, and there will be room again: it ends then.
-std::optional<Error> Filesystem::State::full_disk() const {
+// Without what found no room on the disk, or in memory, the group would be no state that existed, and there will be room again:
+// it ends then.
+std::optional<Error> Filesystem::State::flush_obstacle() const {
   const std::lock_guard lock(errors_mutex);
-  if (flush_error && flush_error->code() == ErrorCode::kNoSpace) return flush_error;
-  return std::nullopt;
+  const bool passes =
+      flush_error && (flush_error->code() == ErrorCode::kNoSpace || flush_error->code() == ErrorCode::kNoMemory);
+  return passes ? flush_error : std::nullopt;
 }
 
 // Nothing is half done: the record becomes what the recipe says, and what is clean leaves the set.
@@ -150,21 +157,35 @@ void Filesystem::State::settle(const InodePtr& inode) {
 }
 
 Result<void> Filesystem::State::commit_group() {
-  if (const std::optional<Error> reason = abort_reason()) return *reason;
-  if (metadata.has_frozen()) DEDUPFS_TRY(commit_volume());  // what an earlier commit could not do
+  return guarded([this]() -> Result<void> {
+    if (const std::optional<Error> reason = abort_reason()) return *reason;
+    if (metadata.has_frozen()) DEDUPFS_TRY(commit_volume());  // what an earlier commit could not do
+    DEDUPFS_TRY(end_group());
+    return commit_volume();
+  });
+}
+
+// Memory that runs out in here leaves the group open, and a later attempt ends it.
+Result<void> Filesystem::State::end_group() {
   {
     const GroupGate::Closure closure(gate);
     const std::unique_lock lock(flush_mutex);
     flush_all();  // a file that cannot be stored stays dirty and has its error; the rest is not held up by it
-    if (const auto full = full_disk()) return *full;
+    if (const auto reason = abort_reason()) return *reason;  // an operation that the gate waited for ended halfway
+    if (const auto obstacle = flush_obstacle()) return *obstacle;
     for (const InodePtr& inode : table.dirty()) settle(inode);
-    at_group_end.run([this] {
-      numbers->save(closed);
-      volume->freeze();
-    });
+    try {
+      at_group_end.run([this] {
+        numbers->save(closed);
+        volume->freeze();
+      });
+    } catch (const std::exception&) {
+      if (at_group_end.is_wanted()) abort({ErrorCode::kNoMemory, "memory ran out in the middle of a change"});
+      throw;
+    }
     crash_point("commit.frozen");
   }
-  return commit_volume();
+  return {};
 }
 
 Result<void> Filesystem::State::commit_volume() {
@@ -173,11 +194,17 @@ Result<void> Filesystem::State::commit_volume() {
   if (committed && committer && !sweeper->is_done()) committer->request_clean_up();
   if (committed && changes != 0) checkpointer->note_commit();  // each mount commits what users have not changed
   if (committed || failure_of(committed.error().code()) == CommitFailure::kMayBeRetried) return committed;
-  spdlog::critical("a commit failed, the filesystem is read-only from now on: {}", committed.error().message());
-  const std::lock_guard lock(errors_mutex);
-  abort_error = committed.error();
-  aborted = true;
+  abort(committed.error());
   return committed;
+}
+
+void Filesystem::State::abort(const Error& reason) noexcept {
+  aborted = true;
+  survive("log", [&] { spdlog::critical("the filesystem is read-only from now on: {}", reason.message()); });
+  survive("the reason why the filesystem is read-only", [&] {
+    const std::lock_guard lock(errors_mutex);
+    if (!abort_error) abort_error = reason;
+  });
 }
 
 // On the committer's thread.

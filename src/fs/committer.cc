@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/guarded.h"
+
 namespace dedupfs {
 namespace {
 
@@ -13,6 +15,8 @@ constexpr std::chrono::milliseconds kBetweenPreparations{200};
 // those who wait for the next one notice.
 constexpr int kCleanUpPart = 4;
 constexpr std::chrono::milliseconds kLongestCleanUp{250};
+// Until what could not be done for want of memory is tried again.
+constexpr std::chrono::milliseconds kAfterFailure{100};
 
 }  // namespace
 
@@ -94,15 +98,20 @@ void Committer::run() {
 // Whoever asks while the preparation runs is served by this commit, since the group is still open; whoever asks later
 // waits for the next.
 void Committer::commit_round(std::unique_lock<std::mutex>& lock) {
+  std::shared_ptr<Round> next;
+  if (!survive("committing", [&] { next = std::make_shared<Round>(); })) {
+    wakeup_.wait_for(lock, kAfterFailure, [this] { return stopping_; });
+    return;  // it is still wanted
+  }
   running_ = true;
   lock.unlock();
-  duties_.prepare();
+  survive("storing files before a commit", duties_.prepare);
   lock.lock();
-  const std::shared_ptr<Round> round = std::exchange(next_round_, std::make_shared<Round>());
+  const std::shared_ptr<Round> round = std::exchange(next_round_, std::move(next));
   round_wanted_ = false;
   prepare_wanted_ = false;
   lock.unlock();
-  Result<void> result = duties_.commit();
+  Result<void> result = guarded(duties_.commit);
   lock.lock();
   round->result = std::move(result);
   round->done = true;
@@ -113,7 +122,7 @@ void Committer::commit_round(std::unique_lock<std::mutex>& lock) {
 void Committer::prepare_round(std::unique_lock<std::mutex>& lock) {
   prepare_wanted_ = false;
   lock.unlock();
-  duties_.prepare();
+  survive("storing files early", duties_.prepare);
   lock.lock();
   prepare_not_before_ = Clock::now() + kBetweenPreparations;
 }
@@ -124,9 +133,11 @@ void Committer::clean_up(std::unique_lock<std::mutex>& lock, Clock::duration at_
   do {
     clean_up_wanted_ = false;
     lock.unlock();
-    const bool more = duties_.clean_up_a_bit();
+    bool more = true;
+    const bool done = survive("cleaning up", [&] { more = duties_.clean_up_a_bit(); });
     lock.lock();
     clean_up_wanted_ = clean_up_wanted_ || more;
+    if (!done) wakeup_.wait_for(lock, kAfterFailure, [this] { return stopping_; });
   } while (clean_up_wanted_ && !stopping_ && Clock::now() < end);
 }
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/guarded.h"
 #include "fs/control_address.h"
 #include "fs/control_socket.h"
 #include "store/superblock.h"
@@ -123,10 +124,13 @@ void ControlServer::State::run() {
       final_response = final_line;
       progress = std::exchange(progress_line, std::nullopt);
     }
-    if (last) poll_once(0ms);  // what clients have sent already is still answered
-    if (progress) tell_progress(*progress);
-    if (final_response) tell_waiting(*final_response);
-    if (!last) poll_once(clients.empty() ? -1ms : 1000ms);
+    const bool done = survive("control socket", [&] {
+      if (last) poll_once(0ms);  // what clients have sent already is still answered
+      if (progress) tell_progress(*progress);
+      if (final_response) tell_waiting(*final_response);
+      if (!last) poll_once(clients.empty() ? -1ms : 1000ms);
+    });
+    if (!done) std::this_thread::sleep_for(100ms);  // then there may be memory again
   }
 }
 
@@ -256,11 +260,13 @@ Result<Json> ControlServer::State::execute(std::string_view line, Client& client
   if (handler == handlers.end()) return Error{ErrorCode::kInvalidArgument, "unknown command \"" + name + '"'};
   const std::lock_guard lock(mutex);
   if (ending) return Error{ErrorCode::kStale, "the volume is being unmounted"};
-  try {
-    return handler->second(request);
-  } catch (const Json::exception& error) {  // an argument of the wrong type
-    return Error{ErrorCode::kInvalidArgument, error.what()};
-  }
+  return guarded([&]() -> Result<Json> {
+    try {
+      return handler->second(request);
+    } catch (const Json::exception& error) {  // an argument of the wrong type
+      return Error{ErrorCode::kInvalidArgument, error.what()};
+    }
+  });
 }
 
 ControlServer::ControlServer(std::unique_ptr<State> state) : state_(std::move(state)) {}

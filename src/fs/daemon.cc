@@ -19,6 +19,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/guarded.h"
+#include "base/memory_reserve.h"
 #include "fs/closing.h"
 #include "fs/closing_daemon.h"
 #include "fs/control_handlers.h"
@@ -86,9 +88,14 @@ void bound_idle_memory() {
   ::mallopt(M_ARENA_MAX, static_cast<int>(memory_limits().malloc_arenas));
 }
 
+// Enough for what is under way in all threads to end, blocks of file data and a batch of the index among it.
+constexpr std::size_t kMemoryReserveBytes = 16 << 20;
+
 // What a long-running process that works for others has to set.
 void prepare_process() {
   bound_idle_memory();
+  install_memory_reserve(kMemoryReserveBytes);
+  set_error_report([](const char* where, const Error& error) { spdlog::error("{}: {}", where, error.message()); });
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a limit of the one who mounted gives EFBIG, not death
   ::umask(0);
@@ -146,7 +153,8 @@ class SignalThread {
       }
       if (!signalled_) signalled_ = Closing::Clock::now();
       spdlog::info("unmounting {} on signal {}", mountpoint.string(), signal);
-      unmount_for_signal(mountpoint, session);
+      while (!finished_ && !survive("unmounting on a signal", [&] { unmount_for_signal(mountpoint, session); }))
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
   }
 

@@ -31,12 +31,12 @@ Result<void> DirtyBudget::acquire(std::uint64_t bytes, const std::function<bool(
   return {};
 }
 
-void DirtyBudget::force(std::uint64_t bytes) {
+void DirtyBudget::force(std::uint64_t bytes) noexcept {
   const std::lock_guard lock(mutex_);
   used_bytes_ += bytes;
 }
 
-void DirtyBudget::release(std::uint64_t bytes) {
+void DirtyBudget::release(std::uint64_t bytes) noexcept {
   {
     const std::lock_guard lock(mutex_);
     DEDUPFS_CHECK(bytes <= used_bytes_);  // bytes in memory: the disk says nothing of them

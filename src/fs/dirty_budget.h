@@ -1,5 +1,6 @@
 // The one cap for the memory that holds file data not yet stored. Writers take their share before they write and wait
-// while there is none; the share comes back when the bytes have been stored, or dropped.
+// while there is none; the share comes back when the bytes have been stored, or dropped. What counts is the memory that
+// is taken, not the bytes that are in it.
 //
 // Threads: every function from any thread.
 #pragma once
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <utility>
 
 #include "base/result.h"
 
@@ -23,9 +25,36 @@ class DirtyBudget {
   // becomes true, asked every 50 ms. Never call it with a lock held or inside the group gate.
   Result<void> acquire(std::uint64_t bytes, const std::function<bool()>& cancelled);
   // For internal work that must not wait (the flush itself): takes over the cap.
-  void force(std::uint64_t bytes);
-  void release(std::uint64_t bytes);
+  void force(std::uint64_t bytes) noexcept;
+  void release(std::uint64_t bytes) noexcept;
   std::uint64_t used_bytes() const;
+  bool is_exceeded() const { return used_bytes() > cap_bytes_; }
+
+  // A share that comes back with the end of its scope. Must not outlive the budget.
+  class Share {
+   public:
+    Share() = default;
+    static Share forced(DirtyBudget& budget, std::uint64_t bytes) noexcept {
+      budget.force(bytes);
+      return {budget, bytes};
+    }
+    static Share acquired(DirtyBudget& budget, std::uint64_t bytes) noexcept { return {budget, bytes}; }  // already
+    Share(Share&& other) noexcept : budget_(other.budget_), bytes_(std::exchange(other.bytes_, 0)) {}
+    Share& operator=(Share&& other) noexcept {
+      std::swap(budget_, other.budget_);
+      std::swap(bytes_, other.bytes_);
+      return *this;
+    }
+    ~Share() {
+      if (bytes_ != 0) budget_->release(bytes_);
+    }
+
+   private:
+    Share(DirtyBudget& budget, std::uint64_t bytes) noexcept : budget_(&budget), bytes_(bytes) {}
+
+    DirtyBudget* budget_ = nullptr;
+    std::uint64_t bytes_ = 0;
+  };
 
  private:
   bool fits(std::uint64_t bytes) const;  // with mutex_ held

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
+#include <utility>
 
 namespace dedupfs {
 namespace {
@@ -11,27 +13,43 @@ constexpr std::uint64_t kJoinedBelowBytes = 1 << 20;
 
 }  // namespace
 
+// What can fail is done before anything is changed: a write that fails must not take older bytes with it.
 void DirtyMap::write(std::uint64_t offset, ByteSpan bytes) {
   bytes = overwrite_last(offset, bytes);
-  if (bytes.empty()) return;
+  if (bytes.empty() || join_previous(offset, bytes)) return;
+  Stretches fresh;
+  fresh.emplace(offset, Stretch{bytes.size(), ByteBuffer(bytes.begin(), bytes.end())});
   clear_range(offset, offset + bytes.size());
-  memory_bytes_ += bytes.size();
+  data_bytes_ += bytes.size();
+  capacity_bytes_ += fresh.begin()->second.bytes.capacity();
+  extents_.insert(fresh.extract(fresh.begin()));
+}
 
+// Puts the bytes into a stretch that ends at `offset` or behind it. False: there is none, or it is long enough. None ends behind
+// the bytes, see overwrite_last().
+bool DirtyMap::join_previous(std::uint64_t offset, ByteSpan bytes) {
   const auto behind = extents_.lower_bound(offset);
-  if (behind != extents_.begin()) {
-    auto& [start, stretch] = *std::prev(behind);
-    if (!stretch.is_hole() && start + stretch.length == offset && stretch.length < kJoinedBelowBytes) {
-      stretch.bytes.insert(stretch.bytes.end(), bytes.begin(), bytes.end());
-      stretch.length += bytes.size();
-      return;
-    }
-  }
-  extents_.emplace_hint(behind, offset, Stretch{bytes.size(), ByteBuffer(bytes.begin(), bytes.end())});
+  if (behind == extents_.begin()) return false;
+  auto& [start, stretch] = *std::prev(behind);
+  const std::uint64_t end = start + stretch.length;
+  if (stretch.is_hole() || end < offset || stretch.length >= kJoinedBelowBytes) return false;
+  const auto [overlapping, further] = std::pair(bytes.first(end - offset), bytes.subspan(end - offset));
+  const std::size_t wanted = stretch.bytes.size() + further.size();
+  if (wanted > stretch.bytes.capacity())
+    resize(stretch, [&] { stretch.bytes.reserve(std::max(wanted, 2 * stretch.bytes.capacity())); });
+  clear_range(end, end + further.size());
+  std::ranges::copy(overlapping, stretch.bytes.end() - static_cast<std::ptrdiff_t>(overlapping.size()));
+  stretch.bytes.insert(stretch.bytes.end(), further.begin(), further.end());
+  stretch.length += further.size();
+  data_bytes_ += further.size();
+  return true;
 }
 
 void DirtyMap::punch(std::uint64_t offset, std::uint64_t length) {
   if (length == 0) return;
   std::uint64_t end = offset + length;
+  Stretches fresh;
+  fresh.emplace(offset, Stretch{});
   clear_range(offset, end);
 
   auto behind = extents_.lower_bound(offset);
@@ -46,7 +64,8 @@ void DirtyMap::punch(std::uint64_t offset, std::uint64_t length) {
       return;
     }
   }
-  extents_.emplace_hint(behind, offset, Stretch{end - offset, {}});
+  fresh.begin()->second.length = end - offset;
+  extents_.insert(fresh.extract(fresh.begin()));
 }
 
 void DirtyMap::erase(std::uint64_t offset, std::uint64_t length) {
@@ -59,7 +78,8 @@ void DirtyMap::truncate(std::uint64_t size) {
 
 void DirtyMap::clear() {
   extents_.clear();
-  memory_bytes_ = 0;
+  data_bytes_ = 0;
+  capacity_bytes_ = 0;
 }
 
 std::optional<DirtyMap::Extent> DirtyMap::find_from(std::uint64_t offset) const {
@@ -91,23 +111,39 @@ std::uint64_t DirtyMap::end() const {
 }
 
 std::uint64_t DirtyMap::memory_bytes() const {
-  return memory_bytes_;
+  return extents_.size() * kStretchBytes + capacity_bytes_;
+}
+
+// Changes the buffer of a stretch, and what is known of its size with it.
+template <class Change>
+void DirtyMap::resize(Stretch& stretch, const Change& change) {
+  const std::size_t before = stretch.bytes.capacity();
+  change();
+  capacity_bytes_ += stretch.bytes.capacity() - before;
 }
 
 void DirtyMap::Stretch::drop_front(std::uint64_t count) {
   length -= count;
   if (is_hole()) return;
   skipped += count;
-  // Whoever takes bytes from the front piece by piece pays once for each, and at most half of the memory lies idle.
-  if (skipped > bytes.size() / 2) {
-    bytes = ByteBuffer(view().begin(), view().end());
-    skipped = 0;
-  }
+  shrink();
 }
 
 void DirtyMap::Stretch::drop_back(std::uint64_t count) {
   length -= count;
-  if (!is_hole()) bytes.resize(bytes.size() - count);
+  if (is_hole()) return;
+  bytes.resize(bytes.size() - count);
+  shrink();
+}
+
+// Whoever takes bytes off piece by piece pays once for each, and at most half of the memory lies idle.
+void DirtyMap::Stretch::shrink() {
+  if (length >= bytes.capacity() / 2) return;
+  try {
+    bytes = ByteBuffer(view().begin(), view().end());
+    skipped = 0;
+  } catch (const std::bad_alloc&) {  // it stays as large as it is
+  }
 }
 
 DirtyMap::Stretches::iterator DirtyMap::first_ending_after(std::uint64_t offset) {
@@ -141,24 +177,29 @@ void DirtyMap::clear_range(std::uint64_t from, std::uint64_t to) {
     Stretch& stretch = at->second;
     const std::uint64_t start = at->first;
     const std::uint64_t end = start + stretch.length;
-    if (!stretch.is_hole()) memory_bytes_ -= std::min(end, to) - std::max(start, from);
+    const std::uint64_t dropped = stretch.is_hole() ? 0 : std::min(end, to) - std::max(start, from);
 
     if (start >= from && end <= to) {
+      capacity_bytes_ -= stretch.bytes.capacity();
       at = extents_.erase(at);
     } else if (start >= from) {
       auto node = extents_.extract(at);
       node.key() = to;
-      node.mapped().drop_front(to - start);
+      resize(node.mapped(), [&] { node.mapped().drop_front(to - start); });
       extents_.insert(std::move(node));
+      data_bytes_ -= dropped;
       return;
     } else {
-      if (end > to) {
+      if (end > to) {  // the one place that can fail: all of the range is in this stretch, and nothing has changed yet
         const ByteSpan behind = stretch.is_hole() ? ByteSpan() : stretch.view().subspan(to - start);
-        extents_.emplace_hint(std::next(at), to, Stretch{end - to, ByteBuffer(behind.begin(), behind.end())});
+        const auto rest =
+            extents_.emplace_hint(std::next(at), to, Stretch{end - to, ByteBuffer(behind.begin(), behind.end())});
+        capacity_bytes_ += rest->second.bytes.capacity();
       }
-      stretch.drop_back(end - from);
+      resize(stretch, [&] { stretch.drop_back(end - from); });
       ++at;
     }
+    data_bytes_ -= dropped;
   }
 }
 

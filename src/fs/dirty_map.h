@@ -4,6 +4,7 @@
 //
 // Threads:   one user at a time (its FileContent's lock).
 // Ownership: owns copies of the bytes.
+// Failure:   a change that throws (std::bad_alloc) has changed nothing but, of a write, bytes in place of older ones.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,9 @@ class DirtyMap {
     std::uint64_t end() const { return offset + length; }
   };
 
+  // What a stretch takes beside its bytes: the node of the map, and what the allocator adds to it and to the bytes.
+  static constexpr std::uint64_t kStretchBytes = 128;
+
   void write(std::uint64_t offset, ByteSpan bytes);
   void punch(std::uint64_t offset, std::uint64_t length);
   void erase(std::uint64_t offset, std::uint64_t length);  // forgets; the recipe shows through again
@@ -37,8 +41,9 @@ class DirtyMap {
   std::optional<Extent> find_from(std::uint64_t offset) const;
   // What overlaps [from, to), clipped to it, in order.
   std::vector<Extent> list(std::uint64_t from, std::uint64_t to) const;
-  std::uint64_t end() const;           // the end of the last extent; 0 if there is none
-  std::uint64_t memory_bytes() const;  // what the bytes take
+  std::uint64_t end() const;                                // the end of the last extent; 0 if there is none
+  std::uint64_t data_bytes() const { return data_bytes_; }  // of all stretches that are no holes
+  std::uint64_t memory_bytes() const;                       // what all of it takes in memory
 
  private:
   struct Stretch {
@@ -50,16 +55,21 @@ class DirtyMap {
     ByteSpan view() const { return ByteSpan(bytes).subspan(skipped); }
     void drop_front(std::uint64_t count);
     void drop_back(std::uint64_t count);
+    void shrink();
   };
   using Stretches = std::map<std::uint64_t, Stretch>;  // by offset
 
   Stretches::iterator first_ending_after(std::uint64_t offset);
   Stretches::const_iterator first_ending_after(std::uint64_t offset) const;
   ByteSpan overwrite_last(std::uint64_t offset, ByteSpan bytes);
+  bool join_previous(std::uint64_t offset, ByteSpan bytes);
   void clear_range(std::uint64_t from, std::uint64_t to);
+  template <class Change>
+  void resize(Stretch& stretch, const Change& change);
 
   Stretches extents_;
-  std::uint64_t memory_bytes_ = 0;
+  std::uint64_t data_bytes_ = 0;
+  std::uint64_t capacity_bytes_ = 0;  // of all buffers
 };
 
 }  // namespace dedupfs

@@ -7,7 +7,8 @@
 // Threads:   every function from any thread; reads run side by side.
 // Ownership: refers to the volume and the budget; shares the bytes in flight with the chunk store.
 // Failure:   an error of the chunk store surfaces in the next flush() (once), as close and fsync need it; the bytes stay
-//            readable and dirty, so that a flush after freeing space can succeed.
+//            readable and dirty, so that a flush after freeing space can succeed. Memory that runs out is kNoMemory; nothing
+//            that was written before is lost, and of the operation itself a part may have been done.
 #pragma once
 
 #include <cstdint>
@@ -39,10 +40,11 @@ class FileContent {
   // Starts loading what a sequential reader will want after `offset`.
   void prefetch(std::uint64_t offset, std::uint64_t length);
 
-  // The caller has acquired bytes.size() from the budget; from here on it is this object's to release. Extends the file.
-  Result<void> write(std::uint64_t offset, ByteSpan bytes);
+  // `acquired`: bytes.size() of the budget. This object takes what it needs itself; the share only sees to it that there is so
+  // much. Extends the file.
+  Result<void> write(std::uint64_t offset, ByteSpan bytes, DirtyBudget::Share acquired);
   Result<void> truncate(std::uint64_t size);
-  // [offset, offset + length) reads as zeros and takes no space; the size stays.
+  // [offset, offset + length) reads as zeros and takes no space, a short range from the next flush on; the size stays.
   Result<void> punch(std::uint64_t offset, std::uint64_t length);
   // Copies [from_offset, +length) of `from` here by reference to its chunks, bytes only at ragged edges. `from` may be this
   // object if the ranges do not overlap. Extends the file.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "fs/dirty_map.h"
 #include "fs/filesystem_state.h"
 
 namespace dedupfs {
@@ -117,18 +118,18 @@ Result<void> Filesystem::write(InodeNumber number, std::uint64_t offset, ByteSpa
   DEDUPFS_ASSIGN(const InodePtr inode, state.get_file(number));
   if (bytes.empty()) return {};
   DEDUPFS_TRY(state.space.admit_data(bytes.size()));
-  DEDUPFS_TRY(state.acquire_budget(bytes.size(), cancelled));
+  DEDUPFS_ASSIGN(DirtyBudget::Share share, state.acquire_budget(bytes.size(), cancelled));
   const State::Change change(state);
-  const Result<void> written = state.content_for_change(inode)->write(offset, bytes);
+  const Result<void> written = state.content_for_change(inode)->write(offset, bytes, std::move(share));
   if (!written) return state.log_damage(*inode, written.error());
   state.note_modification(*inode, caller);
   return {};
 }
 
-Result<void> Filesystem::State::acquire_budget(std::uint64_t bytes, const Cancelled& cancelled) {
+Result<DirtyBudget::Share> Filesystem::State::acquire_budget(std::uint64_t bytes, const Cancelled& cancelled) {
   const Result<void> acquired =
       budget.acquire(bytes, [&] { return aborted || flush_fails || (cancelled != nullptr && cancelled()); });
-  if (acquired) return {};
+  if (acquired) return DirtyBudget::Share::acquired(budget, bytes);
   DEDUPFS_TRY(check_writable());
   const std::lock_guard lock(errors_mutex);
   if (flush_error) return *flush_error;
@@ -158,6 +159,7 @@ Result<void> Filesystem::allocate(InodeNumber number, std::uint64_t offset, std:
     const std::uint64_t there = state.content_for_reading(*inode)->data_bytes();
     DEDUPFS_TRY(state.space.admit_data(std::min(length, end - std::min(end, there))));
   }
+  DEDUPFS_ASSIGN(const DirtyBudget::Share share, state.acquire_budget(DirtyMap::kStretchBytes, nullptr));
   const State::Change change(state);
   const std::shared_ptr<FileContent> content = state.content_for_change(inode);
   const bool extends = mode == AllocateMode::kExtend || mode == AllocateMode::kZeroRange;

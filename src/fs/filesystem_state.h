@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -53,10 +54,20 @@ struct Filesystem::State {
   // The scope of an operation that changes something. Before it: check_writable() and the space guard.
   class Change {
    public:
-    explicit Change(State& state) : pass_((state.throttle(), state.gate)) {}
+    explicit Change(State& state) : state_(state), pass_((state.throttle(), state.gate)) {}
+    ~Change() {
+      // What an exception ended halfway must not be committed.
+      if (std::uncaught_exceptions() > exceptions_ && Metadata::changes_of_this_thread() != changes_)
+        state_.abort({ErrorCode::kNoMemory, "memory ran out in the middle of a change"});
+    }
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
 
    private:
+    State& state_;
     GroupGate::Pass pass_;
+    const int exceptions_ = std::uncaught_exceptions();
+    const std::uint64_t changes_ = Metadata::changes_of_this_thread();
   };
 
   Result<void> check_writable() const;
@@ -116,7 +127,8 @@ struct Filesystem::State {
   std::shared_ptr<FileContent> content_for_reading(Inode& inode);
   // Puts the inode into the set of changed ones first, so that nobody drops the content while it is being changed.
   std::shared_ptr<FileContent> content_for_change(const InodePtr& inode);
-  Result<void> acquire_budget(std::uint64_t bytes, const Cancelled& cancelled);
+  // Waits until there is so much of the budget. What an operation takes it takes on top; the share is given back at its end.
+  Result<DirtyBudget::Share> acquire_budget(std::uint64_t bytes, const Cancelled& cancelled);
   Result<void> resize(const InodePtr& inode, std::uint64_t size, const Caller& caller);
   // Times and set-id bits, after the content changed.
   void note_modification(Inode& inode, const Caller& caller);
@@ -149,12 +161,14 @@ struct Filesystem::State {
   void flush_all();  // the first error goes to flush_error
   void settle(const InodePtr& inode);
   Result<void> commit_group();
+  Result<void> end_group();
   Result<void> commit_volume();
+  void abort(const Error& reason) noexcept;  // read-only from now on
   std::uint64_t pending_bytes() const;
   std::optional<Error> abort_reason() const;
   bool clean_up_a_bit();
   class CleanUpPause;
-  std::optional<Error> full_disk() const;  // if that is why something could not be flushed
+  std::optional<Error> flush_obstacle() const;  // if something could not be flushed, but will be able to
 
   // --- reclaims.cc: what moves chunks
   std::unique_ptr<Reclaimer> make_reclaimer();

@@ -109,7 +109,7 @@ void reply_to_attribute_change(fuse_req_t req, Body&& body) {
 void op_init(void* userdata, fuse_conn_info* connection) {
   FuseMount& mount = *static_cast<FuseMount*>(userdata);
   mount.negotiate(*connection);
-  mount.connected();
+  survive("the start of the mount", [&] { mount.connected(); });
 }
 
 // --- names
@@ -128,12 +128,13 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
 }
 
 void op_forget(fuse_req_t req, fuse_ino_t inode, std::uint64_t count) {
-  mount_of(req).filesystem().forget(inode, count);
+  survive("forgetting an inode", [&] { mount_of(req).filesystem().forget(inode, count); });
   fuse_reply_none(req);
 }
 
 void op_forget_multi(fuse_req_t req, std::size_t count, fuse_forget_data* forgets) {
-  for (std::size_t i = 0; i < count; ++i) mount_of(req).filesystem().forget(forgets[i].ino, forgets[i].nlookup);
+  for (std::size_t i = 0; i < count; ++i)
+    survive("forgetting an inode", [&] { mount_of(req).filesystem().forget(forgets[i].ino, forgets[i].nlookup); });
   fuse_reply_none(req);
 }
 
@@ -369,7 +370,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode,
 }
 
 void op_release(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
-  take_back(mount_of(req), OpenedFile{*info});
+  survive("closing a file", [&] { take_back(mount_of(req), OpenedFile{*info}); });
   fuse_reply_err(req, 0);
 }
 
@@ -483,6 +484,21 @@ void op_statfs(fuse_req_t req, fuse_ino_t) {
       });
 }
 
+// An operation as libfuse calls it: what it throws before it has answered is its answer. It throws nothing afterwards.
+template <auto kOperation>
+struct Shielded;
+
+template <class... Arguments, void (*kOperation)(fuse_req_t, Arguments...)>
+struct Shielded<kOperation> {
+  static void call(fuse_req_t req, Arguments... arguments) {
+    const Result<void> done = guarded([&]() -> Result<void> {
+      kOperation(req, arguments...);
+      return {};
+    });
+    if (!done) fuse_reply_err(req, errno_of(done.error().code()));
+  }
+};
+
 }  // namespace
 
 void FuseMount::negotiate(fuse_conn_info& connection) {
@@ -537,39 +553,39 @@ const fuse_lowlevel_ops& fuse_operations() {
   static const fuse_lowlevel_ops operations = [] {
     fuse_lowlevel_ops ops{};
     ops.init = op_init;
-    ops.lookup = op_lookup;
-    ops.forget = op_forget;
-    ops.forget_multi = op_forget_multi;
-    ops.getattr = op_getattr;
-    ops.setattr = op_setattr;
-    ops.readlink = op_readlink;
-    ops.mknod = op_mknod;
-    ops.mkdir = op_mkdir;
-    ops.unlink = op_unlink;
-    ops.rmdir = op_rmdir;
-    ops.symlink = op_symlink;
-    ops.rename = op_rename;
-    ops.link = op_link;
-    ops.open = op_open;
-    ops.read = op_read;
-    ops.write = op_write;
-    ops.flush = op_flush;
-    ops.release = op_release;
-    ops.fsync = op_fsync;
-    ops.opendir = op_opendir;
-    ops.readdir = op_readdir;
-    ops.readdirplus = op_readdirplus;
-    ops.releasedir = op_releasedir;
-    ops.fsyncdir = op_fsyncdir;
-    ops.statfs = op_statfs;
-    ops.setxattr = op_setxattr;
-    ops.getxattr = op_getxattr;
-    ops.listxattr = op_listxattr;
-    ops.removexattr = op_removexattr;
-    ops.create = op_create;
-    ops.fallocate = op_fallocate;
-    ops.lseek = op_lseek;
-    ops.copy_file_range = op_copy_file_range;
+    ops.lookup = Shielded<op_lookup>::call;
+    ops.forget = Shielded<op_forget>::call;
+    ops.forget_multi = Shielded<op_forget_multi>::call;
+    ops.getattr = Shielded<op_getattr>::call;
+    ops.setattr = Shielded<op_setattr>::call;
+    ops.readlink = Shielded<op_readlink>::call;
+    ops.mknod = Shielded<op_mknod>::call;
+    ops.mkdir = Shielded<op_mkdir>::call;
+    ops.unlink = Shielded<op_unlink>::call;
+    ops.rmdir = Shielded<op_rmdir>::call;
+    ops.symlink = Shielded<op_symlink>::call;
+    ops.rename = Shielded<op_rename>::call;
+    ops.link = Shielded<op_link>::call;
+    ops.open = Shielded<op_open>::call;
+    ops.read = Shielded<op_read>::call;
+    ops.write = Shielded<op_write>::call;
+    ops.flush = Shielded<op_flush>::call;
+    ops.release = Shielded<op_release>::call;
+    ops.fsync = Shielded<op_fsync>::call;
+    ops.opendir = Shielded<op_opendir>::call;
+    ops.readdir = Shielded<op_readdir>::call;
+    ops.readdirplus = Shielded<op_readdirplus>::call;
+    ops.releasedir = Shielded<op_releasedir>::call;
+    ops.fsyncdir = Shielded<op_fsyncdir>::call;
+    ops.statfs = Shielded<op_statfs>::call;
+    ops.setxattr = Shielded<op_setxattr>::call;
+    ops.getxattr = Shielded<op_getxattr>::call;
+    ops.listxattr = Shielded<op_listxattr>::call;
+    ops.removexattr = Shielded<op_removexattr>::call;
+    ops.create = Shielded<op_create>::call;
+    ops.fallocate = Shielded<op_fallocate>::call;
+    ops.lseek = Shielded<op_lseek>::call;
+    ops.copy_file_range = Shielded<op_copy_file_range>::call;
     return ops;
   }();
   return operations;

@@ -5,7 +5,6 @@
 
 #include <climits>
 #include <memory>
-#include <new>
 
 namespace dedupfs {
 
@@ -96,11 +95,6 @@ int answer_of(const Error& error) {
     default: break;
   }
   return errno_of(error.code());
-}
-
-Error error_of(const std::exception& exception) {
-  const bool memory = dynamic_cast<const std::bad_alloc*>(&exception) != nullptr;
-  return {memory ? ErrorCode::kNoMemory : ErrorCode::kIo, std::string("unexpected: ") + exception.what()};
 }
 
 }  // namespace dedupfs

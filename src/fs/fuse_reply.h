@@ -4,11 +4,11 @@
 #include <sys/statvfs.h>
 
 #include <cerrno>
-#include <exception>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "base/guarded.h"
 #include "base/result.h"
 #include "fs/errno_map.h"
 #include "fs/fuse_caller.h"
@@ -84,17 +84,12 @@ void take_back(FuseMount& mount, const DirectoryReply& reply);
 
 // The errno of an error; those that an administrator has to know of are logged.
 int answer_of(const Error& error);
-Error error_of(const std::exception& exception);
 
 // What `body` returns, a Result; an exception becomes an error. Waits while requests are held up.
 template <class Body>
 auto attempt(fuse_req_t req, Body&& body) -> decltype(body()) {
   const GroupGate::Pass pass(mount_of(req).requests());
-  try {
-    return body();
-  } catch (const std::exception& exception) {
-    return error_of(exception);
-  }
+  return guarded(body);
 }
 
 template <class T>
@@ -105,7 +100,9 @@ void answer(fuse_req_t req, const Result<T>& result) {
     fuse_reply_err(req, 0);
   } else {
     FuseMount& mount = mount_of(req);  // the request is gone after the reply
-    if (send(req, *result) == -ENOENT) take_back(mount, *result);
+    const Result<int> sent = guarded([&]() -> Result<int> { return send(req, *result); });
+    if (!sent) fuse_reply_err(req, errno_of(sent.error().code()));
+    if (!sent || *sent == -ENOENT) survive("taking back an answer", [&] { take_back(mount, *result); });
   }
 }
 
@@ -128,7 +125,8 @@ template <class T>
 void answer_content_change(fuse_req_t req, const ContentRange& range, const Result<T>& result) {
   FuseMount& mount = mount_of(req);
   answer(req, result);
-  if (!result) mount.after_requests([&mount, range] { mount.invalidate(range); });
+  // The request is gone: it cannot be answered once more.
+  if (!result) survive("dropping pages", [&] { mount.after_requests([&mount, range] { mount.invalidate(range); }); });
 }
 
 template <class Body>

@@ -41,7 +41,9 @@ void write_through_cache(fuse_req_t req, InodeUse& use, const WriteRequest& requ
   // it again with what was there before.
   const bool may_be_stale = use.async_writes;
   answer_content_change(req, request.range, result);
-  if (result && may_be_stale) mount.after_requests([&mount, range = request.range] { mount.invalidate(range); });
+  if (result && may_be_stale)
+    survive("dropping pages",
+            [&] { mount.after_requests([&mount, range = request.range] { mount.invalidate(range); }); });
 }
 
 // Pages that have older bytes are dropped before the answer: what reads after it asks us. A page that is being read right now is

@@ -32,6 +32,22 @@ Result<void> check_takes_subdirectory(const Inode& directory) {
                "directory " + std::to_string(directory.number) + " has too many subdirectories"};
 }
 
+// The number that a new inode has taken; given back unless the inode comes to be.
+class NumberInUse {
+ public:
+  explicit NumberInUse(InodeNumbers& numbers) : numbers_(&numbers) {}
+  ~NumberInUse() {
+    if (numbers_ != nullptr) numbers_->count_deleted();
+  }
+  NumberInUse(const NumberInUse&) = delete;
+  NumberInUse& operator=(const NumberInUse&) = delete;
+
+  void keep() { numbers_ = nullptr; }
+
+ private:
+  InodeNumbers* numbers_;
+};
+
 }  // namespace
 
 Result<void> Filesystem::State::check_new_name(std::string_view name) {
@@ -211,13 +227,12 @@ Result<InodePtr> Filesystem::State::add_inode(Inode& directory, InodeRecord reco
     attributes.next_cookie = kFirstCookie;
   }
   Inode created(numbers->allocate());
+  NumberInUse number_in_use(*numbers);
   attributes.inode = created.number;
   created.record = std::move(record);
-  if (const Result<void> inherited = inherit_acls(directory, created, caller); !inherited) {
-    numbers->count_deleted();
-    return inherited.error();
-  }
+  DEDUPFS_TRY(inherit_acls(directory, created, caller));
   put_record(created);
+  number_in_use.keep();
   return table.add(created.record);
 }
 
@@ -320,10 +335,10 @@ Result<Attributes> Filesystem::make_link(InodeNumber number, InodeNumber parent,
   if (existing || is_snapshots_entry(parent, name)) return exists(name);
 
   const Timestamp now = Timestamp::now();
+  state.add_entry(*directory, name, *inode);
   ++attributes.links;
   attributes.ctime = now;
   state.put_record(*inode);
-  state.add_entry(*directory, name, *inode);
   touch(*directory, now);
   state.put_record(*directory);
   state.table.reference(number, 1);

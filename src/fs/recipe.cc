@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -12,8 +13,6 @@ namespace {
 
 // A segment with fewer entries is joined to a neighbour when it is written, unless it is the last.
 constexpr std::size_t kFewEntries = 256;
-// One for the reader of a file, one for its writer.
-constexpr std::size_t kCachedSegments = 2;
 
 std::int64_t data_bytes_of(const RecipeEntry& entry) {
   return entry.is_data() ? static_cast<std::int64_t>(entry.length) : 0;
@@ -66,7 +65,7 @@ Result<std::uint64_t> Recipe::end() {
 Result<std::optional<PlacedEntry>> Recipe::find(std::uint64_t offset) {
   DEDUPFS_ASSIGN(const std::uint64_t recipe_end, end());
   if (offset >= recipe_end) return std::optional<PlacedEntry>();
-  DEDUPFS_ASSIGN(const Segment* segment, load(offset));
+  DEDUPFS_ASSIGN(const SegmentPtr segment, load(offset));
   const std::size_t index = segment->index_at(offset);
   return std::optional(PlacedEntry{segment->offset_of(index), segment->entries[index]});
 }
@@ -75,7 +74,7 @@ Result<std::vector<PlacedEntry>> Recipe::list(std::uint64_t from, std::uint64_t 
   DEDUPFS_ASSIGN(const std::uint64_t recipe_end, end());
   to = std::min(to, recipe_end);
   std::vector<PlacedEntry> found;
-  const Segment* segment = nullptr;
+  SegmentPtr segment;
   for (std::uint64_t at = from; at < to && found.size() < limit; at = segment->end()) {
     DEDUPFS_ASSIGN(segment, segment == nullptr ? load(at) : load_at(at));
     for (std::size_t i = segment->index_at(at); i < segment->entries.size() && found.size() < limit; ++i) {
@@ -105,8 +104,8 @@ Result<std::int64_t> Recipe::replace(std::uint64_t from, std::uint64_t to, std::
 
   DEDUPFS_ASSIGN(Window window, open_window(from, to, recipe_end, std::move(entries)));
   const std::int64_t data_bytes_change = window.data_bytes_change;
-  end_ = to == recipe_end ? new_end : recipe_end;
   write(std::move(window));
+  end_ = to == recipe_end ? new_end : recipe_end;
   return data_bytes_change;
 }
 
@@ -130,12 +129,13 @@ Result<std::uint64_t> Recipe::find_end() {
   DEDUPFS_ASSIGN(const auto last, metadata_.find_at_or_before(Family::kRecipes, encode_recipe_key(inode_, kLargestFile),
                                                               encode_recipe_key(inode_, 0)));
   if (!last) return 0;
-  DEDUPFS_ASSIGN(Segment segment, parse(*last));
-  if (segment.end() > size_) return damaged(segment.offset, "it is longer than the file");
-  return keep(std::move(segment)).end();
+  DEDUPFS_ASSIGN(const SegmentPtr segment, parse(*last));
+  if (segment->end() > size_) return damaged(segment->offset, "it is longer than the file");
+  remember(segment);
+  return segment->end();
 }
 
-Result<Recipe::Segment> Recipe::parse(const KeyValue& stored) const {
+Result<Recipe::SegmentPtr> Recipe::parse(const KeyValue& stored) const {
   DEDUPFS_ASSIGN(const RecipeKey key, decode_recipe_key(stored.first));
   auto entries = decode_segment(stored.second);
   if (!entries) return damaged(key.offset, entries.error().message());
@@ -148,27 +148,29 @@ Result<Recipe::Segment> Recipe::parse(const KeyValue& stored) const {
     end += entry.length;
     segment.ends.push_back(end);
   }
-  return segment;
+  return std::make_shared<const Segment>(std::move(segment));
 }
 
-// The segment that covers `offset`, which must be below end(). Valid until the next call.
-Result<const Recipe::Segment*> Recipe::load(std::uint64_t offset) {
-  for (auto cached = cache_.begin(); cached != cache_.end(); ++cached) {
-    if (cached->offset > offset || offset >= cached->end()) continue;
-    std::rotate(cache_.begin(), cached, std::next(cached));
-    return &cache_.front();
+// The segment that covers `offset`, which must be below end().
+Result<Recipe::SegmentPtr> Recipe::load(std::uint64_t offset) {
+  for (auto cached = used_last_.begin(); cached != used_last_.end(); ++cached) {
+    SegmentPtr segment = cached->lock();
+    if (!segment || segment->offset > offset || offset >= segment->end()) continue;
+    std::rotate(used_last_.begin(), cached, std::next(cached));
+    return segment;
   }
   DEDUPFS_ASSIGN(const auto found, metadata_.find_at_or_before(Family::kRecipes, encode_recipe_key(inode_, offset),
                                                                encode_recipe_key(inode_, 0)));
   if (!found) return damaged(offset, "nothing covers this offset");
-  DEDUPFS_ASSIGN(Segment segment, parse(*found));
-  if (segment.end() <= offset) return damaged(offset, "nothing covers this offset");
-  return &keep(std::move(segment));
+  DEDUPFS_ASSIGN(SegmentPtr segment, parse(*found));
+  if (segment->end() <= offset) return damaged(offset, "nothing covers this offset");
+  remember(segment);
+  return segment;
 }
 
 // The segment that starts at `offset`, where one must start because the one before ends there.
-Result<const Recipe::Segment*> Recipe::load_at(std::uint64_t offset) {
-  DEDUPFS_ASSIGN(const Segment* segment, load(offset));
+Result<Recipe::SegmentPtr> Recipe::load_at(std::uint64_t offset) {
+  DEDUPFS_ASSIGN(SegmentPtr segment, load(offset));
   if (segment->offset != offset) return damaged(segment->offset, "overlaps the segment before it");
   return segment;
 }
@@ -183,7 +185,7 @@ Result<Recipe::Window> Recipe::open_window(std::uint64_t from, std::uint64_t to,
 
   std::uint64_t window_end = from;
   if (from == end && end > 0) {
-    DEDUPFS_ASSIGN(const Segment* last, load(end - 1));
+    DEDUPFS_ASSIGN(const SegmentPtr last, load(end - 1));
     if (last->entries.size() < kSegmentEntries) {
       window.offset = last->offset;
       window.old_segments.push_back(last->offset);
@@ -192,7 +194,7 @@ Result<Recipe::Window> Recipe::open_window(std::uint64_t from, std::uint64_t to,
   }
   while (window_end < to || (window_end == from && from < end)) {
     const bool is_first = window.old_segments.empty();
-    DEDUPFS_ASSIGN(const Segment* segment, is_first ? load(from) : load_at(window_end));
+    DEDUPFS_ASSIGN(const SegmentPtr segment, is_first ? load(from) : load_at(window_end));
     if (is_first) window.offset = segment->offset;
     window.old_segments.push_back(segment->offset);
     window_end = segment->end();
@@ -221,7 +223,7 @@ Result<Recipe::Window> Recipe::open_window(std::uint64_t from, std::uint64_t to,
 
 Result<void> Recipe::widen_to_neighbour(Window& window, std::uint64_t window_end) {
   DEDUPFS_ASSIGN(const std::uint64_t recipe_end, end());
-  DEDUPFS_ASSIGN(const Segment* next, load_at(window_end));
+  DEDUPFS_ASSIGN(const SegmentPtr next, load_at(window_end));
   window.old_segments.push_back(next->offset);
   window.reaches_end = next->end() == recipe_end;
   std::ranges::copy(next->entries, std::back_inserter(window.entries));
@@ -229,10 +231,10 @@ Result<void> Recipe::widen_to_neighbour(Window& window, std::uint64_t window_end
   return {};
 }
 
+// All of it or, if memory runs out, nothing.
 void Recipe::write(Window window) {
-  std::erase_if(cache_, [&](const Segment& segment) {
-    return std::ranges::find(window.old_segments, segment.offset) != window.old_segments.end();
-  });
+  std::vector<KeyChange> changes;
+  std::vector<SegmentPtr> segments;
   std::uint64_t offset = window.offset;
   auto entry = std::make_move_iterator(window.entries.begin());
   for (const std::size_t size : segment_sizes(window.entries.size(), window.reaches_end)) {
@@ -240,17 +242,36 @@ void Recipe::write(Window window) {
     entry += static_cast<std::ptrdiff_t>(size);
     segment.ends.reserve(size);
     for (const RecipeEntry& written : segment.entries) segment.ends.push_back(offset += written.length);
-
-    std::erase(window.old_segments, segment.offset);
-    metadata_.put(Family::kRecipes, encode_recipe_key(inode_, segment.offset), encode_segment(segment.entries));
-    keep(std::move(segment));
+    changes.push_back({encode_recipe_key(inode_, segment.offset), encode_segment(segment.entries)});
+    if (segments.size() == used_last_.size()) segments.erase(segments.begin());
+    segments.push_back(std::make_shared<const Segment>(std::move(segment)));
   }
-  for (const std::uint64_t old : window.old_segments) metadata_.erase(Family::kRecipes, encode_recipe_key(inode_, old));
+  for (const std::uint64_t old : window.old_segments) {
+    std::string key = encode_recipe_key(inode_, old);
+    if (std::ranges::find(changes, key, &KeyChange::key) == changes.end())
+      changes.push_back({std::move(key), std::nullopt});
+  }
+  metadata_.apply(Family::kRecipes, std::move(changes));
+  for (auto& used : used_last_) {
+    const SegmentPtr segment = used.lock();
+    if (segment && std::ranges::find(window.old_segments, segment->offset) != window.old_segments.end()) used.reset();
+  }
+  for (const SegmentPtr& segment : segments) remember(segment);
 }
 
-const Recipe::Segment& Recipe::keep(Segment segment) {
-  if (cache_.size() == kCachedSegments) cache_.pop_back();
-  return *cache_.insert(cache_.begin(), std::move(segment));
+std::uint64_t Recipe::Segment::memory_bytes() const {
+  std::uint64_t bytes = sizeof(Segment) + entries.capacity() * sizeof(RecipeEntry) + ends.capacity() * sizeof(ends[0]);
+  for (const RecipeEntry& entry : entries) bytes += entry.bytes.size();
+  return bytes;
+}
+
+void Recipe::remember(const SegmentPtr& segment) {
+  std::rotate(used_last_.begin(), std::prev(used_last_.end()), used_last_.end());
+  used_last_.front() = segment;
+  try {
+    metadata_.decoded().keep(segment, segment->memory_bytes());
+  } catch (const std::bad_alloc&) {  // it will be decoded again
+  }
 }
 
 Error Recipe::damaged(std::uint64_t offset, std::string_view reason) const {

@@ -5,11 +5,13 @@
 // kInlineBytes may be one inline entry: its bytes stand in the recipe itself.
 //
 // Threads:   one Recipe object has one user at a time (its FileContent's lock); different files are independent.
-// Ownership: refers to the volume's Metadata; keeps the segments used last decoded.
+// Ownership: refers to the volume's Metadata, which keeps the segments that were used last decoded.
 // Failure:   a segment that does not parse, or does not fit its neighbours, is kCorruption and names inode and offset.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -57,6 +59,7 @@ class Recipe {
     std::uint64_t end() const { return ends.back(); }
     std::uint64_t offset_of(std::size_t index) const { return index == 0 ? offset : ends[index - 1]; }
     std::size_t index_at(std::uint64_t offset) const;  // of the entry that covers it, or starts there
+    std::uint64_t memory_bytes() const;
   };
   // The entries that a replace() writes anew, and the keys of the segments in which they were.
   struct Window {
@@ -68,20 +71,21 @@ class Recipe {
   };
 
   Result<std::uint64_t> find_end();
-  Result<Segment> parse(const KeyValue& stored) const;
-  Result<const Segment*> load(std::uint64_t offset);
-  Result<const Segment*> load_at(std::uint64_t offset);
+  using SegmentPtr = std::shared_ptr<const Segment>;
+  Result<SegmentPtr> parse(const KeyValue& stored) const;
+  Result<SegmentPtr> load(std::uint64_t offset);
+  Result<SegmentPtr> load_at(std::uint64_t offset);
   Result<Window> open_window(std::uint64_t from, std::uint64_t to, std::uint64_t end, std::vector<RecipeEntry> entries);
   Result<void> widen_to_neighbour(Window& window, std::uint64_t window_end);
   void write(Window window);
-  const Segment& keep(Segment segment);
+  void remember(const SegmentPtr& segment);
   Error damaged(std::uint64_t offset, std::string_view reason) const;
 
   Metadata& metadata_;
   InodeNumber inode_;
   std::uint64_t size_;                // when the recipe was made: it may end no later, before the first change
   std::optional<std::uint64_t> end_;  // when known
-  std::vector<Segment> cache_;        // the one used last in front
+  std::array<std::weak_ptr<const Segment>, 2> used_last_;  // one for the reader of a file, one for its writer
 };
 
 }  // namespace dedupfs

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/guarded.h"
 #include "base/size.h"
 #include "fs/idle_memory.h"
 #include "fs/low_priority.h"
@@ -102,7 +103,9 @@ void Reclaimer::run() {
   while (await_work(lock)) {
     const ReclaimSettings settings = *std::exchange(asked_, std::nullopt);
     lock.unlock();
-    ReclaimStatus::Ended ended = reclaim_once(settings);
+    ReclaimStatus::Ended ended;
+    if (!survive("reclaim", [&] { ended = reclaim_once(settings); }))
+      ended.error.emplace(ErrorCode::kNoMemory, "out of memory");
     lock.lock();
     ended.seconds = seconds_since(begun_);
     status_.freed_bytes += ended.findings.freed_bytes();
@@ -122,7 +125,8 @@ bool Reclaimer::await_work(std::unique_lock<std::mutex>& lock) {
     changed_.wait_for(lock, look_interval_, [this] { return ending_ || asked_; });
     if (ending_ || asked_ || status_.paused || Clock::now() < rested) continue;
     lock.unlock();
-    const auto settings = due_();
+    std::optional<ReclaimSettings> settings;
+    survive("looking whether a reclaim is due", [&] { settings = due_(); });
     lock.lock();
     if (!settings || asked_) continue;
     begin(*settings);

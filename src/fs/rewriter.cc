@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/guarded.h"
 #include "base/size.h"
 #include "fs/low_priority.h"
 
@@ -43,7 +44,7 @@ void Rewriter::finish(std::chrono::milliseconds patience) {
 void Rewriter::run() {
   lower_priority_of_this_thread();
   while (const auto stretch = volume_.chunks().recent_references().wait_for_stretch())
-    rewrite(*stretch, host_.patience);
+    survive("rewriting", [&] { rewrite(*stretch, host_.patience); });
 }
 
 void Rewriter::rewrite(const RecentReferences::Stretch& stretch, std::chrono::milliseconds patience) {

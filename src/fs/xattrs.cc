@@ -132,14 +132,21 @@ Result<std::vector<std::string>> Filesystem::list_xattrs(InodeNumber number) {
   const std::lock_guard lock(inode->mutex);
   std::vector<std::string> names;
   if (!inode->record.has_xattrs) return names;
-  constexpr std::size_t kNamesAPage = 64;  // values come with the names, of up to 64 KiB each
-  const auto add_name = [&](const std::string& key, const std::string& /*value*/) -> Result<void> {
-    DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
-    names.emplace_back(place.name);
-    return {};
-  };
-  DEDUPFS_TRY(visit_entries(state_->metadata, Family::kXattrs, encode_inode_key(number), encode_key_behind(number),
-                            kNamesAPage, add_name));
+  constexpr std::size_t kNamesAPage = 16;  // values come with the names, of up to 64 KiB each
+  // The kernel hands out no more (XATTR_LIST_MAX), and says E2BIG when there are more.
+  constexpr std::size_t kMostBytes = 64 << 10;
+  std::string from = encode_inode_key(number);
+  const std::string end = encode_key_behind(number);
+  for (std::size_t bytes = 0; bytes <= kMostBytes;) {
+    DEDUPFS_ASSIGN(const std::vector<KeyValue> page, state_->metadata.list(Family::kXattrs, from, end, kNamesAPage));
+    for (const auto& [key, value] : page) {
+      DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
+      names.emplace_back(place.name);
+      bytes += place.name.size() + 1;
+    }
+    if (page.size() < kNamesAPage) break;
+    from = page.back().first + '\0';
+  }
   return names;
 }
 

@@ -19,11 +19,23 @@ ChunkRun ChunkRun::part(std::size_t from, std::size_t to) const {
 }
 
 void append_to_runs(std::vector<ChunkRun>& runs, const RegionEntry& entry) {
+  ChunkRun::Chunk chunk{.raw_length = entry.raw_length,
+                        .delta_length = entry.is_delta() ? entry.payload_length : 0,
+                        .sources = entry.sources};
   const bool follows = !runs.empty() && runs.back().id_of(runs.back().chunks.size()) == entry.id;
-  if (!follows || runs.back().chunks.size() == kMostChunksOfARun) runs.emplace_back().first = entry.id;
-  runs.back().chunks.push_back({.raw_length = entry.raw_length,
-                                .delta_length = entry.is_delta() ? entry.payload_length : 0,
-                                .sources = entry.sources});
+  if (follows && runs.back().chunks.size() != kMostChunksOfARun) {
+    runs.back().chunks.push_back(std::move(chunk));
+    return;
+  }
+  ChunkRun run;
+  run.first = entry.id;
+  run.chunks.push_back(std::move(chunk));
+  runs.push_back(std::move(run));
+}
+
+void drop_last(std::vector<ChunkRun>& runs) {
+  runs.back().chunks.pop_back();
+  if (runs.back().chunks.empty()) runs.pop_back();
 }
 
 std::string encode_run_key(ChunkId first) {

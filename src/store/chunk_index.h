@@ -60,6 +60,8 @@ struct ChunkRun {
 
 // Adds the chunk to the last run, or begins another where it does not follow. Where their region is, is not said yet.
 void append_to_runs(std::vector<ChunkRun>& runs, const RegionEntry& entry);
+// Takes back what append_to_runs() added last.
+void drop_last(std::vector<ChunkRun>& runs);
 
 std::string encode_run_key(ChunkId first);
 std::string encode_run(const ChunkRun& run);

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/coding.h"
 #include "base/crash_point.h"
+#include "base/guarded.h"
 #include "store/chunk_ids.h"
 #include "store/chunk_index.h"
 #include "store/chunk_reader.h"
@@ -41,6 +42,8 @@ constexpr std::size_t kLocalityRuns = 6;
 constexpr std::size_t kCachedFingerprints = 1 << 16;
 constexpr std::size_t kMostQueuedPrefetches = 64;
 constexpr std::size_t kPrefetchedTogether = 16;
+// Regions that wait open for the next stream. What more streams leave is written.
+constexpr std::size_t kMostOpenRegions = 16;
 
 std::size_t thread_count(std::size_t asked) {
   return asked != 0 ? asked : std::max(2U, std::thread::hardware_concurrency());
@@ -115,7 +118,7 @@ struct ChunkStore::State {
   // Caches the fingerprints of the chunks around this one, if it is there and has this one.
   bool load_locality(ChunkId id, const Fingerprint& fingerprint);
   RegionPacker* take_packer();
-  void give_back(RegionPacker* packer);
+  void give_back(RegionPacker* packer) noexcept;
   // Failed regions are tried again before new data is refused: space may have been freed.
   Result<void> check_writable();
   Result<void> reserve_ids();
@@ -167,7 +170,7 @@ struct ChunkStore::Writer::State {
   explicit State(ChunkStore::State& chunk_store) : store(chunk_store), packer(store.take_packer()) {}
   ~State() { store.give_back(packer); }
 
-  void prepare(Task& task) const;
+  Result<void> prepare(Task& task) const;
   void find_delta(Task& task, ByteSpan chunk, std::optional<ChunkId>& match, Liveness::Lookup& lookup) const;
   void pack_prepared();
   Result<std::vector<ChunkId>> pack(Task& task);
@@ -195,27 +198,24 @@ void ChunkStore::Writer::State::find_delta(Task& task, ByteSpan chunk, std::opti
   match = delta ? std::optional(delta->base) : std::nullopt;
 }
 
-void ChunkStore::Writer::State::prepare(Task& task) const {
+Result<void> ChunkStore::Writer::State::prepare(Task& task) const {
   std::optional<ChunkId> match;
   task.fingerprints.reserve(task.batch.chunks.size());
   task.known.reserve(task.batch.chunks.size());
   for (const ByteSpan chunk : task.batch.chunks) {
     task.fingerprints.push_back(fingerprint_of(chunk));
     Liveness::Lookup lookup(store.liveness);
-    auto known = store.find(task.fingerprints.back(), lookup);
-    if (!known) {
-      task.error = known.error();
-      return;
-    }
-    const auto soundness = *known ? store.soundness_of(**known) : ChunkStore::State::Soundness::kSound;
-    if (soundness == ChunkStore::State::Soundness::kOtherContent) known->reset();
-    task.known.push_back(*known);
+    DEDUPFS_ASSIGN(auto known, store.find(task.fingerprints.back(), lookup));
+    const auto soundness = known ? store.soundness_of(*known) : ChunkStore::State::Soundness::kSound;
+    if (soundness == ChunkStore::State::Soundness::kOtherContent) known.reset();
+    task.known.push_back(known);
     task.lost.push_back(soundness == ChunkStore::State::Soundness::kLost);
-    if (*known)
-      match = *known;
+    if (known)
+      match = known;
     else if (store.deltas)
       find_delta(task, chunk, match, lookup);
   }
+  return {};
 }
 
 // Packs and reports whatever is prepared at the front of the queue. One thread does it; the others leave it to that
@@ -228,7 +228,9 @@ void ChunkStore::Writer::State::pack_prepared() {
     const std::shared_ptr<Task> task = std::move(tasks.front());
     tasks.pop_front();
     lock.unlock();
-    auto ids = pack(*task);
+    auto ids = guarded([&] { return pack(*task); });
+    task->batch.chunks.clear();
+    task->batch.owner.reset();  // whoever hears that it is done may count its memory as free
     task->batch.done(std::move(ids));
     lock.lock();
   }
@@ -289,14 +291,22 @@ void ChunkStore::Writer::put(Batch batch) {
     const std::lock_guard lock(state_->mutex);
     state_->tasks.push_back(task);
   }
-  state_->store.pool.submit([state = state_, task = std::move(task)] {
-    state->prepare(*task);
+  const auto work = [state = state_, task] {
+    auto prepared = guarded([&] { return state->prepare(*task); });
+    if (!prepared) task->error = std::move(prepared).error();
     {
       const std::lock_guard lock(state->mutex);
       task->prepared = true;
     }
     state->pack_prepared();
-  });
+  };
+  try {
+    state_->store.pool.submit(work);
+  } catch (...) {  // nobody will prepare it, and it is the last one still
+    const std::lock_guard lock(state_->mutex);
+    state_->tasks.pop_back();
+    throw;
+  }
 }
 
 // Where one place has a chunk that is dead, another may have the one that took its place.
@@ -359,6 +369,7 @@ RegionPacker* ChunkStore::State::take_packer() {
     packers.push_back(std::make_unique<RegionPacker>(
         pending, ids, settings.region_bytes,
         [this](std::shared_ptr<PendingRegion> region) { writer.submit(std::move(region)); }));
+    free_packers.reserve(packers.size());
     free_packers.push_back(packers.back().get());
   }
   RegionPacker* const packer = free_packers.back();
@@ -366,9 +377,12 @@ RegionPacker* ChunkStore::State::take_packer() {
   return packer;
 }
 
-void ChunkStore::State::give_back(RegionPacker* packer) {
+// With its open region: the next stream goes on filling it.
+void ChunkStore::State::give_back(RegionPacker* packer) noexcept {
   const std::lock_guard lock(packers_mutex);
-  free_packers.push_back(packer);  // with its open region: the next stream goes on filling it
+  const bool enough = free_packers.size() >= kMostOpenRegions;
+  if (enough) survive("closing a region", [packer] { packer->close(); });
+  free_packers.insert(enough ? free_packers.begin() : free_packers.end(), packer);  // there is room, see take_packer()
 }
 
 Result<void> ChunkStore::State::check_writable() {
@@ -423,7 +437,10 @@ void ChunkStore::prefetch(std::vector<ChunkId> ids) {
     std::vector<ChunkId> some(first,
                               first + static_cast<std::ptrdiff_t>(std::min(kPrefetchedTogether, ids.size() - at)));
     state_->pool.submit([state = state_.get(), some = std::move(some)] {
-      for (const ChunkId id : some) (void)state->reader.get(id);  // an error shows when somebody reads it
+      // An error shows when somebody reads it.
+      survive("read-ahead", [&] {
+        for (const ChunkId id : some) (void)state->reader.get(id);
+      });
       --state->prefetches;
     });
   }
@@ -431,11 +448,13 @@ void ChunkStore::prefetch(std::vector<ChunkId> ids) {
 
 // ---------------------------------------------------------------- commit
 
+void ChunkStore::close_regions() {
+  const std::lock_guard lock(state_->packers_mutex);
+  for (const auto& packer : state_->packers) packer->close();
+}
+
 void ChunkStore::freeze() {
-  {
-    const std::lock_guard lock(state_->packers_mutex);
-    for (const auto& packer : state_->packers) packer->close();
-  }
+  close_regions();
   state_->pending.freeze();
   state_->healing = state_->pending.frozen_renewed();
   for (CommitParticipant* const part : state_->parts()) part->freeze();
@@ -623,6 +642,10 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::open(std::shared_ptr<ContainerSt
                    DeltaEncoder::make(settings.delta, state->reader, state->deltas->features, state->deltas->order));
   }
   return std::unique_ptr<ChunkStore>(new ChunkStore(std::move(state)));
+}
+
+std::uint64_t ChunkStore::writer_bytes() const {
+  return state_->settings.region_bytes;
 }
 
 std::unique_ptr<ChunkStore::Writer> ChunkStore::open_writer() {

@@ -57,14 +57,15 @@ class ChunkStore final : public CommitParticipant {
   struct Batch {
     std::shared_ptr<const void> owner;  // keeps the bytes alive
     std::vector<ByteSpan> chunks;       // none empty
-    // Runs once, on a thread of the pool, in the order of the put()s of the Writer. `ids` match `chunks`.
+    // Runs once, on a thread of the pool, in the order of the put()s of the Writer. `ids` match `chunks`. It must not throw;
+    // the store has given up `owner` by then.
     std::function<void(Result<std::vector<ChunkId>> ids)> done;
   };
 
   class Writer {
    public:
-    ~Writer();  // no put may be in progress
-    void put(Batch batch);
+    ~Writer();              // no put may be in progress
+    void put(Batch batch);  // if it throws (std::bad_alloc), `done` does not run
 
    private:
     friend class ChunkStore;
@@ -78,12 +79,16 @@ class ChunkStore final : public CommitParticipant {
   ~ChunkStore() override;
 
   std::unique_ptr<Writer> open_writer();
+  // What a Writer takes: the region that it fills.
+  std::uint64_t writer_bytes() const;
 
   // All bytes of a chunk, in memory that stays as long as the owner is held.
   Result<PinnedBytes> get(ChunkId id);
   // Starts loading what these chunks need, in the background.
   void prefetch(std::vector<ChunkId> ids);
 
+  // What a freeze() closes. Right after it, which may throw, freeze() throws nothing.
+  void close_regions();
   // Closes all open regions and sets aside what the index has to learn. No put may be in progress.
   void freeze() override;
   // Waits until all chunks of the frozen group are on disk, durably, then adds their index entries.

@@ -16,6 +16,11 @@
 // group.
 
 namespace dedupfs {
+namespace {
+
+thread_local std::uint64_t changes_of_thread = 0;
+
+}  // namespace
 
 // The changes of one transaction group.
 class Metadata::Overlay {
@@ -38,6 +43,22 @@ class Metadata::Overlay {
     }
   }
 
+  void apply(Family family, std::vector<KeyChange> wanted) {
+    Map staged;
+    for (KeyChange& change : wanted) staged.emplace(std::move(change.key), std::move(change.value));
+    Map& changes = families_[static_cast<std::size_t>(family)];
+    while (!staged.empty()) {  // nothing here can fail
+      auto [at, is_new, node] = changes.insert(staged.extract(staged.begin()));
+      if (is_new) {
+        bytes_ += at->first.size() + (at->second ? at->second->size() : 0) + kNodeBytes;
+        continue;
+      }
+      bytes_ += node.mapped() ? node.mapped()->size() : 0;
+      bytes_ -= at->second ? at->second->size() : 0;
+      at->second.swap(node.mapped());
+    }
+  }
+
   bool empty() const { return bytes_ == 0; }
   std::size_t bytes() const { return bytes_; }
 
@@ -49,7 +70,7 @@ class Metadata::Overlay {
 };
 
 Metadata::Metadata(const Database& database, SnapshotList& snapshots)
-    : database_(database), snapshots_(snapshots), open_(std::make_unique<Overlay>()) {}
+    : database_(database), snapshots_(snapshots), open_(std::make_shared<Overlay>()) {}
 Metadata::~Metadata() = default;
 
 // Upper one first.
@@ -189,6 +210,17 @@ Result<std::vector<KeyValue>> Metadata::list(Family family, std::string_view fro
 void Metadata::set(Family family, std::string_view key, std::optional<std::string> value) {
   const std::unique_lock lock(mutex_);
   open_->set(family, key, std::move(value));
+  ++changes_of_thread;
+}
+
+void Metadata::apply(Family family, std::vector<KeyChange> changes) {
+  const std::unique_lock lock(mutex_);
+  open_->apply(family, std::move(changes));
+  ++changes_of_thread;
+}
+
+std::uint64_t Metadata::changes_of_this_thread() {
+  return changes_of_thread;
 }
 
 void Metadata::put(Family family, std::string_view key, std::string value) {
@@ -209,9 +241,10 @@ bool Metadata::open_is_empty() const {
 
 void Metadata::freeze() {
   const std::unique_lock lock(mutex_);
-  DEDUPFS_CHECK(!frozen_);  // Volume::freeze() follows a commit
+  DEDUPFS_CHECK(!frozen_);                  // Volume::freeze() follows a commit
+  auto next = std::make_shared<Overlay>();  // nothing fails behind it
   preservation_ = snapshots_.preservation();
-  frozen_ = std::exchange(open_, std::make_unique<Overlay>());
+  frozen_ = std::exchange(open_, std::move(next));
 }
 
 bool Metadata::has_frozen() const {

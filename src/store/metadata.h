@@ -7,8 +7,8 @@
 //            no operation may be half done then. What others change while a list() or find runs may be seen or not, key
 //            by key; what nobody changes is always seen. No lock is held while the database reads.
 // Ownership: the database must outlive it.
-// Failure:   reads fail as the database does, those of a snapshot that is not there are kStale; writes go to memory and
-//            cannot fail.
+// Failure:   reads fail as the database does, those of a snapshot that is not there are kStale; writes go to memory, and fail
+//            when there is none (std::bad_alloc): nothing has changed then.
 #pragma once
 
 #include <array>
@@ -25,6 +25,7 @@
 #include "store/changes.h"
 #include "store/commit_participant.h"
 #include "store/database.h"
+#include "store/kept_alive.h"
 #include "store/snapshot_list.h"
 
 namespace dedupfs {
@@ -48,6 +49,13 @@ class Metadata final : public CommitParticipant {
 
   void put(Family family, std::string_view key, std::string value);
   void erase(Family family, std::string_view key);
+  // All of these, of different keys, or none.
+  void apply(Family family, std::vector<KeyChange> changes);
+  // Counts the changes that this thread has made, so that it can be told whether an operation that failed had begun to.
+  static std::uint64_t changes_of_this_thread();
+
+  // What was decoded last. Users share a cap of 16 MiB: there may be one for each open file.
+  KeptAlive& decoded() { return decoded_; }
 
   // About how much memory the open group takes: the signal for an early commit.
   std::size_t open_bytes() const;
@@ -76,9 +84,10 @@ class Metadata final : public CommitParticipant {
 
   const Database& database_;
   SnapshotList& snapshots_;
+  KeptAlive decoded_{16 << 20};
   std::optional<Preservation> preservation_;  // of the frozen group
   mutable std::shared_mutex mutex_;  // guards both pointers and the open overlay; a frozen overlay never changes
-  std::unique_ptr<Overlay> open_;
+  std::shared_ptr<Overlay> open_;
   std::shared_ptr<const Overlay> frozen_;
 };
 

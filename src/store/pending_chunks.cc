@@ -44,9 +44,15 @@ std::optional<PendingChunks::Location> PendingChunks::locate(ChunkId id) const {
 std::optional<ChunkId> PendingChunks::publish(const RegionEntry& entry, const std::shared_ptr<PendingRegion>& region) {
   const std::unique_lock lock(mutex_);
   if (const auto found = frozen_.ids.find(entry.fingerprint); found != frozen_.ids.end()) return found->second;
-  if (const auto [found, is_new] = open_.ids.try_emplace(entry.fingerprint, entry.id); !is_new) return found->second;
-  // In place of what is being moved of a chunk that was lost.
-  open_.chunks.insert_or_assign(number_of(entry.id), Group::Chunk{region, entry});
+  const auto [found, is_new] = open_.ids.try_emplace(entry.fingerprint, entry.id);
+  if (!is_new) return found->second;
+  try {
+    // In place of what is being moved of a chunk that was lost.
+    open_.chunks.insert_or_assign(number_of(entry.id), Group::Chunk{region, entry});
+  } catch (...) {  // a fingerprint that leads nowhere would make new content a reference to nothing
+    open_.ids.erase(found);
+    throw;
+  }
   return std::nullopt;
 }
 

@@ -11,6 +11,40 @@ constexpr std::size_t kMostEntries = 4096;
 
 }  // namespace
 
+// An entry in the lists of its region. It is taken out again if the chunk does not become known, because memory ran out or
+// somebody was faster: the lists and what others know must not differ.
+class RegionPacker::Noted {
+ public:
+  Noted(PendingRegion& region, std::vector<ChunkRun>& runs, const RegionEntry& entry)
+      : region_(region), runs_(runs), bytes_(entry.payload_length) {
+    region.region->entries.push_back(entry);
+    try {
+      append_to_runs(runs, entry);
+    } catch (...) {
+      region.region->entries.pop_back();
+      throw;
+    }
+  }
+  ~Noted() {
+    if (kept_) return;
+    region_.region->entries.pop_back();
+    drop_last(runs_);
+  }
+  Noted(const Noted&) = delete;
+  Noted& operator=(const Noted&) = delete;
+
+  void keep() {
+    kept_ = true;
+    region_.used_bytes += bytes_;
+  }
+
+ private:
+  PendingRegion& region_;
+  std::vector<ChunkRun>& runs_;
+  const std::uint32_t bytes_;
+  bool kept_ = false;
+};
+
 RegionPacker::RegionPacker(PendingChunks& pending, ChunkIdAllocator& ids, std::uint32_t region_bytes, Closed closed)
     : pending_(pending), ids_(ids), region_bytes_(region_bytes), closed_(std::move(closed)) {}
 
@@ -34,9 +68,7 @@ RegionPacker::Packed RegionPacker::add(const Fingerprint& fingerprint, ByteSpan 
     entry.depth = delta->depth;
     entry.checksum = delta->checksum;
   }
-  if (const auto known = publish(entry, payload)) return {*known, false};
-
-  append_to_runs(open_->runs, entry);
+  if (const auto known = publish(open_->runs, entry, payload)) return {*known, false};
   ++next_id_;
   return {entry.id, true};
 }
@@ -48,8 +80,7 @@ RegionPacker::Packed RegionPacker::add_again(ChunkId id, const Fingerprint& fing
   entry.fingerprint = fingerprint;
   entry.raw_length = entry.payload_length = static_cast<std::uint32_t>(chunk.size());
   entry.payload_offset = open_->used_bytes;
-  if (const auto known = publish(entry, chunk)) return {*known, false};
-  append_to_runs(open_->renewed, entry);
+  if (const auto known = publish(open_->renewed, entry, chunk)) return {*known, false};
   return {id, true};
 }
 
@@ -58,16 +89,17 @@ bool RegionPacker::add_moved(const RegionEntry& stored, ByteSpan payload) {
   RegionEntry entry = stored;
   entry.payload_offset = open_->used_bytes;
   place_payload(payload);
+  Noted noted(*open_, open_->moved, entry);
   if (!pending_.publish_moved(entry, open_)) return false;
-  note_packed(entry);
-  append_to_runs(open_->moved, entry);
+  noted.keep();
   return true;
 }
 
-std::optional<ChunkId> RegionPacker::publish(const RegionEntry& entry, ByteSpan payload) {
+std::optional<ChunkId> RegionPacker::publish(std::vector<ChunkRun>& runs, const RegionEntry& entry, ByteSpan payload) {
   place_payload(payload);
+  Noted noted(*open_, runs, entry);
   if (const auto known = pending_.publish(entry, open_)) return known;
-  note_packed(entry);
+  noted.keep();
   return std::nullopt;
 }
 
@@ -76,17 +108,11 @@ void RegionPacker::place_payload(ByteSpan payload) {
   std::memcpy(open_->region->payload.data() + open_->used_bytes, payload.data(), payload.size());
 }
 
-void RegionPacker::note_packed(const RegionEntry& entry) {
-  open_->region->entries.push_back(entry);
-  open_->used_bytes += entry.payload_length;
-}
-
 void RegionPacker::close() {
   if (!open_) return;
-  auto region = std::exchange(open_, nullptr);
-  if (region->region->entries.empty()) return;
-  pending_.add_region(region);
-  closed_(std::move(region));
+  if (!open_->region->entries.empty()) pending_.add_region(open_);
+  const auto region = std::exchange(open_, nullptr);
+  if (!region->region->entries.empty()) closed_(region);
 }
 
 void RegionPacker::make_room(std::size_t payload_bytes) {
@@ -94,9 +120,10 @@ void RegionPacker::make_room(std::size_t payload_bytes) {
                 open_->region->entries.size() == kMostEntries))
     close();
   if (open_) return;
-  open_ = std::make_shared<PendingRegion>();
-  open_->region = std::make_shared<Region>();
-  open_->region->payload.resize(std::max<std::size_t>(region_bytes_, payload_bytes));
+  const auto region = std::make_shared<PendingRegion>();
+  region->region = std::make_shared<Region>();
+  region->region->payload.resize(std::max<std::size_t>(region_bytes_, payload_bytes));
+  open_ = region;
 }
 
 }  // namespace dedupfs

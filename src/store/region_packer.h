@@ -1,6 +1,7 @@
 // Packs the new chunks of one stream into regions and hands out their ids.
 //
 // Threads: one user at a time.
+// Failure: what throws (std::bad_alloc) has packed nothing.
 #pragma once
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/bytes.h"
 #include "store/encoded_delta.h"
@@ -32,7 +34,7 @@ class ChunkIdAllocator {
 
 class RegionPacker {
  public:
-  // A region that is full or was closed; it is to be written.
+  // A region that is full or was closed; it is to be written. Must not throw.
   using Closed = std::function<void(std::shared_ptr<PendingRegion>)>;
 
   RegionPacker(PendingChunks& pending, ChunkIdAllocator& ids, std::uint32_t region_bytes, Closed closed);
@@ -55,9 +57,9 @@ class RegionPacker {
   // A place for so many bytes in the open region.
   void make_room(std::size_t payload_bytes);
   // Nothing, if another stream was faster.
-  std::optional<ChunkId> publish(const RegionEntry& entry, ByteSpan payload);
+  std::optional<ChunkId> publish(std::vector<ChunkRun>& runs, const RegionEntry& entry, ByteSpan payload);
   void place_payload(ByteSpan payload);
-  void note_packed(const RegionEntry& entry);
+  class Noted;
 
   PendingChunks& pending_;
   ChunkIdAllocator& ids_;

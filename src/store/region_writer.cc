@@ -3,6 +3,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "base/guarded.h"
 
 namespace dedupfs {
 namespace {
@@ -28,20 +31,21 @@ void RegionWriter::submit(std::shared_ptr<PendingRegion> region) {
     changed_.wait(lock, [this] { return waiting_bytes_ < most_waiting_bytes_ || error_; });
     waiting_bytes_ += region->used_bytes;
   }
-  pool_.submit([this, region = std::move(region)] { run(region); });
+  const auto work = [this, region] { run(region); };
+  if (!survive("writing a region beside others", [&] { pool_.submit(work); })) work();
 }
 
-void RegionWriter::run(const std::shared_ptr<PendingRegion>& region) {
+void RegionWriter::run(const std::shared_ptr<PendingRegion>& region) noexcept {
   const std::uint32_t bytes = region->used_bytes;
-  auto written = write(*region);
+  auto written = guarded([&] { return write(*region); });
   {
     const std::lock_guard lock(mutex_);
     waiting_bytes_ -= bytes;
     region->attempted = true;
     if (!written) {
-      if (!error_) spdlog::error("cannot store data: {}", written.error().message());
-      error_ = written.error();
-      failed_.push_back(region);
+      if (!error_) survive("log", [&] { spdlog::error("cannot store data: {}", written.error().message()); });
+      error_.emplace(std::move(written).error());
+      region->next_failed = std::exchange(failed_, region);
     }
   }
   changed_.notify_all();
@@ -77,16 +81,18 @@ Result<void> RegionWriter::wait_for(const std::vector<std::shared_ptr<PendingReg
 Result<void> RegionWriter::retry_failed() {
   const std::lock_guard one_at_a_time(retry_mutex_);
   std::unique_lock lock(mutex_);
-  while (!failed_.empty()) {
-    const auto region = failed_.back();
+  while (failed_) {
+    const auto region = failed_;
     lock.unlock();
-    const auto written = write(*region);
+    auto written = guarded([&] { return write(*region); });
     lock.lock();
     if (!written) {
       error_ = written.error();
-      return written.error();
+      return std::move(written).error();
     }
-    std::erase(failed_, region);
+    auto* place = &failed_;  // more may have come in front of it
+    while (*place != region) place = &(*place)->next_failed;
+    *place = std::exchange(region->next_failed, nullptr);
   }
   if (error_) spdlog::info("data can be stored again");
   error_.reset();

@@ -25,7 +25,7 @@ class RegionWriter {
   RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache, const Compression& compression,
                std::size_t threads, std::uint64_t most_waiting_bytes);
 
-  // Waits while more than that wait, unless writing fails at the moment.
+  // Waits while more than that wait, unless writing fails at the moment. Throws nothing.
   void submit(std::shared_ptr<PendingRegion> region);
   // Waits until these regions, which were submitted, are on disk; those that failed are tried once more.
   Result<void> wait_for(const std::vector<std::shared_ptr<PendingRegion>>& regions);
@@ -36,7 +36,7 @@ class RegionWriter {
 
  private:
   Result<void> write(PendingRegion& region);
-  void run(const std::shared_ptr<PendingRegion>& region);
+  void run(const std::shared_ptr<PendingRegion>& region) noexcept;
 
   ContainerStore& containers_;
   PendingChunks& pending_;
@@ -47,7 +47,7 @@ class RegionWriter {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t waiting_bytes_ = 0;
-  std::vector<std::shared_ptr<PendingRegion>> failed_;
+  std::shared_ptr<PendingRegion> failed_;  // the first one; each leads to the next
   std::optional<Error> error_;
   std::mutex retry_mutex_;
   ThreadPool pool_;  // last: its threads use the rest

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/coding.h"
+#include "base/guarded.h"
 #include "store/checkpoint.h"
 #include "store/chunk_reader.h"
 #include "store/entries.h"
@@ -106,26 +107,34 @@ ScrubStatus Scrubber::status() const {
 }
 
 void Scrubber::run(std::uint64_t bytes_per_second) {
+  const Result<void> checked = guarded([&] { return check_all(bytes_per_second); });
+  if (!checked && checked.error().code() != ErrorCode::kInterrupted)
+    survive("scrub", [&] { note_other_damage(checked.error()); });
+
+  survive("ending a scrub", [&] {
+    ScrubFindings findings;
+    {
+      const std::lock_guard lock(mutex_);
+      current_.ended_unix_seconds = now_unix_seconds();
+      current_.complete = checked.has_value();
+      findings = current_;
+    }
+    spdlog::log(findings.sound() ? spdlog::level::info : spdlog::level::err,
+                "scrub: {} bytes checked{}, {} damaged chunks, {} other damages", findings.checked_bytes,
+                findings.complete ? "" : " before it was stopped", findings.damaged_chunks, findings.other_damage);
+    ended_(findings);
+    const std::lock_guard lock(mutex_);
+    last_ = findings;
+  });
+  const std::lock_guard lock(mutex_);
+  running_ = false;
+}
+
+Result<void> Scrubber::check_all(std::uint64_t bytes_per_second) {
   for (const Error& damage : damage_of_superblocks(*volume_.folder())) note_other_damage(damage);
   check_checkpoint();
   check_index();
-  const Result<void> checked = check_runs(bytes_per_second);
-  if (!checked && checked.error().code() != ErrorCode::kInterrupted) note_other_damage(checked.error());
-
-  ScrubFindings findings;
-  {
-    const std::lock_guard lock(mutex_);
-    current_.ended_unix_seconds = now_unix_seconds();
-    current_.complete = checked.has_value();
-    findings = current_;
-  }
-  spdlog::log(findings.sound() ? spdlog::level::info : spdlog::level::err,
-              "scrub: {} bytes checked{}, {} damaged chunks, {} other damages", findings.checked_bytes,
-              findings.complete ? "" : " before it was stopped", findings.damaged_chunks, findings.other_damage);
-  ended_(findings);
-  const std::lock_guard lock(mutex_);
-  last_ = findings;
-  running_ = false;
+  return check_runs(bytes_per_second);
 }
 
 void Scrubber::note_other_damage(const Error& error) {

@@ -71,6 +71,7 @@ class Scrubber {
   using Clock = std::chrono::steady_clock;
 
   void run(std::uint64_t bytes_per_second);
+  Result<void> check_all(std::uint64_t bytes_per_second);
   void check_index();
   void check_checkpoint();
   Result<void> check_runs(std::uint64_t bytes_per_second);

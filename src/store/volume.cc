@@ -371,7 +371,11 @@ void Volume::warn_of_small_index_memory() {
 
 void Volume::freeze() {
   DEDUPFS_CHECK(!options_.read_only);  // the caller's mount is writable
-  for (CommitParticipant* const participant : participants_) participant->freeze();
+  // What can fail for want of memory comes first: recipes must not be committed without their chunks.
+  chunks_->close_regions();
+  metadata_->freeze();
+  for (CommitParticipant* const participant : participants_)
+    if (participant != metadata_.get()) participant->freeze();
 }
 
 // The order is what makes a crash at any moment leave the state of the last commit: chunks are durable in their

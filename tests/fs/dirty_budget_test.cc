@@ -27,6 +27,18 @@ TEST(DirtyBudget, CountsWhatIsTaken) {
   EXPECT_EQ(budget.used_bytes(), 0u);
 }
 
+TEST(DirtyBudget, AShareComesBackOnce) {
+  DirtyBudget budget(100, ignore);
+  {
+    auto share = DirtyBudget::Share::forced(budget, 30);
+    DirtyBudget::Share moved = std::move(share);
+    EXPECT_EQ(budget.used_bytes(), 30u);
+    moved = DirtyBudget::Share::forced(budget, 90);
+    EXPECT_EQ(budget.used_bytes(), 90u);
+  }
+  EXPECT_EQ(budget.used_bytes(), 0u);
+}
+
 TEST(DirtyBudget, RequestWaitsUntilItFits) {
   DirtyBudget budget(100, ignore);
   ASSERT_TRUE(budget.acquire(60, never));

@@ -40,7 +40,7 @@ TEST(DirtyMap, WriteAtTheEndOfAStretchJoinsIt) {
 
   EXPECT_THAT(contents(map), ElementsAre("3:abcde"));
   EXPECT_EQ(map.end(), 8u);
-  EXPECT_EQ(map.memory_bytes(), 5u);
+  EXPECT_EQ(map.data_bytes(), 5u);
 }
 
 TEST(DirtyMap, RunOfSmallWritesMakesFewStretches) {
@@ -49,7 +49,7 @@ TEST(DirtyMap, RunOfSmallWritesMakesFewStretches) {
   for (std::uint64_t i = 0; i < 1024; ++i) map.write(i * page.size(), page);
 
   EXPECT_EQ(map.list(0, kEverything).size(), 4u);
-  EXPECT_EQ(map.memory_bytes(), 4u << 20);
+  EXPECT_EQ(map.data_bytes(), 4u << 20);
 }
 
 TEST(DirtyMap, LaterWriteWins) {
@@ -59,7 +59,7 @@ TEST(DirtyMap, LaterWriteWins) {
   map.write(5, bytes_of("cc"));
 
   EXPECT_THAT(contents(map), ElementsAre("0:aabbacc"));
-  EXPECT_EQ(map.memory_bytes(), 7u);
+  EXPECT_EQ(map.data_bytes(), 7u);
 }
 
 TEST(DirtyMap, WriteBeforeAStretchOverwritesItsFront) {
@@ -75,7 +75,7 @@ TEST(DirtyMap, HolesAndDataReplaceEachOther) {
   map.write(0, bytes_of("aaaaaa"));
   map.punch(2, 2);
   EXPECT_THAT(contents(map), ElementsAre("0:aa", "2:--", "4:aa"));
-  EXPECT_EQ(map.memory_bytes(), 4u);
+  EXPECT_EQ(map.data_bytes(), 4u);
 
   map.write(3, bytes_of("b"));
   EXPECT_THAT(contents(map), ElementsAre("0:aa", "2:-", "3:b", "4:aa"));
@@ -156,6 +156,32 @@ std::vector<int> values(const DirtyMap& map, std::uint64_t from, std::uint64_t t
   return found;
 }
 
+// A budget once counted one byte for each of these.
+TEST(DirtyMap, CountsWhatStretchesTakeBesideTheirBytes) {
+  DirtyMap map;
+  for (std::uint64_t i = 0; i < 1000; ++i) map.write(5000 * i, bytes_of("x"));
+  EXPECT_GE(map.memory_bytes(), 1000 * DirtyMap::kStretchBytes);
+  EXPECT_EQ(map.data_bytes(), 1000U);
+
+  for (std::uint64_t i = 0; i < 1000; ++i) map.punch(5000 * i + 2000, 100);
+  EXPECT_GE(map.memory_bytes(), 2000 * DirtyMap::kStretchBytes);
+
+  map.erase(0, 5000 * 1000);
+  EXPECT_EQ(map.memory_bytes(), 0U);
+}
+
+TEST(DirtyMap, MemoryOfBytesThatAreTakenOffComesBack) {
+  DirtyMap map;
+  map.write(0, ByteBuffer(1 << 20, 1));
+
+  map.erase(0, (1 << 20) - 100);
+  EXPECT_LE(map.memory_bytes(), 4096U);
+
+  map.write(0, ByteBuffer(1 << 19, 1));
+  map.truncate(100);
+  EXPECT_LE(map.memory_bytes(), 4096U);
+}
+
 TEST(DirtyMap, BehavesAsAnArrayOfBytesDoes) {
   const auto seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -191,7 +217,8 @@ TEST(DirtyMap, BehavesAsAnArrayOfBytesDoes) {
     const std::uint64_t from = random() % 2 * offset;
     ASSERT_EQ(values(map, from, 4000), model.values(from, 4000));
     ASSERT_EQ(values(map, offset, offset + length), model.values(offset, offset + length));
-    ASSERT_EQ(map.memory_bytes(), model.data_bytes());
+    ASSERT_EQ(map.data_bytes(), model.data_bytes());
+    ASSERT_GE(map.memory_bytes(), map.data_bytes());
     ASSERT_EQ(map.end(), model.end());
     ASSERT_EQ(map.empty(), model.end() == 0);
   }

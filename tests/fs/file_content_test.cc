@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <iterator>
 #include <random>
 #include <thread>
 
+#include "fs/dirty_map.h"
 #include "fs/recipe.h"
 #include "support/temp_dir.h"
 
@@ -63,7 +65,7 @@ class FileContentTest : public ::testing::Test {
 
   Result<void> write(FileContent& content, std::uint64_t offset, ByteSpan bytes) {
     EXPECT_TRUE(budget_.acquire(bytes.size(), [] { return false; }));
-    return content.write(offset, bytes);
+    return content.write(offset, bytes, DirtyBudget::Share::acquired(budget_, bytes.size()));
   }
 
   void commit() {
@@ -104,6 +106,13 @@ class FileContentTest : public ::testing::Test {
     EXPECT_TRUE(placed);
     for (const PlacedEntry& entry : *placed) entries.push_back(entry.entry);
     return entries;
+  }
+
+  std::vector<std::uint64_t> boundaries_of(InodeNumber inode) {
+    std::vector<std::uint64_t> boundaries;
+    std::uint64_t end = 0;
+    for (const RecipeEntry& entry : recipe_of(inode)) boundaries.push_back(end += entry.length);
+    return boundaries;
   }
 
   TempDir dir_;
@@ -216,6 +225,105 @@ TEST_F(FileContentTest, TinyFilesStandInTheRecipeItself) {
 
   EXPECT_TRUE(recipe_of(kInode).at(0).kind == RecipeEntry::Kind::kChunk);
   EXPECT_EQ(text_of(ByteSpan(read_all()).first(4)), "tiny");
+}
+
+// In content that repeats itself new boundaries need never fall on old ones: all behind a hole was cut anew, for each hole.
+TEST_F(FileContentTest, AHoleInRepetitiveContentKeepsTheChunksFarFromIt) {
+  ASSERT_TRUE(write(*content_, 0, ByteBuffer(16 << 20, 'x')));
+  ASSERT_TRUE(content_->flush());
+  const auto before = boundaries_of(kInode);
+
+  ASSERT_TRUE(content_->punch(100000, 4096));
+  ASSERT_TRUE(content_->flush());
+
+  const auto after = boundaries_of(kInode);
+  std::vector<std::uint64_t> common;
+  std::ranges::set_intersection(before, after, std::back_inserter(common));
+  EXPECT_GT(common.size() + 30, before.size());
+  EXPECT_EQ(content_->data_bytes(), (16U << 20) - 4096);
+  ByteBuffer expected(16 << 20, 'x');
+  std::fill_n(expected.begin() + 100000, 4096, 0);
+  EXPECT_EQ(read_all(), expected);
+}
+
+TEST_F(FileContentTest, ShortHolesWaitForTheFlushAndGiveBackTheirSpaceAtOnce) {
+  std::mt19937_64 random(1);
+  ByteBuffer bytes = random_bytes(1000000, random);
+  ASSERT_TRUE(write(*content_, 0, bytes));
+  ASSERT_TRUE(content_->flush());
+  const auto before = recipe_of(kInode);
+
+  for (std::size_t offset = 4096; offset < 900000; offset += 8192) {
+    ASSERT_TRUE(content_->punch(offset, 4096));
+    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), 4096, 0);
+  }
+  const std::uint64_t data_bytes = content_->data_bytes();
+
+  EXPECT_EQ(recipe_of(kInode), before);
+  EXPECT_EQ(read_all(), bytes);
+  EXPECT_EQ(*content_->find_hole(0), 4096U);
+  ASSERT_TRUE(content_->flush());
+  EXPECT_EQ(read_all(), bytes);
+  EXPECT_EQ(content_->data_bytes(), data_bytes);
+  EXPECT_EQ(budget_.used_bytes(), 0U);
+}
+
+// Single bytes far from each other once took a block of 1 MiB each on their way, and a byte of the budget.
+TEST_F(FileContentTest, ScatteredBytesTakeNoMoreThanTheirShare) {
+  constexpr std::uint64_t kDistance = 5000;
+  constexpr std::uint64_t kBytes = 20000;
+  std::atomic<std::uint64_t> highest = 0;
+  std::atomic<bool> finished = false;
+  std::thread watcher([&] {
+    while (!finished) highest = std::max(highest.load(), budget_.used_bytes());
+  });
+  for (std::uint64_t i = 0; i < kBytes; ++i) ASSERT_TRUE(write(*content_, i * kDistance, bytes_of("x")));
+  const std::uint64_t waiting = budget_.used_bytes();
+  ASSERT_TRUE(content_->flush());
+  finished = true;
+  watcher.join();
+
+  EXPECT_GE(waiting, kBytes * DirtyMap::kStretchBytes);
+  EXPECT_LE(highest, waiting + (16U << 20));
+  EXPECT_EQ(budget_.used_bytes(), 0U);
+  const auto entries = recipe_of(kInode);
+  EXPECT_EQ(entries.size(), 2 * kBytes - 1);
+  EXPECT_EQ(content_->data_bytes(), kBytes);
+  EXPECT_EQ(read(*content_, 777 * kDistance - 1, 3), (ByteBuffer{0, 'x', 0}));
+}
+
+TEST_F(FileContentTest, AReadOfManySmallPiecesIsOneBuffer) {
+  for (std::uint64_t i = 0; i < 1000; ++i) ASSERT_TRUE(write(*content_, 3 * i, bytes_of("x")));
+
+  const auto pieces = content_->read(0, 3000);
+
+  ASSERT_TRUE(pieces);
+  EXPECT_EQ(pieces->size(), 1U);
+  EXPECT_EQ(text_of(read(*content_, 0, 5)), std::string_view("x\0\0x\0", 5));
+}
+
+// What is cut anew at a time is bounded: such a stretch ends within the hole.
+TEST_F(FileContentTest, ALongStretchMayEndInsideOfAHole) {
+  constexpr std::uint64_t kFar = std::uint64_t{1} << 40;
+  std::mt19937_64 random(1);
+  const ByteBuffer bytes = random_bytes(4096, random);
+  ASSERT_TRUE(write(*content_, 0, bytes));
+  ASSERT_TRUE(write(*content_, kFar, bytes));
+  ASSERT_TRUE(content_->flush());
+
+  const std::uint64_t start = kFar / 2;
+  constexpr std::uint64_t kWrites = 2000;
+  for (std::uint64_t i = 0; i < kWrites; ++i) ASSERT_TRUE(write(*content_, start + i * 10000, bytes));
+  for (std::uint64_t i = 0; i < 8 << 20; i += 4096) ASSERT_TRUE(write(*content_, start + (1 << 30) + i, bytes));
+  ASSERT_TRUE(content_->flush());
+
+  EXPECT_FALSE(content_->dirty());
+  EXPECT_EQ(content_->size(), kFar + 4096);
+  EXPECT_EQ(content_->data_bytes(), (2 + kWrites) * 4096 + (8 << 20));
+  for (const std::uint64_t offset :
+       {std::uint64_t{0}, start, start + 1999 * 10000, start + (1 << 30) + (8 << 20) - 4096, kFar})
+    EXPECT_EQ(read(*content_, offset, 4096), bytes) << offset;
+  EXPECT_EQ(read(*content_, start + 4096, 5904), ByteBuffer(5904, 0));
 }
 
 TEST_F(FileContentTest, HolesTakeNoSpaceAndAreFound) {

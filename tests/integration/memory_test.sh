@@ -1,14 +1,57 @@
 #!/usr/bin/env bash
-# A daemon that may have 64 MiB of memory, with small caches and with those that it has by default, which fit the group; and one of 1 GiB,
-# which stays below 400 MiB. Should the kernel kill one all the same, that costs nothing that was durable. Needs root and a cgroup with the
-# memory controller.
+# Memory of the daemon: what users do cannot take it beyond the caps, and without any left requests fail, not the mount. See
+# docs/design.md, "Memory". DEDUPFS_MEMORY_LOAD=full drives each row of the table with the full load, which takes some minutes.
 . "$(dirname "$0")/lib.sh"
 
-is_root || { skip "64 MiB of memory" "need root"; exit 0; }
 if grep -qw "__[at]san_init" "$tools/dedupfs"; then
-  skip "64 MiB of memory" "sanitizers take more"
+  skip "memory of the daemon" "sanitizers take more"
   exit 0
 fi
+
+caps_mib=$((64 + 32 + 32))
+beside_mib=400 # docs/design.md, "Memory"
+peak_mib() { awk '$1 == "VmHWM:" { print int($2 / 1024) }' "/proc/$(daemon_pid)/status"; }
+
+# drive KIND SIZE FULL_SIZE: one kind of load on a new volume with small caps.
+drive() {
+  local size=$2 what peak
+  [ "${DEDUPFS_MEMORY_LOAD:-}" != full ] || size=$3
+  rm -rf "$volume"
+  mkfs.dedupfs "$volume" >/dev/null
+  mount_volume cache=64m,index_mem=32m,dirty=32m || { fail "$1" "cannot mount"; return; }
+  if what=$(python3 "$here/memory_load.py" "$1" "$mnt" "$size" 2>&1); then pass "$1: $what"; else fail "$1" "$what"; fi
+  peak=$(peak_mib)
+  if [ "${peak:-9999}" -le $((caps_mib + beside_mib)) ]; then
+    pass "$1: the peak of $peak MiB is within $caps_mib and $beside_mib MiB"
+  else
+    fail "$1: peak" "$peak MiB, expected at most $caps_mib and $beside_mib MiB"
+  fi
+  check "$1: unmount" unmount_volume
+}
+drive scattered 8 60
+drive clones 64 2048
+drive xattrs 10000 170000
+drive orphans 4000 20000
+drive punches 40 400
+
+# Under a limit of address space, requests fail when there is none left. The mount lives on, and works when there is memory again.
+rm -rf "$volume"
+mkfs.dedupfs "$volume" >/dev/null
+mkdir -p "$mnt"
+check "mount under a limit of address space" prlimit --as=$((2 << 30)) "$tools/dedupfs" "$volume" "$mnt"
+pid=$(daemon_pid)
+prlimit --pid "$pid" --as=$((($(awk '{ print $1 }' "/proc/$pid/statm") * 4 + (48 << 10)) << 10))
+python3 "$here/memory_load.py" scattered "$mnt" 5 >/dev/null 2>&1
+check_equal "the daemon survives it" "$pid" "$(daemon_pid)"
+prlimit --pid "$pid" --as=unlimited
+check "and works when there is memory" eval 'noise 1 3000000 >"$mnt/after" && sync "$mnt/after" && noise 1 3000000 | cmp - "$mnt/after"'
+unmount_volume >/dev/null 2>&1
+check "nothing is wrong" fsck.dedupfs -n --verify-data "$volume"
+rm -rf "$volume"
+
+# A daemon that may have 64 MiB of memory. With small caches it works; with those it has by default the kernel may kill it, which
+# is said in the log of the kernel, and costs nothing that was durable. Needs root and a cgroup with the memory controller.
+is_root || { skip "64 MiB of memory" "need root"; finish; }
 
 # A group with that limit, of either version of cgroups.
 group=
@@ -25,7 +68,7 @@ make_group() {
   done
   return 1
 }
-make_group || { skip "64 MiB of memory" "no cgroup with a limit of memory can be made"; exit 0; }
+make_group || { skip "64 MiB of memory" "no cgroup with a limit of memory can be made"; finish; }
 trap 'clean_up; rmdir "$group"' EXIT
 
 # limit_group MIB
