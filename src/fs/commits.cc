@@ -12,7 +12,10 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kLargestGroups = 4;  // of so many times group_bytes: operations wait for the commit
+// Groups together take no more than so many times group_bytes: operations wait for a commit otherwise.
+constexpr std::uint64_t kLargestGroups = 4;
+// While a group is committed, its changes are there once more in the batch that is written.
+constexpr std::uint64_t kCopiesOfAFrozenGroup = 2;
 constexpr std::uint64_t kChangesBetweenLooks = 64;
 
 // Runs the tasks on the pool and waits for them.
@@ -53,12 +56,18 @@ std::optional<Error> Filesystem::State::abort_reason() const {
   return abort_error;
 }
 
+std::uint64_t Filesystem::State::open_group_bytes() const {
+  return metadata.open_bytes() + volume->chunks().open_bytes();
+}
+
+// The open group becomes the frozen one: what it may take is bounded by half of the cap.
 void Filesystem::State::throttle() {
   if (++changes % kChangesBetweenLooks != 0) return;
-  const std::size_t bytes = metadata.open_bytes() + volume->chunks().open_bytes();
-  if (bytes > kLargestGroups * options.group_bytes) {
+  const std::uint64_t open = open_group_bytes();
+  const std::uint64_t most = kLargestGroups * options.group_bytes;
+  if (open > most / kCopiesOfAFrozenGroup || open + kCopiesOfAFrozenGroup * frozen_bytes > most) {
     (void)committer->commit();  // whether it failed shows in the commits of those who need to know
-  } else if (bytes > options.group_bytes) {
+  } else if (open > options.group_bytes) {
     committer->request_commit();
   }
 }
@@ -177,7 +186,9 @@ Result<void> Filesystem::State::end_group() {
     try {
       at_group_end.run([this] {
         numbers->save(closed);
+        const std::uint64_t bytes = open_group_bytes();
         volume->freeze();
+        frozen_bytes = bytes;
       });
     } catch (const std::exception&) {
       if (at_group_end.is_wanted()) abort({ErrorCode::kNoMemory, "memory ran out in the middle of a change"});
@@ -190,6 +201,7 @@ Result<void> Filesystem::State::end_group() {
 
 Result<void> Filesystem::State::commit_volume() {
   Result<void> committed = volume->commit();
+  if (committed) frozen_bytes = 0;
   give_back_idle_memory_now_and_then();
   if (committed && committer && !sweeper->is_done()) committer->request_clean_up();
   if (committed && changes != 0) checkpointer->note_commit();  // each mount commits what users have not changed

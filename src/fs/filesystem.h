@@ -32,7 +32,8 @@ struct FilesystemOptions {
   std::chrono::milliseconds commit_interval{5000};
   std::chrono::milliseconds checkpoint_interval{600'000};  // at least between two checkpoints; 0: none
   std::uint64_t dirty_bytes = 256 << 20;                   // cap for file data not yet stored
-  std::uint64_t group_bytes = 64 << 20;  // of metadata; a commit starts here, and operations wait at four times as much
+  std::uint64_t group_bytes =
+      64 << 20;  // of metadata; a commit starts here, and groups take four times as much at most
   enum class Atime { kRelative, kNever, kAlways } atime = Atime::kRelative;
   // What works in the background waits so long for a commit that others want, before it wants one: each holds everybody up.
   std::chrono::milliseconds background_patience{2000};

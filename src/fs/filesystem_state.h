@@ -74,6 +74,7 @@ struct Filesystem::State {
   Result<void> check_writable(InodeNumber node) const;  // nor is it of a snapshot
   // Asks for an early commit when the open group grows large, and waits for one when it is far too large.
   void throttle();
+  std::uint64_t open_group_bytes() const;
 
   // --- namespace.cc
   static Result<void> check_new_name(std::string_view name);
@@ -202,6 +203,7 @@ struct Filesystem::State {
   InodePtr snapshots_directory;
 
   std::atomic<std::uint64_t> changes{0};
+  std::atomic<std::uint64_t> frozen_bytes{0};  // of the group that is being committed
   std::atomic<bool> aborted{false};
   std::atomic<bool> flush_fails{false};  // the last attempt to store file data did: waiting for room would be in vain
   mutable std::mutex errors_mutex;

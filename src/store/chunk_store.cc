@@ -123,8 +123,6 @@ struct ChunkStore::State {
   Result<void> check_writable();
   Result<void> reserve_ids();
   Result<void> write_next_id(std::uint64_t next_id);
-  // What takes part in commits by itself.
-  std::vector<CommitParticipant*> parts() const;
 
   const Settings settings;
   const std::shared_ptr<ContainerStore> containers;
@@ -150,6 +148,7 @@ struct ChunkStore::State {
   RecentReferences recent_references;
   std::mutex moving;
   std::unique_ptr<CommittedNumber> dropped_bytes_counter;
+  std::vector<CommitParticipant*> parts;  // what takes part in commits by itself
 
   RegionWriter writer;
   ThreadPool pool;  // last: its tasks use the rest
@@ -413,12 +412,6 @@ ChunkStore::State::~State() {
   if (reserved_end > ids.next() && !settings.read_only) (void)write_next_id(ids.next());
 }
 
-std::vector<CommitParticipant*> ChunkStore::State::parts() const {
-  std::vector<CommitParticipant*> found = {dropped_bytes_counter.get()};
-  if (deltas) found.push_back(&deltas->features);
-  return found;
-}
-
 // ---------------------------------------------------------------- read path
 
 Result<PinnedBytes> ChunkStore::get(ChunkId id) {
@@ -456,8 +449,7 @@ void ChunkStore::close_regions() {
 void ChunkStore::freeze() {
   close_regions();
   state_->pending.freeze();
-  state_->healing = state_->pending.frozen_renewed();
-  for (CommitParticipant* const part : state_->parts()) part->freeze();
+  for (CommitParticipant* const part : state_->parts) part->freeze();
 }
 
 Result<void> ChunkStore::append_to(Database::Batch& batch) {
@@ -466,12 +458,13 @@ Result<void> ChunkStore::append_to(Database::Batch& batch) {
   DEDUPFS_TRY(state_->containers->sync());
   crash_point("commit.containers-synced");
   DEDUPFS_TRY(state_->pending.append_frozen_to(batch, state_->database));
+  state_->healing = state_->pending.frozen_renewed();
   if (const DamagedChunks& damaged = state_->reader.damaged(); damaged.changed() || !state_->healing.empty()) {
     const DamagedChunks::Encoded encoded = damaged.encode(state_->healing);
     batch.put(Family::kCounters, kDamagedChunksCounter, encoded.bytes);
     state_->appended_damage = encoded.version;
   }
-  for (CommitParticipant* const part : state_->parts()) DEDUPFS_TRY(part->append_to(batch));
+  for (CommitParticipant* const part : state_->parts) DEDUPFS_TRY(part->append_to(batch));
   return {};
 }
 
@@ -491,12 +484,12 @@ void ChunkStore::committed() {
   for (const std::uint32_t container : abandoned)  // one that stays is taken for empty by the next reclaim
     if (const auto removed = state_->containers->remove(container); !removed)
       spdlog::warn("{}", removed.error().message());
-  for (CommitParticipant* const part : state_->parts()) part->committed();
+  for (CommitParticipant* const part : state_->parts) part->committed();
 }
 
 void ChunkStore::failed(CommitFailure failure) {
   state_->appended_damage.reset();
-  for (CommitParticipant* const part : state_->parts()) part->failed(failure);
+  for (CommitParticipant* const part : state_->parts) part->failed(failure);
 }
 
 std::size_t ChunkStore::open_bytes() const {
@@ -636,8 +629,10 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::open(std::shared_ptr<ContainerSt
   state->dropped_bytes = dropped.value_or(0);
   state->dropped_bytes_counter = std::make_unique<CommittedNumber>(
       kDroppedBytesCounter, [&bytes = state->dropped_bytes] { return bytes.load(); }, state->dropped_bytes);
+  state->parts.push_back(state->dropped_bytes_counter.get());
   if (settings.delta.enabled() && !settings.read_only) {
     state->deltas = std::make_unique<DeltaWriting>(database, settings.delta);
+    state->parts.push_back(&state->deltas->features);
     DEDUPFS_ASSIGN(state->deltas->encoder,
                    DeltaEncoder::make(settings.delta, state->reader, state->deltas->features, state->deltas->order));
   }

@@ -31,16 +31,15 @@ class Metadata::Overlay {
 
   void set(Family family, std::string_view key, std::optional<std::string> value) {
     Map& changes = families_[static_cast<std::size_t>(family)];
-    const std::size_t value_bytes = value ? value->size() : 0;
-    const auto at = changes.lower_bound(key);
+    auto at = changes.lower_bound(key);
     if (at != changes.end() && at->first == key) {
-      bytes_ += value_bytes;
-      bytes_ -= at->second ? at->second->size() : 0;
-      at->second = std::move(value);
+      bytes_ -= heap_bytes(at->second);
+      at->second.swap(value);  // a short one would stay in the room of a long one
     } else {
-      changes.emplace_hint(at, key, std::move(value));
-      bytes_ += key.size() + value_bytes + kNodeBytes;
+      at = changes.emplace_hint(at, key, std::move(value));
+      bytes_ += kNodeBytes + heap_bytes(at->first);
     }
+    bytes_ += heap_bytes(at->second);
   }
 
   void apply(Family family, std::vector<KeyChange> wanted) {
@@ -50,12 +49,12 @@ class Metadata::Overlay {
     while (!staged.empty()) {  // nothing here can fail
       auto [at, is_new, node] = changes.insert(staged.extract(staged.begin()));
       if (is_new) {
-        bytes_ += at->first.size() + (at->second ? at->second->size() : 0) + kNodeBytes;
+        bytes_ += kNodeBytes + heap_bytes(at->first) + heap_bytes(at->second);
         continue;
       }
-      bytes_ += node.mapped() ? node.mapped()->size() : 0;
-      bytes_ -= at->second ? at->second->size() : 0;
+      bytes_ -= heap_bytes(at->second);
       at->second.swap(node.mapped());
+      bytes_ += heap_bytes(at->second);
     }
   }
 
@@ -63,7 +62,15 @@ class Metadata::Overlay {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  static constexpr std::size_t kNodeBytes = 4 * sizeof(void*) + sizeof(Map::value_type);
+  static constexpr std::size_t kAllocationBytes = 16;  // what the C library takes for each
+  static constexpr std::size_t kNodeBytes = 4 * sizeof(void*) + sizeof(Map::value_type) + kAllocationBytes;
+
+  // With what it has in reserve, not what is in it.
+  static std::size_t heap_bytes(const std::string& text) {
+    static const std::size_t kInPlace = std::string().capacity();
+    return text.capacity() > kInPlace ? text.capacity() + 1 + kAllocationBytes : 0;
+  }
+  static std::size_t heap_bytes(const std::optional<std::string>& text) { return text ? heap_bytes(*text) : 0; }
 
   std::array<Map, kFamilyCount> families_;
   std::size_t bytes_ = 0;
