@@ -18,6 +18,7 @@
 #include "fs/fuse_open_files.h"
 #include "fs/group_gate.h"
 #include "fs/mount_options.h"
+#include "fs/request_copies.h"
 
 namespace dedupfs {
 
@@ -40,6 +41,7 @@ class FuseMount {
   Filesystem& filesystem() { return filesystem_; }
   const MountOptions& options() const { return options_; }
   OpenFiles& open_files() { return open_files_; }
+  RequestCopies& copies() { return copies_; }
 
   // Changes are durable when they return: all of them (-o sync), or those of names (-o dirsync). A remount sets them anew.
   bool is_sync() const { return sync_; }
@@ -103,6 +105,7 @@ class FuseMount {
   std::atomic<bool> sync_;
   std::atomic<bool> dirsync_;
   OpenFiles open_files_;
+  RequestCopies copies_;
   GroupGate requests_;
   std::mutex session_mutex_;
   fuse_session* session_ = nullptr;

@@ -4,7 +4,9 @@
 
 #include <fcntl.h>
 
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "fs/fuse_reply.h"
 
@@ -17,11 +19,14 @@ struct WriteRequest {
   bool may_be_async = false;  // the caller may go on while it is under way
 };
 
+std::function<bool()> is_cancelled(fuse_req_t req) {
+  return [req] { return fuse_req_interrupted(req) != 0; };
+}
+
 Result<Written> write(fuse_req_t req, const WriteRequest& request, ByteSpan bytes) {
   Filesystem& filesystem = mount_of(req).filesystem();
-  const auto cancelled = [req] { return fuse_req_interrupted(req) != 0; };
   const FuseCaller caller(req);
-  DEDUPFS_TRY(filesystem.write(request.range.inode, request.range.offset, bytes, caller, cancelled));
+  DEDUPFS_TRY(filesystem.write(request.range.inode, request.range.offset, bytes, caller, is_cancelled(req)));
   settle_mode(req, caller, request.range.inode);
   if (request.durable) DEDUPFS_TRY(filesystem.sync_file(request.range.inode));
   return Written{bytes.size()};
@@ -46,6 +51,14 @@ void write_through_cache(fuse_req_t req, InodeUse& use, const WriteRequest& requ
             [&] { mount.after_requests([&mount, range = request.range] { mount.invalidate(range); }); });
 }
 
+// What a write brought, for a thread for invalidations.
+struct Copy {
+  Copy(DirtyBudget::Share its_share, ByteBuffer its_bytes) : share(std::move(its_share)), bytes(std::move(its_bytes)) {}
+
+  DirtyBudget::Share share;
+  ByteBuffer bytes;
+};
+
 // Pages that have older bytes are dropped before the answer: what reads after it asks us. A page that is being read right now is
 // locked, so the invalidation waits for that read, which may have older bytes.
 void write_past_cache(fuse_req_t req, const OpenFile& file, const WriteRequest& request, ByteSpan bytes) {
@@ -53,10 +66,12 @@ void write_past_cache(fuse_req_t req, const OpenFile& file, const WriteRequest& 
   if (request.may_be_async && !file.use->async_writes) file.use->async_writes = true;
   if (file.mode.direct && file.use->kernel_caches && mount.kernel_keeps_pages()) {
     // Pages that were changed through a mapping go out first, or they would be written over this write by its invalidation.
-    const auto copy = std::make_shared<const ByteBuffer>(bytes.begin(), bytes.end());
+    auto share = mount.copies().acquire(bytes.size(), is_cancelled(req));
+    if (!share) return answer(req, Result<Written>(share.error()));
+    const auto copy = std::make_shared<const Copy>(std::move(*share), ByteBuffer(bytes.begin(), bytes.end()));
     mount.after_requests([req, request, copy] {
       mount_of(req).invalidate(request.range);
-      invalidate_and_answer(req, request.range, attempt(req, [&] { return write(req, request, *copy); }));
+      invalidate_and_answer(req, request.range, attempt(req, [&] { return write(req, request, copy->bytes); }));
     });
     return;
   }

@@ -10,6 +10,7 @@ Each prints a line with what it did, and fails if the filesystem gives an error 
 """
 import ctypes
 import errno
+import multiprocessing
 import os
 import random
 import resource
@@ -85,18 +86,33 @@ def xattrs(folder, count):
     return f"{count} attributes"
 
 
-def orphans(folder, count):
-    resource.setrlimit(resource.RLIMIT_NOFILE, (count + 100, max(count + 100, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+def hold_orphans(folder, numbers, all_are_open):
     files = []
-    for number in range(count):
-        fd = os.open(f"{folder}/orphan", os.O_RDWR | os.O_CREAT, 0o644)
+    for number in numbers:
+        path = f"{folder}/orphan{number}"
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         os.write(fd, b"%08d" % number * 500)
-        os.unlink(f"{folder}/orphan")
+        os.unlink(path)
         files.append(fd)
     os.fsync(files[-1])
-    for number, fd in enumerate(files):
+    all_are_open.wait(300)
+    for number, fd in zip(numbers, files):
         check(os.pread(fd, 8, 8) == b"%08d" % number, f"file {number}")
         os.close(fd)
+
+
+def orphans(folder, count):
+    hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
+    share = min(count, hard_limit - 100)  # of a process
+    shares = [range(begin, min(begin + share, count)) for begin in range(0, count, share)]
+    all_are_open = multiprocessing.Barrier(len(shares))
+    holders = [multiprocessing.Process(target=hold_orphans, args=(folder, numbers, all_are_open)) for numbers in shares]
+    for holder in holders:
+        holder.start()
+    for holder in holders:
+        holder.join()
+        check(holder.exitcode == 0, "files that are open without a name")
     return f"{count} files"
 
 
