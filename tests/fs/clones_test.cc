@@ -122,14 +122,16 @@ TEST_F(ClonesTest, AreRefusedWhereTheyCannotBe) {
   EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, fs_->clone_tree(file_, kSnapshotsInode, "x")));
 }
 
-// Its content is in memory, and has to be stored before another file can refer to it.
+// Its content is in memory, and has to be stored before another file can refer to it. That the disk is full is known when a first attempt
+// has failed.
 TEST(Clones, OfAFileThatCannotBeClonedNothingStays) {
   const std::string content = random_text(3 << 20, 1);
   FaultyFilesystem faulty;
   TestFilesystem& fs = faulty.fs;
+  faulty.fail("open", ErrorCode::kNoSpace);
   const InodeNumber file = fs.make_file(kRootInode, "file", content);
   const Attributes before = fs.attributes(kRootInode);
-  faulty.fail("open", ErrorCode::kNoSpace);
+  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, fs->sync()));
 
   EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, fs->clone_tree(file, kRootInode, "copy")));
 

@@ -1,4 +1,5 @@
-// A fresh directory, removed with everything in it at the end of its scope.
+// A fresh directory, removed with everything in it at the end of its scope. In the folder DEDUPFS_TEST_FOLDER, or where other temporary
+// files are. On a tmpfs tests take a third of the time, since they sync much.
 #pragma once
 
 #include <cstdlib>
@@ -12,7 +13,9 @@ namespace dedupfs {
 class TempDir {
  public:
   TempDir() {
-    std::string name = (std::filesystem::temp_directory_path() / "dedupfs-test-XXXXXX").string();
+    const char* const chosen = std::getenv("DEDUPFS_TEST_FOLDER");
+    const std::filesystem::path folder = chosen ? chosen : std::filesystem::temp_directory_path();
+    std::string name = (folder / "dedupfs-test-XXXXXX").string();
     DEDUPFS_CHECK(::mkdtemp(name.data()) != nullptr);
     path_ = name;
   }
