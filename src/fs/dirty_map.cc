@@ -30,8 +30,9 @@ void DirtyMap::write(std::uint64_t offset, ByteSpan bytes) {
 bool DirtyMap::join_previous(std::uint64_t offset, ByteSpan bytes) {
   const auto behind = extents_.lower_bound(offset);
   if (behind == extents_.begin()) return false;
-  auto& [start, stretch] = *std::prev(behind);
-  const std::uint64_t end = start + stretch.length;
+  const auto previous = std::prev(behind);
+  Stretch& stretch = previous->second;
+  const std::uint64_t end = previous->first + stretch.length;
   if (stretch.is_hole() || end < offset || stretch.length >= kJoinedBelowBytes) return false;
   const auto [overlapping, further] = std::pair(bytes.first(end - offset), bytes.subspan(end - offset));
   const std::size_t wanted = stretch.bytes.size() + further.size();

@@ -53,7 +53,7 @@ def scattered(folder, seconds):
 
 
 def clones(folder, gib):
-    start = random.Random(1).randbytes(64 * MIB)
+    start = random.Random(1).randbytes(32 * MIB)
     size = len(start)
     fd = os.open(f"{folder}/clones", os.O_RDWR | os.O_CREAT, 0o644)
     os.write(fd, start)

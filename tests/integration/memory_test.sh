@@ -148,7 +148,7 @@ check "mount in a group of 1 GiB" mount_in_group
 pid=$(daemon_pid)
 python3 - "$mnt" <<'PY'
 import os, random, sys
-base = bytearray(random.Random(1).randbytes(96 << 20))
+base = bytearray(random.Random(1).randbytes(48 << 20))
 for generation in range(3):
     for at in range(0, len(base), 1 << 20):
         base[at] ^= 1
@@ -156,7 +156,7 @@ for generation in range(3):
         file.write(base)
         os.fsync(file.fileno())
 os.mkdir(f"{sys.argv[1]}/names")
-for number in range(20000):
+for number in range(10000):
     with open(f"{sys.argv[1]}/names/{number}", "wb") as file:
         file.write(b"x" * 100)
 PY
