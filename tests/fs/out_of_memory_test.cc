@@ -101,7 +101,7 @@ class Workload {
       return fs_->rename(kRootInode, name_ + "b", kRootInode, name_ + "e", Filesystem::RenameMode::kReplace);
     });
     for (const auto& [name, file] : files_)
-      if (file.inode != 0) (void)request([&] { return fs_->read(file.inode, 0, 1 << 20); });
+      if (file.inode != 0) (void)request([&, inode = file.inode] { return fs_->read(inode, 0, 1 << 20); });
     (void)request([&] { return fs_->sync(); });
   }
 
