@@ -19,7 +19,7 @@ constexpr std::uint64_t kCopiesOfAFrozenGroup = 2;
 constexpr std::uint64_t kChangesBetweenLooks = 64;
 
 // Runs the tasks on the pool and waits for them.
-void run_all(ThreadPool& pool, std::vector<ThreadPool::Task> tasks) {
+void run_all(ThreadPool& pool, const std::vector<ThreadPool::Task>& tasks) {
   std::mutex mutex;
   std::condition_variable finished;
   std::size_t left = tasks.size();
@@ -141,7 +141,7 @@ void Filesystem::State::flush_all() {
       if (!flushed && !first_error) first_error.emplace(std::move(flushed).error());
     });
   }
-  run_all(*flushers, std::move(tasks));
+  run_all(*flushers, tasks);
   const std::lock_guard lock(errors_mutex);
   flush_error = first_error;
   flush_fails = first_error.has_value();
