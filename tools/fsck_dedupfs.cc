@@ -151,7 +151,7 @@ int main(int argc, char** argv) {
     std::cerr << "fsck.dedupfs: " << answered.error().message() << '\n';
     return kFsckOperationalError;
   }
-  await_closing_daemon(path, options.mode != FsckOptions::Mode::kCheck);  // signals still end it here
+  await_closing_daemon(path);  // signals still end it here
   catch_stop_signals();
   const auto result =
       features ? rebuild_features(path, options.foreign) : check_or_repair(path, options, json, progress_to);

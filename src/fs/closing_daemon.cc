@@ -91,9 +91,9 @@ bool ClosingDaemon::wait_for_lock() {
   return true;
 }
 
-void await_closing_daemon(const Path& volume, bool for_writing) {
+void await_closing_daemon(const Path& volume) {
   const UniqueFd lock(::open((volume / kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!lock || ::flock(lock.get(), (for_writing ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) return;
+  if (!lock || ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0) return;  // shared, to be in the way of as few as possible
   (void)ClosingDaemon(volume).wait();
 }
 

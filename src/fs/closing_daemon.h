@@ -41,9 +41,9 @@ class ClosingDaemon {
   Clock::time_point last_seen_ = Clock::now();
 };
 
-// Waits if the volume is locked and a daemon is closing it; whether it can be opened then shows when that is tried. For programs that
-// a signal ends here, and not any more when they have begun.
-void await_closing_daemon(const Path& volume, bool for_writing);
+// Waits if a daemon that could write is closing the volume; whether it can be opened then shows when that is tried. For programs
+// that a signal ends here, and not any more when they have begun.
+void await_closing_daemon(const Path& volume);
 
 // What `attempt` gives, once no daemon is closing the volume any more.
 template <class Attempt>

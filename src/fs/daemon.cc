@@ -300,7 +300,7 @@ int run_mount(const MountRequest& asked) {
     return kMountFailed;
   }
   // Here and not in the background: who grows tired of it can end it.
-  await_closing_daemon(request->volume, !request->options.read_only);
+  await_closing_daemon(request->volume);
   Result<Startup> startup = request->foreground ? Startup::in_foreground() : Startup::in_background();
   if (!startup) {
     print_error(startup.error().message());

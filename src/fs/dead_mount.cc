@@ -50,7 +50,7 @@ Result<int> detach_dead_mounts(const Path& volume, const Path& mountpoint) {
                    fmt::format("{} ({}) is mounted at {} already, and does not answer; end its daemon first",
                                there->source, there->type, mountpoint.string())};
     }
-    if (error != ENOTCONN) return detached;
+    if (error != ENOTCONN && error != ECONNABORTED) return detached;
     if (there->type != kMountType || there->source != volume.string() || !is_credible(*there)) {
       return Error{ErrorCode::kBusy, fmt::format("a dead mount of {} ({}) is at {}; unmount it first", there->source,
                                                  there->type, mountpoint.string())};

@@ -1,4 +1,5 @@
-// Mounts whose daemon has died: the kernel still lists them, and every access gives ENOTCONN.
+// Mounts whose daemon has died: the kernel still lists them, and every access gives ENOTCONN (ECONNABORTED if it came in the moment
+// of the death).
 //
 // Threads: call it before others are started, since it forks.
 #pragma once

@@ -85,7 +85,7 @@ mounts_there() { grep -c " $mnt fuse" /proc/mounts; }
 mount_volume
 stat "$mnt" >/dev/null # in the kernel's cache from here on, which answers for a daemon that is dead
 die
-check_refused "the mount of a dead daemon is there, and gives errors" 2 'not connected' ls "$mnt"
+check_refused "the mount of a dead daemon is there, and gives errors" 2 'not connected|connection abort' ls "$mnt"
 output=$(dedupfs "$volume" "$mnt" 2>&1)
 check_equal "mount detaches it, mounts anew, and says so" "0 1 yes" "$? $(mounts_there) $(grep -q 'has died' <<<"$output" && echo yes)"
 check "the files are there" grep -q data "$mnt/file"
@@ -134,6 +134,18 @@ mount_volume
 noise 1 20000000 >"$mnt/noise"
 fusermount3 -u "$mnt"
 check "fsck.dedupfs waits for a daemon that is closing the volume" fsck.dedupfs -n "$volume"
+mount_volume
+noise 2 20000000 >"$mnt/noise"
+pid=$(daemon_pid)
+kill -STOP "$pid" # longer than anybody is silent
+fusermount3 -u "$mnt"
+dedupfs "$volume" "$mnt" 2>"$scratch/said" &
+mounting=$!
+check "mount says that it waits for such a daemon" wait_until 20 is_logged "waiting for .*process $pid" "$scratch/said"
+kill -CONT "$pid"
+wait "$mounting"
+check_equal "and mounts when that has closed the volume" "0 yes" "$? $(is_mounted "$mnt" && echo yes)"
+unmount_volume
 mount_volume
 check_refused "it does not wait for one that has it mounted" 8 'in use' timeout 20 fsck.dedupfs -n "$volume"
 unmount_volume
