@@ -174,20 +174,27 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
                                                                      .container_bytes = superblock_.container_bytes,
                                                                      .read_only = true}));
   DEDUPFS_ASSIGN(auto listed, listed_chunks(survey.records.get()));
+  const std::vector<const RecordSource*> with_counters = {survey.records.get(), checkpoint ? &*checkpoint : nullptr};
+  DEDUPFS_ASSIGN(const std::uint64_t recorded_container,
+                 greatest_counter(with_counters, kNextContainerCounter, UINT32_MAX));
+  const std::uint64_t next_container = std::max<std::uint64_t>(recorded_container, containers->next_container());
   const RebuildHints hints{.unreadable = mismatched,
                            .listed = std::move(listed),
-                           .old_index = has(survey, Family::kChunks) ? survey.records.get() : nullptr};
+                           .old_index = has(survey, Family::kChunks) ? survey.records.get() : nullptr,
+                           .end_of_containers = next_container};
   DEDUPFS_ASSIGN(const ChunkTable chunks, rebuild_chunks(*containers, *index, hints, report, progress, first_pass));
 
   RepairedNamespace repaired;
   RepairedSnapshots snapshots;
   if (names != nullptr) {
+    const bool is_whole = checkpoint || (has(survey, Family::kSnapshots) && has(survey, Family::kBeforeImages));
+    DEDUPFS_ASSIGN(SnapshotSurvey found, survey_snapshots(*names, is_whole, chunks, log));
     const NamespaceRepairScope scope{.names_have_holes = !checkpoint && !has(survey, Family::kDirents),
+                                     .preservation = found.preservation(),
                                      .progress = progress,
                                      .pass = first_pass + 1};
     DEDUPFS_ASSIGN(repaired, repair_namespace(*names, chunks, *index, log, scope));
-    const bool is_whole = checkpoint || (has(survey, Family::kSnapshots) && has(survey, Family::kBeforeImages));
-    DEDUPFS_ASSIGN(snapshots, repair_snapshots(*names, is_whole, chunks, *index, log));
+    DEDUPFS_ASSIGN(snapshots, repair_snapshots(*names, std::move(found), chunks, *index, log));
   }
 
   BulkWriter writer(*index);
@@ -198,17 +205,13 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
       DEDUPFS_TRY(
           rebuild_feature_index(*containers, *index, superblock_.delta, progress, first_pass + 2, chunks.end()));
   }
-  const std::vector<const RecordSource*> with_counters = {survey.records.get(), checkpoint ? &*checkpoint : nullptr};
   DEDUPFS_ASSIGN(const std::uint64_t next_chunk,
                  greatest_counter(with_counters, kNextChunkIdCounter, kEndOfPlausibleChunkIds));
   DEDUPFS_TRY(put_counter(writer, kNextChunkIdCounter,
                           std::max({next_chunk, chunks.end(), repaired.end_of_chunks, snapshots.end_of_chunks})));
   DEDUPFS_ASSIGN(const std::uint64_t next_snapshot, greatest_counter(with_counters, kNextSnapshotCounter, kEndOfTrees));
   DEDUPFS_TRY(put_counter(writer, kNextSnapshotCounter, std::max(next_snapshot, snapshots.end_of_numbers)));
-  DEDUPFS_ASSIGN(const std::uint64_t next_container,
-                 greatest_counter(with_counters, kNextContainerCounter, UINT32_MAX));
-  DEDUPFS_TRY(put_counter(writer, kNextContainerCounter,
-                          std::max<std::uint64_t>(next_container, containers->next_container())));
+  DEDUPFS_TRY(put_counter(writer, kNextContainerCounter, next_container));
   DEDUPFS_TRY(writer.flush());
   DEDUPFS_TRY(writer.put(Family::kCounters, kVolumeUuidCounter, superblock_.uuid));  // now it is complete
   return writer.flush();

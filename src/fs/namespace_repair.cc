@@ -12,6 +12,7 @@
 #include "fs/mode.h"
 #include "fs/recipe_repair.h"
 #include "fs/records.h"
+#include "store/before_images.h"
 #include "store/bulk_writer.h"
 
 namespace dedupfs {
@@ -328,7 +329,10 @@ class NamespaceRepair {
     if (adopted_.empty()) return {};
     std::ranges::sort(adopted_);
     DEDUPFS_TRY(writer_.flush());
-    if (lost_and_found_ == 0) DEDUPFS_TRY(make_lost_and_found());
+    if (lost_and_found_ == 0)
+      DEDUPFS_TRY(make_lost_and_found());
+    else
+      without_adopted_[lost_and_found_] = *find(lost_and_found_);
     for (const InodeNumber number : adopted_) {
       Node& node = *find(number);
       DEDUPFS_ASSIGN(const std::string name, free_name(lost_and_found_, fmt::format("#{}", number)));
@@ -343,6 +347,9 @@ class NamespaceRepair {
     for (const auto& [number, node] : nodes_) lost_and_found_ = std::max(lost_and_found_, number + 1);
     DEDUPFS_ASSIGN(const auto next, recorded_counter(kNextInodeCounter));
     if (next && *next <= kLastInode) lost_and_found_ = std::max(lost_and_found_, *next);
+    if (scope_.preservation && scope_.preservation->end_of_inodes <= kLastInode)
+      lost_and_found_ = std::max(lost_and_found_, scope_.preservation->end_of_inodes);  // so no snapshot sees it
+    without_adopted_[kRootInode] = *find(kRootInode);
     Node& node = nodes_[lost_and_found_];
     node.mode = S_IFDIR | 0700;
     node.is_made = true;
@@ -367,8 +374,28 @@ class NamespaceRepair {
     ++node.names;
     ++parent.entries;
     if (is_directory(node.mode)) ++parent.subdirectories;
+    DEDUPFS_TRY(preserve(Family::kDirents, encode_dirent_key(directory, name), std::nullopt));
+    DEDUPFS_TRY(preserve(Family::kCookies, encode_cookie_key(directory, parent.next_cookie), std::nullopt));
     return put_name(directory, name, {.inode = number, .type = type_bits(node.mode), .cookie = parent.next_cookie++},
                     true);
+  }
+
+  // The image of a key that the repair adds or changes: snapshots see nothing of "lost+found", and a rollback leaves no name in
+  // the root that leads nowhere. Where there is an image already, it is written later and takes the place of this one.
+  Result<void> preserve(Family family, const std::string& key, const std::optional<std::string>& before) {
+    if (!scope_.preservation || node_in_key(key) >= scope_.preservation->end_of_inodes) return {};
+    return writer_.put(Family::kBeforeImages, encode_before_image_key(family, key, scope_.preservation->number),
+                       encode_before_image(before));
+  }
+  // `as_found`: the record as it was, if it could be read.
+  Result<void> preserve_inode(InodeNumber number, InodeRecord record, std::string_view as_found) {
+    if (const auto before = without_adopted_.find(number); before != without_adopted_.end()) {
+      before->second.has_xattrs = find(number)->has_xattrs;
+      correct(record, before->second, number);
+      return preserve(Family::kInodes, encode_inode_key(number), encode_inode(record));
+    }
+    if (as_found.empty() || !std::ranges::binary_search(adopted_, number)) return {};
+    return preserve(Family::kInodes, encode_inode_key(number), std::string(as_found));
   }
 
   // ------------------------------------------------------------ the rest
@@ -435,16 +462,18 @@ class NamespaceRepair {
   }
 
   Result<void> write_inodes() {
-    DEDUPFS_TRY(walk(Family::kInodes, [this](std::string_view key, std::string_view value) -> Result<void> {
+    const auto written = walk(Family::kInodes, [this](std::string_view key, std::string_view value) -> Result<void> {
       const auto number = decode_inode_key(key);
       const Node* const node = number ? find(*number) : nullptr;
       if (node == nullptr || node->is_made) return {};
       auto record = decode_inode(*number, value);
       if (!record) return {};
+      DEDUPFS_TRY(preserve_inode(*number, *record, value));
       const std::string changes = correct(*record, *node, *number);
       if (!changes.empty()) log_.repaired(fmt::format("inode {}:{}", *number, changes));
       return writer_.put(Family::kInodes, key, encode_inode(*record));
-    }));
+    });
+    DEDUPFS_TRY(written);
     const Timestamp now = Timestamp::now();
     for (const auto& [number, node] : nodes_) {
       if (!node.is_made) continue;
@@ -453,6 +482,7 @@ class NamespaceRepair {
       attributes.inode = number;
       attributes.mode = node.mode;
       attributes.atime = attributes.mtime = attributes.ctime = attributes.btime = now;
+      DEDUPFS_TRY(preserve_inode(number, record, {}));
       correct(record, node, number);
       DEDUPFS_TRY(writer_.put(Family::kInodes, encode_inode_key(number), encode_inode(record)));
     }
@@ -517,7 +547,8 @@ class NamespaceRepair {
   const NamespaceRepairScope& scope_;
 
   std::unordered_map<InodeNumber, Node> nodes_;
-  std::vector<InodeNumber> adopted_;  // get a name in lost+found
+  std::vector<InodeNumber> adopted_;                       // get a name in lost+found
+  std::unordered_map<InodeNumber, Node> without_adopted_;  // the directories that get names, as they were without these
   InodeNumber lost_and_found_ = 0;
   std::uint64_t steps_ = 0;
 };

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -20,6 +21,7 @@
 #include "store/chunk_table.h"
 #include "store/database.h"
 #include "store/record_source.h"
+#include "store/snapshot_list.h"
 
 namespace dedupfs {
 
@@ -30,6 +32,8 @@ struct RepairLog {
 
 struct NamespaceRepairScope {
   bool names_have_holes = false;  // of `dirents` something cannot be read: `cookies` are asked, too
+  // For which snapshot the copy gets before-images of what is added to the tree: the names in "lost+found", and that itself.
+  std::optional<Preservation> preservation;
   Progress progress = no_progress;
   int pass = 1;
 };

@@ -19,26 +19,12 @@
 namespace dedupfs {
 namespace {
 
-class SnapshotRepair {
+// Looks at all that there is. What it has found out is kept: images are corrected in the same way when they are copied.
+class SnapshotImages {
  public:
-  SnapshotRepair(const RecordSource& from, const ChunkTable& chunks, Database& to, const RepairLog& log)
-      : from_(from), chunks_(chunks), writer_(to), log_(log) {}
+  SnapshotImages(const RecordSource& from, const ChunkTable& chunks, SnapshotSurvey& survey, const RepairLog& log)
+      : from_(from), chunks_(chunks), survey_(survey), log_(log) {}
 
-  Result<RepairedSnapshots> run(bool is_whole) {
-    if (!is_whole) given_up_to_ = kEndOfTrees;
-    DEDUPFS_TRY(read_records());
-    DEDUPFS_TRY(walk_images([](const BeforeImageKey&, const std::optional<std::string>&) { return Result<void>(); }));
-    DEDUPFS_TRY(write_records());
-    if (given_up_to_ < kEndOfTrees)
-      DEDUPFS_TRY(walk_images([this](const BeforeImageKey& image, const std::optional<std::string>& before) {
-        return writer_.put(Family::kBeforeImages, encode_before_image_key(image.family, image.key, image.number),
-                           encode_before_image(before));
-      }));
-    DEDUPFS_TRY(writer_.flush());
-    return repaired_;
-  }
-
- private:
   Result<void> read_records() {
     return from_.walk(Family::kSnapshots, [this](std::string_view key, std::string_view value) {
       const auto number = decode_snapshot_key(key);
@@ -53,15 +39,10 @@ class SnapshotRepair {
     });
   }
 
-  void add(const SnapshotRecord& record) {
-    records_[record.number] = record;
-    repaired_.end_of_numbers = std::max<std::uint64_t>(repaired_.end_of_numbers, record.number + 1);
-  }
-
   // Calls visit(image, before) for those that parse, until an Error. Of one that does not, the snapshots that see it are given
   // up: none that is newer.
   template <class Visit>
-  Result<void> walk_images(Visit visit) {
+  Result<void> walk(Visit visit) {
     Result<void> result;
     DEDUPFS_TRY(from_.walk(Family::kBeforeImages, [&](std::string_view key, std::string_view value) {
       const auto image = decode_before_image_key(key);
@@ -70,16 +51,22 @@ class SnapshotRepair {
                             (!*before || check_record_of_tree(image->family, image->key, **before)) &&
                             (image->family != Family::kRecipes || correct_segment(*before));
       if (!is_sound) {
-        given_up_to_ = std::max(given_up_to_, image ? image->number : kEndOfTrees);
+        survey_.given_up_to = std::max(survey_.given_up_to, image ? image->number : kEndOfTrees);
         return true;
       }
       // Without a record it is one of a deleted snapshot: what an older one still needs of it is found out later.
-      if (!records_.contains(image->number))
+      if (!survey_.records.contains(image->number))
         add({.number = image->number, .name = "deleted", .end_of_inodes = kEndOfInodes, .is_deleted = true});
       result = visit(*image, *before);
       return result.has_value();
     }));
     return result;
+  }
+
+ private:
+  void add(const SnapshotRecord& record) {
+    survey_.records[record.number] = record;
+    survey_.ends.end_of_numbers = std::max<std::uint64_t>(survey_.ends.end_of_numbers, record.number + 1);
   }
 
   // False if it does not parse.
@@ -92,39 +79,64 @@ class SnapshotRepair {
       const auto length = chunks_.length_of(entry.chunk);
       const bool is_impossible = !length && number_of(entry.chunk) >= kEndOfPlausibleChunkIds;
       if ((length && *length != entry.length) || is_impossible) entry.chunk = kLostChunk;
-      repaired_.end_of_chunks = std::max(repaired_.end_of_chunks, number_of(entry.chunk) + 1);
+      survey_.ends.end_of_chunks = std::max(survey_.ends.end_of_chunks, number_of(entry.chunk) + 1);
     }
     segment = encode_segment(*entries);
     return true;
   }
 
-  Result<void> write_records() {
-    for (auto& [number, record] : records_) {
-      if (number <= given_up_to_ && !record.is_deleted) {
-        log_.lost(fmt::format("snapshot '{}': what it has kept of files that changed cannot be read", record.name));
-        record.is_deleted = true;
-      }
-      if (given_up_to_ == kEndOfTrees) continue;  // no image is copied: nothing is left of any
-      DEDUPFS_TRY(writer_.put(Family::kSnapshots, encode_snapshot_key(number), encode_snapshot(record)));
-    }
-    return {};
-  }
-
   const RecordSource& from_;
   const ChunkTable& chunks_;
-  BulkWriter writer_;
+  SnapshotSurvey& survey_;
   const RepairLog& log_;
-  std::map<TreeNumber, SnapshotRecord> records_;
   std::set<std::string> names_;
-  TreeNumber given_up_to_ = kLiveTree;  // snapshots up to here
-  RepairedSnapshots repaired_;
 };
+
+Result<void> write_records(SnapshotSurvey& survey, BulkWriter& writer, const RepairLog& log) {
+  for (auto& [number, record] : survey.records) {
+    if (number <= survey.given_up_to && !record.is_deleted) {
+      log.lost(fmt::format("snapshot '{}': what it has kept of files that changed cannot be read", record.name));
+      record.is_deleted = true;
+    }
+    if (!survey.keeps_any_image()) continue;  // nothing is left of any
+    DEDUPFS_TRY(writer.put(Family::kSnapshots, encode_snapshot_key(number), encode_snapshot(record)));
+  }
+  return {};
+}
 
 }  // namespace
 
-Result<RepairedSnapshots> repair_snapshots(const RecordSource& from, bool is_whole, const ChunkTable& chunks,
+std::optional<Preservation> SnapshotSurvey::preservation() const {
+  const auto is_seen = [this](const auto& entry) { return entry.first > given_up_to && !entry.second.is_deleted; };
+  if (std::ranges::none_of(records, is_seen)) return std::nullopt;
+  // An older one sees the image of the newest, unless there is one in between.
+  const auto& [number, newest] = *records.rbegin();
+  return Preservation{.number = number, .end_of_inodes = newest.end_of_inodes, .newer_deleted = {}};
+}
+
+Result<SnapshotSurvey> survey_snapshots(const RecordSource& from, bool is_whole, const ChunkTable& chunks,
+                                        const RepairLog& log) {
+  SnapshotSurvey survey;
+  if (!is_whole) survey.given_up_to = kEndOfTrees;
+  SnapshotImages images(from, chunks, survey, log);
+  DEDUPFS_TRY(images.read_records());
+  DEDUPFS_TRY(images.walk([](const BeforeImageKey&, const std::optional<std::string>&) { return Result<void>(); }));
+  return survey;
+}
+
+Result<RepairedSnapshots> repair_snapshots(const RecordSource& from, SnapshotSurvey survey, const ChunkTable& chunks,
                                            Database& to, const RepairLog& log) {
-  return SnapshotRepair(from, chunks, to, log).run(is_whole);
+  BulkWriter writer(to);
+  DEDUPFS_TRY(write_records(survey, writer, log));
+  if (survey.keeps_any_image())
+    DEDUPFS_TRY(SnapshotImages(from, chunks, survey, log)
+                    .walk([&](const BeforeImageKey& image, const std::optional<std::string>& before) {
+                      return writer.put(Family::kBeforeImages,
+                                        encode_before_image_key(image.family, image.key, image.number),
+                                        encode_before_image(before));
+                    }));
+  DEDUPFS_TRY(writer.flush());
+  return survey.ends;
 }
 
 }  // namespace dedupfs

@@ -24,6 +24,8 @@ inline Result<void> no_progress(int /*pass*/, std::uint64_t /*current*/, std::ui
 
 // Of a file that has more, the last one stands for all the rest, up to the end of what is lost.
 inline constexpr std::size_t kMostLostRanges = 1000;
+// Of all files together: beyond, each has one.
+inline constexpr std::size_t kMostLostRangesInAll = 100'000;
 
 // A stretch of a file that cannot be read, and never will be unless the same content is written again.
 struct LostRange {
@@ -48,12 +50,14 @@ class CheckReport {
     std::vector<LostRange>& ranges = lost_[inode];
     if (!ranges.empty() && ranges.back().offset + ranges.back().length == range.offset)
       ranges.back().length += range.length;
-    else if (ranges.size() >= kMostLostRanges)
+    else if (ranges.size() >= kMostLostRanges || (!ranges.empty() && lost_ranges_ >= kMostLostRangesInAll))
       ranges.back() = {.offset = ranges.back().offset,
                        .length = range.offset + range.length - ranges.back().offset,
                        .why = "in many places; not all of it is lost"};
-    else
+    else {
       ranges.push_back(std::move(range));
+      ++lost_ranges_;
+    }
   }
   // Worth knowing, harmless: what a crash leaves behind.
   void note(const std::string& message) { print_("note: " + message); }
@@ -65,6 +69,7 @@ class CheckReport {
  private:
   std::function<void(const std::string&)> print_;
   std::uint64_t errors_ = 0;
+  std::size_t lost_ranges_ = 0;
   std::map<std::uint64_t, std::vector<LostRange>> lost_;
 };
 

@@ -11,7 +11,8 @@
 namespace dedupfs {
 namespace {
 
-// Containers of other volumes, which only an intact header tells, are left alone, and so is what the disk does not give.
+// Containers of other volumes, which only an intact header tells, are left alone, and so is what the disk does not give. A header
+// of another version is no header: the superblock's version is that of all files of a volume, and somebody has read that one.
 Result<void> for_each_container(
     BackingFolder& containers, const UuidBytes& volume,
     const std::function<Result<void>(std::uint32_t number, const BackingFile& file, bool has_header)>& visit) {
@@ -27,7 +28,6 @@ Result<void> for_each_container(
     std::array<std::uint8_t, kContainerHeaderBytes> bytes{};
     if (!(*file)->read(0, bytes)) continue;
     const auto header = decode_container_header(bytes);
-    if (!header && header.error().code() != ErrorCode::kCorruption) continue;
     if (header && *header != ContainerHeader{*number, volume}) continue;
     DEDUPFS_TRY(visit(*number, **file, header.has_value()));
   }

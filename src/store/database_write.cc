@@ -39,6 +39,7 @@ Database::Batch::Batch(Batch&&) noexcept = default;
 Database::Batch& Database::Batch::operator=(Batch&&) noexcept = default;
 
 void Database::Batch::put(Family family, std::string_view key, std::string_view value) {
+  // In memory. RocksDB refuses 4 GiB and more: judge_table() lets no value of that size in, and nobody makes one.
   DEDUPFS_CHECK(state_->changes.Put(state_->database.handle(family), slice_of(key), slice_of(value)).ok());
 }
 

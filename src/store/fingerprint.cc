@@ -30,6 +30,7 @@ Fingerprint fingerprint_of(ByteSpan chunk) {
   DEDUPFS_CHECK(context != nullptr);  // of the library
   Fingerprint fingerprint;
   unsigned int length = 0;
+  // The library takes bytes of any content and number.
   DEDUPFS_CHECK(EVP_DigestInit_ex2(context.get(), sha256(), nullptr) == 1 &&
                 EVP_DigestUpdate(context.get(), chunk.data(), chunk.size()) == 1 &&
                 EVP_DigestFinal_ex(context.get(), fingerprint.bytes.data(), &length) == 1 &&

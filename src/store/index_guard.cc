@@ -134,6 +134,7 @@ void* no_memory() {
   static void* const pages = [] {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     void* const both = ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    // Two pages, once, when the first index is opened: no index decides whether the system has them.
     DEDUPFS_CHECK(both != MAP_FAILED);
     DEDUPFS_CHECK(::mprotect(static_cast<std::uint8_t*>(both) + page, page, PROT_NONE) == 0);
     return both;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -69,11 +71,16 @@ class ChunkRebuild {
         runs_(index) {}
 
   Result<ChunkTable> run() {
-    if (hints_.old_index != nullptr) {
-      DEDUPFS_ASSIGN(known_regions_, RegionOffsets::of(*hints_.old_index));
-    }
     DEDUPFS_ASSIGN(const auto containers, containers_.list());
-    for (const auto& container : containers) bytes_ += container.bytes;
+    std::unordered_set<std::uint32_t> numbers;
+    for (const auto& container : containers) {
+      bytes_ += container.bytes;
+      numbers.insert(container.id);
+    }
+    if (hints_.old_index != nullptr) {
+      const auto is_there = [&](std::uint32_t number) { return numbers.contains(number); };
+      DEDUPFS_ASSIGN(known_regions_, RegionOffsets::of(*hints_.old_index, is_there));
+    }
     for (const auto& container : containers) {
       DEDUPFS_TRY(read_container(container));
       done_bytes_ += container.bytes;
@@ -204,6 +211,17 @@ class ChunkRebuild {
     return {};
   }
 
+  // An intact header says how long its region is, whatever became of what stands behind it. Without one, all runs of the region
+  // say the same as the first.
+  ChunkRun with_lengths_of_region(ChunkRun run) {
+    const auto header = containers_.read_header(run.place);
+    const auto disk_bytes = header ? static_cast<std::uint32_t>(header->disk_length()) : run.region_disk_bytes;
+    const auto payload_bytes = header ? header->payload_length : run.region_payload_bytes;
+    const auto& lengths = lengths_of_lost_.try_emplace(run.place, disk_bytes, payload_bytes).first->second;
+    std::tie(run.region_disk_bytes, run.region_payload_bytes) = lengths;
+    return run;
+  }
+
   // Unless the same content lies elsewhere, intact.
   Result<void> keep_fingerprint(ByteSpan fingerprint, ChunkId id) {
     DEDUPFS_ASSIGN(const auto leads_to, index_.get(Family::kFingerprints, text_of(fingerprint)));
@@ -216,13 +234,14 @@ class ChunkRebuild {
     Result<void> result;
     DEDUPFS_TRY(hints_.old_index->walk(Family::kChunks, [&](std::string_view key, std::string_view value) {
       const auto run = decode_run(key, value);
-      if (!run || containers_.read_directory(run->place)) return true;  // what is there was seen
+      if (!run || run->place.container >= hints_.end_of_containers) return true;
+      if (containers_.read_directory(run->place)) return true;  // what is there was seen
       if (!has_room_for(run->chunks.size())) return true;
       for (std::size_t from = 0; from < run->chunks.size() && result; ++from) {
         if (!is_missing(run->id_of(from))) continue;
         std::size_t to = from;
         for (; to < run->chunks.size() && is_missing(run->id_of(to)); ++to) kept.insert(number_of(run->id_of(to)));
-        result = keep_run(run->part(from, to));
+        result = keep_run(with_lengths_of_region(run->part(from, to)));
         from = to;
       }
       return result.has_value();
@@ -336,7 +355,8 @@ class ChunkRebuild {
   std::vector<std::pair<ChunkId, RegionPlace>> older_copies_;
   RegionOffsets known_regions_;
   std::vector<std::pair<RegionPlace, RegionHeader>> damaged_regions_;
-  DamagedChunks damaged_;  // what becomes the volume's list
+  std::map<RegionPlace, std::pair<std::uint32_t, std::uint32_t>> lengths_of_lost_;  // on disk, and of the payload
+  DamagedChunks damaged_;                                                           // what becomes the volume's list
   ChunkTable table_;
   std::uint64_t bytes_ = 0;
   std::uint64_t done_bytes_ = 0;

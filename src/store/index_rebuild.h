@@ -32,6 +32,8 @@ struct RebuildHints {
   std::vector<std::uint64_t> listed;
   // An index whose `chunks` are whole, if there is one: it knows where regions start, and what was in those that are lost.
   const RecordSource* old_index = nullptr;
+  // What the old index says of containers from this one on is not believed: none was ever made.
+  std::uint64_t end_of_containers = UINT64_MAX;
 };
 
 // Returns what chunks there are. `index` has neither fingerprints nor chunks yet. `progress` counts bytes of containers in pass `pass`.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -17,11 +18,13 @@ namespace dedupfs {
 
 class RegionOffsets {
  public:
-  // Records that do not parse are passed over.
-  static Result<RegionOffsets> of(const RecordSource& index) {
+  // Records that do not parse are passed over, and so is what is said of containers that are not there.
+  static Result<RegionOffsets> of(
+      const RecordSource& index,
+      const std::function<bool(std::uint32_t container)>& is_there = [](std::uint32_t) { return true; }) {
     RegionOffsets offsets;
     DEDUPFS_TRY(index.walk(Family::kChunks, [&](std::string_view key, std::string_view value) {
-      if (const auto run = decode_run(key, value))
+      if (const auto run = decode_run(key, value); run && is_there(run->place.container))
         offsets.by_container_[run->place.container].push_back(run->place.offset);
       return true;
     }));

@@ -22,6 +22,9 @@ namespace {
 // Regions of one stream follow one another; those of concurrent streams alternate.
 constexpr std::size_t kCheckCacheBytes = 32 << 20;
 constexpr std::size_t kCachedDirectories = 1024;
+constexpr std::size_t kCachedEntries = 1 << 18;  // of these directories
+// What the directory of a region has of a chunk is longer.
+constexpr std::uint64_t kBytesOfAnEntry = sizeof(Fingerprint::bytes);
 
 class StoreCheck {
  public:
@@ -38,6 +41,7 @@ class StoreCheck {
     DEDUPFS_TRY(volume_.database().verify_tables());
     DEDUPFS_ASSIGN(next_chunk_, counter(kNextChunkIdCounter));
     DEDUPFS_TRY(load_listed());
+    DEDUPFS_ASSIGN(containers_, volume_.containers().list());
     DEDUPFS_TRY(check_index());
     mark_listed();
     DEDUPFS_TRY(mark_unreadable_deltas(volume_.database(), store_.chunks));
@@ -72,10 +76,13 @@ class StoreCheck {
   Result<void> check_index() {
     const auto snapshot = volume_.database().snapshot();
     std::optional<Error> fatal;
+    const std::uint64_t most_chunks = most_possible_chunks();
     DEDUPFS_TRY(volume_.database().walk(*snapshot, Family::kChunks, [&](std::string_view key, std::string_view value) {
       const auto run = decode_run(key, value);
       if (!run) {
         report_.error(run.error().message());
+      } else if (run->chunks.size() > most_chunks - store_.chunks.chunks()) {
+        fatal = corruption(fmt::format("index: it has more chunks than all containers can hold, {}", most_chunks));
       } else if (!store_.chunks.add(*run)) {
         report_.error(fmt::format("index: the run of chunks from {} overlaps another", number_of(run->first)));
       } else if (auto checked = check_run(*run); !checked) {
@@ -87,6 +94,14 @@ class StoreCheck {
     return {};
   }
 
+  // Each is in the directory of a region, or known to be lost: what an index says beyond takes no memory.
+  std::uint64_t most_possible_chunks() const {
+    std::uint64_t chunks = DamagedChunks::kMost;
+    for (const auto& container : containers_)
+      chunks += std::min<std::uint64_t>(container.bytes, UINT32_MAX) / kBytesOfAnEntry;
+    return chunks;
+  }
+
   Result<void> check_run(const ChunkRun& run) {
     DEDUPFS_TRY(scope_.progress(scope_.pass, number_of(run.first), next_chunk_));
     const auto known = regions_.try_emplace(run.place, run.region_disk_bytes).first;
@@ -96,8 +111,12 @@ class StoreCheck {
     const auto region = read(run.place);
     if (!region) {
       report_bad_place(run, region.error());
-      for (std::size_t i = 0; i < run.chunks.size(); ++i)
+      // Where every checksum is right, a rebuild would take it for sound.
+      const bool looks_sound = scope_.verify_data && volume_.containers().verify(run.place).has_value();
+      for (std::size_t i = 0; i < run.chunks.size(); ++i) {
         store_.chunks.mark_unreadable(run.id_of(i), region.error().message());
+        if (looks_sound) store_.mismatched.insert(number_of(run.id_of(i)));
+      }
       return {};
     }
     std::uint64_t payload_bytes = 0;
@@ -138,7 +157,11 @@ class StoreCheck {
     auto region = std::make_shared<Region>();
     DEDUPFS_ASSIGN(region->entries, volume_.containers().read_directory(place));
     std::ranges::sort(region->entries, {}, &RegionEntry::id);
-    if (directories_.size() >= kCachedDirectories) directories_.clear();
+    if (directories_.size() >= kCachedDirectories || cached_entries_ + region->entries.size() > kCachedEntries) {
+      directories_.clear();
+      cached_entries_ = 0;
+    }
+    cached_entries_ += region->entries.size();
     return directories_.emplace(place, std::move(region)).first->second;
   }
 
@@ -179,19 +202,27 @@ class StoreCheck {
 
   // What the region of a chunk says of it, if that can be read.
   Result<std::optional<RegionEntry>> entry_of(ChunkId id) {
-    const auto run = find_run(volume_.database(), id);
-    if (!run && run.error().code() != ErrorCode::kCorruption) return run.error();
-    if (!run || !*run) return std::optional<RegionEntry>();
-    const auto region = read((*run)->place);
+    if (!last_run_.contains(id)) {
+      auto run = find_run(volume_.database(), id);
+      if (!run && run.error().code() != ErrorCode::kCorruption) return run.error();
+      if (!run || !*run) return std::optional<RegionEntry>();
+      last_run_ = std::move(**run);
+    }
+    if (bad_places_.contains(last_run_.place)) return std::optional<RegionEntry>();
+    const auto region = read(last_run_.place);
     const RegionEntry* const entry = region ? (*region)->find(id) : nullptr;
     return entry == nullptr ? std::optional<RegionEntry>() : std::optional(*entry);
   }
 
   // No fingerprint may lead to a chunk that cannot be read and is not listed: new data would be stored as a reference to it,
-  // and be lost.
+  // and be lost. Nor may one that is not what its fingerprint says be unlisted: new data would be stored as a delta of it.
   Result<void> check_unreadable() {
-    for (const auto& [number, why] : store_.chunks.unreadable()) {
+    std::vector<std::uint64_t> numbers;
+    for (const auto& [number, why] : store_.chunks.unreadable()) numbers.push_back(number);
+    std::ranges::sort(numbers);  // so that each run is decoded once
+    for (const std::uint64_t number : numbers) {
       const ChunkId id{number};
+      const std::string& why = store_.chunks.unreadable().at(number);
       DEDUPFS_ASSIGN(const auto entry, entry_of(id));
       if (!entry) continue;  // its region is damaged, which was reported
       if (std::ranges::any_of(entry->sources, [&](ChunkId source) { return store_.chunks.is_unreadable(source); }) ||
@@ -200,14 +231,22 @@ class StoreCheck {
       DEDUPFS_ASSIGN(const auto leads_to, lead_of(entry->fingerprint));
       const auto chunk =
           why.empty() ? volume_.chunks().get(id) : Result<PinnedBytes>(Error{ErrorCode::kCorruption, why});
+      if (chunk && fingerprint_of(chunk->bytes) == entry->fingerprint) {  // whatever is wrong with what it is made from
+        store_.chunks.mark_readable(id);
+        continue;
+      }
       const std::string reason =
           chunk ? fmt::format("chunk {} is made from a damaged one", number) : chunk.error().message();
-      if (leads_to == id && !is_listed(id))
+      if (!is_listed(id) && (leads_to == id || can_be_listed(number)))
         report_.error(reason);
       else
         report_.note(reason);
     }
     return {};
+  }
+
+  bool can_be_listed(std::uint64_t number) const {
+    return store_.mismatched.contains(number) && listed_.size() < DamagedChunks::kMost;
   }
 
   Result<void> check_missing_fingerprints() {
@@ -279,8 +318,7 @@ class StoreCheck {
 
   // Regions that the index does not refer to are what a crash leaves behind, or what waits for reclaim.
   Result<void> check_containers() {
-    DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
-    for (const auto& container : containers) DEDUPFS_TRY(check_container(container));
+    for (const auto& container : containers_) DEDUPFS_TRY(check_container(container));
     if (unused_bytes_ != 0)
       report_.note(
           fmt::format("{} bytes in containers belong to no chunk of the index: garbage, left by a crash or a reclaim",
@@ -314,7 +352,10 @@ class StoreCheck {
   CheckReport& report_;
   const StoreCheckScope& scope_;
   RegionCache cache_;
+  std::vector<ContainerStore::ContainerInfo> containers_;
   std::unordered_map<RegionPlace, std::shared_ptr<const Region>> directories_;
+  std::size_t cached_entries_ = 0;
+  ChunkRun last_run_;
   DamagedChunks listed_;
   CheckedStore store_;
   std::map<RegionPlace, std::uint32_t> regions_;  // that the index refers to, and how long they are on disk

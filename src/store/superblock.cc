@@ -128,6 +128,7 @@ std::string format_compression(const Compression& compression) {
 
 std::string make_uuid() {
   std::array<std::uint8_t, 16> bytes;
+  // The kernel gives so few bytes at once and whole; a volume has no part in it.
   DEDUPFS_CHECK(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
   bytes[6] = static_cast<std::uint8_t>((bytes[6] & 0x0f) | 0x40);  // version 4
   bytes[8] = static_cast<std::uint8_t>((bytes[8] & 0x3f) | 0x80);  // of RFC 4122

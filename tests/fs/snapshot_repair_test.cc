@@ -128,6 +128,62 @@ TEST_F(SnapshotRepairTest, ContentThatASnapshotHasLostIsNamed) {
   EXPECT_EQ(first_byte(".snapshots/old/f"), 'a');
 }
 
+// Snapshots know nothing of lost+found, and whoever goes back to one finds no name that leads nowhere.
+TEST_F(SnapshotRepairTest, TheySeeNothingOfLostAndFound) {
+  change_index([&](Database& database, Database::Batch& batch) {
+    const std::string key = encode_dirent_key(kRootInode, "f");
+    const auto dirent = value_of(decode_dirent(kRootInode, value_of(database.get(Family::kDirents, key)).value()));
+    batch.erase(Family::kDirents, key);
+    batch.erase(Family::kCookies, encode_cookie_key(kRootInode, dirent.cookie));
+  });
+  EXPECT_EQ(fsck(FsckOptions::Mode::kAll).errors_left, 0U);
+  EXPECT_EQ(fsck(FsckOptions::Mode::kCheck).errors_left, 0U);
+  fs_.open();
+  EXPECT_TRUE(ok(fs_.find(fmt::format("lost+found/#{}", file_))));
+  for (const std::string snapshot : {".snapshots/old", ".snapshots/new"}) {
+    EXPECT_TRUE(fails_with(ErrorCode::kNotFound, fs_.find(snapshot + "/lost+found")));
+    const InodeNumber root = value_of(fs_.find(snapshot));
+    EXPECT_EQ(value_of(fs_->attributes(root)).links, 2U);
+    EXPECT_EQ(value_of(fs_->attributes(root)).size, 0U);
+  }
+  ASSERT_TRUE(ok(fs_->roll_back("new")));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, fs_.find("lost+found")));
+  fs_.close();
+  EXPECT_EQ(fsck(FsckOptions::Mode::kAll).errors_left, 0U);
+  fs_.open();
+  EXPECT_TRUE(ok(fs_.find(fmt::format("lost+found/#{}", file_)))) << "no name led to the file then either";
+  fs_.close();
+  EXPECT_EQ(fsck(FsckOptions::Mode::kCheck).errors_left, 0U);
+}
+
+// The first repair has made it, a snapshot has it, and the second repair adds to it.
+TEST_F(SnapshotRepairTest, TheySeeLostAndFoundAsItWasThen) {
+  const auto lose = [&](const std::string& name) {
+    change_index([&](Database& database, Database::Batch& batch) {
+      const std::string key = encode_dirent_key(kRootInode, name);
+      const auto dirent = value_of(decode_dirent(kRootInode, value_of(database.get(Family::kDirents, key)).value()));
+      batch.erase(Family::kDirents, key);
+      batch.erase(Family::kCookies, encode_cookie_key(kRootInode, dirent.cookie));
+    });
+    EXPECT_EQ(fsck(FsckOptions::Mode::kAll).errors_left, 0U);
+  };
+  lose("f");
+  fs_.open();
+  const InodeNumber other = fs_.make_file(kRootInode, "other", "other");
+  fs_->forget(other, 1);
+  ASSERT_TRUE(ok(fs_->create_snapshot("newest")));
+  fs_.close();
+  lose("other");
+  fs_.open();
+  const std::string name = fmt::format("lost+found/#{}", other);
+  EXPECT_TRUE(ok(fs_.find(name)));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, fs_.find(".snapshots/newest/" + name)));
+  EXPECT_TRUE(ok(fs_.find(fmt::format(".snapshots/newest/lost+found/#{}", file_))));
+  ASSERT_TRUE(ok(fs_->roll_back("newest")));
+  EXPECT_TRUE(ok(fs_.find(fmt::format("lost+found/#{}", file_))));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, fs_.find(name)));
+}
+
 TEST_F(SnapshotRepairTest, TheyComeBackFromACheckpoint) {
   {
     const auto database = value_of(Database::open(folder_at(fs_.path() / kIndexDirectory), {}));

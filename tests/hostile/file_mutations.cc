@@ -3,11 +3,11 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <stdexcept>
 
 #include "base/coding.h"
+#include "hostile/files.h"
 #include "hostile/mutations.h"
 #include "hostile/record_mutations.h"
 #include "store/checkpoint_format.h"
@@ -20,24 +20,6 @@ namespace dedupfs {
 namespace {
 
 using Path = std::filesystem::path;
-
-std::string content_of(const Path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-void overwrite(const Path& file, const std::string& content) {
-  std::ofstream(file, std::ios::binary | std::ios::trunc) << content;
-}
-
-// Plain files only: another mutation may have put something else there.
-std::vector<Path> files_in(const Path& folder) {
-  std::vector<Path> files;
-  std::error_code error;
-  for (const auto& file : std::filesystem::directory_iterator(folder, error))
-    if (file.is_regular_file() && !file.is_symlink() && file.file_size() < (64 << 20)) files.push_back(file.path());
-  std::ranges::sort(files);
-  return files;
-}
 
 void put_u64(std::string& bytes, std::size_t at, std::uint64_t value) {
   std::string encoded;

@@ -47,11 +47,10 @@ struct Options {
 };
 
 std::vector<HostileKind> kinds_of(const std::string& names) {
-  const std::map<std::string, HostileKind> known = {{"records", HostileKind::kRecords},
-                                                    {"containers", HostileKind::kContainers},
-                                                    {"checkpoints", HostileKind::kCheckpoints},
-                                                    {"superblock", HostileKind::kSuperblock},
-                                                    {"folder", HostileKind::kFolder}};
+  const std::map<std::string, HostileKind> known = {
+      {"records", HostileKind::kRecords},         {"containers", HostileKind::kContainers},
+      {"checkpoints", HostileKind::kCheckpoints}, {"superblock", HostileKind::kSuperblock},
+      {"folder", HostileKind::kFolder},           {"tables", HostileKind::kTables}};
   std::vector<HostileKind> kinds;
   for (const std::string& name : CLI::detail::split(names, ',')) kinds.push_back(known.at(name));
   return kinds;
@@ -194,7 +193,8 @@ class Run {
     if (!found.empty()) return "the mutation failed: " + found;
     found = in_child(work_ / "log", [&] {
       Random random(seed ^ 0x5eed);
-      std::cout << "OUTCOME " << exercise(volume(), random) << std::endl;
+      const std::string outcome = exercise(volume(), random);
+      std::cout << "OUTCOME " << outcome << std::endl;
     });
     if (found.empty()) count_outcome();
     return found;
@@ -247,7 +247,8 @@ int main(int argc, char** argv) {
   CLI::App app("Makes hostile volumes, one for each seed, and uses, checks and repairs them.");
   app.add_option("--first", options.first, "The first seed.");
   app.add_option("--count", options.count, "How many seeds.");
-  app.add_option("--kinds", options.kinds, "What is changed: records, containers, checkpoints, superblock, folder.");
+  app.add_option("--kinds", options.kinds,
+                 "What is changed: records, containers, checkpoints, superblock, folder, tables.");
   app.add_option("--work", options.work, "A folder to work in, which is removed; on a disk in memory it is fastest.");
   app.add_option("--only-make", options.only_make,
                  "Make the volume of the first seed at this path, below the same disk, and stop.");

@@ -96,6 +96,7 @@ std::vector<std::string> mutate_volume(const std::filesystem::path& volume, cons
       case HostileKind::kContainers: done.push_back(mutate_containers(volume, random)); break;
       case HostileKind::kCheckpoints: done.push_back(mutate_checkpoints(volume, random)); break;
       case HostileKind::kSuperblock: done.push_back(mutate_superblock(volume, random)); break;
+      case HostileKind::kTables: done.push_back(mutate_tables(volume, random)); break;
       case HostileKind::kFolder: done.push_back(mutate_folder(volume, outside, random)); break;
     }
   }

@@ -12,13 +12,14 @@
 
 namespace dedupfs {
 
-enum class HostileKind { kRecords, kContainers, kCheckpoints, kSuperblock, kFolder };
+enum class HostileKind { kRecords, kContainers, kCheckpoints, kSuperblock, kFolder, kTables };
 
 // Each changes the volume once and says what it did, in a line.
 std::string mutate_records(const std::filesystem::path& volume, Random& random);
 std::string mutate_containers(const std::filesystem::path& volume, Random& random);
 std::string mutate_checkpoints(const std::filesystem::path& volume, Random& random);
 std::string mutate_superblock(const std::filesystem::path& volume, Random& random);
+std::string mutate_tables(const std::filesystem::path& volume, Random& random);
 // `outside`: a folder that links may lead to.
 std::string mutate_folder(const std::filesystem::path& volume, const std::filesystem::path& outside, Random& random);
 
