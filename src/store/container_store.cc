@@ -274,6 +274,8 @@ Result<std::vector<ContainerStore::ContainerInfo>> ContainerStore::list() const 
   for (const std::uint32_t number : numbers) {
     auto info = state_->reader.inspect(number);
     if (!info && info.error().code() == ErrorCode::kNotFound) continue;  // removed since
+    if (!info && info.error().code() == ErrorCode::kCorruption)
+      info = ContainerInfo{.id = number, .damage = info.error(), .is_file = false};
     if (!info) return info.error();
     containers.push_back(std::move(*info));
   }

@@ -67,6 +67,7 @@ class ContainerStore {
     // What is wrong with its header, naming the file. A crash can leave a new container without one, with nothing in it
     // that anything refers to; regions behind a damaged header are still read.
     std::optional<Error> damage;
+    bool is_file = true;  // or a folder, a link, ... that somebody has put there
   };
   // All containers in order of number. Files with other names are ignored.
   Result<std::vector<ContainerInfo>> list() const;

@@ -141,8 +141,8 @@ Result<std::unique_ptr<Database>> Database::open(const std::shared_ptr<BackingFo
   }
   DatabaseOptions options = make_database_options(settings.memory_bytes, folder);
   if (settings.damaged) {
+    // The check of the logs stays: without it RocksDB 7.8 drops them from the manifest, which it cannot when it only reads.
     options.database.paranoid_checks = false;
-    options.database.track_and_verify_wals_in_manifest = false;
     if (state->open(options)) return std::unique_ptr<Database>(new Database(std::move(state)));
     // Tables hold what was written behind the damage in the log.
     options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;

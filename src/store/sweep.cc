@@ -105,7 +105,7 @@ Result<std::vector<Sweep::Usage>> Sweep::usage_before(std::uint32_t end) {
   std::map<std::uint32_t, Usage> by_container;
   DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
   for (const auto& container : containers)
-    if (container.id < end)
+    if (container.id < end && container.is_file)
       by_container[container.id] = {
           .container = container.id, .bytes = container.bytes, .is_damaged = container.damage.has_value()};
   DEDUPFS_TRY(walk_runs(volume_.database(), *volume_.database().snapshot(), [&](const ChunkRun& run) -> Result<void> {

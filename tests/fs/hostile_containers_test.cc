@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "fs/damaged_volume.h"
+#include "fs/reclaim_volume.h"
 #include "store/chunk_index.h"
 #include "store/file_frame.h"
 #include "store/region.h"
@@ -68,6 +69,15 @@ TEST_F(HostileContainersTest, AHeaderOfAnUnknownVersionIsWrittenAnew) {
   overwrite(volume_.container(1), bytes);
   expect_found_and_repairable();
   EXPECT_EQ(volume_.tree().entries, DamagedVolume::tree_when_whole().entries);
+}
+
+TEST_F(HostileContainersTest, AFolderInThePlaceOfAContainerIsAContainerThatIsLost) {
+  std::filesystem::remove(volume_.container(2));
+  std::filesystem::create_directory(volume_.container(2));
+  expect_found_and_repairable();
+  EXPECT_FALSE(volume_.fsck(FsckOptions::Mode::kCheck).lost_files.empty());
+  ASSERT_TRUE(ok(reclaim_volume(volume_.path(), false, [](const ReclaimStatus&) { return true; })));
+  expect_sound();
 }
 
 TEST_F(HostileContainersTest, ARegionThatIsLostMayHaveAnotherLengthThanTheOldIndexSays) {

@@ -5,10 +5,13 @@
 
 #include "fs/damaged_volume.h"
 #include "fs/recipe_format.h"
+#include "fs/reclaim_volume.h"
 #include "fs/records.h"
 #include "store/before_images.h"
 #include "store/chunk_index.h"
 #include "store/counters.h"
+#include "store/fingerprint.h"
+#include "support/folder_at.h"
 
 namespace dedupfs {
 namespace {
@@ -328,7 +331,74 @@ TEST_F(HostileVolumeTest, ACircleOfDirectoriesIsNotClonedWithoutEnd) {
   }
 }
 
+// ---------------------------------------------------------------- parts that are not what they were
+
+TEST_F(HostileVolumeTest, ALockOfTheIndexThatIsALinkIsRefusedAndRepairedAndNotFollowed) {
+  const Path outside = volume_.path().parent_path() / "outside";
+  overwrite(outside, "precious");
+  std::filesystem::remove(volume_.index() / "LOCK");
+  std::filesystem::create_symlink(outside, volume_.index() / "LOCK");
+  EXPECT_FALSE(Volume::open(volume_.path(), {.index_memory_bytes = 16 << 20}));
+  EXPECT_NE(volume_.fsck(FsckOptions::Mode::kCheck).errors_left, 0U);
+  expect_repairable();
+  EXPECT_EQ(dedupfs::content_of(outside), "precious");
+  mount();
+  expect_old_files_are_whole();
+  unmount();
+}
+
+TEST_F(HostileVolumeTest, AVolumeWhoseSuperblockDeniesItsDeltasIsReadAndReclaimed) {
+  const auto folder = folder_at(volume_.path());
+  Superblock superblock = value_of(read_superblock(*folder));
+  ASSERT_TRUE(superblock.delta.enabled());
+  superblock.delta = {};
+  ASSERT_FALSE(superblock.delta.enabled());
+  ASSERT_TRUE(ok(write_superblock(*folder, superblock)));
+  mount();
+  ASSERT_TRUE(ok(filesystem_->unlink(inode_of_file("/folder"), "one")));
+  ASSERT_TRUE(ok(filesystem_->unlink(kRootInode, "second name of one")));  // what "three" was made from
+  unmount();
+  ASSERT_TRUE(ok(reclaim_volume(volume_.path(), false, [](const ReclaimStatus&) { return true; })));
+  mount();
+  EXPECT_TRUE(content_of("three") == DamagedVolume::tree_when_whole().entries.at("/three").content);
+  unmount();
+  EXPECT_EQ(volume_.fsck(FsckOptions::Mode::kCheck).errors_left, 0U);
+}
+
 // ---------------------------------------------------------------- fsck
+
+// An id that was given away twice, as the containers have it: the index has the first chunk, and the repair takes the last. Only
+// what it has made shows that the deltas that were made from the first are wrong.
+TEST_F(HostileVolumeTest, WhatIsWrongOnlyAfterTheFirstRepairIsRepairedToo) {
+  const auto runs = volume_.records(Family::kChunks);
+  const ChunkRun first = value_of(decode_run(runs.front().first, runs.front().second));
+  {
+    const auto volume = volume_.open(false);
+    std::vector<RegionEntry> entries;
+    std::string payload;
+    for (std::size_t i = 0; i < first.chunks.size(); ++i) {
+      const std::string other = noise(first.chunks[i].raw_length, 1000 + i);
+      RegionEntry entry;
+      entry.id = first.id_of(i);
+      entry.fingerprint = fingerprint_of(bytes_of(other));
+      entry.raw_length = entry.payload_length = first.chunks[i].raw_length;
+      entries.push_back(entry);
+      payload += other;
+    }
+    const auto place = volume->containers().append(
+        bytes_of(encode_region(entries, bytes_of(payload), {.method = Compression::Method::kNone})));
+    ASSERT_TRUE(ok(place));
+    ASSERT_TRUE(ok(volume->containers().sync()));
+  }
+  volume_.put(Family::kCounters, std::string(kInodesCounter), encode_counter(99));  // a reason to repair
+  const FsckReport report = volume_.fsck(FsckOptions::Mode::kAll);
+  EXPECT_EQ(report.errors_left, 0U);
+  EXPECT_THAT(report.lines, Contains(HasSubstr("with another content, which counts")));
+  EXPECT_THAT(report.lines, Contains(HasSubstr("it makes other bytes than were stored")));
+  EXPECT_EQ(volume_.fsck(FsckOptions::Mode::kCheck).errors_left, 0U);
+  mount();
+  unmount();
+}
 
 TEST_F(HostileVolumeTest, FsckDoesNotPrintWithoutEnd) {
   {

@@ -171,7 +171,7 @@ std::map<InodeNumber, std::string> create_files(Filesystem& filesystem, const st
   return created;
 }
 
-std::optional<std::string> content_of(Filesystem& filesystem, InodeNumber inode, std::size_t size) {
+std::optional<std::string> content_of_inode(Filesystem& filesystem, InodeNumber inode, std::size_t size) {
   const auto pieces = filesystem.read(inode, 0, size + 1);
   if (!pieces) return std::nullopt;
   std::string content;
@@ -308,7 +308,7 @@ std::string use(const Path& volume, Random& random) {
   if (is_durable) {
     expect_unchanged(before, after);
     for (const auto& [number, content] : created)
-      if (content_of(**mounted, number, content.size()) != content)
+      if (content_of_inode(**mounted, number, content.size()) != content)
         throw Finding(fmt::format("inode {} has not what was written into it", number));
   }
   say("-- write");

@@ -158,7 +158,9 @@ class Run {
   int run() {
     std::filesystem::create_directories(work_);
     make_outside(work_ / "outside");
-    const std::string failed = in_child(work_ / "sample.log", [&] { make_sample_volume(work_ / "sample"); });
+    const std::string failed = in_child(work_ / "sample.log", [&] {
+      if (!std::filesystem::exists(work_ / "sample")) make_sample_volume(work_ / "sample");  // --keep has kept it
+    });
     if (!failed.empty()) {
       std::cerr << "the sample cannot be made: " << failed << ", see " << work_ / "sample.log" << '\n';
       return 2;

@@ -18,38 +18,38 @@ namespace {
 using Path = std::filesystem::path;
 
 // rocksdb/table/format.h: behind each block, the type of its compression and a checksum of both.
-constexpr std::size_t kTrailerBytes = 5;
-constexpr std::size_t kMostBlockBytes = 64 << 10;
+constexpr std::size_t kTableTrailerBytes = 5;
+constexpr std::size_t kMostTableBlockBytes = 64 << 10;
 
 std::uint32_t with_last_byte(std::uint64_t digest, char last) {
   return static_cast<std::uint32_t>(digest) ^ static_cast<std::uint8_t>(last) * 0x6b9083d9U;
 }
 
-struct Block {
+struct TableBlock {
   std::size_t offset = 0;
   std::size_t bytes = 0;
 };
 
 // Its length is where the checksum fits.
-std::optional<Block> block_at(const std::string& table, std::size_t offset) {
-  if (table.size() < offset + kTrailerBytes) return std::nullopt;
+std::optional<TableBlock> table_block_at(const std::string& table, std::size_t offset) {
+  if (table.size() < offset + kTableTrailerBytes) return std::nullopt;
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
   XXH3_64bits_reset(state.get());
-  const std::size_t most = std::min(kMostBlockBytes, table.size() - offset - kTrailerBytes);
+  const std::size_t most = std::min(kMostTableBlockBytes, table.size() - offset - kTableTrailerBytes);
   for (std::size_t bytes = 1; bytes <= most; ++bytes) {
     XXH3_64bits_update(state.get(), &table[offset + bytes - 1], 1);
-    Decoder trailer(std::string_view(table).substr(offset + bytes, kTrailerBytes));
+    Decoder trailer(std::string_view(table).substr(offset + bytes, kTableTrailerBytes));
     const char type = static_cast<char>(trailer.u8());
-    if (trailer.u32() == with_last_byte(XXH3_64bits_digest(state.get()), type)) return Block{offset, bytes};
+    if (trailer.u32() == with_last_byte(XXH3_64bits_digest(state.get()), type)) return TableBlock{offset, bytes};
   }
   return std::nullopt;
 }
 
 // They lie back to back.
-std::vector<Block> blocks_of(const std::string& table) {
-  std::vector<Block> blocks;
-  while (const auto block =
-             block_at(table, blocks.empty() ? 0 : blocks.back().offset + blocks.back().bytes + kTrailerBytes))
+std::vector<TableBlock> table_blocks_of(const std::string& table) {
+  std::vector<TableBlock> blocks;
+  while (const auto block = table_block_at(
+             table, blocks.empty() ? 0 : blocks.back().offset + blocks.back().bytes + kTableTrailerBytes))
     blocks.push_back(*block);
   return blocks;
 }
@@ -76,7 +76,7 @@ std::string false_block(std::size_t bytes, Random& random) {
   return block;
 }
 
-void change_block(std::string& table, const Block& block, Random& random) {
+void change_block(std::string& table, const TableBlock& block, Random& random) {
   char& type = table[block.offset + block.bytes];
   if (type != 0 || random.one_in(3)) {
     table.replace(block.offset, block.bytes, false_block(block.bytes, random));
@@ -99,9 +99,9 @@ std::string mutate_tables(const Path& volume, Random& random) {
   if (tables.empty()) return "no table";
   const Path& file = random.of(tables);
   std::string table = content_of(file);
-  const std::vector<Block> blocks = blocks_of(table);
+  const std::vector<TableBlock> blocks = table_blocks_of(table);
   if (blocks.empty()) return file.filename().string() + " has no block";
-  const Block& block = random.of(blocks);
+  const TableBlock& block = random.of(blocks);
   change_block(table, block, random);
   overwrite(file, table);
   return fmt::format("{}, block at {} of {} bytes", file.filename().string(), block.offset, block.bytes);
