@@ -31,7 +31,7 @@ void RegionWriter::submit(std::shared_ptr<PendingRegion> region) {
     changed_.wait(lock, [this] { return waiting_bytes_ < most_waiting_bytes_ || error_; });
     waiting_bytes_ += region->used_bytes;
   }
-  const auto work = [this, region] { run(region); };
+  const auto work = [this, region = std::move(region)] { run(region); };
   if (!survive("writing a region beside others", [&] { pool_.submit(work); })) work();
 }
 
