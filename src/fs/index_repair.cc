@@ -139,7 +139,8 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
   DEDUPFS_TRY(discard());
   DEDUPFS_ASSIGN(const IndexSurvey survey, survey_index(volume_, kIndexDirectory, kSalvage));
   for (const std::string& damage : survey.damage) report.note(damage);
-  if (survey.volume_uuid && *survey.volume_uuid != superblock_.uuid)
+  // What is no UUID names no volume: it is damage like any other.
+  if (survey.volume_uuid && *survey.volume_uuid != superblock_.uuid && parse_uuid(*survey.volume_uuid))
     return Error{ErrorCode::kCorruption,
                  fmt::format("{} belongs to another volume ({}); put back the one that was saved together with this "
                              "volume's containers, or remove it and repair again",

@@ -20,6 +20,7 @@
 #include "base/crash_point.h"
 #include "base/size.h"
 #include "chunkers/registry.h"
+#include "store/container_format.h"
 #include "store/counters.h"
 #include "store/disk_reserve.h"
 #include "store/ownership.h"
@@ -188,6 +189,10 @@ Error with_remedy(const Error& error, const Path& volume) {
 Result<void> require_index_of(const Superblock& superblock, const Database& database, const Path& path) {
   DEDUPFS_ASSIGN(const auto uuid, database.get(Family::kCounters, kVolumeUuidCounter));
   if (uuid == superblock.uuid) return {};
+  if (uuid && !parse_uuid(*uuid))
+    return Error{ErrorCode::kCorruption, fmt::format("{}: its record of the volume that it belongs to is damaged; run "
+                                                     "fsck.dedupfs -y to repair it",
+                                                     path.string())};
   return Error{ErrorCode::kCorruption,
                fmt::format("{} belongs to another volume ({}, but this one is {}); put back the "
                            "index that was saved together with this volume's containers",

@@ -347,6 +347,17 @@ TEST_F(HostileVolumeTest, ALockOfTheIndexThatIsALinkIsRefusedAndRepairedAndNotFo
   unmount();
 }
 
+TEST_F(HostileVolumeTest, AnIndexThatNamesNoVolumeAtAllIsRepaired) {
+  volume_.put(Family::kCounters, std::string(kVolumeUuidCounter), std::string("\0\1\x1b[2J", 6));
+  const auto refused = Volume::open(volume_.path(), {.index_memory_bytes = 16 << 20});
+  ASSERT_TRUE(fails_with(ErrorCode::kCorruption, refused));
+  EXPECT_THAT(refused.error().message(), Not(HasSubstr("\x1b")));
+  expect_repairable();
+  mount();
+  expect_old_files_are_whole();
+  unmount();
+}
+
 TEST_F(HostileVolumeTest, AVolumeWhoseSuperblockDeniesItsDeltasIsReadAndReclaimed) {
   const auto folder = folder_at(volume_.path());
   Superblock superblock = value_of(read_superblock(*folder));
