@@ -2,7 +2,7 @@
 # The programs are built hardened, which their ELF files show.
 . "$(dirname "$0")/lib.sh"
 
-has() { readelf -W "$1" "$program" 2>/dev/null | grep -Eq -- "$2"; }
+has() { readelf -W "$1" "$program" 2>/dev/null | grep -E -- "$2" >/dev/null; } # not grep -q, which would end readelf by SIGPIPE
 # machine_code BYTES: how often they are in the program.
 machine_code() { python3 -c 'import sys; print(open(sys.argv[1], "rb").read().count(bytes.fromhex(sys.argv[2])))' "$program" "$1"; }
 
