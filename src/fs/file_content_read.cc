@@ -9,7 +9,7 @@ namespace dedupfs {
 namespace {
 
 // Copying less than this is cheaper than to hand out a piece of its own.
-constexpr std::uint64_t kJoinedBelowBytes = 4096;
+constexpr std::uint64_t kJoinedReadsBelowBytes = 4096;
 
 }  // namespace
 
@@ -98,7 +98,7 @@ Result<std::vector<FileContent::State::Fetch>> FileContent::State::gather(const 
     }
     from += part.length;
     const bool stays = view.source == View::Source::kHole || view.source == View::Source::kStream;
-    if (!part.chunk && (!stays || part.length < kJoinedBelowBytes)) {
+    if (!part.chunk && (!stays || part.length < kJoinedReadsBelowBytes)) {
       add_copy(part.offset, part.bytes.bytes);
     } else {
       joined.reset();
