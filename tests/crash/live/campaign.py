@@ -266,7 +266,7 @@ class Campaign:
 
     def end_workers(self, histories):
         self.end_reclaim()
-        self.churn.end()
+        self.churn.end(self.cut_at)
         self.daemon.clear()
         ended = self.listen(histories, self.settings.patience) if histories else True
         hanging = []

@@ -5,9 +5,11 @@ import os
 import random
 import signal
 import subprocess
+import time
 
 from .machine import Violation, run
 from .model import entries_of_folder
+from .oracle import FOREVER
 
 MOST = 5
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -52,7 +54,7 @@ class Churn:
         self.process = pid, reading
 
     def _tell(self, fd, *words):
-        os.write(fd, (" ".join(words) + "\n").encode())
+        os.write(fd, f"{time.monotonic_ns()} {' '.join(words)}\n".encode())
 
     def _done(self, fd, action, name):
         command = [self.tool, action, self.mountpoint, name]
@@ -77,8 +79,9 @@ class Churn:
                     return
                 self._tell(fd, "deleted", name)
 
-    def end(self):
-        """After the daemon is gone, or while it serves."""
+    def end(self, cut=(FOREVER, FOREVER)):
+        """After the daemon is gone, or while it serves. `cut`: see judge() of oracle.py; what was under way while the power went may be
+        acknowledged and not be durable."""
         if self.process is None:
             return
         pid, fd = self.process
@@ -88,8 +91,11 @@ class Churn:
         # Without a daemon dedupfs-snapshot opens the volume itself. It has the pipe, too, so at the end of that it is gone.
         with os.fdopen(fd, "rb") as pipe:
             lines = pipe.read().decode().splitlines()
-        for words in map(str.split, lines):
-            self._note(*words)
+        began = 0
+        for when, *words in map(str.split, lines):
+            if not (words[0] in ("created", "deleted") and began <= cut[1] and int(when) >= cut[0]):
+                self._note(*words)
+            began = int(when)
 
     def _note(self, what, name, digest=None):
         if what == "create":
@@ -99,7 +105,8 @@ class Churn:
             self.doubtful.discard(name)
             self.digests[name] = None
         elif what == "read":
-            self.digests[name] = digest
+            if name not in self.doubtful:
+                self.digests[name] = digest
         elif what == "delete":
             self.doubtful.add(name)
             self.digests.pop(name, None)
