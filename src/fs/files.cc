@@ -210,8 +210,12 @@ Result<std::uint64_t> Filesystem::copy_range(InodeNumber from_number, std::uint6
 
 Result<void> Filesystem::flush_file(InodeNumber number) {
   DEDUPFS_ASSIGN(const InodePtr inode, state_->table.get(number));
-  const std::lock_guard lock(inode->mutex);
-  if (std::optional<Error> error = std::exchange(inode->write_error, std::nullopt)) return std::move(*error);
+  {
+    const std::lock_guard lock(inode->mutex);
+    if (std::optional<Error> error = std::exchange(inode->write_error, std::nullopt)) return std::move(*error);
+  }
+  // What a commit lost for good may have been of this file.
+  if (const std::optional<Error> reason = state_->abort_reason()) return Error{ErrorCode::kIo, reason->message()};
   return {};
 }
 

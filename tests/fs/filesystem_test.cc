@@ -682,6 +682,7 @@ TEST(Filesystem, AFailedFsyncOfAContainerMakesItReadOnlyForGood) {
 
   EXPECT_TRUE(fails_with(ErrorCode::kIo, fs->sync()));
   EXPECT_TRUE(fails_with(ErrorCode::kIo, fs->sync_file(file)));
+  EXPECT_TRUE(fails_with(ErrorCode::kIo, fs->flush_file(file))) << "close(2) tells, too";
   EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, fs->create(kRootInode, "new", 0644, {})));
   EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, fs->write(kept, 0, bytes_of("x"), {}, nullptr)));
   EXPECT_EQ(fs.content(kept), "text");
