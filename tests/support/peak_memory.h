@@ -1,4 +1,5 @@
-// How much more memory this process had at most, since the object was made, than it had then.
+// How much more memory this process had at most, since the object was made, than it had then. Nothing in builds with sanitizers, which take
+// several times as much themselves.
 #pragma once
 
 #include <malloc.h>
@@ -6,6 +7,8 @@
 #include <cstdint>
 #include <fstream>
 #include <string>
+
+#include "support/sanitized.h"
 
 namespace dedupfs {
 
@@ -17,6 +20,7 @@ class PeakMemory {
     before_ = status_bytes("VmRSS:");
   }
   std::uint64_t growth_bytes() const {
+    if (kSanitized) return 0;
     const std::uint64_t peak = status_bytes("VmHWM:");
     return peak < before_ ? 0 : peak - before_;
   }
