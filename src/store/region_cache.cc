@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/guarded.h"
+
 namespace dedupfs {
 namespace {
 
@@ -69,15 +71,22 @@ RegionResult RegionCache::get(RegionPlace place) {
   const auto load = std::make_shared<Load>();
   state_->loads.emplace(place, load);
   lock.unlock();
-  RegionResult loaded = state_->loader(place);
+  RegionResult loaded =
+      guarded([&] { return state_->loader(place); });  // those who wait must hear of it, whatever happens
   std::list<Entry> evicted;
   lock.lock();
-  if (loaded) evicted = state_->insert(place, *loaded);
-  load->result = loaded;
+  if (loaded) {
+    const auto keep = [&]() -> Result<void> {
+      evicted = state_->insert(place, *loaded);
+      return {};
+    };
+    static_cast<void>(guarded(keep));  // without memory for it, it is read again next time
+  }
+  load->result.emplace(std::move(loaded));
   state_->loads.erase(place);
   lock.unlock();
   load->ended.notify_all();
-  return loaded;
+  return *load->result;
 }
 
 bool RegionCache::contains(RegionPlace place) const {
@@ -107,8 +116,10 @@ std::size_t RegionCache::size_bytes() const {
 std::list<Entry> RegionCache::State::insert(RegionPlace place, std::shared_ptr<const Region> region) {
   if (by_place.contains(place)) return {};
   const std::size_t bytes = memory_of(*region);
-  entries.push_front({place, std::move(region), bytes});
-  by_place.emplace(place, entries.begin());
+  std::list<Entry> added;
+  added.push_front({place, std::move(region), bytes});
+  by_place.emplace(place, added.begin());
+  entries.splice(entries.begin(), added);
   used_bytes += bytes;
 
   auto first_evicted = entries.end();

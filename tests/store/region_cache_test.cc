@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -115,6 +116,24 @@ TEST(RegionCache, ClearForgetsWhatReadersMayStillHold) {
   EXPECT_EQ((*held)->payload[0], 9);
   EXPECT_TRUE(cache.get(place(9)));
   EXPECT_EQ(*loader.loads, 2);
+}
+
+// Else everybody who reads it afterwards waits for the load that never ends.
+TEST(RegionCache, ALoaderWithoutMemoryIsAnErrorAndTheNextReaderTriesAgain) {
+  bool fails = true;
+  RegionCache cache(1 << 20, [&fails](RegionPlace at) -> Result<std::shared_ptr<const Region>> {
+    if (fails) throw std::bad_alloc();
+    return region_of(static_cast<std::uint8_t>(at.offset));
+  });
+
+  const auto failed = cache.get(place(7));
+  fails = false;
+  const bool is_being_loaded = cache.contains(place(7));
+
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code(), ErrorCode::kNoMemory);
+  ASSERT_FALSE(is_being_loaded);
+  EXPECT_TRUE(cache.get(place(7)));
 }
 
 TEST(RegionCache, ReadersThatMissTogetherLoadOnceAndGetTheSame) {
