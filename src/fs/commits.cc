@@ -56,6 +56,11 @@ std::optional<Error> Filesystem::State::abort_reason() const {
   return abort_error;
 }
 
+Result<void> Filesystem::State::check_not_aborted() const {
+  if (const std::optional<Error> reason = abort_reason()) return Error{ErrorCode::kIo, reason->message()};
+  return {};
+}
+
 std::uint64_t Filesystem::State::open_group_bytes() const {
   return metadata.open_bytes() + volume->chunks().open_bytes();
 }
@@ -86,7 +91,7 @@ std::uint64_t Filesystem::State::pending_bytes() const {
 
 Result<void> Filesystem::State::sync(std::chrono::milliseconds patience) {
   if (volume->read_only()) return {};
-  if (const std::optional<Error> reason = abort_reason()) return Error{ErrorCode::kIo, reason->message()};
+  DEDUPFS_TRY(check_not_aborted());
   return committer->commit(patience);
 }
 

@@ -214,9 +214,7 @@ Result<void> Filesystem::flush_file(InodeNumber number) {
     const std::lock_guard lock(inode->mutex);
     if (std::optional<Error> error = std::exchange(inode->write_error, std::nullopt)) return std::move(*error);
   }
-  // What a commit lost for good may have been of this file.
-  if (const std::optional<Error> reason = state_->abort_reason()) return Error{ErrorCode::kIo, reason->message()};
-  return {};
+  return state_->check_not_aborted();  // what a commit lost for good may have been of this file
 }
 
 // Damage is logged once for each message: readers come back.

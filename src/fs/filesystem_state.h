@@ -167,6 +167,7 @@ struct Filesystem::State {
   void abort(const Error& reason) noexcept;  // read-only from now on
   std::uint64_t pending_bytes() const;
   std::optional<Error> abort_reason() const;
+  Result<void> check_not_aborted() const;  // kIo, with the reason
   bool clean_up_a_bit();
   class CleanUpPause;
   std::optional<Error> flush_obstacle() const;  // if something could not be flushed, but will be able to

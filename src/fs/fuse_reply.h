@@ -119,14 +119,18 @@ void reply(fuse_req_t req, Body&& body) {
   answer(req, attempt(req, body));
 }
 
+// After requests that are under way. The request is gone: it cannot be answered once more.
+inline void drop_pages_later(FuseMount& mount, const ContentRange& range) {
+  survive("dropping pages", [&] { mount.after_requests([&mount, range] { mount.invalidate(range); }); });
+}
+
 // Answers a change of content after which the kernel drops its pages by itself. It does so only when it hears of success: what
 // an error leaves changed is dropped here.
 template <class T>
 void answer_content_change(fuse_req_t req, const ContentRange& range, const Result<T>& result) {
   FuseMount& mount = mount_of(req);
   answer(req, result);
-  // The request is gone: it cannot be answered once more.
-  if (!result) survive("dropping pages", [&] { mount.after_requests([&mount, range] { mount.invalidate(range); }); });
+  if (!result) drop_pages_later(mount, range);
 }
 
 template <class Body>

@@ -46,9 +46,7 @@ void write_through_cache(fuse_req_t req, InodeUse& use, const WriteRequest& requ
   // it again with what was there before.
   const bool may_be_stale = use.async_writes;
   answer_content_change(req, request.range, result);
-  if (result && may_be_stale)
-    survive("dropping pages",
-            [&] { mount.after_requests([&mount, range = request.range] { mount.invalidate(range); }); });
+  if (result && may_be_stale) drop_pages_later(mount, request.range);
 }
 
 // What a write brought, for a thread for invalidations.
