@@ -78,6 +78,8 @@ class FuseMount {
   }
 
   bool opens_directly(InodeNumber inode, int flags);
+  // With strictatime each open drops the cached pages: of a read that the cache answers nobody tells us.
+  bool notes_every_access() const { return options_.atime == FilesystemOptions::Atime::kAlways; }
 
   // The kernel drops what it has cached of this range. It waits for readers there, whose requests need a free thread: never
   // call it on a thread of the loop. It also waits for writes through the cache: call it for one only after its answer.

@@ -98,6 +98,13 @@ check "after remount,rw writes work" touch "$mnt/new"
 check "mount -o noatime by remount" mount -o remount,noatime "$mnt"
 plain_umount
 
+# access_time_after_read: of a file that the page cache has, after it was opened and read once more.
+access_time_after_read() { cat "$mnt/file" >/dev/null && stat -c %x "$mnt/file"; }
+mount -t dedupfs "$volume" "$mnt" -o strictatime
+first=$(access_time_after_read)
+check "with strictatime each open and read changes the access time" [ "$first" != "$(access_time_after_read)" ]
+plain_umount
+
 # suid and dev
 cp "$(command -v id)" "$scratch/id"
 prepare_set_ids() { cp "$scratch/id" "$mnt/id" && chmod 4755 "$mnt/id" && { [ -e "$mnt/null" ] || mknod -m 666 "$mnt/null" c 1 3; }; }
