@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/units.h"
+
 namespace dedupfs {
 namespace {
 
@@ -12,8 +14,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-constexpr std::uint64_t kMiB = 1 << 20;
 
 ReclaimFindings findings() {
   return {.live_chunks = 1000,

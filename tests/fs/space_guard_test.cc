@@ -4,10 +4,10 @@
 
 #include <atomic>
 
+#include "support/units.h"
+
 namespace dedupfs {
 namespace {
-
-constexpr std::uint64_t kMiB = 1 << 20;
 
 // A disk of which only the free space is known.
 class FakeDisk : public BackingFolder {

@@ -9,11 +9,11 @@
 
 #include "store/disk_reserve.h"
 #include "support/memory_disk.h"
+#include "support/units.h"
 
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
 const Path kVolume = "/volume";
 
 struct BallastTest : testing::Test {

@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "support/units.h"
+
 namespace dedupfs {
 namespace {
-
-constexpr std::uint64_t kMiB = 1 << 20;
 
 std::vector<std::uint64_t> numbers_in(const ChunkSet& set) {
   std::vector<std::uint64_t> numbers;

@@ -11,18 +11,12 @@
 #include <random>
 
 #include "store/chunk_index.h"
+#include "store/sample_region.h"
 #include "support/folder_at.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
 namespace {
-
-ByteBuffer random_chunk(std::size_t size, unsigned seed) {
-  std::mt19937 random(seed);
-  ByteBuffer bytes(size);
-  for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
-  return bytes;
-}
 
 // Flips a byte in the middle of the only container.
 void damage(const std::filesystem::path& containers) {
@@ -116,7 +110,7 @@ class ChunkStoreTest : public ::testing::Test {
 };
 
 TEST_F(ChunkStoreTest, GivesBackAChunkBeforeAndAfterCommitAndReopening) {
-  const ByteBuffer chunk = random_chunk(10000, 1);
+  const ByteBuffer chunk = random_bytes(10000, 1);
   const std::string text(text_of(chunk));
 
   const ChunkId id = put({chunk}).front();
@@ -135,8 +129,8 @@ TEST_F(ChunkStoreTest, GivesBackAChunkBeforeAndAfterCommitAndReopening) {
 }
 
 TEST_F(ChunkStoreTest, StoresEqualChunksOnce) {
-  const ByteBuffer a = random_chunk(5000, 1);
-  const ByteBuffer b = random_chunk(5000, 2);
+  const ByteBuffer a = random_bytes(5000, 1);
+  const ByteBuffer b = random_bytes(5000, 2);
 
   const auto first = put({a, b, a});
   const auto open_group = put({b, a});
@@ -154,7 +148,7 @@ TEST_F(ChunkStoreTest, StoresEqualChunksOnce) {
 }
 
 TEST_F(ChunkStoreTest, FindsDuplicatesOfAGroupThatIsBeingCommitted) {
-  const ByteBuffer a = random_chunk(5000, 1);
+  const ByteBuffer a = random_bytes(5000, 1);
   const auto first = put({a});
 
   store_->freeze();
@@ -167,8 +161,8 @@ TEST_F(ChunkStoreTest, CallsBackInTheOrderOfThePuts) {
   auto writer = store_->open_writer();
   std::vector<int> order;
   std::promise<void> finished;
-  const ByteBuffer large = random_chunk(500000, 1);
-  const ByteBuffer small = random_chunk(10, 2);
+  const ByteBuffer large = random_bytes(500000, 1);
+  const ByteBuffer small = random_bytes(10, 2);
 
   for (int i = 0; i < 100; ++i) {
     ChunkStore::Batch batch;
@@ -188,7 +182,7 @@ TEST_F(ChunkStoreTest, CallsBackInTheOrderOfThePuts) {
 
 TEST_F(ChunkStoreTest, GivesConsecutiveIdsToTheChunksOfAStream) {
   std::vector<ByteBuffer> chunks;
-  for (unsigned i = 0; i < 60; ++i) chunks.push_back(random_chunk(3000, i));
+  for (unsigned i = 0; i < 60; ++i) chunks.push_back(random_bytes(3000, i));
 
   const auto ids = put(chunks);
 
@@ -196,9 +190,9 @@ TEST_F(ChunkStoreTest, GivesConsecutiveIdsToTheChunksOfAStream) {
 }
 
 TEST_F(ChunkStoreTest, NeverHandsOutAnIdTwiceEvenAfterACrash) {
-  const auto lost = put({random_chunk(100, 1)});
+  const auto lost = put({random_bytes(100, 1)});
   commit();
-  const auto uncommitted = put({random_chunk(100, 2)});
+  const auto uncommitted = put({random_bytes(100, 2)});
   const auto copy = dir_.path() / "crashed-index";
   std::filesystem::copy(dir_.path() / "index", copy);
   close();
@@ -206,7 +200,7 @@ TEST_F(ChunkStoreTest, NeverHandsOutAnIdTwiceEvenAfterACrash) {
   std::filesystem::rename(copy, dir_.path() / "index");
 
   open();
-  const auto next = put({random_chunk(100, 3)});
+  const auto next = put({random_bytes(100, 3)});
 
   EXPECT_GT(number_of(next[0]), number_of(uncommitted[0]));
   EXPECT_GT(number_of(next[0]), number_of(lost[0]));
@@ -215,7 +209,7 @@ TEST_F(ChunkStoreTest, NeverHandsOutAnIdTwiceEvenAfterACrash) {
 TEST_F(ChunkStoreTest, IncompressibleDataCostsAtMostOnePercentMore) {
   const std::size_t chunk_bytes = 16384;
   std::vector<ByteBuffer> chunks;
-  for (unsigned i = 0; i < 500; ++i) chunks.push_back(random_chunk(chunk_bytes, i));
+  for (unsigned i = 0; i < 500; ++i) chunks.push_back(random_bytes(chunk_bytes, i));
 
   put(chunks);
   commit();
@@ -226,7 +220,7 @@ TEST_F(ChunkStoreTest, IncompressibleDataCostsAtMostOnePercentMore) {
 TEST_F(ChunkStoreTest, ConcurrentStreamsOfTheSameDataStoreItOnce) {
   constexpr int kStreams = 4;
   std::vector<ByteBuffer> chunks;
-  for (unsigned i = 0; i < 300; ++i) chunks.push_back(random_chunk(4000, i));
+  for (unsigned i = 0; i < 300; ++i) chunks.push_back(random_bytes(4000, i));
   std::vector<std::vector<ChunkId>> ids(kStreams);
   std::vector<std::thread> threads;
 
@@ -255,7 +249,7 @@ TEST_F(ChunkStoreTest, ConcurrentStreamsOfTheSameDataStoreItOnce) {
 }
 
 TEST_F(ChunkStoreTest, ReportsAFlippedBitAndNamesTheContainer) {
-  const ByteBuffer chunk = random_chunk(20000, 1);
+  const ByteBuffer chunk = random_bytes(20000, 1);
   const ChunkId id = put({chunk}).front();
   commit();
   close();
@@ -314,7 +308,7 @@ class DeltaChunkStoreTest : public ChunkStoreTest {
 
 std::vector<ByteBuffer> random_chunks(std::size_t count, std::size_t bytes) {
   std::vector<ByteBuffer> chunks;
-  for (unsigned i = 0; i < count; ++i) chunks.push_back(random_chunk(bytes, i + 1));
+  for (unsigned i = 0; i < count; ++i) chunks.push_back(random_bytes(bytes, i + 1));
   return chunks;
 }
 
@@ -403,11 +397,11 @@ TEST_F(DeltaChunkStoreTest, WhateverIsWrittenComesBack) {
   std::vector<std::pair<ChunkId, ByteBuffer>> stored;
 
   const auto make_chunk = [&]() -> ByteBuffer {
-    if (stored.empty() || below(4) == 0) return random_chunk(1 + below(20'000), static_cast<unsigned>(random()));
+    if (stored.empty() || below(4) == 0) return random_bytes(1 + below(20'000), static_cast<unsigned>(random()));
     ByteBuffer chunk = stored[below(stored.size())].second;
     for (std::size_t edits = below(4); edits > 0 && !chunk.empty(); --edits) {
       const auto at = chunk.begin() + static_cast<std::ptrdiff_t>(below(chunk.size()));
-      const ByteBuffer inserted = random_chunk(1 + below(50), static_cast<unsigned>(random()));
+      const ByteBuffer inserted = random_bytes(1 + below(50), static_cast<unsigned>(random()));
       switch (below(3)) {
         case 0: *at ^= 1; break;
         case 1: chunk.insert(at, inserted.begin(), inserted.end()); break;
@@ -444,7 +438,7 @@ TEST_F(DeltaChunkStoreTest, WhateverIsWrittenComesBack) {
 
 TEST_F(ChunkStoreTest, AChunkThatWasFoundDamagedIsStoredAnewWhenItsContentComesAgain) {
   std::vector<ByteBuffer> chunks;
-  for (unsigned seed = 0; seed < 5; ++seed) chunks.push_back(random_chunk(5000, seed));
+  for (unsigned seed = 0; seed < 5; ++seed) chunks.push_back(random_bytes(5000, seed));
   const auto ids = put(chunks);
   commit();
   close();
@@ -469,11 +463,11 @@ TEST_F(ChunkStoreTest, AChunkThatWasFoundDamagedIsStoredAnewWhenItsContentComesA
 
 // Their ids are not in order there, and the region is read from the cache.
 TEST_F(ChunkStoreTest, AChunkThatWasStoredAnewIsFoundInARegionWithNewOnes) {
-  const ByteBuffer chunk = random_chunk(5000, 1);
+  const ByteBuffer chunk = random_bytes(5000, 1);
   const auto id = put_and_lose(chunk);
 
   std::vector<ByteBuffer> chunks;
-  for (unsigned seed = 2; seed < 80; ++seed) chunks.push_back(random_chunk(5000, seed));
+  for (unsigned seed = 2; seed < 80; ++seed) chunks.push_back(random_bytes(5000, seed));
   chunks.push_back(chunk);
   const auto ids = put(chunks);
   EXPECT_EQ(ids.back(), id[0]);
@@ -483,9 +477,9 @@ TEST_F(ChunkStoreTest, AChunkThatWasStoredAnewIsFoundInARegionWithNewOnes) {
 }
 
 TEST_F(ChunkStoreTest, WhatWasTakenForDamagedAndIsNotIsNoLongerStoredTwice) {
-  const ByteBuffer chunk = random_chunk(5000, 1);
+  const ByteBuffer chunk = random_bytes(5000, 1);
   const auto id = put_and_lose(chunk);
-  put({random_chunk(5000, 2)});
+  put({random_bytes(5000, 2)});
   commit();  // the next mount knows of it
   close();
   std::filesystem::remove(dir_.path() / "containers/0000000002.container");

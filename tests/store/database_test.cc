@@ -12,6 +12,7 @@
 #include "support/crash_copy.h"
 #include "support/folder_at.h"
 #include "support/temp_dir.h"
+#include "support/units.h"
 
 namespace dedupfs {
 namespace {
@@ -422,7 +423,6 @@ TEST_F(DatabaseTest, WhatACrashLeftOfATrialOfTheDiskGoes) {
 }
 
 TEST(FilterMemory, SaysHowMuchWouldServeWhereFiltersOutgrowIt) {
-  constexpr std::uint64_t kMiB = 1 << 20;
   const auto enough = Database::filter_memory_of(100 * kMiB, 256 * kMiB);
   EXPECT_NEAR(static_cast<double>(enough.filter_bytes), 112.5 * kMiB, kMiB);
   EXPECT_EQ(enough.wanted_bytes, 0u);

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "support/units.h"
+
 namespace dedupfs {
 namespace {
-
-constexpr std::uint64_t kMiB = 1 << 20;
 
 Backing::Space disk_of(std::uint64_t bytes) {
   return {.total_bytes = bytes, .available_bytes = bytes};
