@@ -1,12 +1,12 @@
 #include "fs/index_repair.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "fs/local_time.h"
 #include "fs/records.h"
 #include "fs/snapshot_repair.h"
 #include "store/bulk_writer.h"
@@ -152,9 +152,8 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
     DEDUPFS_ASSIGN(checkpoint, newest_checkpoint(report));
     if (checkpoint) {
       names = &*checkpoint;
-      log.lost(
-          fmt::format("files and directories are those of {}, made at {:%Y-%m-%d %H:%M:%S}; what changed since is lost",
-                      checkpoint->path().string(), fmt::localtime(checkpoint->header().created_unix_seconds)));
+      log.lost(fmt::format("files and directories are those of {}, made at {}; what changed since is lost",
+                           checkpoint->path().string(), second_text(checkpoint->header().created_unix_seconds)));
     } else if (names != nullptr) {
       log.lost(
           "parts of the index that describe files and directories are lost; what could be read of the rest is used, "

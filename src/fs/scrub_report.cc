@@ -1,12 +1,11 @@
 #include "fs/scrub_report.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "base/size.h"
+#include "fs/local_time.h"
 
 namespace dedupfs {
 namespace {
@@ -53,8 +52,7 @@ std::string scrub_screen(const nlohmann::json& json) {
   }
   const nlohmann::json& last = json.at("last");
   if (last.is_null()) return out + "Last scrub: never (dedupfs-scrub MOUNTPOINT starts one)\n";
-  const std::time_t ended = last.at("ended_unix_seconds").get<std::int64_t>();
-  return out + fmt::format("Last scrub: {:%Y-%m-%d %H:%M}{}; {}\n", fmt::localtime(ended),
+  return out + fmt::format("Last scrub: {}{}; {}\n", minute_text(last.at("ended_unix_seconds").get<std::int64_t>()),
                            last.at("complete").get<bool>() ? "" : ", stopped before its end", findings_text(last));
 }
 

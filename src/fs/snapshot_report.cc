@@ -1,9 +1,10 @@
 #include "fs/snapshot_report.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+
+#include "fs/local_time.h"
 
 namespace dedupfs {
 
@@ -30,8 +31,8 @@ std::vector<SnapshotRecord> snapshots_of(const nlohmann::json& json) {
 std::string snapshots_screen(const std::vector<SnapshotRecord>& snapshots) {
   std::string screen;
   for (const SnapshotRecord& snapshot : snapshots)
-    screen += fmt::format("{:%Y-%m-%d %H:%M:%S}  {:>12} inodes  {}\n", fmt::localtime(snapshot.created_unix_seconds),
-                          snapshot.inodes, snapshot.name);
+    screen += fmt::format("{}  {:>12} inodes  {}\n", second_text(snapshot.created_unix_seconds), snapshot.inodes,
+                          snapshot.name);
   return screen;
 }
 

@@ -189,8 +189,10 @@ Result<void> Database::compact(Family family, const std::function<Result<void>()
   options.exclusive_manual_compaction = false;
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
   options.canceled = &canceled;
-  auto compaction = std::async(
-      std::launch::async, [&] { return state_->db->CompactRange(options, state_->handle(family), nullptr, nullptr); });
+  auto compaction = std::async(std::launch::async, [&] {
+    return state_->watch->watch(
+        [&] { return state_->db->CompactRange(options, state_->handle(family), nullptr, nullptr); });
+  });
   Result<void> wanted;
   for (auto wait = std::chrono::milliseconds(0); compaction.wait_for(wait) != std::future_status::ready;
        wait = kLookInterval) {

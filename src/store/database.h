@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -58,6 +59,8 @@ class Database {
     // With read_only: opens what is left of a database with missing tables or a damaged log. Reads that need what is
     // missing fail; the log is replayed up to its first damage where that makes a state which existed, else past it.
     bool damaged = false;
+    // A call that waits so long while RocksDB does nothing fails (kIo), and all that follow: database_watch.h.
+    std::chrono::milliseconds patience = std::chrono::minutes(5);
   };
   static constexpr std::uint64_t kLeastMemoryBytes = 8 << 20;
 

@@ -63,6 +63,7 @@ rocksdb::Status Database::State::open_families(const DatabaseOptions& options, s
   if (!status.ok()) return status;
   db.reset(opened);
   handles.insert(handles.end() - 1, kFamilyCount - count, nullptr);
+  if (!read_only) watch = std::make_unique<DatabaseWatch>(*db, path, patience);
   return status;
 }
 
@@ -83,6 +84,7 @@ Database::State::~State() {
       spdlog::warn("{}; its log will be replayed when it is opened next", error_of(status).message());
     crash_point("unmount.index-flushed");
   }
+  watch.reset();
   for (rocksdb::ColumnFamilyHandle* handle : handles)
     if (handle != nullptr) db->DestroyColumnFamilyHandle(handle);
   if (const rocksdb::Status status = db->Close(); !status.ok()) spdlog::error("{}", error_of(status).message());
@@ -134,6 +136,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::shared_ptr<BackingFo
   if (!is_there) return Error{ErrorCode::kNotFound, "index " + folder->path().string() + " is missing"};
   auto state = std::make_unique<State>(folder);
   state->read_only = settings.read_only;
+  state->patience = settings.patience;
   if (!settings.read_only) {
     if (state->open_if_flawless(make_database_options(settings.memory_bytes, folder)))
       return std::unique_ptr<Database>(new Database(std::move(state)));

@@ -164,6 +164,9 @@ DatabaseOptions make_database_options(std::uint64_t memory_bytes, const std::sha
   database.max_total_wal_size = std::numeric_limits<std::uint64_t>::max();  // Database::write() flushes in time
   database.recycle_log_file_num = 0;  // old records behind the end of the log would blur where it ends
 
+  // Nothing is flushed by the way when it is closed: Database::State does that, and may have to close one that cannot flush any more.
+  database.avoid_flush_during_shutdown = true;
+
   // A small volume stays small: no preallocated files.
   database.allow_fallocate = false;
   database.manifest_preallocation_size = 64 << 10;

@@ -5,6 +5,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/write_batch.h>
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "base/result.h"
 #include "store/database.h"
 #include "store/database_options.h"
+#include "store/database_watch.h"
 
 namespace dedupfs {
 
@@ -62,6 +64,8 @@ struct Database::State {
   rocksdb::Status open_families(const DatabaseOptions& options, std::size_t count);
   bool open_if_flawless(DatabaseOptions options);
   rocksdb::Status put_mark();
+  rocksdb::Status wait_for_due_flushes();
+  rocksdb::Status flush();
   rocksdb::Status empty_log();
   rocksdb::Status write(rocksdb::WriteBatch& changes);
   Result<void> check_room_to_flush() const;
@@ -79,6 +83,7 @@ struct Database::State {
   const std::string path;             // what RocksDB calls the folder, and for messages
   std::shared_ptr<rocksdb::Env> env;  // RocksDB only points to it
   bool read_only = false;
+  std::chrono::milliseconds patience{};
   std::shared_ptr<LostAppends> lost_appends;
   std::shared_ptr<rocksdb::Cache> memory;
   std::shared_ptr<FeatureFilter> feature_filter;
@@ -86,6 +91,7 @@ struct Database::State {
   // In order of Family, then RocksDB's default family, which holds no data of ours. Null: an old volume that is only read has
   // no such family.
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  std::unique_ptr<DatabaseWatch> watch;  // unless it is only read
 
   // Of write(), and all that follow.
   std::mutex write_mutex;

@@ -58,7 +58,11 @@ std::size_t Database::Batch::size_bytes() const {
 rocksdb::Status Database::State::empty_log() {
   // Without a flush RocksDB keeps the log of each session, also if it is empty.
   if (auto status = put_mark(); !status.ok()) return status;
-  return db->Flush({}, handles);
+  return flush();
+}
+
+rocksdb::Status Database::State::flush() {
+  return watch->watch([&] { return db->Flush({}, handles); });
 }
 
 // A change that needs no log, in the family that nobody uses: there is something to flush then.
@@ -71,6 +75,29 @@ rocksdb::Status Database::State::put_mark() {
   return db->Put(unlogged, unused_family(), "mark", "");
 }
 
+// A flush that RocksDB has made up its mind about, but not begun, is forgotten for ever if a write fails now: database_watch.h. It
+// makes up its mind at the beginning of a write, also of one of nothing.
+rocksdb::Status Database::State::wait_for_due_flushes() {
+  rocksdb::WriteOptions unlogged;
+  unlogged.disableWAL = true;
+  rocksdb::FlushOptions and_wait;
+  and_wait.allow_write_stall = true;  // of nothing that anybody writes
+  constexpr int kRounds = 3;          // memory that one flush gives back may not be enough
+  for (int round = 0; round < kRounds; ++round) {
+    rocksdb::WriteBatch nothing;
+    if (auto status = db->Write(unlogged, &nothing); !status.ok()) return status;
+    std::vector<rocksdb::ColumnFamilyHandle*> due;
+    for (rocksdb::ColumnFamilyHandle* family : handles) {
+      std::uint64_t is_due = 0;
+      if (db->GetIntProperty(family, rocksdb::DB::Properties::kMemTableFlushPending, &is_due) && is_due != 0)
+        due.push_back(family);
+    }
+    if (due.empty()) return {};
+    if (auto status = db->Flush(and_wait, due); !status.ok()) return status;
+  }
+  return {};
+}
+
 // Why a full disk takes all this care: the log has ended then, and takes nothing more (LogFile in backing_files.cc). Resume() begins
 // a new log, but only if there is something to flush (otherwise it says that all is well, and keeps the old log); hence the
 // mark before each write.
@@ -80,6 +107,7 @@ rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
   if (auto status = put_mark(); !status.ok()) return status;
   rocksdb::WriteOptions synced;
   synced.sync = true;
+  if (auto status = wait_for_due_flushes(); !status.ok()) return status;
   const std::uint64_t lost = *lost_appends;
   if (auto status = db->Write(synced, &changes); !status.ok()) return status;
   if (*lost_appends != lost)
@@ -110,14 +138,15 @@ Result<void> Database::State::check_room_to_flush() const {
 }
 
 // After a failure RocksDB refuses every write until Resume(), which refuses in turn if the failure was one that may
-// have lost what had been taken for written. Resume() flushes what is in memory; one that found the disk full again was seen to
-// wait for ever (RocksDB 7.8), so it is not tried before there is room.
+// have lost what had been taken for written. Resume() flushes what is in memory, so it is not tried before
+// there is room.
 Result<void> Database::State::resume() {
   DEDUPFS_TRY(check_room_to_flush());
-  rocksdb::Status status = db->Resume();
+  const auto try_it = [&] { return watch->watch([&] { return db->Resume(); }); };
+  rocksdb::Status status = try_it();
   if (status.IsNoSpace()) {  // the news of a compaction that had begun while the disk was full
     DEDUPFS_TRY(check_room_to_flush());
-    status = db->Resume();
+    status = try_it();
   }
   DEDUPFS_TRY(result_of(status));
   is_stopped = false;
@@ -130,7 +159,7 @@ Result<void> Database::write(const Batch& batch) {
   const std::lock_guard lock(state_->write_mutex);
   for (int tries_left = 3;;) {
     if (state_->is_stopped) DEDUPFS_TRY(state_->resume());
-    const rocksdb::Status status = state_->write(batch.state_->changes);
+    const rocksdb::Status status = state_->watch->watch([&] { return state_->write(batch.state_->changes); });
     if (status.ok()) return {};
     state_->is_stopped = true;
     // It may be the news of an earlier failure in the background, of a flush or a compaction, and the disk have space by now.
@@ -147,7 +176,7 @@ Result<void> Database::empty_log() {
     state_->log_bytes = 0;
   }
   // Writes go on meanwhile. RocksDB tells the next one of a failure.
-  return state_->result_of(state_->db->Flush({}, state_->handles));
+  return state_->result_of(state_->flush());
 }
 
 }  // namespace dedupfs

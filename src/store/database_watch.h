@@ -1,0 +1,66 @@
+// Ends a wait inside RocksDB that nothing else would end.
+//
+// RocksDB 7 to 11 forgets a flush that is due to begin at the moment at which something else fails (facebook/rocksdb#15030). Whoever waits
+// for that flush waits for ever: Resume() and Flush(), and a write that finds the memory full. Database::State::write() keeps
+// flushes and failures apart; this is for what is left, such as a compaction that fails at that moment.
+//
+// Thread-safe. Has a thread, which sleeps while no call is watched.
+#pragma once
+
+#include <rocksdb/db.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace dedupfs {
+
+class DatabaseWatch {
+ public:
+  // Calls may wait for `patience` while RocksDB does nothing in the background. Then this has it take no more writes, for good, and all calls
+  // return. `db` must outlive this.
+  DatabaseWatch(rocksdb::DB& db, std::string path, std::chrono::milliseconds patience);
+  DatabaseWatch(const DatabaseWatch&) = delete;
+  DatabaseWatch& operator=(const DatabaseWatch&) = delete;
+  ~DatabaseWatch();
+
+  // What `call` returns, or an IOError if its wait was ended.
+  template <class Call>
+  rocksdb::Status watch(const Call& call) {
+    const Watched watched(*this);
+    const rocksdb::Status status = call();
+    return has_given_up_ ? gave_up() : status;
+  }
+
+ private:
+  class Watched {
+   public:
+    explicit Watched(DatabaseWatch& watch);
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+    ~Watched();
+
+   private:
+    DatabaseWatch& watch_;
+  };
+
+  void run();
+  bool is_busy() const;
+  static rocksdb::Status gave_up();
+
+  rocksdb::DB& db_;
+  const std::string path_;
+  const std::chrono::milliseconds patience_;
+  std::atomic<bool> has_given_up_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int calls_ = 0;               // under way; under mutex_, as what follows
+  std::uint64_t finished_ = 0;  // calls
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace dedupfs
