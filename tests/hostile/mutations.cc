@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
-
 #include "hostile/record_mutations.h"
 #include "store/database.h"
 #include "store/format.h"
@@ -28,7 +26,7 @@ class RecordChanges {
     auto family = static_cast<Family>(random_.below(kFamilyCount));
     if (random_.one_in(6)) family = Family::kCounters;
     const auto found = database_.list(family, {}, {}, kMostRecords);
-    if (!found) throw std::runtime_error(found.error().message());
+    if (!found) return fmt::format("{} cannot be read any more", name_of(family));
     if (found->empty()) return fmt::format("nothing in {}", name_of(family));
     const KeyValue& record = random_.of(*found);
     const std::string what = fmt::format("{} {}: ", name_of(family), printable(record.first));
@@ -81,8 +79,8 @@ std::string mutate_records(const std::filesystem::path& volume, Random& random) 
   for (std::uint64_t i = 1 + random.below(3); i != 0; --i) {
     RecordChanges changes(**database, random);
     done += (done.empty() ? "" : "; ") + changes.make();
-    if (const auto written = (*database)->write(changes.batch()); !written)
-      throw std::runtime_error(written.error().message());
+    // A record of 17 MiB makes a table that is refused, and then the index takes no more.
+    if (!(*database)->write(changes.batch())) return done + ", which it does not take any more";
   }
   return done;
 }
