@@ -13,6 +13,7 @@
 #include "store/ownership.h"
 #include "store/store_check.h"
 #include "store/superblock.h"
+#include "store/table_check.h"
 #include "store/volume.h"
 
 namespace dedupfs {
@@ -68,6 +69,7 @@ class Fsck {
     std::unordered_set<std::uint64_t> mismatched;
     std::vector<LostFile> lost_files;
     RegionOffsets regions;  // that the index refers to; to be had where there is no error
+    std::vector<HarmfulTable> harmful;
   };
 
   bool changes_volume() const { return options_.mode != FsckOptions::Mode::kCheck; }
@@ -153,14 +155,24 @@ class Fsck {
     return {};
   }
 
+  // Behind a repair the index is ours.
+  Result<void> judge_tables(CheckReport& report, Found& found) {
+    const auto index = volume_->open_folder(kIndexDirectory);
+    if (!index) return {};  // opening the volume says so
+    DEDUPFS_ASSIGN(found.harmful, harmful_tables(*index));
+    for (const HarmfulTable& table : found.harmful) report.error(table.harm);
+    return {};
+  }
+
   Result<void> check_parts(int pass, CheckReport& report, Found& found) {
+    if (pass == kCheckPass) DEDUPFS_TRY(judge_tables(report, found));
+    if (!found.harmful.empty()) return {};  // no more of the index can be looked at
     if (const auto behind = changes_behind_damage(); behind && *behind != 0)
       report.error(fmt::format("the log of the index is damaged, and {} changes behind the damage are lost", *behind));
     DEDUPFS_TRY(check_index_folder(report));
     VolumeOptions options;
     options.read_only = true;
     options.locked = true;
-    options.foreign = true;  // that was asked before
     DEDUPFS_ASSIGN(const auto volume, Volume::open(volume_, options));
     DEDUPFS_ASSIGN(CheckedStore store,
                    check_store(*volume, report,
@@ -198,7 +210,7 @@ class Fsck {
                               print("lost: " + what);
                             }};
     CheckReport notes([this](const std::string& line) { print(line); });
-    const auto built = index.build(found.mismatched, notes, log, options_.progress, kRepairPass);
+    const auto built = index.build(found.mismatched, found.harmful, notes, log, options_.progress, kRepairPass);
     if (!built) {
       DEDUPFS_TRY(index.discard());
       return built.error();

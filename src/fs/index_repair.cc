@@ -78,6 +78,8 @@ IndexRepair::IndexRepair(std::shared_ptr<BackingFolder> volume, Superblock super
 Result<bool> IndexRepair::is_complete() const {
   const auto index = [&]() -> Result<std::unique_ptr<Database>> {
     DEDUPFS_ASSIGN(const auto folder, volume_->open_folder(kNewIndex));
+    DEDUPFS_ASSIGN(const auto harmful, harmful_tables(folder));
+    if (!harmful.empty()) return Error{ErrorCode::kCorruption, harmful.front().harm};
     return Database::open(folder, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true});
   }();
   if (!index && index.error().code() != ErrorCode::kCorruption && index.error().code() != ErrorCode::kNotFound)
@@ -134,10 +136,11 @@ Result<std::optional<Checkpoint>> IndexRepair::newest_checkpoint(CheckReport& re
   return newest;
 }
 
-Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatched, CheckReport& report,
-                                const RepairLog& log, const Progress& progress, int first_pass) {
+Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatched,
+                                const std::vector<HarmfulTable>& harmful, CheckReport& report, const RepairLog& log,
+                                const Progress& progress, int first_pass) {
   DEDUPFS_TRY(discard());
-  DEDUPFS_ASSIGN(const IndexSurvey survey, survey_index(volume_, kIndexDirectory, kSalvage));
+  DEDUPFS_ASSIGN(const IndexSurvey survey, survey_index(volume_, kIndexDirectory, kSalvage, harmful));
   for (const std::string& damage : survey.damage) report.note(damage);
   // What is no UUID names no volume: it is damage like any other.
   if (survey.volume_uuid && *survey.volume_uuid != superblock_.uuid && parse_uuid(*survey.volume_uuid))

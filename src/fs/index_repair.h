@@ -22,6 +22,7 @@
 #include "store/check_report.h"
 #include "store/checkpoint.h"
 #include "store/superblock.h"
+#include "store/table_check.h"
 
 namespace dedupfs {
 
@@ -33,9 +34,10 @@ class IndexRepair {
   // place; without it nothing is changed.
   Result<std::vector<std::string>> clean_up(bool finish);
 
-  // Makes index.repair. `mismatched`: see CheckedStore. What it found and lost goes to the log.
-  Result<void> build(const std::unordered_set<std::uint64_t>& mismatched, CheckReport& report, const RepairLog& log,
-                     const Progress& progress, int first_pass);
+  // Makes index.repair. `mismatched`: see CheckedStore. `harmful`: the tables of the index that must not be read. What it found
+  // and lost goes to the log.
+  Result<void> build(const std::unordered_set<std::uint64_t>& mismatched, const std::vector<HarmfulTable>& harmful,
+                     CheckReport& report, const RepairLog& log, const Progress& progress, int first_pass);
   // Puts it in place. Returns the name of the old index, if there was one.
   Result<std::optional<std::string>> swap();
   // Of what build() made, or of an index that is not needed any more.

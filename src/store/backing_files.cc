@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "store/sealed_manifest.h"
+#include "store/table_format.h"
 
 namespace dedupfs {
 namespace {
@@ -242,7 +243,7 @@ IOStatus open_random_access(BackingFolder& folder, const std::string& name,
   auto file = folder.open(name, Backing::Mode::kRead);
   if (!file) return status_of(file);
   // Besides tables, RocksDB opens CURRENT here, to see what the file system can do. The index of dedupfs has no blob files.
-  const auto judged = name.ends_with(".sst") ? judge_table(**file) : judge_stream(**file);
+  const auto judged = is_table(name) ? judge_table(**file) : judge_stream(**file);
   if (!judged) return verdict_of(judged);
   *result = std::make_unique<TableFile>(std::move(*file), memory);
   return IOStatus::OK();

@@ -115,6 +115,13 @@ class Database {
 
   // Reads every table and compares all checksums, those of filters and indexes too.
   Result<void> verify_tables() const;
+  struct Table {
+    std::string name;
+    std::string first_key, last_key;  // its records lie between these, both included
+    std::uint64_t last_change = 0;
+  };
+  // Those that the manifest of the database in the folder names. Tables that are missing or damaged are no failure.
+  static Result<std::vector<Table>> tables(const std::shared_ptr<BackingFolder>& folder);
   // Changes in the log of the database in the folder that no replay reaches, because something in front of them is damaged.
   static Result<std::uint64_t> changes_behind_damage(const std::shared_ptr<BackingFolder>& folder);
 

@@ -156,6 +156,27 @@ Result<std::unique_ptr<Database>> Database::open(const std::shared_ptr<BackingFo
   return std::unique_ptr<Database>(new Database(std::move(state)));
 }
 
+Result<std::vector<Database::Table>> Database::tables(const std::shared_ptr<BackingFolder>& folder) {
+  DEDUPFS_ASSIGN(const bool is_there, holds_database(*folder));
+  if (!is_there) return std::vector<Table>();
+  DatabaseOptions options = make_database_options(kLeastMemoryBytes, folder);
+  options.database.paranoid_checks = false;
+  options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+  options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // whoever opens the database says it all again
+  State state(folder);
+  state.read_only = true;
+  DEDUPFS_TRY(state.open(options));
+  std::vector<rocksdb::LiveFileMetaData> files;
+  state.db->GetLiveFilesMetaData(&files);
+  std::vector<Table> tables;
+  for (const rocksdb::LiveFileMetaData& file : files)
+    tables.push_back({.name = Path(file.name).filename().string(),
+                      .first_key = file.smallestkey,
+                      .last_key = file.largestkey,
+                      .last_change = file.largest_seqno});
+  return tables;
+}
+
 Result<std::uint64_t> Database::changes_behind_damage(const std::shared_ptr<BackingFolder>& folder) {
   return State(folder).changes_behind_damage();
 }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "base/check.h"
 #include "base/coding.h"
 #include "store/sealed_manifest.h"
+#include "store/table_format.h"
 
 namespace dedupfs {
 namespace {
@@ -58,31 +58,15 @@ Result<void> judge_frames(const BackingFile& file) {
   }
 }
 
-// ---------------------------------------------------------------- tables: rocksdb/table/format.h
+// ---------------------------------------------------------------- tables
 
-constexpr std::uint64_t kTableMagic = 0x88e241b785f4cff7;
-constexpr std::uint64_t kFooterBytes = 53;
-constexpr std::uint32_t kOldestTableFormat = 2;  // before, blocks did not say how large they are without compression
-constexpr std::uint32_t kNewestTableFormat = 5;
-constexpr std::size_t kTrailerBytes = 5;  // type of compression, checksum
 constexpr std::uint64_t kLargestDirectoryBytes = 1 << 20;
-
-struct BlockHandle {
-  std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;
-};
-
-BlockHandle read_handle(Decoder& decoder) {
-  const std::uint64_t offset = decoder.varint();
-  return {offset, decoder.varint()};
-}
 
 Result<void> judge_handle(const BackingFile& table, std::uint64_t table_bytes, const BlockHandle& handle,
                           std::uint64_t most_bytes) {
   if (handle.bytes > most_bytes)
     return damaged(table, fmt::format("a block of {} bytes, more than any index of dedupfs has", handle.bytes));
-  if (handle.offset > table_bytes || handle.bytes + kTrailerBytes > table_bytes - handle.offset)
-    return damaged(table, "a block reaches beyond the end of the file");
+  if (!lies_within(handle, table_bytes)) return damaged(table, "a block reaches beyond the end of the file");
   return {};
 }
 
@@ -107,21 +91,19 @@ Result<void> judge_directory(const BackingFile& table, std::uint64_t table_bytes
 
 // How large a block says it is without compression; 0: it is not compressed, or RocksDB will refuse it.
 std::uint64_t stated_bytes(ByteSpan block) {
-  constexpr std::uint8_t kSnappy = 1, kZlib = 2, kBzip2 = 3, kLz4 = 4, kLz4Hc = 5, kXpress = 6, kZstd = 7,
-                         kOldZstd = 0x40;
-  if (block.size() < kTrailerBytes) return 0;
-  switch (block[block.size() - kTrailerBytes]) {
-    case kSnappy:
-    case kZlib:
-    case kBzip2:
-    case kLz4:
-    case kLz4Hc:
-    case kXpress:
-    case kZstd:
-    case kOldZstd: break;
+  if (block.size() < kTableTrailerBytes) return 0;
+  switch (static_cast<TableCompression>(block[block.size() - kTableTrailerBytes])) {
+    case TableCompression::kSnappy:
+    case TableCompression::kZlib:
+    case TableCompression::kBzip2:
+    case TableCompression::kLz4:
+    case TableCompression::kLz4Hc:
+    case TableCompression::kXpress:
+    case TableCompression::kZstd:
+    case TableCompression::kOldZstd: break;
     default: return 0;
   }
-  Decoder decoder(block.first(block.size() - kTrailerBytes));
+  Decoder decoder(block.first(block.size() - kTableTrailerBytes));
   const std::uint64_t bytes = decoder.varint();
   return decoder.ok() ? bytes : 0;
 }
@@ -157,23 +139,15 @@ Result<void> judge_stream(const BackingFile& file) {
 
 Result<void> judge_table(const BackingFile& table) {
   DEDUPFS_ASSIGN(const std::uint64_t bytes, table.size());
-  if (bytes < kFooterBytes) return {};  // RocksDB says so
-  std::array<std::uint8_t, kFooterBytes> footer{};
-  DEDUPFS_TRY(table.read(bytes - kFooterBytes, footer));
-  Decoder decoder{ByteSpan(footer)};
-  decoder.u8();  // kind of checksum
-  const BlockHandle directory = read_handle(decoder);
-  const BlockHandle index = read_handle(decoder);
-  Decoder end(ByteSpan(footer).last(12));
-  const std::uint32_t format = end.u32();
-  if (end.u64() != kTableMagic || format < kOldestTableFormat || format > kNewestTableFormat || !decoder.ok())
-    return damaged(table, "is no table of an index of dedupfs");
-  DEDUPFS_TRY(judge_handle(table, bytes, index, kLargestBlockBytes));
-  DEDUPFS_TRY(judge_handle(table, bytes, directory, kLargestDirectoryBytes));
-  std::vector<std::uint8_t> block(directory.bytes + kTrailerBytes);
-  DEDUPFS_TRY(table.read(directory.offset, block));
-  if (block[directory.bytes] != 0) return damaged(table, "its directory of blocks is compressed, which no table has");
-  return judge_directory(table, bytes, ByteSpan(block).first(directory.bytes));
+  if (bytes < kTableFooterBytes) return {};  // RocksDB says so
+  DEDUPFS_ASSIGN(const TableFooter footer, read_footer(table, bytes));
+  DEDUPFS_TRY(judge_handle(table, bytes, footer.index, kLargestBlockBytes));
+  DEDUPFS_TRY(judge_handle(table, bytes, footer.directory, kLargestDirectoryBytes));
+  const std::size_t block_bytes = footer.directory.bytes;
+  std::vector<std::uint8_t> block(block_bytes + kTableTrailerBytes);
+  DEDUPFS_TRY(table.read(footer.directory.offset, block));
+  if (block[block_bytes] != 0) return damaged(table, "its directory of blocks is compressed, which no table has");
+  return judge_directory(table, bytes, ByteSpan(block).first(block_bytes));
 }
 
 Result<void> judge_block(const BackingFile& table, ByteSpan block, const BlockMemory& memory) {

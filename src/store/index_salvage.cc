@@ -11,6 +11,8 @@
 #include "base/check.h"
 #include "store/database_options.h"
 #include "store/database_state.h"
+#include "store/index_guard.h"
+#include "store/table_format.h"
 #include "store/volume.h"
 
 namespace dedupfs {
@@ -132,10 +134,6 @@ class DamagedRecords final : public RecordSource {
 
 // ---------------------------------------------------------------- RocksDB's own files
 
-bool is_table(const Path& file) {
-  return file.extension() == ".sst";
-}
-
 Result<void> result_of(const rocksdb::Status& status, const Path& path) {
   if (status.ok()) return {};
   return Error{status.IsNoSpace() ? ErrorCode::kNoSpace : ErrorCode::kCorruption,
@@ -157,7 +155,8 @@ Result<void> copy_file(BackingFolder& from, BackingFolder& to, std::string_view 
 }
 
 // Tables never change, so a second name of the file will do; everything else that is wanted is copied.
-Result<void> copy_files(BackingFolder& from, BackingFolder& to, const std::function<bool(const Path& name)>& wanted) {
+using Wanted = std::function<bool(const Path& name)>;
+Result<void> copy_files(BackingFolder& from, BackingFolder& to, const Wanted& wanted) {
   DEDUPFS_ASSIGN(const auto names, from.list());
   for (const std::string& name : names) {
     DEDUPFS_ASSIGN(const Backing::Type type, from.type(name));
@@ -230,15 +229,16 @@ Result<void> make_family_tables(const std::shared_ptr<BackingFolder>& folder, st
 }
 
 // All that tables and logs hold, without a MANIFEST to say which of them count.
-Result<void> repair_files(BackingFolder& index, const std::shared_ptr<BackingFolder>& scratch) {
+Result<void> repair_files(BackingFolder& index, const std::shared_ptr<BackingFolder>& scratch, const Wanted& wanted) {
   DEDUPFS_ASSIGN(const std::uint64_t last_table, largest_number(index, "", ".sst"));
   DEDUPFS_ASSIGN(const std::uint64_t last_log, largest_number(index, "", ".log"));
   DEDUPFS_TRY(make_family_tables(scratch, std::max(last_table, last_log) + 1));
   DEDUPFS_ASSIGN(const auto made, scratch->list());
   for (const std::string& name : made)  // of the database that our tables were made with
     if (!is_table(name)) DEDUPFS_TRY(remove_tree(*scratch, name));
-  DEDUPFS_TRY(
-      copy_files(index, *scratch, [](const Path& name) { return is_table(name) || name.extension() == ".log"; }));
+  DEDUPFS_TRY(copy_files(index, *scratch, [&](const Path& name) {
+    return (is_table(name.native()) || name.extension() == ".log") && wanted(name);
+  }));
 
   DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes, scratch);
   options.database.create_if_missing = true;
@@ -253,8 +253,9 @@ Result<void> repair_files(BackingFolder& index, const std::shared_ptr<BackingFol
 
 class Survey {
  public:
-  Survey(const std::shared_ptr<BackingFolder>& volume, std::string_view index, std::string_view scratch)
-      : volume_(volume), index_(index), scratch_(scratch) {}
+  Survey(const std::shared_ptr<BackingFolder>& volume, std::string_view index, std::string_view scratch,
+         const std::vector<HarmfulTable>& harmful)
+      : volume_(volume), index_(index), scratch_(scratch), harmful_(harmful) {}
 
   Result<IndexSurvey> run() {
     DEDUPFS_TRY(remove_tree(*volume_, scratch_));
@@ -264,16 +265,24 @@ class Survey {
       return std::move(survey_);
     }
     DEDUPFS_ASSIGN(const auto index, volume_->open_folder(index_));
-    const auto opened = open_strictly(index);
-    if (!opened) add_damage(opened.error().message());
-    if (look_into(open_damaged(index, {}), index, opened.has_value())) return std::move(survey_);
+    for (const HarmfulTable& table : harmful_) add_damage(table.harm);
+    bool opens = false;
+    if (harmful_.empty()) {
+      const auto opened = open_strictly(index);
+      if (!opened) add_damage(opened.error().message());
+      opens = opened.has_value();
+      if (look_into(open_damaged(index, {}), index, opens)) return std::move(survey_);
+    }
     DEDUPFS_ASSIGN(auto scratch, make_scratch());
-    DEDUPFS_TRY(copy_files(*index, *scratch, [](const Path& name) { return name != "CURRENT"; }));
-    DEDUPFS_ASSIGN(const bool has_manifest, opened ? Result<bool>(false) : restore_current(*scratch));
-    if (has_manifest && look_into(open_damaged(scratch, scratch_), scratch, open_strictly(scratch).has_value()))
+    DEDUPFS_TRY(
+        copy_files(*index, *scratch, [this](const Path& name) { return name != "CURRENT" && is_wanted(name); }));
+    DEDUPFS_ASSIGN(const bool has_manifest, opens ? Result<bool>(false) : restore_current(*scratch));
+    DEDUPFS_ASSIGN(const bool is_by_manifest, has_manifest ? is_harmless(scratch) : Result<bool>(false));
+    if (is_by_manifest && look_into(open_damaged(scratch, scratch_), scratch, open_strictly(scratch).has_value()))
       return std::move(survey_);
     DEDUPFS_ASSIGN(scratch, make_scratch());
-    if (const auto repaired = repair_files(*index, scratch); !repaired) {
+    if (const auto repaired = repair_files(*index, scratch, [this](const Path& name) { return is_wanted(name); });
+        !repaired) {
       if (repaired.error().code() == ErrorCode::kNoSpace) return repaired.error();
       add_damage(repaired.error().message());
       DEDUPFS_TRY(remove_tree(*volume_, scratch_));
@@ -285,6 +294,14 @@ class Survey {
 
  private:
   void add_damage(std::string what) { survey_.damage.push_back(std::move(what)); }
+  // The manifest of the new folder may be one that nobody has looked at yet.
+  static Result<bool> is_harmless(const std::shared_ptr<BackingFolder>& scratch) {
+    DEDUPFS_ASSIGN(const auto harmful, harmful_tables(scratch));
+    return harmful.empty();
+  }
+  bool is_wanted(const Path& name) const {
+    return std::ranges::find(harmful_, name.native(), &HarmfulTable::name) == harmful_.end();
+  }
 
   static Result<void> open_strictly(const std::shared_ptr<BackingFolder>& folder) {
     const auto opened = Database::open(folder, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true});
@@ -346,6 +363,7 @@ class Survey {
   const std::shared_ptr<BackingFolder>& volume_;
   const std::string_view index_;
   const std::string_view scratch_;
+  const std::vector<HarmfulTable>& harmful_;
   IndexSurvey survey_;
 };
 
@@ -358,8 +376,8 @@ bool IndexSurvey::namespace_is_whole() const {
 }
 
 Result<IndexSurvey> survey_index(const std::shared_ptr<BackingFolder>& volume, std::string_view index,
-                                 std::string_view scratch) {
-  return Survey(volume, index, scratch).run();
+                                 std::string_view scratch, const std::vector<HarmfulTable>& harmful) {
+  return Survey(volume, index, scratch, harmful).run();
 }
 
 }  // namespace dedupfs

@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "store/database.h"
 #include "store/record_source.h"
+#include "store/table_check.h"
 
 namespace dedupfs {
 
@@ -30,8 +31,8 @@ struct IndexSurvey {
 };
 
 // `index` and `scratch` are names of folders in the volume. That of `scratch` is made anew; it may be there for as long as
-// `records` lives.
+// `records` lives. What is in `harmful` is left out.
 Result<IndexSurvey> survey_index(const std::shared_ptr<BackingFolder>& volume, std::string_view index,
-                                 std::string_view scratch);
+                                 std::string_view scratch, const std::vector<HarmfulTable>& harmful);
 
 }  // namespace dedupfs

@@ -24,6 +24,7 @@
 #include "store/counters.h"
 #include "store/disk_reserve.h"
 #include "store/ownership.h"
+#include "store/table_check.h"
 
 namespace dedupfs {
 namespace {
@@ -186,6 +187,12 @@ Error with_remedy(const Error& error, const Path& volume) {
   return Error{ErrorCode::kCorruption, error.message() + "; run fsck.dedupfs -y " + volume.string()};
 }
 
+Result<void> require_harmless(const std::shared_ptr<BackingFolder>& index, const Path& volume) {
+  DEDUPFS_ASSIGN(const auto tables, harmful_tables(index));
+  if (tables.empty()) return {};
+  return with_remedy({ErrorCode::kCorruption, tables.front().harm}, volume);
+}
+
 Result<void> require_index_of(const Superblock& superblock, const Database& database, const Path& path) {
   DEDUPFS_ASSIGN(const auto uuid, database.get(Family::kCounters, kVolumeUuidCounter));
   if (uuid == superblock.uuid) return {};
@@ -278,7 +285,7 @@ Result<void> Volume::require_own_unless_busy() const {
 }
 
 Result<void> Volume::open_parts() {
-  if (!options_.foreign) DEDUPFS_TRY(require_own_unless_busy());
+  if (!options_.foreign && !options_.locked) DEDUPFS_TRY(require_own_unless_busy());
   DEDUPFS_ASSIGN(superblock_, read_superblock(*folder_));
   if (!options_.read_only) DEDUPFS_TRY(require_writable(superblock_));
   DEDUPFS_TRY(default_isa());  // a wrong environment is not the volume's fault
@@ -301,6 +308,7 @@ Result<void> Volume::open_parts() {
   const auto containers = require_folder(*folder_, kContainersDirectory);
   if (!containers) return containers.error().with("the chunks of the volume are not there; restore it from a backup");
   was_closed_ = log_bytes_in(**index) == 0;
+  if (options_.foreign && !options_.locked) DEDUPFS_TRY(require_harmless(*index, path()));
   if (!options_.read_only) ballast_ = std::make_unique<Ballast>(folder_, *index);
   auto database = open_database(*index);
   if (!database) return with_remedy(database.error(), path());

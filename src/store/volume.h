@@ -36,8 +36,10 @@ inline constexpr std::string_view kNextContainerCounter =
 
 struct VolumeOptions {
   bool read_only = false;
-  bool foreign = false;  // as root: others who can write to the volume are trusted (store/ownership.h)
-  bool locked = false;   // the caller holds the volume's lock(): opening takes none
+  // As root: others who can write to the volume are trusted (store/ownership.h). Whoever they are, RocksDB does not get to read
+  // tables that were made to do it harm: all are judged first (store/table_check.h).
+  bool foreign = false;
+  bool locked = false;  // the caller holds the volume's lock(), and has seen to what `foreign` is about
   std::uint64_t index_memory_bytes = 256 << 20;
   std::uint64_t cache_bytes = 256 << 20;  // decoded regions
   std::uint64_t waiting_region_bytes = 32 << 20;

@@ -14,6 +14,7 @@
 #include "store/format.h"
 #include "store/sample_region.h"
 #include "support/faulty_backing.h"
+#include "support/table_blocks.h"
 
 namespace dedupfs {
 namespace {
@@ -251,6 +252,52 @@ TEST(Fsck, WithoutAManifestWhatTheTablesHoldIsBack) {
   expect_same_but_for_lost(volume.tree(), DamagedVolume::tree_when_whole(), report);
   EXPECT_THAT(report.lines, Contains(HasSubstr("may be older than what was there last")));
   EXPECT_TRUE(std::filesystem::exists(volume.path() / "index.damaged"));
+}
+
+// RocksDB would end the process that reads it.
+TEST(Fsck, ATableThatDoesHarmIsNamedAndLeftOutAndTheRestIsKept) {
+  DamagedVolume volume;
+  const Path table = volume.tables(Family::kFingerprints).front();
+  std::string bytes = content_of(table);
+  make_harmful(bytes);
+  overwrite(table, bytes);
+
+  const FsckReport checked = volume.fsck(Mode::kCheck);
+  EXPECT_THAT(checked.lines, Contains(AllOf(StartsWith("error: " + table.string()), HasSubstr("made to do harm"))));
+  EXPECT_EQ(checked.exit_status(), kFsckErrorsLeft);
+
+  const FsckReport repaired = volume.fsck(Mode::kSafe);
+  EXPECT_EQ(repaired.exit_status(), kFsckCorrected) << testing::PrintToString(repaired.lines);
+  expect_same_but_for_lost(volume.tree(), DamagedVolume::tree_when_whole(), repaired);
+  EXPECT_EQ(volume.fsck(Mode::kCheck).errors_left, 0u);
+}
+
+TEST(Fsck, ATableThatDoesHarmIsLeftOutWithoutAManifest) {
+  DamagedVolume volume;
+  for (const Path& file : volume.files_of_index("MANIFEST")) std::filesystem::remove(file);
+  for (const Path& table : volume.tables(Family::kCookies)) {
+    std::string bytes = content_of(table);
+    make_harmful(bytes);
+    overwrite(table, bytes);
+  }
+
+  const FsckReport repaired = volume.fsck(Mode::kAll);
+
+  expect_same_but_for_lost(volume.tree(), DamagedVolume::tree_when_whole(), repaired);
+  EXPECT_EQ(volume.fsck(Mode::kCheck).errors_left, 0u);
+}
+
+TEST(Fsck, AForeignVolumeWithATableThatDoesHarmIsNotOpened) {
+  DamagedVolume volume;
+  const Path table = volume.tables(Family::kDirents).back();
+  std::string bytes = content_of(table);
+  make_harmful(bytes);
+  overwrite(table, bytes);
+
+  const auto opened = Volume::open(volume.path(), {.foreign = true});
+
+  ASSERT_TRUE(fails_with(ErrorCode::kCorruption, opened));
+  EXPECT_THAT(opened.error().message(), AllOf(HasSubstr(table.string()), HasSubstr("fsck.dedupfs -y")));
 }
 
 TEST(Fsck, NamesThatAreLostComeBackFromTheOrderOfTheirDirectories) {

@@ -16,7 +16,8 @@ struct Finding : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What came of it, in a word: "mounted", or why not.
-std::string exercise(const std::filesystem::path& volume, Random& random);
+// What came of it, in a word: "mounted", or why not. `filters_lie`: a look-up may miss what a walk finds, as the old version of a
+// record that a snapshot needs, so that what snapshots show may change.
+std::string exercise(const std::filesystem::path& volume, Random& random, bool filters_lie);
 
 }  // namespace dedupfs

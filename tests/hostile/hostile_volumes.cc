@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -195,7 +196,8 @@ class Run {
     if (!found.empty()) return "the mutation failed: " + found;
     found = in_child(work_ / "log", [&] {
       Random random(seed ^ 0x5eed);
-      const std::string outcome = exercise(volume(), random);
+      const std::string outcome =
+          exercise(volume(), random, std::ranges::find(kinds_, HostileKind::kTables) != kinds_.end());
       std::cout << "OUTCOME " << outcome << std::endl;
     });
     if (found.empty()) count_outcome();
