@@ -85,7 +85,8 @@ class Recipe {
   InodeNumber inode_;
   std::uint64_t size_;                // when the recipe was made: it may end no later, before the first change
   std::optional<std::uint64_t> end_;  // when known
-  std::array<std::weak_ptr<const Segment>, 2> used_last_;  // one for the reader of a file, one for its writer
+  // As many as 200 MB of a usual file have, so that reading those at random decodes each once.
+  std::array<std::weak_ptr<const Segment>, 16> used_last_;
 };
 
 }  // namespace dedupfs

@@ -90,8 +90,8 @@ void fuzz_server(std::string_view input) {
 
 void fuzz_client(std::string_view input) {
   static const TempDir volume;
-  static const ControlAddress address = ControlAddress::of(volume.path()).value();
   static const UniqueFd listener = [] {
+    const ControlAddress address = ControlAddress::in(*folder_at(volume.path())).value();
     UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     DEDUPFS_CHECK(::bind(socket.get(), address.get(), sizeof address.address) == 0 && ::listen(socket.get(), 1) == 0);
     return socket;
