@@ -119,7 +119,7 @@ class FileCounting {
     }
     const auto snapshot = snapshots_.find(tree_of(inode));
     if (!snapshot) return std::nullopt;
-    const SnapshotView then(database_, *snapshot);
+    const SnapshotView then(database_, snapshots_, *snapshot);
     DEDUPFS_ASSIGN(const auto orphan, then.get(Family::kOrphans, key));
     if (orphan) return std::nullopt;
     return then.get(Family::kInodes, key);
@@ -129,7 +129,7 @@ class FileCounting {
     if (tree_of(inode) == kLiveTree) return view_.visit_recipe(inode, visit);
     const auto snapshot = snapshots_.find(tree_of(inode));
     if (!snapshot) return no_inode(inode);
-    const SnapshotView then(database_, *snapshot);
+    const SnapshotView then(database_, snapshots_, *snapshot);
     DEDUPFS_TRY(visit_entries(then, Family::kRecipes, encode_recipe_key(inode_of(inode), 0),
                               encode_key_behind(inode_of(inode)), kSegmentsOfAPage,
                               [&](const std::string&, const std::string& value) -> Result<void> {

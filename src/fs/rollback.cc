@@ -56,7 +56,7 @@ class Filesystem::State::Restoration {
 
   // What has changed since.
   Result<void> collect_images(Family family) {
-    const SnapshotView view(state_.volume->database(), snapshot_);
+    const SnapshotView view(state_.volume->database(), state_.volume->snapshots(), snapshot_);
     for (std::string from;;) {
       DEDUPFS_ASSIGN(ChangePage page,
                      view.images(family, from, encode_inode_key(snapshot_.end_of_inodes), kChangesAPage));

@@ -1,5 +1,7 @@
 #include "store/before_images.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -114,11 +116,25 @@ Result<std::optional<std::string>> SnapshotView::get(Family family, std::string_
   return image ? std::move(image->value) : std::move(live);
 }
 
+// An image newer than all snapshots cannot have been written. Believed, it would serve until the key changes: then the image
+// that is written for the newest snapshot hides it. But a deleted snapshot may have gone since the image was read.
+Result<std::optional<std::string>> SnapshotView::value_of(const KeyValue& stored, const BeforeImageKey& image) const {
+  if (image.number > snapshots_.newest()) {
+    DEDUPFS_ASSIGN(const auto still_there, database_.get(Family::kBeforeImages, stored.first));
+    if (still_there)
+      return Error{ErrorCode::kCorruption,
+                   fmt::format("inode {}: a before-image of snapshot {}, of which there is no record",
+                               node_in_key(image.key), image.number)};
+  }
+  return decode_before_image(stored.second);
+}
+
 Result<std::optional<KeyChange>> SnapshotView::image_of(Family family, std::string_view key) const {
   DEDUPFS_ASSIGN(const auto images, database_.list(Family::kBeforeImages, encode_before_image_key(family, key, number_),
                                                    encode_before_image_key(family, key, kEndOfTrees), 1));
   if (images.empty()) return std::nullopt;
-  DEDUPFS_ASSIGN(auto value, decode_before_image(images.front().second));
+  DEDUPFS_ASSIGN(const BeforeImageKey image, decode_before_image_key(images.front().first));
+  DEDUPFS_ASSIGN(auto value, value_of(images.front(), image));
   return KeyChange{std::string(key), std::move(value)};
 }
 
@@ -151,7 +167,7 @@ Result<ChangePage> SnapshotView::images(Family family, std::string_view from, st
       page.behind = image.key;
       return false;
     }
-    DEDUPFS_ASSIGN(auto before, decode_before_image(value));
+    DEDUPFS_ASSIGN(auto before, value_of({key, value}, image));
     page.changes.push_back({image.key, std::move(before)});
     return true;
   };

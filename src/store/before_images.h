@@ -41,8 +41,12 @@ Result<void> preserve(const Database& database, const Preservation& preservation
 // What a snapshot has of the namespace. Keys are those of the live tree, and of one inode a call.
 class SnapshotView {
  public:
-  SnapshotView(const Database& database, const SnapshotRecord& snapshot)
-      : database_(database), number_(snapshot.number), end_of_inodes_(snapshot.end_of_inodes) {}
+  // `snapshots` are those of the database. Both outlive the view.
+  SnapshotView(const Database& database, const SnapshotList& snapshots, const SnapshotRecord& snapshot)
+      : database_(database),
+        snapshots_(snapshots),
+        number_(snapshot.number),
+        end_of_inodes_(snapshot.end_of_inodes) {}
 
   // As Metadata has them.
   Result<std::optional<std::string>> get(Family family, std::string_view key) const;
@@ -54,10 +58,12 @@ class SnapshotView {
 
  private:
   bool is_older_than(std::string_view key) const;
+  Result<std::optional<std::string>> value_of(const KeyValue& stored, const BeforeImageKey& image) const;
   Result<std::optional<KeyChange>> image_of(Family family, std::string_view key) const;
   Result<std::optional<KeyChange>> last_image_before(Family family, std::string_view key, std::string_view from) const;
 
   const Database& database_;
+  const SnapshotList& snapshots_;
   const TreeNumber number_;
   const std::uint64_t end_of_inodes_;
 };

@@ -146,7 +146,7 @@ Result<std::optional<SnapshotView>> Metadata::view_of(Family family, std::string
   if (tree == kLiveTree) return std::nullopt;
   const auto snapshot = snapshots_.find(tree);
   if (!snapshot) return Error{ErrorCode::kStale, "the snapshot is gone"};
-  return SnapshotView(database_, *snapshot);
+  return SnapshotView(database_, snapshots_, *snapshot);
 }
 
 // Of a snapshot: while it was read, nothing of it may have begun to go.

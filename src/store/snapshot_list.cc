@@ -109,6 +109,11 @@ bool SnapshotList::knows(TreeNumber number) const {
   return records_.contains(number);
 }
 
+TreeNumber SnapshotList::newest() const {
+  const std::shared_lock lock(mutex_);
+  return records_.empty() ? kLiveTree : records_.rbegin()->first;
+}
+
 std::optional<SnapshotRecord> SnapshotList::find(TreeNumber number) const {
   const std::shared_lock lock(mutex_);
   const auto found = records_.find(number);

@@ -53,6 +53,7 @@ class SnapshotList final : public CommitParticipant {
   std::vector<SnapshotRecord> all() const;  // by age, the oldest first; none that is deleted
   std::vector<SnapshotRecord> deleted() const;
   bool knows(TreeNumber number) const;                          // also while what was deleted is taken apart
+  TreeNumber newest() const;                                    // of those that it knows; kLiveTree if there is none
   std::optional<SnapshotRecord> find(TreeNumber number) const;  // not if it is deleted
   std::optional<SnapshotRecord> find(std::string_view name) const;
   // The newest that is older than `number` and not deleted; 0 if there is none.

@@ -14,16 +14,30 @@ inline std::string content_of(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
-inline void overwrite(const std::filesystem::path& file, const std::string& content) {
-  std::ofstream(file, std::ios::binary | std::ios::trunc) << content;
+
+// Another mutation may have put a link outwards there, behind which none may change anything.
+inline bool is_plain(const std::filesystem::path& path, std::filesystem::file_type type) {
+  std::error_code error;
+  return std::filesystem::symlink_status(path, error).type() == type;
+}
+inline bool is_plain_file(const std::filesystem::path& path) {
+  return is_plain(path, std::filesystem::file_type::regular);
+}
+inline bool is_plain_folder(const std::filesystem::path& path) {
+  return is_plain(path, std::filesystem::file_type::directory);
 }
 
-// Plain files only: another mutation may have put something else there.
+inline void overwrite(const std::filesystem::path& file, const std::string& content) {
+  if (is_plain_file(file)) std::ofstream(file, std::ios::binary | std::ios::trunc) << content;
+}
+
+// Plain files only.
 inline std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
+  if (!is_plain_folder(folder)) return files;
   std::error_code error;
   for (const auto& file : std::filesystem::directory_iterator(folder, error))
-    if (file.is_regular_file() && !file.is_symlink() && file.file_size() < (64 << 20)) files.push_back(file.path());
+    if (is_plain_file(file.path()) && file.file_size() < (64 << 20)) files.push_back(file.path());
   std::ranges::sort(files);
   return files;
 }

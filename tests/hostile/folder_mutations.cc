@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "hostile/files.h"
 #include "hostile/mutations.h"
 #include "store/format.h"
 
@@ -41,15 +42,15 @@ void make_socket(const Path& path) {
 }
 
 std::string replace(const Path& path, const Path& outside, Random& random) {
-  const bool is_folder = std::filesystem::is_directory(std::filesystem::symlink_status(path));
+  const bool is_folder = is_plain_folder(path);
   std::error_code error;
   const auto size = is_folder ? 0 : std::filesystem::file_size(path, error);
   const std::uint64_t what = random.below(is_folder ? 6 : 14);
-  if (what == 0 && !is_folder) {
+  if (what == 0 && is_plain_file(path)) {
     std::filesystem::resize_file(path, error ? 0 : random.below(size + 1), error);
     return "cut off";
   }
-  if (what == 1 && !is_folder) {
+  if (what == 1 && is_plain_file(path)) {
     std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(static_cast<std::streamoff>(random.below(size + 1)));
     file << random.bytes(1 + random.below(100));
@@ -104,6 +105,8 @@ std::string add_strange_name(const Path& volume, const Path& outside, Random& ra
                                                   "superblock.json.new",
                                                   "control.sock"};
   const std::string& name = random.of(kNames);
+  if (!is_plain_folder((volume / name).parent_path()) || std::filesystem::is_symlink(volume / name))
+    return name + " leads outwards";
   std::error_code error;
   if (random.one_in(3))
     std::filesystem::create_directory(volume / name, error);

@@ -58,8 +58,9 @@ std::vector<HostileKind> kinds_of(const std::string& names) {
 }
 
 // Names, kinds and content of what nobody may touch.
-std::string picture_of(const Path& folder) {
-  std::map<std::string, std::string> files;
+using Picture = std::map<std::string, std::string>;
+Picture picture_of(const Path& folder) {
+  Picture files;
   for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
     std::ifstream in;
     if (file.is_regular_file()) in.open(file.path(), std::ios::binary);
@@ -69,9 +70,18 @@ std::string picture_of(const Path& folder) {
         fmt::format("{:o} {}.{} ", status.st_mode, status.st_mtim.tv_sec, status.st_mtim.tv_nsec) +
         std::string(std::istreambuf_iterator<char>(in), {});
   }
-  std::string picture;
-  for (const auto& [name, content] : files) picture += name + " " + content + "\n";
-  return picture;
+  return files;
+}
+
+// The names of which two pictures say different things.
+std::string difference_of(const Picture& before, const Picture& after) {
+  std::string names;
+  for (const auto& [name, file] : before)
+    if (const auto now = after.find(name); now == after.end() || now->second != file)
+      names += " " + name + (now == after.end() ? " (gone)" : "");
+  for (const auto& [name, file] : after)
+    if (!before.contains(name)) names += fmt::format(" {} (new)", name);
+  return names;
 }
 
 void make_outside(const Path& outside) {
@@ -167,13 +177,14 @@ class Run {
       return 2;
     }
     if (!options_.only_make.empty()) return only_make();
-    const std::string untouched = picture_of(work_ / "outside");
+    Picture untouched = picture_of(work_ / "outside");
     for (std::uint64_t seed = options_.first; seed < options_.first + options_.count; ++seed) {
       std::string found = try_seed(seed);
-      if (found.empty() && picture_of(work_ / "outside") != untouched) {
-        found = "something outside the volume was touched";
+      if (const std::string touched = difference_of(untouched, picture_of(work_ / "outside")); !touched.empty()) {
+        found += (found.empty() ? "" : "; ") + ("something outside the volume was touched:" + touched);
         std::filesystem::remove_all(work_ / "outside");
         make_outside(work_ / "outside");
+        untouched = picture_of(work_ / "outside");
       }
       if (!found.empty()) tell(seed, found);
       if ((seed - options_.first + 1) % 100 == 0) std::cout << "at seed " << seed << std::endl;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "hostile/files.h"
 #include "hostile/record_mutations.h"
 #include "store/database.h"
 #include "store/format.h"
@@ -71,6 +72,7 @@ class RecordChanges {
 }  // namespace
 
 std::string mutate_records(const std::filesystem::path& volume, Random& random) {
+  if (!is_plain_folder(volume / kIndexDirectory)) return "the index is no folder";
   const auto folder = Backing::posix()->open_root(volume / kIndexDirectory);
   auto database = folder ? Database::open(*folder, {.memory_bytes = Database::kLeastMemoryBytes})
                          : Result<std::unique_ptr<Database>>(folder.error());

@@ -251,6 +251,26 @@ TEST_F(SnapshotsTest, KeysOfImagesKeepTheOrderOfAnyKeys) {
     }
 }
 
+// Nobody can have written it: the image for the newest snapshot, written when the key changes next, would hide it.
+TEST_F(SnapshotsTest, AnImageThatIsNewerThanAllSnapshotsIsDamage) {
+  metadata_->put(Family::kInodes, key_of(5), "old");
+  const TreeNumber snapshot = take();
+  metadata_->put(Family::kInodes, key_of(5), "new");
+  commit();
+  Database::Batch batch(*database_);
+  batch.erase(Family::kBeforeImages, encode_before_image_key(Family::kInodes, key_of(5), snapshot));
+  batch.put(Family::kBeforeImages, encode_before_image_key(Family::kInodes, key_of(5), snapshot + 1),
+            encode_before_image("old"));
+  ASSERT_TRUE(database_->write(batch));
+
+  const std::string key = in_tree(snapshot, key_of(5));
+  EXPECT_EQ(metadata_->get(Family::kInodes, key).error().code(), ErrorCode::kCorruption);
+  EXPECT_FALSE(metadata_->list(Family::kInodes, key, in_tree(snapshot, key_of(6)), 10));
+  EXPECT_FALSE(metadata_->find_at_or_before(Family::kInodes, key, key));
+  take();  // now a snapshot has that number
+  EXPECT_EQ(get(snapshot, Family::kInodes, key_of(5)), "old");
+}
+
 TEST_F(SnapshotsTest, DamagedRecordsAreRefused) {
   const std::string key = encode_before_image_key(Family::kRecipes, key_of(5, "x"), 3);
   for (std::size_t length = 0; length < key.size(); ++length)
