@@ -225,6 +225,7 @@ std::string mutate_checkpoint(const Path& file, Random& random) {
       what += "a bomb";
       break;
     default: {
+      if (block.records.empty()) return what + "it has no records";
       KeyValue& record = block.records[random.below(block.records.size())];
       record = mutate_record(block.family, record, random);
       what += "a record";

@@ -10,12 +10,7 @@
 
 namespace dedupfs {
 
-inline std::string content_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// Another mutation may have put a link outwards there, behind which none may change anything.
+// Another mutation may have put a FIFO there, or a link outwards, behind which none may change anything.
 inline bool is_plain(const std::filesystem::path& path, std::filesystem::file_type type) {
   std::error_code error;
   return std::filesystem::symlink_status(path, error).type() == type;
@@ -27,6 +22,11 @@ inline bool is_plain_folder(const std::filesystem::path& path) {
   return is_plain(path, std::filesystem::file_type::directory);
 }
 
+inline std::string content_of(const std::filesystem::path& file) {
+  if (!is_plain_file(file)) return {};
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 inline void overwrite(const std::filesystem::path& file, const std::string& content) {
   if (is_plain_file(file)) std::ofstream(file, std::ios::binary | std::ios::trunc) << content;
 }
