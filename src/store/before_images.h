@@ -43,10 +43,7 @@ class SnapshotView {
  public:
   // `snapshots` are those of the database. Both outlive the view.
   SnapshotView(const Database& database, const SnapshotList& snapshots, const SnapshotRecord& snapshot)
-      : database_(database),
-        snapshots_(snapshots),
-        number_(snapshot.number),
-        end_of_inodes_(snapshot.end_of_inodes) {}
+      : database_(database), snapshots_(snapshots), number_(snapshot.number), end_of_inodes_(snapshot.end_of_inodes) {}
 
   // As Metadata has them.
   Result<std::optional<std::string>> get(Family family, std::string_view key) const;
