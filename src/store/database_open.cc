@@ -169,6 +169,7 @@ Result<std::vector<Database::Table>> Database::tables(const std::shared_ptr<Back
   std::vector<rocksdb::LiveFileMetaData> files;
   state.db->GetLiveFilesMetaData(&files);
   std::vector<Table> tables;
+  tables.reserve(files.size());
   for (const rocksdb::LiveFileMetaData& file : files)
     tables.push_back({.name = Path(file.name).filename().string(),
                       .first_key = file.smallestkey,
