@@ -1,11 +1,18 @@
 """A volume that a benchmark makes, mounts and removes again."""
 import json
+import os
 import pathlib
 import shutil
 import subprocess
 import tempfile
 
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "build/tools"
+
+
+def cpu_seconds(process):
+    """User and system time so far, of all its threads."""
+    fields = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class TrialVolume:
