@@ -148,7 +148,12 @@ Result<Recipe::SegmentPtr> Recipe::parse(const KeyValue& stored) const {
     end += entry.length;
     segment.ends.push_back(end);
   }
-  return std::make_shared<const Segment>(std::move(segment));
+  return shared(std::move(segment));
+}
+
+// Not by make_shared: what remembers a segment that is gone would keep its memory.
+Recipe::SegmentPtr Recipe::shared(Segment segment) {
+  return SegmentPtr(new Segment(std::move(segment)));
 }
 
 // The segment that covers `offset`, which must be below end().
@@ -244,7 +249,7 @@ void Recipe::write(Window window) {
     for (const RecipeEntry& written : segment.entries) segment.ends.push_back(offset += written.length);
     changes.push_back({encode_recipe_key(inode_, segment.offset), encode_segment(segment.entries)});
     if (segments.size() == used_last_.size()) segments.erase(segments.begin());
-    segments.push_back(std::make_shared<const Segment>(std::move(segment)));
+    segments.push_back(shared(std::move(segment)));
   }
   for (const std::uint64_t old : window.old_segments) {
     std::string key = encode_recipe_key(inode_, old);

@@ -72,6 +72,7 @@ class Recipe {
 
   Result<std::uint64_t> find_end();
   using SegmentPtr = std::shared_ptr<const Segment>;
+  static SegmentPtr shared(Segment segment);
   Result<SegmentPtr> parse(const KeyValue& stored) const;
   Result<SegmentPtr> load(std::uint64_t offset);
   Result<SegmentPtr> load_at(std::uint64_t offset);
