@@ -16,10 +16,10 @@
 #include <thread>
 
 #include "base/size.h"
-#include "fs/filesystem.h"
-#include "fs/recipe_format.h"
-#include "store/bulk_writer.h"
-#include "store/counters.h"
+#include "fs/format/recipe_format.h"
+#include "fs/namespace/filesystem.h"
+#include "index/bulk_writer.h"
+#include "index/counters.h"
 
 namespace dedupfs {
 namespace {

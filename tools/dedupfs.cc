@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "fs/daemon.h"
-#include "fs/daemonize.h"
+#include "mount/daemon/daemon.h"
+#include "mount/daemon/daemonize.h"
 
 namespace dedupfs {
 namespace {

@@ -13,9 +13,9 @@
 #include "base/size.h"
 #include "base/unique_fd.h"
 #include "exit_codes.h"
-#include "fs/control_socket.h"
-#include "fs/in_time.h"
-#include "fs/mount_table.h"
+#include "mount/control/control_socket.h"
+#include "mount/system/in_time.h"
+#include "mount/system/mount_table.h"
 
 namespace {
 

@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "exit_codes.h"
-#include "fs/control_jobs.h"
-#include "fs/control_socket.h"
-#include "fs/mount_table.h"
-#include "fs/reclaim_report.h"
-#include "fs/reclaim_volume.h"
+#include "mount/clients/reclaim_volume.h"
+#include "mount/control/control_jobs.h"
+#include "mount/control/control_socket.h"
+#include "mount/reports/reclaim_report.h"
+#include "mount/system/mount_table.h"
 #include "stop_signals.h"
 
 namespace {

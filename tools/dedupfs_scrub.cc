@@ -5,9 +5,9 @@
 
 #include "base/size.h"
 #include "exit_codes.h"
-#include "fs/control_jobs.h"
-#include "fs/mount_table.h"
-#include "fs/scrub_report.h"
+#include "mount/control/control_jobs.h"
+#include "mount/reports/scrub_report.h"
+#include "mount/system/mount_table.h"
 
 namespace {
 

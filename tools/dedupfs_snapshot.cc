@@ -18,12 +18,12 @@
 
 #include "base/unique_fd.h"
 #include "exit_codes.h"
-#include "fs/control_socket.h"
-#include "fs/filesystem.h"
-#include "fs/in_time.h"
-#include "fs/keep_rules.h"
-#include "fs/mount_table.h"
-#include "fs/snapshot_report.h"
+#include "fs/namespace/filesystem.h"
+#include "mount/control/control_socket.h"
+#include "mount/reports/keep_rules.h"
+#include "mount/reports/snapshot_report.h"
+#include "mount/system/in_time.h"
+#include "mount/system/mount_table.h"
 
 namespace {
 

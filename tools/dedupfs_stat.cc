@@ -12,11 +12,12 @@
 #include <vector>
 
 #include "exit_codes.h"
-#include "fs/control_socket.h"
-#include "fs/file_statistics.h"
-#include "fs/in_time.h"
-#include "fs/mount_table.h"
-#include "fs/statistics.h"
+#include "fs/statistics/file_statistics.h"
+#include "fs/statistics/statistics.h"
+#include "mount/reports/statistics_report.h"
+#include "mount/control/control_socket.h"
+#include "mount/system/in_time.h"
+#include "mount/system/mount_table.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "exit_codes.h"
-#include "fs/sync_volume.h"
+#include "mount/clients/sync_volume.h"
 
 int main(int argc, char** argv) {
   std::vector<std::string> mounts;

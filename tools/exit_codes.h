@@ -1,5 +1,5 @@
 // The exit codes of the tools, as their man pages have them. Those of mount(8) and fsck(8) are with what decides about them, in
-// fs/daemon.h and fs/fsck.h; dedupfs-bench has its own, in bench/command.h.
+// mount/daemon/daemon.h and fs/check/fsck.h; dedupfs-bench has its own, in bench/command.h.
 #pragma once
 
 #include <string_view>

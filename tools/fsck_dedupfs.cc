@@ -13,12 +13,12 @@
 #include <optional>
 
 #include "exit_codes.h"
-#include "fs/closing_daemon.h"
-#include "fs/fsck.h"
-#include "fs/in_time.h"
+#include "fs/check/fsck.h"
+#include "mount/control/closing_daemon.h"
+#include "mount/system/in_time.h"
 #include "stop_signals.h"
-#include "store/feature_rebuild.h"
-#include "store/format.h"
+#include "store/check/feature_rebuild.h"
+#include "store/format/format.h"
 
 namespace {
 
@@ -77,6 +77,8 @@ Result<int> check_or_repair(const Path& path, FsckOptions options, bool json, st
       progress.clear();
       std::cout << line << std::endl;
     };
+  ClosingDaemon closing(path);
+  options.tries_lock_again = [&] { return closing.wait_for_lock(); };
   const auto report = run_fsck(path, options);
   progress.clear();
   if (!report) return report.error();

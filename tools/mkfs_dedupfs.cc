@@ -8,7 +8,7 @@
 #include "chunkers/registry.h"
 #include "delta/resemblance.h"
 #include "exit_codes.h"
-#include "store/volume.h"
+#include "store/volume/volume.h"
 
 namespace dedupfs {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "exit_codes.h"
-#include "fs/unmount_volume.h"
+#include "mount/clients/unmount_volume.h"
 
 namespace dedupfs {
 namespace {

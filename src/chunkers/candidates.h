@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/bytes.h"
-#include "chunkers/simd/kernels.h"
+#include "chunkers/kernels/kernels.h"
 
 namespace dedupfs {
 

@@ -8,7 +8,7 @@
 
 #include "base/size.h"
 #include "chunkers/algorithms.h"
-#include "chunkers/crc_table.h"
+#include "chunkers/kernels/crc_table.h"
 #include "chunkers/simd/dispatch.h"
 #include "chunkers/two_stage.h"
 

@@ -21,7 +21,7 @@
 
 #include "base/size.h"
 #include "chunkers/algorithms.h"
-#include "chunkers/gear_table.h"
+#include "chunkers/kernels/gear_table.h"
 #include "chunkers/simd/dispatch.h"
 #include "chunkers/two_stage.h"
 

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "chunkers/algorithms.h"
-#include "chunkers/rabin_table.h"
+#include "chunkers/kernels/rabin_table.h"
 #include "chunkers/simd/dispatch.h"
 #include "chunkers/two_stage.h"
 

@@ -8,8 +8,8 @@
 
 #include "base/size.h"
 #include "chunkers/algorithms.h"
+#include "chunkers/kernels/toga_hash.h"
 #include "chunkers/simd/dispatch.h"
-#include "chunkers/toga_hash.h"
 #include "chunkers/two_stage.h"
 
 namespace dedupfs {

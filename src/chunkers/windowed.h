@@ -6,7 +6,7 @@
 #include "base/isa.h"
 #include "base/result.h"
 #include "chunkers/chunker.h"
-#include "chunkers/simd/kernels.h"
+#include "chunkers/kernels/kernels.h"
 #include "chunkers/spec.h"
 
 namespace dedupfs {

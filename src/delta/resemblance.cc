@@ -10,7 +10,7 @@
 #include <functional>
 #include <string>
 
-#include "delta/feature_definition.h"
+#include "delta/reference/feature_definition.h"
 #include "delta/simd/dispatch.h"
 
 namespace dedupfs {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "chunkers/gear_table.h"
+#include "chunkers/kernels/gear_table.h"
 #include "chunkers/registry.h"
 #include "definitions.h"
 

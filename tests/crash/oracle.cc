@@ -5,10 +5,10 @@
 #include <random>
 #include <thread>
 
-#include "fs/namespace_check.h"
-#include "fs/snapshot_check.h"
-#include "store/ballast.h"
-#include "store/store_check.h"
+#include "fs/check/namespace_check.h"
+#include "fs/check/snapshot_check.h"
+#include "store/check/store_check.h"
+#include "store/volume/ballast.h"
 #include "support/crash_replay.h"
 
 namespace dedupfs {

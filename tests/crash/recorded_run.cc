@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "base/check.h"
-#include "store/superblock.h"
+#include "store/format/superblock.h"
 
 namespace dedupfs {
 namespace {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "crash/tree.h"
-#include "fs/filesystem.h"
 #include "fs/filesystem_model.h"
+#include "fs/namespace/filesystem.h"
 #include "support/memory_disk.h"
 
 namespace dedupfs {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "crash/recorded_run.h"
-#include "fs/fsck.h"
-#include "store/container_format.h"
+#include "fs/check/fsck.h"
+#include "store/format/container_format.h"
 #include "support/crash_replay.h"
 #include "support/share.h"
 

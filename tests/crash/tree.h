@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/result.h"
-#include "fs/filesystem.h"
 #include "fs/filesystem_model.h"
+#include "fs/namespace/filesystem.h"
 
 namespace dedupfs {
 

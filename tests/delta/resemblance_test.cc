@@ -36,7 +36,7 @@ std::size_t common_super_features(const Sketch& a, const Sketch& b) {
   return common;
 }
 
-// The definition in delta/feature_definition.h, written once more, from its words.
+// The definition in delta/reference/feature_definition.h, written once more, from its words.
 namespace definition {
 
 std::array<std::uint32_t, 2 * kFeatures> transform_numbers() {

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "fs/fsck.h"
+#include "fs/check/fsck.h"
 #include "fs/test_filesystem.h"
-#include "store/checkpoint.h"
-#include "store/container_format.h"
-#include "store/volume.h"
+#include "store/format/container_format.h"
+#include "store/metadata/checkpoint.h"
+#include "store/volume/volume.h"
 #include "support/files.h"
 
 namespace dedupfs {

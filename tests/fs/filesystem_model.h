@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "fs/filesystem.h"
-#include "fs/mode.h"
+#include "fs/format/mode.h"
+#include "fs/namespace/filesystem.h"
 
 namespace dedupfs {
 

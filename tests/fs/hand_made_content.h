@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "fs/recipe_format.h"
-#include "store/bulk_writer.h"
-#include "store/chunk_index.h"
-#include "store/database.h"
+#include "fs/format/recipe_format.h"
+#include "index/bulk_writer.h"
+#include "index/database.h"
+#include "store/chunks/chunk_index.h"
 
 namespace dedupfs {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "fs/recipe_format.h"
+#include "fs/format/recipe_format.h"
 
 namespace dedupfs {
 

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "fs/filesystem.h"
-#include "fs/mode.h"
+#include "fs/format/mode.h"
+#include "fs/namespace/filesystem.h"
 #include "support/crash_copy.h"
 #include "support/temp_dir.h"
 

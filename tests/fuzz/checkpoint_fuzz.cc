@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/check.h"
-#include "store/checkpoint_format.h"
-#include "store/damaged_chunks.h"
-#include "store/scrubber.h"
+#include "store/check/scrubber.h"
+#include "store/chunks/damaged_chunks.h"
+#include "store/metadata/checkpoint_format.h"
 
 namespace dedupfs {
 namespace {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/check.h"
-#include "store/checkpoint_format.h"
-#include "store/container_format.h"
-#include "store/container_scan.h"
-#include "store/file_frame.h"
-#include "store/format.h"
+#include "store/containers/container_scan.h"
+#include "store/format/container_format.h"
+#include "store/format/file_frame.h"
+#include "store/format/format.h"
+#include "store/metadata/checkpoint_format.h"
 
 namespace dedupfs {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "fs/control_address.h"
-#include "fs/control_requests.h"
-#include "fs/control_socket.h"
+#include "mount/control/control_address.h"
+#include "mount/control/control_requests.h"
+#include "mount/control/control_socket.h"
 #include "support/folder_at.h"
 #include "support/temp_dir.h"
 

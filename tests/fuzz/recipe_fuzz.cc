@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "fs/recipe_format.h"
+#include "fs/format/recipe_format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto decoded = dedupfs::decode_segment(dedupfs::text_of({data, size}));

@@ -5,11 +5,11 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "fs/posix_acl.h"
-#include "fs/recipe_format.h"
-#include "fs/records.h"
-#include "store/before_images.h"
-#include "store/chunk_index.h"
+#include "fs/format/recipe_format.h"
+#include "fs/format/records.h"
+#include "fs/namespace/posix_acl.h"
+#include "store/chunks/chunk_index.h"
+#include "store/metadata/before_images.h"
 
 namespace {
 

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "base/check.h"
-#include "store/chunk_index.h"
-#include "store/container_format.h"
-#include "store/region.h"
+#include "store/chunks/chunk_index.h"
+#include "store/format/container_format.h"
+#include "store/format/region.h"
 
 namespace dedupfs {
 namespace {

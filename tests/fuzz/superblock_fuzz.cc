@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "store/superblock.h"
+#include "store/format/superblock.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dedupfs;

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "fs/filesystem.h"
-#include "fs/fsck.h"
-#include "fs/mode.h"
+#include "fs/check/fsck.h"
+#include "fs/format/mode.h"
+#include "fs/namespace/filesystem.h"
 
 namespace dedupfs {
 namespace {

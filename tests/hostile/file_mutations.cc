@@ -10,11 +10,11 @@
 #include "hostile/files.h"
 #include "hostile/mutations.h"
 #include "hostile/record_mutations.h"
-#include "store/checkpoint_format.h"
-#include "store/container_format.h"
-#include "store/file_frame.h"
-#include "store/region.h"
-#include "store/superblock.h"
+#include "store/format/container_format.h"
+#include "store/format/file_frame.h"
+#include "store/format/region.h"
+#include "store/format/superblock.h"
+#include "store/metadata/checkpoint_format.h"
 
 namespace dedupfs {
 namespace {

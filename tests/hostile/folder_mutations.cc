@@ -13,7 +13,7 @@
 
 #include "hostile/files.h"
 #include "hostile/mutations.h"
-#include "store/format.h"
+#include "store/format/format.h"
 
 namespace dedupfs {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "hostile/files.h"
 #include "hostile/record_mutations.h"
-#include "store/database.h"
-#include "store/format.h"
+#include "index/database.h"
+#include "store/format/format.h"
 
 namespace dedupfs {
 namespace {

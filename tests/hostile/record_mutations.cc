@@ -3,15 +3,15 @@
 #include <algorithm>
 
 #include "base/coding.h"
-#include "fs/mode.h"
-#include "fs/recipe_format.h"
-#include "fs/records.h"
-#include "store/before_images.h"
-#include "store/chunk_index.h"
-#include "store/counters.h"
-#include "store/damaged_chunks.h"
-#include "store/snapshot_list.h"
-#include "store/volume.h"
+#include "fs/format/mode.h"
+#include "fs/format/recipe_format.h"
+#include "fs/format/records.h"
+#include "index/counters.h"
+#include "store/chunks/chunk_index.h"
+#include "store/chunks/damaged_chunks.h"
+#include "store/metadata/before_images.h"
+#include "store/metadata/snapshot_list.h"
+#include "store/volume/volume.h"
 
 namespace dedupfs {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hostile/random.h"
-#include "store/database.h"
+#include "index/database.h"
 
 namespace dedupfs {
 

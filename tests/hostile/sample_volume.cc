@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "fs/filesystem.h"
-#include "fs/posix_acl.h"
+#include "fs/namespace/filesystem.h"
+#include "fs/namespace/posix_acl.h"
 #include "hostile/random.h"
-#include "store/checkpoint.h"
-#include "store/container_format.h"
+#include "store/format/container_format.h"
+#include "store/metadata/checkpoint.h"
 
 namespace dedupfs {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/coding.h"
 #include "hostile/files.h"
 #include "hostile/mutations.h"
-#include "store/format.h"
+#include "store/format/format.h"
 #include "support/table_blocks.h"
 
 namespace dedupfs {

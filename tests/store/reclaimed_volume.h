@@ -16,14 +16,14 @@
 #include <string>
 #include <vector>
 
+#include "index/counters.h"
 #include "sample_store.h"
-#include "store/check_report.h"
-#include "store/chunk_index.h"
-#include "store/container_format.h"
-#include "store/counters.h"
-#include "store/reclaim.h"
-#include "store/store_check.h"
-#include "store/volume.h"
+#include "store/check/check_report.h"
+#include "store/check/store_check.h"
+#include "store/chunks/chunk_index.h"
+#include "store/format/container_format.h"
+#include "store/reclaim/reclaim.h"
+#include "store/volume/volume.h"
 #include "support/crash_copy.h"
 #include "support/faulty_backing.h"
 #include "support/files.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "store/region.h"
+#include "store/format/region.h"
 
 namespace dedupfs {
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "delta/xdelta3_codec.h"
+#include "index/database.h"
 #include "sample_region.h"
-#include "store/chunk_reader.h"
-#include "store/container_store.h"
-#include "store/database.h"
-#include "store/fingerprint.h"
+#include "store/chunks/chunk_reader.h"
+#include "store/chunks/fingerprint.h"
+#include "store/containers/container_store.h"
 #include "support/folder_at.h"
 #include "support/temp_dir.h"
 

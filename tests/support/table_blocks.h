@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/coding.h"
-#include "store/table_format.h"
+#include "index/table_format.h"
 
 namespace dedupfs {
 

@@ -1,5 +1,5 @@
 // Compiled once an instruction set, with DEDUPFS_READ_SUM naming the function and DEDUPFS_VECTOR_BYTES its registers.
-// As for the kernels (chunkers/simd/kernels.h), nothing inline from outside is called here.
+// As for the kernels (chunkers/kernels/kernels.h), nothing inline from outside is called here.
 #include <cstddef>
 #include <cstdint>
 

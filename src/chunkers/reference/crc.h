@@ -2,9 +2,9 @@
 // chunking for deduplicating backup storage", SYSTOR '19, section 3).
 #pragma once
 
-#include "chunkers/crc_table.h"
+#include "chunkers/kernels/crc_table.h"
+#include "chunkers/kernels/kernels.h"
 #include "chunkers/reference/bits.h"
-#include "chunkers/simd/kernels.h"
 
 namespace dedupfs::reference {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "chunkers/gear_table.h"
+#include "chunkers/kernels/gear_table.h"
+#include "chunkers/kernels/kernels.h"
 #include "chunkers/reference/bits.h"
-#include "chunkers/simd/kernels.h"
 
 namespace dedupfs::reference {
 namespace {

@@ -2,9 +2,9 @@
 // as a chunker in Muthitacharoen, Chen, Mazières: "A low-bandwidth network file system", SOSP '01, section 3.1).
 #pragma once
 
-#include "chunkers/rabin_table.h"
+#include "chunkers/kernels/kernels.h"
+#include "chunkers/kernels/rabin_table.h"
 #include "chunkers/reference/bits.h"
-#include "chunkers/simd/kernels.h"
 
 namespace dedupfs::reference {
 namespace {

@@ -2,8 +2,8 @@
 // section 4).
 #pragma once
 
+#include "chunkers/kernels/kernels.h"
 #include "chunkers/reference/range_scan.h"
-#include "chunkers/simd/kernels.h"
 
 namespace dedupfs::reference {
 namespace {

@@ -1,9 +1,9 @@
 // The candidate scan of Toga in plain code (toga_hash.h).
 #pragma once
 
+#include "chunkers/kernels/kernels.h"
+#include "chunkers/kernels/toga_hash.h"
 #include "chunkers/reference/bits.h"
-#include "chunkers/simd/kernels.h"
-#include "chunkers/toga_hash.h"
 
 namespace dedupfs::reference {
 namespace {

@@ -1,7 +1,7 @@
 // AE over any byte vector (the definition: reference/ae.h).
 #pragma once
 
-#include "chunkers/simd/kernels.h"
+#include "chunkers/kernels/kernels.h"
 #include "chunkers/simd/scan-inl.h"
 
 namespace dedupfs::simd {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/kernel_choice.h"
-#include "chunkers/simd/kernels.h"
+#include "chunkers/kernels/kernels.h"
 
 namespace dedupfs::simd {
 

@@ -6,9 +6,9 @@
 
 #include <immintrin.h>
 
+#include "chunkers/kernels/kernels.h"
 #include "chunkers/reference/crc.h"
 #include "chunkers/reference/gear.h"
-#include "chunkers/simd/kernels.h"
 
 namespace dedupfs::simd {
 namespace {

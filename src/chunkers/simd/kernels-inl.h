@@ -2,8 +2,8 @@
 // behind the header of its vector.
 #pragma once
 
+#include "chunkers/kernels/kernels.h"
 #include "chunkers/simd/ae-inl.h"
-#include "chunkers/simd/kernels.h"
 #include "chunkers/simd/linear_hash-inl.h"
 #include "chunkers/simd/maxp-inl.h"
 #include "chunkers/simd/ram-inl.h"

@@ -1,6 +1,7 @@
 // The definition of every kernel, for CPUs without the others and as what the others are tested against.
 //
 // Compiled without auto-vectorisation: "scalar" in every comparison means one byte at a time.
+#include "chunkers/kernels/kernels.h"
 #include "chunkers/reference/ae.h"
 #include "chunkers/reference/crc.h"
 #include "chunkers/reference/gear.h"
@@ -10,7 +11,6 @@
 #include "chunkers/reference/range_scan.h"
 #include "chunkers/reference/seqcdc.h"
 #include "chunkers/reference/toga.h"
-#include "chunkers/simd/kernels.h"
 
 namespace dedupfs::simd {
 

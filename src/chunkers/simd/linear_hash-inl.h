@@ -18,7 +18,7 @@
 // Of zeros, where every position is a candidate: CRC 0.38, 1.8, 3.1, 4.9; Rabin 0.40, 1.4, 2.5, 4.3.
 #pragma once
 
-#include "chunkers/rabin_table.h"
+#include "chunkers/kernels/rabin_table.h"
 #include "chunkers/reference/crc.h"
 #include "chunkers/reference/rabin.h"
 #include "chunkers/simd/linear_map.h"

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "chunkers/simd/kernels.h"
+#include "chunkers/kernels/kernels.h"
 
 namespace dedupfs::simd {
 namespace {

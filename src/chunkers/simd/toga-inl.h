@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "chunkers/kernels/toga_hash.h"
 #include "chunkers/reference/bits.h"
-#include "chunkers/toga_hash.h"
 
 namespace dedupfs::simd {
 namespace {

@@ -2,7 +2,7 @@
 // detection for post-deduplication delta compression", FAST '19, section 3): one feature a sub-chunk, no transforms.
 #pragma once
 
-#include "delta/feature_definition.h"
+#include "delta/reference/feature_definition.h"
 #include "delta/reference/rabin_windows.h"
 
 namespace dedupfs::resemblance::reference {

@@ -3,7 +3,7 @@
 // near-duplicate documents", CPM 2000). The window is that of the chunkers, the paper leaves it open.
 #pragma once
 
-#include "delta/feature_definition.h"
+#include "delta/reference/feature_definition.h"
 #include "delta/reference/rabin_windows.h"
 
 namespace dedupfs::resemblance::reference {

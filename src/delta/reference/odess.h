@@ -3,8 +3,8 @@
 // chooses, with the Gear hash in place of Rabin's.
 #pragma once
 
-#include "chunkers/gear_table.h"
-#include "delta/feature_definition.h"
+#include "chunkers/kernels/gear_table.h"
+#include "delta/reference/feature_definition.h"
 #include "delta/reference/smallest_transforms.h"
 
 namespace dedupfs::resemblance::reference {

@@ -3,7 +3,7 @@
 // 19(3), 2023, sections 3.2 to 3.5).
 #pragma once
 
-#include "delta/feature_definition.h"
+#include "delta/reference/feature_definition.h"
 #include "delta/reference/smallest_transforms.h"
 
 namespace dedupfs::resemblance::reference {

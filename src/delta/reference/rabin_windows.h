@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "chunkers/rabin_table.h"
-#include "delta/feature_definition.h"
+#include "chunkers/kernels/rabin_table.h"
+#include "delta/reference/feature_definition.h"
 
 namespace dedupfs::resemblance::reference {
 namespace {

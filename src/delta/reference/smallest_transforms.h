@@ -1,7 +1,7 @@
 // The smallest of each transform over some fingerprints: the features of odess and odess+.
 #pragma once
 
-#include "delta/feature_definition.h"
+#include "delta/reference/feature_definition.h"
 
 namespace dedupfs::resemblance::reference {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "delta/feature_definition.h"
+#include "delta/reference/feature_definition.h"
 
 namespace dedupfs::resemblance {
 namespace {

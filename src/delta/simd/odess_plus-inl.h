@@ -27,7 +27,7 @@
 //   SmallestLanes                  the like of reference::SmallestTransforms
 #pragma once
 
-#include "delta/feature_definition.h"
+#include "delta/reference/feature_definition.h"
 #include "delta/reference/odess_plus.h"
 
 namespace dedupfs::resemblance {

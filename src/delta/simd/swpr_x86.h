@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "delta/feature_definition.h"
+#include "delta/reference/feature_definition.h"
 
 namespace dedupfs::resemblance {
 namespace {

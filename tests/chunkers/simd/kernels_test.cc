@@ -1,5 +1,5 @@
 // Each kernel against a plain loop, at all small lengths, in front of and behind pages that must not be touched.
-#include "chunkers/simd/kernels.h"
+#include "chunkers/kernels/kernels.h"
 
 #include <gtest/gtest.h>
 

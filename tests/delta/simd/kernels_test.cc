@@ -7,7 +7,7 @@
 
 #include "../../chunkers/test_data.h"
 #include "../../guarded_bytes.h"
-#include "delta/feature_definition.h"
+#include "delta/reference/feature_definition.h"
 #include "delta/simd/dispatch.h"
 
 namespace dedupfs::resemblance {

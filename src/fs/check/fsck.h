@@ -1,0 +1,71 @@
+// The course of a check and of a repair, as fsck.dedupfs does them; see docs/repair.md.
+//
+// Threads: one at a time on a volume, which must not be mounted (kBusy).
+// Failure: what is wrong with the volume is in the report. An Error means that check or repair could not be done, and that
+//          the volume is as it was, but for what the report's `repaired` lines had said already. kInterrupted comes from
+//          FsckOptions::progress.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/backing.h"
+#include "base/result.h"
+#include "fs/check/index_repair.h"
+#include "fs/check/lost_files.h"
+#include "store/check/check_report.h"
+
+namespace dedupfs {
+
+struct FsckOptions {
+  enum class Mode {
+    kCheck,  // changes nothing
+    kSafe,   // repairs what loses nothing
+    kAll,
+  };
+
+  Mode mode = Mode::kCheck;
+  bool verify_data = false;
+  bool foreign = false;  // as root: others who can write to the volume are trusted
+  // Every line as it is found: "error: ...", "lost: ...", "note: ...", "repaired: ...".
+  std::function<void(const std::string&)> print = [](const std::string&) {};
+  Progress progress = no_progress;
+  // Asked when another process has locked the volume: whether to try again. It may wait.
+  std::function<bool()> tries_lock_again = [] { return false; };
+};
+
+struct FsckReport {
+  std::vector<std::string> lines;  // what was printed, in order
+  std::uint64_t errors_found = 0;
+  std::uint64_t errors_left = 0;
+  std::uint64_t repairs = 0;
+  std::vector<LostFile> lost_files;  // all that there are, whenever they were lost
+  // Of the volume as it is afterwards:
+  std::uint64_t inodes = 0;
+  std::uint64_t directories = 0;
+  std::uint64_t chunks = 0;
+  std::uint64_t references = 0;
+
+  bool is_clean() const { return errors_left == 0 && lost_files.empty(); }
+  int exit_status() const;  // as fsck(8) has it
+};
+
+// Exit codes of fsck(8), which add up.
+inline constexpr int kFsckCorrected = 1;
+inline constexpr int kFsckErrorsLeft = 4;
+inline constexpr int kFsckOperationalError = 8;
+inline constexpr int kFsckUsageError = 16;
+inline constexpr int kFsckCancelled = 32;
+
+Result<FsckReport> run_fsck(const Path& volume, const FsckOptions& options,
+                            const std::shared_ptr<Backing>& backing = Backing::posix());
+
+// The report as one JSON document, without a line feed at its end.
+std::string to_json(const FsckReport& report, const Path& volume);
+// What people read at the end: the lost files and the totals, some lines.
+std::string summary_of(const FsckReport& report, const Path& volume);
+
+}  // namespace dedupfs

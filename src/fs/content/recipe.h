@@ -1,0 +1,93 @@
+// The recipe of a file: which chunks, in which order, make its content. Kept in the metadata as segments of up to 1024
+// entries, keyed by inode and the file offset at which the segment starts. See docs/format.md, "Recipes".
+//
+// Entries cover [0, end()) without gaps; what lies between end() and the size of the file is hole. A file of up to
+// kInlineBytes may be one inline entry: its bytes stand in the recipe itself.
+//
+// Threads:   one Recipe object has one user at a time (its FileContent's lock); different files are independent.
+// Ownership: refers to the volume's Metadata, which keeps the segments that were used last decoded.
+// Failure:   a segment that does not parse, or does not fit its neighbours, is kCorruption and names inode and offset.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "fs/format/recipe_format.h"
+#include "fs/format/types.h"
+#include "store/metadata/metadata.h"
+
+namespace dedupfs {
+
+struct PlacedEntry {
+  std::uint64_t offset = 0;  // in the file
+  RecipeEntry entry;
+
+  std::uint64_t end() const { return offset + entry.length; }
+};
+
+class Recipe {
+ public:
+  // `size`: of the file, as its record has it. A recipe that is longer is damaged: nobody knows which of the two is right.
+  Recipe(Metadata& metadata, InodeNumber inode, std::uint64_t size = kLargestFile);
+
+  // The end of the last entry; 0 for an empty recipe.
+  Result<std::uint64_t> end();
+  // The entry that covers `offset`, if offset < end().
+  Result<std::optional<PlacedEntry>> find(std::uint64_t offset);
+  // Entries that overlap [from, to), at most `limit`, in order.
+  Result<std::vector<PlacedEntry>> list(std::uint64_t from, std::uint64_t to, std::size_t limit = SIZE_MAX);
+
+  // Replaces the entries in [from, to) by `entries`, whose lengths sum up to to - from; both must be boundaries. With
+  // to >= end() everything from `from` on is replaced and the lengths may sum up to anything (append: from == to ==
+  // end()). from > end() fills the gap with a hole. Adjacent holes are merged. Returns the change in data bytes.
+  Result<std::int64_t> replace(std::uint64_t from, std::uint64_t to, std::vector<RecipeEntry> entries);
+
+  // Drops up to `segments` segments from the end of the recipe, for deletion in steps; true when none is left.
+  static Result<bool> erase_some(Metadata& metadata, InodeNumber inode, std::size_t segments);
+
+ private:
+  struct Segment {
+    std::uint64_t offset = 0;
+    std::vector<RecipeEntry> entries;
+    std::vector<std::uint64_t> ends;  // in the file, of each entry
+
+    std::uint64_t end() const { return ends.back(); }
+    std::uint64_t offset_of(std::size_t index) const { return index == 0 ? offset : ends[index - 1]; }
+    std::size_t index_at(std::uint64_t offset) const;  // of the entry that covers it, or starts there
+    std::uint64_t memory_bytes() const;
+  };
+  // The entries that a replace() writes anew, and the keys of the segments in which they were.
+  struct Window {
+    std::uint64_t offset = 0;
+    std::vector<RecipeEntry> entries;
+    std::vector<std::uint64_t> old_segments;
+    bool reaches_end = false;
+    std::int64_t data_bytes_change = 0;
+  };
+
+  Result<std::uint64_t> find_end();
+  using SegmentPtr = std::shared_ptr<const Segment>;
+  static SegmentPtr shared(Segment segment);
+  Result<SegmentPtr> parse(const KeyValue& stored) const;
+  Result<SegmentPtr> load(std::uint64_t offset);
+  Result<SegmentPtr> load_at(std::uint64_t offset);
+  Result<Window> open_window(std::uint64_t from, std::uint64_t to, std::uint64_t end, std::vector<RecipeEntry> entries);
+  Result<void> widen_to_neighbour(Window& window, std::uint64_t window_end);
+  void write(Window window);
+  void remember(const SegmentPtr& segment);
+  Error damaged(std::uint64_t offset, std::string_view reason) const;
+
+  Metadata& metadata_;
+  InodeNumber inode_;
+  std::uint64_t size_;                // when the recipe was made: it may end no later, before the first change
+  std::optional<std::uint64_t> end_;  // when known
+  // As many as 200 MB of a usual file have, so that reading those at random decodes each once.
+  std::array<std::weak_ptr<const Segment>, 16> used_last_;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,222 @@
+#include "fs/content/write_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/check.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kBlockBytes = 1 << 20;
+constexpr std::size_t kSmallestBlockBytes = 4096;
+// Of one batch: chunks can be as short as a byte, between holes.
+constexpr std::size_t kMostPieces = 2048;
+// What a piece takes on its way beside its bytes: here, and in the chunk store (fingerprint, what was found).
+constexpr std::uint64_t kBytesPerPiece = 256;
+
+// With chunks as large as blocks, what stays uncut must still be little beside what is cut.
+std::size_t cut_threshold(const ContentCutter& cutter) {
+  return std::max(kBlockBytes, 2 * cutter.largest_rest());
+}
+
+std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b) {
+  return b > std::numeric_limits<std::uint64_t>::max() - a ? std::numeric_limits<std::uint64_t>::max() : a + b;
+}
+
+}  // namespace
+
+WriteStream::WriteStream(Volume& volume, DirtyBudget& budget, std::uint64_t start, std::uint64_t expected_bytes,
+                         Stored stored)
+    : cutter_(volume.chunker()),
+      budget_(budget),
+      expected_end_(saturated_sum(start, expected_bytes)),
+      stored_(std::move(stored)),
+      writer_(volume.chunks().open_writer()),
+      writer_share_(DirtyBudget::Share::forced(budget, volume.chunks().writer_bytes())),
+      stored_end_(start),
+      cut_end_(start) {}
+
+void WriteStream::feed(ByteSpan bytes) {
+  while (!bytes.empty()) {
+    if (!block_ || used_ == block_->bytes.size()) start_block();
+    const std::size_t count = std::min(bytes.size(), block_->bytes.size() - used_);
+    std::memcpy(block_->bytes.data() + used_, bytes.data(), count);
+    used_ += count;
+    bytes = bytes.subspan(count);
+    if (used_ >= cut_threshold(cutter_)) start_block();
+  }
+}
+
+// So large that what will come fits, if it is little.
+std::size_t WriteStream::block_bytes(std::size_t rest) const {
+  const std::size_t largest = cut_threshold(cutter_) + cutter_.largest_rest();
+  const std::uint64_t left = expected_end_ > end() ? expected_end_ - end() : 0;
+  const std::uint64_t wanted = std::max<std::uint64_t>(saturated_sum(rest, left), 2 * rest);
+  return std::clamp<std::uint64_t>(wanted, kSmallestBlockBytes, largest);
+}
+
+// The block is full: what is certain goes, and the bytes whose end is not move to a block of their own.
+void WriteStream::start_block() {
+  if (block_) {
+    cut(false);
+    put();
+  }
+  const std::size_t rest = uncut_bytes();
+  std::shared_ptr<Block> next;
+  if (rest != 0 || !block_ || block_->bytes.size() < cut_threshold(cutter_)) {
+    next = std::make_shared<Block>();
+    next->bytes.resize(block_bytes(rest));
+    next->share = DirtyBudget::Share::forced(budget_, next->bytes.size());
+    if (rest != 0) std::memcpy(next->bytes.data(), block_->bytes.data() + cut_, rest);
+  }
+  block_ = std::move(next);
+  cut_ = 0;
+  used_ = rest;
+}
+
+void WriteStream::feed_hole(std::uint64_t length) {
+  cut(true);
+  waiting_.push_back({cut_end_, {length, true}, nullptr});
+  cut_end_ += length;
+  if (waiting_.size() >= kMostPieces) put();
+}
+
+void WriteStream::cut(bool last) {
+  if (uncut_bytes() == 0) return;
+  std::vector<Piece> pieces;
+  cutter_.cut(ByteSpan(block_->bytes).subspan(cut_, uncut_bytes()), last, pieces);
+  if (waiting_.capacity() - waiting_.size() < pieces.size())
+    waiting_.reserve(std::max(waiting_.size() + pieces.size(), 2 * waiting_.capacity()));
+  for (const Piece& piece : pieces) {
+    waiting_.push_back({cut_end_, piece, block_->bytes.data() + cut_});
+    cut_end_ += piece.length;
+    cut_ += piece.length;
+  }
+}
+
+std::vector<std::uint64_t> WriteStream::cut_ends(std::uint64_t from) const {
+  std::vector<std::uint64_t> ends;
+  auto piece = std::ranges::partition_point(waiting_, [from](const PlacedPiece& it) { return it.end() < from; });
+  for (; piece != waiting_.end(); ++piece) ends.push_back(piece->end());
+  return ends;
+}
+
+void WriteStream::drop_from(std::uint64_t offset) {
+  while (!waiting_.empty() && waiting_.back().offset >= offset) {
+    if (waiting_.back().bytes != nullptr) cut_ -= waiting_.back().piece.length;
+    waiting_.pop_back();
+  }
+  cut_end_ = offset;
+  used_ = cut_;
+}
+
+void WriteStream::put() {
+  if (waiting_.empty()) return;
+  ChunkStore::Batch batch;
+  batch.owner = block_;
+  batch.chunks.reserve(waiting_.size());
+  for (const PlacedPiece& piece : waiting_)
+    if (!piece.piece.is_hole) batch.chunks.emplace_back(piece.bytes, piece.piece.length);
+  batch.done = stored_;
+
+  Flight& flight = flights_.emplace_back();
+  flight.pieces.swap(waiting_);
+  flight.block = block_;
+  flight.bytes = flight.pieces.size() * kBytesPerPiece;
+  flight.share = DirtyBudget::Share::forced(budget_, flight.bytes);
+  for (const ByteSpan chunk : batch.chunks) flight.bytes += chunk.size();
+  try {
+    writer_->put(std::move(batch));
+  } catch (...) {
+    flight.pieces.swap(waiting_);
+    flights_.pop_back();
+    throw;
+  }
+  in_flight_bytes_ += flight.bytes;
+}
+
+std::vector<RecipeEntry> WriteStream::landed_entries(const std::vector<ChunkId>& ids) const {
+  DEDUPFS_CHECK(in_flight());  // put() made one for each answer
+  const Flight& flight = flights_[failed_];
+  std::vector<RecipeEntry> entries;
+  entries.reserve(flight.pieces.size());
+  std::size_t next_id = 0;
+  for (const PlacedPiece& piece : flight.pieces) {
+    RecipeEntry& entry = entries.emplace_back();
+    entry.length = piece.piece.length;
+    if (piece.piece.is_hole) continue;
+    entry.kind = RecipeEntry::Kind::kChunk;
+    entry.chunk = ids[next_id++];
+  }
+  return entries;
+}
+
+void WriteStream::pop_landed() noexcept {
+  DEDUPFS_CHECK(in_flight() && failed_ == 0);
+  in_flight_bytes_ -= flights_.front().bytes;
+  stored_end_ = flights_.front().end();
+  flights_.pop_front();
+}
+
+void WriteStream::keep_failed() noexcept {
+  DEDUPFS_CHECK(in_flight());
+  in_flight_bytes_ -= flights_[failed_].bytes;
+  ++failed_;
+}
+
+std::vector<WriteStream::Part> WriteStream::failed_parts() const {
+  std::vector<Part> parts;
+  if (failed_ == 0) return parts;
+  const Flight& flight = flights_.front();
+  for (const PlacedPiece& piece : flight.pieces) parts.push_back(part_of(piece, piece.offset, flight.block));
+  return parts;
+}
+
+void WriteStream::pop_failed() noexcept {
+  DEDUPFS_CHECK(failed_ != 0);
+  stored_end_ = flights_.front().end();
+  flights_.pop_front();
+  --failed_;
+}
+
+WriteStream::Part WriteStream::part_of(const PlacedPiece& piece, std::uint64_t offset,
+                                       const std::shared_ptr<const Block>& block) {
+  const std::uint64_t skip = offset - piece.offset;
+  Part part{offset, piece.piece.length - skip, {}};
+  if (!piece.piece.is_hole) part.bytes = {{piece.bytes + skip, part.length}, block};
+  return part;
+}
+
+WriteStream::Part WriteStream::part_in(const Pieces& pieces, std::uint64_t offset,
+                                       const std::shared_ptr<const Block>& block) {
+  return part_of(*std::ranges::partition_point(pieces, [offset](const PlacedPiece& it) { return it.end() <= offset; }),
+                 offset, block);
+}
+
+WriteStream::Part WriteStream::part_at(std::uint64_t offset) const {
+  DEDUPFS_CHECK(offset >= stored_end_ && offset < end());  // callers look at both first
+  for (const Flight& flight : flights_)
+    if (offset < flight.end()) return part_in(flight.pieces, offset, flight.block);
+  if (offset < cut_end_) return part_in(waiting_, offset, block_);
+  const std::uint64_t skip = offset - cut_end_;
+  const std::uint64_t length = uncut_bytes() - skip;
+  return {offset, length, {{block_->bytes.data() + cut_ + skip, length}, block_}};
+}
+
+std::vector<WriteStream::Part> WriteStream::unput_parts() const {
+  std::vector<Part> parts;
+  for (const PlacedPiece& piece : waiting_) parts.push_back(part_of(piece, piece.offset, block_));
+  if (uncut_bytes() != 0) parts.push_back(part_at(cut_end_));
+  return parts;
+}
+
+void WriteStream::drop_unput() noexcept {
+  waiting_.clear();
+  cut_end_ = flights_.empty() ? stored_end_ : flights_.back().end();
+  cut_ = used_ = 0;
+  block_.reset();
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,93 @@
+// What the filesystem and its callers talk about: inodes, attributes, who is asking.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/metadata/tree.h"
+
+namespace dedupfs {
+
+// Inode numbers are never reused, so one is a file handle for NFS as it is. They are FUSE's node ids, too. One of a snapshot
+// has the snapshot's number above it (store/metadata/tree.h).
+using InodeNumber = std::uint64_t;
+inline constexpr InodeNumber kRootInode = 1;
+// The directory of the snapshots, which is in no record.
+inline constexpr InodeNumber kSnapshotsInode = kEndOfInodes - 1;
+inline constexpr std::string_view kSnapshotsName = ".snapshots";  // in the root, where no readdir shows it
+inline bool is_snapshots_entry(InodeNumber parent, std::string_view name) {
+  return parent == kRootInode && name == kSnapshotsName;
+}
+
+inline constexpr std::size_t kLongestName = 255;
+inline constexpr std::size_t kLongestSymlink = 4095;
+inline constexpr std::size_t kLongestXattrName = 255;
+inline constexpr std::size_t kLongestXattrValue = 64 * 1024;
+inline constexpr std::uint32_t kMostLinks = 65000 * 1000;
+inline constexpr std::uint64_t kLargestFile = INT64_MAX;
+
+struct Timestamp {
+  std::int64_t seconds = 0;
+  std::uint32_t nanoseconds = 0;
+
+  static Timestamp now();  // CLOCK_REALTIME
+  auto operator<=>(const Timestamp&) const = default;
+};
+
+struct Attributes {
+  InodeNumber inode = 0;
+  std::uint32_t mode = 0;  // type and permissions, as st_mode
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::uint32_t links = 0;
+  std::uint64_t device = 0;  // of device files, as st_rdev
+  std::uint64_t size = 0;
+  std::uint64_t data_bytes = 0;  // of the size, what is not hole: st_blocks * 512
+  Timestamp atime;
+  Timestamp mtime;
+  Timestamp ctime;
+  Timestamp btime;
+  InodeNumber parent = 0;         // of directories: what ".." is
+  std::uint64_t next_cookie = 0;  // of directories: the cookie of the next entry
+
+  bool operator==(const Attributes&) const = default;
+};
+
+// What setattr changes; what is not set stays.
+struct AttributeChanges {
+  std::optional<std::uint32_t> mode;  // permission bits only
+  std::optional<std::uint32_t> uid;
+  std::optional<std::uint32_t> gid;
+  std::optional<std::uint64_t> size;
+  std::optional<Timestamp> atime;
+  std::optional<Timestamp> mtime;
+  std::optional<Timestamp> ctime;
+};
+
+// What only the system knows of a caller. An answer costs reads of /proc: ask only where set-id bits are at stake.
+class CallerRights {
+ public:
+  virtual ~CallerRights() = default;
+  virtual bool has_supplementary_group(std::uint32_t gid) const = 0;
+  virtual bool may_keep_set_ids() const = 0;  // CAP_FSETID
+};
+
+// On whose behalf an operation runs. The kernel has checked permissions (default_permissions); this decides ownership, and
+// which changes take set-id bits away.
+struct Caller {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::uint32_t umask = 0;
+  const CallerRights* rights = nullptr;  // null: root may do all, others have no group but `gid`
+
+  bool may_keep_set_ids() const { return rights != nullptr ? rights->may_keep_set_ids() : uid == 0; }
+  bool is_in_group(std::uint32_t group) const {
+    return group == gid || (rights != nullptr && rights->has_supplementary_group(group));
+  }
+};
+
+}  // namespace dedupfs

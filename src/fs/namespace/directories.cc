@@ -1,0 +1,90 @@
+// Reading directories.
+#include <spdlog/spdlog.h>
+
+#include "fs/namespace/filesystem_state.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::uint64_t kDotCookie = 1;
+constexpr std::uint64_t kDotDotCookie = 2;
+constexpr std::size_t kEntriesPerPiece = 128;
+static_assert(kDotDotCookie + 1 == kFirstCookie);
+
+DirectoryEntry dot_entry(std::string_view name, std::uint64_t cookie, InodeNumber inode) {
+  DirectoryEntry entry;
+  entry.name = name;
+  entry.cookie = cookie;
+  entry.attributes.inode = inode;
+  entry.attributes.mode = S_IFDIR;
+  return entry;
+}
+
+// Where the stream ends. Entries of the directory of the snapshots have no counter.
+std::uint64_t end_of(DirectoryStream& stream, std::uint64_t cookie, Inode& directory) {
+  if (directory.number == kSnapshotsInode) return UINT64_MAX;
+  if (cookie == 0 || stream.end == 0) {
+    const std::lock_guard lock(directory.mutex);
+    stream.end = directory.record.attributes.next_cookie;
+  }
+  return stream.end;
+}
+
+}  // namespace
+
+Result<void> Filesystem::read_directory(InodeNumber number, std::uint64_t cookie, bool counted,
+                                        const std::function<bool(const DirectoryEntry&)>& visit,
+                                        DirectoryStream* stream) {
+  State& state = *state_;
+  DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(number));
+  if (cookie == 0 && (stream == nullptr || stream->notes_access)) state.note_access(directory);
+  const std::uint64_t end = stream == nullptr ? UINT64_MAX : end_of(*stream, cookie, *directory);
+  if (cookie < kDotCookie && !visit(dot_entry(".", kDotCookie, number))) return {};
+  if (cookie < kDotDotCookie && !visit(dot_entry("..", kDotDotCookie, State::parent_of(*directory)))) return {};
+  cookie = std::max(cookie, kDotDotCookie);
+  if (number == kSnapshotsInode) return state.list_snapshots(cookie, counted, visit);
+  for (;;) {
+    if (cookie >= end) return {};
+    // The names must stay while references to what they lead to are counted.
+    const NameLocks::Shared lock = state.names.lock_shared(number);
+    DEDUPFS_ASSIGN(const std::vector<KeyValue> piece,
+                   state.metadata.list(Family::kCookies, encode_cookie_key(number, cookie + 1),
+                                       encode_key_behind(number), kEntriesPerPiece));
+    for (const auto& [key, value] : piece) {
+      DEDUPFS_ASSIGN(const CookieKey place, decode_cookie_key(key));
+      if (place.cookie >= end) return {};
+      DEDUPFS_ASSIGN(CookieEntry found, decode_cookie_entry(number, value));
+      DirectoryEntry entry;
+      entry.name = std::move(found.name);
+      entry.cookie = cookie = place.cookie;
+      if (counted) state.count_entry(entry, number, found.inode);
+      if (!entry.counted) {
+        entry.attributes.inode = found.inode;
+        entry.attributes.mode = found.type;
+      }
+      if (!visit(entry)) {
+        if (entry.counted) forget(found.inode, 1);
+        return {};
+      }
+    }
+    if (piece.size() < kEntriesPerPiece) return {};
+  }
+}
+
+// A damaged inode must not hide its neighbours: its entry is shown without attributes, and whoever looks it up gets the
+// error.
+void Filesystem::State::count_entry(DirectoryEntry& entry, InodeNumber parent, InodeNumber number) {
+  const Result<InodePtr> inode = table.get(number);
+  if (!inode) {
+    spdlog::error("'{}' in directory {}: {}", entry.name, parent, inode.error().message());
+    return;
+  }
+  const std::lock_guard lock((*inode)->mutex);
+  table.reference(number, 1);
+  (*inode)->last_parent = parent;
+  (*inode)->last_name = entry.name;
+  entry.attributes = attributes_of(**inode);
+  entry.counted = true;
+}
+
+}  // namespace dedupfs

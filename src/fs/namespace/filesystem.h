@@ -1,0 +1,189 @@
+// The filesystem: inodes, names, content, consistency; everything but FUSE. Runs without a mount.
+//
+// Operations are those of POSIX; what the kernel does for a FUSE filesystem with default_permissions (permission
+// checks, locks) is not done here.
+//
+// Threads:   every function from any thread.
+// Ownership: owns the volume. Handles (open()) and references (lookup() and everything that returns an Entry) must be
+// given
+//            back by release() and forget(): an unlinked inode is deleted when the last one is gone.
+// Failure:   as POSIX has it, as ErrorCode; errno_map.h makes errno of it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "fs/background/reclaimer.h"
+#include "fs/format/types.h"
+#include "store/check/scrubber.h"
+#include "store/volume/volume.h"
+
+namespace dedupfs {
+
+struct FilesystemOptions {
+  std::chrono::milliseconds commit_interval{5000};
+  std::chrono::milliseconds checkpoint_interval{600'000};  // at least between two checkpoints; 0: none
+  std::uint64_t dirty_bytes = 256 << 20;                   // cap for file data not yet stored
+  std::uint64_t group_bytes =
+      64 << 20;  // of metadata; a commit starts here, and groups take four times as much at most
+  enum class Atime { kRelative, kNever, kAlways } atime = Atime::kRelative;
+  // What works in the background waits so long for a commit that others want, before it wants one: each holds everybody up.
+  std::chrono::milliseconds background_patience{2000};
+  unsigned rewrite_percent = 0;  // of what is written, chunks of so much may be stored once more (rewriter.h)
+  // Who enters `.snapshots`: everybody, by the permissions inside; the owner of the root directory and root; nobody.
+  enum class SnapshotAccess { kVisible, kOwner, kHidden } snapshot_access = SnapshotAccess::kVisible;
+};
+
+struct DirectoryEntry {
+  std::string name;
+  std::uint64_t cookie = 0;  // pass it to read_directory() to go on behind this entry
+  Attributes attributes;     // unless counted: inode and type bits of mode only
+  bool counted = false;      // attributes are complete, and a reference was counted
+};
+
+// What a directory stream, as opendir(3) begins one, remembers between reads.
+struct DirectoryStream {
+  // Entries from this cookie on came later and are not shown, so that the stream ends while names are added. Reading from the
+  // start sets it anew; 0: not set yet.
+  std::atomic<std::uint64_t> end{0};
+  bool notes_access = true;  // false: opened with O_NOATIME
+};
+
+struct SpaceReport {
+  std::uint64_t total_bytes = 0;      // what the volume takes (about a second ago), and what is available
+  std::uint64_t available_bytes = 0;  // for file data; what metadata needs to delete and commit is held back
+  std::uint64_t inodes = 0;           // in use
+};
+
+// What a clone has.
+struct CloneTotals {
+  std::uint64_t files = 0;
+  std::uint64_t directories = 0;
+  std::uint64_t others = 0;  // symbolic links and special files
+  std::uint64_t bytes = 0;   // the sizes of the files
+};
+
+// What a rollback changed: the inode, or the entry of that name in it.
+struct ChangedName {
+  InodeNumber inode = 0;
+  std::optional<std::string> name;
+};
+
+class Filesystem {
+ public:
+  using Cancelled = std::function<bool()>;  // true: the caller does not wait any longer
+
+  static Result<std::unique_ptr<Filesystem>> open(std::unique_ptr<Volume> volume, const FilesystemOptions& options);
+  ~Filesystem();
+
+  // Is told now and then how many records the last checkpoint has so far. False: there is no time for the rest.
+  using ClosingGoesOn = std::function<bool(std::uint64_t records)>;
+  // Commits, takes the last checkpoint and stops the background threads; nothing may run beside it. An Error: the last changes
+  // are lost. The destructor does the same and logs errors.
+  Result<void> close(const ClosingGoesOn& goes_on = [](std::uint64_t) { return true; });
+  // Of close(): why there is no checkpoint of the last state. Nothing of the volume is lost by that.
+  const std::optional<Error>& missing_checkpoint() const;
+
+  // --- names. A returned Attributes counts one reference to the inode, until forget().
+  Result<Attributes> lookup(InodeNumber parent, std::string_view name);  // also "." and ".." (NFS)
+  void forget(InodeNumber inode, std::uint64_t count);
+  Result<Attributes> create(InodeNumber parent, std::string_view name, std::uint32_t mode, const Caller& caller);
+  Result<Attributes> make_node(InodeNumber parent, std::string_view name, std::uint32_t mode, std::uint64_t device,
+                               const Caller& caller);  // files, fifos, sockets, devices
+  Result<Attributes> make_directory(InodeNumber parent, std::string_view name, std::uint32_t mode,
+                                    const Caller& caller);
+  Result<Attributes> make_symlink(InodeNumber parent, std::string_view name, std::string_view target,
+                                  const Caller& caller);
+  Result<Attributes> make_link(InodeNumber inode, InodeNumber parent, std::string_view name);
+  Result<void> unlink(InodeNumber parent, std::string_view name);
+  Result<void> remove_directory(InodeNumber parent, std::string_view name);
+  // The last two leave a whiteout at the old name, a character device 0:0 of the caller, in the same change.
+  enum class RenameMode { kReplace, kNoReplace, kExchange, kWhiteout, kWhiteoutNoReplace };
+  Result<void> rename(InodeNumber old_parent, std::string_view old_name, InodeNumber new_parent,
+                      std::string_view new_name, RenameMode mode, const Caller& caller = {});
+  Result<std::string> read_symlink(InodeNumber inode);
+
+  // Entries behind `cookie` (0: from the start) in a stable order, "." and ".." first, until visit() returns false.
+  // With `counted`, attributes are complete and each visited entry (but "." and "..") for which visit() returned true
+  // counts a reference. A rename within the directory keeps the cookie. With `stream`, the entries end where it says.
+  Result<void> read_directory(InodeNumber directory, std::uint64_t cookie, bool counted,
+                              const std::function<bool(const DirectoryEntry&)>& visit,
+                              DirectoryStream* stream = nullptr);
+
+  // --- attributes
+  Result<Attributes> attributes(InodeNumber inode);
+  Result<Attributes> set_attributes(InodeNumber inode, const AttributeChanges& changes, const Caller& caller);
+  enum class XattrMode { kSet, kCreate, kReplace };
+  Result<void> set_xattr(InodeNumber inode, std::string_view name, std::string_view value, XattrMode mode,
+                         const Caller& caller = {});
+  Result<std::string> get_xattr(InodeNumber inode, std::string_view name);
+  Result<std::vector<std::string>> list_xattrs(InodeNumber inode);
+  Result<void> remove_xattr(InodeNumber inode, std::string_view name);
+
+  // --- files
+  // kReadOnly if nothing of this inode can be changed: what is open for writing must be checked by whoever opens it.
+  Result<void> check_writable(InodeNumber inode) const;
+  Result<void> open_file(InodeNumber inode, bool truncate, const Caller& caller);  // counts an opening
+  void release_file(InodeNumber inode, bool was_writer);                           // starts storing what was written
+  enum class AccessTime { kByPolicy, kKept };                                      // kKept: O_NOATIME
+  Result<std::vector<PinnedBytes>> read(InodeNumber inode, std::uint64_t offset, std::size_t length,
+                                        AccessTime atime = AccessTime::kByPolicy);
+  // Starts loading what a sequential reader will want.
+  void prefetch(InodeNumber inode, std::uint64_t offset, std::uint64_t length);
+  Result<void> write(InodeNumber inode, std::uint64_t offset, ByteSpan bytes, const Caller& caller,
+                     const Cancelled& cancelled);
+  enum class AllocateMode { kExtend, kKeepSize, kPunchHole, kZeroRange, kZeroRangeKeepSize };
+  Result<void> allocate(InodeNumber inode, std::uint64_t offset, std::uint64_t length, AllocateMode mode,
+                        const Caller& caller = {});
+  Result<std::uint64_t> seek_data(InodeNumber inode, std::uint64_t offset);
+  Result<std::uint64_t> seek_hole(InodeNumber inode, std::uint64_t offset);
+  Result<std::uint64_t> copy_range(InodeNumber from, std::uint64_t from_offset, InodeNumber to, std::uint64_t to_offset,
+                                   std::uint64_t length, const Caller& caller = {});
+  Result<void> flush_file(InodeNumber inode);  // close(2): reports errors of earlier writes
+
+  // --- snapshots, which stand in the directory kSnapshotsInode and are read like everything else
+  // kInvalidArgument for a name that cannot be one.
+  static Result<void> check_snapshot_name(std::string_view name);
+  // Of everything that happened before the call, durable when it returns.
+  Result<void> create_snapshot(std::string_view name);
+  // Durable when it returns; what it takes is given back in the background.
+  Result<void> delete_snapshot(std::string_view name);
+  std::vector<SnapshotRecord> snapshots() const;  // the oldest first
+  // Makes the live tree what the snapshot is, all at once and durably; kBusy, naming it, if a file is open. Nothing else may run
+  // meanwhile. Returns what a cache of names, attributes and content has to forget, but for the directory of the snapshots.
+  // Memory: some hundred bytes for each record that changes.
+  Result<std::vector<ChangedName>> roll_back(std::string_view name);
+
+  // A copy of `from` and all that is below it, by reference to its chunks, as an entry of `parent`: with owners, modes, times,
+  // attributes and the hard links within. What changes meanwhile is copied before or after it does. A failure, or a crash,
+  // leaves what was copied by then. kInvalidArgument for a directory into itself.
+  Result<CloneTotals> clone_tree(InodeNumber from, InodeNumber parent, std::string_view name);
+
+  // --- the whole
+  // Everything that happened before the call is durable when it returns (fsync, sync, umount).
+  // An error of any file that could not be stored shows here, the rest is durable all the same.
+  Result<void> sync();
+  // The same, but of errors of storing files it reports this file's only, as fsync(2) must.
+  Result<void> sync_file(InodeNumber inode);
+  Result<SpaceReport> space();
+  Volume& volume();
+  Scrubber& scrubber();
+  Reclaimer& reclaimer();  // of a volume that is writable
+  // Data in memory that no commit has made durable yet (for statistics).
+  std::uint64_t dirty_bytes() const;
+
+ private:
+  struct State;
+  explicit Filesystem(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,23 @@
+#include "fs/namespace/volume_size.h"
+
+#include <algorithm>
+
+namespace dedupfs {
+namespace {
+
+constexpr std::chrono::seconds kTrustedFor{1};
+constexpr int kShareOfTime = 50;
+
+}  // namespace
+
+std::uint64_t VolumeSize::bytes() {
+  const std::lock_guard lock(mutex_);
+  const Clock::time_point begin = now_();
+  if (begin < known_until_) return known_;
+  known_ = measure_();
+  const Clock::time_point end = now_();
+  known_until_ = end + std::max<Clock::duration>(kTrustedFor, (end - begin) * kShareOfTime);
+  return known_;
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,171 @@
+// Extended attributes, and what POSIX access control lists do to modes.
+#include "fs/namespace/filesystem_state.h"
+#include "fs/namespace/posix_acl.h"
+#include "index/entries.h"
+
+namespace dedupfs {
+namespace {
+
+bool is_acl(std::string_view name) {
+  return name == kAccessAclName || name == kDefaultAclName;
+}
+
+Result<void> check_xattr_name(std::string_view name) {
+  if (is_acl(name)) return {};
+  for (const std::string_view prefix : {"user.", "trusted.", "security."}) {
+    if (!name.starts_with(prefix)) continue;
+    if (name.size() > kLongestXattrName) return Error{ErrorCode::kBufferTooSmall, "the name of an extended attribute"};
+    if (name.size() == prefix.size() || name.find('\0') != std::string_view::npos)
+      return Error{ErrorCode::kInvalidArgument, "'" + std::string(name) + "' cannot name an extended attribute"};
+    return {};
+  }
+  return Error{ErrorCode::kUnsupported, "extended attributes like '" + std::string(name) + "'"};
+}
+
+Error no_xattr(std::string_view name) {
+  return {ErrorCode::kNoData, "no extended attribute '" + std::string(name) + "'"};
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> Filesystem::State::find_xattr(const Inode& inode, std::string_view name) {
+  if (!inode.record.has_xattrs) return std::nullopt;
+  return metadata.get(Family::kXattrs, encode_xattr_key(inode.number, name));
+}
+
+void Filesystem::State::put_xattr(Inode& inode, std::string_view name, std::string value) {
+  metadata.put(Family::kXattrs, encode_xattr_key(inode.number, name), std::move(value));
+  inode.record.has_xattrs = true;
+}
+
+Result<void> Filesystem::State::erase_xattr(Inode& inode, std::string_view name) {
+  const std::string key = encode_xattr_key(inode.number, name);
+  DEDUPFS_ASSIGN(const std::vector<KeyValue> first_two,
+                 metadata.list(Family::kXattrs, encode_inode_key(inode.number), encode_key_behind(inode.number), 2));
+  metadata.erase(Family::kXattrs, key);
+  inode.record.has_xattrs = first_two.size() > 1;
+  return {};
+}
+
+// The child's mode is what was asked for. Directories hand their default list on; where there is none, the umask
+// counts.
+Result<void> Filesystem::State::inherit_acls(Inode& directory, Inode& child, const Caller& caller) {
+  std::uint32_t& mode = child.record.attributes.mode;
+  if (is_symlink(mode)) return {};
+  DEDUPFS_ASSIGN(const std::optional<std::string> value, find_xattr(directory, kDefaultAclName));
+  if (!value) {
+    mode &= ~(caller.umask & 0777);
+    return {};
+  }
+  Result<PosixAcl> acl = PosixAcl::decode(*value);
+  if (!acl || acl->empty())
+    return Error{ErrorCode::kCorruption, "the default access list of directory " + std::to_string(directory.number)};
+  acl->restrict_to(mode);
+  mode = (mode & ~std::uint32_t{0777}) | acl->permissions();
+  if (acl->extends_mode()) put_xattr(child, kAccessAclName, acl->encode());
+  if (is_directory(mode)) put_xattr(child, kDefaultAclName, *value);
+  return {};
+}
+
+Result<void> Filesystem::State::update_acl_for_mode(Inode& inode, std::uint32_t mode) {
+  DEDUPFS_ASSIGN(const std::optional<std::string> value, find_xattr(inode, kAccessAclName));
+  if (!value) return {};
+  Result<PosixAcl> acl = PosixAcl::decode(*value);
+  if (!acl) return Error{ErrorCode::kCorruption, "the access list of inode " + std::to_string(inode.number)};
+  acl->set_permissions(mode);
+  put_xattr(inode, kAccessAclName, acl->encode());
+  return {};
+}
+
+Result<void> Filesystem::set_xattr(InodeNumber number, std::string_view name, std::string_view value, XattrMode mode,
+                                   const Caller& caller) {
+  State& state = *state_;
+  DEDUPFS_TRY(state.check_writable(number));
+  DEDUPFS_TRY(check_xattr_name(name));
+  if (value.size() > kLongestXattrValue) return Error{ErrorCode::kTooLarge, "the value of an extended attribute"};
+  PosixAcl acl;
+  if (is_acl(name)) {
+    DEDUPFS_ASSIGN(acl, PosixAcl::decode(value));
+    if (acl.empty()) return remove_xattr(number, name);
+  }
+  DEDUPFS_TRY(state.space.admit_metadata());
+  const State::Change change(state);
+  DEDUPFS_ASSIGN(const InodePtr inode, state.table.get(number));
+  const std::lock_guard lock(inode->mutex);
+  std::uint32_t& file_mode = inode->record.attributes.mode;
+  if (is_acl(name) && is_symlink(file_mode)) return Error{ErrorCode::kUnsupported, "access lists of symbolic links"};
+  if (name == kDefaultAclName && !is_directory(file_mode))
+    return Error{ErrorCode::kAccessDenied, "only directories have a default access list"};
+  DEDUPFS_ASSIGN(const std::optional<std::string> existing, state.find_xattr(*inode, name));
+  if (existing && mode == XattrMode::kCreate)
+    return Error{ErrorCode::kExists, "extended attribute '" + std::string(name) + "' is there already"};
+  if (!existing && mode == XattrMode::kReplace) return no_xattr(name);
+
+  const bool is_access_list = name == kAccessAclName;
+  if (is_access_list) {
+    file_mode = (file_mode & ~std::uint32_t{0777}) | acl.permissions();
+    // As chmod(2), and posix_acl_update_mode() of Linux: only a member of the group gives the group's rights away.
+    if ((file_mode & S_ISGID) != 0 && !caller.is_in_group(inode->record.attributes.gid) && !caller.may_keep_set_ids())
+      file_mode &= ~std::uint32_t{S_ISGID};
+  }
+  if (is_access_list && !acl.extends_mode()) {
+    if (existing) DEDUPFS_TRY(state.erase_xattr(*inode, name));
+  } else {
+    state.put_xattr(*inode, name, is_acl(name) ? acl.encode() : std::string(value));
+  }
+  inode->record.attributes.ctime = Timestamp::now();
+  state.put_record(*inode);
+  return {};
+}
+
+Result<std::string> Filesystem::get_xattr(InodeNumber number, std::string_view name) {
+  DEDUPFS_TRY(check_xattr_name(name));
+  DEDUPFS_ASSIGN(const InodePtr inode, state_->table.get(number));
+  const std::lock_guard lock(inode->mutex);
+  DEDUPFS_ASSIGN(std::optional<std::string> value, state_->find_xattr(*inode, name));
+  if (!value) return no_xattr(name);
+  return std::move(*value);
+}
+
+Result<std::vector<std::string>> Filesystem::list_xattrs(InodeNumber number) {
+  DEDUPFS_ASSIGN(const InodePtr inode, state_->table.get(number));
+  const std::lock_guard lock(inode->mutex);
+  std::vector<std::string> names;
+  if (!inode->record.has_xattrs) return names;
+  constexpr std::size_t kNamesAPage = 16;  // values come with the names, of up to 64 KiB each
+  // The kernel hands out no more (XATTR_LIST_MAX), and says E2BIG when there are more.
+  constexpr std::size_t kMostBytes = 64 << 10;
+  std::string from = encode_inode_key(number);
+  const std::string end = encode_key_behind(number);
+  for (std::size_t bytes = 0; bytes <= kMostBytes;) {
+    DEDUPFS_ASSIGN(const std::vector<KeyValue> page, state_->metadata.list(Family::kXattrs, from, end, kNamesAPage));
+    for (const auto& [key, value] : page) {
+      DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
+      names.emplace_back(place.name);
+      bytes += place.name.size() + 1;
+    }
+    if (page.size() < kNamesAPage) break;
+    from = page.back().first + '\0';
+  }
+  return names;
+}
+
+Result<void> Filesystem::remove_xattr(InodeNumber number, std::string_view name) {
+  State& state = *state_;
+  DEDUPFS_TRY(state.check_writable(number));
+  DEDUPFS_TRY(check_xattr_name(name));
+  const State::Change change(state);
+  DEDUPFS_ASSIGN(const InodePtr inode, state.table.get(number));
+  const std::lock_guard lock(inode->mutex);
+  DEDUPFS_ASSIGN(const std::optional<std::string> existing, state.find_xattr(*inode, name));
+  if (!existing) {
+    if (is_acl(name)) return {};  // as ext4 and xfs: the mode says it all already
+    return no_xattr(name);
+  }
+  DEDUPFS_TRY(state.erase_xattr(*inode, name));
+  inode->record.attributes.ctime = Timestamp::now();
+  state.put_record(*inode);
+  return {};
+}
+
+}  // namespace dedupfs

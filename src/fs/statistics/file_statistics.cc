@@ -1,0 +1,283 @@
+#include "fs/statistics/file_statistics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "fs/format/mode.h"
+#include "fs/statistics/committed_view.h"
+#include "index/entries.h"
+#include "store/chunks/chunk_reader.h"
+#include "store/chunks/chunk_set.h"
+#include "store/chunks/run_finder.h"
+#include "store/metadata/before_images.h"
+#include "store/relocation/restore_estimate.h"
+
+namespace dedupfs {
+namespace {
+
+Error not_in_index(ChunkId id) {
+  return {ErrorCode::kCorruption, fmt::format("chunk {} is not in the index; fsck.dedupfs says more", number_of(id))};
+}
+
+Error no_inode(InodeNumber inode) {
+  return {ErrorCode::kNotFound, fmt::format("there is no inode {}", inode)};
+}
+
+using Chunks = std::vector<ChunkId>;
+using VisitChunk = std::function<Result<void>(ChunkId)>;
+
+// Which of some chunks files refer to. Files are gone through one after another; nothing is kept of those that have none of them.
+class References {
+ public:
+  References(const ChunkSet& wanted, std::uint64_t most_bytes)
+      : wanted_(wanted), of_a_file_(most_bytes), of_several_files_(most_bytes), of_this_file_(most_bytes) {}
+
+  // The references of a file follow each other.
+  void add(InodeNumber file, const std::vector<RecipeEntry>& entries) {
+    if (file != file_ && !of_this_file_.empty()) of_this_file_.clear();
+    file_ = file;
+    for (const RecipeEntry& entry : entries) {
+      if (entry.kind != RecipeEntry::Kind::kChunk || !wanted_.contains(entry.chunk)) continue;
+      if (of_this_file_.insert(entry.chunk) && !of_a_file_.insert(entry.chunk)) of_several_files_.insert(entry.chunk);
+    }
+  }
+  bool is_of_a_file(ChunkId id) const { return of_a_file_.contains(id); }
+  bool is_of_several_files(ChunkId id) const { return of_several_files_.contains(id); }
+  Result<void> require_complete() const {
+    for (const ChunkSet* const set : {&of_a_file_, &of_several_files_, &of_this_file_})
+      DEDUPFS_TRY(set->require_complete());
+    return {};
+  }
+
+ private:
+  const ChunkSet& wanted_;
+  ChunkSet of_a_file_;
+  ChunkSet of_several_files_;
+  ChunkSet of_this_file_;
+  InodeNumber file_ = 0;
+};
+
+// Recipes are gone through piece by piece, more than once, since that of one file can be larger than all memory: to see which chunks
+// the files have, who else has them, and in which order they are read.
+class FileCounting {
+ public:
+  FileCounting(Volume& volume, const CommittedView& view)
+      : database_(volume.database()),
+        snapshots_(volume.snapshots()),
+        view_(view),
+        most_bytes_(ChunkSet::limit_for(database_)),
+        runs_(database_) {}
+
+  Result<std::vector<FileStatistics>> run(const std::vector<InodeNumber>& inodes) {
+    for (const InodeNumber inode : inodes) DEDUPFS_TRY(add_file(inode));
+    for (auto& [inode, statistics] : files_) DEDUPFS_TRY(count_references(inode, statistics));
+    DEDUPFS_TRY(wanted_.require_complete());
+    DEDUPFS_TRY(view_.walk_recipes([this](InodeNumber inode, const auto& segment) { live_.add(inode, segment); }));
+    DEDUPFS_TRY(live_.require_complete());
+    if (files_.lower_bound(node_of(kLiveTree + 1, 0)) != files_.end()) {
+      // What a file was at several snapshots counts as one file.
+      DEDUPFS_TRY(view_.walk_old_recipes([this](InodeNumber inode, const auto& segment) { old_.add(inode, segment); }));
+      DEDUPFS_TRY(old_.require_complete());
+    }
+    for (auto& [inode, statistics] : files_) {
+      DEDUPFS_TRY(count_chunks(inode, statistics));
+      DEDUPFS_TRY(estimate_restore(inode, statistics));
+    }
+
+    std::vector<FileStatistics> statistics;
+    statistics.reserve(inodes.size());
+    for (const InodeNumber inode : inodes) statistics.push_back(files_[inode]);
+    return statistics;
+  }
+
+ private:
+  Result<void> add_file(InodeNumber inode) {
+    DEDUPFS_ASSIGN(const auto value, find_record(inode));
+    if (!value) return no_inode(inode);
+    DEDUPFS_ASSIGN(const InodeRecord record, decode_inode(inode, *value));
+    const Attributes& attributes = record.attributes;
+    if (!is_regular(attributes.mode))
+      return Error{ErrorCode::kInvalidArgument, fmt::format("inode {} is no regular file", inode)};
+    FileStatistics& statistics = files_[inode];
+    statistics.logical_bytes = attributes.size;
+    statistics.hole_bytes = attributes.size - std::min(attributes.data_bytes, attributes.size);
+    return {};
+  }
+
+  // Not of an orphan.
+  Result<std::optional<std::string>> find_record(InodeNumber inode) {
+    const std::string key = encode_inode_key(inode_of(inode));
+    if (tree_of(inode) == kLiveTree) {
+      if (view_.is_orphan(inode)) return std::nullopt;
+      return database_.get(Family::kInodes, key);
+    }
+    const auto snapshot = snapshots_.find(tree_of(inode));
+    if (!snapshot) return std::nullopt;
+    const SnapshotView then(database_, snapshots_, *snapshot);
+    DEDUPFS_ASSIGN(const auto orphan, then.get(Family::kOrphans, key));
+    if (orphan) return std::nullopt;
+    return then.get(Family::kInodes, key);
+  }
+
+  Result<void> visit_recipe(InodeNumber inode, const VisitSegment& visit) {
+    if (tree_of(inode) == kLiveTree) return view_.visit_recipe(inode, visit);
+    const auto snapshot = snapshots_.find(tree_of(inode));
+    if (!snapshot) return no_inode(inode);
+    const SnapshotView then(database_, snapshots_, *snapshot);
+    DEDUPFS_TRY(visit_entries(then, Family::kRecipes, encode_recipe_key(inode_of(inode), 0),
+                              encode_key_behind(inode_of(inode)), kSegmentsOfAPage,
+                              [&](const std::string&, const std::string& value) -> Result<void> {
+                                DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
+                                return visit(entries);
+                              }));
+    if (!snapshots_.find(tree_of(inode))) return no_inode(inode);  // parts of it may have gone before they were read
+    return {};
+  }
+
+  Result<void> visit_chunks(InodeNumber inode, const VisitChunk& visit) {
+    return visit_recipe(inode, [&](const std::vector<RecipeEntry>& entries) -> Result<void> {
+      for (const RecipeEntry& entry : entries)
+        if (entry.kind == RecipeEntry::Kind::kChunk) DEDUPFS_TRY(visit(entry.chunk));
+      return {};
+    });
+  }
+
+  Result<void> count_references(InodeNumber inode, FileStatistics& statistics) {
+    return visit_recipe(inode, [&](const std::vector<RecipeEntry>& entries) -> Result<void> {
+      for (const RecipeEntry& entry : entries) {
+        if (entry.kind == RecipeEntry::Kind::kInline) statistics.inline_bytes += entry.length;
+        if (entry.kind != RecipeEntry::Kind::kChunk) continue;
+        if (!view_.was_given_away(entry.chunk)) return not_in_index(entry.chunk);
+        ++statistics.chunks;
+        wanted_.insert(entry.chunk);
+      }
+      return {};
+    });
+  }
+
+  // Whether no other file refers to a chunk of this one.
+  bool is_own(InodeNumber inode, ChunkId id) const {
+    if (tree_of(inode) == kLiveTree) return !live_.is_of_several_files(id);
+    return !live_.is_of_a_file(id) && !old_.is_of_several_files(id);
+  }
+
+  Result<void> count_chunks(InodeNumber inode, FileStatistics& statistics) {
+    ChunkSet repeated(most_bytes_);
+    Reach reach{ChunkSet(most_bytes_), 0, {}};
+    DEDUPFS_TRY(visit_chunks(inode, [&](ChunkId id) -> Result<void> {
+      if (!reach.seen.insert(id)) repeated.insert(id);
+      return {};
+    }));
+    for (const ChunkSet* const set : {&reach.seen, &repeated}) DEDUPFS_TRY(set->require_complete());
+    DEDUPFS_TRY(reach.seen.for_each(
+        [&](ChunkId id) { return count_chunk(id, is_own(inode, id), repeated.contains(id), statistics); }));
+    repeated.clear();
+    DEDUPFS_TRY(follow_deltas(reach));
+    statistics.base_chunks = reach.bases;
+    statistics.containers = reach.containers.size();
+    return {};
+  }
+
+  Result<void> count_chunk(ChunkId id, bool is_own, bool is_repeated, FileStatistics& statistics) {
+    DEDUPFS_ASSIGN(const ChunkRun* const run, find_run(id));
+    const ChunkRun::Chunk& chunk = run->at(id);
+    const std::uint64_t disk_bytes = run->disk_bytes_of(chunk.payload_length());
+    ++statistics.unique_chunks;
+    if (!is_own || is_repeated) ++statistics.shared_chunks;
+    if (chunk.is_delta()) ++statistics.delta_chunks;
+    statistics.unique_bytes += chunk.raw_length;
+    statistics.stored_bytes += disk_bytes;
+    if (is_own) statistics.own_bytes += disk_bytes;
+    return {};
+  }
+
+  // What reading some chunks leads to.
+  struct Reach {
+    ChunkSet seen;
+    std::uint64_t bases = 0;  // beside the chunks themselves
+    std::set<std::uint32_t> containers;
+  };
+
+  // From those that have been seen.
+  Result<void> follow_deltas(Reach& reach) {
+    auto found = std::make_unique<ChunkSet>(most_bytes_);
+    DEDUPFS_TRY(reach.seen.for_each([&](ChunkId id) { return add_sources(id, reach, *found); }));
+    while (!found->empty()) {
+      auto deeper = std::make_unique<ChunkSet>(most_bytes_);
+      DEDUPFS_TRY(found->for_each([&](ChunkId id) -> Result<void> {
+        ++reach.bases;
+        reach.seen.insert(id);
+        return {};
+      }));
+      DEDUPFS_TRY(found->for_each([&](ChunkId id) { return add_sources(id, reach, *deeper); }));
+      found = std::move(deeper);
+    }
+    return reach.seen.require_complete();
+  }
+
+  Result<void> add_sources(ChunkId id, Reach& reach, ChunkSet& found) {
+    DEDUPFS_ASSIGN(const ChunkRun* const run, find_run(id));
+    reach.containers.insert(run->place.container);
+    for (const ChunkId source : run->at(id).sources) {
+      if (!view_.was_given_away(source)) return not_in_index(source);
+      if (!reach.seen.contains(source)) found.insert(source);
+    }
+    return found.require_complete();
+  }
+
+  // What count_chunks() found to be there.
+  Result<void> estimate_restore(InodeNumber inode, FileStatistics& statistics) {
+    RestoreEstimate estimate;
+    DEDUPFS_TRY(visit_chunks(inode, [&](ChunkId id) { return estimate_chunk(id, estimate); }));
+    statistics.regions_read = estimate.regions_read();
+    statistics.jumps = estimate.jumps();
+    statistics.read_bytes = estimate.read_bytes();
+    statistics.hard_disk_seconds = estimate.seconds(kHardDisk);
+    statistics.ssd_seconds = estimate.seconds(kSsd);
+    return {};
+  }
+
+  Result<void> estimate_chunk(ChunkId chunk, RestoreEstimate& estimate) {
+    Chunks wanted{chunk};  // the next one last
+    for (std::size_t left = ChunkReader::kMostChunksOfARead; !wanted.empty() && left != 0; --left) {
+      const ChunkId id = wanted.back();
+      wanted.pop_back();
+      DEDUPFS_ASSIGN(const ChunkRun* const run, find_run(id));
+      if (!estimate.read(*run, id)) continue;
+      const Chunks& sources = run->at(id).sources;
+      wanted.insert(wanted.end(), sources.rbegin(), sources.rend());
+    }
+    return {};
+  }
+
+  Result<const ChunkRun*> find_run(ChunkId id) {
+    DEDUPFS_ASSIGN(const ChunkRun* const run, runs_.find(id));
+    if (run == nullptr) return not_in_index(id);
+    return run;
+  }
+
+  const Database& database_;
+  const SnapshotList& snapshots_;
+  const CommittedView& view_;
+  const std::uint64_t most_bytes_;               // of each set
+  std::map<InodeNumber, FileStatistics> files_;  // those asked for
+  ChunkSet wanted_{most_bytes_};                 // their chunks
+  References live_{wanted_, most_bytes_};
+  References old_{wanted_, most_bytes_};  // of what only snapshots have
+  RunFinder runs_;
+};
+
+}  // namespace
+
+Result<std::vector<FileStatistics>> compute_file_statistics(Volume& volume, const std::vector<InodeNumber>& files) {
+  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume));
+  return FileCounting(volume, view).run(files);
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,219 @@
+#include "fs/statistics/statistics.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "fs/format/mode.h"
+#include "fs/statistics/committed_view.h"
+#include "store/chunks/chunk_set.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr int kDeepest = 8;  // folders in folders; a volume has fewer
+
+class Counting {
+ public:
+  Counting(Volume& volume, const CommittedView& view)
+      : volume_(volume), view_(view), most_bytes_(ChunkSet::limit_for(volume.database())) {}
+
+  Result<Statistics> run() {
+    DEDUPFS_TRY(view_.walk_inodes([this](const InodeRecord& record) { count_inode(record.attributes); }));
+    DEDUPFS_TRY(view_.walk_recipes([this](InodeNumber, const auto& segment) { count_segment(segment); }));
+    statistics_.duplicate_chunks = statistics_.chunks - statistics_.unique_chunks;
+    statistics_.snapshots = volume_.snapshots().all().size();
+    DEDUPFS_TRY(view_.walk_old_recipes([this](InodeNumber, const auto& segment) { count_old_segment(segment); }));
+    DEDUPFS_TRY(mark_bases());
+    for (const ChunkSet* const set : {&live_, &snapshot_only_, &bases_}) DEDUPFS_TRY(set->require_complete());
+    DEDUPFS_TRY(view_.walk_runs([this](const ChunkRun& run) { count_run(run); }));
+    measure_disk();
+    const ChunkStore::Damage damage = volume_.chunks().damage();
+    statistics_.damaged_chunks = damage.damaged_chunks;
+    statistics_.healed_chunks = damage.healed_chunks;
+    return statistics_;
+  }
+
+  static std::uint64_t disk_bytes_of(const Volume& volume) { return allocated_below(*volume.folder(), kDeepest); }
+
+ private:
+  void count_inode(const Attributes& attributes) {
+    switch (type_bits(attributes.mode)) {
+      case S_IFREG:
+        ++statistics_.files;
+        statistics_.logical_bytes += attributes.size;
+        statistics_.hole_bytes += attributes.size - std::min(attributes.data_bytes, attributes.size);
+        break;
+      case S_IFDIR: ++statistics_.directories; break;
+      case S_IFLNK: ++statistics_.symlinks; break;
+      default: ++statistics_.special_files;
+    }
+  }
+
+  void count_segment(const std::vector<RecipeEntry>& entries) {
+    for (const RecipeEntry& entry : entries) {
+      if (entry.kind == RecipeEntry::Kind::kInline) statistics_.inline_bytes += entry.length;
+      if (entry.kind != RecipeEntry::Kind::kChunk) continue;
+      ++statistics_.chunks;
+      if (!live_.insert(entry.chunk)) continue;
+      ++statistics_.unique_chunks;
+      statistics_.unique_bytes += entry.length;
+    }
+  }
+
+  void count_old_segment(const std::vector<RecipeEntry>& entries) {
+    for (const RecipeEntry& entry : entries)
+      if (entry.kind == RecipeEntry::Kind::kChunk && !live_.contains(entry.chunk)) snapshot_only_.insert(entry.chunk);
+  }
+
+  // A delta keeps its sources, and these theirs. Most sources were stored before their delta, so that a walk passes them
+  // too early to see what they need in turn: it is repeated until it finds nothing new.
+  Result<void> mark_bases() {
+    for (bool found = true; found;) {
+      found = false;
+      DEDUPFS_TRY(view_.walk_runs([&](const ChunkRun& run) {
+        for (std::size_t i = 0; i < run.chunks.size(); ++i) {
+          if (!run.chunks[i].is_delta() || !is_needed(run.id_of(i))) continue;
+          for (const ChunkId source : run.chunks[i].sources)
+            if (!is_referred_to(source) && bases_.insert(source)) found = true;
+        }
+      }));
+    }
+    return {};
+  }
+
+  bool is_referred_to(ChunkId id) const { return live_.contains(id) || snapshot_only_.contains(id); }
+  bool is_needed(ChunkId id) const { return is_referred_to(id) || bases_.contains(id); }
+
+  // The chunks of a region share its bytes on disk in proportion to their lengths.
+  void count_run(const ChunkRun& run) {
+    std::uint64_t live_bytes = 0;
+    std::uint64_t snapshot_bytes = 0;
+    std::uint64_t base_bytes = 0;
+    for (std::size_t i = 0; i < run.chunks.size(); ++i) {
+      const ChunkRun::Chunk& chunk = run.chunks[i];
+      if (live_.contains(run.id_of(i))) {
+        live_bytes += chunk.payload_length();
+        if (chunk.is_delta()) count_delta(chunk);
+      } else if (snapshot_only_.contains(run.id_of(i))) {
+        snapshot_bytes += chunk.payload_length();
+        ++statistics_.snapshot_only_chunks;
+      } else if (bases_.contains(run.id_of(i))) {
+        base_bytes += chunk.payload_length();
+        ++statistics_.base_only_chunks;
+      }
+    }
+    statistics_.after_delta_bytes += live_bytes;
+    statistics_.stored_bytes += run.disk_bytes_of(live_bytes);
+    statistics_.snapshot_only_bytes += run.disk_bytes_of(snapshot_bytes);
+    statistics_.base_only_bytes += run.disk_bytes_of(base_bytes);
+  }
+
+  void count_delta(const ChunkRun::Chunk& chunk) {
+    ++statistics_.delta_chunks;
+    statistics_.delta_raw_bytes += chunk.raw_length;
+    statistics_.delta_bytes += chunk.delta_length;
+  }
+
+  // Files come and go under a running daemon: those that cannot be looked at count for nothing.
+  static std::uint64_t allocated_below(BackingFolder& folder, int depth) {
+    const auto itself = folder.status();
+    std::uint64_t bytes = itself ? itself->allocated_bytes : 0;
+    const auto names = folder.list();
+    if (!names || depth == 0) return bytes;
+    for (const std::string& name : *names) {
+      const auto status = folder.status(name);
+      if (!status) continue;
+      if (status->type == Backing::Type::kDirectory)
+        bytes += allocated_below(folder, name, depth - 1);
+      else
+        bytes += status->allocated_bytes;
+    }
+    return bytes;
+  }
+  static std::uint64_t allocated_below(BackingFolder& parent, std::string_view name, int depth) {
+    const auto folder = parent.open_folder(name);
+    return folder ? allocated_below(**folder, depth) : 0;
+  }
+
+  void measure_disk() {
+    BackingFolder& volume = *volume_.folder();
+    const std::uint64_t container_bytes = allocated_below(volume, kContainersDirectory, kDeepest);
+    statistics_.index_bytes = allocated_below(volume, kIndexDirectory, kDeepest);
+    statistics_.index_table_bytes = volume_.database().table_bytes();
+    statistics_.index_filters = volume_.database().filter_memory();
+    statistics_.disk_bytes = disk_bytes_of(volume_);
+    // Files come and go while they are counted, and what is garbage is the rest.
+    std::uint64_t rest = container_bytes;
+    for (std::uint64_t* const part :
+         {&statistics_.stored_bytes, &statistics_.snapshot_only_bytes, &statistics_.base_only_bytes}) {
+      *part = std::min(*part, rest);
+      rest -= *part;
+    }
+    statistics_.garbage_bytes = rest;
+    const std::uint64_t counted = container_bytes + statistics_.index_bytes;
+    statistics_.disk_bytes = std::max(statistics_.disk_bytes, counted);
+    statistics_.other_bytes = statistics_.disk_bytes - counted;
+  }
+
+  Volume& volume_;
+  const CommittedView& view_;
+  const std::uint64_t most_bytes_;       // of each set
+  ChunkSet live_{most_bytes_};           // that files refer to
+  ChunkSet snapshot_only_{most_bytes_};  // that only files of snapshots refer to
+  ChunkSet bases_{most_bytes_};          // that only deltas refer to
+  Statistics statistics_;
+};
+
+double ratio(std::uint64_t before, std::uint64_t after) {
+  return after == 0 ? 1.0 : static_cast<double>(before) / static_cast<double>(after);
+}
+
+double part(std::uint64_t some, std::uint64_t all) {
+  return all == 0 ? 0.0 : static_cast<double>(some) / static_cast<double>(all);
+}
+
+}  // namespace
+
+double Statistics::savings_percent() const {
+  if (logical_bytes == 0) return 0.0;
+  return 100.0 * (1.0 - static_cast<double>(disk_bytes) / static_cast<double>(logical_bytes));
+}
+
+double Statistics::dedup_ratio() const {
+  return ratio(logical_bytes - hole_bytes - inline_bytes, unique_bytes);
+}
+double Statistics::delta_compression_ratio() const {
+  return ratio(unique_bytes, after_delta_bytes);
+}
+double Statistics::local_compression_ratio() const {
+  return ratio(after_delta_bytes, stored_bytes);
+}
+double Statistics::compression_ratio() const {
+  return ratio(unique_bytes, stored_bytes);
+}
+double Statistics::total_ratio() const {
+  return ratio(logical_bytes, disk_bytes);
+}
+
+double Statistics::similar_chunk_ratio() const {
+  return part(delta_chunks, unique_chunks);
+}
+double Statistics::delta_compression_efficiency() const {
+  return delta_chunks == 0 ? 0.0 : 1.0 - part(delta_bytes, delta_raw_bytes);
+}
+double Statistics::mean_delta_bytes() const {
+  return part(delta_bytes, delta_chunks);
+}
+
+std::uint64_t disk_bytes_of(const Volume& volume) {
+  return Counting::disk_bytes_of(volume);
+}
+
+Result<Statistics> compute_statistics(Volume& volume) {
+  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume));
+  return Counting(volume, view).run();
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,82 @@
+// What a volume holds and what deduplication saved: counted, not estimated, by a walk over the committed metadata.
+//
+// Every number has one meaning, and they chain up:
+//   logical - holes - inline                     = what chunks hold for files (with repetitions)
+//   ... / dedup_ratio                            = unique
+//   unique / delta_compression_ratio             = after delta
+//   after delta / local_compression_ratio        = stored
+//   stored + bases + garbage + index + other     = disk
+// and compression_ratio is that of the two steps from unique to stored together.
+//
+// SCR, DCE and DCR are those of Odess and its successors: of the chunks that deduplication leaves, the part that is stored
+// as deltas; of the bytes of these, the part that the deltas save; and what that makes for all of them.
+//
+// Threads: free functions, safe beside everything; they take a snapshot.
+// Cost:    reads all inodes and recipes, and all chunk runs at least twice, for each level of deltas whose sources belong to
+//          no file once more; two bits of memory a chunk.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/result.h"
+#include "store/volume/volume.h"
+
+namespace dedupfs {
+
+struct Statistics {
+  std::uint64_t files = 0;  // regular files
+  std::uint64_t directories = 0;
+  std::uint64_t symlinks = 0;
+  std::uint64_t special_files = 0;
+
+  std::uint64_t logical_bytes = 0;  // sizes of regular files; a file with several names counts once
+  std::uint64_t hole_bytes = 0;     // of these, zeros that take no space
+  std::uint64_t inline_bytes = 0;   // of these, kept in the index
+
+  std::uint64_t chunks = 0;             // references of files to chunks
+  std::uint64_t unique_chunks = 0;      // chunks that are referred to
+  std::uint64_t duplicate_chunks = 0;   // chunks - unique_chunks
+  std::uint64_t delta_chunks = 0;       // of the unique ones, stored as a delta
+  std::uint64_t unique_bytes = 0;       // of unique chunks, before any compression
+  std::uint64_t delta_raw_bytes = 0;    // of these, in chunks that are stored as deltas
+  std::uint64_t delta_bytes = 0;        // of the deltas in their place, before compression
+  std::uint64_t after_delta_bytes = 0;  // of unique chunks, a delta in place of each that is stored as one
+  std::uint64_t stored_bytes = 0;       // what these take in containers
+
+  std::uint64_t snapshots = 0;
+  std::uint64_t snapshot_only_chunks = 0;  // that files of snapshots refer to, and none of the live tree
+  std::uint64_t snapshot_only_bytes = 0;   // what these take in containers
+
+  std::uint64_t base_only_chunks = 0;  // that no file refers to, but that deltas are made from, at whatever depth
+  std::uint64_t base_only_bytes = 0;   // what these take in containers
+  std::uint64_t garbage_bytes = 0;  // the rest of the containers: chunks of no use to any file, and what frames regions
+  std::uint64_t index_bytes = 0;    // VOLUME/index
+  // Of these, the tables of each Family; the rest is the log of the commits that are in no table yet, and RocksDB's own.
+  std::array<std::uint64_t, kFamilyCount> index_table_bytes{};
+  Database::FilterMemory index_filters;
+  std::uint64_t other_bytes = 0;  // superblock, checkpoints, lock, folders
+  std::uint64_t disk_bytes = 0;   // all of VOLUME, as du counts
+
+  std::uint64_t damaged_chunks = 0;  // known to be: a read of them failed and their content has not come again
+  std::uint64_t healed_chunks = 0;   // stored anew since the volume was opened, because their content came again
+
+  double savings_percent() const;  // of the logical bytes, what the disk does not hold
+  double dedup_ratio() const;
+  double delta_compression_ratio() const;  // DCR
+  double local_compression_ratio() const;
+  double compression_ratio() const;
+  double total_ratio() const;  // logical : disk
+
+  double similar_chunk_ratio() const;           // SCR; 0 without chunks
+  double delta_compression_efficiency() const;  // DCE; 0 without deltas
+  double mean_delta_bytes() const;              // 0 without deltas
+};
+
+// Of the last commit: sync first to see everything.
+Result<Statistics> compute_statistics(Volume& volume);
+
+// All of the volume's folder, as du counts. Looks at every file there.
+std::uint64_t disk_bytes_of(const Volume& volume);
+
+}  // namespace dedupfs

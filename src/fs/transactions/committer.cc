@@ -1,0 +1,144 @@
+#include "fs/transactions/committer.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "base/guarded.h"
+
+namespace dedupfs {
+namespace {
+
+// Each preparation ends the streams of all files that are being written, which costs a chunk boundary each.
+constexpr std::chrono::milliseconds kBetweenPreparations{200};
+// What cleaning up gets beside commits that follow one another: this part of the time that they take, and not so much that
+// those who wait for the next one notice.
+constexpr int kCleanUpPart = 4;
+constexpr std::chrono::milliseconds kLongestCleanUp{250};
+// Until what could not be done for want of memory is tried again.
+constexpr std::chrono::milliseconds kAfterFailure{100};
+
+}  // namespace
+
+Committer::Committer(std::chrono::milliseconds interval, Duties duties)
+    : interval_(interval),
+      duties_(std::move(duties)),
+      next_round_(std::make_shared<Round>()),
+      thread_([this] { run(); }) {
+  pthread_setname_np(thread_.native_handle(), "dedupfs-commit");
+}
+
+Committer::~Committer() {
+  stop();
+}
+
+Result<void> Committer::commit(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  if (!running_ && !duties_.has_changes()) return {};
+  const std::shared_ptr<Round> round = next_round_;
+  if (done_.wait_for(lock, patience, [&] { return round->done; })) return round->result;
+  round_wanted_ = true;
+  wakeup_.notify_one();
+  done_.wait(lock, [&] { return round->done; });
+  return round->result;
+}
+
+void Committer::request_commit() {
+  const std::lock_guard lock(mutex_);
+  round_wanted_ = true;
+  wakeup_.notify_one();
+}
+
+void Committer::request_prepare() {
+  const std::lock_guard lock(mutex_);
+  prepare_wanted_ = true;
+  wakeup_.notify_one();
+}
+
+void Committer::request_clean_up() {
+  const std::lock_guard lock(mutex_);
+  clean_up_wanted_ = true;
+  wakeup_.notify_one();
+}
+
+void Committer::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    wakeup_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Committer::run() {
+  std::unique_lock lock(mutex_);
+  Clock::time_point next_by_age = Clock::now() + interval_;
+  while (!stopping_) {
+    const Clock::time_point now = Clock::now();
+    if (now >= next_by_age) {
+      next_by_age = now + interval_;
+      if (duties_.has_changes()) round_wanted_ = true;
+    }
+    const bool round = round_wanted_;
+    const bool preparation = !round && prepare_wanted_ && now >= prepare_not_before_;
+    if (round) commit_round(lock);
+    if (preparation) prepare_round(lock);
+    // Where somebody commits all the time, what is deleted must go all the same, as fast as others make it.
+    if (clean_up_wanted_ && !stopping_) {
+      clean_up(lock, std::min<Clock::duration>((Clock::now() - now) / kCleanUpPart, kLongestCleanUp));
+    } else if (!round && !preparation) {
+      wakeup_.wait_until(lock, prepare_wanted_ ? std::min(next_by_age, prepare_not_before_) : next_by_age);
+    }
+  }
+  next_round_->result = Error{ErrorCode::kInterrupted, "the filesystem is being closed"};
+  next_round_->done = true;
+  done_.notify_all();
+}
+
+// Whoever asks while the preparation runs is served by this commit, since the group is still open; whoever asks later
+// waits for the next.
+void Committer::commit_round(std::unique_lock<std::mutex>& lock) {
+  std::shared_ptr<Round> next;
+  if (!survive("committing", [&] { next = std::make_shared<Round>(); })) {
+    wakeup_.wait_for(lock, kAfterFailure, [this] { return stopping_; });
+    return;  // it is still wanted
+  }
+  running_ = true;
+  lock.unlock();
+  survive("storing files before a commit", duties_.prepare);
+  lock.lock();
+  const std::shared_ptr<Round> round = std::exchange(next_round_, std::move(next));
+  round_wanted_ = false;
+  prepare_wanted_ = false;
+  lock.unlock();
+  Result<void> result = guarded(duties_.commit);
+  lock.lock();
+  round->result = std::move(result);
+  round->done = true;
+  running_ = false;
+  done_.notify_all();
+}
+
+void Committer::prepare_round(std::unique_lock<std::mutex>& lock) {
+  prepare_wanted_ = false;
+  lock.unlock();
+  survive("storing files early", duties_.prepare);
+  lock.lock();
+  prepare_not_before_ = Clock::now() + kBetweenPreparations;
+}
+
+// A step, and more of them while there is time.
+void Committer::clean_up(std::unique_lock<std::mutex>& lock, Clock::duration at_least) {
+  const Clock::time_point end = Clock::now() + at_least;
+  do {
+    clean_up_wanted_ = false;
+    lock.unlock();
+    bool more = true;
+    const bool done = survive("cleaning up", [&] { more = duties_.clean_up_a_bit(); });
+    lock.lock();
+    clean_up_wanted_ = clean_up_wanted_ || more;
+    if (!done) wakeup_.wait_for(lock, kAfterFailure, [this] { return stopping_; });
+  } while (clean_up_wanted_ && !stopping_ && Clock::now() < end);
+}
+
+}  // namespace dedupfs

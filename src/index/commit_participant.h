@@ -1,0 +1,43 @@
+// Who has changes that a commit makes durable, all of them or none: the chunks, the metadata, the snapshots, the counters.
+//
+// A commit has two phases. First, every participant appends the changes of its frozen group to one batch. Then the batch is
+// written, or that fails, and every participant is told which. Nothing that anybody can see changes in the first phase, so a
+// commit that failed at any step can be tried again.
+//
+// Threads:   one thread at a time calls these functions, beside everybody else who uses the participant.
+// Failure:   only append_to() can fail. What failed() means for the participant cannot.
+#pragma once
+
+#include "base/result.h"
+#include "index/database.h"
+
+namespace dedupfs {
+
+enum class CommitFailure {
+  kMayBeRetried,
+  kFinal,  // nobody knows what is on the disk; there will be no other commit
+};
+
+// A later attempt may go better. Every other failure leaves it open what is on the disk.
+inline CommitFailure failure_of(ErrorCode code) {
+  const bool again = code == ErrorCode::kNoSpace || code == ErrorCode::kNoMemory || code == ErrorCode::kInterrupted;
+  return again ? CommitFailure::kMayBeRetried : CommitFailure::kFinal;
+}
+
+class CommitParticipant {
+ public:
+  virtual ~CommitParticipant() = default;
+
+  // The open group becomes the frozen one, and the next group opens. No operation may be half done, and the last frozen group
+  // must be committed.
+  virtual void freeze() = 0;
+  // Appends the changes of the frozen group; none, if there is no such group. All that they point to is durable when it returns.
+  // Called again after failed(), it appends the same.
+  virtual Result<void> append_to(Database::Batch& batch) = 0;
+  // The batch is written, and durable: whoever reads finds the frozen group in the database, and the participant drops it.
+  virtual void committed() = 0;
+  // The batch is not written, maybe because another participant could not append. The frozen group stays, and is read as before.
+  virtual void failed(CommitFailure failure) = 0;
+};
+
+}  // namespace dedupfs

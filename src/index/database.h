@@ -1,0 +1,159 @@
+// The RocksDB database of a volume, VOLUME/index: column families, atomic durable batches, bounded reads. RocksDB
+// itself stays behind this interface; how it is configured is in database_options.cc.
+//
+// Threads:   every function from any thread.
+// Ownership: snapshots and batches must not outlive the database that they were made from.
+// Failure:   RocksDB's status becomes kCorruption, kNoSpace, kNoMemory, kBusy or kIo, with its message and the path of
+// the
+//            index. After a full disk the next write() that finds space again goes on as if nothing had been. Any other
+//            failed write to the log or its sync is final: it cannot be known what is durable, so every later write()
+//            fails too, while reads go on; opening again recovers what did become durable.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/backing.h"
+#include "base/result.h"
+
+namespace dedupfs {
+
+enum class Family : std::uint8_t {
+  kFingerprints,  // fingerprint -> chunk id
+  kChunks,        // first chunk id of a run -> place of its region, lengths (ChunkIndex)
+  kFeatureIndex,  // super-feature -> chunk id
+  kInodes,        // inode number -> attributes
+  kDirents,       // parent inode + name -> inode, type, cookie
+  kCookies,       // parent inode + cookie -> name, inode, type: the order of readdir
+  kXattrs,        // inode + name -> value
+  kRecipes,       // inode + offset of the segment -> entries
+  kOrphans,       // inode number -> nothing: unlinked, to be deleted when nobody has it open
+  kCounters,      // name -> next ids and the like
+  kSnapshots,     // number -> name, when it was made
+  kBeforeImages,  // family, key, number of a snapshot -> what the key had when that was made
+};
+inline constexpr std::size_t kFamilyCount = 12;
+// Volumes made before there were snapshots have the families up to here, until they are opened for writing.
+inline constexpr std::size_t kFirstFamilyCount = 10;
+std::string_view name_of(Family family);  // as RocksDB knows it: written to disk
+
+using KeyValue = std::pair<std::string, std::string>;
+
+class Database {
+ public:
+  struct Settings {
+    // Cap of block cache and write buffers together; less than kLeastMemoryBytes is taken as that. Exceeded only by a
+    // single batch that is larger than a quarter of it, until that batch has been flushed.
+    std::uint64_t memory_bytes = 256 << 20;
+    bool read_only = false;  // nothing is written, not even a log file; works on a read-only disk
+    // With read_only: opens what is left of a database with missing tables or a damaged log. Reads that need what is
+    // missing fail; the log is replayed up to its first damage where that makes a state which existed, else past it.
+    bool damaged = false;
+    // A call that waits so long while RocksDB does nothing fails (kIo), and all that follow: database_watch.h.
+    std::chrono::milliseconds patience = std::chrono::minutes(5);
+  };
+  static constexpr std::uint64_t kLeastMemoryBytes = 8 << 20;
+
+  // An empty database with all families, in an empty folder (kExists if it holds a database).
+  static Result<void> create(const std::shared_ptr<BackingFolder>& folder);
+  // kNotFound if there is no database in the folder. Whatever write() had returned for before a crash is there.
+  static Result<std::unique_ptr<Database>> open(const std::shared_ptr<BackingFolder>& folder, const Settings& settings);
+  ~Database();
+
+  Result<std::optional<std::string>> get(Family family, std::string_view key) const;
+  // The entry with the greatest key that is < `key` (<= `key`) and >= `from`, if any. The bounds keep a search from
+  // wandering over what was erased beyond them.
+  Result<std::optional<KeyValue>> find_before(Family family, std::string_view key, std::string_view from = {}) const;
+  Result<std::optional<KeyValue>> find_at_or_before(Family family, std::string_view key,
+                                                    std::string_view from = {}) const;
+  // Up to `limit` entries with from <= key < end, in order of key (end empty: to the end of the family).
+  Result<std::vector<KeyValue>> list(Family family, std::string_view from, std::string_view end,
+                                     std::size_t limit) const;
+
+  // An atomic set of changes; of two to one key the later one counts. One thread at a time.
+  class Batch {
+   public:
+    explicit Batch(const Database& database);
+    ~Batch();
+    Batch(Batch&&) noexcept;
+    Batch& operator=(Batch&&) noexcept;
+
+    void put(Family family, std::string_view key, std::string_view value);
+    void erase(Family family, std::string_view key);
+    bool empty() const;
+    std::size_t size_bytes() const;
+
+   private:
+    friend class Database;
+    struct State;
+    std::unique_ptr<State> state_;
+  };
+  // All of it or nothing, durable (synced write-ahead log) when it returns. A batch that failed may be written again.
+  // kReadOnly on a database that is open read-only.
+  Result<void> write(const Batch& batch);
+
+  // A consistent view of everything committed, for long walks (statistics, fsck, reclaim).
+  class Snapshot;
+  std::shared_ptr<const Snapshot> snapshot() const;
+  // Calls visit(key, value) for all of a family in order of key, until it returns false. Verifies checksums, does not
+  // fill the cache.
+  Result<void> walk(const Snapshot& snapshot, Family family,
+                    const std::function<bool(std::string_view key, std::string_view value)>& visit) const;
+  // The same from the first key that is not below `from`.
+  Result<void> walk_from(const Snapshot& snapshot, Family family, std::string_view from,
+                         const std::function<bool(std::string_view key, std::string_view value)>& visit) const;
+
+  // Reads every table and compares all checksums, those of filters and indexes too.
+  Result<void> verify_tables() const;
+  struct Table {
+    std::string name;
+    std::string first_key, last_key;  // its records lie between these, both included
+    std::uint64_t last_change = 0;
+  };
+  // Those that the manifest of the database in the folder names. Tables that are missing or damaged are no failure.
+  static Result<std::vector<Table>> tables(const std::shared_ptr<BackingFolder>& folder);
+  // Changes in the log of the database in the folder that no replay reaches, because something in front of them is damaged.
+  static Result<std::uint64_t> changes_behind_damage(const std::shared_ptr<BackingFolder>& folder);
+
+  // Of the entries of a family, how many are no more than traces of what was erased: 0 to 1.
+  Result<double> erased_share(Family family) const;
+  // Gives back the space of what was erased from a family; everybody goes on meanwhile. `go_on` is called now and then; an Error of
+  // it ends the work, and is what is returned.
+  Result<void> compact(
+      Family family, const std::function<Result<void>()>& go_on = [] { return Result<void>(); });
+
+  // Turns what lies in the log into tables, and gives back its space. kNoSpace if there is no room for that.
+  Result<void> empty_log();
+
+  // Entries of kFeatureIndex whose value, a varint, is less are dropped when RocksDB next compacts them.
+  void forget_features_before(std::uint64_t oldest_chunk);
+
+  // On disk, by family, of what is in tables already; what was written since lies in the log, all families in one.
+  std::array<std::uint64_t, kFamilyCount> table_bytes() const;
+  std::uint64_t memory_used_bytes() const;  // of what Settings::memory_bytes caps
+
+  // Look-ups of what is not there are quick as long as all filters are in memory; beyond, many of them read the disk.
+  struct FilterMemory {
+    std::uint64_t filter_bytes = 0;  // about
+    std::uint64_t memory_bytes = 0;  // Settings::memory_bytes
+    std::uint64_t wanted_bytes = 0;  // what that should be, with room to grow; 0: there is enough
+  };
+  FilterMemory filter_memory() const;
+  static FilterMemory filter_memory_of(std::uint64_t keys, std::uint64_t memory_bytes);
+
+ private:
+  struct State;
+  explicit Database(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dedupfs

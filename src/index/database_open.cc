@@ -1,0 +1,185 @@
+// Making and opening a database, and looking at its log before.
+#include <spdlog/spdlog.h>
+
+#include "base/crash_point.h"
+#include "index/database_state.h"
+
+namespace dedupfs {
+namespace {
+
+Result<bool> holds_database(BackingFolder& folder) {
+  return folder.exists("CURRENT");
+}
+
+Result<bool> log_holds_something(BackingFolder& folder) {
+  DEDUPFS_ASSIGN(const std::vector<std::string> names, folder.list());
+  for (const std::string& name : names) {
+    if (!name.ends_with(".log")) continue;
+    DEDUPFS_ASSIGN(const auto log, folder.open(name, Backing::Mode::kRead));
+    DEDUPFS_ASSIGN(const std::uint64_t size, log->size());
+    if (size != 0) return true;
+  }
+  return false;
+}
+
+std::vector<rocksdb::ColumnFamilyDescriptor> descriptors_of(const DatabaseOptions& options,
+                                                            std::size_t count = kFamilyCount) {
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  for (std::size_t i = 0; i < count; ++i)
+    families.emplace_back(std::string(name_of(static_cast<Family>(i))), options.families[i]);
+  return families;
+}
+
+}  // namespace
+
+Result<void> Database::State::create(const DatabaseOptions& options) {
+  env = options.env;
+  rocksdb::DB* opened = nullptr;
+  DEDUPFS_TRY(result_of(rocksdb::DB::Open(rocksdb::Options(options.database, {}), path, &opened)));
+  db.reset(opened);
+  return result_of(db->CreateColumnFamilies(descriptors_of(options), &handles));
+}
+
+Result<void> Database::State::open(const DatabaseOptions& options) {
+  env = options.env;
+  lost_appends = options.lost_appends;
+  memory = options.memory;
+  feature_filter = options.feature_filter;
+  rocksdb::Status status = open_families(options, kFamilyCount);
+  if (read_only && status.IsInvalidArgument()) status = open_families(options, kFirstFamilyCount);
+  if (status.IsInvalidArgument())  // its families are not ours
+    return Error{ErrorCode::kCorruption, error_of(status).message()};
+  return result_of(status);
+}
+
+rocksdb::Status Database::State::open_families(const DatabaseOptions& options, std::size_t count) {
+  auto families = descriptors_of(options, count);
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, families.back().options);  // under the same cap of memory
+  rocksdb::DB* opened = nullptr;
+  auto status = without_exceptions([&] {
+    return read_only ? rocksdb::DB::OpenForReadOnly(options.database, path, families, &handles, &opened)
+                     : rocksdb::DB::Open(options.database, path, families, &handles, &opened);
+  });
+  if (!status.ok()) return status;
+  db.reset(opened);
+  handles.insert(handles.end() - 1, kFamilyCount - count, nullptr);
+  if (!read_only) watch = std::make_unique<DatabaseWatch>(*db, path, patience);
+  return status;
+}
+
+// A log without any flaw, which is what kill -9 leaves, takes one replay: looking for damage first takes two more, which is
+// most of the time of a mount after a crash. An attempt that fails leaves no more than a table that nobody knows, which
+// the next opening removes.
+bool Database::State::open_if_flawless(DatabaseOptions options) {
+  const LogLevel quiet(*options.database.info_log,
+                       rocksdb::FATAL_LEVEL);  // the opening that follows says what is wrong
+  options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
+  return open(options).has_value();
+}
+
+Database::State::~State() {
+  if (db == nullptr) return;
+  if (!read_only && handles.size() > kFamilyCount) {
+    if (const rocksdb::Status status = empty_log(); !status.ok())
+      spdlog::warn("{}; its log will be replayed when it is opened next", error_of(status).message());
+    crash_point("unmount.index-flushed");
+  }
+  watch.reset();
+  for (rocksdb::ColumnFamilyHandle* handle : handles)
+    if (handle != nullptr) db->DestroyColumnFamilyHandle(handle);
+  if (const rocksdb::Status status = db->Close(); !status.ok()) spdlog::error("{}", error_of(status).message());
+}
+
+// The number of the last change that a replay of the log reaches. Writes nothing.
+Result<std::uint64_t> Database::State::last_change_in_log(rocksdb::WALRecoveryMode mode) const {
+  DatabaseOptions options = make_database_options(kLeastMemoryBytes, folder);
+  options.database.wal_recovery_mode = mode;
+  options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // the opening that follows says it all again
+  State replay(folder);
+  replay.read_only = true;
+  DEDUPFS_TRY(replay.open(options));
+  return replay.db->GetLatestSequenceNumber();
+}
+
+// A replay ends at the first bad record of the log. If whole records follow it, that record is not the torn end of the
+// log but damage to what had been synced, and opening for writing would drop all that follows, silently and for good.
+Result<std::uint64_t> Database::State::changes_behind_damage() const {
+  DEDUPFS_ASSIGN(const bool anything, log_holds_something(*folder));
+  if (!anything) return 0;  // closed properly
+  DEDUPFS_ASSIGN(const auto reached, last_change_in_log(rocksdb::WALRecoveryMode::kPointInTimeRecovery));
+  DEDUPFS_ASSIGN(const auto last, last_change_in_log(rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords));
+  return last <= reached ? 0 : last - reached;
+}
+
+Result<void> Database::State::refuse_damaged_log() const {
+  DEDUPFS_ASSIGN(const std::uint64_t lost, changes_behind_damage());
+  if (lost == 0) return {};
+  return Error{
+      ErrorCode::kCorruption,
+      "index " + path + ": its log is damaged before its end, and writing would lose the " + std::to_string(lost) +
+          " changes behind the damage for good; open it read-only to copy what was committed before the damage, or let "
+          "fsck.dedupfs -y go back to that state"};
+}
+
+Result<void> Database::create(const std::shared_ptr<BackingFolder>& folder) {
+  DEDUPFS_ASSIGN(const bool is_there, holds_database(*folder));
+  if (is_there) return Error{ErrorCode::kExists, "index " + folder->path().string() + " exists already"};
+  DatabaseOptions options = make_database_options(kLeastMemoryBytes, folder);
+  options.database.create_if_missing = true;
+  options.database.error_if_exists = true;
+  return State(folder).create(options);
+}
+
+Result<std::unique_ptr<Database>> Database::open(const std::shared_ptr<BackingFolder>& folder,
+                                                 const Settings& settings) {
+  DEDUPFS_ASSIGN(const bool is_there, holds_database(*folder));
+  if (!is_there) return Error{ErrorCode::kNotFound, "index " + folder->path().string() + " is missing"};
+  auto state = std::make_unique<State>(folder);
+  state->read_only = settings.read_only;
+  state->patience = settings.patience;
+  if (!settings.read_only) {
+    if (state->open_if_flawless(make_database_options(settings.memory_bytes, folder)))
+      return std::unique_ptr<Database>(new Database(std::move(state)));
+    DEDUPFS_TRY(state->refuse_damaged_log());
+  }
+  DatabaseOptions options = make_database_options(settings.memory_bytes, folder);
+  if (settings.damaged) {
+    // The check of the logs stays: without it RocksDB 7.8 drops them from the manifest, which it cannot when it only reads.
+    options.database.paranoid_checks = false;
+    if (state->open(options)) return std::unique_ptr<Database>(new Database(std::move(state)));
+    // Tables hold what was written behind the damage in the log.
+    options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+    state = std::make_unique<State>(folder);
+    state->read_only = true;
+  }
+  DEDUPFS_TRY(state->open(options));
+  return std::unique_ptr<Database>(new Database(std::move(state)));
+}
+
+Result<std::vector<Database::Table>> Database::tables(const std::shared_ptr<BackingFolder>& folder) {
+  DEDUPFS_ASSIGN(const bool is_there, holds_database(*folder));
+  if (!is_there) return std::vector<Table>();
+  DatabaseOptions options = make_database_options(kLeastMemoryBytes, folder);
+  options.database.paranoid_checks = false;
+  options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+  options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // whoever opens the database says it all again
+  State state(folder);
+  state.read_only = true;
+  DEDUPFS_TRY(state.open(options));
+  std::vector<rocksdb::LiveFileMetaData> files;
+  state.db->GetLiveFilesMetaData(&files);
+  std::vector<Table> tables;
+  tables.reserve(files.size());
+  for (const rocksdb::LiveFileMetaData& file : files)
+    tables.push_back({.name = Path(file.name).filename().string(),
+                      .first_key = file.smallestkey,
+                      .last_key = file.largestkey,
+                      .last_change = file.largest_seqno});
+  return tables;
+}
+
+Result<std::uint64_t> Database::changes_behind_damage(const std::shared_ptr<BackingFolder>& folder) {
+  return State(folder).changes_behind_damage();
+}
+
+}  // namespace dedupfs

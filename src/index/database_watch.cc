@@ -1,0 +1,81 @@
+#include "index/database_watch.h"
+
+#include <rocksdb/convenience.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+namespace dedupfs {
+
+using Clock = std::chrono::steady_clock;
+
+DatabaseWatch::Watched::Watched(DatabaseWatch& watch) : watch_(watch) {
+  const std::lock_guard lock(watch_.mutex_);
+  if (watch_.calls_++ == 0) watch_.changed_.notify_one();
+}
+
+DatabaseWatch::Watched::~Watched() {
+  const std::lock_guard lock(watch_.mutex_);
+  --watch_.calls_;
+  ++watch_.finished_;
+}
+
+DatabaseWatch::DatabaseWatch(rocksdb::DB& db, std::string path, std::chrono::milliseconds patience)
+    : db_(db), path_(std::move(path)), patience_(patience), thread_([this] { run(); }) {}
+
+DatabaseWatch::~DatabaseWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+bool DatabaseWatch::is_busy() const {
+  for (const std::string& property :
+       {rocksdb::DB::Properties::kNumRunningFlushes, rocksdb::DB::Properties::kNumRunningCompactions}) {
+    std::uint64_t running = 0;
+    if (db_.GetIntProperty(property, &running) && running != 0) return true;
+  }
+  return false;
+}
+
+void DatabaseWatch::run() {
+  std::unique_lock lock(mutex_);
+  Clock::time_point idle_since;
+  std::uint64_t finished = 0;
+  const auto begin_anew = [&] {
+    idle_since = Clock::now();
+    finished = finished_;
+  };
+  while (true) {
+    if (calls_ == 0) {
+      changed_.wait(lock, [&] { return is_stopping_ || calls_ != 0; });
+      begin_anew();
+    }
+    if (changed_.wait_for(lock, patience_ / 8, [&] { return is_stopping_; })) return;
+    lock.unlock();
+    const bool is_working = is_busy();  // waits for a lock that calls hold
+    lock.lock();
+    if (is_working || finished != finished_) begin_anew();
+    if (calls_ == 0 || Clock::now() - idle_since < patience_) continue;
+
+    spdlog::error(
+        "index {}: RocksDB waits for something that it does not do, since {} s; it takes no more changes until it is "
+        "opened anew",
+        path_, std::chrono::duration_cast<std::chrono::seconds>(patience_).count());
+    has_given_up_ = true;
+    lock.unlock();
+    rocksdb::CancelAllBackgroundWork(&db_, false);
+    lock.lock();
+    changed_.wait(lock, [&] { return is_stopping_; });
+    return;
+  }
+}
+
+rocksdb::Status DatabaseWatch::gave_up() {
+  return rocksdb::Status::IOError("RocksDB waited for something that it did not do; mount the volume again");
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,182 @@
+// Writing to a database, also while the disk is full from time to time.
+#include <algorithm>
+
+#include "base/check.h"
+#include "index/database_state.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::uint64_t kLargestLogBytes = 64 << 20;  // bounds the replay after a crash
+
+// Whether so much can be written now. Nothing of it stays; after a crash RocksDB removes a file of that name.
+Result<void> write_on_trial(BackingFolder& folder, std::uint64_t bytes) {
+  constexpr std::size_t kPiece = 1 << 20;
+  constexpr std::string_view kName = "000001.dbtmp";
+  DEDUPFS_ASSIGN(const auto file, folder.open(kName, Backing::Mode::kOpenOrCreate));
+  const ByteBuffer piece(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, kPiece)));
+  Result<void> written;
+  for (std::uint64_t at = 0; written && at < bytes; at += kPiece)
+    written =
+        file->write(at, ByteSpan(piece).first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes - at, kPiece))));
+  if (written) written = file->datasync();
+  const Result<void> removed = folder.unlink(kName);
+  return written ? removed : written;
+}
+
+}  // namespace
+
+struct Database::Batch::State {
+  explicit State(const Database::State& of) : database(of) {}
+
+  const Database::State& database;
+  rocksdb::WriteBatch changes;
+};
+
+Database::Batch::Batch(const Database& database) : state_(std::make_unique<State>(*database.state_)) {}
+Database::Batch::~Batch() = default;
+Database::Batch::Batch(Batch&&) noexcept = default;
+Database::Batch& Database::Batch::operator=(Batch&&) noexcept = default;
+
+void Database::Batch::put(Family family, std::string_view key, std::string_view value) {
+  // In memory. RocksDB refuses 4 GiB and more: judge_table() lets no value of that size in, and nobody makes one.
+  DEDUPFS_CHECK(state_->changes.Put(state_->database.handle(family), slice_of(key), slice_of(value)).ok());
+}
+
+void Database::Batch::erase(Family family, std::string_view key) {
+  DEDUPFS_CHECK(state_->changes.Delete(state_->database.handle(family), slice_of(key)).ok());  // in memory
+}
+
+bool Database::Batch::empty() const {
+  return state_->changes.Count() == 0;
+}
+std::size_t Database::Batch::size_bytes() const {
+  return state_->changes.GetDataSize();
+}
+
+// Turns what is in memory into tables: the next opening replays nothing.
+rocksdb::Status Database::State::empty_log() {
+  // Without a flush RocksDB keeps the log of each session, also if it is empty.
+  if (auto status = put_mark(); !status.ok()) return status;
+  return flush();
+}
+
+rocksdb::Status Database::State::flush() {
+  return watch->watch([&] { return db->Flush({}, handles); });
+}
+
+// A change that needs no log, in the family that nobody uses: there is something to flush then.
+rocksdb::Status Database::State::put_mark() {
+  std::uint64_t marks = 0;
+  db->GetIntProperty(unused_family(), rocksdb::DB::Properties::kNumEntriesActiveMemTable, &marks);
+  if (marks != 0) return {};
+  rocksdb::WriteOptions unlogged;
+  unlogged.disableWAL = true;
+  return db->Put(unlogged, unused_family(), "mark", "");
+}
+
+// A flush that RocksDB has made up its mind about, but not begun, is forgotten for ever if a write fails now: database_watch.h. It
+// makes up its mind at the beginning of a write, also of one of nothing.
+rocksdb::Status Database::State::wait_for_due_flushes() {
+  rocksdb::WriteOptions unlogged;
+  unlogged.disableWAL = true;
+  rocksdb::FlushOptions and_wait;
+  and_wait.allow_write_stall = true;  // of nothing that anybody writes
+  constexpr int kRounds = 3;          // memory that one flush gives back may not be enough
+  for (int round = 0; round < kRounds; ++round) {
+    rocksdb::WriteBatch nothing;
+    if (auto status = db->Write(unlogged, &nothing); !status.ok()) return status;
+    std::vector<rocksdb::ColumnFamilyHandle*> due;
+    for (rocksdb::ColumnFamilyHandle* family : handles) {
+      std::uint64_t is_due = 0;
+      if (db->GetIntProperty(family, rocksdb::DB::Properties::kMemTableFlushPending, &is_due) && is_due != 0)
+        due.push_back(family);
+    }
+    if (due.empty()) return {};
+    if (auto status = db->Flush(and_wait, due); !status.ok()) return status;
+  }
+  return {};
+}
+
+// Why a full disk takes all this care: the log has ended then, and takes nothing more (LogFile in backing_files.cc). Resume() begins
+// a new log, but only if there is something to flush (otherwise it says that all is well, and keeps the old log); hence the
+// mark before each write.
+// RocksDB must not flush the mark and everything else inside of the same Write(), so it is not given a limit for the log;
+// this function keeps that itself.
+rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
+  if (auto status = put_mark(); !status.ok()) return status;
+  rocksdb::WriteOptions synced;
+  synced.sync = true;
+  if (auto status = wait_for_due_flushes(); !status.ok()) return status;
+  const std::uint64_t lost = *lost_appends;
+  if (auto status = db->Write(synced, &changes); !status.ok()) return status;
+  if (*lost_appends != lost)
+    return rocksdb::Status::IOError("the disk was full and no new log was begun; mount the volume again");
+
+  log_bytes += changes.GetDataSize();
+  if (log_bytes >= kLargestLogBytes) {
+    log_bytes = 0;
+    rocksdb::FlushOptions in_background;
+    in_background.wait = false;
+    // What was written is durable: a failure concerns the next write, and comes back there.
+    db->Flush(in_background, handles).PermitUncheckedError();
+  }
+  return {};
+}
+
+// So much is written on trial, since quotas and volumes that are thinly provisioned have less room than the filesystem below
+// tells.
+Result<void> Database::State::check_room_to_flush() const {
+  constexpr std::uint64_t kForManifestAndNewLog = 128 << 10;
+  const std::uint64_t needed = log_bytes + log_bytes / 4 + kForManifestAndNewLog;
+  DEDUPFS_ASSIGN(const auto space, folder->space());
+  const Result<void> room = space.available_bytes < needed
+                                ? Result<void>(Error{ErrorCode::kNoSpace, "the disk is full"})
+                                : write_on_trial(*folder, needed);
+  if (room) return {};
+  return room.error().with("index " + path + ": " + std::to_string(needed) + " bytes are needed to go on");
+}
+
+// After a failure RocksDB refuses every write until Resume(), which refuses in turn if the failure was one that may
+// have lost what had been taken for written. Resume() flushes what is in memory, so it is not tried before
+// there is room.
+Result<void> Database::State::resume() {
+  DEDUPFS_TRY(check_room_to_flush());
+  const auto try_it = [&] { return watch->watch([&] { return db->Resume(); }); };
+  rocksdb::Status status = try_it();
+  if (status.IsNoSpace()) {  // the news of a compaction that had begun while the disk was full
+    DEDUPFS_TRY(check_room_to_flush());
+    status = try_it();
+  }
+  DEDUPFS_TRY(result_of(status));
+  is_stopped = false;
+  return {};
+}
+
+Result<void> Database::write(const Batch& batch) {
+  if (state_->read_only) return Error{ErrorCode::kReadOnly, "index " + state_->path + " is open read-only"};
+  DEDUPFS_CHECK(&batch.state_->database == state_.get());  // the caller's batch
+  const std::lock_guard lock(state_->write_mutex);
+  for (int tries_left = 3;;) {
+    if (state_->is_stopped) DEDUPFS_TRY(state_->resume());
+    const rocksdb::Status status = state_->watch->watch([&] { return state_->write(batch.state_->changes); });
+    if (status.ok()) return {};
+    state_->is_stopped = true;
+    // It may be the news of an earlier failure in the background, of a flush or a compaction, and the disk have space by now.
+    if (--tries_left == 0 || !status.IsNoSpace()) return state_->error_of(status);
+  }
+}
+
+Result<void> Database::empty_log() {
+  {
+    const std::lock_guard lock(state_->write_mutex);
+    if (state_->is_stopped) DEDUPFS_TRY(state_->resume());
+    DEDUPFS_TRY(state_->check_room_to_flush());
+    DEDUPFS_TRY(state_->result_of(state_->put_mark()));
+    state_->log_bytes = 0;
+  }
+  // Writes go on meanwhile. RocksDB tells the next one of a failure.
+  return state_->result_of(state_->flush());
+}
+
+}  // namespace dedupfs

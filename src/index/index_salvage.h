@@ -1,0 +1,38 @@
+// What can be had of a damaged index, RocksDB's files looked at one by one where it does not open. The damaged index itself is
+// never written to.
+//
+// Threads: free function, one at a time on an index.
+// Failure: an Error means that the scratch folder could not be made; a damaged index is no failure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/backing.h"
+#include "base/result.h"
+#include "index/database.h"
+#include "index/record_source.h"
+#include "index/table_check.h"
+
+namespace dedupfs {
+
+struct IndexSurvey {
+  std::unique_ptr<RecordSource> records;      // null: nothing can be read
+  std::array<bool, kFamilyCount> is_whole{};  // every record of the family can be read, and is the newest
+  std::vector<std::string> damage;            // what is wrong, one thing a line
+  std::optional<std::string> volume_uuid;     // whose index it is, if that can be read
+
+  bool namespace_is_whole() const;
+};
+
+// `index` and `scratch` are names of folders in the volume. That of `scratch` is made anew; it may be there for as long as
+// `records` lives. What is in `harmful` is left out.
+Result<IndexSurvey> survey_index(const std::shared_ptr<BackingFolder>& volume, std::string_view index,
+                                 std::string_view scratch, const std::vector<HarmfulTable>& harmful);
+
+}  // namespace dedupfs

@@ -1,0 +1,48 @@
+#include "mount/clients/sync_volume.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/unique_fd.h"
+#include "mount/system/in_time.h"
+#include "mount/system/mount_table.h"
+
+namespace dedupfs {
+namespace {
+
+Result<MountEntry> find_mount_of(const Path& given) {
+  DEDUPFS_ASSIGN(const auto table, read_mount_table());
+  DEDUPFS_ASSIGN(const Path path, canonical_in_time(given));
+  if (auto entry = find_dedupfs_mount_above(table, path)) return std::move(*entry);  // whosever it is
+  DEDUPFS_ASSIGN(const Path volume, find_volume(given));
+  if (auto entry = find_dedupfs_mount(table, volume)) return std::move(*entry);
+  return Error{ErrorCode::kNotFound, given.string() + " is not mounted: nothing has to be made durable"};
+}
+
+Result<void> commit_through(const MountEntry& entry) {
+  const UniqueFd root(::open(entry.mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat status {};
+  if (!root || ::fstat(root.get(), &status) != 0) return Error::from_errno(errno, entry.mountpoint.string());
+  if (fmt::format("{}:{}", major(status.st_dev), minor(status.st_dev)) != entry.device)
+    return Error{ErrorCode::kBusy, fmt::format("another filesystem is mounted over {}: unmount that one first",
+                                               entry.mountpoint.string())};
+  // The first sends the daemon what programs have changed through mappings, the second commits.
+  if (::syncfs(root.get()) == 0 && ::fsync(root.get()) == 0) return {};
+  return Error::from_errno(errno, entry.mountpoint.string())
+      .with("not everything could be made durable (the log of the daemon says what)");
+}
+
+}  // namespace
+
+Result<void> sync_volume(const Path& given) {
+  DEDUPFS_ASSIGN(const MountEntry entry, find_mount_of(given));
+  return do_in_time("the daemon of " + entry.mountpoint.string() + " to make everything durable", {},
+                    [&] { return commit_through(entry); });
+}
+
+}  // namespace dedupfs

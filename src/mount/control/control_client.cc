@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <thread>
+#include <utility>
+
+#include "mount/control/control_address.h"
+#include "mount/control/control_socket.h"
+
+namespace dedupfs {
+namespace {
+
+// More than any answer holds: the snapshots of a volume that has as many as it can have.
+constexpr std::size_t kLongestAnswer = 64 << 20;
+
+Error not_mounted(const Path& volume) {
+  return {ErrorCode::kNotFound, volume.string() + " is not mounted: no daemon answers at its control socket"};
+}
+
+// A queue of the socket that is full is a daemon that does not come to accept anybody.
+Result<void> connect_to(int socket, const ControlAddress& address, const Path& volume, const Patience& patience) {
+  Wait wait("the daemon of " + volume.string() + " to take another connection", patience);
+  while (::connect(socket, address.get(), sizeof address.address) != 0) {
+    if (errno == ECONNREFUSED || errno == ENOENT) return not_mounted(volume);
+    if (errno == EACCES)
+      return Error{ErrorCode::kAccessDenied, "the daemon of " + volume.string() + " is another user's"};
+    if (errno != EAGAIN && errno != EINTR) return Error::from_errno(errno, volume.string() + ": control socket");
+    DEDUPFS_TRY(wait.go_on());
+    std::this_thread::sleep_for(wait.pause(std::chrono::milliseconds(20)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ControlClient> ControlClient::connect(const Path& volume, Patience patience) {
+  const auto address = ControlAddress::of(volume);
+  if (!address && address.error().code() == ErrorCode::kNotFound) return not_mounted(volume);
+  if (!address) return address.error();
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return Error::from_errno(errno, "control socket");
+  DEDUPFS_TRY(connect_to(socket.get(), *address, volume, patience));
+  DEDUPFS_ASSIGN(const ucred daemon, peer_of(socket.get()));
+  if (daemon.uid != 0 && daemon.uid != ::geteuid() && daemon.uid != address->volume_owner)
+    return Error{ErrorCode::kAccessDenied,
+                 fmt::format("the control socket of {} is served by process {} of user {}, who is neither root nor the "
+                             "owner of the volume: it is not asked anything",
+                             volume.string(), daemon.pid, daemon.uid)};
+  return ControlClient(std::move(socket), daemon, std::move(patience));
+}
+
+Wait ControlClient::wait_for(std::string_view what) const {
+  return Wait(fmt::format("the daemon, process {}, to {}", daemon_.pid, what), patience_);
+}
+
+Result<void> ControlClient::send(const nlohmann::json& request) {
+  const std::string line = request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  Wait wait = wait_for("take a request");
+  for (std::string_view rest = line; !rest.empty();) {
+    const ssize_t sent = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (sent >= 0) {
+      rest.remove_prefix(static_cast<std::size_t>(sent));
+      continue;
+    }
+    if (errno != EAGAIN && errno != EINTR) return Error::from_errno(errno, "control socket");
+    DEDUPFS_TRY(wait.for_events(socket_.get(), POLLOUT));
+  }
+  return {};
+}
+
+Result<nlohmann::json> ControlClient::receive() {
+  Wait wait = wait_for("answer");
+  return receive([&wait](int socket) { return wait.for_events(socket, POLLIN); });
+}
+
+Result<nlohmann::json> ControlClient::receive(const std::function<Result<void>(int socket)>& wait_for_more) {
+  std::size_t end;
+  while ((end = received_.find('\n', searched_)) == std::string::npos) {
+    searched_ = received_.size();
+    if (received_.size() > kLongestAnswer)
+      return Error{ErrorCode::kIo, "the answer of the daemon is longer than any that it gives"};
+    char buffer[16 * 1024];
+    const ssize_t count = ::recv(socket_.get(), buffer, sizeof buffer, 0);
+    if (count > 0) {
+      received_.append(buffer, static_cast<std::size_t>(count));
+      continue;
+    }
+    if (count == 0) return Error{ErrorCode::kIo, "the daemon closed the control socket without an answer"};
+    if (errno != EAGAIN && errno != EINTR) return Error::from_errno(errno, "control socket");
+    DEDUPFS_TRY(wait_for_more(socket_.get()));
+  }
+  auto response = nlohmann::json::parse(std::string_view(received_).substr(0, end), nullptr, false);
+  received_.erase(0, end + 1);
+  searched_ = 0;
+  if (!response.is_object() || !response.contains("ok") || !response["ok"].is_boolean()) {
+    return Error{ErrorCode::kIo, "the answer of the daemon is not understood"};
+  }
+  if (!response["ok"].get<bool>()) {
+    const nlohmann::json& error = response["error"];
+    return Error{ErrorCode::kIo, error.is_string() ? error.get<std::string>() : "unknown error"};
+  }
+  response.erase("ok");
+  return response;
+}
+
+Result<nlohmann::json> ControlClient::request(const nlohmann::json& request) {
+  DEDUPFS_TRY(send(request));
+  return receive();
+}
+
+Result<void> send_await_unmount(ControlClient& client) {
+  return client.send({{"command", ControlServer::kAwaitUnmount}, {"progress", true}});
+}
+
+Result<nlohmann::json> receive_await_unmount(ControlClient& client,
+                                             const std::function<Result<void>(int socket)>& wait_for_more,
+                                             const std::function<void(const std::string& progress)>& show) {
+  for (;;) {
+    DEDUPFS_ASSIGN(nlohmann::json answer, client.receive(wait_for_more));
+    const auto progress = answer.find("progress");
+    if (progress == answer.end()) return answer;
+    DEDUPFS_ASSIGN(const std::string text, read_answer([&] { return progress->get<std::string>(); }));
+    show(text);
+  }
+}
+
+Result<nlohmann::json> control_request(const Path& volume, const nlohmann::json& request) {
+  DEDUPFS_ASSIGN(ControlClient client, ControlClient::connect(volume));
+  return client.request(request);
+}
+
+}  // namespace dedupfs

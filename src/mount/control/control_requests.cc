@@ -1,0 +1,71 @@
+#include "mount/control/control_requests.h"
+
+#include <algorithm>
+#include <string>
+
+namespace dedupfs {
+
+namespace {
+
+Error unknown_action(const std::string& action, const std::string& job) {
+  return {ErrorCode::kInvalidArgument, "\"" + action + "\" is nothing that a " + job + " can do"};
+}
+
+}  // namespace
+
+// Asked for a type, nlohmann-json would convert any number; of one that does not fit, the outcome is undefined. So each number
+// is looked at first.
+
+Result<std::vector<InodeNumber>> inodes_of(const nlohmann::json& request) {
+  const nlohmann::json& numbers = request.at("inodes");
+  if (!numbers.is_array() || !std::ranges::all_of(numbers, &nlohmann::json::is_number_unsigned))
+    return Error{ErrorCode::kInvalidArgument, "\"inodes\" is not an array of inode numbers"};
+  return numbers.get<std::vector<InodeNumber>>();
+}
+
+Result<ScrubRequest> scrub_request_of(const nlohmann::json& request) {
+  using Action = ScrubRequest::Action;
+  const std::string action = request.at("action").get<std::string>();
+  if (action == "status") return ScrubRequest{Action::kStatus};
+  if (action == "stop") return ScrubRequest{Action::kStop};
+  if (action != "start") return unknown_action(action, "scrub");
+  const nlohmann::json& rate = request.at("bytes_per_second");
+  if (!rate.is_number_unsigned())
+    return Error{ErrorCode::kInvalidArgument, "\"bytes_per_second\" is not a number of bytes"};
+  return ScrubRequest{Action::kStart, rate.get<std::uint64_t>()};
+}
+
+Result<SnapshotRequest> snapshot_request_of(const nlohmann::json& request) {
+  using Action = SnapshotRequest::Action;
+  const std::string action = request.at("action").get<std::string>();
+  if (action == "list") return SnapshotRequest{Action::kList, {}};
+  const std::string name = request.at("name").get<std::string>();
+  if (action == "create") return SnapshotRequest{Action::kCreate, name};
+  if (action == "delete") return SnapshotRequest{Action::kDelete, name};
+  if (action == "rollback") return SnapshotRequest{Action::kRollBack, name};
+  return unknown_action(action, "snapshot");
+}
+
+Result<CloneRequest> clone_request_of(const nlohmann::json& request) {
+  for (const char* const key : {"from", "parent"})
+    if (!request.at(key).is_number_unsigned())
+      return Error{ErrorCode::kInvalidArgument, std::string("\"") + key + "\" is not an inode number"};
+  return CloneRequest{request.at("from").get<InodeNumber>(), request.at("parent").get<InodeNumber>(),
+                      request.at("name").get<std::string>()};
+}
+
+RemountRequest remount_request_of(const nlohmann::json& request) {
+  return {request.at("sync").get<bool>(), request.at("dirsync").get<bool>()};  // of all else, get throws
+}
+
+Result<ReclaimAction> reclaim_action_of(const nlohmann::json& request) {
+  const std::string action = request.at("action").get<std::string>();
+  if (action == "status") return ReclaimAction::kStatus;
+  if (action == "start") return ReclaimAction::kStart;
+  if (action == "pause") return ReclaimAction::kPause;
+  if (action == "resume") return ReclaimAction::kResume;
+  if (action == "stop") return ReclaimAction::kStop;
+  return unknown_action(action, "reclaim");
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,57 @@
+// The arguments of the requests at the control socket. They come from outside: any JSON may be there.
+//
+// Threads: any.
+// Failure: kInvalidArgument; a nlohmann::json::exception, which ControlServer answers, for what is missing or of another type.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "fs/format/types.h"
+
+namespace dedupfs {
+
+// {"command": "files", "inodes": [1, 2]}
+Result<std::vector<InodeNumber>> inodes_of(const nlohmann::json& request);
+
+// {"command": "scrub", "action": "start", "bytes_per_second": 0}
+struct ScrubRequest {
+  enum class Action { kStatus, kStart, kStop };
+
+  Action action = Action::kStatus;
+  std::uint64_t bytes_per_second = 0;  // of kStart
+};
+Result<ScrubRequest> scrub_request_of(const nlohmann::json& request);
+
+// {"command": "snapshot", "action": "create", "name": "monday"}
+struct SnapshotRequest {
+  enum class Action { kList, kCreate, kDelete, kRollBack };
+
+  Action action = Action::kList;
+  std::string name;  // of all but kList
+};
+Result<SnapshotRequest> snapshot_request_of(const nlohmann::json& request);
+
+// {"command": "clone", "from": 12, "parent": 1, "name": "copy"}
+struct CloneRequest {
+  InodeNumber from = 0;
+  InodeNumber parent = 0;
+  std::string name;
+};
+Result<CloneRequest> clone_request_of(const nlohmann::json& request);
+
+// {"command": "remount", "sync": true, "dirsync": false}
+struct RemountRequest {
+  bool sync = false;
+  bool dirsync = false;
+};
+RemountRequest remount_request_of(const nlohmann::json& request);
+
+// {"command": "reclaim", "action": "start"}
+enum class ReclaimAction { kStatus, kStart, kPause, kResume, kStop };
+Result<ReclaimAction> reclaim_action_of(const nlohmann::json& request);
+
+}  // namespace dedupfs

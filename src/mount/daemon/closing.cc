@@ -1,0 +1,31 @@
+#include "mount/daemon/closing.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <utility>
+
+namespace dedupfs {
+
+Closing::Closing(World world, std::optional<Clock::time_point> signalled)
+    : world_(std::move(world)), next_report_(world_.now() + kBetweenReports) {
+  if (signalled) end_ = *signalled + kTimeAfterSignal;
+}
+
+bool Closing::goes_on(std::uint64_t records) {
+  const Clock::time_point now = world_.now();
+  if (!end_ && world_.is_told_to_end()) end_ = now + kTimeAfterSignal;
+  if (end_ && now >= *end_) return false;
+  if (now >= next_report_) {
+    next_report_ = now + kBetweenReports;
+    world_.report(fmt::format("all is durable; the last checkpoint of the names has {} records so far", records));
+  }
+  return true;
+}
+
+bool is_ending_signal_pending() {
+  sigset_t pending;
+  return ::sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,150 @@
+#include "mount/daemon/control_handlers.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <optional>
+
+#include "fs/statistics/file_statistics.h"
+#include "fs/statistics/statistics.h"
+#include "mount/control/control_requests.h"
+#include "mount/reports/reclaim_report.h"
+#include "mount/reports/scrub_report.h"
+#include "mount/reports/snapshot_report.h"
+#include "mount/reports/statistics_report.h"
+
+namespace dedupfs {
+namespace {
+
+std::uint64_t resident_bytes() {
+  std::uint64_t size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+Result<void> run_scrub_request(Scrubber& scrubber, const ScrubRequest& request) {
+  switch (request.action) {
+    case ScrubRequest::Action::kStatus: return {};
+    case ScrubRequest::Action::kStart: return scrubber.start(request.bytes_per_second);
+    case ScrubRequest::Action::kStop: scrubber.stop();
+  }
+  return {};
+}
+
+Result<void> run_reclaim_request(Reclaimer& reclaimer, ReclaimAction action) {
+  switch (action) {
+    case ReclaimAction::kStatus: return {};
+    case ReclaimAction::kStart: return reclaimer.start({});
+    case ReclaimAction::kPause: reclaimer.pause(); break;
+    case ReclaimAction::kResume: reclaimer.resume(); break;
+    case ReclaimAction::kStop: reclaimer.stop();
+  }
+  return {};
+}
+
+std::optional<ReclaimStatus> reclaim_status_of(Filesystem& filesystem) {
+  if (filesystem.volume().read_only()) return std::nullopt;
+  return filesystem.reclaimer().status();
+}
+
+Result<nlohmann::json> run_snapshot_request(FuseMount& mount, const SnapshotRequest& request) {
+  Filesystem& filesystem = mount.filesystem();
+  switch (request.action) {
+    case SnapshotRequest::Action::kList: break;
+    case SnapshotRequest::Action::kCreate: DEDUPFS_TRY(filesystem.create_snapshot(request.name)); break;
+    case SnapshotRequest::Action::kDelete: DEDUPFS_TRY(filesystem.delete_snapshot(request.name)); break;
+    case SnapshotRequest::Action::kRollBack: {
+      const auto roll_back = [&] {
+        const GroupGate::Closure alone(mount.requests());
+        return filesystem.roll_back(request.name);
+      };
+      DEDUPFS_ASSIGN(const auto changed, roll_back());
+      mount.invalidate(changed);
+    }
+  }
+  return nlohmann::json{{"snapshots", snapshots_json(filesystem.snapshots())}};
+}
+
+// Statistics are of what is committed. A full disk is where they are needed most: what it has no room for is not counted.
+Result<void> commit_what_fits(Filesystem& filesystem) {
+  if (filesystem.volume().read_only()) return {};
+  auto synced = filesystem.sync();
+  if (!synced && synced.error().code() == ErrorCode::kNoSpace) return {};
+  return synced;
+}
+
+}  // namespace
+
+ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& request) {
+  Filesystem& filesystem = mount.filesystem();
+  using Json = nlohmann::json;
+  return {
+      {"sync",
+       [&filesystem](const Json&) -> Result<Json> {
+         DEDUPFS_TRY(filesystem.sync());
+         return Json::object();
+       }},
+      {"statistics",
+       [&filesystem](const Json&) -> Result<Json> {
+         DEDUPFS_TRY(commit_what_fits(filesystem));
+         DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(filesystem.volume()));
+         return Json{
+             {"statistics", statistics_json(statistics, filesystem.volume().superblock(),
+                                            filesystem.scrubber().status(), reclaim_status_of(filesystem), true)}};
+       }},
+      {"files",
+       [&filesystem](const Json& asked) -> Result<Json> {
+         DEDUPFS_TRY(commit_what_fits(filesystem));
+         DEDUPFS_ASSIGN(const auto inodes, inodes_of(asked));
+         DEDUPFS_ASSIGN(const auto statistics, compute_file_statistics(filesystem.volume(), inodes));
+         return Json{{"files", file_statistics_json(statistics)}};
+       }},
+      {"scrub",
+       [&filesystem](const Json& asked) -> Result<Json> {
+         DEDUPFS_ASSIGN(const ScrubRequest scrub, scrub_request_of(asked));
+         DEDUPFS_TRY(run_scrub_request(filesystem.scrubber(), scrub));
+         return Json{{"scrub", scrub_json(filesystem.scrubber().status())}};
+       }},
+      {"reclaim",
+       [&filesystem](const Json& asked) -> Result<Json> {
+         DEDUPFS_ASSIGN(const ReclaimAction action, reclaim_action_of(asked));
+         if (filesystem.volume().read_only())
+           return Error{ErrorCode::kReadOnly, "the volume is mounted read-only; mount it for writing to reclaim space"};
+         DEDUPFS_TRY(run_reclaim_request(filesystem.reclaimer(), action));
+         return Json{{"reclaim", reclaim_json(filesystem.reclaimer().status())}};
+       }},
+      {"snapshot",
+       [&mount](const Json& asked) -> Result<Json> {
+         DEDUPFS_ASSIGN(const SnapshotRequest snapshot, snapshot_request_of(asked));
+         return run_snapshot_request(mount, snapshot);
+       }},
+      {"clone",
+       [&mount](const Json& asked) -> Result<Json> {
+         DEDUPFS_ASSIGN(const CloneRequest clone, clone_request_of(asked));
+         DEDUPFS_ASSIGN(const CloneTotals totals, mount.filesystem().clone_tree(clone.from, clone.parent, clone.name));
+         mount.invalidate({{clone.parent, clone.name}, {clone.parent, std::nullopt}});
+         if (mount.is_dirsync()) DEDUPFS_TRY(mount.filesystem().sync());
+         return clone_json(totals);
+       }},
+      {"remount",
+       [&mount](const Json& asked) -> Result<Json> {
+         const RemountRequest remount = remount_request_of(asked);
+         mount.set_synchronous(remount.sync, remount.dirsync);
+         return Json::object();
+       }},
+      {"info",
+       [&mount, &filesystem, &request](const Json&) -> Result<Json> {
+         return Json{{"pid", ::getpid()},
+                     {"device", mount.device()},
+                     {"version", request.version},
+                     {"volume", request.volume.string()},
+                     {"mountpoint", request.mountpoint.string()},
+                     {"options", format_own_options(request.options)},
+                     {"read_only", request.options.read_only},
+                     {"dirty_bytes", filesystem.dirty_bytes()},
+                     {"memory_bytes", resident_bytes()}};
+       }},
+  };
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,15 @@
+// What the daemon of a mounted volume does for those who ask at its control socket: see control_socket.h for the protocol, and
+// docs/design.md, "Control socket", for the commands.
+//
+// Ownership: refers to both for as long as the handlers are used.
+#pragma once
+
+#include "mount/control/control_socket.h"
+#include "mount/fuse/fuse_operations.h"
+#include "mount/options/mount_request.h"
+
+namespace dedupfs {
+
+ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& request);
+
+}  // namespace dedupfs

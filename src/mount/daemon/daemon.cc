@@ -1,0 +1,320 @@
+#include "mount/daemon/daemon.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include "base/guarded.h"
+#include "base/memory_reserve.h"
+#include "fs/namespace/filesystem.h"
+#include "mount/control/closing_daemon.h"
+#include "mount/control/control_socket.h"
+#include "mount/daemon/closing.h"
+#include "mount/daemon/control_handlers.h"
+#include "mount/daemon/daemon_log.h"
+#include "mount/daemon/daemonize.h"
+#include "mount/daemon/dead_mount.h"
+#include "mount/daemon/hardening.h"
+#include "mount/daemon/remount.h"
+#include "mount/fuse/fuse_operations.h"
+#include "mount/fuse/fuse_session.h"
+#include "mount/options/memory_limits.h"
+#include "mount/system/in_time.h"
+#include "mount/system/mount_record.h"
+#include "mount/system/mount_table.h"
+#include "mount/system/unmount.h"
+
+namespace dedupfs {
+
+namespace {
+
+bool is_inside(const Path& path, const Path& folder) {
+  const auto [end_of_folder, ignored] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  return end_of_folder == folder.end();
+}
+
+// Both paths canonical, and such that a mount makes sense.
+Result<MountRequest> checked(MountRequest request) {
+  const auto canonical = canonical_in_time(request.volume);
+  if (!canonical) return canonical.error().with("volume");
+  const Path& volume = request.volume = *canonical;
+  DEDUPFS_ASSIGN(request.mountpoint, canonical_mountpoint(request.mountpoint));
+  DEDUPFS_ASSIGN(const int dead, detach_dead_mounts(volume, request.mountpoint));
+  if (dead > 0)
+    print_error(fmt::format("the daemon that served {} has died; its mount is detached, and the volume mounted anew",
+                            request.mountpoint.string()));
+  struct stat status {};
+  if (::stat(request.mountpoint.c_str(), &status) != 0)
+    return Error::from_errno(errno, "mountpoint " + request.mountpoint.string());
+  if (!S_ISDIR(status.st_mode))
+    return invalid_argument("mountpoint " + request.mountpoint.string() + " is not a directory");
+
+  if (::geteuid() != 0 && (request.options.suid.value_or(false) || request.options.dev.value_or(false)))
+    return invalid_argument("only root can mount with the options suid and dev: leave them out");
+  if (is_inside(request.mountpoint, volume)) {
+    return invalid_argument(
+        fmt::format("mountpoint {} is inside of the volume {}", request.mountpoint.string(), volume.string()));
+  }
+  if (is_inside(volume, request.mountpoint)) {
+    return invalid_argument(fmt::format("the volume {} is inside of the mountpoint {}, which would hide it",
+                                        volume.string(), request.mountpoint.string()));
+  }
+  return request;
+}
+
+MemoryLimits memory_limits() {
+  return memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency());
+}
+
+// What is free in one arena of the C library's heap is of no use to the others, and buffers of all sizes come and go here. With
+// its default of eight for each CPU, half as much again as was in use lay idle.
+void bound_idle_memory() {
+  if (std::getenv("MALLOC_ARENA_MAX") != nullptr) return;  // somebody knows better
+  ::mallopt(M_ARENA_MAX, static_cast<int>(memory_limits().malloc_arenas));
+}
+
+// Enough for what is under way in all threads to end, blocks of file data and a batch of the index among it.
+constexpr std::size_t kMemoryReserveBytes = 16 << 20;
+
+// What a long-running process that works for others has to set.
+void prepare_process() {
+  bound_idle_memory();
+  install_memory_reserve(kMemoryReserveBytes);
+  set_error_report([](const char* where, const Error& error) { spdlog::error("{}: {}", where, error.message()); });
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit of the one who mounted gives EFBIG, not death
+  ::umask(0);
+  [[maybe_unused]] const int ignored = ::chdir("/");
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
+}
+
+// The signals that end the daemon, SIGHUP, and the one that ends the thread which waits for them.
+sigset_t handled_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&signals, signal);
+  return signals;
+}
+
+void unmount_for_signal(const Path& mountpoint, FuseSession& session) {
+  if (unmount(mountpoint, UnmountMode::kNormal)) return;  // the loop ends by itself
+  spdlog::warn("{} is in use: programs that have files open there will get errors", mountpoint.string());
+  {
+    // What programs have written through mappings; open files keep the kernel from sending it by itself.
+    const UniqueFd root(::open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (root) ::syncfs(root.get());
+  }
+  // The loop will answer nobody any more, and an invalidation must not wait for a reader who waits for that.
+  if (const auto result = unmount(mountpoint, UnmountMode::kAbort); !result)
+    spdlog::warn("{}", result.error().message());
+  session.stop();
+}
+
+// SIGTERM and SIGINT unmount; SIGHUP opens the log file again, as daemons do. The signals must be blocked in every thread.
+class SignalThread {
+ public:
+  // `signalled` becomes the time of the first signal that unmounts; look at it when the thread has ended.
+  SignalThread(const Path& mountpoint, FuseSession& session, std::optional<Closing::Clock::time_point>& signalled)
+      : signalled_(signalled), thread_([=, this, &session] { run(mountpoint, session); }) {}
+  ~SignalThread() {
+    finished_ = true;
+    ::pthread_kill(thread_.native_handle(), SIGUSR1);
+    thread_.join();
+  }
+
+ private:
+  void run(const Path& mountpoint, FuseSession& session) {
+    const sigset_t signals = handled_signals();
+    while (!finished_) {
+      int signal = 0;
+      if (::sigwait(&signals, &signal) != 0 || signal == SIGUSR1) continue;
+      if (signal == SIGHUP) {
+        reopen_log();
+        continue;
+      }
+      if (!signalled_) signalled_ = Closing::Clock::now();
+      spdlog::info("unmounting {} on signal {}", mountpoint.string(), signal);
+      while (!finished_ && !survive("unmounting on a signal", [&] { unmount_for_signal(mountpoint, session); }))
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+
+  std::optional<Closing::Clock::time_point>& signalled_;
+  std::atomic<bool> finished_{false};
+  std::thread thread_;
+};
+
+// Of the mount, as tools find it in the kernel's list of mounts.
+std::string device_of(const Path& mountpoint) {
+  const auto table = read_mount_table();
+  const auto entry = table ? find_dedupfs_mount(*table, mountpoint) : std::nullopt;
+  return entry ? entry->device : std::string();
+}
+
+// The kernel reads ahead 128 KiB by default, far too little for a request that crosses into a daemon and back.
+void raise_read_ahead(const std::string& device, std::uint64_t bytes) {
+  if (device.empty()) return;
+  std::ofstream file("/sys/class/bdi/" + device + "/read_ahead_kb");
+  file << bytes / 1024 << std::flush;
+  if (!file) spdlog::debug("the read-ahead of the kernel stays as it is: only root may change it");
+}
+
+// Where nobody else can reach the mount, its user sees the snapshots, whoever owns the root folder.
+FilesystemOptions::SnapshotAccess snapshot_access(const MountOptions& options) {
+  using enum FilesystemOptions::SnapshotAccess;
+  const bool others_reach_it = options.allow_other.value_or(::geteuid() == 0);
+  return options.snapshots == kOwner && !others_reach_it ? kVisible : options.snapshots;
+}
+
+Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request) {
+  const MountOptions& options = request.options;
+  VolumeOptions volume_options;
+  volume_options.read_only = options.read_only;
+  volume_options.foreign = options.foreign;
+  const MemoryLimits limits = memory_limits();
+  volume_options.index_memory_bytes = options.index_memory_bytes == 0 ? limits.index : options.index_memory_bytes;
+  volume_options.cache_bytes = options.cache_bytes == 0 ? limits.cache : options.cache_bytes;
+  volume_options.waiting_region_bytes = limits.waiting_regions;
+  volume_options.threads = options.threads;
+  auto volume = when_closed(request.volume, [&] { return Volume::open(request.volume, volume_options); });
+  if (!volume) {
+    if (volume.error().code() != ErrorCode::kReadOnly) return volume.error();
+    return Error{ErrorCode::kReadOnly, volume.error().message() + "; mount it with -o ro"};
+  }
+  FilesystemOptions filesystem_options;
+  filesystem_options.commit_interval = options.commit_interval;
+  filesystem_options.checkpoint_interval = options.checkpoint_interval;
+  filesystem_options.dirty_bytes = options.dirty_bytes == 0 ? limits.dirty : options.dirty_bytes;
+  filesystem_options.group_bytes = limits.group;
+  filesystem_options.atime = options.atime;
+  filesystem_options.snapshot_access = snapshot_access(options);
+  filesystem_options.rewrite_percent = static_cast<unsigned>(options.rewrite_percent);
+  return Filesystem::open(std::move(*volume), filesystem_options);
+}
+
+// A volume on a read-only disk, or one that others have mounted read-only already, goes without.
+std::unique_ptr<ControlServer> start_control(FuseMount& mount, const MountRequest& request) {
+  if (request.options.read_only && ControlClient::connect(request.volume)) return nullptr;
+  auto server = ControlServer::start(*mount.filesystem().volume().folder(), control_handlers(mount, request));
+  if (server) return std::move(*server);
+  spdlog::warn("without control socket: {}", server.error().message());
+  return nullptr;
+}
+
+// When the kernel has asked its first question, and whoever uses the mount is answered. Nothing here may hold the mount: an
+// unmount would find it busy. The kernel takes the lesser of the read-ahead that is set and what it is answered.
+void report_mounted(FuseMount& mount, const MountRequest& request, Startup& startup) {
+  mount.set_device(device_of(request.mountpoint));
+  raise_read_ahead(mount.device(), request.options.read_ahead_bytes);
+  if (::geteuid() == 0) {
+    if (const auto recorded = record_mount(request.mountpoint, request.volume.string()); !recorded)
+      spdlog::warn("umount(8) will not wait until {} is closed: {}", request.volume.string(),
+                   recorded.error().message());
+  }
+  spdlog::info("{} is mounted at {}", request.volume.string(), request.mountpoint.string());
+  startup.succeeded();
+}
+
+Result<void> serve(FuseMount& mount, const MountRequest& request, Startup& startup,
+                   std::optional<Closing::Clock::time_point>& signalled) {
+  mount.when_connected([&] { report_mounted(mount, request, startup); });
+  DEDUPFS_ASSIGN(const std::unique_ptr<FuseSession> session,
+                 FuseSession::mount(mount, request.mountpoint, request.volume.string()));
+  const SignalThread signals(request.mountpoint, *session, signalled);
+  return session->run();
+}
+
+// Commits, takes the last checkpoint, and lets go of the volume. Those who wait for the unmount hear of each. Whoever mounts the
+// volume next waits as long as somebody answers at the control socket, so its end comes last.
+Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, ControlServer* control, const Path& volume,
+                          std::optional<Closing::Clock::time_point> signalled) {
+  if (control != nullptr) control->end_requests();
+  const auto report = [&](const std::string& progress) {
+    if (control != nullptr) control->report(progress);
+  };
+  Closing closing({.is_told_to_end = is_ending_signal_pending, .report = report}, signalled);
+  Result<void> closed = filesystem->close([&](std::uint64_t records) { return closing.goes_on(records); });
+  if (closed) {
+    spdlog::info("{} is unmounted", volume.string());
+  } else {
+    spdlog::critical("the last changes are lost: {}", closed.error().message());
+  }
+  const std::optional<Error> missing = filesystem->missing_checkpoint();
+  filesystem.reset();  // takes its time, too
+  if (control != nullptr)
+    control->finish(closed,
+                    missing ? "there is no checkpoint of the last state: " + missing->message() : std::string());
+  return closed;
+}
+
+// Serves the mount to its end. Whatever happens, what was written is committed.
+int run_daemon(const MountRequest& request, Startup& startup) {
+  auto filesystem = open_filesystem(request);
+  if (!filesystem) {
+    startup.failed(kMountFailed, filesystem.error().message());
+    return kMountFailed;
+  }
+  FuseMount mount(**filesystem, request.options);
+  const std::unique_ptr<ControlServer> control = start_control(mount, request);
+  (*filesystem)->volume().warn_of_small_index_memory();
+  std::optional<Closing::Clock::time_point> signalled;
+  const Result<void> served = serve(mount, request, startup, signalled);
+  if (::geteuid() == 0)
+    (void)forget_mount(request.mountpoint);  // whoever unmounted it may have known nothing of the record
+  if (!served) {
+    spdlog::error("{}", served.error().message());
+    startup.failed(kMountFailed, served.error().message());
+  }
+  const Result<void> closed = close_volume(std::move(*filesystem), control.get(), request.volume, signalled);
+  if (!served) return kMountFailed;
+  return closed ? kMounted : 1;
+}
+
+}  // namespace
+
+int run_mount(const MountRequest& asked) {
+  if (asked.options.remount) return run_remount(asked.mountpoint, asked.options);
+
+  auto request = checked(asked);
+  if (!request) {
+    print_error(request.error().message());
+    return kMountFailed;
+  }
+  // Here and not in the background: who grows tired of it can end it.
+  await_closing_daemon(request->volume);
+  Result<Startup> startup = request->foreground ? Startup::in_foreground() : Startup::in_background();
+  if (!startup) {
+    print_error(startup.error().message());
+    return kMountSystemError;
+  }
+  if (const auto logging = start_logging(request->options.log_file, request->foreground); !logging) {
+    startup->failed(kMountUsage, logging.error().message());
+    return kMountUsage;
+  }
+  prepare_process();
+  harden_process({.is_root = ::geteuid() == 0, .core_dump = request->options.core_dump});
+  const sigset_t signals = handled_signals();
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return run_daemon(*request, *startup);
+}
+
+}  // namespace dedupfs

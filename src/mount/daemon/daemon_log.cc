@@ -1,0 +1,82 @@
+#include "mount/daemon/daemon_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/syslog_sink.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "base/unique_fd.h"
+
+namespace dedupfs {
+
+namespace {
+
+Result<UniqueFd> open_log_file(const std::string& path) {
+  // Not waiting for the reader of a FIFO: without one it is an error.
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600));
+  if (!file) {
+    const Error cause = Error::from_errno(errno, path);
+    return Error{ErrorCode::kInvalidArgument, fmt::format("cannot log to {}", cause.message())};
+  }
+  return file;
+}
+
+// spdlog's own file sinks leave the mode to the umask, and cannot open their file again.
+class LogFile : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  LogFile(std::string path, UniqueFd file) : path_(std::move(path)), file_(std::move(file)) {}
+
+  Result<void> reopen() {
+    DEDUPFS_ASSIGN(UniqueFd file, open_log_file(path_));
+    const std::lock_guard lock(mutex_);
+    file_ = std::move(file);
+    return {};
+  }
+
+ protected:
+  // A line that the disk has no room for is lost; there is nobody to tell.
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    [[maybe_unused]] const ssize_t written = ::write(file_.get(), line.data(), line.size());
+  }
+  void flush_() override {}
+
+ private:
+  const std::string path_;
+  UniqueFd file_;
+};
+
+std::shared_ptr<LogFile> log_file;  // null: standard error or syslog
+
+}  // namespace
+
+Result<void> start_logging(const std::string& file, bool foreground) {
+  if (!file.empty()) {
+    DEDUPFS_ASSIGN(UniqueFd opened, open_log_file(file));
+    log_file = std::make_shared<LogFile>(file, std::move(opened));
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("dedupfs", log_file));
+  } else if (foreground) {
+    spdlog::set_default_logger(spdlog::stderr_logger_mt("dedupfs"));
+  } else {
+    spdlog::set_default_logger(spdlog::syslog_logger_mt("dedupfs", "dedupfs", LOG_PID, LOG_DAEMON));
+  }
+  spdlog::flush_on(spdlog::level::warn);
+  return {};
+}
+
+void reopen_log() {
+  if (!log_file) return;
+  if (const auto reopened = log_file->reopen(); !reopened)
+    spdlog::warn("the old log file stays in use: {}", reopened.error().message());
+}
+
+}  // namespace dedupfs

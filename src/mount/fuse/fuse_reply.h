@@ -1,0 +1,141 @@
+// Answers to FUSE requests: the one place where results and exceptions become replies.
+#pragma once
+
+#include <sys/statvfs.h>
+
+#include <cerrno>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/guarded.h"
+#include "base/result.h"
+#include "mount/fuse/errno_map.h"
+#include "mount/fuse/fuse_caller.h"
+#include "mount/fuse/fuse_operations.h"
+#include "store/volume/chunk_store.h"
+
+namespace dedupfs {
+
+inline FuseMount& mount_of(fuse_req_t req) {
+  return *static_cast<FuseMount*>(fuse_req_userdata(req));
+}
+
+inline OpenFile& file_of(const fuse_file_info* info) {
+  return *reinterpret_cast<OpenFile*>(info->fh);
+}
+
+// What can be answered. A reply that the kernel does not take any more (-ENOENT: the caller was killed) is taken back.
+struct Entry {
+  fuse_entry_param parameters{};
+};
+struct OpenedFile {
+  fuse_file_info info{};
+};
+struct OpenedDirectory {  // its handle is a DirectoryStream
+  fuse_file_info info{};
+};
+struct CreatedFile {
+  Entry entry;
+  OpenedFile file;
+};
+struct AttributeReply {
+  struct stat attributes {};
+  double timeout_seconds = 0;
+};
+struct SymlinkTarget {
+  std::string path;
+};
+struct Written {
+  std::size_t bytes = 0;
+};
+struct Position {
+  std::uint64_t offset = 0;
+};
+struct XattrReply {  // a value or a list of names
+  std::string value;
+  std::size_t room = 0;  // 0: only its size is asked for
+};
+struct DirectoryReply {
+  std::vector<char> bytes;
+  std::vector<InodeNumber> counted;  // references that it hands out
+};
+
+int send(fuse_req_t req, const Entry& entry);
+int send(fuse_req_t req, const OpenedFile& file);
+int send(fuse_req_t req, const OpenedDirectory& directory);
+int send(fuse_req_t req, const CreatedFile& created);
+int send(fuse_req_t req, const AttributeReply& reply);
+int send(fuse_req_t req, const SymlinkTarget& target);
+int send(fuse_req_t req, const Written& written);
+int send(fuse_req_t req, const Position& position);
+int send(fuse_req_t req, const XattrReply& reply);
+int send(fuse_req_t req, const DirectoryReply& reply);
+int send(fuse_req_t req, const struct statvfs& space);
+int send(fuse_req_t req, const std::vector<PinnedBytes>& pieces);
+
+template <class T>
+void take_back(FuseMount&, const T&) {}
+void take_back(FuseMount& mount, const Entry& entry);
+void take_back(FuseMount& mount, const OpenedFile& file);
+void take_back(FuseMount& mount, const OpenedDirectory& directory);
+void take_back(FuseMount& mount, const CreatedFile& created);
+void take_back(FuseMount& mount, const DirectoryReply& reply);
+
+// The errno of an error; those that an administrator has to know of are logged.
+int answer_of(const Error& error);
+
+// What `body` returns, a Result; an exception becomes an error. Waits while requests are held up.
+template <class Body>
+auto attempt(fuse_req_t req, Body&& body) -> decltype(body()) {
+  const GroupGate::Pass pass(mount_of(req).requests());
+  return guarded(body);
+}
+
+template <class T>
+void answer(fuse_req_t req, const Result<T>& result) {
+  if (!result) {
+    fuse_reply_err(req, answer_of(result.error()));
+  } else if constexpr (std::is_void_v<T>) {
+    fuse_reply_err(req, 0);
+  } else {
+    FuseMount& mount = mount_of(req);  // the request is gone after the reply
+    const Result<int> sent = guarded([&]() -> Result<int> { return send(req, *result); });
+    if (!sent) fuse_reply_err(req, errno_of(sent.error().code()));
+    if (!sent || *sent == -ENOENT) survive("taking back an answer", [&] { take_back(mount, *result); });
+  }
+}
+
+// Behind an operation that changed content for `caller`: if it may have taken set-id bits away, the kernel forgets the attributes.
+// After such an operation it asks for sizes and times anew, but not for the mode.
+inline void settle_mode(fuse_req_t req, const FuseCaller& caller, InodeNumber inode) {
+  constexpr std::uint64_t kAttributesOnly = UINT64_MAX;  // no pages, so it waits for nobody
+  if (caller.was_asked()) mount_of(req).invalidate({inode, kAttributesOnly, 0});
+}
+
+// Answers with what `body` returns: a Result of one of the types above or of void.
+template <class Body>
+void reply(fuse_req_t req, Body&& body) {
+  answer(req, attempt(req, body));
+}
+
+// After requests that are under way. The request is gone: it cannot be answered once more.
+inline void drop_pages_later(FuseMount& mount, const ContentRange& range) {
+  survive("dropping pages", [&] { mount.after_requests([&mount, range] { mount.invalidate(range); }); });
+}
+
+// Answers a change of content after which the kernel drops its pages by itself. It does so only when it hears of success: what
+// an error leaves changed is dropped here.
+template <class T>
+void answer_content_change(fuse_req_t req, const ContentRange& range, const Result<T>& result) {
+  FuseMount& mount = mount_of(req);
+  answer(req, result);
+  if (!result) drop_pages_later(mount, range);
+}
+
+template <class Body>
+void reply_to_content_change(fuse_req_t req, const ContentRange& range, Body&& body) {
+  answer_content_change(req, range, attempt(req, body));
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,17 @@
+// FUSE_WRITE, and what tells the ways of reading and writing through the kernel's page cache from those past it.
+#pragma once
+
+#include "mount/fuse/fuse_operations.h"
+
+namespace dedupfs {
+
+// Whether the request came past the page cache. Only such requests name a lock owner, with every kernel. The flags of the file do
+// not tell: fcntl changes O_DIRECT at any time, and a write with O_DIRECT can go through the cache after all.
+inline bool came_directly(const fuse_file_info& info) {
+  return info.lock_owner != 0;
+}
+
+void op_write(fuse_req_t req, fuse_ino_t inode, const char* buffer, std::size_t size, off_t offset,
+              fuse_file_info* info);
+
+}  // namespace dedupfs

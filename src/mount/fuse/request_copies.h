@@ -1,0 +1,45 @@
+// Bytes of requests that were copied because the thread which brought them must go on: a cap for those copies.
+//
+// Threads: every function from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "base/result.h"
+#include "fs/content/dirty_budget.h"
+
+namespace dedupfs {
+
+class RequestCopies {
+ public:
+  static constexpr std::uint64_t kMostBytes = 16 << 20;
+  // Of libfuse's threads. The others serve readers, for whom those may wait who hold copies.
+  static constexpr unsigned kMostWaiting = 16;
+
+  // Waits until a copy of so many bytes fits. kNoMemory: too many wait already; kInterrupted: `cancelled`, asked every 50 ms.
+  Result<DirtyBudget::Share> acquire(std::uint64_t bytes, const std::function<bool()>& cancelled) {
+    const Waiting waiting(waiting_);
+    if (waiting.before >= kMostWaiting && budget_.used_bytes() + bytes > kMostBytes)
+      return Error{ErrorCode::kNoMemory, "too many direct writes at once to files that are cached, too"};
+    DEDUPFS_TRY(budget_.acquire(bytes, cancelled));
+    return DirtyBudget::Share::acquired(budget_, bytes);
+  }
+
+ private:
+  struct Waiting {
+    explicit Waiting(std::atomic<unsigned>& count) : before(count.fetch_add(1)), all(count) {}
+    ~Waiting() { --all; }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+    const unsigned before;
+    std::atomic<unsigned>& all;
+  };
+
+  DirtyBudget budget_{kMostBytes, [] {}};
+  std::atomic<unsigned> waiting_ = 0;
+};
+
+}  // namespace dedupfs

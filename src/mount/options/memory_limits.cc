@@ -1,0 +1,90 @@
+#include "mount/options/memory_limits.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <system_error>
+
+namespace dedupfs {
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kGiB = 1 << 30;
+constexpr std::uint64_t kUnknownMemory = 4 * kGiB;
+
+// "max" and what is no number are no limit.
+std::optional<std::uint64_t> number_in(const std::filesystem::path& file) {
+  std::string text;
+  std::ifstream(file) >> text;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<std::uint64_t> physical_memory(const std::filesystem::path& root) {
+  std::ifstream meminfo(root / "proc/meminfo");
+  for (std::string line; std::getline(meminfo, line);) {
+    std::istringstream words(line);
+    std::string name;
+    std::uint64_t kib = 0;
+    if (words >> name >> kib && name == "MemTotal:") return kib << 10;
+  }
+  return std::nullopt;
+}
+
+// The least of the limits of a group and of those above it.
+std::uint64_t least_limit(const std::filesystem::path& hierarchy, const std::string& group, const char* file) {
+  std::uint64_t least = UINT64_MAX;
+  std::filesystem::path at = (hierarchy / group.substr(group.starts_with('/') ? 1 : 0)).lexically_normal();
+  for (;; at = at.parent_path()) {
+    least = std::min(least, number_in(at / file).value_or(UINT64_MAX));
+    if (at == hierarchy || at == at.parent_path()) return least;
+  }
+}
+
+// Lines of /proc/self/cgroup: "0::/group" of version 2, "4:memory:/group" of version 1.
+std::uint64_t cgroup_limit(const std::filesystem::path& root) {
+  std::uint64_t least = UINT64_MAX;
+  std::ifstream groups(root / "proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string group = line.substr(second + 1);
+    if (controllers == ",,") {
+      for (const char* const hierarchy : {"sys/fs/cgroup", "sys/fs/cgroup/unified"})
+        least = std::min(least, least_limit(root / hierarchy, group, "memory.max"));
+    } else if (controllers.find(",memory,") != std::string::npos) {
+      least = std::min(least, least_limit(root / "sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+MemoryLimits memory_limits_for(std::uint64_t memory_bytes, std::size_t cpus) {
+  const auto share = [&](std::uint64_t part, std::uint64_t least, std::uint64_t most) {
+    return std::clamp(memory_bytes / part / kMiB * kMiB, least, most);
+  };
+  // A sixteenth of a small machine; a large one has more use for both caches than for more data on their way to the disk.
+  const std::uint64_t sixteenth = share(16, 16 * kMiB, 256 * kMiB);
+  const std::uint64_t of_large = share(64, 16 * kMiB, 16 * kGiB);
+  return {.cache = std::max(sixteenth, of_large),
+          .index = std::max(sixteenth, of_large),
+          .dirty = sixteenth,
+          .waiting_regions = share(64, 4 * kMiB, 32 * kMiB),
+          .group = share(64, 8 * kMiB, 64 * kMiB),
+          .malloc_arenas = memory_bytes <= 2 * kGiB ? 2 : std::max<std::size_t>(2, cpus)};
+}
+
+std::uint64_t memory_of_machine(const std::filesystem::path& root) {
+  return std::min(physical_memory(root).value_or(kUnknownMemory), cgroup_limit(root));
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,377 @@
+#include "mount/options/mount_options.h"
+
+#include <fmt/format.h>
+#include <libmount.h>
+#include <sys/mount.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/size.h"
+
+namespace dedupfs {
+
+namespace {
+
+using Atime = FilesystemOptions::Atime;
+using SnapshotAccess = FilesystemOptions::SnapshotAccess;
+
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kGiB = 1 << 30;
+
+Error bad_value(std::string_view name, std::string_view value, std::string_view allowed) {
+  return Error{ErrorCode::kInvalidArgument, fmt::format("mount option {}={}: must be {}", name, value, allowed)};
+}
+
+Result<std::uint64_t> size_between(std::string_view name, std::string_view value, std::uint64_t least,
+                                   std::uint64_t most) {
+  const auto size = parse_size(value);
+  if (!size || *size < least || *size > most) {
+    return bad_value(name, value, fmt::format("a size from {} to {}", format_size(least), format_size(most)));
+  }
+  return *size;
+}
+
+Result<std::uint64_t> number_between(std::string_view name, std::string_view value, std::uint64_t least,
+                                     std::uint64_t most) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number < least || number > most) {
+    return bad_value(name, value, fmt::format("a number from {} to {}", least, most));
+  }
+  return number;
+}
+
+// An option of dedupfs: how its value is read, and how it is written (for comparing and for showing).
+struct OwnOption {
+  std::string_view name;
+  std::string_view help;
+  std::function<Result<void>(MountOptions&, std::string_view name, std::string_view value)> parse;
+  std::function<std::string(const MountOptions&)> format;
+  std::string_view shown_value{};  // in the help, where the default is none that could be given
+};
+
+OwnOption size_option(std::string_view name, std::uint64_t MountOptions::*field, std::uint64_t least,
+                      std::uint64_t most, std::string_view help, std::string_view shown_value = {}) {
+  return {name, help,
+          [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
+            DEDUPFS_ASSIGN(options.*field, size_between(option, value, least, most));
+            return {};
+          },
+          [=](const MountOptions& options) { return format_size(options.*field); }, shown_value};
+}
+
+OwnOption number_option(std::string_view name, std::uint64_t MountOptions::*field, std::uint64_t least,
+                        std::uint64_t most, std::string_view help, std::string_view shown_value = {}) {
+  return {name, help,
+          [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
+            DEDUPFS_ASSIGN(options.*field, number_between(option, value, least, most));
+            return {};
+          },
+          [=](const MountOptions& options) { return std::to_string(options.*field); }, shown_value};
+}
+
+OwnOption seconds_option(std::string_view name, std::chrono::seconds MountOptions::*field, std::uint64_t least,
+                         std::uint64_t most, std::string_view help) {
+  return {name, help,
+          [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
+            DEDUPFS_ASSIGN(const std::uint64_t seconds, number_between(option, value, least, most));
+            options.*field = std::chrono::seconds(seconds);
+            return {};
+          },
+          [=](const MountOptions& options) { return std::to_string((options.*field).count()); }};
+}
+
+template <class Value>
+using Choices = std::vector<std::pair<std::string_view, Value>>;
+
+// `allowed` lists the names of the choices, for people.
+template <class Value>
+OwnOption choice_option(std::string_view name, Value MountOptions::*field, const Choices<Value>& choices,
+                        std::string_view allowed, std::string_view help) {
+  return {name, help,
+          [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
+            for (const auto& [choice, meaning] : choices) {
+              if (value != choice) continue;
+              options.*field = meaning;
+              return {};
+            }
+            return bad_value(option, value, allowed);
+          },
+          [=](const MountOptions& options) {
+            return std::string(
+                std::ranges::find(choices, options.*field, &std::pair<std::string_view, Value>::second)->first);
+          }};
+}
+
+const std::vector<OwnOption>& own_options() {
+  static const std::vector<OwnOption> options = {
+      size_option("cache", &MountOptions::cache_bytes, 16 * kMiB, 1024 * kGiB,
+                  "memory for data that was read, decompressed (default: 1/16 of memory up to 256m, or 1/64)", "SIZE"),
+      size_option("index_mem", &MountOptions::index_memory_bytes, 16 * kMiB, 1024 * kGiB,
+                  "memory for the index (default: as for cache)", "SIZE"),
+      size_option("dirty", &MountOptions::dirty_bytes, 16 * kMiB, 1024 * kGiB,
+                  "memory for data that was written and is not stored yet (default: 1/16 of memory, up to 256m)",
+                  "SIZE"),
+      seconds_option("commit", &MountOptions::commit_interval, 1, 3600,
+                     "seconds after which changes are durable without being asked for"),
+      seconds_option("checkpoint", &MountOptions::checkpoint_interval, 0, 7 * 24 * 3600,
+                     "seconds between copies of the names and recipes, for fsck.dedupfs; 0: none"),
+      number_option("threads", &MountOptions::threads, 1, 1024, "of the ingest pipeline (default: one a core)", "N"),
+      size_option("readahead", &MountOptions::read_ahead_bytes, 0, kGiB, "of the kernel"),
+      number_option("rewrite", &MountOptions::rewrite_percent, 0, 100,
+                    "percent of what is written that may be stored once more to be quick to read; 0: none"),
+      choice_option<DirectIo>("direct_io", &MountOptions::direct_io,
+                              {{"wronly", DirectIo::kWriteOnly}, {"off", DirectIo::kOff}, {"all", DirectIo::kAll}},
+                              "wronly, off or all", "bypass the page cache for files opened write-only (or: off, all)"),
+      choice_option<SnapshotAccess>(
+          "snapshots", &MountOptions::snapshots,
+          {{"visible", SnapshotAccess::kVisible},
+           {"owner", SnapshotAccess::kOwner},
+           {"hidden", SnapshotAccess::kHidden}},
+          "visible, owner or hidden",
+          "who may enter .snapshots: the owner of the root folder (or: visible, for all; hidden)"),
+      {"log", "instead of syslog",
+       [](MountOptions& parsed, std::string_view name, std::string_view value) -> Result<void> {
+         if (!value.starts_with('/')) return bad_value(name, value, "an absolute path");
+         parsed.log_file = value;
+         return {};
+       },
+       [](const MountOptions& parsed) { return parsed.log_file; }, "FILE"},
+  };
+  return options;
+}
+
+using Setter = void (*)(MountOptions&);
+
+void ignore(MountOptions&) {}
+
+const std::map<std::string_view, Setter>& flags() {
+  static const std::map<std::string_view, Setter> table = {
+      {"ro", [](MountOptions& o) { o.read_only = true; }},
+      {"rw", [](MountOptions& o) { o.read_only = false; }},
+      {"remount", [](MountOptions& o) { o.remount = true; }},
+      {"suid", [](MountOptions& o) { o.suid = true; }},
+      // mount(8) keeps "suid" and "dev" to itself and passes on what takes them away only; these it does not know.
+      {"allow_suid", [](MountOptions& o) { o.suid = true; }},
+      {"allow_dev", [](MountOptions& o) { o.dev = true; }},
+      {"nosuid", [](MountOptions& o) { o.suid = false; }},
+      {"dev", [](MountOptions& o) { o.dev = true; }},
+      {"nodev", [](MountOptions& o) { o.dev = false; }},
+      {"exec", [](MountOptions& o) { o.exec = true; }},
+      {"noexec", [](MountOptions& o) { o.exec = false; }},
+      {"sync", [](MountOptions& o) { o.sync = true; }},
+      {"async", [](MountOptions& o) { o.sync = false; }},
+      {"dirsync", [](MountOptions& o) { o.dirsync = true; }},
+      {"atime",
+       [](MountOptions& o) {
+         o.noatime = false;
+         o.atime = Atime::kRelative;
+       }},
+      {"noatime",
+       [](MountOptions& o) {
+         o.noatime = true;
+         o.atime = Atime::kNever;
+       }},
+      {"relatime",
+       [](MountOptions& o) {
+         o.noatime = false;
+         o.atime = Atime::kRelative;
+       }},
+      {"norelatime", ignore},
+      {"strictatime",
+       [](MountOptions& o) {
+         o.noatime = false;
+         o.atime = Atime::kAlways;
+       }},
+      {"nostrictatime", ignore},
+      {"foreign", [](MountOptions& o) { o.foreign = true; }},
+      {"noforeign", [](MountOptions& o) { o.foreign = false; }},
+      {"allow_other", [](MountOptions& o) { o.allow_other = true; }},
+      {"noallow_other", [](MountOptions& o) { o.allow_other = false; }},
+      {"auto_unmount", [](MountOptions& o) { o.auto_unmount = true; }},
+      {"core_dump", [](MountOptions& o) { o.core_dump = true; }},
+      {"nocore_dump", [](MountOptions& o) { o.core_dump = false; }},
+      {"noauto_unmount", [](MountOptions& o) { o.auto_unmount = false; }},
+      // For mount(8) and fstab, or already so.
+      {"defaults", ignore},
+      {"auto", ignore},
+      {"noauto", ignore},
+      {"user", ignore},
+      {"nouser", ignore},
+      {"users", ignore},
+      {"owner", ignore},
+      {"group", ignore},
+      {"nofail", ignore},
+      {"_netdev", ignore},
+      {"default_permissions", ignore},
+      {"silent", ignore},
+      {"loud", ignore},
+      {"nomand", ignore},
+      {"diratime", ignore},
+      {"nodiratime", ignore},
+      {"lazytime", ignore},
+      {"nolazytime", ignore},
+      {"iversion", ignore},
+      {"noiversion", ignore},
+  };
+  return table;
+}
+
+// Options with a value that mount(8) keeps for itself, or hands back from the mount table on a remount.
+bool is_ignored_with_value(std::string_view name) {
+  static constexpr std::array kNames = {"comment", "user",     "uhelper",  "helper", "fsname",   "subtype",
+                                        "user_id", "group_id", "rootmode", "fd",     "max_read", "blksize"};
+  return name.starts_with("x-") || name.starts_with("X-") || std::ranges::find(kNames, name) != kNames.end();
+}
+
+bool is_security_context(std::string_view name) {
+  static constexpr std::array kNames = {"context", "fscontext", "defcontext", "rootcontext", "seclabel"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
+// `item` is the name and, if there is one, the value.
+Result<void> parse_option(MountOptions& options, std::string_view item, std::string_view name,
+                          std::optional<std::string_view> given_value, bool sloppy) {
+  const bool has_value = given_value.has_value();
+  const std::string_view value = given_value.value_or("");
+
+  const auto own = std::ranges::find(own_options(), name, &OwnOption::name);
+  if (own != own_options().end()) {
+    if (!has_value) {
+      return Error{ErrorCode::kInvalidArgument, fmt::format("mount option {} needs a value: {}=...", name, name)};
+    }
+    return own->parse(options, own->name, value);
+  }
+  if (is_security_context(name)) {
+    if (!options.security_context.empty()) options.security_context += ',';
+    options.security_context += item;
+    return {};
+  }
+  if (const auto flag = flags().find(name); flag != flags().end() && !has_value) {
+    flag->second(options);
+    return {};
+  }
+  if (is_ignored_with_value(name) || sloppy) return {};
+  std::string known;
+  for (const OwnOption& option : own_options()) known += fmt::format("{}=, ", option.name);
+  return Error{ErrorCode::kInvalidArgument, fmt::format("unknown mount option {}; those of dedupfs are {}foreign, "
+                                                        "allow_other, noallow_other, auto_unmount, core_dump",
+                                                        item, known)};
+}
+
+std::string help_line(std::string_view option, std::string_view help) {
+  return fmt::format("  {:<16} {}\n", option, help);
+}
+
+// libfuse splits its list at commas and takes backslashes as escapes.
+std::string escaped(std::string_view value) {
+  std::string result;
+  for (const char c : value) {
+    if (c == ',' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<MountOptions> parse_mount_options(std::string_view list, bool sloppy) {
+  MountOptions options;
+  std::string text(list);
+  char* rest = text.data();
+  char* name = nullptr;
+  char* value = nullptr;
+  std::size_t name_length = 0, value_length = 0;
+  int result = 0;
+  while ((result = mnt_optstr_next_option(&rest, &name, &name_length, &value, &value_length)) == 0) {
+    const std::string_view option(name, name_length);
+    const auto given = value == nullptr ? std::nullopt : std::optional(std::string_view(value, value_length));
+    const std::string_view item = given ? std::string_view(name, value + value_length) : option;
+    DEDUPFS_TRY(parse_option(options, item, option, given, sloppy));
+  }
+  if (result < 0) return Error{ErrorCode::kInvalidArgument, fmt::format("mount options \"{}\" cannot be parsed", list)};
+  return options;
+}
+
+std::string format_own_options(const MountOptions& options) {
+  const MountOptions defaults;
+  std::string list;
+  for (const OwnOption& option : own_options()) {
+    const std::string value = option.format(options);
+    if (value == option.format(defaults)) continue;
+    if (!list.empty()) list += ',';
+    list += fmt::format("{}={}", option.name, value);
+  }
+  return list;
+}
+
+std::string mount_options_help() {
+  const MountOptions defaults;
+  std::string text;
+  for (const OwnOption& option : own_options()) {
+    const std::string value = option.shown_value.empty() ? option.format(defaults) : std::string(option.shown_value);
+    text += help_line(fmt::format("{}={}", option.name, value), option.help);
+  }
+  return text + help_line("foreign", "of root: mount a volume that others own or can write to") +
+         help_line("noallow_other", "of root: keep other users out") +
+         help_line("allow_other", "of a user: let them in") +
+         help_line("allow_suid", "honour set-user-id bits: suid, which mount(8) does not pass on") +
+         help_line("allow_dev", "honour device files: dev, which mount(8) does not pass on") +
+         help_line("auto_unmount", "unmount when the daemon dies: then the folder below is seen again") +
+         help_line("core_dump", "of the daemon, when it crashes; it holds content of all users' files");
+}
+
+std::string libfuse_options(const MountOptions& options, std::string_view source, bool privileged) {
+  std::string list = fmt::format("fsname={},subtype=dedupfs,default_permissions", escaped(source));
+  const auto add = [&list](bool condition, std::string_view option) {
+    if (condition) list.append(",").append(option);
+  };
+  add(options.allow_other.value_or(privileged), "allow_other");
+  add(options.auto_unmount, "auto_unmount");
+  add(options.read_only, "ro");
+  add(true, options.suid.value_or(false) ? "suid" : "nosuid");
+  add(true, options.dev.value_or(false) ? "dev" : "nodev");
+  add(!options.exec, "noexec");
+  add(options.sync, "sync");
+  add(options.dirsync, "dirsync");
+  add(options.noatime, "noatime");
+  add(!options.security_context.empty(), escaped(options.security_context));
+  return list;
+}
+
+Result<void> check_remount(const MountOptions& current, const MountOptions& requested) {
+  if (current.read_only && !requested.read_only) {
+    return Error{ErrorCode::kNotPermitted,
+                 "the volume was mounted read-only and its daemon cannot write: unmount it, and mount it with rw"};
+  }
+  const MountOptions defaults;
+  for (const OwnOption& option : own_options()) {
+    const std::string wanted = option.format(requested);
+    if (wanted == option.format(defaults) || wanted == option.format(current)) continue;
+    return Error{ErrorCode::kNotPermitted,
+                 fmt::format("mount option {} cannot change from {} to {} by remounting: unmount "
+                             "the volume, and mount it anew",
+                             option.name, option.format(current), wanted)};
+  }
+  return {};
+}
+
+unsigned long mount_flags(const MountOptions& options) {
+  unsigned long flags = 0;
+  if (options.read_only) flags |= MS_RDONLY;
+  if (!options.suid.value_or(false)) flags |= MS_NOSUID;
+  if (!options.dev.value_or(false)) flags |= MS_NODEV;
+  if (!options.exec) flags |= MS_NOEXEC;
+  if (options.sync) flags |= MS_SYNCHRONOUS;
+  if (options.dirsync) flags |= MS_DIRSYNC;
+  if (options.noatime) flags |= MS_NOATIME;
+  return flags;
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,30 @@
+// What is to be mounted where, and how a mount ends.
+//
+// Threads: values.
+#pragma once
+
+#include <string>
+
+#include "base/backing.h"
+#include "mount/options/mount_options.h"
+
+namespace dedupfs {
+
+struct MountRequest {
+  Path volume;
+  Path mountpoint;
+  MountOptions options;
+  bool foreground = false;
+  std::string version;  // for `info`
+};
+
+// The exit codes of mount(8).
+enum MountExit : int {
+  kMounted = 0,
+  kMountUsage = 1,
+  kMountSystemError = 2,
+  kMountInternalError = 4,
+  kMountFailed = 32,
+};
+
+}  // namespace dedupfs

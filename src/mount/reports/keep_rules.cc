@@ -1,0 +1,56 @@
+#include "mount/reports/keep_rules.h"
+
+#include <algorithm>
+#include <ctime>
+#include <functional>
+#include <set>
+
+namespace dedupfs {
+namespace {
+
+std::tm local_time(std::int64_t unix_seconds) {
+  const std::time_t time = unix_seconds;
+  std::tm local{};
+  ::localtime_r(&time, &local);
+  return local;
+}
+
+std::string formatted(const char* format, const SnapshotRecord& snapshot) {
+  const std::tm local = local_time(snapshot.created_unix_seconds);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, format, &local)};
+}
+
+// Keeps the newest of each period, of the `count` newest periods in which there is one.
+void keep(const std::vector<SnapshotRecord>& newest_first, std::uint32_t count, const char* period,
+          std::set<TreeNumber>& kept) {
+  std::string last;
+  for (const SnapshotRecord& snapshot : newest_first) {
+    if (count == 0) return;
+    std::string own = formatted(period, snapshot);
+    if (own == last) continue;
+    last = std::move(own);
+    kept.insert(snapshot.number);
+    --count;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> not_kept(const KeepRules& rules, std::vector<SnapshotRecord> snapshots) {
+  // By number, not by time: clocks are set back, too.
+  std::ranges::sort(snapshots, std::greater(), &SnapshotRecord::number);
+  std::set<TreeNumber> kept;
+  for (std::size_t i = 0; i < std::min<std::size_t>(rules.last, snapshots.size()); ++i)
+    kept.insert(snapshots[i].number);
+  keep(snapshots, rules.daily, "%F", kept);
+  keep(snapshots, rules.weekly, "%G-%V", kept);
+  keep(snapshots, rules.monthly, "%Y-%m", kept);
+  std::vector<std::string> others;
+  for (const SnapshotRecord& snapshot : snapshots)
+    if (!kept.contains(snapshot.number)) others.push_back(snapshot.name);
+  std::ranges::reverse(others);
+  return others;
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,27 @@
+// Which snapshots to keep: so many of the last ones, and the last one of each of so many days, weeks and months.
+//
+// Threads: free functions, safe from any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "store/metadata/snapshot_list.h"
+
+namespace dedupfs {
+
+// A snapshot is kept if any rule keeps it. Days and weeks without a snapshot do not count.
+struct KeepRules {
+  std::uint32_t last = 0;
+  std::uint32_t daily = 0;
+  std::uint32_t weekly = 0;  // weeks begin on Monday
+  std::uint32_t monthly = 0;
+
+  bool any() const { return last + daily + weekly + monthly != 0; }
+};
+
+// The names of those that no rule keeps. Days are those of the local time.
+std::vector<std::string> not_kept(const KeepRules& rules, std::vector<SnapshotRecord> snapshots);
+
+}  // namespace dedupfs

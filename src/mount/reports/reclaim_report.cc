@@ -1,0 +1,116 @@
+#include "mount/reports/reclaim_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/size.h"
+
+namespace dedupfs {
+namespace {
+
+std::string_view name_of(ReclaimPhase phase) {
+  switch (phase) {
+    case ReclaimPhase::kAwait: return "await deletions";
+    case ReclaimPhase::kMark: return "mark";
+    case ReclaimPhase::kRebase: return "rebase";
+    case ReclaimPhase::kErase: return "erase";
+    case ReclaimPhase::kSweep: return "sweep";
+    case ReclaimPhase::kCompact: return "compact";
+  }
+  return "unknown";
+}
+
+nlohmann::json findings_json(const ReclaimFindings& findings) {
+  return {
+      {"live_chunks", findings.live_chunks},           {"erased_chunks", findings.erased_chunks},
+      {"rebased_chunks", findings.rebased_chunks},     {"rebased_bytes", findings.rebased_bytes},
+      {"swept_containers", findings.swept_containers}, {"swept_bytes", findings.swept_bytes},
+      {"moved_bytes", findings.moved_bytes},           {"freed_bytes", findings.freed_bytes()},
+      {"garbage_bytes", findings.garbage_bytes},       {"lacked_room", findings.lacked_room},
+  };
+}
+
+nlohmann::json ended_json(const std::optional<ReclaimStatus::Ended>& ended) {
+  if (!ended) return nullptr;
+  const bool is_stopped = ended->error && ended->error->code() == ErrorCode::kInterrupted;
+  nlohmann::json json = findings_json(ended->findings);
+  json["seconds"] = ended->seconds;
+  json["complete"] = !ended->error;
+  json["error"] = ended->error && !is_stopped ? nlohmann::json(ended->error->message()) : nlohmann::json(nullptr);
+  return json;
+}
+
+nlohmann::json sweep_rate(const ReclaimStatus& status) {
+  if (!status.running || status.paused || status.phase != ReclaimPhase::kSweep || status.phase_seconds <= 0 ||
+      status.current.swept_bytes == 0)
+    return nullptr;
+  return static_cast<double>(status.current.swept_bytes) / status.phase_seconds;
+}
+
+nlohmann::json time_left(const ReclaimStatus& status) {
+  constexpr double kShownAsAll = 0.995;  // as 100 %: what is left then is not of the kind that was measured
+  const auto left = status.paused || status.progress >= kShownAsAll ? std::nullopt : status.seconds_left();
+  return left ? nlohmann::json(*left) : nlohmann::json(nullptr);
+}
+
+std::string bytes_of(const nlohmann::json& json, const char* key) {
+  return human_size(json.at(key).get<std::uint64_t>());
+}
+
+std::string freed_text(const nlohmann::json& findings) {
+  const auto rebased = findings.at("rebased_chunks").get<std::uint64_t>();
+  return fmt::format("{} freed, {} chunks erased{}, {} containers swept, {} moved", bytes_of(findings, "freed_bytes"),
+                     findings.at("erased_chunks").get<std::uint64_t>(),
+                     rebased == 0 ? "" : fmt::format(", {} deltas stored anew", rebased),
+                     findings.at("swept_containers").get<std::uint64_t>(), bytes_of(findings, "moved_bytes"));
+}
+
+std::string running_line(const nlohmann::json& json) {
+  const nlohmann::json& left = json.at("seconds_left");
+  const nlohmann::json& rate = json.at("swept_bytes_per_second");
+  return fmt::format("Reclaim {}: {} {:.0f} %{}{}; {}\n", json.at("paused").get<bool>() ? "paused" : "running",
+                     json.at("phase").get<std::string>(), json.at("progress_percent").get<double>(),
+                     left.is_null() ? "" : fmt::format(", about {:.0f} s left", left.get<double>()),
+                     rate.is_null() ? "" : ", " + human_size(static_cast<std::uint64_t>(rate.get<double>())) + "/s",
+                     freed_text(json.at("current")));
+}
+
+std::string last_line(const nlohmann::json& last) {
+  if (last.is_null()) return "Last reclaim: none since the mount (dedupfs-gc MOUNTPOINT starts one)\n";
+  const std::string found = fmt::format("{:.0f} s; {}", last.at("seconds").get<double>(), freed_text(last));
+  if (!last.at("error").is_null())
+    return fmt::format("Last reclaim: FAILED after {} ({})\n", found, last.at("error").get<std::string>());
+  if (!last.at("complete").get<bool>()) return fmt::format("Last reclaim: stopped after {}\n", found);
+  return fmt::format(
+      "Last reclaim: {}, {} of garbage left{}\n", found, bytes_of(last, "garbage_bytes"),
+      last.at("lacked_room").get<bool>() ? ": no room to move what is beside it; free some of the disk" : "");
+}
+
+}  // namespace
+
+nlohmann::json reclaim_json(const ReclaimStatus& status) {
+  return {
+      {"running", status.running},
+      {"paused", status.paused},
+      {"phase", status.running ? nlohmann::json(name_of(status.phase)) : nlohmann::json(nullptr)},
+      {"progress_percent", status.running ? nlohmann::json(100 * status.progress) : nlohmann::json(nullptr)},
+      {"seconds", status.running ? status.seconds : 0.0},
+      {"seconds_left", time_left(status)},
+      {"swept_bytes_per_second", sweep_rate(status)},
+      {"current", status.running ? findings_json(status.current) : nlohmann::json(nullptr)},
+      {"last", ended_json(status.last)},
+      {"freed_bytes", status.freed_bytes},
+  };
+}
+
+std::string reclaim_screen(const nlohmann::json& json) {
+  if (json.at("running").get<bool>()) return running_line(json);
+  return last_line(json.at("last")) + (json.at("paused").get<bool>()
+                                           ? "No reclaim begins by itself: paused (dedupfs-gc --resume MOUNTPOINT)\n"
+                                           : "");
+}
+
+}  // namespace dedupfs

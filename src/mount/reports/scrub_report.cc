@@ -1,0 +1,59 @@
+#include "mount/reports/scrub_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/size.h"
+#include "fs/format/local_time.h"
+
+namespace dedupfs {
+namespace {
+
+nlohmann::json findings_json(const std::optional<ScrubFindings>& findings) {
+  if (!findings) return nullptr;
+  return {
+      {"started_unix_seconds", findings->started_unix_seconds},
+      {"ended_unix_seconds", findings->ended_unix_seconds},
+      {"checked_bytes", findings->checked_bytes},
+      {"damaged_chunks", findings->damaged_chunks},
+      {"other_damage", findings->other_damage},
+      {"complete", findings->complete},
+  };
+}
+
+std::string findings_text(const nlohmann::json& findings) {
+  const auto count = [&](const char* key) { return findings.at(key).get<std::uint64_t>(); };
+  const std::string checked = human_size(count("checked_bytes")) + " checked, ";
+  if (count("damaged_chunks") == 0 && count("other_damage") == 0) return checked + "no damage";
+  return checked + fmt::format("{} DAMAGED CHUNKS, {} other damages (see the log, and fsck.dedupfs(8))",
+                               count("damaged_chunks"), count("other_damage"));
+}
+
+}  // namespace
+
+nlohmann::json scrub_json(const ScrubStatus& status) {
+  return {
+      {"running", status.running},
+      {"progress_percent", 100 * status.progress},
+      {"seconds_left", status.seconds_left ? nlohmann::json(*status.seconds_left) : nlohmann::json(nullptr)},
+      {"current", findings_json(status.current)},
+      {"last", findings_json(status.last)},
+  };
+}
+
+std::string scrub_screen(const nlohmann::json& json) {
+  std::string out;
+  if (json.at("running").get<bool>()) {
+    const nlohmann::json& left = json.at("seconds_left");
+    out += fmt::format("Scrub running: {:.0f} %{}; {}\n", json.at("progress_percent").get<double>(),
+                       left.is_null() ? "" : fmt::format(", about {} s left", left.get<std::int64_t>()),
+                       findings_text(json.at("current")));
+  }
+  const nlohmann::json& last = json.at("last");
+  if (last.is_null()) return out + "Last scrub: never (dedupfs-scrub MOUNTPOINT starts one)\n";
+  return out + fmt::format("Last scrub: {}{}; {}\n", minute_text(last.at("ended_unix_seconds").get<std::int64_t>()),
+                           last.at("complete").get<bool>() ? "" : ", stopped before its end", findings_text(last));
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,44 @@
+#include "mount/reports/snapshot_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "fs/format/local_time.h"
+
+namespace dedupfs {
+
+nlohmann::json snapshots_json(const std::vector<SnapshotRecord>& snapshots) {
+  nlohmann::json array = nlohmann::json::array();
+  for (const SnapshotRecord& snapshot : snapshots)
+    array.push_back({{"name", snapshot.name},
+                     {"number", snapshot.number},
+                     {"created_unix_seconds", snapshot.created_unix_seconds},
+                     {"inodes", snapshot.inodes}});
+  return array;
+}
+
+std::vector<SnapshotRecord> snapshots_of(const nlohmann::json& json) {
+  std::vector<SnapshotRecord> snapshots;
+  for (const nlohmann::json& entry : json)
+    snapshots.push_back({.number = entry.at("number").get<TreeNumber>(),
+                         .name = entry.at("name").get<std::string>(),
+                         .created_unix_seconds = entry.at("created_unix_seconds").get<std::int64_t>(),
+                         .inodes = entry.at("inodes").get<std::uint64_t>()});
+  return snapshots;
+}
+
+std::string snapshots_screen(const std::vector<SnapshotRecord>& snapshots) {
+  std::string screen;
+  for (const SnapshotRecord& snapshot : snapshots)
+    screen += fmt::format("{}  {:>12} inodes  {}\n", second_text(snapshot.created_unix_seconds), snapshot.inodes,
+                          snapshot.name);
+  return screen;
+}
+
+nlohmann::json clone_json(const CloneTotals& totals) {
+  return {
+      {"files", totals.files}, {"directories", totals.directories}, {"others", totals.others}, {"bytes", totals.bytes}};
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,30 @@
+// System calls that a FUSE mount can hold up for ever, as its daemon does not answer: done in a process of their own.
+//
+// Threads: the caller must have no other thread that holds locks which `call` takes.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <functional>
+#include <string>
+
+#include "base/backing.h"
+#include "base/result.h"
+#include "mount/system/patience.h"
+
+namespace dedupfs {
+
+// What `call` returned. kInterrupted at the end of the patience: the call may still be done later, or never. `what` completes
+// "waiting for ...".
+Result<void> do_in_time(const std::string& what, const Patience& patience, const std::function<Result<void>()>& call);
+Result<std::string> ask_in_time(const std::string& what, const Patience& patience,
+                                const std::function<Result<std::string>()>& call);
+
+// The path without symbolic links, "." and "..".
+Result<Path> canonical_in_time(const Path& path);
+// stat(2), which follows symbolic links.
+Result<struct stat> stat_in_time(const Path& path);
+// The same, but of a link itself.
+Result<struct stat> lstat_in_time(const Path& path);
+
+}  // namespace dedupfs

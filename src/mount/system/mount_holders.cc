@@ -1,0 +1,70 @@
+#include "mount/system/mount_holders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <system_error>
+
+#include "mount/system/mount_table.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kMostDescribed = 5;
+
+std::optional<pid_t> process_in(const std::string& name) {
+  pid_t process = 0;
+  const char* const end = name.data() + name.size();
+  const auto [parsed_to, error] = std::from_chars(name.data(), end, process);
+  if (error != std::errc() || parsed_to != end) return std::nullopt;
+  return process;
+}
+
+// Names are their processes' choice: no control sequence of theirs reaches a terminal.
+std::string printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+  return text;
+}
+
+std::string text_of(const Path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+std::vector<MountHolder> find_mount_holders(const std::string& device, const Path& proc) {
+  std::vector<MountHolder> holders;
+  std::error_code gone;
+  for (std::filesystem::directory_iterator entry(proc, gone), end; !gone && entry != end; entry.increment(gone)) {
+    const auto process = process_in(entry->path().filename().string());
+    if (!process) continue;
+    const auto table = read_mount_table((entry->path() / "mountinfo").c_str());
+    if (!table) continue;
+    const auto mount = std::ranges::find(*table, device, &MountEntry::device);
+    if (mount == table->end()) continue;
+    std::string name = text_of(entry->path() / "comm");
+    if (name.ends_with('\n')) name.pop_back();
+    holders.push_back({*process, std::move(name), mount->mountpoint});
+  }
+  std::ranges::sort(holders, {}, &MountHolder::process);
+  return holders;
+}
+
+std::string describe(const std::vector<MountHolder>& holders) {
+  std::string text;
+  const std::size_t described = std::min(holders.size(), kMostDescribed);
+  for (std::size_t i = 0; i < described; ++i)
+    text += fmt::format("{}process {} ({}) at {}", i == 0 ? "" : ", ", holders[i].process, printable(holders[i].name),
+                        printable(holders[i].mountpoint.string()));
+  if (holders.size() > described) text += fmt::format(" and {} more", holders.size() - described);
+  return text;
+}
+
+}  // namespace dedupfs

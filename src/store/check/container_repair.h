@@ -1,0 +1,26 @@
+// What can be put right in container files themselves: no byte of a region is ever changed.
+//
+// Threads: one at a time; the caller holds the volume's lock for writing.
+// Failure: an Error names the file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/backing.h"
+#include "base/result.h"
+#include "store/check/region_offsets.h"
+#include "store/format/superblock.h"
+
+namespace dedupfs {
+
+// Writes anew the damaged headers of containers that hold regions. A line for each.
+Result<std::vector<std::string>> repair_container_headers(BackingFolder& containers, const Superblock& superblock);
+
+// Cuts off what a write that was interrupted left behind the last region of containers that are not sealed. `regions`: all that
+// the index refers to, which must be sound. A line for each.
+Result<std::vector<std::string>> cut_torn_tails(BackingFolder& containers, const Superblock& superblock,
+                                                const RegionOffsets& regions);
+
+}  // namespace dedupfs

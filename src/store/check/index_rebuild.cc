@@ -1,0 +1,372 @@
+#include "store/check/index_rebuild.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "index/bulk_writer.h"
+#include "store/check/region_offsets.h"
+#include "store/chunks/chunk_reader.h"
+#include "store/chunks/damaged_chunks.h"
+#include "store/chunks/run_overlay.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kRunsTogether = 4096;
+
+// The runs of consecutive ids in a region.
+std::vector<ChunkRun> runs_of(RegionPlace place, const RegionHeader& header, std::vector<RegionEntry> entries) {
+  std::ranges::sort(entries, {}, &RegionEntry::id);
+  std::vector<ChunkRun> runs;
+  for (const RegionEntry& entry : entries) append_to_runs(runs, entry);
+  for (ChunkRun& run : runs) {
+    run.place = place;
+    run.region_disk_bytes = static_cast<std::uint32_t>(header.disk_length());
+    run.region_payload_bytes = header.payload_length;
+  }
+  return runs;
+}
+
+// How deep chunks are, which only the directories of their regions say. Ids come from a disk: no array spans them all.
+class ChunkDepths {
+ public:
+  void set(ChunkId id, std::uint8_t depth) {
+    const auto page = pages_.find(number_of(id) / kPage);
+    if (page != pages_.end())
+      page->second[number_of(id) % kPage] = depth;
+    else if (depth != 0)
+      pages_[number_of(id) / kPage][number_of(id) % kPage] = depth;
+  }
+  std::uint8_t of(ChunkId id) const {
+    const auto page = pages_.find(number_of(id) / kPage);
+    return page == pages_.end() ? std::uint8_t{0} : page->second[number_of(id) % kPage];
+  }
+
+ private:
+  static constexpr std::uint64_t kPage = 256;
+
+  std::unordered_map<std::uint64_t, std::array<std::uint8_t, kPage>> pages_;
+};
+
+class ChunkRebuild {
+ public:
+  ChunkRebuild(const ContainerStore& containers, Database& index, const RebuildHints& hints, CheckReport& report,
+               const Progress& progress, int pass)
+      : containers_(containers),
+        index_(index),
+        hints_(hints),
+        report_(report),
+        progress_(progress),
+        pass_(pass),
+        fingerprints_(index),
+        runs_(index) {}
+
+  Result<ChunkTable> run() {
+    DEDUPFS_ASSIGN(const auto containers, containers_.list());
+    std::unordered_set<std::uint32_t> numbers;
+    for (const auto& container : containers) {
+      bytes_ += container.bytes;
+      numbers.insert(container.id);
+    }
+    if (hints_.old_index != nullptr) {
+      const auto is_there = [&](std::uint32_t number) { return numbers.contains(number); };
+      DEDUPFS_ASSIGN(known_regions_, RegionOffsets::of(*hints_.old_index, is_there));
+    }
+    for (const auto& container : containers) {
+      DEDUPFS_TRY(read_container(container));
+      done_bytes_ += container.bytes;
+    }
+    DEDUPFS_TRY(write_runs());
+    DEDUPFS_TRY(fingerprints_.flush());
+    DEDUPFS_TRY(fill_table());
+    DEDUPFS_TRY(keep_damaged());
+    DEDUPFS_TRY(mark_unreadable());
+    DEDUPFS_TRY(drop_fingerprints());
+    DEDUPFS_TRY(store_list());
+    DEDUPFS_TRY(progress_(pass_, bytes_, bytes_));
+    return std::move(table_);
+  }
+
+ private:
+  // ------------------------------------------------------------ what is intact
+
+  Result<void> read_container(const ContainerStore::ContainerInfo& container) {
+    if (container.damage) report_.note(container.damage->message());
+    const auto scan =
+        containers_.scan(container.id, known_regions_.in(container.id),
+                         [this](RegionPlace place, const RegionHeader& header) { return read_region(place, header); });
+    if (!scan && scan.error().code() == ErrorCode::kCorruption) {  // not ours
+      report_.note(scan.error().message());
+      return {};
+    }
+    if (!scan) return scan.error();
+    for (const auto& damage : scan->damage) {
+      report_.note(fmt::format("container {}, offset {}: {}; {} bytes are left out", container.id, damage.offset,
+                               damage.reason, damage.length));
+    }
+    return {};
+  }
+
+  Result<void> read_region(RegionPlace place, const RegionHeader& header) {
+    DEDUPFS_TRY(progress_(pass_, done_bytes_ + place.offset, bytes_));
+    auto entries = containers_.verify(place);
+    if (!entries) {
+      report_.note(entries.error().message() + "; the region is damaged");
+      damaged_regions_.emplace_back(place, header);
+      return {};
+    }
+    for (const RegionEntry& entry : *entries)
+      if (!hints_.unreadable.contains(number_of(entry.id)))
+        DEDUPFS_TRY(
+            fingerprints_.put(Family::kFingerprints, text_of(entry.fingerprint.bytes), encode_chunk_id(entry.id)));
+    for (const RegionEntry& entry : *entries) depths_.set(entry.id, entry.depth);
+    for (ChunkRun& run : runs_of(place, header, *entries)) {
+      DEDUPFS_ASSIGN(const std::vector<ChunkRun> covered, runs_.lay(std::move(run)));
+      for (const ChunkRun& older : covered) DEDUPFS_TRY(cover(older, place, *entries));
+    }
+    return runs_.runs() < kRunsTogether ? Result<void>() : write_runs();
+  }
+
+  // A chunk that was moved has the content that it had, and is made as it was, unless it was stored anew.
+  Result<void> cover(const ChunkRun& older, RegionPlace place, const std::vector<RegionEntry>& entries) {
+    DEDUPFS_ASSIGN(const auto older_entries, containers_.read_directory(older.place));
+    for (const RegionEntry& was : older_entries) {
+      const auto now = std::ranges::find(entries, was.id, &RegionEntry::id);
+      if (!older.contains(was.id) || now == entries.end()) continue;
+      if (now->fingerprint != was.fingerprint)
+        DEDUPFS_TRY(drop_other_content(was, older.place, place));
+      else if (now->is_delta() && (now->sources != was.sources || now->depth != was.depth))
+        older_copies_.push_back({was.id, older.place});
+    }
+    return {};
+  }
+
+  // An id that stands for two contents was given away twice, by a writer whose index was older than its containers: the
+  // fingerprint of the one that counts no more must not lead to the other.
+  Result<void> drop_other_content(const RegionEntry& was, RegionPlace older, RegionPlace place) {
+    report_.note(fmt::format("chunk {} is in container {} at {} and in container {} with another content, which counts",
+                             number_of(was.id), older.container, older.offset, place.container));
+    DEDUPFS_TRY(fingerprints_.flush());
+    DEDUPFS_ASSIGN(const auto leads_to, index_.get(Family::kFingerprints, text_of(was.fingerprint.bytes)));
+    if (leads_to != encode_chunk_id(was.id)) return {};
+    return fingerprints_.erase(Family::kFingerprints, text_of(was.fingerprint.bytes));
+  }
+
+  Result<void> write_runs() {
+    Database::Batch batch(index_);
+    runs_.append_to(batch);
+    if (batch.empty()) return {};
+    return index_.write(batch);
+  }
+
+  Result<void> fill_table() {
+    table_ = {};
+    std::optional<Error> error;
+    DEDUPFS_TRY(index_.walk(*index_.snapshot(), Family::kChunks, [&](std::string_view key, std::string_view value) {
+      const auto run = decode_run(key, value);
+      if (!run)
+        error = run.error();
+      else
+        table_.add(*run);
+      return run.has_value();
+    }));
+    if (error) return *error;
+    return {};
+  }
+
+  // ------------------------------------------------------------ what is damaged
+
+  // Entries of chunks that lie in no intact region.
+  Result<void> keep_damaged() {
+    for (const auto& [place, header] : damaged_regions_) {
+      auto entries = containers_.read_directory(place);
+      if (!entries) continue;  // nobody knows what was in it
+      std::erase_if(*entries, [this](const RegionEntry& entry) { return !is_missing(entry.id); });
+      if (!has_room_for(entries->size())) continue;
+      for (const RegionEntry& entry : *entries) DEDUPFS_TRY(keep_fingerprint(entry.fingerprint.bytes, entry.id));
+      for (ChunkRun& run : runs_of(place, header, std::move(*entries))) DEDUPFS_TRY(keep_run(std::move(run)));
+    }
+    if (hints_.old_index != nullptr) DEDUPFS_TRY(keep_what_the_old_index_knows());
+    if (damaged_.size() == 0) return {};
+    DEDUPFS_TRY(write_runs());
+    DEDUPFS_TRY(fingerprints_.flush());
+    return fill_table();
+  }
+
+  bool has_room_for(std::size_t chunks) const { return chunks <= DamagedChunks::kMost - damaged_.size(); }
+  bool is_missing(ChunkId id) const { return !table_.length_of(id) && !damaged_.contains(id); }
+
+  Result<void> keep_run(ChunkRun run) {
+    damaged_.insert(run.first, run.chunks.size());
+    DEDUPFS_TRY(runs_.lay(std::move(run)));
+    return {};
+  }
+
+  // An intact header says how long its region is, whatever became of what stands behind it. Without one, all runs of the region
+  // say the same as the first.
+  ChunkRun with_lengths_of_region(ChunkRun run) {
+    const auto header = containers_.read_header(run.place);
+    const auto disk_bytes = header ? static_cast<std::uint32_t>(header->disk_length()) : run.region_disk_bytes;
+    const auto payload_bytes = header ? header->payload_length : run.region_payload_bytes;
+    const auto& lengths = lengths_of_lost_.try_emplace(run.place, disk_bytes, payload_bytes).first->second;
+    std::tie(run.region_disk_bytes, run.region_payload_bytes) = lengths;
+    return run;
+  }
+
+  // Unless the same content lies elsewhere, intact.
+  Result<void> keep_fingerprint(ByteSpan fingerprint, ChunkId id) {
+    DEDUPFS_ASSIGN(const auto leads_to, index_.get(Family::kFingerprints, text_of(fingerprint)));
+    if (leads_to) return {};
+    return fingerprints_.put(Family::kFingerprints, text_of(fingerprint), encode_chunk_id(id));
+  }
+
+  Result<void> keep_what_the_old_index_knows() {
+    std::unordered_set<std::uint64_t> kept;
+    Result<void> result;
+    DEDUPFS_TRY(hints_.old_index->walk(Family::kChunks, [&](std::string_view key, std::string_view value) {
+      const auto run = decode_run(key, value);
+      if (!run || run->place.container >= hints_.end_of_containers) return true;
+      if (containers_.read_directory(run->place)) return true;  // what is there was seen
+      if (!has_room_for(run->chunks.size())) return true;
+      for (std::size_t from = 0; from < run->chunks.size() && result; ++from) {
+        if (!is_missing(run->id_of(from))) continue;
+        std::size_t to = from;
+        for (; to < run->chunks.size() && is_missing(run->id_of(to)); ++to) kept.insert(number_of(run->id_of(to)));
+        result = keep_run(with_lengths_of_region(run->part(from, to)));
+        from = to;
+      }
+      return result.has_value();
+    }));
+    DEDUPFS_TRY(result);
+    if (kept.empty()) return {};
+    DEDUPFS_TRY(hints_.old_index->walk(Family::kFingerprints, [&](std::string_view key, std::string_view value) {
+      const auto id = decode_chunk_id(value);
+      if (id && kept.contains(number_of(*id))) result = keep_fingerprint(bytes_of(key), *id);
+      return result.has_value();
+    }));
+    return result;
+  }
+
+  Result<void> mark_unreadable() {
+    DEDUPFS_TRY(mark_what_cannot_be_made());
+    // Each that is used may be what others are made from.
+    for (;;) {
+      DEDUPFS_ASSIGN(const std::uint64_t used, use_older_copies());
+      if (used == 0) break;
+      report_.note(
+          fmt::format("{} chunks are as they were before they were stored anew from chunks that cannot be had", used));
+      table_.mark_all_readable();
+      DEDUPFS_TRY(mark_what_cannot_be_made());
+    }
+    for (const auto& [number, why] : table_.unreadable()) damaged_.insert(ChunkId{number});
+    for (const std::uint64_t number : hints_.listed)
+      if (table_.length_of(ChunkId{number})) damaged_.insert(ChunkId{number});
+    return {};
+  }
+
+  Result<void> mark_what_cannot_be_made() {
+    for (const std::uint64_t number : damaged_.numbers()) table_.mark_unreadable(ChunkId{number});
+    for (const std::uint64_t number : hints_.unreadable)
+      if (table_.length_of(ChunkId{number})) table_.mark_unreadable(ChunkId{number});
+    // A reader refuses what is made from something as deep: the copy that it counts on is missing. So no circle is left.
+    return mark_unreadable_deltas(
+        index_, table_, [this](ChunkId delta, ChunkId source) { return depths_.of(source) < depths_.of(delta); });
+  }
+
+  // Returns how many can be made now.
+  Result<std::uint64_t> use_older_copies() {
+    std::uint64_t used = 0;
+    for (std::size_t i = older_copies_.size(); i-- > 0;) {  // the last ones first
+      const auto& [id, place] = older_copies_[i];
+      if (!table_.is_unreadable(id) || hints_.unreadable.contains(number_of(id))) continue;
+      DEDUPFS_ASSIGN(const bool is_used, use_older_copy(id, place));
+      if (is_used) ++used;
+      if (runs_.runs() >= kRunsTogether) DEDUPFS_TRY(write_runs());
+    }
+    DEDUPFS_TRY(write_runs());
+    return used;
+  }
+
+  Result<bool> use_older_copy(ChunkId id, RegionPlace place) {
+    DEDUPFS_ASSIGN(const auto run, find_run(index_, id));
+    if (!run) return false;
+    DEDUPFS_ASSIGN(const auto newer_entries, containers_.read_directory(run->place));
+    DEDUPFS_ASSIGN(const auto entries, containers_.read_directory(place));
+    const auto newer = std::ranges::find(newer_entries, id, &RegionEntry::id);
+    const auto older = std::ranges::find(entries, id, &RegionEntry::id);
+    if (newer == newer_entries.end() || older == entries.end()) return false;
+    if (newer->fingerprint != older->fingerprint || newer->raw_length != older->raw_length) return false;
+    const auto is_useful = [&](ChunkId source) {
+      return table_.length_of(source) && !table_.is_unreadable(source) && depths_.of(source) < older->depth;
+    };
+    if (!std::ranges::all_of(older->sources, is_useful)) return false;
+    depths_.set(id, older->depth);
+    table_.mark_readable(id);
+    DEDUPFS_ASSIGN(const RegionHeader header, containers_.read_header(place));
+    DEDUPFS_TRY(runs_.lay(std::move(runs_of(place, header, {*older}).front())));
+    return true;
+  }
+
+  // Of what nobody may refer to.
+  Result<void> drop_fingerprints() {
+    Database::Batch batch(index_);
+    for (const auto& [number, why] : table_.unreadable()) {
+      const ChunkId id{number};
+      if (damaged_.contains(id) && !hints_.unreadable.contains(number)) continue;
+      DEDUPFS_ASSIGN(const auto run, find_run(index_, id));
+      if (!run) continue;
+      DEDUPFS_ASSIGN(const auto entries, containers_.read_directory(run->place));
+      const auto entry = std::ranges::find(entries, id, &RegionEntry::id);
+      if (entry == entries.end()) continue;
+      DEDUPFS_ASSIGN(const auto leads_to, index_.get(Family::kFingerprints, text_of(entry->fingerprint.bytes)));
+      if (leads_to == encode_chunk_id(id)) batch.erase(Family::kFingerprints, text_of(entry->fingerprint.bytes));
+    }
+    if (batch.empty()) return {};
+    return index_.write(batch);
+  }
+
+  Result<void> store_list() {
+    if (damaged_.size() == 0) return {};
+    Database::Batch batch(index_);
+    batch.put(Family::kCounters, kDamagedChunksCounter, damaged_.encode().bytes);
+    return index_.write(batch);
+  }
+
+  const ContainerStore& containers_;
+  Database& index_;
+  const RebuildHints& hints_;
+  CheckReport& report_;
+  const Progress& progress_;
+  const int pass_;
+
+  BulkWriter fingerprints_;
+  RunOverlay runs_;
+  ChunkDepths depths_;  // of the copies that count
+  // Of deltas that were stored anew, in order of the newer ones.
+  std::vector<std::pair<ChunkId, RegionPlace>> older_copies_;
+  RegionOffsets known_regions_;
+  std::vector<std::pair<RegionPlace, RegionHeader>> damaged_regions_;
+  std::map<RegionPlace, std::pair<std::uint32_t, std::uint32_t>> lengths_of_lost_;  // on disk, and of the payload
+  DamagedChunks damaged_;                                                           // what becomes the volume's list
+  ChunkTable table_;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t done_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<ChunkTable> rebuild_chunks(const ContainerStore& containers, Database& index, const RebuildHints& hints,
+                                  CheckReport& report, const Progress& progress, int pass) {
+  return ChunkRebuild(containers, index, hints, report, progress, pass).run();
+}
+
+}  // namespace dedupfs

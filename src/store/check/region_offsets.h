@@ -1,0 +1,49 @@
+// Where the regions start that an index refers to.
+//
+// Threads: one at a time to change it.
+// Memory:  some bytes a region.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "base/result.h"
+#include "index/record_source.h"
+#include "store/chunks/chunk_index.h"
+
+namespace dedupfs {
+
+class RegionOffsets {
+ public:
+  // Records that do not parse are passed over, and so is what is said of containers that are not there.
+  static Result<RegionOffsets> of(
+      const RecordSource& index,
+      const std::function<bool(std::uint32_t container)>& is_there = [](std::uint32_t) { return true; }) {
+    RegionOffsets offsets;
+    DEDUPFS_TRY(index.walk(Family::kChunks, [&](std::string_view key, std::string_view value) {
+      if (const auto run = decode_run(key, value); run && is_there(run->place.container))
+        offsets.by_container_[run->place.container].push_back(run->place.offset);
+      return true;
+    }));
+    for (auto& [container, list] : offsets.by_container_) {
+      std::ranges::sort(list);
+      list.erase(std::unique(list.begin(), list.end()), list.end());
+    }
+    return offsets;
+  }
+
+  // Ascending.
+  const std::vector<std::uint32_t>& in(std::uint32_t container) const {
+    static const std::vector<std::uint32_t> kNone;
+    const auto found = by_container_.find(container);
+    return found == by_container_.end() ? kNone : found->second;
+  }
+
+ private:
+  std::map<std::uint32_t, std::vector<std::uint32_t>> by_container_;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,97 @@
+// The scrub: reads everything that the index refers to, in the background and no faster than it is told, so that damage is
+// found while there is still somewhere to heal it from. What it finds damaged is remembered as what readers find
+// (DamagedChunks): the next writer of that content heals it.
+//
+// It verifies the checksums of all regions with live or once live chunks, read from the disk even if the operating system has
+// them in its memory; that each chunk is where the index says; the checksums of the index's own tables, both superblocks and
+// the newest checkpoint.
+//
+// Threads:   every function from any thread.
+// Ownership: the volume must outlive it; the destructor stops it.
+// Failure:   damage is counted and logged, naming container and offset; see ScrubStatus.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/result.h"
+#include "store/chunks/chunk_index.h"
+#include "store/volume/volume.h"
+
+namespace dedupfs {
+
+// What one scrub found, over all or so far.
+struct ScrubFindings {
+  std::int64_t started_unix_seconds = 0;
+  std::int64_t ended_unix_seconds = 0;  // 0: it runs
+  std::uint64_t checked_bytes = 0;      // of containers
+  std::uint64_t damaged_chunks = 0;
+  std::uint64_t other_damage = 0;  // of index, superblock, checkpoint: what the log names
+  bool complete = false;           // it was not stopped before its end
+
+  bool sound() const { return damaged_chunks == 0 && other_damage == 0; }
+  bool operator==(const ScrubFindings&) const = default;
+};
+
+struct ScrubStatus {
+  bool running = false;
+  double progress = 0;                       // 0 to 1, of the one that runs
+  std::optional<std::int64_t> seconds_left;  // about, of the one that runs, as soon as it can be told
+  std::optional<ScrubFindings> current;      // of the one that runs
+  std::optional<ScrubFindings> last;         // of the one that ended last, at an earlier mount perhaps
+};
+
+inline constexpr std::string_view kLastScrubCounter = "last_scrub";  // in Family::kCounters
+std::string encode_scrub_findings(const ScrubFindings& findings);
+Result<ScrubFindings> decode_scrub_findings(std::string_view encoded);
+
+// Of the one that ended last; nothing, too, where that does not parse: the next scrub replaces it.
+std::optional<ScrubFindings> last_scrub_of(const Database& database);
+
+class Scrubber {
+ public:
+  static constexpr std::uint64_t kDefaultBytesPerSecond = 100 << 20;
+
+  // `ended` runs on a thread of the scrubber's, to make the findings durable.
+  Scrubber(Volume& volume, std::function<void(const ScrubFindings&)> ended);
+  ~Scrubber();
+
+  // kBusy: one runs already. 0: as fast as the disk goes.
+  Result<void> start(std::uint64_t bytes_per_second);
+  void stop();  // waits until it has
+  ScrubStatus status() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void run(std::uint64_t bytes_per_second);
+  Result<void> check_all(std::uint64_t bytes_per_second);
+  void check_index();
+  void check_checkpoint();
+  Result<void> check_runs(std::uint64_t bytes_per_second);
+  void check_run(const ChunkRun& run);
+  void note_other_damage(const Error& error);
+  // False: it is to end.
+  bool pace(std::uint64_t bytes_per_second);
+
+  Volume& volume_;
+  const std::function<void(const ScrubFindings&)> ended_;
+
+  mutable std::mutex mutex_;  // guards the rest
+  std::condition_variable wakeup_;
+  bool stopping_ = false;
+  bool running_ = false;
+  double progress_ = 0;
+  Clock::time_point begun_{};
+  ScrubFindings current_;
+  std::optional<ScrubFindings> last_;
+  std::thread thread_;
+};
+
+}  // namespace dedupfs

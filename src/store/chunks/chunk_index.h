@@ -1,0 +1,74 @@
+// Where chunks are, and which there are already: the database's `fingerprints` and `chunks`, with what was stored since the
+// last commit in memory above them. See docs/format.md, "Chunk index".
+//
+// Chunk ids are handed out in blocks, so the chunks of a region form a few *runs* of consecutive ids. One entry of `chunks`
+// describes a run: it costs the index, and a sequential reader, one look-up a region instead of one a chunk.
+//
+// Threads:   every function from any thread.
+// Failure:   an entry that does not parse is kCorruption and names its key.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/format/region.h"
+#include "store/format/types.h"
+
+namespace dedupfs {
+
+// So one that has a chunk is looked for below its id no further than this. Writers stay far below: see RegionPacker.
+inline constexpr std::uint64_t kMostChunksOfARun = 1 << 16;
+
+// Consecutive ids in one region. Some may have been dropped from the region since (reclaim): its directory decides.
+struct ChunkRun {
+  struct Chunk {
+    std::uint32_t raw_length = 0;
+    // Of a delta:
+    std::uint32_t delta_length = 0;
+    std::vector<ChunkId> sources;
+
+    bool is_delta() const { return !sources.empty(); }
+    std::uint32_t payload_length() const { return is_delta() ? delta_length : raw_length; }
+
+    bool operator==(const Chunk&) const = default;
+  };
+
+  ChunkId first{};
+  RegionPlace place;
+  std::uint32_t region_disk_bytes = 0;     // header, directory and payload as stored
+  std::uint32_t region_payload_bytes = 0;  // of the whole region, decompressed
+  std::vector<Chunk> chunks;
+
+  bool contains(ChunkId id) const {
+    return number_of(id) >= number_of(first) && number_of(id) - number_of(first) < chunks.size();
+  }
+  ChunkId id_of(std::size_t position) const { return ChunkId{number_of(first) + position}; }
+  const Chunk& at(ChunkId id) const { return chunks[number_of(id) - number_of(first)]; }  // which it contains
+  // What so many bytes of its region's payload take on disk: all of the region is shared out over its payload.
+  std::uint64_t disk_bytes_of(std::uint64_t payload_bytes) const {
+    return region_payload_bytes == 0 ? 0 : payload_bytes * region_disk_bytes / region_payload_bytes;
+  }
+  // The chunks at [from, to).
+  ChunkRun part(std::size_t from, std::size_t to) const;
+
+  bool operator==(const ChunkRun&) const = default;
+};
+
+// Adds the chunk to the last run, or begins another where it does not follow. Where their region is, is not said yet.
+void append_to_runs(std::vector<ChunkRun>& runs, const RegionEntry& entry);
+// Takes back what append_to_runs() added last.
+void drop_last(std::vector<ChunkRun>& runs);
+
+std::string encode_run_key(ChunkId first);
+std::string encode_run(const ChunkRun& run);
+Result<ChunkRun> decode_run(std::string_view key, std::string_view value);
+
+// Values of `fingerprints`.
+std::string encode_chunk_id(ChunkId id);
+Result<ChunkId> decode_chunk_id(std::string_view value);
+
+}  // namespace dedupfs

@@ -1,0 +1,172 @@
+#include "store/chunks/chunk_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "delta/xdelta3_codec.h"
+#include "store/chunks/fingerprint.h"
+#include "store/chunks/joined_chunks.h"
+
+namespace dedupfs {
+namespace {
+
+// Of the cache, for chunks made from deltas. The regions take the rest.
+constexpr std::size_t kDecodedShare = 4;
+
+std::string name_of_chunk(ChunkId id) {
+  return fmt::format("chunk {}", number_of(id));
+}
+
+Error not_in_index(ChunkId id) {
+  return corruption(name_of_chunk(id) + " is not in the index");
+}
+
+}  // namespace
+
+ChunkReader::ChunkReader(const ContainerStore& containers, const Database& database, const PendingChunks& pending,
+                         std::size_t cache_bytes)
+    : database_(database),
+      pending_(pending),
+      regions_(cache_bytes - cache_bytes / kDecodedShare,
+               [&containers](RegionPlace place) { return containers.read(place); }),
+      decoded_(cache_bytes / kDecodedShare) {}
+
+Result<std::optional<ChunkRun>> find_run(const Database& database, ChunkId id) {
+  // Without a bound, the search for one that was erased goes over the traces of all that were erased below it.
+  const ChunkId lowest{number_of(id) - std::min(number_of(id), kMostChunksOfARun)};
+  DEDUPFS_ASSIGN(const auto found,
+                 database.find_at_or_before(Family::kChunks, encode_run_key(id), encode_run_key(lowest)));
+  if (!found) return std::optional<ChunkRun>();
+  DEDUPFS_ASSIGN(ChunkRun run, decode_run(found->first, found->second));
+  if (!run.contains(id)) return std::optional<ChunkRun>();
+  return std::optional(std::move(run));
+}
+
+Result<void> walk_runs(const Database& database, const Database::Snapshot& snapshot,
+                       const std::function<Result<void>(const ChunkRun&)>& visit) {
+  Result<void> result;
+  DEDUPFS_TRY(database.walk(snapshot, Family::kChunks, [&](std::string_view key, std::string_view value) {
+    const auto run = decode_run(key, value);
+    result = run ? visit(*run) : Result<void>(run.error());
+    return result.has_value();
+  }));
+  return result;
+}
+
+Result<RunCache::Found> ChunkReader::locate(ChunkId id) {
+  if (const auto found = runs_.find(id)) return *found;
+  DEDUPFS_ASSIGN(const auto run, find_run(database_, id));
+  if (!run) return not_in_index(id);
+  runs_.insert(*run);
+  return RunCache::found_in(*run);
+}
+
+Result<ChunkReader::Stored> ChunkReader::get_stored(ChunkId id) {
+  if (const auto location = pending_.locate(id)) {
+    if (location->region)
+      return Stored{location->entry, {location->region->payload_of(location->entry), location->region}};
+    return read_stored(id, location->place);
+  }
+  // One that is not in the index was never there: a neighbour that somebody guessed.
+  DEDUPFS_ASSIGN(const RunCache::Found known, locate(id));
+  auto stored = read_stored(id, known.place);
+  if (stored) return stored;
+  // It may have moved since the place was cached, and other runs that are cached may be stale, too.
+  runs_.forget(id);
+  DEDUPFS_ASSIGN(const auto now, find_run(database_, id));
+  if (!now) return not_in_index(id);
+  if (now->place != known.place) stored = read_stored(id, now->place);
+  if (!stored) note_damage(id, stored.error());
+  return stored;
+}
+
+Result<ChunkReader::Stored> ChunkReader::get_stored_now(ChunkId id) {
+  runs_.forget(id);
+  return get_stored(id);
+}
+
+void ChunkReader::note_damage(ChunkId id, const Error& error) {
+  if (error.code() != ErrorCode::kCorruption && error.code() != ErrorCode::kIo) return;
+  if (damaged_.contains(id)) return;
+  const auto run = find_run(database_, id);
+  if (!run || !*run) return;
+  damaged_.insert(id);
+  // What can be said of a region holds for all that lies in it.
+  if (!regions_.get((*run)->place)) damaged_.insert((*run)->first, (*run)->chunks.size());
+}
+
+Result<ChunkReader::Stored> ChunkReader::read_stored(ChunkId id, RegionPlace place) {
+  auto region = regions_.get(place);
+  if (!region) return region.error().with(name_of_chunk(id));
+  const RegionEntry* const entry = (*region)->find(id);
+  if (entry == nullptr)
+    return corruption(fmt::format("{} is not in container {} at {}", name_of_chunk(id), place.container, place.offset));
+  return Stored{*entry, {(*region)->payload_of(*entry), *region}};
+}
+
+bool ChunkReader::is_at_hand(ChunkId id) {
+  if (pending_.locate(id)) return true;
+  const auto found = locate(id);
+  return !found || (!found->has_deltas && regions_.contains(found->place));  // an error shows when somebody reads it
+}
+
+Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id) {
+  std::size_t chunks_left = kMostChunksOfARead;
+  auto chunk = get(id, kDeepestDelta + 1, chunks_left);
+  if (!chunk || !damaged_.contains(id)) return chunk;
+  DEDUPFS_ASSIGN(const Stored stored, get_stored(id));
+  if (fingerprint_of(chunk->bytes.bytes) != stored.entry.fingerprint)
+    return corruption(name_of_chunk(id) + " does not match its fingerprint");
+  return chunk;
+}
+
+bool ChunkReader::can_be_made(ChunkId id) {
+  std::size_t chunks_left = kMostChunksOfARead;
+  return get(id, kDeepestDelta + 1, chunks_left).has_value();
+}
+
+Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id, std::uint8_t depth_limit, std::size_t& chunks_left) {
+  if (chunks_left-- == 0) return corruption(name_of_chunk(id) + " would take too many others to make");
+  DEDUPFS_ASSIGN(const Stored stored, get_stored(id));
+  auto chunk = make(stored, depth_limit, chunks_left);
+  if (chunk || !stored.entry.is_delta()) return chunk;
+  // Since its place was cached it may have been stored anew, made from other chunks, and those that it was made from erased.
+  const auto now = get_stored_now(id);
+  return now && now->entry != stored.entry ? make(*now, depth_limit, chunks_left) : chunk;
+}
+
+Result<ChunkReader::Chunk> ChunkReader::make(const Stored& stored, std::uint8_t depth_limit, std::size_t& chunks_left) {
+  const ChunkId id = stored.entry.id;
+  if (stored.entry.depth >= depth_limit) return corruption(name_of_chunk(id) + " is too deep to be a source");
+  if (!stored.entry.is_delta()) return Chunk{stored.payload, 0, {}};
+  Chunk chunk{{}, stored.entry.depth, stored.entry.sources};
+  if (const auto decoded = decoded_.find(id)) {
+    chunk.bytes = {*decoded, decoded};
+    return chunk;
+  }
+  auto bytes = decode(stored, chunks_left);
+  if (!bytes) return bytes.error().with(name_of_chunk(id) + ", a delta");
+  chunk.bytes = std::move(*bytes);
+  return chunk;
+}
+
+Result<PinnedBytes> ChunkReader::decode(const Stored& delta, std::size_t& chunks_left) {
+  const RegionEntry& entry = delta.entry;
+  JoinedChunks source;
+  for (const ChunkId id : entry.sources) {
+    DEDUPFS_ASSIGN(Chunk chunk, get(id, entry.depth, chunks_left));
+    source.append(std::move(chunk.bytes));
+  }
+  const auto decoded = std::make_shared<RawBuffer>(entry.raw_length);
+  DEDUPFS_TRY(Xdelta3Codec::decode(source.bytes(), delta.payload.bytes, *decoded));
+  if (delta_checksum_of(*decoded) != entry.checksum) {
+    damaged_.insert(entry.id);
+    return corruption("it makes other bytes than were stored");
+  }
+  decoded_.insert(entry.id, decoded);
+  return PinnedBytes{*decoded, decoded};
+}
+
+}  // namespace dedupfs

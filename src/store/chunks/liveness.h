@@ -1,0 +1,76 @@
+// Between those who delete chunks that nobody refers to and those who begin to refer to chunks: the write barrier of reclaim.
+//
+//   idle      any chunk of the index may be referred to
+//   marking   any chunk may be, and which were is remembered
+//   erasing   what was neither marked nor claimed by then is dead: nobody may refer to it any more
+//
+// Threads: every function from any thread; phases are changed by one thread.
+// Memory:  about a bit for each chunk in use while a reclaim runs (store/chunks/chunk_set.h), and 8 bytes for each chunk that was claimed before the
+//          mark came to it, until take_claimed().
+// Failure: where memory for the marks runs out, every chunk counts as live: require_complete() says so.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <vector>
+
+#include "base/result.h"
+#include "store/chunks/chunk_set.h"
+#include "store/format/types.h"
+
+namespace dedupfs {
+
+class Liveness {
+ public:
+  // Held from before a chunk is looked up until it was claimed, so that no phase begins or ends in between.
+  class Lookup {
+   public:
+    explicit Lookup(Liveness& liveness);
+    // Whether the chunk may be referred to. False: it is dead, and its content is to be stored under another id.
+    bool claim(ChunkId id);
+    // The chunk was stored just now, perhaps by somebody else who was faster, and is referred to.
+    void note_stored(ChunkId id);
+
+   private:
+    Liveness& liveness_;
+    std::shared_lock<std::shared_mutex> lock_;
+  };
+
+  // Ids from `end` on are new, and live; so are those below that are given away from now on. The marks take
+  // `most_bytes` at most.
+  void start_marking(std::uint64_t end, std::uint64_t most_bytes = ChunkSet::kLeastLimit);
+  // Whether it was not marked yet. While marking.
+  bool mark(ChunkId id);
+  // The chunks that were claimed and had not been marked, since the last call: what they are made from is to be marked, too.
+  std::vector<ChunkId> take_claimed();
+  // Begins to erase, unless something was claimed since take_claimed(): false then.
+  bool start_erasing();
+  // Ends either phase; nothing where none is. What was erased is in no index any more and, after `forget` ran, in no cache.
+  void finish(const std::function<void()>& forget);
+
+  // While marking or erasing.
+  bool is_live(ChunkId id) const;
+  Result<void> require_complete() const;  // kNoMemory: not all marks found room
+  bool is_erasing() const;
+  std::uint64_t end() const { return end_; }  // as it was given to start_marking()
+
+ private:
+  enum class Phase { kIdle, kMarking, kErasing };
+
+  std::shared_lock<std::shared_mutex> lock_phase();
+  bool set(ChunkId id);  // whether it was not set
+
+  // Those who change the phase wait for lookups to end, and keep new ones out by the turnstile, or they would wait for ever.
+  std::mutex turnstile_;
+  mutable std::shared_mutex mutex_;
+  Phase phase_ = Phase::kIdle;
+  std::uint64_t end_ = 0;
+  std::optional<ChunkSet> marked_;
+  std::mutex claimed_mutex_;
+  std::vector<ChunkId> claimed_;
+};
+
+}  // namespace dedupfs

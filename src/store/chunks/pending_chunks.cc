@@ -1,0 +1,147 @@
+#include "store/chunks/pending_chunks.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/check.h"
+#include "store/chunks/run_overlay.h"
+
+namespace dedupfs {
+namespace {
+
+// A fingerprint may lead to another chunk with the same content by now.
+Result<void> append_erased(const ErasedChunks& chunks, const Database& database, RunOverlay& runs,
+                           Database::Batch& batch) {
+  for (std::size_t i = 0; i < chunks.fingerprints.size(); ++i) {
+    const std::string_view fingerprint = text_of(chunks.fingerprints[i].bytes);
+    DEDUPFS_ASSIGN(const auto leads_to, database.get(Family::kFingerprints, fingerprint));
+    if (leads_to == encode_chunk_id(ChunkId{number_of(chunks.first) + i}))
+      batch.erase(Family::kFingerprints, fingerprint);
+  }
+  return runs.remove(chunks.first, chunks.fingerprints.size());
+}
+
+}  // namespace
+
+std::optional<ChunkId> PendingChunks::find(const Fingerprint& fingerprint) const {
+  const std::shared_lock lock(mutex_);
+  for (const Group* group : {&open_, &frozen_})
+    if (const auto found = group->ids.find(fingerprint); found != group->ids.end()) return found->second;
+  return std::nullopt;
+}
+
+std::optional<PendingChunks::Location> PendingChunks::locate(ChunkId id) const {
+  const std::shared_lock lock(mutex_);
+  for (const Group* group : {&open_, &frozen_}) {
+    const auto found = group->chunks.find(number_of(id));
+    if (found == group->chunks.end()) continue;
+    const Group::Chunk& chunk = found->second;
+    return Location{chunk.region->region, chunk.entry, chunk.region->place.value_or(RegionPlace{})};
+  }
+  return std::nullopt;
+}
+
+std::optional<ChunkId> PendingChunks::publish(const RegionEntry& entry, const std::shared_ptr<PendingRegion>& region) {
+  const std::unique_lock lock(mutex_);
+  if (const auto found = frozen_.ids.find(entry.fingerprint); found != frozen_.ids.end()) return found->second;
+  const auto [found, is_new] = open_.ids.try_emplace(entry.fingerprint, entry.id);
+  if (!is_new) return found->second;
+  try {
+    // In place of what is being moved of a chunk that was lost.
+    open_.chunks.insert_or_assign(number_of(entry.id), Group::Chunk{region, entry});
+  } catch (...) {  // a fingerprint that leads nowhere would make new content a reference to nothing
+    open_.ids.erase(found);
+    throw;
+  }
+  return std::nullopt;
+}
+
+bool PendingChunks::publish_moved(const RegionEntry& entry, const std::shared_ptr<PendingRegion>& region) {
+  const std::unique_lock lock(mutex_);
+  if (frozen_.chunks.contains(number_of(entry.id))) return false;
+  return open_.chunks.emplace(number_of(entry.id), Group::Chunk{region, entry}).second;
+}
+
+void PendingChunks::erase(ErasedChunks chunks) {
+  const std::unique_lock lock(mutex_);
+  open_.erased.push_back(std::move(chunks));
+}
+
+void PendingChunks::abandon_container(std::uint32_t number) {
+  const std::unique_lock lock(mutex_);
+  open_.abandoned.push_back(number);
+}
+
+void PendingChunks::add_region(std::shared_ptr<PendingRegion> region) {
+  const std::unique_lock lock(mutex_);
+  open_.regions.push_back(std::move(region));
+}
+
+void PendingChunks::mark_written(PendingRegion& region, RegionPlace place, std::uint32_t disk_bytes) {
+  const std::unique_lock lock(mutex_);
+  region.place = place;
+  region.region.reset();
+  for (auto* runs : {&region.runs, &region.moved, &region.renewed}) {
+    for (ChunkRun& run : *runs) {
+      run.place = place;
+      run.region_disk_bytes = disk_bytes;
+      run.region_payload_bytes = region.used_bytes;
+    }
+  }
+}
+
+bool PendingChunks::all_written(const std::vector<std::shared_ptr<PendingRegion>>& regions) const {
+  const std::shared_lock lock(mutex_);
+  return std::ranges::all_of(regions, [](const auto& region) { return region->place.has_value(); });
+}
+
+void PendingChunks::freeze() {
+  const std::unique_lock lock(mutex_);
+  DEDUPFS_CHECK(frozen_.chunks.empty());  // Volume::freeze() follows a commit
+  std::swap(open_, frozen_);
+}
+
+// Without the lock, for it may take a while: what it reads of the frozen group changes no more.
+Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Database& database) const {
+  RunOverlay runs(database);
+  for (const ErasedChunks& chunks : frozen_.erased) DEDUPFS_TRY(append_erased(chunks, database, runs, batch));
+  for (const auto& [fingerprint, id] : frozen_.ids)
+    batch.put(Family::kFingerprints, text_of(fingerprint.bytes), encode_chunk_id(id));
+  for (const auto& region : frozen_.regions) {
+    DEDUPFS_CHECK(region->place.has_value());  // the commit has waited for it
+    for (const ChunkRun& run : region->runs) batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
+    for (const ChunkRun& run : region->moved) DEDUPFS_TRY(runs.lay(run));
+  }
+  // Behind all that moved: of a chunk that did both, what came again counts.
+  for (const auto& region : frozen_.regions)
+    for (const ChunkRun& run : region->renewed) DEDUPFS_TRY(runs.lay(run));
+  runs.append_to(batch);
+  return {};
+}
+
+std::vector<ChunkId> PendingChunks::frozen_renewed() const {
+  std::vector<ChunkId> ids;
+  for (const auto& region : frozen_.regions)
+    for (const ChunkRun& run : region->renewed)
+      for (std::size_t i = 0; i < run.chunks.size(); ++i) ids.push_back(run.id_of(i));
+  return ids;
+}
+
+void PendingChunks::drop_frozen() {
+  Group dropped;  // outlives the lock: freeing it takes a while
+  const std::unique_lock lock(mutex_);
+  std::swap(frozen_, dropped);
+}
+
+bool PendingChunks::open_is_empty() const {
+  const std::shared_lock lock(mutex_);
+  return open_.chunks.empty() && open_.regions.empty() && open_.erased.empty() && open_.abandoned.empty();
+}
+
+std::size_t PendingChunks::open_bytes() const {
+  static constexpr std::size_t kBytesPerChunk = 280;  // both map nodes, and the share of the region's run
+  const std::shared_lock lock(mutex_);
+  return open_.chunks.size() * kBytesPerChunk;
+}
+
+}  // namespace dedupfs

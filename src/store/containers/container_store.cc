@@ -1,0 +1,304 @@
+#include "store/containers/container_store.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <utility>
+
+#include "base/check.h"
+#include "base/crash_point.h"
+#include "store/containers/container_reader.h"
+#include "store/format/container_format.h"
+
+namespace dedupfs {
+namespace {
+
+// Each holds a descriptor until it is synced; a fast writer on a slow disk must not run out of them between two
+// commits.
+constexpr std::size_t kMostUnsyncedContainers = 16;
+
+// A container of this run. All but `number` and `file` is guarded by the store's mutex.
+struct WrittenContainer {
+  std::uint32_t number = 0;
+  std::shared_ptr<BackingFile> file;
+  std::uint64_t end = kContainerHeaderBytes;
+  std::uint64_t regions = 0;
+  std::size_t writes_in_flight = 0;
+  bool full = false;    // takes no more appends
+  bool sealed = false;  // the trailer is written, or was tried
+  bool dirty = false;   // written to since the last sync began
+
+  bool finished() const { return sealed && !dirty && writes_in_flight == 0; }
+};
+
+}  // namespace
+
+struct ContainerStore::State {
+  State(std::shared_ptr<BackingFolder> folder_used, Settings settings_used, UuidBytes volume_of)
+      : folder(std::move(folder_used)), settings(std::move(settings_used)), volume(volume_of), reader(folder, volume) {}
+
+  Result<void> create_container();
+  Result<void> write(WrittenContainer& container, std::uint64_t offset, ByteSpan region);
+  void seal_if_done(std::unique_lock<std::mutex>& lock, WrittenContainer& container);
+  Result<void> sync();
+  Result<std::vector<std::uint32_t>> numbers() const;
+
+  const std::shared_ptr<BackingFolder> folder;
+  const Settings settings;
+  const UuidBytes volume;
+  ContainerReader reader;
+
+  std::mutex sync_mutex;  // before `mutex`: a sync that finds nothing to do must wait for the one that is doing it
+  std::mutex mutex;
+  std::uint32_t next_number = 1;
+  std::shared_ptr<WrittenContainer> current;                // null until the next append
+  std::vector<std::shared_ptr<WrittenContainer>> unsynced;  // every container that is not finished(), `current` too
+  bool directory_dirty = false;
+  std::optional<Error> failed_sync;
+};
+
+ContainerStore::ContainerStore(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+ContainerStore::~ContainerStore() {
+  std::unique_lock lock(state_->mutex);
+  if (!state_->current || state_->failed_sync) return;
+  state_->current->full = true;
+  state_->seal_if_done(lock, *state_->current);
+}
+
+Result<std::unique_ptr<ContainerStore>> ContainerStore::open(std::shared_ptr<BackingFolder> folder, Settings settings) {
+  DEDUPFS_CHECK(settings.container_bytes <= kLargestContainerBytes);  // decode_superblock() has looked
+  DEDUPFS_ASSIGN(const UuidBytes volume, parse_uuid(settings.volume_uuid));
+  auto state = std::make_unique<State>(std::move(folder), std::move(settings), volume);
+  DEDUPFS_ASSIGN(const std::vector<std::uint32_t> numbers, state->numbers());
+  state->next_number = state->settings.next_container;
+  if (!numbers.empty()) {
+    if (numbers.back() == std::numeric_limits<std::uint32_t>::max())
+      return Error{ErrorCode::kCorruption, state->reader.path_of(numbers.back()).string() + " has the last number"};
+    state->next_number = std::max(state->next_number, numbers.back() + 1);
+  }
+  return std::unique_ptr<ContainerStore>(new ContainerStore(std::move(state)));
+}
+
+Result<std::vector<std::uint32_t>> ContainerStore::State::numbers() const {
+  DEDUPFS_ASSIGN(const std::vector<std::string> names, folder->list());
+  std::vector<std::uint32_t> numbers;
+  for (const std::string& name : names)
+    if (const auto number = parse_container_name(name)) numbers.push_back(*number);
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+Result<RegionPlace> ContainerStore::append(ByteSpan encoded_region) {
+  State& state = *state_;
+  DEDUPFS_CHECK(encoded_region.size() >= kRegionHeaderBytes);  // what encode_region() made
+  if (state.settings.read_only) return Error{ErrorCode::kReadOnly, "the volume is open for reading only"};
+
+  std::unique_lock lock(state.mutex);
+  if (state.failed_sync) return *state.failed_sync;
+  if (!state.current) DEDUPFS_TRY(state.create_container());
+  const std::shared_ptr<WrittenContainer> container = state.current;
+  const std::uint64_t offset = container->end;
+  container->end += encoded_region.size();
+  ++container->writes_in_flight;
+  if (container->end >= state.settings.container_bytes) {
+    container->full = true;
+    state.current = nullptr;
+  }
+
+  lock.unlock();
+  const Result<void> written = state.write(*container, offset, encoded_region);
+  crash_point("container.appended");
+  lock.lock();
+
+  --container->writes_in_flight;
+  if (written) {
+    container->dirty = true;
+    ++container->regions;
+  }
+  state.seal_if_done(lock, *container);
+  const bool too_many_unsynced = container->sealed && state.unsynced.size() > kMostUnsyncedContainers;
+  lock.unlock();
+  if (!written) return written.error();
+  if (too_many_unsynced) DEDUPFS_TRY(state.sync());
+  return RegionPlace{container->number, static_cast<std::uint32_t>(offset)};
+}
+
+// Under the lock, once in 64 MiB.
+Result<void> ContainerStore::State::create_container() {
+  if (next_number == std::numeric_limits<std::uint32_t>::max())
+    return Error{ErrorCode::kTooLarge, "all container numbers are used up"};
+  auto container = std::make_shared<WrittenContainer>();
+  container->number = next_number++;  // used up even if it fails: what is left of the file may be in the way
+  const std::string name = container_name(container->number);
+  DEDUPFS_ASSIGN(container->file, folder->open(name, Backing::Mode::kCreate));
+  const std::string header = encode_container_header({container->number, volume});
+  if (const auto written = container->file->write(0, bytes_of(header)); !written) {
+    if (const auto removed = folder->unlink(name); !removed) spdlog::warn("{}", removed.error().message());
+    return written.error();
+  }
+  crash_point("container.created");
+  directory_dirty = true;
+  reader.share(container->number, container->file);
+  unsynced.push_back(container);
+  current = std::move(container);
+  return {};
+}
+
+// Leaves a container that can be walked, also when it fails: the place is given back if it is the last, else marked as
+// a gap, as far as the disk permits.
+Result<void> ContainerStore::State::write(WrittenContainer& container, std::uint64_t offset, ByteSpan region) {
+  auto written = container.file->write(offset, region);
+  if (written) return written;
+  {
+    const std::lock_guard lock(mutex);
+    if (container.end == offset + region.size()) {
+      container.end = offset;
+      if (const auto cut = container.file->truncate(offset); !cut) spdlog::warn("{}", cut.error().message());
+      return written;
+    }
+  }
+  const std::string gap = encode_gap_header(region.size());
+  if (const auto marked = container.file->write(offset, bytes_of(gap)); !marked)
+    spdlog::warn("{}", marked.error().message());
+  return written;
+}
+
+// A container without its trailer is as good to readers, so a failure is no more than logged.
+void ContainerStore::State::seal_if_done(std::unique_lock<std::mutex>& lock, WrittenContainer& container) {
+  if (!container.full || container.sealed || container.writes_in_flight != 0) return;
+  container.sealed = true;
+  ++container.writes_in_flight;
+  const std::uint64_t trailer_offset = container.end;
+  const std::string trailer =
+      encode_container_trailer({container.number, container.regions, trailer_offset + kContainerTrailerBytes});
+  lock.unlock();
+  if (const auto written = container.file->write(trailer_offset, bytes_of(trailer)); !written)
+    spdlog::warn("sealing a container: {}", written.error().message());
+  crash_point("container.sealed");
+  lock.lock();
+  --container.writes_in_flight;
+  container.dirty = true;
+}
+
+Result<void> ContainerStore::sync() {
+  return state_->sync();
+}
+
+Result<void> ContainerStore::State::sync() {
+  const std::lock_guard one_at_a_time(sync_mutex);
+  std::vector<std::shared_ptr<WrittenContainer>> to_sync;
+  bool sync_directory = false;
+  {
+    const std::lock_guard lock(mutex);
+    if (failed_sync) return *failed_sync;
+    for (const auto& container : unsynced) {
+      if (!std::exchange(container->dirty, false)) continue;
+      to_sync.push_back(container);
+    }
+    sync_directory = std::exchange(directory_dirty, false);
+  }
+
+  const auto synced = [&]() -> Result<void> {
+    for (const auto& container : to_sync) DEDUPFS_TRY(container->file->datasync());
+    if (sync_directory) DEDUPFS_TRY(folder->sync());
+    return {};
+  }();
+
+  const std::lock_guard lock(mutex);
+  if (!synced) {
+    // Whatever the reason was: nobody knows what is on the disk now, so a full one does not pass either.
+    failed_sync = Error{ErrorCode::kIo, "chunks could not be made durable: " + synced.error().message()};
+    return *failed_sync;
+  }
+  std::erase_if(unsynced, [](const auto& container) { return container->finished(); });
+  return {};
+}
+
+std::uint32_t ContainerStore::begin_new_container() {
+  std::unique_lock lock(state_->mutex);
+  const std::uint32_t next = state_->next_number;
+  if (const auto container = std::exchange(state_->current, nullptr)) {
+    container->full = true;
+    state_->seal_if_done(lock, *container);
+  }
+  return next;
+}
+
+Result<void> ContainerStore::remove(std::uint32_t container) {
+  DEDUPFS_TRY(state_->folder->unlink(container_name(container)));
+  state_->reader.forget(container);
+  return {};
+}
+
+Result<RegionHeader> ContainerStore::read_header(RegionPlace place) const {
+  return state_->reader.read_header(place);
+}
+
+Result<std::vector<RegionEntry>> ContainerStore::read_directory(RegionPlace place) const {
+  return state_->reader.read_directory(place);
+}
+
+Result<std::shared_ptr<const Region>> ContainerStore::read(RegionPlace place) const {
+  return state_->reader.read(place);
+}
+
+Result<std::shared_ptr<const Region>> ContainerStore::read_from_disk(RegionPlace place,
+                                                                     std::uint64_t disk_bytes) const {
+  state_->reader.drop_cached(place, disk_bytes);
+  return state_->reader.read(place);
+}
+
+Result<std::vector<RegionEntry>> ContainerStore::verify(RegionPlace place) const {
+  return state_->reader.verify(place);
+}
+
+Result<ContainerScan> ContainerStore::scan(std::uint32_t container, const std::vector<std::uint32_t>& known_offsets,
+                                           const RegionVisit& visit) const {
+  return state_->reader.scan(container, known_offsets, visit);
+}
+
+RegionPlace ContainerStore::place_after(RegionPlace place, const RegionHeader& header) {
+  // Nothing lies behind the last offset, and reading there says so.
+  const std::uint64_t offset = place.offset + header.disk_length();
+  constexpr std::uint64_t kLastOffset = std::numeric_limits<std::uint32_t>::max();
+  return {place.container, static_cast<std::uint32_t>(std::min(offset, kLastOffset))};
+}
+
+Result<std::vector<ContainerStore::ContainerInfo>> ContainerStore::list() const {
+  DEDUPFS_ASSIGN(const std::vector<std::uint32_t> numbers, state_->numbers());
+  std::vector<ContainerInfo> containers;
+  for (const std::uint32_t number : numbers) {
+    auto info = state_->reader.inspect(number);
+    if (!info && info.error().code() == ErrorCode::kNotFound) continue;  // removed since
+    if (!info && info.error().code() == ErrorCode::kCorruption)
+      info = ContainerInfo{.id = number, .damage = info.error(), .is_file = false};
+    if (!info) return info.error();
+    containers.push_back(std::move(*info));
+  }
+  return containers;
+}
+
+Result<std::vector<std::uint32_t>> ContainerStore::numbers_from(std::uint32_t first) const {
+  DEDUPFS_ASSIGN(std::vector<std::uint32_t> numbers, state_->numbers());
+  numbers.erase(numbers.begin(), std::ranges::lower_bound(numbers, first));
+  return numbers;
+}
+
+std::uint32_t ContainerStore::container_bytes() const {
+  return state_->settings.container_bytes;
+}
+
+std::uint32_t ContainerStore::next_container() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->next_number;
+}
+
+Result<ContainerStore::Walk> ContainerStore::walk(std::uint32_t container) const {
+  return state_->reader.walk(container);
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,103 @@
+// The container files of a volume: append-only, immutable once sealed. See docs/format.md, "Container".
+//
+// Ownership: owns the files and a bounded cache of their descriptors.
+// Threads:   every function from any thread; appends are placed under a lock and written outside of it.
+// Failure:   an append that failed leaves a gap that nothing refers to. A failed sync() is final: the bytes must not be
+//            taken for durable by a retry, so every later append and sync fails with the first error. A container whose
+//            header names another volume or number is never read from.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/backing.h"
+#include "base/result.h"
+#include "store/containers/container_scan.h"
+#include "store/format/region.h"
+#include "store/format/types.h"
+
+namespace dedupfs {
+
+class ContainerStore {
+ public:
+  struct Settings {
+    std::string volume_uuid;
+    std::uint32_t container_bytes = 64 << 20;
+    std::uint32_t next_container = 1;  // numbers below were used, even where no file is left to show it
+    bool read_only = false;
+  };
+
+  // `folder` is VOLUME/containers. Never continues a container of an earlier run: new regions go to a new one, with
+  // a number above all that exist and at least `next_container`.
+  static Result<std::unique_ptr<ContainerStore>> open(std::shared_ptr<BackingFolder> folder, Settings settings);
+  ~ContainerStore();  // seals what is open, as far as possible
+
+  // Writes what encode_region() returned; it is durable after the next sync().
+  Result<RegionPlace> append(ByteSpan encoded_region);
+
+  // Everything appended before the call is durable after it, and so is the directory entry of each new container.
+  Result<void> sync();
+
+  // What is appended from now on goes to containers of this number and above.
+  std::uint32_t begin_new_container();
+  // Nothing refers to it any more, and nothing is being appended to it. Readers that have it open finish.
+  Result<void> remove(std::uint32_t container);
+
+  Result<RegionHeader> read_header(RegionPlace place) const;
+  Result<std::vector<RegionEntry>> read_directory(RegionPlace place) const;  // header and directory only, verified
+  // The whole region, verified and decompressed, entries sorted by id. The error names container and offset.
+  Result<std::shared_ptr<const Region>> read(RegionPlace place) const;
+
+  // The same, from the disk if it lies in the memory of the operating system: `disk_bytes` from the place on.
+  Result<std::shared_ptr<const Region>> read_from_disk(RegionPlace place, std::uint64_t disk_bytes) const;
+
+  // Checksums of header, directory and payload, without decompressing anything; gives the entries, in order of payload.
+  Result<std::vector<RegionEntry>> verify(RegionPlace place) const;
+
+  // The place right behind the region at `place`, if the container holds one there.
+  static RegionPlace place_after(RegionPlace place, const RegionHeader& header);
+
+  struct ContainerInfo {
+    std::uint32_t id = 0;
+    std::uint64_t bytes = 0;  // length of the file
+    bool sealed = false;
+    // What is wrong with its header, naming the file. A crash can leave a new container without one, with nothing in it
+    // that anything refers to; regions behind a damaged header are still read.
+    std::optional<Error> damage;
+    bool is_file = true;  // or a folder, a link, ... that somebody has put there
+  };
+  // All containers in order of number. Files with other names are ignored.
+  Result<std::vector<ContainerInfo>> list() const;
+  // Of those that are there, in order, from this number on.
+  Result<std::vector<std::uint32_t>> numbers_from(std::uint32_t first) const;
+  std::uint32_t container_bytes() const;  // a container that is as long is sealed
+  // The number that the next new container will get.
+  std::uint32_t next_container() const;
+
+  // Walks the regions of a container front to back until its trailer, its end, or the first thing that is no region.
+  // Only headers are read.
+  struct WalkedRegion {
+    RegionPlace place;
+    RegionHeader header;
+  };
+  struct Walk {
+    std::vector<WalkedRegion> regions;
+    std::optional<Error> stopped_by;  // why it ended before the trailer or the end of the file
+    std::uint64_t end_offset = 0;
+    bool sealed = false;
+  };
+  Result<Walk> walk(std::uint32_t container) const;
+  // As walk(), but past damage; see scan_container().
+  Result<ContainerScan> scan(std::uint32_t container, const std::vector<std::uint32_t>& known_offsets,
+                             const RegionVisit& visit) const;
+
+ private:
+  struct State;
+  explicit ContainerStore(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dedupfs

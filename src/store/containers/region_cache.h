@@ -1,0 +1,39 @@
+// Decoded regions, shared by all readers of a volume, under one cap of bytes; least recently used go first.
+//
+// Threads: every function from any thread; the loader runs without a lock, in the thread that missed. Two readers that
+// miss
+//          the same region at once load it once: the second waits, and gets what the first got, an error too.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "base/result.h"
+#include "store/format/region.h"
+#include "store/format/types.h"
+
+namespace dedupfs {
+
+class RegionCache {
+ public:
+  using Loader = std::function<Result<std::shared_ptr<const Region>>(RegionPlace)>;
+
+  RegionCache(std::size_t capacity_bytes, Loader loader);
+  ~RegionCache();
+
+  // From the cache, or loaded into it. A failed load is not cached: the next reader tries again.
+  Result<std::shared_ptr<const Region>> get(RegionPlace place);
+  // True if it is there or being loaded: a prefetch would be in vain.
+  bool contains(RegionPlace place) const;
+  // Puts a region that was just written; the next reads of it cost nothing. One that is there already stays.
+  void insert(RegionPlace place, std::shared_ptr<const Region> region);
+  void clear();
+  std::size_t size_bytes() const;  // of what is kept; readers may hold more
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,71 @@
+// Finds a chunk that resembles a new one and encodes the new one as a delta, where that pays.
+//
+// Where a base is looked for: first behind the chunk in which the one before was found again (StreamOrder), with no look at
+// an index; if that does not give a good delta, by the chunk's super-features. The source of the delta is the base with
+// some of its neighbours, because where content moved, boundaries around it moved too.
+//
+// Threads: every function from any thread.
+// Failure: none. What cannot be read is no base; a chunk without a delta is stored as it is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "delta/resemblance.h"
+#include "delta/settings.h"
+#include "store/chunks/chunk_reader.h"
+#include "store/format/types.h"
+#include "store/ingest/encoded_delta.h"
+#include "store/ingest/feature_index.h"
+#include "store/ingest/stream_order.h"
+
+namespace dedupfs {
+
+class DeltaEncoder {
+ public:
+  // `settings` must be enabled.
+  static Result<std::unique_ptr<DeltaEncoder>> make(const DeltaSettings& settings, ChunkReader& reader,
+                                                    FeatureIndex& features, const StreamOrder& order);
+
+  // What is found out about a chunk that is not stored yet.
+  struct Finding {
+    Sketch sketch;
+    std::optional<EncodedDelta> delta;
+  };
+  // `previous`: the chunk in which the one before it in its stream was found again, as duplicate or base, if it was.
+  Finding encode(ByteSpan chunk, std::optional<ChunkId> previous) const;
+
+  // A delta of a chunk that is stored already, made from these chunks, as far as they can be read and are less deep than
+  // `most_depth`; none where it does not pay. `base`: the one of them that the chunk resembles most, as a rule.
+  std::optional<EncodedDelta> encode_from(ByteSpan chunk, const std::vector<ChunkId>& sources, ChunkId base,
+                                          std::uint8_t most_depth) const;
+  Sketch sketch_of(ByteSpan chunk) const { return detector_->sketch_of(chunk); }
+
+  // Whether a chunk of this depth may be a source of others. Deeper ones are where a chunk has no delta otherwise.
+  bool may_be_source(std::uint8_t depth) const { return depth < settings_.depth; }
+
+ private:
+  DeltaEncoder(const DeltaSettings& settings, std::unique_ptr<ResemblanceDetector> detector, ChunkReader& reader,
+               FeatureIndex& features, const StreamOrder& order);
+
+  struct Source;
+  static std::optional<Source> joined(std::vector<ChunkId> ids, std::vector<ChunkReader::Chunk> chunks,
+                                      ChunkId likeliest);
+  // Of chunks that are less deep than `end_depth`.
+  std::optional<Source> source_around(ChunkId base, int end_depth) const;
+  // A smaller delta than `smallest`, if this source gives one.
+  static void try_source(ByteSpan chunk, ChunkId base, const std::optional<Source>& source,
+                         std::optional<EncodedDelta>& smallest);
+
+  const DeltaSettings settings_;
+  const int end_of_depths_;  // of any sources
+  const std::unique_ptr<ResemblanceDetector> detector_;
+  ChunkReader& reader_;
+  FeatureIndex& features_;
+  const StreamOrder& order_;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "store/format/types.h"
+
+namespace dedupfs {
+
+// A chunk as it is stored where it resembles others.
+struct EncodedDelta {
+  ByteBuffer bytes;
+  std::vector<ChunkId> sources;
+  std::uint8_t depth = 0;
+  std::uint32_t checksum = 0;
+  ChunkId base{};  // that the chunk resembles; among the sources, unless it is too deep to be one
+};
+
+}  // namespace dedupfs

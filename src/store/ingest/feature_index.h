@@ -1,0 +1,55 @@
+// From super-features to chunks: which stored chunks resemble a new one. In the database's family `features`, with what was
+// stored since the last commit in memory above it. See docs/format.md, "Feature index".
+//
+// It is a hint: whatever is missing from it costs space and nothing else, so it may be dropped and forgets the oldest
+// chunks where it would outgrow its limit. Of two chunks with one super-feature the newer one stays.
+//
+// Threads: every function from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "delta/resemblance.h"
+#include "index/commit_participant.h"
+#include "index/database.h"
+#include "store/format/types.h"
+
+namespace dedupfs {
+
+class FeatureIndex final : public CommitParticipant {
+ public:
+  // `disk_bytes`: about how much the family may take.
+  FeatureIndex(Database& database, std::uint64_t disk_bytes);
+
+  // The chunks that share a super-feature with the sketch: those that share most first, the newest first among equals.
+  Result<std::vector<ChunkId>> find(const Sketch& sketch) const;
+  void insert(const Sketch& sketch, ChunkId id);
+  // Drops what leads to committed chunks of which `is_dead` says so.
+  Result<void> forget(const std::function<bool(ChunkId)>& is_dead);
+
+  void freeze() override;
+  Result<void> append_to(Database::Batch& batch) override;
+  void committed() override;
+  void failed(CommitFailure /*failure*/) override {}
+  std::size_t open_bytes() const;
+
+ private:
+  using Group = std::unordered_map<std::uint64_t, ChunkId>;  // by number in the key
+
+  Database& database_;
+  const std::uint64_t most_ids_;  // chunks that are older than that many ids are forgotten
+
+  mutable std::shared_mutex mutex_;
+  Group open_;
+  Group frozen_;
+  std::uint64_t newest_ = 0;
+  std::uint64_t newest_frozen_ = 0;
+};
+
+}  // namespace dedupfs

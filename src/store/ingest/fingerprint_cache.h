@@ -1,0 +1,42 @@
+// Fingerprints that are likely to be looked up next: those that lie on disk around one that was just found. Duplicates
+// come in long runs, so nearly all of them are found here without touching the database. (Zhu, Li, Patterson: Avoiding
+// the disk bottleneck in the Data Domain deduplication file system, FAST '08, section 4.3, "locality preserved
+// caching".)
+//
+// Threads: every function from any thread.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "store/format/region.h"
+#include "store/format/types.h"
+
+namespace dedupfs {
+
+class FingerprintCache {
+ public:
+  // Holds between capacity and 2 * capacity fingerprints (about 80 bytes each).
+  explicit FingerprintCache(std::size_t capacity) : capacity_(capacity) {}
+
+  std::optional<ChunkId> find(const Fingerprint& fingerprint);
+  void insert(const std::vector<RegionEntry>& entries);
+  void clear();
+
+ private:
+  using Map = std::unordered_map<Fingerprint, ChunkId>;
+
+  // Two generations instead of a list of recent use: when the young one is full it becomes the old one, and what was in
+  // the old one and has not been asked for since is gone.
+  void insert_young(const Fingerprint& fingerprint, ChunkId id);
+
+  const std::size_t capacity_;
+  std::mutex mutex_;
+  Map young_;
+  Map old_;
+};
+
+}  // namespace dedupfs

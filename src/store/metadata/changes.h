@@ -1,0 +1,30 @@
+// Changes that lie over stored entries: of the open transaction group over the database, of the database over a snapshot.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "index/database.h"
+
+namespace dedupfs {
+
+// What a key has instead; none: it is not there.
+struct KeyChange {
+  std::string key;
+  std::optional<std::string> value;
+};
+
+// What there is for a range of keys.
+struct ChangePage {
+  std::vector<KeyChange> changes;
+  std::optional<std::string> behind;  // the changes of this key and later ones did not fit
+};
+
+// Appends to `found`, up to `limit` entries, what is left of `stored` after `changes`; both count for keys before `behind`, if
+// there is one.
+void merge(std::vector<KeyValue> stored, std::vector<KeyChange> changes, const std::optional<std::string>& behind,
+           std::size_t limit, std::vector<KeyValue>& found);
+
+}  // namespace dedupfs

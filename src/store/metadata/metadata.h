@@ -1,0 +1,94 @@
+// The namespace's key-value pairs, with the changes since the last commit as an overlay: the open transaction group,
+// and, while a commit runs, the frozen one below it. Everybody reads their own writes. Keys of a snapshot's tree (tree.h)
+// lead to what the namespace was when it was made; nobody may write those.
+//
+// Threads:   every function from any thread. That a group is a consistent state is the business of whoever calls
+// freeze():
+//            no operation may be half done then. What others change while a list() or find runs may be seen or not, key
+//            by key; what nobody changes is always seen. No lock is held while the database reads.
+// Ownership: the database must outlive it.
+// Failure:   reads fail as the database does, those of a snapshot that is not there are kStale; writes go to memory, and fail
+//            when there is none (std::bad_alloc): nothing has changed then.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "index/commit_participant.h"
+#include "index/database.h"
+#include "store/metadata/before_images.h"
+#include "store/metadata/changes.h"
+#include "store/metadata/kept_alive.h"
+#include "store/metadata/snapshot_list.h"
+
+namespace dedupfs {
+
+class Metadata final : public CommitParticipant {
+ public:
+  // The snapshots must outlive it, too.
+  Metadata(const Database& database, SnapshotList& snapshots);
+  ~Metadata() override;
+
+  SnapshotList& snapshots() { return snapshots_; }
+  // kStale if there is no such snapshot any more.
+  Result<void> check_tree(TreeNumber tree) const;
+
+  Result<std::optional<std::string>> get(Family family, std::string_view key) const;
+  // Up to `limit` entries with from <= key < end, in order of key (end empty: to the end of the family).
+  Result<std::vector<KeyValue>> list(Family family, std::string_view from, std::string_view end,
+                                     std::size_t limit) const;
+  // The entry with the greatest key that is <= `key` and >= `from`, if any.
+  Result<std::optional<KeyValue>> find_at_or_before(Family family, std::string_view key, std::string_view from) const;
+
+  void put(Family family, std::string_view key, std::string value);
+  void erase(Family family, std::string_view key);
+  // All of these, of different keys, or none.
+  void apply(Family family, std::vector<KeyChange> changes);
+  // Counts the changes that this thread has made, so that it can be told whether an operation that failed had begun to.
+  static std::uint64_t changes_of_this_thread();
+
+  // What was decoded last. Users share a cap of 16 MiB: there may be one for each open file.
+  KeptAlive& decoded() { return decoded_; }
+
+  // About how much memory the open group takes: the signal for an early commit.
+  std::size_t open_bytes() const;
+  bool open_is_empty() const;
+
+  // A snapshot that is put into the list after this, uncommitted, is one of the state at the end of the frozen group.
+  void freeze() override;
+  bool has_frozen() const;
+  // The changes, and the images that snapshots need of what was there before.
+  Result<void> append_to(Database::Batch& batch) override;
+  void committed() override;
+  void failed(CommitFailure /*failure*/) override {}
+
+ private:
+  class Overlay;
+
+  std::array<const Overlay*, 2> layers() const;
+  std::optional<KeyChange> find_change(Family family, std::string_view key) const;
+  std::optional<KeyChange> last_change_before(Family family, std::string_view key, std::string_view from) const;
+  ChangePage page_of_changes(Family family, std::string_view from, std::string_view end, std::size_t limit) const;
+  // What the key's tree was, if it is not the live one.
+  Result<std::optional<SnapshotView>> view_of(Family family, std::string_view key) const;
+  template <class Read>
+  auto read_snapshot(std::string_view key, const Read& read) const -> decltype(read());
+  void set(Family family, std::string_view key, std::optional<std::string> value);
+
+  const Database& database_;
+  SnapshotList& snapshots_;
+  KeptAlive decoded_{16 << 20};
+  std::optional<Preservation> preservation_;  // of the frozen group
+  mutable std::shared_mutex mutex_;  // guards both pointers and the open overlay; a frozen overlay never changes
+  std::shared_ptr<Overlay> open_;
+  std::shared_ptr<const Overlay> frozen_;
+};
+
+}  // namespace dedupfs

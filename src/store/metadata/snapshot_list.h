@@ -1,0 +1,85 @@
+// The snapshots of a volume, as Family::kSnapshots has them. See docs/design.md, "Snapshots".
+//
+// Threads: SnapshotList: every function from any thread.
+// Failure: decoding trusts nothing: a record that cannot have been written by the encoder is kCorruption.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "index/commit_participant.h"
+#include "index/database.h"
+#include "store/metadata/tree.h"
+
+namespace dedupfs {
+
+inline constexpr std::string_view kNextSnapshotCounter = "next_snapshot";  // none has this number or a higher one
+
+struct SnapshotRecord {
+  TreeNumber number = 0;  // later ones have higher numbers
+  std::string name;
+  std::int64_t created_unix_seconds = 0;
+  std::uint64_t end_of_inodes = 0;  // no inode of it has this number or a higher one
+  std::uint64_t inodes = 0;         // in use when it was made
+  bool is_deleted = false;          // only its before-images are left, and go one by one
+
+  bool operator==(const SnapshotRecord&) const = default;
+};
+
+std::string encode_snapshot_key(TreeNumber number);
+Result<TreeNumber> decode_snapshot_key(std::string_view key);
+std::string encode_snapshot(const SnapshotRecord& record);
+Result<SnapshotRecord> decode_snapshot(TreeNumber number, std::string_view value);
+
+// For which snapshot a transaction group has to preserve what it changes.
+struct Preservation {
+  TreeNumber number = 0;            // the newest that is not deleted
+  std::uint64_t end_of_inodes = 0;  // keys of this inode and later ones did not exist then
+  // Those of deleted snapshots that are newer: what they preserved is what this one needs.
+  std::vector<TreeNumber> newer_deleted;
+};
+
+class SnapshotList final : public CommitParticipant {
+ public:
+  static Result<std::unique_ptr<SnapshotList>> load(const Database& database);
+
+  std::vector<SnapshotRecord> all() const;  // by age, the oldest first; none that is deleted
+  std::vector<SnapshotRecord> deleted() const;
+  bool knows(TreeNumber number) const;                          // also while what was deleted is taken apart
+  TreeNumber newest() const;                                    // of those that it knows; kLiveTree if there is none
+  std::optional<SnapshotRecord> find(TreeNumber number) const;  // not if it is deleted
+  std::optional<SnapshotRecord> find(std::string_view name) const;
+  // The newest that is older than `number` and not deleted; 0 if there is none.
+  TreeNumber older(TreeNumber number) const;
+  std::optional<Preservation> preservation() const;
+
+  // These only note what the metadata is told as well.
+  void put(const SnapshotRecord& record);
+  void erase(TreeNumber number);
+
+  // A new one, of the state at the end of a group that is not committed yet. What comes later is preserved for it from now
+  // on; to all() and find() it is there once that group is committed. One at a time.
+  void put_uncommitted(const SnapshotRecord& record);
+
+  // The metadata has the records and appends them; only who may see an uncommitted snapshot depends on the commit.
+  void freeze() override {}
+  Result<void> append_to(Database::Batch& /*batch*/) override { return {}; }
+  void committed() override;
+  void failed(CommitFailure failure) override;
+
+ private:
+  bool is_there(const SnapshotRecord& record) const { return !record.is_deleted && record.number != uncommitted_; }
+
+  mutable std::shared_mutex mutex_;
+  std::map<TreeNumber, SnapshotRecord> records_;
+  TreeNumber uncommitted_ = kLiveTree;  // none
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,92 @@
+#include "store/metadata/snapshot_sweeper.h"
+
+#include <vector>
+
+#include "base/crash_point.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kImagesPerStep = 1024;
+
+}  // namespace
+
+Result<bool> SnapshotSweeper::step() {
+  if (!next_) {
+    DEDUPFS_ASSIGN(const bool begun, begin_pass());
+    if (!begun) return false;
+  }
+  DEDUPFS_ASSIGN(const auto stored, database_.list(Family::kBeforeImages, *next_, {}, kImagesPerStep));
+  for (const KeyValue& entry : stored) {
+    const auto image = decode_before_image_key(entry.first);
+    if (!image) continue;  // of nobody; fsck.dedupfs tells of it
+    if (sweeping_.contains(image->number)) DEDUPFS_TRY(sweep(entry, *image));
+  }
+  if (stored.size() == kImagesPerStep) {
+    next_ = stored.back().first + '\0';
+    return true;
+  }
+  end_pass();
+  return !awaits_commit_ && !is_done();
+}
+
+// The database is asked, not the open group: a pass sees what earlier ones did when that is committed, and until then a
+// record says that there may be images.
+Result<bool> SnapshotSweeper::begin_pass() {
+  if (swept_) {
+    DEDUPFS_ASSIGN(const auto still_there, database_.get(Family::kBeforeImages, *swept_));
+    if (still_there) return false;
+  }
+  swept_.reset();
+  awaits_commit_ = false;
+  sweeping_.clear();
+  had_images_.clear();
+  for (const SnapshotRecord& snapshot : snapshots_.deleted()) {
+    DEDUPFS_ASSIGN(const auto value, database_.get(Family::kSnapshots, encode_snapshot_key(snapshot.number)));
+    if (!value) continue;
+    DEDUPFS_ASSIGN(const SnapshotRecord committed, decode_snapshot(snapshot.number, *value));
+    if (committed.is_deleted) sweeping_.insert(snapshot.number);
+  }
+  awaits_commit_ = sweeping_.empty() && !is_done();
+  if (sweeping_.empty()) return false;
+  next_.emplace();
+  return true;
+}
+
+Result<void> SnapshotSweeper::sweep(const KeyValue& stored, const BeforeImageKey& image) {
+  swept_ = stored.first;
+  had_images_.insert(image.number);
+  const TreeNumber older = snapshots_.older(image.number);
+  const auto heir = snapshots_.find(older);
+  // Of one whose record is damaged nobody knows what it needs.
+  bool is_needed = heir ? node_in_key(image.key) < heir->end_of_inodes : older != kLiveTree;
+  if (is_needed) {
+    // One that is nearer to the heir hides this one.
+    DEDUPFS_ASSIGN(const auto nearer,
+                   database_.list(Family::kBeforeImages, encode_before_image_key(image.family, image.key, older),
+                                  stored.first, 1));
+    is_needed = nearer.empty();
+  }
+  // Not before it is known whether it is needed: behind an Error the group might be committed without it.
+  metadata_.erase(Family::kBeforeImages, stored.first);
+  if (is_needed) {
+    metadata_.put(Family::kBeforeImages, encode_before_image_key(image.family, image.key, older), stored.second);
+    return {};
+  }
+  const auto value = decode_before_image(stored.second);
+  if (value && *value) dropped_(image.family, **value);
+  return {};
+}
+
+void SnapshotSweeper::end_pass() {
+  next_.reset();
+  awaits_commit_ = swept_.has_value();
+  for (const TreeNumber number : sweeping_) {
+    if (had_images_.contains(number)) continue;
+    metadata_.erase(Family::kSnapshots, encode_snapshot_key(number));
+    snapshots_.erase(number);
+  }
+  crash_point("snapshot.swept");
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,253 @@
+#include "store/reclaim/reclaim.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/crash_point.h"
+#include "store/chunks/chunk_reader.h"
+#include "store/chunks/chunk_set.h"
+#include "store/reclaim/rebase.h"
+#include "store/reclaim/sweep.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kChunksErasedTogether = 1 << 16;  // a commit
+constexpr std::uint64_t kBetweenReports = 1 << 12;      // references or runs
+// A family of the index is compacted if more of it than this is traces of what was erased.
+constexpr double kLargestErasedShare = 0.05;
+
+class Reclaim {
+ public:
+  Reclaim(Volume& volume, const ReclaimHost& host, const ReclaimSettings& settings, const ReclaimProgress& progress)
+      : volume_(volume), host_(host), settings_(settings), progress_(progress) {}
+
+  Result<ReclaimFindings> run() {
+    DEDUPFS_TRY(host_.await_deletions([this] { return progress_(ReclaimPhase::kAwait, 0, findings_); }));
+    const auto moving = volume_.chunks().start_moving();
+    const std::uint64_t dropped_bytes = volume_.chunks().dropped_bytes();
+    if (live().is_erasing()) DEDUPFS_TRY(host_.commit());  // what an earlier reclaim could not commit
+    volume_.chunks().finish_reclaim();
+    live().start_marking(volume_.chunks().end_of_ids(), ChunkSet::limit_for(volume_.database()));
+    const auto erased = [&]() -> Result<void> {
+      DEDUPFS_TRY(mark());
+      return erase();
+    }();
+    // The dead stay nobody's until it is durable that they are.
+    DEDUPFS_TRY(commit_erased());
+    volume_.chunks().finish_reclaim();
+    DEDUPFS_TRY(erased);
+    DEDUPFS_TRY(Sweep(volume_, host_, settings_, progress_, findings_).run());
+    volume_.chunks().forget_dropped(dropped_bytes);
+    DEDUPFS_TRY(compact_index());
+    return findings_;
+  }
+
+ private:
+  Liveness& live() { return volume_.chunks().liveness(); }
+
+  Result<void> report(ReclaimPhase phase, double done) {
+    return reports_++ % kBetweenReports == 0 ? progress_(phase, done, findings_) : Result<void>();
+  }
+
+  // ------------------------------------------------------------ mark
+
+  Result<void> mark() {
+    // References that were made before claims were noted are in this commit.
+    DEDUPFS_TRY(host_.commit());
+    const auto snapshot = volume_.database().snapshot();
+    DEDUPFS_TRY(host_.references(*snapshot, [&](ChunkId id, double progress) {
+      live().mark(id);
+      return report(ReclaimPhase::kMark, progress);
+    }));
+    Rebase rebase(volume_, host_, progress_, findings_);
+    DEDUPFS_ASSIGN(const bool has_bases, rebase.run(settings_.bases_left));
+    crash_point("reclaim.rebased");
+    // What a delta is made from goes with no superblock's word that there are none.
+    if (has_bases || !volume_.superblock().delta.enabled()) DEDUPFS_TRY(mark_sources(*volume_.database().snapshot()));
+    host_.before_erasing();
+    // Before the last claim, so that whatever is in it was stored, and marked by who stored it, while claims were noted.
+    erasable_ = volume_.database().snapshot();
+    do {
+      for (const ChunkId id : live().take_claimed()) DEDUPFS_TRY(mark_sources_of(id));
+    } while (!live().start_erasing());
+    DEDUPFS_TRY(live().require_complete());
+    crash_point("reclaim.marked");
+    return {};
+  }
+
+  Result<void> mark_sources(const Database::Snapshot& snapshot) {
+    return walk_runs(volume_.database(), snapshot, [&](const ChunkRun& run) -> Result<void> {
+      DEDUPFS_TRY(report(ReclaimPhase::kMark, 1));
+      for (std::size_t i = 0; i < run.chunks.size(); ++i)
+        if (run.chunks[i].is_delta() && live().is_live(run.id_of(i))) DEDUPFS_TRY(mark_all(run.chunks[i].sources));
+      return {};
+    });
+  }
+
+  // A source that nobody had marked may lie in front of where a walk is: it is followed at once.
+  Result<void> mark_all(std::vector<ChunkId> sources) {
+    while (!sources.empty()) {
+      const ChunkId id = sources.back();
+      sources.pop_back();
+      if (!live().mark(id)) continue;
+      DEDUPFS_ASSIGN(const auto run, find_run(volume_.database(), id));
+      if (!run) continue;
+      const auto& more = run->at(id).sources;
+      sources.insert(sources.end(), more.begin(), more.end());
+    }
+    return {};
+  }
+
+  Result<void> mark_sources_of(ChunkId id) {
+    DEDUPFS_ASSIGN(const auto run, find_run(volume_.database(), id));
+    if (!run) return {};  // not committed: its own sources were claimed
+    return mark_all(run->at(id).sources);
+  }
+
+  // ------------------------------------------------------------ erase
+
+  // Chunks that deltas are made from go after these, so that whenever a crash comes, no chunk of the index lacks its sources.
+  Result<void> erase() {
+    std::unique_ptr<ChunkSet> needed;  // what had to wait for the last round; nothing before the first
+    for (int round = 0; round <= kDeepestDelta && (!needed || !needed->empty()); ++round) {
+      auto still_needed = std::make_unique<ChunkSet>(ChunkSet::limit_for(volume_.database()));
+      DEDUPFS_TRY(add_sources_of_dead(needed.get(), *still_needed));
+      DEDUPFS_TRY(walk_runs(volume_.database(), *erasable_, [&](const ChunkRun& run) {
+        return erase_from(run, [&](ChunkId id) {
+          return !live().is_live(id) && (!needed || needed->contains(id)) && !still_needed->contains(id);
+        });
+      }));
+      DEDUPFS_TRY(commit_erased());
+      needed = std::move(still_needed);
+    }
+    erasable_.reset();
+    return findings_.erased_chunks == 0 ? Result<void>() : volume_.chunks().forget_dead_features();
+  }
+
+  // Of the dead ones that are there still.
+  Result<void> add_sources_of_dead(const ChunkSet* still_there, ChunkSet& sources) {
+    if (!volume_.superblock().delta.enabled()) return {};
+    DEDUPFS_TRY(walk_runs(volume_.database(), *erasable_, [&](const ChunkRun& run) -> Result<void> {
+      for (std::size_t i = 0; i < run.chunks.size(); ++i) {
+        const ChunkId id = run.id_of(i);
+        if (!run.chunks[i].is_delta() || live().is_live(id) || (still_there != nullptr && !still_there->contains(id)))
+          continue;
+        for (const ChunkId source : run.chunks[i].sources)
+          if (!live().is_live(source)) sources.insert(source);
+      }
+      return {};
+    }));
+    return sources.require_complete();
+  }
+
+  Result<void> erase_from(const ChunkRun& run, const std::function<bool(ChunkId)>& is_wanted) {
+    DEDUPFS_TRY(
+        report(ReclaimPhase::kErase, static_cast<double>(number_of(run.first)) / static_cast<double>(live().end())));
+    std::optional<std::vector<RegionEntry>> directory;
+    for (std::size_t from = 0; from < run.chunks.size();) {
+      std::size_t to = from;
+      while (to < run.chunks.size() && is_wanted(run.id_of(to))) ++to;
+      if (to == from) {
+        ++from;
+        continue;
+      }
+      if (!directory) {
+        auto read = volume_.containers().read_directory(run.place);
+        if (!read) {
+          // Without their fingerprints they cannot be erased; as damaged ones they are nobody's reference.
+          for (std::size_t i = 0; i < run.chunks.size(); ++i) volume_.chunks().note_damaged(run.id_of(i));
+          return {};
+        }
+        directory = std::move(*read);
+        std::ranges::sort(*directory, {}, &RegionEntry::id);
+      }
+      DEDUPFS_TRY(erase_chunks(run, from, to, *directory));
+      from = to;
+    }
+    return erased_together_ < kChunksErasedTogether ? Result<void>() : commit_erased();
+  }
+
+  Result<void> erase_chunks(const ChunkRun& run, std::size_t from, std::size_t to,
+                            const std::vector<RegionEntry>& directory) {
+    ErasedChunks erased{.first = run.id_of(from), .fingerprints = {}};
+    for (std::size_t i = from; i < to; ++i) {
+      const auto entry = std::ranges::lower_bound(directory, run.id_of(i), {}, &RegionEntry::id);
+      if (entry == directory.end() || entry->id != run.id_of(i)) {
+        // The index errs. All of them stay, and may not be found, since what they are made from goes.
+        for (std::size_t stays = from; stays < to; ++stays) volume_.chunks().note_damaged(run.id_of(stays));
+        return {};
+      }
+      erased.fingerprints.push_back(entry->fingerprint);
+    }
+    erased_together_ += to - from;
+    findings_.erased_chunks += to - from;
+    return host_.in_group([&]() -> Result<void> {
+      volume_.chunks().erase(std::move(erased));
+      return {};
+    });
+  }
+
+  Result<void> commit_erased() {
+    if (erased_together_ == 0) return {};
+    DEDUPFS_TRY(host_.commit());
+    erased_together_ = 0;
+    crash_point("reclaim.erased");
+    return {};
+  }
+
+  // ------------------------------------------------------------ compact
+
+  // Whatever fails here, all space of containers is back, and the next reclaim tries again.
+  Result<void> compact_index() {
+    for (std::size_t i = 0; i < kFamilyCount; ++i) {
+      const double done = static_cast<double>(i) / static_cast<double>(kFamilyCount);
+      const auto go_on = [&] { return progress_(ReclaimPhase::kCompact, done, findings_); };
+      DEDUPFS_TRY(go_on());
+      const auto family = static_cast<Family>(i);
+      auto compacted = compact_if_worthwhile(family, go_on);
+      if (compacted) continue;
+      if (compacted.error().code() == ErrorCode::kInterrupted) return compacted;
+      spdlog::warn("{} of the index could not be compacted: {}", name_of(family), compacted.error().message());
+    }
+    if (const auto emptied = volume_.database().empty_log(); !emptied)
+      spdlog::warn("the log of the index could not be emptied: {}", emptied.error().message());
+    return {};
+  }
+
+  Result<void> compact_if_worthwhile(Family family, const std::function<Result<void>()>& go_on) {
+    DEDUPFS_ASSIGN(const double share, volume_.database().erased_share(family));
+    if (share < kLargestErasedShare) return {};
+    // For a while the new tables lie beside the old ones.
+    const std::uint64_t bytes = volume_.database().table_bytes()[static_cast<std::size_t>(family)];
+    DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());
+    if (bytes > available)
+      return Error{ErrorCode::kNoSpace, fmt::format("{} more bytes of disk are needed", bytes - available)};
+    return volume_.database().compact(family, go_on);
+  }
+
+  Volume& volume_;
+  const ReclaimHost& host_;
+  const ReclaimSettings& settings_;
+  const ReclaimProgress& progress_;
+  ReclaimFindings findings_;
+  std::shared_ptr<const Database::Snapshot> erasable_;
+  std::uint64_t reports_ = 0;
+  std::size_t erased_together_ = 0;
+};
+
+}  // namespace
+
+Result<ReclaimFindings> reclaim(Volume& volume, const ReclaimHost& host, const ReclaimSettings& settings,
+                                const ReclaimProgress& progress) {
+  return Reclaim(volume, host, settings, progress).run();
+}
+
+}  // namespace dedupfs

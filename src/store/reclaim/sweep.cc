@@ -1,0 +1,247 @@
+#include "store/reclaim/sweep.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/crash_point.h"
+#include "store/chunks/chunk_reader.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::uint64_t kMovedBetweenCommits = 256 << 20;  // bytes a commit
+// Of containers that are emptied together, so that what a stop leaves there twice is not too much.
+constexpr std::uint64_t kMostInABatch = std::uint64_t{4} << 30;
+constexpr std::uint64_t kRoomShareOfABatch = 2;
+// Moving a container for less is not worth it, however much garbage there is in all.
+constexpr double kLeastShare = 0.02;
+// A container of which there is less than this part, and nothing will come any more, is joined with others of that kind.
+constexpr std::uint64_t kSmallPart = 16;
+// Chunks that are moved in the order of files, some 40 GB; what is left moves as it lies.
+constexpr std::size_t kMostInOrder = 4 << 20;
+constexpr std::uint64_t kReferencesBetweenReports = 1 << 12;
+
+}  // namespace
+
+struct Sweep::Usage {
+  std::uint32_t container = 0;
+  std::uint64_t bytes = 0;  // of the file
+  std::uint64_t live_bytes = 0;
+  std::uint64_t live_chunks = 0;
+  std::uint64_t moved_chunks = 0;  // of these, in order
+  bool is_damaged = false;         // its header
+
+  bool is_empty() const { return live_chunks == 0; }
+  std::uint64_t garbage_bytes() const { return bytes - std::min(bytes, live_bytes); }
+  double share() const { return bytes == 0 ? 1 : static_cast<double>(garbage_bytes()) / static_cast<double>(bytes); }
+  // What is there twice, as long as it stays.
+  std::uint64_t moved_bytes() const { return is_empty() ? 0 : live_bytes * moved_chunks / live_chunks; }
+};
+
+Result<void> Sweep::run() {
+  DEDUPFS_ASSIGN(std::vector<Usage> containers, choose());
+  for (const Usage& container : containers) all_bytes_ += container.bytes;
+  DEDUPFS_TRY(find_order(containers));
+  for (std::span<Usage> rest = containers; !rest.empty();) {
+    DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());
+    const std::uint64_t room = std::min(available / kRoomShareOfABatch, kMostInABatch);
+    std::uint64_t bytes = rest.front().live_bytes;
+    std::size_t count = 1;
+    for (; count < rest.size() && rest[count].is_empty() == rest.front().is_empty(); ++count) {
+      if (bytes + rest[count].live_bytes > room) break;
+      bytes += rest[count].live_bytes;
+    }
+    const std::span<Usage> batch = rest.first(count);
+    rest = rest.subspan(count);
+    // One that fills most of the room moves as it lies; of what finds no room, others that are smaller may.
+    if (bytes <= room)
+      DEDUPFS_TRY(empty(batch));
+    else if (bytes < available)
+      DEDUPFS_TRY(empty_as_they_lie(batch));
+    else
+      findings_.lacked_room = true;
+  }
+  return {};
+}
+
+// ---------------------------------------------------------------- choose
+
+// The emptiest first: they give most for what has to be moved.
+Result<std::vector<Sweep::Usage>> Sweep::choose() {
+  // Of what open groups have in a container the index knows nothing yet; so it is looked at when nothing more comes, and
+  // what came is committed.
+  const std::uint32_t end = volume_.containers().begin_new_container();
+  DEDUPFS_TRY(host_.commit());
+  DEDUPFS_ASSIGN(std::vector<Usage> containers, usage_before(end));
+  std::uint64_t all_bytes = 0;
+  for (const Usage& container : containers) {
+    all_bytes += container.bytes;
+    findings_.garbage_bytes += container.garbage_bytes();
+  }
+  std::erase_if(containers, [](const Usage& container) { return container.is_damaged && !container.is_empty(); });
+  std::ranges::sort(containers, {}, [](const Usage& container) { return -container.share(); });
+
+  std::uint64_t garbage_bytes = findings_.garbage_bytes;
+  auto end_of_chosen = containers.begin();
+  for (; end_of_chosen != containers.end(); ++end_of_chosen) {
+    const bool is_enough =
+        static_cast<double>(garbage_bytes) <= settings_.garbage_left * static_cast<double>(all_bytes);
+    if (!end_of_chosen->is_empty() && (is_enough || end_of_chosen->share() < kLeastShare)) break;
+    garbage_bytes -= end_of_chosen->garbage_bytes();
+    all_bytes -= end_of_chosen->garbage_bytes();
+  }
+  const std::uint64_t small = volume_.containers().container_bytes() / kSmallPart;
+  const auto is_small = [small](const Usage& container) { return container.bytes < small; };
+  const auto end_of_small = std::stable_partition(end_of_chosen, containers.end(), is_small);
+  if (end_of_small - end_of_chosen > 1) end_of_chosen = end_of_small;
+  containers.erase(end_of_chosen, containers.end());
+  return containers;
+}
+
+Result<std::vector<Sweep::Usage>> Sweep::usage_before(std::uint32_t end) {
+  std::map<std::uint32_t, Usage> by_container;
+  DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
+  for (const auto& container : containers)
+    if (container.id < end && container.is_file)
+      by_container[container.id] = {
+          .container = container.id, .bytes = container.bytes, .is_damaged = container.damage.has_value()};
+  DEDUPFS_TRY(walk_runs(volume_.database(), *volume_.database().snapshot(), [&](const ChunkRun& run) -> Result<void> {
+    const auto usage = by_container.find(run.place.container);
+    if (usage == by_container.end()) return {};
+    std::uint64_t payload_bytes = 0;
+    for (const ChunkRun::Chunk& chunk : run.chunks) payload_bytes += chunk.payload_length();
+    usage->second.live_bytes += run.disk_bytes_of(payload_bytes);
+    usage->second.live_chunks += run.chunks.size();
+    findings_.live_chunks += run.chunks.size();
+    return {};
+  }));
+  std::vector<Usage> usage;
+  usage.reserve(by_container.size());
+  for (const auto& [number, of_container] : by_container) usage.push_back(of_container);
+  return usage;
+}
+
+// ---------------------------------------------------------------- order
+
+Result<void> Sweep::find_order(const std::vector<Usage>& containers) {
+  if (!host_.newest_references) return {};
+  std::set<std::uint32_t> emptied;
+  std::uint64_t chunks = 0;
+  for (const Usage& container : containers) {
+    if (container.is_empty()) continue;
+    emptied.insert(container.container);
+    chunks += container.live_chunks;
+  }
+  const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(chunks, kMostInOrder));
+  if (wanted == 0) return {};
+  order_.reserve(wanted);
+  ChunkSet seen(ChunkSet::limit_for(volume_.database()));
+  RunFinder runs(volume_.database());
+  std::uint64_t references = 0;
+  Result<void> visited;
+  DEDUPFS_TRY(host_.newest_references([&](ChunkId id) {
+    visited = visit_needed(id, runs, seen, [&](ChunkId needed, const ChunkRun& run) {
+      if (order_.size() < wanted && emptied.contains(run.place.container))
+        order_.push_back({needed, run.place.container});
+    });
+    if (visited && references++ % kReferencesBetweenReports == 0) visited = report(0);
+    return visited.has_value() && order_.size() < wanted;
+  }));
+  return visited;
+}
+
+// What a reader of the chunk needs and has not been seen yet: the chunk, and what it is made from.
+Result<void> Sweep::visit_needed(ChunkId id, RunFinder& runs, ChunkSet& seen,
+                                 const std::function<void(ChunkId, const ChunkRun&)>& visit) const {
+  const std::uint64_t end = volume_.chunks().end_of_ids();
+  for (std::vector<ChunkId> wanted{id}; !wanted.empty();) {
+    const ChunkId next = wanted.back();
+    wanted.pop_back();
+    if (number_of(next) >= end || !seen.insert(next)) continue;  // a damaged recipe may name any
+    DEDUPFS_ASSIGN(const ChunkRun* const run, runs.find(next));
+    if (run == nullptr) continue;
+    visit(next, *run);
+    const std::vector<ChunkId>& sources = run->at(next).sources;
+    wanted.insert(wanted.end(), sources.rbegin(), sources.rend());
+  }
+  return {};
+}
+
+// ---------------------------------------------------------------- move
+
+Result<void> Sweep::empty(std::span<Usage> batch) {
+  DEDUPFS_TRY(move_in_order(batch));
+  auto emptied = empty_as_they_lie(batch);
+  if (!emptied)
+    for (const Usage& container : batch)
+      volume_.chunks().note_dropped(container.moved_bytes());  // for the next reclaim
+  return emptied;
+}
+
+Result<void> Sweep::move_in_order(std::span<Usage> batch) {
+  std::map<std::uint32_t, Usage*> by_number;
+  for (Usage& container : batch) by_number[container.container] = &container;
+  std::vector<ChunkId> order;
+  for (const Place& place : order_)
+    if (by_number.contains(place.container)) order.push_back(place.id);
+  if (order.empty()) return {};
+
+  std::uint64_t reported = 0;
+  std::uint64_t committed = 0;
+  const auto between = [&](std::uint64_t bytes) -> Result<void> {
+    DEDUPFS_TRY(report(bytes - std::exchange(reported, bytes)));
+    if (bytes - committed < kMovedBetweenCommits) return {};
+    committed = bytes;
+    return host_.commit();
+  };
+  DEDUPFS_ASSIGN(const MovedChunks moved, volume_.chunks().move_in_order(order, between, host_.in_group));
+  DEDUPFS_TRY(host_.commit());
+  for (const auto& [container, chunks] : moved)
+    if (const auto found = by_number.find(container); found != by_number.end()) found->second->moved_chunks = chunks;
+  return {};
+}
+
+Result<void> Sweep::empty_as_they_lie(std::span<const Usage> batch) {
+  std::uint64_t moved = 0;
+  for (const Usage& container : batch) {
+    DEDUPFS_TRY(report(container.bytes - std::min(container.bytes, container.moved_bytes())));
+    DEDUPFS_ASSIGN(const bool is_swept, empty(container));
+    if (!is_swept) continue;
+    moved += container.live_bytes - container.moved_bytes();
+    if (moved < kMovedBetweenCommits) continue;
+    DEDUPFS_TRY(host_.commit());  // which frees what was emptied before
+    moved = 0;
+  }
+  return host_.commit();
+}
+
+// False if it stays.
+Result<bool> Sweep::empty(const Usage& container) {
+  const auto evacuated =
+      volume_.chunks().evacuate(container.container, container.live_chunks - container.moved_chunks, host_.in_group);
+  if (!evacuated) {
+    findings_.moved_bytes += container.moved_bytes();
+    findings_.garbage_bytes += container.moved_bytes();
+    const ErrorCode code = evacuated.error().code();
+    if (code != ErrorCode::kCorruption && code != ErrorCode::kIo && code != ErrorCode::kBusy) return evacuated.error();
+    spdlog::warn("container {} stays as it is: {}", container.container, evacuated.error().message());
+    return false;
+  }
+  ++findings_.swept_containers;
+  findings_.swept_bytes += container.bytes;
+  findings_.moved_bytes += container.live_bytes;
+  findings_.garbage_bytes -= container.garbage_bytes();
+  crash_point("reclaim.evacuated");
+  return true;
+}
+
+Result<void> Sweep::report(std::uint64_t more_bytes) {
+  done_bytes_ += more_bytes;
+  const double all = static_cast<double>(std::max<std::uint64_t>(all_bytes_, 1));  // there may be empty files only
+  return progress_(ReclaimPhase::kSweep, std::min(1.0, static_cast<double>(done_bytes_) / all), findings_);
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,54 @@
+// Stores chunks once more in the order in which they are given: together, in new regions. What they are does not change, so no
+// recipe and no delta does; their former copies are garbage once the group is committed.
+//
+// Threads: one user at a time (ChunkStore::start_moving()); writers and readers go on.
+// Failure: an Error of the index, or of who ends groups. A chunk that moved meanwhile, or is being stored anew by somebody else,
+//          stays where it is.
+// Memory:  the bytes of one batch, and some 250 for each chunk of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "index/database.h"
+#include "store/format/region.h"
+#include "store/ingest/region_packer.h"
+#include "store/relocation/evacuation.h"
+
+namespace dedupfs {
+
+class ChunkMover {
+ public:
+  // A chunk as it is to be stored. The bytes are its own: to pin them would keep a region each.
+  struct Copy {
+    RegionPlace from;
+    RegionEntry entry;
+    ByteBuffer payload;
+  };
+  using Moved = std::function<void(const Copy& copy)>;
+
+  ChunkMover(const Database& index, const PendingChunks& pending, RegionPacker& packer, const InGroup& in_group,
+             Moved moved)
+      : index_(index), pending_(pending), packer_(packer), in_group_(in_group), moved_(std::move(moved)) {}
+
+  Result<void> add(Copy copy);
+  // Moves what was added and has not been moved.
+  Result<void> finish();
+
+ private:
+  Result<void> move_within_group(std::span<const Copy> copies);
+
+  const Database& index_;
+  const PendingChunks& pending_;
+  RegionPacker& packer_;
+  const InGroup& in_group_;
+  const Moved moved_;
+  std::vector<Copy> copies_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,65 @@
+#include "store/relocation/evacuation.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "store/chunks/run_finder.h"
+
+namespace dedupfs {
+namespace {
+
+// The chunks of a region that the index has in it, in order of payload.
+Result<std::vector<RegionEntry>> current_entries(RegionPlace place, std::vector<RegionEntry> entries, RunFinder& runs) {
+  std::optional<Error> error;
+  std::erase_if(entries, [&](const RegionEntry& entry) {
+    const auto run = runs.find(entry.id);
+    if (!run) error = run.error();
+    return !run || *run == nullptr || (*run)->place != place;
+  });
+  if (error) return *error;
+  return entries;
+}
+
+// Within a group, so that what is pending now is either in the index or pending still when it is moved.
+Result<void> move_region(RegionPlace place, const Region& region, const std::vector<RegionEntry>& entries,
+                         const Database& index, const PendingChunks& pending, RegionPacker& packer) {
+  const Error busy{ErrorCode::kBusy, "a chunk of the container is being stored anew"};
+  if (std::ranges::any_of(entries, [&](const RegionEntry& entry) { return pending.locate(entry.id).has_value(); }))
+    return busy;
+  RunFinder runs(index);  // as they are now
+  DEDUPFS_ASSIGN(const auto current, current_entries(place, entries, runs));
+  for (const RegionEntry& entry : current)
+    if (!packer.add_moved(entry, region.payload_of(entry))) return busy;
+  return current.size() == entries.size() ? Result<void>() : busy;
+}
+
+}  // namespace
+
+Result<void> evacuate_container(std::uint32_t number, std::uint64_t chunks, const ContainerStore& containers,
+                                const Database& index, const PendingChunks& pending, RegionPacker& packer,
+                                const InGroup& in_group) {
+  DEDUPFS_ASSIGN(const ContainerStore::Walk walk, containers.walk(number));
+  // A crash may have torn what nobody refers to: only what is missed in the end counts.
+  std::optional<Error> damage = walk.stopped_by;
+  std::uint64_t moved = 0;
+  RunFinder runs(index);
+  for (const auto& walked : walk.regions) {
+    const RegionPlace place = walked.place;
+    auto directory = containers.read_directory(place);
+    if (!directory) {
+      damage = directory.error();
+      continue;
+    }
+    DEDUPFS_ASSIGN(const auto entries, current_entries(place, std::move(*directory), runs));
+    if (entries.empty()) continue;
+    DEDUPFS_ASSIGN(const auto region, containers.read(place));
+    DEDUPFS_TRY(
+        in_group([&, region = region.get()] { return move_region(place, *region, entries, index, pending, packer); }));
+    moved += entries.size();
+  }
+  if (moved >= chunks) return {};
+  return damage ? *damage : Error{ErrorCode::kBusy, "chunks of the container were stored anew"};
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,57 @@
+// How long it takes to read chunks one after another from a disk: a model, so that volumes and generations can be compared whatever
+// the disk at hand is and whatever is in its cache.
+//
+//   seconds = max(jumps * seek + read bytes / rate of the disk, decoded bytes / kDecodedBytesPerSecond)
+//
+// Regions are read whole, in the order in which their first chunks are needed, and stay in a cache of kCacheBytes, least recently
+// used go first. It is a jump where a region does not lie behind the one that was read before it; a short gap between the two is
+// read over. Reading and decoding go on side by side.
+//
+// Threads: one user at a time.
+// Memory:  about 100 bytes for each region in the cache.
+#pragma once
+
+#include <cstdint>
+
+#include "store/chunks/chunk_index.h"
+#include "store/format/types.h"
+#include "store/relocation/recently_used.h"
+
+namespace dedupfs {
+
+struct DiskModel {
+  double seek_seconds = 0;
+  double bytes_per_second = 0;
+};
+inline constexpr DiskModel kHardDisk{.seek_seconds = 0.010,
+                                     .bytes_per_second = 150e6};                     // 7200/min: seek and half a turn
+inline constexpr DiskModel kSsd{.seek_seconds = 0.0001, .bytes_per_second = 500e6};  // SATA
+
+class RestoreEstimate {
+ public:
+  static constexpr double kDecodedBytesPerSecond = 1e9;
+  static constexpr std::uint64_t kCacheBytes = 192 << 20;  // of -o cache=256m, what regions get
+  static constexpr std::uint64_t kDecodedCacheBytes = 64 << 20;
+  static constexpr std::uint64_t kShortGapBytes = 1 << 20;
+
+  // The chunk is read where the run says that it lies. True: it is a delta, and what it is made from is read next.
+  bool read(const ChunkRun& run, ChunkId id);
+
+  std::uint64_t regions_read() const { return regions_read_; }
+  std::uint64_t jumps() const { return jumps_; }
+  std::uint64_t read_bytes() const { return read_bytes_; }  // from the disk
+  double seconds(const DiskModel& disk) const;
+
+ private:
+  void read_region(const ChunkRun& run);
+
+  RecentlyUsed<RegionPlace> regions_{kCacheBytes};
+  RecentlyUsed<std::uint64_t> decoded_{kDecodedCacheBytes};
+  RegionPlace end_{};  // of the region that was read last
+  std::uint64_t regions_read_ = 0;
+  std::uint64_t jumps_ = 0;
+  std::uint64_t read_bytes_ = 0;
+  std::uint64_t decoded_bytes_ = 0;
+};
+
+}  // namespace dedupfs

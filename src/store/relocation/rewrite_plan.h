@@ -1,0 +1,53 @@
+// Which chunks are worth to be stored once more, where the stream that refers to them now finds them together: those for which a
+// reader has to read and decode regions that give it little else before they are dropped from the cache again.
+//
+// (Lillibridge, Eshghi, Bhagwat: Improving restore speed for backup systems that use inline chunk-based deduplication, FAST '13, cap
+// how many containers a stretch of a stream may use; Fu et al.: Accelerating restore and garbage collection in deduplication-based
+// backup systems via exploiting historical information, ATC '14, rewrite what lies in containers that a stream uses little of. Here
+// the unit that is read whole is the region, and what a reader pays is counted by reading along.)
+//
+// Threads: a pure function.
+// Memory:  about 100 bytes for each time that a region is read.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "store/format/types.h"
+
+namespace dedupfs {
+
+// A chunk that a reader needs: the stream refers to it, or a delta is made from it.
+struct NeededChunk {
+  ChunkId id{};
+  RegionPlace place;
+  std::uint32_t region_payload_bytes = 0;
+  std::uint32_t raw_bytes = 0;
+  bool is_delta = false;
+};
+
+// A stream as a reader goes through it. Numbers are positions in `chunks`.
+struct NeededOrder {
+  struct Read {
+    std::uint32_t chunk = 0;
+    std::uint32_t wanted_for = 0;  // what the stream refers to: the same chunk, or a delta that is made from it
+  };
+  std::vector<NeededChunk> chunks;  // each once, in order of first need
+  std::vector<Read> reads;
+};
+
+struct RewriteLimits {
+  std::uint64_t moved_bytes = 0;  // of chunks that move as they are: their former copies are garbage, no more
+  std::uint64_t grown_bytes = 0;  // of chunks that are deltas no more: these take room for good
+  std::uint64_t cache_bytes = 0;  // of a reader, for regions
+  // What lies in this container or a newer one does not move: it was stored there not long ago.
+  std::uint32_t end_container = 0;
+};
+
+// For each so many bytes that are stored again a reader must save a region.
+inline constexpr double kMostBytesForARead = 64 << 10;
+
+// Positions in `needed.chunks`, ascending. What of them is a delta is to be one no more: what it is made from is what is far away.
+std::vector<std::uint32_t> plan_rewrite(const NeededOrder& needed, const RewriteLimits& limits);
+
+}  // namespace dedupfs

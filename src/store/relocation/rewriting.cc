@@ -1,0 +1,116 @@
+#include "store/relocation/rewriting.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "store/chunks/chunk_reader.h"
+#include "store/chunks/fingerprint.h"
+#include "store/chunks/run_finder.h"
+#include "store/relocation/chunk_mover.h"
+#include "store/relocation/recently_used.h"
+#include "store/relocation/restore_estimate.h"
+#include "store/relocation/rewrite_plan.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::uint32_t kYoungShare = 4;
+constexpr std::size_t kMostReadsOfAChunk = 1 << 10;
+
+class Rewriting {
+ public:
+  Rewriting(unsigned percent, const ContainerStore& containers, const Database& index, const PendingChunks& pending,
+            ChunkReader& reader, RegionPacker& packer, const InGroup& in_group)
+      : percent_(percent),
+        containers_(containers),
+        runs_(index),
+        reader_(reader),
+        mover_(index, pending, packer, in_group, [this](const ChunkMover::Copy& copy) {
+          ++findings_.chunks;
+          findings_.bytes += copy.entry.payload_length;
+        }) {}
+
+  Result<RewriteFindings> run(const RecentReferences::Stretch& stretch) {
+    DEDUPFS_TRY(look_up(stretch.ids));
+    DEDUPFS_ASSIGN(const auto numbers, containers_.numbers_from(0));
+    if (numbers.empty()) return findings_;
+    const auto chosen =
+        plan_rewrite(needed_, {.moved_bytes = stretch.bytes * percent_ / 100,
+                               .grown_bytes = stretch.new_bytes * percent_ / 100,
+                               .cache_bytes = RestoreEstimate::kCacheBytes,
+                               .end_container = first_young_container(numbers.front(), containers_.next_container())});
+    for (const std::uint32_t at : chosen)
+      if (auto copy = copy_of(needed_.chunks[at]))  // who reads one that cannot be had hears of it
+        DEDUPFS_TRY(mover_.add(std::move(*copy)));
+    DEDUPFS_TRY(mover_.finish());
+    return findings_;
+  }
+
+ private:
+  // What a reader of the references needs: of a delta that it does not have any more what it is made from, too.
+  Result<void> look_up(const std::vector<ChunkId>& references) {
+    RecentlyUsed<ChunkId> decoded(RestoreEstimate::kDecodedCacheBytes);
+    std::unordered_map<ChunkId, std::uint32_t> known;
+    std::vector<ChunkId> wanted;  // the next one last
+    for (const ChunkId reference : references) {
+      std::uint32_t wanted_for = 0;
+      wanted.push_back(reference);
+      for (std::size_t left = kMostReadsOfAChunk; !wanted.empty() && left != 0; --left) {
+        const ChunkId id = wanted.back();
+        wanted.pop_back();
+        DEDUPFS_ASSIGN(const ChunkRun* const run, runs_.find(id));
+        if (run == nullptr) continue;  // deleted meanwhile
+        const ChunkRun::Chunk& chunk = run->at(id);
+        if (chunk.is_delta() && decoded.use(id, chunk.raw_length)) continue;
+        const auto [at, is_new] = known.emplace(id, needed_.chunks.size());
+        if (is_new)
+          needed_.chunks.push_back({id, run->place, run->region_payload_bytes, chunk.raw_length, chunk.is_delta()});
+        if (id == reference) wanted_for = at->second;
+        needed_.reads.push_back({at->second, wanted_for});
+        wanted.insert(wanted.end(), chunk.sources.rbegin(), chunk.sources.rend());
+      }
+      wanted.clear();
+    }
+    runs_.forget_all();
+    return {};
+  }
+
+  Result<ChunkMover::Copy> copy_of(const NeededChunk& chunk) {
+    DEDUPFS_ASSIGN(const ChunkReader::Stored stored, reader_.get_stored(chunk.id));
+    ChunkMover::Copy copy{chunk.place, stored.entry, {stored.payload.bytes.begin(), stored.payload.bytes.end()}};
+    if (!copy.entry.is_delta()) return copy;
+    DEDUPFS_ASSIGN(const ChunkReader::Chunk made, reader_.get(chunk.id));
+    if (fingerprint_of(made.bytes.bytes) != copy.entry.fingerprint)
+      return Error{ErrorCode::kCorruption, "a delta makes other bytes than its fingerprint says"};
+    copy.payload.assign(made.bytes.bytes.begin(), made.bytes.bytes.end());
+    copy.entry.payload_length = copy.entry.raw_length;
+    copy.entry.sources.clear();
+    copy.entry.depth = 0;
+    copy.entry.checksum = 0;
+    return copy;
+  }
+
+  const unsigned percent_;
+  const ContainerStore& containers_;
+  RunFinder runs_;
+  ChunkReader& reader_;
+  ChunkMover mover_;
+  NeededOrder needed_;
+  RewriteFindings findings_;
+};
+
+}  // namespace
+
+Result<RewriteFindings> rewrite_scattered(const RecentReferences::Stretch& stretch, unsigned percent,
+                                          const ContainerStore& containers, const Database& index,
+                                          const PendingChunks& pending, ChunkReader& reader, RegionPacker& packer,
+                                          const InGroup& in_group) {
+  return Rewriting(percent, containers, index, pending, reader, packer, in_group).run(stretch);
+}
+
+std::uint32_t first_young_container(std::uint32_t first, std::uint32_t end) {
+  return end - std::max<std::uint32_t>(1, (end - first) / kYoungShare);
+}
+
+}  // namespace dedupfs

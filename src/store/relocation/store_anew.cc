@@ -1,0 +1,106 @@
+#include "store/relocation/store_anew.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "store/chunks/fingerprint.h"
+#include "store/format/delta_sources.h"
+
+namespace dedupfs {
+namespace {
+
+// Another base is tried if a delta is longer than the old one by more than a fourth and by more than these bytes.
+constexpr std::size_t kAboutAsLong = 64;
+
+// Of those with features in common.
+constexpr std::size_t kMostSimilarTried = 2;
+
+bool is_good(const EncodedDelta& delta, const RegionEntry& stored) {
+  return delta.bytes.size() <= stored.payload_length + stored.payload_length / 4 + kAboutAsLong;
+}
+
+}  // namespace
+
+DeltaBasis basis_around(ChunkId base, ChunkId chunk, const std::function<bool(ChunkId)>& may_be_source) {
+  constexpr std::uint64_t kNeighbours = 2;
+  DeltaBasis basis{{}, base};
+  const std::uint64_t first = number_of(base) - std::min(number_of(base), kNeighbours);
+  for (std::uint64_t number = first; number <= number_of(base) + kNeighbours; ++number)
+    if (const ChunkId id{number}; id != chunk && may_be_source(id)) basis.sources.push_back(id);
+  return basis;
+}
+
+Result<std::uint32_t> StoringAnew::store(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,
+                                         const std::function<bool(ChunkId)>& may_be_source, std::uint64_t most_bytes,
+                                         RegionPacker& packer, const InGroup& in_group) const {
+  DEDUPFS_ASSIGN(const auto region, reader.regions().get(run.place));
+  const RegionEntry* const stored = region->find(id);
+  if (stored == nullptr) return Error{ErrorCode::kCorruption, "a chunk is not where the index has it"};
+  DEDUPFS_ASSIGN(const ChunkReader::Chunk chunk, reader.get(id));
+  if (fingerprint_of(chunk.bytes.bytes) != stored->fingerprint)
+    return Error{ErrorCode::kCorruption, "a chunk does not match its fingerprint"};
+
+  const auto delta = encode(chunk.bytes.bytes, *stored, bases, may_be_source);
+  const ByteSpan payload = delta ? ByteSpan(delta->bytes) : chunk.bytes.bytes;
+  const auto bytes = static_cast<std::uint32_t>(payload.size());
+  if (bytes > most_bytes) return bytes;
+  RegionEntry entry = *stored;
+  entry.payload_length = bytes;
+  entry.sources = delta ? delta->sources : std::vector<ChunkId>();
+  entry.depth = delta ? delta->depth : std::uint8_t{0};
+  entry.checksum = delta ? delta->checksum : 0;
+
+  const Error busy{ErrorCode::kBusy, "the chunk is being stored"};
+  // Within a group what is pending now is either in the index or pending still when it is packed. A chunk that was healed
+  // meanwhile is less deep than it was, and there may be deltas that count on it.
+  DEDUPFS_TRY(in_group([&]() -> Result<void> {
+    if (pending.locate(id)) return busy;
+    DEDUPFS_ASSIGN(const auto now, find_run(index, id));
+    return now && now->place == run.place && packer.add_moved(entry, payload) ? Result<void>() : busy;
+  }));
+  return bytes;
+}
+
+std::optional<EncodedDelta> StoringAnew::encode(ByteSpan chunk, const RegionEntry& stored,
+                                                const std::vector<DeltaBasis>& bases,
+                                                const std::function<bool(ChunkId)>& may_be_source) const {
+  std::optional<EncodedDelta> smallest;
+  const auto try_all = [&](const std::vector<DeltaBasis>& some) {
+    for (const DeltaBasis& basis : some) {
+      if (basis.sources.empty() || (smallest && is_good(*smallest, stored))) continue;
+      auto delta = encoder.encode_from(chunk, basis.sources, basis.base, stored.depth);
+      if (delta && (!smallest || delta->bytes.size() < smallest->bytes.size())) smallest = std::move(delta);
+    }
+  };
+  try_all(bases);
+  if (!smallest || !is_good(*smallest, stored)) try_all(find_similar(chunk, stored, may_be_source));
+  // A crash may leave this copy and not that of a source which is stored anew in the same group, and is as deep as before in an
+  // index that is made from the containers then.
+  if (smallest && std::ranges::any_of(smallest->sources, [&](ChunkId id) { return pending.locate(id).has_value(); }))
+    smallest->depth = stored.depth;
+  return smallest;
+}
+
+// The index of features leads to the newest chunks. One that may not be a source was made from others which are like it.
+std::vector<DeltaBasis> StoringAnew::find_similar(ByteSpan chunk, const RegionEntry& stored,
+                                                  const std::function<bool(ChunkId)>& may_be_source) const {
+  std::vector<DeltaBasis> found;
+  const auto candidates = features.find(encoder.sketch_of(chunk));
+  if (!candidates) return found;
+  for (ChunkId id : *candidates) {
+    for (int depth = 0; depth <= kDeepestDelta && found.size() < kMostSimilarTried; ++depth) {
+      const auto candidate = reader.get(id);
+      if (!candidate) break;
+      if (id != stored.id && candidate->depth < stored.depth && may_be_source(id)) {
+        if (std::ranges::find(found, id, &DeltaBasis::base) == found.end())
+          found.push_back(basis_around(id, stored.id, may_be_source));
+        break;
+      }
+      if (candidate->sources.empty()) break;
+      id = likely_base(candidate->sources);
+    }
+  }
+  return found;
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,429 @@
+#include "store/volume/volume.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/crash_point.h"
+#include "base/size.h"
+#include "chunkers/registry.h"
+#include "index/counters.h"
+#include "index/table_check.h"
+#include "store/format/container_format.h"
+#include "store/volume/disk_reserve.h"
+#include "store/volume/ownership.h"
+
+namespace dedupfs {
+namespace {
+
+Path absolute_folder(const Path& path) {
+  return std::filesystem::absolute(path / "").lexically_normal().parent_path();  // without a slash at its end
+}
+
+// ---------------------------------------------------------------- lock
+
+// The process that wrote itself into the lock file, if it still runs.
+std::optional<pid_t> holder_of(const BackingFile& lock) {
+  std::array<std::uint8_t, 16> bytes{};
+  const auto length = lock.read_up_to(0, bytes);
+  if (!length) return std::nullopt;
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), *length);
+  pid_t holder = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), holder).ec != std::errc() || holder <= 0)
+    return std::nullopt;
+  if (::kill(holder, 0) != 0 && errno == ESRCH) return std::nullopt;
+  return holder;
+}
+
+Result<std::unique_ptr<BackingFile>> open_lock_file(BackingFolder& volume, bool read_only) {
+  auto lock = volume.open(kLockFile, read_only ? Backing::Mode::kRead : Backing::Mode::kOpenOrCreate);
+  if (lock) return lock;
+  switch (lock.error().code()) {
+    case ErrorCode::kReadOnly:
+      return Error{ErrorCode::kReadOnly,
+                   volume.path().string() + " is on a read-only disk; mount it read-only (-o ro)"};
+    case ErrorCode::kCorruption:
+      return Error{ErrorCode::kCorruption, lock.error().message() + "; remove it and try again"};
+    case ErrorCode::kNotFound:
+      // Every writer leaves a lock file, so nobody writes here, and a reader must not make one.
+      if (read_only) return std::unique_ptr<BackingFile>();
+      [[fallthrough]];
+    default: return lock;
+  }
+}
+
+Result<std::unique_ptr<BackingFile>> take_lock(BackingFolder& volume, bool read_only) {
+  DEDUPFS_ASSIGN(auto lock, open_lock_file(volume, read_only));
+  if (!lock) return lock;
+  DEDUPFS_ASSIGN(const bool taken,
+                 lock->try_lock(read_only ? BackingFile::LockMode::kShared : BackingFile::LockMode::kExclusive));
+  if (!taken) {
+    const auto holder = holder_of(*lock);
+    return Error{ErrorCode::kBusy, volume.path().string() + " is mounted or in use by " +
+                                       (holder ? "process " + std::to_string(*holder) : "another process") +
+                                       "; unmount it first"};
+  }
+  if (!read_only) {
+    // For the message above only: the lock holds without it.
+    const std::string holder = std::to_string(::getpid()) + "\n";
+    if (lock->truncate(0)) (void)lock->write(0, bytes_of(holder));
+  }
+  return lock;
+}
+
+// ---------------------------------------------------------------- create
+
+// All that create() makes, with what an interrupted replace_file() leaves of a superblock.
+std::vector<std::string> names_made_by_create() {
+  std::vector<std::string> names;
+  for (const auto name : {kContainersDirectory, kLockFile, kIndexDirectory}) names.emplace_back(name);
+  for (const auto name : {kSuperblockCopyFile, kSuperblockFile}) {
+    names.emplace_back(name);
+    names.emplace_back(std::string(name) + ".new");
+  }
+  return names;
+}
+
+bool is_among(std::string_view name, const std::vector<std::string>& names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+Result<void> require_vacant(BackingFolder& volume) {
+  DEDUPFS_ASSIGN(const std::vector<std::string> names, volume.list());
+  if (names.empty()) return {};
+  if (is_among(kSuperblockFile, names) || is_among(kSuperblockCopyFile, names))
+    return Error{ErrorCode::kExists, volume.path().string() + " is a dedupfs volume already"};
+
+  const std::vector<std::string> ours = names_made_by_create();
+  const bool interrupted = std::ranges::all_of(names, [&](const auto& name) { return is_among(name, ours); });
+  const std::string found = names.size() == 1 ? fmt::format("'{}'", names[0])
+                            : names.size() == 2
+                                ? fmt::format("'{}' and '{}'", names[0], names[1])
+                                : fmt::format("'{}', '{}' and {} more", names[0], names[1], names.size() - 2);
+  return Error{ErrorCode::kNotEmpty,
+               fmt::format("{} is not empty, it holds {}{}; choose an empty folder", volume.path().string(), found,
+                           interrupted ? " (it looks like a volume whose making was interrupted: remove them)" : "")};
+}
+
+// Removes what create() has made so far, the superblock first, and nothing that others made meanwhile.
+class Unfinished {
+ public:
+  Unfinished() = default;
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  ~Unfinished() {
+    // As far as the disk lets us; the failure that brought us here is reported by the caller.
+    for (auto name = contents_.rbegin(); name != contents_.rend(); ++name) (void)remove_tree(*volume_, *name);
+    if (parent_) (void)parent_->remove_folder(folder_);
+  }
+
+  void made_folder(std::shared_ptr<BackingFolder> parent, std::string name) {
+    parent_ = std::move(parent);
+    folder_ = std::move(name);
+  }
+  void made(std::shared_ptr<BackingFolder> volume, std::vector<std::string> names) {
+    volume_ = std::move(volume);
+    contents_ = std::move(names);
+  }
+  void keep() {
+    contents_.clear();
+    parent_ = nullptr;
+  }
+
+ private:
+  std::shared_ptr<BackingFolder> parent_;  // null: the volume's folder was there
+  std::string folder_;
+  std::shared_ptr<BackingFolder> volume_;
+  std::vector<std::string> contents_;
+};
+
+// The folder of a volume that is to be made: empty, and made where it is not there.
+Result<std::shared_ptr<BackingFolder>> vacant_folder(const Path& path, Backing& backing, Unfinished& unfinished) {
+  auto there = backing.open_root(path);
+  if (there) {
+    DEDUPFS_TRY(require_vacant(**there));
+    return there;
+  }
+  if (there.error().code() != ErrorCode::kNotFound) return there;
+  DEDUPFS_ASSIGN(auto parent, backing.open_root(path.parent_path()));
+  const std::string name = path.filename().string();
+  DEDUPFS_TRY(parent->make_folder(name));
+  unfinished.made_folder(parent, name);
+  DEDUPFS_TRY(parent->sync());
+  return parent->open_folder(name);
+}
+
+Result<void> create_index(const std::shared_ptr<BackingFolder>& folder, const Superblock& superblock) {
+  DEDUPFS_TRY(Database::create(folder));
+  DEDUPFS_ASSIGN(const auto database, Database::open(folder, {.memory_bytes = Database::kLeastMemoryBytes}));
+  Database::Batch batch(*database);
+  batch.put(Family::kCounters, kVolumeUuidCounter, superblock.uuid);
+  return database->write(batch);
+}
+
+// ---------------------------------------------------------------- open
+
+Result<std::shared_ptr<BackingFolder>> require_folder(BackingFolder& volume, std::string_view name) {
+  auto folder = volume.open_folder(name);
+  if (folder || folder.error().code() != ErrorCode::kNotFound) return folder;
+  return Error{ErrorCode::kCorruption, (volume.path() / name).string() + " is missing"};
+}
+
+Error with_remedy(const Error& error, const Path& volume) {
+  if (error.code() != ErrorCode::kCorruption && error.code() != ErrorCode::kNotFound) return error;
+  return Error{ErrorCode::kCorruption, error.message() + "; run fsck.dedupfs -y " + volume.string()};
+}
+
+Result<void> require_harmless(const std::shared_ptr<BackingFolder>& index, const Path& volume) {
+  DEDUPFS_ASSIGN(const auto tables, harmful_tables(index));
+  if (tables.empty()) return {};
+  return with_remedy({ErrorCode::kCorruption, tables.front().harm}, volume);
+}
+
+Result<void> require_index_of(const Superblock& superblock, const Database& database, const Path& path) {
+  DEDUPFS_ASSIGN(const auto uuid, database.get(Family::kCounters, kVolumeUuidCounter));
+  if (uuid == superblock.uuid) return {};
+  if (uuid && !parse_uuid(*uuid))
+    return Error{ErrorCode::kCorruption, fmt::format("{}: its record of the volume that it belongs to is damaged; run "
+                                                     "fsck.dedupfs -y to repair it",
+                                                     path.string())};
+  return Error{ErrorCode::kCorruption,
+               fmt::format("{} belongs to another volume ({}, but this one is {}); put back the "
+                           "index that was saved together with this volume's containers",
+                           path.string(), uuid.value_or("without a uuid"), superblock.uuid)};
+}
+
+Result<std::uint32_t> load_next_container(const Database& database) {
+  DEDUPFS_ASSIGN(const auto number, get_number(database, kNextContainerCounter));
+  const std::uint64_t next = number.value_or(1);
+  if (next == 0 || !std::in_range<std::uint32_t>(next))
+    return Error{ErrorCode::kCorruption, "the index's counter " + std::string(kNextContainerCounter) + " is damaged"};
+  return static_cast<std::uint32_t>(next);
+}
+
+}  // namespace
+
+Result<Superblock> Volume::create(const Path& path, const VolumeSettings& settings,
+                                  const std::shared_ptr<Backing>& backing) {
+  const std::string_view spec = settings.chunker.empty() ? kDefaultChunkerSpec : std::string_view(settings.chunker);
+  DEDUPFS_ASSIGN(const auto chunker, make_chunker(spec));
+  Superblock superblock;
+  superblock.uuid = make_uuid();
+  superblock.label = settings.label;
+  superblock.created_unix_seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  superblock.chunker = chunker->spec();
+  superblock.compression = settings.compression;
+  DEDUPFS_ASSIGN(superblock.delta,
+                 settings.delta ? Result<DeltaSettings>(*settings.delta) : parse_delta_settings(kDefaultDeltaSettings));
+  superblock.region_bytes = settings.region_bytes;
+  if (superblock.delta.enabled()) superblock.incompatible_features.emplace_back(kDeltaFeature);
+
+  Unfinished unfinished;
+  DEDUPFS_ASSIGN(const auto volume, vacant_folder(absolute_folder(path), *backing, unfinished));
+  if (!settings.foreign) DEDUPFS_TRY(require_own(*volume));
+  DEDUPFS_TRY(volume->make_folder(kContainersDirectory));  // fails for the second of two at once
+  unfinished.made(volume, names_made_by_create());
+  crash_point("mkfs.folder-made");
+  DEDUPFS_TRY(volume->open(kLockFile, Backing::Mode::kCreate));
+  DEDUPFS_ASSIGN(const auto index, volume->make_and_open_folder(kIndexDirectory));
+  DEDUPFS_TRY(create_index(index, superblock));
+  crash_point("mkfs.index-made");
+  DEDUPFS_TRY(volume->sync());
+  // Last: a folder without a superblock is no volume, and with it everything is there.
+  DEDUPFS_TRY(write_superblock(*volume, superblock));
+  crash_point("mkfs.superblock-written");
+  unfinished.keep();
+  return superblock;
+}
+
+Result<std::shared_ptr<BackingFolder>> Volume::open_folder(const Path& path, const std::shared_ptr<Backing>& backing) {
+  return backing->open_root(absolute_folder(path));
+}
+
+Result<std::unique_ptr<Volume>> Volume::open(const Path& path, const VolumeOptions& options,
+                                             const std::shared_ptr<Backing>& backing) {
+  DEDUPFS_ASSIGN(auto folder, open_folder(path, backing));
+  return open(std::move(folder), options);
+}
+
+Result<std::unique_ptr<Volume>> Volume::open(std::shared_ptr<BackingFolder> folder, const VolumeOptions& options) {
+  std::unique_ptr<Volume> volume(new Volume);
+  volume->folder_ = std::move(folder);
+  volume->options_ = options;
+  DEDUPFS_TRY(volume->open_parts());
+  return volume;
+}
+
+// A crash while a volume was made can leave one of the copies only. It is enough to go on.
+void Volume::repair_superblock_copies() {
+  const auto repaired = repair_superblock(*folder_);
+  if (!repaired)
+    spdlog::warn("{}", repaired.error().message());
+  else if (*repaired)
+    spdlog::warn("{} was missing or damaged, and is whole again", (path() / **repaired).string());
+}
+
+// A volume that is in use may be so with `foreign`: that it is busy says more, and who hears that can ask the daemon.
+Result<void> Volume::require_own_unless_busy() const {
+  auto own = require_own(*folder_);
+  if (!own && own.error().code() == ErrorCode::kNotPermitted) DEDUPFS_TRY(take_lock(*folder_, /*read_only=*/true));
+  return own;
+}
+
+Result<void> Volume::open_parts() {
+  if (!options_.foreign && !options_.locked) DEDUPFS_TRY(require_own_unless_busy());
+  DEDUPFS_ASSIGN(superblock_, read_superblock(*folder_));
+  if (!options_.read_only) DEDUPFS_TRY(require_writable(superblock_));
+  DEDUPFS_TRY(default_isa());  // a wrong environment is not the volume's fault
+  auto chunker = make_chunker(superblock_.chunker);
+  if (!chunker)
+    return Error{ErrorCode::kUnsupported, path().string() + " was made with the chunker '" + superblock_.chunker +
+                                              "', which cannot be had here: " + chunker.error().message() +
+                                              "; take the dedupfs that made the volume, or a newer one"};
+  chunker_ = std::move(*chunker);
+
+  if (!options_.locked) {
+    DEDUPFS_ASSIGN(lock_, take_lock(*folder_, options_.read_only));
+  }
+  crash_point("mount.locked");
+
+  if (!options_.read_only) repair_superblock_copies();
+
+  const auto index = require_folder(*folder_, kIndexDirectory);
+  if (!index) return with_remedy(index.error(), path());
+  const auto containers = require_folder(*folder_, kContainersDirectory);
+  if (!containers) return containers.error().with("the chunks of the volume are not there; restore it from a backup");
+  was_closed_ = log_bytes_in(**index) == 0;
+  if (options_.foreign && !options_.locked) DEDUPFS_TRY(require_harmless(*index, path()));
+  if (!options_.read_only) ballast_ = std::make_unique<Ballast>(folder_, *index);
+  auto database = open_database(*index);
+  if (!database) return with_remedy(database.error(), path());
+  database_ = std::move(*database);
+  crash_point("mount.index-open");
+  DEDUPFS_TRY(require_index_of(superblock_, *database_, (*index)->path()));
+  DEDUPFS_ASSIGN(snapshots_, SnapshotList::load(*database_));
+  metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);
+
+  const auto loaded = load_next_container(*database_);
+  if (!loaded) return with_remedy(loaded.error(), path());
+  const std::uint32_t next_container = *loaded;
+  DEDUPFS_ASSIGN(const Backing::Space space, (*containers)->space());
+  DEDUPFS_ASSIGN(
+      containers_,
+      ContainerStore::open(*containers, {.volume_uuid = superblock_.uuid,
+                                         .container_bytes = container_bytes_on(space, superblock_.container_bytes),
+                                         .next_container = next_container,
+                                         .read_only = options_.read_only}));
+  auto chunks = ChunkStore::open(containers_, *database_,
+                                 {.compression = superblock_.compression,
+                                  .delta = superblock_.delta,
+                                  .region_bytes = superblock_.region_bytes,
+                                  .cache_bytes = options_.cache_bytes,
+                                  .waiting_region_bytes = options_.waiting_region_bytes,
+                                  .threads = options_.threads,
+                                  .first_unknown_container = next_container,
+                                  .read_only = options_.read_only});
+  if (!chunks) return with_remedy(chunks.error(), path());
+  chunks_ = std::move(*chunks);
+  next_container_ = std::make_unique<CommittedNumber>(
+      kNextContainerCounter, [this] { return containers_->next_container(); }, next_container);
+  // What was appended to containers has its place in `chunks` and counts in `next_container`: the chunks come first.
+  participants_ = {chunks_.get(), next_container_.get(), metadata_.get(), snapshots_.get()};
+  if (ballast_) ballast_->keep();
+  return {};
+}
+
+// On a disk that others have filled, with the room that was kept for that.
+Result<std::unique_ptr<Database>> Volume::open_database(const std::shared_ptr<BackingFolder>& index) {
+  const Database::Settings settings{.memory_bytes = options_.index_memory_bytes, .read_only = options_.read_only};
+  if (ballast_ && ballast_->release_if_scarce())
+    spdlog::warn("the disk of {} is full: the room that was kept for the mount is used", path().string());
+  auto opened = Database::open(index, settings);
+  if (opened || opened.error().code() != ErrorCode::kNoSpace || !ballast_ || !ballast_->release()) return opened;
+  return Database::open(index, settings);
+}
+
+Result<std::shared_ptr<const void>> Volume::lock(BackingFolder& folder, bool read_only) {
+  DEDUPFS_ASSIGN(auto lock, take_lock(folder, read_only));
+  const auto release = [read_only](BackingFile* held) {
+    if (held != nullptr && !read_only) (void)held->truncate(0);  // nobody to name any more
+    delete held;
+  };
+  return std::shared_ptr<const void>(std::shared_ptr<BackingFile>(lock.release(), release));
+}
+
+Volume::~Volume() {
+  if (lock_ && !options_.read_only) (void)lock_->truncate(0);  // nobody to name any more
+  if (ballast_ && chunks_) ballast_->keep_least();             // the log becomes tables now, and may take the room
+}
+
+void Volume::warn_of_small_index_memory() {
+  if (warned_of_index_memory_) return;
+  const Database::FilterMemory memory = database_->filter_memory();
+  if (memory.wanted_bytes == 0) return;
+  warned_of_index_memory_ = true;
+  spdlog::warn(
+      "the filters of the index take {}, more than fits into its memory of {}: new data is stored more slowly, since "
+      "look-ups read the disk; mount with -o index_mem={}m or more",
+      human_size(memory.filter_bytes), human_size(memory.memory_bytes), memory.wanted_bytes >> 20);
+}
+
+void Volume::freeze() {
+  DEDUPFS_CHECK(!options_.read_only);  // the caller's mount is writable
+  // What can fail for want of memory comes first: recipes must not be committed without their chunks.
+  chunks_->close_regions();
+  metadata_->freeze();
+  for (CommitParticipant* const participant : participants_)
+    if (participant != metadata_.get()) participant->freeze();
+}
+
+// The order is what makes a crash at any moment leave the state of the last commit: chunks are durable in their
+// containers before anything points to them; the index entries of the chunks and the recipes that use them go into one
+// atomic batch; and the groups in memory are dropped only after the batch is readable below them.
+Result<void> Volume::commit() {
+  if (!has_frozen()) return {};
+  Result<void> committed = attempt_commit();
+  if (!committed && committed.error().code() == ErrorCode::kNoSpace && ballast_->release())
+    committed = attempt_commit();
+  return committed;
+}
+
+Result<void> Volume::attempt_commit() {
+  Result<void> written = write_frozen();
+  if (!written) {
+    for (CommitParticipant* const participant : participants_) participant->failed(failure_of(written.error().code()));
+    return written;
+  }
+  crash_point("commit.index-written");
+  for (CommitParticipant* const participant : participants_) participant->committed();
+  if (const std::uint32_t next = containers_->next_container(); next != judged_container_) {
+    judged_container_ = next;
+    warn_of_small_index_memory();
+  }
+  crash_point("commit.dropped");
+  return {};
+}
+
+Result<void> Volume::write_frozen() {
+  Database::Batch batch(*database_);
+  for (CommitParticipant* const participant : participants_) DEDUPFS_TRY(participant->append_to(batch));
+  if (batch.empty()) return {};
+  ballast_->keep_with(batch.size_bytes());
+  return database_->write(batch);
+}
+
+}  // namespace dedupfs

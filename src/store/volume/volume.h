@@ -1,0 +1,131 @@
+// An open volume: the superblock, the lock, the database with its overlay, the chunk store; and the commit of a
+// transaction group over both.
+//
+// Ownership: owns everything below; whoever owns the Volume closes it last. What was not committed by then is gone.
+// Threads:   parts are safe as they say; freeze() needs that no operation is half done, commit() runs beside
+// operations.
+//            Both are called by one thread at a time.
+// Failure:   opening says what is wrong and what to do. After a failed commit the group stays frozen, everybody goes on
+//            reading it, and commit() may be called again. Where that cannot help any more (see ContainerStore::sync
+//            and Database), every later commit() fails too.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/backing.h"
+#include "base/result.h"
+#include "chunkers/chunker.h"
+#include "index/commit_participant.h"
+#include "index/database.h"
+#include "store/containers/container_store.h"
+#include "store/format/superblock.h"
+#include "store/metadata/metadata.h"
+#include "store/volume/ballast.h"
+#include "store/volume/chunk_store.h"
+
+namespace dedupfs {
+
+inline constexpr std::string_view kNextContainerCounter =
+    "next_container";  // no container has this number or a higher one
+
+struct VolumeOptions {
+  bool read_only = false;
+  // As root: others who can write to the volume are trusted (store/volume/ownership.h). Whoever they are, RocksDB does not get to read
+  // tables that were made to do it harm: all are judged first (index/table_check.h).
+  bool foreign = false;
+  bool locked = false;  // the caller holds the volume's lock(), and has seen to what `foreign` is about
+  std::uint64_t index_memory_bytes = 256 << 20;
+  std::uint64_t cache_bytes = 256 << 20;  // decoded regions
+  std::uint64_t waiting_region_bytes = 32 << 20;
+  std::size_t threads = 0;  // of the ingest pipeline; 0: one a core
+};
+
+// What mkfs is told.
+struct VolumeSettings {
+  std::string chunker;  // spec; empty: the default
+  Compression compression;
+  std::optional<DeltaSettings> delta;  // absent: the default
+  std::uint32_t region_bytes = Superblock().region_bytes;
+  std::string label;
+  bool foreign = false;  // as root: the folder may be another user's
+};
+
+class Volume {
+ public:
+  // Makes a volume in `path`, which must not exist or be an empty folder (kExists for a volume, otherwise kNotEmpty).
+  // Nothing is left of it after a failure; after a crash there is either a whole volume or none.
+  static Result<Superblock> create(const Path& path, const VolumeSettings& settings,
+                                   const std::shared_ptr<Backing>& backing = Backing::posix());
+  // kNotFound: no volume there; kBusy: in use (read-only openers share it with each other, not with a writer);
+  // kReadOnly: it lies on a read-only disk; kVersion, kUnsupported: made by a newer dedupfs; kCorruption: parts are
+  // missing, damaged or of another volume; kNotPermitted: see VolumeOptions::foreign. Read-only, nothing is written, and the volume may lie on a read-only disk.
+  static Result<std::unique_ptr<Volume>> open(const Path& path, const VolumeOptions& options,
+                                              const std::shared_ptr<Backing>& backing = Backing::posix());
+  // The same in a folder that open_folder() gave.
+  static Result<std::unique_ptr<Volume>> open(std::shared_ptr<BackingFolder> folder, const VolumeOptions& options);
+  // The folder at `path`, whatever is in it. kNotFound: there is none.
+  static Result<std::shared_ptr<BackingFolder>> open_folder(const Path& path,
+                                                            const std::shared_ptr<Backing>& backing = Backing::posix());
+  // Keeps others out of a volume for as long as it is held, as open() does by itself: for those who work on a volume that
+  // may not open. Shared with other readers if read_only. kBusy names the process that has it.
+  static Result<std::shared_ptr<const void>> lock(BackingFolder& folder, bool read_only);
+  ~Volume();
+  Volume(const Volume&) = delete;
+  Volume& operator=(const Volume&) = delete;
+
+  const Path& path() const { return folder_->path(); }  // absolute: a daemon leaves its folder
+  const Superblock& superblock() const { return superblock_; }
+  const Chunker& chunker() const { return *chunker_; }
+  bool read_only() const { return options_.read_only; }
+  // Whether whoever had it before closed it in good order; not after a crash.
+  bool was_closed() const { return was_closed_; }
+  Metadata& metadata() { return *metadata_; }
+  SnapshotList& snapshots() { return *snapshots_; }
+  ChunkStore& chunks() { return *chunks_; }
+  ContainerStore& containers() { return *containers_; }
+  Database& database() { return *database_; }
+  const std::shared_ptr<BackingFolder>& folder() const { return folder_; }
+
+  // Ends the open transaction group and opens the next. No operation and no put may be half done, and no group be
+  // frozen.
+  void freeze();
+  bool has_frozen() const { return metadata_->has_frozen(); }
+  // Makes the frozen group, if there is one, durable: chunks first, then one atomic batch. See commit_participant.h.
+  Result<void> commit();
+
+  // Says once in the log that the filters of the index have outgrown its memory, if they have. Commits look, too.
+  void warn_of_small_index_memory();
+
+ private:
+  Volume() = default;
+  void repair_superblock_copies();
+  Result<void> require_own_unless_busy() const;
+  Result<void> open_parts();
+  Result<std::unique_ptr<Database>> open_database(const std::shared_ptr<BackingFolder>& index);
+  Result<void> attempt_commit();
+  Result<void> write_frozen();
+
+  VolumeOptions options_;
+  std::shared_ptr<BackingFolder> folder_;
+  std::unique_ptr<Ballast> ballast_;  // null: read-only
+  bool was_closed_ = true;
+  std::unique_ptr<BackingFile> lock_;  // null: reading a volume that no writer ever opened
+  Superblock superblock_;
+  std::unique_ptr<Chunker> chunker_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<SnapshotList> snapshots_;
+  std::unique_ptr<Metadata> metadata_;
+  std::shared_ptr<ContainerStore> containers_;
+  std::unique_ptr<ChunkStore> chunks_;
+  std::unique_ptr<CommitParticipant> next_container_;
+  std::vector<CommitParticipant*> participants_;  // in the order in which they append to the batch
+  bool warned_of_index_memory_ = false;
+  std::uint32_t judged_container_ = 0;  // the next container when the index was last judged by its memory
+};
+
+}  // namespace dedupfs

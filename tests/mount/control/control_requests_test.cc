@@ -1,0 +1,88 @@
+#include "mount/control/control_requests.h"
+
+#include <gtest/gtest.h>
+
+namespace dedupfs {
+namespace {
+
+using Json = nlohmann::json;
+
+template <class T>
+bool is_wrong(const Result<T>& result) {
+  return !result && result.error().code() == ErrorCode::kInvalidArgument;
+}
+
+TEST(ControlRequests, ReclaimIsToldWhatToDoByName) {
+  const auto action_of = [](const char* action) { return reclaim_action_of({{"action", action}}); };
+
+  EXPECT_EQ(action_of("status"), ReclaimAction::kStatus);
+  EXPECT_EQ(action_of("start"), ReclaimAction::kStart);
+  EXPECT_EQ(action_of("pause"), ReclaimAction::kPause);
+  EXPECT_EQ(action_of("resume"), ReclaimAction::kResume);
+  EXPECT_EQ(action_of("stop"), ReclaimAction::kStop);
+}
+
+TEST(ControlRequests, UnknownActionIsNamedInTheError) {
+  const auto reclaim = reclaim_action_of({{"action", "Start"}});
+  const auto scrub = scrub_request_of({{"action", "pause"}});
+
+  ASSERT_TRUE(is_wrong(reclaim));
+  EXPECT_EQ(reclaim.error().message(), "\"Start\" is nothing that a reclaim can do");
+  ASSERT_TRUE(is_wrong(scrub));
+  EXPECT_EQ(scrub.error().message(), "\"pause\" is nothing that a scrub can do");
+}
+
+TEST(ControlRequests, ActionMustBeThereAndAText) {
+  for (const Json& request : {Json::object(), Json{{"action", 1}}, Json{{"action", nullptr}}}) {
+    EXPECT_THROW((void)reclaim_action_of(request), Json::exception) << request;
+    EXPECT_THROW((void)scrub_request_of(request), Json::exception) << request;
+  }
+}
+
+TEST(ControlRequests, SnapshotsAreAskedForByName) {
+  using Action = SnapshotRequest::Action;
+  EXPECT_EQ(snapshot_request_of({{"action", "list"}})->action, Action::kList);
+  for (const auto& [text, action] :
+       {std::pair{"create", Action::kCreate}, {"delete", Action::kDelete}, {"rollback", Action::kRollBack}}) {
+    const auto request = snapshot_request_of({{"action", text}, {"name", "monday"}});
+    ASSERT_TRUE(request);
+    EXPECT_EQ(request->action, action);
+    EXPECT_EQ(request->name, "monday");
+    EXPECT_THROW((void)snapshot_request_of({{"action", text}}), Json::exception);
+    EXPECT_THROW((void)snapshot_request_of({{"action", text}, {"name", 1}}), Json::exception);
+  }
+  EXPECT_TRUE(is_wrong(snapshot_request_of({{"action", "make"}, {"name", "x"}})));
+}
+
+TEST(ControlRequests, AClonesPlaceIsANumberAndAName) {
+  const auto request = clone_request_of({{"from", 12u}, {"parent", 1u}, {"name", "copy"}});
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->from, 12U);
+  EXPECT_EQ(request->parent, 1U);
+  EXPECT_EQ(request->name, "copy");
+  EXPECT_TRUE(is_wrong(clone_request_of({{"from", -1}, {"parent", 1u}, {"name", "copy"}})));
+  EXPECT_TRUE(is_wrong(clone_request_of({{"from", 1u}, {"parent", "1"}, {"name", "copy"}})));
+  EXPECT_THROW((void)clone_request_of({{"from", 1u}, {"parent", 1u}}), Json::exception);
+}
+
+TEST(ControlRequests, ScrubTakesARateOfBytes) {
+  const auto request = scrub_request_of({{"action", "start"}, {"bytes_per_second", 4096u}});
+
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->action, ScrubRequest::Action::kStart);
+  EXPECT_EQ(request->bytes_per_second, 4096u);
+  for (const Json& rate : {Json(-1), Json(1.5), Json("1m"), Json(nullptr)})
+    EXPECT_TRUE(is_wrong(scrub_request_of({{"action", "start"}, {"bytes_per_second", rate}}))) << rate;
+}
+
+TEST(ControlRequests, InodesAreAnArrayOfNumbers) {
+  const auto inodes = inodes_of({{"inodes", {1u, 7u}}});
+
+  ASSERT_TRUE(inodes);
+  EXPECT_EQ(*inodes, (std::vector<InodeNumber>{1, 7}));
+  for (const Json& wrong : {Json(1u), Json{-1}, Json{"1"}, Json{1.5}})
+    EXPECT_TRUE(is_wrong(inodes_of({{"inodes", wrong}}))) << wrong;
+}
+
+}  // namespace
+}  // namespace dedupfs

@@ -1,0 +1,91 @@
+#include "mount/reports/keep_rules.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ctime>
+
+namespace dedupfs {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::int64_t kHour = 3600;
+constexpr std::int64_t kDay = 24 * kHour;
+constexpr std::int64_t kMonday = 1767571200;  // 2026-01-05 00:00:00 UTC
+
+class KeepRulesTest : public testing::Test {
+ protected:
+  void SetUp() override { use_time_zone("UTC"); }
+
+  static void use_time_zone(const char* zone) {
+    ::setenv("TZ", zone, 1);
+    ::tzset();
+  }
+  void make(std::int64_t unix_seconds, const std::string& name) {
+    snapshots_.push_back({.number = next_++, .name = name, .created_unix_seconds = unix_seconds});
+  }
+  // One each noon.
+  void make_days(int count) {
+    for (int day = 0; day < count; ++day) make(kMonday + day * kDay + 12 * kHour, fmt::format("d{}", day));
+  }
+
+  std::vector<SnapshotRecord> snapshots_;
+  TreeNumber next_ = 1;
+};
+
+TEST_F(KeepRulesTest, KeepSoManyOfTheLast) {
+  make_days(4);
+  EXPECT_THAT(not_kept({.last = 2}, snapshots_), ElementsAre("d0", "d1"));
+  EXPECT_THAT(not_kept({.last = 9}, snapshots_), IsEmpty());
+}
+
+TEST_F(KeepRulesTest, KeepTheLastOfEachDay) {
+  make(kMonday + 1 * kHour, "mon-1");
+  make(kMonday + 23 * kHour, "mon-23");
+  make(kMonday + 25 * kHour, "tue-1");
+  make(kMonday + 5 * kDay, "sat");  // days without one do not count
+  EXPECT_THAT(not_kept({.daily = 3}, snapshots_), ElementsAre("mon-1"));
+  EXPECT_THAT(not_kept({.daily = 2}, snapshots_), ElementsAre("mon-1", "mon-23"));
+}
+
+TEST_F(KeepRulesTest, WeeksBeginOnMonday) {
+  make_days(15);  // two weeks and a Monday
+  EXPECT_THAT(not_kept({.last = 1, .weekly = 3}, {snapshots_.begin() + 5, snapshots_.end()}),
+              ElementsAre("d5", "d7", "d8", "d9", "d10", "d11", "d12"));
+}
+
+TEST_F(KeepRulesTest, KeepTheLastOfEachMonth) {
+  make_days(70);  // 5 January to 15 March
+  const auto gone = not_kept({.monthly = 2}, snapshots_);
+  EXPECT_EQ(gone.size(), 68U);
+  EXPECT_THAT(gone, testing::Not(testing::Contains("d69")));
+  EXPECT_THAT(gone, testing::Not(testing::Contains("d54")));  // 28 February
+}
+
+TEST_F(KeepRulesTest, OneRuleIsEnoughToKeepASnapshot) {
+  make_days(10);
+  EXPECT_THAT(not_kept({.last = 2, .daily = 1, .weekly = 2, .monthly = 1}, snapshots_),
+              ElementsAre("d0", "d1", "d2", "d3", "d4", "d5", "d7"));
+}
+
+TEST_F(KeepRulesTest, DaysAreThoseOfTheLocalTime) {
+  use_time_zone("XYZ-2");  // two hours ahead
+  make(kMonday + 21 * kHour, "monday");
+  make(kMonday + 23 * kHour, "tuesday-here");
+  EXPECT_THAT(not_kept({.daily = 2}, snapshots_), IsEmpty());
+  use_time_zone("UTC");
+  EXPECT_THAT(not_kept({.daily = 2}, snapshots_), ElementsAre("monday"));
+}
+
+TEST_F(KeepRulesTest, AClockThatWasSetBackDoesNotMakeThemOld) {
+  make(kMonday + 9 * kDay, "before");
+  make(kMonday, "after");
+  EXPECT_THAT(not_kept({.last = 1}, snapshots_), ElementsAre("before"));
+}
+
+}  // namespace
+}  // namespace dedupfs

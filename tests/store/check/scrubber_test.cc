@@ -1,0 +1,134 @@
+#include "store/check/scrubber.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <future>
+#include <random>
+
+#include "support/temp_dir.h"
+
+namespace dedupfs {
+namespace {
+
+class ScrubberTest : public ::testing::Test {
+ protected:
+  ScrubberTest() {
+    VolumeSettings settings;
+    settings.region_bytes = 64 << 10;
+    EXPECT_TRUE(Volume::create(path_, settings));
+    open();
+  }
+
+  void open() {
+    volume_.reset();
+    volume_ = std::move(*Volume::open(path_, {}));
+  }
+
+  // Incompressible, in several regions.
+  void store(std::size_t chunks) {
+    std::mt19937 random(1);
+    std::vector<ByteBuffer> contents(chunks, ByteBuffer(16 << 10));
+    ChunkStore::Batch batch;
+    for (ByteBuffer& content : contents) {
+      for (auto& byte : content) byte = static_cast<std::uint8_t>(random());
+      batch.chunks.emplace_back(content);
+    }
+    std::promise<void> done;
+    batch.done = [&](const Result<std::vector<ChunkId>>& ids) {
+      EXPECT_TRUE(ids);
+      done.set_value();
+    };
+    const auto writer = volume_->chunks().open_writer();
+    writer->put(std::move(batch));
+    done.get_future().wait();
+    volume_->freeze();
+    ASSERT_TRUE(volume_->commit());
+  }
+
+  ScrubFindings scrub(std::uint64_t bytes_per_second = 0) {
+    std::promise<ScrubFindings> ended;
+    Scrubber scrubber(*volume_, [&](const ScrubFindings& findings) { ended.set_value(findings); });
+    EXPECT_TRUE(scrubber.start(bytes_per_second));
+    return ended.get_future().get();
+  }
+
+  void flip_a_bit(const Path& file, std::uint64_t offset) {
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekg(static_cast<std::streamoff>(offset));
+    const char byte = static_cast<char>(stream.get() ^ 1);
+    stream.seekp(static_cast<std::streamoff>(offset));
+    stream.put(byte);
+  }
+
+  TempDir dir_;
+  const Path path_ = dir_.path() / "volume";
+  std::unique_ptr<Volume> volume_;
+};
+
+TEST_F(ScrubberTest, FindsNothingInASoundVolume) {
+  store(40);
+  const ScrubFindings findings = scrub();
+  EXPECT_TRUE(findings.sound());
+  EXPECT_TRUE(findings.complete);
+  EXPECT_GE(findings.checked_bytes, 40U * (16 << 10));
+  EXPECT_GE(findings.ended_unix_seconds, findings.started_unix_seconds);
+}
+
+TEST_F(ScrubberTest, FindsAnEmptyVolumeSound) {
+  EXPECT_TRUE(scrub().sound());
+}
+
+TEST_F(ScrubberTest, CountsTheChunksOfADamagedRegionAndMakesThemKnown) {
+  store(40);
+  open();
+  flip_a_bit(path_ / "containers/0000000001.container", 100'000);
+  const ScrubFindings findings = scrub();
+  EXPECT_TRUE(findings.complete);
+  EXPECT_GE(findings.damaged_chunks, 1U);
+  EXPECT_LE(findings.damaged_chunks, 4U);
+  EXPECT_EQ(volume_->chunks().damage().damaged_chunks, findings.damaged_chunks);
+}
+
+TEST_F(ScrubberTest, FindsADamagedTableOfTheIndex) {
+  store(40);
+  open();  // what was in the log is in tables now
+  for (const auto& file : std::filesystem::directory_iterator(path_ / "index"))
+    if (file.path().extension() == ".sst") flip_a_bit(file.path(), 20);
+  EXPECT_GE(scrub().other_damage, 1U);
+}
+
+TEST_F(ScrubberTest, FindsADamagedCopyOfTheSuperblock) {
+  flip_a_bit(path_ / kSuperblockCopyFile, 10);
+  EXPECT_EQ(scrub().other_damage, 1U);
+}
+
+TEST_F(ScrubberTest, IsPacedAndCanBeStoppedAndNotStartedTwice) {
+  store(40);
+  ScrubFindings found;
+  Scrubber scrubber(*volume_, [&](const ScrubFindings& findings) { found = findings; });
+  ASSERT_TRUE(scrubber.start(1));  // byte a second
+  EXPECT_TRUE(scrubber.status().running);
+  const auto second = scrubber.start(1);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), ErrorCode::kBusy);
+  scrubber.stop();
+  EXPECT_FALSE(scrubber.status().running);
+  EXPECT_FALSE(found.complete);
+  EXPECT_EQ(scrubber.status().last, found);
+
+  ASSERT_TRUE(scrubber.start(0));
+  scrubber.stop();
+}
+
+TEST(ScrubFindings, OutliveBeingWrittenDown) {
+  const ScrubFindings findings{-5, 1'800'000'000, 1ULL << 50, 3, 2, true};
+  const std::string encoded = encode_scrub_findings(findings);
+  EXPECT_EQ(*decode_scrub_findings(encoded), findings);
+  EXPECT_FALSE(decode_scrub_findings(encoded.substr(1)));
+  EXPECT_FALSE(decode_scrub_findings(encoded + "x"));
+  EXPECT_FALSE(decode_scrub_findings(""));
+}
+
+}  // namespace
+}  // namespace dedupfs

@@ -1,0 +1,45 @@
+#include "store/chunks/fingerprint.h"
+
+#include <gtest/gtest.h>
+
+#include "store/ingest/fingerprint_cache.h"
+
+namespace dedupfs {
+namespace {
+
+TEST(Fingerprint, IsSha256) {
+  // FIPS 180-2, appendix B.1
+  EXPECT_EQ(fingerprint_of(bytes_of("abc")).hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(fingerprint_of({}).hex(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+RegionEntry entry(int number) {
+  RegionEntry made;
+  made.id = ChunkId{static_cast<std::uint64_t>(number)};
+  made.fingerprint = fingerprint_of(bytes_of(std::to_string(number)));
+  return made;
+}
+
+TEST(FingerprintCache, FindsWhatWasInserted) {
+  FingerprintCache cache(10);
+
+  cache.insert({entry(1), entry(2)});
+
+  EXPECT_EQ(cache.find(entry(2).fingerprint), ChunkId{2});
+  EXPECT_EQ(cache.find(entry(3).fingerprint), std::nullopt);
+}
+
+TEST(FingerprintCache, ForgetsWhatIsNotAskedForAndKeepsWhatIs) {
+  FingerprintCache cache(4);
+
+  cache.insert({entry(1), entry(2)});
+  for (int number = 100; number < 120; ++number) {
+    cache.insert({entry(number)});
+    EXPECT_EQ(cache.find(entry(1).fingerprint), ChunkId{1}) << "after " << number;
+  }
+
+  EXPECT_EQ(cache.find(entry(2).fingerprint), std::nullopt);
+}
+
+}  // namespace
+}  // namespace dedupfs

@@ -1,0 +1,280 @@
+#include "store/ingest/delta_encoder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "sample_store.h"
+
+namespace dedupfs {
+namespace {
+
+using testing::Contains;
+
+constexpr std::size_t kChunkBytes = 16'384;
+
+ByteBuffer chunk(std::uint64_t seed) {
+  return random_bytes(kChunkBytes, seed);
+}
+
+// Chunks that are known to the index of features, as if they had been stored by a ChunkStore.
+class DeltaEncoderTest : public testing::Test {
+ protected:
+  DeltaEncoderTest() : reader_(store_.make_reader()), features_(store_.database(), 1 << 30) {
+    use({.method = "odess+"});
+  }
+
+  void use(const DeltaSettings& settings) {
+    auto encoder = DeltaEncoder::make(settings, reader_, features_, order_);
+    ASSERT_TRUE(encoder);
+    encoder_ = std::move(*encoder);
+  }
+
+  void put(std::uint64_t id, const ByteBuffer& bytes) {
+    store_.put(id, bytes);
+    features_.insert(encoder_->encode(bytes, {}).sketch, ChunkId{id});
+  }
+  void put_delta(std::uint64_t id, const ByteBuffer& bytes, std::uint64_t source) {
+    const Sketch sketch = encoder_->encode(bytes, {}).sketch;
+    store_.put_delta(id, bytes, {source});
+    features_.insert(sketch, ChunkId{id});
+  }
+
+  std::optional<EncodedDelta> encode(const ByteBuffer& bytes, std::optional<ChunkId> previous = {}) {
+    return encoder_->encode(bytes, previous).delta;
+  }
+  // That the delta is what it says it is.
+  void expect_makes(const EncodedDelta& delta, const ByteBuffer& expected) {
+    ByteBuffer source;
+    std::uint8_t depth = 0;
+    for (const ChunkId id : delta.sources) {
+      const auto part = reader_.get(id);
+      ASSERT_TRUE(part);
+      depth = std::max(depth, part->depth);
+      source.insert(source.end(), part->bytes.bytes.begin(), part->bytes.bytes.end());
+    }
+    ByteBuffer made(expected.size());
+    ASSERT_TRUE(Xdelta3Codec::decode(source, delta.bytes, made));
+    EXPECT_EQ(made, expected);
+    EXPECT_EQ(delta.depth, depth + 1);
+    EXPECT_EQ(delta.checksum, delta_checksum_of(expected));
+  }
+
+  SampleStore store_;
+  ChunkReader reader_;
+  FeatureIndex features_;
+  StreamOrder order_;
+  std::unique_ptr<DeltaEncoder> encoder_;
+};
+
+TEST_F(DeltaEncoderTest, ChunkThatResemblesAnotherBecomesADelta) {
+  put(7, chunk(1));
+
+  const auto delta = encode(edited(chunk(1)));
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(delta->base, ChunkId{7});
+  EXPECT_THAT(delta->sources, Contains(delta->base));
+  EXPECT_LT(delta->bytes.size(), 100u);
+  EXPECT_EQ(delta->depth, 1);
+  expect_makes(*delta, edited(chunk(1)));
+}
+
+TEST_F(DeltaEncoderTest, ChunkThatResemblesNothingIsStoredAsItIs) {
+  EXPECT_FALSE(encode(chunk(1))) << "in an empty volume";
+  put(7, chunk(1));
+  put(8, text_bytes(kChunkBytes));
+
+  EXPECT_FALSE(encode(chunk(2)));
+}
+
+TEST_F(DeltaEncoderTest, IncompressibleChunkThatIsSimilarInPartPays) {
+  put(7, chunk(1));
+  ByteBuffer half = chunk(1);
+  const ByteBuffer other = chunk(2);
+  std::copy(other.begin(), other.begin() + kChunkBytes / 3, half.begin());
+
+  const auto delta = encode(half, ChunkId{6});  // found by order if not by features
+
+  ASSERT_TRUE(delta);
+  EXPECT_LT(delta->bytes.size(), kChunkBytes / 2);
+  expect_makes(*delta, half);
+}
+
+// Compressed among its neighbours the chunk takes less than the delta would.
+TEST_F(DeltaEncoderTest, DeltaThatSavesNoDiskIsNotKept) {
+  put(7, text_bytes(kChunkBytes));
+  ByteBuffer sparse = text_bytes(kChunkBytes);
+  for (std::size_t i = 0; i < kChunkBytes; i += 40) sparse[i] = static_cast<std::uint8_t>(random_bytes(1, i)[0]);
+
+  EXPECT_FALSE(encode(sparse, ChunkId{6}));
+}
+
+TEST_F(DeltaEncoderTest, DeltaThatIsLargeIsNotKept) {
+  put(7, chunk(1));
+  ByteBuffer mostly_new = chunk(2);
+  const ByteBuffer old = chunk(1);
+  std::copy(old.begin(), old.begin() + kChunkBytes / 8, mostly_new.begin());
+
+  EXPECT_FALSE(encode(mostly_new, ChunkId{6}));
+}
+
+TEST_F(DeltaEncoderTest, TinyChunksAreNotWorthADelta) {
+  put(7, random_bytes(64, 1));
+
+  EXPECT_FALSE(encode(edited(random_bytes(64, 1)), ChunkId{6}));
+}
+
+TEST_F(DeltaEncoderTest, ChunkBehindThePreviousOneIsABaseWithoutFeatures) {
+  store_.put(7, chunk(1)).put(500, chunk(2));  // unknown to the index of features
+  order_.link(ChunkId{7}, ChunkId{500});
+
+  const auto delta = encode(edited(chunk(2)), ChunkId{7});
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(delta->base, ChunkId{500});
+  expect_makes(*delta, edited(chunk(2)));
+  EXPECT_FALSE(encode(edited(chunk(2)), ChunkId{400})) << "behind another chunk it is not found";
+}
+
+TEST_F(DeltaEncoderTest, FeaturesFindWhatTheOrderMisses) {
+  put(7, chunk(1));
+  put(500, chunk(2));
+  order_.link(ChunkId{7}, ChunkId{7});
+
+  const auto delta = encode(edited(chunk(2)), ChunkId{7});
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(delta->base, ChunkId{500});
+}
+
+// ---------------------------------------------------------------- neighbours
+
+TEST_F(DeltaEncoderTest, NeighboursOfTheBaseAreSourcesToo) {
+  for (std::uint64_t id = 5; id <= 9; ++id) put(id, chunk(id));
+  const ByteBuffer both = joined(chunk(7), chunk(8));
+  const ByteBuffer shifted(both.begin() + kChunkBytes / 3, both.begin() + kChunkBytes / 3 + kChunkBytes);
+
+  const auto delta = encode(shifted, ChunkId{6});
+
+  ASSERT_TRUE(delta);
+  EXPECT_LT(delta->bytes.size(), 200u) << "all of it is in two chunks of the source";
+  EXPECT_EQ(delta->sources, ids_of({5, 6, 7, 8, 9}));
+  expect_makes(*delta, shifted);
+}
+
+TEST_F(DeltaEncoderTest, NeighboursAreThoseOfTheStream) {
+  for (const std::uint64_t id : {7u, 100u, 200u, 300u, 400u}) put(id, chunk(id));
+  const std::vector<std::uint64_t> stream = {200, 400, 7, 100, 300};
+  for (std::size_t i = 1; i < stream.size(); ++i) order_.link(ChunkId{stream[i - 1]}, ChunkId{stream[i]});
+
+  const auto delta = encode(edited(chunk(7)));
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(delta->sources, ids_of(stream));
+  expect_makes(*delta, edited(chunk(7)));
+}
+
+TEST_F(DeltaEncoderTest, WithoutNeighboursTheBaseIsTheSource) {
+  for (std::uint64_t id = 5; id <= 9; ++id) put(id, chunk(id));
+  use({.method = "odess+", .neighbours = 0});
+
+  const auto delta = encode(edited(chunk(7)));
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(delta->sources, ids_of({7}));
+}
+
+TEST_F(DeltaEncoderTest, NoSourceIsNamedTwice) {
+  put(7, chunk(7));
+  put(8, chunk(8));
+  order_.link(ChunkId{7}, ChunkId{8});
+  order_.link(ChunkId{8}, ChunkId{7});
+
+  const auto delta = encode(edited(chunk(7)));
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(std::set(delta->sources.begin(), delta->sources.end()).size(), delta->sources.size());
+  expect_makes(*delta, edited(chunk(7)));
+}
+
+// ---------------------------------------------------------------- depth
+
+TEST_F(DeltaEncoderTest, ChainsEndAtTheDepthOfTheSettings) {
+  use({.method = "odess+", .depth = 3, .neighbours = 0});
+  ByteBuffer version = chunk(1);
+  put(1, version);
+  for (std::uint64_t id = 2; id <= 4; ++id) {
+    version = joined(version, text_bytes(20));
+    put_delta(id, version, id - 1);
+  }
+  EXPECT_TRUE(encoder_->may_be_source(2));
+  EXPECT_FALSE(encoder_->may_be_source(3));
+
+  const auto delta = encode(edited(version));
+
+  ASSERT_TRUE(delta) << "what the deepest was made from is a base, too";
+  EXPECT_EQ(delta->depth, 3);
+  expect_makes(*delta, edited(version));
+}
+
+TEST_F(DeltaEncoderTest, DepthOneMakesNoDeltaOfADelta) {
+  use({.method = "odess+", .depth = 1, .neighbours = 0});
+  put(1, chunk(1));
+  put_delta(2, edited(chunk(1)), 1);
+
+  const auto delta = encode(joined(edited(chunk(1)), text_bytes(20)));
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(delta->depth, 1);
+  EXPECT_EQ(delta->sources, ids_of({1}));
+}
+
+// Each has half of the one before.
+TEST_F(DeltaEncoderTest, AChunkThatIsLikeADeepOneOnlyIsMadeFromItUpToTwiceTheDepth) {
+  use({.method = "odess+", .depth = 1, .neighbours = 0});
+  const auto halves_from = [](std::uint64_t seed) {
+    return joined(random_bytes(10'000, seed), random_bytes(10'000, seed + 1));
+  };
+  put(1, halves_from(1));
+  put_delta(2, halves_from(2), 1);
+
+  const auto delta = encode(halves_from(3), ChunkId{1});
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(delta->depth, 2);
+  EXPECT_EQ(delta->sources, ids_of({2}));
+  expect_makes(*delta, halves_from(3));
+
+  put_delta(3, halves_from(3), 2);
+  EXPECT_FALSE(encode(halves_from(4), ChunkId{2})) << "no deeper than that";
+}
+
+// ---------------------------------------------------------------- failures
+
+TEST_F(DeltaEncoderTest, BaseThatCannotBeReadIsNone) {
+  put(7, chunk(1));
+  store_.forget(7);
+
+  EXPECT_FALSE(encode(edited(chunk(1))));
+}
+
+TEST_F(DeltaEncoderTest, NeighbourThatCannotBeReadIsLeftOut) {
+  put(6, chunk(6));
+  put(7, chunk(7));
+  put(8, chunk(8));
+  store_.forget(6);
+
+  const auto delta = encode(edited(chunk(7)));
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(delta->sources, ids_of({7, 8}));
+}
+
+TEST_F(DeltaEncoderTest, UnknownMethodIsRefused) {
+  EXPECT_FALSE(DeltaEncoder::make({.method = "nonsense"}, reader_, features_, order_));
+}
+
+}  // namespace
+}  // namespace dedupfs
