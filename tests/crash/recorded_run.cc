@@ -60,6 +60,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<Memory
   options.threads = 1;
   options.index_memory_bytes = Database::kLeastMemoryBytes;
   options.cache_bytes = 8 << 20;
+  options.index_patience = std::chrono::seconds(20);  // RocksDB forgets a flush now and then
   DEDUPFS_ASSIGN(auto volume, Volume::open(kVolumePath, options, disk));
   FilesystemOptions filesystem;
   filesystem.commit_interval = run.commit_interval;

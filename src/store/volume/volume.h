@@ -10,6 +10,7 @@
 //            and Database), every later commit() fails too.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,6 +41,8 @@ struct VolumeOptions {
   bool foreign = false;
   bool locked = false;  // the caller holds the volume's lock(), and has seen to what `foreign` is about
   std::uint64_t index_memory_bytes = 256 << 20;
+  // A call of the index that waits so long for nothing fails: index/database_watch.h.
+  std::chrono::milliseconds index_patience = Database::Settings().patience;
   std::uint64_t cache_bytes = 256 << 20;  // decoded regions
   std::uint64_t waiting_region_bytes = 32 << 20;
   std::size_t threads = 0;  // of the ingest pipeline; 0: one a core
