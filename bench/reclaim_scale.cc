@@ -4,7 +4,7 @@
 //
 //   reclaim_scale FOLDER CHUNKS      FOLDER must not exist; a million chunks take about 10 MB there
 //
-// Runs of 64 chunks, a third of them deltas; recipes refer to each chunk twice. Prints one line.
+// Extents of 64 chunks, a third of them deltas; recipes refer to each chunk twice. Prints one line.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -45,27 +45,27 @@ std::uint32_t length_of(std::uint64_t id) {
   return (8U << 10) + static_cast<std::uint32_t>((id * 0x9E3779B97F4A7C15U) >> 40) % (56U << 10);
 }
 
-ChunkRun made_up_run(std::uint64_t number) {
-  ChunkRun run;
-  run.first = ChunkId{1 + number * kChunksOfRun};
-  run.place = {static_cast<std::uint32_t>(1 + number / kRunsOfContainer),
-               static_cast<std::uint32_t>(64 + number % kRunsOfContainer * kRegionBytes)};
-  run.region_disk_bytes = run.region_payload_bytes = kRegionBytes;
+ChunkExtent made_up_run(std::uint64_t number) {
+  ChunkExtent extent;
+  extent.first = ChunkId{1 + number * kChunksOfRun};
+  extent.place = {static_cast<std::uint32_t>(1 + number / kRunsOfContainer),
+                  static_cast<std::uint32_t>(64 + number % kRunsOfContainer * kRegionBytes)};
+  extent.region_disk_bytes = extent.region_payload_bytes = kRegionBytes;
   for (std::uint64_t i = 0; i < kChunksOfRun; ++i) {
-    ChunkRun::Chunk& chunk = run.chunks.emplace_back();
-    chunk.raw_length = length_of(number_of(run.first) + i);
+    ChunkExtent::Chunk& chunk = extent.chunks.emplace_back();
+    chunk.raw_length = length_of(number_of(extent.first) + i);
     if (i % 3 != 2) continue;
     chunk.delta_length = chunk.raw_length / 32;
-    chunk.sources = {ChunkId{number_of(run.first) + i - 2}, ChunkId{number_of(run.first) + i - 1}};
+    chunk.sources = {ChunkId{number_of(extent.first) + i - 2}, ChunkId{number_of(extent.first) + i - 1}};
   }
-  return run;
+  return extent;
 }
 
 Result<void> fill(Database& index, std::uint64_t chunks) {
   BulkWriter writer(index);
   for (std::uint64_t number = 0; number < chunks / kChunksOfRun; ++number) {
-    const ChunkRun run = made_up_run(number);
-    DEDUPFS_TRY(writer.put(Family::kChunks, encode_run_key(run.first), encode_run(run)));
+    const ChunkExtent extent = made_up_run(number);
+    DEDUPFS_TRY(writer.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent)));
   }
   for (InodeNumber inode = 2; inode <= 3; ++inode) {
     std::vector<RecipeEntry> entries;

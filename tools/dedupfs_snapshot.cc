@@ -20,7 +20,7 @@
 #include "exit_codes.h"
 #include "fs/namespace/filesystem.h"
 #include "mount/control/control_socket.h"
-#include "mount/reports/keep_rules.h"
+#include "mount/reports/retention_policy.h"
 #include "mount/reports/snapshot_report.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
@@ -34,7 +34,7 @@ struct Asked {
   std::string action;
   std::string path;
   std::vector<std::string> names;
-  KeepRules keep;
+  RetentionPolicy keep;
   bool is_dry_run = false;
   bool as_json = false;
   bool foreign = false;

@@ -14,8 +14,8 @@
 #include "exit_codes.h"
 #include "fs/statistics/file_statistics.h"
 #include "fs/statistics/statistics.h"
-#include "mount/reports/statistics_report.h"
 #include "mount/control/control_socket.h"
+#include "mount/reports/statistics_report.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
 
@@ -25,7 +25,7 @@ using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
 using Json = nlohmann::json;
 
 // Of one request to a daemon, which takes requests of some length only.
-constexpr std::size_t kMostFilesOfARequest = 1000;
+constexpr std::size_t kMaxFilesPerRequest = 1000;
 
 int fail(const Error& error) {
   std::cerr << "dedupfs-stat: " << error.message() << '\n';
@@ -131,7 +131,7 @@ int show_files(const std::vector<std::string>& paths, bool foreign, bool as_json
   std::ranges::stable_sort(files, {}, &FoundFile::volume);
   Json shown = Json::array();
   for (auto first = files.begin(); first != files.end();) {
-    const auto last = std::find_if(first, first + std::min<std::ptrdiff_t>(files.end() - first, kMostFilesOfARequest),
+    const auto last = std::find_if(first, first + std::min<std::ptrdiff_t>(files.end() - first, kMaxFilesPerRequest),
                                    [&](const FoundFile& file) { return file.volume != first->volume; });
     const auto json = statistics_of({first, last}, foreign);
     if (json)

@@ -61,11 +61,11 @@ int make(const Arguments& arguments) {
   if (!arguments.region.empty()) {
     const auto region = parse_size(arguments.region);
     if (!region) return fail(kMkfsUsageError, region.error().with("--region"));
-    if (*region < kSmallestRegionBytes || *region > kLargestRegionPayloadBytes)
+    if (*region < kMinRegionBytes || *region > kMaxRegionPayloadBytes)
       return fail(kMkfsUsageError,
                   Error{ErrorCode::kInvalidArgument,
                         fmt::format("--region {} is out of range (allowed: {} to {})", arguments.region,
-                                    format_size(kSmallestRegionBytes), format_size(kLargestRegionPayloadBytes))});
+                                    format_size(kMinRegionBytes), format_size(kMaxRegionPayloadBytes))});
     settings.region_bytes = static_cast<std::uint32_t>(*region);
   }
   if (!arguments.chunker.empty()) {

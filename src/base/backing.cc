@@ -21,7 +21,7 @@ namespace {
 // What a volume on FUSE, NFS or the like may say to a call that it has not even begun: it is made again. EAGAIN, which no
 // local disk gives for a file, only for a second.
 constexpr std::chrono::milliseconds kPause{10};
-constexpr int kMostPauses = 100;
+constexpr int kMaxPauses = 100;
 
 // What `call` returns in the end, with the errno that it leaves.
 template <class Call>
@@ -30,7 +30,7 @@ auto complete(const Call& call) {
     const auto returned = call();
     if (returned >= 0 || (errno != EINTR && errno != EAGAIN)) return returned;
     if (errno == EINTR) continue;
-    if (pauses++ == kMostPauses) return returned;
+    if (pauses++ == kMaxPauses) return returned;
     std::this_thread::sleep_for(kPause);
   }
 }

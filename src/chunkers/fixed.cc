@@ -32,7 +32,7 @@ Result<std::unique_ptr<Chunker>> make_fixed(const Spec& spec, Isa) {
   if (spec.find("size") && spec.find("avg"))
     return Error{ErrorCode::kInvalidArgument, "chunker fixed: size and avg mean the same, give one"};
   DEDUPFS_ASSIGN(const std::uint64_t size, number_from(spec, spec.find("avg") ? "avg" : "size", kDefaultAvgBytes,
-                                                       kSmallestMinChunkBytes, kLargestMaxChunkBytes));
+                                                       kMinChunkBytesLimit, kMaxChunkBytesLimit));
   return std::unique_ptr<Chunker>(std::make_unique<FixedChunker>(static_cast<std::uint32_t>(size)));
 }
 

@@ -39,7 +39,7 @@ constexpr GearKind kGear = {"gear", 64, 22, 0, true};
 constexpr GearKind kGear32 = {"gear32", 32, 22, 2, false};
 constexpr GearKind kGear16 = {"gear16", 16, 16, 2, false};
 constexpr GearKind kFastCdc = {"fastcdc", 0, 22, 2, true};
-constexpr int kLargestNorm = 2;
+constexpr int kMaxNorm = 2;
 
 std::uint64_t mask_of(const GearKind& kind, int count) {
   return ((std::uint64_t{1} << count) - 1) << std::max(kind.hash_bits - count, 0);
@@ -134,12 +134,12 @@ Result<std::unique_ptr<Chunker>> make(const GearKind& kind, const Spec& spec, Is
   DEDUPFS_ASSIGN(const ChunkSizes sizes, sizes_from(spec));
   DEDUPFS_ASSIGN(const int avg_log2, log2_of_avg(spec, sizes, std::min(20, kind.widest_mask)));
 
-  const auto largest_norm = static_cast<std::uint64_t>(std::min(kLargestNorm, kind.widest_mask - avg_log2));
+  const auto max_norm = static_cast<std::uint64_t>(std::min(kMaxNorm, kind.widest_mask - avg_log2));
   const std::uint64_t norm =
-      spec.find("norm").value_or(std::min<std::uint64_t>(static_cast<std::uint64_t>(kind.default_norm), largest_norm));
-  if (norm > largest_norm)
+      spec.find("norm").value_or(std::min<std::uint64_t>(static_cast<std::uint64_t>(kind.default_norm), max_norm));
+  if (norm > max_norm)
     return Error{ErrorCode::kInvalidArgument, fmt::format("chunker {}: norm={} is not allowed with avg={} (0 to {})",
-                                                          spec.name, norm, format_size(sizes.avg_bytes), largest_norm)};
+                                                          spec.name, norm, format_size(sizes.avg_bytes), max_norm)};
   return std::unique_ptr<Chunker>(std::make_unique<GearChunker>(kind, sizes, static_cast<int>(norm), isa));
 }
 

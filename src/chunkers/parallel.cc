@@ -12,7 +12,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kLargestSegmentBytes = std::size_t{1} << 30;
+constexpr std::size_t kMaxSegmentBytes = std::size_t{1} << 30;
 constexpr std::size_t kSlotsPerThread = 2;  // so that marking goes on while a slot waits for the second stage
 
 constexpr std::size_t words_for(std::size_t bytes) {
@@ -191,7 +191,7 @@ auto run_with(ThreadPool& pool, std::size_t helpers, std::shared_ptr<Work> work)
 
 std::vector<std::size_t> cut_with_threads(const Chunker& chunker, ByteSpan data, ThreadPool& pool,
                                           std::size_t segment_bytes) {
-  segment_bytes = (std::clamp<std::size_t>(segment_bytes, 64, kLargestSegmentBytes) + 63) / 64 * 64;
+  segment_bytes = (std::clamp<std::size_t>(segment_bytes, 64, kMaxSegmentBytes) + 63) / 64 * 64;
   const auto* two_stage = dynamic_cast<const TwoStageChunker*>(&chunker);
   if (two_stage == nullptr || pool.size() == 0 || data.size() <= segment_bytes) {
     std::vector<std::size_t> ends;

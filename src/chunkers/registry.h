@@ -30,7 +30,7 @@ const std::vector<ChunkerInfo>& chunker_infos();
 Result<std::unique_ptr<Chunker>> make_chunker(std::string_view spec, std::optional<Isa> isa = std::nullopt);
 
 // No chunk of any volume is longer than this.
-inline constexpr std::uint32_t kLargestMaxChunkBytes = 1 << 20;
+inline constexpr std::uint32_t kMaxChunkBytesLimit = 1 << 20;
 // What mkfs takes when it is not told otherwise.
 inline constexpr std::string_view kDefaultChunkerSpec = "gear32:avg=32k";
 

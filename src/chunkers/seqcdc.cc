@@ -45,12 +45,12 @@ Result<std::unique_ptr<Chunker>> make_seqcdc(const Spec& given, Isa isa) {
   DEDUPFS_TRY(allow_only(given, {"min", "avg", "max", "length", "trigger", "skip"}, {"mode"}));
   Spec spec = given;
   const std::uint64_t avg = spec.find("avg").value_or(kDefaultAvgBytes);
-  spec.values.emplace("min", std::max<std::uint64_t>(avg / 2, kSmallestMinChunkBytes));
-  spec.values.emplace("max", std::min<std::uint64_t>(avg * 2, kLargestMaxChunkBytes));
+  spec.values.emplace("min", std::max<std::uint64_t>(avg / 2, kMinChunkBytesLimit));
+  spec.values.emplace("max", std::min<std::uint64_t>(avg * 2, kMaxChunkBytesLimit));
   DEDUPFS_ASSIGN(const ChunkSizes sizes, sizes_from(spec));
   simd::SeqCdcParameters parameters{.min_bytes = sizes.min_bytes, .length = 0, .skip_trigger = 0, .skip_bytes = 0};
   DEDUPFS_ASSIGN(parameters.length, number_from(spec, "length", 5, 1, 32));
-  DEDUPFS_ASSIGN(parameters.skip_trigger, number_from(spec, "trigger", 50, 1, kLargestMaxChunkBytes));
+  DEDUPFS_ASSIGN(parameters.skip_trigger, number_from(spec, "trigger", 50, 1, kMaxChunkBytesLimit));
   const std::uint64_t own_skip = std::min<std::uint64_t>(avg < (16 << 10) ? 256 : 512, sizes.max_bytes);
   DEDUPFS_ASSIGN(parameters.skip_bytes, number_from(spec, "skip", own_skip, 0, sizes.max_bytes));
 

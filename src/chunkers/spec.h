@@ -11,14 +11,14 @@
 namespace dedupfs {
 
 // Below this, metadata outweighs the chunk; it also puts a full hash window of 64 bytes in front of every cut.
-inline constexpr std::uint32_t kSmallestMinChunkBytes = 64;
+inline constexpr std::uint32_t kMinChunkBytesLimit = 64;
 
 inline constexpr std::uint64_t kDefaultAvgBytes = 16 << 10;
 
 // log2(avg); kInvalidArgument unless avg is a power of two up to 2^largest.
 Result<int> log2_of_avg(const Spec& spec, const ChunkSizes& sizes, int largest);
 
-// The keys min, avg and max, checked: kSmallestMinChunkBytes <= min <= avg <= max <= kLargestMaxChunkBytes.
+// The keys min, avg and max, checked: kMinChunkBytesLimit <= min <= avg <= max <= kMaxChunkBytesLimit.
 // Left out, avg is 16k, min is avg / 4 and max is 4 * avg, as far as the limits allow.
 Result<ChunkSizes> sizes_from(const Spec& spec);
 

@@ -40,16 +40,16 @@ class WindowedChunker final : public Chunker {
 Result<std::unique_ptr<Chunker>> make_windowed(const WindowedAlgorithm& algorithm, const Spec& given, Isa isa) {
   DEDUPFS_TRY(allow_only(given, {"min", "avg", "max", "window"}));
   Spec spec = given;
-  const bool own_min = spec.values.emplace("min", kSmallestMinChunkBytes).second;
+  const bool own_min = spec.values.emplace("min", kMinChunkBytesLimit).second;
   DEDUPFS_ASSIGN(ChunkSizes sizes, sizes_from(spec));
 
   const std::uint64_t own_window = algorithm.window_for(sizes.avg_bytes);
-  if (!spec.find("window") && own_window < kSmallestMinChunkBytes)
+  if (!spec.find("window") && own_window < kMinChunkBytesLimit)
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("chunker {}: avg={} is too small for this algorithm (give a window to insist)", spec.name,
                              format_size(sizes.avg_bytes))};
   DEDUPFS_ASSIGN(const std::uint64_t window,
-                 number_from(spec, "window", own_window, kSmallestMinChunkBytes, sizes.max_bytes));
+                 number_from(spec, "window", own_window, kMinChunkBytesLimit, sizes.max_bytes));
   if (own_min) sizes.min_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(window, sizes.avg_bytes));
   if (sizes.min_bytes > window)
     return Error{ErrorCode::kInvalidArgument, fmt::format("chunker {}: min={} is larger than window={}", spec.name,

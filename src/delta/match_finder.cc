@@ -20,7 +20,7 @@ constexpr std::size_t kShiftedBytes = 64;
 constexpr std::size_t kSureBytes = 128;
 constexpr std::size_t kLikelyBytes = 16;
 // Where so many short ones begin, content repeats itself: what zeros match with says nothing, and comparing takes long.
-constexpr int kMostCandidates = 16;
+constexpr int kMaxCandidates = 16;
 // What a sure match leaves unmatched in front of it is worth a table from this length on.
 constexpr std::size_t kGapBytes = 32;
 // Matches that are shorter cost more than they save once the delta is compressed, less so where the source just goes on.
@@ -114,17 +114,17 @@ std::optional<Match> MatchFinder::resume(std::size_t target, std::size_t source,
   };
 
   const std::size_t replaced = std::min({kReplacedBytes + 1, target_words, source_words});
-  for (std::size_t skip = 0; skip < replaced && candidates < kMostCandidates; ++skip)
+  for (std::size_t skip = 0; skip < replaced && candidates < kMaxCandidates; ++skip)
     if (load_word(target_bytes + skip) == load_word(source_bytes + skip) && is_sure(skip, skip)) return longest;
 
   const std::uint64_t target_word = load_word(target_bytes);
   const std::size_t removed = std::min(kShiftedBytes + 1, source_words);
-  for (std::size_t skip = 1; skip < removed && candidates < kMostCandidates; ++skip)
+  for (std::size_t skip = 1; skip < removed && candidates < kMaxCandidates; ++skip)
     if (target_word == load_word(source_bytes + skip) && is_sure(0, skip)) return longest;
 
   const std::uint64_t source_word = load_word(source_bytes);
   const std::size_t inserted = std::min(kShiftedBytes + 1, target_words);
-  for (std::size_t skip = 1; skip < inserted && candidates < kMostCandidates; ++skip)
+  for (std::size_t skip = 1; skip < inserted && candidates < kMaxCandidates; ++skip)
     if (load_word(target_bytes + skip) == source_word && is_sure(skip, 0)) return longest;
 
   if (may_be_short && longest.bytes >= kLikelyBytes &&

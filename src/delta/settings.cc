@@ -13,8 +13,8 @@ namespace dedupfs {
 namespace {
 
 constexpr std::string_view kNone = "none";
-constexpr std::uint64_t kSmallestIndexBytes = std::uint64_t{1} << 20;
-constexpr std::uint64_t kLargestIndexBytes = std::uint64_t{1} << 50;
+constexpr std::uint64_t kMinIndexBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{1} << 50;
 
 }  // namespace
 
@@ -31,9 +31,9 @@ Result<DeltaSettings> parse_delta_settings(std::string_view text) {
   settings.method = spec.name;
   DEDUPFS_ASSIGN(const std::uint64_t depth, number_from(spec, "depth", settings.depth, 1, DeltaSettings::kDeepest));
   DEDUPFS_ASSIGN(const std::uint64_t neighbours,
-                 number_from(spec, "neighbours", settings.neighbours, 0, DeltaSettings::kMostNeighbours));
+                 number_from(spec, "neighbours", settings.neighbours, 0, DeltaSettings::kMaxNeighbours));
   DEDUPFS_ASSIGN(settings.index_bytes,
-                 number_from(spec, "index", settings.index_bytes, kSmallestIndexBytes, kLargestIndexBytes));
+                 number_from(spec, "index", settings.index_bytes, kMinIndexBytes, kMaxIndexBytes));
   settings.depth = static_cast<std::uint8_t>(depth);
   settings.neighbours = static_cast<std::uint8_t>(neighbours);
   return settings;

@@ -14,7 +14,7 @@ namespace dedupfs {
 
 struct DeltaSettings {
   static constexpr std::uint8_t kDeepest = 16;
-  static constexpr std::uint8_t kMostNeighbours = 3;
+  static constexpr std::uint8_t kMaxNeighbours = 3;
 
   std::string method;  // of resemblance detection; empty: no deltas
   // The longest chain: chunks with this depth are no sources of further deltas. Bounds what a read may cost.

@@ -69,7 +69,7 @@ class TableFile final : public rocksdb::FSRandomAccessFile {
                 IODebugContext* /*dbg*/) const override {
     *result = Slice(scratch, 0);
     if (is_of_several_blocks(offset, n, scratch)) return IOStatus::OK();
-    if (n > kLargestBlockBytes)  // scratch may be no memory at all: see BlockMemory
+    if (n > kMaxBlockBytes)  // scratch may be no memory at all: see BlockMemory
       return IOStatus::Corruption(file_->path().string() + ": a block of " + std::to_string(n) + " bytes");
     IOStatus status = read_into(*file_, offset, n, result, scratch);
     if (status.ok()) status = verdict_of(judge_block(*file_, bytes_in(*result), *memory_));

@@ -161,7 +161,7 @@ Result<void> Database::verify_tables() const {
   return state_->result_of(without_exceptions([&] { return state_->db->VerifyChecksum(options); }));
 }
 
-Result<double> Database::erased_share(Family family) const {
+Result<double> Database::tombstone_share(Family family) const {
   rocksdb::ColumnFamilyHandle* const handle = state_->handle(family);
   rocksdb::TablePropertiesCollection tables;
   DEDUPFS_TRY(state_->result_of(state_->db->GetPropertiesOfAllTables(handle, &tables)));

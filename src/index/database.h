@@ -51,7 +51,7 @@ using KeyValue = std::pair<std::string, std::string>;
 class Database {
  public:
   struct Settings {
-    // Cap of block cache and write buffers together; less than kLeastMemoryBytes is taken as that. Exceeded only by a
+    // Cap of block cache and write buffers together; less than kMinMemoryBytes is taken as that. Exceeded only by a
     // single batch that is larger than a quarter of it, until that batch has been flushed.
     std::uint64_t memory_bytes = 256 << 20;
     bool read_only = false;  // nothing is written, not even a log file; works on a read-only disk
@@ -61,7 +61,7 @@ class Database {
     // A call that waits so long while RocksDB does nothing fails (kIo), and all that follow: database_watch.h.
     std::chrono::milliseconds patience = std::chrono::minutes(5);
   };
-  static constexpr std::uint64_t kLeastMemoryBytes = 8 << 20;
+  static constexpr std::uint64_t kMinMemoryBytes = 8 << 20;
 
   // An empty database with all families, in an empty folder (kExists if it holds a database).
   static Result<void> create(const std::shared_ptr<BackingFolder>& folder);
@@ -124,8 +124,8 @@ class Database {
   // Changes in the log of the database in the folder that no replay reaches, because something in front of them is damaged.
   static Result<std::uint64_t> changes_behind_damage(const std::shared_ptr<BackingFolder>& folder);
 
-  // Of the entries of a family, how many are no more than traces of what was erased: 0 to 1.
-  Result<double> erased_share(Family family) const;
+  // Of the entries of a family, how many are no more than tombstones: 0 to 1.
+  Result<double> tombstone_share(Family family) const;
   // Gives back the space of what was erased from a family; everybody goes on meanwhile. `go_on` is called now and then; an Error of
   // it ends the work, and is what is returned.
   Result<void> compact(

@@ -92,7 +92,7 @@ Database::State::~State() {
 
 // The number of the last change that a replay of the log reaches. Writes nothing.
 Result<std::uint64_t> Database::State::last_change_in_log(rocksdb::WALRecoveryMode mode) const {
-  DatabaseOptions options = make_database_options(kLeastMemoryBytes, folder);
+  DatabaseOptions options = make_database_options(kMinMemoryBytes, folder);
   options.database.wal_recovery_mode = mode;
   options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // the opening that follows says it all again
   State replay(folder);
@@ -124,7 +124,7 @@ Result<void> Database::State::refuse_damaged_log() const {
 Result<void> Database::create(const std::shared_ptr<BackingFolder>& folder) {
   DEDUPFS_ASSIGN(const bool is_there, holds_database(*folder));
   if (is_there) return Error{ErrorCode::kExists, "index " + folder->path().string() + " exists already"};
-  DatabaseOptions options = make_database_options(kLeastMemoryBytes, folder);
+  DatabaseOptions options = make_database_options(kMinMemoryBytes, folder);
   options.database.create_if_missing = true;
   options.database.error_if_exists = true;
   return State(folder).create(options);
@@ -159,7 +159,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::shared_ptr<BackingFo
 Result<std::vector<Database::Table>> Database::tables(const std::shared_ptr<BackingFolder>& folder) {
   DEDUPFS_ASSIGN(const bool is_there, holds_database(*folder));
   if (!is_there) return std::vector<Table>();
-  DatabaseOptions options = make_database_options(kLeastMemoryBytes, folder);
+  DatabaseOptions options = make_database_options(kMinMemoryBytes, folder);
   options.database.paranoid_checks = false;
   options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
   options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // whoever opens the database says it all again

@@ -131,7 +131,7 @@ bool FeatureFilter::Filter(int /*level*/, const rocksdb::Slice& /*key*/, const r
 }
 
 DatabaseOptions make_database_options(std::uint64_t memory_bytes, const std::shared_ptr<BackingFolder>& folder) {
-  memory_bytes = std::max(memory_bytes, Database::kLeastMemoryBytes);
+  memory_bytes = std::max(memory_bytes, Database::kMinMemoryBytes);
   DatabaseOptions options;
 
   options.lost_appends = std::make_shared<LostAppends>(0);

@@ -7,7 +7,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kLargestLogBytes = 64 << 20;  // bounds the replay after a crash
+constexpr std::uint64_t kMaxLogBytes = 64 << 20;  // bounds the replay after a crash
 
 // Whether so much can be written now. Nothing of it stays; after a crash RocksDB removes a file of that name.
 Result<void> write_on_trial(BackingFolder& folder, std::uint64_t bytes) {
@@ -114,7 +114,7 @@ rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
     return rocksdb::Status::IOError("the disk was full and no new log was begun; mount the volume again");
 
   log_bytes += changes.GetDataSize();
-  if (log_bytes >= kLargestLogBytes) {
+  if (log_bytes >= kMaxLogBytes) {
     log_bytes = 0;
     rocksdb::FlushOptions in_background;
     in_background.wait = false;

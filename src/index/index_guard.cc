@@ -60,11 +60,11 @@ Result<void> judge_frames(const BackingFile& file) {
 
 // ---------------------------------------------------------------- tables
 
-constexpr std::uint64_t kLargestDirectoryBytes = 1 << 20;
+constexpr std::uint64_t kMaxDirectoryBytes = 1 << 20;
 
 Result<void> judge_handle(const BackingFile& table, std::uint64_t table_bytes, const BlockHandle& handle,
-                          std::uint64_t most_bytes) {
-  if (handle.bytes > most_bytes)
+                          std::uint64_t max_bytes) {
+  if (handle.bytes > max_bytes)
     return damaged(table, fmt::format("a block of {} bytes, more than any index of dedupfs has", handle.bytes));
   if (!lies_within(handle, table_bytes)) return damaged(table, "a block reaches beyond the end of the file");
   return {};
@@ -84,7 +84,7 @@ Result<void> judge_directory(const BackingFile& table, std::uint64_t table_bytes
     Decoder value(entries.bytes(value_bytes));
     const BlockHandle handle = read_handle(value);
     if (!entries.ok()) return damaged(table, "its directory of blocks is damaged");
-    if (value.ok()) DEDUPFS_TRY(judge_handle(table, table_bytes, handle, kLargestBlockBytes));
+    if (value.ok()) DEDUPFS_TRY(judge_handle(table, table_bytes, handle, kMaxBlockBytes));
   }
   return {};
 }
@@ -129,9 +129,7 @@ void* no_memory() {
 Result<void> judge_stream(const BackingFile& file) {
   const Path name = file.path().filename();
   const bool is_log = name.extension() == ".log";
-  const std::uint64_t most = is_log              ? kLargestLogBytesRead
-                             : is_manifest(name) ? kLargestManifestBytes
-                                                 : kLargestSmallFileBytes;
+  const std::uint64_t most = is_log ? kMaxLogBytesRead : is_manifest(name) ? kMaxManifestBytes : kMaxSmallFileBytes;
   DEDUPFS_ASSIGN(const std::uint64_t bytes, file.size());
   if (bytes > most) return damaged(file, fmt::format("has {} bytes, more than any index of dedupfs needs", bytes));
   return is_log || is_manifest(name) ? judge_frames(file) : Result<void>();
@@ -141,8 +139,8 @@ Result<void> judge_table(const BackingFile& table) {
   DEDUPFS_ASSIGN(const std::uint64_t bytes, table.size());
   if (bytes < kTableFooterBytes) return {};  // RocksDB says so
   DEDUPFS_ASSIGN(const TableFooter footer, read_footer(table, bytes));
-  DEDUPFS_TRY(judge_handle(table, bytes, footer.index, kLargestBlockBytes));
-  DEDUPFS_TRY(judge_handle(table, bytes, footer.directory, kLargestDirectoryBytes));
+  DEDUPFS_TRY(judge_handle(table, bytes, footer.index, kMaxBlockBytes));
+  DEDUPFS_TRY(judge_handle(table, bytes, footer.directory, kMaxDirectoryBytes));
   const std::size_t block_bytes = footer.directory.bytes;
   std::vector<std::uint8_t> block(block_bytes + kTableTrailerBytes);
   DEDUPFS_TRY(table.read(footer.directory.offset, block));
@@ -152,15 +150,15 @@ Result<void> judge_table(const BackingFile& table) {
 
 Result<void> judge_block(const BackingFile& table, ByteSpan block, const BlockMemory& memory) {
   const std::uint64_t bytes = std::max<std::uint64_t>(block.size(), stated_bytes(block));
-  if (bytes > kLargestBlockBytes)
+  if (bytes > kMaxBlockBytes)
     return damaged(table, fmt::format("a block of {} bytes, more than any index of dedupfs has", bytes));
-  if (bytes > kLargeBlockBytes && memory.large_blocks_bytes() > kMostLargeBlocksBytes)
+  if (bytes > kLargeBlockBytes && memory.large_blocks_bytes() > kMaxLargeBlocksBytes)
     return damaged(table, fmt::format("too many blocks that are as large as {} bytes", bytes));
   return {};
 }
 
 void* BlockMemory::Allocate(std::size_t bytes) {
-  if (bytes > kLargestBlockBytes) return no_memory();
+  if (bytes > kMaxBlockBytes) return no_memory();
   void* const block = ::operator new(bytes);
   if (const std::size_t usable = ::malloc_usable_size(block); usable > kLargeBlockBytes) large_blocks_bytes_ += usable;
   return block;

@@ -24,12 +24,12 @@
 namespace dedupfs {
 
 // The largest record that dedupfs writes, the list of damaged chunks, has 10 MiB at most.
-inline constexpr std::size_t kLargestBlockBytes = 16 << 20;
-inline constexpr std::size_t kLargeBlockBytes = 128 << 10;        // few blocks are larger than this,
-inline constexpr std::size_t kMostLargeBlocksBytes = 96 << 20;    // and those in memory take no more than this together
-inline constexpr std::uint64_t kLargestManifestBytes = 16 << 20;  // RocksDB begins a new one at 4 MiB
-inline constexpr std::uint64_t kLargestLogBytesRead = std::uint64_t{4} << 30;
-inline constexpr std::uint64_t kLargestSmallFileBytes = 64 << 10;
+inline constexpr std::size_t kMaxBlockBytes = 16 << 20;
+inline constexpr std::size_t kLargeBlockBytes = 128 << 10;     // few blocks are larger than this,
+inline constexpr std::size_t kMaxLargeBlocksBytes = 96 << 20;  // and those in memory take no more than this together
+inline constexpr std::uint64_t kMaxManifestBytes = 16 << 20;   // RocksDB begins a new one at 4 MiB
+inline constexpr std::uint64_t kMaxLogBytesRead = std::uint64_t{4} << 30;
+inline constexpr std::uint64_t kMaxSmallFileBytes = 64 << 10;
 
 // Whether RocksDB may read the file from its beginning to its end. The name tells what it is.
 Result<void> judge_stream(const BackingFile& file);

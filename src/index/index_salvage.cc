@@ -21,7 +21,7 @@ namespace {
 constexpr std::array kNamespaceFamilies = {Family::kInodes, Family::kDirents, Family::kXattrs, Family::kRecipes,
                                            Family::kOrphans};
 constexpr std::string_view kSalvageMark = "salvage mark of dedupfs";  // a key that no family has
-constexpr std::size_t kMostHoles = 10'000;                            // of a family; more, and what follows is given up
+constexpr std::size_t kMaxHoles = 10'000;                             // of a family; more, and what follows is given up
 
 // ---------------------------------------------------------------- reading around damage
 
@@ -75,7 +75,7 @@ class DamagedRecords final : public RecordSource {
           last = key;
           return !(stopped = !visit(key, value));
         });
-    for (bool readable = whole.has_value(); !readable && !stopped && holes < kMostHoles;) {
+    for (bool readable = whole.has_value(); !readable && !stopped && holes < kMaxHoles;) {
       ++holes;
       const std::string from = find_behind_hole(family, last);
       if (from.empty()) break;
@@ -213,7 +213,7 @@ rocksdb::Status write_mark(const Path& path, const rocksdb::Options& options, ro
 // ours, made with the same numbers of families as in every index.
 Result<void> make_family_tables(const std::shared_ptr<BackingFolder>& folder, std::uint64_t first_number) {
   DEDUPFS_TRY(Database::create(folder));
-  const DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes, folder);
+  const DatabaseOptions options = make_database_options(Database::kMinMemoryBytes, folder);
   const Path& path = folder->path();
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* opened = nullptr;
@@ -240,7 +240,7 @@ Result<void> repair_files(BackingFolder& index, const std::shared_ptr<BackingFol
     return (is_table(name.native()) || name.extension() == ".log") && wanted(name);
   }));
 
-  DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes, scratch);
+  DatabaseOptions options = make_database_options(Database::kMinMemoryBytes, scratch);
   options.database.create_if_missing = true;
   options.database.track_and_verify_wals_in_manifest = false;
   options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // it says of each file what is wrong with it
@@ -304,14 +304,14 @@ class Survey {
   }
 
   static Result<void> open_strictly(const std::shared_ptr<BackingFolder>& folder) {
-    const auto opened = Database::open(folder, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true});
+    const auto opened = Database::open(folder, {.memory_bytes = Database::kMinMemoryBytes, .read_only = true});
     return opened ? Result<void>() : opened.error();
   }
   // `scratch`: the name of what is to be removed with the records; empty: nothing.
   std::unique_ptr<DamagedRecords> open_damaged(const std::shared_ptr<BackingFolder>& folder,
                                                std::string_view scratch) const {
     auto database =
-        Database::open(folder, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true, .damaged = true});
+        Database::open(folder, {.memory_bytes = Database::kMinMemoryBytes, .read_only = true, .damaged = true});
     if (!database) return nullptr;
     return std::make_unique<DamagedRecords>(std::move(*database), volume_, scratch);
   }

@@ -101,7 +101,7 @@ Result<ByteBuffer> decompress_block(ByteSpan block_with_trailer) {
     return flaw(fmt::format("is compressed by method {}", static_cast<int>(compression)));
   Decoder decoder(block);
   const std::uint64_t bytes = decoder.varint();
-  if (!decoder.ok() || bytes > kLargestBlockBytes) return flaw(fmt::format("says that it has {} bytes", bytes));
+  if (!decoder.ok() || bytes > kMaxBlockBytes) return flaw(fmt::format("says that it has {} bytes", bytes));
   ByteBuffer content(bytes);
   const ByteSpan frame = decoder.bytes(decoder.remaining());
   const bool is_whole =

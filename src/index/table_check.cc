@@ -72,7 +72,7 @@ class TableCheck {
   template <class Judge>
   Result<bool> with_block(const BlockHandle& handle, Judge judge, bool even_if_damaged = false) {
     if (!lies_within(handle, bytes_)) return harm(fmt::format("the block at {} reaches beyond the end", handle.offset));
-    if (handle.bytes > kLargestBlockBytes) return false;
+    if (handle.bytes > kMaxBlockBytes) return false;
     ByteBuffer raw(handle.bytes + kTableTrailerBytes);
     if (!table_.read(handle.offset, raw)) return false;
     const bool fits = checksum_fits(footer_.checksum, raw);

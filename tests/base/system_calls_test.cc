@@ -17,7 +17,7 @@ namespace {
 
 struct Outcome {
   int error = 0;  // of the call, which then does nothing
-  std::size_t most_bytes = std::numeric_limits<std::size_t>::max();
+  std::size_t max_bytes = std::numeric_limits<std::size_t>::max();
 };
 
 std::deque<Outcome> outcomes;  // of the next calls; then they work
@@ -38,12 +38,12 @@ extern "C" {
 
 ssize_t pread(int fd, void* data, std::size_t length, off_t offset) {
   const Outcome outcome = next_outcome();
-  return outcome.error != 0 ? -1 : ::syscall(SYS_pread64, fd, data, std::min(length, outcome.most_bytes), offset);
+  return outcome.error != 0 ? -1 : ::syscall(SYS_pread64, fd, data, std::min(length, outcome.max_bytes), offset);
 }
 
 ssize_t pwrite(int fd, const void* data, std::size_t length, off_t offset) {
   const Outcome outcome = next_outcome();
-  return outcome.error != 0 ? -1 : ::syscall(SYS_pwrite64, fd, data, std::min(length, outcome.most_bytes), offset);
+  return outcome.error != 0 ? -1 : ::syscall(SYS_pwrite64, fd, data, std::min(length, outcome.max_bytes), offset);
 }
 
 int ftruncate(int fd, off_t size) noexcept {
@@ -83,7 +83,7 @@ class SystemCallsTest : public testing::Test {
 };
 
 TEST_F(SystemCallsTest, AWriteGoesOnWhereItWasInterruptedOrCutShort) {
-  expect_calls({{.most_bytes = 3}, {.error = EINTR}, {.most_bytes = 1}, {.error = EAGAIN}, {.error = EINTR}});
+  expect_calls({{.max_bytes = 3}, {.error = EINTR}, {.max_bytes = 1}, {.error = EAGAIN}, {.error = EINTR}});
 
   ASSERT_TRUE(file_->write(2, bytes_of("hello, world")));
 
@@ -93,7 +93,7 @@ TEST_F(SystemCallsTest, AWriteGoesOnWhereItWasInterruptedOrCutShort) {
 
 TEST_F(SystemCallsTest, AReadGoesOnWhereItWasInterruptedOrCutShort) {
   ASSERT_TRUE(file_->write(0, bytes_of("hello, world")));
-  expect_calls({{.error = EINTR}, {.most_bytes = 1}, {.error = EAGAIN}, {.most_bytes = 4}, {.error = EINTR}});
+  expect_calls({{.error = EINTR}, {.max_bytes = 1}, {.error = EAGAIN}, {.max_bytes = 4}, {.error = EINTR}});
   ByteBuffer out(11);
 
   ASSERT_TRUE(file_->read(1, out));
@@ -104,14 +104,14 @@ TEST_F(SystemCallsTest, AReadGoesOnWhereItWasInterruptedOrCutShort) {
 
 TEST_F(SystemCallsTest, TheEndOfTheFileIsFoundBehindAShortRead) {
   ASSERT_TRUE(file_->write(0, bytes_of("abc")));
-  expect_calls({{.most_bytes = 2}, {.error = EINTR}});
+  expect_calls({{.max_bytes = 2}, {.error = EINTR}});
   ByteBuffer out(9);
 
   EXPECT_EQ(*file_->read_up_to(0, out), 3U);
 }
 
 TEST_F(SystemCallsTest, AnErrorBehindAShortWriteIsReported) {
-  expect_calls({{.most_bytes = 3}, {.error = EIO}});
+  expect_calls({{.max_bytes = 3}, {.error = EIO}});
 
   const auto written = file_->write(0, bytes_of("hello"));
 
@@ -122,7 +122,7 @@ TEST_F(SystemCallsTest, AnErrorBehindAShortWriteIsReported) {
 
 TEST_F(SystemCallsTest, AnErrorBehindAShortReadIsReported) {
   ASSERT_TRUE(file_->write(0, bytes_of("hello")));
-  expect_calls({{.most_bytes = 3}, {.error = EIO}});
+  expect_calls({{.max_bytes = 3}, {.error = EIO}});
   ByteBuffer out(5);
 
   const auto read = file_->read_up_to(0, out);
@@ -132,7 +132,7 @@ TEST_F(SystemCallsTest, AnErrorBehindAShortReadIsReported) {
 }
 
 TEST_F(SystemCallsTest, AWriteThatTakesNothingEnds) {
-  expect_calls({{.most_bytes = 0}});
+  expect_calls({{.max_bytes = 0}});
 
   const auto written = file_->write(0, bytes_of("hello"));
 
@@ -178,7 +178,7 @@ TEST_F(SystemCallsTest, NotNowIsNotTakenForEver) {
 
 TEST_F(SystemCallsTest, AQuotaThatIsUsedUpIsAFullDisk) {
   for (const int error : {ENOSPC, EDQUOT}) {
-    expect_calls({{.most_bytes = 2}, {.error = error}});
+    expect_calls({{.max_bytes = 2}, {.error = error}});
 
     const auto written = file_->write(0, bytes_of("hello"));
 

@@ -38,7 +38,7 @@ class Reporter {
   }
   bool enough() const {
     const std::lock_guard lock(mutex_);
-    return result_.violations >= options_.most_violations;
+    return result_.violations >= options_.max_violations;
   }
   CampaignResult result() const { return result_; }
 

@@ -12,10 +12,10 @@ struct CampaignOptions {
   std::uint64_t seed = 1;
   std::string workload;  // empty: all
   std::uint64_t threads = 2;
-  std::uint64_t nested = 8;            // of that many states one is crashed within its recovery, too
-  std::string fault;                   // of the sweep: one kind; empty: all
-  std::uint64_t call = 0;              // and one call; 0: all
-  std::uint64_t most_violations = 20;  // then it gives up
+  std::uint64_t nested = 8;           // of that many states one is crashed within its recovery, too
+  std::string fault;                  // of the sweep: one kind; empty: all
+  std::uint64_t call = 0;             // and one call; 0: all
+  std::uint64_t max_violations = 20;  // then it gives up
 };
 
 struct CampaignResult {

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "states at once")->capture_default_str();
   app.add_option("--nested", options.nested, "of so many states crash one within its recovery, too; 0: none")
       ->capture_default_str();
-  app.add_option("--violations", options.most_violations, "give up after so many")->capture_default_str();
+  app.add_option("--violations", options.max_violations, "give up after so many")->capture_default_str();
   app.add_flag("--faults", faults, "fail calls instead of the power");
   app.add_option("--fault", options.fault, "one kind of fault: eio, enospc, short-write, fsync, read");
   app.add_option("--call", options.call, "one call to fail, by number");

@@ -150,7 +150,7 @@ CampaignResult run_fault_sweep(const CampaignOptions& options, std::ostream& out
         ++result.violations;
         out << "VIOLATION " << runs[i].name(options.seed) << ": " << problem << std::endl;
       }
-      if (result.violations >= options.most_violations) return;
+      if (result.violations >= options.max_violations) return;
     }
   };
   {

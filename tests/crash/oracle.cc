@@ -16,8 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kMostToOpen{20};  // on a busy machine; an idle one takes 20 ms
-constexpr std::uint64_t kRecoveryBytes = (1 << 20) + Ballast::kLeastBytes;  // tables, manifest, room for the next mount
+constexpr std::chrono::seconds kMaxToOpen{20};                            // on a busy machine; an idle one takes 20 ms
+constexpr std::uint64_t kRecoveryBytes = (1 << 20) + Ballast::kMinBytes;  // tables, manifest, room for the next mount
 
 // The orphans of before the crash are taken apart in the background.
 bool inodes_become(Filesystem& filesystem, std::uint64_t count) {
@@ -52,7 +52,7 @@ bool is_empty(const std::string& tree) {
 void recover(const std::shared_ptr<MemoryDisk>& disk, Verdict& verdict, bool may_be_absent) {
   const Clock::time_point begin = Clock::now();
   auto opened = open_filesystem(disk);
-  if (Clock::now() - begin > kMostToOpen) verdict.problems.emplace_back("opening took more than 20 s");
+  if (Clock::now() - begin > kMaxToOpen) verdict.problems.emplace_back("opening took more than 20 s");
   if (!opened) {
     if (!may_be_absent || opened.error().code() != ErrorCode::kNotFound)
       verdict.problems.push_back("it does not open: " + opened.error().message());

@@ -46,7 +46,7 @@ DiskImage make_small_volume() {
   const auto disk = std::make_shared<MemoryDisk>();
   auto superblock = Volume::create(kVolumePath, small_settings(), disk);
   DEDUPFS_CHECK(superblock.has_value());
-  superblock->container_bytes = kSmallestContainerBytes;
+  superblock->container_bytes = kMinContainerBytes;
   DEDUPFS_CHECK(write_superblock(**disk->open_root(kVolumePath), *superblock).has_value());
   {
     const auto mounted = open_filesystem(disk);
@@ -58,14 +58,14 @@ DiskImage make_small_volume() {
 Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<MemoryDisk>& disk, const RunOptions& run) {
   VolumeOptions options;
   options.threads = 1;
-  options.index_memory_bytes = Database::kLeastMemoryBytes;
+  options.index_memory_bytes = Database::kMinMemoryBytes;
   options.cache_bytes = 8 << 20;
   options.index_patience = std::chrono::seconds(20);  // RocksDB forgets a flush now and then
   DEDUPFS_ASSIGN(auto volume, Volume::open(kVolumePath, options, disk));
   FilesystemOptions filesystem;
   filesystem.commit_interval = run.commit_interval;
   filesystem.background_patience = {};
-  filesystem.rewrite_percent = run.rewrite_percent;
+  filesystem.defragment_percent = run.defragment_percent;
   filesystem.dirty_bytes = 8 << 20;
   return Filesystem::open(std::move(volume), filesystem);
 }

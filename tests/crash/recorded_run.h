@@ -49,7 +49,7 @@ struct RunEnded {};
 struct RunOptions {
   bool faults = false;
   std::chrono::milliseconds commit_interval = std::chrono::hours(1);
-  unsigned rewrite_percent = 0;
+  unsigned defragment_percent = 0;
 };
 
 // A new volume with small regions and containers, mounted once.

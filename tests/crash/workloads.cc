@@ -196,7 +196,7 @@ void snapshots_in_between(RecordedRun& run, Random& random, int length) {
 }
 
 // Files are cloned, and made of pieces of others, so that what they need lies scattered and is stored once more.
-void rewrite_what_is_scattered(RecordedRun& run, Random& random, int length) {
+void defragment_scattered_chunks(RecordedRun& run, Random& random, int length) {
   std::vector<std::string> contents;
   for (int i = 0; i < length; ++i) {
     contents.push_back(random_bytes(random, 50'000 + below(random, 30'000)));
@@ -273,8 +273,11 @@ constexpr std::array kWorkloads{
     Workload{.name = "containers", .drive = fill_containers, .length = 6},
     Workload{.name = "reclaim", .drive = reclaim_in_between, .length = 8, .short_length = 3},
     Workload{.name = "snapshots", .drive = snapshots_in_between, .length = 14, .short_length = 6},
-    Workload{
-        .name = "rewrite", .drive = rewrite_what_is_scattered, .length = 9, .short_length = 3, .rewrite_percent = 100},
+    Workload{.name = "rewrite",
+             .drive = defragment_scattered_chunks,
+             .length = 9,
+             .short_length = 3,
+             .defragment_percent = 100},
     Workload{.name = "remount", .drive = mount_again_and_again, .length = 7, .short_length = 2},
     Workload{.name = "commits",
              .drive = commits_in_between,
@@ -299,9 +302,9 @@ History record_with_fault(const Workload& workload, std::uint64_t seed, const Di
                           MemoryDisk::FaultSource fault) {
   Random random(seed);
   const bool faults = fault != nullptr;
-  RecordedRun run(
-      workload.from_nothing ? DiskImage() : volume,
-      {.faults = faults, .commit_interval = workload.commit_interval, .rewrite_percent = workload.rewrite_percent});
+  RecordedRun run(workload.from_nothing ? DiskImage() : volume, {.faults = faults,
+                                                                 .commit_interval = workload.commit_interval,
+                                                                 .defragment_percent = workload.defragment_percent});
   try {
     if (workload.from_nothing) {
       run.disk().set_fault(fault);

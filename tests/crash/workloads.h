@@ -18,7 +18,7 @@ struct Workload {
   int length = 8;
   int short_length = 3;  // of the fault sweep
   std::chrono::milliseconds commit_interval = std::chrono::hours(1);
-  unsigned rewrite_percent = 0;
+  unsigned defragment_percent = 0;
   bool from_nothing = false;  // makes the volume itself
 };
 

@@ -77,8 +77,8 @@ struct Tree {
   }
 
   static void read_content(Filesystem& filesystem, const Attributes& attributes, Entry& entry) {
-    constexpr std::uint64_t kMost = 1 << 20;  // a damaged record can say anything
-    for (std::uint64_t offset = 0; offset < std::min(attributes.size, kMost); offset += kBlock) {
+    constexpr std::uint64_t kMax = 1 << 20;  // a damaged record can say anything
+    for (std::uint64_t offset = 0; offset < std::min(attributes.size, kMax); offset += kBlock) {
       const std::size_t length = std::min<std::uint64_t>(kBlock, attributes.size - offset);
       const auto pieces = filesystem.read(attributes.inode, offset, length);
       entry.unreadable.push_back(!pieces);

@@ -15,11 +15,11 @@ namespace dedupfs {
 
 inline constexpr std::uint32_t kHandMadeChunkBytes = 4096;
 
-inline ChunkRun::Chunk raw_chunk() {
+inline ChunkExtent::Chunk raw_chunk() {
   return {.raw_length = kHandMadeChunkBytes, .delta_length = 0, .sources = {}};
 }
-inline ChunkRun::Chunk delta_chunk(std::uint32_t length, const std::vector<std::uint64_t>& sources) {
-  ChunkRun::Chunk chunk{.raw_length = kHandMadeChunkBytes, .delta_length = length, .sources = {}};
+inline ChunkExtent::Chunk delta_chunk(std::uint32_t length, const std::vector<std::uint64_t>& sources) {
+  ChunkExtent::Chunk chunk{.raw_length = kHandMadeChunkBytes, .delta_length = length, .sources = {}};
   for (const std::uint64_t source : sources) chunk.sources.push_back(ChunkId{source});
   return chunk;
 }
@@ -29,15 +29,15 @@ class HandMadeContent {
   explicit HandMadeContent(Database& database) : database_(database) {}
 
   // A region of its own, which takes half of the bytes of its payload on disk.
-  void put_run(std::uint64_t first, std::vector<ChunkRun::Chunk> chunks, std::uint32_t container = 1,
-               std::uint32_t offset = 0) {
-    ChunkRun run;
-    run.first = ChunkId{first};
-    run.place = {container, offset};
-    run.chunks = std::move(chunks);
-    for (const ChunkRun::Chunk& chunk : run.chunks) run.region_payload_bytes += chunk.payload_length();
-    run.region_disk_bytes = run.region_payload_bytes / 2;
-    put(Family::kChunks, encode_run_key(run.first), encode_run(run));
+  void put_extent(std::uint64_t first, std::vector<ChunkExtent::Chunk> chunks, std::uint32_t container = 1,
+                  std::uint32_t offset = 0) {
+    ChunkExtent extent;
+    extent.first = ChunkId{first};
+    extent.place = {container, offset};
+    extent.chunks = std::move(chunks);
+    for (const ChunkExtent::Chunk& chunk : extent.chunks) extent.region_payload_bytes += chunk.payload_length();
+    extent.region_disk_bytes = extent.region_payload_bytes / 2;
+    put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
   }
   // The whole recipe of a file that was made, in a segment.
   void let_be(InodeNumber file, const std::vector<std::uint64_t>& chunks) {

@@ -58,7 +58,7 @@ std::string receive_all(int socket) {
 }
 
 // What fits into the buffers of a socket, so that sending everything before anything is received does not block.
-constexpr std::size_t kMostBytes = 8 * 1024;
+constexpr std::size_t kMaxBytes = 8 * 1024;
 
 void fuzz_server(std::string_view input) {
   static const TempDir volume;
@@ -116,7 +116,7 @@ void fuzz_client(std::string_view input) {
 }  // namespace dedupfs
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view input = dedupfs::text_of({data, std::min(size, dedupfs::kMostBytes)});
+  const std::string_view input = dedupfs::text_of({data, std::min(size, dedupfs::kMaxBytes)});
   dedupfs::fuzz_server(input);
   dedupfs::fuzz_client(input);
   return 0;

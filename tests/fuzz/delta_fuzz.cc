@@ -18,7 +18,7 @@ using dedupfs::ByteBuffer;
 using dedupfs::ByteSpan;
 using dedupfs::Xdelta3Codec;
 
-constexpr std::size_t kLargestBytes = 4096;
+constexpr std::size_t kMaxBytes = 4096;
 
 // Memory of its own for each, so that the sanitizer sees every byte that is read or written beyond it.
 ByteBuffer copy_of(ByteSpan bytes) {
@@ -33,7 +33,7 @@ void decode(ByteSpan source, ByteSpan delta, std::size_t target_size) {
 
 // Content that repeats itself, as far as the input has no more.
 ByteBuffer source_of(FuzzedDataProvider& input) {
-  const auto size = input.ConsumeIntegralInRange<std::size_t>(1, kLargestBytes);
+  const auto size = input.ConsumeIntegralInRange<std::size_t>(1, kMaxBytes);
   const auto seed = input.ConsumeBytes<std::uint8_t>(input.ConsumeIntegralInRange<std::size_t>(0, 64));
   ByteBuffer bytes(size);
   for (std::size_t i = 0; i < size; ++i)
@@ -51,13 +51,13 @@ void append_integer(ByteBuffer& bytes, std::uint64_t value) {
 
 // A small number mostly, or any.
 std::uint64_t integer_of(FuzzedDataProvider& input) {
-  return input.ConsumeBool() ? input.ConsumeIntegralInRange<std::uint64_t>(0, 2 * kLargestBytes)
+  return input.ConsumeBool() ? input.ConsumeIntegralInRange<std::uint64_t>(0, 2 * kMaxBytes)
                              : input.ConsumeIntegral<std::uint64_t>();
 }
 
 void decode_assembled(FuzzedDataProvider& input) {
   const ByteBuffer source = source_of(input);
-  const auto target_size = input.ConsumeIntegralInRange<std::size_t>(1, kLargestBytes);
+  const auto target_size = input.ConsumeIntegralInRange<std::size_t>(1, kMaxBytes);
   const auto window = input.ConsumeIntegralInRange<std::uint8_t>(0, 8);
   ByteBuffer delta = {0xd6, 0xc3, 0xc4, 0, 0, window};
   if (window != 0) {
@@ -84,7 +84,7 @@ void round_trip(FuzzedDataProvider& input) {
   const ByteBuffer source = source_of(input);
   // Parts of the source, and other bytes between them.
   ByteBuffer target;
-  while (input.remaining_bytes() > 8 && target.size() < 4 * kLargestBytes) {
+  while (input.remaining_bytes() > 8 && target.size() < 4 * kMaxBytes) {
     const auto begin = input.ConsumeIntegralInRange<std::size_t>(0, source.size() - 1);
     const auto size = input.ConsumeIntegralInRange<std::size_t>(0, source.size() - begin);
     const auto part = ByteSpan(source).subspan(begin, size);
@@ -118,7 +118,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   switch (input.ConsumeIntegralInRange<int>(0, 2)) {
     case 0: {
       const ByteBuffer source = source_of(input);
-      const auto target_size = input.ConsumeIntegralInRange<std::size_t>(1, kLargestBytes);
+      const auto target_size = input.ConsumeIntegralInRange<std::size_t>(1, kMaxBytes);
       decode(source, input.ConsumeRemainingBytes<std::uint8_t>(), target_size);
       break;
     }

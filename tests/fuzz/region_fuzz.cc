@@ -63,12 +63,12 @@ void decode_as_it_is(ByteSpan input) {
   }
 }
 
-void decode_as_run(ByteSpan input) {
+void decode_as_extent(ByteSpan input) {
   if (input.size() < 8) return;
-  const auto run = decode_run(text_of(input.first(8)), text_of(input.subspan(8)));
-  if (!run) return;
-  const auto again = decode_run(encode_run_key(run->first), encode_run(*run));
-  DEDUPFS_CHECK(again && *again == *run);
+  const auto extent = decode_extent(text_of(input.first(8)), text_of(input.subspan(8)));
+  if (!extent) return;
+  const auto again = decode_extent(encode_extent_key(extent->first), encode_extent(*extent));
+  DEDUPFS_CHECK(again && *again == *extent);
 }
 
 }  // namespace
@@ -78,6 +78,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const dedupfs::ByteSpan input(data, size);
   dedupfs::decode_with_right_checksums(input);
   dedupfs::decode_as_it_is(input);
-  dedupfs::decode_as_run(input);
+  dedupfs::decode_as_extent(input);
   return 0;
 }

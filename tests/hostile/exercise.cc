@@ -19,11 +19,11 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kMostBytesOfAFile = 8 << 20;
+constexpr std::uint64_t kMaxBytesPerFile = 8 << 20;
 constexpr std::size_t kPieceBytes = 128 << 10;
-constexpr std::size_t kMostInodes = 2000;
-constexpr std::uint64_t kMostEntries = 2'000'000;  // a checkpoint with a million files may be what is left of the names
-constexpr std::size_t kMostLines = 200'000;
+constexpr std::size_t kMaxInodes = 2000;
+constexpr std::uint64_t kMaxEntries = 2'000'000;  // a checkpoint with a million files may be what is left of the names
+constexpr std::size_t kMaxLines = 200'000;
 
 Result<std::unique_ptr<Filesystem>> mount(const Path& path, bool read_only) {
   VolumeOptions options;
@@ -66,7 +66,7 @@ class Reader {
     root.attributes.inode = kRootInode;
     list(kRootInode);
     list(kSnapshotsInode);
-    while (!directories_.empty() && found_.size() < kMostInodes) {
+    while (!directories_.empty() && found_.size() < kMaxInodes) {
       const InodeNumber directory = directories_.back();
       directories_.pop_back();
       list(directory);
@@ -80,12 +80,12 @@ class Reader {
     std::vector<std::string> names;
     std::uint64_t entries = 0;
     static_cast<void>(filesystem_.read_directory(directory, 0, true, [&](const DirectoryEntry& entry) {
-      if (++entries > kMostEntries) return false;
+      if (++entries > kMaxEntries) return false;
       if (entry.counted) filesystem_.forget(entry.attributes.inode, 1);
       if (entry.name != "." && entry.name != "..") names.push_back(entry.name);
       return true;
     }));
-    if (entries > kMostEntries) throw Finding("a directory that does not end");
+    if (entries > kMaxEntries) throw Finding("a directory that does not end");
     for (const std::string& name : names) look_at(directory, name);
   }
 
@@ -93,7 +93,7 @@ class Reader {
     const auto attributes = filesystem_.lookup(directory, name);
     if (!attributes) return;
     const InodeNumber inode = attributes->inode;
-    if (!found_.contains(inode) && found_.size() < kMostInodes) {
+    if (!found_.contains(inode) && found_.size() < kMaxInodes) {
       Found& found = found_[inode];
       found.attributes = *attributes;
       found.parent = directory;
@@ -118,7 +118,7 @@ class Reader {
     std::uint64_t read = 0;
     bool is_whole = true;
     std::uint64_t steps = 0;
-    for (std::uint64_t at = 0; at < attributes.size && read < kMostBytesOfAFile && ++steps < 2000;) {
+    for (std::uint64_t at = 0; at < attributes.size && read < kMaxBytesPerFile && ++steps < 2000;) {
       const auto data = filesystem_.seek_data(inode, at);
       if (!data) {
         is_whole = is_whole && data.error().code() == ErrorCode::kNoData;
@@ -128,7 +128,7 @@ class Reader {
       const auto hole = filesystem_.seek_hole(inode, *data);
       if (hole && *hole <= *data) throw Finding("a hole that is data");
       const std::uint64_t end = hole ? std::min(*hole, attributes.size) : attributes.size;
-      for (at = *data; at < end && read < kMostBytesOfAFile;) {
+      for (at = *data; at < end && read < kMaxBytesPerFile;) {
         const std::size_t length = std::min<std::uint64_t>(kPieceBytes, end - at);
         const auto pieces = filesystem_.read(inode, at, length);
         std::uint64_t got = 0;
@@ -339,7 +339,7 @@ Checked check(const Path& volume, FsckOptions::Mode mode) {
     if (++lines < 300) say(line);
   };
   const auto report = run_fsck(volume, options);
-  if (lines > kMostLines) throw Finding(fmt::format("fsck printed {} lines", lines));
+  if (lines > kMaxLines) throw Finding(fmt::format("fsck printed {} lines", lines));
   if (!report) {
     say("fsck: " + report.error().message());
     return checked;

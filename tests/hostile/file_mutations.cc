@@ -171,7 +171,7 @@ std::string encode_blocks(const std::vector<Block>& blocks) {
   for (const Block& block : blocks) {
     std::string records;
     for (const auto& [key, value] : block.records)
-      if (records.size() + key.size() + value.size() + 20 <= kLargestCheckpointBlockBytes)
+      if (records.size() + key.size() + value.size() + 20 <= kMaxCheckpointBlockBytes)
         append_record(records, key, value);
     bytes += encode_checkpoint_block(block.family, records);
     ++count;

@@ -127,19 +127,19 @@ TEST_F(HostileContainersTest, WhatWasMadeFromChunksWithFalseFingerprintsIsNotGiv
 
 // A record of some hundred bytes, compressed, claims 65,536 chunks: in a container that is gone, or in one that never was.
 TEST_F(HostileContainersTest, ChunksThatAreOnlyClaimedTakeLittleMemoryAndTime) {
-  constexpr std::uint64_t kRuns = 40;
+  constexpr std::uint64_t kExtents = 40;
   std::filesystem::remove(volume_.container(2));
   {
     const auto volume = volume_.open(false);
     Database::Batch batch(volume->database());
-    for (std::uint64_t i = 0; i < kRuns; ++i) {
-      const ChunkRun run{.first = ChunkId{1'000'000 + i * kMostChunksOfARun},
-                         .place = {.container = i % 2 == 0 ? 2 : static_cast<std::uint32_t>(5000 + i),
-                                   .offset = static_cast<std::uint32_t>(64 + i)},
-                         .region_disk_bytes = 1000,
-                         .region_payload_bytes = 1000,
-                         .chunks = std::vector<ChunkRun::Chunk>(kMostChunksOfARun, {.raw_length = 1})};
-      batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
+    for (std::uint64_t i = 0; i < kExtents; ++i) {
+      const ChunkExtent extent{.first = ChunkId{1'000'000 + i * kMaxChunksPerExtent},
+                               .place = {.container = i % 2 == 0 ? 2 : static_cast<std::uint32_t>(5000 + i),
+                                         .offset = static_cast<std::uint32_t>(64 + i)},
+                               .region_disk_bytes = 1000,
+                               .region_payload_bytes = 1000,
+                               .chunks = std::vector<ChunkExtent::Chunk>(kMaxChunksPerExtent, {.raw_length = 1})};
+      batch.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
     }
     ASSERT_TRUE(ok(volume->database().write(batch)));
   }

@@ -211,7 +211,7 @@ TEST_F(HostileVolumeTest, ARecipeThatIsLongerThanItsFileIsAnErrorOfThatFile) {
 
 TEST_F(HostileVolumeTest, TheLinkCountOfADirectoryStaysOneThatARecordMayHave) {
   change_inode(kRootInode, [](InodeRecord& record) { record.attributes.links = 2; });
-  change_inode(inode_of_file("/folder"), [](InodeRecord& record) { record.attributes.links = kMostLinks; });
+  change_inode(inode_of_file("/folder"), [](InodeRecord& record) { record.attributes.links = kMaxLinks; });
   mount();
   ASSERT_TRUE(ok(filesystem_->rename(kRootInode, "folder", kRootInode, "moved", Filesystem::RenameMode::kReplace)));
   ASSERT_TRUE(ok(
@@ -381,8 +381,8 @@ TEST_F(HostileVolumeTest, AVolumeWhoseSuperblockDeniesItsDeltasIsReadAndReclaime
 // An id that was given away twice, as the containers have it: the index has the first chunk, and the repair takes the last. Only
 // what it has made shows that the deltas that were made from the first are wrong.
 TEST_F(HostileVolumeTest, WhatIsWrongOnlyAfterTheFirstRepairIsRepairedToo) {
-  const auto runs = volume_.records(Family::kChunks);
-  const ChunkRun first = value_of(decode_run(runs.front().first, runs.front().second));
+  const auto extents = volume_.records(Family::kChunks);
+  const ChunkExtent first = value_of(decode_extent(extents.front().first, extents.front().second));
   {
     const auto volume = volume_.open(false);
     std::vector<RegionEntry> entries;

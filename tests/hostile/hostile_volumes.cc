@@ -32,10 +32,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr bool kIsSanitized = kShare != 1;
 constexpr int kFoundStatus = 3;
-constexpr std::uint64_t kMostMemoryBytes = 512 << 20;
-constexpr std::uint64_t kMostAddressSpaceBytes = std::uint64_t{8} << 30;  // so that the machine lives on
-constexpr std::uint64_t kMostLogBytes = 64 << 20;
-constexpr std::chrono::seconds kLongest{60};
+constexpr std::uint64_t kMaxMemoryBytes = 512 << 20;
+constexpr std::uint64_t kMaxAddressSpaceBytes = std::uint64_t{8} << 30;  // so that the machine lives on
+constexpr std::uint64_t kMaxLogBytes = 64 << 20;
+constexpr std::chrono::seconds kMax{60};
 constexpr int kSanitizersAreSlower = 5;
 
 struct Options {
@@ -102,12 +102,12 @@ std::string in_child(const Path& log, Work work) {
     const int file = ::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
     ::dup2(file, STDOUT_FILENO);
     ::dup2(file, STDERR_FILENO);
-    const rlimit log_limit{kMostLogBytes * 16, kMostLogBytes * 16};  // of any file, so of the volume's, too
+    const rlimit log_limit{kMaxLogBytes * 16, kMaxLogBytes * 16};  // of any file, so of the volume's, too
     ::setrlimit(RLIMIT_FSIZE, &log_limit);
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
-    const rlimit memory{kMostAddressSpaceBytes, kMostAddressSpaceBytes};
+    const rlimit memory{kMaxAddressSpaceBytes, kMaxAddressSpaceBytes};
     if (!kIsSanitized) ::setrlimit(RLIMIT_AS, &memory);
     int status = 0;
     try {
@@ -122,7 +122,7 @@ std::string in_child(const Path& log, Work work) {
     std::cout.flush();
     ::_exit(status);
   }
-  const auto deadline = Clock::now() + kLongest * (kIsSanitized ? kSanitizersAreSlower : 1);
+  const auto deadline = Clock::now() + kMax * (kIsSanitized ? kSanitizersAreSlower : 1);
   int status = 0;
   rusage used{};
   while (::wait4(child, &status, WNOHANG, &used) == 0) {
@@ -139,8 +139,8 @@ std::string in_child(const Path& log, Work work) {
   if (WEXITSTATUS(status) == kFoundStatus) return "a promise is broken";
   if (WEXITSTATUS(status) != 0) return fmt::format("exit status {}", WEXITSTATUS(status));
   const auto bytes = static_cast<std::uint64_t>(used.ru_maxrss) << 10;
-  if (!kIsSanitized && bytes > kMostMemoryBytes) return fmt::format("it took {} MiB of memory", bytes >> 20);
-  if (std::filesystem::file_size(log) > kMostLogBytes) return "it prints without end";
+  if (!kIsSanitized && bytes > kMaxMemoryBytes) return fmt::format("it took {} MiB of memory", bytes >> 20);
+  if (std::filesystem::file_size(log) > kMaxLogBytes) return "it prints without end";
   return {};
 }
 

@@ -10,7 +10,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kMostRecords = 100'000;
+constexpr std::size_t kMaxRecords = 100'000;
 
 std::string printable(std::string_view bytes) {
   std::string text;
@@ -26,7 +26,7 @@ class RecordChanges {
   std::string make() {
     auto family = static_cast<Family>(random_.below(kFamilyCount));
     if (random_.one_in(6)) family = Family::kCounters;
-    const auto found = database_.list(family, {}, {}, kMostRecords);
+    const auto found = database_.list(family, {}, {}, kMaxRecords);
     if (!found) return fmt::format("{} cannot be read any more", name_of(family));
     if (found->empty()) return fmt::format("nothing in {}", name_of(family));
     const KeyValue& record = random_.of(*found);
@@ -74,7 +74,7 @@ class RecordChanges {
 std::string mutate_records(const std::filesystem::path& volume, Random& random) {
   if (!is_plain_folder(volume / kIndexDirectory)) return "the index is no folder";
   const auto folder = Backing::posix()->open_root(volume / kIndexDirectory);
-  auto database = folder ? Database::open(*folder, {.memory_bytes = Database::kLeastMemoryBytes})
+  auto database = folder ? Database::open(*folder, {.memory_bytes = Database::kMinMemoryBytes})
                          : Result<std::unique_ptr<Database>>(folder.error());
   if (!database) return "the index does not open: " + database.error().message();
   std::string done;

@@ -121,24 +121,26 @@ std::string mutate_segment(const std::string& value, Random& random) {
   return encode_hostile_segment(*entries);
 }
 
-std::string mutate_run(const KeyValue& record, Random& random) {
-  auto run = decode_run(record.first, record.second);
-  if (!run) return mutate_bytes(record.second, random);
-  ChunkRun::Chunk& chunk = run->chunks[random.below(run->chunks.size())];
+std::string mutate_extent(const KeyValue& record, Random& random) {
+  auto extent = decode_extent(record.first, record.second);
+  if (!extent) return mutate_bytes(record.second, random);
+  ChunkExtent::Chunk& chunk = extent->chunks[random.below(extent->chunks.size())];
   switch (random.below(9)) {
-    case 0: run->place.container = static_cast<std::uint32_t>(random.one_in(2) ? random.below(6) : random.any()); break;
-    case 1: change(run->place.offset, random); break;
-    case 2: change(run->region_disk_bytes, random); break;
-    case 3: change(run->region_payload_bytes, random); break;
+    case 0:
+      extent->place.container = static_cast<std::uint32_t>(random.one_in(2) ? random.below(6) : random.any());
+      break;
+    case 1: change(extent->place.offset, random); break;
+    case 2: change(extent->region_disk_bytes, random); break;
+    case 3: change(extent->region_payload_bytes, random); break;
     case 4: change(chunk.raw_length, random); break;
     case 5: change(chunk.delta_length, random); break;
     case 6:
       chunk.sources.assign(1 + random.below(8), ChunkId{random.one_in(2) ? random.below(200) : random.any()});
       break;
-    case 7: run->chunks.resize(1 + random.below(2 * run->chunks.size()), chunk); break;
+    case 7: extent->chunks.resize(1 + random.below(2 * extent->chunks.size()), chunk); break;
     default: chunk.raw_length += 1; break;
   }
-  return encode_run(*run);
+  return encode_extent(*extent);
 }
 
 std::string mutate_counter(const KeyValue& record, Random& random) {
@@ -197,7 +199,7 @@ std::string mutate_value(Family family, const KeyValue& record, Random& random) 
   switch (family) {
     case Family::kFingerprints:
     case Family::kFeatureIndex: return encode_chunk_id(ChunkId{random.one_in(2) ? random.below(200) : random.any()});
-    case Family::kChunks: return mutate_run(record, random);
+    case Family::kChunks: return mutate_extent(record, random);
     case Family::kInodes: return mutate_inode(node, value, random);
     case Family::kDirents: return mutate_dirent(node, value, random);
     case Family::kCookies: return mutate_cookie(node, value, random);

@@ -17,7 +17,7 @@ class DamagedDatabaseTest : public testing::Test {
   // Two logs, of which the manifest names the first: a family has been flushed, and another has not.
   DamagedDatabaseTest() {
     EXPECT_TRUE(Database::create(folder_at(made())));
-    const DatabaseOptions options = make_database_options(Database::kLeastMemoryBytes, folder_at(made()));
+    const DatabaseOptions options = make_database_options(Database::kMinMemoryBytes, folder_at(made()));
     std::vector<rocksdb::ColumnFamilyDescriptor> families;
     for (std::size_t i = 0; i < kFamilyCount; ++i)
       families.emplace_back(std::string(name_of(static_cast<Family>(i))), options.families[i]);
@@ -48,7 +48,7 @@ class DamagedDatabaseTest : public testing::Test {
   }
   Result<std::unique_ptr<Database>> open_damaged() const {
     return Database::open(folder_at(left()),
-                          {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true, .damaged = true});
+                          {.memory_bytes = Database::kMinMemoryBytes, .read_only = true, .damaged = true});
   }
 
  private:

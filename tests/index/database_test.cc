@@ -441,21 +441,21 @@ TEST(FilterMemory, SaysHowMuchWouldServeWhereFiltersOutgrowIt) {
 TEST_F(DatabaseTest, TracesOfWhatWasErasedAreCountedAndCompactedAway) {
   auto database = open_or_die(index());
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(put(*database, std::to_string(i), "value"));
-  EXPECT_EQ(*database->erased_share(Family::kInodes), 0.0);
+  EXPECT_EQ(*database->tombstone_share(Family::kInodes), 0.0);
   Database::Batch batch(*database);
   for (int i = 0; i < 50; ++i) batch.erase(Family::kInodes, std::to_string(i));
   ASSERT_TRUE(database->write(batch));
-  EXPECT_NEAR(*database->erased_share(Family::kInodes), 50.0 / 150, 0.01);  // in memory
+  EXPECT_NEAR(*database->tombstone_share(Family::kInodes), 50.0 / 150, 0.01);  // in memory
   database.reset();
   database = open_or_die(index());
   const double before =
-      *database->erased_share(Family::kInodes);  // in tables, perhaps without what a flush drops by itself
+      *database->tombstone_share(Family::kInodes);  // in tables, perhaps without what a flush drops by itself
 
   ASSERT_TRUE(database->compact(Family::kInodes));
 
-  EXPECT_LE(*database->erased_share(Family::kInodes), before);
-  EXPECT_EQ(*database->erased_share(Family::kInodes), 0.0);
-  EXPECT_EQ(*database->erased_share(Family::kXattrs), 0.0);  // which is empty
+  EXPECT_LE(*database->tombstone_share(Family::kInodes), before);
+  EXPECT_EQ(*database->tombstone_share(Family::kInodes), 0.0);
+  EXPECT_EQ(*database->tombstone_share(Family::kXattrs), 0.0);  // which is empty
   EXPECT_EQ(get(*database, "50"), "value");
   EXPECT_EQ(get(*database, "49"), std::nullopt);
 }
@@ -554,9 +554,9 @@ TEST_F(DatabaseTest, AFlushThatIsDueIsNotForgottenWhenAWriteFails) {
   const Path path = directory_.path() / "disk" / "index";
   ASSERT_TRUE(Database::create(folder_at(path)));
   const auto database =
-      open_or_die(path, {.memory_bytes = Database::kLeastMemoryBytes, .patience = std::chrono::seconds(10)});
+      open_or_die(path, {.memory_bytes = Database::kMinMemoryBytes, .patience = std::chrono::seconds(10)});
   // More than a memtable holds: RocksDB wants to flush it when the next write comes.
-  const std::string large(Database::kLeastMemoryBytes / 6, 'x');
+  const std::string large(Database::kMinMemoryBytes / 6, 'x');
   ASSERT_TRUE(put(*database, "before", large));
   disk.fill();
 
@@ -596,7 +596,7 @@ TEST_F(DatabaseTest, LosesNothingWhileTheDiskIsFullAgainAndAgain) {
   if (!disk.is_there()) GTEST_SKIP() << "mounting needs root";
   const Path path = directory_.path() / "disk" / "index";
   ASSERT_TRUE(Database::create(folder_at(path)));
-  auto database = open_or_die(path, {.memory_bytes = Database::kLeastMemoryBytes});
+  auto database = open_or_die(path, {.memory_bytes = Database::kMinMemoryBytes});
   std::map<std::string, std::string> model;
   std::mt19937_64 random(1);
   int failures = 0;
@@ -616,7 +616,7 @@ TEST_F(DatabaseTest, LosesNothingWhileTheDiskIsFullAgainAndAgain) {
         if (!again &&
             again.error().code() == ErrorCode::kIo) {  // "mount the volume again": RocksDB cannot go on by itself
           database.reset();
-          database = open_or_die(path, {.memory_bytes = Database::kLeastMemoryBytes});
+          database = open_or_die(path, {.memory_bytes = Database::kMinMemoryBytes});
           again = put(*database, key, value);
         }
         ASSERT_TRUE(again) << "round " << round << ": " << again.error().message();
@@ -627,7 +627,7 @@ TEST_F(DatabaseTest, LosesNothingWhileTheDiskIsFullAgainAndAgain) {
     disk.make_space();
     if (round % 7 == 0) {
       database.reset();
-      database = open_or_die(path, {.memory_bytes = Database::kLeastMemoryBytes});
+      database = open_or_die(path, {.memory_bytes = Database::kMinMemoryBytes});
     }
     if (round % 10 == 0) {
       const Path crashed = crash_of(path, "crashed" + std::to_string(round));

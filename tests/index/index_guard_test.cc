@@ -253,13 +253,13 @@ TEST(BlockMemory, WhatNoBlockMayTakeIsNotAllocated) {
   BlockMemory memory;
   const PeakMemory peak;
 
-  for (const std::size_t bytes : {kLargestBlockBytes + 1, std::size_t{1} << 40, ~std::size_t{0}}) {
+  for (const std::size_t bytes : {kMaxBlockBytes + 1, std::size_t{1} << 40, ~std::size_t{0}}) {
     void* const block = memory.Allocate(bytes);
     EXPECT_NE(block, nullptr);
     memory.Deallocate(block);
   }
-  void* const large = memory.Allocate(kLargestBlockBytes);
-  EXPECT_GE(memory.large_blocks_bytes(), kLargestBlockBytes);
+  void* const large = memory.Allocate(kMaxBlockBytes);
+  EXPECT_GE(memory.large_blocks_bytes(), kMaxBlockBytes);
   memory.Deallocate(large);
   memory.Deallocate(memory.Allocate(1000));
 

@@ -96,7 +96,7 @@ bool reads_as(int fd, const char* expected) {
 // Asynchronous writes of the kernel (libaio's, without the library), in `pieces` at once.
 class AsyncWriter {
  public:
-  AsyncWriter() { need(::syscall(SYS_io_setup, kMost, &context_), "io_setup"); }
+  AsyncWriter() { need(::syscall(SYS_io_setup, kMax, &context_), "io_setup"); }
   ~AsyncWriter() { ::syscall(SYS_io_destroy, context_); }
   AsyncWriter(const AsyncWriter&) = delete;
   AsyncWriter& operator=(const AsyncWriter&) = delete;
@@ -123,7 +123,7 @@ class AsyncWriter {
   }
 
  private:
-  static constexpr unsigned kMost = 16;
+  static constexpr unsigned kMax = 16;
   aio_context_t context_ = 0;
 };
 

@@ -75,7 +75,7 @@ class ReclaimedVolume {
   void reopen_with_next_chunk(std::uint64_t number) {
     reopen([&] {
       const auto index =
-          Database::open(folder_at(path_ / kIndexDirectory), {.memory_bytes = Database::kLeastMemoryBytes});
+          Database::open(folder_at(path_ / kIndexDirectory), {.memory_bytes = Database::kMinMemoryBytes});
       ASSERT_TRUE(index);
       Database::Batch batch(**index);
       batch.put(Family::kCounters, kNextChunkIdCounter, encode_number(number));
@@ -145,10 +145,10 @@ class ReclaimedVolume {
   ReclaimSettings settings;
 
   // Sets progress() to call `visit` when round `round` of erasing comes to the `position`-th run of the index.
-  void at_erased_run(std::uint64_t round, std::uint64_t position, std::function<Result<void>()> visit) {
+  void at_erased_extent(std::uint64_t round, std::uint64_t position, std::function<Result<void>()> visit) {
     reported_ = {{round, position}};
     progress = [visit = std::move(visit)](ReclaimPhase phase) {
-      return phase == ReclaimPhase::kErase ? visit() : Result<void>();
+      return phase == ReclaimPhase::kSweep ? visit() : Result<void>();
     };
   }
 
@@ -197,8 +197,8 @@ class ReclaimedVolume {
     expect_kept();
   }
 
-  std::optional<ChunkRun> run_of(ChunkId id) { return find_run(volume_->database(), id).value(); }
-  bool has(ChunkId id) { return run_of(id).has_value(); }
+  std::optional<ChunkExtent> extent_of(ChunkId id) { return find_extent(volume_->database(), id).value(); }
+  bool has(ChunkId id) { return extent_of(id).has_value(); }
   std::size_t entries(Family family) {
     std::size_t count = 0;
     EXPECT_TRUE(
@@ -208,21 +208,21 @@ class ReclaimedVolume {
   std::set<ChunkId> chunks() {
     std::set<ChunkId> ids;
     EXPECT_TRUE(volume_->database().walk(*volume_->database().snapshot(), Family::kChunks, [&](auto key, auto value) {
-      const ChunkRun run = decode_run(key, value).value();
-      for (std::size_t i = 0; i < run.chunks.size(); ++i) ids.insert(run.id_of(i));
+      const ChunkExtent extent = decode_extent(key, value).value();
+      for (std::size_t i = 0; i < extent.chunks.size(); ++i) ids.insert(extent.id_of(i));
       return true;
     }));
     return ids;
   }
   bool is_delta(ChunkId id) { return !sources_of(id).empty(); }
   std::vector<ChunkId> sources_of(ChunkId id) {
-    const auto run = run_of(id);
-    return run ? run->at(id).sources : std::vector<ChunkId>();
+    const auto extent = extent_of(id);
+    return extent ? extent->at(id).sources : std::vector<ChunkId>();
   }
 
   std::vector<std::uint32_t> containers() { return volume_->containers().numbers_from(0).value(); }
   Path container_of(ChunkId id) {
-    return path_ / kContainersDirectory / container_name(run_of(id).value().place.container);
+    return path_ / kContainersDirectory / container_name(extent_of(id).value().place.container);
   }
   std::uint64_t container_bytes() {
     std::uint64_t bytes = 0;
@@ -249,10 +249,10 @@ class ReclaimedVolume {
   }
 
   void damage_payload_of(ChunkId id) {
-    const ChunkRun run = run_of(id).value();
-    flip_bit(container_of(id), run.place.offset + run.region_disk_bytes - 1);
+    const ChunkExtent extent = extent_of(id).value();
+    flip_bit(container_of(id), extent.place.offset + extent.region_disk_bytes - 1);
   }
-  void damage_directory_of(ChunkId id) { flip_bit(container_of(id), run_of(id).value().place.offset + 70); }
+  void damage_directory_of(ChunkId id) { flip_bit(container_of(id), extent_of(id).value().place.offset + 70); }
 
  private:
   std::vector<ChunkId> half_of_kept() const {
@@ -290,13 +290,13 @@ class ReclaimedVolume {
       ++visits;
     }
     if (!reported_ || referred.empty()) return {};
-    // Progress is reported once in so many steps: a visit or a run. One chunk is visited until the step is the right one.
+    // Progress is reported once in so many steps: a visit or an extent. One chunk is visited until the step is the right one.
     constexpr std::uint64_t kBetweenReports = 1 << 12;
-    std::uint64_t runs = 0;
-    DEDUPFS_TRY(volume_->database().walk(snapshot, Family::kChunks, [&](auto, auto) { return ++runs != 0; }));
-    // Where the superblock knows of no deltas, all runs are walked for their sources in between.
+    std::uint64_t extents = 0;
+    DEDUPFS_TRY(volume_->database().walk(snapshot, Family::kChunks, [&](auto, auto) { return ++extents != 0; }));
+    // Where the superblock knows of no deltas, all extents are walked for their sources in between.
     const std::uint64_t walks = reported_->first + (volume_->superblock().delta.enabled() ? 0 : 1);
-    for (; (visits + walks * runs + reported_->second) % kBetweenReports != 0; ++visits)
+    for (; (visits + walks * extents + reported_->second) % kBetweenReports != 0; ++visits)
       DEDUPFS_TRY(visit(referred.begin()->first, 1));
     return {};
   }

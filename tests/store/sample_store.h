@@ -91,7 +91,7 @@ class SampleStore {
 
   void forget(std::uint64_t id) {
     Database::Batch batch(*database_);
-    batch.erase(Family::kChunks, encode_run_key(ChunkId{id}));
+    batch.erase(Family::kChunks, encode_extent_key(ChunkId{id}));
     ASSERT_TRUE(database_->write(batch));
   }
 
@@ -116,17 +116,17 @@ class SampleStore {
     const std::string region = encode_region({entry}, payload, {.method = Compression::Method::kNone});
     const auto place = containers_->append(bytes_of(region));
     ASSERT_TRUE(place);
-    ChunkRun run{.first = entry.id,
-                 .place = *place,
-                 .region_disk_bytes = static_cast<std::uint32_t>(region.size()),
-                 .region_payload_bytes = entry.payload_length,
-                 .chunks = {{.raw_length = entry.raw_length}}};
+    ChunkExtent extent{.first = entry.id,
+                       .place = *place,
+                       .region_disk_bytes = static_cast<std::uint32_t>(region.size()),
+                       .region_payload_bytes = entry.payload_length,
+                       .chunks = {{.raw_length = entry.raw_length}}};
     if (entry.is_delta()) {
-      run.chunks[0].delta_length = entry.payload_length;
-      run.chunks[0].sources = entry.sources;
+      extent.chunks[0].delta_length = entry.payload_length;
+      extent.chunks[0].sources = entry.sources;
     }
     Database::Batch batch(*database_);
-    batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
+    batch.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
     ASSERT_TRUE(database_->write(batch));
   }
 

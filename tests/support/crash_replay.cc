@@ -16,7 +16,7 @@ constexpr std::uint64_t kNamesLost = 2;
 constexpr std::uint64_t kDataLost = 3;
 constexpr std::uint64_t kFirstSubset = 4;
 constexpr std::uint64_t kMixture = UINT64_MAX;
-constexpr std::size_t kMostForSubsets = 8;
+constexpr std::size_t kMaxForSubsets = 8;
 
 std::uint64_t below(std::mt19937_64& random, std::uint64_t limit) {
   return std::uniform_int_distribution<std::uint64_t>(0, limit - 1)(random);
@@ -88,7 +88,7 @@ std::size_t CrashReplay::unsynced_writes() const {
 
 std::uint64_t CrashReplay::exact_variations() const {
   const std::size_t writes = unsynced_writes();
-  return kFirstSubset + (writes <= kMostForSubsets ? std::uint64_t{1} << writes : 0);
+  return kFirstSubset + (writes <= kMaxForSubsets ? std::uint64_t{1} << writes : 0);
 }
 
 DiskImage CrashReplay::state(std::uint64_t variation, std::uint64_t seed) const {

@@ -28,11 +28,11 @@ inline std::uint32_t table_checksum(std::uint64_t digest, char last) {
 
 // Its length is where the checksum fits.
 inline std::optional<TableBlock> table_block_at(const std::string& table, std::size_t offset) {
-  constexpr std::size_t kMostBytes = 64 << 10;
+  constexpr std::size_t kMaxBytes = 64 << 10;
   if (table.size() < offset + kTableTrailerBytes) return std::nullopt;
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
   XXH3_64bits_reset(state.get());
-  const std::size_t most = std::min(kMostBytes, table.size() - offset - kTableTrailerBytes);
+  const std::size_t most = std::min(kMaxBytes, table.size() - offset - kTableTrailerBytes);
   for (std::size_t bytes = 1; bytes <= most; ++bytes) {
     XXH3_64bits_update(state.get(), &table[offset + bytes - 1], 1);
     Decoder trailer(std::string_view(table).substr(offset + bytes, kTableTrailerBytes));

@@ -88,7 +88,7 @@ std::string delta_json(const std::vector<DeltaRecord>& records) {
 }  // namespace
 
 CLI::App& add_delta(CLI::App& app, DeltaArguments& arguments) {
-  constexpr std::size_t kMost = 1'000'000;
+  constexpr std::size_t kMax = 1'000'000;
   CLI::App& command = *app.add_subcommand("delta", "Speed and size of deltas, beside xdelta3 as it comes");
   command.add_option("--sizes", arguments.sizes, "bytes of a chunk (default 8k,16k,64k)")->type_name("SIZE,...");
   command.add_option("--sources", arguments.sources, "chunks that a source consists of (default 1,5)")
@@ -98,10 +98,10 @@ CLI::App& add_delta(CLI::App& app, DeltaArguments& arguments) {
       ->check(CLI::Range(0.0, 64.0));
   command.add_option("--pairs", arguments.options.pairs, "chunks to encode (default 200)")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, kMost));
+      ->check(CLI::Range(std::size_t{1}, kMax));
   command.add_option("--repeat", arguments.options.repeat, "timed passes; the fastest counts (default 3)")
       ->type_name("R")
-      ->check(CLI::Range(std::size_t{1}, kMost));
+      ->check(CLI::Range(std::size_t{1}, kMax));
   command.add_flag("--json", arguments.as_json, "print a JSON array of records");
   command.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE")->required();
   return command;

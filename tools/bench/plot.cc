@@ -130,11 +130,11 @@ Figure cdf_figure(const std::vector<Record>& records) {
       "set grid xtics ytics linetype 1 linecolor '#e4e4e4' linewidth 0.8\n";
   std::string plots;
   std::size_t line = 0;
-  double largest_kib = 0;
+  double max_kib = 0;
   for (const std::string& label : distinct(records, [](const Record& record) { return record.label; })) {
     const Record& record =
         *std::find_if(records.begin(), records.end(), [&](const Record& other) { return other.label == label; });
-    largest_kib = std::max(largest_kib, static_cast<double>(record.chunks.cdf.back()) / 1024);
+    max_kib = std::max(max_kib, static_cast<double>(record.chunks.cdf.back()) / 1024);
     script += fmt::format("$line{} << EOD\n", line);
     for (std::size_t i = 0; i < record.chunks.cdf.size(); ++i)
       script += fmt::format("{:.6g} {:.6g}\n", static_cast<double>(record.chunks.cdf[i]) / 1024,
@@ -145,7 +145,7 @@ Figure cdf_figure(const std::vector<Record>& records) {
                          kColours[line % kColours.size()], literal(label));
     ++line;
   }
-  return {name, script + fmt::format("set xrange [0:{:.6g}]\n", largest_kib * 1.02) + "plot " + plots + "\n"};
+  return {name, script + fmt::format("set xrange [0:{:.6g}]\n", max_kib * 1.02) + "plot " + plots + "\n"};
 }
 
 // ---- gnuplot

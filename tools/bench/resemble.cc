@@ -128,7 +128,7 @@ std::string about_input(const Input& input) {
 }  // namespace
 
 CLI::App& add_resemble(CLI::App& app, ResembleArguments& arguments) {
-  constexpr std::size_t kMost = 1'000'000;
+  constexpr std::size_t kMax = 1'000'000;
   CLI::App& command = *app.add_subcommand("resemble", "Accuracy, use and speed of resemblance detection");
   std::string methods = "Methods:\n";
   for (const ResemblanceMethodInfo& info : resemblance_method_infos())
@@ -147,15 +147,15 @@ CLI::App& add_resemble(CLI::App& app, ResembleArguments& arguments) {
       ->type_name("P,...");
   command.add_option("--pairs", arguments.accuracy.pairs, "pairs with each length and rate (default 100)")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, kMost));
+      ->check(CLI::Range(std::size_t{1}, kMax));
   command
       .add_option("--window", arguments.accuracy.window_bytes,
                   "bytes of the windows that define resemblance (default 32)")
       ->type_name("BYTES")
-      ->check(CLI::Range(std::size_t{1}, kMost));
+      ->check(CLI::Range(std::size_t{1}, kMax));
   command.add_option("--repeat", arguments.repeat, "timed passes; the fastest counts (default 3)")
       ->type_name("R")
-      ->check(CLI::Range(std::size_t{1}, kMost));
+      ->check(CLI::Range(std::size_t{1}, kMax));
   command.add_flag("--accuracy", arguments.only_accuracy, "measure the accuracy only");
   command.add_flag("--json", arguments.as_json, "print a JSON array of records");
   command.add_option("--plot", arguments.plot_folder, "draw figures into this folder")->type_name("DIR");

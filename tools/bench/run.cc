@@ -21,8 +21,8 @@
 namespace dedupfs::bench {
 namespace {
 
-constexpr std::size_t kLargestRepeat = 1000;
-constexpr std::size_t kLargestThreads = 1024;
+constexpr std::size_t kMaxRepeat = 1000;
+constexpr std::size_t kMaxThreads = 1024;
 
 struct ChunkArguments {
   std::string algorithms = "all";
@@ -132,10 +132,10 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   chunk.add_option("--isa", arguments.isas, "instruction sets, all, or best (default best)")->type_name("ISA,...");
   chunk.add_option("--threads", arguments.measuring.threads, "threads (default 1)")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, kLargestThreads));
+      ->check(CLI::Range(std::size_t{1}, kMaxThreads));
   chunk.add_option("--repeat", arguments.measuring.repeat, "measured passes; the median counts (default 5)")
       ->type_name("R")
-      ->check(CLI::Range(std::size_t{1}, kLargestRepeat));
+      ->check(CLI::Range(std::size_t{1}, kMaxRepeat));
   CLI::Option& json = *chunk.add_flag("--json", arguments.as_json, "print a JSON array of records");
   CLI::Option& offsets =
       *chunk.add_flag("--offsets", arguments.only_offsets, "print the end offset of each chunk, and measure nothing");

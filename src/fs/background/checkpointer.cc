@@ -10,7 +10,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kLeastBytes = 1 << 20;  // of free space, and twice the last checkpoint
+constexpr std::uint64_t kMinBytes = 1 << 20;  // of free space, and twice the last checkpoint
 constexpr int kShareOfTime = 50;
 
 UuidBytes uuid_of(const Volume& volume) {
@@ -58,7 +58,7 @@ void Checkpointer::run() {
 Result<void> Checkpointer::take(const Checkpoints::GoesOn& goes_on) {
   const std::lock_guard one_at_a_time(taking_);
   DEDUPFS_ASSIGN(const auto older, checkpoints_.list());
-  if (!has_room_(kLeastBytes + (older.empty() ? 0 : 2 * older.front().bytes)))
+  if (!has_room_(kMinBytes + (older.empty() ? 0 : 2 * older.front().bytes)))
     return Error{ErrorCode::kNoSpace, "the disk has too little room for another one"};
   changed_ = false;
   auto written = checkpoints_.write(volume_.database(), goes_on);

@@ -23,8 +23,8 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }  // namespace
 
 std::optional<double> ReclaimStatus::seconds_left() const {
-  constexpr double kEnough = 0.01;
-  if (!running || progress < kEnough) return std::nullopt;
+  constexpr double kMinProgress = 0.01;
+  if (!running || progress < kMinProgress) return std::nullopt;
   return phase_seconds * (1 - progress) / progress;
 }
 
@@ -144,7 +144,7 @@ ReclaimStatus::Ended Reclaimer::reclaim_once(const ReclaimSettings& settings) {
   if (findings) {
     ended.findings = *findings;
     spdlog::info("reclaim: {} chunks erased, {} containers removed, {} of disk freed, {} moved",
-                 findings->erased_chunks, findings->swept_containers, human_size(findings->freed_bytes()),
+                 findings->erased_chunks, findings->emptied_containers, human_size(findings->freed_bytes()),
                  human_size(findings->moved_bytes));
     return ended;
   }

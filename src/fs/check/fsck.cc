@@ -19,9 +19,9 @@ namespace dedupfs {
 namespace {
 
 constexpr std::string_view kOldIndexPrefix = "index.damaged";
-constexpr int kMostAttempts = 3;
+constexpr int kMaxAttempts = 3;
 // Of each kind ("error", "note", ...): who reads that many knows, and a volume can be made to give as many as it likes.
-constexpr std::uint64_t kMostLinesOfAKind = 10'000;
+constexpr std::uint64_t kMaxLinesPerKind = 10'000;
 // Passes, as progress counts them.
 constexpr int kCheckPass = 1;    // the store, then the namespace
 constexpr int kRepairPass = 3;   // chunks, namespace, features
@@ -44,7 +44,7 @@ class Fsck {
     if (changes_volume()) DEDUPFS_TRY(repair_files());
     DEDUPFS_ASSIGN(Found found, check(kCheckPass));
     // What a repair puts in its place can show what else is wrong: a chunk that others are made from, and that is another now.
-    for (int attempt = 0; attempt < kMostAttempts && found.errors != 0 && changes_volume(); ++attempt) {
+    for (int attempt = 0; attempt < kMaxAttempts && found.errors != 0 && changes_volume(); ++attempt) {
       DEDUPFS_ASSIGN(const bool swapped, repair_index(index, found));
       if (!swapped) break;
       DEDUPFS_ASSIGN(found, check(kRecheckPass));
@@ -92,9 +92,8 @@ class Fsck {
   void print(std::string line) {
     const std::string kind = line.substr(0, line.find(':'));
     const std::uint64_t count = ++lines_[kind];
-    if (count > kMostLinesOfAKind) return;
-    if (count == kMostLinesOfAKind)
-      line = "note: there are more lines like the last ones, which are not shown: " + line;
+    if (count > kMaxLinesPerKind) return;
+    if (count == kMaxLinesPerKind) line = "note: there are more lines like the last ones, which are not shown: " + line;
     options_.print(line);
     report_.lines.push_back(std::move(line));
   }
@@ -207,7 +206,7 @@ class Fsck {
     std::vector<std::string> repairs;
     const RepairLog log{.repaired =
                             [&](const std::string& what) {
-                              if (repairs.size() <= kMostLinesOfAKind) repairs.push_back(what);
+                              if (repairs.size() <= kMaxLinesPerKind) repairs.push_back(what);
                             },
                         .lost =
                             [this](const std::string& what) {

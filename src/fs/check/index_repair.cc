@@ -80,7 +80,7 @@ Result<bool> IndexRepair::is_complete() const {
     DEDUPFS_ASSIGN(const auto folder, volume_->open_folder(kNewIndex));
     DEDUPFS_ASSIGN(const auto harmful, harmful_tables(folder));
     if (!harmful.empty()) return Error{ErrorCode::kCorruption, harmful.front().harm};
-    return Database::open(folder, {.memory_bytes = Database::kLeastMemoryBytes, .read_only = true});
+    return Database::open(folder, {.memory_bytes = Database::kMinMemoryBytes, .read_only = true});
   }();
   if (!index && index.error().code() != ErrorCode::kCorruption && index.error().code() != ErrorCode::kNotFound)
     return index.error();

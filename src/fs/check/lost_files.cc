@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kListedTogether = 1024;
 constexpr std::size_t kDeepest = 1000;  // directories; a damaged volume can have loops
-constexpr std::size_t kLongestPath = 4096;
-constexpr std::size_t kMostKnown = 10'000;
+constexpr std::size_t kMaxPath = 4096;
+constexpr std::size_t kMaxKnown = 10'000;
 
 class Paths {
  public:
@@ -40,9 +40,9 @@ class Paths {
         break;
       }
     }
-    if (known_.size() > kMostKnown) known_.clear();
+    if (known_.size() > kMaxKnown) known_.clear();
     for (auto at = way.rbegin(); at != way.rend(); ++at) {
-      if (path.size() > kLongestPath) path = "(deep below)/";
+      if (path.size() > kMaxPath) path = "(deep below)/";
       path += name_of(*at).value_or("#" + std::to_string(*at)) + "/";
       known_[*at] = path;
     }

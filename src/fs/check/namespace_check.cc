@@ -152,7 +152,7 @@ class NamespaceCheck {
 
   Result<void> check_xattr(std::string_view key, std::string_view value) {
     DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
-    if (value.size() > kLongestXattrValue)
+    if (value.size() > kMaxXattrValue)
       report_.error(fmt::format("inode {}: attribute '{}' has {} bytes", place.inode, place.name, value.size()));
     const Inode* const inode = find(place.inode);
     if (inode == nullptr)

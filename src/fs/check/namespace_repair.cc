@@ -19,8 +19,8 @@ namespace dedupfs {
 namespace {
 
 constexpr std::string_view kLostAndFound = "lost+found";
-constexpr std::uint64_t kLargestCookie = std::uint64_t{1} << 62;  // counting up from there would take for ever
-constexpr std::uint64_t kSteps = 6;                               // of progress
+constexpr std::uint64_t kMaxCookie = std::uint64_t{1} << 62;  // counting up from there would take for ever
+constexpr std::uint64_t kSteps = 6;                           // of progress
 constexpr std::uint64_t kRecordsARepairStep = 4096;
 
 class NamespaceRepair {
@@ -114,7 +114,7 @@ class NamespaceRepair {
       node.size = record->attributes.size;
       node.data_bytes = record->attributes.data_bytes;
       node.parent = record->attributes.parent;
-      if (is_directory(node.mode)) node.next_cookie = std::min(record->attributes.next_cookie, kLargestCookie);
+      if (is_directory(node.mode)) node.next_cookie = std::min(record->attributes.next_cookie, kMaxCookie);
       node.has_xattrs = record->has_xattrs;
       return {};
     });
@@ -284,7 +284,7 @@ class NamespaceRepair {
     }
     if (place.parent == kRootInode && place.name == kLostAndFound && is_directory(node.mode))
       lost_and_found_ = dirent.inode;
-    if (dirent.cookie >= kLargestCookie || !entries.cookies.insert(dirent.cookie).second) {
+    if (dirent.cookie >= kMaxCookie || !entries.cookies.insert(dirent.cookie).second) {
       entries.without_cookie.emplace_back(place.name, dirent);
       log_.repaired(what + ": its place in the order of the directory");
       return {};
@@ -404,7 +404,7 @@ class NamespaceRepair {
     return walk(Family::kXattrs, [this](std::string_view key, std::string_view value) -> Result<void> {
       const auto place = decode_xattr_key(key);
       Node* const node = place ? find(place->inode) : nullptr;
-      if (node == nullptr || value.size() > kLongestXattrValue) {
+      if (node == nullptr || value.size() > kMaxXattrValue) {
         log_.lost(place ? fmt::format("attribute '{}' of inode {}", place->name, place->inode)
                         : place.error().message());
         return {};

@@ -12,13 +12,13 @@ namespace dedupfs {
 namespace {
 
 // A longer gap would take more entries than any file of that many chunks has.
-constexpr std::uint64_t kLongestLostRange = std::uint64_t{kLargestMaxChunkBytes} << 20;
+constexpr std::uint64_t kMaxLostRange = std::uint64_t{kMaxChunkBytesLimit} << 20;
 
 std::vector<RecipeEntry> lost_entries(std::uint64_t length) {
   std::vector<RecipeEntry> entries;
   for (; length != 0; length -= entries.back().length)
     entries.push_back({.kind = RecipeEntry::Kind::kChunk,
-                       .length = std::min<std::uint64_t>(length, kLargestMaxChunkBytes),
+                       .length = std::min<std::uint64_t>(length, kMaxChunkBytesLimit),
                        .chunk = kLostChunk});
   return entries;
 }
@@ -48,7 +48,7 @@ void RecipeRepair::set_pending(std::uint64_t offset, std::vector<RecipeEntry> en
 Result<void> RecipeRepair::add(std::uint64_t offset, std::string_view segment) {
   if (is_cut_) return {};
   auto entries = decode_segment(segment);
-  if (entries && length_of(*entries) > kLargestFile - offset)
+  if (entries && length_of(*entries) > kMaxFileBytes - offset)
     entries = Error{ErrorCode::kCorruption, "segment of a recipe: ends beyond the largest file"};
   if (!entries) {  // the gap is seen when the next one comes, or the end
     log_.lost(fmt::format("inode {} at {}: {}", inode_, offset, entries.error().message()));
@@ -109,7 +109,7 @@ void RecipeRepair::merge(std::uint64_t offset, std::vector<RecipeEntry> entries)
   }
   log_.lost(fmt::format("inode {} at {}, {} bytes: two segments of the recipe contradict each other", inode_, kept_end,
                         resume - kept_end));
-  is_cut_ = resume - kept_end > kLongestLostRange;
+  is_cut_ = resume - kept_end > kMaxLostRange;
   if (!is_cut_) {
     std::ranges::move(lost_entries(resume - kept_end), std::back_inserter(merged));
     std::ranges::move(behind, std::back_inserter(merged));
@@ -136,7 +136,7 @@ Result<void> RecipeRepair::write_pending() {
 Result<void> RecipeRepair::write_lost(std::uint64_t to_offset, std::string_view why) {
   const std::uint64_t offset = pending_end();
   const std::uint64_t length = to_offset - offset;
-  if (length > kLongestLostRange) {
+  if (length > kMaxLostRange) {
     is_cut_ = true;
     log_.lost(fmt::format("inode {} at {}: {}; the file ends there now", inode_, offset, why));
     return {};

@@ -22,7 +22,7 @@ class DirtyBudget {
   DirtyBudget(std::uint64_t cap_bytes, std::function<void()> on_pressure);
 
   // Waits until `bytes` fit (a single request of more than the cap is let in alone). kInterrupted when `cancelled`
-  // becomes true, asked every 50 ms. Never call it with a lock held or inside the group gate.
+  // becomes true, asked every 50 ms. Never call it with a lock held or inside the quiesce gate.
   Result<void> acquire(std::uint64_t bytes, const std::function<bool()>& cancelled);
   // For internal work that must not wait (the flush itself): takes over the cap.
   void force(std::uint64_t bytes) noexcept;

@@ -8,7 +8,7 @@
 namespace dedupfs {
 namespace {
 
-// A write that starts where a stretch of less than this ends is joined to it. More would only make larger allocations.
+// A write that starts where a extent of less than this ends is joined to it. More would only make larger allocations.
 constexpr std::uint64_t kJoinedBelowBytes = 1 << 20;
 
 }  // namespace
@@ -17,31 +17,31 @@ constexpr std::uint64_t kJoinedBelowBytes = 1 << 20;
 void DirtyMap::write(std::uint64_t offset, ByteSpan bytes) {
   bytes = overwrite_last(offset, bytes);
   if (bytes.empty() || join_previous(offset, bytes)) return;
-  Stretches fresh;
-  fresh.emplace(offset, Stretch{bytes.size(), ByteBuffer(bytes.begin(), bytes.end())});
+  DirtyExtents fresh;
+  fresh.emplace(offset, DirtyExtent{bytes.size(), ByteBuffer(bytes.begin(), bytes.end())});
   clear_range(offset, offset + bytes.size());
   data_bytes_ += bytes.size();
   capacity_bytes_ += fresh.begin()->second.bytes.capacity();
   extents_.insert(fresh.extract(fresh.begin()));
 }
 
-// Puts the bytes into a stretch that ends at `offset` or behind it. False: there is none, or it is long enough. None ends behind
+// Puts the bytes into a extent that ends at `offset` or behind it. False: there is none, or it is long enough. None ends behind
 // the bytes, see overwrite_last().
 bool DirtyMap::join_previous(std::uint64_t offset, ByteSpan bytes) {
   const auto behind = extents_.lower_bound(offset);
   if (behind == extents_.begin()) return false;
   const auto previous = std::prev(behind);
-  Stretch& stretch = previous->second;
-  const std::uint64_t end = previous->first + stretch.length;
-  if (stretch.is_hole() || end < offset || stretch.length >= kJoinedBelowBytes) return false;
+  DirtyExtent& extent = previous->second;
+  const std::uint64_t end = previous->first + extent.length;
+  if (extent.is_hole() || end < offset || extent.length >= kJoinedBelowBytes) return false;
   const auto [overlapping, further] = std::pair(bytes.first(end - offset), bytes.subspan(end - offset));
-  const std::size_t wanted = stretch.bytes.size() + further.size();
-  if (wanted > stretch.bytes.capacity())
-    resize(stretch, [&] { stretch.bytes.reserve(std::max(wanted, 2 * stretch.bytes.capacity())); });
+  const std::size_t wanted = extent.bytes.size() + further.size();
+  if (wanted > extent.bytes.capacity())
+    resize(extent, [&] { extent.bytes.reserve(std::max(wanted, 2 * extent.bytes.capacity())); });
   clear_range(end, end + further.size());
-  std::ranges::copy(overlapping, stretch.bytes.end() - static_cast<std::ptrdiff_t>(overlapping.size()));
-  stretch.bytes.insert(stretch.bytes.end(), further.begin(), further.end());
-  stretch.length += further.size();
+  std::ranges::copy(overlapping, extent.bytes.end() - static_cast<std::ptrdiff_t>(overlapping.size()));
+  extent.bytes.insert(extent.bytes.end(), further.begin(), further.end());
+  extent.length += further.size();
   data_bytes_ += further.size();
   return true;
 }
@@ -49,8 +49,8 @@ bool DirtyMap::join_previous(std::uint64_t offset, ByteSpan bytes) {
 void DirtyMap::punch(std::uint64_t offset, std::uint64_t length) {
   if (length == 0) return;
   std::uint64_t end = offset + length;
-  Stretches fresh;
-  fresh.emplace(offset, Stretch{});
+  DirtyExtents fresh;
+  fresh.emplace(offset, DirtyExtent{});
   clear_range(offset, end);
 
   auto behind = extents_.lower_bound(offset);
@@ -59,9 +59,9 @@ void DirtyMap::punch(std::uint64_t offset, std::uint64_t length) {
     behind = extents_.erase(behind);
   }
   if (behind != extents_.begin()) {
-    auto& [start, stretch] = *std::prev(behind);
-    if (stretch.is_hole() && start + stretch.length == offset) {
-      stretch.length = end - start;
+    auto& [start, extent] = *std::prev(behind);
+    if (extent.is_hole() && start + extent.length == offset) {
+      extent.length = end - start;
       return;
     }
   }
@@ -86,10 +86,10 @@ void DirtyMap::clear() {
 std::optional<DirtyMap::Extent> DirtyMap::find_from(std::uint64_t offset) const {
   const auto found = first_ending_after(offset);
   if (found == extents_.end()) return std::nullopt;
-  const auto& [start, stretch] = *found;
+  const auto& [start, extent] = *found;
   const std::uint64_t clipped = offset > start ? offset - start : 0;
-  return Extent{start + clipped, stretch.length - clipped,
-                stretch.is_hole() ? ByteSpan() : stretch.view().subspan(clipped)};
+  return Extent{start + clipped, extent.length - clipped,
+                extent.is_hole() ? ByteSpan() : extent.view().subspan(clipped)};
 }
 
 std::vector<DirtyMap::Extent> DirtyMap::list(std::uint64_t from, std::uint64_t to) const {
@@ -107,30 +107,30 @@ std::vector<DirtyMap::Extent> DirtyMap::list(std::uint64_t from, std::uint64_t t
 
 std::uint64_t DirtyMap::end() const {
   if (extents_.empty()) return 0;
-  const auto& [offset, stretch] = *extents_.rbegin();
-  return offset + stretch.length;
+  const auto& [offset, extent] = *extents_.rbegin();
+  return offset + extent.length;
 }
 
 std::uint64_t DirtyMap::memory_bytes() const {
-  return extents_.size() * kStretchBytes + capacity_bytes_;
+  return extents_.size() * kExtentNodeBytes + capacity_bytes_;
 }
 
-// Changes the buffer of a stretch, and what is known of its size with it.
+// Changes the buffer of a extent, and what is known of its size with it.
 template <class Change>
-void DirtyMap::resize(Stretch& stretch, const Change& change) {
-  const std::size_t before = stretch.bytes.capacity();
+void DirtyMap::resize(DirtyExtent& extent, const Change& change) {
+  const std::size_t before = extent.bytes.capacity();
   change();
-  capacity_bytes_ += stretch.bytes.capacity() - before;
+  capacity_bytes_ += extent.bytes.capacity() - before;
 }
 
-void DirtyMap::Stretch::drop_front(std::uint64_t count) {
+void DirtyMap::DirtyExtent::drop_front(std::uint64_t count) {
   length -= count;
   if (is_hole()) return;
   skipped += count;
   shrink();
 }
 
-void DirtyMap::Stretch::drop_back(std::uint64_t count) {
+void DirtyMap::DirtyExtent::drop_back(std::uint64_t count) {
   length -= count;
   if (is_hole()) return;
   bytes.resize(bytes.size() - count);
@@ -138,7 +138,7 @@ void DirtyMap::Stretch::drop_back(std::uint64_t count) {
 }
 
 // Whoever takes bytes off piece by piece pays once for each, and at most half of the memory lies idle.
-void DirtyMap::Stretch::shrink() {
+void DirtyMap::DirtyExtent::shrink() {
   if (length >= bytes.capacity() / 2) return;
   try {
     bytes = ByteBuffer(view().begin(), view().end());
@@ -147,27 +147,27 @@ void DirtyMap::Stretch::shrink() {
   }
 }
 
-DirtyMap::Stretches::iterator DirtyMap::first_ending_after(std::uint64_t offset) {
+DirtyMap::DirtyExtents::iterator DirtyMap::first_ending_after(std::uint64_t offset) {
   const auto behind = extents_.upper_bound(offset);
   if (behind == extents_.begin()) return behind;
   const auto before = std::prev(behind);
   return before->first + before->second.length > offset ? before : behind;
 }
 
-DirtyMap::Stretches::const_iterator DirtyMap::first_ending_after(std::uint64_t offset) const {
+DirtyMap::DirtyExtents::const_iterator DirtyMap::first_ending_after(std::uint64_t offset) const {
   return const_cast<DirtyMap*>(this)->first_ending_after(offset);
 }
 
-// Of a write that ends inside a data stretch, puts what falls into that stretch there, and returns the rest. Otherwise
-// each small write would copy what the stretch has behind it.
+// Of a write that ends inside a data extent, puts what falls into that extent there, and returns the rest. Otherwise
+// each small write would copy what the extent has behind it.
 ByteSpan DirtyMap::overwrite_last(std::uint64_t offset, ByteSpan bytes) {
   const std::uint64_t end = offset + bytes.size();
   const auto last = first_ending_after(end);
   if (last == extents_.end() || last->first >= end || last->second.is_hole()) return bytes;
-  auto& [start, stretch] = *last;
+  auto& [start, extent] = *last;
   const std::uint64_t from = std::max(offset, start);
   std::ranges::copy(bytes.subspan(from - offset),
-                    stretch.bytes.begin() + static_cast<std::ptrdiff_t>(stretch.skipped + (from - start)));
+                    extent.bytes.begin() + static_cast<std::ptrdiff_t>(extent.skipped + (from - start)));
   return bytes.first(from - offset);
 }
 
@@ -175,13 +175,13 @@ void DirtyMap::clear_range(std::uint64_t from, std::uint64_t to) {
   if (from >= to) return;
   auto at = first_ending_after(from);
   while (at != extents_.end() && at->first < to) {
-    Stretch& stretch = at->second;
+    DirtyExtent& extent = at->second;
     const std::uint64_t start = at->first;
-    const std::uint64_t end = start + stretch.length;
-    const std::uint64_t dropped = stretch.is_hole() ? 0 : std::min(end, to) - std::max(start, from);
+    const std::uint64_t end = start + extent.length;
+    const std::uint64_t dropped = extent.is_hole() ? 0 : std::min(end, to) - std::max(start, from);
 
     if (start >= from && end <= to) {
-      capacity_bytes_ -= stretch.bytes.capacity();
+      capacity_bytes_ -= extent.bytes.capacity();
       at = extents_.erase(at);
     } else if (start >= from) {
       auto node = extents_.extract(at);
@@ -191,13 +191,13 @@ void DirtyMap::clear_range(std::uint64_t from, std::uint64_t to) {
       data_bytes_ -= dropped;
       return;
     } else {
-      if (end > to) {  // the one place that can fail: all of the range is in this stretch, and nothing has changed yet
-        const ByteSpan behind = stretch.is_hole() ? ByteSpan() : stretch.view().subspan(to - start);
+      if (end > to) {  // the one place that can fail: all of the range is in this extent, and nothing has changed yet
+        const ByteSpan behind = extent.is_hole() ? ByteSpan() : extent.view().subspan(to - start);
         const auto rest =
-            extents_.emplace_hint(std::next(at), to, Stretch{end - to, ByteBuffer(behind.begin(), behind.end())});
+            extents_.emplace_hint(std::next(at), to, DirtyExtent{end - to, ByteBuffer(behind.begin(), behind.end())});
         capacity_bytes_ += rest->second.bytes.capacity();
       }
-      resize(stretch, [&] { stretch.drop_back(end - from); });
+      resize(extent, [&] { extent.drop_back(end - from); });
       ++at;
     }
     data_bytes_ -= dropped;

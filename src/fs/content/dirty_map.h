@@ -1,5 +1,5 @@
-// The stretches of a file that were overwritten and are not yet in its recipe: bytes, or holes that were punched. Later
-// changes win over earlier ones; stretches never overlap; adjacent small writes are joined, so that a run of 4 KiB
+// The extents of a file that were overwritten and are not yet in its recipe: bytes, or holes that were punched. Later
+// changes win over earlier ones; extents never overlap; adjacent small writes are joined, so that a run of 4 KiB
 // writes does not cost an entry each.
 //
 // Threads:   one user at a time (its FileContent's lock).
@@ -27,8 +27,8 @@ class DirtyMap {
     std::uint64_t end() const { return offset + length; }
   };
 
-  // What a stretch takes beside its bytes: the node of the map, and what the allocator adds to it and to the bytes.
-  static constexpr std::uint64_t kStretchBytes = 128;
+  // What a extent takes beside its bytes: the node of the map, and what the allocator adds to it and to the bytes.
+  static constexpr std::uint64_t kExtentNodeBytes = 128;
 
   void write(std::uint64_t offset, ByteSpan bytes);
   void punch(std::uint64_t offset, std::uint64_t length);
@@ -42,11 +42,11 @@ class DirtyMap {
   // What overlaps [from, to), clipped to it, in order.
   std::vector<Extent> list(std::uint64_t from, std::uint64_t to) const;
   std::uint64_t end() const;                                // the end of the last extent; 0 if there is none
-  std::uint64_t data_bytes() const { return data_bytes_; }  // of all stretches that are no holes
+  std::uint64_t data_bytes() const { return data_bytes_; }  // of all extents that are no holes
   std::uint64_t memory_bytes() const;                       // what all of it takes in memory
 
  private:
-  struct Stretch {
+  struct DirtyExtent {
     std::uint64_t length = 0;
     ByteBuffer bytes;         // empty: hole
     std::size_t skipped = 0;  // bytes at the front that do not count any more
@@ -57,17 +57,17 @@ class DirtyMap {
     void drop_back(std::uint64_t count);
     void shrink();
   };
-  using Stretches = std::map<std::uint64_t, Stretch>;  // by offset
+  using DirtyExtents = std::map<std::uint64_t, DirtyExtent>;  // by offset
 
-  Stretches::iterator first_ending_after(std::uint64_t offset);
-  Stretches::const_iterator first_ending_after(std::uint64_t offset) const;
+  DirtyExtents::iterator first_ending_after(std::uint64_t offset);
+  DirtyExtents::const_iterator first_ending_after(std::uint64_t offset) const;
   ByteSpan overwrite_last(std::uint64_t offset, ByteSpan bytes);
   bool join_previous(std::uint64_t offset, ByteSpan bytes);
   void clear_range(std::uint64_t from, std::uint64_t to);
   template <class Change>
-  void resize(Stretch& stretch, const Change& change);
+  void resize(DirtyExtent& extent, const Change& change);
 
-  Stretches extents_;
+  DirtyExtents extents_;
   std::uint64_t data_bytes_ = 0;
   std::uint64_t capacity_bytes_ = 0;  // of all buffers
 };

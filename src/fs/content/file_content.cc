@@ -10,10 +10,10 @@
 namespace dedupfs {
 namespace {
 
-// What a file may keep in dirty stretches, in memory, before it is flushed on the spot.
-constexpr std::uint64_t kMostDirtyBytes = 16 << 20;
+// What a file may keep in dirty extents, in memory, before it is flushed on the spot.
+constexpr std::uint64_t kMaxDirtyBytes = 16 << 20;
 // A longer hole gives back its space at once.
-constexpr std::uint64_t kLongestWaitingHole = 1 << 20;
+constexpr std::uint64_t kMaxWaitingHole = 1 << 20;
 constexpr std::uint64_t kSeekBlockBytes = 4096;  // what lseek() finds begins and ends with a block of this size
 
 std::uint64_t block_start(std::uint64_t offset) {
@@ -124,7 +124,8 @@ bool FileContent::dirty() const {
 }
 
 Result<std::vector<PinnedBytes>> FileContent::read(std::uint64_t offset, std::size_t length) {
-  return state_->read(offset, length > kLargestFile - std::min(offset, kLargestFile) ? kLargestFile : offset + length);
+  return state_->read(offset,
+                      length > kMaxFileBytes - std::min(offset, kMaxFileBytes) ? kMaxFileBytes : offset + length);
 }
 
 void FileContent::prefetch(std::uint64_t offset, std::uint64_t length) {
@@ -142,7 +143,7 @@ void FileContent::prefetch(std::uint64_t offset, std::uint64_t length) {
 
 Result<void> FileContent::write(std::uint64_t offset, ByteSpan bytes, DirtyBudget::Share /*acquired*/) {
   State::Exclusive exclusive(*state_);
-  if (offset > kLargestFile || bytes.size() > kLargestFile - offset)
+  if (offset > kMaxFileBytes || bytes.size() > kMaxFileBytes - offset)
     return Error{ErrorCode::kTooLarge, "write behind the largest offset"};
   if (bytes.empty()) return {};
   return guarded([&] { return state_->write(exclusive.lock(), offset, bytes); });
@@ -162,14 +163,14 @@ Result<void> FileContent::State::write(Lock& lock, std::uint64_t offset, ByteSpa
     (void)start_stream(lock, *start);
     return {};
   }
-  if (dirty.memory_bytes() > kMostDirtyBytes) return settle(lock);
+  if (dirty.memory_bytes() > kMaxDirtyBytes) return settle(lock);
   return {};
 }
 
 Result<void> FileContent::truncate(std::uint64_t size) {
   State::Exclusive exclusive(*state_);
   State::Lock& lock = exclusive.lock();
-  if (size > kLargestFile) return Error{ErrorCode::kTooLarge, "size beyond the largest file"};
+  if (size > kMaxFileBytes) return Error{ErrorCode::kTooLarge, "size beyond the largest file"};
   if (size >= state_->size) {
     state_->size = size;
     return {};
@@ -181,22 +182,22 @@ Result<void> FileContent::truncate(std::uint64_t size) {
   });
 }
 
-// Short holes wait with the other dirty stretches: to cut the content around each of them anew takes as long as around many.
+// Short holes wait with the other dirty extents: to cut the content around each of them anew takes as long as around many.
 Result<void> FileContent::punch(std::uint64_t offset, std::uint64_t length) {
   State::Exclusive exclusive(*state_);
   State::Lock& lock = exclusive.lock();
   if (offset >= state_->size) return {};
-  const std::uint64_t end = std::min(state_->size, length > kLargestFile - offset ? kLargestFile : offset + length);
+  const std::uint64_t end = std::min(state_->size, length > kMaxFileBytes - offset ? kMaxFileBytes : offset + length);
   return guarded([&]() -> Result<void> {
     DEDUPFS_TRY(state_->end_stream(lock));
-    const bool waits = end - offset <= kLongestWaitingHole;
+    const bool waits = end - offset <= kMaxWaitingHole;
     std::uint64_t punched = 0;
     if (waits) {
       DEDUPFS_ASSIGN(punched, state_->data_bytes_in(lock, offset, end));
     }
     state_->change_dirty(lock, [&](DirtyMap& map) { map.punch(offset, end - offset); });
     state_->punched_bytes += punched;
-    if (waits && state_->dirty.memory_bytes() <= kMostDirtyBytes) return {};
+    if (waits && state_->dirty.memory_bytes() <= kMaxDirtyBytes) return {};
     return state_->flush_dirty(lock);
   });
 }
@@ -226,7 +227,7 @@ Result<void> FileContent::State::clone_range(State& source, std::uint64_t from_o
 
   if (from_offset >= source.size || length == 0) return {};
   length = std::min(length, source.size - from_offset);
-  if (offset > kLargestFile - length) return Error{ErrorCode::kTooLarge, "range behind the largest offset"};
+  if (offset > kMaxFileBytes - length) return Error{ErrorCode::kTooLarge, "range behind the largest offset"};
   const std::uint64_t end = offset + length;
 
   // Entries of the target that stick out of the range are kept in part.

@@ -1,11 +1,11 @@
 // The content of one regular file: its recipe, and over it what was written and is not in the recipe yet.
 //
 // Sequential writes run through a stream: bytes are copied once into blocks, cut into chunks and put into the chunk store
-// while the writer goes on; the recipe grows as results come back. Other writes wait as dirty stretches; a flush cuts them
+// while the writer goes on; the recipe grows as results come back. Other writes wait as dirty extents; a flush cuts them
 // anew, from the start of the recipe entry that holds the first dirty byte until the new boundaries fall in with the old ones.
 //
 // Threads:   every function from any thread; reads run side by side.
-// Ownership: refers to the volume and the budget; shares the bytes in flight with the chunk store.
+// Ownership: refers to the volume and the budget; shares the bytes in batch with the chunk store.
 // Failure:   an error of the chunk store surfaces in the next flush() (once), as close and fsync need it; the bytes stay
 //            readable and dirty, so that a flush after freeing space can succeed. Memory that runs out is kNoMemory; nothing
 //            that was written before is lost, and of the operation itself a part may have been done.

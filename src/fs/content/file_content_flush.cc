@@ -1,4 +1,4 @@
-// Dirty stretches: how they come about, and how a flush brings them into the recipe.
+// Dirty extents: how they come about, and how a flush brings them into the recipe.
 #include <algorithm>
 
 #include "base/guarded.h"
@@ -8,16 +8,16 @@ namespace dedupfs {
 namespace {
 
 constexpr std::uint64_t kFeedBytes = 1 << 20;
-// One stretch is cut anew at a time. It ends at an old entry after so much, so that its new entries stay few in memory: one
+// One extent is cut anew at a time. It ends at an old entry after so much, so that its new entries stay few in memory: one
 // chunk that is shorter than it would be costs nothing beside it.
-constexpr std::uint64_t kLongestStretchBytes = 32 << 20;
+constexpr std::uint64_t kMaxExtentBytes = 32 << 20;
 // Behind the last change new boundaries fall on old ones after a few chunks. Where content repeats itself they may never: after
 // so many of the largest chunks an end is forced at an old entry. Without, each hole in such a file cuts all that follows anew.
 constexpr std::uint64_t kResyncChunks = 8;
 // What a hole counts as in these: an entry, and the one of the data between it and the next.
 constexpr std::uint64_t kHoleCounts = 4096;
 // Of one flush, in the chunk store. While the budget is exceeded it goes on when all has landed.
-constexpr std::uint64_t kMostInFlightBytes = 16 << 20;
+constexpr std::uint64_t kMaxInFlightBytes = 16 << 20;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ Result<void> FileContent::State::flush_dirty(Lock& lock) {
   if (size <= kInlineBytes) {
     DEDUPFS_TRY(flush_inline(lock));
   } else {
-    while (const auto extent = dirty.find_from(0)) DEDUPFS_TRY(flush_stretch(lock, extent->offset));
+    while (const auto extent = dirty.find_from(0)) DEDUPFS_TRY(flush_extent(lock, extent->offset));
   }
   punched_bytes = 0;
   return {};
@@ -101,8 +101,8 @@ void FileContent::State::feed_hole(WriteStream& into, std::uint64_t length) {
   into.feed(ByteSpan(kZeros).first(kHoleRunBytes));
 }
 
-// Cuts the dirty stretch at some offset, and those that it runs into, anew. What is in flight is bounded, and so is what one
-// stretch takes in memory, however many changes follow one another.
+// Cuts the dirty extent at some offset, and those that it runs into, anew. What is in batch is bounded, and so is what one
+// extent takes in memory, however many changes follow one another.
 class FileContent::State::Recutting {
  public:
   Recutting(State& state, Lock& lock, std::uint64_t start, std::uint64_t first_dirty, std::uint64_t content_end)
@@ -113,24 +113,24 @@ class FileContent::State::Recutting {
         content_end_(content_end),
         stream_(state.volume, state.budget, start, content_end - start,
                 [this](Result<std::vector<ChunkId>> ids) { land(std::move(ids)); }) {}
-  ~Recutting() { await_landing(); }
+  ~Recutting() { await_stored(); }
   Recutting(const Recutting&) = delete;
   Recutting& operator=(const Recutting&) = delete;
 
   Result<void> run() {
     DEDUPFS_ASSIGN(const std::uint64_t stop, cut());
     stream_.put();
-    await_landing();
+    await_stored();
     if (error_) return *error_;
     return apply(stop);
   }
 
  private:
   void land(Result<std::vector<ChunkId>> ids) noexcept;
-  void await_landing() {
+  void await_stored() {
     state_.changed.wait(lock_, [this] { return !stream_.in_flight(); });
   }
-  bool may_feed() const { return stream_.in_flight_bytes() < (state_.budget.is_exceeded() ? 1 : kMostInFlightBytes); }
+  bool may_feed() const { return stream_.in_flight_bytes() < (state_.budget.is_exceeded() ? 1 : kMaxInFlightBytes); }
 
   Result<std::uint64_t> cut();
   Result<std::uint64_t> feed(std::uint64_t from, std::uint64_t to);
@@ -143,7 +143,7 @@ class FileContent::State::Recutting {
   const std::uint64_t start_;
   const std::uint64_t first_dirty_;
   const std::uint64_t content_end_;
-  std::uint64_t dirty_end_ = 0;  // no boundary before it counts: the stretch must get done
+  std::uint64_t dirty_end_ = 0;  // no boundary before it counts: the extent must get done
   std::uint64_t fed_ = 0;
   std::uint64_t fed_when_clean_ = 0;  // when the last dirty byte so far was fed
   WriteStream stream_;
@@ -153,13 +153,13 @@ class FileContent::State::Recutting {
 
 void FileContent::State::Recutting::land(Result<std::vector<ChunkId>> ids) noexcept {
   const Lock inner(state_.mutex);
-  Result<void> landed = guarded([&]() -> Result<void> {
+  Result<void> stored = guarded([&]() -> Result<void> {
     if (!ids) return ids.error();
-    std::ranges::move(stream_.landed_entries(*ids), std::back_inserter(entries_));
+    std::ranges::move(stream_.stored_entries(*ids), std::back_inserter(entries_));
     return {};
   });
-  if (!landed && !error_) error_.emplace(std::move(landed).error());
-  stream_.pop_landed();  // if it failed, the bytes are in the dirty stretches and in the recipe still
+  if (!stored && !error_) error_.emplace(std::move(stored).error());
+  stream_.pop_stored();  // if it failed, the bytes are in the dirty extents and in the recipe still
   state_.changed.notify_all();
 }
 
@@ -176,7 +176,7 @@ Result<std::uint64_t> FileContent::State::Recutting::cut() {
     }
     // One old entry at a time, once the dirty bytes are behind, and up to the next ones.
     std::uint64_t to = content_end_;
-    if (position >= dirty_end_ || fed_ >= kLongestStretchBytes) {
+    if (position >= dirty_end_ || fed_ >= kMaxExtentBytes) {
       DEDUPFS_ASSIGN(const auto entry, state_.recipe.find(position));
       if (entry) to = std::min(to, entry->end());
     }
@@ -196,7 +196,7 @@ Result<std::uint64_t> FileContent::State::Recutting::cut() {
 Result<bool> FileContent::State::Recutting::must_end(std::uint64_t position) const {
   if (position >= content_end_) return true;
   const std::uint64_t resync_bytes = kResyncChunks * state_.volume.chunker().sizes().max_bytes;
-  const bool long_enough = position > first_dirty_ && fed_ >= kLongestStretchBytes;
+  const bool long_enough = position > first_dirty_ && fed_ >= kMaxExtentBytes;
   const bool never_agrees = position >= dirty_end_ && fed_ - fed_when_clean_ >= resync_bytes;
   if (!long_enough && !never_agrees) return false;
   DEDUPFS_ASSIGN(const auto entry, state_.recipe.find(position));
@@ -219,7 +219,7 @@ Result<std::optional<std::uint64_t>> FileContent::State::Recutting::agreed_end()
 Result<std::uint64_t> FileContent::State::Recutting::feed(std::uint64_t from, std::uint64_t to) {
   DEDUPFS_ASSIGN(const View view, state_.view_at(lock_, from));
   const std::uint64_t length = std::min(view.length, to - from);
-  if (view.is_hole() && length >= kSmallestHole) {
+  if (view.is_hole() && length >= kMinHole) {
     state_.feed_hole(stream_, length);
     fed_ += kHoleCounts;
     return from + length;
@@ -244,7 +244,7 @@ Result<void> FileContent::State::Recutting::apply(std::uint64_t stop) {
   return {};
 }
 
-Result<void> FileContent::State::flush_stretch(Lock& lock, std::uint64_t offset) {
+Result<void> FileContent::State::flush_extent(Lock& lock, std::uint64_t offset) {
   DEDUPFS_ASSIGN(const std::uint64_t start, restart_point(lock, offset));
   DEDUPFS_ASSIGN(const std::uint64_t recipe_end, recipe.end());
   Recutting recutting(*this, lock, start, offset, std::min(size, std::max(recipe_end, dirty.end())));

@@ -1,4 +1,4 @@
-// What the content of a file is: dirty stretches over the stream over the recipe.
+// What the content of a file is: dirty extents over the stream over the recipe.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ constexpr std::uint64_t kJoinedReadsBelowBytes = 4096;
 
 }  // namespace
 
-// Dirty stretches lie over the stream, which lies over the recipe.
+// Dirty extents lie over the stream, which lies over the recipe.
 Result<FileContent::State::View> FileContent::State::view_at(const Lock&, std::uint64_t offset) {
   View view;
   std::uint64_t end = size;

@@ -19,7 +19,7 @@
 namespace dedupfs {
 
 // Holes that were made on purpose stay holes from this size on; shorter ones would only chop chunks up.
-inline constexpr std::uint64_t kSmallestHole = 4096;
+inline constexpr std::uint64_t kMinHole = 4096;
 inline constexpr std::uint64_t kEndOfRecipe = UINT64_MAX;
 inline constexpr std::array<std::uint8_t, 64 * 1024> kZeros{};
 
@@ -30,7 +30,7 @@ struct FileContent::State {
   using Lock = std::unique_lock<std::mutex>;
 
   // One changing operation at a time; readers, and results of the chunk store, go on beside it. Whoever is inside may let go
-  // of the lock: nobody else changes the recipe, but for results of its own stream, nor the dirty stretches.
+  // of the lock: nobody else changes the recipe, but for results of its own stream, nor the dirty extents.
   class Exclusive {
    public:
     explicit Exclusive(State& state) : state_(state), lock_(state.mutex) {
@@ -89,7 +89,7 @@ struct FileContent::State {
   // The same for whoever has the lock, which is let go meanwhile.
   Result<std::vector<PinnedBytes>> fetch_range(Lock& lock, std::uint64_t from, std::uint64_t to);
 
-  // --- dirty stretches
+  // --- dirty extents
   // Every change of the map has one, so that the budget holds what the map holds, whether or not the change fails.
   class BudgetedChange {
    public:
@@ -114,7 +114,7 @@ struct FileContent::State {
   void keep_dirty(const Lock& lock, const WriteStream::Part& part);
   Result<void> flush_dirty(Lock& lock);
   Result<void> flush_inline(Lock& lock);
-  Result<void> flush_stretch(Lock& lock, std::uint64_t offset);
+  Result<void> flush_extent(Lock& lock, std::uint64_t offset);
   Result<std::uint64_t> restart_point(Lock& lock, std::uint64_t offset);
   Result<bool> entry_is_zeros(Lock& lock, const PlacedEntry& entry);
   class Recutting;  // file_content_flush.cc
@@ -142,7 +142,7 @@ struct FileContent::State {
     recipe_data_bytes = std::min(change < 0 && static_cast<std::uint64_t>(-change) > recipe_data_bytes
                                      ? 0
                                      : recipe_data_bytes + static_cast<std::uint64_t>(change),
-                                 kLargestFile);
+                                 kMaxFileBytes);
     volume.chunks().note_dropped(new_bytes - static_cast<std::uint64_t>(change));
     return {};
   }
@@ -163,7 +163,7 @@ struct FileContent::State {
   Recipe recipe;
   DirtyMap dirty;
   std::unique_ptr<WriteStream> stream;
-  bool stream_starts = false;         // it has not taken everything over from the dirty stretches yet
+  bool stream_starts = false;         // it has not taken everything over from the dirty extents yet
   std::optional<Error> stream_error;  // from here on flights stay in the stream, whatever becomes of them
   std::uint64_t size;
   std::uint64_t recipe_data_bytes;

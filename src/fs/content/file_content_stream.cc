@@ -12,7 +12,7 @@ constexpr std::uint64_t kStreamBytes = 256 * 1024;
 
 }  // namespace
 
-// The start of the dirty bytes, if they are one stretch at the end of the file and worth a stream.
+// The start of the dirty bytes, if they are one extent at the end of the file and worth a stream.
 std::optional<std::uint64_t> FileContent::State::stream_start(const Lock&) const {
   const auto first = dirty.find_from(0);
   if (!first || stream || size - first->offset < kStreamBytes) return std::nullopt;
@@ -44,7 +44,7 @@ Result<void> FileContent::State::start_stream(Lock& lock, std::uint64_t from) {
   DEDUPFS_ASSIGN(const std::uint64_t start, restart_point(lock, from));
   DEDUPFS_ASSIGN(const auto head, stream_head(lock, start, from));
 
-  stream = std::make_unique<WriteStream>(volume, budget, start, kLargestFile,
+  stream = std::make_unique<WriteStream>(volume, budget, start, kMaxFileBytes,
                                          [this](Result<std::vector<ChunkId>> ids) { land(std::move(ids)); });
   stream_starts = true;
   Result<void> taken = guarded([&]() -> Result<void> {
@@ -59,7 +59,7 @@ Result<void> FileContent::State::start_stream(Lock& lock, std::uint64_t from) {
   });
   if (taken) {
     change_dirty(lock, [](DirtyMap& map) { map.clear(); });
-  } else {  // recipe and dirty stretches have everything still
+  } else {  // recipe and dirty extents have everything still
     stream_error.emplace(ErrorCode::kNoMemory, std::string());
     changed.wait(lock, [this] { return !stream->in_flight(); });
     stream.reset();
@@ -71,7 +71,7 @@ Result<void> FileContent::State::start_stream(Lock& lock, std::uint64_t from) {
 
 void FileContent::State::append_to_stream(const Lock&, std::uint64_t offset, ByteSpan bytes) {
   const std::uint64_t gap = offset - stream->end();
-  if (gap >= kSmallestHole) {
+  if (gap >= kMinHole) {
     feed_hole(*stream, gap);
   } else if (gap != 0) {
     stream->feed(ByteSpan(kZeros).first(gap));
@@ -79,21 +79,21 @@ void FileContent::State::append_to_stream(const Lock&, std::uint64_t offset, Byt
   stream->feed(bytes);
 }
 
-// A flight of the stream has landed, on a thread of the pool. What could not be stored stays in the stream, where it can be
+// A batch of the stream has landed, on a thread of the pool. What could not be stored stays in the stream, where it can be
 // read, until the stream ends.
 void FileContent::State::land(Result<std::vector<ChunkId>> ids) noexcept {
   const Lock lock(mutex);
   if (!stream_error) {
-    Result<void> landed = guarded([&]() -> Result<void> {
+    Result<void> stored = guarded([&]() -> Result<void> {
       if (!ids) return ids.error();
-      return replace(lock, stream->landed_offset(), kEndOfRecipe, stream->landed_entries(*ids));
+      return replace(lock, stream->stored_offset(), kEndOfRecipe, stream->stored_entries(*ids));
     });
-    if (!landed) stream_error.emplace(std::move(landed).error());
+    if (!stored) stream_error.emplace(std::move(stored).error());
   }
   if (stream_error)
     stream->keep_failed();
   else
-    stream->pop_landed();
+    stream->pop_stored();
   changed.notify_all();
 }
 

@@ -12,7 +12,7 @@ namespace dedupfs {
 namespace {
 
 // A segment with fewer entries is joined to a neighbour when it is written, unless it is the last.
-constexpr std::size_t kFewEntries = 256;
+constexpr std::size_t kMinEntries = 256;
 
 std::int64_t data_bytes_of(const RecipeEntry& entry) {
   return entry.is_data() ? static_cast<std::int64_t>(entry.length) : 0;
@@ -97,7 +97,7 @@ Result<std::int64_t> Recipe::replace(std::uint64_t from, std::uint64_t to, std::
   to = std::min(to, recipe_end);
   std::uint64_t new_end = from;
   for (const RecipeEntry& entry : entries) {
-    DEDUPFS_CHECK(entry.length <= kLargestFile - new_end);
+    DEDUPFS_CHECK(entry.length <= kMaxFileBytes - new_end);
     new_end += entry.length;
   }
   DEDUPFS_CHECK(to == recipe_end || new_end == to);
@@ -126,8 +126,9 @@ std::size_t Recipe::Segment::index_at(std::uint64_t at) const {
 }
 
 Result<std::uint64_t> Recipe::find_end() {
-  DEDUPFS_ASSIGN(const auto last, metadata_.find_at_or_before(Family::kRecipes, encode_recipe_key(inode_, kLargestFile),
-                                                              encode_recipe_key(inode_, 0)));
+  DEDUPFS_ASSIGN(const auto last,
+                 metadata_.find_at_or_before(Family::kRecipes, encode_recipe_key(inode_, kMaxFileBytes),
+                                             encode_recipe_key(inode_, 0)));
   if (!last) return 0;
   DEDUPFS_ASSIGN(const SegmentPtr segment, parse(*last));
   if (segment->end() > size_) return damaged(segment->offset, "it is longer than the file");
@@ -144,7 +145,7 @@ Result<Recipe::SegmentPtr> Recipe::parse(const KeyValue& stored) const {
   segment.ends.reserve(segment.entries.size());
   std::uint64_t end = segment.offset;
   for (const RecipeEntry& entry : segment.entries) {
-    if (entry.length > kLargestFile - end) return damaged(key.offset, "ends beyond the largest file");
+    if (entry.length > kMaxFileBytes - end) return damaged(key.offset, "ends beyond the largest file");
     end += entry.length;
     segment.ends.push_back(end);
   }
@@ -222,7 +223,7 @@ Result<Recipe::Window> Recipe::open_window(std::uint64_t from, std::uint64_t to,
   std::ranges::move(entries, std::back_inserter(window.entries));
   std::ranges::move(behind, std::back_inserter(window.entries));
   merge_adjacent_holes(window.entries);
-  if (window.entries.size() < kFewEntries && !window.reaches_end) DEDUPFS_TRY(widen_to_neighbour(window, window_end));
+  if (window.entries.size() < kMinEntries && !window.reaches_end) DEDUPFS_TRY(widen_to_neighbour(window, window_end));
   return window;
 }
 

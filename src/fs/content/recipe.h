@@ -33,7 +33,7 @@ struct PlacedEntry {
 class Recipe {
  public:
   // `size`: of the file, as its record has it. A recipe that is longer is damaged: nobody knows which of the two is right.
-  Recipe(Metadata& metadata, InodeNumber inode, std::uint64_t size = kLargestFile);
+  Recipe(Metadata& metadata, InodeNumber inode, std::uint64_t size = kMaxFileBytes);
 
   // The end of the last entry; 0 for an empty recipe.
   Result<std::uint64_t> end();

@@ -10,9 +10,9 @@ namespace dedupfs {
 namespace {
 
 constexpr std::size_t kBlockBytes = 1 << 20;
-constexpr std::size_t kSmallestBlockBytes = 4096;
+constexpr std::size_t kMinBlockBytes = 4096;
 // Of one batch: chunks can be as short as a byte, between holes.
-constexpr std::size_t kMostPieces = 2048;
+constexpr std::size_t kMaxPieces = 2048;
 // What a piece takes on its way beside its bytes: here, and in the chunk store (fingerprint, what was found).
 constexpr std::uint64_t kBytesPerPiece = 256;
 
@@ -54,7 +54,7 @@ std::size_t WriteStream::block_bytes(std::size_t rest) const {
   const std::size_t largest = cut_threshold(cutter_) + cutter_.largest_rest();
   const std::uint64_t left = expected_end_ > end() ? expected_end_ - end() : 0;
   const std::uint64_t wanted = std::max<std::uint64_t>(saturated_sum(rest, left), 2 * rest);
-  return std::clamp<std::uint64_t>(wanted, kSmallestBlockBytes, largest);
+  return std::clamp<std::uint64_t>(wanted, kMinBlockBytes, largest);
 }
 
 // The block is full: what is certain goes, and the bytes whose end is not move to a block of their own.
@@ -80,7 +80,7 @@ void WriteStream::feed_hole(std::uint64_t length) {
   cut(true);
   waiting_.push_back({cut_end_, {length, true}, nullptr});
   cut_end_ += length;
-  if (waiting_.size() >= kMostPieces) put();
+  if (waiting_.size() >= kMaxPieces) put();
 }
 
 void WriteStream::cut(bool last) {
@@ -121,29 +121,29 @@ void WriteStream::put() {
     if (!piece.piece.is_hole) batch.chunks.emplace_back(piece.bytes, piece.piece.length);
   batch.done = stored_;
 
-  Flight& flight = flights_.emplace_back();
-  flight.pieces.swap(waiting_);
-  flight.block = block_;
-  flight.bytes = flight.pieces.size() * kBytesPerPiece;
-  flight.share = DirtyBudget::Share::forced(budget_, flight.bytes);
-  for (const ByteSpan chunk : batch.chunks) flight.bytes += chunk.size();
+  InFlightBatch& sent = batches_.emplace_back();
+  sent.pieces.swap(waiting_);
+  sent.block = block_;
+  sent.bytes = sent.pieces.size() * kBytesPerPiece;
+  sent.share = DirtyBudget::Share::forced(budget_, sent.bytes);
+  for (const ByteSpan chunk : batch.chunks) sent.bytes += chunk.size();
   try {
     writer_->put(std::move(batch));
   } catch (...) {
-    flight.pieces.swap(waiting_);
-    flights_.pop_back();
+    sent.pieces.swap(waiting_);
+    batches_.pop_back();
     throw;
   }
-  in_flight_bytes_ += flight.bytes;
+  in_flight_bytes_ += sent.bytes;
 }
 
-std::vector<RecipeEntry> WriteStream::landed_entries(const std::vector<ChunkId>& ids) const {
+std::vector<RecipeEntry> WriteStream::stored_entries(const std::vector<ChunkId>& ids) const {
   DEDUPFS_CHECK(in_flight());  // put() made one for each answer
-  const Flight& flight = flights_[failed_];
+  const InFlightBatch& batch = batches_[failed_];
   std::vector<RecipeEntry> entries;
-  entries.reserve(flight.pieces.size());
+  entries.reserve(batch.pieces.size());
   std::size_t next_id = 0;
-  for (const PlacedPiece& piece : flight.pieces) {
+  for (const PlacedPiece& piece : batch.pieces) {
     RecipeEntry& entry = entries.emplace_back();
     entry.length = piece.piece.length;
     if (piece.piece.is_hole) continue;
@@ -153,31 +153,31 @@ std::vector<RecipeEntry> WriteStream::landed_entries(const std::vector<ChunkId>&
   return entries;
 }
 
-void WriteStream::pop_landed() noexcept {
+void WriteStream::pop_stored() noexcept {
   DEDUPFS_CHECK(in_flight() && failed_ == 0);
-  in_flight_bytes_ -= flights_.front().bytes;
-  stored_end_ = flights_.front().end();
-  flights_.pop_front();
+  in_flight_bytes_ -= batches_.front().bytes;
+  stored_end_ = batches_.front().end();
+  batches_.pop_front();
 }
 
 void WriteStream::keep_failed() noexcept {
   DEDUPFS_CHECK(in_flight());
-  in_flight_bytes_ -= flights_[failed_].bytes;
+  in_flight_bytes_ -= batches_[failed_].bytes;
   ++failed_;
 }
 
 std::vector<WriteStream::Part> WriteStream::failed_parts() const {
   std::vector<Part> parts;
   if (failed_ == 0) return parts;
-  const Flight& flight = flights_.front();
-  for (const PlacedPiece& piece : flight.pieces) parts.push_back(part_of(piece, piece.offset, flight.block));
+  const InFlightBatch& batch = batches_.front();
+  for (const PlacedPiece& piece : batch.pieces) parts.push_back(part_of(piece, piece.offset, batch.block));
   return parts;
 }
 
 void WriteStream::pop_failed() noexcept {
   DEDUPFS_CHECK(failed_ != 0);
-  stored_end_ = flights_.front().end();
-  flights_.pop_front();
+  stored_end_ = batches_.front().end();
+  batches_.pop_front();
   --failed_;
 }
 
@@ -197,8 +197,8 @@ WriteStream::Part WriteStream::part_in(const Pieces& pieces, std::uint64_t offse
 
 WriteStream::Part WriteStream::part_at(std::uint64_t offset) const {
   DEDUPFS_CHECK(offset >= stored_end_ && offset < end());  // callers look at both first
-  for (const Flight& flight : flights_)
-    if (offset < flight.end()) return part_in(flight.pieces, offset, flight.block);
+  for (const InFlightBatch& batch : batches_)
+    if (offset < batch.end()) return part_in(batch.pieces, offset, batch.block);
   if (offset < cut_end_) return part_in(waiting_, offset, block_);
   const std::uint64_t skip = offset - cut_end_;
   const std::uint64_t length = uncut_bytes() - skip;
@@ -214,7 +214,7 @@ std::vector<WriteStream::Part> WriteStream::unput_parts() const {
 
 void WriteStream::drop_unput() noexcept {
   waiting_.clear();
-  cut_end_ = flights_.empty() ? stored_end_ : flights_.back().end();
+  cut_end_ = batches_.empty() ? stored_end_ : batches_.back().end();
   cut_ = used_ = 0;
   block_.reset();
 }

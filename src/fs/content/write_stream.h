@@ -2,13 +2,13 @@
 // chunks of a block are put as one batch. What is on its way can be read.
 //
 //   start() ... stored_end() ... end()
-//           stored         failed, in flight, or waiting in the last block
+//           stored         failed, in batch, or waiting in the last block
 //
-// Blocks and what is in flight are charged to the budget as long as anybody holds them, with all the memory that they take.
+// Blocks and what is in batch are charged to the budget as long as anybody holds them, with all the memory that they take.
 //
 // Threads:   one user at a time (its FileContent's lock); `stored` is called by threads of the pool, without that lock, once
-//            for each flight and in order; it must not throw, and ends in a call of pop_landed() or keep_failed().
-// Ownership: owns the blocks, shared with the chunk store and with readers. No flight may be left when it is destroyed. The
+//            for each batch and in order; it must not throw, and ends in a call of pop_stored() or keep_failed().
+// Ownership: owns the blocks, shared with the chunk store and with readers. No batch may be left when it is destroyed. The
 //            budget must outlive the blocks.
 // Failure:   what feeds, cuts and puts may throw std::bad_alloc. Of what was to be fed a part may have been; nothing that was
 //            fed before is lost.
@@ -53,14 +53,14 @@ class WriteStream {
 
   std::uint64_t stored_end() const { return stored_end_; }
   std::uint64_t end() const { return cut_end_ + uncut_bytes(); }
-  bool in_flight() const { return flights_.size() > failed_; }
+  bool in_flight() const { return batches_.size() > failed_; }
   std::uint64_t in_flight_bytes() const { return in_flight_bytes_; }
 
-  // Of the first flight that has landed, which must be stored: where it starts and what it is in the recipe.
-  std::uint64_t landed_offset() const { return flights_[failed_].offset(); }
-  std::vector<RecipeEntry> landed_entries(const std::vector<ChunkId>& ids) const;
+  // Of the first batch that has landed, which must be stored: where it starts and what it is in the recipe.
+  std::uint64_t stored_offset() const { return batches_[failed_].offset(); }
+  std::vector<RecipeEntry> stored_entries(const std::vector<ChunkId>& ids) const;
   // It is in the recipe; none may have failed before.
-  void pop_landed() noexcept;
+  void pop_stored() noexcept;
   // It could not be stored: its bytes stay here until pop_failed().
   void keep_failed() noexcept;
 
@@ -71,7 +71,7 @@ class WriteStream {
   };
   // The part of [stored_end(), end()) that holds `offset`, from there on.
   Part part_at(std::uint64_t offset) const;
-  // What the first failed flight consists of; nothing, if none has failed.
+  // What the first failed batch consists of; nothing, if none has failed.
   std::vector<Part> failed_parts() const;
   void pop_failed() noexcept;
   // What was not put yet.
@@ -91,7 +91,7 @@ class WriteStream {
     std::uint64_t end() const { return offset + piece.length; }
   };
   using Pieces = std::vector<PlacedPiece>;
-  struct Flight {
+  struct InFlightBatch {
     Pieces pieces;
     std::shared_ptr<const Block> block;
     DirtyBudget::Share share;
@@ -104,7 +104,7 @@ class WriteStream {
   std::size_t uncut_bytes() const { return used_ - cut_; }
   std::size_t block_bytes(std::size_t rest) const;
   void start_block();
-  void note_gone(const Flight& flight) noexcept;
+  void note_gone(const InFlightBatch& batch) noexcept;
   static Part part_of(const PlacedPiece& piece, std::uint64_t offset, const std::shared_ptr<const Block>& block);
   static Part part_in(const Pieces& pieces, std::uint64_t offset, const std::shared_ptr<const Block>& block);
 
@@ -119,7 +119,7 @@ class WriteStream {
   std::size_t cut_ = 0;           // bytes of it that are cut
   std::size_t used_ = 0;          // and that are filled
   Pieces waiting_;
-  std::deque<Flight> flights_;
+  std::deque<InFlightBatch> batches_;
   std::size_t failed_ = 0;  // of the flights, the first ones
   std::uint64_t in_flight_bytes_ = 0;
   std::uint64_t stored_end_;

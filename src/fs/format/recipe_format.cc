@@ -18,8 +18,8 @@ Error damaged(std::string_view reason) {
 
 bool is_valid(const RecipeEntry& entry) {
   switch (entry.kind) {
-    case RecipeEntry::Kind::kChunk: return entry.length > 0 && entry.length <= kLargestMaxChunkBytes;
-    case RecipeEntry::Kind::kHole: return entry.length > 0 && entry.length <= kLargestFile;
+    case RecipeEntry::Kind::kChunk: return entry.length > 0 && entry.length <= kMaxChunkBytesLimit;
+    case RecipeEntry::Kind::kHole: return entry.length > 0 && entry.length <= kMaxFileBytes;
     case RecipeEntry::Kind::kInline: return entry.length > 0 && entry.length <= kInlineBytes;
   }
   return false;
@@ -67,7 +67,7 @@ Result<RecipeKey> decode_recipe_key(std::string_view key) {
   RecipeKey decoded;
   decoded.inode = in.big_u64();
   decoded.offset = in.big_u64();
-  if (!in.ok_at_end() || decoded.offset > kLargestFile) {
+  if (!in.ok_at_end() || decoded.offset > kMaxFileBytes) {
     return Error{ErrorCode::kCorruption, "key of a segment of a recipe: does not parse"};
   }
   return decoded;
@@ -112,7 +112,7 @@ Result<std::vector<RecipeEntry>> decode_segment(std::string_view value) {
     RecipeEntry entry = decode_entry(in, previous);
     if (!in.ok()) break;
     if (!is_valid(entry)) return damaged("the length " + std::to_string(entry.length) + " is out of range");
-    if (entry.length > kLargestFile - end) return damaged("ends beyond the largest file");
+    if (entry.length > kMaxFileBytes - end) return damaged("ends beyond the largest file");
     end += entry.length;
     if (entry.kind == RecipeEntry::Kind::kChunk) previous = entry.chunk;
     entries.push_back(std::move(entry));

@@ -40,7 +40,7 @@ struct RecipeKey {
 };
 Result<RecipeKey> decode_recipe_key(std::string_view key);
 
-// 1 to kSegmentEntries entries, none of length 0, that end no later than kLargestFile if they start at 0.
+// 1 to kSegmentEntries entries, none of length 0, that end no later than kMaxFileBytes if they start at 0.
 std::string encode_segment(const std::vector<RecipeEntry>& entries);
 Result<std::vector<RecipeEntry>> decode_segment(std::string_view value);
 

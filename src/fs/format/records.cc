@@ -66,19 +66,19 @@ std::string_view decode_type_specific(Decoder& in, InodeRecord& record) {
   if (is_regular(attributes.mode)) {
     attributes.size = in.varint();
     attributes.data_bytes = in.varint();
-    if (attributes.size > kLargestFile || attributes.data_bytes > kLargestFile) return "its size is out of range";
+    if (attributes.size > kMaxFileBytes || attributes.data_bytes > kMaxFileBytes) return "its size is out of range";
   } else if (is_directory(attributes.mode)) {
     attributes.size = in.varint();
     attributes.parent = in.varint();
     attributes.next_cookie = in.varint();
-    if (attributes.size > kLargestFile) return "its size is out of range";
+    if (attributes.size > kMaxFileBytes) return "its size is out of range";
     if (in.ok() && (attributes.parent == 0 || attributes.parent >= kSnapshotsInode)) return "it has no parent";
     attributes.parent = node_of(tree_of(attributes.inode), attributes.parent);
     if (in.ok() && attributes.next_cookie < kFirstCookie) return "its next cookie is out of range";
     if (attributes.links == 1) return "a directory has one link";
   } else if (is_symlink(attributes.mode)) {
     const std::uint64_t length = in.varint();
-    if (in.ok() && (length == 0 || length > kLongestSymlink)) return "its target has an impossible length";
+    if (in.ok() && (length == 0 || length > kMaxSymlink)) return "its target has an impossible length";
     record.symlink_target = text_of(in.bytes(length));
     if (record.symlink_target.find('\0') != std::string::npos) return "its target contains NUL";
     attributes.size = record.symlink_target.size();
@@ -110,12 +110,12 @@ std::string_view decode_entry_head(Decoder& in, InodeNumber parent, InodeNumber&
 }  // namespace
 
 bool is_valid_name(std::string_view name) {
-  return !name.empty() && name.size() <= kLongestName && name != "." && name != ".." &&
+  return !name.empty() && name.size() <= kMaxName && name != "." && name != ".." &&
          name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
 }
 
 void add_subdirectory(Attributes& directory) {
-  if (directory.links < kMostLinks) ++directory.links;
+  if (directory.links < kMaxLinks) ++directory.links;
 }
 
 void drop_subdirectory(Attributes& directory) {
@@ -166,7 +166,7 @@ Result<InodeRecord> decode_inode(InodeNumber inode, std::string_view value) {
     return damaged(inode_text(inode), "its mode is impossible");
   if (!decode_u32(in, attributes.uid) || !decode_u32(in, attributes.gid))
     return damaged(inode_text(inode), "its owner is out of range");
-  if (!decode_u32(in, attributes.links) || attributes.links > kMostLinks)
+  if (!decode_u32(in, attributes.links) || attributes.links > kMaxLinks)
     return damaged(inode_text(inode), "its number of links is out of range");
   bool times_ok = decode_time(in, attributes.btime, 0);
   for (Timestamp* time : {&attributes.atime, &attributes.mtime, &attributes.ctime})
@@ -260,7 +260,7 @@ Result<XattrKey> decode_xattr_key(std::string_view key) {
   XattrKey decoded;
   decoded.inode = in.big_u64();
   decoded.name = text_of(in.bytes(in.remaining()));
-  if (!in.ok() || decoded.inode == 0 || decoded.name.empty() || decoded.name.size() > kLongestXattrName ||
+  if (!in.ok() || decoded.inode == 0 || decoded.name.empty() || decoded.name.size() > kMaxXattrName ||
       decoded.name.find('\0') != std::string_view::npos)
     return damaged("key of an extended attribute of " + inode_text(decoded.inode), "the name is not possible");
   return decoded;

@@ -23,12 +23,12 @@ inline bool is_snapshots_entry(InodeNumber parent, std::string_view name) {
   return parent == kRootInode && name == kSnapshotsName;
 }
 
-inline constexpr std::size_t kLongestName = 255;
-inline constexpr std::size_t kLongestSymlink = 4095;
-inline constexpr std::size_t kLongestXattrName = 255;
-inline constexpr std::size_t kLongestXattrValue = 64 * 1024;
-inline constexpr std::uint32_t kMostLinks = 65000 * 1000;
-inline constexpr std::uint64_t kLargestFile = INT64_MAX;
+inline constexpr std::size_t kMaxName = 255;
+inline constexpr std::size_t kMaxSymlink = 4095;
+inline constexpr std::size_t kMaxXattrName = 255;
+inline constexpr std::size_t kMaxXattrValue = 64 * 1024;
+inline constexpr std::uint32_t kMaxLinks = 65000 * 1000;
+inline constexpr std::uint64_t kMaxFileBytes = INT64_MAX;
 
 struct Timestamp {
   std::int64_t seconds = 0;

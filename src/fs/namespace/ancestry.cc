@@ -10,7 +10,7 @@ Result<bool> Ancestry::is_inside(InodeNumber directory, InodeNumber ancestor) {
   if (slots_.empty()) slots_.resize(kSlots);
   InodeNumber at = directory;
   InodeNumber seen = 0;  // where the walk was at the last power of two of its steps: a circle comes by there again
-  for (std::size_t steps = 1; steps <= kMostSteps; ++steps) {
+  for (std::size_t steps = 1; steps <= kMaxSteps; ++steps) {
     if (at == ancestor) return true;
     if (at == kRootInode) return false;
     if (at == seen) return Error{ErrorCode::kCorruption, fmt::format("directory {} is its own ancestor", at)};
@@ -18,7 +18,7 @@ Result<bool> Ancestry::is_inside(InodeNumber directory, InodeNumber ancestor) {
     DEDUPFS_ASSIGN(at, parent_of(at));
   }
   return Error{ErrorCode::kNameTooLong,
-               fmt::format("directory {} lies more than {} levels deep", directory, kMostSteps)};
+               fmt::format("directory {} lies more than {} levels deep", directory, kMaxSteps)};
 }
 
 void Ancestry::note_move(InodeNumber directory, InodeNumber new_parent) {

@@ -21,7 +21,7 @@ class Ancestry {
   // The parent of a directory of the live tree, as its record has it.
   using ReadParent = std::function<Result<InodeNumber>(InodeNumber directory)>;
   // No walk goes further up, so that none keeps other renames waiting for long.
-  static constexpr std::size_t kMostSteps = 200'000;
+  static constexpr std::size_t kMaxSteps = 200'000;
 
   explicit Ancestry(ReadParent read_parent) : read_parent_(std::move(read_parent)) {}
 

@@ -48,7 +48,7 @@ void Filesystem::State::note_access(const InodePtr& inode) {
   }
   const Change change(*this);
   const std::lock_guard lock(inode->mutex);
-  if (inode->doomed) return;
+  if (inode->unlinked) return;
   inode->record.attributes.atime = now;
   put_record(*inode);
 }

@@ -144,7 +144,7 @@ class Filesystem::State::Cloning {
     if (directory.record.attributes.links == 0 || copy->record.attributes.links == 0)
       return Error{ErrorCode::kStale, fmt::format("inode {} was deleted", number)};
     DEDUPFS_TRY(state_.check_takes_names(directory));
-    if (copy->record.attributes.links >= kMostLinks)
+    if (copy->record.attributes.links >= kMaxLinks)
       return Error{ErrorCode::kTooManyLinks, fmt::format("inode {} has too many links", number)};
     ++copy->record.attributes.links;
     state_.put_record(*copy);

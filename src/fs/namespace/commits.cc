@@ -13,7 +13,7 @@ namespace dedupfs {
 namespace {
 
 // Groups together take no more than so many times group_bytes: operations wait for a commit otherwise.
-constexpr std::uint64_t kLargestGroups = 4;
+constexpr std::uint64_t kMaxGroups = 4;
 // While a group is committed, its changes are there once more in the batch that is written.
 constexpr std::uint64_t kCopiesOfAFrozenGroup = 2;
 constexpr std::uint64_t kChangesBetweenLooks = 64;
@@ -69,7 +69,7 @@ std::uint64_t Filesystem::State::open_group_bytes() const {
 void Filesystem::State::throttle() {
   if (++changes % kChangesBetweenLooks != 0) return;
   const std::uint64_t open = open_group_bytes();
-  const std::uint64_t most = kLargestGroups * options.group_bytes;
+  const std::uint64_t most = kMaxGroups * options.group_bytes;
   if (open > most / kCopiesOfAFrozenGroup || open + kCopiesOfAFrozenGroup * frozen_bytes > most) {
     (void)committer->commit();  // whether it failed shows in the commits of those who need to know
   } else if (open > options.group_bytes) {
@@ -79,7 +79,7 @@ void Filesystem::State::throttle() {
 
 bool Filesystem::State::has_changes() const {
   return !metadata.open_is_empty() || volume->chunks().has_changes() || table.has_dirty() || metadata.has_frozen() ||
-         at_group_end.is_wanted();
+         commit_hook.is_wanted();
 }
 
 std::uint64_t Filesystem::State::pending_bytes() const {
@@ -115,7 +115,7 @@ Result<void> Filesystem::State::flush(Inode& inode) {
   }
   if (content == nullptr) return {};
   Result<void> flushed;
-  if (inode.doomed && content->dirty()) flushed = content->truncate(0);
+  if (inode.unlinked && content->dirty()) flushed = content->truncate(0);
   if (flushed) flushed = content->flush();
   const std::lock_guard lock(inode.mutex);
   if (flushed) {
@@ -182,21 +182,21 @@ Result<void> Filesystem::State::commit_group() {
 // Memory that runs out in here leaves the group open, and a later attempt ends it.
 Result<void> Filesystem::State::end_group() {
   {
-    const GroupGate::Closure closure(gate);
+    const QuiesceGate::Closure closure(gate);
     const std::unique_lock lock(flush_mutex);
     flush_all();  // a file that cannot be stored stays dirty and has its error; the rest is not held up by it
     if (const auto reason = abort_reason()) return *reason;  // an operation that the gate waited for ended halfway
     if (const auto obstacle = flush_obstacle()) return *obstacle;
     for (const InodePtr& inode : table.dirty()) settle(inode);
     try {
-      at_group_end.run([this] {
+      commit_hook.run([this] {
         numbers->save(closed);
         const std::uint64_t bytes = open_group_bytes();
         volume->freeze();
         frozen_bytes = bytes;
       });
     } catch (const std::exception&) {
-      if (at_group_end.is_wanted()) abort({ErrorCode::kNoMemory, "memory ran out in the middle of a change"});
+      if (commit_hook.is_wanted()) abort({ErrorCode::kNoMemory, "memory ran out in the middle of a change"});
       throw;
     }
     crash_point("commit.frozen");
@@ -208,7 +208,7 @@ Result<void> Filesystem::State::commit_volume() {
   Result<void> committed = volume->commit();
   if (committed) frozen_bytes = 0;
   give_back_idle_memory_now_and_then();
-  if (committed && committer && !sweeper->is_done()) committer->request_clean_up();
+  if (committed && committer && !snapshot_reaper->is_done()) committer->request_background_step();
   if (committed && changes != 0) checkpointer->note_commit();  // each mount commits what users have not changed
   if (committed || failure_of(committed.error().code()) == CommitFailure::kMayBeRetried) return committed;
   abort(committed.error());
@@ -225,13 +225,13 @@ void Filesystem::State::abort(const Error& reason) noexcept {
 }
 
 // On the committer's thread.
-bool Filesystem::State::clean_up_a_bit() {
+bool Filesystem::State::background_step() {
   if (clean_up_is_paused) return false;
-  bool is_more = reaper->step();
-  const Result<bool> swept = sweeper->step();
-  if (!swept) spdlog::error("what a deleted snapshot leaves could not be removed: {}", swept.error().message());
-  is_more = (swept && *swept) || is_more;
-  if (metadata.open_bytes() > options.group_bytes || sweeper->awaits_commit()) committer->request_commit();
+  bool is_more = orphan_reaper->step();
+  const Result<bool> reaped = snapshot_reaper->step();
+  if (!reaped) spdlog::error("what a deleted snapshot leaves could not be removed: {}", reaped.error().message());
+  is_more = (reaped && *reaped) || is_more;
+  if (metadata.open_bytes() > options.group_bytes || snapshot_reaper->awaits_commit()) committer->request_commit();
   return is_more;
 }
 

@@ -9,10 +9,10 @@ namespace dedupfs {
 namespace {
 
 // One call clones no more, so that it can be interrupted and a commit does not wait for it long.
-constexpr std::uint64_t kMostCopiedAtOnce = 256 << 20;
+constexpr std::uint64_t kMaxCopiedAtOnce = 256 << 20;
 
 Result<void> check_range(std::uint64_t offset, std::uint64_t length) {
-  if (offset > kLargestFile || length > kLargestFile - offset)
+  if (offset > kMaxFileBytes || length > kMaxFileBytes - offset)
     return Error{ErrorCode::kTooLarge, "beyond the largest possible file"};
   return {};
 }
@@ -159,7 +159,7 @@ Result<void> Filesystem::allocate(InodeNumber number, std::uint64_t offset, std:
     const std::uint64_t there = state.content_for_reading(*inode)->data_bytes();
     DEDUPFS_TRY(state.space.admit_data(std::min(length, end - std::min(end, there))));
   }
-  DEDUPFS_ASSIGN(const DirtyBudget::Share share, state.acquire_budget(DirtyMap::kStretchBytes, nullptr));
+  DEDUPFS_ASSIGN(const DirtyBudget::Share share, state.acquire_budget(DirtyMap::kExtentNodeBytes, nullptr));
   const State::Change change(state);
   const std::shared_ptr<FileContent> content = state.content_for_change(inode);
   const bool extends = mode == AllocateMode::kExtend || mode == AllocateMode::kZeroRange;
@@ -174,13 +174,13 @@ Result<void> Filesystem::allocate(InodeNumber number, std::uint64_t offset, std:
 
 Result<std::uint64_t> Filesystem::seek_data(InodeNumber number, std::uint64_t offset) {
   DEDUPFS_ASSIGN(const InodePtr inode, state_->get_file(number));
-  const GroupGate::Pass pass(state_->gate);  // it stores what is on its way first
+  const QuiesceGate::Pass pass(state_->gate);  // it stores what is on its way first
   return state_->content_for_reading(*inode)->find_data(offset);
 }
 
 Result<std::uint64_t> Filesystem::seek_hole(InodeNumber number, std::uint64_t offset) {
   DEDUPFS_ASSIGN(const InodePtr inode, state_->get_file(number));
-  const GroupGate::Pass pass(state_->gate);  // it stores what is on its way first
+  const QuiesceGate::Pass pass(state_->gate);  // it stores what is on its way first
   return state_->content_for_reading(*inode)->find_hole(offset);
 }
 
@@ -197,7 +197,7 @@ Result<std::uint64_t> Filesystem::copy_range(InodeNumber from_number, std::uint6
   const std::shared_ptr<FileContent> source = state.content_for_reading(*from);
   const std::uint64_t size = source->size();
   if (from_offset >= size || length == 0) return 0;
-  length = std::min({length, size - from_offset, kMostCopiedAtOnce});
+  length = std::min({length, size - from_offset, kMaxCopiedAtOnce});
   DEDUPFS_TRY(check_range(to_offset, length));
   if (from == to && from_offset < to_offset + length && to_offset < from_offset + length)
     return Error{ErrorCode::kInvalidArgument, "the ranges to copy overlap"};

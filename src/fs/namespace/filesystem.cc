@@ -15,9 +15,9 @@ namespace dedupfs {
 namespace {
 
 constexpr std::size_t kCachedInodes = 16 * 1024;
-constexpr std::size_t kMostFlushers = 8;
+constexpr std::size_t kMaxFlushers = 8;
 // At the end: an unmount does not take much longer.
-constexpr std::chrono::seconds kLongestRewriting{20};
+constexpr std::chrono::seconds kMaxDefragmentationTime{20};
 
 }  // namespace
 
@@ -37,16 +37,16 @@ Filesystem::State::State(std::unique_ptr<Volume> its_volume, const FilesystemOpt
       budget(options.dirty_bytes, [this] { committer->request_prepare(); }),
       table(metadata, kCachedInodes),
       flushers(std::make_unique<ThreadPool>(
-          std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostFlushers), "dedupfs-flush")) {}
+          std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMaxFlushers), "dedupfs-flush")) {}
 
 Filesystem::State::~State() = default;
 
 Result<void> Filesystem::State::start() {
   DEDUPFS_ASSIGN(numbers, InodeNumbers::load(metadata));
   DEDUPFS_TRY(ensure_root());
-  reaper = std::make_unique<OrphanReaper>(metadata, table, *numbers,
-                                          [this](std::uint64_t bytes) { volume->chunks().note_dropped(bytes); });
-  sweeper = std::make_unique<SnapshotSweeper>(
+  orphan_reaper = std::make_unique<OrphanReaper>(metadata, table, *numbers,
+                                                 [this](std::uint64_t bytes) { volume->chunks().note_dropped(bytes); });
+  snapshot_reaper = std::make_unique<SnapshotReaper>(
       volume->database(), metadata, [this](Family family, std::string_view value) { note_dropped(family, value); });
   add_snapshots_directory();
   scrubber = std::make_unique<Scrubber>(*volume, [this](const ScrubFindings& findings) {
@@ -55,7 +55,7 @@ Result<void> Filesystem::State::start() {
     metadata.put(Family::kCounters, kLastScrubCounter, encode_scrub_findings(findings));
   });
   if (volume->read_only()) return {};
-  DEDUPFS_TRY(reaper->load());
+  DEDUPFS_TRY(orphan_reaper->load());
   checkpointer = std::make_unique<Checkpointer>(*volume, options.checkpoint_interval, [this](std::uint64_t bytes) {
     const auto room = space.room();
     return room && room->available_bytes >= bytes;
@@ -69,10 +69,10 @@ Result<void> Filesystem::State::start() {
                                           Committer::Duties{.has_changes = [this] { return has_changes(); },
                                                             .prepare = [this] { flush_all(); },
                                                             .commit = [this] { return commit_group(); },
-                                                            .clean_up_a_bit = [this] { return clean_up_a_bit(); }});
-  committer->request_clean_up();
+                                                            .background_step = [this] { return background_step(); }});
+  committer->request_background_step();
   reclaimer = make_reclaimer();
-  if (options.rewrite_percent != 0) rewriter = make_rewriter();
+  if (options.defragment_percent != 0) defragmenter = make_defragmenter();
   return {};
 }
 
@@ -119,7 +119,7 @@ Result<void> Filesystem::close(const ClosingGoesOn& goes_on) {
   State& state = *state_;
   state.scrubber->stop();
   if (state.reclaimer) state.reclaimer->stop_for_good();
-  if (state.rewriter) state.rewriter->finish(kLongestRewriting);
+  if (state.defragmenter) state.defragmenter->finish(kMaxDefragmentationTime);
   if (state.closed.exchange(true) || state.volume->read_only()) return {};
   state.committer->stop();
   DEDUPFS_TRY(state.commit_group());

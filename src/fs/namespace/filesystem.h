@@ -37,7 +37,7 @@ struct FilesystemOptions {
   enum class Atime { kRelative, kNever, kAlways } atime = Atime::kRelative;
   // What works in the background waits so long for a commit that others want, before it wants one: each holds everybody up.
   std::chrono::milliseconds background_patience{2000};
-  unsigned rewrite_percent = 0;  // of what is written, chunks of so much may be stored once more (rewriter.h)
+  unsigned defragment_percent = 0;  // of what is written, chunks of so much may be stored once more (defragmenter.h)
   // Who enters `.snapshots`: everybody, by the permissions inside; the owner of the root directory and root; nobody.
   enum class SnapshotAccess { kVisible, kOwner, kHidden } snapshot_access = SnapshotAccess::kVisible;
 };

@@ -3,7 +3,7 @@
 //
 // Order of locks; whoever holds one takes only those further down:
 //   1. rename_mutex: whoever moves a directory to another parent, so that no other one moves meanwhile
-//   2. the group gate (Change), the commit's flush_mutex
+//   2. the quiesce gate (Change), the commit's flush_mutex
 //   3. name locks of directories
 //   4. inodes' mutexes, by number (InodeLocks)
 //   5. leaves: shards of the table, its dirty set, the metadata, a file's content, counters
@@ -23,8 +23,8 @@
 
 #include "base/thread_pool.h"
 #include "fs/background/checkpointer.h"
+#include "fs/background/defragmenter.h"
 #include "fs/background/reclaimer.h"
-#include "fs/background/rewriter.h"
 #include "fs/content/dirty_budget.h"
 #include "fs/content/file_content.h"
 #include "fs/format/mode.h"
@@ -37,10 +37,10 @@
 #include "fs/namespace/orphan_reaper.h"
 #include "fs/namespace/space_guard.h"
 #include "fs/namespace/volume_size.h"
+#include "fs/transactions/commit_hook.h"
 #include "fs/transactions/committer.h"
-#include "fs/transactions/group_end.h"
-#include "fs/transactions/group_gate.h"
-#include "store/metadata/snapshot_sweeper.h"
+#include "fs/transactions/quiesce_gate.h"
+#include "store/metadata/snapshot_reaper.h"
 
 namespace dedupfs {
 
@@ -65,7 +65,7 @@ struct Filesystem::State {
 
    private:
     State& state_;
-    GroupGate::Pass pass_;
+    QuiesceGate::Pass pass_;
     const int exceptions_ = std::uncaught_exceptions();
     const std::uint64_t changes_ = Metadata::changes_of_this_thread();
   };
@@ -168,14 +168,14 @@ struct Filesystem::State {
   std::uint64_t pending_bytes() const;
   std::optional<Error> abort_reason() const;
   Result<void> check_not_aborted() const;  // kIo, with the reason
-  bool clean_up_a_bit();
+  bool background_step();
   class CleanUpPause;
   std::optional<Error> flush_obstacle() const;  // if something could not be flushed, but will be able to
 
   // --- reclaims.cc: what moves chunks
   std::unique_ptr<Reclaimer> make_reclaimer();
   Result<void> await_deletions(const std::function<Result<void>()>& go_on);
-  std::unique_ptr<Rewriter> make_rewriter();
+  std::unique_ptr<Defragmenter> make_defragmenter();
   bool is_short_of_space();
   Result<void> visit_references(const Database::Snapshot& snapshot, const ReclaimHost::Visit& visit) const;
   Result<void> visit_newest_references(const ReclaimHost::VisitUntil& visit) const;
@@ -189,16 +189,16 @@ struct Filesystem::State {
   SpaceGuard space;
   VolumeSize volume_size;
   DirtyBudget budget;
-  GroupGate gate;
+  QuiesceGate gate;
   std::shared_mutex flush_mutex;  // shared: a flush in the background; exclusive: the end of a group
   std::mutex rename_mutex;
   Ancestry ancestry{[this](InodeNumber directory) { return read_parent(directory); }};  // guarded by rename_mutex
   NameLocks names;
   InodeTable table;
   std::unique_ptr<InodeNumbers> numbers;
-  std::unique_ptr<OrphanReaper> reaper;
-  std::unique_ptr<SnapshotSweeper> sweeper;
-  GroupEnd at_group_end;
+  std::unique_ptr<OrphanReaper> orphan_reaper;
+  std::unique_ptr<SnapshotReaper> snapshot_reaper;
+  CommitHook commit_hook;
   std::atomic<bool> clean_up_is_paused{false};
   std::mutex snapshot_mutex;  // one at a time makes, deletes or restores one; taken before everything else
   InodePtr snapshots_directory;
@@ -219,7 +219,7 @@ struct Filesystem::State {
   std::unique_ptr<Checkpointer> checkpointer;
   std::unique_ptr<Scrubber> scrubber;
   std::unique_ptr<Reclaimer> reclaimer;
-  std::unique_ptr<Rewriter> rewriter;  // null: without
+  std::unique_ptr<Defragmenter> defragmenter;  // null: without
 };
 
 }  // namespace dedupfs

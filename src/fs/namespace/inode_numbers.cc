@@ -21,7 +21,7 @@ Result<std::uint64_t> get_counter(Metadata& metadata, std::string_view name, std
 // Behind all inodes from `next` on of which there is anything. On a sound volume there is none: the look-ups are bounded by
 // `next`, so that each costs next to nothing.
 Result<InodeNumber> end_of_inodes(Metadata& metadata, InodeNumber next) {
-  const std::string last = encode_inode_key(kSnapshotsInode - 1) + std::string(kLongestName + 1, '\xff');
+  const std::string last = encode_inode_key(kSnapshotsInode - 1) + std::string(kMaxName + 1, '\xff');
   InodeNumber end = next;
   for (const Family family : kTreeFamilies) {
     DEDUPFS_ASSIGN(const auto found, metadata.find_at_or_before(family, last, encode_inode_key(end)));

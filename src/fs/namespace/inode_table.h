@@ -44,10 +44,10 @@ struct Inode {
   std::string last_name;
   std::string last_logged_damage;
 
-  std::atomic<bool> loaded{false};  // `record` is valid; set once
-  bool has_free_cookies = false;    // of a directory: nothing has its next cookie or a greater one
-  std::atomic<bool> dirty{false};   // in the table's set of changed inodes; set under `mutex`
-  std::atomic<bool> doomed{false};  // no name, no holder: nobody will read the content again
+  std::atomic<bool> loaded{false};    // `record` is valid; set once
+  bool has_free_cookies = false;      // of a directory: nothing has its next cookie or a greater one
+  std::atomic<bool> dirty{false};     // in the table's set of changed inodes; set under `mutex`
+  std::atomic<bool> unlinked{false};  // no name, no holder: nobody will read the content again
 };
 
 using InodePtr = std::shared_ptr<Inode>;

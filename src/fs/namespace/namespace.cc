@@ -27,7 +27,7 @@ void touch(Inode& directory, const Timestamp& now) {
 }
 
 Result<void> check_takes_subdirectory(const Inode& directory) {
-  if (directory.record.attributes.links < kMostLinks) return {};
+  if (directory.record.attributes.links < kMaxLinks) return {};
   return Error{ErrorCode::kTooManyLinks,
                "directory " + std::to_string(directory.number) + " has too many subdirectories"};
 }
@@ -51,7 +51,7 @@ class NumberInUse {
 }  // namespace
 
 Result<void> Filesystem::State::check_new_name(std::string_view name) {
-  if (name.size() > kLongestName)
+  if (name.size() > kMaxName)
     return Error{ErrorCode::kNameTooLong, "a name of " + std::to_string(name.size()) + " bytes"};
   if (!is_valid_name(name)) return Error{ErrorCode::kInvalidArgument, "'" + std::string(name) + "' cannot be a name"};
   return {};
@@ -107,7 +107,7 @@ Result<void> Filesystem::State::check_takes_names(Inode& directory) {
     }
     directory.has_free_cookies = true;
   }
-  if (attributes.next_cookie <= kLastCookie && attributes.size <= kLargestFile - kDirectoryEntryBytes) return {};
+  if (attributes.next_cookie <= kLastCookie && attributes.size <= kMaxFileBytes - kDirectoryEntryBytes) return {};
   return Error{ErrorCode::kCorruption, "directory " + std::to_string(directory.number) +
                                            ": its record is damaged; unmount and run fsck.dedupfs -y"};
 }
@@ -166,9 +166,9 @@ void Filesystem::State::drop_link(const InodePtr& inode, const Timestamp& now) {
 }
 
 void Filesystem::State::doom(InodeNumber number) {
-  if (const InodePtr inode = table.find_in_memory(number)) inode->doomed = true;
-  reaper->push(number);
-  if (committer) committer->request_clean_up();
+  if (const InodePtr inode = table.find_in_memory(number)) inode->unlinked = true;
+  orphan_reaper->push(number);
+  if (committer) committer->request_background_step();
 }
 
 Result<Attributes> Filesystem::State::reference_by_number(InodeNumber number) {
@@ -291,7 +291,7 @@ Result<Attributes> Filesystem::make_directory(InodeNumber parent, std::string_vi
 Result<Attributes> Filesystem::make_symlink(InodeNumber parent, std::string_view name, std::string_view target,
                                             const Caller& caller) {
   if (target.empty()) return Error{ErrorCode::kNotFound, "a symbolic link to nothing"};
-  if (target.size() > kLongestSymlink) return Error{ErrorCode::kNameTooLong, "the target of a symbolic link"};
+  if (target.size() > kMaxSymlink) return Error{ErrorCode::kNameTooLong, "the target of a symbolic link"};
   if (target.find('\0') != std::string_view::npos)
     return Error{ErrorCode::kInvalidArgument, "NUL in the target of a symbolic link"};
   InodeRecord record;
@@ -329,7 +329,7 @@ Result<Attributes> Filesystem::make_link(InodeNumber number, InodeNumber parent,
   if (is_directory(attributes.mode)) return Error{ErrorCode::kNotPermitted, "a hard link to a directory"};
   DEDUPFS_TRY(state.check_takes_names(*directory));
   if (attributes.links == 0) return Error{ErrorCode::kNotFound, "inode " + std::to_string(number) + " was deleted"};
-  if (attributes.links >= kMostLinks)
+  if (attributes.links >= kMaxLinks)
     return Error{ErrorCode::kTooManyLinks, "inode " + std::to_string(number) + " has too many links"};
   DEDUPFS_ASSIGN(const std::optional<Dirent> existing, state.find_entry(parent, name));
   if (existing || is_snapshots_entry(parent, name)) return exists(name);

@@ -3,8 +3,8 @@
 #include <thread>
 #include <vector>
 
+#include "fs/background/defragmenter.h"
 #include "fs/background/reclaimer.h"
-#include "fs/background/rewriter.h"
 #include "fs/format/recipe_format.h"
 #include "fs/namespace/filesystem_state.h"
 #include "index/entries.h"
@@ -17,14 +17,14 @@ constexpr std::chrono::seconds kLookInterval{10};
 constexpr std::chrono::milliseconds kDeletionInterval{20};
 constexpr int kDeletionsBetweenCommits = 50;
 // Less is never worth a reclaim that nobody asked for.
-constexpr std::uint64_t kLeastDroppedBytes = 64 << 20;
+constexpr std::uint64_t kMinDroppedBytes = 64 << 20;
 // One is due when files dropped this share of what the containers hold. Others may still refer to what they dropped; whether
 // they do is known after the mark, which is cheap.
 constexpr double kDroppedShare = 0.2;
 constexpr double kGarbageLeft = 0.1;
 // Files of so few references are gone through together, up to so many files.
-constexpr std::size_t kFewReferences = 1 << 15;
-constexpr InodeNumber kMostInodesTogether = 1 << 12;
+constexpr std::size_t kMinReferences = 1 << 15;
+constexpr InodeNumber kMaxInodesTogether = 1 << 12;
 // With less than this share of the disk to spare, one is due earlier and frees more.
 constexpr double kShortOfSpace = 0.1;
 
@@ -52,10 +52,10 @@ std::unique_ptr<Reclaimer> Filesystem::State::make_reclaimer() {
 // The committer's thread deletes, in steps between commits. What is deleted from now on is not waited for: there may be no
 // end of it. A commit now and then tells whether there can be any: a disk may be so full that nothing can be deleted.
 Result<void> Filesystem::State::await_deletions(const std::function<Result<void>()>& go_on) {
-  const std::uint64_t orphans = reaper->pushed();
+  const std::uint64_t orphans = orphan_reaper->pushed();
   const std::vector<SnapshotRecord> deleted = volume->snapshots().deleted();
   const auto is_gone = [&](const SnapshotRecord& snapshot) { return !volume->snapshots().knows(snapshot.number); };
-  for (int looks = 0; !reaper->are_gone(orphans) || !std::ranges::all_of(deleted, is_gone); ++looks) {
+  for (int looks = 0; !orphan_reaper->are_gone(orphans) || !std::ranges::all_of(deleted, is_gone); ++looks) {
     DEDUPFS_TRY(go_on());
     if (looks % kDeletionsBetweenCommits == 0) DEDUPFS_TRY(sync());
     std::this_thread::sleep_for(kDeletionInterval);
@@ -107,19 +107,19 @@ Result<void> Filesystem::State::visit_newest_references(const ReclaimHost::Visit
       std::size_t references = 0;
       DEDUPFS_ASSIGN(const bool go_on, visit_recipes(begin, end, [&](ChunkId id) { return ++references, visit(id); }));
       if (!go_on) return {};
-      if (references < kFewReferences) together = 2;
+      if (references < kMinReferences) together = 2;
     } else {
       ids.clear();
       DEDUPFS_ASSIGN(const bool are_few, visit_recipes(begin, end, [&](ChunkId id) {
                        ids.push_back(id);
-                       return ids.size() < kFewReferences;
+                       return ids.size() < kMinReferences;
                      }));
       if (!are_few) {
         together = 1;
         continue;
       }
       if (!std::ranges::all_of(ids, visit)) return {};
-      together = std::min(2 * together, kMostInodesTogether);
+      together = std::min(2 * together, kMaxInodesTogether);
     }
     end = begin;
   }
@@ -138,17 +138,17 @@ Result<bool> Filesystem::State::visit_recipes(const std::string& begin, const st
 }
 
 // Rewriting makes garbage.
-std::unique_ptr<Rewriter> Filesystem::State::make_rewriter() {
-  return std::make_unique<Rewriter>(
-      *volume, options.rewrite_percent,
-      RewriterHost{.in_group =
-                       [this](const std::function<Result<void>()>& change) {
-                         const Change within(*this);
-                         return change();
-                       },
-                   .commit = [this](std::chrono::milliseconds patience) { return sync(patience); },
-                   .patience = options.background_patience,
-                   .may_rewrite = [this] { return !aborted && !is_short_of_space(); }});
+std::unique_ptr<Defragmenter> Filesystem::State::make_defragmenter() {
+  return std::make_unique<Defragmenter>(
+      *volume, options.defragment_percent,
+      DefragmenterHost{.in_group =
+                           [this](const std::function<Result<void>()>& change) {
+                             const Change within(*this);
+                             return change();
+                           },
+                       .commit = [this](std::chrono::milliseconds patience) { return sync(patience); },
+                       .patience = options.background_patience,
+                       .may_defragment = [this] { return !aborted && !is_short_of_space(); }});
 }
 
 bool Filesystem::State::is_short_of_space() {
@@ -158,7 +158,7 @@ bool Filesystem::State::is_short_of_space() {
 
 std::optional<ReclaimSettings> Filesystem::State::due_reclaim() {
   const std::uint64_t dropped = volume->chunks().dropped_bytes();
-  if (dropped < kLeastDroppedBytes || aborted) return std::nullopt;
+  if (dropped < kMinDroppedBytes || aborted) return std::nullopt;
   if (is_short_of_space()) return ReclaimSettings();
   const auto containers = volume->containers().list();
   if (!containers) return std::nullopt;

@@ -131,7 +131,7 @@ Result<bool> Filesystem::State::rename_if_checked(Rename& rename) {
 
   const InodeLocks inode_locks({from.directory.get(), to.directory.get(), from.inode.get(), to.inode.get()});
   DEDUPFS_TRY(check_takes_names(*to.directory));
-  if (moved != 0 && to.directory->record.attributes.links >= kMostLinks)
+  if (moved != 0 && to.directory->record.attributes.links >= kMaxLinks)
     return Error{ErrorCode::kTooManyLinks, "directory " + std::to_string(new_parent) + " has too many subdirectories"};
   if (to.entry && !rename.exchanges()) {
     DEDUPFS_TRY(check_replaceable(from, to));

@@ -96,7 +96,7 @@ class Filesystem::State::CleanUpPause {
   explicit CleanUpPause(State& state) : state_(state) { state_.clean_up_is_paused = true; }
   ~CleanUpPause() {
     state_.clean_up_is_paused = false;
-    state_.committer->request_clean_up();
+    state_.committer->request_background_step();
   }
   CleanUpPause(const CleanUpPause&) = delete;
   CleanUpPause& operator=(const CleanUpPause&) = delete;
@@ -124,9 +124,9 @@ Result<std::vector<ChangedName>> Filesystem::roll_back(std::string_view name) {
       is_quiet = state.metadata.open_is_empty() && !state.table.has_dirty();
       return is_quiet ? state.roll_back(*snapshot, changed) : Result<void>();
     };
-    state.at_group_end.want({.change = go_back, .ended = [&] { (void)state.reaper->load(); }});
+    state.commit_hook.want({.change = go_back, .ended = [&] { (void)state.orphan_reaper->load(); }});
     const Result<void> synced = state.sync();
-    const std::optional<Result<void>> done = state.at_group_end.take_result();
+    const std::optional<Result<void>> done = state.commit_hook.take_result();
     DEDUPFS_TRY(synced);
     if (!done) continue;
     DEDUPFS_TRY(*done);

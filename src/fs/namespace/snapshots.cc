@@ -12,7 +12,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kMostSnapshots = 10'000;
+constexpr std::size_t kMaxSnapshots = 10'000;
 
 // Entries of the directory are in the order of their making.
 std::uint64_t cookie_of(TreeNumber number) {
@@ -108,16 +108,16 @@ Result<void> Filesystem::create_snapshot(std::string_view name) {
   DEDUPFS_TRY(check_snapshot_name(name));
   if (state.volume->snapshots().find(name))
     return Error{ErrorCode::kExists, fmt::format("there is a snapshot '{}' already", name)};
-  if (state.volume->snapshots().all().size() >= kMostSnapshots)
-    return Error{ErrorCode::kTooLarge, fmt::format("there are {} snapshots, delete some first", kMostSnapshots)};
+  if (state.volume->snapshots().all().size() >= kMaxSnapshots)
+    return Error{ErrorCode::kTooLarge, fmt::format("there are {} snapshots, delete some first", kMaxSnapshots)};
   DEDUPFS_TRY(state.space.admit_metadata());
 
   SnapshotRecord record;
   record.name = name;
-  state.at_group_end.want({.change = [&] { return state.put_new_snapshot(record); },
-                           .ended = [&] { state.volume->snapshots().put_uncommitted(record); }});
+  state.commit_hook.want({.change = [&] { return state.put_new_snapshot(record); },
+                          .ended = [&] { state.volume->snapshots().put_uncommitted(record); }});
   const Result<void> synced = state.sync();
-  const std::optional<Result<void>> made = state.at_group_end.take_result();
+  const std::optional<Result<void>> made = state.commit_hook.take_result();
   if (!made || !*made) return made ? *made : synced ? Error{ErrorCode::kInterrupted, "no group ended"} : synced.error();
   if (!synced) {
     // Its group may be committed yet, as soon as there is room.

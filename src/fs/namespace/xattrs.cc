@@ -14,7 +14,7 @@ Result<void> check_xattr_name(std::string_view name) {
   if (is_acl(name)) return {};
   for (const std::string_view prefix : {"user.", "trusted.", "security."}) {
     if (!name.starts_with(prefix)) continue;
-    if (name.size() > kLongestXattrName) return Error{ErrorCode::kBufferTooSmall, "the name of an extended attribute"};
+    if (name.size() > kMaxXattrName) return Error{ErrorCode::kBufferTooSmall, "the name of an extended attribute"};
     if (name.size() == prefix.size() || name.find('\0') != std::string_view::npos)
       return Error{ErrorCode::kInvalidArgument, "'" + std::string(name) + "' cannot name an extended attribute"};
     return {};
@@ -82,7 +82,7 @@ Result<void> Filesystem::set_xattr(InodeNumber number, std::string_view name, st
   State& state = *state_;
   DEDUPFS_TRY(state.check_writable(number));
   DEDUPFS_TRY(check_xattr_name(name));
-  if (value.size() > kLongestXattrValue) return Error{ErrorCode::kTooLarge, "the value of an extended attribute"};
+  if (value.size() > kMaxXattrValue) return Error{ErrorCode::kTooLarge, "the value of an extended attribute"};
   PosixAcl acl;
   if (is_acl(name)) {
     DEDUPFS_ASSIGN(acl, PosixAcl::decode(value));
@@ -134,10 +134,10 @@ Result<std::vector<std::string>> Filesystem::list_xattrs(InodeNumber number) {
   if (!inode->record.has_xattrs) return names;
   constexpr std::size_t kNamesAPage = 16;  // values come with the names, of up to 64 KiB each
   // The kernel hands out no more (XATTR_LIST_MAX), and says E2BIG when there are more.
-  constexpr std::size_t kMostBytes = 64 << 10;
+  constexpr std::size_t kMaxBytes = 64 << 10;
   std::string from = encode_inode_key(number);
   const std::string end = encode_key_behind(number);
-  for (std::size_t bytes = 0; bytes <= kMostBytes;) {
+  for (std::size_t bytes = 0; bytes <= kMaxBytes;) {
     DEDUPFS_ASSIGN(const std::vector<KeyValue> page, state_->metadata.list(Family::kXattrs, from, end, kNamesAPage));
     for (const auto& [key, value] : page) {
       DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));

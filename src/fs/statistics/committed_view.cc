@@ -127,14 +127,14 @@ Result<void> CommittedView::visit_unchanged_segments(
   return result;
 }
 
-Result<void> CommittedView::walk_runs(const std::function<void(const ChunkRun&)>& visit) const {
+Result<void> CommittedView::walk_extents(const std::function<void(const ChunkExtent&)>& visit) const {
   return walk(Family::kChunks, [&](std::string_view key, std::string_view value) -> Result<void> {
-    DEDUPFS_ASSIGN(const ChunkRun run, decode_run(key, value));
-    for (const ChunkRun::Chunk& chunk : run.chunks)
+    DEDUPFS_ASSIGN(const ChunkExtent extent, decode_extent(key, value));
+    for (const ChunkExtent::Chunk& chunk : extent.chunks)
       for (const ChunkId source : chunk.sources)
         if (!was_given_away(source))
-          return never_given_away(fmt::format("a delta in the run of chunks from {}", number_of(run.first)), source);
-    visit(run);
+          return never_given_away(fmt::format("a delta in the run of chunks from {}", number_of(extent.first)), source);
+    visit(extent);
     return {};
   });
 }

@@ -40,7 +40,7 @@ class CommittedView {
   // As walk_recipes(), of what only snapshots have: each segment that was changed since one was made, as it was then, and those of
   // orphans that the newest has as they are. All of a file, at whichever snapshot, follow each other.
   Result<void> walk_old_recipes(const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const;
-  Result<void> walk_runs(const std::function<void(const ChunkRun&)>& visit) const;
+  Result<void> walk_extents(const std::function<void(const ChunkExtent&)>& visit) const;
 
   bool is_orphan(InodeNumber inode) const { return orphans_.contains(inode); }
   // Whether there can be a chunk with this id.

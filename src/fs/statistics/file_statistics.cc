@@ -14,7 +14,7 @@
 #include "index/entries.h"
 #include "store/chunks/chunk_reader.h"
 #include "store/chunks/chunk_set.h"
-#include "store/chunks/run_finder.h"
+#include "store/chunks/extent_finder.h"
 #include "store/metadata/before_images.h"
 #include "store/relocation/restore_estimate.h"
 
@@ -35,8 +35,8 @@ using VisitChunk = std::function<Result<void>(ChunkId)>;
 // Which of some chunks files refer to. Files are gone through one after another; nothing is kept of those that have none of them.
 class References {
  public:
-  References(const ChunkSet& wanted, std::uint64_t most_bytes)
-      : wanted_(wanted), of_a_file_(most_bytes), of_several_files_(most_bytes), of_this_file_(most_bytes) {}
+  References(const ChunkSet& wanted, std::uint64_t max_bytes)
+      : wanted_(wanted), of_a_file_(max_bytes), of_several_files_(max_bytes), of_this_file_(max_bytes) {}
 
   // The references of a file follow each other.
   void add(InodeNumber file, const std::vector<RecipeEntry>& entries) {
@@ -71,8 +71,8 @@ class FileCounting {
       : database_(volume.database()),
         snapshots_(volume.snapshots()),
         view_(view),
-        most_bytes_(ChunkSet::limit_for(database_)),
-        runs_(database_) {}
+        max_bytes_(ChunkSet::limit_for(database_)),
+        extents_(database_) {}
 
   Result<std::vector<FileStatistics>> run(const std::vector<InodeNumber>& inodes) {
     for (const InodeNumber inode : inodes) DEDUPFS_TRY(add_file(inode));
@@ -168,8 +168,8 @@ class FileCounting {
   }
 
   Result<void> count_chunks(InodeNumber inode, FileStatistics& statistics) {
-    ChunkSet repeated(most_bytes_);
-    Reach reach{ChunkSet(most_bytes_), 0, {}};
+    ChunkSet repeated(max_bytes_);
+    Reach reach{ChunkSet(max_bytes_), 0, {}};
     DEDUPFS_TRY(visit_chunks(inode, [&](ChunkId id) -> Result<void> {
       if (!reach.seen.insert(id)) repeated.insert(id);
       return {};
@@ -185,9 +185,9 @@ class FileCounting {
   }
 
   Result<void> count_chunk(ChunkId id, bool is_own, bool is_repeated, FileStatistics& statistics) {
-    DEDUPFS_ASSIGN(const ChunkRun* const run, find_run(id));
-    const ChunkRun::Chunk& chunk = run->at(id);
-    const std::uint64_t disk_bytes = run->disk_bytes_of(chunk.payload_length());
+    DEDUPFS_ASSIGN(const ChunkExtent* const extent, find_extent(id));
+    const ChunkExtent::Chunk& chunk = extent->at(id);
+    const std::uint64_t disk_bytes = extent->disk_bytes_of(chunk.payload_length());
     ++statistics.unique_chunks;
     if (!is_own || is_repeated) ++statistics.shared_chunks;
     if (chunk.is_delta()) ++statistics.delta_chunks;
@@ -206,10 +206,10 @@ class FileCounting {
 
   // From those that have been seen.
   Result<void> follow_deltas(Reach& reach) {
-    auto found = std::make_unique<ChunkSet>(most_bytes_);
+    auto found = std::make_unique<ChunkSet>(max_bytes_);
     DEDUPFS_TRY(reach.seen.for_each([&](ChunkId id) { return add_sources(id, reach, *found); }));
     while (!found->empty()) {
-      auto deeper = std::make_unique<ChunkSet>(most_bytes_);
+      auto deeper = std::make_unique<ChunkSet>(max_bytes_);
       DEDUPFS_TRY(found->for_each([&](ChunkId id) -> Result<void> {
         ++reach.bases;
         reach.seen.insert(id);
@@ -222,9 +222,9 @@ class FileCounting {
   }
 
   Result<void> add_sources(ChunkId id, Reach& reach, ChunkSet& found) {
-    DEDUPFS_ASSIGN(const ChunkRun* const run, find_run(id));
-    reach.containers.insert(run->place.container);
-    for (const ChunkId source : run->at(id).sources) {
+    DEDUPFS_ASSIGN(const ChunkExtent* const extent, find_extent(id));
+    reach.containers.insert(extent->place.container);
+    for (const ChunkId source : extent->at(id).sources) {
       if (!view_.was_given_away(source)) return not_in_index(source);
       if (!reach.seen.contains(source)) found.insert(source);
     }
@@ -245,32 +245,32 @@ class FileCounting {
 
   Result<void> estimate_chunk(ChunkId chunk, RestoreEstimate& estimate) {
     Chunks wanted{chunk};  // the next one last
-    for (std::size_t left = ChunkReader::kMostChunksOfARead; !wanted.empty() && left != 0; --left) {
+    for (std::size_t left = ChunkReader::kMaxChunksPerRead; !wanted.empty() && left != 0; --left) {
       const ChunkId id = wanted.back();
       wanted.pop_back();
-      DEDUPFS_ASSIGN(const ChunkRun* const run, find_run(id));
-      if (!estimate.read(*run, id)) continue;
-      const Chunks& sources = run->at(id).sources;
+      DEDUPFS_ASSIGN(const ChunkExtent* const extent, find_extent(id));
+      if (!estimate.read(*extent, id)) continue;
+      const Chunks& sources = extent->at(id).sources;
       wanted.insert(wanted.end(), sources.rbegin(), sources.rend());
     }
     return {};
   }
 
-  Result<const ChunkRun*> find_run(ChunkId id) {
-    DEDUPFS_ASSIGN(const ChunkRun* const run, runs_.find(id));
-    if (run == nullptr) return not_in_index(id);
-    return run;
+  Result<const ChunkExtent*> find_extent(ChunkId id) {
+    DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents_.find(id));
+    if (extent == nullptr) return not_in_index(id);
+    return extent;
   }
 
   const Database& database_;
   const SnapshotList& snapshots_;
   const CommittedView& view_;
-  const std::uint64_t most_bytes_;               // of each set
+  const std::uint64_t max_bytes_;                // of each set
   std::map<InodeNumber, FileStatistics> files_;  // those asked for
-  ChunkSet wanted_{most_bytes_};                 // their chunks
-  References live_{wanted_, most_bytes_};
-  References old_{wanted_, most_bytes_};  // of what only snapshots have
-  RunFinder runs_;
+  ChunkSet wanted_{max_bytes_};                  // their chunks
+  References live_{wanted_, max_bytes_};
+  References old_{wanted_, max_bytes_};  // of what only snapshots have
+  ExtentFinder extents_;
 };
 
 }  // namespace

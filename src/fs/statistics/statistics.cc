@@ -17,7 +17,7 @@ constexpr int kDeepest = 8;  // folders in folders; a volume has fewer
 class Counting {
  public:
   Counting(Volume& volume, const CommittedView& view)
-      : volume_(volume), view_(view), most_bytes_(ChunkSet::limit_for(volume.database())) {}
+      : volume_(volume), view_(view), max_bytes_(ChunkSet::limit_for(volume.database())) {}
 
   Result<Statistics> run() {
     DEDUPFS_TRY(view_.walk_inodes([this](const InodeRecord& record) { count_inode(record.attributes); }));
@@ -27,7 +27,7 @@ class Counting {
     DEDUPFS_TRY(view_.walk_old_recipes([this](InodeNumber, const auto& segment) { count_old_segment(segment); }));
     DEDUPFS_TRY(mark_bases());
     for (const ChunkSet* const set : {&live_, &snapshot_only_, &bases_}) DEDUPFS_TRY(set->require_complete());
-    DEDUPFS_TRY(view_.walk_runs([this](const ChunkRun& run) { count_run(run); }));
+    DEDUPFS_TRY(view_.walk_extents([this](const ChunkExtent& extent) { count_extent(extent); }));
     measure_disk();
     const ChunkStore::Damage damage = volume_.chunks().damage();
     statistics_.damaged_chunks = damage.damaged_chunks;
@@ -72,10 +72,10 @@ class Counting {
   Result<void> mark_bases() {
     for (bool found = true; found;) {
       found = false;
-      DEDUPFS_TRY(view_.walk_runs([&](const ChunkRun& run) {
-        for (std::size_t i = 0; i < run.chunks.size(); ++i) {
-          if (!run.chunks[i].is_delta() || !is_needed(run.id_of(i))) continue;
-          for (const ChunkId source : run.chunks[i].sources)
+      DEDUPFS_TRY(view_.walk_extents([&](const ChunkExtent& extent) {
+        for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
+          if (!extent.chunks[i].is_delta() || !is_needed(extent.id_of(i))) continue;
+          for (const ChunkId source : extent.chunks[i].sources)
             if (!is_referred_to(source) && bases_.insert(source)) found = true;
         }
       }));
@@ -87,30 +87,30 @@ class Counting {
   bool is_needed(ChunkId id) const { return is_referred_to(id) || bases_.contains(id); }
 
   // The chunks of a region share its bytes on disk in proportion to their lengths.
-  void count_run(const ChunkRun& run) {
+  void count_extent(const ChunkExtent& extent) {
     std::uint64_t live_bytes = 0;
     std::uint64_t snapshot_bytes = 0;
     std::uint64_t base_bytes = 0;
-    for (std::size_t i = 0; i < run.chunks.size(); ++i) {
-      const ChunkRun::Chunk& chunk = run.chunks[i];
-      if (live_.contains(run.id_of(i))) {
+    for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
+      const ChunkExtent::Chunk& chunk = extent.chunks[i];
+      if (live_.contains(extent.id_of(i))) {
         live_bytes += chunk.payload_length();
         if (chunk.is_delta()) count_delta(chunk);
-      } else if (snapshot_only_.contains(run.id_of(i))) {
+      } else if (snapshot_only_.contains(extent.id_of(i))) {
         snapshot_bytes += chunk.payload_length();
         ++statistics_.snapshot_only_chunks;
-      } else if (bases_.contains(run.id_of(i))) {
+      } else if (bases_.contains(extent.id_of(i))) {
         base_bytes += chunk.payload_length();
         ++statistics_.base_only_chunks;
       }
     }
     statistics_.after_delta_bytes += live_bytes;
-    statistics_.stored_bytes += run.disk_bytes_of(live_bytes);
-    statistics_.snapshot_only_bytes += run.disk_bytes_of(snapshot_bytes);
-    statistics_.base_only_bytes += run.disk_bytes_of(base_bytes);
+    statistics_.stored_bytes += extent.disk_bytes_of(live_bytes);
+    statistics_.snapshot_only_bytes += extent.disk_bytes_of(snapshot_bytes);
+    statistics_.base_only_bytes += extent.disk_bytes_of(base_bytes);
   }
 
-  void count_delta(const ChunkRun::Chunk& chunk) {
+  void count_delta(const ChunkExtent::Chunk& chunk) {
     ++statistics_.delta_chunks;
     statistics_.delta_raw_bytes += chunk.raw_length;
     statistics_.delta_bytes += chunk.delta_length;
@@ -159,10 +159,10 @@ class Counting {
 
   Volume& volume_;
   const CommittedView& view_;
-  const std::uint64_t most_bytes_;       // of each set
-  ChunkSet live_{most_bytes_};           // that files refer to
-  ChunkSet snapshot_only_{most_bytes_};  // that only files of snapshots refer to
-  ChunkSet bases_{most_bytes_};          // that only deltas refer to
+  const std::uint64_t max_bytes_;       // of each set
+  ChunkSet live_{max_bytes_};           // that files refer to
+  ChunkSet snapshot_only_{max_bytes_};  // that only files of snapshots refer to
+  ChunkSet bases_{max_bytes_};          // that only deltas refer to
   Statistics statistics_;
 };
 

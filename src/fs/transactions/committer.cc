@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds kBetweenPreparations{200};
 // What cleaning up gets beside commits that follow one another: this part of the time that they take, and not so much that
 // those who wait for the next one notice.
 constexpr int kCleanUpPart = 4;
-constexpr std::chrono::milliseconds kLongestCleanUp{250};
+constexpr std::chrono::milliseconds kMaxBackgroundStep{250};
 // Until what could not be done for want of memory is tried again.
 constexpr std::chrono::milliseconds kAfterFailure{100};
 
@@ -55,7 +55,7 @@ void Committer::request_prepare() {
   wakeup_.notify_one();
 }
 
-void Committer::request_clean_up() {
+void Committer::request_background_step() {
   const std::lock_guard lock(mutex_);
   clean_up_wanted_ = true;
   wakeup_.notify_one();
@@ -85,7 +85,7 @@ void Committer::run() {
     if (preparation) prepare_round(lock);
     // Where somebody commits all the time, what is deleted must go all the same, as fast as others make it.
     if (clean_up_wanted_ && !stopping_) {
-      clean_up(lock, std::min<Clock::duration>((Clock::now() - now) / kCleanUpPart, kLongestCleanUp));
+      clean_up(lock, std::min<Clock::duration>((Clock::now() - now) / kCleanUpPart, kMaxBackgroundStep));
     } else if (!round && !preparation) {
       wakeup_.wait_until(lock, prepare_wanted_ ? std::min(next_by_age, prepare_not_before_) : next_by_age);
     }
@@ -134,7 +134,7 @@ void Committer::clean_up(std::unique_lock<std::mutex>& lock, Clock::duration at_
     clean_up_wanted_ = false;
     lock.unlock();
     bool more = true;
-    const bool done = survive("cleaning up", [&] { more = duties_.clean_up_a_bit(); });
+    const bool done = survive("cleaning up", [&] { more = duties_.background_step(); });
     lock.lock();
     clean_up_wanted_ = clean_up_wanted_ || more;
     if (!done) wakeup_.wait_for(lock, kAfterFailure, [this] { return stopping_; });

@@ -20,10 +20,10 @@ namespace dedupfs {
 class Committer {
  public:
   struct Duties {
-    std::function<bool()> has_changes;     // anything that is not durable
-    std::function<void()> prepare;         // what can be done before operations have to stop
-    std::function<Result<void>()> commit;  // ends the group and makes it durable
-    std::function<bool()> clean_up_a_bit;  // true if there is more to do
+    std::function<bool()> has_changes;      // anything that is not durable
+    std::function<void()> prepare;          // what can be done before operations have to stop
+    std::function<Result<void>()> commit;   // ends the group and makes it durable
+    std::function<bool()> background_step;  // true if there is more to do
   };
 
   Committer(std::chrono::milliseconds interval, Duties duties);
@@ -33,9 +33,9 @@ class Committer {
   // may first wait for that of somebody else.
   Result<void> commit(std::chrono::milliseconds patience = {});
 
-  void request_commit();    // soon, without waiting
-  void request_prepare();   // soon: file data takes too much memory
-  void request_clean_up();  // there is something to clean up
+  void request_commit();           // soon, without waiting
+  void request_prepare();          // soon: file data takes too much memory
+  void request_background_step();  // there is something to clean up
 
   // Ends the thread; those who wait get kInterrupted. Nobody may call commit() afterwards.
   void stop();

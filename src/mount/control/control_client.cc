@@ -13,7 +13,7 @@ namespace dedupfs {
 namespace {
 
 // More than any answer holds: the snapshots of a volume that has as many as it can have.
-constexpr std::size_t kLongestAnswer = 64 << 20;
+constexpr std::size_t kMaxAnswer = 64 << 20;
 
 Error not_mounted(const Path& volume) {
   return {ErrorCode::kNotFound, volume.string() + " is not mounted: no daemon answers at its control socket"};
@@ -79,7 +79,7 @@ Result<nlohmann::json> ControlClient::receive(const std::function<Result<void>(i
   std::size_t end;
   while ((end = received_.find('\n', searched_)) == std::string::npos) {
     searched_ = received_.size();
-    if (received_.size() > kLongestAnswer)
+    if (received_.size() > kMaxAnswer)
       return Error{ErrorCode::kIo, "the answer of the daemon is longer than any that it gives"};
     char buffer[16 * 1024];
     const ssize_t count = ::recv(socket_.get(), buffer, sizeof buffer, 0);

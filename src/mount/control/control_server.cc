@@ -153,7 +153,7 @@ void ControlServer::State::tell_progress(const std::string& line) {
 }
 
 void ControlServer::State::poll_once(std::chrono::milliseconds timeout) {
-  const bool accepting = clients.size() < kMostClients;
+  const bool accepting = clients.size() < kMaxClients;
   std::vector<pollfd> polled = {{wakeup.get(), POLLIN, 0}, {accepting ? listener.get() : -1, POLLIN, 0}};
   for (const Client& client : clients) {
     polled.push_back({client.socket.get(), static_cast<short>(client.to_send.empty() ? POLLIN : POLLOUT), 0});
@@ -228,7 +228,7 @@ bool ControlServer::State::send(Client& client) {
 
 bool ControlServer::State::answer_next(Client& client) {
   const std::size_t end = client.received.find('\n');
-  if (std::min(end, client.received.size()) > kLongestRequest) {
+  if (std::min(end, client.received.size()) > kMaxRequest) {
     client.to_send = response_line(Error{ErrorCode::kTooLarge, "the request is too long"});
     client.closing = true;
     return true;

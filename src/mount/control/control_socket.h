@@ -33,8 +33,8 @@ namespace dedupfs {
 //            for kClientTimeout is dropped. Nobody waits for a slow client.
 class ControlServer {
  public:
-  static constexpr std::size_t kLongestRequest = 64 * 1024;
-  static constexpr std::size_t kMostClients = 64;
+  static constexpr std::size_t kMaxRequest = 64 * 1024;
+  static constexpr std::size_t kMaxClients = 64;
   static constexpr std::chrono::seconds kClientTimeout{10};
   // The one command that every server knows: its answer comes when finish() is called. With "progress": true, lines that have
   // "progress" come before it.

@@ -55,7 +55,7 @@ Result<nlohmann::json> run_snapshot_request(FuseMount& mount, const SnapshotRequ
     case SnapshotRequest::Action::kDelete: DEDUPFS_TRY(filesystem.delete_snapshot(request.name)); break;
     case SnapshotRequest::Action::kRollBack: {
       const auto roll_back = [&] {
-        const GroupGate::Closure alone(mount.requests());
+        const QuiesceGate::Closure alone(mount.requests());
         return filesystem.roll_back(request.name);
       };
       DEDUPFS_ASSIGN(const auto changed, roll_back());

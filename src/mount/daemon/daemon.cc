@@ -207,7 +207,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request)
   filesystem_options.group_bytes = limits.group;
   filesystem_options.atime = options.atime;
   filesystem_options.snapshot_access = snapshot_access(options);
-  filesystem_options.rewrite_percent = static_cast<unsigned>(options.rewrite_percent);
+  filesystem_options.defragment_percent = static_cast<unsigned>(options.defragment_percent);
   return Filesystem::open(std::move(*volume), filesystem_options);
 }
 

@@ -13,7 +13,7 @@ std::optional<ReadAhead::Range> ReadAhead::on_read(std::uint64_t offset, std::ui
   if (!in_run) {
     run_bytes_ = 0;
     run_end_ = loaded_end_ = end;
-    window_ = kSmallestWindow;
+    window_ = kMinWindow;
   }
   run_bytes_ += length;
   run_end_ = std::max(run_end_, end);
@@ -25,7 +25,7 @@ std::optional<ReadAhead::Range> ReadAhead::on_read(std::uint64_t offset, std::ui
   if (ahead > window_ / 2) return std::nullopt;
   const Range range{loaded_end_, window_ - ahead};
   loaded_end_ += range.length;
-  window_ = std::min(2 * window_, kLargestWindow);
+  window_ = std::min(2 * window_, kMaxWindow);
   return range;
 }
 

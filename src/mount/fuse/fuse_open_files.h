@@ -28,8 +28,8 @@ class ReadAhead {
 
     bool operator==(const Range&) const = default;
   };
-  static constexpr std::uint64_t kSmallestWindow = 2 << 20;
-  static constexpr std::uint64_t kLargestWindow = 8 << 20;
+  static constexpr std::uint64_t kMinWindow = 2 << 20;
+  static constexpr std::uint64_t kMaxWindow = 8 << 20;
   static constexpr std::uint64_t kSlack = 4
                                           << 20;  // how far from the expected place a request still belongs to the run
 
@@ -40,7 +40,7 @@ class ReadAhead {
   std::uint64_t run_end_ = 0;     // behind the furthest request of this run
   std::uint64_t run_bytes_ = 0;   // asked for in this run
   std::uint64_t loaded_end_ = 0;  // behind what was asked to be loaded
-  std::uint64_t window_ = kSmallestWindow;
+  std::uint64_t window_ = kMinWindow;
 };
 
 // How a handle is opened. Kept, because libfuse hands over the flags of a file with its opening, reads and writes only: for all

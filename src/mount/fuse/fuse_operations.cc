@@ -23,7 +23,7 @@ constexpr double kValidSeconds = 86400;
 constexpr double kValidWhileWrittenSeconds = 1;
 // Inode numbers are never reused.
 constexpr std::uint64_t kGeneration = 1;
-constexpr std::size_t kLargestCopyBytes = 1 << 30;  // a request cannot be interrupted
+constexpr std::size_t kMaxCopyBytes = 1 << 30;  // a request cannot be interrupted
 
 timespec to_timespec(const Timestamp& time) {
   return {time.seconds, static_cast<long>(time.nanoseconds)};
@@ -457,10 +457,10 @@ void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse
   reply_to_content_change(req, {to, static_cast<std::uint64_t>(to_offset)}, [&]() -> Result<Written> {
     FuseMount& mount = mount_of(req);
     const FuseCaller caller(req);
-    DEDUPFS_ASSIGN(const std::uint64_t copied,
-                   mount.filesystem().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
-                                                 static_cast<std::uint64_t>(to_offset),
-                                                 std::min(length, kLargestCopyBytes), caller));
+    DEDUPFS_ASSIGN(
+        const std::uint64_t copied,
+        mount.filesystem().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
+                                      static_cast<std::uint64_t>(to_offset), std::min(length, kMaxCopyBytes), caller));
     settle_mode(req, caller, to);
     DEDUPFS_TRY(sync_if_asked(mount, file_of(to_info)));
     return Written{copied};
@@ -479,7 +479,7 @@ void op_statfs(fuse_req_t req, fuse_ino_t) {
         // Inodes take nothing but space: about a block each, for metadata and the smallest content.
         result.f_ffree = result.f_favail = result.f_bavail;
         result.f_files = space.inodes + result.f_ffree;
-        result.f_namemax = kLongestName;
+        result.f_namemax = kMaxName;
         return result;
       });
 }

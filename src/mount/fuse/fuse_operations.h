@@ -15,7 +15,7 @@
 
 #include "base/thread_pool.h"
 #include "fs/namespace/filesystem.h"
-#include "fs/transactions/group_gate.h"
+#include "fs/transactions/quiesce_gate.h"
 #include "mount/fuse/fuse_open_files.h"
 #include "mount/fuse/request_copies.h"
 #include "mount/options/mount_options.h"
@@ -88,7 +88,7 @@ class FuseMount {
   // requests must not be held up.
   void invalidate(const std::vector<ChangedName>& changed);
   // Every request passes this gate: who closes it has the filesystem for himself.
-  GroupGate& requests() { return requests_; }
+  QuiesceGate& requests() { return requests_; }
   // Runs `task`, which can be copied, on a thread for invalidations.
   template <class Task>
   void after_requests(const Task& task) {
@@ -108,7 +108,7 @@ class FuseMount {
   std::atomic<bool> dirsync_;
   OpenFiles open_files_;
   RequestCopies copies_;
-  GroupGate requests_;
+  QuiesceGate requests_;
   std::mutex session_mutex_;
   fuse_session* session_ = nullptr;
   std::string device_;

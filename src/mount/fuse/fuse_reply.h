@@ -88,7 +88,7 @@ int answer_of(const Error& error);
 // What `body` returns, a Result; an exception becomes an error. Waits while requests are held up.
 template <class Body>
 auto attempt(fuse_req_t req, Body&& body) -> decltype(body()) {
-  const GroupGate::Pass pass(mount_of(req).requests());
+  const QuiesceGate::Pass pass(mount_of(req).requests());
   return guarded(body);
 }
 

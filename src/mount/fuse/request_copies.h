@@ -14,14 +14,14 @@ namespace dedupfs {
 
 class RequestCopies {
  public:
-  static constexpr std::uint64_t kMostBytes = 16 << 20;
+  static constexpr std::uint64_t kMaxBytes = 16 << 20;
   // Of libfuse's threads. The others serve readers, for whom those may wait who hold copies.
-  static constexpr unsigned kMostWaiting = 16;
+  static constexpr unsigned kMaxWaiting = 16;
 
   // Waits until a copy of so many bytes fits. kNoMemory: too many wait already; kInterrupted: `cancelled`, asked every 50 ms.
   Result<DirtyBudget::Share> acquire(std::uint64_t bytes, const std::function<bool()>& cancelled) {
     const Waiting waiting(waiting_);
-    if (waiting.before >= kMostWaiting && budget_.used_bytes() + bytes > kMostBytes)
+    if (waiting.before >= kMaxWaiting && budget_.used_bytes() + bytes > kMaxBytes)
       return Error{ErrorCode::kNoMemory, "too many direct writes at once to files that are cached, too"};
     DEDUPFS_TRY(budget_.acquire(bytes, cancelled));
     return DirtyBudget::Share::acquired(budget_, bytes);
@@ -38,7 +38,7 @@ class RequestCopies {
     std::atomic<unsigned>& all;
   };
 
-  DirtyBudget budget_{kMostBytes, [] {}};
+  DirtyBudget budget_{kMaxBytes, [] {}};
   std::atomic<unsigned> waiting_ = 0;
 };
 

@@ -37,7 +37,7 @@ std::optional<std::uint64_t> physical_memory(const std::filesystem::path& root) 
 }
 
 // The least of the limits of a group and of those above it.
-std::uint64_t least_limit(const std::filesystem::path& hierarchy, const std::string& group, const char* file) {
+std::uint64_t min_limit(const std::filesystem::path& hierarchy, const std::string& group, const char* file) {
   std::uint64_t least = UINT64_MAX;
   std::filesystem::path at = (hierarchy / group.substr(group.starts_with('/') ? 1 : 0)).lexically_normal();
   for (;; at = at.parent_path()) {
@@ -58,9 +58,9 @@ std::uint64_t cgroup_limit(const std::filesystem::path& root) {
     const std::string group = line.substr(second + 1);
     if (controllers == ",,") {
       for (const char* const hierarchy : {"sys/fs/cgroup", "sys/fs/cgroup/unified"})
-        least = std::min(least, least_limit(root / hierarchy, group, "memory.max"));
+        least = std::min(least, min_limit(root / hierarchy, group, "memory.max"));
     } else if (controllers.find(",memory,") != std::string::npos) {
-      least = std::min(least, least_limit(root / "sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
+      least = std::min(least, min_limit(root / "sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
     }
   }
   return least;

@@ -124,7 +124,7 @@ const std::vector<OwnOption>& own_options() {
                      "seconds between copies of the names and recipes, for fsck.dedupfs; 0: none"),
       number_option("threads", &MountOptions::threads, 1, 1024, "of the ingest pipeline (default: one a core)", "N"),
       size_option("readahead", &MountOptions::read_ahead_bytes, 0, kGiB, "of the kernel"),
-      number_option("rewrite", &MountOptions::rewrite_percent, 0, 100,
+      number_option("rewrite", &MountOptions::defragment_percent, 0, 100,
                     "percent of what is written that may be stored once more to be quick to read; 0: none"),
       choice_option<DirectIo>("direct_io", &MountOptions::direct_io,
                               {{"wronly", DirectIo::kWriteOnly}, {"off", DirectIo::kOff}, {"all", DirectIo::kAll}},

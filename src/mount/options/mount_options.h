@@ -51,7 +51,7 @@ struct MountOptions {
   std::chrono::seconds checkpoint_interval{600};
   std::uint64_t threads = 0;  // of the ingest pipeline; 0: one a core
   std::uint64_t read_ahead_bytes = 4 << 20;
-  std::uint64_t rewrite_percent = 5;
+  std::uint64_t defragment_percent = 5;
   DirectIo direct_io = DirectIo::kWriteOnly;
   FilesystemOptions::SnapshotAccess snapshots = FilesystemOptions::SnapshotAccess::kOwner;
   std::string log_file;    // empty: syslog

@@ -16,20 +16,25 @@ std::string_view name_of(ReclaimPhase phase) {
     case ReclaimPhase::kAwait: return "await deletions";
     case ReclaimPhase::kMark: return "mark";
     case ReclaimPhase::kRebase: return "rebase";
-    case ReclaimPhase::kErase: return "erase";
-    case ReclaimPhase::kSweep: return "sweep";
-    case ReclaimPhase::kCompact: return "compact";
+    case ReclaimPhase::kSweep: return "erase";
+    case ReclaimPhase::kCopyForward: return "sweep";
+    case ReclaimPhase::kCompactIndex: return "compact";
   }
   return "unknown";
 }
 
 nlohmann::json findings_json(const ReclaimFindings& findings) {
   return {
-      {"live_chunks", findings.live_chunks},           {"erased_chunks", findings.erased_chunks},
-      {"rebased_chunks", findings.rebased_chunks},     {"rebased_bytes", findings.rebased_bytes},
-      {"swept_containers", findings.swept_containers}, {"swept_bytes", findings.swept_bytes},
-      {"moved_bytes", findings.moved_bytes},           {"freed_bytes", findings.freed_bytes()},
-      {"garbage_bytes", findings.garbage_bytes},       {"lacked_room", findings.lacked_room},
+      {"live_chunks", findings.live_chunks},
+      {"erased_chunks", findings.erased_chunks},
+      {"rebased_chunks", findings.rebased_chunks},
+      {"rebased_bytes", findings.rebased_bytes},
+      {"swept_containers", findings.emptied_containers},
+      {"swept_bytes", findings.emptied_bytes},
+      {"moved_bytes", findings.moved_bytes},
+      {"freed_bytes", findings.freed_bytes()},
+      {"garbage_bytes", findings.garbage_bytes},
+      {"lacked_room", findings.lacked_room},
   };
 }
 
@@ -43,11 +48,11 @@ nlohmann::json ended_json(const std::optional<ReclaimStatus::Ended>& ended) {
   return json;
 }
 
-nlohmann::json sweep_rate(const ReclaimStatus& status) {
-  if (!status.running || status.paused || status.phase != ReclaimPhase::kSweep || status.phase_seconds <= 0 ||
-      status.current.swept_bytes == 0)
+nlohmann::json copy_rate(const ReclaimStatus& status) {
+  if (!status.running || status.paused || status.phase != ReclaimPhase::kCopyForward || status.phase_seconds <= 0 ||
+      status.current.emptied_bytes == 0)
     return nullptr;
-  return static_cast<double>(status.current.swept_bytes) / status.phase_seconds;
+  return static_cast<double>(status.current.emptied_bytes) / status.phase_seconds;
 }
 
 nlohmann::json time_left(const ReclaimStatus& status) {
@@ -99,7 +104,7 @@ nlohmann::json reclaim_json(const ReclaimStatus& status) {
       {"progress_percent", status.running ? nlohmann::json(100 * status.progress) : nlohmann::json(nullptr)},
       {"seconds", status.running ? status.seconds : 0.0},
       {"seconds_left", time_left(status)},
-      {"swept_bytes_per_second", sweep_rate(status)},
+      {"swept_bytes_per_second", copy_rate(status)},
       {"current", status.running ? findings_json(status.current) : nlohmann::json(nullptr)},
       {"last", ended_json(status.last)},
       {"freed_bytes", status.freed_bytes},

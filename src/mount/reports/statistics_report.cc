@@ -42,12 +42,12 @@ std::string index_shares(const nlohmann::json& json) {
 
 // With what to do about it, where it is worth it.
 std::string garbage_meaning(const nlohmann::json& json) {
-  constexpr double kMuch = 0.1;
+  constexpr double kMuchGarbage = 0.1;
   const auto bytes = [&](const char* key) { return json.at(key).get<std::uint64_t>(); };
   const double share =
       static_cast<double>(bytes("garbage_bytes")) / std::max<double>(1, static_cast<double>(bytes("disk_bytes")));
   std::string meaning = "in containers, of no use to any file";
-  if (share >= kMuch) meaning += fmt::format(": {:.0f} % of the disk, run dedupfs-gc", 100 * share);
+  if (share >= kMuchGarbage) meaning += fmt::format(": {:.0f} % of the disk, run dedupfs-gc", 100 * share);
   return meaning;
 }
 

@@ -15,7 +15,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kMostDescribed = 5;
+constexpr std::size_t kMaxDescribed = 5;
 
 std::optional<pid_t> process_in(const std::string& name) {
   pid_t process = 0;
@@ -59,7 +59,7 @@ std::vector<MountHolder> find_mount_holders(const std::string& device, const Pat
 
 std::string describe(const std::vector<MountHolder>& holders) {
   std::string text;
-  const std::size_t described = std::min(holders.size(), kMostDescribed);
+  const std::size_t described = std::min(holders.size(), kMaxDescribed);
   for (std::size_t i = 0; i < described; ++i)
     text += fmt::format("{}process {} ({}) at {}", i == 0 ? "" : ", ", holders[i].process, printable(holders[i].name),
                         printable(holders[i].mountpoint.string()));

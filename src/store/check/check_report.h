@@ -23,9 +23,9 @@ inline Result<void> no_progress(int /*pass*/, std::uint64_t /*current*/, std::ui
 }
 
 // Of a file that has more, the last one stands for all the rest, up to the end of what is lost.
-inline constexpr std::size_t kMostLostRanges = 1000;
+inline constexpr std::size_t kMaxLostRanges = 1000;
 // Of all files together: beyond, each has one.
-inline constexpr std::size_t kMostLostRangesInAll = 100'000;
+inline constexpr std::size_t kMaxLostRangesTotal = 100'000;
 
 // A stretch of a file that cannot be read, and never will be unless the same content is written again.
 struct LostRange {
@@ -50,7 +50,7 @@ class CheckReport {
     std::vector<LostRange>& ranges = lost_[inode];
     if (!ranges.empty() && ranges.back().offset + ranges.back().length == range.offset)
       ranges.back().length += range.length;
-    else if (ranges.size() >= kMostLostRanges || (!ranges.empty() && lost_ranges_ >= kMostLostRangesInAll))
+    else if (ranges.size() >= kMaxLostRanges || (!ranges.empty() && lost_ranges_ >= kMaxLostRangesTotal))
       ranges.back() = {.offset = ranges.back().offset,
                        .length = range.offset + range.length - ranges.back().offset,
                        .why = "in many places; not all of it is lost"};
@@ -63,7 +63,7 @@ class CheckReport {
   void note(const std::string& message) { print_("note: " + message); }
 
   std::uint64_t errors() const { return errors_; }
-  // By inode; neighbouring ranges are one, and a file has no more than kMostLostRanges.
+  // By inode; neighbouring ranges are one, and a file has no more than kMaxLostRanges.
   const std::map<std::uint64_t, std::vector<LostRange>>& lost() const { return lost_; }
 
  private:

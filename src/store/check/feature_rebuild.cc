@@ -56,10 +56,10 @@ Result<FeatureRebuild> rebuild_feature_index(const ContainerStore& containers, D
   ChunkReader reader(containers, database, nothing_pending, kFeatureRebuildCacheBytes);
   FeatureIndex features(database, settings.index_bytes);
   FeatureRebuild rebuilt;
-  const auto index_run = [&](const ChunkRun& run) -> Result<void> {
-    DEDUPFS_TRY(progress(pass, number_of(run.first), end_of_chunks));
-    for (std::size_t i = 0; i < run.chunks.size(); ++i) {
-      const ChunkId id = run.id_of(i);
+  const auto index_extent = [&](const ChunkExtent& extent) -> Result<void> {
+    DEDUPFS_TRY(progress(pass, number_of(extent.first), end_of_chunks));
+    for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
+      const ChunkId id = extent.id_of(i);
       const auto chunk = reader.get(id);
       if (!chunk) {
         ++rebuilt.unreadable;
@@ -70,7 +70,7 @@ Result<FeatureRebuild> rebuild_feature_index(const ContainerStore& containers, D
     }
     return features.open_bytes() < kWrittenTogetherBytes ? Result<void>() : commit(database, features);
   };
-  DEDUPFS_TRY(walk_runs(database, *database.snapshot(), index_run));
+  DEDUPFS_TRY(walk_extents(database, *database.snapshot(), index_extent));
   DEDUPFS_TRY(commit(database, features));
   return rebuilt;
 }

@@ -16,24 +16,24 @@
 #include "store/check/region_offsets.h"
 #include "store/chunks/chunk_reader.h"
 #include "store/chunks/damaged_chunks.h"
-#include "store/chunks/run_overlay.h"
+#include "store/chunks/extent_overlay.h"
 
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kRunsTogether = 4096;
+constexpr std::size_t kExtentsTogether = 4096;
 
-// The runs of consecutive ids in a region.
-std::vector<ChunkRun> runs_of(RegionPlace place, const RegionHeader& header, std::vector<RegionEntry> entries) {
+// The extents of consecutive ids in a region.
+std::vector<ChunkExtent> extents_of(RegionPlace place, const RegionHeader& header, std::vector<RegionEntry> entries) {
   std::ranges::sort(entries, {}, &RegionEntry::id);
-  std::vector<ChunkRun> runs;
-  for (const RegionEntry& entry : entries) append_to_runs(runs, entry);
-  for (ChunkRun& run : runs) {
-    run.place = place;
-    run.region_disk_bytes = static_cast<std::uint32_t>(header.disk_length());
-    run.region_payload_bytes = header.payload_length;
+  std::vector<ChunkExtent> extents;
+  for (const RegionEntry& entry : entries) append_to_extents(extents, entry);
+  for (ChunkExtent& extent : extents) {
+    extent.place = place;
+    extent.region_disk_bytes = static_cast<std::uint32_t>(header.disk_length());
+    extent.region_payload_bytes = header.payload_length;
   }
-  return runs;
+  return extents;
 }
 
 // How deep chunks are, which only the directories of their regions say. Ids come from a disk: no array spans them all.
@@ -68,7 +68,7 @@ class ChunkRebuild {
         progress_(progress),
         pass_(pass),
         fingerprints_(index),
-        runs_(index) {}
+        extents_(index) {}
 
   Result<ChunkTable> run() {
     DEDUPFS_ASSIGN(const auto containers, containers_.list());
@@ -85,7 +85,7 @@ class ChunkRebuild {
       DEDUPFS_TRY(read_container(container));
       done_bytes_ += container.bytes;
     }
-    DEDUPFS_TRY(write_runs());
+    DEDUPFS_TRY(write_extents());
     DEDUPFS_TRY(fingerprints_.flush());
     DEDUPFS_TRY(fill_table());
     DEDUPFS_TRY(keep_damaged());
@@ -129,15 +129,15 @@ class ChunkRebuild {
         DEDUPFS_TRY(
             fingerprints_.put(Family::kFingerprints, text_of(entry.fingerprint.bytes), encode_chunk_id(entry.id)));
     for (const RegionEntry& entry : *entries) depths_.set(entry.id, entry.depth);
-    for (ChunkRun& run : runs_of(place, header, *entries)) {
-      DEDUPFS_ASSIGN(const std::vector<ChunkRun> covered, runs_.lay(std::move(run)));
-      for (const ChunkRun& older : covered) DEDUPFS_TRY(cover(older, place, *entries));
+    for (ChunkExtent& extent : extents_of(place, header, *entries)) {
+      DEDUPFS_ASSIGN(const std::vector<ChunkExtent> covered, extents_.lay(std::move(extent)));
+      for (const ChunkExtent& older : covered) DEDUPFS_TRY(cover(older, place, *entries));
     }
-    return runs_.runs() < kRunsTogether ? Result<void>() : write_runs();
+    return extents_.extents() < kExtentsTogether ? Result<void>() : write_extents();
   }
 
   // A chunk that was moved has the content that it had, and is made as it was, unless it was stored anew.
-  Result<void> cover(const ChunkRun& older, RegionPlace place, const std::vector<RegionEntry>& entries) {
+  Result<void> cover(const ChunkExtent& older, RegionPlace place, const std::vector<RegionEntry>& entries) {
     DEDUPFS_ASSIGN(const auto older_entries, containers_.read_directory(older.place));
     for (const RegionEntry& was : older_entries) {
       const auto now = std::ranges::find(entries, was.id, &RegionEntry::id);
@@ -161,9 +161,9 @@ class ChunkRebuild {
     return fingerprints_.erase(Family::kFingerprints, text_of(was.fingerprint.bytes));
   }
 
-  Result<void> write_runs() {
+  Result<void> write_extents() {
     Database::Batch batch(index_);
-    runs_.append_to(batch);
+    extents_.append_to(batch);
     if (batch.empty()) return {};
     return index_.write(batch);
   }
@@ -172,12 +172,12 @@ class ChunkRebuild {
     table_ = {};
     std::optional<Error> error;
     DEDUPFS_TRY(index_.walk(*index_.snapshot(), Family::kChunks, [&](std::string_view key, std::string_view value) {
-      const auto run = decode_run(key, value);
-      if (!run)
-        error = run.error();
+      const auto extent = decode_extent(key, value);
+      if (!extent)
+        error = extent.error();
       else
-        table_.add(*run);
-      return run.has_value();
+        table_.add(*extent);
+      return extent.has_value();
     }));
     if (error) return *error;
     return {};
@@ -193,33 +193,34 @@ class ChunkRebuild {
       std::erase_if(*entries, [this](const RegionEntry& entry) { return !is_missing(entry.id); });
       if (!has_room_for(entries->size())) continue;
       for (const RegionEntry& entry : *entries) DEDUPFS_TRY(keep_fingerprint(entry.fingerprint.bytes, entry.id));
-      for (ChunkRun& run : runs_of(place, header, std::move(*entries))) DEDUPFS_TRY(keep_run(std::move(run)));
+      for (ChunkExtent& extent : extents_of(place, header, std::move(*entries)))
+        DEDUPFS_TRY(keep_extent(std::move(extent)));
     }
     if (hints_.old_index != nullptr) DEDUPFS_TRY(keep_what_the_old_index_knows());
     if (damaged_.size() == 0) return {};
-    DEDUPFS_TRY(write_runs());
+    DEDUPFS_TRY(write_extents());
     DEDUPFS_TRY(fingerprints_.flush());
     return fill_table();
   }
 
-  bool has_room_for(std::size_t chunks) const { return chunks <= DamagedChunks::kMost - damaged_.size(); }
+  bool has_room_for(std::size_t chunks) const { return chunks <= DamagedChunks::kMax - damaged_.size(); }
   bool is_missing(ChunkId id) const { return !table_.length_of(id) && !damaged_.contains(id); }
 
-  Result<void> keep_run(ChunkRun run) {
-    damaged_.insert(run.first, run.chunks.size());
-    DEDUPFS_TRY(runs_.lay(std::move(run)));
+  Result<void> keep_extent(ChunkExtent extent) {
+    damaged_.insert(extent.first, extent.chunks.size());
+    DEDUPFS_TRY(extents_.lay(std::move(extent)));
     return {};
   }
 
-  // An intact header says how long its region is, whatever became of what stands behind it. Without one, all runs of the region
+  // An intact header says how long its region is, whatever became of what stands behind it. Without one, all extents of the region
   // say the same as the first.
-  ChunkRun with_lengths_of_region(ChunkRun run) {
-    const auto header = containers_.read_header(run.place);
-    const auto disk_bytes = header ? static_cast<std::uint32_t>(header->disk_length()) : run.region_disk_bytes;
-    const auto payload_bytes = header ? header->payload_length : run.region_payload_bytes;
-    const auto& lengths = lengths_of_lost_.try_emplace(run.place, disk_bytes, payload_bytes).first->second;
-    std::tie(run.region_disk_bytes, run.region_payload_bytes) = lengths;
-    return run;
+  ChunkExtent with_lengths_of_region(ChunkExtent extent) {
+    const auto header = containers_.read_header(extent.place);
+    const auto disk_bytes = header ? static_cast<std::uint32_t>(header->disk_length()) : extent.region_disk_bytes;
+    const auto payload_bytes = header ? header->payload_length : extent.region_payload_bytes;
+    const auto& lengths = lengths_of_lost_.try_emplace(extent.place, disk_bytes, payload_bytes).first->second;
+    std::tie(extent.region_disk_bytes, extent.region_payload_bytes) = lengths;
+    return extent;
   }
 
   // Unless the same content lies elsewhere, intact.
@@ -233,15 +234,16 @@ class ChunkRebuild {
     std::unordered_set<std::uint64_t> kept;
     Result<void> result;
     DEDUPFS_TRY(hints_.old_index->walk(Family::kChunks, [&](std::string_view key, std::string_view value) {
-      const auto run = decode_run(key, value);
-      if (!run || run->place.container >= hints_.end_of_containers) return true;
-      if (containers_.read_directory(run->place)) return true;  // what is there was seen
-      if (!has_room_for(run->chunks.size())) return true;
-      for (std::size_t from = 0; from < run->chunks.size() && result; ++from) {
-        if (!is_missing(run->id_of(from))) continue;
+      const auto extent = decode_extent(key, value);
+      if (!extent || extent->place.container >= hints_.end_of_containers) return true;
+      if (containers_.read_directory(extent->place)) return true;  // what is there was seen
+      if (!has_room_for(extent->chunks.size())) return true;
+      for (std::size_t from = 0; from < extent->chunks.size() && result; ++from) {
+        if (!is_missing(extent->id_of(from))) continue;
         std::size_t to = from;
-        for (; to < run->chunks.size() && is_missing(run->id_of(to)); ++to) kept.insert(number_of(run->id_of(to)));
-        result = keep_run(with_lengths_of_region(run->part(from, to)));
+        for (; to < extent->chunks.size() && is_missing(extent->id_of(to)); ++to)
+          kept.insert(number_of(extent->id_of(to)));
+        result = keep_extent(with_lengths_of_region(extent->part(from, to)));
         from = to;
       }
       return result.has_value();
@@ -290,16 +292,16 @@ class ChunkRebuild {
       if (!table_.is_unreadable(id) || hints_.unreadable.contains(number_of(id))) continue;
       DEDUPFS_ASSIGN(const bool is_used, use_older_copy(id, place));
       if (is_used) ++used;
-      if (runs_.runs() >= kRunsTogether) DEDUPFS_TRY(write_runs());
+      if (extents_.extents() >= kExtentsTogether) DEDUPFS_TRY(write_extents());
     }
-    DEDUPFS_TRY(write_runs());
+    DEDUPFS_TRY(write_extents());
     return used;
   }
 
   Result<bool> use_older_copy(ChunkId id, RegionPlace place) {
-    DEDUPFS_ASSIGN(const auto run, find_run(index_, id));
-    if (!run) return false;
-    DEDUPFS_ASSIGN(const auto newer_entries, containers_.read_directory(run->place));
+    DEDUPFS_ASSIGN(const auto extent, find_extent(index_, id));
+    if (!extent) return false;
+    DEDUPFS_ASSIGN(const auto newer_entries, containers_.read_directory(extent->place));
     DEDUPFS_ASSIGN(const auto entries, containers_.read_directory(place));
     const auto newer = std::ranges::find(newer_entries, id, &RegionEntry::id);
     const auto older = std::ranges::find(entries, id, &RegionEntry::id);
@@ -312,7 +314,7 @@ class ChunkRebuild {
     depths_.set(id, older->depth);
     table_.mark_readable(id);
     DEDUPFS_ASSIGN(const RegionHeader header, containers_.read_header(place));
-    DEDUPFS_TRY(runs_.lay(std::move(runs_of(place, header, {*older}).front())));
+    DEDUPFS_TRY(extents_.lay(std::move(extents_of(place, header, {*older}).front())));
     return true;
   }
 
@@ -322,9 +324,9 @@ class ChunkRebuild {
     for (const auto& [number, why] : table_.unreadable()) {
       const ChunkId id{number};
       if (damaged_.contains(id) && !hints_.unreadable.contains(number)) continue;
-      DEDUPFS_ASSIGN(const auto run, find_run(index_, id));
-      if (!run) continue;
-      DEDUPFS_ASSIGN(const auto entries, containers_.read_directory(run->place));
+      DEDUPFS_ASSIGN(const auto extent, find_extent(index_, id));
+      if (!extent) continue;
+      DEDUPFS_ASSIGN(const auto entries, containers_.read_directory(extent->place));
       const auto entry = std::ranges::find(entries, id, &RegionEntry::id);
       if (entry == entries.end()) continue;
       DEDUPFS_ASSIGN(const auto leads_to, index_.get(Family::kFingerprints, text_of(entry->fingerprint.bytes)));
@@ -349,7 +351,7 @@ class ChunkRebuild {
   const int pass_;
 
   BulkWriter fingerprints_;
-  RunOverlay runs_;
+  ExtentOverlay extents_;
   ChunkDepths depths_;  // of the copies that count
   // Of deltas that were stored anew, in order of the newer ones.
   std::vector<std::pair<ChunkId, RegionPlace>> older_copies_;

@@ -24,8 +24,8 @@ class RegionOffsets {
       const std::function<bool(std::uint32_t container)>& is_there = [](std::uint32_t) { return true; }) {
     RegionOffsets offsets;
     DEDUPFS_TRY(index.walk(Family::kChunks, [&](std::string_view key, std::string_view value) {
-      if (const auto run = decode_run(key, value); run && is_there(run->place.container))
-        offsets.by_container_[run->place.container].push_back(run->place.offset);
+      if (const auto extent = decode_extent(key, value); extent && is_there(extent->place.container))
+        offsets.by_container_[extent->place.container].push_back(extent->place.offset);
       return true;
     }));
     for (auto& [container, list] : offsets.by_container_) {

@@ -18,7 +18,7 @@ namespace dedupfs {
 namespace {
 
 constexpr std::uint8_t kFindingsVersion = 1;
-constexpr std::size_t kRunsAtOnce = 64;
+constexpr std::size_t kExtentsAtOnce = 64;
 
 std::int64_t now_unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -134,7 +134,7 @@ Result<void> Scrubber::check_all(std::uint64_t bytes_per_second) {
   for (const Error& damage : damage_of_superblocks(*volume_.folder())) note_other_damage(damage);
   check_checkpoint();
   check_index();
-  return check_runs(bytes_per_second);
+  return check_extents(bytes_per_second);
 }
 
 void Scrubber::note_other_damage(const Error& error) {
@@ -157,44 +157,44 @@ void Scrubber::check_index() {
 }
 
 // In order of ids, which is nearly that of the containers.
-Result<void> Scrubber::check_runs(std::uint64_t bytes_per_second) {
+Result<void> Scrubber::check_extents(std::uint64_t bytes_per_second) {
   DEDUPFS_ASSIGN(const auto last, volume_.database().find_before(Family::kChunks, std::string(9, '\xff')));
   if (!last) return {};
-  DEDUPFS_ASSIGN(const ChunkRun last_run, decode_run(last->first, last->second));
+  DEDUPFS_ASSIGN(const ChunkExtent last_run, decode_extent(last->first, last->second));
   const double end = static_cast<double>(number_of(last_run.first)) + 1;
-  std::set<RegionPlace> recent;  // a region has few runs, and they are neighbours
+  std::set<RegionPlace> recent;  // a region has few extents, and they are neighbours
   const auto check = [&](const std::string& key, const std::string& value) -> Result<bool> {
-    DEDUPFS_ASSIGN(const ChunkRun run, decode_run(key, value));
-    if (number_of(run.first) > number_of(last_run.first)) return false;
-    check_run(run);
-    if (recent.size() >= kRunsAtOnce) recent.clear();
+    DEDUPFS_ASSIGN(const ChunkExtent extent, decode_extent(key, value));
+    if (number_of(extent.first) > number_of(last_run.first)) return false;
+    check_extent(extent);
+    if (recent.size() >= kExtentsAtOnce) recent.clear();
     {
       const std::lock_guard lock(mutex_);
-      if (recent.insert(run.place).second) current_.checked_bytes += run.region_disk_bytes;
-      progress_ = static_cast<double>(number_of(run.first)) / end;
+      if (recent.insert(extent.place).second) current_.checked_bytes += extent.region_disk_bytes;
+      progress_ = static_cast<double>(number_of(extent.first)) / end;
     }
     if (!pace(bytes_per_second)) return Error{ErrorCode::kInterrupted, "the scrub was stopped"};
     return true;
   };
-  DEDUPFS_TRY(visit_entries_while(volume_.database(), Family::kChunks, {}, {}, kRunsAtOnce, check));
+  DEDUPFS_TRY(visit_entries_while(volume_.database(), Family::kChunks, {}, {}, kExtentsAtOnce, check));
   return {};
 }
 
-void Scrubber::check_run(const ChunkRun& run) {
-  const auto region = volume_.containers().read_from_disk(run.place, run.region_disk_bytes);
+void Scrubber::check_extent(const ChunkExtent& extent) {
+  const auto region = volume_.containers().read_from_disk(extent.place, extent.region_disk_bytes);
   std::uint64_t damaged = 0;
-  for (std::size_t i = 0; i < run.chunks.size(); ++i) {
-    const ChunkId id = run.id_of(i);
+  for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
+    const ChunkId id = extent.id_of(i);
     if (region && (*region)->find(id) != nullptr) continue;
-    // It may have been moved or erased since the run was read.
-    const auto now = find_run(volume_.database(), id);
-    if (now && (!*now || (*now)->place != run.place)) continue;
+    // It may have been moved or erased since the extent was read.
+    const auto now = find_extent(volume_.database(), id);
+    if (now && (!*now || (*now)->place != extent.place)) continue;
     volume_.chunks().note_damaged(id);
     ++damaged;
   }
   if (damaged == 0) return;
-  spdlog::error("scrub: {} chunks from {} on are damaged: {}", damaged, number_of(run.first),
-                region ? fmt::format("they are not in container {} at {}", run.place.container, run.place.offset)
+  spdlog::error("scrub: {} chunks from {} on are damaged: {}", damaged, number_of(extent.first),
+                region ? fmt::format("they are not in container {} at {}", extent.place.container, extent.place.offset)
                        : region.error().message());
   const std::lock_guard lock(mutex_);
   current_.damaged_chunks += damaged;

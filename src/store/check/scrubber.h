@@ -41,9 +41,9 @@ struct ScrubFindings {
 
 struct ScrubStatus {
   bool running = false;
-  double progress = 0;                       // 0 to 1, of the one that runs
-  std::optional<std::int64_t> seconds_left;  // about, of the one that runs, as soon as it can be told
-  std::optional<ScrubFindings> current;      // of the one that runs
+  double progress = 0;                       // 0 to 1, of the one that extents
+  std::optional<std::int64_t> seconds_left;  // about, of the one that extents, as soon as it can be told
+  std::optional<ScrubFindings> current;      // of the one that extents
   std::optional<ScrubFindings> last;         // of the one that ended last, at an earlier mount perhaps
 };
 
@@ -62,7 +62,7 @@ class Scrubber {
   Scrubber(Volume& volume, std::function<void(const ScrubFindings&)> ended);
   ~Scrubber();
 
-  // kBusy: one runs already. 0: as fast as the disk goes.
+  // kBusy: one extents already. 0: as fast as the disk goes.
   Result<void> start(std::uint64_t bytes_per_second);
   void stop();  // waits until it has
   ScrubStatus status() const;
@@ -74,8 +74,8 @@ class Scrubber {
   Result<void> check_all(std::uint64_t bytes_per_second);
   void check_index();
   void check_checkpoint();
-  Result<void> check_runs(std::uint64_t bytes_per_second);
-  void check_run(const ChunkRun& run);
+  Result<void> check_extents(std::uint64_t bytes_per_second);
+  void check_extent(const ChunkExtent& extent);
   void note_other_damage(const Error& error);
   // False: it is to end.
   bool pace(std::uint64_t bytes_per_second);

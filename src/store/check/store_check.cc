@@ -76,16 +76,16 @@ class StoreCheck {
   Result<void> check_index() {
     const auto snapshot = volume_.database().snapshot();
     std::optional<Error> fatal;
-    const std::uint64_t most_chunks = most_possible_chunks();
+    const std::uint64_t max_chunks = max_possible_chunks();
     DEDUPFS_TRY(volume_.database().walk(*snapshot, Family::kChunks, [&](std::string_view key, std::string_view value) {
-      const auto run = decode_run(key, value);
-      if (!run) {
-        report_.error(run.error().message());
-      } else if (run->chunks.size() > most_chunks - store_.chunks.chunks()) {
-        fatal = corruption(fmt::format("index: it has more chunks than all containers can hold, {}", most_chunks));
-      } else if (!store_.chunks.add(*run)) {
-        report_.error(fmt::format("index: the run of chunks from {} overlaps another", number_of(run->first)));
-      } else if (auto checked = check_run(*run); !checked) {
+      const auto extent = decode_extent(key, value);
+      if (!extent) {
+        report_.error(extent.error().message());
+      } else if (extent->chunks.size() > max_chunks - store_.chunks.chunks()) {
+        fatal = corruption(fmt::format("index: it has more chunks than all containers can hold, {}", max_chunks));
+      } else if (!store_.chunks.add(*extent)) {
+        report_.error(fmt::format("index: the run of chunks from {} overlaps another", number_of(extent->first)));
+      } else if (auto checked = check_extent(*extent); !checked) {
         fatal = checked.error();
       }
       return !fatal;
@@ -95,43 +95,43 @@ class StoreCheck {
   }
 
   // Each is in the directory of a region, or known to be lost: what an index says beyond takes no memory.
-  std::uint64_t most_possible_chunks() const {
-    std::uint64_t chunks = DamagedChunks::kMost;
+  std::uint64_t max_possible_chunks() const {
+    std::uint64_t chunks = DamagedChunks::kMax;
     for (const auto& container : containers_)
       chunks += std::min<std::uint64_t>(container.bytes, UINT32_MAX) / kBytesOfAnEntry;
     return chunks;
   }
 
-  Result<void> check_run(const ChunkRun& run) {
-    DEDUPFS_TRY(scope_.progress(scope_.pass, number_of(run.first), next_chunk_));
-    const auto known = regions_.try_emplace(run.place, run.region_disk_bytes).first;
-    if (known->second != run.region_disk_bytes)
+  Result<void> check_extent(const ChunkExtent& extent) {
+    DEDUPFS_TRY(scope_.progress(scope_.pass, number_of(extent.first), next_chunk_));
+    const auto known = regions_.try_emplace(extent.place, extent.region_disk_bytes).first;
+    if (known->second != extent.region_disk_bytes)
       report_.error(fmt::format("index: the run of chunks from {} takes its region for {} bytes long, another for {}",
-                                number_of(run.first), run.region_disk_bytes, known->second));
-    const auto region = read(run.place);
+                                number_of(extent.first), extent.region_disk_bytes, known->second));
+    const auto region = read(extent.place);
     if (!region) {
-      report_bad_place(run, region.error());
+      report_bad_place(extent, region.error());
       // Where every checksum is right, a rebuild would take it for sound.
-      const bool looks_sound = scope_.verify_data && volume_.containers().verify(run.place).has_value();
-      for (std::size_t i = 0; i < run.chunks.size(); ++i) {
-        store_.chunks.mark_unreadable(run.id_of(i), region.error().message());
-        if (looks_sound) store_.mismatched.insert(number_of(run.id_of(i)));
+      const bool looks_sound = scope_.verify_data && volume_.containers().verify(extent.place).has_value();
+      for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
+        store_.chunks.mark_unreadable(extent.id_of(i), region.error().message());
+        if (looks_sound) store_.mismatched.insert(number_of(extent.id_of(i)));
       }
       return {};
     }
     std::uint64_t payload_bytes = 0;
     for (const RegionEntry& entry : (*region)->entries) payload_bytes += entry.payload_length;
-    if (payload_bytes != run.region_payload_bytes)
+    if (payload_bytes != extent.region_payload_bytes)
       report_.error(
           fmt::format("index: the run of chunks from {} takes its region for one of {} bytes of chunks, not {}",
-                      number_of(run.first), run.region_payload_bytes, payload_bytes));
-    for (std::size_t i = 0; i < run.chunks.size(); ++i) {
-      const ChunkId id = run.id_of(i);
+                      number_of(extent.first), extent.region_payload_bytes, payload_bytes));
+    for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
+      const ChunkId id = extent.id_of(i);
       const RegionEntry* const entry = (*region)->find(id);
-      if (entry == nullptr || entry->raw_length != run.chunks[i].raw_length ||
-          entry->payload_length != run.chunks[i].payload_length() || entry->sources != run.chunks[i].sources) {
+      if (entry == nullptr || entry->raw_length != extent.chunks[i].raw_length ||
+          entry->payload_length != extent.chunks[i].payload_length() || entry->sources != extent.chunks[i].sources) {
         report_.error(fmt::format("chunk {} is not in container {} at {} as the index says", number_of(id),
-                                  run.place.container, run.place.offset));
+                                  extent.place.container, extent.place.offset));
         continue;
       }
       if (scope_.verify_data) check_bytes(**region, *entry);
@@ -140,10 +140,10 @@ class StoreCheck {
     return {};
   }
 
-  void report_bad_place(const ChunkRun& run, const Error& error) {
-    const auto [reported, is_new] = bad_places_.try_emplace(run.place, false);
+  void report_bad_place(const ChunkExtent& extent, const Error& error) {
+    const auto [reported, is_new] = bad_places_.try_emplace(extent.place, false);
     bool all_listed = true;
-    for (std::size_t i = 0; i < run.chunks.size(); ++i) all_listed = all_listed && is_listed(run.id_of(i));
+    for (std::size_t i = 0; i < extent.chunks.size(); ++i) all_listed = all_listed && is_listed(extent.id_of(i));
     if (!all_listed && !std::exchange(reported->second, true))
       report_.error(error.message());
     else if (is_new)
@@ -202,14 +202,14 @@ class StoreCheck {
 
   // What the region of a chunk says of it, if that can be read.
   Result<std::optional<RegionEntry>> entry_of(ChunkId id) {
-    if (!last_run_.contains(id)) {
-      auto run = find_run(volume_.database(), id);
-      if (!run && run.error().code() != ErrorCode::kCorruption) return run.error();
-      if (!run || !*run) return std::optional<RegionEntry>();
-      last_run_ = std::move(**run);
+    if (!last_extent_.contains(id)) {
+      auto extent = find_extent(volume_.database(), id);
+      if (!extent && extent.error().code() != ErrorCode::kCorruption) return extent.error();
+      if (!extent || !*extent) return std::optional<RegionEntry>();
+      last_extent_ = std::move(**extent);
     }
-    if (bad_places_.contains(last_run_.place)) return std::optional<RegionEntry>();
-    const auto region = read(last_run_.place);
+    if (bad_places_.contains(last_extent_.place)) return std::optional<RegionEntry>();
+    const auto region = read(last_extent_.place);
     const RegionEntry* const entry = region ? (*region)->find(id) : nullptr;
     return entry == nullptr ? std::optional<RegionEntry>() : std::optional(*entry);
   }
@@ -219,7 +219,7 @@ class StoreCheck {
   Result<void> check_unreadable() {
     std::vector<std::uint64_t> numbers;
     for (const auto& [number, why] : store_.chunks.unreadable()) numbers.push_back(number);
-    std::ranges::sort(numbers);  // so that each run is decoded once
+    std::ranges::sort(numbers);  // so that each extent is decoded once
     for (const std::uint64_t number : numbers) {
       const ChunkId id{number};
       const std::string& why = store_.chunks.unreadable().at(number);
@@ -246,7 +246,7 @@ class StoreCheck {
   }
 
   bool can_be_listed(std::uint64_t number) const {
-    return store_.mismatched.contains(number) && listed_.size() < DamagedChunks::kMost;
+    return store_.mismatched.contains(number) && listed_.size() < DamagedChunks::kMax;
   }
 
   Result<void> check_missing_fingerprints() {
@@ -355,7 +355,7 @@ class StoreCheck {
   std::vector<ContainerStore::ContainerInfo> containers_;
   std::unordered_map<RegionPlace, std::shared_ptr<const Region>> directories_;
   std::size_t cached_entries_ = 0;
-  ChunkRun last_run_;
+  ChunkExtent last_extent_;
   DamagedChunks listed_;
   CheckedStore store_;
   std::map<RegionPlace, std::uint32_t> regions_;  // that the index refers to, and how long they are on disk

@@ -9,7 +9,7 @@
 
 namespace dedupfs {
 
-ChunkRun ChunkRun::part(std::size_t from, std::size_t to) const {
+ChunkExtent ChunkExtent::part(std::size_t from, std::size_t to) const {
   return {
       .first = id_of(from),
       .place = place,
@@ -18,56 +18,56 @@ ChunkRun ChunkRun::part(std::size_t from, std::size_t to) const {
       .chunks = {chunks.begin() + static_cast<std::ptrdiff_t>(from), chunks.begin() + static_cast<std::ptrdiff_t>(to)}};
 }
 
-void append_to_runs(std::vector<ChunkRun>& runs, const RegionEntry& entry) {
-  ChunkRun::Chunk chunk{.raw_length = entry.raw_length,
-                        .delta_length = entry.is_delta() ? entry.payload_length : 0,
-                        .sources = entry.sources};
-  const bool follows = !runs.empty() && runs.back().id_of(runs.back().chunks.size()) == entry.id;
-  if (follows && runs.back().chunks.size() != kMostChunksOfARun) {
-    runs.back().chunks.push_back(std::move(chunk));
+void append_to_extents(std::vector<ChunkExtent>& extents, const RegionEntry& entry) {
+  ChunkExtent::Chunk chunk{.raw_length = entry.raw_length,
+                           .delta_length = entry.is_delta() ? entry.payload_length : 0,
+                           .sources = entry.sources};
+  const bool follows = !extents.empty() && extents.back().id_of(extents.back().chunks.size()) == entry.id;
+  if (follows && extents.back().chunks.size() != kMaxChunksPerExtent) {
+    extents.back().chunks.push_back(std::move(chunk));
     return;
   }
-  ChunkRun run;
-  run.first = entry.id;
-  run.chunks.push_back(std::move(chunk));
-  runs.push_back(std::move(run));
+  ChunkExtent extent;
+  extent.first = entry.id;
+  extent.chunks.push_back(std::move(chunk));
+  extents.push_back(std::move(extent));
 }
 
-void drop_last(std::vector<ChunkRun>& runs) {
-  runs.back().chunks.pop_back();
-  if (runs.back().chunks.empty()) runs.pop_back();
+void drop_last(std::vector<ChunkExtent>& extents) {
+  extents.back().chunks.pop_back();
+  if (extents.back().chunks.empty()) extents.pop_back();
 }
 
-std::string encode_run_key(ChunkId first) {
+std::string encode_extent_key(ChunkId first) {
   std::string key;
   Encoder(key).big_u64(number_of(first));
   return key;
 }
 
 // Raw lengths of all chunks come first; the few that are deltas are named behind them.
-std::string encode_run(const ChunkRun& run) {
-  DEDUPFS_CHECK(!run.chunks.empty());  // decoded ones have chunks, parts of them too
+std::string encode_extent(const ChunkExtent& extent) {
+  DEDUPFS_CHECK(!extent.chunks.empty());  // decoded ones have chunks, parts of them too
   std::string value;
-  value.reserve(24 + 3 * run.chunks.size());
+  value.reserve(24 + 3 * extent.chunks.size());
   Encoder encoder(value);
-  encoder.varint(run.place.container);
-  encoder.varint(run.place.offset);
-  encoder.varint(run.region_disk_bytes);
-  encoder.varint(run.region_payload_bytes);
-  encoder.varint(run.chunks.size());
-  for (const ChunkRun::Chunk& chunk : run.chunks) encoder.varint(chunk.raw_length);
+  encoder.varint(extent.place.container);
+  encoder.varint(extent.place.offset);
+  encoder.varint(extent.region_disk_bytes);
+  encoder.varint(extent.region_payload_bytes);
+  encoder.varint(extent.chunks.size());
+  for (const ChunkExtent::Chunk& chunk : extent.chunks) encoder.varint(chunk.raw_length);
   std::size_t next = 0;
-  for (std::size_t i = 0; i < run.chunks.size(); ++i) {
-    if (!run.chunks[i].is_delta()) continue;
+  for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
+    if (!extent.chunks[i].is_delta()) continue;
     encoder.varint(i - next);
-    encode_delta_sources(encoder, ChunkId{number_of(run.first) + i}, run.chunks[i].sources);
-    encoder.varint(run.chunks[i].delta_length);
+    encode_delta_sources(encoder, ChunkId{number_of(extent.first) + i}, extent.chunks[i].sources);
+    encoder.varint(extent.chunks[i].delta_length);
     next = i + 1;
   }
   return value;
 }
 
-Result<ChunkRun> decode_run(std::string_view key, std::string_view value) {
+Result<ChunkExtent> decode_extent(std::string_view key, std::string_view value) {
   Decoder key_decoder(key);
   const std::uint64_t first = key_decoder.big_u64();
   if (!key_decoder.ok_at_end()) return Error{ErrorCode::kCorruption, "a key in the chunk index has the wrong length"};
@@ -82,37 +82,37 @@ Result<ChunkRun> decode_run(std::string_view key, std::string_view value) {
     fits = fits && number <= std::numeric_limits<std::uint32_t>::max();
     return static_cast<std::uint32_t>(number);
   };
-  ChunkRun run;
-  run.first = ChunkId{first};
-  run.place.container = read_u32();
-  run.place.offset = read_u32();
-  run.region_disk_bytes = read_u32();
-  run.region_payload_bytes = read_u32();
+  ChunkExtent extent;
+  extent.first = ChunkId{first};
+  extent.place.container = read_u32();
+  extent.place.offset = read_u32();
+  extent.region_disk_bytes = read_u32();
+  extent.region_payload_bytes = read_u32();
   const std::uint64_t count = decoder.varint();
   if (!decoder.ok() || !fits) return corrupt("it is cut off or has a number out of range");
-  if (count == 0 || count > decoder.remaining() || count > kMostChunksOfARun)
+  if (count == 0 || count > decoder.remaining() || count > kMaxChunksPerExtent)
     return corrupt("it has an impossible number of chunks");
   if (first == 0 || first > kEndOfChunkIds - count) return corrupt("it has impossible chunk ids");
 
-  run.chunks.resize(count);
-  for (ChunkRun::Chunk& chunk : run.chunks) {
+  extent.chunks.resize(count);
+  for (ChunkExtent::Chunk& chunk : extent.chunks) {
     chunk.raw_length = read_u32();
-    if (chunk.raw_length == 0 || chunk.raw_length > kLargestChunkBytes || !fits)
+    if (chunk.raw_length == 0 || chunk.raw_length > kMaxChunkBytes || !fits)
       return corrupt("a chunk has an impossible length");
   }
   for (std::uint64_t next = 0; decoder.remaining() > 0;) {
     const std::uint64_t skipped = decoder.varint();
     if (!decoder.ok() || skipped >= count - next) return corrupt("its list of deltas does not parse");
     const std::uint64_t index = next + skipped;
-    ChunkRun::Chunk& chunk = run.chunks[index];
+    ChunkExtent::Chunk& chunk = extent.chunks[index];
     chunk.sources = decode_delta_sources(decoder, ChunkId{first + index});
     chunk.delta_length = read_u32();
     if (!decoder.ok() || !fits || !chunk.is_delta()) return corrupt("a delta of impossible sources");
-    if (chunk.delta_length == 0 || chunk.delta_length > kLargestChunkBytes)
+    if (chunk.delta_length == 0 || chunk.delta_length > kMaxChunkBytes)
       return corrupt("a delta has an impossible length");
     next = index + 1;
   }
-  return run;
+  return extent;
 }
 
 std::string encode_chunk_id(ChunkId id) {

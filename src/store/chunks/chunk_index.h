@@ -2,7 +2,7 @@
 // last commit in memory above them. See docs/format.md, "Chunk index".
 //
 // Chunk ids are handed out in blocks, so the chunks of a region form a few *runs* of consecutive ids. One entry of `chunks`
-// describes a run: it costs the index, and a sequential reader, one look-up a region instead of one a chunk.
+// describes an extent: it costs the index, and a sequential reader, one look-up a region instead of one a chunk.
 //
 // Threads:   every function from any thread.
 // Failure:   an entry that does not parse is kCorruption and names its key.
@@ -21,10 +21,10 @@
 namespace dedupfs {
 
 // So one that has a chunk is looked for below its id no further than this. Writers stay far below: see RegionPacker.
-inline constexpr std::uint64_t kMostChunksOfARun = 1 << 16;
+inline constexpr std::uint64_t kMaxChunksPerExtent = 1 << 16;
 
 // Consecutive ids in one region. Some may have been dropped from the region since (reclaim): its directory decides.
-struct ChunkRun {
+struct ChunkExtent {
   struct Chunk {
     std::uint32_t raw_length = 0;
     // Of a delta:
@@ -53,19 +53,19 @@ struct ChunkRun {
     return region_payload_bytes == 0 ? 0 : payload_bytes * region_disk_bytes / region_payload_bytes;
   }
   // The chunks at [from, to).
-  ChunkRun part(std::size_t from, std::size_t to) const;
+  ChunkExtent part(std::size_t from, std::size_t to) const;
 
-  bool operator==(const ChunkRun&) const = default;
+  bool operator==(const ChunkExtent&) const = default;
 };
 
-// Adds the chunk to the last run, or begins another where it does not follow. Where their region is, is not said yet.
-void append_to_runs(std::vector<ChunkRun>& runs, const RegionEntry& entry);
-// Takes back what append_to_runs() added last.
-void drop_last(std::vector<ChunkRun>& runs);
+// Adds the chunk to the last extent, or begins another where it does not follow. Where their region is, is not said yet.
+void append_to_extents(std::vector<ChunkExtent>& extents, const RegionEntry& entry);
+// Takes back what append_to_extents() added last.
+void drop_last(std::vector<ChunkExtent>& extents);
 
-std::string encode_run_key(ChunkId first);
-std::string encode_run(const ChunkRun& run);
-Result<ChunkRun> decode_run(std::string_view key, std::string_view value);
+std::string encode_extent_key(ChunkId first);
+std::string encode_extent(const ChunkExtent& extent);
+Result<ChunkExtent> decode_extent(std::string_view key, std::string_view value);
 
 // Values of `fingerprints`.
 std::string encode_chunk_id(ChunkId id);

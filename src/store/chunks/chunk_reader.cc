@@ -33,34 +33,34 @@ ChunkReader::ChunkReader(const ContainerStore& containers, const Database& datab
                [&containers](RegionPlace place) { return containers.read(place); }),
       decoded_(cache_bytes / kDecodedShare) {}
 
-Result<std::optional<ChunkRun>> find_run(const Database& database, ChunkId id) {
-  // Without a bound, the search for one that was erased goes over the traces of all that were erased below it.
-  const ChunkId lowest{number_of(id) - std::min(number_of(id), kMostChunksOfARun)};
+Result<std::optional<ChunkExtent>> find_extent(const Database& database, ChunkId id) {
+  // Without a bound, the search for one that was erased goes over the tombstones below it.
+  const ChunkId lowest{number_of(id) - std::min(number_of(id), kMaxChunksPerExtent)};
   DEDUPFS_ASSIGN(const auto found,
-                 database.find_at_or_before(Family::kChunks, encode_run_key(id), encode_run_key(lowest)));
-  if (!found) return std::optional<ChunkRun>();
-  DEDUPFS_ASSIGN(ChunkRun run, decode_run(found->first, found->second));
-  if (!run.contains(id)) return std::optional<ChunkRun>();
-  return std::optional(std::move(run));
+                 database.find_at_or_before(Family::kChunks, encode_extent_key(id), encode_extent_key(lowest)));
+  if (!found) return std::optional<ChunkExtent>();
+  DEDUPFS_ASSIGN(ChunkExtent extent, decode_extent(found->first, found->second));
+  if (!extent.contains(id)) return std::optional<ChunkExtent>();
+  return std::optional(std::move(extent));
 }
 
-Result<void> walk_runs(const Database& database, const Database::Snapshot& snapshot,
-                       const std::function<Result<void>(const ChunkRun&)>& visit) {
+Result<void> walk_extents(const Database& database, const Database::Snapshot& snapshot,
+                          const std::function<Result<void>(const ChunkExtent&)>& visit) {
   Result<void> result;
   DEDUPFS_TRY(database.walk(snapshot, Family::kChunks, [&](std::string_view key, std::string_view value) {
-    const auto run = decode_run(key, value);
-    result = run ? visit(*run) : Result<void>(run.error());
+    const auto extent = decode_extent(key, value);
+    result = extent ? visit(*extent) : Result<void>(extent.error());
     return result.has_value();
   }));
   return result;
 }
 
-Result<RunCache::Found> ChunkReader::locate(ChunkId id) {
-  if (const auto found = runs_.find(id)) return *found;
-  DEDUPFS_ASSIGN(const auto run, find_run(database_, id));
-  if (!run) return not_in_index(id);
-  runs_.insert(*run);
-  return RunCache::found_in(*run);
+Result<ExtentCache::Found> ChunkReader::locate(ChunkId id) {
+  if (const auto found = extents_.find(id)) return *found;
+  DEDUPFS_ASSIGN(const auto extent, find_extent(database_, id));
+  if (!extent) return not_in_index(id);
+  extents_.insert(*extent);
+  return ExtentCache::found_in(*extent);
 }
 
 Result<ChunkReader::Stored> ChunkReader::get_stored(ChunkId id) {
@@ -70,12 +70,12 @@ Result<ChunkReader::Stored> ChunkReader::get_stored(ChunkId id) {
     return read_stored(id, location->place);
   }
   // One that is not in the index was never there: a neighbour that somebody guessed.
-  DEDUPFS_ASSIGN(const RunCache::Found known, locate(id));
+  DEDUPFS_ASSIGN(const ExtentCache::Found known, locate(id));
   auto stored = read_stored(id, known.place);
   if (stored) return stored;
-  // It may have moved since the place was cached, and other runs that are cached may be stale, too.
-  runs_.forget(id);
-  DEDUPFS_ASSIGN(const auto now, find_run(database_, id));
+  // It may have moved since the place was cached, and other extents that are cached may be stale, too.
+  extents_.forget(id);
+  DEDUPFS_ASSIGN(const auto now, find_extent(database_, id));
   if (!now) return not_in_index(id);
   if (now->place != known.place) stored = read_stored(id, now->place);
   if (!stored) note_damage(id, stored.error());
@@ -83,18 +83,18 @@ Result<ChunkReader::Stored> ChunkReader::get_stored(ChunkId id) {
 }
 
 Result<ChunkReader::Stored> ChunkReader::get_stored_now(ChunkId id) {
-  runs_.forget(id);
+  extents_.forget(id);
   return get_stored(id);
 }
 
 void ChunkReader::note_damage(ChunkId id, const Error& error) {
   if (error.code() != ErrorCode::kCorruption && error.code() != ErrorCode::kIo) return;
   if (damaged_.contains(id)) return;
-  const auto run = find_run(database_, id);
-  if (!run || !*run) return;
+  const auto extent = find_extent(database_, id);
+  if (!extent || !*extent) return;
   damaged_.insert(id);
   // What can be said of a region holds for all that lies in it.
-  if (!regions_.get((*run)->place)) damaged_.insert((*run)->first, (*run)->chunks.size());
+  if (!regions_.get((*extent)->place)) damaged_.insert((*extent)->first, (*extent)->chunks.size());
 }
 
 Result<ChunkReader::Stored> ChunkReader::read_stored(ChunkId id, RegionPlace place) {
@@ -106,14 +106,14 @@ Result<ChunkReader::Stored> ChunkReader::read_stored(ChunkId id, RegionPlace pla
   return Stored{*entry, {(*region)->payload_of(*entry), *region}};
 }
 
-bool ChunkReader::is_at_hand(ChunkId id) {
+bool ChunkReader::is_cached(ChunkId id) {
   if (pending_.locate(id)) return true;
   const auto found = locate(id);
   return !found || (!found->has_deltas && regions_.contains(found->place));  // an error shows when somebody reads it
 }
 
 Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id) {
-  std::size_t chunks_left = kMostChunksOfARead;
+  std::size_t chunks_left = kMaxChunksPerRead;
   auto chunk = get(id, kDeepestDelta + 1, chunks_left);
   if (!chunk || !damaged_.contains(id)) return chunk;
   DEDUPFS_ASSIGN(const Stored stored, get_stored(id));
@@ -123,7 +123,7 @@ Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id) {
 }
 
 bool ChunkReader::can_be_made(ChunkId id) {
-  std::size_t chunks_left = kMostChunksOfARead;
+  std::size_t chunks_left = kMaxChunksPerRead;
   return get(id, kDeepestDelta + 1, chunks_left).has_value();
 }
 

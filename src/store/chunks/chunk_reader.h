@@ -4,8 +4,8 @@
 // Threads: every function from any thread.
 // Failure: kCorruption names the chunk, and where it is a delta, each chunk on the way to the one that cannot be had, which
 //          is noted in damaged(). Wrong bytes are never given: regions have checksums, and so has what a delta makes.
-// Cost:    a delta of depth d needs at most kMostDeltaSources^d chunks, far fewer in fact, because neighbours share their
-//          sources; more than kMostChunksOfARead of them are refused, so that a hostile volume cannot make a read endless.
+// Cost:    a delta of depth d needs at most kMaxDeltaSources^d chunks, far fewer in fact, because neighbours share their
+//          sources; more than kMaxChunksPerRead of them are refused, so that a hostile volume cannot make a read endless.
 #pragma once
 
 #include <cstddef>
@@ -20,24 +20,24 @@
 #include "index/database.h"
 #include "store/chunks/chunk_cache.h"
 #include "store/chunks/damaged_chunks.h"
+#include "store/chunks/extent_cache.h"
 #include "store/chunks/pending_chunks.h"
 #include "store/chunks/pinned_bytes.h"
-#include "store/chunks/run_cache.h"
 #include "store/containers/container_store.h"
 #include "store/containers/region_cache.h"
 #include "store/format/types.h"
 
 namespace dedupfs {
 
-// The run of the index that has the chunk, if any.
-Result<std::optional<ChunkRun>> find_run(const Database& database, ChunkId id);
-// Visits all runs of a snapshot in order of ids, until it is given an Error.
-Result<void> walk_runs(const Database& database, const Database::Snapshot& snapshot,
-                       const std::function<Result<void>(const ChunkRun&)>& visit);
+// The extent of the index that has the chunk, if any.
+Result<std::optional<ChunkExtent>> find_extent(const Database& database, ChunkId id);
+// Visits all extents of a snapshot in order of ids, until it is given an Error.
+Result<void> walk_extents(const Database& database, const Database::Snapshot& snapshot,
+                          const std::function<Result<void>(const ChunkExtent&)>& visit);
 
 class ChunkReader {
  public:
-  static constexpr std::size_t kMostChunksOfARead = 1 << 16;
+  static constexpr std::size_t kMaxChunksPerRead = 1 << 16;
 
   // `cache_bytes` for regions and decoded deltas together.
   ChunkReader(const ContainerStore& containers, const Database& database, const PendingChunks& pending,
@@ -60,10 +60,10 @@ class ChunkReader {
   bool can_be_made(ChunkId id);
 
   // Whether there is nothing to gain by getting it ahead of time. Where it may be a delta, there is.
-  bool is_at_hand(ChunkId id);
+  bool is_cached(ChunkId id);
 
   // After chunks moved: what is at the old places would do as long as it is there, but may be deeper.
-  void forget_places() { runs_.clear(); }
+  void forget_places() { extents_.clear(); }
 
   RegionCache& regions() { return regions_; }
   DamagedChunks& damaged() { return damaged_; }
@@ -73,7 +73,7 @@ class ChunkReader {
   Result<Stored> get_stored_now(ChunkId id);
   Result<Stored> read_stored(ChunkId id, RegionPlace place);
   void note_damage(ChunkId id, const Error& error);
-  Result<RunCache::Found> locate(ChunkId id);
+  Result<ExtentCache::Found> locate(ChunkId id);
   // Less deep than `depth_limit`: checked before anything is made, so that no circle is ever entered.
   Result<Chunk> get(ChunkId id, std::uint8_t depth_limit, std::size_t& chunks_left);
   Result<Chunk> make(const Stored& stored, std::uint8_t depth_limit, std::size_t& chunks_left);
@@ -81,7 +81,7 @@ class ChunkReader {
 
   const Database& database_;
   const PendingChunks& pending_;
-  RunCache runs_;
+  ExtentCache extents_;
   RegionCache regions_;
   ChunkCache decoded_;
   DamagedChunks damaged_;

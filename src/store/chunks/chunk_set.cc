@@ -7,10 +7,10 @@
 namespace dedupfs {
 
 std::uint64_t ChunkSet::limit_for(const Database& database) {
-  return kLeastLimit + 2 * database.table_bytes()[static_cast<std::size_t>(Family::kChunks)];
+  return kMinLimit + 2 * database.table_bytes()[static_cast<std::size_t>(Family::kChunks)];
 }
 
-ChunkSet::ChunkSet(std::uint64_t most_bytes, std::uint64_t end) : ChunkSet(most_bytes) {
+ChunkSet::ChunkSet(std::uint64_t max_bytes, std::uint64_t end) : ChunkSet(max_bytes) {
   if (end != 0) grow_over(end - 1);
 }
 
@@ -24,7 +24,7 @@ void ChunkSet::clear() {
 
 template <class Piece>
 Piece* ChunkSet::make(Pool<Piece>& pool) {
-  Piece* const piece = pool.make(most_bytes_ - std::min(most_bytes_, memory_bytes() - pool.bytes()));
+  Piece* const piece = pool.make(max_bytes_ - std::min(max_bytes_, memory_bytes() - pool.bytes()));
   if (piece == nullptr) is_complete_ = false;
   return piece;
 }
@@ -66,7 +66,7 @@ Result<void> ChunkSet::require_complete() const {
       fmt::format("noting which chunks are in use would take more than {} MiB of memory; the ids of these chunks "
                   "are spread as no volume spreads them, or the machine has no memory left; fsck.dedupfs says "
                   "whether the index is damaged",
-                  most_bytes_ >> 20)};
+                  max_bytes_ >> 20)};
 }
 
 }  // namespace dedupfs

@@ -3,7 +3,7 @@
 //
 // Threads: one user at a time. On a set that was made with an `end`, contains() and insert_beside_others() may run on any threads.
 // Memory:  1.3 bits a chunk where ids are dense, half a KiB for one that is alone among 32,768 ids, some KiB for one that is alone
-//          among millions, and never more than `most_bytes`.
+//          among millions, and never more than `max_bytes`.
 // Failure: an id that would take more, or for which the system has no memory, stays out, and is_complete() is false from then on.
 //          Ask is_complete() before you draw conclusions from what is not in a set.
 #pragma once
@@ -28,14 +28,14 @@ class Database;
 
 class ChunkSet {
  public:
-  static constexpr std::uint64_t kLeastLimit = 64 << 20;  // enough for 400 million chunks
+  static constexpr std::uint64_t kMinLimit = 64 << 20;  // enough for 400 million chunks
   // For sets of the chunks of a volume: 64 MiB, and twice what the tables of its runs take. Whole volumes need a twentieth of that;
   // recipes that name ids at random, and would fill any memory, run into it.
   static std::uint64_t limit_for(const Database& database);
 
-  explicit ChunkSet(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
+  explicit ChunkSet(std::uint64_t max_bytes) : max_bytes_(max_bytes) {}
   // With room for ids below `end`: for insert_beside_others().
-  ChunkSet(std::uint64_t most_bytes, std::uint64_t end);
+  ChunkSet(std::uint64_t max_bytes, std::uint64_t end);
   ChunkSet(const ChunkSet&) = delete;
   ChunkSet& operator=(const ChunkSet&) = delete;
 
@@ -90,11 +90,11 @@ class ChunkSet {
   template <class Piece>
   class Pool {
    public:
-    // Null: they would take more than `most_bytes` together, or there is no memory.
-    Piece* make(std::uint64_t most_bytes) {
+    // Null: they would take more than `max_bytes` together, or there is no memory.
+    Piece* make(std::uint64_t max_bytes) {
       if (used_ == length_) {
         const std::size_t length = std::clamp(length_ * 2, kFirstBytes / sizeof(Piece), kLaterBytes / sizeof(Piece));
-        if (bytes_ + length * sizeof(Piece) > most_bytes) return nullptr;
+        if (bytes_ + length * sizeof(Piece) > max_bytes) return nullptr;
         std::unique_ptr<Piece[]> block(new (std::nothrow) Piece[length]);
         if (block == nullptr) return nullptr;
         blocks_.push_back(std::move(block));
@@ -166,7 +166,7 @@ class ChunkSet {
     return {};
   }
 
-  const std::uint64_t most_bytes_;
+  const std::uint64_t max_bytes_;
   std::atomic<bool> is_complete_ = true;
   Node* root_ = nullptr;
   mutable std::atomic<Leaf*> last_ = nullptr;  // that was found: most ids come in order

@@ -5,20 +5,20 @@
 
 namespace dedupfs {
 
-bool ChunkTable::add(const ChunkRun& run) {
-  const std::uint64_t first = number_of(run.first);
-  if (!runs_.empty() && first < runs_.back().end) return false;
-  runs_.push_back({first, first + run.chunks.size(), lengths_.size()});
-  for (const ChunkRun::Chunk& chunk : run.chunks) lengths_.push_back(chunk.raw_length);
+bool ChunkTable::add(const ChunkExtent& extent) {
+  const std::uint64_t first = number_of(extent.first);
+  if (!extents_.empty() && first < extents_.back().end) return false;
+  extents_.push_back({first, first + extent.chunks.size(), lengths_.size()});
+  for (const ChunkExtent::Chunk& chunk : extent.chunks) lengths_.push_back(chunk.raw_length);
   return true;
 }
 
 std::optional<std::uint32_t> ChunkTable::length_of(ChunkId id) const {
-  const auto after = std::ranges::upper_bound(runs_, number_of(id), {}, &Run::first);
-  if (after == runs_.begin()) return std::nullopt;
-  const Run& run = *std::prev(after);
-  if (number_of(id) >= run.end) return std::nullopt;
-  return lengths_[run.index + (number_of(id) - run.first)];
+  const auto after = std::ranges::upper_bound(extents_, number_of(id), {}, &Run::first);
+  if (after == extents_.begin()) return std::nullopt;
+  const Run& extent = *std::prev(after);
+  if (number_of(id) >= extent.end) return std::nullopt;
+  return lengths_[extent.index + (number_of(id) - extent.first)];
 }
 
 Result<void> mark_unreadable_deltas(const Database& database, ChunkTable& table,
@@ -29,14 +29,15 @@ Result<void> mark_unreadable_deltas(const Database& database, ChunkTable& table,
   for (bool found_any = true; found_any;) {
     found_any = false;
     DEDUPFS_TRY(database.walk(*snapshot, Family::kChunks, [&](std::string_view key, std::string_view value) {
-      const auto run = decode_run(key, value);
-      if (!run) return true;  // whoever filled the table has reported it
-      for (std::size_t i = 0; i < run->chunks.size(); ++i) {
-        const ChunkId delta = run->id_of(i);
+      const auto extent = decode_extent(key, value);
+      if (!extent) return true;  // whoever filled the table has reported it
+      for (std::size_t i = 0; i < extent->chunks.size(); ++i) {
+        const ChunkId delta = extent->id_of(i);
         const auto is_useless = [&](ChunkId source) {
           return !table.length_of(source) || table.is_unreadable(source) || !may_be_made_from(delta, source);
         };
-        if (std::ranges::any_of(run->chunks[i].sources, is_useless) && table.mark_unreadable(delta)) found_any = true;
+        if (std::ranges::any_of(extent->chunks[i].sources, is_useless) && table.mark_unreadable(delta))
+          found_any = true;
       }
       return true;
     }));

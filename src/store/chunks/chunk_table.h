@@ -20,16 +20,18 @@ namespace dedupfs {
 
 class ChunkTable {
  public:
-  // Runs come in order of ids; one that overlaps its predecessor is refused.
-  bool add(const ChunkRun& run);
+  // Extents come in order of ids; one that overlaps its predecessor is refused.
+  bool add(const ChunkExtent& extent);
   std::optional<std::uint32_t> length_of(ChunkId id) const;
   std::uint64_t chunks() const { return lengths_.size(); }
-  std::uint64_t end() const { return runs_.empty() ? 0 : runs_.back().end; }  // no chunk has this id or a greater one
+  std::uint64_t end() const {
+    return extents_.empty() ? 0 : extents_.back().end;
+  }  // no chunk has this id or a greater one
 
   // Chunks that are there and do not give their bytes: damaged, or made from one that is missing or damaged. Why, if it is
   // known already; the first reason stays, in short where there are very many.
   bool mark_unreadable(ChunkId id, const std::string& why = {}) {
-    const bool is_short = bytes_of_reasons_ + why.size() > kMostBytesOfReasons;
+    const bool is_short = bytes_of_reasons_ + why.size() > kMaxBytesOfReasons;
     const bool is_new = unreadable_.try_emplace(number_of(id), is_short ? "unreadable" : why).second;
     if (is_new && !is_short) bytes_of_reasons_ += why.size();
     return is_new;
@@ -46,9 +48,9 @@ class ChunkTable {
     std::size_t index = 0;  // of the first length
   };
 
-  static constexpr std::size_t kMostBytesOfReasons = 4 << 20;
+  static constexpr std::size_t kMaxBytesOfReasons = 4 << 20;
 
-  std::vector<Run> runs_;
+  std::vector<Run> extents_;
   std::vector<std::uint32_t> lengths_;
   std::unordered_map<std::uint64_t, std::string> unreadable_;
   std::size_t bytes_of_reasons_ = 0;

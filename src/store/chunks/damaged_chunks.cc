@@ -9,7 +9,7 @@ namespace dedupfs {
 
 void DamagedChunks::insert(ChunkId first, std::size_t count) {
   const std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < count && numbers_.size() < kMost; ++i)
+  for (std::size_t i = 0; i < count && numbers_.size() < kMax; ++i)
     if (numbers_.insert(number_of(first) + i).second) ++version_;
   size_ = numbers_.size();
 }
@@ -65,7 +65,7 @@ Result<void> DamagedChunks::load(std::string_view encoded) {
   for (std::uint64_t number = 0; decoder.remaining() > 0;) {
     const std::uint64_t step = decoder.varint();
     if (!decoder.ok() || step == 0 || step > std::numeric_limits<std::uint64_t>::max() - number ||
-        numbers.size() == kMost)
+        numbers.size() == kMax)
       return Error{ErrorCode::kCorruption, "index: the list of damaged chunks does not parse"};
     number += step;
     numbers.insert(number);

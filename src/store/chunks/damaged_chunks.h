@@ -26,7 +26,7 @@ inline constexpr std::string_view kDamagedChunksCounter = "damaged_chunks";  // 
 class DamagedChunks {
  public:
   // More are not remembered: a volume with so much damage wants fsck.
-  static constexpr std::size_t kMost = 1 << 20;
+  static constexpr std::size_t kMax = 1 << 20;
 
   void insert(ChunkId first, std::size_t count = 1);
   std::size_t erase(ChunkId first, std::size_t count = 1);  // how many were there

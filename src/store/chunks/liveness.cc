@@ -29,13 +29,13 @@ void Liveness::Lookup::note_stored(ChunkId id) {
   liveness_.claimed_.push_back(id);
 }
 
-void Liveness::start_marking(std::uint64_t end, std::uint64_t most_bytes) {
+void Liveness::start_marking(std::uint64_t end, std::uint64_t max_bytes) {
   const std::lock_guard turn(turnstile_);
   const std::unique_lock lock(mutex_);
   DEDUPFS_CHECK(phase_ == Phase::kIdle);  // one reclaim at a time
   phase_ = Phase::kMarking;
   end_ = end;
-  marked_.emplace(most_bytes, end);
+  marked_.emplace(max_bytes, end);
   claimed_.clear();
 }
 

@@ -40,8 +40,8 @@ class Liveness {
   };
 
   // Ids from `end` on are new, and live; so are those below that are given away from now on. The marks take
-  // `most_bytes` at most.
-  void start_marking(std::uint64_t end, std::uint64_t most_bytes = ChunkSet::kLeastLimit);
+  // `max_bytes` at most.
+  void start_marking(std::uint64_t end, std::uint64_t max_bytes = ChunkSet::kMinLimit);
   // Whether it was not marked yet. While marking.
   bool mark(ChunkId id);
   // The chunks that were claimed and had not been marked, since the last call: what they are made from is to be marked, too.

@@ -4,13 +4,13 @@
 #include <mutex>
 
 #include "base/check.h"
-#include "store/chunks/run_overlay.h"
+#include "store/chunks/extent_overlay.h"
 
 namespace dedupfs {
 namespace {
 
 // A fingerprint may lead to another chunk with the same content by now.
-Result<void> append_erased(const ErasedChunks& chunks, const Database& database, RunOverlay& runs,
+Result<void> append_erased(const ErasedChunks& chunks, const Database& database, ExtentOverlay& extents,
                            Database::Batch& batch) {
   for (std::size_t i = 0; i < chunks.fingerprints.size(); ++i) {
     const std::string_view fingerprint = text_of(chunks.fingerprints[i].bytes);
@@ -18,7 +18,7 @@ Result<void> append_erased(const ErasedChunks& chunks, const Database& database,
     if (leads_to == encode_chunk_id(ChunkId{number_of(chunks.first) + i}))
       batch.erase(Family::kFingerprints, fingerprint);
   }
-  return runs.remove(chunks.first, chunks.fingerprints.size());
+  return extents.remove(chunks.first, chunks.fingerprints.size());
 }
 
 }  // namespace
@@ -81,11 +81,11 @@ void PendingChunks::mark_written(PendingRegion& region, RegionPlace place, std::
   const std::unique_lock lock(mutex_);
   region.place = place;
   region.region.reset();
-  for (auto* runs : {&region.runs, &region.moved, &region.renewed}) {
-    for (ChunkRun& run : *runs) {
-      run.place = place;
-      run.region_disk_bytes = disk_bytes;
-      run.region_payload_bytes = region.used_bytes;
+  for (auto* extents : {&region.extents, &region.moved, &region.renewed}) {
+    for (ChunkExtent& extent : *extents) {
+      extent.place = place;
+      extent.region_disk_bytes = disk_bytes;
+      extent.region_payload_bytes = region.used_bytes;
     }
   }
 }
@@ -103,27 +103,28 @@ void PendingChunks::freeze() {
 
 // Without the lock, for it may take a while: what it reads of the frozen group changes no more.
 Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Database& database) const {
-  RunOverlay runs(database);
-  for (const ErasedChunks& chunks : frozen_.erased) DEDUPFS_TRY(append_erased(chunks, database, runs, batch));
+  ExtentOverlay extents(database);
+  for (const ErasedChunks& chunks : frozen_.erased) DEDUPFS_TRY(append_erased(chunks, database, extents, batch));
   for (const auto& [fingerprint, id] : frozen_.ids)
     batch.put(Family::kFingerprints, text_of(fingerprint.bytes), encode_chunk_id(id));
   for (const auto& region : frozen_.regions) {
     DEDUPFS_CHECK(region->place.has_value());  // the commit has waited for it
-    for (const ChunkRun& run : region->runs) batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
-    for (const ChunkRun& run : region->moved) DEDUPFS_TRY(runs.lay(run));
+    for (const ChunkExtent& extent : region->extents)
+      batch.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
+    for (const ChunkExtent& extent : region->moved) DEDUPFS_TRY(extents.lay(extent));
   }
   // Behind all that moved: of a chunk that did both, what came again counts.
   for (const auto& region : frozen_.regions)
-    for (const ChunkRun& run : region->renewed) DEDUPFS_TRY(runs.lay(run));
-  runs.append_to(batch);
+    for (const ChunkExtent& extent : region->renewed) DEDUPFS_TRY(extents.lay(extent));
+  extents.append_to(batch);
   return {};
 }
 
 std::vector<ChunkId> PendingChunks::frozen_renewed() const {
   std::vector<ChunkId> ids;
   for (const auto& region : frozen_.regions)
-    for (const ChunkRun& run : region->renewed)
-      for (std::size_t i = 0; i < run.chunks.size(); ++i) ids.push_back(run.id_of(i));
+    for (const ChunkExtent& extent : region->renewed)
+      for (std::size_t i = 0; i < extent.chunks.size(); ++i) ids.push_back(extent.id_of(i));
   return ids;
 }
 

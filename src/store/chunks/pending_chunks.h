@@ -22,9 +22,9 @@ namespace dedupfs {
 // A region between its first chunk and its commit. A packer fills it, then it is written.
 struct PendingRegion {
   std::shared_ptr<Region> region;              // in memory until it is on disk, then empty
-  std::vector<ChunkRun> runs;                  // places are filled in when it is on disk
-  std::vector<ChunkRun> moved;                 // the same, of chunks that the index has elsewhere
-  std::vector<ChunkRun> renewed;               // the same, of chunks whose bytes were lost, and came again
+  std::vector<ChunkExtent> extents;            // places are filled in when it is on disk
+  std::vector<ChunkExtent> moved;              // the same, of chunks that the index has elsewhere
+  std::vector<ChunkExtent> renewed;            // the same, of chunks whose bytes were lost, and came again
   std::uint32_t used_bytes = 0;                // of the payload
   std::optional<RegionPlace> place;            // on disk
   bool attempted = false;                      // was written, or failed to be; guarded by the RegionWriter's lock

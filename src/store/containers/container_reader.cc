@@ -10,7 +10,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kMostOpenFiles = 64;
+constexpr std::size_t kMaxOpenFiles = 64;
 // Enough for header and directory of nearly every region; what follows is then read straight to its place.
 constexpr std::size_t kFrontBytes = 16 << 10;
 
@@ -228,7 +228,7 @@ void ContainerReader::share(std::uint32_t number, std::shared_ptr<const BackingF
   if (by_number_.contains(number)) return;  // somebody else was faster
   open_files_.emplace_front(number, std::move(file));
   by_number_[number] = open_files_.begin();
-  if (open_files_.size() <= kMostOpenFiles) return;
+  if (open_files_.size() <= kMaxOpenFiles) return;
   evicted = std::move(open_files_.back());
   by_number_.erase(evicted.first);
   open_files_.pop_back();

@@ -18,7 +18,7 @@ namespace {
 
 // Each holds a descriptor until it is synced; a fast writer on a slow disk must not run out of them between two
 // commits.
-constexpr std::size_t kMostUnsyncedContainers = 16;
+constexpr std::size_t kMaxUnsyncedContainers = 16;
 
 // A container of this run. All but `number` and `file` is guarded by the store's mutex.
 struct WrittenContainer {
@@ -70,7 +70,7 @@ ContainerStore::~ContainerStore() {
 }
 
 Result<std::unique_ptr<ContainerStore>> ContainerStore::open(std::shared_ptr<BackingFolder> folder, Settings settings) {
-  DEDUPFS_CHECK(settings.container_bytes <= kLargestContainerBytes);  // decode_superblock() has looked
+  DEDUPFS_CHECK(settings.container_bytes <= kMaxContainerBytes);  // decode_superblock() has looked
   DEDUPFS_ASSIGN(const UuidBytes volume, parse_uuid(settings.volume_uuid));
   auto state = std::make_unique<State>(std::move(folder), std::move(settings), volume);
   DEDUPFS_ASSIGN(const std::vector<std::uint32_t> numbers, state->numbers());
@@ -120,7 +120,7 @@ Result<RegionPlace> ContainerStore::append(ByteSpan encoded_region) {
     ++container->regions;
   }
   state.seal_if_done(lock, *container);
-  const bool too_many_unsynced = container->sealed && state.unsynced.size() > kMostUnsyncedContainers;
+  const bool too_many_unsynced = container->sealed && state.unsynced.size() > kMaxUnsyncedContainers;
   lock.unlock();
   if (!written) return written.error();
   if (too_many_unsynced) DEDUPFS_TRY(state.sync());

@@ -17,7 +17,7 @@ bool are_consecutive(const std::vector<ChunkId>& sources) {
 }  // namespace
 
 void encode_delta_sources(Encoder& encoder, ChunkId id, const std::vector<ChunkId>& sources) {
-  DEDUPFS_CHECK(!sources.empty() && sources.size() <= kMostDeltaSources);  // decoded ones are as few
+  DEDUPFS_CHECK(!sources.empty() && sources.size() <= kMaxDeltaSources);  // decoded ones are as few
   const bool consecutive = are_consecutive(sources);
   encoder.varint(sources.size() << 1 | (consecutive ? 1 : 0));
   encoder.signed_varint(static_cast<std::int64_t>(number_of(id) - number_of(sources[0])));
@@ -30,7 +30,7 @@ std::vector<ChunkId> decode_delta_sources(Decoder& decoder, ChunkId id) {
   const std::uint64_t form = decoder.varint();
   const std::uint64_t count = form >> 1;
   const bool consecutive = (form & 1) != 0;
-  if (count == 0 || count > kMostDeltaSources) return {};
+  if (count == 0 || count > kMaxDeltaSources) return {};
   std::vector<ChunkId> sources(count);
   std::uint64_t source = number_of(id) - static_cast<std::uint64_t>(decoder.signed_varint());
   for (std::size_t i = 0; i < count; ++i) {

@@ -11,7 +11,7 @@
 
 namespace dedupfs {
 
-// Of chunk `id`: one to kMostDeltaSources others, in the order in which their bytes make the source.
+// Of chunk `id`: one to kMaxDeltaSources others, in the order in which their bytes make the source.
 void encode_delta_sources(Encoder& encoder, ChunkId id, const std::vector<ChunkId>& sources);
 
 // Empty where there is nothing valid to read.

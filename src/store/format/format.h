@@ -13,7 +13,7 @@ inline constexpr std::string_view kSuperblockMagic = "dedupfs volume";
 inline constexpr std::uint32_t kFormatVersionWritten = 1;
 inline constexpr std::uint32_t kFormatVersionOldestRead = 1;
 
-inline constexpr std::uint64_t kLargestSuperblockBytes = 64 << 10;
+inline constexpr std::uint64_t kMaxSuperblockBytes = 64 << 10;
 inline constexpr std::string_view kSuperblockFile = "superblock.json";
 inline constexpr std::string_view kSuperblockCopyFile = "superblock.copy.json";
 inline constexpr std::string_view kLockFile = "lock";
@@ -21,9 +21,9 @@ inline constexpr std::string_view kIndexDirectory = "index";
 inline constexpr std::string_view kContainersDirectory = "containers";
 inline constexpr std::string_view kControlSocket = "control.sock";
 
-inline constexpr std::uint32_t kSmallestRegionBytes = 4 << 10;
-inline constexpr std::uint32_t kSmallestContainerBytes = 64 << 10;
-inline constexpr std::uint32_t kLargestContainerBytes = 2u << 30;  // offsets in a container have 32 bits
+inline constexpr std::uint32_t kMinRegionBytes = 4 << 10;
+inline constexpr std::uint32_t kMinContainerBytes = 64 << 10;
+inline constexpr std::uint32_t kMaxContainerBytes = 2u << 30;  // offsets in a container have 32 bits
 
 // --- Container ---
 inline constexpr std::string_view kContainerSuffix = ".container";  // of the file name, behind ten decimal digits
@@ -40,10 +40,10 @@ inline constexpr std::uint16_t kRegionVersionWritten = 1;
 inline constexpr std::uint16_t kRegionVersionOldestRead = 1;
 inline constexpr std::size_t kRegionHeaderBytes = 64;
 // No valid region has a longer directory or payload, whatever its header says.
-inline constexpr std::uint32_t kLargestRegionPayloadBytes = 4 << 20;
-inline constexpr std::uint32_t kLargestRegionDirectoryBytes = 1 << 20;
+inline constexpr std::uint32_t kMaxRegionPayloadBytes = 4 << 20;
+inline constexpr std::uint32_t kMaxRegionDirectoryBytes = 1 << 20;
 // No chunk is longer, whether its payload is the chunk itself or a delta.
-inline constexpr std::uint32_t kLargestChunkBytes = kLargestRegionPayloadBytes;
+inline constexpr std::uint32_t kMaxChunkBytes = kMaxRegionPayloadBytes;
 
 enum class PayloadEncoding : std::uint8_t {
   kRaw = 0,   // stored as it is
@@ -63,15 +63,15 @@ inline constexpr std::uint16_t kCheckpointVersionWritten = 1;
 inline constexpr std::uint16_t kCheckpointVersionOldestRead = 1;
 inline constexpr std::size_t kCheckpointHeaderBytes = 64;
 inline constexpr std::size_t kCheckpointBlockHeaderBytes = 32;
-inline constexpr std::uint32_t kLargestCheckpointBlockBytes = 16 << 20;  // decompressed
+inline constexpr std::uint32_t kMaxCheckpointBlockBytes = 16 << 20;  // decompressed
 
 // --- Deltas ---
 inline constexpr std::string_view kDeltaFeature = "delta";  // of the superblock, where chunks may be deltas
-inline constexpr std::size_t kMostDeltaSources = 8;
+inline constexpr std::size_t kMaxDeltaSources = 8;
 // A delta's sources are less deep than itself, raw chunks have depth 0: so there is no cycle, and an end to recursion.
 inline constexpr std::uint8_t kDeepestDelta = 16;
 // No delta makes a longer chunk, or has longer sources in sum.
-inline constexpr std::uint32_t kLargestDeltaChunkBytes = 1 << 20;
-inline constexpr std::uint32_t kLargestDeltaSourceBytes = 8 << 20;
+inline constexpr std::uint32_t kMaxDeltaChunkBytes = 1 << 20;
+inline constexpr std::uint32_t kMaxDeltaSourceBytes = 8 << 20;
 
 }  // namespace dedupfs

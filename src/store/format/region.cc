@@ -14,7 +14,7 @@ namespace dedupfs {
 namespace {
 
 // Encoding, one byte of raw length, one of the id's difference, the fingerprint.
-constexpr std::size_t kSmallestDirectoryEntryBytes = 3 + sizeof(Fingerprint::bytes);
+constexpr std::size_t kMinDirectoryEntryBytes = 3 + sizeof(Fingerprint::bytes);
 
 std::uint64_t checksum_of(ByteSpan bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
@@ -26,13 +26,13 @@ std::uint64_t checksum_of(ByteSpan bytes) {
 // 30 to 550 MB/s, so level 1 is asked first whether there is anything to gain: of the beginning, and if that is
 // incompressible, of the whole.
 std::size_t compress_if_worthwhile(ByteSpan payload, MutableByteSpan out, int level) {
-  constexpr int kHighestQuickLevel = 3;
+  constexpr int kMaxQuickLevel = 3;
   const std::size_t length = payload.size();
   const auto shrinks = [out](ByteSpan bytes) {
     return compress(bytes, out.first(bytes.size() - bytes.size() / 64), 1) != 0;
   };
   const ByteSpan beginning = payload.first(std::min<std::size_t>(length, 64 << 10));
-  if (level > kHighestQuickLevel && !shrinks(beginning) && !shrinks(payload)) return 0;
+  if (level > kMaxQuickLevel && !shrinks(beginning) && !shrinks(payload)) return 0;
   return compress(payload, out.first(length - (length + 15) / 16), level);
 }
 
@@ -105,8 +105,8 @@ Result<RegionEntry> decode_entry(Decoder& decoder, std::uint64_t previous) {
   }
   if (!decoder.ok()) return corruption("region directory is cut off");
   if (!is_possible(entry.id)) return corruption("a chunk has the impossible id " + std::to_string(id));
-  if (raw_length == 0 || raw_length > (entry.is_delta() ? kLargestDeltaChunkBytes : kLargestChunkBytes) ||
-      payload_length == 0 || payload_length > kLargestChunkBytes)
+  if (raw_length == 0 || raw_length > (entry.is_delta() ? kMaxDeltaChunkBytes : kMaxChunkBytes) ||
+      payload_length == 0 || payload_length > kMaxChunkBytes)
     return corruption("chunk " + std::to_string(id) + " has an impossible length");
   entry.raw_length = static_cast<std::uint32_t>(raw_length);
   entry.payload_length = static_cast<std::uint32_t>(payload_length);
@@ -137,9 +137,9 @@ const RegionEntry* Region::find(ChunkId id) const {
 }
 
 std::string encode_region(const std::vector<RegionEntry>& entries, ByteSpan payload, const Compression& compression) {
-  DEDUPFS_CHECK(!entries.empty() && payload.size() <= kLargestRegionPayloadBytes);  // RegionPacker sees to it
+  DEDUPFS_CHECK(!entries.empty() && payload.size() <= kMaxRegionPayloadBytes);  // RegionPacker sees to it
   const std::string directory = encode_directory(entries);
-  DEDUPFS_CHECK(directory.size() <= kLargestRegionDirectoryBytes);  // 4096 entries are less
+  DEDUPFS_CHECK(directory.size() <= kMaxRegionDirectoryBytes);  // 4096 entries are less
 
   const std::size_t payload_at = kRegionHeaderBytes + directory.size();
   std::string region;
@@ -171,8 +171,8 @@ std::string encode_region(const std::vector<RegionEntry>& entries, ByteSpan payl
 std::string encode_gap_header(std::uint64_t disk_length) {
   DEDUPFS_CHECK(disk_length >= kRegionHeaderBytes);  // of a region of ours
   const std::uint64_t skipped = disk_length - kRegionHeaderBytes;
-  const std::uint64_t as_payload = std::min<std::uint64_t>(skipped, kLargestRegionPayloadBytes);
-  DEDUPFS_CHECK(skipped - as_payload <= kLargestRegionDirectoryBytes);  // of a region of ours
+  const std::uint64_t as_payload = std::min<std::uint64_t>(skipped, kMaxRegionPayloadBytes);
+  DEDUPFS_CHECK(skipped - as_payload <= kMaxRegionDirectoryBytes);  // of a region of ours
   return encode_header({.directory_length = static_cast<std::uint32_t>(skipped - as_payload),
                         .payload_length = static_cast<std::uint32_t>(as_payload),
                         .stored_length = static_cast<std::uint32_t>(as_payload)});
@@ -203,12 +203,12 @@ Result<RegionHeader> decode_region_header(ByteSpan bytes) {
   if (encoding > static_cast<std::uint8_t>(PayloadEncoding::kZstd))
     return corruption("region payload has the unknown encoding " + std::to_string(encoding));
   header.encoding = static_cast<PayloadEncoding>(encoding);
-  if (header.directory_length > kLargestRegionDirectoryBytes || header.payload_length > kLargestRegionPayloadBytes ||
+  if (header.directory_length > kMaxRegionDirectoryBytes || header.payload_length > kMaxRegionPayloadBytes ||
       header.stored_length > header.payload_length)
     return corruption("region header states an impossible length");
   if (header.encoding == PayloadEncoding::kRaw && header.stored_length != header.payload_length)
     return corruption("region header states two lengths for a raw payload");
-  if (header.entries > header.directory_length / kSmallestDirectoryEntryBytes)
+  if (header.entries > header.directory_length / kMinDirectoryEntryBytes)
     return corruption("region header states more entries than its directory can hold");
   return header;
 }

@@ -113,8 +113,7 @@ Result<Compression> parse_compression(std::string_view text) {
     const std::string_view digits = text.substr(kPrefix.size());
     int level = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), level);
-    if (error == std::errc{} && end == digits.data() + digits.size() && level >= 1 &&
-        level <= Compression::kHighestLevel)
+    if (error == std::errc{} && end == digits.data() + digits.size() && level >= 1 && level <= Compression::kMaxLevel)
       return Compression{.level = level};
   }
   return Error{ErrorCode::kInvalidArgument,
@@ -194,10 +193,9 @@ Result<Superblock> decode_superblock(std::string_view json) {
   superblock.fingerprint = members.text("fingerprint");
   const std::string compression = members.text("compression");
   const std::string delta = object.contains("delta") ? members.text("delta") : format_delta_settings({});
-  superblock.region_bytes =
-      members.integer<std::uint32_t>("region_bytes", kSmallestRegionBytes, kLargestRegionPayloadBytes);
+  superblock.region_bytes = members.integer<std::uint32_t>("region_bytes", kMinRegionBytes, kMaxRegionPayloadBytes);
   superblock.container_bytes =
-      members.integer<std::uint32_t>("container_bytes", kSmallestContainerBytes, kLargestContainerBytes);
+      members.integer<std::uint32_t>("container_bytes", kMinContainerBytes, kMaxContainerBytes);
   if (const auto error = members.error()) return *error;
   if (!is_uuid(superblock.uuid)) return corruption("'" + superblock.uuid + "' is not a UUID");
   if (superblock.fingerprint != "sha256")
@@ -215,7 +213,7 @@ namespace {
 
 // The text of a copy, if it can be decoded.
 Result<std::string> read_whole_copy(BackingFolder& volume, std::string_view name) {
-  DEDUPFS_ASSIGN(std::string json, read_file(volume, name, kLargestSuperblockBytes));
+  DEDUPFS_ASSIGN(std::string json, read_file(volume, name, kMaxSuperblockBytes));
   if (const auto superblock = decode_superblock(json); !superblock)
     return superblock.error().with((volume.path() / name).string());
   return json;

@@ -25,7 +25,7 @@ struct Compression {
   Method method = Method::kZstd;
   int level = 6;  // of zstd; see docs/delta.md, "Sizes"
 
-  static constexpr int kHighestLevel = 19;
+  static constexpr int kMaxLevel = 19;
 
   bool operator==(const Compression&) const = default;
 };

@@ -14,12 +14,12 @@ namespace dedupfs {
 namespace {
 
 // What can be asked for can be written down, and what can be written down can be coded.
-static_assert(DeltaSettings::kDeepest <= kDeepestDelta && 1 + 2 * DeltaSettings::kMostNeighbours <= kMostDeltaSources);
-static_assert(kLargestDeltaChunkBytes <= Xdelta3Codec::kMaxTargetBytes &&
-              kLargestDeltaSourceBytes <= Xdelta3Codec::kMaxSourceBytes);
+static_assert(DeltaSettings::kDeepest <= kDeepestDelta && 1 + 2 * DeltaSettings::kMaxNeighbours <= kMaxDeltaSources);
+static_assert(kMaxDeltaChunkBytes <= Xdelta3Codec::kMaxTargetBytes &&
+              kMaxDeltaSourceBytes <= Xdelta3Codec::kMaxSourceBytes);
 
 // Below, the fingerprint and the names of the sources outweigh what a delta saves.
-constexpr std::size_t kSmallestChunkBytes = 512;
+constexpr std::size_t kMinChunkBytes = 512;
 // A delta of less than an eighth is good: no other base is looked for.
 constexpr std::size_t kGoodShare = 8;
 // A delta of more than five eighths of the chunk never pays.
@@ -27,9 +27,9 @@ constexpr std::size_t largest_delta(std::size_t chunk_bytes) {
   return chunk_bytes * 5 / 8;
 }
 // A chunk that would have no delta otherwise may be so many times as deep as others.
-constexpr int kMostTimesDeeper = 2;
+constexpr int kMaxTimesDeeper = 2;
 // Candidates from the feature index that are tried.
-constexpr std::size_t kMostCandidates = 2;
+constexpr std::size_t kMaxCandidates = 2;
 
 // Whether it takes less disk than the chunk would, with a margin: compressed among its neighbours the chunk gets smaller than
 // alone, and a delta costs reads another region. Found by trial, see docs/delta.md.
@@ -51,7 +51,7 @@ struct DeltaEncoder::Source {
 DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, std::unique_ptr<ResemblanceDetector> detector,
                            ChunkReader& reader, FeatureIndex& features, const StreamOrder& order)
     : settings_(settings),
-      end_of_depths_(std::min(kMostTimesDeeper * settings.depth, int{kDeepestDelta})),
+      end_of_depths_(std::min(kMaxTimesDeeper * settings.depth, int{kDeepestDelta})),
       detector_(std::move(detector)),
       reader_(reader),
       features_(features),
@@ -112,7 +112,7 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::joined(std::vector<ChunkId> id
     source.depth = std::max(source.depth, chunks[i].depth);
     source.bytes.append(std::move(chunks[i].bytes));
   }
-  if (source.ids.empty() || source.bytes.size() > kLargestDeltaSourceBytes) return std::nullopt;
+  if (source.ids.empty() || source.bytes.size() > kMaxDeltaSourceBytes) return std::nullopt;
   return source;
 }
 
@@ -136,7 +136,7 @@ void DeltaEncoder::try_source(ByteSpan chunk, ChunkId base, const std::optional<
 DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId> previous) const {
   Finding finding;
   finding.sketch = detector_->sketch_of(chunk);
-  if (chunk.size() < kSmallestChunkBytes || chunk.size() > kLargestDeltaChunkBytes) return finding;
+  if (chunk.size() < kMinChunkBytes || chunk.size() > kMaxDeltaChunkBytes) return finding;
 
   std::vector<ChunkId> bases;
   const auto try_base = [&](ChunkId base) {
@@ -150,7 +150,7 @@ DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId
   if (!finding.delta || finding.delta->bytes.size() > chunk.size() / kGoodShare) {
     auto candidates = features_.find(finding.sketch);
     if (candidates) {
-      if (candidates->size() > kMostCandidates) candidates->resize(kMostCandidates);
+      if (candidates->size() > kMaxCandidates) candidates->resize(kMaxCandidates);
       for (const ChunkId candidate : *candidates)
         if (std::ranges::find(bases, candidate) == bases.end()) try_base(candidate);
     }
@@ -168,12 +168,12 @@ DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId
 }
 
 std::optional<EncodedDelta> DeltaEncoder::encode_from(ByteSpan chunk, const std::vector<ChunkId>& sources, ChunkId base,
-                                                      std::uint8_t most_depth) const {
+                                                      std::uint8_t max_depth) const {
   std::vector<ChunkId> ids;
   std::vector<ChunkReader::Chunk> chunks;
   for (const ChunkId id : sources) {
     auto part = reader_.get(id);
-    if (!part || part->depth >= most_depth) continue;
+    if (!part || part->depth >= max_depth) continue;
     ids.push_back(id);
     chunks.push_back(std::move(*part));
   }

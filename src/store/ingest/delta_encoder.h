@@ -39,9 +39,9 @@ class DeltaEncoder {
   Finding encode(ByteSpan chunk, std::optional<ChunkId> previous) const;
 
   // A delta of a chunk that is stored already, made from these chunks, as far as they can be read and are less deep than
-  // `most_depth`; none where it does not pay. `base`: the one of them that the chunk resembles most, as a rule.
+  // `max_depth`; none where it does not pay. `base`: the one of them that the chunk resembles most, as a rule.
   std::optional<EncodedDelta> encode_from(ByteSpan chunk, const std::vector<ChunkId>& sources, ChunkId base,
-                                          std::uint8_t most_depth) const;
+                                          std::uint8_t max_depth) const;
   Sketch sketch_of(ByteSpan chunk) const { return detector_->sketch_of(chunk); }
 
   // Whether a chunk of this depth may be a source of others. Deeper ones are where a chunk has no delta otherwise.

@@ -32,7 +32,7 @@ std::string encode_key(std::uint64_t number) {
 }  // namespace
 
 FeatureIndex::FeatureIndex(Database& database, std::uint64_t disk_bytes)
-    : database_(database), most_ids_(std::max<std::uint64_t>(disk_bytes / kDiskBytesPerChunk, 1)) {}
+    : database_(database), max_ids_(std::max<std::uint64_t>(disk_bytes / kDiskBytesPerChunk, 1)) {}
 
 Result<std::vector<ChunkId>> FeatureIndex::find(const Sketch& sketch) const {
   std::vector<ChunkId> found;
@@ -105,7 +105,7 @@ void FeatureIndex::committed() {
   Group dropped;  // outlives the lock: freeing it takes a while
   const std::unique_lock lock(mutex_);
   std::swap(frozen_, dropped);
-  if (newest_frozen_ > most_ids_) database_.forget_features_before(newest_frozen_ - most_ids_);
+  if (newest_frozen_ > max_ids_) database_.forget_features_before(newest_frozen_ - max_ids_);
 }
 
 std::size_t FeatureIndex::open_bytes() const {

@@ -43,7 +43,7 @@ class FeatureIndex final : public CommitParticipant {
   using Group = std::unordered_map<std::uint64_t, ChunkId>;  // by number in the key
 
   Database& database_;
-  const std::uint64_t most_ids_;  // chunks that are older than that many ids are forgotten
+  const std::uint64_t max_ids_;  // chunks that are older than that many ids are forgotten
 
   mutable std::shared_mutex mutex_;
   Group open_;

@@ -6,8 +6,8 @@
 namespace dedupfs {
 namespace {
 
-// Of a region, so that its directory stays short beside kLargestRegionDirectoryBytes however small its deltas are.
-constexpr std::size_t kMostEntries = 4096;
+// Of a region, so that its directory stays short beside kMaxRegionDirectoryBytes however small its deltas are.
+constexpr std::size_t kMaxEntries = 4096;
 
 }  // namespace
 
@@ -15,11 +15,11 @@ constexpr std::size_t kMostEntries = 4096;
 // somebody was faster: the lists and what others know must not differ.
 class RegionPacker::Noted {
  public:
-  Noted(PendingRegion& region, std::vector<ChunkRun>& runs, const RegionEntry& entry)
-      : region_(region), runs_(runs), bytes_(entry.payload_length) {
+  Noted(PendingRegion& region, std::vector<ChunkExtent>& extents, const RegionEntry& entry)
+      : region_(region), extents_(extents), bytes_(entry.payload_length) {
     region.region->entries.push_back(entry);
     try {
-      append_to_runs(runs, entry);
+      append_to_extents(extents, entry);
     } catch (...) {
       region.region->entries.pop_back();
       throw;
@@ -28,7 +28,7 @@ class RegionPacker::Noted {
   ~Noted() {
     if (kept_) return;
     region_.region->entries.pop_back();
-    drop_last(runs_);
+    drop_last(extents_);
   }
   Noted(const Noted&) = delete;
   Noted& operator=(const Noted&) = delete;
@@ -40,7 +40,7 @@ class RegionPacker::Noted {
 
  private:
   PendingRegion& region_;
-  std::vector<ChunkRun>& runs_;
+  std::vector<ChunkExtent>& extents_;
   const std::uint32_t bytes_;
   bool kept_ = false;
 };
@@ -68,7 +68,7 @@ RegionPacker::Packed RegionPacker::add(const Fingerprint& fingerprint, ByteSpan 
     entry.depth = delta->depth;
     entry.checksum = delta->checksum;
   }
-  if (const auto known = publish(open_->runs, entry, payload)) return {*known, false};
+  if (const auto known = publish(open_->extents, entry, payload)) return {*known, false};
   ++next_id_;
   return {entry.id, true};
 }
@@ -95,9 +95,10 @@ bool RegionPacker::add_moved(const RegionEntry& stored, ByteSpan payload) {
   return true;
 }
 
-std::optional<ChunkId> RegionPacker::publish(std::vector<ChunkRun>& runs, const RegionEntry& entry, ByteSpan payload) {
+std::optional<ChunkId> RegionPacker::publish(std::vector<ChunkExtent>& extents, const RegionEntry& entry,
+                                             ByteSpan payload) {
   place_payload(payload);
-  Noted noted(*open_, runs, entry);
+  Noted noted(*open_, extents, entry);
   if (const auto known = pending_.publish(entry, open_)) return known;
   noted.keep();
   return std::nullopt;
@@ -117,7 +118,7 @@ void RegionPacker::close() {
 
 void RegionPacker::make_room(std::size_t payload_bytes) {
   if (open_ && (open_->used_bytes + payload_bytes > open_->region->payload.size() ||
-                open_->region->entries.size() == kMostEntries))
+                open_->region->entries.size() == kMaxEntries))
     close();
   if (open_) return;
   const auto region = std::make_shared<PendingRegion>();

@@ -19,7 +19,7 @@
 namespace dedupfs {
 
 // Blocks of consecutive chunk ids: so small that few are lost when a volume is closed, so large that the chunks of a
-// region form few runs.
+// region form few extents.
 class ChunkIdAllocator {
  public:
   static constexpr std::uint64_t kBlockIds = 64;
@@ -57,7 +57,7 @@ class RegionPacker {
   // A place for so many bytes in the open region.
   void make_room(std::size_t payload_bytes);
   // Nothing, if another stream was faster.
-  std::optional<ChunkId> publish(std::vector<ChunkRun>& runs, const RegionEntry& entry, ByteSpan payload);
+  std::optional<ChunkId> publish(std::vector<ChunkExtent>& extents, const RegionEntry& entry, ByteSpan payload);
   void place_payload(ByteSpan payload);
   class Noted;
 

@@ -17,18 +17,18 @@ constexpr int kMoreForMoved = 3;
 }  // namespace
 
 RegionWriter::RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache,
-                           const Compression& compression, std::size_t threads, std::uint64_t most_waiting_bytes)
+                           const Compression& compression, std::size_t threads, std::uint64_t max_waiting_bytes)
     : containers_(containers),
       pending_(pending),
       cache_(cache),
       compression_(compression),
-      most_waiting_bytes_(most_waiting_bytes),
+      max_waiting_bytes_(max_waiting_bytes),
       pool_(threads, "region-writer") {}
 
 void RegionWriter::submit(std::shared_ptr<PendingRegion> region) {
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return waiting_bytes_ < most_waiting_bytes_ || error_; });
+    changed_.wait(lock, [this] { return waiting_bytes_ < max_waiting_bytes_ || error_; });
     waiting_bytes_ += region->used_bytes;
   }
   const auto work = [this, region = std::move(region)] { run(region); };
@@ -55,8 +55,8 @@ Result<void> RegionWriter::write(PendingRegion& pending_region) {
   Region& region = *pending_region.region;
   const ByteSpan payload = ByteSpan(region.payload).first(pending_region.used_bytes);
   Compression compression = compression_;
-  if (pending_region.runs.empty() && pending_region.renewed.empty())
-    compression.level = std::min(compression.level + kMoreForMoved, Compression::kHighestLevel);
+  if (pending_region.extents.empty() && pending_region.renewed.empty())
+    compression.level = std::min(compression.level + kMoreForMoved, Compression::kMaxLevel);
   const std::string encoded = encode_region(region.entries, payload, compression);
   DEDUPFS_ASSIGN(const RegionPlace place, containers_.append(bytes_of(encoded)));
   // What was just written is likely to be read or overwritten soon. A region that was closed early would take the

@@ -23,7 +23,7 @@ namespace dedupfs {
 class RegionWriter {
  public:
   RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache, const Compression& compression,
-               std::size_t threads, std::uint64_t most_waiting_bytes);
+               std::size_t threads, std::uint64_t max_waiting_bytes);
 
   // Waits while more than that wait, unless writing fails at the moment. Throws nothing.
   void submit(std::shared_ptr<PendingRegion> region);
@@ -42,7 +42,7 @@ class RegionWriter {
   PendingChunks& pending_;
   RegionCache& cache_;
   const Compression compression_;
-  const std::uint64_t most_waiting_bytes_;
+  const std::uint64_t max_waiting_bytes_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

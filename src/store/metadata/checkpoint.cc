@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kUnfinished = "unfinished";
 constexpr std::size_t kBlockBytes = 1 << 20;  // about; of records, before compression
-// No record that we write is nearly as long; with it a block stays below kLargestCheckpointBlockBytes.
-constexpr std::size_t kLargestRecordBytes = 8 << 20;
+// No record that we write is nearly as long; with it a block stays below kMaxCheckpointBlockBytes.
+constexpr std::size_t kMaxRecordBytes = 8 << 20;
 
 // Appends to a file, block by block.
 class BlockWriter {
@@ -24,7 +24,7 @@ class BlockWriter {
       : file_(file), offset_(offset), goes_on_(goes_on) {}
 
   Result<void> add(Family family, std::string_view key, std::string_view value) {
-    if (key.size() > kLargestRecordBytes || value.size() > kLargestRecordBytes - key.size())
+    if (key.size() > kMaxRecordBytes || value.size() > kMaxRecordBytes - key.size())
       return Error{ErrorCode::kCorruption,
                    fmt::format("the index has a record of {} bytes in '{}', which nobody has written; unmount and run "
                                "fsck.dedupfs -y",

@@ -60,7 +60,7 @@ Result<CheckpointHeader> decode_checkpoint_header(ByteSpan bytes) {
 }
 
 std::string encode_checkpoint_block(Family family, std::string_view records) {
-  DEDUPFS_CHECK(records.size() <= kLargestCheckpointBlockBytes);  // Checkpoints::write() refuses long records
+  DEDUPFS_CHECK(records.size() <= kMaxCheckpointBlockBytes);  // Checkpoints::write() refuses long records
   RawBuffer packed(records.size());
   const std::size_t length = compress(bytes_of(records), packed, kLevel);
   const ByteSpan stored = length != 0 ? ByteSpan(packed).first(length) : bytes_of(records);
@@ -89,7 +89,7 @@ Result<CheckpointBlockHeader> decode_checkpoint_block_header(ByteSpan bytes) {
   header.checksum = decoder.u64();
   header.compressed = encoding == 1;
   if (tag > kCheckpointFamilies.size() || encoding > 1) return corruption("a block of unknown kind");
-  if (header.raw_length > kLargestCheckpointBlockBytes || header.stored_length > header.raw_length ||
+  if (header.raw_length > kMaxCheckpointBlockBytes || header.stored_length > header.raw_length ||
       (!header.compressed && header.stored_length != header.raw_length) || (tag == 0 && header.raw_length != 0))
     return corruption("a block of impossible length");
   if (tag != 0) header.family = kCheckpointFamilies[tag - 1U];

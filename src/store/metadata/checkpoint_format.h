@@ -47,7 +47,7 @@ struct CheckpointBlockHeader {
   std::uint64_t checksum = 0;  // of the stored bytes; of the end: how many blocks came before it
 };
 
-// Header and stored bytes. `records` is what append_record() made, at most kLargestCheckpointBlockBytes.
+// Header and stored bytes. `records` is what append_record() made, at most kMaxCheckpointBlockBytes.
 std::string encode_checkpoint_block(Family family, std::string_view records);
 std::string encode_checkpoint_end(std::uint64_t blocks);
 Result<CheckpointBlockHeader> decode_checkpoint_block_header(ByteSpan bytes);  // kCheckpointBlockHeaderBytes of them

@@ -187,7 +187,7 @@ Result<std::optional<KeyValue>> Metadata::find_at_or_before(Family family, std::
 
 Result<std::vector<KeyValue>> Metadata::list(Family family, std::string_view from, std::string_view end,
                                              std::size_t limit) const {
-  constexpr std::size_t kLargestPage = 1024;  // entries copied under the lock
+  constexpr std::size_t kMaxPage = 1024;  // entries copied under the lock
   std::vector<KeyValue> found;
   if (!end.empty() && from >= end) return found;
   DEDUPFS_ASSIGN(const auto view, view_of(family, from));
@@ -201,7 +201,7 @@ Result<std::vector<KeyValue>> Metadata::list(Family family, std::string_view fro
   std::string next(from);
   // Pages grow, so that neither a small limit copies much, nor a long row of erased entries takes many rounds.
   for (std::size_t page = 0; found.size() < limit;) {
-    page = std::min(std::max(limit - found.size(), 2 * page), kLargestPage);
+    page = std::min(std::max(limit - found.size(), 2 * page), kMaxPage);
     ChangePage changed = page_of_changes(family, next, end, page);
     DEDUPFS_ASSIGN(auto stored, database_.list(family, next, changed.behind ? *changed.behind : end, page));
     // Both are complete for the keys before `behind`; the changes of the keys from there on come in the next round.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kDeletedFlag = 1;
-constexpr std::size_t kLongestName = 255;
+constexpr std::size_t kMaxName = 255;
 
 Error damaged(TreeNumber number, std::string_view why) {
   return {ErrorCode::kCorruption, "snapshot " + std::to_string(number) + ": " + std::string(why)};
@@ -67,7 +67,7 @@ Result<SnapshotRecord> decode_snapshot(TreeNumber number, std::string_view value
   record.name = text_of(in.bytes(in.remaining()));
   if (!in.ok() || (flags & ~kDeletedFlag) != 0 || record.end_of_inodes > kEndOfInodes)
     return damaged(number, "its record is damaged");
-  if (record.name.empty() || record.name.size() > kLongestName ||
+  if (record.name.empty() || record.name.size() > kMaxName ||
       record.name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
     return damaged(number, "its name is impossible");
   return record;

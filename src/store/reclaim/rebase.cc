@@ -14,14 +14,14 @@ namespace {
 constexpr std::uint64_t kStoredTogether = 64 << 20;  // bytes a commit, before compression
 // So few, because only what is committed may take a base's place.
 constexpr std::uint64_t kChunksTogether = 1 << 10;
-constexpr std::uint64_t kRunsBetweenReports = 1 << 12;
+constexpr std::uint64_t kExtentsBetweenReports = 1 << 12;
 constexpr std::uint64_t kChunksBetweenReports = 1 << 6;
-// What the index takes for a chunk: fingerprint, features, its part of a run. Measured on the data of docs/benchmarks.md.
+// What the index takes for a chunk: fingerprint, features, its part of an extent. Measured on the data of docs/benchmarks.md.
 constexpr std::uint64_t kIndexBytes = 50;
 // What would take more than so many times what its bases take, before compression, has to wait until all such are known.
 constexpr std::uint64_t kWorth = 2;
-// Beyond, it begins afresh: a chunk that does not find the heir takes its place and costs space.
-constexpr std::size_t kMostHeirs = 1 << 20;
+// Beyond, it begins afresh: a chunk that does not find the replacement base takes its place and costs space.
+constexpr std::size_t kMaxReplacementBases = 1 << 20;
 
 }  // namespace
 
@@ -33,15 +33,15 @@ struct Rebase::Chain {
   std::optional<ChunkId> end;  // the one that is needed, unless all of it is bases
 };
 
-Result<bool> Rebase::run(double least_share) {
+Result<bool> Rebase::run(double min_share) {
   if (!volume_.superblock().delta.enabled()) return false;
   DEDUPFS_TRY(plan());
   if (bases_.empty()) return false;
-  if (returned_bytes_ - replaced_bytes_ < least_share * needed_bytes_) return true;
+  if (returned_bytes_ - replaced_bytes_ < min_share * needed_bytes_) return true;
   DEDUPFS_ASSIGN(bool again, pass(false));
-  DEDUPFS_ASSIGN(const bool is_worth_it, are_long_ones_worth_it());
-  if (!is_worth_it) DEDUPFS_TRY(keep(bases_of_long_ones_));
-  again = again || (is_worth_it && !bases_of_long_ones_.empty());
+  DEDUPFS_ASSIGN(const bool is_worth_it, are_oversized_worth_it());
+  if (!is_worth_it) DEDUPFS_TRY(keep(bases_of_oversized_));
+  again = again || (is_worth_it && !bases_of_oversized_.empty());
   if (again) DEDUPFS_TRY(pass(true));
   return true;
 }
@@ -50,36 +50,38 @@ Result<bool> Rebase::run(double least_share) {
 
 Result<void> Rebase::plan() {
   const auto snapshot = volume_.database().snapshot();
-  return walk_runs(volume_.database(), *snapshot, [&](const ChunkRun& run) -> Result<void> {
-    DEDUPFS_TRY(report(ReclaimPhase::kMark, run.first, kRunsBetweenReports));
+  return walk_extents(volume_.database(), *snapshot, [&](const ChunkExtent& extent) -> Result<void> {
+    DEDUPFS_TRY(report(ReclaimPhase::kMark, extent.first, kExtentsBetweenReports));
     std::uint64_t payload_bytes = 0;
-    for (std::size_t i = 0; i < run.chunks.size(); ++i) {
-      if (!is_needed(run.id_of(i))) continue;
-      payload_bytes += run.chunks[i].payload_length();
-      if (!std::ranges::all_of(run.chunks[i].sources, [this](ChunkId id) { return is_needed(id); }))
-        DEDUPFS_TRY(plan(run, run.chunks[i]));
+    for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
+      if (!is_needed(extent.id_of(i))) continue;
+      payload_bytes += extent.chunks[i].payload_length();
+      if (!std::ranges::all_of(extent.chunks[i].sources, [this](ChunkId id) { return is_needed(id); }))
+        DEDUPFS_TRY(plan(extent, extent.chunks[i]));
     }
-    needed_bytes_ += static_cast<double>(run.disk_bytes_of(payload_bytes));
+    needed_bytes_ += static_cast<double>(extent.disk_bytes_of(payload_bytes));
     return {};
   });
 }
 
-Result<void> Rebase::plan(const ChunkRun& run, const ChunkRun::Chunk& chunk) {
+Result<void> Rebase::plan(const ChunkExtent& extent, const ChunkExtent::Chunk& chunk) {
   DEDUPFS_TRY(add_bases(chunk.sources));
   DEDUPFS_ASSIGN(const Chain chain, chain_of(likely_base(chunk.sources)));
-  const bool has_heir = std::ranges::any_of(chain.bases, [this](ChunkId id) { return with_heir_.contains(id); });
-  if (!chain.end && !has_heir)
-    replaced_bytes_ += chain.disk_share * chunk.raw_length - static_cast<double>(run.disk_bytes_of(chunk.delta_length));
-  for (const ChunkId id : chain.bases) with_heir_.insert(id);
+  const bool has_replacement =
+      std::ranges::any_of(chain.bases, [this](ChunkId id) { return with_replacement_.contains(id); });
+  if (!chain.end && !has_replacement)
+    replaced_bytes_ +=
+        chain.disk_share * chunk.raw_length - static_cast<double>(extent.disk_bytes_of(chunk.delta_length));
+  for (const ChunkId id : chain.bases) with_replacement_.insert(id);
   return {};
 }
 
 // What a base differs in from its own passes over to what is made from it: measured, about half of it.
 Result<void> Rebase::add_bases(const std::vector<ChunkId>& sources) {
-  return visit_unneeded(sources, [this](ChunkId id, const ChunkRun& run) {
+  return visit_unneeded(sources, [this](ChunkId id, const ChunkExtent& extent) {
     if (!bases_.insert(id)) return false;
-    const ChunkRun::Chunk& base = run.at(id);
-    const auto bytes = static_cast<double>(run.disk_bytes_of(base.payload_length()));
+    const ChunkExtent::Chunk& base = extent.at(id);
+    const auto bytes = static_cast<double>(extent.disk_bytes_of(base.payload_length()));
     needed_bytes_ += bytes;
     returned_bytes_ += (base.is_delta() ? bytes / 2 : bytes) + static_cast<double>(kIndexBytes);
     return true;
@@ -87,14 +89,14 @@ Result<void> Rebase::add_bases(const std::vector<ChunkId>& sources) {
 }
 
 Result<void> Rebase::visit_unneeded(std::vector<ChunkId> chunks,
-                                    const std::function<bool(ChunkId, const ChunkRun&)>& visit) {
+                                    const std::function<bool(ChunkId, const ChunkExtent&)>& visit) {
   while (!chunks.empty()) {
     const ChunkId id = chunks.back();
     chunks.pop_back();
     if (is_needed(id)) continue;
-    DEDUPFS_ASSIGN(const ChunkRun* const run, runs_.find(id));
-    if (run == nullptr || !visit(id, *run)) continue;
-    const auto& sources = run->at(id).sources;
+    DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents_.find(id));
+    if (extent == nullptr || !visit(id, *extent)) continue;
+    const auto& sources = extent->at(id).sources;
     chunks.insert(chunks.end(), sources.begin(), sources.end());
   }
   return {};
@@ -108,9 +110,10 @@ Result<bool> Rebase::pass(bool is_last) {
   is_last_pass_ = is_last;
   reports_ = 0;
   const auto snapshot = volume_.database().snapshot();
-  const auto walked = walk_runs(volume_.database(), *snapshot, [&](const ChunkRun& run) -> Result<void> {
-    for (std::size_t i = 0; i < run.chunks.size(); ++i)
-      if (has_base(run.chunks[i]) && volume_.chunks().liveness().is_live(run.id_of(i))) DEDUPFS_TRY(rebase(run, i));
+  const auto walked = walk_extents(volume_.database(), *snapshot, [&](const ChunkExtent& extent) -> Result<void> {
+    for (std::size_t i = 0; i < extent.chunks.size(); ++i)
+      if (has_base(extent.chunks[i]) && volume_.chunks().liveness().is_live(extent.id_of(i)))
+        DEDUPFS_TRY(rebase(extent, i));
     return {};
   });
   DEDUPFS_TRY(walked);
@@ -119,45 +122,46 @@ Result<bool> Rebase::pass(bool is_last) {
 }
 
 // Each holds more than its own bases would give back, but they share bases, and those share what they are made from.
-Result<bool> Rebase::are_long_ones_worth_it() {
+Result<bool> Rebase::are_oversized_worth_it() {
   double held_bytes = 0;
-  ChunkSet held(most_bytes_);
-  DEDUPFS_TRY(visit_unneeded(bases_of_long_ones_, [&](ChunkId id, const ChunkRun& run) {
+  ChunkSet held(max_bytes_);
+  DEDUPFS_TRY(visit_unneeded(bases_of_oversized_, [&](ChunkId id, const ChunkExtent& extent) {
     if (!held.insert(id)) return false;
-    held_bytes += static_cast<double>(run.disk_bytes_of(run.at(id).payload_length()) + kIndexBytes);
+    held_bytes += static_cast<double>(extent.disk_bytes_of(extent.at(id).payload_length()) + kIndexBytes);
     return true;
   }));
-  return held_bytes > bytes_of_long_ones_;
+  return held_bytes > oversized_bytes_;
 }
 
-Result<void> Rebase::rebase(const ChunkRun& run, std::size_t position) {
-  const ChunkId id = run.id_of(position);
+Result<void> Rebase::rebase(const ChunkExtent& extent, std::size_t position) {
+  const ChunkId id = extent.id_of(position);
   DEDUPFS_TRY(report(ReclaimPhase::kRebase, id, kChunksBetweenReports));
   DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());
   if (available < pending_bytes_ + kStoredTogether) return {};  // another reclaim may find more room
-  const auto stored = store(run, position);
+  const auto stored = store(extent, position);
   if (stored) return {};
   const ErrorCode code = stored.error().code();
   if (code != ErrorCode::kCorruption && code != ErrorCode::kIo && code != ErrorCode::kBusy) return stored.error();
   spdlog::warn("chunk {} stays made from what it is: {}", number_of(id), stored.error().message());
-  return keep(run.chunks[position].sources);
+  return keep(extent.chunks[position].sources);
 }
 
-Result<void> Rebase::store(const ChunkRun& run, std::size_t position) {
-  const ChunkId id = run.id_of(position);
-  const ChunkRun::Chunk& chunk = run.chunks[position];
+Result<void> Rebase::store(const ChunkExtent& extent, std::size_t position) {
+  const ChunkId id = extent.id_of(position);
+  const ChunkExtent::Chunk& chunk = extent.chunks[position];
   DEDUPFS_ASSIGN(const Chain chain, chain_of(likely_base(chunk.sources)));
-  const auto heir =
-      std::ranges::find_if(chain.bases, [this](ChunkId base) { return heirs_.contains(number_of(base)); });
-  if (heir != chain.bases.end() && !is_last_pass_ && volume_.chunks().is_pending(heirs_.at(number_of(*heir)).last)) {
+  const auto replacement =
+      std::ranges::find_if(chain.bases, [this](ChunkId base) { return replacements_.contains(number_of(base)); });
+  if (replacement != chain.bases.end() && !is_last_pass_ &&
+      volume_.chunks().is_pending(replacements_.at(number_of(*replacement)).last)) {
     put_off_ = true;
     return {};
   }
   DEDUPFS_ASSIGN(const std::uint64_t given_back, payload_of_bases(chunk.sources));
-  // A heir that is not committed yet might be lost in a crash which leaves what is made from it: see StoringAnew.
+  // A replacement base that is not committed yet might be lost in a crash which leaves what is made from it: see Reencoder.
   const auto may_be_source = [this](ChunkId other) { return is_needed(other) && !volume_.chunks().is_pending(other); };
   std::vector<DeltaBasis> bases;
-  for (const StandIn stand_in : {StandIn::kLastHeir, StandIn::kFirstHeir, StandIn::kSources}) {
+  for (const StandIn stand_in : {StandIn::kLastReplacement, StandIn::kFirstReplacement, StandIn::kSources}) {
     DEDUPFS_ASSIGN(auto basis, basis_of(chunk, stand_in));
     if (bases.empty() || bases.back().sources != basis.sources) bases.push_back(std::move(basis));
   }
@@ -167,24 +171,24 @@ Result<void> Rebase::store(const ChunkRun& run, std::size_t position) {
   last_ = id;
   last_basis_ = bases.front();
 
-  const std::uint64_t most_bytes =
+  const std::uint64_t max_bytes =
       is_last_pass_ ? UINT64_MAX
                     : chunk.delta_length + std::max(given_back, chain.payload_bytes) * kWorth + kIndexBytes;
   DEDUPFS_ASSIGN(const auto bytes,
-                 volume_.chunks().store_anew(run, id, bases, may_be_source, most_bytes, host_.in_group));
-  if (bytes > most_bytes) {
+                 volume_.chunks().reencode(extent, id, bases, may_be_source, max_bytes, host_.in_group));
+  if (bytes > max_bytes) {
     // One that comes after another like it may be made from that.
-    const auto had_one = [this](ChunkId base) { return had_long_one_.contains(base); };
-    if (std::ranges::none_of(chain.bases, had_one))
-      bytes_of_long_ones_ += chain.disk_share * (bytes - chunk.delta_length);
+    const auto had_one = [this](ChunkId base) { return had_oversized_.contains(base); };
+    if (std::ranges::none_of(chain.bases, had_one)) oversized_bytes_ += chain.disk_share * (bytes - chunk.delta_length);
     for (const ChunkId base : chunk.sources)
-      if (!is_needed(base) && had_long_one_.insert(base)) bases_of_long_ones_.push_back(base);
+      if (!is_needed(base) && had_oversized_.insert(base)) bases_of_oversized_.push_back(base);
     return {};
   }
   ++findings_.rebased_chunks;
   findings_.rebased_bytes += bytes;
-  if (heirs_.size() > kMostHeirs) heirs_.clear();
-  for (const ChunkId base : chain.bases) heirs_.try_emplace(number_of(base), Heirs{id, id}).first->second.last = id;
+  if (replacements_.size() > kMaxReplacementBases) replacements_.clear();
+  for (const ChunkId base : chain.bases)
+    replacements_.try_emplace(number_of(base), Replacements{id, id}).first->second.last = id;
   pending_bytes_ += bytes;
   ++pending_chunks_;
   return pending_bytes_ < kStoredTogether && pending_chunks_ < kChunksTogether ? Result<void>() : commit();
@@ -199,12 +203,12 @@ Result<void> Rebase::commit() {
 
 // With all that they need in turn.
 Result<void> Rebase::keep(const std::vector<ChunkId>& sources) {
-  return visit_unneeded(sources, [this](ChunkId id, const ChunkRun&) { return kept_.insert(id); });
+  return visit_unneeded(sources, [this](ChunkId id, const ChunkExtent&) { return kept_.insert(id); });
 }
 
 // ---------------------------------------------------------------- what takes a base's place
 
-Result<DeltaBasis> Rebase::basis_of(const ChunkRun::Chunk& chunk, StandIn stand_in) {
+Result<DeltaBasis> Rebase::basis_of(const ChunkExtent::Chunk& chunk, StandIn stand_in) {
   std::vector<ChunkId> sources;
   std::size_t base = 0;  // where it is
   for (std::size_t i = 0; i < chunk.sources.size(); ++i) {
@@ -214,7 +218,7 @@ Result<DeltaBasis> Rebase::basis_of(const ChunkRun::Chunk& chunk, StandIn stand_
     if (is_base) base = (before + sources.size()) / 2;
   }
   // As many on this side as on that.
-  while (sources.size() > kMostDeltaSources) {
+  while (sources.size() > kMaxDeltaSources) {
     if (base > sources.size() / 2) {
       sources.erase(sources.begin());
       --base;
@@ -235,19 +239,20 @@ Result<void> Rebase::add_stand_ins(ChunkId id, StandIn stand_in, int depth, std:
     add(id);
     return {};
   }
-  // One that is not committed yet might be lost in a crash which leaves what is made from it: see StoringAnew.
-  const auto heirs = stand_in == StandIn::kSources ? heirs_.end() : heirs_.find(number_of(id));
-  if (heirs != heirs_.end()) {
-    const auto [first, last] = heirs->second;
-    const ChunkId heir = stand_in == StandIn::kLastHeir && !volume_.chunks().is_pending(last) ? last : first;
-    if (!volume_.chunks().is_pending(heir)) {
-      add(heir);
+  // One that is not committed yet might be lost in a crash which leaves what is made from it: see Reencoder.
+  const auto replacements = stand_in == StandIn::kSources ? replacements_.end() : replacements_.find(number_of(id));
+  if (replacements != replacements_.end()) {
+    const auto [first, last] = replacements->second;
+    const ChunkId replacement =
+        stand_in == StandIn::kLastReplacement && !volume_.chunks().is_pending(last) ? last : first;
+    if (!volume_.chunks().is_pending(replacement)) {
+      add(replacement);
       return {};
     }
   }
-  DEDUPFS_ASSIGN(const ChunkRun* const run, runs_.find(id));
-  if (run == nullptr || depth > kDeepestDelta) return {};
-  const std::vector<ChunkId> sources = run->at(id).sources;
+  DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents_.find(id));
+  if (extent == nullptr || depth > kDeepestDelta) return {};
+  const std::vector<ChunkId> sources = extent->at(id).sources;
   for (const ChunkId source : sources) DEDUPFS_TRY(add_stand_ins(source, stand_in, depth + 1, stand_ins));
   return {};
 }
@@ -259,12 +264,12 @@ Result<Rebase::Chain> Rebase::chain_of(ChunkId id) {
       chain.end = id;
       return chain;
     }
-    DEDUPFS_ASSIGN(const ChunkRun* const run, runs_.find(id));
-    if (run == nullptr) return chain;
-    const ChunkRun::Chunk& base = run->at(id);
+    DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents_.find(id));
+    if (extent == nullptr) return chain;
+    const ChunkExtent::Chunk& base = extent->at(id);
     chain.bases.push_back(id);
     chain.payload_bytes += base.payload_length();
-    chain.disk_share = static_cast<double>(run->region_disk_bytes) / std::max(run->region_payload_bytes, 1U);
+    chain.disk_share = static_cast<double>(extent->region_disk_bytes) / std::max(extent->region_payload_bytes, 1U);
     if (!base.is_delta()) return chain;
     id = likely_base(base.sources);
   }
@@ -275,8 +280,8 @@ Result<std::uint64_t> Rebase::payload_of_bases(const std::vector<ChunkId>& sourc
   std::uint64_t bytes = 0;
   for (const ChunkId id : sources) {
     if (is_needed(id)) continue;
-    DEDUPFS_ASSIGN(const ChunkRun* const run, runs_.find(id));
-    if (run != nullptr) bytes += run->at(id).payload_length();
+    DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents_.find(id));
+    if (extent != nullptr) bytes += extent->at(id).payload_length();
   }
   return bytes;
 }
@@ -285,7 +290,7 @@ bool Rebase::is_needed(ChunkId id) const {
   return volume_.chunks().liveness().is_live(id) || kept_.contains(id);
 }
 
-bool Rebase::has_base(const ChunkRun::Chunk& chunk) const {
+bool Rebase::has_base(const ChunkExtent::Chunk& chunk) const {
   return std::ranges::any_of(chunk.sources, [this](ChunkId id) { return bases_.contains(id) && !is_needed(id); });
 }
 

@@ -3,14 +3,14 @@
 //
 //   plan   finds the bases, and estimates what would come back: what they take, less the chunks that have to take their place.
 //   pass   stores each chunk that files refer to and that is made from a base anew: from what the base was made from, if that
-//          stays; from the chunk that took the base's place, its *heir*; or from nothing, and becomes the heir.
+//          stays; from the chunk that took the base's place, its *replacement base*; or from nothing, and becomes the replacement base.
 //
 // Nothing is erased here. A crash, an Error or a stop at any moment leaves deltas of either kind, all of them whole, and bases
 // that nothing needs, which the mark passes over.
 //
 // Threads: one user at a time, while a reclaim marks; everything else goes on.
 // Failure: a chunk that cannot be read stays as it is, and so do its bases.
-// Memory:  about four bits a chunk, 64 bytes for each base that has an heir, up to 64 MiB, and 8 for each of a chunk that would be long.
+// Memory:  about four bits a chunk, 64 bytes for each base that has an replacement base, up to 64 MiB, and 8 for each of a chunk that would be long.
 #pragma once
 
 #include <cstdint>
@@ -20,55 +20,56 @@
 
 #include "base/result.h"
 #include "store/chunks/chunk_set.h"
-#include "store/chunks/run_finder.h"
+#include "store/chunks/extent_finder.h"
 #include "store/reclaim/reclaim.h"
-#include "store/relocation/store_anew.h"
+#include "store/relocation/reencode.h"
 #include "store/volume/volume.h"
 
 namespace dedupfs {
 
 class Rebase {
  public:
-  // Those chunks are live by now that files refer to, and hardly any others. The findings count what is stored anew.
+  // Those chunks are live by now that files refer to, and hardly any others. The findings count what is re-encoded.
   Rebase(Volume& volume, const ReclaimHost& host, const ReclaimProgress& progress, ReclaimFindings& findings)
       : volume_(volume),
         host_(host),
         progress_(progress),
         findings_(findings),
-        most_bytes_(ChunkSet::limit_for(volume.database())),
-        runs_(volume.database()) {}
+        max_bytes_(ChunkSet::limit_for(volume.database())),
+        extents_(volume.database()) {}
 
   // Stores nothing anew where less than this share of what is needed would come back. What it did is committed in the end.
   // Returns whether there were bases, needed or not any more.
-  Result<bool> run(double least_share);
+  Result<bool> run(double min_share);
 
  private:
   struct Chain;
   // Chunks that took a base's place: the last one is most like what comes next, the first one the least deep.
-  struct Heirs {
+  struct Replacements {
     ChunkId first{};
     ChunkId last{};
   };
   // What takes a base's place.
-  enum class StandIn { kLastHeir, kFirstHeir, kSources };
+  enum class StandIn { kLastReplacement, kFirstReplacement, kSources };
 
   Result<void> plan();
-  Result<void> plan(const ChunkRun& run, const ChunkRun::Chunk& chunk);
+  Result<void> plan(const ChunkExtent& extent, const ChunkExtent::Chunk& chunk);
   Result<void> add_bases(const std::vector<ChunkId>& sources);
   Result<bool> pass(bool is_last);
-  Result<bool> are_long_ones_worth_it();
-  Result<void> rebase(const ChunkRun& run, std::size_t position);
-  Result<void> store(const ChunkRun& run, std::size_t position);
+  Result<bool> are_oversized_worth_it();
+  Result<void> rebase(const ChunkExtent& extent, std::size_t position);
+  Result<void> store(const ChunkExtent& extent, std::size_t position);
   Result<void> keep(const std::vector<ChunkId>& sources);
   // Of these, of what they are made from, and so on, those that nobody needs; from those for which `visit` is false no further.
-  Result<void> visit_unneeded(std::vector<ChunkId> chunks, const std::function<bool(ChunkId, const ChunkRun&)>& visit);
+  Result<void> visit_unneeded(std::vector<ChunkId> chunks,
+                              const std::function<bool(ChunkId, const ChunkExtent&)>& visit);
   Result<void> commit();
   Result<void> report(ReclaimPhase phase, ChunkId at, std::uint64_t between);
 
   bool is_needed(ChunkId id) const;  // whether files refer to it, or it is a base that stays after all
-  bool has_base(const ChunkRun::Chunk& chunk) const;
+  bool has_base(const ChunkExtent::Chunk& chunk) const;
   Result<Chain> chain_of(ChunkId id);
-  Result<DeltaBasis> basis_of(const ChunkRun::Chunk& chunk, StandIn stand_in);
+  Result<DeltaBasis> basis_of(const ChunkExtent::Chunk& chunk, StandIn stand_in);
   Result<void> add_stand_ins(ChunkId id, StandIn stand_in, int depth, std::vector<ChunkId>& stand_ins);
   Result<std::uint64_t> payload_of_bases(const std::vector<ChunkId>& sources);
 
@@ -77,25 +78,25 @@ class Rebase {
   const ReclaimProgress& progress_;
   ReclaimFindings& findings_;
 
-  const std::uint64_t most_bytes_;  // of each set
-  ChunkSet bases_{most_bytes_};
-  ChunkSet kept_{most_bytes_};                      // bases that stay: it would take more to do without them
-  std::unordered_map<std::uint64_t, Heirs> heirs_;  // by number of the base
-  RunFinder runs_;
+  const std::uint64_t max_bytes_;  // of each set
+  ChunkSet bases_{max_bytes_};
+  ChunkSet kept_{max_bytes_};  // bases that stay: it would take more to do without them
+  std::unordered_map<std::uint64_t, Replacements> replacements_;  // by number of the base
+  ExtentFinder extents_;
 
   // What the plan finds:
-  ChunkSet with_heir_{most_bytes_};
+  ChunkSet with_replacement_{max_bytes_};
   double needed_bytes_ = 0;
   double returned_bytes_ = 0;  // that bases take
-  double replaced_bytes_ = 0;  // that heirs will take
+  double replaced_bytes_ = 0;  // that replacement bases will take
 
-  ChunkId last_{};  // that was stored anew, and from what
+  ChunkId last_{};  // that was re-encoded, and from what
   DeltaBasis last_basis_;
-  bool put_off_ = false;  // something, since an heir is not committed yet
+  bool put_off_ = false;  // something, since an replacement base is not committed yet
   // What would be long, as nothing is like it but its bases:
-  std::vector<ChunkId> bases_of_long_ones_;
-  ChunkSet had_long_one_{most_bytes_};  // the same
-  double bytes_of_long_ones_ = 0;
+  std::vector<ChunkId> bases_of_oversized_;
+  ChunkSet had_oversized_{max_bytes_};  // the same
+  double oversized_bytes_ = 0;
   bool is_last_pass_ = false;
   std::uint64_t pending_bytes_ = 0;
   std::uint64_t pending_chunks_ = 0;

@@ -13,16 +13,16 @@
 #include "base/crash_point.h"
 #include "store/chunks/chunk_reader.h"
 #include "store/chunks/chunk_set.h"
+#include "store/reclaim/copy_forward.h"
 #include "store/reclaim/rebase.h"
-#include "store/reclaim/sweep.h"
 
 namespace dedupfs {
 namespace {
 
 constexpr std::size_t kChunksErasedTogether = 1 << 16;  // a commit
 constexpr std::uint64_t kBetweenReports = 1 << 12;      // references or runs
-// A family of the index is compacted if more of it than this is traces of what was erased.
-constexpr double kLargestErasedShare = 0.05;
+// A family of the index is compacted if more of it than this is tombstones.
+constexpr double kMaxTombstoneShare = 0.05;
 
 class Reclaim {
  public:
@@ -44,7 +44,7 @@ class Reclaim {
     DEDUPFS_TRY(commit_erased());
     volume_.chunks().finish_reclaim();
     DEDUPFS_TRY(erased);
-    DEDUPFS_TRY(Sweep(volume_, host_, settings_, progress_, findings_).run());
+    DEDUPFS_TRY(CopyForward(volume_, host_, settings_, progress_, findings_).run());
     volume_.chunks().forget_dropped(dropped_bytes);
     DEDUPFS_TRY(compact_index());
     return findings_;
@@ -84,10 +84,11 @@ class Reclaim {
   }
 
   Result<void> mark_sources(const Database::Snapshot& snapshot) {
-    return walk_runs(volume_.database(), snapshot, [&](const ChunkRun& run) -> Result<void> {
+    return walk_extents(volume_.database(), snapshot, [&](const ChunkExtent& extent) -> Result<void> {
       DEDUPFS_TRY(report(ReclaimPhase::kMark, 1));
-      for (std::size_t i = 0; i < run.chunks.size(); ++i)
-        if (run.chunks[i].is_delta() && live().is_live(run.id_of(i))) DEDUPFS_TRY(mark_all(run.chunks[i].sources));
+      for (std::size_t i = 0; i < extent.chunks.size(); ++i)
+        if (extent.chunks[i].is_delta() && live().is_live(extent.id_of(i)))
+          DEDUPFS_TRY(mark_all(extent.chunks[i].sources));
       return {};
     });
   }
@@ -98,18 +99,18 @@ class Reclaim {
       const ChunkId id = sources.back();
       sources.pop_back();
       if (!live().mark(id)) continue;
-      DEDUPFS_ASSIGN(const auto run, find_run(volume_.database(), id));
-      if (!run) continue;
-      const auto& more = run->at(id).sources;
+      DEDUPFS_ASSIGN(const auto extent, find_extent(volume_.database(), id));
+      if (!extent) continue;
+      const auto& more = extent->at(id).sources;
       sources.insert(sources.end(), more.begin(), more.end());
     }
     return {};
   }
 
   Result<void> mark_sources_of(ChunkId id) {
-    DEDUPFS_ASSIGN(const auto run, find_run(volume_.database(), id));
-    if (!run) return {};  // not committed: its own sources were claimed
-    return mark_all(run->at(id).sources);
+    DEDUPFS_ASSIGN(const auto extent, find_extent(volume_.database(), id));
+    if (!extent) return {};  // not committed: its own sources were claimed
+    return mark_all(extent->at(id).sources);
   }
 
   // ------------------------------------------------------------ erase
@@ -120,8 +121,8 @@ class Reclaim {
     for (int round = 0; round <= kDeepestDelta && (!needed || !needed->empty()); ++round) {
       auto still_needed = std::make_unique<ChunkSet>(ChunkSet::limit_for(volume_.database()));
       DEDUPFS_TRY(add_sources_of_dead(needed.get(), *still_needed));
-      DEDUPFS_TRY(walk_runs(volume_.database(), *erasable_, [&](const ChunkRun& run) {
-        return erase_from(run, [&](ChunkId id) {
+      DEDUPFS_TRY(walk_extents(volume_.database(), *erasable_, [&](const ChunkExtent& extent) {
+        return erase_from(extent, [&](ChunkId id) {
           return !live().is_live(id) && (!needed || needed->contains(id)) && !still_needed->contains(id);
         });
       }));
@@ -135,12 +136,13 @@ class Reclaim {
   // Of the dead ones that are there still.
   Result<void> add_sources_of_dead(const ChunkSet* still_there, ChunkSet& sources) {
     if (!volume_.superblock().delta.enabled()) return {};
-    DEDUPFS_TRY(walk_runs(volume_.database(), *erasable_, [&](const ChunkRun& run) -> Result<void> {
-      for (std::size_t i = 0; i < run.chunks.size(); ++i) {
-        const ChunkId id = run.id_of(i);
-        if (!run.chunks[i].is_delta() || live().is_live(id) || (still_there != nullptr && !still_there->contains(id)))
+    DEDUPFS_TRY(walk_extents(volume_.database(), *erasable_, [&](const ChunkExtent& extent) -> Result<void> {
+      for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
+        const ChunkId id = extent.id_of(i);
+        if (!extent.chunks[i].is_delta() || live().is_live(id) ||
+            (still_there != nullptr && !still_there->contains(id)))
           continue;
-        for (const ChunkId source : run.chunks[i].sources)
+        for (const ChunkId source : extent.chunks[i].sources)
           if (!live().is_live(source)) sources.insert(source);
       }
       return {};
@@ -148,41 +150,41 @@ class Reclaim {
     return sources.require_complete();
   }
 
-  Result<void> erase_from(const ChunkRun& run, const std::function<bool(ChunkId)>& is_wanted) {
+  Result<void> erase_from(const ChunkExtent& extent, const std::function<bool(ChunkId)>& is_wanted) {
     DEDUPFS_TRY(
-        report(ReclaimPhase::kErase, static_cast<double>(number_of(run.first)) / static_cast<double>(live().end())));
+        report(ReclaimPhase::kSweep, static_cast<double>(number_of(extent.first)) / static_cast<double>(live().end())));
     std::optional<std::vector<RegionEntry>> directory;
-    for (std::size_t from = 0; from < run.chunks.size();) {
+    for (std::size_t from = 0; from < extent.chunks.size();) {
       std::size_t to = from;
-      while (to < run.chunks.size() && is_wanted(run.id_of(to))) ++to;
+      while (to < extent.chunks.size() && is_wanted(extent.id_of(to))) ++to;
       if (to == from) {
         ++from;
         continue;
       }
       if (!directory) {
-        auto read = volume_.containers().read_directory(run.place);
+        auto read = volume_.containers().read_directory(extent.place);
         if (!read) {
           // Without their fingerprints they cannot be erased; as damaged ones they are nobody's reference.
-          for (std::size_t i = 0; i < run.chunks.size(); ++i) volume_.chunks().note_damaged(run.id_of(i));
+          for (std::size_t i = 0; i < extent.chunks.size(); ++i) volume_.chunks().note_damaged(extent.id_of(i));
           return {};
         }
         directory = std::move(*read);
         std::ranges::sort(*directory, {}, &RegionEntry::id);
       }
-      DEDUPFS_TRY(erase_chunks(run, from, to, *directory));
+      DEDUPFS_TRY(erase_chunks(extent, from, to, *directory));
       from = to;
     }
     return erased_together_ < kChunksErasedTogether ? Result<void>() : commit_erased();
   }
 
-  Result<void> erase_chunks(const ChunkRun& run, std::size_t from, std::size_t to,
+  Result<void> erase_chunks(const ChunkExtent& extent, std::size_t from, std::size_t to,
                             const std::vector<RegionEntry>& directory) {
-    ErasedChunks erased{.first = run.id_of(from), .fingerprints = {}};
+    ErasedChunks erased{.first = extent.id_of(from), .fingerprints = {}};
     for (std::size_t i = from; i < to; ++i) {
-      const auto entry = std::ranges::lower_bound(directory, run.id_of(i), {}, &RegionEntry::id);
-      if (entry == directory.end() || entry->id != run.id_of(i)) {
+      const auto entry = std::ranges::lower_bound(directory, extent.id_of(i), {}, &RegionEntry::id);
+      if (entry == directory.end() || entry->id != extent.id_of(i)) {
         // The index errs. All of them stay, and may not be found, since what they are made from goes.
-        for (std::size_t stays = from; stays < to; ++stays) volume_.chunks().note_damaged(run.id_of(stays));
+        for (std::size_t stays = from; stays < to; ++stays) volume_.chunks().note_damaged(extent.id_of(stays));
         return {};
       }
       erased.fingerprints.push_back(entry->fingerprint);
@@ -209,7 +211,7 @@ class Reclaim {
   Result<void> compact_index() {
     for (std::size_t i = 0; i < kFamilyCount; ++i) {
       const double done = static_cast<double>(i) / static_cast<double>(kFamilyCount);
-      const auto go_on = [&] { return progress_(ReclaimPhase::kCompact, done, findings_); };
+      const auto go_on = [&] { return progress_(ReclaimPhase::kCompactIndex, done, findings_); };
       DEDUPFS_TRY(go_on());
       const auto family = static_cast<Family>(i);
       auto compacted = compact_if_worthwhile(family, go_on);
@@ -223,8 +225,8 @@ class Reclaim {
   }
 
   Result<void> compact_if_worthwhile(Family family, const std::function<Result<void>()>& go_on) {
-    DEDUPFS_ASSIGN(const double share, volume_.database().erased_share(family));
-    if (share < kLargestErasedShare) return {};
+    DEDUPFS_ASSIGN(const double share, volume_.database().tombstone_share(family));
+    if (share < kMaxTombstoneShare) return {};
     // For a while the new tables lie beside the old ones.
     const std::uint64_t bytes = volume_.database().table_bytes()[static_cast<std::size_t>(family)];
     DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());

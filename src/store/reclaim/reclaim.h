@@ -4,11 +4,11 @@
 //   await  what was deleted before is gone from the namespace, and that is committed.
 //   mark   one bit for each chunk that a recipe refers to, and for each that such a chunk is made from. Writers who refer to a
 //          chunk meanwhile mark it themselves (Liveness).
-//          Chunks that only deltas need are got rid of as far as that pays: what is made from them is stored anew (Rebase).
+//          Chunks that only deltas need are got rid of as far as that pays: what is made from them is re-encoded (Rebase).
 //   erase  what has no bit is taken out of the index, in commits of bounded size: what deltas are made from after the deltas.
 //   sweep  containers with enough garbage are emptied, what is left in them moves into new ones, and are removed after the commit.
 //          What the newest files refer to moves in their order, so that reading them gets quicker, not slower, with each reclaim.
-//   compact  families of the index of which a good part is traces of what was erased are written anew without them, and its log is emptied.
+//   compact  families of the index of which a good part is tombstones are written anew without them, and its log is emptied.
 //
 // A crash at any moment leaves chunks that nobody refers to, or a container to which nothing refers: the next reclaim takes both.
 //
@@ -52,24 +52,24 @@ struct ReclaimHost {
 struct ReclaimSettings {
   // Containers are swept, the emptiest first, until no more than this share of what is left is garbage.
   double garbage_left = 0.02;
-  // Deltas are stored anew where more than this share of what is needed would come back.
+  // Deltas are re-encoded where more than this share of what is needed would come back.
   double bases_left = 0.02;
 };
 
-enum class ReclaimPhase : std::uint8_t { kAwait, kMark, kRebase, kErase, kSweep, kCompact };
+enum class ReclaimPhase : std::uint8_t { kAwait, kMark, kRebase, kSweep, kCopyForward, kCompactIndex };
 
 struct ReclaimFindings {
   std::uint64_t live_chunks = 0;
-  std::uint64_t rebased_chunks = 0;  // deltas that were stored anew
+  std::uint64_t rebased_chunks = 0;  // deltas that were re-encoded
   std::uint64_t rebased_bytes = 0;   // what they take now, before compression
   std::uint64_t erased_chunks = 0;
-  std::uint64_t swept_containers = 0;
-  std::uint64_t swept_bytes = 0;    // what these were long
+  std::uint64_t emptied_containers = 0;
+  std::uint64_t emptied_bytes = 0;  // what these were long
   std::uint64_t moved_bytes = 0;    // of these, what had to be stored elsewhere
   std::uint64_t garbage_bytes = 0;  // left in containers
   bool lacked_room = false;         // to move what is left in containers that would have been swept
 
-  std::uint64_t freed_bytes() const { return swept_bytes - std::min(swept_bytes, moved_bytes); }
+  std::uint64_t freed_bytes() const { return emptied_bytes - std::min(emptied_bytes, moved_bytes); }
 };
 
 // `done` is between 0 and 1, of the phase; called often. An Error ends the reclaim.

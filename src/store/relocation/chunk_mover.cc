@@ -35,8 +35,8 @@ Result<void> ChunkMover::finish() {
 Result<void> ChunkMover::move_within_group(std::span<const Copy> copies) {
   for (const Copy& copy : copies) {
     if (pending_.locate(copy.entry.id)) continue;
-    DEDUPFS_ASSIGN(const auto run, find_run(index_, copy.entry.id));
-    if (run && run->place == copy.from && packer_.add_moved(copy.entry, copy.payload)) moved_(copy);
+    DEDUPFS_ASSIGN(const auto extent, find_extent(index_, copy.entry.id));
+    if (extent && extent->place == copy.from && packer_.add_moved(copy.entry, copy.payload)) moved_(copy);
   }
   return {};
 }

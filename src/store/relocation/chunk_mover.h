@@ -2,7 +2,7 @@
 // recipe and no delta does; their former copies are garbage once the group is committed.
 //
 // Threads: one user at a time (ChunkStore::start_moving()); writers and readers go on.
-// Failure: an Error of the index, or of who ends groups. A chunk that moved meanwhile, or is being stored anew by somebody else,
+// Failure: an Error of the index, or of who ends groups. A chunk that moved meanwhile, or is being re-encoded by somebody else,
 //          stays where it is.
 // Memory:  the bytes of one batch, and some 250 for each chunk of it.
 #pragma once

@@ -4,18 +4,19 @@
 #include <optional>
 #include <vector>
 
-#include "store/chunks/run_finder.h"
+#include "store/chunks/extent_finder.h"
 
 namespace dedupfs {
 namespace {
 
 // The chunks of a region that the index has in it, in order of payload.
-Result<std::vector<RegionEntry>> current_entries(RegionPlace place, std::vector<RegionEntry> entries, RunFinder& runs) {
+Result<std::vector<RegionEntry>> current_entries(RegionPlace place, std::vector<RegionEntry> entries,
+                                                 ExtentFinder& extents) {
   std::optional<Error> error;
   std::erase_if(entries, [&](const RegionEntry& entry) {
-    const auto run = runs.find(entry.id);
-    if (!run) error = run.error();
-    return !run || *run == nullptr || (*run)->place != place;
+    const auto extent = extents.find(entry.id);
+    if (!extent) error = extent.error();
+    return !extent || *extent == nullptr || (*extent)->place != place;
   });
   if (error) return *error;
   return entries;
@@ -27,8 +28,8 @@ Result<void> move_region(RegionPlace place, const Region& region, const std::vec
   const Error busy{ErrorCode::kBusy, "a chunk of the container is being stored anew"};
   if (std::ranges::any_of(entries, [&](const RegionEntry& entry) { return pending.locate(entry.id).has_value(); }))
     return busy;
-  RunFinder runs(index);  // as they are now
-  DEDUPFS_ASSIGN(const auto current, current_entries(place, entries, runs));
+  ExtentFinder extents(index);  // as they are now
+  DEDUPFS_ASSIGN(const auto current, current_entries(place, entries, extents));
   for (const RegionEntry& entry : current)
     if (!packer.add_moved(entry, region.payload_of(entry))) return busy;
   return current.size() == entries.size() ? Result<void>() : busy;
@@ -43,7 +44,7 @@ Result<void> evacuate_container(std::uint32_t number, std::uint64_t chunks, cons
   // A crash may have torn what nobody refers to: only what is missed in the end counts.
   std::optional<Error> damage = walk.stopped_by;
   std::uint64_t moved = 0;
-  RunFinder runs(index);
+  ExtentFinder extents(index);
   for (const auto& walked : walk.regions) {
     const RegionPlace place = walked.place;
     auto directory = containers.read_directory(place);
@@ -51,7 +52,7 @@ Result<void> evacuate_container(std::uint32_t number, std::uint64_t chunks, cons
       damage = directory.error();
       continue;
     }
-    DEDUPFS_ASSIGN(const auto entries, current_entries(place, std::move(*directory), runs));
+    DEDUPFS_ASSIGN(const auto entries, current_entries(place, std::move(*directory), extents));
     if (entries.empty()) continue;
     DEDUPFS_ASSIGN(const auto region, containers.read(place));
     DEDUPFS_TRY(

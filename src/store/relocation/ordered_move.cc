@@ -5,39 +5,39 @@
 #include <optional>
 #include <utility>
 
-#include "store/chunks/run_finder.h"
+#include "store/chunks/extent_finder.h"
 #include "store/relocation/chunk_mover.h"
 
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kStretch = 32 << 20;  // bytes that are held in memory
+constexpr std::uint64_t kBatch = 32 << 20;  // bytes that are held in memory
 // Where so many times what moves has to be decoded, it is scattered too much to be worth it.
-constexpr std::uint64_t kMostDecoded = 16;
+constexpr std::uint64_t kMaxDecoded = 16;
 
 class OrderedMove {
  public:
   OrderedMove(const ContainerStore& containers, const Database& index, const PendingChunks& pending,
               RegionPacker& packer, const InGroup& in_group)
-      : containers_(containers), runs_(index), mover_(index, pending, packer, in_group, [this](const auto& copy) {
+      : containers_(containers), extents_(index), mover_(index, pending, packer, in_group, [this](const auto& copy) {
           ++moved_[copy.from.container];
           bytes_ += copy.payload.size();
         }) {}
 
-  Result<MovedChunks> run(const std::vector<ChunkId>& order, const BetweenStretches& between) {
+  Result<MovedChunks> run(const std::vector<ChunkId>& order, const BetweenBatches& between) {
     std::uint64_t stretch_bytes = 0;
     for (const ChunkId id : order) {
-      DEDUPFS_ASSIGN(const ChunkRun* const run, runs_.find(id));
-      if (run == nullptr) continue;
-      stretch_.push_back({id, run->place, stretch_.size()});
-      stretch_bytes += run->at(id).payload_length();
-      if (stretch_bytes < kStretch) continue;
+      DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents_.find(id));
+      if (extent == nullptr) continue;
+      stretch_.push_back({id, extent->place, stretch_.size()});
+      stretch_bytes += extent->at(id).payload_length();
+      if (stretch_bytes < kBatch) continue;
       stretch_bytes = 0;
-      DEDUPFS_TRY(move_stretch());
+      DEDUPFS_TRY(move_batch());
       DEDUPFS_TRY(between(bytes_));
-      if (decoded_bytes_ > kMostDecoded * bytes_) return std::move(moved_);
+      if (decoded_bytes_ > kMaxDecoded * bytes_) return std::move(moved_);
     }
-    DEDUPFS_TRY(move_stretch());
+    DEDUPFS_TRY(move_batch());
     return std::move(moved_);
   }
 
@@ -45,10 +45,10 @@ class OrderedMove {
   struct Wanted {
     ChunkId id{};
     RegionPlace place;
-    std::size_t position = 0;  // in the stretch
+    std::size_t position = 0;  // in the batch
   };
 
-  Result<void> move_stretch() {
+  Result<void> move_batch() {
     std::vector<std::optional<ChunkMover::Copy>> copies(stretch_.size());
     std::ranges::sort(stretch_, {}, &Wanted::place);
     for (auto wanted = stretch_.begin(); wanted != stretch_.end();) {
@@ -69,7 +69,7 @@ class OrderedMove {
   }
 
   const ContainerStore& containers_;
-  RunFinder runs_;
+  ExtentFinder extents_;
   ChunkMover mover_;
   std::vector<Wanted> stretch_;
   MovedChunks moved_;
@@ -79,7 +79,7 @@ class OrderedMove {
 
 }  // namespace
 
-Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const BetweenStretches& between,
+Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const BetweenBatches& between,
                                   const ContainerStore& containers, const Database& index, const PendingChunks& pending,
                                   RegionPacker& packer, const InGroup& in_group) {
   return OrderedMove(containers, index, pending, packer, in_group).run(order, between);

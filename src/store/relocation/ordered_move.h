@@ -3,8 +3,8 @@
 //
 // Threads: one user at a time (ChunkStore::start_moving()); writers and readers go on.
 // Failure: an Error of the index, of `between`, or of who ends groups. What cannot be read stays where it is.
-// Cost:    each region is read once for each stretch of the order that needs it. Where that gets too much, the rest is left alone.
-// Memory:  the bytes of a stretch, and some 250 for each chunk of it.
+// Cost:    each region is read once for each batch of the order that needs it. Where that gets too much, the rest is left alone.
+// Memory:  the bytes of a batch, and some 250 for each chunk of it.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ namespace dedupfs {
 // How many chunks moved out of a container.
 using MovedChunks = std::map<std::uint32_t, std::uint64_t>;
 
-// Called between stretches, with the bytes that moved so far. An Error of it ends the move.
-using BetweenStretches = std::function<Result<void>(std::uint64_t bytes)>;
+// Called between batches, with the bytes that moved so far. An Error of it ends the move.
+using BetweenBatches = std::function<Result<void>(std::uint64_t bytes)>;
 
-Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const BetweenStretches& between,
+Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const BetweenBatches& between,
                                   const ContainerStore& containers, const Database& index, const PendingChunks& pending,
                                   RegionPacker& packer, const InGroup& in_group);
 

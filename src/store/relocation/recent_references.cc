@@ -8,19 +8,19 @@ void RecentReferences::start() {
   started_ = true;
 }
 
-void RecentReferences::note(const Stretch& some) {
+void RecentReferences::note(const Window& some) {
   if (!started_) return;
   const std::lock_guard lock(mutex_);
   open_.ids.insert(open_.ids.end(), some.ids.begin(), some.ids.end());
   open_.bytes += some.bytes;
   open_.new_bytes += some.new_bytes;
-  if (open_.bytes < kStretchBytes && open_.ids.size() < kMostReferences) return;
+  if (open_.bytes < kWindowBytes && open_.ids.size() < kMaxReferences) return;
   full_.push_back(std::exchange(open_, {}));
-  if (full_.size() > kMostStretches) full_.pop_front();
+  if (full_.size() > kMaxWindows) full_.pop_front();
   changed_.notify_one();
 }
 
-std::optional<RecentReferences::Stretch> RecentReferences::wait_for_stretch() {
+std::optional<RecentReferences::Window> RecentReferences::wait_for_window() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return ended_ || !full_.empty(); });
   return ended_ ? std::nullopt : take_full();
@@ -32,17 +32,17 @@ void RecentReferences::end() {
   changed_.notify_all();
 }
 
-std::optional<RecentReferences::Stretch> RecentReferences::take() {
+std::optional<RecentReferences::Window> RecentReferences::take() {
   const std::lock_guard lock(mutex_);
   if (!full_.empty()) return take_full();
   if (open_.ids.empty()) return std::nullopt;
   return std::exchange(open_, {});
 }
 
-std::optional<RecentReferences::Stretch> RecentReferences::take_full() {
-  Stretch stretch = std::move(full_.front());
+std::optional<RecentReferences::Window> RecentReferences::take_full() {
+  Window window = std::move(full_.front());
   full_.pop_front();
-  return stretch;
+  return window;
 }
 
 }  // namespace dedupfs

@@ -1,7 +1,7 @@
-// What streams came to refer to lately, in order, in stretches of about kStretchBytes of file data: what rewriting looks at.
+// What streams came to refer to lately, in order, in windows of about kWindowBytes of file data: what rewriting looks at.
 //
 // Threads: every function from any thread.
-// Memory:  8 bytes a reference, of kMostStretches full stretches at most; older ones are dropped.
+// Memory:  8 bytes a reference, of kMaxWindows full windows at most; older ones are dropped.
 #pragma once
 
 #include <atomic>
@@ -18,34 +18,34 @@ namespace dedupfs {
 
 class RecentReferences {
  public:
-  // So long that what a stream needs of a region, scattered as it may be, lies in one stretch mostly.
-  static constexpr std::uint64_t kStretchBytes = 1 << 30;
-  static constexpr std::size_t kMostReferences = 1 << 18;  // of a stretch
-  static constexpr std::size_t kMostStretches = 16;
+  // So long that what a stream needs of a region, scattered as it may be, lies in one window mostly.
+  static constexpr std::uint64_t kWindowBytes = 1 << 30;
+  static constexpr std::size_t kMaxReferences = 1 << 18;  // of a window
+  static constexpr std::size_t kMaxWindows = 16;
 
-  struct Stretch {
+  struct Window {
     std::uint64_t bytes = 0;
     std::uint64_t new_bytes = 0;  // of these, in chunks that were not there
     std::vector<ChunkId> ids;
   };
 
   void start();  // to take notes
-  void note(const Stretch& some);
-  // The oldest stretch, waiting until one is full; nothing after end().
-  std::optional<Stretch> wait_for_stretch();
+  void note(const Window& some);
+  // The oldest window, waiting until one is full; nothing after end().
+  std::optional<Window> wait_for_window();
   void end();
   // The same without waiting, and in the end what is not full yet.
-  std::optional<Stretch> take();
+  std::optional<Window> take();
 
  private:
-  std::optional<Stretch> take_full();
+  std::optional<Window> take_full();
 
   std::atomic<bool> started_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ended_ = false;
-  Stretch open_;
-  std::deque<Stretch> full_;
+  Window open_;
+  std::deque<Window> full_;
 };
 
 }  // namespace dedupfs

@@ -4,25 +4,25 @@
 
 namespace dedupfs {
 
-bool RestoreEstimate::read(const ChunkRun& run, ChunkId id) {
-  const ChunkRun::Chunk& chunk = run.at(id);
+bool RestoreEstimate::read(const ChunkExtent& extent, ChunkId id) {
+  const ChunkExtent::Chunk& chunk = extent.at(id);
   if (chunk.is_delta() && decoded_.use(number_of(id), chunk.raw_length)) return false;
-  if (!regions_.use(run.place, run.region_payload_bytes)) read_region(run);
+  if (!regions_.use(extent.place, extent.region_payload_bytes)) read_region(extent);
   if (chunk.is_delta()) decoded_bytes_ += chunk.raw_length;
   return chunk.is_delta();
 }
 
-void RestoreEstimate::read_region(const ChunkRun& run) {
-  const bool is_near = run.place.container == end_.container && run.place.offset >= end_.offset &&
-                       run.place.offset - end_.offset <= kShortGapBytes;
+void RestoreEstimate::read_region(const ChunkExtent& extent) {
+  const bool is_near = extent.place.container == end_.container && extent.place.offset >= end_.offset &&
+                       extent.place.offset - end_.offset <= kShortGapBytes;
   if (is_near)
-    read_bytes_ += run.place.offset - end_.offset;
+    read_bytes_ += extent.place.offset - end_.offset;
   else
     ++jumps_;
   ++regions_read_;
-  read_bytes_ += run.region_disk_bytes;
-  decoded_bytes_ += run.region_payload_bytes;
-  end_ = {run.place.container, run.place.offset + run.region_disk_bytes};
+  read_bytes_ += extent.region_disk_bytes;
+  decoded_bytes_ += extent.region_payload_bytes;
+  end_ = {extent.place.container, extent.place.offset + extent.region_disk_bytes};
 }
 
 double RestoreEstimate::seconds(const DiskModel& disk) const {

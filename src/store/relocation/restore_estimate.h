@@ -34,8 +34,8 @@ class RestoreEstimate {
   static constexpr std::uint64_t kDecodedCacheBytes = 64 << 20;
   static constexpr std::uint64_t kShortGapBytes = 1 << 20;
 
-  // The chunk is read where the run says that it lies. True: it is a delta, and what it is made from is read next.
-  bool read(const ChunkRun& run, ChunkId id);
+  // The chunk is read where the extent says that it lies. True: it is a delta, and what it is made from is read next.
+  bool read(const ChunkExtent& extent, ChunkId id);
 
   std::uint64_t regions_read() const { return regions_read_; }
   std::uint64_t jumps() const { return jumps_; }
@@ -43,7 +43,7 @@ class RestoreEstimate {
   double seconds(const DiskModel& disk) const;
 
  private:
-  void read_region(const ChunkRun& run);
+  void read_region(const ChunkExtent& extent);
 
   RecentlyUsed<RegionPlace> regions_{kCacheBytes};
   RecentlyUsed<std::uint64_t> decoded_{kDecodedCacheBytes};

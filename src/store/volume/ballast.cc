@@ -16,7 +16,7 @@ namespace dedupfs {
 namespace {
 
 constexpr std::uint64_t kStepBytes = 1 << 20;  // it does not change for less
-constexpr std::uint64_t kLookBytes = Ballast::kLeastBytes / 4;
+constexpr std::uint64_t kLookBytes = Ballast::kMinBytes / 4;
 
 // Room that the disk promises, which only the operating system can do. The file is as long as before if there is none.
 Result<void> allocate_below(int folder, std::uint64_t before, std::uint64_t bytes) {
@@ -61,7 +61,7 @@ void Ballast::keep() {
 
 void Ballast::keep_with(std::uint64_t more_log_bytes) {
   written_since_ += more_log_bytes;
-  if (written_since_ < kLookBytes && bytes_ >= kLeastBytes) return;
+  if (written_since_ < kLookBytes && bytes_ >= kMinBytes) return;
   written_since_ = 0;
   keep_for(log_bytes_in(*index_) + more_log_bytes);
 }
@@ -73,21 +73,21 @@ void Ballast::keep_least() {
 void Ballast::keep_for(std::uint64_t log_bytes) {
   if (!std::exchange(is_allocated_, true)) (void)release();
   const std::uint64_t steps = log_bytes < kLookBytes ? 0 : (log_bytes + kStepBytes - 1) / kStepBytes;
-  const std::uint64_t wanted = kLeastBytes + steps * kStepBytes;
+  const std::uint64_t wanted = kMinBytes + steps * kStepBytes;
   if (wanted == bytes_) return;
   if (wanted < bytes_) return resize(wanted);
   const auto space = volume_->space();
   if (!space) return;
   const std::uint64_t reserve = reserve_of(*space);
   const std::uint64_t beside_reserve = space->available_bytes > reserve ? space->available_bytes - reserve : 0;
-  const std::uint64_t at_least = std::min(kLeastBytes, bytes_ + space->available_bytes / 2);
+  const std::uint64_t at_least = std::min(kMinBytes, bytes_ + space->available_bytes / 2);
   const std::uint64_t bytes = std::max(std::min(wanted, bytes_ + beside_reserve), at_least);
   if (bytes > bytes_) resize(bytes);
 }
 
 bool Ballast::release_if_scarce() {
   const auto space = volume_->space();
-  return space && space->available_bytes < std::max(bytes_, kLeastBytes) && release();
+  return space && space->available_bytes < std::max(bytes_, kMinBytes) && release();
 }
 
 bool Ballast::release() {

@@ -23,13 +23,13 @@ std::uint64_t log_bytes_in(BackingFolder& index);
 
 class Ballast {
  public:
-  static constexpr std::uint64_t kLeastBytes = 512
-                                               << 10;  // beside the log: for the manifest, and for the first deletions
+  static constexpr std::uint64_t kMinBytes = 512
+                                             << 10;  // beside the log: for the manifest, and for the first deletions
 
   Ballast(std::shared_ptr<BackingFolder> volume, std::shared_ptr<BackingFolder> index);
 
   // Keeps as much as the replay of the log needs as it is now. Takes nothing from the reserve of the disk (disk_reserve.h), but
-  // for kLeastBytes, and of these no more than half of what there is.
+  // for kMinBytes, and of these no more than half of what there is.
   void keep();
   // The same before so much is written to the log. Looks at the disk only now and then.
   void keep_with(std::uint64_t more_log_bytes);

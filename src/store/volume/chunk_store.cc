@@ -37,34 +37,34 @@ namespace {
 // out again, even when its transaction group never was committed.
 constexpr std::uint64_t kReservedIds = 1 << 20;
 constexpr std::uint64_t kReserveWhenLeft = 1 << 16;
-// Runs whose fingerprints are loaded when a duplicate is found: its own and those stored after it.
-constexpr std::size_t kLocalityRuns = 6;
+// Extents whose fingerprints are loaded when a duplicate is found: its own and those stored after it.
+constexpr std::size_t kLocalityExtents = 6;
 constexpr std::size_t kCachedFingerprints = 1 << 16;
-constexpr std::size_t kMostQueuedPrefetches = 64;
+constexpr std::size_t kMaxQueuedPrefetches = 64;
 constexpr std::size_t kPrefetchedTogether = 16;
 // Regions that wait open for the next stream. What more streams leave is written.
-constexpr std::size_t kMostOpenRegions = 16;
+constexpr std::size_t kMaxOpenRegions = 16;
 
 std::size_t thread_count(std::size_t asked) {
   return asked != 0 ? asked : std::max(2U, std::thread::hardware_concurrency());
 }
 
-// Behind the ids from `next` on that a run has. On a sound volume none has: a look-up and a page of runs.
-Result<std::uint64_t> first_id_behind_runs(const Database& database, std::uint64_t next) {
-  constexpr std::size_t kRunsAPage = 256;
+// Behind the ids from `next` on that an extent has. On a sound volume none has: a look-up and a page of extents.
+Result<std::uint64_t> first_id_behind_extents(const Database& database, std::uint64_t next) {
+  constexpr std::size_t kExtentsPerPage = 256;
   std::uint64_t end = next;
-  // A run that begins further below does not reach so far.
-  const ChunkId lowest{next - std::min(next, kMostChunksOfARun)};
+  // An extent that begins further below does not reach so far.
+  const ChunkId lowest{next - std::min(next, kMaxChunksPerExtent)};
   const auto note = [&end](const std::string& key, const std::string& value) -> Result<void> {
     Decoder in(key);
     const std::uint64_t first = in.big_u64();
-    const auto run = decode_run(key, value);
+    const auto extent = decode_extent(key, value);
     // Of one that does not parse nobody knows how far it reaches.
-    if (run || (in.ok_at_end() && is_possible(ChunkId{first})))
-      end = std::max(end, first + (run ? run->chunks.size() : kMostChunksOfARun));
+    if (extent || (in.ok_at_end() && is_possible(ChunkId{first})))
+      end = std::max(end, first + (extent ? extent->chunks.size() : kMaxChunksPerExtent));
     return {};
   };
-  DEDUPFS_TRY(visit_entries(database, Family::kChunks, encode_run_key(lowest), {}, kRunsAPage, note));
+  DEDUPFS_TRY(visit_entries(database, Family::kChunks, encode_extent_key(lowest), {}, kExtentsPerPage, note));
   return end;
 }
 
@@ -76,11 +76,12 @@ Result<std::uint64_t> load_next_id(const Database& database, const ContainerStor
   if (next == 0 || next > kEndOfChunkIds)
     return Error{ErrorCode::kCorruption,
                  "the index's counter " + std::string(kNextChunkIdCounter) + " is out of range"};
-  DEDUPFS_ASSIGN(const std::uint64_t behind_runs, first_id_behind_runs(database, next));
-  if (behind_runs != next)
-    spdlog::warn("the next chunk id was {}, but chunk {} is there: it is {} now", next, behind_runs - 1, behind_runs);
+  DEDUPFS_ASSIGN(const std::uint64_t behind_extents, first_id_behind_extents(database, next));
+  if (behind_extents != next)
+    spdlog::warn("the next chunk id was {}, but chunk {} is there: it is {} now", next, behind_extents - 1,
+                 behind_extents);
   DEDUPFS_ASSIGN(const std::uint64_t behind_unknown, first_id_behind_unknown(containers, first_unknown_container));
-  return std::max(behind_runs, behind_unknown);
+  return std::max(behind_extents, behind_unknown);
 }
 
 }  // namespace
@@ -261,7 +262,7 @@ Result<std::vector<ChunkId>> ChunkStore::Writer::State::pack(Task& task) {
 }
 
 void ChunkStore::Writer::State::note_references(const Task& task, const std::vector<ChunkId>& ids) const {
-  RecentReferences::Stretch some{.ids = ids};
+  RecentReferences::Window some{.ids = ids};
   for (std::size_t i = 0; i < ids.size(); ++i) {
     some.bytes += task.batch.chunks[i].size();
     if (!task.known[i]) some.new_bytes += task.batch.chunks[i].size();
@@ -322,8 +323,8 @@ Result<std::optional<ChunkId>> ChunkStore::State::find(const Fingerprint& finger
 
 bool ChunkStore::State::has(ChunkId id) const {
   if (pending.locate(id)) return true;
-  const auto run = find_run(database, id);
-  return run && *run;
+  const auto extent = find_extent(database, id);
+  return extent && *extent;
 }
 
 ChunkStore::State::Soundness ChunkStore::State::soundness_of(ChunkId id) {
@@ -334,25 +335,25 @@ ChunkStore::State::Soundness ChunkStore::State::soundness_of(ChunkId id) {
 }
 
 bool ChunkStore::State::load_locality(ChunkId id, const Fingerprint& fingerprint) {
-  const auto run = find_run(database, id);
-  if (!run || !*run) return false;
-  const auto entries = database.list(Family::kChunks, encode_run_key((*run)->first), {}, kLocalityRuns);
+  const auto extent = find_extent(database, id);
+  if (!extent || !*extent) return false;
+  const auto entries = database.list(Family::kChunks, encode_extent_key((*extent)->first), {}, kLocalityExtents);
   if (!entries) return false;
-  std::map<RegionPlace, std::vector<ChunkRun>> runs;
+  std::map<RegionPlace, std::vector<ChunkExtent>> extents;
   for (const auto& [key, value] : *entries)
-    if (auto near = decode_run(key, value)) runs[near->place].push_back(std::move(*near));
+    if (auto near = decode_extent(key, value)) extents[near->place].push_back(std::move(*near));
   bool is_found = false;
-  for (const auto& [place, in_region] : runs) {
+  for (const auto& [place, in_region] : extents) {
     auto directory = containers->read_directory(place);
     if (!directory) {
       // The chunk is damaged, and what comes again heals it.
-      if (place == (*run)->place) reader.damaged().insert(id);
-      is_found = is_found || place == (*run)->place;
+      if (place == (*extent)->place) reader.damaged().insert(id);
+      is_found = is_found || place == (*extent)->place;
       continue;
     }
     // What was erased, or moved elsewhere, is in the directory still.
-    std::erase_if(*directory, [&near_runs = in_region](const RegionEntry& entry) {
-      return std::ranges::none_of(near_runs, [&](const ChunkRun& near) { return near.contains(entry.id); });
+    std::erase_if(*directory, [&near_extents = in_region](const RegionEntry& entry) {
+      return std::ranges::none_of(near_extents, [&](const ChunkExtent& near) { return near.contains(entry.id); });
     });
     is_found = is_found || std::ranges::any_of(*directory, [&](const RegionEntry& entry) {
                  return entry.id == id && entry.fingerprint == fingerprint;
@@ -379,7 +380,7 @@ RegionPacker* ChunkStore::State::take_packer() {
 // With its open region: the next stream goes on filling it.
 void ChunkStore::State::give_back(RegionPacker* packer) noexcept {
   const std::lock_guard lock(packers_mutex);
-  const bool enough = free_packers.size() >= kMostOpenRegions;
+  const bool enough = free_packers.size() >= kMaxOpenRegions;
   if (enough) survive("closing a region", [packer] { packer->close(); });
   free_packers.insert(enough ? free_packers.begin() : free_packers.end(), packer);  // there is room, see take_packer()
 }
@@ -420,9 +421,9 @@ Result<PinnedBytes> ChunkStore::get(ChunkId id) {
 }
 
 void ChunkStore::prefetch(std::vector<ChunkId> ids) {
-  std::erase_if(ids, [this](ChunkId id) { return state_->reader.is_at_hand(id); });
+  std::erase_if(ids, [this](ChunkId id) { return state_->reader.is_cached(id); });
   for (std::size_t at = 0; at < ids.size(); at += kPrefetchedTogether) {
-    if (state_->prefetches.fetch_add(1) >= kMostQueuedPrefetches) {
+    if (state_->prefetches.fetch_add(1) >= kMaxQueuedPrefetches) {
       --state_->prefetches;
       return;
     }
@@ -534,7 +535,7 @@ Result<void> ChunkStore::evacuate(std::uint32_t container, std::uint64_t chunks,
   });
 }
 
-Result<MovedChunks> ChunkStore::move_in_order(const std::vector<ChunkId>& order, const BetweenStretches& between,
+Result<MovedChunks> ChunkStore::move_in_order(const std::vector<ChunkId>& order, const BetweenBatches& between,
                                               const InGroup& in_group) {
   RegionPacker* const packer = state_->take_packer();
   auto moved =
@@ -543,15 +544,15 @@ Result<MovedChunks> ChunkStore::move_in_order(const std::vector<ChunkId>& order,
   return moved;
 }
 
-Result<std::uint32_t> ChunkStore::store_anew(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,
-                                             const std::function<bool(ChunkId)>& may_be_source,
-                                             std::uint64_t most_bytes, const InGroup& in_group) {
+Result<std::uint32_t> ChunkStore::reencode(const ChunkExtent& extent, ChunkId id, const std::vector<DeltaBasis>& bases,
+                                           const std::function<bool(ChunkId)>& may_be_source, std::uint64_t max_bytes,
+                                           const InGroup& in_group) {
   DEDUPFS_CHECK(state_->deltas != nullptr);  // Rebase looks at the superblock as this does
   DEDUPFS_TRY(state_->check_writable());
   RegionPacker* const packer = state_->take_packer();
-  const StoringAnew storing{state_->database, state_->pending, state_->reader, *state_->deltas->encoder,
-                            state_->deltas->features};
-  auto stored = storing.store(run, id, bases, may_be_source, most_bytes, *packer, in_group);
+  const Reencoder storing{state_->database, state_->pending, state_->reader, *state_->deltas->encoder,
+                          state_->deltas->features};
+  auto stored = storing.store(extent, id, bases, may_be_source, max_bytes, *packer, in_group);
   state_->give_back(packer);
   return stored;
 }
@@ -564,11 +565,11 @@ RecentReferences& ChunkStore::recent_references() {
   return state_->recent_references;
 }
 
-Result<RewriteFindings> ChunkStore::rewrite(const RecentReferences::Stretch& stretch, unsigned percent,
-                                            const InGroup& in_group) {
+Result<DefragmentationFindings> ChunkStore::rewrite(const RecentReferences::Window& window, unsigned percent,
+                                                    const InGroup& in_group) {
   RegionPacker* const packer = state_->take_packer();
-  auto findings = rewrite_scattered(stretch, percent, *state_->containers, state_->database, state_->pending,
-                                    state_->reader, *packer, in_group);
+  auto findings = defragment(window, percent, *state_->containers, state_->database, state_->pending, state_->reader,
+                             *packer, in_group);
   state_->give_back(packer);
   if (findings) note_dropped(findings->bytes);  // the former copies are nobody's
   return findings;

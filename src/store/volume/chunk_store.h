@@ -29,11 +29,11 @@
 #include "store/containers/container_store.h"
 #include "store/format/superblock.h"
 #include "store/format/types.h"
+#include "store/relocation/defragmentation.h"
 #include "store/relocation/evacuation.h"
 #include "store/relocation/ordered_move.h"
 #include "store/relocation/recent_references.h"
-#include "store/relocation/rewriting.h"
-#include "store/relocation/store_anew.h"
+#include "store/relocation/reencode.h"
 
 namespace dedupfs {
 
@@ -57,7 +57,7 @@ class ChunkStore final : public CommitParticipant {
   struct Batch {
     std::shared_ptr<const void> owner;  // keeps the bytes alive
     std::vector<ByteSpan> chunks;       // none empty
-    // Runs once, on a thread of the pool, in the order of the put()s of the Writer. `ids` match `chunks`. It must not throw;
+    // Extents once, on a thread of the pool, in the order of the put()s of the Writer. `ids` match `chunks`. It must not throw;
     // the store has given up `owner` by then.
     std::function<void(Result<std::vector<ChunkId>> ids)> done;
   };
@@ -117,20 +117,21 @@ class ChunkStore final : public CommitParticipant {
   // removed then.
   Result<void> evacuate(std::uint32_t container, std::uint64_t chunks, const InGroup& in_group);
   // Moves them in this order; see ordered_move.h.
-  Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const BetweenStretches& between,
+  Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const BetweenBatches& between,
                                     const InGroup& in_group);
-  // Stores a delta anew, made from other chunks; see store_anew.h. Only where the volume has deltas.
-  Result<std::uint32_t> store_anew(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,
-                                   const std::function<bool(ChunkId)>& may_be_source, std::uint64_t most_bytes,
-                                   const InGroup& in_group);
+  // Stores a delta anew, made from other chunks; see reencode.h. Only where the volume has deltas.
+  Result<std::uint32_t> reencode(const ChunkExtent& extent, ChunkId id, const std::vector<DeltaBasis>& bases,
+                                 const std::function<bool(ChunkId)>& may_be_source, std::uint64_t max_bytes,
+                                 const InGroup& in_group);
   bool is_pending(ChunkId id) const;  // stored, or moved, and not committed yet
   // Hints that lead to chunks that are not live are dropped from the index of features.
   Result<void> forget_dead_features();
 
-  // For rewriting (rewriting.h): what streams refer to is noted once that was started.
+  // For rewriting (defragmentation.h): what streams refer to is noted once that was started.
   RecentReferences& recent_references();
-  // Within some percent of the bytes of the stretch, which must be committed. Part of the open group.
-  Result<RewriteFindings> rewrite(const RecentReferences::Stretch& stretch, unsigned percent, const InGroup& in_group);
+  // Within some percent of the bytes of the window, which must be committed. Part of the open group.
+  Result<DefragmentationFindings> rewrite(const RecentReferences::Window& window, unsigned percent,
+                                          const InGroup& in_group);
   // Held by whoever moves chunks, so that nobody else does: a reclaim, or a rewriting, which gives way.
   std::unique_lock<std::mutex> start_moving();
   std::unique_lock<std::mutex> try_moving();

@@ -168,7 +168,7 @@ Result<std::shared_ptr<BackingFolder>> vacant_folder(const Path& path, Backing& 
 
 Result<void> create_index(const std::shared_ptr<BackingFolder>& folder, const Superblock& superblock) {
   DEDUPFS_TRY(Database::create(folder));
-  DEDUPFS_ASSIGN(const auto database, Database::open(folder, {.memory_bytes = Database::kLeastMemoryBytes}));
+  DEDUPFS_ASSIGN(const auto database, Database::open(folder, {.memory_bytes = Database::kMinMemoryBytes}));
   Database::Batch batch(*database);
   batch.put(Family::kCounters, kVolumeUuidCounter, superblock.uuid);
   return database->write(batch);
@@ -349,8 +349,9 @@ Result<void> Volume::open_parts() {
 
 // On a disk that others have filled, with the room that was kept for that.
 Result<std::unique_ptr<Database>> Volume::open_database(const std::shared_ptr<BackingFolder>& index) {
-  const Database::Settings settings{
-      .memory_bytes = options_.index_memory_bytes, .read_only = options_.read_only, .patience = options_.index_patience};
+  const Database::Settings settings{.memory_bytes = options_.index_memory_bytes,
+                                    .read_only = options_.read_only,
+                                    .patience = options_.index_patience};
   if (ballast_ && ballast_->release_if_scarce())
     spdlog::warn("the disk of {} is full: the room that was kept for the mount is used", path().string());
   auto opened = Database::open(index, settings);

@@ -227,8 +227,8 @@ TEST_P(EveryKernel, MarksTheCandidatesOfToga) {
 
 // Long enough for the kernels that work on many stretches at once, which small ranges leave to other code.
 TEST_P(EveryKernel, MarksTheCandidatesOfLongRanges) {
-  constexpr std::size_t kLength = 300'000, kMost = 512;
-  for (const auto& [name, data] : patterns(kMost + kLength, 5))
+  constexpr std::size_t kLength = 300'000, kMax = 512;
+  for (const auto& [name, data] : patterns(kMax + kLength, 5))
     for (const auto& [slot, mask] :
          std::initializer_list<std::pair<simd::CandidateScan * simd::Kernels::*, std::uint64_t>>{
              {&simd::Kernels::gear, 0xfff8000000000000},
@@ -240,9 +240,9 @@ TEST_P(EveryKernel, MarksTheCandidatesOfLongRanges) {
              {&simd::Kernels::toga, 26}})
       for (const std::size_t n : {kLength, kLength - 1, std::size_t{131'072}, std::size_t{70'003}}) {
         std::vector<std::uint64_t> expected((n + 63) / 64), bits((n + 63) / 64);
-        (simd::kScalarKernels.*slot)(data.data() + kMost, n, mask, expected.data());
+        (simd::kScalarKernels.*slot)(data.data() + kMax, n, mask, expected.data());
 
-        kernel(slot)(data.data() + kMost, n, mask, bits.data());
+        kernel(slot)(data.data() + kMax, n, mask, bits.data());
 
         ASSERT_EQ(bits, expected) << name << ", n = " << n << ", mask " << mask;
       }

@@ -73,8 +73,8 @@ TEST_F(ReclaimerTest, RunsWhenSomebodyAsksAndSaysWhatItFound) {
 
   EXPECT_FALSE(ended.error) << ended.error->message();
   EXPECT_EQ(ended.findings.erased_chunks, 3u);
-  EXPECT_EQ(ended.findings.swept_containers, 1u);
-  EXPECT_EQ(reclaimer.status().freed_bytes, ended.findings.swept_bytes - ended.findings.moved_bytes);
+  EXPECT_EQ(ended.findings.emptied_containers, 1u);
+  EXPECT_EQ(reclaimer.status().freed_bytes, ended.findings.emptied_bytes - ended.findings.moved_bytes);
   volume_.expect_kept();
 }
 

@@ -137,9 +137,9 @@ std::function<void(DamagedVolume&)> damage_table(Family family, double where) {
   };
 }
 
-ChunkRun first_run(const DamagedVolume& volume) {
+ChunkExtent first_extent(const DamagedVolume& volume) {
   const KeyValue stored = volume.records(Family::kChunks).at(0);
-  return value_of(decode_run(stored.first, stored.second));
+  return value_of(decode_extent(stored.first, stored.second));
 }
 
 std::vector<Damage> damages() {
@@ -159,9 +159,9 @@ std::vector<Damage> damages() {
        [](DamagedVolume& volume) { volume.erase(Family::kChunks, volume.records(Family::kChunks)[0].first); }},
       {"a run of chunks leads elsewhere",
        [](DamagedVolume& volume) {
-         ChunkRun run = first_run(volume);
-         run.place.offset += 8;
-         volume.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
+         ChunkExtent extent = first_extent(volume);
+         extent.place.offset += 8;
+         volume.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
        }},
       {"a fingerprint leads to another chunk",
        [](DamagedVolume& volume) {
@@ -516,10 +516,10 @@ TEST(Fsck, TornTailBeginsBehindTheLastRegionThatAnythingRefersTo) {
       sealed.substr(kContainerHeaderBytes, sealed.size() - kContainerHeaderBytes - kContainerTrailerBytes);
   overwrite(volume.container(3), unsealed + std::string(5000, 'x'));
   for (const auto& [key, value] : volume.records(Family::kChunks)) {
-    ChunkRun run = value_of(decode_run(key, value));
-    if (run.place.container != 3) continue;
-    run.place.offset += static_cast<std::uint32_t>(garbage.size());
-    volume.put(Family::kChunks, key, encode_run(run));
+    ChunkExtent extent = value_of(decode_extent(key, value));
+    if (extent.place.container != 3) continue;
+    extent.place.offset += static_cast<std::uint32_t>(garbage.size());
+    volume.put(Family::kChunks, key, encode_extent(extent));
   }
   ASSERT_EQ(volume.fsck(Mode::kCheck).exit_status(), 0);
 
@@ -580,19 +580,19 @@ TEST(Fsck, AChunkThatIsNotWhatItsFingerprintSaysIsNeverTakenForThatContent) {
   {
     const auto opened = volume.open(false);
     const std::string encoded = forged.encode({.method = Compression::Method::kNone});
-    const ChunkRun run{.first = ChunkId{100'000},
-                       .place = value_of(opened->containers().append(bytes_of(encoded))),
-                       .region_disk_bytes = static_cast<std::uint32_t>(encoded.size()),
-                       .region_payload_bytes = 100,
-                       .chunks = {{.raw_length = 100}}};
+    const ChunkExtent extent{.first = ChunkId{100'000},
+                             .place = value_of(opened->containers().append(bytes_of(encoded))),
+                             .region_disk_bytes = static_cast<std::uint32_t>(encoded.size()),
+                             .region_payload_bytes = 100,
+                             .chunks = {{.raw_length = 100}}};
     ASSERT_TRUE(ok(opened->containers().sync()));
     std::string next_chunk_id;
     Encoder(next_chunk_id).u64(100'001);
     std::string next_container;
     Encoder(next_container).u64(opened->containers().next_container());
     Database::Batch batch(opened->database());
-    batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
-    batch.put(Family::kFingerprints, text_of(forged.entries[0].fingerprint.bytes), encode_chunk_id(run.first));
+    batch.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
+    batch.put(Family::kFingerprints, text_of(forged.entries[0].fingerprint.bytes), encode_chunk_id(extent.first));
     batch.put(Family::kCounters, kNextChunkIdCounter, next_chunk_id);
     batch.put(Family::kCounters, kNextContainerCounter, next_container);
     ASSERT_TRUE(ok(opened->database().write(batch)));

@@ -160,11 +160,11 @@ std::vector<int> values(const DirtyMap& map, std::uint64_t from, std::uint64_t t
 TEST(DirtyMap, CountsWhatStretchesTakeBesideTheirBytes) {
   DirtyMap map;
   for (std::uint64_t i = 0; i < 1000; ++i) map.write(5000 * i, bytes_of("x"));
-  EXPECT_GE(map.memory_bytes(), 1000 * DirtyMap::kStretchBytes);
+  EXPECT_GE(map.memory_bytes(), 1000 * DirtyMap::kExtentNodeBytes);
   EXPECT_EQ(map.data_bytes(), 1000U);
 
   for (std::uint64_t i = 0; i < 1000; ++i) map.punch(5000 * i + 2000, 100);
-  EXPECT_GE(map.memory_bytes(), 2000 * DirtyMap::kStretchBytes);
+  EXPECT_GE(map.memory_bytes(), 2000 * DirtyMap::kExtentNodeBytes);
 
   map.erase(0, 5000 * 1000);
   EXPECT_EQ(map.memory_bytes(), 0U);

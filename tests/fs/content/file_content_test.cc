@@ -102,7 +102,7 @@ class FileContentTest : public ::testing::Test {
   std::vector<RecipeEntry> recipe_of(InodeNumber inode) {
     std::vector<RecipeEntry> entries;
     Recipe recipe(volume_->metadata(), inode);
-    const auto placed = recipe.list(0, kLargestFile);
+    const auto placed = recipe.list(0, kMaxFileBytes);
     EXPECT_TRUE(placed);
     for (const PlacedEntry& entry : *placed) entries.push_back(entry.entry);
     return entries;
@@ -283,7 +283,7 @@ TEST_F(FileContentTest, ScatteredBytesTakeNoMoreThanTheirShare) {
   finished = true;
   watcher.join();
 
-  EXPECT_GE(waiting, kBytes * DirtyMap::kStretchBytes);
+  EXPECT_GE(waiting, kBytes * DirtyMap::kExtentNodeBytes);
   EXPECT_LE(highest, waiting + (16U << 20));
   EXPECT_EQ(budget_.used_bytes(), 0U);
   const auto entries = recipe_of(kInode);
@@ -302,7 +302,7 @@ TEST_F(FileContentTest, AReadOfManySmallPiecesIsOneBuffer) {
   EXPECT_EQ(text_of(read(*content_, 0, 5)), std::string_view("x\0\0x\0", 5));
 }
 
-// What is cut anew at a time is bounded: such a stretch ends within the hole.
+// What is cut anew at a time is bounded: such a extent ends within the hole.
 TEST_F(FileContentTest, ALongStretchMayEndInsideOfAHole) {
   constexpr std::uint64_t kFar = std::uint64_t{1} << 40;
   std::mt19937_64 random(1);
@@ -329,7 +329,7 @@ TEST_F(FileContentTest, ALongStretchMayEndInsideOfAHole) {
 TEST_F(FileContentTest, HolesTakeNoSpaceAndAreFound) {
   std::mt19937_64 random(1);
   const ByteBuffer bytes = random_bytes(100000, random);
-  const std::uint64_t far = kLargestFile - 200000;
+  const std::uint64_t far = kMaxFileBytes - 200000;
 
   ASSERT_TRUE(write(*content_, 0, bytes));
   ASSERT_TRUE(write(*content_, far, bytes));
@@ -383,10 +383,10 @@ TEST_F(FileContentTest, AHoleReachesToTheEndOfAFileThatEndsWithinABlock) {
 }
 
 TEST_F(FileContentTest, RefusesToGoBehindTheLargestOffset) {
-  EXPECT_EQ(write(*content_, kLargestFile - 2, bytes_of("abc")).error().code(), ErrorCode::kTooLarge);
-  EXPECT_EQ(content_->truncate(kLargestFile + 1).error().code(), ErrorCode::kTooLarge);
+  EXPECT_EQ(write(*content_, kMaxFileBytes - 2, bytes_of("abc")).error().code(), ErrorCode::kTooLarge);
+  EXPECT_EQ(content_->truncate(kMaxFileBytes + 1).error().code(), ErrorCode::kTooLarge);
   EXPECT_EQ(budget_.used_bytes(), 0U);
-  EXPECT_TRUE(write(*content_, kLargestFile - 3, bytes_of("abc")));
+  EXPECT_TRUE(write(*content_, kMaxFileBytes - 3, bytes_of("abc")));
   EXPECT_TRUE(content_->flush());
 }
 

@@ -84,7 +84,7 @@ class RecipeTest : public ::testing::Test {
   void forget_cached() { recipe_.emplace(*metadata_, kInode); }
 
   Entries all() {
-    const auto placed = recipe_->list(0, kLargestFile);
+    const auto placed = recipe_->list(0, kMaxFileBytes);
     EXPECT_TRUE(placed) << placed.error().message();
     Entries entries;
     std::uint64_t offset = 0;
@@ -128,7 +128,7 @@ void expect_corruption(const Result<T>& result) {
 TEST_F(RecipeTest, NewRecipeIsEmpty) {
   EXPECT_EQ(*recipe_->end(), 0u);
   EXPECT_EQ(*recipe_->find(0), std::nullopt);
-  EXPECT_THAT(*recipe_->list(0, kLargestFile), IsEmpty());
+  EXPECT_THAT(*recipe_->list(0, kMaxFileBytes), IsEmpty());
 }
 
 TEST_F(RecipeTest, FindsTheEntryThatCoversAnOffset) {
@@ -150,8 +150,8 @@ TEST_F(RecipeTest, ListsWhatOverlapsUpToTheLimit) {
   EXPECT_EQ(recipe_->list(10'235, 10'245)->size(), 2u);
   EXPECT_EQ(recipe_->list(10'240, 10'250)->size(), 1u);
   EXPECT_EQ(recipe_->list(10'240, 10'240)->size(), 0u);
-  EXPECT_EQ(recipe_->list(5, kLargestFile)->size(), 3000u);
-  EXPECT_EQ(recipe_->list(5, kLargestFile, 2000)->size(), 2000u);
+  EXPECT_EQ(recipe_->list(5, kMaxFileBytes)->size(), 3000u);
+  EXPECT_EQ(recipe_->list(5, kMaxFileBytes, 2000)->size(), 2000u);
 }
 
 TEST_F(RecipeTest, OtherInodesAreLeftAlone) {
@@ -162,7 +162,7 @@ TEST_F(RecipeTest, OtherInodesAreLeftAlone) {
 
   EXPECT_EQ(*recipe_->end(), 0u);
   append({chunk(3)});
-  ASSERT_TRUE(recipe_->replace(0, kLargestFile, {}));
+  ASSERT_TRUE(recipe_->replace(0, kMaxFileBytes, {}));
 
   EXPECT_EQ(segment_sizes(kInode - 1).size(), 1u);
   EXPECT_EQ(segment_sizes(kInode + 1).size(), 1u);
@@ -180,7 +180,7 @@ TEST_F(RecipeTest, ReplacingBeyondTheEndFillsTheGapWithAHole) {
 TEST_F(RecipeTest, ReplaceReturnsTheChangeOfDataBytes) {
   EXPECT_EQ(*recipe_->replace(0, 0, {chunk(1, 100), hole(50), inlined("abc")}), 103);
   EXPECT_EQ(*recipe_->replace(0, 150, {hole(150)}), -100);
-  EXPECT_EQ(*recipe_->replace(150, kLargestFile, {}), -3);
+  EXPECT_EQ(*recipe_->replace(150, kMaxFileBytes, {}), -3);
 }
 
 TEST_F(RecipeTest, HolesMergeWithTheirNeighbours) {
@@ -192,11 +192,11 @@ TEST_F(RecipeTest, HolesMergeWithTheirNeighbours) {
 }
 
 TEST_F(RecipeTest, HoleMayReachToTheLargestFile) {
-  ASSERT_TRUE(recipe_->replace(kLargestFile - 1, kLargestFile - 1, {chunk(1, 1)}));
+  ASSERT_TRUE(recipe_->replace(kMaxFileBytes - 1, kMaxFileBytes - 1, {chunk(1, 1)}));
   forget_cached();
 
-  EXPECT_EQ(*recipe_->end(), kLargestFile);
-  EXPECT_THAT(all(), ElementsAre(hole(kLargestFile - 1), chunk(1, 1)));
+  EXPECT_EQ(*recipe_->end(), kMaxFileBytes);
+  EXPECT_THAT(all(), ElementsAre(hole(kMaxFileBytes - 1), chunk(1, 1)));
 }
 
 TEST_F(RecipeTest, AppendingLeavesFullSegmentsAndWritesTheLastOnly) {
@@ -264,7 +264,7 @@ TEST_F(RecipeTest, GapBetweenSegmentsIsCorruption) {
   EXPECT_TRUE(recipe_->find(10));
   expect_corruption(recipe_->find(20));
   expect_corruption(recipe_->list(0, 40));
-  expect_corruption(recipe_->replace(10, kLargestFile, {}));
+  expect_corruption(recipe_->replace(10, kMaxFileBytes, {}));
   EXPECT_EQ(segment_sizes().size(), 2u);
 }
 
@@ -283,7 +283,7 @@ TEST_F(RecipeTest, OverlappingSegmentsAreCorruption) {
 }
 
 TEST_F(RecipeTest, SegmentBeyondTheLargestFileIsCorruption) {
-  put_segment(kLargestFile - 5, {chunk(1, 6)});
+  put_segment(kMaxFileBytes - 5, {chunk(1, 6)});
 
   expect_corruption(recipe_->end());
 }
@@ -344,7 +344,7 @@ class RecipePropertyTest : public RecipeTest {
   void expect_as_model() {
     ASSERT_EQ(with_holes_merged(all()), model_);
     const std::vector<std::size_t> sizes = segment_sizes();
-    most_segments_ = std::max(most_segments_, sizes.size());
+    max_segments_ = std::max(max_segments_, sizes.size());
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       EXPECT_LE(sizes[i], kSegmentEntries);
       if (i + 1 < sizes.size()) {
@@ -362,7 +362,7 @@ class RecipePropertyTest : public RecipeTest {
   std::mt19937_64 random_;
   std::uint64_t next_id_ = 1;
   Entries model_;
-  std::size_t most_segments_ = 0;
+  std::size_t max_segments_ = 0;
 };
 
 TEST_F(RecipePropertyTest, BehavesAsAListOfEntriesDoes) {
@@ -380,7 +380,7 @@ TEST_F(RecipePropertyTest, BehavesAsAListOfEntriesDoes) {
   }
   reopen();
   expect_as_model();
-  EXPECT_GE(most_segments_, 4u);
+  EXPECT_GE(max_segments_, 4u);
 }
 
 }  // namespace

@@ -15,12 +15,12 @@ using Kind = RecipeEntry::Kind;
 
 std::vector<RecipeEntry> sample_entries() {
   return {chunk(0, 1),
-          chunk(UINT64_MAX, kLargestMaxChunkBytes),
+          chunk(UINT64_MAX, kMaxChunkBytesLimit),
           hole(1),
           chunk(1'000'000, 16'000),
           inlined(std::string(kInlineBytes, 'x')),
           chunk(1'000'001, 16'000),
-          hole(kLargestFile / 2)};
+          hole(kMaxFileBytes / 2)};
 }
 
 // The value of a segment, from its parts.
@@ -47,10 +47,10 @@ TEST(RecipeFormat, SegmentComesBackAsItWasEncoded) {
 }
 
 TEST(RecipeFormat, LongestHoleFits) {
-  const auto decoded = decode_segment(encode_segment({hole(kLargestFile)}));
+  const auto decoded = decode_segment(encode_segment({hole(kMaxFileBytes)}));
 
   ASSERT_TRUE(decoded) << decoded.error().message();
-  EXPECT_EQ(decoded->front().length, kLargestFile);
+  EXPECT_EQ(decoded->front().length, kMaxFileBytes);
 }
 
 TEST(RecipeFormat, BytesAreAsDocumented) {
@@ -72,7 +72,7 @@ TEST(RecipeFormat, LengthsOutOfRangeAreCorruption) {
   expect_corruption(segment_of([](Encoder& out) { out.varint(0 << 1 | 1); }));
   expect_corruption(segment_of([](Encoder& out) { out.varint(0 << 2 | 2); }));
   expect_corruption(segment_of(
-      [](Encoder& out) { out.varint((std::uint64_t{kLargestMaxChunkBytes} + 1) << 2), out.signed_varint(0); }));
+      [](Encoder& out) { out.varint((std::uint64_t{kMaxChunkBytesLimit} + 1) << 2), out.signed_varint(0); }));
   expect_corruption(segment_of([](Encoder& out) {
     out.varint((std::uint64_t{kInlineBytes} + 1) << 2 | 2);
     out.bytes(std::string(kInlineBytes + 1, 'x'));
@@ -81,7 +81,7 @@ TEST(RecipeFormat, LengthsOutOfRangeAreCorruption) {
 
 TEST(RecipeFormat, SumBeyondTheLargestFileIsCorruption) {
   expect_corruption(segment_of([](Encoder& out) {
-    out.varint(kLargestFile << 1 | 1);
+    out.varint(kMaxFileBytes << 1 | 1);
     out.varint(1 << 1 | 1);
   }));
 }
@@ -128,7 +128,7 @@ TEST(RecipeFormat, RandomSegmentsComeBack) {
       switch (random() % 4) {
         case 0: entry = hole(1 + (random() & 0xffff'ffff'ffff) % (std::uint64_t{1} << random() % 48)); break;
         case 1: entry = inlined(std::string(1 + random() % kInlineBytes, 'i')); break;
-        default: entry = chunk(random() >> random() % 64, 1 + random() % kLargestMaxChunkBytes); break;
+        default: entry = chunk(random() >> random() % 64, 1 + random() % kMaxChunkBytesLimit); break;
       }
     }
     const auto decoded = decode_segment(encode_segment(entries));
@@ -144,12 +144,12 @@ TEST(RecipeFormat, KeysComeBackAndSortByInodeThenOffset) {
   EXPECT_EQ(key->inode, 7u);
   EXPECT_EQ(key->offset, 256u);
   EXPECT_LT(encode_recipe_key(7, 255), encode_recipe_key(7, 256));
-  EXPECT_LT(encode_recipe_key(7, kLargestFile), encode_recipe_key(8, 0));
+  EXPECT_LT(encode_recipe_key(7, kMaxFileBytes), encode_recipe_key(8, 0));
 }
 
 TEST(RecipeFormat, KeyOfWrongSizeOrOffsetIsCorruption) {
   for (const std::string& key : {std::string(), encode_recipe_key(1, 0).substr(1), encode_recipe_key(1, 0) + "x",
-                                 encode_recipe_key(1, kLargestFile + 1)}) {
+                                 encode_recipe_key(1, kMaxFileBytes + 1)}) {
     const auto decoded = decode_recipe_key(key);
     ASSERT_FALSE(decoded);
     EXPECT_EQ(decoded.error().code(), ErrorCode::kCorruption);

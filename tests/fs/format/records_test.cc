@@ -33,7 +33,7 @@ std::vector<InodeRecord> records_of_all_types() {
     InodeRecord record;
     record.attributes = attributes_with_mode(type | 07654);
     if (is_regular(type)) {
-      record.attributes.size = kLargestFile;
+      record.attributes.size = kMaxFileBytes;
       record.attributes.data_bytes = 1234567;
     } else if (is_directory(type)) {
       record.attributes.size = 320;
@@ -105,8 +105,8 @@ TEST(Records, ImpossibleInodesAreRefusedByNumber) {
   expect_refused([](InodeRecord& record) { record.attributes.mode = 0644; }, S_IFREG);
   expect_refused([](InodeRecord& record) { record.attributes.mode = 0170644; }, S_IFREG);
   expect_refused([](InodeRecord& record) { record.attributes.mode |= 1U << 20; }, S_IFREG);
-  expect_refused([](InodeRecord& record) { record.attributes.links = kMostLinks + 1; }, S_IFREG);
-  expect_refused([](InodeRecord& record) { record.attributes.size = kLargestFile + 1; }, S_IFREG);
+  expect_refused([](InodeRecord& record) { record.attributes.links = kMaxLinks + 1; }, S_IFREG);
+  expect_refused([](InodeRecord& record) { record.attributes.size = kMaxFileBytes + 1; }, S_IFREG);
   expect_refused([](InodeRecord& record) { record.attributes.data_bytes = UINT64_MAX; }, S_IFREG);
   expect_refused([](InodeRecord& record) { record.attributes.mtime.nanoseconds = 1'000'000'000; }, S_IFREG);
   expect_refused([](InodeRecord& record) { record.attributes.parent = 0; }, S_IFDIR);
@@ -114,7 +114,7 @@ TEST(Records, ImpossibleInodesAreRefusedByNumber) {
   expect_refused([](InodeRecord& record) { record.attributes.links = 1; }, S_IFDIR);
   expect_refused([](InodeRecord& record) { record.symlink_target.clear(); }, S_IFLNK);
   expect_refused([](InodeRecord& record) { record.symlink_target = std::string("a\0b", 3); }, S_IFLNK);
-  expect_refused([](InodeRecord& record) { record.symlink_target = std::string(kLongestSymlink + 1, 'x'); }, S_IFLNK);
+  expect_refused([](InodeRecord& record) { record.symlink_target = std::string(kMaxSymlink + 1, 'x'); }, S_IFLNK);
 }
 
 TEST(Records, DirectoryEntriesComeBack) {
@@ -139,7 +139,7 @@ TEST(Records, DamagedDirectoryEntriesAreRefused) {
   EXPECT_FALSE(decode_dirent(9, encode_dirent({.inode = 5, .type = S_IFREG, .cookie = 2})));
   EXPECT_FALSE(decode_cookie_key(encode_cookie_key(9, 2)));
   for (const std::string& name : {std::string(), std::string("."), std::string(".."), std::string("a/b"),
-                                  std::string("a\0b", 3), std::string(kLongestName + 1, 'x')}) {
+                                  std::string("a\0b", 3), std::string(kMaxName + 1, 'x')}) {
     EXPECT_FALSE(decode_cookie_entry(9, encode_cookie_entry({.inode = 5, .type = S_IFREG, .name = name}))) << name;
     EXPECT_FALSE(decode_dirent_key(encode_dirent_key(9, name))) << name;
   }

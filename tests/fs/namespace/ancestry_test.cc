@@ -88,10 +88,10 @@ TEST_F(AncestryTest, DamagedParentsThatFormACircleEndTheWalk) {
 }
 
 TEST_F(AncestryTest, TheWalkHasAnEnd) {
-  make_chain(10, Ancestry::kMostSteps + 10);
+  make_chain(10, Ancestry::kMaxSteps + 10);
 
-  EXPECT_TRUE(fails_with(ErrorCode::kNameTooLong, ancestry_.is_inside(10 + Ancestry::kMostSteps + 5, 5)));
-  EXPECT_FALSE(value_of(ancestry_.is_inside(Ancestry::kMostSteps, 5)));
+  EXPECT_TRUE(fails_with(ErrorCode::kNameTooLong, ancestry_.is_inside(10 + Ancestry::kMaxSteps + 5, 5)));
+  EXPECT_FALSE(value_of(ancestry_.is_inside(Ancestry::kMaxSteps, 5)));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kLargestContent = 1 << 20;
+constexpr std::size_t kMaxContent = 1 << 20;
 constexpr Caller kCaller{.uid = 0, .gid = 0, .umask = 0};
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
@@ -264,7 +264,7 @@ class ModelRun {
   }
 
   void write_at(ModelNode& node, std::size_t offset) {
-    if (offset > kLargestContent) return;
+    if (offset > kMaxContent) return;
     const std::string content = bytes(length());
     fs_.write(node.number, offset, content);
     if (node.content.size() < offset + content.size()) node.content.resize(offset + content.size());
@@ -281,7 +281,7 @@ class ModelRun {
   void truncate() {
     const ModelPtr node = any_file();
     if (!node) return;
-    const std::size_t size = pick(3) == 0 ? pick(kLargestContent) : pick(node->content.size() + 1);
+    const std::size_t size = pick(3) == 0 ? pick(kMaxContent) : pick(node->content.size() + 1);
     agree(fs_->set_attributes(node->number, {.size = size}, kCaller), std::nullopt);
     node->content.resize(size);
   }
@@ -304,7 +304,7 @@ class ModelRun {
     const ModelPtr to = any_file();
     if (!from || !to) return;
     const std::size_t from_offset = pick(from->content.size() + 100);
-    const std::size_t to_offset = pick(std::min(kLargestContent, to->content.size() + 100));
+    const std::size_t to_offset = pick(std::min(kMaxContent, to->content.size() + 100));
     const std::size_t count = length();
     const std::size_t copied =
         from_offset < from->content.size() ? std::min(count, from->content.size() - from_offset) : 0;

@@ -65,7 +65,7 @@ TEST(Filesystem, WhatWasMadeIsThereAfterReopening) {
 
 TEST(Filesystem, NamesAreAnyBytesButSlashAndNul) {
   TestFilesystem fs;
-  const std::string longest(kLongestName, '\xfe');
+  const std::string longest(kMaxName, '\xfe');
   fs.make_file(kRootInode, longest);
   fs.make_file(kRootInode, "\n\t \\*");
 
@@ -431,7 +431,7 @@ TEST(Filesystem, XattrsAreKept) {
   TestFilesystem fs;
   const InodeNumber file = fs.make_file(kRootInode, "f");
   using enum Filesystem::XattrMode;
-  const std::string large(kLongestXattrValue, 'v');
+  const std::string large(kMaxXattrValue, 'v');
 
   EXPECT_TRUE(fails_with(ErrorCode::kNoData, fs->get_xattr(file, "user.a")));
   EXPECT_TRUE(fails_with(ErrorCode::kNoData, fs->set_xattr(file, "user.a", "1", kReplace)));
@@ -525,12 +525,12 @@ TEST(Filesystem, FilesEndAtTheLargestOffset) {
   TestFilesystem fs;
   const InodeNumber file = fs.make_file(kRootInode, "f");
 
-  fs.write(file, kLargestFile - 3, "end");
+  fs.write(file, kMaxFileBytes - 3, "end");
 
-  EXPECT_EQ(fs.attributes(file).size, kLargestFile);
-  EXPECT_EQ(fs.read(file, kLargestFile - 4, 10), std::string("\0end", 4));
-  EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, fs->write(file, kLargestFile - 3, bytes_of("end!"), {}, nullptr)));
-  EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, fs->set_attributes(file, {.size = kLargestFile + 1}, {})));
+  EXPECT_EQ(fs.attributes(file).size, kMaxFileBytes);
+  EXPECT_EQ(fs.read(file, kMaxFileBytes - 4, 10), std::string("\0end", 4));
+  EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, fs->write(file, kMaxFileBytes - 3, bytes_of("end!"), {}, nullptr)));
+  EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, fs->set_attributes(file, {.size = kMaxFileBytes + 1}, {})));
 }
 
 TEST(Filesystem, AllocateExtendsPunchesAndZeroes) {
@@ -552,8 +552,8 @@ TEST(Filesystem, AllocateExtendsPunchesAndZeroes) {
   expected.resize(115'000);
   EXPECT_EQ(fs.content(file), expected);
   EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, fs->allocate(file, 0, 0, kExtend)));
-  EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, fs->allocate(file, kLargestFile, 1, kExtend)));
-  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, fs->allocate(file, 0, kLargestFile, kExtend)));
+  EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, fs->allocate(file, kMaxFileBytes, 1, kExtend)));
+  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, fs->allocate(file, 0, kMaxFileBytes, kExtend)));
 }
 
 TEST(Filesystem, CopyRangeClonesUpToTheEndOfTheSource) {

@@ -53,7 +53,7 @@ TEST_F(FileStatisticsTest, SizesAreThoseOfTheFile) {
 }
 
 TEST_F(FileStatisticsTest, ChunksThatNobodyElseHasAreItsOwn) {
-  content_.put_run(1000, {raw_chunk(), raw_chunk()});
+  content_.put_extent(1000, {raw_chunk(), raw_chunk()});
   const InodeNumber file = make_file("file");
   content_.let_be(file, {1000, 1001});
 
@@ -70,7 +70,7 @@ TEST_F(FileStatisticsTest, ChunksThatNobodyElseHasAreItsOwn) {
 // Of 16 million references; what one of these takes in memory, the recipe of a file of 2 TB takes a hundred times.
 TEST_F(FileStatisticsTest, NeitherALargeFileNorOneBesideItIsLoaded) {
   constexpr std::uint64_t kSegments = 16 << 10;
-  content_.put_run(1000, {raw_chunk(), raw_chunk()});
+  content_.put_extent(1000, {raw_chunk(), raw_chunk()});
   const InodeNumber small = make_file("small");
   content_.let_be(small, {1000, 1001});
   const InodeNumber large = make_file("large");
@@ -89,7 +89,7 @@ TEST_F(FileStatisticsTest, NeitherALargeFileNorOneBesideItIsLoaded) {
 }
 
 TEST_F(FileStatisticsTest, ChunkOfTwoFilesIsSharedAndNeitherOnesOwn) {
-  content_.put_run(1000, {raw_chunk(), raw_chunk(), raw_chunk()});
+  content_.put_extent(1000, {raw_chunk(), raw_chunk(), raw_chunk()});
   const InodeNumber first = make_file("first");
   const InodeNumber second = make_file("second");
   content_.let_be(first, {1000, 1001});
@@ -104,7 +104,7 @@ TEST_F(FileStatisticsTest, ChunkOfTwoFilesIsSharedAndNeitherOnesOwn) {
 }
 
 TEST_F(FileStatisticsTest, ChunkThatAFileHasTwiceIsSharedAndItsOwn) {
-  content_.put_run(1000, {raw_chunk(), raw_chunk()});
+  content_.put_extent(1000, {raw_chunk(), raw_chunk()});
   const InodeNumber file = make_file("file");
   content_.let_be(file, {1001, 1000, 1001, 1001});
 
@@ -118,7 +118,7 @@ TEST_F(FileStatisticsTest, ChunkThatAFileHasTwiceIsSharedAndItsOwn) {
 }
 
 TEST_F(FileStatisticsTest, FileThatWasDeletedButIsOpenSharesNothing) {
-  content_.put_run(1000, {raw_chunk()});
+  content_.put_extent(1000, {raw_chunk()});
   const InodeNumber file = make_file("file");
   const InodeNumber open = make_file("open");  // referenced until the end of the test
   content_.let_be(file, {1000});
@@ -131,10 +131,10 @@ TEST_F(FileStatisticsTest, FileThatWasDeletedButIsOpenSharesNothing) {
 }
 
 TEST_F(FileStatisticsTest, ReadTouchesTheContainersOfDeltasToTheirEnd) {
-  content_.put_run(1000, {raw_chunk(), raw_chunk()}, 1);
-  content_.put_run(1010, {delta_chunk(100, {1000, 1001})}, 2);
-  content_.put_run(1020, {delta_chunk(60, {1010}), raw_chunk()}, 3);
-  content_.put_run(1030, {raw_chunk()}, 4);
+  content_.put_extent(1000, {raw_chunk(), raw_chunk()}, 1);
+  content_.put_extent(1010, {delta_chunk(100, {1000, 1001})}, 2);
+  content_.put_extent(1020, {delta_chunk(60, {1010}), raw_chunk()}, 3);
+  content_.put_extent(1030, {raw_chunk()}, 4);
   const InodeNumber file = make_file("file");
   content_.let_be(file, {1020, 1021, 1000});
 
@@ -149,8 +149,8 @@ TEST_F(FileStatisticsTest, ReadTouchesTheContainersOfDeltasToTheirEnd) {
 
 TEST_F(FileStatisticsTest, ReadGoesThroughRegionsInTheOrderOfTheFile) {
   for (std::uint64_t i = 0; i < 3; ++i)
-    content_.put_run(1000 + 10 * i, {raw_chunk(), raw_chunk()}, 1, static_cast<std::uint32_t>(64 + i * kChunk));
-  content_.put_run(1100, {delta_chunk(100, {1000})}, 2);
+    content_.put_extent(1000 + 10 * i, {raw_chunk(), raw_chunk()}, 1, static_cast<std::uint32_t>(64 + i * kChunk));
+  content_.put_extent(1100, {delta_chunk(100, {1000})}, 2);
   const InodeNumber straight = make_file("straight");
   const InodeNumber back = make_file("back");
   const InodeNumber far = make_file("far");
@@ -324,7 +324,7 @@ TEST_F(FileStatisticsTest, WhatIsNoFileIsRefused) {
 }
 
 TEST_F(FileStatisticsTest, DamageIsReported) {
-  content_.put_run(1000, {raw_chunk(), delta_chunk(100, {1ull << 60}), delta_chunk(100, {500})});
+  content_.put_extent(1000, {raw_chunk(), delta_chunk(100, {1ull << 60}), delta_chunk(100, {500})});
   const InodeNumber file = make_file("file");
 
   for (const std::uint64_t bad : {std::uint64_t{999}, std::uint64_t{1003}, std::uint64_t{1} << 60}) {

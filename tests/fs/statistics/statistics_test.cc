@@ -121,7 +121,7 @@ TEST_F(StatisticsTest, IdsThatWereGivenAwayLongAgoTakeNoMemory) {
   ASSERT_TRUE(ok(filesystem().sync()));
   reopen([&] {
     const auto index =
-        value_of(Database::open(folder_at(path() / kIndexDirectory), {.memory_bytes = Database::kLeastMemoryBytes}));
+        value_of(Database::open(folder_at(path() / kIndexDirectory), {.memory_bytes = Database::kMinMemoryBytes}));
     Database::Batch batch(*index);
     batch.put(Family::kCounters, kNextChunkIdCounter, encode_number(16'000'000'000));
     ASSERT_TRUE(ok(index->write(batch)));
@@ -224,7 +224,7 @@ class DeltaStatisticsTest : public StatisticsTest {
 };
 
 TEST_F(DeltaStatisticsTest, DeltasShowBetweenUniqueAndStored) {
-  content().put_run(1000, {raw_chunk(), raw_chunk(), delta_chunk(100, {1000, 1001}), delta_chunk(60, {1002})});
+  content().put_extent(1000, {raw_chunk(), raw_chunk(), delta_chunk(100, {1000, 1001}), delta_chunk(60, {1002})});
   content().let_be(file_, {1000, 1001, 1002, 1003, 1003});
 
   const Statistics found = statistics();
@@ -246,10 +246,10 @@ TEST_F(DeltaStatisticsTest, DeltasShowBetweenUniqueAndStored) {
 
 TEST_F(DeltaStatisticsTest, WhatOnlyADeltaNeedsIsNoGarbage) {
   const Statistics before = statistics();
-  content().put_run(1000, {raw_chunk(), raw_chunk(), raw_chunk()});
-  content().put_run(1010, {delta_chunk(100, {1001}), raw_chunk()});  // 1010: a base that is a delta itself
-  content().put_run(1020, {delta_chunk(50, {1010, 1011}), delta_chunk(70, {1030}), delta_chunk(80, {1000})});
-  content().put_run(1030, {raw_chunk(), raw_chunk()});
+  content().put_extent(1000, {raw_chunk(), raw_chunk(), raw_chunk()});
+  content().put_extent(1010, {delta_chunk(100, {1001}), raw_chunk()});  // 1010: a base that is a delta itself
+  content().put_extent(1020, {delta_chunk(50, {1010, 1011}), delta_chunk(70, {1030}), delta_chunk(80, {1000})});
+  content().put_extent(1030, {raw_chunk(), raw_chunk()});
   content().let_be(file_, {1020, 1021});
 
   const Statistics found = statistics();
@@ -265,7 +265,7 @@ TEST_F(DeltaStatisticsTest, WhatOnlyADeltaNeedsIsNoGarbage) {
 }
 
 TEST_F(DeltaStatisticsTest, SourceThatFilesReferToIsCountedAsTheirs) {
-  content().put_run(1000, {raw_chunk(), delta_chunk(100, {1000})});
+  content().put_extent(1000, {raw_chunk(), delta_chunk(100, {1000})});
   content().let_be(file_, {1001, 1000});
 
   const Statistics found = statistics();
@@ -275,7 +275,7 @@ TEST_F(DeltaStatisticsTest, SourceThatFilesReferToIsCountedAsTheirs) {
 }
 
 TEST_F(DeltaStatisticsTest, SourceThatCannotExistIsDamageAndNoReasonToRunOutOfMemory) {
-  content().put_run(1000, {raw_chunk(), delta_chunk(100, {1ull << 60})});
+  content().put_extent(1000, {raw_chunk(), delta_chunk(100, {1ull << 60})});
 
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, compute_statistics(filesystem().volume())));
 }

@@ -37,7 +37,7 @@ struct Group {
               durable = taken;
               return {};
             },
-            .clean_up_a_bit = [this] { return --to_clean > 0; }};
+            .background_step = [this] { return --to_clean > 0; }};
   }
 };
 
@@ -109,7 +109,7 @@ TEST(Committer, CleansUpPieceByPieceUntilNothingIsLeft) {
   Group group{.to_clean = 5};
   Committer committer(1h, group.duties());
 
-  committer.request_clean_up();
+  committer.request_background_step();
 
   EXPECT_TRUE(eventually([&] { return group.to_clean == 0; }));
 }
@@ -119,7 +119,7 @@ class BusyCommitter {
  public:
   explicit BusyCommitter(Group& group) : committer_(1h, duties_of(group)) {
     committer_.request_commit();
-    committer_.request_clean_up();
+    committer_.request_background_step();
   }
   ~BusyCommitter() { is_done_ = true; }
 

@@ -194,9 +194,9 @@ TEST(ControlSocket, DropsWhoSendsARequestWithoutEnd) {
   const RawClient client(volume.path());
 
   std::size_t sent = 0;
-  while (sent < 100 * ControlServer::kLongestRequest && client.send(std::string(1024, 'x'))) sent += 1024;
+  while (sent < 100 * ControlServer::kMaxRequest && client.send(std::string(1024, 'x'))) sent += 1024;
 
-  EXPECT_LT(sent, 100 * ControlServer::kLongestRequest);
+  EXPECT_LT(sent, 100 * ControlServer::kMaxRequest);
 }
 
 TEST(ControlSocket, NestedBracketsDoNotHurt) {

@@ -106,12 +106,12 @@ TEST(ReadAhead, LoadsAheadOfASequentialReaderWithoutGapsOrRepetition) {
     if (loaded_to != 0) {
       EXPECT_EQ(range->offset, loaded_to);
     }
-    EXPECT_LE(range->length, ReadAhead::kLargestWindow);
+    EXPECT_LE(range->length, ReadAhead::kMaxWindow);
     loaded_to = range->offset + range->length;
   }
 
   EXPECT_GT(loaded_to, 256 * kMiB);
-  EXPECT_LE(loaded_to, 256 * kMiB + ReadAhead::kLargestWindow);
+  EXPECT_LE(loaded_to, 256 * kMiB + ReadAhead::kMaxWindow);
 }
 
 TEST(ReadAhead, RecognisesARunWhoseRequestsArriveOutOfOrder) {
@@ -124,7 +124,7 @@ TEST(ReadAhead, RecognisesARunWhoseRequestsArriveOutOfOrder) {
     }
   }
 
-  EXPECT_GE(ranges, 64 * kMiB / ReadAhead::kLargestWindow);
+  EXPECT_GE(ranges, 64 * kMiB / ReadAhead::kMaxWindow);
 }
 
 TEST(ReadAhead, LeavesRandomReadersAlone) {

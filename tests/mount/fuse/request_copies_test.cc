@@ -11,7 +11,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kAll = RequestCopies::kMostBytes;
+constexpr std::uint64_t kAll = RequestCopies::kMaxBytes;
 
 bool never_cancelled() {
   return false;
@@ -50,7 +50,7 @@ TEST(RequestCopies, OnlySomeThreadsWait) {
   std::optional first = copies.acquire(kAll, never_cancelled);
   ASSERT_TRUE(*first);
   std::atomic<unsigned> asked = 0;
-  std::vector<std::thread> waiting(RequestCopies::kMostWaiting);
+  std::vector<std::thread> waiting(RequestCopies::kMaxWaiting);
   for (std::thread& thread : waiting) {
     thread = std::thread([&, has_asked = false]() mutable {
       const auto waited = copies.acquire(1, [&] {

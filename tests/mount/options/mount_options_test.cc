@@ -42,7 +42,7 @@ TEST(MountOptions, ReadsItsOwnOptions) {
   EXPECT_EQ(options.checkpoint_interval, std::chrono::hours(1));
   EXPECT_EQ(options.threads, 3u);
   EXPECT_EQ(options.read_ahead_bytes, 0u);
-  EXPECT_EQ(options.rewrite_percent, 20u);
+  EXPECT_EQ(options.defragment_percent, 20u);
   EXPECT_EQ(options.direct_io, DirectIo::kOff);
   EXPECT_EQ(options.log_file, "/var/log/x");
 }

@@ -18,16 +18,16 @@ using testing::StartsWith;
 ReclaimFindings findings() {
   return {.live_chunks = 1000,
           .erased_chunks = 500,
-          .swept_containers = 4,
-          .swept_bytes = 256 * kMiB,
+          .emptied_containers = 4,
+          .emptied_bytes = 256 * kMiB,
           .moved_bytes = 56 * kMiB,
           .garbage_bytes = 3 * kMiB};
 }
 
-ReclaimStatus sweeping() {
+ReclaimStatus copying_forward() {
   ReclaimStatus status;
   status.running = true;
-  status.phase = ReclaimPhase::kSweep;
+  status.phase = ReclaimPhase::kCopyForward;
   status.progress = 0.25;
   status.phase_seconds = 4;
   status.seconds = 9;
@@ -43,7 +43,7 @@ ReclaimStatus ended(std::optional<Error> error) {
 }
 
 TEST(ReclaimReport, RunningOneHasPhaseRateAndTimeLeft) {
-  const auto json = reclaim_json(sweeping());
+  const auto json = reclaim_json(copying_forward());
 
   EXPECT_EQ(json.at("running"), true);
   EXPECT_EQ(json.at("paused"), false);
@@ -69,7 +69,7 @@ TEST(ReclaimReport, FreedIsWhatWasSweptLessWhatWasMoved) {
 }
 
 TEST(ReclaimReport, DeltasThatAreStoredAnewAreCounted) {
-  ReclaimStatus status = sweeping();
+  ReclaimStatus status = copying_forward();
   status.phase = ReclaimPhase::kRebase;
   status.current.rebased_chunks = 30;
   status.current.rebased_bytes = 2 * kMiB;
@@ -83,7 +83,7 @@ TEST(ReclaimReport, DeltasThatAreStoredAnewAreCounted) {
 }
 
 TEST(ReclaimReport, OnlyASweepHasARate) {
-  ReclaimStatus status = sweeping();
+  ReclaimStatus status = copying_forward();
   status.phase = ReclaimPhase::kMark;
 
   const auto json = reclaim_json(status);
@@ -93,8 +93,8 @@ TEST(ReclaimReport, OnlyASweepHasARate) {
 }
 
 TEST(ReclaimReport, SweepHasNoRateBeforeItHasEmptiedAContainer) {
-  ReclaimStatus status = sweeping();
-  status.current.swept_bytes = 0;
+  ReclaimStatus status = copying_forward();
+  status.current.emptied_bytes = 0;
   status.current.moved_bytes = 0;
 
   const auto json = reclaim_json(status);
@@ -104,7 +104,7 @@ TEST(ReclaimReport, SweepHasNoRateBeforeItHasEmptiedAContainer) {
 }
 
 TEST(ReclaimReport, WhatIsShownAsDoneHasNoTimeLeft) {
-  ReclaimStatus status = sweeping();
+  ReclaimStatus status = copying_forward();
   for (const double progress : {0.995, 1.0}) {
     status.progress = progress;
 
@@ -127,7 +127,7 @@ TEST(ReclaimReport, WhereNoneRunsThereIsNoProgress) {
 }
 
 TEST(ReclaimReport, WhatIsPausedHasNoTimeLeft) {
-  ReclaimStatus status = sweeping();
+  ReclaimStatus status = copying_forward();
   status.paused = true;
 
   const auto json = reclaim_json(status);

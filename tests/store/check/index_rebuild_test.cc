@@ -47,7 +47,7 @@ class IndexRebuildTest : public testing::Test {
   void expect_all_readable_but(const Numbers& damaged) {
     ChunkReader reader(store_.containers(), *index_, store_.pending(), 16 << 20);
     for (const auto& [number, content] : contents_) {
-      if (!find_run(*index_, ChunkId{number}).value()) continue;
+      if (!find_extent(*index_, ChunkId{number}).value()) continue;
       const auto chunk = reader.get(ChunkId{number});
       EXPECT_EQ(chunk.has_value(), !damaged.contains(number)) << number;
       if (chunk) {
@@ -64,7 +64,9 @@ class IndexRebuildTest : public testing::Test {
     const auto numbers = listed.numbers();
     return {numbers.begin(), numbers.end()};
   }
-  bool is_delta(std::uint64_t id) { return find_run(*index_, ChunkId{id}).value().value().at(ChunkId{id}).is_delta(); }
+  bool is_delta(std::uint64_t id) {
+    return find_extent(*index_, ChunkId{id}).value().value().at(ChunkId{id}).is_delta();
+  }
   bool is_found_by_content(std::uint64_t id) {
     return index_->get(Family::kFingerprints, text_of(fingerprint_of(contents_.at(id)).bytes)).value() ==
            encode_chunk_id(ChunkId{id});
@@ -104,7 +106,8 @@ TEST_F(IndexRebuildTest, ADeltaWhoseSourceIsGoneIsAsItWasBefore) {
 
   rebuild();
 
-  EXPECT_THAT(find_run(*index_, ChunkId{2}).value().value().at(ChunkId{2}).sources, testing::ElementsAre(ChunkId{1}));
+  EXPECT_THAT(find_extent(*index_, ChunkId{2}).value().value().at(ChunkId{2}).sources,
+              testing::ElementsAre(ChunkId{1}));
   EXPECT_THAT(notes_, HasSubstr("1 chunks are as they were before"));
   EXPECT_TRUE(is_found_by_content(2));
   expect_all_readable_but({});

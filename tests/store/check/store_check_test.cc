@@ -75,11 +75,13 @@ class StoreCheckTest : public testing::Test {
     batch.erase(family, key);
     ASSERT_TRUE(volume->database().write(batch));
   }
-  ChunkRun first_run() {
+  ChunkExtent first_extent() {
     const KeyValue stored = entries(Family::kChunks).at(0);
-    return decode_run(stored.first, stored.second).value();
+    return decode_extent(stored.first, stored.second).value();
   }
-  void replace(const ChunkRun& run) { put(Family::kChunks, encode_run_key(run.first), encode_run(run)); }
+  void replace(const ChunkExtent& extent) {
+    put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
+  }
 
   ChunkTable table_;
 
@@ -120,7 +122,7 @@ TEST_F(StoreCheckTest, VolumeWithoutChunksIsClean) {
 TEST_F(StoreCheckTest, TableKnowsTheLengthOfEachChunkAndOfNoOther) {
   check();
 
-  const ChunkId first = first_run().first;
+  const ChunkId first = first_extent().first;
   EXPECT_EQ(table_.length_of(first), kChunkBytes);
   EXPECT_EQ(table_.length_of(ChunkId{number_of(first) - 1}), std::nullopt);
   EXPECT_EQ(table_.length_of(ChunkId{table_.end()}), std::nullopt);
@@ -143,31 +145,31 @@ TEST_F(StoreCheckTest, MissingSuperblockIsFoundWhereTheCopyIsThere) {
 // ---------------------------------------------------------------- containers
 
 TEST_F(StoreCheckTest, FlippedBitInAPayloadIsFoundAndItsPlaceNamed) {
-  const ChunkRun run = first_run();
-  flip_bit(container(), run.place.offset + run.region_disk_bytes - 1);
+  const ChunkExtent extent = first_extent();
+  flip_bit(container(), extent.place.offset + extent.region_disk_bytes - 1);
 
   EXPECT_THAT(check(), ElementsAre(AllOf(HasSubstr("error: "), HasSubstr(container_name(1)),
-                                         HasSubstr(std::to_string(run.place.offset)))));
+                                         HasSubstr(std::to_string(extent.place.offset)))));
 }
 
 // Writers look out for chunks that are on the list; any other that is damaged would swallow what they bring.
 TEST_F(StoreCheckTest, DamageIsAnErrorOnlyUntilEachDamagedChunkIsListed) {
-  const ChunkRun run = first_run();
-  flip_bit(container(), run.place.offset + run.region_disk_bytes - 1);
+  const ChunkExtent extent = first_extent();
+  flip_bit(container(), extent.place.offset + extent.region_disk_bytes - 1);
   DamagedChunks listed;
-  listed.insert(run.first, run.chunks.size() - 1);
+  listed.insert(extent.first, extent.chunks.size() - 1);
   put(Family::kCounters, kDamagedChunksCounter, listed.encode().bytes);
   EXPECT_THAT(check(), Contains(StartsWith("error: ")));
 
-  listed.insert(run.id_of(run.chunks.size() - 1));
+  listed.insert(extent.id_of(extent.chunks.size() - 1));
   put(Family::kCounters, kDamagedChunksCounter, listed.encode().bytes);
 
   EXPECT_THAT(check(), AllOf(Not(IsEmpty()), Each(StartsWith("note: "))));
-  EXPECT_TRUE(table_.is_unreadable(run.first));
+  EXPECT_TRUE(table_.is_unreadable(extent.first));
 }
 
 TEST_F(StoreCheckTest, FlippedBitInADirectoryIsFound) {
-  flip_bit(container(), first_run().place.offset + 70);
+  flip_bit(container(), first_extent().place.offset + 70);
 
   EXPECT_THAT(check(), ElementsAre(StartsWith("error: ")));
 }
@@ -185,7 +187,7 @@ TEST_F(StoreCheckTest, MissingContainerIsFound) {
 }
 
 TEST_F(StoreCheckTest, TruncatedContainerIsFound) {
-  std::filesystem::resize_file(container(), first_run().place.offset + 1000);
+  std::filesystem::resize_file(container(), first_extent().place.offset + 1000);
 
   EXPECT_THAT(check(), Contains(StartsWith("error: ")));
 }
@@ -200,48 +202,48 @@ TEST_F(StoreCheckTest, WhatACrashLeavesIsNoError) {
 // ---------------------------------------------------------------- index
 
 TEST_F(StoreCheckTest, MissingRunOfChunksIsFound) {
-  erase(Family::kChunks, encode_run_key(first_run().first));
+  erase(Family::kChunks, encode_extent_key(first_extent().first));
 
   EXPECT_THAT(check(), Contains(HasSubstr("error: index: fingerprints that lead to no chunk: 3")));
   EXPECT_EQ(table_.chunks(), 3u);
 }
 
 TEST_F(StoreCheckTest, RunThatDoesNotParseIsFound) {
-  put(Family::kChunks, encode_run_key(first_run().first), "\xff");
+  put(Family::kChunks, encode_extent_key(first_extent().first), "\xff");
 
   EXPECT_THAT(check(), Contains(HasSubstr("error: chunk index, entry")));
 }
 
 TEST_F(StoreCheckTest, OverlappingRunsAreFound) {
-  ChunkRun run = first_run();
-  run.first = ChunkId{number_of(run.first) + 1};
-  run.chunks.pop_back();
-  replace(run);
+  ChunkExtent extent = first_extent();
+  extent.first = ChunkId{number_of(extent.first) + 1};
+  extent.chunks.pop_back();
+  replace(extent);
 
   EXPECT_THAT(check(), Contains(HasSubstr("overlaps another")));
 }
 
 TEST_F(StoreCheckTest, RunThatClaimsMoreThanItsRegionHoldsIsFound) {
-  ChunkRun run = first_run();
-  ++run.chunks[1].raw_length;
-  replace(run);
+  ChunkExtent extent = first_extent();
+  ++extent.chunks[1].raw_length;
+  replace(extent);
 
   EXPECT_THAT(check(), Contains(HasSubstr("is not in container 1 at")));
 }
 
 TEST_F(StoreCheckTest, RunThatLeadsElsewhereIsFound) {
-  ChunkRun run = first_run();
-  run.place.offset += 8;
-  replace(run);
+  ChunkExtent extent = first_extent();
+  extent.place.offset += 8;
+  replace(extent);
 
   EXPECT_THAT(check(), Contains(StartsWith("error: ")));
 }
 
 TEST_F(StoreCheckTest, WrongSizesOfARegionAreFound) {
-  ChunkRun run = first_run();
-  ++run.region_disk_bytes;
-  ++run.region_payload_bytes;
-  replace(run);
+  ChunkExtent extent = first_extent();
+  ++extent.region_disk_bytes;
+  ++extent.region_payload_bytes;
+  replace(extent);
 
   EXPECT_THAT(check(), ElementsAre(HasSubstr("of 15001 bytes of chunks, not 15000"), HasSubstr("bytes, not")));
 }
@@ -280,13 +282,13 @@ TEST_F(StoreCheckTest, ChunkThatIsNotWhatItsFingerprintSaysIsFound) {
     Encoder(next_container).u64(volume->containers().next_container());
     Database::Batch batch(volume->database());
     const auto disk_bytes = static_cast<std::uint32_t>(forged.encode({.method = Compression::Method::kNone}).size());
-    const ChunkRun run{.first = ChunkId{1000},
-                       .place = *place,
-                       .region_disk_bytes = disk_bytes,
-                       .region_payload_bytes = 100,
-                       .chunks = {{.raw_length = 100}}};
-    batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
-    batch.put(Family::kFingerprints, text_of(fingerprint.bytes), encode_chunk_id(run.first));
+    const ChunkExtent extent{.first = ChunkId{1000},
+                             .place = *place,
+                             .region_disk_bytes = disk_bytes,
+                             .region_payload_bytes = 100,
+                             .chunks = {{.raw_length = 100}}};
+    batch.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
+    batch.put(Family::kFingerprints, text_of(fingerprint.bytes), encode_chunk_id(extent.first));
     batch.put(Family::kCounters, kNextChunkIdCounter, next_chunk_id);
     batch.put(Family::kCounters, kNextContainerCounter, next_container);
     ASSERT_TRUE(volume->database().write(batch));
@@ -339,9 +341,9 @@ class DeltaStoreCheckTest : public testing::Test {
     EXPECT_TRUE(volume->commit());
     return stored;
   }
-  ChunkRun run_of(ChunkId id) {
-    const auto found = open(true)->database().find_at_or_before(Family::kChunks, encode_run_key(id));
-    return decode_run((*found)->first, (*found)->second).value();
+  ChunkExtent extent_of(ChunkId id) {
+    const auto found = open(true)->database().find_at_or_before(Family::kChunks, encode_extent_key(id));
+    return decode_extent((*found)->first, (*found)->second).value();
   }
   void change(const std::function<void(Database::Batch&)>& changes) {
     const auto volume = open();
@@ -362,7 +364,7 @@ std::string name_of_chunk(ChunkId id) {
 }
 
 TEST_F(DeltaStoreCheckTest, HealthyDeltasAreClean) {
-  EXPECT_TRUE(run_of(deltas_[0]).chunks[0].is_delta());
+  EXPECT_TRUE(extent_of(deltas_[0]).chunks[0].is_delta());
   EXPECT_THAT(check(), IsEmpty());
 }
 
@@ -381,7 +383,7 @@ TEST_F(DeltaStoreCheckTest, DamagedBaseIsReportedForEachChunkThatIsMadeFromIt) {
 }
 
 TEST_F(DeltaStoreCheckTest, MissingBaseIsReportedForEachChunkThatIsMadeFromIt) {
-  change([&](Database::Batch& batch) { batch.erase(Family::kChunks, encode_run_key(bases_[0])); });
+  change([&](Database::Batch& batch) { batch.erase(Family::kChunks, encode_extent_key(bases_[0])); });
 
   const auto lines = check();
 
@@ -391,18 +393,22 @@ TEST_F(DeltaStoreCheckTest, MissingBaseIsReportedForEachChunkThatIsMadeFromIt) {
 }
 
 TEST_F(DeltaStoreCheckTest, IndexThatNamesOtherSourcesThanTheRegionIsFound) {
-  ChunkRun run = run_of(deltas_[1]);
-  run.chunks[number_of(deltas_[1]) - number_of(run.first)].sources = {bases_[0]};
-  change([&](Database::Batch& batch) { batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run)); });
+  ChunkExtent extent = extent_of(deltas_[1]);
+  extent.chunks[number_of(deltas_[1]) - number_of(extent.first)].sources = {bases_[0]};
+  change([&](Database::Batch& batch) {
+    batch.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
+  });
 
   EXPECT_THAT(check(),
               Contains(AllOf(StartsWith("error: " + name_of_chunk(deltas_[1])), HasSubstr("as the index says"))));
 }
 
 TEST_F(DeltaStoreCheckTest, IndexThatTakesTheDeltaForAnotherLengthIsFound) {
-  ChunkRun run = run_of(deltas_[1]);
-  ++run.chunks[number_of(deltas_[1]) - number_of(run.first)].delta_length;
-  change([&](Database::Batch& batch) { batch.put(Family::kChunks, encode_run_key(run.first), encode_run(run)); });
+  ChunkExtent extent = extent_of(deltas_[1]);
+  ++extent.chunks[number_of(deltas_[1]) - number_of(extent.first)].delta_length;
+  change([&](Database::Batch& batch) {
+    batch.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
+  });
 
   EXPECT_THAT(check(), Contains(AllOf(StartsWith("error: "), HasSubstr("as the index says"))));
 }

@@ -14,90 +14,90 @@ namespace {
 
 using testing::HasSubstr;
 
-ChunkRun sample_run() {
-  ChunkRun run;
-  run.first = ChunkId{1'000'000};
-  run.place = {.container = 17, .offset = 64};
-  run.region_disk_bytes = 150'000;
-  run.region_payload_bytes = 262'144;
-  run.chunks = {{.raw_length = 8192},
-                {.raw_length = 1, .delta_length = 20, .sources = {ChunkId{5}, ChunkId{6}, ChunkId{3}}},
-                {.raw_length = kLargestChunkBytes},
-                {.raw_length = 300, .delta_length = 17, .sources = {ChunkId{1'000'009}}}};
-  return run;
+ChunkExtent sample_extent() {
+  ChunkExtent extent;
+  extent.first = ChunkId{1'000'000};
+  extent.place = {.container = 17, .offset = 64};
+  extent.region_disk_bytes = 150'000;
+  extent.region_payload_bytes = 262'144;
+  extent.chunks = {{.raw_length = 8192},
+                   {.raw_length = 1, .delta_length = 20, .sources = {ChunkId{5}, ChunkId{6}, ChunkId{3}}},
+                   {.raw_length = kMaxChunkBytes},
+                   {.raw_length = 300, .delta_length = 17, .sources = {ChunkId{1'000'009}}}};
+  return extent;
 }
 
 TEST(ChunkIndex, RunComesBackAsItWasEncoded) {
-  const ChunkRun run = sample_run();
+  const ChunkExtent extent = sample_extent();
 
-  const auto decoded = decode_run(encode_run_key(run.first), encode_run(run));
+  const auto decoded = decode_extent(encode_extent_key(extent.first), encode_extent(extent));
 
   ASSERT_TRUE(decoded) << decoded.error().message();
-  EXPECT_EQ(*decoded, run);
+  EXPECT_EQ(*decoded, extent);
 }
 
 // docs/format.md, "Chunk index": bytes that lie on disks already.
 TEST(ChunkIndex, RunIsWrittenAsEver) {
-  ChunkRun run = sample_run();
-  run.chunks = {{.raw_length = 8192},
-                {.raw_length = 1, .delta_length = 20, .sources = {ChunkId{999'999}}},
-                {.raw_length = 300},
-                {.raw_length = 300, .delta_length = 17, .sources = {ChunkId{1'000'009}}}};
+  ChunkExtent extent = sample_extent();
+  extent.chunks = {{.raw_length = 8192},
+                   {.raw_length = 1, .delta_length = 20, .sources = {ChunkId{999'999}}},
+                   {.raw_length = 300},
+                   {.raw_length = 300, .delta_length = 17, .sources = {ChunkId{1'000'009}}}};
 
-  EXPECT_EQ(hex(encode_run_key(run.first)), "00000000000f4240");
-  EXPECT_EQ(hex(encode_run(run)), "1140f0930980801004804001ac02ac020103041401030b11");
+  EXPECT_EQ(hex(encode_extent_key(extent.first)), "00000000000f4240");
+  EXPECT_EQ(hex(encode_extent(extent)), "1140f0930980801004804001ac02ac020103041401030b11");
 }
 
 TEST(ChunkIndex, ARunHasABound) {
-  std::vector<ChunkRun> runs;
-  for (std::uint64_t id = 1; id <= kMostChunksOfARun + 1; ++id)
-    append_to_runs(runs, {.id = ChunkId{id}, .raw_length = 1, .payload_length = 1});
-  ASSERT_EQ(runs.size(), 2u);
-  EXPECT_TRUE(decode_run(encode_run_key(runs[0].first), encode_run(runs[0])));
+  std::vector<ChunkExtent> extents;
+  for (std::uint64_t id = 1; id <= kMaxChunksPerExtent + 1; ++id)
+    append_to_extents(extents, {.id = ChunkId{id}, .raw_length = 1, .payload_length = 1});
+  ASSERT_EQ(extents.size(), 2u);
+  EXPECT_TRUE(decode_extent(encode_extent_key(extents[0].first), encode_extent(extents[0])));
 
-  runs[0].chunks.push_back({.raw_length = 1});
-  EXPECT_FALSE(decode_run(encode_run_key(runs[0].first), encode_run(runs[0])));
+  extents[0].chunks.push_back({.raw_length = 1});
+  EXPECT_FALSE(decode_extent(encode_extent_key(extents[0].first), encode_extent(extents[0])));
 }
 
 TEST(ChunkIndex, RunOfPlainChunksCostsFewBytesAChunk) {
-  ChunkRun run;
-  run.chunks.assign(32, {.raw_length = 8000});
+  ChunkExtent extent;
+  extent.chunks.assign(32, {.raw_length = 8000});
 
-  EXPECT_LE(encode_run(run).size(), 32 * 2 + 5u);
+  EXPECT_LE(encode_extent(extent).size(), 32 * 2 + 5u);
 }
 
 TEST(ChunkIndex, KeysSortAsNumbersDo) {
-  EXPECT_LT(encode_run_key(ChunkId{255}), encode_run_key(ChunkId{256}));
-  EXPECT_LT(encode_run_key(ChunkId{256}), encode_run_key(ChunkId{std::numeric_limits<std::uint64_t>::max()}));
+  EXPECT_LT(encode_extent_key(ChunkId{255}), encode_extent_key(ChunkId{256}));
+  EXPECT_LT(encode_extent_key(ChunkId{256}), encode_extent_key(ChunkId{std::numeric_limits<std::uint64_t>::max()}));
 }
 
 TEST(ChunkIndex, RunContainsItsIdsOnly) {
-  const ChunkRun run = sample_run();
+  const ChunkExtent extent = sample_extent();
 
-  EXPECT_FALSE(run.contains(ChunkId{999'999}));
-  EXPECT_TRUE(run.contains(ChunkId{1'000'000}));
-  EXPECT_TRUE(run.contains(ChunkId{1'000'003}));
-  EXPECT_FALSE(run.contains(ChunkId{1'000'004}));
+  EXPECT_FALSE(extent.contains(ChunkId{999'999}));
+  EXPECT_TRUE(extent.contains(ChunkId{1'000'000}));
+  EXPECT_TRUE(extent.contains(ChunkId{1'000'003}));
+  EXPECT_FALSE(extent.contains(ChunkId{1'000'004}));
 }
 
 TEST(ChunkIndex, EntryThatDoesNotParseNamesItsKey) {
-  const std::string key = encode_run_key(ChunkId{1'000'000});
+  const std::string key = encode_extent_key(ChunkId{1'000'000});
 
-  const auto decoded = decode_run(key, "\xff");
+  const auto decoded = decode_extent(key, "\xff");
 
   ASSERT_FALSE(decoded);
   EXPECT_EQ(decoded.error().code(), ErrorCode::kCorruption);
   EXPECT_THAT(decoded.error().message(), HasSubstr("1000000"));
-  EXPECT_FALSE(decode_run("short", encode_run(sample_run())));
+  EXPECT_FALSE(decode_extent("short", encode_extent(sample_extent())));
 }
 
 TEST(ChunkIndex, TruncatedRunIsRejectedOrLosesDeltasOnly) {
-  const ChunkRun run = sample_run();
-  const std::string value = encode_run(run);
+  const ChunkExtent extent = sample_extent();
+  const std::string value = encode_extent(extent);
   for (std::size_t length = 0; length < value.size(); ++length) {
-    const auto decoded = decode_run(encode_run_key(run.first), std::string_view(value).substr(0, length));
+    const auto decoded = decode_extent(encode_extent_key(extent.first), std::string_view(value).substr(0, length));
 
-    EXPECT_TRUE(!decoded || decoded->chunks.size() == run.chunks.size());
+    EXPECT_TRUE(!decoded || decoded->chunks.size() == extent.chunks.size());
   }
 }
 
@@ -107,24 +107,24 @@ TEST(ChunkIndex, HostileRunsAreRejected) {
     for (const std::uint64_t number : numbers) Encoder(value).varint(number);
     return value;
   };
-  const std::string key = encode_run_key(ChunkId{7});
+  const std::string key = encode_extent_key(ChunkId{7});
   constexpr std::uint64_t kTooLarge = std::uint64_t{1} << 32;
-  ASSERT_TRUE(decode_run(key, encoded({1, 64, 100, 100, 1, 50})));
-  ASSERT_TRUE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 0, 3, 2, 9})));
-  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 0, 3, 2, 0}))) << "a delta of no length";
-  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 0, 1, 2, 9}))) << "a delta without a source";
+  ASSERT_TRUE(decode_extent(key, encoded({1, 64, 100, 100, 1, 50})));
+  ASSERT_TRUE(decode_extent(key, encoded({1, 64, 100, 100, 1, 50, 0, 3, 2, 9})));
+  EXPECT_FALSE(decode_extent(key, encoded({1, 64, 100, 100, 1, 50, 0, 3, 2, 0}))) << "a delta of no length";
+  EXPECT_FALSE(decode_extent(key, encoded({1, 64, 100, 100, 1, 50, 0, 1, 2, 9}))) << "a delta without a source";
 
-  EXPECT_FALSE(decode_run(key, encoded({kTooLarge, 64, 100, 100, 1, 50})));
-  EXPECT_FALSE(decode_run(key, encoded({1, kTooLarge, 100, 100, 1, 50})));
-  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 0})));
-  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, kTooLarge << 20, 50})));
-  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 0})));
-  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, kLargestChunkBytes + 1})));
-  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 0, 3, 0, 9}))) << "a delta against itself";
-  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 1, 3, 2, 9}))) << "a delta behind the last chunk";
-  EXPECT_FALSE(decode_run(key, encoded({1, 64, 100, 100, 1, 50, 0, 3, 2, 9, 0, 3, 2, 9}))) << "one chunk twice";
-  const std::string last_key = encode_run_key(ChunkId{std::numeric_limits<std::uint64_t>::max()});
-  EXPECT_FALSE(decode_run(last_key, encoded({1, 64, 100, 100, 2, 50, 50})));
+  EXPECT_FALSE(decode_extent(key, encoded({kTooLarge, 64, 100, 100, 1, 50})));
+  EXPECT_FALSE(decode_extent(key, encoded({1, kTooLarge, 100, 100, 1, 50})));
+  EXPECT_FALSE(decode_extent(key, encoded({1, 64, 100, 100, 0})));
+  EXPECT_FALSE(decode_extent(key, encoded({1, 64, 100, 100, kTooLarge << 20, 50})));
+  EXPECT_FALSE(decode_extent(key, encoded({1, 64, 100, 100, 1, 0})));
+  EXPECT_FALSE(decode_extent(key, encoded({1, 64, 100, 100, 1, kMaxChunkBytes + 1})));
+  EXPECT_FALSE(decode_extent(key, encoded({1, 64, 100, 100, 1, 50, 0, 3, 0, 9}))) << "a delta against itself";
+  EXPECT_FALSE(decode_extent(key, encoded({1, 64, 100, 100, 1, 50, 1, 3, 2, 9}))) << "a delta behind the last chunk";
+  EXPECT_FALSE(decode_extent(key, encoded({1, 64, 100, 100, 1, 50, 0, 3, 2, 9, 0, 3, 2, 9}))) << "one chunk twice";
+  const std::string last_key = encode_extent_key(ChunkId{std::numeric_limits<std::uint64_t>::max()});
+  EXPECT_FALSE(decode_extent(last_key, encoded({1, 64, 100, 100, 2, 50, 50})));
 }
 
 TEST(ChunkIndex, RandomBytesNeverCrashTheParser) {
@@ -133,7 +133,7 @@ TEST(ChunkIndex, RandomBytesNeverCrashTheParser) {
     std::string value(generator() % 40, '\0');
     for (char& byte : value) byte = static_cast<char>(generator() % (round % 2 == 0 ? 256 : 8));
 
-    const auto decoded = decode_run(encode_run_key(ChunkId{generator()}), value);
+    const auto decoded = decode_extent(encode_extent_key(ChunkId{generator()}), value);
 
     EXPECT_TRUE(!decoded || !decoded->chunks.empty());
   }

@@ -175,7 +175,7 @@ TEST_F(ChunkReaderTest, SourceOfTheSameDepthIsRefused) {
 TEST_F(ChunkReaderTest, ChunkThatIsADeltaNoMoreIsReadWhereItIsNow) {
   store_.put(1, chunk(1)).put_delta(2, edited(chunk(1)), {1});
   auto reader = store_.make_reader();
-  ASSERT_FALSE(reader.is_at_hand(ChunkId{2})) << "but where it is, is cached";
+  ASSERT_FALSE(reader.is_cached(ChunkId{2})) << "but where it is, is cached";
 
   store_.put(2, edited(chunk(1)));
   store_.forget(1);

@@ -50,11 +50,11 @@ class PendingChunksTest : public testing::Test {
     pending_.drop_frozen();
   }
 
-  std::vector<ChunkRun> runs() {
-    std::vector<ChunkRun> runs;
+  std::vector<ChunkExtent> extents() {
+    std::vector<ChunkExtent> extents;
     const auto stored = database_->list(Family::kChunks, {}, {}, 100).value();
-    for (const auto& [key, value] : stored) runs.push_back(decode_run(key, value).value());
-    return runs;
+    for (const auto& [key, value] : stored) extents.push_back(decode_extent(key, value).value());
+    return extents;
   }
   std::optional<ChunkId> leads_to(std::uint64_t seed) {
     const auto value = database_->get(Family::kFingerprints, text_of(fingerprint_of(chunk(seed)).bytes)).value();
@@ -83,9 +83,9 @@ TEST_F(PendingChunksTest, ErasedChunksLeaveTheIndexWithTheirFingerprints) {
 
   EXPECT_EQ(leads_to(0), ids[0]);
   EXPECT_EQ(leads_to(1), std::nullopt);
-  ASSERT_THAT(runs(), SizeIs(2));
-  EXPECT_TRUE(runs()[0].contains(ids[0]));
-  EXPECT_TRUE(runs()[1].contains(ids[2]));
+  ASSERT_THAT(extents(), SizeIs(2));
+  EXPECT_TRUE(extents()[0].contains(ids[0]));
+  EXPECT_TRUE(extents()[1].contains(ids[2]));
   EXPECT_TRUE(pending_.open_is_empty());
 }
 
@@ -100,7 +100,7 @@ TEST_F(PendingChunksTest, AFingerprintThatLeadsElsewhereByNowStays) {
   commit();
 
   EXPECT_EQ(leads_to(0), anew);
-  EXPECT_THAT(runs(), SizeIs(1));
+  EXPECT_THAT(extents(), SizeIs(1));
 }
 
 TEST_F(PendingChunksTest, ContentThatComesInTheGroupThatErasesItKeepsItsFingerprint) {
@@ -112,8 +112,8 @@ TEST_F(PendingChunksTest, ContentThatComesInTheGroupThatErasesItKeepsItsFingerpr
   commit();
 
   EXPECT_EQ(leads_to(0), anew);
-  ASSERT_THAT(runs(), SizeIs(1));
-  EXPECT_TRUE(runs()[0].contains(anew));
+  ASSERT_THAT(extents(), SizeIs(1));
+  EXPECT_TRUE(extents()[0].contains(anew));
 }
 
 TEST_F(PendingChunksTest, AMovedChunkIsReadWhereItIsAndFoundAsBefore) {
@@ -126,9 +126,9 @@ TEST_F(PendingChunksTest, AMovedChunkIsReadWhereItIsAndFoundAsBefore) {
   commit();
 
   EXPECT_EQ(leads_to(1), ids[1]);
-  ASSERT_THAT(runs(), SizeIs(2));
-  EXPECT_EQ(runs()[0].place.container, 1u);
-  EXPECT_EQ(runs()[1].place.container, 2u);
+  ASSERT_THAT(extents(), SizeIs(2));
+  EXPECT_EQ(extents()[0].place.container, 1u);
+  EXPECT_EQ(extents()[1].place.container, 2u);
   EXPECT_THAT(pending_.frozen_renewed(), IsEmpty());
 }
 
@@ -150,8 +150,9 @@ TEST_F(PendingChunksTest, AMovedDeltaIsTheSameDelta) {
   entry.payload_offset = 0;
   EXPECT_EQ(moved, entry);
   commit();
-  ASSERT_THAT(runs(), SizeIs(2));
-  EXPECT_EQ(runs()[1].chunks[0], (ChunkRun::Chunk{.raw_length = kRawBytes, .delta_length = 50, .sources = {base}}));
+  ASSERT_THAT(extents(), SizeIs(2));
+  EXPECT_EQ(extents()[1].chunks[0],
+            (ChunkExtent::Chunk{.raw_length = kRawBytes, .delta_length = 50, .sources = {base}}));
 }
 
 TEST_F(PendingChunksTest, NoChunkMovesTwiceBeforeTheFirstMoveIsCommitted) {
@@ -192,8 +193,8 @@ TEST_F(PendingChunksTest, WhatIsStoredAgainCountsMoreThanWhatIsMovedWhicheverIsW
   other.close();
   commit();
 
-  ASSERT_THAT(runs(), SizeIs(1));
-  EXPECT_EQ(runs()[0].place.container, 2u) << "the region with the new bytes was written first, and counts";
+  ASSERT_THAT(extents(), SizeIs(1));
+  EXPECT_EQ(extents()[0].place.container, 2u) << "the region with the new bytes was written first, and counts";
 }
 
 TEST_F(PendingChunksTest, AnAbandonedContainerBelongsToTheGroup) {

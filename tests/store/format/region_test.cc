@@ -238,12 +238,12 @@ TEST(Region, HostileDirectoriesAreCorrupt) {
   expect_corrupt({.directory = delta_entry(5, 100, 0, 10)}, "impossible sources");
   expect_corrupt({.directory = delta_entry(5, 100, 3, 10, 4)}, "impossible sources");  // of chunks 2 to 5, itself
   expect_corrupt({.directory = delta_entry(5, 100, 1, 10, 0)}, "impossible sources");
-  expect_corrupt({.directory = delta_entry(5, 100, 20, 10, kMostDeltaSources + 1)}, "impossible sources");
+  expect_corrupt({.directory = delta_entry(5, 100, 20, 10, kMaxDeltaSources + 1)}, "impossible sources");
   expect_corrupt({.directory = delta_entry(5, 100, 1, 10, std::uint64_t{1} << 62)}, "impossible sources");
   expect_corrupt({.directory = delta_entry(5, 100, 1, 10, 1, 0)}, "impossible depth");
   expect_corrupt({.directory = delta_entry(5, 100, 1, 10, 1, kDeepestDelta + 1)}, "impossible depth");
   expect_corrupt({.directory = delta_entry(5, 100, 1, 0)}, "impossible length");
-  expect_corrupt({.directory = delta_entry(5, kLargestDeltaChunkBytes + 1, 1, 10)}, "impossible length");
+  expect_corrupt({.directory = delta_entry(5, kMaxDeltaChunkBytes + 1, 1, 10)}, "impossible length");
 }
 
 TEST(Region, HostileCompressedPayloadsAreCorrupt) {

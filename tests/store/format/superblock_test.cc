@@ -291,7 +291,7 @@ TEST_F(SuperblockFiles, LinksAreNotFollowed) {
   EXPECT_FALSE(read());
 }
 
-TEST_F(SuperblockFiles, InterruptedRewriteLeavesOldOrNew) {
+TEST_F(SuperblockFiles, InterruptedDefragmentationLeavesOldOrNew) {
   Superblock renamed = sample();
   renamed.label = "renamed";
   for (int failing = 0;; ++failing) {

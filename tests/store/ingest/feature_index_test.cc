@@ -128,12 +128,12 @@ TEST_F(FeatureIndexTest, OpenGroupHasAMeasuredSize) {
 
 // The limit is that of the disk, and held when RocksDB merges tables: some time after enough was written.
 TEST_F(FeatureIndexTest, ForgetsTheOldestBeyondItsLimit) {
-  constexpr std::uint64_t kMostChunks = 500'000;
+  constexpr std::uint64_t kMaxChunks = 500'000;
   constexpr std::uint64_t kCommitted = 10'000;
   open(1 << 20);
   std::uint64_t id = 0;
   while (find(sketch(3, 0, 0)).size() + find(sketch(30'000, 0, 0)).size() != 0 || id == 0) {
-    ASSERT_LT(id, kMostChunks) << "nothing is forgotten";
+    ASSERT_LT(id, kMaxChunks) << "nothing is forgotten";
     for (const std::uint64_t end = id + kCommitted; id < end; ++id)
       index_->insert(sketch(3 * (id + 1), 3 * (id + 1) + 1, 3 * (id + 1) + 2), ChunkId{id + 1});
     commit();

@@ -9,7 +9,7 @@
 #include "base/coding.h"
 #include "store/metadata/before_images.h"
 #include "store/metadata/metadata.h"
-#include "store/metadata/snapshot_sweeper.h"
+#include "store/metadata/snapshot_reaper.h"
 #include "support/folder_at.h"
 #include "support/temp_dir.h"
 
@@ -35,11 +35,11 @@ class SnapshotsTest : public testing::Test {
 
   // As after a crash: what is not committed is gone.
   void restart() {
-    sweeper_.reset();
+    reaper_.reset();
     metadata_.reset();
     snapshots_ = SnapshotList::load(*database_).value();
     metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);
-    sweeper_ = std::make_unique<SnapshotSweeper>(
+    reaper_ = std::make_unique<SnapshotReaper>(
         *database_, *metadata_, [this](Family, std::string_view value) { dropped_.emplace_back(value); });
   }
 
@@ -74,10 +74,10 @@ class SnapshotsTest : public testing::Test {
     snapshots_->put(record);
   }
   void sweep() {
-    for (int rounds = 0; !sweeper_->is_done(); ++rounds) {
+    for (int rounds = 0; !reaper_->is_done(); ++rounds) {
       ASSERT_LT(rounds, 100);
       commit();
-      while (sweeper_->step().value()) {
+      while (reaper_->step().value()) {
       }
     }
     commit();
@@ -93,7 +93,7 @@ class SnapshotsTest : public testing::Test {
   std::unique_ptr<Database> database_;
   std::unique_ptr<SnapshotList> snapshots_;
   std::unique_ptr<Metadata> metadata_;
-  std::unique_ptr<SnapshotSweeper> sweeper_;
+  std::unique_ptr<SnapshotReaper> reaper_;
   std::vector<std::string> dropped_;
   TreeNumber next_ = 1;
 };
@@ -189,7 +189,7 @@ TEST_F(SnapshotsTest, ImagesOfAGroupThatEndedBeforeTheDeletionAreSweptToo) {
   metadata_->put(Family::kInodes, key_of(5), "new");
   metadata_->freeze();
   remove(newer);
-  EXPECT_FALSE(sweeper_->step().value());
+  EXPECT_FALSE(reaper_->step().value());
   write_frozen();
   sweep();
   EXPECT_EQ(get(older, Family::kInodes, key_of(5)), "old");
@@ -206,10 +206,10 @@ TEST_F(SnapshotsTest, ADeletedSnapshotGoesThoughOthersAreDeletedMeanwhile) {
   metadata_->put(Family::kInodes, key_of(5), "third");
   remove(older);
   commit();
-  (void)sweeper_->step().value();
+  (void)reaper_->step().value();
   remove(newer);
   commit();
-  (void)sweeper_->step().value();
+  (void)reaper_->step().value();
 
   EXPECT_FALSE(snapshots_->knows(older));
   EXPECT_TRUE(snapshots_->knows(newer)) << "its image went in an open group";
@@ -224,7 +224,7 @@ TEST_F(SnapshotsTest, WhatGoesIsToldOnce) {
   commit();
   remove(snapshot);
   commit();
-  for (int i = 0; i < 5; ++i) (void)sweeper_->step().value();
+  for (int i = 0; i < 5; ++i) (void)reaper_->step().value();
   EXPECT_EQ(dropped_, std::vector<std::string>{"old"});
 }
 
@@ -370,7 +370,7 @@ TEST_P(SnapshotsModelTest, EverySnapshotStaysWhatItWas) {
       case 5:
         if (random_() % 4 == 0) inodes_ = std::min<std::uint64_t>(inodes_ + 1, 8);
         break;
-      case 3: (void)sweeper_->step().value(); break;
+      case 3: (void)reaper_->step().value(); break;
       case 4:
         if (random_() % 4 == 0) {
           restart();

@@ -43,7 +43,7 @@ class RebaseTest : public testing::Test {
     return {content.begin(), content.end()};
   }
   std::uint8_t depth_of(ChunkId id) {
-    const auto entries = volume_.volume().containers().read_directory(volume_.run_of(id).value().place).value();
+    const auto entries = volume_.volume().containers().read_directory(volume_.extent_of(id).value().place).value();
     return std::ranges::find(entries, id, &RegionEntry::id)->depth;
   }
   void expect_sound() {
@@ -149,13 +149,13 @@ TEST_F(RebaseOfGenerations, NoChunkGetsDeeperAndSourcesAreLessDeepThanWhatIsMade
 
 // ---------------------------------------------------------------- what would be long without its bases
 
-class RebaseOfLongOnes : public RebaseTest {
+class RebaseOfOversizedChunks : public RebaseTest {
  protected:
-  RebaseOfLongOnes() : RebaseTest("odess+:depth=4,neighbours=1") {}
+  RebaseOfOversizedChunks() : RebaseTest("odess+:depth=4,neighbours=1") {}
 
   // Chunks that are like one that stays, but for a part, which they have from its neighbour, which goes. That is short, and a
   // delta; all such are made from one chunk, which goes too.
-  std::vector<ChunkId> keep_long_ones(std::size_t count) {
+  std::vector<ChunkId> keep_oversized(std::size_t count) {
     const ByteBuffer root = random_bytes(2 * kPart, 1);
     dropped_.push_back(volume_.keep({chunk(2), root, chunk(3)})[1]);
     std::vector<ByteBuffer> contents;
@@ -184,8 +184,8 @@ class RebaseOfLongOnes : public RebaseTest {
   std::vector<ChunkId> dropped_;
 };
 
-TEST_F(RebaseOfLongOnes, TheyAreStoredAnewWhereTheyTakeLessThanTheirBasesTogether) {
-  const ChunkId long_one = keep_long_ones(1)[0];
+TEST_F(RebaseOfOversizedChunks, TheyAreStoredAnewWhereTheyTakeLessThanTheirBasesTogether) {
+  const ChunkId long_one = keep_oversized(1)[0];
 
   EXPECT_EQ(reclaim(volume_).erased_chunks, dropped_.size());
 
@@ -193,8 +193,8 @@ TEST_F(RebaseOfLongOnes, TheyAreStoredAnewWhereTheyTakeLessThanTheirBasesTogethe
   expect_sound();
 }
 
-TEST_F(RebaseOfLongOnes, TheirBasesStayWhereTheyTakeMoreThanThose) {
-  keep_long_ones(3);
+TEST_F(RebaseOfOversizedChunks, TheirBasesStayWhereTheyTakeMoreThanThose) {
+  keep_oversized(3);
 
   EXPECT_EQ(reclaim(volume_).erased_chunks, 0u);
 
@@ -320,7 +320,7 @@ TEST_F(RebaseTest, ACrashAnywhereLosesNothing) {
 TEST_F(RebaseTest, AnIndexThatIsRebuiltFromTheContainersHasWhatWasStoredLast) {
   const auto versions = keep_versions(3);
   volume_.drop(versions[1]);
-  volume_.progress = [](ReclaimPhase phase) { return phase == ReclaimPhase::kErase ? stopped() : Result<void>(); };
+  volume_.progress = [](ReclaimPhase phase) { return phase == ReclaimPhase::kSweep ? stopped() : Result<void>(); };
   (void)volume_.reclaim();
   ASSERT_THAT(volume_.sources_of(versions[2]), ElementsAre(versions[0]));
   TempDir elsewhere;
@@ -330,9 +330,9 @@ TEST_F(RebaseTest, AnIndexThatIsRebuiltFromTheContainersHasWhatWasStoredLast) {
 
   ASSERT_TRUE(rebuild_chunks(volume_.volume().containers(), *index, {}, report, no_progress, 1));
 
-  const auto run = find_run(*index, versions[2]).value();
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->place, volume_.run_of(versions[2])->place);
+  const auto extent = find_extent(*index, versions[2]).value();
+  ASSERT_TRUE(extent);
+  EXPECT_EQ(extent->place, volume_.extent_of(versions[2])->place);
 }
 
 // Where a chunk was is remembered over commits, and what its old copy was made from may be gone.
@@ -341,7 +341,7 @@ TEST(ReadingWhatWasStoredAnew, ADeltaWhoseOldPlaceIsRememberedIsReadFromTheNewOn
   const ByteBuffer content = edited(chunk(1));
   store.put(1, chunk(1)).put_delta(2, content, {1});
   ChunkReader reader = store.make_reader(0);
-  (void)reader.is_at_hand(ChunkId{2});  // looks up where it is, and not where its source is
+  (void)reader.is_cached(ChunkId{2});  // looks up where it is, and not where its source is
 
   store.put(2, content).forget(1);
 

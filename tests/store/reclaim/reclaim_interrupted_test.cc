@@ -18,7 +18,7 @@ ErrorCode code_of(const Result<ReclaimFindings>& findings) {
   return findings ? ErrorCode::kExists : findings.error().code();
 }
 
-// Chunks and chains of deltas, half of them dropped, each commit in a run of its own.
+// Chunks and chains of deltas, half of them dropped, each commit in an extent of its own.
 class InterruptedReclaim : public testing::Test {
  protected:
   InterruptedReclaim() {
@@ -86,11 +86,11 @@ class InterruptedErasing : public InterruptedReclaim, public testing::WithParamI
  protected:
   void interrupt() {
     bool reached = false;
-    volume_.at_erased_run(static_cast<std::uint64_t>(GetParam().first), static_cast<std::uint64_t>(GetParam().second),
-                          [&] {
-                            reached = true;
-                            return stopped();
-                          });
+    volume_.at_erased_extent(static_cast<std::uint64_t>(GetParam().first),
+                             static_cast<std::uint64_t>(GetParam().second), [&] {
+                               reached = true;
+                               return stopped();
+                             });
     EXPECT_EQ(code_of(volume_.reclaim()), ErrorCode::kInterrupted);
     ASSERT_TRUE(reached);
   }
@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(, InterruptedErasing,
 TEST_F(InterruptedReclaim, WhileSweepingIsFinishedByTheNext) {
   int swept = 0;
   volume_.progress = [&](ReclaimPhase phase) {
-    return phase == ReclaimPhase::kSweep && ++swept == 3 ? stopped() : Result<void>();
+    return phase == ReclaimPhase::kCopyForward && ++swept == 3 ? stopped() : Result<void>();
   };
 
   EXPECT_EQ(code_of(volume_.reclaim()), ErrorCode::kInterrupted);
@@ -159,7 +159,7 @@ TEST_F(InterruptedReclaim, ByACrashAnywhereLosesNothing) {
   };
   volume_.committed = copy;
   volume_.progress = [&](ReclaimPhase phase) {
-    if (phase == ReclaimPhase::kSweep) copy();
+    if (phase == ReclaimPhase::kCopyForward) copy();
     return Result<void>();
   };
   ASSERT_TRUE(volume_.reclaim());
@@ -186,7 +186,7 @@ TEST_F(InterruptedReclaim, ByACrashAnywhereLosesNothing) {
 TEST_F(InterruptedReclaim, AnIndexThatIsRebuiltFromTheContainersFindsWhatIsKeptWhereItIs) {
   int swept = 0;
   volume_.progress = [&](ReclaimPhase phase) {
-    return phase == ReclaimPhase::kSweep && ++swept == 6 ? stopped() : Result<void>();
+    return phase == ReclaimPhase::kCopyForward && ++swept == 6 ? stopped() : Result<void>();
   };
   EXPECT_EQ(code_of(volume_.reclaim()), ErrorCode::kInterrupted);
   ASSERT_TRUE(volume_.commit());
@@ -198,9 +198,9 @@ TEST_F(InterruptedReclaim, AnIndexThatIsRebuiltFromTheContainersFindsWhatIsKeptW
   ASSERT_TRUE(rebuild_chunks(volume_.volume().containers(), *index, {}, report, no_progress, 1));
 
   for (const auto& [id, content] : volume_.kept()) {
-    const auto run = find_run(*index, id).value();
-    ASSERT_TRUE(run) << number_of(id);
-    EXPECT_EQ(run->place, volume_.run_of(id)->place) << number_of(id);
+    const auto extent = find_extent(*index, id).value();
+    ASSERT_TRUE(extent) << number_of(id);
+    EXPECT_EQ(extent->place, volume_.extent_of(id)->place) << number_of(id);
   }
 }
 
@@ -336,7 +336,7 @@ TEST(ReclaimOfTwins, AChunkOutlivesTheOneThatItsFingerprintLedTo) {
   }
   volume.drop(ids[1]);
   ChunkId twin{};
-  volume.at_erased_run(0, 0, [&] {
+  volume.at_erased_extent(0, 0, [&] {
     twin = volume.keep(chunk(1));
     return stopped();
   });

@@ -44,7 +44,7 @@ class ReclaimModel : public testing::TestWithParam<int> {
     if (below(2) == 0) volume_.before_erasing = [this] { keep_some(); };
     const bool fails = below(3) == 0;
     if (below(3) != 0) {
-      volume_.at_erased_run(below(3), below(20), [this, fails]() -> Result<void> {
+      volume_.at_erased_extent(below(3), below(20), [this, fails]() -> Result<void> {
         keep_some();
         return fails ? Error{ErrorCode::kInterrupted, "stopped by the test"} : Result<void>();
       });

@@ -24,7 +24,7 @@ TEST(Reclaim, WhatNobodyRefersToLeavesIndexAndContainers) {
 
   EXPECT_EQ(findings.erased_chunks, 4u);
   EXPECT_EQ(findings.live_chunks, 6u);
-  EXPECT_EQ(findings.swept_containers, 1u);
+  EXPECT_EQ(findings.emptied_containers, 1u);
   EXPECT_EQ(volume.chunks(), (std::set{ids[1], ids[2], ids[5], ids[6], ids[7], ids[8]}));
   EXPECT_EQ(volume.entries(Family::kFingerprints), 6u);
   EXPECT_LT(volume.container_bytes(), 6 * kChunkBytes * 11 / 10);
@@ -43,7 +43,7 @@ TEST(Reclaim, FindingsSayWhatWasFreedAndMoved) {
 
   const ReclaimFindings findings = reclaim(volume);
 
-  EXPECT_EQ(findings.swept_bytes, before);
+  EXPECT_EQ(findings.emptied_bytes, before);
   EXPECT_NEAR(static_cast<double>(findings.moved_bytes), 4.0 * kChunkBytes, 0.02 * kChunkBytes * 4);
   EXPECT_EQ(findings.garbage_bytes, 0u);
 }
@@ -87,7 +87,7 @@ TEST(Reclaim, OfANewVolumeFindsNothing) {
 
   const ReclaimFindings findings = reclaim(volume);
 
-  EXPECT_EQ(findings.live_chunks + findings.erased_chunks + findings.swept_containers, 0u);
+  EXPECT_EQ(findings.live_chunks + findings.erased_chunks + findings.emptied_containers, 0u);
 }
 
 TEST(Reclaim, IdsThatWereGivenAwayLongAgoTakeNoMemory) {
@@ -141,7 +141,7 @@ TEST(Reclaim, OfAVolumeInWhichAllIsInUseChangesNothing) {
   const ReclaimFindings findings = reclaim(volume);
 
   EXPECT_EQ(findings.live_chunks, 20u);
-  EXPECT_EQ(findings.swept_containers, 0u);
+  EXPECT_EQ(findings.emptied_containers, 0u);
   EXPECT_EQ(volume.containers(), containers);
   EXPECT_EQ(volume.chunks(), ids);
 }
@@ -166,7 +166,7 @@ TEST(Reclaim, ErasedChunksAreNotFoundAgainBesideTheirNeighbours) {
   volume.begin_container();
   volume.drop(ids[20]);  // too little for a container to be swept
   reclaim(volume);
-  ASSERT_EQ(volume.run_of(ids[0])->place.container, 1u);
+  ASSERT_EQ(volume.extent_of(ids[0])->place.container, 1u);
   ASSERT_TRUE(volume.commit());
   volume.reopen();
 
@@ -231,7 +231,7 @@ TEST_F(ReclaimOfDeltas, DeltasStayDeltasWhereTheyMove) {
   const auto versions = keep_versions(4);
   for (const ChunkId id : garbage) volume_.drop(id);
 
-  EXPECT_EQ(reclaim(volume_).swept_containers, 1u);
+  EXPECT_EQ(reclaim(volume_).emptied_containers, 1u);
 
   EXPECT_TRUE(volume_.is_delta(versions[3]));
   EXPECT_LT(volume_.container_bytes(), 2 * kChunkBytes);
@@ -280,7 +280,7 @@ TEST_F(ReclaimOfDeltas, NoDeltaIsMadeFromTheDeadWhileTheyAreErased) {
   const ByteBuffer next = near(versions[3]);
   for (const ChunkId id : versions) volume_.drop(id);
   ChunkId made{};
-  volume_.at_erased_run(1, 1, [&]() -> Result<void> {
+  volume_.at_erased_extent(1, 1, [&]() -> Result<void> {
     made = volume_.keep(next);
     return {};
   });
@@ -348,7 +348,7 @@ TEST(Reclaim, ADuplicateThatComesWhileErasingIsStoredAnewOnce) {
   ASSERT_TRUE(volume.commit());
   volume.drop(ids, {1, 4});
   bool was_erasing = false;
-  volume.at_erased_run(0, 1, [&]() -> Result<void> {
+  volume.at_erased_extent(0, 1, [&]() -> Result<void> {
     was_erasing = true;
     EXPECT_EQ(volume.keep(chunk(0)), ids[0]);
     const ChunkId again = volume.keep(chunk(1));
@@ -369,9 +369,9 @@ TEST(Reclaim, WhatIsWrittenWhileContainersAreSweptStays) {
   ReclaimedVolume volume;
   const auto ids = volume.keep(chunks(0, 6));
   volume.drop(ids, {1, 4});
-  bool was_sweeping = false;
+  bool was_copying = false;
   volume.progress = [&](ReclaimPhase phase) -> Result<void> {
-    if (phase != ReclaimPhase::kSweep || std::exchange(was_sweeping, true)) return {};
+    if (phase != ReclaimPhase::kCopyForward || std::exchange(was_copying, true)) return {};
     EXPECT_EQ(volume.keep(chunk(0)), ids[0]);
     volume.keep(chunk(1));
     volume.keep(chunk(20));
@@ -380,11 +380,11 @@ TEST(Reclaim, WhatIsWrittenWhileContainersAreSweptStays) {
 
   reclaim(volume);
 
-  EXPECT_TRUE(was_sweeping);
+  EXPECT_TRUE(was_copying);
   volume.expect_kept_for_good();
 }
 
-// It reads the index some runs ahead.
+// It reads the index some extents ahead.
 TEST(Reclaim, AScrubThatItOvertakesTakesNothingForDamaged) {
   ReclaimedVolume volume;
   for (std::uint64_t i = 0; i < 4; ++i) {

@@ -45,12 +45,12 @@ TEST_F(BallastTest, IsAsLargeAsTheLogAndABitMore) {
 
   make_log(1000);
   ballast.keep();
-  EXPECT_EQ(on_disk(), Ballast::kLeastBytes);
+  EXPECT_EQ(on_disk(), Ballast::kMinBytes);
   make_log(10 * kMiB - 1);
   ballast.keep();
-  EXPECT_EQ(on_disk(), 10 * kMiB + Ballast::kLeastBytes);
+  EXPECT_EQ(on_disk(), 10 * kMiB + Ballast::kMinBytes);
   ballast.keep_least();
-  EXPECT_EQ(on_disk(), Ballast::kLeastBytes);
+  EXPECT_EQ(on_disk(), Ballast::kMinBytes);
 }
 
 TEST_F(BallastTest, GrowsBeforeTheLogDoes) {
@@ -60,9 +60,9 @@ TEST_F(BallastTest, GrowsBeforeTheLogDoes) {
   make_log(2 * kMiB);
 
   ballast.keep_with(1000);
-  EXPECT_EQ(on_disk(), Ballast::kLeastBytes) << "for so little nobody looks at the log";
+  EXPECT_EQ(on_disk(), Ballast::kMinBytes) << "for so little nobody looks at the log";
   ballast.keep_with(3 * kMiB);
-  EXPECT_EQ(on_disk(), 5 * kMiB + Ballast::kLeastBytes);
+  EXPECT_EQ(on_disk(), 5 * kMiB + Ballast::kMinBytes);
 }
 
 TEST_F(BallastTest, LeavesTheReserveAlone) {
@@ -90,7 +90,7 @@ TEST_F(BallastTest, ComesBackWithTheNextCommitOnceThereIsRoom) {
 
   ballast.keep_with(1000);
 
-  EXPECT_EQ(on_disk(), Ballast::kLeastBytes);
+  EXPECT_EQ(on_disk(), Ballast::kMinBytes);
 }
 
 TEST_F(BallastTest, OfTheLastMountIsGivenUpWhereTheDiskIsFull) {
@@ -99,7 +99,7 @@ TEST_F(BallastTest, OfTheLastMountIsGivenUpWhereTheDiskIsFull) {
 
   Ballast next(volume, index);
   EXPECT_FALSE(next.release_if_scarce());
-  leave(Ballast::kLeastBytes - 1);
+  leave(Ballast::kMinBytes - 1);
   EXPECT_TRUE(next.release_if_scarce());
   EXPECT_EQ(on_disk(), 0u);
   EXPECT_FALSE(next.release_if_scarce());
@@ -117,7 +117,7 @@ TEST_F(BallastTest, ThatACopyOfTheVolumeHasAsAHoleIsAllocatedAgain) {
   Ballast(volume, index).keep();
 
   EXPECT_EQ(std::ranges::count(asked, "truncate"), 2) << "to nothing, and back";
-  EXPECT_EQ(on_disk(), Ballast::kLeastBytes);
+  EXPECT_EQ(on_disk(), Ballast::kMinBytes);
 }
 
 TEST_F(BallastTest, ThatCannotBeKeptIsNone) {

@@ -293,9 +293,9 @@ class DeltaChunkStoreTest : public ChunkStoreTest {
   std::size_t count_deltas() const {
     std::size_t deltas = 0;
     EXPECT_TRUE(database_->walk(*database_->snapshot(), Family::kChunks, [&](auto key, auto value) {
-      const auto run = decode_run(key, value);
-      EXPECT_TRUE(run);
-      deltas += static_cast<std::size_t>(std::ranges::count_if(run->chunks, &ChunkRun::Chunk::is_delta));
+      const auto extent = decode_extent(key, value);
+      EXPECT_TRUE(extent);
+      deltas += static_cast<std::size_t>(std::ranges::count_if(extent->chunks, &ChunkExtent::Chunk::is_delta));
       return true;
     }));
     return deltas;

@@ -23,7 +23,7 @@ TEST(DiskReserve, AFullVolumeHasRoomToEmptyContainers) {
   for (const std::uint64_t bytes : {50 * kMiB, 400 * kMiB, 5000 * kMiB, 50'000 * kMiB}) {
     const Backing::Space disk = disk_of(bytes);
     EXPECT_LE(2 * container_bytes_on(disk, kWanted), reserve_of(disk) / 2) << bytes;
-    EXPECT_GE(container_bytes_on(disk, kWanted), kSmallestContainerBytes) << bytes;
+    EXPECT_GE(container_bytes_on(disk, kWanted), kMinContainerBytes) << bytes;
   }
   EXPECT_EQ(container_bytes_on(disk_of(50'000 * kMiB), kWanted), kWanted);
 }

@@ -1,16 +1,16 @@
-#include "fs/transactions/group_gate.h"
+#include "fs/transactions/quiesce_gate.h"
 
 #include "base/check.h"
 
 namespace dedupfs {
 
-void GroupGate::enter() {
+void QuiesceGate::enter() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !closed_; });
   ++inside_;
 }
 
-void GroupGate::leave() {
+void QuiesceGate::leave() {
   bool last_before_closure = false;
   {
     const std::lock_guard lock(mutex_);
@@ -20,14 +20,14 @@ void GroupGate::leave() {
   if (last_before_closure) changed_.notify_all();
 }
 
-void GroupGate::close() {
+void QuiesceGate::close() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !closed_; });  // one closure at a time
   closed_ = true;
   changed_.wait(lock, [&] { return inside_ == 0; });
 }
 
-void GroupGate::open() {
+void QuiesceGate::open() {
   {
     const std::lock_guard lock(mutex_);
     closed_ = false;

@@ -17,16 +17,16 @@
 
 #include "base/result.h"
 #include "store/chunks/chunk_set.h"
-#include "store/chunks/run_finder.h"
+#include "store/chunks/extent_finder.h"
 #include "store/reclaim/reclaim.h"
 #include "store/volume/volume.h"
 
 namespace dedupfs {
 
-class Sweep {
+class CopyForward {
  public:
-  Sweep(Volume& volume, const ReclaimHost& host, const ReclaimSettings& settings, const ReclaimProgress& progress,
-        ReclaimFindings& findings)
+  CopyForward(Volume& volume, const ReclaimHost& host, const ReclaimSettings& settings, const ReclaimProgress& progress,
+              ReclaimFindings& findings)
       : volume_(volume), host_(host), settings_(settings), progress_(progress), findings_(findings) {}
 
   // What it did is committed in the end.
@@ -42,8 +42,8 @@ class Sweep {
   Result<std::vector<Usage>> choose();
   Result<std::vector<Usage>> usage_before(std::uint32_t end);
   Result<void> find_order(const std::vector<Usage>& containers);
-  Result<void> visit_needed(ChunkId id, RunFinder& runs, ChunkSet& seen,
-                            const std::function<void(ChunkId, const ChunkRun&)>& visit) const;
+  Result<void> visit_needed(ChunkId id, ExtentFinder& extents, ChunkSet& seen,
+                            const std::function<void(ChunkId, const ChunkExtent&)>& visit) const;
   Result<void> empty(std::span<Usage> batch);
   Result<void> move_in_order(std::span<Usage> batch);
   Result<void> empty_as_they_lie(std::span<const Usage> batch);

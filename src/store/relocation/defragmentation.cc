@@ -1,45 +1,45 @@
-#include "store/relocation/rewriting.h"
+#include "store/relocation/defragmentation.h"
 
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
 
 #include "store/chunks/chunk_reader.h"
+#include "store/chunks/extent_finder.h"
 #include "store/chunks/fingerprint.h"
-#include "store/chunks/run_finder.h"
 #include "store/relocation/chunk_mover.h"
+#include "store/relocation/defragmentation_plan.h"
 #include "store/relocation/recently_used.h"
 #include "store/relocation/restore_estimate.h"
-#include "store/relocation/rewrite_plan.h"
 
 namespace dedupfs {
 namespace {
 
 constexpr std::uint32_t kYoungShare = 4;
-constexpr std::size_t kMostReadsOfAChunk = 1 << 10;
+constexpr std::size_t kMaxReadsPerChunk = 1 << 10;
 
-class Rewriting {
+class Defragmentation {
  public:
-  Rewriting(unsigned percent, const ContainerStore& containers, const Database& index, const PendingChunks& pending,
-            ChunkReader& reader, RegionPacker& packer, const InGroup& in_group)
+  Defragmentation(unsigned percent, const ContainerStore& containers, const Database& index,
+                  const PendingChunks& pending, ChunkReader& reader, RegionPacker& packer, const InGroup& in_group)
       : percent_(percent),
         containers_(containers),
-        runs_(index),
+        extents_(index),
         reader_(reader),
         mover_(index, pending, packer, in_group, [this](const ChunkMover::Copy& copy) {
           ++findings_.chunks;
           findings_.bytes += copy.entry.payload_length;
         }) {}
 
-  Result<RewriteFindings> run(const RecentReferences::Stretch& stretch) {
-    DEDUPFS_TRY(look_up(stretch.ids));
+  Result<DefragmentationFindings> run(const RecentReferences::Window& window) {
+    DEDUPFS_TRY(look_up(window.ids));
     DEDUPFS_ASSIGN(const auto numbers, containers_.numbers_from(0));
     if (numbers.empty()) return findings_;
-    const auto chosen =
-        plan_rewrite(needed_, {.moved_bytes = stretch.bytes * percent_ / 100,
-                               .grown_bytes = stretch.new_bytes * percent_ / 100,
-                               .cache_bytes = RestoreEstimate::kCacheBytes,
-                               .end_container = first_young_container(numbers.front(), containers_.next_container())});
+    const auto chosen = plan_defragmentation(
+        needed_, {.moved_bytes = window.bytes * percent_ / 100,
+                  .grown_bytes = window.new_bytes * percent_ / 100,
+                  .cache_bytes = RestoreEstimate::kCacheBytes,
+                  .end_container = first_young_container(numbers.front(), containers_.next_container())});
     for (const std::uint32_t at : chosen)
       if (auto copy = copy_of(needed_.chunks[at]))  // who reads one that cannot be had hears of it
         DEDUPFS_TRY(mover_.add(std::move(*copy)));
@@ -56,23 +56,24 @@ class Rewriting {
     for (const ChunkId reference : references) {
       std::uint32_t wanted_for = 0;
       wanted.push_back(reference);
-      for (std::size_t left = kMostReadsOfAChunk; !wanted.empty() && left != 0; --left) {
+      for (std::size_t left = kMaxReadsPerChunk; !wanted.empty() && left != 0; --left) {
         const ChunkId id = wanted.back();
         wanted.pop_back();
-        DEDUPFS_ASSIGN(const ChunkRun* const run, runs_.find(id));
-        if (run == nullptr) continue;  // deleted meanwhile
-        const ChunkRun::Chunk& chunk = run->at(id);
+        DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents_.find(id));
+        if (extent == nullptr) continue;  // deleted meanwhile
+        const ChunkExtent::Chunk& chunk = extent->at(id);
         if (chunk.is_delta() && decoded.use(id, chunk.raw_length)) continue;
         const auto [at, is_new] = known.emplace(id, needed_.chunks.size());
         if (is_new)
-          needed_.chunks.push_back({id, run->place, run->region_payload_bytes, chunk.raw_length, chunk.is_delta()});
+          needed_.chunks.push_back(
+              {id, extent->place, extent->region_payload_bytes, chunk.raw_length, chunk.is_delta()});
         if (id == reference) wanted_for = at->second;
         needed_.reads.push_back({at->second, wanted_for});
         wanted.insert(wanted.end(), chunk.sources.rbegin(), chunk.sources.rend());
       }
       wanted.clear();
     }
-    runs_.forget_all();
+    extents_.forget_all();
     return {};
   }
 
@@ -93,20 +94,20 @@ class Rewriting {
 
   const unsigned percent_;
   const ContainerStore& containers_;
-  RunFinder runs_;
+  ExtentFinder extents_;
   ChunkReader& reader_;
   ChunkMover mover_;
   NeededOrder needed_;
-  RewriteFindings findings_;
+  DefragmentationFindings findings_;
 };
 
 }  // namespace
 
-Result<RewriteFindings> rewrite_scattered(const RecentReferences::Stretch& stretch, unsigned percent,
-                                          const ContainerStore& containers, const Database& index,
-                                          const PendingChunks& pending, ChunkReader& reader, RegionPacker& packer,
-                                          const InGroup& in_group) {
-  return Rewriting(percent, containers, index, pending, reader, packer, in_group).run(stretch);
+Result<DefragmentationFindings> defragment(const RecentReferences::Window& window, unsigned percent,
+                                           const ContainerStore& containers, const Database& index,
+                                           const PendingChunks& pending, ChunkReader& reader, RegionPacker& packer,
+                                           const InGroup& in_group) {
+  return Defragmentation(percent, containers, index, pending, reader, packer, in_group).run(window);
 }
 
 std::uint32_t first_young_container(std::uint32_t first, std::uint32_t end) {

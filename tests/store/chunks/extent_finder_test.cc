@@ -1,4 +1,4 @@
-#include "store/chunks/run_finder.h"
+#include "store/chunks/extent_finder.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace dedupfs {
 namespace {
 
-class RunFinderTest : public testing::Test {
+class ExtentFinderTest : public testing::Test {
  protected:
   static std::unique_ptr<Database> make_database(const Path& path) {
     EXPECT_TRUE(Database::create(folder_at(path)));
@@ -19,31 +19,31 @@ class RunFinderTest : public testing::Test {
   }
 
   void put(std::uint64_t first, std::size_t count) {
-    ChunkRun run{
+    ChunkExtent extent{
         .first = ChunkId{first}, .place = {1, 64}, .region_disk_bytes = 10, .region_payload_bytes = 20, .chunks = {}};
-    run.chunks.assign(count, {.raw_length = 100});
-    batch_.put(Family::kChunks, encode_run_key(run.first), encode_run(run));
+    extent.chunks.assign(count, {.raw_length = 100});
+    batch_.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
   }
-  void erase(std::uint64_t first) { batch_.erase(Family::kChunks, encode_run_key(ChunkId{first})); }
+  void erase(std::uint64_t first) { batch_.erase(Family::kChunks, encode_extent_key(ChunkId{first})); }
   void write() {
     ASSERT_TRUE(database_->write(batch_));
     batch_ = Database::Batch(*database_);
   }
-  // The first chunk of its run; 0: none.
-  static std::uint64_t first_of(const ChunkRun* run) { return run == nullptr ? 0 : number_of(run->first); }
+  // The first chunk of its extent; 0: none.
+  static std::uint64_t first_of(const ChunkExtent* extent) { return extent == nullptr ? 0 : number_of(extent->first); }
   std::uint64_t find(std::uint64_t id) { return first_of(finder_.find(ChunkId{id}).value()); }
   std::uint64_t find_in_database(std::uint64_t id) {
-    const auto run = find_run(*database_, ChunkId{id}).value();
-    return first_of(run ? &*run : nullptr);
+    const auto extent = find_extent(*database_, ChunkId{id}).value();
+    return first_of(extent ? &*extent : nullptr);
   }
 
   TempDir directory_;
   std::unique_ptr<Database> database_ = make_database(directory_.path() / "index");
   Database::Batch batch_{*database_};
-  RunFinder finder_{*database_};
+  ExtentFinder finder_{*database_};
 };
 
-TEST_F(RunFinderTest, FindsWhatTheIndexHas) {
+TEST_F(ExtentFinderTest, FindsWhatTheIndexHas) {
   std::mt19937_64 random(1);
   std::uint64_t end = 1;
   for (int i = 0; i < 3000; ++i) {
@@ -58,7 +58,7 @@ TEST_F(RunFinderTest, FindsWhatTheIndexHas) {
   }
 }
 
-TEST_F(RunFinderTest, WhatItFoundStaysUntilItForgetsAll) {
+TEST_F(ExtentFinderTest, WhatItFoundStaysUntilItForgetsAll) {
   put(10, 5);
   write();
   EXPECT_EQ(find(12), 10u);
@@ -75,10 +75,10 @@ TEST_F(RunFinderTest, WhatItFoundStaysUntilItForgetsAll) {
   EXPECT_EQ(find(30), 30u);
 }
 
-TEST_F(RunFinderTest, TheLongestRunIsFoundFromItsEnd) {
-  put(100, kMostChunksOfARun);
+TEST_F(ExtentFinderTest, TheLongestRunIsFoundFromItsEnd) {
+  put(100, kMaxChunksPerExtent);
   write();
-  const std::uint64_t last = 100 + kMostChunksOfARun - 1;
+  const std::uint64_t last = 100 + kMaxChunksPerExtent - 1;
   EXPECT_EQ(find_in_database(last), 100u);
   EXPECT_EQ(find_in_database(last + 1), 0u);
 }

@@ -1,4 +1,4 @@
-#include "store/relocation/rewrite_plan.h"
+#include "store/relocation/defragmentation_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ using testing::IsEmpty;
 constexpr std::uint32_t kRegion = 512 << 10;
 constexpr std::uint32_t kChunk = 32 << 10;  // a sixteenth of a region
 
-class RewritePlanTest : public testing::Test {
+class DefragmentationPlanTest : public testing::Test {
  protected:
   // A chunk of the stream; it is read at once, and so is what it is made from.
   std::uint32_t need(std::uint32_t container, std::uint32_t offset = 0) {
@@ -33,10 +33,10 @@ class RewritePlanTest : public testing::Test {
       for (int i = 0; i < 16; ++i) need(1000, static_cast<std::uint32_t>(bytes));
   }
 
-  std::vector<std::uint32_t> plan() { return plan_rewrite(needed_, limits_); }
+  std::vector<std::uint32_t> plan() { return plan_defragmentation(needed_, limits_); }
 
   NeededOrder needed_;
-  RewriteLimits limits_{
+  DefragmentationLimits limits_{
       .moved_bytes = 1 << 30, .grown_bytes = 1 << 30, .cache_bytes = 8 * kRegion, .end_container = 100};
 
  private:
@@ -47,7 +47,7 @@ class RewritePlanTest : public testing::Test {
   }
 };
 
-TEST_F(RewritePlanTest, ChunksForWhichARegionIsReadAreWorthIt) {
+TEST_F(DefragmentationPlanTest, ChunksForWhichARegionIsReadAreWorthIt) {
   for (int i = 0; i < 16; ++i) need(1);
   const std::uint32_t alone = need(2);
   for (int i = 0; i < 16; ++i) need(3);
@@ -55,7 +55,7 @@ TEST_F(RewritePlanTest, ChunksForWhichARegionIsReadAreWorthIt) {
   EXPECT_THAT(plan(), ElementsAre(alone));
 }
 
-TEST_F(RewritePlanTest, ARegionInTheCacheCostsNothing) {
+TEST_F(DefragmentationPlanTest, ARegionInTheCacheCostsNothing) {
   const std::uint32_t first = need(1);
   need(2);
   need_again(first);
@@ -64,7 +64,7 @@ TEST_F(RewritePlanTest, ARegionInTheCacheCostsNothing) {
   EXPECT_THAT(plan(), IsEmpty());
 }
 
-TEST_F(RewritePlanTest, ARegionThatTheCacheDropsIsReadAgainForFew) {
+TEST_F(DefragmentationPlanTest, ARegionThatTheCacheDropsIsReadAgainForFew) {
   for (int i = 0; i < 16; ++i) need(1);
   fill_cache();
   const std::uint32_t late = need(1);
@@ -73,7 +73,7 @@ TEST_F(RewritePlanTest, ARegionThatTheCacheDropsIsReadAgainForFew) {
   EXPECT_THAT(plan(), ElementsAre(late));
 }
 
-TEST_F(RewritePlanTest, TheBudgetIsForThoseThatSaveMostReadsForTheirBytes) {
+TEST_F(DefragmentationPlanTest, TheBudgetIsForThoseThatSaveMostReadsForTheirBytes) {
   const std::uint32_t first = need(1);
   const std::uint32_t small = need(2);
   needed_.chunks[small].raw_bytes /= 2;
@@ -92,7 +92,7 @@ TEST_F(RewritePlanTest, TheBudgetIsForThoseThatSaveMostReadsForTheirBytes) {
   EXPECT_THAT(plan(), IsEmpty());
 }
 
-TEST_F(RewritePlanTest, ChunksOfYoungContainersDoNotMove) {
+TEST_F(DefragmentationPlanTest, ChunksOfYoungContainersDoNotMove) {
   const std::uint32_t old = need(99);
   need(100);
   need(101);
@@ -100,7 +100,7 @@ TEST_F(RewritePlanTest, ChunksOfYoungContainersDoNotMove) {
   EXPECT_THAT(plan(), ElementsAre(old));
 }
 
-TEST_F(RewritePlanTest, ADeltaIsStoredWithoutItsSourcesWhereTheseAreFarAndWide) {
+TEST_F(DefragmentationPlanTest, ADeltaIsStoredWithoutItsSourcesWhereTheseAreFarAndWide) {
   for (int i = 0; i < 16; ++i) need(1);
   const std::uint32_t scattered = need_delta(101, {2, 3, 4, 5, 6});
   for (int i = 0; i < 16; ++i) need(101);
@@ -108,7 +108,7 @@ TEST_F(RewritePlanTest, ADeltaIsStoredWithoutItsSourcesWhereTheseAreFarAndWide) 
   EXPECT_THAT(plan(), ElementsAre(scattered)) << "young or not: that it stays there is not what it costs";
 }
 
-TEST_F(RewritePlanTest, ADeltaStaysWhereItsSourcesAreAtHand) {
+TEST_F(DefragmentationPlanTest, ADeltaStaysWhereItsSourcesAreAtHand) {
   for (int i = 0; i < 16; ++i) need(1);
   need_delta(1, {1, 1, 1});
   for (int i = 0; i < 16; ++i) need_delta(2, {3, 3, 3});
@@ -116,7 +116,7 @@ TEST_F(RewritePlanTest, ADeltaStaysWhereItsSourcesAreAtHand) {
   EXPECT_THAT(plan(), IsEmpty());
 }
 
-TEST_F(RewritePlanTest, WhatDoesNotSaveARegionStays) {
+TEST_F(DefragmentationPlanTest, WhatDoesNotSaveARegionStays) {
   const std::uint32_t small = need(1);
   needed_.chunks[small].raw_bytes = 1;
   for (int i = 0; i < 8; ++i) need(1);
@@ -130,7 +130,7 @@ TEST_F(RewritePlanTest, WhatDoesNotSaveARegionStays) {
   EXPECT_THAT(plan(), IsEmpty()) << "the region is read for the rest of it; a delta is made from the other";
 }
 
-TEST_F(RewritePlanTest, AChunkThatIsReferredToOftenIsStoredOnce) {
+TEST_F(DefragmentationPlanTest, AChunkThatIsReferredToOftenIsStoredOnce) {
   const std::uint32_t often = need(1);
   for (int i = 0; i < 3; ++i) {
     fill_cache();

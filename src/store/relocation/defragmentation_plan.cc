@@ -1,4 +1,4 @@
-#include "store/relocation/rewrite_plan.h"
+#include "store/relocation/defragmentation_plan.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -54,14 +54,14 @@ void drop_moves_in_vain(const NeededOrder& needed, const std::vector<Stay>& stay
 
 }  // namespace
 
-std::vector<std::uint32_t> plan_rewrite(const NeededOrder& needed, const RewriteLimits& limits) {
+std::vector<std::uint32_t> plan_defragmentation(const NeededOrder& needed, const DefragmentationLimits& limits) {
   const std::vector<Stay> stays = read_along(needed, limits.cache_bytes);
   const std::vector<double> shares = shares_of(stays, needed.chunks.size());
   std::vector<std::pair<double, std::uint32_t>> worth;  // bytes for each read that is saved
   for (std::uint32_t at = 0; at < needed.chunks.size(); ++at) {
     const NeededChunk& chunk = needed.chunks[at];
     if (shares[at] == 0 || (!chunk.is_delta && chunk.place.container >= limits.end_container)) continue;
-    if (const double bytes_for_a_read = chunk.raw_bytes / shares[at]; bytes_for_a_read < kMostBytesForARead)
+    if (const double bytes_for_a_read = chunk.raw_bytes / shares[at]; bytes_for_a_read < kMaxBytesPerRead)
       worth.emplace_back(bytes_for_a_read, at);
   }
   std::ranges::sort(worth);

@@ -33,7 +33,7 @@ struct DeltaBasis {
 // A base for `chunk` with those of its neighbours that may be sources: those that were stored before it and after it.
 DeltaBasis basis_around(ChunkId base, ChunkId chunk, const std::function<bool(ChunkId)>& may_be_source);
 
-struct StoringAnew {
+struct Reencoder {
   const Database& index;
   const PendingChunks& pending;
   ChunkReader& reader;
@@ -42,9 +42,9 @@ struct StoringAnew {
 
   // `run` is the one that the index has for the chunk. The bases are tried in order until one gives a delta that is about as short
   // as the old one, then chunks with features in common; sources are only those that may be. Returns how many bytes the chunk takes
-  // then, before compression; if these are more than `most_bytes`, nothing was done.
-  Result<std::uint32_t> store(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,
-                              const std::function<bool(ChunkId)>& may_be_source, std::uint64_t most_bytes,
+  // then, before compression; if these are more than `max_bytes`, nothing was done.
+  Result<std::uint32_t> store(const ChunkExtent& extent, ChunkId id, const std::vector<DeltaBasis>& bases,
+                              const std::function<bool(ChunkId)>& may_be_source, std::uint64_t max_bytes,
                               RegionPacker& packer, const InGroup& in_group) const;
 
  private:

@@ -11,28 +11,28 @@
 
 namespace dedupfs {
 
-class GroupGate {
+class QuiesceGate {
  public:
   class Pass {
    public:
-    explicit Pass(GroupGate& gate) : gate_(gate) { gate_.enter(); }
+    explicit Pass(QuiesceGate& gate) : gate_(gate) { gate_.enter(); }
     ~Pass() { gate_.leave(); }
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
 
    private:
-    GroupGate& gate_;
+    QuiesceGate& gate_;
   };
 
   class Closure {  // returns when everybody has left; opens the gate again at the end of its scope
    public:
-    explicit Closure(GroupGate& gate) : gate_(gate) { gate_.close(); }
+    explicit Closure(QuiesceGate& gate) : gate_(gate) { gate_.close(); }
     ~Closure() { gate_.open(); }
     Closure(const Closure&) = delete;
     Closure& operator=(const Closure&) = delete;
 
    private:
-    GroupGate& gate_;
+    QuiesceGate& gate_;
   };
 
  private:

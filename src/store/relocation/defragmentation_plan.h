@@ -36,7 +36,7 @@ struct NeededOrder {
   std::vector<Read> reads;
 };
 
-struct RewriteLimits {
+struct DefragmentationLimits {
   std::uint64_t moved_bytes = 0;  // of chunks that move as they are: their former copies are garbage, no more
   std::uint64_t grown_bytes = 0;  // of chunks that are deltas no more: these take room for good
   std::uint64_t cache_bytes = 0;  // of a reader, for regions
@@ -45,9 +45,9 @@ struct RewriteLimits {
 };
 
 // For each so many bytes that are stored again a reader must save a region.
-inline constexpr double kMostBytesForARead = 64 << 10;
+inline constexpr double kMaxBytesPerRead = 64 << 10;
 
 // Positions in `needed.chunks`, ascending. What of them is a delta is to be one no more: what it is made from is what is far away.
-std::vector<std::uint32_t> plan_rewrite(const NeededOrder& needed, const RewriteLimits& limits);
+std::vector<std::uint32_t> plan_defragmentation(const NeededOrder& needed, const DefragmentationLimits& limits);
 
 }  // namespace dedupfs

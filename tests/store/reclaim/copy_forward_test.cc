@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-TEST(ReclaimSweep, AContainerWithLittleGarbageStays) {
+TEST(ReclaimCopyForward, AContainerWithLittleGarbageStays) {
   ReclaimedVolume volume;
   const auto ids = volume.keep(chunks(0, 300));
   volume.begin_container();
@@ -24,14 +24,14 @@ TEST(ReclaimSweep, AContainerWithLittleGarbageStays) {
   const ReclaimFindings findings = reclaim(volume);
 
   EXPECT_EQ(findings.erased_chunks, 5u);
-  EXPECT_EQ(findings.swept_containers, 0u);
+  EXPECT_EQ(findings.emptied_containers, 0u);
   EXPECT_GE(findings.garbage_bytes, 5 * kChunkBytes);
   EXPECT_LT(findings.garbage_bytes, 6 * kChunkBytes);
   EXPECT_THAT(volume.containers(), ElementsAre(1));
   volume.expect_kept_for_good();
 }
 
-TEST(ReclaimSweep, ContainersAreSweptUntilLittleEnoughGarbageIsLeft) {
+TEST(ReclaimCopyForward, ContainersAreSweptUntilLittleEnoughGarbageIsLeft) {
   ReclaimedVolume volume;
   const auto half = volume.keep(chunks(0, 300));
   volume.begin_container();
@@ -41,12 +41,12 @@ TEST(ReclaimSweep, ContainersAreSweptUntilLittleEnoughGarbageIsLeft) {
   for (std::size_t i = 0; i < 30; ++i) volume.drop(tenth[10 * i]);
   volume.settings.garbage_left = 0.1;
 
-  EXPECT_EQ(reclaim(volume).swept_containers, 1u);
+  EXPECT_EQ(reclaim(volume).emptied_containers, 1u);
   EXPECT_FALSE(volume.containers().empty());
   EXPECT_EQ(volume.containers().front(), 2u) << "the one with less garbage is left";
 
   volume.settings.garbage_left = 0.01;
-  EXPECT_GE(reclaim(volume).swept_containers, 1u);
+  EXPECT_GE(reclaim(volume).emptied_containers, 1u);
   EXPECT_GT(volume.containers().front(), 2u);
   volume.expect_kept_for_good();
 }
@@ -72,33 +72,33 @@ struct Shuffled {
   bool is_in_order() {
     std::vector<RegionPlace> places;
     for (const ChunkId id : order) {
-      const RegionPlace place = volume.run_of(id).value().place;
+      const RegionPlace place = volume.extent_of(id).value().place;
       if (places.empty() || places.back() != place) places.push_back(place);
     }
     return std::set<RegionPlace>(places.begin(), places.end()).size() == places.size();
   }
 };
 
-TEST(ReclaimSweep, WhatMovesLiesInTheOrderInWhichTheNewestFilesReferToIt) {
+TEST(ReclaimCopyForward, WhatMovesLiesInTheOrderInWhichTheNewestFilesReferToIt) {
   Shuffled shuffled;
   ASSERT_FALSE(shuffled.is_in_order());
-  EXPECT_EQ(reclaim(shuffled.volume).swept_containers, 1u);
+  EXPECT_EQ(reclaim(shuffled.volume).emptied_containers, 1u);
   EXPECT_TRUE(shuffled.is_in_order());
   EXPECT_EQ(shuffled.volume.containers().front(), 2u);
   shuffled.volume.expect_kept_for_good();
 }
 
-TEST(ReclaimSweep, WhatTheNewestFilesDoNotNeedMovesWithTheRest) {
+TEST(ReclaimCopyForward, WhatTheNewestFilesDoNotNeedMovesWithTheRest) {
   Shuffled shuffled;
   shuffled.order.resize(shuffled.order.size() / 2);
   shuffled.volume.newest = shuffled.order;
-  EXPECT_EQ(reclaim(shuffled.volume).swept_containers, 1u);
+  EXPECT_EQ(reclaim(shuffled.volume).emptied_containers, 1u);
   EXPECT_TRUE(shuffled.is_in_order());
   EXPECT_EQ(shuffled.volume.containers().front(), 2u);
   shuffled.volume.expect_kept_for_good();
 }
 
-TEST(ReclaimSweep, WhereRoomIsScarceOneContainerIsEmptiedAfterTheOther) {
+TEST(ReclaimCopyForward, WhereRoomIsScarceOneContainerIsEmptiedAfterTheOther) {
   ReclaimedVolume volume;
   for (std::uint64_t container = 0; container < 4; ++container) {
     const auto ids = volume.keep(chunks(200 * container, 200 * container + 200));
@@ -106,14 +106,14 @@ TEST(ReclaimSweep, WhereRoomIsScarceOneContainerIsEmptiedAfterTheOther) {
     for (std::size_t i = 0; i < ids.size(); i += 2) volume.drop(ids[i]);
   }
   volume.available_bytes = 120 * kChunkBytes;  // each has 100
-  EXPECT_EQ(reclaim(volume).swept_containers, 4u);
+  EXPECT_EQ(reclaim(volume).emptied_containers, 4u);
   volume.expect_kept_for_good();
 }
 
-TEST(ReclaimSweep, WhereThereIsNoRoomForTwoCopiesItMovesAsItLies) {
+TEST(ReclaimCopyForward, WhereThereIsNoRoomForTwoCopiesItMovesAsItLies) {
   Shuffled shuffled;
   shuffled.volume.available_bytes = 160 * kChunkBytes;
-  EXPECT_EQ(reclaim(shuffled.volume).swept_containers, 1u);
+  EXPECT_EQ(reclaim(shuffled.volume).emptied_containers, 1u);
   EXPECT_FALSE(shuffled.is_in_order());
   shuffled.volume.expect_kept_for_good();
 }
@@ -130,7 +130,7 @@ ByteBuffer prose(std::uint64_t seed) {
   return text;
 }
 
-TEST(ReclaimSweep, WhatMovesIsCompressedHarder) {
+TEST(ReclaimCopyForward, WhatMovesIsCompressedHarder) {
   ReclaimedVolume volume("none", "zstd:6");
   std::vector<ByteBuffer> texts;
   for (std::uint64_t i = 0; i < 20; ++i) texts.push_back(prose(i));
@@ -138,19 +138,19 @@ TEST(ReclaimSweep, WhatMovesIsCompressedHarder) {
   ASSERT_TRUE(volume.commit());  // which ends the region
   const auto dropped = volume.keep(chunks(0, 20));
   volume.begin_container();
-  const ChunkRun before = volume.run_of(ids[0]).value();
+  const ChunkExtent before = volume.extent_of(ids[0]).value();
   volume.newest = ids;
   for (const ChunkId id : dropped) volume.drop(id);
 
-  EXPECT_EQ(reclaim(volume).swept_containers, 1u);
+  EXPECT_EQ(reclaim(volume).emptied_containers, 1u);
 
-  const ChunkRun after = volume.run_of(ids[0]).value();
+  const ChunkExtent after = volume.extent_of(ids[0]).value();
   EXPECT_EQ(after.region_payload_bytes, before.region_payload_bytes);
   EXPECT_LT(after.region_disk_bytes, before.region_disk_bytes);
   volume.expect_kept_for_good();
 }
 
-TEST(ReclaimSweep, SmallContainersAreJoined) {
+TEST(ReclaimCopyForward, SmallContainersAreJoined) {
   ReclaimedVolume volume;
   for (std::uint64_t i = 0; i < 5; ++i) {
     volume.keep(chunk(i));
@@ -166,7 +166,7 @@ TEST(ReclaimSweep, SmallContainersAreJoined) {
   EXPECT_THAT(volume.containers(), SizeIs(1));
 }
 
-TEST(ReclaimSweep, WhatACrashLeftInContainersGoes) {
+TEST(ReclaimCopyForward, WhatACrashLeftInContainersGoes) {
   ReclaimedVolume volume;
   volume.keep(chunks(0, 5));
   volume.begin_container();
@@ -174,13 +174,13 @@ TEST(ReclaimSweep, WhatACrashLeftInContainersGoes) {
   volume.reopen();  // nothing of it was committed
   ASSERT_THAT(volume.containers(), SizeIs(2));
 
-  EXPECT_EQ(reclaim(volume).swept_containers, 1u);
+  EXPECT_EQ(reclaim(volume).emptied_containers, 1u);
 
   EXPECT_THAT(volume.containers(), SizeIs(1));
   volume.expect_kept_for_good();
 }
 
-TEST(ReclaimSweep, WithoutRoomToMoveOnlyEmptyContainersGo) {
+TEST(ReclaimCopyForward, WithoutRoomToMoveOnlyEmptyContainersGo) {
   ReclaimedVolume volume;
   const auto empty = volume.keep(chunks(0, 10));
   volume.begin_container();
@@ -192,7 +192,7 @@ TEST(ReclaimSweep, WithoutRoomToMoveOnlyEmptyContainersGo) {
 
   const ReclaimFindings findings = reclaim(volume);
 
-  EXPECT_EQ(findings.swept_containers, 1u);
+  EXPECT_EQ(findings.emptied_containers, 1u);
   EXPECT_EQ(findings.moved_bytes, 0u);
   EXPECT_GE(findings.garbage_bytes, 5 * kChunkBytes);
   EXPECT_TRUE(findings.lacked_room);
@@ -201,12 +201,12 @@ TEST(ReclaimSweep, WithoutRoomToMoveOnlyEmptyContainersGo) {
 
   volume.available_bytes = 1 << 30;
   const ReclaimFindings with_room = reclaim(volume);
-  EXPECT_EQ(with_room.swept_containers, 1u);
+  EXPECT_EQ(with_room.emptied_containers, 1u);
   EXPECT_FALSE(with_room.lacked_room);
   volume.expect_kept_for_good();
 }
 
-TEST(ReclaimSweep, AContainerThatCannotBeRemovedIsTakenByTheNextReclaim) {
+TEST(ReclaimCopyForward, AContainerThatCannotBeRemovedIsTakenByTheNextReclaim) {
   ReclaimedVolume volume;
   volume.keep(chunk(0));
   volume.begin_container();
@@ -228,7 +228,7 @@ TEST(ReclaimSweep, AContainerThatCannotBeRemovedIsTakenByTheNextReclaim) {
 
 // ---------------------------------------------------------------- how much may be garbage
 
-TEST(ReclaimSweep, WhatWasDroppedBeforeIsForgottenAndWhatIsDroppedMeanwhileIsNot) {
+TEST(ReclaimCopyForward, WhatWasDroppedBeforeIsForgottenAndWhatIsDroppedMeanwhileIsNot) {
   ReclaimedVolume volume;
   const auto ids = volume.keep(chunks(0, 3));
   volume.drop(ids[0]);
@@ -243,7 +243,7 @@ TEST(ReclaimSweep, WhatWasDroppedBeforeIsForgottenAndWhatIsDroppedMeanwhileIsNot
   EXPECT_EQ(volume.volume().chunks().dropped_bytes(), 100u) << "remembered over mounts";
 }
 
-TEST(ReclaimSweep, OneThatWasInterruptedForgetsNothingOfWhatWasDropped) {
+TEST(ReclaimCopyForward, OneThatWasInterruptedForgetsNothingOfWhatWasDropped) {
   ReclaimedVolume volume;
   volume.keep(chunk(0));
   volume.volume().chunks().note_dropped(5000);

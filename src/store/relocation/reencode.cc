@@ -1,4 +1,4 @@
-#include "store/relocation/store_anew.h"
+#include "store/relocation/reencode.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kAboutAsLong = 64;
 
 // Of those with features in common.
-constexpr std::size_t kMostSimilarTried = 2;
+constexpr std::size_t kMaxSimilarTried = 2;
 
 bool is_good(const EncodedDelta& delta, const RegionEntry& stored) {
   return delta.bytes.size() <= stored.payload_length + stored.payload_length / 4 + kAboutAsLong;
@@ -30,10 +30,10 @@ DeltaBasis basis_around(ChunkId base, ChunkId chunk, const std::function<bool(Ch
   return basis;
 }
 
-Result<std::uint32_t> StoringAnew::store(const ChunkRun& run, ChunkId id, const std::vector<DeltaBasis>& bases,
-                                         const std::function<bool(ChunkId)>& may_be_source, std::uint64_t most_bytes,
-                                         RegionPacker& packer, const InGroup& in_group) const {
-  DEDUPFS_ASSIGN(const auto region, reader.regions().get(run.place));
+Result<std::uint32_t> Reencoder::store(const ChunkExtent& extent, ChunkId id, const std::vector<DeltaBasis>& bases,
+                                       const std::function<bool(ChunkId)>& may_be_source, std::uint64_t max_bytes,
+                                       RegionPacker& packer, const InGroup& in_group) const {
+  DEDUPFS_ASSIGN(const auto region, reader.regions().get(extent.place));
   const RegionEntry* const stored = region->find(id);
   if (stored == nullptr) return Error{ErrorCode::kCorruption, "a chunk is not where the index has it"};
   DEDUPFS_ASSIGN(const ChunkReader::Chunk chunk, reader.get(id));
@@ -43,7 +43,7 @@ Result<std::uint32_t> StoringAnew::store(const ChunkRun& run, ChunkId id, const 
   const auto delta = encode(chunk.bytes.bytes, *stored, bases, may_be_source);
   const ByteSpan payload = delta ? ByteSpan(delta->bytes) : chunk.bytes.bytes;
   const auto bytes = static_cast<std::uint32_t>(payload.size());
-  if (bytes > most_bytes) return bytes;
+  if (bytes > max_bytes) return bytes;
   RegionEntry entry = *stored;
   entry.payload_length = bytes;
   entry.sources = delta ? delta->sources : std::vector<ChunkId>();
@@ -55,15 +55,15 @@ Result<std::uint32_t> StoringAnew::store(const ChunkRun& run, ChunkId id, const 
   // meanwhile is less deep than it was, and there may be deltas that count on it.
   DEDUPFS_TRY(in_group([&]() -> Result<void> {
     if (pending.locate(id)) return busy;
-    DEDUPFS_ASSIGN(const auto now, find_run(index, id));
-    return now && now->place == run.place && packer.add_moved(entry, payload) ? Result<void>() : busy;
+    DEDUPFS_ASSIGN(const auto now, find_extent(index, id));
+    return now && now->place == extent.place && packer.add_moved(entry, payload) ? Result<void>() : busy;
   }));
   return bytes;
 }
 
-std::optional<EncodedDelta> StoringAnew::encode(ByteSpan chunk, const RegionEntry& stored,
-                                                const std::vector<DeltaBasis>& bases,
-                                                const std::function<bool(ChunkId)>& may_be_source) const {
+std::optional<EncodedDelta> Reencoder::encode(ByteSpan chunk, const RegionEntry& stored,
+                                              const std::vector<DeltaBasis>& bases,
+                                              const std::function<bool(ChunkId)>& may_be_source) const {
   std::optional<EncodedDelta> smallest;
   const auto try_all = [&](const std::vector<DeltaBasis>& some) {
     for (const DeltaBasis& basis : some) {
@@ -74,7 +74,7 @@ std::optional<EncodedDelta> StoringAnew::encode(ByteSpan chunk, const RegionEntr
   };
   try_all(bases);
   if (!smallest || !is_good(*smallest, stored)) try_all(find_similar(chunk, stored, may_be_source));
-  // A crash may leave this copy and not that of a source which is stored anew in the same group, and is as deep as before in an
+  // A crash may leave this copy and not that of a source which is re-encoded in the same group, and is as deep as before in an
   // index that is made from the containers then.
   if (smallest && std::ranges::any_of(smallest->sources, [&](ChunkId id) { return pending.locate(id).has_value(); }))
     smallest->depth = stored.depth;
@@ -82,13 +82,13 @@ std::optional<EncodedDelta> StoringAnew::encode(ByteSpan chunk, const RegionEntr
 }
 
 // The index of features leads to the newest chunks. One that may not be a source was made from others which are like it.
-std::vector<DeltaBasis> StoringAnew::find_similar(ByteSpan chunk, const RegionEntry& stored,
-                                                  const std::function<bool(ChunkId)>& may_be_source) const {
+std::vector<DeltaBasis> Reencoder::find_similar(ByteSpan chunk, const RegionEntry& stored,
+                                                const std::function<bool(ChunkId)>& may_be_source) const {
   std::vector<DeltaBasis> found;
   const auto candidates = features.find(encoder.sketch_of(chunk));
   if (!candidates) return found;
   for (ChunkId id : *candidates) {
-    for (int depth = 0; depth <= kDeepestDelta && found.size() < kMostSimilarTried; ++depth) {
+    for (int depth = 0; depth <= kDeepestDelta && found.size() < kMaxSimilarTried; ++depth) {
       const auto candidate = reader.get(id);
       if (!candidate) break;
       if (id != stored.id && candidate->depth < stored.depth && may_be_source(id)) {

@@ -18,12 +18,12 @@
 
 namespace dedupfs {
 
-class SnapshotSweeper {
+class SnapshotReaper {
  public:
   // Called with each value that no snapshot has any more.
   using Dropped = std::function<void(Family family, std::string_view value)>;
 
-  SnapshotSweeper(const Database& database, Metadata& metadata, Dropped dropped)
+  SnapshotReaper(const Database& database, Metadata& metadata, Dropped dropped)
       : database_(database), metadata_(metadata), snapshots_(metadata.snapshots()), dropped_(std::move(dropped)) {}
 
   // True if there is more to do now. What is left may have to wait for a commit: see awaits_commit().
@@ -42,10 +42,10 @@ class SnapshotSweeper {
   const Dropped dropped_;
 
   // Deleted in a group that is committed, so that no group adds images to them any more.
-  std::set<TreeNumber> sweeping_;
-  std::set<TreeNumber> had_images_;   // of them, in this pass
-  std::optional<std::string> next_;   // where the pass goes on; none: no pass is under way
-  std::optional<std::string> swept_;  // the last image that this pass has moved or dropped
+  std::set<TreeNumber> reaping_;
+  std::set<TreeNumber> had_images_;    // of them, in this pass
+  std::optional<std::string> next_;    // where the pass goes on; none: no pass is under way
+  std::optional<std::string> reaped_;  // the last image that this pass has moved or dropped
   bool awaits_commit_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Rewrites what was written lately and lies scattered (store/relocation/rewriting.h), stretch by stretch, on a thread of its own at low
-// priority. It gives way: while a reclaim runs, or while it is told not to, stretches are let go as they are.
+// Rewrites what was written lately and lies scattered (store/relocation/defragmentation.h), window by window, on a thread of its own at low
+// priority. It gives way: while a reclaim runs, or while it is told not to, windows are let go as they are.
 //
 // Threads:   every function from any thread.
 // Ownership: what the host reaches must outlive it; stop(), or the destructor, ends its thread.
@@ -15,19 +15,19 @@
 
 namespace dedupfs {
 
-struct RewriterHost {
+struct DefragmenterHost {
   InGroup in_group;
   // All that was changed before it was called is committed; it may wait so long for a commit that others want.
   std::function<Result<void>(std::chrono::milliseconds patience)> commit;
   std::chrono::milliseconds patience{};  // while others write
-  std::function<bool()> may_rewrite;
+  std::function<bool()> may_defragment;
 };
 
-class Rewriter {
+class Defragmenter {
  public:
   // Chunks of so many percent of what is written may be stored once more: 1 to 100.
-  Rewriter(Volume& volume, unsigned percent, RewriterHost host);
-  ~Rewriter();
+  Defragmenter(Volume& volume, unsigned percent, DefragmenterHost host);
+  ~Defragmenter();
 
   // Ends the thread, and sees to what is left, but takes no longer than `patience` to begin with the last of it. What it
   // moves is for the next commit to make durable. Nothing may be written any more.
@@ -36,11 +36,11 @@ class Rewriter {
 
  private:
   void run();
-  void rewrite(const RecentReferences::Stretch& stretch, std::chrono::milliseconds patience);
+  void rewrite(const RecentReferences::Window& window, std::chrono::milliseconds patience);
 
   Volume& volume_;
   const unsigned percent_;
-  const RewriterHost host_;
+  const DefragmenterHost host_;
   std::thread thread_;
 };
 

@@ -1,4 +1,4 @@
-#include "store/relocation/rewriting.h"
+#include "store/relocation/defragmentation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@ constexpr std::uint64_t kContainers = 12;
 constexpr std::uint64_t kInAContainer = 50;  // two regions
 
 // Container after container of chunks, of which one stream came to need one in each.
-class RewritingTest : public testing::Test {
+class DefragmentationTest : public testing::Test {
  protected:
-  explicit RewritingTest(const std::string& delta = "none") : volume_(delta) {
+  explicit DefragmentationTest(const std::string& delta = "none") : volume_(delta) {
     for (std::uint64_t i = 0; i < kContainers; ++i) {
       const auto ids = volume_.keep(chunks(i * kInAContainer, (i + 1) * kInAContainer));
       needed_.push_back(ids[7]);
@@ -24,18 +24,18 @@ class RewritingTest : public testing::Test {
     }
   }
 
-  RewriteFindings rewrite(const std::vector<ChunkId>& references, unsigned percent = 100) {
+  DefragmentationFindings rewrite(const std::vector<ChunkId>& references, unsigned percent = 100) {
     const std::uint64_t bytes = references.size() * kChunkBytes;
     const auto findings =
         volume_.volume().chunks().rewrite({.bytes = bytes, .new_bytes = new_bytes_, .ids = references}, percent,
                                           [](const auto& change) { return change(); });
     EXPECT_TRUE(findings) << findings.error().message();
     EXPECT_TRUE(volume_.commit());
-    return findings.value_or(RewriteFindings());
+    return findings.value_or(DefragmentationFindings());
   }
   std::set<RegionPlace> places(const std::vector<ChunkId>& ids) {
     std::set<RegionPlace> places;
-    for (const ChunkId id : ids) places.insert(volume_.run_of(id).value().place);
+    for (const ChunkId id : ids) places.insert(volume_.extent_of(id).value().place);
     return places;
   }
 
@@ -44,10 +44,10 @@ class RewritingTest : public testing::Test {
   std::uint64_t new_bytes_ = 0;
 };
 
-TEST_F(RewritingTest, WhatAStreamNeedsOfOldContainersLiesTogetherAfterwards) {
+TEST_F(DefragmentationTest, WhatAStreamNeedsOfOldContainersLiesTogetherAfterwards) {
   ASSERT_EQ(places(needed_).size(), kContainers);
 
-  const RewriteFindings findings = rewrite(needed_);
+  const DefragmentationFindings findings = rewrite(needed_);
 
   EXPECT_EQ(findings.chunks, 9u) << "not those of the youngest quarter";
   EXPECT_EQ(findings.bytes, 9 * kChunkBytes);
@@ -56,14 +56,14 @@ TEST_F(RewritingTest, WhatAStreamNeedsOfOldContainersLiesTogetherAfterwards) {
   volume_.expect_kept_for_good();
 }
 
-TEST_F(RewritingTest, AStreamThatNeedsAllOfARegionLeavesItAlone) {
+TEST_F(DefragmentationTest, AStreamThatNeedsAllOfARegionLeavesItAlone) {
   std::vector<ChunkId> all;
   for (const auto& [id, chunk] : volume_.kept()) all.push_back(id);
 
   EXPECT_EQ(rewrite(all).chunks, 0u);
 }
 
-TEST_F(RewritingTest, WhatWasRewrittenStaysWhereItIs) {
+TEST_F(DefragmentationTest, WhatWasRewrittenStaysWhereItIs) {
   const std::vector<ChunkId> old(needed_.begin(), needed_.begin() + 9);
   ASSERT_EQ(rewrite(old).chunks, 9u);
 
@@ -72,20 +72,20 @@ TEST_F(RewritingTest, WhatWasRewrittenStaysWhereItIs) {
   EXPECT_EQ(rewrite({old[3]}).chunks, 0u) << "for a stream that needs nothing beside it, too";
 }
 
-TEST_F(RewritingTest, TheBudgetIsKept) {
-  const RewriteFindings findings = rewrite(needed_, 50);
+TEST_F(DefragmentationTest, TheBudgetIsKept) {
+  const DefragmentationFindings findings = rewrite(needed_, 50);
 
   EXPECT_EQ(findings.chunks, kContainers / 2);
   EXPECT_EQ(rewrite(needed_, 1).chunks, 0u);
 }
 
-TEST_F(RewritingTest, ContentThatComesAgainIsFoundWhereItIsNow) {
+TEST_F(DefragmentationTest, ContentThatComesAgainIsFoundWhereItIsNow) {
   rewrite(needed_);
 
   EXPECT_THAT(volume_.put({chunk(7)}), ElementsAre(needed_[0]));
 }
 
-TEST_F(RewritingTest, AReclaimTakesTheFormerCopies) {
+TEST_F(DefragmentationTest, AReclaimTakesTheFormerCopies) {
   const std::uint64_t before = volume_.container_bytes();
   const std::uint64_t dropped = volume_.volume().chunks().dropped_bytes();
   rewrite(needed_);
@@ -99,7 +99,7 @@ TEST_F(RewritingTest, AReclaimTakesTheFormerCopies) {
   volume_.expect_kept_for_good();
 }
 
-TEST_F(RewritingTest, WhatCannotBeReadStaysAndTheRestMoves) {
+TEST_F(DefragmentationTest, WhatCannotBeReadStaysAndTheRestMoves) {
   volume_.damage_payload_of(needed_[2]);
   volume_.reopen();
 
@@ -109,11 +109,11 @@ TEST_F(RewritingTest, WhatCannotBeReadStaysAndTheRestMoves) {
   EXPECT_FALSE(volume_.volume().chunks().get(needed_[2]));
 }
 
-TEST_F(RewritingTest, ChunksThatAreGoneAreNotMissed) {
+TEST_F(DefragmentationTest, ChunksThatAreGoneAreNotMissed) {
   EXPECT_EQ(rewrite({ChunkId{1'000'000}, needed_[0], needed_[1]}).chunks, 2u);
 }
 
-TEST_F(RewritingTest, WhatIsBeingStoredAnewIsLeftToWhoDoesIt) {
+TEST_F(DefragmentationTest, WhatIsBeingStoredAnewIsLeftToWhoDoesIt) {
   volume_.damage_payload_of(needed_[0]);
   volume_.reopen();
   ASSERT_FALSE(volume_.volume().chunks().get(needed_[0]));
@@ -125,9 +125,9 @@ TEST_F(RewritingTest, WhatIsBeingStoredAnewIsLeftToWhoDoesIt) {
   EXPECT_TRUE(volume_.reads_as(needed_[1], chunk(kInAContainer + 7)));
 }
 
-class RewritingDeltasTest : public RewritingTest {
+class DefragmentationOfDeltasTest : public DefragmentationTest {
  protected:
-  RewritingDeltasTest() : RewritingTest("odess+:depth=4,neighbours=0") {
+  DefragmentationOfDeltasTest() : DefragmentationTest("odess+:depth=4,neighbours=0") {
     for (std::uint64_t i = 0; i < kContainers; ++i) {
       deltas_.push_back(volume_.keep(edited(chunk(i * kInAContainer + 7))));
       EXPECT_THAT(volume_.sources_of(deltas_.back()), testing::IsEmpty()) << "not committed";
@@ -139,7 +139,7 @@ class RewritingDeltasTest : public RewritingTest {
   std::vector<ChunkId> deltas_;
 };
 
-TEST_F(RewritingDeltasTest, DeltasWhoseSourcesLieScatteredAreDeltasNoMore) {
+TEST_F(DefragmentationOfDeltasTest, DeltasWhoseSourcesLieScatteredAreDeltasNoMore) {
   for (const ChunkId id : deltas_) ASSERT_TRUE(volume_.is_delta(id));
 
   EXPECT_EQ(rewrite(deltas_).chunks, kContainers);
@@ -150,14 +150,14 @@ TEST_F(RewritingDeltasTest, DeltasWhoseSourcesLieScatteredAreDeltasNoMore) {
   volume_.expect_kept_for_good();
 }
 
-TEST_F(RewritingDeltasTest, VolumesGrowByAShareOfWhatIsNew) {
+TEST_F(DefragmentationOfDeltasTest, VolumesGrowByAShareOfWhatIsNew) {
   new_bytes_ = 4 * kChunkBytes;
   EXPECT_EQ(rewrite(deltas_, 50).chunks, 2u);
   new_bytes_ = 0;
   EXPECT_EQ(rewrite(deltas_).chunks, 0u);
 }
 
-TEST_F(RewritingDeltasTest, TheirSourcesGoWithTheirLastFile) {
+TEST_F(DefragmentationOfDeltasTest, TheirSourcesGoWithTheirLastFile) {
   rewrite(deltas_);
   for (const ChunkId id : needed_) volume_.drop(id);
 

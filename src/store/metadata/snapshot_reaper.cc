@@ -1,4 +1,4 @@
-#include "store/metadata/snapshot_sweeper.h"
+#include "store/metadata/snapshot_reaper.h"
 
 #include <vector>
 
@@ -11,7 +11,7 @@ constexpr std::size_t kImagesPerStep = 1024;
 
 }  // namespace
 
-Result<bool> SnapshotSweeper::step() {
+Result<bool> SnapshotReaper::step() {
   if (!next_) {
     DEDUPFS_ASSIGN(const bool begun, begin_pass());
     if (!begun) return false;
@@ -20,7 +20,7 @@ Result<bool> SnapshotSweeper::step() {
   for (const KeyValue& entry : stored) {
     const auto image = decode_before_image_key(entry.first);
     if (!image) continue;  // of nobody; fsck.dedupfs tells of it
-    if (sweeping_.contains(image->number)) DEDUPFS_TRY(sweep(entry, *image));
+    if (reaping_.contains(image->number)) DEDUPFS_TRY(sweep(entry, *image));
   }
   if (stored.size() == kImagesPerStep) {
     next_ = stored.back().first + '\0';
@@ -32,36 +32,36 @@ Result<bool> SnapshotSweeper::step() {
 
 // The database is asked, not the open group: a pass sees what earlier ones did when that is committed, and until then a
 // record says that there may be images.
-Result<bool> SnapshotSweeper::begin_pass() {
-  if (swept_) {
-    DEDUPFS_ASSIGN(const auto still_there, database_.get(Family::kBeforeImages, *swept_));
+Result<bool> SnapshotReaper::begin_pass() {
+  if (reaped_) {
+    DEDUPFS_ASSIGN(const auto still_there, database_.get(Family::kBeforeImages, *reaped_));
     if (still_there) return false;
   }
-  swept_.reset();
+  reaped_.reset();
   awaits_commit_ = false;
-  sweeping_.clear();
+  reaping_.clear();
   had_images_.clear();
   for (const SnapshotRecord& snapshot : snapshots_.deleted()) {
     DEDUPFS_ASSIGN(const auto value, database_.get(Family::kSnapshots, encode_snapshot_key(snapshot.number)));
     if (!value) continue;
     DEDUPFS_ASSIGN(const SnapshotRecord committed, decode_snapshot(snapshot.number, *value));
-    if (committed.is_deleted) sweeping_.insert(snapshot.number);
+    if (committed.is_deleted) reaping_.insert(snapshot.number);
   }
-  awaits_commit_ = sweeping_.empty() && !is_done();
-  if (sweeping_.empty()) return false;
+  awaits_commit_ = reaping_.empty() && !is_done();
+  if (reaping_.empty()) return false;
   next_.emplace();
   return true;
 }
 
-Result<void> SnapshotSweeper::sweep(const KeyValue& stored, const BeforeImageKey& image) {
-  swept_ = stored.first;
+Result<void> SnapshotReaper::sweep(const KeyValue& stored, const BeforeImageKey& image) {
+  reaped_ = stored.first;
   had_images_.insert(image.number);
   const TreeNumber older = snapshots_.older(image.number);
-  const auto heir = snapshots_.find(older);
+  const auto replacement = snapshots_.find(older);
   // Of one whose record is damaged nobody knows what it needs.
-  bool is_needed = heir ? node_in_key(image.key) < heir->end_of_inodes : older != kLiveTree;
+  bool is_needed = replacement ? node_in_key(image.key) < replacement->end_of_inodes : older != kLiveTree;
   if (is_needed) {
-    // One that is nearer to the heir hides this one.
+    // One that is nearer to the replacement base hides this one.
     DEDUPFS_ASSIGN(const auto nearer,
                    database_.list(Family::kBeforeImages, encode_before_image_key(image.family, image.key, older),
                                   stored.first, 1));
@@ -78,10 +78,10 @@ Result<void> SnapshotSweeper::sweep(const KeyValue& stored, const BeforeImageKey
   return {};
 }
 
-void SnapshotSweeper::end_pass() {
+void SnapshotReaper::end_pass() {
   next_.reset();
-  awaits_commit_ = swept_.has_value();
-  for (const TreeNumber number : sweeping_) {
+  awaits_commit_ = reaped_.has_value();
+  for (const TreeNumber number : reaping_) {
     if (had_images_.contains(number)) continue;
     metadata_.erase(Family::kSnapshots, encode_snapshot_key(number));
     snapshots_.erase(number);

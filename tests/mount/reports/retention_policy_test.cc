@@ -1,4 +1,4 @@
-#include "mount/reports/keep_rules.h"
+#include "mount/reports/retention_policy.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ constexpr std::int64_t kHour = 3600;
 constexpr std::int64_t kDay = 24 * kHour;
 constexpr std::int64_t kMonday = 1767571200;  // 2026-01-05 00:00:00 UTC
 
-class KeepRulesTest : public testing::Test {
+class RetentionPolicyTest : public testing::Test {
  protected:
   void SetUp() override { use_time_zone("UTC"); }
 
@@ -37,13 +37,13 @@ class KeepRulesTest : public testing::Test {
   TreeNumber next_ = 1;
 };
 
-TEST_F(KeepRulesTest, KeepSoManyOfTheLast) {
+TEST_F(RetentionPolicyTest, KeepSoManyOfTheLast) {
   make_days(4);
   EXPECT_THAT(not_kept({.last = 2}, snapshots_), ElementsAre("d0", "d1"));
   EXPECT_THAT(not_kept({.last = 9}, snapshots_), IsEmpty());
 }
 
-TEST_F(KeepRulesTest, KeepTheLastOfEachDay) {
+TEST_F(RetentionPolicyTest, KeepTheLastOfEachDay) {
   make(kMonday + 1 * kHour, "mon-1");
   make(kMonday + 23 * kHour, "mon-23");
   make(kMonday + 25 * kHour, "tue-1");
@@ -52,13 +52,13 @@ TEST_F(KeepRulesTest, KeepTheLastOfEachDay) {
   EXPECT_THAT(not_kept({.daily = 2}, snapshots_), ElementsAre("mon-1", "mon-23"));
 }
 
-TEST_F(KeepRulesTest, WeeksBeginOnMonday) {
+TEST_F(RetentionPolicyTest, WeeksBeginOnMonday) {
   make_days(15);  // two weeks and a Monday
   EXPECT_THAT(not_kept({.last = 1, .weekly = 3}, {snapshots_.begin() + 5, snapshots_.end()}),
               ElementsAre("d5", "d7", "d8", "d9", "d10", "d11", "d12"));
 }
 
-TEST_F(KeepRulesTest, KeepTheLastOfEachMonth) {
+TEST_F(RetentionPolicyTest, KeepTheLastOfEachMonth) {
   make_days(70);  // 5 January to 15 March
   const auto gone = not_kept({.monthly = 2}, snapshots_);
   EXPECT_EQ(gone.size(), 68U);
@@ -66,13 +66,13 @@ TEST_F(KeepRulesTest, KeepTheLastOfEachMonth) {
   EXPECT_THAT(gone, testing::Not(testing::Contains("d54")));  // 28 February
 }
 
-TEST_F(KeepRulesTest, OneRuleIsEnoughToKeepASnapshot) {
+TEST_F(RetentionPolicyTest, OneRuleIsEnoughToKeepASnapshot) {
   make_days(10);
   EXPECT_THAT(not_kept({.last = 2, .daily = 1, .weekly = 2, .monthly = 1}, snapshots_),
               ElementsAre("d0", "d1", "d2", "d3", "d4", "d5", "d7"));
 }
 
-TEST_F(KeepRulesTest, DaysAreThoseOfTheLocalTime) {
+TEST_F(RetentionPolicyTest, DaysAreThoseOfTheLocalTime) {
   use_time_zone("XYZ-2");  // two hours ahead
   make(kMonday + 21 * kHour, "monday");
   make(kMonday + 23 * kHour, "tuesday-here");
@@ -81,7 +81,7 @@ TEST_F(KeepRulesTest, DaysAreThoseOfTheLocalTime) {
   EXPECT_THAT(not_kept({.daily = 2}, snapshots_), ElementsAre("monday"));
 }
 
-TEST_F(KeepRulesTest, AClockThatWasSetBackDoesNotMakeThemOld) {
+TEST_F(RetentionPolicyTest, AClockThatWasSetBackDoesNotMakeThemOld) {
   make(kMonday + 9 * kDay, "before");
   make(kMonday, "after");
   EXPECT_THAT(not_kept({.last = 1}, snapshots_), ElementsAre("before"));

@@ -1,4 +1,4 @@
-#include "store/reclaim/sweep.h"
+#include "store/reclaim/copy_forward.h"
 
 #include <spdlog/spdlog.h>
 
@@ -14,19 +14,19 @@ namespace {
 
 constexpr std::uint64_t kMovedBetweenCommits = 256 << 20;  // bytes a commit
 // Of containers that are emptied together, so that what a stop leaves there twice is not too much.
-constexpr std::uint64_t kMostInABatch = std::uint64_t{4} << 30;
+constexpr std::uint64_t kMaxInBatch = std::uint64_t{4} << 30;
 constexpr std::uint64_t kRoomShareOfABatch = 2;
 // Moving a container for less is not worth it, however much garbage there is in all.
-constexpr double kLeastShare = 0.02;
+constexpr double kMinShare = 0.02;
 // A container of which there is less than this part, and nothing will come any more, is joined with others of that kind.
 constexpr std::uint64_t kSmallPart = 16;
 // Chunks that are moved in the order of files, some 40 GB; what is left moves as it lies.
-constexpr std::size_t kMostInOrder = 4 << 20;
+constexpr std::size_t kMaxInOrder = 4 << 20;
 constexpr std::uint64_t kReferencesBetweenReports = 1 << 12;
 
 }  // namespace
 
-struct Sweep::Usage {
+struct CopyForward::Usage {
   std::uint32_t container = 0;
   std::uint64_t bytes = 0;  // of the file
   std::uint64_t live_bytes = 0;
@@ -41,13 +41,13 @@ struct Sweep::Usage {
   std::uint64_t moved_bytes() const { return is_empty() ? 0 : live_bytes * moved_chunks / live_chunks; }
 };
 
-Result<void> Sweep::run() {
+Result<void> CopyForward::run() {
   DEDUPFS_ASSIGN(std::vector<Usage> containers, choose());
   for (const Usage& container : containers) all_bytes_ += container.bytes;
   DEDUPFS_TRY(find_order(containers));
   for (std::span<Usage> rest = containers; !rest.empty();) {
     DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());
-    const std::uint64_t room = std::min(available / kRoomShareOfABatch, kMostInABatch);
+    const std::uint64_t room = std::min(available / kRoomShareOfABatch, kMaxInBatch);
     std::uint64_t bytes = rest.front().live_bytes;
     std::size_t count = 1;
     for (; count < rest.size() && rest[count].is_empty() == rest.front().is_empty(); ++count) {
@@ -70,7 +70,7 @@ Result<void> Sweep::run() {
 // ---------------------------------------------------------------- choose
 
 // The emptiest first: they give most for what has to be moved.
-Result<std::vector<Sweep::Usage>> Sweep::choose() {
+Result<std::vector<CopyForward::Usage>> CopyForward::choose() {
   // Of what open groups have in a container the index knows nothing yet; so it is looked at when nothing more comes, and
   // what came is committed.
   const std::uint32_t end = volume_.containers().begin_new_container();
@@ -89,7 +89,7 @@ Result<std::vector<Sweep::Usage>> Sweep::choose() {
   for (; end_of_chosen != containers.end(); ++end_of_chosen) {
     const bool is_enough =
         static_cast<double>(garbage_bytes) <= settings_.garbage_left * static_cast<double>(all_bytes);
-    if (!end_of_chosen->is_empty() && (is_enough || end_of_chosen->share() < kLeastShare)) break;
+    if (!end_of_chosen->is_empty() && (is_enough || end_of_chosen->share() < kMinShare)) break;
     garbage_bytes -= end_of_chosen->garbage_bytes();
     all_bytes -= end_of_chosen->garbage_bytes();
   }
@@ -101,23 +101,24 @@ Result<std::vector<Sweep::Usage>> Sweep::choose() {
   return containers;
 }
 
-Result<std::vector<Sweep::Usage>> Sweep::usage_before(std::uint32_t end) {
+Result<std::vector<CopyForward::Usage>> CopyForward::usage_before(std::uint32_t end) {
   std::map<std::uint32_t, Usage> by_container;
   DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
   for (const auto& container : containers)
     if (container.id < end && container.is_file)
       by_container[container.id] = {
           .container = container.id, .bytes = container.bytes, .is_damaged = container.damage.has_value()};
-  DEDUPFS_TRY(walk_runs(volume_.database(), *volume_.database().snapshot(), [&](const ChunkRun& run) -> Result<void> {
-    const auto usage = by_container.find(run.place.container);
-    if (usage == by_container.end()) return {};
-    std::uint64_t payload_bytes = 0;
-    for (const ChunkRun::Chunk& chunk : run.chunks) payload_bytes += chunk.payload_length();
-    usage->second.live_bytes += run.disk_bytes_of(payload_bytes);
-    usage->second.live_chunks += run.chunks.size();
-    findings_.live_chunks += run.chunks.size();
-    return {};
-  }));
+  DEDUPFS_TRY(
+      walk_extents(volume_.database(), *volume_.database().snapshot(), [&](const ChunkExtent& extent) -> Result<void> {
+        const auto usage = by_container.find(extent.place.container);
+        if (usage == by_container.end()) return {};
+        std::uint64_t payload_bytes = 0;
+        for (const ChunkExtent::Chunk& chunk : extent.chunks) payload_bytes += chunk.payload_length();
+        usage->second.live_bytes += extent.disk_bytes_of(payload_bytes);
+        usage->second.live_chunks += extent.chunks.size();
+        findings_.live_chunks += extent.chunks.size();
+        return {};
+      }));
   std::vector<Usage> usage;
   usage.reserve(by_container.size());
   for (const auto& [number, of_container] : by_container) usage.push_back(of_container);
@@ -126,7 +127,7 @@ Result<std::vector<Sweep::Usage>> Sweep::usage_before(std::uint32_t end) {
 
 // ---------------------------------------------------------------- order
 
-Result<void> Sweep::find_order(const std::vector<Usage>& containers) {
+Result<void> CopyForward::find_order(const std::vector<Usage>& containers) {
   if (!host_.newest_references) return {};
   std::set<std::uint32_t> emptied;
   std::uint64_t chunks = 0;
@@ -135,17 +136,17 @@ Result<void> Sweep::find_order(const std::vector<Usage>& containers) {
     emptied.insert(container.container);
     chunks += container.live_chunks;
   }
-  const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(chunks, kMostInOrder));
+  const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(chunks, kMaxInOrder));
   if (wanted == 0) return {};
   order_.reserve(wanted);
   ChunkSet seen(ChunkSet::limit_for(volume_.database()));
-  RunFinder runs(volume_.database());
+  ExtentFinder extents(volume_.database());
   std::uint64_t references = 0;
   Result<void> visited;
   DEDUPFS_TRY(host_.newest_references([&](ChunkId id) {
-    visited = visit_needed(id, runs, seen, [&](ChunkId needed, const ChunkRun& run) {
-      if (order_.size() < wanted && emptied.contains(run.place.container))
-        order_.push_back({needed, run.place.container});
+    visited = visit_needed(id, extents, seen, [&](ChunkId needed, const ChunkExtent& extent) {
+      if (order_.size() < wanted && emptied.contains(extent.place.container))
+        order_.push_back({needed, extent.place.container});
     });
     if (visited && references++ % kReferencesBetweenReports == 0) visited = report(0);
     return visited.has_value() && order_.size() < wanted;
@@ -154,17 +155,17 @@ Result<void> Sweep::find_order(const std::vector<Usage>& containers) {
 }
 
 // What a reader of the chunk needs and has not been seen yet: the chunk, and what it is made from.
-Result<void> Sweep::visit_needed(ChunkId id, RunFinder& runs, ChunkSet& seen,
-                                 const std::function<void(ChunkId, const ChunkRun&)>& visit) const {
+Result<void> CopyForward::visit_needed(ChunkId id, ExtentFinder& extents, ChunkSet& seen,
+                                       const std::function<void(ChunkId, const ChunkExtent&)>& visit) const {
   const std::uint64_t end = volume_.chunks().end_of_ids();
   for (std::vector<ChunkId> wanted{id}; !wanted.empty();) {
     const ChunkId next = wanted.back();
     wanted.pop_back();
     if (number_of(next) >= end || !seen.insert(next)) continue;  // a damaged recipe may name any
-    DEDUPFS_ASSIGN(const ChunkRun* const run, runs.find(next));
-    if (run == nullptr) continue;
-    visit(next, *run);
-    const std::vector<ChunkId>& sources = run->at(next).sources;
+    DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents.find(next));
+    if (extent == nullptr) continue;
+    visit(next, *extent);
+    const std::vector<ChunkId>& sources = extent->at(next).sources;
     wanted.insert(wanted.end(), sources.rbegin(), sources.rend());
   }
   return {};
@@ -172,7 +173,7 @@ Result<void> Sweep::visit_needed(ChunkId id, RunFinder& runs, ChunkSet& seen,
 
 // ---------------------------------------------------------------- move
 
-Result<void> Sweep::empty(std::span<Usage> batch) {
+Result<void> CopyForward::empty(std::span<Usage> batch) {
   DEDUPFS_TRY(move_in_order(batch));
   auto emptied = empty_as_they_lie(batch);
   if (!emptied)
@@ -181,7 +182,7 @@ Result<void> Sweep::empty(std::span<Usage> batch) {
   return emptied;
 }
 
-Result<void> Sweep::move_in_order(std::span<Usage> batch) {
+Result<void> CopyForward::move_in_order(std::span<Usage> batch) {
   std::map<std::uint32_t, Usage*> by_number;
   for (Usage& container : batch) by_number[container.container] = &container;
   std::vector<ChunkId> order;
@@ -204,12 +205,12 @@ Result<void> Sweep::move_in_order(std::span<Usage> batch) {
   return {};
 }
 
-Result<void> Sweep::empty_as_they_lie(std::span<const Usage> batch) {
+Result<void> CopyForward::empty_as_they_lie(std::span<const Usage> batch) {
   std::uint64_t moved = 0;
   for (const Usage& container : batch) {
     DEDUPFS_TRY(report(container.bytes - std::min(container.bytes, container.moved_bytes())));
-    DEDUPFS_ASSIGN(const bool is_swept, empty(container));
-    if (!is_swept) continue;
+    DEDUPFS_ASSIGN(const bool is_emptied, empty(container));
+    if (!is_emptied) continue;
     moved += container.live_bytes - container.moved_bytes();
     if (moved < kMovedBetweenCommits) continue;
     DEDUPFS_TRY(host_.commit());  // which frees what was emptied before
@@ -219,7 +220,7 @@ Result<void> Sweep::empty_as_they_lie(std::span<const Usage> batch) {
 }
 
 // False if it stays.
-Result<bool> Sweep::empty(const Usage& container) {
+Result<bool> CopyForward::empty(const Usage& container) {
   const auto evacuated =
       volume_.chunks().evacuate(container.container, container.live_chunks - container.moved_chunks, host_.in_group);
   if (!evacuated) {
@@ -230,18 +231,18 @@ Result<bool> Sweep::empty(const Usage& container) {
     spdlog::warn("container {} stays as it is: {}", container.container, evacuated.error().message());
     return false;
   }
-  ++findings_.swept_containers;
-  findings_.swept_bytes += container.bytes;
+  ++findings_.emptied_containers;
+  findings_.emptied_bytes += container.bytes;
   findings_.moved_bytes += container.live_bytes;
   findings_.garbage_bytes -= container.garbage_bytes();
   crash_point("reclaim.evacuated");
   return true;
 }
 
-Result<void> Sweep::report(std::uint64_t more_bytes) {
+Result<void> CopyForward::report(std::uint64_t more_bytes) {
   done_bytes_ += more_bytes;
   const double all = static_cast<double>(std::max<std::uint64_t>(all_bytes_, 1));  // there may be empty files only
-  return progress_(ReclaimPhase::kSweep, std::min(1.0, static_cast<double>(done_bytes_) / all), findings_);
+  return progress_(ReclaimPhase::kCopyForward, std::min(1.0, static_cast<double>(done_bytes_) / all), findings_);
 }
 
 }  // namespace dedupfs

@@ -1,4 +1,4 @@
-#include "fs/background/rewriter.h"
+#include "fs/background/defragmenter.h"
 
 #include <spdlog/spdlog.h>
 
@@ -15,43 +15,43 @@ constexpr std::chrono::milliseconds kNone{0};
 
 }  // namespace
 
-Rewriter::Rewriter(Volume& volume, unsigned percent, RewriterHost host)
+Defragmenter::Defragmenter(Volume& volume, unsigned percent, DefragmenterHost host)
     : volume_(volume), percent_(percent), host_(std::move(host)) {
   volume_.chunks().recent_references().start();
   thread_ = std::thread([this] { run(); });
 }
 
-Rewriter::~Rewriter() {
+Defragmenter::~Defragmenter() {
   stop();
 }
 
-void Rewriter::stop() {
+void Defragmenter::stop() {
   volume_.chunks().recent_references().end();
   if (thread_.joinable()) thread_.join();
 }
 
-void Rewriter::finish(std::chrono::milliseconds patience) {
+void Defragmenter::finish(std::chrono::milliseconds patience) {
   const auto end = std::chrono::steady_clock::now() + patience;
   stop();
   if (!host_.commit(kNone)) return;  // the last files are cut into chunks by then
   while (std::chrono::steady_clock::now() < end) {
-    const auto stretch = volume_.chunks().recent_references().take();
-    if (!stretch) return;
-    rewrite(*stretch, kNone);
+    const auto window = volume_.chunks().recent_references().take();
+    if (!window) return;
+    rewrite(*window, kNone);
   }
 }
 
-void Rewriter::run() {
+void Defragmenter::run() {
   lower_priority_of_this_thread();
-  while (const auto stretch = volume_.chunks().recent_references().wait_for_stretch())
-    survive("rewriting", [&] { rewrite(*stretch, host_.patience); });
+  while (const auto window = volume_.chunks().recent_references().wait_for_window())
+    survive("rewriting", [&] { rewrite(*window, host_.patience); });
 }
 
-void Rewriter::rewrite(const RecentReferences::Stretch& stretch, std::chrono::milliseconds patience) {
+void Defragmenter::rewrite(const RecentReferences::Window& window, std::chrono::milliseconds patience) {
   const auto moving = volume_.chunks().try_moving();
-  if (!moving || !host_.may_rewrite()) return;
+  if (!moving || !host_.may_defragment()) return;
   if (!host_.commit(patience)) return;  // why not is known to those who wait for it
-  const auto findings = volume_.chunks().rewrite(stretch, percent_, host_.in_group);
+  const auto findings = volume_.chunks().rewrite(window, percent_, host_.in_group);
   if (!findings)
     spdlog::warn("rewriting: {}", findings.error().message());
   else if (findings->chunks != 0)

@@ -12,7 +12,7 @@
 namespace dedupfs {
 
 // A snapshot is kept if any rule keeps it. Days and weeks without a snapshot do not count.
-struct KeepRules {
+struct RetentionPolicy {
   std::uint32_t last = 0;
   std::uint32_t daily = 0;
   std::uint32_t weekly = 0;  // weeks begin on Monday
@@ -22,6 +22,6 @@ struct KeepRules {
 };
 
 // The names of those that no rule keeps. Days are those of the local time.
-std::vector<std::string> not_kept(const KeepRules& rules, std::vector<SnapshotRecord> snapshots);
+std::vector<std::string> not_kept(const RetentionPolicy& rules, std::vector<SnapshotRecord> snapshots);
 
 }  // namespace dedupfs

@@ -13,7 +13,7 @@
 
 namespace dedupfs {
 
-class GroupEnd {
+class CommitHook {
  public:
   struct Task {
     std::function<Result<void>()> change;  // the last change of the group; an Error: nothing was changed

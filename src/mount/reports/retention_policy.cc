@@ -1,4 +1,4 @@
-#include "mount/reports/keep_rules.h"
+#include "mount/reports/retention_policy.h"
 
 #include <algorithm>
 #include <ctime>
@@ -37,7 +37,7 @@ void keep(const std::vector<SnapshotRecord>& newest_first, std::uint32_t count, 
 
 }  // namespace
 
-std::vector<std::string> not_kept(const KeepRules& rules, std::vector<SnapshotRecord> snapshots) {
+std::vector<std::string> not_kept(const RetentionPolicy& rules, std::vector<SnapshotRecord> snapshots) {
   // By number, not by time: clocks are set back, too.
   std::ranges::sort(snapshots, std::greater(), &SnapshotRecord::number);
   std::set<TreeNumber> kept;

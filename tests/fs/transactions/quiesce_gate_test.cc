@@ -1,4 +1,4 @@
-#include "fs/transactions/group_gate.h"
+#include "fs/transactions/quiesce_gate.h"
 
 #include <gtest/gtest.h>
 
@@ -12,14 +12,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(GroupGate, ClosingWaitsForThoseInside) {
-  GroupGate gate;
+TEST(QuiesceGate, ClosingWaitsForThoseInside) {
+  QuiesceGate gate;
   std::atomic<bool> closed = false;
   std::thread closer;
   {
-    const GroupGate::Pass pass(gate);
+    const QuiesceGate::Pass pass(gate);
     closer = std::thread([&] {
-      const GroupGate::Closure closure(gate);
+      const QuiesceGate::Closure closure(gate);
       closed = true;
     });
     std::this_thread::sleep_for(milliseconds(20));
@@ -29,8 +29,8 @@ TEST(GroupGate, ClosingWaitsForThoseInside) {
   EXPECT_TRUE(closed);
 }
 
-TEST(GroupGate, NobodyIsInsideWhileItIsClosed) {
-  GroupGate gate;
+TEST(QuiesceGate, NobodyIsInsideWhileItIsClosed) {
+  QuiesceGate gate;
   std::atomic<int> inside = 0;
   std::atomic<bool> stop = false;
   std::atomic<std::uint64_t> passes = 0;
@@ -38,7 +38,7 @@ TEST(GroupGate, NobodyIsInsideWhileItIsClosed) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       while (!stop) {
-        const GroupGate::Pass pass(gate);
+        const QuiesceGate::Pass pass(gate);
         ++inside;
         ++passes;
         --inside;
@@ -47,7 +47,7 @@ TEST(GroupGate, NobodyIsInsideWhileItIsClosed) {
   }
 
   for (int i = 0; i < 200; ++i) {
-    const GroupGate::Closure closure(gate);
+    const QuiesceGate::Closure closure(gate);
     ASSERT_EQ(inside, 0);
     const std::uint64_t before = passes;
     std::this_thread::yield();
@@ -57,14 +57,14 @@ TEST(GroupGate, NobodyIsInsideWhileItIsClosed) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(GroupGate, ClosuresExcludeEachOther) {
-  GroupGate gate;
+TEST(QuiesceGate, ClosuresExcludeEachOther) {
+  QuiesceGate gate;
   std::atomic<int> closures = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < 100; ++round) {
-        const GroupGate::Closure closure(gate);
+        const QuiesceGate::Closure closure(gate);
         EXPECT_EQ(++closures, 1);
         --closures;
       }

@@ -1,4 +1,4 @@
-#include "fs/background/rewriter.h"
+#include "fs/background/defragmenter.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ constexpr std::size_t kPiece = 40 << 10;
 
 FilesystemOptions rewriting(unsigned percent) {
   FilesystemOptions options = TestFilesystem::quiet();
-  options.rewrite_percent = percent;
+  options.defragment_percent = percent;
   return options;
 }
 
@@ -54,7 +54,7 @@ std::uint64_t garbage_in(TestFilesystem& filesystem) {
   return garbage - std::min(garbage, kFrames);
 }
 
-TEST(Rewriter, AFileOfPiecesLiesTogetherWhenItsVolumeIsClosed) {
+TEST(Defragmenter, AFileOfPiecesLiesTogetherWhenItsVolumeIsClosed) {
   TestFilesystem filesystem(rewriting(100));
   const InodeNumber file = write_all(filesystem);
 
@@ -64,7 +64,7 @@ TEST(Rewriter, AFileOfPiecesLiesTogetherWhenItsVolumeIsClosed) {
     EXPECT_TRUE(filesystem.content(value_of(filesystem.find("old-" + std::to_string(old)))) == content_of(old)) << old;
 }
 
-TEST(Rewriter, ZeroPercentStoresNothingAgain) {
+TEST(Defragmenter, ZeroPercentStoresNothingAgain) {
   TestFilesystem filesystem(rewriting(0));
   const InodeNumber file = write_all(filesystem);
 
@@ -72,7 +72,7 @@ TEST(Rewriter, ZeroPercentStoresNothingAgain) {
   EXPECT_LT(garbage_in(filesystem), kPiece);
 }
 
-TEST(Rewriter, TheBudgetIsAShareOfWhatIsWritten) {
+TEST(Defragmenter, TheBudgetIsAShareOfWhatIsWritten) {
   TestFilesystem filesystem(rewriting(20));
   write_all(filesystem);
 
@@ -81,7 +81,7 @@ TEST(Rewriter, TheBudgetIsAShareOfWhatIsWritten) {
   EXPECT_LE(garbage, patchwork().size() / 5 + kPiece) << "what was stored again is there twice";
 }
 
-TEST(Rewriter, AReclaimBringsTheFormerCopiesBack) {
+TEST(Defragmenter, AReclaimBringsTheFormerCopiesBack) {
   TestFilesystem filesystem(rewriting(100));
   const InodeNumber file = write_all(filesystem);
   const std::uint64_t garbage = garbage_in(filesystem);
@@ -126,19 +126,19 @@ TEST(Reclaim, WhatMovesLiesAsTheNewerOfTwoFilesNeedsIt) {
   EXPECT_EQ(filesystem.content(value_of(filesystem.find("older"))), forwards);
 }
 
-TEST(Rewriter, WhileOthersMoveChunksStretchesAreLetGo) {
+TEST(Defragmenter, WhileOthersMoveChunksStretchesAreLetGo) {
   TestFilesystem filesystem(rewriting(0));
   write_all(filesystem);
   Volume& volume = filesystem->volume();
   int commits = 0;
-  bool may_rewrite = true;
-  Rewriter rewriter(volume, 100,
-                    {.in_group = [](const auto& change) { return change(); },
-                     .commit = [&](auto) -> Result<void> {
-                       ++commits;
-                       return {};
-                     },
-                     .may_rewrite = [&] { return may_rewrite; }});
+  bool may_defragment = true;
+  Defragmenter defragmenter(volume, 100,
+                            {.in_group = [](const auto& change) { return change(); },
+                             .commit = [&](auto) -> Result<void> {
+                               ++commits;
+                               return {};
+                             },
+                             .may_defragment = [&] { return may_defragment; }});
   const auto note = [&] {
     volume.chunks().recent_references().note({.bytes = 1, .new_bytes = 0, .ids = {ChunkId{1}}});
   };
@@ -146,18 +146,18 @@ TEST(Rewriter, WhileOthersMoveChunksStretchesAreLetGo) {
   note();
   {
     const auto moving = volume.chunks().start_moving();
-    rewriter.finish(std::chrono::hours(1));
+    defragmenter.finish(std::chrono::hours(1));
   }
   EXPECT_EQ(commits, 1) << "of what finish() begins with";
 
   note();
-  may_rewrite = false;
-  rewriter.finish(std::chrono::hours(1));
+  may_defragment = false;
+  defragmenter.finish(std::chrono::hours(1));
   EXPECT_EQ(commits, 2);
 
   note();
-  may_rewrite = true;
-  rewriter.finish(std::chrono::hours(1));
+  may_defragment = true;
+  defragmenter.finish(std::chrono::hours(1));
   EXPECT_EQ(commits, 4);
 }
 

@@ -1,0 +1,64 @@
+// Where the regions of recently read runs of chunks are, so that a sequential reader asks the database once an extent.
+//
+// Threads: every function from any thread.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <shared_mutex>
+
+#include "store/chunks/chunk_index.h"
+
+namespace dedupfs {
+
+class ExtentCache {
+ public:
+  struct Found {
+    RegionPlace place;
+    bool has_deltas = false;  // the extent, not necessarily the chunk
+  };
+  std::optional<Found> find(ChunkId id) const {
+    const std::shared_lock lock(mutex_);
+    const auto after = extents_.upper_bound(number_of(id));
+    if (after == extents_.begin()) return std::nullopt;
+    const auto& [first, extent] = *std::prev(after);
+    if (number_of(id) - first >= extent.count) return std::nullopt;
+    return extent.found;
+  }
+
+  void forget(ChunkId id) {
+    const std::unique_lock lock(mutex_);
+    const auto after = extents_.upper_bound(number_of(id));
+    if (after != extents_.begin()) extents_.erase(std::prev(after));
+  }
+
+  void clear() {
+    const std::unique_lock lock(mutex_);
+    extents_.clear();
+  }
+
+  static Found found_in(const ChunkExtent& extent) {
+    return {extent.place, std::ranges::any_of(extent.chunks, &ChunkExtent::Chunk::is_delta)};
+  }
+
+  void insert(const ChunkExtent& extent) {
+    const std::unique_lock lock(mutex_);
+    // Starting afresh is rare and cheap: what is in use comes back with one look-up each.
+    if (extents_.size() >= kMaxExtents) extents_.clear();
+    extents_.insert_or_assign(number_of(extent.first), Run{extent.chunks.size(), found_in(extent)});
+  }
+
+ private:
+  static constexpr std::size_t kMaxExtents = 1 << 16;
+
+  struct Run {
+    std::size_t count = 0;
+    Found found;
+  };
+
+  mutable std::shared_mutex mutex_;
+  std::map<std::uint64_t, Run> extents_;  // by number of the first id
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,40 @@
+// Extents of the chunk index for one who asks for many of them, mostly near to each other: what was found is kept for a while.
+//
+// Threads:   one user at a time.
+// Ownership: the database must outlive it.
+// Failure:   as find_extent() does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "base/result.h"
+#include "index/database.h"
+#include "store/chunks/chunk_index.h"
+
+namespace dedupfs {
+
+class ExtentFinder {
+ public:
+  explicit ExtentFinder(const Database& database) : database_(database) {}
+
+  // The extent that has the chunk, as it was when it was found: it may have changed since. Null: none has it. Valid until the
+  // next call.
+  Result<const ChunkExtent*> find(ChunkId id);
+  void forget_all();
+
+ private:
+  static constexpr std::size_t kMaxExtents = 1 << 10;  // some 5 MB
+
+  Result<void> note_gap(ChunkId id);
+
+  const Database& database_;
+  std::map<ChunkId, ChunkExtent> extents_;  // by their first
+  // No extent has these. To ask the database for each chunk that was erased would lead it over the tombstones
+  // beside it, each time.
+  std::uint64_t gap_begin_ = 0;
+  std::uint64_t gap_end_ = 0;
+};
+
+}  // namespace dedupfs
