@@ -59,7 +59,7 @@ class PosixFile final : public BackingFile {
       const ssize_t put =
           complete([&] { return ::pwrite(fd_.get(), data.data(), data.size(), static_cast<off_t>(offset)); });
       if (put < 0) return Error::from_errno(errno, "writing " + path_.string());
-      if (put == 0) return Error{ErrorCode::kIo, "writing " + path_.string() + ": nothing of it was taken"};
+      if (put == 0) return Error{ErrorCode::kIo, "writing " + path_.string() + ": the disk accepted none of it"};
       offset += static_cast<std::uint64_t>(put);
       data = data.subspan(static_cast<std::size_t>(put));
     }
@@ -267,7 +267,7 @@ Result<void> remove_tree(BackingFolder& folder, std::string_view name, int depth
   if (type != Backing::Type::kDirectory) return folder.unlink(name);
   if (depth == 0)
     return Error{ErrorCode::kCorruption,
-                 (folder.path() / name).string() + " is no part of a volume: remove it by hand, and try again"};
+                 (folder.path() / name).string() + " does not belong to a volume: remove it by hand, then try again"};
   {
     DEDUPFS_ASSIGN(const auto inner, folder.open_folder(name));
     DEDUPFS_ASSIGN(const std::vector<std::string> names, inner->list());

@@ -27,7 +27,7 @@ Result<Spec> parse_spec(std::string_view kind, std::string_view text) {
   const auto colon = text.find(':');
   Spec spec{.kind = std::string(kind), .name = std::string(text.substr(0, colon)), .values = {}, .words = {}};
   if (spec.name.empty())
-    return invalid_argument(fmt::format("{} spec '{}' lacks a name (NAME:key=value,...)", kind, text));
+    return invalid_argument(fmt::format("{} spec '{}' has no name (the form is NAME:key=value,...)", kind, text));
   if (colon == std::string_view::npos) return spec;
 
   for (std::string_view rest = text.substr(colon + 1);;) {

@@ -30,7 +30,7 @@ class FixedChunker final : public Chunker {
 Result<std::unique_ptr<Chunker>> make_fixed(const Spec& spec, Isa) {
   DEDUPFS_TRY(allow_only(spec, {"size", "avg"}));
   if (spec.find("size") && spec.find("avg"))
-    return Error{ErrorCode::kInvalidArgument, "chunker fixed: size and avg mean the same, give one"};
+    return Error{ErrorCode::kInvalidArgument, "chunker fixed: size and avg mean the same; give only one of them"};
   DEDUPFS_ASSIGN(const std::uint64_t size, number_from(spec, spec.find("avg") ? "avg" : "size", kDefaultAvgBytes,
                                                        kMinChunkBytesLimit, kMaxChunkBytesLimit));
   return std::unique_ptr<Chunker>(std::make_unique<FixedChunker>(static_cast<std::uint32_t>(size)));

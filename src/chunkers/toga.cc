@@ -64,7 +64,7 @@ Result<std::unique_ptr<Chunker>> make_toga(const Spec& given, Isa isa) {
   DEDUPFS_ASSIGN(const ChunkSizes sizes, sizes_from(spec));
   if (sizes.min_bytes < shortest)
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("chunker toga: min={} is smaller than what the hash looks back ({} bytes)",
+                 fmt::format("chunker toga: min={} is smaller than the window of the hash ({} bytes)",
                              format_size(sizes.min_bytes), shortest)};
   DEDUPFS_ASSIGN(const std::uint64_t limit, number_from(spec, "limit", limit_for(sizes), 1, 255));
   return std::unique_ptr<Chunker>(std::make_unique<TogaChunker>(sizes, limit, isa));

@@ -46,8 +46,8 @@ Result<std::unique_ptr<Chunker>> make_windowed(const WindowedAlgorithm& algorith
   const std::uint64_t own_window = algorithm.window_for(sizes.avg_bytes);
   if (!spec.find("window") && own_window < kMinChunkBytesLimit)
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("chunker {}: avg={} is too small for this algorithm (give a window to insist)", spec.name,
-                             format_size(sizes.avg_bytes))};
+                 fmt::format("chunker {}: avg={} is too small for this algorithm (to use it all the same, set window)",
+                             spec.name, format_size(sizes.avg_bytes))};
   DEDUPFS_ASSIGN(const std::uint64_t window,
                  number_from(spec, "window", own_window, kMinChunkBytesLimit, sizes.max_bytes));
   if (own_min) sizes.min_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(window, sizes.avg_bytes));

@@ -26,7 +26,7 @@ Result<DeltaSettings> parse_delta_settings(std::string_view text) {
   for (const ResemblanceMethodInfo& info : resemblance_method_infos()) known.push_back(info.name);
   if (spec.name == kNone || std::ranges::find(known, spec.name) == known.end())
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("'{}' is no delta encoding (known: {})", text, comma_separated(known))};
+                 fmt::format("unknown delta encoding '{}' (known: {})", text, comma_separated(known))};
   DEDUPFS_TRY(allow_only(spec, {"depth", "neighbours", "index"}));
   settings.method = spec.name;
   DEDUPFS_ASSIGN(const std::uint64_t depth, number_from(spec, "depth", settings.depth, 1, DeltaSettings::kDeepest));

@@ -152,7 +152,7 @@ Result<void> Xdelta3Codec::decode(ByteSpan source, ByteSpan delta, MutableByteSp
   }
   if (!within(delta.size(), kMaxDeltaBytes) || delta.size() < kHeader.size() ||
       !std::equal(kHeader.begin(), kHeader.end(), delta.begin())) {
-    return corruption("not one of ours");
+    return corruption("it was not made by dedupfs");
   }
   build_instruction_table();
 
@@ -171,13 +171,13 @@ Result<void> Xdelta3Codec::decode(ByteSpan source, ByteSpan delta, MutableByteSp
   xd3_avail_input(&stream, delta.data(), static_cast<usize_t>(delta.size()));
 
   if (xd3_decode_input(&stream) != XD3_GOTHEADER) return corruption(xd3_errstring(&stream));
-  if (stream.dec_tgtlen != target.size()) return corruption("makes another number of bytes than the chunk has");
-  if ((stream.dec_win_ind & ~kWindowCopiesSource) != 0) return corruption("window of an unknown kind");
-  if (stream.dec_cpyoff + stream.dec_cpylen > source.size()) return corruption("reaches beyond the source");
+  if (stream.dec_tgtlen != target.size()) return corruption("its length differs from that of the chunk");
+  if ((stream.dec_win_ind & ~kWindowCopiesSource) != 0) return corruption("it has a window of an unknown kind");
+  if (stream.dec_cpyoff + stream.dec_cpylen > source.size()) return corruption("it reads beyond the end of its source");
 
   if (xd3_decode_input(&stream) != XD3_OUTPUT) return corruption(xd3_errstring(&stream));
-  if (stream.avail_out != target.size()) return corruption("makes fewer than the chunk's bytes");
-  if (stream.avail_in != 0) return corruption("bytes behind its end");
+  if (stream.avail_out != target.size()) return corruption("it makes fewer bytes than the chunk has");
+  if (stream.avail_in != 0) return corruption("it has bytes behind its end");
   return {};
 }
 

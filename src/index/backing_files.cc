@@ -201,7 +201,8 @@ class LogFile final : public rocksdb::FSWritableFile {
     if (!file_) return why;
     IOStatus cut = file_->Truncate(synced_bytes_, options, dbg);
     if (cut.ok()) cut = file_->Sync(options, dbg);
-    return cut.ok() ? why : IOStatus::IOError(why.ToString() + "; it cannot be cut off: " + cut.ToString());
+    return cut.ok() ? why
+                    : IOStatus::IOError(why.ToString() + "; the incomplete end cannot be removed: " + cut.ToString());
   }
 
   const std::unique_ptr<rocksdb::FSWritableFile> file_;

@@ -13,8 +13,7 @@ std::string encode_number(std::uint64_t number) {
 Result<std::uint64_t> decode_number(std::string_view counter, std::string_view value) {
   Decoder decode(value);
   const std::uint64_t number = decode.u64();
-  if (!decode.ok_at_end())
-    return Error{ErrorCode::kCorruption, "the index's counter " + std::string(counter) + " is damaged"};
+  if (!decode.ok_at_end()) return Error{ErrorCode::kCorruption, "the counter " + std::string(counter) + " is damaged"};
   return number;
 }
 

@@ -81,7 +81,7 @@ Database::State::~State() {
   if (db == nullptr) return;
   if (!read_only && handles.size() > kFamilyCount) {
     if (const rocksdb::Status status = empty_log(); !status.ok())
-      spdlog::warn("{}; its log will be replayed when it is opened next", error_of(status).message());
+      spdlog::warn("{}; the next open will replay its log", error_of(status).message());
     crash_point("unmount.index-flushed");
   }
   watch.reset();

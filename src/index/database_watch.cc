@@ -62,8 +62,8 @@ void DatabaseWatch::run() {
     if (calls_ == 0 || Clock::now() - idle_since < patience_) continue;
 
     spdlog::error(
-        "index {}: RocksDB waits for something that it does not do, since {} s; it takes no more changes until it is "
-        "opened anew",
+        "index {}: a call of RocksDB has waited {} s for work that does not run; the index takes no changes until the "
+        "volume is mounted again",
         path_, std::chrono::duration_cast<std::chrono::seconds>(patience_).count());
     has_given_up_ = true;
     lock.unlock();
@@ -75,7 +75,7 @@ void DatabaseWatch::run() {
 }
 
 rocksdb::Status DatabaseWatch::gave_up() {
-  return rocksdb::Status::IOError("RocksDB waited for something that it did not do; mount the volume again");
+  return rocksdb::Status::IOError("a call of RocksDB waited for work that did not run; mount the volume again");
 }
 
 }  // namespace dedupfs

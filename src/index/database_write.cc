@@ -134,7 +134,7 @@ Result<void> Database::State::check_room_to_flush() const {
                                 ? Result<void>(Error{ErrorCode::kNoSpace, "the disk is full"})
                                 : write_on_trial(*folder, needed);
   if (room) return {};
-  return room.error().with("index " + path + ": " + std::to_string(needed) + " bytes are needed to go on");
+  return room.error().with("index " + path + ": " + std::to_string(needed) + " bytes must be free to continue");
 }
 
 // After a failure RocksDB refuses every write until Resume(), which refuses in turn if the failure was one that may

@@ -144,7 +144,7 @@ Result<void> judge_table(const BackingFile& table) {
   const std::size_t block_bytes = footer.directory.bytes;
   std::vector<std::uint8_t> block(block_bytes + kTableTrailerBytes);
   DEDUPFS_TRY(table.read(footer.directory.offset, block));
-  if (block[block_bytes] != 0) return damaged(table, "its directory of blocks is compressed, which no table has");
+  if (block[block_bytes] != 0) return damaged(table, "its directory of blocks is compressed, which dedupfs never does");
   return judge_directory(table, bytes, ByteSpan(block).first(block_bytes));
 }
 
@@ -153,7 +153,7 @@ Result<void> judge_block(const BackingFile& table, ByteSpan block, const BlockMe
   if (bytes > kMaxBlockBytes)
     return damaged(table, fmt::format("a block of {} bytes, more than any index of dedupfs has", bytes));
   if (bytes > kLargeBlockBytes && memory.large_blocks_bytes() > kMaxLargeBlocksBytes)
-    return damaged(table, fmt::format("too many blocks that are as large as {} bytes", bytes));
+    return damaged(table, fmt::format("too many blocks are as large as {} bytes", bytes));
   return {};
 }
 

@@ -92,12 +92,12 @@ TEST(Registry, RefusesParametersOutOfRange) {
   EXPECT_EQ(message_of("vram:avg=8k,min=8k"), "chunker ram: min=8k is larger than window=7936");
   EXPECT_EQ(message_of("vram:avg=8k,window=64k"), "chunker ram: window=64k is out of range (allowed: 64 to 32k)");
   EXPECT_EQ(message_of("vram:avg=256"),
-            "chunker ram: avg=256 is too small for this algorithm (give a window to insist)");
+            "chunker ram: avg=256 is too small for this algorithm (to use it all the same, set window)");
   EXPECT_EQ(message_of("fixed:size=2m"), "chunker fixed: size=2m is out of range (allowed: 64 to 1m)");
   EXPECT_EQ(message_of("fixed:avg=2m"), "chunker fixed: avg=2m is out of range (allowed: 64 to 1m)");
   EXPECT_EQ(message_of("seqcdc:avg=4m"), "chunker seqcdc: avg=4m is out of range (allowed: 64 to 1m)");
   EXPECT_EQ(message_of("toga:avg=8m"), "chunker toga: avg=8m is out of range (allowed: 64 to 1m)");
-  EXPECT_EQ(message_of("fixed:size=8k,avg=8k"), "chunker fixed: size and avg mean the same, give one");
+  EXPECT_EQ(message_of("fixed:size=8k,avg=8k"), "chunker fixed: size and avg mean the same; give only one of them");
 }
 
 TEST(Registry, ForcedIsaIsUsed) {

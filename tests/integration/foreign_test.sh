@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Root works on a volume whose folder is another user's: it is refused unless root says so, and whatever that user does to the folder
+# Root works on a volume whose folder belongs to another user: it is refused unless root says so, and whatever that user does to the folder
 # meanwhile, nothing outside of it is touched. What answers at the control socket, or does not, holds up nobody for ever.
 . "$(dirname "$0")/lib.sh"
 

@@ -69,7 +69,7 @@ Result<void> Checkpointer::take(const Checkpoints::GoesOn& goes_on) {
 void Checkpointer::take_in_background(const Checkpoints::GoesOn& goes_on) {
   const Result<void> taken = take(goes_on);
   if (taken || taken.error().code() == ErrorCode::kInterrupted) return;
-  spdlog::warn("no checkpoint of the names could be taken: {}", taken.error().message());
+  spdlog::warn("no checkpoint could be written: {}", taken.error().message());
 }
 
 void Checkpointer::take_now() {

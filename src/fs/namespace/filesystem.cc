@@ -127,7 +127,8 @@ Result<void> Filesystem::close(const ClosingGoesOn& goes_on) {
   if (const auto finished = state.checkpointer->finish(goes_on); !finished) {
     state.missing_checkpoint = finished.error();
     spdlog::error(
-        "there is no checkpoint of the last state: {}. The volume is whole, but if its index is lost before the next "
+        "the checkpoint of the last state was not written: {}. The volume is whole, but if its index is lost before "
+        "the next "
         "checkpoint, fsck.dedupfs can only bring back the names of an older one. The next unmount takes one",
         finished.error().message());
   }

@@ -21,7 +21,7 @@ Result<MountEntry> find_mount_of(const Path& given) {
   if (auto entry = find_dedupfs_mount_above(table, path)) return std::move(*entry);  // whosever it is
   DEDUPFS_ASSIGN(const Path volume, find_volume(given));
   if (auto entry = find_dedupfs_mount(table, volume)) return std::move(*entry);
-  return Error{ErrorCode::kNotFound, given.string() + " is not mounted: nothing has to be made durable"};
+  return Error{ErrorCode::kNotFound, given.string() + " is not mounted: there is nothing to make durable"};
 }
 
 Result<void> commit_through(const MountEntry& entry) {
@@ -29,12 +29,12 @@ Result<void> commit_through(const MountEntry& entry) {
   struct stat status {};
   if (!root || ::fstat(root.get(), &status) != 0) return Error::from_errno(errno, entry.mountpoint.string());
   if (fmt::format("{}:{}", major(status.st_dev), minor(status.st_dev)) != entry.device)
-    return Error{ErrorCode::kBusy, fmt::format("another filesystem is mounted over {}: unmount that one first",
+    return Error{ErrorCode::kBusy, fmt::format("another filesystem is mounted on top of {}: unmount that one first",
                                                entry.mountpoint.string())};
   // The first sends the daemon what programs have changed through mappings, the second commits.
   if (::syncfs(root.get()) == 0 && ::fsync(root.get()) == 0) return {};
   return Error::from_errno(errno, entry.mountpoint.string())
-      .with("not everything could be made durable (the log of the daemon says what)");
+      .with("some changes could not be made durable (see the log of the daemon)");
 }
 
 }  // namespace

@@ -118,8 +118,7 @@ class Unmounting {
     }
     if (entry_.user && client->daemon_user() != 0 && client->daemon_user() != *entry_.user) {
       say(fmt::format(
-          "the control socket of {} is served by process {} of user {}, but the mount by user {}: it is not "
-          "asked anything",
+          "process {1} of user {2} serves the control socket of {0}, but user {3} owns the mount: no request was sent",
           entry_.source, client->daemon_pid(), client->daemon_user(), *entry_.user));
       return {};
     }
@@ -128,8 +127,9 @@ class Unmounting {
     if (info && serves_this_mount(*info))
       daemon_ = std::move(*client);
     else
-      step(fmt::format("the control socket of {} is not served by the daemon of this mount: it is not asked anything",
-                       entry_.source));
+      step(fmt::format(
+          "another program than the daemon of this mount serves the control socket of {}: no request was sent",
+          entry_.source));
     return {};
   }
 
@@ -146,7 +146,7 @@ class Unmounting {
       return {};
     }
     return Error{ErrorCode::kBusy,
-                 fmt::format("{} stays mounted, its daemon does not answer: {} (-f unmounts all the same)",
+                 fmt::format("{} stays mounted, because its daemon does not answer: {} (to unmount anyway, use -f)",
                              entry_.mountpoint.string(), error.message())};
   }
 
@@ -154,10 +154,9 @@ class Unmounting {
   Result<void> commit() {
     const auto synced = daemon_->request({{"command", "sync"}});
     if (synced || request_.mode == UnmountMode::kForce) return {};
-    return Error{ErrorCode::kIo,
-                 fmt::format("{} stays mounted, its changes cannot be made durable (-f unmounts all the "
-                             "same, and loses them): {}",
-                             entry_.mountpoint.string(), synced.error().message())};
+    return Error{ErrorCode::kIo, fmt::format("{} stays mounted, because its changes cannot be made durable: {} (to "
+                                             "unmount anyway and lose them, use -f)",
+                                             entry_.mountpoint.string(), synced.error().message())};
   }
 
   // ------------------------------------------------------------ its end
@@ -167,8 +166,8 @@ class Unmounting {
     const auto holders = find_mount_holders(entry_.device);
     if (holders.empty()) return {};
     return fmt::format(
-        "a copy of the mount lives on in another mount namespace, held by {}; end these processes, or unmount "
-        "it there: nsenter -t {} -m umount {}",
+        "another mount namespace still has the mount, because of {}; end these processes, or unmount it there: nsenter "
+        "-t {} -m umount {}",
         describe(holders), holders.front().process, holders.front().mountpoint.string());
   }
 
@@ -184,8 +183,7 @@ class Unmounting {
         *daemon_, [&](int socket) { return wait.for_events(socket, POLLIN); },
         [this](const std::string& text) { say("waiting for the daemon: " + text); });
     if (!closed && closed.error().code() == ErrorCode::kInterrupted)
-      return closed.error().with(entry_.mountpoint.string() +
-                                 " is unmounted, but not everything is known to be durable");
+      return closed.error().with(entry_.mountpoint.string() + " is unmounted, but some changes may not be durable");
     if (process) DEDUPFS_TRY(wait.for_events(process.get(), POLLIN));
     if (!closed) return closed.error().with("unmounted, but the last changes may be lost");
     DEDUPFS_ASSIGN(const std::string warning, read_answer([&] { return closed->value("warning", std::string()); }));

@@ -54,9 +54,9 @@ ClosingDaemon::Outcome ClosingDaemon::wait() {
 // While it answers it does not close: its mount is in another mount namespace, or has gone a moment ago.
 Result<void> ClosingDaemon::await_begin(ControlClient& daemon) const {
   std::string device;
-  Wait wait(
-      fmt::format("process {}, which serves {} though it is not mounted here", daemon.daemon_pid(), volume_.string()),
-      {std::min<std::chrono::milliseconds>(patience_.limit, kPatienceWithServing), patience_.say});
+  Wait wait(fmt::format("process {}, which still serves {}, although it is not mounted here", daemon.daemon_pid(),
+                        volume_.string()),
+            {std::min<std::chrono::milliseconds>(patience_.limit, kPatienceWithServing), patience_.say});
   wait.explain([&] {
     const auto holders = find_mount_holders(device);
     return holders.empty() ? std::string() : "it is mounted in another mount namespace, held by " + describe(holders);

@@ -25,7 +25,7 @@ Result<void> connect_to(int socket, const ControlAddress& address, const Path& v
   while (::connect(socket, address.get(), sizeof address.address) != 0) {
     if (errno == ECONNREFUSED || errno == ENOENT) return not_mounted(volume);
     if (errno == EACCES)
-      return Error{ErrorCode::kAccessDenied, "the daemon of " + volume.string() + " is another user's"};
+      return Error{ErrorCode::kAccessDenied, "the daemon of " + volume.string() + " belongs to another user"};
     if (errno != EAGAIN && errno != EINTR) return Error::from_errno(errno, volume.string() + ": control socket");
     DEDUPFS_TRY(wait.go_on());
     std::this_thread::sleep_for(wait.pause(std::chrono::milliseconds(20)));
@@ -45,8 +45,8 @@ Result<ControlClient> ControlClient::connect(const Path& volume, Patience patien
   DEDUPFS_ASSIGN(const ucred daemon, peer_of(socket.get()));
   if (daemon.uid != 0 && daemon.uid != ::geteuid() && daemon.uid != address->volume_owner)
     return Error{ErrorCode::kAccessDenied,
-                 fmt::format("the control socket of {} is served by process {} of user {}, who is neither root nor the "
-                             "owner of the volume: it is not asked anything",
+                 fmt::format("process {1} of user {2} serves the control socket of {0}, but that user is neither root "
+                             "nor the owner of the volume: no request was sent",
                              volume.string(), daemon.pid, daemon.uid)};
   return ControlClient(std::move(socket), daemon, std::move(patience));
 }
@@ -79,8 +79,7 @@ Result<nlohmann::json> ControlClient::receive(const std::function<Result<void>(i
   std::size_t end;
   while ((end = received_.find('\n', searched_)) == std::string::npos) {
     searched_ = received_.size();
-    if (received_.size() > kMaxAnswer)
-      return Error{ErrorCode::kIo, "the answer of the daemon is longer than any that it gives"};
+    if (received_.size() > kMaxAnswer) return Error{ErrorCode::kIo, "the answer of the daemon is too long"};
     char buffer[16 * 1024];
     const ssize_t count = ::recv(socket_.get(), buffer, sizeof buffer, 0);
     if (count > 0) {
@@ -95,7 +94,7 @@ Result<nlohmann::json> ControlClient::receive(const std::function<Result<void>(i
   received_.erase(0, end + 1);
   searched_ = 0;
   if (!response.is_object() || !response.contains("ok") || !response["ok"].is_boolean()) {
-    return Error{ErrorCode::kIo, "the answer of the daemon is not understood"};
+    return Error{ErrorCode::kIo, "the answer of the daemon is not valid"};
   }
   if (!response["ok"].get<bool>()) {
     const nlohmann::json& error = response["error"];

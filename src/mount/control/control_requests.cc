@@ -8,7 +8,7 @@ namespace dedupfs {
 namespace {
 
 Error unknown_action(const std::string& action, const std::string& job) {
-  return {ErrorCode::kInvalidArgument, "\"" + action + "\" is nothing that a " + job + " can do"};
+  return {ErrorCode::kInvalidArgument, "\"" + action + "\" is not an action of a " + job};
 }
 
 }  // namespace

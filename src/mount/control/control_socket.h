@@ -66,7 +66,7 @@ class ControlServer {
 // time.
 //
 // Threads:   one user at a time.
-// Failure:   kNotFound when no daemon serves the volume; kAccessDenied when it is another user's; kInterrupted when `patience`
+// Failure:   kNotFound when no daemon serves the volume; kAccessDenied when it belongs to another user; kInterrupted when `patience`
 //            is at its end; the error of the daemon otherwise, or kIo when the daemon goes away before it has answered.
 class ControlClient {
  public:
@@ -101,7 +101,7 @@ auto read_answer(Read&& read) -> Result<decltype(read())> {
   try {
     return read();
   } catch (const nlohmann::json::exception& error) {
-    return Error{ErrorCode::kIo, std::string("the answer of the daemon is not understood: ") + error.what()};
+    return Error{ErrorCode::kIo, std::string("the answer of the daemon is not valid: ") + error.what()};
   }
 }
 

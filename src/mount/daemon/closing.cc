@@ -18,7 +18,7 @@ bool Closing::goes_on(std::uint64_t records) {
   if (end_ && now >= *end_) return false;
   if (now >= next_report_) {
     next_report_ = now + kBetweenReports;
-    world_.report(fmt::format("all is durable; the last checkpoint of the names has {} records so far", records));
+    world_.report(fmt::format("all changes are durable; the last checkpoint has {} records so far", records));
   }
   return true;
 }

@@ -56,7 +56,7 @@ Result<MountRequest> checked(MountRequest request) {
   DEDUPFS_ASSIGN(request.mountpoint, canonical_mountpoint(request.mountpoint));
   DEDUPFS_ASSIGN(const int dead, detach_dead_mounts(volume, request.mountpoint));
   if (dead > 0)
-    print_error(fmt::format("the daemon that served {} has died; its mount is detached, and the volume mounted anew",
+    print_error(fmt::format("the daemon of {} has died: its mount was removed, and the volume is mounted again",
                             request.mountpoint.string()));
   struct stat status {};
   if (::stat(request.mountpoint.c_str(), &status) != 0)
@@ -65,13 +65,13 @@ Result<MountRequest> checked(MountRequest request) {
     return invalid_argument("mountpoint " + request.mountpoint.string() + " is not a directory");
 
   if (::geteuid() != 0 && (request.options.suid.value_or(false) || request.options.dev.value_or(false)))
-    return invalid_argument("only root can mount with the options suid and dev: leave them out");
+    return invalid_argument("only root can use the mount options suid and dev: omit them");
   if (is_inside(request.mountpoint, volume)) {
     return invalid_argument(
-        fmt::format("mountpoint {} is inside of the volume {}", request.mountpoint.string(), volume.string()));
+        fmt::format("the mountpoint {} is inside the volume {}", request.mountpoint.string(), volume.string()));
   }
   if (is_inside(volume, request.mountpoint)) {
-    return invalid_argument(fmt::format("the volume {} is inside of the mountpoint {}, which would hide it",
+    return invalid_argument(fmt::format("the volume {} is inside the mountpoint {}: the mount would hide it",
                                         volume.string(), request.mountpoint.string()));
   }
   return request;
@@ -175,7 +175,7 @@ void raise_read_ahead(const std::string& device, std::uint64_t bytes) {
   if (device.empty()) return;
   std::ofstream file("/sys/class/bdi/" + device + "/read_ahead_kb");
   file << bytes / 1024 << std::flush;
-  if (!file) spdlog::debug("the read-ahead of the kernel stays as it is: only root may change it");
+  if (!file) spdlog::debug("the option readahead has no effect: only root may change it");
 }
 
 // Where nobody else can reach the mount, its user sees the snapshots, whoever owns the root folder.
@@ -216,7 +216,7 @@ std::unique_ptr<ControlServer> start_control(FuseMount& mount, const MountReques
   if (request.options.read_only && ControlClient::connect(request.volume)) return nullptr;
   auto server = ControlServer::start(*mount.filesystem().volume().folder(), control_handlers(mount, request));
   if (server) return std::move(*server);
-  spdlog::warn("without control socket: {}", server.error().message());
+  spdlog::warn("the volume has no control socket: {}", server.error().message());
   return nullptr;
 }
 
@@ -227,7 +227,7 @@ void report_mounted(FuseMount& mount, const MountRequest& request, Startup& star
   raise_read_ahead(mount.device(), request.options.read_ahead_bytes);
   if (::geteuid() == 0) {
     if (const auto recorded = record_mount(request.mountpoint, request.volume.string()); !recorded)
-      spdlog::warn("umount(8) will not wait until {} is closed: {}", request.volume.string(),
+      spdlog::warn("umount(8) will not wait for the end of {}: {}", request.volume.string(),
                    recorded.error().message());
   }
   spdlog::info("{} is mounted at {}", request.volume.string(), request.mountpoint.string());
@@ -261,8 +261,8 @@ Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, ControlServer*
   const std::optional<Error> missing = filesystem->missing_checkpoint();
   filesystem.reset();  // takes its time, too
   if (control != nullptr)
-    control->finish(closed,
-                    missing ? "there is no checkpoint of the last state: " + missing->message() : std::string());
+    control->finish(
+        closed, missing ? "the checkpoint of the last state was not written: " + missing->message() : std::string());
   return closed;
 }
 

@@ -76,7 +76,7 @@ Result<void> start_logging(const std::string& file, bool foreground) {
 void reopen_log() {
   if (!log_file) return;
   if (const auto reopened = log_file->reopen(); !reopened)
-    spdlog::warn("the old log file stays in use: {}", reopened.error().message());
+    spdlog::warn("the new log file could not be opened, so the old one stays in use: {}", reopened.error().message());
 }
 
 }  // namespace dedupfs

@@ -36,8 +36,8 @@ std::string read_report(int fd) {
   }
   int status = 0;
   ::waitpid(child, &status, 0);
-  print_error(WIFSIGNALED(status) ? fmt::format("the daemon died at its start: {}", ::strsignal(WTERMSIG(status)))
-                                  : "the daemon ended at its start");
+  print_error(WIFSIGNALED(status) ? fmt::format("the daemon died when it started: {}", ::strsignal(WTERMSIG(status)))
+                                  : "the daemon ended when it started");
   std::exit(kExitInternal);
 }
 

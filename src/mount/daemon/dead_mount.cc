@@ -47,13 +47,14 @@ Result<int> detach_dead_mounts(const Path& volume, const Path& mountpoint) {
     const int error = ask(mountpoint);
     if (error == ETIMEDOUT) {
       return Error{ErrorCode::kBusy,
-                   fmt::format("{} ({}) is mounted at {} already, and does not answer; end its daemon first",
+                   fmt::format("{} ({}) is already mounted at {} and does not answer; end its daemon first",
                                there->source, there->type, mountpoint.string())};
     }
     if (error != ENOTCONN && error != ECONNABORTED) return detached;
     if (there->type != kMountType || there->source != volume.string() || !is_credible(*there)) {
-      return Error{ErrorCode::kBusy, fmt::format("a dead mount of {} ({}) is at {}; unmount it first", there->source,
-                                                 there->type, mountpoint.string())};
+      return Error{ErrorCode::kBusy,
+                   fmt::format("the daemon of {} ({}) has died, but the mount at {} is still there; unmount it first",
+                               there->source, there->type, mountpoint.string())};
     }
     DEDUPFS_TRY(unmount(mountpoint, UnmountMode::kLazy));
   }

@@ -60,7 +60,7 @@ void lower_oom_score() {
   if (!(std::ifstream(kFile) >> score) || score != 0) return;
   std::ofstream file(kFile);
   file << kOomScore << std::flush;
-  if (!file) spdlog::debug("{} stays as it is", kFile);
+  if (!file) spdlog::debug("{} could not be changed", kFile);
 }
 
 // The cache holds what users may not read of each other. A core file is only one way to it: where the kernel hands cores to a program,

@@ -112,20 +112,20 @@ OwnOption choice_option(std::string_view name, Value MountOptions::*field, const
 const std::vector<OwnOption>& own_options() {
   static const std::vector<OwnOption> options = {
       size_option("cache", &MountOptions::cache_bytes, 16 * kMiB, 1024 * kGiB,
-                  "memory for data that was read, decompressed (default: 1/16 of memory up to 256m, or 1/64)", "SIZE"),
+                  "memory for decompressed data of recent reads (default: 1/16 of memory up to 256m, or 1/64)", "SIZE"),
       size_option("index_mem", &MountOptions::index_memory_bytes, 16 * kMiB, 1024 * kGiB,
                   "memory for the index (default: as for cache)", "SIZE"),
       size_option("dirty", &MountOptions::dirty_bytes, 16 * kMiB, 1024 * kGiB,
-                  "memory for data that was written and is not stored yet (default: 1/16 of memory, up to 256m)",
-                  "SIZE"),
+                  "memory for written data that is not stored yet (default: 1/16 of memory, up to 256m)", "SIZE"),
       seconds_option("commit", &MountOptions::commit_interval, 1, 3600,
-                     "seconds after which changes are durable without being asked for"),
+                     "seconds until changes are durable without fsync"),
       seconds_option("checkpoint", &MountOptions::checkpoint_interval, 0, 7 * 24 * 3600,
-                     "seconds between copies of the names and recipes, for fsck.dedupfs; 0: none"),
-      number_option("threads", &MountOptions::threads, 1, 1024, "of the ingest pipeline (default: one a core)", "N"),
+                     "seconds between checkpoints, which fsck.dedupfs repairs from; 0: none"),
+      number_option("threads", &MountOptions::threads, 1, 1024,
+                    "threads of the ingest pipeline (default: one per core)", "N"),
       size_option("readahead", &MountOptions::read_ahead_bytes, 0, kGiB, "of the kernel"),
       number_option("rewrite", &MountOptions::defragment_percent, 0, 100,
-                    "percent of what is written that may be stored once more to be quick to read; 0: none"),
+                    "percent of the written data that defragmentation may store again; 0: none"),
       choice_option<DirectIo>("direct_io", &MountOptions::direct_io,
                               {{"wronly", DirectIo::kWriteOnly}, {"off", DirectIo::kOff}, {"all", DirectIo::kAll}},
                               "wronly, off or all", "bypass the page cache for files opened write-only (or: off, all)"),
@@ -260,9 +260,10 @@ Result<void> parse_option(MountOptions& options, std::string_view item, std::str
   if (is_ignored_with_value(name) || sloppy) return {};
   std::string known;
   for (const OwnOption& option : own_options()) known += fmt::format("{}=, ", option.name);
-  return Error{ErrorCode::kInvalidArgument, fmt::format("unknown mount option {}; those of dedupfs are {}foreign, "
-                                                        "allow_other, noallow_other, auto_unmount, core_dump",
-                                                        item, known)};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("unknown mount option {}; the options of dedupfs are {}foreign, allow_other, noallow_other, "
+                           "auto_unmount, core_dump",
+                           item, known)};
 }
 
 std::string help_line(std::string_view option, std::string_view help) {
@@ -318,13 +319,13 @@ std::string mount_options_help() {
     const std::string value = option.shown_value.empty() ? option.format(defaults) : std::string(option.shown_value);
     text += help_line(fmt::format("{}={}", option.name, value), option.help);
   }
-  return text + help_line("foreign", "of root: mount a volume that others own or can write to") +
-         help_line("noallow_other", "of root: keep other users out") +
-         help_line("allow_other", "of a user: let them in") +
-         help_line("allow_suid", "honour set-user-id bits: suid, which mount(8) does not pass on") +
-         help_line("allow_dev", "honour device files: dev, which mount(8) does not pass on") +
-         help_line("auto_unmount", "unmount when the daemon dies: then the folder below is seen again") +
-         help_line("core_dump", "of the daemon, when it crashes; it holds content of all users' files");
+  return text + help_line("foreign", "for root: mount a volume that others own or can write to") +
+         help_line("noallow_other", "for root: other users have no access") +
+         help_line("allow_other", "for a user: other users have access") +
+         help_line("allow_suid", "honour set-user-id bits (like suid, which mount(8) does not pass on)") +
+         help_line("allow_dev", "honour device files (like dev, which mount(8) does not pass on)") +
+         help_line("auto_unmount", "unmount when the daemon dies: programs then see the folder below") +
+         help_line("core_dump", "write a core dump when the daemon crashes; it holds file contents of all users");
 }
 
 std::string libfuse_options(const MountOptions& options, std::string_view source, bool privileged) {
@@ -348,16 +349,16 @@ std::string libfuse_options(const MountOptions& options, std::string_view source
 Result<void> check_remount(const MountOptions& current, const MountOptions& requested) {
   if (current.read_only && !requested.read_only) {
     return Error{ErrorCode::kNotPermitted,
-                 "the volume was mounted read-only and its daemon cannot write: unmount it, and mount it with rw"};
+                 "the volume was mounted read-only, so its daemon cannot write: unmount it, then mount it with rw"};
   }
   const MountOptions defaults;
   for (const OwnOption& option : own_options()) {
     const std::string wanted = option.format(requested);
     if (wanted == option.format(defaults) || wanted == option.format(current)) continue;
-    return Error{ErrorCode::kNotPermitted,
-                 fmt::format("mount option {} cannot change from {} to {} by remounting: unmount "
-                             "the volume, and mount it anew",
-                             option.name, option.format(current), wanted)};
+    return Error{
+        ErrorCode::kNotPermitted,
+        fmt::format("a remount cannot change the option {} from {} to {}: unmount the volume, then mount it again",
+                    option.name, option.format(current), wanted)};
   }
   return {};
 }

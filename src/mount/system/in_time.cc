@@ -24,7 +24,7 @@ std::string report_of(const Result<std::string>& result) {
   return std::string(1, static_cast<char>(1 + static_cast<int>(result.error().code()))) + result.error().message();
 }
 Result<std::string> result_of(const std::string& report, const std::string& what) {
-  if (report.empty()) return Error{ErrorCode::kIo, "waiting for " + what + ": the process for it has ended early"};
+  if (report.empty()) return Error{ErrorCode::kIo, "waiting for " + what + ": the helper process ended early"};
   if (report[0] == '\0') return report.substr(1);
   return Error{static_cast<ErrorCode>(report[0] - 1), report.substr(1)};
 }
@@ -62,7 +62,7 @@ Result<struct stat> status_in_time(const Path& path, int (*look)(const char*, st
   };
   DEDUPFS_ASSIGN(const std::string answer, ask_in_time(answer_of(path), {}, ask));
   struct stat status {};
-  if (answer.size() != sizeof status) return Error{ErrorCode::kIo, path.string() + ": half an answer"};
+  if (answer.size() != sizeof status) return Error{ErrorCode::kIo, path.string() + ": the answer is incomplete"};
   std::memcpy(&status, answer.data(), sizeof status);
   return status;
 }

@@ -55,9 +55,8 @@ struct FoundVolume {
 };
 
 Error not_credible(const MountEntry& entry) {
-  return {ErrorCode::kAccessDenied,
-          fmt::format("{} is a mount by user {}, who says that it is the volume {}, but does not own that one",
-                      entry.mountpoint.string(), entry.user.value_or(0), entry.source)};
+  return {ErrorCode::kAccessDenied, fmt::format("user {1} mounted {0} as the volume {2}, but does not own that volume",
+                                                entry.mountpoint.string(), entry.user.value_or(0), entry.source)};
 }
 
 Result<FoundVolume> locate(const Path& given) {
@@ -67,7 +66,8 @@ Result<FoundVolume> locate(const Path& given) {
   if (superblock.error().code() == ErrorCode::kInterrupted) return superblock.error();
   DEDUPFS_ASSIGN(const auto table, read_mount_table());
   const auto entry = find_dedupfs_mount_above(table, path);
-  if (!entry) return Error{ErrorCode::kNotFound, given.string() + " is neither a dedupfs volume nor in a mounted one"};
+  if (!entry)
+    return Error{ErrorCode::kNotFound, given.string() + " is not a dedupfs volume, and not a path in a mounted one"};
   if (!is_credible(*entry)) return not_credible(*entry);
   const bool is_whole = path == entry->mountpoint || path == entry->source;
   return FoundVolume{.volume = entry->source, .whole = entry->mountpoint, .is_part = !is_whole};
@@ -124,7 +124,7 @@ Result<Path> find_whole_volume(const Path& given) {
   DEDUPFS_ASSIGN(FoundVolume found, locate(given));
   if (!found.is_part) return std::move(found.volume);
   return Error{ErrorCode::kNotFound,
-               fmt::format("{} is only a part of a dedupfs volume, and this is for all of it: give its mount point, {}",
+               fmt::format("{} is only a part of a dedupfs volume: give the mount point of the whole volume, {}",
                            given.string(), found.whole.string())};
 }
 

@@ -74,8 +74,7 @@ Result<std::uint64_t> load_next_id(const Database& database, const ContainerStor
   DEDUPFS_ASSIGN(const auto counter, get_number(database, kNextChunkIdCounter));
   const std::uint64_t next = counter.value_or(1);
   if (next == 0 || next > kEndOfChunkIds)
-    return Error{ErrorCode::kCorruption,
-                 "the index's counter " + std::string(kNextChunkIdCounter) + " is out of range"};
+    return Error{ErrorCode::kCorruption, "the counter " + std::string(kNextChunkIdCounter) + " is out of range"};
   DEDUPFS_ASSIGN(const std::uint64_t behind_extents, first_id_behind_extents(database, next));
   if (behind_extents != next)
     spdlog::warn("the next chunk id was {}, but chunk {} is there: it is {} now", next, behind_extents - 1,

@@ -210,7 +210,7 @@ Result<std::uint32_t> load_next_container(const Database& database) {
   DEDUPFS_ASSIGN(const auto number, get_number(database, kNextContainerCounter));
   const std::uint64_t next = number.value_or(1);
   if (next == 0 || !std::in_range<std::uint32_t>(next))
-    return Error{ErrorCode::kCorruption, "the index's counter " + std::string(kNextContainerCounter) + " is damaged"};
+    return Error{ErrorCode::kCorruption, "the counter " + std::string(kNextContainerCounter) + " is damaged"};
   return static_cast<std::uint32_t>(next);
 }
 

@@ -27,9 +27,9 @@ TEST(ControlRequests, UnknownActionIsNamedInTheError) {
   const auto scrub = scrub_request_of({{"action", "pause"}});
 
   ASSERT_TRUE(is_wrong(reclaim));
-  EXPECT_EQ(reclaim.error().message(), "\"Start\" is nothing that a reclaim can do");
+  EXPECT_EQ(reclaim.error().message(), "\"Start\" is not an action of a reclaim");
   ASSERT_TRUE(is_wrong(scrub));
-  EXPECT_EQ(scrub.error().message(), "\"pause\" is nothing that a scrub can do");
+  EXPECT_EQ(scrub.error().message(), "\"pause\" is not an action of a scrub");
 }
 
 TEST(ControlRequests, ActionMustBeThereAndAText) {

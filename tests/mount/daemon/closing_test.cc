@@ -48,7 +48,7 @@ TEST_F(ClosingTest, SaysHowFarItIsOnceASecond) {
   Closing closing(world, std::nullopt);
   for (int i = 0; i < 25; ++i, now += 100ms) closing.goes_on(static_cast<std::uint64_t>(i));
   ASSERT_EQ(reports.size(), 2u);
-  EXPECT_THAT(reports[0], testing::HasSubstr("checkpoint of the names has 10 records"));
+  EXPECT_THAT(reports[0], testing::HasSubstr("last checkpoint has 10 records"));
   EXPECT_THAT(reports[1], testing::HasSubstr("20 records"));
 }
 

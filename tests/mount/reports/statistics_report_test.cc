@@ -25,6 +25,7 @@ Superblock small_blocks() {
   Superblock superblock;
   superblock.chunker = "fixed:size=4k";
   superblock.label = "name";
+  superblock.delta = *parse_delta_settings(kDefaultDeltaSettings);
   return superblock;
 }
 
