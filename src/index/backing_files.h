@@ -13,7 +13,7 @@
 
 namespace dedupfs {
 
-// How often logs were written to after they had ended: what they were given then is nowhere. See LogFile.
+// Counts appends to logs that had ended already. Those bytes are lost. See LogFile.
 using LostAppends = std::atomic<std::uint64_t>;
 
 rocksdb::IOStatus status_of(const Error& error);
@@ -28,7 +28,7 @@ rocksdb::IOStatus open_sequential(BackingFolder& folder, const std::string& name
 rocksdb::IOStatus open_random_access(BackingFolder& folder, const std::string& name,
                                      const std::shared_ptr<const BlockMemory>& memory,
                                      std::unique_ptr<rocksdb::FSRandomAccessFile>* result);
-// `empty`: whatever is in it goes.
+// `empty`: removes its old content.
 rocksdb::IOStatus open_writable(BackingFolder& folder, const std::string& name, Backing::Mode mode, bool empty,
                                 const rocksdb::FileOptions& options, std::unique_ptr<rocksdb::FSWritableFile>* result);
 rocksdb::IOStatus open_log(BackingFolder& folder, const std::string& name, const std::shared_ptr<LostAppends>& lost,

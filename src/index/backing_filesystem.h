@@ -1,11 +1,10 @@
-// What RocksDB takes for its file system: the one folder that holds a database.
+// The file system that RocksDB sees: the one folder that holds a database.
 //
-// RocksDB calls files by paths. A path that begins with the path of the folder is taken apart into names, each of which is looked
-// up in the folder before it; every other path is refused. So RocksDB touches nothing but the folder that was opened, whatever
-// stands at its path by now.
+// RocksDB names files by paths. This splits a path below the folder into names, and looks each name up in the folder before it.
+// Every other path is refused. So RocksDB touches only the folder that was opened, even if another one stands at its path by now.
 //
-// Threads: as Backing. Failure: errors become the IOStatus that RocksDB's own POSIX file system would return; of what it does
-// not offer (links aside: mmap, direct I/O, preallocation, modification times) nothing is used by Database.
+// Threads: as Backing. Failure: errors become the IOStatus that RocksDB's own POSIX file system returns. It offers no mmap, direct I/O,
+// preallocation or modification times: Database uses none of them.
 #pragma once
 
 #include <rocksdb/file_system.h>

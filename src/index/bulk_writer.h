@@ -1,7 +1,7 @@
 // Writes many records into a database that nobody else uses, in batches of bounded size.
 //
 // Threads: one user at a time.
-// Failure: what was put is durable after flush() only, and no group of puts is atomic.
+// Failure: records are durable after flush() only. No group of puts is atomic.
 #pragma once
 
 #include <cstddef>

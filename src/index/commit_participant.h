@@ -1,11 +1,11 @@
-// Who has changes that a commit makes durable, all of them or none: the chunks, the metadata, the snapshots, the counters.
+// A participant of a commit: chunks, metadata, snapshots, counters. A commit makes the changes of all participants durable, or none.
 //
 // A commit has two phases. First, every participant appends the changes of its frozen group to one batch. Then the batch is
 // written, or that fails, and every participant is told which. Nothing that anybody can see changes in the first phase, so a
 // commit that failed at any step can be tried again.
 //
-// Threads:   one thread at a time calls these functions, beside everybody else who uses the participant.
-// Failure:   only append_to() can fail. What failed() means for the participant cannot.
+// Threads:   one thread at a time calls these functions. Others may use the participant meanwhile.
+// Failure:   only append_to() can fail.
 #pragma once
 
 #include "base/result.h"
@@ -15,10 +15,10 @@ namespace dedupfs {
 
 enum class CommitFailure {
   kMayBeRetried,
-  kFinal,  // nobody knows what is on the disk; there will be no other commit
+  kFinal,  // the state of the disk is unknown; no other commit will follow
 };
 
-// A later attempt may go better. Every other failure leaves it open what is on the disk.
+// A later attempt may succeed. After any other failure, the state of the disk is unknown.
 inline CommitFailure failure_of(ErrorCode code) {
   const bool again = code == ErrorCode::kNoSpace || code == ErrorCode::kNoMemory || code == ErrorCode::kInterrupted;
   return again ? CommitFailure::kMayBeRetried : CommitFailure::kFinal;
@@ -31,7 +31,7 @@ class CommitParticipant {
   // The open group becomes the frozen one, and the next group opens. No operation may be half done, and the last frozen group
   // must be committed.
   virtual void freeze() = 0;
-  // Appends the changes of the frozen group; none, if there is no such group. All that they point to is durable when it returns.
+  // Appends the changes of the frozen group; none, if there is no such group. When it returns, everything that they point to is durable.
   // Called again after failed(), it appends the same.
   virtual Result<void> append_to(Database::Batch& batch) = 0;
   // The batch is written, and durable: whoever reads finds the frozen group in the database, and the participant drops it.

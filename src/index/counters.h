@@ -1,4 +1,4 @@
-// Plain numbers that the index keeps by name, in Family::kCounters.
+// Named numbers in the index (Family::kCounters).
 //
 // Threads: free functions, safe from any thread. CommittedNumber: as CommitParticipant.
 // Failure: kCorruption names the counter.
@@ -16,13 +16,14 @@
 
 namespace dedupfs {
 
-inline constexpr std::string_view kVolumeUuidCounter = "volume_uuid";  // whose index it is: text
+inline constexpr std::string_view kVolumeUuidCounter =
+    "volume_uuid";  // UUID of the volume that the index belongs to, as text
 
 std::string encode_number(std::uint64_t number);
 Result<std::uint64_t> decode_number(std::string_view counter, std::string_view value);
 Result<std::optional<std::uint64_t>> get_number(const Database& index, std::string_view counter);
 
-// A number that others change at any time. Each commit stores what it is then, if that is not what the index has.
+// A number that others change at any time. Each commit stores its value, if the index has another one.
 class CommittedNumber final : public CommitParticipant {
  public:
   CommittedNumber(std::string_view counter, std::function<std::uint64_t()> current, std::uint64_t stored)

@@ -182,7 +182,7 @@ Result<double> Database::tombstone_share(Family family) const {
   return entries == 0 ? 0.0 : static_cast<double>(traces) / static_cast<double>(entries);
 }
 
-Result<void> Database::compact(Family family, const std::function<Result<void>()>& go_on) {
+Result<void> Database::compact(Family family, const std::function<Result<void>()>& check_cancelled) {
   constexpr std::chrono::milliseconds kLookInterval{50};
   std::atomic<bool> canceled = false;
   rocksdb::CompactRangeOptions options;
@@ -197,7 +197,7 @@ Result<void> Database::compact(Family family, const std::function<Result<void>()
   for (auto wait = std::chrono::milliseconds(0); compaction.wait_for(wait) != std::future_status::ready;
        wait = kLookInterval) {
     if (!wanted) continue;
-    wanted = go_on();
+    wanted = check_cancelled();
     canceled = !wanted;
   }
   const rocksdb::Status status = compaction.get();

@@ -3,11 +3,10 @@
 //
 // Threads:   every function from any thread.
 // Ownership: snapshots and batches must not outlive the database that they were made from.
-// Failure:   RocksDB's status becomes kCorruption, kNoSpace, kNoMemory, kBusy or kIo, with its message and the path of
-// the
-//            index. After a full disk the next write() that finds space again goes on as if nothing had been. Any other
-//            failed write to the log or its sync is final: it cannot be known what is durable, so every later write()
-//            fails too, while reads go on; opening again recovers what did become durable.
+// Failure:   RocksDB's status becomes kCorruption, kNoSpace, kNoMemory, kBusy or kIo, with its message and the path
+//            of the index. After a full disk, the first write() that finds space again succeeds. Any other failed write or
+//            sync of the log is final, since the durable state is unknown: every later write() fails, and reads go on.
+//            Opening the database again recovers the durable state.
 #pragma once
 
 #include <array>
@@ -39,10 +38,10 @@ enum class Family : std::uint8_t {
   kOrphans,       // inode number -> nothing: unlinked, to be deleted when nobody has it open
   kCounters,      // name -> next ids and the like
   kSnapshots,     // number -> name, when it was made
-  kBeforeImages,  // family, key, number of a snapshot -> what the key had when that was made
+  kBeforeImages,  // family, key, number of a snapshot -> the value of the key when the snapshot was made
 };
 inline constexpr std::size_t kFamilyCount = 12;
-// Volumes made before there were snapshots have the families up to here, until they are opened for writing.
+// Volumes from before the first release with snapshots have only the families above, until they are opened for writing.
 inline constexpr std::size_t kFirstFamilyCount = 10;
 std::string_view name_of(Family family);  // as RocksDB knows it: written to disk
 
@@ -51,12 +50,12 @@ using KeyValue = std::pair<std::string, std::string>;
 class Database {
  public:
   struct Settings {
-    // Cap of block cache and write buffers together; less than kMinMemoryBytes is taken as that. Exceeded only by a
-    // single batch that is larger than a quarter of it, until that batch has been flushed.
+    // Cap of block cache and write buffers together, at least kMinMemoryBytes. Only a single batch of more than a quarter of
+    // the cap exceeds it, until that batch is flushed.
     std::uint64_t memory_bytes = 256 << 20;
     bool read_only = false;  // nothing is written, not even a log file; works on a read-only disk
-    // With read_only: opens what is left of a database with missing tables or a damaged log. Reads that need what is
-    // missing fail; the log is replayed up to its first damage where that makes a state which existed, else past it.
+    // With read_only: opens a database with missing tables or a damaged log. Reads that need a missing part fail. The log is
+    // replayed up to its first damage if that gives a state that existed, else past the damage.
     bool damaged = false;
     // A call that waits so long while RocksDB does nothing fails (kIo), and all that follow: database_watch.h.
     std::chrono::milliseconds patience = std::chrono::minutes(5);
@@ -65,13 +64,13 @@ class Database {
 
   // An empty database with all families, in an empty folder (kExists if it holds a database).
   static Result<void> create(const std::shared_ptr<BackingFolder>& folder);
-  // kNotFound if there is no database in the folder. Whatever write() had returned for before a crash is there.
+  // kNotFound if there is no database in the folder. Every write() that returned before a crash is there.
   static Result<std::unique_ptr<Database>> open(const std::shared_ptr<BackingFolder>& folder, const Settings& settings);
   ~Database();
 
   Result<std::optional<std::string>> get(Family family, std::string_view key) const;
   // The entry with the greatest key that is < `key` (<= `key`) and >= `from`, if any. The bounds keep a search from
-  // wandering over what was erased beyond them.
+  // walking over tombstones beyond them.
   Result<std::optional<KeyValue>> find_before(Family family, std::string_view key, std::string_view from = {}) const;
   Result<std::optional<KeyValue>> find_at_or_before(Family family, std::string_view key,
                                                     std::string_view from = {}) const;
@@ -79,7 +78,7 @@ class Database {
   Result<std::vector<KeyValue>> list(Family family, std::string_view from, std::string_view end,
                                      std::size_t limit) const;
 
-  // An atomic set of changes; of two to one key the later one counts. One thread at a time.
+  // An atomic set of changes. The last change of a key wins. One thread at a time.
   class Batch {
    public:
     explicit Batch(const Database& database);
@@ -97,7 +96,7 @@ class Database {
     struct State;
     std::unique_ptr<State> state_;
   };
-  // All of it or nothing, durable (synced write-ahead log) when it returns. A batch that failed may be written again.
+  // Writes all of the batch or nothing. It is durable (synced write-ahead log) when this returns. A failed batch may be written again.
   // kReadOnly on a database that is open read-only.
   Result<void> write(const Batch& batch);
 
@@ -124,28 +123,28 @@ class Database {
   // Changes in the log of the database in the folder that no replay reaches, because something in front of them is damaged.
   static Result<std::uint64_t> changes_behind_damage(const std::shared_ptr<BackingFolder>& folder);
 
-  // Of the entries of a family, how many are no more than tombstones: 0 to 1.
+  // The share of tombstones among the entries of a family: 0 to 1.
   Result<double> tombstone_share(Family family) const;
-  // Gives back the space of what was erased from a family; everybody goes on meanwhile. `go_on` is called now and then; an Error of
-  // it ends the work, and is what is returned.
+  // Compacts a family, which frees the space of its tombstones. Others use the database meanwhile. Calls `check_cancelled` now and
+  // then: an Error of it ends the work, and is returned.
   Result<void> compact(
-      Family family, const std::function<Result<void>()>& go_on = [] { return Result<void>(); });
+      Family family, const std::function<Result<void>()>& check_cancelled = [] { return Result<void>(); });
 
-  // Turns what lies in the log into tables, and gives back its space. kNoSpace if there is no room for that.
+  // Writes the content of the log into tables, and frees the log. kNoSpace if there is no room for the tables.
   Result<void> empty_log();
 
   // Entries of kFeatureIndex whose value, a varint, is less are dropped when RocksDB next compacts them.
   void forget_features_before(std::uint64_t oldest_chunk);
 
-  // On disk, by family, of what is in tables already; what was written since lies in the log, all families in one.
+  // Size on disk, by family, of the tables. Later writes are in the log, which all families share.
   std::array<std::uint64_t, kFamilyCount> table_bytes() const;
-  std::uint64_t memory_used_bytes() const;  // of what Settings::memory_bytes caps
+  std::uint64_t memory_used_bytes() const;  // the memory that Settings::memory_bytes caps
 
-  // Look-ups of what is not there are quick as long as all filters are in memory; beyond, many of them read the disk.
+  // Look-ups of absent keys are fast while all filters are in memory. Otherwise many of them read the disk.
   struct FilterMemory {
     std::uint64_t filter_bytes = 0;  // about
     std::uint64_t memory_bytes = 0;  // Settings::memory_bytes
-    std::uint64_t wanted_bytes = 0;  // what that should be, with room to grow; 0: there is enough
+    std::uint64_t wanted_bytes = 0;  // the recommended value, with room to grow; 0: memory_bytes is enough
   };
   FilterMemory filter_memory() const;
   static FilterMemory filter_memory_of(std::uint64_t keys, std::uint64_t memory_bytes);

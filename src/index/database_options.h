@@ -35,7 +35,7 @@ struct DatabaseOptions {
   std::array<rocksdb::ColumnFamilyOptions, kFamilyCount> families;
 };
 
-// Whether tables of the family have filters, which take so much.
+// Whether tables of the family have filters, and their size.
 bool is_filtered(Family family);
 inline constexpr std::uint64_t kFilterBytesOf8Keys = 9;
 

@@ -1,5 +1,4 @@
-// An open RocksDB, as database*.cc share it: what opens it is in database_open.cc, what writes in database_write.cc, what reads in
-// database.cc.
+// An open RocksDB, shared by database*.cc: database_open.cc opens it, database_write.cc writes, database.cc reads.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -26,7 +25,7 @@ inline rocksdb::Slice slice_of(std::string_view text) {
   return {text.data(), text.size()};
 }
 
-// RocksDB allocates by the word of what it reads in some places, and throws.
+// In some places RocksDB allocates as much as its input says, and throws.
 template <class Call>
 rocksdb::Status without_exceptions(const Call& call) {
   try {
@@ -36,7 +35,7 @@ rocksdb::Status without_exceptions(const Call& call) {
   }
 }
 
-// What RocksDB says for as long as it lives.
+// Sets the log level of RocksDB while this object exists.
 class LogLevel {
  public:
   LogLevel(rocksdb::Logger& log, rocksdb::InfoLogLevel level) : log_(log), before_(log.GetInfoLogLevel()) {
@@ -51,7 +50,7 @@ class LogLevel {
   const rocksdb::InfoLogLevel before_;
 };
 
-// Also half open, on the way to an error.
+// May be half open, if an open failed.
 struct Database::State {
   explicit State(std::shared_ptr<BackingFolder> its_folder)
       : folder(std::move(its_folder)), path(folder->path().string()) {}
@@ -80,7 +79,7 @@ struct Database::State {
   rocksdb::ColumnFamilyHandle* unused_family() const { return handles.back(); }
 
   const std::shared_ptr<BackingFolder> folder;
-  const std::string path;             // what RocksDB calls the folder, and for messages
+  const std::string path;             // the name of the folder for RocksDB and in messages
   std::shared_ptr<rocksdb::Env> env;  // RocksDB only points to it
   bool read_only = false;
   std::chrono::milliseconds patience{};
@@ -88,14 +87,14 @@ struct Database::State {
   std::shared_ptr<rocksdb::Cache> memory;
   std::shared_ptr<FeatureFilter> feature_filter;
   std::unique_ptr<rocksdb::DB> db;
-  // In order of Family, then RocksDB's default family, which holds no data of ours. Null: an old volume that is only read has
-  // no such family.
+  // In order of Family, then RocksDB's default family, which holds no data of ours. Null: an old volume that is open
+  // read-only lacks the family.
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   std::unique_ptr<DatabaseWatch> watch;  // unless it is only read
 
-  // Of write(), and all that follow.
+  // Guards write() and the members below.
   std::mutex write_mutex;
-  std::uint64_t log_bytes = 0;  // about what a crash now would have to replay
+  std::uint64_t log_bytes = 0;  // approximate size of a replay after a crash now
   bool is_stopped = false;      // by a failure
 };
 

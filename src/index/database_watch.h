@@ -1,8 +1,8 @@
-// Ends a wait inside RocksDB that nothing else would end.
+// Ends a wait inside RocksDB that would never end.
 //
-// RocksDB 7 to 11 forgets a flush that is due to begin at the moment at which something else fails (facebook/rocksdb#15030). Whoever waits
-// for that flush waits for ever: Resume() and Flush(), and a write that finds the memory full. Database::State::write() keeps
-// flushes and failures apart; this is for what is left, such as a compaction that fails at that moment.
+// RocksDB 7 to 11 forgets a flush if something else fails just when the flush is about to begin (facebook/rocksdb#15030). Resume(),
+// Flush(), and a write that finds the memory full then wait for ever. Database::State::write() keeps flushes and failures apart.
+// This class handles the other cases, such as a compaction that fails at that moment.
 //
 // Thread-safe. Has a thread, which sleeps while no call is watched.
 #pragma once
@@ -20,14 +20,14 @@ namespace dedupfs {
 
 class DatabaseWatch {
  public:
-  // Calls may wait for `patience` while RocksDB does nothing in the background. Then this has it take no more writes, for good, and all calls
-  // return. `db` must outlive this.
+  // Calls may wait for `patience` while RocksDB does nothing in the background. Then the watch makes RocksDB refuse all writes, for
+  // good, and all calls return. `db` must outlive the watch.
   DatabaseWatch(rocksdb::DB& db, std::string path, std::chrono::milliseconds patience);
   DatabaseWatch(const DatabaseWatch&) = delete;
   DatabaseWatch& operator=(const DatabaseWatch&) = delete;
   ~DatabaseWatch();
 
-  // What `call` returns, or an IOError if its wait was ended.
+  // Returns the result of `call`, or an IOError if the watch ended its wait.
   template <class Call>
   rocksdb::Status watch(const Call& call) {
     const Watched watched(*this);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kMaxLogBytes = 64 << 20;  // bounds the replay after a crash
 
-// Whether so much can be written now. Nothing of it stays; after a crash RocksDB removes a file of that name.
+// Checks that so many bytes can be written now. The file is removed again; after a crash RocksDB removes it.
 Result<void> write_on_trial(BackingFolder& folder, std::uint64_t bytes) {
   constexpr std::size_t kPiece = 1 << 20;
   constexpr std::string_view kName = "000001.dbtmp";
@@ -54,7 +54,7 @@ std::size_t Database::Batch::size_bytes() const {
   return state_->changes.GetDataSize();
 }
 
-// Turns what is in memory into tables: the next opening replays nothing.
+// Writes the memory tables to disk, so that the next open replays nothing.
 rocksdb::Status Database::State::empty_log() {
   // Without a flush RocksDB keeps the log of each session, also if it is empty.
   if (auto status = put_mark(); !status.ok()) return status;
@@ -65,7 +65,7 @@ rocksdb::Status Database::State::flush() {
   return watch->watch([&] { return db->Flush({}, handles); });
 }
 
-// A change that needs no log, in the family that nobody uses: there is something to flush then.
+// A change without log in the unused family: it makes sure that a flush has something to do.
 rocksdb::Status Database::State::put_mark() {
   std::uint64_t marks = 0;
   db->GetIntProperty(unused_family(), rocksdb::DB::Properties::kNumEntriesActiveMemTable, &marks);
@@ -75,14 +75,14 @@ rocksdb::Status Database::State::put_mark() {
   return db->Put(unlogged, unused_family(), "mark", "");
 }
 
-// A flush that RocksDB has made up its mind about, but not begun, is forgotten for ever if a write fails now: database_watch.h. It
-// makes up its mind at the beginning of a write, also of one of nothing.
+// RocksDB forgets a flush that it has decided on but not begun, if a write fails now: see database_watch.h. It decides at the
+// beginning of a write, even of an empty one.
 rocksdb::Status Database::State::wait_for_due_flushes() {
   rocksdb::WriteOptions unlogged;
   unlogged.disableWAL = true;
   rocksdb::FlushOptions and_wait;
-  and_wait.allow_write_stall = true;  // of nothing that anybody writes
-  constexpr int kRounds = 3;          // memory that one flush gives back may not be enough
+  and_wait.allow_write_stall = true;  // no writer is affected
+  constexpr int kRounds = 3;          // one flush may not free enough memory
   for (int round = 0; round < kRounds; ++round) {
     rocksdb::WriteBatch nothing;
     if (auto status = db->Write(unlogged, &nothing); !status.ok()) return status;
@@ -98,11 +98,9 @@ rocksdb::Status Database::State::wait_for_due_flushes() {
   return {};
 }
 
-// Why a full disk takes all this care: the log has ended then, and takes nothing more (LogFile in backing_files.cc). Resume() begins
-// a new log, but only if there is something to flush (otherwise it says that all is well, and keeps the old log); hence the
-// mark before each write.
-// RocksDB must not flush the mark and everything else inside of the same Write(), so it is not given a limit for the log;
-// this function keeps that itself.
+// A full disk ends the log: it takes no more records (LogFile in backing_files.cc). Resume() begins a new log, but only if there is
+// something to flush. Otherwise it reports success and keeps the old log. So each write puts a mark first.
+// RocksDB must not flush the mark inside of the same Write(). So RocksDB has no limit for the log: this function enforces it.
 rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
   if (auto status = put_mark(); !status.ok()) return status;
   rocksdb::WriteOptions synced;
@@ -118,14 +116,13 @@ rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
     log_bytes = 0;
     rocksdb::FlushOptions in_background;
     in_background.wait = false;
-    // What was written is durable: a failure concerns the next write, and comes back there.
+    // This write is durable already. A failure of the flush is reported to the next write.
     db->Flush(in_background, handles).PermitUncheckedError();
   }
   return {};
 }
 
-// So much is written on trial, since quotas and volumes that are thinly provisioned have less room than the filesystem below
-// tells.
+// Writes as many bytes on trial. With quotas and thin provisioning, the disk has less room than its filesystem reports.
 Result<void> Database::State::check_room_to_flush() const {
   constexpr std::uint64_t kForManifestAndNewLog = 128 << 10;
   const std::uint64_t needed = log_bytes + log_bytes / 4 + kForManifestAndNewLog;
@@ -137,14 +134,13 @@ Result<void> Database::State::check_room_to_flush() const {
   return room.error().with("index " + path + ": " + std::to_string(needed) + " bytes must be free to continue");
 }
 
-// After a failure RocksDB refuses every write until Resume(), which refuses in turn if the failure was one that may
-// have lost what had been taken for written. Resume() flushes what is in memory, so it is not tried before
-// there is room.
+// After a failure RocksDB refuses every write until Resume(). Resume() refuses if the failure may have lost written data.
+// Resume() flushes the memory tables, so it waits until there is room.
 Result<void> Database::State::resume() {
   DEDUPFS_TRY(check_room_to_flush());
   const auto try_it = [&] { return watch->watch([&] { return db->Resume(); }); };
   rocksdb::Status status = try_it();
-  if (status.IsNoSpace()) {  // the news of a compaction that had begun while the disk was full
+  if (status.IsNoSpace()) {  // reported by a compaction that began while the disk was full
     DEDUPFS_TRY(check_room_to_flush());
     status = try_it();
   }
@@ -162,7 +158,7 @@ Result<void> Database::write(const Batch& batch) {
     const rocksdb::Status status = state_->watch->watch([&] { return state_->write(batch.state_->changes); });
     if (status.ok()) return {};
     state_->is_stopped = true;
-    // It may be the news of an earlier failure in the background, of a flush or a compaction, and the disk have space by now.
+    // It may report an earlier failure of a flush or compaction. The disk may have space by now.
     if (--tries_left == 0 || !status.IsNoSpace()) return state_->error_of(status);
   }
 }
@@ -175,7 +171,7 @@ Result<void> Database::empty_log() {
     DEDUPFS_TRY(state_->result_of(state_->put_mark()));
     state_->log_bytes = 0;
   }
-  // Writes go on meanwhile. RocksDB tells the next one of a failure.
+  // Writes go on meanwhile. RocksDB reports a failure to the next write.
   return state_->result_of(state_->flush());
 }
 

@@ -1,7 +1,7 @@
 // Goes through the entries of a family with from <= key < end (end empty: to the end of the family), in order of key, `page` of
-// them at a time: no snapshot is held, so what others change meanwhile may be seen or not, and `visit` may change what it likes.
+// them at a time. It holds no snapshot: changes of others meanwhile may be seen or not, and `visit` may change entries.
 //
-// `source` is whatever has a list(): Database, Metadata, a view of a snapshot.
+// `source` is any type with list(): Database, Metadata, a view of a snapshot.
 //
 // Failure: the first Error of the source or of `visit` ends it.
 // Memory:  a page.
@@ -17,7 +17,7 @@
 
 namespace dedupfs {
 
-// Until `visit(key, value)`, which returns a Result<bool>, says false, and so does this then.
+// Ends when `visit(key, value)` returns false (Result<bool>). Then this returns false, too.
 template <class Source, class Visit>
 Result<bool> visit_entries_while(const Source& source, Family family, std::string_view from, std::string_view end,
                                  std::size_t page, Visit&& visit) {

@@ -1,10 +1,10 @@
-// Judges the files of an index before RocksDB acts on what they say. RocksDB takes memory and time by the word of a file: a block of
-// 64 KiB that says it holds 700 MiB is decompressed, a sparse IDENTITY of 1 TiB is read, a log may be compressed. So the files pass here,
-// and what no index of dedupfs has is refused with an error that is damage like any other.
+// Judges the files of an index before RocksDB uses them. RocksDB trusts sizes in files: it decompresses a block of 64 KiB that claims
+// to hold 700 MiB, it reads a sparse IDENTITY of 1 TiB, it accepts a compressed log. The guard refuses files that dedupfs never
+// writes. The error is kCorruption, as for any other damage.
 //
 //   by size       CURRENT, IDENTITY and the like, manifests, logs
 //   by frame      records of logs and manifests: none is compressed
-//   by block      tables: each block that is read, as it lies on the disk and as it says it is without compression
+//   by block      tables: the size of each block that is read, on disk and decompressed
 //
 // Tables must be read block by block for this, so RocksDB may read ahead neither by itself nor on request (database_options.cc).
 //

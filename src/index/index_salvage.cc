@@ -38,7 +38,7 @@ std::string key_behind(std::string_view key, int power) {
   return carry != 0 ? std::string() : behind;
 }
 
-// A database of which parts may be missing.
+// A database that may lack parts.
 class DamagedRecords final : public RecordSource {
  public:
   DamagedRecords(std::unique_ptr<Database> database, std::shared_ptr<BackingFolder> volume, std::string_view scratch)
@@ -56,7 +56,7 @@ class DamagedRecords final : public RecordSource {
     return {};
   }
 
-  // An Error, and which, if something of the family cannot be read.
+  // Returns the first Error, if a part of the family cannot be read.
   Result<void> first_hole(Family family) const {
     return database_->walk(*database_->snapshot(), family, [](std::string_view, std::string_view) { return true; });
   }
@@ -86,7 +86,7 @@ class DamagedRecords final : public RecordSource {
   // Up to the next hole, which makes it false.
   bool walk_from(Family family, std::string from, std::string& last, const Visit& visit, bool& stopped) const {
     for (;;) {
-      // One at a time: a list that runs into a hole says nothing of what stands before it.
+      // One entry at a time: a list that meets a hole loses the entries before it.
       const auto entries = database_->list(family, from, {}, 1);
       if (!entries) return false;
       if (entries->empty()) return true;
@@ -103,7 +103,7 @@ class DamagedRecords final : public RecordSource {
     return database_->list(family, key, {}, 1).has_value();
   }
 
-  // A key behind `last` from which reading goes on, as near as 16 bytes of it tell; empty if there is none.
+  // The nearest key behind `last`, by its first 16 bytes, from which reading can continue; empty if there is none.
   std::string find_behind_hole(Family family, const std::string& last) const {
     constexpr int kBits = 128;
     int power = 0;
@@ -154,7 +154,7 @@ Result<void> copy_file(BackingFolder& from, BackingFolder& to, std::string_view 
   }
 }
 
-// Tables never change, so a second name of the file will do; everything else that is wanted is copied.
+// Tables never change, so a hard link is enough. Other files are copied.
 using Wanted = std::function<bool(const Path& name)>;
 Result<void> copy_files(BackingFolder& from, BackingFolder& to, const Wanted& wanted) {
   DEDUPFS_ASSIGN(const auto names, from.list());
@@ -184,7 +184,7 @@ Result<std::uint64_t> largest_number(BackingFolder& folder, std::string_view pre
   return largest;
 }
 
-// CURRENT names the newest MANIFEST; without it there is one to name all the same.
+// CURRENT names the newest MANIFEST. If CURRENT is missing, the newest one is chosen.
 Result<bool> restore_current(BackingFolder& folder) {
   DEDUPFS_ASSIGN(const std::uint64_t newest, largest_number(folder, "MANIFEST-", ""));
   if (newest == 0) return false;
@@ -209,8 +209,8 @@ rocksdb::Status write_mark(const Path& path, const rocksdb::Options& options, ro
   return status;
 }
 
-// RocksDB learns from tables which families there are, and drops what its log holds of others. So each family gets a table of
-// ours, made with the same numbers of families as in every index.
+// RocksDB learns the families from the tables, and drops log records of other families. So each family gets a table, with the same
+// family numbers as in every index.
 Result<void> make_family_tables(const std::shared_ptr<BackingFolder>& folder, std::uint64_t first_number) {
   DEDUPFS_TRY(Database::create(folder));
   const DatabaseOptions options = make_database_options(Database::kMinMemoryBytes, folder);
@@ -228,7 +228,7 @@ Result<void> make_family_tables(const std::shared_ptr<BackingFolder>& folder, st
   return result_of(status, path);
 }
 
-// All that tables and logs hold, without a MANIFEST to say which of them count.
+// Reads all tables and logs, without a MANIFEST.
 Result<void> repair_files(BackingFolder& index, const std::shared_ptr<BackingFolder>& scratch, const Wanted& wanted) {
   DEDUPFS_ASSIGN(const std::uint64_t last_table, largest_number(index, "", ".sst"));
   DEDUPFS_ASSIGN(const std::uint64_t last_log, largest_number(index, "", ".log"));
@@ -321,7 +321,7 @@ class Survey {
     return volume_->make_and_open_folder(scratch_);
   }
 
-  // What a database as it stands gives. False: nothing, or too little where the files by themselves may give more.
+  // Salvages from the database as it is. False: nothing was found, or the single files may give more.
   bool look_into(std::unique_ptr<DamagedRecords> records, const std::shared_ptr<BackingFolder>& folder, bool opens) {
     if (!records) return false;
     bool any_hole = false;
@@ -339,7 +339,7 @@ class Survey {
         static_cast<void>(records->walk(family, [&](auto, auto) { return !(any_record = true); }));  // never fails
       if (matters && !any_record) all_of_a_family = true;
     }
-    if (!opens && !any_hole) {  // what keeps it from opening is none of the tables, so it is the log
+    if (!opens && !any_hole) {  // the tables are fine, so the log prevents the open
       add_damage("the log of the index is damaged or missing: the changes in it are lost");
       survey_.is_whole.fill(false);
     }

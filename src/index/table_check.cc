@@ -16,7 +16,7 @@
 namespace dedupfs {
 namespace {
 
-// rocksdb/db/dbformat.h: behind the key of a record, one number of its type and the number of the change.
+// rocksdb/db/dbformat.h: the key of a record ends with its type and the sequence number of the change.
 constexpr std::size_t kKeyTrailerBytes = 8;
 constexpr std::uint8_t kErased = 0;
 constexpr std::uint8_t kPut = 1;
@@ -33,7 +33,7 @@ std::string_view user_key_of(std::string_view key) {
 std::uint64_t trailer_of(std::string_view key) {
   return Decoder(key.substr(key.size() - kKeyTrailerBytes)).u64();
 }
-// Of two records of one key the newer one comes first.
+// The newer of two records of a key comes first.
 bool is_before(std::string_view left, std::string_view right) {
   const int order = user_key_of(left).compare(user_key_of(right));
   return order != 0 ? order < 0 : trailer_of(left) > trailer_of(right);
@@ -105,7 +105,7 @@ class TableCheck {
     return {};
   }
 
-  // How the other blocks are to be read. RocksDB looks at the checksum when it has read them.
+  // The format of the other blocks. RocksDB verifies the checksum when it has read them.
   Result<void> read_properties() {
     std::string last;
     std::uint32_t index_type = 0;
@@ -135,14 +135,14 @@ class TableCheck {
     return {};
   }
 
-  // What RocksDB reads at once, or one after the other, lies in this order. `end`: of the block before.
+  // Blocks lie in the order in which RocksDB reads them. `end`: end of the previous block.
   static Result<void> move_behind(std::uint64_t& end, const BlockHandle& next) {
     if (next.offset < end) return harm(fmt::format("names the block at {} where {} is the next", next.offset, end));
     end = next.end();
     return {};
   }
 
-  // A key of an index as that of a record: no record in front of it is behind that, and each record that follows is.
+  // A key of an index, as the key of a record: all records before it are not greater, all records after it are greater.
   Result<std::string> bound_of(std::string_view index_key) const {
     std::string bound(index_key);
     if (has_user_keys_) bound.append(kKeyTrailerBytes, '\0');
@@ -233,7 +233,7 @@ class TableCheck {
 
 Result<TableRange> check_table(const BackingFile& table) {
   const auto bytes = table.size();
-  if (!bytes || !judge_table(table)) return TableRange();  // RocksDB does not get to read it
+  if (!bytes || !judge_table(table)) return TableRange();  // RocksDB never reads it
   const auto footer = read_footer(table, *bytes);
   if (!footer) return TableRange();
   return TableCheck(table, *bytes, *footer).run();
@@ -243,12 +243,12 @@ HarmfulTable harmful(const BackingFolder& index, const std::string& name, const 
   return {name, fmt::format("{}: {}; it is damaged, or was made to do harm", (index.path() / name).string(), harm)};
 }
 
-// RocksDB merges tables by the ranges that the manifest says they have.
+// RocksDB merges tables by their ranges in the manifest.
 std::vector<HarmfulTable> beyond_their_range(const std::shared_ptr<BackingFolder>& index,
                                              const std::map<std::string, TableRange>& ranges) {
   std::vector<HarmfulTable> tables;
   const auto named = Database::tables(index);
-  if (!named) return tables;  // nobody gets to read them by this manifest
+  if (!named) return tables;  // nobody reads them by this manifest
   for (const Database::Table& table : *named) {
     const auto found = ranges.find(table.name);
     if (found == ranges.end()) continue;
