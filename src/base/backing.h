@@ -1,15 +1,13 @@
-// Everything that dedupfs does to a volume on the disk below, RocksDB included, goes through this interface, so that tests
-// can record it, cut it off and make it fail.
+// All access to a volume on disk goes through this interface, that of RocksDB too. So tests can record it, cut it off and make it
+// fail.
 //
-// A volume is reached through open folders. A caller opens the volume's folder once, by its path, and every folder below by one
-// name in its parent. All work is then done by an open folder and one name in it. So it does not matter what becomes of the
-// paths meanwhile: whoever may write to the folders can move them or put symbolic links in their places, and nothing outside
-// of the folders that were opened is touched.
+// A caller opens the folder of the volume once, by its path, and every folder below by one name in its parent. Each operation then
+// takes an open folder and one name in it. So changes of the paths do not matter: a user who may write to the folders can move
+// them or replace them by symbolic links, but dedupfs touches nothing outside of the folders that it opened.
 //
-// Threads: Backing, BackingFolder and BackingFile may be used from any thread; concurrent writes to one range of a file are
-// the caller's business.
-// Failure: short reads and writes are continued, EINTR and EAGAIN repeated; all else comes back as an Error that names the
-// path. A volume holds plain files and folders only: a symbolic link or anything else in place of one is kCorruption.
+// Threads: Backing, BackingFolder and BackingFile may be used from any thread; the caller orders concurrent
+// writes to one range of a file.
+// Failure: short reads and writes are continued, EINTR and EAGAIN are repeated. Other failures are an Error that names the path. A volume holds plain files and folders only: a symbolic link or anything else in place of one is kCorruption.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +30,9 @@ class BackingFile {
  public:
   virtual ~BackingFile() = default;
 
-  virtual const Path& path() const = 0;  // for messages: where it was when it was opened
+  virtual const Path& path() const = 0;  // the path when it was opened, for messages
 
-  // Fills `out` from `offset` as far as the file reaches: less than out.size() bytes means that it ends there.
+  // Fills `out` from `offset`. Fewer bytes than out.size() mean the end of the file.
   virtual Result<std::size_t> read_up_to(std::uint64_t offset, MutableByteSpan out) const = 0;
   // Fills all of `out`; a file that ends before that is kCorruption ("ends at ...").
   Result<void> read(std::uint64_t offset, MutableByteSpan out) const;
@@ -43,11 +41,11 @@ class BackingFile {
   virtual Result<std::uint64_t> size() const = 0;
   virtual Result<void> datasync() = 0;  // content and size, not the name: see BackingFolder::sync()
 
-  // An advisory lock, held until the file is closed or the process ends; false if somebody else's is in the way.
+  // An advisory lock, held until the file is closed or the process ends; false if another process holds one.
   enum class LockMode { kShared, kExclusive };
   virtual Result<bool> try_lock(LockMode mode) = 0;
 
-  // Has the next read of the range come from the disk instead of the operating system's memory, where that is possible.
+  // Makes the next read of the range come from the disk, not from the page cache, if that is possible.
   virtual void drop_cached(std::uint64_t /*offset*/, std::uint64_t /*length*/) const {}
 };
 
@@ -55,7 +53,7 @@ class BackingFolder;
 
 class Backing {
  public:
-  // What is created has mode 0600. kCreate: it must not exist.
+  // New files have mode 0600. kCreate: the file must not exist.
   enum class Mode { kRead, kReadWrite, kCreate, kOpenOrCreate };
   enum class Type { kMissing, kFile, kDirectory, kOther };
 
@@ -64,7 +62,7 @@ class Backing {
     std::uint64_t available_bytes = 0;  // to this process
   };
 
-  // Of what stands under a name. kMissing is no error, and all else is 0 then.
+  // The status of a name. kMissing is no error; the other fields are 0 then.
   struct Status {
     Type type = Type::kMissing;
     std::uint32_t owner = 0;
@@ -75,7 +73,7 @@ class Backing {
 
   virtual ~Backing() = default;
 
-  // The folder at a path, the only one that is opened by a path. Symbolic links are followed: the path is the user's word.
+  // Opens the folder at a path. Only this function opens by path. It follows symbolic links, since the user chose the path.
   virtual Result<std::shared_ptr<BackingFolder>> open_root(const Path& path) = 0;
 
   // The operating system itself.
@@ -92,7 +90,7 @@ class BackingFolder {
 
   virtual ~BackingFolder() = default;
 
-  const Path& path() const { return path_; }  // for messages: where it was when it was opened
+  const Path& path() const { return path_; }  // the path when it was opened, for messages
 
   virtual Result<std::unique_ptr<BackingFile>> open(std::string_view name, Mode mode) = 0;
   virtual Result<std::shared_ptr<BackingFolder>> open_folder(std::string_view name) = 0;
@@ -107,7 +105,7 @@ class BackingFolder {
   virtual Result<Status> status() = 0;                  // of the folder itself
   virtual Result<Status> status(std::string_view name) = 0;
   virtual Result<Space> space() = 0;
-  // Of the operating system, for what is not offered here, as sockets are; none where it is no folder of its.
+  // The descriptor of the operating system, for operations that this interface lacks, such as sockets; none if the folder has no descriptor.
   virtual std::optional<int> descriptor() const { return std::nullopt; }
 
   Result<Type> type(std::string_view name);
@@ -124,11 +122,11 @@ class BackingFolder {
 // Replaces a file atomically and durably: a temporary file beside it, fsync, rename, fsync of the folder.
 Result<void> replace_file(BackingFolder& folder, std::string_view name, ByteSpan content);
 
-// Removes a file, or a folder with everything in it; nothing there is no error. kCorruption for folders nested more deeply than
-// any volume has them.
+// Removes a file, or a folder with everything in it; a missing name is no error. kCorruption if folders are nested more deeply than
+// in any volume.
 Result<void> remove_tree(BackingFolder& folder, std::string_view name);
 
-// The whole file; larger than `limit` is kCorruption.
+// Reads the whole file. A file larger than `limit` is kCorruption.
 Result<std::string> read_file(BackingFolder& folder, std::string_view name, std::uint64_t limit);
 
 }  // namespace dedupfs

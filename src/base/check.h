@@ -1,5 +1,5 @@
-// DEDUPFS_CHECK(condition): a promise of our own code. Broken, it is a bug, and the program stops before it can write
-// wrong bytes. Never used on input from outside.
+// DEDUPFS_CHECK(condition): a promise of our own code. A broken promise is a bug: the program stops before it can write wrong
+// bytes. Never used on input from outside.
 #pragma once
 
 namespace dedupfs {

@@ -1,5 +1,5 @@
-// Places at which tests have the process killed as kill -9 does it. They exist only in builds with the Meson option
-// crash_points, which programs that people install are made without: a call is nothing there.
+// Places where tests kill the process, as kill -9 does. They exist only in builds with the Meson option crash_points. In other
+// builds a call does nothing.
 //
 // DEDUPFS_CRASH_AT=NAME[:N] in the environment kills the process when it passes NAME for the N-th time (the first, if N is
 // not given). tests/crash/live/points.py knows each name, and how to reach it.

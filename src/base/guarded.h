@@ -1,7 +1,7 @@
-// The end of exceptions: memory that runs out is an error of the one thing that needed it.
+// The place where exceptions end: an operation that runs out of memory fails, and the program goes on.
 //
-// A thread of ours, a task of a pool and a callback must not be left by an exception, or the program ends. Each of them runs
-// what may throw in guarded().
+// An exception that leaves a thread, a task of a pool or a callback ends the program. Each of these runs code that may throw in
+// guarded().
 #pragma once
 
 #include <exception>
@@ -14,7 +14,7 @@ namespace dedupfs {
 // kNoMemory for std::bad_alloc, kIo for everything else. Needs no memory for the first.
 Error error_of(const std::exception& exception) noexcept;
 
-// What `body` returns, a Result; an exception becomes its error.
+// Returns the Result of `body`. An exception becomes its error.
 template <class Body>
 auto guarded(Body&& body) noexcept -> decltype(body()) {
   try {
@@ -24,12 +24,12 @@ auto guarded(Body&& body) noexcept -> decltype(body()) {
   }
 }
 
-// Where that is told which nobody waits for: standard error, unless somebody set another place.
+// Receives reports of failures that no caller waits for. The default writes to standard error.
 using ErrorReport = void (*)(const char* where, const Error& error);
 void set_error_report(ErrorReport report);
 void report_error(const char* where, const Error& error) noexcept;
 
-// Runs `body`; what it throws is reported, and whoever called goes on. False then.
+// Runs `body`. An exception is reported, and this returns false.
 template <class Body>
 bool survive(const char* where, Body&& body) noexcept {
   const auto done = guarded([&]() -> Result<void> {

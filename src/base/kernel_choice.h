@@ -1,4 +1,4 @@
-// From an instruction set to the kernel that serves it, for tables of functions of which there is one an instruction set.
+// Chooses the kernel for an instruction set, from one table of functions per instruction set.
 //
 // Threads: free functions, safe from any thread.
 #pragma once
@@ -16,7 +16,7 @@ struct KernelChoice {
   Isa isa;  // the one that `run` is made for
 };
 
-// What `test` says of the kernel of an ISA, asked once a process.
+// The result of `test` for the kernel of an ISA. `test` runs once per process.
 template <class Kernel, class Kernels, class Test>
 bool passes_once(Kernel* Kernels::*slot, Isa isa, const Test& test) {
   static std::mutex mutex;

@@ -1,8 +1,8 @@
-// Memory that is given up when there is none left, so that what is under way can end well. Until it is back, who could begin
-// something new should refuse to.
+// A reserve of memory that is freed when memory runs out, so that running operations can finish. Until the reserve is back, callers
+// should refuse new operations.
 //
-// It helps against a limit (ulimit -v, strict overcommit), where an allocation fails. Against a cgroup's limit nothing helps: the
-// kernel ends the process there.
+// It helps against limits that make an allocation fail (ulimit -v, strict overcommit). At the limit of a cgroup the kernel kills
+// the process instead.
 //
 // Threads: every function from any thread.
 #pragma once
@@ -11,9 +11,9 @@
 
 namespace dedupfs {
 
-// Takes the reserve, and becomes the handler of operator new.
+// Allocates the reserve, and installs the handler of operator new.
 void install_memory_reserve(std::size_t bytes);
-// False: it was given up, and cannot be had again yet. True without an installed one.
+// False: the reserve is used, and cannot be allocated again yet. True without an installed reserve.
 bool memory_reserve_is_whole() noexcept;
 
 }  // namespace dedupfs

@@ -1,7 +1,7 @@
 // A ByteBuffer whose new bytes are left uninitialised, for memory that is about to be filled from a file or a decoder:
 // clearing 256 KiB first costs about a tenth of reading them.
 //
-// Whoever resizes one writes every byte before it is read.
+// A caller that resizes one must write every byte before reading it.
 #pragma once
 
 #include <cstdint>

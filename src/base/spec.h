@@ -1,4 +1,4 @@
-// Spec strings, "NAME:key=value,key=value", taken apart and checked: how chunkers and delta encoding are configured.
+// Spec strings, "NAME:key=value,key=value", parsed and checked. They configure chunkers and delta encoding.
 //
 // Threads: values; free functions are safe from any thread.
 // Failure: kInvalidArgument with a message that names the spec's kind, what is wrong and what is allowed.
@@ -25,10 +25,10 @@ struct Spec {
   std::optional<std::uint64_t> find(std::string_view key) const;
 };
 
-// Grammar only: which names and keys exist is for others to say.
+// Checks the grammar only, not which names and keys exist.
 Result<Spec> parse_spec(std::string_view kind, std::string_view text);
 
-// Refuses any other key, and a word where a number belongs.
+// Refuses unknown keys, and words in place of numbers.
 Result<void> allow_only(const Spec& spec, std::initializer_list<std::string_view> numbers,
                         std::initializer_list<std::string_view> words = {});
 

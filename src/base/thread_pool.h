@@ -2,8 +2,8 @@
 //
 // Threads:   submit() from anywhere, also from inside a task.
 // Ownership: the destructor runs every task that was submitted, then joins.
-// Failure:   what a task throws is reported (guarded.h), and ends that task only. submit() may throw std::bad_alloc; the task is
-//            not run then.
+// Failure:   an exception of a task is reported (guarded.h), and ends only that task. submit() may throw std::bad_alloc; then
+//            the task does not run.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// A reclaim of a volume that nobody has mounted: the work of dedupfs-gc there.
+// Reclaims an unmounted volume, for dedupfs-gc.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 
 namespace dedupfs {
 
-// Opens the volume, reclaims to the end, closes it. `goes_on` sees how far it is, several times a second; when it says no, the
-// reclaim is stopped, and everything is closed as at the end. How the reclaim went is in the status; an Error is of opening or
-// closing (kBusy: somebody else has the volume).
+// Opens the volume, reclaims to the end, closes it. `goes_on` gets the progress several times a second. If it returns false, the
+// reclaim stops, and the volume is closed as usual. The status tells the result of the reclaim. An Error comes from opening or
+// closing (kBusy: another process has the volume).
 // `foreign`: see VolumeOptions.
 Result<ReclaimStatus> reclaim_volume(const Path& path, bool foreign,
                                      const std::function<bool(const ReclaimStatus&)>& goes_on);

@@ -1,4 +1,4 @@
-// Making everything on a mount durable: the work of dedupfs-sync.
+// Makes all changes of a mount durable, for dedupfs-sync.
 #pragma once
 
 #include "base/backing.h"
@@ -6,12 +6,12 @@
 
 namespace dedupfs {
 
-// Everything that was written to the mounted volume before the call is durable when it returns. `given` is its mount point, a
-// path below that, or the folder of the volume. Anybody may call it who may open the root directory of the mount.
+// When it returns, all changes from before the call are durable. `given` is the mount point, a path below it, or the folder of the
+// volume. The caller needs permission to open the root directory of the mount.
 //
-// Linux does not pass sync(2) and syncfs(2) on to FUSE filesystems (docs/durability.md, "How to make data durable"), so it asks
-// for an fsync of the root directory. Tells what it waits for, and gives up after an hour.
-// Failure: kNotFound if nothing is mounted there; kInterrupted after an hour; kNoSpace or kIo if something could not be stored, whoever wrote it.
+// Linux does not pass sync(2) and syncfs(2) on to FUSE filesystems (docs/durability.md, "How to make data durable"), so this
+// calls fsync on the root directory. It reports what it waits for, and gives up after an hour.
+// Failure: kNotFound if nothing is mounted there; kInterrupted after an hour; kNoSpace or kIo if a change of any program could not be stored.
 Result<void> sync_volume(const Path& given);
 
 }  // namespace dedupfs

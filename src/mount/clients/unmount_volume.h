@@ -1,4 +1,4 @@
-// Unmounting that ends when everything is durable: the work of umount.dedupfs.
+// Unmounts, and returns when all changes are durable, for umount.dedupfs.
 #pragma once
 
 #include "base/backing.h"
@@ -16,15 +16,14 @@ struct UnmountRequest {
 };
 
 // Commits, unmounts, and waits until the daemon has closed the volume and ended (not with kLazy, nor while the mount is bound to
-// other places). What cannot be committed stays mounted, except by force.
+// other places). If the commit fails, the volume stays mounted, except with force.
 //
-// The daemon is asked only if it proves to be the one of this mount: the kernel's list of mounts says which user's daemon serves
-// it, and under which device number; the process behind the control socket must be that user's or root's, and name that number.
-// So this asks nothing of the mount itself, which hangs while its daemon does. A daemon that cannot be trusted is not asked;
-// unmounting makes it commit, too.
+// A request goes only to the daemon of this mount. The kernel's list of mounts names the user of the daemon and the device number.
+// The process behind the control socket must belong to that user or to root, and name that device number. The mount itself is not
+// asked, since it hangs if its daemon hangs. Without a trusted daemon no request is sent; unmounting makes it commit, too.
 //
-// Failure: kInterrupted: it is unmounted, but the patience came to its end before the volume was closed. All else: it is mounted
-// as before, or made read-only.
+// Failure: kInterrupted: the mount is gone, but the time limit passed before the volume was closed. Any other error: it is still
+// mounted, or now read-only.
 Result<void> unmount_volume(const UnmountRequest& request);
 
 }  // namespace dedupfs

@@ -1,5 +1,5 @@
-// Waiting for the daemon that is closing a volume. It holds the lock of the volume for a while after the mount is gone, for the last
-// commit and the last checkpoint, where the volume was not unmounted by umount.dedupfs.
+// Waits for a daemon that is closing a volume. The daemon holds the lock of the volume for a while after the mount is gone, for the
+// last commit and the last checkpoint, unless umount.dedupfs unmounted the volume.
 #pragma once
 
 #include <chrono>
@@ -16,18 +16,18 @@ class ClosingDaemon {
  public:
   enum class Outcome {
     kNobody,   // no daemon answers at the control socket
-    kMounted,  // so nobody is closing the volume
-    kClosed,   // a daemon has closed it, or is gone
-    kGaveUp,   // the patience is at its end, or a minute, if the daemon does not even begin to close
+    kMounted,  // the volume is in use, not closing
+    kClosed,   // the daemon has closed it, or is gone
+    kGaveUp,   // the time limit passed, or one minute if the daemon does not begin to close
   };
 
-  // Of one that runs as root or as the user who asks, `patience` counts anew with each sign of progress.
+  // For a daemon of root or of the caller's user, each sign of progress restarts the time limit.
   explicit ClosingDaemon(Path volume, Patience patience = {.limit = std::chrono::minutes(10), .say = {}});
 
   // If a daemon is closing the volume, waits until it has, and says so when that takes long.
   Outcome wait();
-  // Whether to try again to open a volume that is busy: after wait(); or, when nobody answers, after a moment, for a second at
-  // most. The lock may be that of fsck, for example, and a daemon lets go of it before its socket goes.
+  // Whether to try again to open a busy volume. True after wait(). If no daemon answers, true after a moment, for one second at
+  // most: the lock may be that of fsck, and a daemon releases the lock before it removes its socket.
   bool wait_for_lock();
 
  private:
@@ -41,11 +41,11 @@ class ClosingDaemon {
   Clock::time_point last_seen_ = Clock::now();
 };
 
-// Waits if a daemon that could write is closing the volume; whether it can be opened then shows when that is tried. For programs
-// that a signal ends here, and not any more when they have begun.
+// Waits while a daemon with write access closes the volume. The caller then tries to open it. For programs that a signal may end
+// during this wait, but not later.
 void await_closing_daemon(const Path& volume);
 
-// What `attempt` gives, once no daemon is closing the volume any more.
+// Runs `attempt` when no daemon is closing the volume any more, and returns its result.
 template <class Attempt>
 auto when_closed(const Path& volume, const Attempt& attempt) -> decltype(attempt()) {
   ClosingDaemon closing(volume);

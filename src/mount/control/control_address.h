@@ -1,5 +1,5 @@
-// How both ends of the control socket find it. An address of a Unix socket holds 107 bytes, a path of a volume 4095, and a path
-// may lead elsewhere by now: so addresses go through /proc/self/fd, from a descriptor.
+// The address of the control socket, for both ends. A Unix socket address holds only 107 bytes, and a path may lead elsewhere by
+// now. So addresses go through /proc/self/fd and an open descriptor.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,10 +16,10 @@ struct ControlAddress {
   sockaddr_un address{};
   uid_t volume_owner = 0;
 
-  // For the server: the name of the socket in the folder that it has open. kUnsupported for a folder without a descriptor.
+  // For the server: the socket's name in the folder that the server has open. kUnsupported for a folder without a descriptor.
   static Result<ControlAddress> in(const BackingFolder& volume);
-  // For a client: the very socket that is in the volume's folder now. A symbolic link in its place is not followed, so that
-  // nobody sends root's requests to some other program. kNotFound if there is none.
+  // For a client: the socket in the volume's folder. Symbolic links are not followed, so requests of root cannot be sent to
+  // another program. kNotFound if there is no socket.
   static Result<ControlAddress> of(const Path& volume);
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }

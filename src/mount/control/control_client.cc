@@ -27,7 +27,7 @@ Result<void> connect_to(int socket, const ControlAddress& address, const Path& v
     if (errno == EACCES)
       return Error{ErrorCode::kAccessDenied, "the daemon of " + volume.string() + " belongs to another user"};
     if (errno != EAGAIN && errno != EINTR) return Error::from_errno(errno, volume.string() + ": control socket");
-    DEDUPFS_TRY(wait.go_on());
+    DEDUPFS_TRY(wait.check());
     std::this_thread::sleep_for(wait.pause(std::chrono::milliseconds(20)));
   }
   return {};

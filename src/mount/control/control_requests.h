@@ -1,7 +1,7 @@
 // The arguments of the requests at the control socket. They come from outside: any JSON may be there.
 //
 // Threads: any.
-// Failure: kInvalidArgument; a nlohmann::json::exception, which ControlServer answers, for what is missing or of another type.
+// Failure: kInvalidArgument; a nlohmann::json::exception for missing values and wrong types, which ControlServer answers.
 #pragma once
 
 #include <cstdint>

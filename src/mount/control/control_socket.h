@@ -29,18 +29,18 @@ namespace dedupfs {
 //
 // Ownership: owns the socket's file and removes it.
 // Threads:   every function from any thread.
-// Failure:   requests that are no JSON, too long, or unknown are answered with an error; a client that sends or takes nothing
-//            for kClientTimeout is dropped. Nobody waits for a slow client.
+// Failure:   requests that are not JSON, too long, or unknown get an error. A client that sends and takes nothing for
+//            kClientTimeout is dropped. A slow client delays no other.
 class ControlServer {
  public:
   static constexpr std::size_t kMaxRequest = 64 * 1024;
   static constexpr std::size_t kMaxClients = 64;
   static constexpr std::chrono::seconds kClientTimeout{10};
-  // The one command that every server knows: its answer comes when finish() is called. With "progress": true, lines that have
-  // "progress" come before it.
+  // Every server knows this command. Its answer comes when finish() is called. With "progress": true, lines with "progress" come
+  // before it.
   static constexpr std::string_view kAwaitUnmount = "await_unmount";
 
-  // What the response holds beside "ok".
+  // The response without "ok".
   using Handler = std::function<Result<nlohmann::json>(const nlohmann::json& request)>;
   using Handlers = std::map<std::string, Handler, std::less<>>;
 
@@ -48,11 +48,11 @@ class ControlServer {
   static Result<std::unique_ptr<ControlServer>> start(const BackingFolder& volume, Handlers handlers);
   ~ControlServer();
 
-  // The volume is about to be closed: waits for a handler that runs, and calls none any more.
+  // Call it before closing the volume: waits for a running handler, and then runs no other.
   void end_requests();
-  // Tells those who wait for the unmount what takes so long.
+  // Reports progress to clients that wait for the unmount.
   void report(const std::string& progress);
-  // The volume is closed: those who wait for it are told how it went, and what else they have to know, if anything.
+  // Call it when the volume is closed: reports the result, and a note if there is one, to waiting clients.
   void finish(const Result<void>& outcome, const std::string& warning = {});
 
  private:
@@ -61,9 +61,8 @@ class ControlServer {
   std::unique_ptr<State> state_;
 };
 
-// A connection to the daemon that has a volume mounted. Who answers is looked at first: only a process of root, of the user
-// who asks or of the volume's owner is asked anything. All else about it is what it says, so answers are bounded in length and
-// time.
+// A connection to the daemon of a mounted volume. The client checks the peer first: it must be a process of root, of the caller's
+// user, or of the volume's owner. The answers are not trusted: their length and time are bounded.
 //
 // Threads:   one user at a time.
 // Failure:   kNotFound when no daemon serves the volume; kAccessDenied when it belongs to another user; kInterrupted when `patience`
@@ -77,7 +76,7 @@ class ControlClient {
   // The two halves of request().
   Result<void> send(const nlohmann::json& request);
   Result<nlohmann::json> receive();
-  // The same, where the caller waits: called when there is more to read from the socket; its Error ends the wait.
+  // The same. The client calls the function before it reads more from the socket; an Error of it ends the wait.
   Result<nlohmann::json> receive(const std::function<Result<void>(int socket)>& wait_for_more);
 
   pid_t daemon_pid() const { return daemon_.pid; }
@@ -95,7 +94,7 @@ class ControlClient {
   std::size_t searched_ = 0;  // so much of it holds no end of a line
 };
 
-// What `read` takes from an answer. kIo where a daemon of another version, or who else answers, put something else there.
+// Applies `read` to an answer. kIo if the answer has another form, for example from a daemon of another version.
 template <class Read>
 auto read_answer(Read&& read) -> Result<decltype(read())> {
   try {

@@ -1,5 +1,5 @@
-// How long a daemon may take to close its volume, once everything is durable: as long as it needs; but after SIGTERM or SIGINT
-// the system may be shutting down, and kill it soon. Tells those who wait for the unmount how far it is.
+// Limits the time that a daemon takes to close its volume, when all changes are durable. There is no limit, except after SIGTERM or
+// SIGINT: the system may be shutting down, and kill the daemon soon. Reports progress to clients that wait for the unmount.
 //
 // Threads: one.
 #pragma once
@@ -15,7 +15,7 @@ namespace dedupfs {
 class Closing {
  public:
   using Clock = std::chrono::steady_clock;
-  // systemd gives 90 s between SIGTERM and SIGKILL, and not all of them are for this.
+  // systemd gives 90 s between SIGTERM and SIGKILL. Closing gets a part of it.
   static constexpr std::chrono::seconds kTimeAfterSignal{60};
   static constexpr std::chrono::seconds kBetweenReports{1};
 
@@ -24,10 +24,10 @@ class Closing {
     std::function<void(const std::string& progress)> report;  // to those who wait
     std::function<Clock::time_point()> now = [] { return Clock::now(); };
   };
-  // `signalled`: when the signal came that began the unmount, if that was why.
+  // `signalled`: the time of the signal that began the unmount, if a signal did.
   Closing(World world, std::optional<Clock::time_point> signalled);
 
-  // So many records of the last checkpoint are written. False: there is no time for the rest.
+  // Takes the number of written records of the last checkpoint. False: there is no time for the rest.
   bool goes_on(std::uint64_t records);
 
  private:

@@ -1,4 +1,4 @@
-// What the daemon of a mounted volume does for those who ask at its control socket: see control_socket.h for the protocol, and
+// The commands of the control socket of a mounted volume. See control_socket.h for the transport, and
 // docs/design.md, "Control socket", for the commands.
 //
 // Ownership: refers to both for as long as the handlers are used.

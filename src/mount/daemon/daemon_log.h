@@ -1,4 +1,4 @@
-// Where the daemon writes its log: a file, standard error, or syslog.
+// The log of the daemon: a file, standard error, or syslog.
 //
 // Threads: start_logging() before other threads are started; reopen_log() from any thread. Log lines from any thread.
 #pragma once
@@ -9,12 +9,12 @@
 
 namespace dedupfs {
 
-// To `file` if there is one, else to standard error (`foreground`) or syslog. A new file has mode 0600, since its lines name files of
+// Logs to `file` if it is given, else to standard error (`foreground`) or syslog. A new file has mode 0600, since its lines name files of
 // all users. kInvalidArgument when the file cannot be opened.
 Result<void> start_logging(const std::string& file, bool foreground);
 
-// Opens the log file again by its name, as after logrotate(8) has renamed it. Where that fails, the old file stays in use and the log
-// says so. Without a log file it does nothing.
+// Opens the log file again by its name, for logrotate(8). If that fails, the old file stays in use, and the log says so. Without a
+// log file it does nothing.
 void reopen_log();
 
 }  // namespace dedupfs

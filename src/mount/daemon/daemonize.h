@@ -1,4 +1,4 @@
-// Going into the background, and telling the one who called how it went.
+// Goes into the background, and reports the result to the calling process.
 //
 // Threads: before any other thread exists (fork); after that from any thread, one at a time. The first report counts.
 #pragma once
@@ -12,9 +12,9 @@ namespace dedupfs {
 
 class Startup {
  public:
-  // Stays where it is: succeeded() does nothing, failed() prints.
+  // Stays in the foreground: succeeded() does nothing, failed() prints.
   static Startup in_foreground() { return Startup(UniqueFd()); }
-  // Forks. The parent waits for the child's report, prints what it says and exits with its code: this returns in the child
+  // Forks. The parent waits for the child's report, prints it and exits with its code: this returns in the child
   // only, as the leader of a session of its own and with the parent's standard streams until succeeded().
   static Result<Startup> in_background();
 

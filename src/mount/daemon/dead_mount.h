@@ -11,9 +11,8 @@
 
 namespace dedupfs {
 
-// Detaches the dead mounts of this volume at this mountpoint, the topmost first; one that lives stays.
-// Returns how many they were. Both paths are canonical. kBusy when a dead mount of something else is there, or one that does not answer
-// within ten seconds.
+// Detaches the dead mounts of this volume at this mountpoint, the topmost first. Live mounts stay. Returns the number of detached
+// mounts. Both paths are canonical. kBusy if another dead mount is there, or one that does not answer within ten seconds.
 Result<int> detach_dead_mounts(const Path& volume, const Path& mountpoint);
 
 }  // namespace dedupfs

@@ -1,4 +1,5 @@
-// What the daemon gives up when it starts, and how it is kept alive. docs/threat-model.md says why each.
+// Drops privileges of the daemon at its start, and protects it from the kernel's out-of-memory killer. docs/threat-model.md has the
+// reasons.
 //
 // Threads: before others are started: capabilities are per thread, and threads inherit them.
 #pragma once
@@ -10,8 +11,8 @@ struct Hardening {
   bool core_dump = false;
 };
 
-// Of root: no privileges by exec, all capabilities but three dropped, killed late when memory runs out. Of anybody, unless `core_dump`: no
-// core file, and no debugger of the same user. What the machine does not allow, as in some containers, is left as it is; the log says so.
+// As root: no privileges by exec, only three capabilities, killed late when memory runs out. As any user, unless `core_dump`: no core
+// file, and no debugger of the same user. A step that the machine does not allow, as in some containers, is skipped and logged.
 void harden_process(const Hardening& hardening);
 
 }  // namespace dedupfs

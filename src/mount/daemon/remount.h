@@ -10,7 +10,7 @@ namespace dedupfs {
 // Returns an exit code of mount(8); prints errors to standard error.
 int run_remount(const Path& mountpoint, const MountOptions& requested);
 
-// What unmounting does when it fails and -r was given. kNotPermitted for others than root.
+// Makes a mount read-only after a failed unmount with -r. kNotPermitted for users other than root.
 Result<void> remount_read_only(const MountEntry& entry);
 
 }  // namespace dedupfs

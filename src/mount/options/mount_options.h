@@ -1,12 +1,12 @@
-// The option list of a mount: what follows -o, from mount(8), fstab or the command line.
+// The list of mount options after -o, from mount(8), fstab or the command line.
 //
 // Three kinds of options come in one list: those of mount(8) that concern every filesystem (many are for mount(8) itself
 // and mean nothing here), those of FUSE, and those of dedupfs.
 //
 // Threads: values; free functions are safe from any thread.
-// Order:   of two equal options, and of contrary flags (ro, rw), the last one counts, as mount(8) has it: it puts the options of
-//          fstab in front of those of the command line.
-// Failure: kInvalidArgument with a message for people: an unknown option, a value that does not parse or is out of range.
+// Order:   the last of equal options or contrary flags (ro, rw) wins, as with mount(8), which puts the options of fstab before those
+//          of the command line.
+// Failure: kInvalidArgument with a message for the user: an unknown option, a bad value, a value out of range.
 #pragma once
 
 #include <chrono>
@@ -27,22 +27,22 @@ struct MountOptions {
   // of mount(8)
   bool read_only = false;
   bool remount = false;
-  // Not given: off at a mount, since a volume may come from somebody else; at a remount, as they are.
+  // Not given: off at a mount, since the volume may come from another user; unchanged at a remount.
   std::optional<bool> suid;
   std::optional<bool> dev;
   bool exec = true;
   bool sync = false;     // every write is durable when it returns
   bool dirsync = false;  // ... and every change of a name
-  bool noatime = false;  // as the kernel is told; `atime` is what the filesystem does
+  bool noatime = false;  // the flag for the kernel; `atime` is the policy of the filesystem
   FilesystemOptions::Atime atime = FilesystemOptions::Atime::kRelative;
   std::string security_context;  // "context=...,fscontext=...", as given, for SELinux
 
   // of FUSE
-  std::optional<bool> allow_other;  // not given: on for root, as every other filesystem; off for anybody else
+  std::optional<bool> allow_other;  // not given: on for root, as with other filesystems; off for other users
 
   bool auto_unmount = false;  // when the daemon dies
 
-  // of dedupfs; what is not given has the default that stands beside it
+  // of dedupfs, with their defaults
   bool foreign = false;           // as root: others who can write to the volume are trusted
   std::uint64_t cache_bytes = 0;  // 0, of this and the next two: what fits the machine (mount/options/memory_limits.h)
   std::uint64_t index_memory_bytes = 0;
@@ -55,7 +55,7 @@ struct MountOptions {
   DirectIo direct_io = DirectIo::kWriteOnly;
   FilesystemOptions::SnapshotAccess snapshots = FilesystemOptions::SnapshotAccess::kOwner;
   std::string log_file;    // empty: syslog
-  bool core_dump = false;  // leave one when the daemon crashes
+  bool core_dump = false;  // write a core file when the daemon crashes
 
   bool operator==(const MountOptions&) const = default;
 };
@@ -73,8 +73,8 @@ std::string mount_options_help();
 // The list for libfuse's -o. `source` is the absolute path of the volume.
 std::string libfuse_options(const MountOptions& options, std::string_view source, bool privileged);
 
-// Whether a mount with `current` options can become one with `requested` ones without being made anew: between ro and rw
-// only if the daemon can write, and without a change of dedupfs' own options. An error says what to do instead.
+// Whether a remount can change `current` options to `requested` ones. From ro to rw it needs a daemon that can write. The options of
+// dedupfs cannot change. An error says what to do instead.
 Result<void> check_remount(const MountOptions& current, const MountOptions& requested);
 
 // The flags of mount(2), without MS_REMOUNT.

@@ -1,4 +1,4 @@
-// What is to be mounted where, and how a mount ends.
+// The request to mount a volume, and the exit codes of a mount.
 //
 // Threads: values.
 #pragma once

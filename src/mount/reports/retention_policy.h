@@ -1,4 +1,4 @@
-// Which snapshots to keep: so many of the last ones, and the last one of each of so many days, weeks and months.
+// A retention policy: the number of last snapshots to keep, and of days, weeks and months whose last snapshot to keep.
 //
 // Threads: free functions, safe from any thread.
 #pragma once
@@ -21,7 +21,7 @@ struct RetentionPolicy {
   bool any() const { return last + daily + weekly + monthly != 0; }
 };
 
-// The names of those that no rule keeps. Days are those of the local time.
+// The names of the snapshots that no rule keeps. Days are in local time.
 std::vector<std::string> not_kept(const RetentionPolicy& rules, std::vector<SnapshotRecord> snapshots);
 
 }  // namespace dedupfs

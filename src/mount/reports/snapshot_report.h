@@ -1,7 +1,7 @@
 // Snapshots and clones as dedupfs-snapshot and dedupfs-clone show them.
 //
 // Threads: free functions, safe from any thread.
-// Failure: reading what somebody else wrote throws nlohmann::json exceptions.
+// Failure: throws nlohmann::json exceptions if the JSON has another form.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -16,8 +16,8 @@
 
 namespace dedupfs {
 
-// The documented JSON object of dedupfs-stat; `mounted` says whether a daemon has the volume, whose scrub it is then. Only one
-// that may write reclaims.
+// The documented JSON object of dedupfs-stat; `mounted`: a daemon has the volume, and `scrub` is its scrub. `reclaim` is
+// absent on a read-only mount.
 nlohmann::json statistics_json(const Statistics& statistics, const Superblock& superblock, const ScrubStatus& scrub,
                                const std::optional<ReclaimStatus>& reclaim, bool mounted);
 
@@ -27,7 +27,7 @@ std::string nfs_export_line(const Path& mountpoint, std::string_view uuid);
 // The screen of dedupfs-stat, from that object.
 std::string statistics_screen(const nlohmann::json& json);
 
-// The documented JSON array of dedupfs-stat, but for the paths: files have many names, or none that the volume knows.
+// The documented JSON array of dedupfs-stat, without the paths: a file may have many names.
 nlohmann::json file_statistics_json(const std::vector<FileStatistics>& files);
 
 // The screen of dedupfs-stat, from that array with a "path" in each object.

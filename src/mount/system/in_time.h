@@ -1,4 +1,4 @@
-// System calls that a FUSE mount can hold up for ever, as its daemon does not answer: done in a process of their own.
+// Runs system calls in a process of their own. They hang for ever if they reach a FUSE mount whose daemon does not answer.
 //
 // Threads: the caller must have no other thread that holds locks which `call` takes.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace dedupfs {
 
-// What `call` returned. kInterrupted at the end of the patience: the call may still be done later, or never. `what` completes
+// Returns the result of `call`. kInterrupted at the time limit: the call may still happen later. `what` completes
 // "waiting for ...".
 Result<void> do_in_time(const std::string& what, const Patience& patience, const std::function<Result<void>()>& call);
 Result<std::string> ask_in_time(const std::string& what, const Patience& patience,

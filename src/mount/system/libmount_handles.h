@@ -1,4 +1,4 @@
-// Owners of what libmount gives out.
+// Owners of libmount's objects.
 #pragma once
 
 #include <libmount.h>

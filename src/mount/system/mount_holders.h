@@ -1,4 +1,4 @@
-// Who keeps a mount alive that is off the tree: processes in other mount namespaces, which have a copy of it.
+// Finds the processes in other mount namespaces that keep an unmounted mount alive, since they have a copy of it.
 //
 // Threads: free functions.
 #pragma once
@@ -18,7 +18,7 @@ struct MountHolder {
   Path mountpoint;   // in its namespace
 };
 
-// Those in whose list of mounts the device ("MAJOR:MINOR") is, in order of their numbers; processes that may not be looked at are
+// The processes whose list of mounts has the device ("MAJOR:MINOR"), in order of their numbers; processes without read permission are
 // left out. The caller's own namespace is looked at like any other.
 std::vector<MountHolder> find_mount_holders(const std::string& device, const Path& proc = "/proc");
 

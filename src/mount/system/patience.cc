@@ -43,7 +43,7 @@ std::string Wait::reason() const {
   return why.empty() ? why : "; " + why;
 }
 
-Result<void> Wait::go_on() {
+Result<void> Wait::check() {
   const auto now = Clock::now();
   if (now >= last_progress_ + limit_)
     return Error{ErrorCode::kInterrupted,
@@ -62,7 +62,7 @@ Result<void> Wait::go_on() {
 
 Result<void> Wait::for_events(int descriptor, short events) {
   for (;;) {
-    DEDUPFS_TRY(go_on());  // first: somebody who sends a byte now and then must not make the wait endless
+    DEDUPFS_TRY(check());  // first: somebody who sends a byte now and then must not make the wait endless
     pollfd polled{descriptor, events, 0};
     const int ready = ::poll(&polled, 1, static_cast<int>(pause().count()));
     if (ready > 0) return {};
@@ -73,7 +73,7 @@ Result<void> Wait::for_events(int descriptor, short events) {
 Result<void> Wait::until(const std::function<bool()>& is_so) {
   constexpr auto kBetweenLooks = 20ms;
   while (!is_so()) {
-    DEDUPFS_TRY(go_on());
+    DEDUPFS_TRY(check());
     std::this_thread::sleep_for(pause(kBetweenLooks));
   }
   return {};

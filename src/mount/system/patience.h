@@ -1,4 +1,4 @@
-// How long a tool waits for another process, and what it tells its user meanwhile.
+// A tool's wait for another process: its time limit, and its messages to the user.
 //
 // Threads: values, one thread each.
 #pragma once
@@ -23,19 +23,19 @@ class Wait {
   // `what` completes "waiting for ...": "process 12 to answer".
   Wait(std::string what, const Patience& patience);
 
-  // Asked whenever something is said: why it takes so long. Empty: nobody knows.
+  // Gives the reason of the delay for each message. Empty: unknown.
   void explain(std::function<std::string()> why) { why_ = std::move(why); }
 
-  // There is progress, which is said from now on: the limit counts anew.
+  // Reports progress, which messages mention from now on, and restarts the time limit.
   void note_progress(std::string progress);
 
-  // For sleeps and poll(2): how long nothing needs to be said or ended; `longest` at most.
+  // For sleeps and poll(2): the time until the next message or the limit; `longest` at most.
   std::chrono::milliseconds pause(std::chrono::milliseconds longest = std::chrono::seconds(1)) const;
   // To be called after each pause. kInterrupted when the limit is reached.
-  Result<void> go_on();
-  // Until the descriptor has one of these events of poll(2).
+  Result<void> check();
+  // Waits until the descriptor has one of these events of poll(2).
   Result<void> for_events(int descriptor, short events);
-  // Until `is_so` says yes; it is asked several times a second.
+  // Waits until `is_so` returns true. Calls it several times a second.
   Result<void> until(const std::function<bool()>& is_so);
 
  private:

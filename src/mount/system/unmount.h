@@ -1,4 +1,4 @@
-// Taking a mount off the tree, as root by umount2(2), as anybody else by fusermount3.
+// Unmounts: as root by umount2(2), as another user by fusermount3.
 #pragma once
 
 #include "base/backing.h"
@@ -9,8 +9,8 @@ namespace dedupfs {
 enum class UnmountMode {
   kNormal,  // refused (kBusy) while files are open there
   kForce,   // requests that wait for the daemon fail
-  kLazy,    // off the tree at once; the rest when the last file is closed
-  kAbort,   // off the tree at once; files that are open give errors from now on (of others than root: as kLazy)
+  kLazy,    // detached at once, ended when the last file is closed
+  kAbort,   // detached at once; open files give errors from now on (for users other than root: as kLazy)
 };
 
 // `mountpoint` is canonical. Returns when the mount is gone, not when its daemon has ended.
