@@ -18,12 +18,12 @@
 namespace dedupfs {
 namespace {
 
-// What a volume on FUSE, NFS or the like may say to a call that it has not even begun: it is made again. EAGAIN, which no
+// A volume on FUSE or NFS may answer EAGAIN to a call that it has not begun: the call is repeated. EAGAIN, which no
 // local disk gives for a file, only for a second.
 constexpr std::chrono::milliseconds kPause{10};
 constexpr int kMaxPauses = 100;
 
-// What `call` returns in the end, with the errno that it leaves.
+// Returns the last result of `call`, with its errno.
 template <class Call>
 auto complete(const Call& call) {
   for (int pauses = 0;;) {

@@ -1,4 +1,4 @@
-// The candidates for cuts in a stretch of data: marked by the first stage of a two-stage chunker, read by the second.
+// The candidates for cuts in a range of data: marked by the first stage of a two-stage chunker, read by the second.
 #pragma once
 
 #include <algorithm>

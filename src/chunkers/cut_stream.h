@@ -1,4 +1,4 @@
-// What all content-defined chunkers share: walking through the data and knowing which chunks are certain.
+// The common part of all content-defined chunkers: it walks through the data and knows which chunks are final.
 #pragma once
 
 #include <algorithm>

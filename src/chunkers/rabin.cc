@@ -5,7 +5,7 @@
 //
 // tttd (Eshghi, Tang: "A framework for analyzing and improving content-based chunking algorithms", HP Labs HPL-2005-30,
 // section 5: two thresholds, two divisors): where max, or the end of the data, is reached without a match, the last match
-// with one bit less, the backup, ends the chunk. As in DedupBench, the fingerprint starts anew at min and the matching byte
+// with one bit less, the backup, ends the chunk. As in DedupBench, the fingerprint starts again at min and the matching byte
 // begins the next chunk.
 //
 // As in DedupBench a fingerprint starts as that of a byte 0x01. The fingerprint of zeros is 0: zeros are cut at every

@@ -24,14 +24,14 @@ struct ChunkerInfo {
 // The names that make_chunker() knows, in the order in which --help lists them.
 const std::vector<ChunkerInfo>& chunker_infos();
 
-// kInvalidArgument with a message that says what is allowed: unknown name or key, value out of range, min > avg > max.
+// kInvalidArgument with a message that lists the allowed values: unknown name or key, value out of range, min > avg > max.
 // `isa` forces an instruction set (kUnsupported if this CPU lacks it); by default DEDUPFS_ISA, then the fastest that
 // the CPU has.
 Result<std::unique_ptr<Chunker>> make_chunker(std::string_view spec, std::optional<Isa> isa = std::nullopt);
 
 // No chunk of any volume is longer than this.
 inline constexpr std::uint32_t kMaxChunkBytesLimit = 1 << 20;
-// What mkfs takes when it is not told otherwise.
+// The default of mkfs.
 inline constexpr std::string_view kDefaultChunkerSpec = "gear32:avg=32k";
 
 }  // namespace dedupfs

@@ -1,4 +1,4 @@
-// What the specs of chunkers have in common, for the registry and the algorithms.
+// The common part of chunker specs, for the registry and the algorithms.
 #pragma once
 
 #include <cstdint>

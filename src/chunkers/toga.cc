@@ -40,7 +40,7 @@ class TogaChunker final : public TwoStageChunker {
   simd::Choice<simd::CandidateScan> kernel_;
 };
 
-// Of random bytes the first run of r passes, each with probability p, ends after (1 - p^r) / ((1 - p) p^r) bytes on
+// In random bytes, the first run of r passes, each with probability p, ends after (1 - p^r) / ((1 - p) p^r) bytes on
 // average. The limit that comes nearest to avg - min.
 std::uint64_t limit_for(const ChunkSizes& sizes) {
   const double wanted = sizes.avg_bytes - sizes.min_bytes;

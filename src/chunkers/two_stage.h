@@ -1,4 +1,4 @@
-// What the hash-based chunkers share: the two stages of SS-CDC (Ni, Lin, Jiang: "SS-CDC: a two-stage parallel
+// The common part of hash-based chunkers: the two stages of SS-CDC (Ni, Lin, Jiang: "SS-CDC: a two-stage parallel
 // content-defined chunking for deduplicating backup storage", SYSTOR '19, section 3). The first finds all positions whose
 // hash asks for a cut, whatever chunk they are in, so it can run on all of the data at once; the second, sequential,
 // picks those that minimum and maximum allow. The boundaries are those of the algorithm run byte by byte.

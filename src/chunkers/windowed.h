@@ -1,4 +1,4 @@
-// What AE, RAM and MAXP share: chunkers whose chunk is cut by one kernel that has a window as its only parameter.
+// The common part of AE, RAM and MAXP: one kernel cuts a chunk, and a window is its only parameter.
 #pragma once
 
 #include <memory>

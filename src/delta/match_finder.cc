@@ -21,9 +21,9 @@ constexpr std::size_t kSureBytes = 128;
 constexpr std::size_t kLikelyBytes = 16;
 // Where so many short ones begin, content repeats itself: what zeros match with says nothing, and comparing takes long.
 constexpr int kMaxCandidates = 16;
-// What a sure match leaves unmatched in front of it is worth a table from this length on.
+// The unmatched bytes before a sure match are worth a table from this length on.
 constexpr std::size_t kGapBytes = 32;
-// Matches that are shorter cost more than they save once the delta is compressed, less so where the source just goes on.
+// Shorter matches cost more than they save when the delta is compressed, unless the match continues in the source.
 constexpr std::size_t kMinMatchBytes = 16;
 constexpr std::size_t kMinExpectedMatchBytes = 12;
 // The table has each word of the source that begins at a multiple of this, or of twice as much and so on in a large source.

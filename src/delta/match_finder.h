@@ -1,6 +1,6 @@
 // Finds what a target has in common with a source: the first half of a delta encoder.
 //
-// It is made for near-duplicates, where the target goes on in the source nearly all of the time: it follows the source
+// It is made for near-duplicates, whose bytes nearly always continue in the source: it follows the source
 // from a likely offset and, after a difference, first looks whether the same offset serves again, or one shifted by a
 // small insertion or deletion. Only where that fails, or leaves much unmatched, it builds a hash table of the source:
 // for a source that is wider than the target that costs more than all the rest.

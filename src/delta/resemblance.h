@@ -39,7 +39,7 @@ class ResemblanceDetector {
 
   virtual std::string_view name() const = 0;
   virtual Isa isa() const = 0;  // of the kernel that serves
-  // Of a chunk of any length, also an empty one.
+  // Takes a chunk of any length, even an empty one.
   virtual Features features(ByteSpan chunk) const = 0;
   // How the method makes super-features of its features.
   virtual Sketch sketch(const Features& features) const = 0;

@@ -28,7 +28,7 @@ struct DeltaSettings {
   bool operator==(const DeltaSettings&) const = default;
 };
 
-// kInvalidArgument with a message that says what is allowed.
+// kInvalidArgument with a message that lists the allowed values.
 Result<DeltaSettings> parse_delta_settings(std::string_view text);
 std::string format_delta_settings(const DeltaSettings& settings);
 

@@ -1,6 +1,6 @@
 // Delta encoding of one buffer against another in VCDIFF (RFC 3284), written and read by xdelta3.
 //
-// What is the same is found by MatchFinder: xdelta3's own search begins with a hash table of the whole source, which for a
+// MatchFinder finds the matches: xdelta3's own search begins with a hash table of the whole source, which for a
 // source of several chunks takes most of its time.
 //
 // Deltas:  one window, without secondary compression (the region that a delta lands in is compressed as a whole), without

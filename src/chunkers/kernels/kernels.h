@@ -40,7 +40,7 @@ inline constexpr std::size_t kCrcLookBackBytes = 255;
 inline constexpr std::size_t kRabinLookBackBytes = 47;
 inline constexpr std::size_t kTogaLookBackBytes = 511;
 
-// Kernels of CRC and Rabin scan many stretches side by side; they like to be given so much at once, or a multiple.
+// Kernels of CRC and Rabin scan many segments side by side. They are fastest on a multiple of so many bytes.
 inline constexpr std::size_t kLinearHashBlockBytes = 132 << 10;
 
 struct Kernels {

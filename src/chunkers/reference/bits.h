@@ -7,7 +7,7 @@
 namespace dedupfs::reference {
 namespace {
 
-// Of the n first bits, in whole words.
+// The size of the first n bits, in whole words.
 inline void clear_bits(std::size_t n, std::uint64_t* bits) {
   for (std::size_t word = 0; word < (n + 63) / 64; ++word) bits[word] = 0;
 }

@@ -8,7 +8,7 @@ namespace dedupfs::simd {
 namespace {
 
 // No chunk ends within the first window, so the target there is the first of its extreme bytes, however many targets
-// came before it: those come thick at the start of a chunk, and each would be a branch that nobody foresees.
+// came before it: those come thick at the start of a chunk, and each would be a branch that the CPU cannot predict.
 template <class Vec, class Comparison, RangeScan first_beyond>
 std::size_t ae(const std::uint8_t* p, std::size_t n, std::size_t window) {
   if (n <= window) return 0;

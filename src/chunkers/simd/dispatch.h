@@ -6,10 +6,10 @@
 
 namespace dedupfs::simd {
 
-// The table as written, with its gaps. Of an ISA of another architecture: an empty one.
+// The table with its gaps. The table of an ISA of another architecture is empty.
 const Kernels& kernels_of(Isa isa);
 
-// Whether the kernel gives what the definition of the slot gives on a fixed buffer.
+// Whether the kernel and the definition of the slot agree on a fixed buffer.
 template <class Kernel>
 bool agrees(Kernel* kernel, Kernel* Kernels::*slot);
 

@@ -56,7 +56,7 @@ inline void crc_gathered(const std::uint8_t* p, std::size_t n, std::uint64_t mas
   const __m512i low_byte = _mm512_set1_epi32(0xff);
   for (std::size_t i = 0; i < segment; i += kStep) {
     __m512i bytes = _mm512_i32gather_epi32(starts, p + i, 1);
-    // The byte that leaves with the first byte of a segment lies in front of what may be read; none is in its hash.
+    // The byte that leaves the window at the first byte of a segment lies before the readable range; it is not in the hash.
     const std::uint8_t* leaving_from = p + i - kCrcWindowBytes;
     __m512i leaving = i == 0 ? _mm512_slli_epi32(_mm512_i32gather_epi32(starts, leaving_from + 1, 1), 8)
                              : _mm512_i32gather_epi32(starts, leaving_from, 1);

@@ -15,7 +15,7 @@
 // In L2 on Zen 4, avg 16k, in GB/s:   scalar  SSE4.1  AVX2  AVX-512
 //                              CRC      0.39     2.5   4.5     12.5
 //                            Rabin      0.45     1.7   3.3      9.8
-// Of zeros, where every position is a candidate: CRC 0.38, 1.8, 3.1, 4.9; Rabin 0.40, 1.4, 2.5, 4.3.
+// On zeros, where every position is a candidate: CRC 0.38, 1.8, 3.1, 4.9; Rabin 0.40, 1.4, 2.5, 4.3.
 #pragma once
 
 #include "chunkers/kernels/rabin_table.h"
@@ -144,7 +144,7 @@ class Segments {
  public:
   static constexpr std::size_t kPieces = Vec::kWidth / 16;
 
-  // Of 16 * kPieces bytes or more.
+  // For 16 * kPieces bytes or more.
   Segments(const std::uint8_t* p, std::size_t n) : p_(p), piece_bytes_(n / kPieces) {
     const std::size_t piece = n - (kPieces - 1) * piece_bytes_;  // the last one may be longer
     length_ = (piece + 16 * kGroupSteps - 1) / (16 * kGroupSteps) * kGroupSteps;

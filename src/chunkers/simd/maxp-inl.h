@@ -22,7 +22,7 @@ std::size_t last_at_least(const std::uint8_t* p, std::size_t n, std::uint8_t lim
     if (const std::uint64_t bits = hits(Vec::load(p + i - Vec::kWidth)); bits != 0)
       return i - Vec::kWidth + 63 - static_cast<std::size_t>(__builtin_clzll(bits));
   if (i == 0) return n;
-  if (n >= Vec::kWidth) {  // the vector that the range begins with: what of it was seen already has no hits
+  if (n >= Vec::kWidth) {  // the first vector of the range: its part that was seen already has no hits
     const std::uint64_t bits = hits(Vec::load(p));
     return bits == 0 ? n : 63 - static_cast<std::size_t>(__builtin_clzll(bits));
   }

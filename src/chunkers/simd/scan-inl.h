@@ -86,7 +86,7 @@ struct FourVecs {
     return bits;
   }
 
-  // Where the first or last bit is, given that there is one. Without branches: where it is nobody foresees.
+  // Where the first or last bit is, given that there is one. Without branches, which the CPU could not predict.
   template <class Bits>
   std::size_t first(Bits bits_of) const {
     std::size_t at = 0;
@@ -131,7 +131,7 @@ std::uint8_t extreme_byte(const std::uint8_t* p, std::size_t n) {
       if (Comparison::holds(p[i], extreme)) extreme = p[i];
     return extreme;
   }
-  // What is left after the last whole vector is covered by the vector that ends with the range.
+  // The vector that ends with the range covers the rest after the last whole vector.
   Vec all = Vec::load(p + n - Vec::kWidth);
   Step sides = {{all, all, all, all}};
   const auto add_step = [&sides](const std::uint8_t* bytes) {
@@ -170,7 +170,7 @@ std::size_t first(const std::uint8_t* p, std::size_t n, std::uint8_t limit) {
     if (const std::uint64_t bits = hits(Vec::load(p + i)); bits != 0)
       return i + static_cast<std::size_t>(__builtin_ctzll(bits));
   if (i == n) return n;
-  if (n >= Vec::kWidth) {  // the vector that ends with the range: what of it was seen already has no hits
+  if (n >= Vec::kWidth) {  // the vector that ends with the range: its part that was seen already has no hits
     const std::uint64_t bits = hits(Vec::load(p + n - Vec::kWidth));
     return bits == 0 ? n : n - Vec::kWidth + static_cast<std::size_t>(__builtin_ctzll(bits));
   }

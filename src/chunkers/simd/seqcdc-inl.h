@@ -77,7 +77,7 @@ Pairs compare_pairs(const std::uint8_t* p) {
   return pairs;
 }
 
-// With fewer than 64 left. What is missing is given as equal pairs, which change nothing.
+// For fewer than 64 pairs. Missing pairs are given as equal pairs, which change nothing.
 template <class Vec, bool kIncreasing>
 Pairs compare_last_pairs(const std::uint8_t* p, std::size_t n) {
   std::uint8_t bytes[1 + 64];

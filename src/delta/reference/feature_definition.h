@@ -1,4 +1,4 @@
-// What the features and super-features of a chunk are, to the last bit. Sketches are kept in volumes: nothing here ever
+// The exact definition of the features and super-features of a chunk. Volumes store them: nothing here ever
 // changes. An independent implementation needs this comment, kSampleMask, kBoundary and the two tables of the chunkers
 // (chunkers/kernels/rabin_table.h, chunkers/kernels/gear_table.h).
 //

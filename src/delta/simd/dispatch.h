@@ -6,7 +6,7 @@
 
 namespace dedupfs::resemblance {
 
-// The table as written, with its gaps. Of an ISA of another architecture: an empty one.
+// The table with its gaps. The table of an ISA of another architecture is empty.
 const Kernels& kernels_of(Isa isa);
 
 // Whether the kernel gives what the definition of the slot gives on a fixed buffer.

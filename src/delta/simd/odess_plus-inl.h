@@ -8,7 +8,7 @@
 // Samples are taken without branches: at a rate of 1/128 every second mask of 64 windows has one, which no predictor
 // foresees. A block of masks is made first; those with a bit are then listed, by a counter that grows or does not; then
 // comes the lowest bit of each mask in the list, and those with another make the next list. The fingerprints of the
-// samples are computed anew from their windows: that costs less than to keep those of 128 times as many.
+// samples are computed again from their windows: that costs less than keeping the hashes of 128 times as many.
 //
 // A vector, SwprRegister, is one or several blocks of 128 bits, one a segment:
 //   kSegments, kRegisters          how many, and in how many registers at a time; kSegments * kRegisters is a multiple of 4
@@ -103,7 +103,7 @@ class SwprRolling {
   Vec last_[Vec::kRegisters], before_[Vec::kRegisters];
 };
 
-// 1 or 0. Of `word != 0` compilers make the branch that this is to avoid.
+// 1 or 0. Compilers turn `word != 0` into a branch, which this avoids.
 inline std::size_t not_zero(std::uint64_t word) {
   return (word | (0 - word)) >> 63;
 }

@@ -1,4 +1,4 @@
-// What the x86 vectors of odess_plus-inl.h have in common, in blocks of 128 bits.
+// The common part of the x86 vectors of odess_plus-inl.h, in blocks of 128 bits.
 #pragma once
 
 #include <immintrin.h>
@@ -18,7 +18,7 @@ inline __m128i load_block(const std::uint8_t* p) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
 }
 
-// From memory, since GCC would make the wider forms anew in each round, by a shuffle.
+// From memory, since GCC would rebuild the wider forms by a shuffle in each round.
 template <int kFirst>
 inline __m128i words_shuffle() {
   constexpr char f = kFirst;

@@ -29,7 +29,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Who unmounts at any price does not wait long for somebody who does not answer.
+// A forced unmount does not wait long for a daemon that does not answer.
 constexpr std::chrono::milliseconds kPatienceOfForce = 10s;
 
 class Unmounting {
@@ -88,7 +88,7 @@ class Unmounting {
     return true;
   }
 
-  // Unmounting sends the daemon what is left to write, and one that does not take it holds up the system call for ever.
+  // Unmounting sends the remaining writes to the daemon. If the daemon does not take them, the system call hangs for ever.
   Result<void> unmount_in_time() const {
     auto done = do_in_time("the kernel to unmount " + entry_.mountpoint.string(), request_.patience,
                            [this] { return unmount(entry_.mountpoint, request_.mode); });
@@ -150,7 +150,7 @@ class Unmounting {
                              entry_.mountpoint.string(), error.message())};
   }
 
-  // What could be committed is; a mount that was made read-only meanwhile has nothing to commit.
+  // All possible commits are done. A mount that became read-only meanwhile has nothing to commit.
   Result<void> commit() {
     const auto synced = daemon_->request({{"command", "sync"}});
     if (synced || request_.mode == UnmountMode::kForce) return {};

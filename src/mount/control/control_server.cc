@@ -76,7 +76,7 @@ struct ControlServer::State {
   std::thread thread;
 
   std::mutex mutex;  // guards the rest; held while a handler runs, so that finish() waits for it
-  std::optional<std::string> progress_line;  // that nobody was told yet
+  std::optional<std::string> progress_line;  // not sent yet
   std::optional<std::string> final_line;
   bool ending = false;  // no handler is called any more
   bool stopping = false;
@@ -108,7 +108,7 @@ ControlServer::State::~State() {
   if (listener) remove_file();
 }
 
-// Whoever mounts next may have the volume by now, and its own socket in this place. So the file goes only while nobody has it.
+// The next daemon may have the volume by now, and its own socket in this place. So the file is removed only if no daemon has the volume.
 void ControlServer::State::remove_file() const {
   const UniqueFd lock(::openat(address.descriptor.get(), std::string(kLockFile).c_str(),
                                O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));

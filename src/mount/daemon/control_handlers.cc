@@ -65,7 +65,7 @@ Result<nlohmann::json> run_snapshot_request(FuseMount& mount, const SnapshotRequ
   return nlohmann::json{{"snapshots", snapshots_json(filesystem.snapshots())}};
 }
 
-// Statistics are of what is committed. A full disk is where they are needed most: what it has no room for is not counted.
+// Statistics count committed data. Users need them most on a full disk: data that found no room is not counted.
 Result<void> commit_what_fits(Filesystem& filesystem) {
   if (filesystem.volume().read_only()) return {};
   auto synced = filesystem.sync();

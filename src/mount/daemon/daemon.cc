@@ -81,17 +81,17 @@ MemoryLimits memory_limits() {
   return memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency());
 }
 
-// What is free in one arena of the C library's heap is of no use to the others, and buffers of all sizes come and go here. With
+// Free memory in one arena of the C library's heap is of no use to other arenas, and buffers of all sizes come and go here. With
 // its default of eight for each CPU, half as much again as was in use lay idle.
 void bound_idle_memory() {
-  if (std::getenv("MALLOC_ARENA_MAX") != nullptr) return;  // somebody knows better
+  if (std::getenv("MALLOC_ARENA_MAX") != nullptr) return;  // the user has chosen
   ::mallopt(M_ARENA_MAX, static_cast<int>(memory_limits().malloc_arenas));
 }
 
-// Enough for what is under way in all threads to end, blocks of file data and a batch of the index among it.
+// Enough for all threads to finish their operations, including blocks of file data and a batch of the index.
 constexpr std::size_t kMemoryReserveBytes = 16 << 20;
 
-// What a long-running process that works for others has to set.
+// Settings of a long-running process that serves other users.
 void prepare_process() {
   bound_idle_memory();
   install_memory_reserve(kMemoryReserveBytes);
@@ -119,11 +119,11 @@ void unmount_for_signal(const Path& mountpoint, FuseSession& session) {
   if (unmount(mountpoint, UnmountMode::kNormal)) return;  // the loop ends by itself
   spdlog::warn("{} is in use: programs that have files open there will get errors", mountpoint.string());
   {
-    // What programs have written through mappings; open files keep the kernel from sending it by itself.
+    // Data that programs wrote through mappings. While files are open, the kernel does not send it by itself.
     const UniqueFd root(::open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (root) ::syncfs(root.get());
   }
-  // The loop will answer nobody any more, and an invalidation must not wait for a reader who waits for that.
+  // The loop answers no more requests. An invalidation must not wait for a reader that waits for such an answer.
   if (const auto result = unmount(mountpoint, UnmountMode::kAbort); !result)
     spdlog::warn("{}", result.error().message());
   session.stop();
@@ -163,7 +163,7 @@ class SignalThread {
   std::thread thread_;
 };
 
-// Of the mount, as tools find it in the kernel's list of mounts.
+// The device number of the mount, as in the kernel's list of mounts.
 std::string device_of(const Path& mountpoint) {
   const auto table = read_mount_table();
   const auto entry = table ? find_dedupfs_mount(*table, mountpoint) : std::nullopt;
@@ -178,7 +178,7 @@ void raise_read_ahead(const std::string& device, std::uint64_t bytes) {
   if (!file) spdlog::debug("the option readahead has no effect: only root may change it");
 }
 
-// Where nobody else can reach the mount, its user sees the snapshots, whoever owns the root folder.
+// If no other user can reach the mount, its user sees the snapshots, even without owning the root folder.
 FilesystemOptions::SnapshotAccess snapshot_access(const MountOptions& options) {
   using enum FilesystemOptions::SnapshotAccess;
   const bool others_reach_it = options.allow_other.value_or(::geteuid() == 0);
@@ -243,8 +243,8 @@ Result<void> serve(FuseMount& mount, const MountRequest& request, Startup& start
   return session->run();
 }
 
-// Commits, takes the last checkpoint, and lets go of the volume. Those who wait for the unmount hear of each. Whoever mounts the
-// volume next waits as long as somebody answers at the control socket, so its end comes last.
+// Commits, writes the last checkpoint, and closes the volume. Clients that wait for the unmount get a report of each step. The next
+// mount waits while a daemon answers at the control socket, so the socket closes last.
 Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, ControlServer* control, const Path& volume,
                           std::optional<Closing::Clock::time_point> signalled) {
   if (control != nullptr) control->end_requests();
@@ -266,7 +266,7 @@ Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, ControlServer*
   return closed;
 }
 
-// Serves the mount to its end. Whatever happens, what was written is committed.
+// Serves the mount until its end. In every case, written data is committed.
 int run_daemon(const MountRequest& request, Startup& startup) {
   auto filesystem = open_filesystem(request);
   if (!filesystem) {

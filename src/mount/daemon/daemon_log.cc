@@ -42,7 +42,7 @@ class LogFile : public spdlog::sinks::base_sink<std::mutex> {
   }
 
  protected:
-  // A line that the disk has no room for is lost; there is nobody to tell.
+  // A line that finds no room on the disk is lost. No other place could report it.
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);

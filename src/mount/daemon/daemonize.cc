@@ -46,7 +46,7 @@ void send_report(int fd, const std::string& report) {
   while (sent < report.size()) {
     const ssize_t count = ::write(fd, report.data() + sent, report.size() - sent);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;  // nobody listens any more
+    if (count <= 0) return;  // the parent has gone
     sent += static_cast<std::size_t>(count);
   }
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{10'000};
 
-// What statfs(2) says, an errno; ETIMEDOUT when it says nothing in time. Unlike stat(2), the kernel never answers it from its caches.
+// Returns the errno of statfs(2), or ETIMEDOUT without an answer in time. Unlike stat(2), the kernel never answers it from its caches.
 int ask(const Path& mountpoint) {
   const auto statfs_says = [&]() -> Result<std::string> {
     struct statfs ignored {};

@@ -53,7 +53,7 @@ void drop_capabilities() {
   if (::cap_set_proc(kept.get()) != 0) report_failure("capabilities");
 }
 
-// Unless somebody has set another value, as a unit of systemd can.
+// Keeps a value that was set before, for example by a systemd unit.
 void lower_oom_score() {
   constexpr const char* kFile = "/proc/self/oom_score_adj";
   int score = 0;

@@ -15,7 +15,7 @@ namespace dedupfs {
 
 namespace {
 
-// What the daemon was started with.
+// The options that the daemon was started with.
 Result<MountOptions> options_of_daemon(const Path& volume) {
   DEDUPFS_ASSIGN(const nlohmann::json info, control_request(volume, {{"command", "info"}}));
   DEDUPFS_ASSIGN(const std::string text, read_answer([&] { return info.value("options", std::string()); }));

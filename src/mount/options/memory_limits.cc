@@ -15,7 +15,7 @@ constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kGiB = 1 << 30;
 constexpr std::uint64_t kUnknownMemory = 4 * kGiB;
 
-// "max" and what is no number are no limit.
+// "max" and other words mean no limit.
 std::optional<std::uint64_t> number_in(const std::filesystem::path& file) {
   std::string text;
   std::ifstream(file) >> text;

@@ -56,7 +56,7 @@ nlohmann::json copy_rate(const ReclaimStatus& status) {
 }
 
 nlohmann::json time_left(const ReclaimStatus& status) {
-  constexpr double kShownAsAll = 0.995;  // as 100 %: what is left then is not of the kind that was measured
+  constexpr double kShownAsAll = 0.995;  // as 100 %: the remaining work is of another kind than the measured one
   const auto left = status.paused || status.progress >= kShownAsAll ? std::nullopt : status.seconds_left();
   return left ? nlohmann::json(*left) : nlohmann::json(nullptr);
 }

@@ -84,7 +84,7 @@ Result<std::string> ask_in_time(const std::string& what, const Patience& patienc
   writer.reset();
   const auto report = read_in_time(reader.get(), Wait(what, patience));
   if (!report) {
-    ::kill(child, SIGKILL);  // nobody waits for it: the kernel may hold it for ever
+    ::kill(child, SIGKILL);  // without a wait for its end: the kernel may hold it for ever
     return report.error();
   }
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;

@@ -21,7 +21,7 @@ std::string text_of(const char* text) {
   return text == nullptr ? std::string() : std::string(text);
 }
 
-// Of FUSE, from the options of the filesystem itself.
+// The user of a FUSE mount, from the options of the filesystem itself.
 std::optional<uid_t> user_in(const char* options) {
   char* text = nullptr;
   std::size_t length = 0;
@@ -47,7 +47,7 @@ std::vector<MountEntry> entries_of(libmnt_table& table) {
   return entries;
 }
 
-// What a path leads to.
+// The target of a path.
 struct FoundVolume {
   Path volume;
   Path whole;            // what names all of it; a mountpoint, if it is mounted
@@ -136,7 +136,7 @@ Result<Path> canonical_mountpoint(const Path& path) {
   if (error || last == "." || last == "..") return canonical_in_time(path);
   DEDUPFS_ASSIGN(Path parent, canonical_in_time(absolute.parent_path()));
   if (last.empty()) return parent;
-  // readlink(2), unlike lstat(2), does not ask what is mounted there, and unlike std::filesystem::read_symlink(), which calls lstat(2).
+  // Unlike lstat(2), readlink(2) does not access the mounted filesystem. std::filesystem::read_symlink() calls lstat(2).
   char target = 0;
   if (::readlink((parent / last).c_str(), &target, 1) >= 0) return canonical_in_time(path);
   return parent / last;

@@ -62,7 +62,7 @@ Result<void> Wait::check() {
 
 Result<void> Wait::for_events(int descriptor, short events) {
   for (;;) {
-    DEDUPFS_TRY(check());  // first: somebody who sends a byte now and then must not make the wait endless
+    DEDUPFS_TRY(check());  // first, since a peer that sends a byte now and then must not make the wait endless
     pollfd polled{descriptor, events, 0};
     const int ready = ::poll(&polled, 1, static_cast<int>(pause().count()));
     if (ready > 0) return {};
