@@ -1,32 +1,26 @@
-// dedupfs-gc: gives back the space of what was deleted; asks the daemon of a mounted volume, and does it itself where there is
-// none.
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
-#include <unistd.h>
+#include "dedupfs_gc.h"
 
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <string_view>
 #include <utility>
 
 #include "exit_codes.h"
+#include "log_to.h"
 #include "mount/clients/reclaim_volume.h"
 #include "mount/control/control_jobs.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/system/mount_table.h"
-#include "stop_signals.h"
 
+namespace dedupfs::tools {
 namespace {
 
-using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
-using Json = nlohmann::json;
+using nlohmann::json;
 
-const std::string kJob = "reclaim";
+constexpr const char* kReclaim = "reclaim";  // the name of the job in the daemon
 
-struct Asked {
+struct GcArguments {
   std::string path;
   std::string action = "start";
   bool wait = false;
@@ -37,100 +31,125 @@ struct Asked {
 // One line on the terminal, if there is one.
 class ProgressLine {
  public:
-  void show(const Json& reclaim) {
-    if (::isatty(STDERR_FILENO) == 0) return;
+  ProgressLine(std::ostream& err, bool is_terminal) : err_(err), is_terminal_(is_terminal) {}
+
+  void show(const json& reclaim) {
+    if (!is_terminal_) return;
     const std::string screen = reclaim_screen(reclaim);
-    std::cerr << kClear << screen.substr(0, screen.find('\n')) << std::flush;
+    err_ << kClear << screen.substr(0, screen.find('\n')) << std::flush;
     is_shown_ = true;
   }
   void clear() {
-    if (std::exchange(is_shown_, false)) std::cerr << kClear << std::flush;
+    if (std::exchange(is_shown_, false)) err_ << kClear << std::flush;
   }
 
  private:
   static constexpr std::string_view kClear = "\r\x1b[K";
 
+  std::ostream& err_;
+  bool is_terminal_;
   bool is_shown_ = false;
 };
 
-Result<Json> reclaim_unmounted(const Path& volume, bool foreign, ProgressLine& progress) {
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("dedupfs-gc"));
-  spdlog::set_level(spdlog::level::warn);
-  catch_stop_signals();
-  const auto status = reclaim_volume(volume, foreign, [&](const ReclaimStatus& so_far) {
-    progress.show(reclaim_json(so_far));
-    return stop_was_asked_for == 0;
-  });
-  if (!status) return status.error();
-  return reclaim_json(*status);
-}
+// One reclaim, or one question about it.
+class Gc {
+ public:
+  Gc(GcArguments asked, const Console& console, const Process& process)
+      : asked_(std::move(asked)),
+        console_(console),
+        process_(process),
+        progress_(console.err(), process.err_is_terminal) {}
 
-// Of one in a daemon, which gave this answer and goes on when nobody waits any longer.
-Result<Json> await_end(const Path& volume, const Asked& asked, const Json& answer, ProgressLine& progress) {
-  DEDUPFS_ASSIGN(const bool running, read_answer([&] { return answer.at("running").get<bool>(); }));
-  if (!running && asked.action != "start") std::cerr << "dedupfs-gc: no reclaim is running that could be waited for\n";
-  return await_job(volume, kJob, [&](const Json& so_far) {
-    progress.show(so_far);
-    return stop_was_asked_for == 0;
-  });
-}
+  int run() {
+    const auto reclaim = act();
+    progress_.clear();
+    if (!reclaim) return console_.fail(reclaim.error());
+    const auto text = read_answer([&] { return asked_.as_json ? reclaim->dump(2) + "\n" : reclaim_screen(*reclaim); });
+    if (!text) return console_.fail(text.error());
+    console_.out() << *text;
+    return console_.end(exit_code_of(*reclaim));
+  }
 
-Result<Json> run(const Asked& asked, ProgressLine& progress) {
-  if (asked.wait) catch_stop_signals();
-  DEDUPFS_ASSIGN(const Path volume, find_whole_volume(asked.path));
-  auto answer = ask_job(volume, kJob, {{"action", asked.action}});
-  if (answer) return asked.wait ? await_end(volume, asked, *answer, progress) : answer;
-  if (answer.error().code() != ErrorCode::kNotFound) return answer.error();
-  if (asked.action != "start")
-    return Error{ErrorCode::kNotFound, volume.string() + " is not mounted: no reclaim runs that could be told to " +
-                                           (asked.action == "status" ? "show how far it is" : asked.action)};
-  return reclaim_unmounted(volume, asked.foreign, progress);
-}
+ private:
+  Result<json> act() {
+    if (asked_.wait) process_.catch_stop_signals();
+    DEDUPFS_ASSIGN(const Path volume, find_whole_volume(asked_.path));
+    auto answer = ask_job(volume, kReclaim, {{"action", asked_.action}});
+    if (answer) return asked_.wait ? await_end(volume, *answer) : answer;
+    if (answer.error().code() != ErrorCode::kNotFound) return answer.error();
+    if (asked_.action == "start") return reclaim_unmounted(volume);
+    return Error{ErrorCode::kNotFound, volume.string() + " is not mounted, so no reclaim runs in the background: --" +
+                                           asked_.action + " needs a mounted volume"};
+  }
 
-// Of a reclaim that was to be seen to its end, and none is running now.
-int exit_status_of(const Json& reclaim) {
-  const Json& last = reclaim.at("last");
-  if (last.is_null() || last.at("complete").get<bool>()) return kDone;
-  return last.at("error").is_null() ? kUnfinished : kFailed;
-}
+  Result<json> reclaim_unmounted(const Path& volume) {
+    const LogTo log(console_.err(), "dedupfs-gc", spdlog::level::warn);
+    process_.catch_stop_signals();
+    const auto status = reclaim_volume(volume, asked_.foreign, [&](const ReclaimStatus& so_far) {
+      progress_.show(reclaim_json(so_far));
+      return !process_.stop_was_asked_for();
+    });
+    if (!status) return status.error();
+    return reclaim_json(*status);
+  }
 
-}  // namespace
+  // The daemon has given `answer`. It goes on with the reclaim when nobody waits any longer.
+  Result<json> await_end(const Path& volume, const json& answer) {
+    DEDUPFS_ASSIGN(const bool running, read_answer([&] { return answer.at("running").get<bool>(); }));
+    if (!running && asked_.action != "start") console_.say("no reclaim is running: there is nothing to wait for");
+    return await_job(volume, kReclaim, [&](const json& so_far) {
+      progress_.show(so_far);
+      return !process_.stop_was_asked_for();
+    });
+  }
 
-int main(int argc, char** argv) {
-  Asked asked;
-  CLI::App app{"Gives back the space of what was deleted from a dedupfs volume."};
-  app.add_option("MOUNTPOINT|VOLUME", asked.path, "where the volume is mounted, or the volume")->required();
-  CLI::Option* const wait = app.add_flag("--wait", asked.wait, "return when it has ended");
-  auto* const actions = app.add_option_group("actions", "instead of starting one")->require_option(0, 1);
+  int exit_code_of(const json& reclaim) const {
+    if (!reclaim.at("running").get<bool>())
+      return asked_.action == "start" || asked_.wait ? exit_code_of_ended(reclaim.at("last")) : kDone;
+    if (!asked_.wait) return kDone;
+    console_.say(std::string("interrupted: the reclaim ") +
+                 (reclaim.at("paused").get<bool>() ? "stays paused" : "goes on") +
+                 " in the daemon (--status shows its progress, --stop stops it)");
+    return kUnfinished;
+  }
+
+  static int exit_code_of_ended(const json& last) {
+    if (last.is_null() || last.at("complete").get<bool>()) return kDone;
+    return last.at("error").is_null() ? kUnfinished : kFailed;
+  }
+
+  const GcArguments asked_;
+  const Console& console_;
+  const Process& process_;
+  ProgressLine progress_;
+};
+
+void define_options(CLI::App& app, GcArguments& asked) {
+  app.add_option("MOUNTPOINT|VOLUME", asked.path, "the mount point of the volume, or its folder")->required();
+  CLI::Option* const wait = app.add_flag("--wait", asked.wait, "return when the reclaim has ended");
+  auto* const actions = app.add_option_group("actions", "instead of starting a reclaim")->require_option(0, 1);
   const auto add_action = [&](const std::string& action, const std::string& meaning) {
     return actions->add_flag_callback(
         "--" + action, [&asked, action] { asked.action = action; }, meaning);
   };
-  add_action("status", "show how far it is");
-  add_action("pause", "let the one that runs rest, and begin none by itself")->excludes(wait);
-  add_action("resume", "go on");
-  add_action("stop", "stop the one that runs")->excludes(wait);
+  add_action("status", "show the progress");
+  add_action("pause", "pause the running reclaim and disable automatic ones")->excludes(wait);
+  add_action("resume", "resume the paused reclaim and enable automatic ones");
+  add_action("stop", "stop the running reclaim")->excludes(wait);
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
   app.add_flag("--json", asked.as_json, "print one JSON object");
   app.set_version_flag("-V,--version", "dedupfs-gc " DEDUPFS_VERSION);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kUsageError;
-  }
-  ProgressLine progress;
-  const auto reclaim = run(asked, progress);
-  progress.clear();
-  if (!reclaim) {
-    std::cerr << "dedupfs-gc: " << reclaim.error().message() << '\n';
-    return kFailed;
-  }
-  std::cout << (asked.as_json ? reclaim->dump(2) + "\n" : reclaim_screen(*reclaim)) << std::flush;
-  if (!std::cout) return kFailed;
-  if (!reclaim->at("running").get<bool>())
-    return asked.action == "start" || asked.wait ? exit_status_of(*reclaim) : kDone;
-  if (!asked.wait) return kDone;
-  std::cerr << "dedupfs-gc: interrupted; the reclaim " << (reclaim->at("paused").get<bool>() ? "stays" : "goes on")
-            << " in the daemon: --status shows how far it is, --stop stops it\n";
-  return kUnfinished;
 }
+
+}  // namespace
+
+int run_gc(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
+  const Console console({.name = "dedupfs-gc", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  GcArguments asked;
+  CLI::App app("Frees the disk space of deleted data in a dedupfs volume.", "dedupfs-gc");
+  define_options(app, asked);
+  if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
+  return Gc(std::move(asked), console, process).run();
+}
+
+}  // namespace dedupfs::tools

@@ -1,36 +1,32 @@
-// dedupfs-snapshot: makes, lists and deletes the snapshots of a dedupfs volume, and goes back to one; asks the daemon of a
-// mounted volume, and does it itself where there is none.
+#include "dedupfs_snapshot.h"
+
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ctime>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "base/unique_fd.h"
 #include "exit_codes.h"
 #include "fs/namespace/filesystem.h"
+#include "log_to.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/retention_policy.h"
 #include "mount/reports/snapshot_report.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
 
+namespace dedupfs::tools {
 namespace {
 
-using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
 using Snapshots = std::vector<SnapshotRecord>;
 
-struct Asked {
+struct SnapshotArguments {
   std::string action;
   std::string path;
   std::vector<std::string> names;
@@ -40,7 +36,7 @@ struct Asked {
   bool foreign = false;
 };
 
-// The snapshots of a volume, mounted or not. Each function returns those that there are then.
+// The snapshots of a volume, mounted or not. Each function returns the list after its change.
 class Target {
  public:
   static Result<Target> open(const Path& path, bool foreign) {
@@ -49,8 +45,6 @@ class Target {
     const auto daemon = ControlClient::connect(target.volume_);
     if (daemon) return target;
     if (daemon.error().code() != ErrorCode::kNotFound) return daemon.error();
-    spdlog::set_default_logger(spdlog::stderr_logger_mt("dedupfs-snapshot"));
-    spdlog::set_level(spdlog::level::warn);
     DEDUPFS_ASSIGN(auto volume, Volume::open(target.volume_, {.foreign = foreign}));
     DEDUPFS_ASSIGN(target.filesystem_, Filesystem::open(std::move(volume), {}));
     return target;
@@ -88,7 +82,7 @@ class Target {
     return read_answer([&] { return snapshots_of(answer.at("snapshots")); });
   }
 
-  // What programs have written through mappings is with the kernel still.
+  // The kernel still holds changes that programs made through mappings.
   Result<void> write_back() const {
     DEDUPFS_ASSIGN(const auto table, read_mount_table());
     const auto mount = find_dedupfs_mount(table, volume_);
@@ -102,17 +96,18 @@ class Target {
   }
 
   Path volume_;
-  std::unique_ptr<Filesystem> filesystem_;  // of a volume that is not mounted
+  std::unique_ptr<Filesystem> filesystem_;  // null if the volume is mounted
 };
 
 std::string name_of_now() {
   return fmt::format("{:%Y-%m-%d_%H-%M-%S}", fmt::localtime(std::time(nullptr)));
 }
 
-Result<Snapshots> remove_all(Target& target, const std::vector<std::string>& names, bool is_dry_run) {
+Result<Snapshots> remove_all(Target& target, const std::vector<std::string>& names, bool is_dry_run,
+                             std::ostream& err) {
   for (const std::string& name : names) {
     if (!is_dry_run) DEDUPFS_TRY(target.remove(name));
-    std::cerr << (is_dry_run ? "would delete " : "deleted ") << name << '\n';
+    err << (is_dry_run ? "would delete " : "deleted ") << name << '\n';
   }
   return target.list();
 }
@@ -121,8 +116,8 @@ bool is_there(const Snapshots& snapshots, const std::string& name) {
   return std::ranges::find(snapshots, name, &SnapshotRecord::name) != snapshots.end();
 }
 
-// All of them or none; each name once.
-Result<Snapshots> remove_named(Target& target, const Asked& asked) {
+// Deletes all of them or none; a name may be given twice.
+Result<Snapshots> remove_named(Target& target, const SnapshotArguments& asked, std::ostream& err) {
   DEDUPFS_ASSIGN(const Snapshots there, target.list());
   std::vector<std::string> names;
   for (const std::string& name : asked.names) {
@@ -130,10 +125,10 @@ Result<Snapshots> remove_named(Target& target, const Asked& asked) {
       return Error{ErrorCode::kNotFound, fmt::format("there is no snapshot '{}'; none was deleted", name)};
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
-  return remove_all(target, names, asked.is_dry_run);
+  return remove_all(target, names, asked.is_dry_run, err);
 }
 
-// As if it had been made: what the rules are to judge.
+// The list as if the snapshot had been created, for the retention policy of a dry run.
 Result<Snapshots> pretend_to_create(Target& target, const std::string& name) {
   DEDUPFS_TRY(Filesystem::check_snapshot_name(name));
   DEDUPFS_ASSIGN(Snapshots there, target.list());
@@ -146,80 +141,89 @@ Result<Snapshots> pretend_to_create(Target& target, const std::string& name) {
   return there;
 }
 
-Result<Snapshots> act(Target& target, const Asked& asked) {
+Result<Snapshots> act(Target& target, const SnapshotArguments& asked, std::ostream& err) {
   if (asked.action == "create") {
     const std::string name = asked.names.empty() ? name_of_now() : asked.names[0];
     DEDUPFS_ASSIGN(const Snapshots there, asked.is_dry_run ? pretend_to_create(target, name) : target.create(name));
-    std::cerr << (asked.is_dry_run ? "would create " : "created ") << name << '\n';
+    err << (asked.is_dry_run ? "would create " : "created ") << name << '\n';
     return remove_all(target, asked.keep.any() ? not_kept(asked.keep, there) : std::vector<std::string>(),
-                      asked.is_dry_run);
+                      asked.is_dry_run, err);
   }
   if (asked.action == "delete") {
-    if (!asked.keep.any()) return remove_named(target, asked);
+    if (!asked.keep.any()) return remove_named(target, asked, err);
     DEDUPFS_ASSIGN(const Snapshots there, target.list());
-    return remove_all(target, not_kept(asked.keep, there), asked.is_dry_run);
+    return remove_all(target, not_kept(asked.keep, there), asked.is_dry_run, err);
   }
   if (asked.action == "rollback") return target.roll_back(asked.names[0]);
   return target.list();
 }
 
-Result<Snapshots> run(const Asked& asked) {
+Result<Snapshots> act_on_volume(const SnapshotArguments& asked, std::ostream& err) {
+  const LogTo log(err, "dedupfs-snapshot", spdlog::level::warn);
   DEDUPFS_ASSIGN(Target target, Target::open(asked.path, asked.foreign));
-  DEDUPFS_ASSIGN(Snapshots snapshots, act(target, asked));
+  DEDUPFS_ASSIGN(Snapshots snapshots, act(target, asked, err));
   DEDUPFS_TRY(target.close());
   return snapshots;
 }
 
-CLI::App* add_action(CLI::App& app, Asked& asked, const std::string& action, const std::string& meaning) {
-  CLI::App* const command = app.add_subcommand(action, meaning);
-  command->callback([&asked, action] { asked.action = action; });
-  command->add_option("MOUNTPOINT|VOLUME", asked.path, "where the volume is mounted, or the volume")->required();
-  command->add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
-  command->add_flag("--json", asked.as_json, "print the snapshots that there are then as one JSON array");
+CLI::App& add_action(CLI::App& app, SnapshotArguments& asked, const std::string& action, const std::string& meaning) {
+  CLI::App& command = *app.add_subcommand(action, meaning);
+  command.callback([&asked, action] { asked.action = action; });
+  command.add_option("MOUNTPOINT|VOLUME", asked.path, "the mount point of the volume, or its folder")->required();
+  command.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
+  command.add_flag("--json", asked.as_json, "print the resulting list of snapshots as one JSON array");
   return command;
 }
 
-CLI::Option_group* add_rules(CLI::App& command, Asked& asked) {
-  auto* const rules = command.add_option_group("rules", "which snapshots to keep; the others are deleted");
-  rules->add_option("--keep-last", asked.keep.last, "so many of the last ones");
-  rules->add_option("--keep-daily", asked.keep.daily, "the last one of each of so many days");
-  rules->add_option("--keep-weekly", asked.keep.weekly, "the last one of each of so many weeks");
-  rules->add_option("--keep-monthly", asked.keep.monthly, "the last one of each of so many months");
-  command.add_flag("--dry-run", asked.is_dry_run, "create and delete nothing, but say what would be");
-  return rules;
+CLI::Option_group& add_retention_policy(CLI::App& command, SnapshotArguments& asked) {
+  auto& policy = *command.add_option_group("retention policy", "which snapshots to keep; all others are deleted");
+  const auto add_rule = [&](const std::string& name, std::uint32_t& count, const std::string& meaning) {
+    policy.add_option(name, count, meaning)->type_name("N");
+  };
+  add_rule("--keep-last", asked.keep.last, "keep the newest N snapshots");
+  add_rule("--keep-daily", asked.keep.daily, "keep the newest snapshot of each of the last N days that have one");
+  add_rule("--keep-weekly", asked.keep.weekly, "the same for weeks, which begin on Monday");
+  add_rule("--keep-monthly", asked.keep.monthly, "the same for months");
+  command.add_flag("--dry-run", asked.is_dry_run, "change nothing; print what would be created and deleted");
+  return policy;
+}
+
+void define_commands(CLI::App& app, SnapshotArguments& asked) {
+  app.set_version_flag("-V,--version", "dedupfs-snapshot " DEDUPFS_VERSION);
+  app.require_subcommand(1);
+  CLI::App& create = add_action(app, asked, "create", "create a snapshot");
+  create.add_option("NAME", asked.names, "its name (default: the current time)")->expected(0, 1);
+  add_retention_policy(create, asked);
+  add_action(app, asked, "list", "list the snapshots, the oldest first");
+  CLI::App& remove =
+      add_action(app, asked, "delete", "delete the named snapshots, or those that the retention policy does not keep");
+  CLI::Option* const names = remove.add_option("NAME", asked.names, "the snapshots to delete");
+  add_retention_policy(remove, asked).excludes(names);
+  CLI::App& rollback = add_action(app, asked, "rollback", "set all files back to their state in a snapshot");
+  rollback.add_option("NAME", asked.names, "the snapshot")->required()->expected(1);
+  app.callback([&asked] {
+    if (asked.action == "delete" && asked.names.empty() && !asked.keep.any())
+      throw CLI::ValidationError("delete", "name the snapshots to delete, or say with --keep-... which to keep");
+  });
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  Asked asked;
-  CLI::App app{"Makes, lists and deletes the snapshots of a dedupfs volume, and goes back to one."};
-  app.set_version_flag("-V,--version", "dedupfs-snapshot " DEDUPFS_VERSION);
-  app.require_subcommand(1);
-  CLI::App* const create = add_action(app, asked, "create", "make one, named after the time if no name is given");
-  create->add_option("NAME", asked.names)->expected(0, 1);
-  add_rules(*create, asked);
-  add_action(app, asked, "list", "show them, the oldest first");
-  CLI::App* const remove = add_action(app, asked, "delete", "delete those named, or those that no rule keeps");
-  CLI::Option* const names = remove->add_option("NAME", asked.names);
-  add_rules(*remove, asked)->excludes(names);
-  CLI::App* const rollback = add_action(app, asked, "rollback", "make all files what they were then");
-  rollback->add_option("NAME", asked.names)->required()->expected(1);
-  try {
-    app.parse(argc, argv);
-    if (remove->parsed() && asked.names.empty() && !asked.keep.any())
-      throw CLI::ValidationError("delete", "name the snapshots to delete, or give a rule which to keep");
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kUsageError;
-  }
-  const auto snapshots = run(asked);
-  if (!snapshots) {
-    std::cerr << "dedupfs-snapshot: " << snapshots.error().message() << '\n';
-    return kFailed;
-  }
+int run_snapshot(Arguments arguments, std::ostream& out, std::ostream& err) {
+  const Console console({.name = "dedupfs-snapshot", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  SnapshotArguments asked;
+  CLI::App app("Creates, lists and deletes snapshots of a dedupfs volume, and rolls the volume back to one.",
+               "dedupfs-snapshot");
+  define_commands(app, asked);
+  if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
+
+  const auto snapshots = act_on_volume(asked, err);
+  if (!snapshots) return console.fail(snapshots.error());
   if (asked.as_json)
-    std::cout << snapshots_json(*snapshots).dump(2) << '\n';
+    out << snapshots_json(*snapshots).dump(2) << '\n';
   else if (asked.action == "list")
-    std::cout << snapshots_screen(*snapshots);
-  return std::cout.flush() ? kDone : kFailed;
+    out << snapshots_screen(*snapshots);
+  return console.end(kDone);
 }
+
+}  // namespace dedupfs::tools

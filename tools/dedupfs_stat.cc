@@ -1,40 +1,38 @@
-// dedupfs-stat: what a volume holds and what deduplication saved; what single files of it take.
+#include "dedupfs_stat.h"
+
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <iostream>
 #include <nlohmann/json.hpp>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "exit_codes.h"
 #include "fs/statistics/file_statistics.h"
 #include "fs/statistics/statistics.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/statistics_report.h"
+#include "mount/reports/statistics_screen.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
 
+namespace dedupfs::tools {
 namespace {
 
-using namespace dedupfs;  // NOLINT(google-build-using-namespace): a main
-using Json = nlohmann::json;
-
-// Of one request to a daemon, which takes requests of some length only.
+// In one request to a daemon, which limits the length of requests.
 constexpr std::size_t kMaxFilesPerRequest = 1000;
 
-int fail(const Error& error) {
-  std::cerr << "dedupfs-stat: " << error.message() << '\n';
-  return kStatFailed;
-}
+struct StatArguments {
+  std::string path;
+  std::vector<std::string> files;
+  bool foreign = false;
+  bool as_json = false;
+  bool verbose = false;
+};
 
-// From the daemon if one has the volume; otherwise read here.
+// Asks the daemon if one has the volume. Otherwise reads the volume here.
 template <class Read>
-Result<Json> ask_or_read(const Path& volume_path, bool foreign, const Json& request, Read read) {
+Result<nlohmann::json> ask_or_read(const Path& volume_path, bool foreign, const nlohmann::json& request, Read read) {
   VolumeOptions options;
   options.foreign = foreign;
   options.read_only = true;
@@ -44,27 +42,28 @@ Result<Json> ask_or_read(const Path& volume_path, bool foreign, const Json& requ
   return volume.error();
 }
 
-Result<Json> statistics_of(const Path& volume_path, bool foreign) {
+Result<nlohmann::json> statistics_of(const Path& volume_path, bool foreign) {
   DEDUPFS_ASSIGN(
-      const Json response,
-      ask_or_read(volume_path, foreign, {{"command", "statistics"}}, [](Volume& volume) -> Result<Json> {
+      const nlohmann::json response,
+      ask_or_read(volume_path, foreign, {{"command", "statistics"}}, [](Volume& volume) -> Result<nlohmann::json> {
         DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(volume));
         ScrubStatus scrub;
         scrub.last = last_scrub_of(volume.database());
-        return Json{{"statistics", statistics_json(statistics, volume.superblock(), scrub, std::nullopt, false)}};
+        return nlohmann::json{
+            {"statistics", statistics_json(statistics, volume.superblock(), scrub, std::nullopt, false)}};
       }));
   const auto table = read_mount_table();
   const auto mount = table ? find_dedupfs_mount(*table, volume_path) : std::nullopt;
   return read_answer([&] {
-    Json statistics = response.at("statistics");
+    nlohmann::json statistics = response.at("statistics");
     statistics["nfs_export"] =
-        mount ? Json(nfs_export_line(mount->mountpoint, statistics.at("uuid").get<std::string>())) : Json(nullptr);
+        mount ? nlohmann::json(nfs_export_line(mount->mountpoint, statistics.at("uuid").get<std::string>()))
+              : nlohmann::json(nullptr);
     return statistics;
   });
 }
 
-// A file of a mounted volume. The kernel has resolved its path, whatever is mounted where; its inode number names it in the
-// volume.
+// A file of a mounted volume. The kernel resolves its path, whatever is mounted where. Its inode number names it in the volume.
 struct FoundFile {
   Path volume;
   InodeNumber inode = 0;
@@ -76,22 +75,22 @@ Result<FoundFile> find_file(const std::vector<MountEntry>& mounts, const std::st
   const auto mount = get_dedupfs_mount(mounts, status.st_dev);
   if (!mount && mount.error().code() == ErrorCode::kInvalidArgument)
     return Error{ErrorCode::kInvalidArgument,
-                 path + " is not in a mounted dedupfs volume; to ask for a file, mount its volume"};
+                 path + " is not in a mounted dedupfs volume: to see what a file takes, mount its volume"};
   if (!mount) return mount.error().with(path);
   if (S_ISDIR(status.st_mode)) return Error{ErrorCode::kIsDirectory, path + " is a directory, not a file"};
   if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kInvalidArgument, path + " is not a regular file"};
   return FoundFile{mount->source, status.st_ino, path};
 }
 
-// Of one volume; each object with its path.
-Result<Json> statistics_of(std::span<const FoundFile> files, bool foreign) {
+// The files are of one volume. Each object gets the path of its file.
+Result<nlohmann::json> statistics_of(std::span<const FoundFile> files, bool foreign) {
   std::vector<InodeNumber> inodes;
   for (const FoundFile& file : files) inodes.push_back(file.inode);
-  const Json request{{"command", "files"}, {"inodes", inodes}};
-  DEDUPFS_ASSIGN(Json response,
-                 ask_or_read(files.front().volume, foreign, request, [&](Volume& volume) -> Result<Json> {
+  const nlohmann::json request{{"command", "files"}, {"inodes", inodes}};
+  DEDUPFS_ASSIGN(nlohmann::json response,
+                 ask_or_read(files.front().volume, foreign, request, [&](Volume& volume) -> Result<nlohmann::json> {
                    DEDUPFS_ASSIGN(const auto statistics, compute_file_statistics(volume, inodes));
-                   return Json{{"files", file_statistics_json(statistics)}};
+                   return nlohmann::json{{"files", file_statistics_json(statistics)}};
                  }));
   return read_answer([&] {
     for (std::size_t i = 0; i < files.size(); ++i) response.at("files").at(i)["path"] = files[i].path;
@@ -99,37 +98,25 @@ Result<Json> statistics_of(std::span<const FoundFile> files, bool foreign) {
   });
 }
 
-void print(const std::string& text) {
-  std::cout << text << std::flush;
+std::string dump(const nlohmann::json& json) {
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";  // paths need not be UTF-8
 }
 
-std::string dump(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";  // paths need not be UTF-8
+int show_volume(const StatArguments& asked, const Console& console) {
+  const auto volume_path = find_volume(asked.path);
+  if (!volume_path) return console.fail(volume_path.error());
+  const auto json = statistics_of(*volume_path, asked.foreign);
+  if (!json) return console.fail(json.error());
+  const auto detail = asked.verbose ? ScreenDetail::kFull : ScreenDetail::kShort;
+  const auto text = read_answer([&] { return asked.as_json ? dump(*json) : statistics_screen(*json, detail); });
+  if (!text) return console.fail(text.error());
+  console.out() << *text;
+  return console.end(kDone);
 }
 
-int show_volume(const std::string& path, bool foreign, bool as_json) {
-  const auto volume_path = find_volume(path);
-  const auto json = volume_path ? statistics_of(*volume_path, foreign) : Result<Json>(volume_path.error());
-  if (!json) return fail(json.error());
-  print(as_json ? dump(*json) : statistics_screen(*json));
-  return std::cout ? kDone : kStatFailed;
-}
-
-// Those that can be shown are shown, whatever the others are.
-int show_files(const std::vector<std::string>& paths, bool foreign, bool as_json) {
-  const auto mounts = read_mount_table();
-  if (!mounts) return fail(mounts.error());
+// The files of each volume are asked for together. Adds what is found to `shown`.
+int collect_files(std::span<const FoundFile> files, bool foreign, const Console& console, nlohmann::json& shown) {
   int status = kDone;
-  std::vector<FoundFile> files;
-  for (const std::string& path : paths) {
-    auto file = find_file(*mounts, path);
-    if (file)
-      files.push_back(std::move(*file));
-    else
-      status = fail(file.error());
-  }
-  std::ranges::stable_sort(files, {}, &FoundFile::volume);
-  Json shown = Json::array();
   for (auto first = files.begin(); first != files.end();) {
     const auto last = std::find_if(first, first + std::min<std::ptrdiff_t>(files.end() - first, kMaxFilesPerRequest),
                                    [&](const FoundFile& file) { return file.volume != first->volume; });
@@ -137,35 +124,61 @@ int show_files(const std::vector<std::string>& paths, bool foreign, bool as_json
     if (json)
       shown.insert(shown.end(), json->begin(), json->end());
     else
-      status = fail(json.error());
+      status = console.fail(json.error());
     first = last;
   }
-  if (as_json)
-    print(dump({{"files", shown}}));
-  else if (!shown.empty())
-    print(file_statistics_screen(shown));
-  return std::cout ? status : kStatFailed;
+  return status;
+}
+
+// A file that cannot be shown does not keep the others from being shown.
+int show_files(const StatArguments& asked, const Console& console) {
+  const auto mounts = read_mount_table();
+  if (!mounts) return console.fail(mounts.error());
+  int status = kDone;
+  std::vector<FoundFile> files;
+  for (const std::string& path : asked.files) {
+    auto file = find_file(*mounts, path);
+    if (file)
+      files.push_back(std::move(*file));
+    else
+      status = console.fail(file.error());
+  }
+  std::ranges::stable_sort(files, {}, &FoundFile::volume);
+  nlohmann::json shown = nlohmann::json::array();
+  if (const int collected = collect_files(files, asked.foreign, console, shown); collected != kDone) status = collected;
+  const auto text = read_answer([&] {
+    if (asked.as_json) return dump({{"files", shown}});
+    return shown.empty() ? std::string() : file_statistics_screen(shown);
+  });
+  if (!text) return console.fail(text.error());
+  console.out() << *text;
+  return console.end(status);
+}
+
+void define_options(CLI::App& app, StatArguments& asked) {
+  app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
+  app.add_flag("--json", asked.as_json, "print one JSON object with exact numbers");
+  app.add_flag("-v,--verbose", asked.verbose, "show each step from the size of the files to the disk space");
+  CLI::Option* const volume = app.add_option("VOLUME|MOUNTPOINT", asked.path, "a volume, or a folder in a mounted one");
+  CLI::Option* const file = app.add_option("--file", asked.files, "show these files of mounted volumes instead");
+  file->type_name("PATH")->excludes(volume);
+  app.set_version_flag("-V,--version", "dedupfs-stat " DEDUPFS_VERSION);
+  app.callback([volume, file] {
+    if (volume->empty() && file->empty()) throw CLI::RequiredError("VOLUME|MOUNTPOINT or --file");
+  });
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  CLI::App app{"Shows what a dedupfs volume holds and what deduplication saved, or what single files of it take."};
-  bool as_json = false;
-  bool foreign = false;
-  std::string path;
-  std::vector<std::string> files;
-  app.add_flag("--foreign", foreign, std::string(kForeignHelp));
-  app.add_flag("--json", as_json, "print one JSON object with exact numbers");
-  CLI::Option* const volume = app.add_option("VOLUME|MOUNTPOINT", path, "a volume, or a folder in a mounted one");
-  CLI::Option* const file = app.add_option("--file", files, "files of mounted volumes, instead of a volume");
-  file->type_name("PATH")->excludes(volume);
-  app.set_version_flag("-V,--version", "dedupfs-stat " DEDUPFS_VERSION);
-  try {
-    app.parse(argc, argv);
-    if (volume->empty() && file->empty()) throw CLI::RequiredError("VOLUME|MOUNTPOINT or --file");
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kStatFailed;
-  }
-  return file->empty() ? show_volume(path, foreign, as_json) : show_files(files, foreign, as_json);
+int run_stat(Arguments arguments, std::ostream& out, std::ostream& err) {
+  const Console console({.name = "dedupfs-stat", .usage_error = kStatFailed, .failed = kStatFailed}, out, err);
+  StatArguments asked;
+  CLI::App app(
+      "Shows what a dedupfs volume holds, what it takes on disk and how healthy it is; or what single files take.",
+      "dedupfs-stat");
+  define_options(app, asked);
+  if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
+  return asked.files.empty() ? show_volume(asked, console) : show_files(asked, console);
 }
+
+}  // namespace dedupfs::tools

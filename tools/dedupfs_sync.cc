@@ -1,33 +1,32 @@
-// dedupfs-sync: returns when everything that was written to a mounted volume is durable.
+#include "dedupfs_sync.h"
+
 #include <CLI/CLI.hpp>
-#include <iostream>
-#include <string>
-#include <vector>
 
 #include "exit_codes.h"
 #include "mount/clients/sync_volume.h"
 
-int main(int argc, char** argv) {
+namespace dedupfs::tools {
+
+int run_sync(Arguments arguments, std::ostream& out, std::ostream& err) {
+  const Console console({.name = "dedupfs-sync", .usage_error = kUsageError, .failed = kFailed}, out, err);
   std::vector<std::string> mounts;
   bool verbose = false;
-  CLI::App app{
-      "Makes everything that was written to a mounted dedupfs volume durable. sync(1) cannot do that: Linux does not "
-      "pass it on to FUSE filesystems."};
-  app.add_option("MOUNTPOINT", mounts, "where a volume is mounted, or the volume; several may be given")->required();
-  app.add_flag("-v,--verbose", verbose, "say what is done");
+  CLI::App app(
+      "Makes all data that was written to a mounted dedupfs volume durable. sync(1) cannot do this: Linux does not "
+      "pass "
+      "it on to FUSE filesystems.",
+      "dedupfs-sync");
+  app.add_option("MOUNTPOINT", mounts, "the mount point of a volume, or its folder; several may be given")->required();
+  app.add_flag("-v,--verbose", verbose, "print each step");
   app.set_version_flag("-V,--version", "dedupfs-sync " DEDUPFS_VERSION);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? dedupfs::kDone : dedupfs::kUsageError;
-  }
-  int status = dedupfs::kDone;
+  if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
+
+  int status = kDone;
   for (const std::string& mount : mounts) {
-    if (verbose) std::cerr << "dedupfs-sync: committing " << mount << std::endl;
-    if (const auto synced = dedupfs::sync_volume(mount); !synced) {
-      std::cerr << "dedupfs-sync: " << synced.error().message() << '\n';
-      status = dedupfs::kFailed;
-    }
+    if (verbose) console.say("committing " + mount);
+    if (const auto synced = sync_volume(mount); !synced) status = console.fail(synced.error());
   }
   return status;
 }
+
+}  // namespace dedupfs::tools

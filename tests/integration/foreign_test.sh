@@ -171,7 +171,7 @@ mount_volume foreign
 unshare -m --propagation private sleep 300 &
 copy=$!
 wait_until 10 eval "[ \"\$(readlink /proc/$copy/ns/mnt)\" != \"\$(readlink /proc/self/ns/mnt)\" ] && grep -q sleep /proc/$copy/comm"
-check_refused "umount.dedupfs names who holds a copy of the mount" 64 "another mount namespace, held by .*process $copy \(sleep\)" timeout 60 umount.dedupfs --timeout 4 "$mnt"
+check_refused "umount.dedupfs names who holds a copy of the mount" 64 "another mount namespace still has the mount, because of .*process $copy \(sleep\)" timeout 60 umount.dedupfs --timeout 4 "$mnt"
 kill "$copy" && wait "$copy" 2>/dev/null
 check "the daemon ends with the copy" wait_until 20 no_daemon
 check "nothing is lost" fsck.dedupfs -n --foreign "$volume"

@@ -51,15 +51,15 @@ check "without one it says how to start it" eval 'dedupfs-gc --status "$mnt" | g
 check_refused "who would wait for none is told that none runs" 0 'no reclaim is running' dedupfs-gc --status --wait "$mnt"
 check_equal "what does not run has no progress" "None None" "$(of_gc '"%s %s" % (r["progress_percent"], r["seconds_left"])')"
 fill first
-check_refused "a folder below the mount is refused, with the remedy" 2 "give its mount point, $mnt\$" dedupfs-gc "$mnt/first"
+check_refused "a folder below the mount is refused, with the remedy" 2 "give the mount point of the whole volume, $mnt\$" dedupfs-gc "$mnt/first"
 check_equal "and nothing begins" False "$(of_gc 'r["running"]')"
-check_refused "so is one within the volume" 2 "give its mount point, $mnt\$" dedupfs-gc "$volume/containers"
+check_refused "so is one within the volume" 2 "give the mount point of the whole volume, $mnt\$" dedupfs-gc "$volume/containers"
 before=$(disk_bytes)
-check "dedupfs-stat shows garbage, and what to do about it" eval 'dedupfs-stat "$mnt" | grep -q "^+ garbage.*of the disk, run dedupfs-gc"'
+check "dedupfs-stat shows garbage, and what to do about it" eval 'dedupfs-stat "$mnt" | grep -q "^Garbage.*of the disk space, run dedupfs-gc"'
 
 check "one can be paused" paused_reclaim
 check_equal "which it says" True "$(of_gc 'r["paused"]')"
-check "so does dedupfs-stat, with its phase" eval 'dedupfs-stat "$mnt" | grep -Eq "Reclaim paused: (mark|erase|sweep) [0-9]+ %"'
+check "so does dedupfs-stat, with its phase" eval 'dedupfs-stat "$mnt" | grep -Eq "Reclaim paused: (mark|sweep|copy forward) [0-9]+ %"'
 check_refused "two at once are too much, and the remedy is named" 2 'runs already, and is paused \(dedupfs-gc --resume\)' dedupfs-gc "$mnt"
 check "files can be read and written meanwhile" eval 'same_files && echo new >"$mnt/new" && commit && rm "$mnt/new"'
 for signal in INT TERM; do
@@ -70,7 +70,7 @@ for signal in INT TERM; do
   kill -"$signal" "$waiting"
   wait "$waiting"
   check_equal "who waits can be interrupted by SIG$signal" 3 $?
-  check "is told what becomes of it" grep -q "interrupted; the reclaim stays in the daemon: --status .* --stop" "$scratch/interrupted"
+  check "is told what becomes of it" grep -q "interrupted: the reclaim stays paused in the daemon (--status .* --stop" "$scratch/interrupted"
   check_equal "and it is there still" True "$(of_gc 'r["running"]')"
 done
 check "one that is paused can be stopped" timeout 30 dedupfs-gc --stop "$mnt"
@@ -150,7 +150,7 @@ check_refused "a path is needed" 1 'required' dedupfs-gc
 check_refused "one thing at a time" 1 'at most 1' dedupfs-gc --pause --resume "$mnt"
 check_refused "nobody waits for what is paused" 1 'excludes' dedupfs-gc --pause --wait "$mnt"
 check_refused "unknown options are refused" 1 'fast' dedupfs-gc --fast "$mnt"
-check_refused "something else is no volume" 2 'neither' dedupfs-gc "$scratch"
+check_refused "something else is no volume" 2 'not a dedupfs volume' dedupfs-gc "$scratch"
 check_refused "nor is what is not there" 2 'no such file' dedupfs-gc "$scratch/none"
 unmount_volume
 finish

@@ -85,7 +85,7 @@ check "mount -o ro" mount -t dedupfs "$volume" "$mnt" -o ro
 check "ro is shown" mounted_with ro
 check_refused "ro refuses writes" 1 'read-only' touch "$mnt/new"
 check "ro reads" grep -q data "$mnt/file"
-check_refused "remount,rw of a mount that began read-only is refused with the remedy" 1 'unmount it, and mount it with rw' mount -o remount,rw "$mnt"
+check_refused "remount,rw of a mount that began read-only is refused with the remedy" 1 'unmount it, then mount it with rw' mount -o remount,rw "$mnt"
 kill -9 "$(daemon_pid)"
 check_refused "a remount without a daemon is refused with the remedy" 1 "does not answer.*Unmount it" /sbin/mount.dedupfs "$volume" "$mnt" -o remount,rw
 umount -l "$mnt"

@@ -12,7 +12,7 @@ cp "$scratch/noise" "$mnt/file"
 commit
 check "a scrub that never was is said not to have been" eval 'dedupfs-stat "$mnt" | grep -q "Last scrub: never"'
 mkdir "$mnt/folder"
-check_refused "a folder below the mount is refused, with the remedy" 2 "give its mount point, $mnt\$" dedupfs-scrub "$mnt/folder"
+check_refused "a folder below the mount is refused, with the remedy" 2 "give the mount point of the whole volume, $mnt\$" dedupfs-scrub "$mnt/folder"
 check "a sound volume is sound" dedupfs-scrub --wait --rate 0 "$mnt"
 check "all of it was read" test "$(scrub_of checked_bytes)" -ge 20000000
 check_equal "to its end" True "$(scrub_of complete)"
@@ -56,7 +56,7 @@ unmount_volume
 mount_volume
 check "the next mount writes it anew" dedupfs-scrub --wait --rate 0 "$mnt"
 check_refused "a rate must be one" 1 'not a size' dedupfs-scrub --rate fast "$mnt"
-check_refused "something else is no volume" 2 'neither' dedupfs-scrub "$scratch"
+check_refused "something else is no volume" 2 'not a dedupfs volume' dedupfs-scrub "$scratch"
 unmount_volume
 check_refused "a volume must be mounted" 2 'not mounted' dedupfs-scrub "$volume"
 finish

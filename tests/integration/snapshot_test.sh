@@ -42,7 +42,7 @@ check_equal "and none goes" 2 "$(dedupfs-snapshot list "$mnt" | wc -l)"
 check "one that is named twice goes once" eval 'dedupfs-snapshot create "$mnt" twice && dedupfs-snapshot delete "$mnt" twice twice'
 for action in "create x" "list" "delete monday" "rollback monday"; do
   read -r verb name <<<"$action"
-  check_refused "$verb of a folder below the mount is refused, with the remedy" 2 "give its mount point, $mnt\$" \
+  check_refused "$verb of a folder below the mount is refused, with the remedy" 2 "give the mount point of the whole volume, $mnt\$" \
     dedupfs-snapshot "$verb" "$mnt/d" ${name:+"$name"}
 done
 check "find, du and tar see snapshots as folders" eval 'tar -C "$mnt/.snapshots/monday" -cf - . | tar -tf - | grep below/short && du -s "$mnt/.snapshots/monday" >/dev/null'
@@ -117,7 +117,7 @@ dedupfs-snapshot create "$mnt" full 2>/dev/null
 dedupfs-clone "$mnt/d" "$mnt/clone" >/dev/null
 rm -r "$mnt/clone"
 noise 1 3000000 >"$mnt/d/file"
-check "what only a snapshot has is shown" eval 'commit && dedupfs-stat "$mnt" | grep -Eq "^\+ snapshots +2\.[89]. MiB  [0-9]+ chunks that only the 2 snapshots have"'
+check "what only a snapshot has is shown" eval 'commit && dedupfs-stat -v "$mnt" | grep -Eq "^\+ snapshots +2\.[89]. MiB  [0-9]+ chunks that only the 2 snapshots have"'
 check "reclaim leaves it alone" eval 'dedupfs-gc --wait "$mnt" >/dev/null && cmp "$mnt/.snapshots/full/d/file" <(noise 3 3000000)'
 dedupfs-snapshot delete "$mnt" empty full 2>/dev/null
 check_equal "after its deletion everything comes back" "$before" "$(in_chunks)"

@@ -52,10 +52,12 @@ check_equal "delta settings are those of the superblock" "$(value delta)" \
   "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["delta"])' "$volume/superblock.json")"
 check_equal "mounted" True "$(value mounted)"
 check "the chunker is named" grep -q fixed <<<"$(value chunker)"
-check "the screen for people has it, too" eval 'dedupfs-stat "$mnt" | grep -qi unique'
+check "the screen for people opens with what the volume holds, takes and suffers" eval \
+  'dedupfs-stat "$mnt" | head -n 3 | cut -d " " -f 1 | xargs | grep -qx "Holds Takes Health"'
+check "with -v it has each step" eval 'dedupfs-stat -v "$mnt" | grep -q "^Unique .*after deduplication"'
 uuid=$(value uuid)
 check_equal "a line for /etc/exports names the uuid" "$mnt *(rw,no_subtree_check,fsid=$uuid)" "$(value nfs_export)"
-check "on the screen, too" eval 'dedupfs-stat "$mnt" | grep -q "/etc/exports: $mnt .*fsid=$uuid"'
+check "on the screen, too" eval 'dedupfs-stat -v "$mnt" | grep -q "/etc/exports: $mnt .*fsid=$uuid"'
 sleep 1.1 # for so long the size of a volume is remembered
 read -r blocks free available block_bytes < <(stat -f -c "%b %f %a %S" "$mnt") # in one call: others may write to the disk below
 check "df shows as used what the volume takes" near "$(((blocks - free) * block_bytes))" "$(value disk_bytes)" 0.05

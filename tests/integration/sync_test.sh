@@ -47,7 +47,7 @@ mkdir "$scratch/mnt2"
 dedupfs "$other" "$scratch/mnt2" -o "$never"
 echo one >"$mnt/one"
 echo two >"$scratch/mnt2/two"
-check_refused "a folder that is no mount is named, with status 2" 2 "$scratch is neither" \
+check_refused "a folder that is no mount is named, with status 2" 2 "$scratch is not a dedupfs volume" \
   dedupfs-sync "$mnt/folder" "$scratch" "$other"
 for place in "$volume $mnt" "$other $scratch/mnt2"; do
   read -r volume mnt <<<"$place"
@@ -74,7 +74,7 @@ if is_root; then
   mount_volume "$options"
   check_equal "and it is done" other "$(cat "$mnt/other")"
   mount -t tmpfs tmpfs "$mnt"
-  check_refused "another filesystem on top is not taken for the volume" 2 'neither a dedupfs volume' dedupfs-sync "$mnt"
+  check_refused "another filesystem on top is not taken for the volume" 2 'not a dedupfs volume' dedupfs-sync "$mnt"
   umount "$mnt"
 fi
 kill -9 "$(daemon_pid)"

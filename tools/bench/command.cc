@@ -8,8 +8,10 @@ int fail(std::ostream& err, const Error& error) {
   return is_usage ? kUsageError : kFailed;
 }
 
-int written(std::ostream& out) {
-  return out.flush() ? kDone : kFailed;
+int written(std::ostream& out, std::ostream& err) {
+  if (out.flush()) return kDone;
+  err << "dedupfs-bench: cannot write the output: its reader has gone, or the disk is full\n";
+  return kFailed;
 }
 
 }  // namespace dedupfs::bench

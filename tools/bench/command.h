@@ -1,4 +1,4 @@
-// What the commands of dedupfs-bench end with.
+// How the commands of dedupfs-bench end.
 #pragma once
 
 #include <ostream>
@@ -12,10 +12,10 @@ inline constexpr int kFailed = 1;      // unreadable input, not enough memory, o
 inline constexpr int kUsageError = 2;  // unknown option, chunker, instruction set; empty input
 inline constexpr int kNoGnuplot = 3;   // --plot without gnuplot
 
-// Says what is wrong; the exit code is by its kind.
+// Prints the error. Returns its exit code.
 int fail(std::ostream& err, const Error& error);
 
-// The exit code of a command that has printed all it had to.
-int written(std::ostream& out);
+// Flushes the output at the end of a command. Returns its exit code.
+int written(std::ostream& out, std::ostream& err);
 
 }  // namespace dedupfs::bench

@@ -29,12 +29,12 @@ Result<std::vector<Shape>> shapes_of(const DeltaArguments& arguments) {
     // An edited chunk may be longer.
     if (*chunk_bytes < 1 || *chunk_bytes > Xdelta3Codec::kMaxTargetBytes / 2)
       return invalid_argument(
-          fmt::format("--sizes: a chunk has 1 byte to {}", format_size(Xdelta3Codec::kMaxTargetBytes / 2)));
+          fmt::format("--sizes: a chunk must have 1 byte to {}", format_size(Xdelta3Codec::kMaxTargetBytes / 2)));
     for (const std::string& source : sources) {
       const auto source_chunks = parse_size(source);
       if (!source_chunks) return source_chunks.error().with("--sources");
       if (*source_chunks < 1 || *source_chunks > Xdelta3Codec::kMaxSourceBytes / *chunk_bytes)
-        return invalid_argument(fmt::format("--sources: a source has a chunk or more, and {} at most",
+        return invalid_argument(fmt::format("--sources: a source must have at least one chunk and at most {}",
                                             format_size(Xdelta3Codec::kMaxSourceBytes)));
       shapes.push_back({static_cast<std::size_t>(*chunk_bytes), static_cast<std::size_t>(*source_chunks)});
     }
@@ -61,7 +61,8 @@ std::string format_delta(const std::vector<DeltaRecord>& records) {
                     fmt::format("{:.0f}", record.encode_mb_per_s()), fmt::format("{:.0f}", record.decode_mb_per_s()),
                     fmt::format("{:.3f}", record.delta_percent())});
   }
-  return fmt::format("{}: {:g} edits a KiB\n", records.front().input, records.front().edits_per_kib) + align(rows, 1);
+  return fmt::format("{}: {:g} edits in each KiB\n", records.front().input, records.front().edits_per_kib) +
+         align(rows, 1);
 }
 
 std::string delta_json(const std::vector<DeltaRecord>& records) {
@@ -89,17 +90,19 @@ std::string delta_json(const std::vector<DeltaRecord>& records) {
 
 CLI::App& add_delta(CLI::App& app, DeltaArguments& arguments) {
   constexpr std::size_t kMax = 1'000'000;
-  CLI::App& command = *app.add_subcommand("delta", "Speed and size of deltas, beside xdelta3 as it comes");
-  command.add_option("--sizes", arguments.sizes, "bytes of a chunk (default 8k,16k,64k)")->type_name("SIZE,...");
-  command.add_option("--sources", arguments.sources, "chunks that a source consists of (default 1,5)")
-      ->type_name("N,...");
-  command.add_option("--edits-per-kib", arguments.options.edits_per_kib, "edits of 12 to 28 bytes (default 1)")
+  CLI::App& command =
+      *app.add_subcommand("delta", "measure the speed and size of deltas, and compare with plain xdelta3");
+  command.add_option("--sizes", arguments.sizes, "chunk sizes (default 8k,16k,64k)")->type_name("SIZE,...");
+  command.add_option("--sources", arguments.sources, "number of chunks in a source (default 1,5)")->type_name("N,...");
+  command
+      .add_option("--edits-per-kib", arguments.options.edits_per_kib, "edits of 12 to 28 bytes in each KiB (default 1)")
       ->type_name("N")
       ->check(CLI::Range(0.0, 64.0));
-  command.add_option("--pairs", arguments.options.pairs, "chunks to encode (default 200)")
+  command.add_option("--pairs", arguments.options.pairs, "number of chunks to encode (default 200)")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, kMax));
-  command.add_option("--repeat", arguments.options.repeat, "timed passes; the fastest counts (default 3)")
+  command
+      .add_option("--repeat", arguments.options.repeat, "number of timed passes; the fastest is reported (default 3)")
       ->type_name("R")
       ->check(CLI::Range(std::size_t{1}, kMax));
   command.add_flag("--json", arguments.as_json, "print a JSON array of records");
@@ -123,7 +126,7 @@ int run_delta(const DeltaArguments& arguments, std::ostream& out, std::ostream& 
     std::move(records->begin(), records->end(), std::back_inserter(all));
   }
   if (arguments.as_json) out << delta_json(all);
-  return written(out);
+  return written(out, err);
 }
 
 }  // namespace dedupfs::bench

@@ -96,7 +96,7 @@ Result<void> read_file(const InputPlan::File& file, MutableByteSpan into) {
     const ssize_t got = ::read(fd.get(), into.data(), into.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return Error::from_errno(errno, file.path.string());
-    if (got == 0) return Error{ErrorCode::kIo, file.path.string() + " became shorter while it was read"};
+    if (got == 0) return Error{ErrorCode::kIo, file.path.string() + " was truncated while it was read"};
     into = into.subspan(static_cast<std::size_t>(got));
   }
   return {};
@@ -150,7 +150,7 @@ Result<InputPlan> plan_input(std::string_view text) {
   for (const std::string_view prefix : {kRandom, kZeros})
     if (text == prefix || text == prefix.substr(0, prefix.size() - 1))
       if (std::error_code error; !stdfs::exists(text, error))
-        return invalid_argument(fmt::format("input '{}' lacks its size (for example {}64m)", text, prefix));
+        return invalid_argument(fmt::format("input '{}' needs a size, such as {}64m", text, prefix));
 
   auto plan = text.starts_with(kRandom)  ? generated(text, InputPlan::Kind::kRandom, text.substr(kRandom.size()))
               : text.starts_with(kZeros) ? generated(text, InputPlan::Kind::kZeros, text.substr(kZeros.size()))

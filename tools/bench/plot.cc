@@ -151,7 +151,7 @@ Figure cdf_figure(const std::vector<Record>& records) {
 // ---- gnuplot
 
 Error no_gnuplot() {
-  return {ErrorCode::kUnsupported, "--plot needs gnuplot, which is not here: install the package gnuplot-nox"};
+  return {ErrorCode::kUnsupported, "--plot needs gnuplot: install the package gnuplot-nox"};
 }
 
 // What gnuplot said when it failed; nothing it says otherwise matters.

@@ -18,7 +18,7 @@
 namespace dedupfs::bench {
 namespace {
 
-// The arguments, understood and checked.
+// The arguments, parsed and checked.
 struct Plan {
   std::vector<std::string> methods;
   Detectors detectors;  // of these methods, as fast as this CPU has them
@@ -129,34 +129,34 @@ std::string about_input(const Input& input) {
 
 CLI::App& add_resemble(CLI::App& app, ResembleArguments& arguments) {
   constexpr std::size_t kMax = 1'000'000;
-  CLI::App& command = *app.add_subcommand("resemble", "Accuracy, use and speed of resemblance detection");
+  CLI::App& command =
+      *app.add_subcommand("resemble", "measure the accuracy, savings and speed of resemblance detection");
   std::string methods = "Methods:\n";
   for (const ResemblanceMethodInfo& info : resemblance_method_infos())
     methods += fmt::format("  {:<18} {}\n", info.name, info.summary);
   command.footer(methods);
-  command.add_option("--methods", arguments.methods, "methods, or all (default all)")->type_name("A,B,...");
+  command.add_option("--methods", arguments.methods, "names of methods, or all (default all)")->type_name("A,B,...");
   command.add_option("--avg", arguments.avgs, "average chunk sizes (default 4k,8k,16k)")->type_name("SIZE,...");
-  command.add_option("--chunker", arguments.chunker, "a name, or a spec without its average (default fastcdc)")
+  command.add_option("--chunker", arguments.chunker, "the chunker: a name, or a spec without avg (default fastcdc)")
       ->type_name("NAME");
   command.add_option("--isa", arguments.isas, "instruction sets to time, all, or best (default all)")
       ->type_name("ISA,...");
-  command.add_option("--modify-length", arguments.lengths, "bytes of a modification (default 8,32,128,512)")
+  command.add_option("--modify-length", arguments.lengths, "lengths of a modification (default 8,32,128,512)")
       ->type_name("SIZE,...");
-  command
-      .add_option("--modify-rate", arguments.rates, "percent of a chunk that modifications concern (default 1,5,10,20)")
+  command.add_option("--modify-rate", arguments.rates, "percent of a chunk that is modified (default 1,5,10,20)")
       ->type_name("P,...");
-  command.add_option("--pairs", arguments.accuracy.pairs, "pairs with each length and rate (default 100)")
+  command.add_option("--pairs", arguments.accuracy.pairs, "number of pairs for each length and rate (default 100)")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, kMax));
   command
       .add_option("--window", arguments.accuracy.window_bytes,
-                  "bytes of the windows that define resemblance (default 32)")
+                  "size of the windows that define resemblance (default 32)")
       ->type_name("BYTES")
       ->check(CLI::Range(std::size_t{1}, kMax));
-  command.add_option("--repeat", arguments.repeat, "timed passes; the fastest counts (default 3)")
+  command.add_option("--repeat", arguments.repeat, "number of timed passes; the fastest is reported (default 3)")
       ->type_name("R")
       ->check(CLI::Range(std::size_t{1}, kMax));
-  command.add_flag("--accuracy", arguments.only_accuracy, "measure the accuracy only");
+  command.add_flag("--accuracy", arguments.only_accuracy, "measure only the accuracy");
   command.add_flag("--json", arguments.as_json, "print a JSON array of records");
   command.add_option("--plot", arguments.plot_folder, "draw figures into this folder")->type_name("DIR");
   command.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE")->required();
@@ -168,7 +168,7 @@ int run_resemble(const ResembleArguments& arguments, std::ostream& out, std::ost
   if (!plan) return fail(err, plan.error());
   const auto inputs = plan_inputs(arguments.inputs);
   if (!inputs) return fail(err, inputs.error());
-  // Said before a long measurement, not behind it.
+  // Before a long measurement, not after it.
   if (!arguments.plot_folder.empty()) {
     if (const auto gnuplot = find_gnuplot(); !gnuplot) {
       fail(err, gnuplot.error());
@@ -192,7 +192,7 @@ int run_resemble(const ResembleArguments& arguments, std::ostream& out, std::ost
   if (!arguments.plot_folder.empty()) {
     if (const auto drawn = draw(resemble_figures(all), arguments.plot_folder); !drawn) return fail(err, drawn.error());
   }
-  return written(out);
+  return written(out, err);
 }
 
 }  // namespace dedupfs::bench

@@ -36,20 +36,20 @@ struct ChunkArguments {
 };
 
 std::string chunkers_help() {
-  std::string text = "Algorithms (each is combined with each --avg; a spec NAME:KEY=VALUE,... is taken as it is):\n";
+  std::string text = "Algorithms (each runs with each --avg; a spec NAME:KEY=VALUE,... is used as it is):\n";
   for (const ChunkerInfo& info : chunker_infos())
     text += fmt::format("  {:<18} {}\n{:<21}{}\n", info.name, info.summary, "", info.parameters);
-  text += "Parameter sets of the papers' programs:\n";
+  text += "Parameter sets of the programs in the papers:\n";
   for (const ParameterSet& set : parameter_sets()) text += fmt::format("  {:<18} {}\n", set.name, set.spec);
   text +=
-      "Commas separate algorithms; what has a '=' and no ':' belongs to the spec in front of it, so that\n"
+      "Commas separate algorithms. An item with '=' and without ':' belongs to the spec in front of it:\n"
       "  gear:avg=8k,norm=1,ram    is the spec gear:avg=8k,norm=1 and the algorithm ram.\n"
-      "A spec may have isa=NAME among its keys, which stands for --isa.\n";
+      "The key isa=NAME in a spec replaces --isa for that spec.\n";
   return text;
 }
 
 // The cuts of all files of the input, counted from its beginning.
-int print_offsets(const Input& input, const Chunker& chunker, std::ostream& out) {
+int print_offsets(const Input& input, const Chunker& chunker, std::ostream& out, std::ostream& err) {
   Cuts cuts;
   cut(chunker, input.files, nullptr, cuts);
   std::size_t base = 0;
@@ -57,7 +57,7 @@ int print_offsets(const Input& input, const Chunker& chunker, std::ostream& out)
     for (const std::size_t end : cuts[i]) out << base + end << '\n';
     base += input.files[i].size();
   }
-  return written(out);
+  return written(out, err);
 }
 
 int run_offsets(const std::vector<Selected>& selection, const std::vector<InputPlan>& plans, std::ostream& out,
@@ -71,17 +71,18 @@ int run_offsets(const std::vector<Selected>& selection, const std::vector<InputP
   if (!chunker) return fail(err, chunker.error());
   const auto input = load_input(plans[0]);
   if (!input) return fail(err, input.error());
-  return print_offsets(*input, **chunker, out);
+  return print_offsets(*input, **chunker, out, err);
 }
 
 int run_chunk(const ChunkArguments& arguments, std::ostream& out, std::ostream& err) {
-  const auto selection = select(arguments.algorithms, arguments.avgs, arguments.isas);
+  const auto leave_out = [&](const Error& error) { err << "left out: " << error.message() << '\n'; };
+  const auto selection = select(arguments.algorithms, arguments.avgs, arguments.isas, leave_out);
   if (!selection) return fail(err, selection.error());
   const auto plans = plan_inputs(arguments.inputs);
   if (!plans) return fail(err, plans.error());
   if (arguments.only_offsets) return run_offsets(*selection, *plans, out, err);
 
-  // Said before a long measurement, not behind it.
+  // Before a long measurement, not after it.
   if (!arguments.plot_folder.empty()) {
     if (const auto gnuplot = find_gnuplot(); !gnuplot) {
       fail(err, gnuplot.error());
@@ -106,43 +107,52 @@ int run_chunk(const ChunkArguments& arguments, std::ostream& out, std::ostream& 
   if (!arguments.plot_folder.empty()) {
     if (const auto drawn = draw(figures_of(all), arguments.plot_folder); !drawn) return fail(err, drawn.error());
   }
-  return written(out);
+  return written(out, err);
 }
 
 int run_isa(bool as_json, std::ostream& out, std::ostream& err) {
   const auto report = isa_report();
   if (!report) return fail(err, report.error());
   out << (as_json ? isa_report_json(*report).dump(2) + "\n" : format_isa_report(*report));
-  return written(out);
+  return written(out, err);
 }
 
-}  // namespace
-
-int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
-  CLI::App app("Measures chunkers, beside what the memory allows, resemblance detection and deltas.", "dedupfs-bench");
-  app.set_version_flag("-V,--version", "dedupfs-bench " DEDUPFS_VERSION);
-  app.require_subcommand(1);
-
-  ChunkArguments arguments;
-  CLI::App& chunk = *app.add_subcommand("chunk", "Speed, chunk sizes and space savings of chunkers");
+CLI::App& add_chunk(CLI::App& app, ChunkArguments& arguments) {
+  CLI::App& chunk = *app.add_subcommand("chunk", "measure the speed, chunk sizes and space savings of chunkers");
   chunk.footer(chunkers_help());
-  chunk.add_option("--algorithm", arguments.algorithms, "names, specs, parameter sets, or all (default all)")
+  chunk
+      .add_option("--algorithm", arguments.algorithms, "names, specs or parameter sets; all: every name (default all)")
       ->type_name("A,B,...");
-  chunk.add_option("--avg", arguments.avgs, "average chunk sizes for names (default 8k)")->type_name("SIZE,...");
+  chunk.add_option("--avg", arguments.avgs, "average chunk sizes for algorithms given by name (default 8k)")
+      ->type_name("SIZE,...");
   chunk.add_option("--isa", arguments.isas, "instruction sets, all, or best (default best)")->type_name("ISA,...");
-  chunk.add_option("--threads", arguments.measuring.threads, "threads (default 1)")
+  chunk.add_option("--threads", arguments.measuring.threads, "number of threads (default 1)")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, kMaxThreads));
-  chunk.add_option("--repeat", arguments.measuring.repeat, "measured passes; the median counts (default 5)")
+  chunk
+      .add_option("--repeat", arguments.measuring.repeat,
+                  "number of measured passes; the median is reported (default 5)")
       ->type_name("R")
       ->check(CLI::Range(std::size_t{1}, kMaxRepeat));
   CLI::Option& json = *chunk.add_flag("--json", arguments.as_json, "print a JSON array of records");
   CLI::Option& offsets =
-      *chunk.add_flag("--offsets", arguments.only_offsets, "print the end offset of each chunk, and measure nothing");
+      *chunk.add_flag("--offsets", arguments.only_offsets, "print the end offset of each chunk instead of measuring");
   CLI::Option& plot =
       *chunk.add_option("--plot", arguments.plot_folder, "draw figures into this folder")->type_name("DIR");
   offsets.excludes(&json)->excludes(&plot);
   chunk.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE")->required();
+  return chunk;
+}
+
+}  // namespace
+
+int run_bench(std::span<const std::string> arguments, std::ostream& out, std::ostream& err) {
+  CLI::App app("Measures chunking algorithms, resemblance detection and delta encoding.", "dedupfs-bench");
+  app.set_version_flag("-V,--version", "dedupfs-bench " DEDUPFS_VERSION);
+  app.require_subcommand(1);
+
+  ChunkArguments chunk_arguments;
+  add_chunk(app, chunk_arguments);
 
   ResembleArguments resemble_arguments;
   const CLI::App& resemble = add_resemble(app, resemble_arguments);
@@ -151,17 +161,17 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   const CLI::App& delta = add_delta(app, delta_arguments);
 
   bool isa_as_json = false;
-  CLI::App& isa = *app.add_subcommand("isa", "The instruction sets of this CPU and the kernels that serve on it");
+  CLI::App& isa = *app.add_subcommand("isa", "list the instruction sets of this CPU and the kernels that use them");
   isa.add_flag("--json", isa_as_json, "print a JSON object");
 
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // the library takes the last one first
   } catch (const CLI::ParseError& error) {
-    return app.exit(error, out, err) == 0 ? kDone : kUsageError;
+    return app.exit(error, out, err) == 0 ? written(out, err) : kUsageError;
   }
   if (resemble.parsed()) return run_resemble(resemble_arguments, out, err);
   if (delta.parsed()) return run_delta(delta_arguments, out, err);
-  return isa.parsed() ? run_isa(isa_as_json, out, err) : run_chunk(arguments, out, err);
+  return isa.parsed() ? run_isa(isa_as_json, out, err) : run_chunk(chunk_arguments, out, err);
 }
 
 }  // namespace dedupfs::bench

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <ostream>
+#include <span>
+#include <string>
 
 #include "bench/command.h"
 
 namespace dedupfs::bench {
 
-int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
+// `arguments` are without the name of the program.
+int run_bench(std::span<const std::string> arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace dedupfs::bench

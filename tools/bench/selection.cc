@@ -50,7 +50,7 @@ Result<std::vector<std::string>> split_list(std::string_view option, std::string
   std::vector<std::string> items;
   for (;;) {
     const auto comma = text.find(',');
-    if (comma == 0 || text.empty()) return invalid_argument(fmt::format("{}: an item of the list is empty", option));
+    if (comma == 0 || text.empty()) return invalid_argument(fmt::format("{}: the list has an empty item", option));
     items.emplace_back(text.substr(0, comma));
     if (comma == std::string_view::npos) return items;
     text.remove_prefix(comma + 1);
@@ -65,7 +65,8 @@ Result<std::vector<std::string>> split_algorithms(std::string_view text) {
     if (!goes_on) {
       items.push_back(piece);
     } else if (items.empty() || items.back().find(':') == std::string::npos) {
-      return invalid_argument(fmt::format("--algorithm: '{}' belongs to no spec (NAME:key=value,key=value)", piece));
+      return invalid_argument(
+          fmt::format("--algorithm: there is no spec in front of '{}' (NAME:key=value,key=value)", piece));
     } else {
       items.back().append(",").append(piece);
     }
@@ -73,7 +74,8 @@ Result<std::vector<std::string>> split_algorithms(std::string_view text) {
   return items;
 }
 
-Result<std::vector<Selected>> select(std::string_view algorithms, std::string_view avgs, std::string_view isas) {
+Result<std::vector<Selected>> select(std::string_view algorithms, std::string_view avgs, std::string_view isas,
+                                     const std::function<void(const Error&)>& leave_out) {
   DEDUPFS_ASSIGN(const auto sizes, split_list("--avg", avgs));
   DEDUPFS_ASSIGN(const auto common_isas, parse_isas(isas));
   DEDUPFS_ASSIGN(auto items, split_algorithms(algorithms));
@@ -113,11 +115,11 @@ Result<std::vector<Selected>> select(std::string_view algorithms, std::string_vi
         if (!added && added.error().message().starts_with("unknown chunker"))
           return invalid_argument(added.error().message() + "; also: all, and the parameter sets that --help lists");
         if (!added && !skip_unsuited) return added.error();
-        if (!added) fmt::print(stderr, "left out: {}\n", added.error().message());
+        if (!added && leave_out) leave_out(added.error());
       }
     }
   }
-  if (all.empty()) return invalid_argument("no chunker takes these parameters");
+  if (all.empty()) return invalid_argument("no chunker accepts these sizes: see dedupfs-bench chunk --help");
   return all;
 }
 

@@ -1,7 +1,8 @@
-// What the options --algorithm, --avg and --isa ask to be measured.
+// The chunkers and instruction sets that --algorithm, --avg and --isa select.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,18 +21,20 @@ struct Selected {
 };
 
 // `algorithms`: names of the registry, each combined with each of `avgs`; specs; names of parameter sets; or "all", which is
-// every name of the registry. Commas separate them; what has a '=' and no ':' goes on with the spec in front of it. A key
-// isa= in a spec stands for `isas` of that spec. `isas`: names, "all" that this CPU has, or "best", which chunkers take when
-// they are not told. kInvalidArgument or kUnsupported, with a message that says what is allowed.
-Result<std::vector<Selected>> select(std::string_view algorithms, std::string_view avgs, std::string_view isas);
+// every name of the registry. Commas separate them; an item with '=' and without ':' belongs to the spec in front of it. The key
+// isa= in a spec replaces `isas` for that spec. `isas`: names, "all" that this CPU has, or "best", the default of chunkers.
+// `leave_out` is called for each name that "all" stands for and that cannot have one of `avgs`.
+// Failure: kInvalidArgument or kUnsupported, with a message that says what is allowed.
+Result<std::vector<Selected>> select(std::string_view algorithms, std::string_view avgs, std::string_view isas,
+                                     const std::function<void(const Error&)>& leave_out = {});
 
 // Names, "all" or "best", as above; each once, in order of vector width.
 Result<std::vector<Isa>> parse_isas(std::string_view text);
 
-// The items of `algorithms`, put together by the rule above.
+// The items of `algorithms`, split by the rule above.
 Result<std::vector<std::string>> split_algorithms(std::string_view text);
 
-// "a,b,c", taken apart; without empty items.
+// The items of "a,b,c". An empty item is an error.
 Result<std::vector<std::string>> split_list(std::string_view option, std::string_view text);
 
 }  // namespace dedupfs::bench

@@ -18,7 +18,7 @@ namespace {
 Result<MountEntry> find_mount_of(const Path& given) {
   DEDUPFS_ASSIGN(const auto table, read_mount_table());
   DEDUPFS_ASSIGN(const Path path, canonical_in_time(given));
-  if (auto entry = find_dedupfs_mount_above(table, path)) return std::move(*entry);  // whosever it is
+  if (auto entry = find_dedupfs_mount_above(table, path)) return std::move(*entry);  // of whatever user
   DEDUPFS_ASSIGN(const Path volume, find_volume(given));
   if (auto entry = find_dedupfs_mount(table, volume)) return std::move(*entry);
   return Error{ErrorCode::kNotFound, given.string() + " is not mounted: there is nothing to make durable"};
@@ -31,7 +31,7 @@ Result<void> commit_through(const MountEntry& entry) {
   if (fmt::format("{}:{}", major(status.st_dev), minor(status.st_dev)) != entry.device)
     return Error{ErrorCode::kBusy, fmt::format("another filesystem is mounted on top of {}: unmount that one first",
                                                entry.mountpoint.string())};
-  // The first sends the daemon what programs have changed through mappings, the second commits.
+  // syncfs() sends the daemon the changes that programs made through mappings, fsync() commits.
   if (::syncfs(root.get()) == 0 && ::fsync(root.get()) == 0) return {};
   return Error::from_errno(errno, entry.mountpoint.string())
       .with("some changes could not be made durable (see the log of the daemon)");

@@ -56,9 +56,19 @@ nlohmann::json copy_rate(const ReclaimStatus& status) {
 }
 
 nlohmann::json time_left(const ReclaimStatus& status) {
-  constexpr double kShownAsAll = 0.995;  // as 100 %: the remaining work is of another kind than the measured one
+  constexpr double kShownAsAll = 0.995;  // as 100 %: the measured rate does not hold for the rest
   const auto left = status.paused || status.progress >= kShownAsAll ? std::nullopt : status.seconds_left();
   return left ? nlohmann::json(*left) : nlohmann::json(nullptr);
+}
+
+// The JSON keeps the names that the phases had first. People read those of the field.
+std::string shown_phase(const std::string& phase) {
+  if (phase == "await deletions") return "waiting for deletions";
+  if (phase == "rebase") return "re-encode deltas";
+  if (phase == "erase") return "sweep";
+  if (phase == "sweep") return "copy forward";
+  if (phase == "compact") return "compact the index";
+  return phase;
 }
 
 std::string bytes_of(const nlohmann::json& json, const char* key) {
@@ -67,9 +77,9 @@ std::string bytes_of(const nlohmann::json& json, const char* key) {
 
 std::string freed_text(const nlohmann::json& findings) {
   const auto rebased = findings.at("rebased_chunks").get<std::uint64_t>();
-  return fmt::format("{} freed, {} chunks erased{}, {} containers swept, {} moved", bytes_of(findings, "freed_bytes"),
+  return fmt::format("{} freed, {} chunks erased{}, {} containers emptied, {} moved", bytes_of(findings, "freed_bytes"),
                      findings.at("erased_chunks").get<std::uint64_t>(),
-                     rebased == 0 ? "" : fmt::format(", {} deltas stored anew", rebased),
+                     rebased == 0 ? "" : fmt::format(", {} deltas re-encoded", rebased),
                      findings.at("swept_containers").get<std::uint64_t>(), bytes_of(findings, "moved_bytes"));
 }
 
@@ -77,7 +87,7 @@ std::string running_line(const nlohmann::json& json) {
   const nlohmann::json& left = json.at("seconds_left");
   const nlohmann::json& rate = json.at("swept_bytes_per_second");
   return fmt::format("Reclaim {}: {} {:.0f} %{}{}; {}\n", json.at("paused").get<bool>() ? "paused" : "running",
-                     json.at("phase").get<std::string>(), json.at("progress_percent").get<double>(),
+                     shown_phase(json.at("phase").get<std::string>()), json.at("progress_percent").get<double>(),
                      left.is_null() ? "" : fmt::format(", about {:.0f} s left", left.get<double>()),
                      rate.is_null() ? "" : ", " + human_size(static_cast<std::uint64_t>(rate.get<double>())) + "/s",
                      freed_text(json.at("current")));
@@ -91,7 +101,7 @@ std::string last_line(const nlohmann::json& last) {
   if (!last.at("complete").get<bool>()) return fmt::format("Last reclaim: stopped after {}\n", found);
   return fmt::format(
       "Last reclaim: {}, {} of garbage left{}\n", found, bytes_of(last, "garbage_bytes"),
-      last.at("lacked_room").get<bool>() ? ": no room to move what is beside it; free some of the disk" : "");
+      last.at("lacked_room").get<bool>() ? ": too little disk space to move the live data beside it" : "");
 }
 
 }  // namespace
@@ -113,9 +123,10 @@ nlohmann::json reclaim_json(const ReclaimStatus& status) {
 
 std::string reclaim_screen(const nlohmann::json& json) {
   if (json.at("running").get<bool>()) return running_line(json);
-  return last_line(json.at("last")) + (json.at("paused").get<bool>()
-                                           ? "No reclaim begins by itself: paused (dedupfs-gc --resume MOUNTPOINT)\n"
-                                           : "");
+  return last_line(json.at("last")) +
+         (json.at("paused").get<bool>()
+              ? "Automatic reclaims are paused (dedupfs-gc --resume MOUNTPOINT enables them)\n"
+              : "");
 }
 
 }  // namespace dedupfs

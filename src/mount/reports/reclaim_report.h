@@ -1,4 +1,4 @@
-// How reclaims are shown: as JSON, and as lines made from that JSON.
+// The reclaims of a volume as JSON, and as lines for people that are made from that JSON.
 //
 // Threads: free functions, safe from any thread.
 #pragma once
@@ -13,7 +13,7 @@ namespace dedupfs {
 // The documented object "reclaim" of dedupfs-stat and dedupfs-gc.
 nlohmann::json reclaim_json(const ReclaimStatus& status);
 
-// The first line is about the one that runs, if one does.
+// The first line describes the running reclaim, or else the last one.
 std::string reclaim_screen(const nlohmann::json& json);
 
 }  // namespace dedupfs

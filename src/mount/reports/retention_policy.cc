@@ -21,7 +21,7 @@ std::string formatted(const char* format, const SnapshotRecord& snapshot) {
   return {text, std::strftime(text, sizeof text, format, &local)};
 }
 
-// Keeps the newest of each period, of the `count` newest periods in which there is one.
+// Keeps the newest snapshot of each of the `count` newest periods that have one.
 void keep(const std::vector<SnapshotRecord>& newest_first, std::uint32_t count, const char* period,
           std::set<TreeNumber>& kept) {
   std::string last;
@@ -37,15 +37,15 @@ void keep(const std::vector<SnapshotRecord>& newest_first, std::uint32_t count, 
 
 }  // namespace
 
-std::vector<std::string> not_kept(const RetentionPolicy& rules, std::vector<SnapshotRecord> snapshots) {
-  // By number, not by time: clocks are set back, too.
+std::vector<std::string> not_kept(const RetentionPolicy& policy, std::vector<SnapshotRecord> snapshots) {
+  // By number, not by time: a clock may have been set back.
   std::ranges::sort(snapshots, std::greater(), &SnapshotRecord::number);
   std::set<TreeNumber> kept;
-  for (std::size_t i = 0; i < std::min<std::size_t>(rules.last, snapshots.size()); ++i)
+  for (std::size_t i = 0; i < std::min<std::size_t>(policy.last, snapshots.size()); ++i)
     kept.insert(snapshots[i].number);
-  keep(snapshots, rules.daily, "%F", kept);
-  keep(snapshots, rules.weekly, "%G-%V", kept);
-  keep(snapshots, rules.monthly, "%Y-%m", kept);
+  keep(snapshots, policy.daily, "%F", kept);
+  keep(snapshots, policy.weekly, "%G-%V", kept);
+  keep(snapshots, policy.monthly, "%Y-%m", kept);
   std::vector<std::string> others;
   for (const SnapshotRecord& snapshot : snapshots)
     if (!kept.contains(snapshot.number)) others.push_back(snapshot.name);

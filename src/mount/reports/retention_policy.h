@@ -1,4 +1,4 @@
-// A retention policy: the number of last snapshots to keep, and of days, weeks and months whose last snapshot to keep.
+// Which snapshots to keep: the newest ones, and the newest one of each of the last days, weeks and months.
 //
 // Threads: free functions, safe from any thread.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace dedupfs {
 
-// A snapshot is kept if any rule keeps it. Days and weeks without a snapshot do not count.
+// A snapshot is kept if any rule keeps it. Days, weeks and months without a snapshot do not count.
 struct RetentionPolicy {
   std::uint32_t last = 0;
   std::uint32_t daily = 0;
@@ -21,7 +21,7 @@ struct RetentionPolicy {
   bool any() const { return last + daily + weekly + monthly != 0; }
 };
 
-// The names of the snapshots that no rule keeps. Days are in local time.
-std::vector<std::string> not_kept(const RetentionPolicy& rules, std::vector<SnapshotRecord> snapshots);
+// The names of the snapshots that no rule keeps, the oldest first. Days begin at midnight of the local time.
+std::vector<std::string> not_kept(const RetentionPolicy& policy, std::vector<SnapshotRecord> snapshots);
 
 }  // namespace dedupfs

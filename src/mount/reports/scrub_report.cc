@@ -26,7 +26,7 @@ std::string findings_text(const nlohmann::json& findings) {
   const auto count = [&](const char* key) { return findings.at(key).get<std::uint64_t>(); };
   const std::string checked = human_size(count("checked_bytes")) + " checked, ";
   if (count("damaged_chunks") == 0 && count("other_damage") == 0) return checked + "no damage";
-  return checked + fmt::format("{} DAMAGED CHUNKS, {} other damages (see the log, and fsck.dedupfs(8))",
+  return checked + fmt::format("{} DAMAGED CHUNKS, {} other errors (see the log, run fsck.dedupfs)",
                                count("damaged_chunks"), count("other_damage"));
 }
 
@@ -53,7 +53,7 @@ std::string scrub_screen(const nlohmann::json& json) {
   const nlohmann::json& last = json.at("last");
   if (last.is_null()) return out + "Last scrub: never (dedupfs-scrub MOUNTPOINT starts one)\n";
   return out + fmt::format("Last scrub: {}{}; {}\n", minute_text(last.at("ended_unix_seconds").get<std::int64_t>()),
-                           last.at("complete").get<bool>() ? "" : ", stopped before its end", findings_text(last));
+                           last.at("complete").get<bool>() ? "" : ", stopped early", findings_text(last));
 }
 
 }  // namespace dedupfs

@@ -1,4 +1,4 @@
-// How a scrub is shown: as JSON, and as lines made from that JSON.
+// The scrubs of a volume as JSON, and as lines for people that are made from that JSON.
 //
 // Threads: free functions, safe from any thread.
 #pragma once

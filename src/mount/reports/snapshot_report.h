@@ -1,7 +1,7 @@
-// Snapshots and clones as dedupfs-snapshot and dedupfs-clone show them.
+// Snapshots and clones as JSON, and snapshots as lines for people.
 //
 // Threads: free functions, safe from any thread.
-// Failure: throws nlohmann::json exceptions if the JSON has another form.
+// Failure: snapshots_of() throws nlohmann::json exceptions for an array that snapshots_json() did not make.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,7 +15,7 @@ namespace dedupfs {
 // The documented JSON array, in the order of the snapshots.
 nlohmann::json snapshots_json(const std::vector<SnapshotRecord>& snapshots);
 std::vector<SnapshotRecord> snapshots_of(const nlohmann::json& json);
-// A line each.
+// One line for each snapshot.
 std::string snapshots_screen(const std::vector<SnapshotRecord>& snapshots);
 
 nlohmann::json clone_json(const CloneTotals& totals);

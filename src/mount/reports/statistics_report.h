@@ -1,4 +1,5 @@
-// How statistics are shown: as JSON, and as a screen made from that JSON.
+// The statistics of a volume and of single files as JSON, and those of files as lines for people. The lines for a volume are made
+// in statistics_screen.h.
 //
 // Threads: free functions, safe from any thread.
 #pragma once
@@ -16,21 +17,18 @@
 
 namespace dedupfs {
 
-// The documented JSON object of dedupfs-stat; `mounted`: a daemon has the volume, and `scrub` is its scrub. `reclaim` is
-// absent on a read-only mount.
+// The documented JSON object of dedupfs-stat. `mounted`: a daemon serves the volume, and `scrub` is the state of its scrub.
+// `reclaim` is empty where no reclaim can run: without a daemon, and in a read-only one.
 nlohmann::json statistics_json(const Statistics& statistics, const Superblock& superblock, const ScrubStatus& scrub,
                                const std::optional<ReclaimStatus>& reclaim, bool mounted);
 
-// A line of /etc/exports for a mount. It has to name an fsid, since FUSE lets no filesystem choose its own (see dedupfs(8)).
+// A line of /etc/exports for a mount. It names an fsid, since a FUSE filesystem cannot choose its own (see dedupfs(8)).
 std::string nfs_export_line(const Path& mountpoint, std::string_view uuid);
 
-// The screen of dedupfs-stat, from that object.
-std::string statistics_screen(const nlohmann::json& json);
-
-// The documented JSON array of dedupfs-stat, without the paths: a file may have many names.
+// The documented JSON array of dedupfs-stat --file, without the paths: a file has many names, or none that the volume knows.
 nlohmann::json file_statistics_json(const std::vector<FileStatistics>& files);
 
-// The screen of dedupfs-stat, from that array with a "path" in each object.
+// The lines of dedupfs-stat --file, from that array with a "path" in each object.
 std::string file_statistics_screen(const nlohmann::json& files);
 
 }  // namespace dedupfs

@@ -54,10 +54,10 @@ TEST(ReclaimReport, RunningOneHasPhaseRateAndTimeLeft) {
   EXPECT_EQ(json.at("swept_bytes_per_second"), 64.0 * kMiB);
   EXPECT_EQ(json.at("current").at("freed_bytes"), 200 * kMiB);
   EXPECT_EQ(json.at("last"), nullptr);
-  EXPECT_EQ(
-      reclaim_screen(json),
-      "Reclaim running: sweep 25 %, about 12 s left, 64.00 MiB/s; 200.00 MiB freed, 500 chunks erased, 4 containers "
-      "swept, 56.00 MiB moved\n");
+  EXPECT_EQ(reclaim_screen(json),
+            "Reclaim running: copy forward 25 %, about 12 s left, 64.00 MiB/s; 200.00 MiB freed, 500 chunks erased, 4 "
+            "containers "
+            "emptied, 56.00 MiB moved\n");
 }
 
 TEST(ReclaimReport, FreedIsWhatWasSweptLessWhatWasMoved) {
@@ -79,7 +79,7 @@ TEST(ReclaimReport, DeltasThatAreStoredAnewAreCounted) {
   EXPECT_EQ(json.at("phase"), "rebase");
   EXPECT_EQ(json.at("current").at("rebased_chunks"), 30);
   EXPECT_EQ(json.at("current").at("rebased_bytes"), 2 * kMiB);
-  EXPECT_THAT(reclaim_screen(json), HasSubstr("500 chunks erased, 30 deltas stored anew, 4 containers"));
+  EXPECT_THAT(reclaim_screen(json), HasSubstr("500 chunks erased, 30 deltas re-encoded, 4 containers"));
 }
 
 TEST(ReclaimReport, OnlyASweepHasARate) {
@@ -100,7 +100,7 @@ TEST(ReclaimReport, SweepHasNoRateBeforeItHasEmptiedAContainer) {
   const auto json = reclaim_json(status);
 
   EXPECT_EQ(json.at("swept_bytes_per_second"), nullptr);
-  EXPECT_THAT(reclaim_screen(json), AllOf(HasSubstr("sweep 25 %"), Not(HasSubstr("/s"))));
+  EXPECT_THAT(reclaim_screen(json), AllOf(HasSubstr("copy forward 25 %"), Not(HasSubstr("/s"))));
 }
 
 TEST(ReclaimReport, WhatIsShownAsDoneHasNoTimeLeft) {
@@ -111,10 +111,10 @@ TEST(ReclaimReport, WhatIsShownAsDoneHasNoTimeLeft) {
     const auto json = reclaim_json(status);
 
     EXPECT_EQ(json.at("seconds_left"), nullptr) << progress;
-    EXPECT_THAT(reclaim_screen(json), AllOf(HasSubstr("sweep 100 %"), Not(HasSubstr("left")))) << progress;
+    EXPECT_THAT(reclaim_screen(json), AllOf(HasSubstr("copy forward 100 %"), Not(HasSubstr("left")))) << progress;
   }
   status.progress = 0.99;
-  EXPECT_THAT(reclaim_screen(reclaim_json(status)), HasSubstr("sweep 99 %, about 0 s left"));
+  EXPECT_THAT(reclaim_screen(reclaim_json(status)), HasSubstr("copy forward 99 %, about 0 s left"));
 }
 
 TEST(ReclaimReport, WhereNoneRunsThereIsNoProgress) {
@@ -134,7 +134,7 @@ TEST(ReclaimReport, WhatIsPausedHasNoTimeLeft) {
 
   EXPECT_EQ(json.at("seconds_left"), nullptr);
   EXPECT_EQ(json.at("swept_bytes_per_second"), nullptr);
-  EXPECT_THAT(reclaim_screen(json), StartsWith("Reclaim paused: sweep 25 %; 200.00 MiB freed"));
+  EXPECT_THAT(reclaim_screen(json), StartsWith("Reclaim paused: copy forward 25 %; 200.00 MiB freed"));
 }
 
 TEST(ReclaimReport, LastOneSaysWhatItFreedAndLeft) {
@@ -146,9 +146,10 @@ TEST(ReclaimReport, LastOneSaysWhatItFreedAndLeft) {
   EXPECT_EQ(json.at("last").at("complete"), true);
   EXPECT_EQ(json.at("last").at("error"), nullptr);
   EXPECT_EQ(json.at("freed_bytes"), 200 * kMiB);
-  EXPECT_EQ(reclaim_screen(json),
-            "Last reclaim: 12 s; 200.00 MiB freed, 500 chunks erased, 4 containers swept, 56.00 MiB moved, 3.00 MiB of "
-            "garbage left\n");
+  EXPECT_EQ(
+      reclaim_screen(json),
+      "Last reclaim: 12 s; 200.00 MiB freed, 500 chunks erased, 4 containers emptied, 56.00 MiB moved, 3.00 MiB of "
+      "garbage left\n");
 }
 
 TEST(ReclaimReport, LastOneSaysThatItLackedRoom) {
@@ -158,7 +159,7 @@ TEST(ReclaimReport, LastOneSaysThatItLackedRoom) {
   const auto json = reclaim_json(status);
 
   EXPECT_EQ(json.at("last").at("lacked_room"), true);
-  EXPECT_THAT(reclaim_screen(json), HasSubstr("garbage left: no room to move what is beside it"));
+  EXPECT_THAT(reclaim_screen(json), HasSubstr("garbage left: too little disk space"));
 }
 
 TEST(ReclaimReport, StoppedIsNotFailed) {

@@ -9,7 +9,6 @@ namespace dedupfs {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 // Of a volume with ten unique chunks of 4 KiB.
 Statistics ten_blocks() {
@@ -29,40 +28,15 @@ Superblock small_blocks() {
   return superblock;
 }
 
-std::string screen_of(const Statistics& statistics) {
-  return statistics_screen(statistics_json(statistics, small_blocks(), {}, {}, true));
-}
-
-TEST(StatisticsReport, ScreenShowsWhatTheJsonHolds) {
+TEST(StatisticsReport, JsonHoldsCountsAndSettings) {
   const nlohmann::json json = statistics_json(ten_blocks(), small_blocks(), {}, {}, true);
 
   EXPECT_EQ(json.at("unique_bytes"), 40960);
   EXPECT_EQ(json.at("chunker"), "fixed:size=4k");
   EXPECT_EQ(json.at("mounted"), true);
-  const std::string screen = statistics_screen(json);
-  for (const auto* part : {"40", "10 chunks", "fixed:size=4k", "delta odess+:depth=4", "\"name\"", "mounted", "index"})
-    EXPECT_THAT(screen, HasSubstr(part));
 }
 
-TEST(StatisticsReport, FiltersThatOutgrowTheMemoryOfTheIndexAreSaid) {
-  Statistics found = ten_blocks();
-  EXPECT_THAT(screen_of(found), Not(HasSubstr("index_mem")));
-
-  found.index_filters = Database::filter_memory_of(400 << 20, 256 << 20);
-
-  EXPECT_THAT(screen_of(found), HasSubstr("index_mem=768m"));
-}
-
-TEST(StatisticsReport, MuchGarbageComesWithTheHintHowToBeRidOfIt) {
-  Statistics found = ten_blocks();
-
-  found.garbage_bytes = 99 << 20;
-  EXPECT_THAT(screen_of(found), Not(HasSubstr("run dedupfs-gc")));
-  found.garbage_bytes = 100 << 20;
-  EXPECT_THAT(screen_of(found), HasSubstr("10 % of the disk, run dedupfs-gc"));
-}
-
-TEST(StatisticsReport, ReclaimsAreShownWhereThereCanBeAny) {
+TEST(StatisticsReport, JsonHoldsReclaimsWhereThereCanBeAny) {
   ReclaimStatus reclaim;
   reclaim.freed_bytes = 12345;
 
@@ -71,10 +45,8 @@ TEST(StatisticsReport, ReclaimsAreShownWhereThereCanBeAny) {
 
   EXPECT_EQ(writable.at("freed_bytes"), 12345u);
   EXPECT_EQ(writable.at("reclaim").at("running"), false);
-  EXPECT_THAT(statistics_screen(writable), HasSubstr("Last reclaim: none since the mount"));
   EXPECT_EQ(other.at("freed_bytes"), 0u);
   EXPECT_EQ(other.at("reclaim"), nullptr);
-  EXPECT_THAT(statistics_screen(other), Not(HasSubstr("reclaim:")));
 }
 
 TEST(NfsExportLine, NamesTheUuidAndEscapesThePath) {

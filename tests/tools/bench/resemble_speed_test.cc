@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "../chunkers/test_data.h"
+#include "chunkers/test_data.h"
 #include "delta/resemblance.h"
 
 namespace dedupfs::bench {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "../chunkers/test_data.h"
+#include "chunkers/test_data.h"
 #include "loaded_input.h"
 
 namespace dedupfs::bench {

@@ -50,6 +50,10 @@ TEST(Selection, AllLeavesOutWhoCannotHaveTheSize) {
   EXPECT_THAT(all, ::testing::Not(::testing::Contains("gear16:avg=128k")));
   EXPECT_FALSE(select("all", "1", "scalar"));
   EXPECT_FALSE(select("gear16", "128k", "scalar"));
+
+  std::string left_out;
+  ASSERT_TRUE(select("all", "128k", "scalar", [&](const Error& error) { left_out += error.message(); }));
+  EXPECT_THAT(left_out, HasSubstr("gear16"));
 }
 
 TEST(Selection, TheKeyIsaIsTakenOutOfASpecWhereverItStands) {
@@ -79,10 +83,10 @@ TEST(Selection, WhatIsUnknownIsRefusedWithWhatIsAllowed) {
   EXPECT_THAT(message("geer", "8k", "best"), HasSubstr("parameter sets"));
   EXPECT_THAT(message("gear:avgg=8k", "8k", "best"), HasSubstr("no parameter 'avgg' (allowed: "));
   EXPECT_THAT(message("ram", "8q", "best"), HasSubstr("'8q' is not a size"));
-  EXPECT_THAT(message("ram", "8k,,4k", "best"), HasSubstr("--avg: an item of the list is empty"));
+  EXPECT_THAT(message("ram", "8k,,4k", "best"), HasSubstr("--avg: the list has an empty item"));
   EXPECT_THAT(message("ram", "8k", "sse9"), HasSubstr("unknown instruction set 'sse9' (known: scalar"));
-  EXPECT_THAT(message("ram,window=5", "8k", "best"), HasSubstr("'window=5' belongs to no spec"));
-  EXPECT_THAT(message("avg=8k", "8k", "best"), HasSubstr("'avg=8k' belongs to no spec"));
+  EXPECT_THAT(message("ram,window=5", "8k", "best"), HasSubstr("no spec in front of 'window=5'"));
+  EXPECT_THAT(message("avg=8k", "8k", "best"), HasSubstr("no spec in front of 'avg=8k'"));
   EXPECT_THAT(message("gear:isa=mmx", "8k", "best"), HasSubstr("unknown instruction set 'mmx'"));
   const Isa foreign = widest_isa() < Isa::kNeon ? Isa::kNeon : Isa::kAvx2;
   EXPECT_THAT(message("ram", "8k", std::string(name_of(foreign)).c_str()), HasSubstr("this CPU has no "));

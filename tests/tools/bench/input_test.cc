@@ -69,9 +69,9 @@ TEST(Input, WhatCannotBeMeasuredIsRefusedByName) {
   const TempFolder folder;
   const std::string empty_file = folder.write("empty", "");
   for (const auto& [name, message] :
-       std::vector<std::pair<std::string, std::string>>{{"random:", "lacks its size"},
-                                                        {"random", "lacks its size"},
-                                                        {"zeros:", "lacks its size"},
+       std::vector<std::pair<std::string, std::string>>{{"random:", "needs a size"},
+                                                        {"random", "needs a size"},
+                                                        {"zeros:", "needs a size"},
                                                         {"random:many", "'many' is not a size"},
                                                         {"random:0", "is empty"},
                                                         {"random:9000000t", "held in memory"},

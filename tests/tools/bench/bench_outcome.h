@@ -16,10 +16,8 @@ struct Outcome {
 };
 
 inline Outcome bench(const std::vector<std::string>& arguments) {
-  std::vector<const char*> argv = {"dedupfs-bench"};
-  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   std::ostringstream out, err;
-  const int exit_code = run(static_cast<int>(argv.size()), argv.data(), out, err);
+  const int exit_code = run_bench(arguments, out, err);
   return {exit_code, out.str(), err.str()};
 }
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "../chunkers/test_data.h"
+#include "chunkers/test_data.h"
 #include "chunkers/registry.h"
 #include "delta/xdelta3_codec.h"
 #include "temp_folder.h"

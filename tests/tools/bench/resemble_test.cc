@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "../chunkers/test_data.h"
+#include "chunkers/test_data.h"
 #include "bench/plot.h"
 #include "bench_outcome.h"
 #include "temp_folder.h"

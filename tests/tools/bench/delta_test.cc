@@ -41,7 +41,7 @@ TEST(DedupfsBenchDelta, PrintsATable) {
   const Outcome outcome = bench({"delta", "--sizes", "4k", "--pairs", "1", "--repeat", "1", "random:100k"});
 
   ASSERT_EQ(outcome.exit_code, kDone) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("random:100k: 1 edits a KiB"));
+  EXPECT_THAT(outcome.out, HasSubstr("random:100k: 1 edits in each KiB"));
   EXPECT_THAT(outcome.out, HasSubstr("\ndedupfs"));
   EXPECT_THAT(outcome.out, HasSubstr("\nxdelta3"));
 }

@@ -1,0 +1,58 @@
+#include "dedupfs_clone.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "outcome.h"
+#include "support/temp_dir.h"
+
+namespace dedupfs::tools {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class CloneTest : public testing::Test {
+ protected:
+  CloneTest() { std::ofstream(file_) << "text"; }
+
+  TempDir folder_;
+  const std::string file_ = folder_.path() / "file";
+};
+
+TEST_F(CloneTest, AMissingSourceIsNamed) {
+  const Outcome outcome = outcome_of(run_clone, {folder_.path() / "missing", folder_.path() / "copy"});
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, StartsWith("dedupfs-clone: " + (folder_.path() / "missing").string()));
+}
+
+TEST_F(CloneTest, ACopyThatIsThereIsKept) {
+  const std::string other = folder_.path() / "other";
+  std::ofstream(other) << "precious";
+
+  const Outcome outcome = outcome_of(run_clone, {file_, other});
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr(other + " is there already"), HasSubstr("choose another name")));
+}
+
+TEST_F(CloneTest, AFolderTakesTheCopy) {
+  std::filesystem::create_directories(folder_.path() / "into" / "file");
+
+  const Outcome outcome = outcome_of(run_clone, {file_, folder_.path() / "into"});
+
+  EXPECT_THAT(outcome.err, HasSubstr("into/file is there already"));
+}
+
+TEST_F(CloneTest, NeedsAMountedVolume) {
+  const Outcome outcome = outcome_of(run_clone, {"--json", file_, folder_.path() / "copy"});
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr(file_), HasSubstr("not in a mounted dedupfs volume")));
+}
+
+}  // namespace
+}  // namespace dedupfs::tools

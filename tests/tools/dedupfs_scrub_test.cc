@@ -1,0 +1,84 @@
+#include "dedupfs_scrub.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "outcome.h"
+#include "served_volume.h"
+
+namespace dedupfs::tools {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(RunScrub, ChecksAllDataAndWaitsForTheEnd) {
+  const ServedVolume volume;
+  EXPECT_THAT(outcome_of(run_scrub, {"--status", volume.path()}).out, StartsWith("Last scrub: never"));
+
+  const Outcome outcome = outcome_of(run_scrub, {"--wait", "--rate", "0", volume.path()});
+
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("^Last scrub: 2.* checked, no damage\n"));
+}
+
+TEST(RunScrub, JsonHasTheDocumentedMembers) {
+  const ServedVolume volume;
+
+  const Outcome outcome = outcome_of(run_scrub, {"--wait", "--rate", "0", "--json", volume.path()});
+
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("running"), false);
+  EXPECT_EQ(json.at("last").at("complete"), true);
+  EXPECT_GE(json.at("last").at("checked_bytes").get<std::uint64_t>(), 2 * kFileBytes);
+  for (const char* key : {"progress_percent", "seconds_left", "current"}) EXPECT_TRUE(json.contains(key)) << key;
+}
+
+TEST(RunScrub, DamageHasAnExitCodeOfItsOwn) {
+  const ServedVolume volume;
+  damage_containers(volume.path());
+
+  const Outcome outcome = outcome_of(run_scrub, {"--wait", "--rate", "0", volume.path()});
+
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("DAMAGED CHUNKS"), HasSubstr("fsck.dedupfs")));
+}
+
+TEST(RunScrub, CanBeStopped) {
+  const ServedVolume volume;
+
+  EXPECT_EQ(outcome_of(run_scrub, {"--rate", "1", volume.path()}).exit_code, 0);
+  const Outcome outcome = outcome_of(run_scrub, {"--stop", volume.path()});
+
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("stopped early"));
+}
+
+TEST(RunScrub, ABadRateIsNamedWithTheRemedy) {
+  const Outcome outcome = outcome_of(run_scrub, {"--rate", "fast", "/volume"});
+
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("--rate: 'fast' is not a size"), HasSubstr("50m")));
+}
+
+TEST(RunScrub, NeedsAMount) {
+  const ClosedVolume volume;
+
+  const Outcome outcome = outcome_of(run_scrub, {volume.path()});
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, AllOf(StartsWith("dedupfs-scrub: "), HasSubstr("not mounted")));
+}
+
+TEST(RunScrub, FailsIfItsOutputCannotBeWritten) {
+  const ServedVolume volume;
+
+  EXPECT_EQ(outcome_on_full_disk(run_scrub, {"--status", volume.path()}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace dedupfs::tools

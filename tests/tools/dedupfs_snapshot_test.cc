@@ -1,0 +1,149 @@
+#include "dedupfs_snapshot.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "outcome.h"
+#include "served_volume.h"
+
+namespace dedupfs::tools {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+
+Outcome snapshot(const std::vector<std::string>& arguments) {
+  return outcome_of(run_snapshot, arguments);
+}
+
+std::vector<std::string> names_of(const std::string& volume) {
+  const Outcome outcome = snapshot({"list", "--json", volume});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::vector<std::string> names;
+  for (const auto& entry : nlohmann::json::parse(outcome.out)) names.push_back(entry.at("name"));
+  return names;
+}
+
+TEST(RunSnapshot, CreatesListsAndDeletesWithoutAMount) {
+  const ClosedVolume volume;
+  const std::string path = volume.path();
+
+  EXPECT_EQ(snapshot({"create", path, "monday"}).err, "created monday\n");
+  EXPECT_EQ(snapshot({"create", path, "tuesday"}).exit_code, 0);
+  EXPECT_THAT(names_of(path), ElementsAre("monday", "tuesday"));
+  EXPECT_THAT(snapshot({"list", path}).out, MatchesRegex("20.* +[0-9]+ inodes  monday\n20.*  tuesday\n"));
+  EXPECT_EQ(snapshot({"delete", path, "monday"}).err, "deleted monday\n");
+  EXPECT_THAT(names_of(path), ElementsAre("tuesday"));
+}
+
+TEST(RunSnapshot, IsNamedAfterTheTime) {
+  const ClosedVolume volume;
+
+  EXPECT_EQ(snapshot({"create", volume.path()}).exit_code, 0);
+
+  EXPECT_THAT(names_of(volume.path()),
+              ElementsAre(MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}_[0-9]{2}-[0-9]{2}-[0-9]{2}")));
+}
+
+TEST(RunSnapshot, JsonDescribesEachSnapshot) {
+  const ClosedVolume volume;
+
+  const auto json = nlohmann::json::parse(snapshot({"create", "--json", volume.path(), "monday"}).out);
+
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0].at("name"), "monday");
+  for (const char* key : {"number", "created_unix_seconds", "inodes"}) EXPECT_TRUE(json[0].contains(key)) << key;
+}
+
+TEST(RunSnapshot, TheDaemonOfAVolumeDoesIt) {
+  ServedVolume volume;
+  EXPECT_EQ(snapshot({"create", volume.path(), "monday"}).exit_code, 0);
+  EXPECT_TRUE(ok(volume.filesystem()->unlink(kRootInode, "other")));
+
+  const Outcome outcome = snapshot({"rollback", volume.path(), "monday"});
+
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(ok(volume.filesystem().find("other")));
+  EXPECT_THAT(names_of(volume.path()), ElementsAre("monday"));
+}
+
+TEST(RunSnapshot, RollsBackWithoutAMount) {
+  ClosedVolume volume;
+  EXPECT_EQ(snapshot({"create", volume.path(), "monday"}).exit_code, 0);
+  volume.filesystem().open();
+  EXPECT_TRUE(ok(volume.filesystem()->unlink(kRootInode, "other")));
+  volume.filesystem().close();
+
+  EXPECT_EQ(snapshot({"rollback", volume.path(), "monday"}).exit_code, 0);
+
+  volume.filesystem().open();
+  EXPECT_TRUE(ok(volume.filesystem().find("other")));
+}
+
+TEST(RunSnapshot, DeletesWhatTheRetentionPolicyDoesNotKeep) {
+  const ClosedVolume volume;
+  for (const std::string name : {"a", "b", "c"}) EXPECT_EQ(snapshot({"create", volume.path(), name}).exit_code, 0);
+
+  EXPECT_EQ(snapshot({"delete", volume.path(), "--keep-last", "2", "--dry-run"}).err, "would delete a\n");
+  EXPECT_EQ(names_of(volume.path()).size(), 3u);
+  EXPECT_EQ(snapshot({"create", volume.path(), "d", "--keep-last", "2"}).err, "created d\ndeleted a\ndeleted b\n");
+  EXPECT_THAT(names_of(volume.path()), ElementsAre("c", "d"));
+}
+
+TEST(RunSnapshot, ADryRunChangesNothing) {
+  const ClosedVolume volume;
+
+  EXPECT_EQ(snapshot({"create", volume.path(), "monday", "--dry-run"}).err, "would create monday\n");
+  EXPECT_EQ(snapshot({"create", volume.path(), "a/b", "--dry-run"}).exit_code, 2);
+
+  EXPECT_THAT(names_of(volume.path()), IsEmpty());
+}
+
+TEST(RunSnapshot, ErrorsNameTheSnapshot) {
+  const ClosedVolume volume;
+  EXPECT_EQ(snapshot({"create", volume.path(), "monday"}).exit_code, 0);
+
+  const Outcome taken = snapshot({"create", volume.path(), "monday"});
+  const Outcome missing = snapshot({"delete", volume.path(), "monday", "never"});
+
+  EXPECT_EQ(taken.exit_code, 2);
+  EXPECT_THAT(taken.err, HasSubstr("'monday'"));
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, AllOf(HasSubstr("no snapshot 'never'"), HasSubstr("none was deleted")));
+  EXPECT_THAT(names_of(volume.path()), ElementsAre("monday"));
+}
+
+TEST(RunSnapshot, WrongArgumentsAreUsageErrors) {
+  EXPECT_THAT(snapshot({"delete", "/volume"}).err, AllOf(HasSubstr("name the snapshots"), HasSubstr("--keep-")));
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"delete", "/volume"},
+                                                    {"delete", "/volume", "a", "--keep-last", "1"},
+                                                    {"rollback", "/volume"},
+                                                    {"create", "/volume", "a", "b"},
+                                                    {"paint", "/volume"},
+                                                    {"create", "/volume", "--keep-last", "many"}})
+    EXPECT_EQ(snapshot(arguments).exit_code, 1) << testing::PrintToString(arguments);
+}
+
+TEST(RunSnapshot, AMissingVolumeIsNamed) {
+  const TempDir folder;
+  const std::string missing = folder.path() / "missing";
+
+  const Outcome outcome = snapshot({"list", missing});
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr(missing));
+}
+
+TEST(RunSnapshot, FailsIfItsOutputCannotBeWritten) {
+  const ClosedVolume volume;
+
+  EXPECT_EQ(outcome_on_full_disk(run_snapshot, {"list", "--json", volume.path()}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace dedupfs::tools

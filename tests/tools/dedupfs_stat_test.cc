@@ -1,0 +1,106 @@
+#include "dedupfs_stat.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include "outcome.h"
+#include "served_volume.h"
+
+namespace dedupfs::tools {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+TEST(RunStat, OpensWithThreeLines) {
+  const ClosedVolume volume;
+
+  const Outcome outcome = outcome_of(run_stat, {volume.path()});
+
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("^Holds   2 files, 2.00 MiB in total\n"
+                                                  "Takes   [0-9.]+ .iB on disk.*\n"
+                                                  "Health  no damage known; never scrubbed: run dedupfs-scrub\n\n"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("DCR")));
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST(RunStat, VerboseShowsEachStep) {
+  const ClosedVolume volume;
+
+  const Outcome outcome = outcome_of(run_stat, {"-v", volume.path()});
+
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, StartsWith("Holds   2 files"));
+  for (const auto* part : {"Chunker ", "Logical", "Unique", "DCR", "SCR", "DCE", "Stored", "= disk"})
+    EXPECT_THAT(outcome.out, HasSubstr(part));
+}
+
+TEST(RunStat, JsonHasExactNumbers) {
+  const ClosedVolume volume;
+
+  const Outcome outcome = outcome_of(run_stat, {"--json", volume.path()});
+
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("logical_bytes"), 2 * kFileBytes);
+  EXPECT_EQ(json.at("files"), 2);
+  EXPECT_EQ(json.at("mounted"), false);
+  EXPECT_TRUE(json.at("nfs_export").is_null());
+  for (const char* key :
+       {"hole_bytes", "unique_bytes", "stored_bytes", "disk_bytes", "savings_percent", "uuid", "scrub"})
+    EXPECT_TRUE(json.contains(key)) << key;
+}
+
+TEST(RunStat, AsksTheDaemonOfAVolumeInUse) {
+  ServedVolume volume;
+  volume.filesystem().make_file(kRootInode, "new", random_text(kFileBytes, 3));
+
+  const Outcome outcome = outcome_of(run_stat, {"--json", volume.path()});
+
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("mounted"), true);
+  EXPECT_EQ(json.at("files"), 3) << "the daemon commits first";
+  EXPECT_EQ(json.at("reclaim").at("running"), false);
+}
+
+TEST(RunStat, NamesWhatIsNoVolume) {
+  const TempDir folder;
+  const std::string missing = folder.path() / "missing";
+
+  const Outcome none = outcome_of(run_stat, {missing});
+  const Outcome other = outcome_of(run_stat, {folder.path().string()});
+
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, AllOf(StartsWith("dedupfs-stat: " + missing), HasSubstr("o such file")));
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.err, AllOf(HasSubstr(folder.path().string()), HasSubstr("volume")));
+}
+
+TEST(RunStat, AFileNeedsAMountedVolume) {
+  const ClosedVolume volume;
+
+  const Outcome outcome = outcome_of(run_stat, {"--json", "--file", volume.path() + "/superblock.json", "/missing"});
+
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("superblock.json"), HasSubstr("mount its volume"), HasSubstr("/missing")));
+  EXPECT_EQ(nlohmann::json::parse(outcome.out), (nlohmann::json{{"files", nlohmann::json::array()}}));
+}
+
+TEST(RunStat, TakesAVolumeOrFiles) {
+  EXPECT_THAT(outcome_of(run_stat, {"/volume", "--file", "/file"}).err, HasSubstr("excludes"));
+  EXPECT_THAT(outcome_of(run_stat, {}).err, HasSubstr("--file"));
+}
+
+TEST(RunStat, FailsIfItsOutputCannotBeWritten) {
+  const ClosedVolume volume;
+
+  EXPECT_EQ(outcome_on_full_disk(run_stat, {volume.path()}).exit_code, 1);
+}
+
+}  // namespace
+}  // namespace dedupfs::tools

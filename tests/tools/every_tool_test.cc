@@ -1,0 +1,114 @@
+// What every tool does: help, a version, an error for wrong arguments, an error for output that cannot be written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <functional>
+
+#include "bench/run.h"
+#include "dedupfs.h"
+#include "dedupfs_clone.h"
+#include "dedupfs_gc.h"
+#include "dedupfs_scrub.h"
+#include "dedupfs_snapshot.h"
+#include "dedupfs_stat.h"
+#include "dedupfs_sync.h"
+#include "fsck_dedupfs.h"
+#include "mkfs_dedupfs.h"
+#include "outcome.h"
+#include "umount_dedupfs.h"
+
+namespace dedupfs::tools {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Tool {
+  std::string name;
+  std::function<int(Arguments, std::ostream&, std::ostream&)> run;
+  int usage_error;  // as the manual has it
+  int failed;
+};
+
+int never_mount(const MountRequest&) {
+  ADD_FAILURE() << "a mount that nobody asked for";
+  return 0;
+}
+
+std::vector<Tool> all_tools() {
+  return {
+      {"dedupfs",
+       [](Arguments arguments, std::ostream& out, std::ostream& err) {
+         return run_dedupfs("/usr/bin/dedupfs", arguments, out, err, never_mount);
+       },
+       1, 2},
+      {"dedupfs-bench", bench::run_bench, 2, 1},
+      {"dedupfs-clone", run_clone, 1, 2},
+      {"dedupfs-gc",
+       [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_gc(arguments, out, err); }, 1, 2},
+      {"dedupfs-scrub", run_scrub, 1, 2},
+      {"dedupfs-snapshot", run_snapshot, 1, 2},
+      {"dedupfs-stat", run_stat, 1, 1},
+      {"dedupfs-sync", run_sync, 1, 2},
+      {"fsck.dedupfs",
+       [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_fsck(arguments, out, err); }, 16, 8},
+      {"mkfs.dedupfs", run_mkfs, 16, 8},
+      {"umount.dedupfs", run_umount, 1, 32},
+  };
+}
+
+class EveryTool : public testing::TestWithParam<Tool> {};
+
+INSTANTIATE_TEST_SUITE_P(Tools, EveryTool, testing::ValuesIn(all_tools()), [](const auto& tool) {
+  std::string name = tool.param.name;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return name;
+});
+
+TEST_P(EveryTool, PrintsHelp) {
+  for (const std::string option : {"-h", "--help"}) {
+    const Outcome outcome = outcome_of(GetParam().run, {option});
+
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("Usage: " + GetParam().name), HasSubstr("--version")));
+    EXPECT_EQ(outcome.err, "");
+  }
+}
+
+TEST_P(EveryTool, PrintsItsVersion) {
+  for (const std::string option : {"-V", "--version"}) {
+    const Outcome outcome = outcome_of(GetParam().run, {option});
+
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.out, StartsWith(GetParam().name + " "));
+    EXPECT_EQ(outcome.err, "");
+  }
+}
+
+TEST_P(EveryTool, NamesAnUnknownOptionAndTheHelp) {
+  const Outcome outcome = outcome_of(GetParam().run, {"--nonsense"});
+
+  EXPECT_EQ(outcome.exit_code, GetParam().usage_error);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("--help"));
+}
+
+TEST_P(EveryTool, SaysWhatIsRequired) {
+  const Outcome outcome = outcome_of(GetParam().run, {});
+
+  EXPECT_EQ(outcome.exit_code, GetParam().usage_error);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("required"));
+}
+
+TEST_P(EveryTool, FailsIfTheHelpCannotBeWritten) {
+  const Outcome outcome = outcome_on_full_disk(GetParam().run, {"--help"});
+
+  EXPECT_EQ(outcome.exit_code, GetParam().failed);
+  EXPECT_THAT(outcome.err, HasSubstr(GetParam().name + ": cannot write the output"));
+}
+
+}  // namespace
+}  // namespace dedupfs::tools

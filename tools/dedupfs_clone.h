@@ -1,0 +1,10 @@
+// dedupfs-clone(1): copies a file or a folder within a mounted volume by reference.
+#pragma once
+
+#include "console.h"
+
+namespace dedupfs::tools {
+
+int run_clone(Arguments arguments, std::ostream& out, std::ostream& err);
+
+}  // namespace dedupfs::tools

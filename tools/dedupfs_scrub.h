@@ -1,0 +1,10 @@
+// dedupfs-scrub(8): starts, watches and stops the scrub of a mounted volume.
+#pragma once
+
+#include "console.h"
+
+namespace dedupfs::tools {
+
+int run_scrub(Arguments arguments, std::ostream& out, std::ostream& err);
+
+}  // namespace dedupfs::tools
