@@ -19,6 +19,9 @@
 
 namespace dedupfs {
 
+// No chunk of any volume is longer than this.
+inline constexpr std::uint32_t kMaxChunkBytesLimit = 1 << 20;
+
 struct ChunkSizes {
   std::uint32_t min_bytes = 0;
   std::uint32_t avg_bytes = 0;

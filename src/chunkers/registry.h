@@ -29,8 +29,6 @@ const std::vector<ChunkerInfo>& chunker_infos();
 // the CPU has.
 Result<std::unique_ptr<Chunker>> make_chunker(std::string_view spec, std::optional<Isa> isa = std::nullopt);
 
-// No chunk of any volume is longer than this.
-inline constexpr std::uint32_t kMaxChunkBytesLimit = 1 << 20;
 // The default of mkfs.
 inline constexpr std::string_view kDefaultChunkerSpec = "gear32:avg=32k";
 

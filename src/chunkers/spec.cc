@@ -6,7 +6,6 @@
 #include <bit>
 
 #include "base/size.h"
-#include "chunkers/registry.h"
 
 namespace dedupfs {
 Result<int> log2_of_avg(const Spec& spec, const ChunkSizes& sizes, int largest) {

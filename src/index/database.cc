@@ -42,25 +42,7 @@ class BoundedIterator {
 
 }  // namespace
 
-std::string_view name_of(Family family) {
-  switch (family) {
-    case Family::kFingerprints: return "fingerprints";
-    case Family::kChunks: return "chunks";
-    case Family::kFeatureIndex: return "features";
-    case Family::kInodes: return "inodes";
-    case Family::kDirents: return "dirents";
-    case Family::kCookies: return "cookies";
-    case Family::kXattrs: return "xattrs";
-    case Family::kRecipes: return "recipes";
-    case Family::kOrphans: return "orphans";
-    case Family::kCounters: return "counters";
-    case Family::kSnapshots: return "snapshots";
-    case Family::kBeforeImages: return "before_images";
-  }
-  return "unknown";
-}
-
-Error Database::State::error_of(const rocksdb::Status& status) const {
+Error DatabaseState::error_of(const rocksdb::Status& status) const {
   const ErrorCode code = status.IsCorruption()    ? ErrorCode::kCorruption
                          : status.IsNoSpace()     ? ErrorCode::kNoSpace
                          : status.IsMemoryLimit() ? ErrorCode::kNoMemory
@@ -69,12 +51,12 @@ Error Database::State::error_of(const rocksdb::Status& status) const {
   return {code, "index " + path + ": " + status.ToString()};
 }
 
-Result<void> Database::State::result_of(const rocksdb::Status& status) const {
+Result<void> DatabaseState::result_of(const rocksdb::Status& status) const {
   if (!status.ok()) return error_of(status);
   return {};
 }
 
-Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Database::Database(std::unique_ptr<DatabaseState> state) : state_(std::move(state)) {}
 Database::~Database() = default;
 
 Result<std::optional<std::string>> Database::get(Family family, std::string_view key) const {

@@ -23,29 +23,13 @@
 
 #include "base/backing.h"
 #include "base/result.h"
+#include "index/family.h"
 
 namespace dedupfs {
 
-enum class Family : std::uint8_t {
-  kFingerprints,  // fingerprint -> chunk id
-  kChunks,        // first chunk id of a run -> place of its region, lengths (ChunkIndex)
-  kFeatureIndex,  // super-feature -> chunk id
-  kInodes,        // inode number -> attributes
-  kDirents,       // parent inode + name -> inode, type, cookie
-  kCookies,       // parent inode + cookie -> name, inode, type: the order of readdir
-  kXattrs,        // inode + name -> value
-  kRecipes,       // inode + offset of the segment -> entries
-  kOrphans,       // inode number -> nothing: unlinked, to be deleted when nobody has it open
-  kCounters,      // name -> next ids and the like
-  kSnapshots,     // number -> name, when it was made
-  kBeforeImages,  // family, key, number of a snapshot -> the value of the key when the snapshot was made
-};
-inline constexpr std::size_t kFamilyCount = 12;
-// Volumes from before the first release with snapshots have only the families above, until they are opened for writing.
-inline constexpr std::size_t kFirstFamilyCount = 10;
-std::string_view name_of(Family family);  // as RocksDB knows it: written to disk
-
 using KeyValue = std::pair<std::string, std::string>;
+
+struct DatabaseState;  // database_state.h
 
 class Database {
  public:
@@ -150,9 +134,8 @@ class Database {
   static FilterMemory filter_memory_of(std::uint64_t keys, std::uint64_t memory_bytes);
 
  private:
-  struct State;
-  explicit Database(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit Database(std::unique_ptr<DatabaseState> state);
+  std::unique_ptr<DatabaseState> state_;
 };
 
 }  // namespace dedupfs

@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/crash_point.h"
+#include "index/database.h"
 #include "index/database_state.h"
 
 namespace dedupfs {
@@ -32,7 +33,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> descriptors_of(const DatabaseOption
 
 }  // namespace
 
-Result<void> Database::State::create(const DatabaseOptions& options) {
+Result<void> DatabaseState::create(const DatabaseOptions& options) {
   env = options.env;
   rocksdb::DB* opened = nullptr;
   DEDUPFS_TRY(result_of(rocksdb::DB::Open(rocksdb::Options(options.database, {}), path, &opened)));
@@ -40,7 +41,7 @@ Result<void> Database::State::create(const DatabaseOptions& options) {
   return result_of(db->CreateColumnFamilies(descriptors_of(options), &handles));
 }
 
-Result<void> Database::State::open(const DatabaseOptions& options) {
+Result<void> DatabaseState::open(const DatabaseOptions& options) {
   env = options.env;
   lost_appends = options.lost_appends;
   memory = options.memory;
@@ -52,7 +53,7 @@ Result<void> Database::State::open(const DatabaseOptions& options) {
   return result_of(status);
 }
 
-rocksdb::Status Database::State::open_families(const DatabaseOptions& options, std::size_t count) {
+rocksdb::Status DatabaseState::open_families(const DatabaseOptions& options, std::size_t count) {
   auto families = descriptors_of(options, count);
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, families.back().options);  // under the same cap of memory
   rocksdb::DB* opened = nullptr;
@@ -70,14 +71,14 @@ rocksdb::Status Database::State::open_families(const DatabaseOptions& options, s
 // A log without any flaw, which is what kill -9 leaves, takes one replay: looking for damage first takes two more, which is
 // most of the time of a mount after a crash. An attempt that fails leaves no more than a table that nobody knows, which
 // the next opening removes.
-bool Database::State::open_if_flawless(DatabaseOptions options) {
+bool DatabaseState::open_if_flawless(DatabaseOptions options) {
   const LogLevel quiet(*options.database.info_log,
                        rocksdb::FATAL_LEVEL);  // the opening that follows says what is wrong
   options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
   return open(options).has_value();
 }
 
-Database::State::~State() {
+DatabaseState::~DatabaseState() {
   if (db == nullptr) return;
   if (!read_only && handles.size() > kFamilyCount) {
     if (const rocksdb::Status status = empty_log(); !status.ok())
@@ -91,11 +92,11 @@ Database::State::~State() {
 }
 
 // The number of the last change that a replay of the log reaches. Writes nothing.
-Result<std::uint64_t> Database::State::last_change_in_log(rocksdb::WALRecoveryMode mode) const {
-  DatabaseOptions options = make_database_options(kMinMemoryBytes, folder);
+Result<std::uint64_t> DatabaseState::last_change_in_log(rocksdb::WALRecoveryMode mode) const {
+  DatabaseOptions options = make_database_options(Database::kMinMemoryBytes, folder);
   options.database.wal_recovery_mode = mode;
   options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // the opening that follows says it all again
-  State replay(folder);
+  DatabaseState replay(folder);
   replay.read_only = true;
   DEDUPFS_TRY(replay.open(options));
   return replay.db->GetLatestSequenceNumber();
@@ -103,7 +104,7 @@ Result<std::uint64_t> Database::State::last_change_in_log(rocksdb::WALRecoveryMo
 
 // A replay ends at the first bad record of the log. If whole records follow it, that record is not the torn end of the
 // log but damage to what had been synced, and opening for writing would drop all that follows, silently and for good.
-Result<std::uint64_t> Database::State::changes_behind_damage() const {
+Result<std::uint64_t> DatabaseState::changes_behind_damage() const {
   DEDUPFS_ASSIGN(const bool anything, log_holds_something(*folder));
   if (!anything) return 0;  // closed properly
   DEDUPFS_ASSIGN(const auto reached, last_change_in_log(rocksdb::WALRecoveryMode::kPointInTimeRecovery));
@@ -111,7 +112,7 @@ Result<std::uint64_t> Database::State::changes_behind_damage() const {
   return last <= reached ? 0 : last - reached;
 }
 
-Result<void> Database::State::refuse_damaged_log() const {
+Result<void> DatabaseState::refuse_damaged_log() const {
   DEDUPFS_ASSIGN(const std::uint64_t lost, changes_behind_damage());
   if (lost == 0) return {};
   return Error{
@@ -124,32 +125,33 @@ Result<void> Database::State::refuse_damaged_log() const {
 Result<void> Database::create(const std::shared_ptr<BackingFolder>& folder) {
   DEDUPFS_ASSIGN(const bool is_there, holds_database(*folder));
   if (is_there) return Error{ErrorCode::kExists, "index " + folder->path().string() + " exists already"};
-  DatabaseOptions options = make_database_options(kMinMemoryBytes, folder);
+  DatabaseOptions options = make_database_options(Database::kMinMemoryBytes, folder);
   options.database.create_if_missing = true;
   options.database.error_if_exists = true;
-  return State(folder).create(options);
+  return DatabaseState(folder).create(options);
 }
 
 Result<std::unique_ptr<Database>> Database::open(const std::shared_ptr<BackingFolder>& folder,
                                                  const Settings& settings) {
   DEDUPFS_ASSIGN(const bool is_there, holds_database(*folder));
   if (!is_there) return Error{ErrorCode::kNotFound, "index " + folder->path().string() + " is missing"};
-  auto state = std::make_unique<State>(folder);
+  auto state = std::make_unique<DatabaseState>(folder);
   state->read_only = settings.read_only;
   state->patience = settings.patience;
+  const std::uint64_t memory_bytes = std::max(settings.memory_bytes, kMinMemoryBytes);
   if (!settings.read_only) {
-    if (state->open_if_flawless(make_database_options(settings.memory_bytes, folder)))
+    if (state->open_if_flawless(make_database_options(memory_bytes, folder)))
       return std::unique_ptr<Database>(new Database(std::move(state)));
     DEDUPFS_TRY(state->refuse_damaged_log());
   }
-  DatabaseOptions options = make_database_options(settings.memory_bytes, folder);
+  DatabaseOptions options = make_database_options(memory_bytes, folder);
   if (settings.damaged) {
     // The check of the logs stays: without it RocksDB 7.8 drops them from the manifest, which it cannot when it only reads.
     options.database.paranoid_checks = false;
     if (state->open(options)) return std::unique_ptr<Database>(new Database(std::move(state)));
     // Tables hold what was written behind the damage in the log.
     options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
-    state = std::make_unique<State>(folder);
+    state = std::make_unique<DatabaseState>(folder);
     state->read_only = true;
   }
   DEDUPFS_TRY(state->open(options));
@@ -159,11 +161,11 @@ Result<std::unique_ptr<Database>> Database::open(const std::shared_ptr<BackingFo
 Result<std::vector<Database::Table>> Database::tables(const std::shared_ptr<BackingFolder>& folder) {
   DEDUPFS_ASSIGN(const bool is_there, holds_database(*folder));
   if (!is_there) return std::vector<Table>();
-  DatabaseOptions options = make_database_options(kMinMemoryBytes, folder);
+  DatabaseOptions options = make_database_options(Database::kMinMemoryBytes, folder);
   options.database.paranoid_checks = false;
   options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
   options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // whoever opens the database says it all again
-  State state(folder);
+  DatabaseState state(folder);
   state.read_only = true;
   DEDUPFS_TRY(state.open(options));
   std::vector<rocksdb::LiveFileMetaData> files;
@@ -179,7 +181,7 @@ Result<std::vector<Database::Table>> Database::tables(const std::shared_ptr<Back
 }
 
 Result<std::uint64_t> Database::changes_behind_damage(const std::shared_ptr<BackingFolder>& folder) {
-  return State(folder).changes_behind_damage();
+  return DatabaseState(folder).changes_behind_damage();
 }
 
 }  // namespace dedupfs

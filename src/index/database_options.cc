@@ -131,7 +131,6 @@ bool FeatureFilter::Filter(int /*level*/, const rocksdb::Slice& /*key*/, const r
 }
 
 DatabaseOptions make_database_options(std::uint64_t memory_bytes, const std::shared_ptr<BackingFolder>& folder) {
-  memory_bytes = std::max(memory_bytes, Database::kMinMemoryBytes);
   DatabaseOptions options;
 
   options.lost_appends = std::make_shared<LostAppends>(0);
@@ -165,7 +164,7 @@ DatabaseOptions make_database_options(std::uint64_t memory_bytes, const std::sha
   database.max_total_wal_size = std::numeric_limits<std::uint64_t>::max();  // Database::write() flushes in time
   database.recycle_log_file_num = 0;  // old records behind the end of the log would blur where it ends
 
-  // Nothing is flushed by the way when it is closed: Database::State does that, and may have to close one that cannot flush any more.
+  // Nothing is flushed by the way when it is closed: DatabaseState does that, and may have to close one that cannot flush any more.
   database.avoid_flush_during_shutdown = true;
 
   // A small volume stays small: no preallocated files.

@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "index/backing_filesystem.h"
-#include "index/database.h"
+#include "index/family.h"
 
 namespace dedupfs {
 
@@ -39,6 +39,7 @@ struct DatabaseOptions {
 bool is_filtered(Family family);
 inline constexpr std::uint64_t kFilterBytesOf8Keys = 9;
 
+// `memory_bytes`: at least Database::kMinMemoryBytes.
 DatabaseOptions make_database_options(std::uint64_t memory_bytes, const std::shared_ptr<BackingFolder>& folder);
 
 }  // namespace dedupfs

@@ -15,9 +15,9 @@
 
 #include "base/backing.h"
 #include "base/result.h"
-#include "index/database.h"
 #include "index/database_options.h"
 #include "index/database_watch.h"
+#include "index/family.h"
 
 namespace dedupfs {
 
@@ -51,12 +51,12 @@ class LogLevel {
 };
 
 // May be half open, if an open failed.
-struct Database::State {
-  explicit State(std::shared_ptr<BackingFolder> its_folder)
+struct DatabaseState {
+  explicit DatabaseState(std::shared_ptr<BackingFolder> its_folder)
       : folder(std::move(its_folder)), path(folder->path().string()) {}
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  ~State();
+  DatabaseState(const DatabaseState&) = delete;
+  DatabaseState& operator=(const DatabaseState&) = delete;
+  ~DatabaseState();
 
   Result<void> create(const DatabaseOptions& options);
   Result<void> open(const DatabaseOptions& options);

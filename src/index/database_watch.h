@@ -1,7 +1,7 @@
 // Ends a wait inside RocksDB that would never end.
 //
 // RocksDB 7 to 11 forgets a flush if something else fails just when the flush is about to begin (facebook/rocksdb#15030). Resume(),
-// Flush(), and a write that finds the memory full then wait for ever. Database::State::write() keeps flushes and failures apart.
+// Flush(), and a write that finds the memory full then wait for ever. DatabaseState::write() keeps flushes and failures apart.
 // This class handles the other cases, such as a compaction that fails at that moment.
 //
 // Thread-safe. Has a thread, which sleeps while no call is watched.

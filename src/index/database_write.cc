@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "index/database.h"
 #include "index/database_state.h"
 
 namespace dedupfs {
@@ -27,9 +28,9 @@ Result<void> write_on_trial(BackingFolder& folder, std::uint64_t bytes) {
 }  // namespace
 
 struct Database::Batch::State {
-  explicit State(const Database::State& of) : database(of) {}
+  explicit State(const DatabaseState& of) : database(of) {}
 
-  const Database::State& database;
+  const DatabaseState& database;
   rocksdb::WriteBatch changes;
 };
 
@@ -55,18 +56,18 @@ std::size_t Database::Batch::size_bytes() const {
 }
 
 // Writes the memory tables to disk, so that the next open replays nothing.
-rocksdb::Status Database::State::empty_log() {
+rocksdb::Status DatabaseState::empty_log() {
   // Without a flush RocksDB keeps the log of each session, also if it is empty.
   if (auto status = put_mark(); !status.ok()) return status;
   return flush();
 }
 
-rocksdb::Status Database::State::flush() {
+rocksdb::Status DatabaseState::flush() {
   return watch->watch([&] { return db->Flush({}, handles); });
 }
 
 // A change without log in the unused family: it makes sure that a flush has something to do.
-rocksdb::Status Database::State::put_mark() {
+rocksdb::Status DatabaseState::put_mark() {
   std::uint64_t marks = 0;
   db->GetIntProperty(unused_family(), rocksdb::DB::Properties::kNumEntriesActiveMemTable, &marks);
   if (marks != 0) return {};
@@ -77,7 +78,7 @@ rocksdb::Status Database::State::put_mark() {
 
 // RocksDB forgets a flush that it has decided on but not begun, if a write fails now: see database_watch.h. It decides at the
 // beginning of a write, even of an empty one.
-rocksdb::Status Database::State::wait_for_due_flushes() {
+rocksdb::Status DatabaseState::wait_for_due_flushes() {
   rocksdb::WriteOptions unlogged;
   unlogged.disableWAL = true;
   rocksdb::FlushOptions and_wait;
@@ -101,7 +102,7 @@ rocksdb::Status Database::State::wait_for_due_flushes() {
 // A full disk ends the log: it takes no more records (LogFile in backing_files.cc). Resume() begins a new log, but only if there is
 // something to flush. Otherwise it reports success and keeps the old log. So each write puts a mark first.
 // RocksDB must not flush the mark inside of the same Write(). So RocksDB has no limit for the log: this function enforces it.
-rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
+rocksdb::Status DatabaseState::write(rocksdb::WriteBatch& changes) {
   if (auto status = put_mark(); !status.ok()) return status;
   rocksdb::WriteOptions synced;
   synced.sync = true;
@@ -123,7 +124,7 @@ rocksdb::Status Database::State::write(rocksdb::WriteBatch& changes) {
 }
 
 // Writes as many bytes on trial. With quotas and thin provisioning, the disk has less room than its filesystem reports.
-Result<void> Database::State::check_room_to_flush() const {
+Result<void> DatabaseState::check_room_to_flush() const {
   constexpr std::uint64_t kForManifestAndNewLog = 128 << 10;
   const std::uint64_t needed = log_bytes + log_bytes / 4 + kForManifestAndNewLog;
   DEDUPFS_ASSIGN(const auto space, folder->space());
@@ -136,7 +137,7 @@ Result<void> Database::State::check_room_to_flush() const {
 
 // After a failure RocksDB refuses every write until Resume(). Resume() refuses if the failure may have lost written data.
 // Resume() flushes the memory tables, so it waits until there is room.
-Result<void> Database::State::resume() {
+Result<void> DatabaseState::resume() {
   DEDUPFS_TRY(check_room_to_flush());
   const auto try_it = [&] { return watch->watch([&] { return db->Resume(); }); };
   rocksdb::Status status = try_it();

@@ -9,6 +9,7 @@
 #include "base/size.h"
 #include "fs/background/idle_memory.h"
 #include "fs/background/low_priority.h"
+#include "store/reclaim/reclaim.h"
 
 namespace dedupfs {
 namespace {

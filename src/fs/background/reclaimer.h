@@ -15,7 +15,8 @@
 #include <thread>
 
 #include "base/result.h"
-#include "store/reclaim/reclaim.h"
+#include "store/reclaim/reclaim_types.h"
+#include "store/volume/volume.h"
 
 namespace dedupfs {
 

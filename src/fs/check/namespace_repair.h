@@ -17,6 +17,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "fs/check/repair_log.h"
 #include "index/database.h"
 #include "index/record_source.h"
 #include "store/check/check_report.h"
@@ -24,11 +25,6 @@
 #include "store/metadata/snapshot_list.h"
 
 namespace dedupfs {
-
-struct RepairLog {
-  std::function<void(const std::string&)> repaired;  // put right, and nothing is lost by it
-  std::function<void(const std::string&)> lost;
-};
 
 struct NamespaceRepairScope {
   bool names_have_holes = false;  // of `dirents` something cannot be read: `cookies` are asked, too

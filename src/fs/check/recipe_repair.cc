@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "chunkers/registry.h"
+#include "chunkers/chunker.h"
 #include "store/format/chunk_ids.h"
 
 namespace dedupfs {

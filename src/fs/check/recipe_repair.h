@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "fs/check/namespace_repair.h"
+#include "fs/check/repair_log.h"
 #include "fs/format/recipe_format.h"
 #include "index/bulk_writer.h"
 #include "store/chunks/chunk_table.h"

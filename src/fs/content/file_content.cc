@@ -23,7 +23,7 @@ std::uint64_t block_start(std::uint64_t offset) {
 }  // namespace
 
 // Shortens the recipe to `new_size`; what is left of an entry in the middle becomes dirty bytes.
-Result<void> FileContent::State::cut_off(Lock& lock, std::uint64_t new_size) {
+Result<void> FileContentState::cut_off(Lock& lock, std::uint64_t new_size) {
   DEDUPFS_ASSIGN(const auto entry, recipe.find(new_size));
   std::vector<PinnedBytes> left;
   if (entry && entry->entry.is_data() && entry->offset < new_size) {
@@ -43,7 +43,7 @@ Result<void> FileContent::State::cut_off(Lock& lock, std::uint64_t new_size) {
 }
 
 // What a cloned range is made of: entries, and bytes for those that are not cloned whole, whose place a hole holds.
-struct FileContent::State::Clone {
+struct FileContentState::Clone {
   std::vector<RecipeEntry> entries;
   std::vector<WriteStream::Part> bytes;  // offsets in the file that they go to
 
@@ -53,7 +53,7 @@ struct FileContent::State::Clone {
 };
 
 // Appends [from, to) of this content to `clone`, as it will be at `offset` of another.
-Result<void> FileContent::State::clone_to(Clone& clone, std::uint64_t from, std::uint64_t to, std::uint64_t offset) {
+Result<void> FileContentState::clone_to(Clone& clone, std::uint64_t from, std::uint64_t to, std::uint64_t offset) {
   std::vector<PlacedEntry> placed;
   {
     const Lock lock(mutex);
@@ -88,11 +88,11 @@ Result<void> FileContent::State::clone_to(Clone& clone, std::uint64_t from, std:
 
 FileContent::FileContent(Volume& volume, DirtyBudget& budget, InodeNumber inode, std::uint64_t size,
                          std::uint64_t data_bytes)
-    : state_(std::make_unique<State>(volume, budget, inode, size, data_bytes)) {}
+    : state_(std::make_unique<FileContentState>(volume, budget, inode, size, data_bytes)) {}
 
 FileContent::~FileContent() {
-  State::Exclusive exclusive(*state_);
-  State::Lock& lock = exclusive.lock();
+  FileContentState::Exclusive exclusive(*state_);
+  FileContentState::Lock& lock = exclusive.lock();
   if (state_->stream) {
     state_->changed.wait(lock, [this] { return !state_->stream->in_flight(); });
     state_->stream.reset();
@@ -101,12 +101,12 @@ FileContent::~FileContent() {
 }
 
 std::uint64_t FileContent::size() const {
-  const State::Lock lock(state_->mutex);
+  const FileContentState::Lock lock(state_->mutex);
   return state_->size;
 }
 
 std::uint64_t FileContent::data_bytes() const {
-  const State::Lock lock(state_->mutex);
+  const FileContentState::Lock lock(state_->mutex);
   std::uint64_t bytes = state_->recipe_data_bytes + state_->dirty.data_bytes();
   bytes -= std::min(bytes, state_->punched_bytes);
   if (state_->stream) bytes += state_->stream->end() - state_->stream->stored_end();
@@ -114,12 +114,12 @@ std::uint64_t FileContent::data_bytes() const {
 }
 
 std::uint64_t FileContent::stored_data_bytes() const {
-  const State::Lock lock(state_->mutex);
+  const FileContentState::Lock lock(state_->mutex);
   return state_->recipe_data_bytes;
 }
 
 bool FileContent::dirty() const {
-  const State::Lock lock(state_->mutex);
+  const FileContentState::Lock lock(state_->mutex);
   return state_->stream != nullptr || !state_->dirty.empty();
 }
 
@@ -131,7 +131,7 @@ Result<std::vector<PinnedBytes>> FileContent::read(std::uint64_t offset, std::si
 void FileContent::prefetch(std::uint64_t offset, std::uint64_t length) {
   std::vector<ChunkId> wanted;
   {
-    const State::Lock lock(state_->mutex);
+    const FileContentState::Lock lock(state_->mutex);
     const auto entries = state_->recipe.list(offset, offset + length);
     if (!entries) return;
     for (const PlacedEntry& entry : *entries) {
@@ -142,14 +142,14 @@ void FileContent::prefetch(std::uint64_t offset, std::uint64_t length) {
 }
 
 Result<void> FileContent::write(std::uint64_t offset, ByteSpan bytes, DirtyBudget::Share /*acquired*/) {
-  State::Exclusive exclusive(*state_);
+  FileContentState::Exclusive exclusive(*state_);
   if (offset > kMaxFileBytes || bytes.size() > kMaxFileBytes - offset)
     return Error{ErrorCode::kTooLarge, "write behind the largest offset"};
   if (bytes.empty()) return {};
   return guarded([&] { return state_->write(exclusive.lock(), offset, bytes); });
 }
 
-Result<void> FileContent::State::write(Lock& lock, std::uint64_t offset, ByteSpan bytes) {
+Result<void> FileContentState::write(Lock& lock, std::uint64_t offset, ByteSpan bytes) {
   const bool follows_stream = stream && !stream_error && offset >= stream->end() && dirty.end() <= offset;
   if (follows_stream) {
     size = std::max(size, offset + bytes.size());
@@ -168,8 +168,8 @@ Result<void> FileContent::State::write(Lock& lock, std::uint64_t offset, ByteSpa
 }
 
 Result<void> FileContent::truncate(std::uint64_t size) {
-  State::Exclusive exclusive(*state_);
-  State::Lock& lock = exclusive.lock();
+  FileContentState::Exclusive exclusive(*state_);
+  FileContentState::Lock& lock = exclusive.lock();
   if (size > kMaxFileBytes) return Error{ErrorCode::kTooLarge, "size beyond the largest file"};
   if (size >= state_->size) {
     state_->size = size;
@@ -184,8 +184,8 @@ Result<void> FileContent::truncate(std::uint64_t size) {
 
 // Short holes wait with the other dirty extents: to cut the content around each of them anew takes as long as around many.
 Result<void> FileContent::punch(std::uint64_t offset, std::uint64_t length) {
-  State::Exclusive exclusive(*state_);
-  State::Lock& lock = exclusive.lock();
+  FileContentState::Exclusive exclusive(*state_);
+  FileContentState::Lock& lock = exclusive.lock();
   if (offset >= state_->size) return {};
   const std::uint64_t end = std::min(state_->size, length > kMaxFileBytes - offset ? kMaxFileBytes : offset + length);
   return guarded([&]() -> Result<void> {
@@ -204,26 +204,26 @@ Result<void> FileContent::punch(std::uint64_t offset, std::uint64_t length) {
 
 Result<void> FileContent::clone_range(FileContent& from, std::uint64_t from_offset, std::uint64_t offset,
                                       std::uint64_t length) {
-  return guarded([&] { return State::clone_range(*from.state_, from_offset, *state_, offset, length); });
+  return guarded([&] { return FileContentState::clone_range(*from.state_, from_offset, *state_, offset, length); });
 }
 
-Result<void> FileContent::State::clone_range(State& source, std::uint64_t from_offset, State& target,
-                                             std::uint64_t offset, std::uint64_t length) {
+Result<void> FileContentState::clone_range(FileContentState& source, std::uint64_t from_offset,
+                                           FileContentState& target, std::uint64_t offset, std::uint64_t length) {
   // Both stand still while this runs; the locks themselves are never held together.
-  std::optional<State::Exclusive> first;
-  std::optional<State::Exclusive> second;
+  std::optional<FileContentState::Exclusive> first;
+  std::optional<FileContentState::Exclusive> second;
   first.emplace(source.inode <= target.inode ? source : target);
   first->lock().unlock();
   if (&source != &target) {
     second.emplace(source.inode <= target.inode ? target : source);
     second->lock().unlock();
   }
-  const auto locked = [](State& state, const auto& work) -> Result<void> {
-    State::Lock lock(state.mutex);
+  const auto locked = [](FileContentState& state, const auto& work) -> Result<void> {
+    FileContentState::Lock lock(state.mutex);
     return work(lock);
   };
-  DEDUPFS_TRY(locked(source, [&](State::Lock& lock) { return source.settle(lock); }));
-  DEDUPFS_TRY(locked(target, [&](State::Lock& lock) { return target.settle(lock); }));
+  DEDUPFS_TRY(locked(source, [&](FileContentState::Lock& lock) { return source.settle(lock); }));
+  DEDUPFS_TRY(locked(target, [&](FileContentState::Lock& lock) { return target.settle(lock); }));
 
   if (from_offset >= source.size || length == 0) return {};
   length = std::min(length, source.size - from_offset);
@@ -233,7 +233,7 @@ Result<void> FileContent::State::clone_range(State& source, std::uint64_t from_o
   // Entries of the target that stick out of the range are kept in part.
   std::uint64_t replace_from = offset;
   std::uint64_t replace_to = end;
-  DEDUPFS_TRY(locked(target, [&](State::Lock&) -> Result<void> {
+  DEDUPFS_TRY(locked(target, [&](FileContentState::Lock&) -> Result<void> {
     DEDUPFS_ASSIGN(const auto left, target.recipe.find(offset));
     DEDUPFS_ASSIGN(const auto right, target.recipe.find(end));
     if (left) replace_from = left->offset;
@@ -241,12 +241,12 @@ Result<void> FileContent::State::clone_range(State& source, std::uint64_t from_o
     if (!right) replace_to = kEndOfRecipe;
     return {};
   }));
-  State::Clone clone;
+  FileContentState::Clone clone;
   DEDUPFS_TRY(target.clone_to(clone, replace_from, offset, replace_from));
   DEDUPFS_TRY(source.clone_to(clone, from_offset, from_offset + length, offset));
   if (replace_to != kEndOfRecipe) DEDUPFS_TRY(target.clone_to(clone, end, replace_to, end));
 
-  return locked(target, [&](State::Lock& lock) -> Result<void> {
+  return locked(target, [&](FileContentState::Lock& lock) -> Result<void> {
     DEDUPFS_TRY(target.replace(lock, replace_from, replace_to, std::move(clone.entries)));
     target.size = std::max(target.size, end);
     for (const WriteStream::Part& part : clone.bytes) target.keep_dirty(lock, part);
@@ -257,7 +257,7 @@ Result<void> FileContent::State::clone_range(State& source, std::uint64_t from_o
 // Data and holes are told apart in blocks: a block that has any data is data. Programs that copy files by SEEK_DATA and
 // SEEK_HOLE with O_DIRECT need boundaries that they can read from and write to.
 Result<std::uint64_t> FileContent::find_data(std::uint64_t offset) {
-  State::Exclusive exclusive(*state_);
+  FileContentState::Exclusive exclusive(*state_);
   DEDUPFS_TRY(state_->end_stream(exclusive.lock()));
   if (offset < state_->size) {
     DEDUPFS_ASSIGN(const std::uint64_t data, state_->run_start(exclusive.lock(), block_start(offset), false));
@@ -267,8 +267,8 @@ Result<std::uint64_t> FileContent::find_data(std::uint64_t offset) {
 }
 
 Result<std::uint64_t> FileContent::find_hole(std::uint64_t offset) {
-  State::Exclusive exclusive(*state_);
-  const State::Lock& lock = exclusive.lock();
+  FileContentState::Exclusive exclusive(*state_);
+  const FileContentState::Lock& lock = exclusive.lock();
   DEDUPFS_TRY(state_->end_stream(exclusive.lock()));
   if (offset >= state_->size) return Error{ErrorCode::kNoData, "offset behind the end of the file"};
   for (std::uint64_t position = block_start(offset);;) {
@@ -283,7 +283,7 @@ Result<std::uint64_t> FileContent::find_hole(std::uint64_t offset) {
 }
 
 Result<void> FileContent::flush() {
-  State::Exclusive exclusive(*state_);
+  FileContentState::Exclusive exclusive(*state_);
   return guarded([&] { return state_->settle(exclusive.lock()); });
 }
 

@@ -23,6 +23,8 @@
 
 namespace dedupfs {
 
+struct FileContentState;  // file_content_state.h
+
 class FileContent {
  public:
   FileContent(Volume& volume, DirtyBudget& budget, InodeNumber inode, std::uint64_t size, std::uint64_t data_bytes);
@@ -59,8 +61,7 @@ class FileContent {
   Result<void> flush();
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<FileContentState> state_;
 };
 
 }  // namespace dedupfs

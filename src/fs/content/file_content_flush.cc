@@ -22,7 +22,7 @@ constexpr std::uint64_t kMaxInFlightBytes = 16 << 20;
 }  // namespace
 
 // Puts what could not be stored back, below what was written since.
-void FileContent::State::keep_dirty(const Lock& lock, const WriteStream::Part& part) {
+void FileContentState::keep_dirty(const Lock& lock, const WriteStream::Part& part) {
   const std::uint64_t end = std::min(part.offset + part.length, size);
   for (std::uint64_t offset = part.offset; offset < end;) {
     const auto newer = dirty.find_from(offset);
@@ -41,7 +41,7 @@ void FileContent::State::keep_dirty(const Lock& lock, const WriteStream::Part& p
   }
 }
 
-Result<void> FileContent::State::flush_dirty(Lock& lock) {
+Result<void> FileContentState::flush_dirty(Lock& lock) {
   if (dirty.empty()) return {};
   if (size <= kInlineBytes) {
     DEDUPFS_TRY(flush_inline(lock));
@@ -52,7 +52,7 @@ Result<void> FileContent::State::flush_dirty(Lock& lock) {
   return {};
 }
 
-Result<void> FileContent::State::flush_inline(Lock& lock) {
+Result<void> FileContentState::flush_inline(Lock& lock) {
   DEDUPFS_ASSIGN(const auto pieces, fetch_range(lock, 0, size));
   RecipeEntry entry;
   for (const PinnedBytes& piece : pieces) entry.bytes += text_of(piece.bytes);
@@ -67,7 +67,7 @@ Result<void> FileContent::State::flush_inline(Lock& lock) {
 
 // Where cutting anew must start, so that boundaries become those of the content as a whole: at the entry that holds `offset`.
 // An entry that ended only because the file did is cut anew, too, when something follows it.
-Result<std::uint64_t> FileContent::State::restart_point(Lock& lock, std::uint64_t offset) {
+Result<std::uint64_t> FileContentState::restart_point(Lock& lock, std::uint64_t offset) {
   DEDUPFS_ASSIGN(const std::uint64_t end, recipe.end());
   if (end == 0) return 0;
   DEDUPFS_ASSIGN(auto entry, recipe.find(std::min(offset, end - 1)));
@@ -80,14 +80,14 @@ Result<std::uint64_t> FileContent::State::restart_point(Lock& lock, std::uint64_
   return entry ? entry->offset : end;
 }
 
-Result<bool> FileContent::State::entry_is_zeros(Lock& lock, const PlacedEntry& entry) {
+Result<bool> FileContentState::entry_is_zeros(Lock& lock, const PlacedEntry& entry) {
   if (entry.entry.kind != RecipeEntry::Kind::kChunk || entry.entry.length >= kHoleRunBytes) return false;
   const Unlocked unlocked(lock);
   DEDUPFS_ASSIGN(const PinnedBytes chunk, volume.chunks().get(entry.entry.chunk));
   return all_zero(chunk.bytes);
 }
 
-Result<bool> FileContent::State::is_boundary(const Lock&, std::uint64_t offset) {
+Result<bool> FileContentState::is_boundary(const Lock&, std::uint64_t offset) {
   DEDUPFS_ASSIGN(const std::uint64_t end, recipe.end());
   if (offset >= end) return true;
   DEDUPFS_ASSIGN(const auto entry, recipe.find(offset));
@@ -95,7 +95,7 @@ Result<bool> FileContent::State::is_boundary(const Lock&, std::uint64_t offset) 
 }
 
 // The end of a long hole is fed as zeros, so that zeros behind it make it longer.
-void FileContent::State::feed_hole(WriteStream& into, std::uint64_t length) {
+void FileContentState::feed_hole(WriteStream& into, std::uint64_t length) {
   if (length < kHoleRunBytes) return into.feed_hole(length);
   if (length > kHoleRunBytes) into.feed_hole(length - kHoleRunBytes);
   into.feed(ByteSpan(kZeros).first(kHoleRunBytes));
@@ -103,9 +103,10 @@ void FileContent::State::feed_hole(WriteStream& into, std::uint64_t length) {
 
 // Cuts the dirty extent at some offset, and those that it runs into, anew. What is in batch is bounded, and so is what one
 // extent takes in memory, however many changes follow one another.
-class FileContent::State::Recutting {
+class FileContentState::Recutting {
  public:
-  Recutting(State& state, Lock& lock, std::uint64_t start, std::uint64_t first_dirty, std::uint64_t content_end)
+  Recutting(FileContentState& state, Lock& lock, std::uint64_t start, std::uint64_t first_dirty,
+            std::uint64_t content_end)
       : state_(state),
         lock_(lock),
         start_(start),
@@ -138,7 +139,7 @@ class FileContent::State::Recutting {
   Result<std::optional<std::uint64_t>> agreed_end();
   Result<void> apply(std::uint64_t stop);
 
-  State& state_;
+  FileContentState& state_;
   Lock& lock_;
   const std::uint64_t start_;
   const std::uint64_t first_dirty_;
@@ -151,7 +152,7 @@ class FileContent::State::Recutting {
   std::optional<Error> error_;
 };
 
-void FileContent::State::Recutting::land(Result<std::vector<ChunkId>> ids) noexcept {
+void FileContentState::Recutting::land(Result<std::vector<ChunkId>> ids) noexcept {
   const Lock inner(state_.mutex);
   Result<void> stored = guarded([&]() -> Result<void> {
     if (!ids) return ids.error();
@@ -164,7 +165,7 @@ void FileContent::State::Recutting::land(Result<std::vector<ChunkId>> ids) noexc
 }
 
 // Feeds and cuts until boundaries agree with the old ones, or must; returns the end.
-Result<std::uint64_t> FileContent::State::Recutting::cut() {
+Result<std::uint64_t> FileContentState::Recutting::cut() {
   dirty_end_ = state_.dirty.find_from(first_dirty_)->end();
   for (std::uint64_t position = start_;;) {
     state_.changed.wait(lock_, [this] { return error_ || may_feed(); });
@@ -193,7 +194,7 @@ Result<std::uint64_t> FileContent::State::Recutting::cut() {
   }
 }
 
-Result<bool> FileContent::State::Recutting::must_end(std::uint64_t position) const {
+Result<bool> FileContentState::Recutting::must_end(std::uint64_t position) const {
   if (position >= content_end_) return true;
   const std::uint64_t resync_bytes = kResyncChunks * state_.volume.chunker().sizes().max_bytes;
   const bool long_enough = position > first_dirty_ && fed_ >= kMaxExtentBytes;
@@ -204,7 +205,7 @@ Result<bool> FileContent::State::Recutting::must_end(std::uint64_t position) con
 }
 
 // The first new boundary behind the dirty bytes that is an old one, too. What is behind it is not wanted.
-Result<std::optional<std::uint64_t>> FileContent::State::Recutting::agreed_end() {
+Result<std::optional<std::uint64_t>> FileContentState::Recutting::agreed_end() {
   stream_.cut(false);
   for (const std::uint64_t end : stream_.cut_ends(dirty_end_)) {
     DEDUPFS_ASSIGN(const bool old_boundary, state_.is_boundary(lock_, end));
@@ -216,7 +217,7 @@ Result<std::optional<std::uint64_t>> FileContent::State::Recutting::agreed_end()
 }
 
 // Feeds content from `from` on, at most to `to`, and returns how far it came: a hole is fed whole, bytes in portions.
-Result<std::uint64_t> FileContent::State::Recutting::feed(std::uint64_t from, std::uint64_t to) {
+Result<std::uint64_t> FileContentState::Recutting::feed(std::uint64_t from, std::uint64_t to) {
   DEDUPFS_ASSIGN(const View view, state_.view_at(lock_, from));
   const std::uint64_t length = std::min(view.length, to - from);
   if (view.is_hole() && length >= kMinHole) {
@@ -231,7 +232,7 @@ Result<std::uint64_t> FileContent::State::Recutting::feed(std::uint64_t from, st
   return from + portion;
 }
 
-Result<void> FileContent::State::Recutting::apply(std::uint64_t stop) {
+Result<void> FileContentState::Recutting::apply(std::uint64_t stop) {
   DEDUPFS_ASSIGN(const std::uint64_t old_end, state_.recipe.end());
   std::uint64_t to = stop >= old_end ? kEndOfRecipe : stop;
   DEDUPFS_ASSIGN(const auto entry, state_.recipe.find(stop));
@@ -244,7 +245,7 @@ Result<void> FileContent::State::Recutting::apply(std::uint64_t stop) {
   return {};
 }
 
-Result<void> FileContent::State::flush_extent(Lock& lock, std::uint64_t offset) {
+Result<void> FileContentState::flush_extent(Lock& lock, std::uint64_t offset) {
   DEDUPFS_ASSIGN(const std::uint64_t start, restart_point(lock, offset));
   DEDUPFS_ASSIGN(const std::uint64_t recipe_end, recipe.end());
   Recutting recutting(*this, lock, start, offset, std::min(size, std::max(recipe_end, dirty.end())));
@@ -252,7 +253,7 @@ Result<void> FileContent::State::flush_extent(Lock& lock, std::uint64_t offset) 
 }
 
 // How much of the range the recipe has, and nothing has changed since.
-Result<std::uint64_t> FileContent::State::data_bytes_in(const Lock& lock, std::uint64_t from, std::uint64_t to) {
+Result<std::uint64_t> FileContentState::data_bytes_in(const Lock& lock, std::uint64_t from, std::uint64_t to) {
   std::uint64_t bytes = 0;
   while (from < to) {
     DEDUPFS_ASSIGN(const View view, view_at(lock, from));

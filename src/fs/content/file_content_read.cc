@@ -14,7 +14,7 @@ constexpr std::uint64_t kJoinedReadsBelowBytes = 4096;
 }  // namespace
 
 // Dirty extents lie over the stream, which lies over the recipe.
-Result<FileContent::State::View> FileContent::State::view_at(const Lock&, std::uint64_t offset) {
+Result<FileContentState::View> FileContentState::view_at(const Lock&, std::uint64_t offset) {
   View view;
   std::uint64_t end = size;
   if (const auto extent = dirty.find_from(offset)) {
@@ -51,7 +51,7 @@ Result<FileContent::State::View> FileContent::State::view_at(const Lock&, std::u
 }
 
 // The first byte at or behind `from` that is in a hole, or that is not; the size when there is none.
-Result<std::uint64_t> FileContent::State::run_start(const Lock& lock, std::uint64_t from, bool of_hole) {
+Result<std::uint64_t> FileContentState::run_start(const Lock& lock, std::uint64_t from, bool of_hole) {
   while (from < size) {
     DEDUPFS_ASSIGN(const View view, view_at(lock, from));
     if (view.is_hole() == of_hole) return from;
@@ -61,8 +61,8 @@ Result<std::uint64_t> FileContent::State::run_start(const Lock& lock, std::uint6
 }
 
 // Small pieces that are in memory are copied into one buffer, up to the next that is not: there may be one for each byte.
-Result<std::vector<FileContent::State::Fetch>> FileContent::State::gather(const Lock& lock, std::uint64_t from,
-                                                                          std::uint64_t to) {
+Result<std::vector<FileContentState::Fetch>> FileContentState::gather(const Lock& lock, std::uint64_t from,
+                                                                      std::uint64_t to) {
   std::vector<Fetch> wanted;
   std::shared_ptr<ByteBuffer> joined;  // of the last one
   const auto add_copy = [&](std::uint64_t offset, ByteSpan bytes) {
@@ -108,7 +108,7 @@ Result<std::vector<FileContent::State::Fetch>> FileContent::State::gather(const 
   return wanted;
 }
 
-Result<std::vector<PinnedBytes>> FileContent::State::fetch(const std::vector<Fetch>& wanted) const {
+Result<std::vector<PinnedBytes>> FileContentState::fetch(const std::vector<Fetch>& wanted) const {
   std::vector<PinnedBytes> pieces;
   pieces.reserve(wanted.size());
   for (const Fetch& part : wanted) {
@@ -126,7 +126,7 @@ Result<std::vector<PinnedBytes>> FileContent::State::fetch(const std::vector<Fet
   return pieces;
 }
 
-Result<std::vector<PinnedBytes>> FileContent::State::read(std::uint64_t from, std::uint64_t to) {
+Result<std::vector<PinnedBytes>> FileContentState::read(std::uint64_t from, std::uint64_t to) {
   const auto gather_now = [&] {
     const Lock lock(mutex);
     return gather(lock, from, std::min(to, size));
@@ -142,7 +142,7 @@ Result<std::vector<PinnedBytes>> FileContent::State::read(std::uint64_t from, st
   }
 }
 
-Result<std::vector<PinnedBytes>> FileContent::State::fetch_range(Lock& lock, std::uint64_t from, std::uint64_t to) {
+Result<std::vector<PinnedBytes>> FileContentState::fetch_range(Lock& lock, std::uint64_t from, std::uint64_t to) {
   DEDUPFS_ASSIGN(const auto wanted, gather(lock, from, to));
   const Unlocked unlocked(lock);
   return fetch(wanted);

@@ -5,16 +5,21 @@
 #include <algorithm>
 #include <array>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
+#include "base/result.h"
+#include "fs/content/dirty_budget.h"
 #include "fs/content/dirty_map.h"
-#include "fs/content/file_content.h"
 #include "fs/content/recipe.h"
 #include "fs/content/write_stream.h"
+#include "fs/format/types.h"
+#include "store/volume/volume.h"
 
 namespace dedupfs {
 
@@ -23,8 +28,8 @@ inline constexpr std::uint64_t kMinHole = 4096;
 inline constexpr std::uint64_t kEndOfRecipe = UINT64_MAX;
 inline constexpr std::array<std::uint8_t, 64 * 1024> kZeros{};
 
-struct FileContent::State {
-  State(Volume& v, DirtyBudget& b, InodeNumber number, std::uint64_t s, std::uint64_t data)
+struct FileContentState {
+  FileContentState(Volume& v, DirtyBudget& b, InodeNumber number, std::uint64_t s, std::uint64_t data)
       : volume(v), budget(b), inode(number), recipe(v.metadata(), number, s), size(s), recipe_data_bytes(data) {}
 
   using Lock = std::unique_lock<std::mutex>;
@@ -33,7 +38,7 @@ struct FileContent::State {
   // of the lock: nobody else changes the recipe, but for results of its own stream, nor the dirty extents.
   class Exclusive {
    public:
-    explicit Exclusive(State& state) : state_(state), lock_(state.mutex) {
+    explicit Exclusive(FileContentState& state) : state_(state), lock_(state.mutex) {
       state_.changed.wait(lock_, [this] { return !state_.busy; });
       state_.busy = true;
     }
@@ -47,7 +52,7 @@ struct FileContent::State {
     Lock& lock() { return lock_; }
 
    private:
-    State& state_;
+    FileContentState& state_;
     Lock lock_;
   };
   // Lets go of the lock for its scope.
@@ -93,7 +98,7 @@ struct FileContent::State {
   // Every change of the map has one, so that the budget holds what the map holds, whether or not the change fails.
   class BudgetedChange {
    public:
-    explicit BudgetedChange(State& state) : state_(state), before_(state.dirty.memory_bytes()) {}
+    explicit BudgetedChange(FileContentState& state) : state_(state), before_(state.dirty.memory_bytes()) {}
     ~BudgetedChange() {
       const std::uint64_t after = state_.dirty.memory_bytes();
       if (before_ > after) state_.budget.release(before_ - after);
@@ -103,7 +108,7 @@ struct FileContent::State {
     BudgetedChange& operator=(const BudgetedChange&) = delete;
 
    private:
-    State& state_;
+    FileContentState& state_;
     const std::uint64_t before_;
   };
   template <class Change>
@@ -149,8 +154,8 @@ struct FileContent::State {
   Result<void> write(Lock& lock, std::uint64_t offset, ByteSpan bytes);
   Result<void> cut_off(Lock& lock, std::uint64_t new_size);
   struct Clone;
-  static Result<void> clone_range(State& source, std::uint64_t from_offset, State& target, std::uint64_t offset,
-                                  std::uint64_t length);
+  static Result<void> clone_range(FileContentState& source, std::uint64_t from_offset, FileContentState& target,
+                                  std::uint64_t offset, std::uint64_t length);
   Result<void> clone_to(Clone& clone, std::uint64_t from, std::uint64_t to, std::uint64_t offset);
 
   Volume& volume;

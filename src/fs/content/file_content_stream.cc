@@ -13,7 +13,7 @@ constexpr std::uint64_t kStreamBytes = 256 * 1024;
 }  // namespace
 
 // The start of the dirty bytes, if they are one extent at the end of the file and worth a stream.
-std::optional<std::uint64_t> FileContent::State::stream_start(const Lock&) const {
+std::optional<std::uint64_t> FileContentState::stream_start(const Lock&) const {
   const auto first = dirty.find_from(0);
   if (!first || stream || size - first->offset < kStreamBytes) return std::nullopt;
   std::uint64_t end = first->offset;
@@ -24,8 +24,8 @@ std::optional<std::uint64_t> FileContent::State::stream_start(const Lock&) const
 }
 
 // What the recipe has from where the stream must start up to its first dirty byte.
-Result<std::vector<WriteStream::Part>> FileContent::State::stream_head(Lock& lock, std::uint64_t start,
-                                                                       std::uint64_t from) {
+Result<std::vector<WriteStream::Part>> FileContentState::stream_head(Lock& lock, std::uint64_t start,
+                                                                     std::uint64_t from) {
   DEDUPFS_ASSIGN(const std::uint64_t old_end, recipe.end());
   DEDUPFS_ASSIGN(const auto entries, recipe.list(start, std::min(from, old_end)));
   std::vector<WriteStream::Part> head;
@@ -40,7 +40,7 @@ Result<std::vector<WriteStream::Part>> FileContent::State::stream_head(Lock& loc
   return head;
 }
 
-Result<void> FileContent::State::start_stream(Lock& lock, std::uint64_t from) {
+Result<void> FileContentState::start_stream(Lock& lock, std::uint64_t from) {
   DEDUPFS_ASSIGN(const std::uint64_t start, restart_point(lock, from));
   DEDUPFS_ASSIGN(const auto head, stream_head(lock, start, from));
 
@@ -69,7 +69,7 @@ Result<void> FileContent::State::start_stream(Lock& lock, std::uint64_t from) {
   return taken;
 }
 
-void FileContent::State::append_to_stream(const Lock&, std::uint64_t offset, ByteSpan bytes) {
+void FileContentState::append_to_stream(const Lock&, std::uint64_t offset, ByteSpan bytes) {
   const std::uint64_t gap = offset - stream->end();
   if (gap >= kMinHole) {
     feed_hole(*stream, gap);
@@ -81,7 +81,7 @@ void FileContent::State::append_to_stream(const Lock&, std::uint64_t offset, Byt
 
 // A batch of the stream has landed, on a thread of the pool. What could not be stored stays in the stream, where it can be
 // read, until the stream ends.
-void FileContent::State::land(Result<std::vector<ChunkId>> ids) noexcept {
+void FileContentState::land(Result<std::vector<ChunkId>> ids) noexcept {
   const Lock lock(mutex);
   if (!stream_error) {
     Result<void> stored = guarded([&]() -> Result<void> {
@@ -98,7 +98,7 @@ void FileContent::State::land(Result<std::vector<ChunkId>> ids) noexcept {
 }
 
 // What could not be stored becomes dirty. Whatever fails here, nothing is lost, and the next attempt goes on.
-Result<void> FileContent::State::end_stream(Lock& lock) {
+Result<void> FileContentState::end_stream(Lock& lock) {
   if (!stream) return {};
   if (!stream_error) {
     stream->cut(true);

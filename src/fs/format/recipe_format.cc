@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 #include "base/coding.h"
-#include "chunkers/registry.h"
+#include "chunkers/chunker.h"
 
 namespace dedupfs {
 namespace {

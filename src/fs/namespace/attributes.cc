@@ -1,4 +1,5 @@
 // Attributes: what stat shows and what chmod, chown, utimes and truncate change.
+#include "fs/namespace/filesystem.h"
 #include "fs/namespace/filesystem_state.h"
 
 namespace dedupfs {
@@ -24,7 +25,7 @@ bool changes_nothing(const AttributeChanges& changes) {
 
 }  // namespace
 
-Attributes Filesystem::State::attributes_of(const Inode& inode) {
+Attributes FilesystemState::attributes_of(const Inode& inode) {
   Attributes attributes = inode.record.attributes;
   if (inode.content != nullptr) {
     attributes.size = inode.content->size();
@@ -33,13 +34,13 @@ Attributes Filesystem::State::attributes_of(const Inode& inode) {
   return attributes;
 }
 
-void Filesystem::State::put_record(Inode& inode) {
+void FilesystemState::put_record(Inode& inode) {
   inode.record.attributes = attributes_of(inode);
   if (inode.content != nullptr) inode.record.attributes.data_bytes = inode.content->stored_data_bytes();
   metadata.put(Family::kInodes, encode_inode_key(inode.number), encode_inode(inode.record));
 }
 
-void Filesystem::State::note_access(const InodePtr& inode) {
+void FilesystemState::note_access(const InodePtr& inode) {
   if (options.atime == FilesystemOptions::Atime::kNever || !check_writable(inode->number)) return;
   const Timestamp now = Timestamp::now();
   {
@@ -56,30 +57,30 @@ void Filesystem::State::note_access(const InodePtr& inode) {
 Result<Attributes> Filesystem::attributes(InodeNumber number) {
   DEDUPFS_ASSIGN(const InodePtr inode, state_->table.get(number));
   const std::lock_guard lock(inode->mutex);
-  return State::attributes_of(*inode);
+  return FilesystemState::attributes_of(*inode);
 }
 
 Result<Attributes> Filesystem::set_attributes(InodeNumber number, const AttributeChanges& changes,
                                               const Caller& caller) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   DEDUPFS_TRY(state.check_writable(number));
   DirtyBudget::Share share;
   if (changes.size && *changes.size != 0) {  // what is left of the chunk at the new end becomes dirty bytes
     DEDUPFS_ASSIGN(share, state.acquire_budget(state.volume->chunker().sizes().max_bytes, nullptr));
   }
-  const State::Change change(state);
+  const FilesystemState::Change change(state);
   DEDUPFS_ASSIGN(const InodePtr inode, state.table.get(number));
   if (changes.size) DEDUPFS_TRY(state.resize(inode, *changes.size, caller));
   Attributes result;
   {
     const std::lock_guard lock(inode->mutex);
-    if (changes_nothing(changes)) return State::attributes_of(*inode);
+    if (changes_nothing(changes)) return FilesystemState::attributes_of(*inode);
     Attributes& attributes = inode->record.attributes;
     if (changes.mode) {
       DEDUPFS_TRY(state.update_acl_for_mode(*inode, *changes.mode));
       attributes.mode = type_bits(attributes.mode) | (*changes.mode & kPermissionBits);
       // A truncation: the mode is that of the kernel, which has dropped what it could know of.
-      if (changes.size) State::drop_set_ids(attributes, caller);
+      if (changes.size) FilesystemState::drop_set_ids(attributes, caller);
     }
     if (changes.uid) attributes.uid = *changes.uid;
     if (changes.gid) attributes.gid = *changes.gid;
@@ -87,7 +88,7 @@ Result<Attributes> Filesystem::set_attributes(InodeNumber number, const Attribut
     if (changes.mtime) attributes.mtime = *changes.mtime;
     attributes.ctime = changes.ctime ? *changes.ctime : Timestamp::now();
     state.put_record(*inode);
-    result = State::attributes_of(*inode);
+    result = FilesystemState::attributes_of(*inode);
   }
   if (number == kRootInode && (changes.uid || changes.gid)) state.touch_snapshots_directory();
   return result;

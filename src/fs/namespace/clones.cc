@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "fs/namespace/filesystem.h"
 #include "fs/namespace/filesystem_state.h"
 #include "index/entries.h"
 
@@ -15,9 +16,9 @@ constexpr std::size_t kPage = 1024;
 
 }  // namespace
 
-class Filesystem::State::Cloning {
+class FilesystemState::Cloning {
  public:
-  explicit Cloning(State& state) : state_(state) {}
+  explicit Cloning(FilesystemState& state) : state_(state) {}
 
   Result<CloneTotals> run(InodeNumber from, InodeNumber parent, std::string_view name) {
     DEDUPFS_TRY(clone_entry(from, parent, name, /*is_top=*/true));
@@ -167,7 +168,7 @@ class Filesystem::State::Cloning {
     }
   }
 
-  State& state_;
+  FilesystemState& state_;
   CloneTotals totals_;
   std::vector<Directory> directories_;                  // whose entries are to be cloned
   std::unordered_set<InodeNumber> seen_;                // directories, and their copies
@@ -175,9 +176,9 @@ class Filesystem::State::Cloning {
 };
 
 Result<CloneTotals> Filesystem::clone_tree(InodeNumber from, InodeNumber parent, std::string_view name) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   DEDUPFS_TRY(state.check_writable(parent));
-  DEDUPFS_TRY(State::check_new_name(name));
+  DEDUPFS_TRY(FilesystemState::check_new_name(name));
   DEDUPFS_ASSIGN(const Attributes source, attributes(from));
   if (from == kSnapshotsInode) return Error{ErrorCode::kInvalidArgument, "the directory of the snapshots"};
   if (is_directory(source.mode)) {
@@ -185,7 +186,7 @@ Result<CloneTotals> Filesystem::clone_tree(InodeNumber from, InodeNumber parent,
     DEDUPFS_ASSIGN(const bool is_inside, state.ancestry.is_inside(parent, from));
     if (is_inside) return Error{ErrorCode::kInvalidArgument, "a directory cannot be cloned into itself"};
   }
-  return State::Cloning(state).run(from, parent, name);
+  return FilesystemState::Cloning(state).run(from, parent, name);
 }
 
 }  // namespace dedupfs

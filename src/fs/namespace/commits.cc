@@ -7,6 +7,7 @@
 #include "base/guarded.h"
 #include "base/memory_reserve.h"
 #include "fs/background/idle_memory.h"
+#include "fs/namespace/filesystem.h"
 #include "fs/namespace/filesystem_state.h"
 
 namespace dedupfs {
@@ -37,36 +38,36 @@ void run_all(ThreadPool& pool, const std::vector<ThreadPool::Task>& tasks) {
 
 }  // namespace
 
-Result<void> Filesystem::State::check_writable() const {
+Result<void> FilesystemState::check_writable() const {
   if (volume->read_only()) return Error{ErrorCode::kReadOnly, "the volume is open read-only"};
   if (aborted) return Error{ErrorCode::kReadOnly, "the volume is read-only since a commit failed"};
   return {};
 }
 
-Result<void> Filesystem::State::check_writable(InodeNumber node) const {
+Result<void> FilesystemState::check_writable(InodeNumber node) const {
   if (tree_of(node) != kLiveTree || node == kSnapshotsInode)
     return Error{ErrorCode::kReadOnly, "snapshots are read-only"};
   if (!memory_reserve_is_whole()) return Error{ErrorCode::kNoMemory, "memory has run out"};
   return check_writable();
 }
 
-std::optional<Error> Filesystem::State::abort_reason() const {
+std::optional<Error> FilesystemState::abort_reason() const {
   const std::lock_guard lock(errors_mutex);
   if (aborted && !abort_error) return Error{ErrorCode::kNoMemory, "a commit failed"};
   return abort_error;
 }
 
-Result<void> Filesystem::State::check_not_aborted() const {
+Result<void> FilesystemState::check_not_aborted() const {
   if (const std::optional<Error> reason = abort_reason()) return Error{ErrorCode::kIo, reason->message()};
   return {};
 }
 
-std::uint64_t Filesystem::State::open_group_bytes() const {
+std::uint64_t FilesystemState::open_group_bytes() const {
   return metadata.open_bytes() + volume->chunks().open_bytes();
 }
 
 // The open group becomes the frozen one: what it may take is bounded by half of the cap.
-void Filesystem::State::throttle() {
+void FilesystemState::throttle() {
   if (++changes % kChangesBetweenLooks != 0) return;
   const std::uint64_t open = open_group_bytes();
   const std::uint64_t most = kMaxGroups * options.group_bytes;
@@ -77,19 +78,19 @@ void Filesystem::State::throttle() {
   }
 }
 
-bool Filesystem::State::has_changes() const {
+bool FilesystemState::has_changes() const {
   return !metadata.open_is_empty() || volume->chunks().has_changes() || table.has_dirty() || metadata.has_frozen() ||
          commit_hook.is_wanted();
 }
 
-std::uint64_t Filesystem::State::pending_bytes() const {
+std::uint64_t FilesystemState::pending_bytes() const {
   // What a commit changes may have to be kept for a snapshot, too.
   const std::size_t copies = volume->snapshots().preservation() ? 2 : 1;
   return budget.used_bytes() + volume->chunks().waiting_bytes() + copies * metadata.open_bytes() +
          volume->chunks().open_bytes();
 }
 
-Result<void> Filesystem::State::sync(std::chrono::milliseconds patience) {
+Result<void> FilesystemState::sync(std::chrono::milliseconds patience) {
   if (volume->read_only()) return {};
   DEDUPFS_TRY(check_not_aborted());
   return committer->commit(patience);
@@ -107,7 +108,7 @@ Result<void> Filesystem::sync_file(InodeNumber number) {
   return flush_file(number);
 }
 
-Result<void> Filesystem::State::flush(Inode& inode) {
+Result<void> FilesystemState::flush(Inode& inode) {
   std::shared_ptr<FileContent> content;
   {
     const std::lock_guard lock(inode.mutex);
@@ -127,7 +128,7 @@ Result<void> Filesystem::State::flush(Inode& inode) {
   return flushed;
 }
 
-void Filesystem::State::flush_in_background(const InodePtr& inode) {
+void FilesystemState::flush_in_background(const InodePtr& inode) {
   flushers->submit([this, inode] {
     // While a group ends, the committer does it itself, and must not find half a flush of ours in the group.
     const std::shared_lock lock(flush_mutex, std::try_to_lock);
@@ -135,7 +136,7 @@ void Filesystem::State::flush_in_background(const InodePtr& inode) {
   });
 }
 
-void Filesystem::State::flush_all() {
+void FilesystemState::flush_all() {
   std::mutex mutex;
   std::optional<Error> first_error;
   std::vector<ThreadPool::Task> tasks;
@@ -154,7 +155,7 @@ void Filesystem::State::flush_all() {
 
 // Without what found no room on the disk, or in memory, the group would be no state that existed, and there will be room again:
 // it ends then.
-std::optional<Error> Filesystem::State::flush_obstacle() const {
+std::optional<Error> FilesystemState::flush_obstacle() const {
   const std::lock_guard lock(errors_mutex);
   const bool passes =
       flush_error && (flush_error->code() == ErrorCode::kNoSpace || flush_error->code() == ErrorCode::kNoMemory);
@@ -162,7 +163,7 @@ std::optional<Error> Filesystem::State::flush_obstacle() const {
 }
 
 // Nothing is half done: the record becomes what the recipe says, and what is clean leaves the set.
-void Filesystem::State::settle(const InodePtr& inode) {
+void FilesystemState::settle(const InodePtr& inode) {
   const std::lock_guard lock(inode->mutex);
   put_record(*inode);
   if (inode->content != nullptr && inode->content->dirty()) return;  // storing it failed; it is tried again
@@ -170,7 +171,7 @@ void Filesystem::State::settle(const InodePtr& inode) {
   if (!table.is_open(inode->number)) inode->content.reset();
 }
 
-Result<void> Filesystem::State::commit_group() {
+Result<void> FilesystemState::commit_group() {
   return guarded([this]() -> Result<void> {
     if (const std::optional<Error> reason = abort_reason()) return *reason;
     if (metadata.has_frozen()) DEDUPFS_TRY(commit_volume());  // what an earlier commit could not do
@@ -180,7 +181,7 @@ Result<void> Filesystem::State::commit_group() {
 }
 
 // Memory that runs out in here leaves the group open, and a later attempt ends it.
-Result<void> Filesystem::State::end_group() {
+Result<void> FilesystemState::end_group() {
   {
     const QuiesceGate::Closure closure(gate);
     const std::unique_lock lock(flush_mutex);
@@ -204,7 +205,7 @@ Result<void> Filesystem::State::end_group() {
   return {};
 }
 
-Result<void> Filesystem::State::commit_volume() {
+Result<void> FilesystemState::commit_volume() {
   Result<void> committed = volume->commit();
   if (committed) frozen_bytes = 0;
   give_back_idle_memory_now_and_then();
@@ -215,7 +216,7 @@ Result<void> Filesystem::State::commit_volume() {
   return committed;
 }
 
-void Filesystem::State::abort(const Error& reason) noexcept {
+void FilesystemState::abort(const Error& reason) noexcept {
   aborted = true;
   survive("log", [&] { spdlog::critical("the filesystem is read-only from now on: {}", reason.message()); });
   survive("the reason why the filesystem is read-only", [&] {
@@ -225,7 +226,7 @@ void Filesystem::State::abort(const Error& reason) noexcept {
 }
 
 // On the committer's thread.
-bool Filesystem::State::background_step() {
+bool FilesystemState::background_step() {
   if (clean_up_is_paused) return false;
   bool is_more = orphan_reaper->step();
   const Result<bool> reaped = snapshot_reaper->step();

@@ -1,6 +1,7 @@
 // Reading directories.
 #include <spdlog/spdlog.h>
 
+#include "fs/namespace/filesystem.h"
 #include "fs/namespace/filesystem_state.h"
 
 namespace dedupfs {
@@ -35,12 +36,13 @@ std::uint64_t end_of(DirectoryStream& stream, std::uint64_t cookie, Inode& direc
 Result<void> Filesystem::read_directory(InodeNumber number, std::uint64_t cookie, bool counted,
                                         const std::function<bool(const DirectoryEntry&)>& visit,
                                         DirectoryStream* stream) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(number));
   if (cookie == 0 && (stream == nullptr || stream->notes_access)) state.note_access(directory);
   const std::uint64_t end = stream == nullptr ? UINT64_MAX : end_of(*stream, cookie, *directory);
   if (cookie < kDotCookie && !visit(dot_entry(".", kDotCookie, number))) return {};
-  if (cookie < kDotDotCookie && !visit(dot_entry("..", kDotDotCookie, State::parent_of(*directory)))) return {};
+  if (cookie < kDotDotCookie && !visit(dot_entry("..", kDotDotCookie, FilesystemState::parent_of(*directory))))
+    return {};
   cookie = std::max(cookie, kDotDotCookie);
   if (number == kSnapshotsInode) return state.list_snapshots(cookie, counted, visit);
   for (;;) {
@@ -73,7 +75,7 @@ Result<void> Filesystem::read_directory(InodeNumber number, std::uint64_t cookie
 
 // A damaged inode must not hide its neighbours: its entry is shown without attributes, and whoever looks it up gets the
 // error.
-void Filesystem::State::count_entry(DirectoryEntry& entry, InodeNumber parent, InodeNumber number) {
+void FilesystemState::count_entry(DirectoryEntry& entry, InodeNumber parent, InodeNumber number) {
   const Result<InodePtr> inode = table.get(number);
   if (!inode) {
     spdlog::error("'{}' in directory {}: {}", entry.name, parent, inode.error().message());

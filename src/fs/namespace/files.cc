@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "fs/content/dirty_map.h"
+#include "fs/namespace/filesystem.h"
 #include "fs/namespace/filesystem_state.h"
 
 namespace dedupfs {
@@ -19,7 +20,7 @@ Result<void> check_range(std::uint64_t offset, std::uint64_t length) {
 
 }  // namespace
 
-Result<InodePtr> Filesystem::State::get_file(InodeNumber number) {
+Result<InodePtr> FilesystemState::get_file(InodeNumber number) {
   DEDUPFS_ASSIGN(InodePtr inode, table.get(number));
   const std::lock_guard lock(inode->mutex);
   const std::uint32_t mode = inode->record.attributes.mode;
@@ -29,7 +30,7 @@ Result<InodePtr> Filesystem::State::get_file(InodeNumber number) {
   return inode;
 }
 
-std::shared_ptr<FileContent> Filesystem::State::content_for_reading(Inode& inode) {
+std::shared_ptr<FileContent> FilesystemState::content_for_reading(Inode& inode) {
   const std::lock_guard lock(inode.mutex);
   if (inode.content == nullptr) {
     const Attributes& attributes = inode.record.attributes;
@@ -39,7 +40,7 @@ std::shared_ptr<FileContent> Filesystem::State::content_for_reading(Inode& inode
   return inode.content;
 }
 
-std::shared_ptr<FileContent> Filesystem::State::content_for_change(const InodePtr& inode) {
+std::shared_ptr<FileContent> FilesystemState::content_for_change(const InodePtr& inode) {
   {
     const std::lock_guard lock(inode->mutex);
     table.mark_dirty(inode);
@@ -47,7 +48,7 @@ std::shared_ptr<FileContent> Filesystem::State::content_for_change(const InodePt
   return content_for_reading(*inode);
 }
 
-void Filesystem::State::note_modification(Inode& inode, const Caller& caller) {
+void FilesystemState::note_modification(Inode& inode, const Caller& caller) {
   const std::lock_guard lock(inode.mutex);
   Attributes& attributes = inode.record.attributes;
   attributes.mtime = attributes.ctime = Timestamp::now();
@@ -56,7 +57,7 @@ void Filesystem::State::note_modification(Inode& inode, const Caller& caller) {
 
 // As setattr_should_drop_suidgid() of Linux. The kernel does the same before it writes through its cache, but not to a
 // set-group-id bit without execution by the group.
-void Filesystem::State::drop_set_ids(Attributes& attributes, const Caller& caller) {
+void FilesystemState::drop_set_ids(Attributes& attributes, const Caller& caller) {
   if ((attributes.mode & (S_ISUID | S_ISGID)) == 0 || caller.may_keep_set_ids()) return;
   attributes.mode &= ~std::uint32_t{S_ISUID};
   if ((attributes.mode & S_IXGRP) != 0 || !caller.is_in_group(attributes.gid))
@@ -68,11 +69,11 @@ Result<void> Filesystem::check_writable(InodeNumber number) const {
 }
 
 Result<void> Filesystem::open_file(InodeNumber number, bool truncate, const Caller& caller) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   if (truncate) DEDUPFS_TRY(state.check_writable(number));
   DEDUPFS_ASSIGN(const InodePtr inode, state.get_file(number));
   if (truncate) {
-    const State::Change change(state);
+    const FilesystemState::Change change(state);
     DEDUPFS_TRY(state.resize(inode, 0, caller));
   }
   state.table.open(number);
@@ -80,7 +81,7 @@ Result<void> Filesystem::open_file(InodeNumber number, bool truncate, const Call
 }
 
 void Filesystem::release_file(InodeNumber number, bool was_writer) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   if (state.table.close(number)) {
     state.doom(number);
     return;
@@ -90,7 +91,7 @@ void Filesystem::release_file(InodeNumber number, bool was_writer) {
   if (was_writer && inode->dirty) state.flush_in_background(inode);
   const std::lock_guard lock(inode->mutex);
   if (!inode->dirty && !state.table.is_open(number)) {
-    inode->record.attributes = State::attributes_of(*inode);
+    inode->record.attributes = FilesystemState::attributes_of(*inode);
     inode->content.reset();
   }
 }
@@ -112,21 +113,22 @@ void Filesystem::prefetch(InodeNumber number, std::uint64_t offset, std::uint64_
 
 Result<void> Filesystem::write(InodeNumber number, std::uint64_t offset, ByteSpan bytes, const Caller& caller,
                                const Cancelled& cancelled) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   DEDUPFS_TRY(state.check_writable(number));
   DEDUPFS_TRY(check_range(offset, bytes.size()));
   DEDUPFS_ASSIGN(const InodePtr inode, state.get_file(number));
   if (bytes.empty()) return {};
   DEDUPFS_TRY(state.space.admit_data(bytes.size()));
   DEDUPFS_ASSIGN(DirtyBudget::Share share, state.acquire_budget(bytes.size(), cancelled));
-  const State::Change change(state);
+  const FilesystemState::Change change(state);
   const Result<void> written = state.content_for_change(inode)->write(offset, bytes, std::move(share));
   if (!written) return state.log_damage(*inode, written.error());
   state.note_modification(*inode, caller);
   return {};
 }
 
-Result<DirtyBudget::Share> Filesystem::State::acquire_budget(std::uint64_t bytes, const Cancelled& cancelled) {
+Result<DirtyBudget::Share> FilesystemState::acquire_budget(std::uint64_t bytes,
+                                                           const std::function<bool()>& cancelled) {
   const Result<void> acquired =
       budget.acquire(bytes, [&] { return aborted || flush_fails || (cancelled != nullptr && cancelled()); });
   if (acquired) return DirtyBudget::Share::acquired(budget, bytes);
@@ -136,7 +138,7 @@ Result<DirtyBudget::Share> Filesystem::State::acquire_budget(std::uint64_t bytes
   return acquired.error();
 }
 
-Result<void> Filesystem::State::resize(const InodePtr& inode, std::uint64_t size, const Caller& caller) {
+Result<void> FilesystemState::resize(const InodePtr& inode, std::uint64_t size, const Caller& caller) {
   DEDUPFS_TRY(check_range(size, 0));
   DEDUPFS_TRY(get_file(inode->number));
   if (const Result<void> resized = content_for_change(inode)->truncate(size); !resized)
@@ -147,7 +149,7 @@ Result<void> Filesystem::State::resize(const InodePtr& inode, std::uint64_t size
 
 Result<void> Filesystem::allocate(InodeNumber number, std::uint64_t offset, std::uint64_t length, AllocateMode mode,
                                   const Caller& caller) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   DEDUPFS_TRY(state.check_writable(number));
   if (length == 0) return Error{ErrorCode::kInvalidArgument, "nothing to allocate"};
   DEDUPFS_TRY(check_range(offset, length));
@@ -160,7 +162,7 @@ Result<void> Filesystem::allocate(InodeNumber number, std::uint64_t offset, std:
     DEDUPFS_TRY(state.space.admit_data(std::min(length, end - std::min(end, there))));
   }
   DEDUPFS_ASSIGN(const DirtyBudget::Share share, state.acquire_budget(DirtyMap::kExtentNodeBytes, nullptr));
-  const State::Change change(state);
+  const FilesystemState::Change change(state);
   const std::shared_ptr<FileContent> content = state.content_for_change(inode);
   const bool extends = mode == AllocateMode::kExtend || mode == AllocateMode::kZeroRange;
   const std::uint64_t size = content->size();
@@ -186,12 +188,12 @@ Result<std::uint64_t> Filesystem::seek_hole(InodeNumber number, std::uint64_t of
 
 Result<std::uint64_t> Filesystem::copy_range(InodeNumber from_number, std::uint64_t from_offset, InodeNumber to_number,
                                              std::uint64_t to_offset, std::uint64_t length, const Caller& caller) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   DEDUPFS_TRY(state.check_writable(to_number));
   DEDUPFS_ASSIGN(const InodePtr from, state.get_file(from_number));
   DEDUPFS_ASSIGN(const InodePtr to, state.get_file(to_number));
   DEDUPFS_TRY(state.space.admit_metadata());
-  const State::Change change(state);
+  const FilesystemState::Change change(state);
   DEDUPFS_TRY(
       state.metadata.check_tree(tree_of(from_number)));  // what a deleted snapshot had may go with the next group
   const std::shared_ptr<FileContent> source = state.content_for_reading(*from);
@@ -218,7 +220,7 @@ Result<void> Filesystem::flush_file(InodeNumber number) {
 }
 
 // Damage is logged once for each message: readers come back.
-Error Filesystem::State::log_damage(Inode& inode, Error error) {
+Error FilesystemState::log_damage(Inode& inode, Error error) {
   if (error.code() != ErrorCode::kCorruption && error.code() != ErrorCode::kIo) return error;
   {
     const std::lock_guard lock(inode.mutex);
@@ -229,7 +231,7 @@ Error Filesystem::State::log_damage(Inode& inode, Error error) {
   return error;
 }
 
-std::string Filesystem::State::path_for_log(Inode& inode) {
+std::string FilesystemState::path_for_log(Inode& inode) {
   constexpr int kDeepest = 64;
   std::string path;
   InodeNumber parent = 0;

@@ -27,7 +27,7 @@ Timestamp Timestamp::now() {
   return {time.tv_sec, static_cast<std::uint32_t>(time.tv_nsec)};
 }
 
-Filesystem::State::State(std::unique_ptr<Volume> its_volume, const FilesystemOptions& its_options)
+FilesystemState::FilesystemState(std::unique_ptr<Volume> its_volume, const FilesystemOptions& its_options)
     : volume(std::move(its_volume)),
       options(its_options),
       metadata(volume->metadata()),
@@ -39,9 +39,9 @@ Filesystem::State::State(std::unique_ptr<Volume> its_volume, const FilesystemOpt
       flushers(std::make_unique<ThreadPool>(
           std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMaxFlushers), "dedupfs-flush")) {}
 
-Filesystem::State::~State() = default;
+FilesystemState::~FilesystemState() = default;
 
-Result<void> Filesystem::State::start() {
+Result<void> FilesystemState::start() {
   DEDUPFS_ASSIGN(numbers, InodeNumbers::load(metadata));
   DEDUPFS_TRY(ensure_root());
   orphan_reaper = std::make_unique<OrphanReaper>(metadata, table, *numbers,
@@ -77,7 +77,7 @@ Result<void> Filesystem::State::start() {
 }
 
 // A new volume has no root yet: the store knows nothing of directories. Mounted read-only it is empty all the same.
-Result<void> Filesystem::State::ensure_root() {
+Result<void> FilesystemState::ensure_root() {
   const Result<InodePtr> root = get_directory(kRootInode);
   if (root) return {};
   if (root.error().code() != ErrorCode::kStale) return root.error();
@@ -99,7 +99,7 @@ Result<void> Filesystem::State::ensure_root() {
 }
 
 Result<std::unique_ptr<Filesystem>> Filesystem::open(std::unique_ptr<Volume> volume, const FilesystemOptions& options) {
-  auto state = std::make_unique<State>(std::move(volume), options);
+  auto state = std::make_unique<FilesystemState>(std::move(volume), options);
   if (const auto started = state->start(); !started) {
     if (started.error().code() != ErrorCode::kCorruption) return started.error();
     return Error{ErrorCode::kCorruption, started.error().message() + "; run fsck.dedupfs -y " +
@@ -108,7 +108,7 @@ Result<std::unique_ptr<Filesystem>> Filesystem::open(std::unique_ptr<Volume> vol
   return std::unique_ptr<Filesystem>(new Filesystem(std::move(state)));
 }
 
-Filesystem::Filesystem(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Filesystem::Filesystem(std::unique_ptr<FilesystemState> state) : state_(std::move(state)) {}
 
 Filesystem::~Filesystem() {
   if (const Result<void> closed = close(); !closed)
@@ -116,7 +116,7 @@ Filesystem::~Filesystem() {
 }
 
 Result<void> Filesystem::close(const ClosingGoesOn& goes_on) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   state.scrubber->stop();
   if (state.reclaimer) state.reclaimer->stop_for_good();
   if (state.defragmenter) state.defragmenter->finish(kMaxDefragmentationTime);

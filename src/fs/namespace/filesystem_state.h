@@ -14,6 +14,7 @@
 #include <atomic>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,7 +31,7 @@
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
 #include "fs/namespace/ancestry.h"
-#include "fs/namespace/filesystem.h"
+#include "fs/namespace/filesystem_types.h"
 #include "fs/namespace/inode_numbers.h"
 #include "fs/namespace/inode_table.h"
 #include "fs/namespace/name_locks.h"
@@ -40,13 +41,15 @@
 #include "fs/transactions/commit_hook.h"
 #include "fs/transactions/committer.h"
 #include "fs/transactions/quiesce_gate.h"
+#include "store/check/scrubber.h"
 #include "store/metadata/snapshot_reaper.h"
+#include "store/volume/volume.h"
 
 namespace dedupfs {
 
-struct Filesystem::State {
-  State(std::unique_ptr<Volume> its_volume, const FilesystemOptions& its_options);
-  ~State();
+struct FilesystemState {
+  FilesystemState(std::unique_ptr<Volume> its_volume, const FilesystemOptions& its_options);
+  ~FilesystemState();
 
   Result<void> start();
   Result<void> ensure_root();
@@ -54,7 +57,7 @@ struct Filesystem::State {
   // The scope of an operation that changes something. Before it: check_writable() and the space guard.
   class Change {
    public:
-    explicit Change(State& state) : state_(state), pass_((state.throttle(), state.gate)) {}
+    explicit Change(FilesystemState& state) : state_(state), pass_((state.throttle(), state.gate)) {}
     ~Change() {
       // What an exception ended halfway must not be committed.
       if (std::uncaught_exceptions() > exceptions_ && Metadata::changes_of_this_thread() != changes_)
@@ -64,7 +67,7 @@ struct Filesystem::State {
     Change& operator=(const Change&) = delete;
 
    private:
-    State& state_;
+    FilesystemState& state_;
     QuiesceGate::Pass pass_;
     const int exceptions_ = std::uncaught_exceptions();
     const std::uint64_t changes_ = Metadata::changes_of_this_thread();
@@ -129,7 +132,7 @@ struct Filesystem::State {
   // Puts the inode into the set of changed ones first, so that nobody drops the content while it is being changed.
   std::shared_ptr<FileContent> content_for_change(const InodePtr& inode);
   // Waits until there is so much of the budget. What an operation takes it takes on top; the share is given back at its end.
-  Result<DirtyBudget::Share> acquire_budget(std::uint64_t bytes, const Cancelled& cancelled);
+  Result<DirtyBudget::Share> acquire_budget(std::uint64_t bytes, const std::function<bool()>& cancelled);
   Result<void> resize(const InodePtr& inode, std::uint64_t size, const Caller& caller);
   // Times and set-id bits, after the content changed.
   void note_modification(Inode& inode, const Caller& caller);

@@ -1,6 +1,7 @@
 // Names: looking them up, making, linking, removing and renaming them.
 #include <spdlog/spdlog.h>
 
+#include "fs/namespace/filesystem.h"
 #include "fs/namespace/filesystem_state.h"
 #include "fs/namespace/posix_acl.h"
 
@@ -50,14 +51,14 @@ class NumberInUse {
 
 }  // namespace
 
-Result<void> Filesystem::State::check_new_name(std::string_view name) {
+Result<void> FilesystemState::check_new_name(std::string_view name) {
   if (name.size() > kMaxName)
     return Error{ErrorCode::kNameTooLong, "a name of " + std::to_string(name.size()) + " bytes"};
   if (!is_valid_name(name)) return Error{ErrorCode::kInvalidArgument, "'" + std::string(name) + "' cannot be a name"};
   return {};
 }
 
-Result<InodePtr> Filesystem::State::get_directory(InodeNumber number) {
+Result<InodePtr> FilesystemState::get_directory(InodeNumber number) {
   DEDUPFS_ASSIGN(InodePtr inode, table.get(number));
   const std::lock_guard lock(inode->mutex);
   if (!is_directory(inode->record.attributes.mode))
@@ -66,13 +67,13 @@ Result<InodePtr> Filesystem::State::get_directory(InodeNumber number) {
 }
 
 // What is above the root of a snapshot is in no record.
-InodeNumber Filesystem::State::parent_of(Inode& directory) {
+InodeNumber FilesystemState::parent_of(Inode& directory) {
   if (tree_of(directory.number) != kLiveTree && inode_of(directory.number) == kRootInode) return kSnapshotsInode;
   const std::lock_guard lock(directory.mutex);
   return directory.record.attributes.parent;
 }
 
-Result<std::optional<Dirent>> Filesystem::State::find_entry(InodeNumber parent, std::string_view name) {
+Result<std::optional<Dirent>> FilesystemState::find_entry(InodeNumber parent, std::string_view name) {
   DEDUPFS_ASSIGN(const std::optional<std::string> value,
                  metadata.get(Family::kDirents, encode_dirent_key(parent, name)));
   if (!value) return std::nullopt;
@@ -80,7 +81,7 @@ Result<std::optional<Dirent>> Filesystem::State::find_entry(InodeNumber parent, 
   return entry;
 }
 
-Result<InodePtr> Filesystem::State::get_target(InodeNumber parent, std::string_view name, const Dirent& entry) {
+Result<InodePtr> FilesystemState::get_target(InodeNumber parent, std::string_view name, const Dirent& entry) {
   Result<InodePtr> inode = table.get(entry.inode);
   if (!inode && inode.error().code() == ErrorCode::kStale)
     return Error{ErrorCode::kCorruption,
@@ -90,7 +91,7 @@ Result<InodePtr> Filesystem::State::get_target(InodeNumber parent, std::string_v
 
 // A directory that was removed while somebody has it as working directory takes no new names. Nor does one whose numbers have come
 // to their end, which only a damaged record can say: telldir() has no greater ones.
-Result<void> Filesystem::State::check_takes_names(Inode& directory) {
+Result<void> FilesystemState::check_takes_names(Inode& directory) {
   Attributes& attributes = directory.record.attributes;
   if (attributes.links == 0)
     return Error{ErrorCode::kNotFound, "directory " + std::to_string(directory.number) + " was removed"};
@@ -112,13 +113,13 @@ Result<void> Filesystem::State::check_takes_names(Inode& directory) {
                                            ": its record is damaged; unmount and run fsck.dedupfs -y"};
 }
 
-Result<bool> Filesystem::State::is_empty_directory(InodeNumber directory) {
+Result<bool> FilesystemState::is_empty_directory(InodeNumber directory) {
   DEDUPFS_ASSIGN(const std::vector<KeyValue> first,
                  metadata.list(Family::kCookies, encode_inode_key(directory), encode_key_behind(directory), 1));
   return first.empty();
 }
 
-Result<InodeNumber> Filesystem::State::read_parent(InodeNumber directory) {
+Result<InodeNumber> FilesystemState::read_parent(InodeNumber directory) {
   DEDUPFS_ASSIGN(const std::optional<std::string> value, metadata.get(Family::kInodes, encode_inode_key(directory)));
   if (!value) return Error{ErrorCode::kStale, "inode " + std::to_string(directory) + " does not exist"};
   DEDUPFS_ASSIGN(const InodeRecord record, decode_inode(directory, *value));
@@ -127,7 +128,7 @@ Result<InodeNumber> Filesystem::State::read_parent(InodeNumber directory) {
   return record.attributes.parent;
 }
 
-void Filesystem::State::put_entry(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie) {
+void FilesystemState::put_entry(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie) {
   const std::uint32_t type = type_bits(target.record.attributes.mode);
   metadata.put(Family::kDirents, encode_dirent_key(directory.number, name),
                encode_dirent({target.number, type, cookie}));
@@ -135,23 +136,23 @@ void Filesystem::State::put_entry(Inode& directory, std::string_view name, const
                encode_cookie_entry({target.number, type, std::string(name)}));
 }
 
-void Filesystem::State::add_entry(Inode& directory, std::string_view name, const Inode& target) {
+void FilesystemState::add_entry(Inode& directory, std::string_view name, const Inode& target) {
   add_entry(directory, name, target, directory.record.attributes.next_cookie++);
 }
 
-void Filesystem::State::add_entry(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie) {
+void FilesystemState::add_entry(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie) {
   put_entry(directory, name, target, cookie);
   directory.record.attributes.size += kDirectoryEntryBytes;
 }
 
-void Filesystem::State::remove_entry(Inode& directory, std::string_view name, const Dirent& entry) {
+void FilesystemState::remove_entry(Inode& directory, std::string_view name, const Dirent& entry) {
   metadata.erase(Family::kDirents, encode_dirent_key(directory.number, name));
   metadata.erase(Family::kCookies, encode_cookie_key(directory.number, entry.cookie));
   std::uint64_t& size = directory.record.attributes.size;
   size -= std::min(size, kDirectoryEntryBytes);
 }
 
-void Filesystem::State::drop_link(const InodePtr& inode, const Timestamp& now) {
+void FilesystemState::drop_link(const InodePtr& inode, const Timestamp& now) {
   Attributes& attributes = inode->record.attributes;
   if (is_directory(attributes.mode)) {
     attributes.links = 0;
@@ -165,13 +166,13 @@ void Filesystem::State::drop_link(const InodePtr& inode, const Timestamp& now) {
   if (table.mark_orphan(inode->number)) doom(inode->number);
 }
 
-void Filesystem::State::doom(InodeNumber number) {
+void FilesystemState::doom(InodeNumber number) {
   if (const InodePtr inode = table.find_in_memory(number)) inode->unlinked = true;
   orphan_reaper->push(number);
   if (committer) committer->request_background_step();
 }
 
-Result<Attributes> Filesystem::State::reference_by_number(InodeNumber number) {
+Result<Attributes> FilesystemState::reference_by_number(InodeNumber number) {
   if (hides_snapshots() && (tree_of(number) != kLiveTree || number == kSnapshotsInode))
     return Error{ErrorCode::kStale, "the snapshots are hidden by -o snapshots=hidden"};
   DEDUPFS_ASSIGN(const InodePtr inode, table.get(number));
@@ -185,13 +186,13 @@ Result<Attributes> Filesystem::State::reference_by_number(InodeNumber number) {
 }
 
 Result<Attributes> Filesystem::lookup(InodeNumber parent, std::string_view name) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   if (name == ".") return state.reference_by_number(parent);
   DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(parent));
   if (name == "..") {
-    return state.reference_by_number(State::parent_of(*directory));
+    return state.reference_by_number(FilesystemState::parent_of(*directory));
   }
-  DEDUPFS_TRY(State::check_new_name(name));
+  DEDUPFS_TRY(FilesystemState::check_new_name(name));
   if (parent == kSnapshotsInode) return state.lookup_snapshot(name);
 
   // Held until the reference counts: an unlink beside it must not find the inode without a holder.
@@ -205,15 +206,15 @@ Result<Attributes> Filesystem::lookup(InodeNumber parent, std::string_view name)
   state.table.reference(inode->number, 1);
   inode->last_parent = parent;
   inode->last_name = name;
-  return State::attributes_of(*inode);
+  return FilesystemState::attributes_of(*inode);
 }
 
 void Filesystem::forget(InodeNumber inode, std::uint64_t count) {
   if (state_->table.forget(inode, count)) state_->doom(inode);
 }
 
-Result<InodePtr> Filesystem::State::add_inode(Inode& directory, InodeRecord record, const Caller& caller,
-                                              const Timestamp& now) {
+Result<InodePtr> FilesystemState::add_inode(Inode& directory, InodeRecord record, const Caller& caller,
+                                            const Timestamp& now) {
   Attributes& attributes = record.attributes;
   const Attributes& above = directory.record.attributes;
   attributes.uid = caller.uid;
@@ -236,8 +237,8 @@ Result<InodePtr> Filesystem::State::add_inode(Inode& directory, InodeRecord reco
   return table.add(created.record);
 }
 
-Result<Attributes> Filesystem::State::make(InodeNumber parent, std::string_view name, InodeRecord record,
-                                           const Caller& caller) {
+Result<Attributes> FilesystemState::make(InodeNumber parent, std::string_view name, InodeRecord record,
+                                         const Caller& caller) {
   DEDUPFS_TRY(check_writable(parent));
   DEDUPFS_TRY(check_new_name(name));
   DEDUPFS_TRY(space.admit_metadata());
@@ -315,12 +316,12 @@ Result<std::string> Filesystem::read_symlink(InodeNumber number) {
 }
 
 Result<Attributes> Filesystem::make_link(InodeNumber number, InodeNumber parent, std::string_view name) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   DEDUPFS_TRY(state.check_writable(parent));
   DEDUPFS_TRY(state.check_writable(number));
-  DEDUPFS_TRY(State::check_new_name(name));
+  DEDUPFS_TRY(FilesystemState::check_new_name(name));
   DEDUPFS_TRY(state.space.admit_metadata());
-  const State::Change change(state);
+  const FilesystemState::Change change(state);
   const NameLocks::Exclusive name_lock(state.names, {parent});
   DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(parent));
   DEDUPFS_ASSIGN(const InodePtr inode, state.table.get(number));
@@ -342,14 +343,14 @@ Result<Attributes> Filesystem::make_link(InodeNumber number, InodeNumber parent,
   touch(*directory, now);
   state.put_record(*directory);
   state.table.reference(number, 1);
-  return State::attributes_of(*inode);
+  return FilesystemState::attributes_of(*inode);
 }
 
 Result<void> Filesystem::unlink(InodeNumber parent, std::string_view name) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   DEDUPFS_TRY(state.check_writable(parent));
-  DEDUPFS_TRY(State::check_new_name(name));
-  const State::Change change(state);
+  DEDUPFS_TRY(FilesystemState::check_new_name(name));
+  const FilesystemState::Change change(state);
   const NameLocks::Exclusive name_lock(state.names, {parent});
   DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(parent));
   DEDUPFS_ASSIGN(const std::optional<Dirent> entry, state.find_entry(parent, name));
@@ -368,10 +369,10 @@ Result<void> Filesystem::unlink(InodeNumber parent, std::string_view name) {
 }
 
 Result<void> Filesystem::remove_directory(InodeNumber parent, std::string_view name) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   DEDUPFS_TRY(state.check_writable(parent));
-  DEDUPFS_TRY(State::check_new_name(name));
-  const State::Change change(state);
+  DEDUPFS_TRY(FilesystemState::check_new_name(name));
+  const FilesystemState::Change change(state);
   const NameLocks::Exclusive name_lock(state.names, {parent});
   DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(parent));
   DEDUPFS_ASSIGN(const std::optional<Dirent> entry, state.find_entry(parent, name));

@@ -30,7 +30,7 @@ constexpr double kShortOfSpace = 0.1;
 
 }  // namespace
 
-std::unique_ptr<Reclaimer> Filesystem::State::make_reclaimer() {
+std::unique_ptr<Reclaimer> FilesystemState::make_reclaimer() {
   return std::make_unique<Reclaimer>(
       *volume,
       ReclaimHost{
@@ -51,7 +51,7 @@ std::unique_ptr<Reclaimer> Filesystem::State::make_reclaimer() {
 
 // The committer's thread deletes, in steps between commits. What is deleted from now on is not waited for: there may be no
 // end of it. A commit now and then tells whether there can be any: a disk may be so full that nothing can be deleted.
-Result<void> Filesystem::State::await_deletions(const std::function<Result<void>()>& go_on) {
+Result<void> FilesystemState::await_deletions(const std::function<Result<void>()>& go_on) {
   const std::uint64_t orphans = orphan_reaper->pushed();
   const std::vector<SnapshotRecord> deleted = volume->snapshots().deleted();
   const auto is_gone = [&](const SnapshotRecord& snapshot) { return !volume->snapshots().knows(snapshot.number); };
@@ -64,8 +64,8 @@ Result<void> Filesystem::State::await_deletions(const std::function<Result<void>
 }
 
 // Of files, and of files as snapshots have them.
-Result<void> Filesystem::State::visit_references(const Database::Snapshot& snapshot,
-                                                 const ReclaimHost::Visit& visit) const {
+Result<void> FilesystemState::visit_references(const Database::Snapshot& snapshot,
+                                               const ReclaimHost::Visit& visit) const {
   const double end = static_cast<double>(numbers->end());
   const auto visit_segment = [&](std::string_view key, std::string_view value) -> Result<void> {
     DEDUPFS_ASSIGN(const RecipeKey segment, decode_recipe_key(key));
@@ -95,7 +95,7 @@ Result<void> Filesystem::State::visit_references(const Database::Snapshot& snaps
 
 // Higher inode numbers are newer. Large files one by one, the newest first; of many small ones those that were made together, in the
 // order in which they were made, and will be read.
-Result<void> Filesystem::State::visit_newest_references(const ReclaimHost::VisitUntil& visit) const {
+Result<void> FilesystemState::visit_newest_references(const ReclaimHost::VisitUntil& visit) const {
   std::vector<ChunkId> ids;  // of the small ones
   InodeNumber together = 1;
   for (std::string end = encode_inode_key(numbers->end());;) {
@@ -126,8 +126,8 @@ Result<void> Filesystem::State::visit_newest_references(const ReclaimHost::Visit
 }
 
 // What the files with keys in [begin, end) refer to, in order. False if `visit` was.
-Result<bool> Filesystem::State::visit_recipes(const std::string& begin, const std::string& end,
-                                              const ReclaimHost::VisitUntil& visit) const {
+Result<bool> FilesystemState::visit_recipes(const std::string& begin, const std::string& end,
+                                            const ReclaimHost::VisitUntil& visit) const {
   return visit_entries_while(volume->database(), Family::kRecipes, begin, end, kSegmentsOfAPage,
                              [&](const std::string&, const std::string& value) -> Result<bool> {
                                DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
@@ -138,7 +138,7 @@ Result<bool> Filesystem::State::visit_recipes(const std::string& begin, const st
 }
 
 // Rewriting makes garbage.
-std::unique_ptr<Defragmenter> Filesystem::State::make_defragmenter() {
+std::unique_ptr<Defragmenter> FilesystemState::make_defragmenter() {
   return std::make_unique<Defragmenter>(
       *volume, options.defragment_percent,
       DefragmenterHost{.in_group =
@@ -151,12 +151,12 @@ std::unique_ptr<Defragmenter> Filesystem::State::make_defragmenter() {
                        .may_defragment = [this] { return !aborted && !is_short_of_space(); }});
 }
 
-bool Filesystem::State::is_short_of_space() {
+bool FilesystemState::is_short_of_space() {
   const auto room = space.room();
   return room && static_cast<double>(room->available_bytes) < kShortOfSpace * static_cast<double>(room->total_bytes);
 }
 
-std::optional<ReclaimSettings> Filesystem::State::due_reclaim() {
+std::optional<ReclaimSettings> FilesystemState::due_reclaim() {
   const std::uint64_t dropped = volume->chunks().dropped_bytes();
   if (dropped < kMinDroppedBytes || aborted) return std::nullopt;
   if (is_short_of_space()) return ReclaimSettings();

@@ -1,4 +1,5 @@
 // rename(2) and renameat2(2).
+#include "fs/namespace/filesystem.h"
 #include "fs/namespace/filesystem_state.h"
 
 namespace dedupfs {
@@ -52,17 +53,17 @@ InodeRecord whiteout() {
 }  // namespace
 
 // A rename, and the directories that it moves to another parent, as far as they are known not to hold their new place.
-struct Filesystem::State::Rename {
+struct FilesystemState::Rename {
   InodeNumber old_parent = 0;
   std::string_view old_name;
   InodeNumber new_parent = 0;
   std::string_view new_name;
-  RenameMode mode{};
+  Filesystem::RenameMode mode{};
   const Caller& caller;
   InodeNumber checked = 0;       // goes to new_parent
   InodeNumber checked_back = 0;  // comes to old_parent in exchange
 
-  bool exchanges() const { return mode == RenameMode::kExchange; }
+  bool exchanges() const { return mode == Filesystem::RenameMode::kExchange; }
 };
 
 // The walk that looks for circles runs outside of the gate and of all name locks: in a deep tree it takes long, and nobody may
@@ -71,18 +72,18 @@ struct Filesystem::State::Rename {
 Result<void> Filesystem::rename(InodeNumber old_parent, std::string_view old_name, InodeNumber new_parent,
                                 std::string_view new_name, RenameMode mode, const Caller& caller) {
   constexpr int kAttempts = 100;
-  State& state = *state_;
+  FilesystemState& state = *state_;
   DEDUPFS_TRY(state.check_writable(old_parent));
   DEDUPFS_TRY(state.check_writable(new_parent));
-  DEDUPFS_TRY(State::check_new_name(old_name));
-  DEDUPFS_TRY(State::check_new_name(new_name));
+  DEDUPFS_TRY(FilesystemState::check_new_name(old_name));
+  DEDUPFS_TRY(FilesystemState::check_new_name(new_name));
   if (leaves_whiteout(mode)) DEDUPFS_TRY(state.space.admit_metadata());
-  State::Rename rename{.old_parent = old_parent,
-                       .old_name = old_name,
-                       .new_parent = new_parent,
-                       .new_name = new_name,
-                       .mode = mode,
-                       .caller = caller};
+  FilesystemState::Rename rename{.old_parent = old_parent,
+                                 .old_name = old_name,
+                                 .new_parent = new_parent,
+                                 .new_name = new_name,
+                                 .mode = mode,
+                                 .caller = caller};
   std::unique_lock rename_lock(state.rename_mutex, std::defer_lock);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     DEDUPFS_ASSIGN(const bool done, state.rename_if_checked(rename));
@@ -94,7 +95,7 @@ Result<void> Filesystem::rename(InodeNumber old_parent, std::string_view old_nam
 }
 
 // False: nothing was done, and the directories that are to be checked stand in `rename`.
-Result<bool> Filesystem::State::rename_if_checked(Rename& rename) {
+Result<bool> FilesystemState::rename_if_checked(Rename& rename) {
   const auto& [old_parent, old_name, new_parent, new_name, mode, caller, checked, checked_back] = rename;
   const Change change(*this);
   const NameLocks::Exclusive name_lock(names, {old_parent, new_parent});
@@ -187,7 +188,7 @@ Result<bool> Filesystem::State::rename_if_checked(Rename& rename) {
 }
 
 // A directory must not move into itself. With rename_mutex held.
-Result<void> Filesystem::State::check_no_circle(const Rename& rename) {
+Result<void> FilesystemState::check_no_circle(const Rename& rename) {
   const auto check = [&](InodeNumber moved, InodeNumber target) -> Result<void> {
     if (moved == 0) return {};
     DEDUPFS_ASSIGN(const bool inside, ancestry.is_inside(target, moved));

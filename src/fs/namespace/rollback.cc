@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/crash_point.h"
+#include "fs/namespace/filesystem.h"
 #include "fs/namespace/filesystem_state.h"
 #include "index/entries.h"
 #include "store/metadata/before_images.h"
@@ -29,9 +30,9 @@ Result<void> note_changed(Family family, const std::string& key, std::vector<Cha
 }  // namespace
 
 // Reads everything before it changes anything: an error leaves the tree as it is.
-class Filesystem::State::Restoration {
+class FilesystemState::Restoration {
  public:
-  Restoration(State& state, const SnapshotRecord& snapshot, std::vector<ChangedName>& changed)
+  Restoration(FilesystemState& state, const SnapshotRecord& snapshot, std::vector<ChangedName>& changed)
       : state_(state), snapshot_(snapshot), changed_(changed) {}
 
   Result<void> collect() {
@@ -84,16 +85,16 @@ class Filesystem::State::Restoration {
     return {};
   }
 
-  State& state_;
+  FilesystemState& state_;
   const SnapshotRecord& snapshot_;
   std::vector<ChangedName>& changed_;
   std::vector<Record> changes_;
 };
 
 // Nothing is deleted in the background meanwhile.
-class Filesystem::State::CleanUpPause {
+class FilesystemState::CleanUpPause {
  public:
-  explicit CleanUpPause(State& state) : state_(state) { state_.clean_up_is_paused = true; }
+  explicit CleanUpPause(FilesystemState& state) : state_(state) { state_.clean_up_is_paused = true; }
   ~CleanUpPause() {
     state_.clean_up_is_paused = false;
     state_.committer->request_background_step();
@@ -102,11 +103,11 @@ class Filesystem::State::CleanUpPause {
   CleanUpPause& operator=(const CleanUpPause&) = delete;
 
  private:
-  State& state_;
+  FilesystemState& state_;
 };
 
 Result<std::vector<ChangedName>> Filesystem::roll_back(std::string_view name) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   const std::lock_guard lock(state.snapshot_mutex);
   const std::lock_guard rename_lock(state.rename_mutex);  // directories change their parents
   DEDUPFS_TRY(state.check_writable());
@@ -114,7 +115,7 @@ Result<std::vector<ChangedName>> Filesystem::roll_back(std::string_view name) {
   if (!snapshot) return Error{ErrorCode::kNotFound, fmt::format("there is no snapshot '{}'", name)};
   DEDUPFS_TRY(state.space.admit_metadata());
 
-  const State::CleanUpPause pause(state);
+  const FilesystemState::CleanUpPause pause(state);
   std::vector<ChangedName> changed;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     DEDUPFS_TRY(state.sync());
@@ -139,7 +140,7 @@ Result<std::vector<ChangedName>> Filesystem::roll_back(std::string_view name) {
   return Error{ErrorCode::kBusy, "the volume is changing all the time"};
 }
 
-Result<void> Filesystem::State::roll_back(const SnapshotRecord& snapshot, std::vector<ChangedName>& changed) {
+Result<void> FilesystemState::roll_back(const SnapshotRecord& snapshot, std::vector<ChangedName>& changed) {
   if (const auto open = table.find_open_in_live_tree()) {
     const InodePtr inode = table.find_in_memory(*open);
     return Error{ErrorCode::kBusy, fmt::format("'{}' is open; close what is open in the volume first",

@@ -6,6 +6,7 @@
 
 #include "base/crash_point.h"
 #include "fs/format/recipe_format.h"
+#include "fs/namespace/filesystem.h"
 #include "fs/namespace/filesystem_state.h"
 #include "index/counters.h"
 
@@ -35,7 +36,7 @@ Result<void> Filesystem::check_snapshot_name(std::string_view name) {
                   name)};
 }
 
-void Filesystem::State::add_snapshots_directory() {
+void FilesystemState::add_snapshots_directory() {
   InodeRecord record;
   Attributes& attributes = record.attributes;
   attributes.inode = kSnapshotsInode;
@@ -47,11 +48,11 @@ void Filesystem::State::add_snapshots_directory() {
   touch_snapshots_directory();
 }
 
-bool Filesystem::State::hides_snapshots() const {
+bool FilesystemState::hides_snapshots() const {
   return options.snapshot_access == FilesystemOptions::SnapshotAccess::kHidden;
 }
 
-void Filesystem::State::touch_snapshots_directory() {
+void FilesystemState::touch_snapshots_directory() {
   const std::vector<SnapshotRecord> all = volume->snapshots().all();
   const Result<InodePtr> root = table.get(kRootInode);
   Attributes of_root;
@@ -71,14 +72,14 @@ void Filesystem::State::touch_snapshots_directory() {
   attributes.links = 2 + static_cast<std::uint32_t>(all.size());
 }
 
-Result<Attributes> Filesystem::State::lookup_snapshot(std::string_view name) {
+Result<Attributes> FilesystemState::lookup_snapshot(std::string_view name) {
   const auto snapshot = volume->snapshots().find(name);
   if (!snapshot) return no_snapshot(name);
   return reference_by_number(node_of(snapshot->number, kRootInode));
 }
 
-Result<void> Filesystem::State::list_snapshots(std::uint64_t cookie, bool counted,
-                                               const std::function<bool(const DirectoryEntry&)>& visit) {
+Result<void> FilesystemState::list_snapshots(std::uint64_t cookie, bool counted,
+                                             const std::function<bool(const DirectoryEntry&)>& visit) {
   for (const SnapshotRecord& snapshot : volume->snapshots().all()) {
     if (cookie_of(snapshot.number) <= cookie) continue;
     DirectoryEntry entry;
@@ -102,7 +103,7 @@ std::vector<SnapshotRecord> Filesystem::snapshots() const {
 }
 
 Result<void> Filesystem::create_snapshot(std::string_view name) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   const std::lock_guard lock(state.snapshot_mutex);
   DEDUPFS_TRY(state.check_writable());
   DEDUPFS_TRY(check_snapshot_name(name));
@@ -129,7 +130,7 @@ Result<void> Filesystem::create_snapshot(std::string_view name) {
   return {};
 }
 
-Result<void> Filesystem::State::put_new_snapshot(SnapshotRecord& record) {
+Result<void> FilesystemState::put_new_snapshot(SnapshotRecord& record) {
   {
     const std::lock_guard lock(errors_mutex);
     if (flush_error) return *flush_error;  // it would not have what somebody wrote
@@ -151,7 +152,7 @@ Result<void> Filesystem::State::put_new_snapshot(SnapshotRecord& record) {
 }
 
 Result<void> Filesystem::delete_snapshot(std::string_view name) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   const std::lock_guard lock(state.snapshot_mutex);
   DEDUPFS_TRY(state.check_writable());
   const auto snapshot = state.volume->snapshots().find(name);
@@ -162,7 +163,7 @@ Result<void> Filesystem::delete_snapshot(std::string_view name) {
   return {};
 }
 
-void Filesystem::State::mark_deleted(SnapshotRecord record) {
+void FilesystemState::mark_deleted(SnapshotRecord record) {
   {
     const Change change(*this);
     record.is_deleted = true;
@@ -173,7 +174,7 @@ void Filesystem::State::mark_deleted(SnapshotRecord record) {
 }
 
 // The live tree may have all of it still; whether it does is known after the mark of a reclaim.
-void Filesystem::State::note_dropped(Family family, std::string_view value) {
+void FilesystemState::note_dropped(Family family, std::string_view value) {
   if (family != Family::kRecipes) return;
   const auto entries = decode_segment(value);
   if (!entries) return;

@@ -1,4 +1,5 @@
 // Extended attributes, and what POSIX access control lists do to modes.
+#include "fs/namespace/filesystem.h"
 #include "fs/namespace/filesystem_state.h"
 #include "fs/namespace/posix_acl.h"
 #include "index/entries.h"
@@ -28,17 +29,17 @@ Error no_xattr(std::string_view name) {
 
 }  // namespace
 
-Result<std::optional<std::string>> Filesystem::State::find_xattr(const Inode& inode, std::string_view name) {
+Result<std::optional<std::string>> FilesystemState::find_xattr(const Inode& inode, std::string_view name) {
   if (!inode.record.has_xattrs) return std::nullopt;
   return metadata.get(Family::kXattrs, encode_xattr_key(inode.number, name));
 }
 
-void Filesystem::State::put_xattr(Inode& inode, std::string_view name, std::string value) {
+void FilesystemState::put_xattr(Inode& inode, std::string_view name, std::string value) {
   metadata.put(Family::kXattrs, encode_xattr_key(inode.number, name), std::move(value));
   inode.record.has_xattrs = true;
 }
 
-Result<void> Filesystem::State::erase_xattr(Inode& inode, std::string_view name) {
+Result<void> FilesystemState::erase_xattr(Inode& inode, std::string_view name) {
   const std::string key = encode_xattr_key(inode.number, name);
   DEDUPFS_ASSIGN(const std::vector<KeyValue> first_two,
                  metadata.list(Family::kXattrs, encode_inode_key(inode.number), encode_key_behind(inode.number), 2));
@@ -49,7 +50,7 @@ Result<void> Filesystem::State::erase_xattr(Inode& inode, std::string_view name)
 
 // The child's mode is what was asked for. Directories hand their default list on; where there is none, the umask
 // counts.
-Result<void> Filesystem::State::inherit_acls(Inode& directory, Inode& child, const Caller& caller) {
+Result<void> FilesystemState::inherit_acls(Inode& directory, Inode& child, const Caller& caller) {
   std::uint32_t& mode = child.record.attributes.mode;
   if (is_symlink(mode)) return {};
   DEDUPFS_ASSIGN(const std::optional<std::string> value, find_xattr(directory, kDefaultAclName));
@@ -67,7 +68,7 @@ Result<void> Filesystem::State::inherit_acls(Inode& directory, Inode& child, con
   return {};
 }
 
-Result<void> Filesystem::State::update_acl_for_mode(Inode& inode, std::uint32_t mode) {
+Result<void> FilesystemState::update_acl_for_mode(Inode& inode, std::uint32_t mode) {
   DEDUPFS_ASSIGN(const std::optional<std::string> value, find_xattr(inode, kAccessAclName));
   if (!value) return {};
   Result<PosixAcl> acl = PosixAcl::decode(*value);
@@ -79,7 +80,7 @@ Result<void> Filesystem::State::update_acl_for_mode(Inode& inode, std::uint32_t 
 
 Result<void> Filesystem::set_xattr(InodeNumber number, std::string_view name, std::string_view value, XattrMode mode,
                                    const Caller& caller) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   DEDUPFS_TRY(state.check_writable(number));
   DEDUPFS_TRY(check_xattr_name(name));
   if (value.size() > kMaxXattrValue) return Error{ErrorCode::kTooLarge, "the value of an extended attribute"};
@@ -89,7 +90,7 @@ Result<void> Filesystem::set_xattr(InodeNumber number, std::string_view name, st
     if (acl.empty()) return remove_xattr(number, name);
   }
   DEDUPFS_TRY(state.space.admit_metadata());
-  const State::Change change(state);
+  const FilesystemState::Change change(state);
   DEDUPFS_ASSIGN(const InodePtr inode, state.table.get(number));
   const std::lock_guard lock(inode->mutex);
   std::uint32_t& file_mode = inode->record.attributes.mode;
@@ -151,10 +152,10 @@ Result<std::vector<std::string>> Filesystem::list_xattrs(InodeNumber number) {
 }
 
 Result<void> Filesystem::remove_xattr(InodeNumber number, std::string_view name) {
-  State& state = *state_;
+  FilesystemState& state = *state_;
   DEDUPFS_TRY(state.check_writable(number));
   DEDUPFS_TRY(check_xattr_name(name));
-  const State::Change change(state);
+  const FilesystemState::Change change(state);
   DEDUPFS_ASSIGN(const InodePtr inode, state.table.get(number));
   const std::lock_guard lock(inode->mutex);
   DEDUPFS_ASSIGN(const std::optional<std::string> existing, state.find_xattr(*inode, name));

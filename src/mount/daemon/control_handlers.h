@@ -5,7 +5,7 @@
 #pragma once
 
 #include "mount/control/control_socket.h"
-#include "mount/fuse/fuse_operations.h"
+#include "mount/fuse/fuse_mount.h"
 #include "mount/options/mount_request.h"
 
 namespace dedupfs {

@@ -31,7 +31,7 @@
 #include "mount/daemon/dead_mount.h"
 #include "mount/daemon/hardening.h"
 #include "mount/daemon/remount.h"
-#include "mount/fuse/fuse_operations.h"
+#include "mount/fuse/fuse_mount.h"
 #include "mount/fuse/fuse_session.h"
 #include "mount/options/memory_limits.h"
 #include "mount/system/in_time.h"

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "mount/control/control_socket.h"
-#include "mount/daemon/daemon.h"
 #include "mount/daemon/daemonize.h"
+#include "mount/options/mount_request.h"
 #include "mount/system/mount_table.h"
 
 namespace dedupfs {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fs/format/types.h"
-#include "mount/fuse/fuse_operations.h"
+#include "mount/fuse/fuse_api.h"
 
 namespace dedupfs {
 

@@ -501,53 +501,6 @@ struct Shielded<kOperation> {
 
 }  // namespace
 
-void FuseMount::negotiate(fuse_conn_info& connection) {
-  kernel_minor_ = connection.proto_minor;
-  const auto want = [&connection](unsigned capability, bool wanted = true) {
-    connection.want = wanted ? connection.want | (connection.capable & capability) : connection.want & ~capability;
-  };
-  want(FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_PARALLEL_DIROPS |
-       FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_READDIRPLUS |
-       FUSE_CAP_READDIRPLUS_AUTO);
-  // The kernel truncates by SETATTR instead, and takes away set-user-id bits with it, as it does on writes.
-  want(FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_HANDLE_KILLPRIV, false);
-  // Pages are dropped when and where content changes behind the kernel's back, not whenever a time stamp did.
-  want(FUSE_CAP_AUTO_INVAL_DATA, false);
-  // Writes must reach the chunker in order and be counted against the cap of dirty memory.
-  want(FUSE_CAP_WRITEBACK_CACHE, false);
-  want(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE, false);
-  connection.max_write = 1 << 20;
-  connection.max_readahead = static_cast<unsigned>(std::max<std::uint64_t>(1 << 20, options_.read_ahead_bytes));
-  connection.max_background = 64;
-  connection.congestion_threshold = 48;
-}
-
-bool FuseMount::opens_directly(InodeNumber inode, int flags) {
-  if (options_.direct_io != DirectIo::kWriteOnly) return options_.direct_io == DirectIo::kAll;
-  if ((flags & O_ACCMODE) != O_WRONLY) return false;
-  // The first write to a privileged file takes its privileges away. Through the cache the kernel sees to that itself.
-  const auto attributes = filesystem_.attributes(inode);
-  if (!attributes || (attributes->mode & (S_ISUID | S_ISGID)) != 0) return false;
-  return !filesystem_.get_xattr(inode, "security.capability");
-}
-
-void FuseMount::invalidate(const ContentRange& range) {
-  // Fails if the kernel does not know the inode any more; then it has no pages of it, either.
-  fuse_lowlevel_notify_inval_inode(session_, range.inode, static_cast<off_t>(range.offset),
-                                   static_cast<off_t>(range.length));
-}
-
-void FuseMount::invalidate(const std::vector<ChangedName>& changed) {
-  const std::lock_guard lock(session_mutex_);
-  if (session_ == nullptr) return;
-  for (const auto& [inode, name] : changed) {
-    if (name)
-      fuse_lowlevel_notify_inval_entry(session_, inode, name->c_str(), name->size());
-    else
-      invalidate(ContentRange{inode});
-  }
-}
-
 const fuse_lowlevel_ops& fuse_operations() {
   // No getlk, setlk, flock: the kernel keeps locks itself, as for a local disk, and no thread of the daemon ever waits for one.
   static const fuse_lowlevel_ops operations = [] {

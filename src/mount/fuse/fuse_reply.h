@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "mount/fuse/errno_map.h"
 #include "mount/fuse/fuse_caller.h"
-#include "mount/fuse/fuse_operations.h"
+#include "mount/fuse/fuse_mount.h"
 #include "store/volume/chunk_store.h"
 
 namespace dedupfs {

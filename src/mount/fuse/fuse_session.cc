@@ -14,6 +14,8 @@
 #include <string>
 #include <thread>
 
+#include "mount/fuse/fuse_operations.h"
+
 namespace dedupfs {
 
 namespace {

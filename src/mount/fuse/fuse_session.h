@@ -10,7 +10,7 @@
 
 #include "base/backing.h"
 #include "base/result.h"
-#include "mount/fuse/fuse_operations.h"
+#include "mount/fuse/fuse_mount.h"
 
 namespace dedupfs {
 

@@ -1,7 +1,9 @@
 // FUSE_WRITE, and what tells the ways of reading and writing through the kernel's page cache from those past it.
 #pragma once
 
-#include "mount/fuse/fuse_operations.h"
+#include <cstddef>
+
+#include "mount/fuse/fuse_api.h"
 
 namespace dedupfs {
 

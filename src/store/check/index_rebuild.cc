@@ -99,7 +99,7 @@ class ChunkRebuild {
  private:
   // ------------------------------------------------------------ what is intact
 
-  Result<void> read_container(const ContainerStore::ContainerInfo& container) {
+  Result<void> read_container(const ContainerInfo& container) {
     if (container.damage) report_.note(container.damage->message());
     const auto scan =
         containers_.scan(container.id, known_regions_.in(container.id),

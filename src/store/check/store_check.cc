@@ -326,7 +326,7 @@ class StoreCheck {
     return {};
   }
 
-  Result<void> check_container(const ContainerStore::ContainerInfo& container) {
+  Result<void> check_container(const ContainerInfo& container) {
     if (container.damage && has_use_for(container.id))
       report_.error(container.damage->message());
     else if (container.damage)
@@ -352,7 +352,7 @@ class StoreCheck {
   CheckReport& report_;
   const StoreCheckScope& scope_;
   RegionCache cache_;
-  std::vector<ContainerStore::ContainerInfo> containers_;
+  std::vector<ContainerInfo> containers_;
   std::unordered_map<RegionPlace, std::shared_ptr<const Region>> directories_;
   std::size_t cached_entries_ = 0;
   ChunkExtent last_extent_;

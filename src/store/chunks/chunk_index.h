@@ -9,12 +9,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "index/database.h"
 #include "store/format/region.h"
 #include "store/format/types.h"
 
@@ -70,5 +72,11 @@ Result<ChunkExtent> decode_extent(std::string_view key, std::string_view value);
 // Values of `fingerprints`.
 std::string encode_chunk_id(ChunkId id);
 Result<ChunkId> decode_chunk_id(std::string_view value);
+
+// The extent of the index that has the chunk, if any.
+Result<std::optional<ChunkExtent>> find_extent(const Database& database, ChunkId id);
+// Visits all extents of a snapshot in order of ids, until it is given an Error.
+Result<void> walk_extents(const Database& database, const Database::Snapshot& snapshot,
+                          const std::function<Result<void>(const ChunkExtent&)>& visit);
 
 }  // namespace dedupfs

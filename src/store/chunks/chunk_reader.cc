@@ -33,28 +33,6 @@ ChunkReader::ChunkReader(const ContainerStore& containers, const Database& datab
                [&containers](RegionPlace place) { return containers.read(place); }),
       decoded_(cache_bytes / kDecodedShare) {}
 
-Result<std::optional<ChunkExtent>> find_extent(const Database& database, ChunkId id) {
-  // Without a bound, the search for one that was erased goes over the tombstones below it.
-  const ChunkId lowest{number_of(id) - std::min(number_of(id), kMaxChunksPerExtent)};
-  DEDUPFS_ASSIGN(const auto found,
-                 database.find_at_or_before(Family::kChunks, encode_extent_key(id), encode_extent_key(lowest)));
-  if (!found) return std::optional<ChunkExtent>();
-  DEDUPFS_ASSIGN(ChunkExtent extent, decode_extent(found->first, found->second));
-  if (!extent.contains(id)) return std::optional<ChunkExtent>();
-  return std::optional(std::move(extent));
-}
-
-Result<void> walk_extents(const Database& database, const Database::Snapshot& snapshot,
-                          const std::function<Result<void>(const ChunkExtent&)>& visit) {
-  Result<void> result;
-  DEDUPFS_TRY(database.walk(snapshot, Family::kChunks, [&](std::string_view key, std::string_view value) {
-    const auto extent = decode_extent(key, value);
-    result = extent ? visit(*extent) : Result<void>(extent.error());
-    return result.has_value();
-  }));
-  return result;
-}
-
 Result<ExtentCache::Found> ChunkReader::locate(ChunkId id) {
   if (const auto found = extents_.find(id)) return *found;
   DEDUPFS_ASSIGN(const auto extent, find_extent(database_, id));

@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -28,12 +27,6 @@
 #include "store/format/types.h"
 
 namespace dedupfs {
-
-// The extent of the index that has the chunk, if any.
-Result<std::optional<ChunkExtent>> find_extent(const Database& database, ChunkId id);
-// Visits all extents of a snapshot in order of ids, until it is given an Error.
-Result<void> walk_extents(const Database& database, const Database::Snapshot& snapshot,
-                          const std::function<Result<void>(const ChunkExtent&)>& visit);
 
 class ChunkReader {
  public:

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "index/entries.h"
-#include "store/chunks/chunk_reader.h"
 
 namespace dedupfs {
 namespace {

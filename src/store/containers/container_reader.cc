@@ -126,12 +126,12 @@ Result<RawBuffer> ContainerReader::Front::payload() const {
   return decode_region_payload(header, stored);
 }
 
-Result<ContainerStore::Walk> ContainerReader::walk(std::uint32_t number) {
+Result<ContainerWalk> ContainerReader::walk(std::uint32_t number) {
   const auto opened = open(number);
   if (!opened) return opened.error().with(path_of(number).string());
   const BackingFile* const file = opened->get();
   DEDUPFS_ASSIGN(const std::uint64_t size, file->size());
-  ContainerStore::Walk walk;
+  ContainerWalk walk;
   const auto stop = [&](std::string_view reason) {
     walk.stopped_by = corruption(fmt::format("{}, offset {}: {}", path_of(number).string(), walk.end_offset, reason));
     return walk;
@@ -166,10 +166,10 @@ Result<ContainerScan> ContainerReader::scan(std::uint32_t number, const std::vec
   return scan_container(**file, number, known_offsets, visit);
 }
 
-Result<ContainerStore::ContainerInfo> ContainerReader::inspect(std::uint32_t number) {
+Result<ContainerInfo> ContainerReader::inspect(std::uint32_t number) {
   // Not through the cache: whoever inspects every container would empty it.
   DEDUPFS_ASSIGN(const auto file, folder_->open(container_name(number), Backing::Mode::kRead));
-  ContainerStore::ContainerInfo info;
+  ContainerInfo info;
   info.id = number;
   DEDUPFS_ASSIGN(info.bytes, file->size());
   HeaderBytes bytes;

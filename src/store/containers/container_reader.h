@@ -15,7 +15,8 @@
 #include "base/backing.h"
 #include "base/raw_buffer.h"
 #include "base/result.h"
-#include "store/containers/container_store.h"
+#include "store/containers/container_info.h"
+#include "store/containers/container_scan.h"
 #include "store/format/container_format.h"
 #include "store/format/region.h"
 #include "store/format/types.h"
@@ -34,9 +35,9 @@ class ContainerReader {
   Result<std::vector<RegionEntry>> verify(RegionPlace place);
   Result<ContainerScan> scan(std::uint32_t number, const std::vector<std::uint32_t>& known_offsets,
                              const RegionVisit& visit);
-  Result<ContainerStore::Walk> walk(std::uint32_t number);
+  Result<ContainerWalk> walk(std::uint32_t number);
   // kNotFound if it has been removed.
-  Result<ContainerStore::ContainerInfo> inspect(std::uint32_t number);
+  Result<ContainerInfo> inspect(std::uint32_t number);
 
   void forget(std::uint32_t number);  // it was removed
   // Shares the descriptor of a container that is being written.

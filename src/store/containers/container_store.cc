@@ -268,7 +268,7 @@ RegionPlace ContainerStore::place_after(RegionPlace place, const RegionHeader& h
   return {place.container, static_cast<std::uint32_t>(std::min(offset, kLastOffset))};
 }
 
-Result<std::vector<ContainerStore::ContainerInfo>> ContainerStore::list() const {
+Result<std::vector<ContainerInfo>> ContainerStore::list() const {
   DEDUPFS_ASSIGN(const std::vector<std::uint32_t> numbers, state_->numbers());
   std::vector<ContainerInfo> containers;
   for (const std::uint32_t number : numbers) {
@@ -297,7 +297,7 @@ std::uint32_t ContainerStore::next_container() const {
   return state_->next_number;
 }
 
-Result<ContainerStore::Walk> ContainerStore::walk(std::uint32_t container) const {
+Result<ContainerWalk> ContainerStore::walk(std::uint32_t container) const {
   return state_->reader.walk(container);
 }
 

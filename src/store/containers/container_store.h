@@ -9,12 +9,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/backing.h"
 #include "base/result.h"
+#include "store/containers/container_info.h"
 #include "store/containers/container_scan.h"
 #include "store/format/region.h"
 #include "store/format/types.h"
@@ -60,15 +60,6 @@ class ContainerStore {
   // The place right behind the region at `place`, if the container holds one there.
   static RegionPlace place_after(RegionPlace place, const RegionHeader& header);
 
-  struct ContainerInfo {
-    std::uint32_t id = 0;
-    std::uint64_t bytes = 0;  // length of the file
-    bool sealed = false;
-    // What is wrong with its header, naming the file. A crash can leave a new container without one, with nothing in it
-    // that anything refers to; regions behind a damaged header are still read.
-    std::optional<Error> damage;
-    bool is_file = true;  // or a folder, a link, ... that somebody has put there
-  };
   // All containers in order of number. Files with other names are ignored.
   Result<std::vector<ContainerInfo>> list() const;
   // Of those that are there, in order, from this number on.
@@ -79,17 +70,7 @@ class ContainerStore {
 
   // Walks the regions of a container front to back until its trailer, its end, or the first thing that is no region.
   // Only headers are read.
-  struct WalkedRegion {
-    RegionPlace place;
-    RegionHeader header;
-  };
-  struct Walk {
-    std::vector<WalkedRegion> regions;
-    std::optional<Error> stopped_by;  // why it ended before the trailer or the end of the file
-    std::uint64_t end_offset = 0;
-    bool sealed = false;
-  };
-  Result<Walk> walk(std::uint32_t container) const;
+  Result<ContainerWalk> walk(std::uint32_t container) const;
   // As walk(), but past damage; see scan_container().
   Result<ContainerScan> scan(std::uint32_t container, const std::vector<std::uint32_t>& known_offsets,
                              const RegionVisit& visit) const;

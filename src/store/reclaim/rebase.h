@@ -21,7 +21,7 @@
 #include "base/result.h"
 #include "store/chunks/chunk_set.h"
 #include "store/chunks/extent_finder.h"
-#include "store/reclaim/reclaim.h"
+#include "store/reclaim/reclaim_types.h"
 #include "store/relocation/reencode.h"
 #include "store/volume/volume.h"
 

@@ -17,7 +17,7 @@
 #include "index/database.h"
 #include "store/format/region.h"
 #include "store/ingest/region_packer.h"
-#include "store/relocation/evacuation.h"
+#include "store/relocation/in_group.h"
 
 namespace dedupfs {
 

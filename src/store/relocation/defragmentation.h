@@ -18,7 +18,7 @@
 #include "store/chunks/chunk_reader.h"
 #include "store/containers/container_store.h"
 #include "store/ingest/region_packer.h"
-#include "store/relocation/evacuation.h"
+#include "store/relocation/in_group.h"
 #include "store/relocation/recent_references.h"
 
 namespace dedupfs {

@@ -40,7 +40,7 @@ Result<void> move_region(RegionPlace place, const Region& region, const std::vec
 Result<void> evacuate_container(std::uint32_t number, std::uint64_t chunks, const ContainerStore& containers,
                                 const Database& index, const PendingChunks& pending, RegionPacker& packer,
                                 const InGroup& in_group) {
-  DEDUPFS_ASSIGN(const ContainerStore::Walk walk, containers.walk(number));
+  DEDUPFS_ASSIGN(const ContainerWalk walk, containers.walk(number));
   // A crash may have torn what nobody refers to: only what is missed in the end counts.
   std::optional<Error> damage = walk.stopped_by;
   std::uint64_t moved = 0;

@@ -7,17 +7,14 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "base/result.h"
 #include "index/database.h"
 #include "store/containers/container_store.h"
 #include "store/ingest/region_packer.h"
+#include "store/relocation/in_group.h"
 
 namespace dedupfs {
-
-// Runs `change` so that no transaction group ends within it.
-using InGroup = std::function<Result<void>(const std::function<Result<void>()>& change)>;
 
 // Region by region, each as one change. The index has `chunks` chunks in the container.
 Result<void> evacuate_container(std::uint32_t number, std::uint64_t chunks, const ContainerStore& containers,

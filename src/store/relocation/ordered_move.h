@@ -16,7 +16,7 @@
 #include "index/database.h"
 #include "store/containers/container_store.h"
 #include "store/ingest/region_packer.h"
-#include "store/relocation/evacuation.h"
+#include "store/relocation/in_group.h"
 
 namespace dedupfs {
 

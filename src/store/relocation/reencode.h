@@ -20,7 +20,7 @@
 #include "store/ingest/delta_encoder.h"
 #include "store/ingest/feature_index.h"
 #include "store/ingest/region_packer.h"
-#include "store/relocation/evacuation.h"
+#include "store/relocation/in_group.h"
 
 namespace dedupfs {
 

@@ -29,6 +29,7 @@
 #include "store/ingest/region_packer.h"
 #include "store/ingest/region_writer.h"
 #include "store/ingest/stream_order.h"
+#include "store/relocation/evacuation.h"
 
 namespace dedupfs {
 namespace {

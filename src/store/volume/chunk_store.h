@@ -30,7 +30,7 @@
 #include "store/format/superblock.h"
 #include "store/format/types.h"
 #include "store/relocation/defragmentation.h"
-#include "store/relocation/evacuation.h"
+#include "store/relocation/in_group.h"
 #include "store/relocation/ordered_move.h"
 #include "store/relocation/recent_references.h"
 #include "store/relocation/reencode.h"

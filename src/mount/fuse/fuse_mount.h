@@ -1,0 +1,119 @@
+// One mount as the operations of FUSE see it: the filesystem, the options, the open files, and the caches of the kernel.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "fs/namespace/filesystem.h"
+#include "fs/transactions/quiesce_gate.h"
+#include "mount/fuse/fuse_api.h"
+#include "mount/fuse/fuse_open_files.h"
+#include "mount/fuse/request_copies.h"
+#include "mount/options/mount_options.h"
+
+namespace dedupfs {
+
+// Bytes of a file; of length 0: from the offset to the end.
+struct ContentRange {
+  InodeNumber inode = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+
+// What every operation of one mount needs; the user data of the session.
+//
+// Ownership: refers to the filesystem, which outlives it.
+// Threads:   operations run on libfuse's threads, side by side.
+class FuseMount {
+ public:
+  FuseMount(Filesystem& filesystem, const MountOptions& options)
+      : filesystem_(filesystem), options_(options), sync_(options.sync), dirsync_(options.dirsync) {}
+
+  Filesystem& filesystem() { return filesystem_; }
+  const MountOptions& options() const { return options_; }
+  OpenFiles& open_files() { return open_files_; }
+  RequestCopies& copies() { return copies_; }
+
+  // Changes are durable when they return: all of them (-o sync), or those of names (-o dirsync). A remount sets them anew.
+  bool is_sync() const { return sync_; }
+  bool is_dirsync() const { return sync_ || dirsync_; }
+  void set_synchronous(bool sync, bool dirsync) {
+    sync_ = sync;
+    dirsync_ = dirsync;
+  }
+
+  // Before the loop: what is to be done once the kernel asks its first question.
+  void when_connected(std::function<void()> connected) { connected_ = std::move(connected); }
+  // Tells the kernel what we can do and want; keeps what it can do.
+  void negotiate(fuse_conn_info& connection);
+  void connected() const { connected_(); }
+  // Before the loop: where invalidations go.
+  void attach(fuse_session* session) {
+    const std::lock_guard lock(session_mutex_);
+    session_ = session;
+  }
+  // The number of the mount in the kernel's list of mounts, "MAJOR:MINOR", once it is there; empty until then.
+  void set_device(std::string device) {
+    const std::lock_guard lock(session_mutex_);
+    device_ = std::move(device);
+  }
+  std::string device() {
+    const std::lock_guard lock(session_mutex_);
+    return device_;
+  }
+  // After the loop.
+  void finish_invalidations() {
+    invalidations_.reset();
+    const std::lock_guard lock(session_mutex_);
+    session_ = nullptr;
+  }
+
+  bool opens_directly(InodeNumber inode, int flags);
+  // With strictatime each open drops the cached pages: of a read that the cache answers nobody tells us.
+  bool notes_every_access() const { return options_.atime == FilesystemOptions::Atime::kAlways; }
+
+  // The kernel drops what it has cached of this range. It waits for readers there, whose requests need a free thread: never
+  // call it on a thread of the loop. It also waits for writes through the cache: call it for one only after its answer.
+  void invalidate(const ContentRange& range);
+  // The kernel forgets the names, and the attributes and content of the inodes, that changed behind its back. Waits as above, so
+  // requests must not be held up.
+  void invalidate(const std::vector<ChangedName>& changed);
+  // Every request passes this gate: who closes it has the filesystem for himself.
+  QuiesceGate& requests() { return requests_; }
+  // Runs `task`, which can be copied, on a thread for invalidations.
+  template <class Task>
+  void after_requests(const Task& task) {
+    try {
+      invalidations_->submit(task);
+    } catch (const std::bad_alloc&) {
+      task();  // no memory to hand it over; somebody else will serve the readers that it waits for
+    }
+  }
+  // Linux before 6.6: a direct write leaves cached pages, clean and dirty ones, as they are.
+  bool kernel_keeps_pages() const { return kernel_minor_ < 39; }
+
+ private:
+  Filesystem& filesystem_;
+  const MountOptions options_;
+  std::atomic<bool> sync_;
+  std::atomic<bool> dirsync_;
+  OpenFiles open_files_;
+  RequestCopies copies_;
+  QuiesceGate requests_;
+  std::mutex session_mutex_;
+  fuse_session* session_ = nullptr;
+  std::string device_;
+  unsigned kernel_minor_ = 0;
+  std::function<void()> connected_ = [] {};
+  // A few: one that waits for a slow read must not hold up the writers of other files.
+  std::unique_ptr<ThreadPool> invalidations_ = std::make_unique<ThreadPool>(4, "invalidate");
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,65 @@
+// The words between a reclaim and the program that runs it: the host that it asks, its settings, its phases and its findings.
+//
+// Threads: plain values. A reclaim calls the functions of its host on its own thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+
+#include "base/result.h"
+#include "index/database.h"
+#include "store/format/types.h"
+#include "store/relocation/in_group.h"
+
+namespace dedupfs {
+
+// What only the owner of the volume's groups can do.
+struct ReclaimHost {
+  InGroup in_group;
+  // All that was changed before it was called is committed.
+  std::function<Result<void>()> commit;
+  // Returns when all of what was deleted is gone from the namespace. `go_on` is to be called meanwhile; an Error of it ends that.
+  std::function<Result<void>(const std::function<Result<void>()>& go_on)> await_deletions = [](const auto&) {
+    return Result<void>();
+  };
+  // What was marked is about to be erased: the time to keep what describes a state that needs nothing else.
+  std::function<void()> before_erasing;
+  // Visits every chunk that the committed state, as of `snapshot`, refers to; `progress` is between 0 and 1. An Error ends it.
+  using Visit = std::function<Result<void>(ChunkId id, double progress)>;
+  std::function<Result<void>(const Database::Snapshot& snapshot, const Visit& visit)> references;
+  // Visits every chunk that the newest files refer to, the newest files first, each from its beginning, until it is told that this is
+  // enough. May be none.
+  using VisitUntil = std::function<bool(ChunkId id)>;
+  std::function<Result<void>(const VisitUntil& visit)> newest_references;
+  // What may be written now, of the disk that the volume lies on.
+  std::function<Result<std::uint64_t>()> available_bytes;
+};
+
+struct ReclaimSettings {
+  // Containers are swept, the emptiest first, until no more than this share of what is left is garbage.
+  double garbage_left = 0.02;
+  // Deltas are re-encoded where more than this share of what is needed would come back.
+  double bases_left = 0.02;
+};
+
+enum class ReclaimPhase : std::uint8_t { kAwait, kMark, kRebase, kSweep, kCopyForward, kCompactIndex };
+
+struct ReclaimFindings {
+  std::uint64_t live_chunks = 0;
+  std::uint64_t rebased_chunks = 0;  // deltas that were re-encoded
+  std::uint64_t rebased_bytes = 0;   // what they take now, before compression
+  std::uint64_t erased_chunks = 0;
+  std::uint64_t emptied_containers = 0;
+  std::uint64_t emptied_bytes = 0;  // what these were long
+  std::uint64_t moved_bytes = 0;    // of these, what had to be stored elsewhere
+  std::uint64_t garbage_bytes = 0;  // left in containers
+  bool lacked_room = false;         // to move what is left in containers that would have been swept
+
+  std::uint64_t freed_bytes() const { return emptied_bytes - std::min(emptied_bytes, moved_bytes); }
+};
+
+// `done` is between 0 and 1, of the phase; called often. An Error ends the reclaim.
+using ReclaimProgress = std::function<Result<void>(ReclaimPhase phase, double done, const ReclaimFindings& so_far)>;
+
+}  // namespace dedupfs
