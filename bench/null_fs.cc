@@ -1,8 +1,8 @@
-// A filesystem that stores nothing: the ceiling that scripts/bench sets beside every figure of dedupfs.
+// A filesystem that stores nothing. scripts/bench compares every figure of dedupfs with it, as the upper limit.
 //
-// One flat directory. Files can be created, truncated and removed and know their size; bytes written are dropped and
-// bytes read come from one constant buffer. What is left is the cost of the kernel, of libfuse and of the copies
-// between them, by the same means that dedupfs uses: low-level API, libfuse's multi-threaded loop, requests of 1 MiB.
+// It has one flat directory. Files can be created, truncated and removed, and know their size. Written bytes are dropped; read
+// bytes come from one constant buffer. So it measures the kernel, libfuse and the copies between them. It uses them as dedupfs
+// does: the low-level API, the multi-threaded loop of libfuse, requests of 1 MiB.
 //
 //   null_fs [-f] [-o direct_io] MOUNTPOINT      direct_io: every open bypasses the page cache
 #define FUSE_USE_VERSION 34
@@ -26,10 +26,10 @@
 
 namespace {
 
-constexpr double kTimeoutSeconds = 3600;  // nothing changes behind the kernel's back
+constexpr double kTimeoutSeconds = 3600;  // only the kernel changes anything
 constexpr std::size_t kMaxRequestBytes = 1 << 20;
 
-// Inode numbers are dense and never reused; numbers of removed files keep their place, which a benchmark can afford.
+// Inode numbers are dense and never reused. A removed file keeps its place in the table.
 class Files {
  public:
   fuse_ino_t create(const std::string& name) {
@@ -130,7 +130,7 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat* wanted, int to_set,
 
 void op_open(fuse_req_t req, fuse_ino_t, fuse_file_info* file) {
   file->direct_io = options.direct_io != 0;
-  file->keep_cache = 0;  // so that a second read comes from here again
+  file->keep_cache = 0;  // a second read comes here again
   fuse_reply_open(req, file);
 }
 

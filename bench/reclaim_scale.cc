@@ -1,6 +1,5 @@
-// How long a reclaim takes, and how much memory, on a volume with many chunks: an index is made up, of which everything is in
-// use, so that mark and sweep walk all of it and find nothing. Erasing and moving depend on what was deleted, and are measured on
-// real data.
+// Measures the time and the memory of a reclaim on a volume with many chunks. The index is made up, and all chunks in it are live:
+// mark and sweep walk all of it and find no garbage. The other phases depend on the deleted data, and are measured on real data.
 //
 //   reclaim_scale FOLDER CHUNKS      FOLDER must not exist; a million chunks take about 10 MB there
 //
@@ -24,11 +23,11 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kChunksOfRun = 64;
+constexpr std::uint64_t kChunksPerExtent = 64;
 constexpr std::uint32_t kRegionBytes = 512 << 10;
-constexpr std::uint64_t kRunsOfContainer = 128;
+constexpr std::uint64_t kExtentsPerContainer = 128;
 
-// Of the memory that this process has, or had at most since reset_peak().
+// "VmRSS" is the memory of this process, "VmHWM" its peak since reset_peak().
 std::uint64_t status_bytes(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -40,18 +39,18 @@ void reset_peak() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
-// As irregular as real ones are, so that the index compresses no better than a real one.
+// Irregular lengths, so that the index compresses no better than a real one.
 std::uint32_t length_of(std::uint64_t id) {
   return (8U << 10) + static_cast<std::uint32_t>((id * 0x9E3779B97F4A7C15U) >> 40) % (56U << 10);
 }
 
 ChunkExtent made_up_run(std::uint64_t number) {
   ChunkExtent extent;
-  extent.first = ChunkId{1 + number * kChunksOfRun};
-  extent.place = {static_cast<std::uint32_t>(1 + number / kRunsOfContainer),
-                  static_cast<std::uint32_t>(64 + number % kRunsOfContainer * kRegionBytes)};
+  extent.first = ChunkId{1 + number * kChunksPerExtent};
+  extent.place = {static_cast<std::uint32_t>(1 + number / kExtentsPerContainer),
+                  static_cast<std::uint32_t>(64 + number % kExtentsPerContainer * kRegionBytes)};
   extent.region_disk_bytes = extent.region_payload_bytes = kRegionBytes;
-  for (std::uint64_t i = 0; i < kChunksOfRun; ++i) {
+  for (std::uint64_t i = 0; i < kChunksPerExtent; ++i) {
     ChunkExtent::Chunk& chunk = extent.chunks.emplace_back();
     chunk.raw_length = length_of(number_of(extent.first) + i);
     if (i % 3 != 2) continue;
@@ -63,7 +62,7 @@ ChunkExtent made_up_run(std::uint64_t number) {
 
 Result<void> fill(Database& index, std::uint64_t chunks) {
   BulkWriter writer(index);
-  for (std::uint64_t number = 0; number < chunks / kChunksOfRun; ++number) {
+  for (std::uint64_t number = 0; number < chunks / kChunksPerExtent; ++number) {
     const ChunkExtent extent = made_up_run(number);
     DEDUPFS_TRY(writer.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent)));
   }
@@ -107,8 +106,8 @@ Result<void> run(const Path& folder, std::uint64_t chunks) {
   if (last->error) return *last->error;
   std::uint64_t index_bytes = 0;
   for (const std::uint64_t bytes : filesystem->volume().database().table_bytes()) index_bytes += bytes;
-  std::cout << fmt::format("{} chunks: {:.2f} s, {} more memory at most (a bit a chunk: {}), index of {}\n", chunks,
-                           last->seconds, human_size(status_bytes("VmHWM") - before), human_size(chunks / 8),
+  std::cout << fmt::format("{} chunks: {:.2f} s, {} more memory at the peak (one bit per chunk: {}), index of {}\n",
+                           chunks, last->seconds, human_size(status_bytes("VmHWM") - before), human_size(chunks / 8),
                            human_size(index_bytes));
   return filesystem->close();
 }

@@ -94,7 +94,7 @@ check_equal "mount detaches it, mounts anew, and says so" "0 1 yes" "$? $(mounts
 check "the files are there" grep -q data "$mnt/file"
 die
 mkfs.dedupfs "$scratch/other" >/dev/null
-check_refused "a dead mount of another volume stays" 32 'dead mount' dedupfs "$scratch/other" "$mnt"
+check_refused "a dead mount of another volume stays" 32 'has died, but the mount at .* is still there' dedupfs "$scratch/other" "$mnt"
 check "umount.dedupfs takes a dead mount away" umount.dedupfs "$mnt"
 mount_volume
 pid=$(daemon_pid)

@@ -1,9 +1,12 @@
-// What every tool does: help, a version, an error for wrong arguments, an error for output that cannot be written.
+// The behaviour of every tool: help, version, manual, errors for wrong arguments and for output that cannot be written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cctype>
+#include <fstream>
 #include <functional>
+#include <regex>
+#include <set>
 
 #include "bench/run.h"
 #include "dedupfs.h"
@@ -30,7 +33,23 @@ struct Tool {
   std::function<int(Arguments, std::ostream&, std::ostream&)> run;
   int usage_error;  // as the manual has it
   int failed;
+  std::string manual = name + ".8";
+  std::vector<std::string> commands = {};
 };
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// "wait" of "--wait".
+std::set<std::string> long_options_in(const std::string& help) {
+  static const std::regex kOption("[ ,]--([a-z-]+)");
+  std::set<std::string> options;
+  for (std::sregex_iterator match(help.begin(), help.end(), kOption), end; match != end; ++match)
+    options.insert((*match)[1]);
+  return options;
+}
 
 int never_mount(const MountRequest&) {
   ADD_FAILURE() << "a mount that nobody asked for";
@@ -44,13 +63,13 @@ std::vector<Tool> all_tools() {
          return run_dedupfs("/usr/bin/dedupfs", arguments, out, err, never_mount);
        },
        1, 2},
-      {"dedupfs-bench", bench::run_bench, 2, 1},
-      {"dedupfs-clone", run_clone, 1, 2},
+      {"dedupfs-bench", bench::run_bench, 2, 1, "dedupfs-bench.1", {"chunk", "resemble", "delta", "isa"}},
+      {"dedupfs-clone", run_clone, 1, 2, "dedupfs-clone.1"},
       {"dedupfs-gc",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_gc(arguments, out, err); }, 1, 2},
       {"dedupfs-scrub", run_scrub, 1, 2},
-      {"dedupfs-snapshot", run_snapshot, 1, 2},
-      {"dedupfs-stat", run_stat, 1, 1},
+      {"dedupfs-snapshot", run_snapshot, 1, 2, "dedupfs-snapshot.8", {"create", "list", "delete", "rollback"}},
+      {"dedupfs-stat", run_stat, 1, 1, "dedupfs-stat.1"},
       {"dedupfs-sync", run_sync, 1, 2},
       {"fsck.dedupfs",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_fsck(arguments, out, err); }, 16, 8},
@@ -101,6 +120,33 @@ TEST_P(EveryTool, SaysWhatIsRequired) {
   EXPECT_EQ(outcome.exit_code, GetParam().usage_error);
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, HasSubstr("required"));
+}
+
+TEST_P(EveryTool, HasAManualWithEachOption) {
+  const std::string manual = text_of_file(std::string(DEDUPFS_MAN_DIR) + "/" + GetParam().manual);
+  std::string help = outcome_of(GetParam().run, {"--help"}).out;
+  for (const std::string& command : GetParam().commands) {
+    help += outcome_of(GetParam().run, {command, "--help"}).out;
+    EXPECT_THAT(manual, HasSubstr(command));
+  }
+
+  const auto options = long_options_in(help);
+
+  EXPECT_TRUE(options.contains("help"));
+  for (const std::string& option : options)
+    EXPECT_TRUE(std::regex_search(manual, std::regex(" -" + option + "[ \n]")))
+        << GetParam().manual << ": --" << option;
+}
+
+TEST(Manuals, NameEachMountOption) {
+  const std::string manual = text_of_file(std::string(DEDUPFS_MAN_DIR) + "/dedupfs.8");
+  std::istringstream help(mount_options_help());
+  int options = 0;
+  for (std::string option; std::getline(help, option); ++options) {
+    const std::string name = option.substr(2, option.find_first_of("= ", 2) - 2);
+    EXPECT_TRUE(std::regex_search(manual, std::regex(" " + name + "[= \n]"))) << name;
+  }
+  EXPECT_GT(options, 10);
 }
 
 TEST_P(EveryTool, FailsIfTheHelpCannotBeWritten) {

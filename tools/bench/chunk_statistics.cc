@@ -35,7 +35,7 @@ ChunkStatistics statistics_of(std::span<const ByteSpan> files, const Cuts& cuts)
   }
   if (chunks.empty()) return {};
 
-  // Sorted: half the memory of a hash table, and quicker than one for millions.
+  // Sorting takes half the memory of a hash table, and is faster for millions of chunks.
   std::sort(chunks.begin(), chunks.end());
   std::uint64_t unique_bytes = 0;
   for (std::size_t i = 0; i < chunks.size(); ++i)

@@ -1,4 +1,4 @@
-// What the chunks of an input are like: how many, how long, and how much deduplication saves with them.
+// Statistics of the chunks of an input: their number, their sizes, and the savings of deduplication.
 #pragma once
 
 #include <array>
@@ -21,14 +21,14 @@ struct ChunkStatistics {
   std::uint64_t chunks = 0;
   double mean_bytes = 0;
   std::array<std::uint64_t, kPercentiles.size()> percentiles{};
-  std::vector<std::uint64_t> cdf;  // [i]: i / kCdfSteps of all chunks are no longer than this; [0] is the shortest
+  std::vector<std::uint64_t> cdf;  // [i]: the size that i / kCdfSteps of all chunks do not exceed; [0] is the shortest
   double savings_percent = 0;
 };
 
-// `files` and `cuts` belong together. Chunks are told apart by XXH3-128, those of all files counted together.
+// `cuts` are the cuts of `files`. Chunks of all files are deduplicated together, by XXH3-128.
 ChunkStatistics statistics_of(std::span<const ByteSpan> files, const Cuts& cuts);
 
-// The smallest value that at least `percent` of all values do not exceed (the nearest-rank method). Neither is empty.
+// The smallest value that at least `percent` of all values do not exceed (nearest rank). `sorted` must not be empty.
 std::uint64_t percentile(std::span<const std::uint64_t> sorted, double percent);
 
 // Equation 1 of the VectorCDC and SeqCDC papers: (size - size after deduplication) / size.

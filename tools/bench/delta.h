@@ -1,4 +1,4 @@
-// The command "dedupfs-bench delta": the delta codec beside xdelta3 as it comes.
+// The command "dedupfs-bench delta": compares the delta codec with plain xdelta3.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,7 @@ struct DeltaArguments {
   std::vector<std::string> inputs;
 };
 
-// Adds the command, which fills `arguments` when it is given.
+// Adds the command to the parser. Parsing fills `arguments`.
 CLI::App& add_delta(CLI::App& app, DeltaArguments& arguments);
 
 // Returns the exit code.

@@ -35,7 +35,7 @@ ByteBuffer edited(ByteSpan chunk, double edits_per_kib, std::mt19937_64& random)
       for (std::size_t i = 0; i < length; ++i) result.push_back(static_cast<std::uint8_t>(random()));
     if (kind != 1) at += std::min(length, chunk.size() - at);
   }
-  if (result.empty()) result.push_back(0);  // a delta makes one byte at least
+  if (result.empty()) result.push_back(0);  // a delta encodes at least one byte
   return result;
 }
 
@@ -87,12 +87,12 @@ class PlainXdelta3 final : public Coder {
   }
 };
 
-// A coder at work on all pairs.
+// Runs a coder on all pairs.
 class Run {
  public:
   Run(const Coder& coder, std::span<const DeltaPair> pairs) : coder_(coder), pairs_(pairs) {}
 
-  // Once, to have the deltas, and to see that they are right.
+  // Encodes each pair once, and checks the deltas.
   Result<void> prepare() {
     for (const DeltaPair& pair : pairs_) {
       target_bytes_ += pair.target.size();
@@ -137,7 +137,7 @@ class Run {
     return {ErrorCode::kCorruption, fmt::format("{} {}: a bug", coder_.name(), what)};
   }
 
-  static inline volatile std::size_t sink = 0;  // so that what is timed is used, as far as the compiler knows
+  static inline volatile std::size_t sink = 0;  // keeps the compiler from removing the timed work
 
   const Coder& coder_;
   std::span<const DeltaPair> pairs_;

@@ -1,4 +1,4 @@
-// How fast and how small deltas are, by the codec of dedupfs and by xdelta3 as it comes.
+// The speed and the size of deltas, by the codec of dedupfs and by plain xdelta3.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,16 @@ struct DeltaOptions {
   std::size_t repeat = 3;
 };
 
-// A chunk, and what it is a new version of.
+// A chunk and its older version.
 struct DeltaPair {
-  ByteSpan source;            // as many pieces as wanted, of the input
-  std::size_t likely_offset;  // of the piece in the middle
+  ByteSpan source;            // neighbouring pieces of the input
+  std::size_t likely_offset;  // the offset of the piece in the middle
   ByteBuffer target;          // that piece, edited
 };
 
-// Pieces of `chunk_bytes` at even distances; fewer than asked for if the input has no more. Edits replace 12 to 28 bytes by
-// noise, insert so many or take so many out, with equal odds, at places of a Poisson process. The same in each run.
-// kInvalidArgument if the input is shorter than one source.
+// Pieces of `chunk_bytes` at even distances; fewer than `options.pairs` if the input is too short. An edit replaces, inserts or
+// removes 12 to 28 bytes, with equal odds, at a place of a Poisson process. The pairs are the same in each run.
+// Failure: kInvalidArgument if the input is shorter than one source.
 Result<std::vector<DeltaPair>> delta_pairs(const Input& input, std::size_t chunk_bytes, std::size_t source_chunks,
                                            const DeltaOptions& options);
 

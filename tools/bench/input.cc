@@ -24,7 +24,7 @@ namespace stdfs = std::filesystem;
 
 constexpr std::size_t kHugePageBytes = 2 << 20;
 
-// What new programs can have without swapping, by the kernel's own estimate.
+// The kernel's estimate of the memory that new programs can have without swapping.
 std::optional<std::uint64_t> available_memory() {
   std::ifstream meminfo("/proc/meminfo");
   std::string key, unit;
@@ -75,7 +75,7 @@ Result<InputPlan> from_files(std::string_view text) {
   } else if (stdfs::is_directory(status)) {
     for (stdfs::recursive_directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
       const bool is_file = !entry->is_symlink(error) && !error && entry->is_regular_file(error);
-      if (error) break;  // the step to the next entry would forget it
+      if (error) break;  // the next step would clear it
       if (!is_file) continue;
       const std::uint64_t bytes = entry->file_size(error);
       if (error) break;
@@ -117,14 +117,14 @@ void fill_random(MutableByteSpan bytes) {
 }  // namespace
 
 Result<HugeBuffer> HugeBuffer::create(std::size_t bytes) {
-  // One page more than needed, so that there is a whole number of them wherever the mapping begins.
+  // One page more than needed: the mapping may begin anywhere.
   const std::size_t mapped = (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes + kHugePageBytes;
   void* const mapping = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) return Error::from_errno(errno, fmt::format("{} of memory", human_size(bytes)));
   void* aligned = mapping;
   std::size_t space = mapped;
   std::align(kHugePageBytes, mapped - kHugePageBytes, aligned, space);
-  ::madvise(aligned, mapped - kHugePageBytes, MADV_HUGEPAGE);  // advice; without it things are only slower
+  ::madvise(aligned, mapped - kHugePageBytes, MADV_HUGEPAGE);  // an advice: a failure only makes the run slower
   return HugeBuffer({static_cast<std::uint8_t*>(mapping), mapped}, {static_cast<std::uint8_t*>(aligned), bytes});
 }
 
@@ -160,7 +160,7 @@ Result<InputPlan> plan_input(std::string_view text) {
   if (plan->bytes == 0) return invalid_argument(fmt::format("input '{}' is empty", text));
   if (const auto memory = available_memory(); memory && plan->bytes > *memory)
     return Error{ErrorCode::kNoMemory,
-                 fmt::format("input '{}' has {}, and is held in memory, of which {} are available", text,
+                 fmt::format("input '{}' has {}, which must fit into memory, but only {} are available", text,
                              human_size(plan->bytes), human_size(*memory))};
   return plan;
 }
@@ -187,7 +187,7 @@ Result<Input> load_input(const InputPlan& plan) {
   }
   if (plan.kind == InputPlan::Kind::kRandom) fill_random(bytes);
   if (plan.kind == InputPlan::Kind::kZeros)
-    std::memset(bytes.data(), 0, bytes.size());  // else no memory stands behind it
+    std::memset(bytes.data(), 0, bytes.size());  // makes the kernel provide the memory
   if (plan.files.empty()) input.files.push_back(input.bytes);
   return input;
 }

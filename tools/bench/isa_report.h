@@ -1,4 +1,4 @@
-// What the CPU has, and which kernels serve on it.
+// The instruction sets of the CPU, and the kernels in use.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,9 +13,10 @@
 namespace dedupfs::bench {
 
 struct SlotReport {
-  std::string slot;                       // the name in simd::Kernels
-  Isa served_by;                          // by default
-  std::vector<std::pair<Isa, bool>> own;  // those with a kernel of their own, and whether it passes its self-test
+  std::string slot;  // the name in simd::Kernels
+  Isa served_by;     // by default
+  std::vector<std::pair<Isa, bool>>
+      own;  // instruction sets with a kernel of their own; whether it passes its self-test
 };
 
 struct IsaReport {
@@ -23,7 +24,7 @@ struct IsaReport {
   std::vector<Isa> available;
   std::optional<std::string> forced;  // DEDUPFS_ISA
   Isa widest;                         // that may be used
-  std::vector<SlotReport> slots;      // every one
+  std::vector<SlotReport> slots;      // all slots
 };
 
 Result<IsaReport> isa_report();  // an error if DEDUPFS_ISA is unknown or not of this CPU

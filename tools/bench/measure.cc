@@ -30,10 +30,10 @@ void cut_file(const Chunker& chunker, ByteSpan file, std::vector<std::size_t>& e
 
 struct Variant {
   std::unique_ptr<Chunker> chunker;
-  bool is_wanted;  // else only there to be compared with
+  bool is_wanted;  // otherwise only for comparison
 };
 
-// The scalar form first, then one for each instruction set that serves any of those selected.
+// The scalar code first, then each instruction set in use for one of the selected ones.
 Result<std::vector<Variant>> variants_of(const Selected& selected) {
   std::vector<Variant> variants;
   DEDUPFS_ASSIGN(auto scalar, make_chunker(selected.spec, Isa::kScalar));
@@ -78,7 +78,7 @@ Result<std::vector<Record>> measure(const Input& input, const Selected& selected
     cutting.emplace_back(one_thread, [&cuts, &files, &pool, chunker = variant.chunker.get()] {
       cut(*chunker, files, pool.get(), cuts);
     });
-    if (cutting.size() == 1) expected = cuts;  // by the scalar form
+    if (cutting.size() == 1) expected = cuts;  // by the scalar code
     if (cuts != expected)
       return Error{ErrorCode::kCorruption, fmt::format("{} cuts differently with {} and with scalar code: a bug",
                                                        variant.chunker->spec(), variant.chunker->isa())};

@@ -1,4 +1,4 @@
-// Times chunkers on an input that is in memory, beside the limit that reading the memory sets.
+// Times chunkers on an input in memory, and compares them with the speed of reading that memory.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ struct MeasureOptions {
 
 // One chunker with one instruction set on one input.
 struct Record {
-  std::string label;      // as the user named the chunker
+  std::string label;      // the name that the user gave
   std::string algorithm;  // the registry's name
   std::string spec;       // canonical
-  std::string isa;        // that serves the chunker; narrower than was asked for where that has no kernel of its own
+  std::string isa;        // in use; narrower than the requested one if that has no kernel
   std::uint32_t avg_bytes = 0;
   std::size_t threads = 1;
   std::size_t repeat = 1;
@@ -36,8 +36,8 @@ struct Record {
   double seconds = 0;  // the median pass
   double seconds_min = 0;
   double seconds_max = 0;
-  double read_limit_seconds = 0;  // the median pass of reading alone, on as many threads
-  double scalar_seconds = 0;      // the median pass of the scalar form, on as many threads
+  double read_limit_seconds = 0;  // the median pass of reading only, with the same threads
+  double scalar_seconds = 0;      // the median pass of the scalar code, with the same threads
   ChunkStatistics chunks;
 
   double gb_per_s() const { return static_cast<double>(bytes) / seconds / 1e9; }
@@ -46,15 +46,15 @@ struct Record {
   double speedup_over_scalar() const { return scalar_seconds / seconds; }
 };
 
-// One record for each instruction set that serves the selected chunker when those of `selected` are asked for: where two of
-// them come down to the same kernels there is one record. After a warm-up, the reading limit, the scalar form and the others
-// take turns, so that a disturbance meets them alike. A pass over little data is repeated until it has lasted a while.
-// kCorruption if two instruction sets cut differently, which is a bug.
+// One record for each instruction set in use when those of `selected` are asked for. Two of them with the same kernels give one
+// record. After a warm-up, the reading limit, the scalar code and the others take turns, so that a disturbance hits all of them.
+// A pass over little data is repeated until it is long enough.
+// Failure: kCorruption if two instruction sets cut differently, which is a bug.
 Result<std::vector<Record>> measure(const Input& input, const Selected& selected, const MeasureOptions& options);
 
-// All cuts of the files; `cuts` is overwritten. Without a pool each file is handed to the chunker as the filesystem does: in
-// windows of about 1 MiB, the unfinished chunk at the end of one again at the start of the next. With one, the threads of the
-// pool and the caller cut as chunkers/parallel.h has it: segments of one file, or several files.
+// All cuts of the files; overwrites `cuts`. Without a pool, a chunker gets each file as in the filesystem: in windows of about
+// 1 MiB, where the unfinished chunk at the end of a window comes again at the start of the next. With a pool, its threads and the
+// caller cut segments of one file, or several files, in parallel (chunkers/parallel.h).
 void cut(const Chunker& chunker, const std::vector<ByteSpan>& files, ThreadPool* pool, Cuts& cuts);
 
 }  // namespace dedupfs::bench

@@ -22,25 +22,25 @@ extern char** environ;
 namespace dedupfs::bench {
 namespace {
 
-// ---- What is drawn
+// ---- The charts
 
-// One colour an instruction set, darker as vectors get wider.
+// One colour for each instruction set, darker for wider vectors.
 std::string_view colour_of(std::string_view isa) {
   if (isa == name_of(Isa::kScalar)) return "#b8b8b8";
   if (isa == name_of(Isa::kAvx2)) return "#4292c6";
   if (isa == name_of(Isa::kAvx512)) return "#084594";
-  if (isa == name_of(Isa::kAvx512Gather)) return "#807dba";  // not wider: another way
+  if (isa == name_of(Isa::kAvx512Gather)) return "#807dba";  // not wider, but another method
   return "#9ecae1";
 }
 
-// 'text' as gnuplot reads it literally.
+// A string that gnuplot reads literally.
 std::string literal(std::string_view text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? "''" : std::string(1, c);
   return result + "'";
 }
 
-// The same for labels of tics, which are formats.
+// The same for labels of tics, which gnuplot reads as formats.
 std::string literal_tic(std::string_view text) {
   std::string format;
   for (const char c : text) format += c == '%' ? "%%" : std::string(1, c);
@@ -92,12 +92,12 @@ std::string suffix(const Record& record) {
   return record.input_short + "-" + format_size(record.avg_bytes);
 }
 
-// Blocks of one size are cut without a look at the data.
+// Fixed blocks are cut without reading the data, so their speed means nothing.
 bool is_timed_in_earnest(const Record& record) {
   return record.algorithm != "fixed";
 }
 
-// Records of one input and one average size; what `value` gives for each that is timed in earnest.
+// `records` are of one input and one average size. A bar is the `value` of each chunker that reads its data.
 template <class Value>
 BarChart speed_chart(const std::vector<Record>& records, const std::string& name, const std::string& y_label,
                      Value value) {
@@ -108,7 +108,7 @@ BarChart speed_chart(const std::vector<Record>& records, const std::string& name
                  .bars = {},
                  .line_label = {},
                  .line = {}};
-  // In order of the vectors' width.
+  // By the width of the vectors.
   for (const Isa isa : {Isa::kScalar, Isa::kSse41, Isa::kNeon, Isa::kVsx, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Gather})
     if (std::any_of(records.begin(), records.end(), [&](const Record& record) {
           return record.isa == name_of(isa) && is_timed_in_earnest(record) && value(record);
@@ -154,7 +154,7 @@ Error no_gnuplot() {
   return {ErrorCode::kUnsupported, "--plot needs gnuplot: install the package gnuplot-nox"};
 }
 
-// What gnuplot said when it failed; nothing it says otherwise matters.
+// The output of gnuplot matters only if it failed.
 Result<void> run_gnuplot(std::vector<std::string> arguments, const std::filesystem::path& folder) {
   std::vector<char*> argv;
   arguments.insert(arguments.begin(), "gnuplot");
@@ -184,8 +184,8 @@ Result<void> run_gnuplot(std::vector<std::string> arguments, const std::filesyst
 }  // namespace
 
 Figure figure_of(const BarChart& chart) {
-  constexpr double kGap = 0.9;        // between clusters, in bars
-  constexpr double kNarrowest = 2.4;  // cluster: room for its name
+  constexpr double kGap = 0.9;         // between clusters, in bars
+  constexpr double kMinCluster = 2.4;  // room for the name of a cluster
   const auto groups = distinct(chart.bars, [](const Bar& bar) { return bar.group; });
 
   std::string tics;
@@ -196,7 +196,7 @@ Figure figure_of(const BarChart& chart) {
   for (const std::string& group : groups) {
     const auto count = static_cast<double>(
         std::count_if(chart.bars.begin(), chart.bars.end(), [&](const Bar& bar) { return bar.group == group; }));
-    const double margin = std::max(0.0, kNarrowest - count) / 2;
+    const double margin = std::max(0.0, kMinCluster - count) / 2;
     const double begin = x += margin;
     for (std::size_t i = 0; i < chart.series.size(); ++i)
       for (const Bar& bar : chart.bars) {

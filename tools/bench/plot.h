@@ -1,4 +1,4 @@
-// Figures of the records, as SVG, drawn by gnuplot.
+// Figures of the records as SVG, drawn by gnuplot.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@
 namespace dedupfs::bench {
 
 struct Figure {
-  std::string name;    // of its files, without the ending: "throughput-vm-8k"
+  std::string name;    // the name of its files without the ending: "throughput-vm-8k"
   std::string script;  // for gnuplot; writes NAME.svg into the current folder
 };
 
-// Of Okabe and Ito, told apart by colour-blind readers, too; lines take them again with dashes.
+// By Okabe and Ito: colour-blind readers can distinguish them. Lines beyond them use the same colours with dashes.
 inline constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
 
 struct Series {
@@ -37,24 +37,23 @@ struct BarChart {
   std::string name, title, y_label;
   std::vector<Series> series;  // in the order of the legend
   std::vector<Bar> bars;
-  std::string line_label;  // in the legend, of a dashed line at `line`, if there is one
+  std::string line_label;  // in the legend, for a dashed line at `line`
   std::optional<double> line;
 };
 
-// Clusters of bars, each centred on its name though some lack a series.
+// Clusters of bars. Each is centred on its name, also if some series are missing in it.
 Figure figure_of(const BarChart& chart);
 
 std::string size_name(std::uint32_t bytes);  // "8 KiB"
 
-// For each input and average size the throughput, the speed-up over scalar code and the distribution of chunk sizes; for each
-// average size the space savings on all inputs. `fixed` has no bar for speed: it reads nothing. Figures without bars are left
-// out.
+// For each input and average size: the throughput, the speed-up over scalar code and the distribution of chunk sizes. For each
+// average size: the space savings on all inputs. `fixed` reads nothing and has no bar for speed. Figures without bars are left out.
 std::vector<Figure> figures_of(std::span<const Record> records);
 
-// kUnsupported, naming the package to install, if gnuplot cannot be run.
+// Failure: kUnsupported, with the package to install, if gnuplot cannot be run.
 Result<void> find_gnuplot();
 
-// Makes the folder if need be, and in it NAME.svg and NAME.gp, the script, of each figure.
+// Writes NAME.svg and its script NAME.gp for each figure into the folder, which is created if it is missing.
 Result<void> draw(std::span<const Figure> figures, const std::filesystem::path& folder);
 
 }  // namespace dedupfs::bench

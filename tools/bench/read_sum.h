@@ -1,4 +1,4 @@
-// The plainest thing that reads all of a buffer: the limit that memory sets to any chunker that looks at every byte.
+// Adds up all bytes of a buffer: the memory limits every chunker that looks at each byte to this speed.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,10 @@ namespace dedupfs::bench {
 
 using ReadSum = std::uint64_t(const std::uint8_t* p, std::size_t n);
 
-// The sum of the data as little numbers, whatever they are; by the widest vectors of this CPU, on `threads` threads that
-// share the data evenly.
+// A sum over the data, by the widest vectors of this CPU, on `threads` threads with equal shares. Its value has no meaning.
 std::uint64_t read_sum(ByteSpan data, std::size_t threads);
 
-// One an instruction set, all compiled from read_sum_isa.cc.
+// One for each instruction set, all compiled from read_sum_isa.cc.
 ReadSum read_sum_scalar;
 ReadSum read_sum_sse41;
 ReadSum read_sum_avx2;

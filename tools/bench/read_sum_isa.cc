@@ -1,5 +1,5 @@
-// Compiled once an instruction set, with DEDUPFS_READ_SUM naming the function and DEDUPFS_VECTOR_BYTES its registers.
-// As for the kernels (chunkers/kernels/kernels.h), nothing inline from outside is called here.
+// Compiled for each instruction set: DEDUPFS_READ_SUM is the name of the function, DEDUPFS_VECTOR_BYTES the size of a register.
+// As in the kernels (chunkers/kernels/kernels.h), no inline function from outside is called here.
 #include <cstddef>
 #include <cstdint>
 

@@ -12,7 +12,7 @@
 namespace dedupfs::bench {
 namespace {
 
-// Three significant digits or so, for throughputs between megabytes and what no memory delivers.
+// About three significant digits.
 std::string rate(double gb_per_s) {
   return gb_per_s < 10 ? fmt::format("{:.2f}", gb_per_s) : fmt::format("{:.1f}", gb_per_s);
 }

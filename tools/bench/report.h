@@ -9,17 +9,16 @@
 
 namespace dedupfs::bench {
 
-// Of one input: a line about it, then a line for each record.
+// The records of one input: a line about the input, then a line for each record.
 std::string format_records(std::span<const Record> records);
 
-// An array, a record a line.
+// An array with one record in each line.
 std::string records_json(std::span<const Record> records);
 
-// Cells in columns that are as wide as they need be; the first row is the heading. The first `left` columns begin at the
-// left, the others end at the right.
+// A table with aligned columns. The first row is the heading. The first `left` columns are aligned left, the others right.
 std::string align(const std::vector<std::vector<std::string>>& rows, std::size_t left);
 
-// As /proc/cpuinfo names it; "unknown" where it does not.
+// The name in /proc/cpuinfo, or "unknown".
 std::string cpu_model();
 
 }  // namespace dedupfs::bench

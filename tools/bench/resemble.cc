@@ -21,9 +21,9 @@ namespace {
 // The arguments, parsed and checked.
 struct Plan {
   std::vector<std::string> methods;
-  Detectors detectors;  // of these methods, as fast as this CPU has them
+  Detectors detectors;  // for these methods, the fastest of this CPU
   std::vector<std::uint32_t> avgs;
-  std::vector<std::unique_ptr<Chunker>> chunkers;  // one an average
+  std::vector<std::unique_ptr<Chunker>> chunkers;  // one for each average
   std::vector<Isa> isas;
   AccuracyOptions accuracy;
   SpeedOptions speed;

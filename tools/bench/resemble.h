@@ -21,7 +21,7 @@ struct ResembleArguments {
   std::string chunker = "fastcdc";
   std::string lengths = "8,32,128,512";
   std::string rates = "1,5,10,20";  // percent
-  AccuracyOptions accuracy;         // but for lengths and rates
+  AccuracyOptions accuracy;         // without lengths and rates
   std::size_t repeat = 3;
   bool only_accuracy = false;
   bool as_json = false;
@@ -29,7 +29,7 @@ struct ResembleArguments {
   std::vector<std::string> inputs;
 };
 
-// Adds the command, which fills `arguments` when it is given.
+// Adds the command to the parser. Parsing fills `arguments`.
 CLI::App& add_resemble(CLI::App& app, ResembleArguments& arguments);
 
 // Returns the exit code.

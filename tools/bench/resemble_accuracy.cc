@@ -8,7 +8,7 @@
 namespace dedupfs::bench {
 namespace {
 
-// Windows are hashed to a polynomial in their bytes; different ones differ in all likelihood (64 bits).
+// The hash of a window is a polynomial of its bytes with 64 bits. Collisions are unlikely.
 constexpr std::uint64_t kBase = 6364136223846793005;
 
 }  // namespace
@@ -76,7 +76,7 @@ ByteBuffer modified(ByteSpan chunk, const Modification& modification, std::mt199
         add_noise();
         keep(bytes);
         break;
-      default: break;  // taken out
+      default: break;  // removed
     }
   }
   keep(chunk.subspan(places * length));
@@ -122,7 +122,7 @@ Result<std::vector<AccuracyRecord>> measure_accuracy(const Input& input, std::ui
         records.push_back(
             {input.name, input.short_name, std::string(detector->name()), chunk_bytes, {length, rate}, {}});
 
-  std::mt19937_64 random(1);  // each run is to give the same
+  std::mt19937_64 random(1);  // the same in each run
   for (std::size_t pair = 0; pair < options.pairs; ++pair) {
     const ByteSpan chunk = input.bytes.subspan((input.bytes.size() - chunk_bytes) / options.pairs * pair, chunk_bytes);
     const WindowSet windows = windows_of(chunk, options.window_bytes);

@@ -1,4 +1,4 @@
-// How well features tell how much chunks have in common: on pairs of a chunk and a modified copy, whose resemblance is known.
+// The accuracy of features as an estimate of resemblance, measured on chunks and modified copies with a known resemblance.
 #pragma once
 
 #include <cstddef>
@@ -16,25 +16,25 @@
 
 namespace dedupfs::bench {
 
-// The different windows of so many bytes that a chunk has, by hash, sorted. A chunk that is shorter is one window.
+// The hashes of the different windows of a chunk, sorted. A chunk that is shorter than a window is one window.
 using WindowSet = std::vector<std::uint64_t>;
 WindowSet windows_of(ByteSpan chunk, std::size_t window_bytes);
 
-// Broder (On the resemblance and containment of documents, 1997): of all windows that either has, the part that both have.
+// Broder (On the resemblance and containment of documents, 1997): the windows in both / the windows in at least one.
 double resemblance(const WindowSet& a, const WindowSet& b);
 
-// What features say of it: the part of them that is equal.
+// The estimate: the fraction of features that are equal.
 double estimated_resemblance(const Features& a, const Features& b);
 
-// Modifications of `length` bytes, so many that they concern `rate` of the chunk, but at least one. Each replaces so many bytes
-// by noise, inserts so many or takes so many out, with equal odds, at a place that is a multiple of `length`.
+// Modifications of `length` bytes that change the fraction `rate` of the chunk, at least one. Each replaces, inserts or removes
+// `length` bytes, with equal odds, at a multiple of `length`.
 struct Modification {
   std::size_t length;
   double rate;  // above 0, up to 1
 };
 ByteBuffer modified(ByteSpan chunk, const Modification& modification, std::mt19937_64& random);
 
-// Of the estimating error, which is |estimated - true resemblance|, over pairs.
+// Sums over pairs. The estimating error is |estimated - true resemblance|.
 struct EstimatingError {
   std::uint64_t pairs = 0;
   double true_sum = 0;
@@ -52,13 +52,13 @@ struct EstimatingError {
 };
 
 struct AccuracyOptions {
-  // True resemblance is that of sets of windows of so many bytes: about what a match must have for a delta coder to find it.
-  // Methods look at windows of their own (Odess+ 32 bytes, Odess 47, N-Transform and Finesse 48); where modifications are
-  // short and many, those of a wider one estimate too low.
+  // The size of the windows that define the true resemblance: about the length of a match that a delta coder finds. The methods
+  // have windows of their own (Odess+ 32 bytes, Odess 47, N-Transform and Finesse 48). With many short modifications, a method
+  // with wider windows estimates too low.
   std::size_t window_bytes = 32;
   std::vector<std::size_t> lengths = {8, 32, 128, 512};
   std::vector<double> rates = {0.01, 0.05, 0.1, 0.2};
-  std::size_t pairs = 100;  // with each length and rate
+  std::size_t pairs = 100;  // for each length and rate
 };
 
 struct AccuracyRecord {
@@ -72,9 +72,9 @@ struct AccuracyRecord {
 
 using Detectors = std::vector<std::unique_ptr<ResemblanceDetector>>;
 
-// A record for each length, rate and detector, in this order. Chunks are pieces of the input, of `chunk_bytes` and at even
-// distances; the same ones, modified in the same ways, for each detector and in each run. kInvalidArgument if the input is
-// shorter than a chunk, or a modification longer.
+// A record for each length, rate and detector, in this order. Chunks are pieces of `chunk_bytes` of the input, at even distances.
+// Chunks and modifications are the same for each detector and in each run.
+// Failure: kInvalidArgument if the input, or a chunk, is too short.
 Result<std::vector<AccuracyRecord>> measure_accuracy(const Input& input, std::uint32_t chunk_bytes,
                                                      const Detectors& detectors, const AccuracyOptions& options);
 

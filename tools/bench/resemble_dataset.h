@@ -1,4 +1,4 @@
-// What resemblance detection is worth on a data set: which chunks find a base, and how small deltas get.
+// The savings of resemblance detection on a data set: the chunks that find a base, and the sizes of their deltas.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@
 namespace dedupfs::bench {
 
 struct UniqueChunks {
-  std::vector<ByteSpan> chunks;  // of the input's memory, in the order of their first occurrence
+  std::vector<ByteSpan> chunks;  // in the memory of the input, in the order of their first occurrence
   std::uint64_t bytes = 0;
 };
 
-// Chunks are told apart by XXH3-128, those of all files together.
+// Chunks of all files are deduplicated together, by XXH3-128.
 UniqueChunks unique_chunks(const Input& input, const Chunker& chunker);
 
 struct Reduction {
-  std::uint64_t chunks = 0;          // unique ones
-  std::uint64_t bytes = 0;           // of these
-  std::uint64_t similar_chunks = 0;  // for which a base was found
-  std::uint64_t delta_chunks = 0;    // whose delta is smaller than they are, and taken in their place
-  std::uint64_t replaced_bytes = 0;  // of the latter
-  std::uint64_t delta_bytes = 0;     // in their place
+  std::uint64_t chunks = 0;          // unique chunks
+  std::uint64_t bytes = 0;           // of unique chunks
+  std::uint64_t similar_chunks = 0;  // with a base
+  std::uint64_t delta_chunks = 0;    // replaced by a smaller delta
+  std::uint64_t replaced_bytes = 0;  // of the replaced chunks
+  std::uint64_t delta_bytes = 0;     // of the deltas
 
   // As the Odess+ paper defines them; 0, 0 and 1 if there is nothing to divide by.
   double similar_chunk_ratio() const;           // SCR: similar chunks / unique chunks
@@ -36,9 +36,8 @@ struct Reduction {
   double delta_compression_ratio() const;       // DCR: bytes of all unique chunks / bytes with deltas in place of some
 };
 
-// Chunk after chunk: the base is the first that is found when the chunk's super-features are looked up in turn, each among
-// those of its rank ("first fit"). A chunk that a delta replaces is never a base, so that deltas have depth 1; all others are
-// bases of those that follow.
+// Looks up the super-features of each chunk in turn, each among those of the same rank. The first match is the base ("first
+// fit"). A chunk that a delta replaces is never a base, so all deltas have depth 1. Every other chunk can be a base later.
 Result<Reduction> reduce(std::span<const ByteSpan> unique, const ResemblanceDetector& detector);
 
 struct ReductionRecord {

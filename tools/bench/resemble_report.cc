@@ -31,7 +31,7 @@ std::vector<std::string> methods_of(const std::vector<Record>& records) {
   return distinct(records, [](const Record& record) { return record.method; });
 }
 
-// ---- Accuracy: over lengths or rates, the other of the two being pooled
+// ---- Accuracy: by length, with all rates pooled, or by rate, with all lengths pooled
 
 struct Axis {
   std::string name;
@@ -84,7 +84,7 @@ std::string format_accuracy(const std::vector<AccuracyRecord>& records) {
 
 // ---- Reduction
 
-// Bytes before delta encoding over bytes after it, with this method and with Finesse on the same chunks.
+// The DCR of this method / the DCR of Finesse on the same chunks.
 std::string dcr_over_finesse(const ReductionRecord& record, const std::vector<ReductionRecord>& records) {
   const auto finesse = std::find_if(records.begin(), records.end(), [&](const ReductionRecord& other) {
     return other.method == "finesse" && other.avg_bytes == record.avg_bytes && other.input == record.input;

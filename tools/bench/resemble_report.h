@@ -1,4 +1,4 @@
-// What was found out about resemblance detection, as tables for people, as JSON for programs, and as figures.
+// The results about resemblance detection as tables for people, JSON for programs, and figures.
 #pragma once
 
 #include <string>
@@ -17,14 +17,14 @@ struct ResembleRecords {
   std::vector<SpeedRecord> speed;
 };
 
-// Of one input. What was not measured is left out.
+// The results of one input, without the kinds that were not measured.
 std::string format_resemble(const ResembleRecords& records);
 
-// An array, a record a line; each has a "kind": "accuracy", "reduction" or "speed".
+// An array with one record in each line. Each has a "kind": "accuracy", "reduction" or "speed".
 std::string resemble_json(const ResembleRecords& records);
 
-// Of all inputs: mean and deviation of the estimating error for each input and size, by the length and by the rate of
-// modifications; SCR, DCE, DCR and speed for each size.
+// The figures of all inputs: the mean and the deviation of the estimating error for each input and size, by length and by rate of
+// the modifications; SCR, DCE, DCR and speed for each size.
 std::vector<Figure> resemble_figures(const ResembleRecords& records);
 
 }  // namespace dedupfs::bench

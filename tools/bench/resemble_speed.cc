@@ -20,7 +20,7 @@ struct Sample {
   std::uint64_t bytes = 0;
 };
 
-// As many as it takes to have so many bytes, or all.
+// The first chunks with at least `bytes` in all, or all chunks.
 Sample first(std::span<const ByteSpan> chunks, std::size_t bytes) {
   Sample sample;
   std::size_t count = 0;
@@ -36,10 +36,10 @@ std::vector<Sketch> sketches_of(std::span<const ByteSpan> chunks, const Resembla
   return sketches;
 }
 
-// Copies of some chunks, small enough for the L2 cache of any CPU of interest.
+// Copies of some chunks that fit into the L2 cache of current CPUs.
 class Slice {
  public:
-  // Of the first of `chunks`, as many as fit, but one at least. Those that were taken before are gone.
+  // Copies the first of `chunks`, as many as fit, but at least one. Replaces the copies of the last call.
   std::span<const ByteSpan> take(std::span<const ByteSpan> chunks) {
     constexpr std::size_t kBytes = 256 << 10;
     std::size_t bytes = 0;
@@ -63,7 +63,7 @@ double fastest(const std::vector<double>& seconds) {
   return *std::min_element(seconds.begin(), seconds.end());
 }
 
-// A system call, and some percent of the time in which the fastest detector is done with a slice.
+// A look at the clock is a system call: some percent of the time of the fastest detector for a slice.
 double seconds_to_ask_the_clock() {
   static const double kSeconds = [] {
     double least = 1;
@@ -76,10 +76,10 @@ double seconds_to_ask_the_clock() {
   return kSeconds;
 }
 
-volatile std::uint64_t sink;  // so that what is timed is used, as far as the compiler knows
+volatile std::uint64_t sink;  // keeps the compiler from removing the timed work
 
-// A detector at work on its sample, as in a filesystem: on data that was written a moment ago, and is in the cache. A slice
-// of chunks is copied there, and is timed as a whole, once: on data that it sees again, a CPU guesses branches too well.
+// Runs a detector on its sample as in the filesystem, where the data was just written and is in the CPU cache. Each slice of chunks
+// is copied into the cache, and timed as a whole, once. On data that it has seen, a CPU predicts branches too well.
 class Variant {
  public:
   Variant(std::unique_ptr<ResemblanceDetector> detector, std::span<const ByteSpan> chunks, const SpeedOptions& options)
@@ -106,13 +106,13 @@ class Variant {
   }
 
  private:
-  // For the sample once.
+  // Of one pass over the sample.
   template <class OfChunk>
   double seconds(OfChunk of_chunk) {
-    constexpr double kShortestPassSeconds = 0.02;
+    constexpr double kMinPassSeconds = 0.02;
     double total = 0;
     std::size_t times = 0;
-    for (; total < kShortestPassSeconds; ++times)
+    for (; total < kMinPassSeconds; ++times)
       for (std::size_t begin = 0; begin < sample_.chunks.size();) {
         const auto chunks = slice_.take(sample_.chunks.subspan(begin));
         begin += chunks.size();
@@ -132,7 +132,7 @@ class Variant {
   std::vector<double> sketches_;
 };
 
-// With each instruction set that serves the method, once.
+// One detector for each instruction set in use for the method.
 Result<std::vector<std::unique_ptr<ResemblanceDetector>>> detectors_of(const std::string& method,
                                                                        std::span<const Isa> isas) {
   std::vector<std::unique_ptr<ResemblanceDetector>> detectors;

@@ -48,7 +48,7 @@ std::string chunkers_help() {
   return text;
 }
 
-// The cuts of all files of the input, counted from its beginning.
+// Prints the cuts of all files as offsets in the whole input.
 int print_offsets(const Input& input, const Chunker& chunker, std::ostream& out, std::ostream& err) {
   Cuts cuts;
   cut(chunker, input.files, nullptr, cuts);

@@ -12,7 +12,7 @@
 namespace dedupfs::bench {
 namespace {
 
-// Takes the key isa= out of a spec.
+// Removes the key isa= from a spec, and gives its value.
 std::optional<std::string> take_isa(std::string& spec) {
   const auto colon = spec.find(':');
   for (std::size_t begin = colon; begin != std::string::npos; begin = spec.find(',', begin + 1)) {
@@ -90,7 +90,7 @@ Result<std::vector<Selected>> select(std::string_view algorithms, std::string_vi
   }
 
   std::vector<Selected> all;
-  // Checked here, before anything is measured.
+  // An error shows here, before anything is measured.
   const auto add = [&](Selected selected) -> Result<void> {
     for (const Isa isa : selected.isas) {
       DEDUPFS_ASSIGN(const auto chunker, make_chunker(selected.spec, isa));

@@ -20,11 +20,11 @@ double seconds_now(bool one_thread) {
 }  // namespace
 
 Timed::Timed(bool one_thread, std::function<void()> work) : one_thread_(one_thread), work_(std::move(work)) {
-  constexpr double kShortestPassSeconds = 0.02;  // a passing interrupt is a small part of this
+  constexpr double kMinPassSeconds = 0.02;  // an interrupt is a small part of this
   const double start = seconds_now(one_thread_);
   work_();
   const double once = std::max(seconds_now(one_thread_) - start, 1e-9);
-  times_a_pass_ = static_cast<std::size_t>(std::clamp(kShortestPassSeconds / once, 1.0, 1e6));
+  times_a_pass_ = static_cast<std::size_t>(std::clamp(kMinPassSeconds / once, 1.0, 1e6));
 }
 
 void Timed::pass() {

@@ -1,4 +1,4 @@
-// How long work takes, when it is done again and again.
+// Times work that is repeated.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,17 @@
 
 namespace dedupfs::bench {
 
-// Work that is timed as a whole, without looking at a clock in between. One thread is timed by the clock of its own CPU time:
-// it stands still while others have the core (on a machine with more runnable threads than cores, the wall clock made passes
-// of 20 ms look four times as long as passes of 0.2 ms). Several threads are timed by the wall clock.
+// Work that is timed as a whole, without a look at the clock in between. One thread is timed by its own CPU time, which stands still
+// while other threads have the core. With more runnable threads than cores, the wall clock made passes of 20 ms look four times as
+// long as passes of 0.2 ms. Several threads are timed by the wall clock.
 class Timed {
  public:
-  // Does the work once, to warm up, and to learn how often it makes a pass that lasts.
+  // Does the work once: to warm up, and to learn how often a pass has to repeat it.
   Timed(bool one_thread, std::function<void()> work);
 
   void pass();
 
-  const std::vector<double>& seconds() const { return seconds_; }  // for the work once, by each pass
+  const std::vector<double>& seconds() const { return seconds_; }  // for one repetition, of each pass
 
  private:
   bool one_thread_;
@@ -26,7 +26,7 @@ class Timed {
   std::vector<double> seconds_;
 };
 
-// That for which this thread ran.
+// The CPU time of this thread.
 double thread_seconds();
 
 double median(std::vector<double> values);  // not empty

@@ -11,7 +11,7 @@ struct UnmountRequest {
   Path target;  // a mountpoint, or a volume
   UnmountMode mode = UnmountMode::kNormal;
   bool read_only_on_failure = false;  // where the mount is in use
-  Patience patience;                  // of each step that waits for the daemon or for the kernel
+  Patience patience;                  // with each step that waits for the daemon or for the kernel
   bool verbose = false;               // tell every step
 };
 

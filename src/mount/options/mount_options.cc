@@ -123,7 +123,7 @@ const std::vector<OwnOption>& own_options() {
                      "seconds between checkpoints, which fsck.dedupfs repairs from; 0: none"),
       number_option("threads", &MountOptions::threads, 1, 1024,
                     "threads of the ingest pipeline (default: one per core)", "N"),
-      size_option("readahead", &MountOptions::read_ahead_bytes, 0, kGiB, "of the kernel"),
+      size_option("readahead", &MountOptions::read_ahead_bytes, 0, kGiB, "how far the kernel reads ahead"),
       number_option("rewrite", &MountOptions::defragment_percent, 0, 100,
                     "percent of the written data that defragmentation may store again; 0: none"),
       choice_option<DirectIo>("direct_io", &MountOptions::direct_io,
@@ -136,7 +136,7 @@ const std::vector<OwnOption>& own_options() {
            {"hidden", SnapshotAccess::kHidden}},
           "visible, owner or hidden",
           "who may enter .snapshots: the owner of the root folder (or: visible, for all; hidden)"),
-      {"log", "instead of syslog",
+      {"log", "log to this file instead of syslog",
        [](MountOptions& parsed, std::string_view name, std::string_view value) -> Result<void> {
          if (!value.starts_with('/')) return bad_value(name, value, "an absolute path");
          parsed.log_file = value;

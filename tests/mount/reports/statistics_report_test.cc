@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Of a volume with ten unique chunks of 4 KiB.
+// A volume with ten unique chunks of 4 KiB.
 Statistics ten_blocks() {
   Statistics found;
   found.files = 1;

@@ -74,7 +74,7 @@ TEST(Input, WhatCannotBeMeasuredIsRefusedByName) {
                                                         {"zeros:", "needs a size"},
                                                         {"random:many", "'many' is not a size"},
                                                         {"random:0", "is empty"},
-                                                        {"random:9000000t", "held in memory"},
+                                                        {"random:9000000t", "must fit into memory"},
                                                         {empty_file, "is empty"},
                                                         {folder.path().string(), "is empty"},
                                                         {(folder.path() / "none").string(), "No such file"},
