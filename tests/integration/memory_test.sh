@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Memory of the daemon: what users do cannot take it beyond the caps, and without any left requests fail, not the mount. See
-# docs/design.md, "Memory". DEDUPFS_MEMORY_LOAD=full drives each row of the table with the full load, which takes some minutes.
+# docs/memory.md. DEDUPFS_MEMORY_LOAD=full drives each row of the table with the full load, which takes some minutes.
 . "$(dirname "$0")/lib.sh"
 
 if grep -qw "__[at]san_init" "$tools/dedupfs"; then
@@ -12,7 +12,7 @@ fi
 export MALLOC_PERTURB_=${MALLOC_PERTURB_:-195}
 
 caps_mib=$((64 + 32 + 32))
-beside_mib=400 # docs/design.md, "Memory"
+beside_mib=400 # docs/memory.md
 peak_mib() { awk '$1 == "VmHWM:" { print int($2 / 1024) }' "/proc/$(daemon_pid)/status"; }
 
 # drive KIND SIZE FULL_SIZE: one kind of load on a new volume with small caps, on as many threads on any machine, and with 4 GiB of

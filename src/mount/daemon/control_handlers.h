@@ -1,5 +1,5 @@
 // The commands of the control socket of a mounted volume. See control_socket.h for the transport, and
-// docs/design.md, "Control socket", for the commands.
+// docs/control-protocol.md for the commands.
 //
 // Ownership: refers to both for as long as the handlers are used.
 #pragma once

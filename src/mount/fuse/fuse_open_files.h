@@ -2,7 +2,7 @@
 //
 // A file can be written past the kernel's page cache and read through it at once. Such a write must drop the pages that it made
 // stale, unless the kernel has none. That is known of an inode whose first handle is for direct writes: its opening drops
-// all pages, and who fills pages again is seen (docs/design.md, "The kernel's page cache").
+// all pages, and who fills pages again is seen (docs/read-path.md, "The kernel's page cache").
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The kernel's page cache is coherent with what is written past it because of what is done here: docs/design.md, "The kernel's
+// The kernel's page cache is coherent with what is written past it because of what is done here: docs/read-path.md, "The kernel's
 // page cache".
 #include "mount/fuse/fuse_write.h"
 

@@ -10,7 +10,7 @@
 
 namespace dedupfs {
 
-// In bytes. docs/design.md, "Memory", has the table.
+// In bytes. docs/memory.md has the table.
 struct MemoryLimits {
   std::uint64_t cache = 0;            // of -o cache=
   std::uint64_t index = 0;            // of -o index_mem=

@@ -1,5 +1,5 @@
 // What the namespace's keys had when a snapshot was made, kept when they change for the first time after it: the before-images
-// of Family::kBeforeImages. See docs/design.md, "Snapshots".
+// of Family::kBeforeImages. See docs/snapshots.md.
 //
 // A snapshot has, for a key, the image of the least number that is not below its own; without one, what the live tree has.
 //

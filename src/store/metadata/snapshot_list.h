@@ -1,4 +1,4 @@
-// The snapshots of a volume, as Family::kSnapshots has them. See docs/design.md, "Snapshots".
+// The snapshots of a volume, as Family::kSnapshots has them. See docs/snapshots.md.
 //
 // Threads: SnapshotList: every function from any thread.
 // Failure: decoding trusts nothing: a record that cannot have been written by the encoder is kCorruption.
