@@ -1,0 +1,66 @@
+#include "mount/fuse/fuse_entries.h"
+
+namespace dedupfs {
+
+namespace {
+
+// The number of blocks of a file is known when the file is stored.
+constexpr double kValidWhileWrittenSeconds = 1;
+// Inode numbers are never reused.
+constexpr std::uint64_t kGeneration = 1;
+
+timespec to_timespec(const Timestamp& time) {
+  return {time.seconds, static_cast<long>(time.nanoseconds)};
+}
+
+// How long the kernel may keep the name.
+double entry_valid_seconds(InodeNumber inode) {
+  const bool is_snapshot = tree_of(inode) != kLiveTree && inode_of(inode) == kRootInode;
+  return is_snapshot ? 0 : kValidSeconds;  // snapshots come and go without the kernel
+}
+
+double valid_seconds(FuseMount& mount, InodeNumber inode) {
+  if (inode == kSnapshotsInode) return 0;
+  return mount.open_files().has_writer(inode) ? kValidWhileWrittenSeconds : kValidSeconds;
+}
+
+}  // namespace
+
+struct stat to_stat(const Attributes& attributes) {
+  struct stat result {};
+  result.st_ino = attributes.inode;
+  result.st_mode = attributes.mode;
+  result.st_nlink = attributes.links;
+  result.st_uid = attributes.uid;
+  result.st_gid = attributes.gid;
+  result.st_rdev = attributes.device;
+  result.st_size = static_cast<off_t>(attributes.size);
+  result.st_blksize = 4096;
+  result.st_blocks = static_cast<blkcnt_t>((attributes.data_bytes + 511) / 512);
+  result.st_atim = to_timespec(attributes.atime);
+  result.st_mtim = to_timespec(attributes.mtime);
+  result.st_ctim = to_timespec(attributes.ctime);
+  return result;
+}
+
+Entry to_entry(FuseMount& mount, const Attributes& attributes) {
+  Entry entry;
+  entry.parameters.ino = attributes.inode;
+  entry.parameters.generation = kGeneration;
+  entry.parameters.attr = to_stat(attributes);
+  entry.parameters.attr_timeout = valid_seconds(mount, attributes.inode);
+  entry.parameters.entry_timeout = entry_valid_seconds(attributes.inode);
+  return entry;
+}
+
+Result<Entry> to_entry(FuseMount& mount, const Result<Attributes>& attributes) {
+  if (!attributes) return attributes.error();
+  return to_entry(mount, *attributes);
+}
+
+Result<AttributeReply> to_reply(FuseMount& mount, const Result<Attributes>& attributes) {
+  if (!attributes) return attributes.error();
+  return AttributeReply{to_stat(*attributes), valid_seconds(mount, attributes->inode)};
+}
+
+}  // namespace dedupfs
