@@ -1,10 +1,9 @@
-// Copies a namespace that may be damaged into an empty index, so that check_namespace() has nothing to say of the copy but
-// which content is lost.
+// Copies a damaged namespace into an empty index. In the copy, check_namespace() finds nothing but lost content.
 //
-// What does not parse is dropped, what contradicts itself is decided, what can be derived is derived anew (`cookies`, link
-// counts, sizes and parents of directories, counters). A directory or a file whose inode is lost, but not its entries or its
-// content, gets a new inode. What no name leads to gets one in "lost+found". Content that is lost is never taken for zeros:
-// the recipe refers to kLostChunk there, and reading gives EIO.
+// Records that do not parse are dropped, contradictions are decided, and derived records are computed again (`cookies`, link counts,
+// sizes and parents of directories, counters). A directory whose inode is lost, but not its entries, gets a new inode; so does a file
+// whose content is there. An inode without a name gets one in "lost+found". Lost content never becomes zeros: the recipe refers to
+// kLostChunk there, and reading gives EIO.
 //
 // Threads: one at a time.
 // Failure: an Error means that a record could not be read at all or that the copy could not be written.
@@ -27,8 +26,8 @@
 namespace dedupfs {
 
 struct NamespaceRepairScope {
-  bool names_have_holes = false;  // of `dirents` something cannot be read: `cookies` are asked, too
-  // For which snapshot the copy gets before-images of what is added to the tree: the names in "lost+found", and that itself.
+  bool names_have_holes = false;  // a part of `dirents` cannot be read: use `cookies`, too
+  // The snapshot that gets before-images of additions to the tree: "lost+found" and its names.
   std::optional<Preservation> preservation;
   Progress progress = no_progress;
   int pass = 1;
