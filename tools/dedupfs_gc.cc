@@ -16,8 +16,6 @@
 namespace dedupfs::tools {
 namespace {
 
-using nlohmann::json;
-
 constexpr const char* kReclaim = "reclaim";  // the name of the job in the daemon
 
 struct GcArguments {
@@ -33,7 +31,7 @@ class ProgressLine {
  public:
   ProgressLine(std::ostream& err, bool is_terminal) : err_(err), is_terminal_(is_terminal) {}
 
-  void show(const json& reclaim) {
+  void show(const nlohmann::json& reclaim) {
     if (!is_terminal_) return;
     const std::string screen = reclaim_screen(reclaim);
     err_ << kClear << screen.substr(0, screen.find('\n')) << std::flush;
@@ -71,7 +69,7 @@ class Gc {
   }
 
  private:
-  Result<json> act() {
+  Result<nlohmann::json> act() {
     if (asked_.wait) process_.catch_stop_signals();
     DEDUPFS_ASSIGN(const Path volume, find_whole_volume(asked_.path));
     auto answer = ask_job(volume, kReclaim, {{"action", asked_.action}});
@@ -82,7 +80,7 @@ class Gc {
                                            asked_.action + " needs a mounted volume"};
   }
 
-  Result<json> reclaim_unmounted(const Path& volume) {
+  Result<nlohmann::json> reclaim_unmounted(const Path& volume) {
     const LogTo log(console_.err(), "dedupfs-gc", spdlog::level::warn);
     process_.catch_stop_signals();
     const auto status = reclaim_volume(volume, asked_.foreign, [&](const ReclaimStatus& so_far) {
@@ -94,16 +92,16 @@ class Gc {
   }
 
   // The daemon has given `answer`. It goes on with the reclaim when nobody waits any longer.
-  Result<json> await_end(const Path& volume, const json& answer) {
+  Result<nlohmann::json> await_end(const Path& volume, const nlohmann::json& answer) {
     DEDUPFS_ASSIGN(const bool running, read_answer([&] { return answer.at("running").get<bool>(); }));
     if (!running && asked_.action != "start") console_.say("no reclaim is running: there is nothing to wait for");
-    return await_job(volume, kReclaim, [&](const json& so_far) {
+    return await_job(volume, kReclaim, [&](const nlohmann::json& so_far) {
       progress_.show(so_far);
       return !process_.stop_was_asked_for();
     });
   }
 
-  int exit_code_of(const json& reclaim) const {
+  int exit_code_of(const nlohmann::json& reclaim) const {
     if (!reclaim.at("running").get<bool>())
       return asked_.action == "start" || asked_.wait ? exit_code_of_ended(reclaim.at("last")) : kDone;
     if (!asked_.wait) return kDone;
@@ -113,7 +111,7 @@ class Gc {
     return kUnfinished;
   }
 
-  static int exit_code_of_ended(const json& last) {
+  static int exit_code_of_ended(const nlohmann::json& last) {
     if (last.is_null() || last.at("complete").get<bool>()) return kDone;
     return last.at("error").is_null() ? kUnfinished : kFailed;
   }

@@ -10,13 +10,13 @@
 namespace dedupfs::bench {
 namespace {
 
-constexpr std::size_t kChunkBytes = 8192;
+constexpr std::size_t kTimedChunkBytes = 8192;
 
 std::vector<SpeedRecord> measured(const std::vector<std::string>& methods, const std::vector<Isa>& isas,
                                   const SpeedOptions& options) {
   static const std::vector<ByteBuffer> kChunks = [] {
     std::vector<ByteBuffer> chunks;
-    for (std::uint64_t seed = 0; seed < 10; ++seed) chunks.push_back(random_bytes(kChunkBytes, seed));
+    for (std::uint64_t seed = 0; seed < 10; ++seed) chunks.push_back(random_bytes(kTimedChunkBytes, seed));
     return chunks;
   }();
   const std::vector<ByteSpan> spans(kChunks.begin(), kChunks.end());
@@ -39,12 +39,13 @@ TEST(ResembleSpeed, HasOneRecordForEachMethodAndInstructionSetThatServes) {
 }
 
 TEST(ResembleSpeed, TimesTheFirstChunksAndOfNTransformFewer) {
-  const auto records = measured({"odess", "n-transform"}, {Isa::kScalar},
-                                {.repeat = 1, .bytes = 5 * kChunkBytes, .n_transform_bytes = 2 * kChunkBytes - 1});
+  const auto records =
+      measured({"odess", "n-transform"}, {Isa::kScalar},
+               {.repeat = 1, .bytes = 5 * kTimedChunkBytes, .n_transform_bytes = 2 * kTimedChunkBytes - 1});
 
   ASSERT_EQ(records.size(), 2u);
-  EXPECT_EQ(records[0].bytes, 5 * kChunkBytes);
-  EXPECT_EQ(records[1].bytes, 2 * kChunkBytes);
+  EXPECT_EQ(records[0].bytes, 5 * kTimedChunkBytes);
+  EXPECT_EQ(records[1].bytes, 2 * kTimedChunkBytes);
 }
 
 TEST(ResembleSpeed, IsComparedWithNTransformInScalarCode) {
