@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "manual.h"
 #include "outcome.h"
 #include "served_volume.h"
 
@@ -44,6 +45,15 @@ TEST_F(GcTest, FreesTheSpaceOfAVolumeThatIsNotMounted) {
   EXPECT_GE(json.at("freed_bytes").get<std::uint64_t>(), kFileBytes);
   filesystem_.open();
   EXPECT_EQ(filesystem_.content(value_of(filesystem_.find("kept"))), random_text(kFileBytes, 1));
+}
+
+TEST_F(GcTest, TheManualNamesEachKey) {
+  const std::string manual = manual_text("dedupfs-gc.8");
+
+  const auto json = nlohmann::json::parse(gc({"--json", path()}).out);
+
+  EXPECT_EQ(keys_missing_in(manual, json), "");
+  EXPECT_EQ(keys_missing_in(manual, json.at("last")), "");
 }
 
 TEST_F(GcTest, SaysWhatItFreed) {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "manual.h"
 #include "outcome.h"
 #include "served_volume.h"
 
@@ -36,6 +37,17 @@ TEST(RunScrub, JsonHasTheDocumentedMembers) {
   EXPECT_EQ(json.at("last").at("complete"), true);
   EXPECT_GE(json.at("last").at("checked_bytes").get<std::uint64_t>(), 2 * kFileBytes);
   for (const char* key : {"progress_percent", "seconds_left", "current"}) EXPECT_TRUE(json.contains(key)) << key;
+}
+
+TEST(RunScrub, TheManualNamesEachKey) {
+  const ServedVolume volume;
+  const std::string manual = manual_text("dedupfs-scrub.8");
+
+  const auto json =
+      nlohmann::json::parse(outcome_of(run_scrub, {"--wait", "--rate", "0", "--json", volume.path()}).out);
+
+  EXPECT_EQ(keys_missing_in(manual, json), "");
+  EXPECT_EQ(keys_missing_in(manual, json.at("last")), "");
 }
 
 TEST(RunScrub, DamageHasAnExitCodeOfItsOwn) {

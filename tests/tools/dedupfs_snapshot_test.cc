@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "manual.h"
 #include "outcome.h"
 #include "served_volume.h"
 
@@ -58,6 +59,7 @@ TEST(RunSnapshot, JsonDescribesEachSnapshot) {
   ASSERT_EQ(json.size(), 1u);
   EXPECT_EQ(json[0].at("name"), "monday");
   for (const char* key : {"number", "created_unix_seconds", "inodes"}) EXPECT_TRUE(json[0].contains(key)) << key;
+  EXPECT_EQ(keys_missing_in(manual_text("dedupfs-snapshot.8"), json[0]), "");
 }
 
 TEST(RunSnapshot, TheDaemonOfAVolumeDoesIt) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include "manual.h"
+#include "mount/reports/statistics_report.h"
 #include "outcome.h"
 #include "served_volume.h"
 
@@ -66,6 +68,17 @@ TEST(RunStat, AsksTheDaemonOfAVolumeInUse) {
   EXPECT_EQ(json.at("mounted"), true);
   EXPECT_EQ(json.at("files"), 3) << "the daemon commits first";
   EXPECT_EQ(json.at("reclaim").at("running"), false);
+}
+
+TEST(RunStat, TheManualNamesEachKey) {
+  const ServedVolume volume;
+  const std::string manual = manual_text("dedupfs-stat.1");
+
+  const auto json = nlohmann::json::parse(outcome_of(run_stat, {"--json", volume.path()}).out);
+  nlohmann::json file = file_statistics_json({{}})[0];
+
+  EXPECT_EQ(keys_missing_in(manual, json), "");
+  EXPECT_EQ(keys_missing_in(manual, file), "");
 }
 
 TEST(RunStat, NamesWhatIsNoVolume) {
