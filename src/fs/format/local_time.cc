@@ -8,7 +8,7 @@
 namespace dedupfs {
 namespace {
 
-std::string text_of(std::int64_t unix_seconds, const char* format) {
+std::string calendar_text(std::int64_t unix_seconds, const char* format) {
   const std::time_t time = unix_seconds;
   std::tm local{};
   if (::localtime_r(&time, &local) == nullptr) return fmt::format("{} s after 1970", unix_seconds);
@@ -19,11 +19,11 @@ std::string text_of(std::int64_t unix_seconds, const char* format) {
 }  // namespace
 
 std::string minute_text(std::int64_t unix_seconds) {
-  return text_of(unix_seconds, "%Y-%m-%d %H:%M");
+  return calendar_text(unix_seconds, "%Y-%m-%d %H:%M");
 }
 
 std::string second_text(std::int64_t unix_seconds) {
-  return text_of(unix_seconds, "%Y-%m-%d %H:%M:%S");
+  return calendar_text(unix_seconds, "%Y-%m-%d %H:%M:%S");
 }
 
 }  // namespace dedupfs

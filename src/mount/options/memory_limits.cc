@@ -8,11 +8,11 @@
 #include <string>
 #include <system_error>
 
+#include "mount/options/binary_units.h"
+
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
-constexpr std::uint64_t kGiB = 1 << 30;
 constexpr std::uint64_t kUnknownMemory = 4 * kGiB;
 
 // "max" and other words mean no limit.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/size.h"
+#include "mount/options/binary_units.h"
 
 namespace dedupfs {
 
@@ -20,9 +21,6 @@ namespace {
 
 using Atime = FilesystemOptions::Atime;
 using SnapshotAccess = FilesystemOptions::SnapshotAccess;
-
-constexpr std::uint64_t kMiB = 1 << 20;
-constexpr std::uint64_t kGiB = 1 << 30;
 
 Error bad_value(std::string_view name, std::string_view value, std::string_view allowed) {
   return Error{ErrorCode::kInvalidArgument, fmt::format("mount option {}={}: must be {}", name, value, allowed)};
