@@ -1,5 +1,5 @@
-// Takes checkpoints in the background: at most one an interval, and only where something was committed since the last; so
-// seldom, too, that it takes no more than a fiftieth of the time. And one at the end of the mount.
+// Writes checkpoints in the background: at most one per interval, only after a commit, and in at most a fiftieth of the time. It also
+// writes one at the end of the mount.
 //
 // Threads:   every function from any thread.
 // Ownership: the volume must outlive it.
@@ -21,20 +21,19 @@ namespace dedupfs {
 
 class Checkpointer {
  public:
-  // Takes none if the interval is 0, nor while there is no room for so many bytes.
+  // Writes none if the interval is 0, or while there is no room for so many bytes.
   using HasRoom = std::function<bool(std::uint64_t bytes)>;
   Checkpointer(Volume& volume, std::chrono::milliseconds interval, HasRoom has_room);
   ~Checkpointer();
 
-  // Something was committed that the newest checkpoint does not have.
+  // Tells that the newest checkpoint lacks a commit.
   void note_commit() { changed_ = true; }
-  // Whether an earlier mount has left the volume without a checkpoint of its last state: it was killed, or had to leave it
-  // unfinished, or took none ever.
+  // Whether the last state of an earlier mount has no checkpoint: the mount was killed, or could not finish one, or wrote none.
   bool is_behind() const;
-  // Takes one, if something was committed since the last, whenever that was. None if there is to be none, ever.
+  // Writes one if the last one lacks a commit. Writes none if checkpoints are off.
   void take_now();
-  // Ends the thread. Then, if something was committed since the last checkpoint, takes another, however long that takes. An
-  // Error: there is none of the last state, and why. `goes_on` may end it (kInterrupted).
+  // Ends the thread. Then writes another checkpoint if the last one lacks a commit, however long that takes. An Error says why the
+  // last state has none. `goes_on` may end it (kInterrupted).
   Result<void> finish(const Checkpoints::GoesOn& goes_on);
 
  private:
@@ -52,7 +51,7 @@ class Checkpointer {
   std::atomic<bool> changed_ = false;
   std::atomic<bool> stopping_ = false;
   std::mutex taking_;  // one at a time
-  std::mutex mutex_;   // of the waiting
+  std::mutex mutex_;   // guards the waiting
   std::condition_variable wakeup_;
   std::thread thread_;
 };

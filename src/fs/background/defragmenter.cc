@@ -33,7 +33,7 @@ void Defragmenter::stop() {
 void Defragmenter::finish(std::chrono::milliseconds patience) {
   const auto end = std::chrono::steady_clock::now() + patience;
   stop();
-  if (!host_.commit(kNone)) return;  // the last files are cut into chunks by then
+  if (!host_.commit(kNone)) return;  // it cuts the last files into chunks
   while (std::chrono::steady_clock::now() < end) {
     const auto window = volume_.chunks().recent_references().take();
     if (!window) return;
@@ -50,7 +50,7 @@ void Defragmenter::run() {
 void Defragmenter::rewrite(const RecentReferences::Window& window, std::chrono::milliseconds patience) {
   const auto moving = volume_.chunks().try_moving();
   if (!moving || !host_.may_defragment()) return;
-  if (!host_.commit(patience)) return;  // why not is known to those who wait for it
+  if (!host_.commit(patience)) return;  // callers that wait for the commit get the error
   const auto findings = volume_.chunks().rewrite(window, percent_, host_.in_group);
   if (!findings)
     spdlog::warn("rewriting: {}", findings.error().message());

@@ -1,8 +1,8 @@
-// Rewrites what was written lately and lies scattered (store/relocation/defragmentation.h), window by window, on a thread of its own at low
-// priority. It gives way: while a reclaim runs, or while it is told not to, windows are let go as they are.
+// Defragments recent writes (store/relocation/defragmentation.h), window by window, on a thread of its own at low priority. While a
+// reclaim runs, or while it is told not to, it drops windows.
 //
 // Threads:   every function from any thread.
-// Ownership: what the host reaches must outlive it; stop(), or the destructor, ends its thread.
+// Ownership: the objects behind the host must outlive it; stop(), or the destructor, ends its thread.
 // Failure:   logged. Nothing is lost by it.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace dedupfs {
 
 struct DefragmenterHost {
   InGroup in_group;
-  // All that was changed before it was called is committed; it may wait so long for a commit that others want.
+  // Commits all changes from before the call. It may wait so long for a commit that others request.
   std::function<Result<void>(std::chrono::milliseconds patience)> commit;
   std::chrono::milliseconds patience{};  // while others write
   std::function<bool()> may_defragment;
@@ -25,12 +25,12 @@ struct DefragmenterHost {
 
 class Defragmenter {
  public:
-  // Chunks of so many percent of what is written may be stored once more: 1 to 100.
+  // The percentage of the written data that may be stored again: 1 to 100.
   Defragmenter(Volume& volume, unsigned percent, DefragmenterHost host);
   ~Defragmenter();
 
-  // Ends the thread, and sees to what is left, but takes no longer than `patience` to begin with the last of it. What it
-  // moves is for the next commit to make durable. Nothing may be written any more.
+  // Ends the thread and defragments the rest, but begins no step after `patience`. The next commit makes the moves durable. Call it
+  // after the last write.
   void finish(std::chrono::milliseconds patience);
   void stop();
 

@@ -11,7 +11,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kInterval{30};
-std::atomic<Clock::time_point> last_given_back{Clock::time_point()};  // the heap is the process's, too
+std::atomic<Clock::time_point> last_given_back{Clock::time_point()};  // global, as the heap is
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Gives memory back to the system that the C library holds and nobody uses. Buffers of all sizes come and go in a daemon, so free pieces
-// collect between those in use: after some tens of generations with reclaims a third of the heap was free and still resident.
+// Gives free memory of the C library back to the system. In a daemon, buffers of all sizes come and go, and free pieces collect between
+// used ones: after some tens of generations with reclaims, a third of the heap was free and still resident.
 //
 // Threads: any. Cost: some milliseconds, in which allocations wait for one arena of the heap at a time.
 #pragma once
@@ -7,7 +7,7 @@
 namespace dedupfs {
 
 void give_back_idle_memory();
-// The same, unless it was done in the last half minute.
+// The same, but at most once in half a minute.
 void give_back_idle_memory_now_and_then();
 
 }  // namespace dedupfs

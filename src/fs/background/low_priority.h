@@ -1,11 +1,11 @@
-// For threads that work in the background for nobody who waits.
+// Low priority for background threads.
 #pragma once
 
 #include <unistd.h>
 
 namespace dedupfs {
 
-// This thread alone, on Linux, and for good. Not much: others wait for it where it holds a lock or is within a transaction group.
+// Lowers the priority of this thread, for good. Only a little: others wait for it while it holds a lock or is in a transaction group.
 inline void lower_priority_of_this_thread() {
   constexpr int kNicer = 5;
   (void)!::nice(kNicer);

@@ -14,7 +14,7 @@
 namespace dedupfs {
 namespace {
 
-// One that begins by itself waits so many times as long as the last one took.
+// An automatic reclaim waits so many times as long as the last one took.
 constexpr int kRests = 10;
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -51,7 +51,7 @@ Result<void> Reclaimer::start(const ReclaimSettings& settings) {
   return {};
 }
 
-// For everybody who asks from now on.
+// Publishes the status.
 void Reclaimer::begin(const ReclaimSettings& settings) {
   asked_ = settings;
   status_.running = true;
@@ -118,7 +118,7 @@ void Reclaimer::run() {
   changed_.notify_all();
 }
 
-// Until one was asked for, or is due. False: the end.
+// Waits until a reclaim is requested or due. False: the thread must end.
 bool Reclaimer::await_work(std::unique_lock<std::mutex>& lock) {
   const auto rested = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
                                          status_.last ? status_.last->seconds * kRests : 0));
@@ -156,7 +156,7 @@ ReclaimStatus::Ended Reclaimer::reclaim_once(const ReclaimSettings& settings) {
   return ended;
 }
 
-// Where it waits while it is paused.
+// Waits here while it is paused.
 Result<void> Reclaimer::note_progress(ReclaimPhase phase, double done, const ReclaimFindings& so_far) {
   std::unique_lock lock(mutex_);
   if (phase != status_.phase) phase_begun_ = Clock::now();

@@ -1,9 +1,9 @@
-// Runs reclaims of a volume that is in use, one at a time, on a thread of its own at low priority: when somebody asks, and by
-// itself when they are due.
+// Runs reclaims of a mounted volume, one at a time, on a thread of its own at low priority: on request, and automatically when they
+// are due.
 //
 // Threads:   every function from any thread.
-// Ownership: what the host reaches must outlive it; stop_for_good(), or the destructor, ends its thread.
-// Failure:   of a reclaim: logged, and in status(). Nothing is lost by it, and the next one goes on.
+// Ownership: the objects behind the host must outlive it; stop_for_good(), or the destructor, ends its thread.
+// Failure:   a failed reclaim is logged, and in status(). No data are lost, and the next reclaim continues.
 #pragma once
 
 #include <chrono>
@@ -22,37 +22,37 @@ namespace dedupfs {
 
 struct ReclaimStatus {
   bool running = false;
-  bool paused = false;  // the one that runs, and the next one that would begin by itself
-  // Of the one that runs:
+  bool paused = false;  // the running one and the next automatic one
+  // The running reclaim:
   ReclaimPhase phase = ReclaimPhase::kAwait;
   double progress = 0;  // 0 to 1, of the phase
   double phase_seconds = 0;
   double seconds = 0;  // since it began
   ReclaimFindings current;
-  // Of the one that ended last, since the mount.
+  // The last reclaim since the mount.
   struct Ended {
     ReclaimFindings findings;
     double seconds = 0;
-    std::optional<Error> error;  // why it did not get to its end
+    std::optional<Error> error;  // the reason, if it did not finish
   };
   std::optional<Ended> last;
-  std::uint64_t freed_bytes = 0;  // by all of them since the mount, less what was moved
+  std::uint64_t freed_bytes = 0;  // by all reclaims since the mount, less the moved bytes
 
-  std::optional<double> seconds_left() const;  // about, of the phase, as soon as it can be told
+  std::optional<double> seconds_left() const;  // an estimate for the phase, if there is one
 };
 
 class Reclaimer {
  public:
-  // Nothing, or how one is to be done now.
+  // The settings of a reclaim that is due, or nothing.
   using Due = std::function<std::optional<ReclaimSettings>()>;
 
   Reclaimer(Volume& volume, ReclaimHost host, Due due, std::chrono::milliseconds look_interval);
   ~Reclaimer();
 
-  Result<void> start(const ReclaimSettings& settings);  // kBusy: one runs already
-  void pause();                                         // takes effect between two steps; nobody waits
+  Result<void> start(const ReclaimSettings& settings);  // kBusy: a reclaim runs already
+  void pause();                                         // takes effect between two steps; does not wait
   void resume();
-  void stop();  // the one that runs, and waits until it has
+  void stop();  // stops the running one, and waits for its end
   void stop_for_good();
   ReclaimStatus status() const;
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kOldIndexPrefix = "index.damaged";
 constexpr int kMaxAttempts = 3;
-// Of each kind ("error", "note", ...): who reads that many knows, and a volume can be made to give as many as it likes.
+// For each kind ("error", "note", ...). A hostile volume could cause any number of lines.
 constexpr std::uint64_t kMaxLinesPerKind = 10'000;
 // Passes, as progress counts them.
 constexpr int kCheckPass = 1;    // the store, then the namespace
@@ -43,7 +43,7 @@ class Fsck {
     DEDUPFS_TRY(finish_earlier_repair(index));
     if (changes_volume()) DEDUPFS_TRY(repair_files());
     DEDUPFS_ASSIGN(Found found, check(kCheckPass));
-    // What a repair puts in its place can show what else is wrong: a chunk that others are made from, and that is another now.
+    // A repair can uncover further damage: a chunk that others are made from, and that has other content now.
     for (int attempt = 0; attempt < kMaxAttempts && found.errors != 0 && changes_volume(); ++attempt) {
       DEDUPFS_ASSIGN(const bool swapped, repair_index(index, found));
       if (!swapped) break;
@@ -61,12 +61,12 @@ class Fsck {
   }
 
  private:
-  // What a check found.
+  // The findings of a check.
   struct Found {
     std::uint64_t errors = 0;
     std::unordered_set<std::uint64_t> mismatched;
     std::vector<LostFile> lost_files;
-    RegionOffsets regions;  // that the index refers to; to be had where there is no error
+    RegionOffsets regions;  // that the index refers to; only known without an error
     std::vector<HarmfulTable> harmful;
   };
 
@@ -125,13 +125,13 @@ class Fsck {
 
   Result<Found> check(int pass) {
     Found found;
-    // Files that lost something are named at the end, and then with their paths.
+    // Files with losses are named at the end, with their paths.
     CheckReport report([this](const std::string& line) {
       if (!line.starts_with("lost: ")) print(line);
     });
     if (const auto checked = check_parts(pass, report, found); !checked) {
-      // What the index says cannot be read: no more can be said, and a repair is due.
-      // A failing disk counts as damage, too: what it does not give is what has to be made anew.
+      // The index is unreadable: the check ends here, and a repair is needed.
+      // A failing disk counts as damage, too: its unreadable data must be rebuilt.
       if (checked.error().code() != ErrorCode::kCorruption && checked.error().code() != ErrorCode::kIo)
         return checked.error();
       report.error(checked.error().message());
@@ -146,7 +146,7 @@ class Fsck {
     return Database::changes_behind_damage(index);
   }
 
-  // What a mount for writing would refuse, though it can be read.
+  // Damage that makes a mount for writing fail, although the index is readable.
   Result<void> check_index_folder(CheckReport& report) {
     const auto index = volume_->open_folder(kIndexDirectory);
     if (!index) return {};  // opening the volume says so
@@ -159,7 +159,7 @@ class Fsck {
     return {};
   }
 
-  // Behind a repair the index is ours.
+  // After a repair, the index is ours.
   Result<void> judge_tables(CheckReport& report, Found& found) {
     const auto index = volume_->open_folder(kIndexDirectory);
     if (!index) return {};  // opening the volume says so
@@ -170,7 +170,7 @@ class Fsck {
 
   Result<void> check_parts(int pass, CheckReport& report, Found& found) {
     if (pass == kCheckPass) DEDUPFS_TRY(judge_tables(report, found));
-    if (!found.harmful.empty()) return {};  // no more of the index can be looked at
+    if (!found.harmful.empty()) return {};  // the rest of the index must not be read
     if (const auto behind = changes_behind_damage(); behind && *behind != 0)
       report.error(fmt::format("the log of the index is damaged, and {} changes behind the damage are lost", *behind));
     DEDUPFS_TRY(check_index_folder(report));
@@ -228,13 +228,13 @@ class Fsck {
     if (!old_index_)
       old_index_ = replaced;
     else if (replaced)
-      DEDUPFS_TRY(index.discard(*replaced));  // of an attempt before
+      DEDUPFS_TRY(index.discard(*replaced));  // of an earlier attempt
     for (const std::string& what : repairs) repaired(what);
     repaired("the index, made anew from the containers and what could be read of the old one");
     return true;
   }
 
-  // The old index is kept if it may hold what somebody misses.
+  // The old index is kept if it may hold lost data.
   Result<void> settle(IndexRepair& index, const Found& found) {
     if (!old_index_) return {};
     if (losses_ == 0 && found.errors == 0 && found.lost_files.empty()) return index.discard(*old_index_);

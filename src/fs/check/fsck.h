@@ -1,9 +1,8 @@
 // The course of a check and of a repair, as fsck.dedupfs does them; see docs/repair.md.
 //
 // Threads: one at a time on a volume, which must not be mounted (kBusy).
-// Failure: what is wrong with the volume is in the report. An Error means that check or repair could not be done, and that
-//          the volume is as it was, but for what the report's `repaired` lines had said already. kInterrupted comes from
-//          FsckOptions::progress.
+// Failure: damage of the volume is in the report. An Error means that the check or repair could not be done: the volume is
+//          unchanged, except for the `repaired` lines of the report. kInterrupted comes from FsckOptions::progress.
 #pragma once
 
 #include <cstdint>
@@ -23,34 +22,34 @@ namespace dedupfs {
 struct FsckOptions {
   enum class Mode {
     kCheck,  // changes nothing
-    kSafe,   // repairs what loses nothing
+    kSafe,   // makes repairs that lose nothing
     kAll,
   };
 
   Mode mode = Mode::kCheck;
   bool verify_data = false;
   bool foreign = false;  // as root: others who can write to the volume are trusted
-  // Every line as it is found: "error: ...", "lost: ...", "note: ...", "repaired: ...".
+  // Gets every line when it is found: "error: ...", "lost: ...", "note: ...", "repaired: ...".
   std::function<void(const std::string&)> print = [](const std::string&) {};
   Progress progress = no_progress;
-  // Asked when another process has locked the volume: whether to try again. It may wait.
+  // Called when another process has locked the volume. Returns whether to try again. It may wait.
   std::function<bool()> tries_lock_again = [] { return false; };
 };
 
 struct FsckReport {
-  std::vector<std::string> lines;  // what was printed, in order
+  std::vector<std::string> lines;  // the printed lines, in order
   std::uint64_t errors_found = 0;
   std::uint64_t errors_left = 0;
   std::uint64_t repairs = 0;
-  std::vector<LostFile> lost_files;  // all that there are, whenever they were lost
-  // Of the volume as it is afterwards:
+  std::vector<LostFile> lost_files;  // all lost files, from this and earlier repairs
+  // The volume afterwards:
   std::uint64_t inodes = 0;
   std::uint64_t directories = 0;
   std::uint64_t chunks = 0;
   std::uint64_t references = 0;
 
   bool is_clean() const { return errors_left == 0 && lost_files.empty(); }
-  int exit_status() const;  // as fsck(8) has it
+  int exit_status() const;  // the exit status of fsck(8)
 };
 
 // Exit codes of fsck(8), which add up.
@@ -65,7 +64,7 @@ Result<FsckReport> run_fsck(const Path& volume, const FsckOptions& options,
 
 // The report as one JSON document, without a line feed at its end.
 std::string to_json(const FsckReport& report, const Path& volume);
-// What people read at the end: the lost files and the totals, some lines.
+// The summary for people: the lost files and the totals.
 std::string summary_of(const FsckReport& report, const Path& volume);
 
 }  // namespace dedupfs

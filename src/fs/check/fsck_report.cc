@@ -50,7 +50,7 @@ std::string to_json(const FsckReport& report, const Path& volume) {
         {"repairs", report.repairs}}},
       {"exit_status", report.exit_status()},
   };
-  // Names are bytes; what is no UTF-8 in them is replaced.
+  // Names are bytes: bytes that are not UTF-8 are replaced.
   return document.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

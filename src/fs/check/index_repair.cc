@@ -26,7 +26,7 @@ constexpr std::string_view kSalvage = "index.salvage";
 constexpr std::string_view kOldIndex = "index.damaged";
 constexpr std::uint64_t kMemoryBytes = 128 << 20;
 
-// The greatest that any of them says, of those that are possible.
+// The greatest possible value in any of the sources.
 Result<std::uint64_t> greatest_counter(const std::vector<const RecordSource*>& sources, std::string_view name,
                                        std::uint64_t most) {
   std::uint64_t greatest = 1;
@@ -42,7 +42,7 @@ Result<std::uint64_t> greatest_counter(const std::vector<const RecordSource*>& s
   return greatest;
 }
 
-// As it was; nothing if it does not parse, for it is a hint.
+// Copies the record; drops it if it does not parse, since it is a hint.
 Result<std::vector<std::uint64_t>> listed_chunks(const RecordSource* index) {
   DamagedChunks listed;
   if (index == nullptr) return listed.numbers();
@@ -142,7 +142,7 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
   DEDUPFS_TRY(discard());
   DEDUPFS_ASSIGN(const IndexSurvey survey, survey_index(volume_, kIndexDirectory, kSalvage, harmful));
   for (const std::string& damage : survey.damage) report.note(damage);
-  // What is no UUID names no volume: it is damage like any other.
+  // A value that is no UUID is damage.
   if (survey.volume_uuid && *survey.volume_uuid != superblock_.uuid && parse_uuid(*survey.volume_uuid))
     return Error{ErrorCode::kCorruption,
                  fmt::format("{} belongs to another volume ({}); put back the one that was saved together with this "

@@ -1,10 +1,9 @@
-// Makes a new index for a volume beside the damaged one, and puts it in its place. The damaged one is read and never
-// changed, so a repair that is interrupted anywhere has made nothing worse and is done again, or, once the new index is
-// complete, finished, by the next.
+// Builds a new index beside the damaged one, and puts it in its place. The damaged one is read and never changed. So an interrupted
+// repair makes nothing worse: the next repair starts again, or finishes it if the new index is complete.
 //
-//   index.repair/    the new index while it is made; complete once it says whose index it is, which is written last
+//   index.repair/    the new index; complete when it has the UUID of its volume, which is written last
 //   index.salvage/   scratch, while a damaged index is read
-//   index.damaged/   the old index, until it is clear that nothing was lost (a number follows if there is one already)
+//   index.damaged/   the old index, kept if something was lost (with a number if there is one already)
 //
 // Threads: one at a time; the caller holds the volume's lock for writing.
 // Failure: an Error leaves the volume as it was. kInterrupted comes from `progress`.
@@ -30,25 +29,25 @@ class IndexRepair {
  public:
   IndexRepair(std::shared_ptr<BackingFolder> volume, Superblock superblock);
 
-  // What an interrupted repair left, and what becomes of it: a line each. With `finish`, a complete new index takes its
-  // place; without it nothing is changed.
+  // Reports the leftovers of an interrupted repair, a line each. With `finish`, a complete new index takes its place; otherwise nothing
+  // changes.
   Result<std::vector<std::string>> clean_up(bool finish);
 
-  // Makes index.repair. `mismatched`: see CheckedStore. `harmful`: the tables of the index that must not be read. What it found
-  // and lost goes to the log.
+  // Builds index.repair. `mismatched`: see CheckedStore. `harmful`: the tables of the index that must not be read. The log gets findings
+  // and losses.
   Result<void> build(const std::unordered_set<std::uint64_t>& mismatched, const std::vector<HarmfulTable>& harmful,
                      CheckReport& report, const RepairLog& log, const Progress& progress, int first_pass);
-  // Puts it in place. Returns the name of the old index, if there was one.
+  // Puts the new index in place. Returns the name of the old index, if there was one.
   Result<std::optional<std::string>> swap();
-  // Of what build() made, or of an index that is not needed any more.
+  // Removes the result of build(), or an index that is not needed any more.
   Result<void> discard();
   Result<void> discard(const std::string& old_index);
 
  private:
   Result<bool> is_complete() const;
-  static std::string old_index(int number);  // the first, second, ... that a repair replaced
-  Result<int> old_indexes() const;           // how many of them there are
-  // The newest checkpoint that can be read, if there is one.
+  static std::string old_index(int number);  // the name of the N-th index that a repair replaced
+  Result<int> old_indexes() const;           // the number of such indexes
+  // The newest readable checkpoint, if there is one.
   Result<std::optional<Checkpoint>> newest_checkpoint(CheckReport& report) const;
 
   const std::shared_ptr<BackingFolder> volume_;

@@ -35,7 +35,7 @@ Result<void> NamespaceRepair::write_recipes() {
                       : place.error().message());
       return {};
     }
-    if (node->is_orphan) return {};  // what deleting it at the next mount would do
+    if (node->is_orphan) return {};  // the next mount would delete it
     if (place->inode != current) {
       DEDUPFS_TRY(finish());
       current = place->inode;
@@ -45,7 +45,7 @@ Result<void> NamespaceRepair::write_recipes() {
   });
   DEDUPFS_TRY(written);
   DEDUPFS_TRY(finish());
-  // Files that have no segment at all, and should have.
+  // Files without any segment that should have one.
   for (auto& [number, node] : nodes_) {
     if (!is_regular(node.mode) || node.is_orphan || node.has_recipe || node.data_bytes == 0) continue;
     begin_recipe(number, node);

@@ -67,7 +67,7 @@ class Paths {
       return !name;
     };
     (void)visit_entries_while(index_, Family::kDirents, encode_inode_key(parent), encode_key_behind(parent),
-                              kListedTogether, is_another);  // what cannot be read has no name
+                              kListedTogether, is_another);  // unreadable entries have no name
     return name;
   }
 
@@ -75,7 +75,7 @@ class Paths {
   std::unordered_map<InodeNumber, std::string> known_;
 };
 
-// Its name there is not looked for: it may be another one in each of the snapshots that have the file.
+// Its name in the snapshot is not looked up: it may differ in each snapshot that has the file.
 std::string path_in_snapshot(const Database& index, TreeNumber tree, InodeNumber node) {
   const auto value = index.get(Family::kSnapshots, encode_snapshot_key(tree));
   const auto record = value && *value ? decode_snapshot(tree, **value)

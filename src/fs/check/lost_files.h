@@ -1,7 +1,7 @@
-// Which files lost content, by the names that people know.
+// Finds the files that lost content, and their paths.
 //
 // Threads: free function; nobody may write to the index.
-// Failure: damaged records are passed over: a file whose path is broken is known by its inode number only.
+// Failure: damaged records are skipped: a file with a broken path is named by its inode number only.
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,7 @@ class NamespaceCheck {
     InodeNumber parent = 0;
     std::uint64_t next_cookie = 0;
     bool may_have_xattrs = false;
-    // What was found of it:
+    // Found by the check:
     std::uint32_t names = 0;
     std::uint32_t subdirectories = 0;
     std::uint64_t entries = 0;
@@ -64,7 +64,7 @@ class NamespaceCheck {
     std::uint64_t recipe_data_bytes = 0;
   };
 
-  // A record that does not parse is a finding, and the walk goes on.
+  // A record that does not parse is a finding. The walk goes on.
   template <class Check>
   Result<void> walk(Family family, Check check) {
     Result<void> interrupted = progress_(pass_, families_++, kFamilies);
@@ -215,7 +215,7 @@ class NamespaceCheck {
       wrong(fmt::format("{} bytes of data recorded, {} found", inode.data_bytes, inode.recipe_data_bytes));
   }
 
-  // What is left of their content does not matter.
+  // The rest of their content does not matter.
   void check_orphans() {
     for (const InodeNumber number : orphans_) {
       const Inode* const inode = find(number);
@@ -240,7 +240,7 @@ class NamespaceCheck {
     return {};
   }
 
-  // Nothing, and an error in the report, if it does not parse.
+  // Returns nothing, and reports an error, if it does not parse.
   Result<std::optional<std::uint64_t>> counter(std::string_view name, std::uint64_t otherwise) {
     DEDUPFS_ASSIGN(const auto value, volume_.database().get(Family::kCounters, name));
     if (!value) return otherwise;
@@ -268,7 +268,7 @@ class NamespaceCheck {
   CheckReport& report_;
   const Progress& progress_;
   const int pass_;
-  std::uint64_t families_ = 0;  // that are being walked or were
+  std::uint64_t families_ = 0;  // walked so far
   std::shared_ptr<const Database::Snapshot> snapshot_;
   std::unordered_map<InodeNumber, Inode> inodes_;
   std::unordered_set<InodeNumber> orphans_;

@@ -2,7 +2,7 @@
 // against the chunks that there are.
 //
 // Threads: one check at a time; nobody may write to the volume.
-// Failure: what is wrong with the volume goes to the report; an Error means that the check could not go on.
+// Failure: damage of the volume goes to the report. An Error means that the check could not go on.
 // Cost:    about 100 bytes of memory an inode.
 #pragma once
 

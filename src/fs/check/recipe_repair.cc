@@ -11,7 +11,7 @@
 namespace dedupfs {
 namespace {
 
-// A longer gap would take more entries than any file of that many chunks has.
+// A longer gap would take more entries than any file has.
 constexpr std::uint64_t kMaxLostRange = std::uint64_t{kMaxChunkBytesLimit} << 20;
 
 std::vector<RecipeEntry> lost_entries(std::uint64_t length) {
@@ -50,7 +50,7 @@ Result<void> RecipeRepair::add(std::uint64_t offset, std::string_view segment) {
   auto entries = decode_segment(segment);
   if (entries && length_of(*entries) > kMaxFileBytes - offset)
     entries = Error{ErrorCode::kCorruption, "segment of a recipe: ends beyond the largest file"};
-  if (!entries) {  // the gap is seen when the next one comes, or the end
+  if (!entries) {  // the next segment, or the end, shows the gap
     log_.lost(fmt::format("inode {} at {}: {}", inode_, offset, entries.error().message()));
     return {};
   }
@@ -65,8 +65,7 @@ Result<void> RecipeRepair::add(std::uint64_t offset, std::string_view segment) {
   return {};
 }
 
-// A reference to a chunk that is missing stays as it is: the chunk may turn up. One to a chunk of another length means bytes
-// that were never there.
+// A reference to a missing chunk stays: the chunk may be found again. A reference to a chunk of another length is wrong.
 void RecipeRepair::check_references(std::uint64_t offset, std::vector<RecipeEntry>& entries) {
   for (RecipeEntry& entry : entries) {
     if (entry.kind == RecipeEntry::Kind::kChunk) {
@@ -83,7 +82,7 @@ void RecipeRepair::check_references(std::uint64_t offset, std::vector<RecipeEntr
   }
 }
 
-// Two segments say different things of a stretch, and nobody knows which is right.
+// Two segments contradict each other in a range. Which one is right is unknown, so the range is lost.
 void RecipeRepair::merge(std::uint64_t offset, std::vector<RecipeEntry> entries) {
   std::vector<RecipeEntry> merged;
   std::uint64_t at = pending_offset_;
@@ -148,7 +147,7 @@ Result<void> RecipeRepair::write_lost(std::uint64_t to_offset, std::string_view 
 
 Result<RecipeRepair::Recorded> RecipeRepair::end() {
   DEDUPFS_TRY(write_pending());
-  // Less data than the inode counts, and nothing up to the end of the file: the last segments are missing.
+  // The recipe has less data than the inode counts, and does not reach the end of the file: the last segments are missing.
   if (recorded_ && !is_cut_ && data_bytes_ < recorded_->data_bytes && pending_end() < recorded_->size)
     DEDUPFS_TRY(write_lost(recorded_->size, "the end of the recipe is missing"));
   const std::uint64_t end = pending_end();

@@ -21,14 +21,14 @@ class RecipeRepair {
  public:
   RecipeRepair(const ChunkTable& chunks, BulkWriter& to, const RepairLog& log) : chunks_(chunks), to_(to), log_(log) {}
 
-  // What the inode says of the file; absent if it has no inode, and its recipe says all that is known.
+  // The attributes from the inode; absent if the inode is lost, so that only the recipe is known.
   struct Recorded {
     std::uint64_t size = 0;
     std::uint64_t data_bytes = 0;
   };
   void begin(InodeNumber inode, std::optional<Recorded> recorded);
   Result<void> add(std::uint64_t offset, std::string_view segment);
-  // What the inode has to say.
+  // Returns the correct attributes for the inode.
   Result<Recorded> end();
 
   std::uint64_t end_of_chunks() const { return end_of_chunks_; }
@@ -46,12 +46,12 @@ class RecipeRepair {
   const RepairLog& log_;
   std::uint64_t end_of_chunks_ = 1;
 
-  // Of the file:
+  // State for the file:
   InodeNumber inode_ = 0;
   std::optional<Recorded> recorded_;
-  bool is_cut_ = false;  // what follows is given up
+  bool is_cut_ = false;  // the rest is given up
   std::uint64_t data_bytes_ = 0;
-  // Not written yet: a segment, and those that overlap it.
+  // A segment that is not written yet, and those that overlap it.
   std::uint64_t pending_offset_ = 0;
   std::uint64_t pending_length_ = 0;
   std::vector<RecipeEntry> pending_;

@@ -1,4 +1,4 @@
-// Whether what a recipe refers to is there, as fsck.dedupfs asks it.
+// Checks that the chunks of a recipe exist, for fsck.dedupfs.
 //
 // Threads: one user of a report at a time.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace dedupfs {
 
-// Of an entry of kind kChunk, at `offset` in the file. What is wrong goes to the report.
+// Checks an entry of kind kChunk at `offset` in the file. The report gets the findings.
 void check_reference(InodeNumber inode, std::uint64_t offset, const RecipeEntry& entry, const ChunkTable& chunks,
                      CheckReport& report);
 

@@ -9,7 +9,7 @@
 namespace dedupfs {
 
 struct RepairLog {
-  std::function<void(const std::string&)> repaired;  // put right, and nothing is lost by it
+  std::function<void(const std::string&)> repaired;  // repaired without a loss
   std::function<void(const std::string&)> lost;
 };
 

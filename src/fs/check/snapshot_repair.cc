@@ -19,7 +19,7 @@
 namespace dedupfs {
 namespace {
 
-// Looks at all that there is. What it has found out is kept: images are corrected in the same way when they are copied.
+// Looks at all records, and remembers the findings, so that the copy corrects images in the same way.
 class SnapshotImages {
  public:
   SnapshotImages(const RecordSource& from, const ChunkTable& chunks, SnapshotSurvey& survey, const RepairLog& log)
@@ -39,8 +39,8 @@ class SnapshotImages {
     });
   }
 
-  // Calls visit(image, before) for those that parse, until an Error. Of one that does not, the snapshots that see it are given
-  // up: none that is newer.
+  // Calls visit(image, before) for images that parse, until an Error. An image that does not parse ends the snapshots that see it, but
+  // no newer one.
   template <class Visit>
   Result<void> walk(Visit visit) {
     Result<void> result;
@@ -54,7 +54,7 @@ class SnapshotImages {
         survey_.given_up_to = std::max(survey_.given_up_to, image ? image->number : kEndOfTrees);
         return true;
       }
-      // Without a record it is one of a deleted snapshot: what an older one still needs of it is found out later.
+      // Without a record it belongs to a deleted snapshot. Whether an older snapshot needs the image is decided later.
       if (!survey_.records.contains(image->number))
         add({.number = image->number, .name = "deleted", .end_of_inodes = kEndOfInodes, .is_deleted = true});
       result = visit(*image, *before);
@@ -98,7 +98,7 @@ Result<void> write_records(SnapshotSurvey& survey, BulkWriter& writer, const Rep
       log.lost(fmt::format("snapshot '{}': what it has kept of files that changed cannot be read", record.name));
       record.is_deleted = true;
     }
-    if (!survey.keeps_any_image()) continue;  // nothing is left of any
+    if (!survey.keeps_any_image()) continue;  // no image is left
     DEDUPFS_TRY(writer.put(Family::kSnapshots, encode_snapshot_key(number), encode_snapshot(record)));
   }
   return {};

@@ -1,10 +1,9 @@
-// Copies the snapshots of an index that may be damaged into an empty one, so that check_snapshots() has nothing to say of the
-// copy but which content is lost.
+// Copies the snapshots of a damaged index into an empty one. In the copy, check_snapshots() finds nothing but lost content.
 //
-// A snapshot without all of its images would show what came later as if it had been there then. So snapshots of which an image
-// cannot be read are given up; newer ones, which do not need that image, stay.
+// A snapshot without all of its images would show later content. So snapshots with an unreadable image are given up. Newer ones, which
+// do not need that image, stay.
 //
-// First comes survey_snapshots(), then the repair of the tree, which keeps images of what it adds, then repair_snapshots().
+// Order: survey_snapshots(), then the repair of the tree, which writes images of its additions, then repair_snapshots().
 //
 // Threads: one at a time.
 // Failure: an Error means that the copy could not be written.
@@ -32,14 +31,14 @@ struct SnapshotSurvey {
   RepairedSnapshots ends;
 
   bool keeps_any_image() const { return given_up_to < kEndOfTrees; }
-  // Under which number images of what the repair adds to the tree belong; nothing if no snapshot is left that would see it.
+  // The snapshot number for images of the repair's additions to the tree; nothing if no snapshot is left.
   std::optional<Preservation> preservation() const;
 };
 
-// `is_whole`: all that there was of both families can be read.
+// `is_whole`: both families are readable completely.
 Result<SnapshotSurvey> survey_snapshots(const RecordSource& from, bool is_whole, const ChunkTable& chunks,
                                         const RepairLog& log);
-// Images that are there already, in `to`, give way to those of `from`.
+// Images of `from` replace those in `to`.
 Result<RepairedSnapshots> repair_snapshots(const RecordSource& from, SnapshotSurvey survey, const ChunkTable& chunks,
                                            Database& to, const RepairLog& log);
 

@@ -1,5 +1,5 @@
-// Times for people, in this machine's time zone. The numbers may come from a volume that somebody has made: a time that no calendar
-// has is shown as the number.
+// Times for people, in this machine's time zone. The numbers may come from a hostile volume: a time outside of the calendar
+// is shown as the number.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The type bits of a mode, asked for by name, and their form in directory entries.
+// Tests for the type bits of a mode, and their form in directory entries.
 #pragma once
 
 #include <sys/stat.h>

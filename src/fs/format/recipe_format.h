@@ -1,6 +1,6 @@
-// How recipes lie in the metadata: the entries, the key of a segment and its value. See docs/format.md, "Recipes".
+// The format of recipes: the entries, the key of a segment and its value. See docs/format.md, "Recipes".
 //
-// Failure: decoding trusts nothing: what the encoder cannot have written is kCorruption.
+// Failure: decoding trusts nothing: bytes that the encoder never writes are kCorruption.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 namespace dedupfs {
 
 inline constexpr std::size_t kSegmentEntries = 1024;
-inline constexpr std::size_t kSegmentsOfAPage = 64;  // for those who go through recipes
+inline constexpr std::size_t kSegmentsOfAPage = 64;  // for walks over recipes
 inline constexpr std::uint32_t kInlineBytes = 512;
 inline constexpr std::uint8_t kSegmentVersion = 1;
-// No chunk has this id: a reference to it stands for content that is lost.
+// No chunk has this id. A reference to it means lost content.
 inline constexpr ChunkId kLostChunk{0};
 
 struct RecipeEntry {

@@ -42,7 +42,7 @@ bool decode_u32(Decoder& in, std::uint32_t& value) {
   return in.ok() && wide <= std::numeric_limits<std::uint32_t>::max();
 }
 
-// What only one type of inode has.
+// Fields that only one type of inode has.
 void encode_type_specific(Encoder& out, const InodeRecord& record) {
   const Attributes& attributes = record.attributes;
   if (is_regular(attributes.mode)) {
@@ -60,7 +60,7 @@ void encode_type_specific(Encoder& out, const InodeRecord& record) {
   }
 }
 
-// The reason why not, or empty.
+// Returns the reason, or nothing.
 std::string_view decode_type_specific(Decoder& in, InodeRecord& record) {
   Attributes& attributes = record.attributes;
   if (is_regular(attributes.mode)) {

@@ -1,7 +1,7 @@
 // The namespace as it lies in the metadata families: inodes, directory entries, extended attributes, orphans, counters.
 // See docs/format.md, "Metadata records". Keys are big-endian, so that byte order is number order.
 //
-// Values name inodes without their tree. What is decoded has nodes of the tree that it was asked for.
+// Values name inodes without their tree. Decoded values have nodes of the requested tree.
 //
 // Failure: decoding trusts nothing: a key or value that cannot have been written by the encoder is kCorruption.
 #pragma once
@@ -16,7 +16,7 @@
 namespace dedupfs {
 
 inline constexpr std::uint8_t kRecordVersion = 1;  // the first byte of every value
-// No volume has a record of a later one: a mount that begins here can give away 2^32 more.
+// No volume has a record with a later number: a mount that begins here can use 2^32 more.
 inline constexpr InodeNumber kLastInode = kSnapshotsInode - (std::uint64_t{1} << 32);
 inline constexpr std::uint64_t kFirstCookie = 3;             // 1 and 2 are "." and ".."
 inline constexpr std::uint64_t kLastCookie = INT64_MAX - 1;  // offsets of directories have a sign
@@ -32,7 +32,7 @@ bool is_valid_name(std::string_view name);
 struct InodeRecord {
   Attributes attributes;
   std::string symlink_target;
-  bool has_xattrs = false;  // false: it has none for certain, and nobody need look
+  bool has_xattrs = false;  // false: it certainly has none
 
   bool operator==(const InodeRecord&) const = default;
 };

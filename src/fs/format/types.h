@@ -1,4 +1,4 @@
-// What the filesystem and its callers talk about: inodes, attributes, who is asking.
+// Common types of the filesystem and its callers: inodes, attributes, callers.
 #pragma once
 
 #include <sys/types.h>
@@ -12,8 +12,8 @@
 
 namespace dedupfs {
 
-// Inode numbers are never reused, so one is a file handle for NFS as it is. They are FUSE's node ids, too. One of a snapshot
-// has the snapshot's number above it (store/metadata/tree.h).
+// Inode numbers are never reused, so one is a file handle for NFS as it is. They are FUSE's node ids, too. An inode of a
+// snapshot has the snapshot's number above it (store/metadata/tree.h).
 using InodeNumber = std::uint64_t;
 inline constexpr InodeNumber kRootInode = 1;
 // The directory of the snapshots, which is in no record.
@@ -46,18 +46,18 @@ struct Attributes {
   std::uint32_t links = 0;
   std::uint64_t device = 0;  // of device files, as st_rdev
   std::uint64_t size = 0;
-  std::uint64_t data_bytes = 0;  // of the size, what is not hole: st_blocks * 512
+  std::uint64_t data_bytes = 0;  // the size without holes: st_blocks * 512
   Timestamp atime;
   Timestamp mtime;
   Timestamp ctime;
   Timestamp btime;
-  InodeNumber parent = 0;         // of directories: what ".." is
+  InodeNumber parent = 0;         // of directories: the inode of ".."
   std::uint64_t next_cookie = 0;  // of directories: the cookie of the next entry
 
   bool operator==(const Attributes&) const = default;
 };
 
-// What setattr changes; what is not set stays.
+// The changes of setattr. Unset fields stay.
 struct AttributeChanges {
   std::optional<std::uint32_t> mode;  // permission bits only
   std::optional<std::uint32_t> uid;
@@ -68,7 +68,7 @@ struct AttributeChanges {
   std::optional<Timestamp> ctime;
 };
 
-// What only the system knows of a caller. An answer costs reads of /proc: ask only where set-id bits are at stake.
+// Rights of a caller that only the system knows. An answer costs reads of /proc: ask only if set-id bits matter.
 class CallerRights {
  public:
   virtual ~CallerRights() = default;
@@ -76,13 +76,13 @@ class CallerRights {
   virtual bool may_keep_set_ids() const = 0;  // CAP_FSETID
 };
 
-// On whose behalf an operation runs. The kernel has checked permissions (default_permissions); this decides ownership, and
-// which changes take set-id bits away.
+// The user that an operation runs for. The kernel has checked permissions (default_permissions). This decides ownership, and which
+// changes clear set-id bits.
 struct Caller {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   std::uint32_t umask = 0;
-  const CallerRights* rights = nullptr;  // null: root may do all, others have no group but `gid`
+  const CallerRights* rights = nullptr;  // null: root has all rights, others have only the group `gid`
 
   bool may_keep_set_ids() const { return rights != nullptr ? rights->may_keep_set_ids() : uid == 0; }
   bool is_in_group(std::uint32_t group) const {

@@ -1,10 +1,10 @@
-// What the last commit holds, for those who count over all of it: one consistent state, however long the walk takes.
+// A consistent view of the last commit, for walks over the whole volume.
 //
-// Orphans are left out: they have no name, and go when nobody has them open. What of them a snapshot has is the snapshot's.
+// Orphans are left out: they have no name, and disappear when they are closed. Their content in a snapshot belongs to the snapshot.
 //
-// Threads: one user at a time; safe beside everything that goes on in the volume.
-// Failure: kCorruption for what does not parse, and for chunk ids that were never given away, so that a set of those that
-//          were visited is bounded.
+// Threads: one user at a time; the volume may be in use meanwhile.
+// Failure: kCorruption for records that do not parse, and for chunk ids that were never used, so that a set of visited ids is
+//          bounded.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ class CommittedView {
   Result<void> walk_recipes(const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const;
   // The recipe of one file, until `visit` returns an Error.
   Result<void> visit_recipe(InodeNumber file, const VisitSegment& visit) const;
-  // As walk_recipes(), of what only snapshots have: each segment that was changed since one was made, as it was then, and those of
-  // orphans that the newest has as they are. All of a file, at whichever snapshot, follow each other.
+  // As walk_recipes(), for content that only snapshots have: the old values of changed segments, and the segments of orphans in the
+  // newest snapshot. All segments of a file follow each other.
   Result<void> walk_old_recipes(const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const;
   Result<void> walk_extents(const std::function<void(const ChunkExtent&)>& visit) const;
 
@@ -60,7 +60,7 @@ class CommittedView {
   const Database& database_;
   std::shared_ptr<const Database::Snapshot> snapshot_;
   std::set<InodeNumber> orphans_;
-  std::optional<SnapshotRecord> newest_;  // of those that are not deleted
+  std::optional<SnapshotRecord> newest_;  // the newest snapshot that is not deleted
   std::uint64_t end_of_chunks_ = 0;       // no chunk has this id or a greater one
 };
 

@@ -32,7 +32,7 @@ Error no_inode(InodeNumber inode) {
 using Chunks = std::vector<ChunkId>;
 using VisitChunk = std::function<Result<void>(ChunkId)>;
 
-// Which of some chunks files refer to. Files are gone through one after another; nothing is kept of those that have none of them.
+// Counts the references of files to some chunks, file by file. Files without such a reference take no memory.
 class References {
  public:
   References(const ChunkSet& wanted, std::uint64_t max_bytes)
@@ -63,8 +63,8 @@ class References {
   InodeNumber file_ = 0;
 };
 
-// Recipes are gone through piece by piece, more than once, since that of one file can be larger than all memory: to see which chunks
-// the files have, who else has them, and in which order they are read.
+// Recipes are read piece by piece, since one recipe can be larger than all memory. Several passes find the chunks of the files, their
+// other users, and the order of reading.
 class FileCounting {
  public:
   FileCounting(Volume& volume, const CommittedView& view)
@@ -81,7 +81,7 @@ class FileCounting {
     DEDUPFS_TRY(view_.walk_recipes([this](InodeNumber inode, const auto& segment) { live_.add(inode, segment); }));
     DEDUPFS_TRY(live_.require_complete());
     if (files_.lower_bound(node_of(kLiveTree + 1, 0)) != files_.end()) {
-      // What a file was at several snapshots counts as one file.
+      // The versions of a file in several snapshots count as one file.
       DEDUPFS_TRY(view_.walk_old_recipes([this](InodeNumber inode, const auto& segment) { old_.add(inode, segment); }));
       DEDUPFS_TRY(old_.require_complete());
     }
@@ -110,7 +110,7 @@ class FileCounting {
     return {};
   }
 
-  // Not of an orphan.
+  // Not for an orphan.
   Result<std::optional<std::string>> find_record(InodeNumber inode) {
     const std::string key = encode_inode_key(inode_of(inode));
     if (tree_of(inode) == kLiveTree) {
@@ -136,7 +136,7 @@ class FileCounting {
                                 DEDUPFS_ASSIGN(const auto entries, decode_segment(value));
                                 return visit(entries);
                               }));
-    if (!snapshots_.find(tree_of(inode))) return no_inode(inode);  // parts of it may have gone before they were read
+    if (!snapshots_.find(tree_of(inode))) return no_inode(inode);  // parts of it may be gone already
     return {};
   }
 
@@ -161,7 +161,7 @@ class FileCounting {
     });
   }
 
-  // Whether no other file refers to a chunk of this one.
+  // Whether only this file refers to a chunk.
   bool is_own(InodeNumber inode, ChunkId id) const {
     if (tree_of(inode) == kLiveTree) return !live_.is_of_several_files(id);
     return !live_.is_of_a_file(id) && !old_.is_of_several_files(id);
@@ -197,14 +197,14 @@ class FileCounting {
     return {};
   }
 
-  // What reading some chunks leads to.
+  // The cost of reading some chunks.
   struct Reach {
     ChunkSet seen;
     std::uint64_t bases = 0;  // beside the chunks themselves
     std::set<std::uint32_t> containers;
   };
 
-  // From those that have been seen.
+  // Among the chunks that were seen.
   Result<void> follow_deltas(Reach& reach) {
     auto found = std::make_unique<ChunkSet>(max_bytes_);
     DEDUPFS_TRY(reach.seen.for_each([&](ChunkId id) { return add_sources(id, reach, *found); }));
@@ -231,7 +231,7 @@ class FileCounting {
     return found.require_complete();
   }
 
-  // What count_chunks() found to be there.
+  // The chunks that count_chunks() found.
   Result<void> estimate_restore(InodeNumber inode, FileStatistics& statistics) {
     RestoreEstimate estimate;
     DEDUPFS_TRY(visit_chunks(inode, [&](ChunkId id) { return estimate_chunk(id, estimate); }));

@@ -1,10 +1,9 @@
-// What single files take, and how much of it they share with others.
+// The size of single files, and how much of it they share with others.
 //
-// Threads: free functions, safe beside everything; they take a snapshot.
-// Cost:    a walk over the recipes of all files, however few are asked for, over what only snapshots have if one of a snapshot is
-//          among them, and three over those of the files asked for. Memory: some bits for each chunk of these files, whatever
-//          other files there are.
-// Failure: kNotFound for an inode that is not there, kInvalidArgument for one that is no regular file, kCorruption.
+// Threads: free functions; the volume may be in use meanwhile, since they take a snapshot.
+// Cost:    one walk over the recipes of all files, another over content of snapshots if a requested file is in one, and three over
+//          the recipes of the requested files. Memory: some bits for each chunk of these files.
+// Failure: kNotFound for a missing inode, kInvalidArgument for an inode that is no regular file, kCorruption.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +30,11 @@ struct FileStatistics {
 
   std::uint64_t unique_bytes = 0;  // of the unique chunks
   std::uint64_t stored_bytes = 0;  // what these take in containers
-  // Of this, for chunks that no other file refers to. To a file outside of snapshots, what snapshots have is no other file; to
-  // one in a snapshot, all others are, what it became outside of them too, but not what it was at other snapshots.
+  // The part for chunks that no other file refers to. For a live file, files in snapshots do not count as others. For a file in a
+  // snapshot, all live files count, but not its own versions in other snapshots.
   std::uint64_t own_bytes = 0;
 
-  // Of reading it from its start to its end, with nothing in a cache (store/relocation/restore_estimate.h):
+  // The cost of reading the whole file with empty caches (store/relocation/restore_estimate.h):
   std::uint64_t regions_read = 0;
   std::uint64_t jumps = 0;
   std::uint64_t read_bytes = 0;
@@ -43,7 +42,7 @@ struct FileStatistics {
   double ssd_seconds = 0;
 };
 
-// Of the last commit, in the order of the numbers; of a snapshot, if that is the tree of the number (store/metadata/tree.h).
+// For the last commit, in the order of the numbers; for a snapshot, if the number has its tree (store/metadata/tree.h).
 Result<std::vector<FileStatistics>> compute_file_statistics(Volume& volume, const std::vector<InodeNumber>& files);
 
 }  // namespace dedupfs

@@ -116,7 +116,7 @@ class Counting {
     statistics_.delta_bytes += chunk.delta_length;
   }
 
-  // Files come and go under a running daemon: those that cannot be looked at count for nothing.
+  // Files come and go under a running daemon: files that cannot be read are not counted.
   static std::uint64_t allocated_below(BackingFolder& folder, int depth) {
     const auto itself = folder.status();
     std::uint64_t bytes = itself ? itself->allocated_bytes : 0;
@@ -144,7 +144,7 @@ class Counting {
     statistics_.index_table_bytes = volume_.database().table_bytes();
     statistics_.index_filters = volume_.database().filter_memory();
     statistics_.disk_bytes = disk_bytes_of(volume_);
-    // Files come and go while they are counted, and what is garbage is the rest.
+    // Files come and go while they are counted, and the rest is garbage.
     std::uint64_t rest = container_bytes;
     for (std::uint64_t* const part :
          {&statistics_.stored_bytes, &statistics_.snapshot_only_bytes, &statistics_.base_only_bytes}) {

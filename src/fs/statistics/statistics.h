@@ -1,19 +1,19 @@
-// What a volume holds and what deduplication saved: counted, not estimated, by a walk over the committed metadata.
+// The content and the savings of a volume: counted, not estimated, by a walk over the committed metadata.
 //
 // Every number has one meaning, and they chain up:
-//   logical - holes - inline                     = what chunks hold for files (with repetitions)
+//   logical - holes - inline                     = data in chunks, with repetitions
 //   ... / dedup_ratio                            = unique
 //   unique / delta_compression_ratio             = after delta
 //   after delta / local_compression_ratio        = stored
 //   stored + bases + garbage + index + other     = disk
 // and compression_ratio is that of the two steps from unique to stored together.
 //
-// SCR, DCE and DCR are those of Odess and its successors: of the chunks that deduplication leaves, the part that is stored
-// as deltas; of the bytes of these, the part that the deltas save; and what that makes for all of them.
+// SCR, DCE and DCR are those of Odess and its successors. SCR: the share of unique chunks that are stored as deltas. DCE: the share of
+// their bytes that the deltas save. DCR: the resulting ratio for all unique chunks.
 //
 // Threads: free functions, safe beside everything; they take a snapshot.
-// Cost:    reads all inodes and recipes, and all chunk runs at least twice, for each level of deltas whose sources belong to
-//          no file once more; two bits of memory a chunk.
+// Cost:    reads all inodes and recipes, and all extents at least twice, and once more for each level of deltas whose sources belong
+//          to no file; two bits of memory a chunk.
 #pragma once
 
 #include <array>
@@ -52,16 +52,16 @@ struct Statistics {
   std::uint64_t base_only_bytes = 0;   // what these take in containers
   std::uint64_t garbage_bytes = 0;  // the rest of the containers: chunks of no use to any file, and what frames regions
   std::uint64_t index_bytes = 0;    // VOLUME/index
-  // Of these, the tables of each Family; the rest is the log of the commits that are in no table yet, and RocksDB's own.
+  // The part in tables of each Family. The rest is the log of newer commits, and RocksDB's own files.
   std::array<std::uint64_t, kFamilyCount> index_table_bytes{};
   Database::FilterMemory index_filters;
   std::uint64_t other_bytes = 0;  // superblock, checkpoints, lock, folders
   std::uint64_t disk_bytes = 0;   // all of VOLUME, as du counts
 
   std::uint64_t damaged_chunks = 0;  // known to be: a read of them failed and their content has not come again
-  std::uint64_t healed_chunks = 0;   // stored anew since the volume was opened, because their content came again
+  std::uint64_t healed_chunks = 0;   // stored again since the volume was opened, because their content came again
 
-  double savings_percent() const;  // of the logical bytes, what the disk does not hold
+  double savings_percent() const;  // the share of the logical bytes that the disk saves
   double dedup_ratio() const;
   double delta_compression_ratio() const;  // DCR
   double local_compression_ratio() const;
@@ -73,10 +73,10 @@ struct Statistics {
   double mean_delta_bytes() const;              // 0 without deltas
 };
 
-// Of the last commit: sync first to see everything.
+// Counts the last commit: sync first to count everything.
 Result<Statistics> compute_statistics(Volume& volume);
 
-// All of the volume's folder, as du counts. Looks at every file there.
+// The size of the volume's folder, as du counts. Reads the status of every file in it.
 std::uint64_t disk_bytes_of(const Volume& volume);
 
 }  // namespace dedupfs

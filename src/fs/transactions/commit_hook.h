@@ -1,7 +1,7 @@
-// Something to be done at the end of a transaction group: when no operation is half done and everything is stored, so that it
-// is part of the group and sees exactly what the group has.
+// Work for the end of a transaction group: no operation is half done, and everything is stored. The work is part of the group and sees
+// exactly the group.
 //
-// Threads: one at a time wants something, is_wanted() from any thread, run() on the thread that ends groups.
+// Threads: want() from one thread at a time, is_wanted() from any thread, run() on the thread that ends groups.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ class CommitHook {
     task_ = std::move(task);
     result_.reset();
   }
-  // What became of it; nothing if no group has ended since. It is not wanted any more.
+  // Returns the result, or nothing if no group has ended since. It also withdraws the request.
   std::optional<Result<void>> take_result() {
     const std::lock_guard lock(mutex_);
     task_.reset();
@@ -36,7 +36,7 @@ class CommitHook {
     return task_.has_value();
   }
 
-  // Ends the group by `end`, with the task before and after it if there is one.
+  // Ends the group by `end`, with the requested work before and after it, if any.
   template <class End>
   void run(const End& end) {
     const std::lock_guard lock(mutex_);

@@ -11,8 +11,8 @@ namespace {
 
 // Each preparation ends the streams of all files that are being written, which costs a chunk boundary each.
 constexpr std::chrono::milliseconds kBetweenPreparations{200};
-// What cleaning up gets beside commits that follow one another: this part of the time that they take, and not so much that
-// those who wait for the next one notice.
+// The share of time for background steps between commits that follow one another, so small that callers who wait for the next commit
+// do not notice.
 constexpr int kCleanUpPart = 4;
 constexpr std::chrono::milliseconds kMaxBackgroundStep{250};
 // Until what could not be done for want of memory is tried again.

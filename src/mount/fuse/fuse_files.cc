@@ -26,7 +26,7 @@ Result<OpenedFile> open_counted(fuse_req_t req, InodeNumber inode, const fuse_fi
   OpenedFile file{asked};
   auto handle = mount.open_files().open(inode, mode);
   file.info.direct_io = mode.direct;
-  // Whatever changes the content drops its pages at that moment, so they are never stale here.
+  // Every change of the content drops its pages at once, so they are never stale here.
   file.info.keep_cache = !handle->drops_pages && !mount.notes_every_access();
   file.info.fh = reinterpret_cast<std::uint64_t>(handle.release());
   file.info.noflush = !writer;

@@ -16,7 +16,7 @@ void FuseMount::negotiate(fuse_conn_info& connection) {
   want(FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_PARALLEL_DIROPS |
        FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_READDIRPLUS |
        FUSE_CAP_READDIRPLUS_AUTO);
-  // The kernel truncates by SETATTR instead, and takes away set-user-id bits with it, as it does on writes.
+  // The kernel truncates by SETATTR instead, and clears set-user-id bits with it, as on writes.
   want(FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_HANDLE_KILLPRIV, false);
   // Pages are dropped when and where content changes behind the kernel's back, not whenever a time stamp did.
   want(FUSE_CAP_AUTO_INVAL_DATA, false);
@@ -32,7 +32,7 @@ void FuseMount::negotiate(fuse_conn_info& connection) {
 bool FuseMount::opens_directly(InodeNumber inode, int flags) {
   if (options_.direct_io != DirectIo::kWriteOnly) return options_.direct_io == DirectIo::kAll;
   if ((flags & O_ACCMODE) != O_WRONLY) return false;
-  // The first write to a privileged file takes its privileges away. Through the cache the kernel sees to that itself.
+  // The first write to a privileged file clears its privileges. For writes through the cache the kernel does that itself.
   const auto attributes = filesystem_.attributes(inode);
   if (!attributes || (attributes->mode & (S_ISUID | S_ISGID)) != 0) return false;
   return !filesystem_.get_xattr(inode, "security.capability");

@@ -1,4 +1,4 @@
-// One mount as the operations of FUSE see it: the filesystem, the options, the open files, and the caches of the kernel.
+// A mount, as FUSE operations see it: filesystem, options, open files, and the caches of the kernel.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ struct ContentRange {
   std::uint64_t length = 0;
 };
 
-// What every operation of one mount needs; the user data of the session.
+// The context of every operation of a mount: the user data of the session.
 //
 // Ownership: refers to the filesystem, which outlives it.
 // Threads:   operations run on libfuse's threads, side by side.
@@ -41,7 +41,7 @@ class FuseMount {
   OpenFiles& open_files() { return open_files_; }
   RequestCopies& copies() { return copies_; }
 
-  // Changes are durable when they return: all of them (-o sync), or those of names (-o dirsync). A remount sets them anew.
+  // Changes are durable when they return: all of them (-o sync), or those of names (-o dirsync). A remount sets them again.
   bool is_sync() const { return sync_; }
   bool is_dirsync() const { return sync_ || dirsync_; }
   void set_synchronous(bool sync, bool dirsync) {
@@ -49,12 +49,12 @@ class FuseMount {
     dirsync_ = dirsync;
   }
 
-  // Before the loop: what is to be done once the kernel asks its first question.
+  // Call it before the loop: sets the work for the first request of the kernel.
   void when_connected(std::function<void()> connected) { connected_ = std::move(connected); }
-  // Tells the kernel what we can do and want; keeps what it can do.
+  // Negotiates features with the kernel, and remembers the result.
   void negotiate(fuse_conn_info& connection);
   void connected() const { connected_(); }
-  // Before the loop: where invalidations go.
+  // Call it before the loop: sets the session for invalidations.
   void attach(fuse_session* session) {
     const std::lock_guard lock(session_mutex_);
     session_ = session;
@@ -76,16 +76,16 @@ class FuseMount {
   }
 
   bool opens_directly(InodeNumber inode, int flags);
-  // With strictatime each open drops the cached pages: of a read that the cache answers nobody tells us.
+  // With strictatime each open drops the cached pages, since the kernel does not report reads from its cache.
   bool notes_every_access() const { return options_.atime == FilesystemOptions::Atime::kAlways; }
 
-  // The kernel drops what it has cached of this range. It waits for readers there, whose requests need a free thread: never
+  // Makes the kernel drop its cache of this range. It waits for readers there, whose requests need a free thread: never
   // call it on a thread of the loop. It also waits for writes through the cache: call it for one only after its answer.
   void invalidate(const ContentRange& range);
-  // The kernel forgets the names, and the attributes and content of the inodes, that changed behind its back. Waits as above, so
-  // requests must not be held up.
+  // Makes the kernel forget names, attributes and content that changed without it. It waits as above, so requests must not be
+  // held up.
   void invalidate(const std::vector<ChangedName>& changed);
-  // Every request passes this gate: who closes it has the filesystem for himself.
+  // Every request passes this gate. A thread that closes it has the filesystem alone.
   QuiesceGate& requests() { return requests_; }
   // Runs `task`, which can be copied, on a thread for invalidations.
   template <class Task>
@@ -93,7 +93,7 @@ class FuseMount {
     try {
       invalidations_->submit(task);
     } catch (const std::bad_alloc&) {
-      task();  // no memory to hand it over; somebody else will serve the readers that it waits for
+      task();  // no memory to queue it; other threads serve the readers that it waits for
     }
   }
   // Linux before 6.6: a direct write leaves cached pages, clean and dirty ones, as they are.
@@ -112,7 +112,7 @@ class FuseMount {
   std::string device_;
   unsigned kernel_minor_ = 0;
   std::function<void()> connected_ = [] {};
-  // A few: one that waits for a slow read must not hold up the writers of other files.
+  // A few threads, so that one that waits for a slow read does not hold up writers of other files.
   std::unique_ptr<ThreadPool> invalidations_ = std::make_unique<ThreadPool>(4, "invalidate");
 };
 

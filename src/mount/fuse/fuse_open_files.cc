@@ -19,7 +19,7 @@ std::optional<ReadAhead::Range> ReadAhead::on_read(std::uint64_t offset, std::ui
   run_end_ = std::max(run_end_, end);
   loaded_end_ = std::max(loaded_end_, run_end_);
 
-  // Two requests near each other may be chance, and the head of a file is often all that is wanted.
+  // Two requests near each other may be chance, and programs often read only the head of a file.
   if (run_bytes_ < 256 * 1024) return std::nullopt;
   const std::uint64_t ahead = loaded_end_ - run_end_;
   if (ahead > window_ / 2) return std::nullopt;

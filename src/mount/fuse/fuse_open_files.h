@@ -1,8 +1,8 @@
-// The files that are open through FUSE, and what the glue must know of each.
+// The files that are open through FUSE, and their state.
 //
-// A file can be written past the kernel's page cache and read through it at once. Such a write must drop the pages that it made
-// stale, unless the kernel has none. That is known of an inode whose first handle is for direct writes: its opening drops
-// all pages, and who fills pages again is seen (docs/read-path.md, "The kernel's page cache").
+// A file can be written past the kernel's page cache and read through it at once. Such a write must drop the stale
+// pages, unless the kernel has none. The kernel has none if the first handle of an inode is for direct writes: its open drops all
+// pages, and every request that fills pages again is noted (docs/read-path.md, "The kernel's page cache").
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace dedupfs {
 
-// Sees a sequential reader by its requests, and says what to load ahead of it. The kernel's own read-ahead sends several
+// Recognises a sequential reader by its requests, and says which range to load ahead of it. The kernel's own read-ahead sends several
 // requests at once, which arrive out of order.
 //
 // Threads: every function from any thread.
@@ -39,12 +39,11 @@ class ReadAhead {
   std::mutex mutex_;
   std::uint64_t run_end_ = 0;     // behind the furthest request of this run
   std::uint64_t run_bytes_ = 0;   // asked for in this run
-  std::uint64_t loaded_end_ = 0;  // behind what was asked to be loaded
+  std::uint64_t loaded_end_ = 0;  // end of the requested load
   std::uint64_t window_ = kMinWindow;
 };
 
-// How a handle is opened. Kept, because libfuse hands over the flags of a file with its opening, reads and writes only: for all
-// other requests they are 0.
+// The open mode of a handle. libfuse gives the flags of a file only with open, read and write, so they are remembered here.
 struct OpenMode {
   bool direct = false;    // with FOPEN_DIRECT_IO: the kernel uses its page cache for mappings only
   bool o_direct = false;  // with the caller's O_DIRECT, which fcntl can set and take away later
@@ -61,8 +60,8 @@ struct InodeUse {
   // There are direct writes that do not exclude writes through the cache: the kernel does not hold the inode until they end.
   std::atomic<bool> async_writes{false};
 
-  // For every request that fills pages, before its content is looked at: a write that this request does not see comes later
-  // and finds the mark.
+  // Call it for every request that fills pages, before it reads the content: a write that this request misses comes later and finds
+  // the mark.
   void note_cached() {
     if (!kernel_caches) kernel_caches = true;
   }
@@ -71,7 +70,7 @@ struct InodeUse {
 struct OpenFile {
   InodeNumber inode = 0;
   OpenMode mode;
-  bool drops_pages = false;  // the kernel is to drop all pages of the inode when it hears of this open
+  bool drops_pages = false;  // the kernel must drop all pages of the inode at this open
   std::shared_ptr<InodeUse> use;
   ReadAhead read_ahead;
 };
@@ -84,7 +83,7 @@ class OpenFiles {
   void close(std::unique_ptr<OpenFile> file);
 
   bool has_writer(InodeNumber inode) const;
-  // The kernel has cached something of the inode that writes by direct handles change behind its back.
+  // Notes that the kernel has cached data or attributes that direct writes change without it.
   void note_cached(InodeNumber inode);
 
  private:

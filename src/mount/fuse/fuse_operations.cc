@@ -25,7 +25,7 @@ void op_statfs(fuse_req_t req, fuse_ino_t) {
         result.f_bsize = result.f_frsize = kBlock;
         result.f_blocks = space.total_bytes / kBlock;
         result.f_bfree = result.f_bavail = space.available_bytes / kBlock;
-        // Inodes take nothing but space: about a block each, for metadata and the smallest content.
+        // An inode takes only space: about a block for metadata and the smallest content.
         result.f_ffree = result.f_favail = result.f_bavail;
         result.f_files = space.inodes + result.f_ffree;
         result.f_namemax = kMaxName;

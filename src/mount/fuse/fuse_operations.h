@@ -1,5 +1,5 @@
-// The FUSE glue: requests of the kernel become calls of the Filesystem, errors become errno. Nothing here decides anything
-// that a filesystem without FUSE would have to decide, too.
+// The FUSE glue: requests of the kernel become calls of the Filesystem, errors become errno. Decisions of a
+// filesystem without FUSE are not made here.
 #pragma once
 
 #include "mount/fuse/fuse_api.h"

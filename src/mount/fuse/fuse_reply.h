@@ -25,7 +25,7 @@ inline OpenFile& file_of(const fuse_file_info* info) {
   return *reinterpret_cast<OpenFile*>(info->fh);
 }
 
-// What can be answered. A reply that the kernel does not take any more (-ENOENT: the caller was killed) is taken back.
+// The kinds of answers. If the kernel does not take an answer (-ENOENT: the caller was killed), its effects are undone.
 struct Entry {
   fuse_entry_param parameters{};
 };
@@ -82,10 +82,10 @@ void take_back(FuseMount& mount, const OpenedDirectory& directory);
 void take_back(FuseMount& mount, const CreatedFile& created);
 void take_back(FuseMount& mount, const DirectoryReply& reply);
 
-// The errno of an error; those that an administrator has to know of are logged.
+// The errno of an error. Errors for the administrator are logged.
 int answer_of(const Error& error);
 
-// What `body` returns, a Result; an exception becomes an error. Waits while requests are held up.
+// Returns the Result of `body`. An exception becomes an error. Waits while requests are held up.
 template <class Body>
 auto attempt(fuse_req_t req, Body&& body) -> decltype(body()) {
   const QuiesceGate::Pass pass(mount_of(req).requests());
@@ -106,26 +106,25 @@ void answer(fuse_req_t req, const Result<T>& result) {
   }
 }
 
-// Behind an operation that changed content for `caller`: if it may have taken set-id bits away, the kernel forgets the attributes.
-// After such an operation it asks for sizes and times anew, but not for the mode.
+// Call it after an operation that changed content for `caller`. If set-id bits may be cleared, it makes the kernel forget the
+// attributes: after such an operation the kernel asks for sizes and times again, but not for the mode.
 inline void settle_mode(fuse_req_t req, const FuseCaller& caller, InodeNumber inode) {
-  constexpr std::uint64_t kAttributesOnly = UINT64_MAX;  // no pages, so it waits for nobody
+  constexpr std::uint64_t kAttributesOnly = UINT64_MAX;  // no pages, so it does not wait
   if (caller.was_asked()) mount_of(req).invalidate({inode, kAttributesOnly, 0});
 }
 
-// Answers with what `body` returns: a Result of one of the types above or of void.
+// Answers with the result of `body`: a Result of one of the types above, or of void.
 template <class Body>
 void reply(fuse_req_t req, Body&& body) {
   answer(req, attempt(req, body));
 }
 
-// After requests that are under way. The request is gone: it cannot be answered once more.
+// Drops pages after the running requests. The request is gone: it cannot be answered again.
 inline void drop_pages_later(FuseMount& mount, const ContentRange& range) {
   survive("dropping pages", [&] { mount.after_requests([&mount, range] { mount.invalidate(range); }); });
 }
 
-// Answers a change of content after which the kernel drops its pages by itself. It does so only when it hears of success: what
-// an error leaves changed is dropped here.
+// Answers a change of content. After a success the kernel drops its pages itself. After an error they are dropped here.
 template <class T>
 void answer_content_change(fuse_req_t req, const ContentRange& range, const Result<T>& result) {
   FuseMount& mount = mount_of(req);

@@ -16,13 +16,13 @@ namespace dedupfs {
 
 class FuseSession {
  public:
-  // `mountpoint` is canonical; `source` is what the mount table shows, the path of the volume. From here on whoever touches
-  // the mountpoint waits for run().
+  // `mountpoint` is canonical; `source` is what the mount table shows, the path of the volume. From here on, programs that
+  // access the mountpoint wait for run().
   static Result<std::unique_ptr<FuseSession>> mount(FuseMount& mount, const Path& mountpoint, std::string_view source);
   // Unmounts, lazily, if that has not happened. Open files get ENOTCONN.
   ~FuseSession();
 
-  // Serves requests until the mount is gone or stop() is called; every request that was taken has been answered then.
+  // Serves requests until the mount is gone or stop() is called. When it returns, every request is answered.
   Result<void> run();
   // Ends run(); returns when it has ended.
   void stop();

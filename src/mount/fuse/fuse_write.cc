@@ -1,5 +1,4 @@
-// The kernel's page cache is coherent with what is written past it because of what is done here: docs/read-path.md, "The kernel's
-// page cache".
+// FUSE_WRITE. It keeps the kernel's page cache coherent with writes past the cache: docs/read-path.md, "The kernel's page cache".
 #include "mount/fuse/fuse_write.h"
 
 #include <fcntl.h>
@@ -16,7 +15,7 @@ namespace {
 struct WriteRequest {
   ContentRange range;
   bool durable = false;       // when it returns
-  bool may_be_async = false;  // the caller may go on while it is under way
+  bool may_be_async = false;  // the caller may go on before the write ends
 };
 
 std::function<bool()> is_cancelled(fuse_req_t req) {
@@ -42,14 +41,14 @@ void write_through_cache(fuse_req_t req, InodeUse& use, const WriteRequest& requ
   FuseMount& mount = mount_of(req);
   use.note_cached();
   const Result<Written> result = attempt(req, [&] { return write(req, request, bytes); });
-  // An asynchronous write into the same page may have dropped it while this request was on its way, and a reader may have filled
-  // it again with what was there before.
+  // An asynchronous write into the same page may have dropped the page before this request arrived, and a reader may have filled it
+  // again with older bytes.
   const bool may_be_stale = use.async_writes;
   answer_content_change(req, request.range, result);
   if (result && may_be_stale) drop_pages_later(mount, request.range);
 }
 
-// What a write brought, for a thread for invalidations.
+// The effect of a write, for a thread for invalidations.
 struct Copy {
   Copy(DirtyBudget::Share its_share, ByteBuffer its_bytes) : share(std::move(its_share)), bytes(std::move(its_bytes)) {}
 
@@ -57,7 +56,7 @@ struct Copy {
   ByteBuffer bytes;
 };
 
-// Pages that have older bytes are dropped before the answer: what reads after it asks us. A page that is being read right now is
+// Pages with older bytes are dropped before the answer, so that later reads come to the daemon. A page that is being read right now is
 // locked, so the invalidation waits for that read, which may have older bytes.
 void write_past_cache(fuse_req_t req, const OpenFile& file, const WriteRequest& request, ByteSpan bytes) {
   FuseMount& mount = mount_of(req);
@@ -74,7 +73,7 @@ void write_past_cache(fuse_req_t req, const OpenFile& file, const WriteRequest& 
     return;
   }
   const Result<Written> result = attempt(req, [&] { return write(req, request, bytes); });
-  // Looked at after the write: who read before it, and has older bytes, has left its mark.
+  // Checked after the write: a request that read before it, and has older bytes, has left its mark.
   if (!file.use->kernel_caches) return answer(req, result);
   mount.after_requests([req, range = request.range, result] { invalidate_and_answer(req, range, result); });
 }

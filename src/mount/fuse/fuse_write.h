@@ -1,4 +1,4 @@
-// FUSE_WRITE, and what tells the ways of reading and writing through the kernel's page cache from those past it.
+// FUSE_WRITE, and the test whether a request came through the kernel's page cache.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace dedupfs {
 
-// Whether the request came past the page cache. Only such requests name a lock owner, with every kernel. The flags of the file do
-// not tell: fcntl changes O_DIRECT at any time, and a write with O_DIRECT can go through the cache after all.
+// Whether the request came past the page cache. Only such requests name a lock owner, with every kernel. The flags of the file are
+// no help: fcntl changes O_DIRECT at any time, and a write with O_DIRECT can go through the cache after all.
 inline bool came_directly(const fuse_file_info& info) {
   return info.lock_owner != 0;
 }

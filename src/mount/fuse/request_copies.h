@@ -1,4 +1,4 @@
-// Bytes of requests that were copied because the thread which brought them must go on: a cap for those copies.
+// A cap for copies of request bytes. Requests are copied so that the thread that received them can go on.
 //
 // Threads: every function from any thread.
 #pragma once
@@ -15,7 +15,7 @@ namespace dedupfs {
 class RequestCopies {
  public:
   static constexpr std::uint64_t kMaxBytes = 16 << 20;
-  // Of libfuse's threads. The others serve readers, for whom those may wait who hold copies.
+  // The number of libfuse's threads that may hold copies. The others serve readers, which holders of copies may wait for.
   static constexpr unsigned kMaxWaiting = 16;
 
   // Waits until a copy of so many bytes fits. kNoMemory: too many wait already; kInterrupted: `cancelled`, asked every 50 ms.
