@@ -404,7 +404,7 @@ TEST_F(HostileVolumeTest, WhatIsWrongOnlyAfterTheFirstRepairIsRepairedToo) {
   volume_.put(Family::kCounters, std::string(kInodesCounter), encode_counter(99));  // a reason to repair
   const FsckReport report = volume_.fsck(FsckOptions::Mode::kAll);
   EXPECT_EQ(report.errors_left, 0U);
-  EXPECT_THAT(report.lines, Contains(HasSubstr("with another content, which counts")));
+  EXPECT_THAT(report.lines, Contains(HasSubstr("with other content; the latter counts")));
   EXPECT_THAT(report.lines, Contains(HasSubstr("it makes other bytes than were stored")));
   EXPECT_EQ(volume_.fsck(FsckOptions::Mode::kCheck).errors_left, 0U);
   mount();

@@ -83,7 +83,7 @@ class Fsck {
     auto opened = volume_->open_folder(kContainersDirectory);
     if (!opened && opened.error().code() == ErrorCode::kNotFound)
       return Error{ErrorCode::kCorruption, (volume_->path() / kContainersDirectory).string() +
-                                               " is missing, and with it all data; restore the volume from a backup"};
+                                               " is missing, and all data with it: restore the volume from a backup"};
     if (!opened) return opened.error();
     containers_ = std::move(*opened);
     return {};
@@ -93,7 +93,7 @@ class Fsck {
     const std::string kind = line.substr(0, line.find(':'));
     const std::uint64_t count = ++lines_[kind];
     if (count > kMaxLinesPerKind) return;
-    if (count == kMaxLinesPerKind) line = "note: there are more lines like the last ones, which are not shown: " + line;
+    if (count == kMaxLinesPerKind) line = "note: more lines of this kind are not shown: " + line;
     options_.print(line);
     report_.lines.push_back(std::move(line));
   }
@@ -115,7 +115,7 @@ class Fsck {
 
   Result<void> repair_files() {
     DEDUPFS_ASSIGN(const auto superblock, repair_superblock(*volume_));
-    if (superblock) repaired(*superblock + ": after the other copy");
+    if (superblock) repaired(*superblock + ": restored from the other copy");
     DEDUPFS_ASSIGN(const auto headers, repair_container_headers(*containers_, superblock_));
     for (const std::string& line : headers) repaired(line);
     return {};
@@ -154,7 +154,7 @@ class Fsck {
     for (const std::string& name : names) {
       DEDUPFS_ASSIGN(const auto type, (*index)->type(name));
       if (type != Backing::Type::kFile)
-        report.error(fmt::format("{} is no plain file", ((*index)->path() / name).string()));
+        report.error(fmt::format("{} is not a regular file", ((*index)->path() / name).string()));
     }
     return {};
   }
@@ -221,7 +221,9 @@ class Fsck {
     }
     if (losses_ != 0 && options_.mode == FsckOptions::Mode::kSafe) {
       DEDUPFS_TRY(index.discard());
-      print("note: nothing of this was done, since more would be lost than is now; run fsck.dedupfs -y to do it");
+      print(
+          "note: nothing was repaired, because a repair loses more than is lost now; run fsck.dedupfs -y to repair "
+          "anyway");
       return false;
     }
     DEDUPFS_ASSIGN(const auto replaced, index.swap());
@@ -230,7 +232,7 @@ class Fsck {
     else if (replaced)
       DEDUPFS_TRY(index.discard(*replaced));  // of an earlier attempt
     for (const std::string& what : repairs) repaired(what);
-    repaired("the index, made anew from the containers and what could be read of the old one");
+    repaired("the index is rebuilt from the containers and the readable parts of the old index");
     return true;
   }
 
@@ -245,7 +247,7 @@ class Fsck {
     DEDUPFS_ASSIGN(const auto names, volume_->list());
     for (const std::string& name : names)
       if (name.starts_with(kOldIndexPrefix))
-        print(fmt::format("note: {} is what a repair replaced; remove it when nothing is missed",
+        print(fmt::format("note: {} is the old index that a repair replaced; remove it when you miss nothing",
                           (volume_->path() / name).string()));
     return {};
   }

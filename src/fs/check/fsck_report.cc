@@ -15,7 +15,7 @@ std::string summary_of(const FsckReport& report, const Path& volume) {
     text += fmt::format("{}: {} files have lost {} bytes; reading there gives an error\n", volume.string(),
                         report.lost_files.size(), lost_bytes);
   const std::string outcome = report.is_clean()         ? report.repairs != 0 ? "repaired" : "clean"
-                              : report.errors_left == 0 ? "sound but for what is lost"
+                              : report.errors_left == 0 ? "sound, except for lost content"
                                                         : fmt::format("{} errors", report.errors_left);
   return text + fmt::format("{}: {} inodes ({} directories), {} chunks, {} references: {}\n", volume.string(),
                             report.inodes, report.directories, report.chunks, report.references, outcome);

@@ -115,14 +115,13 @@ Result<std::vector<std::string>> IndexRepair::clean_up(bool finish) {
   if (complete) {
     DEDUPFS_TRY(volume_->rename(kNewIndex, *volume_, kIndexDirectory));
     DEDUPFS_TRY(volume_->sync());
-    lines.emplace_back("a repair that was interrupted is finished: its index is in place");
+    lines.emplace_back("an interrupted repair is finished: its index is in place");
   } else if (old != 0) {
     DEDUPFS_TRY(volume_->rename(old_index(old), *volume_, kIndexDirectory));
     DEDUPFS_TRY(volume_->sync());
-    lines.push_back(
-        fmt::format("the index was missing; {} is in its place again", (volume_->path() / old_index(old)).string()));
+    lines.push_back(fmt::format("the index was missing; {} is put back", (volume_->path() / old_index(old)).string()));
   } else if (has_new) {
-    lines.emplace_back("a repair was interrupted; what it had made is dropped");
+    lines.emplace_back("an interrupted repair is undone");
   }
   DEDUPFS_TRY(discard());
   return lines;
@@ -155,15 +154,15 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
     DEDUPFS_ASSIGN(checkpoint, newest_checkpoint(report));
     if (checkpoint) {
       names = &*checkpoint;
-      log.lost(fmt::format("files and directories are those of {}, made at {}; what changed since is lost",
+      log.lost(fmt::format("files and directories are restored from {} of {}; later changes are lost",
                            checkpoint->path().string(), second_text(checkpoint->header().created_unix_seconds)));
     } else if (names != nullptr) {
       log.lost(
-          "parts of the index that describe files and directories are lost; what could be read of the rest is used, "
-          "and some of it may be older than what was there last");
+          "parts of the index that describe files and directories are lost; the readable rest is used, "
+          "and some of it may be outdated");
     } else {
       log.lost(
-          "nothing is left of the index that describes files and directories: the volume is empty, with all chunks "
+          "the index of files and directories is lost completely: the volume is empty, but all chunks are still "
           "in its containers");
     }
   }

@@ -31,7 +31,7 @@ Result<void> NamespaceRepair::write_recipes() {
     const auto place = decode_recipe_key(key);
     Node* const node = place ? find(place->inode) : nullptr;
     if (node == nullptr || !is_regular(node->mode)) {
-      log_.lost(place ? fmt::format("inode {} at {}: content of something that is no file", place->inode, place->offset)
+      log_.lost(place ? fmt::format("inode {} at {}: content, but it is not a file", place->inode, place->offset)
                       : place.error().message());
       return {};
     }

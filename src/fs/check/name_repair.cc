@@ -82,7 +82,7 @@ Result<void> NamespaceRepair::write_adopted() {
   for (const auto& [number, node] : nodes_)
     if (node.names == 0 && !node.is_orphan && number != kRootInode && !is_directory(node.mode)) {
       adopted_.push_back(number);
-      log_.repaired(fmt::format("inode {}: no name leads to it, moved to {}", number, kLostAndFound));
+      log_.repaired(fmt::format("inode {}: it had no name, and is moved to {}", number, kLostAndFound));
     }
   if (adopted_.empty()) return {};
   std::ranges::sort(adopted_);

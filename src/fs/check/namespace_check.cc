@@ -86,12 +86,12 @@ class NamespaceCheck {
   Result<void> read_inode(std::string_view key, std::string_view value) {
     DEDUPFS_ASSIGN(const InodeNumber number, decode_inode_key(key));
     if (number > kLastInode)
-      return Error{ErrorCode::kCorruption, fmt::format("inode {}: there can be no such inode", number)};
+      return Error{ErrorCode::kCorruption, fmt::format("inode {}: the number is out of range", number)};
     DEDUPFS_ASSIGN(const InodeRecord record, decode_inode(number, value));
     const Attributes& attributes = record.attributes;
     if (is_directory(attributes.mode) && attributes.next_cookie > kLastCookie)
       report_.error(
-          fmt::format("inode {}: {} is to be its next cookie, and there can be none", number, attributes.next_cookie));
+          fmt::format("inode {}: its next cookie is {}, which is out of range", number, attributes.next_cookie));
     Inode& inode = inodes_[number];
     inode.mode = attributes.mode;
     inode.links = attributes.links;
@@ -132,7 +132,7 @@ class NamespaceCheck {
     }
     if (dirent.cookie >= parent->next_cookie)
       return Error{ErrorCode::kCorruption,
-                   fmt::format("{}: its cookie {} will be given away again", what, dirent.cookie)};
+                   fmt::format("{}: its cookie {} will be assigned again", what, dirent.cookie)};
     DEDUPFS_ASSIGN(const auto mirror,
                    volume_.database().get(Family::kCookies, encode_cookie_key(place.parent, dirent.cookie)));
     if (!mirror) return Error{ErrorCode::kCorruption, what + " has no place in the order of the directory"};
@@ -159,7 +159,9 @@ class NamespaceCheck {
       return Error{ErrorCode::kCorruption,
                    fmt::format("attribute '{}' of inode {}, which is missing", place.name, place.inode)};
     if (!inode->may_have_xattrs)
-      return Error{ErrorCode::kCorruption, fmt::format("inode {} denies its attribute '{}'", place.inode, place.name)};
+      return Error{ErrorCode::kCorruption,
+                   fmt::format("inode {} has the attribute '{}', but its record says that it has none", place.inode,
+                               place.name)};
     return {};
   }
 
@@ -192,10 +194,10 @@ class NamespaceCheck {
     const auto wrong = [&](const std::string& what) { report_.error(fmt::format("inode {}: {}", number, what)); };
     if (orphans_.contains(number)) return;  // unlinked; it is deleted at the next mount
     const bool is_root = number == kRootInode;
-    if (inode.names == 0 && !is_root) wrong("no name leads to it");
+    if (inode.names == 0 && !is_root) wrong("it has no name");
     if (is_root && !is_directory(inode.mode)) wrong("the root is not a directory");
     if (is_directory(inode.mode)) {
-      if (is_root && inode.names != 0) wrong("a name leads to the root directory");
+      if (is_root && inode.names != 0) wrong("the root directory has a name");
       if (inode.names > 1) wrong("a directory with several names");
       if (inode.size != kDirectoryEntryBytes * inode.entries)
         wrong(fmt::format("size {}, but {} entries", inode.size, inode.entries));
@@ -206,7 +208,7 @@ class NamespaceCheck {
       wrong(fmt::format("link count {}, but {} names", inode.links, inode.names));
     }
     if (!is_regular(inode.mode)) {
-      if (inode.recipe_end != 0) wrong("content in something that is no file");
+      if (inode.recipe_end != 0) wrong("it has content, but is not a file");
       return;
     }
     if (inode.recipe_end > inode.size)
@@ -231,9 +233,9 @@ class NamespaceCheck {
     for (const auto& [number, inode] : inodes_) largest = std::max(largest, number);
     DEDUPFS_ASSIGN(const auto next, counter(kNextInodeCounter, kRootInode));
     if (next && *next <= largest)
-      report_.error(fmt::format("inode {} is there, but {} is to be the next", largest, *next));
+      report_.error(fmt::format("inode {} exists, but the next number is {}", largest, *next));
     if (next && (*next == 0 || *next > kLastInode + 1))
-      report_.error(fmt::format("inode {} is to be the next, and there can be no such inode", *next));
+      report_.error(fmt::format("the next inode number is {}, which is out of range", *next));
     DEDUPFS_ASSIGN(const auto count, counter(kInodesCounter, 0));
     if (count && *count != inodes_.size())
       report_.error(fmt::format("{} inodes recorded, {} found", *count, inodes_.size()));

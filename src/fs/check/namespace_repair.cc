@@ -47,7 +47,7 @@ Result<void> NamespaceRepair::read_inodes() {
     const auto number = decode_inode_key(key);
     const auto record = number ? decode_inode(*number, value) : Result<InodeRecord>(number.error());
     if (!record || *number > kLastInode || (*number == kRootInode && !is_directory(record->attributes.mode))) {
-      log_.lost(record ? fmt::format("inode {}: its record is impossible", *number) : record.error().message());
+      log_.lost(record ? fmt::format("inode {}: its record is invalid", *number) : record.error().message());
       return {};
     }
     Node& node = nodes_[*number];
@@ -104,8 +104,8 @@ Result<void> NamespaceRepair::make_lost_inodes() {
     if (find(place.parent) == nullptr) make_node(place.parent, S_IFDIR | (place.parent == kRootInode ? 0755 : 0700));
     if (Node* const node = find(dirent.inode); node != nullptr && node->is_orphan) {
       node->is_orphan = false;
-      log_.repaired(fmt::format("inode {} is no orphan: name '{}' in directory {} leads to it", dirent.inode,
-                                place.name, place.parent));
+      log_.repaired(fmt::format("inode {} is not an orphan: it is name '{}' in directory {}", dirent.inode, place.name,
+                                place.parent));
     }
     return {};
   }));
@@ -123,7 +123,7 @@ void NamespaceRepair::make_node(InodeNumber number, std::uint32_t mode) {
   Node& node = nodes_[number];
   node.mode = mode;
   node.is_made = true;
-  log_.lost(fmt::format("inode {}: owner, permissions and times; it is a {} of root's now", number,
+  log_.lost(fmt::format("inode {}: owner, permissions and times; it is now a {} of root", number,
                         is_directory(mode) ? "directory" : "file"));
 }
 
@@ -169,7 +169,7 @@ void NamespaceRepair::adopt_what_is_out_of_reach() {
       find(top)->parent = 0;
       adopted_.push_back(top);
       log_.repaired(fmt::format("inode {}: a directory {}, moved to {}", top,
-                                at == 0 ? "that no name leads to" : "that was below itself", kLostAndFound));
+                                at == 0 ? "without a name" : "that was below itself", kLostAndFound));
     }
     reachable.insert(way.begin(), way.end());
   }

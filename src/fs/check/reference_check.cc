@@ -17,7 +17,7 @@ void check_reference(InodeNumber inode, std::uint64_t offset, const RecipeEntry&
   else if (const auto damaged = chunks.unreadable().find(number_of(entry.chunk)); damaged != chunks.unreadable().end())
     report.lost(inode,
                 {offset, entry.length,
-                 damaged->second.empty() ? fmt::format("chunk {} is made from one that is lost", number_of(entry.chunk))
+                 damaged->second.empty() ? fmt::format("chunk {} is a delta of a lost chunk", number_of(entry.chunk))
                                          : damaged->second});
 }
 

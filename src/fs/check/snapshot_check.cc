@@ -30,7 +30,7 @@ class SnapshotCheck {
     DEDUPFS_TRY(walk(Family::kSnapshots, [this](auto key, auto value) { return check_record(key, value); }));
     DEDUPFS_TRY(walk(Family::kBeforeImages, [this](auto key, auto value) { return check_image(key, value); }));
     for (const auto& [number, images] : of_no_snapshot_)
-      report_.error(fmt::format("{} before-images of snapshot {}, of which there is no record", images, number));
+      report_.error(fmt::format("{} before-images of snapshot {}, which has no record", images, number));
     return {};
   }
 
@@ -49,7 +49,7 @@ class SnapshotCheck {
     DEDUPFS_ASSIGN(const SnapshotRecord record, decode_snapshot(number, value));
     DEDUPFS_ASSIGN(const auto next, get_number(database_, kNextSnapshotCounter));
     if (next.value_or(1) <= number)
-      report_.error(fmt::format("snapshot {} is there, but {} is to be the next", number, next.value_or(1)));
+      report_.error(fmt::format("snapshot {} exists, but the next number is {}", number, next.value_or(1)));
     if (!record.is_deleted && !names_.insert(record.name).second)
       report_.error(fmt::format("two snapshots have the name '{}'", record.name));
     return {};
@@ -101,7 +101,7 @@ Result<void> check_record_of_tree(Family family, std::string_view key, std::stri
     case Family::kXattrs: return without_value(decode_xattr_key(key));
     case Family::kRecipes: DEDUPFS_TRY(decode_recipe_key(key)); return without_value(decode_segment(value));
     case Family::kOrphans: return without_value(decode_inode_key(key));
-    default: return corruption("a record of no tree");
+    default: return corruption("a record without a tree");
   }
 }
 

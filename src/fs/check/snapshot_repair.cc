@@ -95,7 +95,7 @@ class SnapshotImages {
 Result<void> write_records(SnapshotSurvey& survey, BulkWriter& writer, const RepairLog& log) {
   for (auto& [number, record] : survey.records) {
     if (number <= survey.given_up_to && !record.is_deleted) {
-      log.lost(fmt::format("snapshot '{}': what it has kept of files that changed cannot be read", record.name));
+      log.lost(fmt::format("snapshot '{}': its old states of changed files are not readable", record.name));
       record.is_deleted = true;
     }
     if (!survey.keeps_any_image()) continue;  // no image is left

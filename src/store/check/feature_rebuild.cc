@@ -41,7 +41,7 @@ Result<FeatureRebuild> rebuild_feature_index(Volume& volume) {
   const DeltaSettings& settings = volume.superblock().delta;
   if (!settings.enabled())
     return Error{ErrorCode::kInvalidArgument,
-                 volume.path().string() + " was made with --delta none: it has no feature index"};
+                 volume.path().string() + " has no similarity index: it was created with --delta none"};
   return rebuild_feature_index(volume.containers(), volume.database(), settings, no_progress, 0, 0);
 }
 

@@ -153,8 +153,9 @@ class ChunkRebuild {
   // An id that stands for two contents was given away twice, by a writer whose index was older than its containers: the
   // fingerprint of the one that counts no more must not lead to the other.
   Result<void> drop_other_content(const RegionEntry& was, RegionPlace older, RegionPlace place) {
-    report_.note(fmt::format("chunk {} is in container {} at {} and in container {} with another content, which counts",
-                             number_of(was.id), older.container, older.offset, place.container));
+    report_.note(
+        fmt::format("chunk {} is in container {} at {} and in container {} with other content; the latter counts",
+                    number_of(was.id), older.container, older.offset, place.container));
     DEDUPFS_TRY(fingerprints_.flush());
     DEDUPFS_ASSIGN(const auto leads_to, index_.get(Family::kFingerprints, text_of(was.fingerprint.bytes)));
     if (leads_to != encode_chunk_id(was.id)) return {};
@@ -265,7 +266,7 @@ class ChunkRebuild {
       DEDUPFS_ASSIGN(const std::uint64_t used, use_older_copies());
       if (used == 0) break;
       report_.note(
-          fmt::format("{} chunks are as they were before they were stored anew from chunks that cannot be had", used));
+          fmt::format("{} chunks are restored as they were before a re-encoding, whose sources are missing", used));
       table_.mark_all_readable();
       DEDUPFS_TRY(mark_what_cannot_be_made());
     }

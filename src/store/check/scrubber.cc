@@ -120,7 +120,7 @@ void Scrubber::run(std::uint64_t bytes_per_second) {
       findings = current_;
     }
     spdlog::log(findings.sound() ? spdlog::level::info : spdlog::level::err,
-                "scrub: {} bytes checked{}, {} damaged chunks, {} other damages", findings.checked_bytes,
+                "scrub: {} bytes checked{}, {} damaged chunks, {} other errors", findings.checked_bytes,
                 findings.complete ? "" : " before it was stopped", findings.damaged_chunks, findings.other_damage);
     ended_(findings);
     const std::lock_guard lock(mutex_);

@@ -36,7 +36,7 @@ class StoreCheck {
 
   Result<CheckedStore> run() {
     for (const Error& damage : damage_of_superblocks(*volume_.folder()))
-      damage.code() == ErrorCode::kNotFound ? report_.note(damage.message() + "; the next mount makes it anew")
+      damage.code() == ErrorCode::kNotFound ? report_.note(damage.message() + "; the next mount creates it")
                                             : report_.error(damage.message());
     DEDUPFS_TRY(volume_.database().verify_tables());
     DEDUPFS_ASSIGN(next_chunk_, counter(kNextChunkIdCounter));
@@ -84,7 +84,7 @@ class StoreCheck {
       } else if (extent->chunks.size() > max_chunks - store_.chunks.chunks()) {
         fatal = corruption(fmt::format("index: it has more chunks than all containers can hold, {}", max_chunks));
       } else if (!store_.chunks.add(*extent)) {
-        report_.error(fmt::format("index: the run of chunks from {} overlaps another", number_of(extent->first)));
+        report_.error(fmt::format("index: the extent of chunks from {} overlaps another", number_of(extent->first)));
       } else if (auto checked = check_extent(*extent); !checked) {
         fatal = checked.error();
       }
@@ -106,8 +106,9 @@ class StoreCheck {
     DEDUPFS_TRY(scope_.progress(scope_.pass, number_of(extent.first), next_chunk_));
     const auto known = regions_.try_emplace(extent.place, extent.region_disk_bytes).first;
     if (known->second != extent.region_disk_bytes)
-      report_.error(fmt::format("index: the run of chunks from {} takes its region for {} bytes long, another for {}",
-                                number_of(extent.first), extent.region_disk_bytes, known->second));
+      report_.error(
+          fmt::format("index: the extent of chunks from {} says that its region has {} bytes, another one says {}",
+                      number_of(extent.first), extent.region_disk_bytes, known->second));
     const auto region = read(extent.place);
     if (!region) {
       report_bad_place(extent, region.error());
@@ -123,7 +124,7 @@ class StoreCheck {
     for (const RegionEntry& entry : (*region)->entries) payload_bytes += entry.payload_length;
     if (payload_bytes != extent.region_payload_bytes)
       report_.error(
-          fmt::format("index: the run of chunks from {} takes its region for one of {} bytes of chunks, not {}",
+          fmt::format("index: the extent of chunks from {} says that its region holds {} bytes of chunks, not {}",
                       number_of(extent.first), extent.region_payload_bytes, payload_bytes));
     for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
       const ChunkId id = extent.id_of(i);
@@ -236,7 +237,7 @@ class StoreCheck {
         continue;
       }
       const std::string reason =
-          chunk ? fmt::format("chunk {} is made from a damaged one", number) : chunk.error().message();
+          chunk ? fmt::format("chunk {} is a delta of a damaged chunk", number) : chunk.error().message();
       if (!is_listed(id) && (leads_to == id || can_be_listed(number)))
         report_.error(reason);
       else
@@ -253,9 +254,10 @@ class StoreCheck {
     const auto is_readable = [this](ChunkId id) { return !store_.chunks.is_unreadable(id); };
     for (const ChunkId id : misled_)
       if (is_readable(id))
-        report_.error(fmt::format("index: the fingerprint of chunk {} does not lead to it", number_of(id)));
+        report_.error(fmt::format("index: the fingerprint of chunk {} does not point to it", number_of(id)));
     if (const auto chunks = std::ranges::count_if(without_fingerprint_, is_readable); chunks != 0)
-      report_.note(fmt::format("{} chunks are not found by their content, which would be stored again", chunks));
+      report_.note(
+          fmt::format("{} chunks have no fingerprint in the index; their content would be stored again", chunks));
     return {};
   }
 
@@ -268,7 +270,7 @@ class StoreCheck {
       return true;
     }));
     if (fingerprints > fingerprints_found_ && bad_places_.empty())
-      report_.error(fmt::format("index: fingerprints that lead to no chunk: {}", fingerprints - fingerprints_found_));
+      report_.error(fmt::format("index: fingerprints that point to no chunk: {}", fingerprints - fingerprints_found_));
     return {};
   }
 
@@ -277,13 +279,12 @@ class StoreCheck {
   // Numbers that were given away must not be given away again.
   Result<void> check_counters() {
     if (next_chunk_ < store_.chunks.end())
-      report_.error(
-          fmt::format("index: chunk {} is there, but {} is to be the next", store_.chunks.end() - 1, next_chunk_));
+      report_.error(fmt::format("index: chunk {} exists, but the next id is {}", store_.chunks.end() - 1, next_chunk_));
     if (next_chunk_ == 0 || next_chunk_ > kEndOfChunkIds)
-      report_.error(fmt::format("index: chunk {} is to be the next, and there can be no such chunk", next_chunk_));
+      report_.error(fmt::format("index: the next chunk id is {}, which is out of range", next_chunk_));
     DEDUPFS_ASSIGN(const std::uint64_t next_container, counter(kNextContainerCounter));
     if (!regions_.empty() && next_container <= regions_.rbegin()->first.container)
-      report_.error(fmt::format("index: container {} is referred to, but {} is to be the next",
+      report_.error(fmt::format("index: container {} is in use, but the next number is {}",
                                 regions_.rbegin()->first.container, next_container));
     return {};
   }

@@ -144,7 +144,7 @@ TEST_F(NamespaceCheckTest, NameInAMissingDirectoryIsFound) {
 TEST_F(NamespaceCheckTest, InodeWithoutANameIsFound) {
   erase_name(kRootInode, "tiny");
 
-  EXPECT_THAT(check(), Contains(HasSubstr("no name leads to it")));
+  EXPECT_THAT(check(), Contains(HasSubstr("it has no name")));
 }
 
 TEST_F(NamespaceCheckTest, NameOfAnotherTypeIsFound) {
@@ -172,7 +172,7 @@ TEST_F(NamespaceCheckTest, PlaceWithoutANameIsFound) {
 TEST_F(NamespaceCheckTest, CookieThatWillBeGivenAwayAgainIsFound) {
   change_inode(kRootInode, [](InodeRecord& record) { record.attributes.next_cookie = kFirstCookie; });
 
-  EXPECT_THAT(check(), Contains(HasSubstr("will be given away again")));
+  EXPECT_THAT(check(), Contains(HasSubstr("will be assigned again")));
 }
 
 // ---------------------------------------------------------------- inodes
@@ -249,7 +249,7 @@ TEST_F(NamespaceCheckTest, CountersThatAreWrongAreFound) {
   put(Family::kCounters, std::string(kInodesCounter), encode_counter(2));
 
   EXPECT_THAT(check(),
-              UnorderedElementsAre(HasSubstr("but 3 is to be the next"), HasSubstr("2 inodes recorded, 6 found")));
+              UnorderedElementsAre(HasSubstr("but the next number is 3"), HasSubstr("2 inodes recorded, 6 found")));
 }
 
 // ---------------------------------------------------------------- attributes
@@ -263,7 +263,7 @@ TEST_F(NamespaceCheckTest, AttributeOfAMissingInodeIsFound) {
 TEST_F(NamespaceCheckTest, AttributeThatItsInodeDeniesIsFound) {
   change_inode(tiny_, [](InodeRecord& record) { record.has_xattrs = false; });
 
-  EXPECT_THAT(check(), ElementsAre(HasSubstr("denies its attribute 'user.name'")));
+  EXPECT_THAT(check(), ElementsAre(HasSubstr("has the attribute 'user.name', but its record says that it has none")));
 }
 
 // ---------------------------------------------------------------- recipes
@@ -307,7 +307,7 @@ TEST_F(NamespaceCheckTest, RecipeBehindTheEndOfTheFileIsFound) {
 TEST_F(NamespaceCheckTest, RecipeOfADirectoryIsFound) {
   put(Family::kRecipes, encode_recipe_key(c_, 0), encode_segment({{.kind = RecipeEntry::Kind::kHole, .length = 5}}));
 
-  EXPECT_THAT(check(), ElementsAre(HasSubstr("content in something that is no file")));
+  EXPECT_THAT(check(), ElementsAre(HasSubstr("it has content, but is not a file")));
 }
 
 TEST_F(NamespaceCheckTest, SegmentThatDoesNotParseIsFound) {

@@ -91,7 +91,7 @@ TEST_F(SnapshotRepairTest, OnlySnapshotsThatNeedADamagedImageAreGivenUp) {
 
 TEST_F(SnapshotRepairTest, ImagesOfNoSnapshotAreFoundAndTakenApart) {
   change_index([&](Database&, Database::Batch& batch) { batch.erase(Family::kSnapshots, encode_snapshot_key(2)); });
-  EXPECT_THAT(findings(), Contains(HasSubstr("before-images of snapshot 2, of which there is no record")));
+  EXPECT_THAT(findings(), Contains(HasSubstr("before-images of snapshot 2, which has no record")));
   EXPECT_EQ(fsck(FsckOptions::Mode::kAll).errors_left, 0U);
   fs_.open();
   EXPECT_THAT(names(), ElementsAre("old"));
@@ -107,7 +107,7 @@ TEST_F(SnapshotRepairTest, ImagesOfNoSnapshotAreFoundAndTakenApart) {
 TEST_F(SnapshotRepairTest, ANumberThatWouldBeGivenAwayAgainIsAnError) {
   change_index(
       [&](Database&, Database::Batch& batch) { batch.put(Family::kCounters, kNextSnapshotCounter, encode_number(2)); });
-  EXPECT_THAT(findings(), Contains(HasSubstr("snapshot 2 is there, but 2 is to be the next")));
+  EXPECT_THAT(findings(), Contains(HasSubstr("snapshot 2 exists, but the next number is 2")));
   EXPECT_EQ(fsck(FsckOptions::Mode::kSafe).errors_left, 0U);
   EXPECT_THAT(findings(), IsEmpty());
 }

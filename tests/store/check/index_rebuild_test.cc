@@ -108,7 +108,7 @@ TEST_F(IndexRebuildTest, ADeltaWhoseSourceIsGoneIsAsItWasBefore) {
 
   EXPECT_THAT(find_extent(*index_, ChunkId{2}).value().value().at(ChunkId{2}).sources,
               testing::ElementsAre(ChunkId{1}));
-  EXPECT_THAT(notes_, HasSubstr("1 chunks are as they were before"));
+  EXPECT_THAT(notes_, HasSubstr("1 chunks are restored as they were before"));
   EXPECT_TRUE(is_found_by_content(2));
   expect_all_readable_but({});
 }
@@ -195,7 +195,7 @@ TEST_F(IndexRebuildTest, AnOlderCopyWithAnotherContentIsNotUsed) {
 
   rebuild();
 
-  EXPECT_THAT(notes_, HasSubstr("with another content"));
+  EXPECT_THAT(notes_, HasSubstr("with other content"));
   expect_all_readable_but({2});
 }
 

@@ -204,7 +204,7 @@ TEST_F(StoreCheckTest, WhatACrashLeavesIsNoError) {
 TEST_F(StoreCheckTest, MissingRunOfChunksIsFound) {
   erase(Family::kChunks, encode_extent_key(first_extent().first));
 
-  EXPECT_THAT(check(), Contains(HasSubstr("error: index: fingerprints that lead to no chunk: 3")));
+  EXPECT_THAT(check(), Contains(HasSubstr("error: index: fingerprints that point to no chunk: 3")));
   EXPECT_EQ(table_.chunks(), 3u);
 }
 
@@ -245,26 +245,27 @@ TEST_F(StoreCheckTest, WrongSizesOfARegionAreFound) {
   ++extent.region_payload_bytes;
   replace(extent);
 
-  EXPECT_THAT(check(), ElementsAre(HasSubstr("of 15001 bytes of chunks, not 15000"), HasSubstr("bytes, not")));
+  EXPECT_THAT(check(), ElementsAre(HasSubstr("holds 15001 bytes of chunks, not 15000"), HasSubstr("bytes, not")));
 }
 
 TEST_F(StoreCheckTest, MissingFingerprintIsNoError) {
   erase(Family::kFingerprints, entries(Family::kFingerprints).at(0).first);
 
-  EXPECT_THAT(check(), ElementsAre("note: 1 chunks are not found by their content, which would be stored again"));
+  EXPECT_THAT(check(),
+              ElementsAre("note: 1 chunks have no fingerprint in the index; their content would be stored again"));
 }
 
 TEST_F(StoreCheckTest, FingerprintOfAnotherChunkIsFound) {
   const auto known = entries(Family::kFingerprints);
   put(Family::kFingerprints, known.at(0).first, known.at(1).second);
 
-  EXPECT_THAT(check(), Contains(HasSubstr("does not lead to it")));
+  EXPECT_THAT(check(), Contains(HasSubstr("does not point to it")));
 }
 
 TEST_F(StoreCheckTest, FingerprintThatLeadsNowhereIsFound) {
   put(Family::kFingerprints, std::string(32, 'f'), encode_chunk_id(ChunkId{99}));
 
-  EXPECT_THAT(check(), ElementsAre(HasSubstr("fingerprints that lead to no chunk: 1")));
+  EXPECT_THAT(check(), ElementsAre(HasSubstr("fingerprints that point to no chunk: 1")));
 }
 
 TEST_F(StoreCheckTest, ChunkThatIsNotWhatItsFingerprintSaysIsFound) {
@@ -419,7 +420,7 @@ TEST_F(StoreCheckTest, CountersThatGoBackAreFound) {
   put(Family::kCounters, kNextChunkIdCounter, one);
   put(Family::kCounters, kNextContainerCounter, one);
 
-  EXPECT_THAT(check(), ElementsAre(HasSubstr("but 1 is to be the next"), HasSubstr("but 1 is to be the next")));
+  EXPECT_THAT(check(), ElementsAre(HasSubstr("but the next id is 1"), HasSubstr("but the next number is 1")));
 }
 
 }  // namespace
