@@ -33,6 +33,7 @@ consteval CrcTables make_crc_tables() {
   return tables;
 }
 
-inline constexpr CrcTables kCrcTables = make_crc_tables();
+// As kGearTable, a copy for each source.
+constexpr CrcTables kCrcTables = make_crc_tables();
 
 }  // namespace dedupfs

@@ -27,11 +27,15 @@ consteval GearTable make_gear_table() {
   return table;
 }
 
-inline constexpr GearTable kGearTable = make_gear_table();
+namespace {
+
+// A copy for each source: a shared one would be a weak symbol, and the linker could take that of any instruction set.
+constexpr GearTable kGearTable = make_gear_table();
 
 // One step of the hash. Bit b of the result depends on the last b + 1 bytes.
 [[gnu::always_inline]] inline std::uint64_t gear_step(std::uint64_t hash, std::uint8_t byte) {
   return hash + hash + kGearTable.entries[byte];
 }
 
+}  // namespace
 }  // namespace dedupfs

@@ -41,7 +41,10 @@ consteval RabinTables make_rabin_tables() {
   return tables;
 }
 
-inline constexpr RabinTables kRabinTables = make_rabin_tables();
+namespace {
+
+// As kGearTable, a copy for each source.
+constexpr RabinTables kRabinTables = make_rabin_tables();
 
 // One step of the digest, without a byte leaving.
 [[gnu::always_inline]] inline std::uint64_t rabin_step(std::uint64_t digest, std::uint8_t byte) {
@@ -49,4 +52,5 @@ inline constexpr RabinTables kRabinTables = make_rabin_tables();
   return (((digest << 8) | byte) & kBelowDegree) ^ kRabinTables.reduce[digest >> (kRabinDegree - 8)];
 }
 
+}  // namespace
 }  // namespace dedupfs

@@ -78,6 +78,7 @@ consteval Transforms make_transforms() {
   return transforms;
 }
 
-inline constexpr Transforms kTransforms = make_transforms();
+// As kGearTable, a copy for each source.
+constexpr Transforms kTransforms = make_transforms();
 
 }  // namespace dedupfs::resemblance

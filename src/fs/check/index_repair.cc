@@ -15,6 +15,7 @@
 #include "store/check/feature_rebuild.h"
 #include "store/check/index_rebuild.h"
 #include "store/chunks/damaged_chunks.h"
+#include "store/containers/container_store.h"
 #include "store/format/chunk_ids.h"
 #include "store/volume/volume.h"
 

@@ -14,10 +14,15 @@
 #include <utility>
 #include <vector>
 
-#include "fs/check/namespace_repair.h"
+#include "base/result.h"
+#include "fs/check/namespace_repair_scope.h"
 #include "fs/check/recipe_repair.h"
+#include "fs/check/repair_log.h"
 #include "fs/format/records.h"
 #include "index/bulk_writer.h"
+#include "index/database.h"
+#include "index/record_source.h"
+#include "store/chunks/chunk_table.h"
 
 namespace dedupfs {
 

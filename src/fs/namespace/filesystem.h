@@ -31,6 +31,7 @@ namespace dedupfs {
 
 struct FilesystemState;  // filesystem_state.h
 
+// Many functions: one for each operation of POSIX. The kernel asks for them one by one.
 class Filesystem {
  public:
   using Cancelled = std::function<bool()>;  // true: the caller does not wait any longer
