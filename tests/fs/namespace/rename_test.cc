@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using enum Filesystem::RenameMode;
 
-constexpr Caller kUser{.uid = 1000, .gid = 100, .umask = 022};
+constexpr Caller kOwner{.uid = 1000, .gid = 100, .umask = 022};
 
 // ---------------------------------------------------------------- the place in a listing
 
@@ -66,8 +66,8 @@ void expect_whiteout(TestFilesystem& fs, std::string_view path) {
   EXPECT_EQ(whiteout.mode, static_cast<std::uint32_t>(S_IFCHR));
   EXPECT_EQ(whiteout.device, 0U);
   EXPECT_EQ(whiteout.links, 1U);
-  EXPECT_EQ(whiteout.uid, kUser.uid);
-  EXPECT_EQ(whiteout.gid, kUser.gid);
+  EXPECT_EQ(whiteout.uid, kOwner.uid);
+  EXPECT_EQ(whiteout.gid, kOwner.gid);
 }
 
 TEST(Rename, LeavesAWhiteoutAtTheOldName) {
@@ -76,9 +76,9 @@ TEST(Rename, LeavesAWhiteoutAtTheOldName) {
   const InodeNumber file = fs.make_file(kRootInode, "f", "text");
   const InodeNumber moved = fs.make_directory(kRootInode, "moved");
 
-  ASSERT_TRUE(ok(fs->rename(kRootInode, "f", directory, "f", kWhiteout, kUser)));
-  ASSERT_TRUE(ok(fs->rename(directory, "f", directory, "g", kWhiteout, kUser)));
-  ASSERT_TRUE(ok(fs->rename(kRootInode, "moved", directory, "moved", kWhiteout, kUser)));
+  ASSERT_TRUE(ok(fs->rename(kRootInode, "f", directory, "f", kWhiteout, kOwner)));
+  ASSERT_TRUE(ok(fs->rename(directory, "f", directory, "g", kWhiteout, kOwner)));
+  ASSERT_TRUE(ok(fs->rename(kRootInode, "moved", directory, "moved", kWhiteout, kOwner)));
 
   EXPECT_EQ(value_of(fs.find("d/g")), file);
   EXPECT_EQ(value_of(fs.find("d/moved")), moved);
@@ -100,10 +100,10 @@ TEST(Rename, WithAWhiteoutReplacesUnlessToldNotTo) {
   const std::uint64_t inodes = value_of(fs->space()).inodes;
 
   EXPECT_TRUE(
-      fails_with(ErrorCode::kExists, fs->rename(kRootInode, "one", kRootInode, "two", kWhiteoutNoReplace, kUser)));
+      fails_with(ErrorCode::kExists, fs->rename(kRootInode, "one", kRootInode, "two", kWhiteoutNoReplace, kOwner)));
   EXPECT_EQ(value_of(fs->space()).inodes, inodes);
-  EXPECT_TRUE(ok(fs->rename(kRootInode, "one", kRootInode, "two", kWhiteout, kUser)));
-  EXPECT_TRUE(ok(fs->rename(kRootInode, "two", kRootInode, "three", kWhiteoutNoReplace, kUser)));
+  EXPECT_TRUE(ok(fs->rename(kRootInode, "one", kRootInode, "two", kWhiteout, kOwner)));
+  EXPECT_TRUE(ok(fs->rename(kRootInode, "two", kRootInode, "three", kWhiteoutNoReplace, kOwner)));
 
   EXPECT_EQ(value_of(fs.find("three")), one);
   expect_whiteout(fs, "one");
@@ -116,9 +116,9 @@ TEST(Rename, LeavesNoWhiteoutWhereItDoesNothingOrFails) {
   value_of(fs->make_link(file, kRootInode, "b"));
   const InodeNumber directory = fs.make_directory(kRootInode, "d");
 
-  EXPECT_TRUE(ok(fs->rename(kRootInode, "a", kRootInode, "b", kWhiteout, kUser)));
-  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, fs->rename(kRootInode, "d", directory, "x", kWhiteout, kUser)));
-  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, fs->rename(kRootInode, "none", directory, "x", kWhiteout, kUser)));
+  EXPECT_TRUE(ok(fs->rename(kRootInode, "a", kRootInode, "b", kWhiteout, kOwner)));
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, fs->rename(kRootInode, "d", directory, "x", kWhiteout, kOwner)));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, fs->rename(kRootInode, "none", directory, "x", kWhiteout, kOwner)));
 
   EXPECT_EQ(value_of(fs.find("a")), file);
   EXPECT_EQ(value_of(fs.find("d")), directory);

@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr std::size_t kRawBytes = 1000;
+constexpr std::size_t kPendingRawBytes = 1000;
 
 class PendingChunksTest : public testing::Test {
  protected:
@@ -26,14 +26,14 @@ class PendingChunksTest : public testing::Test {
     database_ = std::move(*Database::open(folder_at(directory_.path() / "index"), {.memory_bytes = 8 << 20}));
   }
 
-  static ByteBuffer chunk(std::uint64_t seed) { return random_bytes(kRawBytes, seed); }
+  static ByteBuffer chunk(std::uint64_t seed) { return random_bytes(kPendingRawBytes, seed); }
   ChunkId add(std::uint64_t seed) { return packer_.add(fingerprint_of(chunk(seed)), chunk(seed)).id; }
   // As it stands in the directory of another region.
   static RegionEntry stored(ChunkId id, std::uint64_t seed) {
     RegionEntry entry;
     entry.id = id;
     entry.fingerprint = fingerprint_of(chunk(seed));
-    entry.raw_length = entry.payload_length = kRawBytes;
+    entry.raw_length = entry.payload_length = kPendingRawBytes;
     entry.payload_offset = 12'345;
     return entry;
   }
@@ -152,7 +152,7 @@ TEST_F(PendingChunksTest, AMovedDeltaIsTheSameDelta) {
   commit();
   ASSERT_THAT(extents(), SizeIs(2));
   EXPECT_EQ(extents()[1].chunks[0],
-            (ChunkExtent::Chunk{.raw_length = kRawBytes, .delta_length = 50, .sources = {base}}));
+            (ChunkExtent::Chunk{.raw_length = kPendingRawBytes, .delta_length = 50, .sources = {base}}));
 }
 
 TEST_F(PendingChunksTest, NoChunkMovesTwiceBeforeTheFirstMoveIsCommitted) {
