@@ -77,7 +77,7 @@ Path log_with_content(const Path& index) {
   return {};
 }
 
-void overwrite(const Path& file, std::uint64_t offset, const std::string& bytes) {
+void overwrite_at(const Path& file, std::uint64_t offset, const std::string& bytes) {
   std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
   stream.seekp(static_cast<std::streamoff>(offset));
   stream << bytes;
@@ -292,7 +292,7 @@ TEST_F(DatabaseTest, TornEndOfTheLogIsDropped) {
     if (i % 2 == 0) {
       fs::resize_file(log, keep);
     } else {  // the file is as long as it should be, but a page of it is zeros
-      overwrite(log, keep, std::string(std::min<std::size_t>(4096, whole_bytes + torn_bytes - keep), '\0'));
+      overwrite_at(log, keep, std::string(std::min<std::size_t>(4096, whole_bytes + torn_bytes - keep), '\0'));
     }
 
     const auto recovered = open_or_die(crashed);
@@ -314,7 +314,7 @@ TEST_F(DatabaseTest, DamageInsideTheLogIsRefusedForWritingAndLeftForReading) {
   ASSERT_TRUE(put(*database, "b", std::string(100'000, 'b')));
   ASSERT_TRUE(put(*database, "c", "3"));
   const Path crashed = crash();
-  overwrite(log_with_content(crashed), whole_bytes + 1000, "damage");
+  overwrite_at(log_with_content(crashed), whole_bytes + 1000, "damage");
 
   const auto writer = Database::open(folder_at(crashed), {});
   const auto reader = open_or_die(crashed, {.read_only = true});
@@ -339,7 +339,7 @@ TEST_F(DatabaseTest, DamagedTableIsCorruption) {
     ASSERT_TRUE(database->write(batch));
   }
   for (const auto& file : fs::directory_iterator(index()))
-    if (file.path().extension() == ".sst" && file.file_size() > 10'000) overwrite(file.path(), 100, "damage");
+    if (file.path().extension() == ".sst" && file.file_size() > 10'000) overwrite_at(file.path(), 100, "damage");
 
   const auto database = open_or_die(index());
   ASSERT_NE(database, nullptr);
