@@ -29,11 +29,11 @@ namespace dedupfs {
 // What one scrub found, over all or so far.
 struct ScrubFindings {
   std::int64_t started_unix_seconds = 0;
-  std::int64_t ended_unix_seconds = 0;  // 0: it runs
+  std::int64_t ended_unix_seconds = 0;  // 0: it is running
   std::uint64_t checked_bytes = 0;      // of containers
   std::uint64_t damaged_chunks = 0;
   std::uint64_t other_damage = 0;  // of index, superblock, checkpoint: what the log names
-  bool complete = false;           // it was not stopped before its end
+  bool complete = false;           // not stopped early
 
   bool sound() const { return damaged_chunks == 0 && other_damage == 0; }
   bool operator==(const ScrubFindings&) const = default;
@@ -41,10 +41,10 @@ struct ScrubFindings {
 
 struct ScrubStatus {
   bool running = false;
-  double progress = 0;                       // 0 to 1, of the one that extents
-  std::optional<std::int64_t> seconds_left;  // about, of the one that extents, as soon as it can be told
-  std::optional<ScrubFindings> current;      // of the one that extents
-  std::optional<ScrubFindings> last;         // of the one that ended last, at an earlier mount perhaps
+  double progress = 0;                       // of the running scrub, 0 to 1
+  std::optional<std::int64_t> seconds_left;  // of the running scrub, an estimate, once there is one
+  std::optional<ScrubFindings> current;      // of the running scrub
+  std::optional<ScrubFindings> last;         // of the last scrub that ended, perhaps at an earlier mount
 };
 
 inline constexpr std::string_view kLastScrubCounter = "last_scrub";  // in Family::kCounters
@@ -62,7 +62,7 @@ class Scrubber {
   Scrubber(Volume& volume, std::function<void(const ScrubFindings&)> ended);
   ~Scrubber();
 
-  // kBusy: one extents already. 0: as fast as the disk goes.
+  // kBusy: a scrub is running already. 0: as fast as the disk is.
   Result<void> start(std::uint64_t bytes_per_second);
   void stop();  // waits until it has
   ScrubStatus status() const;

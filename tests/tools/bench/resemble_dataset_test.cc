@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "chunkers/test_data.h"
 #include "chunkers/registry.h"
+#include "chunkers/test_data.h"
 #include "delta/xdelta3_codec.h"
 #include "temp_folder.h"
 

@@ -7,9 +7,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "chunkers/test_data.h"
 #include "bench/plot.h"
 #include "bench_outcome.h"
+#include "chunkers/test_data.h"
 #include "temp_folder.h"
 
 namespace dedupfs::bench {
