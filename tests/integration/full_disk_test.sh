@@ -98,7 +98,7 @@ check "mount after an unmount" mount_volume
 check "names can be changed" eval 'rm "$mnt"/small-100* && dedupfs-sync "$mnt"'
 checkpoints() { find "$volume/checkpoints" -name '*.checkpoint' | sort | tail -n 1; }
 before=$(checkpoints)
-check_refused "an unmount that has no room for a checkpoint says so" 0 'warning: there is no checkpoint of the last state' unmount_volume
+check_refused "an unmount that has no room for a checkpoint says so" 0 'warning: the checkpoint of the last state was not written' unmount_volume
 rm "$disk/outside"
 check "mount when there is room" mount_volume
 check "unmount, though nothing was changed" unmount_volume
