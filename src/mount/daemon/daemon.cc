@@ -240,7 +240,7 @@ Result<void> serve(FuseMount& mount, const MountRequest& request, Startup& start
   DEDUPFS_ASSIGN(const std::unique_ptr<FuseSession> session,
                  FuseSession::mount(mount, request.mountpoint, request.volume.string()));
   const SignalThread signals(request.mountpoint, *session, signalled);
-  return session->run();
+  return session->run(memory_limits().fuse_threads);
 }
 
 // Commits, writes the last checkpoint, and closes the volume. Clients that wait for the unmount get a report of each step. The next

@@ -20,9 +20,6 @@ namespace dedupfs {
 
 namespace {
 
-// Requests wait in a thread each, for the disk, or for memory while the pipeline is behind. Idle ones cost little.
-constexpr unsigned kMaxThreads = 32;
-
 // libfuse explains errors in its log only.
 thread_local std::string last_libfuse_message;
 
@@ -75,7 +72,7 @@ FuseSession::~FuseSession() {
   fuse_session_destroy(session_);
 }
 
-Result<void> FuseSession::run() {
+Result<void> FuseSession::run(unsigned threads) {
   // stop() has to get this thread out of a wait; see there.
   struct sigaction action {};
   action.sa_handler = [](int) {};
@@ -84,7 +81,7 @@ Result<void> FuseSession::run() {
 
   // No clone_fd: a device of its own for each thread gained nothing, measured with 1 MiB requests and with small ones.
   fuse_loop_config* config = fuse_loop_cfg_create();
-  fuse_loop_cfg_set_max_threads(config, kMaxThreads);
+  fuse_loop_cfg_set_max_threads(config, threads);
   const int error = fuse_session_loop_mt(session_, config);
   fuse_loop_cfg_destroy(config);
 

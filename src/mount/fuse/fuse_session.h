@@ -22,8 +22,9 @@ class FuseSession {
   // Unmounts, lazily, if that has not happened. Open files get ENOTCONN.
   ~FuseSession();
 
-  // Serves requests until the mount is gone or stop() is called. When it returns, every request is answered.
-  Result<void> run();
+  // Serves requests, on at most so many threads, until the mount is gone or stop() is called. When it returns, every request is
+  // answered.
+  Result<void> run(unsigned threads);
   // Ends run(); returns when it has ended.
   void stop();
 

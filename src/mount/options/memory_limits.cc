@@ -15,6 +15,10 @@ namespace {
 
 constexpr std::uint64_t kUnknownMemory = 4 * kGiB;
 
+// Requests wait in a thread each, for the disk, or for memory while the pipeline is behind. No request waits for another one.
+constexpr std::uint64_t kMinFuseThreads = 4;
+constexpr std::uint64_t kMaxFuseThreads = 32;
+
 // "max" and other words mean no limit.
 std::optional<std::uint64_t> number_in(const std::filesystem::path& file) {
   std::string text;
@@ -80,7 +84,8 @@ MemoryLimits memory_limits_for(std::uint64_t memory_bytes, std::size_t cpus) {
           .dirty = sixteenth,
           .waiting_regions = share(64, 4 * kMiB, 32 * kMiB),
           .group = share(64, 8 * kMiB, 64 * kMiB),
-          .malloc_arenas = memory_bytes <= 2 * kGiB ? 2 : std::max<std::size_t>(2, cpus)};
+          .malloc_arenas = memory_bytes <= 2 * kGiB ? 2 : std::max<std::size_t>(2, cpus),
+          .fuse_threads = static_cast<unsigned>(std::clamp(memory_bytes / (16 * kMiB), kMinFuseThreads, kMaxFuseThreads))};
 }
 
 std::uint64_t memory_of_machine(const std::filesystem::path& root) {

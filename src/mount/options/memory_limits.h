@@ -19,6 +19,7 @@ struct MemoryLimits {
   std::uint64_t group =
       0;  // uncommitted metadata; a commit starts at this size, operations wait at four times this size
   std::size_t malloc_arenas = 0;
+  unsigned fuse_threads = 0;  // each has a buffer of 1 MiB for its request, and may have a reply of that size
 };
 
 MemoryLimits memory_limits_for(std::uint64_t memory_bytes, std::size_t cpus);
