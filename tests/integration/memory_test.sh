@@ -58,6 +58,16 @@ rm -rf "$volume"
 # A daemon that may have 64 MiB of memory. With small caches it works; with those it has by default the kernel may kill it, which
 # is said in the log of the kernel, and costs nothing that was durable. Needs root and a cgroup with the memory controller.
 is_root || { skip "64 MiB of memory" "need root"; finish; }
+unset MALLOC_PERTURB_ # no user has it
+
+# Files of a tmpfs are memory of the group. The volume is to be on a disk.
+on_tmpfs() { [ "$(stat -f -c %T "$1")" = tmpfs ]; }
+disk_scratch=
+if on_tmpfs "$scratch"; then
+  on_tmpfs /var/tmp && { skip "64 MiB of memory" "both $scratch and /var/tmp are in memory"; finish; }
+  disk_scratch=$(realpath "$(mktemp -d /var/tmp/dedupfs-test.XXXXXX)")
+  volume=$disk_scratch/volume
+fi
 
 # A group with that limit, of either version of cgroups.
 group=
@@ -75,7 +85,7 @@ make_group() {
   return 1
 }
 make_group || { skip "64 MiB of memory" "no cgroup with a limit of memory can be made"; finish; }
-trap 'clean_up; rmdir "$group"' EXIT
+trap 'clean_up; rmdir "$group"; [ -z "$disk_scratch" ] || rm -rf "$disk_scratch"' EXIT
 
 # How often the kernel ended a process because of the limit.
 kills_in_group() { cat "$group/memory.events" "$group/memory.oom_control" 2>/dev/null | awk '$1 == "oom_kill" { print $2 }'; }

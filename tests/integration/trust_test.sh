@@ -6,6 +6,10 @@ is_root || { skip "trust" "need root"; exit 0; }
 nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 available_bytes() { df --output=avail --block-size=1 "$mnt" | tail -n 1; }
 
+# The volume has a disk of its own, so that df shows what this test writes and nothing else.
+mkdir "$scratch/disk"
+mount -t tmpfs -o size=512m,mode=755 tmpfs "$scratch/disk"
+volume=$scratch/disk/volume
 new_volume
 mkdir -m 1777 "$mnt/shared"
 noise 7 8000000 >"$mnt/shared/mine"

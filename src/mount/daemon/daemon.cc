@@ -85,7 +85,9 @@ MemoryLimits memory_limits() {
 // its default of eight for each CPU, half as much again as was in use lay idle.
 void bound_idle_memory() {
   if (std::getenv("MALLOC_ARENA_MAX") != nullptr) return;  // the user has chosen
-  ::mallopt(M_ARENA_MAX, static_cast<int>(memory_limits().malloc_arenas));
+  const MemoryLimits limits = memory_limits();
+  ::mallopt(M_ARENA_MAX, static_cast<int>(limits.malloc_arenas));
+  if (limits.malloc_mmap_threshold != 0) ::mallopt(M_MMAP_THRESHOLD, static_cast<int>(limits.malloc_mmap_threshold));
 }
 
 // Enough for all threads to finish their operations, including blocks of file data and a batch of the index.

@@ -79,13 +79,15 @@ MemoryLimits memory_limits_for(std::uint64_t memory_bytes, std::size_t cpus) {
   // A sixteenth of a small machine; a large one has more use for both caches than for more data on their way to the disk.
   const std::uint64_t sixteenth = share(16, 16 * kMiB, 256 * kMiB);
   const std::uint64_t of_large = share(64, 16 * kMiB, 16 * kGiB);
-  return {.cache = std::max(sixteenth, of_large),
-          .index = std::max(sixteenth, of_large),
-          .dirty = sixteenth,
-          .waiting_regions = share(64, 4 * kMiB, 32 * kMiB),
-          .group = share(64, 8 * kMiB, 64 * kMiB),
-          .malloc_arenas = memory_bytes <= 2 * kGiB ? 2 : std::max<std::size_t>(2, cpus),
-          .fuse_threads = static_cast<unsigned>(std::clamp(memory_bytes / (16 * kMiB), kMinFuseThreads, kMaxFuseThreads))};
+  return {
+      .cache = std::max(sixteenth, of_large),
+      .index = std::max(sixteenth, of_large),
+      .dirty = sixteenth,
+      .waiting_regions = share(64, 4 * kMiB, 32 * kMiB),
+      .group = share(64, 8 * kMiB, 64 * kMiB),
+      .malloc_arenas = memory_bytes <= 2 * kGiB ? 2 : std::max<std::size_t>(2, cpus),
+      .malloc_mmap_threshold = memory_bytes <= 256 * kMiB ? std::size_t{128} << 10 : 0,
+      .fuse_threads = static_cast<unsigned>(std::clamp(memory_bytes / (16 * kMiB), kMinFuseThreads, kMaxFuseThreads))};
 }
 
 std::uint64_t memory_of_machine(const std::filesystem::path& root) {

@@ -19,6 +19,8 @@ struct MemoryLimits {
   std::uint64_t group =
       0;  // uncommitted metadata; a commit starts at this size, operations wait at four times this size
   std::size_t malloc_arenas = 0;
+  std::size_t malloc_mmap_threshold =
+      0;                      // blocks from this size on go back to the system at once; 0: as malloc decides
   unsigned fuse_threads = 0;  // each has a buffer of 1 MiB for its request, and may have a reply of that size
 };
 

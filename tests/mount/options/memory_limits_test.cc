@@ -20,6 +20,8 @@ TEST(MemoryLimits, OnAMachineOf4GiBTheyAreWhatTheyAlwaysWere) {
   EXPECT_EQ(limits.waiting_regions, 32 * kMiB);
   EXPECT_EQ(limits.group, 64 * kMiB);
   EXPECT_EQ(limits.malloc_arenas, 4u);
+  EXPECT_EQ(limits.malloc_mmap_threshold, 0u);
+  EXPECT_EQ(limits.fuse_threads, 32u);
 }
 
 TEST(MemoryLimits, OnASmallMachineAllOfThemShrink) {
@@ -30,6 +32,7 @@ TEST(MemoryLimits, OnASmallMachineAllOfThemShrink) {
   EXPECT_EQ(limits.dirty, 64 * kMiB);
   EXPECT_LE(limits.cache + limits.index + limits.dirty + limits.waiting_regions + 4 * limits.group, 300 * kMiB);
   EXPECT_EQ(limits.malloc_arenas, 2u);
+  EXPECT_EQ(limits.fuse_threads, 32u);
 }
 
 TEST(MemoryLimits, HoweverLittleThereIsEachHasWhatTheOptionsAllow) {
@@ -38,6 +41,13 @@ TEST(MemoryLimits, HoweverLittleThereIsEachHasWhatTheOptionsAllow) {
   EXPECT_EQ(limits.cache, 16 * kMiB);
   EXPECT_EQ(limits.index, 16 * kMiB);
   EXPECT_EQ(limits.dirty, 16 * kMiB);
+}
+
+TEST(MemoryLimits, WithLittleMemoryFewThreadsHoldRequestsAndLargeBlocksDoNotStayInTheHeap) {
+  const MemoryLimits limits = memory_limits_for(64 * kMiB, 8);
+
+  EXPECT_EQ(limits.fuse_threads, 4u);
+  EXPECT_EQ(limits.malloc_mmap_threshold, 128u << 10);
 }
 
 TEST(MemoryLimits, OnALargeMachineTheCachesGrow) {
