@@ -72,7 +72,7 @@ void define_options(CLI::App& app, MkfsArguments& arguments) {
   app.add_option("--chunker", arguments.chunker, "how files are cut into chunks: see below")->type_name("SPEC");
   app.add_option("--compression", arguments.compression,
                  fmt::format("how stored data is compressed (default {})", format_compression({})))
-      ->type_name("zstd[:LEVEL]|none");
+      ->type_name(compression_forms());
   app.add_option(
          "--delta", arguments.delta,
          fmt::format("how similar chunks are found and delta-encoded: see below (default {})", kDefaultDeltaSettings))

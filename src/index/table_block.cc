@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "codec/compressor.h"
+#include "codec/zstd_codec.h"
 #include "index/index_guard.h"
 
 namespace dedupfs {
@@ -104,8 +104,8 @@ Result<ByteBuffer> decompress_block(ByteSpan block_with_trailer) {
   if (!decoder.ok() || bytes > kMaxBlockBytes) return flaw(fmt::format("says that it has {} bytes", bytes));
   ByteBuffer content(bytes);
   const ByteSpan frame = decoder.bytes(decoder.remaining());
-  const bool is_whole =
-      compression == TableCompression::kLz4 ? decompress_lz4(frame, content) : decompress(frame, content).has_value();
+  const bool is_whole = compression == TableCompression::kLz4 ? decompress_lz4(frame, content)
+                                                              : zstd_codec().decode(frame, content).has_value();
   if (!is_whole) return flaw("is compressed, and has not the length that it says");
   return content;
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "codec/zstd_codec.h"
 #include "store/chunks/chunk_index.h"
 #include "store/format/container_format.h"
 #include "store/format/region.h"
@@ -20,7 +21,7 @@ namespace {
 void decode_with_right_checksums(ByteSpan input) {
   if (input.size() < 12) return;
   RegionHeader header;
-  header.encoding = input[0] % 2 == 0 ? PayloadEncoding::kRaw : PayloadEncoding::kZstd;
+  header.encoding = input[0] % 2 == 0 ? PayloadEncoding::kRaw : zstd_codec().info().encoding;
   header.entries = input[1];
   // Great lengths are rare, since they take long.
   header.payload_length = (std::uint32_t{input[3]} << 8 | input[4]) << (input[2] == 0 ? 8 : 0);
@@ -31,10 +32,10 @@ void decode_with_right_checksums(ByteSpan input) {
   header.stored_length = static_cast<std::uint32_t>(stored.size());
   header.directory_checksum = XXH3_64bits(directory.data(), directory.size());
   header.payload_checksum = XXH3_64bits(stored.data(), stored.size());
+  if (header.encoding == PayloadEncoding::kRaw) header.payload_length = header.stored_length;
 
   const auto entries = decode_region_directory(header, directory);
   const auto payload = decode_region_payload(header, stored);
-  if (header.encoding == PayloadEncoding::kRaw) header.payload_length = header.stored_length;
   if (!entries || !payload || payload->size() != header.payload_length) return;
   std::uint64_t end = 0;
   for (const RegionEntry& entry : *entries) {

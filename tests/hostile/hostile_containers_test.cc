@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "codec/zstd_codec.h"
 #include "fs/damaged_volume.h"
 #include "mount/clients/reclaim_volume.h"
 #include "store/chunks/chunk_index.h"
@@ -26,7 +27,7 @@ class HostileContainersTest : public testing::Test {
     std::vector<RegionEntry> entries;
     RawBuffer payload;
 
-    std::string encode() const { return encode_region(entries, payload, {.method = Compression::Method::kNone}); }
+    std::string encode() const { return encode_region(entries, payload, Compression::none()); }
   };
   // Writes the first region of the first container anew.
   void change_first_region(const std::function<std::string(WholeRegion&)>& change) {
@@ -93,7 +94,7 @@ TEST_F(HostileContainersTest, APayloadThatIsNoneAndHasTheRightChecksumIsRepaired
     std::string bytes = region.encode();
     constexpr std::size_t kEncodingAt = 10;
     constexpr std::size_t kChecksumAt = kRegionHeaderBytes - 8;
-    bytes[kEncodingAt] = static_cast<char>(PayloadEncoding::kZstd);
+    bytes[kEncodingAt] = static_cast<char>(zstd_codec().info().encoding);
     std::string checksum;
     Encoder(checksum).u64(XXH3_64bits(bytes.data(), kChecksumAt));
     return bytes.replace(kChecksumAt, checksum.size(), checksum);

@@ -396,8 +396,8 @@ TEST_F(HostileVolumeTest, WhatIsWrongOnlyAfterTheFirstRepairIsRepairedToo) {
       entries.push_back(entry);
       payload += other;
     }
-    const auto place = volume->containers().append(
-        bytes_of(encode_region(entries, bytes_of(payload), {.method = Compression::Method::kNone})));
+    const auto place =
+        volume->containers().append(bytes_of(encode_region(entries, bytes_of(payload), Compression::none())));
     ASSERT_TRUE(ok(place));
     ASSERT_TRUE(ok(volume->containers().sync()));
   }

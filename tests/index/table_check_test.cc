@@ -11,7 +11,7 @@
 #include <map>
 
 #include "base/coding.h"
-#include "codec/compressor.h"
+#include "codec/zstd_codec.h"
 #include "index/database.h"
 #include "index/database_options.h"
 #include "index/table_block.h"
@@ -120,7 +120,9 @@ TEST(TableBlock, ACompressedBlockHasTheLengthThatItSays) {
       std::string frame(6000, '\0');
       frame.resize(compression == TableCompression::kLz4
                        ? static_cast<std::size_t>(::LZ4_compress_default(content.data(), frame.data(), 5000, 6000))
-                       : compress(bytes_of(content), {reinterpret_cast<std::uint8_t*>(frame.data()), 6000}, 3));
+                       : zstd_codec()
+                             .encode(bytes_of(content), {reinterpret_cast<std::uint8_t*>(frame.data()), 6000}, 6000, 3)
+                             .value());
       const auto plain = decompress_block(bytes_of(with_trailer(block + frame, compression)));
 
       EXPECT_EQ(plain.has_value(), said == 5000) << said;

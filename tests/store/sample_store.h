@@ -113,7 +113,7 @@ class SampleStore {
 
   void write(RegionEntry entry, const ByteBuffer& payload) {
     entry.payload_length = static_cast<std::uint32_t>(payload.size());
-    const std::string region = encode_region({entry}, payload, {.method = Compression::Method::kNone});
+    const std::string region = encode_region({entry}, payload, Compression::none());
     const auto place = containers_->append(bytes_of(region));
     ASSERT_TRUE(place);
     ChunkExtent extent{.first = entry.id,

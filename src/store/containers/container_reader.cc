@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 namespace dedupfs {
 namespace {
@@ -118,8 +119,7 @@ Result<RawBuffer> ContainerReader::Front::payload() const {
   if (header.encoding == PayloadEncoding::kRaw) {
     RawBuffer payload(header.stored_length);
     DEDUPFS_TRY(read_part(offset, payload));
-    DEDUPFS_TRY(verify_stored_payload(header, payload));
-    return payload;
+    return decode_owned_region_payload(header, std::move(payload));
   }
   RawBuffer storage;
   DEDUPFS_ASSIGN(const ByteSpan stored, view_part(offset, header.stored_length, storage));

@@ -1,5 +1,6 @@
 // Every magic number, version, tag, size and limit of the files in a volume; docs/format.md describes what stands
-// around them. All of it is on disks of users: nothing here is ever changed or reused, only added to.
+// around them. All of it is on disks of users: nothing here is ever changed or reused, only added to. The numbers of codecs stand
+// with the codecs: PayloadEncoding in codec/codec.h.
 #pragma once
 
 #include <cstddef>
@@ -44,11 +45,6 @@ inline constexpr std::uint32_t kMaxRegionPayloadBytes = 4 << 20;
 inline constexpr std::uint32_t kMaxRegionDirectoryBytes = 1 << 20;
 // No chunk is longer, whether its payload is the chunk itself or a delta.
 inline constexpr std::uint32_t kMaxChunkBytes = kMaxRegionPayloadBytes;
-
-enum class PayloadEncoding : std::uint8_t {
-  kRaw = 0,   // stored as it is
-  kZstd = 1,  // one zstd frame that states its content size
-};
 
 enum class ChunkEncoding : std::uint8_t {
   kRaw = 0,    // the chunk's bytes

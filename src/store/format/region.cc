@@ -3,10 +3,11 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "base/coding.h"
-#include "codec/compressor.h"
+#include "codec/registry.h"
 #include "store/format/chunk_ids.h"
 #include "store/format/delta_sources.h"
 
@@ -20,20 +21,8 @@ std::uint64_t checksum_of(ByteSpan bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-// Compresses `payload` into `out`, which is as long; 0 where that does not save 1/16.
-//
-// Up to level 3 zstd itself leaves incompressible data alone, at several GB/s. Above, it looks for matches in vain at
-// 30 to 550 MB/s, so level 1 is asked first whether there is anything to gain: of the beginning, and if that is
-// incompressible, of the whole.
-std::size_t compress_if_worthwhile(ByteSpan payload, MutableByteSpan out, int level) {
-  constexpr int kMaxQuickLevel = 3;
-  const std::size_t length = payload.size();
-  const auto shrinks = [out](ByteSpan bytes) {
-    return compress(bytes, out.first(bytes.size() - bytes.size() / 64), 1) != 0;
-  };
-  const ByteSpan beginning = payload.first(std::min<std::size_t>(length, 64 << 10));
-  if (level > kMaxQuickLevel && !shrinks(beginning) && !shrinks(payload)) return 0;
-  return compress(payload, out.first(length - (length + 15) / 16), level);
+Error unknown_encoding(PayloadEncoding encoding) {
+  return corruption("region payload has the unknown encoding " + std::to_string(static_cast<int>(encoding)));
 }
 
 std::string encode_directory(const std::vector<RegionEntry>& entries) {
@@ -113,6 +102,38 @@ Result<RegionEntry> decode_entry(Decoder& decoder, std::uint64_t previous) {
   return entry;
 }
 
+// The way of a payload to the disk: compress, append to the region. Bytes of a payload go into regions only here. What changes stored
+// bytes once more (encryption would seal them) belongs at the end, for both encodings; its counterpart is in load_payload().
+//
+// As it is, if compression would save less than 1/16.
+PayloadEncoding store_payload(std::string& region, ByteSpan payload, const Compression& compression) {
+  PayloadEncoding encoding = PayloadEncoding::kRaw;
+  const std::size_t payload_at = region.size();
+  if (!compression.is_none()) {
+    region.resize(payload_at + payload.size());
+    const MutableByteSpan out =
+        MutableByteSpan(reinterpret_cast<std::uint8_t*>(region.data()), region.size()).subspan(payload_at);
+    const std::size_t limit = payload.size() - (payload.size() + 15) / 16;
+    const auto length = compression.codec->encode(payload, out, limit, compression.level);
+    if (length) encoding = compression.codec->info().encoding;
+    region.resize(payload_at + length.value_or(0));
+  }
+  if (encoding == PayloadEncoding::kRaw) region.append(text_of(payload));
+  return encoding;
+}
+
+// The way back: check, decompress. Bytes of a payload come out of regions only here. What was done to stored bytes at the end of
+// store_payload() is undone behind the check. `buffer`, if not null, holds `stored` and nothing else, and may be taken.
+Result<RawBuffer> load_payload(const RegionHeader& header, ByteSpan stored, RawBuffer* buffer) {
+  DEDUPFS_TRY(verify_stored_payload(header, stored));
+  if (header.encoding == PayloadEncoding::kRaw && buffer != nullptr) return std::move(*buffer);
+  const Codec* codec = find_codec(header.encoding);
+  if (codec == nullptr) return unknown_encoding(header.encoding);
+  RawBuffer payload(header.payload_length);
+  if (const auto decoded = codec->decode(stored, payload); !decoded) return decoded.error().with("region payload");
+  return payload;
+}
+
 bool ids_are_distinct(const std::vector<RegionEntry>& entries) {
   if (std::ranges::is_sorted(entries, std::ranges::less_equal{}, &RegionEntry::id)) return true;
   std::vector<ChunkId> ids(entries.size());
@@ -144,18 +165,12 @@ std::string encode_region(const std::vector<RegionEntry>& entries, ByteSpan payl
   const std::size_t payload_at = kRegionHeaderBytes + directory.size();
   std::string region;
   region.reserve(payload_at + payload.size());
-  std::size_t stored_length = 0;
-  if (compression.method == Compression::Method::kZstd) {
-    region.resize(payload_at + payload.size());
-    const MutableByteSpan out(reinterpret_cast<std::uint8_t*>(region.data()), region.size());
-    stored_length = compress_if_worthwhile(payload, out.subspan(payload_at), compression.level);
-  }
-  const bool compressed = stored_length != 0;
-  region.resize(payload_at + stored_length);
-  if (!compressed) region.append(text_of(payload));
+  region.resize(kRegionHeaderBytes);
+  region += directory;
+  const PayloadEncoding encoding = store_payload(region, payload, compression);
 
   const std::string header = encode_header({
-      .encoding = compressed ? PayloadEncoding::kZstd : PayloadEncoding::kRaw,
+      .encoding = encoding,
       .entries = static_cast<std::uint32_t>(entries.size()),
       .directory_length = static_cast<std::uint32_t>(directory.size()),
       .payload_length = static_cast<std::uint32_t>(payload.size()),
@@ -164,7 +179,6 @@ std::string encode_region(const std::vector<RegionEntry>& entries, ByteSpan payl
       .payload_checksum = checksum_of(bytes_of(region).subspan(payload_at)),
   });
   std::ranges::copy(header, region.begin());
-  std::ranges::copy(directory, region.begin() + kRegionHeaderBytes);
   return region;
 }
 
@@ -200,9 +214,8 @@ Result<RegionHeader> decode_region_header(ByteSpan bytes) {
     return corruption("the checksum of the region header differs");
   if (version > kRegionVersionWritten || version < kRegionVersionOldestRead)
     return Error{ErrorCode::kVersion, "region has format version " + std::to_string(version)};
-  if (encoding > static_cast<std::uint8_t>(PayloadEncoding::kZstd))
-    return corruption("region payload has the unknown encoding " + std::to_string(encoding));
-  header.encoding = static_cast<PayloadEncoding>(encoding);
+  header.encoding = PayloadEncoding{encoding};
+  if (find_codec(header.encoding) == nullptr) return unknown_encoding(header.encoding);
   if (header.directory_length > kMaxRegionDirectoryBytes || header.payload_length > kMaxRegionPayloadBytes ||
       header.stored_length > header.payload_length)
     return corruption("region header states an impossible length");
@@ -246,13 +259,11 @@ Result<void> verify_stored_payload(const RegionHeader& header, ByteSpan stored) 
 }
 
 Result<RawBuffer> decode_region_payload(const RegionHeader& header, ByteSpan stored) {
-  DEDUPFS_TRY(verify_stored_payload(header, stored));
-  if (header.encoding == PayloadEncoding::kRaw) return RawBuffer(stored.begin(), stored.end());
+  return load_payload(header, stored, nullptr);
+}
 
-  RawBuffer payload(header.payload_length);
-  if (const auto decompressed = decompress(stored, payload); !decompressed)
-    return decompressed.error().with("region payload");
-  return payload;
+Result<RawBuffer> decode_owned_region_payload(const RegionHeader& header, RawBuffer stored) {
+  return load_payload(header, stored, &stored);
 }
 
 }  // namespace dedupfs

@@ -13,8 +13,8 @@
 #include "base/bytes.h"
 #include "base/raw_buffer.h"
 #include "base/result.h"
+#include "codec/compression.h"
 #include "store/format/format.h"
-#include "store/format/superblock.h"
 #include "store/format/types.h"
 
 namespace dedupfs {
@@ -74,7 +74,9 @@ Result<RegionHeader> decode_region_header(ByteSpan bytes);  // kRegionHeaderByte
 // Entries in order of payload, with payload_offset filled in.
 Result<std::vector<RegionEntry>> decode_region_directory(const RegionHeader& header, ByteSpan directory);
 Result<RawBuffer> decode_region_payload(const RegionHeader& header, ByteSpan stored);
-// Only its length and checksum: all that there is to decode in a payload that is stored raw.
+// The same without a copy of a payload that is stored raw.
+Result<RawBuffer> decode_owned_region_payload(const RegionHeader& header, RawBuffer stored);
+// Only its length and checksum.
 Result<void> verify_stored_payload(const RegionHeader& header, ByteSpan stored);
 
 }  // namespace dedupfs

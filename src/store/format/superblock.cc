@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -104,26 +103,6 @@ Result<void> require_known(const std::vector<std::string>& features, std::span<c
 }
 
 }  // namespace
-
-Result<Compression> parse_compression(std::string_view text) {
-  if (text == "none") return Compression{.method = Compression::Method::kNone, .level = 0};
-  if (text == "zstd") return Compression{};
-  constexpr std::string_view kPrefix = "zstd:";
-  if (text.starts_with(kPrefix)) {
-    const std::string_view digits = text.substr(kPrefix.size());
-    int level = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), level);
-    if (error == std::errc{} && end == digits.data() + digits.size() && level >= 1 && level <= Compression::kMaxLevel)
-      return Compression{.level = level};
-  }
-  return Error{ErrorCode::kInvalidArgument,
-               "'" + std::string(text) + "' is not a compression (none, zstd, or zstd:1 to zstd:19)"};
-}
-
-std::string format_compression(const Compression& compression) {
-  if (compression.method == Compression::Method::kNone) return "none";
-  return "zstd:" + std::to_string(compression.level);
-}
 
 std::string make_uuid() {
   std::array<std::uint8_t, 16> bytes;

@@ -15,24 +15,11 @@
 
 #include "base/backing.h"
 #include "base/result.h"
+#include "codec/compression.h"
 #include "delta/settings.h"
 #include "store/format/format.h"
 
 namespace dedupfs {
-
-struct Compression {
-  enum class Method : std::uint8_t { kNone, kZstd };
-  Method method = Method::kZstd;
-  int level = 6;  // of zstd; see docs/delta.md, "Sizes"
-
-  static constexpr int kMaxLevel = 19;
-
-  bool operator==(const Compression&) const = default;
-};
-
-// "zstd", "zstd:6" (levels 1 to 19), "none".
-Result<Compression> parse_compression(std::string_view text);
-std::string format_compression(const Compression& compression);
 
 struct Superblock {
   std::uint32_t format_version = kFormatVersionWritten;

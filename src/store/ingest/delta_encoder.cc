@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/raw_buffer.h"
-#include "codec/compressor.h"
+#include "codec/registry.h"
 #include "delta/xdelta3_codec.h"
 #include "store/chunks/joined_chunks.h"
 #include "store/format/delta_sources.h"

@@ -8,13 +8,6 @@
 #include "base/guarded.h"
 
 namespace dedupfs {
-namespace {
-
-// Levels, for what is stored already: nobody waits for it, and it is seldom moved again. On text, three more save 4 % and take
-// 1.6 times as long.
-constexpr int kMoreForMoved = 3;
-
-}  // namespace
 
 RegionWriter::RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache,
                            const Compression& compression, std::size_t threads, std::uint64_t max_waiting_bytes)
@@ -54,10 +47,10 @@ void RegionWriter::run(const std::shared_ptr<PendingRegion>& region) noexcept {
 Result<void> RegionWriter::write(PendingRegion& pending_region) {
   Region& region = *pending_region.region;
   const ByteSpan payload = ByteSpan(region.payload).first(pending_region.used_bytes);
-  Compression compression = compression_;
-  if (pending_region.extents.empty() && pending_region.renewed.empty())
-    compression.level = std::min(compression.level + kMoreForMoved, Compression::kMaxLevel);
-  const std::string encoded = encode_region(region.entries, payload, compression);
+  // Nobody waits for what is stored already, and it is seldom moved again.
+  const bool all_moved = pending_region.extents.empty() && pending_region.renewed.empty();
+  const std::string encoded =
+      encode_region(region.entries, payload, all_moved ? compression_.stronger() : compression_);
   DEDUPFS_ASSIGN(const RegionPlace place, containers_.append(bytes_of(encoded)));
   // What was just written is likely to be read or overwritten soon. A region that was closed early would take the
   // memory of a full one.

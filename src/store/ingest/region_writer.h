@@ -13,10 +13,10 @@
 
 #include "base/result.h"
 #include "base/thread_pool.h"
+#include "codec/compression.h"
 #include "store/chunks/pending_chunks.h"
 #include "store/containers/container_store.h"
 #include "store/containers/region_cache.h"
-#include "store/format/superblock.h"
 
 namespace dedupfs {
 

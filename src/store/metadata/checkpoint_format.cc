@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/coding.h"
-#include "codec/compressor.h"
+#include "codec/zstd_codec.h"
 #include "store/format/file_frame.h"
 #include "store/format/numbered_name.h"
 
@@ -62,9 +62,9 @@ Result<CheckpointHeader> decode_checkpoint_header(ByteSpan bytes) {
 std::string encode_checkpoint_block(Family family, std::string_view records) {
   DEDUPFS_CHECK(records.size() <= kMaxCheckpointBlockBytes);  // Checkpoints::write() refuses long records
   RawBuffer packed(records.size());
-  const std::size_t length = compress(bytes_of(records), packed, kLevel);
-  const ByteSpan stored = length != 0 ? ByteSpan(packed).first(length) : bytes_of(records);
-  std::string block = encode_block_header(tag_of(family), length != 0, records.size(), stored.size(),
+  const auto length = zstd_codec().encode(bytes_of(records), packed, packed.size(), kLevel);
+  const ByteSpan stored = length ? ByteSpan(packed).first(*length) : bytes_of(records);
+  std::string block = encode_block_header(tag_of(family), length.has_value(), records.size(), stored.size(),
                                           XXH3_64bits(stored.data(), stored.size()));
   block.append(text_of(stored));
   return block;
@@ -102,7 +102,7 @@ Result<RawBuffer> decode_checkpoint_block(const CheckpointBlockHeader& header, B
     return corruption("the checksum of a block differs");
   if (!header.compressed) return RawBuffer(stored.begin(), stored.end());
   RawBuffer records(header.raw_length);
-  DEDUPFS_TRY(decompress(stored, records));
+  DEDUPFS_TRY(zstd_codec().decode(stored, records));
   return records;
 }
 

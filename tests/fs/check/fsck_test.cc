@@ -579,7 +579,7 @@ TEST(Fsck, AChunkThatIsNotWhatItsFingerprintSaysIsNeverTakenForThatContent) {
   forged.entries[0].fingerprint = fingerprint_of(bytes_of(content));
   {
     const auto opened = volume.open(false);
-    const std::string encoded = forged.encode({.method = Compression::Method::kNone});
+    const std::string encoded = forged.encode(Compression::none());
     const ChunkExtent extent{.first = ChunkId{100'000},
                              .place = value_of(opened->containers().append(bytes_of(encoded))),
                              .region_disk_bytes = static_cast<std::uint32_t>(encoded.size()),

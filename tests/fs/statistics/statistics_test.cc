@@ -41,14 +41,14 @@ double allocated_below(const std::filesystem::path& path) {
 // Chunks are blocks of 4 KiB, so that anybody can count them.
 class StatisticsTest : public testing::Test {
  protected:
-  StatisticsTest() { make(Compression::Method::kNone); }
+  StatisticsTest() { make(Compression::none()); }
 
-  void make(Compression::Method compression) {
+  void make(const Compression& compression) {
     filesystem_.reset();
     std::filesystem::remove_all(path());
     VolumeSettings settings;
     settings.chunker = "fixed:size=4k";
-    settings.compression.method = compression;
+    settings.compression = compression;
     settings.label = "name";
     value_of(Volume::create(path(), settings));
     open();
@@ -168,7 +168,7 @@ TEST_F(StatisticsTest, NumbersAreThoseOfTheData) {
 }
 
 TEST_F(StatisticsTest, CompressionShowsInStoredBytes) {
-  make(Compression::Method::kZstd);
+  make(Compression());
   std::string text;
   for (int i = 0; text.size() < 100 * kBlock; ++i) text += "line " + std::to_string(i) + "\n";
   text.resize(100 * kBlock);

@@ -33,7 +33,7 @@ class StoreCheckTest : public testing::Test {
  protected:
   StoreCheckTest() {
     VolumeSettings settings;
-    settings.compression.method = Compression::Method::kNone;
+    settings.compression = Compression::none();
     EXPECT_TRUE(Volume::create(path(), settings));
     const auto volume = open();
     for (const std::uint64_t seed : {0u, 3u}) {
@@ -274,7 +274,7 @@ TEST_F(StoreCheckTest, ChunkThatIsNotWhatItsFingerprintSaysIsFound) {
   const Fingerprint fingerprint = forged.entries[0].fingerprint;
   {
     const auto volume = open();
-    const auto place = volume->containers().append(bytes_of(forged.encode({.method = Compression::Method::kNone})));
+    const auto place = volume->containers().append(bytes_of(forged.encode(Compression::none())));
     ASSERT_TRUE(place);
     ASSERT_TRUE(volume->containers().sync());
     std::string next_chunk_id;
@@ -282,7 +282,7 @@ TEST_F(StoreCheckTest, ChunkThatIsNotWhatItsFingerprintSaysIsFound) {
     std::string next_container;
     Encoder(next_container).u64(volume->containers().next_container());
     Database::Batch batch(volume->database());
-    const auto disk_bytes = static_cast<std::uint32_t>(forged.encode({.method = Compression::Method::kNone}).size());
+    const auto disk_bytes = static_cast<std::uint32_t>(forged.encode(Compression::none()).size());
     const ChunkExtent extent{.first = ChunkId{1000},
                              .place = *place,
                              .region_disk_bytes = disk_bytes,
@@ -305,7 +305,7 @@ class DeltaStoreCheckTest : public testing::Test {
  protected:
   DeltaStoreCheckTest() {
     VolumeSettings settings;
-    settings.compression.method = Compression::Method::kNone;
+    settings.compression = Compression::none();
     settings.delta = {.method = "odess+", .neighbours = 0};
     EXPECT_TRUE(Volume::create(path(), settings));
     std::vector<ByteBuffer> chunks;

@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr Compression kStored{.method = Compression::Method::kNone};
+const Compression kStored = Compression::none();
 
 // A container of four regions of one chunk each, made as a string.
 class ContainerScanTest : public testing::Test {

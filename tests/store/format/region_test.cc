@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr Compression kUncompressed{.method = Compression::Method::kNone, .level = 0};
+const Compression kUncompressed = Compression::none();
 
 Result<Region> decode(ByteSpan bytes) {
   if (bytes.size() < kRegionHeaderBytes) return Error{ErrorCode::kCorruption, "too short"};
@@ -145,6 +145,34 @@ TEST(Region, IsStoredRawWhereCompressionDoesNotPay) {
 
     EXPECT_LT(random.size(), 200'000 + 120);
     EXPECT_LT(text.size(), 1000u);
+  }
+}
+
+TEST(Region, HeaderNamesTheCodecOfThePayload) {
+  const auto encoding_of = [](const std::string& region) {
+    return decode_region_header(bytes_of(region).first(kRegionHeaderBytes)).value().encoding;
+  };
+  const auto text = SampleRegion().add(1, text_bytes(10'000));
+
+  EXPECT_EQ(encoding_of(text.encode()), default_codec().info().encoding);
+  EXPECT_EQ(encoding_of(text.encode(kUncompressed)), PayloadEncoding::kRaw);
+  EXPECT_EQ(encoding_of(one_chunk(1, 10'000).encode()), PayloadEncoding::kRaw);
+}
+
+TEST(Region, OwnedPayloadIsDecodedLikeAnyOther) {
+  const auto sample = SampleRegion().add(1, text_bytes(10'000));
+  for (const Compression& compression : {Compression{}, kUncompressed}) {
+    const std::string region = sample.encode(compression);
+    const auto header = decode_region_header(bytes_of(region).first(kRegionHeaderBytes)).value();
+    const ByteSpan stored = bytes_of(region).last(header.stored_length);
+    RawBuffer damaged(stored.begin(), stored.end());
+    damaged[0] ^= 1;
+
+    const auto payload = decode_owned_region_payload(header, RawBuffer(stored.begin(), stored.end()));
+
+    ASSERT_TRUE(payload) << payload.error().message();
+    EXPECT_TRUE(std::ranges::equal(*payload, sample.payload));
+    EXPECT_FALSE(decode_owned_region_payload(header, std::move(damaged)));
   }
 }
 

@@ -225,15 +225,6 @@ TEST(Superblock, UuidsAreOfVersionFourAndDiffer) {
   }
 }
 
-TEST(Compression, IsParsedAndFormatted) {
-  EXPECT_EQ(format_compression(*parse_compression("none")), "none");
-  EXPECT_EQ(format_compression(*parse_compression("zstd")), "zstd:6");
-  EXPECT_EQ(format_compression(*parse_compression("zstd:1")), "zstd:1");
-  EXPECT_EQ(format_compression(*parse_compression("zstd:19")), "zstd:19");
-  for (const char* bad : {"", "lz4", "zstd:", "zstd:0", "zstd:20", "zstd:-1", "zstd:3x", "ZSTD", "none:1", "zstd: 3"})
-    EXPECT_FALSE(parse_compression(bad)) << bad;
-}
-
 TEST_F(SuperblockFiles, AreReadBack) {
   write();
 

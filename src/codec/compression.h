@@ -1,0 +1,35 @@
+// A setting of compression: a codec and its level, as the superblock says it and mkfs.dedupfs --compression takes it. A spec is NAME
+// or NAME:LEVEL: "none", "zstd", "zstd:6".
+//
+// Threads: values; free functions are safe from any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "codec/registry.h"
+
+namespace dedupfs {
+
+struct Compression {
+  const Codec* codec = &default_codec();  // never null
+  int level = codec->info().levels.normal;
+
+  static Compression none();
+
+  bool is_none() const { return codec->info().encoding == PayloadEncoding::kRaw; }
+  // The same codec with more effort, for data that nobody waits for.
+  Compression stronger() const;
+
+  bool operator==(const Compression&) const = default;
+};
+
+// kInvalidArgument with a message that lists the allowed values.
+Result<Compression> parse_compression(std::string_view spec);
+// With the level, if there is a choice.
+std::string format_compression(const Compression& compression);
+// "zstd[:LEVEL]|none": the forms of a spec, for --help.
+std::string compression_forms();
+
+}  // namespace dedupfs
