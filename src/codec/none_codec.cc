@@ -5,7 +5,7 @@
 namespace dedupfs {
 namespace {
 
-class NoneCodec final : public Codec {
+class NoneCodec final : public Codec {  // NOLINT(cppcoreguidelines-virtual-class-destructor): nobody deletes one
  public:
   constexpr NoneCodec() : Codec({.name = "none", .encoding = PayloadEncoding::kRaw, .levels = {}}) {}
 
