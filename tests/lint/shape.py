@@ -5,11 +5,9 @@ MAX_LINES = 450
 MAX_PUBLIC_FUNCTIONS = 25
 MANY_FUNCTIONS = "// Many functions:"
 # Longer than MAX_LINES, and how long they may be. These numbers only shrink.
-LONG_FILES = {
-    "src/store/volume/chunk_store.cc": 653,
-}
+LONG_FILES = {}
 # Classes with more than MAX_PUBLIC_FUNCTIONS that are to be split, and how many they may have. These numbers only shrink.
-LARGE_CLASSES = {"FileContentState": 28, "FilesystemState": 75, "ChunkStore": 32}
+LARGE_CLASSES = {"FileContentState": 28, "FilesystemState": 75}
 README_MAX_LINES = 30
 UNTESTED = "tests/lint/untested.txt"
 WITH_README = ("src", "tests", "tools", "bench", "scripts")

@@ -309,7 +309,7 @@ class ReclaimedVolume {
   References committed_;
   std::optional<std::pair<std::uint64_t, std::uint64_t>> reported_;  // round and run
   std::unique_ptr<Volume> volume_;
-  std::unique_ptr<ChunkStore::Writer> writer_;
+  std::unique_ptr<ChunkWriter> writer_;
 };
 
 // It must succeed.

@@ -48,10 +48,10 @@ void Defragmenter::run() {
 }
 
 void Defragmenter::rewrite(const RecentReferences::Window& window, std::chrono::milliseconds patience) {
-  const auto moving = volume_.chunks().try_moving();
+  const auto moving = volume_.chunks().relocator().try_moving();
   if (!moving || !host_.may_defragment()) return;
   if (!host_.commit(patience)) return;  // callers that wait for the commit get the error
-  const auto findings = volume_.chunks().rewrite(window, percent_, host_.in_group);
+  const auto findings = volume_.chunks().relocator().defragment(window, percent_, host_.in_group);
   if (!findings)
     spdlog::warn("rewriting: {}", findings.error().message());
   else if (findings->chunks != 0)

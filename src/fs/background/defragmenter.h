@@ -1,4 +1,4 @@
-// Defragments recent writes (store/relocation/defragmentation.h), window by window, on a thread of its own at low priority. While a
+// Defragments recent writes (store/relocation/relocator.h), window by window, on a thread of its own at low priority. While a
 // reclaim runs, or while it is told not to, it drops windows.
 //
 // Threads:   every function from any thread.

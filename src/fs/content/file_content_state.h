@@ -148,7 +148,7 @@ struct FileContentState {
                                      ? 0
                                      : recipe_data_bytes + static_cast<std::uint64_t>(change),
                                  kMaxFileBytes);
-    volume.chunks().note_dropped(new_bytes - static_cast<std::uint64_t>(change));
+    volume.chunks().dropped().add(new_bytes - static_cast<std::uint64_t>(change));
     return {};
   }
   Result<void> write(Lock& lock, std::uint64_t offset, ByteSpan bytes);

@@ -114,7 +114,7 @@ void WriteStream::drop_from(std::uint64_t offset) {
 
 void WriteStream::put() {
   if (waiting_.empty()) return;
-  ChunkStore::Batch batch;
+  ChunkWriter::Batch batch;
   batch.owner = block_;
   batch.chunks.reserve(waiting_.size());
   for (const PlacedPiece& piece : waiting_)

@@ -112,7 +112,7 @@ class WriteStream {
   DirtyBudget& budget_;
   const std::uint64_t expected_end_;
   const Stored stored_;
-  std::unique_ptr<ChunkStore::Writer> writer_;
+  std::unique_ptr<ChunkWriter> writer_;
   DirtyBudget::Share writer_share_;
 
   std::shared_ptr<Block> block_;  // the last one, which pieces that wait lie in; null before the first byte

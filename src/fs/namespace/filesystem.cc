@@ -44,8 +44,8 @@ FilesystemState::~FilesystemState() = default;
 Result<void> FilesystemState::start() {
   DEDUPFS_ASSIGN(numbers, InodeNumbers::load(metadata));
   DEDUPFS_TRY(ensure_root());
-  orphan_reaper = std::make_unique<OrphanReaper>(metadata, table, *numbers,
-                                                 [this](std::uint64_t bytes) { volume->chunks().note_dropped(bytes); });
+  orphan_reaper = std::make_unique<OrphanReaper>(
+      metadata, table, *numbers, [this](std::uint64_t bytes) { volume->chunks().dropped().add(bytes); });
   snapshot_reaper = std::make_unique<SnapshotReaper>(
       volume->database(), metadata, [this](Family family, std::string_view value) { note_dropped(family, value); });
   add_snapshots_directory();

@@ -157,7 +157,7 @@ bool FilesystemState::is_short_of_space() {
 }
 
 std::optional<ReclaimSettings> FilesystemState::due_reclaim() {
-  const std::uint64_t dropped = volume->chunks().dropped_bytes();
+  const std::uint64_t dropped = volume->chunks().dropped().count();
   if (dropped < kMinDroppedBytes || aborted) return std::nullopt;
   if (is_short_of_space()) return ReclaimSettings();
   const auto containers = volume->containers().list();

@@ -181,7 +181,7 @@ void FilesystemState::note_dropped(Family family, std::string_view value) {
   std::uint64_t bytes = 0;
   for (const RecipeEntry& entry : *entries)
     if (entry.kind == RecipeEntry::Kind::kChunk) bytes += entry.length;
-  volume->chunks().note_dropped(bytes);
+  volume->chunks().dropped().add(bytes);
 }
 
 }  // namespace dedupfs

@@ -29,9 +29,9 @@ class Counting {
     for (const ChunkSet* const set : {&live_, &snapshot_only_, &bases_}) DEDUPFS_TRY(set->require_complete());
     DEDUPFS_TRY(view_.walk_extents([this](const ChunkExtent& extent) { count_extent(extent); }));
     measure_disk();
-    const ChunkStore::Damage damage = volume_.chunks().damage();
-    statistics_.damaged_chunks = damage.damaged_chunks;
-    statistics_.healed_chunks = damage.healed_chunks;
+    const DamageRecord& damage = volume_.chunks().damage();
+    statistics_.damaged_chunks = damage.damaged_chunks();
+    statistics_.healed_chunks = damage.healed_chunks();
     return statistics_;
   }
 

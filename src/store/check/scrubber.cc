@@ -189,7 +189,7 @@ void Scrubber::check_extent(const ChunkExtent& extent) {
     // It may have been moved or erased since the extent was read.
     const auto now = find_extent(volume_.database(), id);
     if (now && (!*now || (*now)->place != extent.place)) continue;
-    volume_.chunks().note_damaged(id);
+    volume_.chunks().damage().note(id);
     ++damaged;
   }
   if (damaged == 0) return;

@@ -22,7 +22,10 @@
 
 namespace dedupfs {
 
-// So one that has a chunk is looked for below its id no further than this. Writers stay far below: see RegionPacker.
+// No chunk has the id that this counter of the index names, or a higher one.
+inline constexpr std::string_view kNextChunkIdCounter = "next_chunk_id";
+
+// So an extent that has a chunk is looked for below its id no further than this. Writers stay far below: see RegionPacker.
 inline constexpr std::uint64_t kMaxChunksPerExtent = 1 << 16;
 
 // Consecutive ids in one region. Some may have been dropped from the region since (reclaim): its directory decides.

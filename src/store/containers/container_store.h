@@ -17,6 +17,7 @@
 #include "store/containers/container_info.h"
 #include "store/containers/container_scan.h"
 #include "store/format/region.h"
+#include "store/format/superblock.h"
 #include "store/format/types.h"
 
 namespace dedupfs {
@@ -25,7 +26,7 @@ class ContainerStore {
  public:
   struct Settings {
     std::string volume_uuid;
-    std::uint32_t container_bytes = 64 << 20;
+    std::uint32_t container_bytes = Superblock().container_bytes;
     std::uint32_t next_container = 1;  // numbers below were used, even where no file is left to show it
     bool read_only = false;
   };

@@ -157,7 +157,7 @@ Result<void> CopyForward::find_order(const std::vector<Usage>& containers) {
 // What a reader of the chunk needs and has not been seen yet: the chunk, and what it is made from.
 Result<void> CopyForward::visit_needed(ChunkId id, ExtentFinder& extents, ChunkSet& seen,
                                        const std::function<void(ChunkId, const ChunkExtent&)>& visit) const {
-  const std::uint64_t end = volume_.chunks().end_of_ids();
+  const std::uint64_t end = volume_.chunks().erasure().end_of_ids();
   for (std::vector<ChunkId> wanted{id}; !wanted.empty();) {
     const ChunkId next = wanted.back();
     wanted.pop_back();
@@ -178,7 +178,7 @@ Result<void> CopyForward::empty(std::span<Usage> batch) {
   auto emptied = empty_as_they_lie(batch);
   if (!emptied)
     for (const Usage& container : batch)
-      volume_.chunks().note_dropped(container.moved_bytes());  // for the next reclaim
+      volume_.chunks().dropped().add(container.moved_bytes());  // for the next reclaim
   return emptied;
 }
 
@@ -198,7 +198,7 @@ Result<void> CopyForward::move_in_order(std::span<Usage> batch) {
     committed = bytes;
     return host_.commit();
   };
-  DEDUPFS_ASSIGN(const MovedChunks moved, volume_.chunks().move_in_order(order, between, host_.in_group));
+  DEDUPFS_ASSIGN(const MovedChunks moved, volume_.chunks().relocator().move_in_order(order, between, host_.in_group));
   DEDUPFS_TRY(host_.commit());
   for (const auto& [container, chunks] : moved)
     if (const auto found = by_number.find(container); found != by_number.end()) found->second->moved_chunks = chunks;
@@ -221,8 +221,8 @@ Result<void> CopyForward::empty_as_they_lie(std::span<const Usage> batch) {
 
 // False if it stays.
 Result<bool> CopyForward::empty(const Usage& container) {
-  const auto evacuated =
-      volume_.chunks().evacuate(container.container, container.live_chunks - container.moved_chunks, host_.in_group);
+  const auto evacuated = volume_.chunks().relocator().evacuate(
+      container.container, container.live_chunks - container.moved_chunks, host_.in_group);
   if (!evacuated) {
     findings_.moved_bytes += container.moved_bytes();
     findings_.garbage_bytes += container.moved_bytes();

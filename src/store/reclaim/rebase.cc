@@ -112,7 +112,7 @@ Result<bool> Rebase::pass(bool is_last) {
   const auto snapshot = volume_.database().snapshot();
   const auto walked = walk_extents(volume_.database(), *snapshot, [&](const ChunkExtent& extent) -> Result<void> {
     for (std::size_t i = 0; i < extent.chunks.size(); ++i)
-      if (has_base(extent.chunks[i]) && volume_.chunks().liveness().is_live(extent.id_of(i)))
+      if (has_base(extent.chunks[i]) && volume_.chunks().erasure().liveness().is_live(extent.id_of(i)))
         DEDUPFS_TRY(rebase(extent, i));
     return {};
   });
@@ -153,13 +153,15 @@ Result<void> Rebase::store(const ChunkExtent& extent, std::size_t position) {
   const auto replacement =
       std::ranges::find_if(chain.bases, [this](ChunkId base) { return replacements_.contains(number_of(base)); });
   if (replacement != chain.bases.end() && !is_last_pass_ &&
-      volume_.chunks().is_pending(replacements_.at(number_of(*replacement)).last)) {
+      volume_.chunks().erasure().is_pending(replacements_.at(number_of(*replacement)).last)) {
     put_off_ = true;
     return {};
   }
   DEDUPFS_ASSIGN(const std::uint64_t given_back, payload_of_bases(chunk.sources));
-  // A replacement base that is not committed yet might be lost in a crash which leaves what is made from it: see Reencoder.
-  const auto may_be_source = [this](ChunkId other) { return is_needed(other) && !volume_.chunks().is_pending(other); };
+  // A replacement base that is not committed yet might be lost in a crash which leaves what is made from it: see Relocator::reencode().
+  const auto may_be_source = [this](ChunkId other) {
+    return is_needed(other) && !volume_.chunks().erasure().is_pending(other);
+  };
   std::vector<DeltaBasis> bases;
   for (const StandIn stand_in : {StandIn::kLastReplacement, StandIn::kFirstReplacement, StandIn::kSources}) {
     DEDUPFS_ASSIGN(auto basis, basis_of(chunk, stand_in));
@@ -175,7 +177,7 @@ Result<void> Rebase::store(const ChunkExtent& extent, std::size_t position) {
       is_last_pass_ ? UINT64_MAX
                     : chunk.delta_length + std::max(given_back, chain.payload_bytes) * kWorth + kIndexBytes;
   DEDUPFS_ASSIGN(const auto bytes,
-                 volume_.chunks().reencode(extent, id, bases, may_be_source, max_bytes, host_.in_group));
+                 volume_.chunks().relocator().reencode(extent, id, bases, may_be_source, max_bytes, host_.in_group));
   if (bytes > max_bytes) {
     // One that comes after another like it may be made from that.
     const auto had_one = [this](ChunkId base) { return had_oversized_.contains(base); };
@@ -239,13 +241,13 @@ Result<void> Rebase::add_stand_ins(ChunkId id, StandIn stand_in, int depth, std:
     add(id);
     return {};
   }
-  // One that is not committed yet might be lost in a crash which leaves what is made from it: see Reencoder.
+  // One that is not committed yet might be lost in a crash which leaves what is made from it: see Relocator::reencode().
   const auto replacements = stand_in == StandIn::kSources ? replacements_.end() : replacements_.find(number_of(id));
   if (replacements != replacements_.end()) {
     const auto [first, last] = replacements->second;
     const ChunkId replacement =
-        stand_in == StandIn::kLastReplacement && !volume_.chunks().is_pending(last) ? last : first;
-    if (!volume_.chunks().is_pending(replacement)) {
+        stand_in == StandIn::kLastReplacement && !volume_.chunks().erasure().is_pending(last) ? last : first;
+    if (!volume_.chunks().erasure().is_pending(replacement)) {
       add(replacement);
       return {};
     }
@@ -287,7 +289,7 @@ Result<std::uint64_t> Rebase::payload_of_bases(const std::vector<ChunkId>& sourc
 }
 
 bool Rebase::is_needed(ChunkId id) const {
-  return volume_.chunks().liveness().is_live(id) || kept_.contains(id);
+  return volume_.chunks().erasure().liveness().is_live(id) || kept_.contains(id);
 }
 
 bool Rebase::has_base(const ChunkExtent::Chunk& chunk) const {
@@ -296,7 +298,7 @@ bool Rebase::has_base(const ChunkExtent::Chunk& chunk) const {
 
 Result<void> Rebase::report(ReclaimPhase phase, ChunkId at, std::uint64_t between) {
   if (reports_++ % between != 0) return {};
-  const auto end = static_cast<double>(volume_.chunks().liveness().end());
+  const auto end = static_cast<double>(volume_.chunks().erasure().liveness().end());
   return progress_(phase, phase == ReclaimPhase::kMark ? 1 : std::min(1.0, static_cast<double>(number_of(at)) / end),
                    findings_);
 }

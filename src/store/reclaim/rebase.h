@@ -22,7 +22,7 @@
 #include "store/chunks/chunk_set.h"
 #include "store/chunks/extent_finder.h"
 #include "store/reclaim/reclaim_types.h"
-#include "store/relocation/reencode.h"
+#include "store/relocation/delta_basis.h"
 #include "store/volume/volume.h"
 
 namespace dedupfs {

@@ -31,27 +31,27 @@ class Reclaim {
 
   Result<ReclaimFindings> run() {
     DEDUPFS_TRY(host_.await_deletions([this] { return progress_(ReclaimPhase::kAwait, 0, findings_); }));
-    const auto moving = volume_.chunks().start_moving();
-    const std::uint64_t dropped_bytes = volume_.chunks().dropped_bytes();
+    const auto moving = volume_.chunks().relocator().start_moving();
+    const std::uint64_t dropped_bytes = volume_.chunks().dropped().count();
     if (live().is_erasing()) DEDUPFS_TRY(host_.commit());  // what an earlier reclaim could not commit
-    volume_.chunks().finish_reclaim();
-    live().start_marking(volume_.chunks().end_of_ids(), ChunkSet::limit_for(volume_.database()));
+    volume_.chunks().erasure().finish();
+    live().start_marking(volume_.chunks().erasure().end_of_ids(), ChunkSet::limit_for(volume_.database()));
     const auto erased = [&]() -> Result<void> {
       DEDUPFS_TRY(mark());
       return erase();
     }();
     // The dead stay nobody's until it is durable that they are.
     DEDUPFS_TRY(commit_erased());
-    volume_.chunks().finish_reclaim();
+    volume_.chunks().erasure().finish();
     DEDUPFS_TRY(erased);
     DEDUPFS_TRY(CopyForward(volume_, host_, settings_, progress_, findings_).run());
-    volume_.chunks().forget_dropped(dropped_bytes);
+    volume_.chunks().dropped().subtract(dropped_bytes);
     DEDUPFS_TRY(compact_index());
     return findings_;
   }
 
  private:
-  Liveness& live() { return volume_.chunks().liveness(); }
+  Liveness& live() { return volume_.chunks().erasure().liveness(); }
 
   Result<void> report(ReclaimPhase phase, double done) {
     return reports_++ % kBetweenReports == 0 ? progress_(phase, done, findings_) : Result<void>();
@@ -130,7 +130,7 @@ class Reclaim {
       needed = std::move(still_needed);
     }
     erasable_.reset();
-    return findings_.erased_chunks == 0 ? Result<void>() : volume_.chunks().forget_dead_features();
+    return findings_.erased_chunks == 0 ? Result<void>() : volume_.chunks().erasure().forget_dead_features();
   }
 
   // Of the dead ones that are there still.
@@ -165,7 +165,7 @@ class Reclaim {
         auto read = volume_.containers().read_directory(extent.place);
         if (!read) {
           // Without their fingerprints they cannot be erased; as damaged ones they are nobody's reference.
-          for (std::size_t i = 0; i < extent.chunks.size(); ++i) volume_.chunks().note_damaged(extent.id_of(i));
+          for (std::size_t i = 0; i < extent.chunks.size(); ++i) volume_.chunks().damage().note(extent.id_of(i));
           return {};
         }
         directory = std::move(*read);
@@ -184,7 +184,7 @@ class Reclaim {
       const auto entry = std::ranges::lower_bound(directory, extent.id_of(i), {}, &RegionEntry::id);
       if (entry == directory.end() || entry->id != extent.id_of(i)) {
         // The index errs. All of them stay, and may not be found, since what they are made from goes.
-        for (std::size_t stays = from; stays < to; ++stays) volume_.chunks().note_damaged(extent.id_of(stays));
+        for (std::size_t stays = from; stays < to; ++stays) volume_.chunks().damage().note(extent.id_of(stays));
         return {};
       }
       erased.fingerprints.push_back(entry->fingerprint);
@@ -192,7 +192,7 @@ class Reclaim {
     erased_together_ += to - from;
     findings_.erased_chunks += to - from;
     return host_.in_group([&]() -> Result<void> {
-      volume_.chunks().erase(std::move(erased));
+      volume_.chunks().erasure().erase(std::move(erased));
       return {};
     });
   }

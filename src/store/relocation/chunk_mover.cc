@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/chunks/chunk_reader.h"
+#include "store/chunks/chunk_index.h"
 
 namespace dedupfs {
 namespace {
@@ -34,8 +34,8 @@ Result<void> ChunkMover::finish() {
 // What is pending now is either in the index or pending still when it is moved.
 Result<void> ChunkMover::move_within_group(std::span<const Copy> copies) {
   for (const Copy& copy : copies) {
-    if (pending_.locate(copy.entry.id)) continue;
-    DEDUPFS_ASSIGN(const auto extent, find_extent(index_, copy.entry.id));
+    if (parts_.pending.locate(copy.entry.id)) continue;
+    DEDUPFS_ASSIGN(const auto extent, find_extent(parts_.index, copy.entry.id));
     if (extent && extent->place == copy.from && packer_.add_moved(copy.entry, copy.payload)) moved_(copy);
   }
   return {};

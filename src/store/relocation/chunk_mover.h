@@ -1,7 +1,7 @@
 // Stores chunks once more in the order in which they are given: together, in new regions. What they are does not change, so no
 // recipe and no delta does; their former copies are garbage once the group is committed.
 //
-// Threads: one user at a time (ChunkStore::start_moving()); writers and readers go on.
+// Threads: one user at a time (Relocator::start_moving()); writers and readers go on.
 // Failure: an Error of the index, or of who ends groups. A chunk that moved meanwhile, or is being re-encoded by somebody else,
 //          stays where it is.
 // Memory:  the bytes of one batch, and some 250 for each chunk of it.
@@ -14,10 +14,10 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "index/database.h"
 #include "store/format/region.h"
 #include "store/ingest/region_packer.h"
 #include "store/relocation/in_group.h"
+#include "store/relocation/relocation_parts.h"
 
 namespace dedupfs {
 
@@ -31,9 +31,9 @@ class ChunkMover {
   };
   using Moved = std::function<void(const Copy& copy)>;
 
-  ChunkMover(const Database& index, const PendingChunks& pending, RegionPacker& packer, const InGroup& in_group,
-             Moved moved)
-      : index_(index), pending_(pending), packer_(packer), in_group_(in_group), moved_(std::move(moved)) {}
+  // `packer` is the mover's own for as long as it lives.
+  ChunkMover(const RelocationParts& parts, RegionPacker& packer, const InGroup& in_group, Moved moved)
+      : parts_(parts), packer_(packer), in_group_(in_group), moved_(std::move(moved)) {}
 
   Result<void> add(Copy copy);
   // Moves what was added and has not been moved.
@@ -42,8 +42,7 @@ class ChunkMover {
  private:
   Result<void> move_within_group(std::span<const Copy> copies);
 
-  const Database& index_;
-  const PendingChunks& pending_;
+  const RelocationParts parts_;
   RegionPacker& packer_;
   const InGroup& in_group_;
   const Moved moved_;

@@ -1,5 +1,3 @@
-#include "store/relocation/defragmentation.h"
-
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "store/relocation/chunk_mover.h"
 #include "store/relocation/defragmentation_plan.h"
 #include "store/relocation/recently_used.h"
+#include "store/relocation/relocator.h"
 #include "store/relocation/restore_estimate.h"
 
 namespace dedupfs {
@@ -18,20 +17,25 @@ namespace {
 constexpr std::uint32_t kYoungShare = 4;
 constexpr std::size_t kMaxReadsPerChunk = 1 << 10;
 
+// Containers from this number on are young: the last quarter of those that there are by number. What was moved stays at least until
+// a third more has been stored, however many streams would have it elsewhere.
+std::uint32_t first_young_container(std::uint32_t first, std::uint32_t end) {
+  return end - std::max<std::uint32_t>(1, (end - first) / kYoungShare);
+}
+
 class Defragmentation {
  public:
-  Defragmentation(unsigned percent, const ContainerStore& containers, const Database& index,
-                  const PendingChunks& pending, ChunkReader& reader, RegionPacker& packer, const InGroup& in_group)
+  Defragmentation(unsigned percent, const RelocationParts& parts, RegionPacker& packer, const InGroup& in_group)
       : percent_(percent),
-        containers_(containers),
-        extents_(index),
-        reader_(reader),
-        mover_(index, pending, packer, in_group, [this](const ChunkMover::Copy& copy) {
+        containers_(parts.containers),
+        extents_(parts.index),
+        reader_(parts.reader),
+        mover_(parts, packer, in_group, [this](const ChunkMover::Copy& copy) {
           ++findings_.chunks;
           findings_.bytes += copy.entry.payload_length;
         }) {}
 
-  Result<DefragmentationFindings> run(const RecentReferences::Window& window) {
+  Result<MovedBytes> run(const RecentReferences::Window& window) {
     DEDUPFS_TRY(look_up(window.ids));
     DEDUPFS_ASSIGN(const auto numbers, containers_.numbers_from(0));
     if (numbers.empty()) return findings_;
@@ -98,20 +102,17 @@ class Defragmentation {
   ChunkReader& reader_;
   ChunkMover mover_;
   NeededOrder needed_;
-  DefragmentationFindings findings_;
+  MovedBytes findings_;
 };
 
 }  // namespace
 
-Result<DefragmentationFindings> defragment(const RecentReferences::Window& window, unsigned percent,
-                                           const ContainerStore& containers, const Database& index,
-                                           const PendingChunks& pending, ChunkReader& reader, RegionPacker& packer,
-                                           const InGroup& in_group) {
-  return Defragmentation(percent, containers, index, pending, reader, packer, in_group).run(window);
-}
-
-std::uint32_t first_young_container(std::uint32_t first, std::uint32_t end) {
-  return end - std::max<std::uint32_t>(1, (end - first) / kYoungShare);
+Result<MovedBytes> Relocator::defragment(const RecentReferences::Window& window, unsigned percent,
+                                         const InGroup& in_group) {
+  const PackerPool::Lease packer(parts_.ingest.packers);
+  DEDUPFS_ASSIGN(const MovedBytes moved, Defragmentation(percent, parts_, *packer, in_group).run(window));
+  dropped_.add(moved.bytes);  // the former copies are nobody's
+  return moved;
 }
 
 }  // namespace dedupfs

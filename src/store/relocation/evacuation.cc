@@ -1,10 +1,9 @@
-#include "store/relocation/evacuation.h"
-
 #include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "store/chunks/extent_finder.h"
+#include "store/relocation/relocator.h"
 
 namespace dedupfs {
 namespace {
@@ -24,43 +23,51 @@ Result<std::vector<RegionEntry>> current_entries(RegionPlace place, std::vector<
 
 // Within a group, so that what is pending now is either in the index or pending still when it is moved.
 Result<void> move_region(RegionPlace place, const Region& region, const std::vector<RegionEntry>& entries,
-                         const Database& index, const PendingChunks& pending, RegionPacker& packer) {
+                         const RelocationParts& parts, RegionPacker& packer) {
   const Error busy{ErrorCode::kBusy, "a chunk of the container is being stored anew"};
-  if (std::ranges::any_of(entries, [&](const RegionEntry& entry) { return pending.locate(entry.id).has_value(); }))
+  if (std::ranges::any_of(entries,
+                          [&](const RegionEntry& entry) { return parts.pending.locate(entry.id).has_value(); }))
     return busy;
-  ExtentFinder extents(index);  // as they are now
+  ExtentFinder extents(parts.index);  // as they are now
   DEDUPFS_ASSIGN(const auto current, current_entries(place, entries, extents));
   for (const RegionEntry& entry : current)
     if (!packer.add_moved(entry, region.payload_of(entry))) return busy;
   return current.size() == entries.size() ? Result<void>() : busy;
 }
 
-}  // namespace
-
-Result<void> evacuate_container(std::uint32_t number, std::uint64_t chunks, const ContainerStore& containers,
-                                const Database& index, const PendingChunks& pending, RegionPacker& packer,
-                                const InGroup& in_group) {
-  DEDUPFS_ASSIGN(const ContainerWalk walk, containers.walk(number));
+Result<void> move_all(std::uint32_t container, std::uint64_t chunks, const RelocationParts& parts,
+                      const InGroup& in_group) {
+  const PackerPool::Lease packer(parts.ingest.packers);
+  DEDUPFS_ASSIGN(const ContainerWalk walk, parts.containers.walk(container));
   // A crash may have torn what nobody refers to: only what is missed in the end counts.
   std::optional<Error> damage = walk.stopped_by;
   std::uint64_t moved = 0;
-  ExtentFinder extents(index);
+  ExtentFinder extents(parts.index);
   for (const auto& walked : walk.regions) {
     const RegionPlace place = walked.place;
-    auto directory = containers.read_directory(place);
+    auto directory = parts.containers.read_directory(place);
     if (!directory) {
       damage = directory.error();
       continue;
     }
     DEDUPFS_ASSIGN(const auto entries, current_entries(place, std::move(*directory), extents));
     if (entries.empty()) continue;
-    DEDUPFS_ASSIGN(const auto region, containers.read(place));
-    DEDUPFS_TRY(
-        in_group([&, region = region.get()] { return move_region(place, *region, entries, index, pending, packer); }));
+    DEDUPFS_ASSIGN(const auto region, parts.containers.read(place));
+    DEDUPFS_TRY(in_group([&, region = region.get()] { return move_region(place, *region, entries, parts, *packer); }));
     moved += entries.size();
   }
   if (moved >= chunks) return {};
   return damage ? *damage : Error{ErrorCode::kBusy, "chunks of the container were stored anew"};
+}
+
+}  // namespace
+
+Result<void> Relocator::evacuate(std::uint32_t container, std::uint64_t chunks, const InGroup& in_group) {
+  if (chunks != 0) DEDUPFS_TRY(move_all(container, chunks, parts_, in_group));
+  return in_group([&]() -> Result<void> {
+    parts_.pending.abandon_container(container);
+    return {};
+  });
 }
 
 }  // namespace dedupfs

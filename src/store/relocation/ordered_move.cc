@@ -1,5 +1,3 @@
-#include "store/relocation/ordered_move.h"
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -7,6 +5,7 @@
 
 #include "store/chunks/extent_finder.h"
 #include "store/relocation/chunk_mover.h"
+#include "store/relocation/relocator.h"
 
 namespace dedupfs {
 namespace {
@@ -17,22 +16,21 @@ constexpr std::uint64_t kMaxDecoded = 16;
 
 class OrderedMove {
  public:
-  OrderedMove(const ContainerStore& containers, const Database& index, const PendingChunks& pending,
-              RegionPacker& packer, const InGroup& in_group)
-      : containers_(containers), extents_(index), mover_(index, pending, packer, in_group, [this](const auto& copy) {
+  OrderedMove(const RelocationParts& parts, RegionPacker& packer, const InGroup& in_group)
+      : containers_(parts.containers), extents_(parts.index), mover_(parts, packer, in_group, [this](const auto& copy) {
           ++moved_[copy.from.container];
           bytes_ += copy.payload.size();
         }) {}
 
   Result<MovedChunks> run(const std::vector<ChunkId>& order, const BetweenBatches& between) {
-    std::uint64_t stretch_bytes = 0;
+    std::uint64_t batch_bytes = 0;
     for (const ChunkId id : order) {
       DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents_.find(id));
       if (extent == nullptr) continue;
-      stretch_.push_back({id, extent->place, stretch_.size()});
-      stretch_bytes += extent->at(id).payload_length();
-      if (stretch_bytes < kBatch) continue;
-      stretch_bytes = 0;
+      batch_.push_back({id, extent->place, batch_.size()});
+      batch_bytes += extent->at(id).payload_length();
+      if (batch_bytes < kBatch) continue;
+      batch_bytes = 0;
       DEDUPFS_TRY(move_batch());
       DEDUPFS_TRY(between(bytes_));
       if (decoded_bytes_ > kMaxDecoded * bytes_) return std::move(moved_);
@@ -49,20 +47,20 @@ class OrderedMove {
   };
 
   Result<void> move_batch() {
-    std::vector<std::optional<ChunkMover::Copy>> copies(stretch_.size());
-    std::ranges::sort(stretch_, {}, &Wanted::place);
-    for (auto wanted = stretch_.begin(); wanted != stretch_.end();) {
+    std::vector<std::optional<ChunkMover::Copy>> copies(batch_.size());
+    std::ranges::sort(batch_, {}, &Wanted::place);
+    for (auto wanted = batch_.begin(); wanted != batch_.end();) {
       const RegionPlace place = wanted->place;
       const auto region = containers_.read(place);
       if (region) decoded_bytes_ += (*region)->payload.size();
-      for (; wanted != stretch_.end() && wanted->place == place; ++wanted) {
+      for (; wanted != batch_.end() && wanted->place == place; ++wanted) {
         const RegionEntry* const entry = region ? (*region)->find(wanted->id) : nullptr;
         if (entry == nullptr) continue;  // who empties the container hears of it
         const ByteSpan payload = (*region)->payload_of(*entry);
         copies[wanted->position] = {place, *entry, {payload.begin(), payload.end()}};
       }
     }
-    stretch_.clear();
+    batch_.clear();
     for (auto& copy : copies)
       if (copy) DEDUPFS_TRY(mover_.add(std::move(*copy)));
     return mover_.finish();
@@ -71,7 +69,7 @@ class OrderedMove {
   const ContainerStore& containers_;
   ExtentFinder extents_;
   ChunkMover mover_;
-  std::vector<Wanted> stretch_;
+  std::vector<Wanted> batch_;
   MovedChunks moved_;
   std::uint64_t bytes_ = 0;
   std::uint64_t decoded_bytes_ = 0;
@@ -79,10 +77,10 @@ class OrderedMove {
 
 }  // namespace
 
-Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const BetweenBatches& between,
-                                  const ContainerStore& containers, const Database& index, const PendingChunks& pending,
-                                  RegionPacker& packer, const InGroup& in_group) {
-  return OrderedMove(containers, index, pending, packer, in_group).run(order, between);
+Result<MovedChunks> Relocator::move_in_order(const std::vector<ChunkId>& order, const BetweenBatches& between,
+                                             const InGroup& in_group) {
+  const PackerPool::Lease packer(parts_.ingest.packers);
+  return OrderedMove(parts_, *packer, in_group).run(order, between);
 }
 
 }  // namespace dedupfs

@@ -1,10 +1,10 @@
-#include "store/relocation/reencode.h"
-
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "store/chunks/fingerprint.h"
 #include "store/format/delta_sources.h"
+#include "store/relocation/relocator.h"
 
 namespace dedupfs {
 namespace {
@@ -15,28 +15,37 @@ constexpr std::size_t kAboutAsLong = 64;
 // Of those with features in common.
 constexpr std::size_t kMaxSimilarTried = 2;
 
+class Reencoder {
+ public:
+  Reencoder(const RelocationParts& parts, RegionPacker& packer, const InGroup& in_group)
+      : parts_(parts), deltas_(*parts.ingest.deltas), packer_(packer), in_group_(in_group) {}
+
+  Result<std::uint32_t> store(const ChunkExtent& extent, ChunkId id, const std::vector<DeltaBasis>& bases,
+                              const std::function<bool(ChunkId)>& may_be_source, std::uint64_t max_bytes) const;
+
+ private:
+  std::optional<EncodedDelta> encode(ByteSpan chunk, const RegionEntry& stored, const std::vector<DeltaBasis>& bases,
+                                     const std::function<bool(ChunkId)>& may_be_source) const;
+  std::vector<DeltaBasis> find_similar(ByteSpan chunk, const RegionEntry& stored,
+                                       const std::function<bool(ChunkId)>& may_be_source) const;
+
+  const RelocationParts& parts_;
+  const DeltaStage& deltas_;
+  RegionPacker& packer_;
+  const InGroup& in_group_;
+};
+
 bool is_good(const EncodedDelta& delta, const RegionEntry& stored) {
   return delta.bytes.size() <= stored.payload_length + stored.payload_length / 4 + kAboutAsLong;
 }
 
-}  // namespace
-
-DeltaBasis basis_around(ChunkId base, ChunkId chunk, const std::function<bool(ChunkId)>& may_be_source) {
-  constexpr std::uint64_t kNeighbours = 2;
-  DeltaBasis basis{{}, base};
-  const std::uint64_t first = number_of(base) - std::min(number_of(base), kNeighbours);
-  for (std::uint64_t number = first; number <= number_of(base) + kNeighbours; ++number)
-    if (const ChunkId id{number}; id != chunk && may_be_source(id)) basis.sources.push_back(id);
-  return basis;
-}
-
 Result<std::uint32_t> Reencoder::store(const ChunkExtent& extent, ChunkId id, const std::vector<DeltaBasis>& bases,
-                                       const std::function<bool(ChunkId)>& may_be_source, std::uint64_t max_bytes,
-                                       RegionPacker& packer, const InGroup& in_group) const {
-  DEDUPFS_ASSIGN(const auto region, reader.regions().get(extent.place));
+                                       const std::function<bool(ChunkId)>& may_be_source,
+                                       std::uint64_t max_bytes) const {
+  DEDUPFS_ASSIGN(const auto region, parts_.reader.regions().get(extent.place));
   const RegionEntry* const stored = region->find(id);
   if (stored == nullptr) return Error{ErrorCode::kCorruption, "a chunk is not where the index has it"};
-  DEDUPFS_ASSIGN(const ChunkReader::Chunk chunk, reader.get(id));
+  DEDUPFS_ASSIGN(const ChunkReader::Chunk chunk, parts_.reader.get(id));
   if (fingerprint_of(chunk.bytes.bytes) != stored->fingerprint)
     return Error{ErrorCode::kCorruption, "a chunk does not match its fingerprint"};
 
@@ -53,10 +62,10 @@ Result<std::uint32_t> Reencoder::store(const ChunkExtent& extent, ChunkId id, co
   const Error busy{ErrorCode::kBusy, "the chunk is being stored"};
   // Within a group what is pending now is either in the index or pending still when it is packed. A chunk that was healed
   // meanwhile is less deep than it was, and there may be deltas that count on it.
-  DEDUPFS_TRY(in_group([&]() -> Result<void> {
-    if (pending.locate(id)) return busy;
-    DEDUPFS_ASSIGN(const auto now, find_extent(index, id));
-    return now && now->place == extent.place && packer.add_moved(entry, payload) ? Result<void>() : busy;
+  DEDUPFS_TRY(in_group_([&]() -> Result<void> {
+    if (parts_.pending.locate(id)) return busy;
+    DEDUPFS_ASSIGN(const auto now, find_extent(parts_.index, id));
+    return now && now->place == extent.place && packer_.add_moved(entry, payload) ? Result<void>() : busy;
   }));
   return bytes;
 }
@@ -68,7 +77,7 @@ std::optional<EncodedDelta> Reencoder::encode(ByteSpan chunk, const RegionEntry&
   const auto try_all = [&](const std::vector<DeltaBasis>& some) {
     for (const DeltaBasis& basis : some) {
       if (basis.sources.empty() || (smallest && is_good(*smallest, stored))) continue;
-      auto delta = encoder.encode_from(chunk, basis.sources, basis.base, stored.depth);
+      auto delta = deltas_.encoder->encode_from(chunk, basis.sources, basis.base, stored.depth);
       if (delta && (!smallest || delta->bytes.size() < smallest->bytes.size())) smallest = std::move(delta);
     }
   };
@@ -76,7 +85,8 @@ std::optional<EncodedDelta> Reencoder::encode(ByteSpan chunk, const RegionEntry&
   if (!smallest || !is_good(*smallest, stored)) try_all(find_similar(chunk, stored, may_be_source));
   // A crash may leave this copy and not that of a source which is re-encoded in the same group, and is as deep as before in an
   // index that is made from the containers then.
-  if (smallest && std::ranges::any_of(smallest->sources, [&](ChunkId id) { return pending.locate(id).has_value(); }))
+  if (smallest &&
+      std::ranges::any_of(smallest->sources, [&](ChunkId id) { return parts_.pending.locate(id).has_value(); }))
     smallest->depth = stored.depth;
   return smallest;
 }
@@ -85,11 +95,11 @@ std::optional<EncodedDelta> Reencoder::encode(ByteSpan chunk, const RegionEntry&
 std::vector<DeltaBasis> Reencoder::find_similar(ByteSpan chunk, const RegionEntry& stored,
                                                 const std::function<bool(ChunkId)>& may_be_source) const {
   std::vector<DeltaBasis> found;
-  const auto candidates = features.find(encoder.sketch_of(chunk));
+  const auto candidates = deltas_.features.find(deltas_.encoder->sketch_of(chunk));
   if (!candidates) return found;
   for (ChunkId id : *candidates) {
     for (int depth = 0; depth <= kDeepestDelta && found.size() < kMaxSimilarTried; ++depth) {
-      const auto candidate = reader.get(id);
+      const auto candidate = parts_.reader.get(id);
       if (!candidate) break;
       if (id != stored.id && candidate->depth < stored.depth && may_be_source(id)) {
         if (std::ranges::find(found, id, &DeltaBasis::base) == found.end())
@@ -101,6 +111,26 @@ std::vector<DeltaBasis> Reencoder::find_similar(ByteSpan chunk, const RegionEntr
     }
   }
   return found;
+}
+
+}  // namespace
+
+DeltaBasis basis_around(ChunkId base, ChunkId chunk, const std::function<bool(ChunkId)>& may_be_source) {
+  constexpr std::uint64_t kNeighbours = 2;
+  DeltaBasis basis{{}, base};
+  const std::uint64_t first = number_of(base) - std::min(number_of(base), kNeighbours);
+  for (std::uint64_t number = first; number <= number_of(base) + kNeighbours; ++number)
+    if (const ChunkId id{number}; id != chunk && may_be_source(id)) basis.sources.push_back(id);
+  return basis;
+}
+
+Result<std::uint32_t> Relocator::reencode(const ChunkExtent& extent, ChunkId id, const std::vector<DeltaBasis>& bases,
+                                          const std::function<bool(ChunkId)>& may_be_source, std::uint64_t max_bytes,
+                                          const InGroup& in_group) {
+  DEDUPFS_CHECK(parts_.ingest.deltas != nullptr);  // Rebase looks at the superblock as the volume does
+  DEDUPFS_TRY(parts_.ingest.check_writable());
+  const PackerPool::Lease packer(parts_.ingest.packers);
+  return Reencoder(parts_, *packer, in_group).store(extent, id, bases, may_be_source, max_bytes);
 }
 
 }  // namespace dedupfs

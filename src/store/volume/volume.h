@@ -40,11 +40,11 @@ struct VolumeOptions {
   // tables that were made to do it harm: all are judged first (index/table_check.h).
   bool foreign = false;
   bool locked = false;  // the caller holds the volume's lock(), and has seen to what `foreign` is about
-  std::uint64_t index_memory_bytes = 256 << 20;
+  std::uint64_t index_memory_bytes = Database::Settings().memory_bytes;
   // A call of the index that waits so long for nothing fails: index/database_watch.h.
   std::chrono::milliseconds index_patience = Database::Settings().patience;
-  std::uint64_t cache_bytes = 256 << 20;  // decoded regions
-  std::uint64_t waiting_region_bytes = 32 << 20;
+  std::uint64_t cache_bytes = ChunkStore::Settings().cache_bytes;  // decoded regions
+  std::uint64_t waiting_region_bytes = ChunkStore::Settings().waiting_region_bytes;
   std::size_t threads = 0;  // of the ingest pipeline; 0: one a core
 };
 

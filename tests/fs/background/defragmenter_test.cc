@@ -145,7 +145,7 @@ TEST(Defragmenter, WhileOthersMoveChunksStretchesAreLetGo) {
 
   note();
   {
-    const auto moving = volume.chunks().start_moving();
+    const auto moving = volume.chunks().relocator().start_moving();
     defragmenter.finish(std::chrono::hours(1));
   }
   EXPECT_EQ(commits, 1) << "of what finish() begins with";

@@ -289,21 +289,21 @@ TEST_F(FilesystemReclaim, AFilesystemFromWhichEverythingWasDeletedIsNearlyEmpty)
 
 TEST_F(FilesystemReclaim, WhatFilesDroppedIsCountedUntilAReclaimLookedAtIt) {
   const auto files = make_files(3);
-  EXPECT_EQ(fs_->volume().chunks().dropped_bytes(), 0u);
+  EXPECT_EQ(fs_->volume().chunks().dropped().count(), 0u);
 
   unlink("file0");
   ASSERT_TRUE(fs_.inodes_become(3));
-  EXPECT_EQ(fs_->volume().chunks().dropped_bytes(), 200'000u);
+  EXPECT_EQ(fs_->volume().chunks().dropped().count(), 200'000u);
   fs_.write(value_of(fs_.find("file1")), 0, some_content(77));
   ASSERT_TRUE(ok(fs_->sync()));
-  EXPECT_NEAR(static_cast<double>(fs_->volume().chunks().dropped_bytes()), 400'000, 20'000);
+  EXPECT_NEAR(static_cast<double>(fs_->volume().chunks().dropped().count()), 400'000, 20'000);
   ASSERT_TRUE(ok(fs_->set_attributes(value_of(fs_.find("file2")), {.size = 0}, {})));
   ASSERT_TRUE(ok(fs_->sync()));
-  EXPECT_NEAR(static_cast<double>(fs_->volume().chunks().dropped_bytes()), 600'000, 20'000);
+  EXPECT_NEAR(static_cast<double>(fs_->volume().chunks().dropped().count()), 600'000, 20'000);
 
   reclaim();
 
-  EXPECT_EQ(fs_->volume().chunks().dropped_bytes(), 0u);
+  EXPECT_EQ(fs_->volume().chunks().dropped().count(), 0u);
 }
 
 TEST_F(FilesystemReclaim, AFileThatIsHeldOpenKeepsItsContentWithoutAName) {

@@ -29,7 +29,7 @@ class ScrubberTest : public ::testing::Test {
   void store(std::size_t chunks) {
     std::mt19937 random(1);
     std::vector<ByteBuffer> contents(chunks, ByteBuffer(16 << 10));
-    ChunkStore::Batch batch;
+    ChunkWriter::Batch batch;
     for (ByteBuffer& content : contents) {
       for (auto& byte : content) byte = static_cast<std::uint8_t>(random());
       batch.chunks.emplace_back(content);

@@ -232,26 +232,26 @@ TEST(ReclaimCopyForward, WhatWasDroppedBeforeIsForgottenAndWhatIsDroppedMeanwhil
   ReclaimedVolume volume;
   const auto ids = volume.keep(chunks(0, 3));
   volume.drop(ids[0]);
-  volume.volume().chunks().note_dropped(kChunkBytes);
-  volume.before_erasing = [&] { volume.volume().chunks().note_dropped(100); };
+  volume.volume().chunks().dropped().add(kChunkBytes);
+  volume.before_erasing = [&] { volume.volume().chunks().dropped().add(100); };
 
   reclaim(volume);
 
-  EXPECT_EQ(volume.volume().chunks().dropped_bytes(), 100u);
+  EXPECT_EQ(volume.volume().chunks().dropped().count(), 100u);
   volume.keep(chunk(50));
   volume.expect_kept_for_good();
-  EXPECT_EQ(volume.volume().chunks().dropped_bytes(), 100u) << "remembered over mounts";
+  EXPECT_EQ(volume.volume().chunks().dropped().count(), 100u) << "remembered over mounts";
 }
 
 TEST(ReclaimCopyForward, OneThatWasInterruptedForgetsNothingOfWhatWasDropped) {
   ReclaimedVolume volume;
   volume.keep(chunk(0));
-  volume.volume().chunks().note_dropped(5000);
+  volume.volume().chunks().dropped().add(5000);
   volume.progress = [](ReclaimPhase) -> Result<void> { return stopped(); };
 
   EXPECT_FALSE(volume.reclaim());
 
-  EXPECT_EQ(volume.volume().chunks().dropped_bytes(), 5000u);
+  EXPECT_EQ(volume.volume().chunks().dropped().count(), 5000u);
 }
 
 }  // namespace

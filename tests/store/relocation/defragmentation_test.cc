@@ -1,4 +1,4 @@
-#include "store/relocation/defragmentation.h"
+#include "store/relocation/relocator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,14 +24,14 @@ class DefragmentationTest : public testing::Test {
     }
   }
 
-  DefragmentationFindings rewrite(const std::vector<ChunkId>& references, unsigned percent = 100) {
+  MovedBytes rewrite(const std::vector<ChunkId>& references, unsigned percent = 100) {
     const std::uint64_t bytes = references.size() * kChunkBytes;
     const auto findings =
-        volume_.volume().chunks().rewrite({.bytes = bytes, .new_bytes = new_bytes_, .ids = references}, percent,
-                                          [](const auto& change) { return change(); });
+        volume_.volume().chunks().relocator().defragment({.bytes = bytes, .new_bytes = new_bytes_, .ids = references},
+                                                         percent, [](const auto& change) { return change(); });
     EXPECT_TRUE(findings) << findings.error().message();
     EXPECT_TRUE(volume_.commit());
-    return findings.value_or(DefragmentationFindings());
+    return findings.value_or(MovedBytes());
   }
   std::set<RegionPlace> places(const std::vector<ChunkId>& ids) {
     std::set<RegionPlace> places;
@@ -47,7 +47,7 @@ class DefragmentationTest : public testing::Test {
 TEST_F(DefragmentationTest, WhatAStreamNeedsOfOldContainersLiesTogetherAfterwards) {
   ASSERT_EQ(places(needed_).size(), kContainers);
 
-  const DefragmentationFindings findings = rewrite(needed_);
+  const MovedBytes findings = rewrite(needed_);
 
   EXPECT_EQ(findings.chunks, 9u) << "not those of the youngest quarter";
   EXPECT_EQ(findings.bytes, 9 * kChunkBytes);
@@ -73,7 +73,7 @@ TEST_F(DefragmentationTest, WhatWasRewrittenStaysWhereItIs) {
 }
 
 TEST_F(DefragmentationTest, TheBudgetIsKept) {
-  const DefragmentationFindings findings = rewrite(needed_, 50);
+  const MovedBytes findings = rewrite(needed_, 50);
 
   EXPECT_EQ(findings.chunks, kContainers / 2);
   EXPECT_EQ(rewrite(needed_, 1).chunks, 0u);
@@ -87,9 +87,9 @@ TEST_F(DefragmentationTest, ContentThatComesAgainIsFoundWhereItIsNow) {
 
 TEST_F(DefragmentationTest, AReclaimTakesTheFormerCopies) {
   const std::uint64_t before = volume_.container_bytes();
-  const std::uint64_t dropped = volume_.volume().chunks().dropped_bytes();
+  const std::uint64_t dropped = volume_.volume().chunks().dropped().count();
   rewrite(needed_);
-  EXPECT_EQ(volume_.volume().chunks().dropped_bytes(), dropped + 9 * kChunkBytes) << "it is told what to find";
+  EXPECT_EQ(volume_.volume().chunks().dropped().count(), dropped + 9 * kChunkBytes) << "it is told what to find";
   ASSERT_GT(volume_.container_bytes(), before);
 
   volume_.settings.garbage_left = 0;

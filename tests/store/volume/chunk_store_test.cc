@@ -80,7 +80,7 @@ class ChunkStoreTest : public ::testing::Test {
   std::vector<ChunkId> put(const std::vector<ByteBuffer>& chunks) {
     if (!writer_) writer_ = store_->open_writer();
     std::promise<std::vector<ChunkId>> ids;
-    ChunkStore::Batch batch;
+    ChunkWriter::Batch batch;
     for (const ByteBuffer& chunk : chunks) batch.chunks.emplace_back(chunk);
     batch.done = [&](Result<std::vector<ChunkId>> result) {
       EXPECT_TRUE(result);
@@ -106,7 +106,7 @@ class ChunkStoreTest : public ::testing::Test {
   std::unique_ptr<Database> database_;
   std::shared_ptr<ContainerStore> containers_;
   std::unique_ptr<ChunkStore> store_;
-  std::unique_ptr<ChunkStore::Writer> writer_;
+  std::unique_ptr<ChunkWriter> writer_;
 };
 
 TEST_F(ChunkStoreTest, GivesBackAChunkBeforeAndAfterCommitAndReopening) {
@@ -157,38 +157,6 @@ TEST_F(ChunkStoreTest, FindsDuplicatesOfAGroupThatIsBeingCommitted) {
   EXPECT_EQ(store_->open_bytes(), 0U);
 }
 
-TEST_F(ChunkStoreTest, CallsBackInTheOrderOfThePuts) {
-  auto writer = store_->open_writer();
-  std::vector<int> order;
-  std::promise<void> finished;
-  const ByteBuffer large = random_bytes(500000, 1);
-  const ByteBuffer small = random_bytes(10, 2);
-
-  for (int i = 0; i < 100; ++i) {
-    ChunkStore::Batch batch;
-    batch.chunks.emplace_back(i % 2 == 0 ? large : small);
-    batch.done = [&, i](const Result<std::vector<ChunkId>>&) {
-      order.push_back(i);
-      if (i == 99) finished.set_value();
-    };
-    writer->put(std::move(batch));
-  }
-  finished.get_future().wait();
-
-  std::vector<int> expected(100);
-  std::iota(expected.begin(), expected.end(), 0);
-  EXPECT_EQ(order, expected);
-}
-
-TEST_F(ChunkStoreTest, GivesConsecutiveIdsToTheChunksOfAStream) {
-  std::vector<ByteBuffer> chunks;
-  for (unsigned i = 0; i < 60; ++i) chunks.push_back(random_bytes(3000, i));
-
-  const auto ids = put(chunks);
-
-  for (std::size_t i = 1; i < ids.size(); ++i) EXPECT_EQ(number_of(ids[i]), number_of(ids[0]) + i);
-}
-
 TEST_F(ChunkStoreTest, NeverHandsOutAnIdTwiceEvenAfterACrash) {
   const auto lost = put({random_bytes(100, 1)});
   commit();
@@ -229,7 +197,7 @@ TEST_F(ChunkStoreTest, ConcurrentStreamsOfTheSameDataStoreItOnce) {
       auto writer = store_->open_writer();
       std::promise<void> finished;
       for (std::size_t i = 0; i < chunks.size(); ++i) {
-        ChunkStore::Batch batch;
+        ChunkWriter::Batch batch;
         batch.chunks.emplace_back(chunks[i]);
         batch.done = [&, i](const Result<std::vector<ChunkId>>& result) {
           ids[static_cast<std::size_t>(stream)].push_back(result->front());

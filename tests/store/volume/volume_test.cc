@@ -451,7 +451,7 @@ class EveryStepOfACommit : public VolumeTest {
   void change_everything(int calls_left = kMany) {
     EXPECT_EQ(put(*volume_, lost_bytes_).at(0), lost_);
     added_ = put(*volume_, "another chunk").at(0);
-    volume_->chunks().note_dropped(5000);
+    volume_->chunks().dropped().add(5000);
     volume_->metadata().put(Family::kInodes, "key", "value");
     volume_->metadata().put(Family::kSnapshots, encode_snapshot_key(1), encode_snapshot(kSnapshot));
     calls_left_ = calls_left;
@@ -460,7 +460,7 @@ class EveryStepOfACommit : public VolumeTest {
   }
   static void expect_everything(Volume& volume, ChunkId lost, ChunkId added, const std::string& lost_bytes) {
     EXPECT_EQ(volume.chunks().damage().damaged_chunks, 0u);
-    EXPECT_EQ(volume.chunks().dropped_bytes(), 5000u);
+    EXPECT_EQ(volume.chunks().dropped().count(), 5000u);
     EXPECT_EQ(get(volume, "key"), "value");
     EXPECT_TRUE(volume.snapshots().find("monday"));
     EXPECT_EQ(get(volume, lost).value(), lost_bytes);

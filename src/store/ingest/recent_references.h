@@ -1,4 +1,4 @@
-// What streams came to refer to lately, in order, in windows of about kWindowBytes of file data: what rewriting looks at.
+// The chunks that streams referred to lately, in order, in windows of about kWindowBytes of file data. Defragmentation looks at them.
 //
 // Threads: every function from any thread.
 // Memory:  8 bytes a reference, of kMaxWindows full windows at most; older ones are dropped.

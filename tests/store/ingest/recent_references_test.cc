@@ -1,4 +1,4 @@
-#include "store/relocation/recent_references.h"
+#include "store/ingest/recent_references.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,188 @@
+#include "store/ingest/chunk_writer.h"
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "base/guarded.h"
+#include "store/chunks/chunk_index.h"
+#include "store/chunks/fingerprint.h"
+#include "store/ingest/ingest.h"
+
+namespace dedupfs {
+
+class ChunkWriter::Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  explicit Stream(Ingest& ingest) : ingest_(ingest), packer_(ingest.packers) {}
+
+  void put(Batch batch);
+  bool is_idle();
+
+ private:
+  struct Task {
+    Batch batch;
+    std::vector<Fingerprint> fingerprints;
+    std::vector<std::optional<DuplicateFinder::Duplicate>> duplicates;
+    std::vector<DeltaEncoder::Finding> findings;  // of those that are no duplicates, in order; none without deltas
+    std::optional<Error> error;
+    bool prepared = false;
+  };
+
+  Result<void> prepare(Task& task) const;
+  void find_delta(Task& task, ByteSpan chunk, std::optional<ChunkId>& match, Liveness::Lookup& lookup) const;
+  bool has(ChunkId id) const;
+  void pack_prepared();
+  Result<std::vector<ChunkId>> pack(Task& task);
+  ChunkId pack_new(const Fingerprint& fingerprint, ByteSpan chunk, const DeltaEncoder::Finding* finding);
+  void note_references(const Task& task, const std::vector<ChunkId>& ids) const;
+
+  Ingest& ingest_;
+  const PackerPool::Lease packer_;
+  std::mutex mutex_;
+  std::deque<std::shared_ptr<Task>> tasks_;  // in order of put()
+  bool packing_ = false;
+  std::optional<ChunkId> last_id_;  // of the chunk that was packed last
+};
+
+ChunkWriter::ChunkWriter(Ingest& ingest) : stream_(std::make_shared<Stream>(ingest)) {}
+
+ChunkWriter::~ChunkWriter() {
+  DEDUPFS_CHECK(stream_->is_idle());  // whoever has a stream waits for its answers
+}
+
+void ChunkWriter::put(Batch batch) {
+  stream_->put(std::move(batch));
+}
+
+bool ChunkWriter::Stream::is_idle() {
+  const std::lock_guard lock(mutex_);
+  return tasks_.empty();
+}
+
+void ChunkWriter::Stream::put(Batch batch) {
+  auto task = std::make_shared<Task>();
+  task->batch = std::move(batch);
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(task);
+  }
+  const auto work = [stream = shared_from_this(), task] {
+    auto prepared = guarded([&] { return stream->prepare(*task); });
+    if (!prepared) task->error = std::move(prepared).error();
+    {
+      const std::lock_guard lock(stream->mutex_);
+      task->prepared = true;
+    }
+    stream->pack_prepared();
+  };
+  try {
+    ingest_.pool.submit(work);
+  } catch (...) {  // nobody will prepare it, and it is the last one still
+    const std::lock_guard lock(mutex_);
+    tasks_.pop_back();
+    throw;
+  }
+}
+
+// ---------------------------------------------------------------- side by side: fingerprint, look-up, delta
+
+Result<void> ChunkWriter::Stream::prepare(Task& task) const {
+  std::optional<ChunkId> match;  // where the chunk before was found again, as duplicate or base
+  task.fingerprints.reserve(task.batch.chunks.size());
+  task.duplicates.reserve(task.batch.chunks.size());
+  for (const ByteSpan chunk : task.batch.chunks) {
+    task.fingerprints.push_back(fingerprint_of(chunk));
+    Liveness::Lookup lookup(ingest_.liveness);
+    DEDUPFS_ASSIGN(const auto duplicate, ingest_.duplicates.find(task.fingerprints.back(), lookup));
+    task.duplicates.push_back(duplicate);
+    if (duplicate)
+      match = duplicate->id;
+    else if (ingest_.deltas)
+      find_delta(task, chunk, match, lookup);
+  }
+  return {};
+}
+
+void ChunkWriter::Stream::find_delta(Task& task, ByteSpan chunk, std::optional<ChunkId>& match,
+                                     Liveness::Lookup& lookup) const {
+  task.findings.push_back(ingest_.deltas->encoder->encode(chunk, match));
+  // The encoder finds sources in caches and lists that reclaim knows nothing of.
+  auto& delta = task.findings.back().delta;
+  if (delta && !std::ranges::all_of(delta->sources, [&](ChunkId id) { return lookup.claim(id) && has(id); }))
+    delta.reset();
+  match = delta ? std::optional(delta->base) : std::nullopt;
+}
+
+bool ChunkWriter::Stream::has(ChunkId id) const {
+  if (ingest_.pending.locate(id)) return true;
+  const auto extent = find_extent(ingest_.index, id);
+  return extent && *extent;
+}
+
+// ---------------------------------------------------------------- in order: pack
+
+// Packs and reports whatever is prepared at the front of the queue. One thread does it; the others leave it to that
+// one.
+void ChunkWriter::Stream::pack_prepared() {
+  std::unique_lock lock(mutex_);
+  if (packing_) return;
+  packing_ = true;
+  while (!tasks_.empty() && tasks_.front()->prepared) {
+    const std::shared_ptr<Task> task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    auto ids = guarded([&] { return pack(*task); });
+    task->batch.chunks.clear();
+    task->batch.owner.reset();  // whoever hears that it is done may count its memory as free
+    task->batch.done(std::move(ids));
+    lock.lock();
+  }
+  packing_ = false;
+}
+
+Result<std::vector<ChunkId>> ChunkWriter::Stream::pack(Task& task) {
+  if (task.error) return *task.error;
+  DEDUPFS_TRY(ingest_.check_writable());
+  std::vector<ChunkId> ids;
+  ids.reserve(task.batch.chunks.size());
+  auto finding = task.findings.begin();
+  for (std::size_t i = 0; i < task.batch.chunks.size(); ++i) {
+    const auto& duplicate = task.duplicates[i];
+    if (duplicate && duplicate->is_lost)
+      ids.push_back(packer_->add_again(duplicate->id, task.fingerprints[i], task.batch.chunks[i]).id);
+    else if (duplicate)
+      ids.push_back(duplicate->id);
+    else
+      ids.push_back(
+          pack_new(task.fingerprints[i], task.batch.chunks[i], ingest_.deltas ? std::to_address(finding++) : nullptr));
+    if (ingest_.deltas && last_id_) ingest_.deltas->order.link(*last_id_, ids.back());
+    last_id_ = ids.back();
+  }
+  note_references(task, ids);
+  return ids;
+}
+
+// `finding`: null without deltas.
+ChunkId ChunkWriter::Stream::pack_new(const Fingerprint& fingerprint, ByteSpan chunk,
+                                      const DeltaEncoder::Finding* finding) {
+  Liveness::Lookup lookup(ingest_.liveness);
+  const auto packed =
+      finding != nullptr ? packer_->add(fingerprint, chunk, finding->delta) : packer_->add(fingerprint, chunk);
+  if (finding != nullptr && packed.is_new) ingest_.deltas->features.insert(finding->sketch, packed.id);
+  lookup.note_stored(packed.id);
+  return packed.id;
+}
+
+void ChunkWriter::Stream::note_references(const Task& task, const std::vector<ChunkId>& ids) const {
+  RecentReferences::Window some{.ids = ids};
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    some.bytes += task.batch.chunks[i].size();
+    if (!task.duplicates[i]) some.new_bytes += task.batch.chunks[i].size();
+  }
+  ingest_.recent_references.note(some);
+}
+
+}  // namespace dedupfs

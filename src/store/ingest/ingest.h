@@ -1,0 +1,75 @@
+// The pipeline from new chunks to regions in containers. What all streams share is here; a ChunkWriter is one stream.
+//
+//   fingerprint -> look-up (DuplicateFinder) -> resemblance and delta (DeltaEncoder) -> pack (RegionPacker)
+//     -> compress and append (RegionWriter)
+//
+// Threads:   the parts as they say.
+// Ownership: what the constructor takes by reference must outlive this object. So must `pool`, which may be constructed later:
+//            when its threads run, this object is there.
+// Failure:   a put that failed stores nothing that is referred to.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "delta/settings.h"
+#include "index/database.h"
+#include "store/chunks/chunk_reader.h"
+#include "store/chunks/liveness.h"
+#include "store/chunks/pending_chunks.h"
+#include "store/containers/container_store.h"
+#include "store/format/superblock.h"
+#include "store/ingest/chunk_id_reserve.h"
+#include "store/ingest/delta_stage.h"
+#include "store/ingest/duplicate_finder.h"
+#include "store/ingest/packer_pool.h"
+#include "store/ingest/recent_references.h"
+#include "store/ingest/region_writer.h"
+
+namespace dedupfs {
+
+struct IngestSettings {
+  Compression compression;
+  std::uint32_t region_bytes = 0;
+  std::uint64_t waiting_region_bytes = 0;  // of regions that are not on disk yet; who brings more waits
+  std::size_t threads = 0;                 // of the region writer
+};
+
+// Many parts, no logic: see each of them.
+struct Ingest {
+  Ingest(const IngestSettings& settings, ContainerStore& containers, Database& index_used, std::uint64_t next_id,
+         PendingChunks& pending_used, ChunkReader& reader, Liveness& liveness_used, ThreadPool& pool_used)
+      : index(index_used),
+        pending(pending_used),
+        liveness(liveness_used),
+        pool(pool_used),
+        ids(index_used, next_id),
+        duplicates(index_used, containers, pending_used, reader),
+        writer(containers, pending_used, reader.regions(), settings.compression, settings.threads,
+               settings.waiting_region_bytes),
+        packers(pending_used, ids.ids(), settings.region_bytes,
+                [this](std::shared_ptr<PendingRegion> region) { writer.submit(std::move(region)); }) {}
+
+  // To be called before something is packed. Failed regions are tried again before new data is refused: space may have been
+  // freed.
+  Result<void> check_writable() {
+    if (writer.error()) DEDUPFS_TRY(writer.retry_failed());
+    return ids.ensure();
+  }
+
+  const Database& index;
+  const PendingChunks& pending;
+  Liveness& liveness;
+  ThreadPool& pool;
+
+  ChunkIdReserve ids;
+  DuplicateFinder duplicates;
+  std::unique_ptr<DeltaStage> deltas;  // null: without
+  RecentReferences recent_references;
+  RegionWriter writer;
+  PackerPool packers;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,73 @@
+// Moves stored chunks, or stores them in another form. Ids stay, so no recipe changes.
+//
+// Threads: one user at a time, who holds start_moving() or try_moving(): a reclaim, or a defragmentation, which gives way.
+//          Writers and readers go on. reencode() may be called by several threads of the one user.
+// Failure: an Error of the disk, of the index, or of who ends groups. A chunk that moved meanwhile, or is being stored by somebody
+//          else, stays where it is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "base/result.h"
+#include "store/chunks/chunk_index.h"
+#include "store/chunks/dropped_bytes.h"
+#include "store/ingest/recent_references.h"
+#include "store/relocation/delta_basis.h"
+#include "store/relocation/in_group.h"
+#include "store/relocation/moved_chunks.h"
+#include "store/relocation/relocation_parts.h"
+
+namespace dedupfs {
+
+class Relocator {
+ public:
+  Relocator(const RelocationParts& parts, DroppedBytes& dropped) : parts_(parts), dropped_(dropped) {}
+
+  std::unique_lock<std::mutex> start_moving() { return std::unique_lock(moving_); }
+  std::unique_lock<std::mutex> try_moving() { return std::unique_lock(moving_, std::try_to_lock); }
+
+  // Moves the `chunks` chunks that the index has in this container, region by region, each as one change, as they are stored:
+  // deltas stay deltas. The container is removed once the group is committed. Nothing may be appended to it any more, and what was
+  // must be committed. kCorruption if anything that the index has there cannot be read; kBusy if somebody is storing some of it: what
+  // was moved by then is moved, and the container stays.
+  // Cost: a look-up in the index for each extent; of regions in which nothing is left only the directories are read.
+  Result<void> evacuate(std::uint32_t container, std::uint64_t chunks, const InGroup& in_group);
+
+  // Moves chunks in the order in which somebody will read them, out of containers that are to be emptied anyway: afterwards they lie
+  // together, in that order. What cannot be read stays where it is. An Error of `between` ends the move.
+  // Cost:   each region is read once for each batch of the order that needs it. Where that gets too much, the rest is left alone.
+  // Memory: the bytes of a batch, and some 250 for each chunk of it.
+  Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const BetweenBatches& between,
+                                    const InGroup& in_group);
+
+  // Keeps what was written last quick to read: chunks that lie scattered over old regions are stored once more, together and in the
+  // order in which a stream needs them. See docs/reclaim.md, "Fragmentation". The references of the window must be committed. Chunks
+  // of up to `percent` of a hundred of its bytes may move, and such of up to that part of its new bytes may be deltas no more: by so
+  // much a volume can get larger. One that was a delta is stored as it is, after a comparison with its fingerprint: what it was made
+  // from is what lies scattered.
+  // Cost:   a look-up in the index for each extent that the stream needs, and reading what is stored again.
+  // Memory: about 100 bytes a reference, and what is moved together (ChunkMover).
+  Result<MovedBytes> defragment(const RecentReferences::Window& window, unsigned percent, const InGroup& in_group);
+
+  // Stores a delta once more, under its id: made from other chunks than before, or from none. Only in a volume with deltas. `extent`
+  // is the one that the index has for the chunk. The bases are tried in order until one gives a delta that is about as short as the
+  // old one, then chunks with features in common; sources are only those that may be. Returns how many bytes the chunk takes then,
+  // before compression; if these are more than `max_bytes`, nothing was done.
+  // A chunk gets no deeper by it. As every source of a delta is less deep than the delta, at any time, no circle can come about, and
+  // what is made from the chunk stays readable.
+  // Failure: kCorruption or kIo if the chunk cannot be read or is not what its fingerprint says: it stays as it is, since deltas may
+  // have been made from those bytes. kBusy if somebody stores it just now, or has.
+  Result<std::uint32_t> reencode(const ChunkExtent& extent, ChunkId id, const std::vector<DeltaBasis>& bases,
+                                 const std::function<bool(ChunkId)>& may_be_source, std::uint64_t max_bytes,
+                                 const InGroup& in_group);
+
+ private:
+  const RelocationParts parts_;
+  DroppedBytes& dropped_;
+  std::mutex moving_;
+};
+
+}  // namespace dedupfs
