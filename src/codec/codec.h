@@ -51,6 +51,9 @@ class Codec {
   // `in` and as `limit`. All of it is scratch space, and undefined behind the frame.
   virtual std::optional<std::size_t> encode(ByteSpan in, MutableByteSpan out, std::size_t limit, int level) const = 0;
 
+  // The level up to `highest` that these bytes are worth: a lower one if a sample of them says that higher ones save next to nothing.
+  virtual int worthwhile_level(ByteSpan in, int highest) const = 0;
+
   // Fills `out`, whose length the caller knows. A frame of another length is corrupt.
   virtual Result<void> decode(ByteSpan frame, MutableByteSpan out) const = 0;
 

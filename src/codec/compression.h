@@ -19,6 +19,8 @@ struct Compression {
   static Compression none();
 
   bool is_none() const { return codec->info().encoding == PayloadEncoding::kRaw; }
+  // The same codec with no more effort than these bytes are worth.
+  Compression worthwhile_for(ByteSpan bytes) const { return {codec, codec->worthwhile_level(bytes, level)}; }
   // The same codec with more effort, for data that nobody waits for.
   Compression stronger() const;
 

@@ -12,6 +12,8 @@ class NoneCodec final : public Codec {  // NOLINT(cppcoreguidelines-virtual-clas
   // Whoever has the bytes can store them without a copy.
   std::optional<std::size_t> encode(ByteSpan, MutableByteSpan, std::size_t, int) const override { return std::nullopt; }
 
+  int worthwhile_level(ByteSpan /*in*/, int highest) const override { return highest; }
+
   Result<void> decode(ByteSpan frame, MutableByteSpan out) const override {
     if (frame.size() != out.size()) return Error{ErrorCode::kCorruption, "none: the bytes have another length"};
     std::ranges::copy(frame, out.begin());

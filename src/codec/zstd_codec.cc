@@ -3,6 +3,8 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -16,6 +18,11 @@ constexpr int kQuickestLevel = 1;
 // 550 MB/s.
 constexpr int kMaxQuickLevel = 3;
 constexpr std::size_t kBeginningBytes = 64 << 10;
+
+// A sample of a payload: so long that levels differ on it as on the whole, so short that it costs a fifteenth of the whole.
+constexpr std::size_t kSampleBytes = 32 << 10;
+// A level is worth its time if it saves so much of what the quickest level leaves: docs/delta.md, "Sizes".
+constexpr double kMinSaving = 0.03;
 
 struct FreeContext {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
@@ -67,6 +74,17 @@ class ZstdCodec final : public Codec {  // NOLINT(cppcoreguidelines-virtual-clas
   std::optional<std::size_t> encode(ByteSpan in, MutableByteSpan out, std::size_t limit, int level) const override {
     if (level > kMaxQuickLevel && !shrinks(in, out)) return std::nullopt;
     return compress(in, out.first(limit), level);
+  }
+
+  int worthwhile_level(ByteSpan in, int highest) const override {
+    if (highest <= kMaxQuickLevel || in.size() < 2 * kSampleBytes) return highest;
+    const ByteSpan sample = in.subspan(in.size() / 2 - kSampleBytes / 2, kSampleBytes);
+    std::array<std::uint8_t, kSampleBytes> out;
+    const auto quick = compress(sample, out, kQuickestLevel);
+    const auto best = compress(sample, out, highest);
+    if (!quick || !best) return highest;  // incompressible, as far as the sample goes
+    const bool saves = static_cast<double>(*best) < static_cast<double>(*quick) * (1 - kMinSaving);
+    return saves ? highest : kQuickestLevel;
   }
 
   Result<void> decode(ByteSpan frame, MutableByteSpan out) const override {

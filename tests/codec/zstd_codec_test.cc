@@ -73,6 +73,33 @@ TEST(ZstdCodec, TheLimitIsNotThatOfTheQuickTest) {
   EXPECT_EQ(encoded_length(in, limit, 19), at_most);
 }
 
+// Records with keys that no level finds anything in, as in dumps of databases.
+ByteBuffer records(std::size_t count) {
+  ByteBuffer bytes;
+  const ByteBuffer keys = noise(count);
+  for (std::size_t at = 0; bytes.size() < count; at += 16) {
+    bytes.insert(bytes.end(), keys.begin() + static_cast<std::ptrdiff_t>(at),
+                 keys.begin() + static_cast<std::ptrdiff_t>(at) + 16);
+    bytes.insert(bytes.end(), 48, std::uint8_t{0});
+  }
+  bytes.resize(count);
+  return bytes;
+}
+
+TEST(ZstdCodec, AHighLevelIsForDataThatItMakesSmaller) {
+  EXPECT_EQ(zstd_codec().worthwhile_level(lines(500'000), 6), 6);
+  EXPECT_EQ(zstd_codec().worthwhile_level(records(500'000), 6), 1);
+}
+
+TEST(ZstdCodec, QuickLevelsAndShortDataAreNotSampled) {
+  EXPECT_EQ(zstd_codec().worthwhile_level(records(500'000), 3), 3);
+  EXPECT_EQ(zstd_codec().worthwhile_level(records(50'000), 6), 6);
+}
+
+TEST(ZstdCodec, NoiseIsLeftToTheQuickTest) {
+  EXPECT_EQ(zstd_codec().worthwhile_level(noise(500'000), 6), 6);
+}
+
 TEST(ZstdCodec, OtherFramesAreCorruptAndTheReasonIsNamed) {
   ByteBuffer out(1000);
   const auto reason = [&](const ByteBuffer& frame) {

@@ -49,8 +49,8 @@ Result<void> RegionWriter::write(PendingRegion& pending_region) {
   const ByteSpan payload = ByteSpan(region.payload).first(pending_region.used_bytes);
   // Nobody waits for what is stored already, and it is seldom moved again.
   const bool all_moved = pending_region.extents.empty() && pending_region.renewed.empty();
-  const std::string encoded =
-      encode_region(region.entries, payload, all_moved ? compression_.stronger() : compression_);
+  const std::string encoded = encode_region(region.entries, payload,
+                                            all_moved ? compression_.stronger() : compression_.worthwhile_for(payload));
   DEDUPFS_ASSIGN(const RegionPlace place, containers_.append(bytes_of(encoded)));
   // What was just written is likely to be read or overwritten soon. A region that was closed early would take the
   // memory of a full one.
