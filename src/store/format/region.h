@@ -57,10 +57,13 @@ struct RegionHeader {
 struct Region {
   std::vector<RegionEntry> entries;  // sorted by id
   RawBuffer payload;
+  // Where the payload begins in `payload`: a region that is stored raw stays in the buffer that all of it was read to.
+  std::uint32_t payload_begin = 0;
 
   const RegionEntry* find(ChunkId id) const;
+  ByteSpan whole_payload() const { return ByteSpan(payload).subspan(payload_begin); }
   ByteSpan payload_of(const RegionEntry& entry) const {
-    return ByteSpan(payload).subspan(entry.payload_offset, entry.payload_length);
+    return whole_payload().subspan(entry.payload_offset, entry.payload_length);
   }
 };
 

@@ -54,7 +54,8 @@ Result<void> evacuate_container(std::uint32_t number, std::uint64_t chunks, cons
     }
     DEDUPFS_ASSIGN(const auto entries, current_entries(place, std::move(*directory), extents));
     if (entries.empty()) continue;
-    DEDUPFS_ASSIGN(const auto region, containers.read(place));
+    DEDUPFS_ASSIGN(const auto region,
+                   containers.read({place, static_cast<std::uint32_t>(walked.header.disk_length())}));
     DEDUPFS_TRY(
         in_group([&, region = region.get()] { return move_region(place, *region, entries, index, pending, packer); }));
     moved += entries.size();

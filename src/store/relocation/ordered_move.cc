@@ -29,7 +29,7 @@ class OrderedMove {
     for (const ChunkId id : order) {
       DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents_.find(id));
       if (extent == nullptr) continue;
-      stretch_.push_back({id, extent->place, stretch_.size()});
+      stretch_.push_back({id, extent->region(), stretch_.size()});
       stretch_bytes += extent->at(id).payload_length();
       if (stretch_bytes < kBatch) continue;
       stretch_bytes = 0;
@@ -44,18 +44,20 @@ class OrderedMove {
  private:
   struct Wanted {
     ChunkId id{};
-    RegionPlace place;
+    RegionRange region;
     std::size_t position = 0;  // in the batch
   };
 
+  static RegionPlace place_of(const Wanted& wanted) { return wanted.region.place; }
+
   Result<void> move_batch() {
     std::vector<std::optional<ChunkMover::Copy>> copies(stretch_.size());
-    std::ranges::sort(stretch_, {}, &Wanted::place);
+    std::ranges::sort(stretch_, {}, place_of);
     for (auto wanted = stretch_.begin(); wanted != stretch_.end();) {
-      const RegionPlace place = wanted->place;
-      const auto region = containers_.read(place);
-      if (region) decoded_bytes_ += (*region)->payload.size();
-      for (; wanted != stretch_.end() && wanted->place == place; ++wanted) {
+      const RegionPlace place = wanted->region.place;
+      const auto region = containers_.read(wanted->region);
+      if (region) decoded_bytes_ += (*region)->whole_payload().size();
+      for (; wanted != stretch_.end() && wanted->region.place == place; ++wanted) {
         const RegionEntry* const entry = region ? (*region)->find(wanted->id) : nullptr;
         if (entry == nullptr) continue;  // who empties the container hears of it
         const ByteSpan payload = (*region)->payload_of(*entry);

@@ -33,7 +33,7 @@ DeltaBasis basis_around(ChunkId base, ChunkId chunk, const std::function<bool(Ch
 Result<std::uint32_t> Reencoder::store(const ChunkExtent& extent, ChunkId id, const std::vector<DeltaBasis>& bases,
                                        const std::function<bool(ChunkId)>& may_be_source, std::uint64_t max_bytes,
                                        RegionPacker& packer, const InGroup& in_group) const {
-  DEDUPFS_ASSIGN(const auto region, reader.regions().get(extent.place));
+  DEDUPFS_ASSIGN(const auto region, reader.regions().get(extent.region()));
   const RegionEntry* const stored = region->find(id);
   if (stored == nullptr) return Error{ErrorCode::kCorruption, "a chunk is not where the index has it"};
   DEDUPFS_ASSIGN(const ChunkReader::Chunk chunk, reader.get(id));
