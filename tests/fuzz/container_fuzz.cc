@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "store/format/container_format.h"
 #include "store/format/file_frame.h"
 #include "store/format/format.h"
+#include "store/memory_containers.h"
 #include "store/metadata/checkpoint_format.h"
 
 namespace dedupfs {
@@ -20,35 +20,13 @@ namespace {
 
 constexpr std::uint32_t kNumber = 7;
 
-// A file in memory that is only read.
-class BytesFile final : public BackingFile {
- public:
-  explicit BytesFile(std::string bytes) : bytes_(std::move(bytes)) {}
-  const Path& path() const override { return path_; }
-  Result<std::size_t> read_up_to(std::uint64_t offset, MutableByteSpan out) const override {
-    if (offset >= bytes_.size()) return std::size_t{0};
-    const std::size_t length = std::min<std::size_t>(out.size(), bytes_.size() - offset);
-    std::memcpy(out.data(), bytes_.data() + offset, length);
-    return length;
-  }
-  Result<void> write(std::uint64_t /*offset*/, ByteSpan /*data*/) override {
-    return Error{ErrorCode::kReadOnly, "read"};
-  }
-  Result<void> truncate(std::uint64_t /*size*/) override { return Error{ErrorCode::kReadOnly, "read"}; }
-  Result<std::uint64_t> size() const override { return bytes_.size(); }
-  Result<void> datasync() override { return {}; }
-  Result<bool> try_lock(LockMode /*mode*/) override { return true; }
-
- private:
-  Path path_ = "container";
-  std::string bytes_;
-};
-
 // Where regions were found.
 std::vector<std::uint32_t> scan(const std::string& bytes, const std::vector<std::uint32_t>& known_offsets) {
   std::vector<std::uint32_t> offsets;
   std::uint64_t end = 0;
-  const auto scanned = scan_container(BytesFile(bytes), kNumber, known_offsets,
+  MemoryContainers containers;
+  containers.put(kNumber, bytes);
+  const auto scanned = scan_container(containers, kNumber, known_offsets,
                                       [&](RegionPlace place, const RegionHeader& header) -> Result<void> {
                                         DEDUPFS_CHECK(place.container == kNumber && place.offset >= end);
                                         end = place.offset + header.disk_length();

@@ -13,6 +13,7 @@
 #include "store/chunks/chunk_reader.h"
 #include "store/chunks/fingerprint.h"
 #include "store/containers/container_store.h"
+#include "support/faulty_backing.h"
 #include "support/folder_at.h"
 #include "support/temp_dir.h"
 
@@ -47,6 +48,7 @@ class SampleStore {
   Database& database() { return *database_; }
   PendingChunks& pending() { return pending_; }
   const ContainerStore& containers() const { return *containers_; }
+  FaultyBacking& backing() { return *backing_; }  // of the containers
 
   // What was put before is read again from the disk.
   ChunkReader make_reader(std::size_t cache_bytes = 16 << 20) {
@@ -97,9 +99,10 @@ class SampleStore {
 
  private:
   void open_containers() {
+    (void)folder_at(containers_path());
     ContainerStore::Settings settings;
     settings.volume_uuid = "01234567-89ab-4def-8123-456789abcdef";
-    containers_ = std::move(*ContainerStore::open(folder_at(containers_path()), settings));
+    containers_ = std::move(*ContainerStore::open(backing_->open_root(containers_path()).value(), settings));
   }
 
   RegionEntry entry_of(std::uint64_t id, const ByteBuffer& chunk) {
@@ -131,6 +134,7 @@ class SampleStore {
   }
 
   TempDir directory_;
+  std::shared_ptr<FaultyBacking> backing_ = std::make_shared<FaultyBacking>();
   std::unique_ptr<Database> database_;
   std::unique_ptr<ContainerStore> containers_;
   PendingChunks pending_;

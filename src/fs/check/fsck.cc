@@ -53,7 +53,7 @@ class Fsck {
     report_.errors_left = found.errors;
     report_.lost_files = std::move(found.lost_files);
     if (options_.mode == FsckOptions::Mode::kAll && report_.is_clean()) {
-      DEDUPFS_ASSIGN(const auto cut, cut_torn_tails(*containers_, superblock_, found.regions));
+      DEDUPFS_ASSIGN(const auto cut, cut_torn_tails(containers_, superblock_, found.regions));
       for (const std::string& line : cut) repaired(line);
     }
     DEDUPFS_TRY(note_old_indexes());
@@ -116,7 +116,7 @@ class Fsck {
   Result<void> repair_files() {
     DEDUPFS_ASSIGN(const auto superblock, repair_superblock(*volume_));
     if (superblock) repaired(*superblock + ": restored from the other copy");
-    DEDUPFS_ASSIGN(const auto headers, repair_container_headers(*containers_, superblock_));
+    DEDUPFS_ASSIGN(const auto headers, repair_container_headers(containers_, superblock_));
     for (const std::string& line : headers) repaired(line);
     return {};
   }

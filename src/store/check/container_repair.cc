@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 
+#include "store/containers/container_folder.h"
 #include "store/containers/container_scan.h"
 #include "store/format/container_format.h"
 
@@ -13,23 +14,19 @@ namespace {
 
 // Containers of other volumes, which only an intact header tells, are left alone, and so is what the disk does not give. A header
 // of another version is no header: the superblock's version is that of all files of a volume, and somebody has read that one.
-Result<void> for_each_container(
-    BackingFolder& containers, const UuidBytes& volume,
-    const std::function<Result<void>(std::uint32_t number, const BackingFile& file, bool has_header)>& visit) {
-  DEDUPFS_ASSIGN(const auto names, containers.list());
-  for (const std::string& name : names) {
-    const auto number = parse_container_name(name);
-    if (!number) continue;
-    const auto file = containers.open(name, Backing::Mode::kRead);
-    if (!file && file.error().code() == ErrorCode::kCorruption) continue;  // no file at all
-    if (!file) return file.error();
-    DEDUPFS_ASSIGN(const std::uint64_t size, (*file)->size());
-    if (size < kContainerHeaderBytes) continue;
+Result<void> for_each_container(ContainerFolder& containers, const UuidBytes& volume,
+                                const std::function<Result<void>(std::uint32_t number, bool has_header)>& visit) {
+  DEDUPFS_ASSIGN(const auto numbers, containers.list());
+  for (const std::uint32_t number : numbers) {
+    const auto size = containers.size(number);
+    if (!size && size.error().code() == ErrorCode::kCorruption) continue;  // no file at all
+    if (!size) return size.error();
+    if (*size < kContainerHeaderBytes) continue;
     std::array<std::uint8_t, kContainerHeaderBytes> bytes{};
-    if (!(*file)->read(0, bytes)) continue;
+    if (!containers.read(number, 0, bytes)) continue;
     const auto header = decode_container_header(bytes);
-    if (header && *header != ContainerHeader{*number, volume}) continue;
-    DEDUPFS_TRY(visit(*number, **file, header.has_value()));
+    if (header && *header != ContainerHeader{number, volume}) continue;
+    DEDUPFS_TRY(visit(number, header.has_value()));
   }
   return {};
 }
@@ -40,37 +37,39 @@ Result<void> ignore_region(RegionPlace /*place*/, const RegionHeader& /*header*/
 
 }  // namespace
 
-Result<std::vector<std::string>> repair_container_headers(BackingFolder& containers, const Superblock& superblock) {
+Result<std::vector<std::string>> repair_container_headers(const std::shared_ptr<BackingFolder>& folder,
+                                                          const Superblock& superblock) {
   std::vector<std::string> lines;
   DEDUPFS_ASSIGN(const UuidBytes volume, parse_uuid(superblock.uuid));
-  const auto done = for_each_container(
-      containers, volume, [&](std::uint32_t number, const BackingFile& damaged, bool has_header) -> Result<void> {
-        if (has_header) return {};
-        DEDUPFS_ASSIGN(const ContainerScan scan, scan_container(damaged, number, {}, ignore_region));
-        if (scan.end_offset <= kContainerHeaderBytes) return {};
-        DEDUPFS_ASSIGN(const auto file, containers.open(container_name(number), Backing::Mode::kReadWrite));
-        DEDUPFS_TRY(file->write(0, bytes_of(encode_container_header({number, volume}))));
-        DEDUPFS_TRY(file->datasync());
-        lines.push_back(fmt::format("{}: its header", damaged.path().string()));
-        return {};
-      });
+  ContainerFolder containers(folder);
+  const auto done = for_each_container(containers, volume, [&](std::uint32_t number, bool has_header) -> Result<void> {
+    if (has_header) return {};
+    DEDUPFS_ASSIGN(const ContainerScan scan, scan_container(containers, number, {}, ignore_region));
+    if (scan.end_offset <= kContainerHeaderBytes) return {};
+    DEDUPFS_ASSIGN(const auto file, folder->open(container_name(number), Backing::Mode::kReadWrite));
+    DEDUPFS_TRY(file->write(0, bytes_of(encode_container_header({number, volume}))));
+    DEDUPFS_TRY(file->datasync());
+    lines.push_back(fmt::format("{}: its header", containers.name_of(number)));
+    return {};
+  });
   DEDUPFS_TRY(done);
   return lines;
 }
 
-Result<std::vector<std::string>> cut_torn_tails(BackingFolder& containers, const Superblock& superblock,
-                                                const RegionOffsets& regions) {
+Result<std::vector<std::string>> cut_torn_tails(const std::shared_ptr<BackingFolder>& folder,
+                                                const Superblock& superblock, const RegionOffsets& regions) {
   std::vector<std::string> lines;
   DEDUPFS_ASSIGN(const UuidBytes volume, parse_uuid(superblock.uuid));
-  const auto done = for_each_container(
-      containers, volume, [&](std::uint32_t number, const BackingFile& torn, bool /*has_header*/) -> Result<void> {
-        DEDUPFS_ASSIGN(const ContainerScan scan, scan_container(torn, number, regions.in(number), ignore_region));
+  ContainerFolder containers(folder);
+  const auto done =
+      for_each_container(containers, volume, [&](std::uint32_t number, bool /*has_header*/) -> Result<void> {
+        DEDUPFS_ASSIGN(const ContainerScan scan, scan_container(containers, number, regions.in(number), ignore_region));
         if (!scan.has_torn_tail()) return {};
-        DEDUPFS_ASSIGN(const auto file, containers.open(container_name(number), Backing::Mode::kReadWrite));
+        DEDUPFS_ASSIGN(const auto file, folder->open(container_name(number), Backing::Mode::kReadWrite));
         DEDUPFS_TRY(file->truncate(scan.end_offset));
         DEDUPFS_TRY(file->datasync());
-        lines.push_back(fmt::format("{}: {} bytes of an interrupted write are cut off at {}", torn.path().string(),
-                                    scan.bytes - scan.end_offset, scan.end_offset));
+        lines.push_back(fmt::format("{}: {} bytes of an interrupted write are cut off at {}",
+                                    containers.name_of(number), scan.bytes - scan.end_offset, scan.end_offset));
         return {};
       });
   DEDUPFS_TRY(done);

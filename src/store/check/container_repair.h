@@ -1,4 +1,4 @@
-// What can be put right in container files themselves: no byte of a region is ever changed.
+// What can be put right in container files themselves: no byte of a region is ever changed. `folder` is VOLUME/containers.
 //
 // Threads: one at a time; the caller holds the volume's lock for writing.
 // Failure: an Error names the file.
@@ -16,11 +16,12 @@
 namespace dedupfs {
 
 // Writes anew the damaged headers of containers that hold regions. A line for each.
-Result<std::vector<std::string>> repair_container_headers(BackingFolder& containers, const Superblock& superblock);
+Result<std::vector<std::string>> repair_container_headers(const std::shared_ptr<BackingFolder>& folder,
+                                                          const Superblock& superblock);
 
 // Cuts off what a write that was interrupted left behind the last region of containers that are not sealed. `regions`: all that
 // the index refers to, which must be sound. A line for each.
-Result<std::vector<std::string>> cut_torn_tails(BackingFolder& containers, const Superblock& superblock,
-                                                const RegionOffsets& regions);
+Result<std::vector<std::string>> cut_torn_tails(const std::shared_ptr<BackingFolder>& folder,
+                                                const Superblock& superblock, const RegionOffsets& regions);
 
 }  // namespace dedupfs

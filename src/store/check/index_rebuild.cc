@@ -118,7 +118,7 @@ class ChunkRebuild {
 
   Result<void> read_region(RegionPlace place, const RegionHeader& header) {
     DEDUPFS_TRY(progress_(pass_, done_bytes_ + place.offset, bytes_));
-    auto entries = containers_.verify(place);
+    auto entries = containers_.verify({place, static_cast<std::uint32_t>(header.disk_length())});
     if (!entries) {
       report_.note(entries.error().message() + "; the region is damaged");
       damaged_regions_.emplace_back(place, header);

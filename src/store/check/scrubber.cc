@@ -181,7 +181,7 @@ Result<void> Scrubber::check_extents(std::uint64_t bytes_per_second) {
 }
 
 void Scrubber::check_extent(const ChunkExtent& extent) {
-  const auto region = volume_.containers().read_from_disk(extent.place, extent.region_disk_bytes);
+  const auto region = volume_.containers().read_from_disk(extent.region());
   std::uint64_t damaged = 0;
   for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
     const ChunkId id = extent.id_of(i);

@@ -32,7 +32,7 @@ class StoreCheck {
       : volume_(volume),
         report_(report),
         scope_(scope),
-        cache_(kCheckCacheBytes, [this](RegionPlace place) { return volume_.containers().read(place); }) {}
+        cache_(kCheckCacheBytes, [this](RegionRange range) { return volume_.containers().read(range); }) {}
 
   Result<CheckedStore> run() {
     for (const Error& damage : damage_of_superblocks(*volume_.folder()))
@@ -109,11 +109,11 @@ class StoreCheck {
       report_.error(
           fmt::format("index: the extent of chunks from {} says that its region has {} bytes, another one says {}",
                       number_of(extent.first), extent.region_disk_bytes, known->second));
-    const auto region = read(extent.place);
+    const auto region = read(extent.region());
     if (!region) {
       report_bad_place(extent, region.error());
       // Where every checksum is right, a rebuild would take it for sound.
-      const bool looks_sound = scope_.verify_data && volume_.containers().verify(extent.place).has_value();
+      const bool looks_sound = scope_.verify_data && volume_.containers().verify(extent.region()).has_value();
       for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
         store_.chunks.mark_unreadable(extent.id_of(i), region.error().message());
         if (looks_sound) store_.mismatched.insert(number_of(extent.id_of(i)));
@@ -152,8 +152,9 @@ class StoreCheck {
   }
 
   // Without its payload, unless data are to be verified.
-  Result<std::shared_ptr<const Region>> read(RegionPlace place) {
-    if (scope_.verify_data) return cache_.get(place);
+  Result<std::shared_ptr<const Region>> read(RegionRange range) {
+    const RegionPlace place = range.place;
+    if (scope_.verify_data) return cache_.get(range);
     if (const auto found = directories_.find(place); found != directories_.end()) return found->second;
     auto region = std::make_shared<Region>();
     DEDUPFS_ASSIGN(region->entries, volume_.containers().read_directory(place));
@@ -210,7 +211,7 @@ class StoreCheck {
       last_extent_ = std::move(**extent);
     }
     if (bad_places_.contains(last_extent_.place)) return std::optional<RegionEntry>();
-    const auto region = read(last_extent_.place);
+    const auto region = read(last_extent_.region());
     const RegionEntry* const entry = region ? (*region)->find(id) : nullptr;
     return entry == nullptr ? std::optional<RegionEntry>() : std::optional(*entry);
   }

@@ -48,6 +48,7 @@ struct ChunkExtent {
   std::uint32_t region_payload_bytes = 0;  // of the whole region, decompressed
   std::vector<Chunk> chunks;
 
+  RegionRange region() const { return {place, region_disk_bytes}; }
   bool contains(ChunkId id) const {
     return number_of(id) >= number_of(first) && number_of(id) - number_of(first) < chunks.size();
   }

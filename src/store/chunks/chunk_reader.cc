@@ -30,7 +30,7 @@ ChunkReader::ChunkReader(const ContainerStore& containers, const Database& datab
     : database_(database),
       pending_(pending),
       regions_(cache_bytes - cache_bytes / kDecodedShare,
-               [&containers](RegionPlace place) { return containers.read(place); }),
+               [&containers](RegionRange range) { return containers.read(range); }),
       decoded_(cache_bytes / kDecodedShare) {}
 
 Result<ExtentCache::Found> ChunkReader::locate(ChunkId id) {
@@ -45,17 +45,17 @@ Result<ChunkReader::Stored> ChunkReader::get_stored(ChunkId id) {
   if (const auto location = pending_.locate(id)) {
     if (location->region)
       return Stored{location->entry, {location->region->payload_of(location->entry), location->region}};
-    return read_stored(id, location->place);
+    return read_stored(id, location->range);
   }
   // One that is not in the index was never there: a neighbour that somebody guessed.
   DEDUPFS_ASSIGN(const ExtentCache::Found known, locate(id));
-  auto stored = read_stored(id, known.place);
+  auto stored = read_stored(id, known.region);
   if (stored) return stored;
   // It may have moved since the place was cached, and other extents that are cached may be stale, too.
   extents_.forget(id);
   DEDUPFS_ASSIGN(const auto now, find_extent(database_, id));
   if (!now) return not_in_index(id);
-  if (now->place != known.place) stored = read_stored(id, now->place);
+  if (now->place != known.region.place) stored = read_stored(id, now->region());
   if (!stored) note_damage(id, stored.error());
   return stored;
 }
@@ -72,22 +72,24 @@ void ChunkReader::note_damage(ChunkId id, const Error& error) {
   if (!extent || !*extent) return;
   damaged_.insert(id);
   // What can be said of a region holds for all that lies in it.
-  if (!regions_.get((*extent)->place)) damaged_.insert((*extent)->first, (*extent)->chunks.size());
+  if (!regions_.get((*extent)->region())) damaged_.insert((*extent)->first, (*extent)->chunks.size());
 }
 
-Result<ChunkReader::Stored> ChunkReader::read_stored(ChunkId id, RegionPlace place) {
-  auto region = regions_.get(place);
+Result<ChunkReader::Stored> ChunkReader::read_stored(ChunkId id, RegionRange range) {
+  auto region = regions_.get(range);
   if (!region) return region.error().with(name_of_chunk(id));
   const RegionEntry* const entry = (*region)->find(id);
   if (entry == nullptr)
-    return corruption(fmt::format("{} is not in container {} at {}", name_of_chunk(id), place.container, place.offset));
+    return corruption(
+        fmt::format("{} is not in container {} at {}", name_of_chunk(id), range.place.container, range.place.offset));
   return Stored{*entry, {(*region)->payload_of(*entry), *region}};
 }
 
 bool ChunkReader::is_cached(ChunkId id) {
   if (pending_.locate(id)) return true;
   const auto found = locate(id);
-  return !found || (!found->has_deltas && regions_.contains(found->place));  // an error shows when somebody reads it
+  return !found ||
+         (!found->has_deltas && regions_.contains(found->region.place));  // an error shows when somebody reads it
 }
 
 Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id) {

@@ -64,7 +64,7 @@ class ChunkReader {
  private:
   // Where it is now, whatever was cached.
   Result<Stored> get_stored_now(ChunkId id);
-  Result<Stored> read_stored(ChunkId id, RegionPlace place);
+  Result<Stored> read_stored(ChunkId id, RegionRange range);
   void note_damage(ChunkId id, const Error& error);
   Result<ExtentCache::Found> locate(ChunkId id);
   // Less deep than `depth_limit`: checked before anything is made, so that no circle is ever entered.

@@ -15,7 +15,7 @@ namespace dedupfs {
 class ExtentCache {
  public:
   struct Found {
-    RegionPlace place;
+    RegionRange region;
     bool has_deltas = false;  // the extent, not necessarily the chunk
   };
   std::optional<Found> find(ChunkId id) const {
@@ -39,7 +39,7 @@ class ExtentCache {
   }
 
   static Found found_in(const ChunkExtent& extent) {
-    return {extent.place, std::ranges::any_of(extent.chunks, &ChunkExtent::Chunk::is_delta)};
+    return {extent.region(), std::ranges::any_of(extent.chunks, &ChunkExtent::Chunk::is_delta)};
   }
 
   void insert(const ChunkExtent& extent) {

@@ -36,7 +36,7 @@ std::optional<PendingChunks::Location> PendingChunks::locate(ChunkId id) const {
     const auto found = group->chunks.find(number_of(id));
     if (found == group->chunks.end()) continue;
     const Group::Chunk& chunk = found->second;
-    return Location{chunk.region->region, chunk.entry, chunk.region->place.value_or(RegionPlace{})};
+    return Location{chunk.region->region, chunk.entry, chunk.region->range.value_or(RegionRange{})};
   }
   return std::nullopt;
 }
@@ -79,7 +79,7 @@ void PendingChunks::add_region(std::shared_ptr<PendingRegion> region) {
 
 void PendingChunks::mark_written(PendingRegion& region, RegionPlace place, std::uint32_t disk_bytes) {
   const std::unique_lock lock(mutex_);
-  region.place = place;
+  region.range = RegionRange{place, disk_bytes};
   region.region.reset();
   for (auto* extents : {&region.extents, &region.moved, &region.renewed}) {
     for (ChunkExtent& extent : *extents) {
@@ -92,7 +92,7 @@ void PendingChunks::mark_written(PendingRegion& region, RegionPlace place, std::
 
 bool PendingChunks::all_written(const std::vector<std::shared_ptr<PendingRegion>>& regions) const {
   const std::shared_lock lock(mutex_);
-  return std::ranges::all_of(regions, [](const auto& region) { return region->place.has_value(); });
+  return std::ranges::all_of(regions, [](const auto& region) { return region->range.has_value(); });
 }
 
 void PendingChunks::freeze() {
@@ -108,7 +108,7 @@ Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Datab
   for (const auto& [fingerprint, id] : frozen_.ids)
     batch.put(Family::kFingerprints, text_of(fingerprint.bytes), encode_chunk_id(id));
   for (const auto& region : frozen_.regions) {
-    DEDUPFS_CHECK(region->place.has_value());  // the commit has waited for it
+    DEDUPFS_CHECK(region->range.has_value());  // the commit has waited for it
     for (const ChunkExtent& extent : region->extents)
       batch.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
     for (const ChunkExtent& extent : region->moved) DEDUPFS_TRY(extents.lay(extent));

@@ -26,7 +26,7 @@ struct PendingRegion {
   std::vector<ChunkExtent> moved;              // the same, of chunks that the index has elsewhere
   std::vector<ChunkExtent> renewed;            // the same, of chunks whose bytes were lost, and came again
   std::uint32_t used_bytes = 0;                // of the payload
-  std::optional<RegionPlace> place;            // on disk
+  std::optional<RegionRange> range;            // on disk
   bool attempted = false;                      // was written, or failed to be; guarded by the RegionWriter's lock
   std::shared_ptr<PendingRegion> next_failed;  // the list of those that failed needs no memory; guarded by the same
 };
@@ -42,9 +42,9 @@ class PendingChunks {
  public:
   // Where a pending chunk can be read: in memory, or on disk.
   struct Location {
-    std::shared_ptr<const Region> region;  // null: on disk at `place`
+    std::shared_ptr<const Region> region;  // null: on disk in `range`
     RegionEntry entry;
-    RegionPlace place;
+    RegionRange range;
   };
 
   std::optional<ChunkId> find(const Fingerprint& fingerprint) const;

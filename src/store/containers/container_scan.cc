@@ -27,11 +27,11 @@ using Found = std::variant<RegionHeader, Trailer, std::string>;  // the last: wh
 
 class Scan {
  public:
-  Scan(const BackingFile& file, std::uint32_t number, const std::vector<std::uint32_t>& known_offsets)
-      : file_(file), number_(number), known_offsets_(known_offsets) {}
+  Scan(ContainerBackend& backend, std::uint32_t number, const std::vector<std::uint32_t>& known_offsets)
+      : backend_(backend), number_(number), known_offsets_(known_offsets) {}
 
   Result<ContainerScan> run(const RegionVisit& visit) {
-    DEDUPFS_ASSIGN(size_, file_.size());
+    DEDUPFS_ASSIGN(size_, backend_.size(number_));
     ContainerScan scan;
     scan.bytes = size_;
     std::uint64_t regions = 0;
@@ -68,7 +68,8 @@ class Scan {
     if (size_ - at < kRegionHeaderBytes) return Found("the file ends within a header");
     if (at > std::numeric_limits<std::uint32_t>::max()) return Found("the container is too large");
     HeaderBytes bytes;
-    if (const auto read = file_.read(at, bytes); !read) return Found(read.error().message());  // a bad sector
+    if (const auto read = backend_.read(number_, at, bytes); !read)
+      return Found(read.error().message());  // a bad sector
     if (const auto trailer = decode_container_trailer(bytes)) {
       if (trailer->number == number_ && trailer->length == size_ && at + kContainerTrailerBytes == size_)
         return Found(Trailer{trailer->regions});
@@ -88,7 +89,7 @@ class Scan {
     RawBuffer window;
     while (from < limit && limit - from >= sizeof kRegionMagic) {
       window.resize(std::min<std::uint64_t>(kSearchedTogether, limit - from));
-      if (!file_.read(from, window)) std::ranges::fill(window, std::uint8_t{0});
+      if (!backend_.read(number_, from, window)) std::ranges::fill(window, std::uint8_t{0});
       for (const std::size_t position : positions_of_magic(window)) {
         DEDUPFS_ASSIGN(const bool leads_to_end, reaches_end(from + position));
         if (leads_to_end) return from + position;
@@ -126,7 +127,7 @@ class Scan {
     return true;
   }
 
-  const BackingFile& file_;
+  ContainerBackend& backend_;
   const std::uint32_t number_;
   const std::vector<std::uint32_t>& known_offsets_;
   std::uint64_t size_ = 0;
@@ -135,9 +136,9 @@ class Scan {
 
 }  // namespace
 
-Result<ContainerScan> scan_container(const BackingFile& file, std::uint32_t number,
+Result<ContainerScan> scan_container(ContainerBackend& backend, std::uint32_t number,
                                      const std::vector<std::uint32_t>& known_offsets, const RegionVisit& visit) {
-  return Scan(file, number, known_offsets).run(visit);
+  return Scan(backend, number, known_offsets).run(visit);
 }
 
 }  // namespace dedupfs

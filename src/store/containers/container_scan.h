@@ -5,8 +5,8 @@
 // regions are known, only those count; elsewhere an unbroken chain of regions must lead from the place to the end of this
 // very container.
 //
-// Threads: free function; the file must not change.
-// Failure: an Error means that the file could not be read at all. What is wrong with its content is in the result.
+// Threads: free function; the container must not change.
+// Failure: an Error means that the container could not be read at all. What is wrong with its content is in the result.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "base/backing.h"
 #include "base/result.h"
+#include "store/containers/container_backend.h"
 #include "store/format/region.h"
 #include "store/format/types.h"
 
@@ -43,7 +43,7 @@ using RegionVisit = std::function<Result<void>(RegionPlace place, const RegionHe
 
 // Visits each region but gaps, in order. `known_offsets`, ascending: where regions start for certain. An Error of `visit`
 // ends the scan.
-Result<ContainerScan> scan_container(const BackingFile& file, std::uint32_t number,
+Result<ContainerScan> scan_container(ContainerBackend& backend, std::uint32_t number,
                                      const std::vector<std::uint32_t>& known_offsets, const RegionVisit& visit);
 
 }  // namespace dedupfs

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/crash_point.h"
+#include "store/containers/container_folder.h"
 #include "store/containers/container_reader.h"
 #include "store/format/container_format.h"
 
@@ -38,17 +39,21 @@ struct WrittenContainer {
 
 struct ContainerStore::State {
   State(std::shared_ptr<BackingFolder> folder_used, Settings settings_used, UuidBytes volume_of)
-      : folder(std::move(folder_used)), settings(std::move(settings_used)), volume(volume_of), reader(folder, volume) {}
+      : folder(std::move(folder_used)),
+        settings(std::move(settings_used)),
+        volume(volume_of),
+        backend(folder),
+        reader(backend, volume) {}
 
   Result<void> create_container();
   Result<void> write(WrittenContainer& container, std::uint64_t offset, ByteSpan region);
   void seal_if_done(std::unique_lock<std::mutex>& lock, WrittenContainer& container);
   Result<void> sync();
-  Result<std::vector<std::uint32_t>> numbers() const;
 
-  const std::shared_ptr<BackingFolder> folder;
+  ContainerFolder folder;  // new containers
   const Settings settings;
   const UuidBytes volume;
+  ContainerBackend& backend;  // all that can be read, sealed or not: today they lie in the folder
   ContainerReader reader;
 
   std::mutex sync_mutex;  // before `mutex`: a sync that finds nothing to do must wait for the one that is doing it
@@ -73,23 +78,14 @@ Result<std::unique_ptr<ContainerStore>> ContainerStore::open(std::shared_ptr<Bac
   DEDUPFS_CHECK(settings.container_bytes <= kMaxContainerBytes);  // decode_superblock() has looked
   DEDUPFS_ASSIGN(const UuidBytes volume, parse_uuid(settings.volume_uuid));
   auto state = std::make_unique<State>(std::move(folder), std::move(settings), volume);
-  DEDUPFS_ASSIGN(const std::vector<std::uint32_t> numbers, state->numbers());
+  DEDUPFS_ASSIGN(const std::vector<std::uint32_t> numbers, state->backend.list());
   state->next_number = state->settings.next_container;
   if (!numbers.empty()) {
     if (numbers.back() == std::numeric_limits<std::uint32_t>::max())
-      return Error{ErrorCode::kCorruption, state->reader.path_of(numbers.back()).string() + " has the last number"};
+      return Error{ErrorCode::kCorruption, state->backend.name_of(numbers.back()) + " has the last number"};
     state->next_number = std::max(state->next_number, numbers.back() + 1);
   }
   return std::unique_ptr<ContainerStore>(new ContainerStore(std::move(state)));
-}
-
-Result<std::vector<std::uint32_t>> ContainerStore::State::numbers() const {
-  DEDUPFS_ASSIGN(const std::vector<std::string> names, folder->list());
-  std::vector<std::uint32_t> numbers;
-  for (const std::string& name : names)
-    if (const auto number = parse_container_name(name)) numbers.push_back(*number);
-  std::ranges::sort(numbers);
-  return numbers;
 }
 
 Result<RegionPlace> ContainerStore::append(ByteSpan encoded_region) {
@@ -133,16 +129,14 @@ Result<void> ContainerStore::State::create_container() {
     return Error{ErrorCode::kTooLarge, "all container numbers are used up"};
   auto container = std::make_shared<WrittenContainer>();
   container->number = next_number++;  // used up even if it fails: what is left of the file may be in the way
-  const std::string name = container_name(container->number);
-  DEDUPFS_ASSIGN(container->file, folder->open(name, Backing::Mode::kCreate));
+  DEDUPFS_ASSIGN(container->file, folder.create(container->number));
   const std::string header = encode_container_header({container->number, volume});
   if (const auto written = container->file->write(0, bytes_of(header)); !written) {
-    if (const auto removed = folder->unlink(name); !removed) spdlog::warn("{}", removed.error().message());
+    if (const auto removed = folder.remove(container->number); !removed) spdlog::warn("{}", removed.error().message());
     return written.error();
   }
   crash_point("container.created");
   directory_dirty = true;
-  reader.share(container->number, container->file);
   unsynced.push_back(container);
   current = std::move(container);
   return {};
@@ -204,7 +198,7 @@ Result<void> ContainerStore::State::sync() {
 
   const auto synced = [&]() -> Result<void> {
     for (const auto& container : to_sync) DEDUPFS_TRY(container->file->datasync());
-    if (sync_directory) DEDUPFS_TRY(folder->sync());
+    if (sync_directory) DEDUPFS_TRY(folder.sync());
     return {};
   }();
 
@@ -229,9 +223,7 @@ std::uint32_t ContainerStore::begin_new_container() {
 }
 
 Result<void> ContainerStore::remove(std::uint32_t container) {
-  DEDUPFS_TRY(state_->folder->unlink(container_name(container)));
-  state_->reader.forget(container);
-  return {};
+  return state_->backend.remove(container);
 }
 
 Result<RegionHeader> ContainerStore::read_header(RegionPlace place) const {
@@ -242,18 +234,17 @@ Result<std::vector<RegionEntry>> ContainerStore::read_directory(RegionPlace plac
   return state_->reader.read_directory(place);
 }
 
-Result<std::shared_ptr<const Region>> ContainerStore::read(RegionPlace place) const {
-  return state_->reader.read(place);
+Result<std::shared_ptr<const Region>> ContainerStore::read(RegionRange range) const {
+  return state_->reader.read(range);
 }
 
-Result<std::shared_ptr<const Region>> ContainerStore::read_from_disk(RegionPlace place,
-                                                                     std::uint64_t disk_bytes) const {
-  state_->reader.drop_cached(place, disk_bytes);
-  return state_->reader.read(place);
+Result<std::shared_ptr<const Region>> ContainerStore::read_from_disk(RegionRange range) const {
+  state_->backend.drop_cached(range.place.container, range.place.offset, range.disk_bytes);
+  return state_->reader.read(range);
 }
 
-Result<std::vector<RegionEntry>> ContainerStore::verify(RegionPlace place) const {
-  return state_->reader.verify(place);
+Result<std::vector<RegionEntry>> ContainerStore::verify(RegionRange range) const {
+  return state_->reader.verify(range);
 }
 
 Result<ContainerScan> ContainerStore::scan(std::uint32_t container, const std::vector<std::uint32_t>& known_offsets,
@@ -269,7 +260,7 @@ RegionPlace ContainerStore::place_after(RegionPlace place, const RegionHeader& h
 }
 
 Result<std::vector<ContainerInfo>> ContainerStore::list() const {
-  DEDUPFS_ASSIGN(const std::vector<std::uint32_t> numbers, state_->numbers());
+  DEDUPFS_ASSIGN(const std::vector<std::uint32_t> numbers, state_->backend.list());
   std::vector<ContainerInfo> containers;
   for (const std::uint32_t number : numbers) {
     auto info = state_->reader.inspect(number);
@@ -283,7 +274,7 @@ Result<std::vector<ContainerInfo>> ContainerStore::list() const {
 }
 
 Result<std::vector<std::uint32_t>> ContainerStore::numbers_from(std::uint32_t first) const {
-  DEDUPFS_ASSIGN(std::vector<std::uint32_t> numbers, state_->numbers());
+  DEDUPFS_ASSIGN(std::vector<std::uint32_t> numbers, state_->backend.list());
   numbers.erase(numbers.begin(), std::ranges::lower_bound(numbers, first));
   return numbers;
 }

@@ -1,6 +1,7 @@
-// The container files of a volume: append-only, immutable once sealed. See docs/format.md, "Container".
+// The containers of a volume: append-only, immutable once sealed. See docs/format.md, "Container". New regions go to the open
+// container, a file that this class writes. All else it asks of a ContainerBackend.
 //
-// Ownership: owns the files and a bounded cache of their descriptors.
+// Ownership: owns the files that it writes, and the backend.
 // Threads:   every function from any thread; appends are placed under a lock and written outside of it.
 // Failure:   an append that failed leaves a gap that nothing refers to. A failed sync() is final: the bytes must not be
 //            taken for durable by a retry, so every later append and sync fails with the first error. A container whose
@@ -49,14 +50,15 @@ class ContainerStore {
 
   Result<RegionHeader> read_header(RegionPlace place) const;
   Result<std::vector<RegionEntry>> read_directory(RegionPlace place) const;  // header and directory only, verified
-  // The whole region, verified and decompressed, entries sorted by id. The error names container and offset.
-  Result<std::shared_ptr<const Region>> read(RegionPlace place) const;
+  // The whole region, verified and decompressed, entries sorted by id. The error names container and offset. One read if the
+  // length in `range` is right; a wrong one costs another read.
+  Result<std::shared_ptr<const Region>> read(RegionRange range) const;
 
-  // The same, from the disk if it lies in the memory of the operating system: `disk_bytes` from the place on.
-  Result<std::shared_ptr<const Region>> read_from_disk(RegionPlace place, std::uint64_t disk_bytes) const;
+  // The same, from the disk if it lies in the memory of the operating system.
+  Result<std::shared_ptr<const Region>> read_from_disk(RegionRange range) const;
 
   // Checksums of header, directory and payload, without decompressing anything; gives the entries, in order of payload.
-  Result<std::vector<RegionEntry>> verify(RegionPlace place) const;
+  Result<std::vector<RegionEntry>> verify(RegionRange range) const;
 
   // The place right behind the region at `place`, if the container holds one there.
   static RegionPlace place_after(RegionPlace place, const RegionHeader& header);

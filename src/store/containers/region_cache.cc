@@ -56,7 +56,8 @@ RegionCache::RegionCache(std::size_t capacity_bytes, Loader loader)
 
 RegionCache::~RegionCache() = default;
 
-RegionResult RegionCache::get(RegionPlace place) {
+RegionResult RegionCache::get(RegionRange range) {
+  const RegionPlace place = range.place;
   std::unique_lock lock(state_->mutex);
   if (const auto found = state_->by_place.find(place); found != state_->by_place.end()) {
     state_->entries.splice(state_->entries.begin(), state_->entries, found->second);
@@ -72,7 +73,7 @@ RegionResult RegionCache::get(RegionPlace place) {
   state_->loads.emplace(place, load);
   lock.unlock();
   RegionResult loaded =
-      guarded([&] { return state_->loader(place); });  // those who wait must hear of it, whatever happens
+      guarded([&] { return state_->loader(range); });  // those who wait must hear of it, whatever happens
   std::list<Entry> evicted;
   lock.lock();
   if (loaded) {

@@ -17,13 +17,13 @@ namespace dedupfs {
 
 class RegionCache {
  public:
-  using Loader = std::function<Result<std::shared_ptr<const Region>>(RegionPlace)>;
+  using Loader = std::function<Result<std::shared_ptr<const Region>>(RegionRange)>;
 
   RegionCache(std::size_t capacity_bytes, Loader loader);
   ~RegionCache();
 
   // From the cache, or loaded into it. A failed load is not cached: the next reader tries again.
-  Result<std::shared_ptr<const Region>> get(RegionPlace place);
+  Result<std::shared_ptr<const Region>> get(RegionRange range);
   // True if it is there or being loaded: a prefetch would be in vain.
   bool contains(RegionPlace place) const;
   // Puts a region that was just written; the next reads of it cost nothing. One that is there already stays.

@@ -123,15 +123,16 @@ PayloadEncoding store_payload(std::string& region, ByteSpan payload, const Compr
 }
 
 // The way back: check, decompress. Bytes of a payload come out of regions only here. What was done to stored bytes at the end of
-// store_payload() is undone behind the check. `buffer`, if not null, holds `stored` and nothing else, and may be taken.
-Result<RawBuffer> load_payload(const RegionHeader& header, ByteSpan stored, RawBuffer* buffer) {
+// store_payload() is undone behind the check.
+//
+// Into `out`; where `out` is `stored` itself, nothing is copied.
+Result<void> load_payload(const RegionHeader& header, ByteSpan stored, MutableByteSpan out) {
   DEDUPFS_TRY(verify_stored_payload(header, stored));
-  if (header.encoding == PayloadEncoding::kRaw && buffer != nullptr) return std::move(*buffer);
+  if (header.encoding == PayloadEncoding::kRaw && out.data() == stored.data()) return {};
   const Codec* codec = find_codec(header.encoding);
   if (codec == nullptr) return unknown_encoding(header.encoding);
-  RawBuffer payload(header.payload_length);
-  if (const auto decoded = codec->decode(stored, payload); !decoded) return decoded.error().with("region payload");
-  return payload;
+  if (const auto decoded = codec->decode(stored, out); !decoded) return decoded.error().with("region payload");
+  return {};
 }
 
 bool ids_are_distinct(const std::vector<RegionEntry>& entries) {
@@ -259,11 +260,16 @@ Result<void> verify_stored_payload(const RegionHeader& header, ByteSpan stored) 
 }
 
 Result<RawBuffer> decode_region_payload(const RegionHeader& header, ByteSpan stored) {
-  return load_payload(header, stored, nullptr);
+  RawBuffer payload(header.payload_length);
+  DEDUPFS_TRY(load_payload(header, stored, payload));
+  return payload;
 }
 
-Result<RawBuffer> decode_owned_region_payload(const RegionHeader& header, RawBuffer stored) {
-  return load_payload(header, stored, &stored);
+Result<void> decode_region_payload_in_place(const RegionHeader& header, Region& region) {
+  const MutableByteSpan payload = MutableByteSpan(region.payload).subspan(region.payload_begin);
+  if (header.encoding != PayloadEncoding::kRaw || payload.size() != header.payload_length)
+    return corruption("region payload has another length than its header says");
+  return load_payload(header, payload, payload);
 }
 
 }  // namespace dedupfs

@@ -57,10 +57,13 @@ struct RegionHeader {
 struct Region {
   std::vector<RegionEntry> entries;  // sorted by id
   RawBuffer payload;
+  // Where the payload begins in `payload`: a region that is stored raw stays in the buffer that all of it was read to.
+  std::uint32_t payload_begin = 0;
 
   const RegionEntry* find(ChunkId id) const;
+  ByteSpan whole_payload() const { return ByteSpan(payload).subspan(payload_begin); }
   ByteSpan payload_of(const RegionEntry& entry) const {
-    return ByteSpan(payload).subspan(entry.payload_offset, entry.payload_length);
+    return whole_payload().subspan(entry.payload_offset, entry.payload_length);
   }
 };
 
@@ -74,8 +77,8 @@ Result<RegionHeader> decode_region_header(ByteSpan bytes);  // kRegionHeaderByte
 // Entries in order of payload, with payload_offset filled in.
 Result<std::vector<RegionEntry>> decode_region_directory(const RegionHeader& header, ByteSpan directory);
 Result<RawBuffer> decode_region_payload(const RegionHeader& header, ByteSpan stored);
-// The same without a copy of a payload that is stored raw.
-Result<RawBuffer> decode_owned_region_payload(const RegionHeader& header, RawBuffer stored);
+// The same of a payload that is stored raw and lies in `region` already: no copy is made.
+Result<void> decode_region_payload_in_place(const RegionHeader& header, Region& region);
 // Only its length and checksum.
 Result<void> verify_stored_payload(const RegionHeader& header, ByteSpan stored);
 

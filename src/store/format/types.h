@@ -44,6 +44,14 @@ struct RegionPlace {
   auto operator<=>(const RegionPlace&) const = default;
 };
 
+// A region as those know it who have been told its length. The length comes from an index: a hint, which readers check.
+struct RegionRange {
+  RegionPlace place;
+  std::uint32_t disk_bytes = 0;  // header, directory and payload as stored; 0: not known
+
+  bool operator==(const RegionRange&) const = default;
+};
+
 }  // namespace dedupfs
 
 template <>

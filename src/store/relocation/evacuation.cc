@@ -52,7 +52,8 @@ Result<void> move_all(std::uint32_t container, std::uint64_t chunks, const Reloc
     }
     DEDUPFS_ASSIGN(const auto entries, current_entries(place, std::move(*directory), extents));
     if (entries.empty()) continue;
-    DEDUPFS_ASSIGN(const auto region, parts.containers.read(place));
+    DEDUPFS_ASSIGN(const auto region,
+                   parts.containers.read({place, static_cast<std::uint32_t>(walked.header.disk_length())}));
     DEDUPFS_TRY(in_group([&, region = region.get()] { return move_region(place, *region, entries, parts, *packer); }));
     moved += entries.size();
   }

@@ -27,7 +27,7 @@ class OrderedMove {
     for (const ChunkId id : order) {
       DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents_.find(id));
       if (extent == nullptr) continue;
-      batch_.push_back({id, extent->place, batch_.size()});
+      batch_.push_back({id, extent->region(), batch_.size()});
       batch_bytes += extent->at(id).payload_length();
       if (batch_bytes < kBatch) continue;
       batch_bytes = 0;
@@ -42,18 +42,20 @@ class OrderedMove {
  private:
   struct Wanted {
     ChunkId id{};
-    RegionPlace place;
+    RegionRange region;
     std::size_t position = 0;  // in the batch
   };
 
+  static RegionPlace place_of(const Wanted& wanted) { return wanted.region.place; }
+
   Result<void> move_batch() {
     std::vector<std::optional<ChunkMover::Copy>> copies(batch_.size());
-    std::ranges::sort(batch_, {}, &Wanted::place);
+    std::ranges::sort(batch_, {}, place_of);
     for (auto wanted = batch_.begin(); wanted != batch_.end();) {
-      const RegionPlace place = wanted->place;
-      const auto region = containers_.read(place);
-      if (region) decoded_bytes_ += (*region)->payload.size();
-      for (; wanted != batch_.end() && wanted->place == place; ++wanted) {
+      const RegionPlace place = wanted->region.place;
+      const auto region = containers_.read(wanted->region);
+      if (region) decoded_bytes_ += (*region)->whole_payload().size();
+      for (; wanted != batch_.end() && wanted->region.place == place; ++wanted) {
         const RegionEntry* const entry = region ? (*region)->find(wanted->id) : nullptr;
         if (entry == nullptr) continue;  // who empties the container hears of it
         const ByteSpan payload = (*region)->payload_of(*entry);

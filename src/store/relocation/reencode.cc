@@ -42,7 +42,7 @@ bool is_good(const EncodedDelta& delta, const RegionEntry& stored) {
 Result<std::uint32_t> Reencoder::store(const ChunkExtent& extent, ChunkId id, const std::vector<DeltaBasis>& bases,
                                        const std::function<bool(ChunkId)>& may_be_source,
                                        std::uint64_t max_bytes) const {
-  DEDUPFS_ASSIGN(const auto region, parts_.reader.regions().get(extent.place));
+  DEDUPFS_ASSIGN(const auto region, parts_.reader.regions().get(extent.region()));
   const RegionEntry* const stored = region->find(id);
   if (stored == nullptr) return Error{ErrorCode::kCorruption, "a chunk is not where the index has it"};
   DEDUPFS_ASSIGN(const ChunkReader::Chunk chunk, parts_.reader.get(id));

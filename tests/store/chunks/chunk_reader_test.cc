@@ -55,6 +55,36 @@ TEST_F(ChunkReaderTest, RawChunkHasNoDepthAndNoSources) {
   EXPECT_TRUE(read->sources.empty());
 }
 
+// The index knows the length of each region. Chunks of 100,000 bytes: whoever guesses at the length needs a second read.
+TEST_F(ChunkReaderTest, EachRegionIsOneRead) {
+  const auto long_chunk = [](std::uint64_t seed) { return random_bytes(100'000, seed); };
+  store_.put(1, long_chunk(1)).put(2, long_chunk(2)).put_delta(3, edited(long_chunk(1)), {1});
+  auto reader = store_.make_reader();
+  std::size_t reads = 0;
+  store_.backing().before_read = [&](const Path&) { ++reads; };
+
+  expect_chunk(reader, 2, long_chunk(2));
+  EXPECT_EQ(reads, 2u) << "the header of the container, and the region";
+  expect_chunk(reader, 3, edited(long_chunk(1)));
+  EXPECT_EQ(reads, 4u) << "that of the delta, and that of its source";
+  expect_chunk(reader, 3, edited(long_chunk(1)));
+  EXPECT_EQ(reads, 4u) << "they are cached";
+  store_.backing().before_read = nullptr;
+}
+
+TEST_F(ChunkReaderTest, ALengthInTheIndexThatIsWrongCostsNoMoreThanReads) {
+  for (const std::uint32_t disk_bytes : {0u, 1u, 100u, 5'000u, 0xffffffffu}) {
+    store_.put(7, chunk(1));
+    auto extent = find_extent(store_.database(), ChunkId{7}).value().value();
+    extent.region_disk_bytes = disk_bytes;
+    Database::Batch batch(store_.database());
+    batch.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
+    ASSERT_TRUE(store_.database().write(batch));
+
+    expect_chunk(7, chunk(1));
+  }
+}
+
 TEST_F(ChunkReaderTest, DeltaOfADeltaIsMadeFromBoth) {
   store_.put(1, chunk(1)).put_delta(2, edited(chunk(1)), {1});
   const ByteBuffer newest = joined(edited(chunk(1)), text_bytes(100));

@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "memory_containers.h"
 #include "sample_region.h"
 #include "store/format/container_format.h"
-#include "support/folder_at.h"
-#include "support/temp_dir.h"
 
 namespace dedupfs {
 namespace {
@@ -31,11 +30,9 @@ class ContainerScanTest : public testing::Test {
   void damage(std::uint64_t offset) { bytes_[offset] = static_cast<char>(bytes_[offset] ^ 1); }
 
   ContainerScan scan(const std::vector<std::uint32_t>& known_offsets = {}) {
-    std::filesystem::remove(directory_.path() / "container");
-    const auto file = folder_at(directory_.path())->open("container", Backing::Mode::kCreate);
-    EXPECT_TRUE((*file)->write(0, bytes_of(bytes_)));
+    containers_.put(1, bytes_);
     visited_.clear();
-    auto scan = scan_container(**file, 1, known_offsets, [this](RegionPlace place, const RegionHeader&) {
+    auto scan = scan_container(containers_, 1, known_offsets, [this](RegionPlace place, const RegionHeader&) {
       visited_.push_back(place.offset);
       return Result<void>();
     });
@@ -46,7 +43,7 @@ class ContainerScanTest : public testing::Test {
   std::string bytes_ = encode_container_header({1, {}});
   std::vector<std::uint32_t> offsets_;
   std::vector<std::uint32_t> visited_;
-  TempDir directory_;
+  MemoryContainers containers_;
 };
 
 TEST_F(ContainerScanTest, WholeContainerHasNoDamage) {

@@ -1,0 +1,51 @@
+// Where the containers of a volume lie, as those see it who read them: a few verbs, each about one container by its number. What
+// stands in a container is not known here. ContainerFolder is the implementation: files in a folder. Another could be an object
+// store: each verb is one request there, and read_up_to() a GET of a range.
+//
+// No verb puts a container. One comes into being as a file that regions are appended to (ContainerStore), and is read from its
+// first region on. A backend that moves sealed containers elsewhere takes them from that folder, and reads those that are still
+// there from it.
+//
+// Threads: every function from any thread. Bytes that were given once never change: containers are append-only, and their
+//          numbers are never used again.
+// Failure: kNotFound if there is no such container; kCorruption if something else has its name, such as a link; kNoMemory; kIo for
+//          the rest. The message names the container. An implementation repeats what may pass, such as a lost connection, for as
+//          long as a reader may wait. To callers an error is final: they may take the chunks for damaged.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace dedupfs {
+
+class ContainerBackend {
+ public:
+  ContainerBackend() = default;
+  ContainerBackend(const ContainerBackend&) = delete;
+  ContainerBackend& operator=(const ContainerBackend&) = delete;
+  virtual ~ContainerBackend() = default;
+
+  // Fills `out` from `offset`, in one request. Fewer bytes than out.size() mean the end of the container; none, that it ends at
+  // `offset` or before.
+  virtual Result<std::size_t> read_up_to(std::uint32_t number, std::uint64_t offset, MutableByteSpan out) = 0;
+  // Fills all of `out`; a container that ends before that is kCorruption ("ends at ...").
+  Result<void> read(std::uint32_t number, std::uint64_t offset, MutableByteSpan out);
+  // In bytes. Asked for where a region may reach beyond the end, so an implementation may want to remember that of sealed ones.
+  virtual Result<std::uint64_t> size(std::uint32_t number) = 0;
+  // The numbers of all containers, ascending. What has a name that no container has is left out.
+  virtual Result<std::vector<std::uint32_t>> list() = 0;
+  // Nothing refers to it any more. Reads that have begun finish.
+  virtual Result<void> remove(std::uint32_t number) = 0;
+
+  // A hint of one who checks the disk: the next read of the range is to come from there, and not from a cache, if that is possible.
+  virtual void drop_cached(std::uint32_t /*number*/, std::uint64_t /*offset*/, std::uint64_t /*length*/) {}
+  // For messages: a path, or an address.
+  virtual std::string name_of(std::uint32_t number) const = 0;
+};
+
+}  // namespace dedupfs
