@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -13,7 +12,6 @@
 #include <string>
 
 #include "base/coding.h"
-#include "index/backing_filesystem.h"
 #include "index/database.h"
 #include "support/files.h"
 #include "support/folder_at.h"
@@ -147,29 +145,6 @@ TEST_F(IndexGuardTest, NothingOfASoundIndexIsRefused) {
     const auto compacted = index->compact(family);
     EXPECT_TRUE(compacted) << compacted.error().message();
   }
-}
-
-// RocksDB reads the pieces of an index or of a filter in one go, into a buffer with this alignment. What it got would not be judged. Each table
-// that is opened takes up to three times the alignment.
-TEST_F(IndexGuardTest, SeveralBlocksAtOnceAreNotRead) {
-  write([](Database::Batch& batch) { batch.put(Family::kXattrs, "a", "b"); });
-  const auto filesystem = make_backing_filesystem(folder_at(path()));
-  std::unique_ptr<rocksdb::FSRandomAccessFile> table;
-  ASSERT_TRUE(filesystem->NewRandomAccessFile(file_with(".sst").string(), {}, &table, nullptr).ok());
-  const std::size_t alignment = table->GetRequiredBufferAlignment();
-  EXPECT_LE(alignment, 64u << 10);
-  const std::unique_ptr<char, decltype(&std::free)> aligned(
-      static_cast<char*>(std::aligned_alloc(alignment, 2 * alignment)), &std::free);
-  const auto bytes_read = [&](std::uint64_t offset, std::size_t n, std::size_t place) {
-    rocksdb::Slice result;
-    EXPECT_TRUE(table->Read(offset, n, {}, &result, aligned.get() + place, nullptr).ok());
-    return result.size();
-  };
-
-  EXPECT_EQ(bytes_read(0, alignment, 0), 0u);
-  EXPECT_EQ(bytes_read(0, 100, 0), 100u) << "a block that begins where such a read would";
-  EXPECT_EQ(bytes_read(1, 100, 0), 100u);
-  EXPECT_GT(bytes_read(0, alignment, 16), 100u) << "a block of that length, in memory as RocksDB takes it for blocks";
 }
 
 TEST_F(IndexGuardTest, SparseFilesEndTheOpeningAtOnce) {

@@ -48,6 +48,7 @@ class SampleStore {
   Database& database() { return *database_; }
   PendingChunks& pending() { return pending_; }
   const ContainerStore& containers() const { return *containers_; }
+  ContainerStore& mutable_containers() { return *containers_; }
   FaultyBacking& backing() { return *backing_; }  // of the containers
 
   // What was put before is read again from the disk.
@@ -89,6 +90,12 @@ class SampleStore {
 
   // What is put from now on goes to another container. Returns the number of that which is full.
   std::uint32_t end_container() { return containers_->begin_new_container() - 1; }
+  // Returns where the region lies; the index is not told.
+  RegionPlace append(const std::string& region) {
+    const auto place = containers_->append(bytes_of(region));
+    EXPECT_TRUE(place);
+    return place.value_or(RegionPlace());
+  }
   void lose_container(std::uint32_t number) { ASSERT_TRUE(containers_->remove(number)); }
 
   void forget(std::uint64_t id) {
@@ -117,10 +124,8 @@ class SampleStore {
   void write(RegionEntry entry, const ByteBuffer& payload) {
     entry.payload_length = static_cast<std::uint32_t>(payload.size());
     const std::string region = encode_region({entry}, payload, Compression::none());
-    const auto place = containers_->append(bytes_of(region));
-    ASSERT_TRUE(place);
     ChunkExtent extent{.first = entry.id,
-                       .place = *place,
+                       .place = append(region),
                        .region_disk_bytes = static_cast<std::uint32_t>(region.size()),
                        .region_payload_bytes = entry.payload_length,
                        .chunks = {{.raw_length = entry.raw_length}}};

@@ -107,39 +107,6 @@ TEST_P(EveryKernel, FindsALoneSampleWhereverItIs) {
   });
 }
 
-TEST(ResemblanceDispatch, EveryKernelOfThisCpuPassesItsSelfTest) {
-  for (const Isa isa : available_isas())
-    for (const auto slot : {&Kernels::odess_plus, &Kernels::odess, &Kernels::finesse, &Kernels::n_transform}) {
-      ExtractFeatures* const extract = kernels_of(isa).*slot;
-      EXPECT_TRUE(extract == nullptr || agrees(extract, slot)) << name_of(isa);
-    }
-}
-
-TEST(ResemblanceDispatch, AKernelThatIsWrongInOnePlaceFailsTheSelfTest) {
-  EXPECT_FALSE(agrees([](const std::uint8_t* p, std::size_t n,
-                         std::uint64_t* features) { kScalarKernels.odess_plus(p, n > 64 ? n - 16 : n, features); },
-                      &Kernels::odess_plus));
-  EXPECT_FALSE(agrees(
-      [](const std::uint8_t* p, std::size_t n, std::uint64_t* features) {
-        kScalarKernels.odess_plus(p, n, features);
-        features[11] |= 0x100;
-      },
-      &Kernels::odess_plus));
-}
-
-TEST(ResemblanceDispatch, AMethodWithoutAKernelOfTheIsaIsServedByTheDefinition) {
-  for (const Isa isa : available_isas()) EXPECT_EQ(choose(&Kernels::n_transform, isa).run, kScalarKernels.n_transform);
-  EXPECT_EQ(choose(&Kernels::odess_plus, Isa::kScalar).isa, Isa::kScalar);
-}
-
-TEST(ResemblanceDispatch, NoWiderKernelIsChosenThanAskedFor) {
-  for (const Isa isa : available_isas()) {
-    const Choice choice = choose(&Kernels::odess_plus, isa);
-    EXPECT_LE(choice.isa, isa);
-    EXPECT_TRUE(choice.isa == isa || kernels_of(isa).odess_plus == nullptr) << name_of(isa);
-  }
-}
-
 std::vector<Isa> isas_with_kernels() {
   std::vector<Isa> isas = available_isas();
   std::erase_if(isas, [](Isa isa) { return isa == Isa::kScalar || kernels_of(isa).odess_plus == nullptr; });

@@ -31,8 +31,8 @@ class DamageRecordTest : public testing::Test {
   // A chunk whose content came again, in the frozen group.
   void heal(std::uint64_t id) {
     auto region = std::make_shared<PendingRegion>();
-    region->place = RegionPlace{1, 64};
-    region->renewed = {{.first = ChunkId{id}, .place = *region->place, .chunks = {{.raw_length = 1000}}}};
+    region->range = RegionRange{{1, 64}, 1000};
+    region->renewed = {{.first = ChunkId{id}, .place = region->range->place, .chunks = {{.raw_length = 1000}}}};
     pending_.add_region(region);
     pending_.freeze();
   }

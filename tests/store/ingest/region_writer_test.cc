@@ -1,0 +1,283 @@
+#include "store/ingest/region_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <random>
+
+#include "sample_region.h"
+#include "store/ingest/region_packer.h"
+#include "support/faulty_backing.h"
+#include "support/folder_at.h"
+#include "support/temp_dir.h"
+
+namespace dedupfs {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint32_t kPackedBytes = 16 << 10;  // of a region
+
+// Writes regions on a disk that fails, or waits, where it is told to.
+class RegionWriterTest : public testing::Test {
+ protected:
+  RegionWriterTest() {
+    backing_->fault = [this](const std::string& operation, const Path&) -> std::optional<Error> {
+      if (operation != "write") return std::nullopt;
+      if (waits_) released_.wait();
+      if (fails_) return Error{ErrorCode::kNoSpace, "told to fail"};
+      return std::nullopt;
+    };
+    folder_at(directory_.path() / "containers");
+    containers_ = std::move(*ContainerStore::open(backing_->open_root(directory_.path() / "containers").value(),
+                                                  {.volume_uuid = "01234567-89ab-4def-8123-456789abcdef"}));
+  }
+
+  RegionWriter& writer(std::uint64_t max_waiting_bytes = 1 << 20, const Compression& compression = kNone) {
+    writer_ = std::make_unique<RegionWriter>(*containers_, pending_, cache_, compression, 2, max_waiting_bytes);
+    return *writer_;
+  }
+  // A region of new chunks of 1000 bytes.
+  std::shared_ptr<PendingRegion> region(std::uint64_t first_seed, std::size_t chunks = 10) {
+    for (std::uint64_t seed = first_seed; seed < first_seed + chunks; ++seed) {
+      Fingerprint fingerprint;
+      fingerprint.bytes.fill(static_cast<std::uint8_t>(seed));
+      last_id_ = packer_.add(fingerprint, random_bytes(1000, seed)).id;
+    }
+    packer_.close();
+    return closed_.back();
+  }
+
+  inline static const Compression kNone = Compression::none();
+
+  TempDir directory_;
+  std::shared_ptr<FaultyBacking> backing_ = std::make_shared<FaultyBacking>();
+  std::atomic<bool> fails_ = false;
+  std::atomic<bool> waits_ = false;
+  std::promise<void> until_;
+  std::shared_future<void> released_ = until_.get_future().share();
+  std::unique_ptr<ContainerStore> containers_;
+  PendingChunks pending_;
+  ChunkIdAllocator ids_{1};
+  std::vector<std::shared_ptr<PendingRegion>> closed_;
+  RegionPacker packer_{pending_, ids_, kPackedBytes, [this](auto region) { closed_.push_back(std::move(region)); }};
+  RegionCache cache_{16 << 20, [](RegionPlace) -> Result<std::shared_ptr<const Region>> {
+                       return Error{ErrorCode::kNotFound, "not in the cache"};
+                     }};
+  ChunkId last_id_{};
+  std::unique_ptr<RegionWriter> writer_;
+};
+
+TEST_F(RegionWriterTest, AWrittenRegionIsReadFromItsPlace) {
+  const auto written = region(0);
+  writer().submit(written);
+
+  ASSERT_TRUE(writer_->wait_for({written}));
+
+  ASSERT_TRUE(written->range);
+  const auto read = containers_->read(*written->range);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ((*read)->entries.size(), 10u);
+  EXPECT_EQ(text_of((*read)->payload), [] {
+    std::string all;
+    for (std::uint64_t seed = 0; seed < 10; ++seed) all += text_of(random_bytes(1000, seed));
+    return all;
+  }());
+  EXPECT_EQ(writer_->waiting_bytes(), 0u);
+  EXPECT_EQ(writer_->error(), std::nullopt);
+}
+
+TEST_F(RegionWriterTest, OfAWrittenRegionOnlyItsPlaceIsKept) {
+  const auto written = region(0);
+  writer().submit(written);
+
+  ASSERT_TRUE(writer_->wait_for({written}));
+
+  EXPECT_EQ(written->region, nullptr);
+  const auto location = pending_.locate(last_id_);
+  ASSERT_TRUE(location);
+  EXPECT_EQ(location->region, nullptr);
+  EXPECT_EQ(location->range, *written->range);
+  ASSERT_EQ(written->extents.size(), 1u);
+  EXPECT_EQ(written->extents[0].place, written->range->place);
+  EXPECT_EQ(written->extents[0].region_payload_bytes, 10'000u);
+  EXPECT_EQ(written->extents[0].region_disk_bytes, containers_->read_header(written->range->place)->disk_length());
+}
+
+// ---------------------------------------------------------------- the cache
+
+TEST_F(RegionWriterTest, WhatWasJustWrittenIsReadWithoutTheDiskUnlessTheRegionWasClosedEarly) {
+  const auto full = region(0, 10);
+  const auto early = region(50, 5);
+  writer().submit(full);
+  writer_->submit(early);
+  ASSERT_TRUE(writer_->wait_for({full, early}));
+
+  const auto cached = cache_.get(*full->range);
+
+  ASSERT_TRUE(cached);
+  EXPECT_EQ((*cached)->payload.size(), 10'000u);
+  EXPECT_FALSE(cache_.get(*early->range));
+}
+
+TEST_F(RegionWriterTest, InTheCacheChunksAreFoundThoughTheirIdsAreNotInOrder) {
+  Fingerprint fingerprint;
+  for (const std::uint64_t id : {9u, 3u, 6u}) {
+    fingerprint.bytes.fill(static_cast<std::uint8_t>(id));
+    packer_.add_again(ChunkId{id}, fingerprint, random_bytes(4000, id));
+  }
+  packer_.close();
+  const auto written = closed_.back();
+  writer().submit(written);
+  ASSERT_TRUE(writer_->wait_for({written}));
+
+  const auto cached = cache_.get(*written->range).value();
+
+  for (const std::uint64_t id : {3u, 6u, 9u}) {
+    const RegionEntry* const entry = cached->find(ChunkId{id});
+    ASSERT_NE(entry, nullptr) << id;
+    EXPECT_EQ(text_of(cached->payload_of(*entry)), text_of(random_bytes(4000, id)));
+  }
+}
+
+// ---------------------------------------------------------------- failures
+
+TEST_F(RegionWriterTest, ARegionThatCannotBeWrittenIsKeptAndTriedAgain) {
+  const auto failed = region(0);
+  fails_ = true;
+  writer().submit(failed);
+
+  const auto waited = writer_->wait_for({failed});
+
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().code(), ErrorCode::kNoSpace);
+  ASSERT_TRUE(writer_->error());
+  EXPECT_THAT(writer_->error()->message(), HasSubstr("told to fail"));
+  EXPECT_EQ(failed->range, std::nullopt);
+  const auto location = pending_.locate(last_id_);
+  ASSERT_TRUE(location && location->region) << "it is read from memory";
+  EXPECT_EQ(text_of(location->region->payload_of(location->entry)), text_of(random_bytes(1000, 9)));
+
+  fails_ = false;
+  EXPECT_TRUE(writer_->wait_for({failed})) << "which tries again";
+
+  EXPECT_EQ(writer_->error(), std::nullopt);
+  ASSERT_TRUE(failed->range);
+  EXPECT_TRUE(containers_->read(*failed->range));
+}
+
+TEST_F(RegionWriterTest, AllThatFailedAreTriedAgain) {
+  std::vector<std::shared_ptr<PendingRegion>> regions;
+  for (std::uint64_t i = 0; i < 5; ++i) regions.push_back(region(20 * i));
+  fails_ = true;
+  writer();
+  for (const auto& each : regions) writer_->submit(each);
+  EXPECT_FALSE(writer_->wait_for(regions));
+  EXPECT_FALSE(writer_->retry_failed());
+
+  fails_ = false;
+  ASSERT_TRUE(writer_->retry_failed());
+
+  EXPECT_TRUE(pending_.all_written(regions));
+  EXPECT_EQ(writer_->error(), std::nullopt);
+  EXPECT_TRUE(writer_->retry_failed()) << "with nothing to do";
+}
+
+TEST_F(RegionWriterTest, ARegionThatFailedIsTriedAgainByWhoWaitsForAnother) {
+  const auto failed = region(0);
+  fails_ = true;
+  writer().submit(failed);
+  EXPECT_FALSE(writer_->wait_for({failed}));
+  fails_ = false;
+  const auto other = region(50);
+  writer_->submit(other);
+
+  EXPECT_TRUE(writer_->wait_for({other}));
+  EXPECT_TRUE(writer_->error()) << "nobody has tried the first one again";
+  EXPECT_TRUE(writer_->wait_for({failed, other}));
+
+  EXPECT_EQ(writer_->error(), std::nullopt);
+}
+
+// ---------------------------------------------------------------- the bound on what waits
+
+TEST_F(RegionWriterTest, WhoSubmitsWaitsWhileTooMuchWaitsToBeWritten) {
+  waits_ = true;
+  const auto first = region(0);
+  const auto second = region(50);
+  writer(10'000).submit(first);
+  EXPECT_EQ(writer_->waiting_bytes(), 10'000u);
+
+  auto submitting = std::async(std::launch::async, [&] { writer_->submit(second); });
+
+  EXPECT_EQ(submitting.wait_for(std::chrono::milliseconds(30)), std::future_status::timeout);
+  EXPECT_EQ(writer_->waiting_bytes(), 10'000u);
+  waits_ = false;
+  until_.set_value();
+  submitting.get();
+  EXPECT_TRUE(writer_->wait_for({first, second}));
+  EXPECT_EQ(writer_->waiting_bytes(), 0u);
+}
+
+TEST_F(RegionWriterTest, OneRegionIsTakenHoweverLargeItIs) {
+  const auto large = region(0);
+
+  writer(1).submit(large);
+
+  EXPECT_TRUE(writer_->wait_for({large}));
+}
+
+// What fails stays in memory anyway, and who submits must come to hear of it.
+TEST_F(RegionWriterTest, NobodyWaitsWhileWritingFails) {
+  const auto failed = region(0);
+  fails_ = true;
+  writer(10'000).submit(failed);
+  EXPECT_FALSE(writer_->wait_for({failed}));
+  fails_ = false;
+  waits_ = true;
+  const auto second = region(50);
+  const auto third = region(100);
+  writer_->submit(second);
+
+  writer_->submit(third);  // or this test does not end
+
+  waits_ = false;
+  until_.set_value();
+  EXPECT_TRUE(writer_->wait_for({failed, second, third}));
+}
+
+// ---------------------------------------------------------------- compression
+
+TEST_F(RegionWriterTest, WhatMovesIsCompressedHarder) {
+  writer(1 << 20, {.level = 1});
+  std::mt19937 random(1);
+  ByteBuffer text;  // of a thousand words
+  while (text.size() < 200'000) {
+    const auto word = random_bytes(2 + random() % 7, random() % 1000);
+    text.insert(text.end(), word.begin(), word.end());
+  }
+  const auto disk_bytes = [&](const std::shared_ptr<PendingRegion>& region) {
+    writer_->submit(region);
+    EXPECT_TRUE(writer_->wait_for({region}));
+    return containers_->read_header(region->range->place)->stored_length;
+  };
+  RegionEntry entry;
+  entry.id = ChunkId{1000};
+  entry.raw_length = entry.payload_length = static_cast<std::uint32_t>(text.size());
+
+  packer_.add(entry.fingerprint, text);
+  packer_.close();
+  const auto added = disk_bytes(closed_.back());
+  ASSERT_TRUE(packer_.add_moved(entry, text));
+  packer_.close();
+  const auto moved = disk_bytes(closed_.back());
+
+  EXPECT_LT(moved, added);
+  EXPECT_LT(added, text.size());
+}
+
+}  // namespace
+}  // namespace dedupfs
