@@ -200,12 +200,11 @@ void ChunkStore::Writer::State::find_delta(Task& task, ByteSpan chunk, std::opti
 
 Result<void> ChunkStore::Writer::State::prepare(Task& task) const {
   std::optional<ChunkId> match;
-  task.fingerprints.reserve(task.batch.chunks.size());
+  task.fingerprints = fingerprints_of(task.batch.chunks);
   task.known.reserve(task.batch.chunks.size());
   for (const ByteSpan chunk : task.batch.chunks) {
-    task.fingerprints.push_back(fingerprint_of(chunk));
     Liveness::Lookup lookup(store.liveness);
-    DEDUPFS_ASSIGN(auto known, store.find(task.fingerprints.back(), lookup));
+    DEDUPFS_ASSIGN(auto known, store.find(task.fingerprints[task.known.size()], lookup));
     const auto soundness = known ? store.soundness_of(*known) : ChunkStore::State::Soundness::kSound;
     if (soundness == ChunkStore::State::Soundness::kOtherContent) known.reset();
     task.known.push_back(known);
