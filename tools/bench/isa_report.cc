@@ -10,6 +10,7 @@
 #include "bench/report.h"
 #include "chunkers/registry.h"
 #include "chunkers/simd/dispatch.h"
+#include "hash/kernel_choice.h"
 
 namespace dedupfs::bench {
 namespace {
@@ -50,6 +51,14 @@ SlotReport report_of(const char* name, Kernel* Kernels::*slot, const IsaReport& 
   return report;
 }
 
+SlotReport sha256_report(const IsaReport& cpu) {
+  SlotReport report{"sha256", sha256::choose(cpu.widest).isa, {}};
+  for (const Isa isa : cpu.available)
+    if (sha256::kernels_of(isa).hash_messages != nullptr)
+      report.own.emplace_back(isa, isa == Isa::kScalar || sha256::passes_self_test(isa));
+  return report;
+}
+
 }  // namespace
 
 Result<IsaReport> isa_report() {
@@ -62,6 +71,7 @@ Result<IsaReport> isa_report() {
                    .slots = {}};
   std::apply([&](const auto&... slot) { (report.slots.push_back(report_of(slot.first, slot.second, report)), ...); },
              kSlots);
+  report.slots.push_back(sha256_report(report));
   return report;
 }
 

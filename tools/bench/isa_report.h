@@ -13,7 +13,7 @@
 namespace dedupfs::bench {
 
 struct SlotReport {
-  std::string slot;  // the name in simd::Kernels
+  std::string slot;  // the name in simd::Kernels, or "sha256"
   Isa served_by;     // by default
   std::vector<std::pair<Isa, bool>>
       own;  // instruction sets with a kernel of their own; whether it passes its self-test

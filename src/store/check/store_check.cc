@@ -126,6 +126,7 @@ class StoreCheck {
       report_.error(
           fmt::format("index: the extent of chunks from {} says that its region holds {} bytes of chunks, not {}",
                       number_of(extent.first), extent.region_payload_bytes, payload_bytes));
+    std::vector<const RegionEntry*> matching;
     for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
       const ChunkId id = extent.id_of(i);
       const RegionEntry* const entry = (*region)->find(id);
@@ -135,9 +136,10 @@ class StoreCheck {
                                   extent.place.container, extent.place.offset));
         continue;
       }
-      if (scope_.verify_data) check_bytes(**region, *entry);
+      matching.push_back(entry);
       DEDUPFS_TRY(check_fingerprint(*entry));
     }
+    if (scope_.verify_data) check_bytes(**region, matching);
     return {};
   }
 
@@ -167,14 +169,31 @@ class StoreCheck {
     return directories_.emplace(place, std::move(region)).first->second;
   }
 
-  void check_bytes(const Region& region, const RegionEntry& entry) {
-    const auto chunk =
-        entry.is_delta() ? volume_.chunks().get(entry.id) : Result<PinnedBytes>({region.payload_of(entry), nullptr});
-    if (chunk && fingerprint_of(chunk->bytes) == entry.fingerprint) return;
+  void check_bytes(const Region& region, const std::vector<const RegionEntry*>& entries) {
+    std::vector<const RegionEntry*> raw;
+    std::vector<ByteSpan> payloads;
+    for (const RegionEntry* const entry : entries) {
+      if (!entry->is_delta()) {
+        raw.push_back(entry);
+        payloads.push_back(region.payload_of(*entry));
+      } else if (const auto chunk = volume_.chunks().get(entry->id); !chunk) {
+        mark_mismatched(*entry, chunk.error().message());
+      } else {
+        compare(*entry, fingerprint_of(chunk->bytes));
+      }
+    }
+    const std::vector<Fingerprint> found = fingerprints_of(payloads);
+    for (std::size_t i = 0; i < raw.size(); ++i) compare(*raw[i], found[i]);
+  }
+
+  void compare(const RegionEntry& entry, const Fingerprint& found) {
+    if (found != entry.fingerprint)
+      mark_mismatched(entry, fmt::format("chunk {} does not match its fingerprint", number_of(entry.id)));
+  }
+
+  void mark_mismatched(const RegionEntry& entry, const std::string& why) {
     store_.mismatched.insert(number_of(entry.id));
-    store_.chunks.mark_unreadable(
-        entry.id,
-        chunk ? fmt::format("chunk {} does not match its fingerprint", number_of(entry.id)) : chunk.error().message());
+    store_.chunks.mark_unreadable(entry.id, why);
   }
 
   // ------------------------------------------------------------ fingerprints

@@ -1,7 +1,10 @@
-// SHA-256 of a chunk, through OpenSSL's EVP interface (which uses the CPU's SHA instructions).
+// SHA-256 of chunks (hash/sha256.h).
 //
-// Threads: from any thread; each keeps one digest context, so that a call costs no allocation.
+// Threads: from any thread.
 #pragma once
+
+#include <span>
+#include <vector>
 
 #include "base/bytes.h"
 #include "store/format/types.h"
@@ -9,5 +12,8 @@
 namespace dedupfs {
 
 Fingerprint fingerprint_of(ByteSpan chunk);
+
+// Those of all chunks, in order. Faster than one by one: where a list is at hand, use this.
+std::vector<Fingerprint> fingerprints_of(std::span<const ByteSpan> chunks);
 
 }  // namespace dedupfs

@@ -91,12 +91,11 @@ void ChunkWriter::Stream::put(Batch batch) {
 
 Result<void> ChunkWriter::Stream::prepare(Task& task) const {
   std::optional<ChunkId> match;  // where the chunk before was found again, as duplicate or base
-  task.fingerprints.reserve(task.batch.chunks.size());
+  task.fingerprints = fingerprints_of(task.batch.chunks);
   task.duplicates.reserve(task.batch.chunks.size());
   for (const ByteSpan chunk : task.batch.chunks) {
-    task.fingerprints.push_back(fingerprint_of(chunk));
     Liveness::Lookup lookup(ingest_.liveness);
-    DEDUPFS_ASSIGN(const auto duplicate, ingest_.duplicates.find(task.fingerprints.back(), lookup));
+    DEDUPFS_ASSIGN(const auto duplicate, ingest_.duplicates.find(task.fingerprints[task.duplicates.size()], lookup));
     task.duplicates.push_back(duplicate);
     if (duplicate)
       match = duplicate->id;

@@ -13,6 +13,19 @@ TEST(Fingerprint, IsSha256) {
   EXPECT_EQ(fingerprint_of({}).hex(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
+TEST(Fingerprint, OfAListAreThoseOfItsChunks) {
+  const std::string bytes(100'000, 'x');
+  std::vector<ByteSpan> chunks;
+  std::vector<Fingerprint> wanted;
+  for (const std::size_t length : {40'000U, 0U, 1U, 64U, 99'999U, 55U, 56U}) {
+    chunks.push_back(bytes_of(bytes).first(length));
+    wanted.push_back(fingerprint_of(chunks.back()));
+  }
+
+  EXPECT_EQ(fingerprints_of(chunks), wanted);
+  EXPECT_TRUE(fingerprints_of({}).empty());
+}
+
 RegionEntry entry(int number) {
   RegionEntry made;
   made.id = ChunkId{static_cast<std::uint64_t>(number)};

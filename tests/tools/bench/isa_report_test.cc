@@ -65,6 +65,7 @@ TEST(IsaReport, JsonNamesTheCpuItsInstructionSetsAndEachKernel) {
   ASSERT_EQ(json["kernels"].size(), report->slots.size());
   EXPECT_EQ(json["kernels"][0]["kernel"], "max_byte");
   EXPECT_EQ(json["kernels"][0]["passes_self_test"]["scalar"], true);
+  EXPECT_EQ(json["kernels"].back()["kernel"], "sha256");
 }
 
 }  // namespace
