@@ -146,6 +146,11 @@ Result<std::unique_ptr<Database>> Database::open(const std::shared_ptr<BackingFo
   }
   DatabaseOptions options = make_database_options(memory_bytes, folder);
   if (settings.damaged) {
+    // If all tables are there. Without paranoid checks RocksDB steps over what is damaged in the log, and makes a state that never
+    // existed.
+    if (state->open(options)) return std::unique_ptr<Database>(new Database(std::move(state)));
+    state = std::make_unique<DatabaseState>(folder);
+    state->read_only = true;
     // The check of the logs stays: without it RocksDB 7.8 drops them from the manifest, which it cannot when it only reads.
     options.database.paranoid_checks = false;
     if (state->open(options)) return std::unique_ptr<Database>(new Database(std::move(state)));

@@ -160,8 +160,7 @@ TEST_F(IndexSalvageTest, BehindDamageOfTheLogNothingIsTheNewest) {
   EXPECT_THAT(found.damage, testing::Contains(HasSubstr("changes behind the damage are lost")));
   EXPECT_TRUE(std::ranges::none_of(found.is_whole, std::identity()));
   const auto keys = keys_in(found, Family::kInodes);
-  EXPECT_THAT(keys, testing::IsSupersetOf({key(1), key(2)}));
-  EXPECT_THAT(keys, testing::Not(testing::Contains(key(3)))) << "which the damage hit";
+  EXPECT_THAT(keys, testing::UnorderedElementsAre(key(1), key(2))) << "the damage hit 3, and 4 without 3 never existed";
 }
 
 TEST_F(IndexSalvageTest, WithoutCurrentTheNewestManifestCounts) {
