@@ -1,0 +1,120 @@
+"""Rules about locks: clang checks who holds which, so they are those of base/mutex.h, and what clang leaves out has a reason."""
+import re
+
+MUTEX = "src/base/mutex.h"
+# Sources with locks of the standard library, which clang cannot check, and why. Entries only go.
+NATIVE = {
+    "src/fs/background/checkpointer.cc": "not annotated yet",
+    "src/fs/background/checkpointer.h": "not annotated yet",
+    "src/fs/background/reclaimer.cc": "not annotated yet",
+    "src/fs/background/reclaimer.h": "not annotated yet",
+    "src/fs/content/dirty_budget.cc": "not annotated yet",
+    "src/fs/content/dirty_budget.h": "not annotated yet",
+    "src/fs/content/file_content_state.h": "not annotated yet",
+    "src/fs/namespace/attributes.cc": "not annotated yet",
+    "src/fs/namespace/clones.cc": "not annotated yet",
+    "src/fs/namespace/commits.cc": "not annotated yet",
+    "src/fs/namespace/directories.cc": "not annotated yet",
+    "src/fs/namespace/files.cc": "not annotated yet",
+    "src/fs/namespace/filesystem.cc": "not annotated yet",
+    "src/fs/namespace/filesystem_state.h": "not annotated yet",
+    "src/fs/namespace/inode_numbers.cc": "not annotated yet",
+    "src/fs/namespace/inode_numbers.h": "not annotated yet",
+    "src/fs/namespace/inode_table.cc": "not annotated yet",
+    "src/fs/namespace/inode_table.h": "not annotated yet",
+    "src/fs/namespace/name_locks.h": "not annotated yet",
+    "src/fs/namespace/namespace.cc": "not annotated yet",
+    "src/fs/namespace/orphan_reaper.cc": "not annotated yet",
+    "src/fs/namespace/orphan_reaper.h": "not annotated yet",
+    "src/fs/namespace/rename.cc": "not annotated yet",
+    "src/fs/namespace/rollback.cc": "not annotated yet",
+    "src/fs/namespace/snapshots.cc": "not annotated yet",
+    "src/fs/namespace/space_guard.cc": "not annotated yet",
+    "src/fs/namespace/space_guard.h": "not annotated yet",
+    "src/fs/namespace/volume_size.cc": "not annotated yet",
+    "src/fs/namespace/volume_size.h": "not annotated yet",
+    "src/fs/namespace/xattrs.cc": "not annotated yet",
+    "src/fs/transactions/commit_hook.h": "not annotated yet",
+    "src/fs/transactions/committer.cc": "not annotated yet",
+    "src/fs/transactions/committer.h": "not annotated yet",
+    "src/fs/transactions/quiesce_gate.cc": "not annotated yet",
+    "src/fs/transactions/quiesce_gate.h": "not annotated yet",
+    "src/index/database_state.h": "not annotated yet",
+    "src/index/database_watch.cc": "not annotated yet",
+    "src/index/database_watch.h": "not annotated yet",
+    "src/index/database_write.cc": "not annotated yet",
+    "src/mount/control/control_server.cc": "not annotated yet",
+    "src/mount/daemon/daemon_log.cc": "the mutex is that of spdlog's sinks",
+    "src/mount/fuse/fuse_mount.cc": "not annotated yet",
+    "src/mount/fuse/fuse_mount.h": "not annotated yet",
+    "src/mount/fuse/fuse_open_files.cc": "not annotated yet",
+    "src/mount/fuse/fuse_open_files.h": "not annotated yet",
+    "src/store/check/scrubber.cc": "not annotated yet",
+    "src/store/check/scrubber.h": "not annotated yet",
+    "src/store/chunks/chunk_cache.cc": "not annotated yet",
+    "src/store/chunks/chunk_cache.h": "not annotated yet",
+    "src/store/chunks/chunk_set.cc": "not annotated yet",
+    "src/store/chunks/chunk_set.h": "not annotated yet",
+    "src/store/chunks/damaged_chunks.cc": "not annotated yet",
+    "src/store/chunks/damaged_chunks.h": "not annotated yet",
+    "src/store/chunks/extent_cache.h": "not annotated yet",
+    "src/store/chunks/liveness.cc": "not annotated yet",
+    "src/store/chunks/liveness.h": "not annotated yet",
+    "src/store/chunks/pending_chunks.cc": "not annotated yet",
+    "src/store/chunks/pending_chunks.h": "not annotated yet",
+    "src/store/containers/container_reader.cc": "not annotated yet",
+    "src/store/containers/container_reader.h": "not annotated yet",
+    "src/store/containers/container_store.cc": "not annotated yet",
+    "src/store/containers/region_cache.cc": "not annotated yet",
+    "src/store/ingest/feature_index.cc": "not annotated yet",
+    "src/store/ingest/feature_index.h": "not annotated yet",
+    "src/store/ingest/fingerprint_cache.cc": "not annotated yet",
+    "src/store/ingest/fingerprint_cache.h": "not annotated yet",
+    "src/store/ingest/region_writer.cc": "not annotated yet",
+    "src/store/ingest/region_writer.h": "not annotated yet",
+    "src/store/ingest/stream_order.cc": "not annotated yet",
+    "src/store/ingest/stream_order.h": "not annotated yet",
+    "src/store/metadata/kept_alive.h": "not annotated yet",
+    "src/store/metadata/metadata.cc": "not annotated yet",
+    "src/store/metadata/metadata.h": "not annotated yet",
+    "src/store/metadata/snapshot_list.cc": "not annotated yet",
+    "src/store/metadata/snapshot_list.h": "not annotated yet",
+    "src/store/relocation/recent_references.cc": "not annotated yet",
+    "src/store/relocation/recent_references.h": "not annotated yet",
+    "src/store/volume/chunk_store.cc": "not annotated yet",
+    "src/store/volume/chunk_store.h": "not annotated yet",
+}
+NATIVE_LOCK = re.compile(
+    r"\bstd::(?:(?:recursive_|shared_)?(?:timed_)?mutex|lock_guard|unique_lock|shared_lock|scoped_lock|condition_variable(?:_any)?)\b")
+UNANALYSED = "DEDUPFS_NO_THREAD_SAFETY_ANALYSIS"
+ANNOTATIONS = "src/base/thread_annotations.h"
+
+
+def check_native(tree):
+    findings = [f"tests/lint/locks.py: {path} does not exist: take it out of NATIVE" for path in NATIVE if path not in tree.sources]
+    for source in tree.below("src", "tools"):
+        uses = list(NATIVE_LOCK.finditer(source.code))
+        if source.path in NATIVE and not uses:
+            findings.append(f"tests/lint/locks.py: {source.path} has none any more: take it out of NATIVE")
+        elif source.path not in NATIVE and source.path != MUTEX:
+            findings += [f"{source.path}:{source.line_of(use.start())}: {use.group(0)}: clang checks the locks of base/mutex.h only"
+                         for use in uses]
+    return findings
+
+
+def check_unanalysed(tree):
+    """A function that the analysis leaves out says why: in the line, or in a comment above it."""
+    findings = []
+    for source in tree.below("src", "tools"):
+        if source.path == ANNOTATIONS:
+            continue
+        lines = source.text.splitlines()
+        for use in re.finditer(UNANALYSED, source.code):
+            number = source.line_of(use.start())
+            above = lines[number - 2].lstrip() if number > 1 else ""
+            if "//" not in lines[number - 1] and not above.startswith("//"):
+                findings.append(f"{source.path}:{number}: {UNANALYSED} needs a reason in a comment beside it")
+    return findings
+
+
+RULES = {"locks": check_native, "unanalysed": check_unanalysed}
