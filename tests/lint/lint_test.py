@@ -167,7 +167,7 @@ SOUND = {
         "locks", lambda copy: copy.append("src/base/size.h", "// std::mutex\ninline Mutex mutex;\ninline std::once_flag flag;\n")),
     "functions that clang leaves out, with a reason": (
         "unanalysed", lambda copy: copy.append("src/base/size.h", "void f() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;  // many locks\n"
-                                               "// Any lock.\nvoid g() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;\n")),
+                                               "// Any lock.\nvoid g() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;\nvoid h() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;\n")),
     "many members that are no functions": (
         "classes", lambda copy: copy.write("src/base/many.h", "struct Many {\n" + "".join(
             f"  std::function<void()> f{i} = [] {{}};\n  int g{i} DEDUPFS_GUARDED_BY(mutex) = f(1);\n" for i in range(26)) + "};\n")),
