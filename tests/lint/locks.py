@@ -4,10 +4,6 @@ import re
 MUTEX = "src/base/mutex.h"
 # Sources with locks of the standard library, which clang cannot check, and why. Entries only go.
 NATIVE = {
-    "src/fs/background/checkpointer.cc": "not annotated yet",
-    "src/fs/background/checkpointer.h": "not annotated yet",
-    "src/fs/background/reclaimer.cc": "not annotated yet",
-    "src/fs/background/reclaimer.h": "not annotated yet",
     "src/fs/content/dirty_budget.cc": "not annotated yet",
     "src/fs/content/dirty_budget.h": "not annotated yet",
     "src/fs/content/file_content_state.h": "not annotated yet",
