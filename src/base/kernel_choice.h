@@ -3,10 +3,10 @@
 // Threads: free functions, safe from any thread.
 #pragma once
 
-#include <mutex>
 #include <vector>
 
 #include "base/isa.h"
+#include "base/mutex.h"
 
 namespace dedupfs {
 
@@ -19,15 +19,15 @@ struct KernelChoice {
 // The result of `test` for the kernel of an ISA. `test` runs once per process.
 template <class Kernel, class Kernels, class Test>
 bool passes_once(Kernel* Kernels::*slot, Isa isa, const Test& test) {
-  static std::mutex mutex;
+  static Mutex mutex;
   struct Outcome {
     Kernel* Kernels::*slot;
     Isa isa;
     bool passes;
   };
-  static std::vector<Outcome> outcomes;
+  static std::vector<Outcome> outcomes DEDUPFS_GUARDED_BY(mutex);
 
-  const std::scoped_lock lock(mutex);
+  const MutexLock lock(mutex);
   for (const Outcome& outcome : outcomes)
     if (outcome.slot == slot && outcome.isa == isa) return outcome.passes;
   return outcomes.emplace_back(Outcome{slot, isa, test()}).passes;

@@ -16,7 +16,7 @@ ThreadPool::ThreadPool(std::size_t threads, const std::string& name) {
 
 ThreadPool::~ThreadPool() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   wakeup_.notify_all();
@@ -25,23 +25,22 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::submit(Task task) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     tasks_.push_back(std::move(task));
   }
   wakeup_.notify_one();
 }
 
 void ThreadPool::run() {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (;;) {
-    wakeup_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
+    wakeup_.wait(mutex_, [this]() DEDUPFS_REQUIRES(mutex_) { return stopping_ || !tasks_.empty(); });
     if (tasks_.empty()) return;
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
-    lock.unlock();
+    const MutexUnlock unlocked(mutex_);
     survive("a task in the background", task);
     task = nullptr;  // what the task holds is released before the lock is taken
-    lock.lock();
   }
 }
 

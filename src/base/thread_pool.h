@@ -6,14 +6,14 @@
 //            the task does not run.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace dedupfs {
 
@@ -33,10 +33,10 @@ class ThreadPool {
  private:
   void run();
 
-  std::mutex mutex_;
-  std::condition_variable wakeup_;
-  std::deque<Task> tasks_;
-  bool stopping_ = false;
+  Mutex mutex_;
+  ConditionVariable wakeup_;
+  std::deque<Task> tasks_ DEDUPFS_GUARDED_BY(mutex_);
+  bool stopping_ DEDUPFS_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 

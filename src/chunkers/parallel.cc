@@ -1,12 +1,11 @@
 #include "chunkers/parallel.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "chunkers/two_stage.h"
 
 namespace dedupfs {
@@ -80,31 +79,32 @@ class SegmentedCut {
 
   // Works until nothing is left to be begun. A thread that comes late finds nothing and touches no data.
   void join() {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     while (claimed_ < segments_) {
       if (claimed_ == selected_ + slots_.size()) {
-        progress_.wait(lock);
+        progress_.wait(mutex_);
         continue;
       }
       const std::size_t segment = claimed_++;
-      lock.unlock();
-      mark(segment);
-      lock.lock();
+      {
+        const MutexUnlock unlocked(mutex_);
+        mark(segment);
+      }
       slot(segment).marked = true;
-      select_marked(lock);
+      select_marked();
     }
   }
 
   std::vector<std::size_t> finish() {
-    std::unique_lock lock(mutex_);
-    progress_.wait(lock, [this] { return selected_ == segments_; });
+    const MutexLock lock(mutex_);
+    progress_.wait(mutex_, [this]() DEDUPFS_REQUIRES(mutex_) { return selected_ == segments_; });
     return selection_.take_ends();
   }
 
  private:
   struct Slot {
     std::unique_ptr<std::uint64_t[]> bits;
-    bool marked = false;
+    bool marked = false;  // under mutex_
   };
 
   Slot& slot(std::size_t segment) { return slots_[segment % slots_.size()]; }
@@ -117,14 +117,16 @@ class SegmentedCut {
     chunker_.mark(data_, from, from + length(segment), slot(segment).bits.get());
   }
 
-  void select_marked(std::unique_lock<std::mutex>& lock) {
+  void select_marked() DEDUPFS_REQUIRES(mutex_) {
     if (selecting_) return;
     selecting_ = true;
     while (selected_ < segments_ && slot(selected_).marked) {
-      lock.unlock();
-      selection_.add(slot(selected_).bits.get(), length(selected_));
-      lock.lock();
-      slot(selected_).marked = false;
+      const std::size_t segment = selected_;
+      {
+        const MutexUnlock unlocked(mutex_);
+        selection_.add(slot(segment).bits.get(), length(segment));
+      }
+      slot(segment).marked = false;
       ++selected_;
       progress_.notify_all();
     }
@@ -136,13 +138,13 @@ class SegmentedCut {
   const std::size_t segment_bytes_;
   const std::size_t segments_;
 
-  std::mutex mutex_;
-  std::condition_variable progress_;  // of selected_
-  std::vector<Slot> slots_;           // a ring: of segments [selected_, claimed_)
-  std::size_t claimed_ = 0;
-  std::size_t selected_ = 0;  // changed by the selecting thread only
-  bool selecting_ = false;
-  Selection selection_;  // of the selecting thread
+  Mutex mutex_;
+  ConditionVariable progress_;  // of selected_
+  std::vector<Slot> slots_;     // a ring: of segments [selected_, claimed_)
+  std::size_t claimed_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  std::size_t selected_ DEDUPFS_GUARDED_BY(mutex_) = 0;  // changed by the selecting thread only
+  bool selecting_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  Selection selection_;  // of the selecting thread; of finish() when all are selected
 };
 
 // The work on many files: every thread that joins takes the next one.
@@ -152,30 +154,32 @@ class ManyCuts {
       : chunker_(chunker), files_(files), ends_(files.size()) {}
 
   void join() {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     while (claimed_ < ends_.size()) {
       const std::size_t file = claimed_++;
-      lock.unlock();
-      chunker_.split(files_[file], true, ends_[file]);
-      lock.lock();
+      {
+        const MutexUnlock unlocked(mutex_);
+        chunker_.split(files_[file], true, ends_[file]);
+      }
       ++cut_;
     }
     progress_.notify_all();
   }
 
   std::vector<std::vector<std::size_t>> finish() {
-    std::unique_lock lock(mutex_);
-    progress_.wait(lock, [this] { return cut_ == files_.size(); });
+    const MutexLock lock(mutex_);
+    progress_.wait(mutex_, [this]() DEDUPFS_REQUIRES(mutex_) { return cut_ == files_.size(); });
     return std::exchange(ends_, {});
   }
 
  private:
   const Chunker& chunker_;
   const std::span<const ByteSpan> files_;
-  std::mutex mutex_;
-  std::condition_variable progress_;
-  std::size_t claimed_ = 0;
-  std::size_t cut_ = 0;
+  Mutex mutex_;
+  ConditionVariable progress_;
+  std::size_t claimed_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  std::size_t cut_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  // Each is written by the thread that claimed it. finish() takes them when all are cut.
   std::vector<std::vector<std::size_t>> ends_;
 };
 

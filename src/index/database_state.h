@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/backing.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "index/database_options.h"
 #include "index/database_watch.h"
@@ -66,9 +66,9 @@ struct DatabaseState {
   rocksdb::Status wait_for_due_flushes();
   rocksdb::Status flush();
   rocksdb::Status empty_log();
-  rocksdb::Status write(rocksdb::WriteBatch& changes);
-  Result<void> check_room_to_flush() const;
-  Result<void> resume();
+  rocksdb::Status write(rocksdb::WriteBatch& changes) DEDUPFS_REQUIRES(write_mutex);
+  Result<void> check_room_to_flush() const DEDUPFS_REQUIRES(write_mutex);
+  Result<void> resume() DEDUPFS_REQUIRES(write_mutex);
   Result<std::uint64_t> changes_behind_damage() const;
   Result<void> refuse_damaged_log() const;
   Result<std::uint64_t> last_change_in_log(rocksdb::WALRecoveryMode mode) const;
@@ -92,10 +92,9 @@ struct DatabaseState {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   std::unique_ptr<DatabaseWatch> watch;  // unless it is only read
 
-  // Guards write() and the members below.
-  std::mutex write_mutex;
-  std::uint64_t log_bytes = 0;  // approximate size of a replay after a crash now
-  bool is_stopped = false;      // by a failure
+  Mutex write_mutex;
+  std::uint64_t log_bytes DEDUPFS_GUARDED_BY(write_mutex) = 0;  // approximate size of a replay after a crash now
+  bool is_stopped DEDUPFS_GUARDED_BY(write_mutex) = false;      // by a failure
 };
 
 }  // namespace dedupfs

@@ -10,12 +10,12 @@ namespace dedupfs {
 using Clock = std::chrono::steady_clock;
 
 DatabaseWatch::Watched::Watched(DatabaseWatch& watch) : watch_(watch) {
-  const std::lock_guard lock(watch_.mutex_);
+  const MutexLock lock(watch_.mutex_);
   if (watch_.calls_++ == 0) watch_.changed_.notify_one();
 }
 
 DatabaseWatch::Watched::~Watched() {
-  const std::lock_guard lock(watch_.mutex_);
+  const MutexLock lock(watch_.mutex_);
   --watch_.calls_;
   ++watch_.finished_;
 }
@@ -25,7 +25,7 @@ DatabaseWatch::DatabaseWatch(rocksdb::DB& db, std::string path, std::chrono::mil
 
 DatabaseWatch::~DatabaseWatch() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopping_ = true;
   }
   changed_.notify_one();
@@ -42,22 +42,24 @@ bool DatabaseWatch::is_busy() const {
 }
 
 void DatabaseWatch::run() {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   Clock::time_point idle_since;
   std::uint64_t finished = 0;
-  const auto begin_anew = [&] {
+  const auto begin_anew = [&]() DEDUPFS_REQUIRES(mutex_) {
     idle_since = Clock::now();
     finished = finished_;
   };
   while (true) {
     if (calls_ == 0) {
-      changed_.wait(lock, [&] { return is_stopping_ || calls_ != 0; });
+      changed_.wait(mutex_, [&]() DEDUPFS_REQUIRES(mutex_) { return is_stopping_ || calls_ != 0; });
       begin_anew();
     }
-    if (changed_.wait_for(lock, patience_ / 8, [&] { return is_stopping_; })) return;
-    lock.unlock();
-    const bool is_working = is_busy();  // waits for a lock that calls hold
-    lock.lock();
+    if (changed_.wait_for(mutex_, patience_ / 8, [&]() DEDUPFS_REQUIRES(mutex_) { return is_stopping_; })) return;
+    bool is_working = false;
+    {
+      const MutexUnlock unlocked(mutex_);
+      is_working = is_busy();  // waits for a lock that calls hold
+    }
     if (is_working || finished != finished_) begin_anew();
     if (calls_ == 0 || Clock::now() - idle_since < patience_) continue;
 
@@ -66,10 +68,11 @@ void DatabaseWatch::run() {
         "volume is mounted again",
         path_, std::chrono::duration_cast<std::chrono::seconds>(patience_).count());
     has_given_up_ = true;
-    lock.unlock();
-    rocksdb::CancelAllBackgroundWork(&db_, false);
-    lock.lock();
-    changed_.wait(lock, [&] { return is_stopping_; });
+    {
+      const MutexUnlock unlocked(mutex_);
+      rocksdb::CancelAllBackgroundWork(&db_, false);
+    }
+    changed_.wait(mutex_, [&]() DEDUPFS_REQUIRES(mutex_) { return is_stopping_; });
     return;
   }
 }

@@ -11,10 +11,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <thread>
+
+#include "base/mutex.h"
 
 namespace dedupfs {
 
@@ -55,11 +55,11 @@ class DatabaseWatch {
   const std::string path_;
   const std::chrono::milliseconds patience_;
   std::atomic<bool> has_given_up_ = false;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int calls_ = 0;               // under way; under mutex_, as what follows
-  std::uint64_t finished_ = 0;  // calls
-  bool is_stopping_ = false;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  int calls_ DEDUPFS_GUARDED_BY(mutex_) = 0;               // under way
+  std::uint64_t finished_ DEDUPFS_GUARDED_BY(mutex_) = 0;  // calls
+  bool is_stopping_ DEDUPFS_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

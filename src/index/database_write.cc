@@ -153,10 +153,13 @@ Result<void> DatabaseState::resume() {
 Result<void> Database::write(const Batch& batch) {
   if (state_->read_only) return Error{ErrorCode::kReadOnly, "index " + state_->path + " is open read-only"};
   DEDUPFS_CHECK(&batch.state_->database == state_.get());  // the caller's batch
-  const std::lock_guard lock(state_->write_mutex);
+  const MutexLock lock(state_->write_mutex);
   for (int tries_left = 3;;) {
     if (state_->is_stopped) DEDUPFS_TRY(state_->resume());
-    const rocksdb::Status status = state_->watch->watch([&] { return state_->write(batch.state_->changes); });
+    const rocksdb::Status status = state_->watch->watch([&] {
+      state_->write_mutex.assert_held();
+      return state_->write(batch.state_->changes);
+    });
     if (status.ok()) return {};
     state_->is_stopped = true;
     // It may report an earlier failure of a flush or compaction. The disk may have space by now.
@@ -166,7 +169,7 @@ Result<void> Database::write(const Batch& batch) {
 
 Result<void> Database::empty_log() {
   {
-    const std::lock_guard lock(state_->write_mutex);
+    const MutexLock lock(state_->write_mutex);
     if (state_->is_stopped) DEDUPFS_TRY(state_->resume());
     DEDUPFS_TRY(state_->check_room_to_flush());
     DEDUPFS_TRY(state_->result_of(state_->put_mark()));

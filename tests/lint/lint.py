@@ -7,10 +7,11 @@ import pathlib
 import sys
 
 import layers
+import locks
 import shape
 from sources import Tree
 
-RULES = {**layers.RULES, **shape.RULES}
+RULES = {**layers.RULES, **shape.RULES, **locks.RULES}
 
 
 def main():

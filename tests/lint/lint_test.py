@@ -10,6 +10,7 @@ import tempfile
 
 import layers
 import lint
+import locks
 import shape
 from sources import Tree
 
@@ -67,6 +68,7 @@ class Copy:
 
 MANY = "".join(f"  int f{i}(std::function<void(int)> call = [](int) {{}});\n" for i in range(26))
 HEADER = "#pragma once\n"
+EXEMPT = next(iter(locks.NATIVE))
 
 # Rule, the change that breaks it, what the finding must name.
 BROKEN = {
@@ -122,6 +124,9 @@ BROKEN = {
         "classes", lambda copy: copy.write("src/base/many.h", f"class Many final {{\n public:\n{MANY}}};\n"), "Many has 26"),
     "a struct with many public functions": (
         "classes", lambda copy: copy.write("src/base/many.h", f"struct Many {{\n{MANY}}};\n"), "Many has 26"),
+    "a class with an attribute and many public functions": (
+        "classes", lambda copy: copy.write(
+            "src/base/many.h", f'class DEDUPFS_SCOPED_CAPABILITY [[nodiscard]] Many {{\n public:\n{MANY}}};\n'), "Many has 26"),
     "a reason for few functions": (
         "classes", lambda copy: copy.write("src/base/few.h", "// Many functions: none.\nclass Few {\n};\n"), "Few has 0"),
     "a folder without a README": (
@@ -137,6 +142,19 @@ BROKEN = {
     "a reason that names no test": (
         "twins", lambda copy: (copy.write("src/base/attic.cc", ""),
                                copy.append(shape.UNTESTED, "src/base/attic.cc: tests/base/cellar_test.cc\n")), "cellar_test.cc"),
+    "a mutex that clang cannot check": (
+        "locks", lambda copy: copy.append("src/base/size.h", "std::mutex mutex;\n"), "std::mutex"),
+    "a lock that clang cannot check": (
+        "locks", lambda copy: copy.append("tools/console.h", "inline void f(Mutex& mutex) { const std::lock_guard lock(mutex); }\n"),
+        "std::lock_guard"),
+    "a condition variable of the library": (
+        "locks", lambda copy: copy.append("src/base/size.h", "std::condition_variable_any changed;\n"), "std::condition_variable_any"),
+    "an exemption that nobody needs": (
+        "locks", lambda copy: copy.write(EXEMPT, HEADER), f"{EXEMPT} has none"),
+    "an exemption of nothing": (
+        "locks", lambda copy: copy.remove(EXEMPT), f"{EXEMPT} does not exist"),
+    "a function that clang leaves out, without a reason": (
+        "unanalysed", lambda copy: copy.append("src/base/size.h", "\nvoid f() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;\n"), "needs a reason"),
 }
 
 # What breaks no rule.
@@ -145,6 +163,11 @@ SOUND = {
         "classes", lambda copy: copy.write("src/base/many.h", f"class Many {{\n{MANY}}};\n")),
     "many public functions with a reason": (
         "classes", lambda copy: copy.write("src/base/many.h", f"// Everything.\n// Many functions: it is\n// all.\nstruct Many {{\n{MANY}}};\n")),
+    "locks that clang can check, and what only looks like others": (
+        "locks", lambda copy: copy.append("src/base/size.h", "// std::mutex\ninline Mutex mutex;\ninline std::once_flag flag;\n")),
+    "functions that clang leaves out, with a reason": (
+        "unanalysed", lambda copy: copy.append("src/base/size.h", "void f() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;  // many locks\n"
+                                               "// Any lock.\nvoid g() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;\nvoid h() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;\n")),
     "many members that are no functions": (
         "classes", lambda copy: copy.write("src/base/many.h", "struct Many {\n" + "".join(
             f"  std::function<void()> f{i} = [] {{}};\n  int g{i} DEDUPFS_GUARDED_BY(mutex) = f(1);\n" for i in range(26)) + "};\n")),

@@ -13,7 +13,7 @@ UNTESTED = "tests/lint/untested.txt"
 WITH_README = ("src", "tests", "tools", "bench", "scripts")
 # Data for tests, not code.
 WITHOUT_README = ("tests/golden/",)
-CLASS = re.compile(r"\b(class|struct)\s+(?:alignas\s*\([^)]*\)\s*)?(?:[A-Z_]+\s*\([^()]*\)\s*)?([\w:]+)(?:\s+final)?\s*(?::[^;{}()]*)?\{")
+CLASS = re.compile(r"\b(class|struct)\s+(?:alignas\s*\([^)]*\)\s*)?(?:(?:DEDUPFS_[A-Z_]+(?:\s*\([^()]*\))?|\[\[\w+\]\])\s*)*([\w:]+)(?:\s+final)?\s*(?::[^;{}()]*)?\{")
 ACCESS = re.compile(r"^\s*(public|protected|private)\s*:(?!:)")
 MACRO = re.compile(r"\b[A-Z][A-Z0-9_]{3,}\s*(?:\((?:[^()]|\([^()]*\))*\))?")
 NOT_A_FUNCTION = re.compile(r"\s*(?:using|typedef|friend|enum|class|struct|union|static_assert|template\s*<[^>]*>\s*(?:class|struct|using))\b")

@@ -35,7 +35,7 @@ Checkpointer::~Checkpointer() {
 
 void Checkpointer::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   wakeup_.notify_all();
@@ -43,20 +43,19 @@ void Checkpointer::stop() {
 }
 
 void Checkpointer::run() {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (Clock::duration pause = interval_;;) {
-    if (wakeup_.wait_for(lock, pause, [this] { return stopping_.load(); })) return;
-    lock.unlock();
+    if (wakeup_.wait_for(mutex_, pause, [this] { return stopping_.load(); })) return;
+    const MutexUnlock unlocked(mutex_);
     const auto begin = Clock::now();
     if (changed_)
       survive("taking a checkpoint", [this] { take_in_background([this](std::uint64_t) { return !stopping_; }); });
     pause = std::max<Clock::duration>(interval_, (Clock::now() - begin) * kShareOfTime);
-    lock.lock();
   }
 }
 
 Result<void> Checkpointer::take(const Checkpoints::GoesOn& goes_on) {
-  const std::lock_guard one_at_a_time(taking_);
+  const MutexLock one_at_a_time(taking_);
   DEDUPFS_ASSIGN(const auto older, checkpoints_.list());
   if (!has_room_(kMinBytes + (older.empty() ? 0 : 2 * older.front().bytes)))
     return Error{ErrorCode::kNoSpace, "the disk has too little room for another one"};

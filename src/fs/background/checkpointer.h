@@ -8,12 +8,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <thread>
 
+#include "base/mutex.h"
 #include "store/metadata/checkpoint.h"
 #include "store/volume/volume.h"
 
@@ -41,7 +40,7 @@ class Checkpointer {
 
   void run();
   void stop();
-  Result<void> take(const Checkpoints::GoesOn& goes_on);
+  Result<void> take(const Checkpoints::GoesOn& goes_on) DEDUPFS_EXCLUDES(taking_);
   void take_in_background(const Checkpoints::GoesOn& goes_on);
 
   const std::chrono::milliseconds interval_;
@@ -50,9 +49,9 @@ class Checkpointer {
   const Checkpoints checkpoints_;
   std::atomic<bool> changed_ = false;
   std::atomic<bool> stopping_ = false;
-  std::mutex taking_;  // one at a time
-  std::mutex mutex_;   // guards the waiting
-  std::condition_variable wakeup_;
+  Mutex taking_;  // one at a time
+  Mutex mutex_;   // of the waiting; stopping_ changes with it
+  ConditionVariable wakeup_;
   std::thread thread_;
 };
 

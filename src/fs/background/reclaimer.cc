@@ -39,7 +39,7 @@ Reclaimer::~Reclaimer() {
 }
 
 Result<void> Reclaimer::start(const ReclaimSettings& settings) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (ending_) return Error{ErrorCode::kInterrupted, "the volume is being unmounted"};
   if (status_.running)
     return Error{ErrorCode::kBusy,
@@ -62,27 +62,27 @@ void Reclaimer::begin(const ReclaimSettings& settings) {
 }
 
 void Reclaimer::pause() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   status_.paused = true;
 }
 
 void Reclaimer::resume() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   status_.paused = false;
   changed_.notify_all();
 }
 
 void Reclaimer::stop() {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   stopping_ = true;
   changed_.notify_all();
-  changed_.wait(lock, [this] { return !status_.running; });
+  changed_.wait(mutex_, [this]() DEDUPFS_REQUIRES(mutex_) { return !status_.running; });
   stopping_ = false;
 }
 
 void Reclaimer::stop_for_good() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
     changed_.notify_all();
   }
@@ -90,7 +90,7 @@ void Reclaimer::stop_for_good() {
 }
 
 ReclaimStatus Reclaimer::status() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ReclaimStatus status = status_;
   if (!status.running) return status;
   status.seconds = seconds_since(begun_);
@@ -100,14 +100,15 @@ ReclaimStatus Reclaimer::status() const {
 
 void Reclaimer::run() {
   lower_priority_of_this_thread();
-  std::unique_lock lock(mutex_);
-  while (await_work(lock)) {
+  const MutexLock lock(mutex_);
+  while (await_work()) {
     const ReclaimSettings settings = *std::exchange(asked_, std::nullopt);
-    lock.unlock();
     ReclaimStatus::Ended ended;
-    if (!survive("reclaim", [&] { ended = reclaim_once(settings); }))
-      ended.error.emplace(ErrorCode::kNoMemory, "out of memory");
-    lock.lock();
+    {
+      const MutexUnlock unlocked(mutex_);
+      if (!survive("reclaim", [&] { ended = reclaim_once(settings); }))
+        ended.error.emplace(ErrorCode::kNoMemory, "out of memory");
+    }
     ended.seconds = seconds_since(begun_);
     status_.freed_bytes += ended.findings.freed_bytes();
     status_.last = std::move(ended);
@@ -119,16 +120,17 @@ void Reclaimer::run() {
 }
 
 // Waits until a reclaim is requested or due. False: the thread must end.
-bool Reclaimer::await_work(std::unique_lock<std::mutex>& lock) {
+bool Reclaimer::await_work() {
   const auto rested = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
                                          status_.last ? status_.last->seconds * kRests : 0));
   while (!ending_ && !asked_) {
-    changed_.wait_for(lock, look_interval_, [this] { return ending_ || asked_; });
+    changed_.wait_for(mutex_, look_interval_, [this]() DEDUPFS_REQUIRES(mutex_) { return ending_ || asked_; });
     if (ending_ || asked_ || status_.paused || Clock::now() < rested) continue;
-    lock.unlock();
     std::optional<ReclaimSettings> settings;
-    survive("looking whether a reclaim is due", [&] { settings = due_(); });
-    lock.lock();
+    {
+      const MutexUnlock unlocked(mutex_);
+      survive("looking whether a reclaim is due", [&] { settings = due_(); });
+    }
     if (!settings || asked_) continue;
     begin(*settings);
   }
@@ -149,7 +151,7 @@ ReclaimStatus::Ended Reclaimer::reclaim_once(const ReclaimSettings& settings) {
                  human_size(findings->moved_bytes));
     return ended;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ended.findings = status_.current;
   ended.error = findings.error();
   if (findings.error().code() != ErrorCode::kInterrupted) spdlog::warn("reclaim: {}", findings.error().message());
@@ -158,12 +160,12 @@ ReclaimStatus::Ended Reclaimer::reclaim_once(const ReclaimSettings& settings) {
 
 // Waits here while it is paused.
 Result<void> Reclaimer::note_progress(ReclaimPhase phase, double done, const ReclaimFindings& so_far) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (phase != status_.phase) phase_begun_ = Clock::now();
   status_.phase = phase;
   status_.progress = std::clamp(done, 0.0, 1.0);
   status_.current = so_far;
-  changed_.wait(lock, [this] { return !status_.paused || stopping_ || ending_; });
+  changed_.wait(mutex_, [this]() DEDUPFS_REQUIRES(mutex_) { return !status_.paused || stopping_ || ending_; });
   if (stopping_ || ending_) return Error{ErrorCode::kInterrupted, "the reclaim was stopped"};
   return {};
 }

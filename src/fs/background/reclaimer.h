@@ -7,13 +7,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "store/reclaim/reclaim_types.h"
 #include "store/volume/volume.h"
@@ -60,8 +59,8 @@ class Reclaimer {
   using Clock = std::chrono::steady_clock;
 
   void run();
-  void begin(const ReclaimSettings& settings);
-  bool await_work(std::unique_lock<std::mutex>& lock);
+  void begin(const ReclaimSettings& settings) DEDUPFS_REQUIRES(mutex_);
+  bool await_work() DEDUPFS_REQUIRES(mutex_);
   ReclaimStatus::Ended reclaim_once(const ReclaimSettings& settings);
   Result<void> note_progress(ReclaimPhase phase, double done, const ReclaimFindings& so_far);
 
@@ -70,14 +69,14 @@ class Reclaimer {
   const Due due_;
   const std::chrono::milliseconds look_interval_;
 
-  mutable std::mutex mutex_;  // guards the rest
-  std::condition_variable changed_;
-  bool ending_ = false;
-  bool stopping_ = false;
-  std::optional<ReclaimSettings> asked_;
-  Clock::time_point begun_{};
-  Clock::time_point phase_begun_{};
-  ReclaimStatus status_;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  bool ending_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  bool stopping_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  std::optional<ReclaimSettings> asked_ DEDUPFS_GUARDED_BY(mutex_);
+  Clock::time_point begun_ DEDUPFS_GUARDED_BY(mutex_);
+  Clock::time_point phase_begun_ DEDUPFS_GUARDED_BY(mutex_);
+  ReclaimStatus status_ DEDUPFS_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/result.h"
 
 namespace dedupfs {
@@ -21,25 +21,25 @@ class CommitHook {
   };
 
   void want(Task task) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     task_ = std::move(task);
     result_.reset();
   }
   // Returns the result, or nothing if no group has ended since. It also withdraws the request.
   std::optional<Result<void>> take_result() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     task_.reset();
     return std::exchange(result_, std::nullopt);
   }
   bool is_wanted() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return task_.has_value();
   }
 
   // Ends the group by `end`, with the requested work before and after it, if any.
   template <class End>
   void run(const End& end) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (task_) result_ = task_->change();
     end();
     if (task_ && *result_) task_->ended();
@@ -47,9 +47,9 @@ class CommitHook {
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::optional<Task> task_;
-  std::optional<Result<void>> result_;
+  mutable Mutex mutex_;
+  std::optional<Task> task_ DEDUPFS_GUARDED_BY(mutex_);
+  std::optional<Result<void>> result_ DEDUPFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace dedupfs

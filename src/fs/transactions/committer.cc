@@ -33,37 +33,37 @@ Committer::~Committer() {
 }
 
 Result<void> Committer::commit(std::chrono::milliseconds patience) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!running_ && !duties_.has_changes()) return {};
   const std::shared_ptr<Round> round = next_round_;
-  if (done_.wait_for(lock, patience, [&] { return round->done; })) return round->result;
+  if (done_.wait_for(mutex_, patience, [&]() DEDUPFS_REQUIRES(mutex_) { return round->done; })) return round->result;
   round_wanted_ = true;
   wakeup_.notify_one();
-  done_.wait(lock, [&] { return round->done; });
+  done_.wait(mutex_, [&]() DEDUPFS_REQUIRES(mutex_) { return round->done; });
   return round->result;
 }
 
 void Committer::request_commit() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   round_wanted_ = true;
   wakeup_.notify_one();
 }
 
 void Committer::request_prepare() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   prepare_wanted_ = true;
   wakeup_.notify_one();
 }
 
 void Committer::request_background_step() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   clean_up_wanted_ = true;
   wakeup_.notify_one();
 }
 
 void Committer::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     wakeup_.notify_one();
   }
@@ -71,7 +71,7 @@ void Committer::stop() {
 }
 
 void Committer::run() {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   Clock::time_point next_by_age = Clock::now() + interval_;
   while (!stopping_) {
     const Clock::time_point now = Clock::now();
@@ -81,13 +81,13 @@ void Committer::run() {
     }
     const bool round = round_wanted_;
     const bool preparation = !round && prepare_wanted_ && now >= prepare_not_before_;
-    if (round) commit_round(lock);
-    if (preparation) prepare_round(lock);
+    if (round) commit_round();
+    if (preparation) prepare_round();
     // Where somebody commits all the time, what is deleted must go all the same, as fast as others make it.
     if (clean_up_wanted_ && !stopping_) {
-      clean_up(lock, std::min<Clock::duration>((Clock::now() - now) / kCleanUpPart, kMaxBackgroundStep));
+      clean_up(std::min<Clock::duration>((Clock::now() - now) / kCleanUpPart, kMaxBackgroundStep));
     } else if (!round && !preparation) {
-      wakeup_.wait_until(lock, prepare_wanted_ ? std::min(next_by_age, prepare_not_before_) : next_by_age);
+      wakeup_.wait_until(mutex_, prepare_wanted_ ? std::min(next_by_age, prepare_not_before_) : next_by_age);
     }
   }
   next_round_->result = Error{ErrorCode::kInterrupted, "the filesystem is being closed"};
@@ -97,47 +97,53 @@ void Committer::run() {
 
 // Whoever asks while the preparation runs is served by this commit, since the group is still open; whoever asks later
 // waits for the next.
-void Committer::commit_round(std::unique_lock<std::mutex>& lock) {
+void Committer::commit_round() {
   std::shared_ptr<Round> next;
   if (!survive("committing", [&] { next = std::make_shared<Round>(); })) {
-    wakeup_.wait_for(lock, kAfterFailure, [this] { return stopping_; });
+    wakeup_.wait_for(mutex_, kAfterFailure, [this]() DEDUPFS_REQUIRES(mutex_) { return stopping_; });
     return;  // it is still wanted
   }
   running_ = true;
-  lock.unlock();
-  survive("storing files before a commit", duties_.prepare);
-  lock.lock();
+  {
+    const MutexUnlock unlocked(mutex_);
+    survive("storing files before a commit", duties_.prepare);
+  }
   const std::shared_ptr<Round> round = std::exchange(next_round_, std::move(next));
   round_wanted_ = false;
   prepare_wanted_ = false;
-  lock.unlock();
-  Result<void> result = guarded(duties_.commit);
-  lock.lock();
+  Result<void> result;
+  {
+    const MutexUnlock unlocked(mutex_);
+    result = guarded(duties_.commit);
+  }
   round->result = std::move(result);
   round->done = true;
   running_ = false;
   done_.notify_all();
 }
 
-void Committer::prepare_round(std::unique_lock<std::mutex>& lock) {
+void Committer::prepare_round() {
   prepare_wanted_ = false;
-  lock.unlock();
-  survive("storing files early", duties_.prepare);
-  lock.lock();
+  {
+    const MutexUnlock unlocked(mutex_);
+    survive("storing files early", duties_.prepare);
+  }
   prepare_not_before_ = Clock::now() + kBetweenPreparations;
 }
 
 // A step, and more of them while there is time.
-void Committer::clean_up(std::unique_lock<std::mutex>& lock, Clock::duration at_least) {
+void Committer::clean_up(Clock::duration at_least) {
   const Clock::time_point end = Clock::now() + at_least;
   do {
     clean_up_wanted_ = false;
-    lock.unlock();
     bool more = true;
-    const bool done = survive("cleaning up", [&] { more = duties_.background_step(); });
-    lock.lock();
+    bool done = false;
+    {
+      const MutexUnlock unlocked(mutex_);
+      done = survive("cleaning up", [&] { more = duties_.background_step(); });
+    }
     clean_up_wanted_ = clean_up_wanted_ || more;
-    if (!done) wakeup_.wait_for(lock, kAfterFailure, [this] { return stopping_; });
+    if (!done) wakeup_.wait_for(mutex_, kAfterFailure, [this]() DEDUPFS_REQUIRES(mutex_) { return stopping_; });
   } while (clean_up_wanted_ && !stopping_ && Clock::now() < end);
 }
 

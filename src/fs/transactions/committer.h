@@ -7,12 +7,11 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/result.h"
 
 namespace dedupfs {
@@ -43,27 +42,28 @@ class Committer {
  private:
   using Clock = std::chrono::steady_clock;
   struct Round {
-    bool done = false;
+    bool done = false;  // both under mutex_
     Result<void> result;
   };
 
   void run();
-  void commit_round(std::unique_lock<std::mutex>& lock);
-  void prepare_round(std::unique_lock<std::mutex>& lock);
-  void clean_up(std::unique_lock<std::mutex>& lock, Clock::duration at_least);
+  void commit_round() DEDUPFS_REQUIRES(mutex_);
+  void prepare_round() DEDUPFS_REQUIRES(mutex_);
+  void clean_up(Clock::duration at_least) DEDUPFS_REQUIRES(mutex_);
 
   const std::chrono::milliseconds interval_;
   const Duties duties_;
-  std::mutex mutex_;
-  std::condition_variable wakeup_;
-  std::condition_variable done_;
-  std::shared_ptr<Round> next_round_;  // of those who need a group that has not been ended yet
-  bool round_wanted_ = false;
-  bool running_ = false;  // a commit is under way
-  bool prepare_wanted_ = false;
-  Clock::time_point prepare_not_before_{};
-  bool clean_up_wanted_ = false;
-  bool stopping_ = false;
+  Mutex mutex_;
+  ConditionVariable wakeup_;
+  ConditionVariable done_;
+  // Of those who need a group that has not been ended yet.
+  std::shared_ptr<Round> next_round_ DEDUPFS_GUARDED_BY(mutex_);
+  bool round_wanted_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  bool running_ DEDUPFS_GUARDED_BY(mutex_) = false;  // a commit is under way
+  bool prepare_wanted_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  Clock::time_point prepare_not_before_ DEDUPFS_GUARDED_BY(mutex_);
+  bool clean_up_wanted_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  bool stopping_ DEDUPFS_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -5,18 +5,18 @@
 // must not enter twice (the second entry would wait for a closing gate that waits for the first).
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace dedupfs {
 
-class QuiesceGate {
+class DEDUPFS_CAPABILITY("quiesce gate") QuiesceGate {
  public:
-  class Pass {
+  class DEDUPFS_SCOPED_CAPABILITY Pass {
    public:
-    explicit Pass(QuiesceGate& gate) : gate_(gate) { gate_.enter(); }
-    ~Pass() { gate_.leave(); }
+    explicit Pass(QuiesceGate& gate) DEDUPFS_ACQUIRE_SHARED(gate) : gate_(gate) { gate_.enter(); }
+    ~Pass() DEDUPFS_RELEASE_GENERIC() { gate_.leave(); }
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
 
@@ -24,10 +24,11 @@ class QuiesceGate {
     QuiesceGate& gate_;
   };
 
-  class Closure {  // returns when everybody has left; opens the gate again at the end of its scope
+  // Returns when everybody has left; opens the gate again at the end of its scope.
+  class DEDUPFS_SCOPED_CAPABILITY Closure {
    public:
-    explicit Closure(QuiesceGate& gate) : gate_(gate) { gate_.close(); }
-    ~Closure() { gate_.open(); }
+    explicit Closure(QuiesceGate& gate) DEDUPFS_ACQUIRE(gate) : gate_(gate) { gate_.close(); }
+    ~Closure() DEDUPFS_RELEASE() { gate_.open(); }
     Closure(const Closure&) = delete;
     Closure& operator=(const Closure&) = delete;
 
@@ -36,15 +37,16 @@ class QuiesceGate {
   };
 
  private:
-  void enter();
-  void leave();
-  void close();
-  void open();
+  // These are the lock, so the analysis believes what they say and does not look into them.
+  void enter() DEDUPFS_ACQUIRE_SHARED() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;
+  void leave() DEDUPFS_RELEASE_SHARED() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;
+  void close() DEDUPFS_ACQUIRE() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;
+  void open() DEDUPFS_RELEASE() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint64_t inside_ = 0;
-  bool closed_ = false;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::uint64_t inside_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  bool closed_ DEDUPFS_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace dedupfs

@@ -9,13 +9,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/guarded.h"
+#include "base/mutex.h"
 #include "mount/control/control_address.h"
 #include "mount/control/control_socket.h"
 #include "store/format/superblock.h"
@@ -75,11 +75,11 @@ struct ControlServer::State {
   std::list<Client> clients;
   std::thread thread;
 
-  std::mutex mutex;  // guards the rest; held while a handler runs, so that finish() waits for it
-  std::optional<std::string> progress_line;  // not sent yet
-  std::optional<std::string> final_line;
-  bool ending = false;  // no handler is called any more
-  bool stopping = false;
+  Mutex mutex;  // held while a handler runs, so that finish() waits for it
+  std::optional<std::string> progress_line DEDUPFS_GUARDED_BY(mutex);  // not sent yet
+  std::optional<std::string> final_line DEDUPFS_GUARDED_BY(mutex);
+  bool ending DEDUPFS_GUARDED_BY(mutex) = false;  // no handler is called any more
+  bool stopping DEDUPFS_GUARDED_BY(mutex) = false;
 };
 
 Result<void> ControlServer::State::listen(const BackingFolder& volume) {
@@ -99,7 +99,7 @@ Result<void> ControlServer::State::listen(const BackingFolder& volume) {
 ControlServer::State::~State() {
   if (thread.joinable()) {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       stopping = true;
     }
     wake();
@@ -119,7 +119,7 @@ void ControlServer::State::run() {
   for (bool last = false; !last;) {
     std::optional<std::string> final_response, progress;
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       last = stopping;
       final_response = final_line;
       progress = std::exchange(progress_line, std::nullopt);
@@ -258,7 +258,7 @@ Result<Json> ControlServer::State::execute(std::string_view line, Client& client
   }
   const auto handler = handlers.find(name);
   if (handler == handlers.end()) return Error{ErrorCode::kInvalidArgument, "unknown command \"" + name + '"'};
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   if (ending) return Error{ErrorCode::kStale, "the volume is being unmounted"};
   return guarded([&]() -> Result<Json> {
     try {
@@ -282,18 +282,18 @@ Result<std::unique_ptr<ControlServer>> ControlServer::start(const BackingFolder&
 }
 
 void ControlServer::end_requests() {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->ending = true;
 }
 
 void ControlServer::report(const std::string& progress) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->progress_line = response_line(Json{{"progress", progress}});
   state_->wake();
 }
 
 void ControlServer::finish(const Result<void>& outcome, const std::string& warning) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->ending = true;
   Json answer = Json::object();
   if (!warning.empty()) answer["warning"] = warning;

@@ -45,7 +45,7 @@ void FuseMount::invalidate(const ContentRange& range) {
 }
 
 void FuseMount::invalidate(const std::vector<ChangedName>& changed) {
-  const std::lock_guard lock(session_mutex_);
+  const MutexLock lock(session_mutex_);
   if (session_ == nullptr) return;
   for (const auto& [inode, name] : changed) {
     if (name)

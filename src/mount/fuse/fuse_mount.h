@@ -4,14 +4,15 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "fs/namespace/filesystem.h"
+#include "fs/transactions/lock_order.h"
 #include "fs/transactions/quiesce_gate.h"
 #include "mount/fuse/fuse_api.h"
 #include "mount/fuse/fuse_open_files.h"
@@ -56,22 +57,22 @@ class FuseMount {
   void connected() const { connected_(); }
   // Call it before the loop: sets the session for invalidations.
   void attach(fuse_session* session) {
-    const std::lock_guard lock(session_mutex_);
+    const MutexLock lock(session_mutex_);
     session_ = session;
   }
   // The number of the mount in the kernel's list of mounts, "MAJOR:MINOR", once it is there; empty until then.
   void set_device(std::string device) {
-    const std::lock_guard lock(session_mutex_);
+    const MutexLock lock(session_mutex_);
     device_ = std::move(device);
   }
   std::string device() {
-    const std::lock_guard lock(session_mutex_);
+    const MutexLock lock(session_mutex_);
     return device_;
   }
   // After the loop.
   void finish_invalidations() {
     invalidations_.reset();
-    const std::lock_guard lock(session_mutex_);
+    const MutexLock lock(session_mutex_);
     session_ = nullptr;
   }
 
@@ -81,12 +82,13 @@ class FuseMount {
 
   // Makes the kernel drop its cache of this range. It waits for readers there, whose requests need a free thread: never
   // call it on a thread of the loop. It also waits for writes through the cache: call it for one only after its answer.
-  void invalidate(const ContentRange& range);
+  // It takes no lock, since it waits: the session is set before the loop, and stays until finish_invalidations().
+  void invalidate(const ContentRange& range) DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;
   // Makes the kernel forget names, attributes and content that changed without it. It waits as above, so requests must not be
   // held up.
   void invalidate(const std::vector<ChangedName>& changed);
   // Every request passes this gate. A thread that closes it has the filesystem alone.
-  QuiesceGate& requests() { return requests_; }
+  QuiesceGate& requests() DEDUPFS_RETURN_CAPABILITY(requests_) { return requests_; }
   // Runs `task`, which can be copied, on a thread for invalidations.
   template <class Task>
   void after_requests(const Task& task) {
@@ -106,10 +108,10 @@ class FuseMount {
   std::atomic<bool> dirsync_;
   OpenFiles open_files_;
   RequestCopies copies_;
-  QuiesceGate requests_;
-  std::mutex session_mutex_;
-  fuse_session* session_ = nullptr;
-  std::string device_;
+  QuiesceGate requests_ DEDUPFS_ACQUIRED_AFTER(lock_order::requests) DEDUPFS_ACQUIRED_BEFORE(lock_order::renames);
+  Mutex session_mutex_;
+  fuse_session* session_ DEDUPFS_GUARDED_BY(session_mutex_) = nullptr;
+  std::string device_ DEDUPFS_GUARDED_BY(session_mutex_);
   unsigned kernel_minor_ = 0;
   std::function<void()> connected_ = [] {};
   // A few threads, so that one that waits for a slow read does not hold up writers of other files.

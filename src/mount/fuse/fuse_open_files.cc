@@ -7,7 +7,7 @@
 namespace dedupfs {
 
 std::optional<ReadAhead::Range> ReadAhead::on_read(std::uint64_t offset, std::uint64_t length) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::uint64_t end = offset + length;
   const bool in_run = offset <= run_end_ + kSlack && end + kSlack >= run_end_;
   if (!in_run) {
@@ -34,7 +34,7 @@ std::unique_ptr<OpenFile> OpenFiles::open(InodeNumber inode, const OpenMode& mod
   file->inode = inode;
   file->mode = mode;
 
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::shared_ptr<InodeUse>& use = inodes_[inode];
   const bool is_first = !use;
   if (is_first) use = std::make_shared<InodeUse>();
@@ -49,7 +49,7 @@ std::unique_ptr<OpenFile> OpenFiles::open(InodeNumber inode, const OpenMode& mod
 }
 
 void OpenFiles::close(std::unique_ptr<OpenFile> file) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = inodes_.find(file->inode);
   DEDUPFS_CHECK(found != inodes_.end());  // open() put it there
   InodeUse& use = *found->second;
@@ -58,13 +58,13 @@ void OpenFiles::close(std::unique_ptr<OpenFile> file) {
 }
 
 bool OpenFiles::has_writer(InodeNumber inode) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = inodes_.find(inode);
   return found != inodes_.end() && found->second->writers > 0;
 }
 
 void OpenFiles::note_cached(InodeNumber inode) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = inodes_.find(inode);
   if (found != inodes_.end()) found->second->note_cached();
 }

@@ -8,10 +8,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "fs/format/types.h"
 
 namespace dedupfs {
@@ -36,11 +36,11 @@ class ReadAhead {
   std::optional<Range> on_read(std::uint64_t offset, std::uint64_t length);
 
  private:
-  std::mutex mutex_;
-  std::uint64_t run_end_ = 0;     // behind the furthest request of this run
-  std::uint64_t run_bytes_ = 0;   // asked for in this run
-  std::uint64_t loaded_end_ = 0;  // end of the requested load
-  std::uint64_t window_ = kMinWindow;
+  Mutex mutex_;
+  std::uint64_t run_end_ DEDUPFS_GUARDED_BY(mutex_) = 0;     // behind the furthest request of this run
+  std::uint64_t run_bytes_ DEDUPFS_GUARDED_BY(mutex_) = 0;   // asked for in this run
+  std::uint64_t loaded_end_ DEDUPFS_GUARDED_BY(mutex_) = 0;  // end of the requested load
+  std::uint64_t window_ DEDUPFS_GUARDED_BY(mutex_) = kMinWindow;
 };
 
 // The open mode of a handle. libfuse gives the flags of a file only with open, read and write, so they are remembered here.
@@ -87,8 +87,8 @@ class OpenFiles {
   void note_cached(InodeNumber inode);
 
  private:
-  mutable std::mutex mutex_;
-  std::unordered_map<InodeNumber, std::shared_ptr<InodeUse>> inodes_;
+  mutable Mutex mutex_;
+  std::unordered_map<InodeNumber, std::shared_ptr<InodeUse>> inodes_ DEDUPFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace dedupfs

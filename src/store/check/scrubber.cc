@@ -69,7 +69,7 @@ Scrubber::~Scrubber() {
 }
 
 Result<void> Scrubber::start(std::uint64_t bytes_per_second) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (running_) return Error{ErrorCode::kBusy, "a scrub of this volume runs already"};
   if (thread_.joinable()) thread_.join();  // the one before has ended
   running_ = true;
@@ -85,7 +85,7 @@ Result<void> Scrubber::start(std::uint64_t bytes_per_second) {
 void Scrubber::stop() {
   std::thread thread;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     thread = std::move(thread_);
   }
@@ -94,7 +94,7 @@ void Scrubber::stop() {
 }
 
 ScrubStatus Scrubber::status() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ScrubStatus status;
   status.running = running_;
   status.last = last_;
@@ -114,7 +114,7 @@ void Scrubber::run(std::uint64_t bytes_per_second) {
   survive("ending a scrub", [&] {
     ScrubFindings findings;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       current_.ended_unix_seconds = now_unix_seconds();
       current_.complete = checked.has_value();
       findings = current_;
@@ -123,10 +123,10 @@ void Scrubber::run(std::uint64_t bytes_per_second) {
                 "scrub: {} bytes checked{}, {} damaged chunks, {} other errors", findings.checked_bytes,
                 findings.complete ? "" : " before it was stopped", findings.damaged_chunks, findings.other_damage);
     ended_(findings);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     last_ = findings;
   });
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   running_ = false;
 }
 
@@ -139,7 +139,7 @@ Result<void> Scrubber::check_all(std::uint64_t bytes_per_second) {
 
 void Scrubber::note_other_damage(const Error& error) {
   spdlog::error("scrub: {}", error.message());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++current_.other_damage;
 }
 
@@ -169,7 +169,7 @@ Result<void> Scrubber::check_extents(std::uint64_t bytes_per_second) {
     check_extent(extent);
     if (recent.size() >= kExtentsAtOnce) recent.clear();
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (recent.insert(extent.place).second) current_.checked_bytes += extent.region_disk_bytes;
       progress_ = static_cast<double>(number_of(extent.first)) / end;
     }
@@ -196,17 +196,17 @@ void Scrubber::check_extent(const ChunkExtent& extent) {
   spdlog::error("scrub: {} chunks from {} on are damaged: {}", damaged, number_of(extent.first),
                 region ? fmt::format("they are not in container {} at {}", extent.place.container, extent.place.offset)
                        : region.error().message());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   current_.damaged_chunks += damaged;
 }
 
 bool Scrubber::pace(std::uint64_t bytes_per_second) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (bytes_per_second == 0) return !stopping_;
   const std::chrono::duration<double> due(static_cast<double>(current_.checked_bytes) /
                                           static_cast<double>(bytes_per_second));
-  return !wakeup_.wait_until(lock, begun_ + std::chrono::duration_cast<Clock::duration>(due),
-                             [this] { return stopping_; });
+  return !wakeup_.wait_until(mutex_, begun_ + std::chrono::duration_cast<Clock::duration>(due),
+                             [this]() DEDUPFS_REQUIRES(mutex_) { return stopping_; });
 }
 
 }  // namespace dedupfs

@@ -12,14 +12,13 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "store/chunks/chunk_index.h"
 #include "store/volume/volume.h"
@@ -83,15 +82,15 @@ class Scrubber {
   Volume& volume_;
   const std::function<void(const ScrubFindings&)> ended_;
 
-  mutable std::mutex mutex_;  // guards the rest
-  std::condition_variable wakeup_;
-  bool stopping_ = false;
-  bool running_ = false;
-  double progress_ = 0;
-  Clock::time_point begun_{};
-  ScrubFindings current_;
-  std::optional<ScrubFindings> last_;
-  std::thread thread_;
+  mutable Mutex mutex_;
+  ConditionVariable wakeup_;
+  bool stopping_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  bool running_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  double progress_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  Clock::time_point begun_ DEDUPFS_GUARDED_BY(mutex_);
+  ScrubFindings current_ DEDUPFS_GUARDED_BY(mutex_);
+  std::optional<ScrubFindings> last_ DEDUPFS_GUARDED_BY(mutex_);
+  std::thread thread_ DEDUPFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace dedupfs

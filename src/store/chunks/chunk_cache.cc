@@ -10,7 +10,7 @@ constexpr std::size_t kOverheadBytes = 192;  // list and hash nodes, control blo
 }  // namespace
 
 ChunkCache::Chunk ChunkCache::find(ChunkId id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = by_id_.find(id);
   if (found == by_id_.end()) return nullptr;
   entries_.splice(entries_.begin(), entries_, found->second);
@@ -19,7 +19,7 @@ ChunkCache::Chunk ChunkCache::find(ChunkId id) {
 
 void ChunkCache::insert(ChunkId id, Chunk chunk) {
   std::list<Entry> dropped;  // freed after the lock is released
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (by_id_.contains(id)) return;
   used_bytes_ += chunk->size() + kOverheadBytes;
   entries_.push_front({id, std::move(chunk)});

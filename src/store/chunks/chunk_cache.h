@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "base/raw_buffer.h"
 #include "store/format/types.h"
 
@@ -31,10 +31,10 @@ class ChunkCache {
   };
 
   const std::size_t capacity_bytes_;
-  std::mutex mutex_;
-  std::list<Entry> entries_;  // most recently used first
-  std::unordered_map<ChunkId, std::list<Entry>::iterator> by_id_;
-  std::size_t used_bytes_ = 0;
+  Mutex mutex_;
+  std::list<Entry> entries_ DEDUPFS_GUARDED_BY(mutex_);  // most recently used first
+  std::unordered_map<ChunkId, std::list<Entry>::iterator> by_id_ DEDUPFS_GUARDED_BY(mutex_);
+  std::size_t used_bytes_ DEDUPFS_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace dedupfs

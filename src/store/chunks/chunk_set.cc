@@ -30,7 +30,7 @@ Piece* ChunkSet::make(Pool<Piece>& pool) {
 }
 
 ChunkSet::Leaf* ChunkSet::make_leaf(std::uint64_t number) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!covers(number)) return nullptr;
   Node* node = root_;
   for (unsigned shift = shift_;; shift -= kNodeShift) {

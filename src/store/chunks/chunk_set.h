@@ -15,10 +15,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "store/format/types.h"
 
@@ -171,7 +171,7 @@ class ChunkSet {
   Node* root_ = nullptr;
   mutable std::atomic<Leaf*> last_ = nullptr;  // that was found: most ids come in order
   unsigned shift_ = 0;                         // ids below 1 << shift_ have a place; 0: none has
-  std::mutex mutex_;                           // of those who make pieces
+  Mutex mutex_;                                // of those who make pieces
   Pool<Node> nodes_;
   Pool<Leaf> leaves_;
 };

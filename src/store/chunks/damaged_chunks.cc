@@ -8,7 +8,7 @@
 namespace dedupfs {
 
 void DamagedChunks::insert(ChunkId first, std::size_t count) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (std::size_t i = 0; i < count && numbers_.size() < kMax; ++i)
     if (numbers_.insert(number_of(first) + i).second) ++version_;
   size_ = numbers_.size();
@@ -16,7 +16,7 @@ void DamagedChunks::insert(ChunkId first, std::size_t count) {
 
 std::size_t DamagedChunks::erase(ChunkId first, std::size_t count) {
   if (size_ == 0) return 0;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto from = numbers_.lower_bound(number_of(first));
   const auto to = numbers_.lower_bound(number_of(first) + count);
   if (from == to) return 0;
@@ -28,19 +28,19 @@ std::size_t DamagedChunks::erase(ChunkId first, std::size_t count) {
 
 bool DamagedChunks::contains(ChunkId id) const {
   if (size_ == 0) return false;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return numbers_.contains(number_of(id));
 }
 
 std::vector<std::uint64_t> DamagedChunks::numbers() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {numbers_.begin(), numbers_.end()};
 }
 
 DamagedChunks::Encoded DamagedChunks::encode(const std::vector<ChunkId>& without) const {
   std::unordered_set<std::uint64_t> left_out;
   for (const ChunkId id : without) left_out.insert(number_of(id));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Encoded encoded{{}, version_};
   Encoder encoder(encoded.bytes);
   std::uint64_t previous = 0;
@@ -53,7 +53,7 @@ DamagedChunks::Encoded DamagedChunks::encode(const std::vector<ChunkId>& without
 }
 
 void DamagedChunks::note_stored(std::uint64_t version, const std::vector<ChunkId>& without) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const ChunkId id : without) numbers_.erase(number_of(id));
   size_ = numbers_.size();
   stored_version_ = version;
@@ -70,7 +70,7 @@ Result<void> DamagedChunks::load(std::string_view encoded) {
     number += step;
     numbers.insert(number);
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   numbers_ = std::move(numbers);
   size_ = numbers_.size();
   stored_version_ = ++version_;

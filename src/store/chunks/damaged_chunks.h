@@ -10,12 +10,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "store/format/types.h"
 
@@ -50,8 +50,8 @@ class DamagedChunks {
   std::atomic<std::size_t> size_ = 0;  // asked for each duplicate, and nearly always 0
   std::atomic<std::uint64_t> version_ = 0;
   std::atomic<std::uint64_t> stored_version_ = 0;
-  mutable std::mutex mutex_;
-  std::set<std::uint64_t> numbers_;
+  mutable Mutex mutex_;
+  std::set<std::uint64_t> numbers_ DEDUPFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace dedupfs

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <shared_mutex>
 
+#include "base/mutex.h"
 #include "store/chunks/chunk_index.h"
 
 namespace dedupfs {
@@ -19,7 +19,7 @@ class ExtentCache {
     bool has_deltas = false;  // the extent, not necessarily the chunk
   };
   std::optional<Found> find(ChunkId id) const {
-    const std::shared_lock lock(mutex_);
+    const ReaderLock lock(mutex_);
     const auto after = extents_.upper_bound(number_of(id));
     if (after == extents_.begin()) return std::nullopt;
     const auto& [first, extent] = *std::prev(after);
@@ -28,13 +28,13 @@ class ExtentCache {
   }
 
   void forget(ChunkId id) {
-    const std::unique_lock lock(mutex_);
+    const WriterLock lock(mutex_);
     const auto after = extents_.upper_bound(number_of(id));
     if (after != extents_.begin()) extents_.erase(std::prev(after));
   }
 
   void clear() {
-    const std::unique_lock lock(mutex_);
+    const WriterLock lock(mutex_);
     extents_.clear();
   }
 
@@ -43,7 +43,7 @@ class ExtentCache {
   }
 
   void insert(const ChunkExtent& extent) {
-    const std::unique_lock lock(mutex_);
+    const WriterLock lock(mutex_);
     // Starting afresh is rare and cheap: what is in use comes back with one look-up each.
     if (extents_.size() >= kMaxExtents) extents_.clear();
     extents_.insert_or_assign(number_of(extent.first), Run{extent.chunks.size(), found_in(extent)});
@@ -57,8 +57,8 @@ class ExtentCache {
     Found found;
   };
 
-  mutable std::shared_mutex mutex_;
-  std::map<std::uint64_t, Run> extents_;  // by number of the first id
+  mutable SharedMutex mutex_;
+  std::map<std::uint64_t, Run> extents_ DEDUPFS_GUARDED_BY(mutex_);  // by number of the first id
 };
 
 }  // namespace dedupfs

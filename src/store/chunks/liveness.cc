@@ -6,14 +6,17 @@
 
 namespace dedupfs {
 
-std::shared_lock<std::shared_mutex> Liveness::lock_phase() {
-  const std::lock_guard turn(turnstile_);
-  return std::shared_lock(mutex_);
+Liveness::Lookup::Lookup(Liveness& liveness) : liveness_(liveness) {
+  const MutexLock turn(liveness.turnstile_);
+  liveness.mutex_.lock_shared();
 }
 
-Liveness::Lookup::Lookup(Liveness& liveness) : liveness_(liveness), lock_(liveness.lock_phase()) {}
+Liveness::Lookup::~Lookup() {
+  liveness_.mutex_.unlock_shared();
+}
 
 bool Liveness::Lookup::claim(ChunkId id) {
+  liveness_.mutex_.assert_held_shared();  // by the constructor
   switch (liveness_.phase_) {
     case Phase::kIdle: return true;
     case Phase::kErasing: return liveness_.is_live(id);
@@ -24,18 +27,20 @@ bool Liveness::Lookup::claim(ChunkId id) {
 }
 
 void Liveness::Lookup::note_stored(ChunkId id) {
+  liveness_.mutex_.assert_held_shared();  // by the constructor
   if (liveness_.phase_ == Phase::kIdle || !liveness_.set(id) || liveness_.phase_ != Phase::kMarking) return;
-  const std::lock_guard lock(liveness_.claimed_mutex_);
+  const MutexLock lock(liveness_.claimed_mutex_);
   liveness_.claimed_.push_back(id);
 }
 
 void Liveness::start_marking(std::uint64_t end, std::uint64_t max_bytes) {
-  const std::lock_guard turn(turnstile_);
-  const std::unique_lock lock(mutex_);
+  const MutexLock turn(turnstile_);
+  const WriterLock lock(mutex_);
   DEDUPFS_CHECK(phase_ == Phase::kIdle);  // one reclaim at a time
   phase_ = Phase::kMarking;
   end_ = end;
   marked_.emplace(max_bytes, end);
+  const MutexLock claimed_lock(claimed_mutex_);
   claimed_.clear();
 }
 
@@ -44,22 +49,25 @@ bool Liveness::mark(ChunkId id) {
 }
 
 std::vector<ChunkId> Liveness::take_claimed() {
-  const std::lock_guard lock(claimed_mutex_);
+  const MutexLock lock(claimed_mutex_);
   return std::exchange(claimed_, {});
 }
 
 bool Liveness::start_erasing() {
-  const std::lock_guard turn(turnstile_);
-  const std::unique_lock lock(mutex_);
+  const MutexLock turn(turnstile_);
+  const WriterLock lock(mutex_);
   DEDUPFS_CHECK(phase_ == Phase::kMarking);  // one reclaim at a time
-  if (!claimed_.empty()) return false;
+  {
+    const MutexLock claimed_lock(claimed_mutex_);
+    if (!claimed_.empty()) return false;
+  }
   phase_ = Phase::kErasing;
   return true;
 }
 
 void Liveness::finish(const std::function<void()>& forget) {
-  const std::lock_guard turn(turnstile_);
-  const std::unique_lock lock(mutex_);
+  const MutexLock turn(turnstile_);
+  const WriterLock lock(mutex_);
   if (phase_ == Phase::kIdle) return;
   forget();
   phase_ = Phase::kIdle;
@@ -75,7 +83,7 @@ Result<void> Liveness::require_complete() const {
 }
 
 bool Liveness::is_erasing() const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   return phase_ == Phase::kErasing;
 }
 

@@ -12,11 +12,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "store/chunks/chunk_set.h"
 #include "store/format/types.h"
@@ -26,9 +25,12 @@ namespace dedupfs {
 class Liveness {
  public:
   // Held from before a chunk is looked up until it was claimed, so that no phase begins or ends in between.
-  class Lookup {
+  class DEDUPFS_SCOPED_CAPABILITY Lookup {
    public:
-    explicit Lookup(Liveness& liveness);
+    explicit Lookup(Liveness& liveness) DEDUPFS_ACQUIRE_SHARED(liveness.mutex_);
+    Lookup(const Lookup&) = delete;
+    Lookup& operator=(const Lookup&) = delete;
+    ~Lookup() DEDUPFS_RELEASE_GENERIC();
     // Whether the chunk may be referred to. False: it is dead, and its content is to be stored under another id.
     bool claim(ChunkId id);
     // The chunk was stored just now, perhaps by somebody else who was faster, and is referred to.
@@ -36,7 +38,6 @@ class Liveness {
 
    private:
     Liveness& liveness_;
-    std::shared_lock<std::shared_mutex> lock_;
   };
 
   // Ids from `end` on are new, and live; so are those below that are given away from now on. The marks take
@@ -60,17 +61,17 @@ class Liveness {
  private:
   enum class Phase { kIdle, kMarking, kErasing };
 
-  std::shared_lock<std::shared_mutex> lock_phase();
   bool set(ChunkId id);  // whether it was not set
 
   // Those who change the phase wait for lookups to end, and keep new ones out by the turnstile, or they would wait for ever.
-  std::mutex turnstile_;
-  mutable std::shared_mutex mutex_;
-  Phase phase_ = Phase::kIdle;
+  Mutex turnstile_;
+  mutable SharedMutex mutex_ DEDUPFS_ACQUIRED_AFTER(turnstile_);
+  Phase phase_ DEDUPFS_GUARDED_BY(mutex_) = Phase::kIdle;
+  // Changed with mutex_, by the thread that changes phases. That thread reads them without, others in a Lookup.
   std::uint64_t end_ = 0;
   std::optional<ChunkSet> marked_;
-  std::mutex claimed_mutex_;
-  std::vector<ChunkId> claimed_;
+  Mutex claimed_mutex_ DEDUPFS_ACQUIRED_AFTER(mutex_);
+  std::vector<ChunkId> claimed_ DEDUPFS_GUARDED_BY(claimed_mutex_);
 };
 
 }  // namespace dedupfs

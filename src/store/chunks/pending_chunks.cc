@@ -1,7 +1,6 @@
 #include "store/chunks/pending_chunks.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "base/check.h"
 #include "store/chunks/extent_overlay.h"
@@ -24,14 +23,14 @@ Result<void> append_erased(const ErasedChunks& chunks, const Database& database,
 }  // namespace
 
 std::optional<ChunkId> PendingChunks::find(const Fingerprint& fingerprint) const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   for (const Group* group : {&open_, &frozen_})
     if (const auto found = group->ids.find(fingerprint); found != group->ids.end()) return found->second;
   return std::nullopt;
 }
 
 std::optional<PendingChunks::Location> PendingChunks::locate(ChunkId id) const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   for (const Group* group : {&open_, &frozen_}) {
     const auto found = group->chunks.find(number_of(id));
     if (found == group->chunks.end()) continue;
@@ -42,7 +41,7 @@ std::optional<PendingChunks::Location> PendingChunks::locate(ChunkId id) const {
 }
 
 std::optional<ChunkId> PendingChunks::publish(const RegionEntry& entry, const std::shared_ptr<PendingRegion>& region) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   if (const auto found = frozen_.ids.find(entry.fingerprint); found != frozen_.ids.end()) return found->second;
   const auto [found, is_new] = open_.ids.try_emplace(entry.fingerprint, entry.id);
   if (!is_new) return found->second;
@@ -57,28 +56,28 @@ std::optional<ChunkId> PendingChunks::publish(const RegionEntry& entry, const st
 }
 
 bool PendingChunks::publish_moved(const RegionEntry& entry, const std::shared_ptr<PendingRegion>& region) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   if (frozen_.chunks.contains(number_of(entry.id))) return false;
   return open_.chunks.emplace(number_of(entry.id), Group::Chunk{region, entry}).second;
 }
 
 void PendingChunks::erase(ErasedChunks chunks) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   open_.erased.push_back(std::move(chunks));
 }
 
 void PendingChunks::abandon_container(std::uint32_t number) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   open_.abandoned.push_back(number);
 }
 
 void PendingChunks::add_region(std::shared_ptr<PendingRegion> region) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   open_.regions.push_back(std::move(region));
 }
 
 void PendingChunks::mark_written(PendingRegion& region, RegionPlace place, std::uint32_t disk_bytes) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   region.range = RegionRange{place, disk_bytes};
   region.region.reset();
   for (auto* extents : {&region.extents, &region.moved, &region.renewed}) {
@@ -91,30 +90,31 @@ void PendingChunks::mark_written(PendingRegion& region, RegionPlace place, std::
 }
 
 bool PendingChunks::all_written(const std::vector<std::shared_ptr<PendingRegion>>& regions) const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   return std::ranges::all_of(regions, [](const auto& region) { return region->range.has_value(); });
 }
 
 void PendingChunks::freeze() {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   DEDUPFS_CHECK(frozen_.chunks.empty());  // Volume::freeze() follows a commit
   std::swap(open_, frozen_);
 }
 
 // Without the lock, for it may take a while: what it reads of the frozen group changes no more.
 Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Database& database) const {
+  const Group& frozen = frozen_for_its_owner();
   ExtentOverlay extents(database);
-  for (const ErasedChunks& chunks : frozen_.erased) DEDUPFS_TRY(append_erased(chunks, database, extents, batch));
-  for (const auto& [fingerprint, id] : frozen_.ids)
+  for (const ErasedChunks& chunks : frozen.erased) DEDUPFS_TRY(append_erased(chunks, database, extents, batch));
+  for (const auto& [fingerprint, id] : frozen.ids)
     batch.put(Family::kFingerprints, text_of(fingerprint.bytes), encode_chunk_id(id));
-  for (const auto& region : frozen_.regions) {
+  for (const auto& region : frozen.regions) {
     DEDUPFS_CHECK(region->range.has_value());  // the commit has waited for it
     for (const ChunkExtent& extent : region->extents)
       batch.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
     for (const ChunkExtent& extent : region->moved) DEDUPFS_TRY(extents.lay(extent));
   }
   // Behind all that moved: of a chunk that did both, what came again counts.
-  for (const auto& region : frozen_.regions)
+  for (const auto& region : frozen.regions)
     for (const ChunkExtent& extent : region->renewed) DEDUPFS_TRY(extents.lay(extent));
   extents.append_to(batch);
   return {};
@@ -122,7 +122,7 @@ Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Datab
 
 std::vector<ChunkId> PendingChunks::frozen_renewed() const {
   std::vector<ChunkId> ids;
-  for (const auto& region : frozen_.regions)
+  for (const auto& region : frozen_regions())
     for (const ChunkExtent& extent : region->renewed)
       for (std::size_t i = 0; i < extent.chunks.size(); ++i) ids.push_back(extent.id_of(i));
   return ids;
@@ -130,18 +130,18 @@ std::vector<ChunkId> PendingChunks::frozen_renewed() const {
 
 void PendingChunks::drop_frozen() {
   Group dropped;  // outlives the lock: freeing it takes a while
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   std::swap(frozen_, dropped);
 }
 
 bool PendingChunks::open_is_empty() const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   return open_.chunks.empty() && open_.regions.empty() && open_.erased.empty() && open_.abandoned.empty();
 }
 
 std::size_t PendingChunks::open_bytes() const {
   static constexpr std::size_t kBytesPerChunk = 280;  // both map nodes, and the share of the region's run
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   return open_.chunks.size() * kBytesPerChunk;
 }
 

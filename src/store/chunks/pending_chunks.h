@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <shared_mutex>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "index/database.h"
 #include "store/chunks/chunk_index.h"
@@ -67,12 +67,12 @@ class PendingChunks {
 
   // The frozen group is looked at by whoever calls freeze() and drop_frozen().
   void freeze();
-  const std::vector<std::shared_ptr<PendingRegion>>& frozen_regions() const { return frozen_.regions; }
+  const std::vector<std::shared_ptr<PendingRegion>>& frozen_regions() const { return frozen_for_its_owner().regions; }
   // Index entries of the frozen group, whose regions must all be on disk.
   Result<void> append_frozen_to(Database::Batch& batch, const Database& database) const;
   std::vector<ChunkId> frozen_renewed() const;  // those whose bytes came again
-  const std::vector<ErasedChunks>& frozen_erased() const { return frozen_.erased; }
-  const std::vector<std::uint32_t>& frozen_abandoned() const { return frozen_.abandoned; }
+  const std::vector<ErasedChunks>& frozen_erased() const { return frozen_for_its_owner().erased; }
+  const std::vector<std::uint32_t>& frozen_abandoned() const { return frozen_for_its_owner().abandoned; }
   void drop_frozen();
 
   bool open_is_empty() const;
@@ -92,9 +92,12 @@ class PendingChunks {
     std::vector<std::uint32_t> abandoned;  // containers
   };
 
-  mutable std::shared_mutex mutex_;
-  Group open_;
-  Group frozen_;
+  // Without the lock: whoever froze the group is the only one who changes what these readers look at.
+  const Group& frozen_for_its_owner() const DEDUPFS_NO_THREAD_SAFETY_ANALYSIS { return frozen_; }
+
+  mutable SharedMutex mutex_;
+  Group open_ DEDUPFS_GUARDED_BY(mutex_);
+  Group frozen_ DEDUPFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace dedupfs

@@ -52,7 +52,7 @@ std::string ContainerFolder::name_of(std::uint32_t number) const {
 
 Result<std::shared_ptr<const BackingFile>> ContainerFolder::open(std::uint32_t number) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto found = by_number_.find(number); found != by_number_.end()) {
       open_files_.splice(open_files_.begin(), open_files_, found->second);
       return found->second->second;
@@ -65,7 +65,7 @@ Result<std::shared_ptr<const BackingFile>> ContainerFolder::open(std::uint32_t n
 
 void ContainerFolder::keep_open(std::uint32_t number, std::shared_ptr<const BackingFile> file) {
   OpenFile evicted;  // closed after the lock is released
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (by_number_.contains(number)) return;  // somebody else was faster
   open_files_.emplace_front(number, std::move(file));
   by_number_[number] = open_files_.begin();
@@ -77,7 +77,7 @@ void ContainerFolder::keep_open(std::uint32_t number, std::shared_ptr<const Back
 
 void ContainerFolder::close(std::uint32_t number) {
   OpenFile closed;  // after the lock is released
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = by_number_.find(number);
   if (found == by_number_.end()) return;
   closed = std::move(*found->second);

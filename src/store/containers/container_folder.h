@@ -9,13 +9,13 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/backing.h"
+#include "base/mutex.h"
 #include "store/containers/container_backend.h"
 
 namespace dedupfs {
@@ -44,9 +44,9 @@ class ContainerFolder final : public ContainerBackend {
   const std::shared_ptr<BackingFolder> folder_;
 
   using OpenFile = std::pair<std::uint32_t, std::shared_ptr<const BackingFile>>;
-  std::mutex mutex_;
-  std::list<OpenFile> open_files_;  // most recently used first
-  std::unordered_map<std::uint32_t, std::list<OpenFile>::iterator> by_number_;
+  Mutex mutex_;
+  std::list<OpenFile> open_files_ DEDUPFS_GUARDED_BY(mutex_);  // most recently used first
+  std::unordered_map<std::uint32_t, std::list<OpenFile>::iterator> by_number_ DEDUPFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace dedupfs

@@ -204,7 +204,7 @@ Result<ContainerInfo> ContainerReader::inspect(std::uint32_t number) {
 
 Result<void> ContainerReader::check_header(std::uint32_t number) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (checked_.contains(number)) return {};
   }
   HeaderBytes bytes;
@@ -216,7 +216,7 @@ Result<void> ContainerReader::check_header(std::uint32_t number) {
     spdlog::warn("{}: {}", backend_.name_of(number), header.error().message());
   else if (*header != ContainerHeader{number, volume_})
     return corruption("the file is a container of another volume or number");
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (checked_.size() >= kMaxChecked) checked_.clear();
   checked_.insert(number);
   return {};

@@ -11,10 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <unordered_set>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/raw_buffer.h"
 #include "base/result.h"
 #include "store/containers/container_backend.h"
@@ -68,8 +68,8 @@ class ContainerReader {
   ContainerBackend& backend_;
   const UuidBytes volume_;
 
-  std::mutex mutex_;
-  std::unordered_set<std::uint32_t> checked_;  // containers whose header was looked at
+  Mutex mutex_;
+  std::unordered_set<std::uint32_t> checked_ DEDUPFS_GUARDED_BY(mutex_);  // containers whose header was looked at
 };
 
 }  // namespace dedupfs

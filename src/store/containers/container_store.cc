@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <mutex>
 #include <utility>
 
 #include "base/check.h"
 #include "base/crash_point.h"
+#include "base/mutex.h"
 #include "store/containers/container_folder.h"
 #include "store/containers/container_reader.h"
 #include "store/format/container_format.h"
@@ -45,10 +45,11 @@ struct ContainerStore::State {
         backend(folder),
         reader(backend, volume) {}
 
-  Result<void> create_container();
-  Result<void> write(WrittenContainer& container, std::uint64_t offset, ByteSpan region);
-  void seal_if_done(std::unique_lock<std::mutex>& lock, WrittenContainer& container);
-  Result<void> sync();
+  Result<void> create_container() DEDUPFS_REQUIRES(mutex);
+  Result<void> write(WrittenContainer& container, std::uint64_t offset, ByteSpan region) DEDUPFS_EXCLUDES(mutex);
+  // Lets go of the lock meanwhile.
+  void seal_if_done(WrittenContainer& container) DEDUPFS_REQUIRES(mutex);
+  Result<void> sync() DEDUPFS_EXCLUDES(mutex);
 
   ContainerFolder folder;  // new containers
   const Settings settings;
@@ -56,22 +57,24 @@ struct ContainerStore::State {
   ContainerBackend& backend;  // all that can be read, sealed or not: today they lie in the folder
   ContainerReader reader;
 
-  std::mutex sync_mutex;  // before `mutex`: a sync that finds nothing to do must wait for the one that is doing it
-  std::mutex mutex;
-  std::uint32_t next_number = 1;
-  std::shared_ptr<WrittenContainer> current;                // null until the next append
-  std::vector<std::shared_ptr<WrittenContainer>> unsynced;  // every container that is not finished(), `current` too
-  bool directory_dirty = false;
-  std::optional<Error> failed_sync;
+  // A sync that finds nothing to do must wait for the one that is doing it.
+  Mutex sync_mutex DEDUPFS_ACQUIRED_BEFORE(mutex);
+  Mutex mutex;
+  std::uint32_t next_number DEDUPFS_GUARDED_BY(mutex) = 1;
+  std::shared_ptr<WrittenContainer> current DEDUPFS_GUARDED_BY(mutex);  // null until the next append
+  // Every container that is not finished(), `current` too.
+  std::vector<std::shared_ptr<WrittenContainer>> unsynced DEDUPFS_GUARDED_BY(mutex);
+  bool directory_dirty DEDUPFS_GUARDED_BY(mutex) = false;
+  std::optional<Error> failed_sync DEDUPFS_GUARDED_BY(mutex);
 };
 
 ContainerStore::ContainerStore(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 ContainerStore::~ContainerStore() {
-  std::unique_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   if (!state_->current || state_->failed_sync) return;
   state_->current->full = true;
-  state_->seal_if_done(lock, *state_->current);
+  state_->seal_if_done(*state_->current);
 }
 
 Result<std::unique_ptr<ContainerStore>> ContainerStore::open(std::shared_ptr<BackingFolder> folder, Settings settings) {
@@ -93,31 +96,36 @@ Result<RegionPlace> ContainerStore::append(ByteSpan encoded_region) {
   DEDUPFS_CHECK(encoded_region.size() >= kRegionHeaderBytes);  // what encode_region() made
   if (state.settings.read_only) return Error{ErrorCode::kReadOnly, "the volume is open for reading only"};
 
-  std::unique_lock lock(state.mutex);
-  if (state.failed_sync) return *state.failed_sync;
-  if (!state.current) DEDUPFS_TRY(state.create_container());
-  const std::shared_ptr<WrittenContainer> container = state.current;
-  const std::uint64_t offset = container->end;
-  container->end += encoded_region.size();
-  ++container->writes_in_flight;
-  if (container->end >= state.settings.container_bytes) {
-    container->full = true;
-    state.current = nullptr;
+  std::shared_ptr<WrittenContainer> container;
+  std::uint64_t offset = 0;
+  {
+    const MutexLock lock(state.mutex);
+    if (state.failed_sync) return *state.failed_sync;
+    if (!state.current) DEDUPFS_TRY(state.create_container());
+    container = state.current;
+    offset = container->end;
+    container->end += encoded_region.size();
+    ++container->writes_in_flight;
+    if (container->end >= state.settings.container_bytes) {
+      container->full = true;
+      state.current = nullptr;
+    }
   }
 
-  lock.unlock();
   const Result<void> written = state.write(*container, offset, encoded_region);
   crash_point("container.appended");
-  lock.lock();
 
-  --container->writes_in_flight;
-  if (written) {
-    container->dirty = true;
-    ++container->regions;
+  bool too_many_unsynced = false;
+  {
+    const MutexLock lock(state.mutex);
+    --container->writes_in_flight;
+    if (written) {
+      container->dirty = true;
+      ++container->regions;
+    }
+    state.seal_if_done(*container);
+    too_many_unsynced = container->sealed && state.unsynced.size() > kMaxUnsyncedContainers;
   }
-  state.seal_if_done(lock, *container);
-  const bool too_many_unsynced = container->sealed && state.unsynced.size() > kMaxUnsyncedContainers;
-  lock.unlock();
   if (!written) return written.error();
   if (too_many_unsynced) DEDUPFS_TRY(state.sync());
   return RegionPlace{container->number, static_cast<std::uint32_t>(offset)};
@@ -148,7 +156,7 @@ Result<void> ContainerStore::State::write(WrittenContainer& container, std::uint
   auto written = container.file->write(offset, region);
   if (written) return written;
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (container.end == offset + region.size()) {
       container.end = offset;
       if (const auto cut = container.file->truncate(offset); !cut) spdlog::warn("{}", cut.error().message());
@@ -162,18 +170,19 @@ Result<void> ContainerStore::State::write(WrittenContainer& container, std::uint
 }
 
 // A container without its trailer is as good to readers, so a failure is no more than logged.
-void ContainerStore::State::seal_if_done(std::unique_lock<std::mutex>& lock, WrittenContainer& container) {
+void ContainerStore::State::seal_if_done(WrittenContainer& container) {
   if (!container.full || container.sealed || container.writes_in_flight != 0) return;
   container.sealed = true;
   ++container.writes_in_flight;
   const std::uint64_t trailer_offset = container.end;
   const std::string trailer =
       encode_container_trailer({container.number, container.regions, trailer_offset + kContainerTrailerBytes});
-  lock.unlock();
-  if (const auto written = container.file->write(trailer_offset, bytes_of(trailer)); !written)
-    spdlog::warn("sealing a container: {}", written.error().message());
-  crash_point("container.sealed");
-  lock.lock();
+  {
+    const MutexUnlock unlocked(mutex);
+    if (const auto written = container.file->write(trailer_offset, bytes_of(trailer)); !written)
+      spdlog::warn("sealing a container: {}", written.error().message());
+    crash_point("container.sealed");
+  }
   --container.writes_in_flight;
   container.dirty = true;
 }
@@ -183,11 +192,11 @@ Result<void> ContainerStore::sync() {
 }
 
 Result<void> ContainerStore::State::sync() {
-  const std::lock_guard one_at_a_time(sync_mutex);
+  const MutexLock one_at_a_time(sync_mutex);
   std::vector<std::shared_ptr<WrittenContainer>> to_sync;
   bool sync_directory = false;
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (failed_sync) return *failed_sync;
     for (const auto& container : unsynced) {
       if (!std::exchange(container->dirty, false)) continue;
@@ -202,7 +211,7 @@ Result<void> ContainerStore::State::sync() {
     return {};
   }();
 
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   if (!synced) {
     // Whatever the reason was: nobody knows what is on the disk now, so a full one does not pass either.
     failed_sync = Error{ErrorCode::kIo, "chunks could not be made durable: " + synced.error().message()};
@@ -213,11 +222,11 @@ Result<void> ContainerStore::State::sync() {
 }
 
 std::uint32_t ContainerStore::begin_new_container() {
-  std::unique_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   const std::uint32_t next = state_->next_number;
   if (const auto container = std::exchange(state_->current, nullptr)) {
     container->full = true;
-    state_->seal_if_done(lock, *container);
+    state_->seal_if_done(*container);
   }
   return next;
 }
@@ -284,7 +293,7 @@ std::uint32_t ContainerStore::container_bytes() const {
 }
 
 std::uint32_t ContainerStore::next_container() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->next_number;
 }
 

@@ -1,13 +1,12 @@
 #include "store/containers/region_cache.h"
 
-#include <condition_variable>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "base/guarded.h"
+#include "base/mutex.h"
 
 namespace dedupfs {
 namespace {
@@ -22,8 +21,8 @@ struct Entry {
 
 // One load, and everybody who waits for it.
 struct Load {
-  std::condition_variable ended;
-  std::optional<RegionResult> result;
+  ConditionVariable ended;
+  std::optional<RegionResult> result;  // set under the mutex of the cache, and never changed after that
 };
 
 std::size_t memory_of(const Region& region) {
@@ -39,16 +38,16 @@ std::size_t memory_of(const Region& region) {
 // One lock is enough: a hit holds it for a look-up in a hash table and a splice, once for some 256 KiB that are read.
 struct RegionCache::State {
   // The regions that had to go; to be released after the lock is.
-  std::list<Entry> insert(RegionPlace place, std::shared_ptr<const Region> region);
+  std::list<Entry> insert(RegionPlace place, std::shared_ptr<const Region> region) DEDUPFS_REQUIRES(mutex);
 
   const std::size_t capacity_bytes;
   const Loader loader;
 
-  std::mutex mutex;
-  std::list<Entry> entries;  // most recently used first
-  std::unordered_map<RegionPlace, std::list<Entry>::iterator> by_place;
-  std::unordered_map<RegionPlace, std::shared_ptr<Load>> loads;
-  std::size_t used_bytes = 0;
+  Mutex mutex;
+  std::list<Entry> entries DEDUPFS_GUARDED_BY(mutex);  // most recently used first
+  std::unordered_map<RegionPlace, std::list<Entry>::iterator> by_place DEDUPFS_GUARDED_BY(mutex);
+  std::unordered_map<RegionPlace, std::shared_ptr<Load>> loads DEDUPFS_GUARDED_BY(mutex);
+  std::size_t used_bytes DEDUPFS_GUARDED_BY(mutex) = 0;
 };
 
 RegionCache::RegionCache(std::size_t capacity_bytes, Loader loader)
@@ -58,59 +57,63 @@ RegionCache::~RegionCache() = default;
 
 RegionResult RegionCache::get(RegionRange range) {
   const RegionPlace place = range.place;
-  std::unique_lock lock(state_->mutex);
-  if (const auto found = state_->by_place.find(place); found != state_->by_place.end()) {
-    state_->entries.splice(state_->entries.begin(), state_->entries, found->second);
-    return found->second->region;
-  }
-  if (const auto found = state_->loads.find(place); found != state_->loads.end()) {
-    const std::shared_ptr<Load> load = found->second;
-    load->ended.wait(lock, [&] { return load->result.has_value(); });
-    return *load->result;
+  std::shared_ptr<Load> load;
+  {
+    const MutexLock lock(state_->mutex);
+    if (const auto found = state_->by_place.find(place); found != state_->by_place.end()) {
+      state_->entries.splice(state_->entries.begin(), state_->entries, found->second);
+      return found->second->region;
+    }
+    if (const auto found = state_->loads.find(place); found != state_->loads.end()) {
+      load = found->second;
+      load->ended.wait(state_->mutex, [&] { return load->result.has_value(); });
+      return *load->result;
+    }
+    load = std::make_shared<Load>();
+    state_->loads.emplace(place, load);
   }
 
-  const auto load = std::make_shared<Load>();
-  state_->loads.emplace(place, load);
-  lock.unlock();
   RegionResult loaded =
       guarded([&] { return state_->loader(range); });  // those who wait must hear of it, whatever happens
   std::list<Entry> evicted;
-  lock.lock();
-  if (loaded) {
-    const auto keep = [&]() -> Result<void> {
-      evicted = state_->insert(place, *loaded);
-      return {};
-    };
-    static_cast<void>(guarded(keep));  // without memory for it, it is read again next time
+  {
+    const MutexLock lock(state_->mutex);
+    if (loaded) {
+      const auto keep = [&]() -> Result<void> {
+        state_->mutex.assert_held();
+        evicted = state_->insert(place, *loaded);
+        return {};
+      };
+      static_cast<void>(guarded(keep));  // without memory for it, it is read again next time
+    }
+    load->result.emplace(std::move(loaded));
+    state_->loads.erase(place);
   }
-  load->result.emplace(std::move(loaded));
-  state_->loads.erase(place);
-  lock.unlock();
   load->ended.notify_all();
   return *load->result;
 }
 
 bool RegionCache::contains(RegionPlace place) const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->by_place.contains(place) || state_->loads.contains(place);
 }
 
 void RegionCache::insert(RegionPlace place, std::shared_ptr<const Region> region) {
   std::list<Entry> evicted;
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   evicted = state_->insert(place, std::move(region));
 }
 
 void RegionCache::clear() {
   std::list<Entry> removed;
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   removed.swap(state_->entries);
   state_->by_place.clear();
   state_->used_bytes = 0;
 }
 
 std::size_t RegionCache::size_bytes() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->used_bytes;
 }
 

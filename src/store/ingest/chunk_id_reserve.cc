@@ -64,7 +64,7 @@ bool ChunkIdReserve::is_low() const {
 
 Result<void> ChunkIdReserve::ensure() {
   if (!is_low()) return {};
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!is_low()) return {};
   const std::uint64_t end = ids_.next() + kReservedIds;
   if (end > kEndOfChunkIds) return Error{ErrorCode::kNoSpace, "all chunk ids of the volume are used up"};

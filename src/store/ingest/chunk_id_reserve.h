@@ -7,8 +7,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "index/database.h"
 #include "store/containers/container_store.h"
@@ -41,7 +41,7 @@ class ChunkIdReserve {
 
   Database& index_;
   ChunkIdAllocator ids_;
-  std::mutex mutex_;  // one thread at a time reserves
+  Mutex mutex_;  // one thread at a time reserves
   std::atomic<std::uint64_t> end_;
 };
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "base/check.h"
 #include "base/guarded.h"
+#include "base/mutex.h"
 #include "store/chunks/chunk_index.h"
 #include "store/chunks/fingerprint.h"
 #include "store/ingest/ingest.h"
@@ -28,7 +28,7 @@ class ChunkWriter::Stream : public std::enable_shared_from_this<Stream> {
     std::vector<std::optional<DuplicateFinder::Duplicate>> duplicates;
     std::vector<DeltaEncoder::Finding> findings;  // of those that are no duplicates, in order; none without deltas
     std::optional<Error> error;
-    bool prepared = false;
+    bool prepared = false;  // guarded by the mutex of the stream
   };
 
   Result<void> prepare(Task& task) const;
@@ -41,10 +41,10 @@ class ChunkWriter::Stream : public std::enable_shared_from_this<Stream> {
 
   Ingest& ingest_;
   const PackerPool::Lease packer_;
-  std::mutex mutex_;
-  std::deque<std::shared_ptr<Task>> tasks_;  // in order of put()
-  bool packing_ = false;
-  std::optional<ChunkId> last_id_;  // of the chunk that was packed last
+  Mutex mutex_;
+  std::deque<std::shared_ptr<Task>> tasks_ DEDUPFS_GUARDED_BY(mutex_);  // in order of put()
+  bool packing_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  std::optional<ChunkId> last_id_;  // of whoever packs: of the chunk that was packed last
 };
 
 ChunkWriter::ChunkWriter(Ingest& ingest) : stream_(std::make_shared<Stream>(ingest)) {}
@@ -58,7 +58,7 @@ void ChunkWriter::put(Batch batch) {
 }
 
 bool ChunkWriter::Stream::is_idle() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return tasks_.empty();
 }
 
@@ -66,14 +66,14 @@ void ChunkWriter::Stream::put(Batch batch) {
   auto task = std::make_shared<Task>();
   task->batch = std::move(batch);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     tasks_.push_back(task);
   }
   const auto work = [stream = shared_from_this(), task] {
     auto prepared = guarded([&] { return stream->prepare(*task); });
     if (!prepared) task->error = std::move(prepared).error();
     {
-      const std::lock_guard lock(stream->mutex_);
+      const MutexLock lock(stream->mutex_);
       task->prepared = true;
     }
     stream->pack_prepared();
@@ -81,7 +81,7 @@ void ChunkWriter::Stream::put(Batch batch) {
   try {
     ingest_.pool.submit(work);
   } catch (...) {  // nobody will prepare it, and it is the last one still
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     tasks_.pop_back();
     throw;
   }
@@ -126,18 +126,17 @@ bool ChunkWriter::Stream::has(ChunkId id) const {
 // Packs and reports whatever is prepared at the front of the queue. One thread does it; the others leave it to that
 // one.
 void ChunkWriter::Stream::pack_prepared() {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (packing_) return;
   packing_ = true;
   while (!tasks_.empty() && tasks_.front()->prepared) {
     const std::shared_ptr<Task> task = std::move(tasks_.front());
     tasks_.pop_front();
-    lock.unlock();
+    const MutexUnlock unlocked(mutex_);
     auto ids = guarded([&] { return pack(*task); });
     task->batch.chunks.clear();
     task->batch.owner.reset();  // whoever hears that it is done may count its memory as free
     task->batch.done(std::move(ids));
-    lock.lock();
   }
   packing_ = false;
 }

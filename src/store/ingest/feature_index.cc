@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <optional>
 
 #include "base/check.h"
@@ -40,7 +39,7 @@ Result<std::vector<ChunkId>> FeatureIndex::find(const Sketch& sketch) const {
     const std::uint64_t number = key_number(super_feature);
     std::optional<ChunkId> id;
     {
-      const std::shared_lock lock(mutex_);
+      const ReaderLock lock(mutex_);
       for (const Group* group : {&open_, &frozen_}) {
         if (id) break;
         if (const auto entry = group->find(number); entry != group->end()) id = entry->second;
@@ -65,7 +64,7 @@ Result<std::vector<ChunkId>> FeatureIndex::find(const Sketch& sketch) const {
 }
 
 void FeatureIndex::insert(const Sketch& sketch, ChunkId id) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   for (const std::uint64_t super_feature : sketch.super_features) open_[key_number(super_feature)] = id;
   newest_ = std::max(newest_, number_of(id));
 }
@@ -89,28 +88,28 @@ Result<void> FeatureIndex::forget(const std::function<bool(ChunkId)>& is_dead) {
 }
 
 void FeatureIndex::freeze() {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   DEDUPFS_CHECK(frozen_.empty());  // Volume::freeze() follows a commit
   std::swap(open_, frozen_);
   newest_frozen_ = newest_;
 }
 
 Result<void> FeatureIndex::append_to(Database::Batch& batch) {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   for (const auto& [number, id] : frozen_) batch.put(Family::kFeatureIndex, encode_key(number), encode_chunk_id(id));
   return {};
 }
 
 void FeatureIndex::committed() {
   Group dropped;  // outlives the lock: freeing it takes a while
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   std::swap(frozen_, dropped);
   if (newest_frozen_ > max_ids_) database_.forget_features_before(newest_frozen_ - max_ids_);
 }
 
 std::size_t FeatureIndex::open_bytes() const {
   static constexpr std::size_t kBytesPerEntry = 48;
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   return open_.size() * kBytesPerEntry;
 }
 

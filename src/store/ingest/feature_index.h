@@ -10,10 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <shared_mutex>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "delta/resemblance.h"
 #include "index/commit_participant.h"
@@ -45,11 +45,11 @@ class FeatureIndex final : public CommitParticipant {
   Database& database_;
   const std::uint64_t max_ids_;  // chunks that are older than that many ids are forgotten
 
-  mutable std::shared_mutex mutex_;
-  Group open_;
-  Group frozen_;
-  std::uint64_t newest_ = 0;
-  std::uint64_t newest_frozen_ = 0;
+  mutable SharedMutex mutex_;
+  Group open_ DEDUPFS_GUARDED_BY(mutex_);
+  Group frozen_ DEDUPFS_GUARDED_BY(mutex_);
+  std::uint64_t newest_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  std::uint64_t newest_frozen_ DEDUPFS_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace dedupfs

@@ -3,7 +3,7 @@
 namespace dedupfs {
 
 std::optional<ChunkId> FingerprintCache::find(const Fingerprint& fingerprint) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto found = young_.find(fingerprint); found != young_.end()) return found->second;
   if (const auto found = old_.find(fingerprint); found != old_.end()) {
     const ChunkId id = found->second;
@@ -14,12 +14,12 @@ std::optional<ChunkId> FingerprintCache::find(const Fingerprint& fingerprint) {
 }
 
 void FingerprintCache::insert(const std::vector<RegionEntry>& entries) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const RegionEntry& entry : entries) insert_young(entry.fingerprint, entry.id);
 }
 
 void FingerprintCache::clear() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   young_ = {};
   old_ = {};
 }

@@ -7,11 +7,11 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "store/format/region.h"
 #include "store/format/types.h"
 
@@ -31,12 +31,12 @@ class FingerprintCache {
 
   // Two generations instead of a list of recent use: when the young one is full it becomes the old one, and what was in
   // the old one and has not been asked for since is gone.
-  void insert_young(const Fingerprint& fingerprint, ChunkId id);
+  void insert_young(const Fingerprint& fingerprint, ChunkId id) DEDUPFS_REQUIRES(mutex_);
 
   const std::size_t capacity_;
-  std::mutex mutex_;
-  Map young_;
-  Map old_;
+  Mutex mutex_;
+  Map young_ DEDUPFS_GUARDED_BY(mutex_);
+  Map old_ DEDUPFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace dedupfs

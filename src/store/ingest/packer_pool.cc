@@ -17,12 +17,12 @@ PackerPool::PackerPool(PendingChunks& pending, ChunkIdAllocator& ids, std::uint3
     : pending_(pending), ids_(ids), region_bytes_(region_bytes), closed_(std::move(closed)) {}
 
 void PackerPool::close_all() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& packer : packers_) packer->close();
 }
 
 RegionPacker* PackerPool::take() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (free_.empty()) {
     packers_.push_back(std::make_unique<RegionPacker>(pending_, ids_, region_bytes_, closed_));
     free_.reserve(packers_.size());
@@ -34,7 +34,7 @@ RegionPacker* PackerPool::take() {
 }
 
 void PackerPool::give_back(RegionPacker* packer) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool enough = free_.size() >= kMaxOpenRegions;
   if (enough) survive("closing a region", [packer] { packer->close(); });
   free_.insert(enough ? free_.begin() : free_.end(), packer);  // there is room, see take()

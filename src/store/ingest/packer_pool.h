@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "store/chunks/pending_chunks.h"
 #include "store/ingest/region_packer.h"
 
@@ -48,9 +48,9 @@ class PackerPool {
   const std::uint32_t region_bytes_;
   const RegionPacker::Closed closed_;
 
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<RegionPacker>> packers_;
-  std::vector<RegionPacker*> free_;
+  Mutex mutex_;
+  std::vector<std::unique_ptr<RegionPacker>> packers_ DEDUPFS_GUARDED_BY(mutex_);
+  std::vector<RegionPacker*> free_ DEDUPFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace dedupfs

@@ -10,7 +10,7 @@ void RecentReferences::start() {
 
 void RecentReferences::note(const Window& some) {
   if (!started_) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   open_.ids.insert(open_.ids.end(), some.ids.begin(), some.ids.end());
   open_.bytes += some.bytes;
   open_.new_bytes += some.new_bytes;
@@ -21,19 +21,19 @@ void RecentReferences::note(const Window& some) {
 }
 
 std::optional<RecentReferences::Window> RecentReferences::wait_for_window() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return ended_ || !full_.empty(); });
+  const MutexLock lock(mutex_);
+  changed_.wait(mutex_, [this]() DEDUPFS_REQUIRES(mutex_) { return ended_ || !full_.empty(); });
   return ended_ ? std::nullopt : take_full();
 }
 
 void RecentReferences::end() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ended_ = true;
   changed_.notify_all();
 }
 
 std::optional<RecentReferences::Window> RecentReferences::take() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!full_.empty()) return take_full();
   if (open_.ids.empty()) return std::nullopt;
   return std::exchange(open_, {});

@@ -5,13 +5,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
 #include "store/format/types.h"
 
 namespace dedupfs {
@@ -38,14 +37,14 @@ class RecentReferences {
   std::optional<Window> take();
 
  private:
-  std::optional<Window> take_full();
+  std::optional<Window> take_full() DEDUPFS_REQUIRES(mutex_);
 
   std::atomic<bool> started_ = false;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;
-  Window open_;
-  std::deque<Window> full_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool ended_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  Window open_ DEDUPFS_GUARDED_BY(mutex_);
+  std::deque<Window> full_ DEDUPFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace dedupfs

@@ -20,8 +20,8 @@ RegionWriter::RegionWriter(ContainerStore& containers, PendingChunks& pending, R
 
 void RegionWriter::submit(std::shared_ptr<PendingRegion> region) {
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return waiting_bytes_ < max_waiting_bytes_ || error_; });
+    const MutexLock lock(mutex_);
+    changed_.wait(mutex_, [this]() DEDUPFS_REQUIRES(mutex_) { return waiting_bytes_ < max_waiting_bytes_ || error_; });
     waiting_bytes_ += region->used_bytes;
   }
   const auto work = [this, region = std::move(region)] { run(region); };
@@ -32,7 +32,7 @@ void RegionWriter::run(const std::shared_ptr<PendingRegion>& region) noexcept {
   const std::uint32_t bytes = region->used_bytes;
   auto written = guarded([&] { return write(*region); });
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     waiting_bytes_ -= bytes;
     region->attempted = true;
     if (!written) {
@@ -64,21 +64,24 @@ Result<void> RegionWriter::write(PendingRegion& pending_region) {
 }
 
 Result<void> RegionWriter::wait_for(const std::vector<std::shared_ptr<PendingRegion>>& regions) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock,
-                [&] { return std::ranges::all_of(regions, [](const auto& region) { return region->attempted; }); });
-  lock.unlock();
+  {
+    const MutexLock lock(mutex_);
+    changed_.wait(mutex_,
+                  [&] { return std::ranges::all_of(regions, [](const auto& region) { return region->attempted; }); });
+  }
   return pending_.all_written(regions) ? Result<void>() : retry_failed();
 }
 
 Result<void> RegionWriter::retry_failed() {
-  const std::lock_guard one_at_a_time(retry_mutex_);
-  std::unique_lock lock(mutex_);
+  const MutexLock one_at_a_time(retry_mutex_);
+  const MutexLock lock(mutex_);
   while (failed_) {
     const auto region = failed_;
-    lock.unlock();
-    auto written = guarded([&] { return write(*region); });
-    lock.lock();
+    Result<void> written;
+    {
+      const MutexUnlock unlocked(mutex_);
+      written = guarded([&] { return write(*region); });
+    }
     if (!written) {
       error_ = written.error();
       return std::move(written).error();
@@ -93,12 +96,12 @@ Result<void> RegionWriter::retry_failed() {
 }
 
 std::optional<Error> RegionWriter::error() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return error_;
 }
 
 std::uint64_t RegionWriter::waiting_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return waiting_bytes_;
 }
 

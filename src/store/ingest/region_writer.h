@@ -5,12 +5,11 @@
 // says why.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "codec/compression.h"
@@ -44,12 +43,12 @@ class RegionWriter {
   const Compression compression_;
   const std::uint64_t max_waiting_bytes_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint64_t waiting_bytes_ = 0;
-  std::shared_ptr<PendingRegion> failed_;  // the first one; each leads to the next
-  std::optional<Error> error_;
-  std::mutex retry_mutex_;
+  Mutex retry_mutex_;
+  mutable Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(retry_mutex_);
+  ConditionVariable changed_;
+  std::uint64_t waiting_bytes_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<PendingRegion> failed_ DEDUPFS_GUARDED_BY(mutex_);  // the first one; each leads to the next
+  std::optional<Error> error_ DEDUPFS_GUARDED_BY(mutex_);
   ThreadPool pool_;  // last: its threads use the rest
 };
 

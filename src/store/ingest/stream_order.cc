@@ -10,21 +10,21 @@ StreamOrder::Slot& StreamOrder::take(ChunkId id) {
 
 void StreamOrder::link(ChunkId before, ChunkId after) {
   {
-    const std::lock_guard lock(lock_of(before));
+    const MutexLock lock(lock_of(before));
     take(before).after = after;
   }
-  const std::lock_guard lock(lock_of(after));
+  const MutexLock lock(lock_of(after));
   take(after).before = before;
 }
 
 ChunkId StreamOrder::after(ChunkId id) const {
-  const std::lock_guard lock(lock_of(id));
+  const MutexLock lock(lock_of(id));
   const Slot& slot = slots_[index_of(id)];
   return slot.id == id && slot.after != ChunkId{} ? slot.after : ChunkId{number_of(id) + 1};
 }
 
 ChunkId StreamOrder::before(ChunkId id) const {
-  const std::lock_guard lock(lock_of(id));
+  const MutexLock lock(lock_of(id));
   const Slot& slot = slots_[index_of(id)];
   return slot.id == id && slot.before != ChunkId{} ? slot.before : ChunkId{number_of(id) - 1};
 }

@@ -13,9 +13,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "store/format/types.h"
 
 namespace dedupfs {
@@ -41,12 +41,12 @@ class StreamOrder {
   };
 
   static std::size_t index_of(ChunkId id) { return number_of(id) % kSlots; }
-  std::mutex& lock_of(ChunkId id) const { return locks_[index_of(id) % kLocks]; }
+  Mutex& lock_of(ChunkId id) const { return locks_[index_of(id) % kLocks]; }
   // The slot for a chunk, whoever had it before.
-  Slot& take(ChunkId id);
+  Slot& take(ChunkId id) DEDUPFS_REQUIRES(lock_of(id));
 
-  std::vector<Slot> slots_;  // ids are dense, so the newest chunks have one each
-  mutable std::array<std::mutex, kLocks> locks_;
+  std::vector<Slot> slots_;  // ids are dense, so the newest chunks have one each; under lock_of()
+  mutable std::array<Mutex, kLocks> locks_;
 };
 
 }  // namespace dedupfs

@@ -7,9 +7,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace dedupfs {
 
@@ -20,7 +21,7 @@ class KeptAlive {
   // `bytes`: what the object takes in memory.
   void keep(std::shared_ptr<const void> object, std::uint64_t bytes) {
     std::vector<Kept> dropped;  // destroyed after the lock
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     kept_.push_back({std::move(object), bytes});
     bytes_ += bytes;
     while (bytes_ > cap_bytes_ && kept_.size() > 1) {
@@ -37,9 +38,9 @@ class KeptAlive {
   };
 
   const std::uint64_t cap_bytes_;
-  std::mutex mutex_;
-  std::deque<Kept> kept_;
-  std::uint64_t bytes_ = 0;
+  Mutex mutex_;
+  std::deque<Kept> kept_ DEDUPFS_GUARDED_BY(mutex_);
+  std::uint64_t bytes_ DEDUPFS_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace dedupfs

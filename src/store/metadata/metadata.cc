@@ -4,7 +4,6 @@
 #include <array>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "base/check.h"
@@ -87,7 +86,7 @@ std::array<const Metadata::Overlay*, 2> Metadata::layers() const {
 }
 
 std::optional<KeyChange> Metadata::find_change(Family family, std::string_view key) const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   for (const Overlay* layer : layers()) {
     const Overlay::Map& changes = layer->of(family);
     if (const auto at = changes.find(key); at != changes.end()) return KeyChange{at->first, at->second};
@@ -97,7 +96,7 @@ std::optional<KeyChange> Metadata::find_change(Family family, std::string_view k
 
 std::optional<KeyChange> Metadata::last_change_before(Family family, std::string_view key,
                                                       std::string_view from) const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   const Overlay::Map::value_type* last = nullptr;
   for (const Overlay* layer : layers()) {
     const Overlay::Map& changes = layer->of(family);
@@ -111,7 +110,7 @@ std::optional<KeyChange> Metadata::last_change_before(Family family, std::string
 
 ChangePage Metadata::page_of_changes(Family family, std::string_view from, std::string_view end,
                                      std::size_t limit) const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   const auto [upper, lower] = layers();
   const auto end_of = [&](const Overlay::Map& changes) {
     return end.empty() ? changes.end() : changes.lower_bound(end);
@@ -215,13 +214,13 @@ Result<std::vector<KeyValue>> Metadata::list(Family family, std::string_view fro
 }
 
 void Metadata::set(Family family, std::string_view key, std::optional<std::string> value) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   open_->set(family, key, std::move(value));
   ++changes_of_thread;
 }
 
 void Metadata::apply(Family family, std::vector<KeyChange> changes) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   open_->apply(family, std::move(changes));
   ++changes_of_thread;
 }
@@ -238,7 +237,7 @@ void Metadata::erase(Family family, std::string_view key) {
 }
 
 std::size_t Metadata::open_bytes() const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   return open_->bytes();
 }
 
@@ -247,7 +246,7 @@ bool Metadata::open_is_empty() const {
 }
 
 void Metadata::freeze() {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   DEDUPFS_CHECK(!frozen_);                  // Volume::freeze() follows a commit
   auto next = std::make_shared<Overlay>();  // nothing fails behind it
   preservation_ = snapshots_.preservation();
@@ -255,14 +254,14 @@ void Metadata::freeze() {
 }
 
 bool Metadata::has_frozen() const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   return frozen_ != nullptr;
 }
 
 Result<void> Metadata::append_to(Database::Batch& batch) {
   std::shared_ptr<const Overlay> frozen;
   {
-    const std::shared_lock lock(mutex_);
+    const ReaderLock lock(mutex_);
     frozen = frozen_;
   }
   if (!frozen) return {};
@@ -278,7 +277,7 @@ Result<void> Metadata::append_to(Database::Batch& batch) {
 
 void Metadata::committed() {
   std::shared_ptr<const Overlay> dropped;  // destroyed outside of the lock: it may have a million nodes
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   dropped = std::exchange(frozen_, nullptr);
 }
 

@@ -15,11 +15,11 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "index/commit_participant.h"
 #include "index/database.h"
@@ -72,7 +72,7 @@ class Metadata final : public CommitParticipant {
  private:
   class Overlay;
 
-  std::array<const Overlay*, 2> layers() const;
+  std::array<const Overlay*, 2> layers() const DEDUPFS_REQUIRES_SHARED(mutex_);
   std::optional<KeyChange> find_change(Family family, std::string_view key) const;
   std::optional<KeyChange> last_change_before(Family family, std::string_view key, std::string_view from) const;
   ChangePage page_of_changes(Family family, std::string_view from, std::string_view end, std::size_t limit) const;
@@ -85,10 +85,10 @@ class Metadata final : public CommitParticipant {
   const Database& database_;
   SnapshotList& snapshots_;
   KeptAlive decoded_{16 << 20};
-  std::optional<Preservation> preservation_;  // of the frozen group
-  mutable std::shared_mutex mutex_;  // guards both pointers and the open overlay; a frozen overlay never changes
-  std::shared_ptr<Overlay> open_;
-  std::shared_ptr<const Overlay> frozen_;
+  std::optional<Preservation> preservation_;  // of the frozen group, for the thread that commits it
+  mutable SharedMutex mutex_;
+  std::shared_ptr<Overlay> open_ DEDUPFS_GUARDED_BY(mutex_);          // as what it points to
+  std::shared_ptr<const Overlay> frozen_ DEDUPFS_GUARDED_BY(mutex_);  // what it points to never changes
 };
 
 }  // namespace dedupfs

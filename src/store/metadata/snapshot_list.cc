@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 namespace dedupfs {
@@ -76,6 +75,7 @@ Result<SnapshotRecord> decode_snapshot(TreeNumber number, std::string_view value
 Result<std::unique_ptr<SnapshotList>> SnapshotList::load(const Database& database) {
   auto list = std::make_unique<SnapshotList>();
   DEDUPFS_ASSIGN(const auto stored, database.list(Family::kSnapshots, {}, {}, kEndOfTrees));
+  const WriterLock lock(list->mutex_);  // nobody else has it; the analysis cannot know
   for (const auto& [key, value] : stored) {
     const auto number = decode_snapshot_key(key);
     const auto record = number ? decode_snapshot(*number, value) : Result<SnapshotRecord>(number.error());
@@ -89,7 +89,7 @@ Result<std::unique_ptr<SnapshotList>> SnapshotList::load(const Database& databas
 }
 
 std::vector<SnapshotRecord> SnapshotList::all() const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   std::vector<SnapshotRecord> found;
   for (const auto& [number, record] : records_)
     if (is_there(record) && is_sound(record)) found.push_back(record);
@@ -97,7 +97,7 @@ std::vector<SnapshotRecord> SnapshotList::all() const {
 }
 
 std::vector<SnapshotRecord> SnapshotList::deleted() const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   std::vector<SnapshotRecord> found;
   for (const auto& [number, record] : records_)
     if (record.is_deleted) found.push_back(record);
@@ -105,38 +105,38 @@ std::vector<SnapshotRecord> SnapshotList::deleted() const {
 }
 
 bool SnapshotList::knows(TreeNumber number) const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   return records_.contains(number);
 }
 
 TreeNumber SnapshotList::newest() const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   return records_.empty() ? kLiveTree : records_.rbegin()->first;
 }
 
 std::optional<SnapshotRecord> SnapshotList::find(TreeNumber number) const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   const auto found = records_.find(number);
   if (found == records_.end() || !is_there(found->second) || !is_sound(found->second)) return std::nullopt;
   return found->second;
 }
 
 std::optional<SnapshotRecord> SnapshotList::find(std::string_view name) const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   for (const auto& [number, record] : records_)
     if (is_there(record) && is_sound(record) && record.name == name) return record;
   return std::nullopt;
 }
 
 TreeNumber SnapshotList::older(TreeNumber number) const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   for (auto at = records_.lower_bound(number); at != records_.begin();)
     if (!(--at)->second.is_deleted) return at->first;
   return kLiveTree;
 }
 
 std::optional<Preservation> SnapshotList::preservation() const {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   std::vector<TreeNumber> newer_deleted;
   for (auto at = records_.rbegin(); at != records_.rend(); ++at) {
     const SnapshotRecord& record = at->second;
@@ -147,29 +147,29 @@ std::optional<Preservation> SnapshotList::preservation() const {
 }
 
 void SnapshotList::put(const SnapshotRecord& record) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   records_[record.number] = record;
 }
 
 void SnapshotList::erase(TreeNumber number) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   records_.erase(number);
 }
 
 void SnapshotList::put_uncommitted(const SnapshotRecord& record) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   records_[record.number] = record;
   uncommitted_ = record.number;
 }
 
 void SnapshotList::committed() {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   uncommitted_ = kLiveTree;
 }
 
 void SnapshotList::failed(CommitFailure failure) {
   if (failure != CommitFailure::kFinal) return;
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   if (uncommitted_ != kLiveTree) records_.erase(std::exchange(uncommitted_, kLiveTree));
 }
 

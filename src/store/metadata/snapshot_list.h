@@ -8,11 +8,11 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "index/commit_participant.h"
 #include "index/database.h"
@@ -75,11 +75,13 @@ class SnapshotList final : public CommitParticipant {
   void failed(CommitFailure failure) override;
 
  private:
-  bool is_there(const SnapshotRecord& record) const { return !record.is_deleted && record.number != uncommitted_; }
+  bool is_there(const SnapshotRecord& record) const DEDUPFS_REQUIRES_SHARED(mutex_) {
+    return !record.is_deleted && record.number != uncommitted_;
+  }
 
-  mutable std::shared_mutex mutex_;
-  std::map<TreeNumber, SnapshotRecord> records_;
-  TreeNumber uncommitted_ = kLiveTree;  // none
+  mutable SharedMutex mutex_;
+  std::map<TreeNumber, SnapshotRecord> records_ DEDUPFS_GUARDED_BY(mutex_);
+  TreeNumber uncommitted_ DEDUPFS_GUARDED_BY(mutex_) = kLiveTree;  // none
 };
 
 }  // namespace dedupfs

@@ -8,9 +8,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "store/chunks/chunk_index.h"
 #include "store/chunks/dropped_bytes.h"
@@ -26,8 +27,20 @@ class Relocator {
  public:
   Relocator(const RelocationParts& parts, DroppedBytes& dropped) : parts_(parts), dropped_(dropped) {}
 
-  std::unique_lock<std::mutex> start_moving() { return std::unique_lock(moving_); }
-  std::unique_lock<std::mutex> try_moving() { return std::unique_lock(moving_, std::try_to_lock); }
+  // Held by the one user until the thread that took it drops it.
+  struct EndMoving {
+    void operator()(Mutex* moving) const DEDUPFS_NO_THREAD_SAFETY_ANALYSIS {
+      moving->unlock();
+    }  // taken with the token
+  };
+  using Moving = std::unique_ptr<Mutex, EndMoving>;
+  // Waits for its turn. No analysis: the token has the lock when this returns.
+  Moving start_moving() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS {
+    moving_.lock();
+    return Moving(&moving_);
+  }
+  // Null: somebody else is moving.
+  Moving try_moving() { return Moving(moving_.try_lock() ? &moving_ : nullptr); }
 
   // Moves the `chunks` chunks that the index has in this container, region by region, each as one change, as they are stored:
   // deltas stay deltas. The container is removed once the group is committed. Nothing may be appended to it any more, and what was
@@ -67,7 +80,7 @@ class Relocator {
  private:
   const RelocationParts parts_;
   DroppedBytes& dropped_;
-  std::mutex moving_;
+  Mutex moving_;
 };
 
 }  // namespace dedupfs
