@@ -8,8 +8,8 @@
 //
 // Threads: every function from any thread. Bytes that were given once never change: containers are append-only, and their
 //          numbers are never used again.
-// Failure: kNotFound if there is no such container; kCorruption if something else has its name, such as a link; kNoMemory; kIo for
-//          the rest. The message names the container. An implementation repeats what may pass, such as a lost connection, for as
+// Failure: kNotFound if there is no such container; kCorruption if something else has its name, such as a link; else what the system
+//          below says. The message names the container. An implementation repeats what may pass, such as a lost connection, for as
 //          long as a reader may wait. To callers an error is final: they may take the chunks for damaged.
 #pragma once
 
