@@ -29,9 +29,8 @@ class Relocator {
 
   // Held by the one user until the thread that took it drops it.
   struct EndMoving {
-    void operator()(Mutex* moving) const DEDUPFS_NO_THREAD_SAFETY_ANALYSIS {
-      moving->unlock();
-    }  // taken with the token
+    // No analysis: the token has had the lock since start_moving() or try_moving().
+    void operator()(Mutex* moving) const DEDUPFS_NO_THREAD_SAFETY_ANALYSIS { moving->unlock(); }
   };
   using Moving = std::unique_ptr<Mutex, EndMoving>;
   // Waits for its turn. No analysis: the token has the lock when this returns.
