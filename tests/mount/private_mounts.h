@@ -16,11 +16,13 @@
 #include "base/unique_fd.h"
 #include "mount/system/mount_table.h"
 #include "support/child_process.h"
+#include "support/sanitized.h"
 
 namespace dedupfs {
 
 // As root, or as root of a user namespace. The test is skipped where neither is allowed.
 inline void in_private_mounts(const std::function<void()>& body) {
+  if (kThreadSanitized) GTEST_SKIP() << "the body may start threads in a process that was forked";
   in_child_process([&] {
     const uid_t user = ::geteuid();
     if (::unshare(CLONE_NEWNS) != 0) {
