@@ -138,6 +138,9 @@ TEST_F(Remount, SuidAndDevStayAsTheyAreUnlessTheyAreNamed) {
   in_private_mounts([&] {
     const SilentMount mount(volume, place);  // nosuid, nodev
     RecordingDaemon daemon(volume, {{"options", ""}, {"read_only", false}});
+    EXPECT_EQ(run_remount(place, {.exec = false}), kMounted);
+    EXPECT_THAT(flags(), HasSubstr("nosuid"));
+    EXPECT_THAT(flags(), HasSubstr("nodev"));
     EXPECT_EQ(run_remount(place, {.suid = true, .exec = false}), kMounted);
     EXPECT_THAT(flags(), HasSubstr("nodev"));
     EXPECT_THAT(flags(), HasSubstr("noexec"));
