@@ -35,6 +35,26 @@ std::string response_line(const Result<Json>& outcome) {
   return response.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
+// What a client has not taken yet.
+class Outbox {
+ public:
+  bool empty() const { return sent_ == text_.size(); }
+  void put(std::string text) {
+    text_ = std::move(text);
+    sent_ = 0;
+  }
+  void append(std::string_view text) { text_ += text; }
+  std::string_view rest() const { return std::string_view(text_).substr(sent_); }
+  void take(std::size_t bytes) {
+    sent_ += bytes;
+    if (empty()) put({});
+  }
+
+ private:
+  std::string text_;
+  std::size_t sent_ = 0;  // of it: an answer of many MB leaves in many pieces
+};
+
 struct Client {
   explicit Client(UniqueFd client_socket) : socket(std::move(client_socket)) { touch(); }
 
@@ -42,7 +62,7 @@ struct Client {
 
   UniqueFd socket;
   std::string received;
-  std::string to_send;
+  Outbox to_send;
   bool awaits_unmount = false;
   bool wants_progress = false;
   bool closing = false;  // as soon as everything is sent
@@ -137,7 +157,7 @@ void ControlServer::State::run() {
 void ControlServer::State::tell_waiting(const std::string& response) {
   for (Client& client : clients) {
     if (!std::exchange(client.awaits_unmount, false)) continue;
-    client.to_send += response;
+    client.to_send.append(response);
     client.touch();
     advance(client);
   }
@@ -147,7 +167,7 @@ void ControlServer::State::tell_waiting(const std::string& response) {
 void ControlServer::State::tell_progress(const std::string& line) {
   for (Client& client : clients) {
     if (!client.awaits_unmount || !client.wants_progress || !client.to_send.empty()) continue;
-    client.to_send = line;
+    client.to_send.put(line);
     advance(client);
   }
 }
@@ -174,7 +194,7 @@ void ControlServer::State::accept_one() {
   const Result<ucred> peer = peer_of(socket.get());
   Client client(std::move(socket));
   if (!peer || (peer->uid != 0 && peer->uid != ::geteuid())) {
-    client.to_send = response_line(Error{ErrorCode::kAccessDenied, "only root and the owner of the daemon may ask"});
+    client.to_send.put(response_line(Error{ErrorCode::kAccessDenied, "only root and the owner of the daemon may ask"}));
     client.closing = true;
   }
   clients.push_back(std::move(client));
@@ -214,13 +234,14 @@ void ControlServer::State::advance(Client& client) {
 
 bool ControlServer::State::send(Client& client) {
   while (!client.to_send.empty()) {
-    const ssize_t sent = ::send(client.socket.get(), client.to_send.data(), client.to_send.size(), MSG_NOSIGNAL);
+    const ssize_t sent =
+        ::send(client.socket.get(), client.to_send.rest().data(), client.to_send.rest().size(), MSG_NOSIGNAL);
     if (sent < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (sent < 0) {
       client.socket.reset();
       return false;
     }
-    client.to_send.erase(0, static_cast<std::size_t>(sent));
+    client.to_send.take(static_cast<std::size_t>(sent));
     client.touch();
   }
   return true;
@@ -229,14 +250,14 @@ bool ControlServer::State::send(Client& client) {
 bool ControlServer::State::answer_next(Client& client) {
   const std::size_t end = client.received.find('\n');
   if (std::min(end, client.received.size()) > kMaxRequest) {
-    client.to_send = response_line(Error{ErrorCode::kTooLarge, "the request is too long"});
+    client.to_send.put(response_line(Error{ErrorCode::kTooLarge, "the request is too long"}));
     client.closing = true;
     return true;
   }
   if (end == std::string::npos) return false;
   const Result<Json> outcome = execute(std::string_view(client.received).substr(0, end), client);
   client.received.erase(0, end + 1);
-  if (!client.awaits_unmount) client.to_send = response_line(outcome);
+  if (!client.awaits_unmount) client.to_send.put(response_line(outcome));
   client.touch();
   return true;
 }

@@ -1,0 +1,256 @@
+// Unmounting, with a daemon in the test that has no filesystem.
+#include "mount/clients/unmount_volume.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "mount/control/control_ends.h"
+#include "mount/control/control_socket.h"
+#include "mount/private_mounts.h"
+#include "store/format/superblock.h"
+#include "support/folder_at.h"
+#include "support/temp_dir.h"
+
+namespace dedupfs {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+struct UnmountVolume : testing::Test {
+  TempDir folder;
+  const Path volume = folder.path() / "volume";
+  const Path place = folder.path() / "mounted";
+  std::vector<std::string> said;
+
+  void SetUp() override {
+    std::filesystem::create_directory(volume);
+    std::filesystem::create_directory(place);
+  }
+  Result<void> run(UnmountMode mode = UnmountMode::kNormal, bool read_only_on_failure = false) {
+    return unmount_volume({.target = place,
+                           .mode = mode,
+                           .read_only_on_failure = read_only_on_failure,
+                           .patience = {300ms, [this](const std::string& line) { said.push_back(line); }},
+                           .verbose = true});
+  }
+  bool is_mounted() const { return !mounts_at(place).empty(); }
+};
+
+// Answers `sync` and `info`, and says that the volume is closed when the mount is gone.
+class ClosingServer {
+ public:
+  ClosingServer(const Path& volume, const Path& place, const Result<void>& synced, const std::string& device = {}) {
+    const std::string number = device.empty() ? mounts_at(place).at(0).device : device;
+    ControlServer::Handlers handlers;
+    handlers["info"] = [number](const Json&) -> Result<Json> { return Json{{"device", number}}; };
+    handlers["sync"] = [this, synced](const Json&) -> Result<Json> {
+      ++syncs;
+      if (!synced) return synced.error();
+      return Json::object();
+    };
+    server_ = std::move(*ControlServer::start(*folder_at(volume), handlers));
+  }
+  void close(const Result<void>& outcome, const std::string& warning = {}) { server_->finish(outcome, warning); }
+
+  std::atomic<int> syncs = 0;
+
+ private:
+  std::unique_ptr<ControlServer> server_;
+};
+
+// The same in a process of its own, which closes the volume when the mount is gone, and ends.
+class DaemonProcess {
+ public:
+  DaemonProcess(const Path& volume, const Path& place, const Result<void>& outcome, const std::string& warning) {
+    int ready[2];
+    EXPECT_EQ(::pipe(ready), 0);
+    process_ = ::fork();
+    if (process_ == 0) {
+      {
+        ClosingServer server(volume, place, {});
+        (void)!::write(ready[1], "x", 1);
+        while (!mounts_at(place).empty()) std::this_thread::sleep_for(1ms);
+        server.close(outcome, warning);
+      }
+      ::_exit(0);
+    }
+    char byte = 0;
+    EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+  }
+  ~DaemonProcess() { ::waitpid(process_, nullptr, 0); }
+  DaemonProcess(const DaemonProcess&) = delete;
+  DaemonProcess& operator=(const DaemonProcess&) = delete;
+
+ private:
+  pid_t process_ = -1;
+};
+
+TEST_F(UnmountVolume, WhereNoVolumeIsMountedIsNotFound) {
+  in_private_mounts([&] {
+    EXPECT_EQ(run().error().code(), ErrorCode::kNotFound);
+    mount_tmpfs(place);
+    EXPECT_EQ(run().error().code(), ErrorCode::kNotFound);
+    EXPECT_TRUE(is_mounted()) << "a mount of something else is not touched";
+  });
+}
+
+TEST_F(UnmountVolume, WithoutADaemonTheMountGoesAllTheSame) {
+  in_private_mounts([&] {
+    SilentMount(volume, place).die();
+    EXPECT_TRUE(run());
+    EXPECT_FALSE(is_mounted());
+  });
+}
+
+TEST_F(UnmountVolume, TheMountStaysWhereItsChangesCannotBeMadeDurable) {
+  in_private_mounts([&] {
+    const SilentMount mount(volume, place);
+    ClosingServer daemon(volume, place, Error{ErrorCode::kNoSpace, "the disk is full"});
+
+    const auto result = run();
+
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), ErrorCode::kIo);
+    EXPECT_THAT(result.error().message(), HasSubstr("the disk is full"));
+    EXPECT_TRUE(is_mounted());
+    EXPECT_EQ(daemon.syncs, 1);
+  });
+}
+
+TEST_F(UnmountVolume, ALazyUnmountDoesNotWaitForTheEnd) {
+  in_private_mounts([&] {
+    const SilentMount mount(volume, place);
+    ClosingServer daemon(volume, place, {});
+
+    EXPECT_TRUE(run(UnmountMode::kLazy));
+
+    EXPECT_EQ(daemon.syncs, 1);
+    EXPECT_FALSE(is_mounted());
+  });
+}
+
+TEST_F(UnmountVolume, ForceGoesOnWithoutWhatCannotBeMadeDurable) {
+  in_private_mounts([&] {
+    const SilentMount mount(volume, place);
+    ClosingServer daemon(volume, place, Error{ErrorCode::kNoSpace, "the disk is full"});
+
+    const auto result = run(UnmountMode::kForce);
+
+    EXPECT_FALSE(is_mounted());
+    ASSERT_FALSE(result) << "nobody says that the volume is closed";
+    EXPECT_EQ(result.error().code(), ErrorCode::kInterrupted);
+    EXPECT_THAT(result.error().message(), HasSubstr("some changes may not be durable"));
+  });
+}
+
+TEST_F(UnmountVolume, IsDoneWhenTheDaemonHasClosedTheVolumeAndEnded) {
+  in_private_mounts([&] {
+    const SilentMount mount(volume, place);
+    const DaemonProcess daemon(volume, place, {}, "no checkpoint");
+
+    EXPECT_TRUE(run());
+
+    EXPECT_FALSE(is_mounted());
+    EXPECT_THAT(said, ElementsAre(HasSubstr("committing"), HasSubstr("is unmounted"), "warning: no checkpoint",
+                                  HasSubstr("is closed")));
+  });
+}
+
+TEST_F(UnmountVolume, WhatTheDaemonCouldNotCloseIsTold) {
+  in_private_mounts([&] {
+    const SilentMount mount(volume, place);
+    const DaemonProcess daemon(volume, place, Error{ErrorCode::kIo, "the disk died"}, "");
+
+    const auto result = run();
+
+    ASSERT_FALSE(result);
+    EXPECT_THAT(result.error().message(), HasSubstr("the disk died"));
+    EXPECT_THAT(result.error().message(), HasSubstr("the last changes may be lost"));
+    EXPECT_FALSE(is_mounted());
+  });
+}
+
+TEST_F(UnmountVolume, AnotherProgramAtTheSocketIsNotAsked) {
+  in_private_mounts([&] {
+    SilentMount mount(volume, place);
+    ClosingServer daemon(volume, place, {}, "0:4711");
+
+    EXPECT_TRUE(run());
+
+    EXPECT_EQ(daemon.syncs, 0);
+    EXPECT_THAT(said, Contains(HasSubstr("another program than the daemon of this mount")));
+    EXPECT_FALSE(is_mounted());
+  });
+}
+
+TEST_F(UnmountVolume, ADaemonThatDoesNotAnswerKeepsTheMountUnlessForced) {
+  in_private_mounts([&] {
+    const SilentMount mount(volume, place);
+    const UniqueFd daemon = silent_socket(volume);
+
+    const auto result = run();
+
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), ErrorCode::kBusy);
+    EXPECT_THAT(result.error().message(), HasSubstr("does not answer"));
+    EXPECT_TRUE(is_mounted());
+    EXPECT_TRUE(run(UnmountMode::kForce));
+    EXPECT_FALSE(is_mounted());
+  });
+}
+
+TEST_F(UnmountVolume, AMountInUseStaysOrBecomesReadOnlyIfThatIsAskedFor) {
+  in_private_mounts([&] {
+    const SilentMount mount(volume, place);
+    const UniqueFd user(::open(place.c_str(), O_PATH | O_CLOEXEC));
+
+    EXPECT_EQ(run().error().code(), ErrorCode::kBusy);
+    EXPECT_THAT(mounts_at(place).at(0).mount_options, HasSubstr("rw"));
+    EXPECT_TRUE(run(UnmountMode::kNormal, /*read_only_on_failure=*/true));
+    EXPECT_THAT(mounts_at(place).at(0).mount_options, HasSubstr("ro"));
+  });
+}
+
+// A daemon that cannot be asked holds the lock of its volume to the last moment.
+TEST_F(UnmountVolume, TheLockOfTheVolumeIsWaitedFor) {
+  in_private_mounts([&] {
+    const SilentMount mount(volume, place);
+    UniqueFd lock(::open((volume / kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+
+    const auto result = run();
+
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), ErrorCode::kInterrupted);
+    EXPECT_THAT(result.error().message(), HasSubstr("the lock of " + volume.string()));
+    EXPECT_FALSE(is_mounted());
+  });
+}
+
+TEST_F(UnmountVolume, ABoundMountKeepsItsDaemon) {
+  std::filesystem::create_directory(folder.path() / "bound");
+  in_private_mounts([&] {
+    const SilentMount mount(volume, place);
+    ASSERT_EQ(::mount(place.c_str(), (folder.path() / "bound").c_str(), nullptr, MS_BIND, nullptr), 0);
+    ClosingServer daemon(volume, place, {});
+
+    EXPECT_TRUE(run());
+
+    EXPECT_FALSE(is_mounted());
+    EXPECT_THAT(said, Contains(HasSubstr("its daemon goes on")));
+  });
+}
+
+}  // namespace
+}  // namespace dedupfs

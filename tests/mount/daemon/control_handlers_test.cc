@@ -1,0 +1,157 @@
+#include "mount/daemon/control_handlers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "fs/test_filesystem.h"
+
+namespace dedupfs {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+struct ControlHandlers : testing::Test {
+  TestFilesystem fs;
+  MountRequest request{.volume = fs.path(), .mountpoint = "/mnt", .options = {}, .version = "7.8"};
+  std::optional<FuseMount> mount;
+  ControlServer::Handlers handlers;
+
+  ControlHandlers() { begin(); }
+  void begin() {
+    mount.emplace(*fs, request.options);
+    handlers = control_handlers(*mount, request);
+  }
+  Result<Json> ask(const std::string& command, const Json& arguments = Json::object()) {
+    return handlers.at(command)(arguments);
+  }
+};
+
+TEST_F(ControlHandlers, InfoSaysWhatWasMountedAndHow) {
+  request.options = value_of(parse_mount_options("ro,commit=7"));
+  begin();
+  mount->set_device("0:99");
+
+  const Json info = value_of(ask("info"));
+
+  EXPECT_EQ(info.at("pid"), ::getpid());
+  EXPECT_EQ(info.at("device"), "0:99");
+  EXPECT_EQ(info.at("version"), "7.8");
+  EXPECT_EQ(info.at("volume"), fs.path().string());
+  EXPECT_EQ(info.at("mountpoint"), "/mnt");
+  EXPECT_EQ(info.at("read_only"), true);
+  EXPECT_EQ(value_of(parse_mount_options(info.at("options").get<std::string>())).commit_interval,
+            std::chrono::seconds(7));
+  EXPECT_GT(info.at("memory_bytes"), 1 << 20);
+}
+
+TEST_F(ControlHandlers, InfoCountsWhatIsNotDurable) {
+  fs.make_file(kRootInode, "f", random_text(1 << 20, 1));
+
+  EXPECT_GT(value_of(ask("info")).at("dirty_bytes"), 0);
+}
+
+TEST_F(ControlHandlers, SyncMakesDurable) {
+  fs.make_file(kRootInode, "f", "content");
+
+  ASSERT_TRUE(ok(ask("sync")));
+
+  EXPECT_TRUE(fs.after_crash()->find("f"));
+}
+
+TEST_F(ControlHandlers, StatisticsCountWhatWasWrittenBeforeThem) {
+  fs.make_file(kRootInode, "f", random_text(100'000, 1));
+
+  const Json statistics = value_of(ask("statistics")).at("statistics");
+
+  EXPECT_EQ(statistics.at("files"), 1) << statistics.dump(1);
+}
+
+TEST_F(ControlHandlers, StatisticsOfFilesComeInTheirOrder) {
+  const InodeNumber one = fs.make_file(kRootInode, "one", random_text(10'000, 1));
+  const InodeNumber two = fs.make_file(kRootInode, "two", random_text(20'000, 2));
+
+  const Json files = value_of(ask("files", {{"inodes", {two, one}}})).at("files");
+
+  ASSERT_EQ(files.size(), 2u);
+  EXPECT_EQ(files[0].at("logical_bytes"), 20'000);
+  EXPECT_EQ(files[1].at("logical_bytes"), 10'000);
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, ask("files", {{"inodes", "all"}})));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, ask("files", {{"inodes", Json::array({4711u})}})));
+}
+
+TEST_F(ControlHandlers, SnapshotsAreMadeListedAndDeleted) {
+  fs.make_file(kRootInode, "f", "content");
+  const auto names = [](const Result<Json>& answer) {
+    std::vector<std::string> found;
+    const Json snapshots = value_of(answer).at("snapshots");
+    for (const Json& snapshot : snapshots) found.push_back(snapshot.at("name"));
+    return found;
+  };
+
+  EXPECT_THAT(names(ask("snapshot", {{"action", "create"}, {"name", "a"}})), testing::ElementsAre("a"));
+  EXPECT_THAT(names(ask("snapshot", {{"action", "create"}, {"name", "b"}})), testing::ElementsAre("a", "b"));
+  EXPECT_THAT(names(ask("snapshot", {{"action", "delete"}, {"name", "a"}})), testing::ElementsAre("b"));
+  EXPECT_THAT(names(ask("snapshot", {{"action", "list"}})), testing::ElementsAre("b"));
+  EXPECT_FALSE(ask("snapshot", {{"action", "delete"}, {"name", "a"}}));
+}
+
+TEST_F(ControlHandlers, ARollBackHasTheFilesystemAlone) {
+  ASSERT_TRUE(ok(ask("snapshot", {{"action", "create"}, {"name", "a"}})));
+  fs->forget(fs.make_file(kRootInode, "later", "content"), 1);
+  std::thread rollback;
+  {
+    const QuiesceGate::Pass request_of_the_kernel(mount->requests());
+    rollback = std::thread([&] { EXPECT_TRUE(ok(ask("snapshot", {{"action", "rollback"}, {"name", "a"}}))); });
+    EXPECT_TRUE(fs.find("later")) << "it waits for the request";
+  }
+  rollback.join();
+
+  EXPECT_FALSE(fs.find("later"));
+}
+
+TEST_F(ControlHandlers, ACloneIsDurableWhereNamesHaveToBe) {
+  const InodeNumber file = fs.make_file(kRootInode, "f", "content");
+  ASSERT_TRUE(ok(ask("sync")));
+  for (const bool dirsync : {false, true}) {
+    mount->set_synchronous(false, dirsync);
+    const std::string name = dirsync ? "durable" : "not durable";
+    ASSERT_TRUE(ok(ask("clone", {{"from", file}, {"parent", kRootInode}, {"name", name}})));
+
+    EXPECT_EQ(fs.content(value_of(fs.find(name))), "content");
+    EXPECT_EQ(fs.after_crash()->find(name).has_value(), dirsync);
+  }
+}
+
+TEST_F(ControlHandlers, ARemountSetsWhatTheKernelKeepsToItself) {
+  ASSERT_TRUE(ok(ask("remount", {{"sync", false}, {"dirsync", true}})));
+  EXPECT_FALSE(mount->is_sync());
+  EXPECT_TRUE(mount->is_dirsync());
+  ASSERT_TRUE(ok(ask("remount", {{"sync", true}, {"dirsync", false}})));
+  EXPECT_TRUE(mount->is_sync());
+}
+
+TEST_F(ControlHandlers, AReclaimAndAScrubTellHowFarTheyAre) {
+  EXPECT_TRUE(value_of(ask("reclaim", {{"action", "status"}})).at("reclaim").contains("running"));
+  EXPECT_TRUE(value_of(ask("scrub", {{"action", "status"}})).at("scrub").contains("running"));
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, ask("reclaim", {{"action", "explode"}})));
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, ask("scrub", {{"action", "explode"}})));
+}
+
+TEST_F(ControlHandlers, AReadOnlyVolumeReclaimsNothingButIsCounted) {
+  fs.make_file(kRootInode, "f", "content");
+  mount.reset();
+  fs.reopen(/*read_only=*/true);
+  begin();
+
+  const auto reclaim = ask("reclaim", {{"action", "status"}});
+
+  ASSERT_TRUE(fails_with(ErrorCode::kReadOnly, reclaim));
+  EXPECT_THAT(reclaim.error().message(), HasSubstr("mount it for writing"));
+  EXPECT_TRUE(ok(ask("statistics")));
+  EXPECT_FALSE(ask("snapshot", {{"action", "create"}, {"name", "a"}}));
+}
+
+}  // namespace
+}  // namespace dedupfs
