@@ -3,6 +3,7 @@
 Usage: thread_safety_test.py CLANG++ FLAG...    the flags of the build; -Werror comes from here
 """
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -49,7 +50,7 @@ extern const Level leaves;
 struct Leaf { Mutex mutex DEDUPFS_ACQUIRED_AFTER(leaves); };
 class Example {
  public:
-  void run() { %s }
+%s
  private:
   void count() DEDUPFS_REQUIRES(mutex_) { ++count_; }
   void take() DEDUPFS_EXCLUDES(mutex_) { const MutexLock lock(mutex_); ++count_; }
@@ -61,13 +62,26 @@ class Example {
   int names_ DEDUPFS_GUARDED_BY(names_mutex_) = 0;
   Leaf leaf_;
 };
-void run(Example& example) { example.run(); }
 """
 
 
 def errors_of(compiler, flags, source):
-    command = [compiler, "-std=c++20", "-fsyntax-only", "-Werror", *flags, f"-I{SRC}", "-x", "c++", "-"]
+    command = [compiler, "-std=c++20", "-fsyntax-only", "-Werror", "-ferror-limit=0", *flags, f"-I{SRC}", "-x", "c++", "-"]
     return subprocess.run(command, input=source, capture_output=True, text=True, check=False).stderr
+
+
+def errors_of_functions(compiler, flags, bodies):
+    """What the compiler says about each of these functions, and about all else. Each stands on a line of its own."""
+    first = SOURCE[:SOURCE.index("%s")].count("\n") + 1
+    errors, others = [""] * len(bodies), ""
+    functions = "\n".join(f"  void run_{i}() {{ {body} }}" for i, body in enumerate(bodies))
+    for line in errors_of(compiler, flags, SOURCE % functions).splitlines():
+        found = re.match(r"<stdin>:(\d+):\d+: (?:error|note)", line)
+        if found and 0 <= int(found.group(1)) - first < len(bodies):
+            errors[int(found.group(1)) - first] += line + "\n"
+        elif " error: " in line:
+            others += line + "\n"
+    return errors, others
 
 
 def main(compiler, *flags):
@@ -75,8 +89,10 @@ def main(compiler, *flags):
         print(f"SKIP {compiler} does not understand the C++ library of this machine: {errors}")
         return SKIPPED
     failures = 0
-    for name, (right, wrong) in CASES.items():
-        refused, errors = errors_of(compiler, flags, SOURCE % wrong), errors_of(compiler, flags, SOURCE % right)
+    right, others_of_right = errors_of_functions(compiler, flags, [right for right, _ in CASES.values()])
+    wrong, others_of_wrong = errors_of_functions(compiler, flags, [wrong for _, wrong in CASES.values()])
+    for name, errors, refused in zip(CASES, right, wrong):
+        errors += others_of_right + others_of_wrong
         passed = not errors and "[-Werror,-Wthread-safety" in refused
         print(f"PASS {name}" if passed else f"FAIL {name}: {errors or 'the mistake is not found'}", flush=True)
         failures += not passed
