@@ -9,7 +9,7 @@ LONG_FILES = {
     "src/store/volume/chunk_store.cc": 653,
 }
 # Classes with more than MAX_PUBLIC_FUNCTIONS that are to be split, and how many they may have. These numbers only shrink.
-LARGE_CLASSES = {"FilesystemState": 75, "ChunkStore": 32}
+LARGE_CLASSES = {"ChunkStore": 32}
 README_MAX_LINES = 30
 UNTESTED = "tests/lint/untested.txt"
 WITH_README = ("src", "tests", "tools", "bench", "scripts")
