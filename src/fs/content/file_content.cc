@@ -5,10 +5,17 @@
 #include <utility>
 
 #include "base/guarded.h"
-#include "fs/content/file_content_state.h"
+#include "fs/content/content_lock.h"
+#include "fs/content/content_view.h"
+#include "fs/content/counted_recipe.h"
+#include "fs/content/dirty_flush.h"
+#include "fs/content/dirty_layer.h"
+#include "fs/content/tail_stream.h"
 
 namespace dedupfs {
 namespace {
+
+using Held = ContentLock::Held;
 
 // What a file may keep in dirty extents, in memory, before it is flushed on the spot.
 constexpr std::uint64_t kMaxDirtyBytes = 16 << 20;
@@ -22,23 +29,54 @@ std::uint64_t block_start(std::uint64_t offset) {
 
 }  // namespace
 
+// The layers of one content, and what is done to all of them.
+struct FileContentState {
+  FileContentState(Volume& its_volume, DirtyBudget& budget, InodeNumber number, std::uint64_t size,
+                   std::uint64_t data_bytes)
+      : volume(its_volume),
+        inode(number),
+        recipe(volume, number, size, data_bytes),
+        dirty(budget),
+        view(volume.chunks(), number, recipe, dirty, size),
+        stream(volume, budget, lock, recipe, dirty, view),
+        flush(volume, budget, lock, recipe, dirty, view) {}
+
+  Result<void> settle(Held& held) {
+    DEDUPFS_TRY(stream.end(held));
+    return flush.run(held);
+  }
+  Result<void> write(Held& held, std::uint64_t offset, ByteSpan bytes);
+  Result<void> cut_off(Held& held, std::uint64_t new_size);
+  struct Clone;
+  Result<void> clone_to(Clone& clone, std::uint64_t from, std::uint64_t to, std::uint64_t offset);
+
+  Volume& volume;
+  const InodeNumber inode;
+  ContentLock lock;
+  CountedRecipe recipe;
+  DirtyLayer dirty;
+  ContentView view;
+  TailStream stream;
+  DirtyFlush flush;
+};
+
 // Shortens the recipe to `new_size`; what is left of an entry in the middle becomes dirty bytes.
-Result<void> FileContentState::cut_off(Lock& lock, std::uint64_t new_size) {
+Result<void> FileContentState::cut_off(Held& held, std::uint64_t new_size) {
   DEDUPFS_ASSIGN(const auto entry, recipe.find(new_size));
   std::vector<PinnedBytes> left;
   if (entry && entry->entry.is_data() && entry->offset < new_size) {
-    DEDUPFS_ASSIGN(left, fetch_range(lock, entry->offset, new_size));
+    DEDUPFS_ASSIGN(left, view.read_and_lock(held, entry->offset, new_size));
   }
   // The recipe is cut when its rest is safe, and everything else behind it cannot fail.
   std::uint64_t offset = entry ? entry->offset : 0;
   for (PinnedBytes& piece : left) {
     const std::uint64_t length = piece.bytes.size();
-    keep_dirty(lock, {offset, length, std::move(piece)});
+    dirty.keep({offset, length, std::move(piece)}, view.size());
     offset += length;
   }
-  if (entry) DEDUPFS_TRY(replace(lock, entry->offset, kEndOfRecipe, {}));
-  change_dirty(lock, [new_size](DirtyMap& map) { map.truncate(new_size); });
-  size = new_size;
+  if (entry) DEDUPFS_TRY(recipe.replace(entry->offset, kEndOfRecipe, {}));
+  dirty.truncate(new_size);
+  view.set_size(new_size);
   return {};
 }
 
@@ -56,7 +94,7 @@ struct FileContentState::Clone {
 Result<void> FileContentState::clone_to(Clone& clone, std::uint64_t from, std::uint64_t to, std::uint64_t offset) {
   std::vector<PlacedEntry> placed;
   {
-    const Lock lock(mutex);
+    const Held held = lock.hold();
     DEDUPFS_ASSIGN(placed, recipe.list(from, to));
   }
   std::uint64_t position = from;
@@ -69,7 +107,8 @@ Result<void> FileContentState::clone_to(Clone& clone, std::uint64_t from, std::u
     } else {
       clone.add_hole(end - begin);
       if (entry.entry.is_data()) {
-        DEDUPFS_ASSIGN(auto pieces, read(begin, end));
+        Held held = lock.hold();
+        DEDUPFS_ASSIGN(auto pieces, view.read(held, begin, end));
         std::uint64_t at = offset + (begin - from);
         for (PinnedBytes& piece : pieces) {
           const std::uint64_t length = piece.bytes.size();
@@ -84,156 +123,35 @@ Result<void> FileContentState::clone_to(Clone& clone, std::uint64_t from, std::u
   return {};
 }
 
-// ---------------------------------------------------------------- the interface
+namespace {
 
-FileContent::FileContent(Volume& volume, DirtyBudget& budget, InodeNumber inode, std::uint64_t size,
-                         std::uint64_t data_bytes)
-    : state_(std::make_unique<FileContentState>(volume, budget, inode, size, data_bytes)) {}
-
-FileContent::~FileContent() {
-  FileContentState::Exclusive exclusive(*state_);
-  FileContentState::Lock& lock = exclusive.lock();
-  if (state_->stream) {
-    state_->changed.wait(lock, [this] { return !state_->stream->in_flight(); });
-    state_->stream.reset();
-  }
-  state_->change_dirty(lock, [](DirtyMap& map) { map.clear(); });
-}
-
-std::uint64_t FileContent::size() const {
-  const FileContentState::Lock lock(state_->mutex);
-  return state_->size;
-}
-
-std::uint64_t FileContent::data_bytes() const {
-  const FileContentState::Lock lock(state_->mutex);
-  std::uint64_t bytes = state_->recipe_data_bytes + state_->dirty.data_bytes();
-  bytes -= std::min(bytes, state_->punched_bytes);
-  if (state_->stream) bytes += state_->stream->end() - state_->stream->stored_end();
-  return std::min(bytes, state_->size);
-}
-
-std::uint64_t FileContent::stored_data_bytes() const {
-  const FileContentState::Lock lock(state_->mutex);
-  return state_->recipe_data_bytes;
-}
-
-bool FileContent::dirty() const {
-  const FileContentState::Lock lock(state_->mutex);
-  return state_->stream != nullptr || !state_->dirty.empty();
-}
-
-Result<std::vector<PinnedBytes>> FileContent::read(std::uint64_t offset, std::size_t length) {
-  return state_->read(offset,
-                      length > kMaxFileBytes - std::min(offset, kMaxFileBytes) ? kMaxFileBytes : offset + length);
-}
-
-void FileContent::prefetch(std::uint64_t offset, std::uint64_t length) {
-  std::vector<ChunkId> wanted;
-  {
-    const FileContentState::Lock lock(state_->mutex);
-    const auto entries = state_->recipe.list(offset, offset + length);
-    if (!entries) return;
-    for (const PlacedEntry& entry : *entries) {
-      if (entry.entry.kind == RecipeEntry::Kind::kChunk) wanted.push_back(entry.entry.chunk);
-    }
-  }
-  state_->volume.chunks().prefetch(std::move(wanted));
-}
-
-Result<void> FileContent::write(std::uint64_t offset, ByteSpan bytes, DirtyBudget::Share /*acquired*/) {
-  FileContentState::Exclusive exclusive(*state_);
-  if (offset > kMaxFileBytes || bytes.size() > kMaxFileBytes - offset)
-    return Error{ErrorCode::kTooLarge, "write behind the largest offset"};
-  if (bytes.empty()) return {};
-  return guarded([&] { return state_->write(exclusive.lock(), offset, bytes); });
-}
-
-Result<void> FileContentState::write(Lock& lock, std::uint64_t offset, ByteSpan bytes) {
-  const bool follows_stream = stream && !stream_error && offset >= stream->end() && dirty.end() <= offset;
-  if (follows_stream) {
-    size = std::max(size, offset + bytes.size());
-    append_to_stream(lock, offset, bytes);
-    return {};
-  }
-  change_dirty(lock, [&](DirtyMap& map) { map.write(offset, bytes); });
-  size = std::max(size, offset + bytes.size());
-  if (const auto start = stream_start(lock)) {
-    // If it cannot start, the bytes stay dirty, and the next flush says why.
-    (void)start_stream(lock, *start);
-    return {};
-  }
-  if (dirty.memory_bytes() > kMaxDirtyBytes) return settle(lock);
-  return {};
-}
-
-Result<void> FileContent::truncate(std::uint64_t size) {
-  FileContentState::Exclusive exclusive(*state_);
-  FileContentState::Lock& lock = exclusive.lock();
-  if (size > kMaxFileBytes) return Error{ErrorCode::kTooLarge, "size beyond the largest file"};
-  if (size >= state_->size) {
-    state_->size = size;
-    return {};
-  }
-  return guarded([&] {
-    // What the stream could not store is dirty then, and cut off like everything else.
-    (void)state_->end_stream(lock);
-    return state_->cut_off(lock, size);
-  });
-}
-
-// Short holes wait with the other dirty extents: to cut the content around each of them anew takes as long as around many.
-Result<void> FileContent::punch(std::uint64_t offset, std::uint64_t length) {
-  FileContentState::Exclusive exclusive(*state_);
-  FileContentState::Lock& lock = exclusive.lock();
-  if (offset >= state_->size) return {};
-  const std::uint64_t end = std::min(state_->size, length > kMaxFileBytes - offset ? kMaxFileBytes : offset + length);
-  return guarded([&]() -> Result<void> {
-    DEDUPFS_TRY(state_->end_stream(lock));
-    const bool waits = end - offset <= kMaxWaitingHole;
-    std::uint64_t punched = 0;
-    if (waits) {
-      DEDUPFS_ASSIGN(punched, state_->data_bytes_in(lock, offset, end));
-    }
-    state_->change_dirty(lock, [&](DirtyMap& map) { map.punch(offset, end - offset); });
-    state_->punched_bytes += punched;
-    if (waits && state_->dirty.memory_bytes() <= kMaxDirtyBytes) return {};
-    return state_->flush_dirty(lock);
-  });
-}
-
-Result<void> FileContent::clone_range(FileContent& from, std::uint64_t from_offset, std::uint64_t offset,
-                                      std::uint64_t length) {
-  return guarded([&] { return FileContentState::clone_range(*from.state_, from_offset, *state_, offset, length); });
-}
-
-Result<void> FileContentState::clone_range(FileContentState& source, std::uint64_t from_offset,
-                                           FileContentState& target, std::uint64_t offset, std::uint64_t length) {
+Result<void> copy_by_reference(FileContentState& source, std::uint64_t from_offset, FileContentState& target,
+                               std::uint64_t offset, std::uint64_t length) {
   // Both stand still while this runs; the locks themselves are never held together.
-  std::optional<FileContentState::Exclusive> first;
-  std::optional<FileContentState::Exclusive> second;
-  first.emplace(source.inode <= target.inode ? source : target);
-  first->lock().unlock();
+  std::optional<ContentLock::Exclusive> first;
+  std::optional<ContentLock::Exclusive> second;
+  first.emplace(source.inode <= target.inode ? source.lock : target.lock);
+  first->held().unlock();
   if (&source != &target) {
-    second.emplace(source.inode <= target.inode ? target : source);
-    second->lock().unlock();
+    second.emplace(source.inode <= target.inode ? target.lock : source.lock);
+    second->held().unlock();
   }
   const auto locked = [](FileContentState& state, const auto& work) -> Result<void> {
-    FileContentState::Lock lock(state.mutex);
-    return work(lock);
+    Held held = state.lock.hold();
+    return work(held);
   };
-  DEDUPFS_TRY(locked(source, [&](FileContentState::Lock& lock) { return source.settle(lock); }));
-  DEDUPFS_TRY(locked(target, [&](FileContentState::Lock& lock) { return target.settle(lock); }));
+  DEDUPFS_TRY(locked(source, [&](Held& held) { return source.settle(held); }));
+  DEDUPFS_TRY(locked(target, [&](Held& held) { return target.settle(held); }));
 
-  if (from_offset >= source.size || length == 0) return {};
-  length = std::min(length, source.size - from_offset);
+  if (from_offset >= source.view.size() || length == 0) return {};
+  length = std::min(length, source.view.size() - from_offset);
   if (offset > kMaxFileBytes - length) return Error{ErrorCode::kTooLarge, "range behind the largest offset"};
   const std::uint64_t end = offset + length;
 
   // Entries of the target that stick out of the range are kept in part.
   std::uint64_t replace_from = offset;
   std::uint64_t replace_to = end;
-  DEDUPFS_TRY(locked(target, [&](FileContentState::Lock&) -> Result<void> {
+  DEDUPFS_TRY(locked(target, [&](Held&) -> Result<void> {
     DEDUPFS_ASSIGN(const auto left, target.recipe.find(offset));
     DEDUPFS_ASSIGN(const auto right, target.recipe.find(end));
     if (left) replace_from = left->offset;
@@ -246,45 +164,168 @@ Result<void> FileContentState::clone_range(FileContentState& source, std::uint64
   DEDUPFS_TRY(source.clone_to(clone, from_offset, from_offset + length, offset));
   if (replace_to != kEndOfRecipe) DEDUPFS_TRY(target.clone_to(clone, end, replace_to, end));
 
-  return locked(target, [&](FileContentState::Lock& lock) -> Result<void> {
-    DEDUPFS_TRY(target.replace(lock, replace_from, replace_to, std::move(clone.entries)));
-    target.size = std::max(target.size, end);
-    for (const WriteStream::Part& part : clone.bytes) target.keep_dirty(lock, part);
-    return target.flush_dirty(lock);
+  return locked(target, [&](Held& held) -> Result<void> {
+    DEDUPFS_TRY(target.recipe.replace(replace_from, replace_to, std::move(clone.entries)));
+    target.view.set_size(std::max(target.view.size(), end));
+    for (const WriteStream::Part& part : clone.bytes) target.dirty.keep(part, target.view.size());
+    return target.flush.run(held);
   });
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- the interface
+
+FileContent::FileContent(Volume& volume, DirtyBudget& budget, InodeNumber inode, std::uint64_t size,
+                         std::uint64_t data_bytes)
+    : state_(std::make_unique<FileContentState>(volume, budget, inode, size, data_bytes)) {}
+
+FileContent::~FileContent() {
+  ContentLock::Exclusive exclusive(state_->lock);
+  state_->stream.abandon(exclusive.held());
+  state_->dirty.clear();
+}
+
+std::uint64_t FileContent::size() const {
+  const Held held = state_->lock.hold();
+  return state_->view.size();
+}
+
+std::uint64_t FileContent::data_bytes() const {
+  const Held held = state_->lock.hold();
+  std::uint64_t bytes = state_->recipe.data_bytes() + state_->dirty.map().data_bytes();
+  bytes -= std::min(bytes, state_->dirty.punched_bytes());
+  bytes += state_->stream.pending_bytes();
+  return std::min(bytes, state_->view.size());
+}
+
+std::uint64_t FileContent::stored_data_bytes() const {
+  const Held held = state_->lock.hold();
+  return state_->recipe.data_bytes();
+}
+
+bool FileContent::dirty() const {
+  const Held held = state_->lock.hold();
+  return state_->stream.is_open() || !state_->dirty.map().empty();
+}
+
+Result<std::vector<PinnedBytes>> FileContent::read(std::uint64_t offset, std::size_t length) {
+  const std::uint64_t end = length > kMaxFileBytes - std::min(offset, kMaxFileBytes) ? kMaxFileBytes : offset + length;
+  Held held = state_->lock.hold();
+  return state_->view.read(held, offset, end);
+}
+
+void FileContent::prefetch(std::uint64_t offset, std::uint64_t length) {
+  std::vector<ChunkId> wanted;
+  {
+    const Held held = state_->lock.hold();
+    const auto entries = state_->recipe.list(offset, offset + length);
+    if (!entries) return;
+    for (const PlacedEntry& entry : *entries) {
+      if (entry.entry.kind == RecipeEntry::Kind::kChunk) wanted.push_back(entry.entry.chunk);
+    }
+  }
+  state_->volume.chunks().prefetch(std::move(wanted));
+}
+
+Result<void> FileContent::write(std::uint64_t offset, ByteSpan bytes, DirtyBudget::Share /*acquired*/) {
+  ContentLock::Exclusive exclusive(state_->lock);
+  if (offset > kMaxFileBytes || bytes.size() > kMaxFileBytes - offset)
+    return Error{ErrorCode::kTooLarge, "write behind the largest offset"};
+  if (bytes.empty()) return {};
+  return guarded([&] { return state_->write(exclusive.held(), offset, bytes); });
+}
+
+Result<void> FileContentState::write(Held& held, std::uint64_t offset, ByteSpan bytes) {
+  const std::uint64_t end = std::max(view.size(), offset + bytes.size());
+  if (stream.takes(offset)) {
+    view.set_size(end);
+    stream.append(held, offset, bytes);
+    return {};
+  }
+  dirty.write(offset, bytes);
+  view.set_size(end);
+  if (const auto start = stream.worthy_start(held)) {
+    // If it cannot start, the bytes stay dirty, and the next flush says why.
+    (void)stream.start(held, *start);
+    return {};
+  }
+  if (dirty.map().memory_bytes() > kMaxDirtyBytes) return settle(held);
+  return {};
+}
+
+Result<void> FileContent::truncate(std::uint64_t size) {
+  ContentLock::Exclusive exclusive(state_->lock);
+  Held& held = exclusive.held();
+  if (size > kMaxFileBytes) return Error{ErrorCode::kTooLarge, "size beyond the largest file"};
+  if (size >= state_->view.size()) {
+    state_->view.set_size(size);
+    return {};
+  }
+  return guarded([&] {
+    // What the stream could not store is dirty then, and cut off like everything else.
+    (void)state_->stream.end(held);
+    return state_->cut_off(held, size);
+  });
+}
+
+// Short holes wait with the other dirty extents: to cut the content around each of them anew takes as long as around many.
+Result<void> FileContent::punch(std::uint64_t offset, std::uint64_t length) {
+  ContentLock::Exclusive exclusive(state_->lock);
+  Held& held = exclusive.held();
+  if (offset >= state_->view.size()) return {};
+  const std::uint64_t end =
+      std::min(state_->view.size(), length > kMaxFileBytes - offset ? kMaxFileBytes : offset + length);
+  return guarded([&]() -> Result<void> {
+    DEDUPFS_TRY(state_->stream.end(held));
+    const bool waits = end - offset <= kMaxWaitingHole;
+    std::uint64_t punched = 0;
+    if (waits) {
+      DEDUPFS_ASSIGN(punched, state_->view.data_bytes_in(held, offset, end));
+    }
+    state_->dirty.punch(offset, end - offset);
+    state_->dirty.note_punched(punched);
+    if (waits && state_->dirty.map().memory_bytes() <= kMaxDirtyBytes) return {};
+    return state_->flush.run(held);
+  });
+}
+
+Result<void> FileContent::clone_range(FileContent& from, std::uint64_t from_offset, std::uint64_t offset,
+                                      std::uint64_t length) {
+  return guarded([&] { return copy_by_reference(*from.state_, from_offset, *state_, offset, length); });
 }
 
 // Data and holes are told apart in blocks: a block that has any data is data. Programs that copy files by SEEK_DATA and
 // SEEK_HOLE with O_DIRECT need boundaries that they can read from and write to.
 Result<std::uint64_t> FileContent::find_data(std::uint64_t offset) {
-  FileContentState::Exclusive exclusive(*state_);
-  DEDUPFS_TRY(state_->end_stream(exclusive.lock()));
-  if (offset < state_->size) {
-    DEDUPFS_ASSIGN(const std::uint64_t data, state_->run_start(exclusive.lock(), block_start(offset), false));
-    if (data < state_->size) return std::max(offset, block_start(data));
+  ContentLock::Exclusive exclusive(state_->lock);
+  DEDUPFS_TRY(state_->stream.end(exclusive.held()));
+  if (offset < state_->view.size()) {
+    DEDUPFS_ASSIGN(const std::uint64_t data, state_->view.run_start(exclusive.held(), block_start(offset), false));
+    if (data < state_->view.size()) return std::max(offset, block_start(data));
   }
   return Error{ErrorCode::kNoData, "no data behind this offset"};
 }
 
 Result<std::uint64_t> FileContent::find_hole(std::uint64_t offset) {
-  FileContentState::Exclusive exclusive(*state_);
-  const FileContentState::Lock& lock = exclusive.lock();
-  DEDUPFS_TRY(state_->end_stream(exclusive.lock()));
-  if (offset >= state_->size) return Error{ErrorCode::kNoData, "offset behind the end of the file"};
+  ContentLock::Exclusive exclusive(state_->lock);
+  const Held& held = exclusive.held();
+  DEDUPFS_TRY(state_->stream.end(exclusive.held()));
+  if (offset >= state_->view.size()) return Error{ErrorCode::kNoData, "offset behind the end of the file"};
   for (std::uint64_t position = block_start(offset);;) {
-    DEDUPFS_ASSIGN(const std::uint64_t hole, state_->run_start(lock, position, true));
-    DEDUPFS_ASSIGN(const std::uint64_t end, state_->run_start(lock, hole, false));
+    DEDUPFS_ASSIGN(const std::uint64_t hole, state_->view.run_start(held, position, true));
+    DEDUPFS_ASSIGN(const std::uint64_t end, state_->view.run_start(held, hole, false));
     // The first block that begins in the hole. A file ends within a block or at its end.
     const std::uint64_t block = block_start(hole + (kSeekBlockBytes - 1));
-    if (end >= state_->size) return std::max(offset, std::min(block, state_->size));
+    if (end >= state_->view.size()) return std::max(offset, std::min(block, state_->view.size()));
     if (block + kSeekBlockBytes <= end) return std::max(offset, block);
     position = end;
   }
 }
 
 Result<void> FileContent::flush() {
-  FileContentState::Exclusive exclusive(*state_);
-  return guarded([&] { return state_->settle(exclusive.lock()); });
+  ContentLock::Exclusive exclusive(state_->lock);
+  return guarded([&] { return state_->settle(exclusive.held()); });
 }
 
 }  // namespace dedupfs

@@ -1,12 +1,17 @@
-// Copies of whole trees by reference: new inodes and names, the recipes of the old ones.
+#include "fs/namespace/clones.h"
+
 #include <fmt/format.h>
 
+#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
-#include "fs/namespace/filesystem.h"
-#include "fs/namespace/filesystem_state.h"
+#include "fs/content/file_content.h"
+#include "fs/format/mode.h"
+#include "fs/format/records.h"
+#include "fs/inodes/inode_record.h"
 #include "index/entries.h"
 
 namespace dedupfs {
@@ -16,9 +21,9 @@ constexpr std::size_t kPage = 1024;
 
 }  // namespace
 
-class FilesystemState::Cloning {
+class Clones::Cloning {
  public:
-  explicit Cloning(FilesystemState& state) : state_(state) {}
+  explicit Cloning(Clones& clones) : clones_(clones) {}
 
   Result<CloneTotals> run(InodeNumber from, InodeNumber parent, std::string_view name) {
     DEDUPFS_TRY(clone_entry(from, parent, name, /*is_top=*/true));
@@ -43,18 +48,18 @@ class FilesystemState::Cloning {
       // Somebody deleted it, or the copy's directory, meanwhile; a snapshot that is gone shows in the next page.
       return !cloned && cloned.error().code() == ErrorCode::kStale ? Result<void>() : cloned;
     };
-    return visit_entries(state_.metadata, Family::kCookies, encode_inode_key(source), encode_key_behind(source), kPage,
-                         clone);
+    return visit_entries(clones_.metadata_, Family::kCookies, encode_inode_key(source), encode_key_behind(source),
+                         kPage, clone);
   }
 
   Result<void> clone_entry(InodeNumber from, InodeNumber parent, std::string_view name, bool is_top) {
-    DEDUPFS_TRY(state_.check_writable(parent));
-    DEDUPFS_TRY(state_.space.admit_metadata());
-    const Change change(state_);
-    const NameLocks::Exclusive name_lock(state_.names, {parent});
-    DEDUPFS_ASSIGN(const InodePtr directory, state_.get_directory(parent));
-    DEDUPFS_ASSIGN(const InodePtr source, state_.table.get(from));
-    DEDUPFS_ASSIGN(const auto existing, state_.find_entry(parent, name));
+    DEDUPFS_TRY(clones_.transactions_.check_writable(parent));
+    DEDUPFS_TRY(clones_.space_.admit_metadata());
+    const Transactions::Change change(clones_.transactions_);
+    const NameLocks::Exclusive name_lock(clones_.names_, {parent});
+    DEDUPFS_ASSIGN(const InodePtr directory, clones_.table_.get_directory(parent));
+    DEDUPFS_ASSIGN(const InodePtr source, clones_.table_.get(from));
+    DEDUPFS_ASSIGN(const auto existing, clones_.entries_.find(parent, name));
     if (existing || is_snapshots_entry(parent, name))
       return Error{ErrorCode::kExists, fmt::format("'{}' is there already", name)};
     if (const auto twin = links_.find(from); twin != links_.end()) return add_link(*directory, twin->second, name);
@@ -63,7 +68,7 @@ class FilesystemState::Cloning {
     InodePtr copy;
     {
       const InodeLocks locks({directory.get(), source.get()});
-      DEDUPFS_TRY(state_.check_takes_names(*directory));
+      DEDUPFS_TRY(clones_.entries_.check_takes_names(*directory));
       // A circle of directories would be cloned without end.
       if (is_directory(source->record.attributes.mode) && !seen_.insert(from).second)
         return Error{ErrorCode::kCorruption,
@@ -84,7 +89,7 @@ class FilesystemState::Cloning {
     if (is_top) {
       const std::lock_guard lock(directory->mutex);
       directory->record.attributes.mtime = directory->record.attributes.ctime = Timestamp::now();
-      state_.put_record(*directory);
+      put_record(clones_.metadata_, *directory);
     }
     count(from, *copy);
     return {};
@@ -92,7 +97,7 @@ class FilesystemState::Cloning {
 
   // With both locked; whose content is in memory gets none yet.
   Result<InodePtr> add_copy(Inode& directory, Inode& source, std::string_view name) {
-    Inode copy(state_.numbers->allocate());
+    Inode copy(clones_.numbers_.allocate());
     copy.record = source.record;
     Attributes& attributes = copy.record.attributes;
     attributes.inode = copy.number;
@@ -108,22 +113,22 @@ class FilesystemState::Cloning {
     if (copy.record.has_xattrs) DEDUPFS_TRY(copy_records(Family::kXattrs, source.number, copy.number));
     if (is_regular(attributes.mode) && !source.content)
       DEDUPFS_TRY(copy_records(Family::kRecipes, source.number, copy.number));
-    state_.put_record(copy);
-    state_.add_entry(directory, name, copy);
-    state_.put_record(directory);
-    return state_.table.add(copy.record);
+    put_record(clones_.metadata_, copy);
+    clones_.entries_.add(directory, name, copy);
+    put_record(clones_.metadata_, directory);
+    return clones_.table_.add(copy.record);
   }
 
   Result<void> copy_records(Family family, InodeNumber from, InodeNumber to) {
     const auto copy = [&](const std::string& key, const std::string& value) -> Result<void> {
-      state_.metadata.put(family, encode_inode_key(to) + key.substr(sizeof(InodeNumber)), value);
+      clones_.metadata_.put(family, encode_inode_key(to) + key.substr(sizeof(InodeNumber)), value);
       return {};
     };
-    return visit_entries(state_.metadata, family, encode_inode_key(from), encode_key_behind(from), kPage, copy);
+    return visit_entries(clones_.metadata_, family, encode_inode_key(from), encode_key_behind(from), kPage, copy);
   }
 
   Result<void> clone_content(FileContent& source, const InodePtr& copy) {
-    const std::shared_ptr<FileContent> content = state_.content_for_change(copy);
+    const std::shared_ptr<FileContent> content = clones_.contents_.for_change(copy);
     const std::uint64_t size = source.size();
     DEDUPFS_TRY(content->clone_range(source, 0, 0, size));
     return content->truncate(size);  // it may end in a hole
@@ -132,25 +137,25 @@ class FilesystemState::Cloning {
   // Of a file that could not be cloned nothing stays.
   void take_back(Inode& directory, const InodePtr& copy, std::string_view name) {
     const InodeLocks locks({&directory, copy.get()});
-    const auto entry = state_.find_entry(directory.number, name);
+    const auto entry = clones_.entries_.find(directory.number, name);
     if (!entry || !*entry) return;
-    state_.remove_entry(directory, name, **entry);
-    state_.put_record(directory);
-    state_.drop_link(copy, Timestamp::now());
+    clones_.entries_.remove(directory, name, **entry);
+    put_record(clones_.metadata_, directory);
+    clones_.entries_.drop_link(copy, Timestamp::now());
   }
 
   Result<void> add_link(Inode& directory, InodeNumber number, std::string_view name) {
-    DEDUPFS_ASSIGN(const InodePtr copy, state_.table.get(number));
+    DEDUPFS_ASSIGN(const InodePtr copy, clones_.table_.get(number));
     const InodeLocks locks({&directory, copy.get()});
     if (directory.record.attributes.links == 0 || copy->record.attributes.links == 0)
       return Error{ErrorCode::kStale, fmt::format("inode {} was deleted", number)};
-    DEDUPFS_TRY(state_.check_takes_names(directory));
+    DEDUPFS_TRY(clones_.entries_.check_takes_names(directory));
     if (copy->record.attributes.links >= kMaxLinks)
       return Error{ErrorCode::kTooManyLinks, fmt::format("inode {} has too many links", number)};
     ++copy->record.attributes.links;
-    state_.put_record(*copy);
-    state_.add_entry(directory, name, *copy);
-    state_.put_record(directory);
+    put_record(clones_.metadata_, *copy);
+    clones_.entries_.add(directory, name, *copy);
+    put_record(clones_.metadata_, directory);
     return {};
   }
 
@@ -168,25 +173,30 @@ class FilesystemState::Cloning {
     }
   }
 
-  FilesystemState& state_;
+  Clones& clones_;
   CloneTotals totals_;
   std::vector<Directory> directories_;                  // whose entries are to be cloned
   std::unordered_set<InodeNumber> seen_;                // directories, and their copies
   std::unordered_map<InodeNumber, InodeNumber> links_;  // of what has several names, the copy
 };
 
-Result<CloneTotals> Filesystem::clone_tree(InodeNumber from, InodeNumber parent, std::string_view name) {
-  FilesystemState& state = *state_;
-  DEDUPFS_TRY(state.check_writable(parent));
-  DEDUPFS_TRY(FilesystemState::check_new_name(name));
-  DEDUPFS_ASSIGN(const Attributes source, attributes(from));
+Result<std::uint32_t> Clones::mode_of(InodeNumber number) const {
+  DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
+  const std::lock_guard lock(inode->mutex);
+  return inode->record.attributes.mode;
+}
+
+Result<CloneTotals> Clones::clone_tree(InodeNumber from, InodeNumber parent, std::string_view name) {
+  DEDUPFS_TRY(transactions_.check_writable(parent));
+  DEDUPFS_TRY(DirectoryEntries::check_new_name(name));
+  DEDUPFS_ASSIGN(const std::uint32_t mode, mode_of(from));
   if (from == kSnapshotsInode) return Error{ErrorCode::kInvalidArgument, "the directory of the snapshots"};
-  if (is_directory(source.mode)) {
-    const std::lock_guard rename_lock(state.rename_mutex);
-    DEDUPFS_ASSIGN(const bool is_inside, state.ancestry.is_inside(parent, from));
+  if (is_directory(mode)) {
+    DirectoryMoves::Lock lock(moves_);
+    DEDUPFS_ASSIGN(const bool is_inside, lock.ancestry().is_inside(parent, from));
     if (is_inside) return Error{ErrorCode::kInvalidArgument, "a directory cannot be cloned into itself"};
   }
-  return FilesystemState::Cloning(state).run(from, parent, name);
+  return Cloning(*this).run(from, parent, name);
 }
 
 }  // namespace dedupfs

@@ -1,8 +1,14 @@
-// Reading directories.
-#include <spdlog/spdlog.h>
+#include "fs/namespace/directories.h"
 
-#include "fs/namespace/filesystem.h"
-#include "fs/namespace/filesystem_state.h"
+#include <algorithm>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fs/format/mode.h"
+#include "fs/format/records.h"
+#include "fs/inodes/inode_record.h"
 
 namespace dedupfs {
 namespace {
@@ -33,25 +39,22 @@ std::uint64_t end_of(DirectoryStream& stream, std::uint64_t cookie, Inode& direc
 
 }  // namespace
 
-Result<void> Filesystem::read_directory(InodeNumber number, std::uint64_t cookie, bool counted,
-                                        const std::function<bool(const DirectoryEntry&)>& visit,
-                                        DirectoryStream* stream) {
-  FilesystemState& state = *state_;
-  DEDUPFS_ASSIGN(const InodePtr directory, state.get_directory(number));
-  if (cookie == 0 && (stream == nullptr || stream->notes_access)) state.note_access(directory);
+Result<void> Directories::read(InodeNumber number, std::uint64_t cookie, bool counted,
+                               const std::function<bool(const DirectoryEntry&)>& visit, DirectoryStream* stream) {
+  DEDUPFS_ASSIGN(const InodePtr directory, table_.get_directory(number));
+  if (cookie == 0 && (stream == nullptr || stream->notes_access)) access_times_.note(directory);
   const std::uint64_t end = stream == nullptr ? UINT64_MAX : end_of(*stream, cookie, *directory);
   if (cookie < kDotCookie && !visit(dot_entry(".", kDotCookie, number))) return {};
-  if (cookie < kDotDotCookie && !visit(dot_entry("..", kDotDotCookie, FilesystemState::parent_of(*directory))))
-    return {};
+  if (cookie < kDotDotCookie && !visit(dot_entry("..", kDotDotCookie, parent_of(*directory)))) return {};
   cookie = std::max(cookie, kDotDotCookie);
-  if (number == kSnapshotsInode) return state.list_snapshots(cookie, counted, visit);
+  if (number == kSnapshotsInode) return snapshots_directory_.read(cookie, counted, visit);
   for (;;) {
     if (cookie >= end) return {};
     // The names must stay while references to what they lead to are counted.
-    const NameLocks::Shared lock = state.names.lock_shared(number);
+    const NameLocks::Shared lock = names_.lock_shared(number);
     DEDUPFS_ASSIGN(const std::vector<KeyValue> piece,
-                   state.metadata.list(Family::kCookies, encode_cookie_key(number, cookie + 1),
-                                       encode_key_behind(number), kEntriesPerPiece));
+                   metadata_.list(Family::kCookies, encode_cookie_key(number, cookie + 1), encode_key_behind(number),
+                                  kEntriesPerPiece));
     for (const auto& [key, value] : piece) {
       DEDUPFS_ASSIGN(const CookieKey place, decode_cookie_key(key));
       if (place.cookie >= end) return {};
@@ -59,34 +62,18 @@ Result<void> Filesystem::read_directory(InodeNumber number, std::uint64_t cookie
       DirectoryEntry entry;
       entry.name = std::move(found.name);
       entry.cookie = cookie = place.cookie;
-      if (counted) state.count_entry(entry, number, found.inode);
+      if (counted) references_.add(entry, number, found.inode);
       if (!entry.counted) {
         entry.attributes.inode = found.inode;
         entry.attributes.mode = found.type;
       }
       if (!visit(entry)) {
-        if (entry.counted) forget(found.inode, 1);
+        if (entry.counted) references_.drop(found.inode, 1);
         return {};
       }
     }
     if (piece.size() < kEntriesPerPiece) return {};
   }
-}
-
-// A damaged inode must not hide its neighbours: its entry is shown without attributes, and whoever looks it up gets the
-// error.
-void FilesystemState::count_entry(DirectoryEntry& entry, InodeNumber parent, InodeNumber number) {
-  const Result<InodePtr> inode = table.get(number);
-  if (!inode) {
-    spdlog::error("'{}' in directory {}: {}", entry.name, parent, inode.error().message());
-    return;
-  }
-  const std::lock_guard lock((*inode)->mutex);
-  table.reference(number, 1);
-  (*inode)->last_parent = parent;
-  (*inode)->last_name = entry.name;
-  entry.attributes = attributes_of(**inode);
-  entry.counted = true;
 }
 
 }  // namespace dedupfs

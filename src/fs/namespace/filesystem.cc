@@ -1,23 +1,23 @@
 #include "fs/namespace/filesystem.h"
 
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <ctime>
-#include <thread>
+#include <utility>
 
 #include "base/crash_point.h"
-#include "fs/namespace/filesystem_state.h"
-#include "fs/statistics/statistics.h"
+#include "fs/format/mode.h"
+#include "fs/namespace/filesystem_parts.h"
 
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kCachedInodes = 16 * 1024;
-constexpr std::size_t kMaxFlushers = 8;
-// At the end: an unmount does not take much longer.
-constexpr std::chrono::seconds kMaxDefragmentationTime{20};
+Result<std::unique_ptr<FilesystemParts>> start_parts(std::unique_ptr<Volume> volume, const FilesystemOptions& options) {
+  DEDUPFS_ASSIGN(auto numbers, InodeNumbers::load(volume->metadata()));
+  auto parts = std::make_unique<FilesystemParts>(std::move(volume), std::move(numbers), options);
+  DEDUPFS_TRY(parts->start());
+  return parts;
+}
 
 }  // namespace
 
@@ -27,140 +27,234 @@ Timestamp Timestamp::now() {
   return {time.tv_sec, static_cast<std::uint32_t>(time.tv_nsec)};
 }
 
-FilesystemState::FilesystemState(std::unique_ptr<Volume> its_volume, const FilesystemOptions& its_options)
-    : volume(std::move(its_volume)),
-      options(its_options),
-      metadata(volume->metadata()),
-      space(
-          *volume->folder(), [this] { return pending_bytes(); }, [this] { (void)sync(); }),
-      volume_size([this] { return disk_bytes_of(*volume); }),
-      budget(options.dirty_bytes, [this] { committer->request_prepare(); }),
-      table(metadata, kCachedInodes),
-      flushers(std::make_unique<ThreadPool>(
-          std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMaxFlushers), "dedupfs-flush")) {}
-
-FilesystemState::~FilesystemState() = default;
-
-Result<void> FilesystemState::start() {
-  DEDUPFS_ASSIGN(numbers, InodeNumbers::load(metadata));
-  DEDUPFS_TRY(ensure_root());
-  orphan_reaper = std::make_unique<OrphanReaper>(
-      metadata, table, *numbers, [this](std::uint64_t bytes) { volume->chunks().dropped().add(bytes); });
-  snapshot_reaper = std::make_unique<SnapshotReaper>(
-      volume->database(), metadata, [this](Family family, std::string_view value) { note_dropped(family, value); });
-  add_snapshots_directory();
-  scrubber = std::make_unique<Scrubber>(*volume, [this](const ScrubFindings& findings) {
-    if (!check_writable()) return;
-    const Change change(*this);
-    metadata.put(Family::kCounters, kLastScrubCounter, encode_scrub_findings(findings));
-  });
-  if (volume->read_only()) return {};
-  DEDUPFS_TRY(orphan_reaper->load());
-  checkpointer = std::make_unique<Checkpointer>(*volume, options.checkpoint_interval, [this](std::uint64_t bytes) {
-    const auto room = space.room();
-    return room && room->available_bytes >= bytes;
-  });
-  const bool holds_anything = numbers->in_use() > 1;
-  if (holds_anything && checkpointer->is_behind()) checkpointer->note_commit();
-  // The reserve of inode numbers must be durable before the first is given away.
-  DEDUPFS_TRY(commit_group());
-  crash_point("mount.committed");
-  committer = std::make_unique<Committer>(options.commit_interval,
-                                          Committer::Duties{.has_changes = [this] { return has_changes(); },
-                                                            .prepare = [this] { flush_all(); },
-                                                            .commit = [this] { return commit_group(); },
-                                                            .background_step = [this] { return background_step(); }});
-  committer->request_background_step();
-  reclaimer = make_reclaimer();
-  if (options.defragment_percent != 0) defragmenter = make_defragmenter();
-  return {};
-}
-
-// A new volume has no root yet: the store knows nothing of directories. Mounted read-only it is empty all the same.
-Result<void> FilesystemState::ensure_root() {
-  const Result<InodePtr> root = get_directory(kRootInode);
-  if (root) return {};
-  if (root.error().code() != ErrorCode::kStale) return root.error();
-  DEDUPFS_ASSIGN(const std::vector<KeyValue> others, metadata.list(Family::kInodes, {}, {}, 1));
-  const InodeNumber number = numbers->allocate();
-  if (!others.empty() || number != kRootInode)
-    return Error{ErrorCode::kCorruption, "the root directory (inode 1) is missing"};
-  Inode created(number);
-  Attributes& attributes = created.record.attributes;
-  attributes.inode = attributes.parent = number;
-  attributes.mode = S_IFDIR | 0755;
-  attributes.uid = ::geteuid();
-  attributes.gid = ::getegid();
-  attributes.links = 2;
-  attributes.next_cookie = kFirstCookie;
-  attributes.atime = attributes.mtime = attributes.ctime = attributes.btime = Timestamp::now();
-  put_record(created);
-  return {};
-}
-
 Result<std::unique_ptr<Filesystem>> Filesystem::open(std::unique_ptr<Volume> volume, const FilesystemOptions& options) {
-  auto state = std::make_unique<FilesystemState>(std::move(volume), options);
-  if (const auto started = state->start(); !started) {
-    if (started.error().code() != ErrorCode::kCorruption) return started.error();
-    return Error{ErrorCode::kCorruption, started.error().message() + "; run fsck.dedupfs -y " +
-                                             state->volume->path().string() + " to repair the volume"};
-  }
-  return std::unique_ptr<Filesystem>(new Filesystem(std::move(state)));
+  const std::string path = volume->path().string();
+  auto parts = start_parts(std::move(volume), options);
+  if (parts) return std::unique_ptr<Filesystem>(new Filesystem(std::move(*parts)));
+  if (parts.error().code() != ErrorCode::kCorruption) return parts.error();
+  return Error{ErrorCode::kCorruption,
+               parts.error().message() + "; run fsck.dedupfs -y " + path + " to repair the volume"};
 }
 
-Filesystem::Filesystem(std::unique_ptr<FilesystemState> state) : state_(std::move(state)) {}
+Filesystem::Filesystem(std::unique_ptr<FilesystemParts> parts) : parts_(std::move(parts)) {}
 
 Filesystem::~Filesystem() {
   if (const Result<void> closed = close(); !closed)
-    spdlog::error("closing {}: {}", state_->volume->path().string(), closed.error().message());
+    spdlog::error("closing {}: {}", parts_->volume->path().string(), closed.error().message());
 }
 
 Result<void> Filesystem::close(const ClosingGoesOn& goes_on) {
-  FilesystemState& state = *state_;
-  state.scrubber->stop();
-  if (state.reclaimer) state.reclaimer->stop_for_good();
-  if (state.defragmenter) state.defragmenter->finish(kMaxDefragmentationTime);
-  if (state.closed.exchange(true) || state.volume->read_only()) return {};
-  state.committer->stop();
-  DEDUPFS_TRY(state.commit_group());
+  parts_->background.stop();
+  if (parts_->closed.exchange(true) || parts_->volume->read_only()) return {};
+  DEDUPFS_TRY(parts_->transactions.finish());
   crash_point("unmount.committed");
-  if (const auto finished = state.checkpointer->finish(goes_on); !finished) {
-    state.missing_checkpoint = finished.error();
+  if (const auto finished = parts_->background.finish_checkpoint(goes_on); !finished) {
+    parts_->missing_checkpoint = finished.error();
     spdlog::error(
         "the checkpoint of the last state was not written: {}. The volume is whole, but if its index is lost before "
         "the next "
         "checkpoint, fsck.dedupfs can only bring back the names of an older one. The next unmount takes one",
         finished.error().message());
   }
-  const std::lock_guard lock(state.errors_mutex);
-  if (state.flush_error) return *state.flush_error;  // what could not be stored is lost now
-  return {};
+  return parts_->transactions.check_stored();  // what could not be stored is lost now
 }
 
 const std::optional<Error>& Filesystem::missing_checkpoint() const {
-  return state_->missing_checkpoint;
+  return parts_->missing_checkpoint;
+}
+
+// ---------------------------------------------------------------- names
+
+Result<Attributes> Filesystem::lookup(InodeNumber parent, std::string_view name) {
+  return parts_->name_space.lookup(parent, name);
+}
+
+void Filesystem::forget(InodeNumber inode, std::uint64_t count) {
+  parts_->references.drop(inode, count);
+}
+
+Result<Attributes> Filesystem::create(InodeNumber parent, std::string_view name, std::uint32_t mode,
+                                      const Caller& caller) {
+  return make_node(parent, name, S_IFREG | (mode & kPermissionBits), 0, caller);
+}
+
+Result<Attributes> Filesystem::make_node(InodeNumber parent, std::string_view name, std::uint32_t mode,
+                                         std::uint64_t device, const Caller& caller) {
+  return parts_->name_space.make_node(parent, name, mode, device, caller);
+}
+
+Result<Attributes> Filesystem::make_directory(InodeNumber parent, std::string_view name, std::uint32_t mode,
+                                              const Caller& caller) {
+  return parts_->name_space.make_directory(parent, name, mode, caller);
+}
+
+Result<Attributes> Filesystem::make_symlink(InodeNumber parent, std::string_view name, std::string_view target,
+                                            const Caller& caller) {
+  return parts_->name_space.make_symlink(parent, name, target, caller);
+}
+
+Result<Attributes> Filesystem::make_link(InodeNumber inode, InodeNumber parent, std::string_view name) {
+  return parts_->name_space.make_link(inode, parent, name);
+}
+
+Result<void> Filesystem::unlink(InodeNumber parent, std::string_view name) {
+  return parts_->name_space.unlink(parent, name);
+}
+
+Result<void> Filesystem::remove_directory(InodeNumber parent, std::string_view name) {
+  return parts_->name_space.remove_directory(parent, name);
+}
+
+Result<void> Filesystem::rename(InodeNumber old_parent, std::string_view old_name, InodeNumber new_parent,
+                                std::string_view new_name, RenameMode mode, const Caller& caller) {
+  return parts_->renames.rename(old_parent, old_name, new_parent, new_name, mode, caller);
+}
+
+Result<std::string> Filesystem::read_symlink(InodeNumber inode) {
+  return parts_->name_space.read_symlink(inode);
+}
+
+Result<void> Filesystem::read_directory(InodeNumber directory, std::uint64_t cookie, bool counted,
+                                        const std::function<bool(const DirectoryEntry&)>& visit,
+                                        DirectoryStream* stream) {
+  return parts_->directories.read(directory, cookie, counted, visit, stream);
+}
+
+// ---------------------------------------------------------------- attributes
+
+Result<Attributes> Filesystem::attributes(InodeNumber inode) {
+  return parts_->inode_attributes.get(inode);
+}
+
+Result<Attributes> Filesystem::set_attributes(InodeNumber inode, const AttributeChanges& changes,
+                                              const Caller& caller) {
+  return parts_->inode_attributes.change(inode, changes, caller);
+}
+
+Result<void> Filesystem::set_xattr(InodeNumber inode, std::string_view name, std::string_view value, XattrMode mode,
+                                   const Caller& caller) {
+  return parts_->xattrs.set(inode, name, value, mode, caller);
+}
+
+Result<std::string> Filesystem::get_xattr(InodeNumber inode, std::string_view name) {
+  return parts_->xattrs.get(inode, name);
+}
+
+Result<std::vector<std::string>> Filesystem::list_xattrs(InodeNumber inode) {
+  return parts_->xattrs.list(inode);
+}
+
+Result<void> Filesystem::remove_xattr(InodeNumber inode, std::string_view name) {
+  return parts_->xattrs.remove(inode, name);
+}
+
+// ---------------------------------------------------------------- files
+
+Result<void> Filesystem::check_writable(InodeNumber inode) const {
+  return parts_->writability.check(inode);
+}
+
+Result<void> Filesystem::open_file(InodeNumber inode, bool truncate, const Caller& caller) {
+  return parts_->files.open(inode, truncate, caller);
+}
+
+void Filesystem::release_file(InodeNumber inode, bool was_writer) {
+  parts_->files.release(inode, was_writer);
+}
+
+Result<std::vector<PinnedBytes>> Filesystem::read(InodeNumber inode, std::uint64_t offset, std::size_t length,
+                                                  AccessTime atime) {
+  return parts_->files.read(inode, offset, length, atime);
+}
+
+void Filesystem::prefetch(InodeNumber inode, std::uint64_t offset, std::uint64_t length) {
+  parts_->files.prefetch(inode, offset, length);
+}
+
+Result<void> Filesystem::write(InodeNumber inode, std::uint64_t offset, ByteSpan bytes, const Caller& caller,
+                               const Cancelled& cancelled) {
+  return parts_->files.write(inode, offset, bytes, caller, cancelled);
+}
+
+Result<void> Filesystem::allocate(InodeNumber inode, std::uint64_t offset, std::uint64_t length, AllocateMode mode,
+                                  const Caller& caller) {
+  return parts_->files.allocate(inode, offset, length, mode, caller);
+}
+
+Result<std::uint64_t> Filesystem::seek_data(InodeNumber inode, std::uint64_t offset) {
+  return parts_->files.seek_data(inode, offset);
+}
+
+Result<std::uint64_t> Filesystem::seek_hole(InodeNumber inode, std::uint64_t offset) {
+  return parts_->files.seek_hole(inode, offset);
+}
+
+Result<std::uint64_t> Filesystem::copy_range(InodeNumber from, std::uint64_t from_offset, InodeNumber to,
+                                             std::uint64_t to_offset, std::uint64_t length, const Caller& caller) {
+  return parts_->files.copy_range(from, from_offset, to, to_offset, length, caller);
+}
+
+Result<void> Filesystem::flush_file(InodeNumber inode) {
+  return parts_->files.flush(inode);
+}
+
+// ---------------------------------------------------------------- snapshots and clones
+
+Result<void> Filesystem::check_snapshot_name(std::string_view name) {
+  return Snapshots::check_name(name);
+}
+
+Result<void> Filesystem::create_snapshot(std::string_view name) {
+  return parts_->snapshots.create(name);
+}
+
+Result<void> Filesystem::delete_snapshot(std::string_view name) {
+  return parts_->snapshots.remove(name);
+}
+
+std::vector<SnapshotRecord> Filesystem::snapshots() const {
+  return parts_->snapshots.all();
+}
+
+Result<std::vector<ChangedName>> Filesystem::roll_back(std::string_view name) {
+  return parts_->rollback.to(name);
+}
+
+Result<CloneTotals> Filesystem::clone_tree(InodeNumber from, InodeNumber parent, std::string_view name) {
+  return parts_->clones.clone_tree(from, parent, name);
+}
+
+// ---------------------------------------------------------------- the whole
+
+Result<void> Filesystem::sync() {
+  DEDUPFS_TRY(parts_->transactions.sync());
+  return parts_->transactions.check_stored();
+}
+
+Result<void> Filesystem::sync_file(InodeNumber inode) {
+  return parts_->files.sync(inode);
 }
 
 Result<SpaceReport> Filesystem::space() {
-  DEDUPFS_ASSIGN(const SpaceGuard::Room room, state_->space.room());
-  const std::uint64_t taken_bytes = state_->volume_size.bytes();
-  return SpaceReport{taken_bytes + room.available_bytes, room.available_bytes, state_->numbers->in_use()};
-}
-
-Scrubber& Filesystem::scrubber() {
-  return *state_->scrubber;
-}
-
-Reclaimer& Filesystem::reclaimer() {
-  return *state_->reclaimer;
+  DEDUPFS_ASSIGN(const SpaceGuard::Room room, parts_->space.room());
+  const std::uint64_t taken_bytes = parts_->volume_size.bytes();
+  return SpaceReport{taken_bytes + room.available_bytes, room.available_bytes, parts_->numbers->in_use()};
 }
 
 Volume& Filesystem::volume() {
-  return *state_->volume;
+  return *parts_->volume;
+}
+
+Scrubber& Filesystem::scrubber() {
+  return parts_->background.scrubber();
+}
+
+Reclaimer& Filesystem::reclaimer() {
+  return parts_->background.reclaimer();
 }
 
 std::uint64_t Filesystem::dirty_bytes() const {
-  return state_->pending_bytes();
+  return parts_->transactions.pending_bytes();
 }
 
 }  // namespace dedupfs

@@ -4,9 +4,8 @@
 // checks, locks) is not done here.
 //
 // Threads:   every function from any thread.
-// Ownership: owns the volume. Handles (open()) and references (lookup() and everything that returns an Entry) must be
-// given
-//            back by release() and forget(): an unlinked inode is deleted when the last one is gone.
+// Ownership: owns the volume. Handles (open_file()) and references (lookup() and everything that returns Attributes of a name)
+//            must be given back by release_file() and forget(): an unlinked inode is deleted when the last one is gone.
 // Failure:   as POSIX has it, as ErrorCode; errno_map.h makes errno of it.
 #pragma once
 
@@ -29,8 +28,10 @@
 
 namespace dedupfs {
 
-struct FilesystemState;  // filesystem_state.h
+struct FilesystemParts;  // filesystem_parts.h
 
+// Holds the objects that do the work, and hands each call on (filesystem_parts.h).
+//
 // Many functions: one for each operation of POSIX. The kernel asks for them one by one.
 class Filesystem {
  public:
@@ -60,8 +61,7 @@ class Filesystem {
   Result<Attributes> make_link(InodeNumber inode, InodeNumber parent, std::string_view name);
   Result<void> unlink(InodeNumber parent, std::string_view name);
   Result<void> remove_directory(InodeNumber parent, std::string_view name);
-  // The last two leave a whiteout at the old name, a character device 0:0 of the caller, in the same change.
-  enum class RenameMode { kReplace, kNoReplace, kExchange, kWhiteout, kWhiteoutNoReplace };
+  using RenameMode = dedupfs::RenameMode;
   Result<void> rename(InodeNumber old_parent, std::string_view old_name, InodeNumber new_parent,
                       std::string_view new_name, RenameMode mode, const Caller& caller = {});
   Result<std::string> read_symlink(InodeNumber inode);
@@ -76,7 +76,7 @@ class Filesystem {
   // --- attributes
   Result<Attributes> attributes(InodeNumber inode);
   Result<Attributes> set_attributes(InodeNumber inode, const AttributeChanges& changes, const Caller& caller);
-  enum class XattrMode { kSet, kCreate, kReplace };
+  using XattrMode = dedupfs::XattrMode;
   Result<void> set_xattr(InodeNumber inode, std::string_view name, std::string_view value, XattrMode mode,
                          const Caller& caller = {});
   Result<std::string> get_xattr(InodeNumber inode, std::string_view name);
@@ -88,14 +88,14 @@ class Filesystem {
   Result<void> check_writable(InodeNumber inode) const;
   Result<void> open_file(InodeNumber inode, bool truncate, const Caller& caller);  // counts an opening
   void release_file(InodeNumber inode, bool was_writer);                           // starts storing what was written
-  enum class AccessTime { kByPolicy, kKept };                                      // kKept: O_NOATIME
+  using AccessTime = dedupfs::AccessTime;
   Result<std::vector<PinnedBytes>> read(InodeNumber inode, std::uint64_t offset, std::size_t length,
                                         AccessTime atime = AccessTime::kByPolicy);
   // Starts loading what a sequential reader will want.
   void prefetch(InodeNumber inode, std::uint64_t offset, std::uint64_t length);
   Result<void> write(InodeNumber inode, std::uint64_t offset, ByteSpan bytes, const Caller& caller,
                      const Cancelled& cancelled);
-  enum class AllocateMode { kExtend, kKeepSize, kPunchHole, kZeroRange, kZeroRangeKeepSize };
+  using AllocateMode = dedupfs::AllocateMode;
   Result<void> allocate(InodeNumber inode, std::uint64_t offset, std::uint64_t length, AllocateMode mode,
                         const Caller& caller = {});
   Result<std::uint64_t> seek_data(InodeNumber inode, std::uint64_t offset);
@@ -136,8 +136,8 @@ class Filesystem {
   std::uint64_t dirty_bytes() const;
 
  private:
-  explicit Filesystem(std::unique_ptr<FilesystemState> state);
-  std::unique_ptr<FilesystemState> state_;
+  explicit Filesystem(std::unique_ptr<FilesystemParts> parts);
+  std::unique_ptr<FilesystemParts> parts_;
 };
 
 }  // namespace dedupfs

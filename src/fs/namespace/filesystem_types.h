@@ -4,11 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
 
-#include "fs/format/types.h"
+#include "fs/format/directory_entry.h"
+#include "fs/snapshots/snapshot_types.h"
 
 namespace dedupfs {
 
@@ -22,16 +20,15 @@ struct FilesystemOptions {
   // What works in the background waits so long for a commit that others want, before it wants one: each holds everybody up.
   std::chrono::milliseconds background_patience{2000};
   unsigned defragment_percent = 0;  // of what is written, chunks of so much may be stored once more (defragmenter.h)
-  // Who enters `.snapshots`: everybody, by the permissions inside; the owner of the root directory and root; nobody.
-  enum class SnapshotAccess { kVisible, kOwner, kHidden } snapshot_access = SnapshotAccess::kVisible;
+  using SnapshotAccess = dedupfs::SnapshotAccess;
+  SnapshotAccess snapshot_access = SnapshotAccess::kVisible;
 };
 
-struct DirectoryEntry {
-  std::string name;
-  std::uint64_t cookie = 0;  // pass it to read_directory() to go on behind this entry
-  Attributes attributes;     // unless counted: inode and type bits of mode only
-  bool counted = false;      // attributes are complete, and a reference was counted
-};
+// The last two leave a whiteout at the old name, a character device 0:0 of the caller, in the same change.
+enum class RenameMode { kReplace, kNoReplace, kExchange, kWhiteout, kWhiteoutNoReplace };
+enum class XattrMode { kSet, kCreate, kReplace };
+enum class AllocateMode { kExtend, kKeepSize, kPunchHole, kZeroRange, kZeroRangeKeepSize };
+enum class AccessTime { kByPolicy, kKept };  // kKept: O_NOATIME
 
 // What a directory stream, as opendir(3) begins one, remembers between reads.
 struct DirectoryStream {
@@ -53,12 +50,6 @@ struct CloneTotals {
   std::uint64_t directories = 0;
   std::uint64_t others = 0;  // symbolic links and special files
   std::uint64_t bytes = 0;   // the sizes of the files
-};
-
-// What a rollback changed: the inode, or the entry of that name in it.
-struct ChangedName {
-  InodeNumber inode = 0;
-  std::optional<std::string> name;
 };
 
 }  // namespace dedupfs

@@ -1,8 +1,12 @@
-// Extended attributes, and what POSIX access control lists do to modes.
-#include "fs/namespace/filesystem.h"
-#include "fs/namespace/filesystem_state.h"
+#include "fs/namespace/xattrs.h"
+
+#include <mutex>
+#include <utility>
+
+#include "fs/format/mode.h"
+#include "fs/format/records.h"
+#include "fs/inodes/inode_record.h"
 #include "fs/namespace/posix_acl.h"
-#include "index/entries.h"
 
 namespace dedupfs {
 namespace {
@@ -29,31 +33,29 @@ Error no_xattr(std::string_view name) {
 
 }  // namespace
 
-Result<std::optional<std::string>> FilesystemState::find_xattr(const Inode& inode, std::string_view name) {
+Result<std::optional<std::string>> Xattrs::find(const Inode& inode, std::string_view name) const {
   if (!inode.record.has_xattrs) return std::nullopt;
-  return metadata.get(Family::kXattrs, encode_xattr_key(inode.number, name));
+  return metadata_.get(Family::kXattrs, encode_xattr_key(inode.number, name));
 }
 
-void FilesystemState::put_xattr(Inode& inode, std::string_view name, std::string value) {
-  metadata.put(Family::kXattrs, encode_xattr_key(inode.number, name), std::move(value));
+void Xattrs::put(Inode& inode, std::string_view name, std::string value) {
+  metadata_.put(Family::kXattrs, encode_xattr_key(inode.number, name), std::move(value));
   inode.record.has_xattrs = true;
 }
 
-Result<void> FilesystemState::erase_xattr(Inode& inode, std::string_view name) {
+Result<void> Xattrs::erase(Inode& inode, std::string_view name) {
   const std::string key = encode_xattr_key(inode.number, name);
   DEDUPFS_ASSIGN(const std::vector<KeyValue> first_two,
-                 metadata.list(Family::kXattrs, encode_inode_key(inode.number), encode_key_behind(inode.number), 2));
-  metadata.erase(Family::kXattrs, key);
+                 metadata_.list(Family::kXattrs, encode_inode_key(inode.number), encode_key_behind(inode.number), 2));
+  metadata_.erase(Family::kXattrs, key);
   inode.record.has_xattrs = first_two.size() > 1;
   return {};
 }
 
-// The child's mode is what was asked for. Directories hand their default list on; where there is none, the umask
-// counts.
-Result<void> FilesystemState::inherit_acls(Inode& directory, Inode& child, const Caller& caller) {
+Result<void> Xattrs::inherit_acls(const Inode& directory, Inode& child, const Caller& caller) {
   std::uint32_t& mode = child.record.attributes.mode;
   if (is_symlink(mode)) return {};
-  DEDUPFS_ASSIGN(const std::optional<std::string> value, find_xattr(directory, kDefaultAclName));
+  DEDUPFS_ASSIGN(const std::optional<std::string> value, find(directory, kDefaultAclName));
   if (!value) {
     mode &= ~(caller.umask & 0777);
     return {};
@@ -63,41 +65,40 @@ Result<void> FilesystemState::inherit_acls(Inode& directory, Inode& child, const
     return Error{ErrorCode::kCorruption, "the default access list of directory " + std::to_string(directory.number)};
   acl->restrict_to(mode);
   mode = (mode & ~std::uint32_t{0777}) | acl->permissions();
-  if (acl->extends_mode()) put_xattr(child, kAccessAclName, acl->encode());
-  if (is_directory(mode)) put_xattr(child, kDefaultAclName, *value);
+  if (acl->extends_mode()) put(child, kAccessAclName, acl->encode());
+  if (is_directory(mode)) put(child, kDefaultAclName, *value);
   return {};
 }
 
-Result<void> FilesystemState::update_acl_for_mode(Inode& inode, std::uint32_t mode) {
-  DEDUPFS_ASSIGN(const std::optional<std::string> value, find_xattr(inode, kAccessAclName));
+Result<void> Xattrs::update_acl_for_mode(Inode& inode, std::uint32_t mode) {
+  DEDUPFS_ASSIGN(const std::optional<std::string> value, find(inode, kAccessAclName));
   if (!value) return {};
   Result<PosixAcl> acl = PosixAcl::decode(*value);
   if (!acl) return Error{ErrorCode::kCorruption, "the access list of inode " + std::to_string(inode.number)};
   acl->set_permissions(mode);
-  put_xattr(inode, kAccessAclName, acl->encode());
+  put(inode, kAccessAclName, acl->encode());
   return {};
 }
 
-Result<void> Filesystem::set_xattr(InodeNumber number, std::string_view name, std::string_view value, XattrMode mode,
-                                   const Caller& caller) {
-  FilesystemState& state = *state_;
-  DEDUPFS_TRY(state.check_writable(number));
+Result<void> Xattrs::set(InodeNumber number, std::string_view name, std::string_view value, XattrMode mode,
+                         const Caller& caller) {
+  DEDUPFS_TRY(transactions_.check_writable(number));
   DEDUPFS_TRY(check_xattr_name(name));
   if (value.size() > kMaxXattrValue) return Error{ErrorCode::kTooLarge, "the value of an extended attribute"};
   PosixAcl acl;
   if (is_acl(name)) {
     DEDUPFS_ASSIGN(acl, PosixAcl::decode(value));
-    if (acl.empty()) return remove_xattr(number, name);
+    if (acl.empty()) return remove(number, name);
   }
-  DEDUPFS_TRY(state.space.admit_metadata());
-  const FilesystemState::Change change(state);
-  DEDUPFS_ASSIGN(const InodePtr inode, state.table.get(number));
+  DEDUPFS_TRY(space_.admit_metadata());
+  const Transactions::Change change(transactions_);
+  DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
   const std::lock_guard lock(inode->mutex);
   std::uint32_t& file_mode = inode->record.attributes.mode;
   if (is_acl(name) && is_symlink(file_mode)) return Error{ErrorCode::kUnsupported, "access lists of symbolic links"};
   if (name == kDefaultAclName && !is_directory(file_mode))
     return Error{ErrorCode::kAccessDenied, "only directories have a default access list"};
-  DEDUPFS_ASSIGN(const std::optional<std::string> existing, state.find_xattr(*inode, name));
+  DEDUPFS_ASSIGN(const std::optional<std::string> existing, find(*inode, name));
   if (existing && mode == XattrMode::kCreate)
     return Error{ErrorCode::kExists, "extended attribute '" + std::string(name) + "' is there already"};
   if (!existing && mode == XattrMode::kReplace) return no_xattr(name);
@@ -110,26 +111,26 @@ Result<void> Filesystem::set_xattr(InodeNumber number, std::string_view name, st
       file_mode &= ~std::uint32_t{S_ISGID};
   }
   if (is_access_list && !acl.extends_mode()) {
-    if (existing) DEDUPFS_TRY(state.erase_xattr(*inode, name));
+    if (existing) DEDUPFS_TRY(erase(*inode, name));
   } else {
-    state.put_xattr(*inode, name, is_acl(name) ? acl.encode() : std::string(value));
+    put(*inode, name, is_acl(name) ? acl.encode() : std::string(value));
   }
   inode->record.attributes.ctime = Timestamp::now();
-  state.put_record(*inode);
+  put_record(metadata_, *inode);
   return {};
 }
 
-Result<std::string> Filesystem::get_xattr(InodeNumber number, std::string_view name) {
+Result<std::string> Xattrs::get(InodeNumber number, std::string_view name) {
   DEDUPFS_TRY(check_xattr_name(name));
-  DEDUPFS_ASSIGN(const InodePtr inode, state_->table.get(number));
+  DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
   const std::lock_guard lock(inode->mutex);
-  DEDUPFS_ASSIGN(std::optional<std::string> value, state_->find_xattr(*inode, name));
+  DEDUPFS_ASSIGN(std::optional<std::string> value, find(*inode, name));
   if (!value) return no_xattr(name);
   return std::move(*value);
 }
 
-Result<std::vector<std::string>> Filesystem::list_xattrs(InodeNumber number) {
-  DEDUPFS_ASSIGN(const InodePtr inode, state_->table.get(number));
+Result<std::vector<std::string>> Xattrs::list(InodeNumber number) {
+  DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
   const std::lock_guard lock(inode->mutex);
   std::vector<std::string> names;
   if (!inode->record.has_xattrs) return names;
@@ -139,7 +140,7 @@ Result<std::vector<std::string>> Filesystem::list_xattrs(InodeNumber number) {
   std::string from = encode_inode_key(number);
   const std::string end = encode_key_behind(number);
   for (std::size_t bytes = 0; bytes <= kMaxBytes;) {
-    DEDUPFS_ASSIGN(const std::vector<KeyValue> page, state_->metadata.list(Family::kXattrs, from, end, kNamesAPage));
+    DEDUPFS_ASSIGN(const std::vector<KeyValue> page, metadata_.list(Family::kXattrs, from, end, kNamesAPage));
     for (const auto& [key, value] : page) {
       DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
       names.emplace_back(place.name);
@@ -151,21 +152,20 @@ Result<std::vector<std::string>> Filesystem::list_xattrs(InodeNumber number) {
   return names;
 }
 
-Result<void> Filesystem::remove_xattr(InodeNumber number, std::string_view name) {
-  FilesystemState& state = *state_;
-  DEDUPFS_TRY(state.check_writable(number));
+Result<void> Xattrs::remove(InodeNumber number, std::string_view name) {
+  DEDUPFS_TRY(transactions_.check_writable(number));
   DEDUPFS_TRY(check_xattr_name(name));
-  const FilesystemState::Change change(state);
-  DEDUPFS_ASSIGN(const InodePtr inode, state.table.get(number));
+  const Transactions::Change change(transactions_);
+  DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
   const std::lock_guard lock(inode->mutex);
-  DEDUPFS_ASSIGN(const std::optional<std::string> existing, state.find_xattr(*inode, name));
+  DEDUPFS_ASSIGN(const std::optional<std::string> existing, find(*inode, name));
   if (!existing) {
     if (is_acl(name)) return {};  // as ext4 and xfs: the mode says it all already
     return no_xattr(name);
   }
-  DEDUPFS_TRY(state.erase_xattr(*inode, name));
+  DEDUPFS_TRY(erase(*inode, name));
   inode->record.attributes.ctime = Timestamp::now();
-  state.put_record(*inode);
+  put_record(metadata_, *inode);
   return {};
 }
 

@@ -1,0 +1,118 @@
+#include "fs/background/background_work.h"
+
+#include <functional>
+
+#include "fs/background/idle_memory.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::chrono::seconds kLookInterval{10};
+// Less is never worth a reclaim that nobody asked for.
+constexpr std::uint64_t kMinDroppedBytes = 64 << 20;
+// One is due when files dropped this share of what the containers hold. Others may still refer to what they dropped; whether
+// they do is known after the mark, which is cheap.
+constexpr double kDroppedShare = 0.2;
+constexpr double kGarbageLeft = 0.1;
+// With less than this share of the disk to spare, one is due earlier and frees more.
+constexpr double kShortOfSpace = 0.1;
+// At the end: an unmount does not take much longer.
+constexpr std::chrono::seconds kMaxDefragmentationTime{20};
+
+}  // namespace
+
+BackgroundWork::BackgroundWork(Volume& volume, const InodeTable& table, const InodeNumbers& numbers,
+                               const Writability& writability, Transactions& transactions, SpaceGuard& space,
+                               CleanUp& clean_up, const Settings& settings)
+    : volume_(volume),
+      table_(table),
+      numbers_(numbers),
+      writability_(writability),
+      transactions_(transactions),
+      space_(space),
+      clean_up_(clean_up),
+      settings_(settings),
+      references_(volume.database(), numbers),
+      scrubber_(volume, [this](const ScrubFindings& findings) {
+        if (!transactions_.check_writable()) return;
+        const Transactions::Change change(transactions_);
+        volume_.metadata().put(Family::kCounters, kLastScrubCounter, encode_scrub_findings(findings));
+      }) {}
+
+void BackgroundWork::start_checkpoints() {
+  checkpointer_ = std::make_unique<Checkpointer>(volume_, settings_.checkpoint_interval, [this](std::uint64_t bytes) {
+    const auto room = space_.room();
+    return room && room->available_bytes >= bytes;
+  });
+  const bool holds_anything = numbers_.in_use() > 1;
+  if (holds_anything && checkpointer_->is_behind()) checkpointer_->note_commit();
+}
+
+void BackgroundWork::start() {
+  reclaimer_ = std::make_unique<Reclaimer>(
+      volume_, reclaim_host(), [this] { return due_reclaim(); }, kLookInterval);
+  if (settings_.defragment_percent != 0)
+    defragmenter_ = std::make_unique<Defragmenter>(volume_, settings_.defragment_percent, defragmenter_host());
+}
+
+void BackgroundWork::after_commit(bool is_new_state) {
+  give_back_idle_memory_now_and_then();
+  if (is_new_state) checkpointer_->note_commit();
+}
+
+void BackgroundWork::stop() {
+  scrubber_.stop();
+  if (reclaimer_) reclaimer_->stop_for_good();
+  if (defragmenter_) defragmenter_->finish(kMaxDefragmentationTime);
+}
+
+Result<void> BackgroundWork::finish_checkpoint(const Checkpoints::GoesOn& goes_on) {
+  return checkpointer_->finish(goes_on);
+}
+
+ReclaimHost BackgroundWork::reclaim_host() {
+  return {
+      .in_group =
+          [this](const std::function<Result<void>()>& change) {
+            const Transactions::Change within(transactions_);
+            return change();
+          },
+      .commit =
+          [this] { return transactions_.sync(table_.has_dirty() ? settings_.patience : std::chrono::milliseconds(0)); },
+      .await_deletions = [this](const auto& go_on) { return clean_up_.await(go_on); },
+      .before_erasing = [this] { checkpointer_->take_now(); },
+      .references = [this](const auto& snapshot, const auto& visit) { return references_.visit(snapshot, visit); },
+      .newest_references = [this](const auto& visit) { return references_.visit_newest(visit); },
+      .available_bytes = [this] { return space_.metadata_room(); }};
+}
+
+// Rewriting makes garbage: not while space is short.
+DefragmenterHost BackgroundWork::defragmenter_host() {
+  return {.in_group =
+              [this](const std::function<Result<void>()>& change) {
+                const Transactions::Change within(transactions_);
+                return change();
+              },
+          .commit = [this](std::chrono::milliseconds patience) { return transactions_.sync(patience); },
+          .patience = settings_.patience,
+          .may_defragment = [this] { return !writability_.is_aborted() && !is_short_of_space(); }};
+}
+
+bool BackgroundWork::is_short_of_space() {
+  const auto room = space_.room();
+  return room && static_cast<double>(room->available_bytes) < kShortOfSpace * static_cast<double>(room->total_bytes);
+}
+
+std::optional<ReclaimSettings> BackgroundWork::due_reclaim() {
+  const std::uint64_t dropped = volume_.chunks().dropped().count();
+  if (dropped < kMinDroppedBytes || writability_.is_aborted()) return std::nullopt;
+  if (is_short_of_space()) return ReclaimSettings();
+  const auto containers = volume_.containers().list();
+  if (!containers) return std::nullopt;
+  double bytes = 0;
+  for (const auto& container : *containers) bytes += static_cast<double>(container.bytes);
+  if (static_cast<double>(dropped) < kDroppedShare * bytes) return std::nullopt;
+  return ReclaimSettings{.garbage_left = kGarbageLeft};
+}
+
+}  // namespace dedupfs

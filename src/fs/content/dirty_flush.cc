@@ -1,0 +1,205 @@
+#include "fs/content/dirty_flush.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/guarded.h"
+#include "fs/content/restart_point.h"
+#include "fs/content/write_stream.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::uint64_t kFeedBytes = 1 << 20;
+// One extent is cut anew at a time. It ends at an old entry after so much, so that its new entries stay few in memory: one
+// chunk that is shorter than it would be costs nothing beside it.
+constexpr std::uint64_t kMaxExtentBytes = 32 << 20;
+// Behind the last change new boundaries fall on old ones after a few chunks. Where content repeats itself they may never: after
+// so many of the largest chunks an end is forced at an old entry. Without, each hole in such a file cuts all that follows anew.
+constexpr std::uint64_t kResyncChunks = 8;
+// What a hole counts as in these: an entry, and the one of the data between it and the next.
+constexpr std::uint64_t kHoleCounts = 4096;
+// Of one flush, in the chunk store. While the budget is exceeded it goes on when all has landed.
+constexpr std::uint64_t kMaxInFlightBytes = 16 << 20;
+
+}  // namespace
+
+Result<void> DirtyFlush::run(Held& held) {
+  if (dirty_.map().empty()) return {};
+  if (view_.size() <= kInlineBytes) {
+    DEDUPFS_TRY(flush_inline(held));
+  } else {
+    while (const auto extent = dirty_.map().find_from(0)) DEDUPFS_TRY(flush_extent(held, extent->offset));
+  }
+  dirty_.forget_punched();
+  return {};
+}
+
+Result<void> DirtyFlush::flush_inline(Held& held) {
+  DEDUPFS_ASSIGN(const auto pieces, view_.read_and_lock(held, 0, view_.size()));
+  RecipeEntry entry;
+  for (const PinnedBytes& piece : pieces) entry.bytes += text_of(piece.bytes);
+  entry.length = entry.bytes.size();
+  entry.kind = RecipeEntry::Kind::kInline;
+  std::vector<RecipeEntry> entries;
+  if (!all_zero(bytes_of(entry.bytes))) entries.push_back(std::move(entry));
+  DEDUPFS_TRY(recipe_.replace(0, kEndOfRecipe, std::move(entries)));
+  dirty_.clear();
+  return {};
+}
+
+// Cuts the dirty extent at some offset, and those that it runs into, anew. What is in batch is bounded, and so is what one
+// extent takes in memory, however many changes follow one another.
+class DirtyFlush::Recutting {
+ public:
+  Recutting(DirtyFlush& flush, Held& held, std::uint64_t start, std::uint64_t first_dirty, std::uint64_t content_end)
+      : flush_(flush),
+        held_(held),
+        start_(start),
+        first_dirty_(first_dirty),
+        content_end_(content_end),
+        stream_(flush.volume_, flush.budget_, start, content_end - start,
+                [this](Result<std::vector<ChunkId>> ids) { land(std::move(ids)); }) {}
+  ~Recutting() { await_stored(); }
+  Recutting(const Recutting&) = delete;
+  Recutting& operator=(const Recutting&) = delete;
+
+  Result<void> run() {
+    DEDUPFS_ASSIGN(const std::uint64_t stop, cut());
+    stream_.put();
+    await_stored();
+    if (error_) return *error_;
+    return apply(stop);
+  }
+
+ private:
+  void land(Result<std::vector<ChunkId>> ids) noexcept;
+  void await_stored() {
+    flush_.lock_.wait(held_, [this] { return !stream_.in_flight(); });
+  }
+  bool may_feed() const { return stream_.in_flight_bytes() < (flush_.budget_.is_exceeded() ? 1 : kMaxInFlightBytes); }
+
+  Result<std::uint64_t> cut();
+  Result<std::uint64_t> feed(std::uint64_t from, std::uint64_t to);
+  Result<bool> must_end(std::uint64_t position) const;
+  Result<std::optional<std::uint64_t>> agreed_end();
+  Result<void> apply(std::uint64_t stop);
+
+  DirtyFlush& flush_;
+  Held& held_;
+  const std::uint64_t start_;
+  const std::uint64_t first_dirty_;
+  const std::uint64_t content_end_;
+  std::uint64_t dirty_end_ = 0;  // no boundary before it counts: the extent must get done
+  std::uint64_t fed_ = 0;
+  std::uint64_t fed_when_clean_ = 0;  // when the last dirty byte so far was fed
+  WriteStream stream_;
+  std::vector<RecipeEntry> entries_;
+  std::optional<Error> error_;
+};
+
+void DirtyFlush::Recutting::land(Result<std::vector<ChunkId>> ids) noexcept {
+  const Held inner = flush_.lock_.hold();
+  Result<void> stored = guarded([&]() -> Result<void> {
+    if (!ids) return ids.error();
+    std::ranges::move(stream_.stored_entries(*ids), std::back_inserter(entries_));
+    return {};
+  });
+  if (!stored && !error_) error_.emplace(std::move(stored).error());
+  stream_.pop_stored();  // if it failed, the bytes are in the dirty extents and in the recipe still
+  flush_.lock_.notify_all();
+}
+
+// Feeds and cuts until boundaries agree with the old ones, or must; returns the end.
+Result<std::uint64_t> DirtyFlush::Recutting::cut() {
+  dirty_end_ = flush_.dirty_.map().find_from(first_dirty_)->end();
+  for (std::uint64_t position = start_;;) {
+    flush_.lock_.wait(held_, [this] { return error_ || may_feed(); });
+    if (error_) return *error_;
+    DEDUPFS_ASSIGN(const bool ends, must_end(position));
+    if (ends) {
+      stream_.cut(true);
+      return position;
+    }
+    // One old entry at a time, once the dirty bytes are behind, and up to the next ones.
+    std::uint64_t to = content_end_;
+    if (position >= dirty_end_ || fed_ >= kMaxExtentBytes) {
+      DEDUPFS_ASSIGN(const auto entry, flush_.recipe_.find(position));
+      if (entry) to = std::min(to, entry->end());
+    }
+    if (position >= dirty_end_) {
+      if (const auto next = flush_.dirty_.map().find_from(position); next && next->offset < to)
+        dirty_end_ = next->end();
+    }
+    if (position < dirty_end_) to = std::min(to, dirty_end_);
+    const bool was_dirty = position < dirty_end_;
+    DEDUPFS_ASSIGN(position, feed(position, to));
+    if (was_dirty) fed_when_clean_ = fed_;
+    if (position < dirty_end_) continue;
+    DEDUPFS_ASSIGN(const auto agreed, agreed_end());
+    if (agreed) return *agreed;
+  }
+}
+
+Result<bool> DirtyFlush::Recutting::must_end(std::uint64_t position) const {
+  if (position >= content_end_) return true;
+  const std::uint64_t resync_bytes = kResyncChunks * flush_.volume_.chunker().sizes().max_bytes;
+  const bool long_enough = position > first_dirty_ && fed_ >= kMaxExtentBytes;
+  const bool never_agrees = position >= dirty_end_ && fed_ - fed_when_clean_ >= resync_bytes;
+  if (!long_enough && !never_agrees) return false;
+  DEDUPFS_ASSIGN(const auto entry, flush_.recipe_.find(position));
+  return !entry || entry->offset == position || !entry->entry.is_data();  // a hole can be divided anywhere
+}
+
+// The first new boundary behind the dirty bytes that is an old one, too. What is behind it is not wanted.
+Result<std::optional<std::uint64_t>> DirtyFlush::Recutting::agreed_end() {
+  stream_.cut(false);
+  for (const std::uint64_t end : stream_.cut_ends(dirty_end_)) {
+    DEDUPFS_ASSIGN(const bool old_boundary, flush_.recipe_.is_boundary(end));
+    if (!old_boundary) continue;
+    stream_.drop_from(end);
+    return std::optional(end);
+  }
+  return std::optional<std::uint64_t>();
+}
+
+// Feeds content from `from` on, at most to `to`, and returns how far it came: a hole is fed whole, bytes in portions.
+Result<std::uint64_t> DirtyFlush::Recutting::feed(std::uint64_t from, std::uint64_t to) {
+  DEDUPFS_ASSIGN(const ContentView::Span span, flush_.view_.at(held_, from));
+  const std::uint64_t length = std::min(span.length, to - from);
+  if (span.is_hole() && length >= kMinHole) {
+    feed_hole(stream_, length);
+    fed_ += kHoleCounts;
+    return from + length;
+  }
+  const std::uint64_t portion = std::min(length, kFeedBytes);
+  DEDUPFS_ASSIGN(const auto pieces, flush_.view_.read_and_lock(held_, from, from + portion));
+  for (const PinnedBytes& piece : pieces) stream_.feed(piece.bytes);
+  fed_ += portion;
+  return from + portion;
+}
+
+Result<void> DirtyFlush::Recutting::apply(std::uint64_t stop) {
+  DEDUPFS_ASSIGN(const std::uint64_t old_end, flush_.recipe_.end());
+  std::uint64_t to = stop >= old_end ? kEndOfRecipe : stop;
+  DEDUPFS_ASSIGN(const auto entry, flush_.recipe_.find(stop));
+  if (entry && entry->offset != stop) {  // a hole was divided
+    to = entry->end();
+    entries_.push_back({RecipeEntry::Kind::kHole, to - stop, {}, {}});
+  }
+  DEDUPFS_TRY(flush_.recipe_.replace(start_, to, std::move(entries_)));
+  flush_.dirty_.erase(start_, stop - start_);
+  return {};
+}
+
+Result<void> DirtyFlush::flush_extent(Held& held, std::uint64_t offset) {
+  DEDUPFS_ASSIGN(const std::uint64_t start, restart_point(held, recipe_, view_, offset));
+  DEDUPFS_ASSIGN(const std::uint64_t recipe_end, recipe_.end());
+  Recutting recutting(*this, held, start, offset, std::min(view_.size(), std::max(recipe_end, dirty_.map().end())));
+  return recutting.run();
+}
+
+}  // namespace dedupfs

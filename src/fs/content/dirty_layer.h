@@ -1,0 +1,48 @@
+// The highest layer of a file's content: what was changed and is not in the recipe yet, charged to the budget.
+//
+// Threads:   with the ContentLock held, by whoever is Exclusive; map() by readers, too.
+// Ownership: owns copies of the bytes; the budget must outlive it. The destructor gives back what the map holds.
+// Failure:   as DirtyMap. The budget holds what the map holds, whether or not a change fails.
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "fs/content/dirty_budget.h"
+#include "fs/content/dirty_map.h"
+#include "fs/content/write_stream.h"
+
+namespace dedupfs {
+
+class DirtyLayer {
+ public:
+  explicit DirtyLayer(DirtyBudget& budget) : budget_(budget) {}
+  ~DirtyLayer() { clear(); }
+  DirtyLayer(const DirtyLayer&) = delete;
+  DirtyLayer& operator=(const DirtyLayer&) = delete;
+
+  const DirtyMap& map() const { return map_; }
+
+  // As in DirtyMap.
+  void write(std::uint64_t offset, ByteSpan bytes);
+  void punch(std::uint64_t offset, std::uint64_t length);
+  void erase(std::uint64_t offset, std::uint64_t length);
+  void truncate(std::uint64_t size);
+  void clear();
+  // Puts what could not be stored back, below what was written since, and not behind `size`.
+  void keep(const WriteStream::Part& part, std::uint64_t size);
+
+  // About so many bytes of the recipe are under the holes here.
+  std::uint64_t punched_bytes() const { return punched_bytes_; }
+  void note_punched(std::uint64_t bytes) { punched_bytes_ += bytes; }
+  void forget_punched() { punched_bytes_ = 0; }
+
+ private:
+  class BudgetedChange;
+
+  DirtyBudget& budget_;
+  DirtyMap map_;
+  std::uint64_t punched_bytes_ = 0;
+};
+
+}  // namespace dedupfs

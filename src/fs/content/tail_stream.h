@@ -1,0 +1,66 @@
+// The middle layer of a file's content: the stream at its end. What is appended goes to the chunk store while the writer goes
+// on, and into the recipe as results come back. There is a stream while somebody appends.
+//
+// Threads:   with the ContentLock held, by whoever is Exclusive; is_open() and pending_bytes() by readers, too. Results of the
+//            chunk store come on threads of the pool, which take the lock themselves.
+// Ownership: owns the stream. Everything that it is given must outlive it. No stream may be left when it is destroyed.
+// Failure:   an error of the chunk store stays until end(), which reports it once. What could not be stored can be read all the
+//            while, and is dirty afterwards.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "fs/content/content_lock.h"
+#include "fs/content/content_view.h"
+#include "fs/content/counted_recipe.h"
+#include "fs/content/dirty_budget.h"
+#include "fs/content/dirty_layer.h"
+#include "fs/content/write_stream.h"
+#include "store/volume/volume.h"
+
+namespace dedupfs {
+
+class TailStream {
+ public:
+  using Held = ContentLock::Held;
+
+  TailStream(Volume& volume, DirtyBudget& budget, ContentLock& lock, CountedRecipe& recipe, DirtyLayer& dirty,
+             ContentView& view)
+      : volume_(volume), budget_(budget), lock_(lock), recipe_(recipe), dirty_(dirty), view_(view) {}
+
+  bool is_open() const { return stream_ != nullptr; }
+  std::uint64_t pending_bytes() const { return stream_ ? stream_->end() - stream_->stored_end() : 0; }
+
+  // Whether bytes at `offset` can be appended: the stream is well, and nothing dirty is behind them.
+  bool takes(std::uint64_t offset) const;
+  void append(const Held& held, std::uint64_t offset, ByteSpan bytes);
+  // Where the dirty bytes begin, if they are one extent at the end of the file that is worth a stream.
+  std::optional<std::uint64_t> worthy_start(const Held& held) const;
+  // The stream takes over the dirty bytes, which begin at `from`. An Error: they are dirty still, and there is no stream.
+  Result<void> start(Held& held, std::uint64_t from);
+  // Stores what is left. What could not be stored becomes dirty. Whatever fails here, nothing is lost, and the next attempt goes
+  // on.
+  Result<void> end(Held& held);
+  // Of an inode that is deleted: waits for what is on its way and drops the rest.
+  void abandon(Held& held);
+
+ private:
+  Result<std::vector<WriteStream::Part>> head(Held& held, std::uint64_t start, std::uint64_t from);
+  void land(Result<std::vector<ChunkId>> ids) noexcept;
+
+  Volume& volume_;
+  DirtyBudget& budget_;
+  ContentLock& lock_;
+  CountedRecipe& recipe_;
+  DirtyLayer& dirty_;
+  ContentView& view_;
+  std::unique_ptr<WriteStream> stream_;
+  std::optional<Error> error_;  // from here on flights stay in the stream, whatever becomes of them
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,112 @@
+#include "fs/inodes/inode_changes.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/guarded.h"
+#include "fs/content/file_content.h"
+#include "fs/inodes/inode_record.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kMaxStoringThreads = 8;
+
+// Runs the tasks on the pool and waits for them.
+void run_all(ThreadPool& pool, const std::vector<ThreadPool::Task>& tasks) {
+  std::mutex mutex;
+  std::condition_variable finished;
+  std::size_t left = tasks.size();
+  for (const ThreadPool::Task& task : tasks) {
+    const auto run = [&] {
+      survive("storing a file", task);
+      const std::lock_guard lock(mutex);
+      if (--left == 0) finished.notify_one();
+    };
+    if (!survive("storing files side by side", [&] { pool.submit(run); })) run();
+  }
+  std::unique_lock lock(mutex);
+  finished.wait(lock, [&] { return left == 0; });
+}
+
+}  // namespace
+
+InodeChanges::InodeChanges(Metadata& metadata, InodeTable& table, InodeNumbers& numbers, DirtyBudget& budget,
+                           const Writability& writability)
+    : metadata_(metadata),
+      table_(table),
+      numbers_(numbers),
+      budget_(budget),
+      writability_(writability),
+      threads_(std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMaxStoringThreads), "dedupfs-flush") {}
+
+Result<void> InodeChanges::store_content(Inode& inode) {
+  std::shared_ptr<FileContent> content;
+  {
+    const std::lock_guard lock(inode.mutex);
+    content = inode.content;
+  }
+  if (content == nullptr) return {};
+  Result<void> flushed;
+  if (inode.unlinked && content->dirty()) flushed = content->truncate(0);
+  if (flushed) flushed = content->flush();
+  const std::lock_guard lock(inode.mutex);
+  if (flushed) {
+    inode.write_error.reset();  // a later attempt stored everything
+  } else if (!inode.write_error) {
+    inode.write_error = flushed.error();
+    spdlog::error("inode {} ('{}'): {}", inode.number, inode.last_name, flushed.error().message());
+  }
+  return flushed;
+}
+
+void InodeChanges::store_in_background(const InodePtr& inode) {
+  threads_.submit([this, inode] {
+    // While a group ends, the committer does it itself, and must not find half of ours in the group.
+    const std::shared_lock lock(storing_mutex_, std::try_to_lock);
+    if (lock.owns_lock() && !writability_.is_aborted()) (void)store_content(*inode);  // the error waits in the inode
+  });
+}
+
+void InodeChanges::store() {
+  std::mutex mutex;
+  std::optional<Error> first_error;
+  std::vector<ThreadPool::Task> tasks;
+  for (const InodePtr& inode : table_.dirty()) {
+    tasks.emplace_back([&, inode] {
+      Result<void> stored = guarded([&] { return store_content(*inode); });
+      const std::lock_guard lock(mutex);
+      if (!stored && !first_error) first_error.emplace(std::move(stored).error());
+    });
+  }
+  run_all(threads_, tasks);
+  const std::lock_guard lock(error_mutex_);
+  error_ = first_error;
+  storing_fails_ = first_error.has_value();
+}
+
+std::optional<Error> InodeChanges::store_error() const {
+  const std::lock_guard lock(error_mutex_);
+  return error_;
+}
+
+void InodeChanges::put_records() {
+  for (const InodePtr& inode : table_.dirty()) settle(inode);
+}
+
+// Nothing is half done: the record becomes what the recipe says, and what is clean leaves the set.
+void InodeChanges::settle(const InodePtr& inode) {
+  const std::lock_guard lock(inode->mutex);
+  put_record(metadata_, *inode);
+  if (inode->content != nullptr && inode->content->dirty()) return;  // storing it failed; it is tried again
+  table_.clear_dirty(inode);
+  if (!table_.is_open(inode->number)) inode->content.reset();
+}
+
+}  // namespace dedupfs

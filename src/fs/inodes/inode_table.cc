@@ -1,0 +1,236 @@
+#include "fs/inodes/inode_table.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "fs/format/mode.h"
+
+namespace dedupfs {
+
+InodeLocks::InodeLocks(std::initializer_list<Inode*> inodes) {
+  std::vector<Inode*> ordered(inodes);
+  std::sort(ordered.begin(), ordered.end(), [](const Inode* a, const Inode* b) {
+    return (a == nullptr ? 0 : a->number) < (b == nullptr ? 0 : b->number);
+  });
+  ordered.erase(std::unique(ordered.begin(), ordered.end()), ordered.end());
+  for (Inode* inode : ordered)
+    if (inode != nullptr) locks_.emplace_back(inode->mutex);
+}
+
+InodeTable::InodeTable(Metadata& metadata, std::size_t cap)
+    : metadata_(metadata), cap_per_shard_(std::max<std::size_t>(1, cap / kShards)) {}
+
+InodeTable::~InodeTable() = default;
+
+Result<InodePtr> InodeTable::get(InodeNumber number) {
+  DEDUPFS_TRY(metadata_.check_tree(tree_of(number)));
+  InodePtr inode = find_or_insert(number);
+  // Read from the disk under the inode's own lock, not the shard's: others go on.
+  if (!inode->loaded) DEDUPFS_TRY(load(*inode));
+  return inode;
+}
+
+Result<InodePtr> InodeTable::get_directory(InodeNumber number) {
+  DEDUPFS_ASSIGN(InodePtr inode, get(number));
+  const std::lock_guard lock(inode->mutex);
+  if (!is_directory(inode->record.attributes.mode))
+    return Error{ErrorCode::kNotDirectory, "inode " + std::to_string(number) + " is not a directory"};
+  return inode;
+}
+
+Result<InodePtr> InodeTable::get_file(InodeNumber number) {
+  DEDUPFS_ASSIGN(InodePtr inode, get(number));
+  const std::lock_guard lock(inode->mutex);
+  const std::uint32_t mode = inode->record.attributes.mode;
+  if (is_directory(mode)) return Error{ErrorCode::kIsDirectory, "inode " + std::to_string(number) + " is a directory"};
+  if (!is_regular(mode))
+    return Error{ErrorCode::kInvalidArgument, "inode " + std::to_string(number) + " is not a file"};
+  return inode;
+}
+
+InodePtr InodeTable::find_or_insert(InodeNumber number) {
+  std::vector<InodePtr> evicted;  // destroyed after the lock
+  Shard& shard = shard_of(number);
+  const std::lock_guard lock(shard.mutex);
+  if (const auto found = shard.inodes.find(number); found != shard.inodes.end()) {
+    shard.order.splice(shard.order.begin(), shard.order, found->second);
+    return *found->second;
+  }
+  shard.order.push_front(std::make_shared<Inode>(number));
+  InodePtr inode = shard.order.front();
+  shard.inodes.emplace(number, shard.order.begin());
+  evicted = evict_some(shard);
+  return inode;
+}
+
+Result<void> InodeTable::load(Inode& inode) {
+  const std::lock_guard lock(inode.mutex);
+  if (inode.loaded) return {};
+  DEDUPFS_ASSIGN(const std::optional<std::string> value,
+                 metadata_.get(Family::kInodes, encode_inode_key(inode.number)));
+  if (!value) return Error{ErrorCode::kStale, "inode " + std::to_string(inode.number) + " does not exist"};
+  DEDUPFS_ASSIGN(inode.record, decode_inode(inode.number, *value));
+  inode.loaded = true;
+  return {};
+}
+
+// An object that only the table has can go: copies are handed out under the shard's lock alone. Open inodes stay, since
+// their content is costly to build again.
+std::vector<InodePtr> InodeTable::evict_some(Shard& shard) {
+  constexpr int kAttempts = 8;
+  std::vector<InodePtr> evicted;
+  for (int attempt = 0; attempt < kAttempts && shard.order.size() > cap_per_shard_; ++attempt) {
+    const auto oldest = std::prev(shard.order.end());
+    const auto holders = shard.holders.find((*oldest)->number);
+    const bool open = holders != shard.holders.end() && holders->second.openings != 0;
+    if (open || oldest->use_count() > 1) {
+      shard.order.splice(shard.order.begin(), shard.order, oldest);
+      continue;
+    }
+    shard.inodes.erase((*oldest)->number);
+    evicted.push_back(std::move(*oldest));
+    shard.order.erase(oldest);
+  }
+  return evicted;
+}
+
+InodePtr InodeTable::find_in_memory(InodeNumber number) {
+  Shard& shard = shard_of(number);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.inodes.find(number);
+  return found == shard.inodes.end() || !(*found->second)->loaded ? nullptr : *found->second;
+}
+
+InodePtr InodeTable::add(const InodeRecord& record) {
+  InodePtr inode = find_or_insert(record.attributes.inode);
+  const std::lock_guard lock(inode->mutex);
+  // Whoever was loaded has a record, and new numbers lie behind those of all records: InodeNumbers::load() has looked.
+  DEDUPFS_CHECK(!inode->loaded);
+  inode->record = record;
+  inode->loaded = true;
+  return inode;
+}
+
+void InodeTable::erase(InodeNumber number) {
+  InodePtr erased;  // destroyed after the lock
+  Shard& shard = shard_of(number);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.inodes.find(number);
+  if (found == shard.inodes.end()) return;
+  erased = std::move(*found->second);
+  shard.order.erase(found->second);
+  shard.inodes.erase(found);
+}
+
+void InodeTable::forget_live_records() {
+  for (Shard& shard : shards_) {
+    Order forgotten;  // destroyed after the lock
+    const std::lock_guard lock(shard.mutex);
+    for (auto at = shard.order.begin(); at != shard.order.end();) {
+      const auto inode = at++;
+      if (tree_of((*inode)->number) != kLiveTree || (*inode)->number == kSnapshotsInode) continue;
+      shard.inodes.erase((*inode)->number);
+      forgotten.splice(forgotten.end(), shard.order, inode);
+    }
+    for (auto& [number, holders] : shard.holders) holders.orphan = false;
+  }
+}
+
+std::optional<InodeNumber> InodeTable::find_open_in_live_tree() {
+  for (Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    for (const auto& [number, holders] : shard.holders)
+      if (holders.openings != 0 && tree_of(number) == kLiveTree) return number;
+  }
+  return std::nullopt;
+}
+
+void InodeTable::reference(InodeNumber number, std::uint64_t count) {
+  Shard& shard = shard_of(number);
+  const std::lock_guard lock(shard.mutex);
+  shard.holders[number].references += count;
+}
+
+bool InodeTable::reference_if_held(InodeNumber number) {
+  Shard& shard = shard_of(number);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.holders.find(number);
+  if (found == shard.holders.end()) return false;
+  ++found->second.references;
+  return true;
+}
+
+void InodeTable::open(InodeNumber number) {
+  Shard& shard = shard_of(number);
+  const std::lock_guard lock(shard.mutex);
+  ++shard.holders[number].openings;
+}
+
+bool InodeTable::is_open(InodeNumber number) {
+  Shard& shard = shard_of(number);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.holders.find(number);
+  return found != shard.holders.end() && found->second.openings != 0;
+}
+
+bool InodeTable::mark_orphan(InodeNumber number) {
+  Shard& shard = shard_of(number);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.holders.find(number);
+  if (found == shard.holders.end()) return true;
+  found->second.orphan = true;
+  return false;
+}
+
+bool InodeTable::drop_if_unheld(Shard& shard, std::unordered_map<InodeNumber, Holders>::iterator holders) {
+  if (!holders->second.none()) return false;
+  const bool was_orphan = holders->second.orphan;
+  shard.holders.erase(holders);
+  return was_orphan;
+}
+
+bool InodeTable::forget(InodeNumber number, std::uint64_t count) {
+  Shard& shard = shard_of(number);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.holders.find(number);
+  if (found == shard.holders.end()) return false;  // the kernel forgets the root, which it never looked up
+  found->second.references -= std::min(count, found->second.references);
+  return drop_if_unheld(shard, found);
+}
+
+bool InodeTable::close(InodeNumber number) {
+  Shard& shard = shard_of(number);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.holders.find(number);
+  DEDUPFS_CHECK(found != shard.holders.end() && found->second.openings > 0);  // by the kernel's word, not the disk's
+  --found->second.openings;
+  return drop_if_unheld(shard, found);
+}
+
+void InodeTable::mark_dirty(const InodePtr& inode) {
+  if (inode->dirty) return;
+  inode->dirty = true;
+  const std::lock_guard lock(dirty_mutex_);
+  dirty_.emplace(inode->number, inode);
+}
+
+void InodeTable::clear_dirty(const InodePtr& inode) {
+  inode->dirty = false;
+  const std::lock_guard lock(dirty_mutex_);
+  dirty_.erase(inode->number);
+}
+
+std::vector<InodePtr> InodeTable::dirty() const {
+  const std::lock_guard lock(dirty_mutex_);
+  std::vector<InodePtr> inodes;
+  inodes.reserve(dirty_.size());
+  for (const auto& [number, inode] : dirty_) inodes.push_back(inode);
+  return inodes;
+}
+
+bool InodeTable::has_dirty() const {
+  const std::lock_guard lock(dirty_mutex_);
+  return !dirty_.empty();
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,135 @@
+// The inodes in memory, who holds them, and which have changes that the next transaction group must take in.
+//
+// An Inode object is a cache of its record and the place of its content. The table keeps as many as its cap says, and
+// beyond that those that are open, changed or used by a running operation; the kernel's references cost a few bytes
+// each, not an object.
+//
+// Threads:   every function from any thread. An Inode's fields are guarded by its mutex unless they say otherwise.
+// Ownership: whoever holds an InodePtr has the one object of that number; there is never a second one.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <initializer_list>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "fs/format/records.h"
+#include "fs/format/types.h"
+#include "store/metadata/metadata.h"
+
+namespace dedupfs {
+
+class FileContent;
+
+struct Inode {
+  explicit Inode(InodeNumber its_number) : number(its_number) {}
+
+  const InodeNumber number;
+  std::mutex mutex;
+
+  InodeRecord record;  // size and data_bytes are those of `content`, if there is one
+  // Regular files: there while the file is open or changed.
+  std::shared_ptr<FileContent> content;
+  // Storing what was written failed, and nobody has been told yet.
+  std::optional<Error> write_error;
+  // A name that led here once, for messages.
+  InodeNumber last_parent = 0;
+  std::string last_name;
+  std::string last_logged_damage;
+
+  std::atomic<bool> loaded{false};    // `record` is valid; set once
+  bool has_free_cookies = false;      // of a directory: nothing has its next cookie or a greater one
+  std::atomic<bool> dirty{false};     // in the table's set of changed inodes; set under `mutex`
+  std::atomic<bool> unlinked{false};  // no name, no holder: nobody will read the content again
+};
+
+using InodePtr = std::shared_ptr<Inode>;
+
+// Locks several inodes in order of their numbers; one given twice is locked once.
+class InodeLocks {
+ public:
+  InodeLocks(std::initializer_list<Inode*> inodes);  // null pointers are left out
+
+ private:
+  std::vector<std::unique_lock<std::mutex>> locks_;
+};
+
+class InodeTable {
+ public:
+  InodeTable(Metadata& metadata, std::size_t cap);
+  ~InodeTable();
+
+  // kStale if there is no such inode, or no such snapshot.
+  Result<InodePtr> get(InodeNumber inode);
+  // The same; kNotDirectory if it is something else.
+  Result<InodePtr> get_directory(InodeNumber inode);
+  // The same; kIsDirectory or kInvalidArgument if it is no regular file.
+  Result<InodePtr> get_file(InodeNumber inode);
+  InodePtr find_in_memory(InodeNumber inode);  // may be null
+  // A new inode. Its record must be in the metadata before anybody else can know its number.
+  InodePtr add(const InodeRecord& record);
+  // The record is gone from the metadata.
+  void erase(InodeNumber inode);
+
+  // All of the live tree may have changed, and which inodes are orphans. Nothing may be open, changed or in use.
+  void forget_live_records();
+  // One that somebody has open.
+  std::optional<InodeNumber> find_open_in_live_tree();
+
+  // Holders: the kernel's references and openings.
+  void reference(InodeNumber inode, std::uint64_t count);
+  bool reference_if_held(InodeNumber inode);
+  void open(InodeNumber inode);
+  bool is_open(InodeNumber inode);
+  // The last name is gone. True if nobody holds the inode: it may be deleted now. Otherwise forget() or close() will
+  // say so.
+  bool mark_orphan(InodeNumber inode);
+  // Both return true when the last holder of an orphan left.
+  bool forget(InodeNumber inode, std::uint64_t count);
+  bool close(InodeNumber inode);
+
+  // The set of changed inodes. mark_dirty() with the inode's mutex held.
+  void mark_dirty(const InodePtr& inode);
+  void clear_dirty(const InodePtr& inode);
+  std::vector<InodePtr> dirty() const;
+  bool has_dirty() const;
+
+ private:
+  static constexpr std::size_t kShards = 64;
+
+  struct Holders {
+    std::uint64_t references = 0;
+    std::uint32_t openings = 0;
+    bool orphan = false;
+
+    bool none() const { return references == 0 && openings == 0; }
+  };
+  using Order = std::list<InodePtr>;  // used last in front
+  struct Shard {
+    std::mutex mutex;
+    Order order;
+    std::unordered_map<InodeNumber, Order::iterator> inodes;
+    std::unordered_map<InodeNumber, Holders> holders;
+  };
+
+  Shard& shard_of(InodeNumber inode) { return shards_[inode % kShards]; }
+  InodePtr find_or_insert(InodeNumber inode);
+  Result<void> load(Inode& inode);
+  std::vector<InodePtr> evict_some(Shard& shard);
+  static bool drop_if_unheld(Shard& shard, std::unordered_map<InodeNumber, Holders>::iterator holders);
+
+  Metadata& metadata_;
+  const std::size_t cap_per_shard_;
+  std::array<Shard, kShards> shards_;
+  mutable std::mutex dirty_mutex_;
+  std::unordered_map<InodeNumber, InodePtr> dirty_;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,54 @@
+// Deletes the inodes that have neither a name nor a holder: content, attributes, record; in small steps, so that
+// deleting a huge file delays nobody. What is left undone is found again at the next start, since an orphan stands in
+// Family::kOrphans until it is gone.
+//
+// Threads:   every function from any thread, but step(): on the committer's, so never beside the end of a group.
+// Ownership: everything that it is given must outlive it.
+// Failure:   an inode that cannot be deleted is logged and left to the next start.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+
+#include "base/result.h"
+#include "fs/inodes/inode_numbers.h"
+#include "fs/inodes/inode_table.h"
+#include "fs/transactions/transactions.h"
+#include "store/metadata/metadata.h"
+#include "store/volume/volume.h"
+
+namespace dedupfs {
+
+class OrphanReaper {
+ public:
+  OrphanReaper(Metadata& metadata, ChunkStore& chunks, InodeTable& table, InodeNumbers& numbers,
+               Transactions& transactions)
+      : metadata_(metadata), chunks_(chunks), table_(table), numbers_(numbers), transactions_(transactions) {}
+
+  // Finds those that there are: what an earlier run left behind.
+  Result<void> load();
+  // This one has neither a name nor a holder: nobody will read it again. It is deleted soon.
+  void doom(InodeNumber orphan);
+  // True if there is more to do.
+  bool step();
+  // How many were to be deleted so far, and whether the first `count` of them are gone: they go in the order in which they came.
+  std::uint64_t pushed() const;
+  bool are_gone(std::uint64_t count) const;
+
+ private:
+  void push(InodeNumber orphan);
+  Result<bool> delete_some(InodeNumber orphan);  // true: it is gone
+  Result<bool> erase_xattrs(InodeNumber orphan);
+
+  Metadata& metadata_;
+  ChunkStore& chunks_;
+  InodeTable& table_;
+  InodeNumbers& numbers_;
+  Transactions& transactions_;
+  mutable std::mutex mutex_;
+  std::deque<InodeNumber> orphans_;
+  std::uint64_t pushed_ = 0;
+};
+
+}  // namespace dedupfs

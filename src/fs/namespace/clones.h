@@ -1,0 +1,58 @@
+// Copies of whole trees by reference: new inodes and names, the recipes of the old ones.
+//
+// Threads:   from any thread, without locks. Each entry is a Change of its own.
+// Ownership: everything that it is given must outlive it.
+// Failure:   what was copied by then stays.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "fs/format/types.h"
+#include "fs/inodes/directory_moves.h"
+#include "fs/inodes/inode_numbers.h"
+#include "fs/inodes/inode_table.h"
+#include "fs/inodes/name_locks.h"
+#include "fs/namespace/directory_entries.h"
+#include "fs/namespace/file_contents.h"
+#include "fs/namespace/filesystem_types.h"
+#include "fs/transactions/space_guard.h"
+#include "fs/transactions/transactions.h"
+#include "store/metadata/metadata.h"
+
+namespace dedupfs {
+
+class Clones {
+ public:
+  Clones(Metadata& metadata, InodeTable& table, InodeNumbers& numbers, NameLocks& names, DirectoryEntries& entries,
+         FileContents& contents, DirectoryMoves& moves, Transactions& transactions, SpaceGuard& space)
+      : metadata_(metadata),
+        table_(table),
+        numbers_(numbers),
+        names_(names),
+        entries_(entries),
+        contents_(contents),
+        moves_(moves),
+        transactions_(transactions),
+        space_(space) {}
+
+  // As Filesystem::clone_tree().
+  Result<CloneTotals> clone_tree(InodeNumber from, InodeNumber parent, std::string_view name);
+
+ private:
+  class Cloning;
+
+  Result<std::uint32_t> mode_of(InodeNumber number) const;
+
+  Metadata& metadata_;
+  InodeTable& table_;
+  InodeNumbers& numbers_;
+  NameLocks& names_;
+  DirectoryEntries& entries_;
+  FileContents& contents_;
+  DirectoryMoves& moves_;
+  Transactions& transactions_;
+  SpaceGuard& space_;
+};
+
+}  // namespace dedupfs

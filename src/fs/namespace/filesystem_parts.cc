@@ -1,0 +1,68 @@
+#include "fs/namespace/filesystem_parts.h"
+
+#include <utility>
+
+#include "fs/inodes/inode_record.h"
+#include "fs/statistics/statistics.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kCachedInodes = 16 * 1024;
+
+}  // namespace
+
+FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique_ptr<InodeNumbers> its_numbers,
+                                 const FilesystemOptions& options)
+    : volume(std::move(its_volume)),
+      volume_size([this] { return disk_bytes_of(*volume); }),
+      writability(volume->read_only()),
+      budget(options.dirty_bytes, [this] { transactions.request_prepare(); }),
+      table(volume->metadata(), kCachedInodes),
+      numbers(std::move(its_numbers)),
+      changes(volume->metadata(), table, *numbers, budget, writability),
+      transactions(*volume, writability, changes,
+                   {.commit_interval = options.commit_interval, .group_bytes = options.group_bytes}),
+      space(
+          *volume->folder(), [this] { return transactions.pending_bytes(); }, [this] { (void)transactions.sync(); }),
+      orphans(volume->metadata(), volume->chunks(), table, *numbers, transactions),
+      references(table, orphans),
+      damage_log(table, volume->snapshots()),
+      moves([this](InodeNumber directory) { return read_parent(volume->metadata(), directory); }),
+      snapshots_directory(volume->snapshots(), table, references, options.snapshot_access),
+      clean_up(*volume, orphans, transactions, options.group_bytes),
+      snapshots(*volume, *numbers, transactions, space, snapshots_directory),
+      rollback(*volume, table, *numbers, orphans, moves, damage_log, transactions, space, clean_up, snapshots,
+               snapshots_directory),
+      access_times(volume->metadata(), transactions, options.atime),
+      xattrs(volume->metadata(), table, transactions, space),
+      entries(volume->metadata(), table, orphans),
+      maker(volume->metadata(), table, *numbers, xattrs),
+      name_space(volume->metadata(), table, names, entries, references, maker, transactions, space, snapshots_directory,
+                 access_times),
+      directories(volume->metadata(), table, names, references, snapshots_directory, access_times),
+      renames(volume->metadata(), table, names, entries, maker, moves, transactions, space),
+      contents(*volume, table, budget, changes, writability, damage_log),
+      files(volume->metadata(), table, contents, changes, orphans, writability, transactions, space, access_times,
+            damage_log),
+      inode_attributes(volume->metadata(), table, transactions, contents, xattrs, snapshots_directory),
+      clones(volume->metadata(), table, *numbers, names, entries, contents, moves, transactions, space),
+      background(*volume, table, *numbers, writability, transactions, space, clean_up,
+                 {.checkpoint_interval = options.checkpoint_interval,
+                  .patience = options.background_patience,
+                  .defragment_percent = options.defragment_percent}) {}
+
+Result<void> FilesystemParts::start() {
+  DEDUPFS_TRY(maker.ensure_root());
+  snapshots_directory.add();
+  if (volume->read_only()) return {};
+  DEDUPFS_TRY(orphans.load());
+  background.start_checkpoints();
+  DEDUPFS_TRY(
+      transactions.start({.clean_up = [this] { return clean_up.step(); },
+                          .after_commit = [this](bool is_new_state) { background.after_commit(is_new_state); }}));
+  background.start();
+  return {};
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,74 @@
+// Names: looking them up, making, linking and removing them.
+//
+// Threads:   every function from any thread, without locks.
+// Ownership: everything that it is given must outlive it. Whoever gets Attributes has a reference to the inode, until it is
+//            dropped (References).
+// Failure:   as POSIX has it; nothing was changed then.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "fs/format/records.h"
+#include "fs/format/types.h"
+#include "fs/inodes/inode_table.h"
+#include "fs/inodes/name_locks.h"
+#include "fs/inodes/references.h"
+#include "fs/namespace/access_times.h"
+#include "fs/namespace/directory_entries.h"
+#include "fs/namespace/inode_maker.h"
+#include "fs/snapshots/snapshots_directory.h"
+#include "fs/transactions/space_guard.h"
+#include "fs/transactions/transactions.h"
+#include "store/metadata/metadata.h"
+
+namespace dedupfs {
+
+class Namespace {
+ public:
+  Namespace(Metadata& metadata, InodeTable& table, NameLocks& names, DirectoryEntries& entries, References& references,
+            InodeMaker& maker, Transactions& transactions, SpaceGuard& space, SnapshotsDirectory& snapshots_directory,
+            AccessTimes& access_times)
+      : metadata_(metadata),
+        table_(table),
+        names_(names),
+        entries_(entries),
+        references_(references),
+        maker_(maker),
+        transactions_(transactions),
+        space_(space),
+        snapshots_directory_(snapshots_directory),
+        access_times_(access_times) {}
+
+  // As the functions of Filesystem.
+  Result<Attributes> lookup(InodeNumber parent, std::string_view name);
+  Result<Attributes> make_node(InodeNumber parent, std::string_view name, std::uint32_t mode, std::uint64_t device,
+                               const Caller& caller);
+  Result<Attributes> make_directory(InodeNumber parent, std::string_view name, std::uint32_t mode,
+                                    const Caller& caller);
+  Result<Attributes> make_symlink(InodeNumber parent, std::string_view name, std::string_view target,
+                                  const Caller& caller);
+  Result<Attributes> make_link(InodeNumber number, InodeNumber parent, std::string_view name);
+  Result<void> unlink(InodeNumber parent, std::string_view name);
+  Result<void> remove_directory(InodeNumber parent, std::string_view name);
+  Result<std::string> read_symlink(InodeNumber number);
+
+ private:
+  Result<Attributes> reference_by_number(InodeNumber number);
+  Result<Attributes> make(InodeNumber parent, std::string_view name, InodeRecord record, const Caller& caller);
+
+  Metadata& metadata_;
+  InodeTable& table_;
+  NameLocks& names_;
+  DirectoryEntries& entries_;
+  References& references_;
+  InodeMaker& maker_;
+  Transactions& transactions_;
+  SpaceGuard& space_;
+  SnapshotsDirectory& snapshots_directory_;
+  AccessTimes& access_times_;
+};
+
+}  // namespace dedupfs

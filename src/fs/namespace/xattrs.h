@@ -1,0 +1,51 @@
+// Extended attributes, and what POSIX access control lists do to modes.
+//
+// Threads:   set(), get(), list() and remove() from any thread, without locks. The rest with the inodes locked, within a Change.
+// Ownership: everything that it is given must outlive it.
+// Failure:   as the system calls have it; kCorruption for access lists that do not parse.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "fs/format/types.h"
+#include "fs/inodes/inode_table.h"
+#include "fs/namespace/filesystem_types.h"
+#include "fs/transactions/space_guard.h"
+#include "fs/transactions/transactions.h"
+#include "store/metadata/metadata.h"
+
+namespace dedupfs {
+
+class Xattrs {
+ public:
+  Xattrs(Metadata& metadata, InodeTable& table, Transactions& transactions, SpaceGuard& space)
+      : metadata_(metadata), table_(table), transactions_(transactions), space_(space) {}
+
+  Result<void> set(InodeNumber number, std::string_view name, std::string_view value, XattrMode mode,
+                   const Caller& caller);
+  Result<std::string> get(InodeNumber number, std::string_view name);
+  Result<std::vector<std::string>> list(InodeNumber number);
+  Result<void> remove(InodeNumber number, std::string_view name);
+
+  // The child's mode is what was asked for. Directories hand their default list on; where there is none, the umask counts.
+  Result<void> inherit_acls(const Inode& directory, Inode& child, const Caller& caller);
+  // chmod(2) to `mode`.
+  Result<void> update_acl_for_mode(Inode& inode, std::uint32_t mode);
+
+ private:
+  Result<std::optional<std::string>> find(const Inode& inode, std::string_view name) const;
+  void put(Inode& inode, std::string_view name, std::string value);
+  Result<void> erase(Inode& inode, std::string_view name);
+
+  Metadata& metadata_;
+  InodeTable& table_;
+  Transactions& transactions_;
+  SpaceGuard& space_;
+};
+
+}  // namespace dedupfs

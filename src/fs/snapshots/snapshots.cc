@@ -1,0 +1,99 @@
+#include "fs/snapshots/snapshots.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "base/crash_point.h"
+#include "fs/format/records.h"
+#include "index/counters.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kMaxSnapshots = 10'000;
+
+}  // namespace
+
+Result<void> Snapshots::check_name(std::string_view name) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  if (is_valid_name(name) && name[0] != '.' && name[0] != '-' && std::ranges::none_of(name, is_control)) return {};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("'{}' cannot name a snapshot: a name has 1 to 255 bytes, does not begin with '.' or '-', and "
+                  "has neither '/' nor control characters",
+                  name)};
+}
+
+Result<SnapshotRecord> Snapshots::find(std::string_view name) const {
+  auto snapshot = volume_.snapshots().find(name);
+  if (!snapshot) return Error{ErrorCode::kNotFound, fmt::format("there is no snapshot '{}'", name)};
+  return std::move(*snapshot);
+}
+
+Result<void> Snapshots::create(std::string_view name) {
+  const auto lock = exclude_others();
+  DEDUPFS_TRY(transactions_.check_writable());
+  DEDUPFS_TRY(check_name(name));
+  if (volume_.snapshots().find(name))
+    return Error{ErrorCode::kExists, fmt::format("there is a snapshot '{}' already", name)};
+  if (volume_.snapshots().all().size() >= kMaxSnapshots)
+    return Error{ErrorCode::kTooLarge, fmt::format("there are {} snapshots, delete some first", kMaxSnapshots)};
+  DEDUPFS_TRY(space_.admit_metadata());
+
+  SnapshotRecord record;
+  record.name = name;
+  const auto [synced, made] = transactions_.sync_with(
+      {.change = [&] { return put_new(record); }, .ended = [&] { volume_.snapshots().put_uncommitted(record); }});
+  if (!made || !*made) return made ? *made : synced ? Error{ErrorCode::kInterrupted, "no group ended"} : synced.error();
+  if (!synced) {
+    // Its group may be committed yet, as soon as there is room.
+    if (volume_.snapshots().knows(record.number)) mark_deleted(record);
+    return synced.error().with(fmt::format("snapshot '{}' could not be made", name));
+  }
+  directory_.update();
+  crash_point("snapshot.created");
+  return {};
+}
+
+Result<void> Snapshots::put_new(SnapshotRecord& record) {
+  DEDUPFS_TRY(transactions_.check_stored());  // it would not have what somebody wrote
+  DEDUPFS_ASSIGN(const auto next, get_number(volume_.database(), kNextSnapshotCounter));
+  // No number is used again, also where the counter is wrong.
+  DEDUPFS_ASSIGN(const auto last, volume_.database().find_before(Family::kSnapshots, encode_snapshot_key(kEndOfTrees)));
+  const std::uint64_t number = std::max(next.value_or(1), last ? node_in_key(last->first) + 1 : 1);
+  if (number >= kEndOfTrees)
+    return Error{ErrorCode::kTooLarge, fmt::format("no more than {} snapshots can ever be made", kEndOfTrees - 1)};
+  record.number = static_cast<TreeNumber>(number);
+  record.created_unix_seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  record.end_of_inodes = numbers_.end();
+  record.inodes = numbers_.in_use();
+  volume_.metadata().put(Family::kCounters, kNextSnapshotCounter, encode_number(number + 1));
+  volume_.metadata().put(Family::kSnapshots, encode_snapshot_key(record.number), encode_snapshot(record));
+  return {};
+}
+
+Result<void> Snapshots::remove(std::string_view name) {
+  const auto lock = exclude_others();
+  DEDUPFS_TRY(transactions_.check_writable());
+  DEDUPFS_ASSIGN(const SnapshotRecord snapshot, find(name));
+  mark_deleted(snapshot);
+  DEDUPFS_TRY(transactions_.sync());
+  crash_point("snapshot.deleted");
+  return {};
+}
+
+void Snapshots::mark_deleted(SnapshotRecord record) {
+  {
+    const Transactions::Change change(transactions_);
+    record.is_deleted = true;
+    volume_.metadata().put(Family::kSnapshots, encode_snapshot_key(record.number), encode_snapshot(record));
+    volume_.snapshots().put(record);
+  }
+  directory_.update();
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,53 @@
+// Making and deleting snapshots of the whole volume.
+//
+// Threads:   every function from any thread. One at a time makes, deletes or restores a snapshot, by a mutex that is taken before
+//            all other locks (docs/namespace.md).
+// Ownership: everything that it is given must outlive it.
+// Failure:   a snapshot that could not be made durable is deleted again.
+#pragma once
+
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "fs/inodes/inode_numbers.h"
+#include "fs/snapshots/snapshots_directory.h"
+#include "fs/transactions/space_guard.h"
+#include "fs/transactions/transactions.h"
+#include "store/volume/volume.h"
+
+namespace dedupfs {
+
+class Snapshots {
+ public:
+  Snapshots(Volume& volume, const InodeNumbers& numbers, Transactions& transactions, SpaceGuard& space,
+            SnapshotsDirectory& directory)
+      : volume_(volume), numbers_(numbers), transactions_(transactions), space_(space), directory_(directory) {}
+
+  // kInvalidArgument for a name that cannot be one.
+  static Result<void> check_name(std::string_view name);
+  // Of everything that happened before the call, durable when it returns.
+  Result<void> create(std::string_view name);
+  // Durable when it returns; what it takes is given back in the background.
+  Result<void> remove(std::string_view name);
+  // kNotFound if there is none.
+  Result<SnapshotRecord> find(std::string_view name) const;
+  std::vector<SnapshotRecord> all() const { return volume_.snapshots().all(); }  // the oldest first
+
+  // Nobody makes, deletes or restores one meanwhile.
+  [[nodiscard]] std::unique_lock<std::mutex> exclude_others() { return std::unique_lock(mutex_); }
+
+ private:
+  Result<void> put_new(SnapshotRecord& record);
+  void mark_deleted(SnapshotRecord record);
+
+  Volume& volume_;
+  const InodeNumbers& numbers_;
+  Transactions& transactions_;
+  SpaceGuard& space_;
+  SnapshotsDirectory& directory_;
+  std::mutex mutex_;
+};
+
+}  // namespace dedupfs

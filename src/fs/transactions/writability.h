@@ -1,0 +1,38 @@
+// Whether a volume can be changed, and the reason why it cannot be any more.
+//
+// Threads: every function from any thread. It waits for nobody.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+
+#include "base/result.h"
+#include "fs/format/types.h"
+
+namespace dedupfs {
+
+class Writability {
+ public:
+  // `read_only`: as the volume was opened.
+  explicit Writability(bool read_only) : read_only_(read_only) {}
+
+  // kReadOnly if nothing can be changed.
+  Result<void> check() const;
+  // The same for this inode, which must not be of a snapshot. kNoMemory while memory has run out.
+  Result<void> check(InodeNumber node) const;
+
+  // The volume is read-only from now on, until the next mount. The first reason is kept.
+  void abort(const Error& reason) noexcept;
+  bool is_aborted() const { return aborted_; }
+  std::optional<Error> abort_reason() const;
+  Result<void> check_not_aborted() const;  // kIo, with the reason
+
+ private:
+  const bool read_only_;
+  std::atomic<bool> aborted_{false};
+  mutable std::mutex mutex_;
+  std::optional<Error> reason_;
+};
+
+}  // namespace dedupfs

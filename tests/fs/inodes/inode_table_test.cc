@@ -1,0 +1,170 @@
+#include "fs/inodes/inode_table.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "fs/format/mode.h"
+#include "fs/inodes/inode_numbers.h"
+#include "support/folder_at.h"
+#include "support/temp_dir.h"
+
+namespace dedupfs {
+namespace {
+
+class InodeTableTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(Database::create(folder_at(directory_.path() / "index")));
+    auto database = Database::open(folder_at(directory_.path() / "index"), {});
+    ASSERT_TRUE(database) << database.error().message();
+    database_ = std::move(*database);
+    snapshots_ = SnapshotList::load(*database_).value();
+    metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);
+  }
+
+  void put(InodeNumber number) {
+    InodeRecord record;
+    record.attributes.inode = number;
+    record.attributes.mode = S_IFREG | 0644;
+    record.attributes.links = 1;
+    record.attributes.uid = static_cast<std::uint32_t>(number);
+    metadata_->put(Family::kInodes, encode_inode_key(number), encode_inode(record));
+  }
+
+  TempDir directory_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<SnapshotList> snapshots_;
+  std::unique_ptr<Metadata> metadata_;
+};
+
+TEST_F(InodeTableTest, LoadsAnInodeOnceAndKeepsIt) {
+  put(5);
+  InodeTable table(*metadata_, 1000);
+
+  const auto first = table.get(5);
+  const auto second = table.get(5);
+
+  ASSERT_TRUE(first);
+  EXPECT_EQ((*first)->record.attributes.uid, 5U);
+  EXPECT_EQ(*first, *second);
+}
+
+TEST_F(InodeTableTest, WhatDoesNotExistIsStaleUntilItExists) {
+  InodeTable table(*metadata_, 1000);
+
+  const auto missing = table.get(5);
+  put(5);
+
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code(), ErrorCode::kStale);
+  EXPECT_EQ(table.find_in_memory(5), nullptr);
+  EXPECT_TRUE(table.get(5));
+}
+
+TEST_F(InodeTableTest, BeyondTheCapOnlyWhatIsNeededStays) {
+  constexpr InodeNumber kInodes = 2000;
+  for (InodeNumber number = 1; number <= kInodes; ++number) put(number);
+  InodeTable table(*metadata_, 128);
+  const InodePtr in_use = *table.get(1);
+  table.open(2);
+  const Inode* open = table.get(2)->get();
+  {
+    const InodePtr changed = *table.get(3);
+    const std::lock_guard lock(changed->mutex);
+    table.mark_dirty(changed);
+  }
+  table.reference(4, 1);
+  ASSERT_TRUE(table.get(4));
+
+  for (InodeNumber number = 5; number <= kInodes; ++number) ASSERT_TRUE(table.get(number));
+
+  EXPECT_EQ(table.find_in_memory(1), in_use);
+  EXPECT_EQ(table.find_in_memory(2).get(), open);
+  EXPECT_NE(table.find_in_memory(3), nullptr);
+  EXPECT_EQ(table.find_in_memory(4), nullptr);  // referenced by the kernel: no object needed
+  std::size_t in_memory = 0;
+  for (InodeNumber number = 1; number <= kInodes; ++number) in_memory += table.find_in_memory(number) != nullptr;
+  EXPECT_LE(in_memory, 200U);
+}
+
+TEST_F(InodeTableTest, TheLastHolderOfAnOrphanIsTold) {
+  InodeTable table(*metadata_, 128);
+  table.reference(5, 2);
+  table.open(5);
+
+  EXPECT_FALSE(table.mark_orphan(5));
+  EXPECT_FALSE(table.forget(5, 1));
+  EXPECT_FALSE(table.close(5));
+  EXPECT_TRUE(table.reference_if_held(5));
+  EXPECT_FALSE(table.forget(5, 1));
+  EXPECT_TRUE(table.forget(5, 1));
+  EXPECT_FALSE(table.reference_if_held(5));
+}
+
+TEST_F(InodeTableTest, AnOrphanWithoutHolderMayGoAtOnce) {
+  InodeTable table(*metadata_, 128);
+
+  EXPECT_TRUE(table.mark_orphan(5));
+}
+
+TEST_F(InodeTableTest, ForgettingWhatWasNeverReferencedDoesNoHarm) {
+  InodeTable table(*metadata_, 128);
+  table.reference(5, 1);
+
+  EXPECT_FALSE(table.forget(6, 1));
+  EXPECT_FALSE(table.forget(5, 1000));
+}
+
+TEST_F(InodeTableTest, ManyThreadsShareOneObjectOfANumber) {
+  constexpr InodeNumber kInodes = 300;
+  for (InodeNumber number = 1; number <= kInodes; ++number) put(number);
+  InodeTable table(*metadata_, 64);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (InodeNumber step = 0; step < 3000; ++step) {
+        const auto inode = table.get(1 + step * 7 % kInodes);
+        ASSERT_TRUE(inode);
+        const std::lock_guard lock((*inode)->mutex);
+        ASSERT_EQ((*inode)->record.attributes.uid, (*inode)->number);
+        ASSERT_EQ(table.find_in_memory((*inode)->number), *inode);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(InodeTableTest, NumbersAreNeverUsedTwiceEvenIfTheirGroupIsLost) {
+  const auto commit = [&] {
+    metadata_->freeze();
+    Database::Batch batch(*database_);
+    ASSERT_TRUE(metadata_->append_to(batch));
+    ASSERT_TRUE(database_->write(batch));
+    metadata_->committed();
+  };
+  InodeNumber last = 0;
+  {
+    auto numbers = InodeNumbers::load(*metadata_);
+    ASSERT_TRUE(numbers);
+    (*numbers)->save(false);
+    commit();
+    EXPECT_EQ((*numbers)->allocate(), kRootInode);
+    for (int i = 0; i < 1000; ++i) last = (*numbers)->allocate();
+  }
+
+  metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);  // a crash
+  auto after_crash = InodeNumbers::load(*metadata_);
+  ASSERT_TRUE(after_crash);
+  const InodeNumber next = (*after_crash)->allocate();
+  EXPECT_GT(next, last);
+  (*after_crash)->save(true);
+  commit();
+
+  auto after_close = InodeNumbers::load(*metadata_);
+  ASSERT_TRUE(after_close);
+  EXPECT_EQ((*after_close)->allocate(), next + 1);
+}
+
+}  // namespace
+}  // namespace dedupfs
