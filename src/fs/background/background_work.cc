@@ -79,7 +79,7 @@ ReclaimHost BackgroundWork::reclaim_host() {
           },
       .commit =
           [this] { return transactions_.sync(table_.has_dirty() ? settings_.patience : std::chrono::milliseconds(0)); },
-      .await_deletions = [this](const auto& go_on) { return clean_up_.await(go_on); },
+      .await_deletions = [this](const auto& check_cancelled) { return clean_up_.await(check_cancelled); },
       .before_erasing = [this] { checkpointer_->take_now(); },
       .references = [this](const auto& snapshot, const auto& visit) { return references_.visit(snapshot, visit); },
       .newest_references = [this](const auto& visit) { return references_.visit_newest(visit); },

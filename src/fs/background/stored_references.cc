@@ -57,8 +57,9 @@ Result<void> StoredReferences::visit_newest(const ReclaimHost::VisitUntil& visit
     const std::string begin = encode_inode_key(last + 1 - std::min(last + 1, together));
     if (together == 1) {
       std::size_t references = 0;
-      DEDUPFS_ASSIGN(const bool go_on, visit_recipes(begin, end, [&](ChunkId id) { return ++references, visit(id); }));
-      if (!go_on) return {};
+      DEDUPFS_ASSIGN(const bool wants_more,
+                     visit_recipes(begin, end, [&](ChunkId id) { return ++references, visit(id); }));
+      if (!wants_more) return {};
       if (references < kMinReferences) together = 2;
     } else {
       ids.clear();

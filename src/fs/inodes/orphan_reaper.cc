@@ -35,7 +35,7 @@ Result<void> OrphanReaper::load() {
   return visit_entries(metadata_, Family::kOrphans, {}, {}, kOrphansAPage, push_orphan);
 }
 
-void OrphanReaper::doom(InodeNumber orphan) {
+void OrphanReaper::note_unlinked(InodeNumber orphan) {
   if (const InodePtr inode = table_.find_in_memory(orphan)) inode->unlinked = true;
   push(orphan);
   transactions_.request_clean_up();

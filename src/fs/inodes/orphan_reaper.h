@@ -29,7 +29,7 @@ class OrphanReaper {
   // Finds those that there are: what an earlier run left behind.
   Result<void> load();
   // This one has neither a name nor a holder: nobody will read it again. It is deleted soon.
-  void doom(InodeNumber orphan);
+  void note_unlinked(InodeNumber orphan);
   // True if there is more to do.
   bool step();
   // How many were to be deleted so far, and whether the first `count` of them are gone: they go in the order in which they came.

@@ -39,7 +39,7 @@ void References::add(DirectoryEntry& entry, InodeNumber parent, InodeNumber numb
 }
 
 void References::drop(InodeNumber number, std::uint64_t count) {
-  if (table_.forget(number, count)) reaper_.doom(number);
+  if (table_.forget(number, count)) reaper_.note_unlinked(number);
 }
 
 }  // namespace dedupfs

@@ -99,7 +99,7 @@ void DirectoryEntries::drop_link(const InodePtr& inode, const Timestamp& now) {
   put_record(metadata_, *inode);
   if (attributes.links != 0) return;
   metadata_.put(Family::kOrphans, encode_inode_key(inode->number), {});
-  if (table_.mark_orphan(inode->number)) reaper_.doom(inode->number);
+  if (table_.mark_orphan(inode->number)) reaper_.note_unlinked(inode->number);
 }
 
 }  // namespace dedupfs

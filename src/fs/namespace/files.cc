@@ -33,7 +33,7 @@ Result<void> Files::open(InodeNumber number, bool truncate, const Caller& caller
 
 void Files::release(InodeNumber number, bool was_writer) {
   if (table_.close(number)) {
-    orphans_.doom(number);
+    orphans_.note_unlinked(number);
     return;
   }
   const InodePtr inode = table_.find_in_memory(number);

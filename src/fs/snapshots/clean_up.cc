@@ -37,12 +37,12 @@ bool CleanUp::step() {
 
 // The committer's thread deletes, in steps between commits. What is deleted from now on is not waited for: there may be no
 // end of it. A commit now and then tells whether there can be any: a disk may be so full that nothing can be deleted.
-Result<void> CleanUp::await(const std::function<Result<void>()>& go_on) {
+Result<void> CleanUp::await(const std::function<Result<void>()>& check_cancelled) {
   const std::uint64_t orphans = orphans_.pushed();
   const std::vector<SnapshotRecord> deleted = volume_.snapshots().deleted();
   const auto is_gone = [&](const SnapshotRecord& snapshot) { return !volume_.snapshots().knows(snapshot.number); };
   for (int looks = 0; !orphans_.are_gone(orphans) || !std::ranges::all_of(deleted, is_gone); ++looks) {
-    DEDUPFS_TRY(go_on());
+    DEDUPFS_TRY(check_cancelled());
     if (looks % kDeletionsBetweenCommits == 0) DEDUPFS_TRY(transactions_.sync());
     std::this_thread::sleep_for(kDeletionInterval);
   }

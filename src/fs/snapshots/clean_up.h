@@ -26,8 +26,8 @@ class CleanUp {
 
   // True if there is more to do.
   bool step();
-  // Waits until what is deleted by now is gone. `go_on` is asked meanwhile; an Error of it ends the wait. Call it without locks.
-  Result<void> await(const std::function<Result<void>()>& go_on);
+  // Waits until what is deleted by now is gone. `check_cancelled` is asked meanwhile; an Error of it ends the wait. Call it without locks.
+  Result<void> await(const std::function<Result<void>()>& check_cancelled);
 
   // Nothing is deleted in the background in its scope.
   class Pause {

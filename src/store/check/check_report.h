@@ -27,7 +27,7 @@ inline constexpr std::size_t kMaxLostRanges = 1000;
 // Of all files together: beyond, each has one.
 inline constexpr std::size_t kMaxLostRangesTotal = 100'000;
 
-// A stretch of a file that cannot be read, and never will be unless the same content is written again.
+// A range of a file that cannot be read, and never will be unless the same content is written again.
 struct LostRange {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;

@@ -22,7 +22,7 @@
 namespace dedupfs {
 
 struct ContainerScan {
-  // A stretch that is neither region nor trailer.
+  // A range that is neither region nor trailer.
   struct Damage {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;

@@ -49,7 +49,7 @@ struct RegionHeader {
   std::uint64_t payload_checksum = 0;  // of the bytes on disk
 
   std::uint64_t disk_length() const;  // header + directory + stored payload
-  // A stretch where writing a region failed: only its header means anything, and readers step over it.
+  // A range where writing a region failed: only its header means anything, and readers step over it.
   bool is_gap() const { return entries == 0; }
 };
 

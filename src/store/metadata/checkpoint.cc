@@ -100,8 +100,8 @@ Result<void> Checkpoint::walk_blocks(
       if (header->checksum == blocks && offset == size) return {};
       return Error{ErrorCode::kCorruption, path_.string() + ": it ends where it should not"};
     }
-    DEDUPFS_ASSIGN(const bool go_on, visit(*header, offset));
-    if (!go_on) return {};
+    DEDUPFS_ASSIGN(const bool wants_more, visit(*header, offset));
+    if (!wants_more) return {};
     offset += header->stored_length;
   }
 }

@@ -211,10 +211,10 @@ class Reclaim {
   Result<void> compact_index() {
     for (std::size_t i = 0; i < kFamilyCount; ++i) {
       const double done = static_cast<double>(i) / static_cast<double>(kFamilyCount);
-      const auto go_on = [&] { return progress_(ReclaimPhase::kCompactIndex, done, findings_); };
-      DEDUPFS_TRY(go_on());
+      const auto check_cancelled = [&] { return progress_(ReclaimPhase::kCompactIndex, done, findings_); };
+      DEDUPFS_TRY(check_cancelled());
       const auto family = static_cast<Family>(i);
-      auto compacted = compact_if_worthwhile(family, go_on);
+      auto compacted = compact_if_worthwhile(family, check_cancelled);
       if (compacted) continue;
       if (compacted.error().code() == ErrorCode::kInterrupted) return compacted;
       spdlog::warn("{} of the index could not be compacted: {}", name_of(family), compacted.error().message());
@@ -224,7 +224,7 @@ class Reclaim {
     return {};
   }
 
-  Result<void> compact_if_worthwhile(Family family, const std::function<Result<void>()>& go_on) {
+  Result<void> compact_if_worthwhile(Family family, const std::function<Result<void>()>& check_cancelled) {
     DEDUPFS_ASSIGN(const double share, volume_.database().tombstone_share(family));
     if (share < kMaxTombstoneShare) return {};
     // For a while the new tables lie beside the old ones.
@@ -232,7 +232,7 @@ class Reclaim {
     DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());
     if (bytes > available)
       return Error{ErrorCode::kNoSpace, fmt::format("{} more bytes of disk are needed", bytes - available)};
-    return volume_.database().compact(family, go_on);
+    return volume_.database().compact(family, check_cancelled);
   }
 
   Volume& volume_;

@@ -19,8 +19,8 @@ struct ReclaimHost {
   InGroup in_group;
   // All that was changed before it was called is committed.
   std::function<Result<void>()> commit;
-  // Returns when all of what was deleted is gone from the namespace. `go_on` is to be called meanwhile; an Error of it ends that.
-  std::function<Result<void>(const std::function<Result<void>()>& go_on)> await_deletions = [](const auto&) {
+  // Returns when all of what was deleted is gone from the namespace. `check_cancelled` is to be called meanwhile; an Error of it ends that.
+  std::function<Result<void>(const std::function<Result<void>()>& check_cancelled)> await_deletions = [](const auto&) {
     return Result<void>();
   };
   // What was marked is about to be erased: the time to keep what describes a state that needs nothing else.
