@@ -104,7 +104,7 @@ Result<bool> OrphanReaper::delete_some(InodeNumber orphan) {
   metadata_.erase(Family::kOrphans, encode_inode_key(orphan));
   table_.erase(orphan);
   numbers_.count_deleted();
-  chunks_.note_dropped(record.attributes.data_bytes);
+  chunks_.dropped().add(record.attributes.data_bytes);
   crash_point("orphan.deleted");
   return true;
 }

@@ -34,7 +34,7 @@ Committer::~Committer() {
 
 Result<void> Committer::commit(std::chrono::milliseconds patience) {
   const MutexLock lock(mutex_);
-  if (!running_ && !duties_.has_changes()) return {};
+  if (!duties_.has_changes() && !running_) return {};
   const std::shared_ptr<Round> round = next_round_;
   if (done_.wait_for(mutex_, patience, [&]() DEDUPFS_REQUIRES(mutex_) { return round->done; })) return round->result;
   round_wanted_ = true;

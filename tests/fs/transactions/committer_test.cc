@@ -155,16 +155,34 @@ TEST(Committer, CleaningUpGetsAPartOfTheTimeOfCommitsThatFollowOneAnother) {
 }
 
 TEST(Committer, StoppingWakesThoseWhoWait) {
-  Group group{.changes = 1, .commit_takes = 50ms};
-  Committer committer(1h, group.duties());
+  Group group{.changes = 1};
+  std::atomic<int> asked = 0;
+  std::promise<void> ends;
+  Committer::Duties duties = group.duties();
+  duties.has_changes = [&, inner = duties.has_changes] {
+    const bool changes = inner();
+    ++asked;
+    return changes;
+  };
+  duties.commit = [&, inner = duties.commit] {
+    ends.get_future().wait();
+    return inner();
+  };
+  Committer committer(1h, std::move(duties));
   auto first = std::async(std::launch::async, [&] { return committer.commit(); });
   ASSERT_TRUE(eventually([&] { return group.prepared == 1; }));
-  std::this_thread::sleep_for(10ms);
-  ++group.changes;
+  const int before = asked;
   auto second = std::async(std::launch::async, [&] { return committer.commit(); });
-  std::this_thread::sleep_for(10ms);
+  ASSERT_TRUE(eventually([&] { return asked > before; }));  // from then on it holds the lock until it waits
 
-  committer.stop();
+  std::promise<void> stopping;
+  auto stopped = std::async(std::launch::async, [&] {
+    stopping.set_value();
+    committer.stop();
+  });
+  stopping.get_future().wait();
+  std::this_thread::sleep_for(100ms);  // a stop that comes later would find nobody waiting
+  ends.set_value();
 
   EXPECT_TRUE(first.get());
   EXPECT_FALSE(second.get());
