@@ -35,9 +35,10 @@ ChunkReader::ChunkReader(const ContainerStore& containers, const Database& datab
 
 Result<ExtentCache::Found> ChunkReader::locate(ChunkId id) {
   if (const auto found = extents_.find(id)) return *found;
+  const std::uint64_t generation = extents_.generation();
   DEDUPFS_ASSIGN(const auto extent, find_extent(database_, id));
   if (!extent) return not_in_index(id);
-  extents_.insert(*extent);
+  extents_.insert(*extent, generation);
   return ExtentCache::found_in(*extent);
 }
 
@@ -82,6 +83,12 @@ Result<ChunkReader::Stored> ChunkReader::read_stored(ChunkId id, RegionPlace pla
   if (entry == nullptr)
     return corruption(fmt::format("{} is not in container {} at {}", name_of_chunk(id), place.container, place.offset));
   return Stored{*entry, {(*region)->payload_of(*entry), *region}};
+}
+
+bool ChunkReader::has(ChunkId id) const {
+  if (pending_.contains(id) || extents_.find(id)) return true;
+  const auto stored = has_chunk(database_, id);
+  return stored && *stored;
 }
 
 bool ChunkReader::is_cached(ChunkId id) {

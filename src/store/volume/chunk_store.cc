@@ -111,7 +111,6 @@ struct ChunkStore::State {
 
   // --- write path
   Result<std::optional<ChunkId>> find(const Fingerprint& fingerprint, Liveness::Lookup& lookup);
-  bool has(ChunkId id) const;
   // Whether a chunk that the index has can be read. Asks the disk only where there is a reason to think that it cannot. One with
   // another content than its fingerprint says stays as it is, since deltas may have been made from that content.
   enum class Soundness { kSound, kLost, kOtherContent };
@@ -193,7 +192,8 @@ void ChunkStore::Writer::State::find_delta(Task& task, ByteSpan chunk, std::opti
   task.findings.push_back(store.deltas->encoder->encode(chunk, match));
   // The encoder finds sources in caches and lists that reclaim knows nothing of.
   auto& delta = task.findings.back().delta;
-  if (delta && !std::ranges::all_of(delta->sources, [&](ChunkId id) { return lookup.claim(id) && store.has(id); }))
+  if (delta &&
+      !std::ranges::all_of(delta->sources, [&](ChunkId id) { return lookup.claim(id) && store.reader.has(id); }))
     delta.reset();
   match = delta ? std::optional(delta->base) : std::nullopt;
 }
@@ -319,12 +319,6 @@ Result<std::optional<ChunkId>> ChunkStore::State::find(const Fingerprint& finger
   if (!lookup.claim(id)) return std::optional<ChunkId>();
   // What the index leads to wrongly would be lost, or be another's content: it is stored instead.
   return load_locality(id, fingerprint) ? std::optional(id) : std::nullopt;
-}
-
-bool ChunkStore::State::has(ChunkId id) const {
-  if (pending.locate(id)) return true;
-  const auto extent = find_extent(database, id);
-  return extent && *extent;
 }
 
 ChunkStore::State::Soundness ChunkStore::State::soundness_of(ChunkId id) {
@@ -518,7 +512,10 @@ void ChunkStore::erase(ErasedChunks chunks) {
 }
 
 void ChunkStore::finish_reclaim() {
-  state_->liveness.finish([this] { state_->fingerprints.clear(); });
+  state_->liveness.finish([this] {
+    state_->fingerprints.clear();
+    state_->reader.forget_places();
+  });
 }
 
 Result<void> ChunkStore::evacuate(std::uint32_t container, std::uint64_t chunks, const InGroup& in_group) {
