@@ -1,14 +1,16 @@
 #include "store/ingest/delta_encoder.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "base/raw_buffer.h"
-#include "codec/compressor.h"
 #include "delta/xdelta3_codec.h"
 #include "store/chunks/joined_chunks.h"
 #include "store/format/delta_sources.h"
 #include "store/format/format.h"
+#include "store/ingest/delta_worth.h"
 
 namespace dedupfs {
 namespace {
@@ -31,12 +33,10 @@ constexpr int kMaxTimesDeeper = 2;
 // Candidates from the feature index that are tried.
 constexpr std::size_t kMaxCandidates = 2;
 
-// Whether it takes less disk than the chunk would, with a margin: compressed among its neighbours the chunk gets smaller than
-// alone, and a delta costs reads another region. Found by trial, see docs/delta.md.
-bool pays(ByteSpan delta, ByteSpan chunk) {
-  constexpr std::size_t kClearlySmallerShare = 64;
-  if (delta.size() <= chunk.size() / kClearlySmallerShare) return true;
-  return compressed_size(delta) * 10 < compressed_size(chunk) * 6;
+DeltaShortcuts shortcuts_of_environment() {
+  const char* const without = std::getenv("DEDUPFS_DELTA_WITHOUT");
+  const std::string_view names = without != nullptr ? without : "";
+  return {.worth_by_sample = names.find("sample") == names.npos};
 }
 
 }  // namespace
@@ -48,9 +48,11 @@ struct DeltaEncoder::Source {
   std::size_t likely_offset = 0;  // in the bytes
 };
 
-DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, std::unique_ptr<ResemblanceDetector> detector,
-                           ChunkReader& reader, FeatureIndex& features, const StreamOrder& order)
+DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, DeltaShortcuts shortcuts,
+                           std::unique_ptr<ResemblanceDetector> detector, ChunkReader& reader, FeatureIndex& features,
+                           const StreamOrder& order)
     : settings_(settings),
+      shortcuts_(shortcuts),
       end_of_depths_(std::min(kMaxTimesDeeper * settings.depth, int{kDeepestDelta})),
       detector_(std::move(detector)),
       reader_(reader),
@@ -59,9 +61,16 @@ DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, std::unique_ptr<Resemb
 
 Result<std::unique_ptr<DeltaEncoder>> DeltaEncoder::make(const DeltaSettings& settings, ChunkReader& reader,
                                                          FeatureIndex& features, const StreamOrder& order) {
+  return make(settings, reader, features, order, shortcuts_of_environment());
+}
+
+Result<std::unique_ptr<DeltaEncoder>> DeltaEncoder::make(const DeltaSettings& settings, ChunkReader& reader,
+                                                         FeatureIndex& features, const StreamOrder& order,
+                                                         DeltaShortcuts shortcuts) {
   DEDUPFS_ASSIGN(const Isa isa, default_isa());
   DEDUPFS_ASSIGN(auto detector, make_resemblance_detector(settings.method, isa));
-  return std::unique_ptr<DeltaEncoder>(new DeltaEncoder(settings, std::move(detector), reader, features, order));
+  return std::unique_ptr<DeltaEncoder>(
+      new DeltaEncoder(settings, shortcuts, std::move(detector), reader, features, order));
 }
 
 std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, int end_depth) const {
@@ -133,6 +142,10 @@ void DeltaEncoder::try_source(ByteSpan chunk, ChunkId base, const std::optional<
                           delta_checksum_of(chunk), base};
 }
 
+DeltaWorth DeltaEncoder::worth_of(ByteSpan chunk) const {
+  return DeltaWorth(chunk, shortcuts_.worth_by_sample ? DeltaWorth::Method::kSample : DeltaWorth::Method::kExact);
+}
+
 DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId> previous) const {
   Finding finding;
   finding.sketch = detector_->sketch_of(chunk);
@@ -143,8 +156,9 @@ DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId
     try_source(chunk, base, source_around(base, settings_.depth), finding.delta);
     bases.push_back(base);
   };
+  DeltaWorth worth = worth_of(chunk);
   const auto keep_if_it_pays = [&] {
-    if (finding.delta && !pays(finding.delta->bytes, chunk)) finding.delta.reset();
+    if (finding.delta && !worth.pays(finding.delta->bytes)) finding.delta.reset();
   };
   if (previous) try_base(order_.after(*previous));
   if (!finding.delta || finding.delta->bytes.size() > chunk.size() / kGoodShare) {
@@ -179,7 +193,7 @@ std::optional<EncodedDelta> DeltaEncoder::encode_from(ByteSpan chunk, const std:
   }
   std::optional<EncodedDelta> delta;
   try_source(chunk, base, joined(std::move(ids), std::move(chunks), base), delta);
-  if (delta && !pays(delta->bytes, chunk)) delta.reset();
+  if (delta && !worth_of(chunk).pays(delta->bytes)) delta.reset();
   return delta;
 }
 
