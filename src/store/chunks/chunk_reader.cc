@@ -145,7 +145,9 @@ Result<PinnedBytes> ChunkReader::decode(const Stored& delta, std::size_t& chunks
     source.append(std::move(chunk.bytes));
   }
   const auto decoded = std::make_shared<RawBuffer>(entry.raw_length);
-  DEDUPFS_TRY(Xdelta3Codec::decode(source.bytes(), delta.payload.bytes, *decoded));
+  // Most deltas copy from one or two of their sources: only those bytes are joined.
+  DEDUPFS_ASSIGN(const Xdelta3Codec::Range range, Xdelta3Codec::source_range(delta.payload.bytes));
+  DEDUPFS_TRY(Xdelta3Codec::decode(source.bytes(range.begin, range.end), delta.payload.bytes, *decoded));
   if (delta_checksum_of(*decoded) != entry.checksum) {
     damaged_.insert(entry.id);
     return corruption("it makes other bytes than were stored");
