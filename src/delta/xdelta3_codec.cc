@@ -10,7 +10,6 @@
 #include <string>
 
 #include "base/check.h"
-#include "delta/match_finder.h"
 
 extern "C" {
 #include <xdelta3.h>
@@ -135,16 +134,21 @@ Error corruption(const char* reason) {
 
 Result<std::optional<std::size_t>> Xdelta3Codec::encode(ByteSpan source, ByteSpan target, MutableByteSpan delta,
                                                         std::size_t likely_offset) {
+  return encode(source, target, delta, likely_offset, workspace_of_this_thread().finder, MatchFinder::kAnew);
+}
+
+Result<std::optional<std::size_t>> Xdelta3Codec::encode(ByteSpan source, ByteSpan target, MutableByteSpan delta,
+                                                        std::size_t likely_offset, MatchFinder& finder,
+                                                        std::size_t moved_by) {
   if (!within(source.size(), kMaxSourceBytes) || !within(target.size(), kMaxTargetBytes) ||
       likely_offset >= source.size()) {
     return Error{ErrorCode::kInvalidArgument, "delta: size of source or target, or likely offset, out of range"};
   }
   build_instruction_table();
 
-  Workspace& workspace = workspace_of_this_thread();
-  const auto matches = workspace.finder.find(source, target, likely_offset, delta.size());
+  const auto matches = finder.find(source, target, likely_offset, delta.size(), moved_by);
   if (!matches) return std::optional<std::size_t>();
-  return write_delta(*matches, target, delta, workspace.arena);
+  return write_delta(*matches, target, delta, workspace_of_this_thread().arena);
 }
 
 Result<Xdelta3Codec::Range> Xdelta3Codec::source_range(ByteSpan delta) {

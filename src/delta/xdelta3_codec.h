@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "delta/match_finder.h"
 
 namespace dedupfs {
 
@@ -34,6 +35,10 @@ class Xdelta3Codec {
   // kInvalidArgument.
   static Result<std::optional<std::size_t>> encode(ByteSpan source, ByteSpan target, MutableByteSpan delta,
                                                    std::size_t likely_offset = 0);
+  // The same by a finder of the caller, for sources that have much in common; `moved_by` as in MatchFinder::find().
+  static Result<std::optional<std::size_t>> encode(ByteSpan source, ByteSpan target, MutableByteSpan delta,
+                                                   std::size_t likely_offset, MatchFinder& finder,
+                                                   std::size_t moved_by);
 
   // The part of the source that a delta, which is not trusted, copies from; it may reach beyond the end of the source.
   // decode() looks at no other byte of the source. kCorruption for a delta that does not begin as encode() writes it.

@@ -1,7 +1,9 @@
 #include "store/ingest/delta_encoder.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "store/format/delta_sources.h"
 #include "store/format/format.h"
 #include "store/ingest/delta_worth.h"
+#include "store/ingest/source_windows.h"
 
 namespace dedupfs {
 namespace {
@@ -33,10 +36,36 @@ constexpr int kMaxTimesDeeper = 2;
 // Candidates from the feature index that are tried.
 constexpr std::size_t kMaxCandidates = 2;
 
+// What a thread keeps from chunk to chunk. Names of chunks are those of one encoder.
+struct Workspace {
+  std::uint64_t encoder = 0;
+  SourceWindows windows;
+  RawBuffer delta;
+  RawBuffer decoded;
+};
+
+std::uint64_t next_encoder() {
+  static std::atomic<std::uint64_t> encoders = 0;
+  return ++encoders;
+}
+
+Workspace& workspace_of(std::uint64_t encoder) {
+  thread_local std::unique_ptr<Workspace> workspace;
+  if (!workspace || workspace->encoder != encoder) {
+    workspace = std::make_unique<Workspace>();
+    workspace->encoder = encoder;
+  }
+  return *workspace;
+}
+
+bool are_same(ByteSpan a, ByteSpan b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
 DeltaShortcuts shortcuts_of_environment() {
   const char* const without = std::getenv("DEDUPFS_DELTA_WITHOUT");
   const std::string_view names = without != nullptr ? without : "";
-  return {.worth_by_sample = names.find("sample") == names.npos};
+  return {.worth_by_sample = names.find("sample") == names.npos, .windows = names.find("windows") == names.npos};
 }
 
 }  // namespace
@@ -53,6 +82,7 @@ DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, DeltaShortcuts shortcu
                            const StreamOrder& order)
     : settings_(settings),
       shortcuts_(shortcuts),
+      number_(next_encoder()),
       end_of_depths_(std::min(kMaxTimesDeeper * settings.depth, int{kDeepestDelta})),
       detector_(std::move(detector)),
       reader_(reader),
@@ -125,21 +155,38 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::joined(std::vector<ChunkId> id
   return source;
 }
 
+std::optional<std::size_t> DeltaEncoder::encoded(const Source& source, ByteSpan chunk, MutableByteSpan delta,
+                                                 SourceWindows& windows) const {
+  Result<std::optional<std::size_t>> length;
+  if (shortcuts_.windows) {
+    const SourceWindows::View view = windows.view(source.ids, source.bytes);
+    length = Xdelta3Codec::encode(view.bytes, chunk, delta, source.likely_offset, view.finder, view.moved_by);
+  } else {
+    length = Xdelta3Codec::encode(source.bytes.bytes(), chunk, delta, source.likely_offset);
+  }
+  return length ? *length : std::nullopt;
+}
+
 void DeltaEncoder::try_source(ByteSpan chunk, ChunkId base, const std::optional<Source>& source,
-                              std::optional<EncodedDelta>& smallest) {
+                              std::optional<EncodedDelta>& smallest) const {
   if (!source) return;
-  ByteBuffer delta(smallest ? smallest->bytes.size() - 1 : largest_delta(chunk.size()));
-  if (delta.empty()) return;
-  const ByteSpan source_bytes = source->bytes.bytes();
-  const auto length = Xdelta3Codec::encode(source_bytes, chunk, delta, source->likely_offset);
-  if (!length || !*length) return;
-  delta.resize(**length);
-  // Decoding takes a tenth of the time of encoding: no delta is trusted that was not tried.
-  thread_local RawBuffer decoded;
-  decoded.resize(chunk.size());
-  if (!Xdelta3Codec::decode(source_bytes, delta, decoded) || !std::ranges::equal(decoded, chunk)) return;
-  smallest = EncodedDelta{std::move(delta), source->ids, static_cast<std::uint8_t>(source->depth + 1),
-                          delta_checksum_of(chunk), base};
+  const std::size_t max_bytes = smallest ? smallest->bytes.size() - 1 : largest_delta(chunk.size());
+  if (max_bytes == 0) return;
+  Workspace& workspace = workspace_of(number_);
+  workspace.delta.resize(std::max(workspace.delta.size(), max_bytes));
+  const auto length = encoded(*source, chunk, MutableByteSpan(workspace.delta).first(max_bytes), workspace.windows);
+  if (!length) return;
+  const ByteSpan delta = ByteSpan(workspace.delta).first(*length);
+  // Decoding takes a tenth of the time of encoding: no delta is trusted that was not tried. Not from the bytes that it was made
+  // from, but from those that a reader will have.
+  workspace.decoded.resize(std::max(workspace.decoded.size(), chunk.size()));
+  const MutableByteSpan decoded = MutableByteSpan(workspace.decoded).first(chunk.size());
+  const auto range = Xdelta3Codec::source_range(delta);
+  if (!range || !Xdelta3Codec::decode(source->bytes.bytes(range->begin, range->end), delta, decoded) ||
+      !are_same(decoded, chunk))
+    return;
+  smallest = EncodedDelta{ByteBuffer(delta.begin(), delta.end()), source->ids,
+                          static_cast<std::uint8_t>(source->depth + 1), delta_checksum_of(chunk), base};
 }
 
 DeltaWorth DeltaEncoder::worth_of(ByteSpan chunk) const {

@@ -25,11 +25,13 @@
 namespace dedupfs {
 
 class DeltaWorth;
+class SourceWindows;
 
 // Each saves time, and may change which deltas there are, by little. All are taken, but for those that the environment names in
-// DEDUPFS_DELTA_WITHOUT: "sample".
+// DEDUPFS_DELTA_WITHOUT: "sample", "windows".
 struct DeltaShortcuts {
   bool worth_by_sample = true;  // delta_worth.h
+  bool windows = true;          // source_windows.h
 };
 
 class DeltaEncoder {
@@ -68,13 +70,16 @@ class DeltaEncoder {
   // Of chunks that are less deep than `end_depth`.
   std::optional<Source> source_around(ChunkId base, int end_depth) const;
   // A smaller delta than `smallest`, if this source gives one.
-  static void try_source(ByteSpan chunk, ChunkId base, const std::optional<Source>& source,
-                         std::optional<EncodedDelta>& smallest);
+  void try_source(ByteSpan chunk, ChunkId base, const std::optional<Source>& source,
+                  std::optional<EncodedDelta>& smallest) const;
+  std::optional<std::size_t> encoded(const Source& source, ByteSpan chunk, MutableByteSpan delta,
+                                     SourceWindows& windows) const;
   DeltaWorth worth_of(ByteSpan chunk) const;
 
   const DeltaSettings settings_;
   const DeltaShortcuts shortcuts_;
-  const int end_of_depths_;  // of any sources
+  const std::uint64_t number_;  // of all encoders of the process
+  const int end_of_depths_;     // of any sources
   const std::unique_ptr<ResemblanceDetector> detector_;
   ChunkReader& reader_;
   FeatureIndex& features_;

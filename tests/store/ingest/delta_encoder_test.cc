@@ -26,7 +26,8 @@ class DeltaEncoderTest : public testing::TestWithParam<bool> {
   }
 
   void use(const DeltaSettings& settings) {
-    auto encoder = DeltaEncoder::make(settings, reader_, features_, order_, {.worth_by_sample = GetParam()});
+    auto encoder = DeltaEncoder::make(settings, reader_, features_, order_,
+                                      {.worth_by_sample = GetParam(), .windows = GetParam()});
     ASSERT_TRUE(encoder);
     encoder_ = std::move(*encoder);
   }
@@ -197,6 +198,42 @@ TEST_P(DeltaEncoderTest, NoSourceIsNamedTwice) {
   ASSERT_TRUE(delta);
   EXPECT_EQ(std::set(delta->sources.begin(), delta->sources.end()).size(), delta->sources.size());
   expect_makes(*delta, edited(chunk(7)));
+}
+
+// What was kept of the source of one chunk serves the next.
+TEST_P(DeltaEncoderTest, ChunksOfAStreamAreMadeFromSourcesThatMoveOn) {
+  constexpr std::uint64_t kChunks = 40;
+  for (std::uint64_t id = 1; id <= kChunks; ++id) put(id, chunk(id));
+  std::optional<ChunkId> previous;
+  for (std::uint64_t id = 1; id <= kChunks; ++id) {
+    ByteBuffer changed = joined(text_bytes(300), chunk(id));  // longer than what is recognised without a table
+    changed.erase(changed.begin() + 5000, changed.begin() + 5200);
+
+    const auto delta = encode(changed, previous);
+
+    ASSERT_TRUE(delta) << id;
+    EXPECT_LT(delta->bytes.size(), 400u) << id;
+    expect_makes(*delta, changed);
+    previous = delta->base;
+  }
+}
+
+// Names of chunks are those of one volume.
+TEST_P(DeltaEncoderTest, NothingIsKeptForAnotherEncoder) {
+  put(7, chunk(1));
+  ASSERT_TRUE(encode(edited(chunk(1)), ChunkId{6}));
+
+  SampleStore other_store;
+  other_store.put(7, chunk(2));
+  ChunkReader other_reader = other_store.make_reader();
+  FeatureIndex other_features(other_store.database(), 1 << 30);
+  const auto other = DeltaEncoder::make({.method = "odess+"}, other_reader, other_features, order_);
+  ASSERT_TRUE(other);
+
+  const auto delta = (*other)->encode(edited(chunk(2)), ChunkId{6}).delta;
+
+  ASSERT_TRUE(delta);
+  EXPECT_LT(delta->bytes.size(), 100u);
 }
 
 // ---------------------------------------------------------------- depth
