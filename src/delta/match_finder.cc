@@ -26,8 +26,13 @@ constexpr std::size_t kGapBytes = 32;
 // Shorter matches cost more than they save when the delta is compressed, unless the match continues in the source.
 constexpr std::size_t kMinMatchBytes = 16;
 constexpr std::size_t kMinExpectedMatchBytes = 12;
-// The table has each word of the source that begins at a multiple of this, or of twice as much and so on in a large source.
+// The table has each word of the source that begins at a multiple of this, or of twice as much and so on in a large source: no
+// more words than kMaxSteps.
 constexpr std::size_t kStepBytes = 4;
+constexpr std::size_t kMinSlots = std::size_t{1} << 10;
+constexpr std::size_t kMaxSlots = std::size_t{1} << 17;
+constexpr std::size_t kMaxSteps = kMaxSlots / 2;
+constexpr std::uint64_t kLastPlace = std::numeric_limits<std::uint32_t>::max();
 // A search that found nothing so far takes every second place after as many bytes, then every third and so on.
 constexpr std::size_t kPatienceBytes = 64;
 // How far a match may reach back into the one before it, which was taken by mistake then.
@@ -66,14 +71,15 @@ Match match_of(std::size_t target, std::size_t source, std::size_t bytes) {
 }  // namespace
 
 std::optional<std::span<const Match>> MatchFinder::find(ByteSpan source, ByteSpan target, std::size_t likely_offset,
-                                                        std::size_t max_unmatched_bytes) {
+                                                        std::size_t max_unmatched_bytes, std::size_t moved_by) {
+  begin_ = moved_by <= source_.size() ? begin_ + moved_by : std::max(begin_ + source_.size(), table_end_);
   source_ = source;
   target_ = target;
   matches_.clear();
   done_ = 0;
   expected_ = likely_offset;
   unmatched_ = 0;
-  table_is_built_ = false;
+  table_is_complete_ = false;
 
   while (target.size() - done_ >= kGapBytes && unmatched_ <= max_unmatched_bytes) {
     const auto resumed = resume(done_, expected_, true);
@@ -83,7 +89,7 @@ std::optional<std::span<const Match>> MatchFinder::find(ByteSpan source, ByteSpa
       append(*found);
       continue;
     }
-    while (resumed->target - done_ >= (table_is_built_ ? kMinMatchBytes : kGapBytes)) {
+    while (resumed->target - done_ >= (table_is_complete_ ? kMinMatchBytes : kGapBytes)) {
       const auto found = search(resumed->target);
       if (!found) break;
       append(*found);
@@ -134,7 +140,7 @@ std::optional<Match> MatchFinder::resume(std::size_t target, std::size_t source,
 }
 
 std::optional<Match> MatchFinder::search(std::size_t end) {
-  if (!table_is_built_) build_table();
+  if (!table_is_complete_) complete_table();
 
   for (std::size_t at = done_; at + kWord <= end; at += 1 + (at - done_) / kPatienceBytes) {
     const std::uint64_t word = load_word(&target_[at]);
@@ -145,26 +151,45 @@ std::optional<Match> MatchFinder::search(std::size_t end) {
       if (match.bytes >= min_bytes && match.bytes > best.bytes) best = match;
     };
     consider(expected_ + (at - done_), kMinExpectedMatchBytes);
-    if (const std::size_t step = table_[hash(word, hash_shift_)]; step != 0)
-      consider((step - 1) * step_bytes_, kMinMatchBytes);
+    if (const std::uint64_t place = table_[hash(word, hash_shift_)]; place >= begin_)
+      consider(place - begin_, kMinMatchBytes);
     if (best.bytes != 0) return best;
   }
   return std::nullopt;
 }
 
-void MatchFinder::build_table() {
-  table_is_built_ = true;
+// Adds the words that it does not have yet.
+void MatchFinder::complete_table() {
+  table_is_complete_ = true;
   const std::size_t words = source_.size() < kWord ? 0 : source_.size() - kWord + 1;
-  step_bytes_ = kStepBytes;
-  while (words / step_bytes_ >= std::numeric_limits<std::uint16_t>::max()) step_bytes_ *= 2;
-  const std::size_t steps = (words + step_bytes_ - 1) / step_bytes_;
+  std::size_t step_bytes = kStepBytes;
+  while (words / step_bytes > kMaxSteps) step_bytes *= 2;
+  const std::size_t steps = words / step_bytes + 1;
+  const std::size_t slots = std::clamp(std::bit_ceil(steps + steps / 2), kMinSlots, kMaxSlots);
+  // Not for each source that is a little longer or shorter.
+  const bool fits = step_bytes <= step_bytes_ && step_bytes_ <= 2 * step_bytes && slots <= table_.size() &&
+                    table_.size() <= 4 * slots && begin_ + source_.size() <= kLastPlace;
+  if (!fits) {
+    step_bytes_ = step_bytes;
+    clear_table(slots);
+  }
 
-  const std::size_t slots = std::bit_ceil(std::max<std::size_t>(steps + steps / 2, 2));
-  hash_shift_ = 64 - std::countr_zero(slots);
+  std::uint64_t place = std::max(begin_, table_end_);
+  place = (place + step_bytes_ - 1) / step_bytes_ * step_bytes_;
+  // The first of equal words stays: a run of zeros matches from its beginning.
+  const auto begin = static_cast<std::uint32_t>(begin_);
+  for (; place - begin_ < words; place += step_bytes_) {
+    std::uint32_t& slot = table_[hash(load_word(&source_[place - begin_]), hash_shift_)];
+    slot = slot >= begin ? slot : static_cast<std::uint32_t>(place);
+  }
+  table_end_ = place;
+}
+
+void MatchFinder::clear_table(std::size_t slots) {
   table_.assign(slots, 0);
-  // From behind, so that the first of equal words is found: a run of zeros matches from its beginning.
-  for (std::size_t step = steps; step > 0; --step)
-    table_[hash(load_word(&source_[(step - 1) * step_bytes_]), hash_shift_)] = static_cast<std::uint16_t>(step);
+  hash_shift_ = 64 - std::countr_zero(slots);
+  begin_ = 1;
+  table_end_ = 1;
 }
 
 Match MatchFinder::widened(std::size_t target, std::size_t source, std::size_t end) const {

@@ -4,12 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
 
 #include "base/check.h"
-#include "delta/match_finder.h"
 
 extern "C" {
 #include <xdelta3.h>
@@ -134,16 +134,44 @@ Error corruption(const char* reason) {
 
 Result<std::optional<std::size_t>> Xdelta3Codec::encode(ByteSpan source, ByteSpan target, MutableByteSpan delta,
                                                         std::size_t likely_offset) {
+  return encode(source, target, delta, likely_offset, workspace_of_this_thread().finder, MatchFinder::kAnew);
+}
+
+Result<std::optional<std::size_t>> Xdelta3Codec::encode(ByteSpan source, ByteSpan target, MutableByteSpan delta,
+                                                        std::size_t likely_offset, MatchFinder& finder,
+                                                        std::size_t moved_by) {
   if (!within(source.size(), kMaxSourceBytes) || !within(target.size(), kMaxTargetBytes) ||
       likely_offset >= source.size()) {
     return Error{ErrorCode::kInvalidArgument, "delta: size of source or target, or likely offset, out of range"};
   }
   build_instruction_table();
 
-  Workspace& workspace = workspace_of_this_thread();
-  const auto matches = workspace.finder.find(source, target, likely_offset, delta.size());
+  const auto matches = finder.find(source, target, likely_offset, delta.size(), moved_by);
   if (!matches) return std::optional<std::size_t>();
-  return write_delta(*matches, target, delta, workspace.arena);
+  return write_delta(*matches, target, delta, workspace_of_this_thread().arena);
+}
+
+Result<Xdelta3Codec::Range> Xdelta3Codec::source_range(ByteSpan delta) {
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint32_t>::max();
+  if (delta.size() <= kHeader.size() || !std::equal(kHeader.begin(), kHeader.end(), delta.begin()))
+    return corruption("it was not made by dedupfs");
+  std::size_t at = kHeader.size();
+  if (delta[at++] != kWindowCopiesSource) return Range{};
+  // RFC 3284, section 2: seven bits a byte, the highest first.
+  const auto read_number = [&]() -> std::optional<std::uint64_t> {
+    std::uint64_t number = 0;
+    while (at < delta.size()) {
+      const std::uint8_t byte = delta[at++];
+      number = number << 7 | (byte & 0x7f);
+      if (number > kMax) return std::nullopt;
+      if (byte < 0x80) return number;
+    }
+    return std::nullopt;
+  };
+  const auto length = read_number();
+  const auto begin = length ? read_number() : std::nullopt;
+  if (!begin) return corruption("its window is cut off or out of range");
+  return Range{*begin, *begin + *length};
 }
 
 Result<void> Xdelta3Codec::decode(ByteSpan source, ByteSpan delta, MutableByteSpan target) {

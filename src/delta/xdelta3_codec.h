@@ -12,10 +12,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "delta/match_finder.h"
 
 namespace dedupfs {
 
@@ -33,6 +35,18 @@ class Xdelta3Codec {
   // kInvalidArgument.
   static Result<std::optional<std::size_t>> encode(ByteSpan source, ByteSpan target, MutableByteSpan delta,
                                                    std::size_t likely_offset = 0);
+  // The same by a finder of the caller, for sources that have much in common; `moved_by` as in MatchFinder::find().
+  static Result<std::optional<std::size_t>> encode(ByteSpan source, ByteSpan target, MutableByteSpan delta,
+                                                   std::size_t likely_offset, MatchFinder& finder,
+                                                   std::size_t moved_by);
+
+  // The part of the source that a delta, which is not trusted, copies from; it may reach beyond the end of the source.
+  // decode() looks at no other byte of the source. kCorruption for a delta that does not begin as encode() writes it.
+  struct Range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+  static Result<Range> source_range(ByteSpan delta);
 
   // Fills `target` from `source` and a delta, neither of which is trusted. A delta that is malformed, reaches beyond the
   // source or does not make exactly target.size() bytes is kCorruption, and what `target` holds then has no meaning.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 
 #include "edits.h"
@@ -162,6 +163,81 @@ TEST(MatchFinder, TakesSourcesThatItsTableDoesNotHoldEveryStepOf) {
   const ByteBuffer target = edited(ByteSpan(source).subspan(2'000'003, 65536), Edit::kAny, 11, 4096);
 
   EXPECT_GE(matched_bytes(source, target) + 16 * 28 + 16 * 64, target.size());
+}
+
+// ---------------------------------------------------------------- sources that follow one another
+
+// In pieces that are in another order in the source, so that only the table finds them.
+ByteBuffer shuffled(ByteSpan source, Seed seed) {
+  constexpr std::size_t kPieceBytes = 700;
+  std::mt19937_64 random(seed);
+  ByteBuffer made;
+  for (int i = 0; i < 20; ++i) {
+    const ByteSpan piece = source.subspan(random() % (source.size() - kPieceBytes), kPieceBytes);
+    made.insert(made.end(), piece.begin(), piece.end());
+  }
+  return made;
+}
+
+TEST(MatchFinder, SourceThatMovesOnIsSearchedAsOneThatIsNew) {
+  constexpr std::size_t kWindowBytes = 150'000;
+  const ByteBuffer stream = random_bytes(2 << 20, 12);
+  MatchFinder finder;
+  std::size_t moved_by = MatchFinder::kAnew;
+  std::size_t begin = 0;
+  for (Seed seed = 0; begin + kWindowBytes <= stream.size(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "from " << begin);
+    const ByteSpan source = ByteSpan(stream).subspan(begin, kWindowBytes);
+    const ByteBuffer target = shuffled(source, seed);
+
+    const auto matches = finder.find(source, target, 0, kAnyBytes, moved_by);
+
+    ASSERT_TRUE(matches);
+    EXPECT_GE(check(*matches, source, target) + 20 * 16, target.size());
+    moved_by = 10'007 * (seed % 4);
+    begin += moved_by;
+  }
+}
+
+TEST(MatchFinder, SourceThatIsNewLeavesNothingOfThoseBefore) {
+  MatchFinder finder;
+  for (Seed seed = 0; seed < 50; ++seed) {
+    const ByteBuffer source = random_bytes(1000 + 5000 * (seed % 7), seed);
+    const ByteBuffer target = shuffled(source, seed);
+
+    const auto matches = finder.find(source, target, 0, kAnyBytes);
+
+    ASSERT_TRUE(matches);
+    EXPECT_GE(check(*matches, source, target) + 20 * 16, target.size()) << seed;
+  }
+}
+
+// Places are counted on from source to source, in 32 bits.
+TEST(MatchFinder, CountsPlacesAsFarAsItLikes) {
+  const ByteBuffer source = random_bytes(3 << 20, 14);
+  const ByteBuffer target = shuffled(ByteSpan(source).first(200'000), 15);
+  MatchFinder finder;
+  for (std::uint64_t bytes = 0; bytes <= (std::uint64_t{1} << 32) - 200'000; bytes += source.size())
+    ASSERT_TRUE(finder.find(source, ByteSpan(source).first(64), 0, kAnyBytes));
+  for (int i = 0; i < 40; ++i) {
+    const auto matches = finder.find(ByteSpan(source).first(200'000), target, 0, kAnyBytes);
+    ASSERT_TRUE(matches);
+    EXPECT_GE(check(*matches, source, target) + 20 * 16, target.size());
+  }
+}
+
+// Somebody said that it was the same that moved on.
+TEST(MatchFinder, MatchesAreTrueWhateverTheSourceBeforeWas) {
+  MatchFinder finder;
+  for (Seed seed = 0; seed < 200; ++seed) {
+    const ByteBuffer source = rows(200 + 37 * (seed % 11), seed % 5);
+    const ByteBuffer target = edited(rows(300, seed % 3), Edit::kAny, seed);
+
+    const auto matches = finder.find(source, target, seed % source.size(), kAnyBytes, 1000 * (seed % 40));
+
+    ASSERT_TRUE(matches);
+    check(*matches, source, target);
+  }
 }
 
 }  // namespace

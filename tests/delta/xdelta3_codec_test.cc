@@ -223,6 +223,45 @@ TEST(Xdelta3Codec, ServesManyThreadsAtOnce) {
 
 // ---- Decoding what was not encoded like this
 
+TEST(Xdelta3Codec, DecodingNeedsNoMoreOfTheSourceThanItsRange) {
+  const ByteBuffer source = random_bytes(80'000, 1);
+  const ByteBuffer target = edited(ByteSpan(source).subspan(30'000, 16'384), Edit::kAny, 2);
+  const ByteBuffer delta = encode(source, target, 30'000);
+
+  const auto range = Xdelta3Codec::source_range(delta);
+
+  ASSERT_TRUE(range);
+  EXPECT_LT(range->begin, range->end);
+  EXPECT_LT(range->end - range->begin, 20'000U);
+  ASSERT_LE(range->end, source.size());
+  ByteBuffer other(source.size());
+  for (std::size_t i = range->begin; i < range->end; ++i) other[i] = source[i];
+  expect_restored(other, delta, target);
+}
+
+TEST(Xdelta3Codec, DeltaThatCopiesNothingHasNoRange) {
+  const ByteBuffer target = random_bytes(1000, 2);
+  const auto range = Xdelta3Codec::source_range(encode(random_bytes(1000, 1), target));
+
+  ASSERT_TRUE(range);
+  EXPECT_EQ(range->begin, range->end);
+}
+
+TEST(Xdelta3Codec, RangeOfWhatDoesNotBeginAsADeltaIsCorruption) {
+  const ByteBuffer source = random_bytes(80'000, 1);
+  const ByteBuffer delta = encode(source, ByteSpan(source).subspan(30'000, 16'384), 30'000);
+  for (std::size_t bytes = 0; bytes <= 11; ++bytes) {
+    const auto range = Xdelta3Codec::source_range(ByteSpan(delta).first(bytes));
+    ASSERT_FALSE(range) << bytes;
+    EXPECT_EQ(range.error().code(), ErrorCode::kCorruption);
+  }
+  EXPECT_TRUE(Xdelta3Codec::source_range(ByteSpan(delta).first(12)));
+
+  ByteBuffer endless(100, 0xff);
+  std::copy_n(delta.begin(), 6, endless.begin());
+  EXPECT_FALSE(Xdelta3Codec::source_range(endless));
+}
+
 TEST(Xdelta3Codec, CallsATargetOfAnotherSizeCorruption) {
   const ByteBuffer source = random_bytes(8192, 18);
   const ByteBuffer target = edited(source, Edit::kAny, 19);

@@ -69,36 +69,57 @@ std::string encode_extent(const ChunkExtent& extent) {
   return value;
 }
 
-Result<ChunkExtent> decode_extent(std::string_view key, std::string_view value) {
+namespace {
+
+Error corrupt_extent(std::uint64_t first, std::string_view what) {
+  return {ErrorCode::kCorruption, "chunk index, entry " + std::to_string(first) + ": " + std::string(what)};
+}
+
+std::uint32_t read_extent_u32(Decoder& decoder, bool& fits) {
+  const std::uint64_t number = decoder.varint();
+  fits = fits && number <= std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint32_t>(number);
+}
+
+// What stands in front of the chunks' lengths: fills all of `extent` but its chunks, and returns how many there are.
+Result<std::uint64_t> decode_extent_front(std::string_view key, Decoder& decoder, ChunkExtent& extent) {
   Decoder key_decoder(key);
   const std::uint64_t first = key_decoder.big_u64();
   if (!key_decoder.ok_at_end()) return Error{ErrorCode::kCorruption, "a key in the chunk index has the wrong length"};
-  const auto corrupt = [first](std::string_view what) {
-    return Error{ErrorCode::kCorruption, "chunk index, entry " + std::to_string(first) + ": " + std::string(what)};
-  };
+  bool fits = true;
+  extent.first = ChunkId{first};
+  extent.place.container = read_extent_u32(decoder, fits);
+  extent.place.offset = read_extent_u32(decoder, fits);
+  extent.region_disk_bytes = read_extent_u32(decoder, fits);
+  extent.region_payload_bytes = read_extent_u32(decoder, fits);
+  const std::uint64_t count = decoder.varint();
+  if (!decoder.ok() || !fits) return corrupt_extent(first, "it is cut off or has a number out of range");
+  if (count == 0 || count > decoder.remaining() || count > kMaxChunksPerExtent)
+    return corrupt_extent(first, "it has an impossible number of chunks");
+  if (first == 0 || first > kEndOfChunkIds - count) return corrupt_extent(first, "it has impossible chunk ids");
+  return count;
+}
+
+// The last entry that may have the chunk. One that begins further below does not reach so far; without that bound, the search
+// for one that was erased goes over the tombstones below it.
+Result<std::optional<KeyValue>> find_entry(const Database& database, ChunkId id) {
+  const ChunkId lowest{number_of(id) - std::min(number_of(id), kMaxChunksPerExtent)};
+  return database.find_at_or_before(Family::kChunks, encode_extent_key(id), encode_extent_key(lowest));
+}
+
+}  // namespace
+
+Result<ChunkExtent> decode_extent(std::string_view key, std::string_view value) {
+  Decoder decoder(value);
+  ChunkExtent extent;
+  DEDUPFS_ASSIGN(const std::uint64_t count, decode_extent_front(key, decoder, extent));
+  const std::uint64_t first = number_of(extent.first);
+  const auto corrupt = [first](std::string_view what) { return corrupt_extent(first, what); };
 
   bool fits = true;
-  Decoder decoder(value);
-  const auto read_u32 = [&] {
-    const std::uint64_t number = decoder.varint();
-    fits = fits && number <= std::numeric_limits<std::uint32_t>::max();
-    return static_cast<std::uint32_t>(number);
-  };
-  ChunkExtent extent;
-  extent.first = ChunkId{first};
-  extent.place.container = read_u32();
-  extent.place.offset = read_u32();
-  extent.region_disk_bytes = read_u32();
-  extent.region_payload_bytes = read_u32();
-  const std::uint64_t count = decoder.varint();
-  if (!decoder.ok() || !fits) return corrupt("it is cut off or has a number out of range");
-  if (count == 0 || count > decoder.remaining() || count > kMaxChunksPerExtent)
-    return corrupt("it has an impossible number of chunks");
-  if (first == 0 || first > kEndOfChunkIds - count) return corrupt("it has impossible chunk ids");
-
   extent.chunks.resize(count);
   for (ChunkExtent::Chunk& chunk : extent.chunks) {
-    chunk.raw_length = read_u32();
+    chunk.raw_length = read_extent_u32(decoder, fits);
     if (chunk.raw_length == 0 || chunk.raw_length > kMaxChunkBytes || !fits)
       return corrupt("a chunk has an impossible length");
   }
@@ -108,7 +129,7 @@ Result<ChunkExtent> decode_extent(std::string_view key, std::string_view value) 
     const std::uint64_t index = next + skipped;
     ChunkExtent::Chunk& chunk = extent.chunks[index];
     chunk.sources = decode_delta_sources(decoder, ChunkId{first + index});
-    chunk.delta_length = read_u32();
+    chunk.delta_length = read_extent_u32(decoder, fits);
     if (!decoder.ok() || !fits || !chunk.is_delta()) return corrupt("a delta of impossible sources");
     if (chunk.delta_length == 0 || chunk.delta_length > kMaxChunkBytes)
       return corrupt("a delta has an impossible length");
@@ -131,14 +152,20 @@ Result<ChunkId> decode_chunk_id(std::string_view value) {
 }
 
 Result<std::optional<ChunkExtent>> find_extent(const Database& database, ChunkId id) {
-  // Without a bound, the search for one that was erased goes over the tombstones below it.
-  const ChunkId lowest{number_of(id) - std::min(number_of(id), kMaxChunksPerExtent)};
-  DEDUPFS_ASSIGN(const auto found,
-                 database.find_at_or_before(Family::kChunks, encode_extent_key(id), encode_extent_key(lowest)));
+  DEDUPFS_ASSIGN(const auto found, find_entry(database, id));
   if (!found) return std::optional<ChunkExtent>();
   DEDUPFS_ASSIGN(ChunkExtent extent, decode_extent(found->first, found->second));
   if (!extent.contains(id)) return std::optional<ChunkExtent>();
   return std::optional(std::move(extent));
+}
+
+Result<bool> has_chunk(const Database& database, ChunkId id) {
+  DEDUPFS_ASSIGN(const auto found, find_entry(database, id));
+  if (!found) return false;
+  Decoder decoder(found->second);
+  ChunkExtent front;
+  DEDUPFS_ASSIGN(const std::uint64_t count, decode_extent_front(found->first, decoder, front));
+  return number_of(id) - number_of(front.first) < count;
 }
 
 Result<void> walk_extents(const Database& database, const Database::Snapshot& snapshot,

@@ -79,6 +79,8 @@ Result<ChunkId> decode_chunk_id(std::string_view value);
 
 // The extent of the index that has the chunk, if any.
 Result<std::optional<ChunkExtent>> find_extent(const Database& database, ChunkId id);
+// Whether there is one, at a fraction of the cost: what stands behind the number of its chunks is not looked at.
+Result<bool> has_chunk(const Database& database, ChunkId id);
 // Visits all extents of a snapshot in order of ids, until it is given an Error.
 Result<void> walk_extents(const Database& database, const Database::Snapshot& snapshot,
                           const std::function<Result<void>(const ChunkExtent&)>& visit);

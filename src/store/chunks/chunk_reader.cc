@@ -35,9 +35,10 @@ ChunkReader::ChunkReader(const ContainerStore& containers, const Database& datab
 
 Result<ExtentCache::Found> ChunkReader::locate(ChunkId id) {
   if (const auto found = extents_.find(id)) return *found;
+  const std::uint64_t generation = extents_.generation();
   DEDUPFS_ASSIGN(const auto extent, find_extent(database_, id));
   if (!extent) return not_in_index(id);
-  extents_.insert(*extent);
+  extents_.insert(*extent, generation);
   return ExtentCache::found_in(*extent);
 }
 
@@ -83,6 +84,12 @@ Result<ChunkReader::Stored> ChunkReader::read_stored(ChunkId id, RegionRange ran
     return corruption(
         fmt::format("{} is not in container {} at {}", name_of_chunk(id), range.place.container, range.place.offset));
   return Stored{*entry, {(*region)->payload_of(*entry), *region}};
+}
+
+bool ChunkReader::has(ChunkId id) const {
+  if (pending_.contains(id) || extents_.find(id)) return true;
+  const auto stored = has_chunk(database_, id);
+  return stored && *stored;
 }
 
 bool ChunkReader::is_cached(ChunkId id) {
@@ -140,7 +147,9 @@ Result<PinnedBytes> ChunkReader::decode(const Stored& delta, std::size_t& chunks
     source.append(std::move(chunk.bytes));
   }
   const auto decoded = std::make_shared<RawBuffer>(entry.raw_length);
-  DEDUPFS_TRY(Xdelta3Codec::decode(source.bytes(), delta.payload.bytes, *decoded));
+  // Most deltas copy from one or two of their sources: only those bytes are joined.
+  DEDUPFS_ASSIGN(const Xdelta3Codec::Range range, Xdelta3Codec::source_range(delta.payload.bytes));
+  DEDUPFS_TRY(Xdelta3Codec::decode(source.bytes(range.begin, range.end), delta.payload.bytes, *decoded));
   if (delta_checksum_of(*decoded) != entry.checksum) {
     damaged_.insert(entry.id);
     return corruption("it makes other bytes than were stored");

@@ -52,10 +52,13 @@ class ChunkReader {
   // Whether there are bytes, be they the right ones or not.
   bool can_be_made(ChunkId id);
 
+  // Whether it is in the index, or is to come there with a commit. What was erased may be found still, until forget_places().
+  bool has(ChunkId id) const;
   // Whether there is nothing to gain by getting it ahead of time. Where it may be a delta, there is.
   bool is_cached(ChunkId id);
 
-  // After chunks moved: what is at the old places would do as long as it is there, but may be deeper.
+  // After chunks were erased. After chunks moved, too: what is at the old places would do as long as it is there, but may be
+  // deeper.
   void forget_places() { extents_.clear(); }
 
   RegionCache& regions() { return regions_; }

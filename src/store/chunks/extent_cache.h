@@ -1,9 +1,12 @@
 // Where the regions of recently read runs of chunks are, so that a sequential reader asks the database once an extent.
 //
+// A place may be stale: chunks move. But a chunk that is found here was in the database after the last clear().
+//
 // Threads: every function from any thread.
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 
@@ -36,14 +39,22 @@ class ExtentCache {
   void clear() {
     const WriterLock lock(mutex_);
     extents_.clear();
+    ++generation_;
+  }
+
+  // To be asked for before the database is, and handed to insert(), which drops what was found before a clear().
+  std::uint64_t generation() const {
+    const ReaderLock lock(mutex_);
+    return generation_;
   }
 
   static Found found_in(const ChunkExtent& extent) {
     return {extent.region(), std::ranges::any_of(extent.chunks, &ChunkExtent::Chunk::is_delta)};
   }
 
-  void insert(const ChunkExtent& extent) {
+  void insert(const ChunkExtent& extent, std::uint64_t generation) {
     const WriterLock lock(mutex_);
+    if (generation != generation_) return;
     // Starting afresh is rare and cheap: what is in use comes back with one look-up each.
     if (extents_.size() >= kMaxExtents) extents_.clear();
     extents_.insert_or_assign(number_of(extent.first), Run{extent.chunks.size(), found_in(extent)});
@@ -59,6 +70,7 @@ class ExtentCache {
 
   mutable SharedMutex mutex_;
   std::map<std::uint64_t, Run> extents_ DEDUPFS_GUARDED_BY(mutex_);  // by number of the first id
+  std::uint64_t generation_ DEDUPFS_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace dedupfs

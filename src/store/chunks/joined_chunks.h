@@ -5,6 +5,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -22,18 +25,30 @@ class JoinedChunks {
   }
 
   std::size_t size() const { return total_bytes_; }
+  std::size_t chunks() const { return chunks_.size(); }
+  std::size_t bytes_of(std::size_t chunk) const { return chunks_[chunk].bytes.size(); }
+  // Raw chunks that were stored together lie side by side in their region: bytes() copies nothing.
+  bool is_adjacent() const { return adjacent_; }
 
-  ByteSpan bytes() const {
-    // Raw chunks that were stored together lie side by side in their region: nothing has to be copied.
+  ByteSpan bytes() const { return bytes(0, total_bytes_); }
+  // All of them, but only those at [from, to) have a meaning.
+  ByteSpan bytes(std::size_t from, std::size_t to) const {
     if (adjacent_) return {chunks_.front().bytes.data(), total_bytes_};
     thread_local RawBuffer joined;
     joined.resize(std::max(joined.size(), total_bytes_));
-    std::size_t offset = 0;
-    for (const PinnedBytes& chunk : chunks_) {
-      std::ranges::copy(chunk.bytes, joined.begin() + static_cast<std::ptrdiff_t>(offset));
-      offset += chunk.bytes.size();
-    }
+    copy(from, to, joined);
     return ByteSpan(joined).first(total_bytes_);
+  }
+  // Those at [from, to) to the same places in `out`.
+  void copy(std::size_t from, std::size_t to, MutableByteSpan out) const {
+    std::size_t begin = 0;
+    for (const PinnedBytes& chunk : chunks_) {
+      const std::size_t end = begin + chunk.bytes.size();
+      const std::size_t first = std::max(begin, from);
+      const std::size_t last = std::min(end, to);
+      if (first < last) std::memcpy(&out[first], &chunk.bytes[first - begin], last - first);
+      begin = end;
+    }
   }
 
  private:

@@ -40,6 +40,11 @@ std::optional<PendingChunks::Location> PendingChunks::locate(ChunkId id) const {
   return std::nullopt;
 }
 
+bool PendingChunks::contains(ChunkId id) const {
+  const ReaderLock lock(mutex_);
+  return open_.chunks.contains(number_of(id)) || frozen_.chunks.contains(number_of(id));
+}
+
 std::optional<ChunkId> PendingChunks::publish(const RegionEntry& entry, const std::shared_ptr<PendingRegion>& region) {
   const WriterLock lock(mutex_);
   if (const auto found = frozen_.ids.find(entry.fingerprint); found != frozen_.ids.end()) return found->second;

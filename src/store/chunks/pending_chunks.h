@@ -49,6 +49,7 @@ class PendingChunks {
 
   std::optional<ChunkId> find(const Fingerprint& fingerprint) const;
   std::optional<Location> locate(ChunkId id) const;
+  bool contains(ChunkId id) const;  // what locate() finds, without a copy
 
   // Makes the last entry of `region` known; or, if its fingerprint is known already, returns that chunk's id and
   // changes nothing.

@@ -8,7 +8,6 @@
 #include "base/check.h"
 #include "base/guarded.h"
 #include "base/mutex.h"
-#include "store/chunks/chunk_index.h"
 #include "store/chunks/fingerprint.h"
 #include "store/ingest/ingest.h"
 
@@ -33,7 +32,6 @@ class ChunkWriter::Stream : public std::enable_shared_from_this<Stream> {
 
   Result<void> prepare(Task& task) const;
   void find_delta(Task& task, ByteSpan chunk, std::optional<ChunkId>& match, Liveness::Lookup& lookup) const;
-  bool has(ChunkId id) const;
   void pack_prepared();
   Result<std::vector<ChunkId>> pack(Task& task);
   ChunkId pack_new(const Fingerprint& fingerprint, ByteSpan chunk, const DeltaEncoder::Finding* finding);
@@ -110,15 +108,10 @@ void ChunkWriter::Stream::find_delta(Task& task, ByteSpan chunk, std::optional<C
   task.findings.push_back(ingest_.deltas->encoder->encode(chunk, match));
   // The encoder finds sources in caches and lists that reclaim knows nothing of.
   auto& delta = task.findings.back().delta;
-  if (delta && !std::ranges::all_of(delta->sources, [&](ChunkId id) { return lookup.claim(id) && has(id); }))
+  if (delta &&
+      !std::ranges::all_of(delta->sources, [&](ChunkId id) { return lookup.claim(id) && ingest_.reader.has(id); }))
     delta.reset();
   match = delta ? std::optional(delta->base) : std::nullopt;
-}
-
-bool ChunkWriter::Stream::has(ChunkId id) const {
-  if (ingest_.pending.locate(id)) return true;
-  const auto extent = find_extent(ingest_.index, id);
-  return extent && *extent;
 }
 
 // ---------------------------------------------------------------- in order: pack

@@ -1,14 +1,19 @@
 #include "store/ingest/delta_encoder.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "base/raw_buffer.h"
-#include "codec/registry.h"
 #include "delta/xdelta3_codec.h"
 #include "store/chunks/joined_chunks.h"
 #include "store/format/delta_sources.h"
 #include "store/format/format.h"
+#include "store/ingest/delta_worth.h"
+#include "store/ingest/source_windows.h"
 
 namespace dedupfs {
 namespace {
@@ -31,12 +36,36 @@ constexpr int kMaxTimesDeeper = 2;
 // Candidates from the feature index that are tried.
 constexpr std::size_t kMaxCandidates = 2;
 
-// Whether it takes less disk than the chunk would, with a margin: compressed among its neighbours the chunk gets smaller than
-// alone, and a delta costs reads another region. Found by trial, see docs/delta.md.
-bool pays(ByteSpan delta, ByteSpan chunk) {
-  constexpr std::size_t kClearlySmallerShare = 64;
-  if (delta.size() <= chunk.size() / kClearlySmallerShare) return true;
-  return compressed_size(delta) * 10 < compressed_size(chunk) * 6;
+// What a thread keeps from chunk to chunk. Names of chunks are those of one encoder.
+struct Workspace {
+  std::uint64_t encoder = 0;
+  SourceWindows windows;
+  RawBuffer delta;
+  RawBuffer decoded;
+};
+
+std::uint64_t next_encoder() {
+  static std::atomic<std::uint64_t> encoders = 0;
+  return ++encoders;
+}
+
+Workspace& workspace_of(std::uint64_t encoder) {
+  thread_local std::unique_ptr<Workspace> workspace;
+  if (!workspace || workspace->encoder != encoder) {
+    workspace = std::make_unique<Workspace>();
+    workspace->encoder = encoder;
+  }
+  return *workspace;
+}
+
+bool are_same(ByteSpan a, ByteSpan b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+DeltaShortcuts shortcuts_of_environment() {
+  const char* const without = std::getenv("DEDUPFS_DELTA_WITHOUT");
+  const std::string_view names = without != nullptr ? without : "";
+  return {.worth_by_sample = names.find("sample") == names.npos, .windows = names.find("windows") == names.npos};
 }
 
 }  // namespace
@@ -48,9 +77,12 @@ struct DeltaEncoder::Source {
   std::size_t likely_offset = 0;  // in the bytes
 };
 
-DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, std::unique_ptr<ResemblanceDetector> detector,
-                           ChunkReader& reader, FeatureIndex& features, const StreamOrder& order)
+DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, DeltaShortcuts shortcuts,
+                           std::unique_ptr<ResemblanceDetector> detector, ChunkReader& reader, FeatureIndex& features,
+                           const StreamOrder& order)
     : settings_(settings),
+      shortcuts_(shortcuts),
+      number_(next_encoder()),
       end_of_depths_(std::min(kMaxTimesDeeper * settings.depth, int{kDeepestDelta})),
       detector_(std::move(detector)),
       reader_(reader),
@@ -59,9 +91,16 @@ DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, std::unique_ptr<Resemb
 
 Result<std::unique_ptr<DeltaEncoder>> DeltaEncoder::make(const DeltaSettings& settings, ChunkReader& reader,
                                                          FeatureIndex& features, const StreamOrder& order) {
+  return make(settings, reader, features, order, shortcuts_of_environment());
+}
+
+Result<std::unique_ptr<DeltaEncoder>> DeltaEncoder::make(const DeltaSettings& settings, ChunkReader& reader,
+                                                         FeatureIndex& features, const StreamOrder& order,
+                                                         DeltaShortcuts shortcuts) {
   DEDUPFS_ASSIGN(const Isa isa, default_isa());
   DEDUPFS_ASSIGN(auto detector, make_resemblance_detector(settings.method, isa));
-  return std::unique_ptr<DeltaEncoder>(new DeltaEncoder(settings, std::move(detector), reader, features, order));
+  return std::unique_ptr<DeltaEncoder>(
+      new DeltaEncoder(settings, shortcuts, std::move(detector), reader, features, order));
 }
 
 std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, int end_depth) const {
@@ -116,21 +155,42 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::joined(std::vector<ChunkId> id
   return source;
 }
 
+std::optional<std::size_t> DeltaEncoder::encoded(const Source& source, ByteSpan chunk, MutableByteSpan delta,
+                                                 SourceWindows& windows) const {
+  Result<std::optional<std::size_t>> length;
+  if (shortcuts_.windows) {
+    const SourceWindows::View view = windows.view(source.ids, source.bytes);
+    length = Xdelta3Codec::encode(view.bytes, chunk, delta, source.likely_offset, view.finder, view.moved_by);
+  } else {
+    length = Xdelta3Codec::encode(source.bytes.bytes(), chunk, delta, source.likely_offset);
+  }
+  return length ? *length : std::nullopt;
+}
+
 void DeltaEncoder::try_source(ByteSpan chunk, ChunkId base, const std::optional<Source>& source,
-                              std::optional<EncodedDelta>& smallest) {
+                              std::optional<EncodedDelta>& smallest) const {
   if (!source) return;
-  ByteBuffer delta(smallest ? smallest->bytes.size() - 1 : largest_delta(chunk.size()));
-  if (delta.empty()) return;
-  const ByteSpan source_bytes = source->bytes.bytes();
-  const auto length = Xdelta3Codec::encode(source_bytes, chunk, delta, source->likely_offset);
-  if (!length || !*length) return;
-  delta.resize(**length);
-  // Decoding takes a tenth of the time of encoding: no delta is trusted that was not tried.
-  thread_local RawBuffer decoded;
-  decoded.resize(chunk.size());
-  if (!Xdelta3Codec::decode(source_bytes, delta, decoded) || !std::ranges::equal(decoded, chunk)) return;
-  smallest = EncodedDelta{std::move(delta), source->ids, static_cast<std::uint8_t>(source->depth + 1),
-                          delta_checksum_of(chunk), base};
+  const std::size_t max_bytes = smallest ? smallest->bytes.size() - 1 : largest_delta(chunk.size());
+  if (max_bytes == 0) return;
+  Workspace& workspace = workspace_of(number_);
+  workspace.delta.resize(std::max(workspace.delta.size(), max_bytes));
+  const auto length = encoded(*source, chunk, MutableByteSpan(workspace.delta).first(max_bytes), workspace.windows);
+  if (!length) return;
+  const ByteSpan delta = ByteSpan(workspace.delta).first(*length);
+  // Decoding takes a tenth of the time of encoding: no delta is trusted that was not tried. Not from the bytes that it was made
+  // from, but from those that a reader will have.
+  workspace.decoded.resize(std::max(workspace.decoded.size(), chunk.size()));
+  const MutableByteSpan decoded = MutableByteSpan(workspace.decoded).first(chunk.size());
+  const auto range = Xdelta3Codec::source_range(delta);
+  if (!range || !Xdelta3Codec::decode(source->bytes.bytes(range->begin, range->end), delta, decoded) ||
+      !are_same(decoded, chunk))
+    return;
+  smallest = EncodedDelta{ByteBuffer(delta.begin(), delta.end()), source->ids,
+                          static_cast<std::uint8_t>(source->depth + 1), delta_checksum_of(chunk), base};
+}
+
+DeltaWorth DeltaEncoder::worth_of(ByteSpan chunk) const {
+  return DeltaWorth(chunk, shortcuts_.worth_by_sample ? DeltaWorth::Method::kSample : DeltaWorth::Method::kExact);
 }
 
 DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId> previous) const {
@@ -143,8 +203,9 @@ DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId
     try_source(chunk, base, source_around(base, settings_.depth), finding.delta);
     bases.push_back(base);
   };
+  DeltaWorth worth = worth_of(chunk);
   const auto keep_if_it_pays = [&] {
-    if (finding.delta && !pays(finding.delta->bytes, chunk)) finding.delta.reset();
+    if (finding.delta && !worth.pays(finding.delta->bytes)) finding.delta.reset();
   };
   if (previous) try_base(order_.after(*previous));
   if (!finding.delta || finding.delta->bytes.size() > chunk.size() / kGoodShare) {
@@ -179,7 +240,7 @@ std::optional<EncodedDelta> DeltaEncoder::encode_from(ByteSpan chunk, const std:
   }
   std::optional<EncodedDelta> delta;
   try_source(chunk, base, joined(std::move(ids), std::move(chunks), base), delta);
-  if (delta && !pays(delta->bytes, chunk)) delta.reset();
+  if (delta && !worth_of(chunk).pays(delta->bytes)) delta.reset();
   return delta;
 }
 

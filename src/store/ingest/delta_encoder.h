@@ -24,11 +24,24 @@
 
 namespace dedupfs {
 
+class DeltaWorth;
+class SourceWindows;
+
+// Each saves time, and may change which deltas there are, by little. All are taken, but for those that the environment names in
+// DEDUPFS_DELTA_WITHOUT: "sample", "windows".
+struct DeltaShortcuts {
+  bool worth_by_sample = true;  // delta_worth.h
+  bool windows = true;          // source_windows.h
+};
+
 class DeltaEncoder {
  public:
   // `settings` must be enabled.
   static Result<std::unique_ptr<DeltaEncoder>> make(const DeltaSettings& settings, ChunkReader& reader,
                                                     FeatureIndex& features, const StreamOrder& order);
+  static Result<std::unique_ptr<DeltaEncoder>> make(const DeltaSettings& settings, ChunkReader& reader,
+                                                    FeatureIndex& features, const StreamOrder& order,
+                                                    DeltaShortcuts shortcuts);
 
   // What is found out about a chunk that is not stored yet.
   struct Finding {
@@ -48,8 +61,8 @@ class DeltaEncoder {
   bool may_be_source(std::uint8_t depth) const { return depth < settings_.depth; }
 
  private:
-  DeltaEncoder(const DeltaSettings& settings, std::unique_ptr<ResemblanceDetector> detector, ChunkReader& reader,
-               FeatureIndex& features, const StreamOrder& order);
+  DeltaEncoder(const DeltaSettings& settings, DeltaShortcuts shortcuts, std::unique_ptr<ResemblanceDetector> detector,
+               ChunkReader& reader, FeatureIndex& features, const StreamOrder& order);
 
   struct Source;
   static std::optional<Source> joined(std::vector<ChunkId> ids, std::vector<ChunkReader::Chunk> chunks,
@@ -57,11 +70,16 @@ class DeltaEncoder {
   // Of chunks that are less deep than `end_depth`.
   std::optional<Source> source_around(ChunkId base, int end_depth) const;
   // A smaller delta than `smallest`, if this source gives one.
-  static void try_source(ByteSpan chunk, ChunkId base, const std::optional<Source>& source,
-                         std::optional<EncodedDelta>& smallest);
+  void try_source(ByteSpan chunk, ChunkId base, const std::optional<Source>& source,
+                  std::optional<EncodedDelta>& smallest) const;
+  std::optional<std::size_t> encoded(const Source& source, ByteSpan chunk, MutableByteSpan delta,
+                                     SourceWindows& windows) const;
+  DeltaWorth worth_of(ByteSpan chunk) const;
 
   const DeltaSettings settings_;
-  const int end_of_depths_;  // of any sources
+  const DeltaShortcuts shortcuts_;
+  const std::uint64_t number_;  // of all encoders of the process
+  const int end_of_depths_;     // of any sources
   const std::unique_ptr<ResemblanceDetector> detector_;
   ChunkReader& reader_;
   FeatureIndex& features_;

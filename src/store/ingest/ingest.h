@@ -39,17 +39,16 @@ struct IngestSettings {
 
 // Many parts, no logic: see each of them.
 struct Ingest {
-  Ingest(const IngestSettings& settings, ContainerStore& containers, Database& index_used, std::uint64_t next_id,
-         PendingChunks& pending_used, ChunkReader& reader, Liveness& liveness_used, ThreadPool& pool_used)
-      : index(index_used),
-        pending(pending_used),
+  Ingest(const IngestSettings& settings, ContainerStore& containers, Database& index, std::uint64_t next_id,
+         PendingChunks& pending, ChunkReader& reader_used, Liveness& liveness_used, ThreadPool& pool_used)
+      : reader(reader_used),
         liveness(liveness_used),
         pool(pool_used),
-        ids(index_used, next_id),
-        duplicates(index_used, containers, pending_used, reader),
-        writer(containers, pending_used, reader.regions(), settings.compression, settings.threads,
+        ids(index, next_id),
+        duplicates(index, containers, pending, reader_used),
+        writer(containers, pending, reader_used.regions(), settings.compression, settings.threads,
                settings.waiting_region_bytes),
-        packers(pending_used, ids.ids(), settings.region_bytes,
+        packers(pending, ids.ids(), settings.region_bytes,
                 [this](std::shared_ptr<PendingRegion> region) { writer.submit(std::move(region)); }) {}
 
   // To be called before something is packed. Failed regions are tried again before new data is refused: space may have been
@@ -59,8 +58,7 @@ struct Ingest {
     return ids.ensure();
   }
 
-  const Database& index;
-  const PendingChunks& pending;
+  ChunkReader& reader;
   Liveness& liveness;
   ThreadPool& pool;
 

@@ -14,7 +14,10 @@ Result<void> Erasure::forget_dead_features() {
 }
 
 void Erasure::finish() {
-  liveness_.finish([this] { ingest_.duplicates.forget_all(); });
+  liveness_.finish([this] {
+    ingest_.duplicates.forget_all();
+    ingest_.reader.forget_places();
+  });
 }
 
 }  // namespace dedupfs

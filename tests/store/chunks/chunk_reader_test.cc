@@ -213,6 +213,41 @@ TEST_F(ChunkReaderTest, ChunkThatIsADeltaNoMoreIsReadWhereItIsNow) {
   expect_chunk(reader, 2, edited(chunk(1)));
 }
 
+TEST_F(ChunkReaderTest, HasWhatTheIndexHas) {
+  store_.put(1, chunk(1)).put_delta(2, edited(chunk(1)), {1});
+  auto reader = store_.make_reader();
+
+  EXPECT_TRUE(reader.has(ChunkId{1}));
+  EXPECT_TRUE(reader.has(ChunkId{2}));
+  EXPECT_FALSE(reader.has(ChunkId{3}));
+  EXPECT_FALSE(reader.has(ChunkId{0}));
+}
+
+TEST_F(ChunkReaderTest, HasWhatWaitsForACommit) {
+  const auto region = std::make_shared<PendingRegion>();
+  region->region = std::make_shared<Region>();
+  RegionEntry entry;
+  entry.id = ChunkId{5};
+  entry.fingerprint = fingerprint_of(chunk(5));
+  ASSERT_FALSE(store_.pending().publish(entry, region));
+  auto reader = store_.make_reader();
+
+  EXPECT_TRUE(reader.has(ChunkId{5}));
+  EXPECT_FALSE(reader.has(ChunkId{6}));
+}
+
+TEST_F(ChunkReaderTest, HasNothingThatWasErasedBeforePlacesWereForgotten) {
+  store_.put(1, chunk(1)).put(2, chunk(2));
+  auto reader = store_.make_reader();
+  ASSERT_TRUE(reader.get(ChunkId{1}));
+  store_.forget(1);
+
+  reader.forget_places();
+
+  EXPECT_FALSE(reader.has(ChunkId{1}));
+  EXPECT_TRUE(reader.has(ChunkId{2}));
+}
+
 TEST_F(ChunkReaderTest, ReadThatNeverEndsIsRefused) {
   const ByteBuffer small = random_bytes(64, 1);
   store_.put(2, small).put(3, small);

@@ -34,6 +34,7 @@ class ExtentFinderTest : public testing::Test {
   std::uint64_t find(std::uint64_t id) { return first_of(finder_.find(ChunkId{id}).value()); }
   std::uint64_t find_in_database(std::uint64_t id) {
     const auto extent = find_extent(*database_, ChunkId{id}).value();
+    EXPECT_EQ(has_chunk(*database_, ChunkId{id}).value(), extent.has_value()) << id;
     return first_of(extent ? &*extent : nullptr);
   }
 

@@ -18,15 +18,16 @@ ByteBuffer chunk(std::uint64_t seed) {
   return random_bytes(kChunkBytes, seed);
 }
 
-// Chunks that are known to the index of features, as if they had been stored by a ChunkStore.
-class DeltaEncoderTest : public testing::Test {
+// With shortcuts and without. Chunks that are known to the index of features, as if they had been stored by a ChunkStore.
+class DeltaEncoderTest : public testing::TestWithParam<bool> {
  protected:
   DeltaEncoderTest() : reader_(store_.make_reader()), features_(store_.database(), 1 << 30) {
     use({.method = "odess+"});
   }
 
   void use(const DeltaSettings& settings) {
-    auto encoder = DeltaEncoder::make(settings, reader_, features_, order_);
+    auto encoder = DeltaEncoder::make(settings, reader_, features_, order_,
+                                      {.worth_by_sample = GetParam(), .windows = GetParam()});
     ASSERT_TRUE(encoder);
     encoder_ = std::move(*encoder);
   }
@@ -68,7 +69,7 @@ class DeltaEncoderTest : public testing::Test {
   std::unique_ptr<DeltaEncoder> encoder_;
 };
 
-TEST_F(DeltaEncoderTest, ChunkThatResemblesAnotherBecomesADelta) {
+TEST_P(DeltaEncoderTest, ChunkThatResemblesAnotherBecomesADelta) {
   put(7, chunk(1));
 
   const auto delta = encode(edited(chunk(1)));
@@ -81,7 +82,7 @@ TEST_F(DeltaEncoderTest, ChunkThatResemblesAnotherBecomesADelta) {
   expect_makes(*delta, edited(chunk(1)));
 }
 
-TEST_F(DeltaEncoderTest, ChunkThatResemblesNothingIsStoredAsItIs) {
+TEST_P(DeltaEncoderTest, ChunkThatResemblesNothingIsStoredAsItIs) {
   EXPECT_FALSE(encode(chunk(1))) << "in an empty volume";
   put(7, chunk(1));
   put(8, text_bytes(kChunkBytes));
@@ -89,7 +90,7 @@ TEST_F(DeltaEncoderTest, ChunkThatResemblesNothingIsStoredAsItIs) {
   EXPECT_FALSE(encode(chunk(2)));
 }
 
-TEST_F(DeltaEncoderTest, IncompressibleChunkThatIsSimilarInPartPays) {
+TEST_P(DeltaEncoderTest, IncompressibleChunkThatIsSimilarInPartPays) {
   put(7, chunk(1));
   ByteBuffer half = chunk(1);
   const ByteBuffer other = chunk(2);
@@ -103,7 +104,7 @@ TEST_F(DeltaEncoderTest, IncompressibleChunkThatIsSimilarInPartPays) {
 }
 
 // Compressed among its neighbours the chunk takes less than the delta would.
-TEST_F(DeltaEncoderTest, DeltaThatSavesNoDiskIsNotKept) {
+TEST_P(DeltaEncoderTest, DeltaThatSavesNoDiskIsNotKept) {
   put(7, text_bytes(kChunkBytes));
   ByteBuffer sparse = text_bytes(kChunkBytes);
   for (std::size_t i = 0; i < kChunkBytes; i += 40) sparse[i] = static_cast<std::uint8_t>(random_bytes(1, i)[0]);
@@ -111,7 +112,7 @@ TEST_F(DeltaEncoderTest, DeltaThatSavesNoDiskIsNotKept) {
   EXPECT_FALSE(encode(sparse, ChunkId{6}));
 }
 
-TEST_F(DeltaEncoderTest, DeltaThatIsLargeIsNotKept) {
+TEST_P(DeltaEncoderTest, DeltaThatIsLargeIsNotKept) {
   put(7, chunk(1));
   ByteBuffer mostly_new = chunk(2);
   const ByteBuffer old = chunk(1);
@@ -120,13 +121,13 @@ TEST_F(DeltaEncoderTest, DeltaThatIsLargeIsNotKept) {
   EXPECT_FALSE(encode(mostly_new, ChunkId{6}));
 }
 
-TEST_F(DeltaEncoderTest, TinyChunksAreNotWorthADelta) {
+TEST_P(DeltaEncoderTest, TinyChunksAreNotWorthADelta) {
   put(7, random_bytes(64, 1));
 
   EXPECT_FALSE(encode(edited(random_bytes(64, 1)), ChunkId{6}));
 }
 
-TEST_F(DeltaEncoderTest, ChunkBehindThePreviousOneIsABaseWithoutFeatures) {
+TEST_P(DeltaEncoderTest, ChunkBehindThePreviousOneIsABaseWithoutFeatures) {
   store_.put(7, chunk(1)).put(500, chunk(2));  // unknown to the index of features
   order_.link(ChunkId{7}, ChunkId{500});
 
@@ -138,7 +139,7 @@ TEST_F(DeltaEncoderTest, ChunkBehindThePreviousOneIsABaseWithoutFeatures) {
   EXPECT_FALSE(encode(edited(chunk(2)), ChunkId{400})) << "behind another chunk it is not found";
 }
 
-TEST_F(DeltaEncoderTest, FeaturesFindWhatTheOrderMisses) {
+TEST_P(DeltaEncoderTest, FeaturesFindWhatTheOrderMisses) {
   put(7, chunk(1));
   put(500, chunk(2));
   order_.link(ChunkId{7}, ChunkId{7});
@@ -151,7 +152,7 @@ TEST_F(DeltaEncoderTest, FeaturesFindWhatTheOrderMisses) {
 
 // ---------------------------------------------------------------- neighbours
 
-TEST_F(DeltaEncoderTest, NeighboursOfTheBaseAreSourcesToo) {
+TEST_P(DeltaEncoderTest, NeighboursOfTheBaseAreSourcesToo) {
   for (std::uint64_t id = 5; id <= 9; ++id) put(id, chunk(id));
   const ByteBuffer both = joined(chunk(7), chunk(8));
   const ByteBuffer shifted(both.begin() + kChunkBytes / 3, both.begin() + kChunkBytes / 3 + kChunkBytes);
@@ -164,7 +165,7 @@ TEST_F(DeltaEncoderTest, NeighboursOfTheBaseAreSourcesToo) {
   expect_makes(*delta, shifted);
 }
 
-TEST_F(DeltaEncoderTest, NeighboursAreThoseOfTheStream) {
+TEST_P(DeltaEncoderTest, NeighboursAreThoseOfTheStream) {
   for (const std::uint64_t id : {7u, 100u, 200u, 300u, 400u}) put(id, chunk(id));
   const std::vector<std::uint64_t> stream = {200, 400, 7, 100, 300};
   for (std::size_t i = 1; i < stream.size(); ++i) order_.link(ChunkId{stream[i - 1]}, ChunkId{stream[i]});
@@ -176,7 +177,7 @@ TEST_F(DeltaEncoderTest, NeighboursAreThoseOfTheStream) {
   expect_makes(*delta, edited(chunk(7)));
 }
 
-TEST_F(DeltaEncoderTest, WithoutNeighboursTheBaseIsTheSource) {
+TEST_P(DeltaEncoderTest, WithoutNeighboursTheBaseIsTheSource) {
   for (std::uint64_t id = 5; id <= 9; ++id) put(id, chunk(id));
   use({.method = "odess+", .neighbours = 0});
 
@@ -186,7 +187,7 @@ TEST_F(DeltaEncoderTest, WithoutNeighboursTheBaseIsTheSource) {
   EXPECT_EQ(delta->sources, ids_of({7}));
 }
 
-TEST_F(DeltaEncoderTest, NoSourceIsNamedTwice) {
+TEST_P(DeltaEncoderTest, NoSourceIsNamedTwice) {
   put(7, chunk(7));
   put(8, chunk(8));
   order_.link(ChunkId{7}, ChunkId{8});
@@ -199,9 +200,45 @@ TEST_F(DeltaEncoderTest, NoSourceIsNamedTwice) {
   expect_makes(*delta, edited(chunk(7)));
 }
 
+// What was kept of the source of one chunk serves the next.
+TEST_P(DeltaEncoderTest, ChunksOfAStreamAreMadeFromSourcesThatMoveOn) {
+  constexpr std::uint64_t kChunks = 40;
+  for (std::uint64_t id = 1; id <= kChunks; ++id) put(id, chunk(id));
+  std::optional<ChunkId> previous;
+  for (std::uint64_t id = 1; id <= kChunks; ++id) {
+    ByteBuffer changed = joined(text_bytes(300), chunk(id));  // longer than what is recognised without a table
+    changed.erase(changed.begin() + 5000, changed.begin() + 5200);
+
+    const auto delta = encode(changed, previous);
+
+    ASSERT_TRUE(delta) << id;
+    EXPECT_LT(delta->bytes.size(), 400u) << id;
+    expect_makes(*delta, changed);
+    previous = delta->base;
+  }
+}
+
+// Names of chunks are those of one volume.
+TEST_P(DeltaEncoderTest, NothingIsKeptForAnotherEncoder) {
+  put(7, chunk(1));
+  ASSERT_TRUE(encode(edited(chunk(1)), ChunkId{6}));
+
+  SampleStore other_store;
+  other_store.put(7, chunk(2));
+  ChunkReader other_reader = other_store.make_reader();
+  FeatureIndex other_features(other_store.database(), 1 << 30);
+  const auto other = DeltaEncoder::make({.method = "odess+"}, other_reader, other_features, order_);
+  ASSERT_TRUE(other);
+
+  const auto delta = (*other)->encode(edited(chunk(2)), ChunkId{6}).delta;
+
+  ASSERT_TRUE(delta);
+  EXPECT_LT(delta->bytes.size(), 100u);
+}
+
 // ---------------------------------------------------------------- depth
 
-TEST_F(DeltaEncoderTest, ChainsEndAtTheDepthOfTheSettings) {
+TEST_P(DeltaEncoderTest, ChainsEndAtTheDepthOfTheSettings) {
   use({.method = "odess+", .depth = 3, .neighbours = 0});
   ByteBuffer version = chunk(1);
   put(1, version);
@@ -219,7 +256,7 @@ TEST_F(DeltaEncoderTest, ChainsEndAtTheDepthOfTheSettings) {
   expect_makes(*delta, edited(version));
 }
 
-TEST_F(DeltaEncoderTest, DepthOneMakesNoDeltaOfADelta) {
+TEST_P(DeltaEncoderTest, DepthOneMakesNoDeltaOfADelta) {
   use({.method = "odess+", .depth = 1, .neighbours = 0});
   put(1, chunk(1));
   put_delta(2, edited(chunk(1)), 1);
@@ -232,7 +269,7 @@ TEST_F(DeltaEncoderTest, DepthOneMakesNoDeltaOfADelta) {
 }
 
 // Each has half of the one before.
-TEST_F(DeltaEncoderTest, AChunkThatIsLikeADeepOneOnlyIsMadeFromItUpToTwiceTheDepth) {
+TEST_P(DeltaEncoderTest, AChunkThatIsLikeADeepOneOnlyIsMadeFromItUpToTwiceTheDepth) {
   use({.method = "odess+", .depth = 1, .neighbours = 0});
   const auto halves_from = [](std::uint64_t seed) {
     return joined(random_bytes(10'000, seed), random_bytes(10'000, seed + 1));
@@ -253,14 +290,14 @@ TEST_F(DeltaEncoderTest, AChunkThatIsLikeADeepOneOnlyIsMadeFromItUpToTwiceTheDep
 
 // ---------------------------------------------------------------- failures
 
-TEST_F(DeltaEncoderTest, BaseThatCannotBeReadIsNone) {
+TEST_P(DeltaEncoderTest, BaseThatCannotBeReadIsNone) {
   put(7, chunk(1));
   store_.forget(7);
 
   EXPECT_FALSE(encode(edited(chunk(1))));
 }
 
-TEST_F(DeltaEncoderTest, NeighbourThatCannotBeReadIsLeftOut) {
+TEST_P(DeltaEncoderTest, NeighbourThatCannotBeReadIsLeftOut) {
   put(6, chunk(6));
   put(7, chunk(7));
   put(8, chunk(8));
@@ -272,9 +309,12 @@ TEST_F(DeltaEncoderTest, NeighbourThatCannotBeReadIsLeftOut) {
   EXPECT_EQ(delta->sources, ids_of({7, 8}));
 }
 
-TEST_F(DeltaEncoderTest, UnknownMethodIsRefused) {
+TEST_P(DeltaEncoderTest, UnknownMethodIsRefused) {
   EXPECT_FALSE(DeltaEncoder::make({.method = "nonsense"}, reader_, features_, order_));
 }
+
+INSTANTIATE_TEST_SUITE_P(, DeltaEncoderTest, testing::Bool(),
+                         [](const auto& run) { return run.param ? "Quick" : "Plain"; });
 
 }  // namespace
 }  // namespace dedupfs

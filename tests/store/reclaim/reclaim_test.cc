@@ -292,6 +292,25 @@ TEST_F(ReclaimOfDeltas, NoDeltaIsMadeFromTheDeadWhileTheyAreErased) {
   volume_.expect_kept_for_good();
 }
 
+// The base is found by its place in the stream. It is in caches still, and so is where it was.
+TEST_F(ReclaimOfDeltas, NoDeltaIsMadeFromTheDeadAfterwards) {
+  const auto ids = volume_.keep(chunks(0, 30));
+  ASSERT_TRUE(volume_.commit());
+  const ByteBuffer next = near(ids[1]);
+  volume_.drop(ids[1]);
+  volume_.settings.garbage_left = 0.5;  // or what is left would move
+  const ReclaimFindings findings = reclaim(volume_);
+  ASSERT_EQ(findings.erased_chunks, 1u);
+  ASSERT_EQ(findings.emptied_containers, 0u);
+
+  const auto stream = volume_.keep({chunk(0), next});
+
+  ASSERT_EQ(stream[0], ids[0]);
+  ASSERT_TRUE(volume_.commit());
+  EXPECT_FALSE(volume_.is_delta(stream[1]));
+  volume_.expect_kept_for_good();
+}
+
 TEST_F(ReclaimOfDeltas, FeaturesOfTheDeadAreForgotten) {
   const auto ids = volume_.keep(chunks(0, 4));
   ASSERT_TRUE(volume_.commit());
