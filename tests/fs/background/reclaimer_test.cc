@@ -356,7 +356,7 @@ TEST_F(FilesystemReclaim, ReadsOfAFileThatIsOverwrittenAllTheTimeNeverFail) {
 
   EXPECT_GT(reads, 0);
   EXPECT_TRUE(fs_.content(file).substr(0, kBytes) == versions[11 % versions.size()]);
-  EXPECT_EQ(fs_->volume().chunks().damage().damaged_chunks, 0u);
+  EXPECT_EQ(fs_->volume().chunks().damage().damaged_chunks(), 0u);
 }
 
 // Each has files of its own, and content that all of them share, also as near-duplicates.

@@ -87,7 +87,7 @@ TEST_F(ScrubberTest, CountsTheChunksOfADamagedRegionAndMakesThemKnown) {
   EXPECT_TRUE(findings.complete);
   EXPECT_GE(findings.damaged_chunks, 1U);
   EXPECT_LE(findings.damaged_chunks, 4U);
-  EXPECT_EQ(volume_->chunks().damage().damaged_chunks, findings.damaged_chunks);
+  EXPECT_EQ(volume_->chunks().damage().damaged_chunks(), findings.damaged_chunks);
 }
 
 TEST_F(ScrubberTest, FindsADamagedTableOfTheIndex) {

@@ -20,7 +20,7 @@ TEST(ExtentCache, FindsTheChunksOfWhatWasInserted) {
   EXPECT_FALSE(cache.find(ChunkId{9}));
   ASSERT_TRUE(cache.find(ChunkId{10}));
   ASSERT_TRUE(cache.find(ChunkId{14}));
-  EXPECT_EQ(cache.find(ChunkId{14})->place, (RegionPlace{3, 64}));
+  EXPECT_EQ(cache.find(ChunkId{14})->region.place, (RegionPlace{3, 64}));
   EXPECT_FALSE(cache.find(ChunkId{14})->has_deltas);
   EXPECT_FALSE(cache.find(ChunkId{15}));
 }

@@ -5,7 +5,9 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 
 #include "base/coding.h"
@@ -164,7 +166,7 @@ TEST(Region, APayloadThatIsStoredRawIsCheckedWhereItLies) {
   const std::string bytes = sample.encode(kUncompressed);
   const auto header = decode_region_header(bytes_of(bytes).first(kRegionHeaderBytes)).value();
   Region region;
-  region.payload.assign(bytes.begin(), bytes.end());
+  std::ranges::copy(bytes_of(bytes), std::back_inserter(region.payload));
   region.payload_begin = static_cast<std::uint32_t>(bytes.size() - header.stored_length);
 
   ASSERT_TRUE(decode_region_payload_in_place(header, region));
@@ -181,7 +183,7 @@ TEST(Region, ACompressedPayloadIsNotTakenForARawOne) {
   const std::string bytes = SampleRegion().add(1, text_bytes(10'000)).encode();
   const auto header = decode_region_header(bytes_of(bytes).first(kRegionHeaderBytes)).value();
   Region region;
-  region.payload.assign(bytes.end() - header.stored_length, bytes.end());
+  std::ranges::copy(bytes_of(bytes).last(header.stored_length), std::back_inserter(region.payload));
 
   EXPECT_FALSE(decode_region_payload_in_place(header, region));
 }

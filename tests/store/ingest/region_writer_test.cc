@@ -64,7 +64,7 @@ class RegionWriterTest : public testing::Test {
   ChunkIdAllocator ids_{1};
   std::vector<std::shared_ptr<PendingRegion>> closed_;
   RegionPacker packer_{pending_, ids_, kPackedBytes, [this](auto region) { closed_.push_back(std::move(region)); }};
-  RegionCache cache_{16 << 20, [](RegionPlace) -> Result<std::shared_ptr<const Region>> {
+  RegionCache cache_{16 << 20, [](RegionRange) -> Result<std::shared_ptr<const Region>> {
                        return Error{ErrorCode::kNotFound, "not in the cache"};
                      }};
   ChunkId last_id_{};

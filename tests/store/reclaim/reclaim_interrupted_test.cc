@@ -312,17 +312,17 @@ TEST_F(ReclaimOfDamage, AnErasedChunkIsNotDamagedAnyMore) {
   volume_.damage_payload_of(ids_[5]);
   volume_.reopen();
   EXPECT_THAT(volume_.read(ids_[7]), HasSubstr("error: "));
-  const auto before = volume_.volume().chunks().damage().damaged_chunks;
+  const auto before = volume_.volume().chunks().damage().damaged_chunks();
   ASSERT_EQ(before, 5u);
 
   ASSERT_TRUE(volume_.reclaim());
 
-  EXPECT_EQ(volume_.volume().chunks().damage().damaged_chunks, 3u) << "those that are referred to";
+  EXPECT_EQ(volume_.volume().chunks().damage().damaged_chunks(), 3u) << "those that are referred to";
   volume_.drop(ids_, {7, 8, 9});
   ASSERT_TRUE(volume_.reclaim());
-  EXPECT_EQ(volume_.volume().chunks().damage().damaged_chunks, 0u);
+  EXPECT_EQ(volume_.volume().chunks().damage().damaged_chunks(), 0u);
   volume_.expect_kept_for_good();
-  EXPECT_EQ(volume_.volume().chunks().damage().damaged_chunks, 0u);
+  EXPECT_EQ(volume_.volume().chunks().damage().damaged_chunks(), 0u);
 }
 
 // Two chunks have one content then. Which of them is found depends on what was read: the neighbours of the older one lead to it.

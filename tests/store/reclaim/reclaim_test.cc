@@ -427,7 +427,7 @@ TEST(Reclaim, AScrubThatItOvertakesTakesNothingForDamaged) {
   EXPECT_EQ(volume.chunks().size(), 3u);
   EXPECT_TRUE(findings.complete);
   EXPECT_EQ(findings.damaged_chunks, 0u);
-  EXPECT_EQ(volume.volume().chunks().damage().damaged_chunks, 0u);
+  EXPECT_EQ(volume.volume().chunks().damage().damaged_chunks(), 0u);
 }
 
 }  // namespace

@@ -413,19 +413,19 @@ TEST_F(ChunkStoreTest, AChunkThatWasFoundDamagedIsStoredAnewWhenItsContentComesA
   damage(dir_.path() / "containers");
   open();
   EXPECT_THAT(read(ids[2]), ::testing::StartsWith("error: "));
-  EXPECT_EQ(store_->damage().damaged_chunks, 5U);  // they share a region
+  EXPECT_EQ(store_->damage().damaged_chunks(), 5U);  // they share a region
 
   EXPECT_EQ(put({chunks[2], chunks[2], chunks[4]}), (std::vector{ids[2], ids[2], ids[4]}));
   EXPECT_EQ(read(ids[2]), text_of(chunks[2]));
   commit();
-  EXPECT_EQ(store_->damage().damaged_chunks, 3U);
-  EXPECT_EQ(store_->damage().healed_chunks, 2U);
+  EXPECT_EQ(store_->damage().damaged_chunks(), 3U);
+  EXPECT_EQ(store_->damage().healed_chunks(), 2U);
   for (int i = 0; i < 2; ++i) {
     for (const std::size_t healed : {2U, 4U}) EXPECT_EQ(read(ids[healed]), text_of(chunks[healed]));
     for (const std::size_t lost : {0U, 1U, 3U}) EXPECT_THAT(read(ids[lost]), ::testing::StartsWith("error: "));
     close();
     open();
-    EXPECT_EQ(store_->damage().damaged_chunks, 3U);
+    EXPECT_EQ(store_->damage().damaged_chunks(), 3U);
   }
 }
 
@@ -453,12 +453,12 @@ TEST_F(ChunkStoreTest, WhatWasTakenForDamagedAndIsNotIsNoLongerStoredTwice) {
   std::filesystem::remove(dir_.path() / "containers/0000000002.container");
   damage(dir_.path() / "containers");  // back
   open();
-  EXPECT_EQ(store_->damage().damaged_chunks, 1U);
+  EXPECT_EQ(store_->damage().damaged_chunks(), 1U);
   const auto bytes = container_bytes();
   EXPECT_EQ(put({chunk}), id);
   commit();
-  EXPECT_EQ(store_->damage().damaged_chunks, 0U);
-  EXPECT_EQ(store_->damage().healed_chunks, 0U);
+  EXPECT_EQ(store_->damage().damaged_chunks(), 0U);
+  EXPECT_EQ(store_->damage().healed_chunks(), 0U);
   EXPECT_EQ(container_bytes(), bytes);
 }
 

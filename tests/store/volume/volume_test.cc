@@ -88,7 +88,7 @@ class VolumeTest : public testing::Test {
 
   Path path() const { return directory_.path() / "volume"; }
 
-  static constexpr VolumeOptions kReadOnly{.read_only = true};
+  inline static const VolumeOptions kReadOnly{.read_only = true};
   TempDir directory_;
 };
 
@@ -446,7 +446,7 @@ class EveryStepOfACommit : public VolumeTest {
     ASSERT_TRUE(opened) << opened.error().message();
     volume_ = std::move(*opened);
     EXPECT_FALSE(get(*volume_, lost_));
-    EXPECT_EQ(volume_->chunks().damage().damaged_chunks, 1u);
+    EXPECT_EQ(volume_->chunks().damage().damaged_chunks(), 1u);
   }
   void change_everything(int calls_left = kMany) {
     EXPECT_EQ(put(*volume_, lost_bytes_).at(0), lost_);
@@ -459,7 +459,7 @@ class EveryStepOfACommit : public VolumeTest {
     volume_->snapshots().put_uncommitted(kSnapshot);
   }
   static void expect_everything(Volume& volume, ChunkId lost, ChunkId added, const std::string& lost_bytes) {
-    EXPECT_EQ(volume.chunks().damage().damaged_chunks, 0u);
+    EXPECT_EQ(volume.chunks().damage().damaged_chunks(), 0u);
     EXPECT_EQ(volume.chunks().dropped().count(), 5000u);
     EXPECT_EQ(get(volume, "key"), "value");
     EXPECT_TRUE(volume.snapshots().find("monday"));
@@ -489,7 +489,7 @@ TEST_F(EveryStepOfACommit, MayFindTheDiskFullAndTheNextAttemptIsAsIfItHadNot) {
     failed = !volume_->commit();
     calls_left_ = kMany;
     if (failed) {
-      EXPECT_EQ(volume_->chunks().damage().healed_chunks, 0u);
+      EXPECT_EQ(volume_->chunks().damage().healed_chunks(), 0u);
       EXPECT_FALSE(volume_->snapshots().find("monday")) << "before its group is committed";
       EXPECT_EQ(get(*volume_, "key"), "value");
       EXPECT_EQ(get(*open_at(crash()), "key"), std::nullopt);
@@ -497,7 +497,7 @@ TEST_F(EveryStepOfACommit, MayFindTheDiskFullAndTheNextAttemptIsAsIfItHadNot) {
       ASSERT_TRUE(again) << again.error().message();
     }
 
-    EXPECT_EQ(volume_->chunks().damage().healed_chunks, 1u);
+    EXPECT_EQ(volume_->chunks().damage().healed_chunks(), 1u);
     expect_everything(*volume_, lost_, added_, lost_bytes_);
     expect_everything(*open_at(crash()), lost_, added_, lost_bytes_);
   }
@@ -517,7 +517,7 @@ TEST_F(EveryStepOfACommit, ThatCannotBeSyncedIsFinal) {
     calls_left_ = kMany;
     if (!failed) break;
     EXPECT_FALSE(volume_->commit()) << "nobody knows what is on the disk";
-    EXPECT_EQ(volume_->chunks().damage().healed_chunks, 0u);
+    EXPECT_EQ(volume_->chunks().damage().healed_chunks(), 0u);
     EXPECT_EQ(get(*volume_, "key"), "value");
     EXPECT_EQ(get(*volume_, lost_).value(), lost_bytes_);
   }
