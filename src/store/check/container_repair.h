@@ -1,4 +1,4 @@
-// What can be put right in container files themselves: no byte of a region is ever changed. `folder` is VOLUME/containers.
+// Repairs container files: headers and torn ends. It never changes a byte of a region. `folder` is VOLUME/containers.
 //
 // Threads: one at a time; the caller holds the volume's lock for writing.
 // Failure: an Error names the file.
@@ -15,7 +15,7 @@
 
 namespace dedupfs {
 
-// Writes anew the damaged headers of containers that hold regions. A line for each.
+// Writes the damaged headers of containers that hold regions again. Returns a line for each.
 Result<std::vector<std::string>> repair_container_headers(const std::shared_ptr<BackingFolder>& folder,
                                                           const Superblock& superblock);
 

@@ -1,4 +1,4 @@
-// Where the regions start that an index refers to.
+// The offsets of the regions that an index refers to.
 //
 // Threads: one at a time to change it.
 // Memory:  some bytes a region.

@@ -1,4 +1,4 @@
-// Where the regions of recently read runs of chunks are, so that a sequential reader asks the database once an extent.
+// The extents of recently read chunks, so that a sequential reader asks the database once an extent.
 //
 // Threads: every function from any thread.
 #pragma once
@@ -44,7 +44,7 @@ class ExtentCache {
 
   void insert(const ChunkExtent& extent) {
     const WriterLock lock(mutex_);
-    // Starting afresh is rare and cheap: what is in use comes back with one look-up each.
+    // Clearing all of it is rare and cheap: the extents in use come back with one look-up each.
     if (extents_.size() >= kMaxExtents) extents_.clear();
     extents_.insert_or_assign(number_of(extent.first), Run{extent.chunks.size(), found_in(extent)});
   }
