@@ -1,4 +1,4 @@
-// Which chunk ids there can be.
+// The range of possible chunk ids.
 #pragma once
 
 #include <cstdint>
