@@ -10,13 +10,13 @@
 
 namespace dedupfs {
 
-// What a key has instead; none: it is not there.
+// The new value of a key; none: the key is not there any more.
 struct KeyChange {
   std::string key;
   std::optional<std::string> value;
 };
 
-// What there is for a range of keys.
+// The changes in a range of keys.
 struct ChangePage {
   std::vector<KeyChange> changes;
   std::optional<std::string> behind;  // the changes of this key and later ones did not fit

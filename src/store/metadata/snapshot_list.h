@@ -42,7 +42,7 @@ Result<SnapshotRecord> decode_snapshot(TreeNumber number, std::string_view value
 struct Preservation {
   TreeNumber number = 0;            // the newest that is not deleted
   std::uint64_t end_of_inodes = 0;  // keys of this inode and later ones did not exist then
-  // Those of deleted snapshots that are newer: what they preserved is what this one needs.
+  // Deleted snapshots that are newer: this snapshot needs the images that they preserved.
   std::vector<TreeNumber> newer_deleted;
 };
 
@@ -64,8 +64,8 @@ class SnapshotList final : public CommitParticipant {
   void put(const SnapshotRecord& record);
   void erase(TreeNumber number);
 
-  // A new one, of the state at the end of a group that is not committed yet. What comes later is preserved for it from now
-  // on; to all() and find() it is there once that group is committed. One at a time.
+  // Adds a snapshot of the state at the end of a group that is not committed yet. Later changes are preserved for it from now on.
+  // all() and find() see it once that group is committed. One at a time.
   void put_uncommitted(const SnapshotRecord& record);
 
   // The metadata has the records and appends them; only who may see an uncommitted snapshot depends on the commit.

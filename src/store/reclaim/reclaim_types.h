@@ -14,16 +14,16 @@
 
 namespace dedupfs {
 
-// What only the owner of the volume's groups can do.
+// The operations that only the owner of the volume's transaction groups can do.
 struct ReclaimHost {
   InGroup in_group;
   // All that was changed before it was called is committed.
   std::function<Result<void>()> commit;
-  // Returns when all of what was deleted is gone from the namespace. `check_cancelled` is to be called meanwhile; an Error of it ends that.
+  // Returns when all deleted files are gone from the namespace. It calls `check_cancelled` meanwhile, and ends with its Error.
   std::function<Result<void>(const std::function<Result<void>()>& check_cancelled)> await_deletions = [](const auto&) {
     return Result<void>();
   };
-  // What was marked is about to be erased: the time to keep what describes a state that needs nothing else.
+  // Called before the first chunk is erased: the time to write a checkpoint of a state that needs only marked chunks.
   std::function<void()> before_erasing;
   // Visits every chunk that the committed state, as of `snapshot`, refers to; `progress` is between 0 and 1. An Error ends it.
   using Visit = std::function<Result<void>(ChunkId id, double progress)>;
@@ -32,7 +32,7 @@ struct ReclaimHost {
   // enough. May be none.
   using VisitUntil = std::function<bool(ChunkId id)>;
   std::function<Result<void>(const VisitUntil& visit)> newest_references;
-  // What may be written now, of the disk that the volume lies on.
+  // The bytes that a reclaim may write now, on the disk that the volume lies on.
   std::function<Result<std::uint64_t>()> available_bytes;
 };
 
@@ -52,7 +52,7 @@ struct ReclaimFindings {
   std::uint64_t erased_chunks = 0;
   std::uint64_t emptied_containers = 0;
   std::uint64_t emptied_bytes = 0;  // what these were long
-  std::uint64_t moved_bytes = 0;    // of these, what had to be stored elsewhere
+  std::uint64_t moved_bytes = 0;    // of these, live bytes that were stored elsewhere
   std::uint64_t garbage_bytes = 0;  // left in containers
   bool lacked_room = false;         // to move what is left in containers that would have been swept
 
