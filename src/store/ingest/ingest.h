@@ -33,7 +33,7 @@ namespace dedupfs {
 struct IngestSettings {
   Compression compression;
   std::uint32_t region_bytes = 0;
-  std::uint64_t waiting_region_bytes = 0;  // of regions that are not on disk yet; a writer that brings more waits
+  std::uint64_t waiting_region_bytes = 0;  // of regions that are not on disk yet; at the cap, writers wait
   std::size_t threads = 0;                 // of the region writer
 };
 

@@ -1,4 +1,5 @@
-// What a reclaim needs of the store to delete chunks that nobody refers to: which are live, which are new, and their deletion.
+// The store's part in deleting chunks that nobody refers to, for a reclaim: which chunks are live, which are new, and the
+// deletion.
 //
 // Threads: every function from any thread; phases are changed by one thread (Liveness).
 #pragma once

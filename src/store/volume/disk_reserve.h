@@ -1,4 +1,4 @@
-// What a volume leaves free of the disk that it lies on, so that a full volume can be committed, deleted from and reclaimed.
+// The disk space that a volume leaves free. So commits, deletions and reclaims still work on a full volume.
 #pragma once
 
 #include <algorithm>
