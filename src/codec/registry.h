@@ -17,7 +17,7 @@ std::span<const Codec* const> codecs();
 const Codec* find_codec(std::string_view name);
 const Codec* find_codec(PayloadEncoding encoding);
 
-// What volumes use unless they were made with another.
+// The codec of a volume that was made without a choice.
 const Codec& default_codec();
 
 // About how small the default codec makes it, quickly.

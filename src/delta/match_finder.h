@@ -49,7 +49,7 @@ class MatchFinder {
   ByteSpan target_;
   std::vector<Match> matches_;
   std::size_t done_ = 0;       // where the latest match ends in the target
-  std::size_t expected_ = 0;   // where the target is expected to go on in the source: where that match ends there
+  std::size_t expected_ = 0;   // the expected continuation of the target in the source: the end of that match there
   std::size_t unmatched_ = 0;  // bytes of the target before done_ that are in no match
 
   // By hash of a word: 1 + the number of the step at which it begins in the source, or 0.
