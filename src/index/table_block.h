@@ -31,8 +31,8 @@ struct BlockEntry {
 Result<void> read_entries(ByteSpan block, BlockValues values,
                           const std::function<Result<void>(const BlockEntry&)>& visit);
 
-// A block as it lies in the table, with its trailer: what it says without compression. kCorruption: it is compressed as no table of
-// dedupfs is, or says another length than it has.
+// Decompresses a block as it lies in the table, with its trailer. kCorruption if it is compressed in a way that dedupfs does not
+// use, or if its length differs from the length that it states.
 Result<ByteBuffer> decompress_block(ByteSpan block_with_trailer);
 
 // Whether RocksDB finds within a filter all that it looks for there.
