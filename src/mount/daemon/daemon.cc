@@ -281,7 +281,8 @@ int run_daemon(const MountRequest& request, Startup& startup) {
   (*filesystem)->volume().warn_of_small_index_memory();
   std::optional<Closing::Clock::time_point> signalled;
   const Result<void> served = serve(mount, request, startup, signalled);
-  if (::geteuid() == 0) (void)forget_mount(request.mountpoint);  // the unmounting program may not know the record
+  if (::geteuid() == 0)
+    (void)forget_mount(request.mountpoint);  // the program that unmounted it may have known nothing of the record
   if (!served) {
     spdlog::error("{}", served.error().message());
     startup.failed(kMountFailed, served.error().message());
