@@ -13,7 +13,7 @@ namespace dedupfs {
 // In the order in which messages list them.
 std::span<const Codec* const> codecs();
 
-// Null if this build has none such.
+// Null if this build has no such codec.
 const Codec* find_codec(std::string_view name);
 const Codec* find_codec(PayloadEncoding encoding);
 

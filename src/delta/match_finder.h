@@ -1,9 +1,9 @@
-// Finds what a target has in common with a source: the first half of a delta encoder.
+// Finds the common parts of a target and a source: the first half of a delta encoder.
 //
-// It is made for near-duplicates, whose bytes nearly always continue in the source: it follows the source
-// from a likely offset and, after a difference, first looks whether the same offset serves again, or one shifted by a
-// small insertion or deletion. Only where that fails, or leaves much unmatched, it builds a hash table of the source:
-// for a source that is wider than the target that costs more than all the rest.
+// It is made for near-duplicates, whose bytes nearly always continue in the source. It follows the source from a likely offset.
+// After a difference it first looks whether the same offset fits again, or one shifted by a small insertion or deletion. Only if
+// that fails, or leaves much unmatched, it builds a hash table of the source. For a source that is wider than the target, the
+// table costs more than everything else.
 //
 // Threads: one user per object; different objects are independent. An object keeps its memory from call to call.
 #pragma once
