@@ -31,7 +31,7 @@ inline constexpr std::uint64_t kMaxManifestBytes = 16 << 20;   // RocksDB begins
 inline constexpr std::uint64_t kMaxLogBytesRead = std::uint64_t{4} << 30;
 inline constexpr std::uint64_t kMaxSmallFileBytes = 64 << 10;
 
-// Whether RocksDB may read the file from its beginning to its end. The name tells what it is.
+// Whether RocksDB may read the file from its beginning to its end. The name tells the kind of the file.
 Result<void> judge_stream(const BackingFile& file);
 // Whether RocksDB may open the table: looks at the footer, and at the places of the blocks that come with it.
 Result<void> judge_table(const BackingFile& table);

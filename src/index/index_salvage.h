@@ -24,7 +24,7 @@ namespace dedupfs {
 struct IndexSurvey {
   std::unique_ptr<RecordSource> records;      // null: nothing can be read
   std::array<bool, kFamilyCount> is_whole{};  // every record of the family can be read, and is the newest
-  std::vector<std::string> damage;            // what is wrong, one thing a line
+  std::vector<std::string> damage;            // the faults, one a line
   std::optional<std::string> volume_uuid;     // whose index it is, if that can be read
 
   bool namespace_is_whole() const;

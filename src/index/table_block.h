@@ -1,7 +1,7 @@
 // The entries of a block of a table: rocksdb/table/block_based/block_builder.cc.
 //
 // Threads: free functions, safe from any thread.
-// Failure: kCorruption says what is wrong with the block; the caller knows which one it is.
+// Failure: kCorruption names the fault of the block; the caller knows which block it is.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace dedupfs {
 enum class BlockValues : std::uint8_t {
   kBytes,
   kHandles,       // each says where a block lies
-  kHandleDeltas,  // the same, with no more than what is new since the one before
+  kHandleDeltas,  // the same, as differences from the one before
 };
 
 struct BlockEntry {

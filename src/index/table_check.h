@@ -19,7 +19,7 @@ namespace dedupfs {
 
 struct HarmfulTable {
   std::string name;
-  std::string harm;  // for people: the file, and what is wrong with it
+  std::string harm;  // for people: the file, and its fault
 };
 
 // Those that say what no table of dedupfs says, and that RocksDB would not notice. Damage that RocksDB tells by itself (a checksum that
