@@ -19,8 +19,8 @@ namespace dedupfs {
 Result<std::vector<std::string>> repair_container_headers(const std::shared_ptr<BackingFolder>& folder,
                                                           const Superblock& superblock);
 
-// Cuts off what a write that was interrupted left behind the last region of containers that are not sealed. `regions`: all that
-// the index refers to, which must be sound. A line for each.
+// Cuts off the rest of an interrupted write behind the last region of containers that are not sealed. `regions`: all regions that
+// the index refers to; they must be sound. Returns a line for each container.
 Result<std::vector<std::string>> cut_torn_tails(const std::shared_ptr<BackingFolder>& folder,
                                                 const Superblock& superblock, const RegionOffsets& regions);
 

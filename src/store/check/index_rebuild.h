@@ -33,7 +33,7 @@ struct RebuildHints {
   std::unordered_set<std::uint64_t> unreadable;
   // Chunks that were known to be damaged: checksums of regions do not show it in every case.
   std::vector<std::uint64_t> listed;
-  // An index whose `chunks` are whole, if there is one: it knows where regions start, and what was in those that are lost.
+  // An index whose `chunks` are whole, if there is one: it knows the starts of regions, and the chunks of lost regions.
   const RecordSource* old_index = nullptr;
   // The old index is not believed about containers from this number on: they never existed.
   std::uint64_t end_of_containers = UINT64_MAX;

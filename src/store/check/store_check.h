@@ -17,8 +17,8 @@
 namespace dedupfs {
 
 struct StoreCheckScope {
-  // Every region with its payload, and every chunk against its fingerprint; without it headers and directories of regions,
-  // the tables of the index, and what they say of each other.
+  // True: checks every region with its payload, and every chunk against its fingerprint. False: checks headers and directories of
+  // regions, the tables of the index, and whether they agree.
   bool verify_data = true;
   Progress progress = no_progress;
   int pass = 1;

@@ -35,7 +35,7 @@ class ContainerStore {
   // `folder` is VOLUME/containers. Never continues a container of an earlier run: new regions go to a new one, with
   // a number above all that exist and at least `next_container`.
   static Result<std::unique_ptr<ContainerStore>> open(std::shared_ptr<BackingFolder> folder, Settings settings);
-  ~ContainerStore();  // seals what is open, as far as possible
+  ~ContainerStore();  // seals open containers, as far as possible
 
   // Writes what encode_region() returned; it is durable after the next sync().
   Result<RegionPlace> append(ByteSpan encoded_region);

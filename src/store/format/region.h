@@ -1,5 +1,5 @@
-// A region: chunk payloads packed together and compressed as one unit, behind a directory that says what they are.
-// This file is the codec between bytes and structures; see docs/format.md, "Region". No file is touched here.
+// A region: chunk payloads packed together and compressed as one unit, behind a directory of them. This file converts between
+// bytes and structures; see docs/format.md, "Region". No file is touched here.
 //
 // Threads:   free functions, safe from any thread.
 // Failure:   decoding checks every length before use, and the checksums; wrong bytes give kCorruption with the reason.
