@@ -30,7 +30,7 @@ class FeatureIndex final : public CommitParticipant {
   // The chunks that share a super-feature with the sketch: those that share most first, the newest first among equals.
   Result<std::vector<ChunkId>> find(const Sketch& sketch) const;
   void insert(const Sketch& sketch, ChunkId id);
-  // Drops what leads to committed chunks of which `is_dead` says so.
+  // Drops the entries of committed chunks for which `is_dead` returns true.
   Result<void> forget(const std::function<bool(ChunkId)>& is_dead);
 
   void freeze() override;

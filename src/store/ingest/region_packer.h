@@ -54,7 +54,7 @@ class RegionPacker {
   void close();
 
  private:
-  // A place for so many bytes in the open region.
+  // Makes room for this many bytes in the open region.
   void make_room(std::size_t payload_bytes);
   // Nothing, if another stream was faster.
   std::optional<ChunkId> publish(std::vector<ChunkExtent>& extents, const RegionEntry& entry, ByteSpan payload);

@@ -35,7 +35,7 @@ Result<BeforeImageKey> decode_before_image_key(std::string_view stored);
 std::string encode_before_image(const std::optional<std::string>& value);
 Result<std::optional<std::string>> decode_before_image(std::string_view stored);
 
-// Adds to the batch, which changes `key` to `value`, an image of what it has now, if the snapshot needs one.
+// Adds an image of the present value to the batch, which changes `key` to `value`, if the snapshot needs one.
 Result<void> preserve(const Database& database, const Preservation& preservation, Family family, std::string_view key,
                       const std::optional<std::string>& value, Database::Batch& batch);
 

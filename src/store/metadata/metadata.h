@@ -63,7 +63,7 @@ class Metadata final : public CommitParticipant {
   // A snapshot that is put into the list after this, uncommitted, is one of the state at the end of the frozen group.
   void freeze() override;
   bool has_frozen() const;
-  // The changes, and the images that snapshots need of what was there before.
+  // The changes, and the before-images that snapshots need.
   Result<void> append_to(Database::Batch& batch) override;
   void committed() override;
   void failed(CommitFailure /*failure*/) override {}

@@ -38,7 +38,7 @@ Result<TreeNumber> decode_snapshot_key(std::string_view key);
 std::string encode_snapshot(const SnapshotRecord& record);
 Result<SnapshotRecord> decode_snapshot(TreeNumber number, std::string_view value);
 
-// For which snapshot a transaction group has to preserve what it changes.
+// The snapshot for which a transaction group must preserve the values that it changes.
 struct Preservation {
   TreeNumber number = 0;            // the newest that is not deleted
   std::uint64_t end_of_inodes = 0;  // keys of this inode and later ones did not exist then
@@ -52,7 +52,7 @@ class SnapshotList final : public CommitParticipant {
 
   std::vector<SnapshotRecord> all() const;  // by age, the oldest first; none that is deleted
   std::vector<SnapshotRecord> deleted() const;
-  bool knows(TreeNumber number) const;                          // also while what was deleted is taken apart
+  bool knows(TreeNumber number) const;                          // also while a deleted snapshot is reaped
   TreeNumber newest() const;                                    // of those that it knows; kLiveTree if there is none
   std::optional<SnapshotRecord> find(TreeNumber number) const;  // not if it is deleted
   std::optional<SnapshotRecord> find(std::string_view name) const;
@@ -60,7 +60,7 @@ class SnapshotList final : public CommitParticipant {
   TreeNumber older(TreeNumber number) const;
   std::optional<Preservation> preservation() const;
 
-  // These only note what the metadata is told as well.
+  // These only take note; the metadata gets the same records.
   void put(const SnapshotRecord& record);
   void erase(TreeNumber number);
 

@@ -2,7 +2,7 @@
 // dropped. This happens in small steps, which any crash may interrupt: a later step finds the rest again.
 //
 // Threads: step() on the committer's, so never beside the end of a group.
-// Failure: errors are the database's; what was done by then stays done.
+// Failure: errors are the database's; finished steps stay done.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ namespace dedupfs {
 
 class Rebase {
  public:
-  // Those chunks are live by now that files refer to, and hardly any others. The findings count what is re-encoded.
+  // By now, the chunks that files refer to must be live, and hardly any others. The findings count the re-encoded chunks.
   Rebase(Volume& volume, const ReclaimHost& host, const ReclaimProgress& progress, ReclaimFindings& findings)
       : volume_(volume),
         host_(host),

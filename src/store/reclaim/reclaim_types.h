@@ -37,9 +37,9 @@ struct ReclaimHost {
 };
 
 struct ReclaimSettings {
-  // Containers are swept, the emptiest first, until no more than this share of what is left is garbage.
+  // Containers are emptied, the emptiest first, until at most this share of the rest is garbage.
   double garbage_left = 0.02;
-  // Deltas are re-encoded where more than this share of what is needed would come back.
+  // Deltas are re-encoded if more than this share of the needed bytes would come back.
   double bases_left = 0.02;
 };
 
@@ -48,13 +48,13 @@ enum class ReclaimPhase : std::uint8_t { kAwait, kMark, kRebase, kSweep, kCopyFo
 struct ReclaimFindings {
   std::uint64_t live_chunks = 0;
   std::uint64_t rebased_chunks = 0;  // deltas that were re-encoded
-  std::uint64_t rebased_bytes = 0;   // what they take now, before compression
+  std::uint64_t rebased_bytes = 0;   // their size now, before compression
   std::uint64_t erased_chunks = 0;
   std::uint64_t emptied_containers = 0;
   std::uint64_t emptied_bytes = 0;  // what these were long
   std::uint64_t moved_bytes = 0;    // of these, live bytes that were stored elsewhere
   std::uint64_t garbage_bytes = 0;  // left in containers
-  bool lacked_room = false;         // to move what is left in containers that would have been swept
+  bool lacked_room = false;         // for the live chunks of containers that would have been emptied
 
   std::uint64_t freed_bytes() const { return emptied_bytes - std::min(emptied_bytes, moved_bytes); }
 };

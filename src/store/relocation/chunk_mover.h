@@ -36,7 +36,7 @@ class ChunkMover {
       : parts_(parts), packer_(packer), in_group_(in_group), moved_(std::move(moved)) {}
 
   Result<void> add(Copy copy);
-  // Moves what was added and has not been moved.
+  // Moves the added chunks that have not moved yet.
   Result<void> finish();
 
  private:

@@ -30,7 +30,7 @@ struct NeededChunk {
 struct NeededOrder {
   struct Read {
     std::uint32_t chunk = 0;
-    std::uint32_t wanted_for = 0;  // what the stream refers to: the same chunk, or a delta that is made from it
+    std::uint32_t wanted_for = 0;  // the stream's own reference: the same chunk, or a delta that is made from it
   };
   std::vector<NeededChunk> chunks;  // each once, in order of first need
   std::vector<Read> reads;
@@ -44,7 +44,7 @@ struct DefragmentationLimits {
   std::uint32_t end_container = 0;
 };
 
-// For each so many bytes that are stored again a reader must save a region.
+// For each amount of this size that is stored again, a reader must save a region.
 inline constexpr double kMaxBytesPerRead = 64 << 10;
 
 // Positions in `needed.chunks`, ascending. Chosen deltas shall be stored whole: their sources are what is far away.

@@ -64,14 +64,13 @@ class Relocator {
   // Memory: about 100 bytes a reference, and the memory of ChunkMover.
   Result<MovedBytes> defragment(const RecentReferences::Window& window, unsigned percent, const InGroup& in_group);
 
-  // Stores a delta once more, under its id: made from other chunks than before, or from none. Only in a volume with deltas. `extent`
-  // is the one that the index has for the chunk. The bases are tried in order until one gives a delta that is about as short as the
-  // old one, then chunks with features in common; sources are only those that may be. Returns how many bytes the chunk takes then,
-  // before compression; if these are more than `max_bytes`, nothing was done.
-  // A chunk gets no deeper by it. As every source of a delta is less deep than the delta, at any time, no circle can come about, and
-  // what is made from the chunk stays readable.
-  // Failure: kCorruption or kIo if the chunk cannot be read or is not what its fingerprint says: it stays as it is, since deltas may
-  // have been made from those bytes. kBusy if somebody stores it just now, or has.
+  // Stores a delta once more, under its id: made from other chunks than before, or from none. Only in a volume with deltas.
+  // `extent` is the index's extent of the chunk. The bases are tried in order until one gives a delta that is about as short as
+  // the old one, then chunks with features in common. Only allowed chunks become sources. Returns the bytes of the chunk then,
+  // before compression. If these are more than `max_bytes`, nothing was done. The depth of a chunk never grows. Every source of a
+  // delta is always less deep than the delta. So no circle can arise, and deltas of the chunk stay readable.
+  // Failure: kCorruption or kIo if the chunk cannot be read or differs from its fingerprint. It stays as it is, since deltas may
+  //          have been made from those bytes. kBusy if another thread is storing it, or has stored it.
   Result<std::uint32_t> reencode(const ChunkExtent& extent, ChunkId id, const std::vector<DeltaBasis>& bases,
                                  const std::function<bool(ChunkId)>& may_be_source, std::uint64_t max_bytes,
                                  const InGroup& in_group);

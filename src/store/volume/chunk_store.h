@@ -57,7 +57,7 @@ class ChunkStore final : public CommitParticipant {
 
   // Closes the regions that freeze() would close. This may throw. A freeze() right after it throws nothing.
   void close_regions();
-  // Closes all open regions and sets aside what the index has to learn. No put may be in progress.
+  // Closes all open regions and sets aside the new entries for the index. No put may be in progress.
   void freeze() override;
   // Waits until all chunks of the frozen group are on disk, durably, then adds their index entries.
   Result<void> append_to(Database::Batch& batch) override;
