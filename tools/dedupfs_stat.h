@@ -1,4 +1,4 @@
-// dedupfs-stat(1): shows what a volume or single files hold and take on disk.
+// dedupfs-stat(1): shows the content of a volume or of single files, and their size on disk.
 #pragma once
 
 #include "console.h"

@@ -1,13 +1,14 @@
-// All access to a volume on disk goes through this interface, that of RocksDB too. So tests can record it, cut it off and make it
-// fail.
+// All access to a volume on disk goes through this interface, that of RocksDB, too. So tests can record it, cut it off and make
+// it fail.
 //
-// A caller opens the folder of the volume once, by its path, and every folder below by one name in its parent. Each operation then
-// takes an open folder and one name in it. So changes of the paths do not matter: a user who may write to the folders can move
-// them or replace them by symbolic links, but dedupfs touches nothing outside of the folders that it opened.
+// A caller opens the folder of the volume once, by its path, and every folder below by one name in its parent. Each operation
+// then takes an open folder and one name in it. So changes of the paths do not matter: a user who may write to the folders can
+// move them or replace them by symbolic links, but dedupfs touches nothing outside of the folders that it opened.
 //
-// Threads: Backing, BackingFolder and BackingFile may be used from any thread; the caller orders concurrent
-// writes to one range of a file.
-// Failure: short reads and writes are continued, EINTR and EAGAIN are repeated. Other failures are an Error that names the path. A volume holds plain files and folders only: a symbolic link or anything else in place of one is kCorruption.
+// Threads: Backing, BackingFolder and BackingFile may be used from any thread. The caller orders concurrent writes to one range
+//          of a file.
+// Failure: short reads and writes are continued, EINTR and EAGAIN are repeated. Other failures are an Error that names the path.
+//          A volume holds plain files and folders only: a symbolic link or anything else in place of one is kCorruption.
 #pragma once
 
 #include <cstdint>
@@ -105,7 +106,8 @@ class BackingFolder {
   virtual Result<Status> status() = 0;                  // of the folder itself
   virtual Result<Status> status(std::string_view name) = 0;
   virtual Result<Space> space() = 0;
-  // The descriptor of the operating system, for operations that this interface lacks, such as sockets; none if the folder has no descriptor.
+  // The descriptor of the operating system, for operations that this interface lacks, such as sockets. None if the folder has no
+  // descriptor.
   virtual std::optional<int> descriptor() const { return std::nullopt; }
 
   Result<Type> type(std::string_view name);

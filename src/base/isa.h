@@ -1,7 +1,7 @@
 // The instruction sets for which kernels exist, and those of this CPU.
 //
-// A level stands for what CPUs with it have in common: kAvx2 includes BMI1/2, kAvx512 is F, BW, DQ, VL, VBMI and GFNI
-// (Ice Lake, Zen 4 and later; older AVX-512 CPUs take the AVX2 kernels), kVsx is that of POWER8 in little-endian mode.
+// A level stands for the common instructions of its CPUs: kAvx2 includes BMI1/2, kAvx512 is F, BW, DQ, VL, VBMI and GFNI (Ice
+// Lake, Zen 4 and later; older AVX-512 CPUs take the AVX2 kernels), kVsx is that of POWER8 in little-endian mode.
 #pragma once
 
 #include <string_view>

@@ -33,7 +33,7 @@ enum class ErrorCode {
   kNoMemory,         //
   kUnsupported,      // a feature that this build or volume does not have
   kVersion,          // a newer on-disk format
-  kCorruption,       // bytes on disk are not what was written
+  kCorruption,       // bytes on disk differ from the written ones
   kIo,               // the operating system reported an I/O error
 };
 

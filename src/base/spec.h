@@ -1,7 +1,7 @@
 // Spec strings, "NAME:key=value,key=value", parsed and checked. They configure chunkers and delta encoding.
 //
 // Threads: values; free functions are safe from any thread.
-// Failure: kInvalidArgument with a message that names the spec's kind, what is wrong and what is allowed.
+// Failure: kInvalidArgument with a message that names the spec's kind, the fault and the allowed values.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ Result<void> allow_only(const Spec& spec, std::initializer_list<std::string_view
 Result<std::uint64_t> number_from(const Spec& spec, std::string_view key, std::uint64_t if_absent,
                                   std::uint64_t smallest, std::uint64_t largest);
 
-// "a, b, c", for messages that say what is allowed.
+// "a, b, c", for messages that list the allowed values.
 std::string comma_separated(std::span<const std::string_view> items);
 
 }  // namespace dedupfs

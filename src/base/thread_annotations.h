@@ -1,5 +1,5 @@
-// What clang's thread-safety analysis is told: which lock guards what, who needs it, in which order locks are taken. The clang build
-// refuses code that breaks it (-Wthread-safety -Wthread-safety-beta); other compilers see nothing.
+// Annotations for clang's thread-safety analysis: which lock guards a member, which lock a function needs, in which order locks
+// are taken. The clang build refuses code that breaks them (-Wthread-safety -Wthread-safety-beta). Other compilers see nothing.
 //
 // A lock is named as an expression that is valid at the declaration: DEDUPFS_GUARDED_BY(mutex_).
 // Source: https://clang.llvm.org/docs/ThreadSafetyAnalysis.html
@@ -15,7 +15,7 @@
 #define DEDUPFS_CAPABILITY(name) DEDUPFS_THREAD_ANNOTATION(capability(name))
 #define DEDUPFS_SCOPED_CAPABILITY DEDUPFS_THREAD_ANNOTATION(scoped_lockable)
 
-// On members: read and written only with the lock; what the pointer points to is.
+// On members: read and written only with the lock. The second macro is about the object that a pointer points to.
 #define DEDUPFS_GUARDED_BY(lock) DEDUPFS_THREAD_ANNOTATION(guarded_by(lock))
 #define DEDUPFS_PT_GUARDED_BY(lock) DEDUPFS_THREAD_ANNOTATION(pt_guarded_by(lock))
 

@@ -21,8 +21,8 @@ struct CandidateMarker {
 
 class Candidates {
  public:
-  // Marked a block at a time as first() asks: the bitmap stays in the cache, and what a minimum size lets the second
-  // stage jump over is not scanned.
+  // Marks one block at a time, as first() asks. So the bitmap stays in the cache, and bytes that the second stage skips because
+  // of the minimum size are not scanned.
   Candidates(ByteSpan data, const CandidateMarker& marker)
       : data_(data),
         marker_(marker),

@@ -63,8 +63,8 @@ class Selection {
   std::vector<std::size_t> ends_;
 };
 
-// The work on one file. Every thread that joins takes the next segment and marks it; who has marked the one that the
-// second stage waits for does the second stage, too, as far as segments are marked.
+// The work on one file. Every thread that joins takes the next segment and marks it. The thread that marks the segment for which
+// the second stage waits does the second stage, too, as far as segments are marked.
 class SegmentedCut {
  public:
   SegmentedCut(const TwoStageChunker& chunker, ByteSpan data, std::size_t segment_bytes, std::size_t threads)

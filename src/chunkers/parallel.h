@@ -2,9 +2,9 @@
 // for deduplicating backup storage", SYSTOR '19, sections 3 and 4). The boundaries are always those of split(), on any
 // number of threads ("chunking invariability").
 //
-// Threads:   the calling thread works, too, so a pool of N - 1 threads makes N. The pool may be busy with other things,
-//            and the caller may be one of its tasks: who waits, waits only for work that a thread has begun.
-// Ownership: chunker and data must live until the call returns; the pool, as it does, until its tasks have run.
+// Threads:   the calling thread works, too, so a pool of N - 1 threads makes N. The pool may be busy with other work, and the
+//            caller may be one of its tasks: a waiting thread waits only for work that another thread has begun.
+// Ownership: chunker and data must live until the call returns. The pool must live until its tasks have run, as it does anyway.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// The common part of hash-based chunkers: the two stages of SS-CDC (Ni, Lin, Jiang: "SS-CDC: a two-stage parallel
-// content-defined chunking for deduplicating backup storage", SYSTOR '19, section 3). The first finds all positions whose
-// hash asks for a cut, whatever chunk they are in, so it can run on all of the data at once; the second, sequential,
-// picks those that minimum and maximum allow. The boundaries are those of the algorithm run byte by byte.
+// The common part of hash-based chunkers: the two stages of SS-CDC (Ni, Lin, Jiang: "SS-CDC: a two-stage parallel content-defined
+// chunking for deduplicating backup storage", SYSTOR '19, section 3). The first stage finds all positions whose hash asks for a
+// cut, in any chunk. So it can run on all of the data at once. The second, sequential stage picks those that minimum and maximum
+// allow. The boundaries are those of the algorithm run byte by byte.
 //
 // Threads and ownership as chunker.h says.
 #pragma once
@@ -22,8 +22,8 @@ class TwoStageChunker : public Chunker {
   // from + i is a candidate. Writes whole words; bits of bytes behind `to` are zero.
   void mark(ByteSpan data, std::size_t from, std::size_t to, std::uint64_t* bits) const;
 
-  // The second stage alone: split(), given the bits of all of `data`, of which data[start] is the start of a chunk.
-  // Returns `start` if no chunk is certain.
+  // The second stage alone: split() with the bits of all of `data`. data[start] is the start of a chunk. Returns `start` if no
+  // chunk is certain.
   std::size_t select(ByteSpan data, std::size_t start, const std::uint64_t* bits, bool last,
                      std::vector<std::size_t>& ends) const;
 

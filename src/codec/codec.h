@@ -46,9 +46,9 @@ class Codec {
 
   const CodecInfo& info() const { return info_; }
 
-  // Writes the frame of `in` to the beginning of `out` and returns its length: 1 to `limit`. Returns nothing where it does not pay: where
-  // the frame would be longer than `limit`, or nearly so, or where a quick test finds nothing to gain. `out` is at least as long as
-  // `in` and as `limit`. All of it is scratch space, and undefined behind the frame.
+  // Writes the frame of `in` to the beginning of `out` and returns its length: 1 to `limit`. Returns nothing if it does not pay:
+  // if the frame would be longer than `limit`, or nearly so, or if a quick test finds nothing to gain. `out` is at least as long
+  // as `in` and as `limit`. All of it is scratch space, and undefined behind the frame.
   virtual std::optional<std::size_t> encode(ByteSpan in, MutableByteSpan out, std::size_t limit, int level) const = 0;
 
   // The level up to `highest` that these bytes are worth: a lower one if a sample of them says that higher ones save next to nothing.

@@ -9,7 +9,7 @@ class NoneCodec final : public Codec {  // NOLINT(cppcoreguidelines-virtual-clas
  public:
   constexpr NoneCodec() : Codec({.name = "none", .encoding = PayloadEncoding::kRaw, .levels = {}}) {}
 
-  // Whoever has the bytes can store them without a copy.
+  // A caller can store the bytes without a copy.
   std::optional<std::size_t> encode(ByteSpan, MutableByteSpan, std::size_t, int) const override { return std::nullopt; }
 
   int worthwhile_level(ByteSpan /*in*/, int highest) const override { return highest; }

@@ -13,11 +13,11 @@ namespace dedupfs {
 // In the order in which messages list them.
 std::span<const Codec* const> codecs();
 
-// Null if this build has none such.
+// Null if this build has no such codec.
 const Codec* find_codec(std::string_view name);
 const Codec* find_codec(PayloadEncoding encoding);
 
-// What volumes use unless they were made with another.
+// The codec of a volume that was made without a choice.
 const Codec& default_codec();
 
 // About how small the default codec makes it, quickly.

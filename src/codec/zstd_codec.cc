@@ -51,7 +51,7 @@ std::optional<std::size_t> compress(ByteSpan in, MutableByteSpan out, int level)
   return length;
 }
 
-// Whether the quickest level saves anything: of the beginning, and if that is incompressible, of the whole.
+// Whether the quickest level saves anything: at the beginning, and if that is incompressible, in the whole.
 bool shrinks(ByteSpan in, MutableByteSpan scratch) {
   const auto saves = [scratch](ByteSpan bytes) {
     return compress(bytes, scratch.first(bytes.size() - bytes.size() / 64), kQuickestLevel).has_value();

@@ -19,7 +19,7 @@ constexpr std::size_t kShiftedBytes = 64;
 // in rows of similar records: with any match of 96 bytes the deltas of PostgreSQL take 40 % more.
 constexpr std::size_t kSureBytes = 128;
 constexpr std::size_t kLikelyBytes = 16;
-// Where so many short ones begin, content repeats itself: what zeros match with says nothing, and comparing takes long.
+// If this many short matches begin at a place, the content repeats itself. Then a match says nothing, and comparisons take long.
 constexpr int kMaxCandidates = 16;
 // The unmatched bytes before a sure match are worth a table from this length on.
 constexpr std::size_t kGapBytes = 32;

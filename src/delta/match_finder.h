@@ -1,10 +1,9 @@
-// Finds what a target has in common with a source: the first half of a delta encoder.
+// Finds the common parts of a target and a source: the first half of a delta encoder.
 //
-// It is made for near-duplicates, whose bytes nearly always continue in the source: it follows the source
-// from a likely offset and, after a difference, first looks whether the same offset serves again, or one shifted by a
-// small insertion or deletion. Only where that fails, or leaves much unmatched, it builds a hash table of the source:
-// for a source that is wider than the target that costs more than all the rest. What a source has in common with the one before
-// stays in the table.
+// It is made for near-duplicates, whose bytes nearly always continue in the source. It follows the source from a likely offset.
+// After a difference it first looks whether the same offset fits again, or one shifted by a small insertion or deletion. Only if
+// that fails, or leaves much unmatched, it builds a hash table of the source. For a source that is wider than the target, the
+// table costs more than everything else. Words that a source shares with the source before it stay in the table.
 //
 // Threads: one user per object; different objects are independent. An object keeps its memory from call to call.
 #pragma once
@@ -55,7 +54,7 @@ class MatchFinder {
   ByteSpan target_;
   std::vector<Match> matches_;
   std::size_t done_ = 0;       // where the latest match ends in the target
-  std::size_t expected_ = 0;   // where the target is expected to go on in the source: where that match ends there
+  std::size_t expected_ = 0;   // the expected continuation of the target in the source: the end of that match there
   std::size_t unmatched_ = 0;  // bytes of the target before done_ that are in no match
 
   // By hash of a word: where it begins, counted from before the first source that the table was made for. Sources follow one

@@ -17,7 +17,7 @@ struct DeltaSettings {
   static constexpr std::uint8_t kMaxNeighbours = 3;
 
   std::string method;  // of resemblance detection; empty: no deltas
-  // The longest chain: chunks with this depth are no sources of further deltas. Bounds what a read may cost.
+  // The longest chain: chunks with this depth are no sources of further deltas. This bounds the cost of a read.
   std::uint8_t depth = 4;
   // Chunks on each side of the base, in the file it was found in, that make the source of a delta with it.
   std::uint8_t neighbours = 2;

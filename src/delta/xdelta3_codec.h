@@ -1,7 +1,7 @@
 // Delta encoding of one buffer against another in VCDIFF (RFC 3284), written and read by xdelta3.
 //
-// MatchFinder finds the matches: xdelta3's own search begins with a hash table of the whole source, which for a
-// source of several chunks takes most of its time.
+// MatchFinder finds the matches. xdelta3's own search begins with a hash table of the whole source; for a source of several
+// chunks, that takes most of its time.
 //
 // Deltas:  one window, without secondary compression (the region that a delta lands in is compressed as a whole), without
 //          Adler-32 (a chunk has its fingerprint) and without any extension. Any VCDIFF decoder can read them; decode()
@@ -28,11 +28,10 @@ class Xdelta3Codec {
   static constexpr std::size_t kMaxDeltaBytes = 2 * kMaxTargetBytes;
   static constexpr std::size_t kMaxMemoryBytes = std::size_t{5} << 20;
 
-  // Writes the delta that makes `target` from `source` to the beginning of `delta` and returns its size, or nothing when
-  // it does not fit in there: the caller sizes that buffer by what a delta may cost. `likely_offset` is where in the source
-  // the target is expected to begin; a wrong one costs time, and hardly ever bytes.
-  // Source and target must have from one byte to the limits above, and the offset be less than the source: else
-  // kInvalidArgument.
+  // Writes the delta that makes `target` from `source` to the beginning of `delta` and returns its size. Returns nothing if it
+  // does not fit: the caller sizes that buffer by the cost that a delta may have. `likely_offset` is the expected begin of the
+  // target in the source. A wrong offset costs time, and hardly ever bytes. kInvalidArgument unless source and target have from
+  // one byte to the limits above, and the offset is less than the source.
   static Result<std::optional<std::size_t>> encode(ByteSpan source, ByteSpan target, MutableByteSpan delta,
                                                    std::size_t likely_offset = 0);
   // The same by a finder of the caller, for sources that have much in common; `moved_by` as in MatchFinder::find().
@@ -48,9 +47,9 @@ class Xdelta3Codec {
   };
   static Result<Range> source_range(ByteSpan delta);
 
-  // Fills `target` from `source` and a delta, neither of which is trusted. A delta that is malformed, reaches beyond the
-  // source or does not make exactly target.size() bytes is kCorruption, and what `target` holds then has no meaning.
-  // One that was changed may still decode: the caller compares the chunk's checksum.
+  // Fills `target` from `source` and a delta. Neither is trusted. A delta that is malformed, reaches beyond the source or does
+  // not make exactly target.size() bytes is kCorruption; the content of `target` then has no meaning. A delta that was changed
+  // may still decode: the caller compares the chunk's checksum.
   static Result<void> decode(ByteSpan source, ByteSpan delta, MutableByteSpan target);
 };
 

@@ -1,4 +1,4 @@
-// Chooses what hashes lists of messages. Isa::kScalar stands for OpenSSL, the definition.
+// Chooses the kernel that hashes lists of messages. Isa::kScalar stands for OpenSSL, the definition.
 //
 // Threads: free functions, safe from any thread.
 #pragma once
@@ -11,8 +11,8 @@ namespace dedupfs::sha256 {
 // The table with its gaps.
 const Kernels& kernels_of(Isa isa);
 
-// Whether the kernel gives the digests that OpenSSL gives for fixed messages: of each length up to some blocks, and of some
-// greater ones, in lists of several shapes.
+// Whether the kernel gives the digests that OpenSSL gives for fixed messages: of each length up to some blocks, of some greater
+// lengths, and in lists of several shapes.
 bool agrees(HashMessages* kernel);
 bool passes_self_test(Isa isa);  // the kernel of the ISA agrees; tested once per process
 

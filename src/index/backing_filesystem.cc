@@ -31,7 +31,7 @@ class Lock final : public rocksdb::FileLock {
   const std::unique_ptr<BackingFile> file_;
 };
 
-// Where a path of RocksDB's leads.
+// The target of a path of RocksDB.
 struct Place {
   std::shared_ptr<BackingFolder> folder;
   std::string name;  // empty: the folder itself

@@ -3,8 +3,9 @@
 // RocksDB names files by paths. This splits a path below the folder into names, and looks each name up in the folder before it.
 // Every other path is refused. So RocksDB touches only the folder that was opened, even if another one stands at its path by now.
 //
-// Threads: as Backing. Failure: errors become the IOStatus that RocksDB's own POSIX file system returns. It offers no mmap, direct I/O,
-// preallocation or modification times: Database uses none of them.
+// Threads: as Backing.
+// Failure: errors become the IOStatus that RocksDB's own POSIX file system returns. It offers no mmap, direct I/O, preallocation
+//          or modification times: Database uses none of them.
 #pragma once
 
 #include <rocksdb/file_system.h>

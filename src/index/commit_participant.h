@@ -34,7 +34,7 @@ class CommitParticipant {
   // Appends the changes of the frozen group; none, if there is no such group. When it returns, everything that they point to is durable.
   // Called again after failed(), it appends the same.
   virtual Result<void> append_to(Database::Batch& batch) = 0;
-  // The batch is written, and durable: whoever reads finds the frozen group in the database, and the participant drops it.
+  // The batch is written, and durable. Readers find the frozen group in the database, so the participant drops it.
   virtual void committed() = 0;
   // The batch is not written, maybe because another participant could not append. The frozen group stays, and is read as before.
   virtual void failed(CommitFailure failure) = 0;

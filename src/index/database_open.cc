@@ -102,8 +102,8 @@ Result<std::uint64_t> DatabaseState::last_change_in_log(rocksdb::WALRecoveryMode
   return replay.db->GetLatestSequenceNumber();
 }
 
-// A replay ends at the first bad record of the log. If whole records follow it, that record is not the torn end of the
-// log but damage to what had been synced, and opening for writing would drop all that follows, silently and for good.
+// A replay ends at the first bad record of the log. If whole records follow it, it is not the torn end of the log, but damage of
+// synced records. Opening for writing would silently drop all later records for good.
 Result<std::uint64_t> DatabaseState::changes_behind_damage() const {
   DEDUPFS_ASSIGN(const bool anything, log_holds_something(*folder));
   if (!anything) return 0;  // closed properly
@@ -169,7 +169,7 @@ Result<std::vector<Database::Table>> Database::tables(const std::shared_ptr<Back
   DatabaseOptions options = make_database_options(Database::kMinMemoryBytes, folder);
   options.database.paranoid_checks = false;
   options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
-  options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // whoever opens the database says it all again
+  options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // the open that follows says it all again
   DatabaseState state(folder);
   state.read_only = true;
   DEDUPFS_TRY(state.open(options));

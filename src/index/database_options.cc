@@ -87,15 +87,15 @@ rocksdb::BlockBasedTableOptions table_options(const Traits& traits, const std::s
   table.cache_index_and_filter_blocks_with_high_priority = true;
   table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
   table.metadata_cache_options.top_level_index_pinning = rocksdb::PinningTier::kAll;
-  // What is read is a block and nothing else, so that index_guard.h can judge it. The kernel reads ahead.
+  // RocksDB reads single blocks only, so that index_guard.h can judge each. The kernel reads ahead.
   table.format_version = 5;
   table.initial_auto_readahead_size = 0;
   table.max_auto_readahead_size = 0;
   table.block_size = traits.compressed ? 16 << 10 : 4 << 10;
   if (traits.filtered) {
-    // Ribbon takes 1.13 bytes a key where Bloom takes 1.50, at the same rate of false positives, and was 10 % slower
-    // for absent keys (1.67 against 1.86 million a second; RocksDB 7.8.3, 10 million keys of 32 bytes, one thread).
-    // What was just flushed gets Bloom, because Ribbon is slower to build.
+    // Ribbon takes 1.13 bytes a key where Bloom takes 1.50, at the same rate of false positives. It was 10 % slower for absent
+    // keys (1.67 against 1.86 million a second; RocksDB 7.8.3, 10 million keys of 32 bytes, one thread). Fresh tables from a
+    // flush get Bloom, because Ribbon is slower to build.
     table.filter_policy.reset(rocksdb::NewRibbonFilterPolicy(10));
     table.partition_filters = true;
   }
@@ -152,11 +152,11 @@ DatabaseOptions make_database_options(std::uint64_t memory_bytes, const std::sha
   database.listeners.push_back(std::make_shared<NoAutomaticRecovery>());
   database.max_bgerror_resume_count = 0;
 
-  // What a crash may leave. Every batch is synced before write() returns and before the next one begins, so of the log
-  // only the last batch, the one nobody was told of, can be torn: cut off, zeros, or with its pages in any mixture of
-  // old and new. kPointInTimeRecovery ends the replay there. kTolerateCorruptedTailRecords forgives only a log that is
-  // cut off, and would refuse to open after a power cut that left a page of zeros inside the last batch. The price is
-  // that damage further in front, which is no tear, would end the replay too; Database::open() looks for that itself.
+  // The possible results of a crash. Every batch is synced before write() returns and before the next one begins. So only the
+  // last batch of the log can be torn, and nobody was told that it is durable. It may be cut off, zeros, or have pages in any
+  // mixture of old and new. kPointInTimeRecovery ends the replay there. kTolerateCorruptedTailRecords forgives only a log that is
+  // cut off. It would refuse to open after a power cut that left a page of zeros inside the last batch. The price: earlier
+  // damage, which is no tear, would end the replay, too. Database::open() looks for that itself.
   database.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   database.track_and_verify_wals_in_manifest = true;  // a log that is gone or cut off, but for the last, is an error
   database.paranoid_checks = true;

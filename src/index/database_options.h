@@ -27,7 +27,7 @@ class FeatureFilter final : public rocksdb::CompactionFilter {
 };
 
 struct DatabaseOptions {
-  std::shared_ptr<rocksdb::Env> env;  // files in the one folder; whoever opens a database with it keeps it
+  std::shared_ptr<rocksdb::Env> env;  // files in the one folder; the opener of a database keeps it
   std::shared_ptr<LostAppends> lost_appends;
   std::shared_ptr<rocksdb::Cache> memory;  // blocks, filters, indexes, write buffers: everything is charged to it
   std::shared_ptr<FeatureFilter> feature_filter;  // the family's options point to it

@@ -35,7 +35,7 @@ constexpr std::uint8_t kLastRecycledType = 8;
 constexpr std::uint8_t kCompressionType = 9;  // says how what follows is compressed
 constexpr std::size_t kCompressionBytes = 4;
 
-// As RocksDB goes through a block: what makes no sense ends it, and the next one is read.
+// Follows RocksDB's way through a block: an impossible record ends the block, and RocksDB reads the next one.
 bool says_compressed(ByteSpan block) {
   for (std::size_t at = 0; at + kFrameHeaderBytes <= block.size();) {
     const std::uint8_t type = block[at + kFrameTypeAt];

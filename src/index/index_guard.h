@@ -31,16 +31,17 @@ inline constexpr std::uint64_t kMaxManifestBytes = 16 << 20;   // RocksDB begins
 inline constexpr std::uint64_t kMaxLogBytesRead = std::uint64_t{4} << 30;
 inline constexpr std::uint64_t kMaxSmallFileBytes = 64 << 10;
 
-// Whether RocksDB may read the file from its beginning to its end. The name tells what it is.
+// Whether RocksDB may read the file from its beginning to its end. The name tells the kind of the file.
 Result<void> judge_stream(const BackingFile& file);
 // Whether RocksDB may open the table: looks at the footer, and at the places of the blocks that come with it.
 Result<void> judge_table(const BackingFile& table);
-// Of a block of a table with its trailer, as it was read. The memory is that of all blocks.
+// Judges a block of a table with its trailer, as it was read. `memory` is that of all blocks.
 class BlockMemory;
 Result<void> judge_block(const BackingFile& table, ByteSpan block, const BlockMemory& memory);
 
-// Where RocksDB takes memory for blocks. It asks for as much as a block is said to need before the block is judged, and cannot be told
-// that there is none. So all sizes that judge_block() refuses get the address of one page, and what lies behind it cannot be touched.
+// RocksDB's allocator for blocks. RocksDB asks for the claimed size of a block before the block is judged, and an allocator
+// cannot refuse. So every size that judge_block() refuses gets the address of one page, and the memory behind that page is
+// inaccessible.
 class BlockMemory final : public rocksdb::MemoryAllocator {
  public:
   const char* Name() const override { return "dedupfs.blocks"; }

@@ -307,7 +307,7 @@ class Survey {
     const auto opened = Database::open(folder, {.memory_bytes = Database::kMinMemoryBytes, .read_only = true});
     return opened ? Result<void>() : opened.error();
   }
-  // `scratch`: the name of what is to be removed with the records; empty: nothing.
+  // `scratch`: the name of the folder that is removed with the records; empty: none.
   std::unique_ptr<DamagedRecords> open_damaged(const std::shared_ptr<BackingFolder>& folder,
                                                std::string_view scratch) const {
     auto database =

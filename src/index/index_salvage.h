@@ -1,4 +1,4 @@
-// What can be had of a damaged index, RocksDB's files looked at one by one where it does not open. The damaged index itself is
+// Salvages records from a damaged index. If RocksDB does not open it, its files are read one by one. The damaged index itself is
 // never written to.
 //
 // Threads: free function, one at a time on an index.
@@ -24,14 +24,14 @@ namespace dedupfs {
 struct IndexSurvey {
   std::unique_ptr<RecordSource> records;      // null: nothing can be read
   std::array<bool, kFamilyCount> is_whole{};  // every record of the family can be read, and is the newest
-  std::vector<std::string> damage;            // what is wrong, one thing a line
+  std::vector<std::string> damage;            // the faults, one a line
   std::optional<std::string> volume_uuid;     // whose index it is, if that can be read
 
   bool namespace_is_whole() const;
 };
 
-// `index` and `scratch` are names of folders in the volume. That of `scratch` is made anew; it may be there for as long as
-// `records` lives. What is in `harmful` is left out.
+// `index` and `scratch` are names of folders in the volume. The folder `scratch` is made again, and may exist for as long as
+// `records` lives. Tables in `harmful` are left out.
 Result<IndexSurvey> survey_index(const std::shared_ptr<BackingFolder>& volume, std::string_view index,
                                  std::string_view scratch, const std::vector<HarmfulTable>& harmful);
 

@@ -1,4 +1,4 @@
-// The records of an index, wherever they are: in the live one, in a damaged one, in what was salvaged from its tables, in a
+// The records of an index, from any source: the live index, a damaged one, records that were salvaged from its tables, a
 // checkpoint.
 //
 // Threads: one user at a time.

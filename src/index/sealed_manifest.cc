@@ -15,7 +15,7 @@ constexpr std::size_t kLengthAt = 4;
 constexpr std::size_t kTypeAt = 6;
 constexpr std::uint8_t kNoType = 0;
 
-// Of the record that is appended behind `size` bytes.
+// The begin of the record that is appended behind `size` bytes.
 std::uint64_t record_begin(std::uint64_t size) {
   const std::uint64_t left = kManifestBlockBytes - size % kManifestBlockBytes;
   return left < kHeaderBytes ? size + left : size;

@@ -1,7 +1,7 @@
 // The entries of a block of a table: rocksdb/table/block_based/block_builder.cc.
 //
 // Threads: free functions, safe from any thread.
-// Failure: kCorruption says what is wrong with the block; the caller knows which one it is.
+// Failure: kCorruption names the fault of the block; the caller knows which block it is.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace dedupfs {
 enum class BlockValues : std::uint8_t {
   kBytes,
   kHandles,       // each says where a block lies
-  kHandleDeltas,  // the same, with no more than what is new since the one before
+  kHandleDeltas,  // the same, as differences from the one before
 };
 
 struct BlockEntry {
@@ -31,8 +31,8 @@ struct BlockEntry {
 Result<void> read_entries(ByteSpan block, BlockValues values,
                           const std::function<Result<void>(const BlockEntry&)>& visit);
 
-// A block as it lies in the table, with its trailer: what it says without compression. kCorruption: it is compressed as no table of
-// dedupfs is, or says another length than it has.
+// Decompresses a block as it lies in the table, with its trailer. kCorruption if it is compressed in a way that dedupfs does not
+// use, or if its length differs from the length that it states.
 Result<ByteBuffer> decompress_block(ByteSpan block_with_trailer);
 
 // Whether RocksDB finds within a filter all that it looks for there.

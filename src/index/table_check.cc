@@ -39,7 +39,7 @@ bool is_before(std::string_view left, std::string_view right) {
   return order != 0 ? order < 0 : trailer_of(left) > trailer_of(right);
 }
 
-// Of what can be read.
+// The range of the readable records.
 struct TableRange {
   std::string first;
   std::optional<std::string> last;  // of keys

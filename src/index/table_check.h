@@ -1,8 +1,8 @@
-// Judges all that a table of the index says, before RocksDB reads it. RocksDB takes for granted much of what stands in a block whose
-// checksum is right: that lengths fit, that keys are in order, that blocks lie behind each other. Where that is not so it ends the
-// process by an assertion, or, built without assertions, reads what is not its own.
+// Judges everything in a table of the index, before RocksDB reads it. RocksDB believes much of a block whose checksum is right:
+// that lengths fit, that keys are in order, that blocks lie behind each other. If they do not, an assertion ends the process.
+// Without assertions, RocksDB reads foreign memory.
 //
-// All of the table is read, so this is for an index that somebody else may have written.
+// It reads the whole table, so it is for an index that somebody else may have written.
 //
 // Threads: free function, safe from any thread.
 // Failure: an Error says that the folder cannot be read.
@@ -19,7 +19,7 @@ namespace dedupfs {
 
 struct HarmfulTable {
   std::string name;
-  std::string harm;  // for people: the file, and what is wrong with it
+  std::string harm;  // for people: the file, and its fault
 };
 
 // Those that say what no table of dedupfs says, and that RocksDB would not notice. Damage that RocksDB tells by itself (a checksum that

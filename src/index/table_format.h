@@ -1,4 +1,4 @@
-// What lies where in a table of RocksDB, as far as dedupfs must know it to judge one: rocksdb/table/format.h.
+// The layout of a table of RocksDB, as far as dedupfs must know it to judge one: rocksdb/table/format.h.
 //
 // Threads: free functions, safe from any thread.
 // Failure: kCorruption names the file; reading may fail.

@@ -1,4 +1,4 @@
-// How the commands of dedupfs-bench end.
+// The exit codes of the commands of dedupfs-bench.
 #pragma once
 
 #include <ostream>

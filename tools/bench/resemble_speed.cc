@@ -106,7 +106,7 @@ class Variant {
   }
 
  private:
-  // Of one pass over the sample.
+  // The seconds of one pass over the sample.
   template <class OfChunk>
   double seconds(OfChunk of_chunk) {
     constexpr double kMinPassSeconds = 0.02;

@@ -21,10 +21,10 @@ struct Selected {
 };
 
 // `algorithms`: names of the registry, each combined with each of `avgs`; specs; names of parameter sets; or "all", which is
-// every name of the registry. Commas separate them; an item with '=' and without ':' belongs to the spec in front of it. The key
+// every name of the registry. Commas separate them. An item with '=' and without ':' belongs to the spec in front of it. The key
 // isa= in a spec replaces `isas` for that spec. `isas`: names, "all" that this CPU has, or "best", the default of chunkers.
 // `leave_out` is called for each name that "all" stands for and that cannot have one of `avgs`.
-// Failure: kInvalidArgument or kUnsupported, with a message that says what is allowed.
+// Failure: kInvalidArgument or kUnsupported, with a message that lists the allowed values.
 Result<std::vector<Selected>> select(std::string_view algorithms, std::string_view avgs, std::string_view isas,
                                      const std::function<void(const Error&)>& leave_out = {});
 

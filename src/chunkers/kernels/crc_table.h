@@ -13,7 +13,7 @@ inline constexpr std::size_t kCrcWindowBytes = 256;
 
 struct CrcTables {
   std::uint32_t in[256];   // the CRC of one byte
-  std::uint32_t out[256];  // what a byte still contributes when it has left the window: that byte and 256 zeros
+  std::uint32_t out[256];  // the contribution of a byte that has left the window: that byte and 256 zeros
 };
 
 consteval std::uint32_t crc_of_byte(std::uint32_t byte) {

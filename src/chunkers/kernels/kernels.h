@@ -1,9 +1,9 @@
 // The inner loops of the chunkers, one table per instruction set. Algorithms call these and know no ISA.
 //
-// The table of kScalar is the definition; every other one gives the same results, bit for bit, and may leave out (null)
-// what it has no faster form for. dispatch.h picks.
-// This header is compiled for every ISA, so it must not pull in inline functions: one compiled for a newer CPU could be
-// the copy that the linker keeps for the whole program. For the same reason the kernels live in anonymous namespaces.
+// The table of kScalar is the definition. Every other table gives the same results, bit for bit. It may leave out (null) a kernel
+// if it has no faster form. dispatch.h picks. This header is compiled for every ISA, so it must not pull in inline functions: one
+// compiled for a newer CPU could be the copy that the linker keeps for the whole program. For the same reason the kernels live in
+// anonymous namespaces.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ inline constexpr std::size_t kCrcLookBackBytes = 255;
 inline constexpr std::size_t kRabinLookBackBytes = 47;
 inline constexpr std::size_t kTogaLookBackBytes = 511;
 
-// Kernels of CRC and Rabin scan many segments side by side. They are fastest on a multiple of so many bytes.
+// Kernels of CRC and Rabin scan many segments side by side. They are fastest on a multiple of this number of bytes.
 inline constexpr std::size_t kLinearHashBlockBytes = 132 << 10;
 
 struct Kernels {

@@ -15,7 +15,7 @@ inline constexpr std::size_t kRabinWindowBytes = 48;
 
 struct RabinTables {
   std::uint64_t reduce[256];  // of the byte that the shift pushes beyond the degree: byte * x^53 mod P
-  std::uint64_t out[256];     // what a byte still contributes when it has left the window: byte * x^(8*48) mod P
+  std::uint64_t out[256];     // the contribution of a byte that has left the window: byte * x^(8*48) mod P
 };
 
 // value * x^shift mod P

@@ -8,9 +8,9 @@
 namespace dedupfs::reference {
 namespace {
 
-// The chunk ends in front of the byte that completes a run of `length` pairs in sequence. As in DedupBench: equal
-// neighbours neither lengthen nor break a run; a pair against the sequence ends the run and counts, and the
-// `skip_trigger`-th of them makes the scan skip, without looking at what it skips. Above gives increasing sequences.
+// The chunk ends in front of the byte that completes a run of `length` pairs in sequence. As in DedupBench: equal neighbours
+// neither lengthen nor break a run. A pair against the sequence ends the run and counts. The `skip_trigger`-th of them makes the
+// scan skip bytes unseen. Above gives increasing sequences.
 template <class Comparison>
 std::size_t seqcdc(const std::uint8_t* p, std::size_t n, const simd::SeqCdcParameters& parameters) {
   std::size_t run = 0, opposite = 0;

@@ -26,7 +26,7 @@ Sample make_sample() {
   return sample;
 }
 
-// What a kernel says of the sample, in numbers that can be compared. One overload a kind of kernel.
+// The results of a kernel for the sample, as numbers that can be compared. One overload for each kind of kernel.
 using Answers = std::vector<std::uint64_t>;
 
 constexpr std::size_t kLengths[] = {1, 15, 16, 17, 63, 64, 65, 127, 255, 257, 1000, 4099, 8192};
@@ -74,7 +74,7 @@ Answers answers(SeqCdcCut* kernel, SeqCdcCut* Kernels::*, const Sample& sample) 
   return all;
 }
 
-// What every scan allows; and for wider hashes masks of their upper bytes, which have vectors of their own.
+// Masks that every scan allows. Wider hashes also get masks of their upper bytes, which have vectors of their own.
 std::vector<std::uint64_t> masks_for(CandidateScan* Kernels::*slot) {
   std::vector<std::uint64_t> masks = {0x1f, 0xff, 0x1fff, 0xf800};
   if (slot == &Kernels::gear32 || slot == &Kernels::crc) masks.insert(masks.end(), {0x1f0000, 0xff000000});

@@ -10,10 +10,10 @@
 namespace dedupfs::simd {
 namespace {
 
-// Of the positions in n <= 1024 bytes that `bits` names, keeps those whose hash asks for a cut.
+// Keeps those of the positions that `bits` names, in n <= 1024 bytes, whose hash asks for a cut.
 //
-// They are listed before they are looked at, almost without branches: which words have any is not to be foreseen. Zen 4,
-// AVX-512: 10.0 GB/s, with a loop over the bits of each word 8.3 (and 15 were nothing to be verified).
+// They are listed before they are looked at, almost without branches: nobody can foresee which words have any. Zen 4, AVX-512:
+// 10.0 GB/s; with a loop over the bits of each word 8.3; 15 if there were nothing to verify.
 inline void keep_candidates(const std::uint8_t* p, std::size_t n, std::uint64_t mask, std::size_t window,
                             std::uint64_t* bits) {
   std::uint16_t passed[1024 + 2];

@@ -6,7 +6,7 @@
 
 namespace dedupfs::simd {
 
-// Of the Gear scans only the one that looks up a single byte plane gains.
+// Only the Gear scan that looks up a single byte plane gains.
 constinit const Kernels kAvx2Kernels = [] {
   Kernels kernels = kernels_over<ByteVec32>();
   kernels.gear_low = &gear_low<ByteVec32>;

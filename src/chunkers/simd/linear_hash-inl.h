@@ -32,8 +32,8 @@ constexpr std::size_t kGroupSteps = 16;
 // 12.5, 66 12.6.
 constexpr std::size_t kLaneBytes = 33 * 64;
 
-// Where the plain code stops being faster, which has no more to warm up than one lane: on Zen 4 it takes 1.07 us for 200
-// bytes with CRC and 0.54 with Rabin, the vectors, whose lanes then overlap, up to 0.95 and 0.42.
+// Below this length the plain code is faster, because it has only one lane to warm up. On Zen 4 it takes 1.07 us for 200 bytes
+// with CRC and 0.54 with Rabin. The vectors, whose lanes then overlap, take up to 0.95 and 0.42.
 constexpr std::size_t kMinBytes = 200;
 
 // Byte k of each hash, as long as the hash has bytes: planes are numbered in the direction in which the hash is shifted,

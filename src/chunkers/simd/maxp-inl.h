@@ -58,7 +58,7 @@ std::size_t maxp(const std::uint8_t* p, std::size_t n, std::size_t window) {
 
   std::size_t begin = window;  // no byte before it can be a maximum
   while (begin < candidates_end) {
-    // Of window + 1 bytes only the last of the largest can be a local maximum (Neubeck, Van Gool: "Efficient non-maximum
+    // Only the last of the largest among window + 1 bytes can be a local maximum (Neubeck, Van Gool: "Efficient non-maximum
     // suppression", ICPR 2006).
     std::size_t length = window + 1;
     if (length > candidates_end - begin) length = candidates_end - begin;
@@ -77,7 +77,7 @@ std::size_t maxp(const std::uint8_t* p, std::size_t n, std::size_t window) {
       if ((~history & all_quiet) != 0) [[likely]]
         continue;
 
-      // What ends in front of the quiet rows, be it a row or the byte in front of the first, holds the candidate.
+      // The row before the quiet rows, or the byte before the first row, holds the candidate.
       const std::size_t run_begin = row - (quiet - 1) * kRow;
       const std::size_t peak = run_begin - kRow + last_at_least<Vec>(p + run_begin - kRow, kRow, level);
       if (peak >= candidates_end) return 0;

@@ -1,11 +1,14 @@
 // The two VectorCDC primitives over any byte vector. Included once by each kernels_ISA.cc, behind its byte_vec_ISA.h.
 //
-// A ByteVec has kWidth, load (unaligned), splat, max, min, largest and smallest (horizontal), eq_bits, ge_bits and gt_bits
-// (unsigned; lane 0 in bit 0), ^, & and |, rotated_left (each byte by one bit), and for linear hashes: load_pieces (16 bytes
-// each from p, p + stride and so on), zip_low and zip_high (which interleave the lower, or upper, eight lanes of each 16 of
-// two vectors) and apply (a LinearMap of every lane of a vector v, which it takes as nibbles(v)). Where gear_low is: +,
-// shifted_up<k> (each byte by k bits), shift_in<k>(now, before) (all bytes k lanes up, from behind those of `before`),
-// disjoint_bits (of lanes that have no bit in common), and a Table of 256 bytes with look_up.
+// A ByteVec has:
+//
+// - kWidth, load (unaligned), splat, max, min, largest and smallest (horizontal),
+// - eq_bits, ge_bits and gt_bits (unsigned; lane 0 in bit 0), ^, & and |, rotated_left (each byte by one bit),
+// - for linear hashes: load_pieces (16 bytes each from p, p + stride and so on), zip_low and zip_high (which interleave the
+//   lower, or upper, eight lanes of each 16 of two vectors) and apply (a LinearMap of every lane of a vector v, which it takes as
+//   nibbles(v)),
+// - if it has gear_low: +, shifted_up<k> (each byte by k bits), shift_in<k>(now, before) (all bytes k lanes up, from behind those
+//   of `before`), disjoint_bits (of lanes that have no bit in common), and a Table of 256 bytes with look_up.
 #pragma once
 
 #include <cstddef>
@@ -86,7 +89,7 @@ struct FourVecs {
     return bits;
   }
 
-  // Where the first or last bit is, given that there is one. Without branches, which the CPU could not predict.
+  // The position of the first or last bit, if there is one. Without branches, which the CPU could not predict.
   template <class Bits>
   std::size_t first(Bits bits_of) const {
     std::size_t at = 0;

@@ -6,8 +6,8 @@
 namespace dedupfs::resemblance::reference {
 namespace {
 
-// The paper's algorithm starts with features of 0 and replaces those that are >= a transform, which would never leave 0;
-// what it must mean is the smallest.
+// The paper's algorithm starts with features of 0 and replaces those that are >= a transform. They would stay 0. The paper must
+// mean the smallest.
 class SmallestTransforms {
  public:
   void add(std::uint32_t fingerprint) {

@@ -9,7 +9,7 @@ namespace dedupfs::resemblance {
 // The table with its gaps. The table of an ISA of another architecture is empty.
 const Kernels& kernels_of(Isa isa);
 
-// Whether the kernel gives what the definition of the slot gives on a fixed buffer.
+// Whether the kernel gives the results of the slot's definition on a fixed buffer.
 bool agrees(ExtractFeatures* kernel, ExtractFeatures* Kernels::*slot);
 
 using Choice = KernelChoice<ExtractFeatures>;

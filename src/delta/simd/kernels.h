@@ -1,9 +1,9 @@
 // The inner loops of resemblance detection, one table per instruction set.
 //
-// The table of kScalar is the definition; every other one gives the same features, bit for bit, and may leave out (null)
-// what it has no faster form for. dispatch.h picks.
-// This header is compiled for every ISA, so it must not pull in inline functions: one compiled for a newer CPU could be
-// the copy that the linker keeps for the whole program. For the same reason the kernels live in anonymous namespaces.
+// The table of kScalar is the definition. Every other table gives the same features, bit for bit. It may leave out (null) a
+// kernel if it has no faster form. dispatch.h picks. This header is compiled for every ISA, so it must not pull in inline
+// functions: one compiled for a newer CPU could be the copy that the linker keeps for the whole program. For the same reason the
+// kernels live in anonymous namespaces.
 #pragma once
 
 #include <cstddef>

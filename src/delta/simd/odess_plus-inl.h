@@ -35,9 +35,9 @@ namespace {
 
 constexpr std::size_t kSwprStep = 16;  // windows of each segment at a time
 
-// Where the windows of the segments end: those of segment s of register r at ends[r] + s * length and behind it, `length`
-// of them, a multiple of kSwprStep. Registers overlap where the chunk is not as long as all: a window seen twice changes
-// nothing.
+// The ends of the windows of the segments. Those of segment s of register r are at ends[r] + s * length and behind it, `length`
+// of them, a multiple of kSwprStep. Registers overlap if the chunk is shorter than all of them: a window that is seen twice
+// changes nothing.
 template <class Vec>
 struct SwprSegments {
   static constexpr std::size_t kCount = Vec::kSegments * Vec::kRegisters;

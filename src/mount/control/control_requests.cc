@@ -13,8 +13,8 @@ Error unknown_action(const std::string& action, const std::string& job) {
 
 }  // namespace
 
-// Asked for a type, nlohmann-json would convert any number; of one that does not fit, the outcome is undefined. So each number
-// is looked at first.
+// nlohmann-json converts any number to a requested type. If the number does not fit, the result is undefined. So each number is
+// checked first.
 
 Result<std::vector<InodeNumber>> inodes_of(const nlohmann::json& request) {
   const nlohmann::json& numbers = request.at("inodes");

@@ -35,7 +35,7 @@ std::string response_line(const Result<Json>& outcome) {
   return response.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-// What a client has not taken yet.
+// The rest of an answer that a client has not read yet.
 class Outbox {
  public:
   bool empty() const { return sent_ == text_.size(); }

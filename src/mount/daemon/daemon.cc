@@ -222,8 +222,9 @@ std::unique_ptr<ControlServer> start_control(FuseMount& mount, const MountReques
   return nullptr;
 }
 
-// When the kernel has asked its first question, and whoever uses the mount is answered. Nothing here may hold the mount: an
-// unmount would find it busy. The kernel takes the lesser of the read-ahead that is set and what it is answered.
+// Called when the kernel has sent its first request, and users of the mount get answers. Nothing here may hold the mount: an
+// unmount would find it busy. The kernel takes the smaller of the read-ahead that is set and the one in the answer to its first
+// request.
 void report_mounted(FuseMount& mount, const MountRequest& request, Startup& startup) {
   mount.set_device(device_of(request.mountpoint));
   raise_read_ahead(mount.device(), request.options.read_ahead_bytes);
@@ -281,7 +282,7 @@ int run_daemon(const MountRequest& request, Startup& startup) {
   std::optional<Closing::Clock::time_point> signalled;
   const Result<void> served = serve(mount, request, startup, signalled);
   if (::geteuid() == 0)
-    (void)forget_mount(request.mountpoint);  // whoever unmounted it may have known nothing of the record
+    (void)forget_mount(request.mountpoint);  // the program that unmounted it may have known nothing of the record
   if (!served) {
     spdlog::error("{}", served.error().message());
     startup.failed(kMountFailed, served.error().message());

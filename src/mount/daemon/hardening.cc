@@ -63,8 +63,8 @@ void lower_oom_score() {
   if (!file) spdlog::debug("{} could not be changed", kFile);
 }
 
-// The cache holds what users may not read of each other. A core file is only one way to it: where the kernel hands cores to a program,
-// the limit alone does not count.
+// The cache holds data that users may not read of each other. A core file is only one way to them: if the kernel gives cores to a
+// program, the limit alone has no effect.
 void forbid_core_dumps() {
   const rlimit none{};
   if (::setrlimit(RLIMIT_CORE, &none) != 0 || ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) report_failure("core dumps");

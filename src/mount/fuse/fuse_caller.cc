@@ -18,8 +18,8 @@ std::string text_of_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Which ids the user namespace of a process has. Only a privileged process of our own namespace can make another one that
-// has the same.
+// The ids in the user namespace of a process. Only a privileged process of our own namespace can make another namespace with the
+// same ids.
 std::string id_map(const std::string& process) {
   return text_of_file("/proc/" + process + "/uid_map");
 }

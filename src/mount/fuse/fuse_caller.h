@@ -1,4 +1,4 @@
-// Who sent a FUSE request, and what /proc says of him.
+// The sender of a FUSE request, and its rights according to /proc.
 #pragma once
 
 #include <sys/types.h>

@@ -16,13 +16,13 @@ namespace dedupfs {
 
 class FuseSession {
  public:
-  // `mountpoint` is canonical; `source` is what the mount table shows, the path of the volume. From here on, programs that
-  // access the mountpoint wait for run().
+  // `mountpoint` is canonical. The mount table shows `source`, the path of the volume. From here on, programs that access the
+  // mountpoint wait for run().
   static Result<std::unique_ptr<FuseSession>> mount(FuseMount& mount, const Path& mountpoint, std::string_view source);
   // Unmounts, lazily, if that has not happened. Open files get ENOTCONN.
   ~FuseSession();
 
-  // Serves requests, on at most so many threads, until the mount is gone or stop() is called. When it returns, every request is
+  // Serves requests until the mount is gone or stop() is called, on at most `threads` threads. When it returns, every request is
   // answered.
   Result<void> run(unsigned threads);
   // Ends run(); returns when it has ended.

@@ -18,7 +18,8 @@ class RequestCopies {
   // The number of libfuse's threads that may hold copies. The others serve readers, which holders of copies may wait for.
   static constexpr unsigned kMaxWaiting = 16;
 
-  // Waits until a copy of so many bytes fits. kNoMemory: too many wait already; kInterrupted: `cancelled`, asked every 50 ms.
+  // Waits until a copy of this size fits. kNoMemory: too many wait already; kInterrupted: `cancelled`, asked every 50 ms, said
+  // yes.
   Result<DirtyBudget::Share> acquire(std::uint64_t bytes, const std::function<bool()>& cancelled) {
     const Waiting waiting(waiting_);
     if (waiting.before >= kMaxWaiting && budget_.used_bytes() + bytes > kMaxBytes)

@@ -44,7 +44,7 @@ struct MountOptions {
 
   // of dedupfs, with their defaults
   bool foreign = false;           // as root: others who can write to the volume are trusted
-  std::uint64_t cache_bytes = 0;  // 0, of this and the next two: what fits the machine (mount/options/memory_limits.h)
+  std::uint64_t cache_bytes = 0;  // 0, here and in the next two: chosen for the machine (mount/options/memory_limits.h)
   std::uint64_t index_memory_bytes = 0;
   std::uint64_t dirty_bytes = 0;
   std::chrono::seconds commit_interval{5};

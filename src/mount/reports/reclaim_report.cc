@@ -61,7 +61,7 @@ nlohmann::json time_left(const ReclaimStatus& status) {
   return left ? nlohmann::json(*left) : nlohmann::json(nullptr);
 }
 
-// The JSON keeps the names that the phases had first. People read those of the field.
+// The JSON keeps the first names of the phases. People read the field's names.
 std::string shown_phase(const std::string& phase) {
   if (phase == "await deletions") return "waiting for deletions";
   if (phase == "rebase") return "re-encode deltas";

@@ -1,4 +1,4 @@
-// Which snapshots to keep: the newest ones, and the newest one of each of the last days, weeks and months.
+// Chooses the snapshots to keep: the newest ones, and the newest one of each of the last days, weeks and months.
 //
 // Threads: free functions, safe from any thread.
 #pragma once

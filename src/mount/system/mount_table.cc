@@ -84,7 +84,7 @@ Result<std::vector<MountEntry>> read_mount_table(const char* mountinfo) {
 
 bool is_credible(const MountEntry& entry) {
   if (!entry.user || *entry.user == 0 || *entry.user == ::geteuid()) return true;
-  const auto status = stat_in_time(entry.source);  // whoever chose it may have chosen a filesystem that never answers
+  const auto status = stat_in_time(entry.source);  // a user may have chosen a filesystem that never answers
   return status && status->st_uid == *entry.user;
 }
 

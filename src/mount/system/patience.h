@@ -17,7 +17,7 @@ struct Patience {
   std::function<void(const std::string& line)> say;         // empty: to standard error
 };
 
-// One wait. After two seconds it tells the user what it waits for, then now and then how long it has waited. It has an end.
+// One wait. After two seconds it tells the user the reason of the wait, then now and then its length. It has an end.
 class Wait {
  public:
   // `what` completes "waiting for ...": "process 12 to answer".

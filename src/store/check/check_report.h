@@ -1,4 +1,4 @@
-// What a check of a volume found.
+// The findings of a check of a volume.
 //
 // Threads: one user at a time.
 #pragma once
@@ -22,9 +22,9 @@ inline Result<void> no_progress(int /*pass*/, std::uint64_t /*current*/, std::ui
   return {};
 }
 
-// Of a file that has more, the last one stands for all the rest, up to the end of what is lost.
+// The limit for one file. If a file has more, its last range covers all the rest, up to the end of the last lost range.
 inline constexpr std::size_t kMaxLostRanges = 1000;
-// Of all files together: beyond, each has one.
+// The limit for all files together. Beyond it, each file has one range.
 inline constexpr std::size_t kMaxLostRangesTotal = 100'000;
 
 // A range of a file that cannot be read, and never will be unless the same content is written again.
@@ -59,7 +59,7 @@ class CheckReport {
       ++lost_ranges_;
     }
   }
-  // Worth knowing, harmless: what a crash leaves behind.
+  // Worth knowing, but harmless, such as leftovers of a crash.
   void note(const std::string& message) { print_("note: " + message); }
 
   std::uint64_t errors() const { return errors_; }

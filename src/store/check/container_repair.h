@@ -1,4 +1,4 @@
-// What can be put right in container files themselves: no byte of a region is ever changed. `folder` is VOLUME/containers.
+// Repairs container files: headers and torn ends. It never changes a byte of a region. `folder` is VOLUME/containers.
 //
 // Threads: one at a time; the caller holds the volume's lock for writing.
 // Failure: an Error names the file.
@@ -15,12 +15,12 @@
 
 namespace dedupfs {
 
-// Writes anew the damaged headers of containers that hold regions. A line for each.
+// Writes the damaged headers of containers that hold regions again. Returns a line for each.
 Result<std::vector<std::string>> repair_container_headers(const std::shared_ptr<BackingFolder>& folder,
                                                           const Superblock& superblock);
 
-// Cuts off what a write that was interrupted left behind the last region of containers that are not sealed. `regions`: all that
-// the index refers to, which must be sound. A line for each.
+// Cuts off the rest of an interrupted write behind the last region of containers that are not sealed. `regions`: all regions that
+// the index refers to; they must be sound. Returns a line for each container.
 Result<std::vector<std::string>> cut_torn_tails(const std::shared_ptr<BackingFolder>& folder,
                                                 const Superblock& superblock, const RegionOffsets& regions);
 

@@ -1,7 +1,7 @@
-// Makes the feature index anew from the chunks that are stored: for a volume whose index was lost, or whose limit was raised.
+// Makes the feature index again from the stored chunks: for a volume whose index was lost, or whose limit was raised.
 //
 // Threads: one at a time, on a volume that is open for writing and otherwise idle.
-// Failure: kInvalidArgument for a volume without deltas. Interrupted, it leaves an index with gaps, which costs space only.
+// Failure: kInvalidArgument for a volume without deltas. If it is interrupted, the index has gaps, which costs space only.
 #pragma once
 
 #include <cstdint>

@@ -136,7 +136,7 @@ class ChunkRebuild {
     return extents_.extents() < kExtentsTogether ? Result<void>() : write_extents();
   }
 
-  // A chunk that was moved has the content that it had, and is made as it was, unless it was stored anew.
+  // A chunk that was moved keeps its content and its sources, unless it was re-encoded.
   Result<void> cover(const ChunkExtent& older, RegionPlace place, const std::vector<RegionEntry>& entries) {
     DEDUPFS_ASSIGN(const auto older_entries, containers_.read_directory(older.place));
     for (const RegionEntry& was : older_entries) {
@@ -319,7 +319,7 @@ class ChunkRebuild {
     return true;
   }
 
-  // Of what nobody may refer to.
+  // Drops the fingerprints of chunks that nobody may refer to.
   Result<void> drop_fingerprints() {
     Database::Batch batch(index_);
     for (const auto& [number, why] : table_.unreadable()) {
@@ -354,7 +354,7 @@ class ChunkRebuild {
   BulkWriter fingerprints_;
   ExtentOverlay extents_;
   ChunkDepths depths_;  // of the copies that count
-  // Of deltas that were stored anew, in order of the newer ones.
+  // Older copies of deltas that were stored again, in the order of the newer copies.
   std::vector<std::pair<ChunkId, RegionPlace>> older_copies_;
   RegionOffsets known_regions_;
   std::vector<std::pair<RegionPlace, RegionHeader>> damaged_regions_;

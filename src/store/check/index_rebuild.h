@@ -1,15 +1,18 @@
-// Makes `fingerprints` and `chunks` anew from the containers alone; see docs/format.md, "Rebuilding from containers".
+// Makes `fingerprints` and `chunks` again from the containers alone; see docs/format.md, "Rebuilding from containers".
 //
-// A damaged chunk whose content somebody may bring again (its fingerprint and length are known from the directory of its
-// region, or from the old index) keeps its entries and is put on the list of damaged chunks; so do the deltas that need it. A
-// chunk that is not what its fingerprint says, though every checksum is right, is put on the list and keeps no fingerprint. All else that is damaged is left out.
+// - A damaged chunk whose fingerprint and length are known, from the directory of its region or from the old index, keeps its
+//   entries. It is put on the list of damaged chunks, so that a writer of the same content can heal it. The same goes for the
+//   deltas that need it.
+// - A chunk that differs from its fingerprint, though every checksum is right, is put on the list and keeps no fingerprint.
+// - All other damaged chunks are left out.
 //
-// Of several copies of a chunk the last one counts, which may be a delta that was stored anew, but never committed, and be made
-// from chunks that are gone, or are as deep as itself: then the last copy that can be made counts.
+// If there are several copies of a chunk, the last one counts. That may be a delta that was stored again, but never committed.
+// Its sources may be gone, or as deep as itself. Then the last copy that can be decoded counts.
 //
 // Threads: one at a time; nobody may write to the containers.
 // Failure: damage goes to the report as notes; an Error means that the disk could not be read or written.
-// Memory:  a ChunkTable, a byte for each delta and its neighbours, and 16 for each older copy of one that was stored anew.
+// Memory:  a ChunkTable, a byte for each delta and its neighbours, and 16 bytes for each older copy of a delta that was stored
+//          again.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +33,9 @@ struct RebuildHints {
   std::unordered_set<std::uint64_t> unreadable;
   // Chunks that were known to be damaged: checksums of regions do not show it in every case.
   std::vector<std::uint64_t> listed;
-  // An index whose `chunks` are whole, if there is one: it knows where regions start, and what was in those that are lost.
+  // An index whose `chunks` are whole, if there is one: it knows the starts of regions, and the chunks of lost regions.
   const RecordSource* old_index = nullptr;
-  // What the old index says of containers from this one on is not believed: none was ever made.
+  // The old index is not believed about containers from this number on: they never existed.
   std::uint64_t end_of_containers = UINT64_MAX;
 };
 

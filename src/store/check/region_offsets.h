@@ -1,4 +1,4 @@
-// Where the regions start that an index refers to.
+// The offsets of the regions that an index refers to.
 //
 // Threads: one at a time to change it.
 // Memory:  some bytes a region.
@@ -18,7 +18,7 @@ namespace dedupfs {
 
 class RegionOffsets {
  public:
-  // Records that do not parse are passed over, and so is what is said of containers that are not there.
+  // Passes over records that do not parse, and over records of missing containers.
   static Result<RegionOffsets> of(
       const RecordSource& index,
       const std::function<bool(std::uint32_t container)>& is_there = [](std::uint32_t) { return true; }) {

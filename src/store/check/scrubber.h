@@ -1,10 +1,10 @@
-// The scrub: reads everything that the index refers to, in the background and no faster than it is told, so that damage is
-// found while there is still somewhere to heal it from. What it finds damaged is remembered as what readers find
-// (DamagedChunks): the next writer of that content heals it.
+// The scrub: reads everything that the index refers to, in the background, with a limit on its speed. So damage is found while
+// the content is still elsewhere and can heal it. A damaged chunk is put into DamagedChunks, as after a failed read: the next
+// writer of its content heals it.
 //
-// It verifies the checksums of all regions with live or once live chunks, read from the disk even if the operating system has
-// them in its memory; that each chunk is where the index says; the checksums of the index's own tables, both superblocks and
-// the newest checkpoint.
+// It verifies the checksums of all regions with chunks that are or were live. It reads them from the disk even if the operating
+// system has them in memory. It also verifies that each chunk is where the index says, and the checksums of the index's own
+// tables, of both superblocks and of the newest checkpoint.
 //
 // Threads:   every function from any thread.
 // Ownership: the volume must outlive it; the destructor stops it.
@@ -25,13 +25,13 @@
 
 namespace dedupfs {
 
-// What one scrub found, over all or so far.
+// The findings of one scrub, of all of it or so far.
 struct ScrubFindings {
   std::int64_t started_unix_seconds = 0;
   std::int64_t ended_unix_seconds = 0;  // 0: it is running
   std::uint64_t checked_bytes = 0;      // of containers
   std::uint64_t damaged_chunks = 0;
-  std::uint64_t other_damage = 0;  // of index, superblock, checkpoint: what the log names
+  std::uint64_t other_damage = 0;  // of index, superblock, checkpoint; the log names it
   bool complete = false;           // not stopped early
 
   bool sound() const { return damaged_chunks == 0 && other_damage == 0; }
@@ -50,7 +50,7 @@ inline constexpr std::string_view kLastScrubCounter = "last_scrub";  // in Famil
 std::string encode_scrub_findings(const ScrubFindings& findings);
 Result<ScrubFindings> decode_scrub_findings(std::string_view encoded);
 
-// Of the one that ended last; nothing, too, where that does not parse: the next scrub replaces it.
+// The findings of the scrub that ended last. Nothing also if the record does not parse: the next scrub replaces it.
 std::optional<ScrubFindings> last_scrub_of(const Database& database);
 
 class Scrubber {

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kCheckCacheBytes = 32 << 20;
 constexpr std::size_t kCachedDirectories = 1024;
 constexpr std::size_t kCachedEntries = 1 << 18;  // of these directories
-// What the directory of a region has of a chunk is longer.
+// The directory entry of a chunk is longer than this.
 constexpr std::uint64_t kBytesOfAnEntry = sizeof(Fingerprint::bytes);
 
 class StoreCheck {
@@ -94,7 +94,7 @@ class StoreCheck {
     return {};
   }
 
-  // Each is in the directory of a region, or known to be lost: what an index says beyond takes no memory.
+  // Each chunk is in the directory of a region, or known to be lost. So chunks that an index only claims take no memory.
   std::uint64_t max_possible_chunks() const {
     std::uint64_t chunks = DamagedChunks::kMax;
     for (const auto& container : containers_)
@@ -112,7 +112,7 @@ class StoreCheck {
     const auto region = read(extent.region());
     if (!region) {
       report_bad_place(extent, region.error());
-      // Where every checksum is right, a rebuild would take it for sound.
+      // If every checksum is right, a rebuild would take the chunk for sound.
       const bool looks_sound = scope_.verify_data && volume_.containers().verify(extent.region()).has_value();
       for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
         store_.chunks.mark_unreadable(extent.id_of(i), region.error().message());
@@ -153,7 +153,7 @@ class StoreCheck {
       report_.note(error.message());
   }
 
-  // Without its payload, unless data are to be verified.
+  // Reads the payload only if data shall be verified.
   Result<std::shared_ptr<const Region>> read(RegionRange range) {
     const RegionPlace place = range.place;
     if (scope_.verify_data) return cache_.get(range);
@@ -221,7 +221,7 @@ class StoreCheck {
     return id ? std::optional(*id) : std::nullopt;
   }
 
-  // What the region of a chunk says of it, if that can be read.
+  // The directory entry of a chunk in its region; nothing if it cannot be read.
   Result<std::optional<RegionEntry>> entry_of(ChunkId id) {
     if (!last_extent_.contains(id)) {
       auto extent = find_extent(volume_.database(), id);

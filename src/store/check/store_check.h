@@ -2,8 +2,8 @@
 // there are, so that recipes can be checked against them.
 //
 // Threads: one check at a time; nobody may write to the volume.
-// Failure: what is wrong with the volume goes to the report; an Error means that the check could not go on (kCorruption: the
-//          index cannot be read).
+// Failure: damage of the volume goes to the report; an Error means that the check could not go on (kCorruption: the index cannot
+//          be read).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 namespace dedupfs {
 
 struct StoreCheckScope {
-  // Every region with its payload, and every chunk against its fingerprint; without it headers and directories of regions,
-  // the tables of the index, and what they say of each other.
+  // True: checks every region with its payload, and every chunk against its fingerprint. False: checks headers and directories of
+  // regions, the tables of the index, and whether they agree.
   bool verify_data = true;
   Progress progress = no_progress;
   int pass = 1;
@@ -26,7 +26,7 @@ struct StoreCheckScope {
 
 struct CheckedStore {
   ChunkTable chunks;
-  // Of the unreadable ones those that are at fault themselves, though every checksum is right.
+  // The unreadable chunks that are damaged themselves, though every checksum is right.
   std::unordered_set<std::uint64_t> mismatched;
 };
 

@@ -1,5 +1,5 @@
-// Where chunks are, and which there are already: the database's `fingerprints` and `chunks`, with what was stored since the
-// last commit in memory above them. See docs/format.md, "Chunk index".
+// The places of chunks, and a look-up of chunks by fingerprint: the database's `fingerprints` and `chunks`, with the changes
+// since the last commit in memory above them. See docs/format.md, "Chunk index".
 //
 // Chunk ids are handed out in blocks, so the chunks of a region form a few *runs* of consecutive ids. One entry of `chunks`
 // describes an extent: it costs the index, and a sequential reader, one look-up a region instead of one a chunk.
@@ -32,7 +32,7 @@ inline constexpr std::uint64_t kMaxChunksPerExtent = 1 << 16;
 struct ChunkExtent {
   struct Chunk {
     std::uint32_t raw_length = 0;
-    // Of a delta:
+    // For a delta only:
     std::uint32_t delta_length = 0;
     std::vector<ChunkId> sources;
 
@@ -54,7 +54,7 @@ struct ChunkExtent {
   }
   ChunkId id_of(std::size_t position) const { return ChunkId{number_of(first) + position}; }
   const Chunk& at(ChunkId id) const { return chunks[number_of(id) - number_of(first)]; }  // which it contains
-  // What so many bytes of its region's payload take on disk: all of the region is shared out over its payload.
+  // The disk that these bytes of the region's payload take: the size of the region is shared out over its payload.
   std::uint64_t disk_bytes_of(std::uint64_t payload_bytes) const {
     return region_payload_bytes == 0 ? 0 : payload_bytes * region_disk_bytes / region_payload_bytes;
   }
@@ -64,7 +64,7 @@ struct ChunkExtent {
   bool operator==(const ChunkExtent&) const = default;
 };
 
-// Adds the chunk to the last extent, or begins another where it does not follow. Where their region is, is not said yet.
+// Adds the chunk to the last extent, or begins another extent if it does not follow. The place of the region is set later.
 void append_to_extents(std::vector<ChunkExtent>& extents, const RegionEntry& entry);
 // Takes back what append_to_extents() added last.
 void drop_last(std::vector<ChunkExtent>& extents);

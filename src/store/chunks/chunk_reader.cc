@@ -12,7 +12,7 @@
 namespace dedupfs {
 namespace {
 
-// Of the cache, for chunks made from deltas. The regions take the rest.
+// The share of the cache for chunks made from deltas. The regions take the rest.
 constexpr std::size_t kDecodedShare = 4;
 
 std::string name_of_chunk(ChunkId id) {
@@ -72,7 +72,7 @@ void ChunkReader::note_damage(ChunkId id, const Error& error) {
   const auto extent = find_extent(database_, id);
   if (!extent || !*extent) return;
   damaged_.insert(id);
-  // What can be said of a region holds for all that lies in it.
+  // If the region is damaged, so are all chunks in it.
   if (!regions_.get((*extent)->region())) damaged_.insert((*extent)->first, (*extent)->chunks.size());
 }
 
@@ -119,7 +119,7 @@ Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id, std::uint8_t depth_limit
   DEDUPFS_ASSIGN(const Stored stored, get_stored(id));
   auto chunk = make(stored, depth_limit, chunks_left);
   if (chunk || !stored.entry.is_delta()) return chunk;
-  // Since its place was cached it may have been stored anew, made from other chunks, and those that it was made from erased.
+  // Since its place was cached, the chunk may have been re-encoded with other sources, and its old sources erased.
   const auto now = get_stored_now(id);
   return now && now->entry != stored.entry ? make(*now, depth_limit, chunks_left) : chunk;
 }

@@ -1,11 +1,10 @@
-// From a chunk's id to its bytes: where it lies, the region that holds it, and, where it is a delta, the chunks that it
-// was encoded against.
+// From a chunk's id to its bytes: its place, its region, and for a delta the chunks that it was made from.
 //
 // Threads: every function from any thread.
-// Failure: kCorruption names the chunk, and where it is a delta, each chunk on the way to the one that cannot be had, which
-//          is noted in damaged(). Wrong bytes are never given: regions have checksums, and so has what a delta makes.
-// Cost:    a delta of depth d needs at most kMaxDeltaSources^d chunks, far fewer in fact, because neighbours share their
-//          sources; more than kMaxChunksPerRead of them are refused, so that a hostile volume cannot make a read endless.
+// Failure: kCorruption names the chunk. For a delta it names each chunk on the way to the one that cannot be read, which is noted
+//          in damaged(). Wrong bytes are never given: regions have checksums, and so have decoded deltas.
+// Cost:    a delta of depth d needs at most kMaxDeltaSources^d chunks; far fewer in fact, because neighbours share their sources.
+//          More than kMaxChunksPerRead are refused, so that a hostile volume cannot make a read endless.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +40,7 @@ class ChunkReader {
     std::uint8_t depth = 0;        // of deltas
     std::vector<ChunkId> sources;  // of a delta
   };
-  // Of a chunk in damaged(), its bytes are compared with its fingerprint: a check may have found that they are others.
+  // For a chunk in damaged(), compares the bytes with the fingerprint: a check may have found that they differ.
   Result<Chunk> get(ChunkId id);
   // A chunk as it is stored.
   struct Stored {
@@ -52,20 +51,19 @@ class ChunkReader {
   // Whether there are bytes, be they the right ones or not.
   bool can_be_made(ChunkId id);
 
-  // Whether it is in the index, or is to come there with a commit. What was erased may be found still, until forget_places().
+  // Whether the chunk is in the index, or comes there with a commit. An erased chunk may still be found, until forget_places().
   bool has(ChunkId id) const;
-  // Whether there is nothing to gain by getting it ahead of time. Where it may be a delta, there is.
+  // Whether read-ahead gains nothing for this chunk. It gains something if the chunk may be a delta.
   bool is_cached(ChunkId id);
 
-  // After chunks were erased. After chunks moved, too: what is at the old places would do as long as it is there, but may be
-  // deeper.
+  // For use after chunks were erased, or moved. The old places are valid as long as they exist, but the deltas there may be deeper.
   void forget_places() { extents_.clear(); }
 
   RegionCache& regions() { return regions_; }
   DamagedChunks& damaged() { return damaged_; }
 
  private:
-  // Where it is now, whatever was cached.
+  // The present place of the chunk, without the caches.
   Result<Stored> get_stored_now(ChunkId id);
   Result<Stored> read_stored(ChunkId id, RegionRange range);
   void note_damage(ChunkId id, const Error& error);

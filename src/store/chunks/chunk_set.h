@@ -1,11 +1,12 @@
-// Sets of chunks: a bit for each chunk, in a tree of small pages that are made where the first bit is set. Gaps between ids cost
-// next to nothing, so a set takes what its chunks need, however many ids were ever given away.
+// Sets of chunks: a bit for each chunk, in a tree of small pages. A page is made when its first bit is set. Gaps between ids cost
+// almost nothing, so the memory depends on the chunks of the set, not on the number of ids ever given away.
 //
-// Threads: one user at a time. On a set that was made with an `end`, contains() and insert_beside_others() may run on any threads.
-// Memory:  1.3 bits a chunk where ids are dense, half a KiB for one that is alone among 32,768 ids, some KiB for one that is alone
+// Threads: one user at a time. On a set that was made with an `end`, contains() and insert_beside_others() may run on any
+//          threads.
+// Memory:  1.3 bits a chunk if ids are dense, half a KiB for one that is alone among 32,768 ids, some KiB for one that is alone
 //          among millions, and never more than `max_bytes`.
-// Failure: an id that would take more, or for which the system has no memory, stays out, and is_complete() is false from then on.
-//          Ask is_complete() before you draw conclusions from what is not in a set.
+// Failure: an id stays out if it would take more than that, or if the system has no memory; is_complete() is false from then on.
+//          Ask is_complete() before you draw conclusions from the absence of an id.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +30,8 @@ class Database;
 class ChunkSet {
  public:
   static constexpr std::uint64_t kMinLimit = 64 << 20;  // enough for 400 million chunks
-  // For sets of the chunks of a volume: 64 MiB, and twice what the tables of its runs take. Whole volumes need a twentieth of that;
-  // recipes that name ids at random, and would fill any memory, run into it.
+  // The limit for sets of the chunks of a volume: 64 MiB, and twice the size of the tables of its extents. Whole volumes need a
+  // twentieth of that. Recipes that name ids at random, and would fill any memory, reach the limit.
   static std::uint64_t limit_for(const Database& database);
 
   explicit ChunkSet(std::uint64_t max_bytes) : max_bytes_(max_bytes) {}

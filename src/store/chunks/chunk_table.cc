@@ -30,7 +30,7 @@ Result<void> mark_unreadable_deltas(const Database& database, ChunkTable& table,
     found_any = false;
     DEDUPFS_TRY(database.walk(*snapshot, Family::kChunks, [&](std::string_view key, std::string_view value) {
       const auto extent = decode_extent(key, value);
-      if (!extent) return true;  // whoever filled the table has reported it
+      if (!extent) return true;  // reported when the table was filled
       for (std::size_t i = 0; i < extent->chunks.size(); ++i) {
         const ChunkId delta = extent->id_of(i);
         const auto is_useless = [&](ChunkId source) {

@@ -1,4 +1,4 @@
-// Which chunks there are, how long they are, and which of them cannot be read: what recipes are checked against.
+// The chunks of a volume, their lengths, and which of them cannot be read. Recipes are checked against this table.
 //
 // Threads: one user at a time.
 // Memory:  four bytes a chunk, and about a hundred for each that cannot be read.

@@ -20,7 +20,7 @@ class DamageRecord final : public CommitParticipant {
  public:
   DamageRecord(DamagedChunks& damaged, const PendingChunks& pending) : damaged_(damaged), pending_(pending) {}
 
-  // What earlier mounts knew.
+  // Loads the findings of earlier mounts.
   Result<void> load(const Database& index);
 
   // Somebody found it damaged by other means than reading it.

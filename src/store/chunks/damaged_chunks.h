@@ -1,8 +1,8 @@
-// The chunks that are known to be damaged: a read of them failed, or a check found it. A writer that brings the content of
-// one stores it anew, under the same id, which heals every file that refers to it.
+// The chunks that are known to be damaged: a read of them failed, or a check found it. A writer that brings the content of one
+// stores it again, under the same id. That heals every file that refers to it.
 //
-// It is a hint. A chunk that is not named costs nothing but its healing; one that is named and can be read after all is
-// taken off the list when a writer finds that out.
+// It is a hint. A damaged chunk that is not listed is not healed, and nothing else. A listed chunk that can be read after all is
+// removed from the list when a writer finds that out.
 //
 // Threads: every function from any thread.
 #pragma once
@@ -40,9 +40,9 @@ class DamagedChunks {
   };
   // The list `without` the chunks that a commit heals. They stay on it until that commit has succeeded.
   Encoded encode(const std::vector<ChunkId>& without = {}) const;
-  // Whether there is something to store: what was loaded or stored last is an older version.
+  // Whether there is something to store: the version that was loaded or stored last is older.
   bool changed() const { return version_ != stored_version_; }
-  // What encode() gave for these arguments is durable: takes those off the list which it left out.
+  // The result of encode() for these arguments is durable: removes from the list the chunks that encode() left out.
   void note_stored(std::uint64_t version, const std::vector<ChunkId>& without = {});
   Result<void> load(std::string_view encoded);
 

@@ -1,7 +1,7 @@
-// How many bytes of chunks files have given up, to which others may refer: the measure of what a reclaim may find. Remembered
-// over mounts.
+// The bytes of chunks that files have dropped; other files may still refer to these chunks. It estimates how much a reclaim may
+// find. It is remembered over mounts.
 //
-// Threads: every function from any thread; as CommitParticipant as that says.
+// Threads: every function from any thread; the functions of CommitParticipant as described there.
 // Failure: kCorruption if the counter of the index is damaged.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Where the regions of recently read runs of chunks are, so that a sequential reader asks the database once an extent.
+// The extents of recently read chunks, so that a sequential reader asks the database once an extent.
 //
 // A place may be stale: chunks move. But a chunk that is found here was in the database after the last clear().
 //
@@ -55,7 +55,7 @@ class ExtentCache {
   void insert(const ChunkExtent& extent, std::uint64_t generation) {
     const WriterLock lock(mutex_);
     if (generation != generation_) return;
-    // Starting afresh is rare and cheap: what is in use comes back with one look-up each.
+    // Clearing all of it is rare and cheap: the extents in use come back with one look-up each.
     if (extents_.size() >= kMaxExtents) extents_.clear();
     extents_.insert_or_assign(number_of(extent.first), Run{extent.chunks.size(), found_in(extent)});
   }

@@ -16,7 +16,7 @@ Result<const ChunkExtent*> ExtentFinder::find(ChunkId id) {
     DEDUPFS_TRY(note_gap(id));
     return nullptr;
   }
-  // Starting afresh is rare and cheap: what is in use comes back with one look-up each.
+  // Clearing all of it is rare and cheap: the extents in use come back with one look-up each.
   if (extents_.size() >= kMaxExtents) extents_.clear();
   ChunkExtent& kept = extents_[found->first];
   kept = std::move(*found);

@@ -1,4 +1,5 @@
-// Extents of the chunk index for one who asks for many of them, mostly near to each other: what was found is kept for a while.
+// Finds extents of the chunk index for a caller that asks for many of them, mostly near to each other. It keeps found extents for
+// a while.
 //
 // Threads:   one user at a time.
 // Ownership: the database must outlive it.

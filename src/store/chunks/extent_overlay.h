@@ -1,5 +1,5 @@
-// Lays runs of chunks over those that the index has: a chunk that both have was moved, and from then on is at the place of
-// the extent laid last. What was there is carved, so that the entries of `chunks` never overlap.
+// Lays extents over those of the index. If both have a chunk, the chunk was moved, and the extent laid last has its place. The
+// older extents are cut, so that the entries of `chunks` never overlap.
 //
 // Threads: one user at a time.
 // Failure: kCorruption for an extent of the index that does not parse.
@@ -17,7 +17,7 @@
 
 namespace dedupfs {
 
-// What is left of `run` without the `count` chunks from `first`: none, one or two extents.
+// The rest of `extent` without the `count` chunks from `first`: none, one or two extents.
 std::vector<ChunkExtent> carve(const ChunkExtent& extent, ChunkId first, std::size_t count);
 
 class ExtentOverlay {
@@ -25,7 +25,7 @@ class ExtentOverlay {
   // The database must outlive it, and its extents must not change but by append_to().
   explicit ExtentOverlay(const Database& database) : database_(database) {}
 
-  // Returns the extents that the chunks had before, as far as `run` covers them.
+  // Returns the extents that the chunks had before, as far as `extent` covers them.
   Result<std::vector<ChunkExtent>> lay(ChunkExtent extent);
   // Takes the entries of `count` chunks away, those that are there.
   Result<void> remove(ChunkId first, std::size_t count);

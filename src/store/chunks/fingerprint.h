@@ -13,7 +13,7 @@ namespace dedupfs {
 
 Fingerprint fingerprint_of(ByteSpan chunk);
 
-// Those of all chunks, in order. Faster than one by one: where a list is at hand, use this.
+// The fingerprints of all chunks, in order. Faster than one call for each chunk.
 std::vector<Fingerprint> fingerprints_of(std::span<const ByteSpan> chunks);
 
 }  // namespace dedupfs

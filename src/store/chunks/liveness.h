@@ -1,13 +1,14 @@
-// Between those who delete chunks that nobody refers to and those who begin to refer to chunks: the write barrier of reclaim.
+// The write barrier of a reclaim. It stands between the reclaim, which deletes chunks that nobody refers to, and writers, which
+// begin to refer to chunks.
 //
 //   idle      any chunk of the index may be referred to
-//   marking   any chunk may be, and which were is remembered
-//   erasing   what was neither marked nor claimed by then is dead: nobody may refer to it any more
+//   marking   any chunk may be, and claimed chunks are remembered
+//   erasing   chunks that were neither marked nor claimed by then are dead: nobody may refer to them any more
 //
 // Threads: every function from any thread; phases are changed by one thread.
-// Memory:  about a bit for each chunk in use while a reclaim runs (store/chunks/chunk_set.h), and 8 bytes for each chunk that was claimed before the
-//          mark came to it, until take_claimed().
-// Failure: where memory for the marks runs out, every chunk counts as live: require_complete() says so.
+// Memory:  about a bit for each chunk in use while a reclaim runs (store/chunks/chunk_set.h), and 8 bytes for each chunk that was
+//          claimed before the mark came to it, until take_claimed().
+// Failure: if memory for the marks runs out, every chunk counts as live: require_complete() says so.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ class Liveness {
     Lookup(const Lookup&) = delete;
     Lookup& operator=(const Lookup&) = delete;
     ~Lookup() DEDUPFS_RELEASE_GENERIC();
-    // Whether the chunk may be referred to. False: it is dead, and its content is to be stored under another id.
+    // Whether the chunk may be referred to. False: it is dead; the writer must store its content under another id.
     bool claim(ChunkId id);
     // The chunk was stored just now, perhaps by somebody else who was faster, and is referred to.
     void note_stored(ChunkId id);
@@ -45,11 +46,12 @@ class Liveness {
   void start_marking(std::uint64_t end, std::uint64_t max_bytes = ChunkSet::kMinLimit);
   // Whether it was not marked yet. While marking.
   bool mark(ChunkId id);
-  // The chunks that were claimed and had not been marked, since the last call: what they are made from is to be marked, too.
+  // The chunks that were claimed without a mark since the last call. The mark must reach their sources, too.
   std::vector<ChunkId> take_claimed();
   // Begins to erase, unless something was claimed since take_claimed(): false then.
   bool start_erasing();
-  // Ends either phase; nothing where none is. What was erased is in no index any more and, after `forget` ran, in no cache.
+  // Ends either phase; does nothing in no phase. By then, no index has the erased chunks, and after `forget` ran, no cache has
+  // them.
   void finish(const std::function<void()>& forget);
 
   // While marking or erasing.

@@ -105,7 +105,7 @@ void PendingChunks::freeze() {
   std::swap(open_, frozen_);
 }
 
-// Without the lock, for it may take a while: what it reads of the frozen group changes no more.
+// Runs without the lock, because it may take a while: the frozen group does not change any more.
 Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Database& database) const {
   const Group& frozen = frozen_for_its_owner();
   ExtentOverlay extents(database);
@@ -118,7 +118,7 @@ Result<void> PendingChunks::append_frozen_to(Database::Batch& batch, const Datab
       batch.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));
     for (const ChunkExtent& extent : region->moved) DEDUPFS_TRY(extents.lay(extent));
   }
-  // Behind all that moved: of a chunk that did both, what came again counts.
+  // Comes after the moved chunks: if a chunk was moved and stored again, the latter counts.
   for (const auto& region : frozen.regions)
     for (const ChunkExtent& extent : region->renewed) DEDUPFS_TRY(extents.lay(extent));
   extents.append_to(batch);

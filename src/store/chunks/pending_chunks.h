@@ -1,5 +1,5 @@
-// The chunks of the transaction groups that are not committed yet: what dedup look-ups and reads must find before the
-// database knows of it. Two generations, the open group and the frozen one, as in Metadata.
+// The chunks of the transaction groups that are not committed yet. Look-ups and reads must find them before the database has
+// them. There are two generations, the open group and the frozen one, as in Metadata.
 //
 // Threads: every function from any thread.
 #pragma once
@@ -40,7 +40,7 @@ struct ErasedChunks {
 
 class PendingChunks {
  public:
-  // Where a pending chunk can be read: in memory, or on disk.
+  // The place of a pending chunk: in memory, or on disk.
   struct Location {
     std::shared_ptr<const Region> region;  // null: on disk in `range`
     RegionEntry entry;
@@ -54,10 +54,10 @@ class PendingChunks {
   // Makes the last entry of `region` known; or, if its fingerprint is known already, returns that chunk's id and
   // changes nothing.
   std::optional<ChunkId> publish(const RegionEntry& entry, const std::shared_ptr<PendingRegion>& region);
-  // The same for a chunk that moves: whoever finds its content finds it as before. False: it is here already.
+  // The same for a chunk that moves. Look-ups of its content find it as before. False: it is here already.
   bool publish_moved(const RegionEntry& entry, const std::shared_ptr<PendingRegion>& region);
   void erase(ErasedChunks chunks);
-  // Nothing refers to it when the group is committed; it is to be removed then.
+  // The container is removed when the group is committed: nothing refers to it then.
   void abandon_container(std::uint32_t number);
   // A region is complete and will be written: it belongs to the open group.
   void add_region(std::shared_ptr<PendingRegion> region);
@@ -66,7 +66,7 @@ class PendingChunks {
 
   bool all_written(const std::vector<std::shared_ptr<PendingRegion>>& regions) const;
 
-  // The frozen group is looked at by whoever calls freeze() and drop_frozen().
+  // Only the caller of freeze() and drop_frozen() looks at the frozen group.
   void freeze();
   const std::vector<std::shared_ptr<PendingRegion>>& frozen_regions() const { return frozen_for_its_owner().regions; }
   // Index entries of the frozen group, whose regions must all be on disk.
@@ -93,7 +93,7 @@ class PendingChunks {
     std::vector<std::uint32_t> abandoned;  // containers
   };
 
-  // Without the lock: whoever froze the group is the only one who changes what these readers look at.
+  // Needs no lock: only the thread that froze the group changes what these readers look at.
   const Group& frozen_for_its_owner() const DEDUPFS_NO_THREAD_SAFETY_ANALYSIS { return frozen_; }
 
   mutable SharedMutex mutex_;

@@ -1,16 +1,17 @@
-// Where the containers of a volume lie, as those see it who read them: a few verbs, each about one container by its number. What
-// stands in a container is not known here. ContainerFolder is the implementation: files in a folder. Another could be an object
-// store: each verb is one request there, and read_up_to() a GET of a range.
+// The place of a volume's containers, as readers see it: a few verbs, each about one container by its number. The backend knows
+// nothing of the content of a container. ContainerFolder is the implementation: files in a folder. An object store could be
+// another one: each verb is one request there, and read_up_to() is a GET of a range.
 //
-// No verb puts a container. One comes into being as a file that regions are appended to (ContainerStore), and is read from its
-// first region on. A backend that moves sealed containers elsewhere takes them from that folder, and reads those that are still
-// there from it.
+// No verb puts a container. A container begins as a file that regions are appended to (ContainerStore), and it is read from its
+// first region on. A backend that moves sealed containers elsewhere takes them from that folder. It reads the others from that
+// folder.
 //
-// Threads: every function from any thread. Bytes that were given once never change: containers are append-only, and their
+// Threads: every function from any thread. Bytes that a read has returned never change: containers are append-only, and their
 //          numbers are never used again.
-// Failure: kNotFound if there is no such container; kCorruption if something else has its name, such as a link; else what the system
-//          below says. The message names the container. An implementation repeats what may pass, such as a lost connection, for as
-//          long as a reader may wait. To callers an error is final: they may take the chunks for damaged.
+// Failure: kNotFound if there is no such container; kCorruption if something else has its name, such as a link; otherwise the
+//          error of the system below. The message names the container. An implementation repeats a call after an error that may
+//          pass, such as a lost connection, for as long as a reader may wait. For callers an error is final: they may take the
+//          chunks for damaged.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,7 @@ class ContainerBackend {
   Result<void> read(std::uint32_t number, std::uint64_t offset, MutableByteSpan out);
   // In bytes. Asked for where a region may reach beyond the end, so an implementation may want to remember that of sealed ones.
   virtual Result<std::uint64_t> size(std::uint32_t number) = 0;
-  // The numbers of all containers, ascending. What has a name that no container has is left out.
+  // The numbers of all containers, ascending. Files with other names are left out.
   virtual Result<std::vector<std::uint32_t>> list() = 0;
   // Nothing refers to it any more. Reads that have begun finish.
   virtual Result<void> remove(std::uint32_t number) = 0;

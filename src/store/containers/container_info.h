@@ -15,8 +15,8 @@ struct ContainerInfo {
   std::uint32_t id = 0;
   std::uint64_t bytes = 0;  // length of the file
   bool sealed = false;
-  // What is wrong with its header, naming the file. A crash can leave a new container without one, with nothing in it
-  // that anything refers to; regions behind a damaged header are still read.
+  // The damage of its header, naming the file. After a crash, a new container may have no header, and nothing in it that anything
+  // refers to. Regions behind a damaged header are still read.
   std::optional<Error> damage;
   bool is_file = true;  // or a folder, a link, ... that somebody has put there
 };

@@ -11,7 +11,7 @@
 namespace dedupfs {
 namespace {
 
-// Where the length of a region is not known: enough for header and directory of nearly every region; what follows is then read
+// The first read of a region of unknown length: enough for header and directory of nearly every region. The rest is then read
 // straight to its place.
 constexpr std::size_t kFrontBytes = 16 << 10;
 constexpr std::size_t kMaxRegionBytes = kRegionHeaderBytes + kMaxRegionDirectoryBytes + kMaxRegionPayloadBytes;
@@ -27,7 +27,7 @@ std::size_t bytes_to_read(RegionRange range) {
   return std::min<std::size_t>(range.disk_bytes, kMaxRegionBytes);
 }
 
-// What the backend has to say to one who was led to a container.
+// A missing container is damage to a reader that the index led there.
 Error as_damage(const Error& error) {
   return error.code() == ErrorCode::kNotFound ? corruption("the container is missing") : error;
 }

@@ -1,4 +1,4 @@
-// The reading half of ContainerStore: regions, walks and scans, from whatever holds the containers.
+// The reading half of ContainerStore: regions, walks and scans, from any container backend.
 //
 // A region is one read of the backend if the caller knows its length. The length comes from the index, so it is a hint: no more is
 // allocated than the longest region takes, and the header of the region decides.

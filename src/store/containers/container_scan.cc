@@ -81,7 +81,7 @@ class Scan {
     return Found(*header);
   }
 
-  // Where the container goes on, from `from` on; the end of the file if nowhere.
+  // The next intact place at `from` or behind it; the end of the file if there is none.
   Result<std::uint64_t> find_next(std::uint64_t from) {
     const auto known = std::ranges::lower_bound(known_offsets_, from);
     if (known != known_offsets_.end()) return std::min<std::uint64_t>(*known, size_);
@@ -100,7 +100,7 @@ class Scan {
     return limit;
   }
 
-  // Of regions, and of a trailer.
+  // The magic of regions, and of a trailer.
   static std::vector<std::size_t> positions_of_magic(ByteSpan window) {
     std::vector<std::size_t> positions;
     for (const std::uint64_t magic : {kRegionMagic, kTrailerMagic}) {

@@ -1,12 +1,12 @@
-// Walks a container past damage: what check and repair see of it.
+// Walks a container past damage, for check and repair.
 //
-// A region whose header is intact is stepped over, whatever became of the rest of it. Behind a damaged header the next region
-// is searched for. What looks like one may be a part of somebody's file (a stored container, say). So where the places of
-// regions are known, only those count; elsewhere an unbroken chain of regions must lead from the place to the end of this
-// very container.
+// A region whose header is intact is passed over, even if the rest of it is damaged. Behind a damaged header the scan searches
+// for the next region. Bytes that look like a region may be part of a user's file, such as a stored container. So if the offsets
+// of regions are known, only those count. Otherwise an unbroken chain of regions must lead from the place to the end of this
+// container.
 //
 // Threads: free function; the container must not change.
-// Failure: an Error means that the container could not be read at all. What is wrong with its content is in the result.
+// Failure: an Error means that the container could not be read at all. Damage of its content is in the result.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct ContainerScan {
 
 using RegionVisit = std::function<Result<void>(RegionPlace place, const RegionHeader& header)>;
 
-// Visits each region but gaps, in order. `known_offsets`, ascending: where regions start for certain. An Error of `visit`
-// ends the scan.
+// Visits each region except gaps, in order. `known_offsets`: certain starts of regions, ascending. An Error of `visit` ends the
+// scan.
 Result<ContainerScan> scan_container(ContainerBackend& backend, std::uint32_t number,
                                      const std::vector<std::uint32_t>& known_offsets, const RegionVisit& visit);
 

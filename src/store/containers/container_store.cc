@@ -136,7 +136,7 @@ Result<void> ContainerStore::State::create_container() {
   if (next_number == std::numeric_limits<std::uint32_t>::max())
     return Error{ErrorCode::kTooLarge, "all container numbers are used up"};
   auto container = std::make_shared<WrittenContainer>();
-  container->number = next_number++;  // used up even if it fails: what is left of the file may be in the way
+  container->number = next_number++;  // used up even if it fails: the rest of the file may be in the way
   DEDUPFS_ASSIGN(container->file, folder.create(container->number));
   const std::string header = encode_container_header({container->number, volume});
   if (const auto written = container->file->write(0, bytes_of(header)); !written) {

@@ -35,7 +35,7 @@ class ContainerStore {
   // `folder` is VOLUME/containers. Never continues a container of an earlier run: new regions go to a new one, with
   // a number above all that exist and at least `next_container`.
   static Result<std::unique_ptr<ContainerStore>> open(std::shared_ptr<BackingFolder> folder, Settings settings);
-  ~ContainerStore();  // seals what is open, as far as possible
+  ~ContainerStore();  // seals open containers, as far as possible
 
   // Writes what encode_region() returned; it is durable after the next sync().
   Result<RegionPlace> append(ByteSpan encoded_region);
@@ -43,7 +43,7 @@ class ContainerStore {
   // Everything appended before the call is durable after it, and so is the directory entry of each new container.
   Result<void> sync();
 
-  // What is appended from now on goes to containers of this number and above.
+  // Starts a new container. Later appends go to containers of this number and above.
   std::uint32_t begin_new_container();
   // Nothing refers to it any more, and nothing is being appended to it. Readers that have it open finish.
   Result<void> remove(std::uint32_t container);
@@ -65,7 +65,7 @@ class ContainerStore {
 
   // All containers in order of number. Files with other names are ignored.
   Result<std::vector<ContainerInfo>> list() const;
-  // Of those that are there, in order, from this number on.
+  // The numbers of existing containers, ascending, from this number on.
   Result<std::vector<std::uint32_t>> numbers_from(std::uint32_t first) const;
   std::uint32_t container_bytes() const;  // a container that is as long is sealed
   // The number that the next new container will get.

@@ -37,7 +37,7 @@ std::size_t memory_of(const Region& region) {
 
 // One lock is enough: a hit holds it for a look-up in a hash table and a splice, once for some 256 KiB that are read.
 struct RegionCache::State {
-  // The regions that had to go; to be released after the lock is.
+  // Returns the regions that were displaced. The caller releases them after the lock.
   std::list<Entry> insert(RegionPlace place, std::shared_ptr<const Region> region) DEDUPFS_REQUIRES(mutex);
 
   const std::size_t capacity_bytes;

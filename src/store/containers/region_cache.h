@@ -1,8 +1,7 @@
-// Decoded regions, shared by all readers of a volume, under one cap of bytes; least recently used go first.
+// Decoded regions, shared by all readers of a volume, under one cap of bytes. The least recently used go first.
 //
-// Threads: every function from any thread; the loader runs without a lock, in the thread that missed. Two readers that
-// miss
-//          the same region at once load it once: the second waits, and gets what the first got, an error too.
+// Threads: every function from any thread. The loader runs without a lock, in the thread that missed. If two readers miss the
+//          same region at once, it is loaded once: the second reader waits for the result of the first, an error, too.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +28,7 @@ class RegionCache {
   // Puts a region that was just written; the next reads of it cost nothing. One that is there already stays.
   void insert(RegionPlace place, std::shared_ptr<const Region> region);
   void clear();
-  std::size_t size_bytes() const;  // of what is kept; readers may hold more
+  std::size_t size_bytes() const;  // of the cached regions; readers may hold more
 
  private:
   struct State;

@@ -11,10 +11,11 @@
 
 namespace dedupfs {
 
-// Ids from this one on are in no container that the index does not know; 0: there is no such container. The index knows no
-// container from `first_unknown` on; that in front of it may have grown since. What is damaged there does not count, as in a rebuild.
+// Containers that the index does not know have only ids below this one; 0: there are no such containers. The index knows no
+// container from `first_unknown` on. The container before it may have grown since. Damaged parts there do not count, as in a
+// rebuild.
 //
-// Failure: what cannot be read.
+// Failure: a container that cannot be read.
 Result<std::uint64_t> first_id_behind_unknown(const ContainerStore& containers, std::uint32_t first_unknown);
 
 }  // namespace dedupfs

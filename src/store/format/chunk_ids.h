@@ -1,4 +1,4 @@
-// Which chunk ids there can be.
+// The range of possible chunk ids.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace dedupfs {
 
 // Chunks have ids from 1 to below this: more than can ever be given away, and sums of ids do not overflow.
 inline constexpr std::uint64_t kEndOfChunkIds = std::uint64_t{1} << 62;
-// No volume has given away so many yet: a repair takes a greater one that nothing else knows for damage.
+// No volume has given away so many ids yet: a repair takes a greater id that nothing else knows for damage.
 inline constexpr std::uint64_t kEndOfPlausibleChunkIds = std::uint64_t{1} << 48;
 
 constexpr bool is_possible(ChunkId id) {

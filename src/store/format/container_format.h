@@ -1,5 +1,4 @@
-// What stands around the regions in a container file: its name, its header, its trailer. See docs/format.md,
-// "Container".
+// The parts around the regions in a container file: its name, its header, its trailer. See docs/format.md, "Container".
 //
 // Threads: free functions, safe from any thread.
 // Failure: wrong bytes are kCorruption with the reason.

@@ -1,5 +1,5 @@
-// Which chunks the source of a delta is made of, as region directories and the chunk index write it down. See
-// docs/format.md, "Delta sources".
+// The encoding of the source chunks of a delta, in region directories and in the chunk index. See docs/format.md, "Delta
+// sources".
 //
 // Threads: free functions, safe from any thread.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace dedupfs {
 
-// Of chunk `id`: one to kMaxDeltaSources others, in the order in which their bytes make the source.
+// The sources of chunk `id`: one to kMaxDeltaSources other chunks, in the order in which their bytes make the source.
 void encode_delta_sources(Encoder& encoder, ChunkId id, const std::vector<ChunkId>& sources);
 
 // Empty where there is nothing valid to read.

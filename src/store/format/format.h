@@ -1,6 +1,5 @@
-// Every magic number, version, tag, size and limit of the files in a volume; docs/format.md describes what stands
-// around them. All of it is on disks of users: nothing here is ever changed or reused, only added to. The numbers of codecs stand
-// with the codecs: PayloadEncoding in codec/codec.h.
+// Every magic number, version, tag, size and limit of the files in a volume. docs/format.md describes the files. These values are
+// on disks of users: never change or reuse one, only add. The numbers of codecs are in codec/codec.h: PayloadEncoding.
 #pragma once
 
 #include <cstddef>

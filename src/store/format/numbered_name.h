@@ -1,4 +1,4 @@
-// Names of files that have a number: ten digits, and what they are. Sorted by name they are in order of number.
+// Names of files that have a number: ten digits, and the kind of the file. Sorting by name sorts by number.
 #pragma once
 
 #include <cstdint>

@@ -102,10 +102,11 @@ Result<RegionEntry> decode_entry(Decoder& decoder, std::uint64_t previous) {
   return entry;
 }
 
-// The way of a payload to the disk: compress, append to the region. Bytes of a payload go into regions only here. What changes stored
-// bytes once more (encryption would seal them) belongs at the end, for both encodings; its counterpart is in load_payload().
+// The way of a payload to the disk: compress, append to the region. Bytes of a payload go into regions only here. A step that
+// changes stored bytes once more (encryption would seal them) belongs at the end, for both encodings. Its counterpart is in
+// load_payload().
 //
-// As it is, if compression would save less than 1/16.
+// The payload is stored as it is if compression would save less than 1/16.
 PayloadEncoding store_payload(std::string& region, ByteSpan payload, const Compression& compression) {
   PayloadEncoding encoding = PayloadEncoding::kRaw;
   const std::size_t payload_at = region.size();
@@ -122,10 +123,10 @@ PayloadEncoding store_payload(std::string& region, ByteSpan payload, const Compr
   return encoding;
 }
 
-// The way back: check, decompress. Bytes of a payload come out of regions only here. What was done to stored bytes at the end of
-// store_payload() is undone behind the check.
+// The way back: check, decompress. Bytes of a payload come out of regions only here. A last step of store_payload() is undone
+// behind the check.
 //
-// Into `out`; where `out` is `stored` itself, nothing is copied.
+// Writes into `out`. If `out` is `stored` itself, nothing is copied.
 Result<void> load_payload(const RegionHeader& header, ByteSpan stored, MutableByteSpan out) {
   DEDUPFS_TRY(verify_stored_payload(header, stored));
   if (header.encoding == PayloadEncoding::kRaw && out.data() == stored.data()) return {};

@@ -1,5 +1,5 @@
-// A region: chunk payloads packed together and compressed as one unit, behind a directory that says what they are.
-// This file is the codec between bytes and structures; see docs/format.md, "Region". No file is touched here.
+// A region: chunk payloads packed together and compressed as one unit, behind a directory of them. This file converts between
+// bytes and structures; see docs/format.md, "Region". No file is touched here.
 //
 // Threads:   free functions, safe from any thread.
 // Failure:   decoding checks every length before use, and the checksums; wrong bytes give kCorruption with the reason.
@@ -25,7 +25,7 @@ struct RegionEntry {
   std::uint32_t raw_length = 0;      // of the chunk
   std::uint32_t payload_offset = 0;  // in the decompressed payload; entries lie back to back, only lengths are on disk
   std::uint32_t payload_length = 0;  // raw_length, or the length of the delta
-  // Of a delta:
+  // For a delta only:
   std::vector<ChunkId> sources;  // the chunks whose bytes, back to back, it copies from
   std::uint8_t depth = 0;        // 1 + that of its deepest source; 0: not a delta
   std::uint32_t checksum = 0;    // delta_checksum_of() the chunk
@@ -35,8 +35,8 @@ struct RegionEntry {
   bool operator==(const RegionEntry&) const = default;
 };
 
-// What a delta's result is checked against: the lower half of its XXH3. Region checksums have found damage before; this
-// finds that the wrong chunks were taken for sources.
+// The checksum of a delta's result: the lower half of its XXH3. Region checksums have found damage before. This checksum finds
+// that wrong chunks were taken as sources.
 std::uint32_t delta_checksum_of(ByteSpan chunk);
 
 struct RegionHeader {
@@ -53,11 +53,11 @@ struct RegionHeader {
   bool is_gap() const { return entries == 0; }
 };
 
-// A region with its payload decompressed: what readers and caches hold. Immutable once made.
+// A region with its payload decompressed, for readers and caches. Never changed once made.
 struct Region {
   std::vector<RegionEntry> entries;  // sorted by id
   RawBuffer payload;
-  // Where the payload begins in `payload`: a region that is stored raw stays in the buffer that all of it was read to.
+  // The start of the payload in `payload`: a raw region stays in the buffer that all of it was read to.
   std::uint32_t payload_begin = 0;
 
   const RegionEntry* find(ChunkId id) const;

@@ -1,4 +1,4 @@
-// The superblock: what a volume is. Written once by mkfs, as JSON with a checksum, in two copies.
+// The superblock: the identity and the settings of a volume. Written once by mkfs, as JSON with a checksum, in two copies.
 // See docs/format.md, "Superblock".
 //
 // Threads: values; free functions are safe from any thread.
@@ -44,8 +44,8 @@ Result<Superblock> decode_superblock(std::string_view json);
 Result<void> write_superblock(BackingFolder& volume, const Superblock& superblock);
 // Takes the first copy that is whole; a damaged or missing first copy is logged.
 Result<Superblock> read_superblock(BackingFolder& volume);
-// What is wrong with either copy, and that they differ. Empty: nothing. kNotFound: a copy is missing, as a crash of mkfs can leave
-// it.
+// The damage of either copy, also that they differ. Empty: no damage. kNotFound: a copy is missing; a crash of mkfs can cause
+// that.
 std::vector<Error> damage_of_superblocks(BackingFolder& volume);
 // Makes the two copies of `volume` alike again, after the one that read_superblock() takes, byte for byte. Returns the name of
 // the file that was written, if one was.

@@ -36,7 +36,7 @@ struct ChunkRef {
   bool operator==(const ChunkRef&) const = default;
 };
 
-// Where a region lies: the container file and the offset of the region's header in it.
+// The place of a region: the container file and the offset of the region's header in it.
 struct RegionPlace {
   std::uint32_t container = 0;
   std::uint32_t offset = 0;

@@ -29,7 +29,7 @@ Result<std::uint64_t> first_id_behind_extents(const Database& index, std::uint64
     Decoder in(key);
     const std::uint64_t first = in.big_u64();
     const auto extent = decode_extent(key, value);
-    // Of one that does not parse nobody knows how far it reaches.
+    // If an entry does not parse, nobody knows how far it reaches.
     if (extent || (in.ok_at_end() && is_possible(ChunkId{first})))
       end = std::max(end, first + (extent ? extent->chunks.size() : kMaxChunksPerExtent));
     return {};

@@ -24,7 +24,7 @@ Result<std::uint64_t> load_next_chunk_id(const Database& index, const ContainerS
 class ChunkIdReserve {
  public:
   ChunkIdReserve(Database& index, std::uint64_t next_id) : index_(index), ids_(next_id), end_(next_id) {}
-  // Gives back what was reserved and not used. A failure is harmless: ids are plenty.
+  // Gives back reserved ids that were not used. A failure is harmless: there are plenty of ids.
   ~ChunkIdReserve();
   ChunkIdReserve(const ChunkIdReserve&) = delete;
   ChunkIdReserve& operator=(const ChunkIdReserve&) = delete;

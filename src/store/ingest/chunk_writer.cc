@@ -42,13 +42,13 @@ class ChunkWriter::Stream : public std::enable_shared_from_this<Stream> {
   Mutex mutex_;
   std::deque<std::shared_ptr<Task>> tasks_ DEDUPFS_GUARDED_BY(mutex_);  // in order of put()
   bool packing_ DEDUPFS_GUARDED_BY(mutex_) = false;
-  std::optional<ChunkId> last_id_;  // of whoever packs: of the chunk that was packed last
+  std::optional<ChunkId> last_id_;  // belongs to the packing thread: the chunk that was packed last
 };
 
 ChunkWriter::ChunkWriter(Ingest& ingest) : stream_(std::make_shared<Stream>(ingest)) {}
 
 ChunkWriter::~ChunkWriter() {
-  DEDUPFS_CHECK(stream_->is_idle());  // whoever has a stream waits for its answers
+  DEDUPFS_CHECK(stream_->is_idle());  // the owner of a stream waits for its answers
 }
 
 void ChunkWriter::put(Batch batch) {
@@ -128,7 +128,7 @@ void ChunkWriter::Stream::pack_prepared() {
     const MutexUnlock unlocked(mutex_);
     auto ids = guarded([&] { return pack(*task); });
     task->batch.chunks.clear();
-    task->batch.owner.reset();  // whoever hears that it is done may count its memory as free
+    task->batch.owner.reset();  // the receiver of `done` may count the memory as free
     task->batch.done(std::move(ids));
   }
   packing_ = false;

@@ -18,7 +18,7 @@
 namespace dedupfs {
 namespace {
 
-// What can be asked for can be written down, and what can be written down can be coded.
+// Every allowed setting can be stored, and every stored value can be encoded.
 static_assert(DeltaSettings::kDeepest <= kDeepestDelta && 1 + 2 * DeltaSettings::kMaxNeighbours <= kMaxDeltaSources);
 static_assert(kMaxDeltaChunkBytes <= Xdelta3Codec::kMaxTargetBytes &&
               kMaxDeltaSourceBytes <= Xdelta3Codec::kMaxSourceBytes);
@@ -111,7 +111,7 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, in
   std::vector<ChunkReader::Chunk> chunks;
   ChunkId likeliest = base;
   if (chunk->depth >= end_depth) {
-    // What it was made from may be a source, and resembles the new chunk nearly as much.
+    // The sources of this chunk may be sources, and resemble the new chunk nearly as much.
     ids = chunk->sources;
     likeliest = likely_base(ids);
     for (const ChunkId id : ids) {

@@ -1,11 +1,11 @@
-// Finds a chunk that resembles a new one and encodes the new one as a delta, where that pays.
+// Finds a chunk that resembles a new one and encodes the new one as a delta, if that pays.
 //
-// Where a base is looked for: first behind the chunk in which the one before was found again (StreamOrder), with no look at
-// an index; if that does not give a good delta, by the chunk's super-features. The source of the delta is the base with
-// some of its neighbours, because where content moved, boundaries around it moved too.
+// The first candidate is the chunk behind the one in which the previous chunk was found again (StreamOrder). That needs no look
+// at an index. If it does not give a good delta, the chunk's super-features give candidates. The source of the delta is the base
+// with some of its neighbours: where content moved, boundaries around it moved, too.
 //
 // Threads: every function from any thread.
-// Failure: none. What cannot be read is no base; a chunk without a delta is stored as it is.
+// Failure: none. A chunk that cannot be read is no base; a chunk without a delta is stored as it is.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class DeltaEncoder {
                                                     FeatureIndex& features, const StreamOrder& order,
                                                     DeltaShortcuts shortcuts);
 
-  // What is found out about a chunk that is not stored yet.
+  // The result for a chunk that is not stored yet.
   struct Finding {
     Sketch sketch;
     std::optional<EncodedDelta> delta;
@@ -67,7 +67,7 @@ class DeltaEncoder {
   struct Source;
   static std::optional<Source> joined(std::vector<ChunkId> ids, std::vector<ChunkReader::Chunk> chunks,
                                       ChunkId likeliest);
-  // Of chunks that are less deep than `end_depth`.
+  // Takes only chunks of a depth below `end_depth`.
   std::optional<Source> source_around(ChunkId base, int end_depth) const;
   // A smaller delta than `smallest`, if this source gives one.
   void try_source(ByteSpan chunk, ChunkId base, const std::optional<Source>& source,

@@ -1,4 +1,4 @@
-// What only a volume with deltas has: the index of features, the order of streams, and the encoder that uses both.
+// The parts that only a volume with deltas has: the index of features, the order of streams, and the encoder that uses both.
 //
 // Threads: as its parts.
 #pragma once

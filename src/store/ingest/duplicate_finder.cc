@@ -29,7 +29,7 @@ Result<std::optional<DuplicateFinder::Duplicate>> DuplicateFinder::find(const Fi
   return std::optional(Duplicate{*id, soundness == Soundness::kLost});
 }
 
-// Where one place has a chunk that is dead, another may have the one that took its place.
+// If the chunk in one place is dead, another place may have its successor.
 Result<std::optional<ChunkId>> DuplicateFinder::look_up(const Fingerprint& fingerprint, Liveness::Lookup& lookup) {
   if (const auto id = cache_.find(fingerprint); id && lookup.claim(*id)) return id;
   if (const auto id = pending_.find(fingerprint); id && lookup.claim(*id)) return id;
@@ -37,7 +37,7 @@ Result<std::optional<ChunkId>> DuplicateFinder::look_up(const Fingerprint& finge
   if (!value) return std::optional<ChunkId>();
   DEDUPFS_ASSIGN(const ChunkId id, decode_chunk_id(*value));
   if (!lookup.claim(id)) return std::optional<ChunkId>();
-  // What the index leads to wrongly would be lost, or be another's content: it is stored instead.
+  // If the index leads to a lost chunk or to other content, the chunk is not taken: it is stored instead.
   return load_neighbourhood(id, fingerprint) ? std::optional(id) : std::nullopt;
 }
 
@@ -68,7 +68,7 @@ bool DuplicateFinder::load_neighbourhood(ChunkId id, const Fingerprint& fingerpr
       is_found = is_found || place == (*extent)->place;
       continue;
     }
-    // What was erased, or moved elsewhere, is in the directory still.
+    // The directory still has chunks that were erased or moved.
     std::erase_if(*directory, [&near_extents = in_region](const RegionEntry& entry) {
       return std::ranges::none_of(near_extents, [&](const ChunkExtent& near) { return near.contains(entry.id); });
     });

@@ -25,7 +25,7 @@ class DuplicateFinder {
 
   struct Duplicate {
     ChunkId id{};
-    bool is_lost = false;  // its bytes cannot be read any more: they are to be stored again, under this id
+    bool is_lost = false;  // its bytes cannot be read any more: store them again, under this id
   };
   // A chunk with this fingerprint. A hit is claimed by `lookup`, so that no reclaim deletes it.
   Result<std::optional<Duplicate>> find(const Fingerprint& fingerprint, Liveness::Lookup& lookup);

@@ -11,8 +11,8 @@
 namespace dedupfs {
 namespace {
 
-// Of a super-feature's 64 bits. With a thousand million chunks a look-up meets a stranger once in some hundred times, which
-// costs an attempt at a delta.
+// The part of a super-feature's 64 bits that is the key. With a thousand million chunks, one look-up in some hundred meets an
+// unrelated chunk. That costs an attempt at a delta.
 constexpr int kKeyBytes = 5;
 constexpr std::size_t kForgottenTogetherBytes = 1 << 20;
 // A key and its value, as RocksDB stores them; measured.
@@ -69,7 +69,7 @@ void FeatureIndex::insert(const Sketch& sketch, ChunkId id) {
   newest_ = std::max(newest_, number_of(id));
 }
 
-// What a commit puts meanwhile may be lost by it, which costs no more than a delta.
+// This may lose entries that a commit puts meanwhile. That costs only a delta.
 Result<void> FeatureIndex::forget(const std::function<bool(ChunkId)>& is_dead) {
   Result<void> result;
   Database::Batch batch(database_);

@@ -1,8 +1,8 @@
-// From super-features to chunks: which stored chunks resemble a new one. In the database's family `features`, with what was
-// stored since the last commit in memory above it. See docs/format.md, "Feature index".
+// From super-features to chunks: finds stored chunks that resemble a new one. The entries are in the database's family
+// `features`, with the changes since the last commit in memory above it. See docs/format.md, "Feature index".
 //
-// It is a hint: whatever is missing from it costs space and nothing else, so it may be dropped and forgets the oldest
-// chunks where it would outgrow its limit. Of two chunks with one super-feature the newer one stays.
+// It is a hint: a missing entry costs space and nothing else. So the index may be dropped, and it forgets the oldest chunks if it
+// would outgrow its limit. If two chunks have one super-feature, the newer one stays.
 //
 // Threads: every function from any thread.
 #pragma once
@@ -30,7 +30,7 @@ class FeatureIndex final : public CommitParticipant {
   // The chunks that share a super-feature with the sketch: those that share most first, the newest first among equals.
   Result<std::vector<ChunkId>> find(const Sketch& sketch) const;
   void insert(const Sketch& sketch, ChunkId id);
-  // Drops what leads to committed chunks of which `is_dead` says so.
+  // Drops the entries of committed chunks for which `is_dead` returns true.
   Result<void> forget(const std::function<bool(ChunkId)>& is_dead);
 
   void freeze() override;

@@ -29,8 +29,8 @@ class FingerprintCache {
  private:
   using Map = std::unordered_map<Fingerprint, ChunkId>;
 
-  // Two generations instead of a list of recent use: when the young one is full it becomes the old one, and what was in
-  // the old one and has not been asked for since is gone.
+  // Two generations instead of a list of recent use. When the young one is full, it becomes the old one. Entries of the old one
+  // that were not asked for since are gone.
   void insert_young(const Fingerprint& fingerprint, ChunkId id) DEDUPFS_REQUIRES(mutex_);
 
   const std::size_t capacity_;

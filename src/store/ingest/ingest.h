@@ -1,12 +1,12 @@
-// The pipeline from new chunks to regions in containers. What all streams share is here; a ChunkWriter is one stream.
+// The pipeline from new chunks to regions in containers. All streams share the parts in this struct. A ChunkWriter is one stream.
 //
 //   fingerprint -> look-up (DuplicateFinder) -> resemblance and delta (DeltaEncoder) -> pack (RegionPacker)
 //     -> compress and append (RegionWriter)
 //
-// Threads:   the parts as they say.
-// Ownership: what the constructor takes by reference must outlive this object. So must `pool`, which may be constructed later:
-//            when its threads run, this object is there.
-// Failure:   a put that failed stores nothing that is referred to.
+// Threads:   see each part.
+// Ownership: the constructor's references must outlive this object. So must `pool`, which may be constructed later: when its
+//            threads run, this object is there.
+// Failure:   nothing refers to the chunks of a put that failed.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ namespace dedupfs {
 struct IngestSettings {
   Compression compression;
   std::uint32_t region_bytes = 0;
-  std::uint64_t waiting_region_bytes = 0;  // of regions that are not on disk yet; who brings more waits
+  std::uint64_t waiting_region_bytes = 0;  // of regions that are not on disk yet; at the cap, writers wait
   std::size_t threads = 0;                 // of the region writer
 };
 

@@ -7,7 +7,7 @@
 namespace dedupfs {
 namespace {
 
-// Regions that wait open for the next stream. What more streams leave is written.
+// Regions that stay open for the next stream. Regions beyond that number are closed and written.
 constexpr std::size_t kMaxOpenRegions = 16;
 
 }  // namespace

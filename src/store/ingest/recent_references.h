@@ -17,7 +17,7 @@ namespace dedupfs {
 
 class RecentReferences {
  public:
-  // So long that what a stream needs of a region, scattered as it may be, lies in one window mostly.
+  // So long that the chunks that a stream needs of one region, even if scattered, mostly lie in one window.
   static constexpr std::uint64_t kWindowBytes = 1 << 30;
   static constexpr std::size_t kMaxReferences = 1 << 18;  // of a window
   static constexpr std::size_t kMaxWindows = 16;
@@ -33,7 +33,7 @@ class RecentReferences {
   // The oldest window, waiting until one is full; nothing after end().
   std::optional<Window> wait_for_window();
   void end();
-  // The same without waiting, and in the end what is not full yet.
+  // The same without a wait. At the end it also gives a window that is not full yet.
   std::optional<Window> take();
 
  private:

@@ -6,7 +6,7 @@
 namespace dedupfs {
 namespace {
 
-// Of a region, so that its directory stays short beside kMaxRegionDirectoryBytes however small its deltas are.
+// The most chunks of a region: its directory stays far below kMaxRegionDirectoryBytes, even if its deltas are small.
 constexpr std::size_t kMaxEntries = 4096;
 
 }  // namespace

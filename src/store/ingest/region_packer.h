@@ -1,7 +1,7 @@
 // Packs the new chunks of one stream into regions and hands out their ids.
 //
 // Threads: one user at a time.
-// Failure: what throws (std::bad_alloc) has packed nothing.
+// Failure: a function that throws (std::bad_alloc) has packed nothing.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ class ChunkIdAllocator {
 
 class RegionPacker {
  public:
-  // A region that is full or was closed; it is to be written. Must not throw.
+  // Takes a region that is full or was closed, to write it. Must not throw.
   using Closed = std::function<void(std::shared_ptr<PendingRegion>)>;
 
   RegionPacker(PendingChunks& pending, ChunkIdAllocator& ids, std::uint32_t region_bytes, Closed closed);
@@ -46,7 +46,7 @@ class RegionPacker {
     bool is_new = false;
   };
   Packed add(const Fingerprint& fingerprint, ByteSpan chunk, const std::optional<EncodedDelta>& delta = {});
-  // The same for a chunk that has an id, and whose bytes were lost. It is no delta: what depends on it could be its source.
+  // The same for a chunk that has an id, and whose bytes were lost. It is no delta: its own dependents could be its sources.
   Packed add_again(ChunkId id, const Fingerprint& fingerprint, ByteSpan chunk);
   // A chunk as it is stored elsewhere, delta or not. False: somebody else is moving it.
   bool add_moved(const RegionEntry& entry, ByteSpan payload);
@@ -54,7 +54,7 @@ class RegionPacker {
   void close();
 
  private:
-  // A place for so many bytes in the open region.
+  // Makes room for this many bytes in the open region.
   void make_room(std::size_t payload_bytes);
   // Nothing, if another stream was faster.
   std::optional<ChunkId> publish(std::vector<ChunkExtent>& extents, const RegionEntry& entry, ByteSpan payload);

@@ -52,11 +52,11 @@ Result<void> RegionWriter::write(PendingRegion& pending_region) {
   const std::string encoded = encode_region(region.entries, payload,
                                             all_moved ? compression_.stronger() : compression_.worthwhile_for(payload));
   DEDUPFS_ASSIGN(const RegionPlace place, containers_.append(bytes_of(encoded)));
-  // What was just written is likely to be read or overwritten soon. A region that was closed early would take the
-  // memory of a full one.
+  // A region is likely to be read or overwritten soon after it was written. A region that was closed early would take the memory
+  // of a full one.
   if (payload.size() > region.payload.size() / 2) {
     region.payload.resize(payload.size());
-    std::ranges::sort(region.entries, {}, &RegionEntry::id);  // chunks that were stored anew have ids from before
+    std::ranges::sort(region.entries, {}, &RegionEntry::id);  // chunks that were stored again have older ids
     cache_.insert(place, pending_region.region);
   }
   pending_.mark_written(pending_region, place, static_cast<std::uint32_t>(encoded.size()));

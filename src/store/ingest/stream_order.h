@@ -1,9 +1,8 @@
-// Which chunk came before and behind which in the newest stream that had it: where a stream goes on like an older one, the
-// chunk behind the last that was found again is most likely the base of the next. (Xia, Jiang, Feng, Tian: DARE: A
-// deduplication-aware resemblance detection and elimination scheme, IEEE Transactions on Computers 2016: "duplicate
-// adjacency".)
+// The chunks before and behind a chunk, in the newest stream that had it. If a stream follows an older one, the next chunk's most
+// likely base is the chunk behind the last one that was found again. (Xia, Jiang, Feng, Tian: DARE: A deduplication-aware
+// resemblance detection and elimination scheme, IEEE Transactions on Computers 2016: "duplicate adjacency".)
 //
-// A hint, in memory only, of the chunks seen last. Of others the neighbours in order of ids are a good guess, because
+// A hint, in memory only, for the chunks seen last. For other chunks, the neighbours in order of ids are a good guess, because
 // the new chunks of a stream get ids in sequence.
 //
 // Threads: every function from any thread.
@@ -42,7 +41,7 @@ class StreamOrder {
 
   static std::size_t index_of(ChunkId id) { return number_of(id) % kSlots; }
   Mutex& lock_of(ChunkId id) const { return locks_[index_of(id) % kLocks]; }
-  // The slot for a chunk, whoever had it before.
+  // The slot for a chunk, also if another chunk has it.
   Slot& take(ChunkId id) DEDUPFS_REQUIRES(lock_of(id));
 
   std::vector<Slot> slots_;  // ids are dense, so the newest chunks have one each; under lock_of()

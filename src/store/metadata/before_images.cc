@@ -7,9 +7,9 @@
 
 #include "index/entries.h"
 
-// Why every read looks at the live tree first and at the images second, with no lock in between: the commit that changes a key
-// writes its image in the same batch. So whoever meets the new value in the live tree meets the image too; and who met the old
-// one meets the same bytes in the image, or none. The other way round a commit in between could hide the old value from both.
+// Every read looks at the live tree first and at the images second, with no lock in between. The commit that changes a key writes
+// its image in the same batch. So a reader of the new value in the live tree finds the image, too. A reader of the old value
+// finds the same bytes in the image, or no image. In the other order, a commit in between could hide the old value from both.
 
 namespace dedupfs {
 namespace {
@@ -22,8 +22,8 @@ constexpr std::uint8_t kAbsent = 0;
 constexpr std::uint8_t kPresent = 1;
 constexpr std::size_t kPage = 256;
 
-// What the images of `key` and of all keys behind it are not less than. Keys are written so that images have the order of
-// family, key, number, whatever bytes a key has.
+// A lower bound of the images of `key` and of all later keys. The encoding of keys gives images the order of family, key, number,
+// whatever bytes a key has.
 std::string bound_of(Family family, std::string_view key) {
   const auto tag = std::ranges::find(kTreeFamilies, family) - kTreeFamilies.begin() + 1;
   std::string bound(1, static_cast<char>(tag));
@@ -190,7 +190,7 @@ Result<std::optional<KeyValue>> SnapshotView::find_at_or_before(Family family, s
   }
 }
 
-// Of the keys in [from, key), the greatest of which this snapshot sees an image.
+// The greatest key in [from, key) of which this snapshot sees an image.
 Result<std::optional<KeyChange>> SnapshotView::last_image_before(Family family, std::string_view key,
                                                                  std::string_view from) const {
   const std::string first = bound_of(family, from);

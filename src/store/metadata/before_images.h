@@ -1,7 +1,8 @@
-// What the namespace's keys had when a snapshot was made, kept when they change for the first time after it: the before-images
-// of Family::kBeforeImages. See docs/snapshots.md.
+// Before-images: the values of the namespace's keys when a snapshot was made. A value is kept when its key changes for the first
+// time after the snapshot. They are in Family::kBeforeImages. See docs/snapshots.md.
 //
-// A snapshot has, for a key, the image of the least number that is not below its own; without one, what the live tree has.
+// For a key, a snapshot has the image of the least number that is not below its own. If there is none, it has the value of the
+// live tree.
 //
 // Threads: every function from any thread.
 // Failure: reads fail as the database does; an image that cannot have been written is kCorruption.
@@ -34,11 +35,11 @@ Result<BeforeImageKey> decode_before_image_key(std::string_view stored);
 std::string encode_before_image(const std::optional<std::string>& value);
 Result<std::optional<std::string>> decode_before_image(std::string_view stored);
 
-// Adds to the batch, which changes `key` to `value`, an image of what it has now, if the snapshot needs one.
+// Adds an image of the present value to the batch, which changes `key` to `value`, if the snapshot needs one.
 Result<void> preserve(const Database& database, const Preservation& preservation, Family family, std::string_view key,
                       const std::optional<std::string>& value, Database::Batch& batch);
 
-// What a snapshot has of the namespace. Keys are those of the live tree, and of one inode a call.
+// The namespace as a snapshot has it. Keys are those of the live tree, and of one inode a call.
 class SnapshotView {
  public:
   // `snapshots` are those of the database. Both outlive the view.

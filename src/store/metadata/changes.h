@@ -10,20 +10,20 @@
 
 namespace dedupfs {
 
-// What a key has instead; none: it is not there.
+// The new value of a key; none: the key is not there any more.
 struct KeyChange {
   std::string key;
   std::optional<std::string> value;
 };
 
-// What there is for a range of keys.
+// The changes in a range of keys.
 struct ChangePage {
   std::vector<KeyChange> changes;
   std::optional<std::string> behind;  // the changes of this key and later ones did not fit
 };
 
-// Appends to `found`, up to `limit` entries, what is left of `stored` after `changes`; both count for keys before `behind`, if
-// there is one.
+// Merges `stored` and `changes`, and appends up to `limit` entries to `found`. If there is `behind`, both count only for keys
+// before it.
 void merge(std::vector<KeyValue> stored, std::vector<KeyChange> changes, const std::optional<std::string>& behind,
            std::size_t limit, std::vector<KeyValue>& found);
 

@@ -1,6 +1,6 @@
-// Checkpoints: compact copies of what cannot be rebuilt from containers (inodes, names, attributes, recipes), from which
-// fsck.dedupfs restores when the index is lost. Each is one file, VOLUME/checkpoints/NNNNNNNNNN.checkpoint, written beside
-// the commits and independent of RocksDB's files: what damages those does not damage it.
+// Checkpoints: compact copies of the records that cannot be rebuilt from containers (inodes, names, attributes, recipes).
+// fsck.dedupfs restores from them if the index is lost. Each is one file, VOLUME/checkpoints/NNNNNNNNNN.checkpoint. It is written
+// beside the commits, and is independent of RocksDB's files: damage of those does not damage it.
 //
 // Threads:   Checkpoints: one at a time. Checkpoint: every function from any thread.
 // Failure:   errors name the file; one that is damaged is kCorruption, one of another volume is refused.
@@ -33,7 +33,7 @@ class Checkpoint final : public RecordSource {
   const CheckpointHeader& header() const { return header_; }
   const Path& path() const { return path_; }
 
-  // Of kCookies, which is derived from kDirents, and of the families that containers tell there is nothing.
+  // Finds nothing for kCookies, which is derived from kDirents, and for the families that are rebuilt from containers.
   Result<void> walk(Family family, const Visit& visit) const override;
   // Reads all of it.
   Result<void> verify() const;
@@ -62,8 +62,8 @@ class Checkpoints {
 
   // Is told now and then how many records the checkpoint has so far. False: it is not to be finished.
   using GoesOn = std::function<bool(std::uint64_t records)>;
-  // Of what is committed. Durable when it returns; older ones but the newest kKept are removed then. kInterrupted, and
-  // nothing has changed, when `goes_on` said no.
+  // Writes the committed state. Durable when it returns; then it removes older checkpoints, except the newest kKept. kInterrupted
+  // if `goes_on` said no: nothing has changed.
   Result<void> write(const Database& database, const GoesOn& goes_on) const;
 
   // One that was begun and not finished, which write() leaves behind only in a crash; or the note that one is missing.
@@ -78,7 +78,7 @@ class Checkpoints {
   // The newest first; whether they can be read shows when they are opened.
   Result<std::vector<File>> list() const;
 
-  // The newest that is whole and of this volume; what is wrong with newer ones is appended to `damage`.
+  // The newest checkpoint that is whole and of this volume. The errors of newer ones are appended to `damage`.
   Result<std::optional<Checkpoint>> newest(std::vector<Error>& damage) const;
 
  private:

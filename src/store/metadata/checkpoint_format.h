@@ -25,7 +25,7 @@ inline constexpr std::array kCheckpointFamilies = {Family::kInodes,    Family::k
                                                    Family::kRecipes,   Family::kOrphans,     Family::kCounters,
                                                    Family::kSnapshots, Family::kBeforeImages};
 
-// As it stands in a block's header: 1 is the first family. 0 is the end.
+// The number of a family in a block's header: 1 is the first family. 0 is the end.
 std::uint8_t tag_of(Family family);  // one of kCheckpointFamilies
 
 struct CheckpointHeader {
@@ -44,7 +44,7 @@ struct CheckpointBlockHeader {
   bool compressed = false;
   std::uint32_t raw_length = 0;
   std::uint32_t stored_length = 0;
-  std::uint64_t checksum = 0;  // of the stored bytes; of the end: how many blocks came before it
+  std::uint64_t checksum = 0;  // of the stored bytes; in the last header: the number of blocks before it
 };
 
 // Header and stored bytes. `records` is what append_record() made, at most kMaxCheckpointBlockBytes.

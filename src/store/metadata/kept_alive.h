@@ -18,7 +18,7 @@ class KeptAlive {
  public:
   explicit KeptAlive(std::uint64_t cap_bytes) : cap_bytes_(cap_bytes) {}
 
-  // `bytes`: what the object takes in memory.
+  // `bytes`: the memory of the object.
   void keep(std::shared_ptr<const void> object, std::uint64_t bytes) {
     std::vector<Kept> dropped;  // destroyed after the lock
     const MutexLock lock(mutex_);

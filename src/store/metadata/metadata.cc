@@ -148,7 +148,7 @@ Result<std::optional<SnapshotView>> Metadata::view_of(Family family, std::string
   return SnapshotView(database_, snapshots_, *snapshot);
 }
 
-// Of a snapshot: while it was read, nothing of it may have begun to go.
+// Reads from a snapshot. The result counts only if no part of the snapshot was reaped meanwhile.
 template <class Read>
 auto Metadata::read_snapshot(std::string_view key, const Read& read) const -> decltype(read()) {
   auto result = read();

@@ -1,14 +1,13 @@
-// The namespace's key-value pairs, with the changes since the last commit as an overlay: the open transaction group,
-// and, while a commit runs, the frozen one below it. Everybody reads their own writes. Keys of a snapshot's tree (tree.h)
-// lead to what the namespace was when it was made; nobody may write those.
+// The namespace's key-value pairs, with the changes since the last commit as an overlay: the open transaction group, and while a
+// commit runs, the frozen one below it. Everybody reads their own writes. Keys of a snapshot's tree (tree.h) lead to the
+// namespace as it was when the snapshot was made; nobody may write those.
 //
-// Threads:   every function from any thread. That a group is a consistent state is the business of whoever calls
-// freeze():
-//            no operation may be half done then. What others change while a list() or find runs may be seen or not, key
-//            by key; what nobody changes is always seen. No lock is held while the database reads.
+// Threads:   every function from any thread. The caller of freeze() ensures that a group is a consistent state: no operation may
+//            be half done then. A list() or find may or may not see changes that others make while it runs, key by key. It always
+//            sees keys that nobody changes. No lock is held while the database reads.
 // Ownership: the database must outlive it.
-// Failure:   reads fail as the database does, those of a snapshot that is not there are kStale; writes go to memory, and fail
-//            when there is none (std::bad_alloc): nothing has changed then.
+// Failure:   reads fail as the database does; reads of a snapshot that is not there are kStale. Writes go to memory, and throw
+//            std::bad_alloc if there is none: nothing has changed then.
 #pragma once
 
 #include <array>
@@ -51,10 +50,10 @@ class Metadata final : public CommitParticipant {
   void erase(Family family, std::string_view key);
   // All of these, of different keys, or none.
   void apply(Family family, std::vector<KeyChange> changes);
-  // Counts the changes that this thread has made, so that it can be told whether an operation that failed had begun to.
+  // Counts the changes of this thread. So a caller can tell whether a failed operation had changed something.
   static std::uint64_t changes_of_this_thread();
 
-  // What was decoded last. Users share a cap of 16 MiB: there may be one for each open file.
+  // The objects that were decoded last. All users share a cap of 16 MiB: there may be one object for each open file.
   KeptAlive& decoded() { return decoded_; }
 
   // About how much memory the open group takes: the signal for an early commit.
@@ -64,7 +63,7 @@ class Metadata final : public CommitParticipant {
   // A snapshot that is put into the list after this, uncommitted, is one of the state at the end of the frozen group.
   void freeze() override;
   bool has_frozen() const;
-  // The changes, and the images that snapshots need of what was there before.
+  // The changes, and the before-images that snapshots need.
   Result<void> append_to(Database::Batch& batch) override;
   void committed() override;
   void failed(CommitFailure /*failure*/) override {}
@@ -76,7 +75,7 @@ class Metadata final : public CommitParticipant {
   std::optional<KeyChange> find_change(Family family, std::string_view key) const;
   std::optional<KeyChange> last_change_before(Family family, std::string_view key, std::string_view from) const;
   ChangePage page_of_changes(Family family, std::string_view from, std::string_view end, std::size_t limit) const;
-  // What the key's tree was, if it is not the live one.
+  // The view of the key's snapshot; none for the live tree.
   Result<std::optional<SnapshotView>> view_of(Family family, std::string_view key) const;
   template <class Read>
   auto read_snapshot(std::string_view key, const Read& read) const -> decltype(read());

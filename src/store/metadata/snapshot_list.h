@@ -38,11 +38,11 @@ Result<TreeNumber> decode_snapshot_key(std::string_view key);
 std::string encode_snapshot(const SnapshotRecord& record);
 Result<SnapshotRecord> decode_snapshot(TreeNumber number, std::string_view value);
 
-// For which snapshot a transaction group has to preserve what it changes.
+// The snapshot for which a transaction group must preserve the values that it changes.
 struct Preservation {
   TreeNumber number = 0;            // the newest that is not deleted
   std::uint64_t end_of_inodes = 0;  // keys of this inode and later ones did not exist then
-  // Those of deleted snapshots that are newer: what they preserved is what this one needs.
+  // Deleted snapshots that are newer: this snapshot needs the images that they preserved.
   std::vector<TreeNumber> newer_deleted;
 };
 
@@ -52,7 +52,7 @@ class SnapshotList final : public CommitParticipant {
 
   std::vector<SnapshotRecord> all() const;  // by age, the oldest first; none that is deleted
   std::vector<SnapshotRecord> deleted() const;
-  bool knows(TreeNumber number) const;                          // also while what was deleted is taken apart
+  bool knows(TreeNumber number) const;                          // also while a deleted snapshot is reaped
   TreeNumber newest() const;                                    // of those that it knows; kLiveTree if there is none
   std::optional<SnapshotRecord> find(TreeNumber number) const;  // not if it is deleted
   std::optional<SnapshotRecord> find(std::string_view name) const;
@@ -60,12 +60,12 @@ class SnapshotList final : public CommitParticipant {
   TreeNumber older(TreeNumber number) const;
   std::optional<Preservation> preservation() const;
 
-  // These only note what the metadata is told as well.
+  // These only take note; the metadata gets the same records.
   void put(const SnapshotRecord& record);
   void erase(TreeNumber number);
 
-  // A new one, of the state at the end of a group that is not committed yet. What comes later is preserved for it from now
-  // on; to all() and find() it is there once that group is committed. One at a time.
+  // Adds a snapshot of the state at the end of a group that is not committed yet. Later changes are preserved for it from now on.
+  // all() and find() see it once that group is committed. One at a time.
   void put_uncommitted(const SnapshotRecord& record);
 
   // The metadata has the records and appends them; only who may see an uncommitted snapshot depends on the commit.

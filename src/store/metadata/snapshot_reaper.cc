@@ -58,7 +58,7 @@ Result<void> SnapshotReaper::sweep(const KeyValue& stored, const BeforeImageKey&
   had_images_.insert(image.number);
   const TreeNumber older = snapshots_.older(image.number);
   const auto replacement = snapshots_.find(older);
-  // Of one whose record is damaged nobody knows what it needs.
+  // If the record of the older snapshot is damaged, nobody knows which images it needs.
   bool is_needed = replacement ? node_in_key(image.key) < replacement->end_of_inodes : older != kLiveTree;
   if (is_needed) {
     // One that is nearer to the replacement base hides this one.

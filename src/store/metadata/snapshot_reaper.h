@@ -1,8 +1,8 @@
-// Takes deleted snapshots apart: each of their before-images goes to the next older snapshot if that one needs it, and is
-// dropped otherwise. In small steps, which any crash may interrupt: whatever is left is found again.
+// Reaps deleted snapshots. Each of their before-images goes to the next older snapshot if that one needs it; otherwise it is
+// dropped. This happens in small steps, which any crash may interrupt: a later step finds the rest again.
 //
 // Threads: step() on the committer's, so never beside the end of a group.
-// Failure: errors are the database's; what was done by then stays done.
+// Failure: errors are the database's; finished steps stay done.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class SnapshotReaper {
   SnapshotReaper(const Database& database, Metadata& metadata, Dropped dropped)
       : database_(database), metadata_(metadata), snapshots_(metadata.snapshots()), dropped_(std::move(dropped)) {}
 
-  // True if there is more to do now. What is left may have to wait for a commit: see awaits_commit().
+  // True if there is more to do now. The rest may have to wait for a commit: see awaits_commit().
   Result<bool> step();
   bool is_done() const { return snapshots_.deleted().empty(); }
   bool awaits_commit() const { return awaits_commit_; }

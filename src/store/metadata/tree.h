@@ -1,6 +1,6 @@
-// The trees of a volume: the live one, and one for each snapshot. What names an inode in one of them is a node: the inode's
-// number, and above it the number of the tree, so that a node of the live tree is the inode itself. Keys of the namespace
-// begin with a node.
+// The trees of a volume: the live one, and one for each snapshot. A node names an inode in one of them: the inode's number, with
+// the number of the tree in the upper bits. So a node of the live tree is the inode number itself. Keys of the namespace begin
+// with a node.
 #pragma once
 
 #include <algorithm>

@@ -13,14 +13,14 @@ namespace dedupfs {
 namespace {
 
 constexpr std::uint64_t kMovedBetweenCommits = 256 << 20;  // bytes a commit
-// Of containers that are emptied together, so that what a stop leaves there twice is not too much.
+// The live bytes of containers that are emptied together. A stop leaves at most so many bytes twice.
 constexpr std::uint64_t kMaxInBatch = std::uint64_t{4} << 30;
 constexpr std::uint64_t kRoomShareOfABatch = 2;
 // Moving a container for less is not worth it, however much garbage there is in all.
 constexpr double kMinShare = 0.02;
 // A container of which there is less than this part, and nothing will come any more, is joined with others of that kind.
 constexpr std::uint64_t kSmallPart = 16;
-// Chunks that are moved in the order of files, some 40 GB; what is left moves as it lies.
+// Chunks that are moved in the order of files, some 40 GB. The rest moves as it lies.
 constexpr std::size_t kMaxInOrder = 4 << 20;
 constexpr std::uint64_t kReferencesBetweenReports = 1 << 12;
 
@@ -37,7 +37,7 @@ struct CopyForward::Usage {
   bool is_empty() const { return live_chunks == 0; }
   std::uint64_t garbage_bytes() const { return bytes - std::min(bytes, live_bytes); }
   double share() const { return bytes == 0 ? 1 : static_cast<double>(garbage_bytes()) / static_cast<double>(bytes); }
-  // What is there twice, as long as it stays.
+  // The bytes that are stored twice until this container is removed.
   std::uint64_t moved_bytes() const { return is_empty() ? 0 : live_bytes * moved_chunks / live_chunks; }
 };
 
@@ -56,7 +56,7 @@ Result<void> CopyForward::run() {
     }
     const std::span<Usage> batch = rest.first(count);
     rest = rest.subspan(count);
-    // One that fills most of the room moves as it lies; of what finds no room, others that are smaller may.
+    // A container that fills most of the room moves as it lies. If it finds no room, smaller ones still may.
     if (bytes <= room)
       DEDUPFS_TRY(empty(batch));
     else if (bytes < available)
@@ -71,8 +71,8 @@ Result<void> CopyForward::run() {
 
 // The emptiest first: they give most for what has to be moved.
 Result<std::vector<CopyForward::Usage>> CopyForward::choose() {
-  // Of what open groups have in a container the index knows nothing yet; so it is looked at when nothing more comes, and
-  // what came is committed.
+  // The index does not know the chunks of open groups yet. So a container is looked at when nothing more is appended to it, and
+  // after a commit.
   const std::uint32_t end = volume_.containers().begin_new_container();
   DEDUPFS_TRY(host_.commit());
   DEDUPFS_ASSIGN(std::vector<Usage> containers, usage_before(end));
@@ -154,7 +154,7 @@ Result<void> CopyForward::find_order(const std::vector<Usage>& containers) {
   return visited;
 }
 
-// What a reader of the chunk needs and has not been seen yet: the chunk, and what it is made from.
+// Visits the chunks that a reader of this chunk needs and that were not seen yet: the chunk, and its sources.
 Result<void> CopyForward::visit_needed(ChunkId id, ExtentFinder& extents, ChunkSet& seen,
                                        const std::function<void(ChunkId, const ChunkExtent&)>& visit) const {
   const std::uint64_t end = volume_.chunks().erasure().end_of_ids();

@@ -1,14 +1,14 @@
-// The part of a reclaim that gives space back: containers with enough garbage are emptied, what is left in them moves into new ones,
-// and they are removed after the commit. See docs/design.md, "Reclaim".
+// The part of a reclaim that gives space back. It empties containers with enough garbage: it moves their live chunks into new
+// containers, and removes the old ones after the commit. See docs/reclaim.md.
 //
-// Containers of which nothing is left go first. The others follow in batches, so that there is room to move a batch, and each is gone
-// before the next begins. What the newest files need of a batch moves in the order in which a reader of them needs it, so that
-// reading them gets quicker with each reclaim, not slower; the rest moves as it lies.
+// Containers without live chunks go first. The others follow in batches, so that there is room to move a batch. Each batch is
+// gone before the next begins. Chunks that the newest files need move in the order in which a reader of these files needs them.
+// So reading the newest files gets faster with each reclaim, not slower. The other chunks move as they lie.
 //
 // Threads: one user at a time, while nobody else moves chunks; everything else goes on.
-// Failure: a container stays if anything in it cannot be read, or if there is no room to move it. After an Error or a stop there may
-//          be two copies of what moved of one batch.
-// Memory:  a bit a chunk and up to 64 MiB for the order, and some bytes a container.
+// Failure: a container stays if anything in it cannot be read, or if there is no room to move it. After an Error or a stop, some
+//          chunks of one batch may be stored twice.
+// Memory:  a bit a chunk, up to 64 MiB for the order, and some bytes a container.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class CopyForward {
               ReclaimFindings& findings)
       : volume_(volume), host_(host), settings_(settings), progress_(progress), findings_(findings) {}
 
-  // What it did is committed in the end.
+  // When it returns, all its work is committed.
   Result<void> run();
 
  private:

@@ -16,9 +16,9 @@ constexpr std::uint64_t kStoredTogether = 64 << 20;  // bytes a commit, before c
 constexpr std::uint64_t kChunksTogether = 1 << 10;
 constexpr std::uint64_t kExtentsBetweenReports = 1 << 12;
 constexpr std::uint64_t kChunksBetweenReports = 1 << 6;
-// What the index takes for a chunk: fingerprint, features, its part of an extent. Measured on the data of docs/benchmarks.md.
+// The index's bytes for a chunk: fingerprint, features, its part of an extent. Measured on the data of docs/benchmarks.md.
 constexpr std::uint64_t kIndexBytes = 50;
-// What would take more than so many times what its bases take, before compression, has to wait until all such are known.
+// A chunk is oversized if it would take more than this many times its bases, before compression. It waits until all are known.
 constexpr std::uint64_t kWorth = 2;
 // Beyond, it begins afresh: a chunk that does not find the replacement base takes its place and costs space.
 constexpr std::size_t kMaxReplacementBases = 1 << 20;
@@ -76,7 +76,7 @@ Result<void> Rebase::plan(const ChunkExtent& extent, const ChunkExtent::Chunk& c
   return {};
 }
 
-// What a base differs in from its own passes over to what is made from it: measured, about half of it.
+// The deltas of a base inherit its difference from its own sources; measured, about half of it.
 Result<void> Rebase::add_bases(const std::vector<ChunkId>& sources) {
   return visit_unneeded(sources, [this](ChunkId id, const ChunkExtent& extent) {
     if (!bases_.insert(id)) return false;
@@ -167,7 +167,7 @@ Result<void> Rebase::store(const ChunkExtent& extent, std::size_t position) {
     DEDUPFS_ASSIGN(auto basis, basis_of(chunk, stand_in));
     if (bases.empty() || bases.back().sources != basis.sources) bases.push_back(std::move(basis));
   }
-  // Where the chunk before it went, the next one is like this one.
+  // The next chunk mostly resembles the chunk behind the base of the previous one.
   if (number_of(last_) + 1 == number_of(id) && !last_basis_.sources.empty())
     bases.push_back(basis_around(ChunkId{number_of(last_basis_.base) + 1}, id, may_be_source));
   last_ = id;
@@ -232,7 +232,8 @@ Result<DeltaBasis> Rebase::basis_of(const ChunkExtent::Chunk& chunk, StandIn sta
   return DeltaBasis{sources, sources[std::min(base, sources.size() - 1)]};
 }
 
-// What is needed of a base's sources, and of theirs, takes its place: as it resembles one of them, so its neighbours do the others.
+// The needed chunks among a base's sources, and among theirs, take its place. The base resembles one of them, and its neighbours
+// resemble the others.
 Result<void> Rebase::add_stand_ins(ChunkId id, StandIn stand_in, int depth, std::vector<ChunkId>& stand_ins) {
   const auto add = [&](ChunkId chunk) {
     if (std::ranges::find(stand_ins, chunk) == stand_ins.end()) stand_ins.push_back(chunk);

@@ -1,16 +1,18 @@
-// The part of a reclaim that stores deltas anew so that the chunks can go which only deltas need: the *bases*. See docs/design.md,
-// "Reclaim".
+// The part of a reclaim that re-encodes deltas, so that their *bases* can go: chunks that only deltas need. See docs/reclaim.md.
 //
-//   plan   finds the bases, and estimates what would come back: what they take, less the chunks that have to take their place.
-//   pass   stores each chunk that files refer to and that is made from a base anew: from what the base was made from, if that
-//          stays; from the chunk that took the base's place, its *replacement base*; or from nothing, and becomes the replacement base.
+//   plan   finds the bases, and estimates how much would come back: the bytes of the bases, less those of the chunks that must take
+//          their place.
+//   pass   re-encodes each chunk that files refer to and that is made from a base: from the sources of the base, if those stay;
+//          or from the chunk that took the base's place, its *replacement base*; or from nothing, and then it becomes the
+//          replacement base.
 //
-// Nothing is erased here. A crash, an Error or a stop at any moment leaves deltas of either kind, all of them whole, and bases
-// that nothing needs, which the mark passes over.
+// It erases nothing. A crash, an Error or a stop at any moment leaves old and new deltas, all of them whole, and bases that
+// nothing needs, which the mark passes over.
 //
 // Threads: one user at a time, while a reclaim marks; everything else goes on.
 // Failure: a chunk that cannot be read stays as it is, and so do its bases.
-// Memory:  about four bits a chunk, 64 bytes for each base that has an replacement base, up to 64 MiB, and 8 for each of a chunk that would be long.
+// Memory:  about four bits a chunk; 64 bytes for each base that has a replacement base, up to 64 MiB; 8 bytes for each base of an
+//          oversized chunk.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +31,7 @@ namespace dedupfs {
 
 class Rebase {
  public:
-  // Those chunks are live by now that files refer to, and hardly any others. The findings count what is re-encoded.
+  // By now, the chunks that files refer to must be live, and hardly any others. The findings count the re-encoded chunks.
   Rebase(Volume& volume, const ReclaimHost& host, const ReclaimProgress& progress, ReclaimFindings& findings)
       : volume_(volume),
         host_(host),
@@ -38,8 +40,8 @@ class Rebase {
         max_bytes_(ChunkSet::limit_for(volume.database())),
         extents_(volume.database()) {}
 
-  // Stores nothing anew where less than this share of what is needed would come back. What it did is committed in the end.
-  // Returns whether there were bases, needed or not any more.
+  // Re-encodes nothing if less than this share of the needed bytes would come back. When it returns, all its work is committed.
+  // Returns whether there were bases, whether or not they are still needed.
   Result<bool> run(double min_share);
 
  private:
@@ -49,7 +51,7 @@ class Rebase {
     ChunkId first{};
     ChunkId last{};
   };
-  // What takes a base's place.
+  // The chunks that take a base's place.
   enum class StandIn { kLastReplacement, kFirstReplacement, kSources };
 
   Result<void> plan();
@@ -60,7 +62,8 @@ class Rebase {
   Result<void> rebase(const ChunkExtent& extent, std::size_t position);
   Result<void> store(const ChunkExtent& extent, std::size_t position);
   Result<void> keep(const std::vector<ChunkId>& sources);
-  // Of these, of what they are made from, and so on, those that nobody needs; from those for which `visit` is false no further.
+  // Visits those of these chunks, of their sources, and so on, that nobody needs. If `visit` returns false, the sources of that
+  // chunk are not visited.
   Result<void> visit_unneeded(std::vector<ChunkId> chunks,
                               const std::function<bool(ChunkId, const ChunkExtent&)>& visit);
   Result<void> commit();
@@ -84,7 +87,7 @@ class Rebase {
   std::unordered_map<std::uint64_t, Replacements> replacements_;  // by number of the base
   ExtentFinder extents_;
 
-  // What the plan finds:
+  // The findings of the plan:
   ChunkSet with_replacement_{max_bytes_};
   double needed_bytes_ = 0;
   double returned_bytes_ = 0;  // that bases take
@@ -93,7 +96,7 @@ class Rebase {
   ChunkId last_{};  // that was re-encoded, and from what
   DeltaBasis last_basis_;
   bool put_off_ = false;  // something, since an replacement base is not committed yet
-  // What would be long, as nothing is like it but its bases:
+  // About oversized chunks, which resemble no chunk except their bases:
   std::vector<ChunkId> bases_of_oversized_;
   ChunkSet had_oversized_{max_bytes_};  // the same
   double oversized_bytes_ = 0;

@@ -70,7 +70,7 @@ class Reclaim {
     Rebase rebase(volume_, host_, progress_, findings_);
     DEDUPFS_ASSIGN(const bool has_bases, rebase.run(settings_.bases_left));
     crash_point("reclaim.rebased");
-    // What a delta is made from goes with no superblock's word that there are none.
+    // Sources of deltas are marked even if the superblock says that there are no deltas.
     if (has_bases || !volume_.superblock().delta.enabled()) DEDUPFS_TRY(mark_sources(*volume_.database().snapshot()));
     host_.before_erasing();
     // Before the last claim, so that whatever is in it was stored, and marked by who stored it, while claims were noted.
@@ -93,7 +93,7 @@ class Reclaim {
     });
   }
 
-  // A source that nobody had marked may lie in front of where a walk is: it is followed at once.
+  // The walk may have passed a source that had no mark: the sources of that source are marked at once.
   Result<void> mark_all(std::vector<ChunkId> sources) {
     while (!sources.empty()) {
       const ChunkId id = sources.back();
@@ -117,7 +117,7 @@ class Reclaim {
 
   // Chunks that deltas are made from go after these, so that whenever a crash comes, no chunk of the index lacks its sources.
   Result<void> erase() {
-    std::unique_ptr<ChunkSet> needed;  // what had to wait for the last round; nothing before the first
+    std::unique_ptr<ChunkSet> needed;  // chunks that had to wait for this round; null before the first
     for (int round = 0; round <= kDeepestDelta && (!needed || !needed->empty()); ++round) {
       auto still_needed = std::make_unique<ChunkSet>(ChunkSet::limit_for(volume_.database()));
       DEDUPFS_TRY(add_sources_of_dead(needed.get(), *still_needed));
@@ -133,7 +133,7 @@ class Reclaim {
     return findings_.erased_chunks == 0 ? Result<void>() : volume_.chunks().erasure().forget_dead_features();
   }
 
-  // Of the dead ones that are there still.
+  // Adds the sources of dead chunks that are still there.
   Result<void> add_sources_of_dead(const ChunkSet* still_there, ChunkSet& sources) {
     if (!volume_.superblock().delta.enabled()) return {};
     DEDUPFS_TRY(walk_extents(volume_.database(), *erasable_, [&](const ChunkExtent& extent) -> Result<void> {

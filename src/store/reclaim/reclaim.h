@@ -1,21 +1,22 @@
-// Gives back the space of chunks that nothing refers to, while the volume is in use: mark, erase, sweep. See docs/design.md,
-// "Reclaim".
+// Gives back the space of chunks that nothing refers to, while the volume is in use: mark, sweep, copy-forward. See
+// docs/reclaim.md.
 //
-//   await  what was deleted before is gone from the namespace, and that is committed.
-//   mark   one bit for each chunk that a recipe refers to, and for each that such a chunk is made from. Writers who refer to a
-//          chunk meanwhile mark it themselves (Liveness).
-//          Chunks that only deltas need are got rid of as far as that pays: what is made from them is re-encoded (Rebase).
-//   erase  what has no bit is taken out of the index, in commits of bounded size: what deltas are made from after the deltas.
-//   sweep  containers with enough garbage are emptied, what is left in them moves into new ones, and are removed after the commit.
-//          What the newest files refer to moves in their order, so that reading them gets quicker, not slower, with each reclaim.
-//   compact  families of the index of which a good part is tombstones are written anew without them, and its log is emptied.
+//   await  waits until deleted files are gone from the namespace, and that is committed.
+//   mark   sets one bit for each chunk that a recipe refers to, and for each of its sources. A writer that refers to a chunk
+//          meanwhile marks it itself (Liveness).
+//          Chunks that only deltas need are removed as far as that pays: their deltas are re-encoded (Rebase).
+//   sweep  removes chunks without a bit from the index, in commits of bounded size: deltas before their sources.
+//   copy-forward  empties containers with enough garbage: moves their live chunks into new containers, and removes the old ones
+//          after the commit. Chunks of the newest files move in the order of these files, so that reading them gets faster with
+//          each reclaim.
+//   compact  rewrites families of the index that have many tombstones, and empties the index's log.
 //
 // A crash at any moment leaves chunks that nobody refers to, or a container to which nothing refers: the next reclaim takes both.
 //
 // Threads: one reclaim at a time; everything else goes on.
-// Failure: damage is no failure: what cannot be read stays where it is. An Error ends the reclaim, and nothing is lost by it:
-//          kInterrupted if it was told to stop. Erasures that could not be committed are finished by the next reclaim.
-// Memory:  a bit a chunk, three while deltas are erased, and what Rebase and Sweep take while they run.
+// Failure: damage is no failure: a chunk that cannot be read stays where it is. An Error ends the reclaim, and nothing is lost:
+//          kInterrupted if it was told to stop. The next reclaim finishes erasures that could not be committed.
+// Memory:  a bit a chunk, three while deltas are erased, and the memory of Rebase and CopyForward while they run.
 #pragma once
 
 #include "base/result.h"

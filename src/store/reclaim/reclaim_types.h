@@ -14,16 +14,16 @@
 
 namespace dedupfs {
 
-// What only the owner of the volume's groups can do.
+// The operations that only the owner of the volume's transaction groups can do.
 struct ReclaimHost {
   InGroup in_group;
   // All that was changed before it was called is committed.
   std::function<Result<void>()> commit;
-  // Returns when all of what was deleted is gone from the namespace. `check_cancelled` is to be called meanwhile; an Error of it ends that.
+  // Returns when all deleted files are gone from the namespace. It calls `check_cancelled` meanwhile, and ends with its Error.
   std::function<Result<void>(const std::function<Result<void>()>& check_cancelled)> await_deletions = [](const auto&) {
     return Result<void>();
   };
-  // What was marked is about to be erased: the time to keep what describes a state that needs nothing else.
+  // Called before the first chunk is erased: the time to write a checkpoint of a state that needs only marked chunks.
   std::function<void()> before_erasing;
   // Visits every chunk that the committed state, as of `snapshot`, refers to; `progress` is between 0 and 1. An Error ends it.
   using Visit = std::function<Result<void>(ChunkId id, double progress)>;
@@ -32,14 +32,14 @@ struct ReclaimHost {
   // enough. May be none.
   using VisitUntil = std::function<bool(ChunkId id)>;
   std::function<Result<void>(const VisitUntil& visit)> newest_references;
-  // What may be written now, of the disk that the volume lies on.
+  // The bytes that a reclaim may write now, on the disk that the volume lies on.
   std::function<Result<std::uint64_t>()> available_bytes;
 };
 
 struct ReclaimSettings {
-  // Containers are swept, the emptiest first, until no more than this share of what is left is garbage.
+  // Containers are emptied, the emptiest first, until at most this share of the rest is garbage.
   double garbage_left = 0.02;
-  // Deltas are re-encoded where more than this share of what is needed would come back.
+  // Deltas are re-encoded if more than this share of the needed bytes would come back.
   double bases_left = 0.02;
 };
 
@@ -48,13 +48,13 @@ enum class ReclaimPhase : std::uint8_t { kAwait, kMark, kRebase, kSweep, kCopyFo
 struct ReclaimFindings {
   std::uint64_t live_chunks = 0;
   std::uint64_t rebased_chunks = 0;  // deltas that were re-encoded
-  std::uint64_t rebased_bytes = 0;   // what they take now, before compression
+  std::uint64_t rebased_bytes = 0;   // their size now, before compression
   std::uint64_t erased_chunks = 0;
   std::uint64_t emptied_containers = 0;
   std::uint64_t emptied_bytes = 0;  // what these were long
-  std::uint64_t moved_bytes = 0;    // of these, what had to be stored elsewhere
+  std::uint64_t moved_bytes = 0;    // of these, live bytes that were stored elsewhere
   std::uint64_t garbage_bytes = 0;  // left in containers
-  bool lacked_room = false;         // to move what is left in containers that would have been swept
+  bool lacked_room = false;         // for the live chunks of containers that would have been emptied
 
   std::uint64_t freed_bytes() const { return emptied_bytes - std::min(emptied_bytes, moved_bytes); }
 };

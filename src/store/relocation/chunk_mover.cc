@@ -31,7 +31,7 @@ Result<void> ChunkMover::finish() {
   return {};
 }
 
-// What is pending now is either in the index or pending still when it is moved.
+// A chunk that is pending now is still pending, or in the index, when it is moved.
 Result<void> ChunkMover::move_within_group(std::span<const Copy> copies) {
   for (const Copy& copy : copies) {
     if (parts_.pending.locate(copy.entry.id)) continue;

@@ -1,9 +1,9 @@
-// Stores chunks once more in the order in which they are given: together, in new regions. What they are does not change, so no
-// recipe and no delta does; their former copies are garbage once the group is committed.
+// Stores chunks once more in the given order: together, in new regions. Their content and form stay, so no recipe and no delta
+// changes. Their former copies are garbage once the group is committed.
 //
 // Threads: one user at a time (Relocator::start_moving()); writers and readers go on.
-// Failure: an Error of the index, or of who ends groups. A chunk that moved meanwhile, or is being re-encoded by somebody else,
-//          stays where it is.
+// Failure: an Error of the index, or of the owner of the groups. A chunk that moved meanwhile, or is being re-encoded by another
+//          thread, stays where it is.
 // Memory:  the bytes of one batch, and some 250 for each chunk of it.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace dedupfs {
 
 class ChunkMover {
  public:
-  // A chunk as it is to be stored. The bytes are its own: to pin them would keep a region each.
+  // A chunk and the form in which it is stored. The bytes are its own: pinned bytes would keep a whole region each.
   struct Copy {
     RegionPlace from;
     RegionEntry entry;
@@ -36,7 +36,7 @@ class ChunkMover {
       : parts_(parts), packer_(packer), in_group_(in_group), moved_(std::move(moved)) {}
 
   Result<void> add(Copy copy);
-  // Moves what was added and has not been moved.
+  // Moves the added chunks that have not moved yet.
   Result<void> finish();
 
  private:

@@ -17,8 +17,8 @@ namespace {
 constexpr std::uint32_t kYoungShare = 4;
 constexpr std::size_t kMaxReadsPerChunk = 1 << 10;
 
-// Containers from this number on are young: the last quarter of those that there are by number. What was moved stays at least until
-// a third more has been stored, however many streams would have it elsewhere.
+// Containers from this number on are young: the last quarter of the existing ones by number. So a moved chunk stays at least
+// until a third more has been stored, even if other streams need it elsewhere.
 std::uint32_t first_young_container(std::uint32_t first, std::uint32_t end) {
   return end - std::max<std::uint32_t>(1, (end - first) / kYoungShare);
 }
@@ -45,14 +45,14 @@ class Defragmentation {
                   .cache_bytes = RestoreEstimate::kCacheBytes,
                   .end_container = first_young_container(numbers.front(), containers_.next_container())});
     for (const std::uint32_t at : chosen)
-      if (auto copy = copy_of(needed_.chunks[at]))  // who reads one that cannot be had hears of it
+      if (auto copy = copy_of(needed_.chunks[at]))  // readers report a chunk that cannot be read
         DEDUPFS_TRY(mover_.add(std::move(*copy)));
     DEDUPFS_TRY(mover_.finish());
     return findings_;
   }
 
  private:
-  // What a reader of the references needs: of a delta that it does not have any more what it is made from, too.
+  // The chunks that a reader of the references needs. For a delta that is not in the cache any more, these include its sources.
   Result<void> look_up(const std::vector<ChunkId>& references) {
     RecentlyUsed<ChunkId> decoded(RestoreEstimate::kDecodedCacheBytes);
     std::unordered_map<ChunkId, std::uint32_t> known;

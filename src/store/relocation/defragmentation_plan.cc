@@ -32,7 +32,7 @@ std::vector<Stay> read_along(const NeededOrder& needed, std::uint64_t cache_byte
   return stays;
 }
 
-// What a reader would save if it had a chunk elsewhere: its shares of the regions that are read for it and others.
+// The savings of a reader if a chunk lay elsewhere: the chunk's share of each region that is read for it and others.
 std::vector<double> shares_of(const std::vector<Stay>& stays, std::size_t chunks) {
   std::vector<double> shares(chunks);
   for (const Stay& stay : stays)

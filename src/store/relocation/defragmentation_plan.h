@@ -1,10 +1,10 @@
-// Which chunks are worth to be stored once more, where the stream that refers to them now finds them together: those for which a
-// reader has to read and decode regions that give it little else before they are dropped from the cache again.
+// Chooses the chunks that shall be stored once more, together for the stream that refers to them now. For these chunks a reader
+// must read and decode regions that give it little else before they leave the cache again.
 //
-// (Lillibridge, Eshghi, Bhagwat: Improving restore speed for backup systems that use inline chunk-based deduplication, FAST '13, cap
-// how many containers a stretch of a stream may use; Fu et al.: Accelerating restore and garbage collection in deduplication-based
-// backup systems via exploiting historical information, ATC '14, rewrite what lies in containers that a stream uses little of. Here
-// the unit that is read whole is the region, and what a reader pays is counted by reading along.)
+// (Lillibridge, Eshghi, Bhagwat: Improving restore speed for backup systems that use inline chunk-based deduplication, FAST '13,
+// cap the number of containers for a segment of a stream. Fu et al.: Accelerating restore and garbage collection in
+// deduplication-based backup systems via exploiting historical information, ATC '14, rewrite chunks in containers that a stream
+// uses little of. Here the unit that is read whole is the region. The cost for a reader is counted by a simulated read.)
 //
 // Threads: a pure function.
 // Memory:  about 100 bytes for each time that a region is read.
@@ -30,7 +30,7 @@ struct NeededChunk {
 struct NeededOrder {
   struct Read {
     std::uint32_t chunk = 0;
-    std::uint32_t wanted_for = 0;  // what the stream refers to: the same chunk, or a delta that is made from it
+    std::uint32_t wanted_for = 0;  // the stream's own reference: the same chunk, or a delta that is made from it
   };
   std::vector<NeededChunk> chunks;  // each once, in order of first need
   std::vector<Read> reads;
@@ -40,14 +40,14 @@ struct DefragmentationLimits {
   std::uint64_t moved_bytes = 0;  // of chunks that move as they are: their former copies are garbage, no more
   std::uint64_t grown_bytes = 0;  // of chunks that are deltas no more: these take room for good
   std::uint64_t cache_bytes = 0;  // of a reader, for regions
-  // What lies in this container or a newer one does not move: it was stored there not long ago.
+  // Chunks in this container or a newer one do not move: they were stored there not long ago.
   std::uint32_t end_container = 0;
 };
 
-// For each so many bytes that are stored again a reader must save a region.
+// For each amount of this size that is stored again, a reader must save a region.
 inline constexpr double kMaxBytesPerRead = 64 << 10;
 
-// Positions in `needed.chunks`, ascending. What of them is a delta is to be one no more: what it is made from is what is far away.
+// Positions in `needed.chunks`, ascending. Chosen deltas shall be stored whole: their sources are what is far away.
 std::vector<std::uint32_t> plan_defragmentation(const NeededOrder& needed, const DefragmentationLimits& limits);
 
 }  // namespace dedupfs

@@ -1,4 +1,4 @@
-// What a delta may be made from: chunks that stay.
+// The sources that a delta may be made from: chunks that stay.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// What a reclaim needs of the store to delete chunks that nobody refers to: which are live, which are new, and their deletion.
+// The store's part in deleting chunks that nobody refers to, for a reclaim: which chunks are live, which are new, and the
+// deletion.
 //
 // Threads: every function from any thread; phases are changed by one thread (Liveness).
 #pragma once
@@ -23,7 +24,7 @@ class Erasure {
   // Whether a chunk was stored, or moved, and is not committed yet.
   bool is_pending(ChunkId id) const { return pending_.locate(id).has_value(); }
 
-  // Within the group, of which it becomes a part.
+  // Call it within a transaction group; the erasure becomes a part of it.
   void erase(ErasedChunks chunks);
   // Drops hints that lead to chunks that are not live from the index of features.
   Result<void> forget_dead_features();

@@ -1,4 +1,4 @@
-// What a move of chunks tells.
+// The results of a move of chunks.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace dedupfs {
 namespace {
 
 constexpr std::uint64_t kBatch = 32 << 20;  // bytes that are held in memory
-// Where so many times what moves has to be decoded, it is scattered too much to be worth it.
+// Chunks are too scattered to be worth a move if it must decode more than this many times their bytes.
 constexpr std::uint64_t kMaxDecoded = 16;
 
 class OrderedMove {

@@ -1,4 +1,5 @@
-// Which of many things are in a cache of so many bytes whose least recently used go first, without the things.
+// Simulates a cache of a given size whose least recently used entries go first. It knows which entries are in the cache, but does
+// not hold them.
 //
 // Threads: one user at a time.
 #pragma once

@@ -12,7 +12,7 @@ namespace {
 // Another base is tried if a delta is longer than the old one by more than a fourth and by more than these bytes.
 constexpr std::size_t kAboutAsLong = 64;
 
-// Of those with features in common.
+// The number of candidates with features in common.
 constexpr std::size_t kMaxSimilarTried = 2;
 
 class Reencoder {

@@ -1,9 +1,9 @@
 // Moves stored chunks, or stores them in another form. Ids stay, so no recipe changes.
 //
-// Threads: one user at a time, who holds start_moving() or try_moving(): a reclaim, or a defragmentation, which gives way.
+// Threads: one user at a time, which holds start_moving() or try_moving(): a reclaim, or a defragmentation, which gives way.
 //          Writers and readers go on. reencode() may be called by several threads of the one user.
-// Failure: an Error of the disk, of the index, or of who ends groups. A chunk that moved meanwhile, or is being stored by somebody
-//          else, stays where it is.
+// Failure: an Error of the disk, of the index, or of the owner of the groups. A chunk that moved meanwhile, or is being stored by
+//          another thread, stays where it is.
 #pragma once
 
 #include <cstdint>
@@ -41,37 +41,36 @@ class Relocator {
   // Null: somebody else is moving.
   Moving try_moving() { return Moving(moving_.try_lock() ? &moving_ : nullptr); }
 
-  // Moves the `chunks` chunks that the index has in this container, region by region, each as one change, as they are stored:
-  // deltas stay deltas. The container is removed once the group is committed. Nothing may be appended to it any more, and what was
-  // must be committed. kCorruption if anything that the index has there cannot be read; kBusy if somebody is storing some of it: what
-  // was moved by then is moved, and the container stays.
-  // Cost: a look-up in the index for each extent; of regions in which nothing is left only the directories are read.
+  // Moves the `chunks` chunks that the index has in this container, region by region, each region as one change. Deltas stay
+  // deltas. The container is removed once the group is committed. Nothing may be appended to it any more, and its chunks must be
+  // committed. kCorruption if any of these chunks cannot be read; kBusy if another thread is storing some of them. Chunks that
+  // have moved by then stay moved, and the container stays.
+  // Cost: a look-up in the index for each extent. For regions without live chunks only the directory is read.
   Result<void> evacuate(std::uint32_t container, std::uint64_t chunks, const InGroup& in_group);
 
-  // Moves chunks in the order in which somebody will read them, out of containers that are to be emptied anyway: afterwards they lie
-  // together, in that order. What cannot be read stays where it is. An Error of `between` ends the move.
-  // Cost:   each region is read once for each batch of the order that needs it. Where that gets too much, the rest is left alone.
+  // Moves chunks out of containers that will be emptied anyway, in the order in which a reader will need them. Afterwards they
+  // lie together in that order. A chunk that cannot be read stays where it is. An Error of `between` ends the move.
+  // Cost:   each region is read once for each batch of the order that needs it. If that gets too much, the rest is left alone.
   // Memory: the bytes of a batch, and some 250 for each chunk of it.
   Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const BetweenBatches& between,
                                     const InGroup& in_group);
 
-  // Keeps what was written last quick to read: chunks that lie scattered over old regions are stored once more, together and in the
-  // order in which a stream needs them. See docs/reclaim.md, "Fragmentation". The references of the window must be committed. Chunks
-  // of up to `percent` of a hundred of its bytes may move, and such of up to that part of its new bytes may be deltas no more: by so
-  // much a volume can get larger. One that was a delta is stored as it is, after a comparison with its fingerprint: what it was made
-  // from is what lies scattered.
-  // Cost:   a look-up in the index for each extent that the stream needs, and reading what is stored again.
-  // Memory: about 100 bytes a reference, and what is moved together (ChunkMover).
+  // Keeps recently written data fast to read. It stores chunks that are scattered over old regions once more, together and in the
+  // order in which a stream needs them. See docs/reclaim.md, "Fragmentation". The references of the window must be committed.
+  // Chunks of up to `percent` per cent of its bytes may move. Deltas of up to `percent` per cent of its new bytes may become
+  // whole chunks: by so much a volume can grow. A delta is stored whole, after a comparison with its fingerprint, because its
+  // sources are what is scattered.
+  // Cost:   a look-up in the index for each extent that the stream needs, and a read of each chunk that is stored again.
+  // Memory: about 100 bytes a reference, and the memory of ChunkMover.
   Result<MovedBytes> defragment(const RecentReferences::Window& window, unsigned percent, const InGroup& in_group);
 
-  // Stores a delta once more, under its id: made from other chunks than before, or from none. Only in a volume with deltas. `extent`
-  // is the one that the index has for the chunk. The bases are tried in order until one gives a delta that is about as short as the
-  // old one, then chunks with features in common; sources are only those that may be. Returns how many bytes the chunk takes then,
-  // before compression; if these are more than `max_bytes`, nothing was done.
-  // A chunk gets no deeper by it. As every source of a delta is less deep than the delta, at any time, no circle can come about, and
-  // what is made from the chunk stays readable.
-  // Failure: kCorruption or kIo if the chunk cannot be read or is not what its fingerprint says: it stays as it is, since deltas may
-  // have been made from those bytes. kBusy if somebody stores it just now, or has.
+  // Stores a delta once more, under its id: made from other chunks than before, or from none. Only in a volume with deltas.
+  // `extent` is the index's extent of the chunk. The bases are tried in order until one gives a delta that is about as short as
+  // the old one, then chunks with features in common. Only allowed chunks become sources. Returns the bytes of the chunk then,
+  // before compression. If these are more than `max_bytes`, nothing was done. The depth of a chunk never grows. Every source of a
+  // delta is always less deep than the delta. So no circle can arise, and deltas of the chunk stay readable.
+  // Failure: kCorruption or kIo if the chunk cannot be read or differs from its fingerprint. It stays as it is, since deltas may
+  //          have been made from those bytes. kBusy if another thread is storing it, or has stored it.
   Result<std::uint32_t> reencode(const ChunkExtent& extent, ChunkId id, const std::vector<DeltaBasis>& bases,
                                  const std::function<bool(ChunkId)>& may_be_source, std::uint64_t max_bytes,
                                  const InGroup& in_group);

@@ -1,11 +1,11 @@
-// How long it takes to read chunks one after another from a disk: a model, so that volumes and generations can be compared whatever
-// the disk at hand is and whatever is in its cache.
+// The time to read chunks one after another from a disk. It is a model, so that volumes and generations can be compared on any
+// disk, with any state of its cache.
 //
 //   seconds = max(jumps * seek + read bytes / rate of the disk, decoded bytes / kDecodedBytesPerSecond)
 //
-// Regions are read whole, in the order in which their first chunks are needed, and stay in a cache of kCacheBytes, least recently
-// used go first. It is a jump where a region does not lie behind the one that was read before it; a short gap between the two is
-// read over. Reading and decoding go on side by side.
+// Regions are read whole, in the order in which their first chunks are needed. They stay in a cache of kCacheBytes; the least
+// recently used go first. A read is a jump if the region does not lie behind the one read before it. A short gap between the two
+// is read, too. Reading and decoding go on side by side.
 //
 // Threads: one user at a time.
 // Memory:  about 100 bytes for each region in the cache.
@@ -34,7 +34,7 @@ class RestoreEstimate {
   static constexpr std::uint64_t kDecodedCacheBytes = 64 << 20;
   static constexpr std::uint64_t kShortGapBytes = 1 << 20;
 
-  // The chunk is read where the extent says that it lies. True: it is a delta, and what it is made from is read next.
+  // Reads the chunk at the place in the extent. True: it is a delta, and its sources are read next.
   bool read(const ChunkExtent& extent, ChunkId id);
 
   std::uint64_t regions_read() const { return regions_read_; }

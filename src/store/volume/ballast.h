@@ -1,11 +1,11 @@
 // Room on the disk that is kept for the next mount: a file of zeros in the volume, VOLUME/ballast.
 //
-// Opening a volume writes: the log of the index, which a crash leaves, becomes tables, and the index gets a new manifest. If
-// somebody else has filled the disk meanwhile, there is no room for that, so nothing could be deleted to make room, either. The
-// ballast is as large as the log and a bit more; whoever finds the disk full gives it up first.
+// To open a volume, dedupfs must write. The log of the index, which a crash leaves, becomes tables, and the index gets a new
+// manifest. If others have filled the disk meanwhile, there is no room for that. Then nothing could be deleted to make room,
+// either. The ballast is as large as the log and a bit more. A mount that finds the disk full gives the ballast up first.
 //
 // Threads: one at a time.
-// Failure: none: what cannot be kept is not kept. A volume without ballast is sound.
+// Failure: none: the ballast may be smaller, or missing. A volume without ballast is sound.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace dedupfs {
 
 inline constexpr std::string_view kBallastFile = "ballast";
 
-// Of the logs in the folder of an index: 0 if it was closed in good order.
+// The bytes of the logs in the folder of an index: 0 if it was closed in good order.
 std::uint64_t log_bytes_in(BackingFolder& index);
 
 class Ballast {

@@ -36,7 +36,7 @@ class ChunkStore final : public CommitParticipant {
     DeltaSettings delta;
     std::uint32_t region_bytes = Superblock().region_bytes;
     std::uint64_t cache_bytes = 256 << 20;
-    std::uint64_t waiting_region_bytes = 32 << 20;  // of regions that are not on disk yet; who brings more waits
+    std::uint64_t waiting_region_bytes = 32 << 20;  // of regions that are not on disk yet; at the cap, writers wait
     std::size_t threads = 0;                        // 0: one a core
     std::uint32_t first_unknown_container = 1;      // the index knows none from here on
     bool read_only = false;
@@ -47,7 +47,7 @@ class ChunkStore final : public CommitParticipant {
   ~ChunkStore() override;
 
   std::unique_ptr<ChunkWriter> open_writer();
-  // What a writer takes: the region that it fills.
+  // The memory of a writer: the region that it fills.
   std::uint64_t writer_bytes() const;
 
   // All bytes of a chunk, in memory that stays as long as the owner is held.
@@ -55,9 +55,9 @@ class ChunkStore final : public CommitParticipant {
   // Starts loading what these chunks need, in the background.
   void prefetch(std::vector<ChunkId> ids);
 
-  // What a freeze() closes. Right after it, which may throw, freeze() throws nothing.
+  // Closes the regions that freeze() would close. This may throw. A freeze() right after it throws nothing.
   void close_regions();
-  // Closes all open regions and sets aside what the index has to learn. No put may be in progress.
+  // Closes all open regions and sets aside the new entries for the index. No put may be in progress.
   void freeze() override;
   // Waits until all chunks of the frozen group are on disk, durably, then adds their index entries.
   Result<void> append_to(Database::Batch& batch) override;

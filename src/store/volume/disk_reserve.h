@@ -1,4 +1,4 @@
-// What a volume leaves free of the disk that it lies on, so that a full volume can be committed, deleted from and reclaimed.
+// The disk space that a volume leaves free. So commits, deletions and reclaims still work on a full volume.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,14 @@
 
 namespace dedupfs {
 
-// File data leaves all of it; names, and what a reclaim moves, leave half of it, and commits and deletions may have the rest.
+// File data leaves all of it free. Names, and the chunks that a reclaim moves, leave half of it. Commits and deletions may use
+// the rest.
 inline std::uint64_t reserve_of(const Backing::Space& space) {
   return std::clamp<std::uint64_t>(space.total_bytes / 50, 8 << 20, 1 << 30);
 }
 
-// A reclaim of a full volume empties a container within half of the reserve, so there must be room for what is left in several.
+// A reclaim of a full volume empties a container within half of the reserve. So the live chunks of several containers must fit
+// there.
 inline std::uint32_t container_bytes_on(const Backing::Space& space, std::uint32_t wanted) {
   constexpr std::uint64_t kContainersInTheReserve = 4;
   const std::uint64_t most = reserve_of(space) / kContainersInTheReserve;

@@ -16,7 +16,7 @@ std::optional<std::string> judge(const Path& path, const Backing::Status& status
   if (status.type == Backing::Type::kMissing) return std::nullopt;  // removed since it was listed
   if (status.owner != user) return fmt::format("{} belongs to user {}", path.string(), status.owner);
   if (status.type == Backing::Type::kOther)
-    return std::nullopt;  // a link's mode means nothing; what else is no part is refused
+    return std::nullopt;  // a link's mode means nothing; other strange parts are refused elsewhere
   if ((status.permissions & S_IWOTH) != 0) return fmt::format("{} can be written by everybody", path.string());
   if ((status.permissions & S_IWGRP) != 0 && status.group != kRootsGroup)
     return fmt::format("{} can be written by group {}", path.string(), status.group);

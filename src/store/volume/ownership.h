@@ -1,8 +1,7 @@
-// Whose a volume is, for those who work on it as root.
+// The owner of a volume, a check for programs that run as root.
 //
-// Somebody who may write to a part of a volume's folder can change the bytes there at any time. Checksums notice accidents, not a
-// person who forges them. Root therefore works only on volumes that nobody else can write to, unless it is told to trust the
-// others.
+// A user who may write to a part of a volume's folder can change the bytes there at any time. Checksums notice accidents, but not
+// a person who forges them. So root works only on volumes that nobody else can write to, unless it is told to trust the others.
 //
 // Threads: free functions.
 #pragma once

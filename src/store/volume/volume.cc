@@ -150,7 +150,7 @@ class Unfinished {
   std::vector<std::string> contents_;
 };
 
-// The folder of a volume that is to be made: empty, and made where it is not there.
+// The folder for a new volume: it must be empty, and is made if it is missing.
 Result<std::shared_ptr<BackingFolder>> vacant_folder(const Path& path, Backing& backing, Unfinished& unfinished) {
   auto there = backing.open_root(path);
   if (there) {
@@ -341,7 +341,7 @@ Result<void> Volume::open_parts() {
   chunks_ = std::move(*chunks);
   next_container_ = std::make_unique<CommittedNumber>(
       kNextContainerCounter, [this] { return containers_->next_container(); }, next_container);
-  // What was appended to containers has its place in `chunks` and counts in `next_container`: the chunks come first.
+  // `chunks` and `next_container` describe the appended regions. The chunk store appends regions, so it comes first.
   participants_ = {chunks_.get(), next_container_.get(), metadata_.get(), snapshots_.get()};
   if (ballast_) ballast_->keep();
   return {};
@@ -386,7 +386,7 @@ void Volume::warn_of_small_index_memory() {
 
 void Volume::freeze() {
   DEDUPFS_CHECK(!options_.read_only);  // the caller's mount is writable
-  // What can fail for want of memory comes first: recipes must not be committed without their chunks.
+  // Steps that can fail for lack of memory come first: recipes must not be committed without their chunks.
   chunks_->close_regions();
   metadata_->freeze();
   for (CommitParticipant* const participant : participants_)

@@ -1,13 +1,12 @@
-// An open volume: the superblock, the lock, the database with its overlay, the chunk store; and the commit of a
-// transaction group over both.
+// An open volume: the superblock, the lock, the database with its overlay, the chunk store; and the commit of a transaction group
+// over both.
 //
-// Ownership: owns everything below; whoever owns the Volume closes it last. What was not committed by then is gone.
-// Threads:   parts are safe as they say; freeze() needs that no operation is half done, commit() runs beside
-// operations.
-//            Both are called by one thread at a time.
-// Failure:   opening says what is wrong and what to do. After a failed commit the group stays frozen, everybody goes on
-//            reading it, and commit() may be called again. Where that cannot help any more (see ContainerStore::sync
-//            and Database), every later commit() fails too.
+// Ownership: owns everything below. The owner of the Volume closes it last. Changes that are not committed by then are lost.
+// Threads:   parts are safe as they say. freeze() needs that no operation is half done; commit() runs beside operations. Both are
+//            called by one thread at a time.
+// Failure:   opening says what is wrong and what to do. After a failed commit the group stays frozen, everybody goes on reading
+//            it, and commit() may be called again. If a repeat cannot help (see ContainerStore::sync and Database), every later
+//            commit() fails, too.
 #pragma once
 
 #include <chrono>
@@ -36,8 +35,8 @@ inline constexpr std::string_view kNextContainerCounter =
 
 struct VolumeOptions {
   bool read_only = false;
-  // As root: others who can write to the volume are trusted (store/volume/ownership.h). Whoever they are, RocksDB does not get to read
-  // tables that were made to do it harm: all are judged first (index/table_check.h).
+  // For root: others who can write to the volume are trusted (store/volume/ownership.h). Tables that were forged to harm RocksDB
+  // still do not reach it: all tables are judged first (index/table_check.h).
   bool foreign = false;
   bool locked = false;  // the caller holds the volume's lock(), and has seen to what `foreign` is about
   std::uint64_t index_memory_bytes = Database::Settings().memory_bytes;
@@ -48,7 +47,7 @@ struct VolumeOptions {
   std::size_t threads = 0;  // of the ingest pipeline; 0: one a core
 };
 
-// What mkfs is told.
+// The settings that mkfs gets.
 struct VolumeSettings {
   std::string chunker;  // spec; empty: the default
   Compression compression;
@@ -66,7 +65,8 @@ class Volume {
                                    const std::shared_ptr<Backing>& backing = Backing::posix());
   // kNotFound: no volume there; kBusy: in use (read-only openers share it with each other, not with a writer);
   // kReadOnly: it lies on a read-only disk; kVersion, kUnsupported: made by a newer dedupfs; kCorruption: parts are
-  // missing, damaged or of another volume; kNotPermitted: see VolumeOptions::foreign. Read-only, nothing is written, and the volume may lie on a read-only disk.
+  // missing, damaged or of another volume; kNotPermitted: see VolumeOptions::foreign. If it is opened read-only, nothing is
+  // written, and the volume may lie on a read-only disk.
   static Result<std::unique_ptr<Volume>> open(const Path& path, const VolumeOptions& options,
                                               const std::shared_ptr<Backing>& backing = Backing::posix());
   // The same in a folder that open_folder() gave.
@@ -85,7 +85,7 @@ class Volume {
   const Superblock& superblock() const { return superblock_; }
   const Chunker& chunker() const { return *chunker_; }
   bool read_only() const { return options_.read_only; }
-  // Whether whoever had it before closed it in good order; not after a crash.
+  // Whether the last user closed it in good order; false after a crash.
   bool was_closed() const { return was_closed_; }
   Metadata& metadata() { return *metadata_; }
   SnapshotList& snapshots() { return *snapshots_; }
