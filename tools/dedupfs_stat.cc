@@ -114,7 +114,7 @@ int show_volume(const StatArguments& asked, const Console& console) {
   return console.end(kDone);
 }
 
-// The files of each volume are asked for together. Adds what is found to `shown`.
+// Asks for the files of each volume together. Adds the findings to `shown`.
 int collect_files(std::span<const FoundFile> files, bool foreign, const Console& console, nlohmann::json& shown) {
   int status = kDone;
   for (auto first = files.begin(); first != files.end();) {

@@ -40,7 +40,7 @@ void ThreadPool::run() {
     tasks_.pop_front();
     const MutexUnlock unlocked(mutex_);
     survive("a task in the background", task);
-    task = nullptr;  // what the task holds is released before the lock is taken
+    task = nullptr;  // the captures of the task are destroyed before the lock is taken
   }
 }
 

@@ -11,9 +11,9 @@
 // gear32,   the top bits of the hash modulo 2^32 and 2^16, that is 32 and 16 bytes: those in front of the cut, also where
 // gear16    they lie in front of `min`. Narrow sums are cheap to vectorise.
 //
-// With norm=N, N bits more than log2(avg) must be zero in front of avg and N fewer from there on: FastCDC's normalised
-// chunking (section 3.4). The first stage looks for the fewer bits; few positions pass it, and of those in front of avg
-// the second stage computes the hash once more.
+// With norm=N, N bits more than log2(avg) must be zero in front of avg, and N fewer from there on: FastCDC's normalised chunking
+// (section 3.4). The first stage looks for the fewer bits. Few positions pass it. For those in front of avg, the second stage
+// computes the hash once more.
 #include <fmt/format.h>
 
 #include <algorithm>

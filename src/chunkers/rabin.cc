@@ -3,10 +3,10 @@
 // rabin (Muthitacharoen, Chen, Mazières: "A low-bandwidth network file system", SOSP '01, section 3.1): log2(avg) bits;
 // the matching byte is the last of the chunk.
 //
-// tttd (Eshghi, Tang: "A framework for analyzing and improving content-based chunking algorithms", HP Labs HPL-2005-30,
-// section 5: two thresholds, two divisors): where max, or the end of the data, is reached without a match, the last match
-// with one bit less, the backup, ends the chunk. As in DedupBench, the fingerprint starts again at min and the matching byte
-// begins the next chunk.
+// tttd (Eshghi, Tang: "A framework for analyzing and improving content-based chunking algorithms", HP Labs HPL-2005-30, section
+// 5: two thresholds, two divisors): if there is no match up to max, or up to the end of the data, the chunk ends at the backup,
+// the last match with one bit less. As in DedupBench, the fingerprint starts again at min and the matching byte begins the next
+// chunk.
 //
 // As in DedupBench a fingerprint starts as that of a byte 0x01. The fingerprint of zeros is 0: zeros are cut at every
 // minimum.

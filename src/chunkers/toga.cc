@@ -25,8 +25,8 @@ class TogaChunker final : public TwoStageChunker {
   std::string_view isa() const override { return name_of(kernel_.isa); }
 
  private:
-  // Blocks so long that the minimum rarely lets them skip: the hardware fetches ahead only of what is read straight on.
-  // avg=8k from DRAM on Zen 4, AVX-512: blocks of 4 KiB 16 GB/s, 8 KiB 19, 16 KiB 20, 32 KiB 18.5.
+  // The blocks are so long that the minimum rarely lets them skip: the hardware fetches ahead only in a straight read. avg=8k
+  // from DRAM on Zen 4, AVX-512: blocks of 4 KiB 16 GB/s, 8 KiB 19, 16 KiB 20, 32 KiB 18.5.
   CandidateMarker marker() const override { return {kernel_.run, limit_, 16 << 10}; }
 
   std::size_t find_cut(Candidates& candidates, ByteSpan, std::size_t start, std::size_t n, bool) const override {

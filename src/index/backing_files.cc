@@ -54,12 +54,13 @@ IOStatus verdict_of(const Result<void>& judged) {
   return status_of(judged);
 }
 
-// Reads blocks, each by itself, so that they can be judged.
+// Reads each block by itself, so that it can be judged.
 //
-// RocksDB reads the pieces of an index or a filter together when it opens a table, whatever its options say. Such a read is rounded to
-// the alignment that a file asks for: its place, its length and its buffer. A block is hardly ever so by chance, and none of an ordinary size
-// can be. So such a read is told from the read of a block; it gets nothing, as at the end of a file, and RocksDB reads each piece when it
-// needs it. RocksDB takes one and a half to three times the alignment as a buffer, for each table that it opens.
+// When RocksDB opens a table, it reads the pieces of an index or a filter together, whatever its options say. It rounds that read
+// to the alignment that a file asks for: its place, its length and its buffer. A block rarely has this alignment by chance, and a
+// block of ordinary size never has. So the two kinds of reads can be told apart. A rounded read gets nothing, as at the end of a
+// file, and RocksDB reads each piece when it needs it. For each table that it opens, RocksDB takes one and a half to three times
+// the alignment as a buffer.
 class TableFile final : public rocksdb::FSRandomAccessFile {
  public:
   TableFile(std::unique_ptr<BackingFile> file, std::shared_ptr<const BlockMemory> memory)
@@ -128,7 +129,7 @@ class WritableFile final : public rocksdb::FSWritableFile {
   std::uint64_t size_;
 };
 
-// RocksDB syncs what it appends to a manifest before it counts on it.
+// RocksDB syncs its appends to a manifest before it relies on them.
 class ManifestFile final : public rocksdb::FSWritableFile {
  public:
   ManifestFile(std::unique_ptr<BackingFile> file, std::uint64_t size, const FileOptions& options)
@@ -149,15 +150,15 @@ class ManifestFile final : public rocksdb::FSWritableFile {
   SealedManifest manifest_;
 };
 
-// A log that ends where it fails: it is cut off behind what was synced, and takes nothing more, without an error.
+// A log that ends where it fails: it is cut off behind the synced bytes, and takes nothing more, without an error.
 //
-// RocksDB's Resume() begins a new log, but first completes the record in the old one that did not fit, and then it makes the
-// memory of one family after the other into tables. A crash among these would find a record of which nobody was told, and
-// replay it for those families only that are no tables yet; or it would find a torn record, behind which there are tables
-// already, and refuse to open. So nothing of such a record may stay.
+// RocksDB's Resume() begins a new log. But first it completes the record in the old log that did not fit. Then it turns the
+// memory of one family after the other into tables. A crash in between could leave a record of which nobody was told. A replay
+// would apply it only to those families that are not tables yet. Or the crash could leave a torn record, with tables behind it
+// already, and RocksDB would refuse to open. So nothing of this record may stay.
 //
-// A log that cannot even be begun is taken for fatal by RocksDB 7.8. Hence one without a file, which fails when it is written
-// to: that is something that Resume() can mend.
+// RocksDB 7.8 takes it for fatal if a log cannot even be begun. So there is a log without a file, which fails when it is written
+// to. Resume() can repair that.
 class LogFile final : public rocksdb::FSWritableFile {
  public:
   LogFile(std::unique_ptr<rocksdb::FSWritableFile> file, IOStatus why_not, std::shared_ptr<LostAppends> lost,
@@ -181,7 +182,7 @@ class LogFile final : public rocksdb::FSWritableFile {
     synced_bytes_ = size;
     return synced;
   }
-  // RocksDB cuts off what it allocated ahead, which is nothing here.
+  // RocksDB cuts off the space that it allocated ahead; here there is none.
   IOStatus Truncate(std::uint64_t size, const IOOptions& options, IODebugContext* dbg) override {
     return is_over_ || !file_ ? IOStatus::OK() : file_->Truncate(size, options, dbg);
   }
@@ -243,7 +244,8 @@ IOStatus open_random_access(BackingFolder& folder, const std::string& name,
                             std::unique_ptr<rocksdb::FSRandomAccessFile>* result) {
   auto file = folder.open(name, Backing::Mode::kRead);
   if (!file) return status_of(file);
-  // Besides tables, RocksDB opens CURRENT here, to see what the file system can do. The index of dedupfs has no blob files.
+  // Besides tables, RocksDB opens CURRENT here, to find out the abilities of the file system. The index of dedupfs has no blob
+  // files.
   const auto judged = is_table(name) ? judge_table(**file) : judge_stream(**file);
   if (!judged) return verdict_of(judged);
   *result = std::make_unique<TableFile>(std::move(*file), memory);

@@ -73,7 +73,7 @@ rocksdb::Status DatabaseState::open_families(const DatabaseOptions& options, std
 // the next opening removes.
 bool DatabaseState::open_if_flawless(DatabaseOptions options) {
   const LogLevel quiet(*options.database.info_log,
-                       rocksdb::FATAL_LEVEL);  // the opening that follows says what is wrong
+                       rocksdb::FATAL_LEVEL);  // the open that follows reports the fault
   options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
   return open(options).has_value();
 }
@@ -146,7 +146,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::shared_ptr<BackingFo
   }
   DatabaseOptions options = make_database_options(memory_bytes, folder);
   if (settings.damaged) {
-    // If all tables are there. Without paranoid checks RocksDB steps over what is damaged in the log, and makes a state that never
+    // Only if all tables are there. Without paranoid checks, RocksDB passes over damage in the log, and makes a state that never
     // existed.
     if (state->open(options)) return std::unique_ptr<Database>(new Database(std::move(state)));
     state = std::make_unique<DatabaseState>(folder);
@@ -154,7 +154,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::shared_ptr<BackingFo
     // The check of the logs stays: without it RocksDB 7.8 drops them from the manifest, which it cannot when it only reads.
     options.database.paranoid_checks = false;
     if (state->open(options)) return std::unique_ptr<Database>(new Database(std::move(state)));
-    // Tables hold what was written behind the damage in the log.
+    // Tables hold the records behind the damage in the log.
     options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
     state = std::make_unique<DatabaseState>(folder);
     state->read_only = true;

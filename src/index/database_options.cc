@@ -110,7 +110,7 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
   options.compression = traits.compressed ? best_compression() : rocksdb::kNoCompression;
   options.bottommost_compression = options.compression;
   options.level_compaction_dynamic_level_bytes =
-      true;  // the last level holds 90 %: least space for what is overwritten
+      true;  // the last level holds 90 %: the least space for overwritten records
   options.write_buffer_size = write_buffer_bytes;
   options.max_write_buffer_number = 2;
   options.arena_block_size = std::min<std::size_t>(write_buffer_bytes / 8, 256 << 10);  // a family takes at least one

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kMaxLogBytes = 64 << 20;  // bounds the replay after a crash
 
-// Checks that so many bytes can be written now. The file is removed again; after a crash RocksDB removes it.
+// Checks that this number of bytes can be written now. The file is removed again; after a crash RocksDB removes it.
 Result<void> write_on_trial(BackingFolder& folder, std::uint64_t bytes) {
   constexpr std::size_t kPiece = 1 << 20;
   constexpr std::string_view kName = "000001.dbtmp";

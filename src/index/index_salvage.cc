@@ -243,7 +243,7 @@ Result<void> repair_files(BackingFolder& index, const std::shared_ptr<BackingFol
   DatabaseOptions options = make_database_options(Database::kMinMemoryBytes, scratch);
   options.database.create_if_missing = true;
   options.database.track_and_verify_wals_in_manifest = false;
-  options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // it says of each file what is wrong with it
+  options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // the survey reports the fault of each file
   return result_of(without_exceptions([&] {
                      return rocksdb::RepairDB(scratch->path().string(), options.database, families_of(options),
                                               options.families[0]);

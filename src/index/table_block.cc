@@ -56,7 +56,7 @@ bool decompress_lz4(ByteSpan in, MutableByteSpan out) {
 
 Result<void> read_entries(ByteSpan block, BlockValues values,
                           const std::function<Result<void>(const BlockEntry&)>& visit) {
-  constexpr std::size_t kShortestEntry = 3;  // RocksDB reads so many bytes before it looks
+  constexpr std::size_t kShortestEntry = 3;  // RocksDB reads this many bytes before it checks
   DEDUPFS_ASSIGN(RestartPoints restarts, RestartPoints::of(block));
   const std::size_t end = block.size() - restarts.bytes();
   Decoder decoder(block.first(end));

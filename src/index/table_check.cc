@@ -68,7 +68,7 @@ class TableCheck {
   }
 
  private:
-  // `judge` looks at what the block says. False: RocksDB refuses the block by itself, and `judge` has not looked at it.
+  // `judge` looks at the content of the block. False: RocksDB refuses the block by itself, and `judge` has not looked at it.
   template <class Judge>
   Result<bool> with_block(const BlockHandle& handle, Judge judge, bool even_if_damaged = false) {
     if (!lies_within(handle, bytes_)) return harm(fmt::format("the block at {} reaches beyond the end", handle.offset));

@@ -1,4 +1,4 @@
-// The definition of every kernel, for CPUs without the others and as what the others are tested against.
+// The definition of every kernel: for CPUs without the others, and for the tests of the others.
 //
 // Compiled without auto-vectorisation: "scalar" in every comparison means one byte at a time.
 #include "chunkers/kernels/kernels.h"

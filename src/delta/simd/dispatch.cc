@@ -8,7 +8,7 @@
 namespace dedupfs::resemblance {
 namespace {
 
-// Noise, with stretches that kernels have special cases for: windows of which none is sampled, or every one.
+// Noise, with ranges that kernels treat specially: ranges with no sampled window, and ranges in which every window is sampled.
 using Sample = std::array<std::uint8_t, 16 << 10>;
 
 Sample make_sample() {

@@ -302,7 +302,7 @@ int run_mount(const MountRequest& asked) {
     print_error(request.error().message());
     return kMountFailed;
   }
-  // Here and not in the background: who grows tired of it can end it.
+  // Waits here and not in the background, so that an impatient user can end it.
   await_closing_daemon(request->volume);
   Result<Startup> startup = request->foreground ? Startup::in_foreground() : Startup::in_background();
   if (!startup) {

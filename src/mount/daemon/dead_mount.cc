@@ -29,7 +29,7 @@ int ask(const Path& mountpoint) {
   return std::stoi(*answer);
 }
 
-// The topmost mount at this place, of whatever type.
+// The topmost mount at this place, of any type.
 Result<std::optional<MountEntry>> mount_at(const Path& mountpoint) {
   DEDUPFS_ASSIGN(const auto table, read_mount_table());
   std::optional<MountEntry> topmost;

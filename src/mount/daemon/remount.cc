@@ -64,7 +64,7 @@ Result<void> remount(const Path& mountpoint, const MountOptions& requested) {
   DEDUPFS_TRY(control_request(entry->source,
                               {{"command", "remount"}, {"sync", requested.sync}, {"dirsync", requested.dirsync}}));
   if (!requested.read_only) return {};
-  // From here on nothing can be written; make durable what was.
+  // From here on nothing can be written. Makes earlier changes durable.
   DEDUPFS_TRY(control_request(entry->source, {{"command", "sync"}}));
   return {};
 }

@@ -12,8 +12,9 @@
 namespace dedupfs {
 namespace {
 
-// Containers of other volumes, which only an intact header tells, are left alone, and so is what the disk does not give. A header
-// of another version is no header: the superblock's version is that of all files of a volume, and somebody has read that one.
+// Leaves containers of other volumes alone, which only an intact header tells. It also leaves bytes alone that the disk cannot
+// read. A header of another version is no header: the superblock's version is that of all files of a volume, and the superblock
+// was read before.
 Result<void> for_each_container(ContainerFolder& containers, const UuidBytes& volume,
                                 const std::function<Result<void>(std::uint32_t number, bool has_header)>& visit) {
   DEDUPFS_ASSIGN(const auto numbers, containers.list());

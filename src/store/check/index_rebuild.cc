@@ -150,8 +150,8 @@ class ChunkRebuild {
     return {};
   }
 
-  // An id that stands for two contents was given away twice, by a writer whose index was older than its containers: the
-  // fingerprint of the one that counts no more must not lead to the other.
+  // An id with two contents was given away twice, by a writer whose index was older than its containers. The fingerprint of the
+  // content that does not count any more must not lead to the other content.
   Result<void> drop_other_content(const RegionEntry& was, RegionPlace older, RegionPlace place) {
     report_.note(
         fmt::format("chunk {} is in container {} at {} and in container {} with other content; the latter counts",
@@ -190,7 +190,7 @@ class ChunkRebuild {
   Result<void> keep_damaged() {
     for (const auto& [place, header] : damaged_regions_) {
       auto entries = containers_.read_directory(place);
-      if (!entries) continue;  // nobody knows what was in it
+      if (!entries) continue;  // its chunks are unknown
       std::erase_if(*entries, [this](const RegionEntry& entry) { return !is_missing(entry.id); });
       if (!has_room_for(entries->size())) continue;
       for (const RegionEntry& entry : *entries) DEDUPFS_TRY(keep_fingerprint(entry.fingerprint.bytes, entry.id));
@@ -213,8 +213,8 @@ class ChunkRebuild {
     return {};
   }
 
-  // An intact header says how long its region is, whatever became of what stands behind it. Without one, all extents of the region
-  // say the same as the first.
+  // An intact header says how long its region is, even if the rest of the region is damaged. Without an intact header, all
+  // extents of the region say the same as the first.
   ChunkExtent with_lengths_of_region(ChunkExtent extent) {
     const auto header = containers_.read_header(extent.place);
     const auto disk_bytes = header ? static_cast<std::uint32_t>(header->disk_length()) : extent.region_disk_bytes;
@@ -237,7 +237,7 @@ class ChunkRebuild {
     DEDUPFS_TRY(hints_.old_index->walk(Family::kChunks, [&](std::string_view key, std::string_view value) {
       const auto extent = decode_extent(key, value);
       if (!extent || extent->place.container >= hints_.end_of_containers) return true;
-      if (containers_.read_directory(extent->place)) return true;  // what is there was seen
+      if (containers_.read_directory(extent->place)) return true;  // its chunks were seen
       if (!has_room_for(extent->chunks.size())) return true;
       for (std::size_t from = 0; from < extent->chunks.size() && result; ++from) {
         if (!is_missing(extent->id_of(from))) continue;
@@ -261,7 +261,7 @@ class ChunkRebuild {
 
   Result<void> mark_unreadable() {
     DEDUPFS_TRY(mark_what_cannot_be_made());
-    // Each that is used may be what others are made from.
+    // Each older copy that is used may be a source of others.
     for (;;) {
       DEDUPFS_ASSIGN(const std::uint64_t used, use_older_copies());
       if (used == 0) break;
@@ -280,7 +280,7 @@ class ChunkRebuild {
     for (const std::uint64_t number : damaged_.numbers()) table_.mark_unreadable(ChunkId{number});
     for (const std::uint64_t number : hints_.unreadable)
       if (table_.length_of(ChunkId{number})) table_.mark_unreadable(ChunkId{number});
-    // A reader refuses what is made from something as deep: the copy that it counts on is missing. So no circle is left.
+    // A reader refuses a delta with a source as deep as itself: the copy that the delta needs is missing. So no circle is left.
     return mark_unreadable_deltas(
         index_, table_, [this](ChunkId delta, ChunkId source) { return depths_.of(source) < depths_.of(delta); });
   }

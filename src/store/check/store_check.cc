@@ -252,7 +252,7 @@ class StoreCheck {
       DEDUPFS_ASSIGN(const auto leads_to, lead_of(entry->fingerprint));
       const auto chunk =
           why.empty() ? volume_.chunks().get(id) : Result<PinnedBytes>(Error{ErrorCode::kCorruption, why});
-      if (chunk && fingerprint_of(chunk->bytes) == entry->fingerprint) {  // whatever is wrong with what it is made from
+      if (chunk && fingerprint_of(chunk->bytes) == entry->fingerprint) {  // even if its sources have errors
         store_.chunks.mark_readable(id);
         continue;
       }
@@ -337,7 +337,7 @@ class StoreCheck {
     return offsets;
   }
 
-  // Regions that the index does not refer to are what a crash leaves behind, or what waits for reclaim.
+  // Regions that the index does not refer to are leftovers of a crash, or wait for a reclaim.
   Result<void> check_containers() {
     for (const auto& container : containers_) DEDUPFS_TRY(check_container(container));
     if (unused_bytes_ != 0)

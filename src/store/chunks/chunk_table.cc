@@ -24,8 +24,8 @@ std::optional<std::uint32_t> ChunkTable::length_of(ChunkId id) const {
 Result<void> mark_unreadable_deltas(const Database& database, ChunkTable& table,
                                     const std::function<bool(ChunkId delta, ChunkId source)>& may_be_made_from) {
   const auto snapshot = database.snapshot();
-  // A source may have any id, so what is found in one pass can concern chunks that were passed before. Depth is bounded, and
-  // so are the passes; mostly there is one.
+  // A source may have any id. So a finding of one pass can concern chunks that the pass has already visited. Depth is bounded,
+  // and so are the passes; mostly there is one.
   for (bool found_any = true; found_any;) {
     found_any = false;
     DEDUPFS_TRY(database.walk(*snapshot, Family::kChunks, [&](std::string_view key, std::string_view value) {

@@ -38,7 +38,7 @@ Result<void> ExtentOverlay::remove(ChunkId first, std::size_t count) {
   return {};
 }
 
-// Returns what was in [first, end).
+// Returns the former extents in [first, end).
 Result<std::vector<ChunkExtent>> ExtentOverlay::make_room(std::uint64_t first, std::uint64_t end) {
   DEDUPFS_TRY(load(first, end));
   auto at = extents_.upper_bound(first);

@@ -51,7 +51,7 @@ std::optional<ChunkId> PendingChunks::publish(const RegionEntry& entry, const st
   const auto [found, is_new] = open_.ids.try_emplace(entry.fingerprint, entry.id);
   if (!is_new) return found->second;
   try {
-    // In place of what is being moved of a chunk that was lost.
+    // Replaces a move of the chunk whose bytes were lost.
     open_.chunks.insert_or_assign(number_of(entry.id), Group::Chunk{region, entry});
   } catch (...) {  // a fingerprint that leads nowhere would make new content a reference to nothing
     open_.ids.erase(found);

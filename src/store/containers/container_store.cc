@@ -213,7 +213,7 @@ Result<void> ContainerStore::State::sync() {
 
   const MutexLock lock(mutex);
   if (!synced) {
-    // Whatever the reason was: nobody knows what is on the disk now, so a full one does not pass either.
+    // Any reason is final: nobody knows the state of the disk now. So even a full disk is final here.
     failed_sync = Error{ErrorCode::kIo, "chunks could not be made durable: " + synced.error().message()};
     return *failed_sync;
   }

@@ -74,7 +74,7 @@ RegionResult RegionCache::get(RegionRange range) {
   }
 
   RegionResult loaded =
-      guarded([&] { return state_->loader(range); });  // those who wait must hear of it, whatever happens
+      guarded([&] { return state_->loader(range); });  // the waiting readers must get an answer in any case
   std::list<Entry> evicted;
   {
     const MutexLock lock(state_->mutex);

@@ -116,8 +116,7 @@ void ChunkWriter::Stream::find_delta(Task& task, ByteSpan chunk, std::optional<C
 
 // ---------------------------------------------------------------- in order: pack
 
-// Packs and reports whatever is prepared at the front of the queue. One thread does it; the others leave it to that
-// one.
+// Packs and reports the prepared tasks at the front of the queue. One thread does it; the others leave it to that one.
 void ChunkWriter::Stream::pack_prepared() {
   const MutexLock lock(mutex_);
   if (packing_) return;

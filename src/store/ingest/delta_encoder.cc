@@ -31,7 +31,7 @@ constexpr std::size_t kGoodShare = 8;
 constexpr std::size_t largest_delta(std::size_t chunk_bytes) {
   return chunk_bytes * 5 / 8;
 }
-// A chunk that would have no delta otherwise may be so many times as deep as others.
+// A chunk that would have no delta otherwise may be this many times as deep as others.
 constexpr int kMaxTimesDeeper = 2;
 // Candidates from the feature index that are tried.
 constexpr std::size_t kMaxCandidates = 2;

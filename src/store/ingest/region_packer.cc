@@ -11,8 +11,8 @@ constexpr std::size_t kMaxEntries = 4096;
 
 }  // namespace
 
-// An entry in the lists of its region. It is taken out again if the chunk does not become known, because memory ran out or
-// somebody was faster: the lists and what others know must not differ.
+// An entry in the lists of its region. It is removed again if the chunk does not become known, because memory ran out or another
+// stream was faster: the lists must agree with the known chunks.
 class RegionPacker::Noted {
  public:
   Noted(PendingRegion& region, std::vector<ChunkExtent>& extents, const RegionEntry& entry)

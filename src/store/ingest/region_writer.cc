@@ -47,7 +47,7 @@ void RegionWriter::run(const std::shared_ptr<PendingRegion>& region) noexcept {
 Result<void> RegionWriter::write(PendingRegion& pending_region) {
   Region& region = *pending_region.region;
   const ByteSpan payload = ByteSpan(region.payload).first(pending_region.used_bytes);
-  // Nobody waits for what is stored already, and it is seldom moved again.
+  // No user waits for chunks that are stored already, and these are rarely moved again.
   const bool all_moved = pending_region.extents.empty() && pending_region.renewed.empty();
   const std::string encoded = encode_region(region.entries, payload,
                                             all_moved ? compression_.stronger() : compression_.worthwhile_for(payload));

@@ -61,10 +61,10 @@ class Metadata::Overlay {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  static constexpr std::size_t kAllocationBytes = 16;  // what the C library takes for each
+  static constexpr std::size_t kAllocationBytes = 16;  // the C library's overhead for each
   static constexpr std::size_t kNodeBytes = 4 * sizeof(void*) + sizeof(Map::value_type) + kAllocationBytes;
 
-  // With what it has in reserve, not what is in it.
+  // Counts the capacity of a string, not its length.
   static std::size_t heap_bytes(const std::string& text) {
     static const std::size_t kInPlace = std::string().capacity();
     return text.capacity() > kInPlace ? text.capacity() + 1 + kAllocationBytes : 0;

@@ -13,12 +13,12 @@ namespace dedupfs {
 namespace {
 
 constexpr std::uint64_t kMovedBetweenCommits = 256 << 20;  // bytes a commit
-// The live bytes of containers that are emptied together. A stop leaves at most so many bytes twice.
+// The limit for the live bytes of containers that are emptied together. A stop leaves at most this many bytes twice.
 constexpr std::uint64_t kMaxInBatch = std::uint64_t{4} << 30;
 constexpr std::uint64_t kRoomShareOfABatch = 2;
 // Moving a container for less is not worth it, however much garbage there is in all.
 constexpr double kMinShare = 0.02;
-// A container of which there is less than this part, and nothing will come any more, is joined with others of that kind.
+// A container of less than this part of the full size, to which nothing is appended any more, is joined with others of that kind.
 constexpr std::uint64_t kSmallPart = 16;
 // Chunks that are moved in the order of files, some 40 GB. The rest moves as it lies.
 constexpr std::size_t kMaxInOrder = 4 << 20;
@@ -69,7 +69,7 @@ Result<void> CopyForward::run() {
 
 // ---------------------------------------------------------------- choose
 
-// The emptiest first: they give most for what has to be moved.
+// The emptiest first: they give back most for each moved byte.
 Result<std::vector<CopyForward::Usage>> CopyForward::choose() {
   // The index does not know the chunks of open groups yet. So a container is looked at when nothing more is appended to it, and
   // after a commit.
@@ -213,7 +213,7 @@ Result<void> CopyForward::empty_as_they_lie(std::span<const Usage> batch) {
     if (!is_emptied) continue;
     moved += container.live_bytes - container.moved_bytes();
     if (moved < kMovedBetweenCommits) continue;
-    DEDUPFS_TRY(host_.commit());  // which frees what was emptied before
+    DEDUPFS_TRY(host_.commit());  // frees the containers that were emptied before
     moved = 0;
   }
   return host_.commit();

@@ -12,7 +12,7 @@ namespace dedupfs {
 namespace {
 
 constexpr std::uint64_t kStoredTogether = 64 << 20;  // bytes a commit, before compression
-// So few, because only what is committed may take a base's place.
+// Few, because only a committed chunk may take a base's place.
 constexpr std::uint64_t kChunksTogether = 1 << 10;
 constexpr std::uint64_t kExtentsBetweenReports = 1 << 12;
 constexpr std::uint64_t kChunksBetweenReports = 1 << 6;
@@ -25,7 +25,7 @@ constexpr std::size_t kMaxReplacementBases = 1 << 20;
 
 }  // namespace
 
-// A chunk and what it was made from, always by the likely base, down to one that is needed.
+// A chunk and its sources, always by the likely base, down to a chunk that is needed.
 struct Rebase::Chain {
   std::vector<ChunkId> bases;  // those above
   std::uint64_t payload_bytes = 0;
@@ -121,7 +121,7 @@ Result<bool> Rebase::pass(bool is_last) {
   return put_off_;
 }
 
-// Each holds more than its own bases would give back, but they share bases, and those share what they are made from.
+// Each oversized chunk takes more than its own bases would give back. But these chunks share bases, and the bases share sources.
 Result<bool> Rebase::are_oversized_worth_it() {
   double held_bytes = 0;
   ChunkSet held(max_bytes_);
@@ -158,7 +158,7 @@ Result<void> Rebase::store(const ChunkExtent& extent, std::size_t position) {
     return {};
   }
   DEDUPFS_ASSIGN(const std::uint64_t given_back, payload_of_bases(chunk.sources));
-  // A replacement base that is not committed yet might be lost in a crash which leaves what is made from it: see Relocator::reencode().
+  // A crash might lose a replacement base that is not committed yet, and leave its deltas: see Relocator::reencode().
   const auto may_be_source = [this](ChunkId other) {
     return is_needed(other) && !volume_.chunks().erasure().is_pending(other);
   };
@@ -242,7 +242,7 @@ Result<void> Rebase::add_stand_ins(ChunkId id, StandIn stand_in, int depth, std:
     add(id);
     return {};
   }
-  // One that is not committed yet might be lost in a crash which leaves what is made from it: see Relocator::reencode().
+  // A crash might lose a chunk that is not committed yet, and leave its deltas: see Relocator::reencode().
   const auto replacements = stand_in == StandIn::kSources ? replacements_.end() : replacements_.find(number_of(id));
   if (replacements != replacements_.end()) {
     const auto [first, last] = replacements->second;

@@ -73,7 +73,7 @@ class Reclaim {
     // Sources of deltas are marked even if the superblock says that there are no deltas.
     if (has_bases || !volume_.superblock().delta.enabled()) DEDUPFS_TRY(mark_sources(*volume_.database().snapshot()));
     host_.before_erasing();
-    // Before the last claim, so that whatever is in it was stored, and marked by who stored it, while claims were noted.
+    // Taken before the last claim. So every chunk in it was stored, and marked by its writer, while claims were noted.
     erasable_ = volume_.database().snapshot();
     do {
       for (const ChunkId id : live().take_claimed()) DEDUPFS_TRY(mark_sources_of(id));
@@ -183,7 +183,7 @@ class Reclaim {
     for (std::size_t i = from; i < to; ++i) {
       const auto entry = std::ranges::lower_bound(directory, extent.id_of(i), {}, &RegionEntry::id);
       if (entry == directory.end() || entry->id != extent.id_of(i)) {
-        // The index errs. All of them stay, and may not be found, since what they are made from goes.
+        // The index is wrong. All of them stay, and may not be found, since their sources go.
         for (std::size_t stays = from; stays < to; ++stays) volume_.chunks().damage().note(extent.id_of(stays));
         return {};
       }

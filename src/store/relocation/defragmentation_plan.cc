@@ -40,7 +40,7 @@ std::vector<double> shares_of(const std::vector<Stay>& stays, std::size_t chunks
   return shares;
 }
 
-// A region that is read all the same is not saved, and what others are made from stays beside what they are made from, too.
+// Moving a chunk saves nothing if the region is read all the same. A source stays beside its own sources, too.
 void drop_moves_in_vain(const NeededOrder& needed, const std::vector<Stay>& stays, std::vector<bool>& is_chosen) {
   const std::vector<bool> goes = is_chosen;
   const auto stay_put = [&](std::uint32_t at) {

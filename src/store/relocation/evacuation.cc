@@ -21,7 +21,7 @@ Result<std::vector<RegionEntry>> current_entries(RegionPlace place, std::vector<
   return entries;
 }
 
-// Within a group, so that what is pending now is either in the index or pending still when it is moved.
+// Within a group: a chunk that is pending now is still pending, or in the index, when it is moved.
 Result<void> move_region(RegionPlace place, const Region& region, const std::vector<RegionEntry>& entries,
                          const RelocationParts& parts, RegionPacker& packer) {
   const Error busy{ErrorCode::kBusy, "a chunk of the container is being stored anew"};
@@ -39,7 +39,7 @@ Result<void> move_all(std::uint32_t container, std::uint64_t chunks, const Reloc
                       const InGroup& in_group) {
   const PackerPool::Lease packer(parts.ingest.packers);
   DEDUPFS_ASSIGN(const ContainerWalk walk, parts.containers.walk(container));
-  // A crash may have torn what nobody refers to: only what is missed in the end counts.
+  // A crash may have torn a region that nobody refers to. Only chunks that are missing in the end count.
   std::optional<Error> damage = walk.stopped_by;
   std::uint64_t moved = 0;
   ExtentFinder extents(parts.index);

@@ -57,7 +57,7 @@ class OrderedMove {
       if (region) decoded_bytes_ += (*region)->whole_payload().size();
       for (; wanted != batch_.end() && wanted->region.place == place; ++wanted) {
         const RegionEntry* const entry = region ? (*region)->find(wanted->id) : nullptr;
-        if (entry == nullptr) continue;  // who empties the container hears of it
+        if (entry == nullptr) continue;  // the later evacuation reports it
         const ByteSpan payload = (*region)->payload_of(*entry);
         copies[wanted->position] = {place, *entry, {payload.begin(), payload.end()}};
       }

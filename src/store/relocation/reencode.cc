@@ -60,8 +60,8 @@ Result<std::uint32_t> Reencoder::store(const ChunkExtent& extent, ChunkId id, co
   entry.checksum = delta ? delta->checksum : 0;
 
   const Error busy{ErrorCode::kBusy, "the chunk is being stored"};
-  // Within a group what is pending now is either in the index or pending still when it is packed. A chunk that was healed
-  // meanwhile is less deep than it was, and there may be deltas that count on it.
+  // Within a group, a chunk that is pending now is still pending, or in the index, when it is packed. A chunk that was healed
+  // meanwhile is less deep than before, and other deltas may rely on that.
   DEDUPFS_TRY(in_group_([&]() -> Result<void> {
     if (parts_.pending.locate(id)) return busy;
     DEDUPFS_ASSIGN(const auto now, find_extent(parts_.index, id));
