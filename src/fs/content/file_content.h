@@ -23,7 +23,7 @@
 
 namespace dedupfs {
 
-struct FileContentState;  // file_content_state.h
+struct FileContentState;  // in file_content.cc
 
 class FileContent {
  public:

@@ -1,3 +1,7 @@
+// Bytes of a chunk, and what keeps them in memory.
+//
+// Threads:   a value.
+// Ownership: the bytes stay as long as `owner` is held.
 #pragma once
 
 #include <memory>

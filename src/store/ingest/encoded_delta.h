@@ -1,3 +1,6 @@
+// A new chunk as a delta, between the encoder that made it and the packer that stores it.
+//
+// Threads: a value.
 #pragma once
 
 #include <cstdint>
