@@ -282,7 +282,7 @@ TEST_F(SuperblockFiles, LinksAreNotFollowed) {
   EXPECT_FALSE(read());
 }
 
-TEST_F(SuperblockFiles, InterruptedDefragmentationLeavesOldOrNew) {
+TEST_F(SuperblockFiles, InterruptedReplacementLeavesOldOrNew) {
   Superblock renamed = sample();
   renamed.label = "renamed";
   for (int failing = 0;; ++failing) {
