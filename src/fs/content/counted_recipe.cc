@@ -21,7 +21,7 @@ Result<void> CountedRecipe::replace(std::uint64_t from, std::uint64_t to, std::v
                              ? 0
                              : data_bytes_ + static_cast<std::uint64_t>(change),
                          kMaxFileBytes);
-  chunks_.note_dropped(new_bytes - static_cast<std::uint64_t>(change));
+  chunks_.dropped().add(new_bytes - static_cast<std::uint64_t>(change));
   return {};
 }
 

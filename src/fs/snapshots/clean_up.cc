@@ -56,7 +56,7 @@ void note_dropped(ChunkStore& chunks, Family family, std::string_view value) {
   std::uint64_t bytes = 0;
   for (const RecipeEntry& entry : *entries)
     if (entry.kind == RecipeEntry::Kind::kChunk) bytes += entry.length;
-  chunks.note_dropped(bytes);
+  chunks.dropped().add(bytes);
 }
 
 }  // namespace dedupfs
