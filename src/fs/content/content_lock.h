@@ -6,20 +6,48 @@
 // Threads: every function from any thread.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
+#include "base/mutex.h"
+#include "fs/transactions/lock_order.h"
 
 namespace dedupfs {
 
 class ContentLock {
  public:
-  using Held = std::unique_lock<std::mutex>;
+  // The proof that this thread has the mutex, which functions hand on; some let go of it meanwhile. No analysis here: it cannot follow a
+  // lock from function to function in an object.
+  class [[nodiscard]] Held {
+   public:
+    explicit Held(const ContentLock& lock) : mutex_(lock.mutex_) { this->lock(); }
+    ~Held() {
+      if (owns_lock_) unlock();
+    }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
 
-  [[nodiscard]] Held hold() const { return Held(mutex_); }
+    // No analysis: see above.
+    void lock() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS {
+      mutex_.lock();
+      owns_lock_ = true;
+    }
+    // No analysis: see above.
+    void unlock() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS {
+      owns_lock_ = false;
+      mutex_.unlock();
+    }
+    bool owns_lock() const { return owns_lock_; }
+
+   private:
+    friend class ContentLock;
+    Mutex& mutex_;
+    bool owns_lock_ = false;
+  };
+
+  [[nodiscard]] Held hold() const { return Held(*this); }
   // Waits until `is_true`, which is asked again after each notify_all().
   template <class Predicate>
   void wait(Held& held, const Predicate& is_true) {
-    changed_.wait(held, is_true);
+    held.mutex_.assert_held();
+    changed_.wait(held.mutex_, is_true);
   }
   void notify_all() { changed_.notify_all(); }
 
@@ -28,11 +56,16 @@ class ContentLock {
   class Exclusive {
    public:
     explicit Exclusive(ContentLock& lock) : lock_(lock), held_(lock.hold()) {
-      lock_.wait(held_, [this] { return !lock_.busy_; });
+      lock_.wait(held_, [this] {
+        lock_.mutex_.assert_held();
+        return !lock_.busy_;
+      });
+      lock_.mutex_.assert_held();
       lock_.busy_ = true;
     }
     ~Exclusive() {
       if (!held_.owns_lock()) held_.lock();
+      lock_.mutex_.assert_held();
       lock_.busy_ = false;
       lock_.notify_all();
     }
@@ -46,9 +79,9 @@ class ContentLock {
   };
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool busy_ = false;
+  mutable Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
+  ConditionVariable changed_;
+  bool busy_ DEDUPFS_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace dedupfs

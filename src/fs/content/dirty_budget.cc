@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/mutex.h"
 
 namespace dedupfs {
 namespace {
@@ -16,29 +17,32 @@ DirtyBudget::DirtyBudget(std::uint64_t cap_bytes, std::function<void()> on_press
     : cap_bytes_(cap_bytes), on_pressure_(std::move(on_pressure)) {}
 
 Result<void> DirtyBudget::acquire(std::uint64_t bytes, const std::function<bool()>& cancelled) {
-  std::unique_lock lock(mutex_);
-  while (!fits(bytes)) {
-    lock.unlock();
-    on_pressure_();
-    if (cancelled()) return Error{ErrorCode::kInterrupted, "waiting for memory for unstored data was given up"};
-    lock.lock();
-    released_.wait_for(lock, kCancelledAskedEvery, [&] { return fits(bytes); });
+  bool more_than_half = false;
+  {
+    const MutexLock lock(mutex_);
+    while (!fits(bytes)) {
+      {
+        const MutexUnlock unlocked(mutex_);
+        on_pressure_();
+        if (cancelled()) return Error{ErrorCode::kInterrupted, "waiting for memory for unstored data was given up"};
+      }
+      released_.wait_for(mutex_, kCancelledAskedEvery, [&]() DEDUPFS_REQUIRES(mutex_) { return fits(bytes); });
+    }
+    used_bytes_ += bytes;
+    more_than_half = used_bytes_ > cap_bytes_ / 2;
   }
-  used_bytes_ += bytes;
-  const bool more_than_half = used_bytes_ > cap_bytes_ / 2;
-  lock.unlock();
   if (more_than_half) on_pressure_();
   return {};
 }
 
 void DirtyBudget::force(std::uint64_t bytes) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   used_bytes_ += bytes;
 }
 
 void DirtyBudget::release(std::uint64_t bytes) noexcept {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     DEDUPFS_CHECK(bytes <= used_bytes_);  // bytes in memory: the disk says nothing of them
     used_bytes_ -= bytes;
   }
@@ -46,7 +50,7 @@ void DirtyBudget::release(std::uint64_t bytes) noexcept {
 }
 
 std::uint64_t DirtyBudget::used_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return used_bytes_;
 }
 

@@ -5,13 +5,13 @@
 // Threads: every function from any thread.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/result.h"
+#include "fs/transactions/lock_order.h"
 
 namespace dedupfs {
 
@@ -57,13 +57,13 @@ class DirtyBudget {
   };
 
  private:
-  bool fits(std::uint64_t bytes) const;  // with mutex_ held
+  bool fits(std::uint64_t bytes) const DEDUPFS_REQUIRES(mutex_);
 
   const std::uint64_t cap_bytes_;
   const std::function<void()> on_pressure_;
-  mutable std::mutex mutex_;
-  std::condition_variable released_;
-  std::uint64_t used_bytes_ = 0;
+  mutable Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
+  ConditionVariable released_;
+  std::uint64_t used_bytes_ DEDUPFS_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace dedupfs

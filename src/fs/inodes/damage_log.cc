@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <mutex>
+#include "base/mutex.h"
 
 namespace dedupfs {
 
 Error DamageLog::note(Inode& inode, Error error) {
   if (error.code() != ErrorCode::kCorruption && error.code() != ErrorCode::kIo) return error;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (inode.last_logged_damage == error.message()) return error;
     inode.last_logged_damage = error.message();
   }
@@ -23,17 +23,17 @@ std::string DamageLog::path_of(Inode& inode) {
   std::string path;
   InodeNumber parent = 0;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     path = inode.last_name.empty() ? "name unknown" : inode.last_name;
     parent = inode.last_parent;
   }
   for (int depth = 0; depth < kDeepest && parent != 0 && inode_of(parent) != kRootInode; ++depth) {
     const Result<InodePtr> directory = table_.get_directory(parent);
     if (!directory) break;
-    const std::lock_guard lock((*directory)->mutex);
-    const std::string& name = (*directory)->last_name;
-    path = fmt::format("{}/{}", name.empty() ? fmt::format("[{}]", parent) : name, path);
-    parent = (*directory)->record.attributes.parent;
+    Inode& at = **directory;
+    const MutexLock lock(at.mutex);
+    path = fmt::format("{}/{}", at.last_name.empty() ? fmt::format("[{}]", parent) : at.last_name, path);
+    parent = at.record.attributes.parent;
   }
   if (inode_of(parent) != kRootInode) return path;
   const auto snapshot = snapshots_.find(tree_of(parent));

@@ -17,9 +17,9 @@ class DamageLog {
   DamageLog(InodeTable& table, const SnapshotList& snapshots) : table_(table), snapshots_(snapshots) {}
 
   // Logs the error if it tells of damage, once for each message of an inode: readers come back. Returns it.
-  Error note(Inode& inode, Error error);
+  Error note(Inode& inode, Error error) DEDUPFS_EXCLUDES(inode.mutex);
   // The path of names that led to the inode once.
-  std::string path_of(Inode& inode);
+  std::string path_of(Inode& inode) DEDUPFS_EXCLUDES(inode.mutex);
 
  private:
   InodeTable& table_;

@@ -3,10 +3,11 @@
 // Threads: every function from any thread. Take the lock before the quiesce gate and all name locks.
 #pragma once
 
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "fs/inodes/ancestry.h"
+#include "fs/transactions/lock_order.h"
 
 namespace dedupfs {
 
@@ -15,19 +16,22 @@ class DirectoryMoves {
   explicit DirectoryMoves(Ancestry::ReadParent read_parent) : ancestry_(std::move(read_parent)) {}
 
   // Whoever moves directories, or must know that nobody does.
-  class Lock {
+  class DEDUPFS_SCOPED_CAPABILITY [[nodiscard]] Lock {
    public:
-    explicit Lock(DirectoryMoves& moves) : moves_(moves), lock_(moves.mutex_) {}
+    explicit Lock(DirectoryMoves& moves) DEDUPFS_ACQUIRE(moves.mutex_) : moves_(moves) { moves_.mutex_.lock(); }
+    ~Lock() DEDUPFS_RELEASE() { moves_.mutex_.unlock(); }
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
     Ancestry& ancestry() { return moves_.ancestry_; }
 
    private:
     DirectoryMoves& moves_;
-    std::unique_lock<std::mutex> lock_;
   };
 
  private:
-  std::mutex mutex_;
-  Ancestry ancestry_;  // guarded by it
+  Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::renames) DEDUPFS_ACQUIRED_BEFORE(lock_order::quiescing);
+  Ancestry ancestry_ DEDUPFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace dedupfs

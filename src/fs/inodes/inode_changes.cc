@@ -3,13 +3,13 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/guarded.h"
+#include "base/mutex.h"
 #include "fs/content/file_content.h"
 #include "fs/inodes/inode_record.h"
 
@@ -20,19 +20,19 @@ constexpr std::size_t kMaxStoringThreads = 8;
 
 // Runs the tasks on the pool and waits for them.
 void run_all(ThreadPool& pool, const std::vector<ThreadPool::Task>& tasks) {
-  std::mutex mutex;
-  std::condition_variable finished;
+  Mutex mutex;
+  ConditionVariable finished;
   std::size_t left = tasks.size();
   for (const ThreadPool::Task& task : tasks) {
     const auto run = [&] {
       survive("storing a file", task);
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (--left == 0) finished.notify_one();
     };
     if (!survive("storing files side by side", [&] { pool.submit(run); })) run();
   }
-  std::unique_lock lock(mutex);
-  finished.wait(lock, [&] { return left == 0; });
+  const MutexLock lock(mutex);
+  finished.wait(mutex, [&] { return left == 0; });
 }
 
 }  // namespace
@@ -49,14 +49,14 @@ InodeChanges::InodeChanges(Metadata& metadata, InodeTable& table, InodeNumbers& 
 Result<void> InodeChanges::store_content(Inode& inode) {
   std::shared_ptr<FileContent> content;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     content = inode.content;
   }
   if (content == nullptr) return {};
   Result<void> flushed;
   if (inode.unlinked && content->dirty()) flushed = content->truncate(0);
   if (flushed) flushed = content->flush();
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   if (flushed) {
     inode.write_error.reset();  // a later attempt stored everything
   } else if (!inode.write_error) {
@@ -69,30 +69,31 @@ Result<void> InodeChanges::store_content(Inode& inode) {
 void InodeChanges::store_in_background(const InodePtr& inode) {
   threads_.submit([this, inode] {
     // While a group ends, the committer does it itself, and must not find half of ours in the group.
-    const std::shared_lock lock(storing_mutex_, std::try_to_lock);
-    if (lock.owns_lock() && !writability_.is_aborted()) (void)store_content(*inode);  // the error waits in the inode
+    if (!storing_mutex_.try_lock_shared()) return;
+    const ReaderLock lock(storing_mutex_, std::adopt_lock);
+    if (!writability_.is_aborted()) (void)store_content(*inode);  // the error waits in the inode
   });
 }
 
 void InodeChanges::store() {
-  std::mutex mutex;
+  Mutex mutex;
   std::optional<Error> first_error;
   std::vector<ThreadPool::Task> tasks;
   for (const InodePtr& inode : table_.dirty()) {
     tasks.emplace_back([&, inode] {
       Result<void> stored = guarded([&] { return store_content(*inode); });
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (!stored && !first_error) first_error.emplace(std::move(stored).error());
     });
   }
   run_all(threads_, tasks);
-  const std::lock_guard lock(error_mutex_);
+  const MutexLock lock(error_mutex_);
   error_ = first_error;
   storing_fails_ = first_error.has_value();
 }
 
 std::optional<Error> InodeChanges::store_error() const {
-  const std::lock_guard lock(error_mutex_);
+  const MutexLock lock(error_mutex_);
   return error_;
 }
 
@@ -102,7 +103,7 @@ void InodeChanges::put_records() {
 
 // Nothing is half done: the record becomes what the recipe says, and what is clean leaves the set.
 void InodeChanges::settle(const InodePtr& inode) {
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   put_record(metadata_, *inode);
   if (inode->content != nullptr && inode->content->dirty()) return;  // storing it failed; it is tried again
   table_.clear_dirty(inode);

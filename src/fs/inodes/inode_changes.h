@@ -10,16 +10,16 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "fs/content/dirty_budget.h"
 #include "fs/inodes/inode_numbers.h"
 #include "fs/inodes/inode_table.h"
 #include "fs/transactions/group_source.h"
+#include "fs/transactions/lock_order.h"
 #include "fs/transactions/writability.h"
 #include "store/metadata/metadata.h"
 
@@ -40,7 +40,11 @@ class InodeChanges final : public GroupSource {
   std::uint64_t waiting_bytes() const override { return budget_.used_bytes(); }
   void store() override;
   std::optional<Error> store_error() const override;
-  std::unique_lock<std::shared_mutex> stop_storing() override { return std::unique_lock(storing_mutex_); }
+  // No analysis: the token has the lock when this returns.
+  Stopped stop_storing() override DEDUPFS_NO_THREAD_SAFETY_ANALYSIS {
+    storing_mutex_.lock();
+    return Stopped(&storing_mutex_);
+  }
   void put_records() override;
   void put_counters(bool is_last) override { numbers_.save(is_last); }
 
@@ -53,10 +57,11 @@ class InodeChanges final : public GroupSource {
   InodeNumbers& numbers_;
   DirtyBudget& budget_;
   const Writability& writability_;
-  std::shared_mutex storing_mutex_;  // shared: who stores in the background; exclusive: the end of a group
+  // Shared: who stores in the background; exclusive: the end of a group.
+  SharedMutex storing_mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::quiescing) DEDUPFS_ACQUIRED_BEFORE(lock_order::names);
   std::atomic<bool> storing_fails_{false};
-  mutable std::mutex error_mutex_;
-  std::optional<Error> error_;
+  mutable Mutex error_mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
+  std::optional<Error> error_ DEDUPFS_GUARDED_BY(error_mutex_);
   ThreadPool threads_;  // last, so that they end before what they use
 };
 

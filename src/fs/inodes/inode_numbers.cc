@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/mutex.h"
 #include "fs/format/records.h"
 
 namespace dedupfs {
@@ -49,34 +50,34 @@ Result<std::unique_ptr<InodeNumbers>> InodeNumbers::load(Metadata& metadata) {
 }
 
 InodeNumber InodeNumbers::allocate() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++in_use_;
   if (next_ + kReserve / 2 >= limit_) limit_ += kReserve / 2;
   return next_++;
 }
 
 void InodeNumbers::count_deleted() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (in_use_ > 0) --in_use_;
 }
 
 void InodeNumbers::set_in_use(std::uint64_t count) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   in_use_ = count;
 }
 
 std::uint64_t InodeNumbers::in_use() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return in_use_;
 }
 
 InodeNumber InodeNumbers::end() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return next_;
 }
 
 void InodeNumbers::save(bool exact) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const InodeNumber limit = exact ? next_ : limit_;
   if (limit != saved_limit_) metadata_.put(Family::kCounters, kNextInodeCounter, encode_counter(limit));
   if (in_use_ != saved_in_use_) metadata_.put(Family::kCounters, kInodesCounter, encode_counter(in_use_));

@@ -9,10 +9,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "fs/format/types.h"
+#include "fs/transactions/lock_order.h"
 #include "store/metadata/metadata.h"
 
 namespace dedupfs {
@@ -37,12 +38,13 @@ class InodeNumbers {
   InodeNumbers(Metadata& metadata, InodeNumber next, std::uint64_t in_use);
 
   Metadata& metadata_;
-  mutable std::mutex mutex_;
-  InodeNumber next_;  // of 2^43 numbers 2^32 are left when it is loaded: no mount uses them up
-  InodeNumber limit_;
-  std::uint64_t in_use_;
-  InodeNumber saved_limit_ = 0;
-  std::uint64_t saved_in_use_ = 0;
+  mutable Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
+  // Of 2^43 numbers 2^32 are left when it is loaded: no mount uses them up.
+  InodeNumber next_ DEDUPFS_GUARDED_BY(mutex_);
+  InodeNumber limit_ DEDUPFS_GUARDED_BY(mutex_);
+  std::uint64_t in_use_ DEDUPFS_GUARDED_BY(mutex_);
+  InodeNumber saved_limit_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  std::uint64_t saved_in_use_ DEDUPFS_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace dedupfs

@@ -1,9 +1,9 @@
 #include "fs/inodes/inode_record.h"
 
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "base/mutex.h"
 #include "fs/content/file_content.h"
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
@@ -27,7 +27,7 @@ void put_record(Metadata& metadata, Inode& inode) {
 
 InodeNumber parent_of(Inode& directory) {
   if (tree_of(directory.number) != kLiveTree && inode_of(directory.number) == kRootInode) return kSnapshotsInode;
-  const std::lock_guard lock(directory.mutex);
+  const MutexLock lock(directory.mutex);
   return directory.record.attributes.parent;
 }
 

@@ -10,13 +10,13 @@
 
 namespace dedupfs {
 
-// With the inode locked: size and data_bytes are those of its content, if it has one in memory.
-Attributes attributes_of(const Inode& inode);
-// With the inode locked: puts its record into the open group. May throw std::bad_alloc; nothing was put then.
-void put_record(Metadata& metadata, Inode& inode);
+// Size and data_bytes are those of its content, if it has one in memory.
+Attributes attributes_of(const Inode& inode) DEDUPFS_REQUIRES(inode.mutex);
+// Puts its record into the open group. May throw std::bad_alloc; nothing was put then.
+void put_record(Metadata& metadata, Inode& inode) DEDUPFS_REQUIRES(inode.mutex);
 
 // Takes the directory's lock. What is above the root of a snapshot is the directory of the snapshots.
-InodeNumber parent_of(Inode& directory);
+InodeNumber parent_of(Inode& directory) DEDUPFS_EXCLUDES(directory.mutex);
 // The parent in the record of a directory. Not through the table: a walk through many would drop what others use.
 Result<InodeNumber> read_parent(const Metadata& metadata, InodeNumber directory);
 

@@ -3,18 +3,37 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/mutex.h"
 #include "fs/format/mode.h"
 
 namespace dedupfs {
 
-InodeLocks::InodeLocks(std::initializer_list<Inode*> inodes) {
-  std::vector<Inode*> ordered(inodes);
+InodeLocks::InodeLocks(Inode& a, Inode& b) {
+  lock({&a, &b});
+}
+
+InodeLocks::InodeLocks(Inode& a, Inode& b, Inode& c, Inode* d) {
+  lock({&a, &b, &c, d});
+}
+
+// No analysis: it is the constructors that say what is held.
+void InodeLocks::lock(const std::array<Inode*, kMost>& inodes) DEDUPFS_NO_THREAD_SAFETY_ANALYSIS {
+  std::array<Inode*, kMost> ordered = inodes;
   std::sort(ordered.begin(), ordered.end(), [](const Inode* a, const Inode* b) {
     return (a == nullptr ? 0 : a->number) < (b == nullptr ? 0 : b->number);
   });
-  ordered.erase(std::unique(ordered.begin(), ordered.end()), ordered.end());
-  for (Inode* inode : ordered)
-    if (inode != nullptr) locks_.emplace_back(inode->mutex);
+  const auto end = std::unique(ordered.begin(), ordered.end());
+  std::size_t count = 0;
+  for (auto inode = ordered.begin(); inode != end; ++inode) {
+    if (*inode == nullptr) continue;
+    (*inode)->mutex.lock();
+    held_[count++] = &(*inode)->mutex;
+  }
+}
+
+InodeLocks::~InodeLocks() {
+  for (Mutex* const mutex : held_)
+    if (mutex != nullptr) mutex->unlock();
 }
 
 InodeTable::InodeTable(Metadata& metadata, std::size_t cap)
@@ -32,7 +51,7 @@ Result<InodePtr> InodeTable::get(InodeNumber number) {
 
 Result<InodePtr> InodeTable::get_directory(InodeNumber number) {
   DEDUPFS_ASSIGN(InodePtr inode, get(number));
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   if (!is_directory(inode->record.attributes.mode))
     return Error{ErrorCode::kNotDirectory, "inode " + std::to_string(number) + " is not a directory"};
   return inode;
@@ -40,7 +59,7 @@ Result<InodePtr> InodeTable::get_directory(InodeNumber number) {
 
 Result<InodePtr> InodeTable::get_file(InodeNumber number) {
   DEDUPFS_ASSIGN(InodePtr inode, get(number));
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   const std::uint32_t mode = inode->record.attributes.mode;
   if (is_directory(mode)) return Error{ErrorCode::kIsDirectory, "inode " + std::to_string(number) + " is a directory"};
   if (!is_regular(mode))
@@ -51,7 +70,7 @@ Result<InodePtr> InodeTable::get_file(InodeNumber number) {
 InodePtr InodeTable::find_or_insert(InodeNumber number) {
   std::vector<InodePtr> evicted;  // destroyed after the lock
   Shard& shard = shard_of(number);
-  const std::lock_guard lock(shard.mutex);
+  const MutexLock lock(shard.mutex);
   if (const auto found = shard.inodes.find(number); found != shard.inodes.end()) {
     shard.order.splice(shard.order.begin(), shard.order, found->second);
     return *found->second;
@@ -64,7 +83,7 @@ InodePtr InodeTable::find_or_insert(InodeNumber number) {
 }
 
 Result<void> InodeTable::load(Inode& inode) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   if (inode.loaded) return {};
   DEDUPFS_ASSIGN(const std::optional<std::string> value,
                  metadata_.get(Family::kInodes, encode_inode_key(inode.number)));
@@ -96,14 +115,14 @@ std::vector<InodePtr> InodeTable::evict_some(Shard& shard) {
 
 InodePtr InodeTable::find_in_memory(InodeNumber number) {
   Shard& shard = shard_of(number);
-  const std::lock_guard lock(shard.mutex);
+  const MutexLock lock(shard.mutex);
   const auto found = shard.inodes.find(number);
   return found == shard.inodes.end() || !(*found->second)->loaded ? nullptr : *found->second;
 }
 
 InodePtr InodeTable::add(const InodeRecord& record) {
   InodePtr inode = find_or_insert(record.attributes.inode);
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   // Whoever was loaded has a record, and new numbers lie behind those of all records: InodeNumbers::load() has looked.
   DEDUPFS_CHECK(!inode->loaded);
   inode->record = record;
@@ -114,7 +133,7 @@ InodePtr InodeTable::add(const InodeRecord& record) {
 void InodeTable::erase(InodeNumber number) {
   InodePtr erased;  // destroyed after the lock
   Shard& shard = shard_of(number);
-  const std::lock_guard lock(shard.mutex);
+  const MutexLock lock(shard.mutex);
   const auto found = shard.inodes.find(number);
   if (found == shard.inodes.end()) return;
   erased = std::move(*found->second);
@@ -125,7 +144,7 @@ void InodeTable::erase(InodeNumber number) {
 void InodeTable::forget_live_records() {
   for (Shard& shard : shards_) {
     Order forgotten;  // destroyed after the lock
-    const std::lock_guard lock(shard.mutex);
+    const MutexLock lock(shard.mutex);
     for (auto at = shard.order.begin(); at != shard.order.end();) {
       const auto inode = at++;
       if (tree_of((*inode)->number) != kLiveTree || (*inode)->number == kSnapshotsInode) continue;
@@ -138,7 +157,7 @@ void InodeTable::forget_live_records() {
 
 std::optional<InodeNumber> InodeTable::find_open_in_live_tree() {
   for (Shard& shard : shards_) {
-    const std::lock_guard lock(shard.mutex);
+    const MutexLock lock(shard.mutex);
     for (const auto& [number, holders] : shard.holders)
       if (holders.openings != 0 && tree_of(number) == kLiveTree) return number;
   }
@@ -147,13 +166,13 @@ std::optional<InodeNumber> InodeTable::find_open_in_live_tree() {
 
 void InodeTable::reference(InodeNumber number, std::uint64_t count) {
   Shard& shard = shard_of(number);
-  const std::lock_guard lock(shard.mutex);
+  const MutexLock lock(shard.mutex);
   shard.holders[number].references += count;
 }
 
 bool InodeTable::reference_if_held(InodeNumber number) {
   Shard& shard = shard_of(number);
-  const std::lock_guard lock(shard.mutex);
+  const MutexLock lock(shard.mutex);
   const auto found = shard.holders.find(number);
   if (found == shard.holders.end()) return false;
   ++found->second.references;
@@ -162,20 +181,20 @@ bool InodeTable::reference_if_held(InodeNumber number) {
 
 void InodeTable::open(InodeNumber number) {
   Shard& shard = shard_of(number);
-  const std::lock_guard lock(shard.mutex);
+  const MutexLock lock(shard.mutex);
   ++shard.holders[number].openings;
 }
 
 bool InodeTable::is_open(InodeNumber number) {
   Shard& shard = shard_of(number);
-  const std::lock_guard lock(shard.mutex);
+  const MutexLock lock(shard.mutex);
   const auto found = shard.holders.find(number);
   return found != shard.holders.end() && found->second.openings != 0;
 }
 
 bool InodeTable::mark_orphan(InodeNumber number) {
   Shard& shard = shard_of(number);
-  const std::lock_guard lock(shard.mutex);
+  const MutexLock lock(shard.mutex);
   const auto found = shard.holders.find(number);
   if (found == shard.holders.end()) return true;
   found->second.orphan = true;
@@ -191,7 +210,7 @@ bool InodeTable::drop_if_unheld(Shard& shard, std::unordered_map<InodeNumber, Ho
 
 bool InodeTable::forget(InodeNumber number, std::uint64_t count) {
   Shard& shard = shard_of(number);
-  const std::lock_guard lock(shard.mutex);
+  const MutexLock lock(shard.mutex);
   const auto found = shard.holders.find(number);
   if (found == shard.holders.end()) return false;  // the kernel forgets the root, which it never looked up
   found->second.references -= std::min(count, found->second.references);
@@ -200,7 +219,7 @@ bool InodeTable::forget(InodeNumber number, std::uint64_t count) {
 
 bool InodeTable::close(InodeNumber number) {
   Shard& shard = shard_of(number);
-  const std::lock_guard lock(shard.mutex);
+  const MutexLock lock(shard.mutex);
   const auto found = shard.holders.find(number);
   DEDUPFS_CHECK(found != shard.holders.end() && found->second.openings > 0);  // by the kernel's word, not the disk's
   --found->second.openings;
@@ -210,18 +229,18 @@ bool InodeTable::close(InodeNumber number) {
 void InodeTable::mark_dirty(const InodePtr& inode) {
   if (inode->dirty) return;
   inode->dirty = true;
-  const std::lock_guard lock(dirty_mutex_);
+  const MutexLock lock(dirty_mutex_);
   dirty_.emplace(inode->number, inode);
 }
 
 void InodeTable::clear_dirty(const InodePtr& inode) {
   inode->dirty = false;
-  const std::lock_guard lock(dirty_mutex_);
+  const MutexLock lock(dirty_mutex_);
   dirty_.erase(inode->number);
 }
 
 std::vector<InodePtr> InodeTable::dirty() const {
-  const std::lock_guard lock(dirty_mutex_);
+  const MutexLock lock(dirty_mutex_);
   std::vector<InodePtr> inodes;
   inodes.reserve(dirty_.size());
   for (const auto& [number, inode] : dirty_) inodes.push_back(inode);
@@ -229,7 +248,7 @@ std::vector<InodePtr> InodeTable::dirty() const {
 }
 
 bool InodeTable::has_dirty() const {
-  const std::lock_guard lock(dirty_mutex_);
+  const MutexLock lock(dirty_mutex_);
   return !dirty_.empty();
 }
 

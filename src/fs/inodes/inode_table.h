@@ -10,18 +10,19 @@
 
 #include <array>
 #include <atomic>
-#include <initializer_list>
+#include <cstddef>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "fs/format/records.h"
 #include "fs/format/types.h"
+#include "fs/transactions/lock_order.h"
 #include "store/metadata/metadata.h"
 
 namespace dedupfs {
@@ -32,20 +33,22 @@ struct Inode {
   explicit Inode(InodeNumber its_number) : number(its_number) {}
 
   const InodeNumber number;
-  std::mutex mutex;
+  Mutex mutex DEDUPFS_ACQUIRED_AFTER(lock_order::inodes) DEDUPFS_ACQUIRED_BEFORE(lock_order::leaves);
 
-  InodeRecord record;  // size and data_bytes are those of `content`, if there is one
+  // Size and data_bytes are those of `content`, if there is one.
+  InodeRecord record DEDUPFS_GUARDED_BY(mutex);
   // Regular files: there while the file is open or changed.
-  std::shared_ptr<FileContent> content;
+  std::shared_ptr<FileContent> content DEDUPFS_GUARDED_BY(mutex);
   // Storing what was written failed, and nobody has been told yet.
-  std::optional<Error> write_error;
+  std::optional<Error> write_error DEDUPFS_GUARDED_BY(mutex);
   // A name that led here once, for messages.
-  InodeNumber last_parent = 0;
-  std::string last_name;
-  std::string last_logged_damage;
+  InodeNumber last_parent DEDUPFS_GUARDED_BY(mutex) = 0;
+  std::string last_name DEDUPFS_GUARDED_BY(mutex);
+  std::string last_logged_damage DEDUPFS_GUARDED_BY(mutex);
+  // Of a directory: nothing has its next cookie or a greater one.
+  bool has_free_cookies DEDUPFS_GUARDED_BY(mutex) = false;
 
   std::atomic<bool> loaded{false};    // `record` is valid; set once
-  bool has_free_cookies = false;      // of a directory: nothing has its next cookie or a greater one
   std::atomic<bool> dirty{false};     // in the table's set of changed inodes; set under `mutex`
   std::atomic<bool> unlinked{false};  // no name, no holder: nobody will read the content again
 };
@@ -53,12 +56,21 @@ struct Inode {
 using InodePtr = std::shared_ptr<Inode>;
 
 // Locks several inodes in order of their numbers; one given twice is locked once.
-class InodeLocks {
+class DEDUPFS_SCOPED_CAPABILITY [[nodiscard]] InodeLocks {
  public:
-  InodeLocks(std::initializer_list<Inode*> inodes);  // null pointers are left out
+  InodeLocks(Inode& a, Inode& b) DEDUPFS_ACQUIRE(a.mutex, b.mutex);
+  // `d` is left out if it is null.
+  InodeLocks(Inode& a, Inode& b, Inode& c, Inode* d) DEDUPFS_ACQUIRE(a.mutex, b.mutex, c.mutex, d->mutex);
+  ~InodeLocks() DEDUPFS_RELEASE();
+  InodeLocks(const InodeLocks&) = delete;
+  InodeLocks& operator=(const InodeLocks&) = delete;
 
  private:
-  std::vector<std::unique_lock<std::mutex>> locks_;
+  static constexpr std::size_t kMost = 4;
+
+  void lock(const std::array<Inode*, kMost>& inodes);
+
+  std::array<Mutex*, kMost> held_{};  // null behind the last one
 };
 
 class InodeTable {
@@ -95,9 +107,9 @@ class InodeTable {
   bool forget(InodeNumber inode, std::uint64_t count);
   bool close(InodeNumber inode);
 
-  // The set of changed inodes. mark_dirty() with the inode's mutex held.
-  void mark_dirty(const InodePtr& inode);
-  void clear_dirty(const InodePtr& inode);
+  // The set of changed inodes.
+  void mark_dirty(const InodePtr& inode) DEDUPFS_REQUIRES(inode->mutex);
+  void clear_dirty(const InodePtr& inode) DEDUPFS_REQUIRES(inode->mutex);
   std::vector<InodePtr> dirty() const;
   bool has_dirty() const;
 
@@ -113,23 +125,24 @@ class InodeTable {
   };
   using Order = std::list<InodePtr>;  // used last in front
   struct Shard {
-    std::mutex mutex;
-    Order order;
-    std::unordered_map<InodeNumber, Order::iterator> inodes;
-    std::unordered_map<InodeNumber, Holders> holders;
+    Mutex mutex DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
+    Order order DEDUPFS_GUARDED_BY(mutex);
+    std::unordered_map<InodeNumber, Order::iterator> inodes DEDUPFS_GUARDED_BY(mutex);
+    std::unordered_map<InodeNumber, Holders> holders DEDUPFS_GUARDED_BY(mutex);
   };
 
   Shard& shard_of(InodeNumber inode) { return shards_[inode % kShards]; }
   InodePtr find_or_insert(InodeNumber inode);
   Result<void> load(Inode& inode);
-  std::vector<InodePtr> evict_some(Shard& shard);
-  static bool drop_if_unheld(Shard& shard, std::unordered_map<InodeNumber, Holders>::iterator holders);
+  std::vector<InodePtr> evict_some(Shard& shard) DEDUPFS_REQUIRES(shard.mutex);
+  static bool drop_if_unheld(Shard& shard, std::unordered_map<InodeNumber, Holders>::iterator holders)
+      DEDUPFS_REQUIRES(shard.mutex);
 
   Metadata& metadata_;
   const std::size_t cap_per_shard_;
   std::array<Shard, kShards> shards_;
-  mutable std::mutex dirty_mutex_;
-  std::unordered_map<InodeNumber, InodePtr> dirty_;
+  mutable Mutex dirty_mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
+  std::unordered_map<InodeNumber, InodePtr> dirty_ DEDUPFS_GUARDED_BY(dirty_mutex_);
 };
 
 }  // namespace dedupfs

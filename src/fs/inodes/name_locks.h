@@ -7,39 +7,61 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
-#include <shared_mutex>
-#include <vector>
+#include <cstddef>
 
+#include "base/mutex.h"
 #include "fs/format/types.h"
+#include "fs/transactions/lock_order.h"
 
 namespace dedupfs {
 
 class NameLocks {
  public:
-  using Shared = std::shared_lock<std::shared_mutex>;
-
-  Shared lock_shared(InodeNumber directory) { return Shared(mutexes_[shard_of(directory)]); }
-
-  class Exclusive {
+  // Which of the locks are held, the analysis cannot know. To it they are one.
+  class DEDUPFS_SCOPED_CAPABILITY [[nodiscard]] Shared {
    public:
-    Exclusive(NameLocks& locks, std::initializer_list<InodeNumber> directories) {
-      std::vector<std::size_t> shards;
-      for (const InodeNumber directory : directories) shards.push_back(shard_of(directory));
-      std::sort(shards.begin(), shards.end());
-      shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
-      for (const std::size_t shard : shards) held_.emplace_back(locks.mutexes_[shard]);
+    Shared(NameLocks& locks, InodeNumber directory) DEDUPFS_ACQUIRE_SHARED(locks.all_)
+        : mutex_(locks.mutexes_[shard_of(directory)]) {
+      mutex_.lock_shared();
     }
+    ~Shared() DEDUPFS_RELEASE_GENERIC() { mutex_.unlock_shared(); }
+    Shared(const Shared&) = delete;
+    Shared& operator=(const Shared&) = delete;
 
    private:
-    std::vector<std::unique_lock<std::shared_mutex>> held_;
+    SharedMutex& mutex_;
+  };
+
+  class DEDUPFS_SCOPED_CAPABILITY [[nodiscard]] Exclusive {
+   public:
+    Exclusive(NameLocks& locks, InodeNumber directory) DEDUPFS_ACQUIRE(locks.all_)
+        : Exclusive(locks, directory, directory) {}
+    Exclusive(NameLocks& locks, InodeNumber one, InodeNumber other) DEDUPFS_ACQUIRE(locks.all_)
+        : first_(locks.mutexes_[std::min(shard_of(one), shard_of(other))]),
+          second_(locks.mutexes_[std::max(shard_of(one), shard_of(other))]) {
+      first_.lock();
+      if (&second_ != &first_) second_.lock();
+    }
+    ~Exclusive() DEDUPFS_RELEASE() {
+      if (&second_ != &first_) second_.unlock();
+      first_.unlock();
+    }
+    Exclusive(const Exclusive&) = delete;
+    Exclusive& operator=(const Exclusive&) = delete;
+
+   private:
+    SharedMutex& first_;
+    SharedMutex& second_;  // the same if both directories have one lock
   };
 
  private:
   static constexpr std::size_t kShards = 128;
   static std::size_t shard_of(InodeNumber directory) { return directory % kShards; }
 
-  std::array<std::shared_mutex, kShards> mutexes_;
+  std::array<SharedMutex, kShards> mutexes_;
+  // Stands for all of them, and is nothing at run time.
+  [[no_unique_address]] lock_order::Level all_ DEDUPFS_ACQUIRED_AFTER(lock_order::names)
+      DEDUPFS_ACQUIRED_BEFORE(lock_order::inodes);
 };
 
 }  // namespace dedupfs

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/crash_point.h"
+#include "base/mutex.h"
 #include "fs/content/file_content.h"
 #include "fs/content/recipe.h"
 #include "fs/format/mode.h"
@@ -20,7 +21,7 @@ constexpr std::size_t kOrphansPerStep = 64;
 
 Result<void> OrphanReaper::load() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     orphans_.clear();
   }
   constexpr std::size_t kOrphansAPage = 4096;
@@ -42,18 +43,18 @@ void OrphanReaper::note_unlinked(InodeNumber orphan) {
 }
 
 void OrphanReaper::push(InodeNumber orphan) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   orphans_.push_back(orphan);
   ++pushed_;
 }
 
 std::uint64_t OrphanReaper::pushed() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return pushed_;
 }
 
 bool OrphanReaper::are_gone(std::uint64_t count) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return pushed_ - orphans_.size() >= count;
 }
 
@@ -61,14 +62,14 @@ bool OrphanReaper::step() {
   for (std::size_t i = 0; i < kOrphansPerStep; ++i) {
     InodeNumber orphan = 0;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (orphans_.empty()) return false;
       orphan = orphans_.front();
     }
     const Result<bool> gone = delete_some(orphan);
     if (!gone) spdlog::error("inode {} could not be deleted: {}", orphan, gone.error().message());
     if (gone && !*gone) return true;  // a large one: go on with it in the next step
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     orphans_.pop_front();
   }
   return true;
@@ -79,7 +80,7 @@ Result<bool> OrphanReaper::delete_some(InodeNumber orphan) {
   std::shared_ptr<FileContent> content;
   InodeRecord record;
   {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     content = std::exchange(inode->content, nullptr);
     record = inode->record;
     table_.clear_dirty(inode);

@@ -9,11 +9,12 @@
 
 #include <cstdint>
 #include <deque>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "fs/inodes/inode_numbers.h"
 #include "fs/inodes/inode_table.h"
+#include "fs/transactions/lock_order.h"
 #include "fs/transactions/transactions.h"
 #include "store/metadata/metadata.h"
 #include "store/volume/volume.h"
@@ -46,9 +47,9 @@ class OrphanReaper {
   InodeTable& table_;
   InodeNumbers& numbers_;
   Transactions& transactions_;
-  mutable std::mutex mutex_;
-  std::deque<InodeNumber> orphans_;
-  std::uint64_t pushed_ = 0;
+  mutable Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
+  std::deque<InodeNumber> orphans_ DEDUPFS_GUARDED_BY(mutex_);
+  std::uint64_t pushed_ DEDUPFS_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace dedupfs

@@ -2,16 +2,16 @@
 
 #include <spdlog/spdlog.h>
 
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "fs/inodes/inode_record.h"
 
 namespace dedupfs {
 
 Result<Attributes> References::add(InodeNumber number) {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   if (inode->record.attributes.links != 0) {
     table_.reference(number, 1);
   } else if (!table_.reference_if_held(number)) {
@@ -21,7 +21,7 @@ Result<Attributes> References::add(InodeNumber number) {
 }
 
 Attributes References::add(Inode& inode, InodeNumber parent, std::string_view name) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   table_.reference(inode.number, 1);
   inode.last_parent = parent;
   inode.last_name = name;

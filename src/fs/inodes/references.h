@@ -24,7 +24,7 @@ class References {
   // By number alone, as NFS handles are used. kStale if it was deleted.
   Result<Attributes> add(InodeNumber number);
   // Of what was found by this name.
-  Attributes add(Inode& inode, InodeNumber parent, std::string_view name);
+  Attributes add(Inode& inode, InodeNumber parent, std::string_view name) DEDUPFS_EXCLUDES(inode.mutex);
   // The same for an entry that is read. The entry of a damaged inode stays as it is: it must not hide its neighbours, and
   // whoever looks it up gets the error.
   void add(DirectoryEntry& entry, InodeNumber parent, InodeNumber number);

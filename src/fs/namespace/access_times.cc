@@ -1,7 +1,6 @@
 #include "fs/namespace/access_times.h"
 
-#include <mutex>
-
+#include "base/mutex.h"
 #include "fs/inodes/inode_record.h"
 
 namespace dedupfs {
@@ -26,11 +25,11 @@ void AccessTimes::note(const InodePtr& inode) {
   if (policy_ == FilesystemOptions::Atime::kNever || !transactions_.check_writable(inode->number)) return;
   const Timestamp now = Timestamp::now();
   {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     if (!needs_new_atime(inode->record.attributes, now, policy_)) return;
   }
   const Transactions::Change change(transactions_);
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   if (inode->unlinked) return;
   inode->record.attributes.atime = now;
   put_record(metadata_, *inode);

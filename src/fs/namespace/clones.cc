@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "fs/content/file_content.h"
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
@@ -56,7 +56,7 @@ class Clones::Cloning {
     DEDUPFS_TRY(clones_.transactions_.check_writable(parent));
     DEDUPFS_TRY(clones_.space_.admit_metadata());
     const Transactions::Change change(clones_.transactions_);
-    const NameLocks::Exclusive name_lock(clones_.names_, {parent});
+    const NameLocks::Exclusive name_lock(clones_.names_, parent);
     DEDUPFS_ASSIGN(const InodePtr directory, clones_.table_.get_directory(parent));
     DEDUPFS_ASSIGN(const InodePtr source, clones_.table_.get(from));
     DEDUPFS_ASSIGN(const auto existing, clones_.entries_.find(parent, name));
@@ -67,7 +67,7 @@ class Clones::Cloning {
     std::shared_ptr<FileContent> content;  // of a file that is in use
     InodePtr copy;
     {
-      const InodeLocks locks({directory.get(), source.get()});
+      const InodeLocks locks(*directory, *source);
       DEDUPFS_TRY(clones_.entries_.check_takes_names(*directory));
       // A circle of directories would be cloned without end.
       if (is_directory(source->record.attributes.mode) && !seen_.insert(from).second)
@@ -75,8 +75,8 @@ class Clones::Cloning {
                      fmt::format("directory {} is in the tree twice; unmount and run fsck.dedupfs -y", from)};
       content = source->content;
       DEDUPFS_ASSIGN(copy, add_copy(*directory, *source, name));
-      if (is_directory(copy->record.attributes.mode)) seen_.insert(copy->number);
       const Attributes& attributes = source->record.attributes;
+      if (is_directory(attributes.mode)) seen_.insert(copy->number);
       if (!is_directory(attributes.mode) && attributes.links > 1) links_[from] = copy->number;
     }
     if (content) {
@@ -87,7 +87,7 @@ class Clones::Cloning {
       }
     }
     if (is_top) {
-      const std::lock_guard lock(directory->mutex);
+      const MutexLock lock(directory->mutex);
       directory->record.attributes.mtime = directory->record.attributes.ctime = Timestamp::now();
       put_record(clones_.metadata_, *directory);
     }
@@ -95,9 +95,11 @@ class Clones::Cloning {
     return {};
   }
 
-  // With both locked; whose content is in memory gets none yet.
-  Result<InodePtr> add_copy(Inode& directory, Inode& source, std::string_view name) {
+  // Whose content is in memory gets none yet.
+  Result<InodePtr> add_copy(Inode& directory, Inode& source, std::string_view name)
+      DEDUPFS_REQUIRES(directory.mutex, source.mutex) {
     Inode copy(clones_.numbers_.allocate());
+    copy.mutex.assert_held();  // nobody else knows the object
     copy.record = source.record;
     Attributes& attributes = copy.record.attributes;
     attributes.inode = copy.number;
@@ -136,7 +138,7 @@ class Clones::Cloning {
 
   // Of a file that could not be cloned nothing stays.
   void take_back(Inode& directory, const InodePtr& copy, std::string_view name) {
-    const InodeLocks locks({&directory, copy.get()});
+    const InodeLocks locks(directory, *copy);
     const auto entry = clones_.entries_.find(directory.number, name);
     if (!entry || !*entry) return;
     clones_.entries_.remove(directory, name, **entry);
@@ -146,7 +148,7 @@ class Clones::Cloning {
 
   Result<void> add_link(Inode& directory, InodeNumber number, std::string_view name) {
     DEDUPFS_ASSIGN(const InodePtr copy, clones_.table_.get(number));
-    const InodeLocks locks({&directory, copy.get()});
+    const InodeLocks locks(directory, *copy);
     if (directory.record.attributes.links == 0 || copy->record.attributes.links == 0)
       return Error{ErrorCode::kStale, fmt::format("inode {} was deleted", number)};
     DEDUPFS_TRY(clones_.entries_.check_takes_names(directory));
@@ -160,7 +162,7 @@ class Clones::Cloning {
   }
 
   void count(InodeNumber from, Inode& copy) {
-    const std::lock_guard lock(copy.mutex);
+    const MutexLock lock(copy.mutex);
     const Attributes attributes = attributes_of(copy);
     if (is_directory(attributes.mode)) {
       ++totals_.directories;
@@ -182,7 +184,7 @@ class Clones::Cloning {
 
 Result<std::uint32_t> Clones::mode_of(InodeNumber number) const {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   return inode->record.attributes.mode;
 }
 

@@ -1,11 +1,11 @@
 #include "fs/namespace/directories.h"
 
 #include <algorithm>
-#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
 #include "fs/inodes/inode_record.h"
@@ -31,7 +31,7 @@ DirectoryEntry dot_entry(std::string_view name, std::uint64_t cookie, InodeNumbe
 std::uint64_t end_of(DirectoryStream& stream, std::uint64_t cookie, Inode& directory) {
   if (directory.number == kSnapshotsInode) return UINT64_MAX;
   if (cookie == 0 || stream.end == 0) {
-    const std::lock_guard lock(directory.mutex);
+    const MutexLock lock(directory.mutex);
     stream.end = directory.record.attributes.next_cookie;
   }
   return stream.end;
@@ -51,7 +51,7 @@ Result<void> Directories::read(InodeNumber number, std::uint64_t cookie, bool co
   for (;;) {
     if (cookie >= end) return {};
     // The names must stay while references to what they lead to are counted.
-    const NameLocks::Shared lock = names_.lock_shared(number);
+    const NameLocks::Shared lock(names_, number);
     DEDUPFS_ASSIGN(const std::vector<KeyValue> piece,
                    metadata_.list(Family::kCookies, encode_cookie_key(number, cookie + 1), encode_key_behind(number),
                                   kEntriesPerPiece));

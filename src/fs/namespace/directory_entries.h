@@ -32,15 +32,18 @@ class DirectoryEntries {
   Result<bool> is_empty(InodeNumber directory) const;
 
   // That the directory was not removed, and that its next cookie is free.
-  Result<void> check_takes_names(Inode& directory) const;
-  void add(Inode& directory, std::string_view name, const Inode& target);
-  void add(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie);
+  Result<void> check_takes_names(Inode& directory) const DEDUPFS_REQUIRES(directory.mutex);
+  void add(Inode& directory, std::string_view name, const Inode& target)
+      DEDUPFS_REQUIRES(directory.mutex, target.mutex);
+  void add(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie)
+      DEDUPFS_REQUIRES(directory.mutex, target.mutex);
   // In the place of another entry.
-  void put(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie);
-  void remove(Inode& directory, std::string_view name, const Dirent& entry);
+  void put(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie)
+      DEDUPFS_REQUIRES(directory.mutex, target.mutex);
+  void remove(Inode& directory, std::string_view name, const Dirent& entry) DEDUPFS_REQUIRES(directory.mutex);
 
   // A name of the inode is gone; the last one makes it an orphan. Puts its record.
-  void drop_link(const InodePtr& inode, const Timestamp& now);
+  void drop_link(const InodePtr& inode, const Timestamp& now) DEDUPFS_REQUIRES(inode->mutex);
 
  private:
   Metadata& metadata_;

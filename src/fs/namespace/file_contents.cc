@@ -2,9 +2,10 @@
 
 #include <sys/stat.h>
 
-#include <mutex>
 #include <optional>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace dedupfs {
 
@@ -15,7 +16,7 @@ Result<void> FileContents::check_range(std::uint64_t offset, std::uint64_t lengt
 }
 
 std::shared_ptr<FileContent> FileContents::for_reading(Inode& inode) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   if (inode.content == nullptr) {
     const Attributes& attributes = inode.record.attributes;
     inode.content =
@@ -26,14 +27,14 @@ std::shared_ptr<FileContent> FileContents::for_reading(Inode& inode) {
 
 std::shared_ptr<FileContent> FileContents::for_change(const InodePtr& inode) {
   {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     table_.mark_dirty(inode);
   }
   return for_reading(*inode);
 }
 
 void FileContents::note_modification(Inode& inode, const Caller& caller) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   Attributes& attributes = inode.record.attributes;
   attributes.mtime = attributes.ctime = Timestamp::now();
   drop_set_ids(attributes, caller);

@@ -36,9 +36,9 @@ class FileContents {
   // kTooLarge if [offset, offset + length) is more than a file can have.
   static Result<void> check_range(std::uint64_t offset, std::uint64_t length);
 
-  std::shared_ptr<FileContent> for_reading(Inode& inode);
+  std::shared_ptr<FileContent> for_reading(Inode& inode) DEDUPFS_EXCLUDES(inode.mutex);
   // Within a Change. Puts the inode into the set of changed ones first, so that nobody drops the content while it is being changed.
-  std::shared_ptr<FileContent> for_change(const InodePtr& inode);
+  std::shared_ptr<FileContent> for_change(const InodePtr& inode) DEDUPFS_EXCLUDES(inode->mutex);
 
   // Waits until there is so much of the budget: not within a Change. What an operation takes it takes on top; the share is given
   // back at its end.
@@ -49,7 +49,7 @@ class FileContents {
   // Within a Change.
   Result<void> resize(const InodePtr& inode, std::uint64_t size, const Caller& caller);
   // Within a Change: times and set-id bits, after the content changed.
-  static void note_modification(Inode& inode, const Caller& caller);
+  static void note_modification(Inode& inode, const Caller& caller) DEDUPFS_EXCLUDES(inode.mutex);
   // With the inode locked.
   static void drop_set_ids(Attributes& attributes, const Caller& caller);
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "base/mutex.h"
 #include "fs/content/dirty_budget.h"
 #include "fs/content/dirty_map.h"
 #include "fs/content/file_content.h"
@@ -39,7 +39,7 @@ void Files::release(InodeNumber number, bool was_writer) {
   const InodePtr inode = table_.find_in_memory(number);
   if (inode == nullptr) return;
   if (was_writer && inode->dirty) changes_.store_in_background(inode);
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   if (!inode->dirty && !table_.is_open(number)) {
     inode->record.attributes = attributes_of(*inode);
     inode->content.reset();
@@ -138,7 +138,7 @@ Result<std::uint64_t> Files::copy_range(InodeNumber from_number, std::uint64_t f
 Result<void> Files::flush(InodeNumber number) {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
   {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     if (std::optional<Error> error = std::exchange(inode->write_error, std::nullopt)) return std::move(*error);
   }
   return writability_.check_not_aborted();  // what a commit lost for good may have been of this file

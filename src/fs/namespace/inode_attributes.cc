@@ -1,7 +1,6 @@
 #include "fs/namespace/inode_attributes.h"
 
-#include <mutex>
-
+#include "base/mutex.h"
 #include "fs/format/mode.h"
 #include "fs/inodes/inode_record.h"
 
@@ -17,7 +16,7 @@ bool changes_nothing(const AttributeChanges& changes) {
 
 Result<Attributes> InodeAttributes::get(InodeNumber number) {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   return attributes_of(*inode);
 }
 
@@ -32,7 +31,7 @@ Result<Attributes> InodeAttributes::change(InodeNumber number, const AttributeCh
   if (changes.size) DEDUPFS_TRY(contents_.resize(inode, *changes.size, caller));
   Attributes result;
   {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     if (changes_nothing(changes)) return attributes_of(*inode);
     Attributes& attributes = inode->record.attributes;
     if (changes.mode) {

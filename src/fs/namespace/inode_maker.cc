@@ -43,6 +43,7 @@ Result<InodePtr> InodeMaker::make(Inode& directory, InodeRecord record, const Ca
     attributes.next_cookie = kFirstCookie;
   }
   Inode created(numbers_.allocate());
+  created.mutex.assert_held();  // nobody else knows the object
   NumberInUse number_in_use(numbers_);
   attributes.inode = created.number;
   created.record = std::move(record);
@@ -61,6 +62,7 @@ Result<void> InodeMaker::ensure_root() {
   if (!others.empty() || number != kRootInode)
     return Error{ErrorCode::kCorruption, "the root directory (inode 1) is missing"};
   Inode created(number);
+  created.mutex.assert_held();  // nobody else knows the object
   Attributes& attributes = created.record.attributes;
   attributes.inode = attributes.parent = number;
   attributes.mode = S_IFDIR | 0755;

@@ -21,7 +21,8 @@ class InodeMaker {
       : metadata_(metadata), table_(table), numbers_(numbers), xattrs_(xattrs) {}
 
   // `record` comes with type, mode and what is special to the type.
-  Result<InodePtr> make(Inode& directory, InodeRecord record, const Caller& caller, const Timestamp& now);
+  Result<InodePtr> make(Inode& directory, InodeRecord record, const Caller& caller, const Timestamp& now)
+      DEDUPFS_REQUIRES(directory.mutex);
   // A new volume has no root yet: the store knows nothing of directories. Mounted read-only it is empty all the same.
   Result<void> ensure_root();
 

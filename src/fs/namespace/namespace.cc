@@ -1,9 +1,9 @@
 #include "fs/namespace/namespace.h"
 
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "base/mutex.h"
 #include "fs/format/mode.h"
 #include "fs/inodes/inode_record.h"
 
@@ -24,12 +24,12 @@ Error exists(std::string_view name) {
   return {ErrorCode::kExists, "'" + std::string(name) + "' is there already"};
 }
 
-void touch(Inode& directory, const Timestamp& now) {
+void touch(Inode& directory, const Timestamp& now) DEDUPFS_REQUIRES(directory.mutex) {
   directory.record.attributes.mtime = now;
   directory.record.attributes.ctime = now;
 }
 
-Result<void> check_takes_subdirectory(const Inode& directory) {
+Result<void> check_takes_subdirectory(const Inode& directory) DEDUPFS_REQUIRES(directory.mutex) {
   if (directory.record.attributes.links < kMaxLinks) return {};
   return Error{ErrorCode::kTooManyLinks,
                "directory " + std::to_string(directory.number) + " has too many subdirectories"};
@@ -47,7 +47,7 @@ Result<Attributes> Namespace::lookup(InodeNumber parent, std::string_view name) 
   if (parent == kSnapshotsInode) return snapshots_directory_.lookup(name);
 
   // Held until the reference counts: an unlink beside it must not find the inode without a holder.
-  const NameLocks::Shared lock = names_.lock_shared(parent);
+  const NameLocks::Shared lock(names_, parent);
   DEDUPFS_ASSIGN(const std::optional<Dirent> entry, entries_.find(parent, name));
   if (!entry && is_snapshots_entry(parent, name) && !snapshots_directory_.is_hidden())
     return reference_by_number(kSnapshotsInode);
@@ -67,9 +67,9 @@ Result<Attributes> Namespace::make(InodeNumber parent, std::string_view name, In
   DEDUPFS_TRY(DirectoryEntries::check_new_name(name));
   DEDUPFS_TRY(space_.admit_metadata());
   const Transactions::Change change(transactions_);
-  const NameLocks::Exclusive name_lock(names_, {parent});
+  const NameLocks::Exclusive name_lock(names_, parent);
   DEDUPFS_ASSIGN(const InodePtr directory, table_.get_directory(parent));
-  const InodeLocks directory_lock({directory.get()});
+  const MutexLock directory_lock(directory->mutex);
   DEDUPFS_TRY(entries_.check_takes_names(*directory));
   const bool makes_directory = is_directory(record.attributes.mode);
   if (makes_directory) DEDUPFS_TRY(check_takes_subdirectory(*directory));
@@ -78,7 +78,10 @@ Result<Attributes> Namespace::make(InodeNumber parent, std::string_view name, In
 
   const Timestamp now = Timestamp::now();
   DEDUPFS_ASSIGN(const InodePtr inode, maker_.make(*directory, std::move(record), caller, now));
-  entries_.add(*directory, name, *inode);
+  {
+    const MutexLock inode_lock(inode->mutex);  // behind its directory's: a new number is greater
+    entries_.add(*directory, name, *inode);
+  }
   if (makes_directory) add_subdirectory(directory->record.attributes);
   touch(*directory, now);
   put_record(metadata_, *directory);
@@ -120,7 +123,7 @@ Result<std::string> Namespace::read_symlink(InodeNumber number) {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
   std::string target;
   {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     if (!is_symlink(inode->record.attributes.mode))
       return Error{ErrorCode::kInvalidArgument, "inode " + std::to_string(number) + " is not a symbolic link"};
     target = inode->record.symlink_target;
@@ -135,10 +138,10 @@ Result<Attributes> Namespace::make_link(InodeNumber number, InodeNumber parent, 
   DEDUPFS_TRY(DirectoryEntries::check_new_name(name));
   DEDUPFS_TRY(space_.admit_metadata());
   const Transactions::Change change(transactions_);
-  const NameLocks::Exclusive name_lock(names_, {parent});
+  const NameLocks::Exclusive name_lock(names_, parent);
   DEDUPFS_ASSIGN(const InodePtr directory, table_.get_directory(parent));
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
-  const InodeLocks inode_locks({directory.get(), inode.get()});
+  const InodeLocks inode_locks(*directory, *inode);
   Attributes& attributes = inode->record.attributes;
   if (is_directory(attributes.mode)) return Error{ErrorCode::kNotPermitted, "a hard link to a directory"};
   DEDUPFS_TRY(entries_.check_takes_names(*directory));
@@ -163,12 +166,12 @@ Result<void> Namespace::unlink(InodeNumber parent, std::string_view name) {
   DEDUPFS_TRY(transactions_.check_writable(parent));
   DEDUPFS_TRY(DirectoryEntries::check_new_name(name));
   const Transactions::Change change(transactions_);
-  const NameLocks::Exclusive name_lock(names_, {parent});
+  const NameLocks::Exclusive name_lock(names_, parent);
   DEDUPFS_ASSIGN(const InodePtr directory, table_.get_directory(parent));
   DEDUPFS_ASSIGN(const std::optional<Dirent> entry, entries_.find(parent, name));
   if (!entry) return not_removable(parent, name);
   DEDUPFS_ASSIGN(const InodePtr inode, entries_.target_of(parent, name, *entry));
-  const InodeLocks inode_locks({directory.get(), inode.get()});
+  const InodeLocks inode_locks(*directory, *inode);
   if (is_directory(inode->record.attributes.mode))
     return Error{ErrorCode::kIsDirectory, "'" + std::string(name) + "' is a directory"};
 
@@ -184,12 +187,12 @@ Result<void> Namespace::remove_directory(InodeNumber parent, std::string_view na
   DEDUPFS_TRY(transactions_.check_writable(parent));
   DEDUPFS_TRY(DirectoryEntries::check_new_name(name));
   const Transactions::Change change(transactions_);
-  const NameLocks::Exclusive name_lock(names_, {parent});
+  const NameLocks::Exclusive name_lock(names_, parent);
   DEDUPFS_ASSIGN(const InodePtr directory, table_.get_directory(parent));
   DEDUPFS_ASSIGN(const std::optional<Dirent> entry, entries_.find(parent, name));
   if (!entry) return not_removable(parent, name);
   DEDUPFS_ASSIGN(const InodePtr child, entries_.target_of(parent, name, *entry));
-  const InodeLocks inode_locks({directory.get(), child.get()});
+  const InodeLocks inode_locks(*directory, *child);
   if (!is_directory(child->record.attributes.mode))
     return Error{ErrorCode::kNotDirectory, "'" + std::string(name) + "' is not a directory"};
   DEDUPFS_ASSIGN(const bool empty, entries_.is_empty(child->number));

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "base/mutex.h"
 #include "fs/format/mode.h"
 #include "fs/inodes/inode_record.h"
 
@@ -16,10 +17,12 @@ struct End {
   std::optional<Dirent> entry;
   InodePtr inode;
 
-  bool leads_to_directory() const { return inode != nullptr && is_directory(inode->record.attributes.mode); }
+  bool leads_to_directory() const DEDUPFS_REQUIRES(inode->mutex) {
+    return inode != nullptr && is_directory(inode->record.attributes.mode);
+  }
 };
 
-Result<void> check_replaceable(const End& from, const End& to) {
+Result<void> check_replaceable(const End& from, const End& to) DEDUPFS_REQUIRES(from.inode->mutex, to.inode->mutex) {
   if (from.leads_to_directory() && !to.leads_to_directory())
     return Error{ErrorCode::kNotDirectory, "'" + std::string(to.name) + "' is not a directory"};
   if (!from.leads_to_directory() && to.leads_to_directory())
@@ -28,14 +31,15 @@ Result<void> check_replaceable(const End& from, const End& to) {
 }
 
 // A subdirectory went from one directory to another.
-void move_parent_link(Inode& child, Inode& old_parent, Inode& new_parent) {
+void move_parent_link(Inode& child, Inode& old_parent, Inode& new_parent)
+    DEDUPFS_REQUIRES(child.mutex, old_parent.mutex, new_parent.mutex) {
   if (!is_directory(child.record.attributes.mode)) return;
   drop_subdirectory(old_parent.record.attributes);
   add_subdirectory(new_parent.record.attributes);
   child.record.attributes.parent = new_parent.number;
 }
 
-void note_name(Inode& inode, const End& end) {
+void note_name(Inode& inode, const End& end) DEDUPFS_REQUIRES(inode.mutex) {
   inode.last_parent = end.directory->number;
   inode.last_name = end.name;
 }
@@ -114,7 +118,7 @@ Result<void> Renames::rename(InodeNumber old_parent, std::string_view old_name, 
 Result<bool> Renames::rename_if_checked(Request& request, Ancestry* ancestry) {
   const auto& [old_parent, old_name, new_parent, new_name, mode, caller, checked, checked_back] = request;
   const Transactions::Change change(transactions_);
-  const NameLocks::Exclusive name_lock(names_, {old_parent, new_parent});
+  const NameLocks::Exclusive name_lock(names_, old_parent, new_parent);
 
   End from{.name = old_name};
   End to{.name = new_name};
@@ -146,7 +150,7 @@ Result<bool> Renames::rename_if_checked(Request& request, Ancestry* ancestry) {
     DEDUPFS_ASSIGN(to.inode, entries_.target_of(new_parent, new_name, *to.entry));
   }
 
-  const InodeLocks inode_locks({from.directory.get(), to.directory.get(), from.inode.get(), to.inode.get()});
+  const InodeLocks inode_locks(*from.directory, *to.directory, *from.inode, to.inode.get());
   DEDUPFS_TRY(entries_.check_takes_names(*to.directory));
   if (moved != 0 && to.directory->record.attributes.links >= kMaxLinks)
     return Error{ErrorCode::kTooManyLinks, "directory " + std::to_string(new_parent) + " has too many subdirectories"};
@@ -173,6 +177,7 @@ Result<bool> Renames::rename_if_checked(Request& request, Ancestry* ancestry) {
     put_record(metadata_, *to.inode);
   } else {
     if (left_behind) {
+      const MutexLock left_behind_lock(left_behind->mutex);  // last: a new number is greater
       entries_.put(*from.directory, old_name, *left_behind, from.entry->cookie);
       note_name(*left_behind, from);
     } else {
@@ -193,6 +198,7 @@ Result<bool> Renames::rename_if_checked(Request& request, Ancestry* ancestry) {
   from.inode->record.attributes.ctime = now;
   put_record(metadata_, *from.inode);
   for (Inode* directory : {from.directory.get(), to.directory.get()}) {
+    directory->mutex.assert_held();  // the analysis does not know that it is one of the two
     directory->record.attributes.mtime = now;
     directory->record.attributes.ctime = now;
     put_record(metadata_, *directory);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/mutex.h"
+
 namespace dedupfs {
 namespace {
 
@@ -11,7 +13,7 @@ constexpr int kShareOfTime = 50;
 }  // namespace
 
 std::uint64_t VolumeSize::bytes() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Clock::time_point begin = now_();
   if (begin < known_until_) return known_;
   known_ = measure_();

@@ -7,8 +7,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace dedupfs {
 
@@ -24,9 +25,9 @@ class VolumeSize {
  private:
   const std::function<std::uint64_t()> measure_;
   const std::function<Clock::time_point()> now_;
-  std::mutex mutex_;
-  std::uint64_t known_ = 0;
-  Clock::time_point known_until_{};
+  Mutex mutex_;
+  std::uint64_t known_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  Clock::time_point known_until_ DEDUPFS_GUARDED_BY(mutex_){};
 };
 
 }  // namespace dedupfs

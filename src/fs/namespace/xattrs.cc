@@ -1,8 +1,8 @@
 #include "fs/namespace/xattrs.h"
 
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
 #include "fs/inodes/inode_record.h"
@@ -93,7 +93,7 @@ Result<void> Xattrs::set(InodeNumber number, std::string_view name, std::string_
   DEDUPFS_TRY(space_.admit_metadata());
   const Transactions::Change change(transactions_);
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   std::uint32_t& file_mode = inode->record.attributes.mode;
   if (is_acl(name) && is_symlink(file_mode)) return Error{ErrorCode::kUnsupported, "access lists of symbolic links"};
   if (name == kDefaultAclName && !is_directory(file_mode))
@@ -123,7 +123,7 @@ Result<void> Xattrs::set(InodeNumber number, std::string_view name, std::string_
 Result<std::string> Xattrs::get(InodeNumber number, std::string_view name) {
   DEDUPFS_TRY(check_xattr_name(name));
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   DEDUPFS_ASSIGN(std::optional<std::string> value, find(*inode, name));
   if (!value) return no_xattr(name);
   return std::move(*value);
@@ -131,7 +131,7 @@ Result<std::string> Xattrs::get(InodeNumber number, std::string_view name) {
 
 Result<std::vector<std::string>> Xattrs::list(InodeNumber number) {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   std::vector<std::string> names;
   if (!inode->record.has_xattrs) return names;
   constexpr std::size_t kNamesAPage = 16;  // values come with the names, of up to 64 KiB each
@@ -157,7 +157,7 @@ Result<void> Xattrs::remove(InodeNumber number, std::string_view name) {
   DEDUPFS_TRY(check_xattr_name(name));
   const Transactions::Change change(transactions_);
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   DEDUPFS_ASSIGN(const std::optional<std::string> existing, find(*inode, name));
   if (!existing) {
     if (is_acl(name)) return {};  // as ext4 and xfs: the mode says it all already

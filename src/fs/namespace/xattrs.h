@@ -33,14 +33,16 @@ class Xattrs {
   Result<void> remove(InodeNumber number, std::string_view name);
 
   // The child's mode is what was asked for. Directories hand their default list on; where there is none, the umask counts.
-  Result<void> inherit_acls(const Inode& directory, Inode& child, const Caller& caller);
+  Result<void> inherit_acls(const Inode& directory, Inode& child, const Caller& caller)
+      DEDUPFS_REQUIRES(directory.mutex, child.mutex);
   // chmod(2) to `mode`.
-  Result<void> update_acl_for_mode(Inode& inode, std::uint32_t mode);
+  Result<void> update_acl_for_mode(Inode& inode, std::uint32_t mode) DEDUPFS_REQUIRES(inode.mutex);
 
  private:
-  Result<std::optional<std::string>> find(const Inode& inode, std::string_view name) const;
-  void put(Inode& inode, std::string_view name, std::string value);
-  Result<void> erase(Inode& inode, std::string_view name);
+  Result<std::optional<std::string>> find(const Inode& inode, std::string_view name) const
+      DEDUPFS_REQUIRES(inode.mutex);
+  void put(Inode& inode, std::string_view name, std::string value) DEDUPFS_REQUIRES(inode.mutex);
+  Result<void> erase(Inode& inode, std::string_view name) DEDUPFS_REQUIRES(inode.mutex);
 
   Metadata& metadata_;
   InodeTable& table_;

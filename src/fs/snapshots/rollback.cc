@@ -95,7 +95,7 @@ class Restoration {
 }  // namespace
 
 Result<std::vector<ChangedName>> Rollback::to(std::string_view name) {
-  const auto lock = snapshots_.exclude_others();
+  const Snapshots::Turn turn(snapshots_);
   DirectoryMoves::Lock moves_lock(moves_);  // directories change their parents
   DEDUPFS_TRY(transactions_.check_writable());
   DEDUPFS_ASSIGN(const SnapshotRecord snapshot, snapshots_.find(name));

@@ -34,7 +34,7 @@ Result<SnapshotRecord> Snapshots::find(std::string_view name) const {
 }
 
 Result<void> Snapshots::create(std::string_view name) {
-  const auto lock = exclude_others();
+  const MutexLock lock(mutex_);
   DEDUPFS_TRY(transactions_.check_writable());
   DEDUPFS_TRY(check_name(name));
   if (volume_.snapshots().find(name))
@@ -77,7 +77,7 @@ Result<void> Snapshots::put_new(SnapshotRecord& record) {
 }
 
 Result<void> Snapshots::remove(std::string_view name) {
-  const auto lock = exclude_others();
+  const MutexLock lock(mutex_);
   DEDUPFS_TRY(transactions_.check_writable());
   DEDUPFS_ASSIGN(const SnapshotRecord snapshot, find(name));
   mark_deleted(snapshot);

@@ -6,13 +6,14 @@
 // Failure:   a snapshot that could not be made durable is deleted again.
 #pragma once
 
-#include <mutex>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "fs/inodes/inode_numbers.h"
 #include "fs/snapshots/snapshots_directory.h"
+#include "fs/transactions/lock_order.h"
 #include "fs/transactions/space_guard.h"
 #include "fs/transactions/transactions.h"
 #include "store/volume/volume.h"
@@ -36,7 +37,16 @@ class Snapshots {
   std::vector<SnapshotRecord> all() const { return volume_.snapshots().all(); }  // the oldest first
 
   // Nobody makes, deletes or restores one meanwhile.
-  [[nodiscard]] std::unique_lock<std::mutex> exclude_others() { return std::unique_lock(mutex_); }
+  class DEDUPFS_SCOPED_CAPABILITY [[nodiscard]] Turn {
+   public:
+    explicit Turn(Snapshots& snapshots) DEDUPFS_ACQUIRE(snapshots.mutex_) : lock_(snapshots.mutex_) {}
+    ~Turn() DEDUPFS_RELEASE() = default;
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    const MutexLock lock_;
+  };
 
  private:
   Result<void> put_new(SnapshotRecord& record);
@@ -47,7 +57,7 @@ class Snapshots {
   Transactions& transactions_;
   SpaceGuard& space_;
   SnapshotsDirectory& directory_;
-  std::mutex mutex_;
+  Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::requests) DEDUPFS_ACQUIRED_BEFORE(lock_order::renames);
 };
 
 }  // namespace dedupfs

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
 
@@ -35,10 +35,10 @@ void SnapshotsDirectory::update() {
   const Result<InodePtr> root = table_.get(kRootInode);
   Attributes of_root;
   if (root) {
-    const std::lock_guard lock((*root)->mutex);
+    const MutexLock lock((*root)->mutex);
     of_root = (*root)->record.attributes;
   }
-  const std::lock_guard lock(directory_->mutex);
+  const MutexLock lock(directory_->mutex);
   Attributes& attributes = directory_->record.attributes;
   if (access_ != SnapshotAccess::kVisible) {
     attributes.mode = S_IFDIR | 0700;

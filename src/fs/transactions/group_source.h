@@ -5,10 +5,10 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
+#include <memory>
 #include <optional>
-#include <shared_mutex>
 
+#include "base/mutex.h"
 #include "base/result.h"
 
 namespace dedupfs {
@@ -28,8 +28,13 @@ class GroupSource {
   // The first error of the last store().
   virtual std::optional<Error> store_error() const = 0;
 
-  // The end of a group, while no operation is half done. Nothing is stored in the background as long as the lock is held.
-  [[nodiscard]] virtual std::unique_lock<std::shared_mutex> stop_storing() = 0;
+  // The end of a group, while no operation is half done. Nothing is stored in the background as long as the thread keeps the token.
+  struct StoreAgain {
+    // No analysis: the token has had the lock since stop_storing().
+    void operator()(SharedMutex* storing) const DEDUPFS_NO_THREAD_SAFETY_ANALYSIS { storing->unlock(); }
+  };
+  using Stopped = std::unique_ptr<SharedMutex, StoreAgain>;
+  [[nodiscard]] virtual Stopped stop_storing() = 0;
   // After store(): the records become what was stored.
   virtual void put_records() = 0;
   // The last thing that a group takes in. `is_last`: no other group follows.

@@ -9,7 +9,7 @@
 
 namespace dedupfs::lock_order {
 
-class DEDUPFS_CAPABILITY("level of locks") Level;
+class DEDUPFS_CAPABILITY("level of locks") Level {};
 
 extern const Level requests;                                   // 0: the gate of requests, operations on snapshots
 extern const Level renames DEDUPFS_ACQUIRED_AFTER(requests);   // 1: the rename mutex

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/mutex.h"
 #include "store/volume/disk_reserve.h"
 
 namespace dedupfs {
@@ -56,7 +57,7 @@ Result<std::uint64_t> SpaceGuard::metadata_room() {
 Result<SpaceGuard::Seen> SpaceGuard::look_now_and_then(std::uint64_t about_to_add) {
   const std::uint64_t pending_bytes = pending_bytes_();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (added_since_ + about_to_add <= kTrustBytes && Clock::now() < known_until_) {
       Seen seen = known_;
       seen.pending_bytes = std::max(known_.pending_bytes + added_since_, pending_bytes);
@@ -71,7 +72,7 @@ Result<SpaceGuard::Seen> SpaceGuard::look(std::uint64_t about_to_add) {
   Seen seen;
   seen.pending_bytes = pending_bytes_();  // first: what is stored in between counts twice, and not never
   DEDUPFS_ASSIGN(seen.space, folder_.space());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   known_ = seen;
   known_until_ = Clock::now() + kTrust;
   added_since_ = about_to_add;

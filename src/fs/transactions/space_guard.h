@@ -7,10 +7,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 
 #include "base/backing.h"
+#include "base/mutex.h"
 #include "base/result.h"
+#include "fs/transactions/lock_order.h"
 
 namespace dedupfs {
 
@@ -53,10 +54,10 @@ class SpaceGuard {
   const std::function<std::uint64_t()> pending_bytes_;
   const std::function<void()> settle_;
 
-  std::mutex mutex_;
-  Seen known_;
-  Clock::time_point known_until_{};
-  std::uint64_t added_since_ = 0;  // admitted, and not in known_
+  Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
+  Seen known_ DEDUPFS_GUARDED_BY(mutex_);
+  Clock::time_point known_until_ DEDUPFS_GUARDED_BY(mutex_){};
+  std::uint64_t added_since_ DEDUPFS_GUARDED_BY(mutex_) = 0;  // admitted, and not in known_
 };
 
 }  // namespace dedupfs

@@ -22,6 +22,7 @@
 #include "fs/transactions/commit_hook.h"
 #include "fs/transactions/committer.h"
 #include "fs/transactions/group_source.h"
+#include "fs/transactions/lock_order.h"
 #include "fs/transactions/quiesce_gate.h"
 #include "fs/transactions/writability.h"
 #include "store/metadata/metadata.h"
@@ -51,11 +52,11 @@ class Transactions {
   Result<void> finish();
 
   // The scope of an operation that changes something. Before it: check_writable() and the space guard.
-  class Change {
+  class DEDUPFS_SCOPED_CAPABILITY Change {
    public:
-    explicit Change(Transactions& transactions)
+    explicit Change(Transactions& transactions) DEDUPFS_ACQUIRE_SHARED(transactions.gate_)
         : transactions_(transactions), pass_((transactions.throttle(), transactions.gate_)) {}
-    ~Change() {
+    ~Change() DEDUPFS_RELEASE_GENERIC() {
       // What an exception ended halfway must not be committed.
       if (std::uncaught_exceptions() > exceptions_ && Metadata::changes_of_this_thread() != changes_)
         transactions_.writability_.abort({ErrorCode::kNoMemory, "memory ran out in the middle of a change"});
@@ -70,7 +71,7 @@ class Transactions {
     const std::uint64_t changes_ = Metadata::changes_of_this_thread();
   };
   // For what stores data, but is no operation of its own.
-  QuiesceGate& gate() { return gate_; }
+  QuiesceGate& gate() DEDUPFS_RETURN_CAPABILITY(gate_) { return gate_; }
 
   // As in Writability.
   Result<void> check_writable() const { return writability_.check(); }
@@ -111,7 +112,7 @@ class Transactions {
   GroupSource& source_;
   const Limits limits_;
   Followers followers_;
-  QuiesceGate gate_;
+  QuiesceGate gate_ DEDUPFS_ACQUIRED_AFTER(lock_order::quiescing) DEDUPFS_ACQUIRED_BEFORE(lock_order::names);
   CommitHook commit_hook_;
   std::atomic<std::uint64_t> changes_{0};
   std::atomic<std::uint64_t> frozen_bytes_{0};  // of the group that is being committed

@@ -4,6 +4,7 @@
 
 #include "base/guarded.h"
 #include "base/memory_reserve.h"
+#include "base/mutex.h"
 
 namespace dedupfs {
 
@@ -24,13 +25,13 @@ void Writability::abort(const Error& reason) noexcept {
   aborted_ = true;
   survive("log", [&] { spdlog::critical("the filesystem is read-only from now on: {}", reason.message()); });
   survive("the reason why the filesystem is read-only", [&] {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!reason_) reason_ = reason;
   });
 }
 
 std::optional<Error> Writability::abort_reason() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (aborted_ && !reason_) return Error{ErrorCode::kNoMemory, "a commit failed"};
   return reason_;
 }

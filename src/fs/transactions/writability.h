@@ -4,11 +4,12 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <optional>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "fs/format/types.h"
+#include "fs/transactions/lock_order.h"
 
 namespace dedupfs {
 
@@ -31,8 +32,8 @@ class Writability {
  private:
   const bool read_only_;
   std::atomic<bool> aborted_{false};
-  mutable std::mutex mutex_;
-  std::optional<Error> reason_;
+  mutable Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
+  std::optional<Error> reason_ DEDUPFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace dedupfs

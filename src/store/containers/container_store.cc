@@ -82,6 +82,7 @@ Result<std::unique_ptr<ContainerStore>> ContainerStore::open(std::shared_ptr<Bac
   DEDUPFS_ASSIGN(const UuidBytes volume, parse_uuid(settings.volume_uuid));
   auto state = std::make_unique<State>(std::move(folder), std::move(settings), volume);
   DEDUPFS_ASSIGN(const std::vector<std::uint32_t> numbers, state->backend.list());
+  state->mutex.assert_held();  // nobody else knows the object
   state->next_number = state->settings.next_container;
   if (!numbers.empty()) {
     if (numbers.back() == std::numeric_limits<std::uint32_t>::max())
