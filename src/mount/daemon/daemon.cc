@@ -182,7 +182,7 @@ void raise_read_ahead(const std::string& device, std::uint64_t bytes) {
 
 // If no other user can reach the mount, its user sees the snapshots, even without owning the root folder.
 FilesystemOptions::SnapshotAccess snapshot_access(const MountOptions& options) {
-  using enum FilesystemOptions::SnapshotAccess;
+  using enum SnapshotAccess;  // not by its other name: clang 14 wants the enumeration itself
   const bool others_reach_it = options.allow_other.value_or(::geteuid() == 0);
   return options.snapshots == kOwner && !others_reach_it ? kVisible : options.snapshots;
 }

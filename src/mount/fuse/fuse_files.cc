@@ -89,7 +89,7 @@ void op_fsyncdir(fuse_req_t req, fuse_ino_t, int, fuse_file_info*) {
 namespace {
 
 Result<Filesystem::AllocateMode> allocate_mode(int mode) {
-  using enum Filesystem::AllocateMode;
+  using enum AllocateMode;  // not by its other name: clang 14 wants the enumeration itself
   switch (mode) {
     case 0: return kExtend;
     case FALLOC_FL_KEEP_SIZE: return kKeepSize;

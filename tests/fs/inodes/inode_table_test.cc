@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "base/mutex.h"
 #include "fs/format/mode.h"
 #include "fs/inodes/inode_numbers.h"
 #include "support/folder_at.h"
@@ -46,7 +47,10 @@ TEST_F(InodeTableTest, LoadsAnInodeOnceAndKeepsIt) {
   const auto second = table.get(5);
 
   ASSERT_TRUE(first);
-  EXPECT_EQ((*first)->record.attributes.uid, 5U);
+  {
+    const MutexLock lock((*first)->mutex);
+    EXPECT_EQ((*first)->record.attributes.uid, 5U);
+  }
   EXPECT_EQ(*first, *second);
 }
 
@@ -72,7 +76,10 @@ TEST_F(InodeTableTest, BeyondTheCapOnlyWhatIsNeededStays) {
   {
     const InodePtr changed = *table.get(3);
     const std::lock_guard lock(changed->mutex);
-    table.mark_dirty(changed);
+    {
+      const MutexLock lock(changed->mutex);
+      table.mark_dirty(changed);
+    }
   }
   table.reference(4, 1);
   ASSERT_TRUE(table.get(4));
@@ -126,7 +133,7 @@ TEST_F(InodeTableTest, ManyThreadsShareOneObjectOfANumber) {
       for (InodeNumber step = 0; step < 3000; ++step) {
         const auto inode = table.get(1 + step * 7 % kInodes);
         ASSERT_TRUE(inode);
-        const std::lock_guard lock((*inode)->mutex);
+        const MutexLock lock((*inode)->mutex);
         ASSERT_EQ((*inode)->record.attributes.uid, (*inode)->number);
         ASSERT_EQ(table.find_in_memory((*inode)->number), *inode);
       }
