@@ -81,7 +81,7 @@ TEST_F(RegionWriterTest, AWrittenRegionIsReadFromItsPlace) {
   const auto read = containers_->read(*written->range);
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ((*read)->entries.size(), 10u);
-  EXPECT_EQ(text_of((*read)->payload), [] {
+  EXPECT_EQ(text_of((*read)->whole_payload()), [] {
     std::string all;
     for (std::uint64_t seed = 0; seed < 10; ++seed) all += text_of(random_bytes(1000, seed));
     return all;
