@@ -75,11 +75,8 @@ TEST_F(InodeTableTest, BeyondTheCapOnlyWhatIsNeededStays) {
   const Inode* open = table.get(2)->get();
   {
     const InodePtr changed = *table.get(3);
-    const std::lock_guard lock(changed->mutex);
-    {
-      const MutexLock lock(changed->mutex);
-      table.mark_dirty(changed);
-    }
+    const MutexLock lock(changed->mutex);
+    table.mark_dirty(changed);
   }
   table.reference(4, 1);
   ASSERT_TRUE(table.get(4));
