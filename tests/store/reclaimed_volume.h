@@ -22,6 +22,7 @@
 #include "store/check/store_check.h"
 #include "store/chunks/chunk_index.h"
 #include "store/format/container_format.h"
+#include "store/ingest/chunk_writer.h"
 #include "store/reclaim/reclaim.h"
 #include "store/volume/volume.h"
 #include "support/crash_copy.h"

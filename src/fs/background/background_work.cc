@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "fs/background/idle_memory.h"
+#include "store/chunks/dropped_bytes.h"
 
 namespace dedupfs {
 namespace {

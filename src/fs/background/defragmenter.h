@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "base/result.h"
+#include "store/ingest/recent_references.h"
+#include "store/relocation/in_group.h"
 #include "store/volume/volume.h"
 
 namespace dedupfs {

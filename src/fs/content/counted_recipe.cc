@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/chunks/dropped_bytes.h"
+
 namespace dedupfs {
 
 Result<bool> CountedRecipe::is_boundary(std::uint64_t offset) {

@@ -27,6 +27,7 @@
 #include "fs/content/content_cutter.h"
 #include "fs/content/dirty_budget.h"
 #include "fs/content/recipe.h"
+#include "store/ingest/chunk_writer.h"
 #include "store/volume/volume.h"
 
 namespace dedupfs {

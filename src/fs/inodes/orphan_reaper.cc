@@ -9,6 +9,7 @@
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
 #include "index/entries.h"
+#include "store/chunks/dropped_bytes.h"
 
 namespace dedupfs {
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fs/format/recipe_format.h"
+#include "store/chunks/dropped_bytes.h"
 
 namespace dedupfs {
 namespace {

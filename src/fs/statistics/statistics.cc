@@ -8,6 +8,7 @@
 #include "fs/format/mode.h"
 #include "fs/statistics/committed_view.h"
 #include "store/chunks/chunk_set.h"
+#include "store/chunks/damage_record.h"
 
 namespace dedupfs {
 namespace {

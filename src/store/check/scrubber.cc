@@ -11,6 +11,7 @@
 #include "base/guarded.h"
 #include "index/entries.h"
 #include "store/chunks/chunk_reader.h"
+#include "store/chunks/damage_record.h"
 #include "store/format/superblock.h"
 #include "store/metadata/checkpoint.h"
 

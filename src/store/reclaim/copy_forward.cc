@@ -8,6 +8,9 @@
 
 #include "base/crash_point.h"
 #include "store/chunks/chunk_reader.h"
+#include "store/chunks/dropped_bytes.h"
+#include "store/relocation/erasure.h"
+#include "store/relocation/relocator.h"
 
 namespace dedupfs {
 namespace {

@@ -7,6 +7,8 @@
 
 #include "store/chunks/chunk_reader.h"
 #include "store/format/delta_sources.h"
+#include "store/relocation/erasure.h"
+#include "store/relocation/relocator.h"
 
 namespace dedupfs {
 namespace {

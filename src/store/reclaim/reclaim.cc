@@ -13,8 +13,12 @@
 #include "base/crash_point.h"
 #include "store/chunks/chunk_reader.h"
 #include "store/chunks/chunk_set.h"
+#include "store/chunks/damage_record.h"
+#include "store/chunks/dropped_bytes.h"
 #include "store/reclaim/copy_forward.h"
 #include "store/reclaim/rebase.h"
+#include "store/relocation/erasure.h"
+#include "store/relocation/relocator.h"
 
 namespace dedupfs {
 namespace {

@@ -10,10 +10,17 @@
 #include "base/check.h"
 #include "base/crash_point.h"
 #include "base/guarded.h"
+#include "base/thread_pool.h"
 #include "store/chunks/chunk_reader.h"
+#include "store/chunks/damage_record.h"
+#include "store/chunks/dropped_bytes.h"
 #include "store/chunks/liveness.h"
 #include "store/chunks/pending_chunks.h"
+#include "store/ingest/chunk_writer.h"
 #include "store/ingest/ingest.h"
+#include "store/ingest/recent_references.h"
+#include "store/relocation/erasure.h"
+#include "store/relocation/relocator.h"
 
 namespace dedupfs {
 namespace {
@@ -166,10 +173,6 @@ Relocator& ChunkStore::relocator() {
 
 Erasure& ChunkStore::erasure() {
   return state_->erasure;
-}
-
-ThreadPool& ChunkStore::pool() {
-  return state_->pool;
 }
 
 // ---------------------------------------------------------------- life

@@ -13,21 +13,22 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/thread_pool.h"
 #include "index/commit_participant.h"
 #include "index/database.h"
-#include "store/chunks/damage_record.h"
-#include "store/chunks/dropped_bytes.h"
 #include "store/chunks/pinned_bytes.h"
 #include "store/containers/container_store.h"
 #include "store/format/superblock.h"
 #include "store/format/types.h"
-#include "store/ingest/chunk_writer.h"
-#include "store/ingest/recent_references.h"
-#include "store/relocation/erasure.h"
-#include "store/relocation/relocator.h"
 
 namespace dedupfs {
+
+// Whoever uses a part includes its header.
+class ChunkWriter;
+class DamageRecord;
+class DroppedBytes;
+class Erasure;
+class RecentReferences;
+class Relocator;
 
 class ChunkStore final : public CommitParticipant {
  public:
@@ -76,9 +77,6 @@ class ChunkStore final : public CommitParticipant {
   RecentReferences& recent_references();  // what streams refer to is noted once that was started
   Relocator& relocator();
   Erasure& erasure();
-
-  // For everybody's background work (flushing files, read-ahead).
-  ThreadPool& pool();
 
  private:
   struct State;

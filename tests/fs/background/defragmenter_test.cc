@@ -5,6 +5,8 @@
 #include "fs/statistics/file_statistics.h"
 #include "fs/statistics/statistics.h"
 #include "fs/test_filesystem.h"
+#include "store/ingest/recent_references.h"
+#include "store/relocation/relocator.h"
 #include "store/sample_region.h"
 
 namespace dedupfs {

@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "fs/check/namespace_check.h"
+#include "store/chunks/damage_record.h"
+#include "store/chunks/dropped_bytes.h"
 #include "store/reclaimed_volume.h"
 #include "test_filesystem.h"
 

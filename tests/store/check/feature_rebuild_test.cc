@@ -6,6 +6,7 @@
 #include <future>
 
 #include "sample_region.h"
+#include "store/ingest/chunk_writer.h"
 #include "store/ingest/feature_index.h"
 #include "support/temp_dir.h"
 

@@ -6,6 +6,8 @@
 #include <future>
 #include <random>
 
+#include "store/chunks/damage_record.h"
+#include "store/ingest/chunk_writer.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {

@@ -11,6 +11,7 @@
 #include "store/chunks/damaged_chunks.h"
 #include "store/chunks/fingerprint.h"
 #include "store/format/container_format.h"
+#include "store/ingest/chunk_writer.h"
 #include "support/files.h"
 #include "support/temp_dir.h"
 

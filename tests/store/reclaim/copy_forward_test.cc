@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reclaimed_volume.h"
+#include "store/chunks/dropped_bytes.h"
 
 namespace dedupfs {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "reclaimed_volume.h"
 #include "store/check/index_rebuild.h"
+#include "store/chunks/damage_record.h"
 #include "support/folder_at.h"
 
 namespace dedupfs {

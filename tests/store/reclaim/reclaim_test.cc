@@ -5,6 +5,7 @@
 
 #include "reclaimed_volume.h"
 #include "store/check/scrubber.h"
+#include "store/chunks/damage_record.h"
 #include "support/peak_memory.h"
 
 namespace dedupfs {

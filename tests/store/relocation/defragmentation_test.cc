@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "reclaimed_volume.h"
+#include "store/chunks/dropped_bytes.h"
 
 namespace dedupfs {
 namespace {

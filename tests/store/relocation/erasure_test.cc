@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sample_ingest.h"
+#include "store/ingest/chunk_writer.h"
 
 namespace dedupfs {
 namespace {

@@ -11,6 +11,8 @@
 #include <random>
 
 #include "store/chunks/chunk_index.h"
+#include "store/chunks/damage_record.h"
+#include "store/ingest/chunk_writer.h"
 #include "store/sample_region.h"
 #include "support/folder_at.h"
 #include "support/temp_dir.h"

@@ -11,6 +11,9 @@
 #include <map>
 #include <set>
 
+#include "store/chunks/damage_record.h"
+#include "store/chunks/dropped_bytes.h"
+#include "store/ingest/chunk_writer.h"
 #include "support/faulty_backing.h"
 #include "support/folder_at.h"
 #include "support/temp_dir.h"
