@@ -5,42 +5,18 @@
 #include <thread>
 
 #include "base/mutex.h"
-#include "fs/format/mode.h"
-#include "fs/inodes/inode_numbers.h"
-#include "support/folder_at.h"
-#include "support/temp_dir.h"
+#include "fs/test_metadata.h"
 
 namespace dedupfs {
 namespace {
 
 class InodeTableTest : public testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_TRUE(Database::create(folder_at(directory_.path() / "index")));
-    auto database = Database::open(folder_at(directory_.path() / "index"), {});
-    ASSERT_TRUE(database) << database.error().message();
-    database_ = std::move(*database);
-    snapshots_ = SnapshotList::load(*database_).value();
-    metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);
-  }
-
-  void put(InodeNumber number) {
-    InodeRecord record;
-    record.attributes.inode = number;
-    record.attributes.mode = S_IFREG | 0644;
-    record.attributes.links = 1;
-    record.attributes.uid = static_cast<std::uint32_t>(number);
-    metadata_->put(Family::kInodes, encode_inode_key(number), encode_inode(record));
-  }
-
-  TempDir directory_;
-  std::unique_ptr<Database> database_;
-  std::unique_ptr<SnapshotList> snapshots_;
-  std::unique_ptr<Metadata> metadata_;
+  TestMetadata metadata_;
 };
 
 TEST_F(InodeTableTest, LoadsAnInodeOnceAndKeepsIt) {
-  put(5);
+  metadata_.put_file(5);
   InodeTable table(*metadata_, 1000);
 
   const auto first = table.get(5);
@@ -58,7 +34,7 @@ TEST_F(InodeTableTest, WhatDoesNotExistIsStaleUntilItExists) {
   InodeTable table(*metadata_, 1000);
 
   const auto missing = table.get(5);
-  put(5);
+  metadata_.put_file(5);
 
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code(), ErrorCode::kStale);
@@ -68,7 +44,7 @@ TEST_F(InodeTableTest, WhatDoesNotExistIsStaleUntilItExists) {
 
 TEST_F(InodeTableTest, BeyondTheCapOnlyWhatIsNeededStays) {
   constexpr InodeNumber kInodes = 2000;
-  for (InodeNumber number = 1; number <= kInodes; ++number) put(number);
+  for (InodeNumber number = 1; number <= kInodes; ++number) metadata_.put_file(number);
   InodeTable table(*metadata_, 128);
   const InodePtr in_use = *table.get(1);
   table.open(2);
@@ -122,7 +98,7 @@ TEST_F(InodeTableTest, ForgettingWhatWasNeverReferencedDoesNoHarm) {
 
 TEST_F(InodeTableTest, ManyThreadsShareOneObjectOfANumber) {
   constexpr InodeNumber kInodes = 300;
-  for (InodeNumber number = 1; number <= kInodes; ++number) put(number);
+  for (InodeNumber number = 1; number <= kInodes; ++number) metadata_.put_file(number);
   InodeTable table(*metadata_, 64);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
@@ -137,37 +113,6 @@ TEST_F(InodeTableTest, ManyThreadsShareOneObjectOfANumber) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-}
-
-TEST_F(InodeTableTest, NumbersAreNeverUsedTwiceEvenIfTheirGroupIsLost) {
-  const auto commit = [&] {
-    metadata_->freeze();
-    Database::Batch batch(*database_);
-    ASSERT_TRUE(metadata_->append_to(batch));
-    ASSERT_TRUE(database_->write(batch));
-    metadata_->committed();
-  };
-  InodeNumber last = 0;
-  {
-    auto numbers = InodeNumbers::load(*metadata_);
-    ASSERT_TRUE(numbers);
-    (*numbers)->save(false);
-    commit();
-    EXPECT_EQ((*numbers)->allocate(), kRootInode);
-    for (int i = 0; i < 1000; ++i) last = (*numbers)->allocate();
-  }
-
-  metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);  // a crash
-  auto after_crash = InodeNumbers::load(*metadata_);
-  ASSERT_TRUE(after_crash);
-  const InodeNumber next = (*after_crash)->allocate();
-  EXPECT_GT(next, last);
-  (*after_crash)->save(true);
-  commit();
-
-  auto after_close = InodeNumbers::load(*metadata_);
-  ASSERT_TRUE(after_close);
-  EXPECT_EQ((*after_close)->allocate(), next + 1);
 }
 
 }  // namespace

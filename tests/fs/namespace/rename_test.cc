@@ -1,4 +1,4 @@
-// Renames: their place in a listing, whiteouts, and the walk that looks for circles.
+// Renames: what they may replace, their place in a listing, whiteouts, and the walk that looks for circles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +15,81 @@ using testing::ElementsAre;
 using enum Filesystem::RenameMode;
 
 constexpr Caller kOwner{.uid = 1000, .gid = 100, .umask = 022};
+
+// ---------------------------------------------------------------- what it may replace
+
+TEST(Rename, ReplacesOneFileByAnother) {
+  TestFilesystem fs;
+  const InodeNumber directory = fs.make_directory(kRootInode, "d");
+  const InodeNumber a = fs.make_file(kRootInode, "a", "new");
+  const InodeNumber b = fs.make_file(directory, "b", "old");
+  fs->forget(b, 1);
+
+  EXPECT_TRUE(ok(fs->rename(kRootInode, "a", directory, "b", kReplace)));
+
+  EXPECT_EQ(value_of(fs.find("d/b")), a);
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, fs.find("a")));
+  EXPECT_TRUE(fs.inodes_become(3));
+}
+
+TEST(Rename, ObeysItsModes) {
+  TestFilesystem fs;
+  const InodeNumber directory = fs.make_directory(kRootInode, "d");
+  const InodeNumber sub = fs.make_directory(directory, "sub");
+  const InodeNumber file = fs.make_file(kRootInode, "f");
+  const auto rename = [&](InodeNumber from, std::string_view old_name, InodeNumber to, std::string_view new_name,
+                          Filesystem::RenameMode mode) { return fs->rename(from, old_name, to, new_name, mode); };
+
+  EXPECT_TRUE(fails_with(ErrorCode::kExists, rename(kRootInode, "f", directory, "sub", kNoReplace)));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, rename(kRootInode, "f", directory, "none", kExchange)));
+  EXPECT_TRUE(ok(rename(kRootInode, "f", directory, "sub", kExchange)));
+
+  EXPECT_EQ(value_of(fs.find("f")), sub);
+  EXPECT_EQ(value_of(fs.find("d/sub")), file);
+  EXPECT_EQ(value_of(fs->lookup(sub, "..")).inode, kRootInode);
+  EXPECT_EQ(fs.attributes(directory).links, 2U);
+  EXPECT_EQ(fs.attributes(kRootInode).links, 4U);
+}
+
+TEST(Rename, ChecksTypes) {
+  TestFilesystem fs;
+  const InodeNumber full = fs.make_directory(kRootInode, "full");
+  fs.make_file(full, "x");
+  fs.make_directory(kRootInode, "empty");
+  fs.make_file(kRootInode, "file");
+  const auto rename = [&](std::string_view from, std::string_view to) {
+    return fs->rename(kRootInode, from, kRootInode, to, kReplace);
+  };
+
+  EXPECT_TRUE(fails_with(ErrorCode::kNotDirectory, rename("empty", "file")));
+  EXPECT_TRUE(fails_with(ErrorCode::kIsDirectory, rename("file", "empty")));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotEmpty, rename("empty", "full")));
+  EXPECT_TRUE(ok(rename("full", "empty")));
+  EXPECT_TRUE(ok(fs.find("empty/x")));
+  EXPECT_EQ(fs.attributes(kRootInode).links, 3U);
+}
+
+TEST(Rename, DoesNotMoveADirectoryIntoItself) {
+  TestFilesystem fs;
+  const InodeNumber a = fs.make_directory(kRootInode, "a");
+  const InodeNumber b = fs.make_directory(a, "b");
+  fs.make_directory(b, "c");
+
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, fs->rename(kRootInode, "a", b, "x", kReplace)));
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, fs->rename(b, "c", kRootInode, "a", kExchange)));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotEmpty, fs->rename(b, "c", kRootInode, "a", kReplace)));
+}
+
+TEST(Rename, OfOneLinkOntoAnotherDoesNothing) {
+  TestFilesystem fs;
+  const InodeNumber file = fs.make_file(kRootInode, "a");
+  value_of(fs->make_link(file, kRootInode, "b"));
+
+  EXPECT_TRUE(ok(fs->rename(kRootInode, "a", kRootInode, "b", kReplace)));
+
+  EXPECT_EQ(fs.attributes(file).links, 2U);
+  EXPECT_TRUE(ok(fs.find("a")));
+}
 
 // ---------------------------------------------------------------- the place in a listing
 

@@ -1,12 +1,15 @@
-// Snapshots, their directory, and going back to one, without a mount.
+#include "fs/snapshots/snapshots.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
+#include <memory>
+#include <string>
 
 #include "fs/faulty_filesystem.h"
 #include "fs/test_filesystem.h"
+#include "snapshots_of_filesystem.h"
 
 namespace dedupfs {
 namespace {
@@ -15,25 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class SnapshotsTest : public testing::Test {
- protected:
-  InodeNumber in_snapshot(std::string_view name, std::string_view path) {
-    return value_of(fs_.find(fmt::format(".snapshots/{}/{}", name, path)));
-  }
-  bool cleaned_up() {
-    for (int i = 0; i < 500; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(10))) {
-      EXPECT_TRUE(ok(fs_->sync()));
-      if (fs_->volume().snapshots().deleted().empty()) return true;
-    }
-    return false;
-  }
-  std::size_t images() {
-    EXPECT_TRUE(ok(fs_->sync()));
-    return fs_->volume().database().list(Family::kBeforeImages, {}, {}, SIZE_MAX)->size();
-  }
-
-  TestFilesystem fs_;
-};
+struct SnapshotsTest : SnapshotsOfFilesystem {};
 
 TEST_F(SnapshotsTest, ShowsEverythingAsItWas) {
   const std::string old_content = random_text(100'000, 1);
@@ -68,20 +53,6 @@ TEST_F(SnapshotsTest, ShowsEverythingAsItWas) {
   }
 }
 
-TEST_F(SnapshotsTest, StandInADirectoryThatNoListingShows) {
-  EXPECT_THAT(fs_.names(value_of(fs_.find(".snapshots"))), ElementsAre(".", ".."));
-  ASSERT_TRUE(ok(fs_->create_snapshot("b")));
-  ASSERT_TRUE(ok(fs_->create_snapshot("a")));
-  EXPECT_THAT(fs_.names(kRootInode), ElementsAre(".", ".."));
-  EXPECT_THAT(fs_.names(value_of(fs_.find(".snapshots"))), ElementsAre(".", "..", "b", "a"));
-  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, fs_.find(".snapshots/c")));
-  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, fs_.find(".snapshots/a/.snapshots")));
-  const auto up = value_of(fs_->lookup(in_snapshot("a", ""), ".."));
-  EXPECT_EQ(up.inode, kSnapshotsInode);
-  EXPECT_EQ(value_of(fs_->lookup(up.inode, "..")).inode, kRootInode);
-  EXPECT_EQ(fs_.attributes(kSnapshotsInode).links, 4U);
-}
-
 TEST_F(SnapshotsTest, NothingOfThemCanBeChanged) {
   fs_.make_file(kRootInode, "f", "content");
   ASSERT_TRUE(ok(fs_->create_snapshot("s")));
@@ -109,20 +80,6 @@ TEST_F(SnapshotsTest, NothingOfThemCanBeChanged) {
   EXPECT_TRUE(fails_with(expected, fs_->set_xattr(file, "user.x", "y", Filesystem::XattrMode::kSet)));
   EXPECT_TRUE(fails_with(expected, fs_->remove_xattr(file, "user.x")));
   EXPECT_EQ(fs_.content(file), "content");
-}
-
-TEST_F(SnapshotsTest, TheNameOfTheirDirectoryIsTaken) {
-  fs_.make_file(kRootInode, "f");
-  EXPECT_TRUE(fails_with(ErrorCode::kExists, fs_->create(kRootInode, ".snapshots", 0644, {})));
-  EXPECT_TRUE(fails_with(ErrorCode::kExists, fs_->make_link(value_of(fs_.find("f")), kRootInode, ".snapshots")));
-  EXPECT_TRUE(fails_with(ErrorCode::kNotPermitted, fs_->remove_directory(kRootInode, ".snapshots")));
-  EXPECT_TRUE(fails_with(ErrorCode::kNotPermitted, fs_->unlink(kRootInode, ".snapshots")));
-  const auto replace = Filesystem::RenameMode::kReplace;
-  EXPECT_TRUE(fails_with(ErrorCode::kNotPermitted, fs_->rename(kRootInode, "f", kRootInode, ".snapshots", replace)));
-  EXPECT_TRUE(fails_with(ErrorCode::kNotPermitted, fs_->rename(kRootInode, ".snapshots", kRootInode, "g", replace)));
-  const InodeNumber elsewhere = fs_.make_directory(kRootInode, "d");
-  fs_.make_file(elsewhere, ".snapshots", "mine");
-  EXPECT_EQ(fs_.content(value_of(fs_.find("d/.snapshots"))), "mine");
 }
 
 TEST_F(SnapshotsTest, RefusesNamesThatCannotBeAndThoseThatAre) {
@@ -197,38 +154,6 @@ TEST_F(SnapshotsTest, CostNothingUntilSomethingChanges) {
   EXPECT_EQ(images(), 3U);  // the root, and that it had no such entry, in both orders
 }
 
-TEST_F(SnapshotsTest, NothingIsLeftOfThoseThatWereDeleted) {
-  const InodeNumber file = fs_.make_file(kRootInode, "f", random_text(100'000, 1));
-  ASSERT_TRUE(ok(fs_->create_snapshot("a")));
-  fs_.write(file, 0, random_text(100'000, 2));
-  ASSERT_TRUE(ok(fs_->create_snapshot("b")));
-  fs_.write(file, 0, random_text(100'000, 3));
-  EXPECT_NE(images(), 0U);
-  const InodeNumber of_a = in_snapshot("a", "f");
-  ASSERT_TRUE(ok(fs_->delete_snapshot("a")));
-  EXPECT_TRUE(fails_with(ErrorCode::kStale, fs_->read(of_a, 0, 10)));
-  EXPECT_TRUE(fails_with(ErrorCode::kStale, fs_->attributes(of_a)));
-  EXPECT_EQ(fs_.content(in_snapshot("b", "f")), random_text(100'000, 2));
-  ASSERT_TRUE(ok(fs_->delete_snapshot("b")));
-  ASSERT_TRUE(cleaned_up());
-  EXPECT_EQ(images(), 0U);
-  EXPECT_EQ(fs_.content(file), random_text(100'000, 3));
-}
-
-TEST_F(SnapshotsTest, ADeletionThatACrashInterruptsIsFinished) {
-  const InodeNumber file = fs_.make_file(kRootInode, "f", "old");
-  ASSERT_TRUE(ok(fs_->create_snapshot("s")));
-  fs_.write(file, 0, "new");
-  ASSERT_TRUE(ok(fs_->delete_snapshot("s")));
-  const auto crashed = fs_.after_crash();
-  for (int i = 0; i < 500 && !(*crashed)->volume().snapshots().deleted().empty(); ++i) {
-    EXPECT_TRUE(ok((*crashed)->sync()));
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_TRUE(ok((*crashed)->sync()));
-  EXPECT_TRUE((*crashed)->volume().database().list(Family::kBeforeImages, {}, {}, 1)->empty());
-}
-
 TEST_F(SnapshotsTest, FilesCanBeCopiedOutByReference) {
   const std::string content = random_text(200'000, 1);
   const InodeNumber file = fs_.make_file(kRootInode, "f", content);
@@ -240,99 +165,6 @@ TEST_F(SnapshotsTest, FilesCanBeCopiedOutByReference) {
   ASSERT_TRUE(cleaned_up());
   fs_.reopen();
   EXPECT_EQ(fs_.content(value_of(fs_.find("copy"))), content);
-}
-
-TEST_F(SnapshotsTest, RollingBackMakesEverythingWhatItWas) {
-  const InodeNumber directory = fs_.make_directory(kRootInode, "d");
-  const InodeNumber file = fs_.make_file(directory, "f", "old content");
-  fs_.make_file(directory, "gone", "gone");
-  fs_->forget(value_of(fs_.find("d/gone")), 1);
-  ASSERT_TRUE(ok(fs_->create_snapshot("s")));
-  const std::uint64_t inodes = value_of(fs_->space()).inodes;
-
-  fs_.write(file, 0, "NEW");
-  EXPECT_TRUE(ok(fs_->unlink(directory, "gone")));
-  const InodeNumber newer = fs_.make_directory(kRootInode, "newer");
-  fs_.make_file(newer, "x", random_text(50'000, 1));
-  EXPECT_TRUE(ok(fs_->rename(directory, "f", kRootInode, "moved", Filesystem::RenameMode::kReplace)));
-
-  const auto changed = value_of(fs_->roll_back("s"));
-  const auto has = [&](InodeNumber inode, std::optional<std::string> name) {
-    return std::ranges::any_of(changed, [&](const ChangedName& c) { return c.inode == inode && c.name == name; });
-  };
-  EXPECT_TRUE(has(file, std::nullopt));
-  EXPECT_TRUE(has(directory, "f"));
-  EXPECT_TRUE(has(kRootInode, "moved"));
-  EXPECT_TRUE(has(kRootInode, "newer"));
-  EXPECT_FALSE(has(directory, "d"));
-  for (const bool reopened : {false, true}) {
-    if (reopened) fs_.reopen();
-    EXPECT_THAT(fs_.names(kRootInode), ElementsAre(".", "..", "d"));
-    EXPECT_THAT(fs_.names(value_of(fs_.find("d"))), ElementsAre(".", "..", "f", "gone"));
-    EXPECT_EQ(fs_.content(value_of(fs_.find("d/f"))), "old content");
-    EXPECT_EQ(fs_.content(value_of(fs_.find("d/gone"))), "gone");
-    EXPECT_EQ(value_of(fs_->space()).inodes, inodes);
-    EXPECT_TRUE(fails_with(ErrorCode::kStale, fs_->attributes(newer)));
-  }
-}
-
-TEST_F(SnapshotsTest, RollingBackKeepsTheOtherSnapshots) {
-  const InodeNumber file = fs_.make_file(kRootInode, "f", "first");
-  ASSERT_TRUE(ok(fs_->create_snapshot("1")));
-  fs_.write(file, 0, "secnd");
-  ASSERT_TRUE(ok(fs_->create_snapshot("2")));
-  fs_.make_file(kRootInode, "late", "late");
-  fs_.write(file, 0, "third");
-  ASSERT_TRUE(ok(fs_->create_snapshot("3")));
-  value_of(fs_->roll_back("1"));
-  EXPECT_EQ(fs_.content(value_of(fs_.find("f"))), "first");
-  EXPECT_EQ(fs_.content(in_snapshot("2", "f")), "secnd");
-  EXPECT_EQ(fs_.content(in_snapshot("3", "late")), "late");
-  value_of(fs_->roll_back("3"));
-  EXPECT_EQ(fs_.content(value_of(fs_.find("f"))), "third");
-  EXPECT_EQ(fs_.content(value_of(fs_.find("late"))), "late");
-  EXPECT_EQ(fs_.content(in_snapshot("1", "f")), "first");
-}
-
-TEST_F(SnapshotsTest, RollingBackIsRefusedWhileAFileIsOpen) {
-  const InodeNumber file = fs_.make_file(kRootInode, "busy", "old");
-  ASSERT_TRUE(ok(fs_->create_snapshot("s")));
-  ASSERT_TRUE(ok(fs_->open_file(file, false, {})));
-  fs_.write(file, 0, "new");
-  const auto refused = fs_->roll_back("s");
-  ASSERT_TRUE(fails_with(ErrorCode::kBusy, refused));
-  EXPECT_THAT(refused.error().message(), HasSubstr("busy"));
-  EXPECT_EQ(fs_.content(file), "new");
-  fs_->release_file(file, true);
-  ASSERT_TRUE(ok(fs_->roll_back("s")));
-  EXPECT_EQ(fs_.content(file), "old");
-}
-
-TEST_F(SnapshotsTest, RollingBackDoesNotWaitForDeletionsInTheBackground) {
-  const InodeNumber directory = fs_.make_directory(kRootInode, "d");
-  constexpr int kFiles = 3000;
-  for (int i = 0; i < kFiles; ++i) fs_->forget(fs_.make_file(directory, fmt::format("f{}", i), "content"), 1);
-  ASSERT_TRUE(ok(fs_->create_snapshot("s")));
-  for (int i = 0; i < kFiles; ++i) ASSERT_TRUE(ok(fs_->unlink(directory, fmt::format("f{}", i))));
-  ASSERT_TRUE(ok(fs_->roll_back("s")));
-  EXPECT_EQ(fs_.names(directory).size(), kFiles + 2U);
-  ASSERT_TRUE(fs_.inodes_become(kFiles + 2));
-  for (int i = 0; i < kFiles; i += 100) EXPECT_EQ(fs_.content(value_of(fs_.find(fmt::format("d/f{}", i)))), "content");
-  fs_.reopen();
-  EXPECT_EQ(value_of(fs_->space()).inodes, kFiles + 2U);
-}
-
-TEST_F(SnapshotsTest, WhatWasUnlinkedWhenItWasMadeIsGoneAfterARollback) {
-  const InodeNumber file = fs_.make_file(kRootInode, "f", "unlinked");
-  ASSERT_TRUE(ok(fs_->open_file(file, false, {})));
-  EXPECT_TRUE(ok(fs_->unlink(kRootInode, "f")));
-  ASSERT_TRUE(ok(fs_->create_snapshot("s")));
-  fs_->release_file(file, false);
-  fs_->forget(file, 1);
-  ASSERT_TRUE(fs_.inodes_become(1));
-  value_of(fs_->roll_back("s"));
-  ASSERT_TRUE(fs_.inodes_become(1));
-  EXPECT_THAT(fs_.names(kRootInode), ElementsAre(".", ".."));
 }
 
 }  // namespace

@@ -1,0 +1,104 @@
+#include "fs/inodes/inode_changes.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/mutex.h"
+#include "fs/content/file_content.h"
+#include "fs/faulty_filesystem.h"
+#include "fs/test_filesystem.h"
+#include "inodes_of_volume.h"
+
+namespace dedupfs {
+namespace {
+
+class InodeChangesTest : public InodesOfVolume {
+ protected:
+  // A file with content that waits in memory.
+  InodePtr make_changed(InodeNumber number, std::string_view text) {
+    put_file(number);
+    InodePtr inode = value_of(table_.get(number));
+    const MutexLock lock(inode->mutex);
+    inode->content = std::make_shared<FileContent>(*volume_, budget_, number, 0, 0);
+    table_.mark_dirty(inode);
+    EXPECT_TRUE(ok(budget_.acquire(text.size(), [] { return false; })));
+    EXPECT_TRUE(ok(inode->content->write(0, bytes_of(text), DirtyBudget::Share::acquired(budget_, text.size()))));
+    return inode;
+  }
+};
+
+TEST_F(InodeChangesTest, AtTheEndOfAGroupContentAndRecordsAreInTheMetadata) {
+  make_changed(5, "content");
+  EXPECT_TRUE(changes_.has_changes());
+  EXPECT_GT(changes_.waiting_bytes(), 0U);
+
+  changes_.store();
+  EXPECT_EQ(record_of(5).attributes.size, 0U) << "records follow when no operation is half done";
+  changes_.put_records();
+
+  EXPECT_FALSE(changes_.store_error());
+  EXPECT_FALSE(changes_.has_changes());
+  EXPECT_EQ(changes_.waiting_bytes(), 0U);
+  EXPECT_EQ(count(Family::kRecipes), 1U);
+  EXPECT_EQ(record_of(5).attributes.size, 7U);
+  EXPECT_EQ(record_of(5).attributes.data_bytes, 7U);
+}
+
+TEST_F(InodeChangesTest, ContentStaysInMemoryWhileTheFileIsOpen) {
+  const InodePtr open = make_changed(5, "open");
+  const InodePtr closed = make_changed(6, "closed");
+  table_.open(5);
+
+  changes_.store();
+  changes_.put_records();
+
+  {
+    const MutexLock lock(open->mutex);
+    EXPECT_NE(open->content, nullptr);
+  }
+  const MutexLock lock(closed->mutex);
+  EXPECT_EQ(closed->content, nullptr);
+}
+
+TEST_F(InodeChangesTest, WhatNobodyWillReadAgainIsNotStored) {
+  const InodePtr inode = make_changed(5, std::string(50'000, 'x'));
+  inode->unlinked = true;
+
+  changes_.store();
+
+  EXPECT_FALSE(changes_.store_error());
+  EXPECT_EQ(count(Family::kRecipes), 0U);
+  EXPECT_EQ(changes_.waiting_bytes(), 0U);
+}
+
+TEST_F(InodeChangesTest, TheCountersAreThoseOfTheNumbers) {
+  numbers_->allocate();
+
+  changes_.put_counters(/*is_last=*/true);
+
+  const auto next = value_of(metadata_.get(Family::kCounters, kNextInodeCounter));
+  ASSERT_TRUE(next);
+  EXPECT_EQ(value_of(decode_counter(kNextInodeCounter, *next)), numbers_->end());
+}
+
+TEST(InodeChanges, AfterAFullDiskTheNextSyncSucceeds) {
+  FaultyFilesystem faulty;
+  TestFilesystem& fs = faulty.fs;
+  const std::string content = random_text(400'000, 7);
+  faulty.fail("write", ErrorCode::kNoSpace);
+  const InodeNumber file = fs.make_file(kRootInode, "f", content);
+
+  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, fs->sync()));
+  EXPECT_TRUE(ok(fs->create(kRootInode, "more", 0644, {})));
+  EXPECT_EQ(fs.content(file), content);
+  faulty.fail("write", std::nullopt);
+  EXPECT_TRUE(ok(fs->sync()));
+
+  EXPECT_EQ(fs.after_crash()->content(file), content);
+}
+
+}  // namespace
+}  // namespace dedupfs

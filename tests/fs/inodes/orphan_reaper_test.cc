@@ -1,0 +1,115 @@
+#include "fs/inodes/orphan_reaper.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "fs/format/recipe_format.h"
+#include "fs/test_filesystem.h"
+#include "inodes_of_volume.h"
+#include "store/chunks/dropped_bytes.h"
+
+namespace dedupfs {
+namespace {
+
+struct OrphanReaperTest : InodesOfVolume {};
+
+TEST_F(OrphanReaperTest, DeletesAllThatAnOrphanHasAndNothingElse) {
+  InodeRecord record = TestMetadata::file_record(5);
+  record.attributes.data_bytes = 3000;
+  record.has_xattrs = true;
+  put_orphan(record);
+  put_file(6);
+  numbers_->set_in_use(2);
+  for (const InodeNumber number : {5U, 6U}) {
+    metadata_.put(Family::kXattrs, encode_xattr_key(number, "user.a"), "value");
+    metadata_.put(Family::kRecipes, encode_recipe_key(number, 0), encode_segment({{.length = 5000, .bytes = {}}}));
+  }
+  ASSERT_TRUE(ok(reaper_.load()));
+  const std::uint64_t dropped = volume_->chunks().dropped().count();
+
+  EXPECT_FALSE(reaper_.step());
+
+  EXPECT_EQ(count(Family::kOrphans), 0U);
+  for (const Family family : {Family::kInodes, Family::kXattrs, Family::kRecipes}) EXPECT_EQ(count(family), 1U);
+  EXPECT_EQ(record_of(6), TestMetadata::file_record(6));
+  EXPECT_EQ(numbers_->in_use(), 1U);
+  EXPECT_EQ(volume_->chunks().dropped().count(), dropped + 3000);
+  EXPECT_TRUE(fails_with(ErrorCode::kStale, table_.get(5)));
+}
+
+TEST_F(OrphanReaperTest, ALargeOneGoesInSteps) {
+  constexpr std::size_t kXattrs = 150;
+  InodeRecord record = TestMetadata::file_record(5);
+  record.has_xattrs = true;
+  put_orphan(record);
+  for (std::size_t i = 0; i < kXattrs; ++i)
+    metadata_.put(Family::kXattrs, encode_xattr_key(5, "user." + std::to_string(i)), "value");
+  ASSERT_TRUE(ok(reaper_.load()));
+
+  EXPECT_TRUE(reaper_.step());
+
+  EXPECT_EQ(reaper_.pushed(), 1U);
+  EXPECT_FALSE(reaper_.are_gone(1));
+  EXPECT_LT(count(Family::kXattrs), kXattrs);
+  EXPECT_EQ(count(Family::kOrphans), 1U) << "after a crash the next mount finds it";
+  std::size_t steps = 1;
+  while (reaper_.step()) ASSERT_LT(++steps, kXattrs);
+  EXPECT_TRUE(reaper_.are_gone(1));
+  EXPECT_EQ(count(Family::kXattrs), 0U);
+  EXPECT_EQ(count(Family::kInodes), 0U);
+}
+
+TEST_F(OrphanReaperTest, WhatCannotBeDeletedHoldsUpNobody) {
+  put_file(5);
+  metadata_.put(Family::kOrphans, encode_inode_key(5), "");
+  put_orphan(TestMetadata::file_record(6));
+  ASSERT_TRUE(ok(reaper_.load()));
+
+  EXPECT_FALSE(reaper_.step());
+
+  EXPECT_EQ(record_of(5).attributes.links, 1U) << "a file with a name is no orphan";
+  EXPECT_TRUE(fails_with(ErrorCode::kStale, table_.get(6)));
+  EXPECT_TRUE(reaper_.are_gone(2));
+}
+
+TEST_F(OrphanReaperTest, NumbersThatNoOrphanCanHaveAreLeftAlone) {
+  metadata_.put(Family::kOrphans, encode_inode_key(kRootInode), "");
+  metadata_.put(Family::kOrphans, encode_inode_key(kLastInode + 1), "");
+
+  ASSERT_TRUE(ok(reaper_.load()));
+
+  EXPECT_EQ(reaper_.pushed(), 0U);
+  EXPECT_FALSE(reaper_.step());
+}
+
+TEST(OrphanReaper, WhatWasUnlinkedAndOpenIsDeletedAfterACrash) {
+  TestFilesystem fs;
+  const InodeNumber file = fs.make_file(kRootInode, "a", random_text(100'000, 2));
+  ASSERT_TRUE(ok(fs->set_xattr(file, "user.x", "y", Filesystem::XattrMode::kSet)));
+  ASSERT_TRUE(ok(fs->open_file(file, false, {})));
+  ASSERT_TRUE(ok(fs->unlink(kRootInode, "a")));
+  ASSERT_TRUE(ok(fs->sync()));
+
+  const auto crashed = fs.after_crash();
+
+  EXPECT_TRUE(crashed->inodes_become(1));
+  ASSERT_TRUE(ok((*crashed)->sync()));
+  Metadata& metadata = (*crashed)->volume().metadata();
+  for (const Family family : {Family::kRecipes, Family::kXattrs, Family::kOrphans})
+    EXPECT_TRUE(value_of(metadata.list(family, {}, {}, 10)).empty()) << name_of(family);
+}
+
+TEST(OrphanReaper, DeletingAFreshFileStoresNothingOfIt) {
+  TestFilesystem fs;
+  const InodeNumber file = fs.make_file(kRootInode, "a", random_text(20'000, 3));
+  ASSERT_TRUE(ok(fs->unlink(kRootInode, "a")));
+  fs->forget(file, 1);
+
+  EXPECT_TRUE(fs.inodes_become(1));
+  EXPECT_TRUE(ok(fs->sync()));
+  EXPECT_EQ(fs->dirty_bytes(), 0U);
+}
+
+}  // namespace
+}  // namespace dedupfs
