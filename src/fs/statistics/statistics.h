@@ -1,6 +1,6 @@
-// The content and the savings of a volume: counted, not estimated, by a walk over the committed metadata.
+// The content and the savings of a volume: exact counts from a walk over the committed metadata, no estimates.
 //
-// Every number has one meaning, and they chain up:
+// The numbers follow from each other:
 //   logical - holes - inline                     = data in chunks, with repetitions
 //   ... / dedup_ratio                            = unique
 //   unique / delta_compression_ratio             = after delta
