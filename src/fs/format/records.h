@@ -20,7 +20,7 @@ inline constexpr std::uint8_t kRecordVersion = 1;  // the first byte of every va
 inline constexpr InodeNumber kLastInode = kSnapshotsInode - (std::uint64_t{1} << 32);
 inline constexpr std::uint64_t kFirstCookie = 3;             // 1 and 2 are "." and ".."
 inline constexpr std::uint64_t kLastCookie = INT64_MAX - 1;  // offsets of directories have a sign
-inline constexpr std::uint64_t kDirectoryEntryBytes = 32;    // what an entry adds to the size of its directory
+inline constexpr std::uint64_t kDirectoryEntryBytes = 32;    // added by each entry to its directory's size
 
 inline constexpr std::string_view kNextInodeCounter = "next_inode";  // no inode has this number or a higher one
 inline constexpr std::string_view kInodesCounter = "inodes";         // records in Family::kInodes

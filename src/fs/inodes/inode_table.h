@@ -37,7 +37,7 @@ struct Inode {
 
   // If there is `content`, its size and data_bytes count, not those here.
   InodeRecord record DEDUPFS_GUARDED_BY(mutex);
-  // Of regular files, while they are open or changed.
+  // Only for regular files, while they are open or changed.
   std::shared_ptr<FileContent> content DEDUPFS_GUARDED_BY(mutex);
   // The error of a failed attempt to store the content. No caller has got it yet.
   std::optional<Error> write_error DEDUPFS_GUARDED_BY(mutex);

@@ -103,13 +103,13 @@ Result<void> Files::allocate(InodeNumber number, std::uint64_t offset, std::uint
 
 Result<std::uint64_t> Files::seek_data(InodeNumber number, std::uint64_t offset) {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get_file(number));
-  const QuiesceGate::Pass pass(transactions_.gate());  // it stores what is on its way first
+  const QuiesceGate::Pass pass(transactions_.gate());  // in-flight data are stored first
   return contents_.for_reading(*inode)->find_data(offset);
 }
 
 Result<std::uint64_t> Files::seek_hole(InodeNumber number, std::uint64_t offset) {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get_file(number));
-  const QuiesceGate::Pass pass(transactions_.gate());  // it stores what is on its way first
+  const QuiesceGate::Pass pass(transactions_.gate());  // in-flight data are stored first
   return contents_.for_reading(*inode)->find_hole(offset);
 }
 

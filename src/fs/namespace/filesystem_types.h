@@ -20,7 +20,7 @@ struct FilesystemOptions {
   // Background work waits so long for a commit that others request, before it requests one itself: each commit delays
   // everybody.
   std::chrono::milliseconds background_patience{2000};
-  unsigned defragment_percent = 0;  // of what is written, chunks of so much may be stored once more (defragmenter.h)
+  unsigned defragment_percent = 0;  // the share of written data that may be stored again (defragmenter.h)
   using SnapshotAccess = dedupfs::SnapshotAccess;
   SnapshotAccess snapshot_access = SnapshotAccess::kVisible;
 };

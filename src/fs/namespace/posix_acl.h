@@ -1,7 +1,7 @@
 // POSIX access control lists in the form that the kernel passes as extended attributes
 // (include/uapi/linux/posix_acl_xattr.h, version 2), and their effects on modes. The functions follow fs/posix_acl.c of
 // Linux: with FUSE_CAP_POSIX_ACL the kernel checks permissions by these lists. It leaves inheritance and the mode to the
-//        filesystem.
+// filesystem.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class PosixAcl {
   bool extends_mode() const;
 
   // Inheritance: restricts this default list to the permissions of `mode`, the requested mode of a new object. The result is
-  //              the access list of the object, and its permissions() are the permission bits of the object.
+  // the access list of the object, and its permissions() are the permission bits of the object.
   void restrict_to(std::uint32_t mode);
   // chmod(2) on an object with this access list.
   void set_permissions(std::uint32_t mode);

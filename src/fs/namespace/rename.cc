@@ -116,7 +116,7 @@ Result<void> Renames::rename(InodeNumber old_parent, std::string_view old_name, 
 }
 
 // False: nothing was done, and `request` has the directories that must be checked first. If directories were checked,
-//        `ancestry` must be given: they move only under its lock.
+// `ancestry` must be given: they move only under its lock.
 Result<bool> Renames::rename_if_checked(Request& request, Ancestry* ancestry) {
   const auto& [old_parent, old_name, new_parent, new_name, mode, caller, checked, checked_back] = request;
   const Transactions::Change change(transactions_);
