@@ -16,7 +16,7 @@
 
 namespace dedupfs {
 
-// Long enough that the slack in database pages does not chop chunks up, short enough to find what images leave unused.
+// Long enough that unused space in database pages does not split chunks, and short enough to find unused space in disk images.
 inline constexpr std::size_t kHoleRunBytes = 16 * 1024;
 
 struct Piece {

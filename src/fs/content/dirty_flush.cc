@@ -95,7 +95,7 @@ class DirtyFlush::Recutting {
   const std::uint64_t start_;
   const std::uint64_t first_dirty_;
   const std::uint64_t content_end_;
-  std::uint64_t dirty_end_ = 0;  // no boundary before it counts: the extent must get done
+  std::uint64_t dirty_end_ = 0;  // no boundary before it counts: the extent must be finished
   std::uint64_t fed_ = 0;
   std::uint64_t fed_when_clean_ = 0;  // when the last dirty byte so far was fed
   WriteStream stream_;
