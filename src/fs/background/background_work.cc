@@ -9,15 +9,15 @@ namespace dedupfs {
 namespace {
 
 constexpr std::chrono::seconds kLookInterval{10};
-// Less is never worth a reclaim that nobody asked for.
+// An automatic reclaim for fewer bytes is never worth its cost.
 constexpr std::uint64_t kMinDroppedBytes = 64 << 20;
-// One is due when files dropped this share of what the containers hold. Others may still refer to what they dropped; whether
-// they do is known after the mark, which is cheap.
+// A reclaim is due when files dropped this share of the bytes in containers. Other files may still refer to the dropped data.
+// The mark finds out whether they do, and is cheap.
 constexpr double kDroppedShare = 0.2;
 constexpr double kGarbageLeft = 0.1;
-// With less than this share of the disk to spare, one is due earlier and frees more.
+// With less than this share of the disk free, a reclaim is due earlier and frees more.
 constexpr double kShortOfSpace = 0.1;
-// At the end: an unmount does not take much longer.
+// The limit at the end of a mount, so that an unmount does not take much longer.
 constexpr std::chrono::seconds kMaxDefragmentationTime{20};
 
 }  // namespace
@@ -87,7 +87,7 @@ ReclaimHost BackgroundWork::reclaim_host() {
       .available_bytes = [this] { return space_.metadata_room(); }};
 }
 
-// Rewriting makes garbage: not while space is short.
+// Defragmentation makes garbage, so it does not run while space is short.
 DefragmenterHost BackgroundWork::defragmenter_host() {
   return {.in_group =
               [this](const std::function<Result<void>()>& change) {

@@ -1,9 +1,9 @@
-// What a mounted volume does beside requests: scrubs, checkpoints, reclaims, defragmentation. When each is due, and what it
-// needs of the filesystem.
+// The background work of a mounted volume: scrubs, checkpoints, reclaims, defragmentation. This decides when each is due, and
+// connects it to the filesystem.
 //
-// Threads:   each kind of work has a thread of its own. The functions here from one thread, but after_commit() and the objects
-//            that it hands out.
-// Ownership: owns the threads. Everything that it is given must outlive it.
+// Threads:   each kind of work has a thread of its own. Call the functions here from one thread, except after_commit(). The
+//            objects that it returns can be used from any thread.
+// Ownership: owns the threads. All constructor arguments must outlive it.
 // Failure:   as in scrubber.h, checkpointer.h, reclaimer.h, defragmenter.h.
 #pragma once
 
@@ -31,22 +31,22 @@ class BackgroundWork {
  public:
   struct Settings {
     std::chrono::milliseconds checkpoint_interval{};  // 0: none
-    std::chrono::milliseconds patience{};             // waits so long for a commit that others want
+    std::chrono::milliseconds patience{};             // the longest wait for a commit that others request
     unsigned defragment_percent = 0;                  // 0: none
   };
 
   BackgroundWork(Volume& volume, const InodeTable& table, const InodeNumbers& numbers, const Writability& writability,
                  Transactions& transactions, SpaceGuard& space, CleanUp& clean_up, const Settings& settings);
 
-  // Of a volume that is writable: checkpoints before the first commit, the rest behind it.
+  // Call these only if the volume is writable: start_checkpoints() before the first commit, start() after it.
   void start_checkpoints();
   void start();
   // See Transactions::Followers.
   void after_commit(bool is_new_state);
 
-  // Before the last commit: ends everything but checkpoints.
+  // Ends all work except checkpoints. Call it before the last commit.
   void stop();
-  // Behind the last commit. An Error says why the last state has no checkpoint.
+  // Call it after the last commit. An Error says why the last state has no checkpoint.
   Result<void> finish_checkpoint(const Checkpoints::GoesOn& goes_on);
 
   Scrubber& scrubber() { return scrubber_; }
@@ -68,7 +68,7 @@ class BackgroundWork {
   const Settings settings_;
   const StoredReferences references_;
 
-  // Last, so that their threads end before what they use.
+  // Last, so that their threads end before the objects that they use.
   std::unique_ptr<Checkpointer> checkpointer_;
   Scrubber scrubber_;
   std::unique_ptr<Reclaimer> reclaimer_;

@@ -1,9 +1,9 @@
-// Defragments recent writes (store/relocation/relocator.h), window by window, on a thread of its own at low priority. While a
-// reclaim runs, or while it is told not to, it drops windows.
+// Defragments recent writes (store/relocation/relocator.h), window by window, on a thread of its own at low priority. It drops
+// windows while a reclaim runs, and while the host does not allow it.
 //
 // Threads:   every function from any thread.
 // Ownership: the objects behind the host must outlive it; stop(), or the destructor, ends its thread.
-// Failure:   logged. Nothing is lost by it.
+// Failure:   logged. A failure loses nothing.
 #pragma once
 
 #include <chrono>

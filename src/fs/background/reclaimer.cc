@@ -14,7 +14,7 @@
 namespace dedupfs {
 namespace {
 
-// An automatic reclaim waits so many times as long as the last one took.
+// The pause before an automatic reclaim is so many times the duration of the last one.
 constexpr int kRests = 10;
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {

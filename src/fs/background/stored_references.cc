@@ -11,7 +11,7 @@
 namespace dedupfs {
 namespace {
 
-// Files of so few references are gone through together, up to so many files.
+// Files with fewer references than this are visited together, up to so many files at a time.
 constexpr std::size_t kMinReferences = 1 << 15;
 constexpr InodeNumber kMaxInodesTogether = 1 << 12;
 
@@ -39,14 +39,14 @@ Result<void> StoredReferences::visit(const Database::Snapshot& snapshot, const R
       result = visit_record(key, value);
       return result.has_value();
     });
-    return walked ? result : walked;  // what does not parse may refer to anything
+    return walked ? result : walked;  // a record that does not parse may refer to any chunk
   };
   DEDUPFS_TRY(walk(Family::kRecipes, visit_segment));
   return walk(Family::kBeforeImages, visit_image);
 }
 
-// Higher inode numbers are newer. Large files one by one, the newest first; of many small ones those that were made together, in the
-// order in which they were made, and will be read.
+// Higher inode numbers are newer. Large files are visited one by one, the newest first. Many small files that were made
+// together are visited in the order in which they were made, because they will be read in that order.
 Result<void> StoredReferences::visit_newest(const ReclaimHost::VisitUntil& visit) const {
   std::vector<ChunkId> ids;  // of the small ones
   InodeNumber together = 1;
@@ -78,7 +78,7 @@ Result<void> StoredReferences::visit_newest(const ReclaimHost::VisitUntil& visit
   }
 }
 
-// What the files with keys in [begin, end) refer to, in order. False if `visit` was.
+// Visits the references of files with keys in [begin, end), in order. False if `visit` returned false.
 Result<bool> StoredReferences::visit_recipes(const std::string& begin, const std::string& end,
                                              const ReclaimHost::VisitUntil& visit) const {
   return visit_entries_while(database_, Family::kRecipes, begin, end, kSegmentsOfAPage,

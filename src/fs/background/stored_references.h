@@ -1,8 +1,8 @@
-// What the files of a volume, and its snapshots, refer to in the chunk store: the roots of a reclaim's mark.
+// The references of files and snapshots to chunks: the roots of a reclaim's mark.
 //
 // Threads:   every function from any thread.
 // Ownership: database and numbers must outlive it.
-// Failure:   what does not parse is kCorruption: it may refer to anything.
+// Failure:   kCorruption for a record that does not parse: it may refer to any chunk.
 #pragma once
 
 #include <string>
@@ -18,9 +18,9 @@ class StoredReferences {
  public:
   StoredReferences(const Database& database, const InodeNumbers& numbers) : database_(database), numbers_(numbers) {}
 
-  // Of files, and of files as snapshots have them, in a committed state.
+  // Visits the references of live files and of files in snapshots, in a committed state.
   Result<void> visit(const Database::Snapshot& snapshot, const ReclaimHost::Visit& visit) const;
-  // Of the newest files first, each from its beginning, until `visit` has enough.
+  // Visits the references of the newest files first, each file from its beginning, until `visit` returns false.
   Result<void> visit_newest(const ReclaimHost::VisitUntil& visit) const;
 
  private:

@@ -142,7 +142,7 @@ class NamespaceCheck {
     return {};
   }
 
-  // Each name leads to its place and no two to one, so equal counts make both the same.
+  // Each name leads to its cookie, and no two names to the same one. So if the counts are equal, names and cookies match.
   Result<void> check_cookie(std::string_view key, std::string_view value) {
     DEDUPFS_ASSIGN(const CookieKey place, decode_cookie_key(key));
     DEDUPFS_TRY(decode_cookie_entry(place.parent, value));

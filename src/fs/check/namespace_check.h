@@ -1,5 +1,5 @@
-// Checks the namespace of a volume: inodes, names, link counts, reachability, recipes, attributes; against itself and
-// against the chunks that there are.
+// Checks the namespace of a volume: inodes, names, link counts, reachability, recipes, attributes; against each other and
+// against the existing chunks.
 //
 // Threads: one check at a time; nobody may write to the volume.
 // Failure: damage of the volume goes to the report. An Error means that the check could not go on.

@@ -1,6 +1,6 @@
-// The repair of a namespace, in steps: read the inodes and names, decide what contradicts itself, write the copy. See
-// namespace_repair.h for the contract. namespace_repair.cc reads and decides, name_repair.cc writes names, inode_repair.cc writes all
-// other records.
+// The repair of a namespace, in steps: read the inodes and names, resolve contradictions, write the copy. See
+// namespace_repair.h for the contract. namespace_repair.cc reads and decides, name_repair.cc writes names, inode_repair.cc
+// writes all other records.
 //
 // Threads: one at a time.
 #pragma once
@@ -104,7 +104,8 @@ class NamespaceRepair {
   void make_node(InodeNumber number, std::uint32_t mode);
   // A directory has one name: the one that agrees with its '..', else the first.
   Result<void> choose_parents();
-  // Follows '..' up from each directory. If the way does not end at the root, but nowhere or in a loop, its top is adopted.
+  // Follows '..' up from each directory. If the path does not reach the root, but ends elsewhere or in a loop, its top gets a
+  // name in lost+found.
   void adopt_what_is_out_of_reach();
 
   // --- names: name_repair.cc

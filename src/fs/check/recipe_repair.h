@@ -1,4 +1,4 @@
-// The part of namespace repair that copies recipes: what is missing or contradicts itself becomes content that is lost.
+// The part of namespace repair that copies recipes: missing and contradictory parts become lost ranges.
 //
 // Threads: one user at a time.
 #pragma once

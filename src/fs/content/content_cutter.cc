@@ -58,7 +58,7 @@ std::size_t ContentCutter::cut(ByteSpan window, bool last, std::vector<Piece>& p
 
     ends.clear();
     if (!before_run.empty()) chunker_.split(before_run, end_is_certain, ends);
-    // Zeros at the end of the window may be the start of a run, where the chunk before has to end.
+    // Zeros at the end of the window may be the start of a run, and the chunk before must end at that start.
     const std::size_t certain =
         end_is_certain ? before_run.size() : before_run.size() - zeros_before(rest, rest.size());
     std::size_t begin = 0;
@@ -70,7 +70,7 @@ std::size_t ContentCutter::cut(ByteSpan window, bool last, std::vector<Piece>& p
     position += begin;
     if (!run) return position;
 
-    // A run that goes on behind the window keeps enough of itself to be known as one again.
+    // If a run goes on behind the window, enough of it stays uncut that the next call sees a run again.
     const bool goes_on = run->end == rest.size() && !last;
     const std::size_t hole = goes_on ? run->length() - kHoleRunBytes : run->length();
     if (hole != 0) pieces.push_back({hole, true});

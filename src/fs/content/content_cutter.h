@@ -1,8 +1,8 @@
-// Cuts new content into pieces: chunks, and holes where zeros run long. Where it cuts depends on the content only, not on how
-// it was written, so equal content has equal recipes.
+// Cuts new content into pieces: chunks, and holes where zeros run long. The places of the cuts depend on the content only, not
+// on the writes that brought it. So equal content has equal recipes.
 //
-// A maximal run of kHoleRunBytes zero bytes or more is a hole; the chunk before ends where the run starts. Between such runs
-// the volume's chunker decides.
+// A maximal run of kHoleRunBytes zero bytes or more is a hole. The chunk before it ends at the start of the run. Between these
+// runs the volume's chunker decides.
 //
 // Threads: const; any number of streams.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace dedupfs {
 
-// Long enough that the slack in database pages does not chop chunks up, short enough to find what images leave unused.
+// Long enough that unused space in database pages does not split chunks, and short enough to find unused space in disk images.
 inline constexpr std::size_t kHoleRunBytes = 16 * 1024;
 
 struct Piece {
@@ -30,8 +30,8 @@ class ContentCutter {
  public:
   explicit ContentCutter(const Chunker& chunker) : chunker_(chunker) {}
 
-  // `window` starts where a piece starts. Appends the pieces that are certain whatever follows and returns how many bytes
-  // they cover; with `last`, nothing follows and they cover everything.
+  // `window` starts at the start of a piece. Appends the pieces that later bytes cannot change, and returns how many bytes they
+  // cover. With `last` nothing follows, and the pieces cover everything.
   // Progress: at most largest_rest() bytes stay uncovered.
   std::size_t cut(ByteSpan window, bool last, std::vector<Piece>& pieces) const;
 

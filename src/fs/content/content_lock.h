@@ -1,7 +1,8 @@
 // The lock of one file's content.
 //
-// Its mutex guards all layers of the content. A reader holds it while it finds out where bytes are. A thread of the chunk store
-// holds it while it notes what has landed. An operation that changes the content is Exclusive from its start to its end.
+// Its mutex guards all layers of the content. A reader holds it while it looks for the places of bytes. A thread of the chunk
+// store holds it while it notes the result of a batch. An operation that changes the content is Exclusive from its start to its
+// end.
 //
 // Threads: every function from any thread.
 #pragma once
@@ -13,8 +14,8 @@ namespace dedupfs {
 
 class ContentLock {
  public:
-  // The proof that this thread has the mutex, which functions hand on; some let go of it meanwhile. No analysis here: it cannot follow a
-  // lock from function to function in an object.
+  // The proof that this thread has the mutex. Functions pass it on, and some release the mutex for a while. No analysis here:
+  // it cannot follow a lock that an object carries from function to function.
   class [[nodiscard]] Held {
    public:
     explicit Held(const ContentLock& lock) : mutex_(lock.mutex_) { this->lock(); }
@@ -51,8 +52,8 @@ class ContentLock {
   }
   void notify_all() { changed_.notify_all(); }
 
-  // One changing operation at a time; readers, and results of the chunk store, go on beside it. Whoever is inside may let go
-  // of the mutex: nobody else changes the recipe, but for results of its own stream, nor the dirty extents.
+  // One changing operation at a time. Readers, and results of the chunk store, go on beside it. The operation may release the
+  // mutex: nobody else changes the dirty extents, and only results of its own stream change the recipe.
   class Exclusive {
    public:
     explicit Exclusive(ContentLock& lock) : lock_(lock), held_(lock.hold()) {

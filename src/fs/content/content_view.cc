@@ -9,7 +9,7 @@
 namespace dedupfs {
 namespace {
 
-// Copying less than this is cheaper than to hand out a piece of its own.
+// To copy fewer bytes than this is cheaper than to return a piece of their own.
 constexpr std::uint64_t kJoinedReadsBelowBytes = 4096;
 
 }  // namespace
@@ -32,7 +32,7 @@ Result<ContentView::Span> ContentView::at(const Held&, std::uint64_t offset) {
     span.length = std::min(end - offset, span.stream.length);
     return span;
   }
-  // What the stream will replace is not to be seen any more.
+  // Behind stored_end() the stream takes the place of the recipe: readers must not see the recipe there.
   if (stream_ != nullptr && offset < stream_->stored_end()) end = std::min(end, stream_->stored_end());
   if (stream_ != nullptr && offset >= stream_->end()) {
     span.length = end - offset;
@@ -69,7 +69,7 @@ Result<std::uint64_t> ContentView::data_bytes_in(const Held& held, std::uint64_t
   return bytes;
 }
 
-// Small pieces that are in memory are copied into one buffer, up to the next that is not: there may be one for each byte.
+// Copies adjacent small pieces in memory into one buffer. Otherwise there could be a piece for each byte.
 Result<std::vector<ContentView::Fetch>> ContentView::gather(const Held& held, std::uint64_t from, std::uint64_t to) {
   to = std::min(to, size_);
   std::vector<Fetch> wanted;
@@ -141,7 +141,8 @@ Result<std::vector<PinnedBytes>> ContentView::read(Held& held, std::uint64_t fro
     held.unlock();
     auto pieces = fetch(wanted);
     if (pieces) return pieces;
-    // What was overwritten meanwhile may have been reclaimed: an error counts if the file still has what it is about.
+    // A chunk may have been overwritten meanwhile, and reclaimed. So an error counts only if the file still refers to the
+    // chunk.
     held.lock();
     DEDUPFS_ASSIGN(std::vector<Fetch> now, gather(held, from, to));
     if (std::ranges::equal(now, wanted, {}, &Fetch::chunk, &Fetch::chunk)) return pieces;

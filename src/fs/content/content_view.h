@@ -1,8 +1,8 @@
-// What the content of a file is: dirty extents over the stream at the end over the recipe, up to the size. All bytes of a file
-// are read through it, by whoever wants them.
+// The content of a file, as all readers see it. Dirty extents lie over the stream at the end, which lies over the recipe, up to
+// the size. Every read of a file goes through this view.
 //
 // Threads:   with the ContentLock held; `held` proves it.
-// Ownership: the chunk store, the layers and the stream that it shows must outlive it.
+// Ownership: the chunk store, the layers and the shown stream must outlive it.
 // Failure:   kCorruption names the inode and the offset.
 #pragma once
 
@@ -26,7 +26,7 @@ inline constexpr std::array<std::uint8_t, 64 * 1024> kZeros{};
 class ContentView {
  public:
   using Held = ContentLock::Held;
-  // What the content is at some offset, and how far it is that.
+  // The content at some offset: its source, and its length from there on.
   struct Span {
     enum class Source { kHole, kDirty, kStream, kRecipe } source = Source::kHole;
     std::uint64_t length = 0;
@@ -42,22 +42,23 @@ class ContentView {
 
   std::uint64_t size() const { return size_; }
   void set_size(std::uint64_t size) { size_ = size; }
-  // The stream that lies over the recipe from now on; null: none.
+  // Sets the stream that lies over the recipe from now on; null: none.
   void show_stream(const WriteStream* stream) { stream_ = stream; }
 
   Result<Span> at(const Held& held, std::uint64_t offset);
-  // The first byte at or behind `from` that is in a hole, or that is not; the size when there is none.
+  // With `of_hole`, the first byte at or behind `from` that is in a hole; otherwise the first one that is not. The size if
+  // there is none.
   Result<std::uint64_t> run_start(const Held& held, std::uint64_t from, bool of_hole);
-  // How much of the range the recipe has, and nothing has changed since.
+  // The bytes of the range that come from chunks or inline entries of the recipe, without a later change.
   Result<std::uint64_t> data_bytes_in(const Held& held, std::uint64_t from, std::uint64_t to);
 
-  // The bytes of [from, to), as far as the file goes, as pieces of shared memory in order. The lock is let go of before chunks
-  // are fetched. read() may come back without it, read_and_lock() comes back with it.
+  // The bytes of [from, to), as far as the file goes, as pieces of shared memory in order. Both functions release the lock
+  // before they fetch chunks. read() may return without it, read_and_lock() returns with it.
   Result<std::vector<PinnedBytes>> read(Held& held, std::uint64_t from, std::uint64_t to);
   Result<std::vector<PinnedBytes>> read_and_lock(Held& held, std::uint64_t from, std::uint64_t to);
 
  private:
-  // Bytes that are here, or the chunk that has them.
+  // Bytes in memory, or the chunk that has them.
   struct Fetch {
     PinnedBytes bytes;
     std::optional<ChunkId> chunk;

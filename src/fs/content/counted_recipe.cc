@@ -18,7 +18,7 @@ Result<void> CountedRecipe::replace(std::uint64_t from, std::uint64_t to, std::v
   std::uint64_t new_bytes = 0;
   for (const RecipeEntry& entry : entries) new_bytes += entry.is_data() ? entry.length : 0;
   DEDUPFS_ASSIGN(const std::int64_t change, recipe_.replace(from, to, std::move(entries)));
-  // The record on disk may have counted wrong: what is written back is a number that a record may have.
+  // The count in the record on disk may be wrong. The number that goes back must be one that a record may have.
   data_bytes_ = std::min(change < 0 && static_cast<std::uint64_t>(-change) > data_bytes_
                              ? 0
                              : data_bytes_ + static_cast<std::uint64_t>(change),

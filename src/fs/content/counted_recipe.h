@@ -1,5 +1,5 @@
-// The lowest layer of a file's content: its recipe, with a count of the data bytes in it. What the file drops is told to the
-// chunk store, which counts it towards the next reclaim.
+// The lowest layer of a file's content: its recipe, with a count of the data bytes in it. It tells the chunk store which data
+// the file drops. The chunk store counts them towards the next reclaim.
 //
 // Threads:   with the ContentLock held.
 // Ownership: the volume must outlive it.
@@ -29,9 +29,9 @@ class CountedRecipe {
   Result<std::uint64_t> end() { return recipe_.end(); }
   Result<std::optional<PlacedEntry>> find(std::uint64_t offset) { return recipe_.find(offset); }
   Result<std::vector<PlacedEntry>> list(std::uint64_t from, std::uint64_t to) { return recipe_.list(from, to); }
-  // Whether an entry begins at `offset`, or none is there or behind it.
+  // Whether an entry begins at `offset`, or the recipe has no entry there or behind it.
   Result<bool> is_boundary(std::uint64_t offset);
-  // As in Recipe; up to kEndOfRecipe: everything from `from` on.
+  // As in Recipe. With `to` == kEndOfRecipe it replaces everything from `from` on.
   Result<void> replace(std::uint64_t from, std::uint64_t to, std::vector<RecipeEntry> entries);
 
   std::uint64_t data_bytes() const { return data_bytes_; }

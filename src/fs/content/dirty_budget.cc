@@ -43,7 +43,7 @@ void DirtyBudget::force(std::uint64_t bytes) noexcept {
 void DirtyBudget::release(std::uint64_t bytes) noexcept {
   {
     const MutexLock lock(mutex_);
-    DEDUPFS_CHECK(bytes <= used_bytes_);  // bytes in memory: the disk says nothing of them
+    DEDUPFS_CHECK(bytes <= used_bytes_);  // our own count of memory; no number from the disk goes into it
     used_bytes_ -= bytes;
   }
   released_.notify_all();

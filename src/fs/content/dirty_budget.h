@@ -1,6 +1,6 @@
-// The one cap for the memory that holds file data not yet stored. Writers take their share before they write and wait
-// while there is none; the share comes back when the bytes have been stored, or dropped. What counts is the memory that
-// is taken, not the bytes that are in it.
+// The one cap for the memory that holds file data not yet stored. Writers take their share before they write, and wait while
+// there is none. The share comes back when the bytes have been stored or dropped. The budget counts the allocated memory, not
+// the bytes in it.
 //
 // Threads: every function from any thread.
 #pragma once
@@ -17,20 +17,20 @@ namespace dedupfs {
 
 class DirtyBudget {
  public:
-  // `on_pressure` is called (outside of locks) by every acquire() that leaves more than half taken, and again and again
-  // by those that wait: time to flush early.
+  // `on_pressure` is a request to flush early. Every acquire() that leaves more than half taken calls it (outside of locks),
+  // and an acquire() that waits calls it again and again.
   DirtyBudget(std::uint64_t cap_bytes, std::function<void()> on_pressure);
 
-  // Waits until `bytes` fit (a single request of more than the cap is let in alone). kInterrupted when `cancelled`
-  // becomes true, asked every 50 ms. Never call it with a lock held or inside the quiesce gate.
+  // Waits until `bytes` fit. A single request of more than the cap gets its share when nobody else has one. kInterrupted when
+  // `cancelled` becomes true; it is called every 50 ms. Never call acquire() with a lock held or inside the quiesce gate.
   Result<void> acquire(std::uint64_t bytes, const std::function<bool()>& cancelled);
-  // For internal work that must not wait (the flush itself): takes over the cap.
+  // For internal work that must not wait, such as the flush itself. It may exceed the cap.
   void force(std::uint64_t bytes) noexcept;
   void release(std::uint64_t bytes) noexcept;
   std::uint64_t used_bytes() const;
   bool is_exceeded() const { return used_bytes() > cap_bytes_; }
 
-  // A share that comes back with the end of its scope. Must not outlive the budget.
+  // A share that goes back at the end of its scope. Must not outlive the budget.
   class Share {
    public:
     Share() = default;

@@ -14,15 +14,17 @@ namespace dedupfs {
 namespace {
 
 constexpr std::uint64_t kFeedBytes = 1 << 20;
-// One extent is cut anew at a time. It ends at an old entry after so much, so that its new entries stay few in memory: one
-// chunk that is shorter than it would be costs nothing beside it.
+// Cuts one extent again at a time, and ends it at an old entry after this many bytes. So few new entries are in memory. The
+// forced end makes one chunk shorter, which costs next to nothing in comparison.
 constexpr std::uint64_t kMaxExtentBytes = 32 << 20;
-// Behind the last change new boundaries fall on old ones after a few chunks. Where content repeats itself they may never: after
-// so many of the largest chunks an end is forced at an old entry. Without, each hole in such a file cuts all that follows anew.
+// Behind the last change, new boundaries fall on old ones after a few chunks. In repetitive content this may never happen. So
+// after this many chunks of the largest size, the extent is forced to end at an old entry. Without this limit, each hole in a
+// repetitive file would cut all content behind it again.
 constexpr std::uint64_t kResyncChunks = 8;
-// What a hole counts as in these: an entry, and the one of the data between it and the next.
+// A hole counts as this many bytes: it makes an entry of its own, and another one for the data up to the next hole.
 constexpr std::uint64_t kHoleCounts = 4096;
-// Of one flush, in the chunk store. While the budget is exceeded it goes on when all has landed.
+// The bytes of one flush that are in the chunk store at a time. While the budget is exceeded, the flush continues only after
+// all of them have been stored.
 constexpr std::uint64_t kMaxInFlightBytes = 16 << 20;
 
 }  // namespace
@@ -51,8 +53,8 @@ Result<void> DirtyFlush::flush_inline(Held& held) {
   return {};
 }
 
-// Cuts the dirty extent at some offset, and those that it runs into, anew. What is in batch is bounded, and so is what one
-// extent takes in memory, however many changes follow one another.
+// Cuts again the dirty extent at some offset, and the dirty extents that this runs into. The in-flight batches are bounded. So
+// is the memory for one extent, however many changes follow one another.
 class DirtyFlush::Recutting {
  public:
   Recutting(DirtyFlush& flush, Held& held, std::uint64_t start, std::uint64_t first_dirty, std::uint64_t content_end)
@@ -93,7 +95,7 @@ class DirtyFlush::Recutting {
   const std::uint64_t start_;
   const std::uint64_t first_dirty_;
   const std::uint64_t content_end_;
-  std::uint64_t dirty_end_ = 0;  // no boundary before it counts: the extent must get done
+  std::uint64_t dirty_end_ = 0;  // no boundary before it counts: the extent must be finished
   std::uint64_t fed_ = 0;
   std::uint64_t fed_when_clean_ = 0;  // when the last dirty byte so far was fed
   WriteStream stream_;
@@ -109,11 +111,11 @@ void DirtyFlush::Recutting::land(Result<std::vector<ChunkId>> ids) noexcept {
     return {};
   });
   if (!stored && !error_) error_.emplace(std::move(stored).error());
-  stream_.pop_stored();  // if it failed, the bytes are in the dirty extents and in the recipe still
+  stream_.pop_stored();  // if it failed, the dirty extents and the recipe still have the bytes
   flush_.lock_.notify_all();
 }
 
-// Feeds and cuts until boundaries agree with the old ones, or must; returns the end.
+// Feeds and cuts until a new boundary is an old one, too, or until an end is forced. Returns the end.
 Result<std::uint64_t> DirtyFlush::Recutting::cut() {
   dirty_end_ = flush_.dirty_.map().find_from(first_dirty_)->end();
   for (std::uint64_t position = start_;;) {
@@ -124,7 +126,7 @@ Result<std::uint64_t> DirtyFlush::Recutting::cut() {
       stream_.cut(true);
       return position;
     }
-    // One old entry at a time, once the dirty bytes are behind, and up to the next ones.
+    // Behind the dirty bytes it feeds one old entry at a time. Dirty bytes within that entry move dirty_end_ on.
     std::uint64_t to = content_end_;
     if (position >= dirty_end_ || fed_ >= kMaxExtentBytes) {
       DEDUPFS_ASSIGN(const auto entry, flush_.recipe_.find(position));
@@ -154,7 +156,7 @@ Result<bool> DirtyFlush::Recutting::must_end(std::uint64_t position) const {
   return !entry || entry->offset == position || !entry->entry.is_data();  // a hole can be divided anywhere
 }
 
-// The first new boundary behind the dirty bytes that is an old one, too. What is behind it is not wanted.
+// The first new boundary behind the dirty bytes that is an old one, too. The pieces behind it are dropped.
 Result<std::optional<std::uint64_t>> DirtyFlush::Recutting::agreed_end() {
   stream_.cut(false);
   for (const std::uint64_t end : stream_.cut_ends(dirty_end_)) {
@@ -166,7 +168,8 @@ Result<std::optional<std::uint64_t>> DirtyFlush::Recutting::agreed_end() {
   return std::optional<std::uint64_t>();
 }
 
-// Feeds content from `from` on, at most to `to`, and returns how far it came: a hole is fed whole, bytes in portions.
+// Feeds content from `from` on, at most to `to`, and returns how far it came. It feeds a hole as a whole, and bytes in
+// portions.
 Result<std::uint64_t> DirtyFlush::Recutting::feed(std::uint64_t from, std::uint64_t to) {
   DEDUPFS_ASSIGN(const ContentView::Span span, flush_.view_.at(held_, from));
   const std::uint64_t length = std::min(span.length, to - from);

@@ -1,10 +1,10 @@
-// Brings the dirty extents of a file into its recipe. Each is cut anew, from the start of the recipe entry that holds its first
-// byte until the new boundaries fall in with the old ones. A small file becomes one inline entry.
+// Brings the dirty extents of a file into its recipe. It cuts the content around each one again: from the start of the recipe
+// entry that holds the first dirty byte, until a new boundary is an old one, too. A small file becomes one inline entry.
 //
-// Threads:   run() with the ContentLock held, by whoever is Exclusive, while there is no TailStream. It lets go of the lock while
-//            it reads and waits. Results of the chunk store come on threads of the pool, which take the lock themselves.
-// Ownership: everything that it is given must outlive it.
-// Failure:   what was flushed before the error is in the recipe; the rest is dirty still, and nothing is lost.
+// Threads:   run() with the ContentLock held, by the Exclusive operation, while there is no TailStream. It releases the lock
+//            while it reads and waits. Results of the chunk store come on threads of the pool, which take the lock themselves.
+// Ownership: all constructor arguments must outlive it.
+// Failure:   extents that were flushed before the error are in the recipe. The others are still dirty, and nothing is lost.
 #pragma once
 
 #include <cstdint>

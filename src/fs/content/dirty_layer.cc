@@ -4,7 +4,7 @@
 
 namespace dedupfs {
 
-// Every change of the map has one.
+// The scope of every change of the map.
 class DirtyLayer::BudgetedChange {
  public:
   explicit BudgetedChange(DirtyLayer& layer) : layer_(layer), before_(layer.map_.memory_bytes()) {}

@@ -1,8 +1,8 @@
-// The highest layer of a file's content: what was changed and is not in the recipe yet, charged to the budget.
+// The highest layer of a file's content: changes that are not in the recipe yet. Their memory is charged to the budget.
 //
-// Threads:   with the ContentLock held, by whoever is Exclusive; map() by readers, too.
-// Ownership: owns copies of the bytes; the budget must outlive it. The destructor gives back what the map holds.
-// Failure:   as DirtyMap. The budget holds what the map holds, whether or not a change fails.
+// Threads:   with the ContentLock held, by the Exclusive operation; map() by readers, too.
+// Ownership: owns copies of the bytes; the budget must outlive it. The destructor gives back the map's share.
+// Failure:   as DirtyMap. The budget counts exactly the memory of the map, whether or not a change fails.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,10 @@ class DirtyLayer {
   void erase(std::uint64_t offset, std::uint64_t length);
   void truncate(std::uint64_t size);
   void clear();
-  // Puts what could not be stored back, below what was written since, and not behind `size`.
+  // Puts a part back that could not be stored. Later writes stay on top of it, and bytes behind `size` are dropped.
   void keep(const WriteStream::Part& part, std::uint64_t size);
 
-  // About so many bytes of the recipe are under the holes here.
+  // An estimate of the recipe's bytes that lie under the holes here.
   std::uint64_t punched_bytes() const { return punched_bytes_; }
   void note_punched(std::uint64_t bytes) { punched_bytes_ += bytes; }
   void forget_punched() { punched_bytes_ = 0; }

@@ -8,12 +8,13 @@
 namespace dedupfs {
 namespace {
 
-// A write that starts where a extent of less than this ends is joined to it. More would only make larger allocations.
+// A write that starts at the end of an extent of less than this size is joined to it. Larger extents would only need larger
+// allocations.
 constexpr std::uint64_t kJoinedBelowBytes = 1 << 20;
 
 }  // namespace
 
-// What can fail is done before anything is changed: a write that fails must not take older bytes with it.
+// Every step that can fail comes before the first change: a write that fails must not take older bytes with it.
 void DirtyMap::write(std::uint64_t offset, ByteSpan bytes) {
   bytes = overwrite_last(offset, bytes);
   if (bytes.empty() || join_previous(offset, bytes)) return;
@@ -25,8 +26,8 @@ void DirtyMap::write(std::uint64_t offset, ByteSpan bytes) {
   extents_.insert(fresh.extract(fresh.begin()));
 }
 
-// Puts the bytes into a extent that ends at `offset` or behind it. False: there is none, or it is long enough. None ends behind
-// the bytes, see overwrite_last().
+// Puts the bytes into an extent that ends at `offset` or behind it. False: there is none, or it is long enough already. No
+// extent ends behind the bytes, see overwrite_last().
 bool DirtyMap::join_previous(std::uint64_t offset, ByteSpan bytes) {
   const auto behind = extents_.lower_bound(offset);
   if (behind == extents_.begin()) return false;
@@ -115,7 +116,7 @@ std::uint64_t DirtyMap::memory_bytes() const {
   return extents_.size() * kExtentNodeBytes + capacity_bytes_;
 }
 
-// Changes the buffer of a extent, and what is known of its size with it.
+// Changes the buffer of an extent, and keeps capacity_bytes_ true.
 template <class Change>
 void DirtyMap::resize(DirtyExtent& extent, const Change& change) {
   const std::size_t before = extent.bytes.capacity();
@@ -137,7 +138,7 @@ void DirtyMap::DirtyExtent::drop_back(std::uint64_t count) {
   shrink();
 }
 
-// Whoever takes bytes off piece by piece pays once for each, and at most half of the memory lies idle.
+// At most half of the memory stays unused. A caller that removes bytes piece by piece pays once for each byte.
 void DirtyMap::DirtyExtent::shrink() {
   if (length >= bytes.capacity() / 2) return;
   try {
@@ -158,8 +159,8 @@ DirtyMap::DirtyExtents::const_iterator DirtyMap::first_ending_after(std::uint64_
   return const_cast<DirtyMap*>(this)->first_ending_after(offset);
 }
 
-// Of a write that ends inside a data extent, puts what falls into that extent there, and returns the rest. Otherwise
-// each small write would copy what the extent has behind it.
+// If a write ends inside a data extent, overwrites the bytes of that extent in place, and returns the rest of the write.
+// Otherwise each small write would copy the bytes of the extent that lie behind it.
 ByteSpan DirtyMap::overwrite_last(std::uint64_t offset, ByteSpan bytes) {
   const std::uint64_t end = offset + bytes.size();
   const auto last = first_ending_after(end);
@@ -191,7 +192,7 @@ void DirtyMap::clear_range(std::uint64_t from, std::uint64_t to) {
       data_bytes_ -= dropped;
       return;
     } else {
-      if (end > to) {  // the one place that can fail: all of the range is in this extent, and nothing has changed yet
+      if (end > to) {  // only this can fail: the whole range is in this extent, and nothing has changed yet
         const ByteSpan behind = extent.is_hole() ? ByteSpan() : extent.view().subspan(to - start);
         const auto rest =
             extents_.emplace_hint(std::next(at), to, DirtyExtent{end - to, ByteBuffer(behind.begin(), behind.end())});

@@ -1,10 +1,11 @@
-// The extents of a file that were overwritten and are not yet in its recipe: bytes, or holes that were punched. Later
-// changes win over earlier ones; extents never overlap; adjacent small writes are joined, so that a run of 4 KiB
-// writes does not cost an entry each.
+// The extents of a file that were overwritten and are not yet in its recipe: bytes, or holes that were punched. Later changes
+// win over earlier ones. Extents never overlap. Adjacent small writes are joined, so that a run of 4 KiB writes does not cost
+// an entry for each write.
 //
 // Threads:   one user at a time (its FileContent's lock).
 // Ownership: owns copies of the bytes.
-// Failure:   a change that throws (std::bad_alloc) has changed nothing but, of a write, bytes in place of older ones.
+// Failure:   a change that throws (std::bad_alloc) has changed nothing. One exception: a failed write may have replaced older
+//            dirty bytes by its own.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ class DirtyMap {
     std::uint64_t end() const { return offset + length; }
   };
 
-  // What a extent takes beside its bytes: the node of the map, and what the allocator adds to it and to the bytes.
+  // The memory of an extent beside its bytes: the node of the map, and the overhead of the allocator for both.
   static constexpr std::uint64_t kExtentNodeBytes = 128;
 
   void write(std::uint64_t offset, ByteSpan bytes);
@@ -39,17 +40,17 @@ class DirtyMap {
   bool empty() const { return extents_.empty(); }
   // The first extent that ends after `offset`, clipped to start at `offset` or later.
   std::optional<Extent> find_from(std::uint64_t offset) const;
-  // What overlaps [from, to), clipped to it, in order.
+  // The extents that overlap [from, to), clipped to it, in order.
   std::vector<Extent> list(std::uint64_t from, std::uint64_t to) const;
   std::uint64_t end() const;                                // the end of the last extent; 0 if there is none
-  std::uint64_t data_bytes() const { return data_bytes_; }  // of all extents that are no holes
-  std::uint64_t memory_bytes() const;                       // what all of it takes in memory
+  std::uint64_t data_bytes() const { return data_bytes_; }  // of all extents but holes
+  std::uint64_t memory_bytes() const;                       // of all extents and their buffers
 
  private:
   struct DirtyExtent {
     std::uint64_t length = 0;
     ByteBuffer bytes;         // empty: hole
-    std::size_t skipped = 0;  // bytes at the front that do not count any more
+    std::size_t skipped = 0;  // bytes at the front that were dropped
 
     bool is_hole() const { return bytes.empty(); }
     ByteSpan view() const { return ByteSpan(bytes).subspan(skipped); }

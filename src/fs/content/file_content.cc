@@ -17,11 +17,11 @@ namespace {
 
 using Held = ContentLock::Held;
 
-// What a file may keep in dirty extents, in memory, before it is flushed on the spot.
+// A file with more memory than this in dirty extents is flushed at once.
 constexpr std::uint64_t kMaxDirtyBytes = 16 << 20;
 // A longer hole gives back its space at once.
 constexpr std::uint64_t kMaxWaitingHole = 1 << 20;
-constexpr std::uint64_t kSeekBlockBytes = 4096;  // what lseek() finds begins and ends with a block of this size
+constexpr std::uint64_t kSeekBlockBytes = 4096;  // the data and holes of lseek() consist of whole blocks
 
 std::uint64_t block_start(std::uint64_t offset) {
   return offset - offset % kSeekBlockBytes;
@@ -29,7 +29,7 @@ std::uint64_t block_start(std::uint64_t offset) {
 
 }  // namespace
 
-// The layers of one content, and what is done to all of them.
+// The layers of one content, and the operations on all of them.
 struct FileContentState {
   FileContentState(Volume& its_volume, DirtyBudget& budget, InodeNumber number, std::uint64_t size,
                    std::uint64_t data_bytes)
@@ -60,14 +60,14 @@ struct FileContentState {
   DirtyFlush flush;
 };
 
-// Shortens the recipe to `new_size`; what is left of an entry in the middle becomes dirty bytes.
+// Shortens the recipe to `new_size`. If this cuts an entry, the rest of the entry becomes dirty bytes.
 Result<void> FileContentState::cut_off(Held& held, std::uint64_t new_size) {
   DEDUPFS_ASSIGN(const auto entry, recipe.find(new_size));
   std::vector<PinnedBytes> left;
   if (entry && entry->entry.is_data() && entry->offset < new_size) {
     DEDUPFS_ASSIGN(left, view.read_and_lock(held, entry->offset, new_size));
   }
-  // The recipe is cut when its rest is safe, and everything else behind it cannot fail.
+  // First the rest of the entry is made safe. Then the recipe is cut, and no step after that can fail.
   std::uint64_t offset = entry ? entry->offset : 0;
   for (PinnedBytes& piece : left) {
     const std::uint64_t length = piece.bytes.size();
@@ -80,7 +80,8 @@ Result<void> FileContentState::cut_off(Held& held, std::uint64_t new_size) {
   return {};
 }
 
-// What a cloned range is made of: entries, and bytes for those that are not cloned whole, whose place a hole holds.
+// A cloned range as entries and bytes. An entry that is not cloned as a whole is copied as bytes, and a hole takes its place
+// among the entries.
 struct FileContentState::Clone {
   std::vector<RecipeEntry> entries;
   std::vector<WriteStream::Part> bytes;  // offsets in the file that they go to
@@ -127,7 +128,7 @@ namespace {
 
 Result<void> copy_by_reference(FileContentState& source, std::uint64_t from_offset, FileContentState& target,
                                std::uint64_t offset, std::uint64_t length) {
-  // Both stand still while this runs; the locks themselves are never held together.
+  // Nothing changes either content while this runs. The two mutexes are never held together.
   std::optional<ContentLock::Exclusive> first;
   std::optional<ContentLock::Exclusive> second;
   first.emplace(source.inode <= target.inode ? source.lock : target.lock);
@@ -263,13 +264,13 @@ Result<void> FileContent::truncate(std::uint64_t size) {
     return {};
   }
   return guarded([&] {
-    // What the stream could not store is dirty then, and cut off like everything else.
+    // Bytes that the stream could not store become dirty, and are cut off like all others.
     (void)state_->stream.end(held);
     return state_->cut_off(held, size);
   });
 }
 
-// Short holes wait with the other dirty extents: to cut the content around each of them anew takes as long as around many.
+// Short holes wait with the other dirty extents. To cut the content around a single one again takes as long as around many.
 Result<void> FileContent::punch(std::uint64_t offset, std::uint64_t length) {
   ContentLock::Exclusive exclusive(state_->lock);
   Held& held = exclusive.held();
@@ -295,8 +296,8 @@ Result<void> FileContent::clone_range(FileContent& from, std::uint64_t from_offs
   return guarded([&] { return copy_by_reference(*from.state_, from_offset, *state_, offset, length); });
 }
 
-// Data and holes are told apart in blocks: a block that has any data is data. Programs that copy files by SEEK_DATA and
-// SEEK_HOLE with O_DIRECT need boundaries that they can read from and write to.
+// Data and holes have the granularity of blocks: a block that has any data counts as data. Programs that copy files by
+// SEEK_DATA and SEEK_HOLE with O_DIRECT can read and write only at block boundaries.
 Result<std::uint64_t> FileContent::find_data(std::uint64_t offset) {
   ContentLock::Exclusive exclusive(state_->lock);
   DEDUPFS_TRY(state_->stream.end(exclusive.held()));

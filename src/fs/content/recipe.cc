@@ -37,8 +37,8 @@ void merge_adjacent_holes(std::vector<RecipeEntry>& entries) {
   entries.erase(kept, entries.end());
 }
 
-// How many entries each segment gets: at the end of a recipe full ones, so that appending leaves nothing half full
-// behind; elsewhere equal ones, so that there is room for more.
+// The number of entries of each segment. At the end of a recipe segments are full, so that an append leaves none half full
+// behind. Elsewhere they are equal, so that each has room for more.
 std::vector<std::size_t> segment_sizes(std::size_t entries, bool reaches_end) {
   const std::size_t segments = (entries + kSegmentEntries - 1) / kSegmentEntries;
   std::vector<std::size_t> sizes;
@@ -87,7 +87,7 @@ Result<std::vector<PlacedEntry>> Recipe::list(std::uint64_t from, std::uint64_t 
 }
 
 Result<std::int64_t> Recipe::replace(std::uint64_t from, std::uint64_t to, std::vector<RecipeEntry> entries) {
-  // What the recipe on disk says is checked where it is read; these are about what callers have cut.
+  // load() has checked the recipe on disk. These conditions concern the arguments of callers.
   DEDUPFS_CHECK(from <= to);
   DEDUPFS_ASSIGN(const std::uint64_t recipe_end, end());
   if (from > recipe_end) {
@@ -152,7 +152,7 @@ Result<Recipe::SegmentPtr> Recipe::parse(const KeyValue& stored) const {
   return shared(std::move(segment));
 }
 
-// Not by make_shared: what remembers a segment that is gone would keep its memory.
+// Not by make_shared: a weak_ptr to a dropped segment would keep its memory.
 Recipe::SegmentPtr Recipe::shared(Segment segment) {
   return SegmentPtr(new Segment(std::move(segment)));
 }
@@ -174,14 +174,15 @@ Result<Recipe::SegmentPtr> Recipe::load(std::uint64_t offset) {
   return segment;
 }
 
-// The segment that starts at `offset`, where one must start because the one before ends there.
+// The segment that starts at `offset`. One must start there, because the one before ends there.
 Result<Recipe::SegmentPtr> Recipe::load_at(std::uint64_t offset) {
   DEDUPFS_ASSIGN(SegmentPtr segment, load(offset));
   if (segment->offset != offset) return damaged(segment->offset, "overlaps the segment before it");
   return segment;
 }
 
-// Reads all segments that [from, to) overlaps, and a neighbour that gains by it: so that writing cannot fail halfway.
+// Reads all segments that [from, to) overlaps, and a small neighbour to join with them. So no read can fail halfway through the
+// writes.
 Result<Recipe::Window> Recipe::open_window(std::uint64_t from, std::uint64_t to, std::uint64_t end,
                                            std::vector<RecipeEntry> entries) {
   Window window;
@@ -212,7 +213,7 @@ Result<Recipe::Window> Recipe::open_window(std::uint64_t from, std::uint64_t to,
       } else if (segment->offset_of(i) >= to) {
         behind.push_back(entry);
       } else {
-        // Segments that overlap may have given the caller other boundaries.
+        // If damaged segments overlap, the caller may have seen other boundaries.
         if (segment->offset_of(i) < from || segment->ends[i] > to)
           return damaged(segment->offset, "it does not fit its neighbours");
         window.data_bytes_change -= data_bytes_of(entry);

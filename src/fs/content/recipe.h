@@ -1,11 +1,12 @@
-// The recipe of a file: which chunks, in which order, make its content. Kept in the metadata as segments of up to 1024
-// entries, keyed by inode and the file offset at which the segment starts. See docs/format.md, "Recipes".
+// The recipe of a file: the list of chunks and holes that its content consists of. The metadata keep it as segments of up to
+// 1024 entries. The key of a segment is the inode and the file offset at which the segment starts. See docs/format.md,
+// "Recipes".
 //
-// Entries cover [0, end()) without gaps; what lies between end() and the size of the file is hole. A file of up to
-// kInlineBytes may be one inline entry: its bytes stand in the recipe itself.
+// Entries cover [0, end()) without gaps. The range from end() to the size of the file is a hole. A file of up to kInlineBytes
+// may be one inline entry, whose bytes are in the recipe itself.
 //
 // Threads:   one Recipe object has one user at a time (its FileContent's lock); different files are independent.
-// Ownership: refers to the volume's Metadata, which keeps the segments that were used last decoded.
+// Ownership: refers to the volume's Metadata, which keeps the last used segments in decoded form.
 // Failure:   a segment that does not parse, or does not fit its neighbours, is kCorruption and names inode and offset.
 #pragma once
 
@@ -32,7 +33,7 @@ struct PlacedEntry {
 
 class Recipe {
  public:
-  // `size`: of the file, as its record has it. A recipe that is longer is damaged: nobody knows which of the two is right.
+  // `size`: of the file, as its record has it. A longer recipe is damaged: nobody knows which of the two is right.
   Recipe(Metadata& metadata, InodeNumber inode, std::uint64_t size = kMaxFileBytes);
 
   // The end of the last entry; 0 for an empty recipe.
@@ -42,12 +43,12 @@ class Recipe {
   // Entries that overlap [from, to), at most `limit`, in order.
   Result<std::vector<PlacedEntry>> list(std::uint64_t from, std::uint64_t to, std::size_t limit = SIZE_MAX);
 
-  // Replaces the entries in [from, to) by `entries`, whose lengths sum up to to - from; both must be boundaries. With
-  // to >= end() everything from `from` on is replaced and the lengths may sum up to anything (append: from == to ==
-  // end()). from > end() fills the gap with a hole. Adjacent holes are merged. Returns the change in data bytes.
+  // Replaces the entries in [from, to) by `entries`. Both ends must be boundaries, and the lengths of `entries` must sum up to
+  // to - from. With to >= end() it replaces everything from `from` on, and the lengths may have any sum (append: from == to ==
+  // end()). With from > end() it fills the gap with a hole. It merges adjacent holes. Returns the change in data bytes.
   Result<std::int64_t> replace(std::uint64_t from, std::uint64_t to, std::vector<RecipeEntry> entries);
 
-  // Drops up to `segments` segments from the end of the recipe, for deletion in steps; true when none is left.
+  // Drops up to `segments` segments from the end of the recipe, so that callers can delete it in steps. True when none is left.
   static Result<bool> erase_some(Metadata& metadata, InodeNumber inode, std::size_t segments);
 
  private:
@@ -61,7 +62,7 @@ class Recipe {
     std::size_t index_at(std::uint64_t offset) const;  // of the entry that covers it, or starts there
     std::uint64_t memory_bytes() const;
   };
-  // The entries that a replace() writes anew, and the keys of the segments in which they were.
+  // The entries that a replace() writes again, and the keys of their old segments.
   struct Window {
     std::uint64_t offset = 0;
     std::vector<RecipeEntry> entries;
@@ -84,9 +85,9 @@ class Recipe {
 
   Metadata& metadata_;
   InodeNumber inode_;
-  std::uint64_t size_;                // when the recipe was made: it may end no later, before the first change
+  std::uint64_t size_;                // at construction: before the first change, the recipe must not be longer
   std::optional<std::uint64_t> end_;  // when known
-  // As many as 200 MB of a usual file have, so that reading those at random decodes each once.
+  // As many as about 200 MB of a usual file have: random reads in such a file decode each segment once.
   std::array<std::weak_ptr<const Segment>, 16> used_last_;
 };
 

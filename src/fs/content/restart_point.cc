@@ -18,7 +18,7 @@ Result<std::uint64_t> restart_point(ContentLock::Held& held, CountedRecipe& reci
   DEDUPFS_ASSIGN(const std::uint64_t end, recipe.end());
   if (end == 0) return 0;
   DEDUPFS_ASSIGN(auto entry, recipe.find(std::min(offset, end - 1)));
-  // Zeros at the end may be the start of a long run, which began in an entry before.
+  // Zeros at the end may belong to a long run that began in an earlier entry.
   while (entry && offset >= end && entry->offset != 0) {
     DEDUPFS_ASSIGN(const bool zeros, entry_is_zeros(held, view, *entry));
     if (!zeros) break;

@@ -1,7 +1,7 @@
-// Where content is cut anew, and how holes are fed to the cutter, so that equal content gets equal boundaries however it was
-// written.
+// Finds the point from which changed content must be cut again, and feeds holes to the cutter. Both make sure that equal
+// content gets equal boundaries, however it was written.
 //
-// Threads: with the ContentLock held; restart_point() lets go of it while it reads.
+// Threads: with the ContentLock held; restart_point() releases it while it reads.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,16 @@
 
 namespace dedupfs {
 
-// Holes that were made on purpose stay holes from this size on; shorter ones would only chop chunks up.
+// Punched holes of at least this size stay holes. Shorter ones would only make chunks smaller.
 inline constexpr std::uint64_t kMinHole = 4096;
 
-// Where cutting anew must start, so that boundaries become those of the content as a whole: at the entry that holds `offset`,
-// the first dirty byte. An entry that ended only because the file did is cut anew, too, when something follows it.
+// Returns the point from which content must be cut again, so that it gets the boundaries of the whole content. It is the start
+// of the entry that holds `offset`, the first dirty byte. If new content follows the old end of the file, the last old entry is
+// cut again, too: only the end of the file had ended it.
 Result<std::uint64_t> restart_point(ContentLock::Held& held, CountedRecipe& recipe, ContentView& view,
                                     std::uint64_t offset);
 
-// The end of a long hole is fed as zeros, so that zeros behind it make it longer.
+// Feeds the end of a long hole as zeros, so that zeros behind the hole make it longer.
 void feed_hole(WriteStream& into, std::uint64_t length);
 
 }  // namespace dedupfs

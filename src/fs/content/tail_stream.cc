@@ -9,7 +9,7 @@
 namespace dedupfs {
 namespace {
 
-// From here on sequential bytes at the end of a file run through a stream; below, they wait for more.
+// At least this many sequential bytes at the end of a file start a stream. Fewer wait for more.
 constexpr std::uint64_t kStreamBytes = 256 * 1024;
 
 }  // namespace
@@ -29,7 +29,7 @@ std::optional<std::uint64_t> TailStream::worthy_start(const Held&) const {
   return first->offset;
 }
 
-// What the recipe has from where the stream must start up to its first dirty byte.
+// The bytes of the recipe from the start of the stream up to the first dirty byte.
 Result<std::vector<WriteStream::Part>> TailStream::head(Held& held, std::uint64_t start, std::uint64_t from) {
   DEDUPFS_ASSIGN(const std::uint64_t old_end, recipe_.end());
   DEDUPFS_ASSIGN(const auto entries, recipe_.list(start, std::min(from, old_end)));
@@ -65,7 +65,7 @@ Result<void> TailStream::start(Held& held, std::uint64_t from) {
   if (taken) {
     dirty_.clear();
     view_.show_stream(stream_.get());
-  } else {  // recipe and dirty extents have everything still
+  } else {  // the recipe and the dirty extents still have everything
     error_.emplace(ErrorCode::kNoMemory, std::string());
     lock_.wait(held, [this] { return !stream_->in_flight(); });
     stream_.reset();
@@ -84,8 +84,8 @@ void TailStream::append(const Held&, std::uint64_t offset, ByteSpan bytes) {
   stream_->feed(bytes);
 }
 
-// A batch of the stream has landed, on a thread of the pool. What could not be stored stays in the stream, where it can be
-// read, until the stream ends.
+// Takes the result of a batch of the stream, on a thread of the pool. Bytes that could not be stored stay in the stream, and
+// stay readable, until the stream ends.
 void TailStream::land(Result<std::vector<ChunkId>> ids) noexcept {
   const Held held = lock_.hold();
   if (!error_) {

@@ -1,11 +1,11 @@
-// The middle layer of a file's content: the stream at its end. What is appended goes to the chunk store while the writer goes
-// on, and into the recipe as results come back. There is a stream while somebody appends.
+// The middle layer of a file's content: the stream at its end. Appended bytes go to the chunk store while the writer goes on,
+// and into the recipe as results come back. There is a stream while somebody appends.
 //
-// Threads:   with the ContentLock held, by whoever is Exclusive; is_open() and pending_bytes() by readers, too. Results of the
-//            chunk store come on threads of the pool, which take the lock themselves.
-// Ownership: owns the stream. Everything that it is given must outlive it. No stream may be left when it is destroyed.
-// Failure:   an error of the chunk store stays until end(), which reports it once. What could not be stored can be read all the
-//            while, and is dirty afterwards.
+// Threads:   with the ContentLock held, by the Exclusive operation; is_open() and pending_bytes() by readers, too. Results of
+//            the chunk store come on threads of the pool, which take the lock themselves.
+// Ownership: owns the stream. All constructor arguments must outlive it. No stream may be left when it is destroyed.
+// Failure:   an error of the chunk store stays until end(), which reports it once. Bytes that could not be stored stay
+//            readable, and end() makes them dirty.
 #pragma once
 
 #include <cstdint>
@@ -36,17 +36,18 @@ class TailStream {
   bool is_open() const { return stream_ != nullptr; }
   std::uint64_t pending_bytes() const { return stream_ ? stream_->end() - stream_->stored_end() : 0; }
 
-  // Whether bytes at `offset` can be appended: the stream is well, and nothing dirty is behind them.
+  // Whether bytes at `offset` can be appended: the stream has no error, and nothing dirty is behind them.
   bool takes(std::uint64_t offset) const;
   void append(const Held& held, std::uint64_t offset, ByteSpan bytes);
-  // Where the dirty bytes begin, if they are one extent at the end of the file that is worth a stream.
+  // The start of the dirty bytes, if they are one extent at the end of the file that is long enough for a stream.
   std::optional<std::uint64_t> worthy_start(const Held& held) const;
-  // The stream takes over the dirty bytes, which begin at `from`. An Error: they are dirty still, and there is no stream.
+  // Starts a stream, which takes over the dirty bytes. They begin at `from`. After an Error they are still dirty, and there is
+  // no stream.
   Result<void> start(Held& held, std::uint64_t from);
-  // Stores what is left. What could not be stored becomes dirty. Whatever fails here, nothing is lost, and the next attempt goes
-  // on.
+  // Ends the stream: stores its remaining bytes. Bytes that could not be stored become dirty. No failure loses anything, and
+  // the next attempt continues.
   Result<void> end(Held& held);
-  // Of an inode that is deleted: waits for what is on its way and drops the rest.
+  // For a deleted inode: waits for the in-flight batches and drops the rest.
   void abandon(Held& held);
 
  private:
@@ -60,7 +61,7 @@ class TailStream {
   DirtyLayer& dirty_;
   ContentView& view_;
   std::unique_ptr<WriteStream> stream_;
-  std::optional<Error> error_;  // from here on flights stay in the stream, whatever becomes of them
+  std::optional<Error> error_;  // once it is set, all batches stay in the stream, stored or not
 };
 
 }  // namespace dedupfs

@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 1 << 20;
 constexpr std::size_t kMinBlockBytes = 4096;
-// Of one batch: chunks can be as short as a byte, between holes.
+// The limit for one batch: between holes, chunks can be as short as a byte.
 constexpr std::size_t kMaxPieces = 2048;
-// What a piece takes on its way beside its bytes: here, and in the chunk store (fingerprint, what was found).
+// The memory for a piece in flight, beside its bytes: here, and in the chunk store (fingerprint, result of the lookup).
 constexpr std::uint64_t kBytesPerPiece = 256;
 
-// With chunks as large as blocks, what stays uncut must still be little beside what is cut.
+// Even with chunks as large as blocks, the uncut bytes must be few in comparison with the cut ones.
 std::size_t cut_threshold(const ContentCutter& cutter) {
   return std::max(kBlockBytes, 2 * cutter.largest_rest());
 }
@@ -49,7 +49,7 @@ void WriteStream::feed(ByteSpan bytes) {
   }
 }
 
-// So large that what will come fits, if it is little.
+// If few more bytes are expected, the block is smaller.
 std::size_t WriteStream::block_bytes(std::size_t rest) const {
   const std::size_t largest = cut_threshold(cutter_) + cutter_.largest_rest();
   const std::uint64_t left = expected_end_ > end() ? expected_end_ - end() : 0;
@@ -57,7 +57,7 @@ std::size_t WriteStream::block_bytes(std::size_t rest) const {
   return std::clamp<std::uint64_t>(wanted, kMinBlockBytes, largest);
 }
 
-// The block is full: what is certain goes, and the bytes whose end is not move to a block of their own.
+// The block is full: puts its complete pieces, and moves the uncut bytes to a new block.
 void WriteStream::start_block() {
   if (block_) {
     cut(false);
@@ -138,7 +138,7 @@ void WriteStream::put() {
 }
 
 std::vector<RecipeEntry> WriteStream::stored_entries(const std::vector<ChunkId>& ids) const {
-  DEDUPFS_CHECK(in_flight());  // put() made one for each answer
+  DEDUPFS_CHECK(in_flight());  // put() made one for each result
   const InFlightBatch& batch = batches_[failed_];
   std::vector<RecipeEntry> entries;
   entries.reserve(batch.pieces.size());

@@ -1,17 +1,17 @@
-// New content on its way from a writer into the chunk store: bytes are copied once into blocks, cut into pieces, and the
-// chunks of a block are put as one batch. What is on its way can be read.
+// New content on its way from a writer into the chunk store: bytes are copied once into blocks and cut into pieces, and the
+// chunks of a block are put as one batch. In-flight bytes can be read.
 //
 //   start() ... stored_end() ... end()
-//           stored         failed, in batch, or waiting in the last block
+//           stored         failed, in flight, or waiting in the last block
 //
-// Blocks and what is in batch are charged to the budget as long as anybody holds them, with all the memory that they take.
+// The budget is charged for all memory of blocks and in-flight batches, as long as anybody holds them.
 //
-// Threads:   one user at a time (its FileContent's lock); `stored` is called by threads of the pool, without that lock, once
-//            for each batch and in order; it must not throw, and ends in a call of pop_stored() or keep_failed().
-// Ownership: owns the blocks, shared with the chunk store and with readers. No batch may be left when it is destroyed. The
-//            budget must outlive the blocks.
-// Failure:   what feeds, cuts and puts may throw std::bad_alloc. Of what was to be fed a part may have been; nothing that was
-//            fed before is lost.
+// Threads:   one user at a time (its FileContent's lock); threads of the pool call `stored` without that lock, once for each
+//            batch and in order. It must not throw, and must end with a call of pop_stored() or keep_failed().
+// Ownership: shares the blocks with the chunk store and with readers. No batch may be left when it is destroyed. The budget
+//            must outlive the blocks.
+// Failure:   the functions that feed, cut and put may throw std::bad_alloc. A part of the bytes may have been fed then. No
+//            bytes that were fed earlier are lost.
 #pragma once
 
 #include <cstdint>
@@ -40,10 +40,10 @@ class WriteStream {
   WriteStream(Volume& volume, DirtyBudget& budget, std::uint64_t start, std::uint64_t expected_bytes, Stored stored);
 
   void feed(ByteSpan bytes);
-  // Zeros that take no space, however long; the chunk before ends here.
+  // Feeds zeros of any length, which take no space. The chunk before them ends here.
   void feed_hole(std::uint64_t length);
 
-  // Cuts what is certain into pieces (with `last`, everything), which wait for put().
+  // Cuts bytes into pieces, which wait for put(). Without `last`, bytes whose piece later bytes can still change stay uncut.
   void cut(bool last);
   // The ends of the pieces that wait, as file offsets, from this offset on.
   std::vector<std::uint64_t> cut_ends(std::uint64_t from) const;
@@ -57,12 +57,12 @@ class WriteStream {
   bool in_flight() const { return batches_.size() > failed_; }
   std::uint64_t in_flight_bytes() const { return in_flight_bytes_; }
 
-  // Of the first batch that has landed, which must be stored: where it starts and what it is in the recipe.
+  // The oldest batch in flight: its offset, and its entries for the recipe. Only for a batch that was stored.
   std::uint64_t stored_offset() const { return batches_[failed_].offset(); }
   std::vector<RecipeEntry> stored_entries(const std::vector<ChunkId>& ids) const;
-  // It is in the recipe; none may have failed before.
+  // Drops that batch, which is in the recipe now. No batch may have failed before.
   void pop_stored() noexcept;
-  // It could not be stored: its bytes stay here until pop_failed().
+  // Keeps the bytes of that batch, which could not be stored, until pop_failed().
   void keep_failed() noexcept;
 
   struct Part {
@@ -72,10 +72,10 @@ class WriteStream {
   };
   // The part of [stored_end(), end()) that holds `offset`, from there on.
   Part part_at(std::uint64_t offset) const;
-  // What the first failed batch consists of; nothing, if none has failed.
+  // The parts of the first failed batch; nothing if none has failed.
   std::vector<Part> failed_parts() const;
   void pop_failed() noexcept;
-  // What was not put yet.
+  // The parts that were not put yet.
   std::vector<Part> unput_parts() const;
   void drop_unput() noexcept;
 
@@ -87,7 +87,7 @@ class WriteStream {
   struct PlacedPiece {
     std::uint64_t offset = 0;  // in the file
     Piece piece;
-    const std::uint8_t* bytes = nullptr;  // in the block; null: a hole that was fed, which takes no place there
+    const std::uint8_t* bytes = nullptr;  // in the block; null: a fed hole, which has no bytes there
 
     std::uint64_t end() const { return offset + piece.length; }
   };
@@ -116,12 +116,12 @@ class WriteStream {
   std::unique_ptr<ChunkWriter> writer_;
   DirtyBudget::Share writer_share_;
 
-  std::shared_ptr<Block> block_;  // the last one, which pieces that wait lie in; null before the first byte
+  std::shared_ptr<Block> block_;  // the last one, with the waiting pieces; null before the first byte
   std::size_t cut_ = 0;           // bytes of it that are cut
   std::size_t used_ = 0;          // and that are filled
   Pieces waiting_;
   std::deque<InFlightBatch> batches_;
-  std::size_t failed_ = 0;  // of the flights, the first ones
+  std::size_t failed_ = 0;  // the first so many of batches_ have failed
   std::uint64_t in_flight_bytes_ = 0;
   std::uint64_t stored_end_;
   std::uint64_t cut_end_;

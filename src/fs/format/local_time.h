@@ -1,5 +1,5 @@
-// Times for people, in this machine's time zone. The numbers may come from a hostile volume: a time outside of the calendar
-// is shown as the number.
+// Times for people, in this machine's time zone. The numbers may come from a hostile volume: a time outside of the calendar is
+// shown as its number.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,8 @@
 namespace dedupfs {
 namespace {
 
-// The lowest bits of the first number of an entry, below the length. Holes have one bit only: they may be as long as
-// the longest file, of 63 bits. Written to disk.
+// The lowest bits of the first number of an entry, below the length. They are written to disk. Holes use only one bit, because
+// the length of the longest file has 63 bits.
 constexpr std::uint64_t kHoleBit = 1;
 constexpr std::uint64_t kInlineBit = 2;
 
@@ -25,7 +25,7 @@ bool is_valid(const RecipeEntry& entry) {
   return false;
 }
 
-// Ids are mostly those that follow each other: kept as the difference to the id after the one before (modulo 2^64).
+// Most ids follow each other. So an id is stored as its difference to the successor of the previous id (modulo 2^64).
 std::int64_t id_step(ChunkId id, ChunkId previous) {
   return static_cast<std::int64_t>(number_of(id) - number_of(previous) - 1);
 }
@@ -74,14 +74,14 @@ Result<RecipeKey> decode_recipe_key(std::string_view key) {
 }
 
 std::string encode_segment(const std::vector<RecipeEntry>& entries) {
-  DEDUPFS_CHECK(!entries.empty() && entries.size() <= kSegmentEntries);  // callers share entries out
+  DEDUPFS_CHECK(!entries.empty() && entries.size() <= kSegmentEntries);  // callers split entries into segments
   std::string value;
   value.reserve(1 + 4 * entries.size());
   Encoder out(value);
   out.u8(kSegmentVersion);
   ChunkId previous{};
   for (const RecipeEntry& entry : entries) {
-    DEDUPFS_CHECK(is_valid(entry));  // those from disk were judged when they were decoded
+    DEDUPFS_CHECK(is_valid(entry));  // entries from disk were checked by the decoder
     switch (entry.kind) {
       case RecipeEntry::Kind::kChunk:
         out.varint(entry.length << 2);

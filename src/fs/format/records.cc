@@ -20,8 +20,8 @@ std::string inode_text(InodeNumber inode) {
   return "inode " + std::to_string(inode);
 }
 
-// Times lie close to the birth of an inode: seconds are kept as the difference to it (modulo 2^64, so any two times
-// work).
+// Most times are close to the birth of their inode. So seconds are stored as the difference to it (modulo 2^64, so any two
+// times work).
 void encode_time(Encoder& out, const Timestamp& time, std::int64_t origin) {
   out.signed_varint(
       static_cast<std::int64_t>(static_cast<std::uint64_t>(time.seconds) - static_cast<std::uint64_t>(origin)));
@@ -88,7 +88,7 @@ std::string_view decode_type_specific(Decoder& in, InodeRecord& record) {
   return {};
 }
 
-// Version, type and inode stand at the front of both forms of a directory entry.
+// Both forms of a directory entry start with version, type and inode.
 void encode_entry_head(Encoder& out, InodeNumber inode, std::uint32_t type) {
   out.u8(kRecordVersion);
   out.u8(static_cast<std::uint8_t>(type >> 12));

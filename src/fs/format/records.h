@@ -1,9 +1,9 @@
-// The namespace as it lies in the metadata families: inodes, directory entries, extended attributes, orphans, counters.
-// See docs/format.md, "Metadata records". Keys are big-endian, so that byte order is number order.
+// The records of the namespace in the metadata families: inodes, directory entries, extended attributes, orphans, counters. See
+// docs/format.md, "Metadata records". Keys are big-endian, so that byte order is number order.
 //
 // Values name inodes without their tree. Decoded values have nodes of the requested tree.
 //
-// Failure: decoding trusts nothing: a key or value that cannot have been written by the encoder is kCorruption.
+// Failure: decoding trusts nothing: kCorruption for a key or value that the encoder never writes.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline constexpr std::uint8_t kRecordVersion = 1;  // the first byte of every va
 inline constexpr InodeNumber kLastInode = kSnapshotsInode - (std::uint64_t{1} << 32);
 inline constexpr std::uint64_t kFirstCookie = 3;             // 1 and 2 are "." and ".."
 inline constexpr std::uint64_t kLastCookie = INT64_MAX - 1;  // offsets of directories have a sign
-inline constexpr std::uint64_t kDirectoryEntryBytes = 32;    // what an entry adds to the size of its directory
+inline constexpr std::uint64_t kDirectoryEntryBytes = 32;    // added by each entry to its directory's size
 
 inline constexpr std::string_view kNextInodeCounter = "next_inode";  // no inode has this number or a higher one
 inline constexpr std::string_view kInodesCounter = "inodes";         // records in Family::kInodes
@@ -37,7 +37,7 @@ struct InodeRecord {
   bool operator==(const InodeRecord&) const = default;
 };
 
-// The link count of a directory stays one that a record may have, also where it was wrong: fsck.dedupfs counts again.
+// These keep the link count of a directory within the range of a record, even if it was wrong. fsck.dedupfs counts again.
 void add_subdirectory(Attributes& directory);
 void drop_subdirectory(Attributes& directory);
 
@@ -91,7 +91,7 @@ struct XattrKey {
 std::string encode_xattr_key(InodeNumber inode, std::string_view name);
 Result<XattrKey> decode_xattr_key(std::string_view key);  // the name is a view into `key`
 
-// The first key behind all that start with this inode or parent, in each of the families above.
+// The first key behind all keys that start with this inode or parent, in each of the families above.
 std::string encode_key_behind(InodeNumber inode);
 
 // --- Family::kCounters

@@ -12,11 +12,11 @@
 
 namespace dedupfs {
 
-// Inode numbers are never reused, so one is a file handle for NFS as it is. They are FUSE's node ids, too. An inode of a
-// snapshot has the snapshot's number above it (store/metadata/tree.h).
+// Inode numbers are never reused, so a number serves as a file handle for NFS. It is also the node id of FUSE. The number of an
+// inode in a snapshot has the number of the snapshot in its upper bits (store/metadata/tree.h).
 using InodeNumber = std::uint64_t;
 inline constexpr InodeNumber kRootInode = 1;
-// The directory of the snapshots, which is in no record.
+// The directory of the snapshots. No record holds it.
 inline constexpr InodeNumber kSnapshotsInode = kEndOfInodes - 1;
 inline constexpr std::string_view kSnapshotsName = ".snapshots";  // in the root, where no readdir shows it
 inline bool is_snapshots_entry(InodeNumber parent, std::string_view name) {

@@ -9,7 +9,7 @@ namespace dedupfs {
 Result<bool> Ancestry::is_inside(InodeNumber directory, InodeNumber ancestor) {
   if (slots_.empty()) slots_.resize(kSlots);
   InodeNumber at = directory;
-  InodeNumber seen = 0;  // where the walk was at the last power of two of its steps: a circle comes by there again
+  InodeNumber seen = 0;  // the directory at the last power of two of steps; a circle leads there again
   for (std::size_t steps = 1; steps <= kMaxSteps; ++steps) {
     if (at == ancestor) return true;
     if (at == kRootInode) return false;

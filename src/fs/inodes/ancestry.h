@@ -1,7 +1,8 @@
-// Whether a directory lies below another one. A walk up from it tells.
+// Finds out whether a directory lies below another one, by a walk up from it.
 //
-// Parents that a walk has read are remembered, so that walks in a deep tree cost little after the first one: a rename to the bottom
-// of 60,000 levels took 0.60 s, the next ones 35 ms (docs/benchmarks.md, "Deep trees"). Whoever moves a directory has to say so.
+// It remembers the parents that a walk has read. So walks in a deep tree cost little after the first one: a rename to the
+// bottom of 60,000 levels took 0.60 s, the next ones 35 ms (docs/benchmarks.md, "Deep trees"). Every move of a directory must
+// be reported by note_move().
 //
 // Memory:  2 MiB from the first walk on.
 // Threads: one at a time.
@@ -20,7 +21,7 @@ class Ancestry {
  public:
   // The parent of a directory of the live tree, as its record has it.
   using ReadParent = std::function<Result<InodeNumber>(InodeNumber directory)>;
-  // No walk goes further up, so that none keeps other renames waiting for long.
+  // The longest walk. The limit keeps other renames from a long wait.
   static constexpr std::size_t kMaxSteps = 200'000;
 
   explicit Ancestry(ReadParent read_parent) : read_parent_(std::move(read_parent)) {}

@@ -1,6 +1,6 @@
-// The log of damage that readers and writers of files come upon, with the path of the file as far as it is known.
+// Logs damage that readers and writers of files find, with the path of the file if it is known.
 //
-// Threads:   every function from any thread. Takes mutexes of inodes, one at a time: call it without one.
+// Threads:   every function from any thread. Takes mutexes of inodes, one at a time: call it without any of them.
 // Ownership: table and snapshots must outlive it.
 #pragma once
 
@@ -16,9 +16,9 @@ class DamageLog {
  public:
   DamageLog(InodeTable& table, const SnapshotList& snapshots) : table_(table), snapshots_(snapshots) {}
 
-  // Logs the error if it tells of damage, once for each message of an inode: readers come back. Returns it.
+  // Logs the error if it tells of damage, and returns it. Repeated reads log the same message of an inode only once.
   Error note(Inode& inode, Error error) DEDUPFS_EXCLUDES(inode.mutex);
-  // The path of names that led to the inode once.
+  // A path of names that led to the inode earlier.
   std::string path_of(Inode& inode) DEDUPFS_EXCLUDES(inode.mutex);
 
  private:

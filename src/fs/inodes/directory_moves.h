@@ -1,4 +1,5 @@
-// The mutex of renames: under it no directory changes its parent, so that what a walk up the tree finds stays true.
+// The mutex of renames: while a thread holds it, no other one changes the parent of a directory. So the result of a walk up the
+// tree stays true.
 //
 // Threads: every function from any thread. Take the lock before the quiesce gate and all name locks.
 #pragma once
@@ -15,7 +16,7 @@ class DirectoryMoves {
  public:
   explicit DirectoryMoves(Ancestry::ReadParent read_parent) : ancestry_(std::move(read_parent)) {}
 
-  // Whoever moves directories, or must know that nobody does.
+  // Hold it to move a directory to another parent, or to keep others from that.
   class DEDUPFS_SCOPED_CAPABILITY [[nodiscard]] Lock {
    public:
     explicit Lock(DirectoryMoves& moves) DEDUPFS_ACQUIRE(moves.mutex_) : moves_(moves) { moves_.mutex_.lock(); }

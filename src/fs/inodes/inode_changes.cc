@@ -68,7 +68,7 @@ Result<void> InodeChanges::store_content(Inode& inode) {
 
 void InodeChanges::store_in_background(const InodePtr& inode) {
   threads_.submit([this, inode] {
-    // While a group ends, the committer does it itself, and must not find half of ours in the group.
+    // While a group ends, the committer stores all content itself. Half of our work must not be in that group.
     if (!storing_mutex_.try_lock_shared()) return;
     const ReaderLock lock(storing_mutex_, std::adopt_lock);
     if (!writability_.is_aborted()) (void)store_content(*inode);  // the error waits in the inode
@@ -101,11 +101,11 @@ void InodeChanges::put_records() {
   for (const InodePtr& inode : table_.dirty()) settle(inode);
 }
 
-// Nothing is half done: the record becomes what the recipe says, and what is clean leaves the set.
+// No operation is half done here. The record gets the values of the recipe, and a clean inode leaves the set of changed ones.
 void InodeChanges::settle(const InodePtr& inode) {
   const MutexLock lock(inode->mutex);
   put_record(metadata_, *inode);
-  if (inode->content != nullptr && inode->content->dirty()) return;  // storing it failed; it is tried again
+  if (inode->content != nullptr && inode->content->dirty()) return;  // storing it failed; a later group tries again
   table_.clear_dirty(inode);
   if (!table_.is_open(inode->number)) inode->content.reset();
 }

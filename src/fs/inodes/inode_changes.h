@@ -1,11 +1,11 @@
-// The changes of inodes that the metadata do not have yet: content of files that waits in memory, and the counters of inode
-// numbers. Stores content in the background, and all of it for the end of a transaction group.
+// The changes of inodes that the metadata do not have yet: content of files in memory, and the counters of inode numbers.
+// Stores content in the background, and stores all content at the end of a transaction group.
 //
-// Threads:   every function from any thread, but what GroupSource says. Storing takes the mutex of one inode at a time and
-//            never waits for the gate: whoever closes the gate waits for it.
-// Ownership: owns the pool of threads that store. Everything that it is given must outlive it.
-// Failure:   what cannot be stored stays dirty and is tried again. The error stays in the inode until somebody is told
-//            (Inode::write_error).
+// Threads:   every function from any thread, except as GroupSource says. A thread that stores takes the mutex of one inode at a
+//            time. It never waits for the gate, because the thread that closes the gate waits for it.
+// Ownership: owns the pool of threads that store. All constructor arguments must outlive it.
+// Failure:   content that cannot be stored stays dirty, and storing is tried again. The error stays in the inode until a caller
+//            gets it (Inode::write_error).
 #pragma once
 
 #include <atomic>
@@ -31,16 +31,16 @@ class InodeChanges final : public GroupSource {
                const Writability& writability);
   ~InodeChanges() override = default;
 
-  // Soon, if no group ends meanwhile.
+  // Stores the content soon. Does nothing if a group is about to end.
   void store_in_background(const InodePtr& inode);
-  // The last attempt to store all content failed: waiting for room would be in vain.
+  // Whether the last attempt to store all content failed. If so, it is no use to wait for room.
   bool storing_fails() const { return storing_fails_; }
 
   bool has_changes() const override { return table_.has_dirty(); }
   std::uint64_t waiting_bytes() const override { return budget_.used_bytes(); }
   void store() override;
   std::optional<Error> store_error() const override;
-  // No analysis: the token has the lock when this returns.
+  // No analysis: the token holds the lock when this returns.
   Stopped stop_storing() override DEDUPFS_NO_THREAD_SAFETY_ANALYSIS {
     storing_mutex_.lock();
     return Stopped(&storing_mutex_);
@@ -57,12 +57,12 @@ class InodeChanges final : public GroupSource {
   InodeNumbers& numbers_;
   DirtyBudget& budget_;
   const Writability& writability_;
-  // Shared: who stores in the background; exclusive: the end of a group.
+  // Shared for a thread that stores in the background, exclusive for the end of a group.
   SharedMutex storing_mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::quiescing) DEDUPFS_ACQUIRED_BEFORE(lock_order::names);
   std::atomic<bool> storing_fails_{false};
   mutable Mutex error_mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
   std::optional<Error> error_ DEDUPFS_GUARDED_BY(error_mutex_);
-  ThreadPool threads_;  // last, so that they end before what they use
+  ThreadPool threads_;  // last, so that they end before the objects that they use
 };
 
 }  // namespace dedupfs

@@ -10,7 +10,7 @@
 namespace dedupfs {
 namespace {
 
-// A group holds far fewer creations than half of this: it is committed long before, see Committer.
+// A group holds far fewer new inodes than half of this: it is committed long before, see Committer.
 constexpr std::uint64_t kReserve = 1 << 20;
 
 Result<std::uint64_t> get_counter(Metadata& metadata, std::string_view name, std::uint64_t otherwise) {
@@ -19,8 +19,8 @@ Result<std::uint64_t> get_counter(Metadata& metadata, std::string_view name, std
   return decode_counter(name, *value);
 }
 
-// Behind all inodes from `next` on of which there is anything. On a sound volume there is none: the look-ups are bounded by
-// `next`, so that each costs next to nothing.
+// Returns the first number at or behind `next` that is greater than the numbers of all records. A sound volume has no record
+// from `next` on. The lookups start at `next`, so each costs next to nothing.
 Result<InodeNumber> end_of_inodes(Metadata& metadata, InodeNumber next) {
   const std::string last = encode_inode_key(kSnapshotsInode - 1) + std::string(kMaxName + 1, '\xff');
   InodeNumber end = next;

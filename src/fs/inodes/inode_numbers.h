@@ -1,8 +1,7 @@
 // Hands out inode numbers and counts the inodes.
 //
-// A number is never used twice, not even when the group in which it was given away is lost in a crash: the durable
-// counter is ahead of the numbers in use by a reserve that no group can exhaust, and a start after a crash goes on
-// behind the reserve.
+// A number is never used twice, not even if a crash loses the group that used it. The durable counter is ahead of the numbers
+// in use by a reserve, which no group can exhaust. A mount after a crash continues behind the reserve.
 //
 // Threads: every function from any thread.
 #pragma once
@@ -20,18 +19,19 @@ namespace dedupfs {
 
 class InodeNumbers {
  public:
-  // From the counters in the metadata; a volume without them has no inodes yet. A counter that is not behind all numbers
-  // in use is raised, with a line in the log: no file may take the place of another. kCorruption if there are no numbers
-  // left behind them. Numbers may be given away once the first save() has been committed.
+  // Reads the counters in the metadata; a volume without them has no inodes yet. If the counter is not behind all numbers in
+  // use, raises and logs it: no file may take the place of another. kCorruption if no free numbers are left behind it. Call
+  // allocate() only after the first save() has been committed.
   static Result<std::unique_ptr<InodeNumbers>> load(Metadata& metadata);
 
   InodeNumber allocate();
   void count_deleted();
-  void set_in_use(std::uint64_t count);  // after all of them changed
+  void set_in_use(std::uint64_t count);  // after a rollback of the tree
   std::uint64_t in_use() const;
   InodeNumber end() const;  // no inode has this number or a higher one
 
-  // Puts the counters into the open group, if they changed. With `exact` the reserve is given back: the last save.
+  // Puts the counters into the open group, if they changed. With `exact` it gives the reserve back: for the last save of a
+  // mount.
   void save(bool exact);
 
  private:
@@ -39,7 +39,7 @@ class InodeNumbers {
 
   Metadata& metadata_;
   mutable Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
-  // Of 2^43 numbers 2^32 are left when it is loaded: no mount uses them up.
+  // At load time at least 2^32 of the 2^43 numbers are left. No mount uses them up.
   InodeNumber next_ DEDUPFS_GUARDED_BY(mutex_);
   InodeNumber limit_ DEDUPFS_GUARDED_BY(mutex_);
   std::uint64_t in_use_ DEDUPFS_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// From an inode in memory to its record, and back to what lies above it.
+// Writes the record of an inode in memory, and finds the parent of a directory.
 //
 // Threads: as the functions say.
 #pragma once
@@ -10,14 +10,15 @@
 
 namespace dedupfs {
 
-// Size and data_bytes are those of its content, if it has one in memory.
+// If its content is in memory, size and data_bytes come from there.
 Attributes attributes_of(const Inode& inode) DEDUPFS_REQUIRES(inode.mutex);
-// Puts its record into the open group. May throw std::bad_alloc; nothing was put then.
+// Puts the inode's record into the open group. May throw std::bad_alloc; then it has put nothing.
 void put_record(Metadata& metadata, Inode& inode) DEDUPFS_REQUIRES(inode.mutex);
 
-// Takes the directory's lock. What is above the root of a snapshot is the directory of the snapshots.
+// Takes the directory's lock. The parent of a snapshot's root is the directory of the snapshots.
 InodeNumber parent_of(Inode& directory) DEDUPFS_EXCLUDES(directory.mutex);
-// The parent in the record of a directory. Not through the table: a walk through many would drop what others use.
+// The parent in the record of a directory. It does not use the table: a walk through many directories would evict the inodes
+// that others use.
 Result<InodeNumber> read_parent(const Metadata& metadata, InodeNumber directory);
 
 }  // namespace dedupfs

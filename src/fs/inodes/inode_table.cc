@@ -16,7 +16,7 @@ InodeLocks::InodeLocks(Inode& a, Inode& b, Inode& c, Inode* d) {
   lock({&a, &b, &c, d});
 }
 
-// No analysis: it is the constructors that say what is held.
+// No analysis: the constructors declare the locks.
 void InodeLocks::lock(const std::array<Inode*, kMost>& inodes) DEDUPFS_NO_THREAD_SAFETY_ANALYSIS {
   std::array<Inode*, kMost> ordered = inodes;
   std::sort(ordered.begin(), ordered.end(), [](const Inode* a, const Inode* b) {
@@ -44,7 +44,7 @@ InodeTable::~InodeTable() = default;
 Result<InodePtr> InodeTable::get(InodeNumber number) {
   DEDUPFS_TRY(metadata_.check_tree(tree_of(number)));
   InodePtr inode = find_or_insert(number);
-  // Read from the disk under the inode's own lock, not the shard's: others go on.
+  // Reads from the disk under the inode's own lock, not the shard's. So other threads can go on.
   if (!inode->loaded) DEDUPFS_TRY(load(*inode));
   return inode;
 }
@@ -93,8 +93,8 @@ Result<void> InodeTable::load(Inode& inode) {
   return {};
 }
 
-// An object that only the table has can go: copies are handed out under the shard's lock alone. Open inodes stay, since
-// their content is costly to build again.
+// An object can go if only the table has a pointer to it: others get their copies only under the shard's lock. Open inodes
+// stay, because it is costly to build their content again.
 std::vector<InodePtr> InodeTable::evict_some(Shard& shard) {
   constexpr int kAttempts = 8;
   std::vector<InodePtr> evicted;
@@ -123,7 +123,7 @@ InodePtr InodeTable::find_in_memory(InodeNumber number) {
 InodePtr InodeTable::add(const InodeRecord& record) {
   InodePtr inode = find_or_insert(record.attributes.inode);
   const MutexLock lock(inode->mutex);
-  // Whoever was loaded has a record, and new numbers lie behind those of all records: InodeNumbers::load() has looked.
+  // A loaded inode has a record, and new numbers lie behind those of all records: InodeNumbers::load() has made sure.
   DEDUPFS_CHECK(!inode->loaded);
   inode->record = record;
   inode->loaded = true;
@@ -221,7 +221,7 @@ bool InodeTable::close(InodeNumber number) {
   Shard& shard = shard_of(number);
   const MutexLock lock(shard.mutex);
   const auto found = shard.holders.find(number);
-  DEDUPFS_CHECK(found != shard.holders.end() && found->second.openings > 0);  // by the kernel's word, not the disk's
+  DEDUPFS_CHECK(found != shard.holders.end() && found->second.openings > 0);  // the kernel's count, not the disk's
   --found->second.openings;
   return drop_if_unheld(shard, found);
 }

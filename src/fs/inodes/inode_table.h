@@ -1,11 +1,11 @@
-// The inodes in memory, who holds them, and which have changes that the next transaction group must take in.
+// The inodes in memory, their holders, and the set of inodes with changes for the next transaction group.
 //
-// An Inode object is a cache of its record and the place of its content. The table keeps as many as its cap says, and
-// beyond that those that are open, changed or used by a running operation; the kernel's references cost a few bytes
-// each, not an object.
+// An Inode object is a cache of its record, and holds its content. The table keeps at most its cap of objects, and beyond that
+// only inodes that are open, changed or used by a running operation. A reference of the kernel costs a few bytes, not an
+// object.
 //
 // Threads:   every function from any thread. An Inode's fields are guarded by its mutex unless they say otherwise.
-// Ownership: whoever holds an InodePtr has the one object of that number; there is never a second one.
+// Ownership: all InodePtrs of a number point to the same object; there is never a second one.
 #pragma once
 
 #include <array>
@@ -35,27 +35,27 @@ struct Inode {
   const InodeNumber number;
   Mutex mutex DEDUPFS_ACQUIRED_AFTER(lock_order::inodes) DEDUPFS_ACQUIRED_BEFORE(lock_order::leaves);
 
-  // Size and data_bytes are those of `content`, if there is one.
+  // If there is `content`, its size and data_bytes count, not those here.
   InodeRecord record DEDUPFS_GUARDED_BY(mutex);
-  // Regular files: there while the file is open or changed.
+  // Only for regular files, while they are open or changed.
   std::shared_ptr<FileContent> content DEDUPFS_GUARDED_BY(mutex);
-  // Storing what was written failed, and nobody has been told yet.
+  // The error of a failed attempt to store the content. No caller has got it yet.
   std::optional<Error> write_error DEDUPFS_GUARDED_BY(mutex);
-  // A name that led here once, for messages.
+  // The last known name of the inode, for messages.
   InodeNumber last_parent DEDUPFS_GUARDED_BY(mutex) = 0;
   std::string last_name DEDUPFS_GUARDED_BY(mutex);
   std::string last_logged_damage DEDUPFS_GUARDED_BY(mutex);
-  // Of a directory: nothing has its next cookie or a greater one.
+  // For a directory: no entry has its next cookie or a greater one.
   bool has_free_cookies DEDUPFS_GUARDED_BY(mutex) = false;
 
   std::atomic<bool> loaded{false};    // `record` is valid; set once
   std::atomic<bool> dirty{false};     // in the table's set of changed inodes; set under `mutex`
-  std::atomic<bool> unlinked{false};  // no name, no holder: nobody will read the content again
+  std::atomic<bool> unlinked{false};  // it has no name and no holder: nobody will read the content again
 };
 
 using InodePtr = std::shared_ptr<Inode>;
 
-// Locks several inodes in order of their numbers; one given twice is locked once.
+// Locks several inodes in the order of their numbers. An inode that is given twice is locked once.
 class DEDUPFS_SCOPED_CAPABILITY [[nodiscard]] InodeLocks {
  public:
   InodeLocks(Inode& a, Inode& b) DEDUPFS_ACQUIRE(a.mutex, b.mutex);
@@ -80,19 +80,20 @@ class InodeTable {
 
   // kStale if there is no such inode, or no such snapshot.
   Result<InodePtr> get(InodeNumber inode);
-  // The same; kNotDirectory if it is something else.
+  // The same; kNotDirectory if the inode is no directory.
   Result<InodePtr> get_directory(InodeNumber inode);
-  // The same; kIsDirectory or kInvalidArgument if it is no regular file.
+  // The same; kIsDirectory or kInvalidArgument if the inode is no regular file.
   Result<InodePtr> get_file(InodeNumber inode);
   InodePtr find_in_memory(InodeNumber inode);  // may be null
-  // A new inode. Its record must be in the metadata before anybody else can know its number.
+  // Adds a new inode. Its record must be in the metadata before anybody else can know its number.
   InodePtr add(const InodeRecord& record);
-  // The record is gone from the metadata.
+  // Removes an inode whose record is gone from the metadata.
   void erase(InodeNumber inode);
 
-  // All of the live tree may have changed, and which inodes are orphans. Nothing may be open, changed or in use.
+  // Forgets all records of the live tree and the set of orphans: both may have changed. No inode may be open, changed or in
+  // use.
   void forget_live_records();
-  // One that somebody has open.
+  // Returns an open inode of the live tree, if there is one.
   std::optional<InodeNumber> find_open_in_live_tree();
 
   // Holders: the kernel's references and openings.
@@ -100,10 +101,10 @@ class InodeTable {
   bool reference_if_held(InodeNumber inode);
   void open(InodeNumber inode);
   bool is_open(InodeNumber inode);
-  // The last name is gone. True if nobody holds the inode: it may be deleted now. Otherwise forget() or close() will
-  // say so.
+  // Notes that the last name of the inode is gone. True if nobody holds the inode: it may be deleted now. Otherwise forget() or
+  // close() will return true later.
   bool mark_orphan(InodeNumber inode);
-  // Both return true when the last holder of an orphan left.
+  // Both return true if this was the last holder of an orphan.
   bool forget(InodeNumber inode, std::uint64_t count);
   bool close(InodeNumber inode);
 
@@ -123,7 +124,7 @@ class InodeTable {
 
     bool none() const { return references == 0 && openings == 0; }
   };
-  using Order = std::list<InodePtr>;  // used last in front
+  using Order = std::list<InodePtr>;  // the last used one comes first
   struct Shard {
     Mutex mutex DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
     Order order DEDUPFS_GUARDED_BY(mutex);

@@ -1,8 +1,7 @@
-// The locks on the names in directories: whoever looks a name up holds its directory's lock shared, whoever adds or
+// The locks on the names in directories. A lookup of a name holds the lock of its directory shared. An operation that adds or
 // removes names holds it exclusively. Directories share a fixed number of locks.
 //
-// Threads: several directories are locked by one object, which takes the locks in a fixed order; never hold two
-// objects.
+// Threads: to lock several directories use one object, which takes the locks in a fixed order. Never hold two objects.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +16,7 @@ namespace dedupfs {
 
 class NameLocks {
  public:
-  // Which of the locks are held, the analysis cannot know. To it they are one.
+  // The analysis cannot know which of the locks are held. It takes them for one lock.
   class DEDUPFS_SCOPED_CAPABILITY [[nodiscard]] Shared {
    public:
     Shared(NameLocks& locks, InodeNumber directory) DEDUPFS_ACQUIRE_SHARED(locks.all_)
@@ -59,7 +58,7 @@ class NameLocks {
   static std::size_t shard_of(InodeNumber directory) { return directory % kShards; }
 
   std::array<SharedMutex, kShards> mutexes_;
-  // Stands for all of them, and is nothing at run time.
+  // Stands for all of the locks in the analysis. It does nothing at run time.
   [[no_unique_address]] lock_order::Level all_ DEDUPFS_ACQUIRED_AFTER(lock_order::names)
       DEDUPFS_ACQUIRED_BEFORE(lock_order::inodes);
 };

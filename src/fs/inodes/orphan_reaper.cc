@@ -69,7 +69,7 @@ bool OrphanReaper::step() {
     }
     const Result<bool> gone = delete_some(orphan);
     if (!gone) spdlog::error("inode {} could not be deleted: {}", orphan, gone.error().message());
-    if (gone && !*gone) return true;  // a large one: go on with it in the next step
+    if (gone && !*gone) return true;  // a large one: the next step continues
     const MutexLock lock(mutex_);
     orphans_.pop_front();
   }
@@ -89,7 +89,7 @@ Result<bool> OrphanReaper::delete_some(InodeNumber orphan) {
   if (record.attributes.links != 0)
     return Error{ErrorCode::kCorruption, "an orphan has " + std::to_string(record.attributes.links) + " links"};
   if (content != nullptr) {
-    // Ends what is still on its way to the chunk store; the recipe must not change any more.
+    // Ends the in-flight batches of the file: the recipe must not change any more.
     if (content->dirty()) DEDUPFS_TRY(content->truncate(0));
     DEDUPFS_TRY(content->flush());
     content.reset();

@@ -1,10 +1,9 @@
-// Deletes the inodes that have neither a name nor a holder: content, attributes, record; in small steps, so that
-// deleting a huge file delays nobody. What is left undone is found again at the next start, since an orphan stands in
-// Family::kOrphans until it is gone.
+// Deletes the inodes that have neither a name nor a holder: content, attributes, record. It works in small steps, so that a
+// huge file delays nobody. An orphan is listed in Family::kOrphans until it is gone, so the next mount finds unfinished work.
 //
-// Threads:   every function from any thread, but step(): on the committer's, so never beside the end of a group.
-// Ownership: everything that it is given must outlive it.
-// Failure:   an inode that cannot be deleted is logged and left to the next start.
+// Threads:   every function from any thread, but step() only on the committer's. So it never runs beside the end of a group.
+// Ownership: all constructor arguments must outlive it.
+// Failure:   an inode that cannot be deleted is logged and left to the next mount.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +26,14 @@ class OrphanReaper {
                Transactions& transactions)
       : metadata_(metadata), chunks_(chunks), table_(table), numbers_(numbers), transactions_(transactions) {}
 
-  // Finds those that there are: what an earlier run left behind.
+  // Finds the orphans that an earlier mount left.
   Result<void> load();
-  // This one has neither a name nor a holder: nobody will read it again. It is deleted soon.
+  // Notes an inode with neither a name nor a holder: nobody will read it again. It is deleted soon.
   void note_unlinked(InodeNumber orphan);
   // True if there is more to do.
   bool step();
-  // How many were to be deleted so far, and whether the first `count` of them are gone: they go in the order in which they came.
+  // The number of orphans noted so far, and whether the first `count` of them are gone. They are deleted in the order in which
+  // they were noted.
   std::uint64_t pushed() const;
   bool are_gone(std::uint64_t count) const;
 

@@ -1,8 +1,8 @@
-// The references that the kernel holds to inodes: whoever is handed an inode's number gets one, until it is dropped. An unlinked
-// inode is deleted when nobody holds it any more.
+// The references that the kernel holds to inodes. Every answer with an inode's number counts one, until the kernel drops it. An
+// unlinked inode is deleted when nobody holds it any more.
 //
-// Threads:   every function from any thread. Where a name leads to the inode, its directory's name lock must be held until the
-//            reference counts.
+// Threads:   every function from any thread. If a name leads to the inode, hold the name lock of its directory until the
+//            reference is counted.
 // Ownership: table and reaper must outlive it.
 #pragma once
 
@@ -21,12 +21,12 @@ class References {
  public:
   References(InodeTable& table, OrphanReaper& reaper) : table_(table), reaper_(reaper) {}
 
-  // By number alone, as NFS handles are used. kStale if it was deleted.
+  // Counts a reference by number alone, as for an NFS handle. kStale if the inode was deleted.
   Result<Attributes> add(InodeNumber number);
-  // Of what was found by this name.
+  // Counts a reference to an inode that was found by this name.
   Attributes add(Inode& inode, InodeNumber parent, std::string_view name) DEDUPFS_EXCLUDES(inode.mutex);
-  // The same for an entry that is read. The entry of a damaged inode stays as it is: it must not hide its neighbours, and
-  // whoever looks it up gets the error.
+  // The same for an entry that a readdir returns. The entry of a damaged inode stays as it is, so that it does not hide its
+  // neighbours. A lookup of it returns the error.
   void add(DirectoryEntry& entry, InodeNumber parent, InodeNumber number);
 
   void drop(InodeNumber number, std::uint64_t count);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kAccessGranularitySeconds = 24 * 60 * 60;
 
-// As the kernel's relatime: so that mail readers and backup tools see whether a file was read since it changed.
+// As the kernel's relatime: mail readers and backup tools can see whether a file was read after its last change.
 bool needs_new_atime(const Attributes& attributes, const Timestamp& now, FilesystemOptions::Atime policy) {
   switch (policy) {
     case FilesystemOptions::Atime::kNever: return false;

@@ -1,7 +1,7 @@
-// When reading changes the access time of an inode.
+// Updates the access times of inodes after reads.
 //
-// Threads:   from any thread; call it without locks, it is a Change.
-// Ownership: everything that it is given must outlive it.
+// Threads:   from any thread; call it without locks, because it is a Change.
+// Ownership: all constructor arguments must outlive it.
 #pragma once
 
 #include "fs/inodes/inode_table.h"
@@ -16,7 +16,7 @@ class AccessTimes {
   AccessTimes(Metadata& metadata, Transactions& transactions, FilesystemOptions::Atime policy)
       : metadata_(metadata), transactions_(transactions), policy_(policy) {}
 
-  // Somebody has read the inode. Nothing is done where nothing can be changed.
+  // Notes a read of the inode. Does nothing if the inode cannot be changed.
   void note(const InodePtr& inode);
 
  private:

@@ -45,7 +45,8 @@ class Clones::Cloning {
     const auto clone = [&](const std::string& /*key*/, const std::string& value) -> Result<void> {
       DEDUPFS_ASSIGN(const CookieEntry entry, decode_cookie_entry(source, value));
       const auto cloned = clone_entry(entry.inode, copy, entry.name, /*is_top=*/false);
-      // Somebody deleted it, or the copy's directory, meanwhile; a snapshot that is gone shows in the next page.
+      // Somebody has deleted the entry, or the directory of the copy. If the snapshot is gone, reading the next page returns
+      // the error.
       return !cloned && cloned.error().code() == ErrorCode::kStale ? Result<void>() : cloned;
     };
     return visit_entries(clones_.metadata_, Family::kCookies, encode_inode_key(source), encode_key_behind(source),
@@ -64,12 +65,12 @@ class Clones::Cloning {
       return Error{ErrorCode::kExists, fmt::format("'{}' is there already", name)};
     if (const auto twin = links_.find(from); twin != links_.end()) return add_link(*directory, twin->second, name);
 
-    std::shared_ptr<FileContent> content;  // of a file that is in use
+    std::shared_ptr<FileContent> content;  // of a file with content in memory
     InodePtr copy;
     {
       const InodeLocks locks(*directory, *source);
       DEDUPFS_TRY(clones_.entries_.check_takes_names(*directory));
-      // A circle of directories would be cloned without end.
+      // To clone a loop of directories would never end.
       if (is_directory(source->record.attributes.mode) && !seen_.insert(from).second)
         return Error{ErrorCode::kCorruption,
                      fmt::format("directory {} is in the tree twice; unmount and run fsck.dedupfs -y", from)};
@@ -95,7 +96,7 @@ class Clones::Cloning {
     return {};
   }
 
-  // Whose content is in memory gets none yet.
+  // If the content of `source` is in memory, the copy is empty at first.
   Result<InodePtr> add_copy(Inode& directory, Inode& source, std::string_view name)
       DEDUPFS_REQUIRES(directory.mutex, source.mutex) {
     Inode copy(clones_.numbers_.allocate());
@@ -136,7 +137,7 @@ class Clones::Cloning {
     return content->truncate(size);  // it may end in a hole
   }
 
-  // Of a file that could not be cloned nothing stays.
+  // Removes a file that could not be cloned completely.
   void take_back(Inode& directory, const InodePtr& copy, std::string_view name) {
     const InodeLocks locks(directory, *copy);
     const auto entry = clones_.entries_.find(directory.number, name);
@@ -177,9 +178,9 @@ class Clones::Cloning {
 
   Clones& clones_;
   CloneTotals totals_;
-  std::vector<Directory> directories_;                  // whose entries are to be cloned
+  std::vector<Directory> directories_;                  // with entries that are not cloned yet
   std::unordered_set<InodeNumber> seen_;                // directories, and their copies
-  std::unordered_map<InodeNumber, InodeNumber> links_;  // of what has several names, the copy
+  std::unordered_map<InodeNumber, InodeNumber> links_;  // from a file with several names to its copy
 };
 
 Result<std::uint32_t> Clones::mode_of(InodeNumber number) const {

@@ -1,8 +1,8 @@
-// Copies of whole trees by reference: new inodes and names, the recipes of the old ones.
+// Copies whole trees by reference: new inodes and names, with the recipes of the old inodes.
 //
 // Threads:   from any thread, without locks. Each entry is a Change of its own.
-// Ownership: everything that it is given must outlive it.
-// Failure:   what was copied by then stays.
+// Ownership: all constructor arguments must outlive it.
+// Failure:   the entries that were copied before an error stay.
 #pragma once
 
 #include <string_view>

@@ -27,7 +27,7 @@ DirectoryEntry dot_entry(std::string_view name, std::uint64_t cookie, InodeNumbe
   return entry;
 }
 
-// Where the stream ends. Entries of the directory of the snapshots have no counter.
+// The cookie at which the stream ends. The directory of the snapshots has no counter of cookies.
 std::uint64_t end_of(DirectoryStream& stream, std::uint64_t cookie, Inode& directory) {
   if (directory.number == kSnapshotsInode) return UINT64_MAX;
   if (cookie == 0 || stream.end == 0) {
@@ -50,7 +50,7 @@ Result<void> Directories::read(InodeNumber number, std::uint64_t cookie, bool co
   if (number == kSnapshotsInode) return snapshots_directory_.read(cookie, counted, visit);
   for (;;) {
     if (cookie >= end) return {};
-    // The names must stay while references to what they lead to are counted.
+    // The names must stay until the references to their inodes are counted.
     const NameLocks::Shared lock(names_, number);
     DEDUPFS_ASSIGN(const std::vector<KeyValue> piece,
                    metadata_.list(Family::kCookies, encode_cookie_key(number, cookie + 1), encode_key_behind(number),

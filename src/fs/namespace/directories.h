@@ -1,7 +1,7 @@
-// Reading directories.
+// Reads directories.
 //
 // Threads:   from any thread, without locks. `visit` runs with the name lock of the directory held, shared.
-// Ownership: everything that it is given must outlive it.
+// Ownership: all constructor arguments must outlive it.
 // Failure:   kNotDirectory, kStale; kCorruption for entries that do not parse.
 #pragma once
 

@@ -34,14 +34,14 @@ Result<InodePtr> DirectoryEntries::target_of(InodeNumber parent, std::string_vie
   return inode;
 }
 
-// A directory that was removed while somebody has it as working directory takes no new names. Nor does one whose numbers have come
-// to their end, which only a damaged record can say: telldir() has no greater ones.
+// A removed directory takes no new names; it can still be somebody's working directory. A directory without free cookies takes
+// none either: telldir() has no greater numbers. Only a damaged record can use them up.
 Result<void> DirectoryEntries::check_takes_names(Inode& directory) const {
   Attributes& attributes = directory.record.attributes;
   if (attributes.links == 0)
     return Error{ErrorCode::kNotFound, "directory " + std::to_string(directory.number) + " was removed"};
   if (!directory.has_free_cookies) {
-    // Bounded by what should be free, so that it costs next to nothing.
+    // The search covers only cookies that should be free, so it costs next to nothing.
     DEDUPFS_ASSIGN(const auto last,
                    metadata_.find_at_or_before(Family::kCookies, encode_cookie_key(directory.number, UINT64_MAX),
                                                encode_cookie_key(directory.number, attributes.next_cookie)));

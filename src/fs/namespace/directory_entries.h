@@ -1,9 +1,10 @@
-// The entries of directories: each stands in the metadata twice, by its name and by its cookie (docs/namespace.md).
+// The entries of directories. The metadata have each one twice: by its name and by its cookie (docs/namespace.md).
 //
-// Threads:   what reads needs the name lock of the directory; what changes entries needs it exclusively, and the directory (and
-//            `target`, or `inode`) locked. The record of a directory is changed in memory; the caller puts it.
-// Ownership: everything that it is given must outlive it.
-// Failure:   kCorruption for entries and records that cannot be true. What adds and removes may throw std::bad_alloc.
+// Threads:   functions that read need the name lock of the directory. Functions that change entries need it exclusively, and
+//            need the directory (and `target` or `inode`) locked. They change the record of a directory in memory only; the
+//            caller puts it.
+// Ownership: all constructor arguments must outlive it.
+// Failure:   kCorruption for impossible entries and records. Functions that add and remove may throw std::bad_alloc.
 #pragma once
 
 #include <cstdint>
@@ -27,22 +28,22 @@ class DirectoryEntries {
   static Result<void> check_new_name(std::string_view name);
 
   Result<std::optional<Dirent>> find(InodeNumber parent, std::string_view name) const;
-  // The inode that an entry leads to: it must be there.
+  // The inode that an entry leads to. kCorruption if it does not exist.
   Result<InodePtr> target_of(InodeNumber parent, std::string_view name, const Dirent& entry) const;
   Result<bool> is_empty(InodeNumber directory) const;
 
-  // That the directory was not removed, and that its next cookie is free.
+  // Checks that the directory was not removed and that its next cookie is free.
   Result<void> check_takes_names(Inode& directory) const DEDUPFS_REQUIRES(directory.mutex);
   void add(Inode& directory, std::string_view name, const Inode& target)
       DEDUPFS_REQUIRES(directory.mutex, target.mutex);
   void add(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie)
       DEDUPFS_REQUIRES(directory.mutex, target.mutex);
-  // In the place of another entry.
+  // Puts an entry in the place of another one.
   void put(Inode& directory, std::string_view name, const Inode& target, std::uint64_t cookie)
       DEDUPFS_REQUIRES(directory.mutex, target.mutex);
   void remove(Inode& directory, std::string_view name, const Dirent& entry) DEDUPFS_REQUIRES(directory.mutex);
 
-  // A name of the inode is gone; the last one makes it an orphan. Puts its record.
+  // Notes that a name of the inode is gone, and puts its record. Without its last name, the inode becomes an orphan.
   void drop_link(const InodePtr& inode, const Timestamp& now) DEDUPFS_REQUIRES(inode->mutex);
 
  private:

@@ -40,8 +40,8 @@ void FileContents::note_modification(Inode& inode, const Caller& caller) {
   drop_set_ids(attributes, caller);
 }
 
-// As setattr_should_drop_suidgid() of Linux. The kernel does the same before it writes through its cache, but not to a
-// set-group-id bit without execution by the group.
+// As setattr_should_drop_suidgid() of Linux. The kernel does the same before a write through its cache. But it keeps a
+// set-group-id bit if the group cannot execute the file.
 void FileContents::drop_set_ids(Attributes& attributes, const Caller& caller) {
   if ((attributes.mode & (S_ISUID | S_ISGID)) == 0 || caller.may_keep_set_ids()) return;
   attributes.mode &= ~std::uint32_t{S_ISUID};

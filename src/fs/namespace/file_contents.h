@@ -1,9 +1,9 @@
-// The content of regular files as inodes have it: loaded when it is needed, kept while it is open or changed, charged to the
-// budget; and what a change of it does to times and set-id bits.
+// Connects inodes to the content of their files. It is loaded when it is needed, kept while the file is open or changed, and
+// charged to the budget. After a change of content, note_modification() updates times and set-id bits.
 //
-// Threads:   every function from any thread. They take the inode's mutex: call them without it.
-// Ownership: an inode shares its content with whoever got it here. Everything that it is given must outlive them.
-// Failure:   as POSIX has it; damage is logged.
+// Threads:   every function from any thread. Functions take the inode's mutex: call them without it.
+// Ownership: an inode shares its content with the callers that got it here. All constructor arguments must outlive both.
+// Failure:   errors as in POSIX; damage is logged.
 #pragma once
 
 #include <cstdint>
@@ -33,24 +33,25 @@ class FileContents {
         writability_(writability),
         damage_log_(damage_log) {}
 
-  // kTooLarge if [offset, offset + length) is more than a file can have.
+  // kTooLarge if no file can have [offset, offset + length).
   static Result<void> check_range(std::uint64_t offset, std::uint64_t length);
 
   std::shared_ptr<FileContent> for_reading(Inode& inode) DEDUPFS_EXCLUDES(inode.mutex);
-  // Within a Change. Puts the inode into the set of changed ones first, so that nobody drops the content while it is being changed.
+  // Call it within a Change. It puts the inode into the set of changed ones first, so that nobody drops the content during the
+  // change.
   std::shared_ptr<FileContent> for_change(const InodePtr& inode) DEDUPFS_EXCLUDES(inode->mutex);
 
-  // Waits until there is so much of the budget: not within a Change. What an operation takes it takes on top; the share is given
-  // back at its end.
+  // Waits until so much of the budget is free, so do not call it within a Change. The operation takes its memory from the
+  // budget in addition, and gives this share back at its end.
   Result<DirtyBudget::Share> acquire_budget(std::uint64_t bytes, const std::function<bool()>& cancelled);
-  // What a truncation to a size other than 0 needs: what is left of the chunk at the new end becomes dirty bytes.
+  // The share for a truncation to a size other than 0: the rest of the chunk at the new end becomes dirty bytes.
   Result<DirtyBudget::Share> acquire_budget_of_chunk();
 
-  // Within a Change.
+  // Call it within a Change.
   Result<void> resize(const InodePtr& inode, std::uint64_t size, const Caller& caller);
-  // Within a Change: times and set-id bits, after the content changed.
+  // Updates times and set-id bits after a change of content. Call it within a Change.
   static void note_modification(Inode& inode, const Caller& caller) DEDUPFS_EXCLUDES(inode.mutex);
-  // With the inode locked.
+  // Call it with the inode locked.
   static void drop_set_ids(Attributes& attributes, const Caller& caller);
 
  private:

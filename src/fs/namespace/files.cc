@@ -15,7 +15,7 @@
 namespace dedupfs {
 namespace {
 
-// One call clones no more, so that it can be interrupted and a commit does not wait for it long.
+// The limit for one call of clone: it can be interrupted in between, and a commit does not wait for it long.
 constexpr std::uint64_t kMaxCopiedAtOnce = 256 << 20;
 
 }  // namespace
@@ -84,7 +84,7 @@ Result<void> Files::allocate(InodeNumber number, std::uint64_t offset, std::uint
   const std::uint64_t end = offset + length;
   const bool zeroes = mode != AllocateMode::kExtend && mode != AllocateMode::kKeepSize;
   if (!zeroes) {
-    // Space that is not written yet takes none here; but whoever asks for it wants to hear that there is none.
+    // Reserved space takes no room here before it is written. But callers expect an error if there is no room for it.
     const std::uint64_t there = contents_.for_reading(*inode)->data_bytes();
     DEDUPFS_TRY(space_.admit_data(std::min(length, end - std::min(end, there))));
   }
@@ -103,13 +103,13 @@ Result<void> Files::allocate(InodeNumber number, std::uint64_t offset, std::uint
 
 Result<std::uint64_t> Files::seek_data(InodeNumber number, std::uint64_t offset) {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get_file(number));
-  const QuiesceGate::Pass pass(transactions_.gate());  // it stores what is on its way first
+  const QuiesceGate::Pass pass(transactions_.gate());  // in-flight data are stored first
   return contents_.for_reading(*inode)->find_data(offset);
 }
 
 Result<std::uint64_t> Files::seek_hole(InodeNumber number, std::uint64_t offset) {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get_file(number));
-  const QuiesceGate::Pass pass(transactions_.gate());  // it stores what is on its way first
+  const QuiesceGate::Pass pass(transactions_.gate());  // in-flight data are stored first
   return contents_.for_reading(*inode)->find_hole(offset);
 }
 
@@ -120,7 +120,7 @@ Result<std::uint64_t> Files::copy_range(InodeNumber from_number, std::uint64_t f
   DEDUPFS_ASSIGN(const InodePtr to, table_.get_file(to_number));
   DEDUPFS_TRY(space_.admit_metadata());
   const Transactions::Change change(transactions_);
-  DEDUPFS_TRY(metadata_.check_tree(tree_of(from_number)));  // what a deleted snapshot had may go with the next group
+  DEDUPFS_TRY(metadata_.check_tree(tree_of(from_number)));  // a deleted snapshot's content may go with the next group
   const std::shared_ptr<FileContent> source = contents_.for_reading(*from);
   const std::uint64_t size = source->size();
   if (from_offset >= size || length == 0) return 0;
@@ -141,7 +141,7 @@ Result<void> Files::flush(InodeNumber number) {
     const MutexLock lock(inode->mutex);
     if (std::optional<Error> error = std::exchange(inode->write_error, std::nullopt)) return std::move(*error);
   }
-  return writability_.check_not_aborted();  // what a commit lost for good may have been of this file
+  return writability_.check_not_aborted();  // the changes that a failed commit lost may be of this file
 }
 
 Result<void> Files::sync(InodeNumber number) {

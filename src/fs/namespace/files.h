@@ -1,8 +1,8 @@
-// Operations on regular files: opening, reading, writing and everything else that concerns content.
+// Operations on regular files: opening, reading, writing and all other operations on content.
 //
 // Threads:   every function from any thread, without locks.
-// Ownership: everything that it is given must outlive it.
-// Failure:   as POSIX has it; damage is logged.
+// Ownership: all constructor arguments must outlive it.
+// Failure:   errors as in POSIX; damage is logged.
 #pragma once
 
 #include <cstddef>

@@ -56,7 +56,7 @@ Result<void> Filesystem::close(const ClosingGoesOn& goes_on) {
         "checkpoint, fsck.dedupfs can only bring back the names of an older one. The next unmount takes one",
         finished.error().message());
   }
-  return parts_->transactions.check_stored();  // what could not be stored is lost now
+  return parts_->transactions.check_stored();  // data that could not be stored are lost now
 }
 
 const std::optional<Error>& Filesystem::missing_checkpoint() const {

@@ -1,12 +1,12 @@
-// The filesystem: inodes, names, content, consistency; everything but FUSE. Runs without a mount.
+// The filesystem: inodes, names, content, consistency; everything except FUSE. It runs without a mount.
 //
-// Operations are those of POSIX; what the kernel does for a FUSE filesystem with default_permissions (permission
-// checks, locks) is not done here.
+// The operations are those of POSIX. The kernel does permission checks and locks, as for each FUSE filesystem with
+// default_permissions, so the Filesystem does not.
 //
 // Threads:   every function from any thread.
-// Ownership: owns the volume. Handles (open_file()) and references (lookup() and everything that returns Attributes of a name)
-//            must be given back by release_file() and forget(): an unlinked inode is deleted when the last one is gone.
-// Failure:   as POSIX has it, as ErrorCode; errno_map.h makes errno of it.
+// Ownership: owns the volume. Callers must give handles (open_file()) back by release_file(), and references (lookup() and all
+//            functions that return Attributes of a name) by forget(). An unlinked inode is deleted when the last one is gone.
+// Failure:   errors as in POSIX, as ErrorCode; errno_map.h maps them to errno.
 #pragma once
 
 #include <atomic>
@@ -30,9 +30,9 @@ namespace dedupfs {
 
 struct FilesystemParts;  // filesystem_parts.h
 
-// Holds the objects that do the work, and hands each call on (filesystem_parts.h).
+// Holds the objects that do the work, and passes each call on to them (filesystem_parts.h).
 //
-// Many functions: one for each operation of POSIX. The kernel asks for them one by one.
+// Many functions: one for each operation of POSIX. The kernel calls them one by one.
 class Filesystem {
  public:
   using Cancelled = std::function<bool()>;  // true: the caller does not wait any longer
@@ -40,15 +40,15 @@ class Filesystem {
   static Result<std::unique_ptr<Filesystem>> open(std::unique_ptr<Volume> volume, const FilesystemOptions& options);
   ~Filesystem();
 
-  // Is told now and then how many records the last checkpoint has so far. False: there is no time for the rest.
+  // Called now and then with the number of records that the last checkpoint has so far. False: there is no time for the rest.
   using ClosingGoesOn = std::function<bool(std::uint64_t records)>;
   // Commits, takes the last checkpoint and stops the background threads; nothing may run beside it. An Error: the last changes
   // are lost. The destructor does the same and logs errors.
   Result<void> close(const ClosingGoesOn& goes_on = [](std::uint64_t) { return true; });
-  // Of close(): why there is no checkpoint of the last state. Nothing of the volume is lost by that.
+  // After close(): the reason why the last state has no checkpoint. The volume loses nothing by that.
   const std::optional<Error>& missing_checkpoint() const;
 
-  // --- names. A returned Attributes counts one reference to the inode, until forget().
+  // --- names. Returned Attributes count one reference to the inode, until forget().
   Result<Attributes> lookup(InodeNumber parent, std::string_view name);  // also "." and ".." (NFS)
   void forget(InodeNumber inode, std::uint64_t count);
   Result<Attributes> create(InodeNumber parent, std::string_view name, std::uint32_t mode, const Caller& caller);
@@ -66,9 +66,9 @@ class Filesystem {
                       std::string_view new_name, RenameMode mode, const Caller& caller = {});
   Result<std::string> read_symlink(InodeNumber inode);
 
-  // Entries behind `cookie` (0: from the start) in a stable order, "." and ".." first, until visit() returns false.
-  // With `counted`, attributes are complete and each visited entry (but "." and "..") for which visit() returned true
-  // counts a reference. A rename within the directory keeps the cookie. With `stream`, the entries end where it says.
+  // Visits the entries behind `cookie` (0: from the start) in a stable order, "." and ".." first, until visit() returns false.
+  // With `counted`, attributes are complete, and each entry (except "." and "..") for which visit() returns true counts a
+  // reference. A rename within the directory keeps the cookie. With `stream`, the entries end at the end of the stream.
   Result<void> read_directory(InodeNumber directory, std::uint64_t cookie, bool counted,
                               const std::function<bool(const DirectoryEntry&)>& visit,
                               DirectoryStream* stream = nullptr);
@@ -84,14 +84,14 @@ class Filesystem {
   Result<void> remove_xattr(InodeNumber inode, std::string_view name);
 
   // --- files
-  // kReadOnly if nothing of this inode can be changed: what is open for writing must be checked by whoever opens it.
+  // kReadOnly if this inode cannot be changed. Callers that open a file for writing must check this themselves.
   Result<void> check_writable(InodeNumber inode) const;
   Result<void> open_file(InodeNumber inode, bool truncate, const Caller& caller);  // counts an opening
-  void release_file(InodeNumber inode, bool was_writer);                           // starts storing what was written
+  void release_file(InodeNumber inode, bool was_writer);                           // starts to store written data
   using AccessTime = dedupfs::AccessTime;
   Result<std::vector<PinnedBytes>> read(InodeNumber inode, std::uint64_t offset, std::size_t length,
                                         AccessTime atime = AccessTime::kByPolicy);
-  // Starts loading what a sequential reader will want.
+  // Starts to load the data that a sequential reader will want.
   void prefetch(InodeNumber inode, std::uint64_t offset, std::uint64_t length);
   Result<void> write(InodeNumber inode, std::uint64_t offset, ByteSpan bytes, const Caller& caller,
                      const Cancelled& cancelled);
@@ -104,34 +104,37 @@ class Filesystem {
                                    std::uint64_t length, const Caller& caller = {});
   Result<void> flush_file(InodeNumber inode);  // close(2): reports errors of earlier writes
 
-  // --- snapshots, which stand in the directory kSnapshotsInode and are read like everything else
+  // --- snapshots: entries of the directory kSnapshotsInode, which are read like all others
+
   // kInvalidArgument for a name that cannot be one.
   static Result<void> check_snapshot_name(std::string_view name);
-  // Of everything that happened before the call, durable when it returns.
+  // The snapshot has everything that happened before the call. It is durable when this returns.
   Result<void> create_snapshot(std::string_view name);
-  // Durable when it returns; what it takes is given back in the background.
+  // The deletion is durable when this returns. The space comes back in the background.
   Result<void> delete_snapshot(std::string_view name);
   std::vector<SnapshotRecord> snapshots() const;  // the oldest first
-  // Makes the live tree what the snapshot is, all at once and durably; kBusy, naming it, if a file is open. Nothing else may run
-  // meanwhile. Returns what a cache of names, attributes and content has to forget, but for the directory of the snapshots.
+  // Gives the live tree the state of the snapshot, in one durable step. kBusy if a file is open; the message names it. Nothing
+  // else may run meanwhile. Returns the names and inodes that a cache of names, attributes and content must forget, in addition
+  // to the directory of the snapshots.
   // Memory: some hundred bytes for each record that changes.
   Result<std::vector<ChangedName>> roll_back(std::string_view name);
 
-  // A copy of `from` and all that is below it, by reference to its chunks, as an entry of `parent`: with owners, modes, times,
-  // attributes and the hard links within. What changes meanwhile is copied before or after it does. A failure, or a crash,
-  // leaves what was copied by then. kInvalidArgument for a directory into itself.
+  // Copies `from` and the tree below it, by reference to its chunks, to a new entry of `parent`: with owners, modes, times,
+  // attributes and the hard links within the tree. An entry that changes meanwhile is copied as it was before or after the
+  // change. After a failure or a crash, the entries copied so far stay. kInvalidArgument if a directory would be copied into
+  // itself.
   Result<CloneTotals> clone_tree(InodeNumber from, InodeNumber parent, std::string_view name);
 
   // --- the whole
   // Everything that happened before the call is durable when it returns (fsync, sync, umount).
-  // An error of any file that could not be stored shows here, the rest is durable all the same.
+  // If a file could not be stored, returns its error; the others are durable all the same.
   Result<void> sync();
-  // The same, but of errors of storing files it reports this file's only, as fsync(2) must.
+  // The same, but it reports a failed attempt to store a file only for this file, as fsync(2) must.
   Result<void> sync_file(InodeNumber inode);
   Result<SpaceReport> space();
   Volume& volume();
   Scrubber& scrubber();
-  Reclaimer& reclaimer();  // of a volume that is writable
+  Reclaimer& reclaimer();  // only if the volume is writable
   // Data in memory that no commit has made durable yet (for statistics).
   std::uint64_t dirty_bytes() const;
 

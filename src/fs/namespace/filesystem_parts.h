@@ -1,15 +1,15 @@
-// The objects that a Filesystem consists of. Each knows objects above it only, as its constructor says. What a lower one has to be
-// told comes through functions and GroupSource. Private to filesystem.cc.
+// The objects that a Filesystem consists of. Each knows only objects above it; its constructor lists them. It calls lower ones
+// through functions and GroupSource. Private to filesystem.cc.
 //
-// Order of locks; whoever holds one takes only those further down (docs/namespace.md has the reasons):
+// Order of locks. A thread that holds one takes only those further down (docs/namespace.md has the reasons):
 //   0. the mutex of Snapshots
-//   1. DirectoryMoves: whoever moves a directory to another parent, so that no other one moves meanwhile
+//   1. DirectoryMoves: held to move a directory to another parent, so that no other one moves meanwhile
 //   2. the quiesce gate (Transactions::Change), the commit's stop_storing() of InodeChanges
 //   3. name locks of directories (NameLocks)
 //   4. inodes' mutexes, by number (InodeLocks)
 //   5. leaves: shards of the table, its dirty set, the metadata, a file's content, counters
-// Waiting for a commit or for the dirty budget is done before 2. The entries of a directory change only with its name
-// lock held exclusively AND its inode locked.
+// A thread waits for a commit or for the dirty budget before it takes 2. The entries of a directory change only while its name
+// lock is held exclusively AND its inode is locked.
 #pragma once
 
 #include <atomic>
@@ -60,18 +60,18 @@ struct FilesystemParts {
   const std::unique_ptr<Volume> volume;
   VolumeSize volume_size;
 
-  // Inodes, and what of them waits in memory
+  // Inodes, and their changes that wait in memory
   Writability writability;
   DirtyBudget budget;
   InodeTable table;
   const std::unique_ptr<InodeNumbers> numbers;
   InodeChanges changes;
 
-  // What a change passes
+  // The checks and the gate for a change
   Transactions transactions;
   SpaceGuard space;
 
-  // Who holds inodes, and locks on names
+  // The holders of inodes, and the locks on names
   OrphanReaper orphans;
   References references;
   DamageLog damage_log;
@@ -96,7 +96,7 @@ struct FilesystemParts {
   InodeAttributes inode_attributes;
   Clones clones;
 
-  // Last, so that its threads end before what they use.
+  // Last, so that its threads end before the objects that they use.
   BackgroundWork background;
   std::atomic<bool> closed{false};
   std::optional<Error> missing_checkpoint;

@@ -37,7 +37,7 @@ Result<Attributes> InodeAttributes::change(InodeNumber number, const AttributeCh
     if (changes.mode) {
       DEDUPFS_TRY(xattrs_.update_acl_for_mode(*inode, *changes.mode));
       attributes.mode = type_bits(attributes.mode) | (*changes.mode & kPermissionBits);
-      // A truncation: the mode is that of the kernel, which has dropped what it could know of.
+      // In a truncation the mode comes from the kernel, which has cleared only the set-id bits that it knew of.
       if (changes.size) FileContents::drop_set_ids(attributes, caller);
     }
     if (changes.uid) attributes.uid = *changes.uid;

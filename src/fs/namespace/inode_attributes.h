@@ -1,8 +1,8 @@
-// Attributes: what stat shows and what chmod, chown, utimes and truncate change.
+// Attributes: the values that stat shows and that chmod, chown, utimes and truncate change.
 //
 // Threads:   every function from any thread, without locks.
-// Ownership: everything that it is given must outlive it.
-// Failure:   as POSIX has it.
+// Ownership: all constructor arguments must outlive it.
+// Failure:   errors as in POSIX.
 #pragma once
 
 #include "base/result.h"

@@ -11,7 +11,7 @@
 namespace dedupfs {
 namespace {
 
-// The number that a new inode has taken; given back unless the inode comes to be.
+// Counts a new inode as in use, and takes that back unless the inode is made.
 class NumberInUse {
  public:
   explicit NumberInUse(InodeNumbers& numbers) : numbers_(&numbers) {}

@@ -1,8 +1,8 @@
 // Makes new inodes: number, owner, times, inherited access lists.
 //
 // Threads:   with the directory locked. Nobody has the number of the new inode yet, and no name leads to it.
-// Ownership: everything that it is given must outlive it.
-// Failure:   nothing was made; the number is lost.
+// Ownership: all constructor arguments must outlive it.
+// Failure:   after an error no inode was made; the number is lost.
 #pragma once
 
 #include "base/result.h"
@@ -20,10 +20,11 @@ class InodeMaker {
   InodeMaker(Metadata& metadata, InodeTable& table, InodeNumbers& numbers, Xattrs& xattrs)
       : metadata_(metadata), table_(table), numbers_(numbers), xattrs_(xattrs) {}
 
-  // `record` comes with type, mode and what is special to the type.
+  // `record` has the type, the mode and the fields of the type.
   Result<InodePtr> make(Inode& directory, InodeRecord record, const Caller& caller, const Timestamp& now)
       DEDUPFS_REQUIRES(directory.mutex);
-  // A new volume has no root yet: the store knows nothing of directories. Mounted read-only it is empty all the same.
+  // Makes the root if there is none. A new volume has none, because the store knows nothing of directories. On a read-only
+  // mount such a volume has an empty root in memory.
   Result<void> ensure_root();
 
  private:

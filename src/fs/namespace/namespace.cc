@@ -46,7 +46,7 @@ Result<Attributes> Namespace::lookup(InodeNumber parent, std::string_view name) 
   DEDUPFS_TRY(DirectoryEntries::check_new_name(name));
   if (parent == kSnapshotsInode) return snapshots_directory_.lookup(name);
 
-  // Held until the reference counts: an unlink beside it must not find the inode without a holder.
+  // Held until the reference is counted: an unlink at the same time must not find the inode without a holder.
   const NameLocks::Shared lock(names_, parent);
   DEDUPFS_ASSIGN(const std::optional<Dirent> entry, entries_.find(parent, name));
   if (!entry && is_snapshots_entry(parent, name) && !snapshots_directory_.is_hidden())
@@ -79,7 +79,7 @@ Result<Attributes> Namespace::make(InodeNumber parent, std::string_view name, In
   const Timestamp now = Timestamp::now();
   DEDUPFS_ASSIGN(const InodePtr inode, maker_.make(*directory, std::move(record), caller, now));
   {
-    const MutexLock inode_lock(inode->mutex);  // behind its directory's: a new number is greater
+    const MutexLock inode_lock(inode->mutex);  // after its directory's: a new number is greater
     entries_.add(*directory, name, *inode);
   }
   if (makes_directory) add_subdirectory(directory->record.attributes);

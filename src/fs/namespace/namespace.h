@@ -1,9 +1,9 @@
-// Names: looking them up, making, linking and removing them.
+// Names: lookup, creation, links and removal.
 //
 // Threads:   every function from any thread, without locks.
-// Ownership: everything that it is given must outlive it. Whoever gets Attributes has a reference to the inode, until it is
-//            dropped (References).
-// Failure:   as POSIX has it; nothing was changed then.
+// Ownership: all constructor arguments must outlive it. With returned Attributes, the caller gets a reference to the inode,
+//            until the caller drops it (References).
+// Failure:   errors as in POSIX; after an error nothing was changed.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // POSIX access control lists in the form that the kernel passes as extended attributes
-// (include/uapi/linux/posix_acl_xattr.h, version 2), and what they do to modes. The functions follow fs/posix_acl.c of
-// Linux: with FUSE_CAP_POSIX_ACL the kernel checks permissions by them, and leaves inheritance and the mode to the
+// (include/uapi/linux/posix_acl_xattr.h, version 2), and their effects on modes. The functions follow fs/posix_acl.c of
+// Linux: with FUSE_CAP_POSIX_ACL the kernel checks permissions by these lists. It leaves inheritance and the mode to the
 // filesystem.
 #pragma once
 
@@ -37,11 +37,11 @@ class PosixAcl {
 
   // The nine permission bits that a stat of a file with this access list shows.
   std::uint32_t permissions() const;
-  // Whether it says more than those bits, so that it has to be kept.
+  // Whether the list says more than those bits. If so, it must be kept.
   bool extends_mode() const;
 
-  // Inheritance: narrows this default list to what `mode`, the one asked for at creation, permits; it is the new
-  // object's access list then, and its permissions() are the object's.
+  // Inheritance: restricts this default list to the permissions of `mode`, the requested mode of a new object. The result is
+  // the access list of the object, and its permissions() are the permission bits of the object.
   void restrict_to(std::uint32_t mode);
   // chmod(2) on an object with this access list.
   void set_permissions(std::uint32_t mode);

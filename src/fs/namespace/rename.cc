@@ -10,7 +10,8 @@
 namespace dedupfs {
 namespace {
 
-// The two ends of a rename. What it leads to: `entry` and `inode`; of the new end, empty if the name is free.
+// One of the two ends of a rename: a name, with its entry and inode. Both are empty if the name is free, which only the new one
+// can be.
 struct End {
   InodePtr directory;
   std::string_view name;
@@ -30,7 +31,7 @@ Result<void> check_replaceable(const End& from, const End& to) DEDUPFS_REQUIRES(
   return {};
 }
 
-// A subdirectory went from one directory to another.
+// Updates link counts and ".." after a move from one directory to another, if `child` is a directory.
 void move_parent_link(Inode& child, Inode& old_parent, Inode& new_parent)
     DEDUPFS_REQUIRES(child.mutex, old_parent.mutex, new_parent.mutex) {
   if (!is_directory(child.record.attributes.mode)) return;
@@ -51,7 +52,7 @@ bool may_replace(RenameMode mode) {
   return mode == RenameMode::kReplace || mode == RenameMode::kWhiteout;
 }
 
-// What overlayfs takes for "removed from the layers below".
+// The inode that means "removed from the layers below" to overlayfs.
 InodeRecord whiteout() {
   InodeRecord record;
   record.attributes.mode = S_IFCHR;
@@ -60,7 +61,8 @@ InodeRecord whiteout() {
 
 }  // namespace
 
-// A rename, and the directories that it moves to another parent, as far as they are known not to hold their new place.
+// A rename, and the directories that it moves to another parent. Those are listed once a walk has shown that they are not above
+// their new place.
 struct Renames::Request {
   InodeNumber old_parent = 0;
   std::string_view old_name;
@@ -73,7 +75,7 @@ struct Renames::Request {
 
   bool exchanges() const { return mode == RenameMode::kExchange; }
 
-  // A directory must not move into itself.
+  // Checks that no directory moves into itself.
   Result<void> check_no_circle(Ancestry& ancestry) const {
     const auto check = [&](InodeNumber moved, InodeNumber target) -> Result<void> {
       if (moved == 0) return {};
@@ -86,9 +88,9 @@ struct Renames::Request {
   }
 };
 
-// The walk that looks for circles runs outside of the gate and of all name locks: in a deep tree it takes long, and nobody may
-// wait for it but those who move directories, too. Under DirectoryMoves::Lock no directory changes its parent, so what the walk
-// found stays true. The name may lead to another directory afterwards; then that one is checked.
+// The walk that looks for circles runs outside of the gate and of all name locks: in a deep tree it takes long, and only other
+// moves of directories may wait for it. Under DirectoryMoves::Lock no directory changes its parent, so the result of the walk
+// stays true. If the name leads to another directory afterwards, that one is checked next.
 Result<void> Renames::rename(InodeNumber old_parent, std::string_view old_name, InodeNumber new_parent,
                              std::string_view new_name, RenameMode mode, const Caller& caller) {
   constexpr int kAttempts = 100;
@@ -113,8 +115,8 @@ Result<void> Renames::rename(InodeNumber old_parent, std::string_view old_name, 
   return Error{ErrorCode::kBusy, "'" + std::string(old_name) + "' is being replaced all the time"};
 }
 
-// False: nothing was done, and the directories that are to be checked stand in `request`. `ancestry` is there if any were
-// checked: they move under its lock only.
+// False: nothing was done, and `request` has the directories that must be checked first. If directories were checked,
+// `ancestry` must be given: they move only under its lock.
 Result<bool> Renames::rename_if_checked(Request& request, Ancestry* ancestry) {
   const auto& [old_parent, old_name, new_parent, new_name, mode, caller, checked, checked_back] = request;
   const Transactions::Change change(transactions_);
@@ -167,7 +169,7 @@ Result<bool> Renames::rename_if_checked(Request& request, Ancestry* ancestry) {
   if (leaves_whiteout(mode)) {
     DEDUPFS_ASSIGN(left_behind, maker_.make(*from.directory, whiteout(), caller, now));
   }
-  // Nothing fails from here on.
+  // No step fails from here on.
   if (request.exchanges()) {
     entries_.put(*from.directory, old_name, *to.inode, from.entry->cookie);
     entries_.put(*to.directory, new_name, *from.inode, to.entry->cookie);
@@ -183,7 +185,8 @@ Result<bool> Renames::rename_if_checked(Request& request, Ancestry* ancestry) {
     } else {
       entries_.remove(*from.directory, old_name, *from.entry);
     }
-    // The place in the order stays, that of the name or else that of the file: a readdir under way sees each once.
+    // The new entry keeps a place in the order: that of the replaced name, or else that of the file in its directory. So a
+    // running readdir sees each name once.
     if (to.entry) {
       entries_.put(*to.directory, new_name, *from.inode, to.entry->cookie);
       if (to.leads_to_directory()) drop_subdirectory(to.directory->record.attributes);

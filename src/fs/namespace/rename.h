@@ -1,8 +1,8 @@
 // rename(2) and renameat2(2).
 //
 // Threads:   from any thread, without locks.
-// Ownership: everything that it is given must outlive it.
-// Failure:   as POSIX has it; nothing was changed then. kBusy if others replace the name again and again.
+// Ownership: all constructor arguments must outlive it.
+// Failure:   errors as in POSIX; after an error nothing was changed. kBusy if others replace the name again and again.
 #pragma once
 
 #include <string_view>

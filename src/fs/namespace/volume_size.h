@@ -1,7 +1,7 @@
-// How much the volume takes of the disk below, for those who ask often (df). Measuring looks at every file of the volume, so
-// that it is done now and then only: at most a fiftieth of the time, and at most once a second.
+// The space that the volume takes on the disk below, for frequent callers (df). A measurement looks at every file of the
+// volume. So it takes place only now and then: in at most a fiftieth of the time, and at most once a second.
 //
-// Threads: every function from any thread; while one measures, others wait.
+// Threads: every function from any thread; while one thread measures, others wait.
 #pragma once
 
 #include <chrono>

@@ -106,7 +106,7 @@ Result<void> Xattrs::set(InodeNumber number, std::string_view name, std::string_
   const bool is_access_list = name == kAccessAclName;
   if (is_access_list) {
     file_mode = (file_mode & ~std::uint32_t{0777}) | acl.permissions();
-    // As chmod(2), and posix_acl_update_mode() of Linux: only a member of the group gives the group's rights away.
+    // As chmod(2), and posix_acl_update_mode() of Linux: only a member of the group keeps the set-group-id bit.
     if ((file_mode & S_ISGID) != 0 && !caller.is_in_group(inode->record.attributes.gid) && !caller.may_keep_set_ids())
       file_mode &= ~std::uint32_t{S_ISGID};
   }
@@ -134,8 +134,8 @@ Result<std::vector<std::string>> Xattrs::list(InodeNumber number) {
   const MutexLock lock(inode->mutex);
   std::vector<std::string> names;
   if (!inode->record.has_xattrs) return names;
-  constexpr std::size_t kNamesAPage = 16;  // values come with the names, of up to 64 KiB each
-  // The kernel hands out no more (XATTR_LIST_MAX), and says E2BIG when there are more.
+  constexpr std::size_t kNamesAPage = 16;  // each comes with its value of up to 64 KiB
+  // The kernel returns no more (XATTR_LIST_MAX), and fails with E2BIG if there are more.
   constexpr std::size_t kMaxBytes = 64 << 10;
   std::string from = encode_inode_key(number);
   const std::string end = encode_key_behind(number);
@@ -160,7 +160,7 @@ Result<void> Xattrs::remove(InodeNumber number, std::string_view name) {
   const MutexLock lock(inode->mutex);
   DEDUPFS_ASSIGN(const std::optional<std::string> existing, find(*inode, name));
   if (!existing) {
-    if (is_acl(name)) return {};  // as ext4 and xfs: the mode says it all already
+    if (is_acl(name)) return {};  // as ext4 and xfs: the mode has all of it
     return no_xattr(name);
   }
   DEDUPFS_TRY(erase(*inode, name));

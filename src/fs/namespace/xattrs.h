@@ -1,8 +1,9 @@
-// Extended attributes, and what POSIX access control lists do to modes.
+// Extended attributes, and the effects of POSIX access control lists on modes.
 //
-// Threads:   set(), get(), list() and remove() from any thread, without locks. The rest with the inodes locked, within a Change.
-// Ownership: everything that it is given must outlive it.
-// Failure:   as the system calls have it; kCorruption for access lists that do not parse.
+// Threads:   set(), get(), list() and remove() from any thread, without locks. The others within a Change, with the inodes
+//            locked.
+// Ownership: all constructor arguments must outlive it.
+// Failure:   errors as in the system calls; kCorruption for access lists that do not parse.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ class Xattrs {
   Result<std::vector<std::string>> list(InodeNumber number);
   Result<void> remove(InodeNumber number, std::string_view name);
 
-  // The child's mode is what was asked for. Directories hand their default list on; where there is none, the umask counts.
+  // The mode of `child` is the requested one. A directory passes its default list on. Without such a list, the umask counts.
   Result<void> inherit_acls(const Inode& directory, Inode& child, const Caller& caller)
       DEDUPFS_REQUIRES(directory.mutex, child.mutex);
   // chmod(2) to `mode`.

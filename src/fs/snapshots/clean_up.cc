@@ -36,8 +36,8 @@ bool CleanUp::step() {
   return is_more;
 }
 
-// The committer's thread deletes, in steps between commits. What is deleted from now on is not waited for: there may be no
-// end of it. A commit now and then tells whether there can be any: a disk may be so full that nothing can be deleted.
+// The committer's thread deletes, in steps between commits. This function does not wait for later deletions: they may never
+// end. It commits now and then to see whether commits are possible: on a full disk, perhaps nothing can be deleted.
 Result<void> CleanUp::await(const std::function<Result<void>()>& check_cancelled) {
   const std::uint64_t orphans = orphans_.pushed();
   const std::vector<SnapshotRecord> deleted = volume_.snapshots().deleted();

@@ -1,9 +1,9 @@
-// What goes in the background, in small steps between commits: unlinked inodes that nobody holds, and what deleted snapshots
-// leave.
+// Deletes in the background, in small steps between commits: unlinked inodes that nobody holds, and the records of deleted
+// snapshots.
 //
 // Threads:   step() on the committer's thread; the rest from any thread.
-// Ownership: owns the reaper of snapshots. Everything that it is given must outlive it.
-// Failure:   logged. What is left undone is found again, at the next mount at the latest.
+// Ownership: owns the reaper of snapshots. All constructor arguments must outlive it.
+// Failure:   logged. The next mount at the latest finds unfinished work again.
 #pragma once
 
 #include <atomic>
@@ -26,10 +26,11 @@ class CleanUp {
 
   // True if there is more to do.
   bool step();
-  // Waits until what is deleted by now is gone. `check_cancelled` is asked meanwhile; an Error of it ends the wait. Call it without locks.
+  // Waits until everything that was deleted before the call is gone. It calls `check_cancelled` meanwhile; an Error of that
+  // ends the wait. Call it without locks.
   Result<void> await(const std::function<Result<void>()>& check_cancelled);
 
-  // Nothing is deleted in the background in its scope.
+  // In its scope, nothing is deleted in the background.
   class Pause {
    public:
     explicit Pause(CleanUp& clean_up) : clean_up_(clean_up) { clean_up_.is_paused_ = true; }
@@ -53,8 +54,8 @@ class CleanUp {
   std::atomic<bool> is_paused_{false};
 };
 
-// Tells the chunk store what a tree no longer has. Others may have all of it still; whether they do is known after the mark of a
-// reclaim.
+// Tells the chunk store that a tree dropped the data of this record. Other files may still refer to all of the data. Only the
+// mark of a reclaim finds out whether they do.
 void note_dropped(ChunkStore& chunks, Family family, std::string_view value);
 
 }  // namespace dedupfs

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kChangesAPage = 1024;
 constexpr int kRollbackAttempts = 100;
 
-// Entries have their names in the keys of kDirents; of kCookies and kOrphans nobody else knows anything.
+// Names of entries are in the keys of kDirents. Caches outside know nothing of kCookies and kOrphans.
 Result<void> note_changed(Family family, const std::string& key, std::vector<ChangedName>& changed) {
   if (family == Family::kCookies || family == Family::kOrphans) return {};
   ChangedName name{.inode = node_in_key(key), .name = {}};
@@ -30,7 +30,7 @@ Result<void> note_changed(Family family, const std::string& key, std::vector<Cha
   return {};
 }
 
-// Reads everything before it changes anything: an error leaves the tree as it is.
+// All its reads come before the first change, so an error leaves the tree as it is.
 class Restoration {
  public:
   Restoration(Volume& volume, const SnapshotRecord& snapshot, std::vector<ChangedName>& changed)
@@ -53,10 +53,10 @@ class Restoration {
   struct Record {
     Family family{};
     std::string key;
-    std::optional<std::string> value;  // as the snapshot has it
+    std::optional<std::string> value;  // the value in the snapshot
   };
 
-  // What has changed since.
+  // The records that changed after the snapshot.
   Result<void> collect_images(Family family) {
     const SnapshotView view(volume_.database(), volume_.snapshots(), snapshot_);
     for (std::string from;;) {
@@ -69,7 +69,7 @@ class Restoration {
     }
   }
 
-  // What belongs to inodes that were made later goes.
+  // The records of inodes that were made after the snapshot: they are removed.
   Result<void> collect_newer(Family family) {
     return visit_entries(
         metadata_, family, encode_inode_key(snapshot_.end_of_inodes), encode_inode_key(kEndOfInodes), kChangesAPage,
@@ -96,7 +96,7 @@ class Restoration {
 
 Result<std::vector<ChangedName>> Rollback::to(std::string_view name) {
   const Snapshots::Turn turn(snapshots_);
-  DirectoryMoves::Lock moves_lock(moves_);  // directories change their parents
+  DirectoryMoves::Lock moves_lock(moves_);  // the rollback may change parents of directories
   DEDUPFS_TRY(transactions_.check_writable());
   DEDUPFS_ASSIGN(const SnapshotRecord snapshot, snapshots_.find(name));
   DEDUPFS_TRY(space_.admit_metadata());
@@ -107,7 +107,7 @@ Result<std::vector<ChangedName>> Rollback::to(std::string_view name) {
     DEDUPFS_TRY(transactions_.sync());
     bool is_quiet = false;
     const auto go_back = [&]() -> Result<void> {
-      // What the open group has no image tells of yet. Somebody works in the background: once more.
+      // Changes of the open group have no before-images yet. If there are any, something works in the background: try again.
       is_quiet = volume_.metadata().open_is_empty() && !table_.has_dirty();
       return is_quiet ? restore(snapshot, changed) : Result<void>();
     };

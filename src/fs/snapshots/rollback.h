@@ -1,9 +1,10 @@
-// Going back to a snapshot: what differs from it is changed like everything else, at the end of one group.
+// Rolls the live tree back to a snapshot: records that differ from it are changed, as by any operation, at the end of one
+// group.
 //
-// Threads:   from any thread; nothing else may run meanwhile. It excludes other operations on snapshots, and moves of
+// Threads:   from any thread; nothing else may run meanwhile. It keeps out other operations on snapshots, and moves of
 //            directories.
-// Ownership: everything that it is given must outlive it.
-// Failure:   an error leaves the tree as it is: everything is read before anything is changed.
+// Ownership: all constructor arguments must outlive it.
+// Failure:   an error leaves the tree as it is, because all reads come before the first change.
 // Memory:    some hundred bytes for each record that changes.
 #pragma once
 

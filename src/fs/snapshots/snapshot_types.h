@@ -9,10 +9,11 @@
 
 namespace dedupfs {
 
-// Who enters `.snapshots`: everybody, by the permissions inside; the owner of the root directory and root; nobody.
+// The users that can enter `.snapshots`: everybody, by the permissions inside; only the owner of the root directory and root;
+// nobody.
 enum class SnapshotAccess { kVisible, kOwner, kHidden };
 
-// What a rollback changed: the inode, or the entry of that name in it.
+// A change by a rollback: of the inode, or of the entry with this name in it.
 struct ChangedName {
   InodeNumber inode = 0;
   std::optional<std::string> name;

@@ -49,7 +49,7 @@ Result<void> Snapshots::create(std::string_view name) {
       {.change = [&] { return put_new(record); }, .ended = [&] { volume_.snapshots().put_uncommitted(record); }});
   if (!made || !*made) return made ? *made : synced ? Error{ErrorCode::kInterrupted, "no group ended"} : synced.error();
   if (!synced) {
-    // Its group may be committed yet, as soon as there is room.
+    // A later commit may still make its group durable, as soon as there is room.
     if (volume_.snapshots().knows(record.number)) mark_deleted(record);
     return synced.error().with(fmt::format("snapshot '{}' could not be made", name));
   }
@@ -59,9 +59,9 @@ Result<void> Snapshots::create(std::string_view name) {
 }
 
 Result<void> Snapshots::put_new(SnapshotRecord& record) {
-  DEDUPFS_TRY(transactions_.check_stored());  // it would not have what somebody wrote
+  DEDUPFS_TRY(transactions_.check_stored());  // without the unstored data, the snapshot would be incomplete
   DEDUPFS_ASSIGN(const auto next, get_number(volume_.database(), kNextSnapshotCounter));
-  // No number is used again, also where the counter is wrong.
+  // No number is used twice, even if the counter is wrong.
   DEDUPFS_ASSIGN(const auto last, volume_.database().find_before(Family::kSnapshots, encode_snapshot_key(kEndOfTrees)));
   const std::uint64_t number = std::max(next.value_or(1), last ? node_in_key(last->first) + 1 : 1);
   if (number >= kEndOfTrees)

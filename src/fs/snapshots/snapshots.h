@@ -1,8 +1,8 @@
-// Making and deleting snapshots of the whole volume.
+// Makes and deletes snapshots of the whole volume.
 //
-// Threads:   every function from any thread. One at a time makes, deletes or restores a snapshot, by a mutex that is taken before
-//            all other locks (docs/namespace.md).
-// Ownership: everything that it is given must outlive it.
+// Threads:   every function from any thread. A mutex lets only one thread at a time make, delete or restore a snapshot. It is
+//            taken before all other locks (docs/namespace.md).
+// Ownership: all constructor arguments must outlive it.
 // Failure:   a snapshot that could not be made durable is deleted again.
 #pragma once
 
@@ -28,15 +28,15 @@ class Snapshots {
 
   // kInvalidArgument for a name that cannot be one.
   static Result<void> check_name(std::string_view name);
-  // Of everything that happened before the call, durable when it returns.
+  // The snapshot has everything that happened before the call. It is durable when this returns.
   Result<void> create(std::string_view name);
-  // Durable when it returns; what it takes is given back in the background.
+  // The deletion is durable when this returns. The space comes back in the background.
   Result<void> remove(std::string_view name);
   // kNotFound if there is none.
   Result<SnapshotRecord> find(std::string_view name) const;
   std::vector<SnapshotRecord> all() const { return volume_.snapshots().all(); }  // the oldest first
 
-  // Nobody makes, deletes or restores one meanwhile.
+  // In its scope, no other thread makes, deletes or restores a snapshot.
   class DEDUPFS_SCOPED_CAPABILITY [[nodiscard]] Turn {
    public:
     explicit Turn(Snapshots& snapshots) DEDUPFS_ACQUIRE(snapshots.mutex_) : lock_(snapshots.mutex_) {}

@@ -1,8 +1,8 @@
-// The directory `.snapshots`, in which the snapshots stand. It is in no record: it is made at each mount, and its attributes
+// The directory `.snapshots`, with the snapshots as entries. No record holds it: each mount makes it again. Its attributes
 // follow the snapshots and the owner of the root.
 //
 // Threads:   every function from any thread, after add().
-// Ownership: keeps the inode of the directory in memory. Everything that it is given must outlive it.
+// Ownership: keeps the inode of the directory in memory. All constructor arguments must outlive it.
 // Failure:   kNotFound for names that no snapshot has, kStale for inodes that are hidden.
 #pragma once
 
@@ -25,13 +25,13 @@ class SnapshotsDirectory {
   SnapshotsDirectory(const SnapshotList& snapshots, InodeTable& table, References& references, SnapshotAccess access)
       : snapshots_(snapshots), table_(table), references_(references), access_(access) {}
 
-  // Once, before all else, when there is a root.
+  // Makes the directory. Call it once, before all other functions, when there is a root.
   void add();
-  // Whenever a snapshot came or went, or the root got another owner.
+  // Call it after a snapshot was made or deleted, or the root got another owner.
   void update();
 
   bool is_hidden() const { return access_ == SnapshotAccess::kHidden; }
-  // kStale for what belongs to the snapshots, if they are hidden.
+  // kStale for inodes of snapshots and of this directory, if they are hidden.
   Result<void> check_visible(InodeNumber number) const;
 
   // Counts a reference to the root of the snapshot.

@@ -269,7 +269,7 @@ class FileCounting {
   std::map<InodeNumber, FileStatistics> files_;  // those asked for
   ChunkSet wanted_{max_bytes_};                  // their chunks
   References live_{wanted_, max_bytes_};
-  References old_{wanted_, max_bytes_};  // of what only snapshots have
+  References old_{wanted_, max_bytes_};  // to content that only snapshots have
   ExtentFinder extents_;
 };
 

@@ -23,13 +23,13 @@ struct FileStatistics {
 
   std::uint64_t chunks = 0;         // references to chunks
   std::uint64_t unique_chunks = 0;  // different ones
-  std::uint64_t shared_chunks = 0;  // of these, referred to more than once: by other files, or again by this one
+  std::uint64_t shared_chunks = 0;  // of these, with more than one reference: by other files, or again by this one
   std::uint64_t delta_chunks = 0;   // of the unique ones, stored as deltas
   std::uint64_t base_chunks = 0;    // not of this file, but its deltas are made from them, at whatever depth
   std::uint64_t containers = 0;     // that reading all of the file touches: of its chunks and of those bases
 
   std::uint64_t unique_bytes = 0;  // of the unique chunks
-  std::uint64_t stored_bytes = 0;  // what these take in containers
+  std::uint64_t stored_bytes = 0;  // their bytes in containers
   // The part for chunks that no other file refers to. For a live file, files in snapshots do not count as others. For a file in a
   // snapshot, all live files count, but not its own versions in other snapshots.
   std::uint64_t own_bytes = 0;

@@ -68,8 +68,8 @@ class Counting {
       if (entry.kind == RecipeEntry::Kind::kChunk && !live_.contains(entry.chunk)) snapshot_only_.insert(entry.chunk);
   }
 
-  // A delta keeps its sources, and these theirs. Most sources were stored before their delta, so that a walk passes them
-  // too early to see what they need in turn: it is repeated until it finds nothing new.
+  // A delta needs its sources, and these need their own sources. Most sources were stored before their delta. So a walk passes
+  // a source before it knows that the source is needed, and must be repeated until it finds nothing new.
   Result<void> mark_bases() {
     for (bool found = true; found;) {
       found = false;

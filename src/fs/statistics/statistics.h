@@ -1,6 +1,6 @@
-// The content and the savings of a volume: counted, not estimated, by a walk over the committed metadata.
+// The content and the savings of a volume: exact counts from a walk over the committed metadata, no estimates.
 //
-// Every number has one meaning, and they chain up:
+// The numbers follow from each other:
 //   logical - holes - inline                     = data in chunks, with repetitions
 //   ... / dedup_ratio                            = unique
 //   unique / delta_compression_ratio             = after delta
@@ -42,16 +42,16 @@ struct Statistics {
   std::uint64_t delta_raw_bytes = 0;    // of these, in chunks that are stored as deltas
   std::uint64_t delta_bytes = 0;        // of the deltas in their place, before compression
   std::uint64_t after_delta_bytes = 0;  // of unique chunks, a delta in place of each that is stored as one
-  std::uint64_t stored_bytes = 0;       // what these take in containers
+  std::uint64_t stored_bytes = 0;       // their bytes in containers
 
   std::uint64_t snapshots = 0;
   std::uint64_t snapshot_only_chunks = 0;  // that files of snapshots refer to, and none of the live tree
-  std::uint64_t snapshot_only_bytes = 0;   // what these take in containers
+  std::uint64_t snapshot_only_bytes = 0;   // their bytes in containers
 
   std::uint64_t base_only_chunks = 0;  // that no file refers to, but that deltas are made from, at whatever depth
-  std::uint64_t base_only_bytes = 0;   // what these take in containers
-  std::uint64_t garbage_bytes = 0;  // the rest of the containers: chunks of no use to any file, and what frames regions
-  std::uint64_t index_bytes = 0;    // VOLUME/index
+  std::uint64_t base_only_bytes = 0;   // their bytes in containers
+  std::uint64_t garbage_bytes = 0;     // the rest of the containers: chunks that no file needs, and framing of regions
+  std::uint64_t index_bytes = 0;       // VOLUME/index
   // The part in tables of each Family. The rest is the log of newer commits, and RocksDB's own files.
   std::array<std::uint64_t, kFamilyCount> index_table_bytes{};
   Database::FilterMemory index_filters;

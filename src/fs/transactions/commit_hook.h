@@ -1,5 +1,5 @@
-// Work for the end of a transaction group: no operation is half done, and everything is stored. The work is part of the group and sees
-// exactly the group.
+// Work for the end of a transaction group. At that moment no operation is half done, and all data are stored. The work is part
+// of the group and sees exactly the group.
 //
 // Threads: want() from one thread at a time, is_wanted() from any thread, run() on the thread that ends groups.
 #pragma once

@@ -9,13 +9,13 @@
 namespace dedupfs {
 namespace {
 
-// Each preparation ends the streams of all files that are being written, which costs a chunk boundary each.
+// Each preparation ends the streams of all files that are being written. This costs one chunk boundary for each file.
 constexpr std::chrono::milliseconds kBetweenPreparations{200};
-// The share of time for background steps between commits that follow one another, so small that callers who wait for the next commit
-// do not notice.
+// The share of time for background steps when commits follow one another directly. It is so small that callers that wait for
+// the next commit do not notice.
 constexpr int kCleanUpPart = 4;
 constexpr std::chrono::milliseconds kMaxBackgroundStep{250};
-// Until what could not be done for want of memory is tried again.
+// After work failed for lack of memory, the pause before the next attempt.
 constexpr std::chrono::milliseconds kAfterFailure{100};
 
 }  // namespace
@@ -83,7 +83,7 @@ void Committer::run() {
     const bool preparation = !round && prepare_wanted_ && now >= prepare_not_before_;
     if (round) commit_round();
     if (preparation) prepare_round();
-    // Where somebody commits all the time, what is deleted must go all the same, as fast as others make it.
+    // If commits follow one another without a pause, deletion must still go on, and keep up with the callers.
     if (clean_up_wanted_ && !stopping_) {
       clean_up(std::min<Clock::duration>((Clock::now() - now) / kCleanUpPart, kMaxBackgroundStep));
     } else if (!round && !preparation) {
@@ -95,8 +95,8 @@ void Committer::run() {
   done_.notify_all();
 }
 
-// Whoever asks while the preparation runs is served by this commit, since the group is still open; whoever asks later
-// waits for the next.
+// This commit also serves callers that ask while the preparation runs, because the group is still open. Callers that ask later
+// wait for the next one.
 void Committer::commit_round() {
   std::shared_ptr<Round> next;
   if (!survive("committing", [&] { next = std::make_shared<Round>(); })) {
@@ -131,7 +131,7 @@ void Committer::prepare_round() {
   prepare_not_before_ = Clock::now() + kBetweenPreparations;
 }
 
-// A step, and more of them while there is time.
+// Does one background step, and more steps while there is time.
 void Committer::clean_up(Clock::duration at_least) {
   const Clock::time_point end = Clock::now() + at_least;
   do {

@@ -1,9 +1,9 @@
-// The thread that ends transaction groups: when somebody asks (fsync), when the group is old or large enough, and in
-// between it does the background work that must not run beside a commit.
+// The thread that ends transaction groups: on request (fsync), and when the group is old or large enough. Between commits it
+// does the background work that must not run beside a commit.
 //
-// Threads:   every function from any thread, but stop(). The duties run on the committer's thread, one at a time.
+// Threads:   every function from any thread, except stop(). The duties run on the committer's thread, one at a time.
 // Ownership: the duties must outlive the committer; the destructor stops the thread without a last commit.
-// Failure:   a failed commit is reported to those who wait for it; the next one starts as if nothing had happened.
+// Failure:   the callers that wait for a commit get its error. The next commit starts as usual.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ class Committer {
  public:
   struct Duties {
     std::function<bool()> has_changes;      // anything that is not durable
-    std::function<void()> prepare;          // what can be done before operations have to stop
+    std::function<void()> prepare;          // the work that can be done while operations still run
     std::function<Result<void>()> commit;   // ends the group and makes it durable
     std::function<bool()> background_step;  // true if there is more to do
   };
@@ -28,15 +28,15 @@ class Committer {
   Committer(std::chrono::milliseconds interval, Duties duties);
   ~Committer();
 
-  // Everything that happened before the call is durable when it returns. Callers share commits; one who is not in a hurry
-  // may first wait for that of somebody else.
+  // When it returns, everything that happened before the call is durable. Callers share commits. With `patience`, a caller
+  // first waits so long for a commit that another one requests.
   Result<void> commit(std::chrono::milliseconds patience = {});
 
   void request_commit();           // soon, without waiting
   void request_prepare();          // soon: file data takes too much memory
   void request_background_step();  // there is something to clean up
 
-  // Ends the thread; those who wait get kInterrupted. Nobody may call commit() afterwards.
+  // Ends the thread. Waiting callers get kInterrupted. Nobody may call commit() afterwards.
   void stop();
 
  private:
@@ -56,7 +56,7 @@ class Committer {
   Mutex mutex_;
   ConditionVariable wakeup_;
   ConditionVariable done_;
-  // Of those who need a group that has not been ended yet.
+  // The round of the callers that need the end of a group which has not been ended yet.
   std::shared_ptr<Round> next_round_ DEDUPFS_GUARDED_BY(mutex_);
   bool round_wanted_ DEDUPFS_GUARDED_BY(mutex_) = false;
   bool running_ DEDUPFS_GUARDED_BY(mutex_) = false;  // a commit is under way

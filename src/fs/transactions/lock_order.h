@@ -1,5 +1,5 @@
-// The levels of docs/namespace.md, "Order of the daemon's locks", as names that locks can stand between. Clang then finds a thread that
-// takes a lock while it holds one of a later level, also if the two belong to different classes.
+// The levels of docs/namespace.md, "Order of the daemon's locks", as names for the declarations of locks. So clang finds a
+// thread that takes a lock while it holds one of a later level, also if the two belong to different classes.
 //
 // A lock of a level is declared with DEDUPFS_ACQUIRED_AFTER(its level) and DEDUPFS_ACQUIRED_BEFORE(the next level). Nothing locks the
 // levels themselves, and they are defined nowhere.

@@ -14,7 +14,7 @@ void QuiesceGate::leave() {
   bool last_before_closure = false;
   {
     const MutexLock lock(mutex_);
-    DEDUPFS_CHECK(inside_ > 0);  // whoever leaves has entered
+    DEDUPFS_CHECK(inside_ > 0);  // each leave() follows an enter()
     last_before_closure = --inside_ == 0 && closed_;
   }
   if (last_before_closure) changed_.notify_all();

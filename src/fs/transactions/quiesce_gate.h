@@ -1,8 +1,8 @@
-// The gate that operations pass while a transaction group is open, and that closes for a moment when the group ends, so
-// that a group never holds half an operation. Unlike std::shared_mutex, whoever closes it is not starved by newcomers.
+// The gate that operations pass while a transaction group is open. It closes for a moment when the group ends, so that a group
+// never holds half an operation. Unlike with std::shared_mutex, new operations cannot starve the thread that closes it.
 //
-// Threads: every function from any thread. An operation enters once and never waits for another operation inside; it
-// must not enter twice (the second entry would wait for a closing gate that waits for the first).
+// Threads: every function from any thread. An operation enters once, and never waits for another operation inside. It must not
+//          enter twice: the second entry would wait for a closing gate, which waits for the first.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class DEDUPFS_CAPABILITY("quiesce gate") QuiesceGate {
     QuiesceGate& gate_;
   };
 
-  // Returns when everybody has left; opens the gate again at the end of its scope.
+  // Its constructor returns when all operations have left. It opens the gate again at the end of its scope.
   class DEDUPFS_SCOPED_CAPABILITY Closure {
    public:
     explicit Closure(QuiesceGate& gate) DEDUPFS_ACQUIRE(gate) : gate_(gate) { gate_.close(); }
@@ -37,7 +37,7 @@ class DEDUPFS_CAPABILITY("quiesce gate") QuiesceGate {
   };
 
  private:
-  // These are the lock, so the analysis believes what they say and does not look into them.
+  // These functions are the lock. So the analysis trusts their declarations and does not look into them.
   void enter() DEDUPFS_ACQUIRE_SHARED() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;
   void leave() DEDUPFS_RELEASE_SHARED() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;
   void close() DEDUPFS_ACQUIRE() DEDUPFS_NO_THREAD_SAFETY_ANALYSIS;

@@ -8,7 +8,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::chrono::milliseconds kTrust{100};  // asking costs a system call: not for each 4 KiB write
+constexpr std::chrono::milliseconds kTrust{100};  // an answer costs a system call: too much for each 4 KiB write
 constexpr std::uint64_t kTrustBytes = 1 << 20;
 
 }  // namespace
@@ -38,7 +38,7 @@ Result<void> SpaceGuard::admit_metadata() {
 Result<void> SpaceGuard::admit(std::uint64_t bytes, std::uint64_t (*reserve)(const Backing::Space&)) {
   DEDUPFS_ASSIGN(Seen seen, look_now_and_then(bytes));
   if (seen.fits(bytes, reserve(seen.space))) return {};
-  settle_();  // duplicates and compression may have left more than the worst case
+  settle_();  // with duplicates and compression, more may be left than in the worst case
   DEDUPFS_ASSIGN(seen, look(bytes));
   if (seen.fits(bytes, reserve(seen.space))) return {};
   return Error{ErrorCode::kNoSpace, folder_.path().string() + ": the disk below is full"};
@@ -70,7 +70,7 @@ Result<SpaceGuard::Seen> SpaceGuard::look_now_and_then(std::uint64_t about_to_ad
 
 Result<SpaceGuard::Seen> SpaceGuard::look(std::uint64_t about_to_add) {
   Seen seen;
-  seen.pending_bytes = pending_bytes_();  // first: what is stored in between counts twice, and not never
+  seen.pending_bytes = pending_bytes_();  // first: data stored in between then count twice, which is better than never
   DEDUPFS_ASSIGN(seen.space, folder_.space());
   const MutexLock lock(mutex_);
   known_ = seen;

@@ -1,5 +1,5 @@
-// Decides whether there is room on the disk below for what an operation is about to add, so that a full disk shows as
-// ENOSPC to the writer and never as a commit that cannot finish.
+// Decides whether the disk below has room for the data that an operation is about to add. So a full disk gives the writer
+// ENOSPC, and never a commit that cannot finish.
 //
 // Threads: every function from any thread. May wait for a commit: call it without locks and outside of the gate.
 #pragma once
@@ -17,13 +17,13 @@ namespace dedupfs {
 
 class SpaceGuard {
  public:
-  // `pending_bytes`: what is in memory and will need room on the disk, at worst. `settle` writes as much of it as it
-  // can, after which the disk tells better what is left; its errors do not matter here.
+  // `pending_bytes`: the data in memory that will need room on the disk, in the worst case. `settle` writes as much of them as
+  // it can. Then the free space on the disk is a better answer. Its errors do not matter here.
   SpaceGuard(BackingFolder& folder, std::function<std::uint64_t()> pending_bytes, std::function<void()> settle);
 
-  // kNoSpace if the bytes of a file might not fit beside the reserve.
+  // kNoSpace if `bytes` of file data might not fit beside the reserve.
   Result<void> admit_data(std::uint64_t bytes);
-  // The same for names and attributes, which may use half of the reserve. Deletions are not asked about.
+  // The same for names and attributes, which may use half of the reserve. Deletions do not call it.
   Result<void> admit_metadata();
 
   struct Room {
@@ -31,13 +31,14 @@ class SpaceGuard {
     std::uint64_t available_bytes = 0;  // for file data
   };
   Result<Room> room();
-  // For what may use half of the reserve.
+  // The room for changes that may use half of the reserve.
   Result<std::uint64_t> metadata_room();
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // The disk and what will need room on it, at one moment: pending data that is stored later takes room that is not seen to be taken.
+  // The free space and the pending data at one moment. Both must be from the same moment: pending data that are stored later
+  // take room that `space` does not show yet.
   struct Seen {
     Backing::Space space;
     std::uint64_t pending_bytes = 0;

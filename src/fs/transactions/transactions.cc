@@ -8,9 +8,9 @@
 namespace dedupfs {
 namespace {
 
-// Groups together take no more than so many times group_bytes: operations wait for a commit otherwise.
+// Operations wait for a commit when all groups together take more than so many times group_bytes.
 constexpr std::uint64_t kMaxGroups = 4;
-// While a group is committed, its changes are there once more in the batch that is written.
+// During a commit, the batch that is written holds the changes of the group a second time.
 constexpr std::uint64_t kCopiesOfAFrozenGroup = 2;
 constexpr std::uint64_t kChangesBetweenLooks = 64;
 
@@ -45,14 +45,14 @@ std::uint64_t Transactions::open_group_bytes() const {
   return metadata_.open_bytes() + volume_.chunks().open_bytes();
 }
 
-// Asks for an early commit when the open group grows large, and waits for one when it is far too large. The open group becomes
-// the frozen one: what it may take is bounded by half of the cap.
+// Requests an early commit when the open group grows large, and waits for one when it is far too large. The open group becomes
+// the frozen one, so it may take half of the cap at most.
 void Transactions::throttle() {
   if (++changes_ % kChangesBetweenLooks != 0) return;
   const std::uint64_t open = open_group_bytes();
   const std::uint64_t most = kMaxGroups * limits_.group_bytes;
   if (open > most / kCopiesOfAFrozenGroup || open + kCopiesOfAFrozenGroup * frozen_bytes_ > most) {
-    (void)committer_->commit();  // whether it failed shows in the commits of those who need to know
+    (void)committer_->commit();  // callers that need the error get it from their own commits
   } else if (open > limits_.group_bytes) {
     committer_->request_commit();
   }
@@ -64,7 +64,7 @@ bool Transactions::has_changes() const {
 }
 
 std::uint64_t Transactions::pending_bytes() const {
-  // What a commit changes may have to be kept for a snapshot, too.
+  // A snapshot may need the old values of a commit's changes as well.
   const std::size_t copies = volume_.snapshots().preservation() ? 2 : 1;
   return source_.waiting_bytes() + volume_.chunks().waiting_bytes() + copies * metadata_.open_bytes() +
          volume_.chunks().open_bytes();
@@ -101,8 +101,8 @@ void Transactions::request_clean_up() {
   if (committer_) committer_->request_background_step();
 }
 
-// Without what found no room on the disk, or in memory, the group would be no state that existed, and there will be room again:
-// it ends then.
+// Some data found no room on the disk or in memory. A group without them would be a state that never existed. So the group
+// stays open, and ends when there is room again.
 std::optional<Error> Transactions::obstacle() const {
   std::optional<Error> error = source_.store_error();
   const bool passes = error && (error->code() == ErrorCode::kNoSpace || error->code() == ErrorCode::kNoMemory);
@@ -112,18 +112,18 @@ std::optional<Error> Transactions::obstacle() const {
 Result<void> Transactions::commit_group() {
   return guarded([this]() -> Result<void> {
     if (const std::optional<Error> reason = writability_.abort_reason()) return *reason;
-    if (metadata_.has_frozen()) DEDUPFS_TRY(commit_volume());  // what an earlier commit could not do
+    if (metadata_.has_frozen()) DEDUPFS_TRY(commit_volume());  // the rest of an earlier commit that failed
     DEDUPFS_TRY(end_group());
     return commit_volume();
   });
 }
 
-// Memory that runs out in here leaves the group open, and a later attempt ends it.
+// If memory runs out in here, the group stays open, and a later attempt ends it.
 Result<void> Transactions::end_group() {
   const QuiesceGate::Closure closure(gate_);
   const auto stopped = source_.stop_storing();
-  source_.store();  // a file that cannot be stored stays dirty and has its error; the rest is not held up by it
-  // An operation that the gate waited for may have ended halfway.
+  source_.store();  // a file that cannot be stored stays dirty and keeps its error; the others are stored
+  // The gate waited for running operations. One of them may have ended halfway.
   if (const auto reason = writability_.abort_reason()) return *reason;
   if (const auto reason = obstacle()) return *reason;
   source_.put_records();
@@ -147,7 +147,7 @@ Result<void> Transactions::commit_volume() {
   Result<void> committed = volume_.commit();
   if (committed) frozen_bytes_ = 0;
   if (committed && !volume_.snapshots().deleted().empty()) request_clean_up();
-  // Each mount commits what users have not changed.
+  // Each mount also commits changes that do not come from users.
   followers_.after_commit(committed && changes_ != 0);
   if (committed || failure_of(committed.error().code()) == CommitFailure::kMayBeRetried) return committed;
   writability_.abort(committed.error());

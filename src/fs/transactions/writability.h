@@ -1,6 +1,6 @@
-// Whether a volume can be changed, and the reason why it cannot be any more.
+// Whether a volume can be changed, and if not, the reason.
 //
-// Threads: every function from any thread. It waits for nobody.
+// Threads: every function from any thread. They never wait.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ class Writability {
 
   // kReadOnly if nothing can be changed.
   Result<void> check() const;
-  // The same for this inode, which must not be of a snapshot. kNoMemory while memory has run out.
+  // The same for this inode; also kReadOnly for an inode of a snapshot. kNoMemory while there is no memory left.
   Result<void> check(InodeNumber node) const;
 
   // The volume is read-only from now on, until the next mount. The first reason is kept.
