@@ -2,7 +2,7 @@
 // test wants it to.
 //
 // Ownership: folders and files keep one that was made by make_shared alive, and must not outlive another.
-// Threads: as Backing; `fault` is called from any of them and is set before the first.
+// Threads: as Backing; hooks are called from any thread, and may be set at any time. A call that has begun ends with the old hook.
 #pragma once
 
 #include <functional>
@@ -17,15 +17,35 @@
 
 namespace dedupfs {
 
+// A function that one thread sets while others call it.
+template <class Function>
+class Hook {
+ public:
+  Hook& operator=(Function function) {
+    const std::lock_guard lock(mutex_);
+    function_ = std::move(function);
+    return *this;
+  }
+  // May be empty.
+  Function get() const {
+    const std::lock_guard lock(mutex_);
+    return function_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Function function_;
+};
+
 class FaultyBacking final : public Backing, public std::enable_shared_from_this<FaultyBacking> {
  public:
   // The operation is one of "open", "write", "truncate", "datasync", "rename", "link", "unlink", "sync_directory";
   // or "drop_cached", which never fails.
   using Fault = std::function<std::optional<Error>(const std::string& operation, const Path& path)>;
 
-  Fault fault;
+  Hook<Fault> fault;
   // Called in front of each read, on the thread that reads.
-  std::function<void(const Path& path)> before_read;
+  Hook<std::function<void(const Path& path)>> before_read;
 
   // "datasync 0000000001.container", in order; failed ones are not in it.
   std::vector<std::string> log() const {
@@ -102,7 +122,7 @@ class FaultyBacking final : public Backing, public std::enable_shared_from_this<
 
     const Path& path() const override { return real_->path(); }
     Result<std::size_t> read_up_to(std::uint64_t offset, MutableByteSpan out) const override {
-      if (backing_.before_read) backing_.before_read(path());
+      if (const auto hook = backing_.before_read.get()) hook(path());
       return real_->read_up_to(offset, out);
     }
     Result<void> write(std::uint64_t offset, ByteSpan data) override {
@@ -120,7 +140,7 @@ class FaultyBacking final : public Backing, public std::enable_shared_from_this<
     }
     Result<bool> try_lock(LockMode mode) override { return real_->try_lock(mode); }
     void drop_cached(std::uint64_t offset, std::uint64_t length) const override {
-      if (backing_.fault) (void)backing_.fault("drop_cached", path());
+      if (const auto hook = backing_.fault.get()) (void)hook("drop_cached", path());
       backing_.note("drop_cached", path());
       real_->drop_cached(offset, length);
     }
@@ -132,8 +152,8 @@ class FaultyBacking final : public Backing, public std::enable_shared_from_this<
   };
 
   Result<void> attempt(const std::string& operation, const Path& path) {
-    if (fault)
-      if (const auto error = fault(operation, path)) return *error;
+    if (const auto hook = fault.get())
+      if (const auto error = hook(operation, path)) return *error;
     note(operation, path);
     return {};
   }
