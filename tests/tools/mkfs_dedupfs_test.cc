@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "chunkers/registry.h"
+#include "delta/resemblance.h"
 #include "outcome.h"
 #include "served_volume.h"
 

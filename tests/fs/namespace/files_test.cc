@@ -12,7 +12,7 @@ namespace {
 TEST(Files, AllocateExtendsPunchesAndZeroes) {
   TestFilesystem fs;
   const InodeNumber file = fs.make_file(kRootInode, "f", std::string(100'000, 'x'));
-  using enum Filesystem::AllocateMode;
+  using enum AllocateMode;
   std::string expected(100'000, 'x');
 
   EXPECT_TRUE(ok(fs->allocate(file, 90'000, 20'000, kKeepSize)));

@@ -290,7 +290,7 @@ class ModelRun {
     if (!node) return;
     const std::size_t offset = pick(node->content.size() + 1000);
     const std::size_t count = length();
-    using enum Filesystem::AllocateMode;
+    using enum AllocateMode;
     const auto mode = std::array{kExtend, kKeepSize, kPunchHole, kZeroRange, kZeroRangeKeepSize}[pick(5)];
     agree(fs_->allocate(node->number, offset, count, mode), std::nullopt);
     std::string& content = node->content;

@@ -12,7 +12,7 @@ namespace dedupfs {
 namespace {
 
 using testing::ElementsAre;
-using enum Filesystem::RenameMode;
+using enum RenameMode;
 
 constexpr Caller kOwner{.uid = 1000, .gid = 100, .umask = 022};
 

@@ -17,7 +17,7 @@ using testing::UnorderedElementsAre;
 TEST(Xattrs, AreKept) {
   TestFilesystem fs;
   const InodeNumber file = fs.make_file(kRootInode, "f");
-  using enum Filesystem::XattrMode;
+  using enum XattrMode;
   const std::string large(kMaxXattrValue, 'v');
 
   EXPECT_TRUE(fails_with(ErrorCode::kNoData, fs->get_xattr(file, "user.a")));

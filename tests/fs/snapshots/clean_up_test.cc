@@ -8,6 +8,7 @@
 
 #include "fs/format/recipe_format.h"
 #include "snapshots_of_filesystem.h"
+#include "store/chunks/dropped_bytes.h"
 
 namespace dedupfs {
 namespace {
