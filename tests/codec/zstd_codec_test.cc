@@ -108,7 +108,7 @@ TEST(ZstdCodec, AHighLevelIsForDataThatItMakesSmaller) {
 
 TEST(ZstdCodec, QuickLevelsAndShortDataAreNotSampled) {
   EXPECT_EQ(zstd_codec().worthwhile_level(records(500'000), 3), 3);
-  EXPECT_EQ(zstd_codec().worthwhile_level(records(50'000), 6), 6);
+  EXPECT_EQ(zstd_codec().worthwhile_level(records(30'000), 6), 6);
 }
 
 TEST(ZstdCodec, NoiseIsLeftToTheQuickTest) {
