@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <thread>
 
@@ -220,9 +221,10 @@ TEST_F(FileContentFlushTest, AFailureLosesNothingAndIsMadeGoodLater) {
     ASSERT_TRUE(write(*content_, offset, over));
     std::ranges::copy(over, bytes.begin() + static_cast<std::ptrdiff_t>(offset));
   }
-  std::atomic<bool> full = true;
-  backing_->fault = [&](const std::string& operation, const Path& path) -> std::optional<Error> {
-    if (!full || operation != "write" || path.extension() != ".container") return std::nullopt;
+  // Shared with the fault, which outlives this function.
+  const auto full = std::make_shared<std::atomic<bool>>(true);
+  backing_->fault = [full](const std::string& operation, const Path& path) -> std::optional<Error> {
+    if (!*full || operation != "write" || path.extension() != ".container") return std::nullopt;
     return Error{ErrorCode::kNoSpace, "the disk is full"};
   };
 
@@ -232,7 +234,7 @@ TEST_F(FileContentFlushTest, AFailureLosesNothingAndIsMadeGoodLater) {
   EXPECT_EQ(failed.error().code(), ErrorCode::kNoSpace);
   EXPECT_TRUE(content_->dirty());
   EXPECT_EQ(read_all(), bytes);
-  full = false;
+  *full = false;
   ASSERT_TRUE(content_->flush());
   EXPECT_FALSE(content_->dirty());
   EXPECT_EQ(read_all(), bytes);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <random>
 #include <thread>
 
@@ -91,9 +92,10 @@ TEST_F(FileContentStreamTest, ATruncationEndsIt) {
 
 // close(2) and fsync(2) report it once. What could not be stored is tried again by the next flush.
 TEST_F(FileContentStreamTest, AFailureShowsInTheNextFlushAndNothingIsLost) {
-  std::atomic<bool> full = true;
-  backing_->fault = [&](const std::string& operation, const Path& path) -> std::optional<Error> {
-    if (!full || operation != "write" || path.extension() != ".container") return std::nullopt;
+  // Shared with the fault, which outlives this function.
+  const auto full = std::make_shared<std::atomic<bool>>(true);
+  backing_->fault = [full](const std::string& operation, const Path& path) -> std::optional<Error> {
+    if (!*full || operation != "write" || path.extension() != ".container") return std::nullopt;
     return Error{ErrorCode::kNoSpace, "the disk is full"};
   };
   std::mt19937_64 random(1);
@@ -106,7 +108,7 @@ TEST_F(FileContentStreamTest, AFailureShowsInTheNextFlushAndNothingIsLost) {
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code(), ErrorCode::kNoSpace);
   EXPECT_EQ(read_all(), bytes);
-  full = false;
+  *full = false;
   EXPECT_TRUE(content_->flush());
   EXPECT_EQ(read_all(), bytes);
   EXPECT_EQ(content_->data_bytes(), bytes.size());
