@@ -58,6 +58,7 @@ class FakeKernel {
     char* arguments[] = {name, nullptr};
     fuse_args list = FUSE_ARGS_INIT(1, arguments);
     session_ = fuse_session_new(&list, &fuse_operations(), sizeof(fuse_lowlevel_ops), &mount_);
+    fuse_opt_free_args(&list);
     fuse_custom_io io{};
     io.writev = [](int, iovec* pieces, int count, void*) { return current_->take(pieces, count); };
     io.read = [](int, void*, std::size_t, void*) -> ssize_t { return -1; };
