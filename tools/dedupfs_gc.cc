@@ -21,6 +21,7 @@ constexpr const char* kReclaim = "reclaim";  // the name of the job in the daemo
 struct GcArguments {
   std::string path;
   std::string action = "start";
+  bool settle = false;
   bool wait = false;
   bool as_json = false;
   bool foreign = false;
@@ -72,7 +73,7 @@ class Gc {
   Result<nlohmann::json> act() {
     if (asked_.wait) process_.catch_stop_signals();
     DEDUPFS_ASSIGN(const Path volume, find_whole_volume(asked_.path));
-    auto answer = ask_job(volume, kReclaim, {{"action", asked_.action}});
+    auto answer = ask_job(volume, kReclaim, {{"action", asked_.action}, {"goal", asked_.settle ? "settle" : "free_space"}});
     if (answer) return asked_.wait ? await_end(volume, *answer) : answer;
     if (answer.error().code() != ErrorCode::kNotFound) return answer.error();
     if (asked_.action == "start") return reclaim_unmounted(volume);
@@ -83,7 +84,7 @@ class Gc {
   Result<nlohmann::json> reclaim_unmounted(const Path& volume) {
     const LogTo log(console_.err(), "dedupfs-gc", spdlog::level::warn);
     process_.catch_stop_signals();
-    const auto status = reclaim_volume(volume, asked_.foreign, [&](const ReclaimStatus& so_far) {
+    const auto status = reclaim_volume(volume, asked_.settle ? ReclaimGoal::kSettle : ReclaimGoal::kFreeSpace, asked_.foreign, [&](const ReclaimStatus& so_far) {
       progress_.show(reclaim_json(so_far));
       return !process_.stop_was_asked_for();
     });
@@ -124,16 +125,18 @@ class Gc {
 
 void define_options(CLI::App& app, GcArguments& asked) {
   app.add_option("MOUNTPOINT|VOLUME", asked.path, "the mount point of the volume, or its folder")->required();
+  CLI::Option* const settle =
+      app.add_flag("--settle", asked.settle, "instead of freeing space, compress landed data for good");
   CLI::Option* const wait = app.add_flag("--wait", asked.wait, "return when the reclaim has ended");
   auto* const actions = app.add_option_group("actions", "instead of starting a reclaim")->require_option(0, 1);
   const auto add_action = [&](const std::string& action, const std::string& meaning) {
     return actions->add_flag_callback(
         "--" + action, [&asked, action] { asked.action = action; }, meaning);
   };
-  add_action("status", "show the progress");
-  add_action("pause", "pause the running reclaim and disable automatic ones")->excludes(wait);
-  add_action("resume", "resume the paused reclaim and enable automatic ones");
-  add_action("stop", "stop the running reclaim")->excludes(wait);
+  add_action("status", "show the progress")->excludes(settle);
+  add_action("pause", "pause the running job and disable automatic ones")->excludes(wait)->excludes(settle);
+  add_action("resume", "resume the paused job and enable automatic ones")->excludes(settle);
+  add_action("stop", "stop the running job")->excludes(wait)->excludes(settle);
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
   app.add_flag("--json", asked.as_json, "print one JSON object");
   app.set_version_flag("-V,--version", "dedupfs-gc " DEDUPFS_VERSION);
@@ -144,7 +147,7 @@ void define_options(CLI::App& app, GcArguments& asked) {
 int run_gc(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
   const Console console({.name = "dedupfs-gc", .usage_error = kUsageError, .failed = kFailed}, out, err);
   GcArguments asked;
-  CLI::App app("Frees the disk space of deleted data in a dedupfs volume.", "dedupfs-gc");
+  CLI::App app("Frees the disk space of deleted data in a dedupfs volume, or settles new data.", "dedupfs-gc");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   return Gc(std::move(asked), console, process).run();

@@ -16,7 +16,8 @@ namespace {
 struct MkfsArguments {
   std::string volume;
   std::string chunker;
-  std::string compression;
+  std::string settled;
+  std::string landing;
   std::string delta{kDefaultDeltaSettings};
   std::string region;
   std::string label;
@@ -54,8 +55,12 @@ Result<VolumeSettings> settings_of(const MkfsArguments& arguments) {
   settings.chunker = arguments.chunker;
   settings.label = arguments.label;
   settings.foreign = arguments.foreign;
-  if (!arguments.compression.empty()) {
-    DEDUPFS_ASSIGN(settings.compression, parse_compression(arguments.compression));
+  if (!arguments.settled.empty()) {
+    DEDUPFS_ASSIGN(settings.compression.settled, parse_compression(arguments.settled));
+    settings.compression.landing = settings.compression.settled.quick();
+  }
+  if (!arguments.landing.empty()) {
+    DEDUPFS_ASSIGN(settings.compression.landing, parse_compression(arguments.landing));
   }
   DEDUPFS_ASSIGN(settings.delta, parse_delta_settings(arguments.delta));
   if (!arguments.region.empty()) {
@@ -70,8 +75,13 @@ void define_options(CLI::App& app, MkfsArguments& arguments) {
   app.set_version_flag("-V,--version", "mkfs.dedupfs " DEDUPFS_VERSION);
   app.add_option("VOLUME", arguments.volume, "a folder that is empty or does not exist yet")->required();
   app.add_option("--chunker", arguments.chunker, "how files are cut into chunks: see below")->type_name("SPEC");
-  app.add_option("--compression", arguments.compression,
-                 fmt::format("how stored data is compressed (default {})", format_compression({})))
+  app.add_option("--settled,--compression", arguments.settled,
+                 fmt::format("how data is compressed for good, in the background (default {})",
+                             format_compression(CompressionTiers().settled)))
+      ->type_name(compression_forms());
+  app.add_option("--landing", arguments.landing,
+                 fmt::format("how new data is compressed that arrives fast (default {}, or as --settled if that is quicker)",
+                             format_compression(CompressionTiers().landing)))
       ->type_name(compression_forms());
   app.add_option(
          "--delta", arguments.delta,
@@ -103,10 +113,11 @@ int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err) {
   const auto superblock = Volume::create(asked.volume, *settings);
   if (!superblock) return console.fail(superblock.error());
   out << fmt::format(
-      "Created a volume in {}: chunker {}, delta {}, compression {}, uuid {}.\n"
+      "Created a volume in {}: chunker {}, delta {}, compression {} ({} at first), uuid {}.\n"
       "Mount it with: dedupfs {} MOUNTPOINT\n",
       asked.volume, superblock->chunker, format_delta_settings(superblock->delta),
-      format_compression(superblock->compression), superblock->uuid, asked.volume);
+      format_compression(superblock->compression.settled), format_compression(superblock->compression.landing),
+      superblock->uuid, asked.volume);
   return console.end(kDone);
 }
 

@@ -3,13 +3,17 @@
 #include <pthread.h>
 
 #include "base/guarded.h"
+#include "base/low_priority.h"
 
 namespace dedupfs {
 
-ThreadPool::ThreadPool(std::size_t threads, const std::string& name) {
+ThreadPool::ThreadPool(std::size_t threads, const std::string& name, Priority priority) {
   threads_.reserve(threads);
   for (std::size_t i = 0; i < threads; ++i) {
-    threads_.emplace_back([this] { run(); });
+    threads_.emplace_back([this, priority] {
+      if (priority == Priority::kLow) lower_priority_of_this_thread();
+      run();
+    });
     pthread_setname_np(threads_.back().native_handle(), name.substr(0, 15).c_str());
   }
 }

@@ -20,9 +20,10 @@ namespace dedupfs {
 class ThreadPool {
  public:
   using Task = std::function<void()>;
+  enum class Priority { kNormal, kLow };  // of the threads: see low_priority.h
 
   // `name` shows in ps and perf (at most 15 characters).
-  ThreadPool(std::size_t threads, const std::string& name);
+  ThreadPool(std::size_t threads, const std::string& name, Priority priority = Priority::kNormal);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

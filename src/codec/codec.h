@@ -26,8 +26,8 @@ enum class PayloadEncoding : std::uint8_t {
 struct CodecLevels {
   int lowest = 0;
   int highest = 0;
-  int normal = 0;         // if a spec names none
-  int stronger_step = 0;  // levels between a setting and its stronger variant
+  int normal = 0;  // if a spec names none
+  int quick = 0;   // for data that somebody waits for
 
   bool are_choosable() const { return lowest != highest; }
 };

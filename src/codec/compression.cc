@@ -40,9 +40,8 @@ Compression Compression::none() {
   return {.codec = &none_codec()};
 }
 
-Compression Compression::stronger() const {
-  const CodecLevels& levels = codec->info().levels;
-  return {.codec = codec, .level = std::min(level + levels.stronger_step, levels.highest)};
+Compression Compression::quick() const {
+  return {.codec = codec, .level = std::min(level, codec->info().levels.quick)};
 }
 
 Result<Compression> parse_compression(std::string_view spec) {

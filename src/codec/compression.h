@@ -21,10 +21,19 @@ struct Compression {
   bool is_none() const { return codec->info().encoding == PayloadEncoding::kRaw; }
   // The same codec with no more effort than these bytes are worth.
   Compression worthwhile_for(ByteSpan bytes) const { return {codec, codec->worthwhile_level(bytes, level)}; }
-  // The same codec with more effort, for data that nobody waits for.
-  Compression stronger() const;
+  // The same codec with no more effort than its quick level.
+  Compression quick() const;
 
   bool operator==(const Compression&) const = default;
+};
+
+// Two-speed storage (docs/settling.md): new data is stored quickly, and again with more effort when nobody waits.
+struct CompressionTiers {
+  Compression settled;
+  Compression landing = settled.quick();
+
+  bool are_one() const { return landing == settled; }
+  bool operator==(const CompressionTiers&) const = default;
 };
 
 // kInvalidArgument with a message that lists the allowed values.

@@ -69,7 +69,7 @@ class ZstdCodec final : public Codec {  // NOLINT(cppcoreguidelines-virtual-clas
   constexpr ZstdCodec()
       : Codec({.name = "zstd",
                .encoding = PayloadEncoding{1},
-               .levels = {.lowest = kQuickestLevel, .highest = 19, .normal = 6, .stronger_step = 3}}) {}
+               .levels = {.lowest = kQuickestLevel, .highest = 19, .normal = 9, .quick = kQuickestLevel}}) {}
 
   std::optional<std::size_t> encode(ByteSpan in, MutableByteSpan out, std::size_t limit, int level) const override {
     if (level > kMaxQuickLevel && !shrinks(in, out)) return std::nullopt;

@@ -53,14 +53,19 @@ TEST(Compression, TheFormsOfASpecAreListedForHelp) {
   EXPECT_EQ(compression_forms(), "zstd[:LEVEL]|none");
 }
 
-TEST(Compression, AStrongerVariantStaysWithinTheLevels) {
-  const auto stronger = [](const char* spec) { return format_compression(parse_compression(spec)->stronger()); };
+TEST(Compression, TheQuickVariantTakesNoMoreEffortThanTheSetting) {
+  const auto quick = [](const char* spec) { return format_compression(parse_compression(spec)->quick()); };
 
-  EXPECT_EQ(stronger("zstd:1"), "zstd:4");
-  EXPECT_EQ(stronger("zstd:6"), "zstd:9");
-  EXPECT_EQ(stronger("zstd:17"), "zstd:19");
-  EXPECT_EQ(stronger("zstd:19"), "zstd:19");
-  EXPECT_EQ(stronger("none"), "none");
+  EXPECT_EQ(quick("zstd:1"), "zstd:1");
+  EXPECT_EQ(quick("zstd:6"), "zstd:1");
+  EXPECT_EQ(quick("zstd:19"), "zstd:1");
+  EXPECT_EQ(quick("none"), "none");
+}
+
+TEST(CompressionTiers, AreOneWhereNothingIsQuicker) {
+  EXPECT_TRUE(CompressionTiers{.settled = Compression::none()}.are_one());
+  EXPECT_TRUE(CompressionTiers{.settled = parse_compression("zstd:1").value()}.are_one());
+  EXPECT_FALSE(CompressionTiers{.settled = parse_compression("zstd:2").value()}.are_one());
 }
 
 }  // namespace

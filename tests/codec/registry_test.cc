@@ -114,7 +114,8 @@ TEST_P(EveryCodec, EstimatesAreNeverLongerThanTheBytes) {
 TEST_P(EveryCodec, LevelsAreInOrder) {
   EXPECT_LE(levels().lowest, levels().normal);
   EXPECT_LE(levels().normal, levels().highest);
-  EXPECT_GE(levels().stronger_step, 0);
+  EXPECT_LE(levels().lowest, levels().quick);
+  EXPECT_LE(levels().quick, levels().normal);
 }
 
 TEST_P(EveryCodec, IsFoundByNameAndNumber) {

@@ -33,8 +33,8 @@ Result<Json> scrub(const Json& request) {
   return Json{{"scrub", asked.bytes_per_second}};
 }
 Result<Json> reclaim(const Json& request) {
-  DEDUPFS_ASSIGN(const ReclaimAction action, reclaim_action_of(request));
-  return Json{{"reclaim", action}};
+  DEDUPFS_ASSIGN(const ReclaimRequest asked, reclaim_request_of(request));
+  return Json{{"reclaim", asked.action}, {"goal", asked.goal}};
 }
 Result<Json> echo(const Json& request) {
   return Json{{"echo", request}};

@@ -58,7 +58,7 @@ class ReclaimedVolume {
   explicit ReclaimedVolume(const std::string& delta = "none", const std::string& compression = "none")
       : path_(directory_.path() / "volume") {
     VolumeSettings made;
-    made.compression = parse_compression(compression).value();
+    made.compression = {.settled = parse_compression(compression).value()};
     made.delta = parse_delta_settings(delta).value();
     EXPECT_TRUE(Volume::create(path_, made));
     open();

@@ -48,7 +48,7 @@ struct SampleIngest {
 
   // All that was packed is on disk and in the index.
   void commit() {
-    ingest->packers.close_all();
+    ingest->close_regions();
     pending.freeze();
     ASSERT_TRUE(ingest->writer.wait_for(pending.frozen_regions()));
     ASSERT_TRUE(containers->sync());

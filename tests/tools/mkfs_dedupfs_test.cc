@@ -38,7 +38,7 @@ TEST_F(MkfsTest, OptionsStayWithTheVolume) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto volume = value_of(Volume::open(path(), {}));
   EXPECT_THAT(volume->superblock().chunker, StartsWith("fixed:"));
-  EXPECT_EQ(format_compression(volume->superblock().compression), "none");
+  EXPECT_EQ(format_compression(volume->superblock().compression.settled), "none");
   EXPECT_EQ(format_delta_settings(volume->superblock().delta), "none");
   EXPECT_EQ(volume->superblock().region_bytes, 64u << 10);
   EXPECT_EQ(volume->superblock().label, "mine");

@@ -9,6 +9,8 @@ namespace dedupfs {
 namespace {
 
 constexpr std::chrono::seconds kLookInterval{10};
+// Without a request for so long, a volume is idle.
+constexpr std::chrono::seconds kIdleFor{5};
 // An automatic reclaim for fewer bytes is never worth its cost.
 constexpr std::uint64_t kMinDroppedBytes = 64 << 20;
 // A reclaim is due when files dropped this share of the bytes in containers. Other files may still refer to the dropped data.
@@ -24,7 +26,7 @@ constexpr std::chrono::seconds kMaxDefragmentationTime{20};
 
 BackgroundWork::BackgroundWork(Volume& volume, const InodeTable& table, const InodeNumbers& numbers,
                                const Writability& writability, Transactions& transactions, SpaceGuard& space,
-                               CleanUp& clean_up, const Settings& settings)
+                               CleanUp& clean_up, const Activity& activity, const Settings& settings)
     : volume_(volume),
       table_(table),
       numbers_(numbers),
@@ -32,6 +34,7 @@ BackgroundWork::BackgroundWork(Volume& volume, const InodeTable& table, const In
       transactions_(transactions),
       space_(space),
       clean_up_(clean_up),
+      activity_(activity),
       settings_(settings),
       references_(volume.database(), numbers),
       scrubber_(volume, [this](const ScrubFindings& findings) {
@@ -51,7 +54,11 @@ void BackgroundWork::start_checkpoints() {
 
 void BackgroundWork::start() {
   reclaimer_ = std::make_unique<Reclaimer>(
-      volume_, reclaim_host(), [this] { return due_reclaim(); }, kLookInterval);
+      volume_, reclaim_host(),
+      Reclaimer::Settings{.look_interval = kLookInterval,
+                          .due = [this] { return due_work(); },
+                          .is_idle = [this] { return is_idle(); },
+                          .yielding_cpu_percent = settings_.settle_cpu_percent});
   if (settings_.defragment_percent != 0)
     defragmenter_ = std::make_unique<Defragmenter>(volume_, settings_.defragment_percent, defragmenter_host());
 }
@@ -102,6 +109,24 @@ DefragmenterHost BackgroundWork::defragmenter_host() {
 bool BackgroundWork::is_short_of_space() {
   const auto room = space_.room();
   return room && static_cast<double>(room->available_bytes) < kShortOfSpace * static_cast<double>(room->total_bytes);
+}
+
+bool BackgroundWork::is_idle() const {
+  return settings_.settle == FilesystemOptions::Settle::kAlways || activity_.is_idle_for(kIdleFor);
+}
+
+std::optional<ReclaimSettings> BackgroundWork::due_work() {
+  const auto reclaim = due_reclaim();
+  return reclaim ? reclaim : due_settling();
+}
+
+// From a full container on: smaller ones would be many, and dedupfs-gc --settle takes them.
+std::optional<ReclaimSettings> BackgroundWork::due_settling() {
+  if (settings_.settle == FilesystemOptions::Settle::kOff || writability_.is_aborted() || !is_idle())
+    return std::nullopt;
+  const auto landed = volume_.containers().landed_bytes();
+  if (!landed || *landed < volume_.containers().container_bytes()) return std::nullopt;
+  return ReclaimSettings{.goal = ReclaimGoal::kSettle, .yields = true};
 }
 
 std::optional<ReclaimSettings> BackgroundWork::due_reclaim() {

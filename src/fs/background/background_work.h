@@ -1,4 +1,4 @@
-// The background work of a mounted volume: scrubs, checkpoints, reclaims, defragmentation. This decides when each is due, and
+// The background work of a mounted volume: scrubs, checkpoints, reclaims and settling, defragmentation. This decides when each is due, and
 // connects it to the filesystem.
 //
 // Threads:   each kind of work has a thread of its own. Call the functions here from one thread, except after_commit(). The
@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/activity.h"
 #include "base/result.h"
 #include "fs/background/checkpointer.h"
 #include "fs/background/defragmenter.h"
@@ -18,6 +19,7 @@
 #include "fs/background/stored_references.h"
 #include "fs/inodes/inode_numbers.h"
 #include "fs/inodes/inode_table.h"
+#include "fs/namespace/filesystem_types.h"
 #include "fs/snapshots/clean_up.h"
 #include "fs/transactions/space_guard.h"
 #include "fs/transactions/transactions.h"
@@ -33,10 +35,13 @@ class BackgroundWork {
     std::chrono::milliseconds checkpoint_interval{};  // 0: none
     std::chrono::milliseconds patience{};             // the longest wait for a commit that others request
     unsigned defragment_percent = 0;                  // 0: none
+    FilesystemOptions::Settle settle{};
+    unsigned settle_cpu_percent = 100;
   };
 
   BackgroundWork(Volume& volume, const InodeTable& table, const InodeNumbers& numbers, const Writability& writability,
-                 Transactions& transactions, SpaceGuard& space, CleanUp& clean_up, const Settings& settings);
+                 Transactions& transactions, SpaceGuard& space, CleanUp& clean_up, const Activity& activity,
+                 const Settings& settings);
 
   // Call these only if the volume is writable: start_checkpoints() before the first commit, start() after it.
   void start_checkpoints();
@@ -56,7 +61,10 @@ class BackgroundWork {
   ReclaimHost reclaim_host();
   DefragmenterHost defragmenter_host();
   bool is_short_of_space();
+  std::optional<ReclaimSettings> due_work();
   std::optional<ReclaimSettings> due_reclaim();
+  std::optional<ReclaimSettings> due_settling();
+  bool is_idle() const;
 
   Volume& volume_;
   const InodeTable& table_;
@@ -65,6 +73,7 @@ class BackgroundWork {
   Transactions& transactions_;
   SpaceGuard& space_;
   CleanUp& clean_up_;
+  const Activity& activity_;
   const Settings settings_;
   const StoredReferences references_;
 

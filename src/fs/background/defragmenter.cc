@@ -6,7 +6,7 @@
 
 #include "base/guarded.h"
 #include "base/size.h"
-#include "fs/background/low_priority.h"
+#include "base/low_priority.h"
 #include "store/relocation/relocator.h"
 
 namespace dedupfs {

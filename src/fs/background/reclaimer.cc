@@ -8,14 +8,18 @@
 #include "base/guarded.h"
 #include "base/size.h"
 #include "fs/background/idle_memory.h"
-#include "fs/background/low_priority.h"
+#include "base/low_priority.h"
 #include "store/reclaim/reclaim.h"
 
 namespace dedupfs {
 namespace {
 
-// The pause before an automatic reclaim is so many times the duration of the last one.
+// The pause before an automatic job is so many times the duration of the last one.
 constexpr int kRests = 10;
+// If settling removed nothing, the next one would not either.
+constexpr std::chrono::minutes kRestAfterNothing{10};
+// How often a job that waits looks whether the volume is idle.
+constexpr std::chrono::milliseconds kIdleLookInterval{100};
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -29,8 +33,8 @@ std::optional<double> ReclaimStatus::seconds_left() const {
   return phase_seconds * (1 - progress) / progress;
 }
 
-Reclaimer::Reclaimer(Volume& volume, ReclaimHost host, Due due, std::chrono::milliseconds look_interval)
-    : volume_(volume), host_(std::move(host)), due_(std::move(due)), look_interval_(look_interval) {
+Reclaimer::Reclaimer(Volume& volume, ReclaimHost host, Settings settings)
+    : volume_(volume), host_(std::move(host)), settings_(std::move(settings)) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -40,6 +44,7 @@ Reclaimer::~Reclaimer() {
 
 Result<void> Reclaimer::start(const ReclaimSettings& settings) {
   const MutexLock lock(mutex_);
+  if (status_.running && yields_) stop_running();
   if (ending_) return Error{ErrorCode::kInterrupted, "the volume is being unmounted"};
   if (status_.running)
     return Error{ErrorCode::kBusy,
@@ -54,11 +59,13 @@ Result<void> Reclaimer::start(const ReclaimSettings& settings) {
 // Publishes the status.
 void Reclaimer::begin(const ReclaimSettings& settings) {
   asked_ = settings;
+  yields_ = settings.yields;
   status_.running = true;
+  status_.waiting = false;
   status_.phase = ReclaimPhase::kAwait;
   status_.progress = 0;
-  status_.current = {};
-  begun_ = phase_begun_ = Clock::now();
+  status_.current = {.goal = settings.goal};
+  begun_ = phase_begun_ = worked_since_ = Clock::now();
 }
 
 void Reclaimer::pause() {
@@ -74,6 +81,10 @@ void Reclaimer::resume() {
 
 void Reclaimer::stop() {
   const MutexLock lock(mutex_);
+  stop_running();
+}
+
+void Reclaimer::stop_running() {
   stopping_ = true;
   changed_.notify_all();
   changed_.wait(mutex_, [this]() DEDUPFS_REQUIRES(mutex_) { return !status_.running; });
@@ -111,30 +122,38 @@ void Reclaimer::run() {
     }
     ended.seconds = seconds_since(begun_);
     status_.freed_bytes += ended.findings.freed_bytes();
+    rests_until_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(rest_after(ended));
     status_.last = std::move(ended);
-    status_.running = false;
+    status_.running = status_.waiting = false;
     changed_.notify_all();
   }
-  status_.running = false;
+  status_.running = status_.waiting = false;
   changed_.notify_all();
 }
 
 // Waits until a reclaim is requested or due. False: the thread must end.
 bool Reclaimer::await_work() {
-  const auto rested = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                                         status_.last ? status_.last->seconds * kRests : 0));
   while (!ending_ && !asked_) {
-    changed_.wait_for(mutex_, look_interval_, [this]() DEDUPFS_REQUIRES(mutex_) { return ending_ || asked_; });
-    if (ending_ || asked_ || status_.paused || Clock::now() < rested) continue;
+    changed_.wait_for(mutex_, settings_.look_interval,
+                      [this]() DEDUPFS_REQUIRES(mutex_) { return ending_ || asked_; });
+    if (ending_ || asked_ || status_.paused || Clock::now() < rests_until_) continue;
     std::optional<ReclaimSettings> settings;
     {
       const MutexUnlock unlocked(mutex_);
-      survive("looking whether a reclaim is due", [&] { settings = due_(); });
+      survive("looking whether a reclaim is due", [&] { settings = settings_.due(); });
     }
     if (!settings || asked_) continue;
     begin(*settings);
   }
   return !ending_;
+}
+
+// Settling that made progress goes on with what has landed since.
+std::chrono::duration<double> Reclaimer::rest_after(const ReclaimStatus::Ended& ended) {
+  const std::chrono::duration<double> rest(ended.seconds * kRests);
+  if (ended.findings.goal == ReclaimGoal::kFreeSpace) return rest;
+  if (ended.findings.emptied_containers != 0) return {};
+  return std::max<std::chrono::duration<double>>(rest, kRestAfterNothing);
 }
 
 ReclaimStatus::Ended Reclaimer::reclaim_once(const ReclaimSettings& settings) {
@@ -146,9 +165,13 @@ ReclaimStatus::Ended Reclaimer::reclaim_once(const ReclaimSettings& settings) {
   give_back_idle_memory();
   if (findings) {
     ended.findings = *findings;
-    spdlog::info("reclaim: {} chunks erased, {} containers removed, {} of disk freed, {} moved",
-                 findings->erased_chunks, findings->emptied_containers, human_size(findings->freed_bytes()),
-                 human_size(findings->moved_bytes));
+    if (findings->goal == ReclaimGoal::kSettle)
+      spdlog::info("settled {}: they take {} now", human_size(findings->emptied_bytes),
+                   human_size(findings->stored_bytes));
+    else
+      spdlog::info("reclaim: {} chunks erased, {} containers removed, {} of disk freed, {} moved",
+                   findings->erased_chunks, findings->emptied_containers, human_size(findings->freed_bytes()),
+                   human_size(findings->moved_bytes));
     return ended;
   }
   const MutexLock lock(mutex_);
@@ -158,14 +181,29 @@ ReclaimStatus::Ended Reclaimer::reclaim_once(const ReclaimSettings& settings) {
   return ended;
 }
 
-// Waits here while it is paused.
+// Waits while it is paused; one that yields, also while the volume is in use, and for its share of the time.
+void Reclaimer::wait_for_turn() {
+  const auto is_ending = [this]() DEDUPFS_REQUIRES(mutex_) { return stopping_ || ending_; };
+  changed_.wait(mutex_, [&]() DEDUPFS_REQUIRES(mutex_) { return !status_.paused || is_ending(); });
+  if (!yields_) return;
+  const auto worked = Clock::now() - worked_since_;
+  const unsigned percent = settings_.yielding_cpu_percent;
+  changed_.wait_for(mutex_, worked * (100 - percent) / percent, is_ending);
+  while (!is_ending() && !settings_.is_idle()) {
+    status_.waiting = true;
+    changed_.wait_for(mutex_, kIdleLookInterval, is_ending);
+  }
+  status_.waiting = false;
+  worked_since_ = Clock::now();
+}
+
 Result<void> Reclaimer::note_progress(ReclaimPhase phase, double done, const ReclaimFindings& so_far) {
   const MutexLock lock(mutex_);
   if (phase != status_.phase) phase_begun_ = Clock::now();
   status_.phase = phase;
   status_.progress = std::clamp(done, 0.0, 1.0);
   status_.current = so_far;
-  changed_.wait(mutex_, [this]() DEDUPFS_REQUIRES(mutex_) { return !status_.paused || stopping_ || ending_; });
+  wait_for_turn();
   if (stopping_ || ending_) return Error{ErrorCode::kInterrupted, "the reclaim was stopped"};
   return {};
 }

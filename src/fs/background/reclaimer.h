@@ -1,5 +1,5 @@
-// Runs reclaims of a mounted volume, one at a time, on a thread of its own at low priority: on request, and automatically when they
-// are due.
+// Runs reclaims of a mounted volume, and settles it: one job at a time, on a thread of its own at low priority, on request, and
+// automatically when it is due. An automatic job that yields (ReclaimSettings) waits while the volume is in use.
 //
 // Threads:   every function from any thread.
 // Ownership: the objects behind the host must outlive it; stop_for_good(), or the destructor, ends its thread.
@@ -22,6 +22,7 @@ namespace dedupfs {
 struct ReclaimStatus {
   bool running = false;
   bool paused = false;  // the running one and the next automatic one
+  bool waiting = false;  // until nobody uses the volume
   // The running reclaim:
   ReclaimPhase phase = ReclaimPhase::kAwait;
   double progress = 0;  // 0 to 1, of the phase
@@ -42,13 +43,17 @@ struct ReclaimStatus {
 
 class Reclaimer {
  public:
-  // The settings of a reclaim that is due, or nothing.
-  using Due = std::function<std::optional<ReclaimSettings>()>;
+  struct Settings {
+    std::chrono::milliseconds look_interval{};                     // how often it asks `due`
+    std::function<std::optional<ReclaimSettings>()> due;           // the settings of a reclaim that is due, or nothing
+    std::function<bool()> is_idle = [] { return true; };           // false: a job that yields waits
+    unsigned yielding_cpu_percent = 100;                           // the share of the time in which such a job works, 1 to 100
+  };
 
-  Reclaimer(Volume& volume, ReclaimHost host, Due due, std::chrono::milliseconds look_interval);
+  Reclaimer(Volume& volume, ReclaimHost host, Settings settings);
   ~Reclaimer();
 
-  Result<void> start(const ReclaimSettings& settings);  // kBusy: a reclaim runs already
+  Result<void> start(const ReclaimSettings& settings);  // kBusy: a reclaim runs already, and does not yield
   void pause();                                         // takes effect between two steps; does not wait
   void resume();
   void stop();  // stops the running one, and waits for its end
@@ -63,17 +68,22 @@ class Reclaimer {
   bool await_work() DEDUPFS_REQUIRES(mutex_);
   ReclaimStatus::Ended reclaim_once(const ReclaimSettings& settings);
   Result<void> note_progress(ReclaimPhase phase, double done, const ReclaimFindings& so_far);
+  void stop_running() DEDUPFS_REQUIRES(mutex_);
+  void wait_for_turn() DEDUPFS_REQUIRES(mutex_);
+  static std::chrono::duration<double> rest_after(const ReclaimStatus::Ended& ended);
 
   Volume& volume_;
   const ReclaimHost host_;
-  const Due due_;
-  const std::chrono::milliseconds look_interval_;
+  const Settings settings_;
 
   mutable Mutex mutex_;
   ConditionVariable changed_;
   bool ending_ DEDUPFS_GUARDED_BY(mutex_) = false;
   bool stopping_ DEDUPFS_GUARDED_BY(mutex_) = false;
   std::optional<ReclaimSettings> asked_ DEDUPFS_GUARDED_BY(mutex_);
+  bool yields_ DEDUPFS_GUARDED_BY(mutex_) = false;  // the running one
+  Clock::time_point worked_since_ DEDUPFS_GUARDED_BY(mutex_);
+  Clock::time_point rests_until_ DEDUPFS_GUARDED_BY(mutex_);
   Clock::time_point begun_ DEDUPFS_GUARDED_BY(mutex_);
   Clock::time_point phase_begun_ DEDUPFS_GUARDED_BY(mutex_);
   ReclaimStatus status_ DEDUPFS_GUARDED_BY(mutex_);

@@ -253,6 +253,10 @@ Reclaimer& Filesystem::reclaimer() {
   return parts_->background.reclaimer();
 }
 
+Activity& Filesystem::activity() {
+  return parts_->activity;
+}
+
 std::uint64_t Filesystem::dirty_bytes() const {
   return parts_->transactions.pending_bytes();
 }

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/activity.h"
 #include "base/bytes.h"
 #include "base/result.h"
 #include "fs/background/reclaimer.h"
@@ -135,6 +136,7 @@ class Filesystem {
   Volume& volume();
   Scrubber& scrubber();
   Reclaimer& reclaimer();  // only if the volume is writable
+  Activity& activity();    // noted by whoever passes on the requests of users
   // Data in memory that no commit has made durable yet (for statistics).
   std::uint64_t dirty_bytes() const;
 

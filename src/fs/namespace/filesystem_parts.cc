@@ -47,10 +47,12 @@ FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique
             damage_log),
       inode_attributes(volume->metadata(), table, transactions, contents, xattrs, snapshots_directory),
       clones(volume->metadata(), table, *numbers, names, entries, contents, moves, transactions, space),
-      background(*volume, table, *numbers, writability, transactions, space, clean_up,
+      background(*volume, table, *numbers, writability, transactions, space, clean_up, activity,
                  {.checkpoint_interval = options.checkpoint_interval,
                   .patience = options.background_patience,
-                  .defragment_percent = options.defragment_percent}) {}
+                  .defragment_percent = options.defragment_percent,
+                  .settle = options.settle,
+                  .settle_cpu_percent = options.settle_cpu_percent}) {}
 
 Result<void> FilesystemParts::start() {
   DEDUPFS_TRY(maker.ensure_root());

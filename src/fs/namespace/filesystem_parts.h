@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/activity.h"
 #include "base/result.h"
 #include "fs/background/background_work.h"
 #include "fs/content/dirty_budget.h"
@@ -96,6 +97,7 @@ struct FilesystemParts {
   InodeAttributes inode_attributes;
   Clones clones;
 
+  Activity activity;
   // Last, so that its threads end before the objects that they use.
   BackgroundWork background;
   std::atomic<bool> closed{false};

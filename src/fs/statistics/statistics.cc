@@ -142,6 +142,7 @@ class Counting {
     BackingFolder& volume = *volume_.folder();
     const std::uint64_t container_bytes = allocated_below(volume, kContainersDirectory, kDeepest);
     statistics_.index_bytes = allocated_below(volume, kIndexDirectory, kDeepest);
+    statistics_.landed_bytes = volume_.containers().landed_bytes().value_or(0);
     statistics_.index_table_bytes = volume_.database().table_bytes();
     statistics_.index_filters = volume_.database().filter_memory();
     statistics_.disk_bytes = disk_bytes_of(volume_);

@@ -7,12 +7,12 @@
 
 namespace dedupfs {
 
-Result<ReclaimStatus> reclaim_volume(const Path& path, bool foreign,
+Result<ReclaimStatus> reclaim_volume(const Path& path, ReclaimGoal goal, bool foreign,
                                      const std::function<bool(const ReclaimStatus&)>& goes_on) {
   DEDUPFS_ASSIGN(auto volume, Volume::open(path, {.foreign = foreign}));
   DEDUPFS_ASSIGN(const auto filesystem, Filesystem::open(std::move(volume), {}));
   Reclaimer& reclaimer = filesystem->reclaimer();
-  DEDUPFS_TRY(reclaimer.start({}));
+  DEDUPFS_TRY(reclaimer.start({.goal = goal}));
   for (ReclaimStatus status = reclaimer.status(); status.running; status = reclaimer.status()) {
     if (!goes_on(status)) reclaimer.stop();
     std::this_thread::sleep_for(kJobLookInterval);

@@ -1,4 +1,4 @@
-// Reclaims an unmounted volume, for dedupfs-gc.
+// Reclaims or settles an unmounted volume, for dedupfs-gc.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace dedupfs {
 // reclaim stops, and the volume is closed as usual. The status tells the result of the reclaim. An Error comes from opening or
 // closing (kBusy: another process has the volume).
 // `foreign`: see VolumeOptions.
-Result<ReclaimStatus> reclaim_volume(const Path& path, bool foreign,
+Result<ReclaimStatus> reclaim_volume(const Path& path, ReclaimGoal goal, bool foreign,
                                      const std::function<bool(const ReclaimStatus&)>& goes_on);
 
 }  // namespace dedupfs

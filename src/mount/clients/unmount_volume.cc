@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/size.h"
 #include "base/unique_fd.h"
 #include "mount/control/control_socket.h"
 #include "mount/daemon/remount.h"
@@ -29,6 +30,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Less than this is not worth a line.
+constexpr std::uint64_t kLandedToMention = 1 << 20;
 // A forced unmount does not wait long for a daemon that does not answer.
 constexpr std::chrono::milliseconds kPatienceOfForce = 10s;
 
@@ -53,6 +56,9 @@ class Unmounting {
     if (request_.mode == UnmountMode::kLazy || is_still_mounted_elsewhere()) return {};
     auto closed = daemon_ ? await_daemon(process) : await_lock();
     if (closed) step(entry_.source + " is closed");
+    if (closed && landed_bytes_ >= kLandedToMention)
+      say(fmt::format("{} of new data is not settled yet: it gets smaller by dedupfs-gc --settle {}",
+                      human_size(landed_bytes_), entry_.source));
     return closed;
   }
 
@@ -153,6 +159,9 @@ class Unmounting {
   // All possible commits are done. A mount that became read-only meanwhile has nothing to commit.
   Result<void> commit() {
     const auto synced = daemon_->request({{"command", "sync"}});
+    if (synced)
+      if (const auto landed = read_answer([&] { return synced->value("landed_bytes", std::uint64_t{0}); }))
+        landed_bytes_ = *landed;
     if (synced || request_.mode == UnmountMode::kForce) return {};
     return Error{ErrorCode::kIo, fmt::format("{} stays mounted, because its changes cannot be made durable: {} (to "
                                              "unmount anyway and lose them, use -f)",
@@ -206,6 +215,7 @@ class Unmounting {
   UnmountRequest request_;
   MountEntry entry_;
   std::optional<ControlClient> daemon_;
+  std::uint64_t landed_bytes_ = 0;
 };
 
 }  // namespace

@@ -58,14 +58,18 @@ RemountRequest remount_request_of(const nlohmann::json& request) {
   return {request.at("sync").get<bool>(), request.at("dirsync").get<bool>()};  // of all else, get throws
 }
 
-Result<ReclaimAction> reclaim_action_of(const nlohmann::json& request) {
+Result<ReclaimRequest> reclaim_request_of(const nlohmann::json& request) {
+  using Action = ReclaimRequest::Action;
   const std::string action = request.at("action").get<std::string>();
-  if (action == "status") return ReclaimAction::kStatus;
-  if (action == "start") return ReclaimAction::kStart;
-  if (action == "pause") return ReclaimAction::kPause;
-  if (action == "resume") return ReclaimAction::kResume;
-  if (action == "stop") return ReclaimAction::kStop;
-  return unknown_action(action, "reclaim");
+  if (action == "status") return ReclaimRequest{Action::kStatus};
+  if (action == "pause") return ReclaimRequest{Action::kPause};
+  if (action == "resume") return ReclaimRequest{Action::kResume};
+  if (action == "stop") return ReclaimRequest{Action::kStop};
+  if (action != "start") return unknown_action(action, "reclaim");
+  const std::string goal = request.value("goal", "free_space");
+  if (goal == "free_space") return ReclaimRequest{Action::kStart, ReclaimGoal::kFreeSpace};
+  if (goal == "settle") return ReclaimRequest{Action::kStart, ReclaimGoal::kSettle};
+  return invalid_argument("'" + goal + "' is no goal of a reclaim (free_space, settle)");
 }
 
 }  // namespace dedupfs

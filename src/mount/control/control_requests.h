@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "fs/format/types.h"
+#include "store/reclaim/reclaim_types.h"
 
 namespace dedupfs {
 
@@ -50,8 +51,13 @@ struct RemountRequest {
 };
 RemountRequest remount_request_of(const nlohmann::json& request);
 
-// {"command": "reclaim", "action": "start"}
-enum class ReclaimAction { kStatus, kStart, kPause, kResume, kStop };
-Result<ReclaimAction> reclaim_action_of(const nlohmann::json& request);
+// {"command": "reclaim", "action": "start", "goal": "settle"}
+struct ReclaimRequest {
+  enum class Action { kStatus, kStart, kPause, kResume, kStop };
+
+  Action action = Action::kStatus;
+  ReclaimGoal goal = ReclaimGoal::kFreeSpace;  // of kStart
+};
+Result<ReclaimRequest> reclaim_request_of(const nlohmann::json& request);
 
 }  // namespace dedupfs

@@ -31,13 +31,13 @@ Result<void> run_scrub_request(Scrubber& scrubber, const ScrubRequest& request) 
   return {};
 }
 
-Result<void> run_reclaim_request(Reclaimer& reclaimer, ReclaimAction action) {
-  switch (action) {
-    case ReclaimAction::kStatus: return {};
-    case ReclaimAction::kStart: return reclaimer.start({});
-    case ReclaimAction::kPause: reclaimer.pause(); break;
-    case ReclaimAction::kResume: reclaimer.resume(); break;
-    case ReclaimAction::kStop: reclaimer.stop();
+Result<void> run_reclaim_request(Reclaimer& reclaimer, const ReclaimRequest& request) {
+  switch (request.action) {
+    case ReclaimRequest::Action::kStatus: return {};
+    case ReclaimRequest::Action::kStart: return reclaimer.start({.goal = request.goal});
+    case ReclaimRequest::Action::kPause: reclaimer.pause(); break;
+    case ReclaimRequest::Action::kResume: reclaimer.resume(); break;
+    case ReclaimRequest::Action::kStop: reclaimer.stop();
   }
   return {};
 }
@@ -82,7 +82,7 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
       {"sync",
        [&filesystem](const Json&) -> Result<Json> {
          DEDUPFS_TRY(filesystem.sync());
-         return Json::object();
+         return Json{{"landed_bytes", filesystem.volume().containers().landed_bytes().value_or(0)}};
        }},
       {"statistics",
        [&filesystem](const Json&) -> Result<Json> {
@@ -107,10 +107,10 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
        }},
       {"reclaim",
        [&filesystem](const Json& asked) -> Result<Json> {
-         DEDUPFS_ASSIGN(const ReclaimAction action, reclaim_action_of(asked));
+         DEDUPFS_ASSIGN(const ReclaimRequest reclaim, reclaim_request_of(asked));
          if (filesystem.volume().read_only())
            return Error{ErrorCode::kReadOnly, "the volume is mounted read-only; mount it for writing to reclaim space"};
-         DEDUPFS_TRY(run_reclaim_request(filesystem.reclaimer(), action));
+         DEDUPFS_TRY(run_reclaim_request(filesystem.reclaimer(), reclaim));
          return Json{{"reclaim", reclaim_json(filesystem.reclaimer().status())}};
        }},
       {"snapshot",

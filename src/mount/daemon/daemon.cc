@@ -197,6 +197,8 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request)
   volume_options.cache_bytes = options.cache_bytes == 0 ? limits.cache : options.cache_bytes;
   volume_options.waiting_region_bytes = limits.waiting_regions;
   volume_options.threads = options.threads;
+  volume_options.settled = options.settled;
+  volume_options.landing = options.landing;
   auto volume = when_closed(request.volume, [&] { return Volume::open(request.volume, volume_options); });
   if (!volume) {
     if (volume.error().code() != ErrorCode::kReadOnly) return volume.error();
@@ -209,6 +211,8 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request)
   filesystem_options.group_bytes = limits.group;
   filesystem_options.atime = options.atime;
   filesystem_options.snapshot_access = snapshot_access(options);
+  filesystem_options.settle = options.settle;
+  filesystem_options.settle_cpu_percent = static_cast<unsigned>(options.settle_cpu_percent);
   filesystem_options.defragment_percent = static_cast<unsigned>(options.defragment_percent);
   return Filesystem::open(std::move(*volume), filesystem_options);
 }

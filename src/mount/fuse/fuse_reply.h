@@ -89,6 +89,7 @@ int answer_of(const Error& error);
 template <class Body>
 auto attempt(fuse_req_t req, Body&& body) -> decltype(body()) {
   const QuiesceGate::Pass pass(mount_of(req).requests());
+  mount_of(req).filesystem().activity().note();
   return guarded(body);
 }
 

@@ -20,6 +20,7 @@ namespace dedupfs {
 namespace {
 
 using Atime = FilesystemOptions::Atime;
+using Settle = FilesystemOptions::Settle;
 using SnapshotAccess = FilesystemOptions::SnapshotAccess;
 
 Error bad_value(std::string_view name, std::string_view value, std::string_view allowed) {
@@ -107,6 +108,21 @@ OwnOption choice_option(std::string_view name, Value MountOptions::*field, const
           }};
 }
 
+OwnOption compression_option(std::string_view name, std::optional<Compression> MountOptions::*field,
+                             std::string_view help) {
+  return {name, help,
+          [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
+            const auto compression = parse_compression(value);
+            if (!compression) return compression.error().with(fmt::format("mount option {}", option));
+            options.*field = *compression;
+            return {};
+          },
+          [=](const MountOptions& options) {
+            return options.*field ? format_compression(*(options.*field)) : std::string();
+          },
+          "SPEC"};
+}
+
 const std::vector<OwnOption>& own_options() {
   static const std::vector<OwnOption> options = {
       size_option("cache", &MountOptions::cache_bytes, 16 * kMiB, 1024 * kGiB,
@@ -124,6 +140,16 @@ const std::vector<OwnOption>& own_options() {
       size_option("readahead", &MountOptions::read_ahead_bytes, 0, kGiB, "how far the kernel reads ahead"),
       number_option("rewrite", &MountOptions::defragment_percent, 0, 100,
                     "percent of the written data that defragmentation may store again; 0: none"),
+      compression_option("landing", &MountOptions::landing,
+                         "compression of new data that arrives fast (default: as the volume says)"),
+      compression_option("settled", &MountOptions::settled,
+                         "compression of data that stays (default: as the volume says)"),
+      choice_option<Settle>("settle", &MountOptions::settle,
+                            {{"idle", Settle::kIdle}, {"always", Settle::kAlways}, {"off", Settle::kOff}},
+                            "idle, always or off",
+                            "when landed data is compressed for good: while nobody uses the volume (or: always, off)"),
+      number_option("settle_cpu", &MountOptions::settle_cpu_percent, 1, 100,
+                    "percent of the time in which settling works"),
       choice_option<DirectIo>("direct_io", &MountOptions::direct_io,
                               {{"wronly", DirectIo::kWriteOnly}, {"off", DirectIo::kOff}, {"all", DirectIo::kAll}},
                               "wronly, off or all", "bypass the page cache for files opened write-only (or: off, all)"),

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "codec/compression.h"
 #include "fs/namespace/filesystem.h"
 
 namespace dedupfs {
@@ -52,6 +53,10 @@ struct MountOptions {
   std::uint64_t threads = 0;  // of the ingest pipeline; 0: one a core
   std::uint64_t read_ahead_bytes = 4 << 20;
   std::uint64_t defragment_percent = 5;
+  std::optional<Compression> landing;  // absent, here and in the next: as the volume says
+  std::optional<Compression> settled;
+  FilesystemOptions::Settle settle = FilesystemOptions::Settle::kIdle;
+  std::uint64_t settle_cpu_percent = 100;
   DirectIo direct_io = DirectIo::kWriteOnly;
   FilesystemOptions::SnapshotAccess snapshots = FilesystemOptions::SnapshotAccess::kOwner;
   std::string log_file;    // empty: syslog

@@ -23,8 +23,14 @@ std::string_view name_of(ReclaimPhase phase) {
   return "unknown";
 }
 
+std::string_view name_of(ReclaimGoal goal) {
+  return goal == ReclaimGoal::kSettle ? "settle" : "free_space";
+}
+
 nlohmann::json findings_json(const ReclaimFindings& findings) {
   return {
+      {"goal", name_of(findings.goal)},
+      {"stored_bytes", findings.stored_bytes},
       {"live_chunks", findings.live_chunks},
       {"erased_chunks", findings.erased_chunks},
       {"rebased_chunks", findings.rebased_chunks},
@@ -75,7 +81,13 @@ std::string bytes_of(const nlohmann::json& json, const char* key) {
   return human_size(json.at(key).get<std::uint64_t>());
 }
 
+bool is_settling(const nlohmann::json& findings) {
+  return findings.at("goal").get<std::string>() == "settle";
+}
+
 std::string freed_text(const nlohmann::json& findings) {
+  if (is_settling(findings))
+    return fmt::format("{} settled, stored in {}", bytes_of(findings, "swept_bytes"), bytes_of(findings, "stored_bytes"));
   const auto rebased = findings.at("rebased_chunks").get<std::uint64_t>();
   return fmt::format("{} freed, {} chunks erased{}, {} containers emptied, {} moved", bytes_of(findings, "freed_bytes"),
                      findings.at("erased_chunks").get<std::uint64_t>(),
@@ -86,7 +98,11 @@ std::string freed_text(const nlohmann::json& findings) {
 std::string running_line(const nlohmann::json& json) {
   const nlohmann::json& left = json.at("seconds_left");
   const nlohmann::json& rate = json.at("swept_bytes_per_second");
-  return fmt::format("Reclaim {}: {} {:.0f} %{}{}; {}\n", json.at("paused").get<bool>() ? "paused" : "running",
+  const bool settling = is_settling(json.at("current"));
+  const char* const state = json.at("paused").get<bool>()    ? "paused"
+                            : json.at("waiting").get<bool>() ? "waiting until the volume is idle"
+                                                             : "running";
+  return fmt::format("{} {}: {} {:.0f} %{}{}; {}\n", settling ? "Settling" : "Reclaim", state,
                      shown_phase(json.at("phase").get<std::string>()), json.at("progress_percent").get<double>(),
                      left.is_null() ? "" : fmt::format(", about {:.0f} s left", left.get<double>()),
                      rate.is_null() ? "" : ", " + human_size(static_cast<std::uint64_t>(rate.get<double>())) + "/s",
@@ -94,13 +110,14 @@ std::string running_line(const nlohmann::json& json) {
 }
 
 std::string last_line(const nlohmann::json& last) {
+  const char* const job = !last.is_null() && is_settling(last) ? "settling" : "reclaim";
   if (last.is_null()) return "Last reclaim: none since the mount (dedupfs-gc MOUNTPOINT starts one)\n";
   const std::string found = fmt::format("{:.0f} s; {}", last.at("seconds").get<double>(), freed_text(last));
   if (!last.at("error").is_null())
-    return fmt::format("Last reclaim: FAILED after {} ({})\n", found, last.at("error").get<std::string>());
-  if (!last.at("complete").get<bool>()) return fmt::format("Last reclaim: stopped after {}\n", found);
+    return fmt::format("Last {}: FAILED after {} ({})\n", job, found, last.at("error").get<std::string>());
+  if (!last.at("complete").get<bool>()) return fmt::format("Last {}: stopped after {}\n", job, found);
   return fmt::format(
-      "Last reclaim: {}, {} of garbage left{}\n", found, bytes_of(last, "garbage_bytes"),
+      "Last {}: {}, {} of garbage left{}\n", job, found, bytes_of(last, "garbage_bytes"),
       last.at("lacked_room").get<bool>() ? ": too little disk space to move the live data beside it" : "");
 }
 
@@ -110,6 +127,7 @@ nlohmann::json reclaim_json(const ReclaimStatus& status) {
   return {
       {"running", status.running},
       {"paused", status.paused},
+      {"waiting", status.waiting},
       {"phase", status.running ? nlohmann::json(name_of(status.phase)) : nlohmann::json(nullptr)},
       {"progress_percent", status.running ? nlohmann::json(100 * status.progress) : nlohmann::json(nullptr)},
       {"seconds", status.running ? status.seconds : 0.0},
@@ -125,7 +143,7 @@ std::string reclaim_screen(const nlohmann::json& json) {
   if (json.at("running").get<bool>()) return running_line(json);
   return last_line(json.at("last")) +
          (json.at("paused").get<bool>()
-              ? "Automatic reclaims are paused (dedupfs-gc --resume MOUNTPOINT enables them)\n"
+              ? "Automatic reclaims and settling are paused (dedupfs-gc --resume MOUNTPOINT enables them)\n"
               : "");
 }
 

@@ -86,6 +86,11 @@ class Screen {
 
   // ------------------------------------------------------------ where the disk space goes
 
+  void landed() {
+    if (count("landed_bytes") == 0) return;
+    row("Landed", bytes("landed_bytes"), "not settled yet: it gets smaller while the volume is idle, or by dedupfs-gc --settle");
+  }
+
   void shares() {
     row("Files", human_size(count("stored_bytes") + count("base_only_bytes")),
         "their content, deduplicated and compressed");
@@ -93,6 +98,7 @@ class Screen {
     row("Garbage", bytes("garbage_bytes"), garbage_meaning());
     row("Index", bytes("index_bytes"), "names, attributes, and the places of all content");
     row("Other", bytes("other_bytes"), "superblock, checkpoints, folders");
+    landed();
   }
 
   // Names the remedy where it is worth it.
@@ -110,8 +116,8 @@ class Screen {
     out_ += fmt::format("Volume {}{}, format {}, {}\n", text("uuid"),
                         text("label").empty() ? "" : " \"" + text("label") + "\"", count("format_version"),
                         json_.at("mounted").get<bool>() ? "mounted" : "not mounted");
-    out_ += fmt::format("Chunker {}, fingerprint {}, delta {}, compression {}\n\n", text("chunker"),
-                        text("fingerprint"), text("delta"), text("compression"));
+    out_ += fmt::format("Chunker {}, fingerprint {}, delta {}, compression {} ({} at first)\n\n", text("chunker"),
+                        text("fingerprint"), text("delta"), text("compression"), text("landing"));
   }
 
   void chain() {
@@ -126,6 +132,7 @@ class Screen {
     row("+ other", bytes("other_bytes"), "superblock, checkpoints, folders");
     row("= disk", bytes("disk_bytes"),
         fmt::format("{:.2f} : 1 in total, {:.1f} % saved", number("total_ratio"), number("savings_percent")));
+    landed();
   }
 
   void files_to_unique() {

@@ -26,7 +26,7 @@ Result<void> for_each_container(ContainerFolder& containers, const UuidBytes& vo
     std::array<std::uint8_t, kContainerHeaderBytes> bytes{};
     if (!containers.read(number, 0, bytes)) continue;
     const auto header = decode_container_header(bytes);
-    if (header && *header != ContainerHeader{number, volume}) continue;
+    if (header && (header->number != number || header->volume != volume)) continue;
     DEDUPFS_TRY(visit(number, header.has_value()));
   }
   return {};

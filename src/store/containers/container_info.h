@@ -15,6 +15,7 @@ struct ContainerInfo {
   std::uint32_t id = 0;
   std::uint64_t bytes = 0;  // length of the file
   bool sealed = false;
+  ContainerTier tier = ContainerTier::kSettled;
   // The damage of its header, naming the file. After a crash, a new container may have no header, and nothing in it that anything
   // refers to. Regions behind a damaged header are still read.
   std::optional<Error> damage;

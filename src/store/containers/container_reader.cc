@@ -194,8 +194,10 @@ Result<ContainerInfo> ContainerReader::inspect(std::uint32_t number) {
   const auto header = decode_container_header(bytes);
   if (!header)
     info.damage = header.error().with(name);
-  else if (*header != ContainerHeader{number, volume_})
+  else if (header->number != number || header->volume != volume_)
     info.damage = corruption(name + " is a container of another volume or number");
+  else
+    info.tier = header->tier;
   DEDUPFS_TRY(backend_.read(number, info.bytes - bytes.size(), bytes));
   const auto trailer = decode_container_trailer(bytes);
   info.sealed = trailer && trailer->number == number && trailer->length == info.bytes;
@@ -214,7 +216,7 @@ Result<void> ContainerReader::check_header(std::uint32_t number) {
   // Regions have checksums of their own: a damaged header is no reason to give them up.
   if (!header)
     spdlog::warn("{}: {}", backend_.name_of(number), header.error().message());
-  else if (*header != ContainerHeader{number, volume_})
+  else if (header->number != number || header->volume != volume_)
     return corruption("the file is a container of another volume or number");
   const MutexLock lock(mutex_);
   if (checked_.size() >= kMaxChecked) checked_.clear();

@@ -4,7 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <limits>
+#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
@@ -43,9 +46,14 @@ struct ContainerStore::State {
         settings(std::move(settings_used)),
         volume(volume_of),
         backend(folder),
-        reader(backend, volume) {}
+        reader(backend, volume),
+        first_landed(settings.first_landed) {}
 
-  Result<void> create_container() DEDUPFS_REQUIRES(mutex);
+  std::shared_ptr<WrittenContainer>& current_of(ContainerTier tier) DEDUPFS_REQUIRES(mutex) {
+    return current[static_cast<std::size_t>(tier)];
+  }
+  Result<void> create_container(ContainerTier tier) DEDUPFS_REQUIRES(mutex);
+  void close_current(ContainerTier tier) DEDUPFS_REQUIRES(mutex);
   Result<void> write(WrittenContainer& container, std::uint64_t offset, ByteSpan region) DEDUPFS_EXCLUDES(mutex);
   // Lets go of the lock meanwhile.
   void seal_if_done(WrittenContainer& container) DEDUPFS_REQUIRES(mutex);
@@ -61,20 +69,24 @@ struct ContainerStore::State {
   Mutex sync_mutex DEDUPFS_ACQUIRED_BEFORE(mutex);
   Mutex mutex;
   std::uint32_t next_number DEDUPFS_GUARDED_BY(mutex) = 1;
-  std::shared_ptr<WrittenContainer> current DEDUPFS_GUARDED_BY(mutex);  // null until the next append
-  // Every container that is not finished(), `current` too.
+  // The open container of each tier; null until the next append.
+  std::array<std::shared_ptr<WrittenContainer>, kContainerTiers> current DEDUPFS_GUARDED_BY(mutex);
+  // Every container that is not finished(), the open ones too.
   std::vector<std::shared_ptr<WrittenContainer>> unsynced DEDUPFS_GUARDED_BY(mutex);
   bool directory_dirty DEDUPFS_GUARDED_BY(mutex) = false;
   std::optional<Error> failed_sync DEDUPFS_GUARDED_BY(mutex);
+
+  std::atomic<std::uint32_t> first_landed;  // changed under the lock only
+  Mutex landed_mutex;
+  std::unordered_set<std::uint32_t> known_settled DEDUPFS_GUARDED_BY(landed_mutex);
 };
 
 ContainerStore::ContainerStore(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 ContainerStore::~ContainerStore() {
   const MutexLock lock(state_->mutex);
-  if (!state_->current || state_->failed_sync) return;
-  state_->current->full = true;
-  state_->seal_if_done(*state_->current);
+  if (state_->failed_sync) return;
+  for (const ContainerTier tier : {ContainerTier::kSettled, ContainerTier::kLanded}) state_->close_current(tier);
 }
 
 Result<std::unique_ptr<ContainerStore>> ContainerStore::open(std::shared_ptr<BackingFolder> folder, Settings settings) {
@@ -92,7 +104,7 @@ Result<std::unique_ptr<ContainerStore>> ContainerStore::open(std::shared_ptr<Bac
   return std::unique_ptr<ContainerStore>(new ContainerStore(std::move(state)));
 }
 
-Result<RegionPlace> ContainerStore::append(ByteSpan encoded_region) {
+Result<RegionPlace> ContainerStore::append(ByteSpan encoded_region, ContainerTier tier) {
   State& state = *state_;
   DEDUPFS_CHECK(encoded_region.size() >= kRegionHeaderBytes);  // what encode_region() made
   if (state.settings.read_only) return Error{ErrorCode::kReadOnly, "the volume is open for reading only"};
@@ -102,14 +114,15 @@ Result<RegionPlace> ContainerStore::append(ByteSpan encoded_region) {
   {
     const MutexLock lock(state.mutex);
     if (state.failed_sync) return *state.failed_sync;
-    if (!state.current) DEDUPFS_TRY(state.create_container());
-    container = state.current;
+    auto& current = state.current_of(tier);
+    if (!current) DEDUPFS_TRY(state.create_container(tier));
+    container = current;
     offset = container->end;
     container->end += encoded_region.size();
     ++container->writes_in_flight;
     if (container->end >= state.settings.container_bytes) {
       container->full = true;
-      state.current = nullptr;
+      current = nullptr;
     }
   }
 
@@ -133,13 +146,13 @@ Result<RegionPlace> ContainerStore::append(ByteSpan encoded_region) {
 }
 
 // Under the lock, once in 64 MiB.
-Result<void> ContainerStore::State::create_container() {
+Result<void> ContainerStore::State::create_container(ContainerTier tier) {
   if (next_number == std::numeric_limits<std::uint32_t>::max())
     return Error{ErrorCode::kTooLarge, "all container numbers are used up"};
   auto container = std::make_shared<WrittenContainer>();
   container->number = next_number++;  // used up even if it fails: the rest of the file may be in the way
   DEDUPFS_ASSIGN(container->file, folder.create(container->number));
-  const std::string header = encode_container_header({container->number, volume});
+  const std::string header = encode_container_header({container->number, volume, tier});
   if (const auto written = container->file->write(0, bytes_of(header)); !written) {
     if (const auto removed = folder.remove(container->number); !removed) spdlog::warn("{}", removed.error().message());
     return written.error();
@@ -147,8 +160,15 @@ Result<void> ContainerStore::State::create_container() {
   crash_point("container.created");
   directory_dirty = true;
   unsynced.push_back(container);
-  current = std::move(container);
+  current_of(tier) = std::move(container);
   return {};
+}
+
+void ContainerStore::State::close_current(ContainerTier tier) {
+  const auto container = std::exchange(current_of(tier), nullptr);
+  if (!container) return;
+  container->full = true;
+  seal_if_done(*container);
 }
 
 // Leaves a container that can be walked, also when it fails: the place is given back if it is the last, else marked as
@@ -225,10 +245,7 @@ Result<void> ContainerStore::State::sync() {
 std::uint32_t ContainerStore::begin_new_container() {
   const MutexLock lock(state_->mutex);
   const std::uint32_t next = state_->next_number;
-  if (const auto container = std::exchange(state_->current, nullptr)) {
-    container->full = true;
-    state_->seal_if_done(*container);
-  }
+  for (const ContainerTier tier : {ContainerTier::kSettled, ContainerTier::kLanded}) state_->close_current(tier);
   return next;
 }
 
@@ -281,6 +298,33 @@ Result<std::vector<ContainerInfo>> ContainerStore::list() const {
     containers.push_back(std::move(*info));
   }
   return containers;
+}
+
+Result<std::uint64_t> ContainerStore::landed_bytes() const {
+  State& state = *state_;
+  const std::uint32_t end = next_container();  // all containers with lower numbers have files, with headers
+  DEDUPFS_ASSIGN(const std::vector<std::uint32_t> numbers, numbers_from(first_landed()));
+  const MutexLock lock(state.landed_mutex);
+  std::uint64_t bytes = 0;
+  std::optional<std::uint32_t> first;
+  for (const std::uint32_t number : numbers) {
+    if (number >= end) break;
+    if (state.known_settled.contains(number)) continue;
+    const auto info = state.reader.inspect(number);
+    if (info && info->tier == ContainerTier::kLanded) {
+      bytes += info->bytes;
+      if (!first) first = number;
+    } else {
+      state.known_settled.insert(number);  // or it was removed, or nothing can be read from it
+    }
+  }
+  state.first_landed = std::max(state.first_landed.load(), first.value_or(end));
+  std::erase_if(state.known_settled, [&](std::uint32_t number) { return number < state.first_landed; });
+  return bytes;
+}
+
+std::uint32_t ContainerStore::first_landed() const {
+  return state_->first_landed;
 }
 
 Result<std::vector<std::uint32_t>> ContainerStore::numbers_from(std::uint32_t first) const {

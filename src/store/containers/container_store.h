@@ -1,5 +1,5 @@
 // The containers of a volume: append-only, immutable once sealed. See docs/format.md, "Container". New regions go to the open
-// container, a file that this class writes. All else it asks of a ContainerBackend.
+// container of their tier, a file that this class writes. All else it asks of a ContainerBackend.
 //
 // Ownership: owns the files that it writes, and the backend.
 // Threads:   every function from any thread; appends are placed under a lock and written outside of it.
@@ -29,6 +29,7 @@ class ContainerStore {
     std::string volume_uuid;
     std::uint32_t container_bytes = Superblock().container_bytes;
     std::uint32_t next_container = 1;  // numbers below were used, even where no file is left to show it
+    std::uint32_t first_landed = 1;    // no container with a lower number is to be settled
     bool read_only = false;
   };
 
@@ -38,12 +39,12 @@ class ContainerStore {
   ~ContainerStore();  // seals open containers, as far as possible
 
   // Writes what encode_region() returned; it is durable after the next sync().
-  Result<RegionPlace> append(ByteSpan encoded_region);
+  Result<RegionPlace> append(ByteSpan encoded_region, ContainerTier tier = ContainerTier::kSettled);
 
   // Everything appended before the call is durable after it, and so is the directory entry of each new container.
   Result<void> sync();
 
-  // Starts a new container. Later appends go to containers of this number and above.
+  // Starts new containers. Later appends go to containers of this number and above.
   std::uint32_t begin_new_container();
   // Nothing refers to it any more, and nothing is being appended to it. Readers that have it open finish.
   Result<void> remove(std::uint32_t container);
@@ -63,6 +64,11 @@ class ContainerStore {
   // The place right behind the region at `place`, if the container holds one there.
   static RegionPlace place_after(RegionPlace place, const RegionHeader& header);
 
+  // The bytes of all containers that are to be settled. Reads the headers of containers from first_landed() on that it does not
+  // know yet, and of those that are to be settled.
+  Result<std::uint64_t> landed_bytes() const;
+  // As far as landed_bytes() has found out: for the next time that the volume is opened.
+  std::uint32_t first_landed() const;
   // All containers in order of number. Files with other names are ignored.
   Result<std::vector<ContainerInfo>> list() const;
   // The numbers of existing containers, ascending, from this number on.

@@ -40,6 +40,7 @@ std::string encode_container_header(const ContainerHeader& header) {
   Encoder encoder(bytes);
   encoder.u32(header.number);
   encoder.bytes(ByteSpan(header.volume));
+  encoder.u8(static_cast<std::uint8_t>(header.tier));
   return end_frame(std::move(bytes));
 }
 
@@ -48,6 +49,8 @@ Result<ContainerHeader> decode_container_header(ByteSpan bytes) {
   ContainerHeader header;
   header.number = decoder.u32();
   std::ranges::copy(decoder.bytes(header.volume.size()), header.volume.begin());
+  // A tier that only a newer build knows is not for this build to settle.
+  if (decoder.u8() == static_cast<std::uint8_t>(ContainerTier::kLanded)) header.tier = ContainerTier::kLanded;
   return header;
 }
 

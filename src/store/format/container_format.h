@@ -27,6 +27,7 @@ std::optional<std::uint32_t> parse_container_name(std::string_view name);
 struct ContainerHeader {
   std::uint32_t number = 0;
   UuidBytes volume{};
+  ContainerTier tier = ContainerTier::kSettled;
 
   bool operator==(const ContainerHeader&) const = default;
 };

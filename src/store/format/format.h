@@ -34,6 +34,13 @@ inline constexpr std::uint16_t kContainerVersionOldestRead = 1;
 inline constexpr std::size_t kContainerHeaderBytes = 64;
 inline constexpr std::size_t kContainerTrailerBytes = 64;
 
+// How the regions of a container are compressed; see docs/settling.md.
+enum class ContainerTier : std::uint8_t {
+  kSettled = 0,  // for good; also in volumes that were written by builds without tiers
+  kLanded = 1,   // quickly, to be settled later
+};
+inline constexpr std::size_t kContainerTiers = 2;
+
 // --- Region ---
 inline constexpr std::uint64_t kRegionMagic = 0x31'4e'47'52'43'50'44'44;  // "DDPCRGN1"
 inline constexpr std::uint16_t kRegionVersionWritten = 1;

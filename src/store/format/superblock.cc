@@ -129,7 +129,8 @@ std::string encode_superblock(const Superblock& superblock) {
   object["created_unix_seconds"] = superblock.created_unix_seconds;
   object["chunker"] = superblock.chunker;
   object["fingerprint"] = superblock.fingerprint;
-  object["compression"] = format_compression(superblock.compression);
+  object["compression"] = format_compression(superblock.compression.settled);
+  object["landing"] = format_compression(superblock.compression.landing);
   if (superblock.delta.enabled()) object["delta"] = format_delta_settings(superblock.delta);
   object["region_bytes"] = superblock.region_bytes;
   object["container_bytes"] = superblock.container_bytes;
@@ -171,6 +172,8 @@ Result<Superblock> decode_superblock(std::string_view json) {
   superblock.chunker = members.text("chunker");
   superblock.fingerprint = members.text("fingerprint");
   const std::string compression = members.text("compression");
+  // Builds without tiers compress new data for good.
+  const std::string landing = object.contains("landing") ? members.text("landing") : compression;
   const std::string delta = object.contains("delta") ? members.text("delta") : format_delta_settings({});
   superblock.region_bytes = members.integer<std::uint32_t>("region_bytes", kMinRegionBytes, kMaxRegionPayloadBytes);
   superblock.container_bytes =
@@ -181,7 +184,9 @@ Result<Superblock> decode_superblock(std::string_view json) {
     return Error{ErrorCode::kUnsupported, "unknown fingerprint '" + superblock.fingerprint + "'"};
   const auto parsed = parse_compression(compression);
   if (!parsed) return Error{ErrorCode::kUnsupported, parsed.error().message()};
-  superblock.compression = *parsed;
+  const auto parsed_landing = parse_compression(landing);
+  if (!parsed_landing) return Error{ErrorCode::kUnsupported, parsed_landing.error().message()};
+  superblock.compression = {.settled = *parsed, .landing = *parsed_landing};
   const auto parsed_delta = parse_delta_settings(delta);
   if (!parsed_delta) return Error{ErrorCode::kUnsupported, parsed_delta.error().message()};
   superblock.delta = *parsed_delta;

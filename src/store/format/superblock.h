@@ -30,7 +30,7 @@ struct Superblock {
   std::int64_t created_unix_seconds = 0;
   std::string chunker;  // canonical spec
   std::string fingerprint = "sha256";
-  Compression compression;
+  CompressionTiers compression;
   DeltaSettings delta;                       // of a volume that was made without: none
   std::uint32_t region_bytes = 512 << 10;    // payload before compression, at most (a larger chunk fills one alone)
   std::uint32_t container_bytes = 64 << 20;  // a container is sealed when it has reached this

@@ -31,7 +31,7 @@
 namespace dedupfs {
 
 struct IngestSettings {
-  Compression compression;
+  CompressionTiers compression;
   std::uint32_t region_bytes = 0;
   std::uint64_t waiting_region_bytes = 0;  // of regions that are not on disk yet; at the cap, writers wait
   std::size_t threads = 0;                 // of the region writer
@@ -46,16 +46,23 @@ struct Ingest {
         pool(pool_used),
         ids(index, next_id),
         duplicates(index, containers, pending, reader_used),
-        writer(containers, pending, reader_used.regions(), settings.compression, settings.threads,
-               settings.waiting_region_bytes),
-        packers(pending, ids.ids(), settings.region_bytes,
-                [this](std::shared_ptr<PendingRegion> region) { writer.submit(std::move(region)); }) {}
+        writer(containers, pending, reader_used.regions(),
+               {.compression = settings.compression,
+                .threads = settings.threads,
+                .max_waiting_bytes = settings.waiting_region_bytes}),
+        packers(pending, ids.ids(), settings.region_bytes, to_writer()),
+        moved_packers(pending, ids.ids(), settings.region_bytes, to_writer()) {}
 
   // To be called before something is packed. Failed regions are tried again before new data is refused: space may have been
   // freed.
   Result<void> check_writable() {
     if (writer.error()) DEDUPFS_TRY(writer.retry_failed());
     return ids.ensure();
+  }
+  // No packer may be in use.
+  void close_regions() {
+    packers.close_all();
+    moved_packers.close_all();
   }
 
   ChunkReader& reader;
@@ -67,7 +74,13 @@ struct Ingest {
   std::unique_ptr<DeltaStage> deltas;  // null: without
   RecentReferences recent_references;
   RegionWriter writer;
-  PackerPool packers;
+  PackerPool packers;        // of streams
+  PackerPool moved_packers;  // of moves: their regions hold nothing that somebody waits for
+
+ private:
+  RegionPacker::Closed to_writer() {
+    return [this](std::shared_ptr<PendingRegion> region) { writer.submit(std::move(region)); };
+  }
 };
 
 }  // namespace dedupfs

@@ -9,31 +9,56 @@
 
 namespace dedupfs {
 
-RegionWriter::RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache,
-                           const Compression& compression, std::size_t threads, std::uint64_t max_waiting_bytes)
+namespace {
+
+// The share of the waiting bytes that moved chunks may have: a commit waits for them.
+constexpr std::uint64_t kMovedPart = 4;
+
+bool all_moved(const PendingRegion& region) {
+  return region.extents.empty() && region.renewed.empty();
+}
+
+}  // namespace
+
+RegionWriter::RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache, Settings settings)
     : containers_(containers),
       pending_(pending),
       cache_(cache),
-      compression_(compression),
-      max_waiting_bytes_(max_waiting_bytes),
-      pool_(threads, "region-writer") {}
+      settings_(std::move(settings)),
+      new_{.max_waiting_bytes = settings_.max_waiting_bytes},
+      moved_{.max_waiting_bytes = std::max<std::uint64_t>(1, settings_.max_waiting_bytes / kMovedPart)},
+      new_pool_(settings_.threads, "region-writer"),
+      moved_pool_(settings_.threads, "settler", ThreadPool::Priority::kLow) {}
 
 void RegionWriter::submit(std::shared_ptr<PendingRegion> region) {
+  const bool moved = all_moved(*region);
+  Effort effort = Effort::kQuick;
+  Lane* lane = nullptr;
   {
     const MutexLock lock(mutex_);
-    changed_.wait(mutex_, [this]() DEDUPFS_REQUIRES(mutex_) { return waiting_bytes_ < max_waiting_bytes_ || error_; });
-    waiting_bytes_ += region->used_bytes;
+    lane = moved ? &moved_ : &new_;
+    changed_.wait(mutex_, [&]() DEDUPFS_REQUIRES(mutex_) {
+      return lane->waiting_bytes < lane->max_waiting_bytes || error_;
+    });
+    lane->waiting_bytes += region->used_bytes;
+    effort = effort_for(region->used_bytes, moved);
   }
-  const auto work = [this, region = std::move(region)] { run(region); };
-  if (!survive("writing a region beside others", [&] { pool_.submit(work); })) work();
+  const auto work = [this, effort, lane, region = std::move(region)] { run(region, effort, *lane); };
+  ThreadPool& pool = moved ? moved_pool_ : new_pool_;
+  if (!survive("writing a region beside others", [&] { pool.submit(work); })) work();
 }
 
-void RegionWriter::run(const std::shared_ptr<PendingRegion>& region) noexcept {
+RegionWriter::Effort RegionWriter::effort_for(std::uint64_t bytes, bool moved) {
+  if (moved || settings_.compression.are_one()) return Effort::kStrong;
+  return arrivals_.is_slow_after(bytes, settings_.now()) ? Effort::kStrong : Effort::kQuick;
+}
+
+void RegionWriter::run(const std::shared_ptr<PendingRegion>& region, Effort effort, Lane& lane) noexcept {
   const std::uint32_t bytes = region->used_bytes;
-  auto written = guarded([&] { return write(*region); });
+  auto written = guarded([&] { return write(*region, effort); });
   {
     const MutexLock lock(mutex_);
-    waiting_bytes_ -= bytes;
+    lane.waiting_bytes -= bytes;
     region->attempted = true;
     if (!written) {
       if (!error_) survive("log", [&] { spdlog::error("cannot store data: {}", written.error().message()); });
@@ -44,14 +69,18 @@ void RegionWriter::run(const std::shared_ptr<PendingRegion>& region) noexcept {
   changed_.notify_all();
 }
 
-Result<void> RegionWriter::write(PendingRegion& pending_region) {
+Result<void> RegionWriter::write(PendingRegion& pending_region, Effort effort) {
   Region& region = *pending_region.region;
   const ByteSpan payload = ByteSpan(region.payload).first(pending_region.used_bytes);
-  // No user waits for chunks that are stored already, and these are rarely moved again.
-  const bool all_moved = pending_region.extents.empty() && pending_region.renewed.empty();
-  const std::string encoded = encode_region(region.entries, payload,
-                                            all_moved ? compression_.stronger() : compression_.worthwhile_for(payload));
-  DEDUPFS_ASSIGN(const RegionPlace place, containers_.append(bytes_of(encoded)));
+  const auto& [settled, landing] = settings_.compression;
+  const std::string encoded =
+      encode_region(region.entries, payload, effort == Effort::kQuick ? landing : settled.worthwhile_for(payload));
+  DEDUPFS_ASSIGN(const RegionHeader header, decode_region_header(bytes_of(encoded).first(kRegionHeaderBytes)));
+  // A payload that the quick level leaves as it is stays so.
+  const bool is_settled = effort == Effort::kStrong || header.encoding == PayloadEncoding::kRaw;
+  DEDUPFS_ASSIGN(const RegionPlace place,
+                 containers_.append(bytes_of(encoded), is_settled ? ContainerTier::kSettled : ContainerTier::kLanded));
+  if (all_moved(pending_region)) moved_disk_bytes_ += encoded.size();
   // A region is likely to be read or overwritten soon after it was written. A region that was closed early would take the memory
   // of a full one.
   if (payload.size() > region.payload.size() / 2) {
@@ -80,7 +109,7 @@ Result<void> RegionWriter::retry_failed() {
     Result<void> written;
     {
       const MutexUnlock unlocked(mutex_);
-      written = guarded([&] { return write(*region); });
+      written = guarded([&] { return write(*region, all_moved(*region) ? Effort::kStrong : Effort::kQuick); });
     }
     if (!written) {
       error_ = written.error();
@@ -102,7 +131,7 @@ std::optional<Error> RegionWriter::error() const {
 
 std::uint64_t RegionWriter::waiting_bytes() const {
   const MutexLock lock(mutex_);
-  return waiting_bytes_;
+  return new_.waiting_bytes + moved_.waiting_bytes;
 }
 
 }  // namespace dedupfs

@@ -1,10 +1,17 @@
-// Compresses closed regions and appends them to containers, on threads of its own, with a bound on what waits.
+// Compresses closed regions and appends them to containers, on threads of its own, with a bound on what waits. It decides how
+// much effort each region is worth, and so which tier of containers it goes to (docs/settling.md):
+//
+//   new chunks   quickly, to be settled later; for good if they arrive slowly, or if nothing makes them smaller
+//   moved ones   for good, beside the new ones, by threads of low priority: nobody waits for them
 //
 // Threads: every function from any thread.
 // Failure: a region whose append failed is kept and tried again by retry_failed(); until that has succeeded error()
 // says why.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -16,15 +23,22 @@
 #include "store/chunks/pending_chunks.h"
 #include "store/containers/container_store.h"
 #include "store/containers/region_cache.h"
+#include "store/ingest/arrival_rate.h"
 
 namespace dedupfs {
 
 class RegionWriter {
  public:
-  RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache, const Compression& compression,
-               std::size_t threads, std::uint64_t max_waiting_bytes);
+  struct Settings {
+    CompressionTiers compression;
+    std::size_t threads = 0;              // for new chunks, and as many for moved ones
+    std::uint64_t max_waiting_bytes = 0;  // of new chunks; of moved ones, a fourth
+    std::function<ArrivalRate::Clock::time_point()> now = ArrivalRate::Clock::now;
+  };
 
-  // Waits while more than that wait, unless writing fails at the moment. Throws nothing.
+  RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache, Settings settings);
+
+  // Waits while too many bytes of its kind wait, unless writing fails at the moment. Throws nothing.
   void submit(std::shared_ptr<PendingRegion> region);
   // Waits until these regions, which were submitted, are on disk; those that failed are tried once more.
   Result<void> wait_for(const std::vector<std::shared_ptr<PendingRegion>>& regions);
@@ -32,24 +46,38 @@ class RegionWriter {
   std::optional<Error> error() const;
   // Payload bytes that are not on disk yet.
   std::uint64_t waiting_bytes() const;
+  // All bytes that regions of moved chunks took on disk.
+  std::uint64_t moved_disk_bytes() const { return moved_disk_bytes_; }
 
  private:
-  Result<void> write(PendingRegion& region);
-  void run(const std::shared_ptr<PendingRegion>& region) noexcept;
+  enum class Effort : std::uint8_t { kQuick, kStrong };
+  // The regions of new chunks, or of moved ones.
+  struct Lane {
+    std::uint64_t max_waiting_bytes = 0;
+    std::uint64_t waiting_bytes = 0;
+  };
+
+  Effort effort_for(std::uint64_t bytes, bool moved) DEDUPFS_REQUIRES(mutex_);
+  Result<void> write(PendingRegion& region, Effort effort);
+  void run(const std::shared_ptr<PendingRegion>& region, Effort effort, Lane& lane) noexcept;
 
   ContainerStore& containers_;
   PendingChunks& pending_;
   RegionCache& cache_;
-  const Compression compression_;
-  const std::uint64_t max_waiting_bytes_;
+  const Settings settings_;
 
   Mutex retry_mutex_;
   mutable Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(retry_mutex_);
   ConditionVariable changed_;
-  std::uint64_t waiting_bytes_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  Lane new_ DEDUPFS_GUARDED_BY(mutex_);
+  Lane moved_ DEDUPFS_GUARDED_BY(mutex_);
+  ArrivalRate arrivals_ DEDUPFS_GUARDED_BY(mutex_);
   std::shared_ptr<PendingRegion> failed_ DEDUPFS_GUARDED_BY(mutex_);  // the first one; each leads to the next
   std::optional<Error> error_ DEDUPFS_GUARDED_BY(mutex_);
-  ThreadPool pool_;  // last: its threads use the rest
+  std::atomic<std::uint64_t> moved_disk_bytes_ = 0;
+  // Last: their threads use the rest.
+  ThreadPool new_pool_;
+  ThreadPool moved_pool_;
 };
 
 }  // namespace dedupfs

@@ -36,6 +36,7 @@ struct CopyForward::Usage {
   std::uint64_t live_chunks = 0;
   std::uint64_t moved_chunks = 0;  // of these, in order
   bool is_damaged = false;         // its header
+  bool is_landed = false;
 
   bool is_empty() const { return live_chunks == 0; }
   std::uint64_t garbage_bytes() const { return bytes - std::min(bytes, live_bytes); }
@@ -45,6 +46,7 @@ struct CopyForward::Usage {
 };
 
 Result<void> CopyForward::run() {
+  stored_before_ = volume_.chunks().moved_disk_bytes();
   DEDUPFS_ASSIGN(std::vector<Usage> containers, choose());
   for (const Usage& container : containers) all_bytes_ += container.bytes;
   DEDUPFS_TRY(find_order(containers));
@@ -67,6 +69,7 @@ Result<void> CopyForward::run() {
     else
       findings_.lacked_room = true;
   }
+  findings_.stored_bytes = volume_.chunks().moved_disk_bytes() - stored_before_;
   return {};
 }
 
@@ -85,8 +88,14 @@ Result<std::vector<CopyForward::Usage>> CopyForward::choose() {
     findings_.garbage_bytes += container.garbage_bytes();
   }
   std::erase_if(containers, [](const Usage& container) { return container.is_damaged && !container.is_empty(); });
+  if (settings_.goal == ReclaimGoal::kSettle)
+    std::erase_if(containers, [](const Usage& container) { return !container.is_landed; });
   std::ranges::sort(containers, {}, [](const Usage& container) { return -container.share(); });
+  if (settings_.goal == ReclaimGoal::kFreeSpace) keep_those_with_garbage(containers, all_bytes);
+  return containers;
+}
 
+void CopyForward::keep_those_with_garbage(std::vector<Usage>& containers, std::uint64_t all_bytes) const {
   std::uint64_t garbage_bytes = findings_.garbage_bytes;
   auto end_of_chosen = containers.begin();
   for (; end_of_chosen != containers.end(); ++end_of_chosen) {
@@ -101,7 +110,6 @@ Result<std::vector<CopyForward::Usage>> CopyForward::choose() {
   const auto end_of_small = std::stable_partition(end_of_chosen, containers.end(), is_small);
   if (end_of_small - end_of_chosen > 1) end_of_chosen = end_of_small;
   containers.erase(end_of_chosen, containers.end());
-  return containers;
 }
 
 Result<std::vector<CopyForward::Usage>> CopyForward::usage_before(std::uint32_t end) {
@@ -110,7 +118,10 @@ Result<std::vector<CopyForward::Usage>> CopyForward::usage_before(std::uint32_t 
   for (const auto& container : containers)
     if (container.id < end && container.is_file)
       by_container[container.id] = {
-          .container = container.id, .bytes = container.bytes, .is_damaged = container.damage.has_value()};
+          .container = container.id,
+          .bytes = container.bytes,
+          .is_damaged = container.damage.has_value(),
+          .is_landed = container.tier == ContainerTier::kLanded};
   DEDUPFS_TRY(
       walk_extents(volume_.database(), *volume_.database().snapshot(), [&](const ChunkExtent& extent) -> Result<void> {
         const auto usage = by_container.find(extent.place.container);
@@ -244,6 +255,7 @@ Result<bool> CopyForward::empty(const Usage& container) {
 
 Result<void> CopyForward::report(std::uint64_t more_bytes) {
   done_bytes_ += more_bytes;
+  findings_.stored_bytes = volume_.chunks().moved_disk_bytes() - stored_before_;
   const double all = static_cast<double>(std::max<std::uint64_t>(all_bytes_, 1));  // there may be empty files only
   return progress_(ReclaimPhase::kCopyForward, std::min(1.0, static_cast<double>(done_bytes_) / all), findings_);
 }

@@ -1,5 +1,6 @@
-// The part of a reclaim that gives space back. It empties containers with enough garbage: it moves their live chunks into new
-// containers, and removes the old ones after the commit. See docs/reclaim.md.
+// The part of a reclaim that gives space back. It empties containers with enough garbage, or, to settle them, those with landed
+// chunks: it moves their live chunks into new containers, and removes the old ones after the commit. See docs/reclaim.md and
+// docs/settling.md.
 //
 // Containers without live chunks go first. The others follow in batches, so that there is room to move a batch. Each batch is
 // gone before the next begins. Chunks that the newest files need move in the order in which a reader of these files needs them.
@@ -40,6 +41,7 @@ class CopyForward {
   };
 
   Result<std::vector<Usage>> choose();
+  void keep_those_with_garbage(std::vector<Usage>& containers, std::uint64_t all_bytes) const;
   Result<std::vector<Usage>> usage_before(std::uint32_t end);
   Result<void> find_order(const std::vector<Usage>& containers);
   Result<void> visit_needed(ChunkId id, ExtentFinder& extents, ChunkSet& seen,
@@ -57,6 +59,7 @@ class CopyForward {
   ReclaimFindings& findings_;
 
   std::vector<Place> order_;  // of what moves, as the newest files need it
+  std::uint64_t stored_before_ = 0;  // by all moves
   std::uint64_t all_bytes_ = 0;
   std::uint64_t done_bytes_ = 0;
 };

@@ -34,6 +34,13 @@ class Reclaim {
       : volume_(volume), host_(host), settings_(settings), progress_(progress) {}
 
   Result<ReclaimFindings> run() {
+    findings_.goal = settings_.goal;
+    if (settings_.goal == ReclaimGoal::kSettle) {
+      const auto moving = volume_.chunks().relocator().start_moving();
+      DEDUPFS_TRY(copy_forward());
+      DEDUPFS_TRY(compact_index());
+      return findings_;
+    }
     DEDUPFS_TRY(host_.await_deletions([this] { return progress_(ReclaimPhase::kAwait, 0, findings_); }));
     const auto moving = volume_.chunks().relocator().start_moving();
     const std::uint64_t dropped_bytes = volume_.chunks().dropped().count();
@@ -48,13 +55,14 @@ class Reclaim {
     DEDUPFS_TRY(commit_erased());
     volume_.chunks().erasure().finish();
     DEDUPFS_TRY(erased);
-    DEDUPFS_TRY(CopyForward(volume_, host_, settings_, progress_, findings_).run());
+    DEDUPFS_TRY(copy_forward());
     volume_.chunks().dropped().subtract(dropped_bytes);
     DEDUPFS_TRY(compact_index());
     return findings_;
   }
 
  private:
+  Result<void> copy_forward() { return CopyForward(volume_, host_, settings_, progress_, findings_).run(); }
   Liveness& live() { return volume_.chunks().erasure().liveness(); }
 
   Result<void> report(ReclaimPhase phase, double done) {

@@ -1,5 +1,7 @@
-// Gives back the space of chunks that nothing refers to, while the volume is in use: mark, sweep, copy-forward. See
-// docs/reclaim.md.
+// Gives back space while the volume is in use. Each goal takes some of these steps. See docs/reclaim.md and docs/settling.md.
+//
+//   kFreeSpace: all of them, for the space of chunks that nothing refers to.
+//   kSettle:    copy-forward of the containers with landed chunks, which compresses them for good; compact.
 //
 //   await  waits until deleted files are gone from the namespace, and that is committed.
 //   mark   sets one bit for each chunk that a recipe refers to, and for each of its sources. A writer that refers to a chunk

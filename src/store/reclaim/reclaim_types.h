@@ -36,7 +36,12 @@ struct ReclaimHost {
   std::function<Result<std::uint64_t>()> available_bytes;
 };
 
+// kFreeSpace: give back the space of chunks that nothing refers to. kSettle: store landed chunks for good (docs/settling.md).
+enum class ReclaimGoal : std::uint8_t { kFreeSpace, kSettle };
+
 struct ReclaimSettings {
+  ReclaimGoal goal = ReclaimGoal::kFreeSpace;
+  bool yields = false;  // waits while the volume is in use, and ends when somebody asks for another reclaim
   // Containers are emptied, the emptiest first, until at most this share of the rest is garbage.
   double garbage_left = 0.02;
   // Deltas are re-encoded if more than this share of the needed bytes would come back.
@@ -46,17 +51,22 @@ struct ReclaimSettings {
 enum class ReclaimPhase : std::uint8_t { kAwait, kMark, kRebase, kSweep, kCopyForward, kCompactIndex };
 
 struct ReclaimFindings {
+  ReclaimGoal goal = ReclaimGoal::kFreeSpace;
   std::uint64_t live_chunks = 0;
   std::uint64_t rebased_chunks = 0;  // deltas that were re-encoded
   std::uint64_t rebased_bytes = 0;   // their size now, before compression
   std::uint64_t erased_chunks = 0;
   std::uint64_t emptied_containers = 0;
   std::uint64_t emptied_bytes = 0;  // what these were long
-  std::uint64_t moved_bytes = 0;    // of these, live bytes that were stored elsewhere
+  std::uint64_t moved_bytes = 0;    // of these, live bytes that were stored elsewhere: as long as they were before
+  std::uint64_t stored_bytes = 0;   // and what the chunks that moved take now
   std::uint64_t garbage_bytes = 0;  // left in containers
   bool lacked_room = false;         // for the live chunks of containers that would have been emptied
 
-  std::uint64_t freed_bytes() const { return emptied_bytes - std::min(emptied_bytes, moved_bytes); }
+  // Settling makes chunks shorter, a reclaim removes them.
+  std::uint64_t freed_bytes() const {
+    return emptied_bytes - std::min(emptied_bytes, goal == ReclaimGoal::kSettle ? stored_bytes : moved_bytes);
+  }
 };
 
 // `done` is between 0 and 1, of the phase; called often. An Error ends the reclaim.

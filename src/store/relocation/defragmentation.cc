@@ -109,7 +109,7 @@ class Defragmentation {
 
 Result<MovedBytes> Relocator::defragment(const RecentReferences::Window& window, unsigned percent,
                                          const InGroup& in_group) {
-  const PackerPool::Lease packer(parts_.ingest.packers);
+  const PackerPool::Lease packer(parts_.ingest.moved_packers);
   DEDUPFS_ASSIGN(const MovedBytes moved, Defragmentation(percent, parts_, *packer, in_group).run(window));
   dropped_.add(moved.bytes);  // the former copies are nobody's
   return moved;

@@ -37,7 +37,7 @@ Result<void> move_region(RegionPlace place, const Region& region, const std::vec
 
 Result<void> move_all(std::uint32_t container, std::uint64_t chunks, const RelocationParts& parts,
                       const InGroup& in_group) {
-  const PackerPool::Lease packer(parts.ingest.packers);
+  const PackerPool::Lease packer(parts.ingest.moved_packers);
   DEDUPFS_ASSIGN(const ContainerWalk walk, parts.containers.walk(container));
   // A crash may have torn a region that nobody refers to. Only chunks that are missing in the end count.
   std::optional<Error> damage = walk.stopped_by;

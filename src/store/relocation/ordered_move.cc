@@ -81,7 +81,7 @@ class OrderedMove {
 
 Result<MovedChunks> Relocator::move_in_order(const std::vector<ChunkId>& order, const BetweenBatches& between,
                                              const InGroup& in_group) {
-  const PackerPool::Lease packer(parts_.ingest.packers);
+  const PackerPool::Lease packer(parts_.ingest.moved_packers);
   return OrderedMove(parts_, *packer, in_group).run(order, between);
 }
 

@@ -129,7 +129,7 @@ Result<std::uint32_t> Relocator::reencode(const ChunkExtent& extent, ChunkId id,
                                           const InGroup& in_group) {
   DEDUPFS_CHECK(parts_.ingest.deltas != nullptr);  // Rebase looks at the superblock as the volume does
   DEDUPFS_TRY(parts_.ingest.check_writable());
-  const PackerPool::Lease packer(parts_.ingest.packers);
+  const PackerPool::Lease packer(parts_.ingest.moved_packers);
   return Reencoder(parts_, *packer, in_group).store(extent, id, bases, may_be_source, max_bytes);
 }
 

@@ -106,7 +106,7 @@ void ChunkStore::prefetch(std::vector<ChunkId> ids) {
 // ---------------------------------------------------------------- commit
 
 void ChunkStore::close_regions() {
-  state_->ingest.packers.close_all();
+  state_->ingest.close_regions();
 }
 
 void ChunkStore::freeze() {
@@ -151,6 +151,10 @@ std::size_t ChunkStore::open_bytes() const {
 
 std::uint64_t ChunkStore::waiting_bytes() const {
   return state_->ingest.writer.waiting_bytes();
+}
+
+std::uint64_t ChunkStore::moved_disk_bytes() const {
+  return state_->ingest.writer.moved_disk_bytes();
 }
 
 // ---------------------------------------------------------------- parts

@@ -33,7 +33,7 @@ class Relocator;
 class ChunkStore final : public CommitParticipant {
  public:
   struct Settings {
-    Compression compression;
+    CompressionTiers compression;
     DeltaSettings delta;
     std::uint32_t region_bytes = Superblock().region_bytes;
     std::uint64_t cache_bytes = 256 << 20;
@@ -71,6 +71,8 @@ class ChunkStore final : public CommitParticipant {
   std::size_t open_bytes() const;
   // Bytes of new chunks that are packed but not on disk yet.
   std::uint64_t waiting_bytes() const;
+  // The bytes that moved chunks were stored in since the volume was opened, on disk.
+  std::uint64_t moved_disk_bytes() const;
 
   DamageRecord& damage();
   DroppedBytes& dropped();

@@ -206,12 +206,13 @@ Result<void> require_index_of(const Superblock& superblock, const Database& data
                            path.string(), uuid.value_or("without a uuid"), superblock.uuid)};
 }
 
-Result<std::uint32_t> load_next_container(const Database& database) {
-  DEDUPFS_ASSIGN(const auto number, get_number(database, kNextContainerCounter));
-  const std::uint64_t next = number.value_or(1);
-  if (next == 0 || !std::in_range<std::uint32_t>(next))
-    return Error{ErrorCode::kCorruption, "the counter " + std::string(kNextContainerCounter) + " is damaged"};
-  return static_cast<std::uint32_t>(next);
+// 1 if there is none.
+Result<std::uint32_t> load_container_number(const Database& database, std::string_view counter) {
+  DEDUPFS_ASSIGN(const auto stored, get_number(database, counter));
+  const std::uint64_t number = stored.value_or(1);
+  if (number == 0 || !std::in_range<std::uint32_t>(number))
+    return Error{ErrorCode::kCorruption, "the counter " + std::string(counter) + " is damaged"};
+  return static_cast<std::uint32_t>(number);
 }
 
 }  // namespace
@@ -318,18 +319,23 @@ Result<void> Volume::open_parts() {
   DEDUPFS_ASSIGN(snapshots_, SnapshotList::load(*database_));
   metadata_ = std::make_unique<Metadata>(*database_, *snapshots_);
 
-  const auto loaded = load_next_container(*database_);
+  const auto loaded = load_container_number(*database_, kNextContainerCounter);
   if (!loaded) return with_remedy(loaded.error(), path());
   const std::uint32_t next_container = *loaded;
+  const auto first_landed = load_container_number(*database_, kFirstLandedCounter);
+  if (!first_landed) return with_remedy(first_landed.error(), path());
   DEDUPFS_ASSIGN(const Backing::Space space, (*containers)->space());
   DEDUPFS_ASSIGN(
       containers_,
       ContainerStore::open(*containers, {.volume_uuid = superblock_.uuid,
                                          .container_bytes = container_bytes_on(space, superblock_.container_bytes),
                                          .next_container = next_container,
+                                         .first_landed = *first_landed,
                                          .read_only = options_.read_only}));
+  const CompressionTiers compression{.settled = options_.settled.value_or(superblock_.compression.settled),
+                                     .landing = options_.landing.value_or(superblock_.compression.landing)};
   auto chunks = ChunkStore::open(containers_, *database_,
-                                 {.compression = superblock_.compression,
+                                 {.compression = compression,
                                   .delta = superblock_.delta,
                                   .region_bytes = superblock_.region_bytes,
                                   .cache_bytes = options_.cache_bytes,
@@ -341,8 +347,10 @@ Result<void> Volume::open_parts() {
   chunks_ = std::move(*chunks);
   next_container_ = std::make_unique<CommittedNumber>(
       kNextContainerCounter, [this] { return containers_->next_container(); }, next_container);
+  first_landed_ = std::make_unique<CommittedNumber>(
+      kFirstLandedCounter, [this] { return containers_->first_landed(); }, *first_landed);
   // `chunks` and `next_container` describe the appended regions. The chunk store appends regions, so it comes first.
-  participants_ = {chunks_.get(), next_container_.get(), metadata_.get(), snapshots_.get()};
+  participants_ = {chunks_.get(), next_container_.get(), first_landed_.get(), metadata_.get(), snapshots_.get()};
   if (ballast_) ballast_->keep();
   return {};
 }

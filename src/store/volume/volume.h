@@ -32,6 +32,8 @@ namespace dedupfs {
 
 inline constexpr std::string_view kNextContainerCounter =
     "next_container";  // no container has this number or a higher one
+inline constexpr std::string_view kFirstLandedCounter =
+    "first_landed_container";  // no container with a lower number is to be settled
 
 struct VolumeOptions {
   bool read_only = false;
@@ -45,12 +47,15 @@ struct VolumeOptions {
   std::uint64_t cache_bytes = ChunkStore::Settings().cache_bytes;  // decoded regions
   std::uint64_t waiting_region_bytes = ChunkStore::Settings().waiting_region_bytes;
   std::size_t threads = 0;  // of the ingest pipeline; 0: one a core
+  // Instead of what the superblock says, for what is written now.
+  std::optional<Compression> settled;
+  std::optional<Compression> landing;
 };
 
 // The settings that mkfs gets.
 struct VolumeSettings {
   std::string chunker;  // spec; empty: the default
-  Compression compression;
+  CompressionTiers compression;
   std::optional<DeltaSettings> delta;  // absent: the default
   std::uint32_t region_bytes = Superblock().region_bytes;
   std::string label;
@@ -126,6 +131,7 @@ class Volume {
   std::shared_ptr<ContainerStore> containers_;
   std::unique_ptr<ChunkStore> chunks_;
   std::unique_ptr<CommitParticipant> next_container_;
+  std::unique_ptr<CommitParticipant> first_landed_;
   std::vector<CommitParticipant*> participants_;  // in the order in which they append to the batch
   bool warned_of_index_memory_ = false;
   std::uint32_t judged_container_ = 0;  // the next container when the index was last judged by its memory

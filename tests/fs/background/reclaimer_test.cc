@@ -24,9 +24,13 @@ class ReclaimerTest : public testing::Test {
   }
   ~ReclaimerTest() override { open_the_door(); }
 
+  using Due = std::function<std::optional<ReclaimSettings>()>;
+
   Reclaimer make(
-      std::chrono::milliseconds look_interval = kNever, Reclaimer::Due due = [] { return std::nullopt; }) {
-    return {volume_.volume(), volume_.host(), std::move(due), look_interval};
+      std::chrono::milliseconds look_interval = kNever, Due due = [] { return std::nullopt; }) {
+    return {volume_.volume(),
+            volume_.host(),
+            {.look_interval = look_interval, .due = std::move(due), .is_idle = [this] { return is_idle_.load(); }}};
   }
   // The next reclaim waits in the middle until open_the_door().
   void close_the_door() {
@@ -44,6 +48,7 @@ class ReclaimerTest : public testing::Test {
 
   ReclaimedVolume volume_;
   std::vector<ChunkId> ids_;
+  std::atomic<bool> is_idle_ = true;
 
  private:
   std::promise<void> reached_;
@@ -173,6 +178,40 @@ TEST_F(ReclaimerTest, BeginsByItselfWhenOneIsDue) {
   while (!reclaimer.status().last) std::this_thread::yield();
 
   EXPECT_EQ(reclaimer.status().last->findings.erased_chunks, 3u);
+}
+
+TEST_F(ReclaimerTest, OneThatYieldsWaitsUntilTheVolumeIsIdle) {
+  is_idle_ = false;
+  Reclaimer reclaimer = make();
+  ASSERT_TRUE(ok(reclaimer.start({.yields = true})));
+  while (!reclaimer.status().waiting) std::this_thread::yield();
+  EXPECT_TRUE(reclaimer.status().running);
+
+  is_idle_ = true;
+
+  EXPECT_EQ(await_end(reclaimer).findings.erased_chunks, 3u);
+  EXPECT_FALSE(reclaimer.status().waiting);
+}
+
+TEST_F(ReclaimerTest, OneThatYieldsGivesWayToOneThatSomebodyAsksFor) {
+  is_idle_ = false;
+  Reclaimer reclaimer = make();
+  ASSERT_TRUE(ok(reclaimer.start({.yields = true})));
+  while (!reclaimer.status().waiting) std::this_thread::yield();
+
+  ASSERT_TRUE(ok(reclaimer.start({})));  // which does not wait
+
+  EXPECT_EQ(await_end(reclaimer).findings.erased_chunks, 3u);
+}
+
+TEST_F(ReclaimerTest, TheEndOfAMountStopsOneThatWaits) {
+  is_idle_ = false;
+  {
+    Reclaimer reclaimer = make();
+    ASSERT_TRUE(ok(reclaimer.start({.yields = true})));
+    while (!reclaimer.status().waiting) std::this_thread::yield();
+  }
+  volume_.expect_kept();
 }
 
 TEST_F(ReclaimerTest, NoneBeginsByItselfWhilePaused) {

@@ -48,7 +48,7 @@ class StatisticsTest : public testing::Test {
     std::filesystem::remove_all(path());
     VolumeSettings settings;
     settings.chunker = "fixed:size=4k";
-    settings.compression = compression;
+    settings.compression = {.settled = compression};
     settings.label = "name";
     value_of(Volume::create(path(), settings));
     open();

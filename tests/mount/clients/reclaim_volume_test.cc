@@ -49,7 +49,7 @@ class ReclaimVolumeTest : public testing::Test {
 TEST_F(ReclaimVolumeTest, GivesBackWhatWasDeletedAndKeepsTheRest) {
   bool was_seen_running = false;
 
-  const auto status = reclaim_volume(filesystem_.path(), false, [&](const ReclaimStatus& so_far) {
+  const auto status = reclaim_volume(filesystem_.path(), ReclaimGoal::kFreeSpace, false, [&](const ReclaimStatus& so_far) {
     was_seen_running = so_far.running;
     return true;
   });
@@ -63,7 +63,7 @@ TEST_F(ReclaimVolumeTest, GivesBackWhatWasDeletedAndKeepsTheRest) {
 }
 
 TEST_F(ReclaimVolumeTest, IsStoppedByWhoWatches) {
-  const auto status = reclaim_volume(filesystem_.path(), false, [](const ReclaimStatus&) { return false; });
+  const auto status = reclaim_volume(filesystem_.path(), ReclaimGoal::kFreeSpace, false, [](const ReclaimStatus&) { return false; });
 
   ASSERT_TRUE(ok(status));
   ASSERT_TRUE(status->last);
@@ -76,7 +76,7 @@ TEST_F(ReclaimVolumeTest, VolumeThatSomebodyElseHasIsRefused) {
   filesystem_.open();
 
   EXPECT_TRUE(
-      fails_with(ErrorCode::kBusy, reclaim_volume(filesystem_.path(), false, [](const auto&) { return true; })));
+      fails_with(ErrorCode::kBusy, reclaim_volume(filesystem_.path(), ReclaimGoal::kFreeSpace, false, [](const auto&) { return true; })));
 }
 
 }  // namespace

@@ -13,17 +13,28 @@ bool is_wrong(const Result<T>& result) {
 }
 
 TEST(ControlRequests, ReclaimIsToldWhatToDoByName) {
-  const auto action_of = [](const char* action) { return reclaim_action_of({{"action", action}}); };
+  const auto action_of = [](const char* action) { return reclaim_request_of({{"action", action}})->action; };
 
-  EXPECT_EQ(action_of("status"), ReclaimAction::kStatus);
-  EXPECT_EQ(action_of("start"), ReclaimAction::kStart);
-  EXPECT_EQ(action_of("pause"), ReclaimAction::kPause);
-  EXPECT_EQ(action_of("resume"), ReclaimAction::kResume);
-  EXPECT_EQ(action_of("stop"), ReclaimAction::kStop);
+  EXPECT_EQ(action_of("status"), ReclaimRequest::Action::kStatus);
+  EXPECT_EQ(action_of("start"), ReclaimRequest::Action::kStart);
+  EXPECT_EQ(action_of("pause"), ReclaimRequest::Action::kPause);
+  EXPECT_EQ(action_of("resume"), ReclaimRequest::Action::kResume);
+  EXPECT_EQ(action_of("stop"), ReclaimRequest::Action::kStop);
+}
+
+TEST(ControlRequests, AReclaimFreesSpaceUnlessItIsToldToSettle) {
+  const auto goal_of = [](const nlohmann::json& request) { return reclaim_request_of(request)->goal; };
+
+  EXPECT_EQ(goal_of({{"action", "start"}}), ReclaimGoal::kFreeSpace);
+  EXPECT_EQ(goal_of({{"action", "start"}, {"goal", "free_space"}}), ReclaimGoal::kFreeSpace);
+  EXPECT_EQ(goal_of({{"action", "start"}, {"goal", "settle"}}), ReclaimGoal::kSettle);
+  const auto wrong = reclaim_request_of({{"action", "start"}, {"goal", "Settle"}});
+  ASSERT_TRUE(is_wrong(wrong));
+  EXPECT_EQ(wrong.error().message(), "'Settle' is no goal of a reclaim (free_space, settle)");
 }
 
 TEST(ControlRequests, UnknownActionIsNamedInTheError) {
-  const auto reclaim = reclaim_action_of({{"action", "Start"}});
+  const auto reclaim = reclaim_request_of({{"action", "Start"}});
   const auto scrub = scrub_request_of({{"action", "pause"}});
 
   ASSERT_TRUE(is_wrong(reclaim));

@@ -34,7 +34,7 @@ class StoreCheckTest : public testing::Test {
  protected:
   StoreCheckTest() {
     VolumeSettings settings;
-    settings.compression = Compression::none();
+    settings.compression = {.settled = Compression::none()};
     EXPECT_TRUE(Volume::create(path(), settings));
     const auto volume = open();
     for (const std::uint64_t seed : {0u, 3u}) {
@@ -306,7 +306,7 @@ class DeltaStoreCheckTest : public testing::Test {
  protected:
   DeltaStoreCheckTest() {
     VolumeSettings settings;
-    settings.compression = Compression::none();
+    settings.compression = {.settled = Compression::none()};
     settings.delta = {.method = "odess+", .neighbours = 0};
     EXPECT_TRUE(Volume::create(path(), settings));
     std::vector<ByteBuffer> chunks;

@@ -23,9 +23,9 @@ Superblock sample() {
   superblock.label = "backups \"of\" münchen";
   superblock.created_unix_seconds = 1'700'000'000;
   superblock.chunker = "vram:avg=8k,min=2k,max=32k";
-  superblock.compression.level = 3;
+  superblock.compression.settled.level = 3;
   superblock.region_bytes = 256 << 10;
-  superblock.compression.level = 7;
+  superblock.compression.landing.level = 2;
   return superblock;
 }
 
@@ -85,7 +85,7 @@ TEST(Superblock, IsWrittenAsEver) {
   Superblock superblock;
   superblock.uuid = "01234567-89ab-4cde-8f01-23456789abcd";
   superblock.chunker = "c";
-  superblock.compression.level = 3;
+  superblock.compression.settled.level = 3;
   superblock.region_bytes = 256 << 10;
 
   EXPECT_EQ(encode_superblock(superblock), R"({
@@ -99,6 +99,7 @@ TEST(Superblock, IsWrittenAsEver) {
   "chunker": "c",
   "fingerprint": "sha256",
   "compression": "zstd:3",
+  "landing": "zstd:1",
   "region_bytes": 262144,
   "container_bytes": 67108864,
   "checksum": "fd600af87e44e2ae"

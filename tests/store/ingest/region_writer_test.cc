@@ -37,7 +37,14 @@ class RegionWriterTest : public testing::Test {
   }
 
   RegionWriter& writer(std::uint64_t max_waiting_bytes = 1 << 20, const Compression& compression = kNone) {
-    writer_ = std::make_unique<RegionWriter>(*containers_, pending_, cache_, compression, 2, max_waiting_bytes);
+    return writer_with({.settled = compression, .landing = compression}, max_waiting_bytes);
+  }
+  RegionWriter& writer_with(const CompressionTiers& compression, std::uint64_t max_waiting_bytes = 1 << 20) {
+    writer_ = std::make_unique<RegionWriter>(*containers_, pending_, cache_,
+                                             RegionWriter::Settings{.compression = compression,
+                                                                    .threads = 2,
+                                                                    .max_waiting_bytes = max_waiting_bytes,
+                                                                    .now = [this] { return now_; }});
     return *writer_;
   }
   // A region of new chunks of 1000 bytes.
@@ -68,6 +75,7 @@ class RegionWriterTest : public testing::Test {
                        return Error{ErrorCode::kNotFound, "not in the cache"};
                      }};
   ChunkId last_id_{};
+  ArrivalRate::Clock::time_point now_ = ArrivalRate::Clock::now();  // moved by hand
   std::unique_ptr<RegionWriter> writer_;
 };
 
@@ -251,32 +259,94 @@ TEST_F(RegionWriterTest, NobodyWaitsWhileWritingFails) {
 
 // ---------------------------------------------------------------- compression
 
-TEST_F(RegionWriterTest, WhatMovesIsCompressedHarder) {
-  writer(1 << 20, {.level = 1});
-  std::mt19937 random(1);
-  ByteBuffer text;  // of a thousand words
+// Text of a thousand words, of which strong compression makes less than quick compression does.
+ByteBuffer thousand_words(std::uint64_t seed) {
+  std::mt19937 random(seed);
+  ByteBuffer text;
   while (text.size() < 200'000) {
     const auto word = random_bytes(2 + random() % 7, random() % 1000);
     text.insert(text.end(), word.begin(), word.end());
   }
-  const auto disk_bytes = [&](const std::shared_ptr<PendingRegion>& region) {
+  return text;
+}
+
+class RegionWriterTiersTest : public RegionWriterTest {
+ protected:
+  RegionWriterTiersTest() { writer_with({.settled = {.level = 9}}); }
+
+  struct Stored {
+    std::uint32_t bytes = 0;
+    ContainerTier tier{};
+  };
+  Stored write(const std::shared_ptr<PendingRegion>& region) {
     writer_->submit(region);
     EXPECT_TRUE(writer_->wait_for({region}));
-    return containers_->read_header(region->range->place)->stored_length;
-  };
-  RegionEntry entry;
-  entry.id = ChunkId{1000};
-  entry.raw_length = entry.payload_length = static_cast<std::uint32_t>(text.size());
+    const RegionPlace place = region->range->place;
+    const auto containers = containers_->list().value();
+    const auto container = std::ranges::find(containers, place.container, &ContainerInfo::id);
+    return {containers_->read_header(place)->stored_length, container->tier};
+  }
+  Stored add(ByteSpan chunk) {
+    Fingerprint fingerprint;
+    fingerprint.bytes.fill(++fingerprints_);
+    packer_.add(fingerprint, chunk);
+    packer_.close();
+    return write(closed_.back());
+  }
+  Stored move(ByteSpan chunk) {
+    RegionEntry entry;
+    entry.id = ChunkId{1000u + ++fingerprints_};
+    entry.raw_length = entry.payload_length = static_cast<std::uint32_t>(chunk.size());
+    EXPECT_TRUE(packer_.add_moved(entry, chunk));
+    packer_.close();
+    return write(closed_.back());
+  }
+  // More data has come than a slow source gives.
+  void arrive_fast() {
+    for (std::uint64_t bytes = 0; bytes <= ArrivalRate::kSlowBytes; bytes += 2 << 20)
+      add(random_bytes(2 << 20, fingerprints_));
+  }
 
-  packer_.add(entry.fingerprint, text);
-  packer_.close();
-  const auto added = disk_bytes(closed_.back());
-  ASSERT_TRUE(packer_.add_moved(entry, text));
-  packer_.close();
-  const auto moved = disk_bytes(closed_.back());
+ private:
+  std::uint8_t fingerprints_ = 0;
+};
 
-  EXPECT_LT(moved, added);
-  EXPECT_LT(added, text.size());
+TEST_F(RegionWriterTiersTest, FastDataLandsQuicklyAndMovedDataIsSettled) {
+  const ByteBuffer text = thousand_words(1);
+  arrive_fast();
+
+  const Stored added = add(text);
+  const Stored moved = move(text);
+
+  EXPECT_EQ(added.tier, ContainerTier::kLanded);
+  EXPECT_EQ(moved.tier, ContainerTier::kSettled);
+  EXPECT_LT(moved.bytes, added.bytes);
+  EXPECT_LT(added.bytes, text.size());
+}
+
+TEST_F(RegionWriterTiersTest, DataThatComesSlowlyIsSettledAtOnce) {
+  const ByteBuffer text = thousand_words(1);
+  const Stored moved = move(text);
+  arrive_fast();
+
+  now_ += 2 * ArrivalRate::kWindow;
+  const Stored added = add(text);
+
+  EXPECT_EQ(added.tier, ContainerTier::kSettled);
+  EXPECT_EQ(added.bytes, moved.bytes);
+}
+
+TEST_F(RegionWriterTiersTest, IncompressibleDataNeedsNoSettling) {
+  arrive_fast();
+
+  EXPECT_EQ(add(random_bytes(200'000, 1)).tier, ContainerTier::kSettled);
+}
+
+TEST_F(RegionWriterTiersTest, WithOneTierAllDataIsSettled) {
+  writer_with({.settled = {.level = 1}});
+  arrive_fast();
+
+  EXPECT_EQ(add(thousand_words(1)).tier, ContainerTier::kSettled);
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ class MovingStore : public SampleStore {
   ChunkReader reader_ = make_reader();
   Liveness liveness_;
   Ingest ingest_{
-      {.compression = Compression::none(), .region_bytes = 64 << 10, .waiting_region_bytes = 16 << 20, .threads = 1},
+      {.compression = {.settled = Compression::none()}, .region_bytes = 64 << 10, .waiting_region_bytes = 16 << 20, .threads = 1},
       mutable_containers(),
       database(),
       1'000'000,

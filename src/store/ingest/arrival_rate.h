@@ -1,0 +1,37 @@
+// Whether data arrives so slowly that strong compression keeps up with it: a backup over a network, an editor that saves a file.
+// Then it need not be compressed twice.
+//
+// Threads: one user at a time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace dedupfs {
+
+class ArrivalRate {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // So much in a window is still slow: 32 MiB/s. A short burst costs no more than the compression of one window.
+  static constexpr std::chrono::milliseconds kWindow{250};
+  static constexpr std::uint64_t kSlowBytes = 8 << 20;
+
+  // Counts the bytes that arrived just now, and says whether the source was slow in the last one to two windows.
+  bool is_slow_after(std::uint64_t bytes, Clock::time_point now) {
+    if (now - window_begin_ >= kWindow) {
+      last_bytes_ = now - window_begin_ < 2 * kWindow ? bytes_ : 0;
+      bytes_ = 0;
+      window_begin_ = now;
+    }
+    bytes_ += bytes;
+    return last_bytes_ + bytes_ <= kSlowBytes;
+  }
+
+ private:
+  Clock::time_point window_begin_{};
+  std::uint64_t bytes_ = 0;       // of this window
+  std::uint64_t last_bytes_ = 0;  // of the window before it
+};
+
+}  // namespace dedupfs

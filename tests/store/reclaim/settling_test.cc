@@ -1,0 +1,142 @@
+// Settling: a reclaim with the goal kSettle.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "store/ingest/arrival_rate.h"
+#include "store/reclaim/reclaim.h"
+#include "store/reclaimed_volume.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr ReclaimSettings kSettle{.goal = ReclaimGoal::kSettle};
+
+// Words of a small vocabulary: strong compression makes less of them than quick compression does.
+ByteBuffer text_chunk(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  ByteBuffer text;
+  while (text.size() < 20'000) {
+    const auto word = random_bytes(2 + random() % 7, random() % 1000);
+    text.insert(text.end(), word.begin(), word.end());
+  }
+  return text;
+}
+
+class SettlingTest : public testing::Test {
+ protected:
+  // So much that the source is not slow.
+  void land() {
+    std::vector<ByteBuffer> chunks;
+    for (std::uint64_t bytes = 0; bytes < 3 * ArrivalRate::kSlowBytes; bytes += chunks.back().size())
+      chunks.push_back(text_chunk(next_seed_++));
+    ids_ = volume_.keep(chunks);
+    ASSERT_TRUE(volume_.commit());
+    ASSERT_GT(landed_bytes(), 0u);
+  }
+  std::uint64_t landed_bytes() { return volume_.volume().containers().landed_bytes().value(); }
+  std::uint64_t container_bytes() {
+    std::uint64_t bytes = 0;
+    for (const ContainerInfo& container : volume_.volume().containers().list().value()) bytes += container.bytes;
+    return bytes;
+  }
+
+  ReclaimedVolume volume_{"none", "zstd:9"};
+  std::vector<ChunkId> ids_;
+
+ private:
+  std::uint64_t next_seed_ = 0;
+};
+
+TEST_F(SettlingTest, MakesLandedChunksSmallerAndChangesNoByte) {
+  land();
+  const std::uint64_t before = container_bytes();
+  const std::uint64_t landed = landed_bytes();
+
+  const auto findings = volume_.reclaim(kSettle);
+
+  ASSERT_TRUE(findings) << findings.error().message();
+  EXPECT_EQ(landed_bytes(), 0u);
+  EXPECT_LT(container_bytes(), before);
+  EXPECT_EQ(findings->emptied_bytes, landed);
+  EXPECT_NEAR(static_cast<double>(findings->freed_bytes()), static_cast<double>(before - container_bytes()), 1000.0);
+  EXPECT_EQ(findings->erased_chunks, 0u);
+  volume_.expect_kept_for_good();
+}
+
+TEST_F(SettlingTest, NothingIsSettledTwice) {
+  land();
+  ASSERT_TRUE(volume_.reclaim(kSettle));
+
+  const auto again = volume_.reclaim(kSettle);
+
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->emptied_containers, 0u);
+  EXPECT_EQ(again->stored_bytes, 0u);
+}
+
+TEST_F(SettlingTest, WhatLandsLaterIsSettledByTheNextOne) {
+  land();
+  ASSERT_TRUE(volume_.reclaim(kSettle));
+  land();
+
+  const auto again = volume_.reclaim(kSettle);
+
+  ASSERT_TRUE(again);
+  EXPECT_GT(again->emptied_containers, 0u);
+  EXPECT_EQ(landed_bytes(), 0u);
+  volume_.expect_kept_for_good();
+}
+
+TEST_F(SettlingTest, DeletedChunksThatNoReclaimHasErasedYetStayReadable) {
+  land();
+  volume_.drop(ids_[1]);
+  ASSERT_TRUE(volume_.commit());
+
+  ASSERT_TRUE(volume_.reclaim(kSettle));
+
+  EXPECT_TRUE(volume_.has(ids_[1]));
+  EXPECT_TRUE(volume_.reads_as(ids_[1], text_chunk(1)));
+}
+
+TEST_F(SettlingTest, OneThatIsStoppedIsFinishedByTheNext) {
+  land();
+  volume_.progress = [](ReclaimPhase) -> Result<void> { return stopped(); };
+  ASSERT_FALSE(volume_.reclaim(kSettle));
+  volume_.expect_kept();
+
+  ASSERT_TRUE(volume_.reclaim(kSettle));
+
+  EXPECT_EQ(landed_bytes(), 0u);
+  volume_.expect_kept_for_good();
+}
+
+TEST_F(SettlingTest, OnADiskWithoutRoomNothingIsLost) {
+  land();
+  volume_.available_bytes = 0;
+
+  const auto findings = volume_.reclaim(kSettle);
+
+  ASSERT_TRUE(findings);
+  EXPECT_TRUE(findings->lacked_room);
+  EXPECT_GT(landed_bytes(), 0u);
+  volume_.expect_kept_for_good();
+}
+
+TEST_F(SettlingTest, TheNextMountLooksOnlyAtContainersThatMayNeedSettling) {
+  land();
+  ASSERT_TRUE(volume_.reclaim(kSettle));
+  ASSERT_EQ(landed_bytes(), 0u);
+  const std::uint32_t first = volume_.volume().containers().first_landed();
+  ASSERT_TRUE(volume_.commit());
+
+  volume_.reopen();
+
+  EXPECT_GT(first, 1u);
+  EXPECT_EQ(volume_.volume().containers().first_landed(), first);
+}
+
+}  // namespace
+}  // namespace dedupfs
