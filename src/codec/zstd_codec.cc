@@ -22,7 +22,7 @@ constexpr std::size_t kBeginningBytes = 64 << 10;
 // A sample of a payload: so long that levels differ on it as on the whole, so short that it costs a thirtieth of the whole.
 constexpr std::size_t kSampleBytes = 16 << 10;
 // A level is worth its time if it makes the result of the quickest level smaller by this share: docs/delta.md, "Sizes".
-constexpr double kMinSaving = 0.05;
+constexpr double kMinSaving = 0.01;
 
 struct FreeContext {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
