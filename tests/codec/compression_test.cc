@@ -10,7 +10,7 @@ namespace {
 
 TEST(Compression, IsParsedAndFormatted) {
   EXPECT_EQ(format_compression(*parse_compression("none")), "none");
-  EXPECT_EQ(format_compression(*parse_compression("zstd")), "zstd:6");
+  EXPECT_EQ(format_compression(*parse_compression("zstd")), "zstd:9");
   EXPECT_EQ(format_compression(*parse_compression("zstd:1")), "zstd:1");
   EXPECT_EQ(format_compression(*parse_compression("zstd:19")), "zstd:19");
   for (const char* bad : {"", "lz4", "zstd:", "zstd:0", "zstd:20", "zstd:-1", "zstd:3x", "ZSTD", "none:1", "zstd: 3",
@@ -37,8 +37,9 @@ TEST(Compression, EveryCodecIsASpecAndComesBack) {
   }
 }
 
-TEST(Compression, TheDefaultIsZstdSix) {
-  EXPECT_EQ(format_compression({}), "zstd:6");
+TEST(Compression, ByDefaultDataLandsWithZstdOneAndIsSettledWithZstdNine) {
+  EXPECT_EQ(format_compression(CompressionTiers().landing), "zstd:1");
+  EXPECT_EQ(format_compression(CompressionTiers().settled), "zstd:9");
 }
 
 TEST(Compression, ABadSpecIsNamedWithWhatIsAllowed) {

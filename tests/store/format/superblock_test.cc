@@ -102,7 +102,7 @@ TEST(Superblock, IsWrittenAsEver) {
   "landing": "zstd:1",
   "region_bytes": 262144,
   "container_bytes": 67108864,
-  "checksum": "fd600af87e44e2ae"
+  "checksum": "7d3c56b97db0a3db"
 }
 )");
 }
@@ -191,7 +191,16 @@ TEST(Superblock, UnknownReadOnlyFeatureForbidsWriting) {
 
 TEST(Superblock, MethodsOfANewerBuildAreUnsupported) {
   EXPECT_EQ(code_of(decode_superblock(forged("sha256", "blake9"))), ErrorCode::kUnsupported);
-  EXPECT_EQ(code_of(decode_superblock(forged("zstd:7", "lzma:7"))), ErrorCode::kUnsupported);
+  EXPECT_EQ(code_of(decode_superblock(forged("zstd:3", "lzma:3"))), ErrorCode::kUnsupported);
+  EXPECT_EQ(code_of(decode_superblock(forged("zstd:2", "lzma:2"))), ErrorCode::kUnsupported);
+}
+
+TEST(Superblock, AVolumeWithoutALandingLevelCompressesAtOnceForGood) {
+  const auto old = decode_superblock(forged("\"landing\"", "\"Landing\""));
+
+  ASSERT_TRUE(old) << old.error().message();
+  EXPECT_EQ(format_compression(old->compression.landing), "zstd:3");
+  EXPECT_TRUE(old->compression.are_one());
 }
 
 TEST(Superblock, WrongMembersAreCorrupt) {

@@ -12,8 +12,6 @@
 namespace dedupfs {
 namespace {
 
-constexpr ReclaimSettings kSettle{.goal = ReclaimGoal::kSettle};
-
 // Words of a small vocabulary: strong compression makes less of them than quick compression does.
 ByteBuffer text_chunk(std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -36,10 +34,15 @@ class SettlingTest : public testing::Test {
     ASSERT_TRUE(volume_.commit());
     ASSERT_GT(landed_bytes(), 0u);
   }
+  Result<ReclaimFindings> settle() {
+    volume_.settings.goal = ReclaimGoal::kSettle;
+    return volume_.reclaim();
+  }
   std::uint64_t landed_bytes() { return volume_.volume().containers().landed_bytes().value(); }
   std::uint64_t container_bytes() {
+    const auto containers = volume_.volume().containers().list().value();
     std::uint64_t bytes = 0;
-    for (const ContainerInfo& container : volume_.volume().containers().list().value()) bytes += container.bytes;
+    for (const ContainerInfo& container : containers) bytes += container.bytes;
     return bytes;
   }
 
@@ -55,7 +58,7 @@ TEST_F(SettlingTest, MakesLandedChunksSmallerAndChangesNoByte) {
   const std::uint64_t before = container_bytes();
   const std::uint64_t landed = landed_bytes();
 
-  const auto findings = volume_.reclaim(kSettle);
+  const auto findings = settle();
 
   ASSERT_TRUE(findings) << findings.error().message();
   EXPECT_EQ(landed_bytes(), 0u);
@@ -68,9 +71,9 @@ TEST_F(SettlingTest, MakesLandedChunksSmallerAndChangesNoByte) {
 
 TEST_F(SettlingTest, NothingIsSettledTwice) {
   land();
-  ASSERT_TRUE(volume_.reclaim(kSettle));
+  ASSERT_TRUE(settle());
 
-  const auto again = volume_.reclaim(kSettle);
+  const auto again = settle();
 
   ASSERT_TRUE(again);
   EXPECT_EQ(again->emptied_containers, 0u);
@@ -79,10 +82,10 @@ TEST_F(SettlingTest, NothingIsSettledTwice) {
 
 TEST_F(SettlingTest, WhatLandsLaterIsSettledByTheNextOne) {
   land();
-  ASSERT_TRUE(volume_.reclaim(kSettle));
+  ASSERT_TRUE(settle());
   land();
 
-  const auto again = volume_.reclaim(kSettle);
+  const auto again = settle();
 
   ASSERT_TRUE(again);
   EXPECT_GT(again->emptied_containers, 0u);
@@ -95,7 +98,7 @@ TEST_F(SettlingTest, DeletedChunksThatNoReclaimHasErasedYetStayReadable) {
   volume_.drop(ids_[1]);
   ASSERT_TRUE(volume_.commit());
 
-  ASSERT_TRUE(volume_.reclaim(kSettle));
+  ASSERT_TRUE(settle());
 
   EXPECT_TRUE(volume_.has(ids_[1]));
   EXPECT_TRUE(volume_.reads_as(ids_[1], text_chunk(1)));
@@ -104,10 +107,10 @@ TEST_F(SettlingTest, DeletedChunksThatNoReclaimHasErasedYetStayReadable) {
 TEST_F(SettlingTest, OneThatIsStoppedIsFinishedByTheNext) {
   land();
   volume_.progress = [](ReclaimPhase) -> Result<void> { return stopped(); };
-  ASSERT_FALSE(volume_.reclaim(kSettle));
+  ASSERT_FALSE(settle());
   volume_.expect_kept();
 
-  ASSERT_TRUE(volume_.reclaim(kSettle));
+  ASSERT_TRUE(settle());
 
   EXPECT_EQ(landed_bytes(), 0u);
   volume_.expect_kept_for_good();
@@ -117,7 +120,7 @@ TEST_F(SettlingTest, OnADiskWithoutRoomNothingIsLost) {
   land();
   volume_.available_bytes = 0;
 
-  const auto findings = volume_.reclaim(kSettle);
+  const auto findings = settle();
 
   ASSERT_TRUE(findings);
   EXPECT_TRUE(findings->lacked_room);
@@ -127,7 +130,7 @@ TEST_F(SettlingTest, OnADiskWithoutRoomNothingIsLost) {
 
 TEST_F(SettlingTest, TheNextMountLooksOnlyAtContainersThatMayNeedSettling) {
   land();
-  ASSERT_TRUE(volume_.reclaim(kSettle));
+  ASSERT_TRUE(settle());
   ASSERT_EQ(landed_bytes(), 0u);
   const std::uint32_t first = volume_.volume().containers().first_landed();
   ASSERT_TRUE(volume_.commit());
