@@ -73,7 +73,8 @@ class Gc {
   Result<nlohmann::json> act() {
     if (asked_.wait) process_.catch_stop_signals();
     DEDUPFS_ASSIGN(const Path volume, find_whole_volume(asked_.path));
-    auto answer = ask_job(volume, kReclaim, {{"action", asked_.action}, {"goal", asked_.settle ? "settle" : "free_space"}});
+    auto answer =
+        ask_job(volume, kReclaim, {{"action", asked_.action}, {"goal", asked_.settle ? "settle" : "free_space"}});
     if (answer) return asked_.wait ? await_end(volume, *answer) : answer;
     if (answer.error().code() != ErrorCode::kNotFound) return answer.error();
     if (asked_.action == "start") return reclaim_unmounted(volume);
@@ -84,10 +85,11 @@ class Gc {
   Result<nlohmann::json> reclaim_unmounted(const Path& volume) {
     const LogTo log(console_.err(), "dedupfs-gc", spdlog::level::warn);
     process_.catch_stop_signals();
-    const auto status = reclaim_volume(volume, asked_.settle ? ReclaimGoal::kSettle : ReclaimGoal::kFreeSpace, asked_.foreign, [&](const ReclaimStatus& so_far) {
-      progress_.show(reclaim_json(so_far));
-      return !process_.stop_was_asked_for();
-    });
+    const auto status = reclaim_volume(volume, asked_.settle ? ReclaimGoal::kSettle : ReclaimGoal::kFreeSpace,
+                                       asked_.foreign, [&](const ReclaimStatus& so_far) {
+                                         progress_.show(reclaim_json(so_far));
+                                         return !process_.stop_was_asked_for();
+                                       });
     if (!status) return status.error();
     return reclaim_json(*status);
   }

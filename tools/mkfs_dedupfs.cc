@@ -79,9 +79,10 @@ void define_options(CLI::App& app, MkfsArguments& arguments) {
                  fmt::format("how data is compressed for good, in the background (default {})",
                              format_compression(CompressionTiers().settled)))
       ->type_name(compression_forms());
-  app.add_option("--landing", arguments.landing,
-                 fmt::format("how new data is compressed that arrives fast (default {}, or as --settled if that is quicker)",
-                             format_compression(CompressionTiers().landing)))
+  app.add_option(
+         "--landing", arguments.landing,
+         fmt::format("how new data is compressed that arrives fast (default {}, or as --settled if that is quicker)",
+                     format_compression(CompressionTiers().landing)))
       ->type_name(compression_forms());
   app.add_option(
          "--delta", arguments.delta,

@@ -77,7 +77,8 @@ TEST_F(HostileContainersTest, AFolderInThePlaceOfAContainerIsAContainerThatIsLos
   std::filesystem::create_directory(volume_.container(2));
   expect_found_and_repairable();
   EXPECT_FALSE(volume_.fsck(FsckOptions::Mode::kCheck).lost_files.empty());
-  ASSERT_TRUE(ok(reclaim_volume(volume_.path(), ReclaimGoal::kFreeSpace, false, [](const ReclaimStatus&) { return true; })));
+  ASSERT_TRUE(
+      ok(reclaim_volume(volume_.path(), ReclaimGoal::kFreeSpace, false, [](const ReclaimStatus&) { return true; })));
   expect_sound();
 }
 

@@ -369,7 +369,8 @@ TEST_F(HostileVolumeTest, AVolumeWhoseSuperblockDeniesItsDeltasIsReadAndReclaime
   ASSERT_TRUE(ok(filesystem_->unlink(inode_of_file("/folder"), "one")));
   ASSERT_TRUE(ok(filesystem_->unlink(kRootInode, "second name of one")));  // what "three" was made from
   unmount();
-  ASSERT_TRUE(ok(reclaim_volume(volume_.path(), ReclaimGoal::kFreeSpace, false, [](const ReclaimStatus&) { return true; })));
+  ASSERT_TRUE(
+      ok(reclaim_volume(volume_.path(), ReclaimGoal::kFreeSpace, false, [](const ReclaimStatus&) { return true; })));
   mount();
   EXPECT_TRUE(content_of("three") == DamagedVolume::tree_when_whole().entries.at("/three").content);
   unmount();

@@ -53,12 +53,11 @@ void BackgroundWork::start_checkpoints() {
 }
 
 void BackgroundWork::start() {
-  reclaimer_ = std::make_unique<Reclaimer>(
-      volume_, reclaim_host(),
-      Reclaimer::Settings{.look_interval = kLookInterval,
-                          .due = [this] { return due_work(); },
-                          .is_idle = [this] { return is_idle(); },
-                          .yielding_cpu_percent = settings_.settle_cpu_percent});
+  reclaimer_ = std::make_unique<Reclaimer>(volume_, reclaim_host(),
+                                           Reclaimer::Settings{.look_interval = kLookInterval,
+                                                               .due = [this] { return due_work(); },
+                                                               .is_idle = [this] { return is_idle(); },
+                                                               .yielding_cpu_percent = settings_.settle_cpu_percent});
   if (settings_.defragment_percent != 0)
     defragmenter_ = std::make_unique<Defragmenter>(volume_, settings_.defragment_percent, defragmenter_host());
 }

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/guarded.h"
-#include "base/size.h"
 #include "base/low_priority.h"
+#include "base/size.h"
 #include "store/relocation/relocator.h"
 
 namespace dedupfs {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/guarded.h"
+#include "base/low_priority.h"
 #include "base/size.h"
 #include "fs/background/idle_memory.h"
-#include "base/low_priority.h"
 #include "store/reclaim/reclaim.h"
 
 namespace dedupfs {
@@ -134,8 +134,7 @@ void Reclaimer::run() {
 // Waits until a reclaim is requested or due. False: the thread must end.
 bool Reclaimer::await_work() {
   while (!ending_ && !asked_) {
-    changed_.wait_for(mutex_, settings_.look_interval,
-                      [this]() DEDUPFS_REQUIRES(mutex_) { return ending_ || asked_; });
+    changed_.wait_for(mutex_, settings_.look_interval, [this]() DEDUPFS_REQUIRES(mutex_) { return ending_ || asked_; });
     if (ending_ || asked_ || status_.paused || Clock::now() < rests_until_) continue;
     std::optional<ReclaimSettings> settings;
     {

@@ -21,7 +21,7 @@ namespace dedupfs {
 
 struct ReclaimStatus {
   bool running = false;
-  bool paused = false;  // the running one and the next automatic one
+  bool paused = false;   // the running one and the next automatic one
   bool waiting = false;  // until nobody uses the volume
   // The running reclaim:
   ReclaimPhase phase = ReclaimPhase::kAwait;
@@ -44,10 +44,10 @@ struct ReclaimStatus {
 class Reclaimer {
  public:
   struct Settings {
-    std::chrono::milliseconds look_interval{};                     // how often it asks `due`
-    std::function<std::optional<ReclaimSettings>()> due;           // the settings of a reclaim that is due, or nothing
-    std::function<bool()> is_idle = [] { return true; };           // false: a job that yields waits
-    unsigned yielding_cpu_percent = 100;                           // the share of the time in which such a job works, 1 to 100
+    std::chrono::milliseconds look_interval{};            // how often it asks `due`
+    std::function<std::optional<ReclaimSettings>()> due;  // the settings of a reclaim that is due, or nothing
+    std::function<bool()> is_idle = [] { return true; };  // false: a job that yields waits
+    unsigned yielding_cpu_percent = 100;                  // the share of the time in which such a job works, 1 to 100
   };
 
   Reclaimer(Volume& volume, ReclaimHost host, Settings settings);

@@ -23,7 +23,7 @@ struct FilesystemOptions {
   // When landed data is stored for good without being asked (docs/settling.md).
   enum class Settle { kIdle, kAlways, kOff } settle = Settle::kOff;
   unsigned settle_cpu_percent = 100;  // the share of the time in which it works
-  unsigned defragment_percent = 0;  // the share of written data that may be stored again (defragmenter.h)
+  unsigned defragment_percent = 0;    // the share of written data that may be stored again (defragmenter.h)
   using SnapshotAccess = dedupfs::SnapshotAccess;
   SnapshotAccess snapshot_access = SnapshotAccess::kVisible;
 };

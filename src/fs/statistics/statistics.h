@@ -57,7 +57,7 @@ struct Statistics {
   Database::FilterMemory index_filters;
   std::uint64_t landed_bytes = 0;  // containers that are to be settled: docs/settling.md
   std::uint64_t other_bytes = 0;   // superblock, checkpoints, lock, folders
-  std::uint64_t disk_bytes = 0;   // all of VOLUME, as du counts
+  std::uint64_t disk_bytes = 0;    // all of VOLUME, as du counts
 
   std::uint64_t damaged_chunks = 0;  // known to be: a read of them failed and their content has not come again
   std::uint64_t healed_chunks = 0;   // stored again since the volume was opened, because their content came again

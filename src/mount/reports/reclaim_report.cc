@@ -87,7 +87,8 @@ bool is_settling(const nlohmann::json& findings) {
 
 std::string freed_text(const nlohmann::json& findings) {
   if (is_settling(findings))
-    return fmt::format("{} settled, stored in {}", bytes_of(findings, "swept_bytes"), bytes_of(findings, "stored_bytes"));
+    return fmt::format("{} settled, stored in {}", bytes_of(findings, "swept_bytes"),
+                       bytes_of(findings, "stored_bytes"));
   const auto rebased = findings.at("rebased_chunks").get<std::uint64_t>();
   return fmt::format("{} freed, {} chunks erased{}, {} containers emptied, {} moved", bytes_of(findings, "freed_bytes"),
                      findings.at("erased_chunks").get<std::uint64_t>(),

@@ -88,7 +88,8 @@ class Screen {
 
   void landed() {
     if (count("landed_bytes") == 0) return;
-    row("Landed", bytes("landed_bytes"), "not settled yet: it gets smaller while the volume is idle, or by dedupfs-gc --settle");
+    row("Landed", bytes("landed_bytes"),
+        "not settled yet: it gets smaller while the volume is idle, or by dedupfs-gc --settle");
   }
 
   void shares() {

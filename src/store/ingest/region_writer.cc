@@ -37,9 +37,8 @@ void RegionWriter::submit(std::shared_ptr<PendingRegion> region) {
   {
     const MutexLock lock(mutex_);
     lane = moved ? &moved_ : &new_;
-    changed_.wait(mutex_, [&]() DEDUPFS_REQUIRES(mutex_) {
-      return lane->waiting_bytes < lane->max_waiting_bytes || error_;
-    });
+    changed_.wait(mutex_,
+                  [&]() DEDUPFS_REQUIRES(mutex_) { return lane->waiting_bytes < lane->max_waiting_bytes || error_; });
     lane->waiting_bytes += region->used_bytes;
     effort = effort_for(region->used_bytes, moved);
   }

@@ -117,11 +117,10 @@ Result<std::vector<CopyForward::Usage>> CopyForward::usage_before(std::uint32_t 
   DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
   for (const auto& container : containers)
     if (container.id < end && container.is_file)
-      by_container[container.id] = {
-          .container = container.id,
-          .bytes = container.bytes,
-          .is_damaged = container.damage.has_value(),
-          .is_landed = container.tier == ContainerTier::kLanded};
+      by_container[container.id] = {.container = container.id,
+                                    .bytes = container.bytes,
+                                    .is_damaged = container.damage.has_value(),
+                                    .is_landed = container.tier == ContainerTier::kLanded};
   DEDUPFS_TRY(
       walk_extents(volume_.database(), *volume_.database().snapshot(), [&](const ChunkExtent& extent) -> Result<void> {
         const auto usage = by_container.find(extent.place.container);

@@ -58,7 +58,7 @@ class CopyForward {
   const ReclaimProgress& progress_;
   ReclaimFindings& findings_;
 
-  std::vector<Place> order_;  // of what moves, as the newest files need it
+  std::vector<Place> order_;         // of what moves, as the newest files need it
   std::uint64_t stored_before_ = 0;  // by all moves
   std::uint64_t all_bytes_ = 0;
   std::uint64_t done_bytes_ = 0;

@@ -49,10 +49,11 @@ class ReclaimVolumeTest : public testing::Test {
 TEST_F(ReclaimVolumeTest, GivesBackWhatWasDeletedAndKeepsTheRest) {
   bool was_seen_running = false;
 
-  const auto status = reclaim_volume(filesystem_.path(), ReclaimGoal::kFreeSpace, false, [&](const ReclaimStatus& so_far) {
-    was_seen_running = so_far.running;
-    return true;
-  });
+  const auto status =
+      reclaim_volume(filesystem_.path(), ReclaimGoal::kFreeSpace, false, [&](const ReclaimStatus& so_far) {
+        was_seen_running = so_far.running;
+        return true;
+      });
 
   ASSERT_TRUE(ok(status));
   EXPECT_TRUE(was_seen_running);
@@ -63,7 +64,8 @@ TEST_F(ReclaimVolumeTest, GivesBackWhatWasDeletedAndKeepsTheRest) {
 }
 
 TEST_F(ReclaimVolumeTest, IsStoppedByWhoWatches) {
-  const auto status = reclaim_volume(filesystem_.path(), ReclaimGoal::kFreeSpace, false, [](const ReclaimStatus&) { return false; });
+  const auto status =
+      reclaim_volume(filesystem_.path(), ReclaimGoal::kFreeSpace, false, [](const ReclaimStatus&) { return false; });
 
   ASSERT_TRUE(ok(status));
   ASSERT_TRUE(status->last);
@@ -75,8 +77,8 @@ TEST_F(ReclaimVolumeTest, IsStoppedByWhoWatches) {
 TEST_F(ReclaimVolumeTest, VolumeThatSomebodyElseHasIsRefused) {
   filesystem_.open();
 
-  EXPECT_TRUE(
-      fails_with(ErrorCode::kBusy, reclaim_volume(filesystem_.path(), ReclaimGoal::kFreeSpace, false, [](const auto&) { return true; })));
+  EXPECT_TRUE(fails_with(ErrorCode::kBusy, reclaim_volume(filesystem_.path(), ReclaimGoal::kFreeSpace, false,
+                                                          [](const auto&) { return true; })));
 }
 
 }  // namespace

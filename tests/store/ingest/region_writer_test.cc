@@ -6,13 +6,13 @@
 #include <atomic>
 #include <chrono>
 #include <future>
-#include <random>
 
 #include "sample_region.h"
 #include "store/ingest/region_packer.h"
 #include "support/faulty_backing.h"
 #include "support/folder_at.h"
 #include "support/temp_dir.h"
+#include "word_text.h"
 
 namespace dedupfs {
 namespace {
@@ -259,17 +259,6 @@ TEST_F(RegionWriterTest, NobodyWaitsWhileWritingFails) {
 
 // ---------------------------------------------------------------- compression
 
-// Text of a thousand words, of which strong compression makes less than quick compression does.
-ByteBuffer thousand_words(std::uint64_t seed) {
-  std::mt19937 random(seed);
-  ByteBuffer text;
-  while (text.size() < 200'000) {
-    const auto word = random_bytes(2 + random() % 7, random() % 1000);
-    text.insert(text.end(), word.begin(), word.end());
-  }
-  return text;
-}
-
 class RegionWriterTiersTest : public RegionWriterTest {
  protected:
   RegionWriterTiersTest() { writer_with({.settled = {.level = 9}}); }
@@ -312,7 +301,7 @@ class RegionWriterTiersTest : public RegionWriterTest {
 };
 
 TEST_F(RegionWriterTiersTest, FastDataLandsQuicklyAndMovedDataIsSettled) {
-  const ByteBuffer text = thousand_words(1);
+  const ByteBuffer text = word_text(200'000, 1);
   arrive_fast();
 
   const Stored added = add(text);
@@ -325,7 +314,7 @@ TEST_F(RegionWriterTiersTest, FastDataLandsQuicklyAndMovedDataIsSettled) {
 }
 
 TEST_F(RegionWriterTiersTest, DataThatComesSlowlyIsSettledAtOnce) {
-  const ByteBuffer text = thousand_words(1);
+  const ByteBuffer text = word_text(200'000, 1);
   const Stored moved = move(text);
   arrive_fast();
 
@@ -346,7 +335,7 @@ TEST_F(RegionWriterTiersTest, WithOneTierAllDataIsSettled) {
   writer_with({.settled = {.level = 1}});
   arrive_fast();
 
-  EXPECT_EQ(add(thousand_words(1)).tier, ContainerTier::kSettled);
+  EXPECT_EQ(add(word_text(200'000, 1)).tier, ContainerTier::kSettled);
 }
 
 }  // namespace

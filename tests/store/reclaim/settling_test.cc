@@ -2,25 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <random>
-
+#include "reclaimed_volume.h"
 #include "store/ingest/arrival_rate.h"
 #include "store/reclaim/reclaim.h"
-#include "store/reclaimed_volume.h"
+#include "word_text.h"
 
 namespace dedupfs {
 namespace {
 
-// Words of a small vocabulary: strong compression makes less of them than quick compression does.
 ByteBuffer text_chunk(std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  ByteBuffer text;
-  while (text.size() < 20'000) {
-    const auto word = random_bytes(2 + random() % 7, random() % 1000);
-    text.insert(text.end(), word.begin(), word.end());
-  }
-  return text;
+  return word_text(20'000, seed);
 }
 
 class SettlingTest : public testing::Test {
@@ -63,7 +54,8 @@ TEST_F(SettlingTest, MakesLandedChunksSmallerAndChangesNoByte) {
   ASSERT_TRUE(findings) << findings.error().message();
   EXPECT_EQ(landed_bytes(), 0u);
   EXPECT_LT(container_bytes(), before);
-  EXPECT_EQ(findings->emptied_bytes, landed);
+  EXPECT_NEAR(static_cast<double>(findings->emptied_bytes), static_cast<double>(landed),
+              1000.0);  // it ends with a trailer
   EXPECT_NEAR(static_cast<double>(findings->freed_bytes()), static_cast<double>(before - container_bytes()), 1000.0);
   EXPECT_EQ(findings->erased_chunks, 0u);
   volume_.expect_kept_for_good();

@@ -81,15 +81,17 @@ class MovingStore : public SampleStore {
  private:
   ChunkReader reader_ = make_reader();
   Liveness liveness_;
-  Ingest ingest_{
-      {.compression = {.settled = Compression::none()}, .region_bytes = 64 << 10, .waiting_region_bytes = 16 << 20, .threads = 1},
-      mutable_containers(),
-      database(),
-      1'000'000,
-      pending(),
-      reader_,
-      liveness_,
-      pool_};
+  Ingest ingest_{{.compression = {.settled = Compression::none()},
+                  .region_bytes = 64 << 10,
+                  .waiting_region_bytes = 16 << 20,
+                  .threads = 1},
+                 mutable_containers(),
+                 database(),
+                 1'000'000,
+                 pending(),
+                 reader_,
+                 liveness_,
+                 pool_};
   DroppedBytes dropped_{0};
   Relocator relocator_{parts(), dropped_};
   PackerPool::Lease packer_{ingest_.packers};
