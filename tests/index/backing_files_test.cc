@@ -13,7 +13,7 @@
 
 #include "base/coding.h"
 #include "index/sealed_manifest.h"
-#include "support/memory_disk.h"
+#include "on_memory_disk.h"
 
 namespace dedupfs {
 namespace {
@@ -23,7 +23,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Kind = DiskEvent::Kind;
 
-class BackingFilesTest : public testing::Test {
+class BackingFilesTest : public OnMemoryDisk {
  protected:
   std::unique_ptr<rocksdb::FSWritableFile> make(const std::string& name) {
     std::unique_ptr<rocksdb::FSWritableFile> file;
@@ -39,18 +39,6 @@ class BackingFilesTest : public testing::Test {
     EXPECT_TRUE(make(name)->Append(content, {}, nullptr).ok());
   }
   std::string content_of(const std::string& name) { return read_file(*folder_, name, 1 << 20).value(); }
-  std::vector<Kind> kinds_since(std::size_t position) const {
-    const std::vector<DiskEvent> events = disk_->events();
-    std::vector<Kind> kinds;
-    for (std::size_t i = position; i < events.size(); ++i) kinds.push_back(events[i].kind);
-    return kinds;
-  }
-  void fail(const std::string& wanted, ErrorCode code, std::size_t partial_bytes = 0) {
-    disk_->set_fault([=](std::string_view operation, const Path&) -> std::optional<MemoryDisk::Fault> {
-      if (operation != wanted) return std::nullopt;
-      return MemoryDisk::Fault{Error{code, "told to fail"}, partial_bytes};
-    });
-  }
   // All that is read of it in pieces.
   std::string read_in_sequence(const std::string& name) {
     std::unique_ptr<rocksdb::FSSequentialFile> file;
@@ -63,8 +51,6 @@ class BackingFilesTest : public testing::Test {
     }
   }
 
-  std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
-  std::shared_ptr<BackingFolder> folder_ = disk_->open_root("/").value();
   std::shared_ptr<LostAppends> lost_ = std::make_shared<LostAppends>(0);
   std::shared_ptr<BlockMemory> memory_ = std::make_shared<BlockMemory>();
 };

@@ -4,12 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "support/memory_disk.h"
+#include "on_memory_disk.h"
 
 namespace dedupfs {
 namespace {
@@ -18,7 +17,7 @@ using rocksdb::IOStatus;
 using testing::ElementsAre;
 using Kind = DiskEvent::Kind;
 
-class BackingFilesystemTest : public testing::Test {
+class BackingFilesystemTest : public OnMemoryDisk {
  protected:
   void SetUp() override { ASSERT_TRUE(filesystem_->CreateDir("/db", {}, nullptr).ok()); }
 
@@ -30,24 +29,9 @@ class BackingFilesystemTest : public testing::Test {
   void write(const std::string& name, const std::string& content) {
     EXPECT_TRUE(make(name)->Append(content, {}, nullptr).ok());
   }
-  std::string content_of(const std::string& name) {
-    return read_file(**disk_->open_root("/"), name.substr(1), 1 << 20).value();
-  }
-  std::vector<Kind> kinds_since(std::size_t position) const {
-    const std::vector<DiskEvent> events = disk_->events();
-    std::vector<Kind> kinds;
-    for (std::size_t i = position; i < events.size(); ++i) kinds.push_back(events[i].kind);
-    return kinds;
-  }
-  void fail(const std::string& wanted, ErrorCode code, std::size_t partial_bytes = 0) {
-    disk_->set_fault([=](std::string_view operation, const Path&) -> std::optional<MemoryDisk::Fault> {
-      if (operation != wanted) return std::nullopt;
-      return MemoryDisk::Fault{Error{code, "told to fail"}, partial_bytes};
-    });
-  }
+  std::string content_of(const std::string& name) { return read_file(*folder_, name.substr(1), 1 << 20).value(); }
 
-  std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
-  std::shared_ptr<rocksdb::FileSystem> filesystem_ = make_backing_filesystem(disk_->open_root("/").value());
+  std::shared_ptr<rocksdb::FileSystem> filesystem_ = make_backing_filesystem(folder_);
 };
 
 TEST_F(BackingFilesystemTest, ARenameReplacesAndComesAfterTheNamesBeforeIt) {

@@ -12,7 +12,7 @@ struct ByteVec64 {
 
   static ByteVec64 load(const std::uint8_t* p) { return {_mm512_loadu_si512(p)}; }
   static ByteVec64 splat(std::uint8_t byte) { return {_mm512_set1_epi8(static_cast<char>(byte))}; }
-  // By broadcasts under a mask, which, unlike insertions, need no shuffle.
+  // Broadcasts under a mask need no shuffle. Insertions would need one.
   static ByteVec64 load_pieces(const std::uint8_t* p, std::size_t stride) {
     __m512i v = _mm512_castsi128_si512(ByteVec16::load(p).v);
     v = _mm512_mask_broadcast_i32x4(v, 0x00f0, ByteVec16::load(p + stride).v);
@@ -116,7 +116,7 @@ ByteVec64 shifted_up(ByteVec64 a) {
 template <int kBytes>
 ByteVec64 shift_in(ByteVec64 now, ByteVec64 before) {
   if constexpr (kBytes == 4) return {_mm512_alignr_epi32(now.v, before.v, 15)};
-  // Within each 16 bytes, from behind the 16 bytes before.
+  // The instruction works within each 16 bytes. The bytes that come in are the last of the 16 bytes before.
   return {_mm512_alignr_epi8(now.v, _mm512_alignr_epi64(now.v, before.v, 6), 16 - kBytes)};
 }
 

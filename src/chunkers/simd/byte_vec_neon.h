@@ -47,7 +47,8 @@ inline ByteVec16 rotated_left(ByteVec16 a) {
   return {vsriq_n_u8(vshlq_n_u8(a.v, 1), a.v, 7)};
 }
 
-// The lanes of a comparison, all ones or zeros, as bits: three rounds of pairwise sums collect eight lanes in a byte.
+// A bit for each lane of a comparison, whose lanes are all ones or all zeros. Three rounds of pairwise sums collect
+// eight lanes in a byte.
 inline std::uint64_t bits_of(uint8x16_t lanes) {
   const uint8x16_t weights = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
   uint8x16_t sums = vandq_u8(lanes, weights);
@@ -87,8 +88,8 @@ inline ByteVec16 apply(const LinearMap& map, Nibbles16 a) {
   return {veorq_u8(vqtbl1q_u8(vld1q_u8(map.of_low), a.low), vqtbl1q_u8(vld1q_u8(map.of_high), a.high))};
 }
 
-// Four registers as one vector, for kernels that want words of 64 bits: four sums instead of twelve, and one
-// move to the general registers instead of four. It has the part of the vocabulary that those kernels use.
+// Four registers as one vector, for kernels that want words of 64 bits. A word then takes four sums instead of twelve,
+// and one move to the general registers instead of four. It has only the operations that those kernels use.
 struct ByteVec64 {
   static constexpr std::size_t kWidth = 64;
   ByteVec16 quarters[4];

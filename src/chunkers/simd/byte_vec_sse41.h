@@ -20,7 +20,7 @@ struct ByteVec16 {
   static ByteVec16 load_pieces(const std::uint8_t* p, std::size_t) { return load(p); }
 
   std::uint8_t largest() const {
-    // phminposuw finds the smallest of eight words, to each of which smallest() folds a pair of bytes.
+    // phminposuw finds the smallest of eight words. smallest() makes each word from a pair of bytes.
     return static_cast<std::uint8_t>(~ByteVec16{_mm_xor_si128(v, _mm_set1_epi8(-1))}.smallest());
   }
   std::uint8_t smallest() const {

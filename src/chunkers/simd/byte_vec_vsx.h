@@ -62,8 +62,8 @@ inline ByteVec16 rotated_left(ByteVec16 a) {
   return {vec_rl(a.v, vec_splat_u8(1))};
 }
 
-// The lanes of a comparison, all ones or zeros, as bits. vbpermq picks one bit of each lane; it counts bits and lanes from
-// the other end than this code does, which two reversals set right.
+// A bit for each lane of a comparison, whose lanes are all ones or all zeros. vbpermq picks one bit of each lane. It
+// counts bits and lanes from the other end than this code does. Two reversals correct that.
 inline std::uint64_t bits_of(__vector __bool char lanes) {
   const ByteVec16::Native places = {120, 112, 104, 96, 88, 80, 72, 64, 56, 48, 40, 32, 24, 16, 8, 0};
   return static_cast<std::uint64_t>(vec_extract(vec_vbpermq(reinterpret_cast<ByteVec16::Native>(lanes), places), 1));

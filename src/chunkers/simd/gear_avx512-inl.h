@@ -1,7 +1,8 @@
 // The candidate scan of Gear in AVX-512 with VBMI. Included by kernels_avx512.cc only.
 //
-// The table is looked up by shuffles (a gather does one entry after the other), a byte plane at a time: a plane of 256
-// bytes is four registers. AVX2 has no shuffle over more than 16 entries, which pays for a single plane only (gear_low).
+// The table is looked up by shuffles, because a gather fetches one entry after the other. They look up one byte plane
+// of the table at a time: its 256 bytes are four registers. AVX2 has no shuffle over more than 16 entries. There
+// shuffles pay for a single plane only (gear_low).
 #pragma once
 
 #include "chunkers/reference/gear.h"
@@ -14,17 +15,17 @@ using reference::clear_bits;
 using reference::gear_chain;
 using reference::set_bit;
 
-// The 64 bytes before p, of which the first takes no part in any hash and must not be read.
+// The 64 bytes before p. The first of them has no part in any hash, and must not be read.
 inline __m512i load_before(const std::uint8_t* p) {
   return _mm512_maskz_loadu_epi8(~__mmask64{1}, p - 64);
 }
 
 // ---- Masks above 2^16: segments side by side, one in each lane, by the plain recurrence.
 //
-// A row is as many bytes as decide a hash, taken of each segment. Rows are turned, so that a register (a column) holds
-// the next few bytes of every segment. The first row is the warm-up and lies in front of the segments.
-// Zen 4, random data in cache: 3.5 GB/s with 64 bits, 6.3 with 32 (scalar: 3.1). Windows of 32 bytes doubled as below
-// gave half of that.
+// A hash depends on kRowBytes bytes. A row is so many bytes of each segment. Rows are transposed: then a register (a
+// column) has the next few bytes of every segment. The first row is the warm-up. It lies in front of the segments. Zen
+// 4, random data in cache: 3.5 GB/s with 64 bits, 6.3 with 32 (scalar: 3.1). To double windows up to 32 bytes, as
+// below, gave half of that.
 
 // Any mask: eight segments in lanes of 64 bits.
 struct QwordLanes {
@@ -154,8 +155,8 @@ void gear_transposed(const std::uint8_t* p, std::size_t n, std::uint64_t mask, s
     for (std::size_t row = 0; row <= segment; row += kRow) {
       __m512i columns[kRow / kLaneBytes];
       Lanes::load_columns(p + row - kRow, segment, row == 0, columns);
-      // So many streams are too many for the hardware to foresee; the next call will want what follows this one's
-      // range. From DRAM on Zen 5, 64-bit lanes: 2.4 GB/s without, 6.2 with.
+      // The hardware cannot foresee so many streams. So fetch the bytes behind this range, which the next call will
+      // read. From DRAM on Zen 5, 64-bit lanes: 2.4 GB/s without, 6.2 with.
       for (std::size_t line = 0; line < kLanes * kRow; line += 64) __builtin_prefetch(p + n + kLanes * row + line);
       for (std::size_t column = 0; column < kRow / kLaneBytes; ++column) {
         __m512i hashes[kLaneBytes];
@@ -173,17 +174,17 @@ void gear_transposed(const std::uint8_t* p, std::size_t n, std::uint64_t mask, s
   gear_chain(p + kLanes * segment, n - kLanes * segment, mask, kLanes * segment, bits);
 }
 
-// ---- Masks below 2^16: positions side by side, windows doubled; sums modulo 2^16 suffice.
+// ---- Masks below 2^16: positions side by side, by doubled windows. Sums modulo 2^16 are enough.
 //
-// With h_w(i) the hash of the w bytes that end with byte i: h_2w(i) = h_w(i) + (h_w(i - w) << w). Even and odd
-// positions of a run of 64 bytes are kept in two registers of 16-bit lanes, so that a shift by w positions is one by
-// half as many lanes (and for w = 1 one of the two needs none).
+// Let h_w(i) be the hash of the w bytes that end with byte i. Then h_2w(i) = h_w(i) + (h_w(i - w) << w). Two registers
+// of 16-bit lanes hold the even and the odd positions of a run of 64 bytes. So a shift by w positions is a shift by
+// half as many lanes. For w = 1 only one of the two registers needs a shift.
 
 struct Run {
   __m512i even, odd;
 };
 
-// The lanes of `now`, kLanes further up; the lanes that come in are the last of `before`.
+// The lanes of `now`, moved up by kLanes. The last lanes of `before` come in below.
 template <int kLanes>
 inline __m512i shift_in(__m512i now, __m512i before) {
   if constexpr (kLanes == 1) {

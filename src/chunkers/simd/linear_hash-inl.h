@@ -1,16 +1,17 @@
 // The candidate scans of CRC and Rabin over any byte vector. Included as scan-inl.h is.
 //
-// A table lookup a byte would be a gather, which takes one entry after the other. But both hashes are linear over GF(2),
-// and so their tables are: what a byte adds to byte k of the hash is a linear map of that byte (linear_map.h), which a
-// vector applies to all of its lanes at once, by one GF2P8AFFINEQB or by two shuffles with nibbles as indices.
+// A table lookup for each byte would be a gather, which fetches one entry after the other. But both hashes are linear
+// over GF(2), and so are their tables. What a byte adds to byte k of the hash is a linear map of that byte
+// (linear_map.h). A vector applies such a map to all of its lanes at once: by one GF2P8AFFINEQB, or by two shuffles
+// whose indices are nibbles.
 //
-// So kWidth segments of the data are scanned side by side, a lane each. A plane holds byte k of the hash of every lane. A
-// step shifts the hashes by a byte, that is, renames the planes; then it adds to each the maps of the byte that is shifted
-// out at the top, of the byte that enters and of the byte that leaves the window.
+// So kWidth segments of the data are scanned side by side, one in each lane. A plane is a vector with byte k of the
+// hash of every lane. A step shifts the hashes by a byte: it renames the planes. Then it adds three maps to each plane:
+// of the byte that is shifted out at the top, of the byte that enters the window, and of the byte that leaves it.
 //
-// The bytes of the segments are transposed in groups of 16 steps: then a vector holds the bytes that enter at a step, and,
-// a window later, those that leave. Candidates are rare, so only whole groups are tested for them; the results of a group
-// that has any are transposed back, which gives 16 bits of the bitmap a lane, however many they are.
+// The bytes of the segments are transposed in groups of 16 steps. Then one vector has the bytes that enter at a step. A
+// window later, the same bytes leave. Candidates are rare, so a group is tested for them as a whole. If it has any, its
+// results are transposed back. That gives 16 bits of the bitmap for each lane, however many candidates there are.
 //
 // In L2 on Zen 4, avg 16k, in GB/s:   scalar  SSE4.1  AVX2  AVX-512
 //                              CRC      0.39     2.5   4.5     12.5
@@ -27,17 +28,17 @@ namespace dedupfs::simd {
 namespace {
 
 constexpr std::size_t kGroupSteps = 16;
-// A lane's part of a block. Long, since each lane has to warm up on a window; an odd number of cache lines, so that the
-// lanes' bytes do not fall into the same few sets of the cache. CRC with AVX-512 in L2 on Zen 4: 32 lines 9.8 GB/s, 33
-// 12.5, 66 12.6.
+// A lane's part of a block. It is long, because each lane has to warm up on a window. It is an odd number of cache
+// lines, so that the bytes of the lanes do not fall into the same few sets of the cache. CRC with AVX-512 in L2 on Zen
+// 4: 9.8 GB/s with 32 lines, 12.5 with 33, 12.6 with 66.
 constexpr std::size_t kLaneBytes = 33 * 64;
 
 // Below this length the plain code is faster, because it has only one lane to warm up. On Zen 4 it takes 1.07 us for 200 bytes
 // with CRC and 0.54 with Rabin. The vectors, whose lanes then overlap, take up to 0.95 and 0.42.
 constexpr std::size_t kMinBytes = 200;
 
-// Byte k of each hash, as long as the hash has bytes: planes are numbered in the direction in which the hash is shifted,
-// so that the last one is shifted out.
+// How a hash is divided into planes, one for each of its bytes. Planes are numbered in the direction in which the hash
+// is shifted. So the last one is shifted out.
 struct CrcPlanes {
   static constexpr std::size_t kWindow = kCrcWindowBytes;
   static constexpr std::size_t kPlanes = 4;
@@ -64,7 +65,7 @@ struct RabinPlanes {
   static constexpr std::size_t kPlanes = 7;
   static constexpr std::size_t kEnteringPlanes = 2;  // a byte enters after the shift
 
-  // The fingerprint is kept multiplied by x^3, so that the byte which is shifted out is a plane.
+  // The fingerprint is kept multiplied by x^3. So the byte that is shifted out is a whole plane.
   static constexpr std::size_t kScale = 8 * kPlanes - kRabinDegree;
   static constexpr std::size_t plane_of_byte(std::size_t i) { return i; }
   static constexpr std::uint64_t scaled(std::uint64_t hash) { return hash << kScale; }
@@ -121,8 +122,9 @@ struct LinearHashes {
   }
 };
 
-// Sixteen rows in, columns out, in each piece of 16 lanes: byte c of row r becomes byte r of row c. With rows and columns
-// counted in four bits each, a round moves the highest of all eight to the bottom; four rounds swap rows and columns.
+// Transposes sixteen rows in each piece of 16 lanes: byte c of row r becomes byte r of row c. The place of a byte is a
+// number of eight bits: four of its row, then four of its column. A round moves the highest bit to the bottom. So four
+// rounds swap row and column.
 template <class Vec>
 [[gnu::always_inline]] inline void transpose(Vec (&rows)[kGroupSteps]) {
 #pragma GCC unroll 4
@@ -138,7 +140,8 @@ template <class Vec>
   }
 }
 
-// The segments of a block. Lane l is row l % 16 of piece l / 16; those of the last row, or piece, may overlap others.
+// The segments of a block. Lane l is row l % 16 of piece l / 16. Segments of the last row or of the last piece may
+// overlap others.
 template <class Vec>
 class Segments {
  public:
@@ -155,7 +158,7 @@ class Segments {
 
   std::size_t position(std::size_t row, std::size_t piece) const { return row_[row] + piece * piece_bytes_; }
 
-  // Step by step the bytes of all lanes, from 16 steps on.
+  // The bytes of all lanes at 16 steps, the first of which is `step`: a column for each step.
   [[gnu::always_inline]] void load(std::ptrdiff_t step, Vec (&columns)[kGroupSteps]) const {
     Vec rows[kGroupSteps];
 #pragma GCC unroll 16
@@ -172,20 +175,21 @@ class Segments {
   std::size_t row_[16];
 };
 
-// Sets the bits of 16 positions, if any; writes no word that has none of them.
+// Sets the bits of 16 positions. It writes to a word only if it sets a bit there.
 inline void set_bits(std::size_t at, std::uint64_t sixteen, std::uint64_t* bits) {
   if (const std::uint64_t low = sixteen << at % 64; low != 0) bits[at / 64] |= low;
   if (at % 64 > 48)
     if (const std::uint64_t high = sixteen >> (64 - at % 64); high != 0) bits[at / 64 + 1] |= high;
 }
 
-// The hashes are tested in their `kTestedBytes` lowest bytes.
+// Tests the `kTestedBytes` lowest bytes of the hashes.
 template <class Vec, class Hash, std::size_t kTestedBytes>
 void scan_block(const std::uint8_t* p, std::size_t n, std::uint64_t mask, std::uint64_t* bits) {
   constexpr std::size_t kGroups = Hash::kWindow / kGroupSteps;
   reference::clear_bits(n, bits);
 
-  // The segments begin behind p: the window in front of them is then what may be looked back at, and p.
+  // The segments begin one byte behind p. The window in front of them is then the bytes that may be looked back at, and
+  // the byte at p.
   const Segments<Vec> segments(p + 1, n - 1);
   LinearHashes<Hash, Vec> hashes;
   for (Vec& plane : hashes.planes) plane = Vec::splat(0);
@@ -211,8 +215,8 @@ void scan_block(const std::uint8_t* p, std::size_t n, std::uint64_t mask, std::u
   for (std::size_t step = 0; step < segments.length(); step += kGroupSteps) {
     segments.load(static_cast<std::ptrdiff_t>(step), window[newest]);
     const std::size_t oldest = newest == kGroups ? 0 : newest + 1;
-    // So many streams are too many for the hardware to foresee; the next block, or call, will want what follows this one's
-    // range. CRC with AVX-512 from DRAM on Zen 4: 5.3 GB/s without, 9.8 with.
+    // The hardware cannot foresee so many streams. So fetch the bytes behind this range, which the next block or call
+    // will read. CRC with AVX-512 from DRAM on Zen 4: 5.3 GB/s without, 9.8 with.
     for (std::size_t line = 0; line < kGroupSteps * Vec::kWidth; line += 64)
       __builtin_prefetch(p + n + step * Vec::kWidth + line);
     Vec results[kGroupSteps];

@@ -42,10 +42,11 @@ Vec max_of_64(const std::uint8_t* p) {
     return FourVecs<Vec>::load(p).template outer<VecOrder<AtLeast>>();
 }
 
-// A local maximum shows by its right side: `window` bytes below its level. Those hold a certain number of whole rows of
-// 64 bytes wherever the rows begin, so a row is only asked whether it reaches the level; that rows enough in succession
-// do not is rare, and looked into byte by byte. Nobody foresees which rows do: their answers are collected as bits. From
-// L2 on Zen 4 (random data, window 887, AVX-512) 37 GB/s; with a branch on each answer 16.
+// A local maximum shows by its right side: `window` bytes below its level. Wherever rows of 64 bytes begin, these bytes
+// hold at least a certain number of whole rows. So a row is only asked whether it reaches the level. It is rare that so
+// many rows in succession do not reach it. Then the code looks at single bytes. The CPU cannot predict the answers of
+// the rows. So they are collected as bits, without a branch on each. From L2 on Zen 4 (random data, window 887,
+// AVX-512): 37 GB/s; with a branch on each answer, 16.
 template <class Vec>
 std::size_t maxp(const std::uint8_t* p, std::size_t n, std::size_t window) {
   constexpr std::size_t kRow = 64;
@@ -64,7 +65,7 @@ std::size_t maxp(const std::uint8_t* p, std::size_t n, std::size_t window) {
     if (length > candidates_end - begin) length = candidates_end - begin;
     const std::uint8_t level = extreme_byte<Vec, AtLeast>(p + begin, length);
     const Vec bound = Vec::splat(level);
-    // The rows begin behind a byte at the level. One bit of history for each: is it below the level?
+    // The rows begin behind a byte at the level. Each gives one bit of history: 1 if it is below the level.
     std::uint64_t history = 0;
     for (std::size_t row = begin + last_at_least<Vec>(p + begin, length, level) + 1;; row += kRow) {
       if (row + kRow > n) return 0;

@@ -116,17 +116,18 @@ struct FourVecs {
 
 // ---- Extreme byte search.
 
-// The largest byte with AtLeast, the smallest with AtMost. A byte that nothing exceeds ends the search, as it does within
-// a KiB of random data. It is looked for once a block: seldom enough to cost nothing where there is none, and where there
-// is one it is nearly always in the first block, which the branch prediction learns.
+// The largest byte with AtLeast, the smallest with AtMost. A byte that nothing can exceed ends the search. Random data
+// has one within a KiB. The code looks for it once a block. That costs nothing if there is none. If there is one, it is
+// nearly always in the first block, and the branch prediction learns that.
 template <class Vec, class Comparison>
 std::uint8_t extreme_byte(const std::uint8_t* p, std::size_t n) {
   using Order = VecOrder<Comparison>;
   using Step = FourVecs<Vec>;
   constexpr std::size_t kBlock = 1024;
-  // Reading is left to the hardware, which a window read from end to end suits: with 8 KiB fetched ahead, the window of
-  // RAM on random bytes below 255 took 0.74 of the read limit instead of 0.82 to 0.95 (Zen 4, DRAM, AVX2, window 7936).
-  // But what follows a window that was left early comes from nowhere: 1.2 of the read limit (AVX-512), 1.0 without this.
+  // Within a window nothing is fetched ahead: the hardware foresees a window that is read from end to end. With 8 KiB
+  // fetched ahead, the window of RAM on random bytes below 255 took 0.74 of the read limit instead of 0.82 to 0.95 (Zen
+  // 4, DRAM, AVX2, window 7936). But the hardware cannot foresee the bytes behind a window that was left early. So
+  // these are fetched: 1.2 of the read limit (AVX-512), 1.0 without this.
   constexpr std::size_t kFetchAfterSkip = 1536;
   if (n < Vec::kWidth) {
     std::uint8_t extreme = p[0];

@@ -1,6 +1,7 @@
 // SeqCDC over any byte vector; see reference/seqcdc.h. Included once by each kernels_ISA.cc, behind its byte_vec_ISA.h.
 //
-// The vectors only compare neighbours, 64 pairs at a time; the rest is done on the words of 64 bits that this gives.
+// The vectors only compare neighbours, 64 pairs at a time. This gives words of 64 bits, and the rest works on these
+// words.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +12,10 @@
 namespace dedupfs::simd {
 namespace {
 
-// The minimum and the skips hide the stream from the hardware, so all of it is fetched, skipped bytes too: the next
-// chunk may begin anywhere. From DRAM on Zen 4 (read limit 25 GB/s, avg=8k, AVX-512): without 8.6 GB/s, 4096 bytes
-// ahead 14, 8192 18 to 20. So many lines at a time that a minimum is soon made up for: with 4 it is 14. In cache 5 to
-// 10 % slower.
+// The minimum and the skips hide the stream from the hardware. So the code fetches all of it. It also fetches skipped
+// bytes, because the next chunk may begin anywhere. From DRAM on Zen 4 (read limit 25 GB/s, avg=8k, AVX-512): 8.6 GB/s
+// without, 14 with 4096 bytes ahead, 18 to 20 with 8192. Many lines are fetched at a time, to catch up soon after a
+// minimum: with 4 lines it is 14 GB/s. From the cache it is 5 to 10 % slower than without.
 constexpr std::size_t kSeqCdcFetchAheadBytes = 8192;
 constexpr std::size_t kSeqCdcLinesAtOnce = 16;
 
@@ -38,7 +39,7 @@ inline std::size_t kth_bit(std::uint64_t word, std::size_t k) {
 #if defined(__AVX512F__)  // AVX2 CPUs up to Zen 2 have it in microcode; on Zen 4 it gains 5 % in cache
   return lowest_bit(_pdep_u64(std::uint64_t{1} << (k - 1), word));
 #else
-  // Halve the range by the counts of ones of its halves.
+  // Halves the range six times. The count of ones in the lower half says which half has the k-th one.
   const std::uint64_t in_2 = word - (word >> 1 & 0x5555555555555555);
   const std::uint64_t in_4 = (in_2 & 0x3333333333333333) + (in_2 >> 2 & 0x3333333333333333);
   const std::uint64_t in_8 = (in_4 + (in_4 >> 4)) & 0x0f0f0f0f0f0f0f0f;
@@ -61,7 +62,7 @@ inline std::size_t kth_bit(std::uint64_t word, std::size_t k) {
 #endif
 }
 
-// Which of 64 neighbouring pairs (b[i - 1], b[i]) are in sequence, and which against it; the others are equal.
+// Of 64 neighbouring pairs (b[i - 1], b[i]): those in sequence, and those against it. The others are equal.
 struct Pairs {
   std::uint64_t with, against;
 };
@@ -86,8 +87,8 @@ Pairs compare_last_pairs(const std::uint8_t* p, std::size_t n) {
   return compare_pairs<Vec, kIncreasing>(bytes + 1);
 }
 
-// The pairs that complete a run of `length` or go on with it, when `run` < `length` pairs in front of these have begun
-// one.
+// The pairs at which a run has at least `length` pairs. The `run` pairs in front of these, fewer than `length`, have
+// begun one.
 inline std::uint64_t ends_of_runs(Pairs pairs, std::size_t run, std::size_t length) {
   const std::uint64_t equal = ~(pairs.with | pairs.against);
   std::uint64_t carry = (std::uint64_t{1} << run) - 1;
@@ -99,7 +100,7 @@ inline std::uint64_t ends_of_runs(Pairs pairs, std::size_t run, std::size_t leng
   return ends;
 }
 
-// How long the run is that these pairs end with.
+// The length of the run with which these pairs end.
 inline std::size_t run_behind(Pairs pairs, std::size_t run) {
   if (pairs.against == 0) return run + count_bits(pairs.with);
   const int last = 63 - __builtin_clzll(pairs.against);

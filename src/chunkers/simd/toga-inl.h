@@ -1,7 +1,7 @@
 // The candidate scan of Toga (toga_hash.h) over any byte vector. Included once by each kernels_ISA.cc, behind its
-// byte_vec_ISA.h. The hashes of the 64 columns are computed side by side, a row at a time; the rows are counted from p,
-// whatever its alignment. Memory is read straight on, which the hardware foresees by itself: fetching 1 to 8 KiB ahead
-// costs a tenth from DRAM (Zen 4, AVX2 and AVX-512).
+// byte_vec_ISA.h. The hashes of the 64 columns are computed side by side, a row at a time. The rows are counted from p,
+// whatever its alignment. Memory is read in order, and the hardware foresees that. Fetching 1 to 8 KiB ahead made it a
+// tenth slower from DRAM (Zen 4, AVX2 and AVX-512).
 #pragma once
 
 #include <cstddef>
@@ -43,11 +43,12 @@ class TogaHashes {
   Vec hashes_[kVectors];
 };
 
-// Bit i: none of the 64 hashes that end with number i of this row fails, given which fail in the row before and in
-// this.
+// Bit i: the 64 hashes that end with number i of this row all pass. The arguments say which hashes of the row before,
+// and of this row, fail.
 inline std::uint64_t ends_of_passing_runs(std::uint64_t fails_before, std::uint64_t fails) {
   const std::uint64_t before_first = (fails - 1) & ~fails;
-  // No run reaches back to the first hash of the row before, so it may be said to fail: then there is a last failure.
+  // No run reaches back to the first hash of the row before. So it may count as a failure. Then there is always a last
+  // failure.
   const int after_last = __builtin_clzll(fails_before | 1);
   return before_first & static_cast<std::uint64_t>(INT64_MIN >> after_last);
 }
@@ -61,7 +62,7 @@ void toga(const std::uint8_t* p, std::size_t n, std::uint64_t limit, std::uint64
   }
   const Vec bound = Vec::splat(static_cast<std::uint8_t>(limit));
 
-  // The byte 512 in front of p takes no part in any run, and must not be read: any other does in its place.
+  // The byte 512 in front of p has no part in any run, and must not be read. Any value can stand for it.
   constexpr std::size_t kWindow = kTogaRows * kTogaRowBytes;
   std::uint8_t first[kTogaRowBytes];
   first[0] = 0;

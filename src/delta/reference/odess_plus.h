@@ -9,8 +9,8 @@
 namespace dedupfs::resemblance::reference {
 namespace {
 
-// A window is eight sub-windows of four bytes. Each fingerprint follows from the one four bytes before it, and eight such
-// steps shift a sub-window out; so four neighbours are independent of each other, and can be computed side by side.
+// A window is eight sub-windows of four bytes. Each fingerprint follows from the one four bytes before it. Eight such
+// steps shift a sub-window out. So four neighbours do not depend on each other, and can be computed side by side.
 template <class Visit>
 void for_each_swpr_fingerprint(const std::uint8_t* p, std::size_t n, Visit visit) {
   std::uint32_t fingerprints[4] = {};

@@ -1,30 +1,33 @@
 // The features of odess+ over a vector. Included by each kernels_ISA.cc, behind the header of its vector.
 //
-// SWPR (sub-window parallel rolling, see reference/odess_plus.h) makes four neighbouring fingerprints by one shift and one
-// addition in lanes of 32 bits, given the four big-endian words that end with their windows, which are one shuffle. To
-// fill wider registers, and to have independent work where a chain of fingerprints waits for itself, the chunk is cut into
-// segments, each warmed up by the bytes before it.
+// SWPR (sub-window parallel rolling, see reference/odess_plus.h) makes four neighbouring fingerprints at once, in lanes
+// of 32 bits. It shifts the four before them, and adds the four big-endian words that end with their windows. One
+// shuffle makes these words. The chunk is cut into segments, for two reasons. They fill wider registers. And each
+// fingerprint waits for the one before it in its segment, while other segments give independent work. Each segment is
+// warmed up by the bytes before it.
 //
-// Samples are taken without branches: at a rate of 1/128 every second mask of 64 windows has one, which no predictor
-// foresees. A block of masks is made first; those with a bit are then listed, by a counter that grows or does not; then
-// comes the lowest bit of each mask in the list, and those with another make the next list. The fingerprints of the
-// samples are computed again from their windows: that costs less than keeping the hashes of 128 times as many.
+// Samples are taken without branches. At a rate of 1/128, every second mask of 64 windows has a sample, and the CPU
+// cannot predict which. First a block of masks is made. Then the masks with a bit are listed: a counter grows for each
+// of them. Then the lowest bit of each mask in the list is taken. Masks that have another bit make the next list. The
+// fingerprint of a sample is computed again from its window. That costs less than to keep the fingerprints of all
+// windows, which are 128 times as many.
 //
-// A vector, SwprRegister, is one or several blocks of 128 bits, one a segment:
+// A vector (SwprRegister16, 32 or 64) has one or several blocks of 128 bits, one for each segment:
 //   kSegments, kRegisters          how many, and in how many registers at a time; kSegments * kRegisters is a multiple of 4
 //   load(p, length)                the 16 bytes at p + s * length of each segment s
 //   straddle(before, now)          the last three bytes of `before`, then the first 13 of `now`
 //   words<First>(bytes)            four numbers: the big-endian bytes [First + k, First + k + 4) for k = 0 to 3
-//   rolled(fingerprints, words)    shifted left by four bits, plus the words
-//   store_sampled(quads, out)      16 bits for each segment: whether number k of segment s in quads[q], which belongs to
-//                                  window 4 q + k, is >= kBoundary
-//   bit_of(segment, window)        which that is of the 64 bits of four segments
+//   rolled(fingerprints, words)    the fingerprints shifted left by four bits, plus the words
+//   store_sampled(quads, out)      16 bits for each segment, one for each window. Number k of segment s in quads[q] belongs
+//                                  to window 4 q + k. The bit says whether this number is >= kBoundary
+//   bit_of(segment, window)        the place of this bit among the 64 bits of four segments
 //   max(a, b), largest(a)          of all numbers, unsigned
 // and perhaps
-//   list_not_zero(words, n, list)  as below; may clear up to eight words behind the n, and write as many to the list
-// and with it come
-//   fingerprint(window)            of 32 bytes, in whatever form suits SmallestLanes
-//   SmallestLanes                  the like of reference::SmallestTransforms
+//   list_not_zero(words, n, list)  as below. It may clear up to eight words behind the n words, and may write up to eight
+//                                  entries behind its list
+// Its header also has
+//   fingerprint(window)            of 32 bytes, in the form that SmallestLanes takes
+//   SmallestLanes                  does the same as reference::SmallestTransforms
 #pragma once
 
 #include "delta/reference/feature_definition.h"
@@ -35,9 +38,9 @@ namespace {
 
 constexpr std::size_t kSwprStep = 16;  // windows of each segment at a time
 
-// The ends of the windows of the segments. Those of segment s of register r are at ends[r] + s * length and behind it, `length`
-// of them, a multiple of kSwprStep. Registers overlap if the chunk is shorter than all of them: a window that is seen twice
-// changes nothing.
+// Where the windows of the segments end. Segment s of register r has `length` windows. The first one ends at ends[r] +
+// s * length, the next one a byte behind it. `length` is a multiple of kSwprStep. Registers overlap if the chunk is
+// shorter than all of them together. A window that is seen twice changes nothing.
 template <class Vec>
 struct SwprSegments {
   static constexpr std::size_t kCount = Vec::kSegments * Vec::kRegisters;
@@ -78,7 +81,8 @@ class SwprRolling {
     }
   }
 
-  // Calls visit(r, quads) for each register: quads[q] has its segments' next four fingerprints after those of q - 1.
+  // Calls visit(r, quads) for each register. quads[0] has the next four fingerprints of each of its segments. quads[1]
+  // has the four after them, and so on.
   template <class Visit>
   [[gnu::always_inline]] void step(Visit visit) {
 #pragma GCC unroll 4  // or else GCC keeps the arrays in memory
@@ -103,12 +107,13 @@ class SwprRolling {
   Vec last_[Vec::kRegisters], before_[Vec::kRegisters];
 };
 
-// 1 or 0. Compilers turn `word != 0` into a branch, which this avoids.
+// 1 or 0. Compilers would turn `word != 0` into a branch.
 inline std::size_t not_zero(std::uint64_t word) {
   return (word | (0 - word)) >> 63;
 }
 
-// The indices of the words that are not zero; returns how many. The list has room for n + 1, of which the last has no meaning.
+// Lists the indices of the words that are not zero, and returns how many. The list has room for n + 1 entries. Those
+// behind the returned number have no meaning.
 inline std::size_t list_not_zero(const std::uint64_t* words, std::size_t n, std::uint32_t* list) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -132,8 +137,9 @@ class SwprSampler {
   // Whether there was a sample; if so, writes the features.
   bool run(std::uint64_t* features) {
     SwprRolling<Vec> rolling(segments_);
-    // Each segment is a stream too short for the hardware to foresee, so fetch what follows the chunk: in all likelihood
-    // the next one. From DRAM on Zen 4 in AVX-512: 6.7 GB/s without, 10.7 with, as much as from L2.
+    // Each segment is a stream that is too short for the hardware to foresee. So fetch the bytes behind the chunk,
+    // which are most likely the next chunk. From DRAM on Zen 4 in AVX-512: 6.7 GB/s without, 10.7 with, as much as from
+    // L2.
     const std::uint8_t* ahead = segments_.ends[0] + SwprSegments<Vec>::kCount * segments_.length;
     for (std::size_t first = 0; first < segments_.length; first += kBlockWords / kStepWords * kSwprStep) {
       const std::size_t words_left = (segments_.length - first) / kSwprStep * kStepWords;
@@ -154,7 +160,8 @@ class SwprSampler {
   static constexpr std::size_t kStepWords = SwprSegments<Vec>::kCount / 4;
   static constexpr std::size_t kBlockWords = 256;  // one block for a chunk of up to 16 KB
 
-  // The samples of some steps, of which masks_ tells. `first`: how many windows of each segment come before.
+  // Adds the samples of some steps, which masks_ names. `first`: how many windows of each segment come before these
+  // steps.
   void transform(std::size_t first, std::size_t words) {
     std::size_t count = 0;
     if constexpr (requires { Vec::list_not_zero(masks_, words, list_); }) {
@@ -183,8 +190,8 @@ class SwprSampler {
   SmallestLanes smallest_;
   bool any_ = false;
   std::uint64_t masks_[kBlockWords + 8];
-  const std::uint8_t* windows_[64 * kStepWords];  // those of the first step, by the bits of its masks
-  std::uint32_t list_[kBlockWords + 8];           // of the words of masks_ with bits yet to be looked at
+  const std::uint8_t* windows_[64 * kStepWords];  // the windows of the first step, by the bits of its masks
+  std::uint32_t list_[kBlockWords + 8];           // the words of masks_ with bits that are left
 };
 
 template <class Vec>

@@ -38,7 +38,8 @@ inline SwprRegister32 max(SwprRegister32 a, SwprRegister32 b) {
   return {_mm256_max_epu32(a.v, b.v)};
 }
 
-// The seven bits that make a number >= kBoundary, all set, are -1 when shifted down; packing keeps apart what is not.
+// A number is >= kBoundary if its seven highest bits are all set. Shifted down they are -1 then. Packing keeps -1 apart
+// from all other values.
 inline void store_sampled(const SwprRegister32 (&quads)[4], std::uint8_t* out) {
   __m256i top[4];
   for (int q = 0; q < 4; ++q) top[q] = _mm256_srai_epi32(quads[q].v, kBoundaryShift);

@@ -56,7 +56,7 @@ inline SwprRegister64 max(SwprRegister64 a, SwprRegister64 b) {
   return {_mm512_max_epu32(a.v, b.v)};
 }
 
-// Right to memory, which "volatile" makes GCC do: by way of a general register it takes twice as long on Zen 4.
+// "volatile" makes GCC store right to memory. By way of a general register it takes twice as long on Zen 4.
 inline void store_sampled(const SwprRegister64 (&quads)[4], std::uint8_t* out) {
   using Bits [[gnu::may_alias]] = __mmask16;
   for (int q = 0; q < 4; ++q) {

@@ -44,7 +44,7 @@ inline SwprRegister16 max(SwprRegister16 a, SwprRegister16 b) {
   return {vmaxq_u32(a.v, b.v)};
 }
 
-// The lanes of the comparisons as bits: three rounds of pairwise sums collect eight lanes in a byte.
+// A bit for each lane of the comparisons. Three rounds of pairwise sums collect eight lanes in a byte.
 inline void store_sampled(const SwprRegister16 (&quads)[4], std::uint8_t* out) {
   const auto halves = [](SwprRegister16 a, SwprRegister16 b) {
     const uint32x4_t boundary = vdupq_n_u32(kBoundary);

@@ -54,7 +54,7 @@ inline SwprRegister16 max(SwprRegister16 a, SwprRegister16 b) {
   return {vec_max(a.v, b.v)};
 }
 
-// Narrowed to bytes, of which vec_vbpermq gathers the top bits; it counts bits and bytes from the other end.
+// Narrows to bytes. Then vec_vbpermq gathers their top bits. It counts bits and bytes from the other end.
 inline void store_sampled(const SwprRegister16 (&quads)[4], std::uint8_t* out) {
   const auto halves = [](SwprRegister16 a, SwprRegister16 b) {
     const SwprRegister16::Numbers below = vec_splats(kBoundary - 1);

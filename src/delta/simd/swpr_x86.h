@@ -18,7 +18,7 @@ inline __m128i load_block(const std::uint8_t* p) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
 }
 
-// From memory, since GCC would rebuild the wider forms by a shuffle in each round.
+// From memory: else GCC would make the wider forms again in each round, by a shuffle.
 template <int kFirst>
 inline __m128i words_shuffle() {
   constexpr char f = kFirst;

@@ -30,26 +30,26 @@ constexpr std::uint64_t kMaxInFlightBytes = 16 << 20;
 }  // namespace
 
 Result<void> DirtyFlush::run(Held& held) {
-  if (dirty_.map().empty()) return {};
-  if (view_.size() <= kInlineBytes) {
+  if (parts_.dirty.map().empty()) return {};
+  if (parts_.view.size() <= kInlineBytes) {
     DEDUPFS_TRY(flush_inline(held));
   } else {
-    while (const auto extent = dirty_.map().find_from(0)) DEDUPFS_TRY(flush_extent(held, extent->offset));
+    while (const auto extent = parts_.dirty.map().find_from(0)) DEDUPFS_TRY(flush_extent(held, extent->offset));
   }
-  dirty_.forget_punched();
+  parts_.dirty.forget_punched();
   return {};
 }
 
 Result<void> DirtyFlush::flush_inline(Held& held) {
-  DEDUPFS_ASSIGN(const auto pieces, view_.read_and_lock(held, 0, view_.size()));
+  DEDUPFS_ASSIGN(const auto pieces, parts_.view.read_and_lock(held, 0, parts_.view.size()));
   RecipeEntry entry;
   for (const PinnedBytes& piece : pieces) entry.bytes += text_of(piece.bytes);
   entry.length = entry.bytes.size();
   entry.kind = RecipeEntry::Kind::kInline;
   std::vector<RecipeEntry> entries;
   if (!all_zero(bytes_of(entry.bytes))) entries.push_back(std::move(entry));
-  DEDUPFS_TRY(recipe_.replace(0, kEndOfRecipe, std::move(entries)));
-  dirty_.clear();
+  DEDUPFS_TRY(parts_.recipe.replace(0, kEndOfRecipe, std::move(entries)));
+  parts_.dirty.clear();
   return {};
 }
 
@@ -57,13 +57,14 @@ Result<void> DirtyFlush::flush_inline(Held& held) {
 // is the memory for one extent, however many changes follow one another.
 class DirtyFlush::Recutting {
  public:
-  Recutting(DirtyFlush& flush, Held& held, std::uint64_t start, std::uint64_t first_dirty, std::uint64_t content_end)
-      : flush_(flush),
+  Recutting(const ContentParts& parts, Held& held, std::uint64_t start, std::uint64_t first_dirty,
+            std::uint64_t content_end)
+      : parts_(parts),
         held_(held),
         start_(start),
         first_dirty_(first_dirty),
         content_end_(content_end),
-        stream_(flush.volume_, flush.budget_, start, content_end - start,
+        stream_(parts.volume, parts.budget, start, content_end - start,
                 [this](Result<std::vector<ChunkId>> ids) { land(std::move(ids)); }) {}
   ~Recutting() { await_stored(); }
   Recutting(const Recutting&) = delete;
@@ -80,9 +81,9 @@ class DirtyFlush::Recutting {
  private:
   void land(Result<std::vector<ChunkId>> ids) noexcept;
   void await_stored() {
-    flush_.lock_.wait(held_, [this] { return !stream_.in_flight(); });
+    parts_.lock.wait(held_, [this] { return !stream_.in_flight(); });
   }
-  bool may_feed() const { return stream_.in_flight_bytes() < (flush_.budget_.is_exceeded() ? 1 : kMaxInFlightBytes); }
+  bool may_feed() const { return stream_.in_flight_bytes() < (parts_.budget.is_exceeded() ? 1 : kMaxInFlightBytes); }
 
   Result<std::uint64_t> cut();
   Result<std::uint64_t> feed(std::uint64_t from, std::uint64_t to);
@@ -90,7 +91,7 @@ class DirtyFlush::Recutting {
   Result<std::optional<std::uint64_t>> agreed_end();
   Result<void> apply(std::uint64_t stop);
 
-  DirtyFlush& flush_;
+  const ContentParts& parts_;
   Held& held_;
   const std::uint64_t start_;
   const std::uint64_t first_dirty_;
@@ -104,7 +105,7 @@ class DirtyFlush::Recutting {
 };
 
 void DirtyFlush::Recutting::land(Result<std::vector<ChunkId>> ids) noexcept {
-  const Held inner = flush_.lock_.hold();
+  const Held inner = parts_.lock.hold();
   Result<void> stored = guarded([&]() -> Result<void> {
     if (!ids) return ids.error();
     std::ranges::move(stream_.stored_entries(*ids), std::back_inserter(entries_));
@@ -112,14 +113,14 @@ void DirtyFlush::Recutting::land(Result<std::vector<ChunkId>> ids) noexcept {
   });
   if (!stored && !error_) error_.emplace(std::move(stored).error());
   stream_.pop_stored();  // if it failed, the dirty extents and the recipe still have the bytes
-  flush_.lock_.notify_all();
+  parts_.lock.notify_all();
 }
 
 // Feeds and cuts until a new boundary is an old one, too, or until an end is forced. Returns the end.
 Result<std::uint64_t> DirtyFlush::Recutting::cut() {
-  dirty_end_ = flush_.dirty_.map().find_from(first_dirty_)->end();
+  dirty_end_ = parts_.dirty.map().find_from(first_dirty_)->end();
   for (std::uint64_t position = start_;;) {
-    flush_.lock_.wait(held_, [this] { return error_ || may_feed(); });
+    parts_.lock.wait(held_, [this] { return error_ || may_feed(); });
     if (error_) return *error_;
     DEDUPFS_ASSIGN(const bool ends, must_end(position));
     if (ends) {
@@ -129,12 +130,11 @@ Result<std::uint64_t> DirtyFlush::Recutting::cut() {
     // Behind the dirty bytes it feeds one old entry at a time. Dirty bytes within that entry move dirty_end_ on.
     std::uint64_t to = content_end_;
     if (position >= dirty_end_ || fed_ >= kMaxExtentBytes) {
-      DEDUPFS_ASSIGN(const auto entry, flush_.recipe_.find(position));
+      DEDUPFS_ASSIGN(const auto entry, parts_.recipe.find(position));
       if (entry) to = std::min(to, entry->end());
     }
     if (position >= dirty_end_) {
-      if (const auto next = flush_.dirty_.map().find_from(position); next && next->offset < to)
-        dirty_end_ = next->end();
+      if (const auto next = parts_.dirty.map().find_from(position); next && next->offset < to) dirty_end_ = next->end();
     }
     if (position < dirty_end_) to = std::min(to, dirty_end_);
     const bool was_dirty = position < dirty_end_;
@@ -148,11 +148,11 @@ Result<std::uint64_t> DirtyFlush::Recutting::cut() {
 
 Result<bool> DirtyFlush::Recutting::must_end(std::uint64_t position) const {
   if (position >= content_end_) return true;
-  const std::uint64_t resync_bytes = kResyncChunks * flush_.volume_.chunker().sizes().max_bytes;
+  const std::uint64_t resync_bytes = kResyncChunks * parts_.volume.chunker().sizes().max_bytes;
   const bool long_enough = position > first_dirty_ && fed_ >= kMaxExtentBytes;
   const bool never_agrees = position >= dirty_end_ && fed_ - fed_when_clean_ >= resync_bytes;
   if (!long_enough && !never_agrees) return false;
-  DEDUPFS_ASSIGN(const auto entry, flush_.recipe_.find(position));
+  DEDUPFS_ASSIGN(const auto entry, parts_.recipe.find(position));
   return !entry || entry->offset == position || !entry->entry.is_data();  // a hole can be divided anywhere
 }
 
@@ -160,7 +160,7 @@ Result<bool> DirtyFlush::Recutting::must_end(std::uint64_t position) const {
 Result<std::optional<std::uint64_t>> DirtyFlush::Recutting::agreed_end() {
   stream_.cut(false);
   for (const std::uint64_t end : stream_.cut_ends(dirty_end_)) {
-    DEDUPFS_ASSIGN(const bool old_boundary, flush_.recipe_.is_boundary(end));
+    DEDUPFS_ASSIGN(const bool old_boundary, parts_.recipe.is_boundary(end));
     if (!old_boundary) continue;
     stream_.drop_from(end);
     return std::optional(end);
@@ -171,7 +171,7 @@ Result<std::optional<std::uint64_t>> DirtyFlush::Recutting::agreed_end() {
 // Feeds content from `from` on, at most to `to`, and returns how far it came. It feeds a hole as a whole, and bytes in
 // portions.
 Result<std::uint64_t> DirtyFlush::Recutting::feed(std::uint64_t from, std::uint64_t to) {
-  DEDUPFS_ASSIGN(const ContentView::Span span, flush_.view_.at(held_, from));
+  DEDUPFS_ASSIGN(const ContentView::Span span, parts_.view.at(held_, from));
   const std::uint64_t length = std::min(span.length, to - from);
   if (span.is_hole() && length >= kMinHole) {
     feed_hole(stream_, length);
@@ -179,29 +179,30 @@ Result<std::uint64_t> DirtyFlush::Recutting::feed(std::uint64_t from, std::uint6
     return from + length;
   }
   const std::uint64_t portion = std::min(length, kFeedBytes);
-  DEDUPFS_ASSIGN(const auto pieces, flush_.view_.read_and_lock(held_, from, from + portion));
+  DEDUPFS_ASSIGN(const auto pieces, parts_.view.read_and_lock(held_, from, from + portion));
   for (const PinnedBytes& piece : pieces) stream_.feed(piece.bytes);
   fed_ += portion;
   return from + portion;
 }
 
 Result<void> DirtyFlush::Recutting::apply(std::uint64_t stop) {
-  DEDUPFS_ASSIGN(const std::uint64_t old_end, flush_.recipe_.end());
+  DEDUPFS_ASSIGN(const std::uint64_t old_end, parts_.recipe.end());
   std::uint64_t to = stop >= old_end ? kEndOfRecipe : stop;
-  DEDUPFS_ASSIGN(const auto entry, flush_.recipe_.find(stop));
+  DEDUPFS_ASSIGN(const auto entry, parts_.recipe.find(stop));
   if (entry && entry->offset != stop) {  // a hole was divided
     to = entry->end();
     entries_.push_back({RecipeEntry::Kind::kHole, to - stop, {}, {}});
   }
-  DEDUPFS_TRY(flush_.recipe_.replace(start_, to, std::move(entries_)));
-  flush_.dirty_.erase(start_, stop - start_);
+  DEDUPFS_TRY(parts_.recipe.replace(start_, to, std::move(entries_)));
+  parts_.dirty.erase(start_, stop - start_);
   return {};
 }
 
 Result<void> DirtyFlush::flush_extent(Held& held, std::uint64_t offset) {
-  DEDUPFS_ASSIGN(const std::uint64_t start, restart_point(held, recipe_, view_, offset));
-  DEDUPFS_ASSIGN(const std::uint64_t recipe_end, recipe_.end());
-  Recutting recutting(*this, held, start, offset, std::min(view_.size(), std::max(recipe_end, dirty_.map().end())));
+  DEDUPFS_ASSIGN(const std::uint64_t start, restart_point(held, parts_.recipe, parts_.view, offset));
+  DEDUPFS_ASSIGN(const std::uint64_t recipe_end, parts_.recipe.end());
+  Recutting recutting(parts_, held, start, offset,
+                      std::min(parts_.view.size(), std::max(recipe_end, parts_.dirty.map().end())));
   return recutting.run();
 }
 

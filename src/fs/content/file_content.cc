@@ -38,8 +38,10 @@ struct FileContentState {
         recipe(volume, number, size, data_bytes),
         dirty(budget),
         view(volume.chunks(), number, recipe, dirty, size),
-        stream(volume, budget, lock, recipe, dirty, view),
-        flush(volume, budget, lock, recipe, dirty, view) {}
+        stream(parts(budget)),
+        flush(parts(budget)) {}
+
+  ContentParts parts(DirtyBudget& budget) { return {volume, budget, lock, recipe, dirty, view}; }
 
   Result<void> settle(Held& held) {
     DEDUPFS_TRY(stream.end(held));

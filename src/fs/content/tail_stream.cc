@@ -15,29 +15,29 @@ constexpr std::uint64_t kStreamBytes = 256 * 1024;
 }  // namespace
 
 bool TailStream::takes(std::uint64_t offset) const {
-  return stream_ && !error_ && offset >= stream_->end() && dirty_.map().end() <= offset;
+  return stream_ && !error_ && offset >= stream_->end() && parts_.dirty.map().end() <= offset;
 }
 
 std::optional<std::uint64_t> TailStream::worthy_start(const Held&) const {
-  const DirtyMap& dirty = dirty_.map();
+  const DirtyMap& dirty = parts_.dirty.map();
   const auto first = dirty.find_from(0);
-  if (!first || stream_ || view_.size() - first->offset < kStreamBytes) return std::nullopt;
+  if (!first || stream_ || parts_.view.size() - first->offset < kStreamBytes) return std::nullopt;
   std::uint64_t end = first->offset;
   for (auto extent = first; extent && extent->offset == end && !extent->is_hole(); extent = dirty.find_from(end))
     end = extent->end();
-  if (end != view_.size()) return std::nullopt;
+  if (end != parts_.view.size()) return std::nullopt;
   return first->offset;
 }
 
 // The bytes of the recipe from the start of the stream up to the first dirty byte.
 Result<std::vector<WriteStream::Part>> TailStream::head(Held& held, std::uint64_t start, std::uint64_t from) {
-  DEDUPFS_ASSIGN(const std::uint64_t old_end, recipe_.end());
-  DEDUPFS_ASSIGN(const auto entries, recipe_.list(start, std::min(from, old_end)));
+  DEDUPFS_ASSIGN(const std::uint64_t old_end, parts_.recipe.end());
+  DEDUPFS_ASSIGN(const auto entries, parts_.recipe.list(start, std::min(from, old_end)));
   std::vector<WriteStream::Part> head;
   for (const PlacedEntry& entry : entries) {
     WriteStream::Part part{entry.offset, std::min(entry.end(), from) - entry.offset, {}};
     if (entry.entry.is_data()) {
-      DEDUPFS_ASSIGN(auto pieces, view_.read_and_lock(held, part.offset, part.offset + part.length));
+      DEDUPFS_ASSIGN(auto pieces, parts_.view.read_and_lock(held, part.offset, part.offset + part.length));
       part.bytes = std::move(pieces.front());
     }
     head.push_back(std::move(part));
@@ -46,10 +46,10 @@ Result<std::vector<WriteStream::Part>> TailStream::head(Held& held, std::uint64_
 }
 
 Result<void> TailStream::start(Held& held, std::uint64_t from) {
-  DEDUPFS_ASSIGN(const std::uint64_t start, restart_point(held, recipe_, view_, from));
+  DEDUPFS_ASSIGN(const std::uint64_t start, restart_point(held, parts_.recipe, parts_.view, from));
   DEDUPFS_ASSIGN(const auto before, head(held, start, from));
 
-  stream_ = std::make_unique<WriteStream>(volume_, budget_, start, kMaxFileBytes,
+  stream_ = std::make_unique<WriteStream>(parts_.volume, parts_.budget, start, kMaxFileBytes,
                                           [this](Result<std::vector<ChunkId>> ids) { land(std::move(ids)); });
   Result<void> taken = guarded([&]() -> Result<void> {
     for (const WriteStream::Part& part : before) {
@@ -58,16 +58,16 @@ Result<void> TailStream::start(Held& held, std::uint64_t from) {
       else
         append(held, part.offset, part.bytes.bytes);
     }
-    for (const DirtyMap::Extent& extent : dirty_.map().list(from, view_.size()))
+    for (const DirtyMap::Extent& extent : parts_.dirty.map().list(from, parts_.view.size()))
       append(held, extent.offset, extent.bytes);
     return {};
   });
   if (taken) {
-    dirty_.clear();
-    view_.show_stream(stream_.get());
+    parts_.dirty.clear();
+    parts_.view.show_stream(stream_.get());
   } else {  // the recipe and the dirty extents still have everything
     error_.emplace(ErrorCode::kNoMemory, std::string());
-    lock_.wait(held, [this] { return !stream_->in_flight(); });
+    parts_.lock.wait(held, [this] { return !stream_->in_flight(); });
     stream_.reset();
     error_.reset();
   }
@@ -87,11 +87,11 @@ void TailStream::append(const Held&, std::uint64_t offset, ByteSpan bytes) {
 // Takes the result of a batch of the stream, on a thread of the pool. Bytes that could not be stored stay in the stream, and
 // stay readable, until the stream ends.
 void TailStream::land(Result<std::vector<ChunkId>> ids) noexcept {
-  const Held held = lock_.hold();
+  const Held held = parts_.lock.hold();
   if (!error_) {
     Result<void> stored = guarded([&]() -> Result<void> {
       if (!ids) return ids.error();
-      return recipe_.replace(stream_->stored_offset(), kEndOfRecipe, stream_->stored_entries(*ids));
+      return parts_.recipe.replace(stream_->stored_offset(), kEndOfRecipe, stream_->stored_entries(*ids));
     });
     if (!stored) error_.emplace(std::move(stored).error());
   }
@@ -99,7 +99,7 @@ void TailStream::land(Result<std::vector<ChunkId>> ids) noexcept {
     stream_->keep_failed();
   else
     stream_->pop_stored();
-  lock_.notify_all();
+  parts_.lock.notify_all();
 }
 
 Result<void> TailStream::end(Held& held) {
@@ -108,16 +108,16 @@ Result<void> TailStream::end(Held& held) {
     stream_->cut(true);
     stream_->put();
   }
-  lock_.wait(held, [this] { return !stream_->in_flight(); });
+  parts_.lock.wait(held, [this] { return !stream_->in_flight(); });
   if (error_) {
     for (auto parts = stream_->failed_parts(); !parts.empty(); parts = stream_->failed_parts()) {
-      for (const WriteStream::Part& part : parts) dirty_.keep(part, view_.size());
+      for (const WriteStream::Part& part : parts) parts_.dirty.keep(part, parts_.view.size());
       stream_->pop_failed();
     }
-    for (const WriteStream::Part& part : stream_->unput_parts()) dirty_.keep(part, view_.size());
+    for (const WriteStream::Part& part : stream_->unput_parts()) parts_.dirty.keep(part, parts_.view.size());
   }
   stream_->drop_unput();
-  view_.show_stream(nullptr);
+  parts_.view.show_stream(nullptr);
   stream_.reset();
   if (auto error = std::exchange(error_, std::nullopt)) return std::move(*error);
   return {};
@@ -125,8 +125,8 @@ Result<void> TailStream::end(Held& held) {
 
 void TailStream::abandon(Held& held) {
   if (!stream_) return;
-  lock_.wait(held, [this] { return !stream_->in_flight(); });
-  view_.show_stream(nullptr);
+  parts_.lock.wait(held, [this] { return !stream_->in_flight(); });
+  parts_.view.show_stream(nullptr);
   stream_.reset();
 }
 

@@ -1,9 +1,8 @@
 // The middle layer of a file's content: the stream at its end. Appended bytes go to the chunk store while the writer goes on,
 // and into the recipe as results come back. There is a stream while somebody appends.
 //
-// Threads:   with the ContentLock held, by the Exclusive operation; is_open() and pending_bytes() by readers, too. Results of
-//            the chunk store come on threads of the pool, which take the lock themselves.
-// Ownership: owns the stream. All constructor arguments must outlive it. No stream may be left when it is destroyed.
+// Threads:   as ContentParts, by the Exclusive operation; is_open() and pending_bytes() by readers, too.
+// Ownership: owns the stream, and the rest as ContentParts. No stream may be left when it is destroyed.
 // Failure:   an error of the chunk store stays until end(), which reports it once. Bytes that could not be stored stay
 //            readable, and end() makes them dirty.
 #pragma once
@@ -16,12 +15,8 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "fs/content/content_lock.h"
-#include "fs/content/content_view.h"
-#include "fs/content/counted_recipe.h"
-#include "fs/content/dirty_budget.h"
-#include "fs/content/dirty_layer.h"
+#include "fs/content/content_parts.h"
 #include "fs/content/write_stream.h"
-#include "store/volume/volume.h"
 
 namespace dedupfs {
 
@@ -29,9 +24,7 @@ class TailStream {
  public:
   using Held = ContentLock::Held;
 
-  TailStream(Volume& volume, DirtyBudget& budget, ContentLock& lock, CountedRecipe& recipe, DirtyLayer& dirty,
-             ContentView& view)
-      : volume_(volume), budget_(budget), lock_(lock), recipe_(recipe), dirty_(dirty), view_(view) {}
+  explicit TailStream(const ContentParts& parts) : parts_(parts) {}
 
   bool is_open() const { return stream_ != nullptr; }
   std::uint64_t pending_bytes() const { return stream_ ? stream_->end() - stream_->stored_end() : 0; }
@@ -54,12 +47,7 @@ class TailStream {
   Result<std::vector<WriteStream::Part>> head(Held& held, std::uint64_t start, std::uint64_t from);
   void land(Result<std::vector<ChunkId>> ids) noexcept;
 
-  Volume& volume_;
-  DirtyBudget& budget_;
-  ContentLock& lock_;
-  CountedRecipe& recipe_;
-  DirtyLayer& dirty_;
-  ContentView& view_;
+  const ContentParts parts_;
   std::unique_ptr<WriteStream> stream_;
   std::optional<Error> error_;  // once it is set, all batches stay in the stream, stored or not
 };

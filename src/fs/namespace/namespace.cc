@@ -163,6 +163,14 @@ Result<Attributes> Namespace::make_link(InodeNumber number, InodeNumber parent, 
 }
 
 Result<void> Namespace::unlink(InodeNumber parent, std::string_view name) {
+  return remove(parent, name, Removes::kAllButDirectories);
+}
+
+Result<void> Namespace::remove_directory(InodeNumber parent, std::string_view name) {
+  return remove(parent, name, Removes::kDirectories);
+}
+
+Result<void> Namespace::remove(InodeNumber parent, std::string_view name, Removes removes) {
   DEDUPFS_TRY(transactions_.check_writable(parent));
   DEDUPFS_TRY(DirectoryEntries::check_new_name(name));
   const Transactions::Change change(transactions_);
@@ -172,38 +180,22 @@ Result<void> Namespace::unlink(InodeNumber parent, std::string_view name) {
   if (!entry) return not_removable(parent, name);
   DEDUPFS_ASSIGN(const InodePtr inode, entries_.target_of(parent, name, *entry));
   const InodeLocks inode_locks(*directory, *inode);
-  if (is_directory(inode->record.attributes.mode))
+  const bool removes_directory = is_directory(inode->record.attributes.mode);
+  if (removes_directory && removes != Removes::kDirectories)
     return Error{ErrorCode::kIsDirectory, "'" + std::string(name) + "' is a directory"};
+  if (!removes_directory && removes == Removes::kDirectories)
+    return Error{ErrorCode::kNotDirectory, "'" + std::string(name) + "' is not a directory"};
+  if (removes_directory) {
+    DEDUPFS_ASSIGN(const bool empty, entries_.is_empty(inode->number));
+    if (!empty) return Error{ErrorCode::kNotEmpty, "'" + std::string(name) + "' has entries"};
+  }
 
   const Timestamp now = Timestamp::now();
   entries_.remove(*directory, name, *entry);
+  if (removes_directory) drop_subdirectory(directory->record.attributes);
   touch(*directory, now);
   put_record(metadata_, *directory);
   entries_.drop_link(inode, now);
-  return {};
-}
-
-Result<void> Namespace::remove_directory(InodeNumber parent, std::string_view name) {
-  DEDUPFS_TRY(transactions_.check_writable(parent));
-  DEDUPFS_TRY(DirectoryEntries::check_new_name(name));
-  const Transactions::Change change(transactions_);
-  const NameLocks::Exclusive name_lock(names_, parent);
-  DEDUPFS_ASSIGN(const InodePtr directory, table_.get_directory(parent));
-  DEDUPFS_ASSIGN(const std::optional<Dirent> entry, entries_.find(parent, name));
-  if (!entry) return not_removable(parent, name);
-  DEDUPFS_ASSIGN(const InodePtr child, entries_.target_of(parent, name, *entry));
-  const InodeLocks inode_locks(*directory, *child);
-  if (!is_directory(child->record.attributes.mode))
-    return Error{ErrorCode::kNotDirectory, "'" + std::string(name) + "' is not a directory"};
-  DEDUPFS_ASSIGN(const bool empty, entries_.is_empty(child->number));
-  if (!empty) return Error{ErrorCode::kNotEmpty, "'" + std::string(name) + "' has entries"};
-
-  const Timestamp now = Timestamp::now();
-  entries_.remove(*directory, name, *entry);
-  drop_subdirectory(directory->record.attributes);
-  touch(*directory, now);
-  put_record(metadata_, *directory);
-  entries_.drop_link(child, now);
   return {};
 }
 

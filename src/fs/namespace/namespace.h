@@ -56,8 +56,11 @@ class Namespace {
   Result<std::string> read_symlink(InodeNumber number);
 
  private:
+  enum class Removes { kDirectories, kAllButDirectories };
+
   Result<Attributes> reference_by_number(InodeNumber number);
   Result<Attributes> make(InodeNumber parent, std::string_view name, InodeRecord record, const Caller& caller);
+  Result<void> remove(InodeNumber parent, std::string_view name, Removes removes);
 
   Metadata& metadata_;
   InodeTable& table_;

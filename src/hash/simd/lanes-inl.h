@@ -1,11 +1,16 @@
 // Hashes a list of messages in two lanes. The SHA instructions of one message wait for each other; those of two do not. When the
 // message of a lane ends, the next one of the list takes the lane. A third lane would gain nothing on the CPUs that were measured.
 //
-// `Sha` has the instructions:
-//   State               the eight words of the hash, in the order that the instructions want
-//   initial()           the State before the first block
-//   compress<kLanes>()  adds `blocks` blocks of each of kLanes messages to their States
-//   store()             writes a State as a digest
+// `Sha` has the instructions. They take the 64 rounds of a block in sixteen groups of four.
+//   State                the eight words of the hash, in the order that the instructions want
+//   Words                four words of the message schedule: those of one group
+//   initial()            the State before the first block
+//   load()               the Words of 16 bytes of a block
+//   round_constants()    those of a group
+//   after_four_rounds()  a State after the rounds of a group
+//   next_words()         from the Words of four groups, the oldest first, those of the group after them
+//   sum()                of two States, word by word
+//   store()              writes a State as a digest
 #pragma once
 
 #include <cstring>
@@ -28,6 +33,37 @@ alignas(64) constexpr std::uint32_t kRoundConstants[64] = {
     0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+// Adds `blocks` blocks of each of kLanes messages to their States.
+template <class Sha, std::size_t kLanes>
+void compress(typename Sha::State* const (&states)[kLanes], const std::uint8_t* const (&bytes)[kLanes],
+              std::size_t blocks) {
+  constexpr std::size_t kGroups = 16;
+  typename Sha::State now[kLanes];
+  for (std::size_t lane = 0; lane < kLanes; ++lane) now[lane] = *states[lane];
+  for (std::size_t block = 0; block < blocks; ++block) {
+    typename Sha::State before[kLanes];
+    typename Sha::Words words[kLanes][4];  // a ring: those of this group, the oldest, and of the three groups after it
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      before[lane] = now[lane];
+      for (std::size_t i = 0; i < 4; ++i) words[lane][i] = Sha::load(bytes[lane] + block * kBlockBytes + 16 * i);
+    }
+#pragma GCC unroll 16
+    for (std::size_t group = 0; group < kGroups; ++group) {
+      const typename Sha::Words constants = Sha::round_constants(group);
+#pragma GCC unroll 2
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        typename Sha::Words(&ring)[4] = words[lane];
+        now[lane] = Sha::after_four_rounds(now[lane], ring[group % 4], constants);
+        if (group + 4 < kGroups)
+          ring[group % 4] =
+              Sha::next_words(ring[group % 4], ring[(group + 1) % 4], ring[(group + 2) % 4], ring[(group + 3) % 4]);
+      }
+    }
+    for (std::size_t lane = 0; lane < kLanes; ++lane) now[lane] = Sha::sum(now[lane], before[lane]);
+  }
+  for (std::size_t lane = 0; lane < kLanes; ++lane) *states[lane] = now[lane];
+}
 
 // A message on its way: first its whole blocks where they lie, then its rest and the padding in a buffer.
 template <class Sha>
@@ -52,7 +88,7 @@ class Lanes {
     bool first_has_work = take_message(first), second_has_work = take_message(second);
     while (first_has_work && second_has_work) {
       const std::size_t blocks = first.blocks < second.blocks ? first.blocks : second.blocks;
-      Sha::template compress<2>({&first.state, &second.state}, {first.next, second.next}, blocks);
+      compress<Sha, 2>({&first.state, &second.state}, {first.next, second.next}, blocks);
       first_has_work = advance(first, blocks);
       second_has_work = advance(second, blocks);
     }
@@ -106,7 +142,7 @@ class Lanes {
 
   // The other lane has nothing left to take.
   void finish(Lane<Sha>& lane) {
-    do Sha::template compress<1>({&lane.state}, {lane.next}, lane.blocks);
+    do compress<Sha, 1>({&lane.state}, {lane.next}, lane.blocks);
     while (advance(lane, lane.blocks));
   }
 

@@ -6,22 +6,17 @@
 #include <fstream>
 
 #include "mount/private_mounts.h"
+#include "mount/volume_and_place.h"
 #include "store/format/format.h"
-#include "support/temp_dir.h"
 
 namespace dedupfs {
 namespace {
 
 using testing::HasSubstr;
 
-struct SyncVolume : testing::Test {
-  TempDir folder;
-  const Path volume = folder.path() / "volume";
-  const Path place = folder.path() / "mounted";
-
+struct SyncVolume : VolumeAndPlace {
   void SetUp() override {
-    std::filesystem::create_directory(volume);
-    std::filesystem::create_directory(place);
+    VolumeAndPlace::SetUp();
     std::ofstream(volume / kSuperblockFile) << "{}";
   }
 };

@@ -14,9 +14,9 @@
 #include "mount/control/control_ends.h"
 #include "mount/control/control_socket.h"
 #include "mount/private_mounts.h"
+#include "mount/volume_and_place.h"
 #include "store/format/superblock.h"
 #include "support/folder_at.h"
-#include "support/temp_dir.h"
 
 namespace dedupfs {
 namespace {
@@ -27,16 +27,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
-struct UnmountVolume : testing::Test {
-  TempDir folder;
-  const Path volume = folder.path() / "volume";
-  const Path place = folder.path() / "mounted";
+struct UnmountVolume : VolumeAndPlace {
   std::vector<std::string> said;
 
-  void SetUp() override {
-    std::filesystem::create_directory(volume);
-    std::filesystem::create_directory(place);
-  }
   Result<void> run(UnmountMode mode = UnmountMode::kNormal, bool read_only_on_failure = false) {
     return unmount_volume({.target = place,
                            .mode = mode,

@@ -4,22 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "mount/private_mounts.h"
-#include "support/temp_dir.h"
+#include "mount/volume_and_place.h"
 
 namespace dedupfs {
 namespace {
 
 using testing::HasSubstr;
 
-struct DeadMount : testing::Test {
-  TempDir folder;
-  const Path volume = folder.path() / "volume";
-  const Path place = folder.path() / "mounted";
-
-  void SetUp() override {
-    std::filesystem::create_directory(volume);
-    std::filesystem::create_directory(place);
-  }
+struct DeadMount : VolumeAndPlace {
   int detached() const {
     const auto result = detach_dead_mounts(volume, place);
     EXPECT_TRUE(result) << result.error().message();

@@ -8,8 +8,8 @@
 #include "mount/control/control_socket.h"
 #include "mount/options/mount_request.h"
 #include "mount/private_mounts.h"
+#include "mount/volume_and_place.h"
 #include "support/folder_at.h"
-#include "support/temp_dir.h"
 
 namespace dedupfs {
 namespace {
@@ -19,15 +19,7 @@ using testing::HasSubstr;
 using testing::Not;
 using Json = nlohmann::json;
 
-struct Remount : testing::Test {
-  TempDir folder;
-  const Path volume = folder.path() / "volume";
-  const Path place = folder.path() / "mounted";
-
-  void SetUp() override {
-    std::filesystem::create_directory(volume);
-    std::filesystem::create_directory(place);
-  }
+struct Remount : VolumeAndPlace {
   std::string flags() const { return mounts_at(place).at(0).mount_options; }
   void expect_exit(int code, const MountOptions& options, const std::string& message) const {
     testing::internal::CaptureStderr();

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "test_snapshots.h"
 
 namespace dedupfs {
@@ -12,12 +14,22 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-class SnapshotReaperTest : public SnapshotsTest {};
+class SnapshotReaperTest : public SnapshotsTest {
+ protected:
+  // Inode 5 has the values one after the other. A snapshot is taken between each two. The last value is not committed.
+  template <std::size_t kValues>
+  std::array<TreeNumber, kValues - 1> take_between(const char* const (&values)[kValues]) {
+    std::array<TreeNumber, kValues - 1> taken{};
+    for (std::size_t i = 0; i < kValues; ++i) {
+      if (i > 0) taken[i - 1] = take();
+      metadata_->put(Family::kInodes, key_of(5), values[i]);
+    }
+    return taken;
+  }
+};
 
 TEST_F(SnapshotReaperTest, NothingIsLeftOfTheLastSnapshot) {
-  metadata_->put(Family::kInodes, key_of(5), "old");
-  const TreeNumber snapshot = take();
-  metadata_->put(Family::kInodes, key_of(5), "new");
+  const auto [snapshot] = take_between({"old", "new"});
   commit();
   EXPECT_EQ(images(), 1U);
   remove(snapshot);
@@ -42,11 +54,7 @@ TEST_F(SnapshotReaperTest, AnOlderSnapshotInheritsWhatItNeeds) {
 }
 
 TEST_F(SnapshotReaperTest, WhatAnOlderSnapshotSawChangeGoes) {
-  metadata_->put(Family::kInodes, key_of(5), "first");
-  const TreeNumber older = take();
-  metadata_->put(Family::kInodes, key_of(5), "second");
-  const TreeNumber newer = take();
-  metadata_->put(Family::kInodes, key_of(5), "third");
+  const auto [older, newer] = take_between({"first", "second", "third"});
   commit();
   remove(newer);
   sweep();
@@ -72,11 +80,7 @@ TEST_F(SnapshotReaperTest, ImagesOfAGroupThatEndedBeforeTheDeletionAreSweptToo) 
 }
 
 TEST_F(SnapshotReaperTest, ADeletedSnapshotGoesThoughOthersAreDeletedMeanwhile) {
-  metadata_->put(Family::kInodes, key_of(5), "first");
-  const TreeNumber older = take();
-  metadata_->put(Family::kInodes, key_of(5), "second");
-  const TreeNumber newer = take();
-  metadata_->put(Family::kInodes, key_of(5), "third");
+  const auto [older, newer] = take_between({"first", "second", "third"});
   remove(older);
   commit();
   (void)reaper_->step().value();
@@ -91,9 +95,7 @@ TEST_F(SnapshotReaperTest, ADeletedSnapshotGoesThoughOthersAreDeletedMeanwhile) 
 }
 
 TEST_F(SnapshotReaperTest, WhatGoesIsToldOnce) {
-  metadata_->put(Family::kInodes, key_of(5), "old");
-  const TreeNumber snapshot = take();
-  metadata_->put(Family::kInodes, key_of(5), "new");
+  const auto [snapshot] = take_between({"old", "new"});
   commit();
   remove(snapshot);
   commit();
@@ -102,9 +104,7 @@ TEST_F(SnapshotReaperTest, WhatGoesIsToldOnce) {
 }
 
 TEST_F(SnapshotReaperTest, WithoutDeletedSnapshotsThereIsNothingToDo) {
-  metadata_->put(Family::kInodes, key_of(5), "old");
-  const TreeNumber snapshot = take();
-  metadata_->put(Family::kInodes, key_of(5), "new");
+  const auto [snapshot] = take_between({"old", "new"});
   commit();
 
   EXPECT_TRUE(reaper_->is_done());
@@ -116,9 +116,7 @@ TEST_F(SnapshotReaperTest, WithoutDeletedSnapshotsThereIsNothingToDo) {
 
 // A group that is not committed may still add images for it.
 TEST_F(SnapshotReaperTest, NothingIsTakenApartBeforeTheDeletionIsCommitted) {
-  metadata_->put(Family::kInodes, key_of(5), "old");
-  const TreeNumber snapshot = take();
-  metadata_->put(Family::kInodes, key_of(5), "new");
+  const auto [snapshot] = take_between({"old", "new"});
   commit();
   remove(snapshot);
 
@@ -130,9 +128,7 @@ TEST_F(SnapshotReaperTest, NothingIsTakenApartBeforeTheDeletionIsCommitted) {
 }
 
 TEST_F(SnapshotReaperTest, TheRecordGoesAfterTheImagesAreGoneForGood) {
-  metadata_->put(Family::kInodes, key_of(5), "old");
-  const TreeNumber snapshot = take();
-  metadata_->put(Family::kInodes, key_of(5), "new");
+  const auto [snapshot] = take_between({"old", "new"});
   commit();
   remove(snapshot);
   commit();
@@ -207,12 +203,7 @@ TEST_F(SnapshotReaperTest, AnOlderSnapshotDoesNotInheritInodesThatItNeverHad) {
 }
 
 TEST_F(SnapshotReaperTest, SeveralAreTakenApartTogether) {
-  std::vector<TreeNumber> taken;
-  for (const char* value : {"one", "two", "three", "four"}) {
-    metadata_->put(Family::kInodes, key_of(5), value);
-    taken.push_back(take());
-  }
-  metadata_->put(Family::kInodes, key_of(5), "live");
+  const auto taken = take_between({"one", "two", "three", "four", "live"});
   commit();
   remove(taken[1]);
   remove(taken[3]);
