@@ -263,8 +263,8 @@ class ReclaimedVolume {
     return half;
   }
   void open() {
-    auto opened =
-        Volume::open(path_, {.index_memory_bytes = 16 << 20, .cache_bytes = 16 << 20, .threads = 2}, backing_);
+    auto opened = Volume::open(
+        path_, {.index_memory_bytes = 16 << 20, .cache_bytes = 16 << 20, .threads = 2, .slow_bytes = 0}, backing_);
     ASSERT_TRUE(opened) << opened.error().message();
     volume_ = std::move(*opened);
   }

@@ -124,7 +124,7 @@ TEST(RunGc, PausesAndResumes) {
   const ServedVolume volume;
 
   EXPECT_EQ(nlohmann::json::parse(gc({"--pause", "--json", volume.path()}).out).at("paused"), true);
-  EXPECT_THAT(gc({"--status", volume.path()}).out, HasSubstr("Automatic reclaims are paused"));
+  EXPECT_THAT(gc({"--status", volume.path()}).out, HasSubstr("Automatic reclaims and settling are paused"));
   EXPECT_EQ(nlohmann::json::parse(gc({"--resume", "--json", volume.path()}).out).at("paused"), false);
 }
 

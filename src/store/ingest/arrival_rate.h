@@ -13,9 +13,12 @@ class ArrivalRate {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // So much in a window is still slow: 32 MiB/s. A short burst costs no more than the compression of one window.
   static constexpr std::chrono::milliseconds kWindow{250};
+  // So much in a window is still slow: 32 MiB/s. A short burst costs no more than the compression of one window.
   static constexpr std::uint64_t kSlowBytes = 8 << 20;
+
+  // 0: every source is fast.
+  explicit ArrivalRate(std::uint64_t slow_bytes = kSlowBytes) : slow_bytes_(slow_bytes) {}
 
   // Counts the bytes that arrived just now, and says whether the source was slow in the last one to two windows.
   bool is_slow_after(std::uint64_t bytes, Clock::time_point now) {
@@ -25,10 +28,11 @@ class ArrivalRate {
       window_begin_ = now;
     }
     bytes_ += bytes;
-    return last_bytes_ + bytes_ <= kSlowBytes;
+    return last_bytes_ + bytes_ <= slow_bytes_;
   }
 
  private:
+  const std::uint64_t slow_bytes_;
   Clock::time_point window_begin_{};
   std::uint64_t bytes_ = 0;       // of this window
   std::uint64_t last_bytes_ = 0;  // of the window before it

@@ -35,6 +35,7 @@ struct IngestSettings {
   std::uint32_t region_bytes = 0;
   std::uint64_t waiting_region_bytes = 0;  // of regions that are not on disk yet; at the cap, writers wait
   std::size_t threads = 0;                 // of the region writer
+  std::uint64_t slow_bytes = ArrivalRate::kSlowBytes;
 };
 
 // Many parts, no logic: see each of them.
@@ -49,7 +50,8 @@ struct Ingest {
         writer(containers, pending, reader_used.regions(),
                {.compression = settings.compression,
                 .threads = settings.threads,
-                .max_waiting_bytes = settings.waiting_region_bytes}),
+                .max_waiting_bytes = settings.waiting_region_bytes,
+                .slow_bytes = settings.slow_bytes}),
         packers(pending, ids.ids(), settings.region_bytes, to_writer()),
         moved_packers(pending, ids.ids(), settings.region_bytes, to_writer()) {}
 

@@ -27,6 +27,7 @@ RegionWriter::RegionWriter(ContainerStore& containers, PendingChunks& pending, R
       settings_(std::move(settings)),
       new_{.max_waiting_bytes = settings_.max_waiting_bytes},
       moved_{.max_waiting_bytes = std::max<std::uint64_t>(1, settings_.max_waiting_bytes / kMovedPart)},
+      arrivals_(settings_.slow_bytes),
       new_pool_(settings_.threads, "region-writer"),
       moved_pool_(settings_.threads, "settler", ThreadPool::Priority::kLow) {}
 

@@ -33,6 +33,7 @@ class RegionWriter {
     CompressionTiers compression;
     std::size_t threads = 0;              // for new chunks, and as many for moved ones
     std::uint64_t max_waiting_bytes = 0;  // of new chunks; of moved ones, a fourth
+    std::uint64_t slow_bytes = ArrivalRate::kSlowBytes;
     std::function<ArrivalRate::Clock::time_point()> now = ArrivalRate::Clock::now;
   };
 

@@ -341,6 +341,7 @@ Result<void> Volume::open_parts() {
                                   .cache_bytes = options_.cache_bytes,
                                   .waiting_region_bytes = options_.waiting_region_bytes,
                                   .threads = options_.threads,
+                                  .slow_bytes = options_.slow_bytes,
                                   .first_unknown_container = next_container,
                                   .read_only = options_.read_only});
   if (!chunks) return with_remedy(chunks.error(), path());

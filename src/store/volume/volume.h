@@ -24,6 +24,7 @@
 #include "index/database.h"
 #include "store/containers/container_store.h"
 #include "store/format/superblock.h"
+#include "store/ingest/arrival_rate.h"
 #include "store/metadata/metadata.h"
 #include "store/volume/ballast.h"
 #include "store/volume/chunk_store.h"
@@ -50,6 +51,8 @@ struct VolumeOptions {
   // Instead of what the superblock says, for what is written now.
   std::optional<Compression> settled;
   std::optional<Compression> landing;
+  // So much in a quarter of a second is compressed for good at once; 0: nothing is (store/ingest/arrival_rate.h).
+  std::uint64_t slow_bytes = ArrivalRate::kSlowBytes;
 };
 
 // The settings that mkfs gets.

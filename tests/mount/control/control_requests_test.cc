@@ -45,7 +45,7 @@ TEST(ControlRequests, UnknownActionIsNamedInTheError) {
 
 TEST(ControlRequests, ActionMustBeThereAndAText) {
   for (const Json& request : {Json::object(), Json{{"action", 1}}, Json{{"action", nullptr}}}) {
-    EXPECT_THROW((void)reclaim_action_of(request), Json::exception) << request;
+    EXPECT_THROW((void)reclaim_request_of(request), Json::exception) << request;
     EXPECT_THROW((void)scrub_request_of(request), Json::exception) << request;
   }
 }

@@ -8,7 +8,6 @@
 
 #include "reclaimed_volume.h"
 #include "store/chunks/dropped_bytes.h"
-#include "store/ingest/arrival_rate.h"
 #include "word_text.h"
 
 namespace dedupfs {
@@ -123,8 +122,7 @@ TEST(ReclaimCopyForward, WhereThereIsNoRoomForTwoCopiesItMovesAsItLies) {
 
 TEST(ReclaimCopyForward, WhatMovesIsCompressedForGood) {
   ReclaimedVolume volume("none", "zstd:6");
-  const auto dropped =
-      volume.keep({word_text(ArrivalRate::kSlowBytes / 2, 1), word_text(ArrivalRate::kSlowBytes / 2, 2)});
+  const auto dropped = volume.keep({word_text(1 << 20, 100), word_text(1 << 20, 101)});
   std::vector<ByteBuffer> texts;
   for (std::uint64_t i = 0; i < 20; ++i) texts.push_back(word_text(kChunkBytes, i));
   const auto ids = volume.keep(texts);

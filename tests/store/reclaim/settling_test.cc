@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "reclaimed_volume.h"
-#include "store/ingest/arrival_rate.h"
 #include "store/reclaim/reclaim.h"
 #include "word_text.h"
 
@@ -16,11 +15,9 @@ ByteBuffer text_chunk(std::uint64_t seed) {
 
 class SettlingTest : public testing::Test {
  protected:
-  // So much that the source is not slow.
   void land() {
     std::vector<ByteBuffer> chunks;
-    for (std::uint64_t bytes = 0; bytes < 3 * ArrivalRate::kSlowBytes; bytes += chunks.back().size())
-      chunks.push_back(text_chunk(next_seed_++));
+    for (int i = 0; i < 100; ++i) chunks.push_back(text_chunk(next_seed_++));
     ids_ = volume_.keep(chunks);
     ASSERT_TRUE(volume_.commit());
     ASSERT_GT(landed_bytes(), 0u);
