@@ -5,12 +5,12 @@ from xml.sax.saxutils import escape
 
 from . import figures
 
-PANEL_WIDTH, PANEL_HEIGHT = 360, 300
+PANEL_WIDTH, PANEL_HEIGHT = 400, 320
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 36, 48  # of the frame, in a panel
 FONT_SIZE = 12
-LETTER_WIDTH = 6.6  # about what a letter takes
+LETTER_WIDTH = 7  # about what a letter takes
 INK, GRID, ACCENT, OTHER = "#202020", "#e4e4e4", "#c03028", "#3060a0"
-MARGIN = 1.25  # of the scale beyond the outermost points, as a factor
+MARGIN = 1.3  # of the scale beyond the outermost points, as a factor
 
 
 def number(value):
@@ -32,9 +32,9 @@ class Scale:
         return self.begin + part * (self.end - self.begin)
 
     def ticks(self):
-        """1, 2 and 5 times powers of ten; powers alone where that would be many."""
+        """Round numbers, at most eight: the closest together that this allows."""
         powers = range(math.floor(math.log10(self.lowest)), math.ceil(math.log10(self.highest)) + 1)
-        for leading in ((1, 2, 5), (1,)):
+        for leading in ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 3, 5), (1, 2, 5), (1,)):
             found = [digit * 10.0 ** power for power in powers for digit in leading
                      if self.lowest <= digit * 10.0 ** power <= self.highest]
             if len(found) <= 8:
@@ -58,12 +58,12 @@ def place_label(x, y, label, taken, right_edge):
     """Where a label stands beside its point: (x, y, anchor). The first place where it is in nobody's way, or else the first of all.
     The boxes (left, top, right, bottom) in `taken` are in the way; the label's own is added."""
     width = len(label) * LETTER_WIDTH
-    places = []
-    for down in (4, -8, 16, -20, 28, -32, 40):
-        places += [(x + 8, y + down, "start"), (x - 8, y + down, "end")]
+    places = [(x + 8, y + 4, "start"), (x - 8, y + 4, "end"), (x, y - 8, "middle"), (x, y + 17, "middle")]
+    for down in (-8, 16, -22, 30, -36, 44):
+        places += [(x + side * away, y + down, anchor) for away in (6, 30) for side, anchor in ((1, "start"), (-1, "end"))]
 
     def box(place):
-        left = place[0] - (width if place[2] == "end" else 0)
+        left = place[0] - width * {"start": 0, "middle": 0.5, "end": 1}[place[2]]
         return left, place[1] - FONT_SIZE, left + width, place[1] + 2
 
     def is_free(place):
@@ -89,6 +89,10 @@ def axes(horizontal, vertical, title):
     yield text(14, middle, "MB/s, median of the versions", "middle", f' transform="rotate(-90 14 {number(middle)})"')
 
 
+def colour_of(row):
+    return ACCENT if row.key.startswith("dedupfs") else OTHER
+
+
 def panel(title, rows):
     """The elements of one panel, whose corner is at 0, 0. Rows without figures have no point."""
     rows = [row for row in rows if row.figures]
@@ -99,16 +103,18 @@ def panel(title, rows):
     vertical = Scale([row.figures.speed.median for row in rows], PANEL_HEIGHT - BOTTOM, TOP)
     elements = list(axes(horizontal, vertical, title))
     points = [(horizontal(row.figures.stored_mb), vertical(row.figures.speed.median), row) for row in rows]
-    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y, _ in points]
+    rings = {row.key: horizontal(row.figures.settled_mb) for row in rows if row.figures.settled_mb}
+    taken = [(min(x, rings.get(row.key, x)) - 5, y - 5, max(x, rings.get(row.key, x)) + 5, y + 5) for x, y, row in points]
     for x, y, row in points:
-        colour = ACCENT if row.key.startswith("dedupfs") else OTHER
-        if row.figures.settled_mb:
-            settled_x = horizontal(row.figures.settled_mb)
-            elements.append(line(settled_x, y, x, y, colour))
-            elements.append(f'<circle cx="{number(settled_x)}" cy="{number(y)}" r="4.5" stroke="{colour}" fill="#ffffff"/>')
-        elements.append(f'<circle cx="{number(x)}" cy="{number(y)}" r="4.5" fill="{colour}"/>')
+        if row.key in rings:
+            elements.append(line(rings[row.key], y, x, y, colour_of(row)))
+            elements.append(f'<circle cx="{number(rings[row.key])}" cy="{number(y)}" r="4.5" stroke="{colour_of(row)}" fill="#ffffff"/>')
+        elements.append(f'<circle cx="{number(x)}" cy="{number(y)}" r="4.5" fill="{colour_of(row)}"/>')
+    for x, y, row in sorted(points, key=lambda point: -point[0]):  # on the right there is the least room
         label_x, label_y, anchor = place_label(x, y, row.key, taken, PANEL_WIDTH - RIGHT)
-        elements.append(text(label_x, label_y, row.key, anchor, f' fill="{colour}"'))
+        if not y - FONT_SIZE < label_y < y + 1.5 * FONT_SIZE:  # so far away that it might be another's
+            elements.append(line(x, y, label_x, label_y - (FONT_SIZE if label_y > y else 0), colour_of(row)))
+        elements.append(text(label_x, label_y, row.key, anchor, f' fill="{colour_of(row)}"'))
     return elements
 
 
