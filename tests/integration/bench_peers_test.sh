@@ -51,6 +51,25 @@ check "it has columns for that" grep -q '| settled MB |.*| settling, CPU s/GB |'
 check_equal "it settled with the mount up, and no more than --versions" "v 1" "$(cat "$scratch/settled")"
 rm "$scratch/rivals/dedupfs-gc"
 
+# A daemon that takes a third of a second of CPU time when it starts.
+cat >"$scratch/rivals/dedupfs" <<SH
+#!/usr/bin/python3
+import os, sys, time
+while "-f" in sys.argv and time.process_time() < 0.33:
+    pass
+os.execv("$(realpath "$tools")/dedupfs", sys.argv)
+SH
+chmod +x "$scratch/rivals/dedupfs"
+check "a daemon that takes long to start" eval '"${peers[@]}" --sets=set --tools=dedupfs --rivals="$scratch/rivals" \
+  --json="$scratch/json" >"$scratch/table" 2>"$scratch/log"'
+check "its CPU time belongs to the first version, and to the restore by a new mount" python3 -c '
+import json, sys
+record, = json.load(open(sys.argv[1]))["records"]
+first, second = record["versions"]
+assert first["cpu_seconds"] >= 0.33 and record["restore"]["cpu_seconds"] >= 0.33, record
+assert second["cpu_seconds"] < 0.33, record' "$scratch/json"
+rm "$scratch/rivals/dedupfs"
+
 # A rival whose second version comes back with another last byte, found in --rivals.
 cat >"$scratch/rivals/casync" <<'SH'
 #!/bin/sh
