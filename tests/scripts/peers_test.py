@@ -110,7 +110,7 @@ def check_tables():
     check("one round that failed makes the tool fail", "| the borg | **failed** |" in "\n".join(tables.of_set([BORG, second])))
 
     spread = "\n".join(tables.of_set([BORG, record("borg", [(1, 1), (1, 0.5), (1, 0.8)], 1)]))
-    check("several rounds are counted, and how far they lie apart", "2 rounds" in spread and "the borg 67%" in spread, spread)
+    check("several rounds are counted, and how far they lie apart", "2 rounds" in spread and "up to: borg 67%." in spread, spread)
     at_once = list(tables.of_set([{**BORG, "versions": [step(10, 9, 300)]}]))
     check("a tool that stores all at once has one figure for all", "30.0 (30.0) for all" in "\n".join(at_once), at_once)
 

@@ -1,4 +1,6 @@
 """The Markdown tables of scripts/bench-peers. A column in which no tool has a figure is left out."""
+import textwrap
+
 from . import figures
 
 BEGIN, END = "<!-- bench-peers: tables begin -->", "<!-- bench-peers: tables end -->"
@@ -15,6 +17,11 @@ def short(value):
 
 def times(value):
     return f"{value:.2f}x"
+
+
+def prose(sentences):
+    """As wide as docs/ is."""
+    return textwrap.fill(sentences, 100, break_long_words=False, break_on_hyphens=False)
 
 
 def column(heading, form, value):
@@ -91,10 +98,10 @@ def of_set(records):
     yield "MB/s, and in parentheses CPU s/GB:"
     yield ""
     yield from table(of_versions(len(records[0]["names"])), rows)
-    spreads = [f"{row.label} {row.figures.spread():.0%}" for row in rows if row.figures and len(row.figures.records) > 1]
+    spreads = [f"{row.key} {row.figures.spread():.0%}" for row in rows if row.figures and len(row.figures.records) > 1]
     if spreads:
         yield ""
-        yield f"Rounds lie apart by up to: {', '.join(spreads)}."
+        yield prose(f"MB/s of a version lies apart between rounds by up to: {', '.join(spreads)}.")
     for row in rows:
         if row.error:
             yield ""
@@ -104,9 +111,9 @@ def of_set(records):
 def text(machine, left_out, records):
     """All of it: what it ran on, then the tables of each data set."""
     programs = ", ".join(dict.fromkeys(record["program"] for record in records))
-    lines = [f"{machine}; {programs}. Every version restored and compared."]
+    lines = [prose(f"{machine}; {programs}. Every version restored and compared.")]
     if left_out:
-        lines += ["", f"Left out: {', '.join(left_out)}."]
+        lines += ["", prose(f"Left out: {', '.join(left_out)}.")]
     for of_one in figures.by_set(records).values():
         lines += ["", *of_set(of_one)]
     return "\n".join(lines) + "\n"
