@@ -2,6 +2,7 @@
 import os
 import pathlib
 import platform
+import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -14,7 +15,12 @@ def processor():
     return platform.machine()
 
 
+def kernel():
+    """Its version, without what a distribution or a host adds."""
+    return re.match(r"\d+(\.\d+)?", platform.release()).group()
+
+
 def description():
     """The revision of this tree, the processor, its cores and the kernel, in one line without a full stop."""
     revision = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    return f"Revision {revision}, {processor()}, {os.cpu_count()} cores, Linux {platform.release()}"
+    return f"Revision {revision}, {processor()}, {os.cpu_count()} cores, Linux {kernel()}"

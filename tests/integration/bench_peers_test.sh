@@ -12,17 +12,63 @@ cat "$scratch/data/set/v 1" <(noise 2 1000) >"$scratch/data/set/v 2"
 echo short >"$scratch/data/other/v1"
 touch "$scratch/data/set/.done"
 
-check "dedupfs and the patch chain, one set" eval \
-  '"${peers[@]}" --sets=set --tools=dedupfs,chain --json="$scratch/json" >"$scratch/table" 2>"$scratch/log"'
-check "one table, whose heading counts the versions" grep -qx 'set: 2 versions, 2 MB' "$scratch/table"
+check "dedupfs and the patch chain, one set, two rounds" eval \
+  '"${peers[@]}" --sets=set --tools=dedupfs,chain --rounds=2 --json="$scratch/json" >"$scratch/table" 2>"$scratch/log"'
+check "a heading that counts the versions" grep -Fqx '**set: 2 versions, 2 MB, 2 rounds**' "$scratch/table"
 check "all figures of all tools are there" python3 -c '
 import json, sys
-for record in json.load(open(sys.argv[1])):
+records = json.load(open(sys.argv[1]))["records"]
+for record in records:
     assert record["error"] is None, record
-    assert all(value is not None for value in record.values() if value is not record["error"]), record
-    assert record["logical_bytes"] == 2001000 and record["versions"] == 2, record
-    assert 1 <= record["stored_mb"] < 2, record' "$scratch/json"
-check_equal "stored, in the table" 1.0 "$(cell 'patch chain (`zstd -3 --patch-from`)' 3)"
+    assert [step["bytes"] for step in record["versions"]] == [1000000, 1001000], record
+    for step in [*record["versions"], record["restore"], record["again"]]:
+        assert step["seconds"] > 0 and step["cpu_seconds"] > 0, record
+    assert 1e6 <= record["stored_bytes"] < 2e6 and record["peak_bytes"] > 1e6, record
+order = [(record["round"], record["tool"]) for record in records]
+assert order == [(0, "chain"), (0, "dedupfs"), (1, "dedupfs"), (1, "chain")], order' "$scratch/json"
+check_equal "stored, in the table" 1.0 "$(cell 'patch chain (`zstd -3 --patch-from`)' 3 | head -n 1)"
+
+printf '%s\n' above '<!-- bench-peers: tables begin -->' old '<!-- bench-peers: tables end -->' >"$scratch/page.md"
+again=("$here/../../scripts/bench-peers" "--from=$scratch/json")
+check "the same tables again, on a page, and a plot" eval \
+  '"${again[@]}" --into="$scratch/page.md" --plot="$scratch/plot.svg" >"$scratch/again"'
+check "they are the same" cmp "$scratch/table" "$scratch/again"
+check "the page has them, and the plot" eval 'grep -Fq "**set: 2 versions" "$scratch/page.md" && grep -Fq "](plot.svg)" "$scratch/page.md"'
+check "what was between its marks is gone" eval '! grep -qx old "$scratch/page.md"'
+check "the plot is one" grep -q '<svg ' "$scratch/plot.svg"
+check_refused "a page without marks" 2 'no single place' "${again[@]}" --into="$scratch/again"
+
+# A dedupfs-gc that knows how to settle: it leaves the mount as it is, and is asked for when all versions are in.
+cat >"$scratch/rivals/dedupfs-gc" <<SH
+#!/bin/sh
+[ "\$1" = --help ] && exec echo '  --settle'
+[ "\$1 \$2" = '--settle --wait' ] && ls "\$3" >"$scratch/settled"
+SH
+chmod +x "$scratch/rivals/dedupfs-gc"
+check "a dedupfs that can settle" eval \
+  '"${peers[@]}" --sets=set --tools=dedupfs --versions=1 --rivals="$scratch/rivals" >"$scratch/table" 2>"$scratch/log"'
+check "it has columns for that" grep -q '| settled MB |.*| settling, CPU s/GB |' "$scratch/table"
+check_equal "it settled with the mount up, and no more than --versions" "v 1" "$(cat "$scratch/settled")"
+rm "$scratch/rivals/dedupfs-gc"
+
+# A daemon that takes a third of a second of CPU time when it starts.
+cat >"$scratch/rivals/dedupfs" <<SH
+#!/usr/bin/python3
+import os, sys, time
+while "-f" in sys.argv and time.process_time() < 0.33:
+    pass
+os.execv("$(realpath "$tools")/dedupfs", sys.argv)
+SH
+chmod +x "$scratch/rivals/dedupfs"
+check "a daemon that takes long to start" eval '"${peers[@]}" --sets=set --tools=dedupfs --rivals="$scratch/rivals" \
+  --json="$scratch/json" >"$scratch/table" 2>"$scratch/log"'
+check "its CPU time belongs to the first version, and to the restore by a new mount" python3 -c '
+import json, sys
+record, = json.load(open(sys.argv[1]))["records"]
+first, second = record["versions"]
+assert first["cpu_seconds"] >= 0.33 and record["restore"]["cpu_seconds"] >= 0.33, record
+assert second["cpu_seconds"] < 0.33, record' "$scratch/json"
+rm "$scratch/rivals/dedupfs"
 
 # A rival whose second version comes back with another last byte, found in --rivals.
 cat >"$scratch/rivals/casync" <<'SH'
