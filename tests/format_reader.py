@@ -447,6 +447,7 @@ class Store:
         header.bytes(12)
         require(header.number(4) == container, f"{header.what}: it bears another number")
         require(header.bytes(16) == self.uuid, f"{header.what}: it belongs to another volume")
+        require(header.bytes(1)[0] in (0, 1), f"{header.what}: unknown tier")
 
     def read_chunks(self, directory, entries, payload):
         chunks = {}

@@ -73,7 +73,7 @@ class RecordedRun {
   void reopen();
   void sync();
   // Operations in between run beside the reclaim.
-  void begin_reclaim();
+  void begin_reclaim(ReclaimGoal goal = ReclaimGoal::kFreeSpace);
   void await_reclaim();
   void sync_file(const ModelPtr& node);
   // What is there already, or is not there, is left alone. Nodes of before a rollback are nobody's.

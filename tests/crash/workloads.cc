@@ -160,6 +160,34 @@ void reclaim_in_between(RecordedRun& run, Random& random, int length) {
   }
 }
 
+// What landed is settled while files change, while space is reclaimed, and after the volume was opened again.
+void settle_in_between(RecordedRun& run, Random& random, int length) {
+  const auto letters = [&](std::size_t size) {  // a codec makes half of them
+    std::string text(size, 'a');
+    for (char& letter : text) letter = static_cast<char>(letter + below(random, 16));
+    return text;
+  };
+  const auto change_something = [&] {
+    const std::string name = "file" + std::to_string(below(random, 5));
+    const ModelPtr known = FilesystemModel::find(*run.root(), name);
+    switch (known ? below(random, 4) : 0) {
+      case 0:
+      case 1: run.write(known ? known : run.make_file(run.root(), name), 0, letters(1 + below(random, 60'000))); break;
+      case 2: run.write(known, below(random, known->content.size() + 1), letters(9000)); break;
+      default: run.unlink(run.root(), name);
+    }
+  };
+  for (int i = 0; i < length; ++i) {
+    for (std::uint64_t changes = 1 + below(random, 4); changes != 0; --changes) change_something();
+    if (below(random, 2) == 0) run.sync();
+    if (below(random, 4) == 0) run.reopen();
+    run.begin_reclaim(below(random, 4) == 0 ? ReclaimGoal::kFreeSpace : ReclaimGoal::kSettle);
+    if (below(random, 2) == 0) change_something();
+    if (below(random, 3) == 0) run.sync();
+    run.await_reclaim();
+  }
+}
+
 // They are made, deleted and gone back to while files change, and while space is reclaimed.
 void snapshots_in_between(RecordedRun& run, Random& random, int length) {
   const auto snapshot_name = [&] { return "s" + std::to_string(below(random, 4)); };
@@ -272,6 +300,7 @@ constexpr std::array kWorkloads{
     Workload{.name = "delete", .drive = delete_the_last_reference},
     Workload{.name = "containers", .drive = fill_containers, .length = 6},
     Workload{.name = "reclaim", .drive = reclaim_in_between, .length = 8, .short_length = 3},
+    Workload{.name = "settle", .drive = settle_in_between, .length = 8, .short_length = 3},
     Workload{.name = "snapshots", .drive = snapshots_in_between, .length = 14, .short_length = 6},
     Workload{.name = "rewrite",
              .drive = defragment_scattered_chunks,

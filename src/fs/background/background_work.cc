@@ -111,7 +111,7 @@ bool BackgroundWork::is_short_of_space() {
 }
 
 bool BackgroundWork::is_idle() const {
-  return settings_.settle == FilesystemOptions::Settle::kAlways || activity_.is_idle_for(kIdleFor);
+  return settings_.settle == SettleMode::kAlways || activity_.is_idle_for(kIdleFor);
 }
 
 std::optional<ReclaimSettings> BackgroundWork::due_work() {
@@ -121,7 +121,7 @@ std::optional<ReclaimSettings> BackgroundWork::due_work() {
 
 // From a full container on: smaller ones would be many, and dedupfs-gc --settle takes them.
 std::optional<ReclaimSettings> BackgroundWork::due_settling() {
-  if (settings_.settle == FilesystemOptions::Settle::kOff || writability_.is_aborted() || !is_idle())
+  if (settings_.settle == SettleMode::kOff || writability_.is_aborted() || !is_idle())
     return std::nullopt;
   const auto landed = volume_.containers().landed_bytes();
   if (!landed || *landed < volume_.containers().container_bytes()) return std::nullopt;

@@ -16,10 +16,10 @@
 #include "fs/background/checkpointer.h"
 #include "fs/background/defragmenter.h"
 #include "fs/background/reclaimer.h"
+#include "fs/background/settle_mode.h"
 #include "fs/background/stored_references.h"
 #include "fs/inodes/inode_numbers.h"
 #include "fs/inodes/inode_table.h"
-#include "fs/namespace/filesystem_types.h"
 #include "fs/snapshots/clean_up.h"
 #include "fs/transactions/space_guard.h"
 #include "fs/transactions/transactions.h"
@@ -35,7 +35,7 @@ class BackgroundWork {
     std::chrono::milliseconds checkpoint_interval{};  // 0: none
     std::chrono::milliseconds patience{};             // the longest wait for a commit that others request
     unsigned defragment_percent = 0;                  // 0: none
-    FilesystemOptions::Settle settle{};
+    SettleMode settle = SettleMode::kOff;
     unsigned settle_cpu_percent = 100;
   };
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "fs/background/settle_mode.h"
 #include "fs/format/directory_entry.h"
 #include "fs/snapshots/snapshot_types.h"
 
@@ -20,8 +21,7 @@ struct FilesystemOptions {
   // Background work waits so long for a commit that others request, before it requests one itself: each commit delays
   // everybody.
   std::chrono::milliseconds background_patience{2000};
-  // When landed data is stored for good without being asked (docs/settling.md).
-  enum class Settle { kIdle, kAlways, kOff } settle = Settle::kOff;
+  SettleMode settle = SettleMode::kOff;
   unsigned settle_cpu_percent = 100;  // the share of the time in which it works
   unsigned defragment_percent = 0;    // the share of written data that may be stored again (defragmenter.h)
   using SnapshotAccess = dedupfs::SnapshotAccess;

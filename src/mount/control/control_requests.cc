@@ -65,11 +65,9 @@ Result<ReclaimRequest> reclaim_request_of(const nlohmann::json& request) {
   if (action == "pause") return ReclaimRequest{Action::kPause};
   if (action == "resume") return ReclaimRequest{Action::kResume};
   if (action == "stop") return ReclaimRequest{Action::kStop};
-  if (action != "start") return unknown_action(action, "reclaim");
-  const std::string goal = request.value("goal", "free_space");
-  if (goal == "free_space") return ReclaimRequest{Action::kStart, ReclaimGoal::kFreeSpace};
-  if (goal == "settle") return ReclaimRequest{Action::kStart, ReclaimGoal::kSettle};
-  return invalid_argument("'" + goal + "' is no goal of a reclaim (free_space, settle)");
+  if (action == "start") return ReclaimRequest{Action::kStart, ReclaimGoal::kFreeSpace};
+  if (action == "settle") return ReclaimRequest{Action::kStart, ReclaimGoal::kSettle};
+  return unknown_action(action, "reclaim");
 }
 
 }  // namespace dedupfs

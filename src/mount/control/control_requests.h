@@ -51,7 +51,7 @@ struct RemountRequest {
 };
 RemountRequest remount_request_of(const nlohmann::json& request);
 
-// {"command": "reclaim", "action": "start", "goal": "settle"}
+// {"command": "reclaim", "action": "start"}, or "settle", which starts one with that goal
 struct ReclaimRequest {
   enum class Action { kStatus, kStart, kPause, kResume, kStop };
 

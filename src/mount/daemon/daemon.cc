@@ -199,6 +199,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request)
   volume_options.threads = options.threads;
   volume_options.settled = options.settled;
   volume_options.landing = options.landing;
+  volume_options.slow_bytes = ArrivalRate::bytes_in_window(options.slow_source_bytes);
   auto volume = when_closed(request.volume, [&] { return Volume::open(request.volume, volume_options); });
   if (!volume) {
     if (volume.error().code() != ErrorCode::kReadOnly) return volume.error();

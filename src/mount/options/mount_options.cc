@@ -20,7 +20,6 @@ namespace dedupfs {
 namespace {
 
 using Atime = FilesystemOptions::Atime;
-using Settle = FilesystemOptions::Settle;
 using SnapshotAccess = FilesystemOptions::SnapshotAccess;
 
 Error bad_value(std::string_view name, std::string_view value, std::string_view allowed) {
@@ -144,8 +143,10 @@ const std::vector<OwnOption>& own_options() {
                          "compression of new data that arrives fast (default: as the volume says)"),
       compression_option("settled", &MountOptions::settled,
                          "compression of data that stays (default: as the volume says)"),
-      choice_option<Settle>("settle", &MountOptions::settle,
-                            {{"idle", Settle::kIdle}, {"always", Settle::kAlways}, {"off", Settle::kOff}},
+      size_option("slow_source", &MountOptions::slow_source_bytes, 0, 1024 * kGiB,
+                  "new data that comes no faster than this in a second does not land, but is settled at once"),
+      choice_option<SettleMode>("settle", &MountOptions::settle,
+                            {{"idle", SettleMode::kIdle}, {"always", SettleMode::kAlways}, {"off", SettleMode::kOff}},
                             "idle, always or off",
                             "when landed data is compressed for good: while nobody uses the volume (or: always, off)"),
       number_option("settle_cpu", &MountOptions::settle_cpu_percent, 1, 100,

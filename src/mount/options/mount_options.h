@@ -55,7 +55,8 @@ struct MountOptions {
   std::uint64_t defragment_percent = 5;
   std::optional<Compression> landing;  // absent, here and in the next: as the volume says
   std::optional<Compression> settled;
-  FilesystemOptions::Settle settle = FilesystemOptions::Settle::kIdle;
+  std::uint64_t slow_source_bytes = 32 << 20;  // a second
+  SettleMode settle = SettleMode::kIdle;
   std::uint64_t settle_cpu_percent = 100;
   DirectIo direct_io = DirectIo::kWriteOnly;
   FilesystemOptions::SnapshotAccess snapshots = FilesystemOptions::SnapshotAccess::kOwner;

@@ -82,7 +82,7 @@ std::string bytes_of(const nlohmann::json& json, const char* key) {
 }
 
 bool is_settling(const nlohmann::json& findings) {
-  return findings.at("goal").get<std::string>() == "settle";
+  return findings.value("goal", "") == "settle";  // a daemon of before there was a goal does not say one
 }
 
 std::string freed_text(const nlohmann::json& findings) {
@@ -101,7 +101,7 @@ std::string running_line(const nlohmann::json& json) {
   const nlohmann::json& rate = json.at("swept_bytes_per_second");
   const bool settling = is_settling(json.at("current"));
   const char* const state = json.at("paused").get<bool>()    ? "paused"
-                            : json.at("waiting").get<bool>() ? "waiting until the volume is idle"
+                            : json.value("waiting", false) ? "waiting until the volume is idle"
                                                              : "running";
   return fmt::format("{} {}: {} {:.0f} %{}{}; {}\n", settling ? "Settling" : "Reclaim", state,
                      shown_phase(json.at("phase").get<std::string>()), json.at("progress_percent").get<double>(),

@@ -17,6 +17,10 @@ class ArrivalRate {
   // So much in a window is still slow: 32 MiB/s. A short burst costs no more than the compression of one window.
   static constexpr std::uint64_t kSlowBytes = 8 << 20;
 
+  static constexpr std::uint64_t bytes_in_window(std::uint64_t bytes_a_second) {
+    return bytes_a_second / (std::chrono::seconds(1) / kWindow);
+  }
+
   // 0: every source is fast.
   explicit ArrivalRate(std::uint64_t slow_bytes = kSlowBytes) : slow_bytes_(slow_bytes) {}
 

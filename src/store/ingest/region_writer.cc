@@ -76,8 +76,9 @@ Result<void> RegionWriter::write(PendingRegion& pending_region, Effort effort) {
   const std::string encoded =
       encode_region(region.entries, payload, effort == Effort::kQuick ? landing : settled.worthwhile_for(payload));
   DEDUPFS_ASSIGN(const RegionHeader header, decode_region_header(bytes_of(encoded).first(kRegionHeaderBytes)));
-  // A payload that the quick level leaves as it is stays so.
-  const bool is_settled = effort == Effort::kStrong || header.encoding == PayloadEncoding::kRaw;
+  // A payload that the quick level cannot make smaller stays as it is.
+  const bool is_incompressible = header.encoding == PayloadEncoding::kRaw && !landing.is_none();
+  const bool is_settled = effort == Effort::kStrong || is_incompressible;
   DEDUPFS_ASSIGN(const RegionPlace place,
                  containers_.append(bytes_of(encoded), is_settled ? ContainerTier::kSettled : ContainerTier::kLanded));
   if (all_moved(pending_region)) moved_disk_bytes_ += encoded.size();

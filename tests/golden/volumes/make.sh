@@ -257,7 +257,22 @@ make_v1_snapshots() {
   pack v1-snapshots
 }
 
-[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots
+# Data that was settled, data that needed no settling, and data that landed.
+make_v1_tiers() {
+  mkfs.dedupfs --chunker gear:avg=1k --settled zstd:9 --landing zstd:1 "$volume"
+  mount_volume settle=off,slow_source=0
+  text 71 6000 >"$mnt/settled"
+  sync -f "$mnt"
+  dedupfs-gc --settle --wait "$mnt"
+  noise 72 20000 >"$mnt/incompressible"
+  text 73 6000 >"$mnt/landed"
+  sync -f "$mnt"
+  python3 "$here/manifest.py" "$mnt" >"$here/v1-tiers.manifest"
+  umount.dedupfs "$mnt"
+  pack v1-tiers
+}
+
+[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots v1-tiers
 for name; do
   if [ -e "$here/$name.tar.gz" ]; then
     echo "$name exists and stays as it is"

@@ -331,6 +331,13 @@ TEST_F(RegionWriterTiersTest, IncompressibleDataNeedsNoSettling) {
   EXPECT_EQ(add(random_bytes(200'000, 1)).tier, ContainerTier::kSettled);
 }
 
+TEST_F(RegionWriterTiersTest, DataThatLandsWithoutCompressionIsToBeSettled) {
+  writer_with({.settled = {.level = 9}, .landing = Compression::none()});
+  arrive_fast();
+
+  EXPECT_EQ(add(word_text(200'000, 1)).tier, ContainerTier::kLanded);
+}
+
 TEST_F(RegionWriterTiersTest, WithOneTierAllDataIsSettled) {
   writer_with({.settled = {.level = 1}});
   arrive_fast();
