@@ -49,12 +49,17 @@ void FuseMount::negotiate(fuse_conn_info& connection) {
 }
 
 bool FuseMount::opens_directly(InodeNumber inode, int flags) {
-  if (options_.direct_io != DirectIo::kWriteOnly) return options_.direct_io == DirectIo::kAll;
-  if ((flags & O_ACCMODE) != O_WRONLY) return false;
-  // The first write to a privileged file clears its privileges. For writes through the cache the kernel does that itself.
+  if (options_.direct_io != DirectIo::kWriteOnly || (flags & O_ACCMODE) != O_WRONLY)
+    return options_.direct_io == DirectIo::kAll;
   const auto attributes = filesystem_.attributes(inode);
-  if (!attributes || (attributes->mode & (S_ISUID | S_ISGID)) != 0) return false;
+  if (!attributes || !opens_directly(*attributes, flags)) return false;
   return !filesystem_.get_xattr(inode, "security.capability");
+}
+
+bool FuseMount::opens_directly(const Attributes& made, int flags) const {
+  if (options_.direct_io != DirectIo::kWriteOnly) return options_.direct_io == DirectIo::kAll;
+  // The first write to a privileged file clears its privileges. Writes through the cache do that without us.
+  return (flags & O_ACCMODE) == O_WRONLY && (made.mode & (S_ISUID | S_ISGID)) == 0;
 }
 
 void FuseMount::invalidate(const ContentRange& range) {

@@ -85,6 +85,8 @@ class FuseMount {
   }
 
   bool opens_directly(InodeNumber inode, int flags);
+  // The same for a file that was made just now: it has no extended attributes but access lists.
+  bool opens_directly(const Attributes& made, int flags) const;
   // With strictatime each open drops the cached pages, since the kernel does not report reads from its cache.
   bool notes_every_access() const { return options_.atime == FilesystemOptions::Atime::kAlways; }
 

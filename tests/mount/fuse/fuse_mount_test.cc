@@ -122,6 +122,14 @@ TEST_F(DirectOpens, PrivilegedFilesAreWrittenThroughTheCache) {
   EXPECT_FALSE(opens_directly(DirectIo::kWriteOnly, O_WRONLY));
 }
 
+TEST_F(DirectOpens, OfAFileThatWasJustMadeItsModeDecides) {
+  FuseMount mount(*fs, {});
+  for (const int flags : {O_RDONLY, O_WRONLY, O_RDWR})
+    EXPECT_EQ(mount.opens_directly(Attributes{.mode = S_IFREG | 0755}, flags), flags == O_WRONLY);
+  for (const std::uint32_t mode : {04755u, 02755u})
+    EXPECT_FALSE(mount.opens_directly(Attributes{.mode = S_IFREG | mode}, O_WRONLY)) << mode;
+}
+
 TEST_F(DirectOpens, AFileThatIsNotThereIsOpenedAsUsual) {
   EXPECT_FALSE(FuseMount(*fs, {}).opens_directly(4711, O_WRONLY));
 }
