@@ -72,7 +72,12 @@ class DirtyFlush::Recutting {
 
   Result<void> run() {
     DEDUPFS_ASSIGN(const std::uint64_t stop, cut());
-    stream_.put();
+    // This thread would only wait for another one that does the work.
+    if (const ChunkWriter::Work work = stream_.begin_put()) {
+      held_.unlock();
+      work();
+      held_.lock();
+    }
     await_stored();
     if (error_) return *error_;
     return apply(stop);

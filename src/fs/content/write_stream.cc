@@ -113,6 +113,17 @@ void WriteStream::drop_from(std::uint64_t offset) {
 }
 
 void WriteStream::put() {
+  send([this](ChunkWriter::Batch batch) { writer_->put(std::move(batch)); });
+}
+
+ChunkWriter::Work WriteStream::begin_put() {
+  ChunkWriter::Work work;
+  send([&](ChunkWriter::Batch batch) { work = writer_->begin(std::move(batch)); });
+  return work;
+}
+
+template <class HandOver>
+void WriteStream::send(const HandOver& hand_over) {
   if (waiting_.empty()) return;
   ChunkWriter::Batch batch;
   batch.owner = block_;
@@ -128,7 +139,7 @@ void WriteStream::put() {
   sent.share = DirtyBudget::Share::forced(budget_, sent.bytes);
   for (const ByteSpan chunk : batch.chunks) sent.bytes += chunk.size();
   try {
-    writer_->put(std::move(batch));
+    hand_over(std::move(batch));
   } catch (...) {
     sent.pieces.swap(waiting_);
     batches_.pop_back();

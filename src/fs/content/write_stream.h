@@ -51,6 +51,8 @@ class WriteStream {
   void drop_from(std::uint64_t offset);
   // Hands the waiting pieces to the chunk store.
   void put();
+  // The same, but the caller runs the work, without its FileContent's lock. Empty if no piece waits.
+  ChunkWriter::Work begin_put();
 
   std::uint64_t stored_end() const { return stored_end_; }
   std::uint64_t end() const { return cut_end_ + uncut_bytes(); }
@@ -105,6 +107,8 @@ class WriteStream {
   std::size_t uncut_bytes() const { return used_ - cut_; }
   std::size_t block_bytes(std::size_t rest) const;
   void start_block();
+  template <class HandOver>
+  void send(const HandOver& hand_over);
   void note_gone(const InFlightBatch& batch) noexcept;
   static Part part_of(const PlacedPiece& piece, std::uint64_t offset, const std::shared_ptr<const Block>& block);
   static Part part_in(const Pieces& pieces, std::uint64_t offset, const std::shared_ptr<const Block>& block);

@@ -17,6 +17,14 @@ namespace dedupfs {
 namespace {
 
 constexpr std::size_t kMaxStoringThreads = 8;
+// To wake a thread costs as much as to store a small file.
+constexpr std::size_t kSmallFilesAtOnce = 32;
+constexpr std::uint64_t kSmallBytes = 64 << 10;
+
+bool is_small(Inode& inode) {
+  const MutexLock lock(inode.mutex);
+  return inode.content != nullptr && inode.content->size() <= kSmallBytes;
+}
 
 // Runs the tasks on the pool and waits for them.
 void run_all(ThreadPool& pool, const std::vector<ThreadPool::Task>& tasks) {
@@ -67,15 +75,31 @@ Result<void> InodeChanges::store_content(Inode& inode) {
 }
 
 void InodeChanges::store_in_background(const InodePtr& inode) {
-  threads_.submit([this, inode] {
+  const bool small = is_small(*inode);
+  std::vector<InodePtr> inodes;
+  {
+    const MutexLock lock(small_mutex_);
+    small_.push_back(inode);
+    if (small && small_.size() < kSmallFilesAtOnce) return;
+    inodes.swap(small_);
+  }
+  threads_.submit([this, inodes = std::move(inodes)] { store_soon(inodes); });
+}
+
+void InodeChanges::store_soon(const std::vector<InodePtr>& inodes) {
+  for (const InodePtr& inode : inodes) {
     // While a group ends, the committer stores all content itself. Half of our work must not be in that group.
     if (!storing_mutex_.try_lock_shared()) return;
     const ReaderLock lock(storing_mutex_, std::adopt_lock);
     if (!writability_.is_aborted()) (void)store_content(*inode);  // the error waits in the inode
-  });
+  }
 }
 
 void InodeChanges::store() {
+  {
+    const MutexLock lock(small_mutex_);
+    small_.clear();  // they are among the changed ones
+  }
   Mutex mutex;
   std::optional<Error> first_error;
   std::vector<ThreadPool::Task> tasks;

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/result.h"
@@ -31,7 +32,8 @@ class InodeChanges final : public GroupSource {
                const Writability& writability);
   ~InodeChanges() override = default;
 
-  // Stores the content soon. Does nothing if a group is about to end.
+  // Stores the content soon: that of a small file together with others, or at the end of the group. Does nothing if a group is
+  // about to end.
   void store_in_background(const InodePtr& inode);
   // Whether the last attempt to store all content failed. If so, it is no use to wait for room.
   bool storing_fails() const { return storing_fails_; }
@@ -50,6 +52,7 @@ class InodeChanges final : public GroupSource {
 
  private:
   Result<void> store_content(Inode& inode);
+  void store_soon(const std::vector<InodePtr>& inodes);
   void settle(const InodePtr& inode);
 
   Metadata& metadata_;
@@ -60,6 +63,8 @@ class InodeChanges final : public GroupSource {
   // Shared for a thread that stores in the background, exclusive for the end of a group.
   SharedMutex storing_mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::quiescing) DEDUPFS_ACQUIRED_BEFORE(lock_order::names);
   std::atomic<bool> storing_fails_{false};
+  Mutex small_mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
+  std::vector<InodePtr> small_ DEDUPFS_GUARDED_BY(small_mutex_);  // small files that wait for others, in order
   mutable Mutex error_mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
   std::optional<Error> error_ DEDUPFS_GUARDED_BY(error_mutex_);
   ThreadPool threads_;  // last, so that they end before the objects that they use

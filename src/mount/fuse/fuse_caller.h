@@ -30,7 +30,8 @@ std::optional<ProcessRights> rights_of_thread(pid_t thread);
 // nobody else has supplementary groups.
 class FuseCaller final : public CallerRights {
  public:
-  explicit FuseCaller(fuse_req_t req);
+  // `keeps_set_ids`: the kernel has said whether the caller has CAP_FSETID.
+  explicit FuseCaller(fuse_req_t req, std::optional<bool> keeps_set_ids = std::nullopt);
   FuseCaller(const FuseCaller&) = delete;
   FuseCaller& operator=(const FuseCaller&) = delete;
 
@@ -47,6 +48,7 @@ class FuseCaller final : public CallerRights {
 
   Caller caller_;
   const pid_t thread_;
+  const std::optional<bool> keeps_set_ids_;
   mutable bool asked_ = false;
   mutable std::optional<ProcessRights> rights_;
 };

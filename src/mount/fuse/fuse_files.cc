@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t kMaxCopyBytes = 1 << 30;  // a request cannot be interrupted
 
-Result<OpenedFile> open_counted(fuse_req_t req, InodeNumber inode, const fuse_file_info& asked) {
+Result<OpenedFile> open_counted(fuse_req_t req, InodeNumber inode, const fuse_file_info& asked, bool direct) {
   FuseMount& mount = mount_of(req);
   const bool writer = (asked.flags & O_ACCMODE) != O_RDONLY;
-  const OpenMode mode{.direct = mount.opens_directly(inode, asked.flags),
+  const OpenMode mode{.direct = direct,
                       .o_direct = (asked.flags & O_DIRECT) != 0,
                       .writer = writer,
                       .durable = (asked.flags & O_DSYNC) != 0};
@@ -36,14 +36,14 @@ Result<OpenedFile> open_counted(fuse_req_t req, InodeNumber inode, const fuse_fi
 }  // namespace
 
 void op_open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* info) {
-  reply(req, [&] { return open_counted(req, inode, *info); });
+  reply(req, [&] { return open_counted(req, inode, *info, mount_of(req).opens_directly(inode, info->flags)); });
 }
 
 void op_create(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, fuse_file_info* info) {
   reply_to_change(req, [&]() -> Result<CreatedFile> {
     FuseMount& mount = mount_of(req);
     DEDUPFS_ASSIGN(const Attributes attributes, mount.filesystem().create(parent, name, mode, caller_of(req)));
-    auto file = open_counted(req, attributes.inode, *info);
+    auto file = open_counted(req, attributes.inode, *info, mount.opens_directly(attributes, info->flags));
     if (!file) {
       mount.filesystem().forget(attributes.inode, 1);
       return file.error();

@@ -25,6 +25,12 @@ inline OpenFile& file_of(const fuse_file_info* info) {
   return *reinterpret_cast<OpenFile*>(info->fh);
 }
 
+// For requests that read or change content or names: settling waits for their end (docs/settling.md). Looking at attributes does not
+// count, so a monitor may do that at any time.
+inline void note_use(fuse_req_t req) {
+  mount_of(req).filesystem().activity().note();
+}
+
 // The kinds of answers. If the kernel does not take an answer (-ENOENT: the caller was killed), its effects are undone.
 struct Entry {
   fuse_entry_param parameters{};
@@ -89,7 +95,6 @@ int answer_of(const Error& error);
 template <class Body>
 auto attempt(fuse_req_t req, Body&& body) -> decltype(body()) {
   const QuiesceGate::Pass pass(mount_of(req).requests());
-  mount_of(req).filesystem().activity().note();
   return guarded(body);
 }
 

@@ -17,6 +17,7 @@ class ChunkWriter::Stream : public std::enable_shared_from_this<Stream> {
  public:
   explicit Stream(Ingest& ingest) : ingest_(ingest), packer_(ingest.packers) {}
 
+  Work begin(Batch batch);
   void put(Batch batch);
   bool is_idle();
 
@@ -55,19 +56,19 @@ void ChunkWriter::put(Batch batch) {
   stream_->put(std::move(batch));
 }
 
+ChunkWriter::Work ChunkWriter::begin(Batch batch) {
+  return stream_->begin(std::move(batch));
+}
+
 bool ChunkWriter::Stream::is_idle() {
   const MutexLock lock(mutex_);
   return tasks_.empty();
 }
 
-void ChunkWriter::Stream::put(Batch batch) {
+ChunkWriter::Work ChunkWriter::Stream::begin(Batch batch) {
   auto task = std::make_shared<Task>();
   task->batch = std::move(batch);
-  {
-    const MutexLock lock(mutex_);
-    tasks_.push_back(task);
-  }
-  const auto work = [stream = shared_from_this(), task] {
+  Work work = [stream = shared_from_this(), task] {
     auto prepared = guarded([&] { return stream->prepare(*task); });
     if (!prepared) task->error = std::move(prepared).error();
     {
@@ -76,8 +77,15 @@ void ChunkWriter::Stream::put(Batch batch) {
     }
     stream->pack_prepared();
   };
+  const MutexLock lock(mutex_);
+  tasks_.push_back(std::move(task));
+  return work;
+}
+
+void ChunkWriter::Stream::put(Batch batch) {
+  Work work = begin(std::move(batch));
   try {
-    ingest_.pool.submit(work);
+    ingest_.pool.submit(std::move(work));
   } catch (...) {  // nobody will prepare it, and it is the last one still
     const MutexLock lock(mutex_);
     tasks_.pop_back();

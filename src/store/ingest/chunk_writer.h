@@ -25,7 +25,7 @@ class ChunkWriter {
   struct Batch {
     std::shared_ptr<const void> owner;  // keeps the bytes alive
     std::vector<ByteSpan> chunks;       // none empty
-    // Runs once, on a thread of the pool, in the order of the put()s. `ids` match `chunks`. It must not throw; the pipeline has
+    // Runs once, on a thread of the pool or on one that runs Work, in the order of the put()s. `ids` match `chunks`. It must not throw; the pipeline has
     // given up `owner` by then.
     std::function<void(Result<std::vector<ChunkId>> ids)> done;
   };
@@ -33,6 +33,10 @@ class ChunkWriter {
   explicit ChunkWriter(Ingest& ingest);
   ~ChunkWriter();         // no put may be in progress
   void put(Batch batch);  // if it throws (std::bad_alloc), `done` does not run
+  // As put(), but the caller runs the work itself, once, on any thread: for a caller that would only wait for it. It does not
+  // throw. `done` may run later if earlier batches are still in progress.
+  using Work = std::function<void()>;
+  Work begin(Batch batch);
   ChunkWriter(const ChunkWriter&) = delete;
   ChunkWriter& operator=(const ChunkWriter&) = delete;
 

@@ -88,6 +88,23 @@ struct WriteStreamTest : testing::Test {
   }
 };
 
+TEST_F(WriteStreamTest, TheLastBatchCanBeStoredByItsUser) {
+  EXPECT_FALSE(stream->begin_put()) << "no piece waits";
+  const ByteBuffer bytes = noise(10'000);
+  stream->feed(bytes);
+  stream->cut(true);
+
+  const ChunkWriter::Work work = stream->begin_put();
+
+  EXPECT_TRUE(stream->in_flight());
+  EXPECT_TRUE(results.empty());
+  EXPECT_EQ(content(), bytes);
+  work();
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(length_of(land()), bytes.size());
+  EXPECT_FALSE(stream->in_flight());
+}
+
 TEST_F(WriteStreamTest, IsEmptyAtItsStart) {
   EXPECT_EQ(stream->end(), kStart);
   EXPECT_EQ(stream->stored_end(), kStart);

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "base/mutex.h"
 #include "fs/content/file_content.h"
@@ -27,6 +29,12 @@ class InodeChangesTest : public InodesOfVolume {
     EXPECT_TRUE(ok(budget_.acquire(text.size(), [] { return false; })));
     EXPECT_TRUE(ok(inode->content->write(0, bytes_of(text), DirtyBudget::Share::acquired(budget_, text.size()))));
     return inode;
+  }
+  bool recipes_become(std::size_t wanted) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (count(Family::kRecipes) != wanted && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return count(Family::kRecipes) == wanted;
   }
 };
 
@@ -71,6 +79,34 @@ TEST_F(InodeChangesTest, WhatNobodyWillReadAgainIsNotStored) {
 
   EXPECT_FALSE(changes_.store_error());
   EXPECT_EQ(count(Family::kRecipes), 0U);
+  EXPECT_EQ(changes_.waiting_bytes(), 0U);
+}
+
+// To wake a thread for each of them would cost more than to store it.
+TEST_F(InodeChangesTest, SmallFilesAreStoredInTheBackgroundManyAtATime) {
+  constexpr InodeNumber kAtOnce = 32;
+  for (InodeNumber number = 5; number < 5 + kAtOnce - 1; ++number)
+    changes_.store_in_background(make_changed(number, "small"));
+  EXPECT_EQ(count(Family::kRecipes), 0U);
+
+  changes_.store_in_background(make_changed(5 + kAtOnce - 1, "small"));
+
+  EXPECT_TRUE(recipes_become(kAtOnce));
+}
+
+TEST_F(InodeChangesTest, ALargeFileTakesTheSmallOnesWithIt) {
+  changes_.store_in_background(make_changed(5, "small"));
+  changes_.store_in_background(make_changed(6, random_text(100'000, 1)));
+
+  EXPECT_TRUE(recipes_become(2));
+}
+
+TEST_F(InodeChangesTest, SmallFilesWaitForTheEndOfTheGroupAtMost) {
+  changes_.store_in_background(make_changed(5, "small"));
+
+  changes_.store();
+
+  EXPECT_EQ(count(Family::kRecipes), 1U);
   EXPECT_EQ(changes_.waiting_bytes(), 0U);
 }
 

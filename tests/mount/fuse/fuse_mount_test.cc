@@ -52,6 +52,26 @@ TEST(FuseMount, TheKernelLearnsOfItAllAtTheStart) {
   EXPECT_TRUE(init.flags & FUSE_POSIX_ACL);
 }
 
+// FUSE_HANDLE_KILLPRIV_V2 came with minor 33. libfuse 3.14 cannot say it.
+TEST(FuseMount, KernelsThatCanLeaveSetIdBitsToUs) {
+  for (const auto& [minor, can] : {std::pair{32u, false}, {33u, true}, {FakeKernel::kMinorOfLinux66, true}}) {
+    AskedFilesystem asked({}, minor);
+    EXPECT_EQ((asked.kernel.init().flags & FUSE_HANDLE_KILLPRIV_V2) != 0, can) << minor;
+    EXPECT_EQ(asked.mount.takes_set_ids(), can) << minor;
+  }
+}
+
+TEST(FuseMount, OnlyTheAnswerToInitIsCompleted) {
+  AskedFilesystem asked;
+  std::string head = raw(fuse_out_header{});
+  std::string body = raw(fuse_init_out{});
+  const iovec pieces[] = {{head.data(), head.size()}, {body.data(), body.size()}};
+
+  asked.mount.complete_init(pieces, 2);
+
+  EXPECT_EQ(body, raw(fuse_init_out{}));
+}
+
 TEST(FuseMount, ReadsAheadAsTheOptionsSayButNeverLessThanARequest) {
   TestFilesystem fs;
   for (const auto& [option, expected] : {std::pair{std::uint64_t{0}, 1u * kMiB}, {4 * kMiB, 4u * kMiB}}) {
@@ -100,6 +120,14 @@ TEST_F(DirectOpens, PrivilegedFilesAreWrittenThroughTheCache) {
   EXPECT_TRUE(opens_directly(DirectIo::kWriteOnly, O_WRONLY));
   ASSERT_TRUE(ok(fs->set_xattr(file, "security.capability", "x", Filesystem::XattrMode::kSet)));
   EXPECT_FALSE(opens_directly(DirectIo::kWriteOnly, O_WRONLY));
+}
+
+TEST_F(DirectOpens, OfAFileThatWasJustMadeItsModeDecides) {
+  FuseMount mount(*fs, {});
+  for (const int flags : {O_RDONLY, O_WRONLY, O_RDWR})
+    EXPECT_EQ(mount.opens_directly(Attributes{.mode = S_IFREG | 0755}, flags), flags == O_WRONLY);
+  for (const std::uint32_t mode : {04755u, 02755u})
+    EXPECT_FALSE(mount.opens_directly(Attributes{.mode = S_IFREG | mode}, O_WRONLY)) << mode;
 }
 
 TEST_F(DirectOpens, AFileThatIsNotThereIsOpenedAsUsual) {

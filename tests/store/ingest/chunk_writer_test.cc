@@ -79,6 +79,53 @@ TEST_F(ChunkWriterTest, AnswersComeInTheOrderOfTheBatches) {
   EXPECT_EQ(order, expected);
 }
 
+TEST_F(ChunkWriterTest, ACallerCanDoTheWorkItself) {
+  ChunkWriter writer(*store_.ingest);
+  const ByteBuffer bytes = random_bytes(5000, 1);
+  std::vector<ChunkId> stored;
+  std::thread::id worker;
+  ChunkWriter::Batch batch;
+  batch.chunks.emplace_back(bytes);
+  batch.done = [&](const Result<std::vector<ChunkId>>& ids) {
+    ASSERT_TRUE(ids);
+    stored = *ids;
+    worker = std::this_thread::get_id();
+  };
+
+  const ChunkWriter::Work work = writer.begin(std::move(batch));
+  EXPECT_TRUE(stored.empty());
+  work();
+
+  ASSERT_EQ(stored.size(), 1u);
+  EXPECT_EQ(worker, std::this_thread::get_id());
+  EXPECT_EQ(read(stored[0]), text_of(bytes));
+}
+
+TEST_F(ChunkWriterTest, ItsOwnWorkComesInTheOrderOfTheBatchesToo) {
+  ChunkWriter writer(*store_.ingest);
+  const ByteBuffer large = random_bytes(500'000, 1);
+  const ByteBuffer small = random_bytes(10, 2);
+  std::vector<int> order;
+  std::promise<void> finished;
+  const auto batch = [&](int number, const ByteBuffer& bytes) {
+    ChunkWriter::Batch made;
+    made.chunks.emplace_back(bytes);
+    made.done = [&, number](const Result<std::vector<ChunkId>>&) {
+      order.push_back(number);
+      if (number == 2) finished.set_value();
+    };
+    return made;
+  };
+
+  writer.put(batch(0, large));
+  const ChunkWriter::Work second = writer.begin(batch(1, small));
+  writer.put(batch(2, small));
+  second();
+
+  finished.get_future().wait();
+  EXPECT_EQ(order, (std::vector{0, 1, 2}));
+}
+
 TEST_F(ChunkWriterTest, WhoHearsOfABatchHasItsMemoryBack) {
   ChunkWriter writer(*store_.ingest);
   auto bytes = std::make_shared<const ByteBuffer>(random_bytes(1000, 1));
