@@ -73,8 +73,7 @@ class Gc {
   Result<nlohmann::json> act() {
     if (asked_.wait) process_.catch_stop_signals();
     DEDUPFS_ASSIGN(const Path volume, find_whole_volume(asked_.path));
-    auto answer =
-        ask_job(volume, kReclaim, {{"action", asked_.settle ? "settle" : asked_.action}});
+    auto answer = ask_job(volume, kReclaim, {{"action", asked_.settle ? "settle" : asked_.action}});
     if (answer) return asked_.wait ? await_end(volume, *answer) : answer;
     if (answer.error().code() != ErrorCode::kNotFound) return answer.error();
     if (asked_.action == "start") return reclaim_unmounted(volume);

@@ -60,7 +60,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<Memory
   options.threads = 1;
   options.index_memory_bytes = Database::kMinMemoryBytes;
   options.cache_bytes = 8 << 20;
-  options.slow_bytes = 0;  // what can be compressed lands
+  options.slow_bytes = 0;                             // what can be compressed lands
   options.index_patience = std::chrono::seconds(20);  // RocksDB forgets a flush now and then
   DEDUPFS_ASSIGN(auto volume, Volume::open(kVolumePath, options, disk));
   FilesystemOptions filesystem;
@@ -145,7 +145,8 @@ void RecordedRun::sync() {
 }
 
 void RecordedRun::begin_reclaim(ReclaimGoal goal) {
-  if (const auto begun = filesystem_->reclaimer().start({.goal = goal}); !begun) failed("beginning a reclaim", begun.error());
+  if (const auto begun = filesystem_->reclaimer().start({.goal = goal}); !begun)
+    failed("beginning a reclaim", begun.error());
 }
 
 void RecordedRun::await_reclaim() {

@@ -121,8 +121,7 @@ std::optional<ReclaimSettings> BackgroundWork::due_work() {
 
 // From a full container on: smaller ones would be many, and dedupfs-gc --settle takes them.
 std::optional<ReclaimSettings> BackgroundWork::due_settling() {
-  if (settings_.settle == SettleMode::kOff || writability_.is_aborted() || !is_idle())
-    return std::nullopt;
+  if (settings_.settle == SettleMode::kOff || writability_.is_aborted() || !is_idle()) return std::nullopt;
   const auto landed = volume_.containers().landed_bytes();
   if (!landed || *landed < volume_.containers().container_bytes()) return std::nullopt;
   return ReclaimSettings{.goal = ReclaimGoal::kSettle, .yields = true};

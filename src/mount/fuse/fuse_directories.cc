@@ -72,10 +72,12 @@ void read_directory(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t co
 }  // namespace
 
 void op_readdir(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t cookie, fuse_file_info* info) {
+  note_use(req);
   read_directory(req, inode, size, cookie, false, stream_of(info));
 }
 
 void op_readdirplus(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t cookie, fuse_file_info* info) {
+  note_use(req);
   read_directory(req, inode, size, cookie, true, stream_of(info));
 }
 

@@ -40,6 +40,7 @@ void op_open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* info) {
 }
 
 void op_create(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, fuse_file_info* info) {
+  note_use(req);
   reply_to_change(req, [&]() -> Result<CreatedFile> {
     FuseMount& mount = mount_of(req);
     DEDUPFS_ASSIGN(const Attributes attributes, mount.filesystem().create(parent, name, mode, caller_of(req)));
@@ -58,6 +59,7 @@ void op_release(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
 }
 
 void op_read(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t offset, fuse_file_info* info) {
+  note_use(req);
   reply(req, [&] {
     Filesystem& filesystem = mount_of(req).filesystem();
     const auto from = static_cast<std::uint64_t>(offset);
@@ -108,6 +110,7 @@ Result<void> sync_if_asked(FuseMount& mount, const OpenFile& file) {
 }  // namespace
 
 void op_fallocate(fuse_req_t req, fuse_ino_t inode, int mode, off_t offset, off_t length, fuse_file_info* info) {
+  note_use(req);
   reply_to_content_change(req, {inode, static_cast<std::uint64_t>(offset)}, [&]() -> Result<void> {
     FuseMount& mount = mount_of(req);
     DEDUPFS_ASSIGN(const auto known_mode, allocate_mode(mode));
@@ -141,6 +144,7 @@ void op_lseek(fuse_req_t req, fuse_ino_t inode, off_t offset, int whence, fuse_f
 
 void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse_file_info*, fuse_ino_t to,
                         off_t to_offset, fuse_file_info* to_info, std::size_t length, int) {
+  note_use(req);
   reply_to_content_change(req, {to, static_cast<std::uint64_t>(to_offset)}, [&]() -> Result<Written> {
     FuseMount& mount = mount_of(req);
     const FuseCaller caller(req);

@@ -32,6 +32,7 @@ void op_forget_multi(fuse_req_t req, std::size_t count, fuse_forget_data* forget
 }
 
 void op_mknod(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
+  note_use(req);
   reply_to_change(req, [&] {
     FuseMount& mount = mount_of(req);
     return to_entry(mount, mount.filesystem().make_node(parent, name, mode, device, caller_of(req)));
@@ -39,6 +40,7 @@ void op_mknod(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, 
 }
 
 void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode) {
+  note_use(req);
   reply_to_change(req, [&] {
     FuseMount& mount = mount_of(req);
     return to_entry(mount, mount.filesystem().make_directory(parent, name, mode, caller_of(req)));
@@ -46,6 +48,7 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode) 
 }
 
 void op_symlink(fuse_req_t req, const char* target, fuse_ino_t parent, const char* name) {
+  note_use(req);
   reply_to_change(req, [&] {
     FuseMount& mount = mount_of(req);
     return to_entry(mount, mount.filesystem().make_symlink(parent, name, target, caller_of(req)));
@@ -53,6 +56,7 @@ void op_symlink(fuse_req_t req, const char* target, fuse_ino_t parent, const cha
 }
 
 void op_link(fuse_req_t req, fuse_ino_t inode, fuse_ino_t parent, const char* name) {
+  note_use(req);
   reply_to_change(req, [&] {
     FuseMount& mount = mount_of(req);
     return to_entry(mount, mount.filesystem().make_link(inode, parent, name));
@@ -60,10 +64,12 @@ void op_link(fuse_req_t req, fuse_ino_t inode, fuse_ino_t parent, const char* na
 }
 
 void op_unlink(fuse_req_t req, fuse_ino_t parent, const char* name) {
+  note_use(req);
   reply_to_change(req, [&] { return mount_of(req).filesystem().unlink(parent, name); });
 }
 
 void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char* name) {
+  note_use(req);
   reply_to_change(req, [&] { return mount_of(req).filesystem().remove_directory(parent, name); });
 }
 
@@ -84,6 +90,7 @@ Result<Filesystem::RenameMode> rename_mode(unsigned flags) {
 
 void op_rename(fuse_req_t req, fuse_ino_t parent, const char* name, fuse_ino_t new_parent, const char* new_name,
                unsigned flags) {
+  note_use(req);
   reply_to_change(req, [&]() -> Result<void> {
     DEDUPFS_ASSIGN(const auto mode, rename_mode(flags));
     return mount_of(req).filesystem().rename(parent, name, new_parent, new_name, mode, caller_of(req));

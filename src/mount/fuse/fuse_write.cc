@@ -82,6 +82,7 @@ void write_past_cache(fuse_req_t req, const OpenFile& file, const WriteRequest& 
 
 void op_write(fuse_req_t req, fuse_ino_t inode, const char* buffer, std::size_t size, off_t offset,
               fuse_file_info* info) {
+  note_use(req);
   // The kernel asks for an fsync after a synchronous write through its cache, but not after a direct one.
   const bool durable = mount_of(req).is_sync() || (info->flags & O_DSYNC) != 0;
   const WriteRequest request{{inode, static_cast<std::uint64_t>(offset), size}, durable, (info->flags & O_DIRECT) != 0};

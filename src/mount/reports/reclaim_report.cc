@@ -100,9 +100,9 @@ std::string running_line(const nlohmann::json& json) {
   const nlohmann::json& left = json.at("seconds_left");
   const nlohmann::json& rate = json.at("swept_bytes_per_second");
   const bool settling = is_settling(json.at("current"));
-  const char* const state = json.at("paused").get<bool>()    ? "paused"
+  const char* const state = json.at("paused").get<bool>()  ? "paused"
                             : json.value("waiting", false) ? "waiting until the volume is idle"
-                                                             : "running";
+                                                           : "running";
   return fmt::format("{} {}: {} {:.0f} %{}{}; {}\n", settling ? "Settling" : "Reclaim", state,
                      shown_phase(json.at("phase").get<std::string>()), json.at("progress_percent").get<double>(),
                      left.is_null() ? "" : fmt::format(", about {:.0f} s left", left.get<double>()),
