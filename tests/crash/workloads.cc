@@ -164,7 +164,7 @@ void reclaim_in_between(RecordedRun& run, Random& random, int length) {
 void settle_in_between(RecordedRun& run, Random& random, int length) {
   const auto letters = [&](std::size_t size) {  // a codec makes half of them
     std::string text(size, 'a');
-    for (char& letter : text) letter = static_cast<char>(letter + below(random, 16));
+    for (char& letter : text) letter = static_cast<char>('a' + static_cast<int>(below(random, 16)));
     return text;
   };
   const auto change_something = [&] {
