@@ -7,7 +7,6 @@
 #include "base/check.h"
 #include "base/coding.h"
 #include "store/format/chunk_ids.h"
-#include "store/format/delta_sources.h"
 
 namespace dedupfs {
 

@@ -17,6 +17,7 @@
 
 #include "base/result.h"
 #include "index/database.h"
+#include "store/format/delta_sources.h"
 #include "store/format/region.h"
 #include "store/format/types.h"
 
@@ -34,7 +35,7 @@ struct ChunkExtent {
     std::uint32_t raw_length = 0;
     // For a delta only:
     std::uint32_t delta_length = 0;
-    std::vector<ChunkId> sources;
+    DeltaSources sources;
 
     bool is_delta() const { return !sources.empty(); }
     std::uint32_t payload_length() const { return is_delta() ? delta_length : raw_length; }
