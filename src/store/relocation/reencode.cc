@@ -63,7 +63,7 @@ Result<std::uint32_t> Reencoder::store(const ChunkExtent& extent, ChunkId id, co
   // meanwhile is less deep than before, and other deltas may rely on that.
   DEDUPFS_TRY(in_group_([&]() -> Result<void> {
     if (parts_.pending.locate(id)) return busy;
-    DEDUPFS_ASSIGN(const auto now, find_extent(parts_.index, id));
+    DEDUPFS_ASSIGN(const auto now, find_extent_front(parts_.index, id));
     return now && now->place == extent.place && packer_.add_moved(entry, payload) ? Result<void>() : busy;
   }));
   return bytes;
