@@ -41,7 +41,7 @@ class MovingStore : public SampleStore {
 
   // What is pending is written and in the index then.
   void commit() {
-    ingest_.packers.close_all();
+    ingest_.close_regions();
     pending().freeze();
     ASSERT_TRUE(ingest_.writer.wait_for(pending().frozen_regions()));
     Database::Batch batch(database());
