@@ -16,6 +16,13 @@ Result<std::optional<Extent>> find_in_index(const Database& database, ChunkId id
     return find_extent_front(database, id);
 }
 
+std::size_t weight_of(const ChunkExtent& extent) {
+  return 1 + extent.chunks.size();
+}
+std::size_t weight_of(const ExtentFront&) {
+  return 1;
+}
+
 }  // namespace
 
 template <typename Extent>
@@ -29,7 +36,11 @@ Result<const Extent*> BasicExtentFinder<Extent>::find(ChunkId id) {
     return nullptr;
   }
   // Clearing all of it is rare and cheap: the extents in use come back with one look-up each.
-  if (extents_.size() >= kMaxExtents) extents_.clear();
+  if (held_ >= kMaxHeld) {
+    extents_.clear();
+    held_ = 0;
+  }
+  held_ += weight_of(*found);
   Extent& kept = extents_[found->first];
   kept = std::move(*found);
   return &kept;
@@ -38,6 +49,7 @@ Result<const Extent*> BasicExtentFinder<Extent>::find(ChunkId id) {
 template <typename Extent>
 void BasicExtentFinder<Extent>::forget_all() {
   extents_.clear();
+  held_ = 0;
   gap_begin_ = gap_end_ = 0;
 }
 

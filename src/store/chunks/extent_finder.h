@@ -29,12 +29,13 @@ class BasicExtentFinder {
   void forget_all();
 
  private:
-  static constexpr std::size_t kMaxExtents = 1 << 10;  // some 5 MB
+  static constexpr std::size_t kMaxHeld = 1 << 17;  // chunks and extents, some 10 MB
 
   Result<void> note_gap(ChunkId id);
 
   const Database& database_;
   std::map<ChunkId, Extent> extents_;  // by their first
+  std::size_t held_ = 0;
   // No extent has these. To ask the database for each chunk that was erased would lead it over the tombstones
   // beside it, each time.
   std::uint64_t gap_begin_ = 0;
