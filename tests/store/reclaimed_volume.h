@@ -216,9 +216,9 @@ class ReclaimedVolume {
     return ids;
   }
   bool is_delta(ChunkId id) { return !sources_of(id).empty(); }
-  std::vector<ChunkId> sources_of(ChunkId id) {
+  DeltaSources sources_of(ChunkId id) {
     const auto extent = extent_of(id);
-    return extent ? extent->at(id).sources : std::vector<ChunkId>();
+    return extent ? extent->at(id).sources : DeltaSources();
   }
 
   std::vector<std::uint32_t> containers() { return volume_->containers().numbers_from(0).value(); }

@@ -25,6 +25,10 @@ inline std::vector<ChunkId> ids_of(const std::vector<std::uint64_t>& numbers) {
   return ids;
 }
 
+inline DeltaSources sources_of(const std::vector<std::uint64_t>& numbers) {
+  return DeltaSources(ids_of(numbers));
+}
+
 // The same bytes, but for one bit in the middle.
 inline ByteBuffer edited(ByteBuffer bytes) {
   bytes[bytes.size() / 2] ^= 1;
@@ -73,7 +77,7 @@ class SampleStore {
       entry.depth = std::max<std::uint8_t>(entry.depth, known_.at(number).second);
     }
     ++entry.depth;
-    entry.sources = ids_of(sources);
+    entry.sources = sources_of(sources);
     entry.checksum = delta_checksum_of(chunk);
     ByteBuffer delta(chunk.size() + 1000);
     const auto length = Xdelta3Codec::encode(source, chunk, delta);

@@ -250,7 +250,7 @@ class FileCounting {
       wanted.pop_back();
       DEDUPFS_ASSIGN(const ChunkExtent* const extent, find_extent(id));
       if (!estimate.read(*extent, id)) continue;
-      const Chunks& sources = extent->at(id).sources;
+      const DeltaSources& sources = extent->at(id).sources;
       wanted.insert(wanted.end(), sources.rbegin(), sources.rend());
     }
     return {};

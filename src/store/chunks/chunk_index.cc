@@ -7,9 +7,15 @@
 #include "base/check.h"
 #include "base/coding.h"
 #include "store/format/chunk_ids.h"
-#include "store/format/delta_sources.h"
 
 namespace dedupfs {
+namespace {
+
+// The extents of a region that a chunk may continue. Chunks that move in the order of a file take turns with their sources, and
+// with the sources of these.
+constexpr std::size_t kSearchedExtents = 16;
+
+}  // namespace
 
 ChunkExtent ChunkExtent::part(std::size_t from, std::size_t to) const {
   return {
@@ -20,24 +26,27 @@ ChunkExtent ChunkExtent::part(std::size_t from, std::size_t to) const {
       .chunks = {chunks.begin() + static_cast<std::ptrdiff_t>(from), chunks.begin() + static_cast<std::ptrdiff_t>(to)}};
 }
 
-void append_to_extents(std::vector<ChunkExtent>& extents, const RegionEntry& entry) {
+std::size_t append_to_extents(std::vector<ChunkExtent>& extents, const RegionEntry& entry) {
   ChunkExtent::Chunk chunk{.raw_length = entry.raw_length,
                            .delta_length = entry.is_delta() ? entry.payload_length : 0,
                            .sources = entry.sources};
-  const bool follows = !extents.empty() && extents.back().id_of(extents.back().chunks.size()) == entry.id;
-  if (follows && extents.back().chunks.size() != kMaxChunksPerExtent) {
-    extents.back().chunks.push_back(std::move(chunk));
-    return;
+  const std::size_t end_of_search = extents.size() - std::min(extents.size(), kSearchedExtents);
+  for (std::size_t position = extents.size(); position-- > end_of_search;) {
+    ChunkExtent& last = extents[position];
+    if (last.id_of(last.chunks.size()) != entry.id || last.chunks.size() == kMaxChunksPerExtent) continue;
+    last.chunks.push_back(chunk);
+    return position;
   }
   ChunkExtent extent;
   extent.first = entry.id;
-  extent.chunks.push_back(std::move(chunk));
+  extent.chunks.push_back(chunk);
   extents.push_back(std::move(extent));
+  return extents.size() - 1;
 }
 
-void drop_last(std::vector<ChunkExtent>& extents) {
-  extents.back().chunks.pop_back();
-  if (extents.back().chunks.empty()) extents.pop_back();
+void drop_last(std::vector<ChunkExtent>& extents, std::size_t position) {
+  extents[position].chunks.pop_back();
+  if (extents[position].chunks.empty()) extents.pop_back();  // it was begun for that chunk
 }
 
 std::string encode_extent_key(ChunkId first) {
@@ -159,13 +168,19 @@ Result<std::optional<ChunkExtent>> find_extent(const Database& database, ChunkId
   return std::optional(std::move(extent));
 }
 
-Result<bool> has_chunk(const Database& database, ChunkId id) {
+Result<std::optional<ExtentFront>> find_extent_front(const Database& database, ChunkId id) {
   DEDUPFS_ASSIGN(const auto found, find_entry(database, id));
-  if (!found) return false;
+  if (!found) return std::optional<ExtentFront>();
   Decoder decoder(found->second);
-  ChunkExtent front;
-  DEDUPFS_ASSIGN(const std::uint64_t count, decode_extent_front(found->first, decoder, front));
-  return number_of(id) - number_of(front.first) < count;
+  ChunkExtent extent;
+  DEDUPFS_ASSIGN(const std::uint64_t count, decode_extent_front(found->first, decoder, extent));
+  const ExtentFront front{extent.first, count, extent.place};
+  return front.contains(id) ? std::optional(front) : std::nullopt;
+}
+
+Result<bool> has_chunk(const Database& database, ChunkId id) {
+  DEDUPFS_ASSIGN(const auto front, find_extent_front(database, id));
+  return front.has_value();
 }
 
 Result<void> walk_extents(const Database& database, const Database::Snapshot& snapshot,

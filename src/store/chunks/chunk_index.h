@@ -8,6 +8,7 @@
 // Failure:   an entry that does not parse is kCorruption and names its key.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,6 +18,7 @@
 
 #include "base/result.h"
 #include "index/database.h"
+#include "store/format/delta_sources.h"
 #include "store/format/region.h"
 #include "store/format/types.h"
 
@@ -34,7 +36,7 @@ struct ChunkExtent {
     std::uint32_t raw_length = 0;
     // For a delta only:
     std::uint32_t delta_length = 0;
-    std::vector<ChunkId> sources;
+    DeltaSources sources;
 
     bool is_delta() const { return !sources.empty(); }
     std::uint32_t payload_length() const { return is_delta() ? delta_length : raw_length; }
@@ -64,10 +66,11 @@ struct ChunkExtent {
   bool operator==(const ChunkExtent&) const = default;
 };
 
-// Adds the chunk to the last extent, or begins another extent if it does not follow. The place of the region is set later.
-void append_to_extents(std::vector<ChunkExtent>& extents, const RegionEntry& entry);
-// Takes back what append_to_extents() added last.
-void drop_last(std::vector<ChunkExtent>& extents);
+// Adds the chunk to one of the last extents, or begins another if it follows none of them: chunks of a few streams may take turns.
+// The place of the region is set later. Returns the position of the extent.
+std::size_t append_to_extents(std::vector<ChunkExtent>& extents, const RegionEntry& entry);
+// Takes back what append_to_extents() added last, to the extent at this position.
+void drop_last(std::vector<ChunkExtent>& extents, std::size_t position);
 
 std::string encode_extent_key(ChunkId first);
 std::string encode_extent(const ChunkExtent& extent);
@@ -79,7 +82,17 @@ Result<ChunkId> decode_chunk_id(std::string_view value);
 
 // The extent of the index that has the chunk, if any.
 Result<std::optional<ChunkExtent>> find_extent(const Database& database, ChunkId id);
-// Whether there is one, at a fraction of the cost: what stands behind the number of its chunks is not looked at.
+// The same without its chunks, at a fraction of the cost: what stands behind their number is not looked at.
+struct ExtentFront {
+  ChunkId first{};
+  std::uint64_t count = 0;  // of its chunks
+  RegionPlace place;
+
+  bool contains(ChunkId id) const {
+    return number_of(id) >= number_of(first) && number_of(id) - number_of(first) < count;
+  }
+};
+Result<std::optional<ExtentFront>> find_extent_front(const Database& database, ChunkId id);
 Result<bool> has_chunk(const Database& database, ChunkId id);
 // Visits all extents of a snapshot in order of ids, until it is given an Error.
 Result<void> walk_extents(const Database& database, const Database::Snapshot& snapshot,

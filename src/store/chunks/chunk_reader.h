@@ -23,6 +23,7 @@
 #include "store/chunks/pinned_bytes.h"
 #include "store/containers/container_store.h"
 #include "store/containers/region_cache.h"
+#include "store/format/delta_sources.h"
 #include "store/format/types.h"
 
 namespace dedupfs {
@@ -37,8 +38,8 @@ class ChunkReader {
 
   struct Chunk {
     PinnedBytes bytes;
-    std::uint8_t depth = 0;        // of deltas
-    std::vector<ChunkId> sources;  // of a delta
+    std::uint8_t depth = 0;  // of deltas
+    DeltaSources sources;    // of a delta
   };
   // For a chunk in damaged(), compares the bytes with the fingerprint: a check may have found that they differ.
   Result<Chunk> get(ChunkId id);

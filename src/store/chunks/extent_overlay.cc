@@ -56,8 +56,10 @@ Result<std::vector<ChunkExtent>> ExtentOverlay::make_room(std::uint64_t first, s
 }
 
 // Takes over the stored extents that overlap [first, end). An extent here has taken over all that it overlaps, so a stored one that
-// was not taken yet overlaps none.
+// was not taken yet overlaps none. Stored ones do not overlap each other: where one was taken there is no other.
 Result<void> ExtentOverlay::load(std::uint64_t first, std::uint64_t end) {
+  const auto after = loaded_.upper_bound(first);
+  if (after != loaded_.begin() && std::prev(after)->second >= end) return {};
   DEDUPFS_ASSIGN(auto around, find_extent(database_, ChunkId{first}));
   if (around) load(std::move(*around));
   const auto load_extent = [this](const std::string& key, const std::string& value) -> Result<void> {
@@ -71,11 +73,11 @@ Result<void> ExtentOverlay::load(std::uint64_t first, std::uint64_t end) {
 
 void ExtentOverlay::load(ChunkExtent extent) {
   const std::uint64_t first = number_of(extent.first);
-  if (loaded_.insert(first).second) extents_.emplace(first, std::move(extent));
+  if (loaded_.emplace(first, end_of(extent)).second) extents_.emplace(first, std::move(extent));
 }
 
 void ExtentOverlay::append_to(Database::Batch& batch) {
-  for (const std::uint64_t first : loaded_)
+  for (const auto& [first, end] : loaded_)
     if (!extents_.contains(first)) batch.erase(Family::kChunks, encode_extent_key(ChunkId{first}));
   for (const auto& [first, extent] : extents_)
     batch.put(Family::kChunks, encode_extent_key(extent.first), encode_extent(extent));

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "base/result.h"
@@ -39,8 +38,8 @@ class ExtentOverlay {
   void load(ChunkExtent extent);
 
   const Database& database_;
-  std::map<std::uint64_t, ChunkExtent> extents_;  // by first id; they do not overlap
-  std::set<std::uint64_t> loaded_;                // first ids of extents that were taken from the database
+  std::map<std::uint64_t, ChunkExtent> extents_;   // by first id; they do not overlap
+  std::map<std::uint64_t, std::uint64_t> loaded_;  // the extents that were taken from the database: first ids and ends
 };
 
 }  // namespace dedupfs

@@ -145,7 +145,7 @@ bool PendingChunks::open_is_empty() const {
 }
 
 std::size_t PendingChunks::open_bytes() const {
-  static constexpr std::size_t kBytesPerChunk = 280;  // both map nodes, and the share of the region's run
+  static constexpr std::size_t kBytesPerChunk = 400;  // both map nodes, and the share of the region's run
   const ReaderLock lock(mutex_);
   return open_.chunks.size() * kBytesPerChunk;
 }

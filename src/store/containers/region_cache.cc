@@ -27,10 +27,7 @@ struct Load {
 
 std::size_t memory_of(const Region& region) {
   constexpr std::size_t kOverhead = 256;  // list and hash nodes, control block, rounding by the allocator
-  std::size_t sources = 0;
-  for (const RegionEntry& entry : region.entries) sources += entry.sources.size();
-  return kOverhead + region.payload.capacity() + region.entries.capacity() * sizeof(RegionEntry) +
-         sources * sizeof(ChunkId);
+  return kOverhead + region.payload.capacity() + region.entries.capacity() * sizeof(RegionEntry);
 }
 
 }  // namespace

@@ -9,15 +9,15 @@
 namespace dedupfs {
 namespace {
 
-bool are_consecutive(const std::vector<ChunkId>& sources) {
+bool are_consecutive(const DeltaSources& sources) {
   return std::ranges::adjacent_find(sources, [](ChunkId a, ChunkId b) { return number_of(a) + 1 != number_of(b); }) ==
          sources.end();
 }
 
 }  // namespace
 
-void encode_delta_sources(Encoder& encoder, ChunkId id, const std::vector<ChunkId>& sources) {
-  DEDUPFS_CHECK(!sources.empty() && sources.size() <= kMaxDeltaSources);  // decoded ones are as few
+void encode_delta_sources(Encoder& encoder, ChunkId id, const DeltaSources& sources) {
+  DEDUPFS_CHECK(!sources.empty());  // a chunk without sources is no delta
   const bool consecutive = are_consecutive(sources);
   encoder.varint(sources.size() << 1 | (consecutive ? 1 : 0));
   encoder.signed_varint(static_cast<std::int64_t>(number_of(id) - number_of(sources[0])));
@@ -26,16 +26,16 @@ void encode_delta_sources(Encoder& encoder, ChunkId id, const std::vector<ChunkI
     encoder.signed_varint(static_cast<std::int64_t>(number_of(sources[i]) - number_of(sources[i - 1])));
 }
 
-std::vector<ChunkId> decode_delta_sources(Decoder& decoder, ChunkId id) {
+DeltaSources decode_delta_sources(Decoder& decoder, ChunkId id) {
   const std::uint64_t form = decoder.varint();
   const std::uint64_t count = form >> 1;
   const bool consecutive = (form & 1) != 0;
   if (count == 0 || count > kMaxDeltaSources) return {};
-  std::vector<ChunkId> sources(count);
+  DeltaSources sources;
   std::uint64_t source = number_of(id) - static_cast<std::uint64_t>(decoder.signed_varint());
   for (std::size_t i = 0; i < count; ++i) {
     if (i > 0) source += consecutive ? 1 : static_cast<std::uint64_t>(decoder.signed_varint());
-    sources[i] = ChunkId{source};
+    sources.push_back(ChunkId{source});
   }
   if (!decoder.ok() || std::ranges::find(sources, id) != sources.end()) return {};
   return sources;

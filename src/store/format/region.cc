@@ -9,7 +9,6 @@
 #include "base/coding.h"
 #include "codec/registry.h"
 #include "store/format/chunk_ids.h"
-#include "store/format/delta_sources.h"
 
 namespace dedupfs {
 namespace {

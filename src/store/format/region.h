@@ -14,6 +14,7 @@
 #include "base/raw_buffer.h"
 #include "base/result.h"
 #include "codec/compression.h"
+#include "store/format/delta_sources.h"
 #include "store/format/format.h"
 #include "store/format/types.h"
 
@@ -26,9 +27,9 @@ struct RegionEntry {
   std::uint32_t payload_offset = 0;  // in the decompressed payload; entries lie back to back, only lengths are on disk
   std::uint32_t payload_length = 0;  // raw_length, or the length of the delta
   // For a delta only:
-  std::vector<ChunkId> sources;  // the chunks whose bytes, back to back, it copies from
-  std::uint8_t depth = 0;        // 1 + that of its deepest source; 0: not a delta
-  std::uint32_t checksum = 0;    // delta_checksum_of() the chunk
+  DeltaSources sources;        // the chunks whose bytes, back to back, it copies from
+  std::uint8_t depth = 0;      // 1 + that of its deepest source; 0: not a delta
+  std::uint32_t checksum = 0;  // delta_checksum_of() the chunk
 
   bool is_delta() const { return depth != 0; }
 

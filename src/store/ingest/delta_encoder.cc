@@ -72,7 +72,7 @@ DeltaShortcuts shortcuts_of_environment() {
 
 struct DeltaEncoder::Source {
   JoinedChunks bytes;
-  std::vector<ChunkId> ids;
+  DeltaSources ids;
   std::uint8_t depth = 0;         // of the deepest
   std::size_t likely_offset = 0;  // in the bytes
 };
@@ -107,7 +107,7 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, in
   auto chunk = reader_.get(base);
   if (!chunk) return std::nullopt;
 
-  std::vector<ChunkId> ids;
+  DeltaSources ids;
   std::vector<ChunkReader::Chunk> chunks;
   ChunkId likeliest = base;
   if (chunk->depth >= end_depth) {
@@ -139,13 +139,13 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, in
     for (int i = 0; i < settings_.neighbours; ++i)
       if (id = order_.after(id); !take(id)) break;
   }
-  return joined(std::move(ids), std::move(chunks), likeliest);
+  return joined(ids, std::move(chunks), likeliest);
 }
 
-std::optional<DeltaEncoder::Source> DeltaEncoder::joined(std::vector<ChunkId> ids,
+std::optional<DeltaEncoder::Source> DeltaEncoder::joined(const DeltaSources& ids,
                                                          std::vector<ChunkReader::Chunk> chunks, ChunkId likeliest) {
   Source source;
-  source.ids = std::move(ids);
+  source.ids = ids;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     if (source.ids[i] == likeliest) source.likely_offset = source.bytes.size();
     source.depth = std::max(source.depth, chunks[i].depth);
@@ -228,9 +228,9 @@ DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId
   return finding;
 }
 
-std::optional<EncodedDelta> DeltaEncoder::encode_from(ByteSpan chunk, const std::vector<ChunkId>& sources, ChunkId base,
+std::optional<EncodedDelta> DeltaEncoder::encode_from(ByteSpan chunk, const DeltaSources& sources, ChunkId base,
                                                       std::uint8_t max_depth) const {
-  std::vector<ChunkId> ids;
+  DeltaSources ids;
   std::vector<ChunkReader::Chunk> chunks;
   for (const ChunkId id : sources) {
     auto part = reader_.get(id);
@@ -239,7 +239,7 @@ std::optional<EncodedDelta> DeltaEncoder::encode_from(ByteSpan chunk, const std:
     chunks.push_back(std::move(*part));
   }
   std::optional<EncodedDelta> delta;
-  try_source(chunk, base, joined(std::move(ids), std::move(chunks), base), delta);
+  try_source(chunk, base, joined(ids, std::move(chunks), base), delta);
   if (delta && !worth_of(chunk).pays(delta->bytes)) delta.reset();
   return delta;
 }

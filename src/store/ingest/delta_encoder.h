@@ -53,7 +53,7 @@ class DeltaEncoder {
 
   // A delta of a chunk that is stored already, made from these chunks, as far as they can be read and are less deep than
   // `max_depth`; none where it does not pay. `base`: the one of them that the chunk resembles most, as a rule.
-  std::optional<EncodedDelta> encode_from(ByteSpan chunk, const std::vector<ChunkId>& sources, ChunkId base,
+  std::optional<EncodedDelta> encode_from(ByteSpan chunk, const DeltaSources& sources, ChunkId base,
                                           std::uint8_t max_depth) const;
   Sketch sketch_of(ByteSpan chunk) const { return detector_->sketch_of(chunk); }
 
@@ -65,7 +65,7 @@ class DeltaEncoder {
                ChunkReader& reader, FeatureIndex& features, const StreamOrder& order);
 
   struct Source;
-  static std::optional<Source> joined(std::vector<ChunkId> ids, std::vector<ChunkReader::Chunk> chunks,
+  static std::optional<Source> joined(const DeltaSources& ids, std::vector<ChunkReader::Chunk> chunks,
                                       ChunkId likeliest);
   // Takes only chunks of a depth below `end_depth`.
   std::optional<Source> source_around(ChunkId base, int end_depth) const;

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/bytes.h"
+#include "store/format/delta_sources.h"
 #include "store/format/types.h"
 
 namespace dedupfs {
@@ -14,7 +14,7 @@ namespace dedupfs {
 // A chunk as it is stored where it resembles others.
 struct EncodedDelta {
   ByteBuffer bytes;
-  std::vector<ChunkId> sources;
+  DeltaSources sources;
   std::uint8_t depth = 0;
   std::uint32_t checksum = 0;
   ChunkId base{};  // that the chunk resembles; among the sources, unless it is too deep to be one

@@ -19,7 +19,7 @@ class RegionPacker::Noted {
       : region_(region), extents_(extents), bytes_(entry.payload_length) {
     region.region->entries.push_back(entry);
     try {
-      append_to_extents(extents, entry);
+      position_ = append_to_extents(extents, entry);
     } catch (...) {
       region.region->entries.pop_back();
       throw;
@@ -28,7 +28,7 @@ class RegionPacker::Noted {
   ~Noted() {
     if (kept_) return;
     region_.region->entries.pop_back();
-    drop_last(extents_);
+    drop_last(extents_, position_);
   }
   Noted(const Noted&) = delete;
   Noted& operator=(const Noted&) = delete;
@@ -42,6 +42,7 @@ class RegionPacker::Noted {
   PendingRegion& region_;
   std::vector<ChunkExtent>& extents_;
   const std::uint32_t bytes_;
+  std::size_t position_ = 0;  // of the extent that it is in
   bool kept_ = false;
 };
 

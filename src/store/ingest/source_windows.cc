@@ -47,7 +47,7 @@ ByteSpan SourceWindows::copied(Window& window, const std::vector<Part>& parts, c
   return ByteSpan(window.buffer).subspan(window.begin, source.size());
 }
 
-SourceWindows::View SourceWindows::view(const std::vector<ChunkId>& ids, const JoinedChunks& source) {
+SourceWindows::View SourceWindows::view(std::span<const ChunkId> ids, const JoinedChunks& source) {
   DEDUPFS_CHECK(ids.size() == source.chunks());  // both are of the same source
   parts_.clear();
   for (std::size_t i = 0; i < ids.size(); ++i) parts_.push_back({ids[i], source.bytes_of(i)});

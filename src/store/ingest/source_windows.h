@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -31,7 +32,7 @@ class SourceWindows {
     std::size_t moved_by = MatchFinder::kAnew;  // for MatchFinder::find(), which is to be called before the next view
   };
   // `ids` name the chunks of the source: what a name stands for never changes.
-  View view(const std::vector<ChunkId>& ids, const JoinedChunks& source);
+  View view(std::span<const ChunkId> ids, const JoinedChunks& source);
 
  private:
   struct Part {

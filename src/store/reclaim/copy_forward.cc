@@ -178,7 +178,7 @@ Result<void> CopyForward::visit_needed(ChunkId id, ExtentFinder& extents, ChunkS
     DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents.find(next));
     if (extent == nullptr) continue;
     visit(next, *extent);
-    const std::vector<ChunkId>& sources = extent->at(next).sources;
+    const DeltaSources& sources = extent->at(next).sources;
     wanted.insert(wanted.end(), sources.rbegin(), sources.rend());
   }
   return {};

@@ -79,8 +79,8 @@ Result<void> Rebase::plan(const ChunkExtent& extent, const ChunkExtent::Chunk& c
 }
 
 // The deltas of a base inherit its difference from its own sources; measured, about half of it.
-Result<void> Rebase::add_bases(const std::vector<ChunkId>& sources) {
-  return visit_unneeded(sources, [this](ChunkId id, const ChunkExtent& extent) {
+Result<void> Rebase::add_bases(const DeltaSources& sources) {
+  return visit_unneeded({sources.begin(), sources.end()}, [this](ChunkId id, const ChunkExtent& extent) {
     if (!bases_.insert(id)) return false;
     const ChunkExtent::Chunk& base = extent.at(id);
     const auto bytes = static_cast<double>(extent.disk_bytes_of(base.payload_length()));
@@ -145,7 +145,8 @@ Result<void> Rebase::rebase(const ChunkExtent& extent, std::size_t position) {
   const ErrorCode code = stored.error().code();
   if (code != ErrorCode::kCorruption && code != ErrorCode::kIo && code != ErrorCode::kBusy) return stored.error();
   spdlog::warn("chunk {} stays made from what it is: {}", number_of(id), stored.error().message());
-  return keep(extent.chunks[position].sources);
+  const DeltaSources& sources = extent.chunks[position].sources;
+  return keep({sources.begin(), sources.end()});
 }
 
 Result<void> Rebase::store(const ChunkExtent& extent, std::size_t position) {
@@ -206,8 +207,8 @@ Result<void> Rebase::commit() {
 }
 
 // With all that they need in turn.
-Result<void> Rebase::keep(const std::vector<ChunkId>& sources) {
-  return visit_unneeded(sources, [this](ChunkId id, const ChunkExtent&) { return kept_.insert(id); });
+Result<void> Rebase::keep(std::vector<ChunkId> chunks) {
+  return visit_unneeded(std::move(chunks), [this](ChunkId id, const ChunkExtent&) { return kept_.insert(id); });
 }
 
 // ---------------------------------------------------------------- what takes a base's place
@@ -231,7 +232,7 @@ Result<DeltaBasis> Rebase::basis_of(const ChunkExtent::Chunk& chunk, StandIn sta
     }
   }
   if (sources.empty()) return DeltaBasis();
-  return DeltaBasis{sources, sources[std::min(base, sources.size() - 1)]};
+  return DeltaBasis{DeltaSources(sources), sources[std::min(base, sources.size() - 1)]};
 }
 
 // The needed chunks among a base's sources, and among theirs, take its place. The base resembles one of them, and its neighbours
@@ -257,7 +258,7 @@ Result<void> Rebase::add_stand_ins(ChunkId id, StandIn stand_in, int depth, std:
   }
   DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents_.find(id));
   if (extent == nullptr || depth > kDeepestDelta) return {};
-  const std::vector<ChunkId> sources = extent->at(id).sources;
+  const DeltaSources sources = extent->at(id).sources;
   for (const ChunkId source : sources) DEDUPFS_TRY(add_stand_ins(source, stand_in, depth + 1, stand_ins));
   return {};
 }
@@ -281,7 +282,7 @@ Result<Rebase::Chain> Rebase::chain_of(ChunkId id) {
   return chain;
 }
 
-Result<std::uint64_t> Rebase::payload_of_bases(const std::vector<ChunkId>& sources) {
+Result<std::uint64_t> Rebase::payload_of_bases(const DeltaSources& sources) {
   std::uint64_t bytes = 0;
   for (const ChunkId id : sources) {
     if (is_needed(id)) continue;

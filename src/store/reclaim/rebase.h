@@ -56,12 +56,12 @@ class Rebase {
 
   Result<void> plan();
   Result<void> plan(const ChunkExtent& extent, const ChunkExtent::Chunk& chunk);
-  Result<void> add_bases(const std::vector<ChunkId>& sources);
+  Result<void> add_bases(const DeltaSources& sources);
   Result<bool> pass(bool is_last);
   Result<bool> are_oversized_worth_it();
   Result<void> rebase(const ChunkExtent& extent, std::size_t position);
   Result<void> store(const ChunkExtent& extent, std::size_t position);
-  Result<void> keep(const std::vector<ChunkId>& sources);
+  Result<void> keep(std::vector<ChunkId> chunks);
   // Visits those of these chunks, of their sources, and so on, that nobody needs. If `visit` returns false, the sources of that
   // chunk are not visited.
   Result<void> visit_unneeded(std::vector<ChunkId> chunks,
@@ -74,7 +74,7 @@ class Rebase {
   Result<Chain> chain_of(ChunkId id);
   Result<DeltaBasis> basis_of(const ChunkExtent::Chunk& chunk, StandIn stand_in);
   Result<void> add_stand_ins(ChunkId id, StandIn stand_in, int depth, std::vector<ChunkId>& stand_ins);
-  Result<std::uint64_t> payload_of_bases(const std::vector<ChunkId>& sources);
+  Result<std::uint64_t> payload_of_bases(const DeltaSources& sources);
 
   Volume& volume_;
   const ReclaimHost& host_;

@@ -106,15 +106,18 @@ class Reclaim {
   }
 
   // The walk may have passed a source that had no mark: the sources of that source are marked at once.
-  Result<void> mark_all(std::vector<ChunkId> sources) {
-    while (!sources.empty()) {
-      const ChunkId id = sources.back();
-      sources.pop_back();
-      if (!live().mark(id)) continue;
+  Result<void> mark_all(const DeltaSources& sources) {
+    std::vector<ChunkId> marked;  // whose own sources are not
+    const auto mark = [&](const DeltaSources& some) {
+      for (const ChunkId id : some)
+        if (live().mark(id)) marked.push_back(id);
+    };
+    mark(sources);
+    while (!marked.empty()) {
+      const ChunkId id = marked.back();
+      marked.pop_back();
       DEDUPFS_ASSIGN(const auto extent, find_extent(volume_.database(), id));
-      if (!extent) continue;
-      const auto& more = extent->at(id).sources;
-      sources.insert(sources.end(), more.begin(), more.end());
+      if (extent) mark(extent->at(id).sources);
     }
     return {};
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/chunks/chunk_index.h"
+#include "store/chunks/extent_finder.h"
 
 namespace dedupfs {
 namespace {
@@ -31,12 +31,18 @@ Result<void> ChunkMover::finish() {
   return {};
 }
 
-// A chunk that is pending now is still pending, or in the index, when it is moved.
+// A chunk that is not pending now is in the index, or nowhere, until the group ends: only this group might change that. So the
+// places that are found after all have been asked for stay right.
 Result<void> ChunkMover::move_within_group(std::span<const Copy> copies) {
-  for (const Copy& copy : copies) {
-    if (parts_.pending.locate(copy.entry.id)) continue;
-    DEDUPFS_ASSIGN(const auto extent, find_extent(parts_.index, copy.entry.id));
-    if (extent && extent->place == copy.from && packer_.add_moved(copy.entry, copy.payload)) moved_(copy);
+  std::vector<const Copy*> not_pending;
+  not_pending.reserve(copies.size());
+  for (const Copy& copy : copies)
+    if (!parts_.pending.contains(copy.entry.id)) not_pending.push_back(&copy);
+  PlaceFinder places(parts_.index);
+  for (const Copy* const copy : not_pending) {
+    DEDUPFS_ASSIGN(const ExtentFront* const extent, places.find(copy->entry.id));
+    if (extent != nullptr && extent->place == copy->from && packer_.add_moved(copy->entry, copy->payload))
+      moved_(*copy);
   }
   return {};
 }

@@ -4,7 +4,7 @@
 // Threads: one user at a time (Relocator::start_moving()); writers and readers go on.
 // Failure: an Error of the index, or of the owner of the groups. A chunk that moved meanwhile, or is being re-encoded by another
 //          thread, stays where it is.
-// Memory:  the bytes of one batch, and some 250 for each chunk of it.
+// Memory:  the bytes of one batch, and some 350 for each chunk of it.
 #pragma once
 
 #include <cstdint>

@@ -2,14 +2,14 @@
 #pragma once
 
 #include <functional>
-#include <vector>
 
+#include "store/format/delta_sources.h"
 #include "store/format/types.h"
 
 namespace dedupfs {
 
 struct DeltaBasis {
-  std::vector<ChunkId> sources;
+  DeltaSources sources;
   ChunkId base{};  // the one of them that it resembles most
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 // The chunks of a region that the index has in it, in order of payload.
 Result<std::vector<RegionEntry>> current_entries(RegionPlace place, std::vector<RegionEntry> entries,
-                                                 ExtentFinder& extents) {
+                                                 PlaceFinder& extents) {
   std::optional<Error> error;
   std::erase_if(entries, [&](const RegionEntry& entry) {
     const auto extent = extents.find(entry.id);
@@ -28,7 +28,7 @@ Result<void> move_region(RegionPlace place, const Region& region, const std::vec
   if (std::ranges::any_of(entries,
                           [&](const RegionEntry& entry) { return parts.pending.locate(entry.id).has_value(); }))
     return busy;
-  ExtentFinder extents(parts.index);  // as they are now
+  PlaceFinder extents(parts.index);  // as they are now
   DEDUPFS_ASSIGN(const auto current, current_entries(place, entries, extents));
   for (const RegionEntry& entry : current)
     if (!packer.add_moved(entry, region.payload_of(entry))) return busy;
@@ -42,7 +42,7 @@ Result<void> move_all(std::uint32_t container, std::uint64_t chunks, const Reloc
   // A crash may have torn a region that nobody refers to. Only chunks that are missing in the end count.
   std::optional<Error> damage = walk.stopped_by;
   std::uint64_t moved = 0;
-  ExtentFinder extents(parts.index);
+  PlaceFinder extents(parts.index);
   for (const auto& walked : walk.regions) {
     const RegionPlace place = walked.place;
     auto directory = parts.containers.read_directory(place);

@@ -3,7 +3,6 @@
 
 #include "base/check.h"
 #include "store/chunks/fingerprint.h"
-#include "store/format/delta_sources.h"
 #include "store/relocation/relocator.h"
 
 namespace dedupfs {
@@ -55,7 +54,7 @@ Result<std::uint32_t> Reencoder::store(const ChunkExtent& extent, ChunkId id, co
   if (bytes > max_bytes) return bytes;
   RegionEntry entry = *stored;
   entry.payload_length = bytes;
-  entry.sources = delta ? delta->sources : std::vector<ChunkId>();
+  entry.sources = delta ? delta->sources : DeltaSources();
   entry.depth = delta ? delta->depth : std::uint8_t{0};
   entry.checksum = delta ? delta->checksum : 0;
 
@@ -64,7 +63,7 @@ Result<std::uint32_t> Reencoder::store(const ChunkExtent& extent, ChunkId id, co
   // meanwhile is less deep than before, and other deltas may rely on that.
   DEDUPFS_TRY(in_group_([&]() -> Result<void> {
     if (parts_.pending.locate(id)) return busy;
-    DEDUPFS_ASSIGN(const auto now, find_extent(parts_.index, id));
+    DEDUPFS_ASSIGN(const auto now, find_extent_front(parts_.index, id));
     return now && now->place == extent.place && packer_.add_moved(entry, payload) ? Result<void>() : busy;
   }));
   return bytes;

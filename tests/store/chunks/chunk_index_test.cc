@@ -59,6 +59,32 @@ TEST(ChunkIndex, ARunHasABound) {
   EXPECT_FALSE(decode_extent(encode_extent_key(extents[0].first), encode_extent(extents[0])));
 }
 
+// As deltas and their sources do, when they move in the order in which a reader needs them.
+TEST(ChunkIndex, ChunksOfSomeStreamsThatTakeTurnsFormARunForEach) {
+  std::vector<ChunkExtent> extents;
+  for (std::uint64_t i = 0; i < 5; ++i)
+    for (const std::uint64_t stream : {100U, 200U, 300U})
+      EXPECT_EQ(append_to_extents(extents, {.id = ChunkId{stream + i}, .raw_length = 1, .payload_length = 1}),
+                stream / 100 - 1);
+  ASSERT_EQ(extents.size(), 3U);
+  for (std::size_t stream = 0; stream < 3; ++stream) {
+    EXPECT_EQ(number_of(extents[stream].first), 100 * (stream + 1));
+    EXPECT_EQ(extents[stream].chunks.size(), 5U);
+  }
+}
+
+TEST(ChunkIndex, WhatWasAppendedLastIsTakenBackWhereverItWent) {
+  std::vector<ChunkExtent> extents;
+  append_to_extents(extents, {.id = ChunkId{10}, .raw_length = 1, .payload_length = 1});
+  append_to_extents(extents, {.id = ChunkId{20}, .raw_length = 2, .payload_length = 2});
+  const std::vector<ChunkExtent> before = extents;
+
+  drop_last(extents, append_to_extents(extents, {.id = ChunkId{11}, .raw_length = 3, .payload_length = 3}));
+  EXPECT_EQ(extents, before);
+  drop_last(extents, append_to_extents(extents, {.id = ChunkId{30}, .raw_length = 3, .payload_length = 3}));
+  EXPECT_EQ(extents, before);
+}
+
 TEST(ChunkIndex, RunOfPlainChunksCostsFewBytesAChunk) {
   ChunkExtent extent;
   extent.chunks.assign(32, {.raw_length = 8000});

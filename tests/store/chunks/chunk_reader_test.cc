@@ -96,7 +96,7 @@ TEST_F(ChunkReaderTest, DeltaOfADeltaIsMadeFromBoth) {
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(text_of(read->bytes.bytes), text_of(newest));
   EXPECT_EQ(read->depth, 2);
-  EXPECT_EQ(read->sources, ids_of({2}));
+  EXPECT_EQ(read->sources, sources_of({2}));
 }
 
 TEST_F(ChunkReaderTest, WideSourceIsItsChunksInTheOrderThatTheEntryNames) {
@@ -128,7 +128,7 @@ TEST_F(ChunkReaderTest, SourcesInOneRegionAndInSeveralGiveTheSame) {
   }
   store_.put(11, chunk(1)).put(12, chunk(2)).put_delta(13, edited(side_by_side), {11, 12});
   expect_chunk(13, edited(side_by_side));
-  store_.put_delta(14, edited(side_by_side), {11, 12}, [](RegionEntry& entry) { entry.sources = ids_of({1, 2}); });
+  store_.put_delta(14, edited(side_by_side), {11, 12}, [](RegionEntry& entry) { entry.sources = sources_of({1, 2}); });
 
   expect_chunk(14, edited(side_by_side));
 }
@@ -145,7 +145,7 @@ TEST_F(ChunkReaderTest, CacheOfNothingReadsTheSame) {
 
 TEST_F(ChunkReaderTest, WrongSourceIsNoticedByTheChecksumOfTheResult) {
   store_.put(1, chunk(1)).put(2, chunk(2));
-  store_.put_delta(3, edited(chunk(1)), {1}, [](RegionEntry& entry) { entry.sources = ids_of({2}); });
+  store_.put_delta(3, edited(chunk(1)), {1}, [](RegionEntry& entry) { entry.sources = sources_of({2}); });
 
   EXPECT_THAT(damage(3), AllOf(HasSubstr("chunk 3"), HasSubstr("other bytes")));
 }
@@ -159,7 +159,7 @@ TEST_F(ChunkReaderTest, ChecksumThatDiffersIsDamage) {
 
 TEST_F(ChunkReaderTest, ShorterSourceThanTheDeltaNeedsIsDamage) {
   store_.put(1, chunk(1)).put(2, random_bytes(100, 2));
-  store_.put_delta(3, edited(chunk(1)), {1}, [](RegionEntry& entry) { entry.sources = ids_of({2}); });
+  store_.put_delta(3, edited(chunk(1)), {1}, [](RegionEntry& entry) { entry.sources = sources_of({2}); });
 
   EXPECT_THAT(damage(3), HasSubstr("chunk 3"));
 }

@@ -32,6 +32,12 @@ class ExtentFinderTest : public testing::Test {
   // The first chunk of its extent; 0: none.
   static std::uint64_t first_of(const ChunkExtent* extent) { return extent == nullptr ? 0 : number_of(extent->first); }
   std::uint64_t find(std::uint64_t id) { return first_of(finder_.find(ChunkId{id}).value()); }
+  std::uint64_t find_place(std::uint64_t id) {
+    const ExtentFront* const extent = places_.find(ChunkId{id}).value();
+    if (extent == nullptr) return 0;
+    EXPECT_EQ(extent->place, (RegionPlace{1, 64}));
+    return number_of(extent->first);
+  }
   std::uint64_t find_in_database(std::uint64_t id) {
     const auto extent = find_extent(*database_, ChunkId{id}).value();
     EXPECT_EQ(has_chunk(*database_, ChunkId{id}).value(), extent.has_value()) << id;
@@ -42,13 +48,14 @@ class ExtentFinderTest : public testing::Test {
   std::unique_ptr<Database> database_ = make_database(directory_.path() / "index");
   Database::Batch batch_{*database_};
   ExtentFinder finder_{*database_};
+  PlaceFinder places_{*database_};
 };
 
 TEST_F(ExtentFinderTest, FindsWhatTheIndexHas) {
   std::mt19937_64 random(1);
   std::uint64_t end = 1;
   for (int i = 0; i < 3000; ++i) {
-    const std::size_t count = random() % 20 + 1;
+    const std::size_t count = random() % 200 + 1;  // more in all than it keeps
     if (random() % 3 != 0) put(end, count);
     end += count;
   }
@@ -56,6 +63,7 @@ TEST_F(ExtentFinderTest, FindsWhatTheIndexHas) {
   for (int i = 0; i < 20'000; ++i) {
     const std::uint64_t id = i % 2 == 0 ? random() % end : static_cast<std::uint64_t>(i);
     ASSERT_EQ(find(id), find_in_database(id)) << id;
+    ASSERT_EQ(find_place(id), find_in_database(id)) << id;
   }
 }
 

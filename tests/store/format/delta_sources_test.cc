@@ -18,11 +18,11 @@ constexpr ChunkId kChunk{100};
 std::string encoded(ChunkId id, const std::vector<std::uint64_t>& sources) {
   std::string bytes;
   Encoder encoder(bytes);
-  encode_delta_sources(encoder, id, ids_of(sources));
+  encode_delta_sources(encoder, id, sources_of(sources));
   return bytes;
 }
 
-std::vector<ChunkId> decoded(ChunkId id, std::string_view bytes) {
+DeltaSources decoded(ChunkId id, std::string_view bytes) {
   Decoder decoder(bytes);
   return decode_delta_sources(decoder, id);
 }
@@ -42,7 +42,7 @@ TEST(DeltaSources, ComeBackInTheirOrder) {
     const std::string bytes = encoded(kChunk, sources);
     Decoder decoder(bytes);
 
-    EXPECT_EQ(decode_delta_sources(decoder, kChunk), ids_of(sources));
+    EXPECT_EQ(decode_delta_sources(decoder, kChunk), sources_of(sources));
     EXPECT_TRUE(decoder.ok_at_end());
   }
 }

@@ -161,7 +161,7 @@ TEST_P(DeltaEncoderTest, NeighboursOfTheBaseAreSourcesToo) {
 
   ASSERT_TRUE(delta);
   EXPECT_LT(delta->bytes.size(), 200u) << "all of it is in two chunks of the source";
-  EXPECT_EQ(delta->sources, ids_of({5, 6, 7, 8, 9}));
+  EXPECT_EQ(delta->sources, sources_of({5, 6, 7, 8, 9}));
   expect_makes(*delta, shifted);
 }
 
@@ -173,7 +173,7 @@ TEST_P(DeltaEncoderTest, NeighboursAreThoseOfTheStream) {
   const auto delta = encode(edited(chunk(7)));
 
   ASSERT_TRUE(delta);
-  EXPECT_EQ(delta->sources, ids_of(stream));
+  EXPECT_EQ(delta->sources, sources_of(stream));
   expect_makes(*delta, edited(chunk(7)));
 }
 
@@ -184,7 +184,7 @@ TEST_P(DeltaEncoderTest, WithoutNeighboursTheBaseIsTheSource) {
   const auto delta = encode(edited(chunk(7)));
 
   ASSERT_TRUE(delta);
-  EXPECT_EQ(delta->sources, ids_of({7}));
+  EXPECT_EQ(delta->sources, sources_of({7}));
 }
 
 TEST_P(DeltaEncoderTest, NoSourceIsNamedTwice) {
@@ -265,7 +265,7 @@ TEST_P(DeltaEncoderTest, DepthOneMakesNoDeltaOfADelta) {
 
   ASSERT_TRUE(delta);
   EXPECT_EQ(delta->depth, 1);
-  EXPECT_EQ(delta->sources, ids_of({1}));
+  EXPECT_EQ(delta->sources, sources_of({1}));
 }
 
 // Each has half of the one before.
@@ -281,7 +281,7 @@ TEST_P(DeltaEncoderTest, AChunkThatIsLikeADeepOneOnlyIsMadeFromItUpToTwiceTheDep
 
   ASSERT_TRUE(delta);
   EXPECT_EQ(delta->depth, 2);
-  EXPECT_EQ(delta->sources, ids_of({2}));
+  EXPECT_EQ(delta->sources, sources_of({2}));
   expect_makes(*delta, halves_from(3));
 
   put_delta(3, halves_from(3), 2);
@@ -306,7 +306,7 @@ TEST_P(DeltaEncoderTest, NeighbourThatCannotBeReadIsLeftOut) {
   const auto delta = encode(edited(chunk(7)));
 
   ASSERT_TRUE(delta);
-  EXPECT_EQ(delta->sources, ids_of({7, 8}));
+  EXPECT_EQ(delta->sources, sources_of({7, 8}));
 }
 
 TEST_P(DeltaEncoderTest, UnknownMethodIsRefused) {

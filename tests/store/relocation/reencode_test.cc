@@ -49,7 +49,7 @@ class ReencodeTest : public testing::Test {
     store_.put(20, MovingStore::content(20));
   }
 
-  DeltaBasis basis(const std::vector<std::uint64_t>& ids) const { return {ids_of(ids), ChunkId{ids.front()}}; }
+  DeltaBasis basis(const std::vector<std::uint64_t>& ids) const { return {sources_of(ids), ChunkId{ids.front()}}; }
   Result<std::uint32_t> store(const std::vector<DeltaBasis>& bases, std::uint64_t max_bytes = 1 << 20,
                               std::uint64_t id = 2) {
     return store_.relocator().reencode(
