@@ -66,8 +66,7 @@ void change_entry(RegionEntry& entry, Random& random) {
     case 4: entry.checksum ^= 1; break;
     default: entry.payload_length = static_cast<std::uint32_t>(random.number(entry.payload_length)); break;
   }
-  if (entry.is_delta() && (entry.sources.empty() || random.one_in(3)))
-    entry.sources.assign(1 + random.below(8), ChunkId{random.one_in(2) ? random.below(200) : random.any()});
+  if (entry.is_delta() && (entry.sources.empty() || random.one_in(3))) entry.sources = any_sources(random);
   if (!entry.is_delta()) entry.payload_length = entry.raw_length;
 }
 

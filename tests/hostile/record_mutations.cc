@@ -134,9 +134,7 @@ std::string mutate_extent(const KeyValue& record, Random& random) {
     case 3: change(extent->region_payload_bytes, random); break;
     case 4: change(chunk.raw_length, random); break;
     case 5: change(chunk.delta_length, random); break;
-    case 6:
-      chunk.sources.assign(1 + random.below(8), ChunkId{random.one_in(2) ? random.below(200) : random.any()});
-      break;
+    case 6: chunk.sources = any_sources(random); break;
     case 7: extent->chunks.resize(1 + random.below(2 * extent->chunks.size()), chunk); break;
     default: chunk.raw_length += 1; break;
   }
@@ -247,6 +245,13 @@ KeyValue mutate_record(Family family, const KeyValue& record, Random& random) {
   if (family == Family::kBeforeImages && !random.one_in(4)) return mutate_image(record, random);
   if (random.one_in(6) || family == Family::kOrphans) return {mutate_key(family, record.first, random), record.second};
   return {record.first, mutate_value(family, record, random)};
+}
+
+DeltaSources any_sources(Random& random) {
+  DeltaSources sources;
+  const ChunkId source{random.one_in(2) ? random.below(200) : random.any()};
+  for (std::uint64_t count = 1 + random.below(kMaxDeltaSources); count != 0; --count) sources.push_back(source);
+  return sources;
 }
 
 }  // namespace dedupfs

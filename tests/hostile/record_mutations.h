@@ -8,6 +8,7 @@
 
 #include "hostile/random.h"
 #include "index/database.h"
+#include "store/format/delta_sources.h"
 
 namespace dedupfs {
 
@@ -16,5 +17,8 @@ KeyValue mutate_record(Family family, const KeyValue& record, Random& random);
 
 // `bytes` with a varint, a byte, its end or all of it changed.
 std::string mutate_bytes(std::string bytes, Random& random);
+
+// One to kMaxDeltaSources times the same chunk.
+DeltaSources any_sources(Random& random);
 
 }  // namespace dedupfs

@@ -34,6 +34,10 @@ check "it takes less space" eval '[ "$(of_stat disk_bytes)" -lt "$before" ]'
 check "dedupfs-gc says what it did" eval 'dedupfs-gc --status "$mnt" | grep -q "^Last settling: .* settled, stored in "'
 check "no byte changed" cmp "$scratch/first" "$mnt/first"
 
+words again 20000000 >"$mnt/again"
+check "what was written just before is settled, too" dedupfs-gc --settle --wait "$mnt"
+check "nothing is left to settle" all_settled
+
 words second 20000000 >"$scratch/second"
 cp "$scratch/second" "$mnt/second"
 said=$(umount.dedupfs "$mnt" 2>&1)

@@ -36,6 +36,7 @@ class Reclaim {
   Result<ReclaimFindings> run() {
     findings_.goal = settings_.goal;
     if (settings_.goal == ReclaimGoal::kSettle) {
+      DEDUPFS_TRY(host_.commit());  // what was written before is stored, and lands, before the containers are chosen
       const auto moving = volume_.chunks().relocator().start_moving();
       DEDUPFS_TRY(copy_forward());
       DEDUPFS_TRY(compact_index());

@@ -122,20 +122,21 @@ TEST_F(ClonesTest, AreRefusedWhereTheyCannotBe) {
   EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, fs_->clone_tree(file_, kSnapshotsInode, "x")));
 }
 
-// Its content is in memory, and has to be stored before another file can refer to it. That the disk is full is known when a first attempt
-// has failed.
+// Its content is in memory, and has to be stored before another file can refer to it. That the disk is full is known since another
+// file could not be stored.
 TEST(Clones, OfAFileThatCannotBeClonedNothingStays) {
   const std::string content = random_text(3 << 20, 1);
   FaultyFilesystem faulty;
   TestFilesystem& fs = faulty.fs;
   faulty.fail("open", ErrorCode::kNoSpace);
+  fs.make_file(kRootInode, "before", random_text(3 << 20, 2));
+  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, fs->sync()));
   const InodeNumber file = fs.make_file(kRootInode, "file", content);
   const Attributes before = fs.attributes(kRootInode);
-  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, fs->sync()));
 
   EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, fs->clone_tree(file, kRootInode, "copy")));
 
-  EXPECT_THAT(fs.names(kRootInode), ElementsAre(".", "..", "file"));
+  EXPECT_THAT(fs.names(kRootInode), ElementsAre(".", "..", "before", "file"));
   EXPECT_EQ(fs.attributes(kRootInode).mtime, before.mtime);
   faulty.fail("open", std::nullopt);
   EXPECT_TRUE(ok(fs->clone_tree(file, kRootInode, "copy")));

@@ -262,11 +262,10 @@ make_v1_tiers() {
   mkfs.dedupfs --chunker gear:avg=1k --settled zstd:9 --landing zstd:1 "$volume"
   mount_volume settle=off,slow_source=0
   text 71 6000 >"$mnt/settled"
-  sync -f "$mnt"
   dedupfs-gc --settle --wait "$mnt"
   noise 72 20000 >"$mnt/incompressible"
   text 73 6000 >"$mnt/landed"
-  sync -f "$mnt"
+  sync "$mnt"
   python3 "$here/manifest.py" "$mnt" >"$here/v1-tiers.manifest"
   umount.dedupfs "$mnt"
   pack v1-tiers
