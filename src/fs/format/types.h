@@ -66,7 +66,6 @@ struct AttributeChanges {
   std::optional<Timestamp> atime;
   std::optional<Timestamp> mtime;
   std::optional<Timestamp> ctime;
-  bool takes_set_ids = false;  // as chown(2) does, from all but directories
 };
 
 // Rights of a caller that only the system knows. An answer costs reads of /proc: ask only if set-id bits matter.

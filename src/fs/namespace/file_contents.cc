@@ -49,14 +49,6 @@ void FileContents::drop_set_ids(Attributes& attributes, const Caller& caller) {
     attributes.mode &= ~std::uint32_t{S_ISGID};
 }
 
-// As chown_common() and setattr_should_drop_sgid() of Linux: nobody keeps a set-user-id bit, not even root.
-void FileContents::drop_set_ids_of_old_owner(Attributes& attributes, const Caller& caller) {
-  attributes.mode &= ~std::uint32_t{S_ISUID};
-  if ((attributes.mode & S_ISGID) == 0) return;
-  if ((attributes.mode & S_IXGRP) != 0 || (!caller.is_in_group(attributes.gid) && !caller.may_keep_set_ids()))
-    attributes.mode &= ~std::uint32_t{S_ISGID};
-}
-
 Result<DirtyBudget::Share> FileContents::acquire_budget(std::uint64_t bytes, const std::function<bool()>& cancelled) {
   const Result<void> acquired = budget_.acquire(bytes, [&] {
     return writability_.is_aborted() || changes_.storing_fails() || (cancelled != nullptr && cancelled());

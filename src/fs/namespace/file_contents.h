@@ -51,9 +51,8 @@ class FileContents {
   Result<void> resize(const InodePtr& inode, std::uint64_t size, const Caller& caller);
   // Updates times and set-id bits after a change of content. Call it within a Change.
   static void note_modification(Inode& inode, const Caller& caller) DEDUPFS_EXCLUDES(inode.mutex);
-  // After a change of content, and for a new owner or group (before it is set). Call them with the inode locked.
+  // Call it with the inode locked.
   static void drop_set_ids(Attributes& attributes, const Caller& caller);
-  static void drop_set_ids_of_old_owner(Attributes& attributes, const Caller& caller);
 
  private:
   Volume& volume_;

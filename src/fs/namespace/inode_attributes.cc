@@ -1,7 +1,5 @@
 #include "fs/namespace/inode_attributes.h"
 
-#include <sys/stat.h>
-
 #include "base/mutex.h"
 #include "fs/format/mode.h"
 #include "fs/inodes/inode_record.h"
@@ -12,10 +10,6 @@ namespace {
 bool changes_nothing(const AttributeChanges& changes) {
   return !changes.mode && !changes.uid && !changes.gid && !changes.size && !changes.atime && !changes.mtime &&
          !changes.ctime;
-}
-
-bool has_set_ids(std::uint32_t mode) {
-  return !is_directory(mode) && (mode & (S_ISUID | S_ISGID)) != 0;
 }
 
 }  // namespace
@@ -38,17 +32,14 @@ Result<Attributes> InodeAttributes::change(InodeNumber number, const AttributeCh
   Attributes result;
   {
     const MutexLock lock(inode->mutex);
+    if (changes_nothing(changes)) return attributes_of(*inode);
     Attributes& attributes = inode->record.attributes;
-    if (changes_nothing(changes) && !(changes.takes_set_ids && has_set_ids(attributes.mode)))
-      return attributes_of(*inode);
     if (changes.mode) {
       DEDUPFS_TRY(xattrs_.update_acl_for_mode(*inode, *changes.mode));
       attributes.mode = type_bits(attributes.mode) | (*changes.mode & kPermissionBits);
       // In a truncation the mode comes from the kernel, which has cleared only the set-id bits that it knew of.
       if (changes.size) FileContents::drop_set_ids(attributes, caller);
     }
-    if (changes.takes_set_ids && has_set_ids(attributes.mode))
-      FileContents::drop_set_ids_of_old_owner(attributes, caller);
     if (changes.uid) attributes.uid = *changes.uid;
     if (changes.gid) attributes.gid = *changes.gid;
     if (changes.atime) attributes.atime = *changes.atime;

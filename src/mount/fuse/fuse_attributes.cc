@@ -1,9 +1,7 @@
 #include "mount/fuse/fuse_requests.h"
 
-#include <linux/fuse.h>
 #include <sys/xattr.h>
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,37 +48,15 @@ AttributeChanges to_changes(const struct stat& wanted, int valid) {
   return changes;
 }
 
-// libfuse lets the kernel's bit pass under this name.
-constexpr int kKillSetIds = FUSE_SET_ATTR_KILL_SUID;
-static_assert(kKillSetIds == FATTR_KILL_SUIDGID);
-
-constexpr bool changes_owner(int valid) {
-  return (valid & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0;
-}
-
-// Whether set-id bits go as by chown(2). A request without any change is chown(2) with neither owner nor group, or comes before a
-// write through the cache: then the kernel has looked at the rights of the writer.
-bool takes_set_ids(const FuseMount& mount, int valid) {
-  return mount.takes_set_ids() && (valid == 0 || (changes_owner(valid) && (valid & kKillSetIds) != 0));
-}
-
-// Of a truncation, the kernel says whether the caller has CAP_FSETID. It asks for the bits of a new owner in any case.
-std::optional<bool> known_to_keep_set_ids(const FuseMount& mount, int valid) {
-  if (!mount.takes_set_ids() || (valid & FUSE_SET_ATTR_SIZE) == 0 || changes_owner(valid)) return std::nullopt;
-  return (valid & kKillSetIds) == 0;
-}
-
 }  // namespace
 
 void op_setattr(fuse_req_t req, fuse_ino_t inode, struct stat* wanted, int valid, fuse_file_info*) {
+  const AttributeChanges changes = to_changes(*wanted, valid);
   FuseMount& mount = mount_of(req);
-  AttributeChanges changes = to_changes(*wanted, valid);
-  changes.takes_set_ids = takes_set_ids(mount, valid);
   const auto change = [&]() -> Result<AttributeReply> {
     // A direct write takes these bits away, and the kernel has to learn of it.
     if (changes.mode && (*changes.mode & (S_ISUID | S_ISGID))) mount.open_files().note_cached(inode);
-    const FuseCaller caller(req, known_to_keep_set_ids(mount, valid));
-    return to_reply(mount, mount.filesystem().set_attributes(inode, changes, caller));
+    return to_reply(mount, mount.filesystem().set_attributes(inode, changes, caller_of(req)));
   };
   const Result<AttributeReply> result = attempt(req, [&] { return durably(mount, mount.is_sync(), change); });
   changes.size ? answer_content_change(req, {inode}, result) : answer(req, result);

@@ -56,8 +56,7 @@ std::optional<ProcessRights> rights_of_thread(pid_t thread) {
   return rights;
 }
 
-FuseCaller::FuseCaller(fuse_req_t req, std::optional<bool> keeps_set_ids)
-    : thread_(fuse_req_ctx(req)->pid), keeps_set_ids_(keeps_set_ids) {
+FuseCaller::FuseCaller(fuse_req_t req) : thread_(fuse_req_ctx(req)->pid) {
   const fuse_ctx& context = *fuse_req_ctx(req);
   caller_ = {
       .uid = context.uid, .gid = context.gid, .umask = static_cast<std::uint32_t>(context.umask), .rights = this};
@@ -74,7 +73,6 @@ bool FuseCaller::has_supplementary_group(std::uint32_t gid) const {
 }
 
 bool FuseCaller::may_keep_set_ids() const {
-  if (keeps_set_ids_) return *keeps_set_ids_;
   return rights() ? rights()->fsetid : caller_.uid == 0;
 }
 

@@ -30,8 +30,7 @@ std::optional<ProcessRights> rights_of_thread(pid_t thread);
 // nobody else has supplementary groups.
 class FuseCaller final : public CallerRights {
  public:
-  // `keeps_set_ids`: the kernel has said whether the caller has CAP_FSETID.
-  explicit FuseCaller(fuse_req_t req, std::optional<bool> keeps_set_ids = std::nullopt);
+  explicit FuseCaller(fuse_req_t req);
   FuseCaller(const FuseCaller&) = delete;
   FuseCaller& operator=(const FuseCaller&) = delete;
 
@@ -48,7 +47,6 @@ class FuseCaller final : public CallerRights {
 
   Caller caller_;
   const pid_t thread_;
-  const std::optional<bool> keeps_set_ids_;
   mutable bool asked_ = false;
   mutable std::optional<ProcessRights> rights_;
 };

@@ -1,41 +1,22 @@
 #include "mount/fuse/fuse_mount.h"
 
 #include <fcntl.h>
-#include <linux/fuse.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 namespace dedupfs {
-namespace {
-
-constexpr unsigned kMinorOfKillprivV2 = 33;  // Linux 5.11
-
-}  // namespace
-
-void FuseMount::complete_init(const iovec* pieces, int count) {
-  if (!answers_init_.load(std::memory_order_relaxed)) return;
-  fuse_init_out answer;
-  if (count != 2 || pieces[1].iov_len != sizeof answer) return;
-  std::memcpy(&answer, pieces[1].iov_base, sizeof answer);
-  answer.flags |= FUSE_HANDLE_KILLPRIV_V2;
-  std::memcpy(pieces[1].iov_base, &answer, sizeof answer);
-  takes_set_ids_ = true;
-  answers_init_ = false;
-}
 
 void FuseMount::negotiate(fuse_conn_info& connection) {
   kernel_minor_ = connection.proto_minor;
-  answers_init_ = kernel_minor_ >= kMinorOfKillprivV2;
   const auto want = [&connection](unsigned capability, bool wanted = true) {
     connection.want = wanted ? connection.want | (connection.capable & capability) : connection.want & ~capability;
   };
   want(FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_PARALLEL_DIROPS |
        FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_READDIRPLUS |
        FUSE_CAP_READDIRPLUS_AUTO);
-  // The kernel truncates by SETATTR instead. FUSE_HANDLE_KILLPRIV does not say who may keep set-id bits; see complete_init().
+  // The kernel truncates by SETATTR instead, and clears set-user-id bits with it, as on writes.
   want(FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_HANDLE_KILLPRIV, false);
   // Pages are dropped when and where content changes behind the kernel's back, not whenever a time stamp did.
   want(FUSE_CAP_AUTO_INVAL_DATA, false);

@@ -1,8 +1,6 @@
 // A mount, as FUSE operations see it: filesystem, options, open files, and the caches of the kernel.
 #pragma once
 
-#include <sys/uio.h>
-
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -57,12 +55,6 @@ class FuseMount {
   // Negotiates features with the kernel, and remembers the result.
   void negotiate(fuse_conn_info& connection);
   void connected() const { connected_(); }
-  // Call it for each message on its way to the kernel. To the answer to INIT it adds FUSE_HANDLE_KILLPRIV_V2, which libfuse before
-  // 3.17 cannot negotiate.
-  void complete_init(const iovec* pieces, int count);
-  // The kernel leaves it to us to take set-id bits away. For a new owner that saves a GETATTR, and for the second write through the
-  // cache and later ones a GETXATTR: docs/namespace.md, "Permissions".
-  bool takes_set_ids() const { return takes_set_ids_; }
   // Call it before the loop: sets the session for invalidations.
   void attach(fuse_session* session) {
     const MutexLock lock(session_mutex_);
@@ -123,8 +115,6 @@ class FuseMount {
   fuse_session* session_ DEDUPFS_GUARDED_BY(session_mutex_) = nullptr;
   std::string device_ DEDUPFS_GUARDED_BY(session_mutex_);
   unsigned kernel_minor_ = 0;
-  std::atomic<bool> answers_init_{false};
-  std::atomic<bool> takes_set_ids_{false};
   std::function<void()> connected_ = [] {};
   // A few threads, so that one that waits for a slow read does not hold up writers of other files.
   std::unique_ptr<ThreadPool> invalidations_ = std::make_unique<ThreadPool>(4, "invalidate");

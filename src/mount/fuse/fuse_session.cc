@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <spdlog/spdlog.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,15 +51,6 @@ struct Arguments {
   fuse_args list = FUSE_ARGS_INIT(0, nullptr);
 };
 
-ssize_t read_request(int device, void* buffer, std::size_t size, void*) {
-  return ::read(device, buffer, size);
-}
-
-ssize_t write_message(int device, iovec* pieces, int count, void* mount) {
-  static_cast<FuseMount*>(mount)->complete_init(pieces, count);
-  return ::writev(device, pieces, count);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<FuseSession>> FuseSession::mount(FuseMount& mount, const Path& mountpoint,
@@ -73,10 +63,6 @@ Result<std::unique_ptr<FuseSession>> FuseSession::mount(FuseMount& mount, const 
   std::unique_ptr<FuseSession> session(new FuseSession(mount, handle));
   if (fuse_session_mount(handle, mountpoint.c_str()) != 0) return libfuse_error(mountpoint);
   session->mounted_ = true;
-  fuse_custom_io io{};
-  io.read = read_request;
-  io.writev = write_message;
-  if (fuse_session_custom_io(handle, &io, fuse_session_fd(handle)) != 0) return libfuse_error(mountpoint);
   mount.attach(handle);
   return session;
 }

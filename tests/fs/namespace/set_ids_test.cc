@@ -107,45 +107,6 @@ TEST_F(SetIdsTest, AnAccessListOfAStrangerToTheGroupTakesTheGroupsBit) {
   EXPECT_EQ(mode_after(06755, stranger_, set_note), 06755U);
 }
 
-TEST_F(SetIdsTest, ANewOwnerDoesNotGetThem) {
-  const auto take = [&](const Caller& caller) -> Result<void> {
-    DEDUPFS_TRY(fs_->set_attributes(file_, {.takes_set_ids = true}, caller));
-    return {};
-  };
-  const auto give_away = [&](const Caller& caller) -> Result<void> {
-    DEDUPFS_TRY(fs_->set_attributes(file_, {.uid = 1001, .gid = 100, .takes_set_ids = true}, caller));
-    DEDUPFS_TRY(fs_->set_attributes(file_, {.uid = 1000, .gid = 500}, caller));
-    return {};
-  };
-
-  for (const auto& change : {std::function<Result<void>(const Caller&)>(take), {give_away}}) {
-    EXPECT_EQ(mode_after(06755, privileged_, change), 0755U);
-    EXPECT_EQ(mode_after(06745, privileged_, change), 02745U);
-    EXPECT_EQ(mode_after(06745, member_, change), 02745U);
-    EXPECT_EQ(mode_after(06745, stranger_, change), 0745U);  // the group of before counts
-    EXPECT_EQ(mode_after(0755, stranger_, change), 0755U);
-  }
-}
-
-TEST_F(SetIdsTest, OfADirectoryStay) {
-  const InodeNumber directory = fs_.make_directory(kRootInode, "d");
-  EXPECT_TRUE(ok(fs_->set_attributes(directory, {.mode = 06755}, {})));
-
-  EXPECT_TRUE(ok(fs_->set_attributes(directory, {.takes_set_ids = true}, {.uid = 1000})));
-  EXPECT_TRUE(ok(fs_->set_attributes(directory, {.uid = 7, .takes_set_ids = true}, {.uid = 1000})));
-
-  EXPECT_EQ(fs_.attributes(directory).mode & 07777, 06755U);
-}
-
-// A change of nothing else leaves the times as they are if no bit goes.
-TEST_F(SetIdsTest, WhereThereIsNoneNothingChanges) {
-  const Attributes before = fs_.attributes(file_);
-
-  EXPECT_TRUE(ok(fs_->set_attributes(file_, {.takes_set_ids = true}, {.uid = 1000})));
-
-  EXPECT_EQ(fs_.attributes(file_), before);
-}
-
 TEST_F(SetIdsTest, WithoutAnswersRootKeepsThemAndNobodyElseHasGroups) {
   const Caller root{.uid = 0, .gid = 0};
   const Caller owner_of_group{.uid = 1000, .gid = 500};

@@ -74,61 +74,6 @@ def set_user_id_is_lost_on_change():
 
 
 @needs_root
-def set_ids_of_a_new_owner():
-    """As chown(2) of local filesystems: also for root, also if neither owner nor group is named. Directories keep theirs."""
-    write_file("f")
-    os.mkdir("d")
-    os.chmod("d", 0o6777)
-    for owner, group in ((1, -1), (-1, 1), (2, 2), (-1, -1)):
-        os.chmod("f", 0o6755)
-        os.chown("f", owner, group)
-        equal((owner, group, oct(stat.S_IMODE(os.stat("f").st_mode))), (owner, group, oct(0o755)))
-        os.chmod("f", 0o6745)
-        with opened("f", os.O_RDONLY) as fd:
-            os.fchown(fd, owner, group)
-        equal((owner, group, oct(stat.S_IMODE(os.stat("f").st_mode))), (owner, group, oct(0o2745)))
-        os.chown("d", owner, group)
-        equal(oct(stat.S_IMODE(os.stat("d").st_mode)), oct(0o6777))
-
-
-@needs_root
-def set_ids_are_kept_by_root_and_lost_through_an_open_file():
-    os.chmod(".", 0o777)
-    write_file("f", b"x" * 100)
-
-    def mode():
-        return oct(stat.S_IMODE(os.stat("f").st_mode))
-
-    os.chmod("f", 0o6777)
-    with opened("f", os.O_RDWR) as fd:
-        os.pwrite(fd, b"y", 0)
-        os.ftruncate(fd, 50)
-    os.truncate("f", 40)
-    os.close(os.open("f", os.O_WRONLY | os.O_TRUNC))
-    equal(mode(), oct(0o6777))
-
-    # The kernel need not ask before each write, so it must learn of bits that come between two of them.
-    with opened("f", os.O_RDWR) as fd:
-        def write():
-            os.pwrite(fd, b"z", 0)
-
-        as_nobody(write)
-        for _ in range(3):
-            equal(mode(), oct(0o777))
-            as_nobody(write)
-            as_nobody(write)
-            os.chmod("f", 0o6777)
-            equal(mode(), oct(0o6777))
-            as_nobody(write)
-        os.chmod("f", 0o6777)
-        as_nobody(lambda: os.ftruncate(fd, 10))
-        equal(mode(), oct(0o777))
-    os.chmod("f", 0o6777)
-    as_nobody(lambda: os.close(os.open("f", os.O_WRONLY | os.O_TRUNC)))
-    equal(mode(), oct(0o777))
-
-
-@needs_root
 def set_group_id_is_lost_to_those_outside_of_the_group():
     """Also without execution by the group, where the kernel leaves it to the filesystem."""
     os.chmod(".", 0o777)

@@ -60,10 +60,7 @@ class FakeKernel {
     session_ = fuse_session_new(&list, &fuse_operations(), sizeof(fuse_lowlevel_ops), &mount_);
     fuse_opt_free_args(&list);
     fuse_custom_io io{};
-    io.writev = [](int, iovec* pieces, int count, void*) {
-      current_->mount_.complete_init(pieces, count);
-      return current_->take(pieces, count);
-    };
+    io.writev = [](int, iovec* pieces, int count, void*) { return current_->take(pieces, count); };
     io.read = [](int, void*, std::size_t, void*) -> ssize_t { return -1; };
     EXPECT_EQ(fuse_session_custom_io(session_, &io, ::open("/dev/null", O_RDWR | O_CLOEXEC)), 0);
     mount_.attach(session_);

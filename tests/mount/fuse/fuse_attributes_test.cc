@@ -112,54 +112,6 @@ TEST_F(FuseAttributes, SetIdBitsAreNotedForDirectWriters) {
   asked.release(file, fh);
 }
 
-struct FuseSetIds : FuseAttributes {
-  // The mode after this request of somebody who is not in the file's group.
-  std::uint32_t mode_after(std::uint32_t mode, std::uint32_t valid, std::uint32_t caller = 1000) {
-    fuse_setattr_in chmod{};
-    chmod.valid = FATTR_MODE;
-    chmod.mode = mode;
-    EXPECT_EQ(set(chmod).error, 0);
-    kernel.become(caller, 1000);
-    fuse_setattr_in wanted{};
-    wanted.valid = valid;
-    wanted.size = 3;
-    const std::uint32_t answered = set(wanted).as<fuse_attr_out>().attr.mode & 07777;
-    EXPECT_EQ(answered, fs.attributes(file).mode & 07777);
-    kernel.become(0, 0);
-    return answered;
-  }
-};
-
-TEST_F(FuseSetIds, GoWithTheOwner) {
-  EXPECT_EQ(mode_after(06755, FATTR_UID | FATTR_KILL_SUIDGID), 0755u);
-  EXPECT_EQ(mode_after(06755, FATTR_GID | FATTR_KILL_SUIDGID, 0), 0755u) << "also for root";
-  EXPECT_EQ(mode_after(06755, FATTR_UID | FATTR_SIZE | FATTR_KILL_SUIDGID), 0755u);
-}
-
-// chown(2) with neither owner nor group, and the kernel's request before a write through its cache.
-TEST_F(FuseSetIds, GoByARequestWithoutAnyChange) {
-  EXPECT_EQ(mode_after(06755, 0), 0755u);
-  EXPECT_EQ(mode_after(06755, FATTR_FH), 0755u);
-}
-
-TEST_F(FuseSetIds, OfATruncationGoAsTheKernelSays) {
-  EXPECT_EQ(mode_after(06755, FATTR_SIZE | FATTR_KILL_SUIDGID, 0), 0755u) << "root without CAP_FSETID";
-  EXPECT_EQ(mode_after(06755, FATTR_SIZE), 06755u) << "somebody with it";
-}
-
-TEST(FuseSetIdsOfOldKernels, AreTheirBusiness) {
-  AskedFilesystem old({}, 32);
-  const InodeNumber its_file = old.file("f");
-  fuse_setattr_in wanted{};
-  wanted.valid = FATTR_MODE | FATTR_UID;
-  wanted.mode = 06755;
-  ASSERT_EQ(old.kernel.ask(FUSE_SETATTR, its_file, raw(wanted)).error, 0);
-
-  ASSERT_EQ(old.kernel.ask(FUSE_SETATTR, its_file, raw(fuse_setattr_in{})).error, 0);
-
-  EXPECT_EQ(old.fs.attributes(its_file).mode & 07777, 06755u);
-}
-
 // After a success the kernel drops them itself.
 TEST_F(FuseAttributes, ATruncationThatFailsDropsThePages) {
   fuse_setattr_in wanted{};

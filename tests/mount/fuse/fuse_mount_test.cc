@@ -52,26 +52,6 @@ TEST(FuseMount, TheKernelLearnsOfItAllAtTheStart) {
   EXPECT_TRUE(init.flags & FUSE_POSIX_ACL);
 }
 
-// FUSE_HANDLE_KILLPRIV_V2 came with minor 33. libfuse 3.14 cannot say it.
-TEST(FuseMount, KernelsThatCanLeaveSetIdBitsToUs) {
-  for (const auto& [minor, can] : {std::pair{32u, false}, {33u, true}, {FakeKernel::kMinorOfLinux66, true}}) {
-    AskedFilesystem asked({}, minor);
-    EXPECT_EQ((asked.kernel.init().flags & FUSE_HANDLE_KILLPRIV_V2) != 0, can) << minor;
-    EXPECT_EQ(asked.mount.takes_set_ids(), can) << minor;
-  }
-}
-
-TEST(FuseMount, OnlyTheAnswerToInitIsCompleted) {
-  AskedFilesystem asked;
-  std::string head = raw(fuse_out_header{});
-  std::string body = raw(fuse_init_out{});
-  const iovec pieces[] = {{head.data(), head.size()}, {body.data(), body.size()}};
-
-  asked.mount.complete_init(pieces, 2);
-
-  EXPECT_EQ(body, raw(fuse_init_out{}));
-}
-
 TEST(FuseMount, ReadsAheadAsTheOptionsSayButNeverLessThanARequest) {
   TestFilesystem fs;
   for (const auto& [option, expected] : {std::pair{std::uint64_t{0}, 1u * kMiB}, {4 * kMiB, 4u * kMiB}}) {
