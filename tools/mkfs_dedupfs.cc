@@ -62,6 +62,10 @@ Result<VolumeSettings> settings_of(const MkfsArguments& arguments) {
   if (!arguments.landing.empty()) {
     DEDUPFS_ASSIGN(settings.compression.landing, parse_compression(arguments.landing));
   }
+  if (!settings.compression.are_in_order())
+    return invalid_argument(fmt::format("--landing {} is stronger than --settled {}: settling would make data larger",
+                                        format_compression(settings.compression.landing),
+                                        format_compression(settings.compression.settled)));
   DEDUPFS_ASSIGN(settings.delta, parse_delta_settings(arguments.delta));
   if (!arguments.region.empty()) {
     DEDUPFS_ASSIGN(settings.region_bytes, parse_region_bytes(arguments.region));

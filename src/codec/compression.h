@@ -33,6 +33,10 @@ struct CompressionTiers {
   Compression landing = settled.quick();
 
   bool are_one() const { return landing == settled; }
+  // Settling would make data larger otherwise.
+  bool are_in_order() const {
+    return are_one() || landing.is_none() || (landing.codec == settled.codec && landing.level < settled.level);
+  }
   bool operator==(const CompressionTiers&) const = default;
 };
 

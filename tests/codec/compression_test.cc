@@ -63,6 +63,20 @@ TEST(Compression, TheQuickVariantTakesNoMoreEffortThanTheSetting) {
   EXPECT_EQ(quick("none"), "none");
 }
 
+TEST(CompressionTiers, AreInOrderIfSettlingMakesNothingLarger) {
+  const auto in_order = [](const char* landing, const char* settled) {
+    return CompressionTiers{.settled = *parse_compression(settled), .landing = *parse_compression(landing)}
+        .are_in_order();
+  };
+
+  EXPECT_TRUE(in_order("zstd:1", "zstd:9"));
+  EXPECT_TRUE(in_order("zstd:9", "zstd:9"));
+  EXPECT_TRUE(in_order("none", "zstd:1"));
+  EXPECT_TRUE(in_order("none", "none"));
+  EXPECT_FALSE(in_order("zstd:9", "zstd:1"));
+  EXPECT_FALSE(in_order("zstd:1", "none"));
+}
+
 TEST(CompressionTiers, AreOneWhereNothingIsQuicker) {
   EXPECT_TRUE(CompressionTiers{.settled = Compression::none()}.are_one());
   EXPECT_TRUE(CompressionTiers{.settled = parse_compression("zstd:1").value()}.are_one());

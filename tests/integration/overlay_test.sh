@@ -13,6 +13,9 @@ merged=$scratch/merged
 mkdir -p "$scratch/lower/tree/deep" "$reference" "$merged"
 mount -t tmpfs tmpfs "$reference"
 for name in removed renamed replaced changed linked; do echo "$name below" >"$scratch/lower/$name"; done
+for name in suid sgid; do cp /bin/true "$scratch/lower/$name"; done
+chmod 4755 "$scratch/lower/suid"
+chmod 2755 "$scratch/lower/sgid"
 for name in a b; do echo "$name" >"$scratch/lower/tree/$name" && echo "$name" >"$scratch/lower/tree/deep/$name"; done
 
 # on_overlay FOLDER COMMAND...: with an overlay at $merged whose upper layer is in FOLDER.
@@ -35,6 +38,7 @@ change_everything() (
   mv over replaced
   echo more >>changed
   ln linked link
+  touch suid sgid # a copy up, which keeps set-id bits
   rm -r tree/deep
   mkdir tree/deep
   echo new >tree/deep/new

@@ -53,11 +53,13 @@ void BackgroundWork::start_checkpoints() {
 }
 
 void BackgroundWork::start() {
-  reclaimer_ = std::make_unique<Reclaimer>(volume_, reclaim_host(),
-                                           Reclaimer::Settings{.look_interval = kLookInterval,
-                                                               .due = [this] { return due_work(); },
-                                                               .is_idle = [this] { return is_idle(); },
-                                                               .yielding_cpu_percent = settings_.settle_cpu_percent});
+  reclaimer_ = std::make_unique<Reclaimer>(
+      volume_, reclaim_host(),
+      Reclaimer::Settings{
+          .look_interval = kLookInterval,
+          .due = [this](ReclaimGoal goal) { return goal == ReclaimGoal::kSettle ? due_settling() : due_reclaim(); },
+          .is_idle = [this] { return is_idle(); },
+          .yielding_cpu_percent = settings_.settle_cpu_percent});
   if (settings_.defragment_percent != 0)
     defragmenter_ = std::make_unique<Defragmenter>(volume_, settings_.defragment_percent, defragmenter_host());
 }
@@ -112,11 +114,6 @@ bool BackgroundWork::is_short_of_space() {
 
 bool BackgroundWork::is_idle() const {
   return settings_.settle == SettleMode::kAlways || activity_.is_idle_for(kIdleFor);
-}
-
-std::optional<ReclaimSettings> BackgroundWork::due_work() {
-  const auto reclaim = due_reclaim();
-  return reclaim ? reclaim : due_settling();
 }
 
 // From a full container on: smaller ones would be many, and dedupfs-gc --settle takes them.

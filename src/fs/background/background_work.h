@@ -61,7 +61,6 @@ class BackgroundWork {
   ReclaimHost reclaim_host();
   DefragmenterHost defragmenter_host();
   bool is_short_of_space();
-  std::optional<ReclaimSettings> due_work();
   std::optional<ReclaimSettings> due_reclaim();
   std::optional<ReclaimSettings> due_settling();
   bool is_idle() const;

@@ -14,12 +14,13 @@
 namespace dedupfs {
 namespace {
 
-// The pause before an automatic job is so many times the duration of the last one.
+// The pause before an automatic reclaim is so many times the work of the last one.
 constexpr int kRests = 10;
 // If settling removed nothing, the next one would not either.
 constexpr std::chrono::minutes kRestAfterNothing{10};
-// How often a job that waits looks whether the volume is idle.
+// How often a job that waits looks whether the volume is idle, and how long it waits before it gives up for now.
 constexpr std::chrono::milliseconds kIdleLookInterval{100};
+constexpr std::chrono::minutes kMaxWait{1};
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -44,7 +45,7 @@ Reclaimer::~Reclaimer() {
 
 Result<void> Reclaimer::start(const ReclaimSettings& settings) {
   const MutexLock lock(mutex_);
-  if (status_.running && yields_) stop_running();
+  if (status_.running && yields_) stop_running();  // somebody else may have begun one meanwhile
   if (ending_) return Error{ErrorCode::kInterrupted, "the volume is being unmounted"};
   if (status_.running)
     return Error{ErrorCode::kBusy,
@@ -66,6 +67,8 @@ void Reclaimer::begin(const ReclaimSettings& settings) {
   status_.progress = 0;
   status_.current = {.goal = settings.goal};
   begun_ = phase_begun_ = worked_since_ = Clock::now();
+  worked_ = {};
+  ++jobs_;
 }
 
 void Reclaimer::pause() {
@@ -85,10 +88,11 @@ void Reclaimer::stop() {
 }
 
 void Reclaimer::stop_running() {
+  const std::uint64_t job = jobs_;
   stopping_ = true;
   changed_.notify_all();
-  changed_.wait(mutex_, [this]() DEDUPFS_REQUIRES(mutex_) { return !status_.running; });
-  stopping_ = false;
+  changed_.wait(mutex_, [this, job]() DEDUPFS_REQUIRES(mutex_) { return !status_.running || jobs_ != job; });
+  if (jobs_ == job) stopping_ = false;
 }
 
 void Reclaimer::stop_for_good() {
@@ -122,7 +126,7 @@ void Reclaimer::run() {
     }
     ended.seconds = seconds_since(begun_);
     status_.freed_bytes += ended.findings.freed_bytes();
-    rests_until_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(rest_after(ended));
+    note_rest(ended);
     status_.last = std::move(ended);
     status_.running = status_.waiting = false;
     changed_.notify_all();
@@ -135,24 +139,36 @@ void Reclaimer::run() {
 bool Reclaimer::await_work() {
   while (!ending_ && !asked_) {
     changed_.wait_for(mutex_, settings_.look_interval, [this]() DEDUPFS_REQUIRES(mutex_) { return ending_ || asked_; });
-    if (ending_ || asked_ || status_.paused || Clock::now() < rests_until_) continue;
-    std::optional<ReclaimSettings> settings;
-    {
-      const MutexUnlock unlocked(mutex_);
-      survive("looking whether a reclaim is due", [&] { settings = settings_.due(); });
-    }
-    if (!settings || asked_) continue;
-    begin(*settings);
+    if (ending_ || asked_ || status_.paused) continue;
+    const auto due = find_due();
+    if (due && !asked_) begin(*due);
   }
   return !ending_;
 }
 
-// Settling that made progress goes on with what has landed since.
-std::chrono::duration<double> Reclaimer::rest_after(const ReclaimStatus::Ended& ended) {
-  const std::chrono::duration<double> rest(ended.seconds * kRests);
-  if (ended.findings.goal == ReclaimGoal::kFreeSpace) return rest;
-  if (ended.findings.emptied_containers != 0) return {};
-  return std::max<std::chrono::duration<double>>(rest, kRestAfterNothing);
+bool Reclaimer::is_resting(ReclaimGoal goal) const {
+  return Clock::now() < (goal == ReclaimGoal::kSettle ? settling_rests_until_ : reclaim_rests_until_);
+}
+
+// Lets go of the lock meanwhile.
+std::optional<ReclaimSettings> Reclaimer::find_due() {
+  std::optional<ReclaimSettings> due;
+  for (const ReclaimGoal goal : {ReclaimGoal::kFreeSpace, ReclaimGoal::kSettle}) {
+    if (due || is_resting(goal)) continue;
+    const MutexUnlock unlocked(mutex_);
+    survive("looking whether a reclaim is due", [&] { due = settings_.due(goal); });
+  }
+  return due;
+}
+
+void Reclaimer::note_rest(const ReclaimStatus::Ended& ended) {
+  worked_ += Clock::now() - worked_since_;
+  if (ended.findings.goal == ReclaimGoal::kFreeSpace)
+    reclaim_rests_until_ = Clock::now() + worked_ * kRests;
+  else if (ended.findings.emptied_containers != 0)
+    settling_rests_until_ = Clock::now() + worked_;
+  else if (!ended.error || ended.error->code() != ErrorCode::kInterrupted)
+    settling_rests_until_ = Clock::now() + std::max<Clock::duration>(worked_ * kRests, kRestAfterNothing);
 }
 
 ReclaimStatus::Ended Reclaimer::reclaim_once(const ReclaimSettings& settings) {
@@ -181,19 +197,27 @@ ReclaimStatus::Ended Reclaimer::reclaim_once(const ReclaimSettings& settings) {
 }
 
 // Waits while it is paused; one that yields, also while the volume is in use, and for its share of the time.
-void Reclaimer::wait_for_turn() {
+Result<void> Reclaimer::wait_for_turn() {
   const auto is_ending = [this]() DEDUPFS_REQUIRES(mutex_) { return stopping_ || ending_; };
+  const Clock::duration worked = Clock::now() - worked_since_;
+  worked_ += worked;
   changed_.wait(mutex_, [&]() DEDUPFS_REQUIRES(mutex_) { return !status_.paused || is_ending(); });
-  if (!yields_) return;
-  const auto worked = Clock::now() - worked_since_;
-  const unsigned percent = settings_.yielding_cpu_percent;
-  changed_.wait_for(mutex_, worked * (100 - percent) / percent, is_ending);
-  while (!is_ending() && !settings_.is_idle()) {
-    status_.waiting = true;
-    changed_.wait_for(mutex_, kIdleLookInterval, is_ending);
+  if (yields_) {
+    const unsigned percent = settings_.yielding_cpu_percent;
+    changed_.wait_for(mutex_, worked * (100 - percent) / percent, is_ending);
+    const Clock::time_point end = Clock::now() + kMaxWait;
+    while (!is_ending() && !settings_.is_idle()) {
+      if (Clock::now() >= end) {
+        worked_since_ = end;
+        return Error{ErrorCode::kInterrupted, "the volume is in use: settling goes on later"};
+      }
+      status_.waiting = true;
+      changed_.wait_for(mutex_, kIdleLookInterval, is_ending);
+    }
+    status_.waiting = false;
   }
-  status_.waiting = false;
   worked_since_ = Clock::now();
+  return is_ending() ? Result<void>(Error{ErrorCode::kInterrupted, "the reclaim was stopped"}) : Result<void>();
 }
 
 Result<void> Reclaimer::note_progress(ReclaimPhase phase, double done, const ReclaimFindings& so_far) {
@@ -202,9 +226,7 @@ Result<void> Reclaimer::note_progress(ReclaimPhase phase, double done, const Rec
   status_.phase = phase;
   status_.progress = std::clamp(done, 0.0, 1.0);
   status_.current = so_far;
-  wait_for_turn();
-  if (stopping_ || ending_) return Error{ErrorCode::kInterrupted, "the reclaim was stopped"};
-  return {};
+  return wait_for_turn();
 }
 
 }  // namespace dedupfs

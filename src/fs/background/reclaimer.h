@@ -1,5 +1,6 @@
 // Runs reclaims of a mounted volume, and settles it: one job at a time, on a thread of its own at low priority, on request, and
-// automatically when it is due. An automatic job that yields (ReclaimSettings) waits while the volume is in use.
+// automatically when it is due. An automatic job that yields (ReclaimSettings) waits while the volume is in use, and ends if that
+// takes too long: others may have work to do.
 //
 // Threads:   every function from any thread.
 // Ownership: the objects behind the host must outlive it; stop_for_good(), or the destructor, ends its thread.
@@ -44,8 +45,9 @@ struct ReclaimStatus {
 class Reclaimer {
  public:
   struct Settings {
-    std::chrono::milliseconds look_interval{};            // how often it asks `due`
-    std::function<std::optional<ReclaimSettings>()> due;  // the settings of a reclaim that is due, or nothing
+    std::chrono::milliseconds look_interval{};  // how often it asks `due`
+    // The settings of a job with that goal that is due, or nothing.
+    std::function<std::optional<ReclaimSettings>(ReclaimGoal)> due;
     std::function<bool()> is_idle = [] { return true; };  // false: a job that yields waits
     unsigned yielding_cpu_percent = 100;                  // the share of the time in which such a job works, 1 to 100
   };
@@ -69,8 +71,10 @@ class Reclaimer {
   ReclaimStatus::Ended reclaim_once(const ReclaimSettings& settings);
   Result<void> note_progress(ReclaimPhase phase, double done, const ReclaimFindings& so_far);
   void stop_running() DEDUPFS_REQUIRES(mutex_);
-  void wait_for_turn() DEDUPFS_REQUIRES(mutex_);
-  static std::chrono::duration<double> rest_after(const ReclaimStatus::Ended& ended);
+  Result<void> wait_for_turn() DEDUPFS_REQUIRES(mutex_);
+  void note_rest(const ReclaimStatus::Ended& ended) DEDUPFS_REQUIRES(mutex_);
+  std::optional<ReclaimSettings> find_due() DEDUPFS_REQUIRES(mutex_);
+  bool is_resting(ReclaimGoal goal) const DEDUPFS_REQUIRES(mutex_);
 
   Volume& volume_;
   const ReclaimHost host_;
@@ -83,7 +87,10 @@ class Reclaimer {
   std::optional<ReclaimSettings> asked_ DEDUPFS_GUARDED_BY(mutex_);
   bool yields_ DEDUPFS_GUARDED_BY(mutex_) = false;  // the running one
   Clock::time_point worked_since_ DEDUPFS_GUARDED_BY(mutex_);
-  Clock::time_point rests_until_ DEDUPFS_GUARDED_BY(mutex_);
+  Clock::duration worked_ DEDUPFS_GUARDED_BY(mutex_){};  // by the running one, without its waits
+  std::uint64_t jobs_ DEDUPFS_GUARDED_BY(mutex_) = 0;    // that began
+  Clock::time_point reclaim_rests_until_ DEDUPFS_GUARDED_BY(mutex_);
+  Clock::time_point settling_rests_until_ DEDUPFS_GUARDED_BY(mutex_);
   Clock::time_point begun_ DEDUPFS_GUARDED_BY(mutex_);
   Clock::time_point phase_begun_ DEDUPFS_GUARDED_BY(mutex_);
   ReclaimStatus status_ DEDUPFS_GUARDED_BY(mutex_);

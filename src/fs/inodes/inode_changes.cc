@@ -97,8 +97,9 @@ void InodeChanges::store_soon(const std::vector<InodePtr>& inodes) {
 
 void InodeChanges::store() {
   {
+    std::vector<InodePtr> known;  // they are among the changed ones, and outlive the lock
     const MutexLock lock(small_mutex_);
-    small_.clear();  // they are among the changed ones
+    known.swap(small_);
   }
   Mutex mutex;
   std::optional<Error> first_error;

@@ -51,6 +51,7 @@ AttributeChanges to_changes(const struct stat& wanted, int valid) {
 }  // namespace
 
 void op_setattr(fuse_req_t req, fuse_ino_t inode, struct stat* wanted, int valid, fuse_file_info*) {
+  if ((valid & FUSE_SET_ATTR_SIZE) != 0) note_use(req);
   const AttributeChanges changes = to_changes(*wanted, valid);
   FuseMount& mount = mount_of(req);
   const auto change = [&]() -> Result<AttributeReply> {

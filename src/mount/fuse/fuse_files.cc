@@ -44,7 +44,9 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode,
   reply_to_change(req, [&]() -> Result<CreatedFile> {
     FuseMount& mount = mount_of(req);
     DEDUPFS_ASSIGN(const Attributes attributes, mount.filesystem().create(parent, name, mode, caller_of(req)));
-    auto file = open_counted(req, attributes.inode, *info, mount.opens_directly(attributes, info->flags));
+    fuse_file_info opening = *info;
+    opening.flags &= ~O_TRUNC;  // there is nothing to cut off, and a cut would take set-id bits
+    auto file = open_counted(req, attributes.inode, opening, mount.opens_directly(attributes, info->flags));
     if (!file) {
       mount.filesystem().forget(attributes.inode, 1);
       return file.error();

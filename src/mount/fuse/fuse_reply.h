@@ -25,7 +25,7 @@ inline OpenFile& file_of(const fuse_file_info* info) {
   return *reinterpret_cast<OpenFile*>(info->fh);
 }
 
-// For requests that read or change content or names: settling waits for their end (docs/settling.md). Looking at attributes does not
+// For requests that read or change content or names: settling waits while they come (docs/settling.md). Looking at attributes does not
 // count, so a monitor may do that at any time.
 inline void note_use(fuse_req_t req) {
   mount_of(req).filesystem().activity().note();

@@ -87,8 +87,9 @@ class Screen {
   // ------------------------------------------------------------ where the disk space goes
 
   void landed() {
-    if (count("landed_bytes") == 0) return;
-    row("Landed", bytes("landed_bytes"),
+    const auto landed = json_.value("landed_bytes", std::uint64_t{0});  // not of a daemon of before it
+    if (landed == 0) return;
+    row("Landed", human_size(landed),
         "not settled yet: it gets smaller while the volume is idle, or by dedupfs-gc --settle");
   }
 
@@ -118,7 +119,8 @@ class Screen {
                         text("label").empty() ? "" : " \"" + text("label") + "\"", count("format_version"),
                         json_.at("mounted").get<bool>() ? "mounted" : "not mounted");
     out_ += fmt::format("Chunker {}, fingerprint {}, delta {}, compression {} ({} at first)\n\n", text("chunker"),
-                        text("fingerprint"), text("delta"), text("compression"), text("landing"));
+                        text("fingerprint"), text("delta"), text("compression"),
+                        json_.value("landing", text("compression")));
   }
 
   void chain() {

@@ -46,8 +46,7 @@ struct ContainerStore::State {
         settings(std::move(settings_used)),
         volume(volume_of),
         backend(folder),
-        reader(backend, volume),
-        first_landed(settings.first_landed) {}
+        reader(backend, volume) {}
 
   std::shared_ptr<WrittenContainer>& current_of(ContainerTier tier) DEDUPFS_REQUIRES(mutex) {
     return current[static_cast<std::size_t>(tier)];
@@ -76,7 +75,7 @@ struct ContainerStore::State {
   bool directory_dirty DEDUPFS_GUARDED_BY(mutex) = false;
   std::optional<Error> failed_sync DEDUPFS_GUARDED_BY(mutex);
 
-  std::atomic<std::uint32_t> first_landed;  // changed under the lock only
+  std::atomic<std::uint32_t> first_landed = 1;  // changed under the lock only
   Mutex landed_mutex;
   std::unordered_set<std::uint32_t> known_settled DEDUPFS_GUARDED_BY(landed_mutex);
 };
@@ -101,6 +100,7 @@ Result<std::unique_ptr<ContainerStore>> ContainerStore::open(std::shared_ptr<Bac
       return Error{ErrorCode::kCorruption, state->backend.name_of(numbers.back()) + " has the last number"};
     state->next_number = std::max(state->next_number, numbers.back() + 1);
   }
+  state->first_landed = std::min(state->settings.first_landed, state->next_number);
   return std::unique_ptr<ContainerStore>(new ContainerStore(std::move(state)));
 }
 
@@ -311,12 +311,13 @@ Result<std::uint64_t> ContainerStore::landed_bytes() const {
     if (number >= end) break;
     if (state.known_settled.contains(number)) continue;
     const auto info = state.reader.inspect(number);
-    if (info && info->tier == ContainerTier::kLanded) {
-      bytes += info->bytes;
-      if (!first) first = number;
-    } else {
-      state.known_settled.insert(number);  // or it was removed, or nothing can be read from it
+    const bool is_gone = !info && info.error().code() == ErrorCode::kNotFound;
+    if (is_gone || (info && info->tier == ContainerTier::kSettled)) {
+      state.known_settled.insert(number);
+      continue;
     }
+    if (info) bytes += info->bytes;
+    if (!first) first = number;  // also one that cannot be looked at now
   }
   state.first_landed = std::max(state.first_landed.load(), first.value_or(end));
   std::erase_if(state.known_settled, [&](std::uint32_t number) { return number < state.first_landed; });

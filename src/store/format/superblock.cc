@@ -187,6 +187,7 @@ Result<Superblock> decode_superblock(std::string_view json) {
   const auto parsed_landing = parse_compression(landing);
   if (!parsed_landing) return Error{ErrorCode::kUnsupported, parsed_landing.error().message()};
   superblock.compression = {.settled = *parsed, .landing = *parsed_landing};
+  if (!superblock.compression.are_in_order()) superblock.compression.landing = *parsed;
   const auto parsed_delta = parse_delta_settings(delta);
   if (!parsed_delta) return Error{ErrorCode::kUnsupported, parsed_delta.error().message()};
   superblock.delta = *parsed_delta;

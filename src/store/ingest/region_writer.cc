@@ -53,6 +53,10 @@ RegionWriter::Effort RegionWriter::effort_for(std::uint64_t bytes, bool moved) {
   return arrivals_.is_slow_after(bytes, settings_.now()) ? Effort::kStrong : Effort::kQuick;
 }
 
+RegionWriter::Effort RegionWriter::effort_again(const PendingRegion& region) const {
+  return all_moved(region) || settings_.compression.are_one() ? Effort::kStrong : Effort::kQuick;
+}
+
 void RegionWriter::run(const std::shared_ptr<PendingRegion>& region, Effort effort, Lane& lane) noexcept {
   const std::uint32_t bytes = region->used_bytes;
   auto written = guarded([&] { return write(*region, effort); });
@@ -110,7 +114,7 @@ Result<void> RegionWriter::retry_failed() {
     Result<void> written;
     {
       const MutexUnlock unlocked(mutex_);
-      written = guarded([&] { return write(*region, all_moved(*region) ? Effort::kStrong : Effort::kQuick); });
+      written = guarded([&] { return write(*region, effort_again(*region)); });
     }
     if (!written) {
       error_ = written.error();

@@ -59,6 +59,7 @@ class RegionWriter {
   };
 
   Effort effort_for(std::uint64_t bytes, bool moved) DEDUPFS_REQUIRES(mutex_);
+  Effort effort_again(const PendingRegion& region) const;  // for one that failed
   Result<void> write(PendingRegion& region, Effort effort);
   void run(const std::shared_ptr<PendingRegion>& region, Effort effort, Lane& lane) noexcept;
 

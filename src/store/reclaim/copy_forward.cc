@@ -26,6 +26,7 @@ constexpr std::uint64_t kSmallPart = 16;
 // Chunks that are moved in the order of files, some 40 GB. The rest moves as it lies.
 constexpr std::size_t kMaxInOrder = 4 << 20;
 constexpr std::uint64_t kReferencesBetweenReports = 1 << 12;
+constexpr std::uint64_t kMaxMisses = 1 << 20;  // references
 
 }  // namespace
 
@@ -114,6 +115,7 @@ void CopyForward::keep_those_with_garbage(std::vector<Usage>& containers, std::u
 
 Result<std::vector<CopyForward::Usage>> CopyForward::usage_before(std::uint32_t end) {
   std::map<std::uint32_t, Usage> by_container;
+  std::uint64_t extents_seen = 0;
   DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
   for (const auto& container : containers)
     if (container.id < end && container.is_file)
@@ -121,8 +123,9 @@ Result<std::vector<CopyForward::Usage>> CopyForward::usage_before(std::uint32_t 
                                     .bytes = container.bytes,
                                     .is_damaged = container.damage.has_value(),
                                     .is_landed = container.tier == ContainerTier::kLanded};
-  DEDUPFS_TRY(
+  const auto walked =
       walk_extents(volume_.database(), *volume_.database().snapshot(), [&](const ChunkExtent& extent) -> Result<void> {
+        if (extents_seen++ % kReferencesBetweenReports == 0) DEDUPFS_TRY(report(0));
         const auto usage = by_container.find(extent.place.container);
         if (usage == by_container.end()) return {};
         std::uint64_t payload_bytes = 0;
@@ -131,7 +134,8 @@ Result<std::vector<CopyForward::Usage>> CopyForward::usage_before(std::uint32_t 
         usage->second.live_chunks += extent.chunks.size();
         findings_.live_chunks += extent.chunks.size();
         return {};
-      }));
+      });
+  DEDUPFS_TRY(walked);
   std::vector<Usage> usage;
   usage.reserve(by_container.size());
   for (const auto& [number, of_container] : by_container) usage.push_back(of_container);
@@ -155,14 +159,18 @@ Result<void> CopyForward::find_order(const std::vector<Usage>& containers) {
   ChunkSet seen(ChunkSet::limit_for(volume_.database()));
   ExtentFinder extents(volume_.database());
   std::uint64_t references = 0;
+  std::uint64_t misses = 0;  // since the last chunk that moves
   Result<void> visited;
   DEDUPFS_TRY(host_.newest_references([&](ChunkId id) {
     visited = visit_needed(id, extents, seen, [&](ChunkId needed, const ChunkExtent& extent) {
-      if (order_.size() < wanted && emptied.contains(extent.place.container))
-        order_.push_back({needed, extent.place.container});
+      if (order_.size() == wanted || !emptied.contains(extent.place.container)) return;
+      order_.push_back({needed, extent.place.container});
+      misses = 0;
     });
     if (visited && references++ % kReferencesBetweenReports == 0) visited = report(0);
-    return visited.has_value() && order_.size() < wanted;
+    // What landed belongs to the newest files, or to none.
+    const bool is_hopeless = settings_.goal == ReclaimGoal::kSettle && misses++ > kMaxMisses + wanted;
+    return visited.has_value() && order_.size() < wanted && !is_hopeless;
   }));
   return visited;
 }
@@ -189,7 +197,7 @@ Result<void> CopyForward::visit_needed(ChunkId id, ExtentFinder& extents, ChunkS
 Result<void> CopyForward::empty(std::span<Usage> batch) {
   DEDUPFS_TRY(move_in_order(batch));
   auto emptied = empty_as_they_lie(batch);
-  if (!emptied)
+  if (!emptied && settings_.goal == ReclaimGoal::kFreeSpace)  // settling goes on with these containers
     for (const Usage& container : batch)
       volume_.chunks().dropped().add(container.moved_bytes());  // for the next reclaim
   return emptied;

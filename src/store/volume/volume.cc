@@ -323,17 +323,23 @@ Result<void> Volume::open_parts() {
   if (!loaded) return with_remedy(loaded.error(), path());
   const std::uint32_t next_container = *loaded;
   const auto first_landed = load_container_number(*database_, kFirstLandedCounter);
-  if (!first_landed) return with_remedy(first_landed.error(), path());
+  if (!first_landed) spdlog::warn("{}: all containers are looked at", first_landed.error().message());
   DEDUPFS_ASSIGN(const Backing::Space space, (*containers)->space());
   DEDUPFS_ASSIGN(
       containers_,
       ContainerStore::open(*containers, {.volume_uuid = superblock_.uuid,
                                          .container_bytes = container_bytes_on(space, superblock_.container_bytes),
                                          .next_container = next_container,
-                                         .first_landed = *first_landed,
+                                         .first_landed = first_landed.value_or(1),
                                          .read_only = options_.read_only}));
   const CompressionTiers compression{.settled = options_.settled.value_or(superblock_.compression.settled),
                                      .landing = options_.landing.value_or(superblock_.compression.landing)};
+  if (!compression.are_in_order())
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("the landing compression {} is stronger than the settled one, {}: settling would make data "
+                    "larger",
+                    format_compression(compression.landing), format_compression(compression.settled))};
   auto chunks = ChunkStore::open(containers_, *database_,
                                  {.compression = compression,
                                   .delta = superblock_.delta,
@@ -349,9 +355,9 @@ Result<void> Volume::open_parts() {
   next_container_ = std::make_unique<CommittedNumber>(
       kNextContainerCounter, [this] { return containers_->next_container(); }, next_container);
   first_landed_ = std::make_unique<CommittedNumber>(
-      kFirstLandedCounter, [this] { return containers_->first_landed(); }, *first_landed);
+      kFirstLandedCounter, [this] { return containers_->first_landed(); }, first_landed.value_or(0));
   // `chunks` and `next_container` describe the appended regions. The chunk store appends regions, so it comes first.
-  participants_ = {chunks_.get(), next_container_.get(), first_landed_.get(), metadata_.get(), snapshots_.get()};
+  participants_ = {chunks_.get(), first_landed_.get(), next_container_.get(), metadata_.get(), snapshots_.get()};
   if (ballast_) ballast_->keep();
   return {};
 }

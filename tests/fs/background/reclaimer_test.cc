@@ -30,7 +30,10 @@ class ReclaimerTest : public testing::Test {
       std::chrono::milliseconds look_interval = kNever, Due due = [] { return std::nullopt; }) {
     return {volume_.volume(),
             volume_.host(),
-            {.look_interval = look_interval, .due = std::move(due), .is_idle = [this] { return is_idle_.load(); }}};
+            {.look_interval = look_interval,
+             .due = [due = std::move(due)](
+                        ReclaimGoal goal) { return goal == ReclaimGoal::kFreeSpace ? due() : std::nullopt; },
+             .is_idle = [this] { return is_idle_.load(); }}};
   }
   // The next reclaim waits in the middle until open_the_door().
   void close_the_door() {

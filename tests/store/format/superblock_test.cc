@@ -195,6 +195,13 @@ TEST(Superblock, MethodsOfANewerBuildAreUnsupported) {
   EXPECT_EQ(code_of(decode_superblock(forged("zstd:2", "lzma:2"))), ErrorCode::kUnsupported);
 }
 
+TEST(Superblock, ALandingLevelThatIsStrongerThanTheSettledOneIsNotBelieved) {
+  const auto forged_levels = decode_superblock(forged("zstd:2", "zstd:9"));
+
+  ASSERT_TRUE(forged_levels) << forged_levels.error().message();
+  EXPECT_EQ(format_compression(forged_levels->compression.landing), "zstd:3");
+}
+
 TEST(Superblock, AVolumeWithoutALandingLevelCompressesAtOnceForGood) {
   const auto old = decode_superblock(forged("\"landing\"", "\"Landing\""));
 

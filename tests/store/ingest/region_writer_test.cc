@@ -345,5 +345,20 @@ TEST_F(RegionWriterTiersTest, WithOneTierAllDataIsSettled) {
   EXPECT_EQ(add(word_text(200'000, 1)).tier, ContainerTier::kSettled);
 }
 
+TEST_F(RegionWriterTiersTest, WithOneTierARegionThatFailedFirstIsSettledToo) {
+  writer_with({.settled = {.level = 1}});
+  Fingerprint fingerprint;
+  packer_.add(fingerprint, word_text(200'000, 1));
+  packer_.close();
+  fails_ = true;
+  writer_->submit(closed_.back());
+  EXPECT_FALSE(writer_->wait_for({closed_.back()}));
+  fails_ = false;
+
+  ASSERT_TRUE(writer_->retry_failed());
+
+  EXPECT_EQ(containers_->landed_bytes().value(), 0u);
+}
+
 }  // namespace
 }  // namespace dedupfs
