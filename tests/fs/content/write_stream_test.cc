@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <random>
+#include <thread>
 
 #include "support/faulty_backing.h"
 #include "support/temp_dir.h"
@@ -60,6 +61,16 @@ struct WriteStreamTest : testing::Test {
     std::vector<RecipeEntry> entries = stream->stored_entries(*ids);
     stream->pop_stored();
     return entries;
+  }
+  // A region could not be written: from now on, no batch is stored.
+  void find_out_that_the_disk_is_full() {
+    stream->feed(noise(10'000, 2));
+    stream->cut(true);
+    stream->put();
+    land();
+    volume->chunks().close_regions();
+    while (volume->chunks().waiting_bytes() != 0) std::this_thread::yield();
+    begin();
   }
   static ByteBuffer noise(std::size_t bytes, unsigned seed = 1) {
     std::mt19937_64 random(seed);
@@ -277,6 +288,7 @@ TEST_F(WriteStreamTest, WhatCouldNotBeStoredStaysReadable) {
     if (operation != "write" || path.extension() != ".container") return std::nullopt;
     return Error{ErrorCode::kNoSpace, "the disk is full"};
   };
+  find_out_that_the_disk_is_full();
   const ByteBuffer bytes = noise(4 << 20);
   stream->feed(bytes);
   stream->feed_hole(10'000);
