@@ -168,7 +168,7 @@ Result<void> Rebase::store(const ChunkExtent& extent, std::size_t position) {
   std::vector<DeltaBasis> bases;
   for (const StandIn stand_in : {StandIn::kLastReplacement, StandIn::kFirstReplacement, StandIn::kSources}) {
     DEDUPFS_ASSIGN(auto basis, basis_of(chunk, stand_in));
-    if (bases.empty() || bases.back().sources != basis.sources) bases.push_back(std::move(basis));
+    if (bases.empty() || bases.back().sources != basis.sources) bases.push_back(basis);
   }
   // The next chunk mostly resembles the chunk behind the base of the previous one.
   if (number_of(last_) + 1 == number_of(id) && !last_basis_.sources.empty())
