@@ -41,19 +41,20 @@ void RegionWriter::submit(std::shared_ptr<PendingRegion> region) {
     changed_.wait(mutex_,
                   [&]() DEDUPFS_REQUIRES(mutex_) { return lane->waiting_bytes < lane->max_waiting_bytes || error_; });
     lane->waiting_bytes += region->used_bytes;
-    effort = effort_for(region->used_bytes, moved);
+    effort = effort_for(*region);
   }
   const auto work = [this, effort, lane, region = std::move(region)] { run(region, effort, *lane); };
   ThreadPool& pool = moved ? moved_pool_ : new_pool_;
   if (!survive("writing a region beside others", [&] { pool.submit(work); })) work();
 }
 
-RegionWriter::Effort RegionWriter::effort_for(std::uint64_t bytes, bool moved) {
-  if (moved || settings_.compression.are_one()) return Effort::kStrong;
-  return arrivals_.is_slow_after(bytes, settings_.now()) ? Effort::kStrong : Effort::kQuick;
+RegionWriter::Effort RegionWriter::effort_for(const PendingRegion& region) {
+  const Effort least = least_effort_for(region);
+  if (least == Effort::kStrong) return least;
+  return arrivals_.is_slow_after(region.used_bytes, settings_.now()) ? Effort::kStrong : least;
 }
 
-RegionWriter::Effort RegionWriter::effort_again(const PendingRegion& region) const {
+RegionWriter::Effort RegionWriter::least_effort_for(const PendingRegion& region) const {
   return all_moved(region) || settings_.compression.are_one() ? Effort::kStrong : Effort::kQuick;
 }
 
@@ -114,7 +115,7 @@ Result<void> RegionWriter::retry_failed() {
     Result<void> written;
     {
       const MutexUnlock unlocked(mutex_);
-      written = guarded([&] { return write(*region, effort_again(*region)); });
+      written = guarded([&] { return write(*region, least_effort_for(*region)); });
     }
     if (!written) {
       error_ = written.error();

@@ -58,8 +58,10 @@ class RegionWriter {
     std::uint64_t waiting_bytes = 0;
   };
 
-  Effort effort_for(std::uint64_t bytes, bool moved) DEDUPFS_REQUIRES(mutex_);
-  Effort effort_again(const PendingRegion& region) const;  // for one that failed
+  // For a region that has come just now.
+  Effort effort_for(const PendingRegion& region) DEDUPFS_REQUIRES(mutex_);
+  // The least effort for it, whatever the source: that of one that failed.
+  Effort least_effort_for(const PendingRegion& region) const;
   Result<void> write(PendingRegion& region, Effort effort);
   void run(const std::shared_ptr<PendingRegion>& region, Effort effort, Lane& lane) noexcept;
 
