@@ -28,7 +28,7 @@ constexpr std::size_t kMinMatchBytes = 16;
 constexpr std::size_t kMinExpectedMatchBytes = 12;
 // The table has each word of the source that begins at a multiple of this, or of twice as much and so on in a large source: no
 // more words than kMaxSteps.
-constexpr std::size_t kStepBytes = 4;
+constexpr std::size_t kStepBytes = 8;
 constexpr std::size_t kMinSlots = std::size_t{1} << 10;
 constexpr std::size_t kMaxSlots = std::size_t{1} << 17;
 constexpr std::size_t kMaxSteps = kMaxSlots / 2;
@@ -110,18 +110,23 @@ std::optional<Match> MatchFinder::resume(std::size_t target, std::size_t source,
   const std::size_t source_words = source_left - kWord + 1;
 
   int candidates = 0;
+  Match latest{};
   Match longest{};
   const auto is_sure = [&](std::size_t skip_target, std::size_t skip_source) {
     ++candidates;
     const std::size_t limit = std::min(target_left - skip_target, source_left - skip_source);
     const std::size_t bytes = common_prefix(target_bytes + skip_target, source_bytes + skip_source, limit);
-    if (bytes > longest.bytes) longest = match_of(target + skip_target, source + skip_source, bytes);
+    latest = match_of(target + skip_target, source + skip_source, bytes);
+    if (bytes > longest.bytes) longest = latest;
     return bytes >= kSureBytes || skip_target + bytes == target_left;
   };
 
   const std::size_t replaced = std::min({kReplacedBytes + 1, target_words, source_words});
-  for (std::size_t skip = 0; skip < replaced && candidates < kMaxCandidates; ++skip)
-    if (load_word(target_bytes + skip) == load_word(source_bytes + skip) && is_sure(skip, skip)) return longest;
+  for (std::size_t skip = 0; skip < replaced && candidates < kMaxCandidates; ++skip) {
+    if (load_word(target_bytes + skip) != load_word(source_bytes + skip)) continue;
+    if (is_sure(skip, skip)) return longest;
+    skip += latest.bytes;  // behind them is a difference
+  }
 
   const std::uint64_t target_word = load_word(target_bytes);
   const std::size_t removed = std::min(kShiftedBytes + 1, source_words);
