@@ -25,11 +25,16 @@ constexpr bool is_worth_it(std::size_t delta_bytes, std::size_t chunk_bytes) {
 
 bool DeltaWorth::pays(ByteSpan delta) {
   if (delta.size() <= chunk_.size() / kClearlySmallerShare) return true;
-  if (method_ == Method::kSample && !chunk_bytes_ && sampled_bytes() >= chunk_.size() / kSmallestSampledShare &&
-      is_worth_it(delta.size() * kSampleMargin, sampled_bytes()))
-    return true;
+  if (pays_by_sample(delta.size())) return true;
   const std::size_t delta_bytes = compressed_size(delta);
-  return is_worth_it(delta_bytes, chunk_.size()) && is_worth_it(delta_bytes, chunk_bytes());
+  if (!is_worth_it(delta_bytes, chunk_.size())) return false;
+  return pays_by_sample(delta_bytes) || is_worth_it(delta_bytes, chunk_bytes());
+}
+
+// Whether so many bytes pay even if the chunk is more compressible than its sample.
+bool DeltaWorth::pays_by_sample(std::size_t delta_bytes) {
+  return method_ == Method::kSample && !chunk_bytes_ && sampled_bytes() >= chunk_.size() / kSmallestSampledShare &&
+         is_worth_it(delta_bytes * kSampleMargin, sampled_bytes());
 }
 
 std::size_t DeltaWorth::sampled_bytes() {

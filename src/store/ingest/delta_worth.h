@@ -26,6 +26,7 @@ class DeltaWorth {
   bool has_compressed_chunk() const { return chunk_bytes_.has_value(); }  // for tests
 
  private:
+  bool pays_by_sample(std::size_t delta_bytes);
   std::size_t sampled_bytes();
   std::size_t chunk_bytes();
 

@@ -63,6 +63,14 @@ TEST(DeltaWorth, WhatIsClearlySmallerIsKeptWithoutCompressingTheChunk) {
   EXPECT_TRUE(worth.has_compressed_chunk());
 }
 
+TEST(DeltaWorth, DeltaThatIsClearlySmallerOnceItIsCompressedIsKeptWithoutCompressingTheChunk) {
+  const ByteBuffer chunk = compressible(kWorthBytes, 50, 1);
+  DeltaWorth worth(chunk);
+
+  EXPECT_TRUE(worth.pays(compressible(kWorthBytes / 4, 80, 2)));
+  EXPECT_FALSE(worth.has_compressed_chunk());
+}
+
 // Larger than any chunk that is given up.
 TEST(DeltaWorth, WhatIsLargerThanTheLimitOfAnyChunkIsGivenUpWithoutCompressingTheChunk) {
   const ByteBuffer chunk = random_bytes(kWorthBytes, 1);
