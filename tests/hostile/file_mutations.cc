@@ -257,6 +257,7 @@ std::string mutate_member(const std::string& json, Random& random) {
         "\"gear32:min=64,avg=128,max=1m,norm=2\"", "\"rabin:avg=18446744073709551615\"", "\"fixed:size=1m\"",
         "\"gear32\"", "\"seqcdc\""}},
       {"fingerprint", {"\"md5\"", "null"}},
+      {"landing", {"\"none\"", "\"zstd:22\"", "\"zstd:-99\"", "\"zstd\"", "\"\"", "9"}},
       {"compression", {"\"none\"", "\"zstd:19\"", "\"zstd:99\"", "\"zstd:-5\"", "\"zstd:1\""}},
       {"delta",
        {"\"none\"", "\"odess+:depth=16,neighbours=2,index=4g\"", "\"odess+:depth=4,neighbours=2,index=1\"",
