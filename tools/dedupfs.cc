@@ -8,6 +8,8 @@
 #include <filesystem>
 
 #include "base/unique_fd.h"
+#include "command/common_options.h"
+#include "command/version.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -46,7 +48,7 @@ void define_options(CLI::App& app, MountArguments& arguments) {
   app.add_option("-o", arguments.option_lists, "mount options; several lists are joined")
       ->type_name("OPTION[,OPTION...]")
       ->allow_extra_args(false);
-  app.set_version_flag("-V,--version", "dedupfs " DEDUPFS_VERSION);
+  define_common_options(app);
 }
 
 std::string joined(const std::vector<std::string>& lists) {
@@ -84,7 +86,7 @@ int run_dedupfs(const std::string& program, Arguments arguments, std::ostream& o
   if (!asked.namespace_path.empty()) {
     if (const auto entered = enter_namespace(asked.namespace_path); !entered) return console.fail(entered.error());
   }
-  return mount({asked.volume, asked.mountpoint, *options, asked.foreground, DEDUPFS_VERSION});
+  return mount({asked.volume, asked.mountpoint, *options, asked.foreground, std::string(project_version())});
 }
 
 }  // namespace dedupfs::tools

@@ -11,6 +11,7 @@
 
 #include "base/size.h"
 #include "base/unique_fd.h"
+#include "command/common_options.h"
 #include "exit_codes.h"
 #include "mount/control/control_socket.h"
 #include "mount/system/in_time.h"
@@ -79,7 +80,7 @@ int run_clone(Arguments arguments, std::ostream& out, std::ostream& err) {
   app.add_option("SRC", from, "the file or folder to copy; it may be in a snapshot")->required();
   app.add_option("DST", to, "the name of the copy, or an existing folder to put it into")->required();
   app.add_flag("--json", as_json, "print one JSON object");
-  app.set_version_flag("-V,--version", "dedupfs-clone " DEDUPFS_VERSION);
+  define_common_options(app);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
   const auto totals = clone(from, to);

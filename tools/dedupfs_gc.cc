@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "command/common_options.h"
 #include "exit_codes.h"
 #include "log_to.h"
 #include "mount/clients/reclaim_volume.h"
@@ -140,7 +141,7 @@ void define_options(CLI::App& app, GcArguments& asked) {
   add_action("stop", "stop the running job")->excludes(wait)->excludes(settle);
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
   app.add_flag("--json", asked.as_json, "print one JSON object");
-  app.set_version_flag("-V,--version", "dedupfs-gc " DEDUPFS_VERSION);
+  define_common_options(app);
 }
 
 }  // namespace

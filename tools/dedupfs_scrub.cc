@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/size.h"
+#include "command/common_options.h"
 #include "exit_codes.h"
 #include "mount/control/control_jobs.h"
 #include "mount/control/control_socket.h"
@@ -53,7 +54,7 @@ void define_options(CLI::App& app, ScrubArguments& asked) {
   CLI::Option* const stop = app.add_flag("--stop", asked.stop, "stop the running scrub")->excludes(status);
   app.add_flag("--wait", asked.wait, "return when the scrub has ended")->excludes(stop);
   app.add_flag("--json", asked.as_json, "print one JSON object");
-  app.set_version_flag("-V,--version", "dedupfs-scrub " DEDUPFS_VERSION);
+  define_common_options(app);
 }
 
 }  // namespace

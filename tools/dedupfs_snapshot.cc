@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/unique_fd.h"
+#include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/namespace/filesystem.h"
 #include "log_to.h"
@@ -189,7 +190,7 @@ CLI::Option_group& add_retention_policy(CLI::App& command, SnapshotArguments& as
 }
 
 void define_commands(CLI::App& app, SnapshotArguments& asked) {
-  app.set_version_flag("-V,--version", "dedupfs-snapshot " DEDUPFS_VERSION);
+  define_common_options(app);
   app.require_subcommand(1);
   CLI::App& create = add_action(app, asked, "create", "create a snapshot");
   create.add_option("NAME", asked.names, "its name (default: the current time)")->expected(0, 1);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/statistics/file_statistics.h"
 #include "fs/statistics/statistics.h"
@@ -162,7 +163,7 @@ void define_options(CLI::App& app, StatArguments& asked) {
   CLI::Option* const volume = app.add_option("VOLUME|MOUNTPOINT", asked.path, "a volume, or a folder in a mounted one");
   CLI::Option* const file = app.add_option("--file", asked.files, "show these files of mounted volumes instead");
   file->type_name("PATH")->excludes(volume);
-  app.set_version_flag("-V,--version", "dedupfs-stat " DEDUPFS_VERSION);
+  define_common_options(app);
   app.callback([volume, file] {
     if (volume->empty() && file->empty()) throw CLI::RequiredError("VOLUME|MOUNTPOINT or --file");
   });

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "command/common_options.h"
 #include "exit_codes.h"
 #include "mount/clients/sync_volume.h"
 
@@ -18,7 +19,7 @@ int run_sync(Arguments arguments, std::ostream& out, std::ostream& err) {
       "dedupfs-sync");
   app.add_option("MOUNTPOINT", mounts, "the mount point of a volume, or its folder; several may be given")->required();
   app.add_flag("-v,--verbose", verbose, "print each step");
-  app.set_version_flag("-V,--version", "dedupfs-sync " DEDUPFS_VERSION);
+  define_common_options(app);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
   int status = kDone;

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <utility>
 
+#include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/check/fsck.h"
 #include "log_to.h"
@@ -145,7 +146,7 @@ void define_options(CLI::App& app, FsckArguments& asked) {
       app.add_flag("--rebuild-features", asked.rebuild_features, "do not check; rebuild the similarity index instead");
   for (CLI::Option* const flag : mode_flags) rebuild->excludes(flag);
   app.add_option("VOLUME", asked.path, "the folder of the volume")->required();
-  app.set_version_flag("-V,--version", "fsck.dedupfs " DEDUPFS_VERSION);
+  define_common_options(app);
 }
 
 }  // namespace

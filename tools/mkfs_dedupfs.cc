@@ -6,6 +6,7 @@
 
 #include "base/size.h"
 #include "chunkers/registry.h"
+#include "command/common_options.h"
 #include "delta/resemblance.h"
 #include "exit_codes.h"
 #include "store/volume/volume.h"
@@ -76,7 +77,7 @@ Result<VolumeSettings> settings_of(const MkfsArguments& arguments) {
 
 void define_options(CLI::App& app, MkfsArguments& arguments) {
   app.footer(chunkers_help() + '\n' + deltas_help());
-  app.set_version_flag("-V,--version", "mkfs.dedupfs " DEDUPFS_VERSION);
+  define_common_options(app);
   app.add_option("VOLUME", arguments.volume, "a folder that is empty or does not exist yet")->required();
   app.add_option("--chunker", arguments.chunker, "how files are cut into chunks: see below")->type_name("SPEC");
   app.add_option("--settled,--compression", arguments.settled,

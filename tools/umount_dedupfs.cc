@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 
+#include "command/common_options.h"
 #include "exit_codes.h"
 #include "mount/clients/unmount_volume.h"
 
@@ -14,7 +15,7 @@ int run_umount(Arguments arguments, std::ostream& out, std::ostream& err) {
   bool force = false, lazy = false, read_only = false, verbose = false, ignored_flag = false;
   unsigned timeout_seconds = 600;
   CLI::App app("Unmounts a dedupfs volume and returns when everything is on disk.", "umount.dedupfs");
-  app.set_version_flag("-V,--version", "umount.dedupfs " DEDUPFS_VERSION);
+  define_common_options(app);
   app.add_option("MOUNTPOINT", target, "the mount point of the volume, or its folder")->required();
   app.add_flag("-f,--force", force, "unmount even if changes cannot be made durable: they are lost");
   app.add_flag("-l,--lazy", lazy, "detach now and do not wait; the daemon ends when the last file is closed");

@@ -97,7 +97,7 @@ TEST_P(EveryTool, PrintsItsVersion) {
     const Outcome outcome = outcome_of(GetParam().run, {option});
 
     EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_THAT(outcome.out, StartsWith(GetParam().name + " "));
+    EXPECT_THAT(outcome.out, StartsWith(GetParam().name + " " DEDUPFS_VERSION "\n"));
     EXPECT_EQ(outcome.err, "");
   }
 }

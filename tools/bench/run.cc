@@ -17,6 +17,7 @@
 #include "bench/selection.h"
 #include "chunkers/parameter_sets.h"
 #include "chunkers/registry.h"
+#include "command/common_options.h"
 
 namespace dedupfs::bench {
 namespace {
@@ -148,7 +149,7 @@ CLI::App& add_chunk(CLI::App& app, ChunkArguments& arguments) {
 
 int run_bench(std::span<const std::string> arguments, std::ostream& out, std::ostream& err) {
   CLI::App app("Measures chunking algorithms, resemblance detection and delta encoding.", "dedupfs-bench");
-  app.set_version_flag("-V,--version", "dedupfs-bench " DEDUPFS_VERSION);
+  tools::define_common_options(app);
   app.require_subcommand(1);
 
   ChunkArguments chunk_arguments;
