@@ -1,21 +1,30 @@
 #include "dedupfs_stat.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/statistics/file_statistics.h"
 #include "fs/statistics/statistics.h"
+#include "mount/clients/ask_publicly.h"
 #include "mount/control/control_socket.h"
+#include "mount/reports/metrics_report.h"
 #include "mount/reports/statistics_report.h"
 #include "mount/reports/statistics_screen.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
+#include "whole_file.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -26,6 +35,7 @@ constexpr std::size_t kMaxFilesPerRequest = 1000;
 struct StatArguments {
   std::string path;
   std::vector<std::string> files;
+  std::string prometheus;
   bool foreign = false;
   bool as_json = false;
   bool verbose = false;
@@ -43,25 +53,79 @@ Result<nlohmann::json> ask_or_read(const Path& volume_path, bool foreign, const 
   return volume.error();
 }
 
-Result<nlohmann::json> statistics_of(const Path& volume_path, bool foreign) {
-  DEDUPFS_ASSIGN(
-      const nlohmann::json response,
-      ask_or_read(volume_path, foreign, {{"command", "statistics"}}, [](Volume& volume) -> Result<nlohmann::json> {
-        DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(volume));
-        ScrubStatus scrub;
-        scrub.last = last_scrub_of(volume.database());
-        return nlohmann::json{
-            {"statistics", statistics_json(statistics, volume.superblock(), scrub, std::nullopt, false)}};
-      }));
-  const auto table = read_mount_table();
-  const auto mount = table ? find_dedupfs_mount(*table, volume_path) : std::nullopt;
-  return read_answer([&] {
-    nlohmann::json statistics = response.at("statistics");
+// What is shown of a volume.
+struct VolumeReport {
+  nlohmann::json statistics;
+  Path volume;
+  std::optional<MountEntry> mount;
+};
+
+Result<VolumeReport> report_of(nlohmann::json statistics, Path volume, std::optional<MountEntry> mount) {
+  DEDUPFS_TRY(read_answer([&] {
     statistics["nfs_export"] =
         mount ? nlohmann::json(nfs_export_line(mount->mountpoint, statistics.at("uuid").get<std::string>()))
               : nlohmann::json(nullptr);
-    return statistics;
-  });
+    return true;
+  }));
+  return VolumeReport{std::move(statistics), std::move(volume), std::move(mount)};
+}
+
+Result<VolumeReport> private_report_of(const StatArguments& asked) {
+  DEDUPFS_ASSIGN(Path volume_path, find_volume(asked.path));
+  DEDUPFS_ASSIGN(const nlohmann::json response,
+                 ask_or_read(volume_path, asked.foreign, {{"command", "statistics"}},
+                             [](Volume& volume) -> Result<nlohmann::json> {
+                               DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(volume));
+                               ScrubStatus scrub;
+                               scrub.last = last_scrub_of(volume.database());
+                               return nlohmann::json{{"statistics", statistics_json(statistics, volume.superblock(),
+                                                                                    scrub, std::nullopt, false)}};
+                             }));
+  DEDUPFS_ASSIGN(nlohmann::json statistics, read_answer([&] { return response.at("statistics"); }));
+  const auto table = read_mount_table();
+  auto mount = table ? find_dedupfs_mount(*table, volume_path) : std::nullopt;
+  return report_of(std::move(statistics), std::move(volume_path), std::move(mount));
+}
+
+// With the statistics that everybody may have who can see the mount.
+Result<VolumeReport> public_report_of(const Path& path, const Console& console) {
+  DEDUPFS_ASSIGN(PublicAnswer answer, ask_publicly(path, "dedupfs.statistics"));
+  if (!is_credible(answer.mount))
+    console.say(fmt::format("user {} made this mount and answers for it", answer.mount.user.value_or(0)));
+  Path volume = answer.mount.source;
+  return report_of(std::move(answer.json), std::move(volume), std::move(answer.mount));
+}
+
+Result<VolumeReport> find_report(const StatArguments& asked, const Console& console) {
+  auto found = private_report_of(asked);
+  if (found || found.error().code() != ErrorCode::kAccessDenied) return found;
+  auto shown = public_report_of(asked.path, console);
+  // The first error says more of a path that is in no mount, or in one that lets nobody in.
+  const auto is_about_the_path = [](ErrorCode code) {
+    return code == ErrorCode::kInvalidArgument || code == ErrorCode::kAccessDenied;
+  };
+  return !shown && is_about_the_path(shown.error().code()) ? found : shown;
+}
+
+// For Prometheus. Where the mount does not answer, what it would say is left out.
+MetricsContext context_of(const VolumeReport& report) {
+  MetricsContext context{.volume = report.volume.string()};
+  if (!report.mount) return context;
+  const Path& mountpoint = report.mount->mountpoint;
+  context.mountpoint = mountpoint.string();
+  const auto answer = ask_in_time("the space of " + mountpoint.string(), {.limit = std::chrono::seconds(10)},
+                                  [&]() -> Result<std::string> {
+                                    struct statvfs space {};
+                                    if (::statvfs(mountpoint.c_str(), &space) != 0)
+                                      return Error::from_errno(errno, mountpoint.string());
+                                    return std::string(reinterpret_cast<const char*>(&space), sizeof space);
+                                  });
+  struct statvfs space {};
+  if (!answer || answer->size() != sizeof space) return context;
+  std::memcpy(&space, answer->data(), sizeof space);
+  context.read_only = (space.f_flag & ST_RDONLY) != 0;
+  context.available_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
+  return context;
 }
 
 // A file of a mounted volume. The kernel resolves its path, whatever is mounted where. Its inode number names it in the volume.
@@ -103,13 +167,24 @@ std::string dump(const nlohmann::json& json) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";  // paths need not be UTF-8
 }
 
+int write_metrics(const VolumeReport& report, const std::string& file, const Console& console) {
+  const auto text = read_answer([&] { return metrics_text(report.statistics, context_of(report)); });
+  if (!text) return console.fail(text.error());
+  if (file == "-") {
+    console.out() << *text;
+  } else if (const auto written = replace_whole_file(file, *text); !written) {
+    return console.fail(written.error());
+  }
+  return console.end(kDone);
+}
+
 int show_volume(const StatArguments& asked, const Console& console) {
-  const auto volume_path = find_volume(asked.path);
-  if (!volume_path) return console.fail(volume_path.error());
-  const auto json = statistics_of(*volume_path, asked.foreign);
-  if (!json) return console.fail(json.error());
+  const auto report = find_report(asked, console);
+  if (!report) return console.fail(report.error());
+  if (!asked.prometheus.empty()) return write_metrics(*report, asked.prometheus, console);
+  const nlohmann::json& json = report->statistics;
   const auto detail = asked.verbose ? ScreenDetail::kFull : ScreenDetail::kShort;
-  const auto text = read_answer([&] { return asked.as_json ? dump(*json) : statistics_screen(*json, detail); });
+  const auto text = read_answer([&] { return asked.as_json ? dump(json) : statistics_screen(json, detail); });
   if (!text) return console.fail(text.error());
   console.out() << *text;
   return console.end(kDone);
@@ -158,11 +233,16 @@ int show_files(const StatArguments& asked, const Console& console) {
 
 void define_options(CLI::App& app, StatArguments& asked) {
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
-  app.add_flag("--json", asked.as_json, "print one JSON object with exact numbers");
-  app.add_flag("-v,--verbose", asked.verbose, "show each step from the size of the files to the disk space");
+  CLI::Option* const json = app.add_flag("--json", asked.as_json, "print one JSON object with exact numbers");
+  CLI::Option* const verbose =
+      app.add_flag("-v,--verbose", asked.verbose, "show each step from the size of the files to the disk space");
+  CLI::Option* const prometheus =
+      app.add_option("--prometheus", asked.prometheus,
+                     "write metrics for the textfile collector of node_exporter to FILE ('-': print them)");
   CLI::Option* const volume = app.add_option("VOLUME|MOUNTPOINT", asked.path, "a volume, or a folder in a mounted one");
   CLI::Option* const file = app.add_option("--file", asked.files, "show these files of mounted volumes instead");
   file->type_name("PATH")->excludes(volume);
+  prometheus->type_name("FILE")->excludes(json)->excludes(verbose)->excludes(file);
   define_common_options(app);
   app.callback([volume, file] {
     if (volume->empty() && file->empty()) throw CLI::RequiredError("VOLUME|MOUNTPOINT or --file");

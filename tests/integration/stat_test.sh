@@ -71,6 +71,22 @@ by_volume=$(dedupfs-stat --json "$volume")
 check_equal "the volume's folder gives the same as the mountpoint" "$(value unique_bytes)" \
   "$(json=$by_volume; value unique_bytes)"
 
+metrics=$scratch/dedupfs.prom
+check "metrics are written for node_exporter" dedupfs-stat --prometheus "$metrics" "$mnt"
+monitoring=$(dirname "$0")/../contrib/monitoring_test.py
+check "in the form of Prometheus, with each name that rules and dashboard use" python3 "$monitoring" "$metrics"
+check_equal "everybody may read them" 644 "$(stat -c %a "$metrics")"
+check "they have the numbers of the statistics" grep -q "^dedupfs_unique_bytes{.*} $(value unique_bytes)\$" "$metrics"
+check "and whether the mount takes data" grep -q "^dedupfs_read_only{.*mountpoint=\"$mnt\"} 0\$" "$metrics"
+if command -v promtool >/dev/null; then
+  rules=$(dirname "$0")/../../contrib/prometheus
+  check_equal "promtool finds nothing to say about the metrics" "" "$(promtool check metrics <"$metrics" 2>&1)"
+  check "nor about the rules" promtool check rules "$rules/dedupfs.rules.yml"
+  check "the rules tell what they should, and nothing else" promtool test rules "$rules/dedupfs.rules.test.yml"
+else
+  skip "promtool" "it is not installed"
+fi
+
 unmount_volume
 before=$json
 json=$(dedupfs-stat --json "$volume")

@@ -25,6 +25,35 @@ socket.socket(socket.AF_UNIX).connect(sys.argv[1])
 PY
 chmod 700 "$volume"
 
+# Whoever sees the mount may ask how the volume is, through the mount itself.
+install -d -m 755 "$scratch/tools"
+install -m 755 "$(command -v dedupfs-stat)" "$scratch/tools/dedupfs-stat" # the folder of the build may be closed to others
+chmod o+x "$scratch"
+as_nobody() { nobody "$scratch/tools/dedupfs-stat" "$@" 2>&1; }
+check "another user who sees the mount gets its statistics" grep -q "^Holds   1 file" <<<"$(as_nobody "$mnt")"
+check_equal "the very ones that root gets" "$(stat_of stored_bytes)" \
+  "$(as_nobody --json "$mnt" | python3 -c 'import json, sys; print(json.load(sys.stdin)["stored_bytes"])')"
+check_refused "but not what single files take" 1 'denied' as_nobody --file "$mnt/shared/mine"
+check "many who ask at once hold up nobody" python3 - "$mnt" <<'PY'
+import os, sys, threading, time
+mount = sys.argv[1]
+counts = {"answers": 0, "refusals": 0}
+def ask():
+    for _ in range(200):
+        try:
+            os.getxattr(mount, "dedupfs.statistics")
+            counts["answers"] += 1
+        except OSError:
+            counts["refusals"] += 1
+threads = [threading.Thread(target=ask) for _ in range(32)]
+for thread in threads: thread.start()
+began = time.monotonic()
+os.listdir(mount)
+assert time.monotonic() - began < 5
+for thread in threads: thread.join()
+assert counts["answers"] > 0, counts
+PY
+
 # What is not promised: that it stays hidden whether content exists.
 noise 7 8000000 >"$scratch/guess"
 before=$(available_bytes)
@@ -38,6 +67,8 @@ chmod 4755 "$mnt/shared/id"
 mknod -m 666 "$mnt/shared/zero" c 1 5
 check_equal "a set-user-id program gives nobody anything" 65534 "$(nobody "$mnt/shared/id" -u)"
 check_refused "a device does not open" 1 'denied' head -c 1 "$mnt/shared/zero"
+remount noallow_other
+check_refused "where the mount lets nobody else in, nobody else gets anything" 1 'denied' as_nobody "$mnt"
 unmount_volume
 
 # Groups of a caller come from /proc. Where it hides processes from the daemon, nobody keeps a bit by a group that is not known.

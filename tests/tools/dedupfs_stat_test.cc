@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include "manual.h"
 #include "mount/reports/statistics_report.h"
 #include "outcome.h"
 #include "served_volume.h"
+#include "support/temp_dir.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -55,6 +57,26 @@ TEST(RunStat, JsonHasExactNumbers) {
   for (const char* key :
        {"hole_bytes", "unique_bytes", "stored_bytes", "disk_bytes", "savings_percent", "uuid", "scrub"})
     EXPECT_TRUE(json.contains(key)) << key;
+}
+
+TEST(RunStat, PrintsMetricsForPrometheus) {
+  const ClosedVolume volume;
+
+  const Outcome outcome = outcome_of(run_stat, {"--prometheus", "-", volume.path()});
+
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("\ndedupfs_files{volume=\"" + volume.path() + "\",mountpoint=\"\"} 2\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("\ndedupfs_mounted{volume=\"" + volume.path() + "\",mountpoint=\"\"} 0\n"));
+}
+
+TEST(RunStat, WritesNoMetricsOfAVolumeThatIsNotThere) {
+  const TempDir folder;
+  const auto file = folder.path() / "metrics.prom";
+
+  const Outcome outcome = outcome_of(run_stat, {"--prometheus", file.string(), (folder.path() / "missing").string()});
+
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_FALSE(std::filesystem::exists(file));
 }
 
 TEST(RunStat, AsksTheDaemonOfAVolumeInUse) {

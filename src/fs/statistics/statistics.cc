@@ -24,7 +24,9 @@ class Counting {
     DEDUPFS_TRY(view_.walk_inodes([this](const InodeRecord& record) { count_inode(record.attributes); }));
     DEDUPFS_TRY(view_.walk_recipes([this](InodeNumber, const auto& segment) { count_segment(segment); }));
     statistics_.duplicate_chunks = statistics_.chunks - statistics_.unique_chunks;
-    statistics_.snapshots = volume_.snapshots().all().size();
+    const std::vector<SnapshotRecord> snapshots = volume_.snapshots().all();
+    statistics_.snapshots = snapshots.size();
+    if (!snapshots.empty()) statistics_.last_snapshot_unix_seconds = snapshots.back().created_unix_seconds;
     DEDUPFS_TRY(view_.walk_old_recipes([this](InodeNumber, const auto& segment) { count_old_segment(segment); }));
     DEDUPFS_TRY(mark_bases());
     for (const ChunkSet* const set : {&live_, &snapshot_only_, &bases_}) DEDUPFS_TRY(set->require_complete());

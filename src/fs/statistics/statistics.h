@@ -18,6 +18,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "base/result.h"
 #include "store/volume/volume.h"
@@ -45,6 +46,7 @@ struct Statistics {
   std::uint64_t stored_bytes = 0;       // their bytes in containers
 
   std::uint64_t snapshots = 0;
+  std::optional<std::int64_t> last_snapshot_unix_seconds;  // when the newest was made
   std::uint64_t snapshot_only_chunks = 0;  // that files of snapshots refer to, and none of the live tree
   std::uint64_t snapshot_only_bytes = 0;   // their bytes in containers
 

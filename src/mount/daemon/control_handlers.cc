@@ -6,8 +6,9 @@
 #include <optional>
 
 #include "fs/statistics/file_statistics.h"
-#include "fs/statistics/statistics.h"
 #include "mount/control/control_requests.h"
+#include "mount/daemon/public_questions.h"
+#include "mount/reports/metrics_report.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/reports/scrub_report.h"
 #include "mount/reports/snapshot_report.h"
@@ -40,11 +41,6 @@ Result<void> run_reclaim_request(Reclaimer& reclaimer, const ReclaimRequest& req
     case ReclaimRequest::Action::kStop: reclaimer.stop();
   }
   return {};
-}
-
-std::optional<ReclaimStatus> reclaim_status_of(Filesystem& filesystem) {
-  if (filesystem.volume().read_only()) return std::nullopt;
-  return filesystem.reclaimer().status();
 }
 
 Result<nlohmann::json> run_snapshot_request(FuseMount& mount, const SnapshotRequest& request) {
@@ -87,10 +83,17 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
       {"statistics",
        [&filesystem](const Json&) -> Result<Json> {
          DEDUPFS_TRY(commit_what_fits(filesystem));
-         DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(filesystem.volume()));
-         return Json{
-             {"statistics", statistics_json(statistics, filesystem.volume().superblock(),
-                                            filesystem.scrubber().status(), reclaim_status_of(filesystem), true)}};
+         DEDUPFS_ASSIGN(const Json statistics, committed_statistics(filesystem));
+         return Json{{"statistics", statistics}};
+       }},
+      {"metrics",
+       [&filesystem, &request](const Json&) -> Result<Json> {
+         DEDUPFS_ASSIGN(const Json statistics, committed_statistics(filesystem));
+         DEDUPFS_ASSIGN(const SpaceReport space, filesystem.space());
+         return Json{{"metrics", metrics_text(statistics, {.volume = request.volume.string(),
+                                                           .mountpoint = request.mountpoint.string(),
+                                                           .read_only = request.options.read_only,
+                                                           .available_bytes = space.available_bytes})}};
        }},
       {"files",
        [&filesystem](const Json& asked) -> Result<Json> {

@@ -30,6 +30,7 @@
 #include "mount/daemon/daemonize.h"
 #include "mount/daemon/dead_mount.h"
 #include "mount/daemon/hardening.h"
+#include "mount/daemon/public_questions.h"
 #include "mount/daemon/remount.h"
 #include "mount/fuse/fuse_mount.h"
 #include "mount/fuse/fuse_session.h"
@@ -282,6 +283,7 @@ int run_daemon(const MountRequest& request, Startup& startup) {
     return kMountFailed;
   }
   FuseMount mount(**filesystem, request.options);
+  mount.answer_publicly(public_questions(**filesystem));
   const std::unique_ptr<ControlServer> control = start_control(mount, request);
   (*filesystem)->volume().warn_of_small_index_memory();
   std::optional<Closing::Clock::time_point> signalled;

@@ -3,6 +3,7 @@
 #include <sys/xattr.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -72,7 +73,24 @@ void op_setxattr(fuse_req_t req, fuse_ino_t inode, const char* name, const char*
   });
 }
 
+namespace {
+
+// Is not held up by a rollback: the answer reads what is committed.
+void answer_publicly(fuse_req_t req, PublicAnswers& answers, const char* name, std::size_t size) {
+  answers.ask(name, fuse_req_ctx(req)->uid, [req, size](const Result<std::string>& value) {
+    answer(req, guarded([&]() -> Result<XattrReply> {
+             if (!value) return value.error();
+             return XattrReply{*value, size};
+           }));
+  });
+}
+
+}  // namespace
+
 void op_getxattr(fuse_req_t req, fuse_ino_t inode, const char* name, std::size_t size) {
+  PublicAnswers* const answers = mount_of(req).public_answers();
+  if (answers != nullptr && std::string_view(name).starts_with(PublicAnswers::kPrefix))
+    return answer_publicly(req, *answers, name, size);
   reply(req, [&]() -> Result<XattrReply> {
     DEDUPFS_ASSIGN(std::string value, mount_of(req).filesystem().get_xattr(inode, name));
     return XattrReply{std::move(value), size};

@@ -16,6 +16,7 @@
 #include "fs/transactions/quiesce_gate.h"
 #include "mount/fuse/fuse_api.h"
 #include "mount/fuse/fuse_open_files.h"
+#include "mount/fuse/public_answers.h"
 #include "mount/fuse/request_copies.h"
 #include "mount/options/mount_options.h"
 
@@ -52,6 +53,11 @@ class FuseMount {
 
   // Call it before the loop: sets the work for the first request of the kernel.
   void when_connected(std::function<void()> connected) { connected_ = std::move(connected); }
+  // Call it before the loop, once: what everybody may ask. `makers` may refer to this mount.
+  void answer_publicly(PublicAnswers::Makers makers) {
+    public_answers_ = std::make_unique<PublicAnswers>(std::move(makers));
+  }
+  PublicAnswers* public_answers() { return public_answers_.get(); }  // null: nothing is answered
   // Negotiates features with the kernel, and remembers the result.
   void negotiate(fuse_conn_info& connection);
   void connected() const { connected_(); }
@@ -69,8 +75,9 @@ class FuseMount {
     const MutexLock lock(session_mutex_);
     return device_;
   }
-  // After the loop.
+  // After the loop: ends the work for requests that goes on beside it.
   void finish_invalidations() {
+    if (public_answers_) public_answers_->stop();
     invalidations_.reset();
     const MutexLock lock(session_mutex_);
     session_ = nullptr;
@@ -118,6 +125,7 @@ class FuseMount {
   std::function<void()> connected_ = [] {};
   // A few threads, so that one that waits for a slow read does not hold up writers of other files.
   std::unique_ptr<ThreadPool> invalidations_ = std::make_unique<ThreadPool>(4, "invalidate");
+  std::unique_ptr<PublicAnswers> public_answers_;
 };
 
 }  // namespace dedupfs

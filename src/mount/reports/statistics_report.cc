@@ -54,6 +54,9 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"duplicate_chunks", statistics.duplicate_chunks},
       {"delta_chunks", statistics.delta_chunks},
       {"snapshots", statistics.snapshots},
+      {"last_snapshot_unix_seconds", statistics.last_snapshot_unix_seconds
+                                         ? nlohmann::json(*statistics.last_snapshot_unix_seconds)
+                                         : nlohmann::json(nullptr)},
       {"snapshot_only_chunks", statistics.snapshot_only_chunks},
       {"base_only_chunks", statistics.base_only_chunks},
       {"damaged_chunks", statistics.damaged_chunks},

@@ -52,6 +52,14 @@ TEST_F(ControlHandlers, InfoCountsWhatIsNotDurable) {
   EXPECT_GT(value_of(ask("info")).at("dirty_bytes"), 0);
 }
 
+TEST_F(ControlHandlers, MetricsAreThoseOfTheMount) {
+  const std::string text = value_of(ask("metrics")).at("metrics");
+
+  EXPECT_THAT(text, HasSubstr("\ndedupfs_mounted{volume=\"" + fs.path().string() + "\",mountpoint=\"/mnt\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("\ndedupfs_read_only{"));
+  EXPECT_THAT(text, HasSubstr("\ndedupfs_available_bytes{"));
+}
+
 TEST_F(ControlHandlers, SyncMakesDurable) {
   fs.make_file(kRootInode, "f", "content");
 

@@ -34,6 +34,18 @@ struct FuseAttributes : testing::Test {
   }
 };
 
+TEST_F(FuseAttributes, PublicQuestionsAreAnsweredForAnyFileAndAreNotListed) {
+  asked.mount.answer_publicly({{"dedupfs.number", [] { return Result<std::string>("4711"); }}});
+  kernel.become(1000, 1000);
+
+  EXPECT_EQ(get_xattr("dedupfs.number", 0).as<fuse_getxattr_out>().size, 4u);
+  EXPECT_EQ(get_xattr("dedupfs.number", 3).error, ERANGE);
+  EXPECT_EQ(get_xattr("dedupfs.number", 100).bytes, "4711");
+  EXPECT_EQ(get_xattr("dedupfs.other", 100).error, ENODATA);
+  EXPECT_NE(set_xattr("dedupfs.number", "0"), 0);
+  EXPECT_EQ(list_xattrs(), "");
+}
+
 TEST_F(FuseAttributes, AreThoseOfTheFile) {
   const auto attributes = kernel.ask(FUSE_GETATTR, file, raw(fuse_getattr_in{})).as<fuse_attr_out>();
 

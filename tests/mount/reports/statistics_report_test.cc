@@ -36,6 +36,13 @@ TEST(StatisticsReport, JsonHoldsCountsAndSettings) {
   EXPECT_EQ(json.at("mounted"), true);
 }
 
+TEST(StatisticsReport, JsonHoldsWhenTheNewestSnapshotWasMadeIfThereIsOne) {
+  Statistics found = ten_blocks();
+  EXPECT_EQ(statistics_json(found, small_blocks(), {}, {}, true).at("last_snapshot_unix_seconds"), nullptr);
+  found.last_snapshot_unix_seconds = 1700000000;
+  EXPECT_EQ(statistics_json(found, small_blocks(), {}, {}, true).at("last_snapshot_unix_seconds"), 1700000000);
+}
+
 TEST(StatisticsReport, JsonHoldsReclaimsWhereThereCanBeAny) {
   ReclaimStatus reclaim;
   reclaim.freed_bytes = 12345;

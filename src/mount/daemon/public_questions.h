@@ -1,0 +1,22 @@
+// What a mounted volume tells everybody who can see it (mount/fuse/public_answers.h), and what the control socket tells as well.
+//
+// Threads: free functions, safe beside everything.
+// Failure: that of compute_statistics().
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "fs/namespace/filesystem.h"
+#include "mount/fuse/public_answers.h"
+
+namespace dedupfs {
+
+// The object of dedupfs-stat --json for what is committed.
+Result<nlohmann::json> committed_statistics(Filesystem& filesystem);
+
+// The questions, by the names of their attributes. They commit nothing: who may only look must not make the volume write. The reason of
+// a failed reclaim is left out, since it may name files. The filesystem must outlive the use of the makers.
+PublicAnswers::Makers public_questions(Filesystem& filesystem);
+
+}  // namespace dedupfs

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""The rules and the dashboard in contrib name only metrics that dedupfs-stat writes.
+
+Without an argument it takes the names from the source. With a file of metrics it takes them from there, and checks its form.
+"""
+import json
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src/mount/reports/metrics_report.cc"
+SAMPLE = re.compile(r'(dedupfs_[a-z_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+)\} (\S+)')
+
+
+def names_in(text):
+    return set(re.findall(r"\bdedupfs_[a-z_]+", text))
+
+
+def metrics_of(text):
+    """The names in the exposition format: each has help and a type in front, and comes once; a counter ends in _total."""
+    types, names = {}, []
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            continue
+        if line.startswith("# TYPE "):
+            name, kind = line.split()[2:4]
+            assert kind in ("gauge", "counter") and (kind == "counter") == name.endswith("_total"), line
+            types[name] = kind
+            continue
+        match = SAMPLE.fullmatch(line)
+        assert match, line
+        assert match[1] in types, line
+        float(match[3])
+        names.append(match[1])
+    assert len(names) == len(set(names)), names
+    assert text.endswith("\n")
+    return set(names)
+
+
+def queries():
+    dashboard = json.loads((ROOT / "contrib/grafana/dedupfs.json").read_text())
+    for panel in dashboard["panels"]:
+        assert panel["targets"], panel["title"]
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"]
+    for variable in dashboard["templating"]["list"]:
+        yield variable["name"], json.dumps(variable["query"])
+    for expression in re.findall(r"expr: (?:>-\n)?((?:.+\n)+?)(?= +(?:for|labels):)",
+                                 (ROOT / "contrib/prometheus/dedupfs.rules.yml").read_text()):
+        yield "a rule", expression
+
+
+def main():
+    known = names_in(SOURCE.read_text())
+    if len(sys.argv) > 1:
+        written = metrics_of(pathlib.Path(sys.argv[1]).read_text())
+        assert len(written) > 20 and written <= known, written - known
+    count = 0
+    for place, query in queries():
+        unknown = names_in(query) - known
+        assert not unknown, f"{place}: {unknown}"
+        count += len(names_in(query))
+    assert count > 30, count
+    print(f"{count} uses of {len(known)} metrics")
+
+
+main()

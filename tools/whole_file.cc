@@ -1,0 +1,46 @@
+#include "whole_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace dedupfs::tools {
+namespace {
+
+Result<void> write_all(int descriptor, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t count = ::write(descriptor, content.data(), content.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return Error::from_errno(errno, "write");
+    content.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+Result<void> move_there(int descriptor, const std::string& from, const Path& file, std::string_view content) {
+  DEDUPFS_TRY(write_all(descriptor, content));
+  if (::fchmod(descriptor, 0644) != 0 || ::rename(from.c_str(), file.c_str()) != 0)
+    return Error::from_errno(errno, "rename");
+  return {};
+}
+
+}  // namespace
+
+Result<void> replace_whole_file(const Path& file, std::string_view content) {
+  std::string temporary = file.string() + ".XXXXXX";
+  const UniqueFd descriptor(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!descriptor) return Error::from_errno(errno, file.string());
+  const Result<void> moved = move_there(descriptor.get(), temporary, file, content);
+  if (moved) return {};
+  ::unlink(temporary.c_str());
+  return moved.error().with(file.string());
+}
+
+}  // namespace dedupfs::tools

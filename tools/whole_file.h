@@ -1,0 +1,18 @@
+// Files that other programs read while they are written anew.
+#pragma once
+
+#include <string_view>
+
+#include "base/backing.h"
+#include "base/result.h"
+
+namespace dedupfs::tools {
+
+// Gives the file this content in one step: a reader sees the old content or all of the new. Everybody may read it. The new content is
+// in FILE.XXXXXX first, in the same folder; nothing is left of it after a failure.
+//
+// Threads: any.
+// Failure: kNotFound for a missing folder, kAccessDenied, kNoSpace, kIo. The file is as it was.
+Result<void> replace_whole_file(const Path& file, std::string_view content);
+
+}  // namespace dedupfs::tools
