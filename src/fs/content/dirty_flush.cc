@@ -64,8 +64,10 @@ class DirtyFlush::Recutting {
         start_(start),
         first_dirty_(first_dirty),
         content_end_(content_end),
-        stream_(parts.volume, parts.budget, start, content_end - start,
-                [this](Result<std::vector<ChunkId>> ids) { land(std::move(ids)); }) {}
+        stream_(
+            parts.volume, parts.budget, start, content_end - start,
+            [this](Result<std::vector<ChunkId>> ids) { land(std::move(ids)); },
+            [this](std::uint64_t offset, std::uint64_t length) { return replaced_at(offset, length); }) {}
   ~Recutting() { await_stored(); }
   Recutting(const Recutting&) = delete;
   Recutting& operator=(const Recutting&) = delete;
@@ -85,6 +87,7 @@ class DirtyFlush::Recutting {
 
  private:
   void land(Result<std::vector<ChunkId>> ids) noexcept;
+  ReplacedChunk replaced_at(std::uint64_t offset, std::uint64_t length) const;
   void await_stored() {
     parts_.lock.wait(held_, [this] { return !stream_.in_flight(); });
   }
@@ -119,6 +122,21 @@ void DirtyFlush::Recutting::land(Result<std::vector<ChunkId>> ids) noexcept {
   if (!stored && !error_) error_.emplace(std::move(stored).error());
   stream_.pop_stored();  // if it failed, the dirty extents and the recipe still have the bytes
   parts_.lock.notify_all();
+}
+
+// The old chunk that had most of this range.
+ReplacedChunk DirtyFlush::Recutting::replaced_at(std::uint64_t offset, std::uint64_t length) const {
+  const auto entries = parts_.recipe.list(offset, offset + length);
+  ReplacedChunk replaced;
+  if (!entries) return replaced;  // it is a hint
+  std::uint64_t most = 0;
+  for (const PlacedEntry& entry : *entries) {
+    const std::uint64_t common = std::min(entry.end(), offset + length) - std::max(entry.offset, offset);
+    if (entry.entry.kind != RecipeEntry::Kind::kChunk || common <= most) continue;
+    most = common;
+    replaced = {entry.entry.chunk, offset > entry.offset ? static_cast<std::uint32_t>(offset - entry.offset) : 0};
+  }
+  return replaced;
 }
 
 // Feeds and cuts until a new boundary is an old one, too, or until an end is forced. Returns the end.

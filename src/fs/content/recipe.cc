@@ -11,8 +11,14 @@
 namespace dedupfs {
 namespace {
 
+// Where entries are replaced before the end, segments have at most so many. To write one again then takes less than to store the
+// new chunks. Half of it would save little, since a segment has a key of its own.
+constexpr std::size_t kReplacedEntries = 64;
 // A segment with fewer entries is joined to a neighbour when it is written, unless it is the last.
-constexpr std::size_t kMinEntries = 256;
+constexpr std::size_t kMinEntries = 16;
+// As many as about 250 MB of a usual file have, even where all of it was overwritten: random reads in such a file decode each
+// segment once.
+constexpr std::size_t kMaxUsed = 128;
 
 std::int64_t data_bytes_of(const RecipeEntry& entry) {
   return entry.is_data() ? static_cast<std::int64_t>(entry.length) : 0;
@@ -37,13 +43,14 @@ void merge_adjacent_holes(std::vector<RecipeEntry>& entries) {
   entries.erase(kept, entries.end());
 }
 
-// The number of entries of each segment. At the end of a recipe segments are full, so that an append leaves none half full
-// behind. Elsewhere they are equal, so that each has room for more.
-std::vector<std::size_t> segment_sizes(std::size_t entries, bool reaches_end) {
-  const std::size_t segments = (entries + kSegmentEntries - 1) / kSegmentEntries;
+// The number of entries of each segment. An append makes full segments, and leaves none half full behind. Elsewhere they are
+// equal, so that each has room for more.
+std::vector<std::size_t> segment_sizes(std::size_t entries, bool is_append) {
+  const std::size_t largest = is_append ? kSegmentEntries : kReplacedEntries;
+  const std::size_t segments = (entries + largest - 1) / largest;
   std::vector<std::size_t> sizes;
   for (std::size_t left = segments; left > 0; --left) {
-    const std::size_t size = reaches_end ? std::min(entries, kSegmentEntries) : entries / left;
+    const std::size_t size = is_append ? std::min(entries, kSegmentEntries) : entries / left;
     sizes.push_back(size);
     entries -= size;
   }
@@ -159,12 +166,9 @@ Recipe::SegmentPtr Recipe::shared(Segment segment) {
 
 // The segment that covers `offset`, which must be below end().
 Result<Recipe::SegmentPtr> Recipe::load(std::uint64_t offset) {
-  for (auto cached = used_last_.begin(); cached != used_last_.end(); ++cached) {
-    SegmentPtr segment = cached->lock();
-    if (!segment || segment->offset > offset || offset >= segment->end()) continue;
-    std::rotate(used_last_.begin(), cached, std::next(cached));
-    return segment;
-  }
+  for (const Used& used : used_)
+    if (used.offset <= offset && offset < used.end)
+      if (SegmentPtr segment = used.segment.lock()) return segment;
   DEDUPFS_ASSIGN(const auto found, metadata_.find_at_or_before(Family::kRecipes, encode_recipe_key(inode_, offset),
                                                                encode_recipe_key(inode_, 0)));
   if (!found) return damaged(offset, "nothing covers this offset");
@@ -220,19 +224,17 @@ Result<Recipe::Window> Recipe::open_window(std::uint64_t from, std::uint64_t to,
       }
     }
   }
-  window.reaches_end = window_end == end;
+  window.is_append = to >= end;
   std::ranges::move(entries, std::back_inserter(window.entries));
   std::ranges::move(behind, std::back_inserter(window.entries));
   merge_adjacent_holes(window.entries);
-  if (window.entries.size() < kMinEntries && !window.reaches_end) DEDUPFS_TRY(widen_to_neighbour(window, window_end));
+  if (window.entries.size() < kMinEntries && window_end != end) DEDUPFS_TRY(widen_to_neighbour(window, window_end));
   return window;
 }
 
 Result<void> Recipe::widen_to_neighbour(Window& window, std::uint64_t window_end) {
-  DEDUPFS_ASSIGN(const std::uint64_t recipe_end, end());
   DEDUPFS_ASSIGN(const SegmentPtr next, load_at(window_end));
   window.old_segments.push_back(next->offset);
-  window.reaches_end = next->end() == recipe_end;
   std::ranges::copy(next->entries, std::back_inserter(window.entries));
   merge_adjacent_holes(window.entries);
   return {};
@@ -244,14 +246,14 @@ void Recipe::write(Window window) {
   std::vector<SegmentPtr> segments;
   std::uint64_t offset = window.offset;
   auto entry = std::make_move_iterator(window.entries.begin());
-  for (const std::size_t size : segment_sizes(window.entries.size(), window.reaches_end)) {
+  for (const std::size_t size : segment_sizes(window.entries.size(), window.is_append)) {
     Segment segment{offset, {entry, entry + static_cast<std::ptrdiff_t>(size)}, {}};
     entry += static_cast<std::ptrdiff_t>(size);
     segment.ends.reserve(size);
     for (const RecipeEntry& written : segment.entries) segment.ends.push_back(offset += written.length);
     changes.push_back({encode_recipe_key(inode_, segment.offset), encode_segment(segment.entries)});
-    if (segments.size() == used_last_.size()) segments.erase(segments.begin());
     segments.push_back(shared(std::move(segment)));
+    if (segments.size() > kMaxUsed) segments.erase(segments.begin());
   }
   for (const std::uint64_t old : window.old_segments) {
     std::string key = encode_recipe_key(inode_, old);
@@ -259,10 +261,8 @@ void Recipe::write(Window window) {
       changes.push_back({std::move(key), std::nullopt});
   }
   metadata_.apply(Family::kRecipes, std::move(changes));
-  for (auto& used : used_last_) {
-    const SegmentPtr segment = used.lock();
-    if (segment && std::ranges::find(window.old_segments, segment->offset) != window.old_segments.end()) used.reset();
-  }
+  for (Used& used : used_)
+    if (std::ranges::find(window.old_segments, used.offset) != window.old_segments.end()) used = {};
   for (const SegmentPtr& segment : segments) remember(segment);
 }
 
@@ -273,9 +273,16 @@ std::uint64_t Recipe::Segment::memory_bytes() const {
 }
 
 void Recipe::remember(const SegmentPtr& segment) {
-  std::rotate(used_last_.begin(), std::prev(used_last_.end()), used_last_.end());
-  used_last_.front() = segment;
   try {
+    Used used{segment->offset, segment->end(), segment};
+    if (const auto free = std::ranges::find(used_, std::uint64_t{0}, &Used::end); free != used_.end()) {
+      *free = std::move(used);
+    } else if (used_.size() < kMaxUsed) {
+      used_.push_back(std::move(used));
+    } else {
+      used_[oldest_used_] = std::move(used);
+      oldest_used_ = (oldest_used_ + 1) % kMaxUsed;
+    }
     metadata_.decoded().keep(segment, segment->memory_bytes());
   } catch (const std::bad_alloc&) {  // it will be decoded again
   }

@@ -2,6 +2,9 @@
 // 1024 entries. The key of a segment is the inode and the file offset at which the segment starts. See docs/format.md,
 // "Recipes".
 //
+// What is appended makes long segments, which take the least space. Where entries are replaced before the end, segments become
+// short: the next change near there writes few entries again.
+//
 // Entries cover [0, end()) without gaps. The range from end() to the size of the file is a hole. A file of up to kInlineBytes
 // may be one inline entry, whose bytes are in the recipe itself.
 //
@@ -10,7 +13,7 @@
 // Failure:   a segment that does not parse, or does not fit its neighbours, is kCorruption and names inode and offset.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -67,12 +70,19 @@ class Recipe {
     std::uint64_t offset = 0;
     std::vector<RecipeEntry> entries;
     std::vector<std::uint64_t> old_segments;
-    bool reaches_end = false;
+    bool is_append = false;  // nothing stays behind the new entries
     std::int64_t data_bytes_change = 0;
   };
 
-  Result<std::uint64_t> find_end();
   using SegmentPtr = std::shared_ptr<const Segment>;
+  // A segment that was used, as long as the metadata keep it.
+  struct Used {
+    std::uint64_t offset = 0;
+    std::uint64_t end = 0;
+    std::weak_ptr<const Segment> segment;
+  };
+
+  Result<std::uint64_t> find_end();
   static SegmentPtr shared(Segment segment);
   Result<SegmentPtr> parse(const KeyValue& stored) const;
   Result<SegmentPtr> load(std::uint64_t offset);
@@ -87,8 +97,8 @@ class Recipe {
   InodeNumber inode_;
   std::uint64_t size_;                // at construction: before the first change, the recipe must not be longer
   std::optional<std::uint64_t> end_;  // when known
-  // As many as about 200 MB of a usual file have: random reads in such a file decode each segment once.
-  std::array<std::weak_ptr<const Segment>, 16> used_last_;
+  std::vector<Used> used_;            // in no order; at most kMaxUsed
+  std::size_t oldest_used_ = 0;
 };
 
 }  // namespace dedupfs

@@ -28,11 +28,12 @@ std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b) {
 }  // namespace
 
 WriteStream::WriteStream(Volume& volume, DirtyBudget& budget, std::uint64_t start, std::uint64_t expected_bytes,
-                         Stored stored)
+                         Stored stored, ReplacedAt replaced_at)
     : cutter_(volume.chunker()),
       budget_(budget),
       expected_end_(saturated_sum(start, expected_bytes)),
       stored_(std::move(stored)),
+      replaced_at_(std::move(replaced_at)),
       writer_(volume.chunks().open_writer()),
       writer_share_(DirtyBudget::Share::forced(budget, volume.chunks().writer_bytes())),
       stored_end_(start),
@@ -128,8 +129,11 @@ void WriteStream::send(const HandOver& hand_over) {
   ChunkWriter::Batch batch;
   batch.owner = block_;
   batch.chunks.reserve(waiting_.size());
-  for (const PlacedPiece& piece : waiting_)
-    if (!piece.piece.is_hole) batch.chunks.emplace_back(piece.bytes, piece.piece.length);
+  for (const PlacedPiece& piece : waiting_) {
+    if (piece.piece.is_hole) continue;
+    batch.chunks.emplace_back(piece.bytes, piece.piece.length);
+    if (replaced_at_) batch.replaced.push_back(replaced_at_(piece.offset, piece.piece.length));
+  }
   batch.done = stored_;
 
   InFlightBatch& sent = batches_.emplace_back();

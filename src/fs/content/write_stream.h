@@ -35,9 +35,12 @@ namespace dedupfs {
 class WriteStream {
  public:
   using Stored = std::function<void(Result<std::vector<ChunkId>> ids)>;
+  // The chunk that a new one takes the place of, a hint for the chunk store. Called by put() and what calls it.
+  using ReplacedAt = std::function<ReplacedChunk(std::uint64_t offset, std::uint64_t length)>;
 
   // About `expected_bytes` will be fed; blocks are not larger than that.
-  WriteStream(Volume& volume, DirtyBudget& budget, std::uint64_t start, std::uint64_t expected_bytes, Stored stored);
+  WriteStream(Volume& volume, DirtyBudget& budget, std::uint64_t start, std::uint64_t expected_bytes, Stored stored,
+              ReplacedAt replaced_at = {});
 
   void feed(ByteSpan bytes);
   // Feeds zeros of any length, which take no space. The chunk before them ends here.
@@ -117,6 +120,7 @@ class WriteStream {
   DirtyBudget& budget_;
   const std::uint64_t expected_end_;
   const Stored stored_;
+  const ReplacedAt replaced_at_;
   std::unique_ptr<ChunkWriter> writer_;
   DirtyBudget::Share writer_share_;
 

@@ -32,7 +32,7 @@ class ChunkWriter::Stream : public std::enable_shared_from_this<Stream> {
   };
 
   Result<void> prepare(Task& task) const;
-  void find_delta(Task& task, ByteSpan chunk, std::optional<ChunkId>& match, Liveness::Lookup& lookup) const;
+  void find_delta(Task& task, std::size_t chunk, std::optional<ChunkId>& match, Liveness::Lookup& lookup) const;
   void pack_prepared();
   Result<std::vector<ChunkId>> pack(Task& task);
   ChunkId pack_new(const Fingerprint& fingerprint, ByteSpan chunk, const DeltaEncoder::Finding* finding);
@@ -99,9 +99,9 @@ Result<void> ChunkWriter::Stream::prepare(Task& task) const {
   std::optional<ChunkId> match;  // where the chunk before was found again, as duplicate or base
   task.fingerprints = fingerprints_of(task.batch.chunks);
   task.duplicates.reserve(task.batch.chunks.size());
-  for (const ByteSpan chunk : task.batch.chunks) {
+  for (std::size_t chunk = 0; chunk < task.batch.chunks.size(); ++chunk) {
     Liveness::Lookup lookup(ingest_.liveness);
-    DEDUPFS_ASSIGN(const auto duplicate, ingest_.duplicates.find(task.fingerprints[task.duplicates.size()], lookup));
+    DEDUPFS_ASSIGN(const auto duplicate, ingest_.duplicates.find(task.fingerprints[chunk], lookup));
     task.duplicates.push_back(duplicate);
     if (duplicate)
       match = duplicate->id;
@@ -111,9 +111,11 @@ Result<void> ChunkWriter::Stream::prepare(Task& task) const {
   return {};
 }
 
-void ChunkWriter::Stream::find_delta(Task& task, ByteSpan chunk, std::optional<ChunkId>& match,
+void ChunkWriter::Stream::find_delta(Task& task, std::size_t chunk, std::optional<ChunkId>& match,
                                      Liveness::Lookup& lookup) const {
-  task.findings.push_back(ingest_.deltas->encoder->encode(chunk, match));
+  const Batch& batch = task.batch;
+  const ReplacedChunk replaced = batch.replaced.empty() ? ReplacedChunk() : batch.replaced[chunk];
+  task.findings.push_back(ingest_.deltas->encoder->encode(batch.chunks[chunk], match, replaced));
   // The encoder finds sources in caches and lists that reclaim knows nothing of.
   auto& delta = task.findings.back().delta;
   if (delta &&
@@ -169,7 +171,8 @@ ChunkId ChunkWriter::Stream::pack_new(const Fingerprint& fingerprint, ByteSpan c
   Liveness::Lookup lookup(ingest_.liveness);
   const auto packed =
       finding != nullptr ? packer_->add(fingerprint, chunk, finding->delta) : packer_->add(fingerprint, chunk);
-  if (finding != nullptr && packed.is_new) ingest_.deltas->features.insert(finding->sketch, packed.id);
+  if (finding != nullptr && packed.is_new && finding->sketch)
+    ingest_.deltas->features.insert(*finding->sketch, packed.id);
   lookup.note_stored(packed.id);
   return packed.id;
 }

@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "store/format/types.h"
+#include "store/ingest/replaced_chunk.h"
 
 namespace dedupfs {
 
@@ -28,6 +29,7 @@ class ChunkWriter {
     // Runs once, on a thread of the pool or on one that runs Work, in the order of the put()s. `ids` match `chunks`. It must not throw; the pipeline has
     // given up `owner` by then.
     std::function<void(Result<std::vector<ChunkId>> ids)> done;
+    std::vector<ReplacedChunk> replaced = {};  // one for each of the chunks, or none at all: a hint
   };
 
   explicit ChunkWriter(Ingest& ingest);

@@ -27,6 +27,9 @@ static_assert(kMaxDeltaChunkBytes <= Xdelta3Codec::kMaxTargetBytes &&
 constexpr std::size_t kMinChunkBytes = 512;
 // A delta of less than an eighth is good: no other base is looked for.
 constexpr std::size_t kGoodShare = 8;
+// The same of the chunk that it replaces. There are more of these, and hardly ever is another one nearer: an overwrite of a page may
+// change half of a small chunk.
+constexpr std::size_t kGoodInPlaceShare = 3;
 // A delta of more than five eighths of the chunk never pays.
 constexpr std::size_t largest_delta(std::size_t chunk_bytes) {
   return chunk_bytes * 5 / 8;
@@ -103,7 +106,7 @@ Result<std::unique_ptr<DeltaEncoder>> DeltaEncoder::make(const DeltaSettings& se
       new DeltaEncoder(settings, shortcuts, std::move(detector), reader, features, order));
 }
 
-std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, int end_depth) const {
+std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, int end_depth, int neighbours) const {
   auto chunk = reader_.get(base);
   if (!chunk) return std::nullopt;
 
@@ -131,15 +134,23 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, in
       return true;
     };
     ChunkId id = base;
-    for (int i = 0; i < settings_.neighbours; ++i)
+    for (int i = 0; i < neighbours; ++i)
       if (id = order_.before(id); !take(id)) break;
     std::ranges::reverse(ids);
     std::ranges::reverse(chunks);
     id = base;
-    for (int i = 0; i < settings_.neighbours; ++i)
+    for (int i = 0; i < neighbours; ++i)
       if (id = order_.after(id); !take(id)) break;
   }
   return joined(ids, std::move(chunks), likeliest);
+}
+
+// The chunk alone: its neighbours did not change. If it is too deep, its own sources; they have its bytes elsewhere.
+std::optional<DeltaEncoder::Source> DeltaEncoder::source_in_place(ReplacedChunk replaced) const {
+  auto source = source_around(replaced.id, settings_.depth, 0);
+  if (source && source->likely_offset + replaced.offset < source->bytes.size())
+    source->likely_offset += replaced.offset;
+  return source;
 }
 
 std::optional<DeltaEncoder::Source> DeltaEncoder::joined(const DeltaSources& ids,
@@ -193,23 +204,31 @@ DeltaWorth DeltaEncoder::worth_of(ByteSpan chunk) const {
   return DeltaWorth(chunk, shortcuts_.worth_by_sample ? DeltaWorth::Method::kSample : DeltaWorth::Method::kExact);
 }
 
-DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId> previous) const {
+DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId> previous,
+                                           ReplacedChunk replaced) const {
   Finding finding;
-  finding.sketch = detector_->sketch_of(chunk);
-  if (chunk.size() < kMinChunkBytes || chunk.size() > kMaxDeltaChunkBytes) return finding;
-
-  std::vector<ChunkId> bases;
-  const auto try_base = [&](ChunkId base) {
-    try_source(chunk, base, source_around(base, settings_.depth), finding.delta);
-    bases.push_back(base);
-  };
+  const bool has_delta = chunk.size() >= kMinChunkBytes && chunk.size() <= kMaxDeltaChunkBytes;
   DeltaWorth worth = worth_of(chunk);
   const auto keep_if_it_pays = [&] {
     if (finding.delta && !worth.pays(finding.delta->bytes)) finding.delta.reset();
   };
+  if (has_delta && replaced.is_known()) {
+    try_source(chunk, replaced.id, source_in_place(replaced), finding.delta);
+    const bool is_good = finding.delta && finding.delta->bytes.size() <= chunk.size() / kGoodInPlaceShare;
+    keep_if_it_pays();
+    if (is_good && finding.delta) return finding;
+  }
+  finding.sketch = detector_->sketch_of(chunk);
+  if (!has_delta) return finding;
+
+  std::vector<ChunkId> bases;
+  const auto try_base = [&](ChunkId base) {
+    try_source(chunk, base, source_around(base, settings_.depth, settings_.neighbours), finding.delta);
+    bases.push_back(base);
+  };
   if (previous) try_base(order_.after(*previous));
   if (!finding.delta || finding.delta->bytes.size() > chunk.size() / kGoodShare) {
-    auto candidates = features_.find(finding.sketch);
+    auto candidates = features_.find(*finding.sketch);
     if (candidates) {
       if (candidates->size() > kMaxCandidates) candidates->resize(kMaxCandidates);
       for (const ChunkId candidate : *candidates)
@@ -222,7 +241,7 @@ DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId
   for (const ChunkId base : bases) {
     const auto known = reader_.get(base);
     if (!known || may_be_source(known->depth)) continue;  // it was tried with all that there is
-    try_source(chunk, base, source_around(base, end_of_depths_), finding.delta);
+    try_source(chunk, base, source_around(base, end_of_depths_, settings_.neighbours), finding.delta);
   }
   keep_if_it_pays();
   return finding;

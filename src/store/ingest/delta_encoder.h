@@ -4,6 +4,9 @@
 // at an index. If it does not give a good delta, the chunk's super-features give candidates. The source of the delta is the base
 // with some of its neighbours: where content moved, boundaries around it moved, too.
 //
+// A chunk that replaces another one is encoded against that one alone. If that gives a good delta, nothing else is looked for, and
+// the chunk has no sketch: what resembles it resembles its base, too.
+//
 // Threads: every function from any thread.
 // Failure: none. A chunk that cannot be read is no base; a chunk without a delta is stored as it is.
 #pragma once
@@ -20,6 +23,7 @@
 #include "store/format/types.h"
 #include "store/ingest/encoded_delta.h"
 #include "store/ingest/feature_index.h"
+#include "store/ingest/replaced_chunk.h"
 #include "store/ingest/stream_order.h"
 
 namespace dedupfs {
@@ -45,11 +49,11 @@ class DeltaEncoder {
 
   // The result for a chunk that is not stored yet.
   struct Finding {
-    Sketch sketch;
+    std::optional<Sketch> sketch;  // for the index of features, if the chunk is to be found there
     std::optional<EncodedDelta> delta;
   };
   // `previous`: the chunk in which the one before it in its stream was found again, as duplicate or base, if it was.
-  Finding encode(ByteSpan chunk, std::optional<ChunkId> previous) const;
+  Finding encode(ByteSpan chunk, std::optional<ChunkId> previous, ReplacedChunk replaced = {}) const;
 
   // A delta of a chunk that is stored already, made from these chunks, as far as they can be read and are less deep than
   // `max_depth`; none where it does not pay. `base`: the one of them that the chunk resembles most, as a rule.
@@ -67,8 +71,9 @@ class DeltaEncoder {
   struct Source;
   static std::optional<Source> joined(const DeltaSources& ids, std::vector<ChunkReader::Chunk> chunks,
                                       ChunkId likeliest);
-  // Takes only chunks of a depth below `end_depth`.
-  std::optional<Source> source_around(ChunkId base, int end_depth) const;
+  // Takes only chunks of a depth below `end_depth`, and so many neighbours on each side.
+  std::optional<Source> source_around(ChunkId base, int end_depth, int neighbours) const;
+  std::optional<Source> source_in_place(ReplacedChunk replaced) const;
   // A smaller delta than `smallest`, if this source gives one.
   void try_source(ByteSpan chunk, ChunkId base, const std::optional<Source>& source,
                   std::optional<EncodedDelta>& smallest) const;

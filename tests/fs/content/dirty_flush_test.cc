@@ -1,7 +1,10 @@
 // How dirty extents come into the recipe.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <random>
@@ -13,7 +16,14 @@
 namespace dedupfs {
 namespace {
 
-struct FileContentFlushTest : FileContentTest {};
+struct FileContentFlushTest : FileContentTest {
+  std::uint64_t container_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const auto& file : std::filesystem::directory_iterator(dir_.path() / "volume/containers"))
+      bytes += file.file_size();
+    return bytes;
+  }
+};
 
 TEST_F(FileContentFlushTest, RecipeDoesNotDependOnHowTheContentWasWritten) {
   for (unsigned seed = 1; seed <= 10; ++seed) {
@@ -54,6 +64,72 @@ TEST_F(FileContentFlushTest, AnOverwriteKeepsTheChunksFarFromIt) {
   const auto after = recipe_of(kInode);
   EXPECT_GE(entries_in_both(before, after) + 8, after.size());
   EXPECT_NE(before, after);
+}
+
+// Nothing but its place says what these chunks were made from: hardly any of their features is an old one.
+TEST_F(FileContentFlushTest, AnOverwrittenChunkIsStoredAsADeltaOfTheOldOne) {
+  std::mt19937_64 random(1);
+  ByteBuffer bytes = noise_bytes(400'000, random);
+  ASSERT_TRUE(write(*content_, 0, bytes));
+  commit();
+  const std::uint64_t before = container_bytes();
+
+  std::uint64_t begin = 0;
+  for (const std::uint64_t end : boundaries_of(kInode)) {
+    for (std::uint64_t at = begin; at + 100 < end; at += 50) std::ranges::copy(noise_bytes(8, random), &bytes[at]);
+    ASSERT_TRUE(write(*content_, begin, ByteSpan(bytes).subspan(begin, end - begin)));
+    ASSERT_TRUE(content_->flush());
+    begin = end;
+  }
+  commit();
+
+  EXPECT_LT(container_bytes() - before, bytes.size() / 2);
+  reopen();
+  EXPECT_EQ(read_all(), bytes);
+}
+
+// As a database or a virtual machine writes: against a plain vector, with deltas of deltas and many segments of the recipe.
+TEST_F(FileContentFlushTest, OverwritesAtRandomPlacesAreReadBack) {
+  const char* const given = std::getenv("DEDUPFS_TEST_SEED");
+  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
+  SCOPED_TRACE("DEDUPFS_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  ByteBuffer model = noise_bytes(4'000'000, random);
+  const ByteBuffer typical = typical_bytes(4'000'000, random);
+  std::ranges::copy(typical, std::back_inserter(model));
+  ASSERT_TRUE(write(*content_, 0, model));
+  commit();
+  const std::size_t busy_from = random() % (model.size() - 100'000);
+
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    for (int i = 0; i < 30; ++i) {
+      std::size_t length = std::array<std::size_t, 4>{4096, 4096, 512, 65536}[random() % 4];
+      std::size_t offset = random() % (model.size() / length) * length;
+      if (random() % 4 == 0) offset = random() % (model.size() - length);  // on no boundary
+      if (random() % 4 == 0) {                                             // the same chunks again and again
+        length = 100;
+        offset = busy_from + random() % 50'000;
+      }
+      const ByteBuffer bytes = random() % 3 == 0 ? typical_bytes(length, random) : noise_bytes(length, random);
+      ASSERT_TRUE(write(*content_, offset, bytes));
+      std::ranges::copy(bytes, model.begin() + static_cast<std::ptrdiff_t>(offset));
+    }
+    switch (random() % 6) {
+      case 0: reopen(); break;
+      case 1:
+      case 2: commit(); break;
+      case 3: break;  // what follows lies over it
+      default: ASSERT_TRUE(content_->flush());
+    }
+    const std::size_t from = random() % model.size();
+    const std::size_t count = std::min<std::size_t>(random() % 300'000, model.size() - from);
+    ASSERT_EQ(read(*content_, from, count), ByteBuffer(model.begin() + static_cast<std::ptrdiff_t>(from),
+                                                       model.begin() + static_cast<std::ptrdiff_t>(from + count)));
+  }
+  reopen();
+  EXPECT_EQ(read_all(), model);
+  EXPECT_EQ(budget_.used_bytes(), 0U);
 }
 
 // The boundary in front of the first dirty byte once was taken for the one behind the last: the flush never ended.

@@ -22,6 +22,7 @@ using Entries = std::vector<RecipeEntry>;
 using Kind = RecipeEntry::Kind;
 
 constexpr InodeNumber kInode = 7;
+constexpr std::size_t kShortest = 16;  // entries of a segment that is not the last
 
 // `count` chunks of 10 bytes.
 Entries chunks(std::size_t count, std::uint64_t first_id = 1) {
@@ -218,7 +219,45 @@ TEST_F(RecipeTest, ReplacingInTheMiddleWritesTheSegmentsAffectedOnly) {
 
   ASSERT_TRUE(recipe_->replace(500'000, 500'020, {chunk(1, 15), chunk(2, 5)}));
 
-  EXPECT_LT(metadata_->open_bytes(), 10'000u);
+  EXPECT_LT(metadata_->open_bytes(), 12'000u);
+}
+
+// A segment of a thousand entries was written again for each overwrite of one.
+TEST_F(RecipeTest, WhereEntriesWereReplacedTheNextChangeWritesFew) {
+  append(chunks(100 * kSegmentEntries));
+  ASSERT_TRUE(recipe_->replace(500'000, 500'010, {chunk(1)}));
+  commit();
+
+  ASSERT_TRUE(recipe_->replace(500'030, 500'040, {chunk(2)}));
+
+  EXPECT_LT(metadata_->open_bytes(), 1'000u);
+  std::vector<std::size_t> sizes = segment_sizes();
+  EXPECT_EQ(std::ranges::count(sizes, kSegmentEntries), 99);
+  EXPECT_LE(std::ranges::min(sizes), 64u);
+}
+
+TEST_F(RecipeTest, AnAppendBehindShortSegmentsMakesFullOnes) {
+  append(chunks(500));
+  ASSERT_TRUE(recipe_->replace(100, 110, {chunk(1)}));
+  const std::size_t short_ones = segment_sizes().size();
+  EXPECT_GT(short_ones, 5u);
+
+  for (int i = 0; i < 30; ++i) append(chunks(100));
+
+  const std::vector<std::size_t> sizes = segment_sizes();
+  EXPECT_LE(sizes.size(), short_ones + 3);
+  EXPECT_EQ(sizes[short_ones - 1], kSegmentEntries);
+}
+
+// More segments than are remembered.
+TEST_F(RecipeTest, EveryReplacedEntryIsFoundAgain) {
+  constexpr std::uint64_t kEntries = 40 * kSegmentEntries;
+  append(chunks(kEntries));
+  for (std::uint64_t i = 0; i < kEntries; i += 37)
+    ASSERT_TRUE(recipe_->replace(i * 10, i * 10 + 10, {chunk(i + 1'000'000)}));
+
+  for (std::uint64_t i = 0; i < kEntries; ++i)
+    ASSERT_EQ((*recipe_->find(i * 10 + 5))->entry, chunk(i % 37 == 0 ? i + 1'000'000 : i + 1)) << i;
 }
 
 TEST_F(RecipeTest, ReplaceThatDoesNotKeepItsPromisesStops) {
@@ -348,7 +387,7 @@ class RecipePropertyTest : public RecipeTest {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       EXPECT_LE(sizes[i], kSegmentEntries);
       if (i + 1 < sizes.size()) {
-        EXPECT_GE(sizes[i], kSegmentEntries / 4);
+        EXPECT_GE(sizes[i], kShortest);
       }
     }
     const std::uint64_t length = length_of(model_);

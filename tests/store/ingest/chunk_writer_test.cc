@@ -190,5 +190,36 @@ TEST(ChunkWriter, NearDuplicatesTakeLittle) {
   EXPECT_LT(stored->entry.payload_length, 200U);
 }
 
+// Too much of it is new for its features to show where it comes from.
+TEST_F(ChunkWriterTest, AChunkThatReplacesAnotherIsADeltaOfThatOne) {
+  const DeltaSettings settings = parse_delta_settings("odess+").value();
+  SampleIngest store(1, &settings);
+  ChunkWriter writer(*store.ingest);
+  const ByteBuffer old = random_bytes(16 << 10, 1);
+  ByteBuffer overwritten = old;
+  const ByteBuffer noise = random_bytes(overwritten.size(), 2);
+  for (std::size_t i = 0; i < overwritten.size(); i += 50)
+    std::copy_n(noise.begin() + static_cast<std::ptrdiff_t>(i), 8,
+                overwritten.begin() + static_cast<std::ptrdiff_t>(i));
+  const ByteBuffer other = random_bytes(16 << 10, 3);
+  const auto olds = SampleIngest::put(writer, {random_bytes(16 << 10, 4), old});
+  ASSERT_TRUE(olds);
+  store.commit();
+
+  std::promise<std::vector<ChunkId>> answer;
+  ChunkWriter::Batch batch;
+  batch.chunks = {other, overwritten};
+  batch.replaced = {{}, {olds->at(1)}};
+  batch.done = [&](Result<std::vector<ChunkId>> ids) { answer.set_value(ids.value()); };
+  writer.put(std::move(batch));
+  const std::vector<ChunkId> ids = answer.get_future().get();
+
+  EXPECT_FALSE(store.pending.locate(ids.at(0))->entry.is_delta());
+  const auto stored = store.pending.locate(ids.at(1));
+  ASSERT_TRUE(stored);
+  EXPECT_EQ(stored->entry.sources, (DeltaSources{olds->at(1)}));
+  EXPECT_EQ(text_of(store.reader->get(ids.at(1))->bytes.bytes), text_of(overwritten));
+}
+
 }  // namespace
 }  // namespace dedupfs

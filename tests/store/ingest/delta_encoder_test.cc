@@ -34,10 +34,10 @@ class DeltaEncoderTest : public testing::TestWithParam<bool> {
 
   void put(std::uint64_t id, const ByteBuffer& bytes) {
     store_.put(id, bytes);
-    features_.insert(encoder_->encode(bytes, {}).sketch, ChunkId{id});
+    features_.insert(*encoder_->encode(bytes, {}).sketch, ChunkId{id});
   }
   void put_delta(std::uint64_t id, const ByteBuffer& bytes, std::uint64_t source) {
-    const Sketch sketch = encoder_->encode(bytes, {}).sketch;
+    const Sketch sketch = *encoder_->encode(bytes, {}).sketch;
     store_.put_delta(id, bytes, {source});
     features_.insert(sketch, ChunkId{id});
   }
@@ -148,6 +148,74 @@ TEST_P(DeltaEncoderTest, FeaturesFindWhatTheOrderMisses) {
 
   ASSERT_TRUE(delta);
   EXPECT_EQ(delta->base, ChunkId{500});
+}
+
+// ---------------------------------------------------------------- overwrites
+
+TEST_P(DeltaEncoderTest, AChunkThatReplacesAnotherIsADeltaOfThatAlone) {
+  for (std::uint64_t id = 5; id <= 9; ++id) put(id, chunk(id));
+  ByteBuffer overwritten = chunk(7);
+  const ByteBuffer page = random_bytes(4096, 100);
+  std::ranges::copy(page, overwritten.begin() + 8192);
+
+  const auto [sketch, delta] = encoder_->encode(overwritten, ChunkId{4}, {ChunkId{7}});
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(delta->base, ChunkId{7});
+  EXPECT_EQ(delta->sources, sources_of({7}));
+  EXPECT_LT(delta->bytes.size(), 4096u + 100);
+  EXPECT_FALSE(sketch) << "what resembles it is found by its base";
+  expect_makes(*delta, overwritten);
+}
+
+TEST_P(DeltaEncoderTest, AReplacedChunkThatNoIndexKnowsIsABase) {
+  store_.put(7, chunk(1));
+
+  EXPECT_FALSE(encode(edited(chunk(1))));
+  EXPECT_TRUE(encoder_->encode(edited(chunk(1)), {}, {ChunkId{7}}).delta);
+}
+
+// An overwrite may make a boundary within the old chunk.
+TEST_P(DeltaEncoderTest, APartOfTheReplacedChunkIsADeltaOfIt) {
+  store_.put(7, chunk(1));
+  const ByteBuffer old = chunk(1);
+  const ByteBuffer part(old.begin() + 10'000, old.end());
+
+  const auto delta = encoder_->encode(edited(part), {}, {ChunkId{7}, 10'000}).delta;
+
+  ASSERT_TRUE(delta);
+  EXPECT_LT(delta->bytes.size(), 100u);
+  expect_makes(*delta, edited(part));
+}
+
+TEST_P(DeltaEncoderTest, WhereItReplacedOtherContentTheBestBaseIsLookedFor) {
+  put(7, chunk(1));
+  put(500, chunk(2));
+
+  const auto [sketch, delta] = encoder_->encode(edited(chunk(2)), {}, {ChunkId{7}, kChunkBytes + 1});
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(delta->base, ChunkId{500});
+  EXPECT_TRUE(sketch);
+}
+
+TEST_P(DeltaEncoderTest, AReplacedChunkThatCannotBeReadIsNoBase) {
+  EXPECT_FALSE(encoder_->encode(chunk(1), {}, {ChunkId{7}}).delta);
+}
+
+TEST_P(DeltaEncoderTest, OverwritesOfOnePlaceAreNotDeeperThanTheSettingsSay) {
+  use({.method = "odess+", .depth = 3});
+  ByteBuffer version = chunk(1);
+  store_.put(1, version);
+  for (std::uint64_t id = 2; id <= 8; ++id) {
+    version[id * 1000] ^= 1;
+    const auto delta = encoder_->encode(version, {}, {ChunkId{id - 1}}).delta;
+    ASSERT_TRUE(delta);
+    EXPECT_EQ(delta->depth, std::min<std::uint64_t>(id - 1, 3));
+    expect_makes(*delta, version);
+    ASSERT_EQ(delta->sources.size(), 1u);
+    store_.put_delta(id, version, {number_of(delta->sources[0])});
+  }
 }
 
 // ---------------------------------------------------------------- neighbours
