@@ -101,7 +101,7 @@ start_writer
 mkdir "$scratch/upgrade"
 dpkg-deb --raw-extract "$deb" "$scratch/upgrade/tree"
 sed -i 's/^Version: .*/&+test/' "$scratch/upgrade/tree/DEBIAN/control"
-dpkg-deb --root-owner-group --build "$scratch/upgrade/tree" "$scratch/upgrade/dedupfs.deb" >/dev/null
+dpkg-deb --root-owner-group -Zgzip -z1 --build "$scratch/upgrade/tree" "$scratch/upgrade/dedupfs.deb" >/dev/null
 check "upgrade" eval 'dpkg --install "$scratch/upgrade/dedupfs.deb" >"$scratch/upgrade.log" 2>&1'
 check "the upgrade says that a restart is due, and where" grep -q "$mnt is still served.*$daemon.*restart is due" "$scratch/upgrade.log"
 still_serves upgraded
