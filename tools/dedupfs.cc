@@ -48,7 +48,7 @@ void define_options(CLI::App& app, MountArguments& arguments) {
   app.add_option("-o", arguments.option_lists, "mount options; several lists are joined")
       ->type_name("OPTION[,OPTION...]")
       ->allow_extra_args(false);
-  define_common_options(app);
+  define_common_options(app, {{"-o", mount_option_words()}});
 }
 
 std::string joined(const std::vector<std::string>& lists) {

@@ -77,7 +77,9 @@ Result<VolumeSettings> settings_of(const MkfsArguments& arguments) {
 
 void define_options(CLI::App& app, MkfsArguments& arguments) {
   app.footer(chunkers_help() + '\n' + deltas_help());
-  define_common_options(app);
+  std::vector<std::string> methods = names_of(resemblance_method_infos());
+  methods.emplace_back("none");
+  define_common_options(app, {{"--chunker", names_of(chunker_infos())}, {"--delta", methods}});
   app.add_option("VOLUME", arguments.volume, "a folder that is empty or does not exist yet")->required();
   app.add_option("--chunker", arguments.chunker, "how files are cut into chunks: see below")->type_name("SPEC");
   app.add_option("--settled,--compression", arguments.settled,

@@ -1,4 +1,4 @@
-// The behaviour of every tool: help, version, manual, errors for wrong arguments and for output that cannot be written.
+// The behaviour of every tool: help, version, manual, completions, errors for wrong arguments and for output that cannot be written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,6 +26,7 @@ namespace dedupfs::tools {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -45,6 +46,22 @@ std::set<std::string> long_options_in(const std::string& help) {
   for (std::sregex_iterator match(help.begin(), help.end(), kOption), end; match != end; ++match)
     options.insert((*match)[1]);
   return options;
+}
+
+// "-o" and "--json", from the lines that begin with them.
+std::set<std::string> option_names_in(const std::string& help) {
+  static const std::regex kNames(R"(\n  (-[^ \n]+))");
+  std::set<std::string> names;
+  for (std::sregex_iterator line(help.begin(), help.end(), kNames), end; line != end; ++line) {
+    std::istringstream list((*line)[1]);
+    for (std::string name; std::getline(list, name, ',');) names.insert(name);
+  }
+  return names;
+}
+
+// As fish writes them: " -s o", " -l json".
+std::string in_fish(const std::string& option) {
+  return option.starts_with("--") ? " -l " + option.substr(2) : " -s " + option.substr(1);
 }
 
 int never_mount(const MountRequest&) {
@@ -72,6 +89,13 @@ std::vector<Tool> all_tools() {
       {"mkfs.dedupfs", run_mkfs, 16, 8},
       {"umount.dedupfs", run_umount, 1, 32},
   };
+}
+
+// Of the program and of its commands.
+std::string whole_help(const Tool& tool) {
+  std::string help = outcome_of(tool.run, {"--help"}).out;
+  for (const std::string& command : tool.commands) help += outcome_of(tool.run, {command, "--help"}).out;
+  return help;
 }
 
 class EveryTool : public testing::TestWithParam<Tool> {};
@@ -120,17 +144,44 @@ TEST_P(EveryTool, SaysWhatIsRequired) {
 
 TEST_P(EveryTool, HasAManualWithEachOption) {
   const std::string manual = manual_text(GetParam().manual);
-  std::string help = outcome_of(GetParam().run, {"--help"}).out;
-  for (const std::string& command : GetParam().commands) {
-    help += outcome_of(GetParam().run, {command, "--help"}).out;
-    EXPECT_THAT(manual, HasSubstr(command));
-  }
+  for (const std::string& command : GetParam().commands) EXPECT_THAT(manual, HasSubstr(command));
 
-  const auto options = long_options_in(help);
+  const auto options = long_options_in(whole_help(GetParam()));
 
   EXPECT_TRUE(options.contains("help"));
   for (const std::string& option : options)
     EXPECT_TRUE(has_word(manual, "-" + option)) << GetParam().manual << ": --" << option;
+}
+
+TEST_P(EveryTool, CompletesEachOptionAndCommandInEachShell) {
+  const auto script_for = [](const std::string& shell) {
+    const Outcome outcome = outcome_of(GetParam().run, {"--completion", shell});
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.err, "");
+    return outcome.out;
+  };
+  const std::string bash = script_for("bash"), zsh = script_for("zsh"), fish = script_for("fish");
+
+  const auto options = option_names_in(whole_help(GetParam()));
+
+  EXPECT_TRUE(options.contains("-h") && options.contains("--help"));
+  for (const std::string& option : options) {
+    EXPECT_THAT(bash, ContainsRegex("[ ']" + option + "[ ']"));
+    EXPECT_THAT(zsh, ContainsRegex("[')]" + option + "=?\\["));
+    EXPECT_THAT(fish, HasSubstr(in_fish(option) + " "));
+  }
+  for (const std::string& command : GetParam().commands) {
+    EXPECT_THAT(bash, HasSubstr("    " + command + ")\n"));
+    EXPECT_THAT(zsh, HasSubstr("    " + command + ")\n"));
+    EXPECT_THAT(fish, HasSubstr(" -a " + command + " "));
+  }
+}
+
+TEST_P(EveryTool, HasNoCompletionsForAnUnknownShell) {
+  const Outcome outcome = outcome_of(GetParam().run, {"--completion", "tcsh"});
+
+  EXPECT_EQ(outcome.exit_code, GetParam().usage_error);
+  EXPECT_THAT(outcome.err, HasSubstr("tcsh"));
 }
 
 TEST(Manuals, NameEachMountOption) {

@@ -18,6 +18,7 @@
 #include "chunkers/parameter_sets.h"
 #include "chunkers/registry.h"
 #include "command/common_options.h"
+#include "delta/resemblance.h"
 
 namespace dedupfs::bench {
 namespace {
@@ -47,6 +48,14 @@ std::string chunkers_help() {
       "  gear:avg=8k,norm=1,ram    is the spec gear:avg=8k,norm=1 and the algorithm ram.\n"
       "The key isa=NAME in a spec replaces --isa for that spec.\n";
   return text;
+}
+
+tools::ValueWords value_words() {
+  const auto chunkers = tools::names_of(chunker_infos());
+  auto algorithms = chunkers;
+  for (const ParameterSet& set : parameter_sets()) algorithms.emplace_back(set.name);
+  return {
+      {"--algorithm", algorithms}, {"--chunker", chunkers}, {"--methods", tools::names_of(resemblance_method_infos())}};
 }
 
 // Prints the cuts of all files as offsets in the whole input.
@@ -149,7 +158,7 @@ CLI::App& add_chunk(CLI::App& app, ChunkArguments& arguments) {
 
 int run_bench(std::span<const std::string> arguments, std::ostream& out, std::ostream& err) {
   CLI::App app("Measures chunking algorithms, resemblance detection and delta encoding.", "dedupfs-bench");
-  tools::define_common_options(app);
+  tools::define_common_options(app, value_words());
   app.require_subcommand(1);
 
   ChunkArguments chunk_arguments;

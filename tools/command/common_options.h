@@ -1,7 +1,10 @@
-// The options that every program has beside --help.
+// The options that every program has beside --help: --version, and --completion.
 //
 // Threads: one.
+// Ownership: `app` keeps what it needs.
 #pragma once
+
+#include "command/command_line.h"
 
 namespace CLI {
 class App;
@@ -9,7 +12,8 @@ class App;
 
 namespace dedupfs::tools {
 
-// Adds -V and --version. They end the parsing with an exception of CLI11, as --help does.
-void define_common_options(CLI::App& app);
+// Adds -V and --version, and the hidden option --completion SHELL, which prints a completion script. Both end the parsing with an
+// exception of CLI11, as --help does. `words` are for these scripts. `app` stays where it is until it has parsed.
+void define_common_options(CLI::App& app, const ValueWords& words = {});
 
 }  // namespace dedupfs::tools

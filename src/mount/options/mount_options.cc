@@ -292,8 +292,27 @@ Result<void> parse_option(MountOptions& options, std::string_view item, std::str
                            item, known)};
 }
 
-std::string help_line(std::string_view option, std::string_view help) {
-  return fmt::format("  {:<16} {}\n", option, help);
+struct HelpRow {
+  std::string option;  // "commit=5", "foreign"
+  std::string_view help;
+};
+
+std::vector<HelpRow> help_rows() {
+  const MountOptions defaults;
+  std::vector<HelpRow> rows;
+  for (const OwnOption& option : own_options()) {
+    const std::string value = option.shown_value.empty() ? option.format(defaults) : std::string(option.shown_value);
+    rows.push_back({fmt::format("{}={}", option.name, value), option.help});
+  }
+  rows.insert(rows.end(),
+              {{"foreign", "for root: mount a volume that others own or can write to"},
+               {"noallow_other", "for root: other users have no access"},
+               {"allow_other", "for a user: other users have access"},
+               {"allow_suid", "honour set-user-id bits (like suid, which mount(8) does not pass on)"},
+               {"allow_dev", "honour device files (like dev, which mount(8) does not pass on)"},
+               {"auto_unmount", "unmount when the daemon dies: programs then see the folder below"},
+               {"core_dump", "write a core dump when the daemon crashes; it holds file contents of all users"}});
+  return rows;
 }
 
 // libfuse splits its list at commas and takes backslashes as escapes.
@@ -339,19 +358,18 @@ std::string format_own_options(const MountOptions& options) {
 }
 
 std::string mount_options_help() {
-  const MountOptions defaults;
   std::string text;
-  for (const OwnOption& option : own_options()) {
-    const std::string value = option.shown_value.empty() ? option.format(defaults) : std::string(option.shown_value);
-    text += help_line(fmt::format("{}={}", option.name, value), option.help);
+  for (const auto& [option, help] : help_rows()) text += fmt::format("  {:<16} {}\n", option, help);
+  return text;
+}
+
+std::vector<std::string> mount_option_words() {
+  std::vector<std::string> words;
+  for (const HelpRow& row : help_rows()) {
+    const std::size_t equals = row.option.find('=');
+    words.push_back(equals == std::string::npos ? row.option : row.option.substr(0, equals + 1));
   }
-  return text + help_line("foreign", "for root: mount a volume that others own or can write to") +
-         help_line("noallow_other", "for root: other users have no access") +
-         help_line("allow_other", "for a user: other users have access") +
-         help_line("allow_suid", "honour set-user-id bits (like suid, which mount(8) does not pass on)") +
-         help_line("allow_dev", "honour device files (like dev, which mount(8) does not pass on)") +
-         help_line("auto_unmount", "unmount when the daemon dies: programs then see the folder below") +
-         help_line("core_dump", "write a core dump when the daemon crashes; it holds file contents of all users");
+  return words;
 }
 
 std::string libfuse_options(const MountOptions& options, std::string_view source, bool privileged) {

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "codec/compression.h"
@@ -75,6 +76,9 @@ std::string format_own_options(const MountOptions& options);
 
 // A line for each option of dedupfs and of FUSE, with its default.
 std::string mount_options_help();
+
+// The same options as words to begin with: "commit=", "foreign".
+std::vector<std::string> mount_option_words();
 
 // The list for libfuse's -o. `source` is the absolute path of the volume.
 std::string libfuse_options(const MountOptions& options, std::string_view source, bool privileged);

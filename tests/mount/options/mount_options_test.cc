@@ -8,6 +8,7 @@ namespace dedupfs {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Atime = FilesystemOptions::Atime;
@@ -115,6 +116,7 @@ TEST(MountOptions, AllThatThereAreAreListedWhereOneLooksForThem) {
     EXPECT_THAT(unknown, HasSubstr(" " + name + "=,")) << "as a word of the list";
     EXPECT_THAT(help, HasSubstr("\n  " + name + "=")) << "as a line of its own";
   }
+  EXPECT_THAT(mount_option_words(), AllOf(Contains("cache="), Contains("log="), Contains("core_dump")));
   for (const std::string name : {"allow_other", "noallow_other", "auto_unmount", "core_dump"}) {
     EXPECT_THAT(unknown, HasSubstr(" " + name));
     EXPECT_THAT(help, HasSubstr("\n  " + name + " "));
