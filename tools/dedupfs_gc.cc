@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
-#include <string_view>
+#include <string>
 #include <utility>
 
 #include "command/common_options.h"
@@ -13,6 +13,7 @@
 #include "mount/control/control_socket.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/system/mount_table.h"
+#include "progress_line.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -28,28 +29,10 @@ struct GcArguments {
   bool foreign = false;
 };
 
-// One line on the terminal, if there is one.
-class ProgressLine {
- public:
-  ProgressLine(std::ostream& err, bool is_terminal) : err_(err), is_terminal_(is_terminal) {}
-
-  void show(const nlohmann::json& reclaim) {
-    if (!is_terminal_) return;
-    const std::string screen = reclaim_screen(reclaim);
-    err_ << kClear << screen.substr(0, screen.find('\n')) << std::flush;
-    is_shown_ = true;
-  }
-  void clear() {
-    if (std::exchange(is_shown_, false)) err_ << kClear << std::flush;
-  }
-
- private:
-  static constexpr std::string_view kClear = "\r\x1b[K";
-
-  std::ostream& err_;
-  bool is_terminal_;
-  bool is_shown_ = false;
-};
+std::string progress_of(const nlohmann::json& reclaim) {
+  const std::string screen = reclaim_screen(reclaim);
+  return screen.substr(0, screen.find('\n'));
+}
 
 // One reclaim, or one question about it.
 class Gc {
@@ -87,7 +70,7 @@ class Gc {
     process_.catch_stop_signals();
     const auto status = reclaim_volume(volume, asked_.settle ? ReclaimGoal::kSettle : ReclaimGoal::kFreeSpace,
                                        asked_.foreign, [&](const ReclaimStatus& so_far) {
-                                         progress_.show(reclaim_json(so_far));
+                                         progress_.show(progress_of(reclaim_json(so_far)));
                                          return !process_.stop_was_asked_for();
                                        });
     if (!status) return status.error();
@@ -99,7 +82,7 @@ class Gc {
     DEDUPFS_ASSIGN(const bool running, read_answer([&] { return answer.at("running").get<bool>(); }));
     if (!running && asked_.action != "start") console_.say("no reclaim is running: there is nothing to wait for");
     return await_job(volume, kReclaim, [&](const nlohmann::json& so_far) {
-      progress_.show(so_far);
+      progress_.show(progress_of(so_far));
       return !process_.stop_was_asked_for();
     });
   }

@@ -4,103 +4,26 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/size.h"
-#include "chunkers/registry.h"
 #include "command/common_options.h"
-#include "delta/resemblance.h"
 #include "exit_codes.h"
 #include "store/volume/volume.h"
+#include "volume_settings.h"
 
 namespace dedupfs::tools {
 namespace {
 
 struct MkfsArguments {
   std::string volume;
-  std::string chunker;
-  std::string settled;
-  std::string landing;
-  std::string delta{kDefaultDeltaSettings};
-  std::string region;
+  VolumeSettingsArguments settings;
   std::string label;
   std::string ignored;
   bool foreign = false;
 };
 
-std::string chunkers_help() {
-  std::string text = fmt::format("Chunkers (NAME:KEY=VALUE,...; default {}):\n", kDefaultChunkerSpec);
-  for (const ChunkerInfo& info : chunker_infos()) {
-    text += fmt::format("  {:<10} {}\n             {}\n", info.name, info.summary, info.parameters);
-  }
-  return text;
-}
-
-std::string deltas_help() {
-  std::string text = fmt::format("Delta methods (METHOD:depth=1..16,neighbours=0..3,index=SIZE; default {}):\n",
-                                 format_delta_settings(*parse_delta_settings(kDefaultDeltaSettings)));
-  for (const ResemblanceMethodInfo& info : resemblance_method_infos())
-    text += fmt::format("  {:<12} {}\n", info.name, info.summary);
-  return text;
-}
-
-Result<std::uint32_t> parse_region_bytes(const std::string& text) {
-  const auto region = parse_size(text);
-  if (!region) return region.error().with("--region");
-  if (*region < kMinRegionBytes || *region > kMaxRegionPayloadBytes)
-    return invalid_argument(fmt::format("--region {} is out of range (allowed: {} to {})", text,
-                                        format_size(kMinRegionBytes), format_size(kMaxRegionPayloadBytes)));
-  return static_cast<std::uint32_t>(*region);
-}
-
-Result<VolumeSettings> settings_of(const MkfsArguments& arguments) {
-  VolumeSettings settings;
-  settings.chunker = arguments.chunker;
-  settings.label = arguments.label;
-  settings.foreign = arguments.foreign;
-  if (!arguments.settled.empty()) {
-    DEDUPFS_ASSIGN(settings.compression.settled, parse_compression(arguments.settled));
-    settings.compression.landing = settings.compression.settled.quick();
-  }
-  if (!arguments.landing.empty()) {
-    DEDUPFS_ASSIGN(settings.compression.landing, parse_compression(arguments.landing));
-  }
-  if (!settings.compression.are_in_order())
-    return invalid_argument(fmt::format("--landing {} is stronger than --settled {}: settling would make data larger",
-                                        format_compression(settings.compression.landing),
-                                        format_compression(settings.compression.settled)));
-  DEDUPFS_ASSIGN(settings.delta, parse_delta_settings(arguments.delta));
-  if (!arguments.region.empty()) {
-    DEDUPFS_ASSIGN(settings.region_bytes, parse_region_bytes(arguments.region));
-  }
-  if (!arguments.chunker.empty()) DEDUPFS_TRY(make_chunker(arguments.chunker));
-  return settings;
-}
-
 void define_options(CLI::App& app, MkfsArguments& arguments) {
-  app.footer(chunkers_help() + '\n' + deltas_help());
-  std::vector<std::string> methods = names_of(resemblance_method_infos());
-  methods.emplace_back("none");
-  define_common_options(app, {{"--chunker", names_of(chunker_infos())}, {"--delta", methods}});
+  define_common_options(app, volume_setting_words());
   app.add_option("VOLUME", arguments.volume, "a folder that is empty or does not exist yet")->required();
-  app.add_option("--chunker", arguments.chunker, "how files are cut into chunks: see below")->type_name("SPEC");
-  app.add_option("--settled,--compression", arguments.settled,
-                 fmt::format("how data is compressed for good, in the background (default {})",
-                             format_compression(CompressionTiers().settled)))
-      ->type_name(compression_forms());
-  app.add_option(
-         "--landing", arguments.landing,
-         fmt::format("how new data is compressed that arrives fast (default {}, or as --settled if that is quicker)",
-                     format_compression(CompressionTiers().landing)))
-      ->type_name(compression_forms());
-  app.add_option(
-         "--delta", arguments.delta,
-         fmt::format("how similar chunks are found and delta-encoded: see below (default {})", kDefaultDeltaSettings))
-      ->type_name("SPEC|none");
-  app.add_option(
-         "--region", arguments.region,
-         fmt::format("how much data is compressed together (default {}); more saves more disk space, less makes "
-                     "random reads faster",
-                     format_size(Superblock().region_bytes)))
-      ->type_name("SIZE");
+  define_volume_settings(app, arguments.settings);
   app.add_option("-L,--label", arguments.label, "a name for people")->type_name("LABEL");
   app.add_flag("--foreign", arguments.foreign, std::string(kForeignHelp));
   app.add_option("-t", arguments.ignored, "accepted for mkfs(8), no effect");
@@ -116,8 +39,10 @@ int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err) {
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
-  const auto settings = settings_of(asked);
+  auto settings = parse_volume_settings(asked.settings);
   if (!settings) return console.fail(settings.error(), kMkfsUsageError);
+  settings->label = asked.label;
+  settings->foreign = asked.foreign;
   const auto superblock = Volume::create(asked.volume, *settings);
   if (!superblock) return console.fail(superblock.error());
   out << fmt::format(
