@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "mount/options/binary_units.h"
@@ -29,13 +30,14 @@ std::optional<std::uint64_t> number_in(const std::filesystem::path& file) {
   return number;
 }
 
-std::optional<std::uint64_t> physical_memory(const std::filesystem::path& root) {
+// An entry of /proc/meminfo, such as "MemTotal:".
+std::optional<std::uint64_t> memory_by_name(const std::filesystem::path& root, std::string_view entry) {
   std::ifstream meminfo(root / "proc/meminfo");
   for (std::string line; std::getline(meminfo, line);) {
     std::istringstream words(line);
     std::string name;
     std::uint64_t kib = 0;
-    if (words >> name >> kib && name == "MemTotal:") return kib << 10;
+    if (words >> name >> kib && name == entry) return kib << 10;
   }
   return std::nullopt;
 }
@@ -91,7 +93,12 @@ MemoryLimits memory_limits_for(std::uint64_t memory_bytes, std::size_t cpus) {
 }
 
 std::uint64_t memory_of_machine(const std::filesystem::path& root) {
-  return std::min(physical_memory(root).value_or(kUnknownMemory), cgroup_limit(root));
+  return std::min(memory_by_name(root, "MemTotal:").value_or(kUnknownMemory), cgroup_limit(root));
+}
+
+std::uint64_t available_memory(const std::filesystem::path& root) {
+  const std::uint64_t most = memory_of_machine(root);
+  return std::min(most, memory_by_name(root, "MemAvailable:").value_or(most));
 }
 
 }  // namespace dedupfs

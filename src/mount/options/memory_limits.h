@@ -30,4 +30,7 @@ MemoryLimits memory_limits_for(std::uint64_t memory_bytes, std::size_t cpus);
 // `root` is /.
 std::uint64_t memory_of_machine(const std::filesystem::path& root = "/");
 
+// Of these, what programs can get now without swapping others out. What others in its cgroup take is not looked at.
+std::uint64_t available_memory(const std::filesystem::path& root = "/");
+
 }  // namespace dedupfs

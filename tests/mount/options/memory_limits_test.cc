@@ -68,6 +68,7 @@ class MemoryOfMachine : public testing::Test {
     std::ofstream(root_.path() / path) << content;
   }
   std::uint64_t memory() const { return memory_of_machine(root_.path()); }
+  std::uint64_t available() const { return available_memory(root_.path()); }
 
  private:
   TempDir root_;
@@ -89,6 +90,17 @@ TEST_F(MemoryOfMachine, AGroupOfVersion2LimitsItAndSoDoThoseAboveIt) {
 
   write("sys/fs/cgroup/system.slice/backup.service/memory.max", "1073741824\n");
   EXPECT_EQ(memory(), kGiB);
+}
+
+TEST_F(MemoryOfMachine, WhatIsAvailableOfItIsNeverMore) {
+  EXPECT_EQ(available(), 8 * kGiB) << "nothing tells what is available";
+
+  write("proc/meminfo", "MemTotal:        8388608 kB\nMemAvailable:    3145728 kB\n");
+  EXPECT_EQ(available(), 3 * kGiB);
+
+  write("proc/self/cgroup", "0::/backup\n");
+  write("sys/fs/cgroup/backup/memory.max", "1073741824\n");
+  EXPECT_EQ(available(), kGiB);
 }
 
 TEST_F(MemoryOfMachine, AGroupOfVersion1LimitsIt) {

@@ -1,0 +1,125 @@
+#include "fs/estimate/source_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kMaxExtents = 1 << 16;
+constexpr std::uint64_t kStatusBlock = 512;  // of st_blocks
+
+Result<std::vector<std::string>> names_in(int folder, const Path& path) {
+  UniqueFd fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return Error::from_errno(errno, path.string());
+  DIR* const directory = ::fdopendir(fd.get());
+  if (directory == nullptr) return Error::from_errno(errno, path.string());
+  fd.release();  // it is closed with the list
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* const entry = ::readdir(directory)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  const int failure = errno;
+  ::closedir(directory);
+  if (failure != 0) return Error::from_errno(failure, "listing " + path.string());
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace
+
+Result<void> SourceTree::walk(SourceVisitor& visitor) const {
+  for (std::size_t root = 0; root < settings_.roots.size(); ++root) {
+    const Path& path = settings_.roots[root];
+    SourceEntry entry{.root = root};
+    if (::stat(path.c_str(), &entry.status) != 0) return Error::from_errno(errno, path.string());
+    DEDUPFS_TRY(visitor.visit(entry));
+    if (S_ISDIR(entry.status.st_mode)) DEDUPFS_TRY(walk_folder(entry, path, visitor));
+  }
+  return {};
+}
+
+Result<void> SourceTree::walk_folder(const SourceEntry& folder, const Path& path, SourceVisitor& visitor) const {
+  std::vector<SourceEntry> folders;
+  {
+    const int follow = folder.depth == 0 ? 0 : O_NOFOLLOW;
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | follow));
+    if (!fd) {
+      visitor.note_unreadable(Error::from_errno(errno, path.string()));
+      return {};
+    }
+    const auto names = names_in(fd.get(), path);
+    if (!names) {
+      visitor.note_unreadable(names.error());
+      return {};
+    }
+    for (const std::string& name : *names) {
+      SourceEntry entry{
+          .root = folder.root, .depth = folder.depth + 1, .directory = folder.relative_path(), .name = name};
+      if (::fstatat(fd.get(), name.c_str(), &entry.status, AT_SYMLINK_NOFOLLOW) != 0) {
+        visitor.note_unreadable(Error::from_errno(errno, (path / name).string()));
+        continue;
+      }
+      if (settings_.one_filesystem && entry.status.st_dev != folder.status.st_dev) continue;
+      if (S_ISDIR(entry.status.st_mode))
+        folders.push_back(std::move(entry));
+      else
+        DEDUPFS_TRY(visitor.visit(entry));
+    }
+  }
+  for (const SourceEntry& inner : folders) {
+    DEDUPFS_TRY(visitor.visit(inner));
+    DEDUPFS_TRY(walk_folder(inner, path / inner.name, visitor));
+  }
+  return {};
+}
+
+Result<SourceFile> SourceFile::open(const Path& path, bool is_root) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | (is_root ? 0 : O_NOFOLLOW)));
+  if (!fd) return Error::from_errno(errno, path.string());
+  SourceFile file(std::move(fd), path.string());
+  struct stat status {};
+  if (::fstat(file.fd_.get(), &status) != 0) return Error::from_errno(errno, file.path_);
+  if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kInvalidArgument, file.path_ + " is not a regular file"};
+  file.size_ = static_cast<std::uint64_t>(status.st_size);
+  file.find_extents(static_cast<std::uint64_t>(status.st_blocks) * kStatusBlock < file.size_);
+  return file;
+}
+
+void SourceFile::find_extents(bool may_have_holes) {
+  if (size_ == 0) return;
+  std::uint64_t at = 0;
+  while (may_have_holes && at < size_ && extents_.size() < kMaxExtents) {
+    const off_t data = ::lseek(fd_.get(), static_cast<off_t>(at), SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return;  // a hole up to the end
+    if (data < 0) break;                     // the disk knows no holes
+    const off_t hole = ::lseek(fd_.get(), data, SEEK_HOLE);
+    if (hole <= data) break;
+    at = std::min(size_, static_cast<std::uint64_t>(hole));
+    if (static_cast<std::uint64_t>(data) >= at) return;  // it was cut off meanwhile
+    extents_.push_back({static_cast<std::uint64_t>(data), at});
+  }
+  if (at < size_) extents_.push_back({at, size_});
+}
+
+std::uint64_t SourceFile::data_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Extent& extent : extents_) bytes += extent.end - extent.begin;
+  return bytes;
+}
+
+Result<std::size_t> SourceFile::read(std::uint64_t offset, MutableByteSpan out) const {
+  for (;;) {
+    const ssize_t got = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR) return Error::from_errno(errno, "reading " + path_);
+  }
+}
+
+}  // namespace dedupfs
