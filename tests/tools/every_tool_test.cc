@@ -11,6 +11,7 @@
 #include "bench/run.h"
 #include "dedupfs.h"
 #include "dedupfs_clone.h"
+#include "dedupfs_estimate.h"
 #include "dedupfs_gc.h"
 #include "dedupfs_scrub.h"
 #include "dedupfs_snapshot.h"
@@ -78,6 +79,9 @@ std::vector<Tool> all_tools() {
        1, 2},
       {"dedupfs-bench", bench::run_bench, 2, 1, "dedupfs-bench.1", {"chunk", "resemble", "delta", "isa"}},
       {"dedupfs-clone", run_clone, 1, 2, "dedupfs-clone.1"},
+      {"dedupfs-estimate",
+       [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_estimate(arguments, out, err); }, 1,
+       2, "dedupfs-estimate.1"},
       {"dedupfs-gc",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_gc(arguments, out, err); }, 1, 2},
       {"dedupfs-scrub", run_scrub, 1, 2},
