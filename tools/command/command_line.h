@@ -21,6 +21,7 @@ using ValueWords = std::map<std::string, std::vector<std::string>>;
 template <class Rows>
 std::vector<std::string> names_of(const Rows& rows) {
   std::vector<std::string> names;
+  names.reserve(rows.size());
   for (const auto& row : rows) names.emplace_back(row.name);
   return names;
 }

@@ -54,8 +54,8 @@ class FuseMount {
   // Call it before the loop: sets the work for the first request of the kernel.
   void when_connected(std::function<void()> connected) { connected_ = std::move(connected); }
   // Call it before the loop, once: what everybody may ask. `makers` may refer to this mount.
-  void answer_publicly(PublicAnswers::Makers makers) {
-    public_answers_ = std::make_unique<PublicAnswers>(std::move(makers));
+  void answer_publicly(const PublicAnswers::Makers& makers) {
+    public_answers_ = std::make_unique<PublicAnswers>(makers);
   }
   PublicAnswers* public_answers() { return public_answers_.get(); }  // null: nothing is answered
   // Negotiates features with the kernel, and remembers the result.

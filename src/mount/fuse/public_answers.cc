@@ -10,10 +10,10 @@
 
 namespace dedupfs {
 
-PublicAnswers::PublicAnswers(Makers makers, std::function<Clock::time_point()> now) : now_(std::move(now)) {
+PublicAnswers::PublicAnswers(const Makers& makers, std::function<Clock::time_point()> now) : now_(std::move(now)) {
   {
     const MutexLock lock(mutex_);
-    for (auto& [name, make] : makers) questions_[name].make = std::move(make);
+    for (const auto& [name, make] : makers) questions_[name].make = make;
   }
   thread_ = std::thread([this] { run(); });
   ::pthread_setname_np(thread_.native_handle(), "answers");

@@ -41,7 +41,7 @@ class PublicAnswers {
   static constexpr std::size_t kMaxWaiting = 64;
   static constexpr std::size_t kMaxWaitingOfUser = 8;
 
-  explicit PublicAnswers(Makers makers, std::function<Clock::time_point()> now = Clock::now);
+  explicit PublicAnswers(const Makers& makers, std::function<Clock::time_point()> now = Clock::now);
   ~PublicAnswers();
   PublicAnswers(const PublicAnswers&) = delete;
   PublicAnswers& operator=(const PublicAnswers&) = delete;

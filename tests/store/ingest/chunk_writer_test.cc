@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "sample_ingest.h"
+#include "store/format/chunk_ids.h"
 
 namespace dedupfs {
 namespace {
