@@ -6,9 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -113,18 +111,10 @@ MetricsContext context_of(const VolumeReport& report) {
   if (!report.mount) return context;
   const Path& mountpoint = report.mount->mountpoint;
   context.mountpoint = mountpoint.string();
-  const auto answer = ask_in_time("the space of " + mountpoint.string(), {.limit = std::chrono::seconds(10)},
-                                  [&]() -> Result<std::string> {
-                                    struct statvfs space {};
-                                    if (::statvfs(mountpoint.c_str(), &space) != 0)
-                                      return Error::from_errno(errno, mountpoint.string());
-                                    return std::string(reinterpret_cast<const char*>(&space), sizeof space);
-                                  });
-  struct statvfs space {};
-  if (!answer || answer->size() != sizeof space) return context;
-  std::memcpy(&space, answer->data(), sizeof space);
-  context.read_only = (space.f_flag & ST_RDONLY) != 0;
-  context.available_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
+  const auto space = statvfs_in_time(mountpoint, {.limit = std::chrono::seconds(10)});
+  if (!space) return context;
+  context.read_only = (space->f_flag & ST_RDONLY) != 0;
+  context.available_bytes = std::uint64_t{space->f_bavail} * space->f_frsize;
   return context;
 }
 

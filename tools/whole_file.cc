@@ -10,22 +10,13 @@
 #include <string>
 
 #include "base/unique_fd.h"
+#include "base/write_all.h"
 
 namespace dedupfs::tools {
 namespace {
 
-Result<void> write_all(int descriptor, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t count = ::write(descriptor, content.data(), content.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return Error::from_errno(errno, "write");
-    content.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return {};
-}
-
 Result<void> move_there(int descriptor, const std::string& from, const Path& file, std::string_view content) {
-  DEDUPFS_TRY(write_all(descriptor, content));
+  if (!write_all(descriptor, content)) return Error::from_errno(errno, "write");
   if (::fchmod(descriptor, 0644) != 0 || ::rename(from.c_str(), file.c_str()) != 0)
     return Error::from_errno(errno, "rename");
   return {};

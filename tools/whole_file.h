@@ -1,4 +1,5 @@
-// Files that other programs read while they are written anew.
+// Files that other programs read while they are written anew. (replace_file() of base/backing.h is for those of a volume: for its
+// owner only, with one writer.)
 #pragma once
 
 #include <string_view>

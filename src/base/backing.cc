@@ -103,14 +103,6 @@ class PosixFile final : public BackingFile {
   Path path_;
 };
 
-// One name in a folder, never a path: no part of a volume's folder can lead elsewhere. This is why openat2(2) with
-// RESOLVE_BENEATH is not needed, which older kernels and some containers do not have: O_NOFOLLOW covers the one name there is.
-Result<std::string> single(std::string_view name) {
-  if (!name.empty() && name != "." && name != ".." && name.find_first_of(std::string_view("/\0", 2)) == name.npos)
-    return std::string(name);
-  return Error{ErrorCode::kInvalidArgument, "'" + std::string(name) + "' is not the name of a file"};
-}
-
 UniqueFd open_directory(int parent, const char* name, int flags) {
   return UniqueFd(complete([&] { return ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags); }));
 }
@@ -283,6 +275,14 @@ Result<void> BackingFile::read(std::uint64_t offset, MutableByteSpan out) const 
   if (filled == out.size()) return {};
   return Error{ErrorCode::kCorruption, path().string() + " ends at " + std::to_string(offset + filled) + ", " +
                                            std::to_string(out.size() - filled) + " bytes are missing"};
+}
+
+// This is why openat2(2) with RESOLVE_BENEATH is not needed, which older kernels and some containers do not have: O_NOFOLLOW
+// covers the one name there is.
+Result<std::string> BackingFolder::single(std::string_view name) {
+  if (!name.empty() && name != "." && name != ".." && name.find_first_of(std::string_view("/\0", 2)) == name.npos)
+    return std::string(name);
+  return Error{ErrorCode::kInvalidArgument, "'" + std::string(name) + "' is not the name of a file"};
 }
 
 Result<Backing::Type> BackingFolder::type(std::string_view name) {

@@ -117,6 +117,9 @@ class BackingFolder {
  protected:
   explicit BackingFolder(Path path) : path_(std::move(path)) {}
 
+  // The name, if it is one name in a folder and never a path: so no part of a volume's folder can lead elsewhere.
+  static Result<std::string> single(std::string_view name);
+
  private:
   const Path path_;
 };

@@ -64,8 +64,10 @@ struct ScratchBacking::Content {
 
 // A name's object: a file if it has content, otherwise a folder.
 struct ScratchBacking::Node {
+  using Children = std::map<std::string, std::shared_ptr<Node>, std::less<>>;
+
   std::shared_ptr<Content> content;
-  std::map<std::string, std::shared_ptr<Node>, std::less<>> children;
+  Children children;
 
   bool is_folder() const { return content == nullptr; }
 };
@@ -189,7 +191,7 @@ class ScratchBacking::Folder final : public BackingFolder {
       : BackingFolder(std::move(path)), tree_(std::move(tree)), node_(std::move(node)) {}
 
   Result<std::unique_ptr<BackingFile>> open(std::string_view name, Mode mode) override {
-    DEDUPFS_TRY(require_single(name));
+    DEDUPFS_TRY(single(name));
     const MutexLock lock(tree_->mutex);
     auto found = node_->children.find(name);
     if (found == node_->children.end()) {
@@ -205,26 +207,22 @@ class ScratchBacking::Folder final : public BackingFolder {
   }
 
   Result<std::shared_ptr<BackingFolder>> open_folder(std::string_view name) override {
-    DEDUPFS_TRY(require_single(name));
     const MutexLock lock(tree_->mutex);
-    const auto found = node_->children.find(name);
-    if (found == node_->children.end()) return missing(name);
+    DEDUPFS_ASSIGN(const auto found, find(name));
     if (!found->second->is_folder()) return Error{ErrorCode::kCorruption, where(name) + " is not a folder"};
     return std::make_shared<Folder>(tree_, found->second, path() / name);
   }
 
   Result<void> make_folder(std::string_view name) override {
-    DEDUPFS_TRY(require_single(name));
+    DEDUPFS_TRY(single(name));
     const MutexLock lock(tree_->mutex);
     if (!node_->children.emplace(name, std::make_shared<Node>()).second) return exists_already(name);
     return {};
   }
 
   Result<void> remove_folder(std::string_view name) override {
-    DEDUPFS_TRY(require_single(name));
     const MutexLock lock(tree_->mutex);
-    const auto found = node_->children.find(name);
-    if (found == node_->children.end()) return missing(name);
+    DEDUPFS_ASSIGN(const auto found, find(name));
     if (!found->second->is_folder()) return Error{ErrorCode::kNotDirectory, where(name) + " is not a folder"};
     if (!found->second->children.empty()) return Error{ErrorCode::kNotEmpty, where(name) + " is not empty"};
     node_->children.erase(found);
@@ -232,35 +230,29 @@ class ScratchBacking::Folder final : public BackingFolder {
   }
 
   Result<void> rename(std::string_view name, BackingFolder& to, std::string_view new_name) override {
-    DEDUPFS_TRY(require_single(name));
-    DEDUPFS_TRY(require_single(new_name));
+    DEDUPFS_ASSIGN(const std::string to_name, single(new_name));
     Node& target = *static_cast<Folder&>(to).node_;
     const MutexLock lock(tree_->mutex);
-    const auto found = node_->children.find(name);
-    if (found == node_->children.end()) return missing(name);
+    DEDUPFS_ASSIGN(const auto found, find(name));
     const std::shared_ptr<Node> moved = found->second;
     node_->children.erase(found);
-    target.children.insert_or_assign(std::string(new_name), moved);
+    target.children.insert_or_assign(to_name, moved);
     return {};
   }
 
   Result<void> link(std::string_view name, BackingFolder& to, std::string_view new_name) override {
-    DEDUPFS_TRY(require_single(name));
-    DEDUPFS_TRY(require_single(new_name));
+    DEDUPFS_ASSIGN(const std::string to_name, single(new_name));
     Node& target = *static_cast<Folder&>(to).node_;
     const MutexLock lock(tree_->mutex);
-    const auto found = node_->children.find(name);
-    if (found == node_->children.end()) return missing(name);
-    if (!target.children.emplace(new_name, found->second).second)
-      return Error{ErrorCode::kExists, (to.path() / new_name).string() + ": it exists"};
+    DEDUPFS_ASSIGN(const auto found, find(name));
+    if (!target.children.emplace(to_name, found->second).second)
+      return Error{ErrorCode::kExists, (to.path() / to_name).string() + ": it exists"};
     return {};
   }
 
   Result<void> unlink(std::string_view name) override {
-    DEDUPFS_TRY(require_single(name));
     const MutexLock lock(tree_->mutex);
-    const auto found = node_->children.find(name);
-    if (found == node_->children.end()) return missing(name);
+    DEDUPFS_ASSIGN(const auto found, find(name));
     if (found->second->is_folder()) return Error{ErrorCode::kIsDirectory, where(name) + " is a folder"};
     node_->children.erase(found);
     return {};
@@ -277,7 +269,7 @@ class ScratchBacking::Folder final : public BackingFolder {
 
   Result<Status> status() override { return status_of(*node_); }
   Result<Status> status(std::string_view name) override {
-    DEDUPFS_TRY(require_single(name));
+    DEDUPFS_TRY(single(name));
     std::shared_ptr<Node> node;
     {
       const MutexLock lock(tree_->mutex);
@@ -294,9 +286,11 @@ class ScratchBacking::Folder final : public BackingFolder {
   }
 
  private:
-  static Result<void> require_single(std::string_view name) {
-    if (!name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos) return {};
-    return Error{ErrorCode::kInvalidArgument, "'" + std::string(name) + "' is not the name of a file"};
+  Result<Node::Children::iterator> find(std::string_view name) DEDUPFS_REQUIRES(tree_->mutex) {
+    DEDUPFS_TRY(single(name));
+    const auto found = node_->children.find(name);
+    if (found == node_->children.end()) return missing(name);
+    return found;
   }
   static Status status_of(const Node& node) {
     Status status{.type = node.is_folder() ? Type::kDirectory : Type::kFile,

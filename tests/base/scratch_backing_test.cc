@@ -104,6 +104,7 @@ TEST_F(ScratchBackingTest, RefusesWhatADiskWouldRefuse) {
   EXPECT_EQ(folder_->unlink("inner").error().code(), ErrorCode::kIsDirectory);
   EXPECT_EQ(folder_->unlink("inner/b").error().code(), ErrorCode::kInvalidArgument);
   EXPECT_EQ(folder_->open("..", Mode::kRead).error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(folder_->open(std::string_view("a\0b", 3), Mode::kCreate).error().code(), ErrorCode::kInvalidArgument);
   EXPECT_FALSE(folder_->open("a", Mode::kRead).value()->write(0, bytes_of("x"))) << "it is open for reading";
   EXPECT_EQ(disk_.open_root("/inner/none").error().code(), ErrorCode::kNotFound);
   EXPECT_TRUE(disk_.open_root("/inner/").value()->exists("b").value());

@@ -229,4 +229,15 @@ Result<void> Reclaimer::note_progress(ReclaimPhase phase, double done, const Rec
   return wait_for_turn();
 }
 
+Result<ReclaimStatus> run_reclaim(Reclaimer& reclaimer, const ReclaimSettings& settings,
+                                  std::chrono::milliseconds look_interval,
+                                  const std::function<bool(const ReclaimStatus&)>& goes_on) {
+  DEDUPFS_TRY(reclaimer.start(settings));
+  for (ReclaimStatus status = reclaimer.status();; status = reclaimer.status()) {
+    if (!status.running) return status;
+    if (!goes_on(status)) reclaimer.stop();
+    std::this_thread::sleep_for(look_interval);
+  }
+}
+
 }  // namespace dedupfs

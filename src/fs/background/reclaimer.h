@@ -97,4 +97,9 @@ class Reclaimer {
   std::thread thread_;
 };
 
+// Starts a job, and returns what became of it when it has ended. Asks `goes_on` every `look_interval`: false stops the job.
+Result<ReclaimStatus> run_reclaim(Reclaimer& reclaimer, const ReclaimSettings& settings,
+                                  std::chrono::milliseconds look_interval,
+                                  const std::function<bool(const ReclaimStatus&)>& goes_on);
+
 }  // namespace dedupfs

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <utility>
 
 #include "fs/format/mode.h"
@@ -15,7 +14,7 @@ constexpr std::size_t kWriteBytes = 1 << 20;  // of a request of the kernel
 constexpr std::uint64_t kSlackShare = 4;
 constexpr std::uint64_t kMinSlackBytes = 64 << 20;
 
-constexpr std::chrono::milliseconds kLookInterval{20};  // while it settles
+constexpr std::chrono::milliseconds kSettleLookInterval{20};
 
 constexpr std::string_view kVolumePath = "/volume";
 
@@ -84,17 +83,14 @@ Result<void> ScratchVolume::copy_content(const SourceFile& source, const Progres
 }
 
 Result<void> ScratchVolume::settle(const Progress& progress) {
-  Reclaimer& reclaimer = filesystem_->reclaimer();
-  DEDUPFS_TRY(reclaimer.start({.goal = ReclaimGoal::kSettle}));
-  while (reclaimer.status().running) {
-    if (const auto goes_on = progress(0); !goes_on) {
-      reclaimer.stop();
-      return goes_on.error();
-    }
-    std::this_thread::sleep_for(kLookInterval);
-  }
-  const auto last = reclaimer.status().last;
-  if (last && last->error) return *last->error;
+  Result<void> told;
+  DEDUPFS_ASSIGN(const ReclaimStatus status, run_reclaim(filesystem_->reclaimer(), {.goal = ReclaimGoal::kSettle},
+                                                         kSettleLookInterval, [&](const ReclaimStatus&) {
+                                                           told = progress(0);
+                                                           return told.has_value();
+                                                         }));
+  DEDUPFS_TRY(told);
+  if (status.last && status.last->error) return *status.last->error;
   return {};
 }
 

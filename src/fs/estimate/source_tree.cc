@@ -108,12 +108,6 @@ void SourceFile::find_extents(bool may_have_holes) {
   if (at < size_) extents_.push_back({at, size_});
 }
 
-std::uint64_t SourceFile::data_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const Extent& extent : extents_) bytes += extent.end - extent.begin;
-  return bytes;
-}
-
 Result<std::size_t> SourceFile::read(std::uint64_t offset, MutableByteSpan out) const {
   for (;;) {
     const ssize_t got = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));

@@ -44,7 +44,6 @@ class SourceTree {
 
   explicit SourceTree(Settings settings) : settings_(std::move(settings)) {}
 
-  const std::vector<Path>& roots() const { return settings_.roots; }
   Path path_of(std::size_t root, const std::string& relative) const {
     return relative.empty() ? settings_.roots[root] : settings_.roots[root] / relative;
   }
@@ -72,8 +71,6 @@ class SourceFile {
   std::uint64_t size() const { return size_; }
   // The parts that are not holes, in order. Of a file with very many holes the last part has some of them.
   const std::vector<Extent>& extents() const { return extents_; }
-  std::uint64_t data_bytes() const;
-
   // At most so much from there; 0 at the end of the file.
   Result<std::size_t> read(std::uint64_t offset, MutableByteSpan out) const;
 

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/write_all.h"
+
 namespace dedupfs {
 
 namespace {
@@ -41,16 +43,6 @@ std::string read_report(int fd) {
   std::exit(kExitInternal);
 }
 
-void send_report(int fd, const std::string& report) {
-  std::size_t sent = 0;
-  while (sent < report.size()) {
-    const ssize_t count = ::write(fd, report.data() + sent, report.size() - sent);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;  // the parent has gone
-    sent += static_cast<std::size_t>(count);
-  }
-}
-
 }  // namespace
 
 void print_error(const std::string& message) {
@@ -76,14 +68,14 @@ void Startup::succeeded() {
   if (std::exchange(reported_, true) || !report_) return;
   const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null.get(), stream);
-  send_report(report_.get(), std::string(1, '\0'));
+  (void)write_all(report_.get(), std::string(1, '\0'));  // or the parent has gone
   report_.reset();
 }
 
 void Startup::failed(int exit_code, const std::string& message) {
   if (std::exchange(reported_, true)) return;
   if (!report_) return print_error(message);
-  send_report(report_.get(), static_cast<char>(exit_code) + message);
+  (void)write_all(report_.get(), static_cast<char>(exit_code) + message);  // or the parent has gone
   report_.reset();
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "base/write_all.h"
 
 namespace dedupfs {
 namespace {
@@ -41,27 +42,20 @@ Result<std::string> read_in_time(int descriptor, Wait wait) {
   }
 }
 
-void write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(descriptor, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-}
-
 std::string answer_of(const Path& path) {
   return "an answer of the filesystem at " + path.string();
 }
 
-Result<struct stat> status_in_time(const Path& path, int (*look)(const char*, struct stat*)) {
+// What a system call says of a path.
+template <class Status>
+Result<Status> status_in_time(const Path& path, const Patience& patience, int (*look)(const char*, Status*)) {
   const auto ask = [&]() -> Result<std::string> {
-    struct stat status {};
+    Status status{};
     if (look(path.c_str(), &status) != 0) return Error::from_errno(errno, path.string());
     return std::string(reinterpret_cast<const char*>(&status), sizeof status);
   };
-  DEDUPFS_ASSIGN(const std::string answer, ask_in_time(answer_of(path), {}, ask));
-  struct stat status {};
+  DEDUPFS_ASSIGN(const std::string answer, ask_in_time(answer_of(path), patience, ask));
+  Status status{};
   if (answer.size() != sizeof status) return Error{ErrorCode::kIo, path.string() + ": the answer is incomplete"};
   std::memcpy(&status, answer.data(), sizeof status);
   return status;
@@ -78,7 +72,7 @@ Result<std::string> ask_in_time(const std::string& what, const Patience& patienc
   const pid_t child = ::fork();
   if (child < 0) return Error::from_errno(errno, "fork");
   if (child == 0) {
-    write_all(writer.get(), report_of(call()));
+    (void)write_all(writer.get(), report_of(call()));
     ::_exit(0);
   }
   writer.reset();
@@ -112,11 +106,15 @@ Result<Path> canonical_in_time(const Path& path) {
 }
 
 Result<struct stat> stat_in_time(const Path& path) {
-  return status_in_time(path, &::stat);
+  return status_in_time<struct stat>(path, {}, &::stat);
 }
 
 Result<struct stat> lstat_in_time(const Path& path) {
-  return status_in_time(path, &::lstat);
+  return status_in_time<struct stat>(path, {}, &::lstat);
+}
+
+Result<struct statvfs> statvfs_in_time(const Path& path, const Patience& patience) {
+  return status_in_time<struct statvfs>(path, patience, &::statvfs);
 }
 
 }  // namespace dedupfs

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <functional>
 #include <string>
@@ -26,5 +27,6 @@ Result<Path> canonical_in_time(const Path& path);
 Result<struct stat> stat_in_time(const Path& path);
 // The same, but of a link itself.
 Result<struct stat> lstat_in_time(const Path& path);
+Result<struct statvfs> statvfs_in_time(const Path& path, const Patience& patience);
 
 }  // namespace dedupfs

@@ -128,6 +128,31 @@ TEST_F(ReclaimerTest, OneThatIsStoppedIsFinishedByTheNext) {
   EXPECT_FALSE(reclaimer.status().last->error);
 }
 
+TEST_F(ReclaimerTest, OneThatIsRunToItsEndSaysWhatBecameOfIt) {
+  Reclaimer reclaimer = make();
+  const auto status = run_reclaim(reclaimer, {}, std::chrono::milliseconds(1), [](const auto&) { return true; });
+
+  ASSERT_TRUE(status);
+  EXPECT_FALSE(status->running);
+  ASSERT_TRUE(status->last);
+  EXPECT_EQ(status->last->findings.erased_chunks, 3u);
+}
+
+TEST_F(ReclaimerTest, OneThatIsRunEndsWhenItIsToldTo) {
+  Reclaimer reclaimer = make();
+  close_the_door();
+  const auto status = run_reclaim(reclaimer, {}, std::chrono::milliseconds(1), [&](const auto& now) {
+    EXPECT_TRUE(now.running);
+    await_the_door();
+    open_the_door();
+    return false;
+  });
+
+  ASSERT_TRUE(status);
+  EXPECT_FALSE(status->running);
+  ASSERT_TRUE(status->last);
+}
+
 TEST_F(ReclaimerTest, StoppingWhereNothingRunsIsNothing) {
   Reclaimer reclaimer = make();
   reclaimer.stop();

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "support/child_process.h"
 #include "support/files.h"
 #include "support/temp_dir.h"
 
@@ -67,16 +68,21 @@ TEST_F(SourceTreeTest, ARootThatIsMissingIsAnError) {
 }
 
 TEST_F(SourceTreeTest, TellsOfAFolderThatItCannotReadAndGoesOn) {
-  if (::geteuid() == 0) GTEST_SKIP() << "root reads everything";
   std::filesystem::create_directories(path("tree/a/inner"));
   overwrite(path("tree/x"), "1");
   std::filesystem::permissions(path("tree/a"), std::filesystem::perms::none);
+  std::filesystem::permissions(path(""), std::filesystem::perms{0711});
 
-  const Names found = walk({path("tree")});
+  in_child_process([&] {
+    constexpr uid_t kNobody = 65534;
+    if (::geteuid() == 0) {  // who reads everything
+      ASSERT_EQ(::setresuid(kNobody, kNobody, kNobody), 0);
+    }
+    const Names found = walk({path("tree")});
+    EXPECT_EQ(found.names, (std::vector<std::string>{"0:", "0:x", "0:a"}));
+    EXPECT_EQ(found.unreadable.size(), 1u);
+  });
   std::filesystem::permissions(path("tree/a"), std::filesystem::perms::owner_all);
-
-  EXPECT_EQ(found.names, (std::vector<std::string>{"0:", "0:x", "0:a"}));
-  EXPECT_EQ(found.unreadable.size(), 1u);
 }
 
 // Deeper than a path can name: what is below is told of, and nothing else suffers.
@@ -107,9 +113,9 @@ TEST(SourceFile, KnowsTheHolesOfAFile) {
   const auto file = SourceFile::open(path, false);
   ASSERT_TRUE(file);
   EXPECT_EQ(file->size(), std::uint64_t{1} << 40);
-  EXPECT_LE(file->data_bytes(), 1u << 20);
   ASSERT_EQ(file->extents().size(), 1u);
   EXPECT_EQ(file->extents()[0].begin, 0u);
+  EXPECT_LE(file->extents()[0].end, 1u << 20);
 }
 
 TEST(SourceFile, DoesNotWaitForTheWriterOfAFifo) {

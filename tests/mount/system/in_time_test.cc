@@ -50,6 +50,16 @@ TEST(InTime, SaysThatTheOtherProcessDied) {
   EXPECT_EQ(done.error().code(), ErrorCode::kIo);
 }
 
+TEST(InTime, TellsOfTheDiskThatAPathIsOn) {
+  struct statvfs expected {};
+  ASSERT_EQ(::statvfs("/", &expected), 0);
+  const auto status = statvfs_in_time("/", {});
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->f_fsid, expected.f_fsid);
+  EXPECT_EQ(status->f_blocks, expected.f_blocks);
+  EXPECT_FALSE(statvfs_in_time("/nothing/here", {}));
+}
+
 TEST(InTime, FollowsSymbolicLinksOrLooksAtThem) {
   const TempDir folder;
   std::ofstream(folder.path() / "file") << "12345";
