@@ -21,6 +21,7 @@ void catch_signals() {
 
 Process own_process() {
   return {.err_is_terminal = ::isatty(STDERR_FILENO) != 0,
+          .out_is_terminal = ::isatty(STDOUT_FILENO) != 0,
           .catch_stop_signals = catch_signals,
           .stop_was_asked_for = [] { return stop_signal_came != 0; }};
 }

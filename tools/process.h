@@ -9,6 +9,7 @@ namespace dedupfs::tools {
 
 struct Process {
   bool err_is_terminal = false;  // so progress may be drawn there
+  bool out_is_terminal = false;  // so nothing that is not text belongs there
   // From now on the first signal asks the tool to stop in good order. The second one ends the process.
   std::function<void()> catch_stop_signals = [] {};
   std::function<bool()> stop_was_asked_for = [] { return false; };

@@ -65,6 +65,12 @@ class TestFilesystem {
     options.background_patience = {};
     return options;
   }
+  // One at its end.
+  static FilesystemOptions with_checkpoints() {
+    FilesystemOptions options = quiet();
+    options.checkpoint_interval = std::chrono::hours(1);
+    return options;
+  }
   static VolumeSettings settings() {
     VolumeSettings settings;
     settings.chunker = "vram:avg=4k,min=1k,max=16k";  // small: short files have many chunks

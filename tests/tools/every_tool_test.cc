@@ -12,6 +12,7 @@
 #include "dedupfs.h"
 #include "dedupfs_clone.h"
 #include "dedupfs_estimate.h"
+#include "dedupfs_extract.h"
 #include "dedupfs_gc.h"
 #include "dedupfs_scrub.h"
 #include "dedupfs_snapshot.h"
@@ -82,6 +83,9 @@ std::vector<Tool> all_tools() {
       {"dedupfs-estimate",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_estimate(arguments, out, err); }, 1,
        2, "dedupfs-estimate.1"},
+      {"dedupfs-extract",
+       [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_extract(arguments, out, err); }, 1, 2,
+       "dedupfs-extract.1"},
       {"dedupfs-gc",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_gc(arguments, out, err); }, 1, 2},
       {"dedupfs-scrub", run_scrub, 1, 2},

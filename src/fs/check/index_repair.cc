@@ -22,8 +22,6 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::string_view kNewIndex = "index.repair";
-constexpr std::string_view kSalvage = "index.salvage";
 constexpr std::string_view kOldIndex = "index.damaged";
 constexpr std::uint64_t kMemoryBytes = 128 << 20;
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 
 #include "base/backing.h"
@@ -27,6 +28,10 @@ namespace dedupfs {
 
 class IndexRepair {
  public:
+  // Names in the folder of the volume that build() writes to.
+  static constexpr std::string_view kNewIndex = "index.repair";
+  static constexpr std::string_view kSalvage = "index.salvage";
+
   IndexRepair(std::shared_ptr<BackingFolder> volume, Superblock superblock);
 
   // Reports the leftovers of an interrupted repair, a line each. With `finish`, a complete new index takes its place; otherwise nothing

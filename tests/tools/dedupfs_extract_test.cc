@@ -1,0 +1,136 @@
+#include "dedupfs_extract.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "fs/test_filesystem.h"
+#include "outcome.h"
+#include "support/files.h"
+
+namespace dedupfs::tools {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class RunExtract : public testing::Test {
+ protected:
+  RunExtract() {
+    const InodeNumber docs = volume_.make_directory(kRootInode, "docs");
+    volume_.make_file(docs, "letter", text_, 0640);
+    volume_.make_file(kRootInode, "odd\x1b[2J", "x");
+    volume_.close();
+  }
+  Outcome run(std::vector<std::string> arguments, const Process& process = {}) const {
+    arguments.insert(arguments.begin(), volume_.path());
+    return outcome_of(run_extract, arguments, process);
+  }
+
+  const std::string text_ = random_text(50'000, 1);
+  TestFilesystem volume_{TestFilesystem::with_checkpoints()};
+  const TempDir dir_;
+  const Path out_ = dir_.path() / "out";
+};
+
+TEST_F(RunExtract, WritesFilesIntoAFolder) {
+  const Outcome outcome = run({"docs/letter", "-o", out_});
+
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out + outcome.err, "");
+  EXPECT_EQ(content_of(out_ / "docs/letter"), text_);
+}
+
+TEST_F(RunExtract, DoesNotReplaceWhatIsThere) {
+  run({"docs", "-o", out_});
+
+  const Outcome again = run({"docs", "-o", out_});
+  EXPECT_EQ(again.exit_code, 3);
+  EXPECT_THAT(again.err, AllOf(HasSubstr("docs/letter: "), HasSubstr("--overwrite")));
+  EXPECT_EQ(run({"docs", "-o", out_, "--overwrite"}).exit_code, 0);
+}
+
+TEST_F(RunExtract, WritesAnArchive) {
+  const Outcome outcome = run({"docs", "--tar"});
+
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("docs/letter"), HasSubstr(text_)));
+  EXPECT_EQ(run({"--tar"}, {.out_is_terminal = true}).exit_code, 1);
+}
+
+TEST_F(RunExtract, FailsIfTheArchiveCannotBeWritten) {
+  const Outcome outcome = outcome_on_full_disk(run_extract, {volume_.path(), "--tar"}, Process());
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err, "");
+}
+
+TEST_F(RunExtract, ListsWithoutControlCharacters) {
+  const Outcome outcome = run({"--list"});
+
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("-rw-r----- 0/0        50000 "), HasSubstr(" docs/letter\n"),
+                                 HasSubstr(" odd\\033[2J\n")));
+}
+
+TEST_F(RunExtract, ListsAsJsonLines) {
+  std::istringstream lines(run({"docs", "--list", "--json"}).out);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(nlohmann::json::parse(line).at("path"), "docs");
+  std::getline(lines, line);
+  EXPECT_EQ(nlohmann::json::parse(line).at("size"), text_.size());
+  EXPECT_FALSE(std::getline(lines, line));
+}
+
+TEST_F(RunExtract, NamesADamagedFileAndGoesOn) {
+  for (const auto& container : std::filesystem::directory_iterator(volume_.path() / "containers"))
+    flip_bit(container.path(), std::filesystem::file_size(container.path()) / 2);
+
+  const Outcome outcome = run({"-o", out_});
+
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("dedupfs-extract: docs/letter: "));
+  EXPECT_FALSE(std::filesystem::exists(out_ / "docs/letter"));
+  EXPECT_TRUE(std::filesystem::exists(out_ / "docs"));
+}
+
+TEST_F(RunExtract, ReadsAVolumeWithoutItsIndex) {
+  std::filesystem::remove_all(volume_.path() / "index");
+
+  const Outcome outcome = run({"docs/letter", "-o", out_, "--scratch", dir_.path()});
+
+  EXPECT_EQ(outcome.exit_code, 4);  // what came after the checkpoint would be missing
+  EXPECT_THAT(outcome.err, HasSubstr("lost: files and directories are restored from"));
+  EXPECT_EQ(content_of(out_ / "docs/letter"), text_);
+}
+
+TEST_F(RunExtract, SaysWhatToDoWithAMountedVolume) {
+  volume_.open();
+
+  const Outcome outcome = run({"-o", out_});
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("copy the files from the mount"));
+}
+
+TEST_F(RunExtract, FailsForAPathThatIsNotThere) {
+  const Outcome outcome = run({"docs/none", "-o", out_});
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("docs/none is not in the volume"));
+}
+
+TEST_F(RunExtract, DrawsProgressOnATerminalOnly) {
+  EXPECT_THAT(run({"docs", "-o", out_}, {.err_is_terminal = true}).err,
+              AllOf(HasSubstr("MB/s"), testing::EndsWith("\r\x1b[K")));
+}
+
+TEST_F(RunExtract, StopsWhenItIsAskedTo) {
+  EXPECT_EQ(run({"-o", out_}, {.stop_was_asked_for = [] { return true; }}).exit_code, 3);
+}
+
+}  // namespace
+}  // namespace dedupfs::tools

@@ -1,0 +1,342 @@
+#include "dedupfs_extract.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/size.h"
+#include "command/common_options.h"
+#include "exit_codes.h"
+#include "fs/extract/extract.h"
+#include "fs/extract/folder_sink.h"
+#include "fs/extract/readable_volume.h"
+#include "fs/extract/tar_sink.h"
+#include "fs/format/local_time.h"
+#include "fs/format/mode.h"
+#include "log_to.h"
+#include "mount/control/closing_daemon.h"
+#include "mount/options/memory_limits.h"
+#include "mount/system/mount_table.h"
+#include "progress_line.h"
+
+namespace dedupfs::tools {
+namespace {
+
+constexpr std::uint64_t kMostNamed = 1000;  // failures; a hostile volume could cause any number
+constexpr std::chrono::milliseconds kShowInterval{200};
+
+struct ExtractArguments {
+  std::string volume;
+  ExtractRequest request;
+  std::string folder = ".";
+  bool as_tar = false;
+  bool as_list = false;
+  bool as_json = false;
+  bool overwrites = false;
+  bool foreign = false;
+  bool rebuild_index = false;
+  std::string scratch;
+};
+
+// Names of a volume are anybody's: on a terminal they are text and nothing else.
+std::string printable(const std::string& text) {
+  std::string shown;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f)
+      shown += fmt::format("\\{:03o}", byte);
+    else
+      shown += c;
+  }
+  return shown;
+}
+
+// ---------------------------------------------------------------- lists
+
+char type_letter(std::uint32_t mode) {
+  switch (type_bits(mode)) {
+    case S_IFDIR: return 'd';
+    case S_IFLNK: return 'l';
+    case S_IFCHR: return 'c';
+    case S_IFBLK: return 'b';
+    case S_IFIFO: return 'p';
+    case S_IFSOCK: return 's';
+    default: return '-';
+  }
+}
+
+std::string mode_text(std::uint32_t mode) {
+  std::string text(1, type_letter(mode));
+  for (int shift = 6; shift >= 0; shift -= 3)
+    for (int bit = 2; bit >= 0; --bit) text += (mode >> (shift + bit) & 1) != 0 ? "xwr"[bit] : '-';
+  const auto mark = [&](std::uint32_t bit, std::size_t at, char with, char without) {
+    if ((mode & bit) != 0) text[at] = text[at] == '-' ? without : with;
+  };
+  mark(S_ISUID, 3, 's', 'S');
+  mark(S_ISGID, 6, 's', 'S');
+  mark(S_ISVTX, 9, 't', 'T');
+  return text;
+}
+
+class ListSink final : public ExtractSink {
+ public:
+  ListSink(std::ostream& out, bool as_json) : out_(out), as_json_(as_json) {}
+
+  Result<void> begin_folder(const ExtractEntry& folder, EntrySource& source) override { return put(folder, source); }
+  Result<void> end_folder(const ExtractEntry& /*folder*/, EntrySource& /*source*/) override { return {}; }
+  Result<void> put(const ExtractEntry& entry, EntrySource& source) override {
+    std::string target;
+    if (is_symlink(entry.attributes.mode)) {
+      DEDUPFS_ASSIGN(target, source.symlink_target());
+    }
+    return print(entry, "target", target);
+  }
+  Result<void> put_link(const ExtractEntry& entry, const std::string& first) override {
+    return print(entry, "link_to", first);
+  }
+  bool is_broken() const override { return !out_; }
+
+ private:
+  Result<void> print(const ExtractEntry& entry, const char* key, const std::string& target) {
+    const Attributes& attributes = entry.attributes;
+    if (as_json_) {
+      nlohmann::json line{{"path", entry.path},      {"mode", fmt::format("{:06o}", attributes.mode)},
+                          {"uid", attributes.uid},   {"gid", attributes.gid},
+                          {"size", attributes.size}, {"mtime_unix_seconds", attributes.mtime.seconds}};
+      if (!target.empty()) line[key] = target;
+      out_ << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    } else {
+      out_ << fmt::format("{} {}/{} {:>12} {} {}", mode_text(attributes.mode), attributes.uid, attributes.gid,
+                          attributes.size, second_text(attributes.mtime.seconds), printable(entry.path));
+      if (!target.empty()) out_ << (key == std::string_view("target") ? " -> " : " link to ") << printable(target);
+      out_ << '\n';
+    }
+    if (!out_) return Error{ErrorCode::kIo, "cannot write the output"};
+    return {};
+  }
+
+  std::ostream& out_;
+  const bool as_json_;
+};
+
+// ---------------------------------------------------------------- progress
+
+// Counts what is to be read, for the time that is left.
+class CountingSink final : public ExtractSink {
+ public:
+  Result<void> begin_folder(const ExtractEntry& /*folder*/, EntrySource& /*source*/) override { return {}; }
+  Result<void> end_folder(const ExtractEntry& /*folder*/, EntrySource& /*source*/) override { return {}; }
+  Result<void> put(const ExtractEntry& entry, EntrySource& /*source*/) override {
+    bytes_ += entry.attributes.data_bytes;
+    return {};
+  }
+  Result<void> put_link(const ExtractEntry& /*entry*/, const std::string& /*first*/) override { return {}; }
+
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  std::uint64_t bytes_ = 0;
+};
+
+class CountingObserver final : public ExtractObserver {
+ public:
+  explicit CountingObserver(const Process& process) : process_(process) {}
+  void note_failure(const std::string& /*path*/, const Error& /*error*/) override {}  // the extraction says it
+  bool goes_on(const ExtractTotals& /*so_far*/) override { return !process_.stop_was_asked_for(); }
+
+ private:
+  const Process& process_;
+};
+
+std::string time_text(double seconds) {
+  const auto whole = static_cast<std::uint64_t>(seconds);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+class ExtractReport final : public ExtractObserver {
+ public:
+  ExtractReport(const Console& console, const Process& process)
+      : console_(console), process_(process), line_(console.err(), process.err_is_terminal) {}
+
+  void begin(std::uint64_t expected_bytes) {
+    expected_ = expected_bytes;
+    begun_ = Clock::now();
+  }
+
+  void note_failure(const std::string& path, const Error& error) override {
+    if (++failures_ > kMostNamed) return;
+    say(printable(path) + ": " + printable(error.message()));
+  }
+
+  bool goes_on(const ExtractTotals& so_far) override {
+    if (is_due()) {
+      const double seconds = std::max(0.001, std::chrono::duration<double>(Clock::now() - begun_).count());
+      const double rate = static_cast<double>(so_far.bytes) / seconds;
+      std::string text =
+          fmt::format("{} entries, {}, {:.0f} MB/s", so_far.entries, human_size(so_far.bytes), rate / 1e6);
+      if (expected_ > so_far.bytes && rate > 0)
+        text += fmt::format(", {} left", time_text(static_cast<double>(expected_ - so_far.bytes) / rate));
+      line_.show(text);
+    }
+    return !process_.stop_was_asked_for();
+  }
+
+  Result<void> note_rebuild(std::uint64_t current, std::uint64_t max) {
+    if (is_due()) line_.show(fmt::format("making an index: {} %", max == 0 ? 0 : current * 100 / max));
+    if (process_.stop_was_asked_for()) return Error{ErrorCode::kInterrupted, "stopped"};
+    return {};
+  }
+
+  void say(const std::string& text) {
+    line_.clear();
+    console_.say(text);
+  }
+
+  void end() {
+    line_.clear();
+    if (failures_ > kMostNamed) console_.say(fmt::format("{} more failures", failures_ - kMostNamed));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool is_due() {
+    const Clock::time_point now = Clock::now();
+    if (!process_.err_is_terminal || now < next_) return false;
+    next_ = now + kShowInterval;
+    return true;
+  }
+
+  const Console& console_;
+  const Process& process_;
+  ProgressLine line_;
+  std::uint64_t failures_ = 0;
+  std::uint64_t expected_ = 0;
+  Clock::time_point begun_;
+  Clock::time_point next_;
+};
+
+// ---------------------------------------------------------------- the extraction
+
+Result<std::unique_ptr<ReadableVolume>> open_volume(const ExtractArguments& asked, ExtractReport& report) {
+  DEDUPFS_ASSIGN(const Path path, find_whole_volume(asked.volume));
+  const MemoryLimits limits = memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency());
+  ReadableVolumeOptions options{.rebuild_index = asked.rebuild_index, .scratch = asked.scratch};
+  options.volume.foreign = asked.foreign;
+  options.volume.index_memory_bytes = limits.index;
+  options.volume.cache_bytes = limits.cache;
+  options.say = [&](const std::string& line) { report.say(printable(line)); };
+  options.progress = [&](int, std::uint64_t current, std::uint64_t max) { return report.note_rebuild(current, max); };
+  auto volume = when_closed(path, [&] { return ReadableVolume::open(path, options); });
+  if (!volume && volume.error().code() == ErrorCode::kBusy)
+    return Error{ErrorCode::kBusy, volume.error().message() + ", or copy the files from the mount"};
+  return volume;
+}
+
+Result<ExtractTotals> extract_to(Filesystem& filesystem, const ExtractArguments& asked, const Console& console,
+                                 ExtractReport& report) {
+  if (asked.as_list) {
+    ListSink sink(console.out(), asked.as_json);
+    return extract(filesystem, asked.request, sink, report);
+  }
+  if (asked.as_tar) {
+    DEDUPFS_ASSIGN(
+        const auto sink, TarSink::open([&](std::string_view bytes) {
+          return static_cast<bool>(console.out().write(bytes.data(), static_cast<std::streamsize>(bytes.size())));
+        }));
+    DEDUPFS_ASSIGN(const ExtractTotals totals, extract(filesystem, asked.request, *sink, report));
+    DEDUPFS_TRY(sink->finish());
+    return totals;
+  }
+  DEDUPFS_ASSIGN(
+      const auto sink,
+      FolderSink::open({.folder = asked.folder, .overwrites = asked.overwrites, .is_root = ::geteuid() == 0}));
+  return extract(filesystem, asked.request, *sink, report);
+}
+
+Result<int> run(const ExtractArguments& asked, const Console& console, const Process& process, ExtractReport& report) {
+  DEDUPFS_ASSIGN(const auto volume, open_volume(asked, report));
+  std::uint64_t expected = 0;
+  if (process.err_is_terminal && !asked.as_list) {
+    CountingSink counting;
+    CountingObserver observer(process);
+    DEDUPFS_TRY(extract(volume->filesystem(), asked.request, counting, observer));
+    expected = counting.bytes() * (asked.as_tar ? 2 : 1);  // an archive needs everything twice
+  }
+  report.begin(expected);
+  DEDUPFS_ASSIGN(const ExtractTotals totals, extract_to(volume->filesystem(), asked, console, report));
+  if (totals.damaged != 0 || volume->losses() != 0) return kDamaged;
+  return totals.refused != 0 ? kUnfinished : kDone;
+}
+
+// A folder is open for each level.
+void allow_many_files() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+std::string default_scratch() {
+  const char* const folder = std::getenv("TMPDIR");
+  return folder != nullptr && *folder != '\0' ? folder : "/tmp";
+}
+
+void define_options(CLI::App& app, ExtractArguments& asked) {
+  define_common_options(app);
+  app.add_option("VOLUME", asked.volume, "the folder of the volume, which is not mounted")->required();
+  app.add_option("PATH", asked.request.paths, "files and folders in the volume (default: all)");
+  CLI::Option* const folder =
+      app.add_option("-o,--output", asked.folder, "the folder to write to")->type_name("DIR")->capture_default_str();
+  CLI::Option* const tar =
+      app.add_flag("--tar", asked.as_tar, "write a tar archive to standard output")->excludes(folder);
+  CLI::Option* const list = app.add_flag("--list", asked.as_list, "only list what would be taken");
+  list->excludes(folder)->excludes(tar);
+  app.add_flag("--json", asked.as_json, "list with one JSON object a line")->needs(list);
+  app.add_option("--snapshot", asked.request.snapshot, "take the files as they are in this snapshot")
+      ->type_name("NAME");
+  app.add_flag("--overwrite", asked.overwrites, "replace files that are there already")->excludes(tar)->excludes(list);
+  app.add_flag("--rebuild-index", asked.rebuild_index,
+               "make a new index from the last checkpoint, even if the volume's own can be opened");
+  app.add_option("--scratch", asked.scratch, "where a new index is made, for as long as it is needed")
+      ->type_name("DIR")
+      ->default_str("$TMPDIR or /tmp");
+  app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
+}
+
+}  // namespace
+
+int run_extract(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
+  const Console console({.name = "dedupfs-extract", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  ExtractArguments asked;
+  CLI::App app("Takes files out of a dedupfs volume without mounting it. It changes nothing in the volume.",
+               "dedupfs-extract");
+  define_options(app, asked);
+  if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
+  if (asked.scratch.empty()) asked.scratch = default_scratch();
+  if (asked.as_tar && process.out_is_terminal)
+    return console.fail(invalid_argument("an archive on a terminal is of no use: send it to a file or a program"),
+                        kUsageError);
+
+  const LogTo log(console.err(), "dedupfs-extract", spdlog::level::warn);
+  allow_many_files();
+  process.catch_stop_signals();
+  ExtractReport report(console, process);
+  const auto exit_code = run(asked, console, process, report);
+  report.end();
+  if (!exit_code)
+    return console.fail(exit_code.error(), exit_code.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
+  return console.end(*exit_code);
+}
+
+}  // namespace dedupfs::tools
