@@ -1,31 +1,31 @@
 #include "dedupfs_snapshot.h"
 
-#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ctime>
-#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
-#include "base/unique_fd.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/namespace/filesystem.h"
 #include "log_to.h"
 #include "mount/control/control_socket.h"
+#include "mount/reports/diff_report.h"
 #include "mount/reports/retention_policy.h"
 #include "mount/reports/snapshot_report.h"
-#include "mount/system/in_time.h"
-#include "mount/system/mount_table.h"
+#include "snapshot_target.h"
 
 namespace dedupfs::tools {
 namespace {
 
 using Snapshots = std::vector<SnapshotRecord>;
+using Target = SnapshotTarget;
+
+constexpr int kDiffSchemaVersion = 1;
 
 struct SnapshotArguments {
   std::string action;
@@ -35,69 +35,6 @@ struct SnapshotArguments {
   bool is_dry_run = false;
   bool as_json = false;
   bool foreign = false;
-};
-
-// The snapshots of a volume, mounted or not. Each function returns the list after its change.
-class Target {
- public:
-  static Result<Target> open(const Path& path, bool foreign) {
-    Target target;
-    DEDUPFS_ASSIGN(target.volume_, find_whole_volume(path));
-    const auto daemon = ControlClient::connect(target.volume_);
-    if (daemon) return target;
-    if (daemon.error().code() != ErrorCode::kNotFound) return daemon.error();
-    DEDUPFS_ASSIGN(auto volume, Volume::open(target.volume_, {.foreign = foreign}));
-    DEDUPFS_ASSIGN(target.filesystem_, Filesystem::open(std::move(volume), {}));
-    return target;
-  }
-
-  Result<Snapshots> list() { return filesystem_ ? filesystem_->snapshots() : ask({{"action", "list"}}); }
-
-  Result<Snapshots> create(const std::string& name) {
-    if (!filesystem_) {
-      DEDUPFS_TRY(write_back());
-      return ask({{"action", "create"}, {"name", name}});
-    }
-    DEDUPFS_TRY(filesystem_->create_snapshot(name));
-    return list();
-  }
-
-  Result<Snapshots> remove(const std::string& name) {
-    if (!filesystem_) return ask({{"action", "delete"}, {"name", name}});
-    DEDUPFS_TRY(filesystem_->delete_snapshot(name));
-    return list();
-  }
-
-  Result<Snapshots> roll_back(const std::string& name) {
-    if (!filesystem_) return ask({{"action", "rollback"}, {"name", name}});
-    DEDUPFS_TRY(filesystem_->roll_back(name));
-    return list();
-  }
-
-  Result<void> close() { return filesystem_ ? filesystem_->close() : Result<void>(); }
-
- private:
-  Result<Snapshots> ask(nlohmann::json request) const {
-    request["command"] = "snapshot";
-    DEDUPFS_ASSIGN(const nlohmann::json answer, control_request(volume_, request));
-    return read_answer([&] { return snapshots_of(answer.at("snapshots")); });
-  }
-
-  // The kernel still holds changes that programs made through mappings.
-  Result<void> write_back() const {
-    DEDUPFS_ASSIGN(const auto table, read_mount_table());
-    const auto mount = find_dedupfs_mount(table, volume_);
-    if (!mount) return {};
-    const std::string mountpoint = mount->mountpoint.string();
-    return do_in_time("the kernel to write back to " + mountpoint, {}, [&]() -> Result<void> {
-      const UniqueFd root(::open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-      if (!root || ::syncfs(root.get()) != 0) return Error::from_errno(errno, mountpoint);
-      return {};
-    });
-  }
-
-  Path volume_;
-  std::unique_ptr<Filesystem> filesystem_;  // null if the volume is mounted
 };
 
 std::string name_of_now() {
@@ -167,6 +104,30 @@ Result<Snapshots> act_on_volume(const SnapshotArguments& asked, std::ostream& er
   return snapshots;
 }
 
+std::string text_of_json(const nlohmann::json& json) {
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";  // names need not be UTF-8
+}
+
+Result<nlohmann::json> difference(const SnapshotArguments& asked, std::ostream& err) {
+  const LogTo log(err, "dedupfs-snapshot", spdlog::level::warn);
+  DEDUPFS_ASSIGN(Target target, Target::open(asked.path, asked.foreign));
+  const bool is_to_present = asked.names.size() < 2 || asked.names[1] == kPresentName;
+  DEDUPFS_ASSIGN(nlohmann::json diff,
+                 target.diff(asked.names[0], is_to_present ? std::nullopt : std::optional(asked.names[1])));
+  DEDUPFS_TRY(target.close());
+  diff["schema_version"] = kDiffSchemaVersion;
+  return diff;
+}
+
+int show_diff(const SnapshotArguments& asked, const Console& console, std::ostream& out, std::ostream& err) {
+  const auto diff = difference(asked, err);
+  if (!diff) return console.fail(diff.error());
+  const auto text = read_answer([&] { return asked.as_json ? text_of_json(*diff) : diff_screen(diff->at("changes")); });
+  if (!text) return console.fail(text.error());
+  out << *text;
+  return console.end(kDone);
+}
+
 CLI::App& add_action(CLI::App& app, SnapshotArguments& asked, const std::string& action, const std::string& meaning) {
   CLI::App& command = *app.add_subcommand(action, meaning);
   command.callback([&asked, action] { asked.action = action; });
@@ -202,6 +163,11 @@ void define_commands(CLI::App& app, SnapshotArguments& asked) {
   add_retention_policy(remove, asked).excludes(names);
   CLI::App& rollback = add_action(app, asked, "rollback", "set all files back to their state in a snapshot");
   rollback.add_option("NAME", asked.names, "the snapshot")->required()->expected(1);
+  CLI::App& diff = add_action(app, asked, "diff", "list what changed between two snapshots, or since one");
+  diff.get_option("--json")->description("print one JSON object");
+  diff.add_option("FROM [TO]", asked.names, "the older snapshot, and the newer one (default: now, the present)")
+      ->required()
+      ->expected(1, 2);
   app.callback([&asked] {
     if (asked.action == "delete" && asked.names.empty() && !asked.keep.any())
       throw CLI::ValidationError("delete", "name the snapshots to delete, or say with --keep-... which to keep");
@@ -213,15 +179,16 @@ void define_commands(CLI::App& app, SnapshotArguments& asked) {
 int run_snapshot(Arguments arguments, std::ostream& out, std::ostream& err) {
   const Console console({.name = "dedupfs-snapshot", .usage_error = kUsageError, .failed = kFailed}, out, err);
   SnapshotArguments asked;
-  CLI::App app("Creates, lists and deletes snapshots of a dedupfs volume, and rolls the volume back to one.",
+  CLI::App app("Creates, lists, compares and deletes snapshots of a dedupfs volume, and rolls the volume back to one.",
                "dedupfs-snapshot");
   define_commands(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
+  if (asked.action == "diff") return show_diff(asked, console, out, err);
   const auto snapshots = act_on_volume(asked, err);
   if (!snapshots) return console.fail(snapshots.error());
   if (asked.as_json)
-    out << snapshots_json(*snapshots).dump(2) << '\n';
+    out << text_of_json(snapshots_json(*snapshots));
   else if (asked.action == "list")
     out << snapshots_screen(*snapshots);
   return console.end(kDone);

@@ -47,6 +47,22 @@ for action in "create x" "list" "delete monday" "rollback monday"; do
 done
 check "find, du and tar see snapshots as folders" eval 'tar -C "$mnt/.snapshots/monday" -cf - . | tar -tf - | grep below/short && du -s "$mnt/.snapshots/monday" >/dev/null'
 
+# --- what changed
+echo more >>"$mnt/d/below/link" # a name of d/file
+mv "$mnt/later" "$mnt/d/renamed"
+touch "$mnt/d/$(printf 'odd\377\n')"
+check_equal "a diff lists what changed since a snapshot" \
+  "$(printf '%s\n' '- d/below/short' 'M d/below/link  (content, mtime)' '+ d/odd\377' '+ d/renamed' 'M .  (mtime)' | sort)" \
+  "$(dedupfs-snapshot diff "$mnt" monday | sed 's/^M d.file /M d\/below\/link /' | sort)"
+check "its JSON is valid whatever the names are" eval 'dedupfs-snapshot diff --json "$mnt" monday now | python3 -c "
+import json, sys
+paths = {bytes.fromhex(c[\"path_hex\"]) for c in json.load(sys.stdin)[\"changes\"] if \"path_hex\" in c}
+sys.exit(paths != {b\"d/odd\\xff\"})"'
+check_refused "the present has no name of a snapshot" 2 'stands for the present' dedupfs-snapshot create "$mnt" now
+mv "$mnt/d/renamed" "$mnt/later"
+rm "$mnt/d/"odd*
+noise 2 3000000 >"$mnt/d/file"
+
 # What was written through a mapping and not synced is in a snapshot, too.
 python3 - "$mnt/mapped" <<'PY'
 import mmap, os, subprocess, sys

@@ -106,6 +106,45 @@ TEST(RunSnapshot, ADryRunChangesNothing) {
   EXPECT_THAT(names_of(volume.path()), IsEmpty());
 }
 
+TEST(RunSnapshot, ShowsWhatChanged) {
+  ClosedVolume volume;
+  EXPECT_EQ(snapshot({"create", volume.path(), "monday"}).exit_code, 0);
+  volume.filesystem().open();
+  EXPECT_TRUE(ok(volume.filesystem()->unlink(kRootInode, "other")));
+  volume.filesystem().make_file(kRootInode, "n\xff", "new");
+  volume.filesystem().close();
+
+  EXPECT_EQ(snapshot({"diff", volume.path(), "monday"}).out, "+ n\\377\n- other\n");
+  EXPECT_EQ(snapshot({"diff", volume.path(), "monday", "now"}).out, "+ n\\377\n- other\n");
+  EXPECT_EQ(snapshot({"diff", volume.path(), "monday", "monday"}).out, "");
+  EXPECT_EQ(snapshot({"diff", volume.path(), "never"}).exit_code, 2);
+  const auto json = nlohmann::json::parse(snapshot({"diff", "--json", volume.path(), "monday"}).out);
+  EXPECT_EQ(json.at("from").at("name"), "monday");
+  EXPECT_EQ(json.at("to"), nullptr);
+  ASSERT_EQ(json.at("changes").size(), 2u);
+  EXPECT_EQ(json.at("changes")[0].at("path_hex"), "6eff");
+  const std::string manual = manual_text("dedupfs-snapshot.8");
+  EXPECT_EQ(keys_missing_in(manual, json), "");
+  for (const auto& change : json.at("changes")) EXPECT_EQ(keys_missing_in(manual, change), "");
+}
+
+TEST(RunSnapshot, TheDaemonShowsWhatChangedAndWasNotSynced) {
+  ServedVolume volume;
+  EXPECT_EQ(snapshot({"create", volume.path(), "monday"}).exit_code, 0);
+  volume.filesystem().make_file(kRootInode, "new", "new");
+
+  EXPECT_EQ(snapshot({"diff", volume.path(), "monday"}).out, "+ new\n");
+  const Outcome missing = snapshot({"diff", volume.path(), "monday", "never"});
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("no snapshot 'never'"));
+}
+
+TEST(RunSnapshot, NowIsThePresentAndNoSnapshot) {
+  const ClosedVolume volume;
+
+  EXPECT_THAT(snapshot({"create", volume.path(), "now"}).err, HasSubstr("stands for the present"));
+}
+
 TEST(RunSnapshot, ErrorsNameTheSnapshot) {
   const ClosedVolume volume;
   EXPECT_EQ(snapshot({"create", volume.path(), "monday"}).exit_code, 0);
@@ -126,6 +165,8 @@ TEST(RunSnapshot, WrongArgumentsAreUsageErrors) {
                                                     {"delete", "/volume", "a", "--keep-last", "1"},
                                                     {"rollback", "/volume"},
                                                     {"create", "/volume", "a", "b"},
+                                                    {"diff", "/volume"},
+                                                    {"diff", "/volume", "a", "b", "c"},
                                                     {"paint", "/volume"},
                                                     {"create", "/volume", "--keep-last", "many"}})
     EXPECT_EQ(snapshot(arguments).exit_code, 1) << testing::PrintToString(arguments);

@@ -8,6 +8,7 @@
 
 #include "base/crash_point.h"
 #include "fs/format/records.h"
+#include "fs/snapshots/tree_diff.h"
 #include "index/counters.h"
 
 namespace dedupfs {
@@ -18,6 +19,9 @@ constexpr std::size_t kMaxSnapshots = 10'000;
 }  // namespace
 
 Result<void> Snapshots::check_name(std::string_view name) {
+  if (name == kPresentName)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("'{}' cannot name a snapshot: it stands for the present", kPresentName)};
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
   if (is_valid_name(name) && name[0] != '.' && name[0] != '-' && std::ranges::none_of(name, is_control)) return {};
   return Error{

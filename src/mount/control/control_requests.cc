@@ -35,10 +35,24 @@ Result<ScrubRequest> scrub_request_of(const nlohmann::json& request) {
   return ScrubRequest{Action::kStart, rate.get<std::uint64_t>()};
 }
 
+namespace {
+
+Result<SnapshotRequest> diff_request_of(const nlohmann::json& request) {
+  SnapshotRequest diff{.action = SnapshotRequest::Action::kDiff, .name = request.at("from").get<std::string>()};
+  if (const nlohmann::json& to = request.at("to"); !to.is_null()) diff.to = to.get<std::string>();
+  if (!request.at("first").is_number_unsigned())
+    return Error{ErrorCode::kInvalidArgument, "\"first\" is not the number of a change"};
+  diff.first = request.at("first").get<std::uint64_t>();
+  return diff;
+}
+
+}  // namespace
+
 Result<SnapshotRequest> snapshot_request_of(const nlohmann::json& request) {
   using Action = SnapshotRequest::Action;
   const std::string action = request.at("action").get<std::string>();
   if (action == "list") return SnapshotRequest{Action::kList, {}};
+  if (action == "diff") return diff_request_of(request);
   const std::string name = request.at("name").get<std::string>();
   if (action == "create") return SnapshotRequest{Action::kCreate, name};
   if (action == "delete") return SnapshotRequest{Action::kDelete, name};

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,14 @@ struct ScrubRequest {
 Result<ScrubRequest> scrub_request_of(const nlohmann::json& request);
 
 // {"command": "snapshot", "action": "create", "name": "monday"}
+// {"command": "snapshot", "action": "diff", "from": "monday", "to": "tuesday", "first": 0}
 struct SnapshotRequest {
-  enum class Action { kList, kCreate, kDelete, kRollBack };
+  enum class Action { kList, kCreate, kDelete, kRollBack, kDiff };
 
   Action action = Action::kList;
-  std::string name;  // of all but kList
+  std::string name;               // of all but kList; of kDiff: the older snapshot
+  std::optional<std::string> to;  // of kDiff; none: the present
+  std::uint64_t first = 0;        // of kDiff: the changes in front of it are left out
 };
 Result<SnapshotRequest> snapshot_request_of(const nlohmann::json& request);
 

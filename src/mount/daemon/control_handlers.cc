@@ -5,9 +5,11 @@
 #include <fstream>
 #include <optional>
 
+#include "fs/snapshots/tree_diff.h"
 #include "fs/statistics/file_statistics.h"
 #include "mount/control/control_requests.h"
 #include "mount/daemon/public_questions.h"
+#include "mount/reports/diff_report.h"
 #include "mount/reports/metrics_report.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/reports/scrub_report.h"
@@ -43,9 +45,26 @@ Result<void> run_reclaim_request(Reclaimer& reclaimer, const ReclaimRequest& req
   return {};
 }
 
+// Statistics and differences are those of committed data. Users need them most on a full disk: data that found no room is not counted.
+Result<void> commit_what_fits(Filesystem& filesystem) {
+  if (filesystem.volume().read_only()) return {};
+  auto synced = filesystem.sync();
+  if (!synced && synced.error().code() == ErrorCode::kNoSpace) return {};
+  return synced;
+}
+
+Result<nlohmann::json> diff_page(Filesystem& filesystem, const SnapshotRequest& request) {
+  if (!request.to) DEDUPFS_TRY(commit_what_fits(filesystem));
+  DEDUPFS_ASSIGN(const TreeDiff diff, diff_trees(filesystem.volume().database(), request.name, request.to));
+  return nlohmann::json{{"compared", compared_json(diff)},
+                        {"total_changes", diff.changes.size()},
+                        {"changes", changes_json(diff, request.first)}};
+}
+
 Result<nlohmann::json> run_snapshot_request(FuseMount& mount, const SnapshotRequest& request) {
   Filesystem& filesystem = mount.filesystem();
   switch (request.action) {
+    case SnapshotRequest::Action::kDiff: return diff_page(filesystem, request);
     case SnapshotRequest::Action::kList: break;
     case SnapshotRequest::Action::kCreate: DEDUPFS_TRY(filesystem.create_snapshot(request.name)); break;
     case SnapshotRequest::Action::kDelete: DEDUPFS_TRY(filesystem.delete_snapshot(request.name)); break;
@@ -59,14 +78,6 @@ Result<nlohmann::json> run_snapshot_request(FuseMount& mount, const SnapshotRequ
     }
   }
   return nlohmann::json{{"snapshots", snapshots_json(filesystem.snapshots())}};
-}
-
-// Statistics count committed data. Users need them most on a full disk: data that found no room is not counted.
-Result<void> commit_what_fits(Filesystem& filesystem) {
-  if (filesystem.volume().read_only()) return {};
-  auto synced = filesystem.sync();
-  if (!synced && synced.error().code() == ErrorCode::kNoSpace) return {};
-  return synced;
 }
 
 }  // namespace

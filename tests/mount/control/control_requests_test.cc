@@ -63,6 +63,28 @@ TEST(ControlRequests, SnapshotsAreAskedForByName) {
   EXPECT_TRUE(is_wrong(snapshot_request_of({{"action", "make"}, {"name", "x"}})));
 }
 
+TEST(SnapshotRequest, ADiffNamesOneOrTwoSnapshots) {
+  const Json since{{"action", "diff"}, {"from", "monday"}, {"to", nullptr}, {"first", 0U}};
+  const auto request = snapshot_request_of(since);
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->action, SnapshotRequest::Action::kDiff);
+  EXPECT_EQ(request->name, "monday");
+  EXPECT_EQ(request->to, std::nullopt);
+  Json between = since;
+  between["to"] = "tuesday";
+  between["first"] = 70'000U;
+  EXPECT_EQ(snapshot_request_of(between)->to, "tuesday");
+  EXPECT_EQ(snapshot_request_of(between)->first, 70'000U);
+  for (const char* key : {"from", "to", "first"}) {
+    Json cut = since;
+    cut.erase(key);
+    EXPECT_THROW((void)snapshot_request_of(cut), Json::exception) << key;
+  }
+  Json negative = since;
+  negative["first"] = -1;
+  EXPECT_TRUE(is_wrong(snapshot_request_of(negative)));
+}
+
 TEST(ControlRequests, AClonesPlaceIsANumberAndAName) {
   const auto request = clone_request_of({{"from", 12u}, {"parent", 1u}, {"name", "copy"}});
   ASSERT_TRUE(request);

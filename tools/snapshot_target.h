@@ -1,0 +1,45 @@
+// The snapshots of a volume for dedupfs-snapshot: through its daemon if it is mounted, else in the volume itself.
+//
+// Threads: one user at a time.
+// Failure: errors of the daemon or of the filesystem; kBusy if somebody else has opened the volume without a daemon.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/backing.h"
+#include "base/result.h"
+#include "fs/namespace/filesystem.h"
+
+namespace dedupfs::tools {
+
+class SnapshotTarget {
+ public:
+  using Snapshots = std::vector<SnapshotRecord>;
+
+  static Result<SnapshotTarget> open(const Path& path, bool foreign);
+
+  // Each returns the list after its change.
+  Result<Snapshots> list();
+  Result<Snapshots> create(const std::string& name);
+  Result<Snapshots> remove(const std::string& name);
+  Result<Snapshots> roll_back(const std::string& name);
+
+  // The object that `dedupfs-snapshot diff --json` prints, without its version. `to` none: the present.
+  Result<nlohmann::json> diff(const std::string& from, const std::optional<std::string>& to);
+
+  Result<void> close();
+
+ private:
+  Result<Snapshots> ask(nlohmann::json request) const;
+  Result<void> write_back() const;
+  Result<nlohmann::json> ask_for_changes(const nlohmann::json& request, nlohmann::json& changes) const;
+
+  Path volume_;
+  std::unique_ptr<Filesystem> filesystem_;  // null if the volume is mounted
+};
+
+}  // namespace dedupfs::tools
