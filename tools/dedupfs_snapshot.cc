@@ -35,6 +35,13 @@ struct SnapshotArguments {
   bool is_dry_run = false;
   bool as_json = false;
   bool foreign = false;
+  bool is_quick = false;
+};
+
+// The list after the action, and what they take, if that was asked for: the object of snapshot_shares_json().
+struct Outcome {
+  Snapshots snapshots;
+  nlohmann::json sizes = nlohmann::json::object();
 };
 
 std::string name_of_now() {
@@ -96,12 +103,20 @@ Result<Snapshots> act(Target& target, const SnapshotArguments& asked, std::ostre
   return target.list();
 }
 
-Result<Snapshots> act_on_volume(const SnapshotArguments& asked, std::ostream& err) {
+Result<Outcome> act_on_volume(const SnapshotArguments& asked, std::ostream& err) {
   const LogTo log(err, "dedupfs-snapshot", spdlog::level::warn);
   DEDUPFS_ASSIGN(Target target, Target::open(asked.path, asked.foreign));
-  DEDUPFS_ASSIGN(Snapshots snapshots, act(target, asked, err));
+  Outcome outcome;
+  DEDUPFS_ASSIGN(outcome.snapshots, act(target, asked, err));
+  if (asked.action == "list" && !asked.is_quick && !outcome.snapshots.empty()) {
+    // The list is worth something without them.
+    if (auto sizes = target.sizes())
+      outcome.sizes = std::move(*sizes);
+    else
+      err << "dedupfs-snapshot: sizes are not shown: " << sizes.error().message() << '\n';
+  }
   DEDUPFS_TRY(target.close());
-  return snapshots;
+  return outcome;
 }
 
 std::string text_of_json(const nlohmann::json& json) {
@@ -156,7 +171,8 @@ void define_commands(CLI::App& app, SnapshotArguments& asked) {
   CLI::App& create = add_action(app, asked, "create", "create a snapshot");
   create.add_option("NAME", asked.names, "its name (default: the current time)")->expected(0, 1);
   add_retention_policy(create, asked);
-  add_action(app, asked, "list", "list the snapshots, the oldest first");
+  CLI::App& list = add_action(app, asked, "list", "list the snapshots, the oldest first, and what they take");
+  list.add_flag("--quick", asked.is_quick, "do not count what they take, which reads the index");
   CLI::App& remove =
       add_action(app, asked, "delete", "delete the named snapshots, or those that the retention policy does not keep");
   CLI::Option* const names = remove.add_option("NAME", asked.names, "the snapshots to delete");
@@ -185,12 +201,14 @@ int run_snapshot(Arguments arguments, std::ostream& out, std::ostream& err) {
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
   if (asked.action == "diff") return show_diff(asked, console, out, err);
-  const auto snapshots = act_on_volume(asked, err);
-  if (!snapshots) return console.fail(snapshots.error());
-  if (asked.as_json)
-    out << text_of_json(snapshots_json(*snapshots));
-  else if (asked.action == "list")
-    out << snapshots_screen(*snapshots);
+  const auto outcome = act_on_volume(asked, err);
+  if (!outcome) return console.fail(outcome.error());
+  const auto text = read_answer([&]() -> std::string {
+    if (asked.as_json) return text_of_json(sized_snapshots_json(outcome->snapshots, outcome->sizes));
+    return asked.action == "list" ? snapshots_screen(outcome->snapshots, outcome->sizes) : std::string();
+  });
+  if (!text) return console.fail(text.error());
+  out << *text;
   return console.end(kDone);
 }
 

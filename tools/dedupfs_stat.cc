@@ -9,15 +9,18 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/statistics/file_statistics.h"
+#include "fs/statistics/shared_space.h"
 #include "fs/statistics/statistics.h"
 #include "mount/clients/ask_publicly.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/metrics_report.h"
+#include "mount/reports/share_report.h"
 #include "mount/reports/statistics_report.h"
 #include "mount/reports/statistics_screen.h"
 #include "mount/system/in_time.h"
@@ -33,6 +36,10 @@ constexpr std::size_t kMaxFilesPerRequest = 1000;
 struct StatArguments {
   std::string path;
   std::vector<std::string> files;
+  bool asks_freed = false;
+  std::vector<std::string> freed;
+  std::vector<std::string> snapshots;  // of the set of --freed
+  std::vector<std::string> trees;
   std::string prometheus;
   bool foreign = false;
   bool as_json = false;
@@ -118,7 +125,17 @@ MetricsContext context_of(const VolumeReport& report) {
   return context;
 }
 
-// A file of a mounted volume. The kernel resolves its path, whatever is mounted where. Its inode number names it in the volume.
+// The mount with this path. The kernel resolves it, whatever is mounted where.
+Result<MountEntry> mount_of(const std::vector<MountEntry>& mounts, const struct stat& status, const std::string& path) {
+  auto mount = get_dedupfs_mount(mounts, status.st_dev);
+  if (!mount && mount.error().code() == ErrorCode::kInvalidArgument)
+    return Error{ErrorCode::kInvalidArgument,
+                 path + " is not in a mounted dedupfs volume: to see what a file takes, mount its volume"};
+  if (!mount) return mount.error().with(path);
+  return mount;
+}
+
+// A file or directory of a mounted volume. Its inode number names it in the volume.
 struct FoundFile {
   Path volume;
   InodeNumber inode = 0;
@@ -127,14 +144,10 @@ struct FoundFile {
 
 Result<FoundFile> find_file(const std::vector<MountEntry>& mounts, const std::string& path) {
   DEDUPFS_ASSIGN(const struct stat status, stat_in_time(path));
-  const auto mount = get_dedupfs_mount(mounts, status.st_dev);
-  if (!mount && mount.error().code() == ErrorCode::kInvalidArgument)
-    return Error{ErrorCode::kInvalidArgument,
-                 path + " is not in a mounted dedupfs volume: to see what a file takes, mount its volume"};
-  if (!mount) return mount.error().with(path);
+  DEDUPFS_ASSIGN(const MountEntry mount, mount_of(mounts, status, path));
   if (S_ISDIR(status.st_mode)) return Error{ErrorCode::kIsDirectory, path + " is a directory, not a file"};
   if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kInvalidArgument, path + " is not a regular file"};
-  return FoundFile{mount->source, status.st_ino, path};
+  return FoundFile{mount.source, status.st_ino, path};
 }
 
 // The files are of one volume. Each object gets the path of its file.
@@ -221,6 +234,112 @@ int show_files(const StatArguments& asked, const Console& console) {
   return console.end(status);
 }
 
+// ---------------------------------------------------------------- sets and trees
+
+// What --freed names, as the volume knows it.
+struct FoundSet {
+  Path volume;
+  DeletedSet deleted;
+};
+
+Result<void> add_path(const std::vector<MountEntry>& mounts, const std::string& given, FoundSet& set,
+                      std::set<std::pair<InodeNumber, std::string>>& names) {
+  Path path = given;
+  if (!path.has_filename()) path = path.parent_path();  // "folder/"
+  DEDUPFS_ASSIGN(const struct stat status, lstat_in_time(path));
+  DEDUPFS_ASSIGN(const MountEntry mount, mount_of(mounts, status, given));
+  if (!set.volume.empty() && set.volume != mount.source)
+    return Error{ErrorCode::kInvalidArgument, given + " is in another volume: ask for each volume on its own"};
+  set.volume = mount.source;
+  DeletedSet::Name name{.inode = status.st_ino};
+  if (!S_ISDIR(status.st_mode)) {
+    const Path folder = path.parent_path();
+    DEDUPFS_ASSIGN(const struct stat parent, stat_in_time(folder.empty() ? Path(".") : folder));
+    name.parent = parent.st_ino;
+    if (!names.emplace(name.parent, path.filename()).second) return {};  // it was named twice
+  }
+  set.deleted.names.push_back(name);
+  return {};
+}
+
+Result<FoundSet> find_set(const StatArguments& asked) {
+  FoundSet set{.volume = {}, .deleted = {.names = {}, .snapshots = asked.snapshots}};
+  if (!asked.path.empty()) {
+    DEDUPFS_ASSIGN(set.volume, find_volume(asked.path));
+  }
+  DEDUPFS_ASSIGN(const auto mounts, read_mount_table());
+  std::set<std::pair<InodeNumber, std::string>> names;
+  for (const std::string& path : asked.freed) DEDUPFS_TRY(add_path(mounts, path, set, names));
+  return set;
+}
+
+Result<nlohmann::json> deletion_of(const FoundSet& set, bool foreign) {
+  nlohmann::json names = nlohmann::json::array();
+  for (const DeletedSet::Name& name : set.deleted.names) names.push_back({name.inode, name.parent});
+  const nlohmann::json request{{"command", "freed"}, {"names", names}, {"snapshots", set.deleted.snapshots}};
+  DEDUPFS_ASSIGN(const nlohmann::json response,
+                 ask_or_read(set.volume, foreign, request, [&](Volume& volume) -> Result<nlohmann::json> {
+                   DEDUPFS_ASSIGN(const Share share, compute_deletion(volume, set.deleted));
+                   return nlohmann::json{{"freed", deletion_json(share)}};
+                 }));
+  return read_answer([&] { return response.at("freed"); });
+}
+
+int show_freed(const StatArguments& asked, const Console& console) {
+  const auto set = find_set(asked);
+  if (!set) return console.fail(set.error());
+  const auto json = deletion_of(*set, asked.foreign);
+  if (!json) return console.fail(json.error());
+  const auto text = read_answer([&] { return asked.as_json ? dump(*json) : deletion_screen(*json); });
+  if (!text) return console.fail(text.error());
+  console.out() << *text;
+  return console.end(kDone);
+}
+
+// Each object gets the path of its folder in place of its name.
+Result<nlohmann::json> folders_of(const StatArguments& asked) {
+  DEDUPFS_ASSIGN(const auto mounts, read_mount_table());
+  Path volume_path;
+  std::vector<InodeNumber> inodes;
+  for (const std::string& path : asked.trees) {
+    DEDUPFS_ASSIGN(const struct stat status, stat_in_time(path));
+    DEDUPFS_ASSIGN(const MountEntry mount, mount_of(mounts, status, path));
+    if (!S_ISDIR(status.st_mode)) return Error{ErrorCode::kNotDirectory, path + " is not a folder"};
+    if (!volume_path.empty() && volume_path != mount.source)
+      return Error{ErrorCode::kInvalidArgument, path + " is in another volume: ask for each volume on its own"};
+    volume_path = mount.source;
+    inodes.push_back(status.st_ino);
+  }
+  DEDUPFS_ASSIGN(const nlohmann::json response,
+                 ask_or_read(volume_path, asked.foreign, {{"command", "folders"}, {"inodes", inodes}},
+                             [&](Volume& volume) -> Result<nlohmann::json> {
+                               DEDUPFS_ASSIGN(const auto shares, compute_folder_shares(volume, inodes));
+                               return nlohmann::json{{"folders", folder_shares_json(shares)}};
+                             }));
+  return read_answer([&] {
+    nlohmann::json rows = nlohmann::json::array();
+    for (std::size_t i = 0; i < asked.trees.size(); ++i)
+      for (nlohmann::json row : response.at("folders").at(i)) {
+        const auto name = row.at("name").get<std::string>();
+        row["path"] = name.empty() ? asked.trees[i] : (Path(asked.trees[i]) / name).string();
+        row.erase("name");
+        rows.push_back(std::move(row));
+      }
+    return rows;
+  });
+}
+
+int show_trees(const StatArguments& asked, const Console& console) {
+  const auto rows = folders_of(asked);
+  if (!rows) return console.fail(rows.error());
+  const auto text = read_answer([&] {
+    return asked.as_json ? dump({{"folders", *rows}}) : folder_shares_screen(*rows);
+  });
+  if (!text) return console.fail(text.error());
+  console.out() << *text;
+  return console.end(kDone);
+}
+
 void define_options(CLI::App& app, StatArguments& asked) {
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
   CLI::Option* const json = app.add_flag("--json", asked.as_json, "print one JSON object with exact numbers");
@@ -232,10 +351,23 @@ void define_options(CLI::App& app, StatArguments& asked) {
   CLI::Option* const volume = app.add_option("VOLUME|MOUNTPOINT", asked.path, "a volume, or a folder in a mounted one");
   CLI::Option* const file = app.add_option("--file", asked.files, "show these files of mounted volumes instead");
   file->type_name("PATH")->excludes(volume);
-  prometheus->type_name("FILE")->excludes(json)->excludes(verbose)->excludes(file);
+  CLI::Option* const freed =
+      app.add_option("--freed", asked.freed, "show what deleting all of these files, folders and snapshots would free");
+  freed->type_name("PATH")->expected(0, -1)->excludes(file)->excludes(verbose);
+  CLI::Option* const snapshot =
+      app.add_option("--snapshot", asked.snapshots, "with --freed: this snapshot of the volume, too");
+  snapshot->type_name("NAME")->expected(1)->needs(freed)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::Option* const tree =
+      app.add_option("--tree", asked.trees, "show what these folders take, and each folder in them");
+  tree->type_name("DIR")->excludes(volume)->excludes(file)->excludes(freed)->excludes(verbose);
+  prometheus->type_name("FILE")->excludes(json)->excludes(verbose)->excludes(file)->excludes(freed)->excludes(tree);
   define_common_options(app);
-  app.callback([volume, file] {
-    if (volume->empty() && file->empty()) throw CLI::RequiredError("VOLUME|MOUNTPOINT or --file");
+  app.callback([&asked, volume, file, freed, tree] {
+    asked.asks_freed = !freed->empty();
+    if (asked.asks_freed && asked.freed.empty() && (asked.snapshots.empty() || volume->empty()))
+      throw CLI::RequiredError("PATH, or --snapshot NAME and VOLUME|MOUNTPOINT, with --freed");
+    if (volume->empty() && file->empty() && freed->empty() && tree->empty())
+      throw CLI::RequiredError("VOLUME|MOUNTPOINT, --file, --freed or --tree");
   });
 }
 
@@ -249,6 +381,8 @@ int run_stat(Arguments arguments, std::ostream& out, std::ostream& err) {
       "dedupfs-stat");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
+  if (asked.asks_freed) return show_freed(asked, console);
+  if (!asked.trees.empty()) return show_trees(asked, console);
   return asked.files.empty() ? show_volume(asked, console) : show_files(asked, console);
 }
 

@@ -9,8 +9,10 @@
 
 #include "base/unique_fd.h"
 #include "fs/snapshots/tree_diff.h"
+#include "fs/statistics/shared_space.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/diff_report.h"
+#include "mount/reports/share_report.h"
 #include "mount/reports/snapshot_report.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
@@ -68,6 +70,15 @@ Result<nlohmann::json> SnapshotTarget::diff(const std::string& from, const std::
   }
   compared["changes"] = std::move(changes);
   return compared;
+}
+
+Result<nlohmann::json> SnapshotTarget::sizes() {
+  if (filesystem_) {
+    DEDUPFS_ASSIGN(const auto shares, compute_snapshot_shares(filesystem_->volume()));
+    return snapshot_shares_json(shares);
+  }
+  DEDUPFS_ASSIGN(const nlohmann::json answer, control_request(volume_, {{"command", "snapshot_sizes"}}));
+  return read_answer([&] { return answer.at("sizes"); });
 }
 
 // As many answers as the changes take. Returns what is compared.

@@ -31,6 +31,9 @@ class SnapshotTarget {
   // The object that `dedupfs-snapshot diff --json` prints, without its version. `to` none: the present.
   Result<nlohmann::json> diff(const std::string& from, const std::optional<std::string>& to);
 
+  // What each snapshot takes: the object of snapshot_shares_json().
+  Result<nlohmann::json> sizes();
+
   Result<void> close();
 
  private:

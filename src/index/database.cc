@@ -124,15 +124,47 @@ Result<void> Database::walk(const Snapshot& snapshot, Family family,
 
 Result<void> Database::walk_from(const Snapshot& snapshot, Family family, std::string_view from,
                                  const std::function<bool(std::string_view key, std::string_view value)>& visit) const {
-  if (state_->handle(family) == nullptr) return {};
+  Cursor cursor(*this, snapshot, family, from);
+  for (; cursor.has_entry(); cursor.next())
+    if (!visit(cursor.key(), cursor.value())) return {};
+  return cursor.status();
+}
+
+struct Database::Cursor::State {
+  const DatabaseState& database;
+  std::unique_ptr<rocksdb::Iterator> iterator;  // null: the database has no such family
+};
+
+Database::Cursor::Cursor(const Database& database, const Snapshot& snapshot, Family family, std::string_view from)
+    : state_(std::make_unique<State>(State{*database.state_, nullptr})) {
+  rocksdb::ColumnFamilyHandle* const handle = database.state_->handle(family);
+  if (handle == nullptr) return;
   rocksdb::ReadOptions options;
   options.snapshot = snapshot.get();
   options.verify_checksums = true;
   options.fill_cache = false;
-  const std::unique_ptr<rocksdb::Iterator> iterator(state_->db->NewIterator(options, state_->handle(family)));
-  for (iterator->Seek(slice_of(from)); iterator->Valid(); iterator->Next())
-    if (!visit(view(iterator->key()), view(iterator->value()))) return {};
-  return state_->result_of(iterator->status());
+  state_->iterator.reset(database.state_->db->NewIterator(options, handle));
+  state_->iterator->Seek(slice_of(from));
+}
+
+Database::Cursor::~Cursor() = default;
+Database::Cursor::Cursor(Cursor&&) noexcept = default;
+Database::Cursor& Database::Cursor::operator=(Cursor&&) noexcept = default;
+
+bool Database::Cursor::has_entry() const {
+  return state_->iterator != nullptr && state_->iterator->Valid();
+}
+std::string_view Database::Cursor::key() const {
+  return view(state_->iterator->key());
+}
+std::string_view Database::Cursor::value() const {
+  return view(state_->iterator->value());
+}
+void Database::Cursor::next() {
+  state_->iterator->Next();
+}
+Result<void> Database::Cursor::status() const {
+  return state_->iterator == nullptr ? Result<void>() : state_->database.result_of(state_->iterator->status());
 }
 
 Result<void> Database::verify_tables() const {

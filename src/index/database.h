@@ -95,6 +95,26 @@ class Database {
   Result<void> walk_from(const Snapshot& snapshot, Family family, std::string_view from,
                          const std::function<bool(std::string_view key, std::string_view value)>& visit) const;
 
+  // The same entries one by one, for those who go through two families side by side. It must not outlive the database and the
+  // snapshot. One thread at a time.
+  class Cursor {
+   public:
+    Cursor(const Database& database, const Snapshot& snapshot, Family family, std::string_view from);
+    ~Cursor();
+    Cursor(Cursor&&) noexcept;
+    Cursor& operator=(Cursor&&) noexcept;
+
+    bool has_entry() const;        // false: it is at the end, or could not read on: status() says which
+    std::string_view key() const;  // valid until next(), as the value is
+    std::string_view value() const;
+    void next();
+    Result<void> status() const;
+
+   private:
+    struct State;
+    std::unique_ptr<State> state_;
+  };
+
   // Reads every table and compares all checksums, those of filters and indexes too.
   Result<void> verify_tables() const;
   struct Table {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "index/counters.h"
 #include "store/metadata/before_images.h"
@@ -20,16 +22,19 @@ Error never_given_away(const std::string& referrer, ChunkId id) {
 
 template <class Visit>
 Result<void> CommittedView::walk(Family family, Visit visit) const {
+  std::uint64_t steps = 0;
   Result<void> result;
   DEDUPFS_TRY(database_.walk(*snapshot_, family, [&](std::string_view key, std::string_view value) {
-    result = visit(key, value);
+    result = pause(steps);
+    if (result) result = visit(key, value);
     return result.has_value();
   }));
   return result;
 }
 
-Result<CommittedView> CommittedView::open(Volume& volume) {
+Result<CommittedView> CommittedView::open(Volume& volume, GoOn go_on) {
   CommittedView view(volume);
+  view.go_on_ = std::move(go_on);
   DEDUPFS_TRY(view.walk(Family::kOrphans, [&](std::string_view key, std::string_view) -> Result<void> {
     DEDUPFS_ASSIGN(const InodeNumber inode, decode_inode_key(key));
     view.orphans_.insert(inode);
@@ -38,7 +43,7 @@ Result<CommittedView> CommittedView::open(Volume& volume) {
   DEDUPFS_TRY(view.walk(Family::kSnapshots, [&](std::string_view key, std::string_view value) -> Result<void> {
     DEDUPFS_ASSIGN(const TreeNumber number, decode_snapshot_key(key));
     DEDUPFS_ASSIGN(const SnapshotRecord record, decode_snapshot(number, value));
-    if (!record.is_deleted) view.newest_ = record;
+    if (!record.is_deleted) view.snapshots_.push_back(record);
     return {};
   }));
   DEDUPFS_ASSIGN(const auto end, get_number(volume.database(), kNextChunkIdCounter));
@@ -105,7 +110,7 @@ Result<void> CommittedView::walk_old_recipes(
     if (image.family != Family::kRecipes) return {};
     const InodeNumber inode = node_in_key(image.key);
     DEDUPFS_TRY(visit_orphans_before(inode));
-    if (newest_ && image.number >= newest_->number && is_orphan(inode)) changed.insert(image.key);
+    if (!snapshots_.empty() && image.number >= snapshots_.back().number && is_orphan(inode)) changed.insert(image.key);
     DEDUPFS_ASSIGN(const auto before, decode_before_image(value));
     return before ? visit_segment(image.key, *before, visit) : Result<void>();
   };
@@ -116,7 +121,7 @@ Result<void> CommittedView::walk_old_recipes(
 Result<void> CommittedView::visit_unchanged_segments(
     InodeNumber orphan, const std::set<std::string>& changed,
     const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const {
-  if (!newest_ || orphan >= newest_->end_of_inodes) return {};
+  if (snapshots_.empty() || orphan >= snapshots_.back().end_of_inodes) return {};
   Result<void> result;
   DEDUPFS_TRY(database_.walk_from(*snapshot_, Family::kRecipes, encode_recipe_key(orphan, 0),
                                   [&](std::string_view key, std::string_view value) {
@@ -125,6 +130,92 @@ Result<void> CommittedView::visit_unchanged_segments(
                                     return result.has_value();
                                   }));
   return result;
+}
+
+SegmentHolders CommittedView::holders_of(InodeNumber inode, TreeNumber before, TreeNumber last) const {
+  const auto position = [&](auto is_earlier) {
+    return static_cast<std::size_t>(std::ranges::partition_point(snapshots_, is_earlier) - snapshots_.begin());
+  };
+  const std::size_t end = position([&](const SnapshotRecord& snapshot) { return snapshot.number <= last; });
+  const std::size_t begin = position(
+      [&](const SnapshotRecord& snapshot) { return snapshot.number <= before || snapshot.end_of_inodes <= inode; });
+  return {.inode = inode, .is_live = false, .begin = std::min(begin, end), .end = end};
+}
+
+Result<void> CommittedView::visit_version(const SegmentHolders& holders, std::string_view key, std::string_view value,
+                                          const VisitVersion& visit) const {
+  if (!holders.is_live && holders.begin == holders.end) return {};
+  Result<void> visited;
+  DEDUPFS_TRY(visit_segment(key, value, [&](InodeNumber, const auto& entries) { visited = visit(holders, entries); }));
+  return visited;
+}
+
+// A snapshot has the image with the least number that is not below its own, and without one the value of the live tree.
+Result<void> CommittedView::walk_versions(const VisitVersion& visit) const {
+  Database::Cursor live(database_, *snapshot_, Family::kRecipes, {});
+  Database::Cursor images(database_, *snapshot_, Family::kBeforeImages, first_before_image_key(Family::kRecipes));
+  std::optional<BeforeImageKey> image;
+  const auto read_image = [&]() -> Result<void> {
+    image.reset();
+    if (!images.has_entry()) return images.status();
+    DEDUPFS_ASSIGN(BeforeImageKey read, decode_before_image_key(images.key()));
+    if (read.family == Family::kRecipes) image = std::move(read);
+    return {};
+  };
+  std::uint64_t steps = 0;
+  DEDUPFS_TRY(read_image());
+  while (live.has_entry() || image) {
+    DEDUPFS_TRY(pause(steps));
+    const bool live_is_next = !image || (live.has_entry() && live.key() < image->key);
+    const std::string key = live_is_next ? std::string(live.key()) : image->key;
+    DEDUPFS_ASSIGN(const RecipeKey place, decode_recipe_key(key));
+    TreeNumber before = 0;
+    while (image && image->key == key) {
+      DEDUPFS_ASSIGN(const auto value, decode_before_image(images.value()));
+      if (value) DEDUPFS_TRY(visit_version(holders_of(place.inode, before, image->number), key, *value, visit));
+      before = image->number;
+      images.next();
+      DEDUPFS_TRY(read_image());
+    }
+    if (!live.has_entry() || live.key() != key) continue;
+    SegmentHolders holders = holders_of(place.inode, before, kEndOfTrees);
+    holders.is_live = !is_orphan(place.inode);
+    DEDUPFS_TRY(visit_version(holders, key, live.value(), visit));
+    live.next();
+  }
+  return live.status();
+}
+
+Result<void> CommittedView::walk_names_in(
+    InodeNumber directory, const std::function<Result<void>(std::string_view name, const Dirent&)>& visit) const {
+  Database::Cursor names(database_, *snapshot_, Family::kDirents, encode_dirent_key(directory, {}));
+  std::uint64_t steps = 0;
+  for (; names.has_entry(); names.next()) {
+    DEDUPFS_TRY(pause(steps));
+    DEDUPFS_ASSIGN(const DirentKey key, decode_dirent_key(names.key()));
+    if (key.parent != directory) return {};
+    DEDUPFS_ASSIGN(const Dirent dirent, decode_dirent(directory, names.value()));
+    DEDUPFS_TRY(visit(key.name, dirent));
+  }
+  return names.status();
+}
+
+Result<void> CommittedView::walk_names(
+    const std::function<Result<void>(const DirentKey&, const Dirent&)>& visit) const {
+  return walk(Family::kDirents, [&](std::string_view stored, std::string_view value) -> Result<void> {
+    DEDUPFS_ASSIGN(const DirentKey key, decode_dirent_key(stored));
+    DEDUPFS_ASSIGN(const Dirent dirent, decode_dirent(key.parent, value));
+    return visit(key, dirent);
+  });
+}
+
+Result<InodeRecord> CommittedView::get_inode(InodeNumber inode) const {
+  const std::string key = encode_inode_key(inode);
+  const Database::Cursor cursor(database_, *snapshot_, Family::kInodes, key);
+  if (!cursor.has_entry()) DEDUPFS_TRY(cursor.status());
+  if (!cursor.has_entry() || cursor.key() != key || is_orphan(inode))
+    return Error{ErrorCode::kNotFound, fmt::format("there is no inode {}", inode)};
+  return decode_inode(inode, cursor.value());
 }
 
 Result<void> CommittedView::walk_extents(const std::function<void(const ChunkExtent&)>& visit) const {

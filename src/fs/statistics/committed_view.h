@@ -27,10 +27,23 @@ namespace dedupfs {
 
 using VisitSegment = std::function<Result<void>(const std::vector<RecipeEntry>&)>;
 
+// Walks call it now and then. An Error ends the walk, and is returned.
+using GoOn = std::function<Result<void>()>;
+
+// The trees that have a segment of a recipe as it is: the live one, if `is_live`, and the snapshots at the positions [begin, end)
+// of CommittedView::snapshots().
+struct SegmentHolders {
+  InodeNumber inode = 0;
+  bool is_live = false;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+using VisitVersion = std::function<Result<void>(const SegmentHolders&, const std::vector<RecipeEntry>&)>;
+
 class CommittedView {
  public:
   // The volume must outlive it.
-  static Result<CommittedView> open(Volume& volume);
+  static Result<CommittedView> open(Volume& volume, GoOn go_on = nullptr);
 
   Result<void> walk_inodes(const std::function<void(const InodeRecord&)>& visit) const;
   // The segments of a file follow each other.
@@ -40,7 +53,17 @@ class CommittedView {
   // As walk_recipes(), for content that only snapshots have: the old values of changed segments, and the segments of orphans in the
   // newest snapshot. All segments of a file follow each other.
   Result<void> walk_old_recipes(const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const;
+  // Every segment of the live tree and of snapshots, once for each of its values.
+  Result<void> walk_versions(const VisitVersion& visit) const;
   Result<void> walk_extents(const std::function<void(const ChunkExtent&)>& visit) const;
+  // The names in a directory, or all names. The names of a directory follow each other.
+  Result<void> walk_names_in(InodeNumber directory,
+                             const std::function<Result<void>(std::string_view name, const Dirent&)>& visit) const;
+  Result<void> walk_names(const std::function<Result<void>(const DirentKey&, const Dirent&)>& visit) const;
+  // kNotFound if there is none.
+  Result<InodeRecord> get_inode(InodeNumber inode) const;
+  // Those that are not deleted, the oldest first.
+  const std::vector<SnapshotRecord>& snapshots() const { return snapshots_; }
 
   bool is_orphan(InodeNumber inode) const { return orphans_.contains(inode); }
   // Whether there can be a chunk with this id.
@@ -48,6 +71,14 @@ class CommittedView {
 
  private:
   explicit CommittedView(Volume& volume) : database_(volume.database()), snapshot_(database_.snapshot()) {}
+
+  // The snapshots behind `before`, up to `last`, in which there can be the inode.
+  SegmentHolders holders_of(InodeNumber inode, TreeNumber before, TreeNumber last) const;
+  Result<void> visit_version(const SegmentHolders& holders, std::string_view key, std::string_view value,
+                             const VisitVersion& visit) const;
+  Result<void> pause(std::uint64_t& steps) const {
+    return go_on_ && ++steps % kBetweenPauses == 0 ? go_on_() : Result<void>();
+  }
 
   Result<void> visit_segment(std::string_view key, std::string_view value,
                              const std::function<void(InodeNumber, const std::vector<RecipeEntry>&)>& visit) const;
@@ -57,11 +88,14 @@ class CommittedView {
   template <class Visit>
   Result<void> walk(Family family, Visit visit) const;
 
+  static constexpr std::uint64_t kBetweenPauses = 256;
+
   const Database& database_;
   std::shared_ptr<const Database::Snapshot> snapshot_;
+  GoOn go_on_;  // may be empty
   std::set<InodeNumber> orphans_;
-  std::optional<SnapshotRecord> newest_;  // the newest snapshot that is not deleted
-  std::uint64_t end_of_chunks_ = 0;       // no chunk has this id or a greater one
+  std::vector<SnapshotRecord> snapshots_;
+  std::uint64_t end_of_chunks_ = 0;  // no chunk has this id or a greater one
 };
 
 }  // namespace dedupfs

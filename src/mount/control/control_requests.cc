@@ -23,6 +23,20 @@ Result<std::vector<InodeNumber>> inodes_of(const nlohmann::json& request) {
   return numbers.get<std::vector<InodeNumber>>();
 }
 
+Result<DeletedSet> deleted_set_of(const nlohmann::json& request) {
+  const nlohmann::json& names = request.at("names");
+  const auto is_name = [](const nlohmann::json& name) {
+    return name.is_array() && name.size() == 2 && std::ranges::all_of(name, &nlohmann::json::is_number_unsigned);
+  };
+  if (!names.is_array() || !std::ranges::all_of(names, is_name))
+    return Error{ErrorCode::kInvalidArgument, "\"names\" is not an array of pairs of inode numbers"};
+  DeletedSet deleted;
+  for (const nlohmann::json& name : names)
+    deleted.names.push_back({name[0].get<InodeNumber>(), name[1].get<InodeNumber>()});
+  deleted.snapshots = request.at("snapshots").get<std::vector<std::string>>();
+  return deleted;
+}
+
 Result<ScrubRequest> scrub_request_of(const nlohmann::json& request) {
   using Action = ScrubRequest::Action;
   const std::string action = request.at("action").get<std::string>();

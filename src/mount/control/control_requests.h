@@ -12,12 +12,16 @@
 
 #include "base/result.h"
 #include "fs/format/types.h"
+#include "fs/statistics/shared_space.h"
 #include "store/reclaim/reclaim_types.h"
 
 namespace dedupfs {
 
 // {"command": "files", "inodes": [1, 2]}
 Result<std::vector<InodeNumber>> inodes_of(const nlohmann::json& request);
+
+// {"command": "freed", "names": [[12, 1], [13, 0]], "snapshots": ["monday"]}: inodes, each with the directory of its name
+Result<DeletedSet> deleted_set_of(const nlohmann::json& request);
 
 // {"command": "scrub", "action": "start", "bytes_per_second": 0}
 struct ScrubRequest {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <list>
 #include <optional>
@@ -86,6 +87,7 @@ struct ControlServer::State {
   bool send(Client& client);         // false: not everything was taken yet
   bool answer_next(Client& client);  // false: no whole request is there
   Result<Json> execute(std::string_view line, Client& client);
+  Result<void> check_wanted(const Client& client) const;
   void wake() const { ::eventfd_write(wakeup.get(), 1); }
 
   ControlAddress address;
@@ -94,6 +96,8 @@ struct ControlServer::State {
   Handlers handlers;
   std::list<Client> clients;
   std::thread thread;
+
+  std::atomic<bool> interrupted = false;  // a running handler should give up
 
   Mutex mutex;  // held while a handler runs, so that finish() waits for it
   std::optional<std::string> progress_line DEDUPFS_GUARDED_BY(mutex);  // not sent yet
@@ -262,6 +266,14 @@ bool ControlServer::State::answer_next(Client& client) {
   return true;
 }
 
+Result<void> ControlServer::State::check_wanted(const Client& client) const {
+  pollfd polled{client.socket.get(), POLLRDHUP, 0};
+  const bool is_gone = ::poll(&polled, 1, 0) > 0 && (polled.revents & (POLLHUP | POLLERR)) != 0;
+  if (is_gone) return Error{ErrorCode::kInterrupted, "nobody waits for the answer"};
+  if (interrupted) return Error{ErrorCode::kInterrupted, "the volume is being unmounted"};
+  return {};
+}
+
 Result<Json> ControlServer::State::execute(std::string_view line, Client& client) {
   const Json request = Json::parse(line, nullptr, false);
   if (!request.is_object()) return Error{ErrorCode::kInvalidArgument, "the request is not a JSON object"};
@@ -283,7 +295,7 @@ Result<Json> ControlServer::State::execute(std::string_view line, Client& client
   if (ending) return Error{ErrorCode::kStale, "the volume is being unmounted"};
   return guarded([&]() -> Result<Json> {
     try {
-      return handler->second(request);
+      return handler->second(request, [&] { return check_wanted(client); });
     } catch (const Json::exception& error) {  // an argument of the wrong type
       return Error{ErrorCode::kInvalidArgument, error.what()};
     }
@@ -303,6 +315,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::start(const BackingFolder&
 }
 
 void ControlServer::end_requests() {
+  state_->interrupted = true;
   const MutexLock lock(state_->mutex);
   state_->ending = true;
 }

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "base/backing.h"
@@ -40,15 +41,35 @@ class ControlServer {
   // before it.
   static constexpr std::string_view kAwaitUnmount = "await_unmount";
 
-  // The response without "ok".
-  using Handler = std::function<Result<nlohmann::json>(const nlohmann::json& request)>;
+  // kInterrupted as soon as nobody waits for the answer any more, or the volume is being unmounted.
+  using StillWanted = std::function<Result<void>()>;
+  // Gives the response without "ok". One who takes long asks `wanted` now and then.
+  class Handler {
+   public:
+    template <class Function>
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    Handler(Function function) {
+      if constexpr (std::is_invocable_v<Function, const nlohmann::json&, const StillWanted&>)
+        answer_ = std::move(function);
+      else
+        answer_ = [quick = std::move(function)](const nlohmann::json& request, const StillWanted&) {
+          return quick(request);
+        };
+    }
+    Result<nlohmann::json> operator()(const nlohmann::json& request, const StillWanted& wanted) const {
+      return answer_(request, wanted);
+    }
+
+   private:
+    std::function<Result<nlohmann::json>(const nlohmann::json& request, const StillWanted& wanted)> answer_;
+  };
   using Handlers = std::map<std::string, Handler, std::less<>>;
 
   // A socket that a dead daemon left behind is replaced: the caller has locked the volume.
   static Result<std::unique_ptr<ControlServer>> start(const BackingFolder& volume, Handlers handlers);
   ~ControlServer();
 
-  // Call it before closing the volume: waits for a running handler, and then runs no other.
+  // Call it before closing the volume: waits for a running handler, which is not wanted any more, and then runs no other.
   void end_requests();
   // Reports progress to clients that wait for the unmount.
   void report(const std::string& progress);

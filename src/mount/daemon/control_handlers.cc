@@ -13,6 +13,7 @@
 #include "mount/reports/metrics_report.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/reports/scrub_report.h"
+#include "mount/reports/share_report.h"
 #include "mount/reports/snapshot_report.h"
 #include "mount/reports/statistics_report.h"
 
@@ -112,6 +113,26 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
          DEDUPFS_ASSIGN(const auto inodes, inodes_of(asked));
          DEDUPFS_ASSIGN(const auto statistics, compute_file_statistics(filesystem.volume(), inodes));
          return Json{{"files", file_statistics_json(statistics)}};
+       }},
+      {"freed",
+       [&filesystem](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {
+         DEDUPFS_ASSIGN(const DeletedSet deleted, deleted_set_of(asked));
+         DEDUPFS_TRY(commit_what_fits(filesystem));
+         DEDUPFS_ASSIGN(const Share share, compute_deletion(filesystem.volume(), deleted, wanted));
+         return Json{{"freed", deletion_json(share)}};
+       }},
+      {"folders",
+       [&filesystem](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {
+         DEDUPFS_ASSIGN(const auto inodes, inodes_of(asked));
+         DEDUPFS_TRY(commit_what_fits(filesystem));
+         DEDUPFS_ASSIGN(const auto shares, compute_folder_shares(filesystem.volume(), inodes, wanted));
+         return Json{{"folders", folder_shares_json(shares)}};
+       }},
+      {"snapshot_sizes",
+       [&filesystem](const Json&, const ControlServer::StillWanted& wanted) -> Result<Json> {
+         DEDUPFS_TRY(commit_what_fits(filesystem));
+         DEDUPFS_ASSIGN(const auto shares, compute_snapshot_shares(filesystem.volume(), wanted));
+         return Json{{"sizes", snapshot_shares_json(shares)}};
        }},
       {"scrub",
        [&filesystem](const Json& asked) -> Result<Json> {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/size.h"
 #include "fs/format/local_time.h"
 
 namespace dedupfs {
@@ -28,11 +29,26 @@ std::vector<SnapshotRecord> snapshots_of(const nlohmann::json& json) {
   return snapshots;
 }
 
-std::string snapshots_screen(const std::vector<SnapshotRecord>& snapshots) {
-  std::string screen;
-  for (const SnapshotRecord& snapshot : snapshots)
-    screen += fmt::format("{}  {:>12} inodes  {}\n", second_text(snapshot.created_unix_seconds), snapshot.inodes,
-                          snapshot.name);
+nlohmann::json sized_snapshots_json(const std::vector<SnapshotRecord>& snapshots, const nlohmann::json& sizes) {
+  nlohmann::json array = snapshots_json(snapshots);
+  for (nlohmann::json& snapshot : array)
+    if (const auto size = sizes.find(std::to_string(snapshot.at("number").get<TreeNumber>())); size != sizes.end())
+      snapshot.update(*size);
+  return array;
+}
+
+std::string snapshots_screen(const std::vector<SnapshotRecord>& snapshots, const nlohmann::json& sizes) {
+  constexpr std::string_view kRow = "{:<19}  {:>10}  {:>11}  {:>11}  {}\n";
+  if (snapshots.empty()) return {};
+  std::string screen = fmt::format(kRow, "Created", "Inodes", "Used", "Own", "Name");
+  for (const SnapshotRecord& snapshot : snapshots) {
+    const auto size = sizes.find(std::to_string(snapshot.number));
+    const auto text_of = [&](const char* key) {
+      return size == sizes.end() ? std::string("-") : human_size(size->at(key).get<std::uint64_t>());
+    };
+    screen += fmt::format(kRow, second_text(snapshot.created_unix_seconds), snapshot.inodes, text_of("used_bytes"),
+                          text_of("own_bytes"), snapshot.name);
+  }
   return screen;
 }
 

@@ -15,8 +15,10 @@ namespace dedupfs {
 // The documented JSON array, in the order of the snapshots.
 nlohmann::json snapshots_json(const std::vector<SnapshotRecord>& snapshots);
 std::vector<SnapshotRecord> snapshots_of(const nlohmann::json& json);
-// One line for each snapshot.
-std::string snapshots_screen(const std::vector<SnapshotRecord>& snapshots);
+// The same with the objects of snapshot_shares_json() merged into it, by their numbers.
+nlohmann::json sized_snapshots_json(const std::vector<SnapshotRecord>& snapshots, const nlohmann::json& sizes);
+// One line for each snapshot. `sizes` as above; empty where they are not known.
+std::string snapshots_screen(const std::vector<SnapshotRecord>& snapshots, const nlohmann::json& sizes);
 
 nlohmann::json clone_json(const CloneTotals& totals);
 

@@ -60,8 +60,16 @@ class ChunkSet {
     const Leaf* const leaf = find_leaf(number);
     return leaf != nullptr && (leaf->words[word_of(number)].load(std::memory_order_relaxed) & bit_of(number)) != 0;
   }
-  bool empty() const { return leaves_.bytes() == 0; }
-  void clear();  // is_complete() stays as it is
+  // It keeps the memory of the page. Nobody else may use the set meanwhile.
+  void erase(ChunkId id) {
+    const std::uint64_t number = number_of(id);
+    Leaf* const leaf = find_leaf(number);
+    if (leaf == nullptr) return;
+    std::atomic<std::uint64_t>& word = leaf->words[word_of(number)];
+    word.store(word.load(std::memory_order_relaxed) & ~bit_of(number), std::memory_order_relaxed);
+  }
+  bool empty() const { return leaves_.bytes() == 0; }  // of a set from which nothing was erased
+  void clear();                                        // is_complete() stays as it is
 
   // Calls visit(id) for each chunk in order of id, until it returns an Error.
   template <class Visit>

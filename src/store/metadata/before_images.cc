@@ -77,6 +77,10 @@ Result<BeforeImageKey> decode_before_image_key(std::string_view stored) {
   return decoded;
 }
 
+std::string first_before_image_key(Family family) {
+  return bound_of(family, {});
+}
+
 std::string encode_before_image(const std::optional<std::string>& value) {
   std::string stored(1, static_cast<char>(value ? kPresent : kAbsent));
   if (value) stored += *value;

@@ -30,6 +30,8 @@ struct BeforeImageKey {
 };
 std::string encode_before_image_key(Family family, std::string_view key, TreeNumber number);
 Result<BeforeImageKey> decode_before_image_key(std::string_view stored);
+// The images of a family have keys that are not below this, and lie together, in the order of their keys in the live tree.
+std::string first_before_image_key(Family family);
 
 // None: there was no such key.
 std::string encode_before_image(const std::optional<std::string>& value);
