@@ -144,6 +144,7 @@ class ReclaimedVolume {
   std::function<Result<void>(ReclaimPhase)> progress;
   std::vector<ChunkId> newest;  // what the newest file refers to; none: half of what is kept, the other way round
   ReclaimSettings settings;
+  unsigned gather_percent = 100;
 
   // Sets progress() to call `visit` when round `round` of erasing comes to the `position`-th run of the index.
   void at_erased_extent(std::uint64_t round, std::uint64_t position, std::function<Result<void>()> visit) {
@@ -162,6 +163,7 @@ class ReclaimedVolume {
               (void)std::ranges::all_of(newest.empty() ? half_of_kept() : newest, visit);
               return {};
             },
+            .gather_percent = gather_percent,
             .available_bytes = [this] { return Result<std::uint64_t>(available_bytes); }};
   }
 

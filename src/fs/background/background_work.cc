@@ -92,6 +92,7 @@ ReclaimHost BackgroundWork::reclaim_host() {
       .before_erasing = [this] { checkpointer_->take_now(); },
       .references = [this](const auto& snapshot, const auto& visit) { return references_.visit(snapshot, visit); },
       .newest_references = [this](const auto& visit) { return references_.visit_newest(visit); },
+      .gather_percent = settings_.gather_percent,
       .available_bytes = [this] { return space_.metadata_room(); }};
 }
 

@@ -37,6 +37,7 @@ class BackgroundWork {
     unsigned defragment_percent = 0;                  // 0: none
     SettleMode settle = SettleMode::kOff;
     unsigned settle_cpu_percent = 100;
+    unsigned gather_percent = 100;
   };
 
   BackgroundWork(Volume& volume, const InodeTable& table, const InodeNumbers& numbers, const Writability& writability,

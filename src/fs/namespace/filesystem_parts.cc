@@ -52,7 +52,8 @@ FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique
                   .patience = options.background_patience,
                   .defragment_percent = options.defragment_percent,
                   .settle = options.settle,
-                  .settle_cpu_percent = options.settle_cpu_percent}) {}
+                  .settle_cpu_percent = options.settle_cpu_percent,
+                  .gather_percent = options.gather_percent}) {}
 
 Result<void> FilesystemParts::start() {
   DEDUPFS_TRY(maker.ensure_root());

@@ -23,6 +23,7 @@ struct FilesystemOptions {
   std::chrono::milliseconds background_patience{2000};
   SettleMode settle = SettleMode::kOff;
   unsigned settle_cpu_percent = 100;  // the share of the time in which it works
+  unsigned gather_percent = 100;      // what settling gathers may take, of what was stored since it gathered last
   unsigned defragment_percent = 0;    // the share of written data that may be stored again (defragmenter.h)
   using SnapshotAccess = dedupfs::SnapshotAccess;
   SnapshotAccess snapshot_access = SnapshotAccess::kVisible;

@@ -152,6 +152,8 @@ const std::vector<OwnOption>& own_options() {
           "when landed data is compressed for good: while nobody uses the volume (or: always, off)"),
       number_option("settle_cpu", &MountOptions::settle_cpu_percent, 1, 100,
                     "percent of the time in which settling works"),
+      number_option("gather", &MountOptions::gather_percent, 0, 100,
+                    "percent of the stored data that settling may move to bring the newest files together; 0: none"),
       choice_option<DirectIo>("direct_io", &MountOptions::direct_io,
                               {{"wronly", DirectIo::kWriteOnly}, {"off", DirectIo::kOff}, {"all", DirectIo::kAll}},
                               "wronly, off or all", "bypass the page cache for files opened write-only (or: off, all)"),

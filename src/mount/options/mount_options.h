@@ -59,6 +59,7 @@ struct MountOptions {
   std::uint64_t slow_source_bytes = 32 << 20;  // a second
   SettleMode settle = SettleMode::kIdle;
   std::uint64_t settle_cpu_percent = 100;
+  std::uint64_t gather_percent = 100;
   DirectIo direct_io = DirectIo::kWriteOnly;
   FilesystemOptions::SnapshotAccess snapshots = FilesystemOptions::SnapshotAccess::kOwner;
   std::string log_file;    // empty: syslog

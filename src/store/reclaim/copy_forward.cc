@@ -9,6 +9,7 @@
 #include "base/crash_point.h"
 #include "store/chunks/chunk_reader.h"
 #include "store/chunks/dropped_bytes.h"
+#include "store/reclaim/gather_plan.h"
 #include "store/relocation/erasure.h"
 #include "store/relocation/relocator.h"
 
@@ -27,6 +28,8 @@ constexpr std::uint64_t kSmallPart = 16;
 constexpr std::size_t kMaxInOrder = 4 << 20;
 constexpr std::uint64_t kReferencesBetweenReports = 1 << 12;
 constexpr std::uint64_t kMaxMisses = 1 << 20;  // references
+// A container of which so much is garbage is emptied when chunks were gathered from it.
+constexpr double kMinShareAfterGathering = 0.1;
 
 }  // namespace
 
@@ -70,6 +73,7 @@ Result<void> CopyForward::run() {
     else
       findings_.lacked_room = true;
   }
+  if (settings_.goal == ReclaimGoal::kSettle) DEDUPFS_TRY(gather());
   findings_.stored_bytes = volume_.chunks().moved_disk_bytes() - stored_before_;
   return {};
 }
@@ -195,7 +199,12 @@ Result<void> CopyForward::visit_needed(ChunkId id, ExtentFinder& extents, ChunkS
 // ---------------------------------------------------------------- move
 
 Result<void> CopyForward::empty(std::span<Usage> batch) {
-  DEDUPFS_TRY(move_in_order(batch));
+  std::set<std::uint32_t> emptied_numbers;
+  for (const Usage& container : batch) emptied_numbers.insert(container.container);
+  std::vector<ChunkId> order;
+  for (const Place& place : order_)
+    if (emptied_numbers.contains(place.container)) order.push_back(place.id);
+  DEDUPFS_TRY(move_in_order(order, batch));
   auto emptied = empty_as_they_lie(batch);
   if (!emptied && settings_.goal == ReclaimGoal::kFreeSpace)  // settling goes on with these containers
     for (const Usage& container : batch)
@@ -203,13 +212,10 @@ Result<void> CopyForward::empty(std::span<Usage> batch) {
   return emptied;
 }
 
-Result<void> CopyForward::move_in_order(std::span<Usage> batch) {
-  std::map<std::uint32_t, Usage*> by_number;
-  for (Usage& container : batch) by_number[container.container] = &container;
-  std::vector<ChunkId> order;
-  for (const Place& place : order_)
-    if (by_number.contains(place.container)) order.push_back(place.id);
+Result<void> CopyForward::move_in_order(const std::vector<ChunkId>& order, std::span<Usage> containers) {
   if (order.empty()) return {};
+  std::map<std::uint32_t, Usage*> by_number;
+  for (Usage& container : containers) by_number[container.container] = &container;
 
   std::uint64_t reported = 0;
   std::uint64_t committed = 0;
@@ -258,6 +264,56 @@ Result<bool> CopyForward::empty(const Usage& container) {
   findings_.garbage_bytes -= container.garbage_bytes();
   crash_point("reclaim.evacuated");
   return true;
+}
+
+// ---------------------------------------------------------------- gather
+
+Result<void> CopyForward::gather() {
+  if (host_.gather_percent == 0 || !host_.newest_references) return {};
+  const std::uint32_t end = volume_.containers().begin_new_container();
+  DEDUPFS_TRY(host_.commit());
+  findings_.live_chunks = 0;  // they are counted once more
+  DEDUPFS_ASSIGN(std::vector<Usage> containers, usage_before(end));
+  std::uint64_t new_bytes = 0;  // stored since the last time
+  for (const Usage& container : containers)
+    if (container.container >= volume_.end_of_gathered()) new_bytes += container.bytes;
+  DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());
+  const std::uint64_t room = std::min(available / kRoomShareOfABatch, kMaxInBatch);
+  const std::uint64_t budget = std::min(new_bytes / 100 * host_.gather_percent, room);
+  if (budget == 0) return {};
+  DEDUPFS_ASSIGN(const GatherPlan plan, plan_gathering(volume_, host_, budget, [this] { return report(0); }));
+  all_bytes_ += plan.disk_bytes;
+  DEDUPFS_TRY(move_in_order(plan.order, containers));
+  if (!plan.order.empty()) {
+    crash_point("settle.gathered");
+    DEDUPFS_TRY(empty_gathered(containers, budget));
+  }
+  volume_.note_gathered(volume_.containers().begin_new_container());
+  return host_.commit();
+}
+
+// The emptiest first, as far as the budget goes. The garbage that is left is for a reclaim.
+Result<void> CopyForward::empty_gathered(std::vector<Usage>& containers, std::uint64_t budget) {
+  const auto left_in = [](const Usage& container) { return container.live_bytes - container.moved_bytes(); };
+  const auto share_of = [&](const Usage& container) {
+    return 1 -
+           static_cast<double>(left_in(container)) / static_cast<double>(std::max<std::uint64_t>(container.bytes, 1));
+  };
+  std::erase_if(containers, [](const Usage& container) { return container.moved_chunks == 0; });
+  std::ranges::sort(containers, {}, [&](const Usage& container) { return -share_of(container); });
+  std::uint64_t bytes = 0;
+  auto end_of_emptied = containers.begin();
+  for (; end_of_emptied != containers.end(); ++end_of_emptied) {
+    bytes += left_in(*end_of_emptied);
+    if (share_of(*end_of_emptied) < kMinShareAfterGathering || bytes > budget) break;
+    all_bytes_ += end_of_emptied->bytes;
+  }
+  for (auto container = end_of_emptied; container != containers.end(); ++container) {
+    findings_.garbage_bytes += container->moved_bytes();
+    findings_.moved_bytes += container->moved_bytes();
+    volume_.chunks().dropped().add(container->moved_bytes());
+  }
+  return empty_as_they_lie({containers.begin(), end_of_emptied});
 }
 
 Result<void> CopyForward::report(std::uint64_t more_bytes) {

@@ -6,6 +6,9 @@
 // gone before the next begins. Chunks that the newest files need move in the order in which a reader of these files needs them.
 // So reading the newest files gets faster with each reclaim, not slower. The other chunks move as they lie.
 //
+// In the end settling gathers: what the newest files need and a hard disk would fetch from many places (plan_gathering()) moves
+// together, also out of settled containers. Those that have much garbage then are emptied.
+//
 // Threads: one user at a time, while nobody else moves chunks; everything else goes on.
 // Failure: a container stays if anything in it cannot be read, or if there is no room to move it. After an Error or a stop, some
 //          chunks of one batch may be stored twice.
@@ -47,9 +50,12 @@ class CopyForward {
   Result<void> visit_needed(ChunkId id, ExtentFinder& extents, ChunkSet& seen,
                             const std::function<void(ChunkId, const ChunkExtent&)>& visit) const;
   Result<void> empty(std::span<Usage> batch);
-  Result<void> move_in_order(std::span<Usage> batch);
+  // Notes in `containers` how many chunks moved out of each.
+  Result<void> move_in_order(const std::vector<ChunkId>& order, std::span<Usage> containers);
   Result<void> empty_as_they_lie(std::span<const Usage> batch);
   Result<bool> empty(const Usage& container);
+  Result<void> gather();
+  Result<void> empty_gathered(std::vector<Usage>& containers, std::uint64_t budget);
   Result<void> report(std::uint64_t more_bytes);
 
   Volume& volume_;

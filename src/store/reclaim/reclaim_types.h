@@ -32,6 +32,8 @@ struct ReclaimHost {
   // enough. May be none.
   using VisitUntil = std::function<bool(ChunkId id)>;
   std::function<Result<void>(const VisitUntil& visit)> newest_references;
+  // What settling gathers (docs/settling.md) takes at most this share of what was stored since it gathered last. 0: nothing.
+  unsigned gather_percent = 100;
   // The bytes that a reclaim may write now, on the disk that the volume lies on.
   std::function<Result<std::uint64_t>()> available_bytes;
 };

@@ -324,6 +324,7 @@ Result<void> Volume::open_parts() {
   const std::uint32_t next_container = *loaded;
   const auto first_landed = load_container_number(*database_, kFirstLandedCounter);
   if (!first_landed) spdlog::warn("{}: all containers are looked at", first_landed.error().message());
+  end_of_gathered_ = load_container_number(*database_, kEndOfGatheredCounter).value_or(1);  // damaged: from all again
   DEDUPFS_ASSIGN(const Backing::Space space, (*containers)->space());
   DEDUPFS_ASSIGN(
       containers_,
@@ -356,8 +357,11 @@ Result<void> Volume::open_parts() {
       kNextContainerCounter, [this] { return containers_->next_container(); }, next_container);
   first_landed_ = std::make_unique<CommittedNumber>(
       kFirstLandedCounter, [this] { return containers_->first_landed(); }, first_landed.value_or(0));
+  gathered_ = std::make_unique<CommittedNumber>(
+      kEndOfGatheredCounter, [this] { return end_of_gathered(); }, end_of_gathered_);
   // `chunks` and `next_container` describe the appended regions. The chunk store appends regions, so it comes first.
-  participants_ = {chunks_.get(), first_landed_.get(), next_container_.get(), metadata_.get(), snapshots_.get()};
+  participants_ = {chunks_.get(),         first_landed_.get(), gathered_.get(),
+                   next_container_.get(), metadata_.get(),     snapshots_.get()};
   if (ballast_) ballast_->keep();
   return {};
 }

@@ -9,6 +9,7 @@
 //            commit() fails, too.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,8 @@ inline constexpr std::string_view kNextContainerCounter =
     "next_container";  // no container has this number or a higher one
 inline constexpr std::string_view kFirstLandedCounter =
     "first_landed_container";  // no container with a lower number is to be settled
+inline constexpr std::string_view kEndOfGatheredCounter =
+    "end_of_gathered_containers";  // settling has gathered since lower ones were written
 
 struct VolumeOptions {
   bool read_only = false;
@@ -109,6 +112,10 @@ class Volume {
   // Makes the frozen group, if there is one, durable: chunks first, then one atomic batch. See commit_participant.h.
   Result<void> commit();
 
+  // Settling has gathered what was stored in containers below this one. Durable with the next commit.
+  std::uint32_t end_of_gathered() const { return end_of_gathered_; }
+  void note_gathered(std::uint32_t end) { end_of_gathered_ = end; }
+
   // Says once in the log that the filters of the index have outgrown its memory, if they have. Commits look, too.
   void warn_of_small_index_memory();
 
@@ -135,6 +142,8 @@ class Volume {
   std::unique_ptr<ChunkStore> chunks_;
   std::unique_ptr<CommitParticipant> next_container_;
   std::unique_ptr<CommitParticipant> first_landed_;
+  std::atomic<std::uint32_t> end_of_gathered_ = 1;
+  std::unique_ptr<CommitParticipant> gathered_;
   std::vector<CommitParticipant*> participants_;  // in the order in which they append to the batch
   bool warned_of_index_memory_ = false;
   std::uint32_t judged_container_ = 0;  // the next container when the index was last judged by its memory

@@ -34,7 +34,7 @@ TEST(MountOptions, AnEmptyListGivesTheDefaults) {
 TEST(MountOptions, ReadsItsOwnOptions) {
   const MountOptions options = parsed(
       "cache=1g,index_mem=512m,dirty=64m,commit=30,checkpoint=3600,threads=3,readahead=0,rewrite=20,direct_io=off,"
-      "log=/var/log/x");
+      "gather=30,log=/var/log/x");
 
   EXPECT_EQ(options.cache_bytes, 1u << 30);
   EXPECT_EQ(options.index_memory_bytes, 512u << 20);
@@ -44,6 +44,7 @@ TEST(MountOptions, ReadsItsOwnOptions) {
   EXPECT_EQ(options.threads, 3u);
   EXPECT_EQ(options.read_ahead_bytes, 0u);
   EXPECT_EQ(options.defragment_percent, 20u);
+  EXPECT_EQ(options.gather_percent, 30u);
   EXPECT_EQ(options.direct_io, DirectIo::kOff);
   EXPECT_EQ(options.log_file, "/var/log/x");
 }
@@ -111,8 +112,8 @@ TEST(MountOptions, AllThatThereAreAreListedWhereOneLooksForThem) {
   const std::string unknown = error_of("cahce=1g");
   const std::string help = "\n" + mount_options_help();
 
-  for (const std::string name :
-       {"cache", "index_mem", "dirty", "commit", "checkpoint", "threads", "readahead", "rewrite", "direct_io", "log"}) {
+  for (const std::string name : {"cache", "index_mem", "dirty", "commit", "checkpoint", "threads", "readahead",
+                                 "rewrite", "gather", "direct_io", "log"}) {
     EXPECT_THAT(unknown, HasSubstr(" " + name + "=,")) << "as a word of the list";
     EXPECT_THAT(help, HasSubstr("\n  " + name + "=")) << "as a line of its own";
   }
@@ -121,8 +122,8 @@ TEST(MountOptions, AllThatThereAreAreListedWhereOneLooksForThem) {
     EXPECT_THAT(unknown, HasSubstr(" " + name));
     EXPECT_THAT(help, HasSubstr("\n  " + name + " "));
   }
-  for (const auto* value :
-       {"cache=SIZE ", "commit=5 ", "checkpoint=600 ", "rewrite=5 ", "direct_io=wronly ", "threads=N ", "log=FILE "})
+  for (const auto* value : {"cache=SIZE ", "commit=5 ", "checkpoint=600 ", "rewrite=5 ", "gather=100 ",
+                            "direct_io=wronly ", "threads=N ", "log=FILE "})
     EXPECT_THAT(help, HasSubstr(value)) << "its default, if it has one that can be given";
 }
 

@@ -1,0 +1,189 @@
+// Which chunks settling gathers, and that it moves them without a change of any byte.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "reclaimed_volume.h"
+#include "store/chunks/extent_finder.h"
+#include "store/relocation/restore_estimate.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kContainers = 4;
+constexpr std::size_t kInEach = 100;
+
+// The newest file takes a chunk of each container in turn.
+void scatter(ReclaimedVolume& volume) {
+  std::vector<std::vector<ChunkId>> ids;
+  for (std::size_t i = 0; i < kContainers; ++i) {
+    ids.push_back(volume.keep(chunks(i * kInEach, (i + 1) * kInEach)));
+    volume.begin_container();
+  }
+  for (std::size_t at = 0; at < kInEach; ++at)
+    for (const auto& of_container : ids) volume.newest.push_back(of_container[at]);
+}
+
+Result<ReclaimFindings> settle(ReclaimedVolume& volume) {
+  volume.settings.goal = ReclaimGoal::kSettle;
+  return volume.reclaim();
+}
+
+// Of a reader of the newest file.
+std::uint64_t jumps(ReclaimedVolume& volume) {
+  RestoreEstimate estimate;
+  ExtentFinder extents(volume.volume().database());
+  for (const ChunkId reference : volume.newest) {
+    for (std::vector<ChunkId> wanted{reference}; !wanted.empty();) {
+      const ChunkId id = wanted.back();
+      wanted.pop_back();
+      const ChunkExtent* const extent = extents.find(id).value();
+      const DeltaSources sources = extent->at(id).sources;
+      if (estimate.read(*extent, id)) wanted.insert(wanted.end(), sources.rbegin(), sources.rend());
+    }
+  }
+  return estimate.jumps();
+}
+
+class GatheringTest : public testing::Test {
+ protected:
+  ReclaimedVolume volume_{"none", "zstd:9"};
+};
+
+TEST_F(GatheringTest, BringsTogetherWhatTheNewestFileNeedsAndChangesNoByte) {
+  scatter(volume_);
+  const std::uint64_t before = volume_.container_bytes();
+  ASSERT_GE(jumps(volume_), 16u);
+
+  const auto findings = settle(volume_);
+
+  ASSERT_TRUE(findings) << findings.error().message();
+  EXPECT_LE(jumps(volume_), 6u) << "two threads may swap neighbours";
+  EXPECT_EQ(findings->emptied_containers, kContainers);
+  EXPECT_LT(volume_.container_bytes(), before + before / 50);
+  EXPECT_TRUE(volume_.check().empty());
+  volume_.expect_kept_for_good();
+  EXPECT_LE(jumps(volume_), 6u);
+}
+
+TEST_F(GatheringTest, WritesNothingTheSecondTimeAlsoAfterAMount) {
+  scatter(volume_);
+  ASSERT_TRUE(settle(volume_));
+  volume_.expect_kept_for_good();
+
+  const auto again = settle(volume_);
+
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->stored_bytes, 0u);
+  EXPECT_EQ(again->emptied_containers, 0u);
+}
+
+TEST_F(GatheringTest, TakesNoMoreThanItsShareOfWhatWasStoredSinceTheLastTime) {
+  scatter(volume_);
+  ASSERT_TRUE(settle(volume_));
+  std::ranges::shuffle(volume_.newest, std::minstd_rand(1));  // slow again, and nothing is new
+  const auto nothing_new = settle(volume_);
+  ASSERT_TRUE(nothing_new);
+  EXPECT_EQ(nothing_new->stored_bytes, 0u);
+
+  scatter(volume_);
+  volume_.gather_percent = 10;
+  const std::uint64_t new_bytes = kContainers * kInEach * kChunkBytes;
+  const auto a_tenth = settle(volume_);
+
+  ASSERT_TRUE(a_tenth);
+  EXPECT_LE(a_tenth->stored_bytes, 2 * new_bytes / 10 + new_bytes / 50);
+  volume_.expect_kept_for_good();
+}
+
+TEST_F(GatheringTest, ItCanBeSwitchedOff) {
+  scatter(volume_);
+  const std::uint64_t before = jumps(volume_);
+  volume_.gather_percent = 0;
+
+  const auto findings = settle(volume_);
+
+  ASSERT_TRUE(findings);
+  EXPECT_EQ(findings->stored_bytes, 0u);
+  EXPECT_EQ(jumps(volume_), before);
+}
+
+TEST_F(GatheringTest, AFileThatLiesTogetherStaysWhereItIs) {
+  volume_.newest = volume_.keep(chunks(0, 400));
+  ASSERT_TRUE(volume_.commit());
+
+  const auto findings = settle(volume_);
+
+  ASSERT_TRUE(findings);
+  EXPECT_EQ(findings->stored_bytes, 0u);
+}
+
+TEST_F(GatheringTest, WithoutRoomNothingMovesAndNothingIsLost) {
+  scatter(volume_);
+  volume_.available_bytes = 0;
+
+  const auto findings = settle(volume_);
+
+  ASSERT_TRUE(findings);
+  EXPECT_EQ(findings->stored_bytes, 0u);
+  volume_.expect_kept_for_good();
+  volume_.available_bytes = std::uint64_t{1} << 40;
+  ASSERT_TRUE(settle(volume_));
+  EXPECT_LE(jumps(volume_), 6u) << "it was not taken for gathered";
+}
+
+TEST_F(GatheringTest, AfterACrashAtAnyCommitNothingIsLostAndItIsFinished) {
+  scatter(volume_);
+  ASSERT_TRUE(volume_.commit());
+  const TempDir copies;
+  std::vector<Path> crashed;
+  volume_.committed = [&] {
+    crashed.push_back(copies.path() / std::to_string(crashed.size()));
+    crash_copy(volume_.path(), crashed.back());
+  };
+  ASSERT_TRUE(settle(volume_));
+  volume_.committed = nullptr;
+  ASSERT_GE(crashed.size(), 3u);
+
+  for (const Path& path : crashed) {
+    SCOPED_TRACE(path.filename().string());
+    ReclaimedVolume after(path, volume_.kept());
+    after.newest = volume_.newest;
+    after.expect_kept();
+    EXPECT_TRUE(after.check().empty());
+    ASSERT_TRUE(settle(after));
+    EXPECT_LE(jumps(after), 6u);
+    after.expect_kept_for_good();
+  }
+}
+
+TEST(GatheringDeltas, DeltasStayDeltasOfTheSameChunksAndLieBesideThem) {
+  ReclaimedVolume volume("odess+:depth=4", "zstd:9");
+  std::vector<ByteBuffer> generation = chunks(0, 200);
+  std::minstd_rand random(1);
+  for (int number = 0; number < 8; ++number) {
+    volume.newest = volume.keep(generation);
+    volume.begin_container();
+    for (ByteBuffer& chunk : generation)
+      if (random() % 3 == 0) chunk[random() % chunk.size()] ^= 1;
+  }
+  std::vector<DeltaSources> sources;
+  for (const ChunkId id : volume.newest) sources.push_back(volume.sources_of(id));
+  ASSERT_TRUE(std::ranges::any_of(sources, [](const DeltaSources& some) { return !some.empty(); }));
+  const std::uint64_t before = jumps(volume);
+  const std::uint64_t bytes_before = volume.container_bytes();
+
+  ASSERT_TRUE(settle(volume));
+
+  EXPECT_LT(jumps(volume), before);
+  for (std::size_t i = 0; i < sources.size(); ++i) EXPECT_EQ(volume.sources_of(volume.newest[i]), sources[i]);
+  EXPECT_LT(volume.container_bytes(), bytes_before + bytes_before / 10);
+  EXPECT_TRUE(volume.check().empty());
+  volume.expect_kept_for_good();
+}
+
+}  // namespace
+}  // namespace dedupfs
