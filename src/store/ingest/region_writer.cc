@@ -26,26 +26,28 @@ RegionWriter::RegionWriter(ContainerStore& containers, PendingChunks& pending, R
       cache_(cache),
       settings_(std::move(settings)),
       new_{.max_waiting_bytes = settings_.max_waiting_bytes},
-      moved_{.max_waiting_bytes = std::max<std::uint64_t>(1, settings_.max_waiting_bytes / kMovedPart)},
+      moved_{.max_waiting_bytes = std::max<std::uint64_t>(1, settings_.max_waiting_bytes / kMovedPart),
+             .in_order = true},
       arrivals_(settings_.slow_bytes),
       new_pool_(settings_.threads, "region-writer"),
       moved_pool_(settings_.threads, "settler", ThreadPool::Priority::kLow) {}
 
+// Whose turn comes first is also first in the queue of the pool. So the region that all others wait for is never behind them.
 void RegionWriter::submit(std::shared_ptr<PendingRegion> region) {
   const bool moved = all_moved(*region);
-  Effort effort = Effort::kQuick;
-  Lane* lane = nullptr;
+  Job job;
   {
     const MutexLock lock(mutex_);
-    lane = moved ? &moved_ : &new_;
+    Lane& lane = moved ? moved_ : new_;
     changed_.wait(mutex_,
-                  [&]() DEDUPFS_REQUIRES(mutex_) { return lane->waiting_bytes < lane->max_waiting_bytes || error_; });
-    lane->waiting_bytes += region->used_bytes;
-    effort = effort_for(*region);
+                  [&]() DEDUPFS_REQUIRES(mutex_) { return lane.waiting_bytes < lane.max_waiting_bytes || error_; });
+    lane.waiting_bytes += region->used_bytes;
+    job = {.effort = effort_for(*region), .lane = &lane, .before = lane.submitted++};
+    job.region = std::move(region);
+    ThreadPool& pool = moved ? moved_pool_ : new_pool_;
+    if (survive("writing a region beside others", [&] { pool.submit([this, job] { run(job); }); })) return;
   }
-  const auto work = [this, effort, lane, region = std::move(region)] { run(region, effort, *lane); };
-  ThreadPool& pool = moved ? moved_pool_ : new_pool_;
-  if (!survive("writing a region beside others", [&] { pool.submit(work); })) work();
+  run(job);
 }
 
 RegionWriter::Effort RegionWriter::effort_for(const PendingRegion& region) {
@@ -58,39 +60,58 @@ RegionWriter::Effort RegionWriter::least_effort_for(const PendingRegion& region)
   return all_moved(region) || settings_.compression.are_one() ? Effort::kStrong : Effort::kQuick;
 }
 
-void RegionWriter::run(const std::shared_ptr<PendingRegion>& region, Effort effort, Lane& lane) noexcept {
-  const std::uint32_t bytes = region->used_bytes;
-  auto written = guarded([&] { return write(*region, effort); });
+void RegionWriter::run(const Job& job) noexcept {
+  PendingRegion& region = *job.region;
+  const std::uint32_t bytes = region.used_bytes;
+  const auto encoded = guarded([&] { return encode(region, job.effort); });
+  wait_for_turn(job);
+  auto written = encoded ? guarded([&] { return append(region, job.effort, *encoded); }) : encoded.error();
   {
     const MutexLock lock(mutex_);
-    lane.waiting_bytes -= bytes;
-    region->attempted = true;
+    job.lane->waiting_bytes -= bytes;
+    ++job.lane->done;
+    region.attempted = true;
     if (!written) {
       if (!error_) survive("log", [&] { spdlog::error("cannot store data: {}", written.error().message()); });
       error_.emplace(std::move(written).error());
-      region->next_failed = std::exchange(failed_, region);
+      region.next_failed = std::exchange(failed_, job.region);
     }
   }
   changed_.notify_all();
 }
 
-Result<void> RegionWriter::write(PendingRegion& pending_region, Effort effort) {
-  Region& region = *pending_region.region;
+void RegionWriter::wait_for_turn(const Job& job) {
+  const MutexLock lock(mutex_);
+  if (job.lane->in_order)
+    changed_.wait(mutex_, [&]() DEDUPFS_REQUIRES(mutex_) { return job.lane->done == job.before; });
+}
+
+Result<void> RegionWriter::write(PendingRegion& region, Effort effort) {
+  DEDUPFS_ASSIGN(const std::string encoded, encode(region, effort));
+  return append(region, effort, encoded);
+}
+
+Result<std::string> RegionWriter::encode(const PendingRegion& pending_region, Effort effort) const {
+  const Region& region = *pending_region.region;
   const ByteSpan payload = ByteSpan(region.payload).first(pending_region.used_bytes);
   const auto& [settled, landing] = settings_.compression;
-  const std::string encoded =
-      encode_region(region.entries, payload, effort == Effort::kQuick ? landing : settled.worthwhile_for(payload));
+  return encode_region(region.entries, payload, effort == Effort::kQuick ? landing : settled.worthwhile_for(payload));
+}
+
+Result<void> RegionWriter::append(PendingRegion& pending_region, Effort effort, const std::string& encoded) {
+  Region& region = *pending_region.region;
   DEDUPFS_ASSIGN(const RegionHeader header, decode_region_header(bytes_of(encoded).first(kRegionHeaderBytes)));
   // A payload that the quick level cannot make smaller stays as it is.
-  const bool is_incompressible = header.encoding == PayloadEncoding::kRaw && !landing.is_none();
+  const bool is_incompressible = header.encoding == PayloadEncoding::kRaw && !settings_.compression.landing.is_none();
   const bool is_settled = effort == Effort::kStrong || is_incompressible;
   DEDUPFS_ASSIGN(const RegionPlace place,
                  containers_.append(bytes_of(encoded), is_settled ? ContainerTier::kSettled : ContainerTier::kLanded));
   if (all_moved(pending_region)) moved_disk_bytes_ += encoded.size();
   // A region is likely to be read or overwritten soon after it was written. A region that was closed early would take the memory
   // of a full one.
-  if (payload.size() > region.payload.size() / 2) {
-    region.payload.resize(payload.size());
+  const std::size_t payload_bytes = pending_region.used_bytes;
+  if (payload_bytes > region.payload.size() / 2) {
+    region.payload.resize(payload_bytes);
     std::ranges::sort(region.entries, {}, &RegionEntry::id);  // chunks that were stored again have older ids
     cache_.insert(place, pending_region.region);
   }

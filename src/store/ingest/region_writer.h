@@ -4,6 +4,10 @@
 //   new chunks   quickly, to be settled later; for good if they arrive slowly, or if nothing makes them smaller
 //   moved ones   for good, beside the new ones, by threads of low priority: nobody waits for them
 //
+// Moved regions are appended in the order in which they were submitted: who moves chunks wants them to lie in an order. Several
+// threads compress them, and each waits with the append until the regions before its own are done. New ones are appended as
+// they get ready.
+//
 // Threads: every function from any thread.
 // Failure: a region whose append failed is kept and tried again by retry_failed(); until that has succeeded error()
 // says why.
@@ -14,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/mutex.h"
@@ -55,15 +60,28 @@ class RegionWriter {
   // The regions of new chunks, or of moved ones.
   struct Lane {
     std::uint64_t max_waiting_bytes = 0;
+    bool in_order = false;
     std::uint64_t waiting_bytes = 0;
+    std::uint64_t submitted = 0;  // regions
+    std::uint64_t done = 0;       // written, or failed to be
+  };
+  // A region that was submitted, and its place in the line.
+  struct Job {
+    std::shared_ptr<PendingRegion> region;
+    Effort effort = Effort::kQuick;
+    Lane* lane = nullptr;
+    std::uint64_t before = 0;  // regions that were submitted before it
   };
 
   // For a region that has come just now.
   Effort effort_for(const PendingRegion& region) DEDUPFS_REQUIRES(mutex_);
   // The least effort for it, whatever the source: that of one that failed.
   Effort least_effort_for(const PendingRegion& region) const;
+  void run(const Job& job) noexcept;
+  void wait_for_turn(const Job& job) DEDUPFS_EXCLUDES(mutex_);
   Result<void> write(PendingRegion& region, Effort effort);
-  void run(const std::shared_ptr<PendingRegion>& region, Effort effort, Lane& lane) noexcept;
+  Result<std::string> encode(const PendingRegion& region, Effort effort) const;
+  Result<void> append(PendingRegion& region, Effort effort, const std::string& encoded);
 
   ContainerStore& containers_;
   PendingChunks& pending_;

@@ -39,10 +39,11 @@ class RegionWriterTest : public testing::Test {
   RegionWriter& writer(std::uint64_t max_waiting_bytes = 1 << 20, const Compression& compression = kNone) {
     return writer_with({.settled = compression, .landing = compression}, max_waiting_bytes);
   }
-  RegionWriter& writer_with(const CompressionTiers& compression, std::uint64_t max_waiting_bytes = 1 << 20) {
+  RegionWriter& writer_with(const CompressionTiers& compression, std::uint64_t max_waiting_bytes = 1 << 20,
+                            std::size_t threads = 2) {
     writer_ = std::make_unique<RegionWriter>(*containers_, pending_, cache_,
                                              RegionWriter::Settings{.compression = compression,
-                                                                    .threads = 2,
+                                                                    .threads = threads,
                                                                     .max_waiting_bytes = max_waiting_bytes,
                                                                     .now = [this] { return now_; }});
     return *writer_;
@@ -56,6 +57,22 @@ class RegionWriterTest : public testing::Test {
     }
     packer_.close();
     return closed_.back();
+  }
+
+  // A region of one chunk that was stored before.
+  std::shared_ptr<PendingRegion> moved_region(ByteSpan chunk) {
+    RegionEntry entry;
+    entry.id = ChunkId{1000u + closed_.size()};
+    entry.raw_length = entry.payload_length = static_cast<std::uint32_t>(chunk.size());
+    EXPECT_TRUE(packer_.add_moved(entry, chunk));
+    packer_.close();
+    return closed_.back();
+  }
+  // Each eighth takes much longer to compress than those behind it.
+  std::vector<std::shared_ptr<PendingRegion>> uneven_moved_regions(std::size_t count) {
+    std::vector<std::shared_ptr<PendingRegion>> regions;
+    for (std::size_t i = 0; i < count; ++i) regions.push_back(moved_region(word_text(i % 8 == 0 ? 200'000 : 1000, i)));
+    return regions;
   }
 
   inline static const Compression kNone = Compression::none();
@@ -257,6 +274,39 @@ TEST_F(RegionWriterTest, NobodyWaitsWhileWritingFails) {
   EXPECT_TRUE(writer_->wait_for({failed, second, third}));
 }
 
+// ---------------------------------------------------------------- order
+
+TEST_F(RegionWriterTest, ManyThreadsAppendMovedRegionsInTheOrderInWhichTheyCame) {
+  const auto regions = uneven_moved_regions(24);
+  writer_with({.settled = {.level = 9}}, std::uint64_t{1} << 30, 8);
+  for (const auto& each : regions) writer_->submit(each);
+  ASSERT_TRUE(writer_->wait_for(regions));
+
+  EXPECT_TRUE(std::ranges::is_sorted(regions, {}, [](const auto& region) { return region->range->place; }));
+}
+
+TEST_F(RegionWriterTest, MovedRegionsThatFailLetTheOthersPass) {
+  const auto regions = uneven_moved_regions(24);
+  std::atomic<int> writes = 0;
+  backing_->fault = [&](const std::string& operation, const Path&) -> std::optional<Error> {
+    if (operation != "write" || ++writes % 3 != 0) return std::nullopt;
+    return Error{ErrorCode::kNoSpace, "told to fail"};
+  };
+  writer_with({.settled = {.level = 3}}, std::uint64_t{1} << 30, 3);
+
+  std::vector<std::future<void>> submitting;
+  for (std::size_t first = 0; first < 4; ++first)
+    submitting.push_back(std::async(std::launch::async, [&, first] {
+      for (std::size_t i = first; i < regions.size(); i += 4) writer_->submit(regions[i]);
+    }));
+  for (auto& each : submitting) each.get();
+
+  EXPECT_FALSE(writer_->wait_for(regions)) << "some fail again";  // or this does not end
+  backing_->fault = nullptr;
+  EXPECT_TRUE(writer_->wait_for(regions));
+  EXPECT_TRUE(pending_.all_written(regions));
+}
+
 // ---------------------------------------------------------------- compression
 
 class RegionWriterTiersTest : public RegionWriterTest {
@@ -282,14 +332,7 @@ class RegionWriterTiersTest : public RegionWriterTest {
     packer_.close();
     return write(closed_.back());
   }
-  Stored move(ByteSpan chunk) {
-    RegionEntry entry;
-    entry.id = ChunkId{1000u + ++fingerprints_};
-    entry.raw_length = entry.payload_length = static_cast<std::uint32_t>(chunk.size());
-    EXPECT_TRUE(packer_.add_moved(entry, chunk));
-    packer_.close();
-    return write(closed_.back());
-  }
+  Stored move(ByteSpan chunk) { return write(moved_region(chunk)); }
   // More data has come than a slow source gives.
   void arrive_fast() {
     for (std::uint64_t bytes = 0; bytes <= ArrivalRate::kSlowBytes; bytes += 2 << 20)
