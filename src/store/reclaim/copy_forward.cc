@@ -28,6 +28,9 @@ constexpr std::uint64_t kSmallPart = 16;
 constexpr std::size_t kMaxInOrder = 4 << 20;
 constexpr std::uint64_t kReferencesBetweenReports = 1 << 12;
 constexpr std::uint64_t kMaxMisses = 1 << 20;  // references
+// Chunks of a container that is emptied anyway move as they lie, if a move in order must decode more than this many times their
+// bytes. Gathering has no such limit: a reader of the files would have to decode as much.
+constexpr std::uint64_t kMaxDecoded = 16;
 // A container of which so much is garbage is emptied when chunks were gathered from it.
 constexpr double kMinShareAfterGathering = 0.1;
 
@@ -204,7 +207,7 @@ Result<void> CopyForward::empty(std::span<Usage> batch) {
   std::vector<ChunkId> order;
   for (const Place& place : order_)
     if (emptied_numbers.contains(place.container)) order.push_back(place.id);
-  DEDUPFS_TRY(move_in_order(order, batch));
+  DEDUPFS_TRY(move_in_order(order, batch, kMaxDecoded));
   auto emptied = empty_as_they_lie(batch);
   if (!emptied && settings_.goal == ReclaimGoal::kFreeSpace)  // settling goes on with these containers
     for (const Usage& container : batch)
@@ -212,7 +215,8 @@ Result<void> CopyForward::empty(std::span<Usage> batch) {
   return emptied;
 }
 
-Result<void> CopyForward::move_in_order(const std::vector<ChunkId>& order, std::span<Usage> containers) {
+Result<void> CopyForward::move_in_order(const std::vector<ChunkId>& order, std::span<Usage> containers,
+                                        std::uint64_t max_decoded) {
   if (order.empty()) return {};
   std::map<std::uint32_t, Usage*> by_number;
   for (Usage& container : containers) by_number[container.container] = &container;
@@ -225,7 +229,8 @@ Result<void> CopyForward::move_in_order(const std::vector<ChunkId>& order, std::
     committed = bytes;
     return host_.commit();
   };
-  DEDUPFS_ASSIGN(const MovedChunks moved, volume_.chunks().relocator().move_in_order(order, between, host_.in_group));
+  DEDUPFS_ASSIGN(const MovedChunks moved,
+                 volume_.chunks().relocator().move_in_order(order, between, host_.in_group, max_decoded));
   DEDUPFS_TRY(host_.commit());
   for (const auto& [container, chunks] : moved)
     if (const auto found = by_number.find(container); found != by_number.end()) found->second->moved_chunks = chunks;
@@ -283,7 +288,7 @@ Result<void> CopyForward::gather() {
   if (budget == 0) return {};
   DEDUPFS_ASSIGN(const GatherPlan plan, plan_gathering(volume_, host_, budget, [this] { return report(0); }));
   all_bytes_ += plan.disk_bytes;
-  DEDUPFS_TRY(move_in_order(plan.order, containers));
+  DEDUPFS_TRY(move_in_order(plan.order, containers, Relocator::kAnyDecoded));
   if (!plan.order.empty()) {
     crash_point("settle.gathered");
     DEDUPFS_TRY(empty_gathered(containers, budget));

@@ -51,7 +51,7 @@ class CopyForward {
                             const std::function<void(ChunkId, const ChunkExtent&)>& visit) const;
   Result<void> empty(std::span<Usage> batch);
   // Notes in `containers` how many chunks moved out of each.
-  Result<void> move_in_order(const std::vector<ChunkId>& order, std::span<Usage> containers);
+  Result<void> move_in_order(const std::vector<ChunkId>& order, std::span<Usage> containers, std::uint64_t max_decoded);
   Result<void> empty_as_they_lie(std::span<const Usage> batch);
   Result<bool> empty(const Usage& container);
   Result<void> gather();

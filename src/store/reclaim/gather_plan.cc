@@ -18,7 +18,7 @@ constexpr double kMinGain = 2;
 constexpr int kMaxGoodSegments = 64;
 constexpr std::size_t kMaxReadsPerReference = 1 << 10;
 constexpr std::size_t kMaxGathered = 8 << 20;  // chunks
-constexpr std::uint64_t kReferencesBetweenReports = 1 << 10;
+constexpr std::uint64_t kReadsBetweenReports = 1 << 10;
 
 class GatherPlanner {
  public:
@@ -112,7 +112,7 @@ Result<GatherPlan> plan_gathering(Volume& volume, const ReclaimHost& host, std::
   Result<void> visited;
   DEDUPFS_TRY(host.newest_references([&](ChunkId id) {
     visited = planner.read(id);
-    if (visited && references++ % kReferencesBetweenReports == 0) visited = report();
+    if (visited && references++ % kReadsBetweenReports == 0) visited = report();
     return visited.has_value() && !planner.is_done();
   }));
   DEDUPFS_TRY(visited);

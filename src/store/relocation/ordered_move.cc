@@ -11,13 +11,14 @@ namespace dedupfs {
 namespace {
 
 constexpr std::uint64_t kBatch = 32 << 20;  // bytes that are held in memory
-// Chunks are too scattered to be worth a move if it must decode more than this many times their bytes.
-constexpr std::uint64_t kMaxDecoded = 16;
 
 class OrderedMove {
  public:
-  OrderedMove(const RelocationParts& parts, RegionPacker& packer, const InGroup& in_group)
-      : containers_(parts.containers), extents_(parts.index), mover_(parts, packer, in_group, [this](const auto& copy) {
+  OrderedMove(const RelocationParts& parts, RegionPacker& packer, const InGroup& in_group, std::uint64_t max_decoded)
+      : max_decoded_(max_decoded),
+        containers_(parts.containers),
+        extents_(parts.index),
+        mover_(parts, packer, in_group, [this](const auto& copy) {
           ++moved_[copy.from.container];
           bytes_ += copy.payload.size();
         }) {}
@@ -33,7 +34,7 @@ class OrderedMove {
       batch_bytes = 0;
       DEDUPFS_TRY(move_batch());
       DEDUPFS_TRY(between(bytes_));
-      if (decoded_bytes_ > kMaxDecoded * bytes_) return std::move(moved_);
+      if (decoded_bytes_ / max_decoded_ > bytes_) return std::move(moved_);
     }
     DEDUPFS_TRY(move_batch());
     return std::move(moved_);
@@ -68,6 +69,7 @@ class OrderedMove {
     return mover_.finish();
   }
 
+  const std::uint64_t max_decoded_;
   const ContainerStore& containers_;
   ExtentFinder extents_;
   ChunkMover mover_;
@@ -80,9 +82,9 @@ class OrderedMove {
 }  // namespace
 
 Result<MovedChunks> Relocator::move_in_order(const std::vector<ChunkId>& order, const BetweenBatches& between,
-                                             const InGroup& in_group) {
+                                             const InGroup& in_group, std::uint64_t max_decoded) {
   const PackerPool::Lease packer(parts_.ingest.moved_packers);
-  return OrderedMove(parts_, *packer, in_group).run(order, between);
+  return OrderedMove(parts_, *packer, in_group, max_decoded).run(order, between);
 }
 
 }  // namespace dedupfs

@@ -18,9 +18,10 @@ class OrderedMoveTest : public testing::Test {
   void put(const std::vector<std::uint64_t>& ids) {
     for (const std::uint64_t id : ids) store_.put(id, MovingStore::content(id));
   }
-  Result<MovedChunks> move(const std::vector<std::uint64_t>& order) {
+  Result<MovedChunks> move(const std::vector<std::uint64_t>& order,
+                           std::uint64_t max_decoded = Relocator::kAnyDecoded) {
     return store_.relocator().move_in_order(
-        ids_of(order), [this](std::uint64_t bytes) { return between(bytes); }, store_.in_group());
+        ids_of(order), [this](std::uint64_t bytes) { return between(bytes); }, store_.in_group(), max_decoded);
   }
   Result<void> between(std::uint64_t bytes) {
     betweens_.push_back(bytes);
@@ -110,6 +111,20 @@ TEST_F(LargeOrderedMoveTest, BetweenBatchesItIsToldHowMuchMoved) {
 
   EXPECT_THAT(moved.value(), ElementsAre(Pair(1, 9)));
   EXPECT_THAT(betweens_, ElementsAre(8 * kLargeBytes));
+}
+
+TEST_F(LargeOrderedMoveTest, EndsIfItDecodesMoreThanItMay) {
+  std::vector<std::uint64_t> order(order_.begin(), order_.end() - 1);
+  order.insert(order.end(), order_.begin(), order_.end());  // each is read twice, and moves once
+
+  EXPECT_THAT(move(order, 1).value(), ElementsAre(Pair(1, 8)));
+}
+
+TEST_F(LargeOrderedMoveTest, WithoutALimitItMovesAllHoweverMuchItDecodes) {
+  std::vector<std::uint64_t> order(order_.begin(), order_.end() - 1);
+  order.insert(order.end(), order_.begin(), order_.end());
+
+  EXPECT_THAT(move(order).value(), ElementsAre(Pair(1, 9)));
 }
 
 TEST_F(LargeOrderedMoveTest, EndsBetweenBatchesWhereItIsToldTo) {
