@@ -61,12 +61,12 @@ TEST_F(GatheringTest, BringsTogetherWhatTheNewestFileNeedsAndChangesNoByte) {
   const auto findings = settle(volume_);
 
   ASSERT_TRUE(findings) << findings.error().message();
-  EXPECT_LE(jumps(volume_), 6u) << "two threads may swap neighbours";
+  EXPECT_EQ(jumps(volume_), 1u) << "to the first region";
   EXPECT_EQ(findings->emptied_containers, kContainers);
   EXPECT_LT(volume_.container_bytes(), before + before / 50);
   EXPECT_TRUE(volume_.check().empty());
   volume_.expect_kept_for_good();
-  EXPECT_LE(jumps(volume_), 6u);
+  EXPECT_EQ(jumps(volume_), 1u);
 }
 
 TEST_F(GatheringTest, WritesNothingTheSecondTimeAlsoAfterAMount) {
