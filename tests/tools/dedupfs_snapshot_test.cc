@@ -37,9 +37,22 @@ TEST(RunSnapshot, CreatesListsAndDeletesWithoutAMount) {
   EXPECT_EQ(snapshot({"create", path, "monday"}).err, "created monday\n");
   EXPECT_EQ(snapshot({"create", path, "tuesday"}).exit_code, 0);
   EXPECT_THAT(names_of(path), ElementsAre("monday", "tuesday"));
-  EXPECT_THAT(snapshot({"list", path}).out, MatchesRegex("20.* +[0-9]+ inodes  monday\n20.*  tuesday\n"));
+  EXPECT_THAT(snapshot({"list", path}).out,
+              MatchesRegex("20.* +[0-9]+ inodes .* used .* own  monday\n20.*  tuesday\n"));
   EXPECT_EQ(snapshot({"delete", path, "monday"}).err, "deleted monday\n");
   EXPECT_THAT(names_of(path), ElementsAre("tuesday"));
+}
+
+TEST(RunSnapshot, ListSaysWhatEachTakesUnlessItShallBeQuick) {
+  const ServedVolume volume;
+  ASSERT_EQ(snapshot({"create", volume.path(), "monday"}).exit_code, 0);
+
+  const auto json = nlohmann::json::parse(snapshot({"list", "--json", volume.path()}).out);
+  const auto quick = nlohmann::json::parse(snapshot({"list", "--json", "--quick", volume.path()}).out);
+
+  EXPECT_GT(json.at(0).at("used_bytes"), 2 * kFileBytes);
+  EXPECT_EQ(json.at(0).at("own_bytes"), 0);
+  EXPECT_FALSE(quick.at(0).contains("used_bytes"));
 }
 
 TEST(RunSnapshot, IsNamedAfterTheTime) {

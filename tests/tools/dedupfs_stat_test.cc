@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include "manual.h"
+#include "mount/reports/share_report.h"
 #include "mount/reports/statistics_report.h"
 #include "outcome.h"
 #include "served_volume.h"
@@ -98,9 +99,12 @@ TEST(RunStat, TheManualNamesEachKey) {
 
   const auto json = nlohmann::json::parse(outcome_of(run_stat, {"--json", volume.path()}).out);
   nlohmann::json file = file_statistics_json({{}})[0];
+  const nlohmann::json folder = folder_shares_json({{{}}})[0][0];
 
   EXPECT_EQ(keys_missing_in(manual, json), "");
   EXPECT_EQ(keys_missing_in(manual, file), "");
+  EXPECT_EQ(keys_missing_in(manual, deletion_json({})), "");
+  EXPECT_EQ(keys_missing_in(manual, folder), "");
 }
 
 TEST(RunStat, NamesWhatIsNoVolume) {
@@ -124,6 +128,44 @@ TEST(RunStat, AFileNeedsAMountedVolume) {
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("superblock.json"), HasSubstr("mount its volume"), HasSubstr("/missing")));
   EXPECT_EQ(nlohmann::json::parse(outcome.out), (nlohmann::json{{"files", nlohmann::json::array()}}));
+}
+
+TEST(RunStat, WhatASnapshotFreesIsKnownWithoutAMount) {
+  ClosedVolume volume;
+  volume.filesystem().open();
+  EXPECT_TRUE(ok(volume.filesystem()->create_snapshot("monday")));
+  delete_other(volume.filesystem());
+  volume.filesystem().close();
+
+  const Outcome outcome = outcome_of(run_stat, {"--json", "--freed", "--snapshot", "monday", volume.path()});
+  const Outcome missing = outcome_of(run_stat, {"--freed", "--snapshot", "friday", volume.path()});
+
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NEAR(nlohmann::json::parse(outcome.out).at("freed_bytes").get<double>(), kFileBytes, 0.02 * kFileBytes);
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("there is no snapshot 'friday'"));
+}
+
+TEST(RunStat, TheDaemonSaysWhatASnapshotFrees) {
+  ServedVolume volume;
+  EXPECT_TRUE(ok(volume.filesystem()->create_snapshot("monday")));
+
+  const Outcome outcome = outcome_of(run_stat, {volume.path(), "--freed", "--snapshot", "monday"});
+
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("Frees  0 B: what only these have of 2.0"));
+}
+
+TEST(RunStat, SetsAndTreesNeedAMountedVolume) {
+  const ClosedVolume volume;
+
+  for (const std::string option : {"--freed", "--tree"}) {
+    const Outcome outcome = outcome_of(run_stat, {option, volume.path() + "/containers"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("mount its volume"));
+  }
+  EXPECT_THAT(outcome_of(run_stat, {"--freed"}).err, HasSubstr("--snapshot NAME"));
+  EXPECT_THAT(outcome_of(run_stat, {"--snapshot", "monday", volume.path()}).err, HasSubstr("--freed"));
 }
 
 TEST(RunStat, TakesAVolumeOrFiles) {

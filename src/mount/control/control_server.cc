@@ -121,6 +121,7 @@ Result<void> ControlServer::State::listen(const BackingFolder& volume) {
 }
 
 ControlServer::State::~State() {
+  interrupted = true;
   if (thread.joinable()) {
     {
       const MutexLock lock(mutex);

@@ -46,9 +46,11 @@ class ControlServer {
   // Gives the response without "ok". One who takes long asks `wanted` now and then.
   class Handler {
    public:
+    Handler() = default;
     template <class Function>
-    // NOLINTNEXTLINE(google-explicit-constructor)
-    Handler(Function function) {
+    requires(!std::is_same_v<Function, Handler>)
+        // NOLINTNEXTLINE(google-explicit-constructor)
+        Handler(Function function) {
       if constexpr (std::is_invocable_v<Function, const nlohmann::json&, const StillWanted&>)
         answer_ = std::move(function);
       else

@@ -38,16 +38,13 @@ nlohmann::json sized_snapshots_json(const std::vector<SnapshotRecord>& snapshots
 }
 
 std::string snapshots_screen(const std::vector<SnapshotRecord>& snapshots, const nlohmann::json& sizes) {
-  constexpr std::string_view kRow = "{:<19}  {:>10}  {:>11}  {:>11}  {}\n";
-  if (snapshots.empty()) return {};
-  std::string screen = fmt::format(kRow, "Created", "Inodes", "Used", "Own", "Name");
+  std::string screen;
   for (const SnapshotRecord& snapshot : snapshots) {
-    const auto size = sizes.find(std::to_string(snapshot.number));
-    const auto text_of = [&](const char* key) {
-      return size == sizes.end() ? std::string("-") : human_size(size->at(key).get<std::uint64_t>());
-    };
-    screen += fmt::format(kRow, second_text(snapshot.created_unix_seconds), snapshot.inodes, text_of("used_bytes"),
-                          text_of("own_bytes"), snapshot.name);
+    screen += fmt::format("{}  {:>12} inodes  ", second_text(snapshot.created_unix_seconds), snapshot.inodes);
+    if (const auto size = sizes.find(std::to_string(snapshot.number)); size != sizes.end())
+      screen += fmt::format("{:>11} used  {:>11} own  ", human_size(size->at("used_bytes").get<std::uint64_t>()),
+                            human_size(size->at("own_bytes").get<std::uint64_t>()));
+    screen += snapshot.name + '\n';
   }
   return screen;
 }

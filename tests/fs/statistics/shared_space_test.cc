@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <random>
 #include <set>
@@ -10,6 +11,7 @@
 #include "fs/test_filesystem.h"
 #include "hand_made_content.h"
 #include "index/counters.h"
+#include "store/word_text.h"
 
 namespace dedupfs {
 namespace {
@@ -170,6 +172,73 @@ TEST_F(SharedSpaceTest, EndsWhenNobodyWaits) {
   EXPECT_TRUE(fails_with(ErrorCode::kInterrupted,
                          compute_deletion(filesystem_->volume(), {{{large, kRootInode}}, {}}, give_up)));
   EXPECT_EQ(asked, 3);
+}
+
+// ---------------------------------------------------------------- against the disk
+
+// Real chunks: deltas, compressed regions, hard links, a snapshot.
+class SharedSpaceOnDisk : public testing::Test {
+ protected:
+  static std::string text(unsigned seed, std::size_t bytes = 1 << 20) {
+    return std::string(text_of(word_text(bytes, seed)));
+  }
+  // A later version of it: some bytes in each chunk are new, so that deltas are made.
+  static std::string edited(std::string text, unsigned seed) {
+    std::mt19937 random(seed);
+    for (std::size_t i = random() % 3000; i < text.size(); i += 2000 + random() % 2000) text.replace(i, 8, "edited!!");
+    return text;
+  }
+  std::uint64_t reclaimed_bytes() {
+    const auto ended = value_of(run_reclaim(filesystem_->reclaimer(), {.garbage_left = 0}, std::chrono::milliseconds(1),
+                                            [](const auto&) { return true; }));
+    EXPECT_FALSE(ended.last->error);
+    EXPECT_TRUE(ok(filesystem_->sync()));
+    std::uint64_t bytes = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(filesystem_.path() / "containers"))
+      if (entry.is_regular_file()) bytes += entry.file_size();
+    return bytes;
+  }
+  void remove(InodeNumber parent, const std::string& name, InodeNumber inode) {
+    EXPECT_TRUE(ok(filesystem_->unlink(parent, name)));
+    filesystem_->forget(inode, 1);
+  }
+
+  TestFilesystem filesystem_;
+};
+
+TEST_F(SharedSpaceOnDisk, ShrinksByWhatWasSaid) {
+  const InodeNumber first = filesystem_.make_directory(kRootInode, "first");
+  const InodeNumber second = filesystem_.make_directory(kRootInode, "second");
+  DeletedSet deleted{.names = {{first, 0}}, .snapshots = {"all"}};
+  std::vector<InodeNumber> files;
+  for (unsigned i = 0; i < 6; ++i) {
+    const std::string name = std::to_string(i);
+    files.push_back(filesystem_.make_file(first, name, text(i)));
+    ASSERT_TRUE(ok(filesystem_->sync()));
+    if (i < 3) filesystem_.make_file(second, name, edited(text(i), i));  // made from it
+    if (i == 4) filesystem_->forget(value_of(filesystem_->make_link(files[4], second, name)).inode, 1);
+  }
+  filesystem_.make_file(first, "last", edited(text(5), 5));  // of this the set has the base as well
+  files.push_back(value_of(filesystem_.find("first/last")));
+  ASSERT_TRUE(ok(filesystem_->create_snapshot("all")));
+  ASSERT_GT(value_of(compute_statistics(filesystem_->volume())).delta_chunks, 100u);
+  const std::uint64_t before = reclaimed_bytes();
+
+  const Share share = value_of(compute_deletion(filesystem_->volume(), deleted));
+  for (unsigned i = 0; i < 6; ++i) remove(first, std::to_string(i), files[i]);
+  remove(first, "last", files[6]);
+  ASSERT_TRUE(ok(filesystem_->remove_directory(kRootInode, "first")));
+  filesystem_->forget(first, 1);
+  ASSERT_TRUE(ok(filesystem_->delete_snapshot("all")));
+  const auto after = static_cast<double>(reclaimed_bytes());
+
+  EXPECT_EQ(share.shared_files, 1u);
+  EXPECT_GT(share.own_bytes, before / 5);
+  EXPECT_GT(share.held_bytes, 0u);
+  const double kept = static_cast<double>(before - share.own_bytes);
+  const double margin = 0.03 * static_cast<double>(before);
+  EXPECT_LE(after, kept + margin);
+  EXPECT_GE(after, kept - static_cast<double>(share.held_bytes) - margin);
 }
 
 // ---------------------------------------------------------------- against a naive model

@@ -115,5 +115,18 @@ TEST(ControlRequests, InodesAreAnArrayOfNumbers) {
     EXPECT_TRUE(is_wrong(inodes_of({{"inodes", wrong}}))) << wrong;
 }
 
+TEST(ControlRequests, ADeletedSetHasPairsOfNumbersAndNames) {
+  const auto deleted = deleted_set_of({{"names", {{7u, 1u}, {8u, 0u}}}, {"snapshots", {"monday"}}});
+
+  ASSERT_TRUE(deleted);
+  ASSERT_EQ(deleted->names.size(), 2u);
+  EXPECT_EQ(deleted->names[0].inode, 7u);
+  EXPECT_EQ(deleted->names[0].parent, 1u);
+  EXPECT_EQ(deleted->snapshots, std::vector<std::string>{"monday"});
+  for (const Json& wrong : {Json(1u), Json{7u}, Json{{7u}}, Json{{7u, -1}}, Json{{7u, 1u, 1u}}, Json{{"7", "1"}}})
+    EXPECT_TRUE(is_wrong(deleted_set_of({{"names", wrong}, {"snapshots", Json::array()}}))) << wrong;
+  EXPECT_THROW((void)deleted_set_of({{"names", Json::array()}, {"snapshots", {1}}}), Json::exception);
+}
+
 }  // namespace
 }  // namespace dedupfs

@@ -312,6 +312,46 @@ TEST(ControlServer, TheEndOfRequestsWaitsForTheOneThatRuns) {
   EXPECT_THAT(refused.error().message(), HasSubstr("is being unmounted"));
 }
 
+// Counts until nobody wants to know.
+ControlServer::Handlers counting(std::promise<void>& begun, std::promise<std::string>& ended) {
+  return {{"count", [&](const nlohmann::json&, const ControlServer::StillWanted& wanted) -> Result<nlohmann::json> {
+             begun.set_value();
+             for (;;)
+               if (const auto goes_on = wanted(); !goes_on) {
+                 ended.set_value(goes_on.error().message());
+                 return goes_on.error();
+               }
+           }}};
+}
+
+TEST(ControlServer, ALongAnswerEndsWithTheClient) {
+  const TempDir volume;
+  std::promise<void> begun;
+  std::promise<std::string> ended;
+  const auto server = start_server(volume.path(), counting(begun, ended));
+  {
+    const RawClient client(volume.path());
+    ASSERT_TRUE(client.send("{\"command\": \"count\"}\n"));
+    begun.get_future().wait();
+  }
+  EXPECT_THAT(ended.get_future().get(), HasSubstr("nobody waits"));
+}
+
+TEST(ControlServer, ALongAnswerEndsWithTheMount) {
+  const TempDir volume;
+  std::promise<void> begun;
+  std::promise<std::string> ended;
+  const auto server = start_server(volume.path(), counting(begun, ended));
+  const RawClient client(volume.path());
+  ASSERT_TRUE(client.send("{\"command\": \"count\"}\n"));
+  begun.get_future().wait();
+
+  server->end_requests();
+
+  EXPECT_THAT(ended.get_future().get(), HasSubstr("being unmounted"));
+  EXPECT_THAT(client.receive(1), HasSubstr("being unmounted"));
+}
+
 // The next daemon has locked the volume, and made its own socket.
 TEST(ControlServer, LeavesTheSocketOfTheNextDaemonAlone) {
   const TempDir volume;

@@ -38,10 +38,22 @@ TEST(SnapshotReport, TheScreenHasALineForEach) {
   ::setenv("TZ", "UTC", 1);
   ::tzset();
 
-  EXPECT_EQ(snapshots_screen(two_snapshots()),
+  const auto none = nlohmann::json::object();
+
+  EXPECT_EQ(snapshots_screen(two_snapshots(), none),
             "2026-01-05 00:00:00             5 inodes  monday\n"
             "2026-01-06 00:00:00          1234 inodes  tuesday\n");
-  EXPECT_EQ(snapshots_screen({}), "");
+  EXPECT_EQ(snapshots_screen({}, none), "");
+  EXPECT_EQ(snapshots_screen({two_snapshots()[1]}, {{"3", {{"used_bytes", 3 << 20}, {"own_bytes", 1024}}}}),
+            "2026-01-06 00:00:00          1234 inodes     3.00 MiB used     1.00 KiB own  tuesday\n");
+}
+
+TEST(SnapshotReport, SizesAreThoseOfTheSnapshotWithTheNumber) {
+  const auto json = sized_snapshots_json(two_snapshots(), {{"3", {{"used_bytes", 7}, {"own_bytes", 5}}}});
+
+  EXPECT_FALSE(json.at(0).contains("used_bytes"));
+  EXPECT_EQ(json.at(1).at("used_bytes"), 7);
+  EXPECT_EQ(json.at(1).at("own_bytes"), 5);
 }
 
 TEST(SnapshotReport, AClonesTotalsAreCounted) {
