@@ -14,6 +14,7 @@
 #include "dedupfs_estimate.h"
 #include "dedupfs_extract.h"
 #include "dedupfs_gc.h"
+#include "dedupfs_import.h"
 #include "dedupfs_scrub.h"
 #include "dedupfs_snapshot.h"
 #include "dedupfs_stat.h"
@@ -88,6 +89,8 @@ std::vector<Tool> all_tools() {
        "dedupfs-extract.1"},
       {"dedupfs-gc",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_gc(arguments, out, err); }, 1, 2},
+      {"dedupfs-import",
+       [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_import(arguments, out, err); }, 1, 2},
       {"dedupfs-scrub", run_scrub, 1, 2},
       {"dedupfs-snapshot", run_snapshot, 1, 2, "dedupfs-snapshot.8", {"create", "list", "delete", "rollback"}},
       {"dedupfs-stat", run_stat, 1, 1, "dedupfs-stat.1"},

@@ -1,0 +1,262 @@
+#include "dedupfs_import.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "archive_folder.h"
+#include "backup_repository.h"
+#include "base/size.h"
+#include "command/common_options.h"
+#include "exit_codes.h"
+#include "fs/format/types.h"
+#include "mount/system/in_time.h"
+#include "mount/system/mount_table.h"
+#include "progress_line.h"
+#include "snapshot_target.h"
+
+namespace dedupfs::tools {
+namespace {
+
+constexpr int kSchemaVersion = 1;
+
+struct ImportArguments {
+  std::string kind;
+  std::string repository;
+  std::string into;
+  std::vector<std::string> archives;
+  bool accepts_warnings = false;
+  bool without_snapshots = false;
+  bool as_json = false;
+};
+
+struct Imported {
+  BackupArchive archive;
+  std::string snapshot;  // empty: none was made
+  bool was_there = false;
+  std::string failure;  // empty: none
+};
+
+// A repository on this machine; the program runs in another folder.
+std::string absolute_if_local(const std::string& repository) {
+  std::error_code ignored;
+  return std::filesystem::exists(repository, ignored) ? std::filesystem::absolute(repository).string() : repository;
+}
+
+bool is_folder_name(const std::string& name) {
+  return !name.empty() && name[0] != '.' && name.size() <= kMaxName &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+}
+
+// When the archive was taken, in UTC. When the snapshot was made, its own record says.
+std::string snapshot_name(const BackupArchive& archive) {
+  return fmt::format("{:%Y-%m-%d_%H-%M-%S}_{}", fmt::gmtime(static_cast<std::time_t>(archive.unix_seconds)),
+                     archive.name);
+}
+
+struct Target {
+  Path folder;
+  Path mountpoint;
+};
+
+Result<Target> find_target(const Path& into) {
+  Target target;
+  DEDUPFS_ASSIGN(target.folder, canonical_in_time(into));
+  DEDUPFS_ASSIGN(const struct stat status, stat_in_time(target.folder));
+  DEDUPFS_ASSIGN(const auto table, read_mount_table());
+  const auto mount = get_dedupfs_mount(table, status.st_dev);
+  if (!mount) return mount.error().with(into.string());
+  target.mountpoint = mount->mountpoint;
+  return target;
+}
+
+// Those that were asked for; all if none was.
+Result<std::vector<BackupArchive>> chosen(std::vector<BackupArchive> archives, const std::vector<std::string>& asked) {
+  if (asked.empty()) return archives;
+  const auto is = [](const BackupArchive& archive, const std::string& text) {
+    return archive.name == text || (text.size() >= 4 && archive.id.starts_with(text));
+  };
+  for (const std::string& text : asked)
+    if (std::ranges::none_of(archives, [&](const auto& archive) { return is(archive, text); }))
+      return Error{ErrorCode::kNotFound, fmt::format("the repository has no archive '{}'; none was imported", text)};
+  std::erase_if(archives, [&](const auto& archive) {
+    return std::ranges::none_of(asked, [&](const std::string& text) { return is(archive, text); });
+  });
+  return archives;
+}
+
+class Import {
+ public:
+  Import(const ImportArguments& asked, const Console& console, const Process& process)
+      : asked_(asked), console_(console), process_(process), line_(console.err(), process.err_is_terminal) {}
+
+  Result<std::vector<Imported>> run() {
+    DEDUPFS_ASSIGN(target_, find_target(asked_.into));
+    repository_ = BackupRepository::make(asked_.kind, absolute_if_local(asked_.repository));
+    DEDUPFS_ASSIGN(auto all, repository_->archives());
+    DEDUPFS_ASSIGN(const std::vector<BackupArchive> archives, chosen(std::move(all), asked_.archives));
+    DEDUPFS_ASSIGN(const ArchiveFolders folders, ArchiveFolders::open(target_.folder));
+    if (::geteuid() != 0) console_.say("not root: owners, devices and some attributes are not kept");
+    std::vector<Imported> done;
+    for (const BackupArchive& archive : archives) {
+      if (process_.stop_was_asked_for()) return stopped();
+      place_ = fmt::format("{} of {}, {}", done.size() + 1, archives.size(), archive.name);
+      Imported& one = done.emplace_back(Imported{.archive = archive});
+      const auto imported = import(folders, one);
+      line_.clear();
+      if (!imported && imported.error().code() == ErrorCode::kInterrupted) return stopped();
+      if (!imported) one.failure = imported.error().message();
+      tell(one);
+    }
+    DEDUPFS_TRY(folders.remove_stage());
+    return done;
+  }
+
+ private:
+  static Error stopped() { return {ErrorCode::kInterrupted, "stopped; a further run goes on with this archive"}; }
+
+  void tell(const Imported& one) const {
+    if (!one.failure.empty())
+      console_.say(one.archive.name + ": " + one.failure);
+    else
+      console_.err() << (one.was_there ? "there already: " : "imported: ") << one.archive.name << '\n';
+  }
+
+  Result<void> import(const ArchiveFolders& folders, Imported& one) {
+    const BackupArchive& archive = one.archive;
+    if (!is_folder_name(archive.name)) return invalid_argument("this cannot be the name of a folder");
+    DEDUPFS_ASSIGN(const auto there, folders.mark_at(archive.name));
+    if (there && there->id != archive.id)
+      return Error{ErrorCode::kExists, folders.path_of(archive.name).string() + " is something else: move it away"};
+    one.was_there = there.has_value();
+    if (!there) {
+      DEDUPFS_TRY(restore(folders, archive));
+      DEDUPFS_TRY(folders.finish(archive.name, archive.id, archive.unix_seconds));
+    }
+    if (there && !there->snapshot.empty()) {
+      one.snapshot = there->snapshot;
+    } else if (!asked_.without_snapshots) {
+      const ArchiveFolders::Mark mark{.id = archive.id, .snapshot = snapshot_name(archive)};
+      DEDUPFS_TRY(take_snapshot(archive, mark.snapshot));
+      DEDUPFS_TRY(folders.note_snapshot(archive.name, mark));
+      one.snapshot = mark.snapshot;
+    }
+    return {};
+  }
+
+  Result<void> restore(const ArchiveFolders& folders, const BackupArchive& archive) {
+    line_.show(place_);
+    std::uint64_t whole = 0;
+    if (process_.err_is_terminal) {
+      DEDUPFS_ASSIGN(whole, repository_->size_of(archive));
+    }
+    DEDUPFS_ASSIGN(const Path stage, folders.stage());
+    DEDUPFS_ASSIGN(ChildProgram program,
+                   ChildProgram::start(repository_->restore_to(stage.string(), archive), ChildProgram::Output::kNone));
+    const Clock::time_point begun = Clock::now();
+    DEDUPFS_ASSIGN(const int status, program.wait([&](std::uint64_t bytes) {
+      show(bytes, whole, std::chrono::duration<double>(Clock::now() - begun).count());
+      return !process_.stop_was_asked_for();
+    }));
+    line_.clear();
+    if (process_.stop_was_asked_for()) return stopped();
+    if (status == 0 || (asked_.accepts_warnings && repository_->is_warning(status))) return {};
+    DEDUPFS_TRY(folders.remove_stage());
+    return Error{ErrorCode::kIo,
+                 fmt::format("{} ended with status {}{}", asked_.kind, status,
+                             repository_->is_warning(status) ? ", warnings; --accept-warnings takes it" : "")};
+  }
+
+  // One that is there already, from a run that was killed, must hold this very folder.
+  Result<void> take_snapshot(const BackupArchive& archive, const std::string& name) const {
+    DEDUPFS_ASSIGN(SnapshotTarget snapshots, SnapshotTarget::open(target_.mountpoint, /*foreign=*/false));
+    const auto made = snapshots.create(name);
+    if (made) return {};
+    if (made.error().code() != ErrorCode::kExists) return made.error().with("no snapshot of it was made");
+    const Path inside = target_.mountpoint / kSnapshotsName / name /
+                        target_.folder.lexically_relative(target_.mountpoint) / archive.name;
+    std::error_code ignored;
+    if (std::filesystem::exists(inside, ignored)) return {};
+    return made.error();
+  }
+
+  void show(std::uint64_t bytes, std::uint64_t whole, double seconds) {
+    const double rate = static_cast<double>(bytes) / std::max(0.001, seconds);
+    std::string text =
+        fmt::format("{}: {} of {}, {:.0f} MB/s", place_, human_size(bytes), human_size(whole), rate / 1e6);
+    if (whole > bytes && rate > 0) text += fmt::format(", {:.0f} s left", static_cast<double>(whole - bytes) / rate);
+    line_.show(text);
+  }
+
+  using Clock = std::chrono::steady_clock;
+
+  const ImportArguments& asked_;
+  const Console& console_;
+  const Process& process_;
+  ProgressLine line_;
+  std::string place_;
+  Target target_;
+  std::unique_ptr<BackupRepository> repository_;
+};
+
+nlohmann::json json_of(const std::vector<Imported>& done) {
+  nlohmann::json archives = nlohmann::json::array();
+  for (const Imported& one : done)
+    archives.push_back({{"name", one.archive.name},
+                        {"id", one.archive.id},
+                        {"taken_unix_seconds", one.archive.unix_seconds},
+                        {"snapshot", one.snapshot.empty() ? nlohmann::json(nullptr) : nlohmann::json(one.snapshot)},
+                        {"was_there", one.was_there},
+                        {"failure", one.failure.empty() ? nlohmann::json(nullptr) : nlohmann::json(one.failure)}});
+  return {{"schema_version", kSchemaVersion}, {"archives", archives}};
+}
+
+void define_options(CLI::App& app, ImportArguments& asked) {
+  define_common_options(app);
+  app.add_option("borg|restic", asked.kind, "the program that made the repository")
+      ->required()
+      ->check(CLI::IsMember({"borg", "restic"}))
+      ->type_name("");
+  app.add_option("REPOSITORY", asked.repository, "the repository, as that program takes it")->required();
+  app.add_option("--into", asked.into, "a folder in the mounted volume, or the mount point")
+      ->type_name("DIR")
+      ->required();
+  app.add_option("--archive", asked.archives, "import only these archives: names, or beginnings of ids")
+      ->type_name("NAME");
+  app.add_flag("--accept-warnings", asked.accepts_warnings, "keep an archive that borg restored with warnings");
+  app.add_flag("--no-snapshots", asked.without_snapshots, "only make the folders");
+  app.add_flag("--json", asked.as_json, "print one JSON object with what was done");
+}
+
+}  // namespace
+
+int run_import(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
+  const Console console({.name = "dedupfs-import", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  ImportArguments asked;
+  CLI::App app(
+      "Copies the archives of a borg or restic repository into a mounted dedupfs volume: each as a folder and a "
+      "snapshot.",
+      "dedupfs-import");
+  define_options(app, asked);
+  if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
+
+  process.catch_stop_signals();
+  const auto done = Import(asked, console, process).run();
+  if (!done) return console.fail(done.error(), done.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
+  if (asked.as_json)
+    console.out() << json_of(*done).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  const bool failed = std::ranges::any_of(*done, [](const Imported& one) { return !one.failure.empty(); });
+  return console.end(failed ? kUnfinished : kDone);
+}
+
+}  // namespace dedupfs::tools
