@@ -41,6 +41,7 @@ struct StatArguments {
   std::vector<std::string> snapshots;  // of the set of --freed
   std::vector<std::string> trees;
   std::string prometheus;
+  std::string openmetrics;
   bool foreign = false;
   bool as_json = false;
   bool verbose = false;
@@ -170,8 +171,8 @@ std::string dump(const nlohmann::json& json) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";  // paths need not be UTF-8
 }
 
-int write_metrics(const VolumeReport& report, const std::string& file, const Console& console) {
-  const auto text = read_answer([&] { return metrics_text(report.statistics, context_of(report)); });
+int write_metrics(const VolumeReport& report, const std::string& file, MetricsFormat format, const Console& console) {
+  const auto text = read_answer([&] { return metrics_text(report.statistics, context_of(report), format); });
   if (!text) return console.fail(text.error());
   if (file == "-") {
     console.out() << *text;
@@ -184,7 +185,9 @@ int write_metrics(const VolumeReport& report, const std::string& file, const Con
 int show_volume(const StatArguments& asked, const Console& console) {
   const auto report = find_report(asked, console);
   if (!report) return console.fail(report.error());
-  if (!asked.prometheus.empty()) return write_metrics(*report, asked.prometheus, console);
+  if (!asked.prometheus.empty()) return write_metrics(*report, asked.prometheus, MetricsFormat::kPrometheus, console);
+  if (!asked.openmetrics.empty())
+    return write_metrics(*report, asked.openmetrics, MetricsFormat::kOpenMetrics, console);
   const nlohmann::json& json = report->statistics;
   const auto detail = asked.verbose ? ScreenDetail::kFull : ScreenDetail::kShort;
   const auto text = read_answer([&] { return asked.as_json ? dump(json) : statistics_screen(json, detail); });
@@ -348,6 +351,8 @@ void define_options(CLI::App& app, StatArguments& asked) {
   CLI::Option* const prometheus =
       app.add_option("--prometheus", asked.prometheus,
                      "write metrics for the textfile collector of node_exporter to FILE ('-': print them)");
+  CLI::Option* const openmetrics = app.add_option("--openmetrics", asked.openmetrics,
+                                                  "write metrics in the format OpenMetrics to FILE ('-': print them)");
   CLI::Option* const volume = app.add_option("VOLUME|MOUNTPOINT", asked.path, "a volume, or a folder in a mounted one");
   CLI::Option* const file = app.add_option("--file", asked.files, "show these files of mounted volumes instead");
   file->type_name("PATH")->excludes(volume);
@@ -360,7 +365,9 @@ void define_options(CLI::App& app, StatArguments& asked) {
   CLI::Option* const tree =
       app.add_option("--tree", asked.trees, "show what these folders take, and each folder in them");
   tree->type_name("DIR")->excludes(volume)->excludes(file)->excludes(freed)->excludes(verbose);
-  prometheus->type_name("FILE")->excludes(json)->excludes(verbose)->excludes(file)->excludes(freed)->excludes(tree);
+  for (CLI::Option* const metrics : {prometheus, openmetrics})
+    metrics->type_name("FILE")->excludes(json)->excludes(verbose)->excludes(file)->excludes(freed)->excludes(tree);
+  prometheus->excludes(openmetrics);
   define_common_options(app);
   app.callback([&asked, volume, file, freed, tree] {
     asked.asks_freed = !freed->empty();

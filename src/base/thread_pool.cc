@@ -35,6 +35,11 @@ void ThreadPool::submit(Task task) {
   wakeup_.notify_one();
 }
 
+std::size_t ThreadPool::waiting() const {
+  const MutexLock lock(mutex_);
+  return tasks_.size();
+}
+
 void ThreadPool::run() {
   const MutexLock lock(mutex_);
   for (;;) {

@@ -30,11 +30,12 @@ class ThreadPool {
 
   void submit(Task task);
   std::size_t size() const { return threads_.size(); }
+  std::size_t waiting() const;  // tasks that no thread has begun
 
  private:
   void run();
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   ConditionVariable wakeup_;
   std::deque<Task> tasks_ DEDUPFS_GUARDED_BY(mutex_);
   bool stopping_ DEDUPFS_GUARDED_BY(mutex_) = false;

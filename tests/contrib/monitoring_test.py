@@ -18,24 +18,26 @@ def names_in(text):
 
 
 def metrics_of(text):
-    """The names in the exposition format: each has help and a type in front, and comes once; a counter ends in _total."""
-    types, names = {}, []
+    """The names in the exposition format: each has help and a type in front; each sample comes once; a counter ends in _total."""
+    types, names, samples = {}, set(), []
     for line in text.splitlines():
         if line.startswith("# HELP "):
             continue
         if line.startswith("# TYPE "):
             name, kind = line.split()[2:4]
-            assert kind in ("gauge", "counter") and (kind == "counter") == name.endswith("_total"), line
-            types[name] = kind
+            assert kind in ("gauge", "counter", "histogram") and (kind == "counter") == name.endswith("_total"), line
+            for suffix in ("_bucket", "_sum", "_count") if kind == "histogram" else ("",):
+                types[name + suffix] = kind
             continue
         match = SAMPLE.fullmatch(line)
         assert match, line
         assert match[1] in types, line
         float(match[3])
-        names.append(match[1])
-    assert len(names) == len(set(names)), names
+        names.add(match[1])
+        samples.append(line.rsplit(" ", 1)[0])
+    assert len(samples) == len(set(samples)), samples
     assert text.endswith("\n")
-    return set(names)
+    return names
 
 
 def queries():
@@ -56,6 +58,10 @@ def main():
     if len(sys.argv) > 1:
         written = metrics_of(pathlib.Path(sys.argv[1]).read_text())
         assert len(written) > 20 and written <= known, written - known
+        missing = {name for _, query in queries() for name in names_in(query)} - written
+        # Those that come with what a fresh volume lacks: a scrub, a snapshot.
+        missing = {name for name in missing if not name.startswith("dedupfs_last_")}
+        assert not missing, missing
     count = 0
     for place, query in queries():
         unknown = names_in(query) - known

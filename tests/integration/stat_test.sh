@@ -78,6 +78,22 @@ check "in the form of Prometheus, with each name that rules and dashboard use" p
 check_equal "everybody may read them" 644 "$(stat -c %a "$metrics")"
 check "they have the numbers of the statistics" grep -q "^dedupfs_unique_bytes{.*} $(value unique_bytes)\$" "$metrics"
 check "and whether the mount takes data" grep -q "^dedupfs_read_only{.*mountpoint=\"$mnt\"} 0\$" "$metrics"
+check "operations of the mount are counted" python3 -c '
+import re, sys
+text = open(sys.argv[1]).read()
+values = dict(re.findall(r"(?m)^(dedupfs_operation_[a-z_]+\{.*operation=\"write\"\}) (\S+)$", text))
+of = {name.split("{")[0]: float(value) for name, value in values.items()}
+assert of["dedupfs_operation_bytes_total"] >= 3 * 4096000, of
+assert of["dedupfs_operation_seconds_count"] >= 3 and of["dedupfs_operation_seconds_sum"] > 0, of
+stages = {stage: float(value) for stage, value in
+          re.findall(r"dedupfs_ingest_stage_bytes_total\{.*stage=\"([a-z_]+)\"\} (\S+)", text)}
+assert stages["cut"] >= 3 * 4096000 and stages["fingerprint"] >= 3 * 4096000, stages
+assert stages["compress"] >= 4096000 and stages["commit"] > 0, stages' "$metrics"
+check "metrics come as OpenMetrics, too" eval 'dedupfs-stat --openmetrics - "$mnt" | tail -n 1 | grep -qx "# EOF"'
+check "everybody who sees the mount may watch it" python3 -c '
+import json, os, sys
+live = json.loads(os.getxattr(sys.argv[1], "dedupfs.live"))
+assert live["performance"]["operations"] and not live["scrub"]["running"], live' "$mnt"
 if command -v promtool >/dev/null; then
   rules=$(dirname "$0")/../../contrib/prometheus
   check_equal "promtool finds nothing to say about the metrics" "" "$(promtool check metrics <"$metrics" 2>&1)"

@@ -20,18 +20,28 @@ Result<void> DirtyBudget::acquire(std::uint64_t bytes, const std::function<bool(
   bool more_than_half = false;
   {
     const MutexLock lock(mutex_);
-    while (!fits(bytes)) {
-      {
-        const MutexUnlock unlocked(mutex_);
-        on_pressure_();
-        if (cancelled()) return Error{ErrorCode::kInterrupted, "waiting for memory for unstored data was given up"};
-      }
-      released_.wait_for(mutex_, kCancelledAskedEvery, [&]() DEDUPFS_REQUIRES(mutex_) { return fits(bytes); });
+    if (!fits(bytes)) {
+      const auto began = MeterClock::now();
+      const Result<void> has_room = await_room(bytes, cancelled);
+      waits_.add(bytes, MeterClock::now() - began);
+      DEDUPFS_TRY(has_room);
     }
     used_bytes_ += bytes;
     more_than_half = used_bytes_ > cap_bytes_ / 2;
   }
   if (more_than_half) on_pressure_();
+  return {};
+}
+
+Result<void> DirtyBudget::await_room(std::uint64_t bytes, const std::function<bool()>& cancelled) {
+  while (!fits(bytes)) {
+    {
+      const MutexUnlock unlocked(mutex_);
+      on_pressure_();
+      if (cancelled()) return Error{ErrorCode::kInterrupted, "waiting for memory for unstored data was given up"};
+    }
+    released_.wait_for(mutex_, kCancelledAskedEvery, [&]() DEDUPFS_REQUIRES(mutex_) { return fits(bytes); });
+  }
   return {};
 }
 

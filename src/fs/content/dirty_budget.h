@@ -9,6 +9,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/meter.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "fs/transactions/lock_order.h"
@@ -28,6 +29,7 @@ class DirtyBudget {
   void force(std::uint64_t bytes) noexcept;
   void release(std::uint64_t bytes) noexcept;
   std::uint64_t used_bytes() const;
+  WorkMeter::Reading waits() const { return waits_.read(); }  // of acquire()
   bool is_exceeded() const { return used_bytes() > cap_bytes_; }
 
   // A share that goes back at the end of its scope. Must not outlive the budget.
@@ -58,12 +60,14 @@ class DirtyBudget {
 
  private:
   bool fits(std::uint64_t bytes) const DEDUPFS_REQUIRES(mutex_);
+  Result<void> await_room(std::uint64_t bytes, const std::function<bool()>& cancelled) DEDUPFS_REQUIRES(mutex_);
 
   const std::uint64_t cap_bytes_;
   const std::function<void()> on_pressure_;
   mutable Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
   ConditionVariable released_;
   std::uint64_t used_bytes_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  WorkMeter waits_;
 };
 
 }  // namespace dedupfs

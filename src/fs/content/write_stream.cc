@@ -30,6 +30,7 @@ std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b) {
 WriteStream::WriteStream(Volume& volume, DirtyBudget& budget, std::uint64_t start, std::uint64_t expected_bytes,
                          Stored stored, ReplacedAt replaced_at)
     : cutter_(volume.chunker()),
+      meter_(volume.chunks().ingest_meter()),
       budget_(budget),
       expected_end_(saturated_sum(start, expected_bytes)),
       stored_(std::move(stored)),
@@ -87,7 +88,9 @@ void WriteStream::feed_hole(std::uint64_t length) {
 void WriteStream::cut(bool last) {
   if (uncut_bytes() == 0) return;
   std::vector<Piece> pieces;
-  cutter_.cut(ByteSpan(block_->bytes).subspan(cut_, uncut_bytes()), last, pieces);
+  StageTimer timer(meter_);
+  const std::size_t cut_bytes = cutter_.cut(ByteSpan(block_->bytes).subspan(cut_, uncut_bytes()), last, pieces);
+  timer.end(IngestStage::kCut, cut_bytes);
   if (waiting_.capacity() - waiting_.size() < pieces.size())
     waiting_.reserve(std::max(waiting_.size() + pieces.size(), 2 * waiting_.capacity()));
   for (const Piece& piece : pieces) {

@@ -28,6 +28,7 @@
 #include "fs/content/dirty_budget.h"
 #include "fs/content/recipe.h"
 #include "store/ingest/chunk_writer.h"
+#include "store/ingest/ingest_meter.h"
 #include "store/volume/volume.h"
 
 namespace dedupfs {
@@ -117,6 +118,7 @@ class WriteStream {
   static Part part_in(const Pieces& pieces, std::uint64_t offset, const std::shared_ptr<const Block>& block);
 
   const ContentCutter cutter_;
+  IngestMeter& meter_;
   DirtyBudget& budget_;
   const std::uint64_t expected_end_;
   const Stored stored_;

@@ -45,7 +45,9 @@ Result<InodePtr> InodeTable::get(InodeNumber number) {
   DEDUPFS_TRY(metadata_.check_tree(tree_of(number)));
   InodePtr inode = find_or_insert(number);
   // Reads from the disk under the inode's own lock, not the shard's. So other threads can go on.
-  if (!inode->loaded) DEDUPFS_TRY(load(*inode));
+  const bool is_loaded = inode->loaded;
+  cache_meter_.note(is_loaded);
+  if (!is_loaded) DEDUPFS_TRY(load(*inode));
   return inode;
 }
 

@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/meter.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "fs/format/records.h"
@@ -114,6 +115,9 @@ class InodeTable {
   std::vector<InodePtr> dirty() const;
   bool has_dirty() const;
 
+  // Of get(): whether the record was in memory.
+  CacheMeter::Reading cache_reading() const { return cache_meter_.read(); }
+
  private:
   static constexpr std::size_t kShards = 64;
 
@@ -141,6 +145,7 @@ class InodeTable {
 
   Metadata& metadata_;
   const std::size_t cap_per_shard_;
+  CacheMeter cache_meter_;
   std::array<Shard, kShards> shards_;
   mutable Mutex dirty_mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
   std::unordered_map<InodeNumber, InodePtr> dirty_ DEDUPFS_GUARDED_BY(dirty_mutex_);

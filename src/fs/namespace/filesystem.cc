@@ -261,4 +261,12 @@ std::uint64_t Filesystem::dirty_bytes() const {
   return parts_->transactions.pending_bytes();
 }
 
+MeterReadings Filesystem::readings() const {
+  MeterReadings readings = parts_->volume->chunks().readings();
+  readings.waits.push_back({"unstored_data", parts_->budget.waits()});
+  readings.caches.push_back({"inodes", parts_->table.cache_reading()});
+  readings.queues.push_back({"unstored_bytes", parts_->budget.used_bytes()});
+  return readings;
+}
+
 }  // namespace dedupfs

@@ -20,6 +20,7 @@
 
 #include "base/activity.h"
 #include "base/bytes.h"
+#include "base/meter.h"
 #include "base/result.h"
 #include "fs/background/reclaimer.h"
 #include "fs/format/types.h"
@@ -139,6 +140,7 @@ class Filesystem {
   Activity& activity();    // noted by whoever passes on the requests of users
   // Data in memory that no commit has made durable yet (for statistics).
   std::uint64_t dirty_bytes() const;
+  MeterReadings readings() const;
 
  private:
   explicit Filesystem(std::unique_ptr<FilesystemParts> parts);

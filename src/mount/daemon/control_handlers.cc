@@ -81,6 +81,13 @@ Result<nlohmann::json> run_snapshot_request(FuseMount& mount, const SnapshotRequ
   return nlohmann::json{{"snapshots", snapshots_json(filesystem.snapshots())}};
 }
 
+Result<MetricsFormat> metrics_format_of(const nlohmann::json& asked) {
+  const std::string format = asked.value("format", "prometheus");
+  if (format == "prometheus") return MetricsFormat::kPrometheus;
+  if (format == "openmetrics") return MetricsFormat::kOpenMetrics;
+  return Error{ErrorCode::kInvalidArgument, "\"" + format + "\" is not a format of metrics: prometheus, openmetrics"};
+}
+
 }  // namespace
 
 ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& request) {
@@ -93,20 +100,24 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
          return Json{{"landed_bytes", filesystem.volume().containers().landed_bytes().value_or(0)}};
        }},
       {"statistics",
-       [&filesystem](const Json&) -> Result<Json> {
+       [&mount, &filesystem](const Json&) -> Result<Json> {
          DEDUPFS_TRY(commit_what_fits(filesystem));
-         DEDUPFS_ASSIGN(const Json statistics, committed_statistics(filesystem));
+         DEDUPFS_ASSIGN(const Json statistics, committed_statistics(mount));
          return Json{{"statistics", statistics}};
        }},
       {"metrics",
-       [&filesystem, &request](const Json&) -> Result<Json> {
-         DEDUPFS_ASSIGN(const Json statistics, committed_statistics(filesystem));
+       [&mount, &filesystem, &request](const Json& asked) -> Result<Json> {
+         DEDUPFS_ASSIGN(const MetricsFormat format, metrics_format_of(asked));
+         DEDUPFS_ASSIGN(const Json statistics, committed_statistics(mount));
          DEDUPFS_ASSIGN(const SpaceReport space, filesystem.space());
-         return Json{{"metrics", metrics_text(statistics, {.volume = request.volume.string(),
-                                                           .mountpoint = request.mountpoint.string(),
-                                                           .read_only = request.options.read_only,
-                                                           .available_bytes = space.available_bytes})}};
+         return Json{{"metrics", metrics_text(statistics,
+                                              {.volume = request.volume.string(),
+                                               .mountpoint = request.mountpoint.string(),
+                                               .read_only = request.options.read_only,
+                                               .available_bytes = space.available_bytes},
+                                              format)}};
        }},
+      {"live", [&mount](const Json&) -> Result<Json> { return live_statistics(mount); }},
       {"files",
        [&filesystem](const Json& asked) -> Result<Json> {
          DEDUPFS_TRY(commit_what_fits(filesystem));

@@ -284,7 +284,7 @@ int run_daemon(const MountRequest& request, Startup& startup) {
     return kMountFailed;
   }
   FuseMount mount(**filesystem, request.options);
-  mount.answer_publicly(public_questions(**filesystem));
+  mount.answer_publicly(public_questions(mount));
   const std::unique_ptr<ControlServer> control = start_control(mount, request);
   (*filesystem)->volume().warn_of_small_index_memory();
   std::optional<Closing::Clock::time_point> signalled;

@@ -2,8 +2,12 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "fs/statistics/statistics.h"
+#include "mount/reports/performance_report.h"
+#include "mount/reports/reclaim_report.h"
+#include "mount/reports/scrub_report.h"
 #include "mount/reports/statistics_report.h"
 
 namespace dedupfs {
@@ -19,22 +23,45 @@ void hide_reason(nlohmann::json& job) {
   job["last"]["error"] = "the log of the daemon has the reason";
 }
 
-Result<std::string> public_statistics(Filesystem& filesystem) {
-  DEDUPFS_ASSIGN(nlohmann::json statistics, committed_statistics(filesystem));
+nlohmann::json performance_of(FuseMount& mount) {
+  const RequestMeters& requests = mount.request_meters();
+  MeterReadings readings = mount.filesystem().readings();
+  readings.requests = requests.readings();
+  readings.queues.push_back({"operations", requests.running()});
+  return performance_json(readings, requests.age());
+}
+
+std::string public_text(nlohmann::json statistics) {
   hide_reason(statistics.at("reclaim"));
   return statistics.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-}  // namespace
-
-Result<nlohmann::json> committed_statistics(Filesystem& filesystem) {
-  DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(filesystem.volume()));
-  return statistics_json(statistics, filesystem.volume().superblock(), filesystem.scrubber().status(),
-                         reclaim_status_of(filesystem), true);
+Result<std::string> public_statistics(FuseMount& mount) {
+  DEDUPFS_ASSIGN(nlohmann::json statistics, committed_statistics(mount));
+  return public_text(std::move(statistics));
 }
 
-PublicAnswers::Makers public_questions(Filesystem& filesystem) {
-  return {{"dedupfs.statistics", [&filesystem] { return public_statistics(filesystem); }}};
+}  // namespace
+
+Result<nlohmann::json> committed_statistics(FuseMount& mount) {
+  Filesystem& filesystem = mount.filesystem();
+  DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(filesystem.volume()));
+  nlohmann::json json = statistics_json(statistics, filesystem.volume().superblock(), filesystem.scrubber().status(),
+                                        reclaim_status_of(filesystem), true);
+  json["performance"] = performance_of(mount);
+  return json;
+}
+
+nlohmann::json live_statistics(FuseMount& mount) {
+  const std::optional<ReclaimStatus> reclaim = reclaim_status_of(mount.filesystem());
+  return {{"performance", performance_of(mount)},
+          {"scrub", scrub_json(mount.filesystem().scrubber().status())},
+          {"reclaim", reclaim ? reclaim_json(*reclaim) : nlohmann::json(nullptr)}};
+}
+
+PublicAnswers::Makers public_questions(FuseMount& mount) {
+  return {{"dedupfs.statistics", [&mount] { return public_statistics(mount); }},
+          {"dedupfs.live", [&mount] { return Result<std::string>(public_text(live_statistics(mount))); }}};
 }
 
 }  // namespace dedupfs

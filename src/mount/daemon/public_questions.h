@@ -7,16 +7,19 @@
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
-#include "fs/namespace/filesystem.h"
+#include "mount/fuse/fuse_mount.h"
 #include "mount/fuse/public_answers.h"
 
 namespace dedupfs {
 
 // The object of dedupfs-stat --json for what is committed.
-Result<nlohmann::json> committed_statistics(Filesystem& filesystem);
+Result<nlohmann::json> committed_statistics(FuseMount& mount);
+
+// What goes on now: the objects "performance", "scrub" and "reclaim" of these statistics. They take no walk.
+nlohmann::json live_statistics(FuseMount& mount);
 
 // The questions, by the names of their attributes. They commit nothing: who may only look must not make the volume write. The reason of
-// a failed reclaim is left out, since it may name files. The filesystem must outlive the use of the makers.
-PublicAnswers::Makers public_questions(Filesystem& filesystem);
+// a failed reclaim is left out, since it may name files. The mount must outlive the use of the makers.
+PublicAnswers::Makers public_questions(FuseMount& mount);
 
 }  // namespace dedupfs

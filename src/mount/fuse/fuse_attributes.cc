@@ -77,7 +77,9 @@ namespace {
 
 // Is not held up by a rollback: the answer reads what is committed.
 void answer_publicly(fuse_req_t req, PublicAnswers& answers, const char* name, std::size_t size) {
-  answers.ask(name, fuse_req_ctx(req)->uid, [req, size](const Result<std::string>& value) {
+  const auto metered = CurrentRequest::get();
+  answers.ask(name, fuse_req_ctx(req)->uid, [req, size, metered](const Result<std::string>& value) {
+    const CurrentRequest current(metered);
     answer(req, guarded([&]() -> Result<XattrReply> {
              if (!value) return value.error();
              return XattrReply{*value, size};

@@ -18,6 +18,7 @@
 #include "mount/fuse/fuse_open_files.h"
 #include "mount/fuse/public_answers.h"
 #include "mount/fuse/request_copies.h"
+#include "mount/fuse/request_meters.h"
 #include "mount/options/mount_options.h"
 
 namespace dedupfs {
@@ -42,6 +43,7 @@ class FuseMount {
   const MountOptions& options() const { return options_; }
   OpenFiles& open_files() { return open_files_; }
   RequestCopies& copies() { return copies_; }
+  RequestMeters& request_meters() { return request_meters_; }
 
   // Changes are durable when they return: all of them (-o sync), or those of names (-o dirsync). A remount sets them again.
   bool is_sync() const { return sync_; }
@@ -117,6 +119,7 @@ class FuseMount {
   std::atomic<bool> dirsync_;
   OpenFiles open_files_;
   RequestCopies copies_;
+  RequestMeters request_meters_;
   QuiesceGate requests_ DEDUPFS_ACQUIRED_AFTER(lock_order::requests) DEDUPFS_ACQUIRED_BEFORE(lock_order::renames);
   Mutex session_mutex_;
   fuse_session* session_ DEDUPFS_GUARDED_BY(session_mutex_) = nullptr;

@@ -33,18 +33,22 @@ void op_statfs(fuse_req_t req, fuse_ino_t) {
       });
 }
 
-// An operation as libfuse calls it: an exception before the answer becomes the answer. The operation throws nothing afterwards.
-template <auto kOperation>
+// An operation as libfuse calls it: an exception before the answer becomes the answer. The operation throws nothing afterwards. It is
+// counted as a request of its kind.
+template <auto kOperation, RequestKind kKind>
 struct Shielded;
 
-template <class... Arguments, void (*kOperation)(fuse_req_t, Arguments...)>
-struct Shielded<kOperation> {
+template <class... Arguments, void (*kOperation)(fuse_req_t, Arguments...), RequestKind kKind>
+struct Shielded<kOperation, kKind> {
   static void call(fuse_req_t req, Arguments... arguments) {
+    const CurrentRequest current(MeteredRequest::begin(mount_of(req).request_meters(), kKind));
     const Result<void> done = guarded([&]() -> Result<void> {
       kOperation(req, arguments...);
       return {};
     });
-    if (!done) fuse_reply_err(req, errno_of(done.error().code()));
+    if (done) return;
+    note_answer(done);
+    fuse_reply_err(req, errno_of(done.error().code()));
   }
 };
 
@@ -55,39 +59,39 @@ const fuse_lowlevel_ops& fuse_operations() {
   static const fuse_lowlevel_ops operations = [] {
     fuse_lowlevel_ops ops{};
     ops.init = op_init;
-    ops.lookup = Shielded<op_lookup>::call;
-    ops.forget = Shielded<op_forget>::call;
-    ops.forget_multi = Shielded<op_forget_multi>::call;
-    ops.getattr = Shielded<op_getattr>::call;
-    ops.setattr = Shielded<op_setattr>::call;
-    ops.readlink = Shielded<op_readlink>::call;
-    ops.mknod = Shielded<op_mknod>::call;
-    ops.mkdir = Shielded<op_mkdir>::call;
-    ops.unlink = Shielded<op_unlink>::call;
-    ops.rmdir = Shielded<op_rmdir>::call;
-    ops.symlink = Shielded<op_symlink>::call;
-    ops.rename = Shielded<op_rename>::call;
-    ops.link = Shielded<op_link>::call;
-    ops.open = Shielded<op_open>::call;
-    ops.read = Shielded<op_read>::call;
-    ops.write = Shielded<op_write>::call;
-    ops.flush = Shielded<op_flush>::call;
-    ops.release = Shielded<op_release>::call;
-    ops.fsync = Shielded<op_fsync>::call;
-    ops.opendir = Shielded<op_opendir>::call;
-    ops.readdir = Shielded<op_readdir>::call;
-    ops.readdirplus = Shielded<op_readdirplus>::call;
-    ops.releasedir = Shielded<op_releasedir>::call;
-    ops.fsyncdir = Shielded<op_fsyncdir>::call;
-    ops.statfs = Shielded<op_statfs>::call;
-    ops.setxattr = Shielded<op_setxattr>::call;
-    ops.getxattr = Shielded<op_getxattr>::call;
-    ops.listxattr = Shielded<op_listxattr>::call;
-    ops.removexattr = Shielded<op_removexattr>::call;
-    ops.create = Shielded<op_create>::call;
-    ops.fallocate = Shielded<op_fallocate>::call;
-    ops.lseek = Shielded<op_lseek>::call;
-    ops.copy_file_range = Shielded<op_copy_file_range>::call;
+    ops.lookup = Shielded<op_lookup, RequestKind::kLookup>::call;
+    ops.forget = Shielded<op_forget, RequestKind::kForget>::call;
+    ops.forget_multi = Shielded<op_forget_multi, RequestKind::kForget>::call;
+    ops.getattr = Shielded<op_getattr, RequestKind::kGetattr>::call;
+    ops.setattr = Shielded<op_setattr, RequestKind::kSetattr>::call;
+    ops.readlink = Shielded<op_readlink, RequestKind::kReadlink>::call;
+    ops.mknod = Shielded<op_mknod, RequestKind::kMknod>::call;
+    ops.mkdir = Shielded<op_mkdir, RequestKind::kMkdir>::call;
+    ops.unlink = Shielded<op_unlink, RequestKind::kUnlink>::call;
+    ops.rmdir = Shielded<op_rmdir, RequestKind::kRmdir>::call;
+    ops.symlink = Shielded<op_symlink, RequestKind::kSymlink>::call;
+    ops.rename = Shielded<op_rename, RequestKind::kRename>::call;
+    ops.link = Shielded<op_link, RequestKind::kLink>::call;
+    ops.open = Shielded<op_open, RequestKind::kOpen>::call;
+    ops.read = Shielded<op_read, RequestKind::kRead>::call;
+    ops.write = Shielded<op_write, RequestKind::kWrite>::call;
+    ops.flush = Shielded<op_flush, RequestKind::kFlush>::call;
+    ops.release = Shielded<op_release, RequestKind::kRelease>::call;
+    ops.fsync = Shielded<op_fsync, RequestKind::kFsync>::call;
+    ops.opendir = Shielded<op_opendir, RequestKind::kOpendir>::call;
+    ops.readdir = Shielded<op_readdir, RequestKind::kReaddir>::call;
+    ops.readdirplus = Shielded<op_readdirplus, RequestKind::kReaddir>::call;
+    ops.releasedir = Shielded<op_releasedir, RequestKind::kReleasedir>::call;
+    ops.fsyncdir = Shielded<op_fsyncdir, RequestKind::kFsyncdir>::call;
+    ops.statfs = Shielded<op_statfs, RequestKind::kStatfs>::call;
+    ops.setxattr = Shielded<op_setxattr, RequestKind::kSetxattr>::call;
+    ops.getxattr = Shielded<op_getxattr, RequestKind::kGetxattr>::call;
+    ops.listxattr = Shielded<op_listxattr, RequestKind::kListxattr>::call;
+    ops.removexattr = Shielded<op_removexattr, RequestKind::kRemovexattr>::call;
+    ops.create = Shielded<op_create, RequestKind::kCreate>::call;
+    ops.fallocate = Shielded<op_fallocate, RequestKind::kFallocate>::call;
+    ops.lseek = Shielded<op_lseek, RequestKind::kLseek>::call;
+    ops.copy_file_range = Shielded<op_copy_file_range, RequestKind::kCopyFileRange>::call;
     return ops;
   }();
   return operations;

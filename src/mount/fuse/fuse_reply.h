@@ -13,6 +13,7 @@
 #include "mount/fuse/errno_map.h"
 #include "mount/fuse/fuse_caller.h"
 #include "mount/fuse/fuse_mount.h"
+#include "mount/fuse/request_meters.h"
 #include "store/volume/chunk_store.h"
 
 namespace dedupfs {
@@ -98,8 +99,23 @@ auto attempt(fuse_req_t req, Body&& body) -> decltype(body()) {
   return guarded(body);
 }
 
+// For the meter of the current request: an error, or how many bytes of content go or came.
+template <class T>
+void note_answer(const Result<T>& result) {
+  const auto request = CurrentRequest::get();
+  if (!request) return;
+  if (!result) {
+    request->note_error(result.error().code());
+  } else if constexpr (std::is_same_v<T, Written>) {
+    request->note_bytes(result->bytes);
+  } else if constexpr (std::is_same_v<T, std::vector<PinnedBytes>>) {
+    for (const PinnedBytes& piece : *result) request->note_bytes(piece.bytes.size());
+  }
+}
+
 template <class T>
 void answer(fuse_req_t req, const Result<T>& result) {
+  note_answer(result);
   if (!result) {
     fuse_reply_err(req, answer_of(result.error()));
   } else if constexpr (std::is_void_v<T>) {

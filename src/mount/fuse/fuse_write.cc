@@ -66,7 +66,8 @@ void write_past_cache(fuse_req_t req, const OpenFile& file, const WriteRequest& 
     auto share = mount.copies().acquire(bytes.size(), is_cancelled(req));
     if (!share) return answer(req, Result<Written>(share.error()));
     const auto copy = std::make_shared<const Copy>(std::move(*share), ByteBuffer(bytes.begin(), bytes.end()));
-    mount.after_requests([req, request, copy] {
+    mount.after_requests([req, request, copy, metered = CurrentRequest::get()] {
+      const CurrentRequest current(metered);
       mount_of(req).invalidate(request.range);
       invalidate_and_answer(req, request.range, attempt(req, [&] { return write(req, request, copy->bytes); }));
     });
@@ -75,7 +76,10 @@ void write_past_cache(fuse_req_t req, const OpenFile& file, const WriteRequest& 
   const Result<Written> result = attempt(req, [&] { return write(req, request, bytes); });
   // Checked after the write: a request that read before it, and has older bytes, has left its mark.
   if (!file.use->kernel_caches) return answer(req, result);
-  mount.after_requests([req, range = request.range, result] { invalidate_and_answer(req, range, result); });
+  mount.after_requests([req, range = request.range, result, metered = CurrentRequest::get()] {
+    const CurrentRequest current(metered);
+    invalidate_and_answer(req, range, result);
+  });
 }
 
 }  // namespace

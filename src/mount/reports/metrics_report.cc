@@ -53,6 +53,35 @@ constexpr Metric kLastScrub[] = {
     {"dedupfs_last_scrub_other_damage", "other_damage", "Other damage that the last scrub found."},
 };
 
+// Of the object "performance": a metric for each key, with a sample for each object of a list.
+constexpr Metric kOfOperations[] = {
+    {"dedupfs_operation_errors_total", "errors", "Operations that failed, but for those that found nothing of a name."},
+    {"dedupfs_operation_bytes_total", "bytes", "Bytes of content that operations read, wrote or copied."},
+};
+
+constexpr Metric kOfStages[] = {
+    {"dedupfs_ingest_stage_seconds_total", "seconds", "Times of a stage of ingest, those of all threads together."},
+    {"dedupfs_ingest_stage_bytes_total", "bytes", "Bytes that went through a stage of ingest."},
+    {"dedupfs_ingest_stage_batches_total", "batches", "Batches that went through a stage of ingest."},
+};
+
+constexpr Metric kOfWaits[] = {
+    {"dedupfs_ingest_wait_seconds_total", "seconds", "Times that new data waited for room in memory."},
+};
+
+constexpr Metric kOfCaches[] = {
+    {"dedupfs_cache_hits_total", "hits", "Look-ups in a cache that found something."},
+    {"dedupfs_cache_misses_total", "misses", "Look-ups in a cache that found nothing."},
+};
+
+constexpr Metric kQueues[] = {
+    {"dedupfs_running_operations", "operations", "Operations that have no answer yet."},
+    {"dedupfs_unstored_bytes", "unstored_bytes", "Memory for new data that is not stored yet."},
+    {"dedupfs_waiting_chunk_batches", "chunk_batches", "Batches of chunks and read-ahead that no thread has begun."},
+    {"dedupfs_waiting_region_bytes", "region_bytes", "Packed chunks that are not in a container yet."},
+    {"dedupfs_waiting_prefetches", "prefetches", "Read-ahead that is under way."},
+};
+
 // As the format has it: a backslash, a quote and the end of a line are escaped.
 std::string label_value(std::string_view text) {
   std::string value;
@@ -75,26 +104,75 @@ std::optional<std::string> value_of(const nlohmann::json& value) {
   return fmt::format("{}", value.get<double>());
 }
 
+// Metrics with the labels of a volume.
 class Text {
  public:
-  explicit Text(const MetricsContext& context)
-      : labels_(fmt::format("volume=\"{}\",mountpoint=\"{}\"", label_value(context.volume),
+  Text(const MetricsContext& context, MetricsFormat format)
+      : format_(format),
+        labels_(fmt::format("volume=\"{}\",mountpoint=\"{}\"", label_value(context.volume),
                             label_value(context.mountpoint))) {}
 
+  // What follows are samples of this metric.
+  void begin(const char* type, std::string_view name, const char* help) {
+    // In OpenMetrics, the suffix belongs to the sample of a counter, not to the metric.
+    if (format_ == MetricsFormat::kOpenMetrics && name.ends_with("_total")) name.remove_suffix(6);
+    text_ += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", name, help, type);
+  }
+  void sample(std::string_view name, const std::string& number, const std::string& more_labels = {}) {
+    text_ += fmt::format("{}{{{}{}}} {}\n", name, labels_, more_labels, number);
+  }
   void add(const char* type, const Metric& metric, const nlohmann::json& value, const std::string& more_labels = {}) {
     const auto number = value_of(value);
     if (!number) return;
-    text_ += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0}{{{3}{4}}} {5}\n", metric.name, metric.help, type, labels_,
-                         more_labels, *number);
+    begin(type, metric.name, metric.help);
+    sample(metric.name, *number, more_labels);
   }
   // Keys that a daemon of another version does not have are left out.
   void add_all(const char* type, std::span<const Metric> metrics, const nlohmann::json& object) {
     for (const Metric& metric : metrics) add(type, metric, object.value(metric.key, nlohmann::json()));
   }
-  std::string take() { return std::move(text_); }
+  // A sample for each object of the list, which has its name as a label.
+  void add_each(const char* type, const Metric& metric, const char* label, const nlohmann::json& list) {
+    if (list.empty()) return;
+    begin(type, metric.name, metric.help);
+    for (const nlohmann::json& one : list)
+      sample(metric.name, value_of(one.at(metric.key)).value_or("0"), name_label(label, one));
+  }
+  void add_histogram(const nlohmann::json& operations, const nlohmann::json& bounds) {
+    if (operations.empty()) return;
+    begin("histogram", "dedupfs_operation_seconds",
+          "Times of the operations of the mount, from the request of the kernel to the answer.");
+    for (const nlohmann::json& one : operations) {
+      const std::string name = name_label("operation", one);
+      std::uint64_t count = 0;
+      for (std::size_t i = 0; i < one.at("buckets").size(); ++i) {
+        count += one.at("buckets").at(i).get<std::uint64_t>();
+        const std::string bound = i < bounds.size() ? bound_text(bounds.at(i).get<double>()) : "+Inf";
+        sample("dedupfs_operation_seconds_bucket", fmt::format("{}", count), name + ",le=\"" + bound + '"');
+      }
+      sample("dedupfs_operation_seconds_sum", fmt::format("{}", one.at("seconds").get<double>()), name);
+      sample("dedupfs_operation_seconds_count", fmt::format("{}", count), name);
+    }
+  }
+
+  std::string take() {
+    if (format_ == MetricsFormat::kOpenMetrics) text_ += "# EOF\n";
+    return std::move(text_);
+  }
 
  private:
-  std::string labels_;
+  static std::string name_label(const char* label, const nlohmann::json& object) {
+    return fmt::format(",{}=\"{}\"", label, label_value(object.at("name").get<std::string>()));
+  }
+  // OpenMetrics wants a number with a fraction.
+  static std::string bound_text(double seconds) {
+    std::string text = fmt::format("{}", seconds);
+    if (text.find_first_of(".e") == std::string::npos) text += ".0";
+    return text;
+  }
+
+  const MetricsFormat format_;
+  const std::string labels_;
   std::string text_;
 };
 
@@ -110,10 +188,22 @@ bool is_running(const nlohmann::json& statistics, const char* job) {
   return !status.is_null() && status.at("running").get<bool>();
 }
 
+void add_performance(Text& text, const nlohmann::json& performance) {
+  text.add_histogram(performance.at("operations"), performance.at("bucket_seconds"));
+  for (const Metric& metric : kOfOperations)
+    text.add_each("counter", metric, "operation", performance.at("operations"));
+  for (const Metric& metric : kOfStages) text.add_each("counter", metric, "stage", performance.at("stages"));
+  for (const Metric& metric : kOfWaits) text.add_each("counter", metric, "room", performance.at("waits"));
+  for (const Metric& metric : kOfCaches) text.add_each("counter", metric, "cache", performance.at("caches"));
+  for (const nlohmann::json& queue : performance.at("queues"))
+    for (const Metric& metric : kQueues)
+      if (queue.at("name") == metric.key) text.add("gauge", metric, queue.at("waiting"));
+}
+
 }  // namespace
 
-std::string metrics_text(const nlohmann::json& statistics, const MetricsContext& context) {
-  Text text(context);
+std::string metrics_text(const nlohmann::json& statistics, const MetricsContext& context, MetricsFormat format) {
+  Text text(context, format);
   text.add("gauge", {"dedupfs_info", "", "Settings of the volume, as labels."}, 1, settings_labels(statistics));
   text.add_all("gauge", kGauges, statistics);
   text.add_all("counter", kCounters, statistics);
@@ -128,6 +218,8 @@ std::string metrics_text(const nlohmann::json& statistics, const MetricsContext&
   if (context.available_bytes)
     text.add("gauge", {"dedupfs_available_bytes", "", "Disk space for new data, as df shows it."},
              *context.available_bytes);
+  const nlohmann::json performance = statistics.value("performance", nlohmann::json());
+  if (!performance.is_null()) add_performance(text, performance);
   return text.take();
 }
 

@@ -81,6 +81,7 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"mounted", mounted},
       {"scrub", scrub_json(scrub)},
       {"reclaim", reclaim ? reclaim_json(*reclaim) : nlohmann::json(nullptr)},
+      {"performance", nullptr},
   };
 }
 

@@ -34,7 +34,9 @@ ChunkReader::ChunkReader(const ContainerStore& containers, const Database& datab
       decoded_(cache_bytes / kDecodedShare) {}
 
 Result<ExtentCache::Found> ChunkReader::locate(ChunkId id) {
-  if (const auto found = extents_.find(id)) return *found;
+  const auto cached = extents_.find(id);
+  extent_meter_.note(cached.has_value());
+  if (cached) return *cached;
   const std::uint64_t generation = extents_.generation();
   DEDUPFS_ASSIGN(const auto extent, find_extent(database_, id));
   if (!extent) return not_in_index(id);
@@ -129,7 +131,9 @@ Result<ChunkReader::Chunk> ChunkReader::make(const Stored& stored, std::uint8_t 
   if (stored.entry.depth >= depth_limit) return corruption(name_of_chunk(id) + " is too deep to be a source");
   if (!stored.entry.is_delta()) return Chunk{stored.payload, 0, {}};
   Chunk chunk{{}, stored.entry.depth, stored.entry.sources};
-  if (const auto decoded = decoded_.find(id)) {
+  const auto decoded = decoded_.find(id);
+  decoded_meter_.note(decoded != nullptr);
+  if (decoded) {
     chunk.bytes = {*decoded, decoded};
     return chunk;
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/meter.h"
 #include "base/result.h"
 #include "index/database.h"
 #include "store/chunks/chunk_cache.h"
@@ -63,6 +64,13 @@ class ChunkReader {
   RegionCache& regions() { return regions_; }
   DamagedChunks& damaged() { return damaged_; }
 
+  // Of its three caches.
+  std::vector<Named<CacheMeter::Reading>> cache_readings() const {
+    return {{"regions", regions_.meter_reading()},
+            {"decoded_chunks", decoded_meter_.read()},
+            {"extents", extent_meter_.read()}};
+  }
+
  private:
   // The present place of the chunk, without the caches.
   Result<Stored> get_stored_now(ChunkId id);
@@ -77,8 +85,10 @@ class ChunkReader {
   const Database& database_;
   const PendingChunks& pending_;
   ExtentCache extents_;
+  CacheMeter extent_meter_;
   RegionCache regions_;
   ChunkCache decoded_;
+  CacheMeter decoded_meter_;
   DamagedChunks damaged_;
 };
 

@@ -40,6 +40,7 @@ struct RegionCache::State {
   const std::size_t capacity_bytes;
   const Loader loader;
 
+  CacheMeter meter;
   Mutex mutex;
   std::list<Entry> entries DEDUPFS_GUARDED_BY(mutex);  // most recently used first
   std::unordered_map<RegionPlace, std::list<Entry>::iterator> by_place DEDUPFS_GUARDED_BY(mutex);
@@ -59,13 +60,16 @@ RegionResult RegionCache::get(RegionRange range) {
     const MutexLock lock(state_->mutex);
     if (const auto found = state_->by_place.find(place); found != state_->by_place.end()) {
       state_->entries.splice(state_->entries.begin(), state_->entries, found->second);
+      state_->meter.note(true);
       return found->second->region;
     }
     if (const auto found = state_->loads.find(place); found != state_->loads.end()) {
       load = found->second;
+      state_->meter.note(true);
       load->ended.wait(state_->mutex, [&] { return load->result.has_value(); });
       return *load->result;
     }
+    state_->meter.note(false);
     load = std::make_shared<Load>();
     state_->loads.emplace(place, load);
   }
@@ -112,6 +116,10 @@ void RegionCache::clear() {
 std::size_t RegionCache::size_bytes() const {
   const MutexLock lock(state_->mutex);
   return state_->used_bytes;
+}
+
+CacheMeter::Reading RegionCache::meter_reading() const {
+  return state_->meter.read();
 }
 
 std::list<Entry> RegionCache::State::insert(RegionPlace place, std::shared_ptr<const Region> region) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/meter.h"
 #include "base/result.h"
 #include "store/format/region.h"
 #include "store/format/types.h"
@@ -29,6 +30,8 @@ class RegionCache {
   void insert(RegionPlace place, std::shared_ptr<const Region> region);
   void clear();
   std::size_t size_bytes() const;  // of the cached regions; readers may hold more
+  // Of get(). Waiting for a region that another reader loads is a hit.
+  CacheMeter::Reading meter_reading() const;
 
  private:
   struct State;

@@ -13,6 +13,16 @@
 
 namespace dedupfs {
 
+namespace {
+
+std::uint64_t bytes_in(const std::vector<ByteSpan>& chunks) {
+  std::uint64_t bytes = 0;
+  for (const ByteSpan chunk : chunks) bytes += chunk.size();
+  return bytes;
+}
+
+}  // namespace
+
 class ChunkWriter::Stream : public std::enable_shared_from_this<Stream> {
  public:
   explicit Stream(Ingest& ingest) : ingest_(ingest), packer_(ingest.packers) {}
@@ -29,6 +39,9 @@ class ChunkWriter::Stream : public std::enable_shared_from_this<Stream> {
     std::vector<DeltaEncoder::Finding> findings;  // of those that are no duplicates, in order; none without deltas
     std::optional<Error> error;
     bool prepared = false;  // guarded by the mutex of the stream
+    // Spent on deltas, so far.
+    std::uint64_t delta_bytes = 0;
+    MeterClock::duration delta_time{};
   };
 
   Result<void> prepare(Task& task) const;
@@ -97,7 +110,10 @@ void ChunkWriter::Stream::put(Batch batch) {
 
 Result<void> ChunkWriter::Stream::prepare(Task& task) const {
   std::optional<ChunkId> match;  // where the chunk before was found again, as duplicate or base
+  const std::uint64_t bytes = bytes_in(task.batch.chunks);
+  StageTimer timer(ingest_.meter);
   task.fingerprints = fingerprints_of(task.batch.chunks);
+  timer.end(IngestStage::kFingerprint, bytes);
   task.duplicates.reserve(task.batch.chunks.size());
   for (std::size_t chunk = 0; chunk < task.batch.chunks.size(); ++chunk) {
     Liveness::Lookup lookup(ingest_.liveness);
@@ -108,6 +124,8 @@ Result<void> ChunkWriter::Stream::prepare(Task& task) const {
     else if (ingest_.deltas)
       find_delta(task, chunk, match, lookup);
   }
+  ingest_.meter.of(IngestStage::kLookUp).add(bytes, timer.lap() - task.delta_time);
+  if (task.delta_bytes != 0) ingest_.meter.of(IngestStage::kDelta).add(task.delta_bytes, task.delta_time);
   return {};
 }
 
@@ -115,7 +133,10 @@ void ChunkWriter::Stream::find_delta(Task& task, std::size_t chunk, std::optiona
                                      Liveness::Lookup& lookup) const {
   const Batch& batch = task.batch;
   const ReplacedChunk replaced = batch.replaced.empty() ? ReplacedChunk() : batch.replaced[chunk];
+  const auto began = MeterClock::now();
   task.findings.push_back(ingest_.deltas->encoder->encode(batch.chunks[chunk], match, replaced));
+  task.delta_time += MeterClock::now() - began;
+  task.delta_bytes += batch.chunks[chunk].size();
   // The encoder finds sources in caches and lists that reclaim knows nothing of.
   auto& delta = task.findings.back().delta;
   if (delta &&

@@ -31,7 +31,9 @@ Result<std::optional<DuplicateFinder::Duplicate>> DuplicateFinder::find(const Fi
 
 // If the chunk in one place is dead, another place may have its successor.
 Result<std::optional<ChunkId>> DuplicateFinder::look_up(const Fingerprint& fingerprint, Liveness::Lookup& lookup) {
-  if (const auto id = cache_.find(fingerprint); id && lookup.claim(*id)) return id;
+  const auto cached = cache_.find(fingerprint);
+  cache_meter_.note(cached.has_value());
+  if (cached && lookup.claim(*cached)) return cached;
   if (const auto id = pending_.find(fingerprint); id && lookup.claim(*id)) return id;
   DEDUPFS_ASSIGN(const auto value, index_.get(Family::kFingerprints, text_of(fingerprint.bytes)));
   if (!value) return std::optional<ChunkId>();

@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "base/meter.h"
 #include "base/result.h"
 #include "index/database.h"
 #include "store/chunks/chunk_reader.h"
@@ -33,6 +34,8 @@ class DuplicateFinder {
   // After chunks were deleted: the cache may have some of them.
   void forget_all() { cache_.clear(); }
 
+  CacheMeter::Reading cache_reading() const { return cache_meter_.read(); }
+
  private:
   Result<std::optional<ChunkId>> look_up(const Fingerprint& fingerprint, Liveness::Lookup& lookup);
   bool load_neighbourhood(ChunkId id, const Fingerprint& fingerprint);
@@ -45,6 +48,7 @@ class DuplicateFinder {
   const PendingChunks& pending_;
   ChunkReader& reader_;
   FingerprintCache cache_;
+  CacheMeter cache_meter_;
 };
 
 }  // namespace dedupfs

@@ -24,6 +24,7 @@
 #include "store/ingest/chunk_id_reserve.h"
 #include "store/ingest/delta_stage.h"
 #include "store/ingest/duplicate_finder.h"
+#include "store/ingest/ingest_meter.h"
 #include "store/ingest/packer_pool.h"
 #include "store/ingest/recent_references.h"
 #include "store/ingest/region_writer.h"
@@ -47,7 +48,7 @@ struct Ingest {
         pool(pool_used),
         ids(index, next_id),
         duplicates(index, containers, pending, reader_used),
-        writer(containers, pending, reader_used.regions(),
+        writer(containers, pending, reader_used.regions(), meter,
                {.compression = settings.compression,
                 .threads = settings.threads,
                 .max_waiting_bytes = settings.waiting_region_bytes,
@@ -71,6 +72,7 @@ struct Ingest {
   Liveness& liveness;
   ThreadPool& pool;
 
+  IngestMeter meter;
   ChunkIdReserve ids;
   DuplicateFinder duplicates;
   std::unique_ptr<DeltaStage> deltas;  // null: without

@@ -20,10 +20,12 @@ bool all_moved(const PendingRegion& region) {
 
 }  // namespace
 
-RegionWriter::RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache, Settings settings)
+RegionWriter::RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache, IngestMeter& meter,
+                           Settings settings)
     : containers_(containers),
       pending_(pending),
       cache_(cache),
+      meter_(meter),
       settings_(std::move(settings)),
       new_{.max_waiting_bytes = settings_.max_waiting_bytes},
       moved_{.max_waiting_bytes = std::max<std::uint64_t>(1, settings_.max_waiting_bytes / kMovedPart),
@@ -39,8 +41,7 @@ void RegionWriter::submit(std::shared_ptr<PendingRegion> region) {
   {
     const MutexLock lock(mutex_);
     Lane& lane = moved ? moved_ : new_;
-    changed_.wait(mutex_,
-                  [&]() DEDUPFS_REQUIRES(mutex_) { return lane.waiting_bytes < lane.max_waiting_bytes || error_; });
+    await_room(lane, moved);
     lane.waiting_bytes += region->used_bytes;
     job = {.effort = effort_for(*region), .lane = &lane, .before = lane.submitted++};
     job.region = std::move(region);
@@ -48,6 +49,15 @@ void RegionWriter::submit(std::shared_ptr<PendingRegion> region) {
     if (survive("writing a region beside others", [&] { pool.submit([this, job] { run(job); }); })) return;
   }
   run(job);
+}
+
+void RegionWriter::await_room(const Lane& lane, bool moved) {
+  const auto has_room = [&]()
+                            DEDUPFS_REQUIRES(mutex_) { return lane.waiting_bytes < lane.max_waiting_bytes || error_; };
+  if (has_room()) return;
+  const auto began = MeterClock::now();
+  changed_.wait(mutex_, has_room);
+  if (!moved) waits_.add(0, MeterClock::now() - began);
 }
 
 RegionWriter::Effort RegionWriter::effort_for(const PendingRegion& region) {
@@ -95,18 +105,28 @@ Result<std::string> RegionWriter::encode(const PendingRegion& pending_region, Ef
   const Region& region = *pending_region.region;
   const ByteSpan payload = ByteSpan(region.payload).first(pending_region.used_bytes);
   const auto& [settled, landing] = settings_.compression;
-  return encode_region(region.entries, payload, effort == Effort::kQuick ? landing : settled.worthwhile_for(payload));
+  StageTimer timer(meter_);
+  std::string encoded =
+      encode_region(region.entries, payload, effort == Effort::kQuick ? landing : settled.worthwhile_for(payload));
+  if (all_moved(pending_region))
+    timer.end(IngestStage::kMove, 0);  // append() counts the bytes
+  else
+    timer.end(IngestStage::kCompress, payload.size());
+  return encoded;
 }
 
 Result<void> RegionWriter::append(PendingRegion& pending_region, Effort effort, const std::string& encoded) {
   Region& region = *pending_region.region;
+  const bool moved = all_moved(pending_region);
+  StageTimer timer(meter_);
   DEDUPFS_ASSIGN(const RegionHeader header, decode_region_header(bytes_of(encoded).first(kRegionHeaderBytes)));
   // A payload that the quick level cannot make smaller stays as it is.
   const bool is_incompressible = header.encoding == PayloadEncoding::kRaw && !settings_.compression.landing.is_none();
   const bool is_settled = effort == Effort::kStrong || is_incompressible;
   DEDUPFS_ASSIGN(const RegionPlace place,
                  containers_.append(bytes_of(encoded), is_settled ? ContainerTier::kSettled : ContainerTier::kLanded));
-  if (all_moved(pending_region)) moved_disk_bytes_ += encoded.size();
+  timer.end(moved ? IngestStage::kMove : IngestStage::kAppend, encoded.size());
+  if (moved) moved_disk_bytes_ += encoded.size();
   // A region is likely to be read or overwritten soon after it was written. A region that was closed early would take the memory
   // of a full one.
   const std::size_t payload_bytes = pending_region.used_bytes;

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "base/meter.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
@@ -29,6 +30,7 @@
 #include "store/containers/container_store.h"
 #include "store/containers/region_cache.h"
 #include "store/ingest/arrival_rate.h"
+#include "store/ingest/ingest_meter.h"
 
 namespace dedupfs {
 
@@ -42,7 +44,8 @@ class RegionWriter {
     std::function<ArrivalRate::Clock::time_point()> now = ArrivalRate::Clock::now;
   };
 
-  RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache, Settings settings);
+  RegionWriter(ContainerStore& containers, PendingChunks& pending, RegionCache& cache, IngestMeter& meter,
+               Settings settings);
 
   // Waits while too many bytes of its kind wait, unless writing fails at the moment. Throws nothing.
   void submit(std::shared_ptr<PendingRegion> region);
@@ -52,6 +55,8 @@ class RegionWriter {
   std::optional<Error> error() const;
   // Payload bytes that are not on disk yet.
   std::uint64_t waiting_bytes() const;
+  // The times that submit() waited with new chunks.
+  WorkMeter::Reading waits() const { return waits_.read(); }
   // All bytes that regions of moved chunks took on disk.
   std::uint64_t moved_disk_bytes() const { return moved_disk_bytes_; }
 
@@ -73,6 +78,7 @@ class RegionWriter {
     std::uint64_t before = 0;  // regions that were submitted before it
   };
 
+  void await_room(const Lane& lane, bool moved) DEDUPFS_REQUIRES(mutex_);
   // For a region that has come just now.
   Effort effort_for(const PendingRegion& region) DEDUPFS_REQUIRES(mutex_);
   // The least effort for it, whatever the source: that of one that failed.
@@ -86,6 +92,7 @@ class RegionWriter {
   ContainerStore& containers_;
   PendingChunks& pending_;
   RegionCache& cache_;
+  IngestMeter& meter_;
   const Settings settings_;
 
   Mutex retry_mutex_;
@@ -97,6 +104,7 @@ class RegionWriter {
   std::shared_ptr<PendingRegion> failed_ DEDUPFS_GUARDED_BY(mutex_);  // the first one; each leads to the next
   std::optional<Error> error_ DEDUPFS_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> moved_disk_bytes_ = 0;
+  WorkMeter waits_;
   // Last: their threads use the rest.
   ThreadPool new_pool_;
   ThreadPool moved_pool_;

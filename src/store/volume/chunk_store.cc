@@ -119,7 +119,9 @@ void ChunkStore::freeze() {
 Result<void> ChunkStore::append_to(Database::Batch& batch) {
   DEDUPFS_TRY(state_->ingest.writer.wait_for(state_->pending.frozen_regions()));
   crash_point("commit.regions-written");
+  StageTimer timer(state_->ingest.meter);
   DEDUPFS_TRY(state_->containers->sync());
+  timer.end(IngestStage::kSync, 0);
   crash_point("commit.containers-synced");
   DEDUPFS_TRY(state_->pending.append_frozen_to(batch, state_->database));
   for (CommitParticipant* const part : state_->parts) DEDUPFS_TRY(part->append_to(batch));
@@ -156,6 +158,24 @@ std::uint64_t ChunkStore::waiting_bytes() const {
 
 std::uint64_t ChunkStore::moved_disk_bytes() const {
   return state_->ingest.writer.moved_disk_bytes();
+}
+
+// ---------------------------------------------------------------- meters
+
+IngestMeter& ChunkStore::ingest_meter() {
+  return state_->ingest.meter;
+}
+
+MeterReadings ChunkStore::readings() const {
+  MeterReadings readings;
+  readings.stages = state_->ingest.meter.readings();
+  readings.waits = {{"region_writer", state_->ingest.writer.waits()}};
+  readings.caches = state_->reader.cache_readings();
+  readings.caches.push_back({"fingerprints", state_->ingest.duplicates.cache_reading()});
+  readings.queues = {{"chunk_batches", state_->pool.waiting()},
+                     {"prefetches", state_->prefetches},
+                     {"region_bytes", state_->ingest.writer.waiting_bytes()}};
+  return readings;
 }
 
 // ---------------------------------------------------------------- parts

@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/meter.h"
 #include "base/result.h"
 #include "index/commit_participant.h"
 #include "index/database.h"
@@ -27,6 +28,7 @@ class ChunkWriter;
 class DamageRecord;
 class DroppedBytes;
 class Erasure;
+class IngestMeter;
 class RecentReferences;
 class Relocator;
 
@@ -74,6 +76,9 @@ class ChunkStore final : public CommitParticipant {
   std::uint64_t waiting_bytes() const;
   // The bytes that moved chunks were stored in since the volume was opened, on disk.
   std::uint64_t moved_disk_bytes() const;
+
+  IngestMeter& ingest_meter();
+  MeterReadings readings() const;
 
   DamageRecord& damage();
   DroppedBytes& dropped();

@@ -120,6 +120,7 @@ class Volume {
   void warn_of_small_index_memory();
 
  private:
+  static Path absolute_folder(const Path& path);  // without a slash at its end
   Volume() = default;
   void repair_superblock_copies();
   Result<void> require_own_unless_busy() const;

@@ -49,6 +49,9 @@ TEST(DirtyBudget, RequestWaitsUntilItFits) {
 
   EXPECT_TRUE(waiting.get());
   EXPECT_EQ(budget.used_bytes(), 100u);
+  EXPECT_EQ(budget.waits().batches, 1u) << "the first did not wait";
+  EXPECT_EQ(budget.waits().bytes, 50u);
+  EXPECT_GT(budget.waits().seconds, 0.1);
 }
 
 TEST(DirtyBudget, RequestOfMoreThanTheCapIsLetInAlone) {

@@ -28,6 +28,8 @@ TEST_F(InodeTableTest, LoadsAnInodeOnceAndKeepsIt) {
     EXPECT_EQ((*first)->record.attributes.uid, 5U);
   }
   EXPECT_EQ(*first, *second);
+  EXPECT_EQ(table.cache_reading().misses, 1U);
+  EXPECT_EQ(table.cache_reading().hits, 1U);
 }
 
 TEST_F(InodeTableTest, WhatDoesNotExistIsStaleUntilItExists) {

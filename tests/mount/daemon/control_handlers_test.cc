@@ -60,6 +60,24 @@ TEST_F(ControlHandlers, MetricsAreThoseOfTheMount) {
   EXPECT_THAT(text, HasSubstr("\ndedupfs_available_bytes{"));
 }
 
+TEST_F(ControlHandlers, MetricsComeAsOpenMetricsToo) {
+  const std::string text = value_of(ask("metrics", {{"format", "openmetrics"}})).at("metrics");
+
+  EXPECT_THAT(text, testing::EndsWith("\n# EOF\n"));
+  EXPECT_EQ(ask("metrics", {{"format", "xml"}}).error().code(), ErrorCode::kInvalidArgument);
+}
+
+TEST_F(ControlHandlers, LiveStatisticsHaveWhatIsCountedSinceTheMount) {
+  fs.make_file(kRootInode, "f", random_text(100'000, 1));
+  ASSERT_TRUE(ok(fs->sync()));
+
+  const Json live = value_of(ask("live"));
+
+  EXPECT_EQ(live.at("performance").at("stages").at(0).at("bytes"), 100'000) << live.dump(1);
+  EXPECT_EQ(live.at("scrub").at("running"), false);
+  EXPECT_EQ(live.at("reclaim").at("running"), false);
+}
+
 TEST_F(ControlHandlers, SyncMakesDurable) {
   fs.make_file(kRootInode, "f", "content");
 

@@ -1,5 +1,6 @@
 #include "mount/reports/metrics_report.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "mount/reports/performance_report.h"
 #include "mount/reports/statistics_report.h"
 
 namespace dedupfs {
@@ -63,11 +65,72 @@ TEST(MetricsReport, TheMountAddsWhetherItTakesData) {
   EXPECT_THAT(text, HasSubstr("dedupfs_available_bytes{volume=\"/v\",mountpoint=\"/m\"} 1234\n"));
 }
 
+nlohmann::json busy_volume() {
+  nlohmann::json statistics = scrubbed_volume();
+  RequestMeter reads;
+  reads.add(std::chrono::milliseconds(2), 4096, false);
+  reads.add(std::chrono::hours(1), 0, true);
+  WorkMeter work;
+  work.add(512, std::chrono::milliseconds(250));
+  CacheMeter cache;
+  cache.note(true);
+  statistics["performance"] = performance_json({.requests = {{"read", reads.read()}},
+                                                .stages = {{"cut", work.read()}, {"delta", {}}},
+                                                .waits = {{"region_writer", work.read()}},
+                                                .caches = {{"inodes", cache.read()}},
+                                                .queues = {{"unstored_bytes", 7}, {"something_new", 8}}},
+                                               std::chrono::seconds(5));
+  return statistics;
+}
+
+TEST(MetricsReport, OperationsAreAHistogram) {
+  const std::string text = metrics_text(busy_volume(), {.volume = "/v", .mountpoint = "/m"});
+
+  const auto bucket = [](const char* bound, int count) {
+    return fmt::format(
+        "\ndedupfs_operation_seconds_bucket{{volume=\"/v\",mountpoint=\"/m\",operation=\"read\",le=\"{}\"}} {}\n",
+        bound, count);
+  };
+  EXPECT_THAT(text, HasSubstr("# TYPE dedupfs_operation_seconds histogram\n"));
+  EXPECT_THAT(text, HasSubstr(bucket("1e-05", 0)));
+  EXPECT_THAT(text, HasSubstr(bucket("0.001", 0)));
+  EXPECT_THAT(text, HasSubstr(bucket("0.003", 1)));
+  EXPECT_THAT(text, HasSubstr(bucket("10.0", 1))) << "each has those below";
+  EXPECT_THAT(text, HasSubstr(bucket("+Inf", 2)));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\ndedupfs_operation_seconds_sum{volume=\"/v\",mountpoint=\"/m\",operation=\"read\"} 3600.002\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\ndedupfs_operation_errors_total{volume=\"/v\",mountpoint=\"/m\",operation=\"read\"} 1\n"));
+}
+
+TEST(MetricsReport, StagesCachesAndQueuesHaveLabels) {
+  const std::string text = metrics_text(busy_volume(), {.volume = "/v", .mountpoint = "/m"});
+
+  for (const char* sample :
+       {"dedupfs_ingest_stage_seconds_total{volume=\"/v\",mountpoint=\"/m\",stage=\"cut\"} 0.25",
+        "dedupfs_ingest_stage_bytes_total{volume=\"/v\",mountpoint=\"/m\",stage=\"cut\"} 512",
+        "dedupfs_ingest_stage_bytes_total{volume=\"/v\",mountpoint=\"/m\",stage=\"delta\"} 0",
+        "dedupfs_ingest_wait_seconds_total{volume=\"/v\",mountpoint=\"/m\",room=\"region_writer\"} 0.25",
+        "dedupfs_cache_hits_total{volume=\"/v\",mountpoint=\"/m\",cache=\"inodes\"} 1",
+        "dedupfs_unstored_bytes{volume=\"/v\",mountpoint=\"/m\"} 7"})
+    EXPECT_THAT(text, HasSubstr("\n" + std::string(sample) + "\n"));
+  EXPECT_THAT(text, Not(HasSubstr("something_new"))) << "of a newer daemon";
+}
+
+TEST(MetricsReport, InOpenMetricsACounterHasItsSuffixInSamplesOnly) {
+  const std::string text =
+      metrics_text(busy_volume(), {.volume = "/v", .mountpoint = "/m"}, MetricsFormat::kOpenMetrics);
+
+  EXPECT_THAT(text, HasSubstr("\n# TYPE dedupfs_cache_hits counter\ndedupfs_cache_hits_total{"));
+  EXPECT_THAT(text, testing::EndsWith("\n# EOF\n"));
+}
+
 // What promtool asks for as well, where it is there: tests/integration/stat_test.sh.
-TEST(MetricsReport, EachLineIsOfTheFormatAndEachNameComesOnce) {
-  std::istringstream lines(metrics_text(scrubbed_volume(), {.volume = "/v", .mountpoint = "/m", .read_only = false}));
+TEST(MetricsReport, EachLineIsOfTheFormatAndEachSampleComesOnce) {
+  std::istringstream lines(metrics_text(busy_volume(), {.volume = "/v", .mountpoint = "/m", .read_only = false}));
   const std::regex comment("# (HELP|TYPE) dedupfs_[a-z_]+ .+");
-  const std::regex sample(R"((dedupfs_[a-z_]+)\{volume="/v",mountpoint="/m".*\} [0-9.e+]+)");
+  const std::regex sample(R"((dedupfs_[a-z_]+\{volume="/v",mountpoint="/m".*\}) [0-9.e+]+)");
   std::set<std::string> names;
   for (std::string line; std::getline(lines, line);) {
     if (std::regex_match(line, comment)) continue;

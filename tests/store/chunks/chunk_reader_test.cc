@@ -72,6 +72,23 @@ TEST_F(ChunkReaderTest, EachRegionIsOneRead) {
   store_.backing().before_read = nullptr;
 }
 
+TEST_F(ChunkReaderTest, CountsHitsAndMissesOfItsCaches) {
+  store_.put(1, chunk(1)).put_delta(2, edited(chunk(1)), {1});
+  auto reader = store_.make_reader();
+  const auto counts_of = [&](std::size_t cache) {
+    const CacheMeter::Reading reading = reader.cache_readings()[cache].reading;
+    return std::pair(reading.hits, reading.misses);
+  };
+
+  ASSERT_TRUE(reader.get(ChunkId{2}));
+  ASSERT_TRUE(reader.get(ChunkId{2}));
+
+  EXPECT_EQ(reader.cache_readings()[1].name, "decoded_chunks");
+  EXPECT_EQ(counts_of(0), std::pair(1UL, 2UL)) << "regions: the delta twice, its source once";
+  EXPECT_EQ(counts_of(1), std::pair(1UL, 1UL)) << "decoded chunks";
+  EXPECT_EQ(counts_of(2), std::pair(1UL, 2UL)) << "extents";
+}
+
 TEST_F(ChunkReaderTest, ALengthInTheIndexThatIsWrongCostsNoMoreThanReads) {
   for (const std::uint32_t disk_bytes : {0u, 1u, 100u, 5'000u, 0xffffffffu}) {
     store_.put(7, chunk(1));

@@ -48,6 +48,8 @@ TEST(RegionCache, LoadsARegionOnce) {
   EXPECT_EQ(*first, *second);
   EXPECT_EQ((*first)->payload[0], 7);
   EXPECT_EQ(*loader.loads, 1);
+  EXPECT_EQ(cache.meter_reading().misses, 1u);
+  EXPECT_EQ(cache.meter_reading().hits, 1u);
 }
 
 TEST(RegionCache, TheLoaderIsToldTheLength) {

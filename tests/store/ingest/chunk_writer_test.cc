@@ -191,6 +191,27 @@ TEST(ChunkWriter, NearDuplicatesTakeLittle) {
   EXPECT_LT(stored->entry.payload_length, 200U);
 }
 
+TEST(ChunkWriter, MetersEachStageByBatch) {
+  const DeltaSettings settings = parse_delta_settings("odess+").value();
+  SampleIngest store(1, &settings);
+  ChunkWriter writer(*store.ingest);
+  const auto chunks = random_chunks(4, 16 << 10);
+  ASSERT_TRUE(SampleIngest::put(writer, chunks));
+
+  ASSERT_TRUE(SampleIngest::put(writer, {chunks[0], chunks[1], random_bytes(5000, 9)}));
+
+  const auto reading = [&](IngestStage stage) { return store.ingest->meter.of(stage).read(); };
+  constexpr std::uint64_t kAll = 6 * (16 << 10) + 5000;
+  EXPECT_EQ(reading(IngestStage::kFingerprint).batches, 2u);
+  EXPECT_EQ(reading(IngestStage::kFingerprint).bytes, kAll);
+  EXPECT_EQ(reading(IngestStage::kLookUp).batches, 2u);
+  EXPECT_EQ(reading(IngestStage::kLookUp).bytes, kAll);
+  EXPECT_EQ(reading(IngestStage::kDelta).batches, 2u);
+  EXPECT_EQ(reading(IngestStage::kDelta).bytes, 4 * (16 << 10) + 5000u) << "of new chunks only";
+  for (const IngestStage stage : {IngestStage::kFingerprint, IngestStage::kLookUp, IngestStage::kDelta})
+    EXPECT_GT(reading(stage).seconds, 0);
+}
+
 // Too much of it is new for its features to show where it comes from.
 TEST_F(ChunkWriterTest, AChunkThatReplacesAnotherIsADeltaOfThatOne) {
   const DeltaSettings settings = parse_delta_settings("odess+").value();

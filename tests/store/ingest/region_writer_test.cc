@@ -41,7 +41,7 @@ class RegionWriterTest : public testing::Test {
   }
   RegionWriter& writer_with(const CompressionTiers& compression, std::uint64_t max_waiting_bytes = 1 << 20,
                             std::size_t threads = 2) {
-    writer_ = std::make_unique<RegionWriter>(*containers_, pending_, cache_,
+    writer_ = std::make_unique<RegionWriter>(*containers_, pending_, cache_, meter_,
                                              RegionWriter::Settings{.compression = compression,
                                                                     .threads = threads,
                                                                     .max_waiting_bytes = max_waiting_bytes,
@@ -91,6 +91,7 @@ class RegionWriterTest : public testing::Test {
   RegionCache cache_{16 << 20, [](RegionRange) -> Result<std::shared_ptr<const Region>> {
                        return Error{ErrorCode::kNotFound, "not in the cache"};
                      }};
+  IngestMeter meter_;
   ChunkId last_id_{};
   ArrivalRate::Clock::time_point now_ = ArrivalRate::Clock::now();  // moved by hand
   std::unique_ptr<RegionWriter> writer_;
@@ -245,6 +246,8 @@ TEST_F(RegionWriterTest, WhoSubmitsWaitsWhileTooMuchWaitsToBeWritten) {
   submitting.get();
   EXPECT_TRUE(writer_->wait_for({first, second}));
   EXPECT_EQ(writer_->waiting_bytes(), 0u);
+  EXPECT_EQ(writer_->waits().batches, 1u) << "the first did not wait";
+  EXPECT_GE(writer_->waits().seconds, 0.03);
 }
 
 TEST_F(RegionWriterTest, OneRegionIsTakenHoweverLargeItIs) {
@@ -354,6 +357,21 @@ TEST_F(RegionWriterTiersTest, FastDataLandsQuicklyAndMovedDataIsSettled) {
   EXPECT_EQ(moved.tier, ContainerTier::kSettled);
   EXPECT_LT(moved.bytes, added.bytes);
   EXPECT_LT(added.bytes, text.size());
+}
+
+TEST_F(RegionWriterTiersTest, NewDataIsMeteredByStageAndMovedDataAsMoved) {
+  const ByteBuffer text = word_text(200'000, 1);
+  arrive_fast();
+  const auto compressed_before = meter_.of(IngestStage::kCompress).read();
+  const auto appended_before = meter_.of(IngestStage::kAppend).read();
+
+  const Stored added = add(text);
+  move(text);
+
+  EXPECT_EQ(meter_.of(IngestStage::kCompress).read().bytes - compressed_before.bytes, text.size());
+  EXPECT_EQ(meter_.of(IngestStage::kCompress).read().batches - compressed_before.batches, 1u);
+  EXPECT_GT(meter_.of(IngestStage::kAppend).read().bytes - appended_before.bytes, added.bytes) << "with its directory";
+  EXPECT_EQ(meter_.of(IngestStage::kMove).read().batches, 1u);
 }
 
 TEST_F(RegionWriterTiersTest, DataThatComesSlowlyIsSettledAtOnce) {
