@@ -79,11 +79,14 @@ stop_writer() { # NAME
 check "lintian says nothing" says_nothing lintian --no-cfg --allow-root "$packages"/dedupfs_*.changes
 check "every program has a manual" every_program_has_a_manual
 check "the helpers of mount and umount are found" owned_links_lead_somewhere
-for unit in dedupfs dedupfs-gc dedupfs-scrub dedupfs-snapshot; do
+for unit in dedupfs dedupfs-failed dedupfs-gc dedupfs-scrub dedupfs-snapshot; do
   check "$unit@.service is clean" unit_is_clean "$unit@srv-backup.service"
 done
 for timer in dedupfs-gc dedupfs-scrub dedupfs-snapshot; do
   check "$timer@.timer is clean" unit_is_clean "$timer@srv-backup.timer"
+done
+for unit in dedupfs-events.service dedupfs-events.timer; do
+  check "$unit is clean" says_nothing systemd-analyze verify --man=no --recursive-errors=no "$unit"
 done
 check "no unit starts by itself" nothing_starts_by_itself
 

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "base/guarded.h"
@@ -125,6 +126,7 @@ void Reclaimer::run() {
         ended.error.emplace(ErrorCode::kNoMemory, "out of memory");
     }
     ended.seconds = seconds_since(begun_);
+    ended.ended_unix_seconds = std::time(nullptr);
     status_.freed_bytes += ended.findings.freed_bytes();
     note_rest(ended);
     status_.last = std::move(ended);

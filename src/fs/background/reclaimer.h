@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -34,6 +35,7 @@ struct ReclaimStatus {
   struct Ended {
     ReclaimFindings findings;
     double seconds = 0;
+    std::int64_t ended_unix_seconds = 0;
     std::optional<Error> error;  // the reason, if it did not finish
   };
   std::optional<Ended> last;

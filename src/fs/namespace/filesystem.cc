@@ -249,6 +249,10 @@ Scrubber& Filesystem::scrubber() {
   return parts_->background.scrubber();
 }
 
+std::optional<Error> Filesystem::abort_reason() const {
+  return parts_->writability.abort_reason();
+}
+
 Reclaimer& Filesystem::reclaimer() {
   return parts_->background.reclaimer();
 }

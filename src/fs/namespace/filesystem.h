@@ -134,6 +134,8 @@ class Filesystem {
   // The same, but it reports a failed attempt to store a file only for this file, as fsync(2) must.
   Result<void> sync_file(InodeNumber inode);
   Result<SpaceReport> space();
+  // The reason why the volume is read-only since a commit failed. Nothing: none failed.
+  std::optional<Error> abort_reason() const;
   Volume& volume();
   Scrubber& scrubber();
   Reclaimer& reclaimer();  // only if the volume is writable

@@ -220,4 +220,8 @@ Result<Statistics> compute_statistics(Volume& volume) {
   return Counting(volume, view).run();
 }
 
+std::uint64_t damaged_chunks_of(Volume& volume) {
+  return volume.chunks().damage().damaged_chunks();
+}
+
 }  // namespace dedupfs

@@ -82,4 +82,7 @@ Result<Statistics> compute_statistics(Volume& volume);
 // The size of the volume's folder, as du counts. Reads the status of every file in it.
 std::uint64_t disk_bytes_of(const Volume& volume);
 
+// The damaged chunks that are known, without a walk.
+std::uint64_t damaged_chunks_of(Volume& volume);
+
 }  // namespace dedupfs

@@ -43,10 +43,10 @@ bool drop_control_characters(nlohmann::json& json, int depth_left = 16) {
 
 }  // namespace
 
-Result<PublicAnswer> ask_publicly(const Path& path, const std::string& question) {
+Result<PublicAnswer> ask_publicly(const Path& path, const std::string& question, const Patience& patience) {
   DEDUPFS_ASSIGN(const struct stat status, stat_in_time(path));
   DEDUPFS_ASSIGN(MountEntry mount, mount_of_device(status.st_dev, path));
-  DEDUPFS_ASSIGN(const std::string text, ask_in_time("the daemon of " + mount.mountpoint.string(), {},
+  DEDUPFS_ASSIGN(const std::string text, ask_in_time("the daemon of " + mount.mountpoint.string(), patience,
                                                      [&] { return attribute_of(path, question); }));
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !drop_control_characters(json))

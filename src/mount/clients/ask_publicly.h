@@ -7,6 +7,7 @@
 #include "base/backing.h"
 #include "base/result.h"
 #include "mount/system/mount_table.h"
+#include "mount/system/patience.h"
 
 namespace dedupfs {
 
@@ -21,6 +22,6 @@ struct PublicAnswer {
 // Failure: kInvalidArgument if the path is in no mount of dedupfs; kAccessDenied if the caller is not let in; kUnsupported for a daemon
 //          of an older version; kBusy if the caller asks too much at once; kIo for an answer that is no JSON; kInterrupted if
 //          there is none in time.
-Result<PublicAnswer> ask_publicly(const Path& path, const std::string& question);
+Result<PublicAnswer> ask_publicly(const Path& path, const std::string& question, const Patience& patience = {});
 
 }  // namespace dedupfs

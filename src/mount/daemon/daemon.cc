@@ -21,6 +21,7 @@
 
 #include "base/guarded.h"
 #include "base/memory_reserve.h"
+#include "base/size.h"
 #include "fs/namespace/filesystem.h"
 #include "mount/control/closing_daemon.h"
 #include "mount/control/control_socket.h"
@@ -35,6 +36,7 @@
 #include "mount/fuse/fuse_mount.h"
 #include "mount/fuse/fuse_session.h"
 #include "mount/options/memory_limits.h"
+#include "mount/supervision/supervision.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_record.h"
 #include "mount/system/mount_table.h"
@@ -93,6 +95,9 @@ void bound_idle_memory() {
 
 // Enough for all threads to finish their operations, including blocks of file data and a batch of the index.
 constexpr std::size_t kMemoryReserveBytes = 16 << 20;
+
+// A bit longer than await_closing_daemon() waits without progress.
+constexpr std::chrono::microseconds kTimeForAnotherDaemon = std::chrono::minutes(11);
 
 // Settings of a long-running process that serves other users.
 void prepare_process() {
@@ -188,7 +193,7 @@ FilesystemOptions::SnapshotAccess snapshot_access(const MountOptions& options) {
   return options.snapshots == kOwner && !others_reach_it ? kVisible : options.snapshots;
 }
 
-Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request) {
+Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request, Supervision& supervision) {
   const MountOptions& options = request.options;
   VolumeOptions volume_options;
   volume_options.read_only = options.read_only;
@@ -201,6 +206,11 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request)
   volume_options.settled = options.settled;
   volume_options.landing = options.landing;
   volume_options.slow_bytes = ArrivalRate::bytes_in_window(options.slow_source_bytes);
+  volume_options.when_recovering = [&](std::uint64_t log_bytes) {
+    supervision.opening(fmt::format("recovering {}, which was not closed: {} of changes are read again",
+                                    request.volume.string(), human_size(log_bytes)));
+  };
+  supervision.opening("opening " + request.volume.string());
   auto volume = when_closed(request.volume, [&] { return Volume::open(request.volume, volume_options); });
   if (!volume) {
     if (volume.error().code() != ErrorCode::kReadOnly) return volume.error();
@@ -229,10 +239,19 @@ std::unique_ptr<ControlServer> start_control(FuseMount& mount, const MountReques
   return nullptr;
 }
 
+// What each request takes, and a commit. A volume that cannot commit has answered, too.
+void take_what_requests_take(FuseMount& mount) {
+  {
+    const QuiesceGate::Pass pass(mount.requests());
+    (void)mount.filesystem().attributes(kRootInode);
+  }
+  (void)mount.filesystem().sync();
+}
+
 // Called when the kernel has sent its first request, and users of the mount get answers. Nothing here may hold the mount: an
 // unmount would find it busy. The kernel takes the smaller of the read-ahead that is set and the one in the answer to its first
 // request.
-void report_mounted(FuseMount& mount, const MountRequest& request, Startup& startup) {
+void report_mounted(FuseMount& mount, const MountRequest& request, Startup& startup, Supervision& supervision) {
   mount.set_device(device_of(request.mountpoint));
   raise_read_ahead(mount.device(), request.options.read_ahead_bytes);
   if (::geteuid() == 0) {
@@ -242,11 +261,13 @@ void report_mounted(FuseMount& mount, const MountRequest& request, Startup& star
   }
   spdlog::info("{} is mounted at {}", request.volume.string(), request.mountpoint.string());
   startup.succeeded();
+  supervision.serving(fmt::format("ready: {} is mounted at {}", request.volume.string(), request.mountpoint.string()),
+                      [&mount] { take_what_requests_take(mount); });
 }
 
-Result<void> serve(FuseMount& mount, const MountRequest& request, Startup& startup,
+Result<void> serve(FuseMount& mount, const MountRequest& request, Startup& startup, Supervision& supervision,
                    std::optional<Closing::Clock::time_point>& signalled) {
-  mount.when_connected([&] { report_mounted(mount, request, startup); });
+  mount.when_connected([&] { report_mounted(mount, request, startup, supervision); });
   DEDUPFS_ASSIGN(const std::unique_ptr<FuseSession> session,
                  FuseSession::mount(mount, request.mountpoint, request.volume.string()));
   const SignalThread signals(request.mountpoint, *session, signalled);
@@ -256,9 +277,11 @@ Result<void> serve(FuseMount& mount, const MountRequest& request, Startup& start
 // Commits, writes the last checkpoint, and closes the volume. Clients that wait for the unmount get a report of each step. The next
 // mount waits while a daemon answers at the control socket, so the socket closes last.
 Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, ControlServer* control, const Path& volume,
-                          std::optional<Closing::Clock::time_point> signalled) {
+                          Supervision& supervision, std::optional<Closing::Clock::time_point> signalled) {
   if (control != nullptr) control->end_requests();
+  supervision.closing("unmounting: waiting for the last commit");
   const auto report = [&](const std::string& progress) {
+    supervision.closing("unmounting: " + progress);
     if (control != nullptr) control->report(progress);
   };
   Closing closing({.is_told_to_end = is_ending_signal_pending, .report = report}, signalled);
@@ -277,8 +300,8 @@ Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, ControlServer*
 }
 
 // Serves the mount until its end. In every case, written data is committed.
-int run_daemon(const MountRequest& request, Startup& startup) {
-  auto filesystem = open_filesystem(request);
+int run_daemon(const MountRequest& request, Startup& startup, Supervision& supervision) {
+  auto filesystem = open_filesystem(request, supervision);
   if (!filesystem) {
     startup.failed(kMountFailed, filesystem.error().message());
     return kMountFailed;
@@ -288,14 +311,16 @@ int run_daemon(const MountRequest& request, Startup& startup) {
   const std::unique_ptr<ControlServer> control = start_control(mount, request);
   (*filesystem)->volume().warn_of_small_index_memory();
   std::optional<Closing::Clock::time_point> signalled;
-  const Result<void> served = serve(mount, request, startup, signalled);
+  const Result<void> served = serve(mount, request, startup, supervision, signalled);
+  supervision.stop_probing();
   if (::geteuid() == 0)
     (void)forget_mount(request.mountpoint);  // the program that unmounted it may have known nothing of the record
   if (!served) {
     spdlog::error("{}", served.error().message());
     startup.failed(kMountFailed, served.error().message());
   }
-  const Result<void> closed = close_volume(std::move(*filesystem), control.get(), request.volume, signalled);
+  const Result<void> closed =
+      close_volume(std::move(*filesystem), control.get(), request.volume, supervision, signalled);
   if (!served) return kMountFailed;
   return closed ? kMounted : 1;
 }
@@ -310,6 +335,10 @@ int run_mount(const MountRequest& asked) {
     print_error(request.error().message());
     return kMountFailed;
   }
+  // A daemon in the background speaks for nobody: the program that started it may be part of another service.
+  const ServiceManager manager = request->foreground ? ServiceManager::from_environment() : ServiceManager();
+  manager.notify(fmt::format("STATUS=waiting until no other daemon is closing {}\nEXTEND_TIMEOUT_USEC={}",
+                             status_line(request->volume.string()), kTimeForAnotherDaemon.count()));
   // Waits here and not in the background, so that an impatient user can end it.
   await_closing_daemon(request->volume);
   Result<Startup> startup = request->foreground ? Startup::in_foreground() : Startup::in_background();
@@ -317,7 +346,10 @@ int run_mount(const MountRequest& asked) {
     print_error(startup.error().message());
     return kMountSystemError;
   }
-  if (const auto logging = start_logging(request->options.log_file, request->foreground); !logging) {
+  if (const auto logging =
+          start_logging(request->options.log_file, request->foreground,
+                        {{"VOLUME", request->volume.string()}, {"MOUNTPOINT", request->mountpoint.string()}});
+      !logging) {
     startup->failed(kMountUsage, logging.error().message());
     return kMountUsage;
   }
@@ -325,7 +357,8 @@ int run_mount(const MountRequest& asked) {
   harden_process({.is_root = ::geteuid() == 0, .core_dump = request->options.core_dump});
   const sigset_t signals = handled_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return run_daemon(*request, *startup);
+  Supervision supervision(manager);
+  return run_daemon(*request, *startup, supervision);
 }
 
 }  // namespace dedupfs

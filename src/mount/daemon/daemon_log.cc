@@ -55,17 +55,24 @@ class LogFile : public spdlog::sinks::base_sink<std::mutex> {
   UniqueFd file_;
 };
 
-std::shared_ptr<LogFile> log_file;  // null: standard error or syslog
+std::shared_ptr<LogFile> log_file;  // null: standard error, the journal or syslog
+
+spdlog::sink_ptr journal_or_stderr(const JournalLog::Fields& fields) {
+  if (stderr_is_journal()) {
+    if (auto journal = JournalLog::open(fields)) return std::move(*journal);
+  }
+  return std::make_shared<spdlog::sinks::stderr_sink_mt>();
+}
 
 }  // namespace
 
-Result<void> start_logging(const std::string& file, bool foreground) {
+Result<void> start_logging(const std::string& file, bool foreground, const JournalLog::Fields& fields) {
   if (!file.empty()) {
     DEDUPFS_ASSIGN(UniqueFd opened, open_log_file(file));
     log_file = std::make_shared<LogFile>(file, std::move(opened));
     spdlog::set_default_logger(std::make_shared<spdlog::logger>("dedupfs", log_file));
   } else if (foreground) {
-    spdlog::set_default_logger(spdlog::stderr_logger_mt("dedupfs"));
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("dedupfs", journal_or_stderr(fields)));
   } else {
     spdlog::set_default_logger(spdlog::syslog_logger_mt("dedupfs", "dedupfs", LOG_PID, LOG_DAEMON));
   }

@@ -60,12 +60,12 @@ Result<Startup> Startup::in_background() {
     writing.reset();
     wait_for_child(child, reading.get());
   }
-  ::setsid();
   return Startup(std::move(writing));
 }
 
 void Startup::succeeded() {
   if (std::exchange(reported_, true) || !report_) return;
+  ::setsid();
   const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null.get(), stream);
   (void)write_all(report_.get(), std::string(1, '\0'));  // or the parent has gone

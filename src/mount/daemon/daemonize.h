@@ -15,7 +15,8 @@ class Startup {
   // Stays in the foreground: succeeded() does nothing, failed() prints.
   static Startup in_foreground() { return Startup(UniqueFd()); }
   // Forks. The parent waits for the child's report, prints it and exits with its code: this returns in the child
-  // only, as the leader of a session of its own and with the parent's standard streams until succeeded().
+  // only, with the parent's standard streams and in its process group until succeeded(), and then as the leader of a session of its own.
+  // The kernel's automounter lets the process group of the one who mounts through to the place of the mount, and makes all others wait.
   static Result<Startup> in_background();
 
   void succeeded();

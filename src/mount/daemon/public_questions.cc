@@ -1,5 +1,9 @@
 #include "mount/daemon/public_questions.h"
 
+#include <unistd.h>
+
+#include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,6 +40,27 @@ std::string public_text(nlohmann::json statistics) {
   return statistics.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// Cheap, unlike the statistics: it may be asked every minute.
+Result<std::string> health(Filesystem& filesystem, std::int64_t mounted_unix_seconds) {
+  Volume& volume = filesystem.volume();
+  DEDUPFS_ASSIGN(const SpaceReport space, filesystem.space());
+  const auto reclaim = reclaim_status_of(filesystem);
+  nlohmann::json answer = {
+      {"pid", ::getpid()},
+      {"mounted_unix_seconds", mounted_unix_seconds},
+      {"was_closed", volume.was_closed()},
+      {"read_only", volume.read_only()},
+      {"failed", filesystem.abort_reason().has_value()},
+      {"damaged_chunks", damaged_chunks_of(volume)},
+      {"total_bytes", space.total_bytes},
+      {"available_bytes", space.available_bytes},
+      {"scrub", scrub_json(filesystem.scrubber().status())},
+      {"reclaim", reclaim ? reclaim_json(*reclaim) : nlohmann::json(nullptr)},
+  };
+  hide_reason(answer.at("reclaim"));
+  return answer.dump();
+}
+
 Result<std::string> public_statistics(FuseMount& mount) {
   DEDUPFS_ASSIGN(nlohmann::json statistics, committed_statistics(mount));
   return public_text(std::move(statistics));
@@ -60,8 +85,12 @@ nlohmann::json live_statistics(FuseMount& mount) {
 }
 
 PublicAnswers::Makers public_questions(FuseMount& mount) {
-  return {{"dedupfs.statistics", [&mount] { return public_statistics(mount); }},
-          {"dedupfs.live", [&mount] { return Result<std::string>(public_text(live_statistics(mount))); }}};
+  return {
+      {"dedupfs.statistics", [&mount] { return public_statistics(mount); }},
+      {"dedupfs.live", [&mount] { return Result<std::string>(public_text(live_statistics(mount))); }},
+      {"dedupfs.health",
+       [&mount, mounted = std::int64_t{std::time(nullptr)}] { return health(mount.filesystem(), mounted); }},
+  };
 }
 
 }  // namespace dedupfs

@@ -49,6 +49,7 @@ nlohmann::json ended_json(const std::optional<ReclaimStatus::Ended>& ended) {
   const bool is_stopped = ended->error && ended->error->code() == ErrorCode::kInterrupted;
   nlohmann::json json = findings_json(ended->findings);
   json["seconds"] = ended->seconds;
+  json["ended_unix_seconds"] = ended->ended_unix_seconds;
   json["complete"] = !ended->error;
   json["error"] = ended->error && !is_stopped ? nlohmann::json(ended->error->message()) : nlohmann::json(nullptr);
   return json;

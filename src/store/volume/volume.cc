@@ -184,7 +184,9 @@ Result<void> Volume::open_parts() {
   if (!index) return with_remedy(index.error(), path());
   const auto containers = require_folder(*folder_, kContainersDirectory);
   if (!containers) return containers.error().with("the chunks of the volume are not there; restore it from a backup");
-  was_closed_ = log_bytes_in(**index) == 0;
+  const std::uint64_t log_bytes = log_bytes_in(**index);
+  was_closed_ = log_bytes == 0;
+  if (!was_closed_) options_.when_recovering(log_bytes);
   if (options_.foreign && !options_.locked) DEDUPFS_TRY(require_harmless(*index, path()));
   if (!options_.read_only) ballast_ = std::make_unique<Ballast>(folder_, *index);
   auto database = open_database(*index);

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,6 +52,8 @@ struct VolumeOptions {
   std::uint64_t cache_bytes = ChunkStore::Settings().cache_bytes;  // decoded regions
   std::uint64_t waiting_region_bytes = ChunkStore::Settings().waiting_region_bytes;
   std::size_t threads = 0;  // of the ingest pipeline; 0: one a core
+  // Called when the volume was not closed, before the log of the index is replayed, which may take a while.
+  std::function<void(std::uint64_t log_bytes)> when_recovering = [](std::uint64_t) {};
   // Instead of what the superblock says, for what is written now.
   std::optional<Compression> settled;
   std::optional<Compression> landing;

@@ -1,8 +1,10 @@
 #include "mount/daemon/public_questions.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "fs/test_filesystem.h"
+#include "support/faulty_backing.h"
 
 namespace dedupfs {
 namespace {
@@ -47,6 +49,40 @@ TEST(PublicQuestions, TellWhatGoesOnNow) {
   EXPECT_EQ(json.at("reclaim").at("running"), false);
   EXPECT_EQ(json.at("performance").at("stages").at(0).at("name"), "cut");
   EXPECT_EQ(json.at("performance").at("stages").at(0).at("bytes"), 1 << 20);
+}
+
+TEST(PublicQuestions, HealthSaysWhatAnAdministratorIsToldOf) {
+  TestFilesystem fs;
+  FuseMount mount(*fs, {});
+
+  const auto makers = public_questions(mount);
+  const auto json = nlohmann::json::parse(value_of(makers.at("dedupfs.health")()));
+
+  EXPECT_EQ(json.at("pid"), ::getpid());
+  EXPECT_EQ(json.at("failed"), false);
+  EXPECT_EQ(json.at("was_closed"), true);
+  EXPECT_EQ(json.at("damaged_chunks"), 0);
+  EXPECT_GT(json.at("total_bytes"), 0);
+  EXPECT_EQ(json.at("scrub").at("last"), nullptr);
+  EXPECT_EQ(json.at("reclaim").at("last"), nullptr);
+}
+
+TEST(PublicQuestions, HealthSaysThatACommitFailed) {
+  TestFilesystem fs;
+  const auto disk = std::make_shared<FaultyBacking>();
+  fs.use(disk);
+  fs.reopen();
+  FuseMount mount(*fs, {});
+  const auto makers = public_questions(mount);
+  fs.make_file(kRootInode, "f", "content");
+  disk->fault = [](const std::string& operation, const Path&) -> std::optional<Error> {
+    if (operation == "datasync") return Error{ErrorCode::kIo, "broken"};
+    return std::nullopt;
+  };
+  EXPECT_FALSE(fs->sync());
+
+  EXPECT_EQ(nlohmann::json::parse(value_of(makers.at("dedupfs.health")())).at("failed"), true);
+  fs.drop();
 }
 
 }  // namespace

@@ -1,0 +1,147 @@
+#include "mount/events/event_hooks.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <string_view>
+
+#include "base/unique_fd.h"
+#include "base/write_all.h"
+
+namespace dedupfs {
+namespace {
+
+std::string without_control_characters(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return text;
+}
+
+std::string rfc3339(std::int64_t unix_seconds) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(unix_seconds)));
+}
+
+bool is_left_out(const std::string& name) {
+  constexpr std::array<std::string_view, 9> kEndings{"~",         ".bak",     ".dpkg-old", ".dpkg-dist", ".dpkg-new",
+                                                     ".dpkg-tmp", ".rpmsave", ".rpmnew",   ".rpmorig"};
+  return name.starts_with('.') || std::ranges::any_of(kEndings, [&](auto ending) { return name.ends_with(ending); });
+}
+
+// Empty if only root or this user can change it.
+std::string distrust(const struct stat& status, const std::string& path) {
+  if (status.st_uid != 0 && status.st_uid != ::geteuid()) return path + " belongs to another user: it is not run";
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return path + " can be changed by others: it is not run";
+  return {};
+}
+
+// Standard input of a program: a file in memory, so that one that does not read it blocks nobody.
+UniqueFd file_with(const std::string& text) {
+  UniqueFd file(::memfd_create("dedupfs-event", MFD_CLOEXEC));
+  if (!file || !write_all(file.get(), text) || ::lseek(file.get(), 0, SEEK_SET) != 0) return {};
+  return file;
+}
+
+std::vector<std::string> environment_of(const Event& event, std::int64_t unix_seconds) {
+  return {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+          "LANG=C.UTF-8",
+          "DEDUPFS_EVENT=" + without_control_characters(event.name),
+          "DEDUPFS_VOLUME=" + without_control_characters(event.volume),
+          "DEDUPFS_MOUNTPOINT=" + without_control_characters(event.mountpoint),
+          "DEDUPFS_MESSAGE=" + without_control_characters(event.message),
+          "DEDUPFS_TIME=" + rfc3339(unix_seconds)};
+}
+
+[[noreturn]] void become(const std::string& program, const std::vector<std::string>& environment, int input) {
+  ::setpgid(0, 0);
+  ::dup2(input, STDIN_FILENO);
+  std::vector<char*> variables;
+  for (const std::string& variable : environment) variables.push_back(const_cast<char*>(variable.c_str()));
+  variables.push_back(nullptr);
+  std::array<char*, 2> arguments{const_cast<char*>(program.c_str()), nullptr};
+  ::execve(program.c_str(), arguments.data(), variables.data());
+  ::_exit(127);
+}
+
+// What went wrong; empty: nothing.
+std::string await(pid_t child, const std::string& program, std::chrono::milliseconds limit) {
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  pollfd ended{process.get(), POLLIN, 0};
+  const auto end = std::chrono::steady_clock::now() + limit;
+  int ready = 0;
+  do {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    ready = ::poll(&ended, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
+  } while (ready < 0 && errno == EINTR);
+  if (ready != 1) {
+    ::kill(-child, SIGKILL);
+    ::kill(child, SIGKILL);  // before it was the leader of its group
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (ready != 1) return fmt::format("{} was killed after {} s", program, static_cast<double>(limit.count()) / 1000);
+  if (WIFSIGNALED(status)) return fmt::format("{}: {}", program, ::strsignal(WTERMSIG(status)));
+  if (WEXITSTATUS(status) == 127) return program + " could not be run";
+  if (WEXITSTATUS(status) != 0) return fmt::format("{} failed with exit code {}", program, WEXITSTATUS(status));
+  return {};
+}
+
+std::string run_one(const std::string& program, const Event& event, std::chrono::milliseconds limit) {
+  const std::int64_t now = std::time(nullptr);
+  const UniqueFd input = file_with(event_json(event, now));
+  if (!input) return fmt::format("{}: {}", program, std::strerror(errno));
+  const std::vector<std::string> environment = environment_of(event, now);
+  const pid_t child = ::fork();
+  if (child < 0) return fmt::format("{}: {}", program, std::strerror(errno));
+  if (child == 0) become(program, environment, input.get());
+  return await(child, program, limit);
+}
+
+}  // namespace
+
+std::string event_json(const Event& event, std::int64_t unix_seconds) {
+  const nlohmann::json json = {{"schema_version", 1},          {"event", event.name},
+                               {"volume", event.volume},       {"mountpoint", event.mountpoint},
+                               {"message", event.message},     {"time", rfc3339(unix_seconds)},
+                               {"unix_seconds", unix_seconds}, {"facts", event.facts}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::vector<std::string> run_event_hooks(const Path& folder, const Event& event, std::chrono::milliseconds limit) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) {
+    if (errno == ENOENT) return {};
+    return {fmt::format("{}: {}", folder.string(), std::strerror(errno))};
+  }
+  if (const std::string why = distrust(status, folder.string()); !why.empty()) return {why};
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (!is_left_out(entry.path().filename())) names.push_back(entry.path().filename());
+  std::vector<std::string> failures;
+  if (error) failures.push_back(folder.string() + ": " + error.message());
+  std::ranges::sort(names);
+  for (const std::string& name : names) {
+    const std::string program = folder / name;
+    if (::stat(program.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || (status.st_mode & 0111) == 0) continue;
+    std::string failure = distrust(status, program);
+    if (failure.empty()) failure = run_one(program, event, limit);
+    if (!failure.empty()) failures.push_back(std::move(failure));
+  }
+  return failures;
+}
+
+}  // namespace dedupfs

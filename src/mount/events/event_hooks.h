@@ -1,0 +1,28 @@
+// Runs the programs of a folder, such as /etc/dedupfs/event.d, for an event: one after the other, in the order of their names.
+//
+// A program gets the event in its environment (DEDUPFS_EVENT, DEDUPFS_VOLUME, DEDUPFS_MOUNTPOINT, DEDUPFS_MESSAGE, DEDUPFS_TIME), as a
+// JSON object on its standard input, and nothing of it on its command line. The rest of its environment is PATH and LANG.
+// Values have no control characters; a shell script that quotes its variables can take them as they are.
+//
+// Threads: none may be started before: it forks.
+// Failure: a program that fails, or runs longer than the limit and is killed with its process group, is reported. The others run.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/backing.h"
+#include "mount/events/event.h"
+
+namespace dedupfs {
+
+// A line for each failure. A missing folder is none. Not run, and a failure: files that others than root or this user can change, if
+// they are executable; the same for the folder. Skipped: files that are not executable, and names that are hidden or end in '~' or
+// as files of dpkg and rpm do.
+std::vector<std::string> run_event_hooks(const Path& folder, const Event& event, std::chrono::milliseconds limit);
+
+// The object that a program gets.
+std::string event_json(const Event& event, std::int64_t unix_seconds);
+
+}  // namespace dedupfs

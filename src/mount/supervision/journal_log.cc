@@ -1,0 +1,71 @@
+#include "mount/supervision/journal_log.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+namespace dedupfs {
+namespace {
+
+// A full buffer of the socket: the journal is behind. A datagram that it could not hold is cut, which no line of ours comes near.
+constexpr std::chrono::milliseconds kPatienceWithJournal{100};
+constexpr std::size_t kMaxMessageBytes = 32 << 10;
+
+int priority_of(spdlog::level::level_enum level) {
+  switch (level) {
+    case spdlog::level::critical: return LOG_CRIT;
+    case spdlog::level::err: return LOG_ERR;
+    case spdlog::level::warn: return LOG_WARNING;
+    case spdlog::level::info: return LOG_INFO;
+    default: return LOG_DEBUG;
+  }
+}
+
+}  // namespace
+
+bool stderr_is_journal() {
+  const char* const stream = std::getenv("JOURNAL_STREAM");
+  struct stat status {};
+  if (stream == nullptr || ::fstat(STDERR_FILENO, &status) != 0) return false;
+  return fmt::format("{}:{}", std::uint64_t{status.st_dev}, std::uint64_t{status.st_ino}) == stream;
+}
+
+// A value with a line break has its length in front, as 64 bits, little-endian.
+std::string journal_entry(const std::map<std::string, std::string, std::less<>>& fields) {
+  std::string entry;
+  for (const auto& [key, value] : fields) {
+    entry += key;
+    if (value.find('\n') == std::string::npos) {
+      entry += '=';
+    } else {
+      entry += '\n';
+      for (int shift = 0; shift < 64; shift += 8)
+        entry += static_cast<char>(static_cast<unsigned char>(std::uint64_t{value.size()} >> shift));
+    }
+    entry += value + '\n';
+  }
+  return entry;
+}
+
+Result<std::shared_ptr<JournalLog>> JournalLog::open(Fields fields, std::string_view address) {
+  DEDUPFS_ASSIGN(Datagrams journal, Datagrams::to(address, kPatienceWithJournal));
+  return std::shared_ptr<JournalLog>(new JournalLog(std::move(journal), std::move(fields)));
+}
+
+void JournalLog::sink_it_(const spdlog::details::log_msg& message) {
+  Fields fields = fields_;
+  fields["MESSAGE"] = std::string(message.payload.data(), std::min(message.payload.size(), kMaxMessageBytes));
+  fields["PRIORITY"] = std::to_string(priority_of(message.level));
+  fields["SYSLOG_IDENTIFIER"] = "dedupfs";
+  fields["TID"] = std::to_string(message.thread_id);
+  (void)journal_.send(journal_entry(fields));
+}
+
+}  // namespace dedupfs

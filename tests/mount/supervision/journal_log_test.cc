@@ -1,0 +1,67 @@
+#include "mount/supervision/journal_log.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spdlog/logger.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "receiver.h"
+#include "support/temp_dir.h"
+
+namespace dedupfs {
+namespace {
+
+using namespace std::string_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(JournalEntry, IsALineForEachField) {
+  EXPECT_EQ(journal_entry({{"A", "1"}, {"B", "x=y"}}), "A=1\nB=x=y\n");
+}
+
+TEST(JournalEntry, GivesTheLengthOfAValueWithLineBreaks) {
+  EXPECT_EQ(journal_entry({{"A", "x\ny"}}), "A\n\x03\0\0\0\0\0\0\0x\ny\n"s);
+}
+
+TEST(JournalLog, SendsEachLineWithItsFields) {
+  const TempDir folder;
+  const std::string address = folder.path() / "journal";
+  Receiver receiver(address);
+  const auto sink = JournalLog::open({{"VOLUME", "/srv/volume"}}, address);
+  ASSERT_TRUE(sink);
+  spdlog::logger logger("test", *sink);
+  logger.warn("the disk is {}", "slow");
+  EXPECT_THAT(receiver.next(), AllOf(HasSubstr("MESSAGE=the disk is slow\n"), HasSubstr("PRIORITY=4\n"),
+                                     HasSubstr("SYSLOG_IDENTIFIER=dedupfs\n"), HasSubstr("VOLUME=/srv/volume\n")));
+}
+
+TEST(JournalLog, CannotBeForgedByALineBreakInAMessage) {
+  const TempDir folder;
+  const std::string address = folder.path() / "journal";
+  Receiver receiver(address);
+  const auto sink = JournalLog::open({}, address);
+  ASSERT_TRUE(sink);
+  spdlog::logger logger("test", *sink);
+  logger.info("name\nPRIORITY=0");
+  EXPECT_THAT(receiver.next(), HasSubstr("MESSAGE\n\x0f\0\0\0\0\0\0\0name\nPRIORITY=0\n"s));
+}
+
+TEST(StderrIsJournal, IfItIsTheStreamThatSystemdNamed) {
+  struct stat status {};
+  ASSERT_EQ(::fstat(STDERR_FILENO, &status), 0);
+  ::unsetenv("JOURNAL_STREAM");
+  EXPECT_FALSE(stderr_is_journal());
+  ::setenv("JOURNAL_STREAM", fmt::format("{}:{}", status.st_dev, status.st_ino).c_str(), 1);
+  EXPECT_TRUE(stderr_is_journal());
+  ::setenv("JOURNAL_STREAM", "1:1", 1);
+  EXPECT_FALSE(stderr_is_journal());
+  ::unsetenv("JOURNAL_STREAM");
+}
+
+}  // namespace
+}  // namespace dedupfs

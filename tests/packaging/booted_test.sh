@@ -1,0 +1,213 @@
+#!/usr/bin/env bash
+# The package under a booted systemd: a Debian in a container, by systemd-nspawn. Units, watchdog, kill -9, timers, fstab, automount,
+# events, and whether what was written just before a poweroff is there.
+# Prints PASS or FAIL and a name a line; the last line is "N passed, N failed".
+#
+# Usage: tests/packaging/booted_test.sh FOLDER      what scripts/package made; as root
+# It needs systemd-nspawn, debootstrap, the network for debootstrap and apt, and /dev/fuse.
+# BASE=FOLDER keeps the debootstrapped system there for the next run. SUITE (bookworm) and MIRROR say which system.
+set -uo pipefail
+
+packages=$(realpath "${1:?the folder that scripts/package made}")
+deb=$(find "$packages" -maxdepth 1 -name 'dedupfs_*.deb')
+suite=${SUITE:-bookworm}
+cd / # a folder that the container has, too
+mirror=${MIRROR:-http://deb.debian.org/debian}
+give_up() { echo "FAIL environment: $1"; echo "0 passed, 1 failed"; exit 1; }
+[ -f "$deb" ] || give_up "$packages has not one dedupfs_*.deb"
+[ "$(id -u)" -eq 0 ] || give_up "not root"
+[ -c /dev/fuse ] || give_up "/dev/fuse is missing"
+for program in systemd-nspawn debootstrap nsenter; do
+  command -v "$program" >/dev/null || give_up "$program is missing: run scripts/setup --package"
+done
+
+scratch=$(realpath "$(mktemp -d "${TMPDIR:-/tmp}/dedupfs-booted.XXXXXX")")
+root=$scratch/root
+machine=dedupfs-${scratch##*.}
+nspawn='' # the process
+leader='' # of the container
+passed=0
+failures=0
+clean_up() {
+  [ -z "$nspawn" ] || { kill -9 "$leader" "$nspawn"; wait "$nspawn"; } 2>/dev/null
+  rm -rf --one-file-system "$scratch"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+pass() { echo "PASS $1"; passed=$((passed + 1)); }
+fail() { echo "FAIL $1: $2"; failures=$((failures + 1)); }
+check() { # NAME COMMAND...
+  local name=$1 output
+  shift
+  if output=$("$@" 2>&1); then pass "$name"; else fail "$name" "$(tail -n 4 <<<"$output" | tr '\n' ' ')"; fi
+}
+check_here() { if "${@:2}"; then pass "$1"; else fail "$1" "${*:2}"; fi; } # for commands that change variables
+check_equal() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "expected '$2', got '$3'"; fi; }
+wait_until() { # SECONDS COMMAND...
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ "$SECONDS" -lt "$end" ] || return 1
+    sleep 0.1
+  done
+}
+
+make_base() {
+  local base=${BASE:-$scratch/base}
+  if [ ! -x "$base/usr/lib/systemd/systemd" ]; then
+    debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,fuse3,cron "$suite" "$base" "$mirror" || return 1
+  fi
+  cp -a "$base" "$root"
+}
+# As a user installs it: apt brings what it depends on.
+install_package() {
+  cp "$deb" "$root/dedupfs.deb"
+  cp --remove-destination -L /etc/resolv.conf "$root/etc/resolv.conf"
+  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+  chmod 755 "$root/usr/sbin/policy-rc.d"
+  chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
+    chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends /dedupfs.deb || return 1
+  rm "$root/usr/sbin/policy-rc.d"
+}
+
+# inside COMMAND...: in the running container.
+inside() { nsenter --target "$leader" --all env --chdir=/ -i PATH=/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb "$@" </dev/null; }
+sh_inside() { inside bash -uc "$1"; }
+is_booted() {
+  leader=$(cat "/proc/$nspawn/task/$nspawn/children")
+  leader=${leader%% *}
+  [ -n "$leader" ] && [[ $(inside systemctl is-system-running) =~ ^(running|degraded)$ ]]
+}
+boot() {
+  local devices=(--bind=/dev/fuse)
+  [ ! -c /dev/autofs ] || devices+=(--bind=/dev/autofs)
+  systemd-nspawn --quiet --register=no --keep-unit --directory="$root" --machine="$machine" --boot --console=passive --private-network \
+    "${devices[@]}" </dev/null >"$scratch/console.log" 2>&1 &
+  nspawn=$!
+  wait_until 90 is_booted
+}
+# The container goes down by itself, or is ended.
+await_poweroff() {
+  local status=0
+  timeout 120 tail --pid="$nspawn" -f /dev/null || { kill -9 "$leader" "$nspawn"; status=1; }
+  wait "$nspawn" 2>/dev/null
+  nspawn=''
+  return "$status"
+}
+
+property() { inside systemctl show --value --property="$1" "$2"; }
+is_active() { [ "$(property ActiveState "$1")" = active ]; }
+status_of_unit() { property StatusText "$1"; }
+mounts_at() { inside grep -c " $1 fuse" /proc/mounts; }
+file_is() { [ "$(inside sha256sum "$1" | cut -d' ' -f1)" = "$2" ]; }
+has_events() { inside grep -q "$1" /hooked; }
+unit=dedupfs@backup.service
+
+check "debootstrap of $suite" make_base
+check "the package installs with apt" install_package
+[ "$failures" -eq 0 ] || { echo "$passed passed, $failures failed"; exit 1; }
+check_here "it boots" boot
+[ "$failures" -eq 0 ] || { cat "$scratch/console.log"; echo "$passed passed, $failures failed"; exit 1; }
+check_equal "the package started nothing" "" "$(inside systemctl list-units --plain --no-legend '*dedupfs*' | cut -d' ' -f1)"
+
+# A volume under its service.
+check "mkfs" sh_inside 'mkdir -p /srv /backup /etc/dedupfs/event.d && mkfs.dedupfs /srv/volume && echo VOLUME=/srv/volume >/etc/dedupfs/backup.conf'
+sh_inside 'printf "#!/bin/sh\necho \"\$DEDUPFS_EVENT \$DEDUPFS_MOUNTPOINT\" >>/hooked\n" >/etc/dedupfs/event.d/hook && chmod 755 /etc/dedupfs/event.d/hook'
+check "enable --now returns when it is mounted" sh_inside "systemctl enable --now $unit && mountpoint -q /backup"
+check_equal "it says that it is ready" "ready: /srv/volume is mounted at /backup" "$(status_of_unit $unit)"
+daemon=$(property MainPID $unit)
+check_equal "the main process is the daemon" /usr/bin/dedupfs "$(inside readlink "/proc/$daemon/exe")"
+check "its lines in the journal have the volume" sh_inside 'journalctl --sync; journalctl -q VOLUME=/srv/volume MOUNTPOINT=/backup | grep -q "is mounted at"'
+check "and the unit" sh_inside "journalctl -q -u $unit VOLUME=/srv/volume | grep -q 'is mounted at'"
+check "events are looked at each minute" sh_inside 'systemctl start dedupfs-events.service && systemctl enable --now dedupfs-events.timer'
+
+# kill -9.
+check "files are written" sh_inside 'head -c 3000000 /dev/urandom >/backup/data && dedupfs-sync /backup'
+sum=$(inside sha256sum /backup/data | cut -d' ' -f1)
+sh_inside 'exec 7</backup/data; read -r -N 1 -u 7 _; touch /held; until [ -e /killed ]; do sleep 0.1; done; cat <&7 >/dev/null 2>/handle; echo $? >/handle.rc' 2>/dev/null &
+holder=$!
+wait_until 20 test -e "$root/held"
+begin=$(date +%s%N)
+sh_inside "kill -9 $daemon"
+is_mounted_again() { [ "$(property MainPID $unit)" != "$daemon" ] && is_active $unit && inside mountpoint -q /backup; }
+check "after kill -9 it is mounted again" wait_until 30 is_mounted_again
+took=$((($(date +%s%N) - begin) / 1000000))
+check "in less than 5 s ($took ms)" test "$took" -lt 5000
+touch "$root/killed"
+wait "$holder"
+check_equal "an open file gives an error" 1 "$(cat "$root/handle.rc")"
+check_equal "the mount is there once" 1 "$(mounts_at /backup)"
+check "files read back" file_is /backup/data "$sum"
+check_equal "systemd counts one restart" 1 "$(property NRestarts $unit)"
+sh_inside 'systemctl start dedupfs-events.service'
+check "the death is an event" has_events '^daemon_died /backup$'
+
+# The watchdog, with less patience than the package has.
+sh_inside "mkdir -p /run/systemd/system/$unit.d && printf '[Service]\nWatchdogSec=4s\nTimeoutAbortSec=1s\n' >/run/systemd/system/$unit.d/test.conf &&
+  systemctl daemon-reload && systemctl restart $unit"
+daemon=$(property MainPID $unit)
+sleep 9
+check_equal "a daemon that answers is left alone" "$daemon" "$(property MainPID $unit)"
+sh_inside "kill -STOP $daemon"
+check "one that hangs is ended by the watchdog and mounted again" wait_until 40 is_mounted_again
+check "files read back" file_is /backup/data "$sum"
+sh_inside "rm -r /run/systemd/system/$unit.d && systemctl daemon-reload"
+
+# A volume that is not there.
+sh_inside 'mkdir /none && echo VOLUME=/srv/none >/etc/dedupfs/none.conf; systemctl start dedupfs@none.service'
+has_failed() { [ "$(property ActiveState dedupfs@none.service)" = failed ]; }
+check "a volume that is missing ends in a failed unit" wait_until 60 has_failed
+check "and in an event" wait_until 20 has_events '^daemon_died /none$'
+sh_inside 'systemctl reset-failed'
+
+# Timers.
+for job in scrub snapshot gc; do
+  check "dedupfs-$job@backup.timer waits for its time" sh_inside "systemctl enable --now dedupfs-$job@backup.timer && systemctl list-timers --all | grep -q dedupfs-$job@backup"
+  check "dedupfs-$job@backup.service does its work" sh_inside "systemctl start dedupfs-$job@backup.service"
+done
+check "a snapshot is there" sh_inside 'dedupfs-snapshot list /backup | grep -q .'
+sh_inside 'systemctl start dedupfs-events.service'
+check "the end of the scrub is an event" has_events '^scrub_ended /backup$'
+
+check "stop unmounts" sh_inside "systemctl stop $unit && ! mountpoint -q /backup"
+check_equal "in good order" success "$(property Result $unit)"
+check "and no daemon is left" sh_inside '! pgrep -x dedupfs'
+check "start mounts again" sh_inside "systemctl start $unit && sha256sum /backup/data | grep -q $sum"
+
+# /etc/fstab, for the next boot.
+sh_inside 'mkdir /plain /auto /absent && mkfs.dedupfs /srv/plain && mkfs.dedupfs /srv/auto'
+cat >>"$root/etc/fstab" <<'FSTAB'
+/srv/plain /plain dedupfs nofail,_netdev 0 0
+/srv/auto /auto dedupfs nofail,x-systemd.automount 0 0
+/srv/absent /absent dedupfs nofail 0 0
+FSTAB
+check "mount -a" sh_inside 'systemctl daemon-reload; mount /plain && mountpoint -q /plain'
+check "remount,ro makes it read-only" sh_inside 'mount -o remount,ro /plain && ! touch /plain/x'
+check "remount,rw makes it writable" sh_inside 'mount -o remount,rw /plain && touch /plain/x'
+
+# What is written just before the poweroff, without a sync.
+sh_inside 'for place in /backup /plain; do head -c 20000000 /dev/urandom >$place/last; sha256sum $place/last; done >/sums; systemctl poweroff --no-block' >/dev/null
+check_here "it powers off" await_poweroff
+closed_in_order() { [ -z "$(find "$1/index" -name '*.log' -size +0)" ]; }
+for name in volume plain; do check "/srv/$name was closed before the end" closed_in_order "$root/srv/$name"; done
+
+check_here "it boots again" boot
+check "the service is up" wait_until 60 is_active $unit
+check "fstab mounted its volume" inside mountpoint -q /plain
+check "what was written just before the poweroff is there" inside sha256sum --quiet -c /sums
+check "the mount of systemd's automount waits for a user" sh_inside 'systemctl is-active auto.automount && ! grep -q " /auto fuse" /proc/mounts'
+check "and mounts for the first" sh_inside 'touch /auto/file && grep -q " /auto fuse" /proc/mounts'
+check "nofail: a volume that is absent holds up no boot" sh_inside 'systemctl is-active multi-user.target && systemctl is-failed absent.mount'
+check_equal "no mount is stacked" "1 1 1" "$(mounts_at /backup) $(mounts_at /plain) $(mounts_at /auto)"
+
+# An upgrade with the volume mounted: nothing is restarted.
+daemon=$(property MainPID $unit)
+check "reinstallation" sh_inside 'dpkg --install /dedupfs.deb'
+check_equal "leaves the daemon alone" "$daemon" "$(property MainPID $unit)"
+sh_inside 'systemctl poweroff --no-block'
+check_here "it powers off again" await_poweroff
+for name in volume plain auto; do check "/srv/$name was closed before the end" closed_in_order "$root/srv/$name"; done
+
+echo "$passed passed, $failures failed"
+exit $((failures > 0))

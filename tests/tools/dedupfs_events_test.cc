@@ -1,0 +1,86 @@
+#include "dedupfs_events.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "mount/private_mounts.h"
+#include "mount/volume_and_place.h"
+#include "outcome.h"
+#include "support/files.h"
+
+namespace dedupfs::tools {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct RunEvents : VolumeAndPlace {
+  void SetUp() override {
+    VolumeAndPlace::SetUp();
+    std::filesystem::create_directory(hooks);
+    ::chmod(hooks.c_str(), 0755);
+    overwrite(hooks / "hook", "#!/bin/sh\necho \"$DEDUPFS_EVENT $DEDUPFS_MOUNTPOINT\" >>" + told.string() + "\n");
+    ::chmod((hooks / "hook").c_str(), 0755);
+  }
+  Outcome run(std::vector<std::string> arguments = {}) const {
+    arguments.insert(arguments.end(), {"--hooks", hooks, "--state", state});
+    if (arguments[0] == "--hooks") arguments.push_back(place);
+    return outcome_of(run_events, arguments);
+  }
+
+  const Path hooks = folder.path() / "event.d";
+  const Path state = folder.path() / "run" / "events.json";
+  const Path told = folder.path() / "told";
+};
+
+TEST_F(RunEvents, ADeadDaemonIsToldOnce) {
+  in_private_mounts([&] {
+    SilentMount(volume, place).die();
+
+    const Outcome first = run();
+    const Outcome second = run();
+
+    EXPECT_THAT(first.out, AllOf(HasSubstr("daemon_died " + place.string()), HasSubstr("has died")));
+    EXPECT_EQ(second.out, "");
+    EXPECT_THAT(content_of(told), HasSubstr("daemon_died " + place.string() + "\n"));
+  });
+}
+
+TEST_F(RunEvents, AFailedServiceIsADeadDaemon) {
+  const Outcome outcome = run({"--failed", "/backup"});
+
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(content_of(told), "daemon_died /backup\n");
+}
+
+TEST_F(RunEvents, ATestRunsThePrograms) {
+  const Outcome outcome = run({"--test", "--json"});
+
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(nlohmann::json::parse(outcome.out).at("event"), "test");
+  EXPECT_EQ(content_of(told), "test /backup\n");
+}
+
+TEST_F(RunEvents, AProgramThatFailsIsNamed) {
+  overwrite(hooks / "hook", "#!/bin/sh\nexit 1\n");
+
+  const Outcome outcome = run({"--test"});
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("hook failed with exit code 1"));
+}
+
+TEST_F(RunEvents, AStateThatIsDamagedIsLeftBehind) {
+  in_private_mounts([&] {
+    std::filesystem::create_directory(state.parent_path());
+    overwrite(state, "{");
+    SilentMount(volume, place).die();
+
+    EXPECT_THAT(run().out, HasSubstr("daemon_died " + place.string()));
+    EXPECT_TRUE(nlohmann::json::parse(content_of(state)).contains(place.string()));
+  });
+}
+
+}  // namespace
+}  // namespace dedupfs::tools
