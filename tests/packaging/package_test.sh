@@ -90,6 +90,17 @@ for unit in dedupfs-events.service dedupfs-events.timer; do
 done
 check "no unit starts by itself" nothing_starts_by_itself
 
+# The form of the RPM spec; Debian has nothing that could build from it.
+if command -v rpmspec >/dev/null && command -v rpmlint >/dev/null; then
+  spec=$(dirname "$0")/../../packaging/dedupfs.spec
+  check "rpmspec reads the RPM spec" rpmspec --query "$spec"
+  check "rpmlint finds no error in it" rpmlint "$spec"
+else
+  skip "the RPM spec" "rpm and rpmlint are not installed"
+fi
+bill=$(find "$packages" -name 'dedupfs_*.spdx.json')
+check "a bill of materials stands beside the package" python3 -c 'import json, sys; sys.exit(json.load(open(sys.argv[1]))["spdxVersion"] != "SPDX-2.3")' "$bill"
+
 noise 1 3000000 >"$scratch/first"
 noise 2 1000000 >"$scratch/second"
 mkdir "$mnt"
