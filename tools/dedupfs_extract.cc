@@ -231,7 +231,9 @@ class ExtractReport final : public ExtractObserver {
 Result<std::unique_ptr<ReadableVolume>> open_volume(const ExtractArguments& asked, ExtractReport& report) {
   DEDUPFS_ASSIGN(const Path path, find_whole_volume(asked.volume));
   const MemoryLimits limits = memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency());
-  ReadableVolumeOptions options{.rebuild_index = asked.rebuild_index, .scratch = asked.scratch};
+  ReadableVolumeOptions options;
+  options.rebuild_index = asked.rebuild_index;
+  options.scratch = asked.scratch;
   options.volume.foreign = asked.foreign;
   options.volume.index_memory_bytes = limits.index;
   options.volume.cache_bytes = limits.cache;

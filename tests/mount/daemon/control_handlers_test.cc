@@ -24,7 +24,7 @@ struct ControlHandlers : testing::Test {
     handlers = control_handlers(*mount, request);
   }
   Result<Json> ask(const std::string& command, const Json& arguments = Json::object()) {
-    return handlers.at(command)(arguments);
+    return handlers.at(command)(arguments, [] { return Result<void>(); });
   }
 };
 
