@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <nlohmann/json.hpp>
+
 #include "mount/private_mounts.h"
 #include "mount/volume_and_place.h"
 #include "outcome.h"

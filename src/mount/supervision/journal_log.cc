@@ -59,12 +59,30 @@ Result<std::shared_ptr<JournalLog>> JournalLog::open(Fields fields, std::string_
   return std::shared_ptr<JournalLog>(new JournalLog(std::move(journal), std::move(fields)));
 }
 
+// Messages name a container by its file, "0000000012.container", or as "container 12".
+std::string container_in(std::string_view message) {
+  constexpr std::string_view kEnding = ".container", kWord = "container ";
+  constexpr std::string_view kDigits = "0123456789";
+  std::string_view number;
+  if (const auto ending = message.find(kEnding); ending != std::string_view::npos) {
+    const auto before = message.substr(0, ending).find_last_not_of(kDigits);
+    number = message.substr(before + 1, ending - before - 1);  // npos + 1 is 0
+  } else if (const auto word = message.find(kWord); word != std::string_view::npos) {
+    const std::string_view rest = message.substr(word + kWord.size());
+    number = rest.substr(0, rest.find_first_not_of(kDigits));
+  }
+  number.remove_prefix(std::min(number.find_first_not_of('0'), number.size()));
+  return std::string(number);
+}
+
 void JournalLog::sink_it_(const spdlog::details::log_msg& message) {
   Fields fields = fields_;
   fields["MESSAGE"] = std::string(message.payload.data(), std::min(message.payload.size(), kMaxMessageBytes));
   fields["PRIORITY"] = std::to_string(priority_of(message.level));
   fields["SYSLOG_IDENTIFIER"] = "dedupfs";
   fields["TID"] = std::to_string(message.thread_id);
+  if (std::string container = container_in(fields["MESSAGE"]); !container.empty())
+    fields["CONTAINER"] = std::move(container);
   (void)journal_.send(journal_entry(fields));
 }
 

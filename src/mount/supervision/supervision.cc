@@ -87,9 +87,11 @@ void Supervision::beat_on() {
     const Heartbeat::Phase phase = phase_;
     const auto has_changed = [&]() DEDUPFS_REQUIRES(mutex_) { return ending_ || phase_ != phase; };
     if (changed_.wait_for(mutex_, interval(), has_changed)) continue;
-    Heartbeat& heartbeat = heartbeat_;
     const auto unanswered = probing_since_ ? std::optional(Clock::now() - *probing_since_) : std::nullopt;
-    survive("telling the service manager that the daemon lives", [&] { heartbeat.beat(unanswered); });
+    survive("telling the service manager that the daemon lives", [&] {
+      mutex_.assert_held();
+      heartbeat_.beat(unanswered);
+    });
   }
 }
 

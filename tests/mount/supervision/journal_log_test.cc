@@ -19,6 +19,7 @@ namespace {
 using namespace std::string_literals;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(JournalEntry, IsALineForEachField) {
   EXPECT_EQ(journal_entry({{"A", "1"}, {"B", "x=y"}}), "A=1\nB=x=y\n");
@@ -38,6 +39,26 @@ TEST(JournalLog, SendsEachLineWithItsFields) {
   logger.warn("the disk is {}", "slow");
   EXPECT_THAT(receiver.next(), AllOf(HasSubstr("MESSAGE=the disk is slow\n"), HasSubstr("PRIORITY=4\n"),
                                      HasSubstr("SYSLOG_IDENTIFIER=dedupfs\n"), HasSubstr("VOLUME=/srv/volume\n")));
+}
+
+TEST(JournalLog, NamesTheContainerOfAMessage) {
+  const TempDir folder;
+  const std::string address = folder.path() / "journal";
+  Receiver receiver(address);
+  const auto sink = JournalLog::open({}, address);
+  ASSERT_TRUE(sink);
+  spdlog::logger logger("test", *sink);
+  logger.error("/srv/volume/containers/0000000120.container: offset 5");
+  EXPECT_THAT(receiver.next(), HasSubstr("CONTAINER=120\n"));
+  logger.error("no room");
+  EXPECT_THAT(receiver.next(), Not(HasSubstr("CONTAINER")));
+}
+
+TEST(ContainerIn, ReadsBothFormsOfAName) {
+  EXPECT_EQ(container_in("0000000012.container: bad"), "12");
+  EXPECT_EQ(container_in("chunk 3 is not in container 77 at 5"), "77");
+  for (const char* message : {"", "container", "container x", ".container", "0.container", "a container full of 12"})
+    EXPECT_EQ(container_in(message), "") << message;
 }
 
 TEST(JournalLog, CannotBeForgedByALineBreakInAMessage) {
