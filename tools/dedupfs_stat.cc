@@ -361,7 +361,8 @@ void define_options(CLI::App& app, StatArguments& asked) {
   freed->type_name("PATH")->expected(0, -1)->excludes(file)->excludes(verbose);
   CLI::Option* const snapshot =
       app.add_option("--snapshot", asked.snapshots, "with --freed: this snapshot of the volume, too");
-  snapshot->type_name("NAME")->expected(1)->needs(freed)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  snapshot->type_name("NAME")->expected(1)->allow_extra_args(false)->needs(freed)->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeAll);
   CLI::Option* const tree =
       app.add_option("--tree", asked.trees, "show what these folders take, and each folder in them");
   tree->type_name("DIR")->excludes(volume)->excludes(file)->excludes(freed)->excludes(verbose);
@@ -371,6 +372,7 @@ void define_options(CLI::App& app, StatArguments& asked) {
   define_common_options(app);
   app.callback([&asked, volume, file, freed, tree] {
     asked.asks_freed = !freed->empty();
+    std::erase(asked.freed, std::string());  // CLI11 adds it in place of none
     if (asked.asks_freed && asked.freed.empty() && (asked.snapshots.empty() || volume->empty()))
       throw CLI::RequiredError("PATH, or --snapshot NAME and VOLUME|MOUNTPOINT, with --freed");
     if (volume->empty() && file->empty() && freed->empty() && tree->empty())
