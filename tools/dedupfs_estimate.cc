@@ -12,6 +12,7 @@
 
 #include "base/size.h"
 #include "command/common_options.h"
+#include "estimate_comparison.h"
 #include "exit_codes.h"
 #include "fs/estimate/estimate.h"
 #include "log_to.h"
@@ -33,6 +34,7 @@ struct EstimateArguments {
   VolumeSettingsArguments settings;
   std::string memory;
   bool one_filesystem = false;
+  bool compares = false;
   bool as_json = false;
 };
 
@@ -122,7 +124,9 @@ bool is_whole(const Estimate& found) {
   return found.complete && !found.unsettled && found.problems.unreadable == 0 && found.problems.changed == 0;
 }
 
-Result<Estimate> find(const EstimateSettings& settings, const Console& console, const Process& process) {
+// `of_what` goes in front of the progress.
+Result<Estimate> find(const EstimateSettings& settings, const Console& console, const Process& process,
+                      const std::string& of_what = {}) {
   using Clock = std::chrono::steady_clock;
   ProgressLine line(console.err(), process.err_is_terminal);
   const Clock::time_point begun = Clock::now();
@@ -131,14 +135,91 @@ Result<Estimate> find(const EstimateSettings& settings, const Console& console, 
     if (const Clock::time_point now = Clock::now(); now >= next) {
       next = now + kShowInterval;
       const double seconds = std::max(0.001, std::chrono::duration<double>(now - begun).count());
-      line.show(stage == EstimateStage::kSettle ? std::string("settling")
-                                                : fmt::format("copied {}, {:.0f} MB/s", human_size(bytes),
-                                                              static_cast<double>(bytes) / seconds / 1e6));
+      line.show(of_what + (stage == EstimateStage::kSettle ? std::string("settling")
+                                                           : fmt::format("copied {}, {:.0f} MB/s", human_size(bytes),
+                                                                         static_cast<double>(bytes) / seconds / 1e6)));
     }
     return !process.stop_was_asked_for();
   });
   line.clear();
   return found;
+}
+
+// ---------------------------------------------------------------- --compare
+
+struct Compared {
+  std::vector<Candidate> candidates;
+  std::vector<Estimate> estimates;  // of each of them
+  std::vector<Outlay> outlays;
+};
+
+Result<Compared> compare(const EstimateArguments& asked, EstimateSettings settings, const Console& console,
+                         const Process& process) {
+  Compared compared{.candidates = candidates_of(asked.settings), .estimates = {}, .outlays = {}};
+  for (const Candidate& candidate : compared.candidates) {
+    DEDUPFS_ASSIGN(settings.scratch.volume, parse_volume_settings(candidate.settings));
+    const auto number = compared.estimates.size() + 1;
+    DEDUPFS_ASSIGN(Estimate found,
+                   find(settings, console, process, fmt::format("{} of {}: ", number, compared.candidates.size())));
+    if (!found.complete || found.unsettled) {
+      say_what_is_missing(found, settings, console);
+      return Error{ErrorCode::kNoMemory, "without all of the files there is nothing to compare"};
+    }
+    compared.outlays.push_back({.disk_bytes = found.settled->disk_bytes,
+                                .chunks = found.settled->unique_chunks,
+                                .copy_seconds = found.copy_seconds});
+    compared.estimates.push_back(std::move(found));
+  }
+  say_what_is_missing(compared.estimates.front(), settings, console);
+  return compared;
+}
+
+std::string words_of(const Candidate& candidate) {
+  return candidate.options.empty() ? "(defaults)" : candidate.options;
+}
+
+std::string command_of(const Candidate& candidate) {
+  return "mkfs.dedupfs" + (candidate.options.empty() ? "" : " " + candidate.options);
+}
+
+std::string comparison_screen(const Compared& compared, const Advice& advice) {
+  constexpr std::string_view kRow = "{:>11}{:>8}{:>8}{:>8}{:>8}{:>10}{:>8}  {}\n";
+  std::string screen =
+      fmt::format(kRow, "Disk", "Total", "Dedup", "Deltas", "Compr.", "Chunks", "Copy s", "Options of mkfs.dedupfs");
+  for (std::size_t i = 0; i < compared.candidates.size(); ++i) {
+    const Statistics& settled = *compared.estimates[i].settled;
+    const auto ratio = [](double value) { return fmt::format("{:.2f}", value); };
+    screen += fmt::format(kRow, human_size(settled.disk_bytes), ratio(settled.total_ratio()),
+                          ratio(settled.dedup_ratio()), ratio(settled.delta_compression_ratio()),
+                          ratio(settled.local_compression_ratio()), settled.unique_chunks,
+                          fmt::format("{:.1f}", compared.outlays[i].copy_seconds), words_of(compared.candidates[i]));
+  }
+  return screen +
+         fmt::format("\nAdvice: {}\nReason: {}.\n", command_of(compared.candidates[advice.candidate]), advice.reason);
+}
+
+nlohmann::json comparison_json(const Compared& compared, const Advice& advice) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (std::size_t i = 0; i < compared.candidates.size(); ++i) {
+    nlohmann::json row = json_of(compared.estimates[i]);
+    row.erase("schema_version");
+    row["options"] = compared.candidates[i].options;
+    rows.push_back(std::move(row));
+  }
+  return {{"schema_version", kSchemaVersion},
+          {"compared", rows},
+          {"advice", {{"options", compared.candidates[advice.candidate].options}, {"reason", advice.reason}}}};
+}
+
+int show_comparison(const EstimateArguments& asked, const EstimateSettings& settings, const Console& console,
+                    const Process& process) {
+  const auto compared = compare(asked, settings, console, process);
+  if (!compared)
+    return console.fail(compared.error(), compared.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
+  const Advice advice = advise(compared->candidates, compared->outlays);
+  console.out() << (asked.as_json ? comparison_json(*compared, advice).dump(2) + "\n"
+                                  : comparison_screen(*compared, advice));
+  return console.end(std::ranges::all_of(compared->estimates, is_whole) ? kDone : kUnfinished);
 }
 
 void define_options(CLI::App& app, EstimateArguments& asked) {
@@ -149,6 +230,7 @@ void define_options(CLI::App& app, EstimateArguments& asked) {
                  "most 4g)")
       ->type_name("SIZE");
   app.add_flag("-x,--one-file-system", asked.one_filesystem, "skip what is on other filesystems than its PATH");
+  app.add_flag("--compare", asked.compares, "try several chunkers and sizes, and advise options of mkfs.dedupfs");
   app.add_flag("--json", asked.as_json, "print one JSON object with exact numbers");
   define_volume_settings(app, asked.settings);
 }
@@ -167,6 +249,7 @@ int run_estimate(Arguments arguments, std::ostream& out, std::ostream& err, cons
 
   const LogTo log(console.err(), "dedupfs-estimate", spdlog::level::warn);
   process.catch_stop_signals();
+  if (asked.compares) return show_comparison(asked, *settings, console, process);
   const auto found = find(*settings, console, process);
   if (!found)
     return console.fail(found.error(), found.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);

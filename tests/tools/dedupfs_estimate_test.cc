@@ -72,6 +72,19 @@ TEST_F(RunEstimate, TakesTheOptionsOfMkfs) {
   EXPECT_EQ(run({"--memory", "much"}).exit_code, 1);
 }
 
+TEST_F(RunEstimate, ComparesSettingsAndAdvises) {
+  const Outcome outcome = run({"--compare", "--settled", "none"});
+  const auto json = nlohmann::json::parse(run({"--compare", "--json", "--settled", "none"}).out);
+
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("--chunker fixed:size=4k --settled none\n"));
+  EXPECT_THAT(outcome.out, ContainsRegex("\nAdvice: mkfs.dedupfs .*--settled none\nReason: .*\\.\n$"));
+  EXPECT_EQ(json.at("compared").at(0).at("options"), "--settled none");
+  EXPECT_EQ(json.at("compared").at(1).at("settled").at("logical_bytes"), 4 << 20);
+  EXPECT_EQ(keys_missing_in(manual_text("dedupfs-estimate.1"), json), "");
+  EXPECT_EQ(run({"--compare", "--memory", "1m"}).exit_code, 2);
+}
+
 TEST_F(RunEstimate, NamesTheRemedyWhenTheMemoryEnds) {
   const Outcome outcome = run({"--memory", "1m"});
 

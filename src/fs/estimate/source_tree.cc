@@ -2,10 +2,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace dedupfs {
 namespace {
@@ -32,7 +34,35 @@ Result<std::vector<std::string>> names_in(int folder, const Path& path) {
   return names;
 }
 
+// What listxattr(2) and getxattr(2) give, whose results may grow meanwhile. Empty if they fail.
+template <class Call>
+std::string xattr_text(const Call& call) {
+  const ssize_t length = call(nullptr, 0);
+  if (length <= 0) return {};
+  std::string text(static_cast<std::size_t>(length), '\0');
+  const ssize_t got = call(text.data(), text.size());
+  text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return text;
+}
+
 }  // namespace
+
+std::vector<SourceXattr> xattrs_of(const Path& path, bool follows_link) {
+  const std::string names = xattr_text([&](char* out, std::size_t size) {
+    return follows_link ? ::listxattr(path.c_str(), out, size) : ::llistxattr(path.c_str(), out, size);
+  });
+  std::vector<SourceXattr> found;
+  for (std::size_t begin = 0; begin < names.size();) {
+    const std::string name = names.c_str() + begin;
+    begin += name.size() + 1;
+    std::string value = xattr_text([&](char* out, std::size_t size) {
+      return follows_link ? ::getxattr(path.c_str(), name.c_str(), out, size)
+                          : ::lgetxattr(path.c_str(), name.c_str(), out, size);
+    });
+    found.push_back({name, std::move(value)});
+  }
+  return found;
+}
 
 Result<void> SourceTree::walk(SourceVisitor& visitor) const {
   for (std::size_t root = 0; root < settings_.roots.size(); ++root) {

@@ -57,6 +57,13 @@ class SourceTree {
   const Settings settings_;
 };
 
+struct SourceXattr {
+  std::string name;
+  std::string value;
+};
+// Those that the caller may see and read, access control lists among them. Empty where there can be none.
+std::vector<SourceXattr> xattrs_of(const Path& path, bool follows_link);
+
 // A regular file, open for reading. Never waits: a FIFO in place of the file is an error.
 class SourceFile {
  public:

@@ -40,8 +40,18 @@ Result<void> TreeCopy::visit(const SourceEntry& entry) {
   return progress_(0);
 }
 
+// Those that a mount would refuse are left out.
+Result<void> TreeCopy::copy_xattrs(const SourceEntry& entry, InodeNumber inode) {
+  for (const auto& [name, value] : xattrs_of(tree_.path_of(entry.root, entry.relative_path()), entry.depth == 0)) {
+    const auto set = volume_.filesystem().set_xattr(inode, name, value, Filesystem::XattrMode::kSet);
+    if (!set && (set.error().code() == ErrorCode::kNoSpace || set.error().code() == ErrorCode::kNoMemory)) return set;
+  }
+  return {};
+}
+
 Result<void> TreeCopy::copy_folder(const SourceEntry& entry, const std::string& name) {
   DEDUPFS_ASSIGN(const Attributes made, volume_.filesystem().make_directory(parent_of(entry), name, 0755, {}));
+  DEDUPFS_TRY(copy_xattrs(entry, made.inode));
   volume_.filesystem().forget(made.inode, 1);
   folders_.resize(entry.depth);
   folders_.push_back(made.inode);
@@ -62,6 +72,7 @@ Result<void> TreeCopy::copy_regular(const SourceEntry& entry, const std::string&
   }
   DEDUPFS_ASSIGN(const auto copied, volume_.copy_file(*source, parent_of(entry), name, progress_));
   problems_.note(copied);
+  DEDUPFS_TRY(copy_xattrs(entry, copied.inode));
   if (entry.status.st_nlink > 1) linked_.emplace(identity, copied.inode);
   return progress_(0);
 }

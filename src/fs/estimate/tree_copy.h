@@ -1,4 +1,5 @@
-// The copy of whole trees into a ScratchVolume: folders, files, symbolic links, hard links, special files.
+// The copy of whole trees into a ScratchVolume: folders and files with their extended attributes and access control lists, symbolic
+// links, hard links, special files.
 //
 // Threads: one user at a time.
 // Failure: what cannot be read is counted and left out. Errors of the volume, and those of `progress`, end the copy.
@@ -38,6 +39,7 @@ class TreeCopy final : public SourceVisitor {
  private:
   Result<void> copy_folder(const SourceEntry& entry, const std::string& name);
   Result<void> copy_regular(const SourceEntry& entry, const std::string& name);
+  Result<void> copy_xattrs(const SourceEntry& entry, InodeNumber inode);
   Result<void> copy_symlink(const SourceEntry& entry, const std::string& name);
   InodeNumber parent_of(const SourceEntry& entry) const;
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -47,6 +48,24 @@ TEST_F(TreeCopyTest, CopiesEachKindOfFile) {
   EXPECT_EQ(found.statistics.special_files, 1u);
   EXPECT_EQ(found.statistics.directories, 5u) << "with the root of the volume, and the folder that was named";
   EXPECT_EQ(found.problems.unreadable, 0u);
+}
+
+// Of noise, so that the records of the index cannot be smaller. A disk takes 4 KiB for a file, or none at all.
+TEST_F(TreeCopyTest, ExtendedAttributesTakeSpaceToo) {
+  constexpr std::size_t kBytes = 2000;
+  std::vector<Path> paths;
+  for (unsigned i = 0; i < 20; i += 2) {
+    paths.push_back(path("folder" + std::to_string(i)));
+    std::filesystem::create_directories(paths.back());
+    paths.push_back(paths.back() / "file");
+    overwrite(paths.back(), "x");
+  }
+  const std::uint64_t before = copy().statistics.index_bytes;
+  for (unsigned i = 0; i < paths.size(); ++i)
+    if (::setxattr(paths[i].c_str(), "user.noise", random_text(kBytes, i).data(), kBytes, 0) != 0)
+      GTEST_SKIP() << "the disk has no extended attributes";
+
+  EXPECT_GT(copy().statistics.index_bytes, before + 15 * kBytes);
 }
 
 TEST_F(TreeCopyTest, AFileWithTwoNamesCountsOnce) {
