@@ -94,6 +94,19 @@ check "everybody who sees the mount may watch it" python3 -c '
 import json, os, sys
 live = json.loads(os.getxattr(sys.argv[1], "dedupfs.live"))
 assert live["performance"]["operations"] and not live["scrub"]["running"], live' "$mnt"
+check "dedupfs-top sees what is written" python3 -c '
+import json, subprocess, sys
+mount = sys.argv[1]
+top = subprocess.Popen(["dedupfs-top", "--once", "--json", mount], stdout=subprocess.PIPE)
+number = 0
+while top.poll() is None:  # so that something is written between its two answers
+    number += 1
+    with open(mount + "/watched", "wb") as file:
+        file.write(bytes([number % 256]) * 100000)
+rates = json.loads(top.communicate()[0])
+assert top.returncode == 0 and "write" in [one["name"] for one in rates["operations"]], rates
+assert rates["written_bytes_per_second"] > 0 and rates["bottleneck"], rates' "$mnt"
+rm -f "$mnt/watched"
 if command -v promtool >/dev/null; then
   rules=$(dirname "$0")/../../contrib/prometheus
   check_equal "promtool finds nothing to say about the metrics" "" "$(promtool check metrics <"$metrics" 2>&1)"

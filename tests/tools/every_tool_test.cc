@@ -20,6 +20,7 @@
 #include "dedupfs_snapshot.h"
 #include "dedupfs_stat.h"
 #include "dedupfs_sync.h"
+#include "dedupfs_top.h"
 #include "fsck_dedupfs.h"
 #include "manual.h"
 #include "mkfs_dedupfs.h"
@@ -97,6 +98,9 @@ std::vector<Tool> all_tools() {
       {"dedupfs-snapshot", run_snapshot, 1, 2, "dedupfs-snapshot.8", {"create", "list", "delete", "rollback"}},
       {"dedupfs-stat", run_stat, 1, 1, "dedupfs-stat.1"},
       {"dedupfs-sync", run_sync, 1, 2},
+      {"dedupfs-top",
+       [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_top(arguments, out, err); }, 1, 2,
+       "dedupfs-top.1"},
       {"fsck.dedupfs",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_fsck(arguments, out, err); }, 16, 8},
       {"mkfs.dedupfs", run_mkfs, 16, 8},

@@ -1,0 +1,144 @@
+#include "dedupfs_top.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "command/common_options.h"
+#include "exit_codes.h"
+#include "mount/clients/ask_publicly.h"
+#include "mount/control/control_socket.h"
+#include "mount/reports/live_report.h"
+#include "mount/reports/live_screen.h"
+#include "mount/system/mount_table.h"
+
+namespace dedupfs::tools {
+namespace {
+
+struct TopArguments {
+  std::string path;
+  double interval_seconds = 1;
+  bool once = false;
+  bool as_json = false;
+};
+
+// Asks the daemon of one mount.
+class Watched {
+ public:
+  explicit Watched(std::string path) : path_(std::move(path)) {}
+
+  // By the control socket; for who may not use that, through the mount.
+  Result<nlohmann::json> ask() const {
+    auto answer = ask_privately();
+    if (answer || answer.error().code() != ErrorCode::kAccessDenied) return answer;
+    DEDUPFS_ASSIGN(PublicAnswer shown, ask_publicly(path_, "dedupfs.live"));
+    return std::move(shown.json);
+  }
+
+ private:
+  Result<nlohmann::json> ask_privately() const {
+    DEDUPFS_ASSIGN(const Path volume, find_volume(path_));
+    auto answer = control_request(volume, {{"command", "live"}});
+    if (!answer && answer.error().code() == ErrorCode::kNotFound)
+      return Error{ErrorCode::kNotFound, path_ + " is not mounted: only a mounted volume can be watched"};
+    return answer;
+  }
+
+  const std::string path_;
+};
+
+class Top {
+ public:
+  Top(TopArguments asked, const Console& console, const Process& process, const Terminal& terminal)
+      : asked_(std::move(asked)), console_(console), process_(process), terminal_(terminal), watched_(asked_.path) {}
+
+  int run() {
+    auto before = watched_.ask();
+    if (!before) return console_.fail(before.error());
+    process_.catch_stop_signals();
+    const auto keys = asked_.once ? nullptr : terminal_.read_keys();
+    if (draws()) console_.out() << "\x1b[2J";
+    while (!is_ended()) {
+      auto after = watched_.ask();
+      if (!after) return console_.fail(after.error().with(asked_.path + ": its mount is gone, or does not answer"));
+      const auto text = text_between(*before, *after);
+      if (!text) return console_.fail(text.error());
+      if (text->empty()) continue;  // the same answer again: through the mount, each serves for a second
+      console_.out() << *text << std::flush;
+      if (asked_.once || !console_.out()) break;
+      before = std::move(after);
+    }
+    return console_.end(kDone);
+  }
+
+ private:
+  bool draws() const { return terminal_.is_terminal && !asked_.once && !asked_.as_json; }
+
+  bool is_ended() const {
+    const auto interval = std::chrono::milliseconds(static_cast<std::int64_t>(asked_.interval_seconds * 1000));
+    return terminal_.wait_for_quit(interval) || process_.stop_was_asked_for();
+  }
+
+  Result<std::string> text_between(const nlohmann::json& before, const nlohmann::json& after) const {
+    return read_answer([&]() -> std::string {
+      if (seconds_between(before, after) <= 0) return {};
+      const nlohmann::json rates = live_rates(before, after, std::thread::hardware_concurrency());
+      // On one line each, for who reads them one by one.
+      if (asked_.as_json)
+        return rates.dump(asked_.once ? 2 : -1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+      if (!draws()) return live_screen(rates, asked_.path, {}) + (asked_.once ? "" : "\n");
+      return drawn(rates);
+    });
+  }
+
+  // In place of the view before: each line clears the rest of its row, and the end clears all below.
+  std::string drawn(const nlohmann::json& rates) const {
+    const TerminalSize size = terminal_.size();
+    const std::size_t lines = size.lines == 0 ? 0 : size.lines - 1;
+    std::string text = "\x1b[H";
+    for (const char c :
+         live_screen(rates, asked_.path, {.columns = size.columns, .lines = lines, .has_color = terminal_.has_color})) {
+      if (c == '\n') text += "\x1b[K";
+      text += c;
+    }
+    return text + "\x1b[J";
+  }
+
+  const TopArguments asked_;
+  const Console& console_;
+  const Process& process_;
+  const Terminal& terminal_;
+  const Watched watched_;
+};
+
+void define_options(CLI::App& app, TopArguments& asked) {
+  app.add_option("MOUNTPOINT", asked.path, "the mount point of the volume, or a folder in it")->required();
+  app.add_option("--interval", asked.interval_seconds, "the time between two views, in seconds")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  app.add_flag("--once", asked.once, "show one view, of one interval, and end");
+  app.add_flag("--json", asked.as_json, "print a JSON object for each view");
+  define_common_options(app);
+}
+
+}  // namespace
+
+int run_top(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process,
+            const Terminal& terminal) {
+  const Console console({.name = "dedupfs-top", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  TopArguments asked;
+  CLI::App app("Shows what goes on in a mounted dedupfs volume, and what holds it up. The key q ends it.",
+               "dedupfs-top");
+  define_options(app, asked);
+  if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
+  return Top(std::move(asked), console, process, terminal).run();
+}
+
+}  // namespace dedupfs::tools
