@@ -34,12 +34,15 @@ class Watched {
   explicit Watched(std::string path) : path_(std::move(path)) {}
 
   // By the control socket; for who may not use that, through the mount.
-  Result<nlohmann::json> ask() const {
+  Result<nlohmann::json> ask() {
     auto answer = ask_privately();
     if (answer || answer.error().code() != ErrorCode::kAccessDenied) return answer;
     DEDUPFS_ASSIGN(PublicAnswer shown, ask_publicly(path_, "dedupfs.live"));
+    if (!is_credible(shown.mount))
+      title_ = fmt::format("{} (user {} made this mount and answers for it)", path_, shown.mount.user.value_or(0));
     return std::move(shown.json);
   }
+  const std::string& title() const { return title_; }
 
  private:
   Result<nlohmann::json> ask_privately() const {
@@ -51,6 +54,7 @@ class Watched {
   }
 
   const std::string path_;
+  std::string title_ = path_;
 };
 
 class Top {
@@ -92,7 +96,7 @@ class Top {
       // On one line each, for who reads them one by one.
       if (asked_.as_json)
         return rates.dump(asked_.once ? 2 : -1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-      if (!draws()) return live_screen(rates, asked_.path, {}) + (asked_.once ? "" : "\n");
+      if (!draws()) return live_screen(rates, watched_.title(), {}) + (asked_.once ? "" : "\n");
       return drawn(rates);
     });
   }
@@ -102,8 +106,8 @@ class Top {
     const TerminalSize size = terminal_.size();
     const std::size_t lines = size.lines == 0 ? 0 : size.lines - 1;
     std::string text = "\x1b[H";
-    for (const char c :
-         live_screen(rates, asked_.path, {.columns = size.columns, .lines = lines, .has_color = terminal_.has_color})) {
+    for (const char c : live_screen(rates, watched_.title(),
+                                    {.columns = size.columns, .lines = lines, .has_color = terminal_.has_color})) {
       if (c == '\n') text += "\x1b[K";
       text += c;
     }
@@ -114,7 +118,7 @@ class Top {
   const Console& console_;
   const Process& process_;
   const Terminal& terminal_;
-  const Watched watched_;
+  Watched watched_;
 };
 
 void define_options(CLI::App& app, TopArguments& asked) {

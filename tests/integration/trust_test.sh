@@ -27,13 +27,14 @@ chmod 700 "$volume"
 
 # Whoever sees the mount may ask how the volume is, through the mount itself.
 install -d -m 755 "$scratch/tools"
-install -m 755 "$(command -v dedupfs-stat)" "$scratch/tools/dedupfs-stat" # the folder of the build may be closed to others
+install -m 755 "$(command -v dedupfs-stat)" "$(command -v dedupfs-top)" "$scratch/tools" # the folder of the build may be closed to others
 chmod o+x "$scratch"
 as_nobody() { nobody "$scratch/tools/dedupfs-stat" "$@" 2>&1; }
 check "another user who sees the mount gets its statistics" grep -q "^Holds   1 file" <<<"$(as_nobody "$mnt")"
 check_equal "the very ones that root gets" "$(stat_of stored_bytes)" \
   "$(as_nobody --json "$mnt" | python3 -c 'import json, sys; print(json.load(sys.stdin)["stored_bytes"])')"
 check_refused "but not what single files take" 1 'denied' as_nobody --file "$mnt/shared/mine"
+check "another user may watch the mount" grep -q "^Stage of ingest" <<<"$(nobody "$scratch/tools/dedupfs-top" --once "$mnt" 2>&1)"
 check "many who ask at once hold up nobody" python3 - "$mnt" <<'PY'
 import os, sys, threading, time
 mount = sys.argv[1]
