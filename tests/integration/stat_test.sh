@@ -55,6 +55,20 @@ check "the chunker is named" grep -q fixed <<<"$(value chunker)"
 check "the screen for people opens with what the volume holds, takes and suffers" eval \
   'dedupfs-stat "$mnt" | head -n 3 | cut -d " " -f 1 | xargs | grep -qx "Holds Takes Health"'
 check "with -v it has each step" eval 'dedupfs-stat -v "$mnt" | grep -q "^Unique .*after deduplication"'
+freed() { (
+  json=$(dedupfs-stat --json --freed "$@")
+  value freed_bytes
+); }
+check_equal "deleting one of three equal files would free nothing" 0 "$(freed "$mnt/one")"
+check "deleting all of them would free what they take" near "$(freed "$mnt/one" "$mnt/two" "$mnt/three")" 4096000 0.02
+ln "$mnt/one" "$mnt/folder/one"
+ln -s one "$mnt/folder/symbolic"
+check_equal "not while one has another name" 0 "$(freed "$mnt/one" "$mnt/two" "$mnt/three" "$mnt/folder/symbolic")"
+check "but with the folder of that name" near "$(freed "$mnt/one" "$mnt/two" "$mnt/three" "$mnt/folder/")" 4096000 0.02
+check_equal "a path that is given twice counts once" 0 "$(cd "$mnt" && freed one ./one two three)"
+check "a tree has a line for itself and one for each folder in it" eval \
+  'dedupfs-stat --tree "$mnt" | awk "{print \$NF}" | xargs | grep -qx "Folder $mnt $mnt/folder"'
+rm "$mnt/folder/one" "$mnt/folder/symbolic"
 uuid=$(value uuid)
 check_equal "a line for /etc/exports names the uuid" "$mnt *(rw,no_subtree_check,fsid=$uuid)" "$(value nfs_export)"
 check "on the screen, too" eval 'dedupfs-stat -v "$mnt" | grep -q "/etc/exports: $mnt .*fsid=$uuid"'
