@@ -107,6 +107,22 @@ TEST_F(ControlHandlers, StatisticsOfFilesComeInTheirOrder) {
   EXPECT_TRUE(fails_with(ErrorCode::kNotFound, ask("files", {{"inodes", Json::array({4711u})}})));
 }
 
+TEST_F(ControlHandlers, WhatDeletionsFreeIsCountedOfWhatWasWrittenBefore) {
+  constexpr std::uint64_t kBytes = 100'000;
+  const InodeNumber folder = fs.make_directory(kRootInode, "folder");
+  const InodeNumber file = fs.make_file(folder, "file", random_text(kBytes, 1));
+  fs.make_file(kRootInode, "other", random_text(kBytes, 2));
+
+  const Json one = value_of(ask("freed", {{"names", {{file, folder}}}, {"snapshots", Json::array()}})).at("freed");
+  EXPECT_GT(one.at("freed_bytes"), kBytes / 2);
+  EXPECT_LT(one.at("freed_bytes"), kBytes + kBytes / 10);
+  const Json folders = value_of(ask("folders", {{"inodes", {kRootInode}}})).at("folders");
+  EXPECT_EQ(folders.at(0).at(1).at("name"), "folder");
+  EXPECT_EQ(folders.at(0).at(1).at("own_bytes"), one.at("freed_bytes"));
+  value_of(ask("snapshot", {{"action", "create"}, {"name", "monday"}}));
+  EXPECT_GT(value_of(ask("snapshot_sizes")).at("sizes").at("1").at("used_bytes"), kBytes);
+}
+
 TEST_F(ControlHandlers, SnapshotsAreMadeListedAndDeleted) {
   fs.make_file(kRootInode, "f", "content");
   const auto names = [](const Result<Json>& answer) {
