@@ -43,6 +43,7 @@ struct ExtractArguments {
   bool as_list = false;
   bool as_json = false;
   bool overwrites = false;
+  bool keeps_damaged = false;
   bool foreign = false;
   bool rebuild_index = false;
   std::string scratch;
@@ -260,9 +261,10 @@ Result<ExtractTotals> extract_to(Filesystem& filesystem, const ExtractArguments&
     DEDUPFS_TRY(sink->finish());
     return totals;
   }
-  DEDUPFS_ASSIGN(
-      const auto sink,
-      FolderSink::open({.folder = asked.folder, .overwrites = asked.overwrites, .is_root = ::geteuid() == 0}));
+  DEDUPFS_ASSIGN(const auto sink, FolderSink::open({.folder = asked.folder,
+                                                    .overwrites = asked.overwrites,
+                                                    .keeps_damaged = asked.keeps_damaged,
+                                                    .is_root = ::geteuid() == 0}));
   return extract(filesystem, asked.request, *sink, report);
 }
 
@@ -308,6 +310,10 @@ void define_options(CLI::App& app, ExtractArguments& asked) {
   app.add_option("--snapshot", asked.request.snapshot, "take the files as they are in this snapshot")
       ->type_name("NAME");
   app.add_flag("--overwrite", asked.overwrites, "replace files that are there already")->excludes(tar)->excludes(list);
+  app.add_flag("--keep-damaged", asked.keeps_damaged,
+               "of a damaged file, write what can be read, as NAME.damaged, with holes for the rest")
+      ->excludes(tar)
+      ->excludes(list);
   app.add_flag("--rebuild-index", asked.rebuild_index,
                "make a new index from the last checkpoint, even if the volume's own can be opened");
   app.add_option("--scratch", asked.scratch, "where a new index is made, for as long as it is needed")
@@ -330,7 +336,7 @@ int run_extract(Arguments arguments, std::ostream& out, std::ostream& err, const
     return console.fail(invalid_argument("an archive on a terminal is of no use: send it to a file or a program"),
                         kUsageError);
 
-  const LogTo log(console.err(), "dedupfs-extract", spdlog::level::warn);
+  const LogTo log(console.err(), "dedupfs-extract", spdlog::level::critical);  // what fails is named here
   allow_many_files();
   process.catch_stop_signals();
   ExtractReport report(console, process);

@@ -97,6 +97,33 @@ TEST_F(RunExtract, NamesADamagedFileAndGoesOn) {
   EXPECT_TRUE(std::filesystem::exists(out_ / "docs"));
 }
 
+TEST_F(RunExtract, KeepsWhatCanBeReadOfADamagedFileIfThatIsAskedFor) {
+  volume_.open();
+  const std::string large = random_text(4 << 20, 2);
+  volume_.make_file(kRootInode, "large", large);
+  volume_.close();
+  const auto size = [](const Path& container) { return std::filesystem::file_size(container); };
+  Path largest;
+  for (const auto& container : std::filesystem::directory_iterator(volume_.path() / "containers"))
+    if (largest.empty() || size(container.path()) > size(largest)) largest = container.path();
+  flip_bit(largest, size(largest) / 2);
+
+  const Outcome outcome = run({"large", "-o", out_, "--keep-damaged"});
+
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_THAT(outcome.err, testing::ContainsRegex("large: [0-9]+ of its bytes are missing in large.damaged: "));
+  EXPECT_FALSE(std::filesystem::exists(out_ / "large"));
+  const std::string kept = content_of(out_ / "large.damaged");
+  ASSERT_EQ(kept.size(), large.size());
+  std::size_t wrong = 0;
+  std::size_t missing = 0;
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    if (kept[i] != large[i]) ++(kept[i] == '\0' ? missing : wrong);
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(missing, 0);
+  EXPECT_LT(missing, 1 << 20);
+}
+
 TEST_F(RunExtract, ReadsAVolumeWithoutItsIndex) {
   std::filesystem::remove_all(volume_.path() / "index");
 

@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::uint64_t kReadBytes = 1 << 20;
 constexpr std::uint64_t kReadAhead = 4 << 20;
+constexpr std::uint64_t kSmallReadBytes = 4 << 10;  // around damage: smaller than most chunks
 
 }  // namespace
 
@@ -57,6 +58,34 @@ Result<void> EntrySource::read(const Extent& extent, const Take& take) {
     if (!watcher_(offset - begin)) return noted(Result<void>(Error{ErrorCode::kInterrupted, "stopped"}));
   }
   return {};
+}
+
+Result<std::uint64_t> EntrySource::read_readable(const Take& take) {
+  std::uint64_t missing = 0;
+  std::uint64_t step = kReadBytes;
+  for (std::uint64_t offset = 0;;) {
+    DEDUPFS_ASSIGN(const auto extent, next_extent(offset));
+    if (!extent) return missing;
+    offset = extent->begin;
+    while (offset < extent->end) {
+      const std::uint64_t length = std::min(step, extent->end - offset);
+      const auto pieces =
+          noted(filesystem_.read(attributes_.inode, offset, static_cast<std::size_t>(length), AccessTime::kKept));
+      if (!pieces && step != kSmallReadBytes) {
+        step = kSmallReadBytes;
+        continue;
+      }
+      std::uint64_t at = offset;
+      for (const PinnedBytes& piece : pieces ? *pieces : std::vector<PinnedBytes>()) {
+        DEDUPFS_TRY(take(at, piece.bytes));
+        at += piece.bytes.size();
+      }
+      missing += offset + length - at;
+      offset += length;
+      if (offset % kReadBytes == 0) step = kReadBytes;
+      if (!watcher_(length)) return noted(Result<std::uint64_t>(Error{ErrorCode::kInterrupted, "stopped"}));
+    }
+  }
 }
 
 Result<void> EntrySource::read_all(const Take& take) {

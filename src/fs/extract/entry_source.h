@@ -42,6 +42,9 @@ class EntrySource {
   // All extents in order.
   Result<void> read_all(const Take& take);
 
+  // The same, past ranges that cannot be read: gives how many bytes of extents these are. The first failure is kept.
+  Result<std::uint64_t> read_readable(const Take& take);
+
   const std::optional<Error>& failure() const { return failure_; }
 
  private:

@@ -49,7 +49,7 @@ timespec timespec_of(const Timestamp& time) {
 }  // namespace
 
 FolderSink::FolderSink(UniqueFd folder, const Settings& settings)
-    : overwrites_(settings.overwrites), is_root_(settings.is_root) {
+    : overwrites_(settings.overwrites), keeps_damaged_(settings.keeps_damaged), is_root_(settings.is_root) {
   folders_.push_back({.fd = std::move(folder), .is_new = false});
 }
 
@@ -115,13 +115,29 @@ Result<void> FolderSink::put_file(const ExtractEntry& entry, EntrySource& source
     return {};
   };
   auto done = fill();
+  if (!done && keeps_damaged_ && source.failure() && done.error().code() != ErrorCode::kInterrupted)
+    done = keep_damaged(fd.get(), entry, source);
   if (!done) {
-    (void)::unlinkat(top(), entry.name.c_str(), 0);
+    (void)::unlinkat(top(), entry.name.c_str(), 0);  // if it still has its name
     return done;
   }
   DEDUPFS_TRY(restore(fd.get(), entry, source));
   if (::close(fd.release()) != 0) return Error::from_errno(errno, "writing");
   return {};
+}
+
+// Always an Error, which says what there is.
+Result<void> FolderSink::keep_damaged(int fd, const ExtractEntry& entry, EntrySource& source) {
+  const std::string name = entry.name + ".damaged";
+  if (::renameat2(top(), entry.name.c_str(), top(), name.c_str(), overwrites_ ? 0 : RENAME_NOREPLACE) != 0)
+    return Error::from_errno(errno, name);
+  DEDUPFS_ASSIGN(const std::uint64_t missing, source.read_readable([&](std::uint64_t offset, ByteSpan bytes) {
+    return write_at(fd, offset, bytes);
+  }));
+  if (::ftruncate(fd, static_cast<off_t>(entry.attributes.size)) != 0)
+    return Error::from_errno(errno, "setting its size");
+  DEDUPFS_TRY(restore(fd, entry, source));
+  return source.failure()->with(fmt::format("{} of its bytes are missing in {}", missing, name));
 }
 
 Result<void> FolderSink::put_special(const ExtractEntry& entry, EntrySource& source) {

@@ -5,7 +5,7 @@
 // differs.
 //
 // Threads: one.
-// Failure: as extract_sink.h. A file whose content cannot be read or written is removed again: what is there, is whole. Broken
+// Failure: as extract_sink.h. A file whose content cannot be read or written is removed again: what is there under its name, is whole. Broken
 //          once the disk is full.
 #pragma once
 
@@ -23,8 +23,9 @@ namespace dedupfs {
 class FolderSink final : public ExtractSink {
  public:
   struct Settings {
-    Path folder;              // made if it is not there; a symbolic link here is followed
-    bool overwrites = false;  // replaces files that are there. Otherwise these are errors. Folders are merged
+    Path folder;                 // made if it is not there; a symbolic link here is followed
+    bool overwrites = false;     // replaces files that are there. Otherwise these are errors. Folders are merged
+    bool keeps_damaged = false;  // what can be read of a damaged file stays, as NAME.damaged, with holes for the rest
     bool is_root = false;
   };
 
@@ -48,6 +49,7 @@ class FolderSink final : public ExtractSink {
   template <class Make>
   Result<void> make(const std::string& name, const Make& make_it);
   Result<void> put_file(const ExtractEntry& entry, EntrySource& source);
+  Result<void> keep_damaged(int fd, const ExtractEntry& entry, EntrySource& source);
   Result<void> put_special(const ExtractEntry& entry, EntrySource& source);
   Result<UniqueFd> open_parent(const std::string& path) const;
   Result<void> restore(int fd, const ExtractEntry& entry, EntrySource& source) const;
@@ -55,6 +57,7 @@ class FolderSink final : public ExtractSink {
   Result<void> checked(Result<void> result);
 
   const bool overwrites_;
+  const bool keeps_damaged_;
   const bool is_root_;
   std::vector<Made> folders_;  // from the chosen one down
   bool is_full_ = false;

@@ -158,7 +158,7 @@ Result<void> TarSink::write_zeros(std::uint64_t count) {
 // libarchive drops the zeros of the holes that the header lists.
 Result<void> TarSink::write_content(const ExtractEntry& entry, EntrySource& source) {
   std::uint64_t at = 0;
-  const auto written = source.read_all([&](std::uint64_t offset, ByteSpan bytes) -> Result<void> {
+  auto written = source.read_all([&](std::uint64_t offset, ByteSpan bytes) -> Result<void> {
     DEDUPFS_TRY(write_zeros(offset - at));
     if (::archive_write_data(archive_, bytes.data(), bytes.size()) < 0) return failure("the archive");
     at = offset + bytes.size();
