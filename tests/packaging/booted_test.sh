@@ -170,6 +170,12 @@ check "a snapshot is there" sh_inside 'dedupfs-snapshot list /backup | grep -q .
 sh_inside 'systemctl start dedupfs-events.service'
 check "the end of the scrub is an event" has_events '^scrub_ended /backup$'
 
+sh_inside 'exec 7</backup/data; touch /held.again; until [ -e /stopped ]; do sleep 0.1; done' &
+wait_until 20 test -e "$root/held.again"
+check "stop unmounts also if a program has a file open" sh_inside "systemctl stop $unit && ! mountpoint -q /backup"
+touch "$root/stopped"
+check_equal "in good order" success "$(property Result $unit)"
+check "start mounts again" sh_inside "systemctl start $unit && sha256sum /backup/data | grep -q $sum"
 check "stop unmounts" sh_inside "systemctl stop $unit && ! mountpoint -q /backup"
 check_equal "in good order" success "$(property Result $unit)"
 check "and no daemon is left" sh_inside '! pgrep -x dedupfs'
