@@ -49,7 +49,7 @@ TEST_F(DatabaseWatchTest, ACallThatWaitsForNothingEndsAndSoDoAllThatFollow) {
 }
 
 TEST_F(DatabaseWatchTest, AWaitForWhatRocksDbDoesNotDoHasAnEnd) {
-  auto database = open_or_die(index(), {.patience = std::chrono::milliseconds(100)});
+  auto database = open_or_die(index(), {.patience = std::chrono::milliseconds(500)});
   ASSERT_TRUE(put(*database, "a", "1"));
   {
     const BusyFlushThreads busy;
