@@ -588,6 +588,27 @@ def zeros(count):
         yield bytes(min(1 << 20, count - start))
 
 
+def read_holds(counters):
+    """Number of a snapshot -> whether it is held until somebody releases it, date, time of the volume."""
+    holds = {}
+    if b"snapshot_holds" in counters:
+        record = Decoder(counters[b"snapshot_holds"], "held snapshots")
+        record.version()
+        while not record.at_end():
+            number, flags = record.varint(), record.number(1)
+            require(1 <= number < 2**20 and number > max(holds, default=0), "held snapshots: a number is out of order")
+            require(flags <= 1, "held snapshots: unknown flags")
+            holds[number] = (flags == 1, record.svarint(), record.varint())
+    if b"volume_time" in counters:
+        record = Decoder(counters[b"volume_time"], "time of the volume")
+        record.version()
+        require(record.number(8) <= 2**40, "time of the volume: out of range")
+        record.bytes(16)
+        record.number(8)
+        record.end()
+    return holds
+
+
 class Volume:
     def __init__(self, folder, snapshot=None):
         folder = pathlib.Path(folder)
@@ -595,6 +616,7 @@ class Volume:
         index = Index(folder / "index")
         counters = dict(index.family("counters"))
         require(counters[b"volume_uuid"].decode() == self.superblock["uuid"], "the index belongs to another volume")
+        self.holds = read_holds(counters)
         self.namespace = Namespace(index if snapshot is None else Snapshot(index, snapshot))
         self.store = Store(folder, index, self.superblock)
 

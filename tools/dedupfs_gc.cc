@@ -14,6 +14,7 @@
 #include "mount/reports/reclaim_report.h"
 #include "mount/system/mount_table.h"
 #include "progress_line.h"
+#include "rate.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -23,6 +24,7 @@ constexpr const char* kReclaim = "reclaim";  // the name of the job in the daemo
 struct GcArguments {
   std::string path;
   std::string action = "start";
+  std::string rate;  // empty: as it is
   bool settle = false;
   bool wait = false;
   bool as_json = false;
@@ -46,7 +48,10 @@ class Gc {
   int run() {
     const auto reclaim = act();
     progress_.clear();
-    if (!reclaim) return console_.fail(reclaim.error());
+    if (!reclaim) {
+      const bool is_misuse = reclaim.error().code() == ErrorCode::kInvalidArgument;
+      return console_.fail(reclaim.error(), is_misuse ? kUsageError : kFailed);
+    }
     const auto text = read_answer([&] { return asked_.as_json ? reclaim->dump(2) + "\n" : reclaim_screen(*reclaim); });
     if (!text) return console_.fail(text.error());
     console_.out() << *text;
@@ -57,22 +62,31 @@ class Gc {
   Result<nlohmann::json> act() {
     if (asked_.wait) process_.catch_stop_signals();
     DEDUPFS_ASSIGN(const Path volume, find_whole_volume(asked_.path));
+    std::uint64_t rate = 0;
+    if (!asked_.rate.empty()) {
+      DEDUPFS_ASSIGN(rate, parse_rate(asked_.action == "start" ? "--rate" : "--set-rate", asked_.rate));
+      const auto set = ask_job(volume, kReclaim, {{"action", "set_rate"}, {"bytes_per_second", rate}});
+      if (!set && set.error().code() != ErrorCode::kNotFound) return set.error();
+      if (set && asked_.action != "start") return set;
+    }
     auto answer = ask_job(volume, kReclaim, {{"action", asked_.settle ? "settle" : asked_.action}});
     if (answer) return asked_.wait ? await_end(volume, *answer) : answer;
     if (answer.error().code() != ErrorCode::kNotFound) return answer.error();
-    if (asked_.action == "start") return reclaim_unmounted(volume);
+    if (asked_.action == "start") return reclaim_unmounted(volume, rate);
     return Error{ErrorCode::kNotFound, volume.string() + " is not mounted, so no reclaim runs in the background: --" +
                                            asked_.action + " needs a mounted volume"};
   }
 
-  Result<nlohmann::json> reclaim_unmounted(const Path& volume) {
+  Result<nlohmann::json> reclaim_unmounted(const Path& volume, std::uint64_t rate) {
     const LogTo log(console_.err(), "dedupfs-gc", spdlog::level::warn);
     process_.catch_stop_signals();
-    const auto status = reclaim_volume(volume, asked_.settle ? ReclaimGoal::kSettle : ReclaimGoal::kFreeSpace,
-                                       asked_.foreign, [&](const ReclaimStatus& so_far) {
-                                         progress_.show(progress_of(reclaim_json(so_far)));
-                                         return !process_.stop_was_asked_for();
-                                       });
+    const auto status = reclaim_volume(
+        volume, asked_.settle ? ReclaimGoal::kSettle : ReclaimGoal::kFreeSpace, asked_.foreign,
+        [&](const ReclaimStatus& so_far) {
+          progress_.show(progress_of(reclaim_json(so_far)));
+          return !process_.stop_was_asked_for();
+        },
+        rate);
     if (!status) return status.error();
     return reclaim_json(*status);
   }
@@ -113,11 +127,28 @@ void define_options(CLI::App& app, GcArguments& asked) {
   CLI::Option* const settle =
       app.add_flag("--settle", asked.settle, "instead of freeing space, compress landed data for good");
   CLI::Option* const wait = app.add_flag("--wait", asked.wait, "return when the reclaim has ended");
+  CLI::Option* const rate =
+      app.add_option("--rate", asked.rate, "store at most this many bytes a second again, such as 20m; 0: no limit")
+          ->type_name("SIZE");
   auto* const actions = app.add_option_group("actions", "instead of starting a reclaim")->require_option(0, 1);
   const auto add_action = [&](const std::string& action, const std::string& meaning) {
-    return actions->add_flag_callback(
-        "--" + action, [&asked, action] { asked.action = action; }, meaning);
+    return actions
+        ->add_flag_callback(
+            "--" + action, [&asked, action] { asked.action = action; }, meaning)
+        ->excludes(rate);
   };
+  actions
+      ->add_option_function<std::string>(
+          "--set-rate",
+          [&asked](const std::string& text) {
+            asked.action = "set-rate";
+            asked.rate = text;
+          },
+          "change that limit for the running job and later ones")
+      ->type_name("SIZE")
+      ->excludes(rate)
+      ->excludes(wait)
+      ->excludes(settle);
   add_action("status", "show the progress")->excludes(settle);
   add_action("pause", "pause the running job and disable automatic ones")->excludes(wait)->excludes(settle);
   add_action("resume", "resume the paused job and enable automatic ones")->excludes(settle);

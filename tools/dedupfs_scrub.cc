@@ -10,6 +10,7 @@
 #include "mount/control/control_socket.h"
 #include "mount/reports/scrub_report.h"
 #include "mount/system/mount_table.h"
+#include "rate.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 struct ScrubArguments {
   std::string path;
   std::string rate = format_size(Scrubber::kDefaultBytesPerSecond);
+  std::string new_rate;
   bool status = false;
   bool stop = false;
   bool wait = false;
@@ -28,14 +30,13 @@ Result<nlohmann::json> ask_scrub(const Path& volume, const nlohmann::json& reque
 }
 
 Result<nlohmann::json> scrub(const ScrubArguments& asked) {
-  const auto rate = parse_size(asked.rate);
-  if (!rate)
-    return invalid_argument("--rate: '" + asked.rate +
-                            "' is not a size: give bytes a second, such as 50m, or 0 for no limit");
+  DEDUPFS_ASSIGN(const std::uint64_t rate, parse_rate("--rate", asked.rate));
+  DEDUPFS_ASSIGN(const std::uint64_t new_rate, asked.new_rate.empty() ? 0 : parse_rate("--set-rate", asked.new_rate));
   DEDUPFS_ASSIGN(const Path volume, find_whole_volume(asked.path));
+  if (!asked.new_rate.empty()) return ask_scrub(volume, {{"action", "set_rate"}, {"bytes_per_second", new_rate}});
   if (asked.stop) return ask_scrub(volume, {{"action", "stop"}});
   if (!asked.status) {
-    DEDUPFS_ASSIGN(const auto started, ask_scrub(volume, {{"action", "start"}, {"bytes_per_second", *rate}}));
+    DEDUPFS_ASSIGN(const auto started, ask_scrub(volume, {{"action", "start"}, {"bytes_per_second", rate}}));
     if (!asked.wait) return started;
   }
   return asked.wait ? await_job(volume, "scrub") : ask_scrub(volume, {{"action", "status"}});
@@ -50,8 +51,11 @@ void define_options(CLI::App& app, ScrubArguments& asked) {
   app.add_option("MOUNTPOINT", asked.path, "the mount point of the volume, or its folder")->required();
   app.add_option("--rate", asked.rate, "read at most this many bytes a second, such as 50m; 0: no limit")
       ->capture_default_str();
+  CLI::Option* const set_rate =
+      app.add_option("--set-rate", asked.new_rate, "change the limit of the running scrub, start nothing");
   CLI::Option* const status = app.add_flag("--status", asked.status, "show the progress, start nothing");
   CLI::Option* const stop = app.add_flag("--stop", asked.stop, "stop the running scrub")->excludes(status);
+  set_rate->excludes(status)->excludes(stop);
   app.add_flag("--wait", asked.wait, "return when the scrub has ended")->excludes(stop);
   app.add_flag("--json", asked.as_json, "print one JSON object");
   define_common_options(app);

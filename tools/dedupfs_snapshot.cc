@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,18 +13,20 @@
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/namespace/filesystem.h"
+#include "fs/snapshots/tree_diff.h"
 #include "log_to.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/diff_report.h"
 #include "mount/reports/retention_policy.h"
 #include "mount/reports/snapshot_report.h"
+#include "point_in_time.h"
 #include "snapshot_target.h"
 
 namespace dedupfs::tools {
 namespace {
 
-using Snapshots = std::vector<SnapshotRecord>;
 using Target = SnapshotTarget;
+using Snapshots = Target::Snapshots;
 
 constexpr int kDiffSchemaVersion = 1;
 
@@ -32,6 +35,7 @@ struct SnapshotArguments {
   std::string path;
   std::vector<std::string> names;
   RetentionPolicy keep;
+  std::string until;  // of a hold; empty: until it is released
   bool is_dry_run = false;
   bool as_json = false;
   bool foreign = false;
@@ -57,8 +61,28 @@ Result<Snapshots> remove_all(Target& target, const std::vector<std::string>& nam
   return target.list();
 }
 
-bool is_there(const Snapshots& snapshots, const std::string& name) {
-  return std::ranges::find(snapshots, name, &SnapshotRecord::name) != snapshots.end();
+bool is_there(const Snapshots& there, const std::string& name) {
+  return std::ranges::find(there.all, name, &SnapshotRecord::name) != there.all.end();
+}
+
+std::optional<HoldStatus> hold_of(const Snapshots& there, const std::string& name) {
+  const auto snapshot = std::ranges::find(there.all, name, &SnapshotRecord::name);
+  if (snapshot == there.all.end()) return std::nullopt;
+  const auto hold = there.holds.find(snapshot->number);
+  return hold == there.holds.end() ? std::nullopt : std::optional(hold->second);
+}
+
+// Those that the policy does not keep, and nothing holds.
+std::vector<std::string> due_by(const RetentionPolicy& policy, const Snapshots& there, std::ostream& err) {
+  if (!policy.any()) return {};
+  std::vector<std::string> due;
+  for (std::string& name : not_kept(policy, there.all)) {
+    if (const auto hold = hold_of(there, name))
+      err << "kept " << name << ": " << hold_text(*hold) << '\n';
+    else
+      due.push_back(std::move(name));
+  }
+  return due;
 }
 
 // Deletes all of them or none; a name may be given twice.
@@ -68,6 +92,9 @@ Result<Snapshots> remove_named(Target& target, const SnapshotArguments& asked, s
   for (const std::string& name : asked.names) {
     if (!is_there(there, name))
       return Error{ErrorCode::kNotFound, fmt::format("there is no snapshot '{}'; none was deleted", name)};
+    if (const auto hold = hold_of(there, name))
+      return Error{ErrorCode::kNotPermitted,
+                   fmt::format("snapshot '{}' is {}; none was deleted", name, hold_text(*hold))};
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   return remove_all(target, names, asked.is_dry_run, err);
@@ -79,10 +106,20 @@ Result<Snapshots> pretend_to_create(Target& target, const std::string& name) {
   DEDUPFS_ASSIGN(Snapshots there, target.list());
   if (is_there(there, name)) return Error{ErrorCode::kExists, fmt::format("there is a snapshot '{}' already", name)};
   SnapshotRecord record;
-  record.number = there.empty() ? 1 : there.back().number + 1;
+  record.number = there.all.empty() ? 1 : there.all.back().number + 1;
   record.name = name;
   record.created_unix_seconds = std::time(nullptr);
-  there.push_back(std::move(record));
+  there.all.push_back(std::move(record));
+  return there;
+}
+
+Result<Snapshots> hold_named(Target& target, const SnapshotArguments& asked, std::ostream& err) {
+  std::optional<std::int64_t> until;
+  if (!asked.until.empty()) {
+    DEDUPFS_ASSIGN(until, parse_time(asked.until, std::time(nullptr)));
+  }
+  DEDUPFS_ASSIGN(Snapshots there, target.hold(asked.names[0], until));
+  if (const auto hold = hold_of(there, asked.names[0])) err << asked.names[0] << " is " << hold_text(*hold) << '\n';
   return there;
 }
 
@@ -91,15 +128,16 @@ Result<Snapshots> act(Target& target, const SnapshotArguments& asked, std::ostre
     const std::string name = asked.names.empty() ? name_of_now() : asked.names[0];
     DEDUPFS_ASSIGN(const Snapshots there, asked.is_dry_run ? pretend_to_create(target, name) : target.create(name));
     err << (asked.is_dry_run ? "would create " : "created ") << name << '\n';
-    return remove_all(target, asked.keep.any() ? not_kept(asked.keep, there) : std::vector<std::string>(),
-                      asked.is_dry_run, err);
+    return remove_all(target, due_by(asked.keep, there, err), asked.is_dry_run, err);
   }
   if (asked.action == "delete") {
     if (!asked.keep.any()) return remove_named(target, asked, err);
     DEDUPFS_ASSIGN(const Snapshots there, target.list());
-    return remove_all(target, not_kept(asked.keep, there), asked.is_dry_run, err);
+    return remove_all(target, due_by(asked.keep, there, err), asked.is_dry_run, err);
   }
   if (asked.action == "rollback") return target.roll_back(asked.names[0]);
+  if (asked.action == "hold") return hold_named(target, asked, err);
+  if (asked.action == "release") return target.release(asked.names[0]);
   return target.list();
 }
 
@@ -108,7 +146,7 @@ Result<Outcome> act_on_volume(const SnapshotArguments& asked, std::ostream& err)
   DEDUPFS_ASSIGN(Target target, Target::open(asked.path, asked.foreign));
   Outcome outcome;
   DEDUPFS_ASSIGN(outcome.snapshots, act(target, asked, err));
-  if (asked.action == "list" && !asked.is_quick && !outcome.snapshots.empty()) {
+  if (asked.action == "list" && !asked.is_quick && !outcome.snapshots.all.empty()) {
     // The list is worth something without them.
     if (auto sizes = target.sizes())
       outcome.sizes = std::move(*sizes);
@@ -158,7 +196,8 @@ CLI::Option_group& add_retention_policy(CLI::App& command, SnapshotArguments& as
     policy.add_option(name, count, meaning)->type_name("N");
   };
   add_rule("--keep-last", asked.keep.last, "keep the newest N snapshots");
-  add_rule("--keep-daily", asked.keep.daily, "keep the newest snapshot of each of the last N days that have one");
+  add_rule("--keep-hourly", asked.keep.hourly, "keep the newest snapshot of each of the last N hours that have one");
+  add_rule("--keep-daily", asked.keep.daily, "the same for days");
   add_rule("--keep-weekly", asked.keep.weekly, "the same for weeks, which begin on Monday");
   add_rule("--keep-monthly", asked.keep.monthly, "the same for months");
   command.add_flag("--dry-run", asked.is_dry_run, "change nothing; print what would be created and deleted");
@@ -179,6 +218,12 @@ void define_commands(CLI::App& app, SnapshotArguments& asked) {
   add_retention_policy(remove, asked).excludes(names);
   CLI::App& rollback = add_action(app, asked, "rollback", "set all files back to their state in a snapshot");
   rollback.add_option("NAME", asked.names, "the snapshot")->required()->expected(1);
+  CLI::App& hold = add_action(app, asked, "hold", "keep a snapshot from being deleted");
+  hold.add_option("NAME", asked.names, "the snapshot")->required()->expected(1);
+  hold.add_option("--until", asked.until, "nobody can release it before: 2026-12-24, '2026-12-24 18:00', 30d")
+      ->type_name("DATE");
+  CLI::App& release = add_action(app, asked, "release", "end the hold of a snapshot");
+  release.add_option("NAME", asked.names, "the snapshot")->required()->expected(1);
   CLI::App& diff = add_action(app, asked, "diff", "list what changed between two snapshots, or since one");
   diff.get_option("--json")->description("print one JSON object");
   diff.add_option("FROM [TO]", asked.names, "the older snapshot, and the newer one (default: now, the present)")
@@ -187,6 +232,8 @@ void define_commands(CLI::App& app, SnapshotArguments& asked) {
   app.callback([&asked] {
     if (asked.action == "delete" && asked.names.empty() && !asked.keep.any())
       throw CLI::ValidationError("delete", "name the snapshots to delete, or say with --keep-... which to keep");
+    if (const auto until = parse_time(asked.until, 0); !asked.until.empty() && !until)
+      throw CLI::ValidationError("--until", until.error().message());
   });
 }
 
@@ -195,8 +242,9 @@ void define_commands(CLI::App& app, SnapshotArguments& asked) {
 int run_snapshot(Arguments arguments, std::ostream& out, std::ostream& err) {
   const Console console({.name = "dedupfs-snapshot", .usage_error = kUsageError, .failed = kFailed}, out, err);
   SnapshotArguments asked;
-  CLI::App app("Creates, lists, compares and deletes snapshots of a dedupfs volume, and rolls the volume back to one.",
-               "dedupfs-snapshot");
+  CLI::App app(
+      "Creates, lists, compares, holds and deletes snapshots of a dedupfs volume, and rolls the volume back to one.",
+      "dedupfs-snapshot");
   define_commands(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
@@ -204,8 +252,10 @@ int run_snapshot(Arguments arguments, std::ostream& out, std::ostream& err) {
   const auto outcome = act_on_volume(asked, err);
   if (!outcome) return console.fail(outcome.error());
   const auto text = read_answer([&]() -> std::string {
-    if (asked.as_json) return text_of_json(sized_snapshots_json(outcome->snapshots, outcome->sizes));
-    return asked.action == "list" ? snapshots_screen(outcome->snapshots, outcome->sizes) : std::string();
+    if (asked.as_json)
+      return text_of_json(sized_snapshots_json(outcome->snapshots.all, outcome->snapshots.holds, outcome->sizes));
+    return asked.action == "list" ? snapshots_screen(outcome->snapshots.all, outcome->snapshots.holds, outcome->sizes)
+                                  : std::string();
   });
   if (!text) return console.fail(text.error());
   out << *text;

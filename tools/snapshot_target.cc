@@ -13,7 +13,6 @@
 #include "mount/control/control_socket.h"
 #include "mount/reports/diff_report.h"
 #include "mount/reports/share_report.h"
-#include "mount/reports/snapshot_report.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
 
@@ -31,7 +30,7 @@ Result<SnapshotTarget> SnapshotTarget::open(const Path& path, bool foreign) {
 }
 
 Result<SnapshotTarget::Snapshots> SnapshotTarget::list() {
-  return filesystem_ ? filesystem_->snapshots() : ask({{"action", "list"}});
+  return filesystem_ ? Snapshots{filesystem_->snapshots(), filesystem_->held_snapshots()} : ask({{"action", "list"}});
 }
 
 Result<SnapshotTarget::Snapshots> SnapshotTarget::create(const std::string& name) {
@@ -52,6 +51,23 @@ Result<SnapshotTarget::Snapshots> SnapshotTarget::remove(const std::string& name
 Result<SnapshotTarget::Snapshots> SnapshotTarget::roll_back(const std::string& name) {
   if (!filesystem_) return ask({{"action", "rollback"}, {"name", name}});
   DEDUPFS_TRY(filesystem_->roll_back(name));
+  return list();
+}
+
+Result<SnapshotTarget::Snapshots> SnapshotTarget::hold(const std::string& name,
+                                                       const std::optional<std::int64_t>& until_unix_seconds) {
+  if (!filesystem_) {
+    nlohmann::json request{{"action", "hold"}, {"name", name}, {"until_unix_seconds", nullptr}};
+    if (until_unix_seconds) request["until_unix_seconds"] = *until_unix_seconds;
+    return ask(std::move(request));
+  }
+  DEDUPFS_TRY(filesystem_->hold_snapshot(name, until_unix_seconds));
+  return list();
+}
+
+Result<SnapshotTarget::Snapshots> SnapshotTarget::release(const std::string& name) {
+  if (!filesystem_) return ask({{"action", "release"}, {"name", name}});
+  DEDUPFS_TRY(filesystem_->release_snapshot(name));
   return list();
 }
 
@@ -105,7 +121,10 @@ Result<void> SnapshotTarget::close() {
 Result<SnapshotTarget::Snapshots> SnapshotTarget::ask(nlohmann::json request) const {
   request["command"] = "snapshot";
   DEDUPFS_ASSIGN(const nlohmann::json answer, control_request(volume_, request));
-  return read_answer([&] { return snapshots_of(answer.at("snapshots")); });
+  return read_answer([&] {
+    const nlohmann::json& snapshots = answer.at("snapshots");
+    return Snapshots{snapshots_of(snapshots), holds_of(snapshots)};
+  });
 }
 
 // The kernel still holds changes that programs made through mappings.

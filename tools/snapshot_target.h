@@ -4,6 +4,7 @@
 // Failure: errors of the daemon or of the filesystem; kBusy if somebody else has opened the volume without a daemon.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,12 +14,16 @@
 #include "base/backing.h"
 #include "base/result.h"
 #include "fs/namespace/filesystem.h"
+#include "mount/reports/snapshot_report.h"
 
 namespace dedupfs::tools {
 
 class SnapshotTarget {
  public:
-  using Snapshots = std::vector<SnapshotRecord>;
+  struct Snapshots {
+    std::vector<SnapshotRecord> all;  // the oldest first
+    Holds holds;
+  };
 
   static Result<SnapshotTarget> open(const Path& path, bool foreign);
 
@@ -27,6 +32,8 @@ class SnapshotTarget {
   Result<Snapshots> create(const std::string& name);
   Result<Snapshots> remove(const std::string& name);
   Result<Snapshots> roll_back(const std::string& name);
+  Result<Snapshots> hold(const std::string& name, const std::optional<std::int64_t>& until_unix_seconds);
+  Result<Snapshots> release(const std::string& name);
 
   // The object that `dedupfs-snapshot diff --json` prints, without its version. `to` none: the present.
   Result<nlohmann::json> diff(const std::string& from, const std::optional<std::string>& to);

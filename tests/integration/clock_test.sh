@@ -21,10 +21,14 @@ int clock_gettime(clockid_t clock, struct timespec* now) {
   if (!real) real = (int (*)(clockid_t, struct timespec*))dlsym(RTLD_NEXT, "clock_gettime");
   const int result = real(clock, now);
   if (clock == CLOCK_REALTIME) now->tv_sec -= 3600 * ++looks;
+#ifdef YEARS_AHEAD
+  if (clock == CLOCK_REALTIME) now->tv_sec = 2000000000;
+#endif
   return result;
 }
 C
 cc -O1 -shared -fPIC -o "$scratch/backwards.so" "$scratch/backwards.c" -ldl
+cc -O1 -shared -fPIC -DYEARS_AHEAD -o "$scratch/ahead.so" "$scratch/backwards.c" -ldl
 mount_backwards() { LD_PRELOAD=$scratch/backwards.so mount_volume "$@"; }
 checkpoints() { find "$volume/checkpoints" -name '*.checkpoint' | sort | tr '\n' ' '; }
 last_checkpoint() { checkpoints | awk '{print $NF}'; }
@@ -53,5 +57,18 @@ unmount_volume
 check "nothing is wrong" fsck.dedupfs -n --verify-data "$volume"
 rm -r "$volume/index"
 check "a repair takes the newest checkpoint" eval 'fsck.dedupfs -y "$volume" >/dev/null; mount_volume && cmp "$mnt/folder/file" "$scratch/first"'
+
+# A hold until a date does not end because somebody sets the clock forward.
+dedupfs-snapshot create "$mnt" held 2>/dev/null
+check "hold a snapshot for a day" dedupfs-snapshot hold "$mnt" held --until 24h
+check "and one for two seconds" eval 'dedupfs-snapshot create "$mnt" brief && dedupfs-snapshot hold "$mnt" brief --until 2s && sleep 2.1'
+check "that ends with its date" dedupfs-snapshot delete "$mnt" brief
+unmount_volume
+years_ahead() { LD_PRELOAD=$scratch/ahead.so "$@"; }
+check_equal "the clock is years ahead" 2033 "$(years_ahead date -u +%Y)"
+check_refused "the tool does not delete it" 2 "'held' is held until" years_ahead dedupfs-snapshot delete "$volume" held
+check "a daemon with that clock" years_ahead mount_volume
+check_refused "does not, either" 2 "'held' is held until" dedupfs-snapshot delete "$mnt" held
+check_refused "nor release it" 2 "for another 24 hours" dedupfs-snapshot release "$mnt" held
 unmount_volume
 finish

@@ -25,7 +25,9 @@ check_refused "two at once are too much" 2 'runs already' dedupfs-scrub "$mnt"
 check "it can be stopped" dedupfs-scrub --stop "$mnt"
 check_equal "before its end" False "$(scrub_of complete)"
 check "the volume can be unmounted during one" eval 'dedupfs-scrub --rate 100k "$mnt" && remount'
-check_equal "the next mount knows of it" False "$(scrub_of complete)"
+check "it goes on at the next mount" eval 'dedupfs-stat "$mnt" | grep -q "Scrub running: .*at most 100.00 KiB/s"'
+check "and ends sooner without a limit" eval 'dedupfs-scrub --set-rate 0 "$mnt" && dedupfs-scrub --status --wait "$mnt"'
+check_equal "it has looked at everything" True "$(scrub_of complete)"
 
 unmount_volume
 container=$(find "$volume/containers" -type f -size +10M | sort | head -n 1)
@@ -41,6 +43,7 @@ mount_volume "log=$scratch/scrub.log"
 check_refused "damage is found" 4 'DAMAGED CHUNKS' dedupfs-scrub --wait --rate 0 "$mnt"
 check "counted" test "$(scrub_of damaged_chunks)" -ge 1
 check "and logged with its container" grep -q "scrub: .*$(basename "$container")" "$scratch/scrub.log"
+check "the file is named" grep -q "scrub: damaged: /file$" "$scratch/scrub.log"
 remount
 check_refused "the next mount knows of it" 4 'DAMAGED CHUNKS' dedupfs-scrub --status "$mnt"
 check "the chunks are remembered" test "$(stat_of damaged_chunks)" -ge 1

@@ -153,5 +153,16 @@ mount_volume ro
 check_equal "a read-only mount shows them" offline "$(ls "$mnt/.snapshots")"
 check_refused "but makes none" 2 'read-only' dedupfs-snapshot create "$mnt" x
 unmount_volume
+
+# --- holds
+mount_volume
+check "a snapshot is held until a date" dedupfs-snapshot hold "$mnt" offline --until 30d
+check_refused "nobody releases it before" 2 'held until .* for another 30 days' dedupfs-snapshot release "$mnt" offline
+check_refused "nor deletes it" 2 "'offline' is held until" dedupfs-snapshot delete "$mnt" offline
+check "a policy passes it over" eval 'dedupfs-snapshot create "$mnt" newer --keep-last 1 2>&1 | grep -q "kept offline: held until"'
+check "one without a date is held until it is released" eval 'dedupfs-snapshot hold "$mnt" newer &&
+  ! dedupfs-snapshot delete "$mnt" newer && dedupfs-snapshot release "$mnt" newer && dedupfs-snapshot delete "$mnt" newer'
+unmount_volume
+check_refused "without a mount it is held, too" 2 "'offline' is held until" dedupfs-snapshot delete "$volume" offline
 check "fsck finds nothing" fsck.dedupfs -n "$volume"
 finish

@@ -82,6 +82,13 @@ TEST_F(GcTest, ASignalStopsIt) {
   EXPECT_THAT(outcome.out, StartsWith("Last reclaim: stopped after"));
 }
 
+TEST_F(GcTest, TakesALimitOfItsRate) {
+  EXPECT_EQ(gc({"--rate", "500m", path()}).exit_code, 0);
+  const Outcome wrong = gc({"--rate", "fast", path()});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("--rate: 'fast' is not a size"));
+}
+
 TEST_F(GcTest, OtherActionsNeedADaemon) {
   for (const std::string action : {"--status", "--pause", "--resume", "--stop"}) {
     const Outcome outcome = gc({action, path()});
@@ -89,6 +96,7 @@ TEST_F(GcTest, OtherActionsNeedADaemon) {
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_THAT(outcome.err, AllOf(HasSubstr(path()), HasSubstr("is not mounted"), HasSubstr(action)));
   }
+  EXPECT_THAT(gc({"--set-rate", "1m", path()}).err, AllOf(HasSubstr("is not mounted"), HasSubstr("--set-rate")));
 }
 
 TEST_F(GcTest, FailsIfItsOutputCannotBeWritten) {
@@ -99,6 +107,8 @@ TEST(RunGc, TakesOneActionAndDoesNotWaitForWhatItStops) {
   EXPECT_EQ(gc({"--pause", "--resume", "/volume"}).exit_code, 1);
   EXPECT_EQ(gc({"--pause", "--wait", "/volume"}).exit_code, 1);
   EXPECT_THAT(gc({"--stop", "--wait", "/volume"}).err, HasSubstr("excludes"));
+  EXPECT_EQ(gc({"--stop", "--set-rate", "1m", "/volume"}).exit_code, 1);
+  EXPECT_EQ(gc({"--status", "--rate", "1m", "/volume"}).exit_code, 1);
 }
 
 TEST(RunGc, NamesWhatIsNoVolume) {

@@ -71,6 +71,7 @@ TEST(RunScrub, CanBeStopped) {
 }
 
 TEST(RunScrub, ABadRateIsNamedWithTheRemedy) {
+  EXPECT_THAT(outcome_of(run_scrub, {"--set-rate", "fast", "/volume"}).err, HasSubstr("--set-rate: 'fast'"));
   const Outcome outcome = outcome_of(run_scrub, {"--rate", "fast", "/volume"});
 
   EXPECT_EQ(outcome.exit_code, 1);

@@ -119,6 +119,40 @@ TEST(RunSnapshot, ADryRunChangesNothing) {
   EXPECT_THAT(names_of(volume.path()), IsEmpty());
 }
 
+TEST(RunSnapshot, WhatIsHeldIsDeletedNeitherByNameNorByAPolicy) {
+  const ClosedVolume volume;
+  const std::string path = volume.path();
+  for (const std::string name : {"a", "b", "c"}) EXPECT_EQ(snapshot({"create", path, name}).exit_code, 0);
+
+  EXPECT_THAT(snapshot({"hold", path, "a", "--until", "30d"}).err, MatchesRegex("a is held until 20.* 30 days .*\n"));
+  EXPECT_EQ(snapshot({"hold", path, "b"}).err, "b is held until it is released\n");
+  const Outcome named = snapshot({"delete", path, "c", "a"});
+  EXPECT_EQ(named.exit_code, 2);
+  EXPECT_THAT(named.err, AllOf(HasSubstr("'a' is held until 20"), HasSubstr("none was deleted")));
+  const Outcome by_policy = snapshot({"create", path, "d", "--keep-last", "1"});
+  EXPECT_EQ(by_policy.exit_code, 0);
+  EXPECT_THAT(by_policy.err, AllOf(HasSubstr("kept a: held until"), HasSubstr("kept b: held"), HasSubstr("deleted c")));
+  EXPECT_THAT(names_of(path), ElementsAre("a", "b", "d"));
+  EXPECT_THAT(snapshot({"list", path}).out, AllOf(HasSubstr("a  (held until 20"), HasSubstr("b  (held until it is")));
+  EXPECT_EQ(snapshot({"release", path, "a"}).exit_code, 2);
+  EXPECT_EQ(snapshot({"release", path, "b"}).exit_code, 0);
+  EXPECT_EQ(snapshot({"delete", path, "b"}).exit_code, 0);
+  const auto json = nlohmann::json::parse(snapshot({"list", "--json", path}).out);
+  EXPECT_EQ(keys_missing_in(manual_text("dedupfs-snapshot.8"), json[0].at("hold")), "");
+  EXPECT_EQ(json[1].at("hold"), nullptr);
+}
+
+TEST(RunSnapshot, TheDaemonHoldsSnapshotsToo) {
+  ServedVolume volume;
+  EXPECT_EQ(snapshot({"create", volume.path(), "monday"}).exit_code, 0);
+
+  EXPECT_EQ(snapshot({"hold", volume.path(), "monday", "--until", "2w"}).exit_code, 0);
+  EXPECT_EQ(snapshot({"delete", volume.path(), "monday"}).exit_code, 2);
+  EXPECT_TRUE(fails_with(ErrorCode::kNotPermitted, volume.filesystem()->delete_snapshot("monday")));
+  EXPECT_EQ(snapshot({"hold", volume.path(), "monday", "--until", "2001-01-01"}).exit_code, 2);
+  EXPECT_THAT(snapshot({"hold", volume.path(), "monday", "--until", "soon"}).err, HasSubstr("'soon' is not a time"));
+}
+
 TEST(RunSnapshot, ShowsWhatChanged) {
   ClosedVolume volume;
   EXPECT_EQ(snapshot({"create", volume.path(), "monday"}).exit_code, 0);
@@ -179,6 +213,9 @@ TEST(RunSnapshot, WrongArgumentsAreUsageErrors) {
                                                     {"rollback", "/volume"},
                                                     {"create", "/volume", "a", "b"},
                                                     {"diff", "/volume"},
+                                                    {"hold", "/volume"},
+                                                    {"hold", "/volume", "a", "--until", "soon"},
+                                                    {"release", "/volume", "a", "--until", "1d"},
                                                     {"diff", "/volume", "a", "b", "c"},
                                                     {"paint", "/volume"},
                                                     {"create", "/volume", "--keep-last", "many"}})

@@ -1,7 +1,14 @@
 #include "fs/background/background_work.h"
 
-#include <functional>
+#include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/printable.h"
+#include "fs/background/damaged_files.h"
 #include "fs/background/idle_memory.h"
 #include "store/chunks/dropped_bytes.h"
 
@@ -37,11 +44,37 @@ BackgroundWork::BackgroundWork(Volume& volume, const InodeTable& table, const In
       activity_(activity),
       settings_(settings),
       references_(volume.database(), numbers),
-      scrubber_(volume, [this](const ScrubFindings& findings) {
-        if (!transactions_.check_writable()) return;
-        const Transactions::Change change(transactions_);
-        volume_.metadata().put(Family::kCounters, kLastScrubCounter, encode_scrub_findings(findings));
-      }) {}
+      scrubber_(volume, scrub_host()) {}
+
+// A scrub knows no files.
+void BackgroundWork::log_damaged_files() {
+  constexpr std::size_t kMostNames = 1000;
+  const auto synced = transactions_.sync();  // the list of damaged chunks
+  const auto names = synced ? name_damaged_files(volume_.database()) : Result<std::vector<std::string>>(synced.error());
+  if (!names) return spdlog::error("scrub: the damaged files cannot be named: {}", names.error().message());
+  for (std::size_t i = 0; i < std::min(names->size(), kMostNames); ++i)
+    spdlog::error("scrub: damaged: {}", printable((*names)[i]));
+  if (names->size() > kMostNames) spdlog::error("scrub: and {} files more", names->size() - kMostNames);
+}
+
+ScrubHost BackgroundWork::scrub_host() {
+  return {.ended =
+              [this](const ScrubFindings& findings) {
+                if (!transactions_.check_writable()) return;
+                {
+                  const Transactions::Change change(transactions_);
+                  volume_.metadata().put(Family::kCounters, kLastScrubCounter, encode_scrub_findings(findings));
+                  volume_.metadata().erase(Family::kCounters, kScrubPositionCounter);
+                }
+                if (findings.damaged_chunks != 0) log_damaged_files();
+              },
+          .note_position =
+              [this](const ScrubPosition& position) {
+                if (!transactions_.check_writable()) return;
+                const Transactions::Change change(transactions_);
+                volume_.metadata().put(Family::kCounters, kScrubPositionCounter, encode_scrub_position(position));
+              }};
+}
 
 void BackgroundWork::start_checkpoints() {
   checkpointer_ = std::make_unique<Checkpointer>(volume_, settings_.checkpoint_interval, [this](std::uint64_t bytes) {
@@ -55,11 +88,15 @@ void BackgroundWork::start_checkpoints() {
 void BackgroundWork::start() {
   reclaimer_ = std::make_unique<Reclaimer>(
       volume_, reclaim_host(),
-      Reclaimer::Settings{
-          .look_interval = kLookInterval,
-          .due = [this](ReclaimGoal goal) { return goal == ReclaimGoal::kSettle ? due_settling() : due_reclaim(); },
-          .is_idle = [this] { return is_idle(); },
-          .yielding_cpu_percent = settings_.settle_cpu_percent});
+      Reclaimer::Settings{.look_interval = kLookInterval,
+                          .due =
+                              [this](ReclaimGoal goal) {
+                                settings_.now_and_then();
+                                return goal == ReclaimGoal::kSettle ? due_settling() : due_reclaim();
+                              },
+                          .is_idle = [this] { return is_idle(); },
+                          .yielding_cpu_percent = settings_.settle_cpu_percent});
+  scrubber_.resume();
   if (settings_.defragment_percent != 0)
     defragmenter_ = std::make_unique<Defragmenter>(volume_, settings_.defragment_percent, defragmenter_host());
 }
@@ -70,7 +107,7 @@ void BackgroundWork::after_commit(bool is_new_state) {
 }
 
 void BackgroundWork::stop() {
-  scrubber_.stop();
+  scrubber_.interrupt();
   if (reclaimer_) reclaimer_->stop_for_good();
   if (defragmenter_) defragmenter_->finish(kMaxDefragmentationTime);
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -32,6 +33,7 @@ namespace dedupfs {
 class BackgroundWork {
  public:
   struct Settings {
+    std::function<void()> now_and_then;               // every few seconds, from start() to stop()
     std::chrono::milliseconds checkpoint_interval{};  // 0: none
     std::chrono::milliseconds patience{};             // the longest wait for a commit that others request
     unsigned defragment_percent = 0;                  // 0: none
@@ -60,6 +62,8 @@ class BackgroundWork {
 
  private:
   ReclaimHost reclaim_host();
+  ScrubHost scrub_host();
+  void log_damaged_files();
   DefragmenterHost defragmenter_host();
   bool is_short_of_space();
   std::optional<ReclaimSettings> due_reclaim();

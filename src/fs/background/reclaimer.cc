@@ -70,6 +70,23 @@ void Reclaimer::begin(const ReclaimSettings& settings) {
   begun_ = phase_begun_ = worked_since_ = Clock::now();
   worked_ = {};
   ++jobs_;
+  limit_from_now_on();
+}
+
+void Reclaimer::set_rate(std::uint64_t bytes_per_second) {
+  const MutexLock lock(mutex_);
+  status_.bytes_per_second = bytes_per_second;
+  limit_from_now_on();
+  changed_.notify_all();
+}
+
+void Reclaimer::limit_from_now_on() {
+  limited_ = Clock::now();
+  written_when_limited_ = written_bytes();
+}
+
+std::uint64_t Reclaimer::written_bytes() const {
+  return status_.current.moved_bytes + status_.current.rebased_bytes;
 }
 
 void Reclaimer::pause() {
@@ -80,6 +97,7 @@ void Reclaimer::pause() {
 void Reclaimer::resume() {
   const MutexLock lock(mutex_);
   status_.paused = false;
+  limit_from_now_on();
   changed_.notify_all();
 }
 
@@ -198,11 +216,23 @@ ReclaimStatus::Ended Reclaimer::reclaim_once(const ReclaimSettings& settings) {
   return ended;
 }
 
+// Until no more was written than the limit allows.
+void Reclaimer::wait_for_rate() {
+  while (status_.bytes_per_second != 0 && !stopping_ && !ending_) {
+    const std::chrono::duration<double> due(static_cast<double>(written_bytes() - written_when_limited_) /
+                                            static_cast<double>(status_.bytes_per_second));
+    const auto until = limited_ + std::chrono::duration_cast<Clock::duration>(due);
+    if (Clock::now() >= until) return;
+    changed_.wait_until(mutex_, until);
+  }
+}
+
 // Waits while it is paused; one that yields, also while the volume is in use, and for its share of the time.
 Result<void> Reclaimer::wait_for_turn() {
   const auto is_ending = [this]() DEDUPFS_REQUIRES(mutex_) { return stopping_ || ending_; };
   const Clock::duration worked = Clock::now() - worked_since_;
   worked_ += worked;
+  wait_for_rate();
   changed_.wait(mutex_, [&]() DEDUPFS_REQUIRES(mutex_) { return !status_.paused || is_ending(); });
   if (yields_) {
     const unsigned percent = settings_.yielding_cpu_percent;

@@ -31,6 +31,7 @@ struct ReclaimStatus {
   double phase_seconds = 0;
   double seconds = 0;  // since it began
   ReclaimFindings current;
+  std::uint64_t bytes_per_second = 0;  // the limit, also of later ones; 0: none
   // The last reclaim since the mount.
   struct Ended {
     ReclaimFindings findings;
@@ -60,6 +61,8 @@ class Reclaimer {
   Result<void> start(const ReclaimSettings& settings);  // kBusy: a reclaim runs already, and does not yield
   void pause();                                         // takes effect between two steps; does not wait
   void resume();
+  // Limits what is stored again, of the running one and of later ones. 0: no limit.
+  void set_rate(std::uint64_t bytes_per_second);
   void stop();  // stops the running one, and waits for its end
   void stop_for_good();
   ReclaimStatus status() const;
@@ -74,6 +77,9 @@ class Reclaimer {
   Result<void> note_progress(ReclaimPhase phase, double done, const ReclaimFindings& so_far);
   void stop_running() DEDUPFS_REQUIRES(mutex_);
   Result<void> wait_for_turn() DEDUPFS_REQUIRES(mutex_);
+  void wait_for_rate() DEDUPFS_REQUIRES(mutex_);
+  void limit_from_now_on() DEDUPFS_REQUIRES(mutex_);
+  std::uint64_t written_bytes() const DEDUPFS_REQUIRES(mutex_);
   void note_rest(const ReclaimStatus::Ended& ended) DEDUPFS_REQUIRES(mutex_);
   std::optional<ReclaimSettings> find_due() DEDUPFS_REQUIRES(mutex_);
   bool is_resting(ReclaimGoal goal) const DEDUPFS_REQUIRES(mutex_);
@@ -89,8 +95,10 @@ class Reclaimer {
   std::optional<ReclaimSettings> asked_ DEDUPFS_GUARDED_BY(mutex_);
   bool yields_ DEDUPFS_GUARDED_BY(mutex_) = false;  // the running one
   Clock::time_point worked_since_ DEDUPFS_GUARDED_BY(mutex_);
-  Clock::duration worked_ DEDUPFS_GUARDED_BY(mutex_){};  // by the running one, without its waits
-  std::uint64_t jobs_ DEDUPFS_GUARDED_BY(mutex_) = 0;    // that began
+  Clock::duration worked_ DEDUPFS_GUARDED_BY(mutex_){};   // by the running one, without its waits
+  std::uint64_t jobs_ DEDUPFS_GUARDED_BY(mutex_) = 0;     // that began
+  Clock::time_point limited_ DEDUPFS_GUARDED_BY(mutex_);  // since then, and since so many bytes, the limit counts
+  std::uint64_t written_when_limited_ DEDUPFS_GUARDED_BY(mutex_) = 0;
   Clock::time_point reclaim_rests_until_ DEDUPFS_GUARDED_BY(mutex_);
   Clock::time_point settling_rests_until_ DEDUPFS_GUARDED_BY(mutex_);
   Clock::time_point begun_ DEDUPFS_GUARDED_BY(mutex_);

@@ -10,6 +10,7 @@
 
 #include "fs/check/reference_check.h"
 #include "fs/content/recipe.h"
+#include "fs/format/hold_records.h"
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
 
@@ -239,6 +240,15 @@ class NamespaceCheck {
     DEDUPFS_ASSIGN(const auto count, counter(kInodesCounter, 0));
     if (count && *count != inodes_.size())
       report_.error(fmt::format("{} inodes recorded, {} found", *count, inodes_.size()));
+    DEDUPFS_TRY(check_parses(kHoldsCounter, decode_holds));
+    return check_parses(kVolumeTimeCounter, decode_volume_time);
+  }
+
+  template <class Decode>
+  Result<void> check_parses(std::string_view name, const Decode& decode) {
+    DEDUPFS_ASSIGN(const auto value, volume_.database().get(Family::kCounters, name));
+    if (!value) return {};
+    if (const auto decoded = decode(*value); !decoded) report_.error(decoded.error().message());
     return {};
   }
 

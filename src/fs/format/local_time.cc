@@ -4,6 +4,7 @@
 
 #include <array>
 #include <ctime>
+#include <string_view>
 
 namespace dedupfs {
 namespace {
@@ -24,6 +25,20 @@ std::string minute_text(std::int64_t unix_seconds) {
 
 std::string second_text(std::int64_t unix_seconds) {
   return calendar_text(unix_seconds, "%Y-%m-%d %H:%M:%S");
+}
+
+std::string duration_text(std::uint64_t seconds) {
+  struct Unit {
+    std::uint64_t seconds;
+    std::string_view name;
+  };
+  constexpr std::array<Unit, 4> kUnits{{{86400, "day"}, {3600, "hour"}, {60, "minute"}, {1, "second"}}};
+  for (const Unit& unit : kUnits) {
+    const std::uint64_t count = seconds / unit.seconds + (seconds % unit.seconds == 0 ? 0 : 1);
+    if (seconds >= 2 * unit.seconds || unit.seconds == 1)
+      return fmt::format("{} {}{}", count, unit.name, count == 1 ? "" : "s");
+  }
+  return {};
 }
 
 }  // namespace dedupfs

@@ -46,6 +46,7 @@ Filesystem::~Filesystem() {
 Result<void> Filesystem::close(const ClosingGoesOn& goes_on) {
   parts_->background.stop();
   if (parts_->closed.exchange(true) || parts_->volume->read_only()) return {};
+  parts_->holds.note_time();
   DEDUPFS_TRY(parts_->transactions.finish());
   crash_point("unmount.committed");
   if (const auto finished = parts_->background.finish_checkpoint(goes_on); !finished) {
@@ -214,6 +215,18 @@ Result<void> Filesystem::delete_snapshot(std::string_view name) {
 
 std::vector<SnapshotRecord> Filesystem::snapshots() const {
   return parts_->snapshots.all();
+}
+
+Result<void> Filesystem::hold_snapshot(std::string_view name, std::optional<std::int64_t> until_unix_seconds) {
+  return parts_->snapshots.hold(name, until_unix_seconds);
+}
+
+Result<void> Filesystem::release_snapshot(std::string_view name) {
+  return parts_->snapshots.release(name);
+}
+
+std::map<TreeNumber, HoldStatus> Filesystem::held_snapshots() const {
+  return parts_->holds.all();
 }
 
 Result<std::vector<ChangedName>> Filesystem::roll_back(std::string_view name) {

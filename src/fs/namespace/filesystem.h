@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@
 #include "fs/background/reclaimer.h"
 #include "fs/format/types.h"
 #include "fs/namespace/filesystem_types.h"
+#include "fs/snapshots/snapshot_holds.h"
 #include "store/check/scrubber.h"
 #include "store/volume/volume.h"
 
@@ -112,9 +114,14 @@ class Filesystem {
   static Result<void> check_snapshot_name(std::string_view name);
   // The snapshot has everything that happened before the call. It is durable when this returns.
   Result<void> create_snapshot(std::string_view name);
-  // The deletion is durable when this returns. The space comes back in the background.
+  // The deletion is durable when this returns. The space comes back in the background. kNotPermitted if it is held.
   Result<void> delete_snapshot(std::string_view name);
   std::vector<SnapshotRecord> snapshots() const;  // the oldest first
+  // Keeps a snapshot from being deleted until it is released, or until a date, before which nobody can release it: as
+  // SnapshotHolds. They are durable when these return.
+  Result<void> hold_snapshot(std::string_view name, std::optional<std::int64_t> until_unix_seconds);
+  Result<void> release_snapshot(std::string_view name);
+  std::map<TreeNumber, HoldStatus> held_snapshots() const;
   // Gives the live tree the state of the snapshot, in one durable step. kBusy if a file is open; the message names it. Nothing
   // else may run meanwhile. Returns the names and inodes that a cache of names, attributes and content must forget, in addition
   // to the directory of the snapshots.

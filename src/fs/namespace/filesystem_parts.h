@@ -43,6 +43,7 @@
 #include "fs/namespace/xattrs.h"
 #include "fs/snapshots/clean_up.h"
 #include "fs/snapshots/rollback.h"
+#include "fs/snapshots/snapshot_holds.h"
 #include "fs/snapshots/snapshots.h"
 #include "fs/snapshots/snapshots_directory.h"
 #include "fs/transactions/space_guard.h"
@@ -81,6 +82,7 @@ struct FilesystemParts {
 
   SnapshotsDirectory snapshots_directory;
   CleanUp clean_up;
+  SnapshotHolds holds;
   Snapshots snapshots;
   Rollback rollback;
 

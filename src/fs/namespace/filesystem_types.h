@@ -8,6 +8,7 @@
 #include "fs/background/settle_mode.h"
 #include "fs/format/directory_entry.h"
 #include "fs/snapshots/snapshot_types.h"
+#include "fs/snapshots/volume_time.h"
 
 namespace dedupfs {
 
@@ -25,6 +26,7 @@ struct FilesystemOptions {
   unsigned settle_cpu_percent = 100;  // the share of the time in which it works
   unsigned gather_percent = 100;      // what settling gathers may take, of what was stored since it gathered last
   unsigned defragment_percent = 0;    // the share of written data that may be stored again (defragmenter.h)
+  HoldClocks hold_clocks;             // of held snapshots
   using SnapshotAccess = dedupfs::SnapshotAccess;
   SnapshotAccess snapshot_access = SnapshotAccess::kVisible;
 };

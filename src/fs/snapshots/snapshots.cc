@@ -10,6 +10,7 @@
 #include "fs/format/records.h"
 #include "fs/snapshots/tree_diff.h"
 #include "index/counters.h"
+#include "store/format/superblock_features.h"
 
 namespace dedupfs {
 namespace {
@@ -84,10 +85,30 @@ Result<void> Snapshots::remove(std::string_view name) {
   const MutexLock lock(mutex_);
   DEDUPFS_TRY(transactions_.check_writable());
   DEDUPFS_ASSIGN(const SnapshotRecord snapshot, find(name));
+  DEDUPFS_TRY(holds_.check_deletable(snapshot));
   mark_deleted(snapshot);
   DEDUPFS_TRY(transactions_.sync());
   crash_point("snapshot.deleted");
   return {};
+}
+
+Result<void> Snapshots::hold(std::string_view name, std::optional<std::int64_t> until_unix_seconds) {
+  const MutexLock lock(mutex_);
+  DEDUPFS_TRY(transactions_.check_writable());
+  DEDUPFS_ASSIGN(const SnapshotRecord snapshot, find(name));
+  DEDUPFS_TRY(space_.admit_metadata());
+  // First: no build that would delete the snapshot may write to the volume from now on.
+  DEDUPFS_TRY(add_read_only_feature(*volume_.folder(), kHoldsFeature));
+  DEDUPFS_TRY(holds_.hold(snapshot, until_unix_seconds));
+  return transactions_.sync();
+}
+
+Result<void> Snapshots::release(std::string_view name) {
+  const MutexLock lock(mutex_);
+  DEDUPFS_TRY(transactions_.check_writable());
+  DEDUPFS_ASSIGN(const SnapshotRecord snapshot, find(name));
+  DEDUPFS_TRY(holds_.release(snapshot));
+  return transactions_.sync();
 }
 
 void Snapshots::mark_deleted(SnapshotRecord record) {
@@ -96,6 +117,7 @@ void Snapshots::mark_deleted(SnapshotRecord record) {
     record.is_deleted = true;
     volume_.metadata().put(Family::kSnapshots, encode_snapshot_key(record.number), encode_snapshot(record));
     volume_.snapshots().put(record);
+    holds_.forget(record.number);
   }
   directory_.update();
 }

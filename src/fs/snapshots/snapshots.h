@@ -6,12 +6,15 @@
 // Failure:   a snapshot that could not be made durable is deleted again.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/result.h"
 #include "fs/inodes/inode_numbers.h"
+#include "fs/snapshots/snapshot_holds.h"
 #include "fs/snapshots/snapshots_directory.h"
 #include "fs/transactions/lock_order.h"
 #include "fs/transactions/space_guard.h"
@@ -23,18 +26,27 @@ namespace dedupfs {
 class Snapshots {
  public:
   Snapshots(Volume& volume, const InodeNumbers& numbers, Transactions& transactions, SpaceGuard& space,
-            SnapshotsDirectory& directory)
-      : volume_(volume), numbers_(numbers), transactions_(transactions), space_(space), directory_(directory) {}
+            SnapshotHolds& holds, SnapshotsDirectory& directory)
+      : volume_(volume),
+        numbers_(numbers),
+        transactions_(transactions),
+        space_(space),
+        holds_(holds),
+        directory_(directory) {}
 
   // kInvalidArgument for a name that cannot be one.
   static Result<void> check_name(std::string_view name);
   // The snapshot has everything that happened before the call. It is durable when this returns.
   Result<void> create(std::string_view name);
-  // The deletion is durable when this returns. The space comes back in the background.
+  // The deletion is durable when this returns. The space comes back in the background. kNotPermitted if it is held.
   Result<void> remove(std::string_view name);
   // kNotFound if there is none.
   Result<SnapshotRecord> find(std::string_view name) const;
   std::vector<SnapshotRecord> all() const { return volume_.snapshots().all(); }  // the oldest first
+
+  // As SnapshotHolds. They are durable when these return.
+  Result<void> hold(std::string_view name, std::optional<std::int64_t> until_unix_seconds);
+  Result<void> release(std::string_view name);
 
   // In its scope, no other thread makes, deletes or restores a snapshot.
   class DEDUPFS_SCOPED_CAPABILITY [[nodiscard]] Turn {
@@ -56,6 +68,7 @@ class Snapshots {
   const InodeNumbers& numbers_;
   Transactions& transactions_;
   SpaceGuard& space_;
+  SnapshotHolds& holds_;
   SnapshotsDirectory& directory_;
   Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::requests) DEDUPFS_ACQUIRED_BEFORE(lock_order::renames);
 };

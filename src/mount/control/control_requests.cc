@@ -1,6 +1,7 @@
 #include "mount/control/control_requests.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 namespace dedupfs {
@@ -37,16 +38,25 @@ Result<DeletedSet> deleted_set_of(const nlohmann::json& request) {
   return deleted;
 }
 
+namespace {
+
+Result<std::uint64_t> rate_of(const nlohmann::json& request) {
+  const nlohmann::json& rate = request.at("bytes_per_second");
+  if (!rate.is_number_unsigned())
+    return Error{ErrorCode::kInvalidArgument, "\"bytes_per_second\" is not a number of bytes"};
+  return rate.get<std::uint64_t>();
+}
+
+}  // namespace
+
 Result<ScrubRequest> scrub_request_of(const nlohmann::json& request) {
   using Action = ScrubRequest::Action;
   const std::string action = request.at("action").get<std::string>();
   if (action == "status") return ScrubRequest{Action::kStatus};
   if (action == "stop") return ScrubRequest{Action::kStop};
-  if (action != "start") return unknown_action(action, "scrub");
-  const nlohmann::json& rate = request.at("bytes_per_second");
-  if (!rate.is_number_unsigned())
-    return Error{ErrorCode::kInvalidArgument, "\"bytes_per_second\" is not a number of bytes"};
-  return ScrubRequest{Action::kStart, rate.get<std::uint64_t>()};
+  if (action != "start" && action != "set_rate") return unknown_action(action, "scrub");
+  DEDUPFS_ASSIGN(const std::uint64_t rate, rate_of(request));
+  return ScrubRequest{action == "start" ? Action::kStart : Action::kSetRate, rate};
 }
 
 namespace {
@@ -71,6 +81,17 @@ Result<SnapshotRequest> snapshot_request_of(const nlohmann::json& request) {
   if (action == "create") return SnapshotRequest{Action::kCreate, name};
   if (action == "delete") return SnapshotRequest{Action::kDelete, name};
   if (action == "rollback") return SnapshotRequest{Action::kRollBack, name};
+  if (action == "release") return SnapshotRequest{Action::kRelease, name};
+  if (action == "hold") {
+    SnapshotRequest hold{.action = Action::kHold, .name = name};
+    const nlohmann::json& until = request.at("until_unix_seconds");
+    if (!until.is_null() && !until.is_number_unsigned())
+      return Error{ErrorCode::kInvalidArgument, "\"until_unix_seconds\" is not a time"};
+    constexpr std::uint64_t kLast = std::numeric_limits<std::int64_t>::max();
+    if (!until.is_null())
+      hold.until_unix_seconds = static_cast<std::int64_t>(std::min(until.get<std::uint64_t>(), kLast));
+    return hold;
+  }
   return unknown_action(action, "snapshot");
 }
 
@@ -93,6 +114,10 @@ Result<ReclaimRequest> reclaim_request_of(const nlohmann::json& request) {
   if (action == "pause") return ReclaimRequest{Action::kPause};
   if (action == "resume") return ReclaimRequest{Action::kResume};
   if (action == "stop") return ReclaimRequest{Action::kStop};
+  if (action == "set_rate") {
+    DEDUPFS_ASSIGN(const std::uint64_t rate, rate_of(request));
+    return ReclaimRequest{.action = Action::kSetRate, .bytes_per_second = rate};
+  }
   if (action == "start") return ReclaimRequest{Action::kStart, ReclaimGoal::kFreeSpace};
   if (action == "settle") return ReclaimRequest{Action::kStart, ReclaimGoal::kSettle};
   return unknown_action(action, "reclaim");

@@ -25,22 +25,23 @@ Result<DeletedSet> deleted_set_of(const nlohmann::json& request);
 
 // {"command": "scrub", "action": "start", "bytes_per_second": 0}
 struct ScrubRequest {
-  enum class Action { kStatus, kStart, kStop };
+  enum class Action { kStatus, kStart, kStop, kSetRate };
 
   Action action = Action::kStatus;
-  std::uint64_t bytes_per_second = 0;  // of kStart
+  std::uint64_t bytes_per_second = 0;  // of kStart and kSetRate
 };
 Result<ScrubRequest> scrub_request_of(const nlohmann::json& request);
 
 // {"command": "snapshot", "action": "create", "name": "monday"}
 // {"command": "snapshot", "action": "diff", "from": "monday", "to": "tuesday", "first": 0}
 struct SnapshotRequest {
-  enum class Action { kList, kCreate, kDelete, kRollBack, kDiff };
+  enum class Action { kList, kCreate, kDelete, kRollBack, kDiff, kHold, kRelease };
 
   Action action = Action::kList;
-  std::string name;               // of all but kList; of kDiff: the older snapshot
-  std::optional<std::string> to;  // of kDiff; none: the present
-  std::uint64_t first = 0;        // of kDiff: the changes in front of it are left out
+  std::string name;                                // of all but kList; of kDiff: the older snapshot
+  std::optional<std::string> to;                   // of kDiff; none: the present
+  std::uint64_t first = 0;                         // of kDiff: the changes in front of it are left out
+  std::optional<std::int64_t> until_unix_seconds;  // of kHold; none: until it is released
 };
 Result<SnapshotRequest> snapshot_request_of(const nlohmann::json& request);
 
@@ -61,10 +62,11 @@ RemountRequest remount_request_of(const nlohmann::json& request);
 
 // {"command": "reclaim", "action": "start"}, or "settle", which starts one with that goal
 struct ReclaimRequest {
-  enum class Action { kStatus, kStart, kPause, kResume, kStop };
+  enum class Action { kStatus, kStart, kPause, kResume, kStop, kSetRate };
 
   Action action = Action::kStatus;
   ReclaimGoal goal = ReclaimGoal::kFreeSpace;  // of kStart
+  std::uint64_t bytes_per_second = 0;          // of kSetRate
 };
 Result<ReclaimRequest> reclaim_request_of(const nlohmann::json& request);
 

@@ -30,6 +30,7 @@ Result<void> run_scrub_request(Scrubber& scrubber, const ScrubRequest& request) 
   switch (request.action) {
     case ScrubRequest::Action::kStatus: return {};
     case ScrubRequest::Action::kStart: return scrubber.start(request.bytes_per_second);
+    case ScrubRequest::Action::kSetRate: scrubber.set_rate(request.bytes_per_second); break;
     case ScrubRequest::Action::kStop: scrubber.stop();
   }
   return {};
@@ -39,6 +40,7 @@ Result<void> run_reclaim_request(Reclaimer& reclaimer, const ReclaimRequest& req
   switch (request.action) {
     case ReclaimRequest::Action::kStatus: return {};
     case ReclaimRequest::Action::kStart: return reclaimer.start({.goal = request.goal});
+    case ReclaimRequest::Action::kSetRate: reclaimer.set_rate(request.bytes_per_second); break;
     case ReclaimRequest::Action::kPause: reclaimer.pause(); break;
     case ReclaimRequest::Action::kResume: reclaimer.resume(); break;
     case ReclaimRequest::Action::kStop: reclaimer.stop();
@@ -69,6 +71,10 @@ Result<nlohmann::json> run_snapshot_request(FuseMount& mount, const SnapshotRequ
     case SnapshotRequest::Action::kList: break;
     case SnapshotRequest::Action::kCreate: DEDUPFS_TRY(filesystem.create_snapshot(request.name)); break;
     case SnapshotRequest::Action::kDelete: DEDUPFS_TRY(filesystem.delete_snapshot(request.name)); break;
+    case SnapshotRequest::Action::kHold:
+      DEDUPFS_TRY(filesystem.hold_snapshot(request.name, request.until_unix_seconds));
+      break;
+    case SnapshotRequest::Action::kRelease: DEDUPFS_TRY(filesystem.release_snapshot(request.name)); break;
     case SnapshotRequest::Action::kRollBack: {
       const auto roll_back = [&] {
         const QuiesceGate::Closure alone(mount.requests());
@@ -78,7 +84,7 @@ Result<nlohmann::json> run_snapshot_request(FuseMount& mount, const SnapshotRequ
       mount.invalidate(changed);
     }
   }
-  return nlohmann::json{{"snapshots", snapshots_json(filesystem.snapshots())}};
+  return nlohmann::json{{"snapshots", snapshots_json(filesystem.snapshots(), filesystem.held_snapshots())}};
 }
 
 Result<MetricsFormat> metrics_format_of(const nlohmann::json& asked) {

@@ -104,10 +104,12 @@ std::string running_line(const nlohmann::json& json) {
   const char* const state = json.at("paused").get<bool>()  ? "paused"
                             : json.value("waiting", false) ? "waiting until the volume is idle"
                                                            : "running";
-  return fmt::format("{} {}: {} {:.0f} %{}{}; {}\n", settling ? "Settling" : "Reclaim", state,
+  const auto limit = json.value("bytes_per_second", std::uint64_t{0});
+  return fmt::format("{} {}: {} {:.0f} %{}{}{}; {}\n", settling ? "Settling" : "Reclaim", state,
                      shown_phase(json.at("phase").get<std::string>()), json.at("progress_percent").get<double>(),
                      left.is_null() ? "" : fmt::format(", about {:.0f} s left", left.get<double>()),
                      rate.is_null() ? "" : ", " + human_size(static_cast<std::uint64_t>(rate.get<double>())) + "/s",
+                     limit == 0 ? "" : fmt::format(", at most {}/s", human_size(limit)),
                      freed_text(json.at("current")));
 }
 
@@ -135,6 +137,7 @@ nlohmann::json reclaim_json(const ReclaimStatus& status) {
       {"seconds", status.running ? status.seconds : 0.0},
       {"seconds_left", time_left(status)},
       {"swept_bytes_per_second", copy_rate(status)},
+      {"bytes_per_second", status.bytes_per_second},
       {"current", status.running ? findings_json(status.current) : nlohmann::json(nullptr)},
       {"last", ended_json(status.last)},
       {"freed_bytes", status.freed_bytes},

@@ -43,6 +43,7 @@ std::vector<std::string> not_kept(const RetentionPolicy& policy, std::vector<Sna
   std::set<TreeNumber> kept;
   for (std::size_t i = 0; i < std::min<std::size_t>(policy.last, snapshots.size()); ++i)
     kept.insert(snapshots[i].number);
+  keep(snapshots, policy.hourly, "%F %H %z", kept);  // with the zone: an hour that the clock repeats counts twice
   keep(snapshots, policy.daily, "%F", kept);
   keep(snapshots, policy.weekly, "%G-%V", kept);
   keep(snapshots, policy.monthly, "%Y-%m", kept);

@@ -1,4 +1,5 @@
-// Chooses the snapshots to keep: the newest ones, and the newest one of each of the last days, weeks and months.
+// Chooses the snapshots to keep: the newest ones, and the newest one of each of the last hours, days, weeks
+// and months.
 //
 // Threads: free functions, safe from any thread.
 #pragma once
@@ -11,14 +12,15 @@
 
 namespace dedupfs {
 
-// A snapshot is kept if any rule keeps it. Days, weeks and months without a snapshot do not count.
+// A snapshot is kept if any rule keeps it. Hours, days, weeks and months without one do not count.
 struct RetentionPolicy {
   std::uint32_t last = 0;
+  std::uint32_t hourly = 0;
   std::uint32_t daily = 0;
   std::uint32_t weekly = 0;  // weeks begin on Monday
   std::uint32_t monthly = 0;
 
-  bool any() const { return last + daily + weekly + monthly != 0; }
+  bool any() const { return (last | hourly | daily | weekly | monthly) != 0; }
 };
 
 // The names of the snapshots that no rule keeps, the oldest first. Days begin at midnight of the local time.

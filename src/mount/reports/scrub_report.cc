@@ -30,12 +30,17 @@ std::string findings_text(const nlohmann::json& findings) {
                                count("damaged_chunks"), count("other_damage"));
 }
 
+std::string rate_text(std::uint64_t bytes_per_second) {
+  return bytes_per_second == 0 ? "" : fmt::format(", at most {}/s", human_size(bytes_per_second));
+}
+
 }  // namespace
 
 nlohmann::json scrub_json(const ScrubStatus& status) {
   return {
       {"running", status.running},
       {"progress_percent", 100 * status.progress},
+      {"bytes_per_second", status.bytes_per_second},
       {"seconds_left", status.seconds_left ? nlohmann::json(*status.seconds_left) : nlohmann::json(nullptr)},
       {"current", findings_json(status.current)},
       {"last", findings_json(status.last)},
@@ -46,7 +51,8 @@ std::string scrub_screen(const nlohmann::json& json) {
   std::string out;
   if (json.at("running").get<bool>()) {
     const nlohmann::json& left = json.at("seconds_left");
-    out += fmt::format("Scrub running: {:.0f} %{}; {}\n", json.at("progress_percent").get<double>(),
+    out += fmt::format("Scrub running: {:.0f} %{}{}; {}\n", json.at("progress_percent").get<double>(),
+                       rate_text(json.value("bytes_per_second", std::uint64_t{0})),
                        left.is_null() ? "" : fmt::format(", about {} s left", left.get<std::int64_t>()),
                        findings_text(json.at("current")));
   }

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/crash_point.h"
+#include "store/format/features.h"
 
 namespace dedupfs {
 namespace {
@@ -27,6 +28,7 @@ std::string checksum_member(std::string_view covered) {
 constexpr std::size_t kChecksumMemberBytes = 12 + 18 + 3;
 
 constexpr std::array kIncompatibleFeatures = {kDeltaFeature};
+constexpr std::array kReadOnlyFeatures = {kHoldsFeature};
 
 // Reads members of a JSON object and remembers the first that is missing or of the wrong kind.
 class Members {
@@ -261,7 +263,7 @@ Result<std::optional<std::string>> repair_superblock(BackingFolder& volume) {
 }
 
 Result<void> require_writable(const Superblock& superblock) {
-  return require_known(superblock.read_only_features, {}, "can only be mounted read-only");
+  return require_known(superblock.read_only_features, kReadOnlyFeatures, "can only be mounted read-only");
 }
 
 }  // namespace dedupfs

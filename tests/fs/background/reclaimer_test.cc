@@ -59,6 +59,20 @@ class ReclaimerTest : public testing::Test {
   bool is_open_ = true;
 };
 
+TEST_F(ReclaimerTest, StoresNoMoreASecondThanItsLimitWhichCanBeChanged) {
+  Reclaimer reclaimer = make();
+  reclaimer.set_rate(1);  // byte a second
+  ASSERT_TRUE(ok(reclaimer.start({})));
+  while (reclaimer.status().current.moved_bytes == 0) {
+    ASSERT_TRUE(reclaimer.status().running);
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(reclaimer.status().running);
+  EXPECT_EQ(reclaimer.status().bytes_per_second, 1U);
+  reclaimer.set_rate(0);
+  EXPECT_FALSE(await_end(reclaimer).error);
+}
+
 TEST_F(ReclaimerTest, RunsWhenSomebodyAsksAndSaysWhatItFound) {
   Reclaimer reclaimer = make();
   EXPECT_FALSE(reclaimer.status().running);

@@ -271,7 +271,29 @@ make_v1_tiers() {
   pack v1-tiers
 }
 
-[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots v1-tiers
+# A snapshot that is held until a date, one that is held until somebody releases it, and one that is free.
+make_v1_holds() {
+  local snapshot
+  mkfs.dedupfs --chunker fixed:size=1k "$volume"
+  mount_volume
+  noise 81 5000 >"$mnt/file"
+  for snapshot in dated released free; do
+    dedupfs-snapshot create "$mnt" "$snapshot"
+    noise 82 500 >>"$mnt/file"
+  done
+  dedupfs-snapshot hold "$mnt" dated --until '2100-01-01 00:00'
+  dedupfs-snapshot hold "$mnt" released
+  umount.dedupfs "$mnt"
+  mount_volume ro
+  python3 "$here/manifest.py" "$mnt" >"$here/v1-holds.manifest"
+  for snapshot in "$mnt"/.snapshots/*; do
+    python3 "$here/manifest.py" "$snapshot" >"$here/v1-holds.$(basename "$snapshot").snapshot"
+  done
+  umount.dedupfs "$mnt"
+  pack v1-holds
+}
+
+[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots v1-tiers v1-holds
 for name; do
   if [ -e "$here/$name.tar.gz" ]; then
     echo "$name exists and stays as it is"

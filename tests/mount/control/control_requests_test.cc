@@ -51,8 +51,10 @@ TEST(ControlRequests, ActionMustBeThereAndAText) {
 TEST(ControlRequests, SnapshotsAreAskedForByName) {
   using Action = SnapshotRequest::Action;
   EXPECT_EQ(snapshot_request_of({{"action", "list"}})->action, Action::kList);
-  for (const auto& [text, action] :
-       {std::pair{"create", Action::kCreate}, {"delete", Action::kDelete}, {"rollback", Action::kRollBack}}) {
+  for (const auto& [text, action] : {std::pair{"create", Action::kCreate},
+                                     {"delete", Action::kDelete},
+                                     {"rollback", Action::kRollBack},
+                                     {"release", Action::kRelease}}) {
     const auto request = snapshot_request_of({{"action", text}, {"name", "monday"}});
     ASSERT_TRUE(request);
     EXPECT_EQ(request->action, action);
@@ -61,6 +63,33 @@ TEST(ControlRequests, SnapshotsAreAskedForByName) {
     EXPECT_THROW((void)snapshot_request_of({{"action", text}, {"name", 1}}), Json::exception);
   }
   EXPECT_TRUE(is_wrong(snapshot_request_of({{"action", "make"}, {"name", "x"}})));
+}
+
+TEST(SnapshotRequest, AHoldMayHaveADate) {
+  const Json hold{{"action", "hold"}, {"name", "monday"}, {"until_unix_seconds", nullptr}};
+  EXPECT_EQ(snapshot_request_of(hold)->action, SnapshotRequest::Action::kHold);
+  EXPECT_EQ(snapshot_request_of(hold)->until_unix_seconds, std::nullopt);
+  Json dated = hold;
+  dated["until_unix_seconds"] = 1'900'000'000U;
+  EXPECT_EQ(snapshot_request_of(dated)->until_unix_seconds, 1'900'000'000);
+  dated["until_unix_seconds"] = UINT64_MAX;
+  EXPECT_EQ(snapshot_request_of(dated)->until_unix_seconds, INT64_MAX);
+  for (const Json& wrong : {Json(-1), Json(1.5), Json("tomorrow")}) {
+    dated["until_unix_seconds"] = wrong;
+    EXPECT_TRUE(is_wrong(snapshot_request_of(dated))) << wrong;
+  }
+}
+
+TEST(ControlRequests, RatesAreNumbersOfBytes) {
+  const Json rate{{"action", "set_rate"}, {"bytes_per_second", 20U << 20}};
+  EXPECT_EQ(scrub_request_of(rate)->action, ScrubRequest::Action::kSetRate);
+  EXPECT_EQ(scrub_request_of(rate)->bytes_per_second, 20U << 20);
+  EXPECT_EQ(reclaim_request_of(rate)->action, ReclaimRequest::Action::kSetRate);
+  EXPECT_EQ(reclaim_request_of(rate)->bytes_per_second, 20U << 20);
+  for (const Json& wrong : {Json(-1), Json(1.5), Json("fast")}) {
+    EXPECT_TRUE(is_wrong(scrub_request_of({{"action", "set_rate"}, {"bytes_per_second", wrong}})));
+    EXPECT_TRUE(is_wrong(reclaim_request_of({{"action", "set_rate"}, {"bytes_per_second", wrong}})));
+  }
 }
 
 TEST(SnapshotRequest, ADiffNamesOneOrTwoSnapshots) {

@@ -52,6 +52,15 @@ TEST_F(RetentionPolicyTest, KeepTheLastOfEachDay) {
   EXPECT_THAT(not_kept({.daily = 2}, snapshots_), ElementsAre("mon-1", "mon-23"));
 }
 
+TEST_F(RetentionPolicyTest, KeepTheLastOfEachHour) {
+  make(kMonday + 60, "0:01");
+  make(kMonday + 120, "0:02");
+  make(kMonday + kHour, "1:00");
+  make(kMonday + kDay, "tuesday 0:00");
+  EXPECT_THAT(not_kept({.hourly = 3}, snapshots_), ElementsAre("0:01"));
+  EXPECT_THAT(not_kept({.hourly = 1, .daily = 2}, snapshots_), ElementsAre("0:01", "0:02"));
+}
+
 TEST_F(RetentionPolicyTest, WeeksBeginOnMonday) {
   make_days(15);  // two weeks and a Monday
   EXPECT_THAT(not_kept({.last = 1, .weekly = 3}, {snapshots_.begin() + 5, snapshots_.end()}),

@@ -4,7 +4,9 @@
 
 #include <fstream>
 #include <future>
+#include <optional>
 #include <random>
+#include <thread>
 
 #include "store/chunks/damage_record.h"
 #include "store/ingest/chunk_writer.h"
@@ -50,7 +52,7 @@ class ScrubberTest : public ::testing::Test {
 
   ScrubFindings scrub(std::uint64_t bytes_per_second = 0) {
     std::promise<ScrubFindings> ended;
-    Scrubber scrubber(*volume_, [&](const ScrubFindings& findings) { ended.set_value(findings); });
+    Scrubber scrubber(*volume_, {.ended = [&](const ScrubFindings& findings) { ended.set_value(findings); }});
     EXPECT_TRUE(scrubber.start(bytes_per_second));
     return ended.get_future().get();
   }
@@ -108,7 +110,7 @@ TEST_F(ScrubberTest, FindsADamagedCopyOfTheSuperblock) {
 TEST_F(ScrubberTest, IsPacedAndCanBeStoppedAndNotStartedTwice) {
   store(40);
   ScrubFindings found;
-  Scrubber scrubber(*volume_, [&](const ScrubFindings& findings) { found = findings; });
+  Scrubber scrubber(*volume_, {.ended = [&](const ScrubFindings& findings) { found = findings; }});
   ASSERT_TRUE(scrubber.start(1));  // byte a second
   EXPECT_TRUE(scrubber.status().running);
   const auto second = scrubber.start(1);
@@ -121,6 +123,81 @@ TEST_F(ScrubberTest, IsPacedAndCanBeStoppedAndNotStartedTwice) {
 
   ASSERT_TRUE(scrubber.start(0));
   scrubber.stop();
+}
+
+// Until the pace of a byte a second holds it up, behind the first region.
+void await_first_region(const Scrubber& scrubber) {
+  while (scrubber.status().current->checked_bytes == 0) std::this_thread::yield();
+}
+
+TEST_F(ScrubberTest, GoesOnWhereItWasInterrupted) {
+  store(40);
+  open();
+  flip_a_bit(path_ / "containers/0000000001.container", 1000);  // in the first region
+  const ScrubFindings whole = scrub();
+  open();
+  std::optional<ScrubPosition> position;
+  std::promise<ScrubFindings> ended;
+  const ScrubHost host{.ended = [&](const ScrubFindings& findings) { ended.set_value(findings); },
+                       .note_position = [&](const ScrubPosition& noted) { position = noted; }};
+  {
+    Scrubber scrubber(*volume_, host);
+    ASSERT_TRUE(scrubber.start(1));
+    await_first_region(scrubber);
+    scrubber.interrupt();
+    EXPECT_FALSE(scrubber.status().last);
+  }
+  ASSERT_TRUE(position);
+  EXPECT_GT(position->next_chunk, 1U);
+  EXPECT_EQ(position->bytes_per_second, 1U);
+  EXPECT_GE(position->so_far.damaged_chunks, 1U);
+  EXPECT_LT(position->so_far.checked_bytes, whole.checked_bytes);
+  Database::Batch batch(volume_->database());
+  batch.put(Family::kCounters, kScrubPositionCounter, encode_scrub_position(*position));
+  ASSERT_TRUE(volume_->database().write(batch));
+
+  Scrubber next(*volume_, host);
+  next.resume();
+  EXPECT_TRUE(next.status().running);
+  next.set_rate(0);
+  const ScrubFindings found = ended.get_future().get();
+  EXPECT_TRUE(found.complete);
+  EXPECT_EQ(found.checked_bytes, whole.checked_bytes);
+  EXPECT_EQ(found.damaged_chunks, whole.damaged_chunks);
+  EXPECT_EQ(found.started_unix_seconds, position->so_far.started_unix_seconds);
+}
+
+TEST_F(ScrubberTest, OneThatWasStoppedDoesNotGoOn) {
+  store(40);
+  bool is_noted = false;
+  Scrubber scrubber(*volume_,
+                    {.ended = [](const ScrubFindings&) {}, .note_position = [&](const auto&) { is_noted = true; }});
+  ASSERT_TRUE(scrubber.start(1));
+  scrubber.stop();
+  EXPECT_FALSE(is_noted);
+  scrubber.resume();
+  EXPECT_FALSE(scrubber.status().running);
+}
+
+TEST_F(ScrubberTest, ItsRateCanBeChangedWhileItRuns) {
+  store(40);
+  std::promise<ScrubFindings> ended;
+  Scrubber scrubber(*volume_, {.ended = [&](const ScrubFindings& findings) { ended.set_value(findings); }});
+  ASSERT_TRUE(scrubber.start(1));
+  await_first_region(scrubber);
+  EXPECT_EQ(scrubber.status().bytes_per_second, 1U);
+  scrubber.set_rate(1 << 30);
+  EXPECT_EQ(scrubber.status().bytes_per_second, 1U << 30);
+  EXPECT_TRUE(ended.get_future().get().complete);
+}
+
+TEST(ScrubPosition, OutlivesBeingWrittenDown) {
+  const ScrubPosition position{.next_chunk = 77, .bytes_per_second = 5 << 20, .so_far = {1, 0, 9, 3, 2, false}};
+  const std::string encoded = encode_scrub_position(position);
+  EXPECT_EQ(*decode_scrub_position(encoded), position);
+  EXPECT_FALSE(decode_scrub_position(encoded.substr(1)));
+  EXPECT_FALSE(decode_scrub_position(encoded + "x"));
+  EXPECT_FALSE(decode_scrub_position(""));
 }
 
 TEST(ScrubFindings, OutliveBeingWrittenDown) {

@@ -418,7 +418,7 @@ TEST(Reclaim, AScrubThatItOvertakesTakesNothingForDamaged) {
     return {};
   };
   std::promise<ScrubFindings> ended;
-  Scrubber scrubber(volume.volume(), [&](const ScrubFindings& findings) { ended.set_value(findings); });
+  Scrubber scrubber(volume.volume(), {.ended = [&](const ScrubFindings& findings) { ended.set_value(findings); }});
 
   ASSERT_TRUE(scrubber.start(0));
   const ScrubFindings findings = ended.get_future().get();

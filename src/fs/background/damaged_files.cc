@@ -1,0 +1,126 @@
+#include "fs/background/damaged_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_set>
+
+#include "fs/format/recipe_format.h"
+#include "fs/format/records.h"
+#include "fs/trees/committed_tree.h"
+#include "fs/trees/inode_paths.h"
+#include "store/chunks/chunk_index.h"
+#include "store/chunks/damaged_chunks.h"
+#include "store/metadata/before_images.h"
+
+namespace dedupfs {
+namespace {
+
+class DamagedFiles {
+ public:
+  explicit DamagedFiles(const Database& database) : state_(std::make_shared<CommittedState>(database)) {}
+
+  Result<std::vector<std::string>> name() {
+    DEDUPFS_TRY(find_chunks());
+    if (chunks_.empty()) return std::vector<std::string>();
+    const CommittedTree live = CommittedTree::live(state_);
+    std::set<InodeNumber> inodes;
+    DEDUPFS_TRY(live.walk(Family::kRecipes, encode_inode_key(kRootInode), encode_inode_key(kEndOfInodes),
+                          [&](std::string_view key, std::string_view segment) -> Result<bool> {
+                            DEDUPFS_ASSIGN(const bool needs, needs_damaged(segment));
+                            if (needs) inodes.insert(node_in_key(key));
+                            return true;
+                          }));
+    std::vector<std::string> names;
+    DEDUPFS_TRY(add_names(live, inodes, "/", names));
+    DEDUPFS_TRY(add_names_in_snapshots(names));
+    return names;
+  }
+
+ private:
+  // With the deltas that are made from them, directly or not.
+  Result<void> find_chunks() {
+    DEDUPFS_ASSIGN(const auto stored, state_->database.get(Family::kCounters, kDamagedChunksCounter));
+    if (!stored) return {};
+    DamagedChunks damaged;
+    DEDUPFS_TRY(damaged.load(*stored));
+    for (const std::uint64_t number : damaged.numbers()) chunks_.insert(number);
+    for (std::size_t before = 0; before != chunks_.size();) {
+      before = chunks_.size();
+      DEDUPFS_TRY(add_deltas());
+    }
+    return {};
+  }
+
+  Result<void> add_deltas() {
+    return walk(Family::kChunks, [this](std::string_view key, std::string_view value) -> Result<void> {
+      DEDUPFS_ASSIGN(const ChunkExtent extent, decode_extent(key, value));
+      for (std::size_t i = 0; i < extent.chunks.size(); ++i)
+        if (std::ranges::any_of(extent.chunks[i].sources, [&](ChunkId id) { return chunks_.contains(number_of(id)); }))
+          chunks_.insert(number_of(extent.id_of(i)));
+      return {};
+    });
+  }
+
+  template <class Visit>
+  Result<void> walk(Family family, const Visit& visit) const {
+    Result<void> result;
+    DEDUPFS_TRY(state_->database.walk(*state_->view, family, [&](std::string_view key, std::string_view value) {
+      result = visit(key, value);
+      return result.has_value();
+    }));
+    return result;
+  }
+
+  Result<bool> needs_damaged(std::string_view segment) const {
+    DEDUPFS_ASSIGN(const auto entries, decode_segment(segment));
+    return std::ranges::any_of(entries, [&](const RecipeEntry& entry) {
+      return entry.kind == RecipeEntry::Kind::kChunk && chunks_.contains(number_of(entry.chunk));
+    });
+  }
+
+  // What only snapshots have is in before-images. The snapshot of its number sees an image.
+  Result<void> add_names_in_snapshots(std::vector<std::string>& names) const {
+    std::map<TreeNumber, std::set<InodeNumber>> inodes;
+    DEDUPFS_TRY(walk(Family::kBeforeImages, [&](std::string_view key, std::string_view value) -> Result<void> {
+      DEDUPFS_ASSIGN(const BeforeImageKey image, decode_before_image_key(key));
+      if (image.family != Family::kRecipes) return {};
+      DEDUPFS_ASSIGN(const auto segment, decode_before_image(value));
+      if (!segment) return {};
+      DEDUPFS_ASSIGN(const bool needs, needs_damaged(*segment));
+      if (needs) inodes[image.number].insert(node_in_key(image.key));
+      return {};
+    }));
+    return walk(Family::kSnapshots, [&](std::string_view key, std::string_view value) -> Result<void> {
+      DEDUPFS_ASSIGN(const TreeNumber number, decode_snapshot_key(key));
+      DEDUPFS_ASSIGN(const SnapshotRecord record, decode_snapshot(number, value));
+      if (record.is_deleted || !inodes.contains(number)) return {};
+      DEDUPFS_ASSIGN(const CommittedTree tree, CommittedTree::of_snapshot(state_, record.name));
+      return add_names(tree, inodes[number], fmt::format("/{}/{}/", kSnapshotsName, record.name), names);
+    });
+  }
+
+  static Result<void> add_names(const CommittedTree& tree, const std::set<InodeNumber>& inodes, const std::string& root,
+                                std::vector<std::string>& names) {
+    InodePaths paths(tree);
+    for (const InodeNumber inode : inodes) paths.want(inode);
+    DEDUPFS_TRY(paths.find());
+    for (const InodeNumber inode : inodes) names.push_back(root + paths.path_of(inode));
+    return {};
+  }
+
+  const std::shared_ptr<CommittedState> state_;
+  std::unordered_set<std::uint64_t> chunks_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> name_damaged_files(const Database& database) {
+  return DamagedFiles(database).name();
+}
+
+}  // namespace dedupfs

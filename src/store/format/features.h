@@ -1,0 +1,11 @@
+// Names of features that the superblock of a volume may get while it is in use. See docs/format.md, "Superblock".
+#pragma once
+
+#include <string_view>
+
+namespace dedupfs {
+
+// Read-only: held snapshots. A build that does not know them would delete them.
+inline constexpr std::string_view kHoldsFeature = "holds";
+
+}  // namespace dedupfs

@@ -1,0 +1,63 @@
+#include "fs/background/damaged_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "fs/format/recipe_format.h"
+#include "fs/test_filesystem.h"
+#include "store/chunks/damage_record.h"
+
+namespace dedupfs {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+struct DamagedFilesTest : testing::Test {
+  TestFilesystem fs;
+
+  ChunkId first_chunk_of(InodeNumber file) {
+    EXPECT_TRUE(ok(fs->sync()));
+    const auto segment = value_of(fs->volume().database().get(Family::kRecipes, encode_recipe_key(file, 0)));
+    return value_of(decode_segment(*segment)).front().chunk;
+  }
+  void damage(ChunkId id) {
+    fs->volume().chunks().damage().note(id);
+    fs.make_file(kRootInode, "a change " + std::to_string(number_of(id)));
+    EXPECT_TRUE(ok(fs->sync()));
+  }
+  std::vector<std::string> named() { return value_of(name_damaged_files(fs->volume().database())); }
+};
+
+TEST_F(DamagedFilesTest, NamesFilesAndThoseThatOnlySnapshotsHave) {
+  const InodeNumber folder = fs.make_directory(kRootInode, "folder");
+  const InodeNumber damaged = fs.make_file(folder, "damaged", random_text(50'000, 1));
+  fs.make_file(folder, "whole", random_text(50'000, 2));
+  const InodeNumber gone = fs.make_file(folder, "gone", random_text(50'000, 3));
+  const ChunkId one = first_chunk_of(damaged);
+  const ChunkId other = first_chunk_of(gone);
+  EXPECT_THAT(named(), IsEmpty());
+  ASSERT_TRUE(ok(fs->create_snapshot("monday")));
+  EXPECT_TRUE(ok(fs->set_attributes(gone, {.size = 0}, {})));
+  damage(one);
+  EXPECT_THAT(named(), ElementsAre("/folder/damaged"));
+  damage(other);
+  EXPECT_THAT(named(), ElementsAre("/folder/damaged", "/.snapshots/monday/folder/gone"));
+}
+
+TEST_F(DamagedFilesTest, NamesFilesWhoseDeltasNeedADamagedChunk) {
+  const std::string content = random_text(200'000, 1);
+  std::string changed = content;
+  for (std::size_t at = 500; at < changed.size(); at += 2000) changed[at] = static_cast<char>(changed[at] ^ 1);
+  const InodeNumber base = fs.make_file(kRootInode, "base", content);
+  const ChunkId chunk = first_chunk_of(base);
+  fs.make_file(kRootInode, "delta", changed);
+  EXPECT_TRUE(ok(fs->sync()));
+  damage(chunk);
+  EXPECT_THAT(named(), testing::Contains("/delta"));
+}
+
+}  // namespace
+}  // namespace dedupfs
