@@ -140,19 +140,24 @@ void SnapshotHolds::put_time() {
   noted_ = time_->seconds();
 }
 
+// A volume without holds has no time, and its mounts no change of their own.
 void SnapshotHolds::note_time() {
-  if (!transactions_.check_writable()) return;
-  const Transactions::Change change(transactions_);
-  const MutexLock lock(mutex_);
-  if (!holds_.empty() && time_) put_time();
+  note_time_after(0);
 }
 
 void SnapshotHolds::note_time_now_and_then() {
-  const auto is_due = [this] {
+  note_time_after(kNoteEverySeconds);
+}
+
+void SnapshotHolds::note_time_after(std::uint64_t seconds) {
+  const auto is_due = [&] {
     const MutexLock lock(mutex_);
-    return !holds_.empty() && time_ && time_->seconds() >= noted_ + kNoteEverySeconds;
+    return !holds_.empty() && time_ && time_->seconds() >= noted_ + seconds;
   };
-  if (is_due()) note_time();
+  if (!is_due() || !transactions_.check_writable()) return;
+  const Transactions::Change change(transactions_);
+  const MutexLock lock(mutex_);
+  put_time();
 }
 
 }  // namespace dedupfs

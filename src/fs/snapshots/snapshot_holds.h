@@ -55,6 +55,7 @@ class SnapshotHolds {
   std::int64_t unix_seconds() const;
   HoldStatus status_of(const SnapshotHold& hold) const DEDUPFS_REQUIRES(mutex_);
   std::optional<HoldStatus> find(TreeNumber snapshot) const DEDUPFS_REQUIRES(mutex_);
+  void note_time_after(std::uint64_t seconds);
   void put() DEDUPFS_REQUIRES(mutex_);
   void put_time() DEDUPFS_REQUIRES(mutex_);
 

@@ -44,19 +44,20 @@ template <class VisitImage>
 Result<void> CommittedTree::walk_images(Family family, std::string_view from, std::string_view end,
                                         const VisitImage& visit) const {
   Result<void> result;
-  DEDUPFS_TRY(state_->database.walk_from(*state_->view, Family::kBeforeImages, encode_before_image_key(family, from, 0),
-                                         [&](std::string_view stored_key, std::string_view stored) {
-                                           ++state_->records_read;
-                                           const auto visit_next = [&]() -> Result<bool> {
-                                             DEDUPFS_ASSIGN(const BeforeImageKey image,
-                                                            decode_before_image_key(stored_key));
-                                             if (image.family != family || image.key >= end) return false;
-                                             return visit(image, stored);
-                                           };
-                                           const Result<bool> goes_on = visit_next();
-                                           if (!goes_on) result = goes_on.error();
-                                           return goes_on && *goes_on;
-                                         }));
+  DEDUPFS_TRY(
+      state_->database.walk_from(*state_->view, Family::kBeforeImages, encode_before_image_key(family, from, 0),
+                                 [&](std::string_view stored_key, std::string_view stored) {
+                                   ++state_->records_read;
+                                   const auto visit_next = [&]() -> Result<bool> {
+                                     DEDUPFS_ASSIGN(const BeforeImageKey image, decode_before_image_key(stored_key));
+                                     if (image.family != family || std::string_view(image.key).compare(end) >= 0)
+                                       return false;
+                                     return visit(image, stored);
+                                   };
+                                   const Result<bool> goes_on = visit_next();
+                                   if (!goes_on) result = goes_on.error();
+                                   return goes_on && *goes_on;
+                                 }));
   return result;
 }
 

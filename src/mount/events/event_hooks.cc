@@ -69,6 +69,7 @@ std::vector<std::string> environment_of(const Event& event, std::int64_t unix_se
   ::setpgid(0, 0);
   ::dup2(input, STDIN_FILENO);
   std::vector<char*> variables;
+  variables.reserve(environment.size() + 1);
   for (const std::string& variable : environment) variables.push_back(const_cast<char*>(variable.c_str()));
   variables.push_back(nullptr);
   std::array<char*, 2> arguments{const_cast<char*>(program.c_str()), nullptr};

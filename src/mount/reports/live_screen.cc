@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -119,7 +120,7 @@ class LiveScreen {
       add(fmt::format("{:<16}{:>10.2f}{:>6.0f} %{:>10.1f}  {}", stage.at("name").get<std::string>(),
                       stage.at("busy_threads").get<double>(), 100 * share,
                       stage.at("bytes_per_second").get<double>() / 1e6,
-                      std::string(static_cast<std::size_t>(share * kBarColumns + 0.5), '#')));
+                      std::string(static_cast<std::size_t>(std::lround(share * kBarColumns)), '#')));
     }
     for (const Json& wait : rates_.at("waits"))
       add(fmt::format("{:<16}{:>10.2f}  writers wait", wait.at("name").get<std::string>(),

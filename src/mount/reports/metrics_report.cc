@@ -148,7 +148,7 @@ class Text {
       for (std::size_t i = 0; i < one.at("buckets").size(); ++i) {
         count += one.at("buckets").at(i).get<std::uint64_t>();
         const std::string bound = i < bounds.size() ? bound_text(bounds.at(i).get<double>()) : "+Inf";
-        sample("dedupfs_operation_seconds_bucket", fmt::format("{}", count), name + ",le=\"" + bound + '"');
+        sample("dedupfs_operation_seconds_bucket", fmt::format("{}", count), fmt::format("{},le=\"{}\"", name, bound));
       }
       sample("dedupfs_operation_seconds_sum", fmt::format("{}", one.at("seconds").get<double>()), name);
       sample("dedupfs_operation_seconds_count", fmt::format("{}", count), name);

@@ -94,8 +94,10 @@ TEST_F(FileContentStreamTest, ATruncationEndsIt) {
 TEST_F(FileContentStreamTest, AFailureShowsInTheNextFlushAndNothingIsLost) {
   // Shared with the fault, which outlives this function.
   const auto full = std::make_shared<std::atomic<bool>>(true);
-  backing_->fault = [full](const std::string& operation, const Path& path) -> std::optional<Error> {
+  const auto has_failed = std::make_shared<std::atomic<bool>>(false);
+  backing_->fault = [full, has_failed](const std::string& operation, const Path& path) -> std::optional<Error> {
     if (!*full || operation != "write" || path.extension() != ".container") return std::nullopt;
+    *has_failed = true;
     return Error{ErrorCode::kNoSpace, "the disk is full"};
   };
   std::mt19937_64 random(1);
@@ -103,6 +105,7 @@ TEST_F(FileContentStreamTest, AFailureShowsInTheNextFlushAndNothingIsLost) {
 
   append(bytes);
   EXPECT_EQ(read_all(), bytes);
+  while (!*has_failed || volume_->chunks().waiting_bytes() != 0) std::this_thread::yield();
   const auto failed = content_->flush();
 
   ASSERT_FALSE(failed);

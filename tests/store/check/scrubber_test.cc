@@ -133,7 +133,8 @@ void await_first_region(const Scrubber& scrubber) {
 TEST_F(ScrubberTest, GoesOnWhereItWasInterrupted) {
   store(40);
   open();
-  flip_a_bit(path_ / "containers/0000000001.container", 1000);  // in the first region
+  for (std::uint64_t offset = 1000; offset < 600000; offset += 20000)  // in each region, whatever their order
+    flip_a_bit(path_ / "containers/0000000001.container", offset);
   const ScrubFindings whole = scrub();
   open();
   std::optional<ScrubPosition> position;
