@@ -298,7 +298,7 @@ std::string default_scratch() {
 
 void define_options(CLI::App& app, ExtractArguments& asked) {
   define_common_options(app);
-  app.add_option("VOLUME", asked.volume, "the folder of the volume, which is not mounted")->required();
+  app.add_option("VOLUME", asked.volume, "the folder of a volume that is not mounted")->required();
   app.add_option("PATH", asked.request.paths, "files and folders in the volume (default: all)");
   CLI::Option* const folder =
       app.add_option("-o,--output", asked.folder, "the folder to write to")->type_name("DIR")->capture_default_str();
@@ -316,7 +316,7 @@ void define_options(CLI::App& app, ExtractArguments& asked) {
       ->excludes(list);
   app.add_flag("--rebuild-index", asked.rebuild_index,
                "make a new index from the last checkpoint, even if the volume's own can be opened");
-  app.add_option("--scratch", asked.scratch, "where a new index is made, for as long as it is needed")
+  app.add_option("--scratch", asked.scratch, "the folder for a new index, while it is needed")
       ->type_name("DIR")
       ->default_str("$TMPDIR or /tmp");
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));

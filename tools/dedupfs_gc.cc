@@ -128,7 +128,7 @@ void define_options(CLI::App& app, GcArguments& asked) {
       app.add_flag("--settle", asked.settle, "instead of freeing space, compress landed data for good");
   CLI::Option* const wait = app.add_flag("--wait", asked.wait, "return when the reclaim has ended");
   CLI::Option* const rate =
-      app.add_option("--rate", asked.rate, "store at most this many bytes a second again, such as 20m; 0: no limit")
+      app.add_option("--rate", asked.rate, "move at most this many bytes of data a second, such as 20m; 0: no limit")
           ->type_name("SIZE");
   auto* const actions = app.add_option_group("actions", "instead of starting a reclaim")->require_option(0, 1);
   const auto add_action = [&](const std::string& action, const std::string& meaning) {
