@@ -100,6 +100,7 @@ Result<ChildProgram> ChildProgram::start(const ChildSettings& settings, Output o
 
 ChildProgram::~ChildProgram() {
   if (pid_ < 0) return;
+  output_ = {};  // a program that has more to print gets an error, and does not wait for a reader
   ::kill(pid_, SIGTERM);
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }

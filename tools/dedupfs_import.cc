@@ -16,10 +16,12 @@
 
 #include "archive_folder.h"
 #include "backup_repository.h"
+#include "base/printable.h"
 #include "base/size.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/format/types.h"
+#include "fs/snapshots/snapshots.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
 #include "progress_line.h"
@@ -110,7 +112,7 @@ class Import {
     std::vector<Imported> done;
     for (const BackupArchive& archive : archives) {
       if (process_.stop_was_asked_for()) return stopped();
-      place_ = fmt::format("{} of {}, {}", done.size() + 1, archives.size(), archive.name);
+      place_ = fmt::format("{} of {}, {}", done.size() + 1, archives.size(), printable(archive.name));
       Imported& one = done.emplace_back(Imported{.archive = archive});
       const auto imported = import(folders, one);
       line_.clear();
@@ -127,14 +129,15 @@ class Import {
 
   void tell(const Imported& one) const {
     if (!one.failure.empty())
-      console_.say(one.archive.name + ": " + one.failure);
+      console_.say(printable(one.archive.name) + ": " + printable(one.failure));
     else
-      console_.err() << (one.was_there ? "there already: " : "imported: ") << one.archive.name << '\n';
+      console_.err() << (one.was_there ? "there already: " : "imported: ") << printable(one.archive.name) << '\n';
   }
 
   Result<void> import(const ArchiveFolders& folders, Imported& one) {
     const BackupArchive& archive = one.archive;
     if (!is_folder_name(archive.name)) return invalid_argument("this cannot be the name of a folder");
+    if (!asked_.without_snapshots) DEDUPFS_TRY(Snapshots::check_name(snapshot_name(archive)));
     DEDUPFS_ASSIGN(const auto there, folders.mark_at(archive.name));
     if (there && there->id != archive.id)
       return Error{ErrorCode::kExists, folders.path_of(archive.name).string() + " is something else: move it away"};

@@ -55,6 +55,7 @@ TEST(ChildPrograms, AreNamedIfTheyAreMissing) {
 
 TEST(ChildPrograms, MayNotPrintWithoutEnd) {
   EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, output_of(shell("exec yes"), 100'000)));
+  EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, output_of(shell("trap '' TERM; exec yes"), 100'000)));
 }
 
 }  // namespace

@@ -49,9 +49,7 @@ class Owners {
         if (entry.kind == RecipeEntry::Kind::kChunk) needed_by_.join(number_of(entry.chunk), label);
       return {};
     }));
-    DEDUPFS_TRY(needed_by_.require_complete());
     DEDUPFS_TRY(follow_deltas());
-    DEDUPFS_TRY(needed_by_.require_complete());
     return before_.require_complete();
   }
 
@@ -99,6 +97,8 @@ class Owners {
             if (join(number_of(source), label)) found = true;
         }
       }));
+      // Labels that found no room could change for ever.
+      DEDUPFS_TRY(needed_by_.require_complete());
     }
     return {};
   }

@@ -20,6 +20,8 @@
 namespace dedupfs {
 namespace {
 
+using Json = nlohmann::json;
+
 std::uint64_t resident_bytes() {
   std::uint64_t size = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> size >> resident;
@@ -98,7 +100,6 @@ Result<MetricsFormat> metrics_format_of(const nlohmann::json& asked) {
 
 ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& request) {
   Filesystem& filesystem = mount.filesystem();
-  using Json = nlohmann::json;
   return {
       {"sync",
        [&filesystem](const Json&) -> Result<Json> {

@@ -289,10 +289,7 @@ Result<void> CopyForward::gather() {
   DEDUPFS_ASSIGN(const GatherPlan plan, plan_gathering(volume_, host_, budget, [this] { return report(0); }));
   all_bytes_ += plan.disk_bytes;
   DEDUPFS_TRY(move_in_order(plan.order, containers, Relocator::kAnyDecoded));
-  if (!plan.order.empty()) {
-    crash_point("settle.gathered");
-    DEDUPFS_TRY(empty_gathered(containers, budget));
-  }
+  if (!plan.order.empty()) DEDUPFS_TRY(empty_gathered(containers, budget));
   volume_.note_gathered(volume_.containers().begin_new_container());
   return host_.commit();
 }
