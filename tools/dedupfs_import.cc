@@ -30,7 +30,7 @@
 namespace dedupfs::tools {
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kImportSchemaVersion = 1;
 
 struct ImportArguments {
   std::string kind;
@@ -66,13 +66,13 @@ std::string snapshot_name(const BackupArchive& archive) {
                      archive.name);
 }
 
-struct Target {
+struct ImportTarget {
   Path folder;
   Path mountpoint;
 };
 
-Result<Target> find_target(const Path& into) {
-  Target target;
+Result<ImportTarget> find_target(const Path& into) {
+  ImportTarget target;
   DEDUPFS_ASSIGN(target.folder, canonical_in_time(into));
   DEDUPFS_ASSIGN(const struct stat status, stat_in_time(target.folder));
   DEDUPFS_ASSIGN(const auto table, read_mount_table());
@@ -208,7 +208,7 @@ class Import {
   const Process& process_;
   ProgressLine line_;
   std::string place_;
-  Target target_;
+  ImportTarget target_;
   std::unique_ptr<BackupRepository> repository_;
 };
 
@@ -221,7 +221,7 @@ nlohmann::json json_of(const std::vector<Imported>& done) {
                         {"snapshot", one.snapshot.empty() ? nlohmann::json(nullptr) : nlohmann::json(one.snapshot)},
                         {"was_there", one.was_there},
                         {"failure", one.failure.empty() ? nlohmann::json(nullptr) : nlohmann::json(one.failure)}});
-  return {{"schema_version", kSchemaVersion}, {"archives", archives}};
+  return {{"schema_version", kImportSchemaVersion}, {"archives", archives}};
 }
 
 void define_options(CLI::App& app, ImportArguments& asked) {

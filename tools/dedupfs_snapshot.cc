@@ -25,8 +25,7 @@
 namespace dedupfs::tools {
 namespace {
 
-using Target = SnapshotTarget;
-using Snapshots = Target::Snapshots;
+using Snapshots = SnapshotTarget::Snapshots;
 
 constexpr int kDiffSchemaVersion = 1;
 
@@ -52,7 +51,7 @@ std::string name_of_now() {
   return fmt::format("{:%Y-%m-%d_%H-%M-%S}", fmt::localtime(std::time(nullptr)));
 }
 
-Result<Snapshots> remove_all(Target& target, const std::vector<std::string>& names, bool is_dry_run,
+Result<Snapshots> remove_all(SnapshotTarget& target, const std::vector<std::string>& names, bool is_dry_run,
                              std::ostream& err) {
   for (const std::string& name : names) {
     if (!is_dry_run) DEDUPFS_TRY(target.remove(name));
@@ -86,7 +85,7 @@ std::vector<std::string> due_by(const RetentionPolicy& policy, const Snapshots& 
 }
 
 // Deletes all of them or none; a name may be given twice.
-Result<Snapshots> remove_named(Target& target, const SnapshotArguments& asked, std::ostream& err) {
+Result<Snapshots> remove_named(SnapshotTarget& target, const SnapshotArguments& asked, std::ostream& err) {
   DEDUPFS_ASSIGN(const Snapshots there, target.list());
   std::vector<std::string> names;
   for (const std::string& name : asked.names) {
@@ -101,7 +100,7 @@ Result<Snapshots> remove_named(Target& target, const SnapshotArguments& asked, s
 }
 
 // The list as if the snapshot had been created, for the retention policy of a dry run.
-Result<Snapshots> pretend_to_create(Target& target, const std::string& name) {
+Result<Snapshots> pretend_to_create(SnapshotTarget& target, const std::string& name) {
   DEDUPFS_TRY(Filesystem::check_snapshot_name(name));
   DEDUPFS_ASSIGN(Snapshots there, target.list());
   if (is_there(there, name)) return Error{ErrorCode::kExists, fmt::format("there is a snapshot '{}' already", name)};
@@ -113,7 +112,7 @@ Result<Snapshots> pretend_to_create(Target& target, const std::string& name) {
   return there;
 }
 
-Result<Snapshots> hold_named(Target& target, const SnapshotArguments& asked, std::ostream& err) {
+Result<Snapshots> hold_named(SnapshotTarget& target, const SnapshotArguments& asked, std::ostream& err) {
   std::optional<std::int64_t> until;
   if (!asked.until.empty()) {
     DEDUPFS_ASSIGN(until, parse_time(asked.until, std::time(nullptr)));
@@ -123,7 +122,7 @@ Result<Snapshots> hold_named(Target& target, const SnapshotArguments& asked, std
   return there;
 }
 
-Result<Snapshots> act(Target& target, const SnapshotArguments& asked, std::ostream& err) {
+Result<Snapshots> act(SnapshotTarget& target, const SnapshotArguments& asked, std::ostream& err) {
   if (asked.action == "create") {
     const std::string name = asked.names.empty() ? name_of_now() : asked.names[0];
     DEDUPFS_ASSIGN(const Snapshots there, asked.is_dry_run ? pretend_to_create(target, name) : target.create(name));
@@ -143,7 +142,7 @@ Result<Snapshots> act(Target& target, const SnapshotArguments& asked, std::ostre
 
 Result<Outcome> act_on_volume(const SnapshotArguments& asked, std::ostream& err) {
   const LogTo log(err, "dedupfs-snapshot", spdlog::level::warn);
-  DEDUPFS_ASSIGN(Target target, Target::open(asked.path, asked.foreign));
+  DEDUPFS_ASSIGN(SnapshotTarget target, SnapshotTarget::open(asked.path, asked.foreign));
   Outcome outcome;
   DEDUPFS_ASSIGN(outcome.snapshots, act(target, asked, err));
   if (asked.action == "list" && !asked.is_quick && !outcome.snapshots.all.empty()) {
@@ -163,7 +162,7 @@ std::string text_of_json(const nlohmann::json& json) {
 
 Result<nlohmann::json> difference(const SnapshotArguments& asked, std::ostream& err) {
   const LogTo log(err, "dedupfs-snapshot", spdlog::level::warn);
-  DEDUPFS_ASSIGN(Target target, Target::open(asked.path, asked.foreign));
+  DEDUPFS_ASSIGN(SnapshotTarget target, SnapshotTarget::open(asked.path, asked.foreign));
   const bool is_to_present = asked.names.size() < 2 || asked.names[1] == kPresentName;
   DEDUPFS_ASSIGN(nlohmann::json diff,
                  target.diff(asked.names[0], is_to_present ? std::nullopt : std::optional(asked.names[1])));
