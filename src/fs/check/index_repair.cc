@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "fs/check/hold_repair.h"
 #include "fs/check/snapshot_repair.h"
 #include "fs/format/local_time.h"
 #include "fs/format/records.h"
@@ -17,6 +18,7 @@
 #include "store/chunks/damaged_chunks.h"
 #include "store/containers/container_store.h"
 #include "store/format/chunk_ids.h"
+#include "store/format/features.h"
 #include "store/volume/volume.h"
 
 namespace dedupfs {
@@ -149,8 +151,11 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
 
   const RecordSource* names = survey.records.get();
   std::optional<Checkpoint> checkpoint;
-  if (!survey.namespace_is_whole()) {
+  if (!survey.namespace_is_whole() || !has(survey, Family::kCounters)) {
     DEDUPFS_ASSIGN(checkpoint, newest_checkpoint(report));
+  }
+  const bool is_of_checkpoint = checkpoint && !survey.namespace_is_whole();
+  if (!survey.namespace_is_whole()) {
     if (checkpoint) {
       names = &*checkpoint;
       log.lost(fmt::format("files and directories are restored from {} of {}; later changes are lost",
@@ -188,9 +193,9 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
   RepairedNamespace repaired;
   RepairedSnapshots snapshots;
   if (names != nullptr) {
-    const bool is_whole = checkpoint || (has(survey, Family::kSnapshots) && has(survey, Family::kBeforeImages));
+    const bool is_whole = is_of_checkpoint || (has(survey, Family::kSnapshots) && has(survey, Family::kBeforeImages));
     DEDUPFS_ASSIGN(SnapshotSurvey found, survey_snapshots(*names, is_whole, chunks, log));
-    const NamespaceRepairScope scope{.names_have_holes = !checkpoint && !has(survey, Family::kDirents),
+    const NamespaceRepairScope scope{.names_have_holes = !is_of_checkpoint && !has(survey, Family::kDirents),
                                      .preservation = found.preservation(),
                                      .progress = progress,
                                      .pass = first_pass + 1};
@@ -213,6 +218,8 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
   DEDUPFS_ASSIGN(const std::uint64_t next_snapshot, greatest_counter(with_counters, kNextSnapshotCounter, kEndOfTrees));
   DEDUPFS_TRY(put_counter(writer, kNextSnapshotCounter, std::max(next_snapshot, snapshots.end_of_numbers)));
   DEDUPFS_TRY(put_counter(writer, kNextContainerCounter, next_container));
+  const bool has_holds = std::ranges::count(superblock_.read_only_features, kHoldsFeature) != 0;
+  DEDUPFS_TRY(repair_holds(with_counters, has_holds, writer, log));
   DEDUPFS_TRY(writer.flush());
   DEDUPFS_TRY(writer.put(Family::kCounters, kVolumeUuidCounter, superblock_.uuid));  // now it is complete
   return writer.flush();

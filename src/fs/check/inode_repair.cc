@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "fs/check/namespace_repair_state.h"
-#include "fs/format/hold_records.h"
 #include "fs/format/mode.h"
 
 namespace dedupfs {
@@ -143,19 +142,7 @@ Result<void> NamespaceRepair::write_counters() {
   DEDUPFS_ASSIGN(const auto recorded, recorded_counter(kNextInodeCounter));
   if (recorded && *recorded <= kLastInode) next = std::max(next, *recorded);
   DEDUPFS_TRY(writer_.put(Family::kCounters, kNextInodeCounter, encode_counter(next)));
-  DEDUPFS_TRY(writer_.put(Family::kCounters, kInodesCounter, encode_counter(nodes_.size())));
-  return copy_holds();
-}
-
-// A repair releases no held snapshot, unless the record itself is damaged.
-Result<void> NamespaceRepair::copy_holds() {
-  return walk(Family::kCounters, [&](std::string_view key, std::string_view value) -> Result<void> {
-    if (key != kHoldsCounter && key != kVolumeTimeCounter) return {};
-    const bool parses = key == kHoldsCounter ? decode_holds(value).has_value() : decode_volume_time(value).has_value();
-    if (parses) return writer_.put(Family::kCounters, key, value);
-    log_.lost(fmt::format("counter {}: it is damaged; look which snapshots are held", key));
-    return {};
-  });
+  return writer_.put(Family::kCounters, kInodesCounter, encode_counter(nodes_.size()));
 }
 
 }  // namespace dedupfs

@@ -139,7 +139,6 @@ class NamespaceRepair {
   Result<void> write_orphans();
   Result<std::optional<std::uint64_t>> recorded_counter(std::string_view name);
   Result<void> write_counters();
-  Result<void> copy_holds();
 
   const RecordSource& from_;
   Database& to_;

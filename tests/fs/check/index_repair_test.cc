@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "fs/damaged_volume.h"
+#include "fs/format/hold_records.h"
 #include "index/counters.h"
+#include "store/format/features.h"
+#include "store/format/superblock_features.h"
 #include "support/folder_at.h"
 
 namespace dedupfs {
@@ -185,6 +188,44 @@ TEST_F(IndexRepairTest, CountersDoNotGoBackUnlessTheyAreImpossible) {
   EXPECT_LT(built(kNextChunkIdCounter), 4'000'000u);
   put(kNextContainerCounter, 77);
   EXPECT_EQ(built(kNextContainerCounter), 77u);
+}
+
+// A table of names is lost, that of the counters is not: the checkpoint gives the names.
+TEST_F(IndexRepairTest, AHoldThatIsYoungerThanTheCheckpointStays) {
+  TestFilesystem fs(TestFilesystem::with_checkpoints());
+  fs.make_file(kRootInode, "f", "content");
+  ASSERT_TRUE(ok(fs->create_snapshot("a")));
+  fs.close();  // with a checkpoint
+  std::filesystem::copy(fs.path() / kCheckpointsDirectory, fs.path() / "saved");
+  fs.open();
+  ASSERT_TRUE(ok(fs->hold_snapshot("a", std::nullopt)));
+  fs.close();
+  std::filesystem::remove_all(fs.path() / kCheckpointsDirectory);
+  std::filesystem::rename(fs.path() / "saved", fs.path() / kCheckpointsDirectory);
+  std::vector<Path> tables;
+  for (const auto& file : std::filesystem::directory_iterator(fs.path() / kIndexDirectory))
+    if (file.path().extension() == ".sst" &&
+        content_of(file.path()).find("name" + std::string(name_of(Family::kInodes))) != std::string::npos)
+      tables.push_back(file.path());
+  ASSERT_FALSE(tables.empty());
+  for (const Path& table : tables) std::filesystem::remove(table);
+
+  const auto folder = folder_at(fs.path());
+  IndexRepair repair(folder, value_of(read_superblock(*folder)));
+  ASSERT_TRUE(ok(repair.build({}, {}, report, log, no_progress, 1)));
+
+  EXPECT_THAT(lost, ElementsAre(HasSubstr("are restored from")));
+  const auto index = value_of(Database::open(folder_at(fs.path() / "index.repair"), {.read_only = true}));
+  const auto holds = value_of(decode_holds(value_of(index->get(Family::kCounters, kHoldsCounter)).value()));
+  EXPECT_EQ(holds, (std::map<TreeNumber, SnapshotHold>{{1, {.until_released = true}}}));
+}
+
+TEST_F(IndexRepairTest, TheSuperblockKnowsThatHoldsAreMissing) {
+  ASSERT_TRUE(ok(add_read_only_feature(*folder_at(path), kHoldsFeature)));
+
+  build();
+
+  EXPECT_THAT(lost, testing::Contains(HasSubstr("the record of held snapshots is lost")));
 }
 
 }  // namespace
