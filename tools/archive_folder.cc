@@ -1,7 +1,6 @@
 #include "archive_folder.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -35,11 +34,9 @@ void open_up(const Path& folder) {
 Result<ArchiveFolders> ArchiveFolders::open(const Path& folder) {
   UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return Error::from_errno(errno, folder.string());
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return Error{ErrorCode::kBusy, "another import into " + folder.string() + " is running"};
-    return Error::from_errno(errno, folder.string());
-  }
-  return ArchiveFolders(folder, std::move(fd));
+  DEDUPFS_ASSIGN(FileLock lock,
+                 FileLock::take(std::move(fd), folder, "another import into " + folder.string() + " is running"));
+  return ArchiveFolders(folder, std::move(lock));
 }
 
 Path ArchiveFolders::stage_path() const {

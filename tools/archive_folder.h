@@ -14,7 +14,7 @@
 
 #include "base/backing.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
+#include "file_lock.h"
 
 namespace dedupfs::tools {
 
@@ -39,11 +39,11 @@ class ArchiveFolders {
   Result<void> finish(const std::string& name, const std::string& id, std::int64_t unix_seconds) const;
 
  private:
-  ArchiveFolders(Path folder, UniqueFd fd) : folder_(std::move(folder)), fd_(std::move(fd)) {}
+  ArchiveFolders(Path folder, FileLock lock) : folder_(std::move(folder)), lock_(std::move(lock)) {}
   Path stage_path() const;
 
   Path folder_;
-  UniqueFd fd_;  // holds the lock
+  FileLock lock_;
 };
 
 }  // namespace dedupfs::tools

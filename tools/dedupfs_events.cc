@@ -1,7 +1,6 @@
 #include "dedupfs_events.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -16,6 +15,7 @@
 #include "base/unique_fd.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
+#include "file_lock.h"
 #include "mount/clients/ask_health.h"
 #include "mount/events/event_hooks.h"
 #include "mount/events/event_watch.h"
@@ -71,7 +71,7 @@ class EventRun {
 
  private:
   Result<void> look_at_all() {
-    DEDUPFS_ASSIGN(const UniqueFd lock, lock_state());
+    DEDUPFS_ASSIGN(const FileLock lock, lock_state());
     DEDUPFS_ASSIGN(const auto table, read_mount_table());
     nlohmann::json state = state_of(asked_.state);
     std::vector<Event> events;
@@ -103,14 +103,16 @@ class EventRun {
     return wanted;
   }
 
-  // One at a time. The end of the process releases it.
-  Result<UniqueFd> lock_state() const {
+  // One at a time. A timer comes again, so this run does not wait long for another one's programs.
+  Result<FileLock> lock_state() const {
     const Path file = asked_.state + ".lock";
     std::error_code ignored;
     std::filesystem::create_directories(file.parent_path(), ignored);
-    UniqueFd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!lock || ::flock(lock.get(), LOCK_EX) != 0) return Error::from_errno(errno, file.string());
-    return lock;
+    UniqueFd opened(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!opened) return Error::from_errno(errno, file.string());
+    return FileLock::take(std::move(opened), file,
+                          "another dedupfs-events has " + file.string() + ": nothing was looked at",
+                          std::chrono::seconds(10));
   }
 
   void tell(const Event& event) {
