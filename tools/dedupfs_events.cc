@@ -40,8 +40,9 @@ struct EventArguments {
 std::vector<MountEntry> trusted_mounts(const std::vector<MountEntry>& table) {
   std::vector<MountEntry> mounts;
   for (const MountEntry& entry : table) {
-    if (entry.type != kMountType || !entry.user || (*entry.user != 0 && *entry.user != ::geteuid())) continue;
+    // A mount on top hides it, whosever that is: whoever is on top would answer.
     std::erase_if(mounts, [&](const MountEntry& below) { return below.mountpoint == entry.mountpoint; });
+    if (entry.type != kMountType || !entry.user || (*entry.user != 0 && *entry.user != ::geteuid())) continue;
     mounts.push_back(entry);
   }
   return mounts;

@@ -49,6 +49,19 @@ TEST_F(RunEvents, ADeadDaemonIsToldOnce) {
   });
 }
 
+TEST_F(RunEvents, AMountOnTopDoesNotAnswerForTheOneBelow) {
+  in_private_mounts([&] {
+    const SilentMount below(volume, place);
+    SilentMount(volume, place, "fuse.other").die();
+
+    const Outcome outcome = run();
+
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(told));
+  });
+}
+
 TEST_F(RunEvents, AFailedServiceIsADeadDaemon) {
   const Outcome outcome = run({"--failed", "/backup"});
 

@@ -13,6 +13,8 @@ Result<std::optional<nlohmann::json>> ask_health(const MountEntry& mount) {
   DEDUPFS_ASSIGN(const bool dead, is_dead_mount(mount.mountpoint, patience));
   if (dead) return std::optional<nlohmann::json>();
   DEDUPFS_ASSIGN(PublicAnswer answer, ask_publicly(mount.mountpoint, "dedupfs.health", patience));
+  if (answer.mount.device != mount.device)
+    return Error{ErrorCode::kBusy, mount.mountpoint.string() + ": another mount came on top of it, and answered"};
   return std::optional(std::move(answer.json));
 }
 

@@ -1,7 +1,8 @@
 // Asks a mount for its health, as everybody may.
 //
 // Threads: the caller must have no other threads: it forks.
-// Failure: kInterrupted without an answer in ten seconds; kUnsupported for a daemon that is older.
+// Failure: kInterrupted without an answer in ten seconds; kUnsupported for a daemon that is older; kBusy if another
+//          mount at this place answered.
 #pragma once
 
 #include <nlohmann/json.hpp>
