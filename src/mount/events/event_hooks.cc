@@ -67,7 +67,10 @@ std::vector<std::string> environment_of(const Event& event, std::int64_t unix_se
 
 [[noreturn]] void become(const std::string& program, const std::vector<std::string>& environment, int input) {
   ::setpgid(0, 0);
-  ::dup2(input, STDIN_FILENO);
+  if (input == STDIN_FILENO)
+    ::fcntl(input, F_SETFD, 0);  // dup2(2) onto itself leaves close-on-exec
+  else
+    ::dup2(input, STDIN_FILENO);
   std::vector<char*> variables;
   variables.reserve(environment.size() + 1);
   for (const std::string& variable : environment) variables.push_back(const_cast<char*>(variable.c_str()));
@@ -77,23 +80,32 @@ std::vector<std::string> environment_of(const Event& event, std::int64_t unix_se
   ::_exit(127);
 }
 
-// What went wrong; empty: nothing.
-std::string await(pid_t child, const std::string& program, std::chrono::milliseconds limit) {
+// Leaves its exit status to waitpid(2).
+bool ends_in_time(pid_t child, std::chrono::milliseconds limit) {
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   pollfd ended{process.get(), POLLIN, 0};
   const auto end = std::chrono::steady_clock::now() + limit;
-  int ready = 0;
-  do {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    ready = ::poll(&ended, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
-  } while (ready < 0 && errno == EINTR);
-  if (ready != 1) {
+  for (;;) {
+    siginfo_t status{};
+    if (::waitid(P_PID, static_cast<id_t>(child), &status, WEXITED | WNOHANG | WNOWAIT) == 0 && status.si_pid == child)
+      return true;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    if (left <= 0) return false;
+    // Without a descriptor of the process, as on old kernels, this is a short sleep.
+    (void)::poll(&ended, 1, static_cast<int>(process ? left : std::min<std::int64_t>(left, 20)));
+  }
+}
+
+// What went wrong; empty: nothing.
+std::string await(pid_t child, const std::string& program, std::chrono::milliseconds limit) {
+  const bool has_ended = ends_in_time(child, limit);
+  if (!has_ended) {
     ::kill(-child, SIGKILL);
     ::kill(child, SIGKILL);  // before it was the leader of its group
   }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  if (ready != 1) return fmt::format("{} was killed after {} s", program, static_cast<double>(limit.count()) / 1000);
+  if (!has_ended) return fmt::format("{} was killed after {} s", program, static_cast<double>(limit.count()) / 1000);
   if (WIFSIGNALED(status)) return fmt::format("{}: {}", program, ::strsignal(WTERMSIG(status)));
   if (WEXITSTATUS(status) == 127) return program + " could not be run";
   if (WEXITSTATUS(status) != 0) return fmt::format("{} failed with exit code {}", program, WEXITSTATUS(status));

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <string>
@@ -83,6 +85,36 @@ TEST_F(EventHooks, OneThatHangsIsKilledWithItsChildrenAndTheNextRuns) {
   };
   while (!is_gone() && std::chrono::steady_clock::now() < end) ::usleep(10'000);
   EXPECT_TRUE(is_gone());
+}
+
+TEST_F(EventHooks, AreAwaitedWithoutADescriptorOfTheirProcess) {
+  std::filesystem::copy_file("/bin/true", hooks / "hook");
+  ::chmod((hooks / "hook").c_str(), 0755);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = ::dup(STDERR_FILENO);
+  ::close(next);
+  rlimit one_more = before;
+  one_more.rlim_cur = static_cast<rlim_t>(next) + 1;  // for the input of the program
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &one_more), 0);
+
+  const auto failures = run(2s);
+
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_THAT(failures, IsEmpty());
+}
+
+TEST_F(EventHooks, GetTheEventFromACallerWithoutStandardInput) {
+  make("hook", "cat >" + out.string());
+  const int input = ::dup(STDIN_FILENO);
+  ::close(STDIN_FILENO);
+
+  const auto failures = run();
+
+  ::dup2(input, STDIN_FILENO);
+  ::close(input);
+  EXPECT_THAT(failures, IsEmpty());
+  EXPECT_THAT(written(), HasSubstr("damage_found"));
 }
 
 TEST_F(EventHooks, AFailureIsNamedAndTheNextRuns) {
