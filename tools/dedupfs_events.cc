@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/printable.h"
 #include "base/unique_fd.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
@@ -85,7 +86,7 @@ class EventRun {
         continue;
       }
       auto found = look_for_events({mount.source, mount.mountpoint.string(), *health}, asked_.nearly_full,
-                                   state[mount.mountpoint.string()]);
+                                   state[printable(mount.mountpoint.string())]);
       std::ranges::move(found, std::back_inserter(events));
     }
     // Before the programs run: one that kills this process must not be told of the same event for ever.

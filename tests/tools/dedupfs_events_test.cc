@@ -49,6 +49,19 @@ TEST_F(RunEvents, ADeadDaemonIsToldOnce) {
   });
 }
 
+TEST_F(RunEvents, AMountpointThatIsNotUtf8IsRemembered) {
+  in_private_mounts([&] {
+    const Path odd = folder.path() /
+                     "b\xfc"
+                     "cher";
+    std::filesystem::create_directory(odd);
+    SilentMount(volume, odd).die();
+
+    EXPECT_THAT(run({odd}).out, HasSubstr("daemon_died"));
+    EXPECT_EQ(run({odd}).out, "");
+  });
+}
+
 TEST_F(RunEvents, AMountOnTopDoesNotAnswerForTheOneBelow) {
   in_private_mounts([&] {
     const SilentMount below(volume, place);
