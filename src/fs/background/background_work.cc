@@ -2,7 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -50,11 +49,15 @@ BackgroundWork::BackgroundWork(Volume& volume, const InodeTable& table, const In
 void BackgroundWork::log_damaged_files() {
   constexpr std::size_t kMostNames = 1000;
   const auto synced = transactions_.sync();  // the list of damaged chunks
-  const auto names = synced ? name_damaged_files(volume_.database()) : Result<std::vector<std::string>>(synced.error());
-  if (!names) return spdlog::error("scrub: the damaged files cannot be named: {}", names.error().message());
-  for (std::size_t i = 0; i < std::min(names->size(), kMostNames); ++i)
-    spdlog::error("scrub: damaged: {}", printable((*names)[i]));
-  if (names->size() > kMostNames) spdlog::error("scrub: and {} files more", names->size() - kMostNames);
+  const auto go_on = [this]() -> Result<void> {
+    if (!scrubber_.is_interrupted()) return {};
+    return Error{ErrorCode::kInterrupted, "the volume is being unmounted; fsck.dedupfs names them"};
+  };
+  const auto found =
+      synced ? name_damaged_files(volume_.database(), kMostNames, go_on) : Result<DamagedFileNames>(synced.error());
+  if (!found) return spdlog::error("scrub: the damaged files cannot be named: {}", found.error().message());
+  for (const std::string& name : found->names) spdlog::error("scrub: damaged: {}", printable(name));
+  if (found->more != 0) spdlog::error("scrub: and {} files more", found->more);
 }
 
 ScrubHost BackgroundWork::scrub_host() {

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <unordered_set>
+#include <utility>
 
 #include "fs/format/recipe_format.h"
 #include "fs/format/records.h"
@@ -22,26 +21,42 @@ namespace {
 
 class DamagedFiles {
  public:
-  explicit DamagedFiles(const Database& database) : state_(std::make_shared<CommittedState>(database)) {}
+  DamagedFiles(const Database& database, std::size_t most, GoOn go_on)
+      : state_(std::make_shared<CommittedState>(database, std::move(go_on))), most_(most) {}
 
-  Result<std::vector<std::string>> name() {
+  Result<DamagedFileNames> name() {
     DEDUPFS_TRY(find_chunks());
-    if (chunks_.empty()) return std::vector<std::string>();
+    if (chunks_.empty()) return DamagedFileNames();
     const CommittedTree live = CommittedTree::live(state_);
-    std::set<InodeNumber> inodes;
+    Kept kept;
     DEDUPFS_TRY(live.walk(Family::kRecipes, encode_inode_key(kRootInode), encode_inode_key(kEndOfInodes),
                           [&](std::string_view key, std::string_view segment) -> Result<bool> {
                             DEDUPFS_ASSIGN(const bool needs, needs_damaged(segment));
-                            if (needs) inodes.insert(node_in_key(key));
+                            if (needs) keep(kept, node_in_key(key));
                             return true;
                           }));
-    std::vector<std::string> names;
-    DEDUPFS_TRY(add_names(live, inodes, "/", names));
-    DEDUPFS_TRY(add_names_in_snapshots(names));
-    return names;
+    DEDUPFS_TRY(add_names(live, kept, "/"));
+    DEDUPFS_TRY(add_names_in_snapshots());
+    return std::move(found_);
   }
 
  private:
+  // Files of one tree to be named. Their segments follow each other.
+  struct Kept {
+    std::vector<InodeNumber> inodes;
+    InodeNumber last = 0;
+  };
+
+  void keep(Kept& kept, InodeNumber inode) {
+    if (std::exchange(kept.last, inode) == inode) return;
+    if (kept_ == most_) {
+      ++found_.more;
+    } else {
+      kept.inodes.push_back(inode);
+      ++kept_;
+    }
+  }
+
   // With the deltas that are made from them, directly or not.
   Result<void> find_chunks() {
     DEDUPFS_ASSIGN(const auto stored, state_->database.get(Family::kCounters, kDamagedChunksCounter));
@@ -70,7 +85,8 @@ class DamagedFiles {
   Result<void> walk(Family family, const Visit& visit) const {
     Result<void> result;
     DEDUPFS_TRY(state_->database.walk(*state_->view, family, [&](std::string_view key, std::string_view value) {
-      result = visit(key, value);
+      result = state_->note_read();
+      if (result) result = visit(key, value);
       return result.has_value();
     }));
     return result;
@@ -84,43 +100,51 @@ class DamagedFiles {
   }
 
   // What only snapshots have is in before-images. The snapshot of its number sees an image.
-  Result<void> add_names_in_snapshots(std::vector<std::string>& names) const {
-    std::map<TreeNumber, std::set<InodeNumber>> inodes;
+  Result<void> add_names_in_snapshots() {
+    std::map<TreeNumber, std::string> snapshots;
+    DEDUPFS_TRY(walk(Family::kSnapshots, [&](std::string_view key, std::string_view value) -> Result<void> {
+      DEDUPFS_ASSIGN(const TreeNumber number, decode_snapshot_key(key));
+      DEDUPFS_ASSIGN(const SnapshotRecord record, decode_snapshot(number, value));
+      if (!record.is_deleted) snapshots.emplace(number, record.name);
+      return {};
+    }));
+    std::map<TreeNumber, Kept> kept;
     DEDUPFS_TRY(walk(Family::kBeforeImages, [&](std::string_view key, std::string_view value) -> Result<void> {
       DEDUPFS_ASSIGN(const BeforeImageKey image, decode_before_image_key(key));
-      if (image.family != Family::kRecipes) return {};
+      if (image.family != Family::kRecipes || !snapshots.contains(image.number)) return {};
       DEDUPFS_ASSIGN(const auto segment, decode_before_image(value));
       if (!segment) return {};
       DEDUPFS_ASSIGN(const bool needs, needs_damaged(*segment));
-      if (needs) inodes[image.number].insert(node_in_key(image.key));
+      if (needs) keep(kept[image.number], node_in_key(image.key));
       return {};
     }));
-    return walk(Family::kSnapshots, [&](std::string_view key, std::string_view value) -> Result<void> {
-      DEDUPFS_ASSIGN(const TreeNumber number, decode_snapshot_key(key));
-      DEDUPFS_ASSIGN(const SnapshotRecord record, decode_snapshot(number, value));
-      if (record.is_deleted || !inodes.contains(number)) return {};
-      DEDUPFS_ASSIGN(const CommittedTree tree, CommittedTree::of_snapshot(state_, record.name));
-      return add_names(tree, inodes[number], fmt::format("/{}/{}/", kSnapshotsName, record.name), names);
-    });
+    for (const auto& [number, files] : kept) {
+      const std::string& name = snapshots[number];
+      DEDUPFS_ASSIGN(const CommittedTree tree, CommittedTree::of_snapshot(state_, name));
+      DEDUPFS_TRY(add_names(tree, files, fmt::format("/{}/{}/", kSnapshotsName, name)));
+    }
+    return {};
   }
 
-  static Result<void> add_names(const CommittedTree& tree, const std::set<InodeNumber>& inodes, const std::string& root,
-                                std::vector<std::string>& names) {
+  Result<void> add_names(const CommittedTree& tree, const Kept& kept, const std::string& root) {
     InodePaths paths(tree);
-    for (const InodeNumber inode : inodes) paths.want(inode);
+    for (const InodeNumber inode : kept.inodes) paths.want(inode);
     DEDUPFS_TRY(paths.find());
-    for (const InodeNumber inode : inodes) names.push_back(root + paths.path_of(inode));
+    for (const InodeNumber inode : kept.inodes) found_.names.push_back(root + paths.path_of(inode));
     return {};
   }
 
   const std::shared_ptr<CommittedState> state_;
+  const std::size_t most_;
   std::unordered_set<std::uint64_t> chunks_;
+  std::size_t kept_ = 0;  // of all trees
+  DamagedFileNames found_;
 };
 
 }  // namespace
 
-Result<std::vector<std::string>> name_damaged_files(const Database& database) {
-  return DamagedFiles(database).name();
+Result<DamagedFileNames> name_damaged_files(const Database& database, std::size_t most, GoOn go_on) {
+  return DamagedFiles(database, most, std::move(go_on)).name();
 }
 
 }  // namespace dedupfs

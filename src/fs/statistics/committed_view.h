@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/go_on.h"
 #include "base/result.h"
 #include "fs/format/recipe_format.h"
 #include "fs/format/records.h"
@@ -26,9 +27,6 @@
 namespace dedupfs {
 
 using VisitSegment = std::function<Result<void>(const std::vector<RecipeEntry>&)>;
-
-// Walks call it now and then. An Error ends the walk, and is returned.
-using GoOn = std::function<Result<void>()>;
 
 // The trees that have a segment of a recipe as it is: the live one, if `is_live`, and the snapshots at the positions [begin, end)
 // of CommittedView::snapshots().

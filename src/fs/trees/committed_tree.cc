@@ -47,8 +47,8 @@ Result<void> CommittedTree::walk_images(Family family, std::string_view from, st
   DEDUPFS_TRY(
       state_->database.walk_from(*state_->view, Family::kBeforeImages, encode_before_image_key(family, from, 0),
                                  [&](std::string_view stored_key, std::string_view stored) {
-                                   ++state_->records_read;
                                    const auto visit_next = [&]() -> Result<bool> {
+                                     if (const auto noted = state_->note_read(); !noted) return noted.error();
                                      DEDUPFS_ASSIGN(const BeforeImageKey image, decode_before_image_key(stored_key));
                                      if (image.family != family || std::string_view(image.key).compare(end) >= 0)
                                        return false;
@@ -69,8 +69,8 @@ Result<void> CommittedTree::walk_stored(Family family, std::string_view from, st
   DEDUPFS_TRY(
       state_->database.walk_from(*state_->view, family, from, [&](std::string_view key, std::string_view value) {
         if (key >= end) return false;
-        ++state_->records_read;
-        const Result<bool> goes_on = visit(key, value);
+        const Result<void> noted = state_->note_read();
+        const Result<bool> goes_on = noted ? visit(key, value) : Result<bool>(noted.error());
         if (!goes_on) result = goes_on.error();
         return goes_on && *goes_on;
       }));

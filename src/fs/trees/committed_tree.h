@@ -3,7 +3,7 @@
 //
 // Threads:   one user at a time.
 // Ownership: the database must outlive it. It keeps the view of the commit, as all trees of the same commit do.
-// Failure:   errors are the database's; kCorruption for records and images that do not parse.
+// Failure:   errors are the database's, and those of GoOn; kCorruption for records and images that do not parse.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/go_on.h"
 #include "base/result.h"
 #include "index/database.h"
 #include "store/metadata/snapshot_list.h"
@@ -22,10 +24,17 @@ namespace dedupfs {
 
 // One commit of a database.
 struct CommittedState {
-  explicit CommittedState(const Database& its_database) : database(its_database), view(its_database.snapshot()) {}
+  explicit CommittedState(const Database& its_database, GoOn its_go_on = nullptr)
+      : database(its_database), view(its_database.snapshot()), go_on(std::move(its_go_on)) {}
+
+  // Every walk calls it for every record. An Error ends the walk.
+  Result<void> note_read() { return ++records_read % kBetweenPauses == 0 && go_on ? go_on() : Result<void>(); }
+
+  static constexpr std::uint64_t kBetweenPauses = 256;
 
   const Database& database;
   const std::shared_ptr<const Database::Snapshot> view;
+  const GoOn go_on;                // may be empty
   std::uint64_t records_read = 0;  // through its trees: a measure of the cost
 };
 

@@ -147,6 +147,11 @@ void Scrubber::interrupt() {
   end_thread(/*is_interruption=*/true);
 }
 
+bool Scrubber::is_interrupted() const {
+  const MutexLock lock(mutex_);
+  return interrupting_;
+}
+
 void Scrubber::end_thread(bool is_interruption) {
   std::thread thread;
   {

@@ -92,6 +92,8 @@ class Scrubber {
   void resume();
   // As stop(), but the scrub goes on after the next resume(), also of another Scrubber.
   void interrupt();
+  // interrupt() waits: what its host does is to end soon.
+  bool is_interrupted() const;
   ScrubStatus status() const;
 
  private:

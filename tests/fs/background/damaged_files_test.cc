@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "fs/format/recipe_format.h"
 #include "fs/test_filesystem.h"
@@ -28,7 +29,7 @@ struct DamagedFilesTest : testing::Test {
     fs.make_file(kRootInode, "a change " + std::to_string(number_of(id)));
     EXPECT_TRUE(ok(fs->sync()));
   }
-  std::vector<std::string> named() { return value_of(name_damaged_files(fs->volume().database())); }
+  std::vector<std::string> named() { return value_of(name_damaged_files(fs->volume().database(), 1000)).names; }
 };
 
 TEST_F(DamagedFilesTest, NamesFilesAndThoseThatOnlySnapshotsHave) {
@@ -57,6 +58,34 @@ TEST_F(DamagedFilesTest, NamesFilesWhoseDeltasNeedADamagedChunk) {
   EXPECT_TRUE(ok(fs->sync()));
   damage(chunk);
   EXPECT_THAT(named(), testing::Contains("/delta"));
+}
+
+TEST_F(DamagedFilesTest, FilesBeyondTheMostAreCounted) {
+  std::vector<InodeNumber> files;
+  for (unsigned i = 0; i < 4; ++i) files.push_back(fs.make_file(kRootInode, std::to_string(i), random_text(50'000, i)));
+  std::vector<ChunkId> chunks;
+  for (const InodeNumber file : files) chunks.push_back(first_chunk_of(file));
+  ASSERT_TRUE(ok(fs->create_snapshot("monday")));
+  EXPECT_TRUE(ok(fs->set_attributes(files[3], {.size = 0}, {})));
+  for (const ChunkId chunk : chunks) damage(chunk);
+
+  const DamagedFileNames found = value_of(name_damaged_files(fs->volume().database(), 2));
+
+  EXPECT_THAT(found.names, ElementsAre("/0", "/1"));
+  EXPECT_EQ(found.more, 2u);
+}
+
+// An unmount waits for it.
+TEST_F(DamagedFilesTest, EndsOnceItIsNotWanted) {
+  const InodeNumber file = fs.make_file(kRootInode, "f", random_text(50'000, 1));
+  for (unsigned i = 0; i < 300; ++i) fs->forget(fs.make_file(kRootInode, "other " + std::to_string(i), "content"), 1);
+  damage(first_chunk_of(file));
+
+  const auto found = name_damaged_files(fs->volume().database(), 1000, [] {
+    return Result<void>(Error{ErrorCode::kInterrupted, "not wanted"});
+  });
+
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, found));
 }
 
 }  // namespace

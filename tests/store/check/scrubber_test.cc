@@ -210,5 +210,24 @@ TEST(ScrubFindings, OutliveBeingWrittenDown) {
   EXPECT_FALSE(decode_scrub_findings(""));
 }
 
+// Its host may take long at the end.
+TEST_F(ScrubberTest, TheHostOfAnEndedScrubSeesThatItIsInterrupted) {
+  store(4);
+  std::promise<void> ending, ended;
+  std::optional<Scrubber> scrubber;
+  scrubber.emplace(*volume_, ScrubHost{.ended = [&](const ScrubFindings&) {
+    EXPECT_FALSE(scrubber->is_interrupted());
+    ending.set_value();
+    while (!scrubber->is_interrupted()) std::this_thread::yield();
+    ended.set_value();
+  }});
+  ASSERT_TRUE(scrubber->start(0));
+  ending.get_future().wait();
+
+  scrubber->interrupt();
+
+  EXPECT_EQ(ended.get_future().wait_for(std::chrono::seconds(0)), std::future_status::ready);
+}
+
 }  // namespace
 }  // namespace dedupfs
