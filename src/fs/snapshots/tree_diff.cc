@@ -230,8 +230,9 @@ class Difference {
 
 }  // namespace
 
-Result<TreeDiff> diff_trees(const Database& database, std::string_view from, std::optional<std::string_view> to) {
-  const auto state = std::make_shared<CommittedState>(database);
+Result<TreeDiff> diff_trees(const Database& database, std::string_view from, std::optional<std::string_view> to,
+                            GoOn go_on) {
+  const auto state = std::make_shared<CommittedState>(database, std::move(go_on));
   DEDUPFS_ASSIGN(const CommittedTree older, CommittedTree::of_snapshot(state, from));
   DEDUPFS_ASSIGN(const CommittedTree newer, to ? CommittedTree::of_snapshot(state, *to) : CommittedTree::live(state));
   if (newer.snapshot() && newer.snapshot()->number < older.snapshot()->number)

@@ -2,7 +2,7 @@
 // records of inodes that were made between both, and the folders that changes lie in, not both trees.
 //
 // Threads:   free function, safe from any thread.
-// Failure:   kNotFound for a snapshot that is not there; kInvalidArgument if `to` is older than `from`; errors of the database.
+// Failure:   kNotFound for a snapshot that is not there; kInvalidArgument if `to` is older than `from`; errors of the database and of GoOn.
 // Memory:    some hundred bytes for each changed name and inode.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/go_on.h"
 #include "base/result.h"
 #include "fs/format/types.h"
 #include "index/database.h"
@@ -50,6 +51,7 @@ struct TreeDiff {
 };
 
 // `to` none: the live tree, as it was committed last.
-Result<TreeDiff> diff_trees(const Database& database, std::string_view from, std::optional<std::string_view> to);
+Result<TreeDiff> diff_trees(const Database& database, std::string_view from, std::optional<std::string_view> to,
+                            GoOn go_on = nullptr);
 
 }  // namespace dedupfs

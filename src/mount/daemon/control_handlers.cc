@@ -58,18 +58,20 @@ Result<void> commit_what_fits(Filesystem& filesystem) {
   return synced;
 }
 
-Result<nlohmann::json> diff_page(Filesystem& filesystem, const SnapshotRequest& request) {
+Result<nlohmann::json> diff_page(Filesystem& filesystem, const SnapshotRequest& request,
+                                 const ControlServer::StillWanted& wanted) {
   if (!request.to) DEDUPFS_TRY(commit_what_fits(filesystem));
-  DEDUPFS_ASSIGN(const TreeDiff diff, diff_trees(filesystem.volume().database(), request.name, request.to));
+  DEDUPFS_ASSIGN(const TreeDiff diff, diff_trees(filesystem.volume().database(), request.name, request.to, wanted));
   return nlohmann::json{{"compared", compared_json(diff)},
                         {"total_changes", diff.changes.size()},
                         {"changes", changes_json(diff, request.first)}};
 }
 
-Result<nlohmann::json> run_snapshot_request(FuseMount& mount, const SnapshotRequest& request) {
+Result<nlohmann::json> run_snapshot_request(FuseMount& mount, const SnapshotRequest& request,
+                                            const ControlServer::StillWanted& wanted) {
   Filesystem& filesystem = mount.filesystem();
   switch (request.action) {
-    case SnapshotRequest::Action::kDiff: return diff_page(filesystem, request);
+    case SnapshotRequest::Action::kDiff: return diff_page(filesystem, request, wanted);
     case SnapshotRequest::Action::kList: break;
     case SnapshotRequest::Action::kCreate: DEDUPFS_TRY(filesystem.create_snapshot(request.name)); break;
     case SnapshotRequest::Action::kDelete: DEDUPFS_TRY(filesystem.delete_snapshot(request.name)); break;
@@ -167,9 +169,9 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
          return Json{{"reclaim", reclaim_json(filesystem.reclaimer().status())}};
        }},
       {"snapshot",
-       [&mount](const Json& asked) -> Result<Json> {
+       [&mount](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {
          DEDUPFS_ASSIGN(const SnapshotRequest snapshot, snapshot_request_of(asked));
-         return run_snapshot_request(mount, snapshot);
+         return run_snapshot_request(mount, snapshot, wanted);
        }},
       {"clone",
        [&mount](const Json& asked) -> Result<Json> {

@@ -209,6 +209,14 @@ TEST_F(TreeDiffTest, ReadsWhatChangedAndNotAllFiles) {
   EXPECT_LT(found.records_read, 1200U);  // of 15,000: five folders, the names in the root, the changes
 }
 
+TEST_F(TreeDiffTest, EndsOnceItIsNotWanted) {
+  snapshot("a");
+  for (int i = 0; i < 300; ++i) fs_->forget(fs_.make_file(kRootInode, fmt::format("f{}", i)), 1);
+  EXPECT_TRUE(ok(fs_->sync()));
+  const auto not_wanted = [] { return Result<void>(Error{ErrorCode::kInterrupted, "not wanted"}); };
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, diff_trees(fs_->volume().database(), "a", std::nullopt, not_wanted)));
+}
+
 // --- random changes: the difference is that of two trees that are walked
 struct WalkedInode {
   Attributes attributes;

@@ -139,6 +139,20 @@ TEST_F(ControlHandlers, SnapshotsAreMadeListedAndDeleted) {
   EXPECT_FALSE(ask("snapshot", {{"action", "delete"}, {"name", "a"}}));
 }
 
+// An unmount waits for it.
+TEST_F(ControlHandlers, ADifferenceEndsOnceNobodyWaitsForIt) {
+  ASSERT_TRUE(ok(ask("snapshot", {{"action", "create"}, {"name", "a"}})));
+  for (int i = 0; i < 300; ++i) fs->forget(fs.make_file(kRootInode, std::to_string(i)), 1);
+  const Json difference = {{"action", "diff"}, {"from", "a"}, {"to", nullptr}, {"first", 0}};
+  EXPECT_EQ(value_of(ask("snapshot", difference)).at("total_changes"), 300);
+
+  const auto answer = handlers.at("snapshot")(difference, [] {
+    return Result<void>(Error{ErrorCode::kInterrupted, "nobody waits for the answer"});
+  });
+
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, answer));
+}
+
 TEST_F(ControlHandlers, ARollBackHasTheFilesystemAlone) {
   ASSERT_TRUE(ok(ask("snapshot", {{"action", "create"}, {"name", "a"}})));
   fs->forget(fs.make_file(kRootInode, "later", "content"), 1);
