@@ -265,8 +265,13 @@ class ReclaimedVolume {
     return half;
   }
   void open() {
-    auto opened = Volume::open(
-        path_, {.index_memory_bytes = 16 << 20, .cache_bytes = 16 << 20, .threads = 2, .slow_bytes = 0}, backing_);
+    auto opened = Volume::open(path_,
+                               {.index_memory_bytes = 16 << 20,
+                                .cache_bytes = 16 << 20,
+                                .waiting_region_bytes = 8 << 20,  // so that of a batch of a move some is in containers
+                                .threads = 2,
+                                .slow_bytes = 0},
+                               backing_);
     ASSERT_TRUE(opened) << opened.error().message();
     volume_ = std::move(*opened);
   }

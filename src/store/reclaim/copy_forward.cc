@@ -208,11 +208,7 @@ Result<void> CopyForward::empty(std::span<Usage> batch) {
   for (const Place& place : order_)
     if (emptied_numbers.contains(place.container)) order.push_back(place.id);
   DEDUPFS_TRY(move_in_order(order, batch, kMaxDecoded));
-  auto emptied = empty_as_they_lie(batch);
-  if (!emptied && settings_.goal == ReclaimGoal::kFreeSpace)  // settling goes on with these containers
-    for (const Usage& container : batch)
-      volume_.chunks().dropped().add(container.moved_bytes());  // for the next reclaim
-  return emptied;
+  return empty_as_they_lie(batch);
 }
 
 Result<void> CopyForward::move_in_order(const std::vector<ChunkId>& order, std::span<Usage> containers,
@@ -229,12 +225,20 @@ Result<void> CopyForward::move_in_order(const std::vector<ChunkId>& order, std::
     committed = bytes;
     return host_.commit();
   };
-  DEDUPFS_ASSIGN(const MovedChunks moved,
-                 volume_.chunks().relocator().move_in_order(order, between, host_.in_group, max_decoded));
-  DEDUPFS_TRY(host_.commit());
+  MovedChunks moved;
+  const auto in_order = volume_.chunks().relocator().move_in_order(order, between, host_.in_group, max_decoded, moved);
   for (const auto& [container, chunks] : moved)
-    if (const auto found = by_number.find(container); found != by_number.end()) found->second->moved_chunks = chunks;
-  return {};
+    if (const auto found = by_number.find(container); found != by_number.end()) {
+      found->second->moved_chunks = chunks;
+      volume_.chunks().dropped().add(garbage_of_moves(*found->second));  // until the container is emptied
+    }
+  DEDUPFS_TRY(in_order);
+  return host_.commit();
+}
+
+// What moves in order leave for a reclaim if the container stays. With landed containers the next settling goes on.
+std::uint64_t CopyForward::garbage_of_moves(const Usage& container) const {
+  return container.is_landed && settings_.goal == ReclaimGoal::kSettle ? 0 : container.moved_bytes();
 }
 
 Result<void> CopyForward::empty_as_they_lie(std::span<const Usage> batch) {
@@ -263,6 +267,7 @@ Result<bool> CopyForward::empty(const Usage& container) {
     spdlog::warn("container {} stays as it is: {}", container.container, evacuated.error().message());
     return false;
   }
+  volume_.chunks().dropped().subtract(garbage_of_moves(container));
   ++findings_.emptied_containers;
   findings_.emptied_bytes += container.bytes;
   findings_.moved_bytes += container.live_bytes;
@@ -284,13 +289,22 @@ Result<void> CopyForward::gather() {
     if (container.container >= volume_.end_of_gathered()) new_bytes += container.bytes;
   DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());
   const std::uint64_t room = std::min(available / kRoomShareOfABatch, kMaxInBatch);
-  const std::uint64_t budget = std::min(new_bytes / 100 * host_.gather_percent, room);
+  // Gatherings that were stopped took a part of the share, and their copies are no new data.
+  const std::uint64_t taken = volume_.gathered_bytes();
+  const std::uint64_t share = (new_bytes - std::min(new_bytes, taken)) / 100 * host_.gather_percent;
+  const std::uint64_t budget = std::min(share - std::min(share, taken), room);
   if (budget == 0) return {};
   DEDUPFS_ASSIGN(const GatherPlan plan, plan_gathering(volume_, host_, budget, [this] { return report(0); }));
   all_bytes_ += plan.disk_bytes;
-  DEDUPFS_TRY(move_in_order(plan.order, containers, Relocator::kAnyDecoded));
-  if (!plan.order.empty()) DEDUPFS_TRY(empty_gathered(containers, budget));
+  if (const auto moved = move_in_order(plan.order, containers, Relocator::kAnyDecoded); !moved) {
+    for (const Usage& container : containers) volume_.add_gathered_bytes(container.moved_bytes());
+    return moved;
+  }
+  Result<void> emptied;
+  if (!plan.order.empty()) emptied = empty_gathered(containers, budget);
+  // All of the plan has moved, whatever became of the former containers.
   volume_.note_gathered(volume_.containers().begin_new_container());
+  DEDUPFS_TRY(emptied);
   return host_.commit();
 }
 
@@ -313,7 +327,6 @@ Result<void> CopyForward::empty_gathered(std::vector<Usage>& containers, std::ui
   for (auto container = end_of_emptied; container != containers.end(); ++container) {
     findings_.garbage_bytes += container->moved_bytes();
     findings_.moved_bytes += container->moved_bytes();
-    volume_.chunks().dropped().add(container->moved_bytes());
   }
   return empty_as_they_lie({containers.begin(), end_of_emptied});
 }

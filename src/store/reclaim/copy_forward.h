@@ -50,8 +50,9 @@ class CopyForward {
   Result<void> visit_needed(ChunkId id, ExtentFinder& extents, ChunkSet& seen,
                             const std::function<void(ChunkId, const ChunkExtent&)>& visit) const;
   Result<void> empty(std::span<Usage> batch);
-  // Notes in `containers` how many chunks moved out of each.
+  // Notes in `containers` how many chunks moved out of each, after an Error, too.
   Result<void> move_in_order(const std::vector<ChunkId>& order, std::span<Usage> containers, std::uint64_t max_decoded);
+  std::uint64_t garbage_of_moves(const Usage& container) const;
   Result<void> empty_as_they_lie(std::span<const Usage> batch);
   Result<bool> empty(const Usage& container);
   Result<void> gather();

@@ -14,8 +14,10 @@ constexpr std::uint64_t kBatch = 32 << 20;  // bytes that are held in memory
 
 class OrderedMove {
  public:
-  OrderedMove(const RelocationParts& parts, RegionPacker& packer, const InGroup& in_group, std::uint64_t max_decoded)
+  OrderedMove(const RelocationParts& parts, RegionPacker& packer, const InGroup& in_group, std::uint64_t max_decoded,
+              MovedChunks& moved)
       : max_decoded_(max_decoded),
+        moved_(moved),
         containers_(parts.containers),
         extents_(parts.index),
         mover_(parts, packer, in_group, [this](const auto& copy) {
@@ -23,7 +25,7 @@ class OrderedMove {
           bytes_ += copy.payload.size();
         }) {}
 
-  Result<MovedChunks> run(const std::vector<ChunkId>& order, const BetweenBatches& between) {
+  Result<void> run(const std::vector<ChunkId>& order, const BetweenBatches& between) {
     std::uint64_t batch_bytes = 0;
     for (const ChunkId id : order) {
       DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents_.find(id));
@@ -34,10 +36,9 @@ class OrderedMove {
       batch_bytes = 0;
       DEDUPFS_TRY(move_batch());
       DEDUPFS_TRY(between(bytes_));
-      if (decoded_bytes_ / max_decoded_ > bytes_) return std::move(moved_);
+      if (decoded_bytes_ / max_decoded_ > bytes_) return {};
     }
-    DEDUPFS_TRY(move_batch());
-    return std::move(moved_);
+    return move_batch();
   }
 
  private:
@@ -70,21 +71,21 @@ class OrderedMove {
   }
 
   const std::uint64_t max_decoded_;
+  MovedChunks& moved_;
   const ContainerStore& containers_;
   ExtentFinder extents_;
   ChunkMover mover_;
   std::vector<Wanted> batch_;
-  MovedChunks moved_;
   std::uint64_t bytes_ = 0;
   std::uint64_t decoded_bytes_ = 0;
 };
 
 }  // namespace
 
-Result<MovedChunks> Relocator::move_in_order(const std::vector<ChunkId>& order, const BetweenBatches& between,
-                                             const InGroup& in_group, std::uint64_t max_decoded) {
+Result<void> Relocator::move_in_order(const std::vector<ChunkId>& order, const BetweenBatches& between,
+                                      const InGroup& in_group, std::uint64_t max_decoded, MovedChunks& moved) {
   const PackerPool::Lease packer(parts_.ingest.moved_packers);
-  return OrderedMove(parts_, *packer, in_group, max_decoded).run(order, between);
+  return OrderedMove(parts_, *packer, in_group, max_decoded, moved).run(order, between);
 }
 
 }  // namespace dedupfs

@@ -50,13 +50,13 @@ class Relocator {
   Result<void> evacuate(std::uint32_t container, std::uint64_t chunks, const InGroup& in_group);
 
   // Moves chunks in the order in which a reader will need them. Afterwards they lie together in that order. A chunk that cannot be
-  // read stays where it is. An Error of `between` ends the move.
+  // read stays where it is. An Error of `between` ends the move. `moved` counts what has moved, after an Error, too.
   // Cost:   each region is read once for each batch of the order that needs it. If a move of several batches has to decode more
   //         than `max_decoded` times the bytes that it moves, the rest stays where it is.
   // Memory: the bytes of a batch, and some 250 for each chunk of it.
   static constexpr std::uint64_t kAnyDecoded = std::numeric_limits<std::uint64_t>::max();
-  Result<MovedChunks> move_in_order(const std::vector<ChunkId>& order, const BetweenBatches& between,
-                                    const InGroup& in_group, std::uint64_t max_decoded);
+  Result<void> move_in_order(const std::vector<ChunkId>& order, const BetweenBatches& between, const InGroup& in_group,
+                             std::uint64_t max_decoded, MovedChunks& moved);
 
   // Keeps recently written data fast to read. It stores chunks that are scattered over old regions once more, together and in the
   // order in which a stream needs them. See docs/reclaim.md, "Fragmentation". The references of the window must be committed.

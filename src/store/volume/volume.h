@@ -117,7 +117,13 @@ class Volume {
 
   // Settling has gathered what was stored in containers below this one. Durable with the next commit.
   std::uint32_t end_of_gathered() const { return end_of_gathered_; }
-  void note_gathered(std::uint32_t end) { end_of_gathered_ = end; }
+  void note_gathered(std::uint32_t end) {
+    end_of_gathered_ = end;
+    gathered_bytes_ = 0;
+  }
+  // What gatherings that were stopped have moved since then. Not remembered over mounts.
+  std::uint64_t gathered_bytes() const { return gathered_bytes_; }
+  void add_gathered_bytes(std::uint64_t bytes) { gathered_bytes_ += bytes; }
 
   // Says once in the log that the filters of the index have outgrown its memory, if they have. Commits look, too.
   void warn_of_small_index_memory();
@@ -147,6 +153,7 @@ class Volume {
   std::unique_ptr<CommitParticipant> next_container_;
   std::unique_ptr<CommitParticipant> first_landed_;
   std::atomic<std::uint32_t> end_of_gathered_ = 1;
+  std::atomic<std::uint64_t> gathered_bytes_ = 0;
   std::unique_ptr<CommitParticipant> gathered_;
   std::vector<CommitParticipant*> participants_;  // in the order in which they append to the batch
   bool warned_of_index_memory_ = false;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reclaimed_volume.h"
+#include "store/chunks/dropped_bytes.h"
 #include "store/chunks/extent_finder.h"
 #include "store/relocation/restore_estimate.h"
 
@@ -17,19 +18,28 @@ constexpr std::size_t kContainers = 4;
 constexpr std::size_t kInEach = 100;
 
 // The newest file takes a chunk of each container in turn.
-void scatter(ReclaimedVolume& volume) {
+void scatter(ReclaimedVolume& volume, std::size_t in_each = kInEach) {
   std::vector<std::vector<ChunkId>> ids;
   for (std::size_t i = 0; i < kContainers; ++i) {
-    ids.push_back(volume.keep(chunks(i * kInEach, (i + 1) * kInEach)));
+    ids.push_back(volume.keep(chunks(i * in_each, (i + 1) * in_each)));
     volume.begin_container();
   }
-  for (std::size_t at = 0; at < kInEach; ++at)
+  for (std::size_t at = 0; at < in_each; ++at)
     for (const auto& of_container : ids) volume.newest.push_back(of_container[at]);
 }
 
 Result<ReclaimFindings> settle(ReclaimedVolume& volume) {
   volume.settings.goal = ReclaimGoal::kSettle;
   return volume.reclaim();
+}
+
+// The settling ends when it reports for the `count`-th time after something has moved.
+Result<ReclaimFindings> settle_and_stop(ReclaimedVolume& volume, int count) {
+  volume.progress = [&volume, count](ReclaimPhase) mutable {
+    if (volume.volume().chunks().moved_disk_bytes() == 0) return Result<void>();
+    return --count == 0 ? stopped() : Result<void>();
+  };
+  return settle(volume);
 }
 
 // Of a reader of the newest file.
@@ -133,6 +143,44 @@ TEST_F(GatheringTest, WithoutRoomNothingMovesAndNothingIsLost) {
   volume_.available_bytes = std::uint64_t{1} << 40;
   ASSERT_TRUE(settle(volume_));
   EXPECT_LE(jumps(volume_), 6u) << "it was not taken for gathered";
+}
+
+TEST_F(GatheringTest, OneThatIsStoppedWhileItMovesCountsItsGarbageAndTakesItFromItsShare) {
+  constexpr std::uint64_t kBatch = 32 << 20;  // between two reports
+  constexpr std::size_t kInEachOfLarge = 600;
+  scatter(volume_, kInEachOfLarge);
+
+  ASSERT_FALSE(settle_and_stop(volume_, 1));
+
+  const std::uint64_t garbage = volume_.volume().chunks().dropped().count();
+  EXPECT_NEAR(static_cast<double>(garbage), static_cast<double>(kBatch), kBatch / 50);
+  volume_.gather_percent = 60;  // less than has moved
+  const auto again = settle(volume_);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->stored_bytes, 0u);
+  volume_.gather_percent = 100;
+  ASSERT_TRUE(settle(volume_));
+  EXPECT_TRUE(volume_.check().empty());
+  volume_.expect_kept_for_good();
+}
+
+TEST_F(GatheringTest, OneThatIsStoppedWhileItEmptiesContainersCountsTheGarbageOfTheOthers) {
+  scatter(volume_);
+  const std::uint64_t before = volume_.container_bytes();
+
+  ASSERT_FALSE(settle_and_stop(volume_, 2));
+
+  const double in_a_container = kInEach * kChunkBytes;
+  const auto garbage = static_cast<double>(volume_.volume().chunks().dropped().count());
+  EXPECT_NEAR(garbage, (kContainers - 1) * in_a_container, in_a_container / 10);
+  const auto again = settle(volume_);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->stored_bytes, 0u);
+  volume_.settings.goal = ReclaimGoal::kFreeSpace;
+  ASSERT_TRUE(volume_.reclaim());
+  EXPECT_EQ(volume_.volume().chunks().dropped().count(), 0u);
+  EXPECT_LT(volume_.container_bytes(), before + before / 50);
+  volume_.expect_kept_for_good();
 }
 
 TEST_F(GatheringTest, AfterACrashAtAnyCommitNothingIsLostAndItIsFinished) {

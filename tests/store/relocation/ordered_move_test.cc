@@ -20,8 +20,10 @@ class OrderedMoveTest : public testing::Test {
   }
   Result<MovedChunks> move(const std::vector<std::uint64_t>& order,
                            std::uint64_t max_decoded = Relocator::kAnyDecoded) {
-    return store_.relocator().move_in_order(
-        ids_of(order), [this](std::uint64_t bytes) { return between(bytes); }, store_.in_group(), max_decoded);
+    moved_.clear();
+    DEDUPFS_TRY(store_.relocator().move_in_order(
+        ids_of(order), [this](std::uint64_t bytes) { return between(bytes); }, store_.in_group(), max_decoded, moved_));
+    return moved_;
   }
   Result<void> between(std::uint64_t bytes) {
     betweens_.push_back(bytes);
@@ -29,6 +31,7 @@ class OrderedMoveTest : public testing::Test {
   }
 
   MovingStore store_;
+  MovedChunks moved_;
   std::vector<std::uint64_t> betweens_;
   bool is_over_ = false;
 };
@@ -134,6 +137,7 @@ TEST_F(LargeOrderedMoveTest, EndsBetweenBatchesWhereItIsToldTo) {
 
   ASSERT_FALSE(moved);
   EXPECT_EQ(moved.error().code(), ErrorCode::kInterrupted);
+  EXPECT_THAT(moved_, ElementsAre(Pair(1, 8)));
   EXPECT_TRUE(store_.pending().locate(ChunkId{8})) << "what was moved by then is moved";
   EXPECT_FALSE(store_.pending().locate(ChunkId{9}));
 }
