@@ -127,25 +127,18 @@ Result<std::int64_t> parse_time(std::string_view text) {
   const Error wrong = invalid_argument(fmt::format("'{}' is not a time", text));
   const std::string copy(text);
   std::tm time{};
-  int read = 0;
-  if (std::sscanf(copy.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour,
-                  &time.tm_min, &time.tm_sec, &read) != 6)
-    return wrong;
-  std::string_view rest = text.substr(static_cast<std::size_t>(read));
+  const char* const behind = ::strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
+  if (behind == nullptr) return wrong;
+  std::string_view rest = behind;
   if (rest.starts_with('.')) {
     const std::size_t end = rest.find_first_not_of("0123456789", 1);
     rest = end == std::string_view::npos ? std::string_view() : rest.substr(end);
   }
-  int hours = 0;
-  int minutes = 0;
+  std::tm offset{};
   if (!rest.empty() && rest != "Z") {
-    const std::string offset(rest.substr(1));
-    if ((rest[0] != '+' && rest[0] != '-') || std::sscanf(offset.c_str(), "%2d:%2d", &hours, &minutes) != 2)
-      return wrong;
+    if ((rest[0] != '+' && rest[0] != '-') || ::strptime(rest.data() + 1, "%H:%M", &offset) == nullptr) return wrong;
   }
-  time.tm_year -= 1900;
-  time.tm_mon -= 1;
-  const std::int64_t east = (rest.starts_with('-') ? -60 : 60) * (hours * 60 + minutes);
+  const std::int64_t east = (rest.starts_with('-') ? -60 : 60) * (offset.tm_hour * 60 + offset.tm_min);
   return ::timegm(&time) - east;
 }
 

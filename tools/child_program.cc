@@ -56,12 +56,13 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
     const std::string text = *variable;
     if (!more.contains(text.substr(0, text.find('=')))) variables.push_back(text);
   }
-  for (const auto& [name, value] : more) variables.push_back(name + '=' + value);
+  for (const auto& [name, value] : more) variables.push_back(fmt::format("{}={}", name, value));
   return variables;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;

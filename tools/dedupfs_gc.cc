@@ -65,7 +65,7 @@ class Gc {
     std::uint64_t rate = 0;
     if (!asked_.rate.empty()) {
       DEDUPFS_ASSIGN(rate, parse_rate(asked_.action == "start" ? "--rate" : "--set-rate", asked_.rate));
-      const auto set = ask_job(volume, kReclaim, {{"action", "set_rate"}, {"bytes_per_second", rate}});
+      auto set = ask_job(volume, kReclaim, {{"action", "set_rate"}, {"bytes_per_second", rate}});
       if (!set && set.error().code() != ErrorCode::kNotFound) return set.error();
       if (set && asked_.action != "start") return set;
     }

@@ -47,8 +47,8 @@ std::string assignment(Value value, const std::vector<std::string>& words) {
   switch (value) {
     case Value::kFile: return "kind=files";
     case Value::kFolder: return "kind=folders";
-    case Value::kWord: return "words=" + quoted(joined(words, " "));
-    case Value::kList: return "kind=list words=" + quoted(joined(words, " "));
+    case Value::kWord: return "words=" + shell_quoted(joined(words, " "));
+    case Value::kList: return "kind=list words=" + shell_quoted(joined(words, " "));
     case Value::kNone:
     case Value::kText: break;
   }

@@ -12,7 +12,7 @@ namespace dedupfs::tools {
 std::string joined(const std::vector<std::string>& words, std::string_view between);
 
 // In single quotes. bash and zsh end the quotes for a quote in the text; fish takes a backslash.
-std::string quoted(std::string_view text);
+std::string shell_quoted(std::string_view text);
 std::string fish_quoted(std::string_view text);
 
 // With a backslash before each of `special`.

@@ -30,7 +30,7 @@ std::string action(Value value, const std::vector<std::string>& words) {
 
 std::string arguments_call(const CommandLine& line, std::string_view indent) {
   std::string text = fmt::format("{}_arguments -s -S -C", indent);
-  const auto add = [&](const std::string& spec) { text += fmt::format(" \\\n{}  {}", indent, quoted(spec)); };
+  const auto add = [&](const std::string& spec) { text += fmt::format(" \\\n{}  {}", indent, shell_quoted(spec)); };
   for (const CommandLine::Option& option : line.options) {
     const std::string other_names = option.names.size() > 1 ? "(" + joined(option.names, " ") + ")" : "";
     for (const std::string& name : option.names) {
@@ -55,7 +55,7 @@ std::string arguments_call(const CommandLine& line, std::string_view indent) {
 std::string commands_of(const CommandLine& line) {
   std::string descriptions, cases;
   for (const CommandLine& command : line.commands) {
-    descriptions += fmt::format("      {}\n", quoted(command.name + ":" + command.meaning));
+    descriptions += fmt::format("      {}\n", shell_quoted(command.name + ":" + command.meaning));
     cases += fmt::format("      {})\n{}        ;;\n", command.name, arguments_call(command, "        "));
   }
   return fmt::format(

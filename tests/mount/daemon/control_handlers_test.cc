@@ -143,7 +143,7 @@ TEST_F(ControlHandlers, SnapshotsAreMadeListedAndDeleted) {
 TEST_F(ControlHandlers, ADifferenceEndsOnceNobodyWaitsForIt) {
   ASSERT_TRUE(ok(ask("snapshot", {{"action", "create"}, {"name", "a"}})));
   for (int i = 0; i < 300; ++i) fs->forget(fs.make_file(kRootInode, std::to_string(i)), 1);
-  const Json difference = {{"action", "diff"}, {"from", "a"}, {"to", nullptr}, {"first", 0}};
+  const Json difference = {{"action", "diff"}, {"from", "a"}, {"to", nullptr}, {"first", 0U}};
   EXPECT_EQ(value_of(ask("snapshot", difference)).at("total_changes"), 300);
 
   const auto answer = handlers.at("snapshot")(difference, [] {
