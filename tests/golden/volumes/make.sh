@@ -36,6 +36,19 @@ pack() {
   tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner -cf - volume | gzip -9n >"$here/$1.tar.gz"
 }
 
+# What the tree and each snapshot hold, seen through a read-only mount, and the volume itself.
+pack_with_snapshots() {
+  local snapshot
+  umount.dedupfs "$mnt"
+  mount_volume ro
+  python3 "$here/manifest.py" "$mnt" >"$here/$1.manifest"
+  for snapshot in "$mnt"/.snapshots/*; do
+    python3 "$here/manifest.py" "$snapshot" >"$here/$1.$(basename "$snapshot").snapshot"
+  done
+  umount.dedupfs "$mnt"
+  pack "$1"
+}
+
 make_v1_basic() {
   mkfs.dedupfs --chunker gear:avg=1k "$volume"
   mount_volume
@@ -225,7 +238,6 @@ with open(sys.argv[1], "r+b") as file:
 
 # Two snapshots, and images of all families: of what was changed, removed, renamed, added, and changed again behind the second.
 make_v1_snapshots() {
-  local snapshot
   mkfs.dedupfs --chunker fixed:size=1k "$volume"
   mount_volume
   mkdir -p "$mnt/folder/below"
@@ -247,14 +259,7 @@ make_v1_snapshots() {
   rm "$mnt/linked" "$mnt/$(printf 'n\001\377')"
   chmod 700 "$mnt/folder"
   echo added >"$mnt/folder/added"
-  umount.dedupfs "$mnt"
-  mount_volume ro
-  python3 "$here/manifest.py" "$mnt" >"$here/v1-snapshots.manifest"
-  for snapshot in "$mnt"/.snapshots/*; do
-    python3 "$here/manifest.py" "$snapshot" >"$here/v1-snapshots.$(basename "$snapshot").snapshot"
-  done
-  umount.dedupfs "$mnt"
-  pack v1-snapshots
+  pack_with_snapshots v1-snapshots
 }
 
 # Data that was settled, data that needed no settling, and data that landed.
@@ -283,14 +288,7 @@ make_v1_holds() {
   done
   dedupfs-snapshot hold "$mnt" dated --until '2100-01-01 00:00'
   dedupfs-snapshot hold "$mnt" released
-  umount.dedupfs "$mnt"
-  mount_volume ro
-  python3 "$here/manifest.py" "$mnt" >"$here/v1-holds.manifest"
-  for snapshot in "$mnt"/.snapshots/*; do
-    python3 "$here/manifest.py" "$snapshot" >"$here/v1-holds.$(basename "$snapshot").snapshot"
-  done
-  umount.dedupfs "$mnt"
-  pack v1-holds
+  pack_with_snapshots v1-holds
 }
 
 [ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots v1-tiers v1-holds
