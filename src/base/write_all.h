@@ -1,11 +1,12 @@
 // Writing to descriptors that are no files of a volume: pipes, files of tools.
 //
-// Threads: free function, any thread.
+// Threads: free functions, any thread.
 #pragma once
 
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <string_view>
 
 namespace dedupfs {
@@ -16,6 +17,18 @@ inline bool write_all(int descriptor, std::string_view text) {
     const ssize_t count = ::write(descriptor, text.data(), text.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+// The same at an offset of a file.
+inline bool write_all_at(int descriptor, std::uint64_t offset, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::pwrite(descriptor, text.data(), text.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    offset += static_cast<std::uint64_t>(count);
     text.remove_prefix(static_cast<std::size_t>(count));
   }
   return true;

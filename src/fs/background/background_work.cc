@@ -91,14 +91,11 @@ void BackgroundWork::start_checkpoints() {
 void BackgroundWork::start() {
   reclaimer_ = std::make_unique<Reclaimer>(
       volume_, reclaim_host(),
-      Reclaimer::Settings{.look_interval = kLookInterval,
-                          .due =
-                              [this](ReclaimGoal goal) {
-                                settings_.now_and_then();
-                                return goal == ReclaimGoal::kSettle ? due_settling() : due_reclaim();
-                              },
-                          .is_idle = [this] { return is_idle(); },
-                          .yielding_cpu_percent = settings_.settle_cpu_percent});
+      Reclaimer::Settings{
+          .look_interval = kLookInterval,
+          .due = [this](ReclaimGoal goal) { return goal == ReclaimGoal::kSettle ? due_settling() : due_reclaim(); },
+          .is_idle = [this] { return is_idle(); },
+          .yielding_cpu_percent = settings_.settle_cpu_percent});
   scrubber_.resume();
   if (settings_.defragment_percent != 0)
     defragmenter_ = std::make_unique<Defragmenter>(volume_, settings_.defragment_percent, defragmenter_host());

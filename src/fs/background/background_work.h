@@ -33,7 +33,6 @@ namespace dedupfs {
 class BackgroundWork {
  public:
   struct Settings {
-    std::function<void()> now_and_then;               // every few seconds, from start() to stop()
     std::chrono::milliseconds checkpoint_interval{};  // 0: none
     std::chrono::milliseconds patience{};             // the longest wait for a commit that others request
     unsigned defragment_percent = 0;                  // 0: none

@@ -72,8 +72,8 @@ class DamagedFiles {
   }
 
   Result<void> add_deltas() {
-    return walk(Family::kChunks, [this](std::string_view key, std::string_view value) -> Result<void> {
-      DEDUPFS_ASSIGN(const ChunkExtent extent, decode_extent(key, value));
+    return walk_extents(state_->database, *state_->view, [this](const ChunkExtent& extent) -> Result<void> {
+      DEDUPFS_TRY(state_->note_read());
       for (std::size_t i = 0; i < extent.chunks.size(); ++i)
         if (std::ranges::any_of(extent.chunks[i].sources, [&](ChunkId id) { return chunks_.contains(number_of(id)); }))
           chunks_.insert(number_of(extent.id_of(i)));

@@ -9,17 +9,13 @@
 #include <utility>
 
 #include "fs/format/mode.h"
+#include "fs/format/records.h"
 
 namespace dedupfs {
 namespace {
 
 constexpr std::size_t kDeepest = 2048;  // no path of a program is deeper: PATH_MAX
 constexpr std::size_t kNamesAtOnce = 64;
-
-bool is_single_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxName && name != "." && name != ".." &&
-         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
-}
 
 // The paths that are asked for, as a tree: so each is taken once, and the folders above them, too.
 struct Asked {
@@ -32,7 +28,7 @@ struct Asked {
       const std::string_view name = path.substr(0, path.find('/'));
       path.remove_prefix(std::min(path.size(), name.size() + 1));
       if (name.empty() || name == ".") continue;
-      if (!is_single_name(name)) return invalid_argument("'" + std::string(name) + "' is not the name of a file");
+      if (!is_valid_name(name)) return invalid_argument("'" + std::string(name) + "' is not the name of a file");
       auto& next = at->below[std::string(name)];
       if (!next) next = std::make_unique<Asked>();
       at = next.get();
@@ -128,7 +124,7 @@ class Extraction {
     ExtractEntry entry;
     entry.path = join(path, name);
     entry.name = name;
-    if (!is_single_name(name)) return fail(entry.path, corruption("this cannot be a name"), true);
+    if (!is_valid_name(name)) return fail(entry.path, corruption("this cannot be a name"), true);
     const auto found = filesystem_.lookup(folder, name);
     if (!found) return fail(entry.path, found.error(), true);
     const Found reference(filesystem_, *found);

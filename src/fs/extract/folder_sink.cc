@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/write_all.h"
 #include "fs/format/mode.h"
 #include "fs/namespace/posix_acl.h"
 
@@ -24,14 +25,7 @@ std::string proc_path(int fd) {
 }
 
 Result<void> write_at(int fd, std::uint64_t offset, ByteSpan bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return Error::from_errno(errno, "writing");
-    offset += static_cast<std::uint64_t>(count);
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
-  return {};
+  return write_all_at(fd, offset, text_of(bytes)) ? Result<void>() : Error::from_errno(errno, "writing");
 }
 
 bool is_acl_name(const std::string& name) {

@@ -49,8 +49,7 @@ FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique
       inode_attributes(volume->metadata(), table, transactions, contents, xattrs, snapshots_directory),
       clones(volume->metadata(), table, *numbers, names, entries, contents, moves, transactions, space),
       background(*volume, table, *numbers, writability, transactions, space, clean_up, activity,
-                 {.now_and_then = [this] { holds.note_time_now_and_then(); },
-                  .checkpoint_interval = options.checkpoint_interval,
+                 {.checkpoint_interval = options.checkpoint_interval,
                   .patience = options.background_patience,
                   .defragment_percent = options.defragment_percent,
                   .settle = options.settle,
@@ -63,9 +62,9 @@ Result<void> FilesystemParts::start() {
   if (volume->read_only()) return {};
   DEDUPFS_TRY(orphans.load());
   background.start_checkpoints();
-  DEDUPFS_TRY(
-      transactions.start({.clean_up = [this] { return clean_up.step(); },
-                          .after_commit = [this](bool is_new_state) { background.after_commit(is_new_state); }}));
+  DEDUPFS_TRY(transactions.start({.clean_up = [this] { return clean_up.step(); },
+                                  .after_commit = [this](bool is_new_state) { background.after_commit(is_new_state); },
+                                  .now_and_then = [this] { holds.note_time_now_and_then(); }}));
   background.start();
   return {};
 }

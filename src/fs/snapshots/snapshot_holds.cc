@@ -70,11 +70,6 @@ std::optional<HoldStatus> SnapshotHolds::find(TreeNumber snapshot) const {
   return status.until_released || status.until_unix_seconds ? std::optional(status) : std::nullopt;
 }
 
-std::optional<HoldStatus> SnapshotHolds::of(TreeNumber snapshot) const {
-  const MutexLock lock(mutex_);
-  return find(snapshot);
-}
-
 std::map<TreeNumber, HoldStatus> SnapshotHolds::all() const {
   const MutexLock lock(mutex_);
   std::map<TreeNumber, HoldStatus> held;

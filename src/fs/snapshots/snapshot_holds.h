@@ -34,8 +34,6 @@ class SnapshotHolds {
  public:
   SnapshotHolds(Volume& volume, Transactions& transactions, HoldClocks clocks);
 
-  // Nothing if anybody may delete it.
-  std::optional<HoldStatus> of(TreeNumber snapshot) const;
   std::map<TreeNumber, HoldStatus> all() const;
   // kNotPermitted, with the reason, if something holds it.
   Result<void> check_deletable(const SnapshotRecord& snapshot) const;

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <utility>
 
+#include "store/format/container_format.h"
+
 namespace dedupfs {
 namespace {
 
@@ -19,29 +21,19 @@ bool has_clock_of_the_machine() {
   return ::stat("/proc/self/ns/time", &info) == 0 && info.st_ino == kInitialTimeNamespace;
 }
 
-std::uint8_t digit_of(char c) {
-  return static_cast<std::uint8_t>(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
-}
-
-// Without its dashes, a UUID has 32 digits.
 std::array<std::uint8_t, 16> boot_id() {
   std::string text;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), text);
-  std::erase(text, '-');
-  if (text.size() != 32 || text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) return kUnknownBoot;
-  std::array<std::uint8_t, 16> id{};
-  for (std::size_t i = 0; i < id.size(); ++i)
-    id[i] = static_cast<std::uint8_t>(digit_of(text[2 * i]) << 4 | digit_of(text[2 * i + 1]));
-  return id;
+  return parse_uuid(text).value_or(kUnknownBoot);
 }
 
 }  // namespace
 
 BootTime read_boot_time() {
+  static const auto boot = has_clock_of_the_machine() ? boot_id() : kUnknownBoot;
   timespec time{};
   ::clock_gettime(CLOCK_BOOTTIME, &time);
-  return {.boot = has_clock_of_the_machine() ? boot_id() : kUnknownBoot,
-          .seconds = static_cast<std::uint64_t>(std::max<std::time_t>(time.tv_sec, 0))};
+  return {.boot = boot, .seconds = static_cast<std::uint64_t>(std::max<std::time_t>(time.tv_sec, 0))};
 }
 
 Result<VolumeTime> VolumeTime::load(const std::optional<std::string>& stored, std::function<BootTime()> clock) {

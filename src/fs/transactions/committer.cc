@@ -77,7 +77,12 @@ void Committer::run() {
     const Clock::time_point now = Clock::now();
     if (now >= next_by_age) {
       next_by_age = now + interval_;
+      {
+        const MutexUnlock unlocked(mutex_);
+        survive("keeping what changes by itself", duties_.now_and_then);
+      }
       if (duties_.has_changes()) round_wanted_ = true;
+      continue;  // requests may have come meanwhile
     }
     const bool round = round_wanted_;
     const bool preparation = !round && prepare_wanted_ && now >= prepare_not_before_;

@@ -19,10 +19,11 @@ namespace dedupfs {
 class Committer {
  public:
   struct Duties {
-    std::function<bool()> has_changes;      // anything that is not durable
-    std::function<void()> prepare;          // the work that can be done while operations still run
-    std::function<Result<void>()> commit;   // ends the group and makes it durable
-    std::function<bool()> background_step;  // true if there is more to do
+    std::function<bool()> has_changes;           // anything that is not durable
+    std::function<void()> prepare;               // the work that can be done while operations still run
+    std::function<Result<void>()> commit;        // ends the group and makes it durable
+    std::function<bool()> background_step;       // true if there is more to do
+    std::function<void()> now_and_then = [] {};  // once an interval, without a commit
   };
 
   Committer(std::chrono::milliseconds interval, Duties duties);

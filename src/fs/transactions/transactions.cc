@@ -30,7 +30,8 @@ Result<void> Transactions::start(Followers followers) {
       limits_.commit_interval, Committer::Duties{.has_changes = [this] { return has_changes(); },
                                                  .prepare = [this] { source_.store(); },
                                                  .commit = [this] { return commit_group(); },
-                                                 .background_step = [this] { return followers_.clean_up(); }});
+                                                 .background_step = [this] { return followers_.clean_up(); },
+                                                 .now_and_then = [this] { followers_.now_and_then(); }});
   committer_->request_background_step();
   return {};
 }

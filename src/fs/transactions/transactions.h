@@ -41,6 +41,7 @@ class Transactions {
     std::function<bool()> clean_up;  // between commits: a step of background deletion; true if there is more
     // After each attempt. True: changes of users have become durable.
     std::function<void(bool is_new_state)> after_commit;
+    std::function<void()> now_and_then = [] {};  // once a commit interval; it may change the open group
   };
 
   Transactions(Volume& volume, Writability& writability, GroupSource& source, const Limits& limits);

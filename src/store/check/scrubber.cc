@@ -260,9 +260,8 @@ Result<void> Scrubber::check_extents(std::uint64_t first_chunk) {
     if (!pace()) return Error{ErrorCode::kInterrupted, "the scrub was stopped"};
     return true;
   };
-  std::string from;
-  Encoder(from).big_u64(first_chunk);
-  DEDUPFS_TRY(visit_entries_while(volume_.database(), Family::kChunks, from, {}, kExtentsAtOnce, check));
+  DEDUPFS_TRY(visit_entries_while(volume_.database(), Family::kChunks, encode_extent_key(ChunkId{first_chunk}), {},
+                                  kExtentsAtOnce, check));
   return {};
 }
 

@@ -48,6 +48,18 @@ bool eventually(const Condition& condition) {
   return false;
 }
 
+TEST(Committer, DoesItsDutyOnceAnIntervalWithoutACommit) {
+  Group group;
+  std::atomic<int> done = 0;
+  Committer::Duties duties = group.duties();
+  duties.now_and_then = [&] { ++done; };
+  Committer committer(1ms, duties);
+
+  EXPECT_TRUE(eventually([&] { return done > 2; }));
+  committer.stop();
+  EXPECT_EQ(group.commits, 0);
+}
+
 TEST(Committer, WhatHappenedBeforeTheCallIsDurableAfterIt) {
   Group group{.commit_takes = 2ms};
   Committer committer(1h, group.duties());
