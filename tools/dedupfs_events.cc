@@ -17,6 +17,7 @@
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "file_lock.h"
+#include "json_text.h"
 #include "mount/clients/ask_health.h"
 #include "mount/events/event_hooks.h"
 #include "mount/events/event_watch.h"
@@ -90,8 +91,7 @@ class EventRun {
       std::ranges::move(found, std::back_inserter(events));
     }
     // Before the programs run: one that kills this process must not be told of the same event for ever.
-    DEDUPFS_TRY(
-        replace_whole_file(asked_.state, state.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"));
+    DEDUPFS_TRY(replace_whole_file(asked_.state, text_of_json(state, -1)));
     for (const Event& event : events) tell(event);
     return {};
   }

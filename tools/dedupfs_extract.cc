@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/printable.h"
 #include "base/size.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
@@ -23,6 +24,7 @@
 #include "fs/extract/tar_sink.h"
 #include "fs/format/local_time.h"
 #include "fs/format/mode.h"
+#include "json_text.h"
 #include "log_to.h"
 #include "mount/control/closing_daemon.h"
 #include "mount/options/memory_limits.h"
@@ -48,19 +50,6 @@ struct ExtractArguments {
   bool rebuild_index = false;
   std::string scratch;
 };
-
-// Names of a volume are anybody's: on a terminal they are text and nothing else.
-std::string printable(const std::string& text) {
-  std::string shown;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f)
-      shown += fmt::format("\\{:03o}", byte);
-    else
-      shown += c;
-  }
-  return shown;
-}
 
 // ---------------------------------------------------------------- lists
 
@@ -115,7 +104,7 @@ class ListSink final : public ExtractSink {
                           {"uid", attributes.uid},   {"gid", attributes.gid},
                           {"size", attributes.size}, {"mtime_unix_seconds", attributes.mtime.seconds}};
       if (!target.empty()) line[key] = target;
-      out_ << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+      out_ << text_of_json(line, -1);
     } else {
       out_ << fmt::format("{} {}/{} {:>12} {} {}", mode_text(attributes.mode), attributes.uid, attributes.gid,
                           attributes.size, second_text(attributes.mtime.seconds), printable(entry.path));

@@ -22,6 +22,7 @@
 #include "exit_codes.h"
 #include "fs/format/types.h"
 #include "fs/snapshots/snapshots.h"
+#include "json_text.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
 #include "progress_line.h"
@@ -256,8 +257,7 @@ int run_import(Arguments arguments, std::ostream& out, std::ostream& err, const 
   process.catch_stop_signals();
   const auto done = Import(asked, console, process).run();
   if (!done) return console.fail(done.error(), done.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
-  if (asked.as_json)
-    console.out() << json_of(*done).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  if (asked.as_json) console.out() << text_of_json(json_of(*done));
   const bool failed = std::ranges::any_of(*done, [](const Imported& one) { return !one.failure.empty(); });
   return console.end(failed ? kUnfinished : kDone);
 }

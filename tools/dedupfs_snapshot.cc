@@ -14,6 +14,7 @@
 #include "exit_codes.h"
 #include "fs/namespace/filesystem.h"
 #include "fs/snapshots/tree_diff.h"
+#include "json_text.h"
 #include "log_to.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/diff_report.h"
@@ -154,10 +155,6 @@ Result<Outcome> act_on_volume(const SnapshotArguments& asked, std::ostream& err)
   }
   DEDUPFS_TRY(target.close());
   return outcome;
-}
-
-std::string text_of_json(const nlohmann::json& json) {
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";  // names need not be UTF-8
 }
 
 Result<nlohmann::json> difference(const SnapshotArguments& asked, std::ostream& err) {

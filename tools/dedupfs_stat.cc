@@ -17,6 +17,7 @@
 #include "fs/statistics/file_statistics.h"
 #include "fs/statistics/shared_space.h"
 #include "fs/statistics/statistics.h"
+#include "json_text.h"
 #include "mount/clients/ask_publicly.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/metrics_report.h"
@@ -167,10 +168,6 @@ Result<nlohmann::json> statistics_of(std::span<const FoundFile> files, bool fore
   });
 }
 
-std::string dump(const nlohmann::json& json) {
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";  // paths need not be UTF-8
-}
-
 int write_metrics(const VolumeReport& report, const std::string& file, MetricsFormat format, const Console& console) {
   const auto text = read_answer([&] { return metrics_text(report.statistics, context_of(report), format); });
   if (!text) return console.fail(text.error());
@@ -190,7 +187,7 @@ int show_volume(const StatArguments& asked, const Console& console) {
     return write_metrics(*report, asked.openmetrics, MetricsFormat::kOpenMetrics, console);
   const nlohmann::json& json = report->statistics;
   const auto detail = asked.verbose ? ScreenDetail::kFull : ScreenDetail::kShort;
-  const auto text = read_answer([&] { return asked.as_json ? dump(json) : statistics_screen(json, detail); });
+  const auto text = read_answer([&] { return asked.as_json ? text_of_json(json) : statistics_screen(json, detail); });
   if (!text) return console.fail(text.error());
   console.out() << *text;
   return console.end(kDone);
@@ -229,7 +226,7 @@ int show_files(const StatArguments& asked, const Console& console) {
   nlohmann::json shown = nlohmann::json::array();
   if (const int collected = collect_files(files, asked.foreign, console, shown); collected != kDone) status = collected;
   const auto text = read_answer([&] {
-    if (asked.as_json) return dump({{"files", shown}});
+    if (asked.as_json) return text_of_json({{"files", shown}});
     return shown.empty() ? std::string() : file_statistics_screen(shown);
   });
   if (!text) return console.fail(text.error());
@@ -293,7 +290,7 @@ int show_freed(const StatArguments& asked, const Console& console) {
   if (!set) return console.fail(set.error());
   const auto json = deletion_of(*set, asked.foreign);
   if (!json) return console.fail(json.error());
-  const auto text = read_answer([&] { return asked.as_json ? dump(*json) : deletion_screen(*json); });
+  const auto text = read_answer([&] { return asked.as_json ? text_of_json(*json) : deletion_screen(*json); });
   if (!text) return console.fail(text.error());
   console.out() << *text;
   return console.end(kDone);
@@ -336,7 +333,7 @@ int show_trees(const StatArguments& asked, const Console& console) {
   const auto rows = folders_of(asked);
   if (!rows) return console.fail(rows.error());
   const auto text = read_answer([&] {
-    return asked.as_json ? dump({{"folders", *rows}}) : folder_shares_screen(*rows);
+    return asked.as_json ? text_of_json({{"folders", *rows}}) : folder_shares_screen(*rows);
   });
   if (!text) return console.fail(text.error());
   console.out() << *text;

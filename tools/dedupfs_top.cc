@@ -12,6 +12,7 @@
 
 #include "command/common_options.h"
 #include "exit_codes.h"
+#include "json_text.h"
 #include "mount/clients/ask_publicly.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/live_report.h"
@@ -94,8 +95,7 @@ class Top {
       if (seconds_between(before, after) <= 0) return {};
       const nlohmann::json rates = live_rates(before, after, std::thread::hardware_concurrency());
       // On one line each, for who reads them one by one.
-      if (asked_.as_json)
-        return rates.dump(asked_.once ? 2 : -1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+      if (asked_.as_json) return text_of_json(rates, asked_.once ? 2 : -1);
       if (!draws()) return live_screen(rates, watched_.title(), {}) + (asked_.once ? "" : "\n");
       return drawn(rates);
     });

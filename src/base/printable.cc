@@ -1,5 +1,7 @@
 #include "base/printable.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <array>
@@ -69,6 +71,13 @@ std::string printable(std::string_view bytes) {
     bytes.remove_prefix(piece.size());
   }
   return text;
+}
+
+std::string without_control_characters(std::string_view text) {
+  std::string line(text);
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return line;
 }
 
 }  // namespace dedupfs

@@ -14,4 +14,7 @@ bool is_utf8(std::string_view bytes);
 // are escaped as ls -b and git do: \n, \\, \303.
 std::string printable(std::string_view bytes);
 
+// One line without them: each is a question mark. For names of processes, and for protocols whose lines they would break.
+std::string without_control_characters(std::string_view text);
+
 }  // namespace dedupfs

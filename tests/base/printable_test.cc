@@ -46,5 +46,9 @@ TEST(Printable, EscapesBytesThatAreNotUtf8) {
   }
 }
 
+TEST(WithoutControlCharacters, IsOneLineWhateverAPathHolds) {
+  EXPECT_EQ(without_control_characters("a\nREADY=1\x1b[0m\x7f"), "a?READY=1?[0m?");
+}
+
 }  // namespace
 }  // namespace dedupfs

@@ -21,6 +21,7 @@
 
 #include "base/guarded.h"
 #include "base/memory_reserve.h"
+#include "base/printable.h"
 #include "base/size.h"
 #include "fs/namespace/filesystem.h"
 #include "mount/control/closing_daemon.h"
@@ -338,7 +339,7 @@ int run_mount(const MountRequest& asked) {
   // A daemon in the background speaks for nobody: the program that started it may be part of another service.
   const ServiceManager manager = request->foreground ? ServiceManager::from_environment() : ServiceManager();
   manager.notify(fmt::format("STATUS=waiting until no other daemon is closing {}\nEXTEND_TIMEOUT_USEC={}",
-                             status_line(request->volume.string()), kTimeForAnotherDaemon.count()));
+                             without_control_characters(request->volume.string()), kTimeForAnotherDaemon.count()));
   // Waits here and not in the background, so that an impatient user can end it.
   await_closing_daemon(request->volume);
   Result<Startup> startup = request->foreground ? Startup::in_foreground() : Startup::in_background();

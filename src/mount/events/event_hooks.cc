@@ -19,17 +19,12 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/printable.h"
 #include "base/unique_fd.h"
 #include "base/write_all.h"
 
 namespace dedupfs {
 namespace {
-
-std::string without_control_characters(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return text;
-}
 
 std::string rfc3339(std::int64_t unix_seconds) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(unix_seconds)));

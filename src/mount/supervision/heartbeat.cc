@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "mount/supervision/service_manager.h"
+#include "base/printable.h"
 
 namespace dedupfs {
 namespace {
@@ -49,7 +49,7 @@ ProcessWork work_of_this_process() {
 void Heartbeat::enter(Phase phase, const std::string& line, const std::string& extra) {
   if (phase != phase_ || since_ == Clock::time_point()) since_ = world_.now();
   phase_ = phase;
-  line_ = status_line(line);
+  line_ = without_control_characters(line);
   said_.clear();
   logged_slow_ = logged_hung_ = false;
   std::string assignments = extra;

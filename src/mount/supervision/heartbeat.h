@@ -45,6 +45,7 @@ class Heartbeat {
   void enter(Phase phase, const std::string& line, const std::string& extra = {});
   // `unanswered`: how long the probe has been waiting for its answer; nothing: it was answered.
   void beat(std::optional<Clock::duration> unanswered);
+  Phase phase() const { return phase_; }
 
  private:
   void beat_at_edge(bool works, bool waits_for_disk);

@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
@@ -52,13 +51,6 @@ void ServiceManager::notify(std::string_view assignments) const {
   if (!socket_) return;
   if (const auto sent = socket_->send(assignments); !sent)
     spdlog::warn("the service manager was not told '{}': {}", assignments, sent.error().message());
-}
-
-std::string status_line(std::string_view text) {
-  std::string line(text);
-  std::ranges::replace_if(
-      line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return line;
 }
 
 }  // namespace dedupfs

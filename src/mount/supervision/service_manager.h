@@ -31,7 +31,4 @@ class ServiceManager {
   std::chrono::microseconds watchdog_{};
 };
 
-// One line of a status: without the characters that would end it or confuse a terminal.
-std::string status_line(std::string_view text);
-
 }  // namespace dedupfs

@@ -36,7 +36,6 @@ Supervision::~Supervision() {
 void Supervision::enter(Heartbeat::Phase phase, const std::string& line, const std::string& extra) {
   if (!manager_) return;
   const MutexLock lock(mutex_);
-  phase_ = phase;
   heartbeat_.enter(phase, line, extra);
   changed_.notify_all();
 }
@@ -66,26 +65,26 @@ void Supervision::stop_probing() {
 void Supervision::closing(const std::string& line) {
   if (!manager_) return;
   const MutexLock lock(mutex_);
-  phase_ = Heartbeat::Phase::kClosing;
-  heartbeat_.enter(phase_, line, std::exchange(told_stopping_, true) ? "" : "STOPPING=1");
+  const bool is_told = heartbeat_.phase() == Heartbeat::Phase::kClosing;
+  heartbeat_.enter(Heartbeat::Phase::kClosing, line, is_told ? "" : "STOPPING=1");
   changed_.notify_all();
 }
 
 Supervision::Clock::duration Supervision::interval() const {
-  if (phase_ != Heartbeat::Phase::kServing) return kBetweenBeatsAtEdges;
+  if (heartbeat_.phase() != Heartbeat::Phase::kServing) return kBetweenBeatsAtEdges;
   return std::min<Clock::duration>(manager_.watchdog() / 2, kLongestBetweenBeats);
 }
 
 void Supervision::beat_on() {
   const MutexLock lock(mutex_);
   while (!ending_) {
-    const bool is_silent = phase_ == Heartbeat::Phase::kServing && manager_.watchdog().count() == 0;
+    const bool is_silent = heartbeat_.phase() == Heartbeat::Phase::kServing && manager_.watchdog().count() == 0;
     if (is_silent) {
       changed_.wait(mutex_);
       continue;
     }
-    const Heartbeat::Phase phase = phase_;
-    const auto has_changed = [&]() DEDUPFS_REQUIRES(mutex_) { return ending_ || phase_ != phase; };
+    const Heartbeat::Phase phase = heartbeat_.phase();
+    const auto has_changed = [&]() DEDUPFS_REQUIRES(mutex_) { return ending_ || heartbeat_.phase() != phase; };
     if (changed_.wait_for(mutex_, interval(), has_changed)) continue;
     const auto unanswered = probing_since_ ? std::optional(Clock::now() - *probing_since_) : std::nullopt;
     survive("telling the service manager that the daemon lives", [&] {

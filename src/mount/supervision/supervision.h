@@ -46,9 +46,7 @@ class Supervision {
   Mutex mutex_;
   ConditionVariable changed_;
   Heartbeat heartbeat_ DEDUPFS_GUARDED_BY(mutex_);
-  Heartbeat::Phase phase_ DEDUPFS_GUARDED_BY(mutex_) = Heartbeat::Phase::kOpening;
   bool ending_ DEDUPFS_GUARDED_BY(mutex_) = false;
-  bool told_stopping_ DEDUPFS_GUARDED_BY(mutex_) = false;
   bool may_probe_ DEDUPFS_GUARDED_BY(mutex_) = false;
   std::optional<Clock::time_point> probing_since_ DEDUPFS_GUARDED_BY(mutex_);
   std::function<void()> probe_;  // set before its thread begins

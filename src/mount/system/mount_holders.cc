@@ -10,6 +10,7 @@
 #include <optional>
 #include <system_error>
 
+#include "base/printable.h"
 #include "mount/system/mount_table.h"
 
 namespace dedupfs {
@@ -23,13 +24,6 @@ std::optional<pid_t> process_in(const std::string& name) {
   const auto [parsed_to, error] = std::from_chars(name.data(), end, process);
   if (error != std::errc() || parsed_to != end) return std::nullopt;
   return process;
-}
-
-// Names are their processes' choice: no control sequence of theirs reaches a terminal.
-std::string printable(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
-  return text;
 }
 
 std::string text_of(const Path& file) {
@@ -61,8 +55,10 @@ std::string describe(const std::vector<MountHolder>& holders) {
   std::string text;
   const std::size_t described = std::min(holders.size(), kMaxDescribed);
   for (std::size_t i = 0; i < described; ++i)
-    text += fmt::format("{}process {} ({}) at {}", i == 0 ? "" : ", ", holders[i].process, printable(holders[i].name),
-                        printable(holders[i].mountpoint.string()));
+    // Names are their processes' choice: no control sequence of theirs reaches a terminal.
+    text += fmt::format("{}process {} ({}) at {}", i == 0 ? "" : ", ", holders[i].process,
+                        without_control_characters(holders[i].name),
+                        without_control_characters(holders[i].mountpoint.string()));
   if (holders.size() > described) text += fmt::format(" and {} more", holders.size() - described);
   return text;
 }

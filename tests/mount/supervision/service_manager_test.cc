@@ -72,9 +72,5 @@ TEST_F(ServiceManagerTest, WithAnAddressThatIsNoneThereIsNone) {
   EXPECT_FALSE(ServiceManager::from_environment());
 }
 
-TEST(StatusLine, IsOneLineWhateverAPathHolds) {
-  EXPECT_EQ(status_line("a\nREADY=1\x1b[0m\x7f"), "a?READY=1?[0m?");
-}
-
 }  // namespace
 }  // namespace dedupfs
