@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <unordered_set>
@@ -81,14 +82,17 @@ class DamagedFiles {
     });
   }
 
+  // False ends it.
   template <class Visit>
-  Result<void> walk(Family family, const Visit& visit) const {
+  Result<void> walk(Family family, std::string_view from, const Visit& visit) const {
     Result<void> result;
-    DEDUPFS_TRY(state_->database.walk(*state_->view, family, [&](std::string_view key, std::string_view value) {
-      result = state_->note_read();
-      if (result) result = visit(key, value);
-      return result.has_value();
-    }));
+    DEDUPFS_TRY(
+        state_->database.walk_from(*state_->view, family, from, [&](std::string_view key, std::string_view value) {
+          const Result<void> noted = state_->note_read();
+          const Result<bool> goes_on = noted ? visit(key, value) : Result<bool>(noted.error());
+          if (!goes_on) result = goes_on.error();
+          return goes_on && *goes_on;
+        }));
     return result;
   }
 
@@ -99,29 +103,37 @@ class DamagedFiles {
     });
   }
 
-  // What only snapshots have is in before-images. The snapshot of its number sees an image.
+  // What only snapshots have is in before-images. The newest snapshot up to its number sees an image, unless one with a lesser number
+  // is behind that snapshot, too.
   Result<void> add_names_in_snapshots() {
-    std::map<TreeNumber, std::string> snapshots;
-    DEDUPFS_TRY(walk(Family::kSnapshots, [&](std::string_view key, std::string_view value) -> Result<void> {
+    std::map<TreeNumber, SnapshotRecord> snapshots;
+    DEDUPFS_TRY(walk(Family::kSnapshots, {}, [&](std::string_view key, std::string_view value) -> Result<bool> {
       DEDUPFS_ASSIGN(const TreeNumber number, decode_snapshot_key(key));
-      DEDUPFS_ASSIGN(const SnapshotRecord record, decode_snapshot(number, value));
-      if (!record.is_deleted) snapshots.emplace(number, record.name);
-      return {};
+      DEDUPFS_ASSIGN(SnapshotRecord record, decode_snapshot(number, value));
+      if (!record.is_deleted) snapshots.emplace(number, std::move(record));
+      return true;
     }));
     std::map<TreeNumber, Kept> kept;
-    DEDUPFS_TRY(walk(Family::kBeforeImages, [&](std::string_view key, std::string_view value) -> Result<void> {
+    BeforeImageKey before;
+    const auto add = [&](std::string_view key, std::string_view value) -> Result<bool> {
       DEDUPFS_ASSIGN(const BeforeImageKey image, decode_before_image_key(key));
-      if (image.family != Family::kRecipes || !snapshots.contains(image.number)) return {};
+      if (image.family != Family::kRecipes) return false;
+      const BeforeImageKey lesser = std::exchange(before, image);
+      const auto behind = snapshots.upper_bound(image.number);
+      if (behind == snapshots.begin()) return true;
+      const TreeNumber seen_by = std::prev(behind)->first;
+      if (lesser.key == image.key && lesser.number >= seen_by) return true;
       DEDUPFS_ASSIGN(const auto segment, decode_before_image(value));
-      if (!segment) return {};
+      if (!segment) return true;
       DEDUPFS_ASSIGN(const bool needs, needs_damaged(*segment));
-      if (needs) keep(kept[image.number], node_in_key(image.key));
-      return {};
-    }));
+      if (needs) keep(kept[seen_by], node_in_key(image.key));
+      return true;
+    };
+    DEDUPFS_TRY(walk(Family::kBeforeImages, first_before_image_key(Family::kRecipes), add));
     for (const auto& [number, files] : kept) {
-      const std::string& name = snapshots[number];
-      DEDUPFS_ASSIGN(const CommittedTree tree, CommittedTree::of_snapshot(state_, name));
-      DEDUPFS_TRY(add_names(tree, files, fmt::format("/{}/{}/", kSnapshotsName, name)));
+      const SnapshotRecord& record = snapshots.at(number);
+      DEDUPFS_TRY(add_names(CommittedTree::of_snapshot(state_, record), files,
+                            fmt::format("/{}/{}/", kSnapshotsName, record.name)));
     }
     return {};
   }

@@ -36,7 +36,11 @@ Result<CommittedTree> CommittedTree::of_snapshot(std::shared_ptr<CommittedState>
     return !found;
   }));
   if (!found) return Error{ErrorCode::kNotFound, fmt::format("there is no snapshot '{}'", name)};
-  return CommittedTree(std::move(state), std::move(found));
+  return of_snapshot(std::move(state), std::move(*found));
+}
+
+CommittedTree CommittedTree::of_snapshot(std::shared_ptr<CommittedState> state, SnapshotRecord record) {
+  return {std::move(state), std::move(record)};
 }
 
 // Of all snapshots, in order of key and number.

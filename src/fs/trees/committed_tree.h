@@ -46,6 +46,8 @@ class CommittedTree {
   static CommittedTree live(std::shared_ptr<CommittedState> state);
   // kNotFound if that commit has no such snapshot.
   static Result<CommittedTree> of_snapshot(std::shared_ptr<CommittedState> state, std::string_view name);
+  // Of a record that was read in that state.
+  static CommittedTree of_snapshot(std::shared_ptr<CommittedState> state, SnapshotRecord record);
 
   // Nothing for the live tree.
   const std::optional<SnapshotRecord>& snapshot() const { return snapshot_; }

@@ -48,6 +48,21 @@ TEST_F(DamagedFilesTest, NamesFilesAndThoseThatOnlySnapshotsHave) {
   EXPECT_THAT(named(), ElementsAre("/folder/damaged", "/.snapshots/monday/folder/gone"));
 }
 
+// Its images belong to the older one from then on, wherever they still lie.
+TEST_F(DamagedFilesTest, NamesFilesOfAnOlderSnapshotIfANewerOneIsDeleted) {
+  const InodeNumber file = fs.make_file(kRootInode, "file", random_text(50'000, 1));
+  const ChunkId chunk = first_chunk_of(file);
+  ASSERT_TRUE(ok(fs->create_snapshot("monday")));
+  ASSERT_TRUE(ok(fs->create_snapshot("tuesday")));
+  EXPECT_TRUE(ok(fs->set_attributes(file, {.size = 0}, {})));
+  damage(chunk);
+  EXPECT_THAT(named(), ElementsAre("/.snapshots/tuesday/file"));
+
+  ASSERT_TRUE(ok(fs->delete_snapshot("tuesday")));
+
+  EXPECT_THAT(named(), ElementsAre("/.snapshots/monday/file"));
+}
+
 TEST_F(DamagedFilesTest, NamesFilesWhoseDeltasNeedADamagedChunk) {
   const std::string content = random_text(200'000, 1);
   std::string changed = content;
