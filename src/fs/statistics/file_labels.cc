@@ -17,7 +17,7 @@ Result<void> FileLabels::add_tree(InodeNumber directory, Label group) {
       const InodeNumber inode = number_of(number);
       const Label before = directories_.get(inode);
       if (before == group) return {};
-      if (before != kNobody)
+      if (before != kNeededByNobody)
         return Error{ErrorCode::kInvalidArgument, "one of the folders lies in another: name only one of them"};
       directories_.set(inode, group);
       return view_.walk_names_in(inode, [&](std::string_view, const Dirent& dirent) -> Result<void> {
@@ -43,9 +43,9 @@ Result<void> FileLabels::label_files() {
     Label label = directories_.get(key.parent);
     if (const auto name = names_.find({dirent.inode, key.parent}); name != names_.end() && name->second.missing != 0) {
       --name->second.missing;
-      if (label == kNobody) label = name->second.group;
+      if (label == kNeededByNobody) label = name->second.group;
     }
-    files_.join(dirent.inode, label == kNobody ? kOthers : label);
+    files_.join(dirent.inode, label == kNeededByNobody ? kOthers : label);
     return {};
   }));
   for (const auto& [place, name] : names_)
@@ -58,7 +58,7 @@ Result<void> FileLabels::add_users(std::span<const Label> groups, std::span<Chun
   DEDUPFS_TRY(view_.walk_names([&](const DirentKey& key, const Dirent& dirent) -> Result<void> {
     if (dirent.type == S_IFDIR) return {};
     Label label = directories_.get(key.parent);
-    if (const auto name = names_.find({dirent.inode, key.parent}); label == kNobody && name != names_.end())
+    if (const auto name = names_.find({dirent.inode, key.parent}); label == kNeededByNobody && name != names_.end())
       label = name->second.group;
     if (label < kFirstGroup) return {};
     const Label owner = of(dirent.inode);

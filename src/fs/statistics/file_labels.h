@@ -36,7 +36,7 @@ class FileLabels {
   // Of a file or directory. kOthers if no group has it.
   Label of(InodeNumber inode) const {
     const Label label = files_.get(inode);
-    return label == kNobody ? kOthers : label;
+    return label == kNeededByNobody ? kOthers : label;
   }
   Label of_directory(InodeNumber inode) const { return directories_.get(inode); }
   // Adds to the set at its position the files that a group has a name of, but not alone.
@@ -44,7 +44,7 @@ class FileLabels {
 
  private:
   struct Name {
-    Label group = kNobody;
+    Label group = kNeededByNobody;
     std::uint64_t missing = 0;
   };
 

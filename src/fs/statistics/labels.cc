@@ -16,8 +16,8 @@ Result<Label> GroupTree::add(Label parent) {
 }
 
 Label GroupTree::join(Label one, Label other) const {
-  if (one == kNobody || one == other) return other;
-  if (other == kNobody) return one;
+  if (one == kNeededByNobody || one == other) return other;
+  if (other == kNeededByNobody) return one;
   // The greater one of two different labels does not contain the other.
   while (one != other) {
     Label& greater = one > other ? one : other;
@@ -32,7 +32,7 @@ LabelMap::LabelMap(const GroupTree& groups, std::uint64_t max_bytes) : groups_(g
 }
 
 Label LabelMap::get(std::uint64_t number) const {
-  Label label = kNobody;
+  Label label = kNeededByNobody;
   for (std::size_t i = 0; i < digits_.size(); ++i)
     if (digits_[i]->contains(ChunkId{number})) label |= Label{1} << i;
   return label;

@@ -18,7 +18,7 @@
 namespace dedupfs {
 
 using Label = std::uint32_t;
-inline constexpr Label kNobody = 0;
+inline constexpr Label kNeededByNobody = 0;
 inline constexpr Label kOthers = 1;  // or several groups that no group contains
 inline constexpr Label kFirstGroup = 2;
 

@@ -63,7 +63,7 @@ class Deletion {
 
   const CommittedView& view_;
   const std::uint64_t max_bytes_;
-  Label set_ = kNobody;
+  Label set_ = kNeededByNobody;
   Sharers sharers_;
 };
 
@@ -81,7 +81,7 @@ Result<std::vector<std::vector<FolderShare>>> compute_folder_shares(Volume& volu
   struct Folder {
     std::string name;
     InodeNumber inode = 0;
-    Label group = kNobody;
+    Label group = kNeededByNobody;
   };
   Sharers sharers;
   std::vector<std::vector<Folder>> found;
@@ -103,7 +103,7 @@ Result<std::vector<std::vector<FolderShare>>> compute_folder_shares(Volume& volu
   const std::uint64_t max_bytes = ChunkSet::limit_for(volume.database());
   FileLabels& files = sharers.files.emplace(view, sharers.groups, max_bytes);
   for (const auto& folders : found) {
-    if (files.of_directory(folders.front().inode) != kNobody)
+    if (files.of_directory(folders.front().inode) != kNeededByNobody)
       return Error{ErrorCode::kInvalidArgument, "one of the folders lies in another: name only one of them"};
     files.add_directory(folders.front().inode, folders.front().group);
     for (std::size_t i = 1; i < folders.size(); ++i) DEDUPFS_TRY(files.add_tree(folders[i].inode, folders[i].group));

@@ -16,7 +16,7 @@ constexpr std::size_t kGroupsOfAPass = 32;
 // Adds what runs of chunks of an extent take to the bytes of their labels.
 template <class Add>
 void add_runs(const ChunkExtent& extent, const LabelMap& labels, const Add& add) {
-  Label last = kNobody;
+  Label last = kNeededByNobody;
   std::uint64_t payload_bytes = 0;
   for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
     const Label label = labels.get(number_of(extent.id_of(i)));
@@ -77,7 +77,7 @@ class Owners {
  private:
   Label label_of(const SegmentHolders& holders) const {
     const GroupTree& groups = sharers_.groups;
-    Label label = !holders.is_live ? kNobody : sharers_.files ? sharers_.files->of(holders.inode) : kOthers;
+    Label label = !holders.is_live ? kNeededByNobody : sharers_.files ? sharers_.files->of(holders.inode) : kOthers;
     for (std::size_t i = holders.begin; i < holders.end && label != kOthers; i = end_of_run_[i])
       label = groups.join(label, sharers_.snapshots[i]);
     return label;
@@ -92,7 +92,7 @@ class Owners {
         for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
           if (!extent.chunks[i].is_delta()) continue;
           const Label label = of(extent.id_of(i));
-          if (label == kNobody) continue;
+          if (label == kNeededByNobody) continue;
           for (const ChunkId source : extent.chunks[i].sources)
             if (join(number_of(source), label)) found = true;
         }
@@ -106,7 +106,7 @@ class Owners {
   bool join(std::uint64_t source, Label label) {
     const Label now = needed_by_.get(source);
     if (!needed_by_.join(source, label)) return false;
-    if (before_.get(source) == kNobody) before_.set(source, now == kNobody ? kOthers : now);
+    if (before_.get(source) == kNeededByNobody) before_.set(source, now == kNeededByNobody ? kOthers : now);
     return needed_by_.get(source) != now;  // the same if there is no memory
   }
 
@@ -205,7 +205,7 @@ class SharedChunks {
         for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
           if (!extent.chunks[i].is_delta()) continue;
           const Label owner = owners_.of(extent.id_of(i));
-          if (owner == kNobody) continue;
+          if (owner == kNeededByNobody) continue;
           users.clear();
           for (std::size_t group = 0; group < groups_.size(); ++group)
             if (sharers_.groups.is_in(owner, groups_[group]) || chunks_[group]->contains(extent.id_of(i)))

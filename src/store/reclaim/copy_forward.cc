@@ -296,7 +296,7 @@ Result<void> CopyForward::gather() {
   if (budget == 0) return {};
   DEDUPFS_ASSIGN(const GatherPlan plan, plan_gathering(volume_, host_, budget, [this] { return report(0); }));
   all_bytes_ += plan.disk_bytes;
-  if (const auto moved = move_in_order(plan.order, containers, Relocator::kAnyDecoded); !moved) {
+  if (auto moved = move_in_order(plan.order, containers, Relocator::kAnyDecoded); !moved) {
     for (const Usage& container : containers) volume_.add_gathered_bytes(container.moved_bytes());
     return moved;
   }

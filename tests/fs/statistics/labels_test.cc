@@ -16,8 +16,8 @@ struct LabelsTest : testing::Test {
 };
 
 TEST_F(LabelsTest, JoinedIsTheLeastGroupThatContainsBoth) {
-  EXPECT_EQ(groups.join(kNobody, child), child);
-  EXPECT_EQ(groups.join(child, kNobody), child);
+  EXPECT_EQ(groups.join(kNeededByNobody, child), child);
+  EXPECT_EQ(groups.join(child, kNeededByNobody), child);
   EXPECT_EQ(groups.join(child, child), child);
   EXPECT_EQ(groups.join(child, other_child), first);
   EXPECT_EQ(groups.join(child, first), first);
@@ -33,13 +33,13 @@ TEST_F(LabelsTest, AGroupHasWhatGroupsInItHave) {
   EXPECT_FALSE(groups.is_in(child, other_child));
   EXPECT_FALSE(groups.is_in(child, second));
   EXPECT_FALSE(groups.is_in(kOthers, first));
-  EXPECT_FALSE(groups.is_in(kNobody, first));
+  EXPECT_FALSE(groups.is_in(kNeededByNobody, first));
 }
 
 TEST_F(LabelsTest, LabelsOfAMapAreJoined) {
   LabelMap map(groups, 1 << 20);
   for (const std::uint64_t number : {7u, 1'000'000u}) {
-    EXPECT_EQ(map.get(number), kNobody);
+    EXPECT_EQ(map.get(number), kNeededByNobody);
     EXPECT_TRUE(map.join(number, other_child));
     EXPECT_EQ(map.get(number), other_child);
     EXPECT_FALSE(map.join(number, other_child));
@@ -50,7 +50,7 @@ TEST_F(LabelsTest, LabelsOfAMapAreJoined) {
     EXPECT_EQ(map.get(number), kOthers);
     EXPECT_FALSE(map.join(number, first));
   }
-  EXPECT_EQ(map.get(8), kNobody);
+  EXPECT_EQ(map.get(8), kNeededByNobody);
   EXPECT_TRUE(ok(map.require_complete()));
 }
 
