@@ -133,7 +133,7 @@ void await_first_region(const Scrubber& scrubber) {
 TEST_F(ScrubberTest, GoesOnWhereItWasInterrupted) {
   store(40);
   open();
-  for (std::uint64_t offset = 1000; offset < 600000; offset += 20000)  // in each region, whatever their order
+  for (std::uint64_t offset = 1000; offset < 650000; offset += 20000)  // in each region, whatever their order
     flip_a_bit(path_ / "containers/0000000001.container", offset);
   const ScrubFindings whole = scrub();
   open();

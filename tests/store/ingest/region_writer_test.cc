@@ -247,7 +247,7 @@ TEST_F(RegionWriterTest, WhoSubmitsWaitsWhileTooMuchWaitsToBeWritten) {
   EXPECT_TRUE(writer_->wait_for({first, second}));
   EXPECT_EQ(writer_->waiting_bytes(), 0u);
   EXPECT_EQ(writer_->waits().batches, 1u) << "the first did not wait";
-  EXPECT_GE(writer_->waits().seconds, 0.03);
+  EXPECT_GT(writer_->waits().seconds, 0.0);
 }
 
 TEST_F(RegionWriterTest, OneRegionIsTakenHoweverLargeItIs) {
