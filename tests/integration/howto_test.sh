@@ -8,7 +8,7 @@ is_root || { skip "the recipes" "they are root's"; finish; }
 pages=$here/../../docs/howto
 # Where the places of the pages are here.
 places=()
-while read -r theirs ours; do places+=(-e "s#(^|[ \">=])$theirs\\b#\\1$ours#g"); done <<END
+while read -r theirs ours; do places+=(-e "s#(^|[ \">=:])$theirs\\b#\\1$ours#g"); done <<END
 /srv/volume $volume
 /backup $mnt
 /home $scratch/home
@@ -137,6 +137,38 @@ recipe "new disk: it is mounted" new-disk 4
 same_tree "new disk: with the files" "$scratch/moved" "$mnt/home"
 check "new disk: and the snapshots" cmp "$mnt/.snapshots/first/home/file" <(noise 3 3000000)
 umount.dedupfs "$mnt"
+
+# ---------------------------------------------------------------- offsite.md
+fresh
+cp -a "$scratch/home" "$mnt/"
+mkdir "$scratch/other/disk"
+noise 6 3000000 >"$mnt/home/anna/photos"
+chown 1234:4321 "$mnt/home/anna/photos"
+# What the page does on the other machine happens here.
+printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >"$scratch/bin/ssh"
+chmod +x "$scratch/bin/ssh"
+with_other() { PATH=$scratch/bin:$PATH "$@"; }
+recipe "offsite: a volume on the other machine" offsite 1
+with_other recipe "offsite: the first night" offsite 2
+echo new >"$mnt/home/anna/new"
+read -r -t 1.1 <> <(:)
+with_other recipe "offsite: the second night" offsite 2
+same_tree "offsite: the other machine has the files" "$mnt/home" "$scratch/other/copy/home"
+check_equal "offsite: and a snapshot of each night" 2 "$(find "$scratch/other/copy/.snapshots" -mindepth 1 -maxdepth 1 | wc -l)"
+check_equal "offsite: the first volume keeps none" 0 "$(find "$mnt/.snapshots" -mindepth 1 -maxdepth 1 | wc -l)"
+differences() { with_other bash -euo pipefail -c "$(block offsite sh 3)" 2>&1 | grep -v '^created\|^deleted'; }
+check_equal "offsite: they are equal" "" "$(differences)"
+printf x | dd of="$scratch/other/copy/home/anna/photos" bs=1 seek=5000 conv=notrunc status=none
+touch -r "$mnt/home/anna/photos" "$scratch/other/copy/home/anna/photos"
+check "offsite: a byte that differs is named" grep -q 'home/anna/photos$' <<<"$(differences)"
+with_other recipe "offsite: files come back" offsite 4
+check_equal "offsite: as they were" new "$(cat "$scratch/home/anna/new")"
+umount.dedupfs "$scratch/other/copy"
+with_other recipe "offsite: a copy of the folder" offsite 5
+check "offsite: it is whole" fsck.dedupfs -n --verify-data "$scratch/other/disk/folder"
+recipe "offsite: it is mounted there" offsite 6
+same_tree "offsite: with the files" "$mnt/home" "$scratch/other/copy/home"
+umount.dedupfs "$scratch/other/copy"
 
 # ---------------------------------------------------------------- disaster.md
 fresh
