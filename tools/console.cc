@@ -1,8 +1,24 @@
 #include "console.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "json/document.h"
 
 namespace dedupfs::tools {
+namespace {
+
+// Also if the parsing failed before it came there.
+bool is_given(const CLI::App& app, Arguments arguments, const std::string& flag) {
+  const auto defines = [&](const CLI::App* one) { return one->get_option_no_throw(flag) != nullptr; };
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  if (!defines(&app) && std::ranges::none_of(commands, defines)) return false;
+  const auto end = std::ranges::find(arguments, "--");
+  return std::find(arguments.begin(), end, flag) != end;
+}
+
+}  // namespace
 
 std::vector<std::string> arguments_of(int argc, const char* const* argv) {
   return argc == 0 ? std::vector<std::string>() : std::vector<std::string>(argv + 1, argv + argc);
@@ -12,13 +28,41 @@ std::string program_of(int argc, const char* const* argv) {
   return argc == 0 ? std::string() : argv[0];
 }
 
-std::optional<int> Console::parse(CLI::App& app, Arguments arguments) const {
+CLI::Option* add_json_flag(CLI::App& app, const std::string& meaning) {
+  return app.add_flag("--json")->description(meaning);
+}
+
+std::optional<int> Console::parse(CLI::App& app, Arguments arguments) {
+  as_json_ = is_given(app, arguments, "--json");
+  has_json_progress_ = as_json_ && is_given(app, arguments, "--progress");
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // the library takes the last one first
   } catch (const CLI::ParseError& error) {
-    return app.exit(error, out_, err_) == 0 ? end(0) : contract_.usage_error;
+    if (app.exit(error, out_, err_) == 0) return end(0);
+    print_error(error.what(), contract_.usage_error);
+    return contract_.usage_error;
   }
   return std::nullopt;
+}
+
+void Console::print(std::string_view schema, nlohmann::json object) const {
+  if (!has_json_progress_) {
+    out_ << document_text(schema, std::move(object));
+    return;
+  }
+  object["event"] = "result";
+  print_line(schema, std::move(object));
+}
+
+void Console::print_line(std::string_view schema, nlohmann::json object) const {
+  out_ << document_text(schema, std::move(object), JsonLayout::kLine) << std::flush;
+}
+
+void Console::print_error(std::string_view message, int exit_code) const {
+  if (!as_json_) return;
+  nlohmann::json document = error_document(message, exit_code);
+  if (has_json_progress_) document["event"] = "error";
+  print_line(kErrorSchema, std::move(document));
 }
 
 void Console::say(std::string_view line) const {
@@ -27,6 +71,7 @@ void Console::say(std::string_view line) const {
 
 int Console::fail(const Error& error, int exit_code) const {
   say(error.message());
+  print_error(error.message(), exit_code);
   return exit_code;
 }
 

@@ -69,7 +69,7 @@ Result<void> enter_namespace(const std::string& name) {
 
 int run_dedupfs(const std::string& program, Arguments arguments, std::ostream& out, std::ostream& err,
                 const Mount& mount) {
-  const Console console({.name = "dedupfs", .usage_error = kMountUsage, .failed = kMountSystemError}, out, err);
+  Console console({.name = "dedupfs", .usage_error = kMountUsage, .failed = kMountSystemError}, out, err);
   const std::string name = std::filesystem::path(program).filename().string();
   MountArguments asked;
   CLI::App app("Mounts a dedupfs volume.", name);

@@ -16,6 +16,7 @@
 #include "mount/control/control_socket.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
+#include "show.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -71,24 +72,20 @@ std::string clone_screen(const nlohmann::json& totals) {
 }  // namespace
 
 int run_clone(Arguments arguments, std::ostream& out, std::ostream& err) {
-  const Console console({.name = "dedupfs-clone", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  Console console({.name = "dedupfs-clone", .usage_error = kUsageError, .failed = kFailed}, out, err);
   std::string from;
   std::string to;
-  bool as_json = false;
   CLI::App app("Copies a file or a folder within a mounted dedupfs volume. The copy shares all data with the original.",
                "dedupfs-clone");
   app.add_option("SRC", from, "the file or folder to copy; it may be in a snapshot")->required();
   app.add_option("DST", to, "the name of the copy, or an existing folder to put it into")->required();
-  app.add_flag("--json", as_json, "print one JSON object");
+  add_json_flag(app, "print one JSON object");
   define_common_options(app);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
   const auto totals = clone(from, to);
   if (!totals) return console.fail(totals.error());
-  const auto text = read_answer([&] { return as_json ? totals->dump(2) + "\n" : clone_screen(*totals); });
-  if (!text) return console.fail(text.error());
-  out << *text;
-  return console.end(kDone);
+  return show(console, "dedupfs-clone", *totals, kDone, clone_screen);
 }
 
 }  // namespace dedupfs::tools

@@ -15,19 +15,17 @@
 #include "estimate_comparison.h"
 #include "exit_codes.h"
 #include "fs/estimate/estimate.h"
+#include "job_progress.h"
 #include "log_to.h"
 #include "mount/options/memory_limits.h"
 #include "mount/options/mount_options.h"
 #include "mount/reports/statistics_report.h"
-#include "progress_line.h"
 #include "volume_settings.h"
 
 namespace dedupfs::tools {
 namespace {
 
-constexpr int kSchemaVersion = 1;
 constexpr std::uint64_t kMostMemoryByDefault = std::uint64_t{4} << 30;
-constexpr std::chrono::milliseconds kShowInterval{200};
 
 struct EstimateArguments {
   std::vector<std::string> paths;
@@ -35,7 +33,6 @@ struct EstimateArguments {
   std::string memory;
   bool one_filesystem = false;
   bool compares = false;
-  bool as_json = false;
 };
 
 Result<std::uint64_t> memory_for(const std::string& asked) {
@@ -67,14 +64,13 @@ Result<EstimateSettings> settings_of(const EstimateArguments& asked) {
 nlohmann::json volume_json(const Statistics& statistics, const Superblock& superblock) {
   nlohmann::json json = statistics_json(statistics, superblock, {}, std::nullopt, false);
   for (const char* const key :
-       {"uuid", "label", "mounted", "scrub", "reclaim", "freed_bytes", "last_snapshot_unix_seconds"})
+       {"uuid", "label", "mounted", "scrub", "reclaim", "freed_bytes", "last_snapshot", "last_snapshot_unix_seconds"})
     json.erase(key);
   return json;
 }
 
 nlohmann::json json_of(const Estimate& found) {
   nlohmann::json json = volume_json(found.copied, found.superblock);
-  json["schema_version"] = kSchemaVersion;
   json["complete"] = found.complete;
   json["read_bytes"] = found.read_bytes;
   json["unreadable_files"] = found.problems.unreadable;
@@ -128,20 +124,22 @@ bool is_whole(const Estimate& found) {
 Result<Estimate> find(const EstimateSettings& settings, const Console& console, const Process& process,
                       const std::string& of_what = {}) {
   using Clock = std::chrono::steady_clock;
-  ProgressLine line(console.err(), process.err_is_terminal);
+  JobProgress progress(console, process);
   const Clock::time_point begun = Clock::now();
-  Clock::time_point next = begun;
   auto found = estimate(settings, [&](EstimateStage stage, std::uint64_t bytes) {
-    if (const Clock::time_point now = Clock::now(); now >= next) {
-      next = now + kShowInterval;
-      const double seconds = std::max(0.001, std::chrono::duration<double>(now - begun).count());
-      line.show(of_what + (stage == EstimateStage::kSettle ? std::string("settling")
-                                                           : fmt::format("copied {}, {:.0f} MB/s", human_size(bytes),
-                                                                         static_cast<double>(bytes) / seconds / 1e6)));
+    if (progress.is_due()) {
+      const bool settles = stage == EstimateStage::kSettle;
+      JobState state = state_of_copy("copy", bytes, 0, std::chrono::duration<double>(Clock::now() - begun).count());
+      if (settles) state = {.stage = "settle"};
+      if (!of_what.empty()) state.item = of_what;
+      progress.show(
+          (of_what.empty() ? "" : of_what + ": ") +
+              (settles ? "settling" : fmt::format("copied {}{}", human_size(bytes), rate_and_time_left(state))),
+          state);
     }
     return !process.stop_was_asked_for();
   });
-  line.clear();
+  progress.clear();
   return found;
 }
 
@@ -160,7 +158,7 @@ Result<Compared> compare(const EstimateArguments& asked, EstimateSettings settin
     DEDUPFS_ASSIGN(settings.scratch.volume, parse_volume_settings(candidate.settings));
     const auto number = compared.estimates.size() + 1;
     DEDUPFS_ASSIGN(Estimate found,
-                   find(settings, console, process, fmt::format("{} of {}: ", number, compared.candidates.size())));
+                   find(settings, console, process, fmt::format("{} of {}", number, compared.candidates.size())));
     if (!found.complete || found.unsettled) {
       say_what_is_missing(found, settings, console);
       return Error{ErrorCode::kNoMemory, "without all of the files there is nothing to compare"};
@@ -202,12 +200,10 @@ nlohmann::json comparison_json(const Compared& compared, const Advice& advice) {
   nlohmann::json rows = nlohmann::json::array();
   for (std::size_t i = 0; i < compared.candidates.size(); ++i) {
     nlohmann::json row = json_of(compared.estimates[i]);
-    row.erase("schema_version");
     row["options"] = compared.candidates[i].options;
     rows.push_back(std::move(row));
   }
-  return {{"schema_version", kSchemaVersion},
-          {"compared", rows},
+  return {{"compared", rows},
           {"advice", {{"options", compared.candidates[advice.candidate].options}, {"reason", advice.reason}}}};
 }
 
@@ -217,8 +213,10 @@ int show_comparison(const EstimateArguments& asked, const EstimateSettings& sett
   if (!compared)
     return console.fail(compared.error(), compared.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
   const Advice advice = advise(compared->candidates, compared->outlays);
-  console.out() << (asked.as_json ? comparison_json(*compared, advice).dump(2) + "\n"
-                                  : comparison_screen(*compared, advice));
+  if (console.as_json())
+    console.print("dedupfs-estimate-compare", comparison_json(*compared, advice));
+  else
+    console.out() << comparison_screen(*compared, advice);
   return console.end(std::ranges::all_of(compared->estimates, is_whole) ? kDone : kUnfinished);
 }
 
@@ -231,14 +229,15 @@ void define_options(CLI::App& app, EstimateArguments& asked) {
       ->type_name("SIZE");
   app.add_flag("-x,--one-file-system", asked.one_filesystem, "skip what is on other filesystems than its PATH");
   app.add_flag("--compare", asked.compares, "try several chunkers and sizes, and advise options of mkfs.dedupfs");
-  app.add_flag("--json", asked.as_json, "print one JSON object with exact numbers");
+  add_json_flag(app, "print one JSON object with exact numbers");
+  define_progress_flag(app);
   define_volume_settings(app, asked.settings);
 }
 
 }  // namespace
 
 int run_estimate(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
-  const Console console({.name = "dedupfs-estimate", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  Console console({.name = "dedupfs-estimate", .usage_error = kUsageError, .failed = kFailed}, out, err);
   EstimateArguments asked;
   CLI::App app("Says what files would take in a dedupfs volume. It makes none: it copies them into one in memory.",
                "dedupfs-estimate");
@@ -254,7 +253,10 @@ int run_estimate(Arguments arguments, std::ostream& out, std::ostream& err, cons
   if (!found)
     return console.fail(found.error(), found.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
   say_what_is_missing(*found, *settings, console);
-  console.out() << (asked.as_json ? json_of(*found).dump(2) + "\n" : screen_of(*found));
+  if (console.as_json())
+    console.print("dedupfs-estimate", json_of(*found));
+  else
+    console.out() << screen_of(*found);
   return console.end(is_whole(*found) ? kDone : kUnfinished);
 }
 

@@ -17,7 +17,7 @@
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "file_lock.h"
-#include "json_text.h"
+#include "json/document.h"
 #include "mount/clients/ask_health.h"
 #include "mount/events/event_hooks.h"
 #include "mount/events/event_watch.h"
@@ -35,7 +35,6 @@ struct EventArguments {
   unsigned limit_seconds = 30;
   std::string failed;
   bool test = false;
-  bool as_json = false;
 };
 
 // Only those whose daemon runs as root or as this user: a program of the administrator runs for what they say.
@@ -91,7 +90,7 @@ class EventRun {
       std::ranges::move(found, std::back_inserter(events));
     }
     // Before the programs run: one that kills this process must not be told of the same event for ever.
-    DEDUPFS_TRY(replace_whole_file(asked_.state, text_of_json(state, -1)));
+    DEDUPFS_TRY(replace_whole_file(asked_.state, text_of_json(state, JsonLayout::kLine)));
     for (const Event& event : events) tell(event);
     return {};
   }
@@ -118,15 +117,12 @@ class EventRun {
   }
 
   void tell(const Event& event) {
-    if (asked_.as_json)
-      console_.out() << event_json(event, std::time(nullptr)) << std::flush;
+    if (console_.as_json())
+      console_.print_line("dedupfs-events", event_json(event, std::time(nullptr)));
     else
       console_.out() << event.name << ' ' << event.mountpoint << ": " << event.message << std::endl;
-    for (const std::string& failure :
-         run_event_hooks(asked_.hooks, event, std::chrono::seconds(asked_.limit_seconds))) {
-      console_.say(failure);
-      status_ = kFailed;
-    }
+    for (const std::string& failure : run_event_hooks(asked_.hooks, event, std::chrono::seconds(asked_.limit_seconds)))
+      status_ = console_.fail({ErrorCode::kIo, failure});
   }
 
   const Console& console_;
@@ -152,14 +148,14 @@ void define_options(CLI::App& app, EventArguments& asked) {
       app.add_option("--failed", asked.failed, "do not look: the service of this mount has failed")
           ->type_name("MOUNTPOINT");
   app.add_flag("--test", asked.test, "do not look: run the programs for an event named 'test'")->excludes(failed);
-  app.add_flag("--json", asked.as_json, "print each event as one line of JSON");
+  add_json_flag(app, "print each event as one line of JSON");
   define_common_options(app);
 }
 
 }  // namespace
 
 int run_events(Arguments arguments, std::ostream& out, std::ostream& err) {
-  const Console console({.name = "dedupfs-events", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  Console console({.name = "dedupfs-events", .usage_error = kUsageError, .failed = kFailed}, out, err);
   EventArguments asked;
   CLI::App app(
       "Looks once at the mounted dedupfs volumes, and runs the programs of a folder for each thing that has happened.",

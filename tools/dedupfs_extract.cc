@@ -24,18 +24,17 @@
 #include "fs/extract/tar_sink.h"
 #include "fs/format/local_time.h"
 #include "fs/format/mode.h"
-#include "json_text.h"
+#include "job_progress.h"
+#include "json/document.h"
 #include "log_to.h"
 #include "mount/control/closing_daemon.h"
 #include "mount/options/memory_limits.h"
 #include "mount/system/mount_table.h"
-#include "progress_line.h"
 
 namespace dedupfs::tools {
 namespace {
 
 constexpr std::uint64_t kMostNamed = 1000;  // failures; a hostile volume could cause any number
-constexpr std::chrono::milliseconds kShowInterval{200};
 
 struct ExtractArguments {
   std::string volume;
@@ -43,7 +42,6 @@ struct ExtractArguments {
   std::string folder = ".";
   bool as_tar = false;
   bool as_list = false;
-  bool as_json = false;
   bool overwrites = false;
   bool keeps_damaged = false;
   bool foreign = false;
@@ -80,7 +78,7 @@ std::string mode_text(std::uint32_t mode) {
 
 class ListSink final : public ExtractSink {
  public:
-  ListSink(std::ostream& out, bool as_json) : out_(out), as_json_(as_json) {}
+  explicit ListSink(const Console& console) : console_(console), out_(console.out()) {}
 
   Result<void> begin_folder(const ExtractEntry& folder, EntrySource& source) override { return put(folder, source); }
   Result<void> end_folder(const ExtractEntry& /*folder*/, EntrySource& /*source*/) override { return {}; }
@@ -99,12 +97,15 @@ class ListSink final : public ExtractSink {
  private:
   Result<void> print(const ExtractEntry& entry, const char* key, const std::string& target) {
     const Attributes& attributes = entry.attributes;
-    if (as_json_) {
-      nlohmann::json line{{"path", entry.path},      {"mode", fmt::format("{:06o}", attributes.mode)},
-                          {"uid", attributes.uid},   {"gid", attributes.gid},
-                          {"size", attributes.size}, {"mtime_unix_seconds", attributes.mtime.seconds}};
+    if (console_.as_json()) {
+      nlohmann::json line{{"path", entry.path},
+                          {"mode", fmt::format("{:06o}", attributes.mode)},
+                          {"uid", attributes.uid},
+                          {"gid", attributes.gid},
+                          {"size", attributes.size}};
+      put_time(line, "mtime", attributes.mtime.seconds);
       if (!target.empty()) line[key] = target;
-      out_ << text_of_json(line, -1);
+      console_.print_line("dedupfs-extract-list", std::move(line));
     } else {
       out_ << fmt::format("{} {}/{} {:>12} {} {}", mode_text(attributes.mode), attributes.uid, attributes.gid,
                           attributes.size, second_text(attributes.mtime.seconds), printable(entry.path));
@@ -115,8 +116,8 @@ class ListSink final : public ExtractSink {
     return {};
   }
 
+  const Console& console_;
   std::ostream& out_;
-  const bool as_json_;
 };
 
 // ---------------------------------------------------------------- progress
@@ -148,15 +149,10 @@ class CountingObserver final : public ExtractObserver {
   const Process& process_;
 };
 
-std::string time_text(double seconds) {
-  const auto whole = static_cast<std::uint64_t>(seconds);
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
 class ExtractReport final : public ExtractObserver {
  public:
   ExtractReport(const Console& console, const Process& process)
-      : console_(console), process_(process), line_(console.err(), process.err_is_terminal) {}
+      : console_(console), process_(process), progress_(console, process) {}
 
   void begin(std::uint64_t expected_bytes) {
     expected_ = expected_bytes;
@@ -166,54 +162,56 @@ class ExtractReport final : public ExtractObserver {
   void note_failure(const std::string& path, const Error& error) override {
     if (++failures_ > kMostNamed) return;
     say(printable(path) + ": " + printable(error.message()));
+    if (console_.as_json()) named_.push_back({{"path", path}, {"message", error.message()}});
   }
 
   bool goes_on(const ExtractTotals& so_far) override {
-    if (is_due()) {
-      const double seconds = std::max(0.001, std::chrono::duration<double>(Clock::now() - begun_).count());
-      const double rate = static_cast<double>(so_far.bytes) / seconds;
-      std::string text =
-          fmt::format("{} entries, {}, {:.0f} MB/s", so_far.entries, human_size(so_far.bytes), rate / 1e6);
-      if (expected_ > so_far.bytes && rate > 0)
-        text += fmt::format(", {} left", time_text(static_cast<double>(expected_ - so_far.bytes) / rate));
-      line_.show(text);
+    if (progress_.is_due()) {
+      const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+      JobState state = state_of_copy("extract", so_far.bytes, expected_, seconds);
+      state.items_done = so_far.entries;
+      progress_.show(
+          fmt::format("{} entries, {}{}", so_far.entries, human_size(so_far.bytes), rate_and_time_left(state)), state);
     }
     return !process_.stop_was_asked_for();
   }
 
   Result<void> note_rebuild(std::uint64_t current, std::uint64_t max) {
-    if (is_due()) line_.show(fmt::format("making an index: {} %", max == 0 ? 0 : current * 100 / max));
+    if (progress_.is_due()) {
+      const double percent = max == 0 ? 0 : 100 * static_cast<double>(current) / static_cast<double>(max);
+      progress_.show(fmt::format("making an index: {:.0f} %", percent), {.stage = "rebuild_index", .percent = percent});
+    }
     if (process_.stop_was_asked_for()) return Error{ErrorCode::kInterrupted, "stopped"};
     return {};
   }
 
   void say(const std::string& text) {
-    line_.clear();
+    progress_.clear();
     console_.say(text);
   }
 
   void end() {
-    line_.clear();
+    progress_.clear();
     if (failures_ > kMostNamed) console_.say(fmt::format("{} more failures", failures_ - kMostNamed));
+  }
+
+  bool is_seen() const { return progress_.is_seen(); }
+
+  nlohmann::json json_of(const ExtractTotals& totals, std::uint64_t losses) const {
+    return {{"entries", totals.entries}, {"bytes", totals.bytes}, {"damaged", totals.damaged},
+            {"refused", totals.refused}, {"losses", losses},      {"failures", named_}};
   }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  bool is_due() {
-    const Clock::time_point now = Clock::now();
-    if (!process_.err_is_terminal || now < next_) return false;
-    next_ = now + kShowInterval;
-    return true;
-  }
-
   const Console& console_;
   const Process& process_;
-  ProgressLine line_;
+  JobProgress progress_;
+  nlohmann::json named_ = nlohmann::json::array();
   std::uint64_t failures_ = 0;
   std::uint64_t expected_ = 0;
   Clock::time_point begun_;
-  Clock::time_point next_;
 };
 
 // ---------------------------------------------------------------- the extraction
@@ -238,7 +236,7 @@ Result<std::unique_ptr<ReadableVolume>> open_volume(const ExtractArguments& aske
 Result<ExtractTotals> extract_to(Filesystem& filesystem, const ExtractArguments& asked, const Console& console,
                                  ExtractReport& report) {
   if (asked.as_list) {
-    ListSink sink(console.out(), asked.as_json);
+    ListSink sink(console);
     return extract(filesystem, asked.request, sink, report);
   }
   if (asked.as_tar) {
@@ -257,10 +255,21 @@ Result<ExtractTotals> extract_to(Filesystem& filesystem, const ExtractArguments&
   return extract(filesystem, asked.request, *sink, report);
 }
 
-Result<int> run(const ExtractArguments& asked, const Console& console, const Process& process, ExtractReport& report) {
+struct Extracted {
+  ExtractTotals totals;
+  std::uint64_t losses = 0;  // of the volume's index
+};
+
+int exit_code_of(const Extracted& extracted) {
+  if (extracted.totals.damaged != 0 || extracted.losses != 0) return kDamaged;
+  return extracted.totals.refused != 0 ? kUnfinished : kDone;
+}
+
+Result<Extracted> run(const ExtractArguments& asked, const Console& console, const Process& process,
+                      ExtractReport& report) {
   DEDUPFS_ASSIGN(const auto volume, open_volume(asked, report));
   std::uint64_t expected = 0;
-  if (process.err_is_terminal && !asked.as_list) {
+  if (report.is_seen() && !asked.as_list) {
     CountingSink counting;
     CountingObserver observer(process);
     DEDUPFS_TRY(extract(volume->filesystem(), asked.request, counting, observer));
@@ -268,8 +277,7 @@ Result<int> run(const ExtractArguments& asked, const Console& console, const Pro
   }
   report.begin(expected);
   DEDUPFS_ASSIGN(const ExtractTotals totals, extract_to(volume->filesystem(), asked, console, report));
-  if (totals.damaged != 0 || volume->losses() != 0) return kDamaged;
-  return totals.refused != 0 ? kUnfinished : kDone;
+  return Extracted{totals, volume->losses()};
 }
 
 // A folder is open for each level.
@@ -295,7 +303,8 @@ void define_options(CLI::App& app, ExtractArguments& asked) {
       app.add_flag("--tar", asked.as_tar, "write a tar archive to standard output")->excludes(folder);
   CLI::Option* const list = app.add_flag("--list", asked.as_list, "only list what would be taken");
   list->excludes(folder)->excludes(tar);
-  app.add_flag("--json", asked.as_json, "list with one JSON object a line")->needs(list);
+  add_json_flag(app, "print one JSON object with what was done; with --list, one a line for each entry")->excludes(tar);
+  define_progress_flag(app);
   app.add_option("--snapshot", asked.request.snapshot, "take the files as they are in this snapshot")
       ->type_name("NAME");
   app.add_flag("--overwrite", asked.overwrites, "replace files that are there already")->excludes(tar)->excludes(list);
@@ -314,7 +323,7 @@ void define_options(CLI::App& app, ExtractArguments& asked) {
 }  // namespace
 
 int run_extract(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
-  const Console console({.name = "dedupfs-extract", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  Console console({.name = "dedupfs-extract", .usage_error = kUsageError, .failed = kFailed}, out, err);
   ExtractArguments asked;
   CLI::App app("Takes files out of a dedupfs volume without mounting it. It changes nothing in the volume.",
                "dedupfs-extract");
@@ -329,11 +338,13 @@ int run_extract(Arguments arguments, std::ostream& out, std::ostream& err, const
   allow_many_files();
   process.catch_stop_signals();
   ExtractReport report(console, process);
-  const auto exit_code = run(asked, console, process, report);
+  const auto extracted = run(asked, console, process, report);
   report.end();
-  if (!exit_code)
-    return console.fail(exit_code.error(), exit_code.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
-  return console.end(*exit_code);
+  if (!extracted)
+    return console.fail(extracted.error(), extracted.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
+  if (console.as_json() && !asked.as_list)
+    console.print("dedupfs-extract", report.json_of(extracted->totals, extracted->losses));
+  return console.end(exit_code_of(*extracted));
 }
 
 }  // namespace dedupfs::tools

@@ -7,14 +7,15 @@
 
 #include "command/common_options.h"
 #include "exit_codes.h"
+#include "job_progress.h"
 #include "log_to.h"
 #include "mount/clients/reclaim_volume.h"
 #include "mount/control/control_jobs.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/system/mount_table.h"
-#include "progress_line.h"
 #include "rate.h"
+#include "show.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -27,23 +28,14 @@ struct GcArguments {
   std::string rate;  // empty: as it is
   bool settle = false;
   bool wait = false;
-  bool as_json = false;
   bool foreign = false;
 };
-
-std::string progress_of(const nlohmann::json& reclaim) {
-  const std::string screen = reclaim_screen(reclaim);
-  return screen.substr(0, screen.find('\n'));
-}
 
 // One reclaim, or one question about it.
 class Gc {
  public:
   Gc(GcArguments asked, const Console& console, const Process& process)
-      : asked_(std::move(asked)),
-        console_(console),
-        process_(process),
-        progress_(console.err(), process.err_is_terminal) {}
+      : asked_(std::move(asked)), console_(console), process_(process), progress_(console, process) {}
 
   int run() {
     const auto reclaim = act();
@@ -52,10 +44,9 @@ class Gc {
       const bool is_misuse = reclaim.error().code() == ErrorCode::kInvalidArgument;
       return console_.fail(reclaim.error(), is_misuse ? kUsageError : kFailed);
     }
-    const auto text = read_answer([&] { return asked_.as_json ? reclaim->dump(2) + "\n" : reclaim_screen(*reclaim); });
-    if (!text) return console_.fail(text.error());
-    console_.out() << *text;
-    return console_.end(exit_code_of(*reclaim));
+    const auto exit_code = read_answer([&] { return exit_code_of(*reclaim); });
+    return exit_code ? show(console_, "dedupfs-gc", *reclaim, *exit_code, reclaim_screen)
+                     : console_.fail(exit_code.error());
   }
 
  private:
@@ -82,11 +73,7 @@ class Gc {
     process_.catch_stop_signals();
     const auto status = reclaim_volume(
         volume, asked_.settle ? ReclaimGoal::kSettle : ReclaimGoal::kFreeSpace, asked_.foreign,
-        [&](const ReclaimStatus& so_far) {
-          progress_.show(progress_of(reclaim_json(so_far)));
-          return !process_.stop_was_asked_for();
-        },
-        rate);
+        [&](const ReclaimStatus& so_far) { return goes_on(reclaim_json(so_far)); }, rate);
     if (!status) return status.error();
     return reclaim_json(*status);
   }
@@ -95,10 +82,12 @@ class Gc {
   Result<nlohmann::json> await_end(const Path& volume, const nlohmann::json& answer) {
     DEDUPFS_ASSIGN(const bool running, read_answer([&] { return answer.at("running").get<bool>(); }));
     if (!running && asked_.action != "start") console_.say("no reclaim is running: there is nothing to wait for");
-    return await_job(volume, kReclaim, [&](const nlohmann::json& so_far) {
-      progress_.show(progress_of(so_far));
-      return !process_.stop_was_asked_for();
-    });
+    return await_job(volume, kReclaim, [&](const nlohmann::json& so_far) { return goes_on(so_far); });
+  }
+
+  bool goes_on(const nlohmann::json& so_far) {
+    if (progress_.is_due()) show_job(progress_, so_far, reclaim_screen);
+    return !process_.stop_was_asked_for();
   }
 
   int exit_code_of(const nlohmann::json& reclaim) const {
@@ -119,7 +108,7 @@ class Gc {
   const GcArguments asked_;
   const Console& console_;
   const Process& process_;
-  ProgressLine progress_;
+  JobProgress progress_;
 };
 
 void define_options(CLI::App& app, GcArguments& asked) {
@@ -154,14 +143,15 @@ void define_options(CLI::App& app, GcArguments& asked) {
   add_action("resume", "resume the paused job and enable automatic ones")->excludes(settle);
   add_action("stop", "stop the running job")->excludes(wait)->excludes(settle);
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
-  app.add_flag("--json", asked.as_json, "print one JSON object");
+  add_json_flag(app, "print one JSON object");
+  define_progress_flag(app);
   define_common_options(app);
 }
 
 }  // namespace
 
 int run_gc(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
-  const Console console({.name = "dedupfs-gc", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  Console console({.name = "dedupfs-gc", .usage_error = kUsageError, .failed = kFailed}, out, err);
   GcArguments asked;
   CLI::App app("Frees the disk space of deleted data in a dedupfs volume, or settles new data.", "dedupfs-gc");
   define_options(app, asked);

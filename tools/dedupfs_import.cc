@@ -22,16 +22,14 @@
 #include "exit_codes.h"
 #include "fs/format/types.h"
 #include "fs/snapshots/snapshots.h"
-#include "json_text.h"
+#include "job_progress.h"
+#include "json/document.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
-#include "progress_line.h"
 #include "snapshot_target.h"
 
 namespace dedupfs::tools {
 namespace {
-
-constexpr int kImportSchemaVersion = 1;
 
 struct ImportArguments {
   std::string kind;
@@ -40,7 +38,6 @@ struct ImportArguments {
   std::vector<std::string> archives;
   bool accepts_warnings = false;
   bool without_snapshots = false;
-  bool as_json = false;
 };
 
 struct Imported {
@@ -101,7 +98,7 @@ Result<std::vector<BackupArchive>> chosen(std::vector<BackupArchive> archives, c
 class Import {
  public:
   Import(const ImportArguments& asked, const Console& console, const Process& process)
-      : asked_(asked), console_(console), process_(process), line_(console.err(), process.err_is_terminal) {}
+      : asked_(asked), console_(console), process_(process), progress_(console, process) {}
 
   Result<std::vector<Imported>> run() {
     DEDUPFS_ASSIGN(target_, find_target(asked_.into));
@@ -113,10 +110,10 @@ class Import {
     std::vector<Imported> done;
     for (const BackupArchive& archive : archives) {
       if (process_.stop_was_asked_for()) return stopped();
-      place_ = fmt::format("{} of {}, {}", done.size() + 1, archives.size(), printable(archive.name));
+      place_ = {.name = archive.name, .done = done.size(), .total = archives.size()};
       Imported& one = done.emplace_back(Imported{.archive = archive});
       const auto imported = import(folders, one);
-      line_.clear();
+      progress_.clear();
       if (!imported && imported.error().code() == ErrorCode::kInterrupted) return stopped();
       if (!imported) one.failure = imported.error().message();
       tell(one);
@@ -159,9 +156,9 @@ class Import {
   }
 
   Result<void> restore(const ArchiveFolders& folders, const BackupArchive& archive) {
-    line_.show(place_);
+    show(0, 0, 0);
     std::uint64_t whole = 0;
-    if (process_.err_is_terminal) {
+    if (progress_.is_seen()) {
       DEDUPFS_ASSIGN(whole, repository_->size_of(archive));
     }
     DEDUPFS_ASSIGN(const Path stage, folders.stage());
@@ -169,10 +166,10 @@ class Import {
                    ChildProgram::start(repository_->restore_to(stage.string(), archive), ChildProgram::Output::kNone));
     const Clock::time_point begun = Clock::now();
     DEDUPFS_ASSIGN(const int status, program.wait([&](std::uint64_t bytes) {
-      show(bytes, whole, std::chrono::duration<double>(Clock::now() - begun).count());
+      if (progress_.is_due()) show(bytes, whole, std::chrono::duration<double>(Clock::now() - begun).count());
       return !process_.stop_was_asked_for();
     }));
-    line_.clear();
+    progress_.clear();
     if (process_.stop_was_asked_for()) return stopped();
     if (status == 0 || (asked_.accepts_warnings && repository_->is_warning(status))) return {};
     DEDUPFS_TRY(folders.remove_stage());
@@ -195,11 +192,14 @@ class Import {
   }
 
   void show(std::uint64_t bytes, std::uint64_t whole, double seconds) {
-    const double rate = static_cast<double>(bytes) / std::max(0.001, seconds);
-    std::string text =
-        fmt::format("{}: {} of {}, {:.0f} MB/s", place_, human_size(bytes), human_size(whole), rate / 1e6);
-    if (whole > bytes && rate > 0) text += fmt::format(", {:.0f} s left", static_cast<double>(whole - bytes) / rate);
-    line_.show(text);
+    JobState state = state_of_copy("restore", bytes, whole, seconds);
+    state.item = place_.name;
+    state.items_done = place_.done;
+    state.items_total = place_.total;
+    std::string text = fmt::format("{} of {}, {}", place_.done + 1, place_.total, printable(place_.name));
+    if (whole != 0)
+      text += fmt::format(": {} of {}{}", human_size(bytes), human_size(whole), rate_and_time_left(state));
+    progress_.show(text, state);
   }
 
   using Clock = std::chrono::steady_clock;
@@ -207,8 +207,12 @@ class Import {
   const ImportArguments& asked_;
   const Console& console_;
   const Process& process_;
-  ProgressLine line_;
-  std::string place_;
+  JobProgress progress_;
+  struct {
+    std::string name;
+    std::size_t done = 0;
+    std::size_t total = 0;
+  } place_;  // the archive, and where it is among all
   ImportTarget target_;
   std::unique_ptr<BackupRepository> repository_;
 };
@@ -216,13 +220,14 @@ class Import {
 nlohmann::json json_of(const std::vector<Imported>& done) {
   nlohmann::json archives = nlohmann::json::array();
   for (const Imported& one : done)
-    archives.push_back({{"name", one.archive.name},
-                        {"id", one.archive.id},
-                        {"taken_unix_seconds", one.archive.unix_seconds},
-                        {"snapshot", one.snapshot.empty() ? nlohmann::json(nullptr) : nlohmann::json(one.snapshot)},
-                        {"was_there", one.was_there},
-                        {"failure", one.failure.empty() ? nlohmann::json(nullptr) : nlohmann::json(one.failure)}});
-  return {{"schema_version", kImportSchemaVersion}, {"archives", archives}};
+    archives.push_back(
+        with_time({{"name", one.archive.name},
+                   {"id", one.archive.id},
+                   {"snapshot", one.snapshot.empty() ? nlohmann::json(nullptr) : nlohmann::json(one.snapshot)},
+                   {"was_there", one.was_there},
+                   {"failure", one.failure.empty() ? nlohmann::json(nullptr) : nlohmann::json(one.failure)}},
+                  "taken", one.archive.unix_seconds));
+  return {{"archives", archives}};
 }
 
 void define_options(CLI::App& app, ImportArguments& asked) {
@@ -239,13 +244,14 @@ void define_options(CLI::App& app, ImportArguments& asked) {
       ->type_name("NAME");
   app.add_flag("--accept-warnings", asked.accepts_warnings, "keep an archive that borg restored with warnings");
   app.add_flag("--no-snapshots", asked.without_snapshots, "only make the folders");
-  app.add_flag("--json", asked.as_json, "print one JSON object with what was done");
+  add_json_flag(app, "print one JSON object with what was done");
+  define_progress_flag(app);
 }
 
 }  // namespace
 
 int run_import(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
-  const Console console({.name = "dedupfs-import", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  Console console({.name = "dedupfs-import", .usage_error = kUsageError, .failed = kFailed}, out, err);
   ImportArguments asked;
   CLI::App app(
       "Copies the archives of a borg or restic repository into a mounted dedupfs volume: each as a folder and a "
@@ -257,7 +263,7 @@ int run_import(Arguments arguments, std::ostream& out, std::ostream& err, const 
   process.catch_stop_signals();
   const auto done = Import(asked, console, process).run();
   if (!done) return console.fail(done.error(), done.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
-  if (asked.as_json) console.out() << text_of_json(json_of(*done));
+  if (console.as_json()) console.print("dedupfs-import", json_of(*done));
   const bool failed = std::ranges::any_of(*done, [](const Imported& one) { return !one.failure.empty(); });
   return console.end(failed ? kUnfinished : kDone);
 }

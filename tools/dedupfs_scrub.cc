@@ -6,14 +6,18 @@
 #include "base/size.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
+#include "job_progress.h"
 #include "mount/control/control_jobs.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/scrub_report.h"
 #include "mount/system/mount_table.h"
 #include "rate.h"
+#include "show.h"
 
 namespace dedupfs::tools {
 namespace {
+
+constexpr const char* kScrub = "scrub";  // the name of the job in the daemon
 
 struct ScrubArguments {
   std::string path;
@@ -22,14 +26,24 @@ struct ScrubArguments {
   bool status = false;
   bool stop = false;
   bool wait = false;
-  bool as_json = false;
 };
 
 Result<nlohmann::json> ask_scrub(const Path& volume, const nlohmann::json& request) {
-  return ask_job(volume, "scrub", request);
+  return ask_job(volume, kScrub, request);
 }
 
-Result<nlohmann::json> scrub(const ScrubArguments& asked) {
+// Shows how far it is.
+Result<nlohmann::json> await_end(const Path& volume, const Console& console, const Process& process) {
+  JobProgress progress(console, process);
+  auto last = await_job(volume, kScrub, [&](const nlohmann::json& so_far) {
+    if (progress.is_due()) show_job(progress, so_far, scrub_screen);
+    return true;
+  });
+  progress.clear();
+  return last;
+}
+
+Result<nlohmann::json> scrub(const ScrubArguments& asked, const Console& console, const Process& process) {
   DEDUPFS_ASSIGN(const std::uint64_t rate, parse_rate("--rate", asked.rate));
   DEDUPFS_ASSIGN(const std::uint64_t new_rate, asked.new_rate.empty() ? 0 : parse_rate("--set-rate", asked.new_rate));
   DEDUPFS_ASSIGN(const Path volume, find_whole_volume(asked.path));
@@ -39,7 +53,7 @@ Result<nlohmann::json> scrub(const ScrubArguments& asked) {
     DEDUPFS_ASSIGN(const auto started, ask_scrub(volume, {{"action", "start"}, {"bytes_per_second", rate}}));
     if (!asked.wait) return started;
   }
-  return asked.wait ? await_job(volume, "scrub") : ask_scrub(volume, {{"action", "status"}});
+  return asked.wait ? await_end(volume, console, process) : ask_scrub(volume, {{"action", "status"}});
 }
 
 bool has_damage(const nlohmann::json& scrub) {
@@ -57,26 +71,26 @@ void define_options(CLI::App& app, ScrubArguments& asked) {
   CLI::Option* const stop = app.add_flag("--stop", asked.stop, "stop the running scrub")->excludes(status);
   set_rate->excludes(status)->excludes(stop);
   app.add_flag("--wait", asked.wait, "return when the scrub has ended")->excludes(stop);
-  app.add_flag("--json", asked.as_json, "print one JSON object");
+  add_json_flag(app, "print one JSON object");
+  define_progress_flag(app);
   define_common_options(app);
 }
 
 }  // namespace
 
-int run_scrub(Arguments arguments, std::ostream& out, std::ostream& err) {
-  const Console console({.name = "dedupfs-scrub", .usage_error = kUsageError, .failed = kFailed}, out, err);
+int run_scrub(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
+  Console console({.name = "dedupfs-scrub", .usage_error = kUsageError, .failed = kFailed}, out, err);
   ScrubArguments asked;
   CLI::App app("Checks all data of a mounted dedupfs volume in the background.", "dedupfs-scrub");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
-  const auto found = scrub(asked);
+  const auto found = scrub(asked, console, process);
   if (!found)
     return console.fail(found.error(), found.error().code() == ErrorCode::kInvalidArgument ? kUsageError : kFailed);
-  const auto text = read_answer([&] { return asked.as_json ? found->dump(2) + "\n" : scrub_screen(*found); });
-  if (!text) return console.fail(text.error());
-  out << *text;
-  return console.end(has_damage(*found) ? kDamaged : kDone);
+  const auto is_damaged = read_answer([&] { return has_damage(*found); });
+  if (!is_damaged) return console.fail(is_damaged.error());
+  return show(console, "dedupfs-scrub", *found, *is_damaged ? kDamaged : kDone, scrub_screen);
 }
 
 }  // namespace dedupfs::tools

@@ -14,13 +14,14 @@
 #include "exit_codes.h"
 #include "fs/namespace/filesystem.h"
 #include "fs/snapshots/tree_diff.h"
-#include "json_text.h"
+#include "json/document.h"
 #include "log_to.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/diff_report.h"
 #include "mount/reports/retention_policy.h"
 #include "mount/reports/snapshot_report.h"
 #include "point_in_time.h"
+#include "show.h"
 #include "snapshot_target.h"
 
 namespace dedupfs::tools {
@@ -28,18 +29,41 @@ namespace {
 
 using Snapshots = SnapshotTarget::Snapshots;
 
-constexpr int kDiffSchemaVersion = 1;
-
 struct SnapshotArguments {
   std::string action;
   std::string path;
   std::vector<std::string> names;
   RetentionPolicy keep;
-  std::string until;  // of a hold; empty: until it is released
+  std::optional<std::int64_t> until_unix_seconds;  // of a hold; nothing: until it is released
   bool is_dry_run = false;
-  bool as_json = false;
   bool foreign = false;
   bool is_quick = false;
+};
+
+// What was done, or with --dry-run would have been; each is said at once.
+class Deeds {
+ public:
+  Deeds(std::ostream& err, bool is_dry_run) : err_(err), is_dry_run_(is_dry_run) {}
+
+  void note_created(const std::string& name) {
+    err_ << (is_dry_run_ ? "would create " : "created ") << name << '\n';
+    created_ = name;
+  }
+  void note_deleted(const std::string& name) {
+    err_ << (is_dry_run_ ? "would delete " : "deleted ") << name << '\n';
+    deleted_.push_back(name);
+  }
+  void say(const std::string& line) { err_ << line << '\n'; }
+
+  nlohmann::json json() const {
+    return {{"dry_run", is_dry_run_}, {"created", or_null(created_)}, {"deleted", deleted_}};
+  }
+
+ private:
+  std::ostream& err_;
+  const bool is_dry_run_;
+  std::optional<std::string> created_;
+  std::vector<std::string> deleted_;
 };
 
 // The list after the action, and what they take, if that was asked for: the object of snapshot_shares_json().
@@ -53,10 +77,10 @@ std::string name_of_now() {
 }
 
 Result<Snapshots> remove_all(SnapshotTarget& target, const std::vector<std::string>& names, bool is_dry_run,
-                             std::ostream& err) {
+                             Deeds& deeds) {
   for (const std::string& name : names) {
     if (!is_dry_run) DEDUPFS_TRY(target.remove(name));
-    err << (is_dry_run ? "would delete " : "deleted ") << name << '\n';
+    deeds.note_deleted(name);
   }
   return target.list();
 }
@@ -73,12 +97,12 @@ std::optional<HoldStatus> hold_of(const Snapshots& there, const std::string& nam
 }
 
 // Those that the policy does not keep, and nothing holds.
-std::vector<std::string> due_by(const RetentionPolicy& policy, const Snapshots& there, std::ostream& err) {
+std::vector<std::string> due_by(const RetentionPolicy& policy, const Snapshots& there, Deeds& deeds) {
   if (!policy.any()) return {};
   std::vector<std::string> due;
   for (std::string& name : not_kept(policy, there.all)) {
     if (const auto hold = hold_of(there, name))
-      err << "kept " << name << ": " << hold_text(*hold) << '\n';
+      deeds.say(fmt::format("kept {}: {}", name, hold_text(*hold)));
     else
       due.push_back(std::move(name));
   }
@@ -86,7 +110,7 @@ std::vector<std::string> due_by(const RetentionPolicy& policy, const Snapshots& 
 }
 
 // Deletes all of them or none; a name may be given twice.
-Result<Snapshots> remove_named(SnapshotTarget& target, const SnapshotArguments& asked, std::ostream& err) {
+Result<Snapshots> remove_named(SnapshotTarget& target, const SnapshotArguments& asked, Deeds& deeds) {
   DEDUPFS_ASSIGN(const Snapshots there, target.list());
   std::vector<std::string> names;
   for (const std::string& name : asked.names) {
@@ -97,7 +121,7 @@ Result<Snapshots> remove_named(SnapshotTarget& target, const SnapshotArguments& 
                    fmt::format("snapshot '{}' is {}; none was deleted", name, hold_text(*hold))};
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
-  return remove_all(target, names, asked.is_dry_run, err);
+  return remove_all(target, names, asked.is_dry_run, deeds);
 }
 
 // The list as if the snapshot had been created, for the retention policy of a dry run.
@@ -113,39 +137,36 @@ Result<Snapshots> pretend_to_create(SnapshotTarget& target, const std::string& n
   return there;
 }
 
-Result<Snapshots> hold_named(SnapshotTarget& target, const SnapshotArguments& asked, std::ostream& err) {
-  std::optional<std::int64_t> until;
-  if (!asked.until.empty()) {
-    DEDUPFS_ASSIGN(until, parse_time(asked.until, std::time(nullptr)));
-  }
-  DEDUPFS_ASSIGN(Snapshots there, target.hold(asked.names[0], until));
-  if (const auto hold = hold_of(there, asked.names[0])) err << asked.names[0] << " is " << hold_text(*hold) << '\n';
+Result<Snapshots> hold_named(SnapshotTarget& target, const SnapshotArguments& asked, Deeds& deeds) {
+  DEDUPFS_ASSIGN(Snapshots there, target.hold(asked.names[0], asked.until_unix_seconds));
+  if (const auto hold = hold_of(there, asked.names[0]))
+    deeds.say(fmt::format("{} is {}", asked.names[0], hold_text(*hold)));
   return there;
 }
 
-Result<Snapshots> act(SnapshotTarget& target, const SnapshotArguments& asked, std::ostream& err) {
+Result<Snapshots> act(SnapshotTarget& target, const SnapshotArguments& asked, Deeds& deeds) {
   if (asked.action == "create") {
     const std::string name = asked.names.empty() ? name_of_now() : asked.names[0];
     DEDUPFS_ASSIGN(const Snapshots there, asked.is_dry_run ? pretend_to_create(target, name) : target.create(name));
-    err << (asked.is_dry_run ? "would create " : "created ") << name << '\n';
-    return remove_all(target, due_by(asked.keep, there, err), asked.is_dry_run, err);
+    deeds.note_created(name);
+    return remove_all(target, due_by(asked.keep, there, deeds), asked.is_dry_run, deeds);
   }
   if (asked.action == "delete") {
-    if (!asked.keep.any()) return remove_named(target, asked, err);
+    if (!asked.keep.any()) return remove_named(target, asked, deeds);
     DEDUPFS_ASSIGN(const Snapshots there, target.list());
-    return remove_all(target, due_by(asked.keep, there, err), asked.is_dry_run, err);
+    return remove_all(target, due_by(asked.keep, there, deeds), asked.is_dry_run, deeds);
   }
   if (asked.action == "rollback") return target.roll_back(asked.names[0]);
-  if (asked.action == "hold") return hold_named(target, asked, err);
+  if (asked.action == "hold") return hold_named(target, asked, deeds);
   if (asked.action == "release") return target.release(asked.names[0]);
   return target.list();
 }
 
-Result<Outcome> act_on_volume(const SnapshotArguments& asked, std::ostream& err) {
+Result<Outcome> act_on_volume(const SnapshotArguments& asked, std::ostream& err, Deeds& deeds) {
   const LogTo log(err, "dedupfs-snapshot", spdlog::level::warn);
   DEDUPFS_ASSIGN(SnapshotTarget target, SnapshotTarget::open(asked.path, asked.foreign));
   Outcome outcome;
-  DEDUPFS_ASSIGN(outcome.snapshots, act(target, asked, err));
+  DEDUPFS_ASSIGN(outcome.snapshots, act(target, asked, deeds));
   if (asked.action == "list" && !asked.is_quick && !outcome.snapshots.all.empty()) {
     // The list is worth something without them.
     if (auto sizes = target.sizes())
@@ -164,17 +185,27 @@ Result<nlohmann::json> difference(const SnapshotArguments& asked, std::ostream& 
   DEDUPFS_ASSIGN(nlohmann::json diff,
                  target.diff(asked.names[0], is_to_present ? std::nullopt : std::optional(asked.names[1])));
   DEDUPFS_TRY(target.close());
-  diff["schema_version"] = kDiffSchemaVersion;
   return diff;
 }
 
-int show_diff(const SnapshotArguments& asked, const Console& console, std::ostream& out, std::ostream& err) {
-  const auto diff = difference(asked, err);
+int show_diff(const SnapshotArguments& asked, const Console& console) {
+  const auto diff = difference(asked, console.err());
   if (!diff) return console.fail(diff.error());
-  const auto text = read_answer([&] { return asked.as_json ? text_of_json(*diff) : diff_screen(diff->at("changes")); });
-  if (!text) return console.fail(text.error());
-  out << *text;
-  return console.end(kDone);
+  return show(console, "dedupfs-snapshot-diff", *diff, kDone,
+              [](const nlohmann::json& shown) { return diff_screen(shown.at("changes")); });
+}
+
+int show_outcome(const SnapshotArguments& asked, const Console& console) {
+  Deeds deeds(console.err(), asked.is_dry_run);
+  const auto outcome = act_on_volume(asked, console.err(), deeds);
+  if (!outcome) return console.fail(outcome.error());
+  const auto& [snapshots, sizes] = *outcome;
+  nlohmann::json document = deeds.json();
+  document["action"] = asked.action;
+  document["snapshots"] = sized_snapshots_json(snapshots.all, snapshots.holds, sizes);
+  return show(console, "dedupfs-snapshot", document, kDone, [&](const nlohmann::json&) {
+    return asked.action == "list" ? snapshots_screen(snapshots.all, snapshots.holds, sizes) : std::string();
+  });
 }
 
 CLI::App& add_action(CLI::App& app, SnapshotArguments& asked, const std::string& action, const std::string& meaning) {
@@ -182,7 +213,7 @@ CLI::App& add_action(CLI::App& app, SnapshotArguments& asked, const std::string&
   command.callback([&asked, action] { asked.action = action; });
   command.add_option("MOUNTPOINT|VOLUME", asked.path, "the mount point of the volume, or its folder")->required();
   command.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
-  command.add_flag("--json", asked.as_json, "print the resulting list of snapshots as one JSON array");
+  add_json_flag(command, "print what was done, and the resulting list of snapshots, as one JSON object");
   return command;
 }
 
@@ -216,7 +247,13 @@ void define_commands(CLI::App& app, SnapshotArguments& asked) {
   rollback.add_option("NAME", asked.names, "the snapshot")->required()->expected(1);
   CLI::App& hold = add_action(app, asked, "hold", "keep a snapshot from being deleted");
   hold.add_option("NAME", asked.names, "the snapshot")->required()->expected(1);
-  hold.add_option("--until", asked.until, "nobody can release it before: 2026-12-24, '2026-12-24 18:00', 30d")
+  const auto note_until = [&asked](const std::string& text) {
+    const auto until = parse_time(text, std::time(nullptr));
+    if (!until) throw CLI::ValidationError("--until", until.error().message());
+    asked.until_unix_seconds = *until;
+  };
+  hold.add_option_function<std::string>("--until", note_until,
+                                        "nobody can release it before: 2026-12-24, '2026-12-24 18:00', 30d")
       ->type_name("DATE");
   CLI::App& release = add_action(app, asked, "release", "end the hold of a snapshot");
   release.add_option("NAME", asked.names, "the snapshot")->required()->expected(1);
@@ -228,15 +265,13 @@ void define_commands(CLI::App& app, SnapshotArguments& asked) {
   app.callback([&asked] {
     if (asked.action == "delete" && asked.names.empty() && !asked.keep.any())
       throw CLI::ValidationError("delete", "name the snapshots to delete, or say with --keep-... which to keep");
-    if (const auto until = parse_time(asked.until, 0); !asked.until.empty() && !until)
-      throw CLI::ValidationError("--until", until.error().message());
   });
 }
 
 }  // namespace
 
 int run_snapshot(Arguments arguments, std::ostream& out, std::ostream& err) {
-  const Console console({.name = "dedupfs-snapshot", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  Console console({.name = "dedupfs-snapshot", .usage_error = kUsageError, .failed = kFailed}, out, err);
   SnapshotArguments asked;
   CLI::App app(
       "Creates, lists, compares, holds and deletes snapshots of a dedupfs volume, and rolls the volume back to one.",
@@ -244,18 +279,7 @@ int run_snapshot(Arguments arguments, std::ostream& out, std::ostream& err) {
   define_commands(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
-  if (asked.action == "diff") return show_diff(asked, console, out, err);
-  const auto outcome = act_on_volume(asked, err);
-  if (!outcome) return console.fail(outcome.error());
-  const auto text = read_answer([&]() -> std::string {
-    if (asked.as_json)
-      return text_of_json(sized_snapshots_json(outcome->snapshots.all, outcome->snapshots.holds, outcome->sizes));
-    return asked.action == "list" ? snapshots_screen(outcome->snapshots.all, outcome->snapshots.holds, outcome->sizes)
-                                  : std::string();
-  });
-  if (!text) return console.fail(text.error());
-  out << *text;
-  return console.end(kDone);
+  return asked.action == "diff" ? show_diff(asked, console) : show_outcome(asked, console);
 }
 
 }  // namespace dedupfs::tools

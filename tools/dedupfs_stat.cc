@@ -17,7 +17,6 @@
 #include "fs/statistics/file_statistics.h"
 #include "fs/statistics/shared_space.h"
 #include "fs/statistics/statistics.h"
-#include "json_text.h"
 #include "mount/clients/ask_publicly.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/metrics_report.h"
@@ -26,6 +25,7 @@
 #include "mount/reports/statistics_screen.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
+#include "show.h"
 #include "whole_file.h"
 
 namespace dedupfs::tools {
@@ -44,7 +44,6 @@ struct StatArguments {
   std::string prometheus;
   std::string openmetrics;
   bool foreign = false;
-  bool as_json = false;
   bool verbose = false;
 };
 
@@ -185,56 +184,61 @@ int show_volume(const StatArguments& asked, const Console& console) {
   if (!asked.prometheus.empty()) return write_metrics(*report, asked.prometheus, MetricsFormat::kPrometheus, console);
   if (!asked.openmetrics.empty())
     return write_metrics(*report, asked.openmetrics, MetricsFormat::kOpenMetrics, console);
-  const nlohmann::json& json = report->statistics;
   const auto detail = asked.verbose ? ScreenDetail::kFull : ScreenDetail::kShort;
-  const auto text = read_answer([&] { return asked.as_json ? text_of_json(json) : statistics_screen(json, detail); });
-  if (!text) return console.fail(text.error());
-  console.out() << *text;
-  return console.end(kDone);
+  return show(console, "dedupfs-stat", report->statistics, kDone,
+              [&](const nlohmann::json& statistics) { return statistics_screen(statistics, detail); });
+}
+
+// What is shown of files: {"files": [...], "failures": [...]}.
+void note_failure(const Console& console, nlohmann::json& shown, const Error& error) {
+  console.say(error.message());
+  shown["failures"].push_back(error.message());
 }
 
 // Asks for the files of each volume together. Adds the findings to `shown`.
-int collect_files(std::span<const FoundFile> files, bool foreign, const Console& console, nlohmann::json& shown) {
-  int status = kDone;
+void collect_files(std::span<const FoundFile> files, bool foreign, const Console& console, nlohmann::json& shown) {
   for (auto first = files.begin(); first != files.end();) {
     const auto last = std::find_if(first, first + std::min<std::ptrdiff_t>(files.end() - first, kMaxFilesPerRequest),
                                    [&](const FoundFile& file) { return file.volume != first->volume; });
     const auto json = statistics_of({first, last}, foreign);
     if (json)
-      shown.insert(shown.end(), json->begin(), json->end());
+      shown["files"].insert(shown["files"].end(), json->begin(), json->end());
     else
-      status = console.fail(json.error());
+      note_failure(console, shown, json.error());
     first = last;
   }
-  return status;
 }
 
 // A file that cannot be shown does not keep the others from being shown.
 int show_files(const StatArguments& asked, const Console& console) {
   const auto mounts = read_mount_table();
   if (!mounts) return console.fail(mounts.error());
-  int status = kDone;
+  nlohmann::json shown{{"files", nlohmann::json::array()}, {"failures", nlohmann::json::array()}};
   std::vector<FoundFile> files;
   for (const std::string& path : asked.files) {
     auto file = find_file(*mounts, path);
     if (file)
       files.push_back(std::move(*file));
     else
-      status = console.fail(file.error());
+      note_failure(console, shown, file.error());
   }
   std::ranges::stable_sort(files, {}, &FoundFile::volume);
-  nlohmann::json shown = nlohmann::json::array();
-  if (const int collected = collect_files(files, asked.foreign, console, shown); collected != kDone) status = collected;
-  const auto text = read_answer([&] {
-    if (asked.as_json) return text_of_json({{"files", shown}});
-    return shown.empty() ? std::string() : file_statistics_screen(shown);
-  });
-  if (!text) return console.fail(text.error());
-  console.out() << *text;
-  return console.end(status);
+  collect_files(files, asked.foreign, console, shown);
+  return show(console, "dedupfs-stat-file", shown, shown["failures"].empty() ? kDone : kStatFailed,
+              [](const nlohmann::json& all) {
+                return all["files"].empty() ? std::string() : file_statistics_screen(all["files"]);
+              });
 }
 
 // ---------------------------------------------------------------- sets and trees
+
+// All paths of one question are in one volume. Empty: none was named yet.
+Result<void> join_volume(Path& volume, const Path& another, const std::string& given) {
+  if (!volume.empty() && volume != another)
+    return Error{ErrorCode::kInvalidArgument, given + " is in another volume: ask for each volume on its own"};
+  volume = another;
+  return {};
+}
 
 // What --freed names, as the volume knows it.
 struct FoundSet {
@@ -248,9 +252,7 @@ Result<void> add_path(const std::vector<MountEntry>& mounts, const std::string& 
   if (!path.has_filename()) path = path.parent_path();  // "folder/"
   DEDUPFS_ASSIGN(const struct stat status, lstat_in_time(path));
   DEDUPFS_ASSIGN(const MountEntry mount, mount_of(mounts, status, given));
-  if (!set.volume.empty() && set.volume != mount.source)
-    return Error{ErrorCode::kInvalidArgument, given + " is in another volume: ask for each volume on its own"};
-  set.volume = mount.source;
+  DEDUPFS_TRY(join_volume(set.volume, mount.source, given));
   DeletedSet::Name name{.inode = status.st_ino};
   if (!S_ISDIR(status.st_mode)) {
     const Path folder = path.parent_path();
@@ -290,10 +292,7 @@ int show_freed(const StatArguments& asked, const Console& console) {
   if (!set) return console.fail(set.error());
   const auto json = deletion_of(*set, asked.foreign);
   if (!json) return console.fail(json.error());
-  const auto text = read_answer([&] { return asked.as_json ? text_of_json(*json) : deletion_screen(*json); });
-  if (!text) return console.fail(text.error());
-  console.out() << *text;
-  return console.end(kDone);
+  return show(console, "dedupfs-stat-freed", *json, kDone, deletion_screen);
 }
 
 // Each object gets the path of its folder in place of its name.
@@ -305,9 +304,7 @@ Result<nlohmann::json> folders_of(const StatArguments& asked) {
     DEDUPFS_ASSIGN(const struct stat status, stat_in_time(path));
     DEDUPFS_ASSIGN(const MountEntry mount, mount_of(mounts, status, path));
     if (!S_ISDIR(status.st_mode)) return Error{ErrorCode::kNotDirectory, path + " is not a folder"};
-    if (!volume_path.empty() && volume_path != mount.source)
-      return Error{ErrorCode::kInvalidArgument, path + " is in another volume: ask for each volume on its own"};
-    volume_path = mount.source;
+    DEDUPFS_TRY(join_volume(volume_path, mount.source, path));
     inodes.push_back(status.st_ino);
   }
   DEDUPFS_ASSIGN(const nlohmann::json response,
@@ -332,17 +329,13 @@ Result<nlohmann::json> folders_of(const StatArguments& asked) {
 int show_trees(const StatArguments& asked, const Console& console) {
   const auto rows = folders_of(asked);
   if (!rows) return console.fail(rows.error());
-  const auto text = read_answer([&] {
-    return asked.as_json ? text_of_json({{"folders", *rows}}) : folder_shares_screen(*rows);
-  });
-  if (!text) return console.fail(text.error());
-  console.out() << *text;
-  return console.end(kDone);
+  return show(console, "dedupfs-stat-tree", {{"folders", *rows}}, kDone,
+              [](const nlohmann::json& shown) { return folder_shares_screen(shown.at("folders")); });
 }
 
 void define_options(CLI::App& app, StatArguments& asked) {
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
-  CLI::Option* const json = app.add_flag("--json", asked.as_json, "print one JSON object with exact numbers");
+  CLI::Option* const json = add_json_flag(app, "print one JSON object with exact numbers");
   CLI::Option* const verbose =
       app.add_flag("-v,--verbose", asked.verbose, "show each step from the size of the files to the disk space");
   CLI::Option* const prometheus =
@@ -380,7 +373,7 @@ void define_options(CLI::App& app, StatArguments& asked) {
 }  // namespace
 
 int run_stat(Arguments arguments, std::ostream& out, std::ostream& err) {
-  const Console console({.name = "dedupfs-stat", .usage_error = kStatFailed, .failed = kStatFailed}, out, err);
+  Console console({.name = "dedupfs-stat", .usage_error = kStatFailed, .failed = kStatFailed}, out, err);
   StatArguments asked;
   CLI::App app(
       "Shows what a dedupfs volume holds, what it takes on disk and how healthy it is; or what single files take.",

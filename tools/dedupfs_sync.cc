@@ -1,6 +1,7 @@
 #include "dedupfs_sync.h"
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "command/common_options.h"
 #include "exit_codes.h"
@@ -9,7 +10,7 @@
 namespace dedupfs::tools {
 
 int run_sync(Arguments arguments, std::ostream& out, std::ostream& err) {
-  const Console console({.name = "dedupfs-sync", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  Console console({.name = "dedupfs-sync", .usage_error = kUsageError, .failed = kFailed}, out, err);
   std::vector<std::string> mounts;
   bool verbose = false;
   CLI::App app(
@@ -19,15 +20,23 @@ int run_sync(Arguments arguments, std::ostream& out, std::ostream& err) {
       "dedupfs-sync");
   app.add_option("MOUNTPOINT", mounts, "the mount point of a volume, or its folder; several may be given")->required();
   app.add_flag("-v,--verbose", verbose, "print each step");
+  add_json_flag(app, "print one JSON object");
   define_common_options(app);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
   int status = kDone;
+  nlohmann::json done = nlohmann::json::array();
   for (const std::string& mount : mounts) {
     if (verbose) console.say("committing " + mount);
-    if (const auto synced = sync_volume(mount); !synced) status = console.fail(synced.error());
+    const auto synced = sync_volume(mount);
+    done.push_back({{"path", mount}, {"synced", synced.has_value()}, {"failure", nullptr}});
+    if (synced) continue;
+    console.say(synced.error().message());
+    done.back()["failure"] = synced.error().message();
+    status = kFailed;
   }
-  return status;
+  if (console.as_json()) console.print("dedupfs-sync", {{"mounts", done}});
+  return console.end(status);
 }
 
 }  // namespace dedupfs::tools

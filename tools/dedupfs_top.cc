@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -12,7 +13,7 @@
 
 #include "command/common_options.h"
 #include "exit_codes.h"
-#include "json_text.h"
+#include "json/document.h"
 #include "mount/clients/ask_publicly.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/live_report.h"
@@ -26,7 +27,6 @@ struct TopArguments {
   std::string path;
   double interval_seconds = 1;
   bool once = false;
-  bool as_json = false;
 };
 
 // Asks the daemon of one mount.
@@ -83,7 +83,7 @@ class Top {
   }
 
  private:
-  bool draws() const { return terminal_.is_terminal && !asked_.once && !asked_.as_json; }
+  bool draws() const { return terminal_.is_terminal && !asked_.once && !console_.as_json(); }
 
   bool is_ended() const {
     const auto interval = std::chrono::milliseconds(static_cast<std::int64_t>(asked_.interval_seconds * 1000));
@@ -95,7 +95,9 @@ class Top {
       if (seconds_between(before, after) <= 0) return {};
       const nlohmann::json rates = live_rates(before, after, std::thread::hardware_concurrency());
       // On one line each, for who reads them one by one.
-      if (asked_.as_json) return text_of_json(rates, asked_.once ? 2 : -1);
+      if (console_.as_json())
+        return document_text("dedupfs-top", with_time(rates, "time", std::time(nullptr)),
+                             asked_.once ? JsonLayout::kIndented : JsonLayout::kLine);
       if (!draws()) return live_screen(rates, watched_.title(), {}) + (asked_.once ? "" : "\n");
       return drawn(rates);
     });
@@ -128,7 +130,7 @@ void define_options(CLI::App& app, TopArguments& asked) {
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
   app.add_flag("--once", asked.once, "show one view, of one interval, and end");
-  app.add_flag("--json", asked.as_json, "print a JSON object for each view");
+  add_json_flag(app, "print a JSON object for each view");
   define_common_options(app);
 }
 
@@ -136,7 +138,7 @@ void define_options(CLI::App& app, TopArguments& asked) {
 
 int run_top(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process,
             const Terminal& terminal) {
-  const Console console({.name = "dedupfs-top", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  Console console({.name = "dedupfs-top", .usage_error = kUsageError, .failed = kFailed}, out, err);
   TopArguments asked;
   CLI::App app("Shows what goes on in a mounted dedupfs volume, and what holds it up. The key q ends it.",
                "dedupfs-top");

@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/check/fsck.h"
+#include "job_progress.h"
 #include "log_to.h"
 #include "mount/control/closing_daemon.h"
 #include "mount/system/in_time.h"
@@ -25,7 +27,6 @@ namespace {
 struct FsckArguments {
   std::string path;
   FsckOptions options;
-  bool as_json = false;
   bool rebuild_features = false;
   std::optional<int> progress_to;  // a file descriptor; 0 is a bar on the terminal
 };
@@ -34,10 +35,16 @@ struct FsckArguments {
 class ProgressReport {
  public:
   ProgressReport(const FsckArguments& asked, const Console& console, const Process& process)
-      : descriptor_(asked.progress_to), volume_(asked.path), err_(console.err()), process_(process) {}
+      : descriptor_(asked.progress_to),
+        volume_(asked.path),
+        console_(console),
+        process_(process),
+        lines_(console, process) {}
 
   Result<void> operator()(int pass, std::uint64_t current, std::uint64_t max) {
     if (process_.stop_was_asked_for()) return Error{ErrorCode::kInterrupted, "cancelled"};
+    if (console_.has_json_progress() && lines_.is_due())
+      lines_.show({}, {.stage = fmt::format("pass_{}", pass), .percent = percent_of(current, max)});
     if (!descriptor_) return {};
     constexpr auto kInterval = std::chrono::milliseconds(250);
     const auto now = std::chrono::steady_clock::now();
@@ -53,10 +60,13 @@ class ProgressReport {
 
   // Leaves no bar behind.
   void clear() {
-    if (std::exchange(is_bar_shown_, false)) err_ << "\r\x1b[K" << std::flush;
+    if (std::exchange(is_bar_shown_, false)) console_.err() << "\r\x1b[K" << std::flush;
   }
 
  private:
+  static double percent_of(std::uint64_t current, std::uint64_t max) {
+    return max == 0 ? 0 : 100 * static_cast<double>(std::min(current, max)) / static_cast<double>(max);
+  }
   void write_line(const std::string& line) const {
     (void)!::write(*descriptor_, line.data(),
                    line.size());  // the check goes on when nobody reads the progress any more
@@ -64,15 +74,16 @@ class ProgressReport {
   void show_bar(int pass, std::uint64_t current, std::uint64_t max) {
     constexpr std::uint64_t kWidth = 40;
     const std::uint64_t done = max == 0 ? 0 : std::min<std::uint64_t>(current * kWidth / max, kWidth);
-    err_ << fmt::format("\rpass {} |{}{}|", pass, std::string(done, '='), std::string(kWidth - done, ' '))
-         << std::flush;
+    console_.err() << fmt::format("\rpass {} |{}{}|", pass, std::string(done, '='), std::string(kWidth - done, ' '))
+                   << std::flush;
     is_bar_shown_ = true;
   }
 
   const std::optional<int> descriptor_;
   const std::string volume_;
-  std::ostream& err_;
+  const Console& console_;
   const Process& process_;
+  JobProgress lines_;
   int pass_ = 0;
   std::chrono::steady_clock::time_point shown_at_;
   bool is_bar_shown_ = false;
@@ -82,7 +93,7 @@ Result<int> check_or_repair(FsckArguments asked, const Console& console, const P
   ProgressReport progress(asked, console, process);
   FsckOptions& options = asked.options;
   options.progress = [&](int pass, std::uint64_t current, std::uint64_t max) { return progress(pass, current, max); };
-  if (!asked.as_json)
+  if (!console.as_json())
     options.print = [&](const std::string& line) {
       progress.clear();
       console.out() << line << std::endl;
@@ -92,7 +103,10 @@ Result<int> check_or_repair(FsckArguments asked, const Console& console, const P
   const auto report = dedupfs::run_fsck(asked.path, options);
   progress.clear();
   if (!report) return report.error();
-  console.out() << (asked.as_json ? to_json(*report, asked.path) + "\n" : summary_of(*report, asked.path));
+  if (console.as_json())
+    console.print("fsck.dedupfs", to_json(*report, asked.path));
+  else
+    console.out() << summary_of(*report, asked.path);
   return report->exit_status();
 }
 
@@ -101,8 +115,13 @@ Result<int> rebuild_similarity_index(const FsckArguments& asked, const Console& 
   DEDUPFS_ASSIGN(const auto volume,
                  when_closed(path, [&] { return Volume::open(path, {.foreign = asked.options.foreign}); }));
   DEDUPFS_ASSIGN(const FeatureRebuild rebuilt, rebuild_feature_index(*volume));
-  console.out() << fmt::format("{}: the similarity index is rebuilt: {} chunks are in it, {} could not be read\n",
-                               path.string(), rebuilt.indexed, rebuilt.unreadable);
+  if (console.as_json())
+    console.print(
+        "fsck.dedupfs-rebuild-features",
+        {{"volume", path.string()}, {"indexed_chunks", rebuilt.indexed}, {"unreadable_chunks", rebuilt.unreadable}});
+  else
+    console.out() << fmt::format("{}: the similarity index is rebuilt: {} chunks are in it, {} could not be read\n",
+                                 path.string(), rebuilt.indexed, rebuilt.unreadable);
   return rebuilt.unreadable == 0 ? 0 : kFsckErrorsLeft;
 }
 
@@ -139,7 +158,8 @@ void define_options(CLI::App& app, FsckArguments& asked) {
       "-f", [] {}, "accepted for fsck(8), no effect: the check is never skipped");
   app.add_flag("--verify-data", options.verify_data, "read all data too, and compare each chunk with its fingerprint");
   app.add_flag("--foreign", options.foreign, std::string(kForeignHelp));
-  app.add_flag("--json", asked.as_json, "print the report as one JSON document");
+  add_json_flag(app, "print the report as one JSON document");
+  define_progress_flag(app);
   app.add_option("-C", asked.progress_to, "write progress to this file descriptor; 0: draw a bar on the terminal")
       ->check(CLI::NonNegativeNumber);
   CLI::Option* const rebuild =
@@ -152,8 +172,7 @@ void define_options(CLI::App& app, FsckArguments& asked) {
 }  // namespace
 
 int run_fsck(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
-  const Console console({.name = "fsck.dedupfs", .usage_error = kFsckUsageError, .failed = kFsckOperationalError}, out,
-                        err);
+  Console console({.name = "fsck.dedupfs", .usage_error = kFsckUsageError, .failed = kFsckOperationalError}, out, err);
   const LogTo log(err, "fsck.dedupfs", spdlog::level::info);
   FsckArguments asked;
   CLI::App app("Checks a dedupfs volume that is not mounted, and repairs it.", "fsck.dedupfs");

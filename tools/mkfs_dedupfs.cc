@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "command/common_options.h"
 #include "exit_codes.h"
@@ -26,14 +27,36 @@ void define_options(CLI::App& app, MkfsArguments& arguments) {
   define_volume_settings(app, arguments.settings);
   app.add_option("-L,--label", arguments.label, "a name for people")->type_name("LABEL");
   app.add_flag("--foreign", arguments.foreign, std::string(kForeignHelp));
+  add_json_flag(app, "print one JSON object with the properties of the volume");
   app.add_option("-t", arguments.ignored, "accepted for mkfs(8), no effect");
+}
+
+// Keys as those of dedupfs-stat.
+nlohmann::json json_of(const std::string& volume, const Superblock& superblock) {
+  return {{"volume", volume},
+          {"uuid", superblock.uuid},
+          {"label", superblock.label},
+          {"format_version", superblock.format_version},
+          {"chunker", superblock.chunker},
+          {"fingerprint", superblock.fingerprint},
+          {"delta", format_delta_settings(superblock.delta)},
+          {"compression", format_compression(superblock.compression.settled)},
+          {"landing", format_compression(superblock.compression.landing)}};
+}
+
+std::string screen_of(const std::string& volume, const Superblock& superblock) {
+  return fmt::format(
+      "Created a volume in {}: chunker {}, delta {}, compression {} ({} at first), uuid {}.\n"
+      "Mount it with: dedupfs {} MOUNTPOINT\n",
+      volume, superblock.chunker, format_delta_settings(superblock.delta),
+      format_compression(superblock.compression.settled), format_compression(superblock.compression.landing),
+      superblock.uuid, volume);
 }
 
 }  // namespace
 
 int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err) {
-  const Console console({.name = "mkfs.dedupfs", .usage_error = kMkfsUsageError, .failed = kMkfsOperationalError}, out,
-                        err);
+  Console console({.name = "mkfs.dedupfs", .usage_error = kMkfsUsageError, .failed = kMkfsOperationalError}, out, err);
   MkfsArguments asked;
   CLI::App app("Creates a dedupfs volume in a new or empty folder.", "mkfs.dedupfs");
   define_options(app, asked);
@@ -45,12 +68,10 @@ int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err) {
   settings->foreign = asked.foreign;
   const auto superblock = Volume::create(asked.volume, *settings);
   if (!superblock) return console.fail(superblock.error());
-  out << fmt::format(
-      "Created a volume in {}: chunker {}, delta {}, compression {} ({} at first), uuid {}.\n"
-      "Mount it with: dedupfs {} MOUNTPOINT\n",
-      asked.volume, superblock->chunker, format_delta_settings(superblock->delta),
-      format_compression(superblock->compression.settled), format_compression(superblock->compression.landing),
-      superblock->uuid, asked.volume);
+  if (console.as_json())
+    console.print("mkfs.dedupfs", json_of(asked.volume, *superblock));
+  else
+    out << screen_of(asked.volume, *superblock);
   return console.end(kDone);
 }
 

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "command/common_options.h"
 #include "exit_codes.h"
@@ -10,7 +11,7 @@
 namespace dedupfs::tools {
 
 int run_umount(Arguments arguments, std::ostream& out, std::ostream& err) {
-  const Console console({.name = "umount.dedupfs", .usage_error = kUsageError, .failed = kUnmountFailed}, out, err);
+  Console console({.name = "umount.dedupfs", .usage_error = kUsageError, .failed = kUnmountFailed}, out, err);
   std::string target, ignored_value;
   bool force = false, lazy = false, read_only = false, verbose = false, ignored_flag = false;
   unsigned timeout_seconds = 600;
@@ -24,6 +25,7 @@ int run_umount(Arguments arguments, std::ostream& out, std::ostream& err) {
   app.add_option("--timeout", timeout_seconds, "wait at most this long for the daemon or the kernel (default 600)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1U, 1'000'000U));
+  add_json_flag(app, "print one JSON object");
   app.add_flag("-n", ignored_flag, "accepted for umount(8), no effect");
   app.add_option("-N", ignored_value, "accepted for umount(8), no effect");
   app.add_option("-t", ignored_value, "accepted for umount(8), no effect");
@@ -36,7 +38,11 @@ int run_umount(Arguments arguments, std::ostream& out, std::ostream& err) {
                                       .read_only_on_failure = read_only,
                                       .patience = {std::chrono::seconds(timeout_seconds), say},
                                       .verbose = verbose});
-  if (result) return kDone;
+  if (result) {
+    if (console.as_json())
+      console.print("umount.dedupfs", {{"target", target}, {"outcome", lazy ? "detached" : "unmounted"}});
+    return console.end(kDone);
+  }
   const bool is_unmounted = result.error().code() == ErrorCode::kInterrupted;
   return console.fail(result.error(), is_unmounted ? kUnmountUnfinished : kUnmountFailed);
 }

@@ -23,7 +23,7 @@ def unique(values):
 
 def main(path):
     with open(path, encoding="utf-8") as file:
-        records = json.load(file)
+        records = json.load(file)["records"]
     names = unique(r["label"] for r in records)
     inputs = unique(r["input"] for r in records)
     averages = sorted({r["avg"] for r in records})

@@ -13,7 +13,6 @@ failures=0
 
 [ -c /dev/fuse ] || { echo "FAIL environment: /dev/fuse is missing"; exit 1; }
 [ -x "$tools/dedupfs" ] || { echo "FAIL environment: $tools/dedupfs is missing"; exit 1; }
-PATH=$tools:/usr/bin:$PATH:/usr/sbin:/sbin # /usr/bin early: the Python that the packages for it belong to
 
 # As the kernel names it, so that a path here and one in /proc/mounts are equal.
 scratch=$(realpath "$(mktemp -d "${TMPDIR:-/tmp}/dedupfs-test.XXXXXX")")
@@ -21,6 +20,16 @@ chmod 755 "$scratch"
 volume=$scratch/volume
 mnt=$scratch/mnt
 daemon_log=$scratch/daemon.log
+
+# Programs whose --json is checked against docs/schemas come first (checked_json.sh), then all programs under test.
+export DEDUPFS_TOOLS=$tools DEDUPFS_JSON_CONTRACT=$here/../json_contract.py DEDUPFS_JSON_FINDINGS=$scratch/json_findings
+mkdir "$scratch/checked"
+for program in "$tools"/dedupfs-* "$tools"/{fsck,mkfs,umount}.dedupfs; do
+  [ ! -x "$program" ] || [ -d "$program" ] || ln -s "$here/checked_json.sh" "$scratch/checked/${program##*/}"
+done
+: >"$DEDUPFS_JSON_FINDINGS"
+chmod 666 "$DEDUPFS_JSON_FINDINGS" # other users run programs, too
+PATH=$scratch/checked:$tools:/usr/bin:$PATH:/usr/sbin:/sbin # /usr/bin early: the Python that the packages for it belong to
 
 is_root() { [ "$(id -u)" -eq 0 ]; }
 pass() { echo "PASS $1"; }
@@ -145,7 +154,10 @@ while left:
 PY
 }
 
-finish() { exit $((failures > 0)); }
+finish() {
+  check_equal "JSON is as its schemas say" "" "$(head -n 20 "$DEDUPFS_JSON_FINDINGS")"
+  exit $((failures > 0))
+}
 
 clean_up() {
   local place device

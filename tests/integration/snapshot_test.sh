@@ -3,7 +3,7 @@
 # going back to one reaches everybody who looks.
 . "$(dirname "$0")/lib.sh"
 
-names() { dedupfs-snapshot list --json "$1" | python3 -c 'import json, sys; print(*[s["name"] for s in json.load(sys.stdin)])'; }
+names() { dedupfs-snapshot list --json "$1" | python3 -c 'import json, sys; print(*[s["name"] for s in json.load(sys.stdin)["snapshots"]])'; }
 in_chunks() { dedupfs-gc --wait "$mnt" >/dev/null && dedupfs-stat --json "$mnt" | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["unique_chunks"] + r["snapshot_only_chunks"], r["stored_bytes"] + r["snapshot_only_bytes"])'; }
 
 new_volume

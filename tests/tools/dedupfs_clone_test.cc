@@ -50,7 +50,7 @@ TEST_F(CloneTest, NeedsAMountedVolume) {
   const Outcome outcome = outcome_of(run_clone, {"--json", file_, folder_.path() / "copy"});
 
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("\"exit_code\":2"), HasSubstr("not in a mounted dedupfs volume")));
   EXPECT_THAT(outcome.err, AllOf(HasSubstr(file_), HasSubstr("not in a mounted dedupfs volume")));
 }
 

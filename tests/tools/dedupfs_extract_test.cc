@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fs/test_filesystem.h"
+#include "manual.h"
 #include "outcome.h"
 #include "support/files.h"
 
@@ -83,6 +84,36 @@ TEST_F(RunExtract, ListsAsJsonLines) {
   std::getline(lines, line);
   EXPECT_EQ(nlohmann::json::parse(line).at("size"), text_.size());
   EXPECT_FALSE(std::getline(lines, line));
+}
+
+TEST_F(RunExtract, JsonSaysWhatWasTaken) {
+  const auto json = nlohmann::json::parse(run({"docs", "-o", out_, "--json"}).out);
+  EXPECT_EQ(json.at("entries"), 2);
+  EXPECT_EQ(json.at("bytes"), text_.size());
+  EXPECT_EQ(json.at("failures"), nlohmann::json::array());
+  EXPECT_EQ(keys_missing_in(manual_text("dedupfs-extract.1"), json), "");
+
+  const auto again = nlohmann::json::parse(run({"docs", "-o", out_, "--json"}).out);
+  EXPECT_EQ(again.at("refused"), 1);
+  EXPECT_EQ(again.at("failures").at(0).at("path"), "docs/letter");
+  EXPECT_EQ(run({"--tar", "--json"}).exit_code, 1) << "the output is the archive";
+}
+
+TEST_F(RunExtract, ProgressIsJsonLinesWithTheResultLast) {
+  const Outcome outcome = run({"docs", "-o", out_, "--json", "--progress"}, {.err_is_terminal = true});
+
+  EXPECT_EQ(outcome.err, "") << "none on the terminal";
+  std::istringstream lines(outcome.out);
+  std::string line;
+  std::getline(lines, line);
+  const auto progress = nlohmann::json::parse(line);
+  EXPECT_EQ(progress.at("event"), "progress");
+  EXPECT_EQ(progress.at("stage"), "extract");
+  EXPECT_EQ(progress.at("total_bytes"), text_.size());
+  nlohmann::json last;
+  while (std::getline(lines, line)) last = nlohmann::json::parse(line);
+  EXPECT_EQ(last.at("event"), "result");
+  EXPECT_EQ(last.at("entries"), 2);
 }
 
 TEST_F(RunExtract, NamesADamagedFileAndGoesOn) {

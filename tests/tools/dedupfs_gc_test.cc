@@ -70,6 +70,25 @@ TEST_F(GcTest, ProgressOnATerminalIsOneLineThatIsRemoved) {
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("Reclaim running: "), testing::EndsWith("\r\x1b[K"), Not(HasSubstr("\n"))));
 }
 
+TEST_F(GcTest, ProgressIsJsonLinesWithTheResultLast) {
+  const Outcome outcome = gc({"--json", "--progress", path()}, {.err_is_terminal = true});
+
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.err, "");
+  const auto first = nlohmann::json::parse(outcome.out.substr(0, outcome.out.find('\n')));
+  const auto last = nlohmann::json::parse(outcome.out.substr(outcome.out.rfind('\n', outcome.out.size() - 2) + 1));
+  EXPECT_EQ(first.at("event"), "progress");
+  EXPECT_EQ(last.at("event"), "result");
+  EXPECT_EQ(last.at("last").at("complete"), true);
+}
+
+TEST_F(GcTest, AnErrorIsJsonToo) {
+  const Outcome outcome = gc({"--json", "--pause", path()});
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(nlohmann::json::parse(outcome.out).at("error").at("exit_code"), 2);
+}
+
 TEST_F(GcTest, ASignalStopsIt) {
   Process process;
   process.stop_was_asked_for = [] { return true; };

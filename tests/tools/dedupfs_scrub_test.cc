@@ -93,5 +93,16 @@ TEST(RunScrub, FailsIfItsOutputCannotBeWritten) {
   EXPECT_EQ(outcome_on_full_disk(run_scrub, {"--status", volume.path()}).exit_code, 2);
 }
 
+TEST(RunScrub, AWaitShowsProgressOnATerminalAndIsSilentInAPipe) {
+  const ServedVolume volume;
+  const std::vector<std::string> slowly{"--wait", "--rate", "8m", volume.path()};
+  EXPECT_EQ(outcome_of(run_scrub, slowly).err, "");
+  const Outcome outcome = outcome_of(run_scrub, slowly, Process{.err_is_terminal = true});
+
+  EXPECT_EQ(outcome.exit_code, 0);
+  if (!outcome.err.empty())  // it may be faster than the first look
+    EXPECT_THAT(outcome.err, testing::AllOf(HasSubstr("Scrub running: "), testing::EndsWith("\r\x1b[K")));
+}
+
 }  // namespace
 }  // namespace dedupfs::tools

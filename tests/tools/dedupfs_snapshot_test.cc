@@ -22,11 +22,16 @@ Outcome snapshot(const std::vector<std::string>& arguments) {
   return outcome_of(run_snapshot, arguments);
 }
 
+nlohmann::json snapshots_in(const Outcome& outcome) {
+  return nlohmann::json::parse(outcome.out).at("snapshots");
+}
+
 std::vector<std::string> names_of(const std::string& volume) {
   const Outcome outcome = snapshot({"list", "--json", volume});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   std::vector<std::string> names;
-  for (const auto& entry : nlohmann::json::parse(outcome.out)) names.push_back(entry.at("name"));
+  const auto json = nlohmann::json::parse(outcome.out);
+  for (const auto& entry : json.at("snapshots")) names.push_back(entry.at("name"));
   return names;
 }
 
@@ -47,8 +52,8 @@ TEST(RunSnapshot, ListSaysWhatEachTakesUnlessItShallBeQuick) {
   const ServedVolume volume;
   ASSERT_EQ(snapshot({"create", volume.path(), "monday"}).exit_code, 0);
 
-  const auto json = nlohmann::json::parse(snapshot({"list", "--json", volume.path()}).out);
-  const auto quick = nlohmann::json::parse(snapshot({"list", "--json", "--quick", volume.path()}).out);
+  const auto json = snapshots_in(snapshot({"list", "--json", volume.path()}));
+  const auto quick = snapshots_in(snapshot({"list", "--json", "--quick", volume.path()}));
 
   EXPECT_GT(json.at(0).at("used_bytes"), 2 * kFileBytes);
   EXPECT_EQ(json.at(0).at("own_bytes"), 0);
@@ -67,12 +72,34 @@ TEST(RunSnapshot, IsNamedAfterTheTime) {
 TEST(RunSnapshot, JsonDescribesEachSnapshot) {
   const ClosedVolume volume;
 
-  const auto json = nlohmann::json::parse(snapshot({"create", "--json", volume.path(), "monday"}).out);
+  const auto document = nlohmann::json::parse(snapshot({"create", "--json", volume.path(), "monday"}).out);
 
+  EXPECT_EQ(document.at("action"), "create");
+  EXPECT_EQ(document.at("created"), "monday");
+  const auto& json = document.at("snapshots");
   ASSERT_EQ(json.size(), 1u);
   EXPECT_EQ(json[0].at("name"), "monday");
   for (const char* key : {"number", "created_unix_seconds", "inodes"}) EXPECT_TRUE(json[0].contains(key)) << key;
+  EXPECT_EQ(keys_missing_in(manual_text("dedupfs-snapshot.8"), document), "");
   EXPECT_EQ(keys_missing_in(manual_text("dedupfs-snapshot.8"), json[0]), "");
+}
+
+TEST(RunSnapshot, JsonSaysWhatWasDoneAndWhatWouldBe) {
+  const ClosedVolume volume;
+  for (const std::string name : {"a", "b", "c"}) EXPECT_EQ(snapshot({"create", volume.path(), name}).exit_code, 0);
+
+  const auto would =
+      nlohmann::json::parse(snapshot({"delete", "--json", volume.path(), "--keep-last", "1", "--dry-run"}).out);
+  const auto done = nlohmann::json::parse(snapshot({"delete", "--json", volume.path(), "--keep-last", "1"}).out);
+
+  for (const auto& document : {would, done}) {
+    EXPECT_EQ(document.at("created"), nullptr);
+    EXPECT_EQ(document.at("deleted"), nlohmann::json({"a", "b"}));
+  }
+  EXPECT_EQ(would.at("dry_run"), true);
+  EXPECT_EQ(would.at("snapshots").size(), 3u);
+  EXPECT_EQ(done.at("dry_run"), false);
+  EXPECT_EQ(done.at("snapshots").size(), 1u);
 }
 
 TEST(RunSnapshot, TheDaemonOfAVolumeDoesIt) {
@@ -137,7 +164,7 @@ TEST(RunSnapshot, WhatIsHeldIsDeletedNeitherByNameNorByAPolicy) {
   EXPECT_EQ(snapshot({"release", path, "a"}).exit_code, 2);
   EXPECT_EQ(snapshot({"release", path, "b"}).exit_code, 0);
   EXPECT_EQ(snapshot({"delete", path, "b"}).exit_code, 0);
-  const auto json = nlohmann::json::parse(snapshot({"list", "--json", path}).out);
+  const auto json = snapshots_in(snapshot({"list", "--json", path}));
   EXPECT_EQ(keys_missing_in(manual_text("dedupfs-snapshot.8"), json[0].at("hold")), "");
   EXPECT_EQ(json[1].at("hold"), nullptr);
 }

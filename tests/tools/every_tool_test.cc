@@ -4,6 +4,7 @@
 
 #include <cctype>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -33,6 +34,7 @@ namespace {
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 struct Tool {
@@ -95,7 +97,12 @@ std::vector<Tool> all_tools() {
       {"dedupfs-import",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_import(arguments, out, err); }, 1, 2},
       {"dedupfs-scrub", run_scrub, 1, 2},
-      {"dedupfs-snapshot", run_snapshot, 1, 2, "dedupfs-snapshot.8", {"create", "list", "delete", "rollback"}},
+      {"dedupfs-snapshot",
+       run_snapshot,
+       1,
+       2,
+       "dedupfs-snapshot.8",
+       {"create", "list", "delete", "rollback", "hold", "release", "diff"}},
       {"dedupfs-stat", run_stat, 1, 1, "dedupfs-stat.1"},
       {"dedupfs-sync", run_sync, 1, 2},
       {"dedupfs-top",
@@ -149,6 +156,39 @@ TEST_P(EveryTool, NamesAnUnknownOptionAndTheHelp) {
   EXPECT_EQ(outcome.exit_code, GetParam().usage_error);
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, HasSubstr("--help"));
+}
+
+// Of dedupfs itself docs/json.md says why not.
+TEST_P(EveryTool, HasJsonAlsoForItsErrors) {
+  if (GetParam().name == "dedupfs") {
+    EXPECT_EQ(outcome_of(GetParam().run, {"--json"}).out, "");
+    GTEST_SKIP() << "a mount prints nothing";
+  }
+  EXPECT_TRUE(option_names_in(whole_help(GetParam())).contains("--json"));
+  for (const std::string& command : GetParam().commands)
+    EXPECT_TRUE(option_names_in(outcome_of(GetParam().run, {command, "--help"}).out).contains("--json")) << command;
+
+  const Outcome outcome = outcome_of(GetParam().run, {"--json", "--nonsense"});
+
+  const auto document = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(document.at("schema"), "error");
+  EXPECT_EQ(document.at("error").at("exit_code"), GetParam().usage_error);
+  EXPECT_THAT(document.at("error").at("message").get<std::string>(), Not(testing::IsEmpty()));
+  EXPECT_THAT(outcome.err, HasSubstr("--help"));
+}
+
+TEST(JsonContract, ADocumentOfAnotherFormIsFound) {
+  EXPECT_EQ(contract_findings(
+                R"({"schema":"dedupfs-clone","schema_version":1,"files":1,"directories":0,"others":0,"bytes":9})"),
+            "");
+  EXPECT_THAT(contract_findings(
+                  R"({"schema":"dedupfs-clone","schema_version":1,"file":1,"directories":0,"others":0,"bytes":9})"),
+              AllOf(HasSubstr("'files' is a required property"), HasSubstr("'file' was unexpected")));
+  EXPECT_THAT(contract_findings(
+                  R"({"schema":"dedupfs-clone","schema_version":1,"files":"1","directories":0,"others":0,"bytes":9})"),
+              HasSubstr("'1' is not of type 'integer'"));
+  EXPECT_THAT(contract_findings(R"({"files":1})"), HasSubstr("schema_version"));
+  EXPECT_THAT(contract_findings("{"), HasSubstr("not JSON"));
 }
 
 TEST_P(EveryTool, SaysWhatIsRequired) {

@@ -43,6 +43,20 @@ TEST(RunFsck, JsonHasTheDocumentedMembers) {
   for (const char* key : {"findings", "lost_files", "totals"}) EXPECT_TRUE(json.contains(key)) << key;
 }
 
+TEST(RunFsck, ProgressIsJsonLinesWithTheResultLast) {
+  const ClosedVolume volume;
+
+  const Outcome outcome = fsck({"-n", "--json", "--progress", volume.path()});
+
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string first = outcome.out.substr(0, outcome.out.find('\n'));
+  const std::string last = outcome.out.substr(outcome.out.rfind('\n', outcome.out.size() - 2) + 1);
+  EXPECT_EQ(nlohmann::json::parse(first).at("event"), "progress");
+  EXPECT_THAT(nlohmann::json::parse(first).at("stage").get<std::string>(), StartsWith("pass_"));
+  EXPECT_EQ(nlohmann::json::parse(last).at("event"), "result");
+  EXPECT_EQ(nlohmann::json::parse(last).at("exit_status"), 0);
+}
+
 TEST(RunFsck, DamageIsPrintedAndLeft) {
   const ClosedVolume volume;
   damage_containers(volume.path());

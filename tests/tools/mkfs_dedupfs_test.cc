@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "chunkers/registry.h"
 #include "delta/resemblance.h"
+#include "manual.h"
 #include "outcome.h"
 #include "served_volume.h"
 
@@ -29,6 +32,27 @@ TEST_F(MkfsTest, CreatesAVolumeAndSaysHowToMountIt) {
   EXPECT_THAT(outcome.out, AllOf(StartsWith("Created a volume in " + path()), HasSubstr("dedupfs " + path())));
   EXPECT_EQ(outcome.err, "");
   EXPECT_TRUE(ok(Volume::open(path(), {})));
+}
+
+TEST_F(MkfsTest, JsonHasTheProperties) {
+  const Outcome outcome = outcome_of(run_mkfs, {"--json", "--label", "mine", "--settled", "none", path()});
+
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("volume"), path());
+  EXPECT_EQ(json.at("label"), "mine");
+  EXPECT_EQ(json.at("compression"), "none");
+  EXPECT_EQ(json.at("uuid"), value_of(Volume::open(path(), {}))->superblock().uuid);
+  EXPECT_EQ(keys_missing_in(manual_text("mkfs.dedupfs.8"), json), "");
+}
+
+TEST_F(MkfsTest, AnErrorIsJsonToo) {
+  outcome_of(run_mkfs, {path()});
+
+  const Outcome outcome = outcome_of(run_mkfs, {"--json", path()});
+
+  EXPECT_EQ(outcome.exit_code, 8);
+  EXPECT_EQ(nlohmann::json::parse(outcome.out).at("error").at("exit_code"), 8);
 }
 
 TEST_F(MkfsTest, OptionsStayWithTheVolume) {

@@ -1,6 +1,10 @@
-// A run of a tool without its process: the exit code, and both streams as text.
+// A run of a tool without its process: the exit code, and both streams as text. What it prints with --json is checked against
+// docs/schemas, so each test of a tool is one of its JSON, too.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -8,6 +12,7 @@
 #include <vector>
 
 #include "console.h"
+#include "support/json_contract.h"
 
 namespace dedupfs::tools {
 
@@ -22,6 +27,9 @@ template <class Tool, class... More>
 Outcome outcome_of(const Tool& tool, const std::vector<std::string>& arguments, More&&... more) {
   std::ostringstream out, err;
   const int exit_code = tool(arguments, out, err, std::forward<More>(more)...);
+  const bool prints_json = std::ranges::find(arguments, "--json") != arguments.end() && !out.str().empty();
+  const bool is_help = exit_code == 0 && out.str().find("Usage: ") != std::string::npos;
+  if (prints_json && !is_help) EXPECT_EQ(contract_findings(out.str()), "") << out.str();
   return {exit_code, out.str(), err.str()};
 }
 

@@ -22,6 +22,15 @@ TEST(RunUmount, AVolumeThatIsNotMountedIsNamed) {
   EXPECT_THAT(outcome.err, AllOf(StartsWith("umount.dedupfs: "), HasSubstr(volume.path())));
 }
 
+TEST(RunUmount, AnErrorIsJsonToo) {
+  const ClosedVolume volume;
+
+  const Outcome outcome = outcome_of(run_umount, {"--json", volume.path()});
+
+  EXPECT_EQ(outcome.exit_code, 32);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("\"exit_code\":32"), HasSubstr(volume.path())));
+}
+
 TEST(RunUmount, TakesWhatUmountPassesOn) {
   const TempDir folder;
 

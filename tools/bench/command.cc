@@ -2,16 +2,9 @@
 
 namespace dedupfs::bench {
 
-int fail(std::ostream& err, const Error& error) {
-  err << "dedupfs-bench: " << error.message() << '\n';
+int fail(const Console& console, const Error& error) {
   const bool is_usage = error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kUnsupported;
-  return is_usage ? kUsageError : kFailed;
-}
-
-int written(std::ostream& out, std::ostream& err) {
-  if (out.flush()) return kDone;
-  err << "dedupfs-bench: cannot write the output: its reader has gone, or the disk is full\n";
-  return kFailed;
+  return console.fail(error, is_usage ? kUsageError : kFailed);
 }
 
 }  // namespace dedupfs::bench

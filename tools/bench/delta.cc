@@ -65,7 +65,7 @@ std::string format_delta(const std::vector<DeltaRecord>& records) {
          align(rows, 1);
 }
 
-std::string delta_json(const std::vector<DeltaRecord>& records) {
+nlohmann::json delta_json(const std::vector<DeltaRecord>& records) {
   auto array = nlohmann::json::array();
   for (const DeltaRecord& record : records) {
     array.push_back({{"input", record.input},
@@ -83,7 +83,7 @@ std::string delta_json(const std::vector<DeltaRecord>& records) {
                      {"decode_mb_per_s", record.decode_mb_per_s()},
                      {"cpu", cpu_model()}});
   }
-  return array.dump(1) + "\n";
+  return {{"records", array}};
 }
 
 }  // namespace
@@ -105,28 +105,28 @@ CLI::App& add_delta(CLI::App& app, DeltaArguments& arguments) {
       .add_option("--repeat", arguments.options.repeat, "number of timed passes; the fastest is reported (default 3)")
       ->type_name("R")
       ->check(CLI::Range(std::size_t{1}, kMax));
-  command.add_flag("--json", arguments.as_json, "print a JSON array of records");
+  add_json_flag(command, "print one JSON object with the records");
   command.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE")->required();
   return command;
 }
 
-int run_delta(const DeltaArguments& arguments, std::ostream& out, std::ostream& err) {
+int run_delta(const DeltaArguments& arguments, const Console& console) {
   const auto shapes = shapes_of(arguments);
-  if (!shapes) return fail(err, shapes.error());
+  if (!shapes) return fail(console, shapes.error());
   const auto plans = plan_inputs(arguments.inputs);
-  if (!plans) return fail(err, plans.error());
+  if (!plans) return fail(console, plans.error());
 
   std::vector<DeltaRecord> all;
   for (const InputPlan& plan : *plans) {
     const auto input = load_input(plan);
-    if (!input) return fail(err, input.error());
+    if (!input) return fail(console, input.error());
     auto records = measure_input(*input, *shapes, arguments.options);
-    if (!records) return fail(err, records.error());
-    if (!arguments.as_json) out << (all.empty() ? "" : "\n") << format_delta(*records) << std::flush;
+    if (!records) return fail(console, records.error());
+    if (!console.as_json()) console.out() << (all.empty() ? "" : "\n") << format_delta(*records) << std::flush;
     std::move(records->begin(), records->end(), std::back_inserter(all));
   }
-  if (arguments.as_json) out << delta_json(all);
-  return written(out, err);
+  if (console.as_json()) console.print("dedupfs-bench-delta", delta_json(all));
+  return console.end(kDone);
 }
 
 }  // namespace dedupfs::bench

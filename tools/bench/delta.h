@@ -2,10 +2,10 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <ostream>
 #include <string>
 #include <vector>
 
+#include "bench/command.h"
 #include "bench/delta_speed.h"
 
 namespace dedupfs::bench {
@@ -14,7 +14,6 @@ struct DeltaArguments {
   std::string sizes = "8k,16k,64k";
   std::string sources = "1,5";
   DeltaOptions options;
-  bool as_json = false;
   std::vector<std::string> inputs;
 };
 
@@ -22,6 +21,6 @@ struct DeltaArguments {
 CLI::App& add_delta(CLI::App& app, DeltaArguments& arguments);
 
 // Returns the exit code.
-int run_delta(const DeltaArguments& arguments, std::ostream& out, std::ostream& err);
+int run_delta(const DeltaArguments& arguments, const Console& console);
 
 }  // namespace dedupfs::bench

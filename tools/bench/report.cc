@@ -67,39 +67,38 @@ std::string format_records(std::span<const Record> records) {
   return about_input(records) + align(rows, 3);
 }
 
-std::string records_json(std::span<const Record> records) {
+nlohmann::json records_json(std::span<const Record> records) {
   const std::string cpu = cpu_model();
-  std::string lines;
+  auto objects = nlohmann::json::array();
   for (const Record& record : records) {
-    auto percentiles = nlohmann::ordered_json::object();
+    auto percentiles = nlohmann::json::object();
     for (std::size_t i = 0; i < kPercentiles.size(); ++i)
       percentiles[std::to_string(kPercentiles[i])] = record.chunks.percentiles[i];
-    const nlohmann::ordered_json json = {{"label", record.label},
-                                         {"algorithm", record.algorithm},
-                                         {"spec", record.spec},
-                                         {"isa", record.isa},
-                                         {"avg", record.avg_bytes},
-                                         {"threads", record.threads},
-                                         {"input", record.input},
-                                         {"files", record.files},
-                                         {"bytes", record.bytes},
-                                         {"repeat", record.repeat},
-                                         {"seconds", record.seconds},
-                                         {"seconds_min", record.seconds_min},
-                                         {"seconds_max", record.seconds_max},
-                                         {"gb_per_s", record.gb_per_s()},
-                                         {"read_limit_gb_per_s", record.read_limit_gb_per_s()},
-                                         {"read_limit_fraction", record.read_limit_fraction()},
-                                         {"speedup_over_scalar", record.speedup_over_scalar()},
-                                         {"chunks", record.chunks.chunks},
-                                         {"mean_chunk", record.chunks.mean_bytes},
-                                         {"percentiles", percentiles},
-                                         {"cdf", record.chunks.cdf},
-                                         {"savings_percent", record.chunks.savings_percent},
-                                         {"cpu", cpu}};
-    lines.append(lines.empty() ? "[\n" : ",\n").append(json.dump());
+    objects.push_back({{"label", record.label},
+                       {"algorithm", record.algorithm},
+                       {"spec", record.spec},
+                       {"isa", record.isa},
+                       {"avg", record.avg_bytes},
+                       {"threads", record.threads},
+                       {"input", record.input},
+                       {"files", record.files},
+                       {"bytes", record.bytes},
+                       {"repeat", record.repeat},
+                       {"seconds", record.seconds},
+                       {"seconds_min", record.seconds_min},
+                       {"seconds_max", record.seconds_max},
+                       {"gb_per_s", record.gb_per_s()},
+                       {"read_limit_gb_per_s", record.read_limit_gb_per_s()},
+                       {"read_limit_fraction", record.read_limit_fraction()},
+                       {"speedup_over_scalar", record.speedup_over_scalar()},
+                       {"chunks", record.chunks.chunks},
+                       {"mean_chunk", record.chunks.mean_bytes},
+                       {"percentiles", percentiles},
+                       {"cdf", record.chunks.cdf},
+                       {"savings_percent", record.chunks.savings_percent},
+                       {"cpu", cpu}});
   }
-  return lines.empty() ? "[]\n" : lines + "\n]\n";
+  return {{"records", objects}};
 }
 
 std::string cpu_model() {

@@ -157,42 +157,41 @@ CLI::App& add_resemble(CLI::App& app, ResembleArguments& arguments) {
       ->type_name("R")
       ->check(CLI::Range(std::size_t{1}, kMax));
   command.add_flag("--accuracy", arguments.only_accuracy, "measure only the accuracy");
-  command.add_flag("--json", arguments.as_json, "print a JSON array of records");
+  add_json_flag(command, "print one JSON object with the records");
   command.add_option("--plot", arguments.plot_folder, "draw figures into this folder")->type_name("DIR");
   command.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE")->required();
   return command;
 }
 
-int run_resemble(const ResembleArguments& arguments, std::ostream& out, std::ostream& err) {
+int run_resemble(const ResembleArguments& arguments, const Console& console) {
   const auto plan = plan_of(arguments);
-  if (!plan) return fail(err, plan.error());
+  if (!plan) return fail(console, plan.error());
   const auto inputs = plan_inputs(arguments.inputs);
-  if (!inputs) return fail(err, inputs.error());
+  if (!inputs) return fail(console, inputs.error());
   // Before a long measurement, not after it.
   if (!arguments.plot_folder.empty()) {
-    if (const auto gnuplot = find_gnuplot(); !gnuplot) {
-      fail(err, gnuplot.error());
-      return kNoGnuplot;
-    }
+    if (const auto gnuplot = find_gnuplot(); !gnuplot) return console.fail(gnuplot.error(), kNoGnuplot);
   }
 
   ResembleRecords all;
   for (const InputPlan& input_plan : *inputs) {
     const auto input = load_input(input_plan);
-    if (!input) return fail(err, input.error());
+    if (!input) return fail(console, input.error());
     auto records = measure_input(*input, *plan);
-    if (!records) return fail(err, records.error());
-    if (!arguments.as_json)
-      out << (all.accuracy.empty() ? "" : "\n") << about_input(*input) << format_resemble(*records) << std::flush;
+    if (!records) return fail(console, records.error());
+    if (!console.as_json())
+      console.out() << (all.accuracy.empty() ? "" : "\n") << about_input(*input) << format_resemble(*records)
+                    << std::flush;
     append(all.accuracy, std::move(records->accuracy));
     append(all.reduction, std::move(records->reduction));
     append(all.speed, std::move(records->speed));
   }
-  if (arguments.as_json) out << resemble_json(all);
   if (!arguments.plot_folder.empty()) {
-    if (const auto drawn = draw(resemble_figures(all), arguments.plot_folder); !drawn) return fail(err, drawn.error());
+    if (const auto drawn = draw(resemble_figures(all), arguments.plot_folder); !drawn)
+      return fail(console, drawn.error());
   }
-  return written(out, err);
+  if (console.as_json()) console.print("dedupfs-bench-resemble", resemble_json(all));
+  return console.end(kDone);
 }
 
 }  // namespace dedupfs::bench

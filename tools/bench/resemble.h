@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <ostream>
 #include <string>
 #include <vector>
 
+#include "bench/command.h"
 #include "bench/resemble_accuracy.h"
 
 namespace CLI {
@@ -24,7 +24,6 @@ struct ResembleArguments {
   AccuracyOptions accuracy;         // without lengths and rates
   std::size_t repeat = 3;
   bool only_accuracy = false;
-  bool as_json = false;
   std::string plot_folder;
   std::vector<std::string> inputs;
 };
@@ -33,6 +32,6 @@ struct ResembleArguments {
 CLI::App& add_resemble(CLI::App& app, ResembleArguments& arguments);
 
 // Returns the exit code.
-int run_resemble(const ResembleArguments& arguments, std::ostream& out, std::ostream& err);
+int run_resemble(const ResembleArguments& arguments, const Console& console);
 
 }  // namespace dedupfs::bench

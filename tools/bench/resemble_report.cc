@@ -122,7 +122,7 @@ std::string format_speed(const std::vector<SpeedRecord>& records) {
 
 // ---- JSON
 
-nlohmann::ordered_json json_of(const AccuracyRecord& record) {
+nlohmann::json json_of(const AccuracyRecord& record) {
   return {{"kind", "accuracy"},
           {"input", record.input},
           {"method", record.method},
@@ -136,7 +136,7 @@ nlohmann::ordered_json json_of(const AccuracyRecord& record) {
           {"bias", record.error.bias()}};
 }
 
-nlohmann::ordered_json json_of(const ReductionRecord& record) {
+nlohmann::json json_of(const ReductionRecord& record) {
   const Reduction& reduction = record.reduction;
   return {{"kind", "reduction"},
           {"input", record.input},
@@ -154,7 +154,7 @@ nlohmann::ordered_json json_of(const ReductionRecord& record) {
           {"dcr", reduction.delta_compression_ratio()}};
 }
 
-nlohmann::ordered_json json_of(const SpeedRecord& record) {
+nlohmann::json json_of(const SpeedRecord& record) {
   return {{"kind", "speed"},
           {"input", record.input},
           {"method", record.method},
@@ -171,8 +171,8 @@ nlohmann::ordered_json json_of(const SpeedRecord& record) {
 }
 
 template <class Record>
-void append_json(std::string& lines, const std::vector<Record>& records) {
-  for (const Record& record : records) lines.append(lines.empty() ? "[\n" : ",\n").append(json_of(record).dump());
+void append_json(nlohmann::json& objects, const std::vector<Record>& records) {
+  for (const Record& record : records) objects.push_back(json_of(record));
 }
 
 // ---- Figures
@@ -278,12 +278,12 @@ std::string format_resemble(const ResembleRecords& records) {
   return text;
 }
 
-std::string resemble_json(const ResembleRecords& records) {
-  std::string lines;
-  append_json(lines, records.accuracy);
-  append_json(lines, records.reduction);
-  append_json(lines, records.speed);
-  return lines.empty() ? "[]\n" : lines + "\n]\n";
+nlohmann::json resemble_json(const ResembleRecords& records) {
+  auto objects = nlohmann::json::array();
+  append_json(objects, records.accuracy);
+  append_json(objects, records.reduction);
+  append_json(objects, records.speed);
+  return {{"records", objects}};
 }
 
 std::vector<Figure> resemble_figures(const ResembleRecords& records) {

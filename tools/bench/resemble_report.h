@@ -1,6 +1,7 @@
 // The results about resemblance detection as tables for people, JSON for programs, and figures.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,8 @@ struct ResembleRecords {
 // The results of one input, without the kinds that were not measured.
 std::string format_resemble(const ResembleRecords& records);
 
-// An array with one record in each line. Each has a "kind": "accuracy", "reduction" or "speed".
-std::string resemble_json(const ResembleRecords& records);
+// The document of the records. Each has a "kind": "accuracy", "reduction" or "speed".
+nlohmann::json resemble_json(const ResembleRecords& records);
 
 // The figures of all inputs: the mean and the deviation of the estimating error for each input and size, by length and by rate of
 // the modifications; SCR, DCE, DCR and speed for each size.

@@ -33,7 +33,6 @@ struct ChunkArguments {
   std::string plot_folder;
   std::vector<std::string> inputs;
   MeasureOptions measuring;
-  bool as_json = false;
   bool only_offsets = false;
 };
 
@@ -59,72 +58,72 @@ tools::ValueWords value_words() {
 }
 
 // Prints the cuts of all files as offsets in the whole input.
-int print_offsets(const Input& input, const Chunker& chunker, std::ostream& out, std::ostream& err) {
+int print_offsets(const Input& input, const Chunker& chunker, const Console& console) {
   Cuts cuts;
   cut(chunker, input.files, nullptr, cuts);
   std::size_t base = 0;
   for (std::size_t i = 0; i < input.files.size(); ++i) {
-    for (const std::size_t end : cuts[i]) out << base + end << '\n';
+    for (const std::size_t end : cuts[i]) console.out() << base + end << '\n';
     base += input.files[i].size();
   }
-  return written(out, err);
+  return console.end(kDone);
 }
 
-int run_offsets(const std::vector<Selected>& selection, const std::vector<InputPlan>& plans, std::ostream& out,
-                std::ostream& err) {
+int run_offsets(const std::vector<Selected>& selection, const std::vector<InputPlan>& plans, const Console& console) {
   if (selection.size() != 1 || selection[0].isas.size() != 1 || plans.size() != 1)
-    return fail(err, {ErrorCode::kInvalidArgument,
-                      fmt::format("--offsets takes exactly one chunker, avg, instruction set and input; these are {} "
-                                  "chunkers, {} instruction sets, {} inputs",
-                                  selection.size(), selection[0].isas.size(), plans.size())});
+    return fail(console,
+                {ErrorCode::kInvalidArgument,
+                 fmt::format("--offsets takes exactly one chunker, avg, instruction set and input; these are {} "
+                             "chunkers, {} instruction sets, {} inputs",
+                             selection.size(), selection[0].isas.size(), plans.size())});
   const auto chunker = make_chunker(selection[0].spec, selection[0].isas[0]);
-  if (!chunker) return fail(err, chunker.error());
+  if (!chunker) return fail(console, chunker.error());
   const auto input = load_input(plans[0]);
-  if (!input) return fail(err, input.error());
-  return print_offsets(*input, **chunker, out, err);
+  if (!input) return fail(console, input.error());
+  return print_offsets(*input, **chunker, console);
 }
 
-int run_chunk(const ChunkArguments& arguments, std::ostream& out, std::ostream& err) {
-  const auto leave_out = [&](const Error& error) { err << "left out: " << error.message() << '\n'; };
+int run_chunk(const ChunkArguments& arguments, const Console& console) {
+  const auto leave_out = [&](const Error& error) { console.err() << "left out: " << error.message() << '\n'; };
   const auto selection = select(arguments.algorithms, arguments.avgs, arguments.isas, leave_out);
-  if (!selection) return fail(err, selection.error());
+  if (!selection) return fail(console, selection.error());
   const auto plans = plan_inputs(arguments.inputs);
-  if (!plans) return fail(err, plans.error());
-  if (arguments.only_offsets) return run_offsets(*selection, *plans, out, err);
+  if (!plans) return fail(console, plans.error());
+  if (arguments.only_offsets) return run_offsets(*selection, *plans, console);
 
   // Before a long measurement, not after it.
   if (!arguments.plot_folder.empty()) {
-    if (const auto gnuplot = find_gnuplot(); !gnuplot) {
-      fail(err, gnuplot.error());
-      return kNoGnuplot;
-    }
+    if (const auto gnuplot = find_gnuplot(); !gnuplot) return console.fail(gnuplot.error(), kNoGnuplot);
   }
 
   std::vector<Record> all;
   for (const InputPlan& plan : *plans) {
     const auto input = load_input(plan);
-    if (!input) return fail(err, input.error());
+    if (!input) return fail(console, input.error());
     std::vector<Record> records;
     for (const Selected& selected : *selection) {
       auto more = measure(*input, selected, arguments.measuring);
-      if (!more) return fail(err, more.error());
+      if (!more) return fail(console, more.error());
       std::move(more->begin(), more->end(), std::back_inserter(records));
     }
-    if (!arguments.as_json) out << (all.empty() ? "" : "\n") << format_records(records) << std::flush;
+    if (!console.as_json()) console.out() << (all.empty() ? "" : "\n") << format_records(records) << std::flush;
     std::move(records.begin(), records.end(), std::back_inserter(all));
   }
-  if (arguments.as_json) out << records_json(all);
   if (!arguments.plot_folder.empty()) {
-    if (const auto drawn = draw(figures_of(all), arguments.plot_folder); !drawn) return fail(err, drawn.error());
+    if (const auto drawn = draw(figures_of(all), arguments.plot_folder); !drawn) return fail(console, drawn.error());
   }
-  return written(out, err);
+  if (console.as_json()) console.print("dedupfs-bench-chunk", records_json(all));
+  return console.end(kDone);
 }
 
-int run_isa(bool as_json, std::ostream& out, std::ostream& err) {
+int run_isa(const Console& console) {
   const auto report = isa_report();
-  if (!report) return fail(err, report.error());
-  out << (as_json ? isa_report_json(*report).dump(2) + "\n" : format_isa_report(*report));
-  return written(out, err);
+  if (!report) return fail(console, report.error());
+  if (console.as_json())
+    console.print("dedupfs-bench-isa", isa_report_json(*report));
+  else
+    console.out() << format_isa_report(*report);
+  return console.end(kDone);
 }
 
 CLI::App& add_chunk(CLI::App& app, ChunkArguments& arguments) {
@@ -144,7 +143,7 @@ CLI::App& add_chunk(CLI::App& app, ChunkArguments& arguments) {
                   "number of measured passes; the median is reported (default 5)")
       ->type_name("R")
       ->check(CLI::Range(std::size_t{1}, kMaxRepeat));
-  CLI::Option& json = *chunk.add_flag("--json", arguments.as_json, "print a JSON array of records");
+  CLI::Option& json = *add_json_flag(chunk, "print one JSON object with the records");
   CLI::Option& offsets =
       *chunk.add_flag("--offsets", arguments.only_offsets, "print the end offset of each chunk instead of measuring");
   CLI::Option& plot =
@@ -170,18 +169,14 @@ int run_bench(std::span<const std::string> arguments, std::ostream& out, std::os
   DeltaArguments delta_arguments;
   const CLI::App& delta = add_delta(app, delta_arguments);
 
-  bool isa_as_json = false;
   CLI::App& isa = *app.add_subcommand("isa", "list the instruction sets of this CPU and the kernels that use them");
-  isa.add_flag("--json", isa_as_json, "print a JSON object");
+  add_json_flag(isa, "print a JSON object");
 
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // the library takes the last one first
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error, out, err) == 0 ? written(out, err) : kUsageError;
-  }
-  if (resemble.parsed()) return run_resemble(resemble_arguments, out, err);
-  if (delta.parsed()) return run_delta(delta_arguments, out, err);
-  return isa.parsed() ? run_isa(isa_as_json, out, err) : run_chunk(chunk_arguments, out, err);
+  Console console({.name = "dedupfs-bench", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
+  if (resemble.parsed()) return run_resemble(resemble_arguments, console);
+  if (delta.parsed()) return run_delta(delta_arguments, console);
+  return isa.parsed() ? run_isa(console) : run_chunk(chunk_arguments, console);
 }
 
 }  // namespace dedupfs::bench

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -62,8 +63,8 @@ inline constexpr int kFsckCancelled = 32;
 Result<FsckReport> run_fsck(const Path& volume, const FsckOptions& options,
                             const std::shared_ptr<Backing>& backing = Backing::posix());
 
-// The report as one JSON document, without a line feed at its end.
-std::string to_json(const FsckReport& report, const Path& volume);
+// The document of fsck.dedupfs --json. Names in it are bytes that need not be UTF-8.
+nlohmann::json to_json(const FsckReport& report, const Path& volume);
 // The summary for people: the lost files and the totals.
 std::string summary_of(const FsckReport& report, const Path& volume);
 

@@ -21,8 +21,8 @@ std::string summary_of(const FsckReport& report, const Path& volume) {
                             report.inodes, report.directories, report.chunks, report.references, outcome);
 }
 
-std::string to_json(const FsckReport& report, const Path& volume) {
-  using Json = nlohmann::ordered_json;
+nlohmann::json to_json(const FsckReport& report, const Path& volume) {
+  using Json = nlohmann::json;
   Json findings = Json::array();
   for (const std::string& line : report.lines) {
     const std::size_t colon = line.find(": ");
@@ -36,7 +36,7 @@ std::string to_json(const FsckReport& report, const Path& volume) {
     lost_files.push_back(
         {{"inode", file.inode}, {"paths", file.paths}, {"lost_bytes", file.lost_bytes()}, {"ranges", ranges}});
   }
-  const Json document = {
+  return {
       {"volume", volume.string()},
       {"findings", findings},
       {"lost_files", lost_files},
@@ -50,8 +50,6 @@ std::string to_json(const FsckReport& report, const Path& volume) {
         {"repairs", report.repairs}}},
       {"exit_status", report.exit_status()},
   };
-  // Names are bytes: bytes that are not UTF-8 are replaced.
-  return document.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace dedupfs

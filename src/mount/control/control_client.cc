@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "json/document.h"
 #include "mount/control/control_address.h"
 #include "mount/control/control_socket.h"
 
@@ -56,7 +57,7 @@ Wait ControlClient::wait_for(std::string_view what) const {
 }
 
 Result<void> ControlClient::send(const nlohmann::json& request) {
-  const std::string line = request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  const std::string line = text_of_json(request, JsonLayout::kLine);
   Wait wait = wait_for("take a request");
   for (std::string_view rest = line; !rest.empty();) {
     const ssize_t sent = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
@@ -101,6 +102,8 @@ Result<nlohmann::json> ControlClient::receive(const std::function<Result<void>(i
     return Error{ErrorCode::kIo, error.is_string() ? error.get<std::string>() : "unknown error"};
   }
   response.erase("ok");
+  response.erase("schema");
+  response.erase("schema_version");
   return response;
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/guarded.h"
 #include "base/mutex.h"
+#include "json/document.h"
 #include "mount/control/control_address.h"
 #include "mount/control/control_socket.h"
 #include "store/format/superblock.h"
@@ -32,8 +33,7 @@ using Json = nlohmann::json;
 std::string response_line(const Result<Json>& outcome) {
   Json response = outcome ? *outcome : Json{{"error", outcome.error().message()}};
   response["ok"] = outcome.has_value();
-  // Names are bytes and need not be UTF-8.
-  return response.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return document_text("control-answer", std::move(response), JsonLayout::kLine);
 }
 
 // The rest of an answer that a client has not read yet.

@@ -1,7 +1,7 @@
 // The control socket of a mounted volume, VOLUME/control.sock: one JSON object a line, request and response in turn.
 //
-//   {"command": "sync"}   ->  {"ok": true}
-//   anything              ->  {"ok": false, "error": "..."}
+//   {"command": "sync"}   ->  {"ok": true, ...}, a document (json/document.h)
+//   anything              ->  {"ok": false, "error": "...", ...}
 //
 // Only root and the user of the daemon may connect: the mode of the socket is 0600, and the peer is checked.
 #pragma once
@@ -43,7 +43,7 @@ class ControlServer {
 
   // kInterrupted as soon as nobody waits for the answer any more, or the volume is being unmounted.
   using StillWanted = std::function<Result<void>()>;
-  // Gives the response without "ok". One who takes long asks `wanted` now and then.
+  // Gives the response without these. One who takes long asks `wanted` now and then.
   class Handler {
    public:
     Handler() = default;
@@ -94,7 +94,7 @@ class ControlClient {
  public:
   static Result<ControlClient> connect(const Path& volume, Patience patience = {});
 
-  // The response without "ok".
+  // The response without "ok" and what names its schema.
   Result<nlohmann::json> request(const nlohmann::json& request);
   // The two halves of request().
   Result<void> send(const nlohmann::json& request);

@@ -6,9 +6,11 @@
 #include <ctime>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "fs/statistics/statistics.h"
+#include "json/document.h"
 #include "mount/reports/performance_report.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/reports/scrub_report.h"
@@ -35,19 +37,17 @@ nlohmann::json performance_of(FuseMount& mount) {
   return performance_json(readings, requests.age());
 }
 
-std::string public_text(nlohmann::json statistics) {
-  hide_reason(statistics.at("reclaim"));
-  return statistics.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string public_text(std::string_view schema, nlohmann::json answer) {
+  hide_reason(answer.at("reclaim"));
+  return document_text(schema, std::move(answer), JsonLayout::kLine);
 }
 
 // Cheap, unlike the statistics: it may be asked every minute.
 Result<std::string> health(Filesystem& filesystem, std::int64_t mounted_unix_seconds) {
   Volume& volume = filesystem.volume();
   DEDUPFS_ASSIGN(const SpaceReport space, filesystem.space());
-  const auto reclaim = reclaim_status_of(filesystem);
   nlohmann::json answer = {
       {"pid", ::getpid()},
-      {"mounted_unix_seconds", mounted_unix_seconds},
       {"was_closed", volume.was_closed()},
       {"read_only", volume.read_only()},
       {"failed", filesystem.abort_reason().has_value()},
@@ -55,15 +55,15 @@ Result<std::string> health(Filesystem& filesystem, std::int64_t mounted_unix_sec
       {"total_bytes", space.total_bytes},
       {"available_bytes", space.available_bytes},
       {"scrub", scrub_json(filesystem.scrubber().status())},
-      {"reclaim", reclaim ? reclaim_json(*reclaim) : nlohmann::json(nullptr)},
+      {"reclaim", reclaim_json(reclaim_status_of(filesystem))},
   };
-  hide_reason(answer.at("reclaim"));
-  return answer.dump();
+  put_time(answer, "mounted", mounted_unix_seconds);
+  return public_text("dedupfs.health", std::move(answer));
 }
 
 Result<std::string> public_statistics(FuseMount& mount) {
   DEDUPFS_ASSIGN(nlohmann::json statistics, committed_statistics(mount));
-  return public_text(std::move(statistics));
+  return public_text("dedupfs-stat", std::move(statistics));
 }
 
 }  // namespace
@@ -78,16 +78,15 @@ Result<nlohmann::json> committed_statistics(FuseMount& mount) {
 }
 
 nlohmann::json live_statistics(FuseMount& mount) {
-  const std::optional<ReclaimStatus> reclaim = reclaim_status_of(mount.filesystem());
   return {{"performance", performance_of(mount)},
           {"scrub", scrub_json(mount.filesystem().scrubber().status())},
-          {"reclaim", reclaim ? reclaim_json(*reclaim) : nlohmann::json(nullptr)}};
+          {"reclaim", reclaim_json(reclaim_status_of(mount.filesystem()))}};
 }
 
 PublicAnswers::Makers public_questions(FuseMount& mount) {
   return {
       {"dedupfs.statistics", [&mount] { return public_statistics(mount); }},
-      {"dedupfs.live", [&mount] { return Result<std::string>(public_text(live_statistics(mount))); }},
+      {"dedupfs.live", [&mount] { return Result<std::string>(public_text("dedupfs.live", live_statistics(mount))); }},
       {"dedupfs.health",
        [&mount, mounted = std::int64_t{std::time(nullptr)}] { return health(mount.filesystem(), mounted); }},
   };

@@ -1,7 +1,6 @@
 #include "mount/events/event_hooks.h"
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -22,13 +21,10 @@
 #include "base/printable.h"
 #include "base/unique_fd.h"
 #include "base/write_all.h"
+#include "json/document.h"
 
 namespace dedupfs {
 namespace {
-
-std::string rfc3339(std::int64_t unix_seconds) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(unix_seconds)));
-}
 
 bool is_left_out(const std::string& name) {
   constexpr std::array<std::string_view, 9> kEndings{"~",         ".bak",     ".dpkg-old", ".dpkg-dist", ".dpkg-new",
@@ -57,7 +53,7 @@ std::vector<std::string> environment_of(const Event& event, std::int64_t unix_se
           "DEDUPFS_VOLUME=" + without_control_characters(event.volume),
           "DEDUPFS_MOUNTPOINT=" + without_control_characters(event.mountpoint),
           "DEDUPFS_MESSAGE=" + without_control_characters(event.message),
-          "DEDUPFS_TIME=" + rfc3339(unix_seconds)};
+          "DEDUPFS_TIME=" + rfc3339_text(unix_seconds).value_or("")};
 }
 
 [[noreturn]] void become(const std::string& program, const std::vector<std::string>& environment, int input) {
@@ -109,7 +105,7 @@ std::string await(pid_t child, const std::string& program, std::chrono::millisec
 
 std::string run_one(const std::string& program, const Event& event, std::chrono::milliseconds limit) {
   const std::int64_t now = std::time(nullptr);
-  const UniqueFd input = file_with(event_json(event, now));
+  const UniqueFd input = file_with(document_text("dedupfs-events", event_json(event, now), JsonLayout::kLine));
   if (!input) return fmt::format("{}: {}", program, std::strerror(errno));
   const std::vector<std::string> environment = environment_of(event, now);
   const pid_t child = ::fork();
@@ -120,12 +116,14 @@ std::string run_one(const std::string& program, const Event& event, std::chrono:
 
 }  // namespace
 
-std::string event_json(const Event& event, std::int64_t unix_seconds) {
-  const nlohmann::json json = {{"schema_version", 1},          {"event", event.name},
-                               {"volume", event.volume},       {"mountpoint", event.mountpoint},
-                               {"message", event.message},     {"time", rfc3339(unix_seconds)},
-                               {"unix_seconds", unix_seconds}, {"facts", event.facts}};
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+nlohmann::json event_json(const Event& event, std::int64_t unix_seconds) {
+  return with_time({{"event", event.name},
+                    {"volume", event.volume},
+                    {"mountpoint", event.mountpoint},
+                    {"message", event.message},
+                    {"unix_seconds", unix_seconds},
+                    {"facts", event.facts}},
+                   "time", unix_seconds);
 }
 
 std::vector<std::string> run_event_hooks(const Path& folder, const Event& event, std::chrono::milliseconds limit) {

@@ -22,7 +22,7 @@ namespace dedupfs {
 // as files of dpkg and rpm do.
 std::vector<std::string> run_event_hooks(const Path& folder, const Event& event, std::chrono::milliseconds limit);
 
-// The object that a program gets.
-std::string event_json(const Event& event, std::int64_t unix_seconds);
+// The document that a program gets.
+nlohmann::json event_json(const Event& event, std::int64_t unix_seconds);
 
 }  // namespace dedupfs

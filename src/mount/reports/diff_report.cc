@@ -9,6 +9,7 @@
 
 #include "base/printable.h"
 #include "fs/format/mode.h"
+#include "json/document.h"
 
 namespace dedupfs {
 namespace {
@@ -65,8 +66,7 @@ Json change_json(const TreeChange& change) {
 }
 
 Json snapshot_json(const SnapshotRecord& snapshot) {
-  return {
-      {"name", snapshot.name}, {"number", snapshot.number}, {"created_unix_seconds", snapshot.created_unix_seconds}};
+  return with_time({{"name", snapshot.name}, {"number", snapshot.number}}, "created", snapshot.created_unix_seconds);
 }
 
 // What of it was modified: "content, mode".

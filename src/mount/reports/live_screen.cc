@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/size.h"
+#include "fs/format/local_time.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/reports/scrub_report.h"
 
@@ -19,14 +20,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostOperations = 8;
 constexpr std::size_t kBarColumns = 30;
-
-std::string duration_text(double seconds) {
-  const auto all = static_cast<std::uint64_t>(std::clamp(seconds, 0.0, 1e12));
-  if (all < 60) return fmt::format("{} s", all);
-  if (all < 3600) return fmt::format("{} min", all / 60);
-  if (all < 86400) return fmt::format("{} h {} min", all / 3600, all / 60 % 60);
-  return fmt::format("{} d {} h", all / 86400, all / 3600 % 24);
-}
 
 // Three digits: "85.1 us", "1.20 ms".
 std::string latency_text(double seconds) {
@@ -74,10 +67,15 @@ class LiveScreen {
 
   void totals(std::string_view mountpoint) {
     const auto megabytes = [&](const char* key) { return rates_.at(key).get<double>() / 1e6; };
-    add(fmt::format("dedupfs-top {}, mounted for {}", mountpoint, duration_text(rates_.at("mounted_seconds"))), kBold);
+    add(fmt::format("dedupfs-top {}, mounted for {}", mountpoint, mounted_text()), kBold);
     add(fmt::format("In {:.1f} MB/s   Out {:.1f} MB/s", megabytes("written_bytes_per_second"),
                     megabytes("read_bytes_per_second")));
     add_wrapped(rates_.at("bottleneck").get<std::string>(), kYellow);
+  }
+
+  std::string mounted_text() const {
+    const double seconds = std::clamp(rates_.at("mounted_seconds").get<double>(), 0.0, 1e12);
+    return duration_text(static_cast<std::uint64_t>(seconds));
   }
 
   void add_wrapped(std::string text, const char* color) {

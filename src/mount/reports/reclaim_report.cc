@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "base/size.h"
+#include "json/document.h"
+#include "mount/reports/scrub_report.h"
 
 namespace dedupfs {
 namespace {
@@ -49,7 +51,7 @@ nlohmann::json ended_json(const std::optional<ReclaimStatus::Ended>& ended) {
   const bool is_stopped = ended->error && ended->error->code() == ErrorCode::kInterrupted;
   nlohmann::json json = findings_json(ended->findings);
   json["seconds"] = ended->seconds;
-  json["ended_unix_seconds"] = ended->ended_unix_seconds;
+  put_time(json, "ended", ended->ended_unix_seconds);
   json["complete"] = !ended->error;
   json["error"] = ended->error && !is_stopped ? nlohmann::json(ended->error->message()) : nlohmann::json(nullptr);
   return json;
@@ -109,8 +111,7 @@ std::string running_line(const nlohmann::json& json) {
                      shown_phase(json.at("phase").get<std::string>()), json.at("progress_percent").get<double>(),
                      left.is_null() ? "" : fmt::format(", about {:.0f} s left", left.get<double>()),
                      rate.is_null() ? "" : ", " + human_size(static_cast<std::uint64_t>(rate.get<double>())) + "/s",
-                     limit == 0 ? "" : fmt::format(", at most {}/s", human_size(limit)),
-                     freed_text(json.at("current")));
+                     rate_limit_text(limit), freed_text(json.at("current")));
 }
 
 std::string last_line(const nlohmann::json& last) {
@@ -126,6 +127,10 @@ std::string last_line(const nlohmann::json& last) {
 }
 
 }  // namespace
+
+nlohmann::json reclaim_json(const std::optional<ReclaimStatus>& status) {
+  return status ? reclaim_json(*status) : nlohmann::json(nullptr);
+}
 
 nlohmann::json reclaim_json(const ReclaimStatus& status) {
   return {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "fs/background/reclaimer.h"
@@ -12,6 +13,8 @@ namespace dedupfs {
 
 // The documented object "reclaim" of dedupfs-stat and dedupfs-gc.
 nlohmann::json reclaim_json(const ReclaimStatus& status);
+// Null where no reclaim can run: without a daemon, and in a read-only one.
+nlohmann::json reclaim_json(const std::optional<ReclaimStatus>& status);
 
 // The first line describes the running reclaim, or else the last one.
 std::string reclaim_screen(const nlohmann::json& json);

@@ -6,20 +6,23 @@
 
 #include "base/size.h"
 #include "fs/format/local_time.h"
+#include "json/document.h"
 
 namespace dedupfs {
 namespace {
 
 nlohmann::json findings_json(const std::optional<ScrubFindings>& findings) {
   if (!findings) return nullptr;
-  return {
-      {"started_unix_seconds", findings->started_unix_seconds},
-      {"ended_unix_seconds", findings->ended_unix_seconds},
+  nlohmann::json json = {
       {"checked_bytes", findings->checked_bytes},
       {"damaged_chunks", findings->damaged_chunks},
       {"other_damage", findings->other_damage},
       {"complete", findings->complete},
   };
+  put_time(json, "started", findings->started_unix_seconds);
+  put_time(json, "ended", findings->ended_unix_seconds);
+  if (findings->ended_unix_seconds == 0) json["ended"] = nullptr;  // it is still running
+  return json;
 }
 
 std::string findings_text(const nlohmann::json& findings) {
@@ -30,18 +33,18 @@ std::string findings_text(const nlohmann::json& findings) {
                                count("damaged_chunks"), count("other_damage"));
 }
 
-std::string rate_text(std::uint64_t bytes_per_second) {
+}  // namespace
+
+std::string rate_limit_text(std::uint64_t bytes_per_second) {
   return bytes_per_second == 0 ? "" : fmt::format(", at most {}/s", human_size(bytes_per_second));
 }
-
-}  // namespace
 
 nlohmann::json scrub_json(const ScrubStatus& status) {
   return {
       {"running", status.running},
       {"progress_percent", 100 * status.progress},
       {"bytes_per_second", status.bytes_per_second},
-      {"seconds_left", status.seconds_left ? nlohmann::json(*status.seconds_left) : nlohmann::json(nullptr)},
+      {"seconds_left", or_null(status.seconds_left)},
       {"current", findings_json(status.current)},
       {"last", findings_json(status.last)},
   };
@@ -52,7 +55,7 @@ std::string scrub_screen(const nlohmann::json& json) {
   if (json.at("running").get<bool>()) {
     const nlohmann::json& left = json.at("seconds_left");
     out += fmt::format("Scrub running: {:.0f} %{}{}; {}\n", json.at("progress_percent").get<double>(),
-                       rate_text(json.value("bytes_per_second", std::uint64_t{0})),
+                       rate_limit_text(json.value("bytes_per_second", std::uint64_t{0})),
                        left.is_null() ? "" : fmt::format(", about {} s left", left.get<std::int64_t>()),
                        findings_text(json.at("current")));
   }

@@ -3,6 +3,7 @@
 // Threads: free functions, safe from any thread.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -14,5 +15,8 @@ namespace dedupfs {
 nlohmann::json scrub_json(const ScrubStatus& status);
 
 std::string scrub_screen(const nlohmann::json& json);
+
+// ", at most 50.00 MiB/s", the limit of a job; empty for 0, no limit.
+std::string rate_limit_text(std::uint64_t bytes_per_second);
 
 }  // namespace dedupfs

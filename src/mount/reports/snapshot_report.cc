@@ -6,16 +6,15 @@
 
 #include "base/size.h"
 #include "fs/format/local_time.h"
+#include "json/document.h"
 
 namespace dedupfs {
 
 namespace {
 
 nlohmann::json hold_json(const HoldStatus& hold) {
-  nlohmann::json json{{"until_released", hold.until_released}, {"until_unix_seconds", nullptr}};
-  if (hold.until_unix_seconds) json["until_unix_seconds"] = *hold.until_unix_seconds;
-  json["seconds_left"] = hold.seconds_left;
-  return json;
+  return with_time({{"until_released", hold.until_released}, {"seconds_left", hold.seconds_left}}, "until",
+                   hold.until_unix_seconds);
 }
 
 HoldStatus hold_of(const nlohmann::json& json) {
@@ -32,11 +31,11 @@ nlohmann::json snapshots_json(const std::vector<SnapshotRecord>& snapshots, cons
   nlohmann::json array = nlohmann::json::array();
   for (const SnapshotRecord& snapshot : snapshots) {
     const auto hold = holds.find(snapshot.number);
-    array.push_back({{"name", snapshot.name},
-                     {"number", snapshot.number},
-                     {"created_unix_seconds", snapshot.created_unix_seconds},
-                     {"inodes", snapshot.inodes},
-                     {"hold", hold == holds.end() ? nlohmann::json(nullptr) : hold_json(hold->second)}});
+    array.push_back(with_time({{"name", snapshot.name},
+                               {"number", snapshot.number},
+                               {"inodes", snapshot.inodes},
+                               {"hold", hold == holds.end() ? nlohmann::json(nullptr) : hold_json(hold->second)}},
+                              "created", snapshot.created_unix_seconds));
   }
   return array;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/size.h"
+#include "json/document.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/reports/scrub_report.h"
 
@@ -24,7 +25,7 @@ nlohmann::json table_bytes_json(const Statistics& statistics) {
 
 nlohmann::json statistics_json(const Statistics& statistics, const Superblock& superblock, const ScrubStatus& scrub,
                                const std::optional<ReclaimStatus>& reclaim, bool mounted) {
-  return {
+  nlohmann::json json = {
       {"logical_bytes", statistics.logical_bytes},
       {"hole_bytes", statistics.hole_bytes},
       {"inline_bytes", statistics.inline_bytes},
@@ -54,9 +55,6 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"duplicate_chunks", statistics.duplicate_chunks},
       {"delta_chunks", statistics.delta_chunks},
       {"snapshots", statistics.snapshots},
-      {"last_snapshot_unix_seconds", statistics.last_snapshot_unix_seconds
-                                         ? nlohmann::json(*statistics.last_snapshot_unix_seconds)
-                                         : nlohmann::json(nullptr)},
       {"snapshot_only_chunks", statistics.snapshot_only_chunks},
       {"base_only_chunks", statistics.base_only_chunks},
       {"damaged_chunks", statistics.damaged_chunks},
@@ -80,9 +78,11 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"format_version", superblock.format_version},
       {"mounted", mounted},
       {"scrub", scrub_json(scrub)},
-      {"reclaim", reclaim ? reclaim_json(*reclaim) : nlohmann::json(nullptr)},
+      {"reclaim", reclaim_json(reclaim)},
       {"performance", nullptr},
   };
+  put_time(json, "last_snapshot", statistics.last_snapshot_unix_seconds);
+  return json;
 }
 
 // exports(5) reads a backslash and three octal digits as one character. Blanks and '#' would end the path; quotes surround one.

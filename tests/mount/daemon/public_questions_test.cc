@@ -5,9 +5,16 @@
 
 #include "fs/test_filesystem.h"
 #include "support/faulty_backing.h"
+#include "support/json_contract.h"
 
 namespace dedupfs {
 namespace {
+
+// Each answer keeps to its schema.
+nlohmann::json document_of(const std::string& text) {
+  EXPECT_EQ(contract_findings(text), "");
+  return nlohmann::json::parse(text);
+}
 
 TEST(PublicQuestions, StatisticsAreThoseOfTheControlSocket) {
   TestFilesystem fs;
@@ -16,10 +23,10 @@ TEST(PublicQuestions, StatisticsAreThoseOfTheControlSocket) {
   ASSERT_TRUE(ok(fs->sync()));
 
   const auto makers = public_questions(mount);
-  const auto json = nlohmann::json::parse(value_of(makers.at("dedupfs.statistics")()));
+  const auto json = document_of(value_of(makers.at("dedupfs.statistics")()));
 
   EXPECT_EQ(json.at("files"), 1);
-  EXPECT_EQ(json.size(), value_of(committed_statistics(mount)).size());
+  EXPECT_EQ(json.size(), value_of(committed_statistics(mount)).size() + 2) << "schema and schema_version";
 }
 
 // Who may only look makes the volume write nothing.
@@ -29,7 +36,7 @@ TEST(PublicQuestions, CommitNothing) {
   fs.make_file(kRootInode, "f", "content");
 
   const auto makers = public_questions(mount);
-  const auto json = nlohmann::json::parse(value_of(makers.at("dedupfs.statistics")()));
+  const auto json = document_of(value_of(makers.at("dedupfs.statistics")()));
 
   EXPECT_EQ(json.at("files"), 0);
   EXPECT_FALSE(fs.after_crash()->find("f"));
@@ -43,7 +50,7 @@ TEST(PublicQuestions, TellWhatGoesOnNow) {
   ASSERT_TRUE(ok(fs->sync()));
 
   const auto makers = public_questions(mount);
-  const auto json = nlohmann::json::parse(value_of(makers.at("dedupfs.live")()));
+  const auto json = document_of(value_of(makers.at("dedupfs.live")()));
 
   EXPECT_EQ(json.at("scrub").at("running"), false);
   EXPECT_EQ(json.at("reclaim").at("running"), false);
@@ -56,7 +63,7 @@ TEST(PublicQuestions, HealthSaysWhatAnAdministratorIsToldOf) {
   FuseMount mount(*fs, {});
 
   const auto makers = public_questions(mount);
-  const auto json = nlohmann::json::parse(value_of(makers.at("dedupfs.health")()));
+  const auto json = document_of(value_of(makers.at("dedupfs.health")()));
 
   EXPECT_EQ(json.at("pid"), ::getpid());
   EXPECT_EQ(json.at("failed"), false);
@@ -81,7 +88,7 @@ TEST(PublicQuestions, HealthSaysThatACommitFailed) {
   };
   EXPECT_FALSE(fs->sync());
 
-  EXPECT_EQ(nlohmann::json::parse(value_of(makers.at("dedupfs.health")())).at("failed"), true);
+  EXPECT_EQ(document_of(value_of(makers.at("dedupfs.health")())).at("failed"), true);
   fs.drop();
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "support/files.h"
+#include "support/json_contract.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -64,6 +65,7 @@ TEST_F(EventHooks, GetTheEventAsEnvironmentAndNothingElse) {
 TEST_F(EventHooks, GetTheEventAsJson) {
   make("hook", "cat >" + out.string());
   EXPECT_THAT(run(), IsEmpty());
+  EXPECT_EQ(contract_findings(written()), "");
   const auto json = nlohmann::json::parse(written());
   EXPECT_EQ(json.at("event"), "damage_found");
   EXPECT_EQ(json.at("volume"), "/srv/vol\nume");

@@ -83,8 +83,8 @@ TEST(DiffReport, AnAnswerHoldsAsMuchAsItMay) {
 
 TEST(DiffReport, NamesWhatIsCompared) {
   EXPECT_EQ(compared_json(of_changes({})), Json::parse(R"({
-    "from": {"name": "monday", "number": 1, "created_unix_seconds": 10},
-    "to": {"name": "tuesday", "number": 4, "created_unix_seconds": 20}})"));
+    "from": {"name": "monday", "number": 1, "created_unix_seconds": 10, "created": "1970-01-01T00:00:10Z"},
+    "to": {"name": "tuesday", "number": 4, "created_unix_seconds": 20, "created": "1970-01-01T00:00:20Z"}})"));
   TreeDiff to_present = of_changes({});
   to_present.to.reset();
   EXPECT_EQ(compared_json(to_present).at("to"), nullptr);

@@ -42,8 +42,7 @@ TEST(LiveScreen, FitsIntoEightyColumns) {
 TEST(LiveScreen, ShowsRatesStagesAndTheBottleneck) {
   const std::string screen = live_screen(busy(), "/backup", {});
 
-  EXPECT_THAT(screen,
-              testing::StartsWith("dedupfs-top /backup, mounted for 3 h 0 min\nIn 123.5 MB/s   Out 0.0 MB/s\n"));
+  EXPECT_THAT(screen, testing::StartsWith("dedupfs-top /backup, mounted for 3 hours\nIn 123.5 MB/s   Out 0.0 MB/s\n"));
   EXPECT_THAT(screen, HasSubstr("The bottleneck is deltas (finding and reading similar chunks, and encoding): 75"));
   EXPECT_THAT(screen, testing::ContainsRegex("\nwrite +100\\.0 +850 us +9[0-9]{2} us +123\\.5 +0\\.0\n"));
   EXPECT_THAT(screen, testing::ContainsRegex("\ndelta +0\\.75 +75 % +100\\.0  #+\n"));

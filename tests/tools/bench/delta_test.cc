@@ -21,7 +21,7 @@ TEST(DedupfsBenchDelta, EachShapeHasARecordOfEachCoder) {
                                  "--edits-per-kib", "0.5", "--json", "random:200k"});
 
   ASSERT_EQ(outcome.exit_code, kDone) << outcome.err;
-  const auto records = nlohmann::json::parse(outcome.out);
+  const auto records = nlohmann::json::parse(outcome.out).at("records");
   ASSERT_EQ(records.size(), 8U);
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto& record = records[i];

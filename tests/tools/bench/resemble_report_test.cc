@@ -90,7 +90,7 @@ TEST(ResembleReport, LeavesOutWhatWasNotMeasured) {
 }
 
 TEST(ResembleReport, JsonHasARecordOfEachWithItsFigures) {
-  const auto json = nlohmann::json::parse(resemble_json(records()));
+  const auto json = resemble_json(records()).at("records");
 
   ASSERT_EQ(json.size(), 10u);
   EXPECT_EQ(json[0]["kind"], "accuracy");
@@ -108,7 +108,7 @@ TEST(ResembleReport, JsonHasARecordOfEachWithItsFigures) {
   EXPECT_DOUBLE_EQ(json[8]["gb_per_s"], 4);
   EXPECT_DOUBLE_EQ(json[8]["super_feature_gb_per_s"], 2);
   EXPECT_DOUBLE_EQ(json[8]["speedup_over_n_transform"], 40);
-  EXPECT_EQ(nlohmann::json::parse(resemble_json({})), nlohmann::json::array());
+  EXPECT_EQ(resemble_json({}).at("records"), nlohmann::json::array());
 }
 
 TEST(ResembleReport, FiguresAreThoseOfThePaper) {

@@ -31,7 +31,7 @@ TEST(DedupfsBench, JsonHasARecordForEachChunkerAverageAndInput) {
                                  "--repeat", "1", "--json", "random:300k", "zeros:100k"});
 
   ASSERT_EQ(outcome.exit_code, kDone) << outcome.err;
-  const auto records = nlohmann::json::parse(outcome.out);
+  const auto records = nlohmann::json::parse(outcome.out).at("records");
   ASSERT_EQ(records.size(), 6u);
   EXPECT_EQ(records[0]["algorithm"], "ram");
   EXPECT_EQ(records[0]["avg"], 4096);
@@ -45,7 +45,7 @@ TEST(DedupfsBench, AJsonRecordHasAllThatTheManualNames) {
   const Outcome outcome = bench({"chunk", "--algorithm", "gear", "--repeat", "2", "--json", "random:1m"});
 
   ASSERT_EQ(outcome.exit_code, kDone) << outcome.err;
-  const auto record = nlohmann::json::parse(outcome.out)[0];
+  const auto record = nlohmann::json::parse(outcome.out).at("records")[0];
   for (const char* key : {"label",
                           "algorithm",
                           "spec",
@@ -90,7 +90,7 @@ TEST(DedupfsBench, SavingsCountTheChunksOfAllFilesOfAFolderTogether) {
       bench({"chunk", "--algorithm", "fixed", "--avg", "4k", "--repeat", "1", "--json", folder.path().string()});
 
   ASSERT_EQ(outcome.exit_code, kDone) << outcome.err;
-  const auto record = nlohmann::json::parse(outcome.out)[0];
+  const auto record = nlohmann::json::parse(outcome.out).at("records")[0];
   EXPECT_EQ(record["files"], 2);
   EXPECT_EQ(record["chunks"], 4);
   EXPECT_EQ(record["savings_percent"], 25);

@@ -1,0 +1,77 @@
+"""Checks documents of dedupfs's programs against their schemas (docs/json.md): python3 json_contract.py [FILE]
+
+FILE (default: standard input) has JSON documents, one after the other. Each names its schema, a file of docs/schemas. Prints what is
+wrong, a line for each finding. The exit status is 0 only if nothing is.
+"""
+import functools
+import json
+import pathlib
+import sys
+
+import jsonschema
+
+SCHEMAS = pathlib.Path(__file__).resolve().parent.parent / "docs/schemas"
+
+
+@functools.cache
+def schema_named(name):
+    return json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
+
+
+@functools.cache
+def names():
+    return sorted(path.name.removesuffix(".schema.json") for path in SCHEMAS.glob("*.schema.json"))
+
+
+@functools.cache
+def validator_for(name):
+    others = {f"{SCHEMAS.as_uri()}/{other}.schema.json": schema_named(other) for other in names()}
+    resolver = jsonschema.RefResolver(f"{SCHEMAS.as_uri()}/{name}.schema.json", schema_named(name), store=others)
+    return jsonschema.Draft202012Validator(schema_named(name), resolver=resolver)
+
+
+def refuse_constant(name):
+    raise ValueError(f"{name} is not JSON")
+
+
+def documents_in(text):
+    """All of them. ValueError for what is not JSON."""
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
+    documents, at = [], 0
+    while (at := at + len(text[at:]) - len(text[at:].lstrip())) < len(text):
+        document, at = decoder.raw_decode(text, at)
+        documents.append(document)
+    return documents
+
+
+def findings_of(document):
+    """What is wrong with a document, as lines of text."""
+    if not isinstance(document, dict) or "schema" not in document or "schema_version" not in document:
+        return ["a document is an object with the keys schema and schema_version"]
+    name = document["schema"]
+    if name not in names():
+        return [f"there is no docs/schemas/{name}.schema.json"]
+    validator = validator_for(name)
+    return [f"{name}: {'/'.join(map(str, error.absolute_path)) or 'the document'}: {error.message[:300]}"
+            for error in validator.iter_errors(document)]
+
+
+def findings_in(text):
+    try:
+        documents = documents_in(text)
+    except ValueError as error:
+        return [f"this is not JSON: {error}: {text[:200]}"]
+    if not documents:
+        return ["there is no document"]
+    return [finding for document in documents for finding in findings_of(document)]
+
+
+def main(arguments):
+    text = pathlib.Path(arguments[0]).read_text(encoding="utf-8") if arguments else sys.stdin.buffer.read().decode("utf-8")
+    findings = findings_in(text)
+    print("".join(f"{finding}\n" for finding in findings), end="")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
