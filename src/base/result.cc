@@ -21,6 +21,8 @@ std::string_view name_of(ErrorCode code) {
     case ErrorCode::kNotPermitted: return "not permitted";
     case ErrorCode::kAccessDenied: return "access denied";
     case ErrorCode::kNoSpace: return "no space left";
+    case ErrorCode::kQuotaExceeded: return "quota exceeded";
+    case ErrorCode::kCrossesTrees: return "in another tree";
     case ErrorCode::kReadOnly: return "read-only";
     case ErrorCode::kBusy: return "in use";
     case ErrorCode::kStale: return "stale";

@@ -35,6 +35,8 @@ enum class ErrorCode {
   kVersion,          // a newer on-disk format
   kCorruption,       // bytes on disk differ from the written ones
   kIo,               // the operating system reported an I/O error
+  kQuotaExceeded,    // EDQUOT: a tree has reached its limit
+  kCrossesTrees,     // EXDEV: a file cannot go from one tree with a quota to another
 };
 
 std::string_view name_of(ErrorCode code);

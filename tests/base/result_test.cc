@@ -42,7 +42,7 @@ TEST(Error, WithContextKeepsTheCodeAndPutsTheContextInFront) {
 
 TEST(ErrorCode, EachHasANameOfItsOwn) {
   std::set<std::string_view> names;
-  for (int code = 0; code <= static_cast<int>(ErrorCode::kIo); ++code)
+  for (int code = 0; code <= static_cast<int>(ErrorCode::kCrossesTrees); ++code)
     EXPECT_TRUE(names.insert(name_of(static_cast<ErrorCode>(code))).second) << code;
   EXPECT_FALSE(names.contains("unknown error"));
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fs/check/hold_repair.h"
+#include "fs/check/quota_check.h"
 #include "fs/check/snapshot_repair.h"
 #include "fs/format/local_time.h"
 #include "fs/format/records.h"
@@ -195,8 +196,11 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
   if (names != nullptr) {
     const bool is_whole = is_of_checkpoint || (has(survey, Family::kSnapshots) && has(survey, Family::kBeforeImages));
     DEDUPFS_ASSIGN(SnapshotSurvey found, survey_snapshots(*names, is_whole, chunks, log));
+    const bool has_quotas = std::ranges::count(superblock_.incompatible_features, kQuotasFeature) != 0;
+    DEDUPFS_ASSIGN(QuotaRecords quotas, find_quotas(with_counters, has_quotas, log));
     const NamespaceRepairScope scope{.names_have_holes = !is_of_checkpoint && !has(survey, Family::kDirents),
                                      .preservation = found.preservation(),
+                                     .quotas = std::move(quotas),
                                      .progress = progress,
                                      .pass = first_pass + 1};
     DEDUPFS_ASSIGN(repaired, repair_namespace(*names, chunks, *index, log, scope));

@@ -105,6 +105,8 @@ std::string NamespaceRepair::correct(InodeRecord& record, const Node& node, Inod
   };
   Attributes& attributes = record.attributes;
   if (!record.has_xattrs) record.has_xattrs = node.has_xattrs;
+  const QuotaNumber quota = quota_of(number, node);
+  if (quota != kNoQuota || scope_.quotas.quotas.contains(record.quota)) set(record.quota, quota, "quota");
   if (is_directory(node.mode)) {
     set(attributes.links, node.is_orphan ? 0 : 2 + node.subdirectories, "links");
     set(attributes.size, kDirectoryEntryBytes * node.entries, "size");
@@ -118,6 +120,46 @@ std::string NamespaceRepair::correct(InodeRecord& record, const Node& node, Inod
     set(attributes.data_bytes, node.data_bytes, "bytes of data");
   }
   return changes;
+}
+
+QuotaNumber NamespaceRepair::quota_of(InodeNumber number, const Node& node) {
+  const auto& quotas = scope_.quotas.quotas;
+  if (quotas.empty()) return kNoQuota;
+  if (node.is_orphan) return quotas.contains(node.quota) ? node.quota : kNoQuota;
+  std::vector<InodeNumber> way;
+  InodeNumber at = is_directory(node.mode) ? number : node.first_parent;
+  while (find(at) != nullptr && !quota_of_directory_.contains(at)) {
+    way.push_back(at);
+    at = at == kRootInode ? 0 : find(at)->parent;
+  }
+  const auto known = quota_of_directory_.find(at);
+  QuotaNumber quota = known == quota_of_directory_.end() ? kNoQuota : known->second;
+  for (auto directory = way.rbegin(); directory != way.rend(); ++directory) {
+    const auto own = std::ranges::find_if(quotas, [&](const auto& it) { return it.second.directory == *directory; });
+    if (quota == kNoQuota && own != quotas.end()) quota = own->first;
+    quota_of_directory_[*directory] = quota;
+  }
+  return quota;
+}
+
+Result<void> NamespaceRepair::write_quotas() {
+  QuotaRecords records = scope_.quotas;
+  if (records == QuotaRecords()) return {};  // there never was one
+  std::erase_if(records.quotas, [&](const auto& it) {
+    const Node* const directory = find_directory(it.second.directory);
+    if (directory != nullptr && quota_of(it.second.directory, *directory) == it.first) return false;
+    log_.lost(fmt::format("the quota of inode {}: {}", it.second.directory,
+                          directory == nullptr ? "the directory is gone" : "it is in a tree with a quota now"));
+    return true;
+  });
+  for (auto& [number, quota] : records.quotas) quota.logical_bytes = quota.files = 0;
+  for (const auto& [number, node] : nodes_) {
+    const auto quota = records.quotas.find(quota_of(number, node));
+    if (quota == records.quotas.end()) continue;
+    quota->second.logical_bytes += node.data_bytes;
+    ++quota->second.files;
+  }
+  return writer_.put(Family::kCounters, kQuotasCounter, encode_quotas(records));
 }
 
 Result<void> NamespaceRepair::write_orphans() {

@@ -33,7 +33,7 @@ Result<void> NamespaceRepair::write_name(const DirentKey& place, Dirent dirent, 
   }
   Node& node = *find(dirent.inode);
   Node& parent = *find(place.parent);
-  ++node.names;
+  if (node.names++ == 0) node.first_parent = place.parent;
   ++parent.entries;
   if (is_directory(node.mode)) ++parent.subdirectories;
   const Dirent found = dirent;
@@ -128,7 +128,7 @@ Result<std::string> NamespaceRepair::free_name(InodeNumber directory, const std:
 Result<void> NamespaceRepair::add_name(InodeNumber directory, const std::string& name, InodeNumber number) {
   Node& node = *find(number);
   Node& parent = *find(directory);
-  ++node.names;
+  if (node.names++ == 0) node.first_parent = directory;
   ++parent.entries;
   if (is_directory(node.mode)) ++parent.subdirectories;
   DEDUPFS_TRY(preserve(Family::kDirents, encode_dirent_key(directory, name), std::nullopt));

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "fs/check/quota_check.h"
 #include "fs/check/reference_check.h"
 #include "fs/content/recipe.h"
 #include "fs/format/hold_records.h"
@@ -31,6 +32,7 @@ class NamespaceCheck {
         snapshot_(volume.database().snapshot()) {}
 
   Result<NamespaceTotals> run() {
+    DEDUPFS_TRY(quotas_.read(volume_.database(), report_));
     DEDUPFS_TRY(walk(Family::kInodes, [this](auto key, auto value) { return read_inode(key, value); }));
     DEDUPFS_TRY(walk(Family::kOrphans, [this](auto key, auto) { return read_orphan(key); }));
     DEDUPFS_TRY(walk(Family::kDirents, [this](auto key, auto value) { return check_dirent(key, value); }));
@@ -41,6 +43,10 @@ class NamespaceCheck {
     if (!inodes_.empty() && !inodes_.contains(kRootInode)) report_.error("the root directory (inode 1) is missing");
     for (const auto& [number, inode] : inodes_) check_inode(number, inode);
     check_orphans();
+    for (const auto& [number, inode] : inodes_)
+      if (!inode.has_right_quota && !orphans_.contains(number))
+        report_.error(fmt::format("inode {}: its quota is not that of its directory", number));
+    quotas_.check_sums(report_);
     DEDUPFS_TRY(check_counters());
     if (names_ != cookies_) report_.error(fmt::format("{} names, but {} places in directories", names_, cookies_));
     totals_.inodes = inodes_.size();
@@ -57,7 +63,9 @@ class NamespaceCheck {
     InodeNumber parent = 0;
     std::uint64_t next_cookie = 0;
     bool may_have_xattrs = false;
+    QuotaNumber quota = kNoQuota;  // one that is there
     // Found by the check:
+    bool has_right_quota = false;
     std::uint32_t names = 0;
     std::uint32_t subdirectories = 0;
     std::uint64_t entries = 0;
@@ -101,6 +109,8 @@ class NamespaceCheck {
     inode.parent = attributes.parent;
     inode.next_cookie = attributes.next_cookie;
     inode.may_have_xattrs = record.has_xattrs;
+    inode.quota = quotas_.count(record);
+    inode.has_right_quota = number == kRootInode && quotas_.of_name(number, inode.quota) == kNoQuota;
     if (is_directory(attributes.mode)) ++totals_.directories;
     return {};
   }
@@ -126,6 +136,8 @@ class NamespaceCheck {
     if (type_bits(inode->mode) != dirent.type)
       return Error{ErrorCode::kCorruption, fmt::format("{}: inode {} is of another type", what, dirent.inode)};
     ++inode->names;
+    // A file with names in two trees belongs to one of them.
+    if (quotas_.of_name(dirent.inode, inode->quota) == parent->quota) inode->has_right_quota = true;
     if (is_directory(inode->mode)) {
       ++parent->subdirectories;
       if (inode->parent != place.parent)
@@ -285,6 +297,7 @@ class NamespaceCheck {
   std::unordered_map<InodeNumber, Inode> inodes_;
   std::unordered_set<InodeNumber> orphans_;
   std::unordered_set<InodeNumber> reachable_;  // directories
+  QuotaSums quotas_;
   std::uint64_t names_ = 0;
   std::uint64_t cookies_ = 0;
   NamespaceTotals totals_;

@@ -24,6 +24,7 @@ Result<RepairedNamespace> NamespaceRepair::run() {
   DEDUPFS_TRY(write_inodes());
   DEDUPFS_TRY(write_orphans());
   DEDUPFS_TRY(write_counters());
+  DEDUPFS_TRY(write_quotas());
   DEDUPFS_TRY(writer_.flush());
   return RepairedNamespace{.end_of_chunks = recipes_.end_of_chunks()};
 }
@@ -57,6 +58,7 @@ Result<void> NamespaceRepair::read_inodes() {
     node.parent = record->attributes.parent;
     if (is_directory(node.mode)) node.next_cookie = std::min(record->attributes.next_cookie, kMaxCookie);
     node.has_xattrs = record->has_xattrs;
+    node.quota = record->quota;
     return {};
   });
 }

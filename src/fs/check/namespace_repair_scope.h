@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "fs/format/quota_records.h"
 #include "store/check/check_report.h"
 #include "store/metadata/snapshot_list.h"
 
@@ -13,6 +14,7 @@ struct NamespaceRepairScope {
   bool names_have_holes = false;  // a part of `dirents` cannot be read: use `cookies`, too
   // The snapshot that gets before-images of additions to the tree: "lost+found" and its names.
   std::optional<Preservation> preservation;
+  QuotaRecords quotas;  // their sums are computed again
   Progress progress = no_progress;
   int pass = 1;
 };

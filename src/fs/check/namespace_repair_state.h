@@ -45,9 +45,11 @@ class NamespaceRepair {
     std::uint64_t size = 0;
     std::uint64_t data_bytes = 0;
     std::uint64_t next_cookie = kFirstCookie;
-    InodeNumber parent = 0;  // of a directory: as recorded, then as chosen; 0: it has no name
+    InodeNumber parent = 0;        // of a directory: as recorded, then as chosen; 0: it has no name
+    QuotaNumber quota = kNoQuota;  // as recorded
     // Found by the repair:
     std::uint32_t names = 0;
+    InodeNumber first_parent = 0;  // the directory of its first name
     std::uint32_t subdirectories = 0;
     std::uint64_t entries = 0;
     bool is_made = false;  // its record was lost
@@ -135,7 +137,10 @@ class NamespaceRepair {
   Result<void> end_recipe(InodeNumber number);
   Result<void> write_inodes();
   // Corrects the record, and returns the differences as text.
-  static std::string correct(InodeRecord& record, const Node& node, InodeNumber number);
+  std::string correct(InodeRecord& record, const Node& node, InodeNumber number);
+  // That of the highest directory with a quota on the way up.
+  QuotaNumber quota_of(InodeNumber number, const Node& node);
+  Result<void> write_quotas();
   Result<void> write_orphans();
   Result<std::optional<std::uint64_t>> recorded_counter(std::string_view name);
   Result<void> write_counters();
@@ -151,6 +156,7 @@ class NamespaceRepair {
   std::vector<InodeNumber> adopted_;                       // inodes that get a name in lost+found
   std::unordered_map<InodeNumber, Node> without_adopted_;  // directories that get such names, before they got them
   InodeNumber lost_and_found_ = 0;
+  std::unordered_map<InodeNumber, QuotaNumber> quota_of_directory_;
   std::uint64_t steps_ = 0;
 };
 

@@ -326,6 +326,16 @@ Result<std::uint64_t> FileContent::find_hole(std::uint64_t offset) {
   }
 }
 
+Result<std::uint64_t> FileContent::count_data_bytes(std::uint64_t offset, std::uint64_t length) {
+  ContentLock::Exclusive exclusive(state_->lock);
+  return guarded([&]() -> Result<std::uint64_t> {
+    DEDUPFS_TRY(state_->settle(exclusive.held()));
+    const std::uint64_t size = state_->view.size();
+    const std::uint64_t end = length > size - std::min(offset, size) ? size : offset + length;
+    return offset < end ? state_->view.data_bytes_in(exclusive.held(), offset, end) : 0;
+  });
+}
+
 Result<void> FileContent::flush() {
   ContentLock::Exclusive exclusive(state_->lock);
   return guarded([&] { return state_->settle(exclusive.held()); });

@@ -58,6 +58,9 @@ class FileContent {
   Result<std::uint64_t> find_data(std::uint64_t offset);
   Result<std::uint64_t> find_hole(std::uint64_t offset);
 
+  // The data of a range, exactly. It stores what waits, as flush().
+  Result<std::uint64_t> count_data_bytes(std::uint64_t offset, std::uint64_t length);
+
   // When it returns, everything written before the call is in the recipe, but not durable yet.
   Result<void> flush();
 

@@ -10,6 +10,8 @@ namespace dedupfs {
 namespace {
 
 constexpr std::uint8_t kHasXattrsFlag = 1;
+constexpr std::uint8_t kHasQuotaFlag = 2;
+constexpr std::uint8_t kKnownFlags = kHasXattrsFlag | kHasQuotaFlag;
 constexpr std::uint32_t kNanosecondsPerSecond = 1'000'000'000;
 
 Error damaged(std::string what, std::string_view reason) {
@@ -140,7 +142,8 @@ std::string encode_inode(const InodeRecord& record) {
   std::string value;
   Encoder out(value);
   out.u8(kRecordVersion);
-  out.u8(record.has_xattrs ? kHasXattrsFlag : 0);
+  out.u8((record.has_xattrs ? kHasXattrsFlag : 0) | (record.quota != kNoQuota ? kHasQuotaFlag : 0));
+  if (record.quota != kNoQuota) out.varint(record.quota);
   out.varint(attributes.mode);
   out.varint(attributes.uid);
   out.varint(attributes.gid);
@@ -159,8 +162,10 @@ Result<InodeRecord> decode_inode(InodeNumber inode, std::string_view value) {
   attributes.inode = inode;
   if (in.u8() != kRecordVersion) return damaged(inode_text(inode), "its record is empty or of an unknown version");
   const std::uint8_t flags = in.u8();
-  if ((flags & ~kHasXattrsFlag) != 0) return damaged(inode_text(inode), "its record has unknown flags");
+  if ((flags & ~kKnownFlags) != 0) return damaged(inode_text(inode), "its record has unknown flags");
   record.has_xattrs = (flags & kHasXattrsFlag) != 0;
+  if ((flags & kHasQuotaFlag) != 0 && (!decode_u32(in, record.quota) || record.quota == kNoQuota))
+    return damaged(inode_text(inode), "its quota is out of range");
   if (!decode_u32(in, attributes.mode) || !is_known_type(attributes.mode) ||
       (attributes.mode & ~(S_IFMT | kPermissionBits)) != 0)
     return damaged(inode_text(inode), "its mode is impossible");

@@ -32,7 +32,8 @@ bool is_valid_name(std::string_view name);
 struct InodeRecord {
   Attributes attributes;
   std::string symlink_target;
-  bool has_xattrs = false;  // false: it certainly has none
+  bool has_xattrs = false;       // false: it certainly has none
+  QuotaNumber quota = kNoQuota;  // the quota that counts it
 
   bool operator==(const InodeRecord&) const = default;
 };

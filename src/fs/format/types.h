@@ -23,6 +23,10 @@ inline bool is_snapshots_entry(InodeNumber parent, std::string_view name) {
   return parent == kRootInode && name == kSnapshotsName;
 }
 
+// Of a tree with a quota. Numbers are never reused. One that no quota has means nothing.
+using QuotaNumber = std::uint32_t;
+inline constexpr QuotaNumber kNoQuota = 0;
+
 inline constexpr std::size_t kMaxName = 255;
 inline constexpr std::size_t kMaxSymlink = 4095;
 inline constexpr std::size_t kMaxXattrName = 255;

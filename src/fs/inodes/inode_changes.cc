@@ -45,11 +45,12 @@ void run_all(ThreadPool& pool, const std::vector<ThreadPool::Task>& tasks) {
 
 }  // namespace
 
-InodeChanges::InodeChanges(Metadata& metadata, InodeTable& table, InodeNumbers& numbers, DirtyBudget& budget,
-                           const Writability& writability)
+InodeChanges::InodeChanges(Metadata& metadata, InodeTable& table, InodeNumbers& numbers, QuotaLedger& quotas,
+                           DirtyBudget& budget, const Writability& writability)
     : metadata_(metadata),
       table_(table),
       numbers_(numbers),
+      quotas_(quotas),
       budget_(budget),
       writability_(writability),
       threads_(std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMaxStoringThreads), "dedupfs-flush") {}

@@ -1,4 +1,5 @@
-// The changes of inodes that the metadata do not have yet: content of files in memory, and the counters of inode numbers.
+// The changes of inodes that the metadata do not have yet: content of files in memory, the counters of inode numbers, and
+// the sums of quotas.
 // Stores content in the background, and stores all content at the end of a transaction group.
 //
 // Threads:   every function from any thread, except as GroupSource says. A thread that stores takes the mutex of one inode at a
@@ -19,6 +20,7 @@
 #include "fs/content/dirty_budget.h"
 #include "fs/inodes/inode_numbers.h"
 #include "fs/inodes/inode_table.h"
+#include "fs/inodes/quota_ledger.h"
 #include "fs/transactions/group_source.h"
 #include "fs/transactions/lock_order.h"
 #include "fs/transactions/writability.h"
@@ -28,7 +30,7 @@ namespace dedupfs {
 
 class InodeChanges final : public GroupSource {
  public:
-  InodeChanges(Metadata& metadata, InodeTable& table, InodeNumbers& numbers, DirtyBudget& budget,
+  InodeChanges(Metadata& metadata, InodeTable& table, InodeNumbers& numbers, QuotaLedger& quotas, DirtyBudget& budget,
                const Writability& writability);
   ~InodeChanges() override = default;
 
@@ -48,7 +50,10 @@ class InodeChanges final : public GroupSource {
     return Stopped(&storing_mutex_);
   }
   void put_records() override;
-  void put_counters(bool is_last) override { numbers_.save(is_last); }
+  void put_counters(bool is_last) override {
+    numbers_.save(is_last);
+    quotas_.save();
+  }
 
  private:
   Result<void> store_content(Inode& inode);
@@ -58,6 +63,7 @@ class InodeChanges final : public GroupSource {
   Metadata& metadata_;
   InodeTable& table_;
   InodeNumbers& numbers_;
+  QuotaLedger& quotas_;
   DirtyBudget& budget_;
   const Writability& writability_;
   // Shared for a thread that stores in the background, exclusive for the end of a group.

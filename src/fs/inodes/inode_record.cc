@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/mutex.h"
 #include "fs/content/file_content.h"
@@ -20,9 +21,63 @@ Attributes attributes_of(const Inode& inode) {
 }
 
 void put_record(Metadata& metadata, Inode& inode) {
+  QuotaAccount* const account = account_of(inode);
   inode.record.attributes = attributes_of(inode);
+  inode.record.quota = account != nullptr ? account->number() : kNoQuota;
+  settle_charge(inode);
   if (inode.content != nullptr) inode.record.attributes.data_bytes = inode.content->stored_data_bytes();
   metadata.put(Family::kInodes, encode_inode_key(inode.number), encode_inode(inode.record));
+  if (account != nullptr)
+    account->change_record(std::exchange(inode.quota.recorded_bytes, inode.record.attributes.data_bytes),
+                           inode.record.attributes.data_bytes);
+}
+
+QuotaAccount* account_of(Inode& inode) {
+  if (inode.quota.account != nullptr && inode.quota.account->is_removed()) inode.quota = {};
+  return inode.quota.account.get();
+}
+
+QuotaAccount* account_of_name(Inode& inode) {
+  QuotaAccount* const account = account_of(inode);
+  return account != nullptr && account->directory() == inode.number ? nullptr : account;
+}
+
+void settle_charge(Inode& inode) {
+  if (QuotaAccount* const account = account_of(inode)) {
+    const std::uint64_t now = attributes_of(inode).data_bytes;
+    account->change_charge(std::exchange(inode.quota.charged_bytes, now), now);
+  }
+}
+
+void leave_quota(Inode& inode) {
+  if (QuotaAccount* const account = account_of(inode)) {
+    account->change_charge(inode.quota.charged_bytes, 0);
+    account->change_record(inode.quota.recorded_bytes, 0);
+    account->drop_file();
+  }
+  inode.quota = {};
+}
+
+Result<NewFileInQuota> NewFileInQuota::in(Inode& directory) {
+  NewFileInQuota file;
+  if (QuotaAccount* const account = account_of(directory)) {
+    DEDUPFS_TRY(account->add_file());
+    file.share_.account = directory.quota.account;
+  }
+  return file;
+}
+
+Result<void> NewFileInQuota::add_content(std::uint64_t bytes) {
+  if (share_.account == nullptr) return {};
+  DEDUPFS_TRY(share_.account->charge({bytes, bytes}));
+  share_.charged_bytes += bytes;
+  return {};
+}
+
+NewFileInQuota::~NewFileInQuota() {
+  if (share_.account == nullptr) return;
+  share_.account->change_charge(share_.charged_bytes, 0);
+  share_.account->drop_file();
 }
 
 InodeNumber parent_of(Inode& directory) {

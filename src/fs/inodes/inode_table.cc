@@ -36,8 +36,8 @@ InodeLocks::~InodeLocks() {
     if (mutex != nullptr) mutex->unlock();
 }
 
-InodeTable::InodeTable(Metadata& metadata, std::size_t cap)
-    : metadata_(metadata), cap_per_shard_(std::max<std::size_t>(1, cap / kShards)) {}
+InodeTable::InodeTable(Metadata& metadata, std::size_t cap, const QuotaLedger* quotas)
+    : metadata_(metadata), cap_per_shard_(std::max<std::size_t>(1, cap / kShards)), quotas_(quotas) {}
 
 InodeTable::~InodeTable() = default;
 
@@ -90,9 +90,18 @@ Result<void> InodeTable::load(Inode& inode) {
   DEDUPFS_ASSIGN(const std::optional<std::string> value,
                  metadata_.get(Family::kInodes, encode_inode_key(inode.number)));
   if (!value) return Error{ErrorCode::kStale, "inode " + std::to_string(inode.number) + " does not exist"};
-  DEDUPFS_ASSIGN(inode.record, decode_inode(inode.number, *value));
-  inode.loaded = true;
+  DEDUPFS_ASSIGN(const InodeRecord record, decode_inode(inode.number, *value));
+  set_record(inode, record);
   return {};
+}
+
+void InodeTable::set_record(Inode& inode, const InodeRecord& record) const {
+  inode.record = record;
+  if (record.quota != kNoQuota && quotas_ != nullptr && tree_of(inode.number) == kLiveTree)
+    inode.quota = {.account = quotas_->find(record.quota),
+                   .charged_bytes = record.attributes.data_bytes,
+                   .recorded_bytes = record.attributes.data_bytes};
+  inode.loaded = true;
 }
 
 // An object can go if only the table has a pointer to it: others get their copies only under the shard's lock. Open inodes
@@ -127,8 +136,7 @@ InodePtr InodeTable::add(const InodeRecord& record) {
   const MutexLock lock(inode->mutex);
   // A loaded inode has a record, and new numbers lie behind those of all records: InodeNumbers::load() has made sure.
   DEDUPFS_CHECK(!inode->loaded);
-  inode->record = record;
-  inode->loaded = true;
+  set_record(*inode, record);
   return inode;
 }
 

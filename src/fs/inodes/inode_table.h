@@ -23,12 +23,20 @@
 #include "base/result.h"
 #include "fs/format/records.h"
 #include "fs/format/types.h"
+#include "fs/inodes/quota_ledger.h"
 #include "fs/transactions/lock_order.h"
 #include "store/metadata/metadata.h"
 
 namespace dedupfs {
 
 class FileContent;
+
+// The part of an inode in the sums of its quota.
+struct QuotaShare {
+  QuotaAccountPtr account;  // null: no quota counts the inode
+  std::uint64_t charged_bytes = 0;
+  std::uint64_t recorded_bytes = 0;
+};
 
 struct Inode {
   explicit Inode(InodeNumber its_number) : number(its_number) {}
@@ -38,6 +46,7 @@ struct Inode {
 
   // If there is `content`, its size and data_bytes count, not those here.
   InodeRecord record DEDUPFS_GUARDED_BY(mutex);
+  QuotaShare quota DEDUPFS_GUARDED_BY(mutex);  // quota_share.h has its functions
   // Only for regular files, while they are open or changed.
   std::shared_ptr<FileContent> content DEDUPFS_GUARDED_BY(mutex);
   // The error of a failed attempt to store the content. No caller has got it yet.
@@ -76,7 +85,8 @@ class DEDUPFS_SCOPED_CAPABILITY [[nodiscard]] InodeLocks {
 
 class InodeTable {
  public:
-  InodeTable(Metadata& metadata, std::size_t cap);
+  // `quotas`: null if no inode has one.
+  InodeTable(Metadata& metadata, std::size_t cap, const QuotaLedger* quotas = nullptr);
   ~InodeTable();
 
   // kStale if there is no such inode, or no such snapshot.
@@ -139,12 +149,14 @@ class InodeTable {
   Shard& shard_of(InodeNumber inode) { return shards_[inode % kShards]; }
   InodePtr find_or_insert(InodeNumber inode);
   Result<void> load(Inode& inode);
+  void set_record(Inode& inode, const InodeRecord& record) const DEDUPFS_REQUIRES(inode.mutex);
   std::vector<InodePtr> evict_some(Shard& shard) DEDUPFS_REQUIRES(shard.mutex);
   static bool drop_if_unheld(Shard& shard, std::unordered_map<InodeNumber, Holders>::iterator holders)
       DEDUPFS_REQUIRES(shard.mutex);
 
   Metadata& metadata_;
   const std::size_t cap_per_shard_;
+  const QuotaLedger* const quotas_;
   CacheMeter cache_meter_;
   std::array<Shard, kShards> shards_;
   mutable Mutex dirty_mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);

@@ -8,6 +8,7 @@
 #include "fs/content/recipe.h"
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
+#include "fs/inodes/inode_record.h"
 #include "index/entries.h"
 #include "store/chunks/dropped_bytes.h"
 
@@ -104,6 +105,12 @@ Result<bool> OrphanReaper::delete_some(InodeNumber orphan) {
   }
   metadata_.erase(Family::kInodes, encode_inode_key(orphan));
   metadata_.erase(Family::kOrphans, encode_inode_key(orphan));
+  {
+    const MutexLock lock(inode->mutex);
+    if (QuotaAccount* const account = account_of(*inode); account != nullptr && account->directory() == orphan)
+      quotas_.remove(*account);
+    leave_quota(*inode);
+  }
   table_.erase(orphan);
   numbers_.count_deleted();
   chunks_.dropped().add(record.attributes.data_bytes);

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "fs/inodes/inode_numbers.h"
 #include "fs/inodes/inode_table.h"
+#include "fs/inodes/quota_ledger.h"
 #include "fs/transactions/lock_order.h"
 #include "fs/transactions/transactions.h"
 #include "store/metadata/metadata.h"
@@ -22,9 +23,14 @@ namespace dedupfs {
 
 class OrphanReaper {
  public:
-  OrphanReaper(Metadata& metadata, ChunkStore& chunks, InodeTable& table, InodeNumbers& numbers,
+  OrphanReaper(Metadata& metadata, ChunkStore& chunks, InodeTable& table, InodeNumbers& numbers, QuotaLedger& quotas,
                Transactions& transactions)
-      : metadata_(metadata), chunks_(chunks), table_(table), numbers_(numbers), transactions_(transactions) {}
+      : metadata_(metadata),
+        chunks_(chunks),
+        table_(table),
+        numbers_(numbers),
+        quotas_(quotas),
+        transactions_(transactions) {}
 
   // Finds the orphans that an earlier mount left.
   Result<void> load();
@@ -46,6 +52,7 @@ class OrphanReaper {
   ChunkStore& chunks_;
   InodeTable& table_;
   InodeNumbers& numbers_;
+  QuotaLedger& quotas_;
   Transactions& transactions_;
   mutable Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
   std::deque<InodeNumber> orphans_ DEDUPFS_GUARDED_BY(mutex_);

@@ -56,9 +56,10 @@ class Clones::Cloning {
   Result<void> clone_entry(InodeNumber from, InodeNumber parent, std::string_view name, bool is_top) {
     DEDUPFS_TRY(clones_.transactions_.check_writable(parent));
     DEDUPFS_TRY(clones_.space_.admit_metadata());
+    DEDUPFS_ASSIGN(const InodePtr directory, clones_.table_.get_directory(parent));
+    clones_.quotas_.admit(*directory, 0);
     const Transactions::Change change(clones_.transactions_);
     const NameLocks::Exclusive name_lock(clones_.names_, parent);
-    DEDUPFS_ASSIGN(const InodePtr directory, clones_.table_.get_directory(parent));
     DEDUPFS_ASSIGN(const InodePtr source, clones_.table_.get(from));
     DEDUPFS_ASSIGN(const auto existing, clones_.entries_.find(parent, name));
     if (existing || is_snapshots_entry(parent, name))
@@ -99,6 +100,8 @@ class Clones::Cloning {
   // If the content of `source` is in memory, the copy is empty at first.
   Result<InodePtr> add_copy(Inode& directory, Inode& source, std::string_view name)
       DEDUPFS_REQUIRES(directory.mutex, source.mutex) {
+    DEDUPFS_ASSIGN(NewFileInQuota in_quota, NewFileInQuota::in(directory));
+    DEDUPFS_TRY(in_quota.add_content(source.content ? 0 : source.record.attributes.data_bytes));
     Inode copy(clones_.numbers_.allocate());
     copy.mutex.assert_held();  // nobody else knows the object
     copy.record = source.record;
@@ -116,6 +119,7 @@ class Clones::Cloning {
     if (copy.record.has_xattrs) DEDUPFS_TRY(copy_records(Family::kXattrs, source.number, copy.number));
     if (is_regular(attributes.mode) && !source.content)
       DEDUPFS_TRY(copy_records(Family::kRecipes, source.number, copy.number));
+    copy.quota = in_quota.take();
     put_record(clones_.metadata_, copy);
     clones_.entries_.add(directory, name, copy);
     put_record(clones_.metadata_, directory);
@@ -133,6 +137,7 @@ class Clones::Cloning {
   Result<void> clone_content(FileContent& source, const InodePtr& copy) {
     const std::shared_ptr<FileContent> content = clones_.contents_.for_change(copy);
     const std::uint64_t size = source.size();
+    DEDUPFS_ASSIGN(const QuotaReservation room, clones_.quotas_.reserve_copy(copy, *content, 0, size, source, 0));
     DEDUPFS_TRY(content->clone_range(source, 0, 0, size));
     return content->truncate(size);  // it may end in a hole
   }
@@ -150,6 +155,7 @@ class Clones::Cloning {
   Result<void> add_link(Inode& directory, InodeNumber number, std::string_view name) {
     DEDUPFS_ASSIGN(const InodePtr copy, clones_.table_.get(number));
     const InodeLocks locks(directory, *copy);
+    DEDUPFS_TRY(QuotaGuard::check_same_tree(directory, *copy));
     if (directory.record.attributes.links == 0 || copy->record.attributes.links == 0)
       return Error{ErrorCode::kStale, fmt::format("inode {} was deleted", number)};
     DEDUPFS_TRY(clones_.entries_.check_takes_names(directory));

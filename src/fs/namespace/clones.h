@@ -13,6 +13,7 @@
 #include "fs/inodes/inode_numbers.h"
 #include "fs/inodes/inode_table.h"
 #include "fs/inodes/name_locks.h"
+#include "fs/inodes/quota_guard.h"
 #include "fs/namespace/directory_entries.h"
 #include "fs/namespace/file_contents.h"
 #include "fs/namespace/filesystem_types.h"
@@ -25,7 +26,8 @@ namespace dedupfs {
 class Clones {
  public:
   Clones(Metadata& metadata, InodeTable& table, InodeNumbers& numbers, NameLocks& names, DirectoryEntries& entries,
-         FileContents& contents, DirectoryMoves& moves, Transactions& transactions, SpaceGuard& space)
+         FileContents& contents, DirectoryMoves& moves, Transactions& transactions, SpaceGuard& space,
+         QuotaGuard& quotas)
       : metadata_(metadata),
         table_(table),
         numbers_(numbers),
@@ -34,7 +36,8 @@ class Clones {
         contents_(contents),
         moves_(moves),
         transactions_(transactions),
-        space_(space) {}
+        space_(space),
+        quotas_(quotas) {}
 
   // As Filesystem::clone_tree().
   Result<CloneTotals> clone_tree(InodeNumber from, InodeNumber parent, std::string_view name);
@@ -53,6 +56,7 @@ class Clones {
   DirectoryMoves& moves_;
   Transactions& transactions_;
   SpaceGuard& space_;
+  QuotaGuard& quotas_;
 };
 
 }  // namespace dedupfs

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "fs/inodes/inode_record.h"
 
 namespace dedupfs {
 
@@ -38,6 +39,7 @@ void FileContents::note_modification(Inode& inode, const Caller& caller) {
   Attributes& attributes = inode.record.attributes;
   attributes.mtime = attributes.ctime = Timestamp::now();
   drop_set_ids(attributes, caller);
+  settle_charge(inode);
 }
 
 // As setattr_should_drop_suidgid() of Linux. The kernel does the same before a write through its cache. But it keeps a

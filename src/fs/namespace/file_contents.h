@@ -49,7 +49,7 @@ class FileContents {
 
   // Call it within a Change.
   Result<void> resize(const InodePtr& inode, std::uint64_t size, const Caller& caller);
-  // Updates times and set-id bits after a change of content. Call it within a Change.
+  // Updates times, set-id bits and the charge of the quota after a change of content. Call it within a Change.
   static void note_modification(Inode& inode, const Caller& caller) DEDUPFS_EXCLUDES(inode.mutex);
   // Call it with the inode locked.
   static void drop_set_ids(Attributes& attributes, const Caller& caller);

@@ -67,9 +67,12 @@ Result<void> Files::write(InodeNumber number, std::uint64_t offset, ByteSpan byt
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get_file(number));
   if (bytes.empty()) return {};
   DEDUPFS_TRY(space_.admit_data(bytes.size()));
+  quotas_.admit(*inode, bytes.size());
   DEDUPFS_ASSIGN(DirtyBudget::Share share, contents_.acquire_budget(bytes.size(), cancelled));
   const Transactions::Change change(transactions_);
-  const Result<void> written = contents_.for_change(inode)->write(offset, bytes, std::move(share));
+  const std::shared_ptr<FileContent> content = contents_.for_change(inode);
+  DEDUPFS_ASSIGN(const QuotaReservation room, quotas_.reserve(inode, *content, offset, bytes.size()));
+  const Result<void> written = content->write(offset, bytes, std::move(share));
   if (!written) return damage_log_.note(*inode, written.error());
   FileContents::note_modification(*inode, caller);
   return {};
@@ -86,7 +89,10 @@ Result<void> Files::allocate(InodeNumber number, std::uint64_t offset, std::uint
   if (!zeroes) {
     // Reserved space takes no room here before it is written. But callers expect an error if there is no room for it.
     const std::uint64_t there = contents_.for_reading(*inode)->data_bytes();
-    DEDUPFS_TRY(space_.admit_data(std::min(length, end - std::min(end, there))));
+    const std::uint64_t missing = std::min(length, end - std::min(end, there));
+    DEDUPFS_TRY(space_.admit_data(missing));
+    quotas_.admit(*inode, missing);
+    DEDUPFS_TRY(quotas_.check_room(*inode, missing));
   }
   DEDUPFS_ASSIGN(const DirtyBudget::Share share, contents_.acquire_budget(DirtyMap::kExtentNodeBytes, nullptr));
   const Transactions::Change change(transactions_);
@@ -119,6 +125,7 @@ Result<std::uint64_t> Files::copy_range(InodeNumber from_number, std::uint64_t f
   DEDUPFS_ASSIGN(const InodePtr from, table_.get_file(from_number));
   DEDUPFS_ASSIGN(const InodePtr to, table_.get_file(to_number));
   DEDUPFS_TRY(space_.admit_metadata());
+  quotas_.admit(*to, std::min(length, kMaxCopiedAtOnce));
   const Transactions::Change change(transactions_);
   DEDUPFS_TRY(metadata_.check_tree(tree_of(from_number)));  // a deleted snapshot's content may go with the next group
   const std::shared_ptr<FileContent> source = contents_.for_reading(*from);
@@ -129,6 +136,8 @@ Result<std::uint64_t> Files::copy_range(InodeNumber from_number, std::uint64_t f
   if (from == to && from_offset < to_offset + length && to_offset < from_offset + length)
     return Error{ErrorCode::kInvalidArgument, "the ranges to copy overlap"};
   const std::shared_ptr<FileContent> target = contents_.for_change(to);
+  DEDUPFS_ASSIGN(const QuotaReservation room,
+                 quotas_.reserve_copy(to, *target, to_offset, length, *source, from_offset));
   const Result<void> cloned = target->clone_range(*source, from_offset, to_offset, length);
   if (!cloned) return damage_log_.note(*to, cloned.error());
   FileContents::note_modification(*to, caller);

@@ -17,6 +17,7 @@
 #include "fs/inodes/inode_changes.h"
 #include "fs/inodes/inode_table.h"
 #include "fs/inodes/orphan_reaper.h"
+#include "fs/inodes/quota_guard.h"
 #include "fs/namespace/access_times.h"
 #include "fs/namespace/file_contents.h"
 #include "fs/namespace/filesystem_types.h"
@@ -31,7 +32,7 @@ class Files {
  public:
   Files(const Metadata& metadata, InodeTable& table, FileContents& contents, InodeChanges& changes,
         OrphanReaper& orphans, const Writability& writability, Transactions& transactions, SpaceGuard& space,
-        AccessTimes& access_times, DamageLog& damage_log)
+        QuotaGuard& quotas, AccessTimes& access_times, DamageLog& damage_log)
       : metadata_(metadata),
         table_(table),
         contents_(contents),
@@ -40,6 +41,7 @@ class Files {
         writability_(writability),
         transactions_(transactions),
         space_(space),
+        quotas_(quotas),
         access_times_(access_times),
         damage_log_(damage_log) {}
 
@@ -69,6 +71,7 @@ class Files {
   const Writability& writability_;
   Transactions& transactions_;
   SpaceGuard& space_;
+  QuotaGuard& quotas_;
   AccessTimes& access_times_;
   DamageLog& damage_log_;
 };

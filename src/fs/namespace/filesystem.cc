@@ -8,6 +8,7 @@
 #include "base/crash_point.h"
 #include "fs/format/mode.h"
 #include "fs/namespace/filesystem_parts.h"
+#include "fs/namespace/tree_space.h"
 
 namespace dedupfs {
 namespace {
@@ -237,6 +238,28 @@ Result<CloneTotals> Filesystem::clone_tree(InodeNumber from, InodeNumber parent,
   return parts_->clones.clone_tree(from, parent, name);
 }
 
+// ---------------------------------------------------------------- quotas
+
+Result<void> Filesystem::set_quota(InodeNumber directory, const QuotaLimits& limits) {
+  return parts_->quotas.set(directory, limits);
+}
+
+Result<void> Filesystem::remove_quota(InodeNumber directory) {
+  return parts_->quotas.remove(directory);
+}
+
+std::vector<QuotaStatus> Filesystem::quotas() const {
+  return parts_->quotas.all();
+}
+
+Result<std::map<InodeNumber, std::string>> Filesystem::quota_paths() const {
+  return parts_->quotas.paths();
+}
+
+void Filesystem::measure_quotas() {
+  parts_->quotas.measure_all();
+}
+
 // ---------------------------------------------------------------- the whole
 
 Result<void> Filesystem::sync() {
@@ -252,6 +275,12 @@ Result<SpaceReport> Filesystem::space() {
   DEDUPFS_ASSIGN(const SpaceGuard::Room room, parts_->space.room());
   const std::uint64_t taken_bytes = parts_->volume_size.bytes();
   return SpaceReport{taken_bytes + room.available_bytes, room.available_bytes, parts_->numbers->in_use()};
+}
+
+Result<TreeSpace> Filesystem::space_of(InodeNumber inode) {
+  DEDUPFS_ASSIGN(const SpaceReport volume, space());
+  const std::optional<QuotaStatus> quota = parts_->quotas.of_inode(inode);
+  return quota ? space_in_quota(volume, *quota) : space_without_quota(volume);
 }
 
 Volume& Filesystem::volume() {

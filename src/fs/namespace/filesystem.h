@@ -26,6 +26,7 @@
 #include "fs/background/reclaimer.h"
 #include "fs/format/types.h"
 #include "fs/namespace/filesystem_types.h"
+#include "fs/quotas/quotas.h"
 #include "fs/snapshots/snapshot_holds.h"
 #include "store/check/scrubber.h"
 #include "store/volume/volume.h"
@@ -134,6 +135,14 @@ class Filesystem {
   // itself.
   Result<CloneTotals> clone_tree(InodeNumber from, InodeNumber parent, std::string_view name);
 
+  // --- quotas of trees: as Quotas
+
+  Result<void> set_quota(InodeNumber directory, const QuotaLimits& limits);
+  Result<void> remove_quota(InodeNumber directory);
+  std::vector<QuotaStatus> quotas() const;
+  Result<std::map<InodeNumber, std::string>> quota_paths() const;  // of their directories
+  void measure_quotas();  // stored bytes of all trees that have a limit of them
+
   // --- the whole
   // Everything that happened before the call is durable when it returns (fsync, sync, umount).
   // If a file could not be stored, returns its error; the others are durable all the same.
@@ -141,6 +150,8 @@ class Filesystem {
   // The same, but it reports a failed attempt to store a file only for this file, as fsync(2) must.
   Result<void> sync_file(InodeNumber inode);
   Result<SpaceReport> space();
+  // The space that statfs(2) shows for an inode: of its tree if that has a quota, otherwise of the volume.
+  Result<TreeSpace> space_of(InodeNumber inode);
   // The reason why the volume is read-only since a commit failed. Nothing: none failed.
   std::optional<Error> abort_reason() const;
   Volume& volume();

@@ -27,6 +27,8 @@
 #include "fs/inodes/inode_table.h"
 #include "fs/inodes/name_locks.h"
 #include "fs/inodes/orphan_reaper.h"
+#include "fs/inodes/quota_guard.h"
+#include "fs/inodes/quota_ledger.h"
 #include "fs/inodes/references.h"
 #include "fs/namespace/access_times.h"
 #include "fs/namespace/clones.h"
@@ -41,6 +43,7 @@
 #include "fs/namespace/rename.h"
 #include "fs/namespace/volume_size.h"
 #include "fs/namespace/xattrs.h"
+#include "fs/quotas/quotas.h"
 #include "fs/snapshots/clean_up.h"
 #include "fs/snapshots/rollback.h"
 #include "fs/snapshots/snapshot_holds.h"
@@ -65,6 +68,7 @@ struct FilesystemParts {
   // Inodes, and their changes that wait in memory
   Writability writability;
   DirtyBudget budget;
+  QuotaLedger quota_ledger;
   InodeTable table;
   const std::unique_ptr<InodeNumbers> numbers;
   InodeChanges changes;
@@ -73,12 +77,14 @@ struct FilesystemParts {
   Transactions transactions;
   SpaceGuard space;
 
-  // The holders of inodes, and the locks on names
+  // The holders of inodes, the room in trees with a quota, and the locks on names
   OrphanReaper orphans;
+  QuotaGuard quota_guard;
   References references;
   DamageLog damage_log;
   NameLocks names;
   DirectoryMoves moves;
+  Quotas quotas;
 
   SnapshotsDirectory snapshots_directory;
   CleanUp clean_up;

@@ -51,6 +51,15 @@ struct SpaceReport {
   std::uint64_t inodes = 0;           // in use
 };
 
+// The space of a tree with a quota: its limit, and what is left of it.
+struct TreeSpace {
+  std::uint64_t total_bytes = 0;
+  std::uint64_t free_bytes = 0;
+  std::uint64_t available_bytes = 0;  // the free bytes, as far as the disk has room
+  std::uint64_t inodes = 0;           // in use
+  std::uint64_t free_inodes = 0;
+};
+
 // The contents of a clone.
 struct CloneTotals {
   std::uint64_t files = 0;

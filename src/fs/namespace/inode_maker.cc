@@ -42,14 +42,17 @@ Result<InodePtr> InodeMaker::make(Inode& directory, InodeRecord record, const Ca
     attributes.parent = directory.number;
     attributes.next_cookie = kFirstCookie;
   }
+  DEDUPFS_ASSIGN(NewFileInQuota in_quota, NewFileInQuota::in(directory));
   Inode created(numbers_.allocate());
   created.mutex.assert_held();  // nobody else knows the object
   NumberInUse number_in_use(numbers_);
   attributes.inode = created.number;
   created.record = std::move(record);
   DEDUPFS_TRY(xattrs_.inherit_acls(directory, created, caller));
+  created.quota.account = in_quota.account();
   put_record(metadata_, created);
   number_in_use.keep();
+  (void)in_quota.take();
   return table_.add(created.record);
 }
 

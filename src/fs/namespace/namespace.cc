@@ -66,9 +66,10 @@ Result<Attributes> Namespace::make(InodeNumber parent, std::string_view name, In
   DEDUPFS_TRY(transactions_.check_writable(parent));
   DEDUPFS_TRY(DirectoryEntries::check_new_name(name));
   DEDUPFS_TRY(space_.admit_metadata());
+  DEDUPFS_ASSIGN(const InodePtr directory, table_.get_directory(parent));
+  quotas_.admit(*directory, 0);
   const Transactions::Change change(transactions_);
   const NameLocks::Exclusive name_lock(names_, parent);
-  DEDUPFS_ASSIGN(const InodePtr directory, table_.get_directory(parent));
   const MutexLock directory_lock(directory->mutex);
   DEDUPFS_TRY(entries_.check_takes_names(*directory));
   const bool makes_directory = is_directory(record.attributes.mode);
@@ -150,6 +151,7 @@ Result<Attributes> Namespace::make_link(InodeNumber number, InodeNumber parent, 
     return Error{ErrorCode::kTooManyLinks, "inode " + std::to_string(number) + " has too many links"};
   DEDUPFS_ASSIGN(const std::optional<Dirent> existing, entries_.find(parent, name));
   if (existing || is_snapshots_entry(parent, name)) return exists(name);
+  DEDUPFS_TRY(QuotaGuard::check_same_tree(*directory, *inode));
 
   const Timestamp now = Timestamp::now();
   entries_.add(*directory, name, *inode);

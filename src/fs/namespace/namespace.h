@@ -15,6 +15,7 @@
 #include "fs/format/types.h"
 #include "fs/inodes/inode_table.h"
 #include "fs/inodes/name_locks.h"
+#include "fs/inodes/quota_guard.h"
 #include "fs/inodes/references.h"
 #include "fs/namespace/access_times.h"
 #include "fs/namespace/directory_entries.h"
@@ -29,8 +30,8 @@ namespace dedupfs {
 class Namespace {
  public:
   Namespace(Metadata& metadata, InodeTable& table, NameLocks& names, DirectoryEntries& entries, References& references,
-            InodeMaker& maker, Transactions& transactions, SpaceGuard& space, SnapshotsDirectory& snapshots_directory,
-            AccessTimes& access_times)
+            InodeMaker& maker, Transactions& transactions, SpaceGuard& space, QuotaGuard& quotas,
+            SnapshotsDirectory& snapshots_directory, AccessTimes& access_times)
       : metadata_(metadata),
         table_(table),
         names_(names),
@@ -39,6 +40,7 @@ class Namespace {
         maker_(maker),
         transactions_(transactions),
         space_(space),
+        quotas_(quotas),
         snapshots_directory_(snapshots_directory),
         access_times_(access_times) {}
 
@@ -70,6 +72,7 @@ class Namespace {
   InodeMaker& maker_;
   Transactions& transactions_;
   SpaceGuard& space_;
+  QuotaGuard& quotas_;
   SnapshotsDirectory& snapshots_directory_;
   AccessTimes& access_times_;
 };

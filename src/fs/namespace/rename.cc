@@ -6,6 +6,7 @@
 #include "base/mutex.h"
 #include "fs/format/mode.h"
 #include "fs/inodes/inode_record.h"
+#include "fs/inodes/quota_guard.h"
 
 namespace dedupfs {
 namespace {
@@ -154,6 +155,8 @@ Result<bool> Renames::rename_if_checked(Request& request, Ancestry* ancestry) {
 
   const InodeLocks inode_locks(*from.directory, *to.directory, *from.inode, to.inode.get());
   DEDUPFS_TRY(entries_.check_takes_names(*to.directory));
+  DEDUPFS_TRY(QuotaGuard::check_same_tree(*to.directory, *from.inode));
+  if (request.exchanges()) DEDUPFS_TRY(QuotaGuard::check_same_tree(*from.directory, *to.inode));
   if (moved != 0 && to.directory->record.attributes.links >= kMaxLinks)
     return Error{ErrorCode::kTooManyLinks, "directory " + std::to_string(new_parent) + " has too many subdirectories"};
   if (to.entry && !request.exchanges()) {

@@ -36,6 +36,8 @@ class Restoration {
   Restoration(Volume& volume, const SnapshotRecord& snapshot, std::vector<ChangedName>& changed)
       : volume_(volume), metadata_(volume.metadata()), snapshot_(snapshot), changed_(changed) {}
 
+  const QuotaChanges& quota_changes() const { return quota_changes_; }
+
   Result<void> collect() {
     for (const Family family : kTreeFamilies) {
       DEDUPFS_TRY(collect_images(family));
@@ -80,6 +82,7 @@ class Restoration {
     DEDUPFS_ASSIGN(const auto now, metadata_.get(family, key));
     if (now == value) return {};
     if (now) note_dropped(volume_.chunks(), family, *now);
+    if (family == Family::kInodes) quota_changes_.note(node_in_key(key), now, value);
     DEDUPFS_TRY(note_changed(family, key, changed_));
     changes_.push_back({family, std::move(key), std::move(value)});
     return {};
@@ -90,6 +93,7 @@ class Restoration {
   const SnapshotRecord& snapshot_;
   std::vector<ChangedName>& changed_;
   std::vector<Record> changes_;
+  QuotaChanges quota_changes_;
 };
 
 }  // namespace
@@ -135,6 +139,7 @@ Result<void> Rollback::restore(const SnapshotRecord& snapshot, std::vector<Chang
   restoration.apply();
   table_.forget_live_records();
   numbers_.set_in_use(snapshot.inodes);
+  quotas_.restored(restoration.quota_changes());
   return {};
 }
 

@@ -17,6 +17,7 @@
 #include "fs/inodes/inode_numbers.h"
 #include "fs/inodes/inode_table.h"
 #include "fs/inodes/orphan_reaper.h"
+#include "fs/quotas/quotas.h"
 #include "fs/snapshots/clean_up.h"
 #include "fs/snapshots/snapshot_types.h"
 #include "fs/snapshots/snapshots.h"
@@ -29,12 +30,13 @@ namespace dedupfs {
 
 class Rollback {
  public:
-  Rollback(Volume& volume, InodeTable& table, InodeNumbers& numbers, OrphanReaper& orphans, DirectoryMoves& moves,
-           DamageLog& damage_log, Transactions& transactions, SpaceGuard& space, CleanUp& clean_up,
-           Snapshots& snapshots, SnapshotsDirectory& directory)
+  Rollback(Volume& volume, InodeTable& table, InodeNumbers& numbers, Quotas& quotas, OrphanReaper& orphans,
+           DirectoryMoves& moves, DamageLog& damage_log, Transactions& transactions, SpaceGuard& space,
+           CleanUp& clean_up, Snapshots& snapshots, SnapshotsDirectory& directory)
       : volume_(volume),
         table_(table),
         numbers_(numbers),
+        quotas_(quotas),
         orphans_(orphans),
         moves_(moves),
         damage_log_(damage_log),
@@ -53,6 +55,7 @@ class Rollback {
   Volume& volume_;
   InodeTable& table_;
   InodeNumbers& numbers_;
+  Quotas& quotas_;
   OrphanReaper& orphans_;
   DirectoryMoves& moves_;
   DamageLog& damage_log_;

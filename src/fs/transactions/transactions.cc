@@ -83,6 +83,7 @@ Result<void> Transactions::check_stored() const {
 }
 
 Transactions::AtEnd Transactions::sync_with(CommitHook::Task task) {
+  const MutexLock turn(hook_mutex_);
   commit_hook_.want(std::move(task));
   AtEnd end;
   end.synced = sync();

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "fs/format/types.h"
 #include "fs/transactions/commit_hook.h"
@@ -88,7 +89,7 @@ class Transactions {
     Result<void> synced;
     std::optional<Result<void>> done;  // the result of the task; nothing: no group has ended
   };
-  // The same, with a task at the end of the group. One call at a time.
+  // The same, with a task at the end of the group. Other callers wait for their turn.
   AtEnd sync_with(CommitHook::Task task);
 
   // These request work soon, and do not wait. Before start() they do nothing.
@@ -115,6 +116,7 @@ class Transactions {
   const Limits limits_;
   Followers followers_;
   QuiesceGate gate_ DEDUPFS_ACQUIRED_AFTER(lock_order::quiescing) DEDUPFS_ACQUIRED_BEFORE(lock_order::names);
+  Mutex hook_mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::renames) DEDUPFS_ACQUIRED_BEFORE(lock_order::quiescing);
   CommitHook commit_hook_;
   std::atomic<std::uint64_t> changes_{0};
   std::atomic<std::uint64_t> frozen_bytes_{0};  // of the group that is being committed

@@ -20,6 +20,8 @@ int errno_of(ErrorCode code) {
     case ErrorCode::kNotPermitted: return EPERM;
     case ErrorCode::kAccessDenied: return EACCES;
     case ErrorCode::kNoSpace: return ENOSPC;
+    case ErrorCode::kQuotaExceeded: return EDQUOT;
+    case ErrorCode::kCrossesTrees: return EXDEV;
     case ErrorCode::kReadOnly: return EROFS;
     case ErrorCode::kBusy: return EBUSY;
     case ErrorCode::kStale: return ESTALE;

@@ -7,5 +7,7 @@ namespace dedupfs {
 
 // Read-only: held snapshots. A build that does not know them would delete them.
 inline constexpr std::string_view kHoldsFeature = "holds";
+// Incompatible: trees with quotas. A build that does not know them cannot read the records of inodes in such a tree.
+inline constexpr std::string_view kQuotasFeature = "quotas";
 
 }  // namespace dedupfs

@@ -27,7 +27,7 @@ std::string checksum_member(std::string_view covered) {
 }
 constexpr std::size_t kChecksumMemberBytes = 12 + 18 + 3;
 
-constexpr std::array kIncompatibleFeatures = {kDeltaFeature};
+constexpr std::array kIncompatibleFeatures = {kDeltaFeature, kQuotasFeature};
 constexpr std::array kReadOnlyFeatures = {kHoldsFeature};
 
 // Reads members of a JSON object and remembers the first that is missing or of the wrong kind.

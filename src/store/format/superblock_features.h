@@ -14,5 +14,7 @@ namespace dedupfs {
 
 // Adds a read-only feature (Superblock::read_only_features) to both copies, if it is not there. It is durable when this returns.
 Result<void> add_read_only_feature(BackingFolder& volume, std::string_view feature);
+// The same for an incompatible feature (Superblock::incompatible_features).
+Result<void> add_incompatible_feature(BackingFolder& volume, std::string_view feature);
 
 }  // namespace dedupfs

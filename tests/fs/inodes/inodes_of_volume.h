@@ -50,13 +50,14 @@ class InodesOfVolume : public testing::Test {
     return Volume::open(directory_.path() / "volume", options).value();
   }();
   Metadata& metadata_ = volume_->metadata();
-  InodeTable table_{metadata_, 1000};
+  QuotaLedger quotas_{metadata_};
+  InodeTable table_{metadata_, 1000, &quotas_};
   std::unique_ptr<InodeNumbers> numbers_ = InodeNumbers::load(metadata_).value();
   DirtyBudget budget_{64 << 20, [] {}};
   Writability writability_{/*read_only=*/false};
-  InodeChanges changes_{metadata_, table_, *numbers_, budget_, writability_};
+  InodeChanges changes_{metadata_, table_, *numbers_, quotas_, budget_, writability_};
   Transactions transactions_{*volume_, writability_, changes_, {}};
-  OrphanReaper reaper_{metadata_, volume_->chunks(), table_, *numbers_, transactions_};
+  OrphanReaper reaper_{metadata_, volume_->chunks(), table_, *numbers_, quotas_, transactions_};
   References references_{table_, reaper_};
 };
 

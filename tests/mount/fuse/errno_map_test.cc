@@ -22,6 +22,8 @@ TEST(ErrnoMap, HasACodeOfItsOwnForEachPosixAnswer) {
   EXPECT_EQ(errno_of(ErrorCode::kNoData), ENODATA);
   EXPECT_EQ(errno_of(ErrorCode::kBufferTooSmall), ERANGE);
   EXPECT_EQ(errno_of(ErrorCode::kTooManyLinks), EMLINK);
+  EXPECT_EQ(errno_of(ErrorCode::kQuotaExceeded), EDQUOT);
+  EXPECT_EQ(errno_of(ErrorCode::kCrossesTrees), EXDEV);
 }
 
 }  // namespace

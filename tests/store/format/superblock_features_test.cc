@@ -27,5 +27,17 @@ TEST(SuperblockFeatures, AreAddedOnceToBothCopiesAndThisBuildWritesOn) {
   EXPECT_EQ(encode_superblock(after), encode_superblock(before));
 }
 
+TEST(SuperblockFeatures, AnIncompatibleOneStandsBesideThoseOfMkfs) {
+  const TempDir directory;
+  const Path path = directory.path() / "volume";
+  ASSERT_TRUE(Volume::create(path, {}));
+  const auto folder = *Backing::posix()->open_root(path);
+  std::vector<std::string> expected = read_superblock(*folder)->incompatible_features;
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(add_incompatible_feature(*folder, kQuotasFeature));
+
+  expected.emplace_back("quotas");
+  EXPECT_EQ(read_superblock(*folder)->incompatible_features, expected);
+}
+
 }  // namespace
 }  // namespace dedupfs

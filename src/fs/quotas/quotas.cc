@@ -1,0 +1,220 @@
+#include "fs/quotas/quotas.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "fs/format/mode.h"
+#include "fs/format/records.h"
+#include "fs/inodes/inode_record.h"
+#include "fs/statistics/shared_space.h"
+#include "fs/trees/committed_tree.h"
+#include "fs/trees/inode_paths.h"
+#include "index/entries.h"
+#include "store/format/superblock_features.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::size_t kEntriesAPage = 1024;
+
+Result<void> check_limits(const QuotaLimits& limits) {
+  if (!limits.logical_bytes && !limits.stored_bytes && !limits.files)
+    return Error{ErrorCode::kInvalidArgument, "a quota needs a limit"};
+  for (const auto& limit : {limits.logical_bytes, limits.stored_bytes, limits.files})
+    if (limit.value_or(0) > kMaxQuotaLimit) return Error{ErrorCode::kInvalidArgument, "a limit is too large"};
+  return {};
+}
+
+}  // namespace
+
+void QuotaChanges::note(InodeNumber inode, const std::optional<std::string>& from,
+                        const std::optional<std::string>& to) {
+  const auto add = [&](const std::optional<std::string>& value, std::int64_t sign) {
+    if (!value) return;
+    const auto record = decode_inode(inode, *value);
+    if (!record || record->quota == kNoQuota) return;
+    changes_[record->quota].bytes += sign * static_cast<std::int64_t>(record->attributes.data_bytes);
+    changes_[record->quota].files += sign;
+  };
+  add(from, -1);
+  add(to, 1);
+}
+
+Result<void> Quotas::set(InodeNumber directory, const QuotaLimits& limits) {
+  const MutexLock lock(mutex_);
+  DEDUPFS_TRY(check_limits(limits));
+  DEDUPFS_TRY(transactions_.check_writable(directory));
+  if (ledger_.damage()) return *ledger_.damage();
+  DEDUPFS_TRY(space_.admit_metadata());
+  if (const QuotaAccountPtr account = ledger_.find_of_directory(directory)) {
+    {
+      const Transactions::Change change(transactions_);
+      account->set_limits(limits);
+      ledger_.save();
+    }
+    DEDUPFS_TRY(transactions_.sync());
+  } else {
+    DEDUPFS_TRY(set_new(directory, limits));
+  }
+  if (limits.stored_bytes) measure(ledger_.find_of_directory(directory));
+  return {};
+}
+
+Result<void> Quotas::set_new(InodeNumber directory, const QuotaLimits& limits) {
+  DEDUPFS_TRY(check_can_have_quota(directory));
+  // First: no build that cannot read the records may open the volume from now on.
+  DEDUPFS_TRY(add_incompatible_feature(*volume_.folder(), kQuotasFeature));
+  DEDUPFS_ASSIGN(const QuotaAccountPtr account, ledger_.make(directory, limits));
+  const auto count = [&]() -> Result<void> {
+    const Result<void> counted = count_tree(directory, account);
+    // Records that name an account which is not in the ledger name none.
+    counted ? ledger_.add(account) : account->remove();
+    return counted;
+  };
+  const auto [synced, done] = transactions_.sync_with({.change = count});
+  if (done) DEDUPFS_TRY(*done);
+  return synced;
+}
+
+Result<void> Quotas::check_can_have_quota(InodeNumber directory) {
+  DEDUPFS_ASSIGN(const InodePtr inode, table_.get_directory(directory));
+  const MutexLock lock(inode->mutex);
+  if (directory == kSnapshotsInode || inode->record.attributes.links == 0)
+    return Error{ErrorCode::kInvalidArgument, "this directory cannot have a quota"};
+  if (const QuotaAccount* const account = account_of(*inode))
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the directory is in the tree of inode {}, which has a quota; quotas do not nest",
+                             account->directory())};
+  return {};
+}
+
+// No operation is half done, and all content is stored. Only readers run beside it, and they change no record.
+Result<void> Quotas::count_tree(InodeNumber directory, const QuotaAccountPtr& account) {
+  DEDUPFS_TRY(check_can_have_quota(directory));  // again: it may have moved
+  std::vector<InodeNumber> directories;
+  DEDUPFS_TRY(count_inode(directory, account, directories));
+  while (!directories.empty()) {
+    const InodeNumber next = directories.back();
+    directories.pop_back();
+    DEDUPFS_TRY(visit_entries(volume_.metadata(), Family::kCookies, encode_inode_key(next), encode_key_behind(next),
+                              kEntriesAPage, [&](const std::string& /*key*/, const std::string& value) -> Result<void> {
+                                DEDUPFS_ASSIGN(const CookieEntry entry, decode_cookie_entry(next, value));
+                                return count_inode(entry.inode, account, directories);
+                              }));
+  }
+  return {};
+}
+
+Result<void> Quotas::count_inode(InodeNumber number, const QuotaAccountPtr& account,
+                                 std::vector<InodeNumber>& directories) {
+  DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
+  const MutexLock lock(inode->mutex);
+  const bool is_folder = is_directory(inode->record.attributes.mode);
+  const QuotaAccount* const present = account_of(*inode);
+  if (present == account.get()) return {};  // a file with several names
+  if (present != nullptr && is_folder)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("inode {} below the directory has a quota; quotas do not nest", present->directory())};
+  if (present != nullptr) return {};  // a file with names in two trees stays in the first one
+  inode->quota = {.account = account};
+  account->add_present_file();
+  put_record(volume_.metadata(), *inode);
+  if (is_folder) directories.push_back(number);
+  return {};
+}
+
+Result<void> Quotas::remove(InodeNumber directory) {
+  const MutexLock lock(mutex_);
+  DEDUPFS_TRY(transactions_.check_writable());
+  if (ledger_.damage()) return *ledger_.damage();
+  const QuotaAccountPtr account = ledger_.find_of_directory(directory);
+  if (account == nullptr) return Error{ErrorCode::kNotFound, fmt::format("directory {} has no quota", directory)};
+  {
+    const Transactions::Change change(transactions_);
+    ledger_.remove(*account);
+    ledger_.save();
+  }
+  return transactions_.sync();
+}
+
+void Quotas::measure(const QuotaAccountPtr& account) {
+  const QuotaAccount::Measurement seen = account->begin_measurement();
+  const MutexLock lock(measuring_mutex_);
+  const QuotaAccount::Measurement begun = account->begin_measurement();
+  if (begun.changed_bytes < seen.changed_bytes) return;  // another thread has measured meanwhile
+  const auto stored = [&]() -> Result<std::uint64_t> {
+    DEDUPFS_TRY(transactions_.sync());
+    DEDUPFS_ASSIGN(const Share share,
+                   compute_deletion(volume_, {.names = {{.inode = account->directory()}}, .snapshots = {}}));
+    return share.stored_bytes;
+  }();
+  if (stored)
+    account->end_measurement(begun, *stored);
+  else
+    spdlog::warn("the stored bytes of the tree of inode {} could not be measured: {}", account->directory(),
+                 stored.error().message());
+}
+
+void Quotas::measure_all() {
+  for (const QuotaAccountPtr& account : ledger_.all())
+    if (account->status().limits.stored_bytes) measure(account);
+}
+
+std::vector<QuotaStatus> Quotas::all() const {
+  std::vector<QuotaStatus> all;
+  for (const QuotaAccountPtr& account : ledger_.all()) all.push_back(account->status());
+  return all;
+}
+
+Result<std::map<InodeNumber, std::string>> Quotas::paths() const {
+  std::map<InodeNumber, std::string> found;
+  const std::vector<QuotaAccountPtr> accounts = ledger_.all();
+  if (accounts.empty()) return found;
+  const CommittedTree tree = CommittedTree::live(std::make_shared<CommittedState>(volume_.database()));
+  InodePaths paths(tree);
+  for (const QuotaAccountPtr& account : accounts) paths.want(account->directory());
+  DEDUPFS_TRY(paths.find());
+  for (const QuotaAccountPtr& account : accounts)
+    found.emplace(account->directory(), paths.path_of(account->directory()));
+  return found;
+}
+
+std::optional<QuotaStatus> Quotas::of_inode(InodeNumber number) {
+  if (ledger_.is_empty()) return std::nullopt;
+  const Result<InodePtr> inode = table_.get(number);
+  if (!inode) return std::nullopt;
+  const MutexLock lock((*inode)->mutex);
+  const QuotaAccount* const account = account_of(**inode);
+  return account != nullptr ? std::optional(account->status()) : std::nullopt;
+}
+
+Result<bool> Quotas::is_counted(InodeNumber directory, const QuotaAccount& account) {
+  DEDUPFS_ASSIGN(const InodePtr inode, table_.get_directory(directory));
+  const MutexLock lock(inode->mutex);
+  return account_of(*inode) == &account;
+}
+
+void Quotas::restored(const QuotaChanges& changes) {
+  for (const auto& [number, change] : changes.changes_)
+    if (const QuotaAccountPtr account = ledger_.find(number)) account->add_recorded(change.bytes, change.files);
+  for (const QuotaAccountPtr& account : ledger_.all()) {
+    const InodeNumber directory = account->directory();
+    const auto counted = is_counted(directory, *account);
+    if (counted && *counted) continue;
+    // The snapshot is older than the quota. So no record names it.
+    ledger_.remove(*account);
+    const auto count_again = [&]() -> Result<void> {
+      DEDUPFS_TRY(counted);
+      DEDUPFS_ASSIGN(const QuotaAccountPtr anew, ledger_.make(directory, account->status().limits));
+      const Result<void> done = count_tree(directory, anew);
+      done ? ledger_.add(anew) : anew->remove();
+      return done;
+    };
+    if (const Result<void> done = count_again(); !done)
+      spdlog::warn("the quota of inode {} is removed by the rollback: {}", directory, done.error().message());
+  }
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,89 @@
+// Sets, changes and removes the quotas of trees. See docs/quotas.md.
+//
+// A quota belongs to a directory and to everything below it. Each inode's record names the quota that counts it. Setting a quota on a
+// tree with content names it in all records of the tree, at the end of one transaction group: all or nothing. Writers wait meanwhile.
+//
+// Threads:   every function from any thread. A mutex lets only one at a time change quotas.
+// Ownership: all constructor arguments must outlive it.
+// Failure:   after an error, the quotas are as before.
+// Memory:    some 250 bytes for each inode of a tree that gets a quota, until the group is committed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "fs/format/quota_records.h"
+#include "fs/format/types.h"
+#include "fs/inodes/inode_table.h"
+#include "fs/inodes/quota_ledger.h"
+#include "fs/transactions/lock_order.h"
+#include "fs/transactions/space_guard.h"
+#include "fs/transactions/transactions.h"
+#include "store/volume/volume.h"
+
+namespace dedupfs {
+
+// What a rollback changes in the sums of quotas.
+class QuotaChanges {
+ public:
+  // A record of an inode goes from one value to another; nothing: it is not there.
+  void note(InodeNumber inode, const std::optional<std::string>& from, const std::optional<std::string>& to);
+
+ private:
+  friend class Quotas;
+  struct Change {
+    std::int64_t bytes = 0;
+    std::int64_t files = 0;
+  };
+  std::map<QuotaNumber, Change> changes_;
+};
+
+class Quotas {
+ public:
+  Quotas(Volume& volume, InodeTable& table, QuotaLedger& ledger, Transactions& transactions, SpaceGuard& space)
+      : volume_(volume), table_(table), ledger_(ledger), transactions_(transactions), space_(space) {}
+
+  // The limits of the tree below a directory, in place of those that it has. They are durable when this returns. Limits may be
+  // lower than the use: then the tree cannot grow. kNotDirectory; kInvalidArgument without any limit, and if the directory is in a
+  // tree with a quota or has one below it.
+  Result<void> set(InodeNumber directory, const QuotaLimits& limits);
+  // kNotFound if the directory has no quota.
+  Result<void> remove(InodeNumber directory);
+  std::vector<QuotaStatus> all() const;
+  // The paths of the directories in the last commit, relative to the root, which is ".".
+  Result<std::map<InodeNumber, std::string>> paths() const;
+  // Of the tree that an inode is in, if it has a quota.
+  std::optional<QuotaStatus> of_inode(InodeNumber inode);
+
+  // Measures the stored bytes of a tree: a commit, and walks over the recipes and extents of the volume. Callers at the same time
+  // wait for each other. If it cannot be measured, the old numbers stay, and the log says why.
+  void measure(const QuotaAccountPtr& account);
+  // The same for all trees with a limit of stored bytes.
+  void measure_all();
+
+  // After a rollback, at the end of the same group: counts what changed, and names quotas in trees that had none in the snapshot. A
+  // quota whose directory is gone is removed.
+  void restored(const QuotaChanges& changes);
+
+ private:
+  Result<void> set_new(InodeNumber directory, const QuotaLimits& limits);
+  Result<void> check_can_have_quota(InodeNumber directory);
+  Result<void> count_tree(InodeNumber directory, const QuotaAccountPtr& account);
+  Result<void> count_inode(InodeNumber number, const QuotaAccountPtr& account, std::vector<InodeNumber>& directories);
+  Result<bool> is_counted(InodeNumber directory, const QuotaAccount& account);
+
+  Volume& volume_;
+  InodeTable& table_;
+  QuotaLedger& ledger_;
+  Transactions& transactions_;
+  SpaceGuard& space_;
+  Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::requests) DEDUPFS_ACQUIRED_BEFORE(lock_order::renames);
+  Mutex measuring_mutex_ DEDUPFS_ACQUIRED_AFTER(mutex_) DEDUPFS_ACQUIRED_BEFORE(lock_order::renames);
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,53 @@
+#include "fs/inodes/quota_ledger.h"
+
+#include "inodes_of_volume.h"
+
+namespace dedupfs {
+namespace {
+
+struct QuotaLedgerTest : InodesOfVolume {
+  std::optional<std::string> stored() { return metadata_.get(Family::kCounters, kQuotasCounter).value(); }
+};
+
+TEST_F(QuotaLedgerTest, AVolumeWithoutQuotasGetsNoRecord) {
+  quotas_.save();
+  EXPECT_FALSE(stored());
+  EXPECT_TRUE(quotas_.is_empty());
+}
+
+TEST_F(QuotaLedgerTest, AccountsComeBackWithTheirSums) {
+  const QuotaAccountPtr account = quotas_.make(7, {.files = 3}).value();
+  EXPECT_EQ(quotas_.find(account->number()), nullptr) << "not among the others yet";
+  quotas_.add(account);
+  account->add_present_file();
+  account->change_record(0, 500);
+  quotas_.save();
+
+  const QuotaLedger again(metadata_);
+  const QuotaAccountPtr found = again.find_of_directory(7);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found, again.find(account->number()));
+  EXPECT_EQ(found->record(), account->record());
+}
+
+TEST_F(QuotaLedgerTest, NumbersAreNotUsedTwice) {
+  const QuotaAccountPtr first = quotas_.make(7, {.files = 3}).value();
+  quotas_.add(first);
+  quotas_.remove(*first);
+  EXPECT_TRUE(first->is_removed());
+  quotas_.add(quotas_.make(8, {.files = 3}).value());
+  quotas_.save();
+  QuotaLedger again(metadata_);
+  EXPECT_EQ(again.find(first->number()), nullptr);
+  EXPECT_GT(again.make(9, {.files = 1}).value()->number(), again.find_of_directory(8)->number());
+}
+
+TEST_F(QuotaLedgerTest, DamageIsToldAndNothingHolds) {
+  metadata_.put(Family::kCounters, kQuotasCounter, "\xff");
+  const QuotaLedger damaged(metadata_);
+  EXPECT_TRUE(damaged.damage());
+  EXPECT_TRUE(damaged.is_empty());
+}
+
+}  // namespace
+}  // namespace dedupfs
