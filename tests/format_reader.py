@@ -110,7 +110,7 @@ def read_superblock(volume):
     superblock = json.loads(text)
     require(superblock["magic"] == "dedupfs volume", "not a superblock")
     require(superblock["format_version"] == 1, f"format version {superblock['format_version']} is not known")
-    require(set(superblock["incompatible_features"]) <= {"delta"}, "there are features that are not known")
+    require(set(superblock["incompatible_features"]) <= {"delta", "quotas"}, "there are features that are not known")
     require(superblock["fingerprint"] == "sha256", "fingerprint is not known")
     return superblock
 
@@ -473,13 +473,17 @@ class Inode:
         record = Decoder(value, f"inode {number}")
         record.version()
         self.number = number
-        self.may_have_xattrs = record.number(1) == 1
+        flags = record.number(1)
+        require(flags <= 3, f"inode {number}: unknown flags")
+        self.may_have_xattrs = flags & 1 == 1
+        self.quota = record.varint() if flags & 2 else 0
+        require((self.quota >= 1) == (flags & 2 == 2), f"inode {number}: its quota is impossible")
         self.mode, self.owner, self.group, self.links = (record.varint() for _ in range(4))
         self.birth = self.read_time(record, 0)
         self.atime, self.mtime, self.ctime = (self.read_time(record, self.birth[0]) for _ in range(3))
         self.target = None
         self.device = None
-        self.size = 0
+        self.size = self.data_bytes = 0
         kind = stat.S_IFMT(self.mode)
         if kind == stat.S_IFREG:
             self.size, self.data_bytes = record.varint(), record.varint()
@@ -609,6 +613,26 @@ def read_holds(counters):
     return holds
 
 
+def read_quotas(counters, namespace):
+    """Number of a quota -> inode of its directory, limits, sums. The sums are those of the inodes."""
+    quotas = {}
+    if b"quotas" not in counters:
+        return quotas
+    record = Decoder(counters[b"quotas"], "quotas")
+    record.version()
+    end = record.varint()
+    while not record.at_end():
+        number, directory = record.varint(), record.varint()
+        require(max(quotas, default=0) < number < end, "quotas: a number is out of order")
+        limits = [None if limit == 0 else limit - 1 for limit in (record.varint() for _ in range(3))]
+        quotas[number] = (directory, limits, [record.varint() for _ in range(4)])
+    for number, (directory, _, sums) in quotas.items():
+        counted = [inode for inode in namespace.inodes.values() if inode.quota == number]
+        require(directory in [inode.number for inode in counted], f"quota {number} does not count its directory")
+        require(sums[:2] == [sum(inode.data_bytes for inode in counted), len(counted)], f"quota {number}: wrong sums")
+    return quotas
+
+
 class Volume:
     def __init__(self, folder, snapshot=None):
         folder = pathlib.Path(folder)
@@ -618,6 +642,7 @@ class Volume:
         require(counters[b"volume_uuid"].decode() == self.superblock["uuid"], "the index belongs to another volume")
         self.holds = read_holds(counters)
         self.namespace = Namespace(index if snapshot is None else Snapshot(index, snapshot))
+        self.quotas = read_quotas(counters, self.namespace) if snapshot is None else {}
         self.store = Store(folder, index, self.superblock)
 
     def content(self, inode):

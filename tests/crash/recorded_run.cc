@@ -377,6 +377,18 @@ void RecordedRun::set_xattr(const ModelPtr& node, const std::string& name, const
       [&] { node->xattrs[name] = value; });
 }
 
+void RecordedRun::set_quota(std::uint64_t files) {
+  step(
+      "setting a quota",
+      [&] { return filesystem_->set_quota(kRootInode, {.logical_bytes = kMaxQuotaLimit, .files = files}); }, [] {});
+}
+
+void RecordedRun::remove_quota() {
+  if (filesystem_->quotas().empty()) return;
+  step(
+      "removing a quota", [&] { return filesystem_->remove_quota(kRootInode); }, [] {});
+}
+
 History RecordedRun::finish() {
   history_.events = disk_->events();
   filesystem_.reset();

@@ -100,6 +100,9 @@ class RecordedRun {
               Filesystem::RenameMode mode = Filesystem::RenameMode::kReplace);
   void set_mode(const ModelPtr& node, std::uint32_t mode, std::uint32_t uid);
   void set_xattr(const ModelPtr& node, const std::string& name, const std::string& value);
+  // Of the whole tree, with a limit that nothing reaches. The model knows nothing of quotas: check_namespace() compares the sums.
+  void set_quota(std::uint64_t files);
+  void remove_quota();
 
   // Ends the run without closing, as a crash does, or after close().
   History finish();

@@ -223,6 +223,24 @@ void snapshots_in_between(RecordedRun& run, Random& random, int length) {
   }
 }
 
+// The whole tree gets a quota, loses it and gets it again, and goes back to times at which it had none.
+void quotas_in_between(RecordedRun& run, Random& random, int length) {
+  for (int i = 0; i < length; ++i) {
+    if (below(random, 3) == 0)
+      run.remove_quota();
+    else
+      run.set_quota(1'000'000 + static_cast<std::uint64_t>(i));
+    const ModelPtr file = run.make_file(run.root(), "file" + std::to_string(i));
+    run.write(file, 0, random_bytes(random, 1 + below(random, 30'000)));
+    if (below(random, 2) == 0) run.sync_file(file);
+    sequences_of_two(run, random, 2);
+    const std::string snapshot = std::to_string(below(random, 3));
+    if (below(random, 3) == 0) run.create_snapshot(snapshot);
+    if (below(random, 4) == 0) run.roll_back(snapshot);
+    if (below(random, 3) == 0) run.reopen();
+  }
+}
+
 // Files are cloned, and made of pieces of others, so that what they need lies scattered and is stored once more.
 void defragment_scattered_chunks(RecordedRun& run, Random& random, int length) {
   std::vector<std::string> contents;
@@ -302,6 +320,7 @@ constexpr std::array kWorkloads{
     Workload{.name = "reclaim", .drive = reclaim_in_between, .length = 8, .short_length = 3},
     Workload{.name = "settle", .drive = settle_in_between, .length = 8, .short_length = 3},
     Workload{.name = "snapshots", .drive = snapshots_in_between, .length = 14, .short_length = 6},
+    Workload{.name = "quota", .drive = quotas_in_between, .length = 8, .short_length = 3},
     Workload{.name = "rewrite",
              .drive = defragment_scattered_chunks,
              .length = 9,

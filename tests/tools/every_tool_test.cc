@@ -17,6 +17,7 @@
 #include "dedupfs_extract.h"
 #include "dedupfs_gc.h"
 #include "dedupfs_import.h"
+#include "dedupfs_quota.h"
 #include "dedupfs_scrub.h"
 #include "dedupfs_snapshot.h"
 #include "dedupfs_stat.h"
@@ -96,6 +97,7 @@ std::vector<Tool> all_tools() {
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_gc(arguments, out, err); }, 1, 2},
       {"dedupfs-import",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_import(arguments, out, err); }, 1, 2},
+      {"dedupfs-quota", run_quota, 1, 2, "dedupfs-quota.8", {"set", "show", "list", "remove"}},
       {"dedupfs-scrub", run_scrub, 1, 2},
       {"dedupfs-snapshot",
        run_snapshot,

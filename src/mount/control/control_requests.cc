@@ -95,6 +95,29 @@ Result<SnapshotRequest> snapshot_request_of(const nlohmann::json& request) {
   return unknown_action(action, "snapshot");
 }
 
+Result<QuotaRequest> quota_request_of(const nlohmann::json& request) {
+  using Action = QuotaRequest::Action;
+  const std::string action = request.at("action").get<std::string>();
+  if (action == "list") return QuotaRequest{};
+  if (action != "set" && action != "remove") return unknown_action(action, "quota");
+  if (!request.at("inode").is_number_unsigned())
+    return Error{ErrorCode::kInvalidArgument, "\"inode\" is not an inode number"};
+  QuotaRequest quota{.action = action == "set" ? Action::kSet : Action::kRemove,
+                     .inode = request.at("inode").get<InodeNumber>(),
+                     .limits = {}};
+  if (quota.action == Action::kRemove) return quota;
+  for (const auto& [key, limit] :
+       {std::pair("logical_bytes", &quota.limits.logical_bytes), std::pair("stored_bytes", &quota.limits.stored_bytes),
+        std::pair("files", &quota.limits.files)}) {
+    const nlohmann::json& given = request.at(key);
+    if (given.is_null()) continue;
+    if (!given.is_number_unsigned())
+      return Error{ErrorCode::kInvalidArgument, std::string("\"") + key + "\" is not a limit"};
+    *limit = given.get<std::uint64_t>();
+  }
+  return quota;
+}
+
 Result<CloneRequest> clone_request_of(const nlohmann::json& request) {
   for (const char* const key : {"from", "parent"})
     if (!request.at(key).is_number_unsigned())

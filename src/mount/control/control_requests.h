@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "fs/format/quota_records.h"
 #include "fs/format/types.h"
 #include "fs/statistics/shared_space.h"
 #include "store/reclaim/reclaim_types.h"
@@ -44,6 +45,16 @@ struct SnapshotRequest {
   std::optional<std::int64_t> until_unix_seconds;  // of kHold; none: until it is released
 };
 Result<SnapshotRequest> snapshot_request_of(const nlohmann::json& request);
+
+// {"command": "quota", "action": "set", "inode": 12, "logical_bytes": 1000, "stored_bytes": null, "files": null}
+struct QuotaRequest {
+  enum class Action { kList, kSet, kRemove };
+
+  Action action = Action::kList;
+  InodeNumber inode = 0;  // of all but kList: the directory
+  QuotaLimits limits;     // of kSet
+};
+Result<QuotaRequest> quota_request_of(const nlohmann::json& request);
 
 // {"command": "clone", "from": 12, "parent": 1, "name": "copy"}
 struct CloneRequest {

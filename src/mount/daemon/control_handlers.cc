@@ -11,6 +11,7 @@
 #include "mount/daemon/public_questions.h"
 #include "mount/reports/diff_report.h"
 #include "mount/reports/metrics_report.h"
+#include "mount/reports/quota_report.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/reports/scrub_report.h"
 #include "mount/reports/share_report.h"
@@ -91,6 +92,18 @@ Result<nlohmann::json> run_snapshot_request(FuseMount& mount, const SnapshotRequ
   return nlohmann::json{{"snapshots", snapshots_json(filesystem.snapshots(), filesystem.held_snapshots())}};
 }
 
+Result<nlohmann::json> run_quota_request(Filesystem& filesystem, const QuotaRequest& request) {
+  switch (request.action) {
+    case QuotaRequest::Action::kList:
+      if (!filesystem.volume().read_only()) filesystem.measure_quotas();
+      break;
+    case QuotaRequest::Action::kSet: DEDUPFS_TRY(filesystem.set_quota(request.inode, request.limits)); break;
+    case QuotaRequest::Action::kRemove: DEDUPFS_TRY(filesystem.remove_quota(request.inode));
+  }
+  DEDUPFS_ASSIGN(const auto paths, filesystem.quota_paths());
+  return nlohmann::json{{"quotas", quotas_json(filesystem.quotas(), paths)}};
+}
+
 Result<MetricsFormat> metrics_format_of(const nlohmann::json& asked) {
   const std::string format = asked.value("format", "prometheus");
   if (format == "prometheus") return MetricsFormat::kPrometheus;
@@ -117,7 +130,9 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
       {"metrics",
        [&mount, &filesystem, &request](const Json& asked) -> Result<Json> {
          DEDUPFS_ASSIGN(const MetricsFormat format, metrics_format_of(asked));
-         DEDUPFS_ASSIGN(const Json statistics, committed_statistics(mount));
+         DEDUPFS_ASSIGN(Json statistics, committed_statistics(mount));
+         DEDUPFS_ASSIGN(const auto paths, filesystem.quota_paths());
+         statistics["quotas"] = quotas_json(filesystem.quotas(), paths);
          DEDUPFS_ASSIGN(const SpaceReport space, filesystem.space());
          return Json{{"metrics", metrics_text(statistics,
                                               {.volume = request.volume.string(),
@@ -172,6 +187,11 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
        [&mount](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {
          DEDUPFS_ASSIGN(const SnapshotRequest snapshot, snapshot_request_of(asked));
          return run_snapshot_request(mount, snapshot, wanted);
+       }},
+      {"quota",
+       [&filesystem](const Json& asked) -> Result<Json> {
+         DEDUPFS_ASSIGN(const QuotaRequest quota, quota_request_of(asked));
+         return run_quota_request(filesystem, quota);
        }},
       {"clone",
        [&mount](const Json& asked) -> Result<Json> {

@@ -12,6 +12,7 @@
 #include "fs/statistics/statistics.h"
 #include "json/document.h"
 #include "mount/reports/performance_report.h"
+#include "mount/reports/quota_report.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/reports/scrub_report.h"
 #include "mount/reports/statistics_report.h"
@@ -74,6 +75,7 @@ Result<nlohmann::json> committed_statistics(FuseMount& mount) {
   nlohmann::json json = statistics_json(statistics, filesystem.volume().superblock(), filesystem.scrubber().status(),
                                         reclaim_status_of(filesystem), true);
   json["performance"] = performance_of(mount);
+  json["quotas"] = quotas_json(filesystem.quotas());
   return json;
 }
 
@@ -87,6 +89,10 @@ PublicAnswers::Makers public_questions(FuseMount& mount) {
   return {
       {"dedupfs.statistics", [&mount] { return public_statistics(mount); }},
       {"dedupfs.live", [&mount] { return Result<std::string>(public_text("dedupfs.live", live_statistics(mount))); }},
+      {"dedupfs.quotas",
+       [&mount] {
+         return Result<std::string>(public_text("dedupfs.quotas", {{"quotas", quotas_json(mount.filesystem().quotas())}}));
+       }},
       {"dedupfs.health",
        [&mount, mounted = std::int64_t{std::time(nullptr)}] { return health(mount.filesystem(), mounted); }},
   };

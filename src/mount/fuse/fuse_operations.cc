@@ -16,17 +16,17 @@ void op_init(void* userdata, fuse_conn_info* connection) {
   survive("the start of the mount", [&] { mount.connected(); });
 }
 
-void op_statfs(fuse_req_t req, fuse_ino_t) {
+void op_statfs(fuse_req_t req, fuse_ino_t inode) {
   reply(
       req, [&]() -> Result<struct statvfs> {
         constexpr std::uint64_t kBlock = 4096;
-        DEDUPFS_ASSIGN(const SpaceReport space, mount_of(req).filesystem().space());
+        DEDUPFS_ASSIGN(const TreeSpace space, mount_of(req).filesystem().space_of(inode));
         struct statvfs result {};
         result.f_bsize = result.f_frsize = kBlock;
         result.f_blocks = space.total_bytes / kBlock;
-        result.f_bfree = result.f_bavail = space.available_bytes / kBlock;
-        // An inode takes only space: about a block for metadata and the smallest content.
-        result.f_ffree = result.f_favail = result.f_bavail;
+        result.f_bfree = space.free_bytes / kBlock;
+        result.f_bavail = space.available_bytes / kBlock;
+        result.f_ffree = result.f_favail = space.free_inodes;
         result.f_files = space.inodes + result.f_ffree;
         result.f_namemax = kMaxName;
         return result;

@@ -74,6 +74,16 @@ constexpr Metric kOfCaches[] = {
     {"dedupfs_cache_misses_total", "misses", "Look-ups in a cache that found nothing."},
 };
 
+constexpr Metric kOfQuotas[] = {
+    {"dedupfs_quota_logical_bytes", "logical_bytes", "Data in a tree with a quota, without holes."},
+    {"dedupfs_quota_logical_limit_bytes", "logical_limit_bytes", "The limit of logical bytes of a tree."},
+    {"dedupfs_quota_stored_bytes", "stored_bytes", "Stored bytes that a tree needed when they were measured last."},
+    {"dedupfs_quota_unmeasured_bytes", "unmeasured_bytes", "Bytes written into a tree since they were measured."},
+    {"dedupfs_quota_stored_limit_bytes", "stored_limit_bytes", "The limit of stored bytes of a tree."},
+    {"dedupfs_quota_files", "files", "Files and directories in a tree with a quota."},
+    {"dedupfs_quota_files_limit", "files_limit", "The limit of files and directories of a tree."},
+};
+
 constexpr Metric kQueues[] = {
     {"dedupfs_running_operations", "operations", "Operations that have no answer yet."},
     {"dedupfs_unstored_bytes", "unstored_bytes", "Memory for new data that is not stored yet."},
@@ -137,6 +147,19 @@ class Text {
     begin(type, metric.name, metric.help);
     for (const nlohmann::json& one : list)
       sample(metric.name, value_of(one.at(metric.key)).value_or("0"), name_label(label, one));
+  }
+  // A sample for each quota that has the value. Its label is the path of the directory if that is known, otherwise the inode.
+  void add_each_quota(const Metric& metric, const nlohmann::json& quotas) {
+    bool has_begun = false;
+    for (const nlohmann::json& quota : quotas) {
+      const auto number = value_of(quota.at(metric.key));
+      if (!number) continue;
+      if (!std::exchange(has_begun, true)) begin("gauge", metric.name, metric.help);
+      const nlohmann::json& path = quota.at("path");
+      const std::string directory =
+          path.is_null() ? fmt::format("inode {}", quota.at("inode").get<std::uint64_t>()) : path.get<std::string>();
+      sample(metric.name, *number, fmt::format(",directory=\"{}\"", label_value(directory)));
+    }
   }
   void add_histogram(const nlohmann::json& operations, const nlohmann::json& bounds) {
     if (operations.empty()) return;
@@ -218,6 +241,8 @@ std::string metrics_text(const nlohmann::json& statistics, const MetricsContext&
   if (context.available_bytes)
     text.add("gauge", {"dedupfs_available_bytes", "", "Disk space for new data, as df shows it."},
              *context.available_bytes);
+  const nlohmann::json quotas = statistics.value("quotas", nlohmann::json::array());
+  for (const Metric& metric : kOfQuotas) text.add_each_quota(metric, quotas);
   const nlohmann::json performance = statistics.value("performance", nlohmann::json());
   if (!performance.is_null()) add_performance(text, performance);
   return text.take();

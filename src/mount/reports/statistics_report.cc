@@ -80,6 +80,7 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"scrub", scrub_json(scrub)},
       {"reclaim", reclaim_json(reclaim)},
       {"performance", nullptr},
+      {"quotas", nullptr},
   };
   put_time(json, "last_snapshot", statistics.last_snapshot_unix_seconds);
   return json;

@@ -11,6 +11,7 @@
 
 #include "base/size.h"
 #include "fs/format/local_time.h"
+#include "mount/reports/quota_report.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/reports/scrub_report.h"
 
@@ -34,6 +35,7 @@ class Screen {
     } else {
       shares();
     }
+    out_ += quotas_screen(json_.value("quotas", nlohmann::json::array()));
     warnings();
     jobs();
     if (detail == ScreenDetail::kFull) nfs_export();

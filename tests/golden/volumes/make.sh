@@ -291,7 +291,24 @@ make_v1_holds() {
   pack_with_snapshots v1-holds
 }
 
-[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots v1-tiers v1-holds
+make_v1_quotas() {
+  mkfs.dedupfs --chunker gear:avg=1k "$volume"
+  mount_volume
+  mkdir -p "$mnt/limited/below" "$mnt/free" "$mnt/removed"
+  noise 91 5000 >"$mnt/limited/file"
+  ln "$mnt/limited/file" "$mnt/limited/below/second name"
+  noise 92 3000 >"$mnt/removed/file"
+  dedupfs-quota set "$mnt/removed" --files 10
+  dedupfs-quota set "$mnt/limited" --logical 1m --stored 2m --files 100
+  dedupfs-quota remove "$mnt/removed"
+  dedupfs-snapshot create "$mnt" then
+  noise 93 700 >"$mnt/limited/below/later"
+  truncate -s 100000 "$mnt/limited/sparse"
+  noise 94 2000 >"$mnt/free/file"
+  pack_with_snapshots v1-quotas
+}
+
+[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots v1-tiers v1-holds v1-quotas
 for name; do
   if [ -e "$here/$name.tar.gz" ]; then
     echo "$name exists and stays as it is"

@@ -125,6 +125,23 @@ TEST(ControlRequests, AClonesPlaceIsANumberAndAName) {
   EXPECT_THROW((void)clone_request_of({{"from", 1u}, {"parent", 1u}}), Json::exception);
 }
 
+TEST(ControlRequests, AQuotaHasADirectoryAndLimits) {
+  EXPECT_EQ(quota_request_of({{"action", "list"}})->action, QuotaRequest::Action::kList);
+  EXPECT_EQ(quota_request_of({{"action", "remove"}, {"inode", 5u}})->inode, 5u);
+  const Json set = {{"action", "set"}, {"inode", 5u}, {"logical_bytes", 70u}, {"stored_bytes", nullptr}, {"files", 0u}};
+  const auto request = quota_request_of(set);
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->limits, (QuotaLimits{.logical_bytes = 70, .stored_bytes = {}, .files = 0}));
+  for (const Json& limit : {Json(-1), Json(1.5), Json("1m")}) {
+    Json wrong = set;
+    wrong["logical_bytes"] = limit;
+    EXPECT_TRUE(is_wrong(quota_request_of(wrong))) << limit;
+  }
+  EXPECT_TRUE(is_wrong(quota_request_of({{"action", "set"}, {"inode", -5}})));
+  EXPECT_TRUE(is_wrong(quota_request_of({{"action", "double"}})));
+  EXPECT_THROW((void)quota_request_of({{"action", "set"}, {"inode", 5u}}), Json::exception);
+}
+
 TEST(ControlRequests, ScrubTakesARateOfBytes) {
   const auto request = scrub_request_of({{"action", "start"}, {"bytes_per_second", 4096u}});
 

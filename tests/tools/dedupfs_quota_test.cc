@@ -1,0 +1,45 @@
+#include "dedupfs_quota.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "outcome.h"
+#include "support/temp_dir.h"
+
+namespace dedupfs::tools {
+namespace {
+
+using testing::HasSubstr;
+
+struct QuotaTool : testing::Test {
+  TempDir folder_;
+};
+
+TEST_F(QuotaTool, NeedsAMountedVolume) {
+  const Outcome outcome = outcome_of(run_quota, {"set", "--logical", "1g", folder_.path()});
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("not in a mounted dedupfs volume"));
+}
+
+TEST_F(QuotaTool, AFileHasNoQuota) {
+  const std::string file = folder_.path() / "file";
+  std::ofstream(file) << "text";
+
+  const Outcome outcome = outcome_of(run_quota, {"show", file});
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("is not a directory"));
+}
+
+TEST_F(QuotaTool, LimitsAreSizesAndOneIsNeeded) {
+  EXPECT_EQ(outcome_of(run_quota, {"set", folder_.path()}).exit_code, 1);
+  const Outcome outcome = outcome_of(run_quota, {"set", "--stored", "much", folder_.path()});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("'much' is not a size"));
+}
+
+}  // namespace
+}  // namespace dedupfs::tools

@@ -1,0 +1,10 @@
+// dedupfs-quota(8): sets, shows and removes the quotas of trees.
+#pragma once
+
+#include "console.h"
+
+namespace dedupfs::tools {
+
+int run_quota(Arguments arguments, std::ostream& out, std::ostream& err);
+
+}  // namespace dedupfs::tools
