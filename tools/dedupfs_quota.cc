@@ -10,17 +10,15 @@
 #include "base/size.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
-#include "json_text.h"
 #include "mount/clients/ask_publicly.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/quota_report.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
+#include "show.h"
 
 namespace dedupfs::tools {
 namespace {
-
-constexpr int kQuotaSchemaVersion = 1;
 
 struct QuotaArguments {
   std::string action;
@@ -28,7 +26,6 @@ struct QuotaArguments {
   std::string logical;  // sizes as they were given; empty: no limit
   std::string stored;
   std::optional<std::uint64_t> files;
-  bool as_json = false;
 };
 
 // A directory in a mount.
@@ -119,7 +116,7 @@ CLI::App& add_action(CLI::App& app, QuotaArguments& asked, const std::string& ac
   CLI::App& command = *app.add_subcommand(action, meaning);
   command.callback([&asked, action] { asked.action = action; });
   command.add_option(place, asked.path, "a directory of a mounted volume")->required();
-  command.add_flag("--json", asked.as_json, "print one JSON object");
+  add_json_flag(command, "print one JSON object");
   return command;
 }
 
@@ -146,7 +143,7 @@ void define_commands(CLI::App& app, QuotaArguments& asked) {
 }  // namespace
 
 int run_quota(Arguments arguments, std::ostream& out, std::ostream& err) {
-  const Console console({.name = "dedupfs-quota", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  Console console({.name = "dedupfs-quota", .usage_error = kUsageError, .failed = kFailed}, out, err);
   QuotaArguments asked;
   CLI::App app("Limits how much a directory of a mounted dedupfs volume may hold, and shows what it uses.",
                "dedupfs-quota");
@@ -155,13 +152,9 @@ int run_quota(Arguments arguments, std::ostream& out, std::ostream& err) {
 
   const auto quotas = act(asked);
   if (!quotas) return console.fail(quotas.error());
-  const auto text = read_answer([&]() -> std::string {
-    if (asked.as_json) return text_of_json({{"schema_version", kQuotaSchemaVersion}, {"quotas", *quotas}});
-    return asked.action == "remove" ? std::string() : quotas_screen(*quotas);
+  return show(console, "dedupfs-quota", {{"quotas", *quotas}}, kDone, [&asked](const nlohmann::json& shown) {
+    return asked.action == "remove" ? std::string() : quotas_screen(shown.at("quotas"));
   });
-  if (!text) return console.fail(text.error());
-  out << *text;
-  return console.end(kDone);
 }
 
 }  // namespace dedupfs::tools

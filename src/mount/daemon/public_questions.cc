@@ -91,7 +91,8 @@ PublicAnswers::Makers public_questions(FuseMount& mount) {
       {"dedupfs.live", [&mount] { return Result<std::string>(public_text("dedupfs.live", live_statistics(mount))); }},
       {"dedupfs.quotas",
        [&mount] {
-         return Result<std::string>(public_text("dedupfs.quotas", {{"quotas", quotas_json(mount.filesystem().quotas())}}));
+         return Result<std::string>(
+             public_text("dedupfs.quotas", {{"quotas", quotas_json(mount.filesystem().quotas())}}));
        }},
       {"dedupfs.health",
        [&mount, mounted = std::int64_t{std::time(nullptr)}] { return health(mount.filesystem(), mounted); }},
