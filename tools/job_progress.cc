@@ -33,7 +33,7 @@ nlohmann::json json_of(const JobState& state) {
                    "time", std::time(nullptr));
 }
 
-std::optional<double> number_in(const nlohmann::json& object, const char* key) {
+std::optional<double> optional_number(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
   return found == object.end() || found->is_null() ? std::nullopt : std::optional(found->get<double>());
 }
@@ -44,9 +44,9 @@ JobState state_of_job(const nlohmann::json& status) {
   return {.stage = has_phase                          ? phase->get<std::string>()
                    : status.at("running").get<bool>() ? "running"
                                                       : "ended",
-          .percent = number_in(status, "progress_percent"),
-          .bytes_per_second = number_in(status, "swept_bytes_per_second"),
-          .seconds_left = number_in(status, "seconds_left")};
+          .percent = optional_number(status, "progress_percent"),
+          .bytes_per_second = optional_number(status, "swept_bytes_per_second"),
+          .seconds_left = optional_number(status, "seconds_left")};
 }
 
 }  // namespace

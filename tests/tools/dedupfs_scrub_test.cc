@@ -16,11 +16,15 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
+Outcome scrub(const std::vector<std::string>& arguments, const Process& process = {}) {
+  return outcome_of(run_scrub, arguments, process);
+}
+
 TEST(RunScrub, ChecksAllDataAndWaitsForTheEnd) {
   const ServedVolume volume;
-  EXPECT_THAT(outcome_of(run_scrub, {"--status", volume.path()}).out, StartsWith("Last scrub: never"));
+  EXPECT_THAT(scrub({"--status", volume.path()}).out, StartsWith("Last scrub: never"));
 
-  const Outcome outcome = outcome_of(run_scrub, {"--wait", "--rate", "0", volume.path()});
+  const Outcome outcome = scrub({"--wait", "--rate", "0", volume.path()});
 
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, testing::ContainsRegex("^Last scrub: 2.* checked, no damage\n"));
@@ -29,7 +33,7 @@ TEST(RunScrub, ChecksAllDataAndWaitsForTheEnd) {
 TEST(RunScrub, JsonHasTheDocumentedMembers) {
   const ServedVolume volume;
 
-  const Outcome outcome = outcome_of(run_scrub, {"--wait", "--rate", "0", "--json", volume.path()});
+  const Outcome outcome = scrub({"--wait", "--rate", "0", "--json", volume.path()});
 
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto json = nlohmann::json::parse(outcome.out);
@@ -43,8 +47,7 @@ TEST(RunScrub, TheManualNamesEachKey) {
   const ServedVolume volume;
   const std::string manual = manual_text("dedupfs-scrub.8");
 
-  const auto json =
-      nlohmann::json::parse(outcome_of(run_scrub, {"--wait", "--rate", "0", "--json", volume.path()}).out);
+  const auto json = nlohmann::json::parse(scrub({"--wait", "--rate", "0", "--json", volume.path()}).out);
 
   EXPECT_EQ(keys_missing_in(manual, json), "");
   EXPECT_EQ(keys_missing_in(manual, json.at("last")), "");
@@ -54,7 +57,7 @@ TEST(RunScrub, DamageHasAnExitCodeOfItsOwn) {
   const ServedVolume volume;
   damage_containers(volume.path());
 
-  const Outcome outcome = outcome_of(run_scrub, {"--wait", "--rate", "0", volume.path()});
+  const Outcome outcome = scrub({"--wait", "--rate", "0", volume.path()});
 
   EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("DAMAGED CHUNKS"), HasSubstr("fsck.dedupfs")));
@@ -63,16 +66,16 @@ TEST(RunScrub, DamageHasAnExitCodeOfItsOwn) {
 TEST(RunScrub, CanBeStopped) {
   const ServedVolume volume;
 
-  EXPECT_EQ(outcome_of(run_scrub, {"--rate", "1", volume.path()}).exit_code, 0);
-  const Outcome outcome = outcome_of(run_scrub, {"--stop", volume.path()});
+  EXPECT_EQ(scrub({"--rate", "1", volume.path()}).exit_code, 0);
+  const Outcome outcome = scrub({"--stop", volume.path()});
 
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(outcome.out, HasSubstr("stopped early"));
 }
 
 TEST(RunScrub, ABadRateIsNamedWithTheRemedy) {
-  EXPECT_THAT(outcome_of(run_scrub, {"--set-rate", "fast", "/volume"}).err, HasSubstr("--set-rate: 'fast'"));
-  const Outcome outcome = outcome_of(run_scrub, {"--rate", "fast", "/volume"});
+  EXPECT_THAT(scrub({"--set-rate", "fast", "/volume"}).err, HasSubstr("--set-rate: 'fast'"));
+  const Outcome outcome = scrub({"--rate", "fast", "/volume"});
 
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("--rate: 'fast' is not a size"), HasSubstr("50m")));
@@ -81,7 +84,7 @@ TEST(RunScrub, ABadRateIsNamedWithTheRemedy) {
 TEST(RunScrub, NeedsAMount) {
   const ClosedVolume volume;
 
-  const Outcome outcome = outcome_of(run_scrub, {volume.path()});
+  const Outcome outcome = scrub({volume.path()});
 
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, AllOf(StartsWith("dedupfs-scrub: "), HasSubstr("not mounted")));
@@ -90,14 +93,14 @@ TEST(RunScrub, NeedsAMount) {
 TEST(RunScrub, FailsIfItsOutputCannotBeWritten) {
   const ServedVolume volume;
 
-  EXPECT_EQ(outcome_on_full_disk(run_scrub, {"--status", volume.path()}).exit_code, 2);
+  EXPECT_EQ(outcome_on_full_disk(run_scrub, {"--status", volume.path()}, Process()).exit_code, 2);
 }
 
 TEST(RunScrub, AWaitShowsProgressOnATerminalAndIsSilentInAPipe) {
   const ServedVolume volume;
   const std::vector<std::string> slowly{"--wait", "--rate", "8m", volume.path()};
-  EXPECT_EQ(outcome_of(run_scrub, slowly).err, "");
-  const Outcome outcome = outcome_of(run_scrub, slowly, Process{.err_is_terminal = true});
+  EXPECT_EQ(scrub(slowly).err, "");
+  const Outcome outcome = scrub(slowly, {.err_is_terminal = true});
 
   EXPECT_EQ(outcome.exit_code, 0);
   if (!outcome.err.empty())  // it may be faster than the first look

@@ -105,7 +105,7 @@ CLI::App& add_delta(CLI::App& app, DeltaArguments& arguments) {
       .add_option("--repeat", arguments.options.repeat, "number of timed passes; the fastest is reported (default 3)")
       ->type_name("R")
       ->check(CLI::Range(std::size_t{1}, kMax));
-  add_json_flag(command, "print one JSON object with the records");
+  tools::add_json_flag(command, "print one JSON object with the records");
   command.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE")->required();
   return command;
 }

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -157,7 +158,7 @@ CLI::App& add_resemble(CLI::App& app, ResembleArguments& arguments) {
       ->type_name("R")
       ->check(CLI::Range(std::size_t{1}, kMax));
   command.add_flag("--accuracy", arguments.only_accuracy, "measure only the accuracy");
-  add_json_flag(command, "print one JSON object with the records");
+  tools::add_json_flag(command, "print one JSON object with the records");
   command.add_option("--plot", arguments.plot_folder, "draw figures into this folder")->type_name("DIR");
   command.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE")->required();
   return command;

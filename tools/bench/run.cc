@@ -143,7 +143,7 @@ CLI::App& add_chunk(CLI::App& app, ChunkArguments& arguments) {
                   "number of measured passes; the median is reported (default 5)")
       ->type_name("R")
       ->check(CLI::Range(std::size_t{1}, kMaxRepeat));
-  CLI::Option& json = *add_json_flag(chunk, "print one JSON object with the records");
+  CLI::Option& json = *tools::add_json_flag(chunk, "print one JSON object with the records");
   CLI::Option& offsets =
       *chunk.add_flag("--offsets", arguments.only_offsets, "print the end offset of each chunk instead of measuring");
   CLI::Option& plot =
@@ -170,7 +170,7 @@ int run_bench(std::span<const std::string> arguments, std::ostream& out, std::os
   const CLI::App& delta = add_delta(app, delta_arguments);
 
   CLI::App& isa = *app.add_subcommand("isa", "list the instruction sets of this CPU and the kernels that use them");
-  add_json_flag(isa, "print a JSON object");
+  tools::add_json_flag(isa, "print a JSON object");
 
   Console console({.name = "dedupfs-bench", .usage_error = kUsageError, .failed = kFailed}, out, err);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
