@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "mount/reports/performance_report.h"
+#include "mount/reports/quota_report.h"
 #include "mount/reports/statistics_report.h"
 
 namespace dedupfs {
@@ -63,6 +64,22 @@ TEST(MetricsReport, TheMountAddsWhetherItTakesData) {
 
   EXPECT_THAT(text, HasSubstr("dedupfs_read_only{volume=\"/v\",mountpoint=\"/m\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("dedupfs_available_bytes{volume=\"/v\",mountpoint=\"/m\"} 1234\n"));
+}
+
+TEST(MetricsReport, EachQuotaHasItsDirectoryAsALabel) {
+  nlohmann::json statistics = scrubbed_volume();
+  statistics["quotas"] = quotas_json({{.directory = 5, .limits = {.logical_bytes = 70}, .logical_bytes = 7, .files = 1},
+                                      {.directory = 6, .limits = {.files = 9}, .logical_bytes = 0, .files = 2}},
+                                     {{5, "alice"}});
+  const std::string text = metrics_text(statistics, {.volume = "/v", .mountpoint = "/m"});
+
+  const std::string alice = "{volume=\"/v\",mountpoint=\"/m\",directory=\"alice\"} ";
+  const std::string other = "{volume=\"/v\",mountpoint=\"/m\",directory=\"inode 6\"} ";
+  EXPECT_THAT(text, HasSubstr("# TYPE dedupfs_quota_logical_bytes gauge\n"));
+  EXPECT_THAT(text, HasSubstr("\ndedupfs_quota_logical_bytes" + alice + "7\n"));
+  EXPECT_THAT(text, HasSubstr("\ndedupfs_quota_logical_limit_bytes" + alice + "70\n"));
+  EXPECT_THAT(text, HasSubstr("\ndedupfs_quota_files_limit" + other + "9\n"));
+  EXPECT_THAT(text, Not(HasSubstr("dedupfs_quota_logical_limit_bytes" + other))) << "there is no such limit";
 }
 
 nlohmann::json busy_volume() {
