@@ -633,6 +633,26 @@ def read_quotas(counters, namespace):
     return quotas
 
 
+def read_history(counters):
+    """Samples of the size of the volume, by their keys: (seconds since 1970, bytes on disk, counts, speeds)."""
+    samples = {}
+    for key, value in counters.items():
+        if not key.startswith(b"history."):
+            continue
+        record = Decoder(value, key.decode())
+        record.version()
+        flags, time, disk = record.number(1), record.varint(), record.varint()
+        require(flags <= 3, f"{key}: unknown flags")
+        require(time <= 2**40, f"{key}: out of range")
+        counts = [record.varint() for _ in range(7)] if flags & 1 else None
+        speeds = [record.varint() for _ in range(2)] if flags & 2 else None
+        record.end()
+        keys = b"history.hour.%03d" % (time // 3600 % 168), b"history.day.%04d" % (time // 86400 % 3653)
+        require(key in keys, f"{key}: a sample of another time")
+        samples[key] = time, disk, counts, speeds
+    return samples
+
+
 class Volume:
     def __init__(self, folder, snapshot=None):
         folder = pathlib.Path(folder)
@@ -641,6 +661,7 @@ class Volume:
         counters = dict(index.family("counters"))
         require(counters[b"volume_uuid"].decode() == self.superblock["uuid"], "the index belongs to another volume")
         self.holds = read_holds(counters)
+        self.history = read_history(counters)
         self.namespace = Namespace(index if snapshot is None else Snapshot(index, snapshot))
         self.quotas = read_quotas(counters, self.namespace) if snapshot is None else {}
         self.store = Store(folder, index, self.superblock)

@@ -147,6 +147,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="dedupfs-test-") as folder:
         volumes = [check_golden(reader, manifest, pathlib.Path(folder) / manifest.stem) for manifest in manifests]
         check_deltas(volumes)
+        samples = [sample for volume in volumes for sample in volume.history.values()]
+        check("a volume has its history", any(counts and counts[0] == 2 and counts[1] == 43000 for _, _, counts, _ in samples), samples)
     with tempfile.TemporaryDirectory(prefix="dedupfs-test-") as folder:
         check_checkpoint(reader, HERE / "golden" / "volumes" / "v1-healed.manifest", pathlib.Path(folder))
     with tempfile.TemporaryDirectory(prefix="dedupfs-test-") as folder:

@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "ask_or_read.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/statistics/file_statistics.h"
@@ -26,6 +27,8 @@
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
 #include "show.h"
+#include "stat_history.h"
+#include "terminal.h"
 #include "whole_file.h"
 
 namespace dedupfs::tools {
@@ -43,21 +46,13 @@ struct StatArguments {
   std::vector<std::string> trees;
   std::string prometheus;
   std::string openmetrics;
+  bool asks_history = false;
+  std::string since;
+  bool as_csv = false;
+  bool as_plot = false;
   bool foreign = false;
   bool verbose = false;
 };
-
-// Asks the daemon if one has the volume. Otherwise reads the volume here.
-template <class Read>
-Result<nlohmann::json> ask_or_read(const Path& volume_path, bool foreign, const nlohmann::json& request, Read read) {
-  VolumeOptions options;
-  options.foreign = foreign;
-  options.read_only = true;
-  const auto volume = Volume::open(volume_path, options);
-  if (volume) return read(**volume);
-  if (volume.error().code() == ErrorCode::kBusy) return control_request(volume_path, request);
-  return volume.error();
-}
 
 // What is shown of a volume.
 struct VolumeReport {
@@ -333,6 +328,29 @@ int show_trees(const StatArguments& asked, const Console& console) {
               [](const nlohmann::json& shown) { return folder_shares_screen(shown.at("folders")); });
 }
 
+CLI::Option* define_history_options(CLI::App& app, StatArguments& asked) {
+  CLI::Option* const history = app.add_flag("--history", asked.asks_history, "show how the volume has grown");
+  app.add_option("--since", asked.since, "with --history: leave out what is older: 30d, 2026-12-24")
+      ->type_name("TIME")
+      ->needs(history);
+  CLI::Option* const csv = app.add_flag("--csv", asked.as_csv, "with --history: print comma-separated values");
+  CLI::Option* const plot = app.add_flag("--plot", asked.as_plot, "with --history: draw it in the terminal");
+  for (CLI::Option* const form : {csv, plot}) form->needs(history)->excludes("--json");
+  csv->excludes(plot);
+  return history;
+}
+
+HistoryQuestion history_question_of(const StatArguments& asked) {
+  using enum HistoryQuestion::Form;
+  return {.path = asked.path,
+          .since = asked.since,
+          .form = asked.as_json   ? kJson
+                  : asked.as_csv  ? kCsv
+                  : asked.as_plot ? kPlot
+                                  : kTable,
+          .foreign = asked.foreign};
+}
+
 void define_options(CLI::App& app, StatArguments& asked) {
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
   CLI::Option* const json = add_json_flag(app, "print one JSON object with exact numbers");
@@ -359,6 +377,14 @@ void define_options(CLI::App& app, StatArguments& asked) {
   for (CLI::Option* const metrics : {prometheus, openmetrics})
     metrics->type_name("FILE")->excludes(json)->excludes(verbose)->excludes(file)->excludes(freed)->excludes(tree);
   prometheus->excludes(openmetrics);
+  define_history_options(app, asked)
+      ->excludes(file)
+      ->excludes(freed)
+      ->excludes(tree)
+      ->excludes(prometheus)
+      ->excludes(openmetrics)
+      ->excludes(verbose)
+      ->needs(volume);
   define_common_options(app);
   app.callback([&asked, volume, file, freed, tree] {
     asked.asks_freed = !freed->empty();
@@ -380,6 +406,7 @@ int run_stat(Arguments arguments, std::ostream& out, std::ostream& err) {
       "dedupfs-stat");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
+  if (asked.asks_history) return show_history(history_question_of(asked), console, own_terminal());
   if (asked.asks_freed) return show_freed(asked, console);
   if (!asked.trees.empty()) return show_trees(asked, console);
   return asked.files.empty() ? show_volume(asked, console) : show_files(asked, console);

@@ -49,20 +49,29 @@ std::optional<std::int64_t> calendar_time_in(const std::string& text) {
   return std::nullopt;
 }
 
-}  // namespace
-
-Result<std::int64_t> parse_time(const std::string& text, std::int64_t now) {
+// A duration is `sign` times as long away from `now`.
+Result<std::int64_t> time_in(const std::string& text, std::int64_t now, int sign) {
   std::optional<std::int64_t> time;
   if (text.starts_with('@')) {
     time = number_in(std::string_view(text).substr(1));
   } else if (const auto duration = duration_in(text)) {
-    time = now + *duration;
+    time = now + sign * *duration;
   } else {
     time = calendar_time_in(text);
   }
   if (time) return *time;
   return invalid_argument(fmt::format(
       "'{}' is not a time: give a date such as 2026-12-24 or '2026-12-24 18:00', or a duration such as 30d", text));
+}
+
+}  // namespace
+
+Result<std::int64_t> parse_time(const std::string& text, std::int64_t now) {
+  return time_in(text, now, 1);
+}
+
+Result<std::int64_t> parse_past_time(const std::string& text, std::int64_t now) {
+  return time_in(text, now, -1);
 }
 
 }  // namespace dedupfs::tools

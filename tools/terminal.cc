@@ -57,12 +57,24 @@ bool wants_color() {
   return (without == nullptr || *without == '\0') && type != nullptr && std::string_view(type) != "dumb";
 }
 
+// The first of these that is set says what the locale is: locale(7).
+bool has_utf8_locale() {
+  for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string_view locale = value;
+    return locale.ends_with("UTF-8") || locale.ends_with("utf8");
+  }
+  return false;
+}
+
 }  // namespace
 
 Terminal own_terminal() {
   const bool is_terminal = ::isatty(STDOUT_FILENO) != 0;
   return {.is_terminal = is_terminal,
           .has_color = is_terminal && wants_color(),
+          .has_utf8 = has_utf8_locale(),
           .size = size_of_output,
           .read_keys = read_single_keys,
           .wait_for_quit = wait_for_q};

@@ -18,6 +18,7 @@ struct TerminalSize {
 struct Terminal {
   bool is_terminal = false;  // of the output; otherwise it is a pipe or a file
   bool has_color = false;
+  bool has_utf8 = false;  // by the locale
   std::function<TerminalSize()> size = [] { return TerminalSize(); };
   // Until the result is gone, keys come one by one, and are not shown.
   std::function<std::shared_ptr<void>()> read_keys = [] { return nullptr; };

@@ -23,6 +23,12 @@ TEST(ParseTime, TakesDatesAndDurations) {
   EXPECT_EQ(value_of(parse_time("8w", 100)), 100 + 8 * 7 * 86400);
 }
 
+TEST(ParsePastTime, TakesTheSameButDurationsLieInThePast) {
+  EXPECT_EQ(value_of(parse_past_time("@1798131600", 0)), 1798131600);
+  EXPECT_EQ(value_of(parse_past_time("30d", 100 * 86400)), 70 * 86400);
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, parse_past_time("-30d", 0)));
+}
+
 TEST(ParseTime, RefusesEverythingElse) {
   for (const char* const text : {"", "tomorrow", "2026", "2026-02-31", "2026-13-01", "2026-12-24 25:00", "2026-12-24x",
                                  "d", "-5d", "1.5d", "@", "@x", "99999999999999999999d", "5 d"})

@@ -67,5 +67,14 @@ TEST(Terminal, IsPutBack) {
   EXPECT_TRUE(input.waits_for_lines());
 }
 
+TEST(Terminal, ShowsUtf8WhereTheLocaleSaysSo) {
+  ::setenv("LC_ALL", "de_DE.UTF-8", 1);
+  EXPECT_TRUE(own_terminal().has_utf8);
+  ::setenv("LC_ALL", "C", 1);
+  ::setenv("LANG", "de_DE.UTF-8", 1);
+  EXPECT_FALSE(own_terminal().has_utf8) << "LC_ALL wins";
+  ::unsetenv("LC_ALL");
+}
+
 }  // namespace
 }  // namespace dedupfs::tools

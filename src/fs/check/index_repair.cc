@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "fs/check/history_repair.h"
 #include "fs/check/hold_repair.h"
 #include "fs/check/quota_check.h"
 #include "fs/check/snapshot_repair.h"
@@ -224,6 +225,7 @@ Result<void> IndexRepair::build(const std::unordered_set<std::uint64_t>& mismatc
   DEDUPFS_TRY(put_counter(writer, kNextContainerCounter, next_container));
   const bool has_holds = std::ranges::count(superblock_.read_only_features, kHoldsFeature) != 0;
   DEDUPFS_TRY(repair_holds(with_counters, has_holds, writer, log));
+  DEDUPFS_TRY(repair_history(with_counters, writer));
   DEDUPFS_TRY(writer.flush());
   DEDUPFS_TRY(writer.put(Family::kCounters, kVolumeUuidCounter, superblock_.uuid));  // now it is complete
   return writer.flush();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fs/check/quota_check.h"
+#include "fs/check/history_repair.h"
 #include "fs/check/reference_check.h"
 #include "fs/content/recipe.h"
 #include "fs/format/hold_records.h"
@@ -253,7 +254,11 @@ class NamespaceCheck {
     if (count && *count != inodes_.size())
       report_.error(fmt::format("{} inodes recorded, {} found", *count, inodes_.size()));
     DEDUPFS_TRY(check_parses(kHoldsCounter, decode_holds));
-    return check_parses(kVolumeTimeCounter, decode_volume_time);
+    DEDUPFS_TRY(check_parses(kVolumeTimeCounter, decode_volume_time));
+    DEDUPFS_ASSIGN(const std::uint64_t damaged_samples, count_damaged_samples(volume_.database()));
+    if (damaged_samples != 0)
+      report_.note(fmt::format("{} records of the history do not parse and are left out", damaged_samples));
+    return {};
   }
 
   template <class Decode>

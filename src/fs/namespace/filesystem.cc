@@ -45,9 +45,10 @@ Filesystem::~Filesystem() {
 }
 
 Result<void> Filesystem::close(const ClosingGoesOn& goes_on) {
-  parts_->background.stop();
+  parts_->stop();
   if (parts_->closed.exchange(true) || parts_->volume->read_only()) return {};
   parts_->holds.note_time();
+  if (parts_->history) parts_->history->take_last();
   DEDUPFS_TRY(parts_->transactions.finish());
   crash_point("unmount.committed");
   if (const auto finished = parts_->background.finish_checkpoint(goes_on); !finished) {

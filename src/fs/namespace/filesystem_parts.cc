@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "fs/background/stored_references.h"
+#include "fs/history/history_series.h"
 #include "fs/inodes/inode_record.h"
 #include "fs/statistics/statistics.h"
 
@@ -9,6 +11,22 @@ namespace dedupfs {
 namespace {
 
 constexpr std::size_t kCachedInodes = 16 * 1024;
+
+// A sample is no change of a user: alone it is worth no checkpoint.
+HistoryHost history_host(FilesystemParts& parts) {
+  return {.changes = [&parts] { return parts.transactions.changes(); },
+          .commit = [&parts] { return parts.transactions.sync(); },
+          .keep =
+              [&parts](const HistorySample& sample) {
+                if (!parts.transactions.check_writable()) return;
+                const QuiesceGate::Pass pass(parts.transactions.gate());
+                put_history_sample(parts.volume->metadata(), sample);
+              },
+          .visit_newest =
+              [&parts](const auto& visit) {
+                return StoredReferences(parts.volume->database(), *parts.numbers).visit_newest(visit);
+              }};
+}
 
 }  // namespace
 
@@ -58,7 +76,8 @@ FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique
                   .defragment_percent = options.defragment_percent,
                   .settle = options.settle,
                   .settle_cpu_percent = options.settle_cpu_percent,
-                  .gather_percent = options.gather_percent}) {}
+                  .gather_percent = options.gather_percent}),
+      history_settings(options.history) {}
 
 Result<void> FilesystemParts::start() {
   DEDUPFS_TRY(maker.ensure_root());
@@ -70,7 +89,13 @@ Result<void> FilesystemParts::start() {
                                   .after_commit = [this](bool is_new_state) { background.after_commit(is_new_state); },
                                   .now_and_then = [this] { holds.note_time_now_and_then(); }}));
   background.start();
+  if (history_settings) history.emplace(*volume, history_host(*this), *history_settings);
   return {};
+}
+
+void FilesystemParts::stop() {
+  background.stop();
+  if (history) history->stop();
 }
 
 }  // namespace dedupfs

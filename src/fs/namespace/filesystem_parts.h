@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "fs/background/background_work.h"
 #include "fs/content/dirty_budget.h"
+#include "fs/history/history_keeper.h"
 #include "fs/inodes/damage_log.h"
 #include "fs/inodes/directory_moves.h"
 #include "fs/inodes/inode_changes.h"
@@ -61,6 +62,8 @@ struct FilesystemParts {
                   const FilesystemOptions& options);
 
   Result<void> start();
+  // Ends the background work, but for checkpoints.
+  void stop();
 
   const std::unique_ptr<Volume> volume;
   VolumeSize volume_size;
@@ -106,8 +109,10 @@ struct FilesystemParts {
   Clones clones;
 
   Activity activity;
-  // Last, so that its threads end before the objects that they use.
+  // Last, so that their threads end before the objects that they use.
   BackgroundWork background;
+  const std::optional<HistorySettings> history_settings;
+  std::optional<HistoryKeeper> history;  // after start(), if there are settings and the volume is writable
   std::atomic<bool> closed{false};
   std::optional<Error> missing_checkpoint;
 };

@@ -4,9 +4,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "fs/background/settle_mode.h"
 #include "fs/format/directory_entry.h"
+#include "fs/history/history_keeper.h"
 #include "fs/snapshots/snapshot_types.h"
 #include "fs/snapshots/volume_time.h"
 
@@ -23,10 +25,11 @@ struct FilesystemOptions {
   // everybody.
   std::chrono::milliseconds background_patience{2000};
   SettleMode settle = SettleMode::kOff;
-  unsigned settle_cpu_percent = 100;  // the share of the time in which it works
-  unsigned gather_percent = 100;      // what settling gathers may take, of what was stored since it gathered last
-  unsigned defragment_percent = 0;    // the share of written data that may be stored again (defragmenter.h)
-  HoldClocks hold_clocks;             // of held snapshots
+  unsigned settle_cpu_percent = 100;       // the share of the time in which it works
+  unsigned gather_percent = 100;           // what settling gathers may take, of what was stored since it gathered last
+  unsigned defragment_percent = 0;         // the share of written data that may be stored again (defragmenter.h)
+  HoldClocks hold_clocks;                  // of held snapshots
+  std::optional<HistorySettings> history;  // none: this mount takes no samples
   using SnapshotAccess = dedupfs::SnapshotAccess;
   SnapshotAccess snapshot_access = SnapshotAccess::kVisible;
 };

@@ -12,7 +12,6 @@
 #include "fs/format/mode.h"
 #include "fs/statistics/committed_view.h"
 #include "index/entries.h"
-#include "store/chunks/chunk_reader.h"
 #include "store/chunks/chunk_set.h"
 #include "store/chunks/extent_finder.h"
 #include "store/metadata/before_images.h"
@@ -29,13 +28,12 @@ Error no_inode(InodeNumber inode) {
   return {ErrorCode::kNotFound, fmt::format("there is no inode {}", inode)};
 }
 
-using Chunks = std::vector<ChunkId>;
 using VisitChunk = std::function<Result<void>(ChunkId)>;
 
 // Counts the references of files to some chunks, file by file. Files without such a reference take no memory.
-class References {
+class ReferenceCounts {
  public:
-  References(const ChunkSet& wanted, std::uint64_t max_bytes)
+  ReferenceCounts(const ChunkSet& wanted, std::uint64_t max_bytes)
       : wanted_(wanted), of_a_file_(max_bytes), of_several_files_(max_bytes), of_this_file_(max_bytes) {}
 
   // The references of a file follow each other.
@@ -234,25 +232,12 @@ class FileCounting {
   // The chunks that count_chunks() found.
   Result<void> estimate_restore(InodeNumber inode, FileStatistics& statistics) {
     RestoreEstimate estimate;
-    DEDUPFS_TRY(visit_chunks(inode, [&](ChunkId id) { return estimate_chunk(id, estimate); }));
+    DEDUPFS_TRY(visit_chunks(inode, [&](ChunkId id) { return estimate_reading(extents_, id, estimate); }));
     statistics.regions_read = estimate.regions_read();
     statistics.jumps = estimate.jumps();
     statistics.read_bytes = estimate.read_bytes();
     statistics.hard_disk_seconds = estimate.seconds(kHardDisk);
     statistics.ssd_seconds = estimate.seconds(kSsd);
-    return {};
-  }
-
-  Result<void> estimate_chunk(ChunkId chunk, RestoreEstimate& estimate) {
-    Chunks wanted{chunk};  // the next one last
-    for (std::size_t left = ChunkReader::kMaxChunksPerRead; !wanted.empty() && left != 0; --left) {
-      const ChunkId id = wanted.back();
-      wanted.pop_back();
-      DEDUPFS_ASSIGN(const ChunkExtent* const extent, find_extent(id));
-      if (!estimate.read(*extent, id)) continue;
-      const DeltaSources& sources = extent->at(id).sources;
-      wanted.insert(wanted.end(), sources.rbegin(), sources.rend());
-    }
     return {};
   }
 
@@ -268,8 +253,8 @@ class FileCounting {
   const std::uint64_t max_bytes_;                // of each set
   std::map<InodeNumber, FileStatistics> files_;  // those asked for
   ChunkSet wanted_{max_bytes_};                  // their chunks
-  References live_{wanted_, max_bytes_};
-  References old_{wanted_, max_bytes_};  // to content that only snapshots have
+  ReferenceCounts live_{wanted_, max_bytes_};
+  ReferenceCounts old_{wanted_, max_bytes_};  // to content that only snapshots have
   ExtentFinder extents_;
 };
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "fs/format/mode.h"
@@ -215,8 +216,8 @@ std::uint64_t disk_bytes_of(const Volume& volume) {
   return Counting::disk_bytes_of(volume);
 }
 
-Result<Statistics> compute_statistics(Volume& volume) {
-  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume));
+Result<Statistics> compute_statistics(Volume& volume, GoOn go_on) {
+  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume, std::move(go_on)));
   return Counting(volume, view).run();
 }
 

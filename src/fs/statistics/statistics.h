@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/go_on.h"
 #include "base/result.h"
 #include "store/volume/volume.h"
 
@@ -76,8 +77,8 @@ struct Statistics {
   double mean_delta_bytes() const;              // 0 without deltas
 };
 
-// Counts the last commit: sync first to count everything.
-Result<Statistics> compute_statistics(Volume& volume);
+// Counts the last commit: sync first to count everything. An Error of `go_on` ends it.
+Result<Statistics> compute_statistics(Volume& volume, GoOn go_on = nullptr);
 
 // The size of the volume's folder, as du counts. Reads the status of every file in it.
 std::uint64_t disk_bytes_of(const Volume& volume);

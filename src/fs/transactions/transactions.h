@@ -92,6 +92,9 @@ class Transactions {
   // The same, with a task at the end of the group. Other callers wait for their turn.
   AtEnd sync_with(CommitHook::Task task);
 
+  // The changes that have begun since the start.
+  std::uint64_t changes() const { return changes_; }
+
   // These request work soon, and do not wait. Before start() they do nothing.
   void request_commit();
   void request_prepare();   // file data takes too much memory

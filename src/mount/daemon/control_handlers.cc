@@ -2,14 +2,17 @@
 
 #include <unistd.h>
 
+#include <ctime>
 #include <fstream>
 #include <optional>
 
+#include "fs/history/history_series.h"
 #include "fs/snapshots/tree_diff.h"
 #include "fs/statistics/file_statistics.h"
 #include "mount/control/control_requests.h"
 #include "mount/daemon/public_questions.h"
 #include "mount/reports/diff_report.h"
+#include "mount/reports/history_report.h"
 #include "mount/reports/metrics_report.h"
 #include "mount/reports/quota_report.h"
 #include "mount/reports/reclaim_report.h"
@@ -140,6 +143,11 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
                                                .read_only = request.options.read_only,
                                                .available_bytes = space.available_bytes},
                                               format)}};
+       }},
+      {"history",
+       [&filesystem](const Json&) -> Result<Json> {
+         DEDUPFS_ASSIGN(const History history, read_history(filesystem.volume().metadata(), std::time(nullptr)));
+         return Json{{"samples", history_json(history)}};
        }},
       {"live", [&mount](const Json&) -> Result<Json> { return live_statistics(mount); }},
       {"files",

@@ -228,6 +228,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request,
   filesystem_options.settle_cpu_percent = static_cast<unsigned>(options.settle_cpu_percent);
   filesystem_options.gather_percent = static_cast<unsigned>(options.gather_percent);
   filesystem_options.defragment_percent = static_cast<unsigned>(options.defragment_percent);
+  filesystem_options.history.emplace();
   return Filesystem::open(std::move(*volume), filesystem_options);
 }
 

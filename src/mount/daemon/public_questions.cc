@@ -9,8 +9,10 @@
 #include <string_view>
 #include <utility>
 
+#include "fs/history/history_series.h"
 #include "fs/statistics/statistics.h"
 #include "json/document.h"
+#include "mount/reports/history_report.h"
 #include "mount/reports/performance_report.h"
 #include "mount/reports/quota_report.h"
 #include "mount/reports/reclaim_report.h"
@@ -67,6 +69,13 @@ Result<std::string> public_statistics(FuseMount& mount) {
   return public_text("dedupfs-stat", std::move(statistics));
 }
 
+// As many samples as an attribute has room for.
+Result<std::string> public_history(Volume& volume) {
+  constexpr std::size_t kMostSamples = 150;
+  DEDUPFS_ASSIGN(const History history, read_history(volume.metadata(), std::time(nullptr)));
+  return public_text("dedupfs.history", {{"samples", history_json(thinned(history, kMostSamples))}});
+}
+
 }  // namespace
 
 Result<nlohmann::json> committed_statistics(FuseMount& mount) {
@@ -94,6 +103,7 @@ PublicAnswers::Makers public_questions(FuseMount& mount) {
          return Result<std::string>(
              public_text("dedupfs.quotas", {{"quotas", quotas_json(mount.filesystem().quotas())}}));
        }},
+      {"dedupfs.history", [&mount] { return public_history(mount.filesystem().volume()); }},
       {"dedupfs.health",
        [&mount, mounted = std::int64_t{std::time(nullptr)}] { return health(mount.filesystem(), mounted); }},
   };

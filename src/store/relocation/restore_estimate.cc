@@ -1,6 +1,11 @@
 #include "store/relocation/restore_estimate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <vector>
+
+#include "store/chunks/chunk_reader.h"
 
 namespace dedupfs {
 
@@ -29,6 +34,22 @@ double RestoreEstimate::seconds(const DiskModel& disk) const {
   return std::max(
       static_cast<double>(jumps_) * disk.seek_seconds + static_cast<double>(read_bytes_) / disk.bytes_per_second,
       static_cast<double>(decoded_bytes_) / kDecodedBytesPerSecond);
+}
+
+Result<void> estimate_reading(ExtentFinder& extents, ChunkId chunk, RestoreEstimate& estimate) {
+  std::vector<ChunkId> wanted{chunk};  // the next one last
+  for (std::size_t left = ChunkReader::kMaxChunksPerRead; !wanted.empty() && left != 0; --left) {
+    const ChunkId id = wanted.back();
+    wanted.pop_back();
+    DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents.find(id));
+    if (extent == nullptr)
+      return Error{ErrorCode::kCorruption,
+                   fmt::format("chunk {} is not in the index; fsck.dedupfs says more", number_of(id))};
+    if (!estimate.read(*extent, id)) continue;
+    const DeltaSources& sources = extent->at(id).sources;
+    wanted.insert(wanted.end(), sources.rbegin(), sources.rend());
+  }
+  return {};
 }
 
 }  // namespace dedupfs

@@ -13,7 +13,9 @@
 
 #include <cstdint>
 
+#include "base/result.h"
 #include "store/chunks/chunk_index.h"
+#include "store/chunks/extent_finder.h"
 #include "store/format/types.h"
 #include "store/relocation/recently_used.h"
 
@@ -53,5 +55,8 @@ class RestoreEstimate {
   std::uint64_t read_bytes_ = 0;
   std::uint64_t decoded_bytes_ = 0;
 };
+
+// Reads the chunk, and all that it is made from, at whatever depth. kCorruption, and it names the chunk, if the index has not got one.
+Result<void> estimate_reading(ExtentFinder& extents, ChunkId chunk, RestoreEstimate& estimate);
 
 }  // namespace dedupfs

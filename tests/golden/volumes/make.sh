@@ -308,7 +308,24 @@ make_v1_quotas() {
   pack_with_snapshots v1-quotas
 }
 
-[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots v1-tiers v1-holds v1-quotas
+# Samples of the history, of two mounts.
+make_v1_history() {
+  mkfs.dedupfs --chunker fixed:size=1k "$volume"
+  mount_volume
+  noise 91 40000 >"$mnt/file"
+  cp "$mnt/file" "$mnt/copy"
+  umount.dedupfs "$mnt"
+  mount_volume
+  rm "$mnt/file"
+  noise 92 3000 >"$mnt/more"
+  umount.dedupfs "$mnt"
+  mount_volume ro
+  python3 "$here/manifest.py" "$mnt" >"$here/v1-history.manifest"
+  umount.dedupfs "$mnt"
+  pack v1-history
+}
+
+[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots v1-tiers v1-holds v1-quotas v1-history
 for name; do
   if [ -e "$here/$name.tar.gz" ]; then
     echo "$name exists and stays as it is"

@@ -1,0 +1,107 @@
+#include "fs/history/history_keeper.h"
+
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "base/guarded.h"
+#include "base/low_priority.h"
+#include "fs/history/history_series.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr int kPartOfTheTime = 100;
+
+// The last mount has kept a sample of the state that this one has found.
+bool has_sample_of_present(Volume& volume, std::int64_t now) {
+  if (!volume.was_closed()) return false;
+  const auto samples = read_history(volume.metadata(), now);
+  return samples && !samples->empty();
+}
+
+}  // namespace
+
+HistoryKeeper::HistoryKeeper(Volume& volume, HistoryHost host, HistorySettings settings)
+    : volume_(volume), host_(std::move(host)), settings_(std::move(settings)) {
+  if (has_sample_of_present(volume_, unix_seconds())) sampled_changes_ = host_.changes();
+  thread_ = std::thread([this] { run(); });
+  ::pthread_setname_np(thread_.native_handle(), "history");
+}
+
+HistoryKeeper::~HistoryKeeper() {
+  stop();
+}
+
+void HistoryKeeper::stop() {
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  wakeup_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::int64_t HistoryKeeper::unix_seconds() const {
+  if (settings_.unix_seconds) return settings_.unix_seconds();
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+Result<void> HistoryKeeper::check_wanted() {
+  const MutexLock lock(mutex_);
+  if (stopping_) return Error{ErrorCode::kInterrupted, "the volume is being unmounted"};
+  return {};
+}
+
+void HistoryKeeper::run() {
+  lower_priority_of_this_thread();
+  const MutexLock lock(mutex_);
+  while (!stopping_) {
+    {
+      const MutexUnlock unlocked(mutex_);
+      survive("taking a sample for the history", [this] { sample_in_background(); });
+    }
+    wakeup_.wait_for(mutex_, settings_.interval, [this]() DEDUPFS_REQUIRES(mutex_) { return stopping_; });
+  }
+}
+
+void HistoryKeeper::sample_in_background() {
+  const auto taken = sample([this] { return check_wanted(); });
+  if (taken && check_wanted()) host_.keep(*taken);
+}
+
+void HistoryKeeper::take_last() {
+  survive("taking the last sample for the history", [this] {
+    if (is_unchanged() || !host_.commit()) return;  // the last commit has the same failure, and reports it
+    no_count_before_ = {};
+    const auto end = Clock::now() + settings_.patience;
+    const auto taken = sample([end]() -> Result<void> {
+      if (Clock::now() > end) return Error{ErrorCode::kInterrupted, "it would take too long"};
+      return {};
+    });
+    if (taken) host_.keep(*taken);
+  });
+}
+
+std::optional<HistorySample> HistoryKeeper::sample(const GoOn& go_on) {
+  const std::int64_t now = unix_seconds();
+  if (is_unchanged() || now < 0 || now > HistorySample::kMaxUnixSeconds) return std::nullopt;
+  const std::uint64_t changes = host_.changes();
+  auto taken = Clock::now() < no_count_before_ ? std::nullopt : counted_sample(now, go_on);
+  if (!taken) taken = sample_without_counts(volume_, now);
+  sampled_changes_ = changes;
+  return taken;
+}
+
+std::optional<HistorySample> HistoryKeeper::counted_sample(std::int64_t now, const GoOn& go_on) {
+  const auto begin = Clock::now();
+  auto taken = take_sample(volume_, now, host_.visit_newest, go_on);
+  no_count_before_ = Clock::now() + kPartOfTheTime * (Clock::now() - begin);
+  if (taken) return *taken;
+  if (taken.error().code() != ErrorCode::kInterrupted)
+    spdlog::warn("history: the volume could not be counted: {}", taken.error().message());
+  return std::nullopt;
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,82 @@
+#include "stat_history.h"
+
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "ask_or_read.h"
+#include "exit_codes.h"
+#include "fs/history/history_series.h"
+#include "json_text.h"
+#include "mount/clients/ask_publicly.h"
+#include "mount/reports/growth.h"
+#include "mount/reports/history_plot.h"
+#include "mount/reports/history_report.h"
+#include "mount/system/mount_table.h"
+#include "point_in_time.h"
+
+namespace dedupfs::tools {
+namespace {
+
+constexpr int kHistorySchemaVersion = 1;
+
+Result<nlohmann::json> private_samples_of(const HistoryQuestion& question) {
+  DEDUPFS_ASSIGN(const Path volume_path, find_volume(question.path));
+  DEDUPFS_ASSIGN(const nlohmann::json answer, ask_or_read(volume_path, question.foreign, {{"command", "history"}},
+                                                          [](Volume& volume) -> Result<nlohmann::json> {
+                                                            DEDUPFS_ASSIGN(
+                                                                const History history,
+                                                                read_history(volume.metadata(), std::time(nullptr)));
+                                                            return nlohmann::json{{"samples", history_json(history)}};
+                                                          }));
+  return read_answer([&] { return answer.at("samples"); });
+}
+
+// All of them for root and the owner; for everybody else who can see the mount, what the daemon tells everybody.
+Result<nlohmann::json> samples_of(const HistoryQuestion& question) {
+  auto samples = private_samples_of(question);
+  if (samples || samples.error().code() != ErrorCode::kAccessDenied) return samples;
+  const auto shown = ask_publicly(question.path, "dedupfs.history");
+  if (!shown) return samples;
+  return read_answer([&] { return shown->json.at("samples"); });
+}
+
+nlohmann::json growth_json(const History& history) {
+  const auto growth = growth_of(history);
+  if (!growth) return nullptr;
+  return {{"bytes_per_day", growth->bytes_per_day}, {"days", growth->days}};
+}
+
+std::string text_of(const History& history, HistoryQuestion::Form form, const Terminal& terminal) {
+  switch (form) {
+    case HistoryQuestion::Form::kCsv: return history_csv(history);
+    case HistoryQuestion::Form::kJson:
+      return text_of_json({{"schema_version", kHistorySchemaVersion},
+                           {"samples", history_json(history)},
+                           {"growth", growth_json(history)}});
+    case HistoryQuestion::Form::kPlot:
+      return history_plot(history, {.columns = terminal.size().columns, .has_blocks = terminal.has_utf8});
+    case HistoryQuestion::Form::kTable: break;
+  }
+  return history_screen(history);
+}
+
+}  // namespace
+
+int show_history(const HistoryQuestion& question, const Console& console, const Terminal& terminal) {
+  Result<std::int64_t> since = 0;
+  if (!question.since.empty()) since = parse_past_time(question.since, std::time(nullptr));
+  if (!since) return console.fail(since.error());
+  const auto samples = samples_of(question);
+  if (!samples) return console.fail(samples.error());
+  const auto text = read_answer([&] {
+    History history = history_of(*samples);
+    std::erase_if(history, [&](const HistorySample& sample) { return sample.unix_seconds < *since; });
+    return text_of(history, question.form, terminal);
+  });
+  if (!text) return console.fail(text.error());
+  console.out() << *text;
+  return console.end(kDone);
+}
+
+}  // namespace dedupfs::tools
