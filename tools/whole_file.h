@@ -9,11 +9,14 @@
 
 namespace dedupfs::tools {
 
-// Gives the file this content in one step: a reader sees the old content or all of the new. Everybody may read it. The new content is
-// in FILE.XXXXXX first, in the same folder; nothing is left of it after a failure.
+enum class FileReaders { kEverybody, kOwner };
+
+// Gives the file this content in one step: a reader sees the old content or all of the new. The new content is in FILE.XXXXXX first, in
+// the same folder; nothing is left of it after a failure.
 //
 // Threads: any.
 // Failure: kNotFound for a missing folder, kAccessDenied, kNoSpace, kIo. The file is as it was.
-Result<void> replace_whole_file(const Path& file, std::string_view content);
+Result<void> replace_whole_file(const Path& file, std::string_view content,
+                                FileReaders readers = FileReaders::kEverybody);
 
 }  // namespace dedupfs::tools

@@ -18,6 +18,7 @@
 #include "dedupfs_gc.h"
 #include "dedupfs_import.h"
 #include "dedupfs_quota.h"
+#include "dedupfs_report.h"
 #include "dedupfs_scrub.h"
 #include "dedupfs_snapshot.h"
 #include "dedupfs_stat.h"
@@ -98,6 +99,7 @@ std::vector<Tool> all_tools() {
       {"dedupfs-import",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_import(arguments, out, err); }, 1, 2},
       {"dedupfs-quota", run_quota, 1, 2, "dedupfs-quota.8", {"set", "show", "list", "remove"}},
+      {"dedupfs-report", run_report, 1, 2, "dedupfs-report.1"},
       {"dedupfs-scrub",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_scrub(arguments, out, err); }, 1, 2},
       {"dedupfs-snapshot",

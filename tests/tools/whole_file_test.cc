@@ -32,6 +32,18 @@ TEST(ReplaceWholeFile, MakesAFileThatEverybodyMayRead) {
   EXPECT_EQ(content_of(file), "one\n");
 }
 
+TEST(ReplaceWholeFile, MakesAFileForItsOwner) {
+  const TempDir folder;
+  const Path file = folder.path() / "report.html";
+  ASSERT_TRUE(replace_whole_file(file, "old"));
+
+  ASSERT_TRUE(replace_whole_file(file, "new", FileReaders::kOwner));
+
+  struct stat status {};
+  ASSERT_EQ(::stat(file.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
 TEST(ReplaceWholeFile, AReaderOfTheOldFileKeepsIt) {
   const TempDir folder;
   const Path file = folder.path() / "metrics.prom";

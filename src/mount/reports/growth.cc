@@ -14,11 +14,10 @@ constexpr std::int64_t kSecondsOfADay = 86'400;
 constexpr std::size_t kMinDays = 3;
 constexpr double kForeverDays = 36'525;
 
-// The last sample of each of the last days.
+// The last sample of each of the days that the growth comes from.
 std::vector<HistorySample> last_days_of(const std::vector<HistorySample>& history) {
   std::vector<HistorySample> days;
   for (const HistorySample& sample : history) {
-    if (history.back().unix_seconds - sample.unix_seconds > kDaysOfGrowth * kSecondsOfADay) continue;
     const bool is_new_day =
         days.empty() || sample.unix_seconds / kSecondsOfADay != days.back().unix_seconds / kSecondsOfADay;
     if (is_new_day)
@@ -26,6 +25,12 @@ std::vector<HistorySample> last_days_of(const std::vector<HistorySample>& histor
     else
       days.back() = sample;
   }
+  const auto is_recent = [&](const HistorySample& day) {
+    return history.back().unix_seconds - day.unix_seconds <= kDaysOfGrowth * kSecondsOfADay;
+  };
+  const std::size_t before = static_cast<std::size_t>(std::ranges::find_if(days, is_recent) - days.begin());
+  const std::size_t most = days.size() - std::min(days.size(), kSamplesOfGrowth);
+  days.erase(days.begin(), days.begin() + static_cast<std::ptrdiff_t>(std::min(before, most)));
   return days;
 }
 

@@ -1,11 +1,13 @@
 // How fast a volume grows, from its history, and when its disk will be full.
 //
-// The speed is the median of the slopes between all pairs of days (Theil and Sen) of the last kDaysOfGrowth days. So one day with a large
-// import, or one with a reclaim, does not decide.
+// The speed is the median of the slopes between all pairs of days (Theil and Sen) of the last kDaysOfGrowth days, or of the last
+// kSamplesOfGrowth days that have samples, if these go back further. So one day with a large import, or one with a reclaim, does not
+// decide.
 //
 // Threads: free functions, safe from any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +23,7 @@ struct Growth {
 };
 
 inline constexpr std::int64_t kDaysOfGrowth = 60;
+inline constexpr std::size_t kSamplesOfGrowth = 10;
 
 // None where there are fewer than three days with samples. `history` is in order of time.
 std::optional<Growth> growth_of(const std::vector<HistorySample>& history);

@@ -33,6 +33,18 @@ TEST(Growth, ComesFromTheLastTwoMonths) {
   EXPECT_EQ(growth_of(history)->days, kDaysOfGrowth);
 }
 
+TEST(Growth, GoesBackFurtherWhereDaysAreRare) {
+  History months;
+  for (const HistorySample& day : growing_history(600))
+    if (day.unix_seconds / kHistoryDay % 30 == 0) months.push_back(day);
+
+  const auto growth = growth_of(months);
+
+  ASSERT_TRUE(growth);
+  EXPECT_DOUBLE_EQ(growth->bytes_per_day, kMebibyte);
+  EXPECT_EQ(growth->days, 9 * 30) << "ten months";
+}
+
 TEST(Growth, NeedsThreeDays) {
   EXPECT_FALSE(growth_of({}));
   EXPECT_FALSE(growth_of(growing_history(2)));

@@ -1,0 +1,149 @@
+#include "dedupfs_report.h"
+
+#include <sys/statvfs.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "ask_or_read.h"
+#include "command/common_options.h"
+#include "exit_codes.h"
+#include "fs/history/history_series.h"
+#include "fs/statistics/shared_space.h"
+#include "fs/statistics/statistics.h"
+#include "mount/reports/history_report.h"
+#include "mount/reports/share_report.h"
+#include "mount/reports/snapshot_report.h"
+#include "mount/reports/statistics_report.h"
+#include "mount/system/in_time.h"
+#include "mount/system/mount_table.h"
+#include "report/page.h"
+#include "whole_file.h"
+
+namespace dedupfs::tools {
+namespace {
+
+struct ReportArguments {
+  std::string path;
+  std::string output;
+  bool foreign = false;
+};
+
+// Asks for each part of the report: the daemon has limits for one request, and a volume that is not mounted opens fast.
+class Facts {
+ public:
+  Facts(Path volume, bool foreign) : volume_(std::move(volume)), foreign_(foreign) {}
+
+  Result<ReportFacts> gathered() {
+    ReportFacts facts{.volume = volume_.string(), .unix_seconds = std::time(nullptr)};
+    DEDUPFS_ASSIGN(facts.statistics, statistics());
+    DEDUPFS_ASSIGN(const nlohmann::json samples, history());
+    DEDUPFS_ASSIGN(facts.history, read_answer([&] { return history_of(samples); }));
+    DEDUPFS_ASSIGN(facts.folders, folders());
+    DEDUPFS_ASSIGN(facts.snapshots, snapshots());
+    facts.available_bytes = available_bytes();
+    return facts;
+  }
+
+ private:
+  // The part of the answer with this key.
+  template <class Read>
+  Result<nlohmann::json> part(const char* key, const nlohmann::json& request, Read read) {
+    DEDUPFS_ASSIGN(const nlohmann::json answer,
+                   ask_or_read(volume_, foreign_, request, [&](Volume& volume) -> Result<nlohmann::json> {
+                     DEDUPFS_ASSIGN(nlohmann::json value, read(volume));
+                     return nlohmann::json{{key, std::move(value)}};
+                   }));
+    return read_answer([&] { return answer.at(key); });
+  }
+
+  Result<nlohmann::json> statistics() {
+    return part("statistics", {{"command", "statistics"}}, [](Volume& volume) -> Result<nlohmann::json> {
+      DEDUPFS_ASSIGN(const Statistics counted, compute_statistics(volume));
+      ScrubStatus scrub;
+      scrub.last = last_scrub_of(volume.database());
+      return statistics_json(counted, volume.superblock(), scrub, std::nullopt, false);
+    });
+  }
+
+  Result<nlohmann::json> history() {
+    return part("samples", {{"command", "history"}}, [](Volume& volume) -> Result<nlohmann::json> {
+      DEDUPFS_ASSIGN(const History samples, read_history(volume.metadata(), std::time(nullptr)));
+      return history_json(samples);
+    });
+  }
+
+  Result<nlohmann::json> folders() {
+    const nlohmann::json roots = {kRootInode};
+    DEDUPFS_ASSIGN(const nlohmann::json all,
+                   part("folders", {{"command", "folders"}, {"inodes", roots}}, read_folders));
+    return read_answer([&] { return all.at(0); });
+  }
+  static Result<nlohmann::json> read_folders(Volume& volume) {
+    const auto shares = compute_folder_shares(volume, {kRootInode});
+    if (shares) return folder_shares_json(*shares);
+    if (shares.error().code() != ErrorCode::kNotFound) return shares.error();
+    return nlohmann::json::array({nlohmann::json::array()});  // it was never mounted, and has no root yet
+  }
+
+  Result<nlohmann::json> snapshots() {
+    DEDUPFS_ASSIGN(const nlohmann::json list, part("snapshots", {{"command", "snapshot"}, {"action", "list"}},
+                                                   [](Volume& volume) -> Result<nlohmann::json> {
+                                                     return snapshots_json(volume.snapshots().all(), {});
+                                                   }));
+    DEDUPFS_ASSIGN(const nlohmann::json sizes,
+                   part("sizes", {{"command", "snapshot_sizes"}}, [](Volume& volume) -> Result<nlohmann::json> {
+                     DEDUPFS_ASSIGN(const auto shares, compute_snapshot_shares(volume));
+                     return snapshot_shares_json(shares);
+                   }));
+    return read_answer([&] { return sized_snapshots_json(snapshots_of(list), holds_of(list), sizes); });
+  }
+
+  // For new data: what the mount says, or the disk of the volume.
+  std::optional<std::uint64_t> available_bytes() const {
+    const auto table = read_mount_table();
+    const auto mount = table ? find_dedupfs_mount(*table, volume_) : std::nullopt;
+    const auto space = statvfs_in_time(mount ? mount->mountpoint : volume_, {.limit = std::chrono::seconds(10)});
+    if (!space) return std::nullopt;
+    return std::uint64_t{space->f_bavail} * space->f_frsize;
+  }
+
+  const Path volume_;
+  const bool foreign_;
+};
+
+Result<std::string> page_of(const ReportArguments& asked) {
+  DEDUPFS_ASSIGN(Path volume, find_volume(asked.path));
+  DEDUPFS_ASSIGN(const ReportFacts facts, Facts(std::move(volume), asked.foreign).gathered());
+  return read_answer([&] { return report_page(facts); });
+}
+
+}  // namespace
+
+int run_report(Arguments arguments, std::ostream& out, std::ostream& err) {
+  const Console console({.name = "dedupfs-report", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  ReportArguments asked;
+  CLI::App app(
+      "Writes a page about a dedupfs volume: where the space goes, how it grows, what snapshots and folders hold, how "
+      "fast it "
+      "can be read, and how healthy it is. Example: dedupfs-report /backup -o report.html",
+      "dedupfs-report");
+  app.add_option("VOLUME|MOUNTPOINT", asked.path, "a volume, or a folder in a mounted one")->required();
+  app.add_option("-o,--output", asked.output, "the HTML file to write ('-': print it)")->type_name("FILE")->required();
+  app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
+  define_common_options(app);
+  if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
+
+  const auto page = page_of(asked);
+  if (!page) return console.fail(page.error());
+  if (asked.output == "-") {
+    console.out() << *page;
+  } else if (const auto written = replace_whole_file(asked.output, *page, FileReaders::kOwner); !written) {
+    return console.fail(written.error());
+  }
+  return console.end(kDone);
+}
+
+}  // namespace dedupfs::tools
