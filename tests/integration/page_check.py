@@ -154,7 +154,8 @@ def main():
     if look["texts"] < 10:
         complaints.append("there is hardly any text")
     print(*look["sections"], sep="\n")
-    print(*complaints, sep="\n", file=sys.stderr)
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
     return bool(complaints)
 
 
