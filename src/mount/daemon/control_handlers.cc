@@ -107,6 +107,14 @@ Result<nlohmann::json> run_quota_request(Filesystem& filesystem, const QuotaRequ
   return nlohmann::json{{"quotas", quotas_json(filesystem.quotas(), paths)}};
 }
 
+// Those who may ask here may see paths.
+Result<nlohmann::json> statistics_with_paths(FuseMount& mount) {
+  DEDUPFS_ASSIGN(nlohmann::json statistics, committed_statistics(mount));
+  DEDUPFS_ASSIGN(const auto paths, mount.filesystem().quota_paths());
+  statistics["quotas"] = quotas_json(mount.filesystem().quotas(), paths);
+  return statistics;
+}
+
 Result<MetricsFormat> metrics_format_of(const nlohmann::json& asked) {
   const std::string format = asked.value("format", "prometheus");
   if (format == "prometheus") return MetricsFormat::kPrometheus;
@@ -127,15 +135,13 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
       {"statistics",
        [&mount, &filesystem](const Json&) -> Result<Json> {
          DEDUPFS_TRY(commit_what_fits(filesystem));
-         DEDUPFS_ASSIGN(const Json statistics, committed_statistics(mount));
+         DEDUPFS_ASSIGN(const Json statistics, statistics_with_paths(mount));
          return Json{{"statistics", statistics}};
        }},
       {"metrics",
        [&mount, &filesystem, &request](const Json& asked) -> Result<Json> {
          DEDUPFS_ASSIGN(const MetricsFormat format, metrics_format_of(asked));
-         DEDUPFS_ASSIGN(Json statistics, committed_statistics(mount));
-         DEDUPFS_ASSIGN(const auto paths, filesystem.quota_paths());
-         statistics["quotas"] = quotas_json(filesystem.quotas(), paths);
+         DEDUPFS_ASSIGN(const Json statistics, statistics_with_paths(mount));
          DEDUPFS_ASSIGN(const SpaceReport space, filesystem.space());
          return Json{{"metrics", metrics_text(statistics,
                                               {.volume = request.volume.string(),
