@@ -123,7 +123,7 @@ Result<std::string> page_of(const ReportArguments& asked) {
 }  // namespace
 
 int run_report(Arguments arguments, std::ostream& out, std::ostream& err) {
-  const Console console({.name = "dedupfs-report", .usage_error = kUsageError, .failed = kFailed}, out, err);
+  Console console({.name = "dedupfs-report", .usage_error = kUsageError, .failed = kFailed}, out, err);
   ReportArguments asked;
   CLI::App app(
       "Writes a page about a dedupfs volume: where the space goes, how it grows, what snapshots and folders hold, how "
@@ -133,7 +133,11 @@ int run_report(Arguments arguments, std::ostream& out, std::ostream& err) {
   app.add_option("VOLUME|MOUNTPOINT", asked.path, "a volume, or a folder in a mounted one")->required();
   app.add_option("-o,--output", asked.output, "the HTML file to write ('-': print it)")->type_name("FILE")->required();
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
+  add_json_flag(app, "print one JSON object: what was written");
   define_common_options(app);
+  app.callback([&asked, &app] {
+    if (asked.output == "-" && app.count("--json") != 0) throw CLI::ExcludesError("--json", "--output -");
+  });
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
   const auto page = page_of(asked);
@@ -143,6 +147,7 @@ int run_report(Arguments arguments, std::ostream& out, std::ostream& err) {
   } else if (const auto written = replace_whole_file(asked.output, *page, FileReaders::kOwner); !written) {
     return console.fail(written.error());
   }
+  if (console.as_json()) console.print("dedupfs-report", {{"output", asked.output}, {"written_bytes", page->size()}});
   return console.end(kDone);
 }
 

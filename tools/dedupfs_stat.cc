@@ -344,8 +344,7 @@ HistoryQuestion history_question_of(const StatArguments& asked) {
   using enum HistoryQuestion::Form;
   return {.path = asked.path,
           .since = asked.since,
-          .form = asked.as_json   ? kJson
-                  : asked.as_csv  ? kCsv
+          .form = asked.as_csv    ? kCsv
                   : asked.as_plot ? kPlot
                                   : kTable,
           .foreign = asked.foreign};

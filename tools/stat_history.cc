@@ -7,7 +7,6 @@
 #include "ask_or_read.h"
 #include "exit_codes.h"
 #include "fs/history/history_series.h"
-#include "json_text.h"
 #include "mount/clients/ask_publicly.h"
 #include "mount/reports/growth.h"
 #include "mount/reports/history_plot.h"
@@ -17,8 +16,6 @@
 
 namespace dedupfs::tools {
 namespace {
-
-constexpr int kHistorySchemaVersion = 1;
 
 Result<nlohmann::json> private_samples_of(const HistoryQuestion& question) {
   DEDUPFS_ASSIGN(const Path volume_path, find_volume(question.path));
@@ -50,10 +47,6 @@ nlohmann::json growth_json(const History& history) {
 std::string text_of(const History& history, HistoryQuestion::Form form, const Terminal& terminal) {
   switch (form) {
     case HistoryQuestion::Form::kCsv: return history_csv(history);
-    case HistoryQuestion::Form::kJson:
-      return text_of_json({{"schema_version", kHistorySchemaVersion},
-                           {"samples", history_json(history)},
-                           {"growth", growth_json(history)}});
     case HistoryQuestion::Form::kPlot:
       return history_plot(history, {.columns = terminal.size().columns, .has_blocks = terminal.has_utf8});
     case HistoryQuestion::Form::kTable: break;
@@ -69,13 +62,13 @@ int show_history(const HistoryQuestion& question, const Console& console, const 
   if (!since) return console.fail(since.error());
   const auto samples = samples_of(question);
   if (!samples) return console.fail(samples.error());
-  const auto text = read_answer([&] {
-    History history = history_of(*samples);
-    std::erase_if(history, [&](const HistorySample& sample) { return sample.unix_seconds < *since; });
-    return text_of(history, question.form, terminal);
-  });
-  if (!text) return console.fail(text.error());
-  console.out() << *text;
+  auto history = read_answer([&] { return history_of(*samples); });
+  if (!history) return console.fail(history.error());
+  std::erase_if(*history, [&](const HistorySample& sample) { return sample.unix_seconds < *since; });
+  if (console.as_json())
+    console.print("dedupfs-stat-history", {{"samples", history_json(*history)}, {"growth", growth_json(*history)}});
+  else
+    console.out() << text_of(*history, question.form, terminal);
   return console.end(kDone);
 }
 

@@ -11,7 +11,7 @@
 namespace dedupfs::tools {
 
 struct HistoryQuestion {
-  enum class Form { kTable, kCsv, kJson, kPlot };
+  enum class Form { kTable, kCsv, kPlot };  // without --json
 
   std::string path;   // a volume, or a folder in a mounted one
   std::string since;  // as parse_past_time() reads it; empty: from the beginning

@@ -8,6 +8,7 @@
 
 #include "base/size.h"
 #include "fs/format/local_time.h"
+#include "json/document.h"
 #include "mount/reports/growth.h"
 
 namespace dedupfs {
@@ -73,7 +74,8 @@ std::string row_of(const HistorySample& sample) {
 nlohmann::json history_json(const History& history) {
   nlohmann::json samples = nlohmann::json::array();
   for (const HistorySample& sample : history) {
-    nlohmann::json object = {{"unix_seconds", sample.unix_seconds}, {"disk_bytes", sample.disk_bytes}};
+    nlohmann::json object = {{"disk_bytes", sample.disk_bytes}};
+    put_time(object, "taken", sample.unix_seconds);
     put_fields(object, kCountFields, sample.counts);
     put_fields(object, kSpeedFields, sample.restore);
     samples.push_back(std::move(object));
@@ -85,7 +87,7 @@ History history_of(const nlohmann::json& samples) {
   History history;
   for (const nlohmann::json& object : samples) {
     HistorySample sample;
-    sample.unix_seconds = object.at("unix_seconds").get<std::int64_t>();
+    sample.unix_seconds = object.at("taken_unix_seconds").get<std::int64_t>();
     sample.disk_bytes = object.at("disk_bytes").get<std::uint64_t>();
     sample.counts = get_fields(object, kCountFields);
     sample.restore = get_fields(object, kSpeedFields);
@@ -95,7 +97,7 @@ History history_of(const nlohmann::json& samples) {
 }
 
 std::string history_csv(const History& history) {
-  std::string csv = "unix_seconds,disk_bytes";
+  std::string csv = "taken_unix_seconds,disk_bytes";
   for (const auto& field : kCountFields) csv += fmt::format(",{}", field.key);
   for (const auto& field : kSpeedFields) csv += fmt::format(",{}", field.key);
   csv += '\n';

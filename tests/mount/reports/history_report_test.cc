@@ -34,7 +34,7 @@ TEST(HistoryReport, JsonIsReadBack) {
 }
 
 TEST(HistoryReport, JsonOfAnotherFormIsRefused) {
-  EXPECT_THROW((void)history_of(nlohmann::json::parse(R"([{"unix_seconds": "now"}])")), nlohmann::json::exception);
+  EXPECT_THROW((void)history_of(nlohmann::json::parse(R"([{"taken_unix_seconds": "now"}])")), nlohmann::json::exception);
   EXPECT_THROW((void)history_of(nlohmann::json::parse(R"([7])")), nlohmann::json::exception);
 }
 
@@ -42,7 +42,7 @@ TEST(HistoryReport, CsvHasALineForEachSampleAndNothingForWhatIsNotThere) {
   const std::string csv = history_csv(with_a_bare_one());
 
   EXPECT_EQ(csv.substr(0, csv.find('\n')),
-            "unix_seconds,disk_bytes,files,logical_bytes,unique_bytes,after_delta_bytes,stored_bytes,kept_bytes,"
+            "taken_unix_seconds,disk_bytes,files,logical_bytes,unique_bytes,after_delta_bytes,stored_bytes,kept_bytes,"
             "garbage_bytes,hard_disk_bytes_per_second,ssd_bytes_per_second");
   EXPECT_THAT(csv,
               HasSubstr("\n1728000000,1048576,1,4194304,3145728,2097152,524288,262144,131072,120000000,480000000\n"));
