@@ -13,6 +13,8 @@
 #include "base/size.h"
 #include "command/common_options.h"
 #include "estimate_comparison.h"
+#include "estimate_sample.h"
+#include "estimate_versions.h"
 #include "exit_codes.h"
 #include "fs/estimate/estimate.h"
 #include "job_progress.h"
@@ -33,6 +35,8 @@ struct EstimateArguments {
   std::string memory;
   bool one_filesystem = false;
   bool compares = false;
+  bool are_versions = false;
+  std::string sample;
 };
 
 Result<std::uint64_t> memory_for(const std::string& asked) {
@@ -46,7 +50,9 @@ Result<std::uint64_t> memory_for(const std::string& asked) {
 Result<EstimateSettings> settings_of(const EstimateArguments& asked) {
   const MountOptions mount;
   const MemoryLimits limits = memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency());
-  EstimateSettings settings{.roots = {asked.paths.begin(), asked.paths.end()}, .one_filesystem = asked.one_filesystem};
+  EstimateSettings settings{.roots = {asked.paths.begin(), asked.paths.end()},
+                            .one_filesystem = asked.one_filesystem,
+                            .by_version = asked.are_versions};
   DEDUPFS_ASSIGN(settings.scratch.volume, parse_volume_settings(asked.settings));
   DEDUPFS_ASSIGN(settings.scratch.memory_bytes, memory_for(asked.memory));
   VolumeOptions& volume = settings.scratch.volume_options;
@@ -69,12 +75,17 @@ nlohmann::json volume_json(const Statistics& statistics, const Superblock& super
   return json;
 }
 
+// What was read, and whether that was all.
+nlohmann::json completeness_json(const Estimate& found) {
+  return {{"complete", found.complete},
+          {"read_bytes", found.read_bytes},
+          {"unreadable_files", found.problems.unreadable},
+          {"changed_files", found.problems.changed}};
+}
+
 nlohmann::json json_of(const Estimate& found) {
   nlohmann::json json = volume_json(found.copied, found.superblock);
-  json["complete"] = found.complete;
-  json["read_bytes"] = found.read_bytes;
-  json["unreadable_files"] = found.problems.unreadable;
-  json["changed_files"] = found.problems.changed;
+  json.update(completeness_json(found));
   json["copy_seconds"] = found.copy_seconds;
   json["scratch_bytes"] = found.peak_scratch_bytes;
   json["settled"] = found.settled ? volume_json(*found.settled, found.superblock) : nlohmann::json(nullptr);
@@ -97,6 +108,14 @@ std::string screen_of(const Estimate& found) {
   return text + fmt::format("The copy took {:.0f} s here, without a mount and a disk.\n", found.copy_seconds);
 }
 
+void say_problems(const SourceProblems& problems, const Console& console) {
+  for (const Error& error : problems.first) console.say("left out: " + error.message());
+  if (const auto more = problems.unreadable - problems.first.size(); more != 0)
+    console.say(fmt::format("left out: {} more", more));
+  if (problems.changed != 0)
+    console.say(fmt::format("files that became shorter while they were read: {}", problems.changed));
+}
+
 void say_what_is_missing(const Estimate& found, const EstimateSettings& settings, const Console& console) {
   const std::string memory = human_size(settings.scratch.memory_bytes);
   if (!found.complete)
@@ -109,38 +128,64 @@ void say_what_is_missing(const Estimate& found, const EstimateSettings& settings
         fmt::format("the {} of memory that it may take do not suffice to say what the volume takes once "
                     "settled: give it more (--memory SIZE), or fewer files",
                     memory));
-  for (const Error& error : found.problems.first) console.say("left out: " + error.message());
-  if (const auto more = found.problems.unreadable - found.problems.first.size(); more != 0)
-    console.say(fmt::format("left out: {} more", more));
-  if (found.problems.changed != 0)
-    console.say(fmt::format("files that became shorter while they were read: {}", found.problems.changed));
+  say_problems(found.problems, console);
+}
+
+bool is_whole(const SourceProblems& problems) {
+  return problems.unreadable == 0 && problems.changed == 0;
 }
 
 bool is_whole(const Estimate& found) {
-  return found.complete && !found.unsettled && found.problems.unreadable == 0 && found.problems.changed == 0;
+  return found.complete && !found.unsettled && is_whole(found.problems);
 }
 
-// `of_what` goes in front of the progress.
-Result<Estimate> find(const EstimateSettings& settings, const Console& console, const Process& process,
-                      const std::string& of_what = {}) {
+JobState state_of(EstimateStage stage, std::uint64_t bytes, double seconds) {
+  switch (stage) {
+    case EstimateStage::kList: return {.stage = "list", .done_bytes = bytes};
+    case EstimateStage::kScan: return state_of_copy("scan", bytes, 0, seconds);
+    case EstimateStage::kSettle: return {.stage = "settle"};
+    case EstimateStage::kCopy: break;
+  }
+  return state_of_copy("copy", bytes, 0, seconds);
+}
+
+std::string words_of(EstimateStage stage, const JobState& state) {
+  const std::string done = human_size(state.done_bytes.value_or(0));
+  switch (stage) {
+    case EstimateStage::kList: return "found " + done;
+    case EstimateStage::kScan: return fmt::format("counted the chunks of {}{}", done, rate_and_time_left(state));
+    case EstimateStage::kSettle: return "settling";
+    case EstimateStage::kCopy: break;
+  }
+  return fmt::format("copied {}{}", done, rate_and_time_left(state));
+}
+
+// `run` is an estimate that wants to be asked whether it goes on. `of_what` goes in front of the progress.
+template <class Run>
+auto with_progress(const Console& console, const Process& process, const std::string& of_what, const Run& run) {
   using Clock = std::chrono::steady_clock;
   JobProgress progress(console, process);
   const Clock::time_point begun = Clock::now();
-  auto found = estimate(settings, [&](EstimateStage stage, std::uint64_t bytes) {
+  auto found = run([&](EstimateStage stage, std::uint64_t bytes) {
     if (progress.is_due()) {
-      const bool settles = stage == EstimateStage::kSettle;
-      JobState state = state_of_copy("copy", bytes, 0, std::chrono::duration<double>(Clock::now() - begun).count());
-      if (settles) state = {.stage = "settle"};
+      JobState state = state_of(stage, bytes, std::chrono::duration<double>(Clock::now() - begun).count());
       if (!of_what.empty()) state.item = of_what;
-      progress.show(
-          (of_what.empty() ? "" : of_what + ": ") +
-              (settles ? "settling" : fmt::format("copied {}{}", human_size(bytes), rate_and_time_left(state))),
-          state);
+      progress.show((of_what.empty() ? "" : of_what + ": ") + words_of(stage, state), state);
     }
     return !process.stop_was_asked_for();
   });
   progress.clear();
   return found;
+}
+
+Result<Estimate> find(const EstimateSettings& settings, const Console& console, const Process& process,
+                      const std::string& of_what = {}) {
+  return with_progress(console, process, of_what,
+                       [&](const EstimateGoesOn& goes_on) { return estimate(settings, goes_on); });
+}
+
+int fail(const Error& error, const Console& console) {
+  return console.fail(error, error.code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
 }
 
 // ---------------------------------------------------------------- --compare
@@ -210,14 +255,53 @@ nlohmann::json comparison_json(const Compared& compared, const Advice& advice) {
 int show_comparison(const EstimateArguments& asked, const EstimateSettings& settings, const Console& console,
                     const Process& process) {
   const auto compared = compare(asked, settings, console, process);
-  if (!compared)
-    return console.fail(compared.error(), compared.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
+  if (!compared) return fail(compared.error(), console);
   const Advice advice = advise(compared->candidates, compared->outlays);
   if (console.as_json())
     console.print("dedupfs-estimate-compare", comparison_json(*compared, advice));
   else
     console.out() << comparison_screen(*compared, advice);
-  return console.end(std::ranges::all_of(compared->estimates, is_whole) ? kDone : kUnfinished);
+  return console.end(std::ranges::all_of(compared->estimates, [](const Estimate& found) { return is_whole(found); })
+                         ? kDone
+                         : kUnfinished);
+}
+
+// ---------------------------------------------------------------- --versions
+
+int show_versions(const EstimateArguments& asked, const EstimateSettings& settings, const Console& console,
+                  const Process& process) {
+  const auto found = find(settings, console, process);
+  if (!found) return fail(found.error(), console);
+  say_what_is_missing(*found, settings, console);
+  const auto steps = version_steps(asked.paths, found->versions);
+  if (console.as_json()) {
+    nlohmann::json json = completeness_json(*found);
+    json["versions"] = versions_json(steps);
+    json["forecast"] = forecast_json(steps);
+    console.print("dedupfs-estimate-versions", std::move(json));
+  } else {
+    console.out() << versions_screen(steps);
+  }
+  return console.end(is_whole(*found) ? kDone : kUnfinished);
+}
+
+// ---------------------------------------------------------------- --sample
+
+int show_sample(const EstimateArguments& asked, const EstimateSettings& settings, const Console& console,
+                const Process& process) {
+  const auto share = parse_share(asked.sample);
+  if (!share) return console.fail(share.error().with("--sample"), kUsageError);
+  const auto found = with_progress(console, process, {}, [&](const EstimateGoesOn& goes_on) {
+    return estimate_by_sample(settings, {.share = *share}, goes_on);
+  });
+  if (!found) return fail(found.error(), console);
+  if (!found->complete) console.say("the names alone took too long: the estimate is that of the files up to there");
+  say_problems(found->problems, console);
+  if (console.as_json())
+    console.print("dedupfs-estimate-sample", sample_json(*found));
+  else
+    console.out() << sample_screen(*found);
+  return console.end(found->complete && is_whole(found->problems) ? kDone : kUnfinished);
 }
 
 void define_options(CLI::App& app, EstimateArguments& asked) {
@@ -228,7 +312,17 @@ void define_options(CLI::App& app, EstimateArguments& asked) {
                  "most 4g)")
       ->type_name("SIZE");
   app.add_flag("-x,--one-file-system", asked.one_filesystem, "skip what is on other filesystems than its PATH");
-  app.add_flag("--compare", asked.compares, "try several chunkers and sizes, and advise options of mkfs.dedupfs");
+  app.add_flag("--versions", asked.are_versions,
+               "the PATHs are versions of the same data, the oldest first: say what each adds, and what a further one "
+               "would add");
+  app.add_flag("--compare", asked.compares, "try several chunkers and sizes, and advise options of mkfs.dedupfs")
+      ->excludes("--versions");
+  app.add_option(
+         "--sample", asked.sample,
+         "store this share of the data, only count the chunks of the rest, and tell the margin: takes at most a "
+         "minute")
+      ->type_name("PERCENT%")
+      ->excludes("--versions", "--compare");
   add_json_flag(app, "print one JSON object with exact numbers");
   define_progress_flag(app);
   define_volume_settings(app, asked.settings);
@@ -249,9 +343,10 @@ int run_estimate(Arguments arguments, std::ostream& out, std::ostream& err, cons
   const LogTo log(console.err(), "dedupfs-estimate", spdlog::level::warn);
   process.catch_stop_signals();
   if (asked.compares) return show_comparison(asked, *settings, console, process);
+  if (!asked.sample.empty()) return show_sample(asked, *settings, console, process);
+  if (asked.are_versions) return show_versions(asked, *settings, console, process);
   const auto found = find(*settings, console, process);
-  if (!found)
-    return console.fail(found.error(), found.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
+  if (!found) return fail(found.error(), console);
   say_what_is_missing(*found, *settings, console);
   if (console.as_json())
     console.print("dedupfs-estimate", json_of(*found));

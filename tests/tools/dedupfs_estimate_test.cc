@@ -85,6 +85,20 @@ TEST_F(RunEstimate, ComparesSettingsAndAdvises) {
   EXPECT_EQ(run({"--compare", "--memory", "1m"}).exit_code, 2);
 }
 
+// The second has the same content as the first.
+TEST_F(RunEstimate, SaysWhatEachVersionAdds) {
+  const auto json = nlohmann::json::parse(run({"--versions", "--json"}).out);
+
+  EXPECT_EQ(json.at("complete"), true);
+  EXPECT_EQ(json.at("versions").at(1).at("logical_bytes"), 2 << 20);
+  EXPECT_GT(json.at("versions").at(0).at("added_bytes"), 2 << 20);
+  EXPECT_LT(json.at("versions").at(1).at("added_bytes"), 100 << 10);
+  EXPECT_EQ(json.at("forecast").at("added_bytes"), json.at("versions").at(1).at("added_bytes"));
+  EXPECT_EQ(keys_missing_in(manual_text("dedupfs-estimate.1"), json), "");
+  EXPECT_THAT(run({"--versions"}).out, HasSubstr("A further version would add about "));
+  EXPECT_EQ(run({"--versions", "--compare"}).exit_code, 1);
+}
+
 TEST_F(RunEstimate, NamesTheRemedyWhenTheMemoryEnds) {
   const Outcome outcome = run({"--memory", "1m"});
 

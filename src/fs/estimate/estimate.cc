@@ -1,52 +1,100 @@
 #include "fs/estimate/estimate.h"
 
 #include <chrono>
+#include <memory>
+#include <utility>
 
 #include "fs/estimate/source_tree.h"
 
 namespace dedupfs {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+class Estimation {
+ public:
+  Estimation(const EstimateSettings& settings, const EstimateGoesOn& goes_on)
+      : settings_(settings), goes_on_(goes_on), tree_({settings.roots, settings.one_filesystem}) {}
+
+  Result<Estimate> run() {
+    DEDUPFS_ASSIGN(volume_, ScratchVolume::make(settings_.scratch));
+    found_.superblock = volume_->filesystem().volume().superblock();
+    TreeCopy copy(tree_, *volume_, progress_of(EstimateStage::kCopy));
+    DEDUPFS_TRY(settings_.by_version ? copy_by_version(copy) : copy_all(copy));
+    found_.problems = copy.problems();
+    found_.peak_scratch_bytes = volume_->peak_bytes();
+    return std::move(found_);
+  }
+
+ private:
+  ScratchVolume::Progress progress_of(EstimateStage stage) {
+    return [this, stage](std::uint64_t bytes) -> Result<void> {
+      found_.read_bytes += bytes;
+      if (goes_on_(stage, found_.read_bytes)) return {};
+      return Error{ErrorCode::kInterrupted, "the estimate was told to end"};
+    };
+  }
+
+  Result<void> copy_all(TreeCopy& copy) {
+    const Clock::time_point begun = Clock::now();
+    const auto walked = tree_.walk(copy);
+    if (!walked && !is_lack_of_memory(walked.error())) return walked;
+    found_.complete = walked.has_value();
+    DEDUPFS_ASSIGN(found_.copied, volume_->statistics());
+    found_.copy_seconds = seconds_since(begun);
+    return settle();
+  }
+
+  Result<void> copy_by_version(TreeCopy& copy) {
+    for (std::size_t root = 0; root < settings_.roots.size() && found_.complete && !found_.unsettled; ++root) {
+      const Clock::time_point begun = Clock::now();
+      const auto walked = tree_.walk_root(root, copy);
+      if (!walked && !is_lack_of_memory(walked.error())) return walked;
+      found_.complete = walked.has_value();
+      DEDUPFS_ASSIGN(found_.copied, volume_->statistics());
+      found_.copy_seconds += seconds_since(begun);
+      if (!found_.complete) return {};
+      DEDUPFS_TRY(settle());
+      if (!found_.settled) continue;
+      DEDUPFS_ASSIGN(found_.settled, volume_->statistics_without_log());
+      found_.versions.push_back(*found_.settled);
+    }
+    return {};
+  }
+
+  Result<void> settle() {
+    found_.settled.reset();
+    if (found_.copied.landed_bytes == 0) {
+      found_.settled = found_.copied;
+    } else if (const auto settled = volume_->settle(progress_of(EstimateStage::kSettle)); settled) {
+      DEDUPFS_ASSIGN(found_.settled, volume_->statistics());
+    } else if (is_lack_of_memory(settled.error())) {
+      found_.unsettled = settled.error();
+    } else {
+      return settled;
+    }
+    return {};
+  }
+
+  static double seconds_since(Clock::time_point begun) {
+    return std::chrono::duration<double>(Clock::now() - begun).count();
+  }
+
+  const EstimateSettings& settings_;
+  const EstimateGoesOn& goes_on_;
+  const SourceTree tree_;
+  std::unique_ptr<ScratchVolume> volume_;
+  Estimate found_;
+};
+
+}  // namespace
+
 bool is_lack_of_memory(const Error& error) {
   return error.code() == ErrorCode::kNoMemory || error.code() == ErrorCode::kNoSpace;
 }
 
-}  // namespace
-
 Result<Estimate> estimate(const EstimateSettings& settings, const EstimateGoesOn& goes_on) {
-  using Clock = std::chrono::steady_clock;
-  Estimate found;
-  const auto progress_of = [&](EstimateStage stage) {
-    return [&, stage](std::uint64_t bytes) -> Result<void> {
-      found.read_bytes += bytes;
-      if (goes_on(stage, found.read_bytes)) return {};
-      return Error{ErrorCode::kInterrupted, "the estimate was told to end"};
-    };
-  };
-  DEDUPFS_ASSIGN(const auto volume, ScratchVolume::make(settings.scratch));
-  found.superblock = volume->filesystem().volume().superblock();
-
-  const Clock::time_point begun = Clock::now();
-  const SourceTree tree({.roots = settings.roots, .one_filesystem = settings.one_filesystem});
-  TreeCopy copy(tree, *volume, progress_of(EstimateStage::kCopy));
-  const auto walked = tree.walk(copy);
-  if (!walked && !is_lack_of_memory(walked.error())) return walked.error();
-  found.complete = walked.has_value();
-  found.problems = copy.problems();
-  DEDUPFS_ASSIGN(found.copied, volume->statistics());
-  found.copy_seconds = std::chrono::duration<double>(Clock::now() - begun).count();
-
-  if (found.copied.landed_bytes == 0) {
-    found.settled = found.copied;
-  } else if (const auto settled = volume->settle(progress_of(EstimateStage::kSettle)); settled) {
-    DEDUPFS_ASSIGN(found.settled, volume->statistics());
-  } else if (is_lack_of_memory(settled.error())) {
-    found.unsettled = settled.error();
-  } else {
-    return settled.error();
-  }
-  found.peak_scratch_bytes = volume->peak_bytes();
-  return found;
+  return Estimation(settings, goes_on).run();
 }
 
 }  // namespace dedupfs

@@ -23,16 +23,18 @@ namespace dedupfs {
 struct EstimateSettings {
   std::vector<Path> roots;  // copied in this order: older versions first
   bool one_filesystem = false;
+  bool by_version = false;  // the roots are versions of one thing: settle and count after each
   ScratchVolumeSettings scratch;
 };
 
-enum class EstimateStage { kCopy, kSettle };
+enum class EstimateStage { kList, kCopy, kSettle, kScan };
 
 struct Estimate {
   Superblock superblock;              // of the scratch volume
   Statistics copied;                  // right after the copy
   std::optional<Statistics> settled;  // later, when all is compressed for good; equal if nothing was to be done
   std::optional<Error> unsettled;     // why `settled` is missing
+  std::vector<Statistics> versions;   // settled, with all roots up to this one; of as many as the memory held
   bool complete = true;               // false: the memory ended before the files did
   std::uint64_t read_bytes = 0;       // of the files, without holes
   SourceProblems problems;
@@ -40,7 +42,10 @@ struct Estimate {
   std::uint64_t peak_scratch_bytes = 0;  // the most memory that the content of the volume took
 };
 
-// Called often, with the bytes that were read so far. False: the estimate is to end.
+// Whether the memory of the estimate ended, and not its files.
+bool is_lack_of_memory(const Error& error);
+
+// Called often, with the bytes that this stage read so far. False: the estimate is to end.
 using EstimateGoesOn = std::function<bool(EstimateStage stage, std::uint64_t read_bytes)>;
 
 Result<Estimate> estimate(const EstimateSettings& settings, const EstimateGoesOn& goes_on);

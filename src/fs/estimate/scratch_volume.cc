@@ -48,17 +48,35 @@ Result<void> ScratchVolume::open(const ScratchVolumeSettings& settings) {
 
 Result<ScratchVolume::CopiedFile> ScratchVolume::copy_file(const SourceFile& source, InodeNumber parent,
                                                            std::string_view name, const Progress& progress) {
+  CopiedFile copied;
+  const auto written = write_new(parent, name, [&](InodeNumber inode) {
+    copied.inode = inode;
+    return copy_content(source, progress, copied);
+  });
+  if (!written) return written.error();
+  return copied;
+}
+
+Result<InodeNumber> ScratchVolume::make_file(std::string_view name, const Fill& fill) {
+  return write_new(kRootInode, name, [&](InodeNumber inode) {
+    return fill([&](std::uint64_t offset, ByteSpan bytes) -> Result<void> {
+      DEDUPFS_TRY(require_room());
+      return filesystem_->write(inode, offset, bytes, {}, nullptr);
+    });
+  });
+}
+
+Result<InodeNumber> ScratchVolume::write_new(InodeNumber parent, std::string_view name, const Write& write) {
   DEDUPFS_ASSIGN(const Attributes made, filesystem_->create(parent, name, 0644, {}));
-  CopiedFile copied{.inode = made.inode};
   Result<void> done = filesystem_->open_file(made.inode, false, {});
   if (done) {
-    done = copy_content(source, progress, copied);
+    done = write(made.inode);
     if (const auto flushed = filesystem_->flush_file(made.inode); done && !flushed) done = flushed;
     filesystem_->release_file(made.inode, true);
   }
   filesystem_->forget(made.inode, 1);
   if (!done) return done.error();
-  return copied;
+  return made.inode;
 }
 
 Result<void> ScratchVolume::copy_content(const SourceFile& source, const Progress& progress, CopiedFile& copied) {
@@ -101,6 +119,12 @@ Result<void> ScratchVolume::require_room() const {
 
 Result<Statistics> ScratchVolume::statistics() {
   DEDUPFS_TRY(filesystem_->sync());
+  return compute_statistics(filesystem_->volume());
+}
+
+Result<Statistics> ScratchVolume::statistics_without_log() {
+  DEDUPFS_TRY(filesystem_->sync());
+  DEDUPFS_TRY(filesystem_->volume().database().empty_log());
   return compute_statistics(filesystem_->volume());
 }
 

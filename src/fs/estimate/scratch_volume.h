@@ -48,16 +48,25 @@ class ScratchVolume {
   Result<CopiedFile> copy_file(const SourceFile& source, InodeNumber parent, std::string_view name,
                                const Progress& progress);
 
+  // A new file in the root, with what `fill` writes.
+  using Append = std::function<Result<void>(std::uint64_t offset, ByteSpan bytes)>;
+  using Fill = std::function<Result<void>(const Append& append)>;
+  Result<InodeNumber> make_file(std::string_view name, const Fill& fill);
+
   // Compresses for good what has landed (docs/settling.md). Asks `progress` now and then, with no bytes.
   Result<void> settle(const Progress& progress);
 
   // Commits, and counts.
   Result<Statistics> statistics();
+  // The same with all of the index in tables, as in a volume that is larger or was unmounted: its log takes more.
+  Result<Statistics> statistics_without_log();
 
  private:
   explicit ScratchVolume(const ScratchVolumeSettings& settings);
   Result<void> open(const ScratchVolumeSettings& settings);
   Result<void> copy_content(const SourceFile& source, const Progress& progress, CopiedFile& copied);
+  using Write = std::function<Result<void>(InodeNumber inode)>;
+  Result<InodeNumber> write_new(InodeNumber parent, std::string_view name, const Write& write);
   Result<void> require_room() const;
 
   const std::uint64_t memory_bytes_;

@@ -65,14 +65,16 @@ std::vector<SourceXattr> xattrs_of(const Path& path, bool follows_link) {
 }
 
 Result<void> SourceTree::walk(SourceVisitor& visitor) const {
-  for (std::size_t root = 0; root < settings_.roots.size(); ++root) {
-    const Path& path = settings_.roots[root];
-    SourceEntry entry{.root = root};
-    if (::stat(path.c_str(), &entry.status) != 0) return Error::from_errno(errno, path.string());
-    DEDUPFS_TRY(visitor.visit(entry));
-    if (S_ISDIR(entry.status.st_mode)) DEDUPFS_TRY(walk_folder(entry, path, visitor));
-  }
+  for (std::size_t root = 0; root < settings_.roots.size(); ++root) DEDUPFS_TRY(walk_root(root, visitor));
   return {};
+}
+
+Result<void> SourceTree::walk_root(std::size_t root, SourceVisitor& visitor) const {
+  const Path& path = settings_.roots[root];
+  SourceEntry entry{.root = root};
+  if (::stat(path.c_str(), &entry.status) != 0) return Error::from_errno(errno, path.string());
+  DEDUPFS_TRY(visitor.visit(entry));
+  return S_ISDIR(entry.status.st_mode) ? walk_folder(entry, path, visitor) : Result<void>();
 }
 
 Result<void> SourceTree::walk_folder(const SourceEntry& folder, const Path& path, SourceVisitor& visitor) const {
@@ -136,6 +138,12 @@ void SourceFile::find_extents(bool may_have_holes) {
     extents_.push_back({static_cast<std::uint64_t>(data), at});
   }
   if (at < size_) extents_.push_back({at, size_});
+}
+
+std::uint64_t SourceFile::data_bytes() const {
+  std::uint64_t sum = 0;
+  for (const Extent& extent : extents_) sum += extent.end - extent.begin;
+  return sum;
 }
 
 Result<std::size_t> SourceFile::read(std::uint64_t offset, MutableByteSpan out) const {

@@ -50,6 +50,8 @@ class SourceTree {
 
   // A folder comes before what is in it; first its files by name, then the folders in it.
   Result<void> walk(SourceVisitor& visitor) const;
+  // One of the roots only.
+  Result<void> walk_root(std::size_t root, SourceVisitor& visitor) const;
 
  private:
   Result<void> walk_folder(const SourceEntry& folder, const Path& path, SourceVisitor& visitor) const;
@@ -78,6 +80,7 @@ class SourceFile {
   std::uint64_t size() const { return size_; }
   // The parts that are not holes, in order. Of a file with very many holes the last part has some of them.
   const std::vector<Extent>& extents() const { return extents_; }
+  std::uint64_t data_bytes() const;  // of these parts together
   // At most so much from there; 0 at the end of the file.
   Result<std::size_t> read(std::uint64_t offset, MutableByteSpan out) const;
 

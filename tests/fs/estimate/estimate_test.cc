@@ -95,6 +95,32 @@ TEST_F(EstimateTest, TellsAlsoWhatItTakesOnceSettled) {
   EXPECT_GE(found.peak_scratch_bytes, found.copied.stored_bytes);
 }
 
+TEST_F(EstimateTest, CountsTheSettledVolumeAfterEachVersion) {
+  EstimateSettings versions = settings();
+  versions.by_version = true;
+  const Estimate found = value_of(estimate(versions, kGoOn));
+  const Estimate at_once = value_of(estimate(settings(), kGoOn));
+
+  ASSERT_EQ(found.versions.size(), 3u);
+  EXPECT_EQ(found.versions[0].files, 2u);
+  EXPECT_EQ(found.versions[2].logical_bytes, at_once.copied.logical_bytes);
+  for (const Statistics& version : found.versions) EXPECT_EQ(version.landed_bytes, 0u);
+  const auto first = static_cast<double>(found.versions[0].stored_bytes);
+  const auto last = static_cast<double>(found.versions[2].stored_bytes);
+  EXPECT_GT(last, first);
+  EXPECT_LT(last, 1.5 * first) << "later versions share most of their data with the first";
+  EXPECT_NEAR(last, static_cast<double>(at_once.settled->stored_bytes), 0.05 * last);
+}
+
+TEST_F(EstimateTest, OnlyVersionsThatTheMemoryHoldsAreCounted) {
+  EstimateSettings versions = settings(9 << 20);
+  versions.by_version = true;
+  const Estimate found = value_of(estimate(versions, kGoOn));
+
+  EXPECT_FALSE(found.complete && !found.unsettled);
+  EXPECT_LT(found.versions.size(), 3u);
+}
+
 TEST_F(EstimateTest, WithOneLevelThereIsNothingToSettle) {
   EstimateSettings one_level = settings();
   one_level.scratch.volume.compression.landing = one_level.scratch.volume.compression.settled;

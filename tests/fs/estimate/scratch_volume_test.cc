@@ -76,6 +76,37 @@ TEST_F(ScratchVolumeTest, SettlingCompressesForGoodWhatHasLanded) {
   EXPECT_EQ(settled.logical_bytes, landed.logical_bytes);
 }
 
+TEST_F(ScratchVolumeTest, WithoutItsLogTheIndexIsInTables) {
+  const auto volume = value_of(ScratchVolume::make(scratch_settings()));
+  for (unsigned i = 0; i < 300; ++i)
+    ASSERT_TRUE(ok(volume->copy_file(source("a", words(400, i)), kRootInode, std::to_string(i), always())));
+
+  const Statistics with = value_of(volume->statistics());
+  const Statistics without = value_of(volume->statistics_without_log());
+
+  const auto tables = [](const Statistics& statistics) {
+    return statistics.index_table_bytes[static_cast<std::size_t>(Family::kInodes)];
+  };
+  EXPECT_EQ(tables(with), 0u);
+  EXPECT_GT(tables(without), 0u);
+  EXPECT_LT(without.index_bytes, with.index_bytes);
+}
+
+TEST_F(ScratchVolumeTest, MakesAFileOfPieces) {
+  const auto volume = value_of(ScratchVolume::make(scratch_settings()));
+  const auto made = volume->make_file("a", [](const ScratchVolume::Append& append) -> Result<void> {
+    DEDUPFS_TRY(append(0, bytes_of(random_text(100 << 10, 1))));
+    return append(1 << 20, bytes_of(random_text(100 << 10, 2)));
+  });
+  ASSERT_TRUE(ok(made));
+  const auto failed = volume->make_file("b", [](const auto&) -> Result<void> { return Error{ErrorCode::kBusy, "no"}; });
+
+  EXPECT_TRUE(fails_with(ErrorCode::kBusy, failed));
+  const Statistics found = value_of(volume->statistics());
+  EXPECT_EQ(found.logical_bytes, (1u << 20) + (100u << 10));
+  EXPECT_EQ(found.unique_bytes, 200u << 10);
+}
+
 TEST_F(ScratchVolumeTest, NotesAFileThatBecameShorter) {
   const auto volume = value_of(ScratchVolume::make(scratch_settings()));
   const auto file = source("a", random_text(1 << 20, 1));

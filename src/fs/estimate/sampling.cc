@@ -1,0 +1,286 @@
+#include "fs/estimate/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "chunkers/registry.h"
+#include "fs/estimate/column_costs.h"
+#include "fs/estimate/distinct_scan.h"
+#include "fs/estimate/piece_reader.h"
+#include "fs/format/recipe_format.h"
+#include "hash/sha256.h"
+
+namespace dedupfs {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// When each stage ends at the latest, as a share of the limit.
+constexpr double kEndOfList = 0.3;
+constexpr double kEndOfCopy = 0.6;
+// However small the share is: fewer columns say little.
+constexpr std::size_t kMinColumns = 60;
+constexpr std::uint64_t kMinSampleBytes = 256 << 20;
+constexpr std::size_t kMaxKnownChunks = 2 << 20;
+// What waits when the time ends must not take long, however slow the codec is.
+constexpr std::uint64_t kMaxDirtyBytes = 32 << 20;
+constexpr std::uint64_t kMaxWaitingRegionBytes = 16 << 20;
+// Beside the containers: what an inode with its name, and a chunk, take in the index, as far as one is to the other.
+constexpr double kFileWeight = 250;
+constexpr double kChunkWeight = 60;
+constexpr double kOverheadMargin = 0.25;
+constexpr double kCutMargin = 0.01;      // chunks at the borders of parts that are cut another way
+constexpr double kMethodMargin = 0.025;  // regions end with a part of a file, settling packs them anew, and the like
+constexpr std::size_t kNameBytes = 200;
+
+// From samples of a product: what the whole takes.
+Extrapolation times(const Extrapolation& a, const Extrapolation& b) {
+  const double value = a.value * b.value;
+  return {.value = value, .margin = std::hypot(a.margin * b.value, b.margin * a.value)};
+}
+
+class Sampling {
+ public:
+  Sampling(const EstimateSettings& settings, const SampleSettings& sample, const EstimateGoesOn& goes_on)
+      : settings_(settings), sample_(sample), goes_on_(goes_on), tree_({settings.roots, settings.one_filesystem}) {}
+
+  Result<SampledEstimate> run() {
+    DEDUPFS_TRY(make_volume());
+    DEDUPFS_ASSIGN(chunker_, make_chunker(found_.superblock.chunker));
+    DEDUPFS_TRY(list());
+    DEDUPFS_TRY(copy());
+    DEDUPFS_TRY(scan());
+    conclude();
+    found_.seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+    return std::move(found_);
+  }
+
+ private:
+  class List;
+
+  Result<void> make_volume() {
+    ScratchVolumeSettings scratch = settings_.scratch;
+    scratch.volume.compression.landing = scratch.volume.compression.settled;
+    scratch.filesystem.dirty_bytes = std::min(scratch.filesystem.dirty_bytes, kMaxDirtyBytes);
+    scratch.volume_options.waiting_region_bytes =
+        std::min(scratch.volume_options.waiting_region_bytes, kMaxWaitingRegionBytes);
+    DEDUPFS_ASSIGN(volume_, ScratchVolume::make(scratch));
+    found_.superblock = volume_->filesystem().volume().superblock();
+    DEDUPFS_ASSIGN(empty_, volume_->statistics_without_log());
+    return {};
+  }
+
+  // An Error at the end of the stage, with time_is_over_, and if the estimate was told to end.
+  Result<void> go_on(EstimateStage stage, double end, std::uint64_t bytes) {
+    const std::chrono::duration<double> passed = Clock::now() - begun_;
+    time_is_over_ = passed > end * sample_.limit;
+    if (goes_on_(stage, bytes) && !time_is_over_) return {};
+    return Error{ErrorCode::kInterrupted, "the estimate was told to end"};
+  }
+
+  Result<void> list();
+  Result<void> copy();
+  Result<void> copy_column(const Column& column, PieceReader& reader);
+  Result<void> copy_piece(const SamplePiece& piece, PieceReader& reader, const ScratchVolume::Append& append);
+  Result<void> scan();
+  void conclude();
+  Extrapolation distinct() const;
+  double overhead() const;
+
+  const Clock::time_point begun_ = Clock::now();
+  const EstimateSettings& settings_;
+  const SampleSettings& sample_;
+  const EstimateGoesOn& goes_on_;
+  const SourceTree tree_;
+  std::unique_ptr<ScratchVolume> volume_;
+  std::unique_ptr<Chunker> chunker_;
+  std::unique_ptr<SamplePlan> plan_;
+  Statistics empty_;         // of the scratch volume
+  Statistics sampled_;       // of the same with the sample
+  std::uint64_t files_ = 0;  // in it
+  std::vector<ColumnCost> costs_;
+  std::unique_ptr<DistinctScan> scan_;
+  std::size_t scanned_columns_ = 0;
+  bool time_is_over_ = false;
+  SampledEstimate found_;
+};
+
+// The plan, as long as there is time.
+class Sampling::List final : public SourceVisitor {
+ public:
+  explicit List(Sampling& sampling) : sampling_(sampling) {}
+
+  Result<void> visit(const SourceEntry& entry) override {
+    DEDUPFS_TRY(sampling_.go_on(EstimateStage::kList, kEndOfList, sampling_.plan_->totals().logical_bytes));
+    return sampling_.plan_->visit(entry);
+  }
+  void note_unreadable(const Error& error) override { sampling_.plan_->note_unreadable(error); }
+
+ private:
+  Sampling& sampling_;
+};
+
+Result<void> Sampling::list() {
+  plan_ = std::make_unique<SamplePlan>(tree_, SamplePlan::Settings{.seed = sample_.seed});
+  List visitor(*this);
+  const auto walked = tree_.walk(visitor);
+  if (!walked && !time_is_over_) return walked;
+  found_.complete = walked.has_value();
+  found_.totals = plan_->totals();
+  found_.problems = plan_->problems();
+  return {};
+}
+
+Result<void> Sampling::copy() {
+  PieceReader reader(tree_, *chunker_);
+  std::vector<InodeNumber> borders;
+  const auto wanted = std::max(
+      static_cast<std::uint64_t>(sample_.share * static_cast<double>(found_.totals.data_bytes)), kMinSampleBytes);
+  Result<void> copied;
+  std::uint64_t whole_columns_bytes = 0;
+  for (const auto& [key, column] : plan_->columns()) {
+    if (found_.sampled_bytes >= wanted && found_.columns >= kMinColumns) break;
+    DEDUPFS_ASSIGN(const InodeNumber border, volume_->make_file("column" + std::to_string(found_.columns),
+                                                                [](const auto&) { return Result<void>(); }));
+    borders.push_back(border);
+    copied = copy_column(column, reader);
+    if (!copied) break;
+    whole_columns_bytes = found_.sampled_bytes;
+    ++found_.columns;
+  }
+  if (!copied && !time_is_over_ && !is_lack_of_memory(copied.error())) return copied;
+  found_.sampled_bytes = whole_columns_bytes;
+  if (copied) borders.push_back(UINT64_MAX);
+  DEDUPFS_ASSIGN(sampled_, volume_->statistics_without_log());
+  DEDUPFS_ASSIGN(costs_, column_costs(volume_->filesystem().volume(), borders));
+  return {};
+}
+
+Result<void> Sampling::copy_column(const Column& column, PieceReader& reader) {
+  for (const SamplePiece& piece : column) {
+    const std::string name = std::to_string(files_++) + piece.relative.substr(piece.relative.rfind('/') + 1);
+    const auto made =
+        volume_->make_file(std::string_view(name).substr(0, kNameBytes),
+                           [&](const ScratchVolume::Append& append) { return copy_piece(piece, reader, append); });
+    if (!made) return made.error();
+  }
+  return {};
+}
+
+Result<void> Sampling::copy_piece(const SamplePiece& piece, PieceReader& reader, const ScratchVolume::Append& append) {
+  std::optional<std::uint64_t> begin;
+  DEDUPFS_ASSIGN(const auto read, reader.read(piece, [&](std::uint64_t offset, ByteSpan chunk) -> Result<void> {
+    if (!begin) begin = offset;
+    found_.sampled_bytes += chunk.size();
+    if (auto appended = append(offset - *begin, chunk); !appended) return appended;
+    return go_on(EstimateStage::kCopy, kEndOfCopy, found_.sampled_bytes);
+  }));
+  if (read.unreadable) found_.problems.note(*read.unreadable);
+  if (read.changed) ++found_.problems.changed;
+  return {};
+}
+
+Result<void> Sampling::scan() {
+  PieceReader reader(tree_, *chunker_);
+  scan_ = std::make_unique<DistinctScan>(kMaxKnownChunks, costs_.size());
+  Result<void> scanned;
+  std::size_t done = 0;
+  for (const auto& [key, column] : plan_->columns()) {
+    scan_->begin_column();
+    for (const SamplePiece& piece : column) {
+      if (piece.part.count == 1 && piece.bytes <= kInlineBytes) continue;
+      const auto read = reader.read(piece, [&](std::uint64_t, ByteSpan chunk) -> Result<void> {
+        const Sha256Digest digest = sha256_of(chunk);
+        std::uint64_t fingerprint = 0;
+        std::memcpy(&fingerprint, digest.data(), sizeof fingerprint);
+        scan_->add(fingerprint, static_cast<std::uint32_t>(chunk.size()));
+        found_.scanned_bytes += chunk.size();
+        return go_on(EstimateStage::kScan, 1, found_.scanned_bytes);
+      });
+      scanned = read ? Result<void>() : Result<void>(read.error());
+      if (!scanned) break;
+    }
+    if (!scanned) break;
+    ++done;
+  }
+  if (!scanned && !time_is_over_) return scanned;
+  scanned_columns_ = done;
+  found_.whole_scan = done == plan_->columns().size() && plan_->is_whole();
+  return {};
+}
+
+// How many bytes are distinct.
+Extrapolation Sampling::distinct() const {
+  const std::span columns = std::span(scan_->columns()).first(scanned_columns_);
+  double seen = 0;
+  for (const ColumnCost& column : columns) seen += column.bytes;
+  if (found_.whole_scan) return extrapolate(columns, seen);
+  double planned = 0;
+  std::size_t left = scanned_columns_;
+  for (auto column = plan_->columns().begin(); left != 0; ++column, --left)
+    for (const SamplePiece& piece : column->second) planned += static_cast<double>(piece.bytes);
+  // Zeros and what lies in the index are no chunks.
+  return extrapolate(columns, static_cast<double>(found_.totals.data_bytes) * (planned == 0 ? 1 : seen / planned));
+}
+
+// What the volume takes beside the chunks in its containers.
+double Sampling::overhead() const {
+  const auto beside = [](const Statistics& volume) {
+    return static_cast<double>(volume.disk_bytes) - static_cast<double>(volume.stored_bytes);
+  };
+  const auto unique_bytes = static_cast<double>(std::max<std::uint64_t>(sampled_.unique_bytes, 1));
+  const auto chunks = static_cast<double>(sampled_.unique_chunks);
+  const SourceTotals& totals = found_.totals;
+  const auto names = static_cast<double>(totals.files + totals.directories + totals.symlinks + totals.special_files);
+  const double sample_weight = kFileWeight * static_cast<double>(sampled_.files) + kChunkWeight * chunks;
+  const double weight = kFileWeight * names + kChunkWeight * chunks * found_.distinct_bytes.value / unique_bytes;
+  const double grown = std::max(0.0, beside(sampled_) - beside(empty_));
+  return beside(empty_) + (sample_weight == 0 ? 0 : grown * weight / sample_weight);
+}
+
+void Sampling::conclude() {
+  found_.distinct_bytes = distinct();
+  found_.distinct_bytes.margin += kCutMargin * found_.distinct_bytes.value;
+  const std::vector<double> shares = scan_->shares();
+  double weighted = 0;
+  for (std::size_t i = 0; i < costs_.size(); ++i) {
+    costs_[i] = {costs_[i].bytes * shares[i], costs_[i].alone * shares[i], costs_[i].saved * shares[i]};
+    weighted += costs_[i].bytes;
+  }
+  const double distinct_bytes = std::max(found_.distinct_bytes.value, weighted);
+  Extrapolation a_byte = extrapolate(costs_, distinct_bytes);
+  if (distinct_bytes != 0) a_byte = {a_byte.value / distinct_bytes, a_byte.margin / distinct_bytes};
+  const Extrapolation stored = times(found_.distinct_bytes, a_byte);
+  const double beside = overhead();
+  found_.disk_bytes = {.value = stored.value + beside,
+                       .margin = stored.margin + kMethodMargin * stored.value + kOverheadMargin * beside};
+  found_.delta_compression_ratio = sampled_.delta_compression_ratio();
+  found_.local_compression_ratio = sampled_.local_compression_ratio();
+}
+
+double quotient_of(std::uint64_t bytes, double to) {
+  return to <= 0 ? 1 : static_cast<double>(bytes) / to;
+}
+
+}  // namespace
+
+double SampledEstimate::total_ratio() const {
+  return quotient_of(totals.logical_bytes, disk_bytes.value);
+}
+
+double SampledEstimate::dedup_ratio() const {
+  return quotient_of(totals.data_bytes, distinct_bytes.value);
+}
+
+Result<SampledEstimate> estimate_by_sample(const EstimateSettings& settings, const SampleSettings& sample,
+                                           const EstimateGoesOn& goes_on) {
+  return Sampling(settings, sample, goes_on).run();
+}
+
+}  // namespace dedupfs

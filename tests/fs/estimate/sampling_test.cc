@@ -1,0 +1,96 @@
+#include "fs/estimate/sampling.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "fs/estimate/scratch_settings.h"
+#include "support/files.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr auto kSampleOn = [](EstimateStage, std::uint64_t) { return true; };
+
+// Two versions of text and noise, and the noise once more where nobody would look for it.
+class SamplingTest : public testing::Test {
+ protected:
+  SamplingTest() {
+    std::string text = words(8 << 20, 1);
+    for (const char* const version : {"dump-1", "dump-2"}) {
+      overwrite(dir_.path() / version, text);
+      for (unsigned i = 0; i < 30; ++i) text.replace(i * 250000, 10, words(20, i));
+    }
+    std::filesystem::create_directories(dir_.path() / "deep" / "inside");
+    overwrite(dir_.path() / "noise", random_text(6 << 20, 2));
+    std::filesystem::copy_file(dir_.path() / "noise", dir_.path() / "deep" / "inside" / "x");
+    for (unsigned i = 0; i < 200; ++i) overwrite(dir_.path() / "deep" / std::to_string(i), words(3000, i));
+  }
+  EstimateSettings settings(std::uint64_t memory_bytes = 128 << 20) const {
+    return {.roots = {dir_.path()}, .scratch = scratch_settings(memory_bytes)};
+  }
+
+  const TempDir dir_;
+};
+
+TEST_F(SamplingTest, TheTruthLiesWithinTheMargin) {
+  const double truth = static_cast<double>(value_of(estimate(settings(), kSampleOn)).settled->disk_bytes);
+
+  const SampledEstimate found = value_of(estimate_by_sample(settings(), {.share = 0.05}, kSampleOn));
+
+  EXPECT_NEAR(found.disk_bytes.value, truth, found.disk_bytes.margin);
+  EXPECT_LT(found.disk_bytes.margin, 0.3 * truth);
+}
+
+// However small the sample is, the chunks of all files are counted.
+TEST_F(SamplingTest, CountsEachChunkOnceWhereverItLies) {
+  const Statistics truth = value_of(estimate(settings(), kSampleOn)).copied;
+
+  const SampledEstimate found = value_of(estimate_by_sample(settings(), {.share = 0.05}, kSampleOn));
+
+  EXPECT_TRUE(found.whole_scan);
+  EXPECT_TRUE(found.complete);
+  EXPECT_LT(found.distinct_bytes.margin, 0.02 * found.distinct_bytes.value);
+  EXPECT_NEAR(found.distinct_bytes.value, static_cast<double>(truth.unique_bytes), 0.03 * found.distinct_bytes.value);
+  EXPECT_EQ(found.totals.files, truth.files);
+  EXPECT_EQ(found.totals.logical_bytes, truth.logical_bytes);
+}
+
+// With no time for anything but the list, all is uncertain.
+TEST_F(SamplingTest, WithoutTimeTheMarginIsWide) {
+  const SampledEstimate found =
+      value_of(estimate_by_sample(settings(), {.limit = std::chrono::milliseconds(0)}, kSampleOn));
+
+  EXPECT_FALSE(found.complete);
+  EXPECT_GE(found.disk_bytes.margin, 0);
+}
+
+TEST_F(SamplingTest, TheSampleEndsWithTheMemory) {
+  const SampledEstimate found = value_of(estimate_by_sample(settings(8 << 20), {.share = 1}, kSampleOn));
+
+  EXPECT_LT(found.sampled_bytes, found.scanned_bytes);
+  EXPECT_TRUE(found.whole_scan);
+  EXPECT_GT(found.disk_bytes.margin, 0);
+}
+
+TEST_F(SamplingTest, EndsWhenItIsTold) {
+  for (const EstimateStage stage : {EstimateStage::kList, EstimateStage::kCopy, EstimateStage::kScan})
+    EXPECT_TRUE(
+        fails_with(ErrorCode::kInterrupted,
+                   estimate_by_sample(settings(), {}, [&](EstimateStage now, std::uint64_t) { return now != stage; })));
+}
+
+TEST_F(SamplingTest, NoFilesTakeWhatAnEmptyVolumeTakes) {
+  const TempDir empty;
+  EstimateSettings nothing = settings();
+  nothing.roots = {empty.path()};
+
+  const SampledEstimate found = value_of(estimate_by_sample(nothing, {}, kSampleOn));
+
+  EXPECT_EQ(found.totals.directories, 1u);
+  EXPECT_EQ(found.distinct_bytes.value, 0);
+  EXPECT_GT(found.disk_bytes.value, 0);
+}
+
+}  // namespace
+}  // namespace dedupfs
