@@ -6,8 +6,8 @@
 namespace dedupfs {
 namespace {
 
-constexpr double kDeviations = 2;      // of a margin of 95 %
-constexpr double kModelShare = 0.5;    // of the distance to the extremes that the law allows
+constexpr double kDeviations = 2.5;  // of a margin of 95 %: 1.96 if the columns were alike, but a few of them hold much
+constexpr double kModelShare = 0.5;  // of the distance to the extremes that the law allows
 constexpr double kMethodShare = 0.01;  // what is cut apart at the borders of columns
 constexpr double kMostCopies = 1e6;
 
