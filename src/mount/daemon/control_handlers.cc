@@ -4,12 +4,15 @@
 
 #include <ctime>
 #include <fstream>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "fs/history/history_series.h"
 #include "fs/snapshots/tree_diff.h"
 #include "fs/statistics/file_statistics.h"
 #include "mount/control/control_requests.h"
+#include "mount/daemon/diff_pages.h"
 #include "mount/daemon/public_questions.h"
 #include "mount/reports/diff_report.h"
 #include "mount/reports/history_report.h"
@@ -62,20 +65,24 @@ Result<void> commit_what_fits(Filesystem& filesystem) {
   return synced;
 }
 
-Result<nlohmann::json> diff_page(Filesystem& filesystem, const SnapshotRequest& request,
+Result<nlohmann::json> diff_page(Filesystem& filesystem, DiffPages& pages, const SnapshotRequest& request,
                                  const ControlServer::StillWanted& wanted) {
-  if (!request.to) DEDUPFS_TRY(commit_what_fits(filesystem));
-  DEDUPFS_ASSIGN(const TreeDiff diff, diff_trees(filesystem.volume().database(), request.name, request.to, wanted));
-  return nlohmann::json{{"compared", compared_json(diff)},
-                        {"total_changes", diff.changes.size()},
-                        {"changes", changes_json(diff, request.first)}};
+  const auto find = [&]() -> Result<TreeDiff> {
+    if (!request.to) DEDUPFS_TRY(commit_what_fits(filesystem));
+    return diff_trees(filesystem.volume().database(), request.name, request.to, wanted);
+  };
+  DEDUPFS_ASSIGN(const auto diff, pages.get({request.name, request.to, request.first}, find));
+  Json changes = changes_json(*diff, request.first);
+  pages.note_given(request.first + changes.size());
+  return Json{
+      {"compared", compared_json(*diff)}, {"total_changes", diff->changes.size()}, {"changes", std::move(changes)}};
 }
 
-Result<nlohmann::json> run_snapshot_request(FuseMount& mount, const SnapshotRequest& request,
+Result<nlohmann::json> run_snapshot_request(FuseMount& mount, DiffPages& pages, const SnapshotRequest& request,
                                             const ControlServer::StillWanted& wanted) {
   Filesystem& filesystem = mount.filesystem();
   switch (request.action) {
-    case SnapshotRequest::Action::kDiff: return diff_page(filesystem, request, wanted);
+    case SnapshotRequest::Action::kDiff: return diff_page(filesystem, pages, request, wanted);
     case SnapshotRequest::Action::kList: break;
     case SnapshotRequest::Action::kCreate: DEDUPFS_TRY(filesystem.create_snapshot(request.name)); break;
     case SnapshotRequest::Action::kDelete: DEDUPFS_TRY(filesystem.delete_snapshot(request.name)); break;
@@ -198,9 +205,10 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
          return Json{{"reclaim", reclaim_json(filesystem.reclaimer().status())}};
        }},
       {"snapshot",
-       [&mount](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {
+       [&mount, pages = std::make_shared<DiffPages>()](const Json& asked,
+                                                       const ControlServer::StillWanted& wanted) -> Result<Json> {
          DEDUPFS_ASSIGN(const SnapshotRequest snapshot, snapshot_request_of(asked));
-         return run_snapshot_request(mount, snapshot, wanted);
+         return run_snapshot_request(mount, *pages, snapshot, wanted);
        }},
       {"quota",
        [&filesystem](const Json& asked) -> Result<Json> {
