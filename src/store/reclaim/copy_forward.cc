@@ -280,32 +280,42 @@ Result<bool> CopyForward::empty(const Usage& container) {
 
 Result<void> CopyForward::gather() {
   if (host_.gather_percent == 0 || !host_.newest_references) return {};
+  DEDUPFS_ASSIGN(const std::uint64_t budget, gather_budget());
+  if (budget == 0) return {};
+  DEDUPFS_ASSIGN(const GatherPlan plan, plan_gathering(volume_, host_, budget, [this] { return report(0); }));
+  if (plan.order.empty()) {
+    volume_.note_gathered(volume_.containers().begin_new_container());
+    return host_.commit();
+  }
+  // What is in open groups has no place in the index yet: as in choose().
   const std::uint32_t end = volume_.containers().begin_new_container();
   DEDUPFS_TRY(host_.commit());
   findings_.live_chunks = 0;  // they are counted once more
   DEDUPFS_ASSIGN(std::vector<Usage> containers, usage_before(end));
-  std::uint64_t new_bytes = 0;  // stored since the last time
-  for (const Usage& container : containers)
-    if (container.container >= volume_.end_of_gathered()) new_bytes += container.bytes;
-  DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());
-  const std::uint64_t room = std::min(available / kRoomShareOfABatch, kMaxInBatch);
-  // Gatherings that were stopped took a part of the share, and their copies are no new data.
-  const std::uint64_t taken = volume_.gathered_bytes();
-  const std::uint64_t share = (new_bytes - std::min(new_bytes, taken)) / 100 * host_.gather_percent;
-  const std::uint64_t budget = std::min(share - std::min(share, taken), room);
-  if (budget == 0) return {};
-  DEDUPFS_ASSIGN(const GatherPlan plan, plan_gathering(volume_, host_, budget, [this] { return report(0); }));
   all_bytes_ += plan.disk_bytes;
   if (auto moved = move_in_order(plan.order, containers, Relocator::kAnyDecoded); !moved) {
     for (const Usage& container : containers) volume_.add_gathered_bytes(container.moved_bytes());
     return moved;
   }
-  Result<void> emptied;
-  if (!plan.order.empty()) emptied = empty_gathered(containers, budget);
+  const Result<void> emptied = empty_gathered(containers, budget);
   // All of the plan has moved, whatever became of the former containers.
   volume_.note_gathered(volume_.containers().begin_new_container());
   DEDUPFS_TRY(emptied);
   return host_.commit();
+}
+
+// The bytes that may be gathered. It costs no walk over the index: sizes of containers decide.
+Result<std::uint64_t> CopyForward::gather_budget() const {
+  std::uint64_t new_bytes = 0;  // stored since the last time
+  DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
+  for (const auto& container : containers)
+    if (container.is_file && container.id >= volume_.end_of_gathered()) new_bytes += container.bytes;
+  DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());
+  const std::uint64_t room = std::min(available / kRoomShareOfABatch, kMaxInBatch);
+  // Gatherings that were stopped took a part of the share, and their copies are no new data.
+  const std::uint64_t taken = volume_.gathered_bytes();
+  const std::uint64_t share = (new_bytes - std::min(new_bytes, taken)) / 100 * host_.gather_percent;
+  return std::min(share - std::min(share, taken), room);
 }
 
 // The emptiest first, as far as the budget goes. The garbage that is left is for a reclaim.

@@ -56,6 +56,7 @@ class CopyForward {
   Result<void> empty_as_they_lie(std::span<const Usage> batch);
   Result<bool> empty(const Usage& container);
   Result<void> gather();
+  Result<std::uint64_t> gather_budget() const;
   Result<void> empty_gathered(std::vector<Usage>& containers, std::uint64_t budget);
   Result<void> report(std::uint64_t more_bytes);
 

@@ -109,6 +109,28 @@ TEST_F(GatheringTest, TakesNoMoreThanItsShareOfWhatWasStoredSinceTheLastTime) {
   volume_.expect_kept_for_good();
 }
 
+// What a reclaim costs in any case: the commits of one with nothing to empty.
+TEST_F(GatheringTest, WhereNothingIsNewItCostsNoCommitAndNoWalkOverTheIndex) {
+  scatter(volume_);
+  ASSERT_TRUE(settle(volume_));
+  ASSERT_TRUE(settle(volume_));
+  const auto cost = [this] {
+    const std::uint32_t first = volume_.volume().containers().begin_new_container();
+    int reports = 0;
+    volume_.progress = [&](ReclaimPhase phase) {
+      reports += phase == ReclaimPhase::kCopyForward ? 1 : 0;
+      return Result<void>();
+    };
+    EXPECT_TRUE(settle(volume_));
+    EXPECT_EQ(volume_.volume().containers().begin_new_container(), first);
+    return reports;
+  };
+  const int with = cost();
+  volume_.gather_percent = 0;
+
+  EXPECT_EQ(with, cost());
+}
+
 TEST_F(GatheringTest, ItCanBeSwitchedOff) {
   scatter(volume_);
   const std::uint64_t before = jumps(volume_);
