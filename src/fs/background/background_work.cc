@@ -2,7 +2,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,8 @@ constexpr double kGarbageLeft = 0.1;
 constexpr double kShortOfSpace = 0.1;
 // The limit at the end of a mount, so that an unmount does not take much longer.
 constexpr std::chrono::seconds kMaxDefragmentationTime{20};
+// Who stops a scrub waits so long for the names of damaged files.
+constexpr std::chrono::seconds kNamingAfterStop{2};
 
 }  // namespace
 
@@ -49,9 +53,15 @@ BackgroundWork::BackgroundWork(Volume& volume, const InodeTable& table, const In
 void BackgroundWork::log_damaged_files() {
   constexpr std::size_t kMostNames = 1000;
   const auto synced = transactions_.sync();  // the list of damaged chunks
-  const auto go_on = [this]() -> Result<void> {
-    if (!scrubber_.is_interrupted()) return {};
-    return Error{ErrorCode::kInterrupted, "the volume is being unmounted; fsck.dedupfs names them"};
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> stopped;
+  const auto go_on = [&]() -> Result<void> {
+    if (scrubber_.is_interrupted())
+      return Error{ErrorCode::kInterrupted, "the volume is being unmounted; fsck.dedupfs names them"};
+    if (!stopped && scrubber_.is_stopping()) stopped = Clock::now();
+    if (stopped && Clock::now() - *stopped > kNamingAfterStop)
+      return Error{ErrorCode::kInterrupted, "the scrub was stopped; the next scrub names them, and fsck.dedupfs"};
+    return {};
   };
   const auto found =
       synced ? name_damaged_files(volume_.database(), kMostNames, go_on) : Result<DamagedFileNames>(synced.error());

@@ -152,6 +152,11 @@ bool Scrubber::is_interrupted() const {
   return interrupting_;
 }
 
+bool Scrubber::is_stopping() const {
+  const MutexLock lock(mutex_);
+  return stopping_;
+}
+
 void Scrubber::end_thread(bool is_interruption) {
   std::thread thread;
   {

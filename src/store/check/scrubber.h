@@ -92,8 +92,10 @@ class Scrubber {
   void resume();
   // As stop(), but the scrub goes on after the next resume(), also of another Scrubber.
   void interrupt();
-  // interrupt() waits: what its host does is to end soon.
+  // interrupt() waits: what its host does is to end at once.
   bool is_interrupted() const;
+  // stop() or interrupt() waits: it is to end soon.
+  bool is_stopping() const;
   ScrubStatus status() const;
 
  private:

@@ -229,5 +229,25 @@ TEST_F(ScrubberTest, TheHostOfAnEndedScrubSeesThatItIsInterrupted) {
   EXPECT_EQ(ended.get_future().wait_for(std::chrono::seconds(0)), std::future_status::ready);
 }
 
+// A stop is no interruption: its host may take a little longer.
+TEST_F(ScrubberTest, TheHostOfAnEndedScrubSeesThatItIsStopped) {
+  store(4);
+  std::promise<void> ending;
+  bool was_interrupted = true;
+  std::optional<Scrubber> scrubber;
+  scrubber.emplace(*volume_, ScrubHost{.ended = [&](const ScrubFindings&) {
+    EXPECT_FALSE(scrubber->is_stopping());
+    ending.set_value();
+    while (!scrubber->is_stopping()) std::this_thread::yield();
+    was_interrupted = scrubber->is_interrupted();
+  }});
+  ASSERT_TRUE(scrubber->start(0));
+  ending.get_future().wait();
+
+  scrubber->stop();
+
+  EXPECT_FALSE(was_interrupted);
+}
+
 }  // namespace
 }  // namespace dedupfs
