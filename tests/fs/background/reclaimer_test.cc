@@ -59,18 +59,45 @@ class ReclaimerTest : public testing::Test {
   bool is_open_ = true;
 };
 
+// Until chunks were stored anew. False: it has ended. With a low limit it waits from then on, perhaps in the middle of a container.
+bool await_moves(const Reclaimer& reclaimer) {
+  for (ReclaimStatus status = reclaimer.status(); status.running; status = reclaimer.status()) {
+    if (status.current.stored_bytes + status.current.moved_bytes != 0) return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
+
 TEST_F(ReclaimerTest, StoresNoMoreASecondThanItsLimitWhichCanBeChanged) {
   Reclaimer reclaimer = make();
   reclaimer.set_rate(1);  // byte a second
   ASSERT_TRUE(ok(reclaimer.start({})));
-  while (reclaimer.status().current.moved_bytes == 0) {
-    ASSERT_TRUE(reclaimer.status().running);
-    std::this_thread::yield();
-  }
+  ASSERT_TRUE(await_moves(reclaimer));
   EXPECT_TRUE(reclaimer.status().running);
   EXPECT_EQ(reclaimer.status().bytes_per_second, 1U);
   reclaimer.set_rate(0);
   EXPECT_FALSE(await_end(reclaimer).error);
+}
+
+TEST_F(ReclaimerTest, ItsLimitHoldsWithinAMoveInOrder) {
+  std::vector<ByteBuffer> contents;
+  for (std::uint64_t seed = 100; seed < 800; ++seed) contents.push_back(random_bytes(100'000, seed));  // some batches
+  volume_.newest = volume_.keep(contents);
+  ASSERT_TRUE(volume_.commit());
+  for (std::size_t i = 0; i < 80; ++i) volume_.drop(volume_.newest[i]);
+  volume_.newest.erase(volume_.newest.begin(), volume_.newest.begin() + 80);
+  Reclaimer reclaimer = make();
+  reclaimer.set_rate(1);  // byte a second
+
+  ASSERT_TRUE(ok(reclaimer.start({})));
+  ASSERT_TRUE(await_moves(reclaimer));
+  for (int look = 0; look < 20; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_TRUE(reclaimer.status().running);
+    EXPECT_EQ(reclaimer.status().current.moved_bytes, 0u) << "it does not wait: a container is empty";
+  }
+  reclaimer.stop();
+  ASSERT_TRUE(volume_.commit());
 }
 
 TEST_F(ReclaimerTest, RunsWhenSomebodyAsksAndSaysWhatItFound) {
