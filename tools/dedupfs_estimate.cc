@@ -69,8 +69,8 @@ Result<EstimateSettings> settings_of(const EstimateArguments& asked) {
 // The object of dedupfs-stat, without what only a volume on a disk has.
 nlohmann::json volume_json(const Statistics& statistics, const Superblock& superblock) {
   nlohmann::json json = statistics_json(statistics, superblock, {}, std::nullopt, false);
-  for (const char* const key :
-       {"uuid", "label", "mounted", "scrub", "reclaim", "freed_bytes", "last_snapshot", "last_snapshot_unix_seconds"})
+  for (const char* const key : {"uuid", "label", "mounted", "scrub", "reclaim", "freed_bytes", "last_snapshot",
+                                "last_snapshot_unix_seconds", "quotas"})
     json.erase(key);
   return json;
 }
