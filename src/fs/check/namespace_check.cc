@@ -8,8 +8,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "fs/check/quota_check.h"
 #include "fs/check/history_repair.h"
+#include "fs/check/quota_check.h"
 #include "fs/check/reference_check.h"
 #include "fs/content/recipe.h"
 #include "fs/format/hold_records.h"

@@ -34,7 +34,8 @@ TEST(HistoryReport, JsonIsReadBack) {
 }
 
 TEST(HistoryReport, JsonOfAnotherFormIsRefused) {
-  EXPECT_THROW((void)history_of(nlohmann::json::parse(R"([{"taken_unix_seconds": "now"}])")), nlohmann::json::exception);
+  EXPECT_THROW((void)history_of(nlohmann::json::parse(R"([{"taken_unix_seconds": "now"}])")),
+               nlohmann::json::exception);
   EXPECT_THROW((void)history_of(nlohmann::json::parse(R"([7])")), nlohmann::json::exception);
 }
 
