@@ -35,6 +35,7 @@ check_equal "the very ones that root gets" "$(stat_of stored_bytes)" \
   "$(as_nobody --json "$mnt" | python3 -c 'import json, sys; print(json.load(sys.stdin)["stored_bytes"])')"
 check_refused "but not what single files take" 1 'denied' as_nobody --file "$mnt/shared/mine"
 check "another user may watch the mount" grep -q "^Stage of ingest" <<<"$(nobody "$scratch/tools/dedupfs-top" --once "$mnt" 2>&1)"
+check "another user may see how the volume has grown" grep -q "^taken_unix_seconds,disk_bytes" <<<"$(nobody "$scratch/tools/dedupfs-stat" --history --csv "$mnt" 2>&1)"
 check "many who ask at once hold up nobody" python3 - "$mnt" <<'PY'
 import os, sys, threading, time
 mount = sys.argv[1]

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -37,6 +38,11 @@ void put_fields(nlohmann::json& json, const std::array<Field<Of>, kCount>& field
   for (const auto& field : fields) json[field.key] = of ? nlohmann::json((*of).*field.member) : nlohmann::json(nullptr);
 }
 
+// Not of a number with a sign or a fraction, whose conversion may be undefined.
+std::uint64_t count_in(const nlohmann::json& value) {
+  return value.get_ref<const nlohmann::json::number_unsigned_t&>();
+}
+
 // None if one of them is null.
 template <class Of, std::size_t kCount>
 std::optional<Of> get_fields(const nlohmann::json& json, const std::array<Field<Of>, kCount>& fields) {
@@ -44,7 +50,7 @@ std::optional<Of> get_fields(const nlohmann::json& json, const std::array<Field<
   for (const auto& field : fields) {
     const nlohmann::json& value = json.at(field.key);
     if (value.is_null()) return std::nullopt;
-    of.*field.member = value.get<std::uint64_t>();
+    of.*field.member = count_in(value);
   }
   return of;
 }
@@ -76,6 +82,7 @@ nlohmann::json history_json(const History& history) {
   for (const HistorySample& sample : history) {
     nlohmann::json object = {{"disk_bytes", sample.disk_bytes}};
     put_time(object, "taken", sample.unix_seconds);
+    object["taken_unix_seconds"] = static_cast<std::uint64_t>(sample.unix_seconds);  // as it is read again
     put_fields(object, kCountFields, sample.counts);
     put_fields(object, kSpeedFields, sample.restore);
     samples.push_back(std::move(object));
@@ -87,12 +94,15 @@ History history_of(const nlohmann::json& samples) {
   History history;
   for (const nlohmann::json& object : samples) {
     HistorySample sample;
-    sample.unix_seconds = object.at("taken_unix_seconds").get<std::int64_t>();
-    sample.disk_bytes = object.at("disk_bytes").get<std::uint64_t>();
+    const std::uint64_t time = count_in(object.at("taken_unix_seconds"));
+    if (time > HistorySample::kMaxUnixSeconds) continue;
+    sample.unix_seconds = static_cast<std::int64_t>(time);
+    sample.disk_bytes = count_in(object.at("disk_bytes"));
     sample.counts = get_fields(object, kCountFields);
     sample.restore = get_fields(object, kSpeedFields);
     history.push_back(sample);
   }
+  std::ranges::stable_sort(history, {}, &HistorySample::unix_seconds);
   return history;
 }
 

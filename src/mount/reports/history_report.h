@@ -17,6 +17,7 @@ using History = std::vector<HistorySample>;  // in order of time
 
 // The array "samples" of dedupfs-stat --history --json. What a sample does not have is null.
 nlohmann::json history_json(const History& history);
+// The array may come from the daemon of another user: the result is in order, and its times are those of the calendar.
 History history_of(const nlohmann::json& samples);
 
 // With a line of names; what a sample does not have is empty.

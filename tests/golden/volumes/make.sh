@@ -301,7 +301,7 @@ make_v1_quotas() {
   dedupfs-quota set "$mnt/removed" --files 10
   dedupfs-quota set "$mnt/limited" --logical 1m --stored 2m --files 100
   dedupfs-quota remove "$mnt/removed"
-  dedupfs-snapshot create "$mnt" then
+  dedupfs-snapshot create "$mnt" "then"
   noise 93 700 >"$mnt/limited/below/later"
   truncate -s 100000 "$mnt/limited/sparse"
   noise 94 2000 >"$mnt/free/file"

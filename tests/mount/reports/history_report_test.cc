@@ -39,6 +39,19 @@ TEST(HistoryReport, JsonOfAnotherFormIsRefused) {
   EXPECT_THROW((void)history_of(nlohmann::json::parse(R"([7])")), nlohmann::json::exception);
 }
 
+TEST(HistoryReport, WhatAnotherUsersDaemonSaysIsPutInOrder) {
+  const History history = growing_history(3);
+  nlohmann::json json = history_json({history[2], history[0], history[1]});
+  EXPECT_EQ(history_of(json), history);
+
+  json[0]["taken_unix_seconds"] = UINT64_MAX;
+  EXPECT_THAT(history_of(json), SizeIs(2));
+  for (const nlohmann::json& bad : {nlohmann::json(-1), nlohmann::json(1e300), nlohmann::json(nullptr)}) {
+    json[1]["taken_unix_seconds"] = bad;
+    EXPECT_THROW((void)history_of(json), nlohmann::json::exception);
+  }
+}
+
 TEST(HistoryReport, CsvHasALineForEachSampleAndNothingForWhatIsNotThere) {
   const std::string csv = history_csv(with_a_bare_one());
 
