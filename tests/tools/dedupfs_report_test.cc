@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "fs/history/history_series.h"
 #include "outcome.h"
@@ -97,6 +98,20 @@ TEST(RunReport, AFailureKeepsTheOldPage) {
   EXPECT_EQ(file_text(file), "old");
   const ClosedVolume volume;
   EXPECT_EQ(outcome_of(run_report, {volume.path(), "-o", (folder.path() / "no" / "such.html").string()}).exit_code, 2);
+}
+
+TEST(RunReport, SaysAsJsonWhatItWrote) {
+  const ClosedVolume volume;
+  const TempDir folder;
+  const std::string file = folder.path() / "report.html";
+
+  const Outcome outcome = outcome_of(run_report, {"--json", volume.path(), "-o", file});
+
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("output"), file);
+  EXPECT_EQ(json.at("written_bytes"), file_text(file).size());
+  EXPECT_EQ(outcome_of(run_report, {"--json", volume.path(), "-o", "-"}).exit_code, 1);
 }
 
 TEST(RunReport, NeedsAFile) {
