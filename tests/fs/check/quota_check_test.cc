@@ -4,6 +4,7 @@
 
 #include "damaged_namespace.h"
 #include "fs/format/quota_records.h"
+#include "index/bulk_writer.h"
 
 namespace dedupfs {
 namespace {
