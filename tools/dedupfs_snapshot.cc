@@ -199,7 +199,8 @@ int show_outcome(const SnapshotArguments& asked, const Console& console) {
   Deeds deeds(console.err(), asked.is_dry_run);
   const auto outcome = act_on_volume(asked, console.err(), deeds);
   if (!outcome) return console.fail(outcome.error());
-  const auto& [snapshots, sizes] = *outcome;
+  const Snapshots& snapshots = outcome->snapshots;
+  const nlohmann::json& sizes = outcome->sizes;
   nlohmann::json document = deeds.json();
   document["action"] = asked.action;
   document["snapshots"] = sized_snapshots_json(snapshots.all, snapshots.holds, sizes);
