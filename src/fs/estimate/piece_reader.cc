@@ -6,7 +6,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kReadBytes = 2 << 20;
+constexpr std::size_t kBytesAtOnce = 2 << 20;
 // A chunker that starts anywhere finds the cuts of the file after some chunks of average length, nearly always.
 constexpr std::uint64_t kChunksToFindCuts = 20;
 
@@ -23,7 +23,7 @@ PieceReader::PieceReader(const SourceTree& tree, const Chunker& chunker)
       cutter_(chunker),
       avg_chunk_bytes_(chunker.sizes().avg_bytes),
       max_chunk_bytes_(chunker.sizes().max_bytes),
-      buffer_(kReadBytes + cutter_.largest_rest()) {}
+      buffer_(kBytesAtOnce + cutter_.largest_rest()) {}
 
 Result<PieceReader::Found> PieceReader::read(const SamplePiece& piece, const Visit& visit) {
   Found found;

@@ -23,9 +23,9 @@ Json of_name(const Json& list, const Json& name) {
 }
 
 // How counters grew. A counter that is missing in the answer before is new, and was 0.
-class Growth {
+class Increase {
  public:
-  Growth(const Json& before, const Json& after, double seconds) : before_(before), after_(after), seconds_(seconds) {}
+  Increase(const Json& before, const Json& after, double seconds) : before_(before), after_(after), seconds_(seconds) {}
 
   double of(const char* key) const { return std::max(0.0, after_.at(key).get<double>() - before_.value(key, 0.0)); }
   double rate(const char* key) const { return of(key) / seconds_; }
@@ -66,7 +66,8 @@ class Comparison {
   Json each(const char* list, const Rates& rates) const {
     Json result = Json::array();
     for (const Json& one : after_.at(list)) {
-      const Growth growth(before_.empty() ? Json::object() : of_name(before_.at(list), one.at("name")), one, seconds_);
+      const Increase growth(before_.empty() ? Json::object() : of_name(before_.at(list), one.at("name")), one,
+                            seconds_);
       Json object = rates(growth);
       object["name"] = one.at("name");
       result.push_back(std::move(object));
@@ -81,7 +82,7 @@ class Comparison {
 };
 
 Json operations_of(const Comparison& comparison, const std::vector<double>& bounds) {
-  Json operations = comparison.each("operations", [&](const Growth& growth) {
+  Json operations = comparison.each("operations", [&](const Increase& growth) {
     const double count = growth.of("count");
     return Json{{"per_second", growth.rate("count")},
                 {"errors_per_second", growth.rate("errors")},
@@ -99,7 +100,7 @@ Json operations_of(const Comparison& comparison, const std::vector<double>& boun
 
 Json stages_of(const Comparison& comparison) {
   double all = 0;
-  Json stages = comparison.each("stages", [&](const Growth& growth) {
+  Json stages = comparison.each("stages", [&](const Increase& growth) {
     all += growth.rate("seconds");
     return Json{{"busy_threads", growth.rate("seconds")}, {"bytes_per_second", growth.rate("bytes")}};
   });
@@ -108,7 +109,7 @@ Json stages_of(const Comparison& comparison) {
 }
 
 Json caches_of(const Comparison& comparison) {
-  return comparison.each("caches", [](const Growth& growth) {
+  return comparison.each("caches", [](const Increase& growth) {
     const double all = growth.of("hits") + growth.of("misses");
     return Json{{"look_ups_per_second", growth.rate("hits") + growth.rate("misses")},
                 {"hit_ratio", all == 0 ? Json() : Json(growth.of("hits") / all)}};
@@ -135,7 +136,7 @@ Json live_rates(const Json& before, const Json& after, unsigned cpus) {
              {"operations", operations_of(comparison, now.at("bucket_seconds").get<std::vector<double>>())},
              {"stages", stages_of(comparison)},
              {"waits", comparison.each("waits",
-                                       [](const Growth& growth) {
+                                       [](const Increase& growth) {
                                          return Json{{"waiting_threads", growth.rate("seconds")}};
                                        })},
              {"caches", caches_of(comparison)},
