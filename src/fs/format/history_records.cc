@@ -57,13 +57,13 @@ Result<HistorySample> decode_history_sample(std::string_view key, std::string_vi
   sample.unix_seconds = static_cast<std::int64_t>(std::min<std::uint64_t>(time, HistorySample::kMaxUnixSeconds));
   sample.disk_bytes = in.varint();
   if ((flags & kCountsFlag) != 0) {
-    HistorySample::Counts& counts = sample.counts.emplace();
+    HistorySample::Counts& counts = *(sample.counts = HistorySample::Counts{});
     for (std::uint64_t* const count : {&counts.files, &counts.logical, &counts.unique, &counts.after_delta,
                                        &counts.stored, &counts.kept, &counts.garbage})
       *count = in.varint();
   }
   if ((flags & kRestoreFlag) != 0) {
-    HistorySample::RestoreSpeed& speed = sample.restore.emplace();
+    HistorySample::RestoreSpeed& speed = *(sample.restore = HistorySample::RestoreSpeed{});
     speed.hard_disk = in.varint();
     speed.ssd = in.varint();
   }
