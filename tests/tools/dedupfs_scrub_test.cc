@@ -103,8 +103,9 @@ TEST(RunScrub, AWaitShowsProgressOnATerminalAndIsSilentInAPipe) {
   const Outcome outcome = scrub(slowly, {.err_is_terminal = true});
 
   EXPECT_EQ(outcome.exit_code, 0);
-  if (!outcome.err.empty())  // it may be faster than the first look
+  if (!outcome.err.empty()) {  // it may be faster than the first look
     EXPECT_THAT(outcome.err, testing::AllOf(HasSubstr("Scrub running: "), testing::EndsWith("\r\x1b[K")));
+  }
 }
 
 }  // namespace

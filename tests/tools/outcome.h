@@ -29,7 +29,9 @@ Outcome outcome_of(const Tool& tool, const std::vector<std::string>& arguments, 
   const int exit_code = tool(arguments, out, err, std::forward<More>(more)...);
   const bool prints_json = std::ranges::find(arguments, "--json") != arguments.end() && !out.str().empty();
   const bool is_help = exit_code == 0 && out.str().find("Usage: ") != std::string::npos;
-  if (prints_json && !is_help) EXPECT_EQ(contract_findings(out.str()), "") << out.str();
+  if (prints_json && !is_help) {
+    EXPECT_EQ(contract_findings(out.str()), "") << out.str();
+  }
   return {exit_code, out.str(), err.str()};
 }
 

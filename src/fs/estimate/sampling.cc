@@ -129,7 +129,7 @@ class Sampling::List final : public SourceVisitor {
 Result<void> Sampling::list() {
   plan_ = std::make_unique<SamplePlan>(tree_, SamplePlan::Settings{.seed = sample_.seed});
   List visitor(*this);
-  const auto walked = tree_.walk(visitor);
+  auto walked = tree_.walk(visitor);
   if (!walked && !time_is_over_) return walked;
   found_.complete = walked.has_value();
   found_.totals = plan_->totals();
