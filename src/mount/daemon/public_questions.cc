@@ -41,7 +41,7 @@ nlohmann::json performance_of(FuseMount& mount) {
 }
 
 std::string public_text(std::string_view schema, nlohmann::json answer) {
-  hide_reason(answer.at("reclaim"));
+  if (const auto reclaim = answer.find("reclaim"); reclaim != answer.end()) hide_reason(*reclaim);
   return document_text(schema, std::move(answer), JsonLayout::kLine);
 }
 

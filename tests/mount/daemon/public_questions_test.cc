@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <ctime>
+
+#include "fs/history/history_series.h"
 #include "fs/test_filesystem.h"
 #include "support/faulty_backing.h"
 #include "support/json_contract.h"
@@ -56,6 +59,31 @@ TEST(PublicQuestions, TellWhatGoesOnNow) {
   EXPECT_EQ(json.at("reclaim").at("running"), false);
   EXPECT_EQ(json.at("performance").at("stages").at(0).at("name"), "cut");
   EXPECT_EQ(json.at("performance").at("stages").at(0).at("bytes"), 1 << 20);
+}
+
+TEST(PublicQuestions, TellHowTheVolumeHasGrown) {
+  TestFilesystem fs;
+  FuseMount mount(*fs, {});
+  put_history_sample(fs->volume().metadata(), {.unix_seconds = std::time(nullptr), .disk_bytes = 7});
+
+  const auto makers = public_questions(mount);
+  const auto json = document_of(value_of(makers.at("dedupfs.history")()));
+
+  EXPECT_EQ(json.at("samples").at(0).at("disk_bytes"), 7);
+}
+
+TEST(PublicQuestions, TellQuotasWithoutTheirPaths) {
+  TestFilesystem fs;
+  FuseMount mount(*fs, {});
+  const InodeNumber limited = fs.make_directory(kRootInode, "limited");
+  ASSERT_TRUE(ok(fs->set_quota(limited, {.logical_bytes = 1 << 20, .stored_bytes = {}, .files = {}})));
+
+  const auto makers = public_questions(mount);
+  const auto quota = document_of(value_of(makers.at("dedupfs.quotas")())).at("quotas").at(0);
+
+  EXPECT_EQ(quota.at("inode"), limited);
+  EXPECT_EQ(quota.at("logical_limit_bytes"), 1 << 20);
+  EXPECT_EQ(quota.at("path"), nullptr);
 }
 
 TEST(PublicQuestions, HealthSaysWhatAnAdministratorIsToldOf) {
