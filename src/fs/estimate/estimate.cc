@@ -37,7 +37,7 @@ class Estimation {
 
   Result<void> copy_all(TreeCopy& copy) {
     const Clock::time_point begun = Clock::now();
-    const auto walked = tree_.walk(copy);
+    auto walked = tree_.walk(copy);
     if (!walked && !is_lack_of_memory(walked.error())) return walked;
     found_.complete = walked.has_value();
     DEDUPFS_ASSIGN(found_.copied, volume_->statistics());
@@ -48,7 +48,7 @@ class Estimation {
   Result<void> copy_by_version(TreeCopy& copy) {
     for (std::size_t root = 0; root < settings_.roots.size() && found_.complete && !found_.unsettled; ++root) {
       const Clock::time_point begun = Clock::now();
-      const auto walked = tree_.walk_root(root, copy);
+      auto walked = tree_.walk_root(root, copy);
       if (!walked && !is_lack_of_memory(walked.error())) return walked;
       found_.complete = walked.has_value();
       DEDUPFS_ASSIGN(found_.copied, volume_->statistics());
@@ -66,7 +66,7 @@ class Estimation {
     found_.settled.reset();
     if (found_.copied.landed_bytes == 0) {
       found_.settled = found_.copied;
-    } else if (const auto settled = volume_->settle(progress_of(EstimateStage::kSettle)); settled) {
+    } else if (auto settled = volume_->settle(progress_of(EstimateStage::kSettle)); settled) {
       DEDUPFS_ASSIGN(found_.settled, volume_->statistics());
     } else if (is_lack_of_memory(settled.error())) {
       found_.unsettled = settled.error();

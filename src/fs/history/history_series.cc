@@ -25,8 +25,11 @@ Result<std::vector<HistorySample>> read_history(const Metadata& metadata, std::i
                               return {};
                             }));
   std::ranges::stable_sort(samples, {}, &HistorySample::unix_seconds);
-  const auto repeated = std::ranges::unique(samples, {}, &HistorySample::unix_seconds);
-  samples.erase(repeated.begin(), repeated.end());
+  // As std::ranges::unique(), which clang 14 cannot compile with this library.
+  const auto has_same_time = [](const HistorySample& a, const HistorySample& b) {
+    return a.unix_seconds == b.unix_seconds;
+  };
+  samples.erase(std::unique(samples.begin(), samples.end(), has_same_time), samples.end());
   return samples;
 }
 

@@ -68,7 +68,7 @@ Result<void> Quotas::set_new(InodeNumber directory, const QuotaLimits& limits) {
   DEDUPFS_TRY(add_incompatible_feature(*volume_.folder(), kQuotasFeature));
   DEDUPFS_ASSIGN(const QuotaAccountPtr account, ledger_.make(directory, limits));
   const auto count = [&]() -> Result<void> {
-    const Result<void> counted = count_tree(directory, account);
+    Result<void> counted = count_tree(directory, account);
     // Records that name an account which is not in the ledger name none.
     counted ? ledger_.add(account) : account->remove();
     return counted;
@@ -208,7 +208,7 @@ void Quotas::restored(const QuotaChanges& changes) {
     const auto count_again = [&]() -> Result<void> {
       DEDUPFS_TRY(counted);
       DEDUPFS_ASSIGN(const QuotaAccountPtr anew, ledger_.make(directory, account->status().limits));
-      const Result<void> done = count_tree(directory, anew);
+      Result<void> done = count_tree(directory, anew);
       done ? ledger_.add(anew) : anew->remove();
       return done;
     };
