@@ -34,7 +34,7 @@ std::string duration_text(std::uint64_t seconds) {
   };
   constexpr std::array<Unit, 4> kUnits{{{86400, "day"}, {3600, "hour"}, {60, "minute"}, {1, "second"}}};
   for (const Unit& unit : kUnits) {
-    const std::uint64_t count = seconds / unit.seconds + (seconds % unit.seconds == 0 ? 0 : 1);
+    const std::uint64_t count = seconds / unit.seconds + (seconds % unit.seconds * 2 >= unit.seconds ? 1 : 0);
     if (seconds >= 2 * unit.seconds || unit.seconds == 1)
       return fmt::format("{} {}{}", count, unit.name, count == 1 ? "" : "s");
   }

@@ -10,7 +10,7 @@ namespace dedupfs {
 std::string minute_text(std::int64_t unix_seconds);  // 2026-02-28 13:05
 std::string second_text(std::int64_t unix_seconds);  // 2026-02-28 13:05:59
 
-// In a unit of which there are two at least, rounded up: "30 days", "25 hours", "2 minutes", "61 seconds".
+// In a unit of which there are two at least, rounded: "30 days", "25 hours", "2 minutes", "61 seconds".
 std::string duration_text(std::uint64_t seconds);
 
 }  // namespace dedupfs

@@ -260,7 +260,9 @@ TEST(ControlServer, WhoTakesNoAnswersDelaysNobody) {
   ASSERT_TRUE(idle.send("{\"command\":\"much\"}\n"));
 
   EXPECT_TRUE(ask_echo(volume.path()));
-  EXPECT_EQ(idle.receive(1).size(), std::size_t{1 << 20} + std::string("{\"ok\":true,\"text\":\"\"}\n").size());
+  EXPECT_EQ(idle.receive(1).size(),
+            std::size_t{1 << 20} +
+                std::string("{\"ok\":true,\"schema\":\"control-answer\",\"schema_version\":1,\"text\":\"\"}\n").size());
 }
 
 TEST(ControlServer, ACommandThatRunsOutOfMemoryIsAnErrorOfThatCommand) {
