@@ -28,7 +28,7 @@ TEST(RunTop, OnceShowsOneView) {
   const Outcome outcome = outcome_of(top, {"--once", volume.path()});
 
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, StartsWith("dedupfs-top " + volume.path() + ", mounted for 0 s\n"));
+  EXPECT_THAT(outcome.out, StartsWith("dedupfs-top " + volume.path() + ", mounted for "));
   EXPECT_THAT(outcome.out, HasSubstr("\nNobody uses the mount.\n"));
   EXPECT_EQ(outcome.err, "");
 }
