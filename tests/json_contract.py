@@ -6,11 +6,14 @@ wrong, a line for each finding. The exit status is 0 only if nothing is.
 import functools
 import json
 import pathlib
+import re
 import sys
 
 import jsonschema
 
 SCHEMAS = pathlib.Path(__file__).resolve().parent.parent / "docs/schemas"
+
+SPACE = re.compile(r"\s*")
 
 
 @functools.cache
@@ -38,7 +41,7 @@ def documents_in(text):
     """All of them. ValueError for what is not JSON."""
     decoder = json.JSONDecoder(parse_constant=refuse_constant)
     documents, at = [], 0
-    while (at := at + len(text[at:]) - len(text[at:].lstrip())) < len(text):
+    while (at := SPACE.match(text, at).end()) < len(text):
         document, at = decoder.raw_decode(text, at)
         documents.append(document)
     return documents

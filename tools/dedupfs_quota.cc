@@ -10,6 +10,7 @@
 #include "base/size.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
+#include "json/document.h"
 #include "mount/clients/ask_publicly.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/quota_report.h"
@@ -23,8 +24,8 @@ namespace {
 struct QuotaArguments {
   std::string action;
   std::string path;
-  std::string logical;  // sizes as they were given; empty: no limit
-  std::string stored;
+  std::optional<std::uint64_t> logical;  // none: no limit
+  std::optional<std::uint64_t> stored;
   std::optional<std::uint64_t> files;
 };
 
@@ -34,12 +35,6 @@ struct Place {
   struct stat status {};
   MountEntry mount;
 };
-
-Result<nlohmann::json> limit_of(const std::string& given) {
-  if (given.empty()) return nlohmann::json(nullptr);
-  DEDUPFS_ASSIGN(const std::uint64_t bytes, parse_size(given));
-  return nlohmann::json(bytes);
-}
 
 Result<Place> find_place(const std::string& given) {
   Place place;
@@ -58,18 +53,21 @@ Result<Place> find_place(const std::string& given) {
 Result<nlohmann::json> quotas_in(nlohmann::json answer, const Path& mountpoint) {
   return read_answer([&] {
     nlohmann::json quotas = answer.at("quotas");
-    for (nlohmann::json& quota : quotas)
+    for (nlohmann::json& quota : quotas) {
+      (void)quota.at("inode").get<InodeNumber>();  // quota_above() compares it
       if (nlohmann::json& path = quota.at("path"); path.is_string())
         path = path == "." ? mountpoint.string() : (mountpoint / path.get<std::string>()).string();
+    }
     return quotas;
   });
 }
 
-Result<nlohmann::json> ask_for_all(const Place& place) {
+Result<nlohmann::json> ask_for_all(const Place& place, const Console& console) {
   auto answer = control_request(place.mount.source, {{"command", "quota"}, {"action", "list"}});
   if (answer) return quotas_in(std::move(*answer), place.mount.mountpoint);
   if (answer.error().code() != ErrorCode::kAccessDenied) return answer.error();
   DEDUPFS_ASSIGN(PublicAnswer shown, ask_publicly(place.path, "dedupfs.quotas"));
+  if (const auto doubt = doubt_about(shown.mount)) console.say(*doubt);
   return quotas_in(std::move(shown.json), place.mount.mountpoint);
 }
 
@@ -89,16 +87,17 @@ Result<nlohmann::json> quota_above(const Place& place, const nlohmann::json& quo
 }
 
 Result<nlohmann::json> set_quota(const Place& place, const QuotaArguments& asked) {
-  nlohmann::json request{{"command", "quota"}, {"action", "set"}, {"inode", place.status.st_ino}, {"files", nullptr}};
-  DEDUPFS_ASSIGN(request["logical_bytes"], limit_of(asked.logical));
-  DEDUPFS_ASSIGN(request["stored_bytes"], limit_of(asked.stored));
-  if (asked.files) request["files"] = *asked.files;
-  DEDUPFS_ASSIGN(auto answer, control_request(place.mount.source, request));
+  DEDUPFS_ASSIGN(auto answer, control_request(place.mount.source, {{"command", "quota"},
+                                                                   {"action", "set"},
+                                                                   {"inode", place.status.st_ino},
+                                                                   {"logical_bytes", or_null(asked.logical)},
+                                                                   {"stored_bytes", or_null(asked.stored)},
+                                                                   {"files", or_null(asked.files)}}));
   DEDUPFS_ASSIGN(const auto quotas, quotas_in(std::move(answer), place.mount.mountpoint));
   return quota_above(place, quotas);
 }
 
-Result<nlohmann::json> act(const QuotaArguments& asked) {
+Result<nlohmann::json> act(const QuotaArguments& asked, const Console& console) {
   DEDUPFS_ASSIGN(const Place place, find_place(asked.path));
   if (asked.action == "set") return set_quota(place, asked);
   if (asked.action == "remove") {
@@ -107,7 +106,7 @@ Result<nlohmann::json> act(const QuotaArguments& asked) {
                                    {{"command", "quota"}, {"action", "remove"}, {"inode", place.status.st_ino}}));
     return quotas_in(std::move(answer), place.mount.mountpoint);
   }
-  DEDUPFS_ASSIGN(auto quotas, ask_for_all(place));
+  DEDUPFS_ASSIGN(auto quotas, ask_for_all(place, console));
   return asked.action == "show" ? quota_above(place, quotas) : quotas;
 }
 
@@ -120,23 +119,29 @@ CLI::App& add_action(CLI::App& app, QuotaArguments& asked, const std::string& ac
   return command;
 }
 
+void add_size(CLI::App& command, const std::string& name, std::optional<std::uint64_t>& limit,
+              const std::string& meaning) {
+  const auto take = [&limit, name](const std::string& given) {
+    const auto bytes = parse_size(given);
+    if (!bytes) throw CLI::ValidationError(name, bytes.error().message());
+    limit = *bytes;
+  };
+  command.add_option_function<std::string>(name, take, meaning)->type_name("SIZE");
+}
+
 void define_commands(CLI::App& app, QuotaArguments& asked) {
   define_common_options(app);
   app.require_subcommand(1);
   CLI::App& set = add_action(app, asked, "set", "DIR", "limit a directory with all that is in it");
-  set.add_option("--logical", asked.logical, "the data of its files, as du counts them: 500m, 20g")->type_name("SIZE");
-  set.add_option("--stored", asked.stored, "the disk space of what its files need, as dedupfs-stat --tree shows it")
-      ->type_name("SIZE");
+  add_size(set, "--logical", asked.logical, "the data of its files, as du counts them: 500m, 20g");
+  add_size(set, "--stored", asked.stored, "the disk space of what its files need, as dedupfs-stat --tree shows it");
   set.add_option("--files", asked.files, "its files and directories")->type_name("N");
   add_action(app, asked, "show", "DIR", "show the quota that holds for a directory");
   add_action(app, asked, "list", "MOUNTPOINT", "list all quotas of a volume");
   add_action(app, asked, "remove", "DIR", "remove the quota of a directory");
   app.callback([&asked] {
-    if (asked.action == "set" && asked.logical.empty() && asked.stored.empty() && !asked.files)
+    if (asked.action == "set" && !asked.logical && !asked.stored && !asked.files)
       throw CLI::ValidationError("set", "give a limit: --logical, --stored or --files");
-    for (const auto& [option, given] : {std::pair("--logical", &asked.logical), std::pair("--stored", &asked.stored)})
-      if (!given->empty() && !parse_size(*given))
-        throw CLI::ValidationError(option, "'" + *given + "' is not a size: give bytes, such as 500m or 20g");
   });
 }
 
@@ -150,7 +155,7 @@ int run_quota(Arguments arguments, std::ostream& out, std::ostream& err) {
   define_commands(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
-  const auto quotas = act(asked);
+  const auto quotas = act(asked, console);
   if (!quotas) return console.fail(quotas.error());
   return show(console, "dedupfs-quota", {{"quotas", *quotas}}, kDone, [&asked](const nlohmann::json& shown) {
     return asked.action == "remove" ? std::string() : quotas_screen(shown.at("quotas"));

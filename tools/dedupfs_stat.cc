@@ -91,8 +91,7 @@ Result<VolumeReport> private_report_of(const StatArguments& asked) {
 // With the statistics that everybody may have who can see the mount.
 Result<VolumeReport> public_report_of(const Path& path, const Console& console) {
   DEDUPFS_ASSIGN(PublicAnswer answer, ask_publicly(path, "dedupfs.statistics"));
-  if (!is_credible(answer.mount))
-    console.say(fmt::format("user {} made this mount and answers for it", answer.mount.user.value_or(0)));
+  if (const auto doubt = doubt_about(answer.mount)) console.say(*doubt);
   Path volume = answer.mount.source;
   return report_of(std::move(answer.json), std::move(volume), std::move(answer.mount));
 }

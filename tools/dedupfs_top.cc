@@ -39,8 +39,7 @@ class Watched {
     auto answer = ask_privately();
     if (answer || answer.error().code() != ErrorCode::kAccessDenied) return answer;
     DEDUPFS_ASSIGN(PublicAnswer shown, ask_publicly(path_, "dedupfs.live"));
-    if (!is_credible(shown.mount))
-      title_ = fmt::format("{} (user {} made this mount and answers for it)", path_, shown.mount.user.value_or(0));
+    if (const auto doubt = doubt_about(shown.mount)) title_ = fmt::format("{} ({})", path_, *doubt);
     return std::move(shown.json);
   }
   const std::string& title() const { return title_; }

@@ -1,6 +1,5 @@
 #include "stat_history.h"
 
-#include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -30,11 +29,12 @@ Result<nlohmann::json> private_samples_of(const HistoryQuestion& question) {
 }
 
 // All of them for root and the owner; for everybody else who can see the mount, what the daemon tells everybody.
-Result<nlohmann::json> samples_of(const HistoryQuestion& question) {
+Result<nlohmann::json> samples_of(const HistoryQuestion& question, const Console& console) {
   auto samples = private_samples_of(question);
   if (samples || samples.error().code() != ErrorCode::kAccessDenied) return samples;
   const auto shown = ask_publicly(question.path, "dedupfs.history");
   if (!shown) return samples;
+  if (const auto doubt = doubt_about(shown->mount)) console.say(*doubt);
   return read_answer([&] { return shown->json.at("samples"); });
 }
 
@@ -60,7 +60,7 @@ int show_history(const HistoryQuestion& question, const Console& console, const 
   Result<std::int64_t> since = 0;
   if (!question.since.empty()) since = parse_past_time(question.since, std::time(nullptr));
   if (!since) return console.fail(since.error());
-  const auto samples = samples_of(question);
+  const auto samples = samples_of(question, console);
   if (!samples) return console.fail(samples.error());
   auto history = read_answer([&] { return history_of(*samples); });
   if (!history) return console.fail(history.error());

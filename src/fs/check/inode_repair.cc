@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "fs/check/namespace_repair_state.h"
 #include "fs/format/mode.h"
@@ -144,6 +145,10 @@ QuotaNumber NamespaceRepair::quota_of(InodeNumber number, const Node& node) {
 
 Result<void> NamespaceRepair::write_quotas() {
   QuotaRecords records = scope_.quotas;
+  // No quota may get a number that a record names already.
+  for (const auto& [number, node] : nodes_)
+    if (node.quota >= records.next && node.quota < std::numeric_limits<QuotaNumber>::max())
+      records.next = node.quota + 1;
   if (records == QuotaRecords()) return {};  // there never was one
   std::erase_if(records.quotas, [&](const auto& it) {
     const Node* const directory = find_directory(it.second.directory);

@@ -44,8 +44,9 @@ class NamespaceCheck {
     if (!inodes_.empty() && !inodes_.contains(kRootInode)) report_.error("the root directory (inode 1) is missing");
     for (const auto& [number, inode] : inodes_) check_inode(number, inode);
     check_orphans();
+    // A file stays in the tree in which a quota found it, even if it keeps its names outside of that tree only.
     for (const auto& [number, inode] : inodes_)
-      if (!inode.has_right_quota && !orphans_.contains(number))
+      if (!inode.has_right_quota && (is_directory(inode.mode) || inode.quota == kNoQuota) && !orphans_.contains(number))
         report_.error(fmt::format("inode {}: its quota is not that of its directory", number));
     quotas_.check_sums(report_);
     DEDUPFS_TRY(check_counters());
@@ -137,7 +138,6 @@ class NamespaceCheck {
     if (type_bits(inode->mode) != dirent.type)
       return Error{ErrorCode::kCorruption, fmt::format("{}: inode {} is of another type", what, dirent.inode)};
     ++inode->names;
-    // A file with names in two trees belongs to one of them.
     if (quotas_.of_name(dirent.inode, inode->quota) == parent->quota) inode->has_right_quota = true;
     if (is_directory(inode->mode)) {
       ++parent->subdirectories;

@@ -36,7 +36,6 @@ Result<void> DirtyFlush::run(Held& held) {
   } else {
     while (const auto extent = parts_.dirty.map().find_from(0)) DEDUPFS_TRY(flush_extent(held, extent->offset));
   }
-  parts_.dirty.forget_punched();
   return {};
 }
 

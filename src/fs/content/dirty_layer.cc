@@ -12,6 +12,7 @@ class DirtyLayer::BudgetedChange {
     const std::uint64_t after = layer_.map_.memory_bytes();
     if (before_ > after) layer_.budget_.release(before_ - after);
     if (after > before_) layer_.budget_.force(after - before_);
+    if (layer_.map_.empty()) layer_.punched_bytes_ = 0;
   }
   BudgetedChange(const BudgetedChange&) = delete;
   BudgetedChange& operator=(const BudgetedChange&) = delete;

@@ -32,10 +32,9 @@ class DirtyLayer {
   // Puts a part back that could not be stored. Later writes stay on top of it, and bytes behind `size` are dropped.
   void keep(const WriteStream::Part& part, std::uint64_t size);
 
-  // An estimate of the recipe's bytes that lie under the holes here.
+  // An estimate of the recipe's bytes that lie under the holes here; 0 if nothing is here.
   std::uint64_t punched_bytes() const { return punched_bytes_; }
   void note_punched(std::uint64_t bytes) { punched_bytes_ += bytes; }
-  void forget_punched() { punched_bytes_ = 0; }
 
  private:
   class BudgetedChange;

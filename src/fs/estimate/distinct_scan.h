@@ -23,13 +23,12 @@ class DistinctScan {
       : max_chunks_(max_chunks), chunks_of_(shared_columns) {}
 
   void begin_column();
-  void add(std::uint64_t fingerprint, std::uint32_t length);  // evenly distributed, as a part of SHA-256 is
+  void add(std::uint64_t fingerprint, std::uint32_t length);  // evenly distributed, as a good hash is
 
   // Of each column: its bytes, its distinct bytes, and those of them that earlier columns have.
   const std::vector<ColumnCost>& columns() const { return columns_; }
   // Of each of the first columns, what of its distinct bytes is its own if each chunk is shared out among the columns that have it.
   std::vector<double> shares() const;
-  double looked_at() const { return rate_; }
 
  private:
   struct Chunk {

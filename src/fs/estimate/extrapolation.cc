@@ -1,13 +1,16 @@
 #include "fs/estimate/extrapolation.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace dedupfs {
 namespace {
 
 constexpr double kDeviations = 2.5;  // of a margin of 95 %: 1.96 if the columns were alike, but a few of them hold much
-constexpr double kModelShare = 0.5;  // of the distance to the extremes that the law allows
+// Of two columns, three, ...: the quantiles of Student's distribution.
+constexpr std::array<double, 4> kDeviationsOfFew{12.71, 4.30, 3.18, 2.78};
+constexpr double kModelShare = 0.5;    // of the distance to the extremes that the law allows
 constexpr double kMethodShare = 0.01;  // what is cut apart at the borders of columns
 constexpr double kMostCopies = 1e6;
 
@@ -90,6 +93,10 @@ double saved(const ColumnCost& column) {
   return column.saved;
 }
 
+double deviations_of(std::size_t columns) {
+  return columns >= 2 && columns - 2 < kDeviationsOfFew.size() ? kDeviationsOfFew.at(columns - 2) : kDeviations;
+}
+
 // The first columns that have half of the data.
 std::size_t middle_of(std::span<const ColumnCost> columns, double sampled) {
   double sum = 0;
@@ -129,9 +136,9 @@ Extrapolation extrapolate(std::span<const ColumnCost> columns, double total_byte
   const double by_second = law.rest(first.value, std::min(1.0, second.value + second.deviation)) - saving;
   const double by_model = kModelShare * std::max(law.most(second.value) - saving, saving - second.value);
   const double deviation = std::hypot(by_cost, rest_alone * by_first, rest_alone * by_second);
-  const double margin =
-      kDeviations * deviation + rest_alone * std::max(0.0, by_model) + kMethodShare * value * (1 - share);
-  return {.value = value, .margin = std::min(margin, value)};
+  const double margin = deviations_of(columns.size()) * deviation + rest_alone * std::max(0.0, by_model) +
+                        kMethodShare * value * (1 - share);
+  return {.value = value, .margin = std::min(margin, std::max(value, total_bytes - value))};
 }
 
 }  // namespace dedupfs

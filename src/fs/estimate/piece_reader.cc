@@ -61,7 +61,9 @@ Result<bool> PieceReader::read_extent(const SourceFile& file, SourceFile::Extent
   std::uint64_t at = extent.begin + (span.begin - extent.begin - lead) / max_chunk_bytes_ * max_chunk_bytes_;
   for (std::size_t held = 0; at < span.end;) {  // bytes in the buffer, from `at` on
     const std::uint64_t behind = at + held;
-    const std::size_t wanted = std::min<std::uint64_t>(buffer_.size() - held, extent.end - behind);
+    // Behind the span, only as much as the last chunk of it may need.
+    const std::uint64_t end = std::min(extent.end, span.end + cutter_.largest_rest());
+    const std::size_t wanted = std::min<std::uint64_t>(buffer_.size() - held, end - std::min(end, behind));
     std::size_t got = 0;
     if (wanted != 0) {
       const auto read = file.read(behind, MutableByteSpan(buffer_).subspan(held, wanted));

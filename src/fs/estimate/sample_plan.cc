@@ -12,6 +12,7 @@ constexpr std::uint64_t kLargeBytes = 1 << 20;       // from here on a file is n
 constexpr std::uint64_t kFilesInABucket = 64;        // on average
 constexpr std::uint32_t kGenerationsInAColumn = 32;  // more of one name are taken in turns
 constexpr std::uint64_t kMaxWindows = 1 << 20;       // of a file
+constexpr std::size_t kNodeBytes = 64;               // of a piece in a column, about
 
 // FNV-1a with a final mix. Parts are told apart by a byte that no name has.
 class Key {
@@ -72,6 +73,7 @@ void SamplePlan::add_file(const SourceEntry& entry) {
   if (data_bytes == 0) return;
 
   if (folder_ != entry.directory || folder_root_ != entry.root) {
+    note_top_folder(entry);
     folder_ = entry.directory;
     folder_root_ = entry.root;
     bucket_.clear();
@@ -80,14 +82,18 @@ void SamplePlan::add_file(const SourceEntry& entry) {
   const std::string directory = generic_directory(entry);
   if (data_bytes < kLargeBytes) {
     if (bucket_.empty() || Key(0).add(entry.name).value() % kFilesInABucket == 0) bucket_ = entry.name;
-    const std::uint64_t key = Key(settings_.seed).add("small").add(directory).add(bucket_).value();
-    add_piece(key, {.root = entry.root, .relative = entry.relative_path(), .part = {}, .bytes = data_bytes});
+    const std::uint64_t key =
+        Key(settings_.seed).add("small").add(directory).add(std::uint64_t{top_turn_}).add(bucket_).value();
+    add_piece(key, entry, {}, data_bytes);
     return;
   }
   const std::string name =
       generic_name(entry.depth == 0 ? tree_.path_of(entry.root, {}).filename().string() : entry.name);
   const std::uint32_t turn = generations_[name]++ / kGenerationsInAColumn;
-  add_large_file(entry, Key(settings_.seed).add(directory).add(name).add(std::uint64_t{turn}).value(), data_bytes);
+  add_large_file(
+      entry,
+      Key(settings_.seed).add(directory).add(std::uint64_t{top_turn_}).add(name).add(std::uint64_t{turn}).value(),
+      data_bytes);
 }
 
 // A generation is cut into as many windows as the first one, so that a window covers the same part of each. Not if its length is
@@ -101,10 +107,8 @@ void SamplePlan::add_large_file(const SourceEntry& entry, std::uint64_t file_key
     count = wanted;
   }
   for (std::uint32_t index = 0; index < count; ++index)
-    add_piece(Key(file_key).add(std::uint64_t{index}).value(), {.root = entry.root,
-                                                                .relative = entry.relative_path(),
-                                                                .part = {.index = index, .count = count},
-                                                                .bytes = data_bytes / count});
+    add_piece(Key(file_key).add(std::uint64_t{index}).value(), entry, {.index = index, .count = count},
+              data_bytes / count);
 }
 
 // Only of large files it is worth a look whether they have holes.
@@ -121,14 +125,25 @@ std::string SamplePlan::generic_directory(const SourceEntry& entry) const {
   return generic_name(std::string_view(entry.directory).substr(0, end)) + entry.directory.substr(end);
 }
 
-void SamplePlan::add_piece(std::uint64_t key, SamplePiece piece) {
+// As with the files of one name, a column has not all of very many folders.
+void SamplePlan::note_top_folder(const SourceEntry& entry) {
+  const std::string top = entry.directory.substr(0, entry.directory.find('/'));
+  if (folder_root_ != entry.root) top_generations_.clear();
+  if (folder_root_ == entry.root && top == top_folder_) return;
+  top_folder_ = top;
+  top_turn_ = top_generations_[generic_name(top)]++ / kGenerationsInAColumn;
+}
+
+void SamplePlan::add_piece(std::uint64_t key, const SourceEntry& entry, FilePart part, std::uint64_t bytes) {
   if (key >= end_of_keys_) return;
+  const auto memory_of = [](const SamplePiece& piece) { return sizeof piece + piece.relative.capacity() + kNodeBytes; };
+  SamplePiece piece{.root = entry.root, .relative = entry.relative_path(), .part = part, .bytes = bytes};
+  bytes_ += memory_of(piece);
   columns_[key].push_back(std::move(piece));
-  ++pieces_;
-  while (pieces_ > settings_.max_pieces && columns_.size() > 1) {
+  while (bytes_ > settings_.max_bytes && columns_.size() > 1) {
     const auto last = std::prev(columns_.end());
     end_of_keys_ = last->first;
-    pieces_ -= last->second.size();
+    for (const SamplePiece& dropped : last->second) bytes_ -= memory_of(dropped);
     columns_.erase(last);
   }
 }

@@ -9,7 +9,8 @@
 // Columns are taken in a random order that a seed decides. So each prefix of the order is a fair sample.
 //
 // Threads: one user at a time.
-// Memory:  bounded: of a very large tree only the first columns of the order are kept. Some bytes for each very large file.
+// Memory:  bounded: of a very large tree only the first columns of the order are kept. Some bytes for each file of 1 MiB and more,
+//          and for each with several names.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +57,7 @@ class SamplePlan final : public SourceVisitor {
   struct Settings {
     std::uint64_t seed = 1;
     std::uint64_t window_bytes = 2 << 20;
-    std::size_t max_pieces = 500'000;
+    std::size_t max_bytes = 100'000'000;  // of memory for pieces
   };
 
   SamplePlan(const SourceTree& tree, Settings settings) : tree_(tree), settings_(settings) {}
@@ -75,15 +76,16 @@ class SamplePlan final : public SourceVisitor {
   void add_file(const SourceEntry& entry);
   std::uint64_t data_bytes_of(const SourceEntry& entry);
   void add_large_file(const SourceEntry& entry, std::uint64_t file_key, std::uint64_t data_bytes);
+  void note_top_folder(const SourceEntry& entry);
   std::string generic_directory(const SourceEntry& entry) const;
-  void add_piece(std::uint64_t key, SamplePiece piece);
+  void add_piece(std::uint64_t key, const SourceEntry& entry, FilePart part, std::uint64_t bytes);
 
   const SourceTree& tree_;
   const Settings settings_;
   SourceTotals totals_;
   SourceProblems problems_;
   std::map<std::uint64_t, Column> columns_;
-  std::size_t pieces_ = 0;
+  std::size_t bytes_ = 0;                   // of memory that the columns take
   std::uint64_t end_of_keys_ = UINT64_MAX;  // columns from here on are left out
   std::set<std::pair<dev_t, ino_t>> linked_;
   std::unordered_map<std::uint64_t, std::uint32_t> windows_;  // of the first generation of a large file
@@ -93,6 +95,10 @@ class SamplePlan final : public SourceVisitor {
   std::size_t folder_root_ = 0;
   std::string bucket_;  // the name of the first file of the small ones that stay together
   std::unordered_map<std::string, std::uint32_t> generations_;
+  // Of the root that the walk is in: folders with alike names so far, and the turn of this one.
+  std::string top_folder_;
+  std::unordered_map<std::string, std::uint32_t> top_generations_;
+  std::uint32_t top_turn_ = 0;
 };
 
 // The name with each run of digits as one '#': alike for the generations of a file.

@@ -1,8 +1,9 @@
 #include "fs/estimate/sampling.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,7 +15,6 @@
 #include "fs/estimate/distinct_scan.h"
 #include "fs/estimate/piece_reader.h"
 #include "fs/format/recipe_format.h"
-#include "hash/sha256.h"
 
 namespace dedupfs {
 namespace {
@@ -89,6 +89,7 @@ class Sampling {
   Result<void> copy_column(const Column& column, PieceReader& reader);
   Result<void> copy_piece(const SamplePiece& piece, PieceReader& reader, const ScratchVolume::Append& append);
   Result<void> scan();
+  Result<void> scan_column(const Column& column, PieceReader& reader);
   void conclude();
   Extrapolation distinct() const;
   double overhead() const;
@@ -164,6 +165,7 @@ Result<void> Sampling::copy() {
 
 Result<void> Sampling::copy_column(const Column& column, PieceReader& reader) {
   for (const SamplePiece& piece : column) {
+    DEDUPFS_TRY(go_on(EstimateStage::kCopy, kEndOfCopy, found_.sampled_bytes));  // a piece may have zeros only
     const std::string name = std::to_string(files_++) + piece.relative.substr(piece.relative.rfind('/') + 1);
     const auto made =
         volume_->make_file(std::string_view(name).substr(0, kNameBytes),
@@ -178,12 +180,9 @@ Result<void> Sampling::copy_piece(const SamplePiece& piece, PieceReader& reader,
   DEDUPFS_ASSIGN(const auto read, reader.read(piece, [&](std::uint64_t offset, ByteSpan chunk) -> Result<void> {
     if (!begin) begin = offset;
     found_.sampled_bytes += chunk.size();
-    if (auto appended = append(offset - *begin, chunk); !appended) return appended;
-    return go_on(EstimateStage::kCopy, kEndOfCopy, found_.sampled_bytes);
+    return append(offset - *begin, chunk);
   }));
-  if (read.unreadable) found_.problems.note(*read.unreadable);
-  if (read.changed) ++found_.problems.changed;
-  return {};
+  return {};  // the scan tells what cannot be read
 }
 
 Result<void> Sampling::scan() {
@@ -193,25 +192,29 @@ Result<void> Sampling::scan() {
   std::size_t done = 0;
   for (const auto& [key, column] : plan_->columns()) {
     scan_->begin_column();
-    for (const SamplePiece& piece : column) {
-      if (piece.part.count == 1 && piece.bytes <= kInlineBytes) continue;
-      const auto read = reader.read(piece, [&](std::uint64_t, ByteSpan chunk) -> Result<void> {
-        const Sha256Digest digest = sha256_of(chunk);
-        std::uint64_t fingerprint = 0;
-        std::memcpy(&fingerprint, digest.data(), sizeof fingerprint);
-        scan_->add(fingerprint, static_cast<std::uint32_t>(chunk.size()));
-        found_.scanned_bytes += chunk.size();
-        return go_on(EstimateStage::kScan, 1, found_.scanned_bytes);
-      });
-      scanned = read ? Result<void>() : Result<void>(read.error());
-      if (!scanned) break;
-    }
+    scanned = scan_column(column, reader);
     if (!scanned) break;
     ++done;
   }
   if (!scanned && !time_is_over_) return scanned;
   scanned_columns_ = done;
   found_.whole_scan = done == plan_->columns().size() && plan_->is_whole();
+  return {};
+}
+
+Result<void> Sampling::scan_column(const Column& column, PieceReader& reader) {
+  for (const SamplePiece& piece : column) {
+    DEDUPFS_TRY(go_on(EstimateStage::kScan, 1, found_.scanned_bytes));  // a piece may have zeros only
+    if (piece.part.count == 1 && piece.bytes <= kInlineBytes) continue;
+    DEDUPFS_ASSIGN(const auto read, reader.read(piece, [&](std::uint64_t, ByteSpan chunk) -> Result<void> {
+      scan_->add(XXH3_64bits(chunk.data(), chunk.size()), static_cast<std::uint32_t>(chunk.size()));
+      found_.scanned_bytes += chunk.size();
+      return {};
+    }));
+    if (piece.part.index != 0) continue;  // a file is told once
+    if (read.unreadable) found_.problems.note(*read.unreadable);
+    if (read.changed) ++found_.problems.changed;
+  }
   return {};
 }
 
@@ -256,7 +259,10 @@ void Sampling::conclude() {
   const double distinct_bytes = std::max(found_.distinct_bytes.value, weighted);
   Extrapolation a_byte = extrapolate(costs_, distinct_bytes);
   if (distinct_bytes != 0) a_byte = {a_byte.value / distinct_bytes, a_byte.margin / distinct_bytes};
-  const Extrapolation stored = times(found_.distinct_bytes, a_byte);
+  // Without a sample, a byte takes between nothing and a byte.
+  const Extrapolation stored = costs_.empty()
+                                   ? extrapolate({}, found_.distinct_bytes.value + found_.distinct_bytes.margin)
+                                   : times(found_.distinct_bytes, a_byte);
   const double beside = overhead();
   found_.disk_bytes = {.value = stored.value + beside,
                        .margin = stored.margin + kMethodMargin * stored.value + kOverheadMargin * beside};

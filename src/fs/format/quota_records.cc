@@ -62,7 +62,7 @@ Result<QuotaRecords> decode_quotas(std::string_view stored) {
     for (auto* limit : {&quota.limits.logical_bytes, &quota.limits.stored_bytes, &quota.limits.files})
       is_sound = is_sound && decode_limit(in, *limit);
     for (auto* sum : {&quota.logical_bytes, &quota.files, &quota.stored_bytes, &quota.unmeasured_bytes})
-      *sum = in.varint();
+      is_sound = (*sum = in.varint()) <= kMaxQuotaLimit && is_sound;
     if (!is_sound || !in.ok()) return damaged;
     last = number;
     records.quotas.emplace_hint(records.quotas.end(), number, quota);

@@ -14,18 +14,18 @@ namespace {
 
 constexpr int kPartOfTheTime = 100;
 
-// The last mount has kept a sample of the state that this one has found.
-bool has_sample_of_present(Volume& volume, std::int64_t now) {
+// The last mount has kept one, and only programs without a mount may have changed something since.
+bool has_sample_of_present(Volume& volume) {
   if (!volume.was_closed()) return false;
-  const auto samples = read_history(volume.metadata(), now);
-  return samples && !samples->empty();
+  const auto first = volume.metadata().list(Family::kCounters, kHistoryPrefix, kEndOfHistory, 1);
+  return first && !first->empty();
 }
 
 }  // namespace
 
 HistoryKeeper::HistoryKeeper(Volume& volume, HistoryHost host, HistorySettings settings)
     : volume_(volume), host_(std::move(host)), settings_(std::move(settings)) {
-  if (has_sample_of_present(volume_, unix_seconds())) sampled_changes_ = host_.changes();
+  if (has_sample_of_present(volume_)) sampled_changes_ = host_.changes();
   thread_ = std::thread([this] { run(); });
   ::pthread_setname_np(thread_.native_handle(), "history");
 }
@@ -67,8 +67,8 @@ void HistoryKeeper::run() {
 }
 
 void HistoryKeeper::sample_in_background() {
-  const auto taken = sample([this] { return check_wanted(); });
-  if (taken && check_wanted()) host_.keep(*taken);
+  const GoOn wanted = [this] { return check_wanted(); };
+  sample(wanted, wanted);
 }
 
 void HistoryKeeper::take_last() {
@@ -76,22 +76,22 @@ void HistoryKeeper::take_last() {
     if (is_unchanged() || !host_.commit()) return;  // the last commit has the same failure, and reports it
     no_count_before_ = {};
     const auto end = Clock::now() + settings_.patience;
-    const auto taken = sample([end]() -> Result<void> {
+    const GoOn in_time = [end]() -> Result<void> {
       if (Clock::now() > end) return Error{ErrorCode::kInterrupted, "it would take too long"};
       return {};
-    });
-    if (taken) host_.keep(*taken);
+    };
+    sample(in_time, [] { return Result<void>(); });
   });
 }
 
-std::optional<HistorySample> HistoryKeeper::sample(const GoOn& go_on) {
+void HistoryKeeper::sample(const GoOn& go_on, const GoOn& wanted) {
   const std::int64_t now = unix_seconds();
-  if (is_unchanged() || now < 0 || now > HistorySample::kMaxUnixSeconds) return std::nullopt;
+  if (is_unchanged() || now < 0 || now > HistorySample::kMaxUnixSeconds) return;
   const std::uint64_t changes = host_.changes();
-  auto taken = Clock::now() < no_count_before_ ? std::nullopt : counted_sample(now, go_on);
-  if (!taken) taken = sample_without_counts(volume_, now);
+  const auto counted = Clock::now() < no_count_before_ ? std::nullopt : counted_sample(now, go_on);
+  if (!counted && !wanted()) return;  // take_last() takes it
+  host_.keep(counted ? *counted : sample_without_counts(volume_, now));
   sampled_changes_ = changes;
-  return taken;
 }
 
 std::optional<HistorySample> HistoryKeeper::counted_sample(std::int64_t now, const GoOn& go_on) {

@@ -2,7 +2,7 @@
 // changed since the one before. So a volume that nobody changes is left alone.
 //
 // Counting walks over the metadata. So it takes place in at most a hundredth of the time, on a thread of low priority, and ends when the
-// volume is unmounted. The sample of the unmount has counts if that takes less than Settings::patience. Samples without counts have the
+// volume is unmounted. The sample of the unmount has counts if that takes less than HistorySettings::patience. Samples without counts have the
 // size on disk.
 //
 // Threads:   every function from any thread, except take_last().
@@ -51,7 +51,8 @@ class HistoryKeeper {
 
   void run();
   void sample_in_background();
-  std::optional<HistorySample> sample(const GoOn& go_on);
+  // Keeps a sample: with counts if `go_on` lets it count to the end, otherwise without them if one is `wanted` then.
+  void sample(const GoOn& go_on, const GoOn& wanted);
   std::optional<HistorySample> counted_sample(std::int64_t now, const GoOn& go_on);
   std::int64_t unix_seconds() const;
   bool is_unchanged() const { return sampled_changes_ == host_.changes(); }

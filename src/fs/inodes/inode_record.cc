@@ -10,6 +10,14 @@
 #include "fs/format/records.h"
 
 namespace dedupfs {
+namespace {
+
+void charge_present(Inode& inode, QuotaAccount& account) DEDUPFS_REQUIRES(inode.mutex) {
+  const std::uint64_t now = attributes_of(inode).data_bytes;
+  account.change_charge(std::exchange(inode.quota.charged_bytes, now), now);
+}
+
+}  // namespace
 
 Attributes attributes_of(const Inode& inode) {
   Attributes attributes = inode.record.attributes;
@@ -21,10 +29,11 @@ Attributes attributes_of(const Inode& inode) {
 }
 
 void put_record(Metadata& metadata, Inode& inode) {
-  QuotaAccount* const account = account_of(inode);
+  // It stays alive, whoever removes the quota meanwhile.
+  const QuotaAccountPtr account = account_of(inode) != nullptr ? inode.quota.account : nullptr;
   inode.record.attributes = attributes_of(inode);
   inode.record.quota = account != nullptr ? account->number() : kNoQuota;
-  settle_charge(inode);
+  if (account != nullptr) charge_present(inode, *account);
   if (inode.content != nullptr) inode.record.attributes.data_bytes = inode.content->stored_data_bytes();
   metadata.put(Family::kInodes, encode_inode_key(inode.number), encode_inode(inode.record));
   if (account != nullptr)
@@ -43,10 +52,7 @@ QuotaAccount* account_of_name(Inode& inode) {
 }
 
 void settle_charge(Inode& inode) {
-  if (QuotaAccount* const account = account_of(inode)) {
-    const std::uint64_t now = attributes_of(inode).data_bytes;
-    account->change_charge(std::exchange(inode.quota.charged_bytes, now), now);
-  }
+  if (QuotaAccount* const account = account_of(inode)) charge_present(inode, *account);
 }
 
 void leave_quota(Inode& inode) {

@@ -38,7 +38,7 @@ class [[nodiscard]] NewFileInQuota {
 
   // For an inode that begins with content. kQuotaExceeded if the bytes do not fit.
   Result<void> add_content(std::uint64_t bytes);
-  const QuotaAccountPtr& account() const { return share_.account; }
+  const QuotaShare& share() const { return share_; }
   QuotaShare take() { return std::exchange(share_, {}); }
 
  private:

@@ -46,7 +46,7 @@ struct Inode {
 
   // If there is `content`, its size and data_bytes count, not those here.
   InodeRecord record DEDUPFS_GUARDED_BY(mutex);
-  QuotaShare quota DEDUPFS_GUARDED_BY(mutex);  // quota_share.h has its functions
+  QuotaShare quota DEDUPFS_GUARDED_BY(mutex);  // inode_record.h has its functions
   // Only for regular files, while they are open or changed.
   std::shared_ptr<FileContent> content DEDUPFS_GUARDED_BY(mutex);
   // The error of a failed attempt to store the content. No caller has got it yet.

@@ -11,16 +11,9 @@ namespace {
 // unused.
 constexpr std::uint64_t kMeasurementsWhileTheLimitIsWritten = 64;
 
-// Sums of a damaged volume may be too small. They never wrap around.
+// Sums of a damaged volume may be too small or too large. They never wrap around.
 void replace_part(std::uint64_t& sum, std::uint64_t from, std::uint64_t to) {
-  sum = sum - std::min(sum, from) + to;
-}
-
-void add_signed(std::uint64_t& sum, std::int64_t change) {
-  if (change < 0)
-    replace_part(sum, static_cast<std::uint64_t>(-change), 0);
-  else
-    sum += static_cast<std::uint64_t>(change);
+  sum = std::min(kMaxQuotaLimit, sum - std::min(sum, from) + std::min(to, kMaxQuotaLimit));
 }
 
 Error exceeded(InodeNumber directory, std::string_view limit) {
@@ -50,7 +43,21 @@ QuotaRecord QuotaAccount::record() const {
 
 void QuotaAccount::set_limits(const QuotaLimits& limits) {
   const MutexLock lock(mutex_);
+  const bool had_stored_limit = record_.limits.stored_bytes.has_value();
   record_.limits = limits;
+  if (limits.stored_bytes && !had_stored_limit) forget_measurement();
+}
+
+void QuotaAccount::unmeasure() {
+  const MutexLock lock(mutex_);
+  forget_measurement();
+}
+
+void QuotaAccount::forget_measurement() {
+  if (!record_.limits.stored_bytes) return;
+  record_.stored_bytes = 0;
+  record_.unmeasured_bytes = charged_bytes_;
+  changed_bytes_ = kMaxQuotaLimit;
 }
 
 bool QuotaAccount::has_logical_room(std::uint64_t bytes) const {
@@ -68,9 +75,13 @@ bool QuotaAccount::has_room_for_file() const {
   return !record_.limits.files || record_.files < *record_.limits.files;
 }
 
+bool QuotaAccount::has_room_for_a_file() const {
+  const MutexLock lock(mutex_);
+  return has_room_for_file();
+}
+
 bool QuotaAccount::has_room_for(const Addition& addition) const {
   const MutexLock lock(mutex_);
-  if (addition.written_bytes == 0) return has_room_for_file();
   return has_logical_room(addition.logical_bytes) && has_stored_room(addition.written_bytes);
 }
 
@@ -84,9 +95,9 @@ Result<void> QuotaAccount::charge(const Addition& addition) {
   const MutexLock lock(mutex_);
   if (!has_logical_room(addition.logical_bytes)) return exceeded(directory_, "logical bytes");
   if (!has_stored_room(addition.written_bytes)) return exceeded(directory_, "stored bytes");
-  charged_bytes_ += addition.logical_bytes;
+  replace_part(charged_bytes_, 0, addition.logical_bytes);
   if (!record_.limits.stored_bytes) return {};
-  record_.unmeasured_bytes += addition.written_bytes;
+  replace_part(record_.unmeasured_bytes, 0, addition.written_bytes);
   note_changed(addition.written_bytes);
   return {};
 }
@@ -106,10 +117,12 @@ QuotaAccount::Measurement QuotaAccount::begin_measurement() const {
   return {.unmeasured_bytes = record_.unmeasured_bytes, .changed_bytes = changed_bytes_};
 }
 
-void QuotaAccount::end_measurement(const Measurement& begun, std::uint64_t stored_bytes) {
+void QuotaAccount::end_measurement(const Measurement& begun, std::optional<std::uint64_t> stored_bytes) {
   const MutexLock lock(mutex_);
-  record_.stored_bytes = stored_bytes;
-  replace_part(record_.unmeasured_bytes, begun.unmeasured_bytes, 0);
+  if (stored_bytes) {
+    record_.stored_bytes = std::min(*stored_bytes, kMaxQuotaLimit);
+    replace_part(record_.unmeasured_bytes, begun.unmeasured_bytes, 0);
+  }
   replace_part(changed_bytes_, begun.changed_bytes, 0);
 }
 
@@ -143,11 +156,12 @@ void QuotaAccount::drop_file() {
   replace_part(record_.files, 1, 0);
 }
 
-void QuotaAccount::add_recorded(std::int64_t bytes, std::int64_t files) {
+void QuotaAccount::change_recorded(const RecordedChange& change) {
   const MutexLock lock(mutex_);
-  add_signed(record_.logical_bytes, bytes);
-  add_signed(record_.files, files);
+  replace_part(record_.logical_bytes, change.dropped_bytes, change.added_bytes);
+  replace_part(record_.files, change.dropped_files, change.added_files);
   charged_bytes_ = record_.logical_bytes;
+  forget_measurement();
 }
 
 }  // namespace dedupfs

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "base/mutex.h"
 #include "base/result.h"
@@ -51,8 +52,8 @@ class QuotaAccount {
     std::uint64_t logical_bytes = 0;
     std::uint64_t written_bytes = 0;
   };
-  // Whether it finds room. Of no bytes: whether one more file does.
   bool has_room_for(const Addition& addition) const;
+  bool has_room_for_a_file() const;
   // kQuotaExceeded if it does not fit.
   Result<void> check_room(const Addition& addition) const;
   // The same; it charges it otherwise.
@@ -66,8 +67,15 @@ class QuotaAccount {
   // For what is in the tree already: no limit holds.
   void add_present_file();
   void drop_file();
-  // For changes of records as a whole, as in a rollback. Nothing may be charged that is not recorded.
-  void add_recorded(std::int64_t bytes, std::int64_t files);
+  // What many records gain and lose at once, as in a rollback.
+  struct RecordedChange {
+    std::uint64_t added_bytes = 0;
+    std::uint64_t dropped_bytes = 0;
+    std::uint64_t added_files = 0;
+    std::uint64_t dropped_files = 0;
+  };
+  // Nothing may be charged that is not recorded.
+  void change_recorded(const RecordedChange& change);
 
   // True if stored bytes seem to leave no room, and so much has changed since the last measurement that another one is worth it.
   bool needs_measurement(std::uint64_t written_bytes) const;
@@ -77,9 +85,14 @@ class QuotaAccount {
   };
   // Everything that is committed after begin_measurement() is measured.
   Measurement begin_measurement() const;
-  void end_measurement(const Measurement& begun, std::uint64_t stored_bytes);
+  // Without a number it has failed. Either way, another one is worth it only after further changes.
+  void end_measurement(const Measurement& begun, std::optional<std::uint64_t> stored_bytes);
+  // The last measurement does not hold any more. Until the next one, all data of the tree count as if nothing of them were
+  // deduplicated or compressed. The first write that finds no room then measures.
+  void unmeasure();
 
  private:
+  void forget_measurement() DEDUPFS_REQUIRES(mutex_);
   bool has_logical_room(std::uint64_t bytes) const DEDUPFS_REQUIRES(mutex_);
   bool has_stored_room(std::uint64_t bytes) const DEDUPFS_REQUIRES(mutex_);
   void note_changed(std::uint64_t bytes) DEDUPFS_REQUIRES(mutex_);

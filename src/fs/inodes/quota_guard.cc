@@ -14,6 +14,13 @@ namespace {
 constexpr std::chrono::milliseconds kLookInterval{5};
 constexpr std::chrono::seconds kLongestWait{5};
 
+// What a write into a range adds at most: the data of a file never exceed its size. So an overwrite of a file without holes adds
+// nothing.
+std::uint64_t most_added(std::uint64_t size, std::uint64_t data_bytes, std::uint64_t offset, std::uint64_t length) {
+  const std::uint64_t new_size = std::max(size, offset + length);
+  return std::min(length, new_size - std::min(new_size, data_bytes));
+}
+
 }  // namespace
 
 QuotaReservation::~QuotaReservation() {
@@ -31,18 +38,36 @@ QuotaAccountPtr QuotaGuard::account_of_inode(Inode& inode) const {
   return account_of(inode) != nullptr ? inode.quota.account : nullptr;
 }
 
-// The kernel tells of a deleted file's last holder a moment after unlink(2) has returned. So it waits once at least.
-void QuotaGuard::admit(Inode& inode, std::uint64_t bytes) {
-  const QuotaAccountPtr account = account_of_inode(inode);
-  const QuotaAccount::Addition addition{.logical_bytes = bytes, .written_bytes = bytes};
-  if (account == nullptr || account->has_room_for(addition)) return;
+// The kernel tells of a deleted file's last holder a moment after unlink(2) has returned. So it waits once before it looks which files
+// are deleted. It does not wait for those that are deleted later.
+void QuotaGuard::await_room(const std::function<bool()>& has_room) {
   const auto end = std::chrono::steady_clock::now() + kLongestWait;
-  do {
+  const auto wait = [this] {
     transactions_.request_clean_up();
     std::this_thread::sleep_for(kLookInterval);
-  } while (!account->has_room_for(addition) && !orphans_.are_gone(orphans_.pushed()) &&
-           std::chrono::steady_clock::now() < end);
-  if (account->needs_measurement(bytes)) measure_(account);
+  };
+  wait();
+  const std::uint64_t deleted = orphans_.pushed();
+  while (!has_room() && !orphans_.are_gone(deleted) && std::chrono::steady_clock::now() < end) wait();
+}
+
+void QuotaGuard::admit(Inode& inode, std::uint64_t offset, std::uint64_t length) {
+  const QuotaAccountPtr account = account_of_inode(inode);
+  if (account == nullptr || length == 0) return;
+  const auto has_room = [&] {
+    const MutexLock lock(inode.mutex);
+    const Attributes attributes = attributes_of(inode);
+    return account->has_room_for({most_added(attributes.size, attributes.data_bytes, offset, length), length});
+  };
+  if (has_room()) return;
+  await_room(has_room);
+  if (account->needs_measurement(length)) measure_(account);
+}
+
+void QuotaGuard::admit_file(Inode& directory) {
+  const QuotaAccountPtr account = account_of_inode(directory);
+  if (account == nullptr || account->has_room_for_a_file()) return;
+  await_room([&] { return account->has_room_for_a_file(); });
 }
 
 Result<void> QuotaGuard::check_room(Inode& inode, std::uint64_t bytes) const {
@@ -55,21 +80,20 @@ Result<QuotaReservation> QuotaGuard::reserve_for(const InodePtr& inode, FileCont
                                                  std::uint64_t source_offset) {
   const QuotaAccountPtr account = account_of_inode(*inode);
   if (account == nullptr) return QuotaReservation();
-  // The data of a file never exceed its size. So an overwrite of a file without holes adds nothing.
-  const std::uint64_t new_size = std::max(content.size(), offset + length);
-  const std::uint64_t most = std::min(length, new_size - std::min(new_size, content.data_bytes()));
-  if (account->charge({most, length})) return QuotaReservation(inode, account, most);
+  const std::uint64_t data = source != nullptr ? std::min(length, source->data_bytes()) : length;
+  const std::uint64_t most = std::min(data, most_added(content.size(), content.data_bytes(), offset, length));
+  if (account->charge({most, data})) return QuotaReservation(inode, account, most);
   DEDUPFS_ASSIGN(const std::uint64_t there, content.count_data_bytes(offset, length));
-  std::uint64_t added = length;
+  std::uint64_t written = length;
   if (source != nullptr) {
-    DEDUPFS_ASSIGN(added, source->count_data_bytes(source_offset, length));
+    DEDUPFS_ASSIGN(written, source->count_data_bytes(source_offset, length));
   }
-  added -= std::min(added, there);
+  const std::uint64_t added = written - std::min(written, there);
   {
     const MutexLock lock(inode->mutex);
     settle_charge(*inode);
   }
-  DEDUPFS_TRY(account->charge({added, length}));
+  DEDUPFS_TRY(account->charge({added, written}));
   return QuotaReservation(inode, account, added);
 }
 

@@ -45,9 +45,11 @@ class QuotaGuard {
   QuotaGuard(const QuotaLedger& quotas, const OrphanReaper& orphans, Transactions& transactions, Measure measure)
       : quotas_(quotas), orphans_(orphans), transactions_(transactions), measure_(std::move(measure)) {}
 
-  // If there is too little room for so many bytes (0: for one more file), it waits for deleted files to give theirs back, and measures
-  // stored bytes. reserve() and NewFileInQuota decide. Call it outside of the gate, without locks.
-  void admit(Inode& inode, std::uint64_t bytes) DEDUPFS_EXCLUDES(inode.mutex);
+  // If there is too little room for a write into a range of a file, it waits for deleted files to give theirs back, and measures
+  // stored bytes. reserve() decides. Call it outside of the gate, without locks.
+  void admit(Inode& inode, std::uint64_t offset, std::uint64_t length) DEDUPFS_EXCLUDES(inode.mutex);
+  // The same for one more file in a directory. NewFileInQuota decides.
+  void admit_file(Inode& directory) DEDUPFS_EXCLUDES(directory.mutex);
 
   // The room for new bytes in a range of a file. Near the limit, it stores the content first, to know what the range has.
   Result<QuotaReservation> reserve(const InodePtr& inode, FileContent& content, std::uint64_t offset,
@@ -68,6 +70,7 @@ class QuotaGuard {
  private:
   Result<QuotaReservation> reserve_for(const InodePtr& inode, FileContent& content, std::uint64_t offset,
                                        std::uint64_t length, FileContent* source, std::uint64_t source_offset);
+  void await_room(const std::function<bool()>& has_room);
   QuotaAccountPtr account_of_inode(Inode& inode) const DEDUPFS_EXCLUDES(inode.mutex);
 
   const QuotaLedger& quotas_;

@@ -70,7 +70,7 @@ void QuotaLedger::remove(QuotaAccount& account) {
 
 void QuotaLedger::save() {
   const MutexLock lock(mutex_);
-  if (accounts_.empty() && saved_.empty()) return;  // a volume that never had a quota
+  if (next_ == kNoQuota + 1) return;  // a volume that never had a quota
   QuotaRecords records{.next = next_, .quotas = {}};
   for (const auto& [number, account] : accounts_) records.quotas.emplace(number, account->record());
   std::string now = encode_quotas(records);

@@ -57,7 +57,7 @@ class Clones::Cloning {
     DEDUPFS_TRY(clones_.transactions_.check_writable(parent));
     DEDUPFS_TRY(clones_.space_.admit_metadata());
     DEDUPFS_ASSIGN(const InodePtr directory, clones_.table_.get_directory(parent));
-    clones_.quotas_.admit(*directory, 0);
+    clones_.quotas_.admit_file(*directory);
     const Transactions::Change change(clones_.transactions_);
     const NameLocks::Exclusive name_lock(clones_.names_, parent);
     DEDUPFS_ASSIGN(const InodePtr source, clones_.table_.get(from));
@@ -119,8 +119,9 @@ class Clones::Cloning {
     if (copy.record.has_xattrs) DEDUPFS_TRY(copy_records(Family::kXattrs, source.number, copy.number));
     if (is_regular(attributes.mode) && !source.content)
       DEDUPFS_TRY(copy_records(Family::kRecipes, source.number, copy.number));
-    copy.quota = in_quota.take();
+    copy.quota = in_quota.share();
     put_record(clones_.metadata_, copy);
+    (void)in_quota.take();
     clones_.entries_.add(directory, name, copy);
     put_record(clones_.metadata_, directory);
     return clones_.table_.add(copy.record);

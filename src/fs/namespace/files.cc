@@ -67,7 +67,7 @@ Result<void> Files::write(InodeNumber number, std::uint64_t offset, ByteSpan byt
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get_file(number));
   if (bytes.empty()) return {};
   DEDUPFS_TRY(space_.admit_data(bytes.size()));
-  quotas_.admit(*inode, bytes.size());
+  quotas_.admit(*inode, offset, bytes.size());
   DEDUPFS_ASSIGN(DirtyBudget::Share share, contents_.acquire_budget(bytes.size(), cancelled));
   const Transactions::Change change(transactions_);
   const std::shared_ptr<FileContent> content = contents_.for_change(inode);
@@ -91,7 +91,7 @@ Result<void> Files::allocate(InodeNumber number, std::uint64_t offset, std::uint
     const std::uint64_t there = contents_.for_reading(*inode)->data_bytes();
     const std::uint64_t missing = std::min(length, end - std::min(end, there));
     DEDUPFS_TRY(space_.admit_data(missing));
-    quotas_.admit(*inode, missing);
+    if (missing != 0) quotas_.admit(*inode, offset, length);
     DEDUPFS_TRY(quotas_.check_room(*inode, missing));
   }
   DEDUPFS_ASSIGN(const DirtyBudget::Share share, contents_.acquire_budget(DirtyMap::kExtentNodeBytes, nullptr));
@@ -125,7 +125,7 @@ Result<std::uint64_t> Files::copy_range(InodeNumber from_number, std::uint64_t f
   DEDUPFS_ASSIGN(const InodePtr from, table_.get_file(from_number));
   DEDUPFS_ASSIGN(const InodePtr to, table_.get_file(to_number));
   DEDUPFS_TRY(space_.admit_metadata());
-  quotas_.admit(*to, std::min(length, kMaxCopiedAtOnce));
+  quotas_.admit(*to, to_offset, std::min(length, kMaxCopiedAtOnce));
   const Transactions::Change change(transactions_);
   DEDUPFS_TRY(metadata_.check_tree(tree_of(from_number)));  // a deleted snapshot's content may go with the next group
   const std::shared_ptr<FileContent> source = contents_.for_reading(*from);

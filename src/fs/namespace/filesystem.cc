@@ -257,8 +257,8 @@ Result<std::map<InodeNumber, std::string>> Filesystem::quota_paths() const {
   return parts_->quotas.paths();
 }
 
-void Filesystem::measure_quotas() {
-  parts_->quotas.measure_all();
+Result<void> Filesystem::measure_quotas(const GoOn& go_on) {
+  return parts_->quotas.measure_all(go_on);
 }
 
 // ---------------------------------------------------------------- the whole

@@ -21,6 +21,7 @@
 
 #include "base/activity.h"
 #include "base/bytes.h"
+#include "base/go_on.h"
 #include "base/meter.h"
 #include "base/result.h"
 #include "fs/background/reclaimer.h"
@@ -141,7 +142,7 @@ class Filesystem {
   Result<void> remove_quota(InodeNumber directory);
   std::vector<QuotaStatus> quotas() const;
   Result<std::map<InodeNumber, std::string>> quota_paths() const;  // of their directories
-  void measure_quotas();  // stored bytes of all trees that have a limit of them
+  Result<void> measure_quotas(const GoOn& go_on);  // stored bytes of all trees that have a limit of them
 
   // --- the whole
   // Everything that happened before the call is durable when it returns (fsync, sync, umount).

@@ -49,7 +49,7 @@ Result<InodePtr> InodeMaker::make(Inode& directory, InodeRecord record, const Ca
   attributes.inode = created.number;
   created.record = std::move(record);
   DEDUPFS_TRY(xattrs_.inherit_acls(directory, created, caller));
-  created.quota.account = in_quota.account();
+  created.quota = in_quota.share();
   put_record(metadata_, created);
   number_in_use.keep();
   (void)in_quota.take();

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
+#include "fs/inodes/ancestry.h"
 #include "fs/inodes/inode_record.h"
 #include "fs/statistics/shared_space.h"
 #include "fs/trees/committed_tree.h"
@@ -27,19 +30,25 @@ Result<void> check_limits(const QuotaLimits& limits) {
   return {};
 }
 
+bool is_gone(const Error& error) {
+  return error.code() == ErrorCode::kStale || error.code() == ErrorCode::kNotFound;
+}
+
 }  // namespace
 
 void QuotaChanges::note(InodeNumber inode, const std::optional<std::string>& from,
                         const std::optional<std::string>& to) {
-  const auto add = [&](const std::optional<std::string>& value, std::int64_t sign) {
+  using Sum = std::uint64_t QuotaAccount::RecordedChange::*;
+  const auto add = [&](const std::optional<std::string>& value, Sum bytes, Sum files) {
     if (!value) return;
     const auto record = decode_inode(inode, *value);
     if (!record || record->quota == kNoQuota) return;
-    changes_[record->quota].bytes += sign * static_cast<std::int64_t>(record->attributes.data_bytes);
-    changes_[record->quota].files += sign;
+    QuotaAccount::RecordedChange& change = changes_[record->quota];
+    change.*bytes += std::min(record->attributes.data_bytes, kMaxQuotaLimit - std::min(change.*bytes, kMaxQuotaLimit));
+    ++(change.*files);
   };
-  add(from, -1);
-  add(to, 1);
+  add(from, &QuotaAccount::RecordedChange::dropped_bytes, &QuotaAccount::RecordedChange::dropped_files);
+  add(to, &QuotaAccount::RecordedChange::added_bytes, &QuotaAccount::RecordedChange::added_files);
 }
 
 Result<void> Quotas::set(InodeNumber directory, const QuotaLimits& limits) {
@@ -48,7 +57,8 @@ Result<void> Quotas::set(InodeNumber directory, const QuotaLimits& limits) {
   DEDUPFS_TRY(transactions_.check_writable(directory));
   if (ledger_.damage()) return *ledger_.damage();
   DEDUPFS_TRY(space_.admit_metadata());
-  if (const QuotaAccountPtr account = ledger_.find_of_directory(directory)) {
+  QuotaAccountPtr account = ledger_.find_of_directory(directory);
+  if (account != nullptr) {
     {
       const Transactions::Change change(transactions_);
       account->set_limits(limits);
@@ -56,26 +66,28 @@ Result<void> Quotas::set(InodeNumber directory, const QuotaLimits& limits) {
     }
     DEDUPFS_TRY(transactions_.sync());
   } else {
-    DEDUPFS_TRY(set_new(directory, limits));
+    DEDUPFS_ASSIGN(account, set_new(directory, limits));
   }
-  if (limits.stored_bytes) measure(ledger_.find_of_directory(directory));
+  if (limits.stored_bytes) measure(account);
   return {};
 }
 
-Result<void> Quotas::set_new(InodeNumber directory, const QuotaLimits& limits) {
+Result<QuotaAccountPtr> Quotas::set_new(InodeNumber directory, const QuotaLimits& limits) {
   DEDUPFS_TRY(check_can_have_quota(directory));
   // First: no build that cannot read the records may open the volume from now on.
   DEDUPFS_TRY(add_incompatible_feature(*volume_.folder(), kQuotasFeature));
-  DEDUPFS_ASSIGN(const QuotaAccountPtr account, ledger_.make(directory, limits));
+  DEDUPFS_ASSIGN(QuotaAccountPtr account, ledger_.make(directory, limits));
   const auto count = [&]() -> Result<void> {
+    ledger_.add(account);  // an inode that is evicted and loaded again finds its account there
     Result<void> counted = count_tree(directory, account);
     // Records that name an account which is not in the ledger name none.
-    counted ? ledger_.add(account) : account->remove();
+    if (!counted) ledger_.remove(*account);
     return counted;
   };
   const auto [synced, done] = transactions_.sync_with({.change = count});
   if (done) DEDUPFS_TRY(*done);
-  return synced;
+  DEDUPFS_TRY(synced);
+  return account;
 }
 
 Result<void> Quotas::check_can_have_quota(InodeNumber directory) {
@@ -90,9 +102,24 @@ Result<void> Quotas::check_can_have_quota(InodeNumber directory) {
   return {};
 }
 
+Result<void> Quotas::check_no_quota_below(InodeNumber directory) {
+  Ancestry above([this](InodeNumber below) { return read_parent(volume_.metadata(), below); });
+  for (const QuotaAccountPtr& other : ledger_.all()) {
+    if (other->directory() == directory) continue;
+    const Result<bool> is_below = above.is_inside(other->directory(), directory);
+    if (!is_below && is_gone(is_below.error())) continue;  // a rollback has it no more
+    DEDUPFS_TRY(is_below);
+    if (*is_below)
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("inode {} below the directory has a quota; quotas do not nest", other->directory())};
+  }
+  return {};
+}
+
 // No operation is half done, and all content is stored. Only readers run beside it, and they change no record.
 Result<void> Quotas::count_tree(InodeNumber directory, const QuotaAccountPtr& account) {
   DEDUPFS_TRY(check_can_have_quota(directory));  // again: it may have moved
+  DEDUPFS_TRY(check_no_quota_below(directory));
   std::vector<InodeNumber> directories;
   DEDUPFS_TRY(count_inode(directory, account, directories));
   while (!directories.empty()) {
@@ -104,6 +131,7 @@ Result<void> Quotas::count_tree(InodeNumber directory, const QuotaAccountPtr& ac
                                 return count_inode(entry.inode, account, directories);
                               }));
   }
+  account->unmeasure();
   return {};
 }
 
@@ -139,7 +167,7 @@ Result<void> Quotas::remove(InodeNumber directory) {
   return transactions_.sync();
 }
 
-void Quotas::measure(const QuotaAccountPtr& account) {
+void Quotas::measure(const QuotaAccountPtr& account, const GoOn& go_on) {
   const QuotaAccount::Measurement seen = account->begin_measurement();
   const MutexLock lock(measuring_mutex_);
   const QuotaAccount::Measurement begun = account->begin_measurement();
@@ -147,19 +175,21 @@ void Quotas::measure(const QuotaAccountPtr& account) {
   const auto stored = [&]() -> Result<std::uint64_t> {
     DEDUPFS_TRY(transactions_.sync());
     DEDUPFS_ASSIGN(const Share share,
-                   compute_deletion(volume_, {.names = {{.inode = account->directory()}}, .snapshots = {}}));
+                   compute_deletion(volume_, {.names = {{.inode = account->directory()}}, .snapshots = {}}, go_on));
     return share.stored_bytes;
   }();
-  if (stored)
-    account->end_measurement(begun, *stored);
-  else
+  account->end_measurement(begun, stored ? std::optional(*stored) : std::nullopt);
+  if (!stored && stored.error().code() != ErrorCode::kInterrupted)
     spdlog::warn("the stored bytes of the tree of inode {} could not be measured: {}", account->directory(),
                  stored.error().message());
 }
 
-void Quotas::measure_all() {
-  for (const QuotaAccountPtr& account : ledger_.all())
-    if (account->status().limits.stored_bytes) measure(account);
+Result<void> Quotas::measure_all(const GoOn& go_on) {
+  for (const QuotaAccountPtr& account : ledger_.all()) {
+    DEDUPFS_TRY(go_on());
+    if (account->status().limits.stored_bytes) measure(account, go_on);
+  }
+  return go_on();
 }
 
 std::vector<QuotaStatus> Quotas::all() const {
@@ -198,7 +228,7 @@ Result<bool> Quotas::is_counted(InodeNumber directory, const QuotaAccount& accou
 
 void Quotas::restored(const QuotaChanges& changes) {
   for (const auto& [number, change] : changes.changes_)
-    if (const QuotaAccountPtr account = ledger_.find(number)) account->add_recorded(change.bytes, change.files);
+    if (const QuotaAccountPtr account = ledger_.find(number)) account->change_recorded(change);
   for (const QuotaAccountPtr& account : ledger_.all()) {
     const InodeNumber directory = account->directory();
     const auto counted = is_counted(directory, *account);
@@ -208,8 +238,9 @@ void Quotas::restored(const QuotaChanges& changes) {
     const auto count_again = [&]() -> Result<void> {
       DEDUPFS_TRY(counted);
       DEDUPFS_ASSIGN(const QuotaAccountPtr anew, ledger_.make(directory, account->status().limits));
+      ledger_.add(anew);
       Result<void> done = count_tree(directory, anew);
-      done ? ledger_.add(anew) : anew->remove();
+      if (!done) ledger_.remove(*anew);
       return done;
     };
     if (const Result<void> done = count_again(); !done)

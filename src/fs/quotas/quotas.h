@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/go_on.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "fs/format/quota_records.h"
@@ -36,11 +37,7 @@ class QuotaChanges {
 
  private:
   friend class Quotas;
-  struct Change {
-    std::int64_t bytes = 0;
-    std::int64_t files = 0;
-  };
-  std::map<QuotaNumber, Change> changes_;
+  std::map<QuotaNumber, QuotaAccount::RecordedChange> changes_;
 };
 
 class Quotas {
@@ -62,16 +59,17 @@ class Quotas {
 
   // Measures the stored bytes of a tree: a commit, and walks over the recipes and extents of the volume. Callers at the same time
   // wait for each other. If it cannot be measured, the old numbers stay, and the log says why.
-  void measure(const QuotaAccountPtr& account);
-  // The same for all trees with a limit of stored bytes.
-  void measure_all();
+  void measure(const QuotaAccountPtr& account, const GoOn& go_on = nullptr);
+  // The same for all trees with a limit of stored bytes. Fails only with the error of `go_on`, which it calls now and then.
+  Result<void> measure_all(const GoOn& go_on);
 
   // After a rollback, at the end of the same group: counts what changed, and names quotas in trees that had none in the snapshot. A
   // quota whose directory is gone is removed.
   void restored(const QuotaChanges& changes);
 
  private:
-  Result<void> set_new(InodeNumber directory, const QuotaLimits& limits);
+  Result<QuotaAccountPtr> set_new(InodeNumber directory, const QuotaLimits& limits);
+  Result<void> check_no_quota_below(InodeNumber directory);
   Result<void> check_can_have_quota(InodeNumber directory);
   Result<void> count_tree(InodeNumber directory, const QuotaAccountPtr& account);
   Result<void> count_inode(InodeNumber number, const QuotaAccountPtr& account, std::vector<InodeNumber>& directories);

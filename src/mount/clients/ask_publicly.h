@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "base/backing.h"
@@ -23,5 +24,8 @@ struct PublicAnswer {
 //          of an older version; kBusy if the caller asks too much at once; kIo for an answer that is no JSON; kInterrupted if
 //          there is none in time.
 Result<PublicAnswer> ask_publicly(const Path& path, const std::string& question, const Patience& patience = {});
+
+// "user 1000 made this mount and answers for it". Nothing for a mount whose user is to be believed.
+std::optional<std::string> doubt_about(const MountEntry& mount);
 
 }  // namespace dedupfs

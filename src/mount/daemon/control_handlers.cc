@@ -102,10 +102,11 @@ Result<nlohmann::json> run_snapshot_request(FuseMount& mount, DiffPages& pages, 
   return nlohmann::json{{"snapshots", snapshots_json(filesystem.snapshots(), filesystem.held_snapshots())}};
 }
 
-Result<nlohmann::json> run_quota_request(Filesystem& filesystem, const QuotaRequest& request) {
+Result<nlohmann::json> run_quota_request(Filesystem& filesystem, const QuotaRequest& request,
+                                         const ControlServer::StillWanted& wanted) {
   switch (request.action) {
     case QuotaRequest::Action::kList:
-      if (!filesystem.volume().read_only()) filesystem.measure_quotas();
+      if (!filesystem.volume().read_only()) DEDUPFS_TRY(filesystem.measure_quotas(wanted));
       break;
     case QuotaRequest::Action::kSet: DEDUPFS_TRY(filesystem.set_quota(request.inode, request.limits)); break;
     case QuotaRequest::Action::kRemove: DEDUPFS_TRY(filesystem.remove_quota(request.inode));
@@ -133,7 +134,8 @@ Result<MetricsFormat> metrics_format_of(const nlohmann::json& asked) {
 
 ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& request) {
   Filesystem& filesystem = mount.filesystem();
-  return {
+  const auto pages = std::make_shared<DiffPages>();
+  ControlServer::Handlers handlers = {
       {"sync",
        [&filesystem](const Json&) -> Result<Json> {
          DEDUPFS_TRY(filesystem.sync());
@@ -205,15 +207,14 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
          return Json{{"reclaim", reclaim_json(filesystem.reclaimer().status())}};
        }},
       {"snapshot",
-       [&mount, pages = std::make_shared<DiffPages>()](const Json& asked,
-                                                       const ControlServer::StillWanted& wanted) -> Result<Json> {
+       [&mount, pages](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {
          DEDUPFS_ASSIGN(const SnapshotRequest snapshot, snapshot_request_of(asked));
          return run_snapshot_request(mount, *pages, snapshot, wanted);
        }},
       {"quota",
-       [&filesystem](const Json& asked) -> Result<Json> {
+       [&filesystem](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {
          DEDUPFS_ASSIGN(const QuotaRequest quota, quota_request_of(asked));
-         return run_quota_request(filesystem, quota);
+         return run_quota_request(filesystem, quota, wanted);
        }},
       {"clone",
        [&mount](const Json& asked) -> Result<Json> {
@@ -242,6 +243,12 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
                      {"memory_bytes", resident_bytes()}};
        }},
   };
+  for (auto& [name, handler] : handlers)
+    handler = [pages, handle = std::move(handler)](const Json& asked, const ControlServer::StillWanted& wanted) {
+      pages->drop_old();
+      return handle(asked, wanted);
+    };
+  return handlers;
 }
 
 }  // namespace dedupfs

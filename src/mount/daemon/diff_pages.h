@@ -2,7 +2,7 @@
 // and so that all pages are of the same moment.
 //
 // Threads: one user at a time: the control server asks one question after the other.
-// Memory:  that of one TreeDiff. It stays for kKept after its last use, or until the next question.
+// Memory:  kMaxBytes. It is freed with its last page, with the next difference, or by drop_old() kKept after its last use.
 #pragma once
 
 #include <chrono>
@@ -21,8 +21,8 @@ class DiffPages {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds kKept{120};
-  // What is larger is found again for each page.
-  static constexpr std::size_t kMostChanges = 500'000;
+  // What takes more is found again for each page.
+  static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 
   struct Asked {
     std::string from;
@@ -38,6 +38,8 @@ class DiffPages {
                                               Clock::time_point now = Clock::now());
   // So many changes of the last one were given away, from its first one on.
   void note_given(std::size_t changes);
+  // Its client seems to be gone. Call it now and then.
+  void drop_old(Clock::time_point now = Clock::now());
 
  private:
   Asked asked_;

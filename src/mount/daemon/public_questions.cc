@@ -2,12 +2,16 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "fs/history/history_series.h"
 #include "fs/statistics/statistics.h"
@@ -69,6 +73,27 @@ Result<std::string> public_statistics(FuseMount& mount) {
   return public_text("dedupfs-stat", std::move(statistics));
 }
 
+// Of the limit that leaves the least: 1 is full.
+double fullness(const QuotaStatus& quota) {
+  const auto part = [](std::uint64_t used, const std::optional<std::uint64_t>& limit) {
+    return limit ? static_cast<double>(used) / std::max(1.0, static_cast<double>(*limit)) : 0;
+  };
+  return std::max({part(quota.logical_bytes, quota.limits.logical_bytes),
+                   part(quota.stored_bytes + quota.unmeasured_bytes, quota.limits.stored_bytes),
+                   part(quota.files, quota.limits.files)});
+}
+
+// As many as an attribute has room for, the fullest ones.
+std::string public_quotas(const Filesystem& filesystem) {
+  constexpr std::ptrdiff_t kMostQuotas = 250;
+  std::vector<QuotaStatus> quotas = filesystem.quotas();
+  if (std::ssize(quotas) > kMostQuotas) {
+    std::ranges::nth_element(quotas, quotas.begin() + kMostQuotas, std::greater(), fullness);
+    quotas.resize(kMostQuotas);
+  }
+  return public_text("dedupfs.quotas", {{"quotas", quotas_json(quotas)}});
+}
+
 // As many samples as an attribute has room for.
 Result<std::string> public_history(Volume& volume) {
   constexpr std::size_t kMostSamples = 150;
@@ -84,7 +109,6 @@ Result<nlohmann::json> committed_statistics(FuseMount& mount) {
   nlohmann::json json = statistics_json(statistics, filesystem.volume().superblock(), filesystem.scrubber().status(),
                                         reclaim_status_of(filesystem), true);
   json["performance"] = performance_of(mount);
-  json["quotas"] = quotas_json(filesystem.quotas());
   return json;
 }
 
@@ -98,11 +122,7 @@ PublicAnswers::Makers public_questions(FuseMount& mount) {
   return {
       {"dedupfs.statistics", [&mount] { return public_statistics(mount); }},
       {"dedupfs.live", [&mount] { return Result<std::string>(public_text("dedupfs.live", live_statistics(mount))); }},
-      {"dedupfs.quotas",
-       [&mount] {
-         return Result<std::string>(
-             public_text("dedupfs.quotas", {{"quotas", quotas_json(mount.filesystem().quotas())}}));
-       }},
+      {"dedupfs.quotas", [&mount] { return Result<std::string>(public_quotas(mount.filesystem())); }},
       {"dedupfs.history", [&mount] { return public_history(mount.filesystem().volume()); }},
       {"dedupfs.health",
        [&mount, mounted = std::int64_t{std::time(nullptr)}] { return health(mount.filesystem(), mounted); }},

@@ -3,17 +3,14 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string_view>
 
+#include "base/printable.h"
 #include "base/size.h"
+#include "json/document.h"
 
 namespace dedupfs {
 namespace {
-
-nlohmann::json limit_json(const std::optional<std::uint64_t>& limit) {
-  return limit ? nlohmann::json(*limit) : nlohmann::json(nullptr);
-}
 
 std::string bytes_text(std::uint64_t bytes) {
   return human_size(bytes);
@@ -43,12 +40,12 @@ nlohmann::json quotas_json(const std::vector<QuotaStatus>& quotas, const std::ma
     all.push_back({{"inode", quota.directory},
                    {"path", path == paths.end() ? nlohmann::json(nullptr) : nlohmann::json(path->second)},
                    {"logical_bytes", quota.logical_bytes},
-                   {"logical_limit_bytes", limit_json(quota.limits.logical_bytes)},
+                   {"logical_limit_bytes", or_null(quota.limits.logical_bytes)},
                    {"stored_bytes", quota.stored_bytes},
                    {"unmeasured_bytes", quota.unmeasured_bytes},
-                   {"stored_limit_bytes", limit_json(quota.limits.stored_bytes)},
+                   {"stored_limit_bytes", or_null(quota.limits.stored_bytes)},
                    {"files", quota.files},
-                   {"files_limit", limit_json(quota.limits.files)}});
+                   {"files_limit", or_null(quota.limits.files)}});
   }
   return all;
 }
@@ -58,7 +55,7 @@ std::string quotas_screen(const nlohmann::json& quotas) {
   for (const nlohmann::json& quota : quotas) {
     const nlohmann::json& path = quota.at("path");
     screen += path.is_null() ? fmt::format("Quota of inode {}\n", quota.at("inode").get<std::uint64_t>())
-                             : fmt::format("Quota of {}\n", path.get<std::string>());
+                             : fmt::format("Quota of {}\n", printable(path.get<std::string>()));
     screen +=
         line("logical", quota.at("logical_bytes").get<std::uint64_t>(), quota.at("logical_limit_bytes"), bytes_text);
     if (const nlohmann::json& limit = quota.at("stored_limit_bytes"); !limit.is_null()) {

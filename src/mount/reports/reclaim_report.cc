@@ -67,7 +67,7 @@ nlohmann::json copy_rate(const ReclaimStatus& status) {
 nlohmann::json time_left(const ReclaimStatus& status) {
   constexpr double kShownAsAll = 0.995;  // as 100 %: the measured rate does not hold for the rest
   const auto left = status.paused || status.progress >= kShownAsAll ? std::nullopt : status.seconds_left();
-  return left ? nlohmann::json(*left) : nlohmann::json(nullptr);
+  return or_null(left);
 }
 
 // The JSON keeps the first names of the phases. People read the field's names.

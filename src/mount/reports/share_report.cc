@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "base/size.h"
 
 namespace dedupfs {
@@ -50,7 +51,7 @@ std::string folder_shares_screen(const nlohmann::json& folders) {
   for (const nlohmann::json& folder : folders) {
     const auto bytes = [&](const char* key) { return human_size(folder.at(key).get<std::uint64_t>()); };
     screen += fmt::format(kRow, folder.at("files").get<std::uint64_t>(), bytes("logical_bytes"), bytes("stored_bytes"),
-                          bytes("own_bytes"), folder.at("path").get<std::string>());
+                          bytes("own_bytes"), printable(folder.at("path").get<std::string>()));
   }
   return screen;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -79,12 +80,18 @@ TEST_F(DirtyLayerTest, NothingIsKeptBehindTheEnd) {
   EXPECT_TRUE(layer_->map().empty());
 }
 
-TEST_F(DirtyLayerTest, WhatIsUnderHolesAddsUpUntilItIsForgotten) {
-  layer_->note_punched(100);
-  layer_->note_punched(20);
-  EXPECT_EQ(layer_->punched_bytes(), 120U);
-  layer_->forget_punched();
-  EXPECT_EQ(layer_->punched_bytes(), 0U);
+TEST_F(DirtyLayerTest, WhatIsUnderHolesAddsUpUntilNothingWaits) {
+  for (const auto& empty :
+       {std::function<void()>([this] { layer_->truncate(0); }), std::function<void()>([this] { layer_->clear(); }),
+        std::function<void()>([this] { layer_->erase(0, 300); })}) {
+    layer_->punch(0, 100);
+    layer_->note_punched(100);
+    layer_->punch(200, 20);
+    layer_->note_punched(20);
+    EXPECT_EQ(layer_->punched_bytes(), 120U);
+    empty();
+    EXPECT_EQ(layer_->punched_bytes(), 0U);
+  }
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ TEST_F(SamplePlanTest, TheSeedDecidesTheOrder) {
 TEST_F(SamplePlanTest, KeepsTheFirstColumnsOfTheOrderIfThereAreTooMany) {
   file("large", 40 << 20);
   const SamplePlan all = plan();
-  const SamplePlan some = plan({.max_pieces = 5});
+  const SamplePlan some = plan({.max_bytes = 5 * (sizeof(SamplePiece) + std::string("large").capacity() + 64)});
 
   EXPECT_FALSE(some.is_whole());
   EXPECT_EQ(some.columns().size(), 5u);

@@ -117,6 +117,31 @@ TEST_F(HistoryKeeperTest, AnUnmountDoesNotWaitForCounts) {
   EXPECT_GT(samples[1].disk_bytes, 0);
 }
 
+// The unmount stops the thread while it counts. Then the sample is that of the unmount.
+TEST_F(HistoryKeeperTest, AnUnmountWhileItCountsLosesNoSample) {
+  TestFilesystem fs;
+  std::atomic<int> samples{0};
+  std::atomic<bool> counts{false}, may_end{false};
+  HistoryKeeper keeper(fs->volume(),
+                       {.changes = [] { return std::uint64_t{1}; },
+                        .commit = [] { return Result<void>(); },
+                        .keep = [&](const HistorySample&) { ++samples; },
+                        .visit_newest = [&](const auto&) -> Result<void> {
+                          counts = true;
+                          while (!may_end) std::this_thread::yield();
+                          return Error{ErrorCode::kInterrupted, "stopped"};
+                        }},
+                       {.unix_seconds = [] { return clock_.load(); }});
+  while (!counts) std::this_thread::yield();
+  std::thread unmount([&] { keeper.stop(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it has asked the thread to stop, or will
+  may_end = true;
+  unmount.join();
+  keeper.take_last();
+
+  EXPECT_EQ(samples, 1);
+}
+
 TEST_F(HistoryKeeperTest, CountingTakesNoMoreThanAHundredthOfTheTime) {
   TestFilesystem fs;
   for (int i = 0; i < 1000; ++i) fs.make_file(kRootInode, std::to_string(i));

@@ -55,9 +55,9 @@ TEST_F(QuotaGuardTest, TheTopOfATreeHasANameOutsideOfIt) {
 
 TEST_F(QuotaGuardTest, StoredBytesAreMeasuredIfTheySeemToLeaveNoRoom) {
   account_->set_limits({.stored_bytes = 100});
-  guard_.admit(*file_, 50);
+  guard_.admit(*file_, 0, 50);
   EXPECT_EQ(measurements_, 0);
-  guard_.admit(*file_, 200);
+  guard_.admit(*file_, 0, 200);
   EXPECT_EQ(measurements_, 1);
 }
 

@@ -42,6 +42,14 @@ TEST_F(QuotaLedgerTest, NumbersAreNotUsedTwice) {
   EXPECT_GT(again.make(9, {.files = 1}).value()->number(), again.find_of_directory(8)->number());
 }
 
+// Records of inodes may name it, since it was counted in part.
+TEST_F(QuotaLedgerTest, TheNumberOfAQuotaThatFailedIsNotUsedAgain) {
+  const QuotaNumber failed = quotas_.make(7, {.files = 3}).value()->number();
+  quotas_.save();
+  QuotaLedger again(metadata_);
+  EXPECT_GT(again.make(9, {.files = 1}).value()->number(), failed);
+}
+
 TEST_F(QuotaLedgerTest, DamageIsToldAndNothingHolds) {
   metadata_.put(Family::kCounters, kQuotasCounter, "\xff");
   const QuotaLedger damaged(metadata_);

@@ -113,7 +113,7 @@ TEST_F(QuotasTest, HolesAndAllocationsFollowDu) {
   const InodeNumber file = fs_.make_file(tree_, "f", random_text(80'000, 1));
   EXPECT_TRUE(
       fails_with(ErrorCode::kQuotaExceeded, fs_->allocate(file, 0, 200'000, Filesystem::AllocateMode::kExtend)));
-  EXPECT_TRUE(ok(fs_->allocate(file, 10'000, 40'000, Filesystem::AllocateMode::kPunchHole)));
+  EXPECT_TRUE(ok(fs_->allocate(file, 10'000, 40'000, AllocateMode::kPunchHole)));
   EXPECT_TRUE(ok(write(fs_.make_file(tree_, "g"), 0, random_text(50'000, 2))));
   EXPECT_TRUE(ok(fs_->sync()));
   EXPECT_EQ(sums(), walk(tree_));
@@ -129,6 +129,54 @@ TEST_F(QuotasTest, ATreeWithContentIsCountedAtOnce) {
   EXPECT_EQ(sums(), (std::pair<std::uint64_t, std::uint64_t>(70'000, 3)));
   EXPECT_TRUE(fails_with(ErrorCode::kQuotaExceeded, write(file, 70'000, "x"))) << "the limit is lower than the use";
   EXPECT_TRUE(ok(write(file, 0, "x")));
+}
+
+// Inodes leave the memory while a large tree is counted.
+TEST_F(QuotasTest, AFileWithTwoNamesInALargeTreeCountsOnce) {
+  const InodeNumber first = fs_.make_directory(tree_, "first");
+  const InodeNumber others = fs_.make_directory(tree_, "others");
+  const InodeNumber last = fs_.make_directory(tree_, "last");
+  for (int i = 0; i < 100; ++i)
+    EXPECT_TRUE(ok(fs_->make_link(fs_.make_file(first, std::to_string(i), "content"), last, std::to_string(i))));
+  for (int i = 0; i < 20'000; ++i) forget(fs_.make_file(others, std::to_string(i)));
+  ASSERT_TRUE(ok(fs_->sync()));
+  limit(tree_, kMiB);
+
+  EXPECT_EQ(status().files, 4u + 100 + 20'000);
+}
+
+TEST_F(QuotasTest, HolesThatWaitAreForgottenWithTheContent) {
+  limit(tree_, 4 * kMiB);
+  const InodeNumber file = fs_.make_file(tree_, "f", random_text(2 * kMiB, 1));
+  ASSERT_TRUE(ok(fs_->sync()));
+  for (std::uint64_t offset = 0; offset < 2 * kMiB; offset += kMiB / 2)
+    ASSERT_TRUE(ok(fs_->allocate(file, offset, kMiB / 2, AllocateMode::kPunchHole, {})));
+  ASSERT_TRUE(ok(fs_->set_attributes(file, {.size = 0}, {})));
+  ASSERT_TRUE(ok(write(file, 0, random_text(3 * kMiB, 2))));
+
+  EXPECT_EQ(status().logical_bytes, 3 * kMiB);
+  EXPECT_TRUE(fails_with(ErrorCode::kQuotaExceeded, write(file, 3 * kMiB, random_text(2 * kMiB, 3))));
+}
+
+TEST_F(QuotasTest, AFileThatLosesItsNameInTheTreeStaysSound) {
+  const InodeNumber file = fs_.make_file(tree_, "inside", random_text(50'000, 1));
+  EXPECT_TRUE(ok(fs_->make_link(file, kRootInode, "outside")));
+  limit(tree_, kMiB);
+  ASSERT_TRUE(ok(fs_->unlink(tree_, "inside")));
+
+  EXPECT_EQ(sums(), (std::pair<std::uint64_t, std::uint64_t>(50'000, 2)));
+  fs_.close();
+  EXPECT_TRUE(fsck().is_clean()) << testing::PrintToString(fsck().lines);
+  fs_.open();
+}
+
+TEST_F(QuotasTest, AFileMoreInAFullTreeOfBytesDoesNotWait) {
+  limit(tree_, 1000);
+  const InodeNumber file = fs_.make_file(tree_, "f", random_text(1000, 1));
+  const InodeNumber open = fs_.make_file(kRootInode, "open");
+  ASSERT_TRUE(ok(fs_->unlink(kRootInode, "open")));  // it is not deleted before it is closed
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(ok(write(file, 0, random_text(1000, 2))));
+  forget(open);
 }
 
 TEST_F(QuotasTest, DeletedFilesGiveTheirRoomBack) {
@@ -293,6 +341,38 @@ TEST_F(QuotasTest, ARollbackToATimeBeforeTheQuotaKeepsIt) {
   fs_.open();
 }
 
+// The measurement is that of another tree.
+TEST_F(QuotasTest, ARollbackOfAFullTreeMakesRoom) {
+  ASSERT_TRUE(ok(fs_->set_quota(tree_, {.stored_bytes = 2 * kMiB})));
+  ASSERT_TRUE(ok(fs_->create_snapshot("empty")));
+  fs_.make_file(tree_, "f", random_text(2 * kMiB - 100'000, 1));
+  ASSERT_TRUE(ok(fs_->measure_quotas([] { return Result<void>(); })));
+  ASSERT_TRUE(ok(fs_->roll_back("empty")));
+
+  EXPECT_TRUE(ok(write(fs_.make_file(tree_, "g"), 0, random_text(kMiB, 2))));
+}
+
+TEST_F(QuotasTest, NumbersInRecordsAreNotUsedAgainAfterTheRecordOfQuotasIsLost) {
+  limit(tree_, kMiB);
+  const InodeNumber other = fs_.make_directory(kRootInode, "other");
+  ASSERT_TRUE(ok(fs_->sync()));
+  fs_.close();
+  {
+    const auto volume = value_of(Volume::open(fs_.path(), {}));
+    Database::Batch batch(volume->database());
+    batch.put(Family::kCounters, std::string(kQuotasCounter), "\xff");
+    ASSERT_TRUE(ok(volume->database().write(batch)));
+  }
+  std::filesystem::remove_all(fs_.path() / "checkpoints");
+  FsckOptions options;
+  options.mode = FsckOptions::Mode::kAll;
+  EXPECT_EQ(value_of(run_fsck(fs_.path(), options)).errors_left, 0u);
+  fs_.open();
+  limit(other, kMiB);
+  EXPECT_EQ(sums(), (std::pair<std::uint64_t, std::uint64_t>(0, 1)));
+  limit(tree_, kMiB);
+}
+
 TEST_F(QuotasTest, StoredBytesAreMeasuredWhereTheLimitSeemsToBeReached) {
   const std::string content = random_text(kMiB, 1);
   fs_.make_file(tree_, "1", content);
@@ -378,7 +458,7 @@ TEST_F(QuotasTest, SumsAreExactAfterRandomOperations) {
         }
         break;
       case 6:
-        if (found) done = fs_->allocate(found->inode, offset, 1 + pick(40'000), Filesystem::AllocateMode::kPunchHole);
+        if (found) done = fs_->allocate(found->inode, offset, 1 + pick(40'000), AllocateMode::kPunchHole);
         break;
       case 7:
         if (found) (void)fs_->clone_tree(found->inode, directories[pick(4)], "f" + std::to_string(pick(12)));

@@ -58,10 +58,20 @@ TEST_F(DiffPagesTest, AfterAWhileItIsFoundAgain) {
 }
 
 TEST_F(DiffPagesTest, AVeryLargeOneIsNotKept) {
-  found_ = DiffPages::kMostChanges / 10;
+  constexpr std::size_t kMany = DiffPages::kMaxBytes / sizeof(TreeChange) / 10;
+  found_ = kMany;
   changes({"monday", std::nullopt, 0});
   changes({"monday", std::nullopt, 5});
-  EXPECT_EQ(found_, DiffPages::kMostChanges / 10 + 2);
+  EXPECT_EQ(found_, kMany + 2);
+}
+
+TEST_F(DiffPagesTest, WithoutAClientItIsDropped) {
+  const DiffPages::Clock::time_point begun;
+  changes({"monday", std::nullopt, 0}, begun);
+  pages_.drop_old(begun + DiffPages::kKept);
+  EXPECT_EQ(changes({"monday", std::nullopt, 5}, begun), 10u) << "the client may still come";
+  pages_.drop_old(begun + 2 * DiffPages::kKept);
+  EXPECT_EQ(changes({"monday", std::nullopt, 5}, begun), 20u);
 }
 
 TEST_F(DiffPagesTest, AFailureKeepsNothing) {
