@@ -178,7 +178,7 @@ class ExtractReport final : public ExtractObserver {
 
   Result<void> note_rebuild(std::uint64_t current, std::uint64_t max) {
     if (progress_.is_due()) {
-      const double percent = max == 0 ? 0 : 100 * static_cast<double>(current) / static_cast<double>(max);
+      const double percent = percent_of(current, max);
       progress_.show(fmt::format("making an index: {:.0f} %", percent), {.stage = "rebuild_index", .percent = percent});
     }
     if (process_.stop_was_asked_for()) return Error{ErrorCode::kInterrupted, "stopped"};

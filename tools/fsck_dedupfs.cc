@@ -64,9 +64,6 @@ class ProgressReport {
   }
 
  private:
-  static double percent_of(std::uint64_t current, std::uint64_t max) {
-    return max == 0 ? 0 : 100 * static_cast<double>(std::min(current, max)) / static_cast<double>(max);
-  }
   void write_line(const std::string& line) const {
     (void)!::write(*descriptor_, line.data(),
                    line.size());  // the check goes on when nobody reads the progress any more

@@ -97,6 +97,10 @@ void JobProgress::clear() {
   if (std::exchange(is_shown_, false)) console_.err() << kClear << std::flush;
 }
 
+double percent_of(std::uint64_t done, std::uint64_t total) {
+  return total == 0 ? 0 : 100 * static_cast<double>(std::min(done, total)) / static_cast<double>(total);
+}
+
 void show_job(JobProgress& progress, const nlohmann::json& status, std::string (*screen)(const nlohmann::json&)) {
   (void)read_answer([&] {
     const std::string lines = screen(status);

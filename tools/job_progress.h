@@ -40,6 +40,9 @@ JobState state_of_copy(std::string stage, std::uint64_t done_bytes, std::uint64_
 // ", 95 MB/s, 2 minutes left", or as much of it as is known.
 std::string rate_and_time_left(const JobState& state);
 
+// 0 of nothing; never more than 100.
+double percent_of(std::uint64_t done, std::uint64_t total);
+
 class JobProgress {
  public:
   JobProgress(const Console& console, const Process& process)

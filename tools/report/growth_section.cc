@@ -14,7 +14,6 @@
 namespace dedupfs::tools {
 namespace {
 
-constexpr double kDaySeconds = 86'400;
 constexpr std::size_t kRowsOfTable = 60;
 
 std::string bytes_text(double bytes) {
@@ -39,9 +38,9 @@ std::optional<LineChart::Line> forecast(const ReportFacts& facts) {
   const auto growth = growth_of(facts.history);
   if (!growth || growth->bytes_per_day <= 0) return std::nullopt;
   const HistorySample& last = facts.history.back();
-  double days = static_cast<double>(last.unix_seconds - facts.history.front().unix_seconds) / kDaySeconds / 2;
+  double days = static_cast<double>(last.unix_seconds - facts.history.front().unix_seconds) / kSecondsOfADay / 2;
   if (facts.available_bytes) days = std::min(days, static_cast<double>(*facts.available_bytes) / growth->bytes_per_day);
-  const auto end = last.unix_seconds + static_cast<std::int64_t>(days * kDaySeconds);
+  const auto end = last.unix_seconds + static_cast<std::int64_t>(days * kSecondsOfADay);
   const auto begin_bytes = static_cast<double>(last.disk_bytes);
   return LineChart::Line{
       .name = "forecast",

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/size.h"
 #include "fs/format/local_time.h"
 #include "report/html.h"
@@ -8,16 +10,20 @@
 namespace dedupfs::tools {
 namespace {
 
-constexpr std::int64_t kSecondsOfADay = 86'400;
-constexpr std::int64_t kDaysBetweenScrubs = 30;  // as the alert rules for Prometheus
+constexpr int kDaysBetweenScrubs = 30;  // as the alert rules for Prometheus
 constexpr double kMuchGarbage = 0.1;
 
+// A damaged record may name any time.
+double days_between(std::int64_t then, std::int64_t now) {
+  return (static_cast<double>(now) - static_cast<double>(then)) / kSecondsOfADay;
+}
+
 std::string age_text(std::int64_t then, std::int64_t now) {
-  const std::int64_t days = (now - then) / kSecondsOfADay;
+  const double days = days_between(then, now);
   return fmt::format("{} ({})", minute_text(then),
-                     days <= 0   ? "today"
-                     : days == 1 ? "a day ago"
-                                 : fmt::format("{} days ago", days));
+                     days < 1   ? "today"
+                     : days < 2 ? "a day ago"
+                                : fmt::format("{:.0f} days ago", std::floor(days)));
 }
 
 std::string scrub_line(const ReportFacts& facts) {
@@ -53,8 +59,9 @@ Health health_of(const ReportFacts& facts) {
     return {"bad", "Damaged: the last scrub found errors. Look into the log, and run fsck.dedupfs."};
   if (last.is_null()) return {"warn", "No damage is known, but nobody has looked: run dedupfs-scrub."};
   if (!last.at("complete").get<bool>()) return {"warn", "No damage is known, but the last scrub was stopped."};
-  if (facts.unix_seconds - last.at("ended_unix_seconds").get<std::int64_t>() > kDaysBetweenScrubs * kSecondsOfADay)
-    return {"warn", "No damage is known, but the last scrub was more than 30 days ago."};
+  if (days_between(last.at("ended_unix_seconds").get<std::int64_t>(), facts.unix_seconds) > kDaysBetweenScrubs)
+    return {"warn",
+            fmt::format("No damage is known, but the last scrub was more than {} days ago.", kDaysBetweenScrubs)};
   return {"good", "No damage is known."};
 }
 

@@ -29,7 +29,7 @@ double round_up(double value, double thousand) {
 
 class Drawing {
  public:
-  explicit Drawing(const LineChart& chart) : chart_(chart), most_(chart.at_least) {
+  explicit Drawing(const LineChart& chart) : chart_(chart) {
     for (const LineChart::Line& line : chart.lines)
       for (const auto& [time, value] : line.points) {
         first_ = std::min(first_, time);

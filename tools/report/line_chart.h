@@ -23,7 +23,6 @@ struct LineChart {
   std::string title;  // for those who do not see it
   std::vector<Line> lines;
   std::function<std::string(double)> value_text;
-  double at_least = 0;     // the upper end of the scale is no less
   double thousand = 1000;  // of the units of value_text(): 1024 for KiB
 };
 

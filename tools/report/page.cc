@@ -4,7 +4,6 @@
 
 #include "base/size.h"
 #include "fs/format/local_time.h"
-#include "mount/reports/growth.h"
 #include "report/html.h"
 #include "report/page_style.h"
 #include "report/sections.h"

@@ -7,6 +7,8 @@
 
 namespace dedupfs {
 
+inline constexpr std::int64_t kSecondsOfADay = 86'400;
+
 std::string minute_text(std::int64_t unix_seconds);  // 2026-02-28 13:05
 std::string second_text(std::int64_t unix_seconds);  // 2026-02-28 13:05:59
 

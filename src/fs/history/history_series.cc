@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <string>
 
+#include "fs/format/local_time.h"
 #include "index/entries.h"
 
 namespace dedupfs {
 namespace {
 
-constexpr std::int64_t kSecondsOfADay = 86'400;
 constexpr std::int64_t kSecondsOfAWeek = 7 * kSecondsOfADay;
 constexpr std::size_t kSamplesOfAPage = 512;
 

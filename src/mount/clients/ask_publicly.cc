@@ -54,4 +54,9 @@ Result<PublicAnswer> ask_publicly(const Path& path, const std::string& question,
   return PublicAnswer{std::move(mount), std::move(json)};
 }
 
+std::optional<std::string> doubt_about(const MountEntry& mount) {
+  if (is_credible(mount)) return std::nullopt;
+  return "user " + std::to_string(mount.user.value_or(0)) + " made this mount and answers for it";
+}
+
 }  // namespace dedupfs

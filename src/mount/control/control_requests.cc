@@ -40,11 +40,14 @@ Result<DeletedSet> deleted_set_of(const nlohmann::json& request) {
 
 namespace {
 
+Result<std::uint64_t> number_in(const nlohmann::json& request, const std::string& key, const std::string& what) {
+  const nlohmann::json& number = request.at(key);
+  if (!number.is_number_unsigned()) return Error{ErrorCode::kInvalidArgument, "\"" + key + "\" is not " + what};
+  return number.get<std::uint64_t>();
+}
+
 Result<std::uint64_t> rate_of(const nlohmann::json& request) {
-  const nlohmann::json& rate = request.at("bytes_per_second");
-  if (!rate.is_number_unsigned())
-    return Error{ErrorCode::kInvalidArgument, "\"bytes_per_second\" is not a number of bytes"};
-  return rate.get<std::uint64_t>();
+  return number_in(request, "bytes_per_second", "a number of bytes");
 }
 
 }  // namespace
@@ -64,9 +67,7 @@ namespace {
 Result<SnapshotRequest> diff_request_of(const nlohmann::json& request) {
   SnapshotRequest diff{.action = SnapshotRequest::Action::kDiff, .name = request.at("from").get<std::string>()};
   if (const nlohmann::json& to = request.at("to"); !to.is_null()) diff.to = to.get<std::string>();
-  if (!request.at("first").is_number_unsigned())
-    return Error{ErrorCode::kInvalidArgument, "\"first\" is not the number of a change"};
-  diff.first = request.at("first").get<std::uint64_t>();
+  DEDUPFS_ASSIGN(diff.first, number_in(request, "first", "the number of a change"));
   return diff;
 }
 
@@ -100,30 +101,22 @@ Result<QuotaRequest> quota_request_of(const nlohmann::json& request) {
   const std::string action = request.at("action").get<std::string>();
   if (action == "list") return QuotaRequest{};
   if (action != "set" && action != "remove") return unknown_action(action, "quota");
-  if (!request.at("inode").is_number_unsigned())
-    return Error{ErrorCode::kInvalidArgument, "\"inode\" is not an inode number"};
-  QuotaRequest quota{.action = action == "set" ? Action::kSet : Action::kRemove,
-                     .inode = request.at("inode").get<InodeNumber>(),
-                     .limits = {}};
+  QuotaRequest quota{.action = action == "set" ? Action::kSet : Action::kRemove, .inode = 0, .limits = {}};
+  DEDUPFS_ASSIGN(quota.inode, number_in(request, "inode", "an inode number"));
   if (quota.action == Action::kRemove) return quota;
   for (const auto& [key, limit] :
        {std::pair("logical_bytes", &quota.limits.logical_bytes), std::pair("stored_bytes", &quota.limits.stored_bytes),
         std::pair("files", &quota.limits.files)}) {
-    const nlohmann::json& given = request.at(key);
-    if (given.is_null()) continue;
-    if (!given.is_number_unsigned())
-      return Error{ErrorCode::kInvalidArgument, std::string("\"") + key + "\" is not a limit"};
-    *limit = given.get<std::uint64_t>();
+    if (request.at(key).is_null()) continue;
+    DEDUPFS_ASSIGN(*limit, number_in(request, key, "a limit"));
   }
   return quota;
 }
 
 Result<CloneRequest> clone_request_of(const nlohmann::json& request) {
-  for (const char* const key : {"from", "parent"})
-    if (!request.at(key).is_number_unsigned())
-      return Error{ErrorCode::kInvalidArgument, std::string("\"") + key + "\" is not an inode number"};
-  return CloneRequest{request.at("from").get<InodeNumber>(), request.at("parent").get<InodeNumber>(),
-                      request.at("name").get<std::string>()};
+  DEDUPFS_ASSIGN(const InodeNumber from, number_in(request, "from", "an inode number"));
+  DEDUPFS_ASSIGN(const InodeNumber parent, number_in(request, "parent", "an inode number"));
+  return CloneRequest{from, parent, request.at("name").get<std::string>()};
 }
 
 RemountRequest remount_request_of(const nlohmann::json& request) {

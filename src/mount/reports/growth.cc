@@ -6,11 +6,11 @@
 #include <cmath>
 
 #include "base/size.h"
+#include "fs/format/local_time.h"
 
 namespace dedupfs {
 namespace {
 
-constexpr std::int64_t kSecondsOfADay = 86'400;
 constexpr std::size_t kMinDays = 3;
 constexpr double kForeverDays = 36'525;
 

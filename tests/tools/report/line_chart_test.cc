@@ -31,9 +31,6 @@ TEST(LineChart, DrawsFromTheLowerLeftToTheUpperRight) {
 TEST(LineChart, TheScaleEndsAtARoundNumber) {
   EXPECT_THAT(line_chart(chart_of({{0, 0}, {1, 81}})), HasSubstr("<span>100 B</span>"));
   EXPECT_THAT(line_chart(chart_of({{0, 0}, {1, 1.2e9}})), HasSubstr("<span>1500000000 B</span>"));
-  LineChart chart = chart_of({{0, 0}, {1, 81}});
-  chart.at_least = 300;
-  EXPECT_THAT(line_chart(chart), HasSubstr("<span>300 B</span>"));
 }
 
 TEST(LineChart, SeveralLinesHaveALegend) {
