@@ -66,9 +66,11 @@ Advice advise(const std::vector<Candidate>& candidates, const std::vector<Outlay
   }
   if (position != 0 && best->chunks < outlays.front().chunks)
     reason += fmt::format("{} with fewer chunks, so a smaller index", saves ? "," : "");
-  if (best != least)
+  if (best != least) {
+    const std::string& options = candidates[static_cast<std::size_t>(least - outlays.begin())].options;
     reason += fmt::format("; {} takes even less, by less than 2 %, with more chunks",
-                          candidates[static_cast<std::size_t>(least - outlays.begin())].options);
+                          options.empty() ? "(defaults)" : options);
+  }
   return {position, reason};
 }
 

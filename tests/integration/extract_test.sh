@@ -62,6 +62,7 @@ check "it has no zeros for holes" test "$(stat -c %s "$archive")" -lt 4000000
 mkdir "$scratch/gnu"
 check "GNU tar reads it" tar -x -p --acls --xattrs --xattrs-include='*' --numeric-owner -f "$archive" -C "$scratch/gnu"
 same_below "and restores what the mount showed" "$scratch/shown" "$scratch/gnu"
+check_equal "and has nothing to say of names in ASCII" "" "$(dedupfs-extract --tar "$volume" docs/small | tar -t 2>&1 >/dev/null)"
 if command -v bsdtar >/dev/null; then
   mkdir "$scratch/bsd"
   check "bsdtar reads it" env LC_ALL=C.UTF-8 bsdtar -x -p --acls --xattrs --numeric-owner -f "$archive" -C "$scratch/bsd"

@@ -199,27 +199,26 @@ fi
 fresh
 chmod 777 "$scratch" "$scratch/var"
 mkdir "$scratch/var/postgresql"
-install -d -o postgres "$mnt/pg" "$scratch/var/postgresql"
+install -d -o postgres "$scratch/var/postgresql"
 as_postgres() { (cd / && timeout 120 runuser -u postgres -- env PATH="$postgres:$PATH" PGHOST="$scratch" "$@"); }
 rows() { as_postgres psql -At -c 'select count(*), sum(n) from t' "$1" 2>&1; }
 stop_postgres() { as_postgres pg_ctl -D "$1" -m immediate -w stop >/dev/null 2>&1; }
 trap 'stop_postgres "$scratch/cluster"; stop_postgres "$scratch/var/postgresql/restored"; clean_up' EXIT
-# As the user of PostgreSQL; what is root's is done before or after.
-recipe_of_postgres() {
-  check "$1" as_postgres bash -euo pipefail -c "$(block postgresql sh "$2" | grep -v 'dedupfs-s')"
-}
+recipe_of_postgres() { check "$1" as_postgres bash -euo pipefail -c "$(block postgresql sh "$2")"; }
 check "PostgreSQL: a cluster" eval 'as_postgres initdb -D "$scratch/cluster" -A trust --no-sync >"$scratch/pg.log" 2>&1 &&
   as_postgres pg_ctl -D "$scratch/cluster" -w -l "$scratch/cluster/log" -o "-k $scratch -c listen_addresses= -c fsync=off" start &&
   as_postgres createdb app && as_postgres psql -q -c "create table t as select generate_series(1, 20000) as n" app'
-recipe_of_postgres "PostgreSQL: a dump" 1
-recipe_of_postgres "PostgreSQL: it comes back" 2
+recipe "PostgreSQL: a folder for it" postgresql 1
+recipe_of_postgres "PostgreSQL: a dump" 2
+recipe "PostgreSQL: a snapshot of it" postgresql 3
+recipe_of_postgres "PostgreSQL: it comes back" 4
 check_equal "PostgreSQL: with its rows" "20000|200010000" "$(rows restored)"
-recipe_of_postgres "PostgreSQL: a backup of the cluster" 3
+recipe_of_postgres "PostgreSQL: a backup of the cluster" 5
 stop_postgres "$scratch/cluster"
 mkdir -p "$scratch/settings"
 as_postgres true
 check "PostgreSQL: it is restored and runs" as_postgres env PGOPTIONS= bash -euo pipefail -c \
-  "$(block postgresql sh 4 | sed "s#--wait#--wait --options='-k $scratch -c listen_addresses='#")"
+  "$(block postgresql sh 6 | sed "s#--wait#--wait --options='-k $scratch -c listen_addresses='#")"
 check_equal "PostgreSQL: with its rows, too" "20000|200010000" "$(rows app)"
 stop_postgres "$scratch/var/postgresql/restored"
 

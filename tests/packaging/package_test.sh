@@ -46,6 +46,18 @@ every_program_has_a_manual() {
     compgen -G "/usr/share/man/man[18]/$program.[18].gz" >/dev/null || { echo "$program"; return 1; }
   done
 }
+every_program_has_completions() {
+  local program
+  for program in $(dpkg --listfiles dedupfs | sed -nE 's#^/usr/bin/(.+)#\1#p'); do
+    for script in "bash-completion/completions/$program" "zsh/site-functions/_$program" "fish/vendor_completions.d/$program.fish"; do
+      [ -s "/usr/share/$script" ] || { echo "$script"; return 1; }
+    done
+  done
+}
+the_rest_is_there() {
+  diff -r "$(dirname "$0")/../../docs/schemas" /usr/share/dedupfs/schemas || return 1
+  [ -d /usr/share/doc/dedupfs/contrib/events ] && [ -s /usr/share/doc/dedupfs/contrib/prometheus/dedupfs.rules.yml ]
+}
 unit_is_clean() { says_nothing systemd-analyze verify --man=no --recursive-errors=no "$1"; }
 nothing_starts_by_itself() { ! find /etc/systemd /lib/systemd /usr/lib/systemd -type l -name '*dedupfs*' | grep .; }
 content() { (cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2); }
@@ -78,6 +90,8 @@ stop_writer() { # NAME
 
 check "lintian says nothing" says_nothing lintian --no-cfg --allow-root "$packages"/dedupfs_*.changes
 check "every program has a manual" every_program_has_a_manual
+check "every program has completions for three shells" every_program_has_completions
+check "schemas, alert rules and examples are there" the_rest_is_there
 check "the helpers of mount and umount are found" owned_links_lead_somewhere
 for unit in dedupfs dedupfs-failed dedupfs-gc dedupfs-scrub dedupfs-snapshot; do
   check "$unit@.service is clean" unit_is_clean "$unit@srv-backup.service"

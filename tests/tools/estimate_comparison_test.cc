@@ -48,6 +48,8 @@ TEST(EstimateComparison, FewerChunksDecideBetweenThoseThatTakeTheSame) {
   EXPECT_THAT(large.reason,
               HasSubstr("nearly the same disk space with fewer chunks, so a smaller index; --small takes even less"));
   EXPECT_EQ(first.candidate, 0u);
+  EXPECT_THAT(advise(candidates, {{990, 400, 1}, {1000, 100, 1}, {1200, 400, 1}}).reason,
+              HasSubstr("; (defaults) takes even less"));
   EXPECT_THAT(first.reason, HasSubstr("nothing that was tried takes clearly less"));
 }
 

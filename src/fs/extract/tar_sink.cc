@@ -87,9 +87,8 @@ TarSink::~TarSink() {
 Result<void> TarSink::start() {
   archive_ = ::archive_write_new();
   if (archive_ == nullptr) return Error{ErrorCode::kNoMemory, "the archive"};
-  // Names are bytes here, and in the archive.
   if (::archive_write_set_format_pax(archive_) != ARCHIVE_OK ||
-      ::archive_write_set_options(archive_, "hdrcharset=BINARY,xattrheader=SCHILY") != ARCHIVE_OK ||
+      ::archive_write_set_options(archive_, "xattrheader=SCHILY") != ARCHIVE_OK ||
       ::archive_write_set_bytes_in_last_block(archive_, 1) != ARCHIVE_OK)
     return failure("the format of the archive");
   const auto write = [](archive*, void* self, const void* bytes, std::size_t length) -> la_ssize_t {
@@ -135,11 +134,12 @@ Result<void> TarSink::add_xattrs(archive_entry& entry, EntrySource& source) {
   return {};
 }
 
-// A warning of libarchive would be one of characters that it cannot convert: it converts none.
+// Names are bytes here, and in the archive. libarchive warns of one that is not ASCII, writes its bytes, and a keyword that says
+// so. GNU tar does not know the keyword and tells the user, so the other names go without.
 Result<void> TarSink::write_header(archive_entry& entry) {
   const int written = ::archive_write_header(archive_, &entry);
   if (written == ARCHIVE_FATAL) return failure("the archive");
-  if (written != ARCHIVE_OK) {
+  if (written != ARCHIVE_OK && written != ARCHIVE_WARN) {
     const char* const why = ::archive_error_string(archive_);
     return Error{ErrorCode::kUnsupported, why != nullptr ? why : "it does not fit into an archive"};
   }

@@ -20,13 +20,19 @@ Error not_mounted(const Path& volume) {
   return {ErrorCode::kNotFound, volume.string() + " is not mounted: no daemon answers at its control socket"};
 }
 
+Error not_for_everybody(const Path& volume) {
+  return {ErrorCode::kAccessDenied,
+          fmt::format("the daemon of {} answers only root and its owner here; everybody who sees the mount may ask "
+                      "dedupfs-stat and dedupfs-top",
+                      volume.string())};
+}
+
 // A queue of the socket that is full is a daemon that does not come to accept anybody.
 Result<void> connect_to(int socket, const ControlAddress& address, const Path& volume, const Patience& patience) {
   Wait wait("the daemon of " + volume.string() + " to take another connection", patience);
   while (::connect(socket, address.get(), sizeof address.address) != 0) {
     if (errno == ECONNREFUSED || errno == ENOENT) return not_mounted(volume);
-    if (errno == EACCES)
-      return Error{ErrorCode::kAccessDenied, "the daemon of " + volume.string() + " belongs to another user"};
+    if (errno == EACCES) return not_for_everybody(volume);
     if (errno != EAGAIN && errno != EINTR) return Error::from_errno(errno, volume.string() + ": control socket");
     DEDUPFS_TRY(wait.check());
     std::this_thread::sleep_for(wait.pause(std::chrono::milliseconds(20)));
@@ -39,6 +45,7 @@ Result<void> connect_to(int socket, const ControlAddress& address, const Path& v
 Result<ControlClient> ControlClient::connect(const Path& volume, Patience patience) {
   const auto address = ControlAddress::of(volume);
   if (!address && address.error().code() == ErrorCode::kNotFound) return not_mounted(volume);
+  if (!address && address.error().code() == ErrorCode::kAccessDenied) return not_for_everybody(volume);
   if (!address) return address.error();
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return Error::from_errno(errno, "control socket");

@@ -117,6 +117,18 @@ TEST_F(TarSinks, KeepNamesOfAnyBytesAndLength) {
   EXPECT_EQ(tar_of({.paths = {strange}}).at(strange + "/" + strange).content, "content");
 }
 
+// GNU tar complains of the keyword.
+TEST_F(TarSinks, SayOnlyOfOtherNamesThatTheyAreBytes) {
+  constexpr std::string_view kKeyword = "hdrcharset=BINARY";
+  (void)tar_of();
+  EXPECT_EQ(tar_.find(kKeyword), std::string::npos);
+
+  tar_.clear();
+  volume_.make_file(kRootInode, "\xc3\xa9", "content");
+  EXPECT_EQ(tar_of({.paths = {"\xc3\xa9"}}).count("\xc3\xa9"), 1);
+  EXPECT_NE(tar_.find(kKeyword), std::string::npos);
+}
+
 TEST_F(TarSinks, LeaveOutAFileThatCannotBeReadAndGoOn) {
   Attributes wrong = volume_.attributes(value_of(volume_.find("docs/old")));  // no content
   wrong.mode = S_IFREG | 0644;
