@@ -35,6 +35,10 @@ Committer::~Committer() {
 Result<void> Committer::commit(std::chrono::milliseconds patience) {
   const MutexLock lock(mutex_);
   if (!duties_.has_changes() && !running_) return {};
+  if (runner_ == std::this_thread::get_id()) {  // it would wait for itself
+    round_wanted_ = true;
+    return Error{ErrorCode::kBusy, "the commit comes after what its thread does now"};
+  }
   const std::shared_ptr<Round> round = next_round_;
   if (done_.wait_for(mutex_, patience, [&]() DEDUPFS_REQUIRES(mutex_) { return round->done; })) return round->result;
   round_wanted_ = true;
@@ -72,6 +76,7 @@ void Committer::stop() {
 
 void Committer::run() {
   const MutexLock lock(mutex_);
+  runner_ = std::this_thread::get_id();
   Clock::time_point next_by_age = Clock::now() + interval_;
   while (!stopping_) {
     const Clock::time_point now = Clock::now();

@@ -30,7 +30,7 @@ class Committer {
   ~Committer();
 
   // When it returns, everything that happened before the call is durable. Callers share commits. With `patience`, a caller
-  // first waits so long for a commit that another one requests.
+  // first waits so long for a commit that another one requests. A duty that calls it requests a commit and gets kBusy.
   Result<void> commit(std::chrono::milliseconds patience = {});
 
   void request_commit();           // soon, without waiting
@@ -65,6 +65,7 @@ class Committer {
   Clock::time_point prepare_not_before_ DEDUPFS_GUARDED_BY(mutex_);
   bool clean_up_wanted_ DEDUPFS_GUARDED_BY(mutex_) = false;
   bool stopping_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  std::thread::id runner_ DEDUPFS_GUARDED_BY(mutex_);  // the committer's thread, once it runs
   std::thread thread_;
 };
 

@@ -60,6 +60,23 @@ TEST(Committer, DoesItsDutyOnceAnIntervalWithoutACommit) {
   EXPECT_EQ(group.commits, 0);
 }
 
+TEST(Committer, ADutyThatWantsACommitDoesNotWaitForIt) {
+  Group group{.changes = 1};
+  std::atomic<Committer*> committer = nullptr;
+  Committer::Duties duties = group.duties();
+  duties.now_and_then = [&] {
+    if (Committer* const mine = committer.exchange(nullptr)) {
+      ++group.changes;
+      (void)mine->commit();
+    }
+  };
+  Committer its_committer(1ms, duties);
+  committer = &its_committer;
+
+  EXPECT_TRUE(eventually([&] { return committer == nullptr && group.durable == 2; }));
+  its_committer.stop();
+}
+
 TEST(Committer, WhatHappenedBeforeTheCallIsDurableAfterIt) {
   Group group{.commit_takes = 2ms};
   Committer committer(1h, group.duties());
