@@ -96,7 +96,7 @@ class Drawing {
   const LineChart& chart_;
   std::int64_t first_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t last_ = std::numeric_limits<std::int64_t>::min();
-  double most_;
+  double most_ = 0;
 };
 
 std::string legend_of(const LineChart& chart) {
