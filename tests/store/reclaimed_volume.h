@@ -159,7 +159,7 @@ class ReclaimedVolume {
             .commit = [this] { return commit(); },
             .before_erasing = [this] { run_once(before_erasing); },
             .references = [this](const auto& snapshot, const auto& visit) { return visit_kept(snapshot, visit); },
-            .newest_references = [this](const auto& visit) -> Result<void> {
+            .newest_references = [this](const auto& visit, const GoOn&) -> Result<void> {
               (void)std::ranges::all_of(newest.empty() ? half_of_kept() : newest, visit);
               return {};
             },

@@ -138,7 +138,8 @@ ReclaimHost BackgroundWork::reclaim_host() {
       .await_deletions = [this](const auto& check_cancelled) { return clean_up_.await(check_cancelled); },
       .before_erasing = [this] { checkpointer_->take_now(); },
       .references = [this](const auto& snapshot, const auto& visit) { return references_.visit(snapshot, visit); },
-      .newest_references = [this](const auto& visit) { return references_.visit_newest(visit); },
+      .newest_references = [this](const auto& visit,
+                                  const GoOn& go_on) { return references_.visit_newest(visit, go_on); },
       .gather_percent = settings_.gather_percent,
       .available_bytes = [this] { return space_.metadata_room(); }};
 }

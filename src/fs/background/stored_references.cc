@@ -47,10 +47,11 @@ Result<void> StoredReferences::visit(const Database::Snapshot& snapshot, const R
 
 // Higher inode numbers are newer. Large files are visited one by one, the newest first. Many small files that were made
 // together are visited in the order in which they were made, because they will be read in that order.
-Result<void> StoredReferences::visit_newest(const ReclaimHost::VisitUntil& visit) const {
+Result<void> StoredReferences::visit_newest(const ReclaimHost::VisitUntil& visit, const GoOn& go_on) const {
   std::vector<ChunkId> ids;  // of the small ones
   InodeNumber together = 1;
   for (std::string end = encode_inode_key(numbers_.end());;) {
+    DEDUPFS_TRY(go_on());
     DEDUPFS_ASSIGN(const auto newest, database_.find_before(Family::kRecipes, end));
     if (!newest) return {};
     const InodeNumber last = node_in_key(newest->first);

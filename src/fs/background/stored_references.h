@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "base/go_on.h"
 #include "base/result.h"
 #include "fs/inodes/inode_numbers.h"
 #include "index/database.h"
@@ -20,8 +21,9 @@ class StoredReferences {
 
   // Visits the references of live files and of files in snapshots, in a committed state.
   Result<void> visit(const Database::Snapshot& snapshot, const ReclaimHost::Visit& visit) const;
-  // Visits the references of the newest files first, each file from its beginning, until `visit` returns false.
-  Result<void> visit_newest(const ReclaimHost::VisitUntil& visit) const;
+  // Visits the references of the newest files first, each file from its beginning, until `visit` returns false. Asks `go_on` now and
+  // then, also where files have no references.
+  Result<void> visit_newest(const ReclaimHost::VisitUntil& visit, const GoOn& go_on) const;
 
  private:
   Result<bool> visit_recipes(const std::string& begin, const std::string& end,

@@ -21,6 +21,13 @@ bool has_sample_of_present(Volume& volume) {
   return first && !first->empty();
 }
 
+GoOn for_at_most(std::chrono::milliseconds patience) {
+  return [end = std::chrono::steady_clock::now() + patience]() -> Result<void> {
+    if (std::chrono::steady_clock::now() > end) return Error{ErrorCode::kInterrupted, "it would take too long"};
+    return {};
+  };
+}
+
 }  // namespace
 
 HistoryKeeper::HistoryKeeper(Volume& volume, HistoryHost host, HistorySettings settings)
@@ -75,12 +82,7 @@ void HistoryKeeper::take_last() {
   survive("taking the last sample for the history", [this] {
     if (is_unchanged() || !host_.commit()) return;  // the last commit has the same failure, and reports it
     no_count_before_ = {};
-    const auto end = Clock::now() + settings_.patience;
-    const GoOn in_time = [end]() -> Result<void> {
-      if (Clock::now() > end) return Error{ErrorCode::kInterrupted, "it would take too long"};
-      return {};
-    };
-    sample(in_time, [] { return Result<void>(); });
+    sample(for_at_most(settings_.patience), for_at_most(settings_.patience + settings_.size_patience));
   });
 }
 
@@ -89,8 +91,9 @@ void HistoryKeeper::sample(const GoOn& go_on, const GoOn& wanted) {
   if (is_unchanged() || now < 0 || now > HistorySample::kMaxUnixSeconds) return;
   const std::uint64_t changes = host_.changes();
   const auto counted = Clock::now() < no_count_before_ ? std::nullopt : counted_sample(now, go_on);
-  if (!counted && !wanted()) return;  // take_last() takes it
-  host_.keep(counted ? *counted : sample_without_counts(volume_, now));
+  const auto taken = counted ? *counted : sample_without_counts(volume_, now, wanted);
+  if (!taken) return;  // if the thread was stopped, take_last() takes it
+  host_.keep(*taken);
   sampled_changes_ = changes;
 }
 

@@ -3,7 +3,7 @@
 //
 // Counting walks over the metadata. So it takes place in at most a hundredth of the time, on a thread of low priority, and ends when the
 // volume is unmounted. The sample of the unmount has counts if that takes less than HistorySettings::patience. Samples without counts have the
-// size on disk.
+// size on disk. If even that takes the unmount longer than size_patience, there is none: the unmount does not wait.
 //
 // Threads:   every function from any thread, except take_last().
 // Ownership: the volume and what the host refers to must outlive it; stop(), or the destructor, ends its thread.
@@ -34,7 +34,8 @@ struct HistoryHost {
 struct HistorySettings {
   std::function<std::int64_t()> unix_seconds;  // nothing: the clock of the system
   std::chrono::milliseconds interval = std::chrono::hours(1);
-  std::chrono::milliseconds patience = std::chrono::seconds(2);  // at the unmount
+  std::chrono::milliseconds patience = std::chrono::seconds(2);       // at the unmount
+  std::chrono::milliseconds size_patience = std::chrono::seconds(3);  // after that
 };
 
 class HistoryKeeper {
@@ -51,7 +52,7 @@ class HistoryKeeper {
 
   void run();
   void sample_in_background();
-  // Keeps a sample: with counts if `go_on` lets it count to the end, otherwise without them if one is `wanted` then.
+  // Keeps a sample: with counts if `go_on` lets it count to the end, otherwise without them if `wanted` lets it measure to the end.
   void sample(const GoOn& go_on, const GoOn& wanted);
   std::optional<HistorySample> counted_sample(std::int64_t now, const GoOn& go_on);
   std::int64_t unix_seconds() const;

@@ -26,10 +26,12 @@ class NewestFiles {
 
   Result<std::optional<HistorySample::RestoreSpeed>> speed(const VisitNewest& visit_newest) {
     Result<void> outcome;
-    DEDUPFS_TRY(visit_newest([&](ChunkId id) {
-      outcome = add(id);
-      return outcome && bytes_ < kNewestBytes;
-    }));
+    DEDUPFS_TRY(visit_newest(
+        [&](ChunkId id) {
+          outcome = add(id);
+          return outcome && bytes_ < kNewestBytes;
+        },
+        go_on_));
     DEDUPFS_TRY(outcome);
     if (bytes_ == 0) return std::optional<HistorySample::RestoreSpeed>();
     const auto speed_from = [&](const DiskModel& disk) {
@@ -58,10 +60,10 @@ class NewestFiles {
 
 }  // namespace
 
-HistorySample sample_without_counts(const Volume& volume, std::int64_t unix_seconds) {
+Result<HistorySample> sample_without_counts(const Volume& volume, std::int64_t unix_seconds, const GoOn& go_on) {
   HistorySample sample;
   sample.unix_seconds = unix_seconds;
-  sample.disk_bytes = disk_bytes_of(volume);
+  DEDUPFS_ASSIGN(sample.disk_bytes, disk_bytes_of(volume, go_on));
   return sample;
 }
 

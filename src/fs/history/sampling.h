@@ -16,13 +16,14 @@
 
 namespace dedupfs {
 
-// Visits every chunk that the newest files refer to, the newest files first, until `visit` returns false.
-using VisitNewest = std::function<Result<void>(const std::function<bool(ChunkId)>& visit)>;
+// Visits every chunk that the newest files refer to, the newest files first, until `visit` returns false. Asks `go_on` also while it
+// passes files without chunks.
+using VisitNewest = std::function<Result<void>(const std::function<bool(ChunkId)>& visit, const GoOn& go_on)>;
 
 // The speed of reading is that of so much of the newest files.
 inline constexpr std::uint64_t kNewestBytes = std::uint64_t{1} << 30;
 
-HistorySample sample_without_counts(const Volume& volume, std::int64_t unix_seconds);
+Result<HistorySample> sample_without_counts(const Volume& volume, std::int64_t unix_seconds, const GoOn& go_on);
 // Of what is committed.
 Result<HistorySample> take_sample(Volume& volume, std::int64_t unix_seconds, const VisitNewest& visit_newest,
                                   const GoOn& go_on);

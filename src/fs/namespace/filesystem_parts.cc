@@ -23,8 +23,8 @@ HistoryHost history_host(FilesystemParts& parts) {
                 put_history_sample(parts.volume->metadata(), sample);
               },
           .visit_newest =
-              [&parts](const auto& visit) {
-                return StoredReferences(parts.volume->database(), *parts.numbers).visit_newest(visit);
+              [&parts](const auto& visit, const GoOn& go_on) {
+                return StoredReferences(parts.volume->database(), *parts.numbers).visit_newest(visit, go_on);
               }};
 }
 
@@ -33,7 +33,7 @@ HistoryHost history_host(FilesystemParts& parts) {
 FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique_ptr<InodeNumbers> its_numbers,
                                  const FilesystemOptions& options)
     : volume(std::move(its_volume)),
-      volume_size([this] { return disk_bytes_of(*volume); }),
+      volume_size([this] { return *disk_bytes_of(*volume); }),
       writability(volume->read_only()),
       budget(options.dirty_bytes, [this] { transactions.request_prepare(); }),
       quota_ledger(volume->metadata()),

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "fs/format/mode.h"
@@ -16,10 +15,37 @@ namespace {
 
 constexpr int kDeepest = 8;  // folders in folders; a volume has fewer
 
+Result<std::uint64_t> allocated_below(BackingFolder& parent, std::string_view name, int depth, const GoOn& go_on);
+
+// Files come and go under a running daemon: files that cannot be read are not counted.
+Result<std::uint64_t> allocated_below(BackingFolder& folder, int depth, const GoOn& go_on) {
+  const auto itself = folder.status();
+  std::uint64_t bytes = itself ? itself->allocated_bytes : 0;
+  const auto names = folder.list();
+  if (!names || depth == 0) return bytes;
+  for (const std::string& name : *names) {
+    if (go_on) DEDUPFS_TRY(go_on());
+    const auto status = folder.status(name);
+    if (!status) continue;
+    std::uint64_t of_name = status->allocated_bytes;
+    if (status->type == Backing::Type::kDirectory) {
+      DEDUPFS_ASSIGN(of_name, allocated_below(folder, name, depth - 1, go_on));
+    }
+    bytes += of_name;
+  }
+  return bytes;
+}
+
+Result<std::uint64_t> allocated_below(BackingFolder& parent, std::string_view name, int depth, const GoOn& go_on) {
+  const auto folder = parent.open_folder(name);
+  if (!folder) return 0;
+  return allocated_below(**folder, depth, go_on);
+}
+
 class Counting {
  public:
-  Counting(Volume& volume, const CommittedView& view)
-      : volume_(volume), view_(view), max_bytes_(ChunkSet::limit_for(volume.database())) {}
+  Counting(Volume& volume, const CommittedView& view, const GoOn& go_on)
+      : volume_(volume), view_(view), go_on_(go_on), max_bytes_(ChunkSet::limit_for(volume.database())) {}
 
   Result<Statistics> run() {
     DEDUPFS_TRY(view_.walk_inodes([this](const InodeRecord& record) { count_inode(record.attributes); }));
@@ -32,14 +58,12 @@ class Counting {
     DEDUPFS_TRY(mark_bases());
     for (const ChunkSet* const set : {&live_, &snapshot_only_, &bases_}) DEDUPFS_TRY(set->require_complete());
     DEDUPFS_TRY(view_.walk_extents([this](const ChunkExtent& extent) { count_extent(extent); }));
-    measure_disk();
+    DEDUPFS_TRY(measure_disk());
     const DamageRecord& damage = volume_.chunks().damage();
     statistics_.damaged_chunks = damage.damaged_chunks();
     statistics_.healed_chunks = damage.healed_chunks();
     return statistics_;
   }
-
-  static std::uint64_t disk_bytes_of(const Volume& volume) { return allocated_below(*volume.folder(), kDeepest); }
 
  private:
   void count_inode(const Attributes& attributes) {
@@ -120,35 +144,15 @@ class Counting {
     statistics_.delta_bytes += chunk.delta_length;
   }
 
-  // Files come and go under a running daemon: files that cannot be read are not counted.
-  static std::uint64_t allocated_below(BackingFolder& folder, int depth) {
-    const auto itself = folder.status();
-    std::uint64_t bytes = itself ? itself->allocated_bytes : 0;
-    const auto names = folder.list();
-    if (!names || depth == 0) return bytes;
-    for (const std::string& name : *names) {
-      const auto status = folder.status(name);
-      if (!status) continue;
-      if (status->type == Backing::Type::kDirectory)
-        bytes += allocated_below(folder, name, depth - 1);
-      else
-        bytes += status->allocated_bytes;
-    }
-    return bytes;
-  }
-  static std::uint64_t allocated_below(BackingFolder& parent, std::string_view name, int depth) {
-    const auto folder = parent.open_folder(name);
-    return folder ? allocated_below(**folder, depth) : 0;
-  }
-
-  void measure_disk() {
+  Result<void> measure_disk() {
     BackingFolder& volume = *volume_.folder();
-    const std::uint64_t container_bytes = allocated_below(volume, kContainersDirectory, kDeepest);
-    statistics_.index_bytes = allocated_below(volume, kIndexDirectory, kDeepest);
+    DEDUPFS_ASSIGN(const std::uint64_t container_bytes,
+                   allocated_below(volume, kContainersDirectory, kDeepest, go_on_));
+    DEDUPFS_ASSIGN(statistics_.index_bytes, allocated_below(volume, kIndexDirectory, kDeepest, go_on_));
     statistics_.landed_bytes = volume_.containers().landed_bytes().value_or(0);
     statistics_.index_table_bytes = volume_.database().table_bytes();
     statistics_.index_filters = volume_.database().filter_memory();
-    statistics_.disk_bytes = disk_bytes_of(volume_);
+    DEDUPFS_ASSIGN(statistics_.disk_bytes, disk_bytes_of(volume_, go_on_));
     // Files come and go while they are counted, and the rest is garbage.
     std::uint64_t rest = container_bytes;
     for (std::uint64_t* const part :
@@ -160,10 +164,12 @@ class Counting {
     const std::uint64_t counted = container_bytes + statistics_.index_bytes;
     statistics_.disk_bytes = std::max(statistics_.disk_bytes, counted);
     statistics_.other_bytes = statistics_.disk_bytes - counted;
+    return {};
   }
 
   Volume& volume_;
   const CommittedView& view_;
+  const GoOn& go_on_;                   // may be empty
   const std::uint64_t max_bytes_;       // of each set
   ChunkSet live_{max_bytes_};           // that files refer to
   ChunkSet snapshot_only_{max_bytes_};  // that only files of snapshots refer to
@@ -212,13 +218,13 @@ double Statistics::mean_delta_bytes() const {
   return part(delta_bytes, delta_chunks);
 }
 
-std::uint64_t disk_bytes_of(const Volume& volume) {
-  return Counting::disk_bytes_of(volume);
+Result<std::uint64_t> disk_bytes_of(const Volume& volume, const GoOn& go_on) {
+  return allocated_below(*volume.folder(), kDeepest, go_on);
 }
 
 Result<Statistics> compute_statistics(Volume& volume, GoOn go_on) {
-  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume, std::move(go_on)));
-  return Counting(volume, view).run();
+  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume, go_on));
+  return Counting(volume, view, go_on).run();
 }
 
 std::uint64_t damaged_chunks_of(Volume& volume) {

@@ -80,8 +80,9 @@ struct Statistics {
 // Counts the last commit: sync first to count everything. An Error of `go_on` ends it.
 Result<Statistics> compute_statistics(Volume& volume, GoOn go_on = nullptr);
 
-// The size of the volume's folder, as du counts. Reads the status of every file in it.
-std::uint64_t disk_bytes_of(const Volume& volume);
+// The size of the volume's folder, as du counts. Reads the status of every file in it, and asks `go_on` before each, whose Error ends it:
+// it has no other.
+Result<std::uint64_t> disk_bytes_of(const Volume& volume, const GoOn& go_on = nullptr);
 
 // The damaged chunks that are known, without a walk.
 std::uint64_t damaged_chunks_of(Volume& volume);

@@ -168,17 +168,19 @@ Result<void> CopyForward::find_order(const std::vector<Usage>& containers) {
   std::uint64_t references = 0;
   std::uint64_t misses = 0;  // since the last chunk that moves
   Result<void> visited;
-  DEDUPFS_TRY(host_.newest_references([&](ChunkId id) {
-    visited = visit_needed(id, extents, seen, [&](ChunkId needed, const ChunkExtent& extent) {
-      if (order_.size() == wanted || !emptied.contains(extent.place.container)) return;
-      order_.push_back({needed, extent.place.container});
-      misses = 0;
-    });
-    if (visited && references++ % kReferencesBetweenReports == 0) visited = report(0);
-    // What landed belongs to the newest files, or to none.
-    const bool is_hopeless = settings_.goal == ReclaimGoal::kSettle && misses++ > kMaxMisses + wanted;
-    return visited.has_value() && order_.size() < wanted && !is_hopeless;
-  }));
+  DEDUPFS_TRY(host_.newest_references(
+      [&](ChunkId id) {
+        visited = visit_needed(id, extents, seen, [&](ChunkId needed, const ChunkExtent& extent) {
+          if (order_.size() == wanted || !emptied.contains(extent.place.container)) return;
+          order_.push_back({needed, extent.place.container});
+          misses = 0;
+        });
+        if (visited && references++ % kReferencesBetweenReports == 0) visited = report(0);
+        // What landed belongs to the newest files, or to none.
+        const bool is_hopeless = settings_.goal == ReclaimGoal::kSettle && misses++ > kMaxMisses + wanted;
+        return visited.has_value() && order_.size() < wanted && !is_hopeless;
+      },
+      [this] { return report(0); }));
   return visited;
 }
 

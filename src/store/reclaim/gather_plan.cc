@@ -110,11 +110,13 @@ Result<GatherPlan> plan_gathering(Volume& volume, const ReclaimHost& host, std::
   GatherPlanner planner(volume, max_disk_bytes);
   std::uint64_t references = 0;
   Result<void> visited;
-  DEDUPFS_TRY(host.newest_references([&](ChunkId id) {
-    visited = planner.read(id);
-    if (visited && references++ % kReadsBetweenReports == 0) visited = report();
-    return visited.has_value() && !planner.is_done();
-  }));
+  DEDUPFS_TRY(host.newest_references(
+      [&](ChunkId id) {
+        visited = planner.read(id);
+        if (visited && references++ % kReadsBetweenReports == 0) visited = report();
+        return visited.has_value() && !planner.is_done();
+      },
+      report));
   DEDUPFS_TRY(visited);
   return planner.finish();
 }

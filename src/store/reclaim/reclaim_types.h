@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "base/go_on.h"
 #include "base/result.h"
 #include "index/database.h"
 #include "store/format/types.h"
@@ -29,9 +30,9 @@ struct ReclaimHost {
   using Visit = std::function<Result<void>(ChunkId id, double progress)>;
   std::function<Result<void>(const Database::Snapshot& snapshot, const Visit& visit)> references;
   // Visits every chunk that the newest files refer to, the newest files first, each from its beginning, until it is told that this is
-  // enough. May be none.
+  // enough. Asks `go_on` also while it passes files without chunks. May be none.
   using VisitUntil = std::function<bool(ChunkId id)>;
-  std::function<Result<void>(const VisitUntil& visit)> newest_references;
+  std::function<Result<void>(const VisitUntil& visit, const GoOn& go_on)> newest_references;
   // What settling gathers (docs/settling.md) takes at most this share of what was stored since it gathered last. 0: nothing.
   unsigned gather_percent = 100;
   // The bytes that a reclaim may write now, on the disk that the volume lies on.

@@ -42,10 +42,12 @@ class StoredReferencesTest : public testing::Test {
     const auto numbers = InodeNumbers::load(*metadata_).value();
     const StoredReferences references(metadata_.database(), *numbers);
     std::vector<std::uint64_t> ids;
-    EXPECT_TRUE(references.visit_newest([&](ChunkId id) {
-      ids.push_back(number_of(id));
-      return ids.size() < enough;
-    }));
+    EXPECT_TRUE(references.visit_newest(
+        [&](ChunkId id) {
+          ids.push_back(number_of(id));
+          return ids.size() < enough;
+        },
+        [] { return Result<void>(); }));
     return ids;
   }
 
@@ -96,6 +98,25 @@ TEST_F(StoredReferencesTest, OfTheNewestFilesComeFirstUntilThereAreEnough) {
   EXPECT_THAT(newest(100), ElementsAre(15, 14, 11, 12, 13)) << "small files that were made together stay together";
   EXPECT_THAT(newest(3), ElementsAre(15, 14, 11));
   EXPECT_THAT(newest(1), ElementsAre(15));
+}
+
+// Whoever stops a walk would wait for all files otherwise.
+TEST_F(StoredReferencesTest, AWalkPastFilesWithoutChunksAsksWhetherToGoOn) {
+  const RecipeEntry entry{.kind = RecipeEntry::Kind::kInline, .length = 1, .chunk = {}, .bytes = "a"};
+  for (InodeNumber inode = 2; inode < 100; ++inode)
+    put(Family::kRecipes, encode_recipe_key(inode, 0), encode_segment({entry}));
+  const auto numbers = InodeNumbers::load(*metadata_).value();
+  int questions = 0;
+
+  const auto visited = StoredReferences(metadata_.database(), *numbers)
+                           .visit_newest([](ChunkId) { return true; },
+                                         [&]() -> Result<void> {
+                                           if (++questions == 3) return Error{ErrorCode::kInterrupted, "stopped"};
+                                           return {};
+                                         });
+
+  ASSERT_FALSE(visited);
+  EXPECT_EQ(visited.error().code(), ErrorCode::kInterrupted);
 }
 
 }  // namespace

@@ -117,6 +117,20 @@ TEST_F(HistoryKeeperTest, AnUnmountDoesNotWaitForCounts) {
   EXPECT_GT(samples[1].disk_bytes, 0);
 }
 
+// A look at every file of the volume takes minutes if the disk is slow and the volume large.
+TEST_F(HistoryKeeperTest, AnUnmountDoesNotWaitForTheSizeEither) {
+  FilesystemOptions impatient = options();
+  impatient.history->patience = std::chrono::milliseconds(-1);
+  impatient.history->size_patience = std::chrono::milliseconds(0);
+  TestFilesystem fs(impatient);
+  ASSERT_TRUE(has_samples_of(fs, 1));
+  for (int i = 0; i < 1000; ++i) fs.make_file(kRootInode, std::to_string(i));
+  clock_ += kHistoryHour;
+  fs.reopen();
+
+  EXPECT_THAT(history(fs), SizeIs(1)) << "that of the mount";
+}
+
 // The unmount stops the thread while it counts. Then the sample is that of the unmount.
 TEST_F(HistoryKeeperTest, AnUnmountWhileItCountsLosesNoSample) {
   TestFilesystem fs;
@@ -126,7 +140,7 @@ TEST_F(HistoryKeeperTest, AnUnmountWhileItCountsLosesNoSample) {
                        {.changes = [] { return std::uint64_t{1}; },
                         .commit = [] { return Result<void>(); },
                         .keep = [&](const HistorySample&) { ++samples; },
-                        .visit_newest = [&](const auto&) -> Result<void> {
+                        .visit_newest = [&](const auto&, const GoOn&) -> Result<void> {
                           counts = true;
                           while (!may_end) std::this_thread::yield();
                           return Error{ErrorCode::kInterrupted, "stopped"};
@@ -156,7 +170,7 @@ TEST_F(HistoryKeeperTest, CountingTakesNoMoreThanAHundredthOfTheTime) {
                               ++samples;
                               if (sample.counts) ++with_counts;
                             },
-                        .visit_newest = [](const auto&) -> Result<void> {
+                        .visit_newest = [](const auto&, const GoOn&) -> Result<void> {
                           std::this_thread::sleep_for(std::chrono::seconds(1));
                           return {};
                         }},

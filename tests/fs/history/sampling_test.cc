@@ -19,7 +19,7 @@ class Sampling : public testing::Test {
     EXPECT_TRUE(ok(fs_->sync()));
     return take_sample(
         fs_->volume(), kNow,
-        [this](const auto& visit) -> Result<void> {
+        [this](const auto& visit, const GoOn&) -> Result<void> {
           for (std::uint64_t id = 1; id < end_of_chunks_; ++id)
             if (!visit(ChunkId{id})) break;
           return {};
@@ -75,11 +75,18 @@ TEST_F(Sampling, EndsWhenItIsToldTo) {
                          })));
 }
 
+TEST_F(Sampling, EndsWhileItMeasuresTheDisk) {
+  const GoOn ended = [] { return Result<void>(Error{ErrorCode::kInterrupted, "now"}); };
+
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, take(ended))) << "too few records for another question";
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, sample_without_counts(fs_->volume(), kNow, ended)));
+}
+
 TEST_F(Sampling, WithoutCountsItHasTheSizeOnDisk) {
   fs_.make_file(kRootInode, "a", random_text(1 << 20, 1));
   EXPECT_TRUE(ok(fs_->sync()));
 
-  const HistorySample sample = sample_without_counts(fs_->volume(), kNow);
+  const HistorySample sample = value_of(sample_without_counts(fs_->volume(), kNow, [] { return Result<void>(); }));
 
   EXPECT_FALSE(sample.counts);
   EXPECT_FALSE(sample.restore);
