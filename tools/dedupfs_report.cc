@@ -7,19 +7,17 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "ask_or_read.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
-#include "fs/history/history_series.h"
 #include "fs/statistics/shared_space.h"
-#include "fs/statistics/statistics.h"
+#include "mount/control/control_socket.h"
 #include "mount/reports/history_report.h"
 #include "mount/reports/share_report.h"
 #include "mount/reports/snapshot_report.h"
-#include "mount/reports/statistics_report.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
 #include "report/page.h"
+#include "volume_source.h"
 #include "whole_file.h"
 
 namespace dedupfs::tools {
@@ -31,15 +29,15 @@ struct ReportArguments {
   bool foreign = false;
 };
 
-// Asks for each part of the report: the daemon has limits for one request, and a volume that is not mounted opens fast.
+// Asks for each part of the report: the daemon has limits for one request.
 class Facts {
  public:
-  Facts(Path volume, bool foreign) : volume_(std::move(volume)), foreign_(foreign) {}
+  Facts(Path volume, bool foreign) : source_(std::move(volume), foreign) {}
 
   Result<ReportFacts> gathered() {
-    ReportFacts facts{.volume = volume_.string(), .unix_seconds = std::time(nullptr)};
-    DEDUPFS_ASSIGN(facts.statistics, statistics());
-    DEDUPFS_ASSIGN(const nlohmann::json samples, history());
+    ReportFacts facts{.volume = source_.path().string(), .unix_seconds = std::time(nullptr)};
+    DEDUPFS_ASSIGN(facts.statistics, source_.statistics());
+    DEDUPFS_ASSIGN(const nlohmann::json samples, source_.history());
     DEDUPFS_ASSIGN(facts.history, read_answer([&] { return history_of(samples); }));
     DEDUPFS_ASSIGN(facts.folders, folders());
     DEDUPFS_ASSIGN(facts.snapshots, snapshots());
@@ -48,37 +46,10 @@ class Facts {
   }
 
  private:
-  // The part of the answer with this key.
-  template <class Read>
-  Result<nlohmann::json> part(const char* key, const nlohmann::json& request, Read read) {
-    DEDUPFS_ASSIGN(const nlohmann::json answer,
-                   ask_or_read(volume_, foreign_, request, [&](Volume& volume) -> Result<nlohmann::json> {
-                     DEDUPFS_ASSIGN(nlohmann::json value, read(volume));
-                     return nlohmann::json{{key, std::move(value)}};
-                   }));
-    return read_answer([&] { return answer.at(key); });
-  }
-
-  Result<nlohmann::json> statistics() {
-    return part("statistics", {{"command", "statistics"}}, [](Volume& volume) -> Result<nlohmann::json> {
-      DEDUPFS_ASSIGN(const Statistics counted, compute_statistics(volume));
-      ScrubStatus scrub;
-      scrub.last = last_scrub_of(volume.database());
-      return statistics_json(counted, volume.superblock(), scrub, std::nullopt, false);
-    });
-  }
-
-  Result<nlohmann::json> history() {
-    return part("samples", {{"command", "history"}}, [](Volume& volume) -> Result<nlohmann::json> {
-      DEDUPFS_ASSIGN(const History samples, read_history(volume.metadata(), std::time(nullptr)));
-      return history_json(samples);
-    });
-  }
-
   Result<nlohmann::json> folders() {
     const nlohmann::json roots = {kRootInode};
     DEDUPFS_ASSIGN(const nlohmann::json all,
-                   part("folders", {{"command", "folders"}, {"inodes", roots}}, read_folders));
+                   source_.ask({{"command", "folders"}, {"inodes", roots}}, "folders", read_folders));
     return read_answer([&] { return all.at(0); });
   }
   static Result<nlohmann::json> read_folders(Volume& volume) {
@@ -89,12 +60,12 @@ class Facts {
   }
 
   Result<nlohmann::json> snapshots() {
-    DEDUPFS_ASSIGN(const nlohmann::json list, part("snapshots", {{"command", "snapshot"}, {"action", "list"}},
-                                                   [](Volume& volume) -> Result<nlohmann::json> {
-                                                     return snapshots_json(volume.snapshots().all(), {});
-                                                   }));
+    DEDUPFS_ASSIGN(const nlohmann::json list, source_.ask({{"command", "snapshot"}, {"action", "list"}}, "snapshots",
+                                                          [](Volume& volume) -> Result<nlohmann::json> {
+                                                            return snapshots_json(volume.snapshots().all(), {});
+                                                          }));
     DEDUPFS_ASSIGN(const nlohmann::json sizes,
-                   part("sizes", {{"command", "snapshot_sizes"}}, [](Volume& volume) -> Result<nlohmann::json> {
+                   source_.ask({{"command", "snapshot_sizes"}}, "sizes", [](Volume& volume) -> Result<nlohmann::json> {
                      DEDUPFS_ASSIGN(const auto shares, compute_snapshot_shares(volume));
                      return snapshot_shares_json(shares);
                    }));
@@ -104,14 +75,13 @@ class Facts {
   // For new data: what the mount says, or the disk of the volume.
   std::optional<std::uint64_t> available_bytes() const {
     const auto table = read_mount_table();
-    const auto mount = table ? find_dedupfs_mount(*table, volume_) : std::nullopt;
-    const auto space = statvfs_in_time(mount ? mount->mountpoint : volume_, {.limit = std::chrono::seconds(10)});
+    const auto mount = table ? find_dedupfs_mount(*table, source_.path()) : std::nullopt;
+    const auto space = statvfs_in_time(mount ? mount->mountpoint : source_.path(), {.limit = std::chrono::seconds(10)});
     if (!space) return std::nullopt;
     return std::uint64_t{space->f_bavail} * space->f_frsize;
   }
 
-  const Path volume_;
-  const bool foreign_;
+  VolumeSource source_;
 };
 
 Result<std::string> page_of(const ReportArguments& asked) {

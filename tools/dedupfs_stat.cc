@@ -12,12 +12,10 @@
 #include <set>
 #include <utility>
 
-#include "ask_or_read.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/statistics/file_statistics.h"
 #include "fs/statistics/shared_space.h"
-#include "fs/statistics/statistics.h"
 #include "mount/clients/ask_publicly.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/metrics_report.h"
@@ -29,6 +27,7 @@
 #include "show.h"
 #include "stat_history.h"
 #include "terminal.h"
+#include "volume_source.h"
 #include "whole_file.h"
 
 namespace dedupfs::tools {
@@ -73,16 +72,7 @@ Result<VolumeReport> report_of(nlohmann::json statistics, Path volume, std::opti
 
 Result<VolumeReport> private_report_of(const StatArguments& asked) {
   DEDUPFS_ASSIGN(Path volume_path, find_volume(asked.path));
-  DEDUPFS_ASSIGN(const nlohmann::json response,
-                 ask_or_read(volume_path, asked.foreign, {{"command", "statistics"}},
-                             [](Volume& volume) -> Result<nlohmann::json> {
-                               DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(volume));
-                               ScrubStatus scrub;
-                               scrub.last = last_scrub_of(volume.database());
-                               return nlohmann::json{{"statistics", statistics_json(statistics, volume.superblock(),
-                                                                                    scrub, std::nullopt, false)}};
-                             }));
-  DEDUPFS_ASSIGN(nlohmann::json statistics, read_answer([&] { return response.at("statistics"); }));
+  DEDUPFS_ASSIGN(nlohmann::json statistics, VolumeSource(volume_path, asked.foreign).statistics());
   const auto table = read_mount_table();
   auto mount = table ? find_dedupfs_mount(*table, volume_path) : std::nullopt;
   return report_of(std::move(statistics), std::move(volume_path), std::move(mount));
@@ -149,15 +139,16 @@ Result<FoundFile> find_file(const std::vector<MountEntry>& mounts, const std::st
 Result<nlohmann::json> statistics_of(std::span<const FoundFile> files, bool foreign) {
   std::vector<InodeNumber> inodes;
   for (const FoundFile& file : files) inodes.push_back(file.inode);
-  const nlohmann::json request{{"command", "files"}, {"inodes", inodes}};
-  DEDUPFS_ASSIGN(nlohmann::json response,
-                 ask_or_read(files.front().volume, foreign, request, [&](Volume& volume) -> Result<nlohmann::json> {
-                   DEDUPFS_ASSIGN(const auto statistics, compute_file_statistics(volume, inodes));
-                   return nlohmann::json{{"files", file_statistics_json(statistics)}};
-                 }));
+  VolumeSource source(files.front().volume, foreign);
+  DEDUPFS_ASSIGN(
+      nlohmann::json all,
+      source.ask({{"command", "files"}, {"inodes", inodes}}, "files", [&](Volume& volume) -> Result<nlohmann::json> {
+        DEDUPFS_ASSIGN(const auto statistics, compute_file_statistics(volume, inodes));
+        return file_statistics_json(statistics);
+      }));
   return read_answer([&] {
-    for (std::size_t i = 0; i < files.size(); ++i) response.at("files").at(i)["path"] = files[i].path;
-    return response.at("files");
+    for (std::size_t i = 0; i < files.size(); ++i) all.at(i)["path"] = files[i].path;
+    return all;
   });
 }
 
@@ -273,12 +264,10 @@ Result<nlohmann::json> deletion_of(const FoundSet& set, bool foreign) {
   nlohmann::json names = nlohmann::json::array();
   for (const DeletedSet::Name& name : set.deleted.names) names.push_back({name.inode, name.parent});
   const nlohmann::json request{{"command", "freed"}, {"names", names}, {"snapshots", set.deleted.snapshots}};
-  DEDUPFS_ASSIGN(const nlohmann::json response,
-                 ask_or_read(set.volume, foreign, request, [&](Volume& volume) -> Result<nlohmann::json> {
-                   DEDUPFS_ASSIGN(const Share share, compute_deletion(volume, set.deleted));
-                   return nlohmann::json{{"freed", deletion_json(share)}};
-                 }));
-  return read_answer([&] { return response.at("freed"); });
+  return VolumeSource(set.volume, foreign).ask(request, "freed", [&](Volume& volume) -> Result<nlohmann::json> {
+    DEDUPFS_ASSIGN(const Share share, compute_deletion(volume, set.deleted));
+    return deletion_json(share);
+  });
 }
 
 int show_freed(const StatArguments& asked, const Console& console) {
@@ -301,16 +290,17 @@ Result<nlohmann::json> folders_of(const StatArguments& asked) {
     DEDUPFS_TRY(join_volume(volume_path, mount.source, path));
     inodes.push_back(status.st_ino);
   }
-  DEDUPFS_ASSIGN(const nlohmann::json response,
-                 ask_or_read(volume_path, asked.foreign, {{"command", "folders"}, {"inodes", inodes}},
-                             [&](Volume& volume) -> Result<nlohmann::json> {
-                               DEDUPFS_ASSIGN(const auto shares, compute_folder_shares(volume, inodes));
-                               return nlohmann::json{{"folders", folder_shares_json(shares)}};
-                             }));
+  VolumeSource source(volume_path, asked.foreign);
+  DEDUPFS_ASSIGN(const nlohmann::json folders, source.ask({{"command", "folders"}, {"inodes", inodes}}, "folders",
+                                                          [&](Volume& volume) -> Result<nlohmann::json> {
+                                                            DEDUPFS_ASSIGN(const auto shares,
+                                                                           compute_folder_shares(volume, inodes));
+                                                            return folder_shares_json(shares);
+                                                          }));
   return read_answer([&] {
     nlohmann::json rows = nlohmann::json::array();
     for (std::size_t i = 0; i < asked.trees.size(); ++i)
-      for (nlohmann::json row : response.at("folders").at(i)) {
+      for (nlohmann::json row : folders.at(i)) {
         const auto name = row.at("name").get<std::string>();
         row["path"] = name.empty() ? asked.trees[i] : (Path(asked.trees[i]) / name).string();
         row.erase("name");

@@ -3,29 +3,22 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "ask_or_read.h"
 #include "exit_codes.h"
-#include "fs/history/history_series.h"
 #include "mount/clients/ask_publicly.h"
+#include "mount/control/control_socket.h"
 #include "mount/reports/growth.h"
 #include "mount/reports/history_plot.h"
 #include "mount/reports/history_report.h"
 #include "mount/system/mount_table.h"
 #include "point_in_time.h"
+#include "volume_source.h"
 
 namespace dedupfs::tools {
 namespace {
 
 Result<nlohmann::json> private_samples_of(const HistoryQuestion& question) {
   DEDUPFS_ASSIGN(const Path volume_path, find_volume(question.path));
-  DEDUPFS_ASSIGN(const nlohmann::json answer, ask_or_read(volume_path, question.foreign, {{"command", "history"}},
-                                                          [](Volume& volume) -> Result<nlohmann::json> {
-                                                            DEDUPFS_ASSIGN(
-                                                                const History history,
-                                                                read_history(volume.metadata(), std::time(nullptr)));
-                                                            return nlohmann::json{{"samples", history_json(history)}};
-                                                          }));
-  return read_answer([&] { return answer.at("samples"); });
+  return VolumeSource(volume_path, question.foreign).history();
 }
 
 // All of them for root and the owner; for everybody else who can see the mount, what the daemon tells everybody.

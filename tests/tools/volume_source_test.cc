@@ -1,0 +1,55 @@
+#include "volume_source.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "served_volume.h"
+
+namespace dedupfs::tools {
+namespace {
+
+const nlohmann::json kStatus{{"command", "status"}};
+
+TEST(VolumeSource, OpensAVolumeOnceForAllQuestions) {
+  const ClosedVolume volume;
+  VolumeSource source(volume.path(), false);
+  std::vector<Volume*> opened;
+  const auto note = [&](Volume& given) -> Result<nlohmann::json> {
+    opened.push_back(&given);
+    return nlohmann::json(opened.size());
+  };
+
+  EXPECT_EQ(value_of(source.ask(kStatus, "number", note)), 1);
+  EXPECT_TRUE(fails_with(ErrorCode::kBusy, Volume::open(volume.path(), {}))) << "it stays open between the questions";
+  EXPECT_EQ(value_of(source.ask(kStatus, "number", note)), 2);
+
+  EXPECT_EQ(opened.front(), opened.back());
+}
+
+TEST(VolumeSource, AsksTheDaemonOfAVolumeInUse) {
+  const ServedVolume volume;
+  VolumeSource source(volume.path(), false);
+  const auto unread = [](Volume&) -> Result<nlohmann::json> { return Error{ErrorCode::kIo, "it was opened"}; };
+
+  EXPECT_EQ(value_of(source.statistics()).at("files"), 2);
+  EXPECT_TRUE(value_of(source.history()).is_array());
+  EXPECT_TRUE(fails_with(ErrorCode::kIo, source.ask({{"command", "statistics"}}, "no such key", unread)));
+}
+
+TEST(VolumeSource, AnswersTheSameOfAVolumeThatIsNotInUse) {
+  const ClosedVolume volume;
+  VolumeSource source(volume.path(), false);
+
+  EXPECT_EQ(value_of(source.statistics()).at("files"), 2);
+  EXPECT_TRUE(value_of(source.history()).is_array());
+}
+
+TEST(VolumeSource, AVolumeThatIsNotThereIsAnError) {
+  VolumeSource source("/no/such/volume", false);
+
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, source.statistics()));
+}
+
+}  // namespace
+}  // namespace dedupfs::tools

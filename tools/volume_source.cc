@@ -1,0 +1,47 @@
+#include "volume_source.h"
+
+#include <ctime>
+#include <optional>
+#include <utility>
+
+#include "fs/history/history_series.h"
+#include "fs/statistics/statistics.h"
+#include "mount/control/control_socket.h"
+#include "mount/reports/history_report.h"
+#include "mount/reports/statistics_report.h"
+
+namespace dedupfs::tools {
+
+Result<nlohmann::json> VolumeSource::ask(const nlohmann::json& request, const char* key, const Read& read) {
+  if (volume_ == nullptr) {
+    VolumeOptions options;
+    options.foreign = foreign_;
+    options.read_only = true;
+    auto opened = Volume::open(path_, options);
+    if (!opened && opened.error().code() == ErrorCode::kBusy) {
+      DEDUPFS_ASSIGN(const nlohmann::json answer, control_request(path_, request));
+      return read_answer([&] { return answer.at(key); });
+    }
+    if (!opened) return opened.error();
+    volume_ = std::move(*opened);
+  }
+  return read(*volume_);
+}
+
+Result<nlohmann::json> VolumeSource::statistics() {
+  return ask({{"command", "statistics"}}, "statistics", [](Volume& volume) -> Result<nlohmann::json> {
+    DEDUPFS_ASSIGN(const Statistics counted, compute_statistics(volume));
+    ScrubStatus scrub;
+    scrub.last = last_scrub_of(volume.database());
+    return statistics_json(counted, volume.superblock(), scrub, std::nullopt, false);
+  });
+}
+
+Result<nlohmann::json> VolumeSource::history() {
+  return ask({{"command", "history"}}, "samples", [](Volume& volume) -> Result<nlohmann::json> {
+    DEDUPFS_ASSIGN(const History samples, read_history(volume.metadata(), std::time(nullptr)));
+    return history_json(samples);
+  });
+}
+
+}  // namespace dedupfs::tools
