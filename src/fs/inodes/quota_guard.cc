@@ -51,17 +51,24 @@ void QuotaGuard::await_room(const std::function<bool()>& has_room) {
   while (!has_room() && !orphans_.are_gone(deleted) && std::chrono::steady_clock::now() < end) wait();
 }
 
-void QuotaGuard::admit(Inode& inode, std::uint64_t offset, std::uint64_t length) {
+Result<void> QuotaGuard::admit(Inode& inode, std::uint64_t offset, std::uint64_t length, const Cancelled& cancelled) {
   const QuotaAccountPtr account = account_of_inode(inode);
-  if (account == nullptr || length == 0) return;
+  if (account == nullptr || length == 0) return {};
   const auto has_room = [&] {
     const MutexLock lock(inode.mutex);
     const Attributes attributes = attributes_of(inode);
     return account->has_room_for({most_added(attributes.size, attributes.data_bytes, offset, length), length});
   };
-  if (has_room()) return;
+  if (has_room()) return {};
   await_room(has_room);
-  if (account->needs_measurement(length)) measure_(account);
+  if (!account->needs_measurement(length)) return {};
+  Result<void> outcome;
+  measure_(account, [&] {
+    if (cancelled != nullptr && cancelled())
+      outcome = Error{ErrorCode::kInterrupted, "measuring the stored bytes of the tree was given up"};
+    return outcome;
+  });
+  return outcome;
 }
 
 void QuotaGuard::admit_file(Inode& directory) {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/go_on.h"
 #include "base/result.h"
 #include "fs/content/file_content.h"
 #include "fs/inodes/inode_table.h"
@@ -39,15 +40,17 @@ class [[nodiscard]] QuotaReservation {
 
 class QuotaGuard {
  public:
-  // Measures the stored bytes of a tree. It may take long, and commits.
-  using Measure = std::function<void(const QuotaAccountPtr&)>;
+  // Measures the stored bytes of a tree. It may take long, and commits. It ends when `go_on` says so.
+  using Measure = std::function<void(const QuotaAccountPtr&, const GoOn& go_on)>;
+  using Cancelled = std::function<bool()>;  // true: the caller does not wait any longer
 
   QuotaGuard(const QuotaLedger& quotas, const OrphanReaper& orphans, Transactions& transactions, Measure measure)
       : quotas_(quotas), orphans_(orphans), transactions_(transactions), measure_(std::move(measure)) {}
 
   // If there is too little room for a write into a range of a file, it waits for deleted files to give theirs back, and measures
-  // stored bytes. reserve() decides. Call it outside of the gate, without locks.
-  void admit(Inode& inode, std::uint64_t offset, std::uint64_t length) DEDUPFS_EXCLUDES(inode.mutex);
+  // stored bytes. reserve() decides. kInterrupted if it was cancelled before it knew. Call it outside of the gate, without locks.
+  Result<void> admit(Inode& inode, std::uint64_t offset, std::uint64_t length, const Cancelled& cancelled)
+      DEDUPFS_EXCLUDES(inode.mutex);
   // The same for one more file in a directory. NewFileInQuota decides.
   void admit_file(Inode& directory) DEDUPFS_EXCLUDES(directory.mutex);
 

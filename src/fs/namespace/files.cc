@@ -60,6 +60,10 @@ void Files::prefetch(InodeNumber number, std::uint64_t offset, std::uint64_t len
   if (const Result<InodePtr> inode = table_.get_file(number)) contents_.for_reading(**inode)->prefetch(offset, length);
 }
 
+std::function<bool()> Files::given_up_or(const std::function<bool()>& cancelled) const {
+  return [this, &cancelled] { return gives_up_ || (cancelled != nullptr && cancelled()); };
+}
+
 Result<void> Files::write(InodeNumber number, std::uint64_t offset, ByteSpan bytes, const Caller& caller,
                           const std::function<bool()>& cancelled) {
   DEDUPFS_TRY(transactions_.check_writable(number));
@@ -67,8 +71,8 @@ Result<void> Files::write(InodeNumber number, std::uint64_t offset, ByteSpan byt
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get_file(number));
   if (bytes.empty()) return {};
   DEDUPFS_TRY(space_.admit_data(bytes.size()));
-  quotas_.admit(*inode, offset, bytes.size());
-  DEDUPFS_ASSIGN(DirtyBudget::Share share, contents_.acquire_budget(bytes.size(), cancelled));
+  DEDUPFS_TRY(quotas_.admit(*inode, offset, bytes.size(), given_up_or(cancelled)));
+  DEDUPFS_ASSIGN(DirtyBudget::Share share, contents_.acquire_budget(bytes.size(), given_up_or(cancelled)));
   const Transactions::Change change(transactions_);
   const std::shared_ptr<FileContent> content = contents_.for_change(inode);
   DEDUPFS_ASSIGN(const QuotaReservation room, quotas_.reserve(inode, *content, offset, bytes.size()));
@@ -79,7 +83,7 @@ Result<void> Files::write(InodeNumber number, std::uint64_t offset, ByteSpan byt
 }
 
 Result<void> Files::allocate(InodeNumber number, std::uint64_t offset, std::uint64_t length, AllocateMode mode,
-                             const Caller& caller) {
+                             const Caller& caller, const std::function<bool()>& cancelled) {
   DEDUPFS_TRY(transactions_.check_writable(number));
   if (length == 0) return Error{ErrorCode::kInvalidArgument, "nothing to allocate"};
   DEDUPFS_TRY(FileContents::check_range(offset, length));
@@ -91,10 +95,11 @@ Result<void> Files::allocate(InodeNumber number, std::uint64_t offset, std::uint
     const std::uint64_t there = contents_.for_reading(*inode)->data_bytes();
     const std::uint64_t missing = std::min(length, end - std::min(end, there));
     DEDUPFS_TRY(space_.admit_data(missing));
-    if (missing != 0) quotas_.admit(*inode, offset, length);
+    if (missing != 0) DEDUPFS_TRY(quotas_.admit(*inode, offset, length, given_up_or(cancelled)));
     DEDUPFS_TRY(quotas_.check_room(*inode, missing));
   }
-  DEDUPFS_ASSIGN(const DirtyBudget::Share share, contents_.acquire_budget(DirtyMap::kExtentNodeBytes, nullptr));
+  DEDUPFS_ASSIGN(const DirtyBudget::Share share,
+                 contents_.acquire_budget(DirtyMap::kExtentNodeBytes, given_up_or(cancelled)));
   const Transactions::Change change(transactions_);
   const std::shared_ptr<FileContent> content = contents_.for_change(inode);
   const bool extends = mode == AllocateMode::kExtend || mode == AllocateMode::kZeroRange;
@@ -120,12 +125,13 @@ Result<std::uint64_t> Files::seek_hole(InodeNumber number, std::uint64_t offset)
 }
 
 Result<std::uint64_t> Files::copy_range(InodeNumber from_number, std::uint64_t from_offset, InodeNumber to_number,
-                                        std::uint64_t to_offset, std::uint64_t length, const Caller& caller) {
+                                        std::uint64_t to_offset, std::uint64_t length, const Caller& caller,
+                                        const std::function<bool()>& cancelled) {
   DEDUPFS_TRY(transactions_.check_writable(to_number));
   DEDUPFS_ASSIGN(const InodePtr from, table_.get_file(from_number));
   DEDUPFS_ASSIGN(const InodePtr to, table_.get_file(to_number));
   DEDUPFS_TRY(space_.admit_metadata());
-  quotas_.admit(*to, to_offset, std::min(length, kMaxCopiedAtOnce));
+  DEDUPFS_TRY(quotas_.admit(*to, to_offset, std::min(length, kMaxCopiedAtOnce), given_up_or(cancelled)));
   const Transactions::Change change(transactions_);
   DEDUPFS_TRY(metadata_.check_tree(tree_of(from_number)));  // a deleted snapshot's content may go with the next group
   const std::shared_ptr<FileContent> source = contents_.for_reading(*from);

@@ -5,6 +5,7 @@
 // Failure:   errors as in POSIX; damage is logged.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -53,16 +54,19 @@ class Files {
   Result<void> write(InodeNumber number, std::uint64_t offset, ByteSpan bytes, const Caller& caller,
                      const std::function<bool()>& cancelled);
   Result<void> allocate(InodeNumber number, std::uint64_t offset, std::uint64_t length, AllocateMode mode,
-                        const Caller& caller);
+                        const Caller& caller, const std::function<bool()>& cancelled);
   Result<std::uint64_t> seek_data(InodeNumber number, std::uint64_t offset);
   Result<std::uint64_t> seek_hole(InodeNumber number, std::uint64_t offset);
   Result<std::uint64_t> copy_range(InodeNumber from, std::uint64_t from_offset, InodeNumber to, std::uint64_t to_offset,
-                                   std::uint64_t length, const Caller& caller);
+                                   std::uint64_t length, const Caller& caller, const std::function<bool()>& cancelled);
   // Reports errors of earlier writes, once.
   Result<void> flush(InodeNumber number);
   Result<void> sync(InodeNumber number);
+  void give_up_waiting() { gives_up_ = true; }
 
  private:
+  std::function<bool()> given_up_or(const std::function<bool()>& cancelled) const;
+
   const Metadata& metadata_;
   InodeTable& table_;
   FileContents& contents_;
@@ -74,6 +78,7 @@ class Files {
   QuotaGuard& quotas_;
   AccessTimes& access_times_;
   DamageLog& damage_log_;
+  std::atomic<bool> gives_up_{false};
 };
 
 }  // namespace dedupfs

@@ -180,8 +180,8 @@ Result<void> Filesystem::write(InodeNumber inode, std::uint64_t offset, ByteSpan
 }
 
 Result<void> Filesystem::allocate(InodeNumber inode, std::uint64_t offset, std::uint64_t length, AllocateMode mode,
-                                  const Caller& caller) {
-  return parts_->files.allocate(inode, offset, length, mode, caller);
+                                  const Caller& caller, const Cancelled& cancelled) {
+  return parts_->files.allocate(inode, offset, length, mode, caller, cancelled);
 }
 
 Result<std::uint64_t> Filesystem::seek_data(InodeNumber inode, std::uint64_t offset) {
@@ -193,8 +193,9 @@ Result<std::uint64_t> Filesystem::seek_hole(InodeNumber inode, std::uint64_t off
 }
 
 Result<std::uint64_t> Filesystem::copy_range(InodeNumber from, std::uint64_t from_offset, InodeNumber to,
-                                             std::uint64_t to_offset, std::uint64_t length, const Caller& caller) {
-  return parts_->files.copy_range(from, from_offset, to, to_offset, length, caller);
+                                             std::uint64_t to_offset, std::uint64_t length, const Caller& caller,
+                                             const Cancelled& cancelled) {
+  return parts_->files.copy_range(from, from_offset, to, to_offset, length, caller, cancelled);
 }
 
 Result<void> Filesystem::flush_file(InodeNumber inode) {
@@ -241,8 +242,8 @@ Result<CloneTotals> Filesystem::clone_tree(InodeNumber from, InodeNumber parent,
 
 // ---------------------------------------------------------------- quotas
 
-Result<void> Filesystem::set_quota(InodeNumber directory, const QuotaLimits& limits) {
-  return parts_->quotas.set(directory, limits);
+Result<void> Filesystem::set_quota(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on) {
+  return parts_->quotas.set(directory, limits, go_on);
 }
 
 Result<void> Filesystem::remove_quota(InodeNumber directory) {
@@ -262,6 +263,10 @@ Result<void> Filesystem::measure_quotas(const GoOn& go_on) {
 }
 
 // ---------------------------------------------------------------- the whole
+
+void Filesystem::give_up_waiting() {
+  parts_->files.give_up_waiting();
+}
 
 Result<void> Filesystem::sync() {
   DEDUPFS_TRY(parts_->transactions.sync());

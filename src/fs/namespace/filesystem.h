@@ -103,11 +103,12 @@ class Filesystem {
                      const Cancelled& cancelled);
   using AllocateMode = dedupfs::AllocateMode;
   Result<void> allocate(InodeNumber inode, std::uint64_t offset, std::uint64_t length, AllocateMode mode,
-                        const Caller& caller = {});
+                        const Caller& caller = {}, const Cancelled& cancelled = nullptr);
   Result<std::uint64_t> seek_data(InodeNumber inode, std::uint64_t offset);
   Result<std::uint64_t> seek_hole(InodeNumber inode, std::uint64_t offset);
   Result<std::uint64_t> copy_range(InodeNumber from, std::uint64_t from_offset, InodeNumber to, std::uint64_t to_offset,
-                                   std::uint64_t length, const Caller& caller = {});
+                                   std::uint64_t length, const Caller& caller = {},
+                                   const Cancelled& cancelled = nullptr);
   Result<void> flush_file(InodeNumber inode);  // close(2): reports errors of earlier writes
 
   // --- snapshots: entries of the directory kSnapshotsInode, which are read like all others
@@ -138,13 +139,15 @@ class Filesystem {
 
   // --- quotas of trees: as Quotas
 
-  Result<void> set_quota(InodeNumber directory, const QuotaLimits& limits);
+  Result<void> set_quota(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on = nullptr);
   Result<void> remove_quota(InodeNumber directory);
   std::vector<QuotaStatus> quotas() const;
   Result<std::map<InodeNumber, std::string>> quota_paths() const;  // of their directories
   Result<void> measure_quotas(const GoOn& go_on);  // stored bytes of all trees that have a limit of them
 
   // --- the whole
+  // Nobody gets an answer any more: whoever waits for memory or for a measurement in write(), allocate() or copy_range() gets kInterrupted.
+  void give_up_waiting();
   // Everything that happened before the call is durable when it returns (fsync, sync, umount).
   // If a file could not be stored, returns its error; the others are durable all the same.
   Result<void> sync();

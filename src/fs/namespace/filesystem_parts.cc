@@ -46,7 +46,7 @@ FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique
           *volume->folder(), [this] { return transactions.pending_bytes(); }, [this] { (void)transactions.sync(); }),
       orphans(volume->metadata(), volume->chunks(), table, *numbers, quota_ledger, transactions),
       quota_guard(quota_ledger, orphans, transactions,
-                  [this](const QuotaAccountPtr& account) { quotas.measure(account); }),
+                  [this](const QuotaAccountPtr& account, const GoOn& go_on) { quotas.measure(account, go_on); }),
       references(table, orphans),
       damage_log(table, volume->snapshots()),
       moves([this](InodeNumber directory) { return read_parent(volume->metadata(), directory); }),

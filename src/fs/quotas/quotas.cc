@@ -21,6 +21,7 @@ namespace dedupfs {
 namespace {
 
 constexpr std::size_t kEntriesAPage = 1024;
+constexpr std::uint64_t kBetweenQuestions = 256;
 
 Result<void> check_limits(const QuotaLimits& limits) {
   if (!limits.logical_bytes && !limits.stored_bytes && !limits.files)
@@ -51,7 +52,7 @@ void QuotaChanges::note(InodeNumber inode, const std::optional<std::string>& fro
   add(to, &QuotaAccount::RecordedChange::added_bytes, &QuotaAccount::RecordedChange::added_files);
 }
 
-Result<void> Quotas::set(InodeNumber directory, const QuotaLimits& limits) {
+Result<void> Quotas::set(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on) {
   const MutexLock lock(mutex_);
   DEDUPFS_TRY(check_limits(limits));
   DEDUPFS_TRY(transactions_.check_writable(directory));
@@ -66,20 +67,20 @@ Result<void> Quotas::set(InodeNumber directory, const QuotaLimits& limits) {
     }
     DEDUPFS_TRY(transactions_.sync());
   } else {
-    DEDUPFS_ASSIGN(account, set_new(directory, limits));
+    DEDUPFS_ASSIGN(account, set_new(directory, limits, go_on));
   }
-  if (limits.stored_bytes) measure(account);
+  if (limits.stored_bytes) measure(account, go_on);
   return {};
 }
 
-Result<QuotaAccountPtr> Quotas::set_new(InodeNumber directory, const QuotaLimits& limits) {
+Result<QuotaAccountPtr> Quotas::set_new(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on) {
   DEDUPFS_TRY(check_can_have_quota(directory));
   // First: no build that cannot read the records may open the volume from now on.
   DEDUPFS_TRY(add_incompatible_feature(*volume_.folder(), kQuotasFeature));
   DEDUPFS_ASSIGN(QuotaAccountPtr account, ledger_.make(directory, limits));
   const auto count = [&]() -> Result<void> {
     ledger_.add(account);  // an inode that is evicted and loaded again finds its account there
-    Result<void> counted = count_tree(directory, account);
+    Result<void> counted = count_tree(directory, account, go_on);
     // Records that name an account which is not in the ledger name none.
     if (!counted) ledger_.remove(*account);
     return counted;
@@ -117,16 +118,18 @@ Result<void> Quotas::check_no_quota_below(InodeNumber directory) {
 }
 
 // No operation is half done, and all content is stored. Only readers run beside it, and they change no record.
-Result<void> Quotas::count_tree(InodeNumber directory, const QuotaAccountPtr& account) {
+Result<void> Quotas::count_tree(InodeNumber directory, const QuotaAccountPtr& account, const GoOn& go_on) {
   DEDUPFS_TRY(check_can_have_quota(directory));  // again: it may have moved
   DEDUPFS_TRY(check_no_quota_below(directory));
   std::vector<InodeNumber> directories;
+  std::uint64_t steps = 0;
   DEDUPFS_TRY(count_inode(directory, account, directories));
   while (!directories.empty()) {
     const InodeNumber next = directories.back();
     directories.pop_back();
     DEDUPFS_TRY(visit_entries(volume_.metadata(), Family::kCookies, encode_inode_key(next), encode_key_behind(next),
                               kEntriesAPage, [&](const std::string& /*key*/, const std::string& value) -> Result<void> {
+                                if (go_on && ++steps % kBetweenQuestions == 0) DEDUPFS_TRY(go_on());
                                 DEDUPFS_ASSIGN(const CookieEntry entry, decode_cookie_entry(next, value));
                                 return count_inode(entry.inode, account, directories);
                               }));
@@ -170,26 +173,45 @@ Result<void> Quotas::remove(InodeNumber directory) {
 void Quotas::measure(const QuotaAccountPtr& account, const GoOn& go_on) {
   const QuotaAccount::Measurement seen = account->begin_measurement();
   const MutexLock lock(measuring_mutex_);
-  const QuotaAccount::Measurement begun = account->begin_measurement();
-  if (begun.changed_bytes < seen.changed_bytes) return;  // another thread has measured meanwhile
-  const auto stored = [&]() -> Result<std::uint64_t> {
-    DEDUPFS_TRY(transactions_.sync());
-    DEDUPFS_ASSIGN(const Share share,
-                   compute_deletion(volume_, {.names = {{.inode = account->directory()}}, .snapshots = {}}, go_on));
-    return share.stored_bytes;
-  }();
-  account->end_measurement(begun, stored ? std::optional(*stored) : std::nullopt);
-  if (!stored && stored.error().code() != ErrorCode::kInterrupted)
-    spdlog::warn("the stored bytes of the tree of inode {} could not be measured: {}", account->directory(),
-                 stored.error().message());
+  if (account->begin_measurement().changed_bytes < seen.changed_bytes) return;  // another thread has measured meanwhile
+  measure_together({account}, go_on);
 }
 
 Result<void> Quotas::measure_all(const GoOn& go_on) {
-  for (const QuotaAccountPtr& account : ledger_.all()) {
-    DEDUPFS_TRY(go_on());
-    if (account->status().limits.stored_bytes) measure(account, go_on);
+  std::vector<QuotaAccountPtr> limited;
+  for (const QuotaAccountPtr& account : ledger_.all())
+    if (account->status().limits.stored_bytes) limited.push_back(account);
+  if (!limited.empty()) {
+    const MutexLock lock(measuring_mutex_);
+    measure_together(limited, go_on);
   }
   return go_on();
+}
+
+void Quotas::measure_together(const std::vector<QuotaAccountPtr>& accounts, const GoOn& go_on) {
+  std::vector<InodeNumber> directories;
+  std::vector<QuotaAccount::Measurement> begun;
+  for (const QuotaAccountPtr& account : accounts) {
+    directories.push_back(account->directory());
+    begun.push_back(account->begin_measurement());
+  }
+  const auto shares = [&]() -> Result<std::vector<std::optional<Share>>> {
+    DEDUPFS_TRY(transactions_.sync());
+    return compute_tree_shares(volume_, directories, go_on);
+  }();
+  const ErrorCode failure = shares ? ErrorCode() : shares.error().code();
+  if (!shares && failure == ErrorCode::kInterrupted) return;  // whoever needs it measures again
+  if (!shares && accounts.size() > 1 && (failure == ErrorCode::kNoMemory || failure == ErrorCode::kTooLarge)) {
+    const auto middle = accounts.begin() + static_cast<std::ptrdiff_t>(accounts.size() / 2);
+    measure_together({accounts.begin(), middle}, go_on);
+    return measure_together({middle, accounts.end()}, go_on);
+  }
+  for (std::size_t i = 0; i < accounts.size(); ++i) {
+    const auto share = shares ? (*shares)[i] : std::nullopt;
+    accounts[i]->end_measurement(begun[i], share ? std::optional(share->stored_bytes) : std::nullopt);
+  }
+  if (!shares)
+    spdlog::warn("the stored bytes of trees with a quota could not be measured: {}", shares.error().message());
 }
 
 std::vector<QuotaStatus> Quotas::all() const {
@@ -239,7 +261,7 @@ void Quotas::restored(const QuotaChanges& changes) {
       DEDUPFS_TRY(counted);
       DEDUPFS_ASSIGN(const QuotaAccountPtr anew, ledger_.make(directory, account->status().limits));
       ledger_.add(anew);
-      Result<void> done = count_tree(directory, anew);
+      Result<void> done = count_tree(directory, anew, nullptr);
       if (!done) ledger_.remove(*anew);
       return done;
     };

@@ -47,8 +47,9 @@ class Quotas {
 
   // The limits of the tree below a directory, in place of those that it has. They are durable when this returns. Limits may be
   // lower than the use: then the tree cannot grow. kNotDirectory; kInvalidArgument without any limit, and if the directory is in a
-  // tree with a quota or has one below it.
-  Result<void> set(InodeNumber directory, const QuotaLimits& limits);
+  // tree with a quota or has one below it. An Error of `go_on` ends it while it counts a tree. Later, when it measures stored bytes, the
+  // quota is set, and the first write that finds no room measures them.
+  Result<void> set(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on);
   // kNotFound if the directory has no quota.
   Result<void> remove(InodeNumber directory);
   std::vector<QuotaStatus> all() const;
@@ -58,9 +59,10 @@ class Quotas {
   std::optional<QuotaStatus> of_inode(InodeNumber inode);
 
   // Measures the stored bytes of a tree: a commit, and walks over the recipes and extents of the volume. Callers at the same time
-  // wait for each other. If it cannot be measured, the old numbers stay, and the log says why.
-  void measure(const QuotaAccountPtr& account, const GoOn& go_on = nullptr);
-  // The same for all trees with a limit of stored bytes. Fails only with the error of `go_on`, which it calls now and then.
+  // wait for each other. If it cannot be measured, or `go_on` ends it, the old numbers stay. The log says why it could not. New
+  // numbers go with the next group: a crash before it brings the old ones back, which are as good until somebody measures again.
+  void measure(const QuotaAccountPtr& account, const GoOn& go_on);
+  // The same for all trees with a limit of stored bytes, in the same walks. Fails only with the error of `go_on`.
   Result<void> measure_all(const GoOn& go_on);
 
   // After a rollback, at the end of the same group: counts what changed, and names quotas in trees that had none in the snapshot. A
@@ -68,11 +70,13 @@ class Quotas {
   void restored(const QuotaChanges& changes);
 
  private:
-  Result<QuotaAccountPtr> set_new(InodeNumber directory, const QuotaLimits& limits);
+  Result<QuotaAccountPtr> set_new(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on);
   Result<void> check_no_quota_below(InodeNumber directory);
   Result<void> check_can_have_quota(InodeNumber directory);
-  Result<void> count_tree(InodeNumber directory, const QuotaAccountPtr& account);
+  Result<void> count_tree(InodeNumber directory, const QuotaAccountPtr& account, const GoOn& go_on);
   Result<void> count_inode(InodeNumber number, const QuotaAccountPtr& account, std::vector<InodeNumber>& directories);
+  void measure_together(const std::vector<QuotaAccountPtr>& accounts, const GoOn& go_on)
+      DEDUPFS_REQUIRES(measuring_mutex_);
   Result<bool> is_counted(InodeNumber directory, const QuotaAccount& account);
 
   Volume& volume_;

@@ -74,6 +74,31 @@ Result<Share> compute_deletion(Volume& volume, const DeletedSet& deleted, GoOn g
   return Deletion(view, ChunkSet::limit_for(volume.database())).compute(deleted);
 }
 
+Result<std::vector<std::optional<Share>>> compute_tree_shares(Volume& volume,
+                                                              const std::vector<InodeNumber>& directories, GoOn go_on) {
+  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume, std::move(go_on)));
+  Sharers sharers;
+  std::vector<std::pair<std::size_t, Label>> trees;  // by their positions
+  for (std::size_t i = 0; i < directories.size(); ++i) {
+    const auto is_tree = is_directory(view, directories[i]);
+    if (!is_tree && is_tree.error().code() == ErrorCode::kNotFound) continue;
+    DEDUPFS_TRY(is_tree);
+    if (!*is_tree) continue;
+    DEDUPFS_ASSIGN(const Label group, sharers.groups.add());
+    trees.emplace_back(i, group);
+  }
+  std::vector<std::optional<Share>> answer(directories.size());
+  if (trees.empty()) return answer;
+  const std::uint64_t max_bytes = ChunkSet::limit_for(volume.database());
+  FileLabels& files = sharers.files.emplace(view, sharers.groups, max_bytes);
+  for (const auto& [i, group] : trees) DEDUPFS_TRY(files.add_tree(directories[i], group));
+  DEDUPFS_TRY(files.label_files());
+  sharers.snapshots.assign(view.snapshots().size(), kOthers);
+  DEDUPFS_ASSIGN(const auto shares, count_shares(view, sharers, max_bytes));
+  for (const auto& [i, group] : trees) answer[i] = shares[group - kFirstGroup];
+  return answer;
+}
+
 Result<std::vector<std::vector<FolderShare>>> compute_folder_shares(Volume& volume,
                                                                     const std::vector<InodeNumber>& directories,
                                                                     GoOn go_on) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,12 @@ struct DeletedSet {
 
 // kInvalidArgument for a part of a snapshot; kNotFound for what is not there.
 Result<Share> compute_deletion(Volume& volume, const DeletedSet& deleted, GoOn go_on = nullptr);
+
+// Of each directory of the live tree with all that is in it, in the same order; nothing for what is none. All of them are counted together,
+// which takes as long as one. kInvalidArgument if one lies in another.
+Result<std::vector<std::optional<Share>>> compute_tree_shares(Volume& volume,
+                                                              const std::vector<InodeNumber>& directories,
+                                                              GoOn go_on = nullptr);
 
 struct FolderShare {
   std::string name;  // empty: the directory that was asked for, with all below it

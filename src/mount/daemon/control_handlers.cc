@@ -108,7 +108,7 @@ Result<nlohmann::json> run_quota_request(Filesystem& filesystem, const QuotaRequ
     case QuotaRequest::Action::kList:
       if (!filesystem.volume().read_only()) DEDUPFS_TRY(filesystem.measure_quotas(wanted));
       break;
-    case QuotaRequest::Action::kSet: DEDUPFS_TRY(filesystem.set_quota(request.inode, request.limits)); break;
+    case QuotaRequest::Action::kSet: DEDUPFS_TRY(filesystem.set_quota(request.inode, request.limits, wanted)); break;
     case QuotaRequest::Action::kRemove: DEDUPFS_TRY(filesystem.remove_quota(request.inode));
   }
   DEDUPFS_ASSIGN(const auto paths, filesystem.quota_paths());

@@ -117,8 +117,9 @@ void op_fallocate(fuse_req_t req, fuse_ino_t inode, int mode, off_t offset, off_
     FuseMount& mount = mount_of(req);
     DEDUPFS_ASSIGN(const auto known_mode, allocate_mode(mode));
     const FuseCaller caller(req);
-    const Result<void> allocated = mount.filesystem().allocate(inode, static_cast<std::uint64_t>(offset),
-                                                               static_cast<std::uint64_t>(length), known_mode, caller);
+    const Result<void> allocated =
+        mount.filesystem().allocate(inode, static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(length),
+                                    known_mode, caller, is_cancelled(req));
     settle_mode(req, caller, inode);
     DEDUPFS_TRY(allocated);
     return sync_if_asked(mount, file_of(info));
@@ -150,10 +151,10 @@ void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse
   reply_to_content_change(req, {to, static_cast<std::uint64_t>(to_offset)}, [&]() -> Result<Written> {
     FuseMount& mount = mount_of(req);
     const FuseCaller caller(req);
-    DEDUPFS_ASSIGN(
-        const std::uint64_t copied,
-        mount.filesystem().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
-                                      static_cast<std::uint64_t>(to_offset), std::min(length, kMaxCopyBytes), caller));
+    DEDUPFS_ASSIGN(const std::uint64_t copied,
+                   mount.filesystem().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
+                                                 static_cast<std::uint64_t>(to_offset), std::min(length, kMaxCopyBytes),
+                                                 caller, is_cancelled(req)));
     settle_mode(req, caller, to);
     DEDUPFS_TRY(sync_if_asked(mount, file_of(to_info)));
     return Written{copied};

@@ -32,6 +32,11 @@ inline void note_use(fuse_req_t req) {
   mount_of(req).filesystem().activity().note();
 }
 
+// For requests that may wait long.
+inline Filesystem::Cancelled is_cancelled(fuse_req_t req) {
+  return [req] { return fuse_req_interrupted(req) != 0; };
+}
+
 // The kinds of answers. If the kernel does not take an answer (-ENOENT: the caller was killed), its effects are undone.
 struct Entry {
   fuse_entry_param parameters{};

@@ -18,10 +18,6 @@ struct WriteRequest {
   bool may_be_async = false;  // the caller may go on before the write ends
 };
 
-std::function<bool()> is_cancelled(fuse_req_t req) {
-  return [req] { return fuse_req_interrupted(req) != 0; };
-}
-
 Result<Written> write(fuse_req_t req, const WriteRequest& request, ByteSpan bytes) {
   Filesystem& filesystem = mount_of(req).filesystem();
   const FuseCaller caller(req);

@@ -8,7 +8,10 @@ namespace {
 
 struct QuotaGuardTest : InodesOfVolume {
   int measurements_ = 0;
-  QuotaGuard guard_{quotas_, reaper_, transactions_, [this](const QuotaAccountPtr&) { ++measurements_; }};
+  QuotaGuard guard_{quotas_, reaper_, transactions_, [this](const QuotaAccountPtr&, const GoOn& go_on) {
+                      ++measurements_;
+                      (void)go_on();
+                    }};
   QuotaAccountPtr account_ = [this] {
     QuotaAccountPtr account = quotas_.make(1, {.logical_bytes = 1000}).value();
     quotas_.add(account);
@@ -55,10 +58,17 @@ TEST_F(QuotaGuardTest, TheTopOfATreeHasANameOutsideOfIt) {
 
 TEST_F(QuotaGuardTest, StoredBytesAreMeasuredIfTheySeemToLeaveNoRoom) {
   account_->set_limits({.stored_bytes = 100});
-  guard_.admit(*file_, 0, 50);
+  EXPECT_TRUE(guard_.admit(*file_, 0, 50, nullptr));
   EXPECT_EQ(measurements_, 0);
-  guard_.admit(*file_, 0, 200);
+  EXPECT_TRUE(guard_.admit(*file_, 0, 200, nullptr));
   EXPECT_EQ(measurements_, 1);
+}
+
+TEST_F(QuotaGuardTest, AWriterWhoIsCancelledWhileItMeasuresIsNotToldThatTheTreeIsFull) {
+  account_->set_limits({.stored_bytes = 100});
+  const auto admitted = guard_.admit(*file_, 0, 200, [] { return true; });
+  ASSERT_FALSE(admitted);
+  EXPECT_EQ(admitted.error().code(), ErrorCode::kInterrupted);
 }
 
 }  // namespace

@@ -387,6 +387,55 @@ TEST_F(QuotasTest, StoredBytesAreMeasuredWhereTheLimitSeemsToBeReached) {
   EXPECT_GT(status().stored_bytes + status().unmeasured_bytes, 2 * kMiB);
 }
 
+// A measurement may take minutes. Who waits for it can be killed, and the mount can end.
+TEST_F(QuotasTest, AMeasurementEndsWithItsWriterAndTheNextOneMeasures) {
+  for (int i = 0; i < 300; ++i) fs_.make_file(tree_, std::to_string(i));
+  const std::string content = random_text(kMiB, 1);
+  fs_.make_file(tree_, "first", content);
+  ASSERT_TRUE(ok(fs_->set_quota(tree_, {.stored_bytes = 3 * kMiB})));
+  for (const char* name : {"a", "b"}) fs_.make_file(tree_, name, content);
+  const InodeNumber copy = fs_.make_file(tree_, "c");
+
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, fs_->write(copy, 0, bytes_of(content), {}, [] { return true; })));
+  EXPECT_TRUE(ok(write(copy, 0, content))) << "it is measured now: copies store nothing";
+}
+
+TEST_F(QuotasTest, WhoIsGoneSetsNoQuota) {
+  for (int i = 0; i < 300; ++i) fs_.make_file(tree_, std::to_string(i));
+  const GoOn gone = [] { return Result<void>(Error{ErrorCode::kInterrupted, "nobody waits"}); };
+
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, fs_->set_quota(tree_, {.files = 1000}, gone)));
+
+  EXPECT_THAT(fs_->quotas(), IsEmpty());
+  fs_.close();
+  EXPECT_TRUE(fsck().is_clean());
+  fs_.open();
+}
+
+TEST_F(QuotasTest, AllTreesAreMeasuredInTheSameWalks) {
+  for (int i = 0; i < 2000; ++i) fs_.make_file(kRootInode, std::to_string(i));
+  const auto questions_for = [&](int trees) {
+    const InodeNumber tree = fs_.make_directory(kRootInode, "tree" + std::to_string(trees));
+    fs_.make_file(tree, "f", random_text(kMiB, 1));
+    EXPECT_TRUE(ok(fs_->set_quota(tree, {.stored_bytes = 3 * kMiB})));
+    int questions = 0;
+    EXPECT_TRUE(ok(fs_->measure_quotas([&]() -> Result<void> {
+      ++questions;
+      return {};
+    })));
+    return questions;
+  };
+
+  const int one = questions_for(1);
+  questions_for(2);
+  questions_for(3);
+  EXPECT_LT(questions_for(4), 2 * one);
+  for (const QuotaStatus& quota : fs_->quotas()) {
+    EXPECT_GT(quota.stored_bytes, kMiB) << "each tree counts what it needs";
+    EXPECT_LT(quota.stored_bytes, kMiB + kMiB / 10);
+  }
+}
+
 TEST_F(QuotasTest, FsckFindsAndRepairsWrongSumsAndWrongTrees) {
   limit(tree_, kMiB);
   const InodeNumber file = fs_.make_file(tree_, "f", random_text(100'000, 1));
