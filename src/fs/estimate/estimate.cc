@@ -51,29 +51,38 @@ class Estimation {
       auto walked = tree_.walk_root(root, copy);
       if (!walked && !is_lack_of_memory(walked.error())) return walked;
       found_.complete = walked.has_value();
-      DEDUPFS_ASSIGN(found_.copied, volume_->statistics());
+      const auto copied = volume_->statistics();
+      const bool has_versions = !found_.versions.empty();
+      if (!copied && has_versions && is_lack_of_memory(copied.error())) {
+        found_.complete = false;  // what is known of the versions before stays
+        return {};
+      }
+      if (!copied) return copied.error();
+      found_.copied = *copied;
       found_.copy_seconds += seconds_since(begun);
       if (!found_.complete) return {};
       DEDUPFS_TRY(settle());
-      if (!found_.settled) continue;
-      DEDUPFS_ASSIGN(found_.settled, volume_->statistics_without_log());
-      found_.versions.push_back(*found_.settled);
+      if (found_.settled) found_.versions.push_back(*found_.settled);
     }
     return {};
   }
 
   Result<void> settle() {
     found_.settled.reset();
-    if (found_.copied.landed_bytes == 0) {
-      found_.settled = found_.copied;
-    } else if (auto settled = volume_->settle(progress_of(EstimateStage::kSettle)); settled) {
-      DEDUPFS_ASSIGN(found_.settled, volume_->statistics());
-    } else if (is_lack_of_memory(settled.error())) {
+    const auto settled = settled_statistics();
+    if (settled)
+      found_.settled = *settled;
+    else if (is_lack_of_memory(settled.error()))
       found_.unsettled = settled.error();
-    } else {
-      return settled;
-    }
+    else
+      return settled.error();
     return {};
+  }
+
+  Result<Statistics> settled_statistics() {
+    if (found_.copied.landed_bytes != 0) DEDUPFS_TRY(volume_->settle(progress_of(EstimateStage::kSettle)));
+    if (settings_.by_version) return volume_->statistics_without_log();  // what versions add is compared
+    return found_.copied.landed_bytes != 0 ? volume_->statistics() : found_.copied;
   }
 
   static double seconds_since(Clock::time_point begun) {
@@ -88,10 +97,6 @@ class Estimation {
 };
 
 }  // namespace
-
-bool is_lack_of_memory(const Error& error) {
-  return error.code() == ErrorCode::kNoMemory || error.code() == ErrorCode::kNoSpace;
-}
 
 Result<Estimate> estimate(const EstimateSettings& settings, const EstimateGoesOn& goes_on) {
   return Estimation(settings, goes_on).run();

@@ -42,9 +42,6 @@ struct Estimate {
   std::uint64_t peak_scratch_bytes = 0;  // the most memory that the content of the volume took
 };
 
-// Whether the memory of the estimate ended, and not its files.
-bool is_lack_of_memory(const Error& error);
-
 // Called often, with the bytes that this stage read so far. False: the estimate is to end.
 using EstimateGoesOn = std::function<bool(EstimateStage stage, std::uint64_t read_bytes)>;
 

@@ -64,6 +64,7 @@ class SamplePlan final : public SourceVisitor {
 
   Result<void> visit(const SourceEntry& entry) override;
   void note_unreadable(const Error& error) override { problems_.note(error); }
+  Result<void> go_on() override { return {}; }
 
   const SourceTotals& totals() const { return totals_; }
   const SourceProblems& problems() const { return problems_; }

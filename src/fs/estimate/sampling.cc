@@ -118,8 +118,11 @@ class Sampling::List final : public SourceVisitor {
   explicit List(Sampling& sampling) : sampling_(sampling) {}
 
   Result<void> visit(const SourceEntry& entry) override {
-    DEDUPFS_TRY(sampling_.go_on(EstimateStage::kList, kEndOfList, sampling_.plan_->totals().logical_bytes));
+    DEDUPFS_TRY(go_on());
     return sampling_.plan_->visit(entry);
+  }
+  Result<void> go_on() override {
+    return sampling_.go_on(EstimateStage::kList, kEndOfList, sampling_.plan_->totals().logical_bytes);
   }
   void note_unreadable(const Error& error) override { sampling_.plan_->note_unreadable(error); }
 

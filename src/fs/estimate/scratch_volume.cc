@@ -20,6 +20,10 @@ constexpr std::string_view kVolumePath = "/volume";
 
 }  // namespace
 
+bool is_lack_of_memory(const Error& error) {
+  return error.code() == ErrorCode::kNoMemory || error.code() == ErrorCode::kNoSpace;
+}
+
 ScratchVolume::ScratchVolume(const ScratchVolumeSettings& settings)
     : memory_bytes_(settings.memory_bytes),
       disk_(std::make_shared<ScratchBacking>(settings.memory_bytes +

@@ -27,6 +27,9 @@ struct ScratchVolumeSettings {
   std::uint64_t memory_bytes = 0;  // for what would be on the disk; the caches of the filesystem come on top
 };
 
+// Whether the memory of the volume ended.
+bool is_lack_of_memory(const Error& error);
+
 class ScratchVolume {
  public:
   static Result<std::unique_ptr<ScratchVolume>> make(const ScratchVolumeSettings& settings);

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 namespace dedupfs {
@@ -14,22 +16,30 @@ namespace {
 
 constexpr std::size_t kMaxExtents = 1 << 16;
 constexpr std::uint64_t kStatusBlock = 512;  // of st_blocks
+constexpr std::size_t kNamesBetweenQuestions = 1024;
 
-Result<std::vector<std::string>> names_in(int folder, const Path& path) {
-  UniqueFd fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return Error::from_errno(errno, path.string());
-  DIR* const directory = ::fdopendir(fd.get());
-  if (directory == nullptr) return Error::from_errno(errno, path.string());
-  fd.release();  // it is closed with the list
+// What cannot be listed is told to the visitor, and has no names. An Error: the walk is to end.
+Result<std::vector<std::string>> names_in(int folder, const Path& path, SourceVisitor& visitor) {
   std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* const entry = ::readdir(directory)) {
+  const auto unreadable = [&](const Error& error) {
+    visitor.note_unreadable(error);
+    return std::vector<std::string>();
+  };
+  UniqueFd fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return unreadable(Error::from_errno(errno, path.string()));
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(fd.get()), ::closedir);
+  if (directory == nullptr) return unreadable(Error::from_errno(errno, path.string()));
+  fd.release();  // it is closed with the list
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = ::readdir(directory.get());
+    if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
+    if (name == "." || name == "..") continue;
+    names.emplace_back(name);
+    if (names.size() % kNamesBetweenQuestions == 0) DEDUPFS_TRY(visitor.go_on());
   }
-  const int failure = errno;
-  ::closedir(directory);
-  if (failure != 0) return Error::from_errno(failure, "listing " + path.string());
+  if (errno != 0) return unreadable(Error::from_errno(errno, "listing " + path.string()));
   std::ranges::sort(names);
   return names;
 }
@@ -86,12 +96,10 @@ Result<void> SourceTree::walk_folder(const SourceEntry& folder, const Path& path
       visitor.note_unreadable(Error::from_errno(errno, path.string()));
       return {};
     }
-    const auto names = names_in(fd.get(), path);
-    if (!names) {
-      visitor.note_unreadable(names.error());
-      return {};
-    }
-    for (const std::string& name : *names) {
+    DEDUPFS_ASSIGN(const auto names, names_in(fd.get(), path, visitor));
+    std::size_t looked_at = 0;
+    for (const std::string& name : names) {
+      if (++looked_at % kNamesBetweenQuestions == 0) DEDUPFS_TRY(visitor.go_on());
       SourceEntry entry{
           .root = folder.root, .depth = folder.depth + 1, .directory = folder.relative_path(), .name = name};
       if (::fstatat(fd.get(), name.c_str(), &entry.status, AT_SYMLINK_NOFOLLOW) != 0) {

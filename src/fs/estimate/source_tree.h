@@ -33,6 +33,8 @@ class SourceVisitor {
   // An Error ends the walk.
   virtual Result<void> visit(const SourceEntry& entry) = 0;
   virtual void note_unreadable(const Error& error) = 0;
+  // Asked now and then, also within a folder with very many names. An Error ends the walk.
+  virtual Result<void> go_on() = 0;
 };
 
 class SourceTree {

@@ -44,7 +44,7 @@ Result<void> TreeCopy::visit(const SourceEntry& entry) {
 Result<void> TreeCopy::copy_xattrs(const SourceEntry& entry, InodeNumber inode) {
   for (const auto& [name, value] : xattrs_of(tree_.path_of(entry.root, entry.relative_path()), entry.depth == 0)) {
     auto set = volume_.filesystem().set_xattr(inode, name, value, Filesystem::XattrMode::kSet);
-    if (!set && (set.error().code() == ErrorCode::kNoSpace || set.error().code() == ErrorCode::kNoMemory)) return set;
+    if (!set && is_lack_of_memory(set.error())) return set;
   }
   return {};
 }

@@ -33,6 +33,7 @@ class TreeCopy final : public SourceVisitor {
 
   Result<void> visit(const SourceEntry& entry) override;
   void note_unreadable(const Error& error) override { problems_.note(error); }
+  Result<void> go_on() override { return progress_(0); }
 
   const SourceProblems& problems() const { return problems_; }
 

@@ -20,10 +20,6 @@
 namespace dedupfs {
 namespace {
 
-Error not_in_index(ChunkId id) {
-  return {ErrorCode::kCorruption, fmt::format("chunk {} is not in the index; fsck.dedupfs says more", number_of(id))};
-}
-
 Error no_inode(InodeNumber inode) {
   return {ErrorCode::kNotFound, fmt::format("there is no inode {}", inode)};
 }
@@ -151,7 +147,7 @@ class FileCounting {
       for (const RecipeEntry& entry : entries) {
         if (entry.kind == RecipeEntry::Kind::kInline) statistics.inline_bytes += entry.length;
         if (entry.kind != RecipeEntry::Kind::kChunk) continue;
-        if (!view_.was_given_away(entry.chunk)) return not_in_index(entry.chunk);
+        if (!view_.was_given_away(entry.chunk)) return chunk_not_in_index(entry.chunk);
         ++statistics.chunks;
         wanted_.insert(entry.chunk);
       }
@@ -223,7 +219,7 @@ class FileCounting {
     DEDUPFS_ASSIGN(const ChunkExtent* const extent, find_extent(id));
     reach.containers.insert(extent->place.container);
     for (const ChunkId source : extent->at(id).sources) {
-      if (!view_.was_given_away(source)) return not_in_index(source);
+      if (!view_.was_given_away(source)) return chunk_not_in_index(source);
       if (!reach.seen.contains(source)) found.insert(source);
     }
     return found.require_complete();
@@ -243,7 +239,7 @@ class FileCounting {
 
   Result<const ChunkExtent*> find_extent(ChunkId id) {
     DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents_.find(id));
-    if (extent == nullptr) return not_in_index(id);
+    if (extent == nullptr) return chunk_not_in_index(id);
     return extent;
   }
 

@@ -36,15 +36,17 @@ double RestoreEstimate::seconds(const DiskModel& disk) const {
       static_cast<double>(decoded_bytes_) / kDecodedBytesPerSecond);
 }
 
+Error chunk_not_in_index(ChunkId id) {
+  return {ErrorCode::kCorruption, fmt::format("chunk {} is not in the index; fsck.dedupfs says more", number_of(id))};
+}
+
 Result<void> estimate_reading(ExtentFinder& extents, ChunkId chunk, RestoreEstimate& estimate) {
   std::vector<ChunkId> wanted{chunk};  // the next one last
   for (std::size_t left = ChunkReader::kMaxChunksPerRead; !wanted.empty() && left != 0; --left) {
     const ChunkId id = wanted.back();
     wanted.pop_back();
     DEDUPFS_ASSIGN(const ChunkExtent* const extent, extents.find(id));
-    if (extent == nullptr)
-      return Error{ErrorCode::kCorruption,
-                   fmt::format("chunk {} is not in the index; fsck.dedupfs says more", number_of(id))};
+    if (extent == nullptr) return chunk_not_in_index(id);
     if (!estimate.read(*extent, id)) continue;
     const DeltaSources& sources = extent->at(id).sources;
     wanted.insert(wanted.end(), sources.rbegin(), sources.rend());

@@ -58,5 +58,7 @@ class RestoreEstimate {
 
 // Reads the chunk, and all that it is made from, at whatever depth. kCorruption, and it names the chunk, if the index has not got one.
 Result<void> estimate_reading(ExtentFinder& extents, ChunkId chunk, RestoreEstimate& estimate);
+// For others who follow the references of files, too.
+Error chunk_not_in_index(ChunkId id);
 
 }  // namespace dedupfs

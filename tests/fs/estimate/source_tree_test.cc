@@ -21,7 +21,13 @@ class Names final : public SourceVisitor {
     return {};
   }
   void note_unreadable(const Error& error) override { unreadable.push_back(error.message()); }
+  Result<void> go_on() override {
+    if (wanted_questions == 0) return Error{ErrorCode::kInterrupted, "enough"};
+    --wanted_questions;
+    return {};
+  }
 
+  int wanted_questions = 1 << 30;
   std::vector<std::string> names;
   std::vector<std::string> unreadable;
 };
@@ -48,6 +54,20 @@ TEST_F(SourceTreeTest, VisitsTheRootsInTheirOrderAndFilesBeforeTheFoldersBesideT
 
   EXPECT_EQ(walk({path("first"), path("tree")}).names,
             (std::vector<std::string>{"0:", "1:", "1:b", "1:z", "1:a", "1:a/deep", "1:a/deep/x"}));
+}
+
+// A user who presses Ctrl-C does not wait for a million names.
+TEST_F(SourceTreeTest, ALongListOfNamesCanBeEnded) {
+  std::filesystem::create_directories(path("tree"));
+  for (int i = 0; i < 2500; ++i) std::filesystem::create_directory(path("tree") / std::to_string(i));
+  Names found;
+  found.wanted_questions = 1;
+
+  const auto walked = SourceTree({.roots = {path("tree")}}).walk(found);
+
+  ASSERT_FALSE(walked);
+  EXPECT_EQ(walked.error().code(), ErrorCode::kInterrupted);
+  EXPECT_EQ(found.names, std::vector<std::string>{"0:"}) << "it ended in the list";
 }
 
 TEST_F(SourceTreeTest, FollowsALinkThatIsARootAndNoOther) {
