@@ -86,9 +86,8 @@ void Reclaimer::limit_from_now_on() {
 }
 
 std::uint64_t Reclaimer::written_bytes() const {
-  // Moved bytes grow when a container is empty, stored ones while its chunks move, but only when their regions are on disk.
   const ReclaimFindings& current = status_.current;
-  return std::max(current.moved_bytes, current.stored_bytes) + current.rebased_bytes;
+  return current.moved_bytes + current.under_way_bytes + current.rebased_bytes;
 }
 
 void Reclaimer::pause() {

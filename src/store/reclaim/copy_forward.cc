@@ -219,21 +219,29 @@ Result<void> CopyForward::move_in_order(const std::vector<ChunkId>& order, std::
   std::map<std::uint32_t, Usage*> by_number;
   for (Usage& container : containers) by_number[container.container] = &container;
 
+  MovedChunks moved;
+  const auto note_moved = [&] {
+    findings_.under_way_bytes = 0;
+    for (const auto& [container, chunks] : moved)
+      if (const auto found = by_number.find(container); found != by_number.end()) {
+        found->second->moved_chunks = chunks;
+        findings_.under_way_bytes += found->second->moved_bytes();
+      }
+  };
   std::uint64_t reported = 0;
   std::uint64_t committed = 0;
   const auto between = [&](std::uint64_t bytes) -> Result<void> {
+    note_moved();
     DEDUPFS_TRY(report(bytes - std::exchange(reported, bytes)));
     if (bytes - committed < kMovedBetweenCommits) return {};
     committed = bytes;
     return host_.commit();
   };
-  MovedChunks moved;
   const auto in_order = volume_.chunks().relocator().move_in_order(order, between, host_.in_group, max_decoded, moved);
+  note_moved();
   for (const auto& [container, chunks] : moved)
-    if (const auto found = by_number.find(container); found != by_number.end()) {
-      found->second->moved_chunks = chunks;
+    if (const auto found = by_number.find(container); found != by_number.end())
       volume_.chunks().dropped().add(garbage_of_moves(*found->second));  // until the container is emptied
-    }
   DEDUPFS_TRY(in_order);
   return host_.commit();
 }
@@ -261,6 +269,7 @@ Result<void> CopyForward::empty_as_they_lie(std::span<const Usage> batch) {
 Result<bool> CopyForward::empty(const Usage& container) {
   const auto evacuated = volume_.chunks().relocator().evacuate(
       container.container, container.live_chunks - container.moved_chunks, host_.in_group);
+  findings_.under_way_bytes -= container.moved_bytes();
   if (!evacuated) {
     findings_.moved_bytes += container.moved_bytes();
     findings_.garbage_bytes += container.moved_bytes();
@@ -339,6 +348,7 @@ Result<void> CopyForward::empty_gathered(std::vector<Usage>& containers, std::ui
   for (auto container = end_of_emptied; container != containers.end(); ++container) {
     findings_.garbage_bytes += container->moved_bytes();
     findings_.moved_bytes += container->moved_bytes();
+    findings_.under_way_bytes -= container->moved_bytes();
   }
   return empty_as_they_lie({containers.begin(), end_of_emptied});
 }

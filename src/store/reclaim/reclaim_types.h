@@ -60,11 +60,12 @@ struct ReclaimFindings {
   std::uint64_t rebased_bytes = 0;   // their size now, before compression
   std::uint64_t erased_chunks = 0;
   std::uint64_t emptied_containers = 0;
-  std::uint64_t emptied_bytes = 0;  // what these were long
-  std::uint64_t moved_bytes = 0;    // of these, live bytes that were stored elsewhere: as long as they were before
-  std::uint64_t stored_bytes = 0;   // and what the chunks that moved take now
-  std::uint64_t garbage_bytes = 0;  // left in containers
-  bool lacked_room = false;         // for the live chunks of containers that would have been emptied
+  std::uint64_t emptied_bytes = 0;    // what these were long
+  std::uint64_t moved_bytes = 0;      // of these, live bytes that were stored elsewhere: as long as they were before
+  std::uint64_t under_way_bytes = 0;  // the same of containers that are not emptied yet; none in the end
+  std::uint64_t stored_bytes = 0;     // and what the chunks that moved take now
+  std::uint64_t garbage_bytes = 0;    // left in containers
+  bool lacked_room = false;           // for the live chunks of containers that would have been emptied
 
   // Settling makes chunks shorter, a reclaim removes them.
   std::uint64_t freed_bytes() const {

@@ -58,6 +58,27 @@ TEST_F(SettlingTest, MakesLandedChunksSmallerAndChangesNoByte) {
   volume_.expect_kept_for_good();
 }
 
+// A limit of the rate counts what moves while it moves. Otherwise what a batch moves would count at its end, in one sum.
+TEST_F(SettlingTest, WhatMovesCountsBeforeItsContainerIsEmptied) {
+  land();
+  land();
+  std::uint64_t counted = 0;
+  std::uint64_t before_the_first_is_emptied = 0;
+  volume_.settings.goal = ReclaimGoal::kSettle;
+
+  const auto findings = dedupfs::reclaim(volume_.volume(), volume_.host(), volume_.settings,
+                                         [&](ReclaimPhase, double, const ReclaimFindings& so_far) -> Result<void> {
+                                           EXPECT_GE(so_far.moved_bytes + so_far.under_way_bytes, counted);
+                                           counted = so_far.moved_bytes + so_far.under_way_bytes;
+                                           if (so_far.emptied_containers == 0) before_the_first_is_emptied = counted;
+                                           return {};
+                                         });
+
+  ASSERT_TRUE(findings) << findings.error().message();
+  EXPECT_GT(before_the_first_is_emptied, findings->moved_bytes / 4) << "half of the chunks move in order";
+  EXPECT_EQ(findings->under_way_bytes, 0u);
+}
+
 TEST_F(SettlingTest, NothingIsSettledTwice) {
   land();
   ASSERT_TRUE(settle());
