@@ -5,11 +5,13 @@
 
 #include "base/size.h"
 #include "fs/format/local_time.h"
+#include "fs/history/sampling.h"
 #include "mount/reports/growth.h"
 #include "report/html.h"
 #include "report/line_chart.h"
 #include "report/sections.h"
 #include "report/table.h"
+#include "store/relocation/restore_estimate.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -121,15 +123,14 @@ std::string restore_section(const ReportFacts& facts) {
   const std::string drawn = line_chart(chart);
   if (drawn.empty()) return {};
   const auto [last_time, last_speed] = chart.lines.back().points.back();
+  const auto jump = [](const DiskModel& disk) { return fmt::format("{:g} ms", 1000 * disk.seek_seconds); };
   return fmt::format(
       "<section>\n<h2>Fragmentation and restore speed</h2>\n<p>The newest files can be read at about {} from a hard "
-      "disk. "
-      "Each point is a generation: what was newest then, up to 1 GiB. The line falls as newer generations refer to "
-      "chunks "
-      "in more places.</p>\n{}<p class=\"quiet\">A model, so that it does not depend on this machine and its caches: "
-      "10 ms "
-      "for a jump of a hard disk and 150 MB/s, 0.1 ms and 500 MB/s for an SSD.</p>\n</section>\n",
-      html(speed_text(last_speed)), drawn);
+      "disk. Each point is a generation: what was newest then, up to {} GiB. The line falls as newer generations refer "
+      "to chunks in more places.</p>\n{}<p class=\"quiet\">A model, so that it does not depend on this machine and its "
+      "caches: {} for a jump of a hard disk and {}, {} and {} for an SSD.</p>\n</section>\n",
+      html(speed_text(last_speed)), kNewestBytes >> 30, drawn, jump(kHardDisk), speed_text(kHardDisk.bytes_per_second),
+      jump(kSsd), speed_text(kSsd.bytes_per_second));
 }
 
 }  // namespace dedupfs::tools
