@@ -1,7 +1,6 @@
 #include "dedupfs_extract.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/many_files.h"
 #include "base/printable.h"
 #include "base/size.h"
 #include "command/common_options.h"
@@ -280,14 +280,6 @@ Result<Extracted> run(const ExtractArguments& asked, const Console& console, con
   return Extracted{totals, volume->losses()};
 }
 
-// A folder is open for each level.
-void allow_many_files() {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &files);
-}
-
 std::string default_scratch() {
   const char* const folder = std::getenv("TMPDIR");
   return folder != nullptr && *folder != '\0' ? folder : "/tmp";
@@ -335,7 +327,7 @@ int run_extract(Arguments arguments, std::ostream& out, std::ostream& err, const
                         kUsageError);
 
   const LogTo log(console.err(), "dedupfs-extract", spdlog::level::critical);  // what fails is named here
-  allow_many_files();
+  allow_many_files();                                                          // a folder is open for each level
   process.catch_stop_signals();
   ExtractReport report(console, process);
   const auto extracted = run(asked, console, process, report);

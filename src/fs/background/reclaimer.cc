@@ -70,19 +70,14 @@ void Reclaimer::begin(const ReclaimSettings& settings) {
   begun_ = phase_begun_ = worked_since_ = Clock::now();
   worked_ = {};
   ++jobs_;
-  limit_from_now_on();
+  limit_.begin_again(written_bytes());
 }
 
 void Reclaimer::set_rate(std::uint64_t bytes_per_second) {
   const MutexLock lock(mutex_);
   status_.bytes_per_second = bytes_per_second;
-  limit_from_now_on();
+  limit_.set(bytes_per_second, written_bytes());
   changed_.notify_all();
-}
-
-void Reclaimer::limit_from_now_on() {
-  limited_ = Clock::now();
-  written_when_limited_ = written_bytes();
 }
 
 std::uint64_t Reclaimer::written_bytes() const {
@@ -98,7 +93,7 @@ void Reclaimer::pause() {
 void Reclaimer::resume() {
   const MutexLock lock(mutex_);
   status_.paused = false;
-  limit_from_now_on();
+  limit_.begin_again(written_bytes());
   changed_.notify_all();
 }
 
@@ -219,12 +214,10 @@ ReclaimStatus::Ended Reclaimer::reclaim_once(const ReclaimSettings& settings) {
 
 // Until no more was written than the limit allows.
 void Reclaimer::wait_for_rate() {
-  while (status_.bytes_per_second != 0 && !stopping_ && !ending_) {
-    const std::chrono::duration<double> due(static_cast<double>(written_bytes() - written_when_limited_) /
-                                            static_cast<double>(status_.bytes_per_second));
-    const auto until = limited_ + std::chrono::duration_cast<Clock::duration>(due);
-    if (Clock::now() >= until) return;
-    changed_.wait_until(mutex_, until);
+  while (!stopping_ && !ending_) {
+    const auto until = limit_.wait_until(written_bytes());
+    if (!until) return;
+    changed_.wait_until(mutex_, *until);
   }
 }
 

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/mutex.h"
+#include "base/rate_limit.h"
 #include "base/result.h"
 #include "store/reclaim/reclaim_types.h"
 #include "store/volume/volume.h"
@@ -78,7 +79,6 @@ class Reclaimer {
   void stop_running() DEDUPFS_REQUIRES(mutex_);
   Result<void> wait_for_turn() DEDUPFS_REQUIRES(mutex_);
   void wait_for_rate() DEDUPFS_REQUIRES(mutex_);
-  void limit_from_now_on() DEDUPFS_REQUIRES(mutex_);
   std::uint64_t written_bytes() const DEDUPFS_REQUIRES(mutex_);
   void note_rest(const ReclaimStatus::Ended& ended) DEDUPFS_REQUIRES(mutex_);
   std::optional<ReclaimSettings> find_due() DEDUPFS_REQUIRES(mutex_);
@@ -95,10 +95,9 @@ class Reclaimer {
   std::optional<ReclaimSettings> asked_ DEDUPFS_GUARDED_BY(mutex_);
   bool yields_ DEDUPFS_GUARDED_BY(mutex_) = false;  // the running one
   Clock::time_point worked_since_ DEDUPFS_GUARDED_BY(mutex_);
-  Clock::duration worked_ DEDUPFS_GUARDED_BY(mutex_){};   // by the running one, without its waits
-  std::uint64_t jobs_ DEDUPFS_GUARDED_BY(mutex_) = 0;     // that began
-  Clock::time_point limited_ DEDUPFS_GUARDED_BY(mutex_);  // since then, and since so many bytes, the limit counts
-  std::uint64_t written_when_limited_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  Clock::duration worked_ DEDUPFS_GUARDED_BY(mutex_){};  // by the running one, without its waits
+  std::uint64_t jobs_ DEDUPFS_GUARDED_BY(mutex_) = 0;    // that began
+  RateLimit limit_ DEDUPFS_GUARDED_BY(mutex_);           // of written_bytes()
   Clock::time_point reclaim_rests_until_ DEDUPFS_GUARDED_BY(mutex_);
   Clock::time_point settling_rests_until_ DEDUPFS_GUARDED_BY(mutex_);
   Clock::time_point begun_ DEDUPFS_GUARDED_BY(mutex_);

@@ -5,7 +5,6 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include <utility>
 
 #include "base/guarded.h"
+#include "base/many_files.h"
 #include "base/memory_reserve.h"
 #include "base/printable.h"
 #include "base/size.h"
@@ -109,11 +109,7 @@ void prepare_process() {
   std::signal(SIGXFSZ, SIG_IGN);  // a limit of the one who mounted gives EFBIG, not death
   ::umask(0);
   [[maybe_unused]] const int ignored = ::chdir("/");
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = files.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &files);
-  }
+  allow_many_files();
 }
 
 // The signals that end the daemon, SIGHUP, and the one that ends the thread which waits for them.

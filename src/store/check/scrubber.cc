@@ -123,20 +123,14 @@ void Scrubber::begin(const ScrubPosition& position) {
   begun_ = noted_ = Clock::now();
   next_chunk_ = position.next_chunk;
   current_ = position.so_far;
-  limit_to(position.bytes_per_second);
+  limit_.set(position.bytes_per_second, current_.checked_bytes);
   thread_ = std::thread([this, first = position.next_chunk] { run(first); });
 }
 
 void Scrubber::set_rate(std::uint64_t bytes_per_second) {
   const MutexLock lock(mutex_);
-  limit_to(bytes_per_second);
+  limit_.set(bytes_per_second, current_.checked_bytes);
   wakeup_.notify_all();
-}
-
-void Scrubber::limit_to(std::uint64_t bytes_per_second) {
-  bytes_per_second_ = bytes_per_second;
-  limited_ = Clock::now();
-  checked_when_limited_ = current_.checked_bytes;
 }
 
 void Scrubber::stop() {
@@ -176,7 +170,7 @@ ScrubStatus Scrubber::status() const {
   status.last = last_;
   if (!running_) return status;
   status.progress = progress_;
-  status.bytes_per_second = bytes_per_second_;
+  status.bytes_per_second = limit_.bytes_per_second();
   status.current = current_;
   const std::chrono::duration<double> taken = Clock::now() - begun_;
   const double done = progress_ - begun_at_;
@@ -213,7 +207,7 @@ void Scrubber::run(std::uint64_t first_chunk) {
 
 ScrubPosition Scrubber::position() const {
   const MutexLock lock(mutex_);
-  return {.next_chunk = next_chunk_, .bytes_per_second = bytes_per_second_, .so_far = current_};
+  return {.next_chunk = next_chunk_, .bytes_per_second = limit_.bytes_per_second(), .so_far = current_};
 }
 
 // One that goes on has looked at all but the extents.
@@ -305,13 +299,10 @@ void Scrubber::check_extent(const ChunkExtent& extent) {
 
 bool Scrubber::pace() {
   const MutexLock lock(mutex_);
-  while (!stopping_ && bytes_per_second_ != 0) {
-    const std::chrono::duration<double> due(static_cast<double>(current_.checked_bytes - checked_when_limited_) /
-                                            static_cast<double>(bytes_per_second_));
-    const auto until = limited_ + std::chrono::duration_cast<Clock::duration>(due);
-    if (Clock::now() >= until) break;
-    const auto limited = limited_;
-    wakeup_.wait_until(mutex_, until, [&]() DEDUPFS_REQUIRES(mutex_) { return stopping_ || limited_ != limited; });
+  while (!stopping_) {
+    const auto until = limit_.wait_until(current_.checked_bytes);
+    if (!until) break;
+    wakeup_.wait_until(mutex_, *until);  // or until the limit changes
   }
   return !stopping_;
 }

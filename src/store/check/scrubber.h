@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "base/mutex.h"
+#include "base/rate_limit.h"
 #include "base/result.h"
 #include "store/chunks/chunk_index.h"
 #include "store/volume/volume.h"
@@ -113,7 +114,6 @@ class Scrubber {
   void note_progress(const ChunkExtent& extent, bool is_new_region, double end);
   // False: it is to end.
   bool pace();
-  void limit_to(std::uint64_t bytes_per_second) DEDUPFS_REQUIRES(mutex_);
   ScrubPosition position() const;
 
   Volume& volume_;
@@ -129,10 +129,7 @@ class Scrubber {
   double begun_at_ DEDUPFS_GUARDED_BY(mutex_) = 0;  // the progress when this run of it began
   Clock::time_point begun_ DEDUPFS_GUARDED_BY(mutex_);
   Clock::time_point noted_ DEDUPFS_GUARDED_BY(mutex_);  // when its position was made durable last
-  std::uint64_t bytes_per_second_ DEDUPFS_GUARDED_BY(mutex_) = 0;
-  // Since the limit is as it is:
-  Clock::time_point limited_ DEDUPFS_GUARDED_BY(mutex_);
-  std::uint64_t checked_when_limited_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  RateLimit limit_ DEDUPFS_GUARDED_BY(mutex_);          // of checked bytes
   ScrubFindings current_ DEDUPFS_GUARDED_BY(mutex_);
   std::optional<ScrubFindings> last_ DEDUPFS_GUARDED_BY(mutex_);
   std::thread thread_ DEDUPFS_GUARDED_BY(mutex_);
