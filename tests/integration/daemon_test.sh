@@ -84,7 +84,6 @@ unmount_volume
 
 # kill -9.
 die() { kill -9 "$(daemon_pid)" && wait_until 10 no_daemon; }
-mounts_there() { grep -c " $mnt fuse" /proc/mounts; }
 mount_volume
 stat "$mnt" >/dev/null # in the kernel's cache from here on, which answers for a daemon that is dead
 die

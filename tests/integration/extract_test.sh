@@ -82,7 +82,6 @@ if is_root; then
   chmod -R a-w "$scratch/copy"
   mkdir "$scratch/theirs"
   chown nobody: "$scratch/theirs"
-  as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups env PATH="$PATH" "$@"; }
   if as_nobody test -x "$tools/dedupfs-extract"; then
     check_refused "another user gets all but devices" 3 'docs/device: only root can make devices' \
       as_nobody dedupfs-extract --snapshot first -o "$scratch/theirs" "$scratch/copy"

@@ -4,12 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 is_root || { skip "a volume of another user" "needs root"; finish; }
-user=(setpriv --reuid=65534 --regid=65534 --clear-groups env "PATH=$PATH")
-if ! "${user[@]}" test -x "$tools/dedupfs"; then # a build folder in a place that nobody may enter
-  mkdir "$scratch/tools"
-  cp "$tools"/*dedupfs* "$scratch/tools"
-  user=(setpriv --reuid=65534 --regid=65534 --clear-groups env "PATH=$scratch/tools:$PATH")
-fi
+lend_to_nobody
 mkdir "$scratch/home" "$scratch/elsewhere" "$mnt"
 chown 65534:65534 "$scratch/home"
 chmod 700 "$scratch/elsewhere"

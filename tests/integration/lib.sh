@@ -9,7 +9,8 @@ set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 tools=${DEDUPFS_TOOLS:-$here/../../build/tools}
-failures=0
+# shellcheck source=checks.sh
+. "$here/checks.sh"
 
 [ -c /dev/fuse ] || { echo "FAIL environment: /dev/fuse is missing"; exit 1; }
 [ -x "$tools/dedupfs" ] || { echo "FAIL environment: $tools/dedupfs is missing"; exit 1; }
@@ -32,54 +33,19 @@ chmod 666 "$DEDUPFS_JSON_FINDINGS" # other users run programs, too
 PATH=$scratch/checked:$tools:/usr/bin:$PATH:/usr/sbin:/sbin # /usr/bin early: the Python that the packages for it belong to
 
 is_root() { [ "$(id -u)" -eq 0 ]; }
-pass() { echo "PASS $1"; }
-skip() { echo "SKIP $1: $2"; }
-fail() {
-  echo "FAIL $1: $2"
-  failures=$((failures + 1))
+# as_nobody COMMAND...: as another user without groups. Root only, as the next one.
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+as_nobody() { "${nobody[@]}" "$@"; }
+# lend_to_nobody: sets `user` to the words before a program under test that nobody runs.
+lend_to_nobody() {
+  user=("${nobody[@]}" env "PATH=$PATH")
+  ! "${user[@]}" test -x "$tools/dedupfs" || return 0
+  mkdir "$scratch/tools" # the build folder is in a place that nobody may enter
+  cp "$tools"/*dedupfs* "$scratch/tools"
+  user=("${nobody[@]}" env "PATH=$scratch/tools:$PATH")
 }
-
-# check NAME COMMAND...: passes when the command succeeds.
-check() {
-  local name=$1 output
-  shift
-  if output=$("$@" 2>&1); then
-    pass "$name"
-  else
-    fail "$name" "$* gave $?: $(tail -n 3 <<<"$output" | tr '\n' ' ')"
-  fi
-}
-
-# check_equal NAME EXPECTED ACTUAL
-check_equal() {
-  if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "expected '$2', got '$3'"; fi
-}
-
-# check_refused NAME EXIT_STATUS PATTERN COMMAND...: passes when the command ends with that status and its message matches.
-check_refused() {
-  local name=$1 expected=$2 pattern=$3 output status=0
-  shift 3
-  output=$("$@" 2>&1) || status=$?
-  if [ "$status" -ne "$expected" ]; then
-    fail "$name" "expected exit status $expected, got $status: $output"
-  elif ! grep -Eiq -- "$pattern" <<<"$output"; then
-    fail "$name" "the message does not match /$pattern/: $output"
-  else
-    pass "$name"
-  fi
-}
-
-# wait_until SECONDS COMMAND...: succeeds as soon as the command does.
-wait_until() {
-  local tries=$(($1 * 10))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    [ $((tries -= 1)) -gt 0 ] || return 1
-    sleep 0.1
-  done
-}
-
 is_mounted() { grep -q " $1 fuse" /proc/mounts; }
+mounts_there() { grep -c " $mnt fuse" /proc/mounts; } # one may lie over another
 
 # daemon_pid [VOLUME]: the process that serves the volume; fails when there is none.
 daemon_pid() {
@@ -120,6 +86,9 @@ crash() {
   wait_until 10 no_daemon
   fusermount3 -u -z "$mnt" 2>/dev/null || umount -l "$mnt"
 }
+
+# free_port: of TCP, on this machine.
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
 # commit: everything written so far becomes durable. fsync of a directory does it; syncfs alone cannot, since Linux does not
 # pass it on to FUSE filesystems: it only brings what is in the page cache to the daemon.

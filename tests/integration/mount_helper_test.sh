@@ -108,7 +108,7 @@ plain_umount
 # suid and dev
 cp "$(command -v id)" "$scratch/id"
 prepare_set_ids() { cp "$scratch/id" "$mnt/id" && chmod 4755 "$mnt/id" && { [ -e "$mnt/null" ] || mknod -m 666 "$mnt/null" c 1 3; }; }
-user_of_id() { setpriv --reuid=65534 --regid=65534 --clear-groups "$mnt/id" -u; }
+user_of_id() { as_nobody "$mnt/id" -u; }
 mount -t dedupfs "$volume" "$mnt"
 prepare_set_ids
 check_equal "without suid a set-user-id program runs as its caller" 65534 "$(user_of_id)"

@@ -59,7 +59,7 @@ if ! command -v ganesha.nfsd >/dev/null || ! command -v nfs-cat >/dev/null; then
   skip "an NFS server in user space" "the packages nfs-ganesha-vfs and libnfs-utils are not installed"
   finish
 fi
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 mkdir "$scratch/recovery"
 {
   echo "NFS_CORE_PARAM { Protocols = 4; NFS_Port = $port; Bind_addr = 127.0.0.1; Enable_NLM = false; Enable_RQUOTA = false; }"

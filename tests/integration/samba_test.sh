@@ -23,7 +23,7 @@ rm "$mnt/share/folder/deleted"
 dedupfs-snapshot create "$mnt" "$(date --utc +%Y-%m-%d_%H-%M-%S)" >/dev/null
 echo third >"$mnt/share/file"
 
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 state=$scratch/samba
 mkdir "$state"
 {

@@ -102,7 +102,6 @@ check "a folder of a snapshot is restored by a clone" eval 'dedupfs-clone "$mnt/
 
 # --- who may enter
 if is_root; then
-  as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
   read_old() { as_nobody cat "$mnt/.snapshots/monday/d/below/short"; }
   chmod 755 "$mnt"
   check_refused "others than the owner of the root folder do not enter" 1 'denied' read_old

@@ -12,7 +12,6 @@ supervise() { # WATCHDOG_SECONDS
 }
 times_told() { grep -c -- "$1" "$told"; }
 is_told() { [ "$(times_told "$1")" -ge "${2:-1}" ]; }
-mounts_there() { grep -c " $mnt fuse" /proc/mounts; }
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 look() { dedupfs-events --hooks "$scratch/event.d" --state "$scratch/events.json" "$mnt" >"$events" 2>&1; }
 

@@ -69,7 +69,7 @@ if is_root; then
   echo other >"$mnt/other"
   cp "$tools/dedupfs-sync" "$scratch/" # the build folder may be closed to others
   check "every user may ask who may enter the mount" \
-    setpriv --reuid=65534 --regid=65534 --clear-groups "$scratch/dedupfs-sync" "$mnt"
+    as_nobody "$scratch/dedupfs-sync" "$mnt"
   crash
   mount_volume "$options"
   check_equal "and it is done" other "$(cat "$mnt/other")"

@@ -3,7 +3,6 @@
 . "$(dirname "$0")/lib.sh"
 
 is_root || { skip "trust" "need root"; exit 0; }
-nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 available_bytes() { df --output=avail --block-size=1 "$mnt" | tail -n 1; }
 
 # The volume has a disk of its own, so that df shows what this test writes and nothing else.
@@ -17,9 +16,9 @@ chmod 600 "$mnt/shared/mine"
 commit
 
 check_equal "all parts of a volume are for its owner alone" "" "$(find "$volume" ! -type l -perm /077)"
-check_refused "another user cannot read a file that he has no permission for" 1 'denied' nobody cat "$mnt/shared/mine"
+check_refused "another user cannot read a file that he has no permission for" 1 'denied' as_nobody cat "$mnt/shared/mine"
 chmod 755 "$volume" # else the folder alone keeps others out
-check_refused "another user cannot ask the daemon" 1 'denied' nobody python3 - "$volume/control.sock" <<'PY'
+check_refused "another user cannot ask the daemon" 1 'denied' as_nobody python3 - "$volume/control.sock" <<'PY'
 import socket, sys
 socket.socket(socket.AF_UNIX).connect(sys.argv[1])
 PY
@@ -29,13 +28,13 @@ chmod 700 "$volume"
 install -d -m 755 "$scratch/tools"
 install -m 755 "$(command -v dedupfs-stat)" "$(command -v dedupfs-top)" "$scratch/tools" # the folder of the build may be closed to others
 chmod o+x "$scratch"
-as_nobody() { nobody "$scratch/tools/dedupfs-stat" "$@" 2>&1; }
-check "another user who sees the mount gets its statistics" grep -q "^Holds   1 file" <<<"$(as_nobody "$mnt")"
+stat_as_nobody() { as_nobody "$scratch/tools/dedupfs-stat" "$@" 2>&1; }
+check "another user who sees the mount gets its statistics" grep -q "^Holds   1 file" <<<"$(stat_as_nobody "$mnt")"
 check_equal "the very ones that root gets" "$(stat_of stored_bytes)" \
-  "$(as_nobody --json "$mnt" | python3 -c 'import json, sys; print(json.load(sys.stdin)["stored_bytes"])')"
-check_refused "but not what single files take" 1 'denied' as_nobody --file "$mnt/shared/mine"
-check "another user may watch the mount" grep -q "^Stage of ingest" <<<"$(nobody "$scratch/tools/dedupfs-top" --once "$mnt" 2>&1)"
-check "another user may see how the volume has grown" grep -q "^taken_unix_seconds,disk_bytes" <<<"$(nobody "$scratch/tools/dedupfs-stat" --history --csv "$mnt" 2>&1)"
+  "$(stat_as_nobody --json "$mnt" | python3 -c 'import json, sys; print(json.load(sys.stdin)["stored_bytes"])')"
+check_refused "but not what single files take" 1 'denied' stat_as_nobody --file "$mnt/shared/mine"
+check "another user may watch the mount" grep -q "^Stage of ingest" <<<"$(as_nobody "$scratch/tools/dedupfs-top" --once "$mnt" 2>&1)"
+check "another user may see how the volume has grown" grep -q "^taken_unix_seconds,disk_bytes" <<<"$(as_nobody "$scratch/tools/dedupfs-stat" --history --csv "$mnt" 2>&1)"
 check "many who ask at once hold up nobody" python3 - "$mnt" <<'PY'
 import os, sys, threading, time
 mount = sys.argv[1]
@@ -59,7 +58,7 @@ PY
 # What is not promised: that it stays hidden whether content exists.
 noise 7 8000000 >"$scratch/guess"
 before=$(available_bytes)
-nobody sh -c "cat >'$mnt/shared/guess'" <"$scratch/guess"
+as_nobody sh -c "cat >'$mnt/shared/guess'" <"$scratch/guess"
 commit
 check "another user can find out by df that content was there already" test $((before - $(available_bytes))) -lt 4000000
 
@@ -67,10 +66,10 @@ check "another user can find out by df that content was there already" test $((b
 cp /usr/bin/id "$mnt/shared/id"
 chmod 4755 "$mnt/shared/id"
 mknod -m 666 "$mnt/shared/zero" c 1 5
-check_equal "a set-user-id program gives nobody anything" 65534 "$(nobody "$mnt/shared/id" -u)"
+check_equal "a set-user-id program gives nobody anything" 65534 "$(as_nobody "$mnt/shared/id" -u)"
 check_refused "a device does not open" 1 'denied' head -c 1 "$mnt/shared/zero"
 remount noallow_other
-check_refused "where the mount lets nobody else in, nobody else gets anything" 1 'denied' as_nobody "$mnt"
+check_refused "where the mount lets nobody else in, nobody else gets anything" 1 'denied' stat_as_nobody "$mnt"
 unmount_volume
 
 # Groups of a caller come from /proc. Where it hides processes from the daemon, nobody keeps a bit by a group that is not known.

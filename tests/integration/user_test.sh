@@ -4,12 +4,7 @@
 
 user=(env)
 if is_root; then
-  user=(setpriv --reuid=65534 --regid=65534 --clear-groups env "PATH=$PATH")
-  if ! "${user[@]}" test -x "$tools/dedupfs"; then # a build folder in a place that nobody may enter
-    mkdir "$scratch/tools"
-    cp "$tools"/*dedupfs* "$scratch/tools"
-    user=(setpriv --reuid=65534 --regid=65534 --clear-groups env "PATH=$scratch/tools:$PATH")
-  fi
+  lend_to_nobody
   if ! "${user[@]}" test -w /dev/fuse; then # as it is where no udev has seen to it
     mode=$(stat -c %a /dev/fuse)
     chmod 666 /dev/fuse

@@ -8,6 +8,7 @@
 # BASE=FOLDER keeps the debootstrapped system there for the next run. SUITE (bookworm) and MIRROR say which system.
 set -uo pipefail
 
+here=$(realpath "$(dirname "$0")")
 packages=$(realpath "${1:?the folder that scripts/package made}")
 deb=$(find "$packages" -maxdepth 1 -name 'dedupfs_*.deb')
 suite=${SUITE:-bookworm}
@@ -27,7 +28,6 @@ machine=dedupfs-${scratch##*.}
 nspawn='' # the process
 leader='' # of the container
 passed=0
-failures=0
 clean_up() {
   [ -z "$nspawn" ] || { kill -9 "$leader" "$nspawn"; wait "$nspawn"; } 2>/dev/null
   rm -rf --one-file-system "$scratch"
@@ -35,23 +35,10 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
+# shellcheck source=../integration/checks.sh
+. "$here/../integration/checks.sh"
 pass() { echo "PASS $1"; passed=$((passed + 1)); }
-fail() { echo "FAIL $1: $2"; failures=$((failures + 1)); }
-check() { # NAME COMMAND...
-  local name=$1 output
-  shift
-  if output=$("$@" 2>&1); then pass "$name"; else fail "$name" "$(tail -n 4 <<<"$output" | tr '\n' ' ')"; fi
-}
 check_here() { if "${@:2}"; then pass "$1"; else fail "$1" "${*:2}"; fi; } # for commands that change variables
-check_equal() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "expected '$2', got '$3'"; fi; }
-wait_until() { # SECONDS COMMAND...
-  local end=$((SECONDS + $1))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    [ "$SECONDS" -lt "$end" ] || return 1
-    sleep 0.1
-  done
-}
 
 make_base() {
   local base=${BASE:-$scratch/base}

@@ -21,6 +21,15 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
+// A logger whose lines the test receives in place of the journal.
+class JournalLogTest : public testing::Test {
+ protected:
+  const TempDir folder_;
+  const std::string address_ = folder_.path() / "journal";
+  Receiver receiver_{address_};
+  spdlog::logger logger_{"test", JournalLog::open({{"VOLUME", "/srv/volume"}}, address_).value()};
+};
+
 TEST(JournalEntry, IsALineForEachField) {
   EXPECT_EQ(journal_entry({{"A", "1"}, {"B", "x=y"}}), "A=1\nB=x=y\n");
 }
@@ -29,29 +38,17 @@ TEST(JournalEntry, GivesTheLengthOfAValueWithLineBreaks) {
   EXPECT_EQ(journal_entry({{"A", "x\ny"}}), "A\n\x03\0\0\0\0\0\0\0x\ny\n"s);
 }
 
-TEST(JournalLog, SendsEachLineWithItsFields) {
-  const TempDir folder;
-  const std::string address = folder.path() / "journal";
-  Receiver receiver(address);
-  const auto sink = JournalLog::open({{"VOLUME", "/srv/volume"}}, address);
-  ASSERT_TRUE(sink);
-  spdlog::logger logger("test", *sink);
-  logger.warn("the disk is {}", "slow");
-  EXPECT_THAT(receiver.next(), AllOf(HasSubstr("MESSAGE=the disk is slow\n"), HasSubstr("PRIORITY=4\n"),
-                                     HasSubstr("SYSLOG_IDENTIFIER=dedupfs\n"), HasSubstr("VOLUME=/srv/volume\n")));
+TEST_F(JournalLogTest, SendsEachLineWithItsFields) {
+  logger_.warn("the disk is {}", "slow");
+  EXPECT_THAT(receiver_.next(), AllOf(HasSubstr("MESSAGE=the disk is slow\n"), HasSubstr("PRIORITY=4\n"),
+                                      HasSubstr("SYSLOG_IDENTIFIER=dedupfs\n"), HasSubstr("VOLUME=/srv/volume\n")));
 }
 
-TEST(JournalLog, NamesTheContainerOfAMessage) {
-  const TempDir folder;
-  const std::string address = folder.path() / "journal";
-  Receiver receiver(address);
-  const auto sink = JournalLog::open({}, address);
-  ASSERT_TRUE(sink);
-  spdlog::logger logger("test", *sink);
-  logger.error("/srv/volume/containers/0000000120.container: offset 5");
-  EXPECT_THAT(receiver.next(), HasSubstr("CONTAINER=120\n"));
-  logger.error("no room");
-  EXPECT_THAT(receiver.next(), Not(HasSubstr("CONTAINER")));
+TEST_F(JournalLogTest, NamesTheContainerOfAMessage) {
+  logger_.error("/srv/volume/containers/0000000120.container: offset 5");
+  EXPECT_THAT(receiver_.next(), HasSubstr("CONTAINER=120\n"));
+  logger_.error("no room");
+  EXPECT_THAT(receiver_.next(), Not(HasSubstr("CONTAINER")));
 }
 
 TEST(ContainerIn, ReadsBothFormsOfAName) {
@@ -61,15 +58,9 @@ TEST(ContainerIn, ReadsBothFormsOfAName) {
     EXPECT_EQ(container_in(message), "") << message;
 }
 
-TEST(JournalLog, CannotBeForgedByALineBreakInAMessage) {
-  const TempDir folder;
-  const std::string address = folder.path() / "journal";
-  Receiver receiver(address);
-  const auto sink = JournalLog::open({}, address);
-  ASSERT_TRUE(sink);
-  spdlog::logger logger("test", *sink);
-  logger.info("name\nPRIORITY=0");
-  EXPECT_THAT(receiver.next(), HasSubstr("MESSAGE\n\x0f\0\0\0\0\0\0\0name\nPRIORITY=0\n"s));
+TEST_F(JournalLogTest, CannotBeForgedByALineBreakInAMessage) {
+  logger_.info("name\nPRIORITY=0");
+  EXPECT_THAT(receiver_.next(), HasSubstr("MESSAGE\n\x0f\0\0\0\0\0\0\0name\nPRIORITY=0\n"s));
 }
 
 TEST(StderrIsJournal, IfItIsTheStreamThatSystemdNamed) {
