@@ -1,19 +1,17 @@
 #include "console.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <utility>
 
+#include "command/command.h"
 #include "json/document.h"
 
 namespace dedupfs::tools {
 namespace {
 
 // Also if the parsing failed before it came there.
-bool is_given(const CLI::App& app, Arguments arguments, const std::string& flag) {
-  const auto defines = [&](const CLI::App* one) { return one->get_option_no_throw(flag) != nullptr; };
-  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-  if (!defines(&app) && std::ranges::none_of(commands, defines)) return false;
+bool is_given(const Command& app, Arguments arguments, const std::string& flag) {
+  if (!app.defines(flag)) return false;
   const auto end = std::ranges::find(arguments, "--");
   return std::find(arguments.begin(), end, flag) != end;
 }
@@ -28,21 +26,18 @@ std::string program_of(int argc, const char* const* argv) {
   return argc == 0 ? std::string() : argv[0];
 }
 
-CLI::Option* add_json_flag(CLI::App& app, const std::string& meaning) {
-  return app.add_flag("--json")->description(meaning);
+Option add_json_flag(Command& app, const std::string& meaning) {
+  return app.add_flag("--json", meaning);
 }
 
-std::optional<int> Console::parse(CLI::App& app, Arguments arguments) {
+std::optional<int> Console::parse(Command& app, Arguments arguments) {
   as_json_ = is_given(app, arguments, "--json");
   has_json_progress_ = as_json_ && is_given(app, arguments, "--progress");
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // the library takes the last one first
-  } catch (const CLI::ParseError& error) {
-    if (app.exit(error, out_, err_) == 0) return end(0);
-    print_error(error.what(), contract_.usage_error);
-    return contract_.usage_error;
-  }
-  return std::nullopt;
+  const auto parsing_end = app.parse(arguments, out_, err_);
+  if (!parsing_end) return std::nullopt;
+  if (!parsing_end->error) return end(0);
+  print_error(*parsing_end->error, contract_.usage_error);
+  return contract_.usage_error;
 }
 
 void Console::print(std::string_view schema, nlohmann::json object) const {

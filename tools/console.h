@@ -20,12 +20,10 @@
 
 #include "base/result.h"
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
-
 namespace dedupfs::tools {
+
+class Command;
+class Option;
 
 using Arguments = std::span<const std::string>;  // without the name of the program
 
@@ -33,7 +31,7 @@ std::vector<std::string> arguments_of(int argc, const char* const* argv);
 std::string program_of(int argc, const char* const* argv);  // the path that the program was called by
 
 // Adds --json. Console::as_json() says whether it was given.
-CLI::Option* add_json_flag(CLI::App& app, const std::string& meaning);
+Option add_json_flag(Command& app, const std::string& meaning);
 
 // The name of a tool, and its exit codes for the failures that every tool has.
 struct ToolContract {
@@ -50,7 +48,7 @@ class Console {
   std::ostream& err() const { return err_; }
 
   // Empty if the tool has something to do. Otherwise the exit code: help or version was printed, or the arguments are wrong.
-  std::optional<int> parse(CLI::App& app, Arguments arguments);
+  std::optional<int> parse(Command& app, Arguments arguments);
 
   // Known after parse(), also for arguments that are wrong: whether there is --json, and beside it --progress.
   bool as_json() const { return as_json_; }

@@ -3,11 +3,11 @@
 #include <fcntl.h>
 #include <sched.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <filesystem>
 
 #include "base/unique_fd.h"
+#include "command/command.h"
 #include "command/common_options.h"
 #include "command/version.h"
 
@@ -26,12 +26,12 @@ struct MountArguments {
   std::string ignored_value;
 };
 
-void define_own_options(CLI::App& app, MountArguments& arguments) {
+void define_own_options(Command& app, MountArguments& arguments) {
   app.add_flag("-f,--foreground", arguments.foreground, "stay in the foreground and log to standard error");
 }
 
 // mount(8) calls its helpers so: TYPE SOURCE TARGET [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE.SUBTYPE].
-void define_helper_options(CLI::App& app, MountArguments& arguments) {
+void define_helper_options(Command& app, MountArguments& arguments) {
   app.add_flag("-s", arguments.sloppy, "ignore unknown mount options");
   app.add_flag("-f", arguments.fake, "check the options, but do not mount");
   app.add_flag("-n", arguments.ignored_flag, "accepted for mount(8), no effect");
@@ -40,14 +40,14 @@ void define_helper_options(CLI::App& app, MountArguments& arguments) {
   app.add_option("-t", arguments.ignored_value, "accepted for mount(8), no effect");
 }
 
-void define_options(CLI::App& app, MountArguments& arguments) {
+void define_options(Command& app, MountArguments& arguments) {
   app.footer("Mount options of dedupfs, with their defaults:\n" + mount_options_help() +
              "The options of mount(8) are accepted as well. suid and dev are off unless you give them.");
-  app.add_option("VOLUME", arguments.volume, "the folder that mkfs.dedupfs created")->required();
-  app.add_option("MOUNTPOINT", arguments.mountpoint, "the folder in which the files of the volume appear")->required();
+  app.add_option("VOLUME", arguments.volume, "the folder that mkfs.dedupfs created").required();
+  app.add_option("MOUNTPOINT", arguments.mountpoint, "the folder in which the files of the volume appear").required();
   app.add_option("-o", arguments.option_lists, "mount options; several lists are joined")
-      ->type_name("OPTION[,OPTION...]")
-      ->allow_extra_args(false);
+      .type_name("OPTION[,OPTION...]")
+      .one_value_each_time();
   define_common_options(app, {{"-o", mount_option_words()}});
 }
 
@@ -72,7 +72,7 @@ int run_dedupfs(const std::string& program, Arguments arguments, std::ostream& o
   Console console({.name = "dedupfs", .usage_error = kMountUsage, .failed = kMountSystemError}, out, err);
   const std::string name = std::filesystem::path(program).filename().string();
   MountArguments asked;
-  CLI::App app("Mounts a dedupfs volume.", name);
+  Command app("Mounts a dedupfs volume.", name);
   define_options(app, asked);
   if (name.starts_with("mount."))
     define_helper_options(app, asked);

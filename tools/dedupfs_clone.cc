@@ -5,12 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "base/size.h"
 #include "base/unique_fd.h"
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "mount/control/control_socket.h"
@@ -75,10 +75,10 @@ int run_clone(Arguments arguments, std::ostream& out, std::ostream& err) {
   Console console({.name = "dedupfs-clone", .usage_error = kUsageError, .failed = kFailed}, out, err);
   std::string from;
   std::string to;
-  CLI::App app("Copies a file or a folder within a mounted dedupfs volume. The copy shares all data with the original.",
-               "dedupfs-clone");
-  app.add_option("SRC", from, "the file or folder to copy; it may be in a snapshot")->required();
-  app.add_option("DST", to, "the name of the copy, or an existing folder to put it into")->required();
+  Command app("Copies a file or a folder within a mounted dedupfs volume. The copy shares all data with the original.",
+              "dedupfs-clone");
+  app.add_option("SRC", from, "the file or folder to copy; it may be in a snapshot").required();
+  app.add_option("DST", to, "the name of the copy, or an existing folder to put it into").required();
   add_json_flag(app, "print one JSON object");
   define_common_options(app);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/size.h"
+#include "command/command.h"
 #include "command/common_options.h"
 #include "estimate_comparison.h"
 #include "estimate_sample.h"
@@ -304,25 +304,26 @@ int show_sample(const EstimateArguments& asked, const EstimateSettings& settings
   return console.end(found->complete && is_whole(found->problems) ? kDone : kUnfinished);
 }
 
-void define_options(CLI::App& app, EstimateArguments& asked) {
+void define_options(Command& app, EstimateArguments& asked) {
   define_common_options(app, volume_setting_words());
-  app.add_option("PATH", asked.paths, "folders and files, in the order in which they would be copied")->required();
+  app.add_option("PATH", asked.paths, "folders and files, in the order in which they would be copied").required();
   app.add_option("--memory", asked.memory,
                  "the memory that the volume may take, its caches come on top (default: half of what is available, at "
                  "most 4g)")
-      ->type_name("SIZE");
+      .type_name("SIZE");
   app.add_flag("-x,--one-file-system", asked.one_filesystem, "skip what is on other filesystems than its PATH");
   app.add_flag("--versions", asked.are_versions,
                "the PATHs are versions of the same data, the oldest first: say what each adds, and what a further one "
                "would add");
   app.add_flag("--compare", asked.compares, "try several chunkers and sizes, and advise options of mkfs.dedupfs")
-      ->excludes("--versions");
+      .excludes("--versions");
   app.add_option(
          "--sample", asked.sample,
          "store this share of the data, only count the chunks of the rest, and tell the margin: takes at most a "
          "minute")
-      ->type_name("PERCENT%")
-      ->excludes("--versions", "--compare");
+      .type_name("PERCENT%")
+      .excludes("--versions")
+      .excludes("--compare");
   add_json_flag(app, "print one JSON object with exact numbers");
   define_progress_flag(app);
   define_volume_settings(app, asked.settings);
@@ -333,8 +334,8 @@ void define_options(CLI::App& app, EstimateArguments& asked) {
 int run_estimate(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
   Console console({.name = "dedupfs-estimate", .usage_error = kUsageError, .failed = kFailed}, out, err);
   EstimateArguments asked;
-  CLI::App app("Says what files would take in a dedupfs volume. It makes none: it copies them into one in memory.",
-               "dedupfs-estimate");
+  Command app("Says what files would take in a dedupfs volume. It makes none: it copies them into one in memory.",
+              "dedupfs-estimate");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   const auto settings = settings_of(asked);

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -14,6 +13,7 @@
 
 #include "base/printable.h"
 #include "base/unique_fd.h"
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "file_lock.h"
@@ -130,24 +130,23 @@ class EventRun {
   int status_ = kDone;
 };
 
-void define_options(CLI::App& app, EventArguments& asked) {
+void define_options(Command& app, EventArguments& asked) {
   app.add_option("MOUNTPOINT", asked.mountpoints, "look at these mounts only");
-  app.add_option("--hooks", asked.hooks, "the folder of the programs to run")->type_name("DIR")->capture_default_str();
+  app.add_option("--hooks", asked.hooks, "the folder of the programs to run").type_name("DIR").capture_default_str();
   app.add_option("--state", asked.state, "the file that remembers the last look")
-      ->type_name("FILE")
-      ->capture_default_str();
+      .type_name("FILE")
+      .capture_default_str();
   app.add_option("--nearly-full", asked.nearly_full, "a disk is nearly full with less than this available")
-      ->type_name("PERCENT")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str();
+      .type_name("PERCENT")
+      .in_range(0.0, 100.0)
+      .capture_default_str();
   app.add_option("--limit", asked.limit_seconds, "kill a program that runs longer than this")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(1U, 86'400U))
-      ->capture_default_str();
-  CLI::Option* const failed =
-      app.add_option("--failed", asked.failed, "do not look: the service of this mount has failed")
-          ->type_name("MOUNTPOINT");
-  app.add_flag("--test", asked.test, "do not look: run the programs for an event named 'test'")->excludes(failed);
+      .type_name("SECONDS")
+      .in_range(1U, 86'400U)
+      .capture_default_str();
+  const Option failed = app.add_option("--failed", asked.failed, "do not look: the service of this mount has failed")
+                            .type_name("MOUNTPOINT");
+  app.add_flag("--test", asked.test, "do not look: run the programs for an event named 'test'").excludes(failed);
   add_json_flag(app, "print each event as one line of JSON");
   define_common_options(app);
 }
@@ -157,7 +156,7 @@ void define_options(CLI::App& app, EventArguments& asked) {
 int run_events(Arguments arguments, std::ostream& out, std::ostream& err) {
   Console console({.name = "dedupfs-events", .usage_error = kUsageError, .failed = kFailed}, out, err);
   EventArguments asked;
-  CLI::App app(
+  Command app(
       "Looks once at the mounted dedupfs volumes, and runs the programs of a folder for each thing that has happened.",
       "dedupfs-events");
   define_options(app, asked);

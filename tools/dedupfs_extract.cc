@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -16,6 +15,7 @@
 #include "base/many_files.h"
 #include "base/printable.h"
 #include "base/size.h"
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/extract/extract.h"
@@ -285,29 +285,27 @@ std::string default_scratch() {
   return folder != nullptr && *folder != '\0' ? folder : "/tmp";
 }
 
-void define_options(CLI::App& app, ExtractArguments& asked) {
+void define_options(Command& app, ExtractArguments& asked) {
   define_common_options(app);
-  app.add_option("VOLUME", asked.volume, "the folder of a volume that is not mounted")->required();
+  app.add_option("VOLUME", asked.volume, "the folder of a volume that is not mounted").required();
   app.add_option("PATH", asked.request.paths, "files and folders in the volume (default: all)");
-  CLI::Option* const folder =
-      app.add_option("-o,--output", asked.folder, "the folder to write to")->type_name("DIR")->capture_default_str();
-  CLI::Option* const tar =
-      app.add_flag("--tar", asked.as_tar, "write a tar archive to standard output")->excludes(folder);
-  CLI::Option* const list = app.add_flag("--list", asked.as_list, "only list what would be taken");
-  list->excludes(folder)->excludes(tar);
-  add_json_flag(app, "print one JSON object with what was done; with --list, one a line for each entry")->excludes(tar);
+  const Option folder =
+      app.add_option("-o,--output", asked.folder, "the folder to write to").type_name("DIR").capture_default_str();
+  const Option tar = app.add_flag("--tar", asked.as_tar, "write a tar archive to standard output").excludes(folder);
+  const Option list = app.add_flag("--list", asked.as_list, "only list what would be taken");
+  list.excludes(folder).excludes(tar);
+  add_json_flag(app, "print one JSON object with what was done; with --list, one a line for each entry").excludes(tar);
   define_progress_flag(app);
-  app.add_option("--snapshot", asked.request.snapshot, "take the files as they are in this snapshot")
-      ->type_name("NAME");
-  app.add_flag("--overwrite", asked.overwrites, "replace files that are there already")->excludes(tar)->excludes(list);
+  app.add_option("--snapshot", asked.request.snapshot, "take the files as they are in this snapshot").type_name("NAME");
+  app.add_flag("--overwrite", asked.overwrites, "replace files that are there already").excludes(tar).excludes(list);
   app.add_flag("--keep-damaged", asked.keeps_damaged,
                "of a damaged file, write what can be read, as NAME.damaged, with holes for the rest")
-      ->excludes(tar)
-      ->excludes(list);
+      .excludes(tar)
+      .excludes(list);
   app.add_flag("--rebuild-index", asked.rebuild_index,
                "make a new index from the last checkpoint, even if the volume's own can be opened");
   app.add_option("--scratch", asked.scratch, "the folder for a new index, while it is needed")
-      ->type_name("DIR")
+      .type_name("DIR")
       ->default_str("$TMPDIR or /tmp");
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
 }
@@ -317,8 +315,8 @@ void define_options(CLI::App& app, ExtractArguments& asked) {
 int run_extract(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
   Console console({.name = "dedupfs-extract", .usage_error = kUsageError, .failed = kFailed}, out, err);
   ExtractArguments asked;
-  CLI::App app("Takes files out of a dedupfs volume without mounting it. It changes nothing in the volume.",
-               "dedupfs-extract");
+  Command app("Takes files out of a dedupfs volume without mounting it. It changes nothing in the volume.",
+              "dedupfs-extract");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   if (asked.scratch.empty()) asked.scratch = default_scratch();

@@ -1,10 +1,10 @@
 #include "dedupfs_gc.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "job_progress.h"
@@ -111,37 +111,38 @@ class Gc {
   JobProgress progress_;
 };
 
-void define_options(CLI::App& app, GcArguments& asked) {
-  app.add_option("MOUNTPOINT|VOLUME", asked.path, "the mount point of the volume, or its folder")->required();
-  CLI::Option* const settle =
+void define_options(Command& app, GcArguments& asked) {
+  app.add_option("MOUNTPOINT|VOLUME", asked.path, "the mount point of the volume, or its folder").required();
+  const Option settle =
       app.add_flag("--settle", asked.settle, "instead of freeing space, compress landed data for good");
-  CLI::Option* const wait = app.add_flag("--wait", asked.wait, "return when the reclaim has ended");
-  CLI::Option* const rate =
+  const Option wait = app.add_flag("--wait", asked.wait, "return when the reclaim has ended");
+  const Option rate =
       app.add_option("--rate", asked.rate, "move at most this many bytes of data a second, such as 20m; 0: no limit")
-          ->type_name("SIZE");
-  auto* const actions = app.add_option_group("actions", "instead of starting a reclaim")->require_option(0, 1);
+          .type_name("SIZE");
+  Command& actions = app.add_option_group("actions", "instead of starting a reclaim");
+  actions.require_option(0, 1);
   const auto add_action = [&](const std::string& action, const std::string& meaning) {
     return actions
-        ->add_flag_callback(
+        .add_flag_callback(
             "--" + action, [&asked, action] { asked.action = action; }, meaning)
-        ->excludes(rate);
+        .excludes(rate);
   };
   actions
-      ->add_option_function<std::string>(
+      .add_option_function(
           "--set-rate",
           [&asked](const std::string& text) {
             asked.action = "set-rate";
             asked.rate = text;
           },
           "change that limit for the running job and later ones")
-      ->type_name("SIZE")
-      ->excludes(rate)
-      ->excludes(wait)
-      ->excludes(settle);
-  add_action("status", "show the progress")->excludes(settle);
-  add_action("pause", "pause the running job and disable automatic ones")->excludes(wait)->excludes(settle);
-  add_action("resume", "resume the paused job and enable automatic ones")->excludes(settle);
-  add_action("stop", "stop the running job")->excludes(wait)->excludes(settle);
+      .type_name("SIZE")
+      .excludes(rate)
+      .excludes(wait)
+      .excludes(settle);
+  add_action("status", "show the progress").excludes(settle);
+  add_action("pause", "pause the running job and disable automatic ones").excludes(wait).excludes(settle);
+  add_action("resume", "resume the paused job and enable automatic ones").excludes(settle);
+  add_action("stop", "stop the running job").excludes(wait).excludes(settle);
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
   add_json_flag(app, "print one JSON object");
   define_progress_flag(app);
@@ -153,7 +154,7 @@ void define_options(CLI::App& app, GcArguments& asked) {
 int run_gc(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
   Console console({.name = "dedupfs-gc", .usage_error = kUsageError, .failed = kFailed}, out, err);
   GcArguments asked;
-  CLI::App app("Frees the disk space of deleted data in a dedupfs volume, or settles new data.", "dedupfs-gc");
+  Command app("Frees the disk space of deleted data in a dedupfs volume, or settles new data.", "dedupfs-gc");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   return Gc(std::move(asked), console, process).run();

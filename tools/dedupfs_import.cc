@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -18,6 +17,7 @@
 #include "backup_repository.h"
 #include "base/printable.h"
 #include "base/size.h"
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/format/types.h"
@@ -230,18 +230,18 @@ nlohmann::json json_of(const std::vector<Imported>& done) {
   return {{"archives", archives}};
 }
 
-void define_options(CLI::App& app, ImportArguments& asked) {
+void define_options(Command& app, ImportArguments& asked) {
   define_common_options(app);
   app.add_option("borg|restic", asked.kind, "the program that made the repository")
-      ->required()
-      ->check(CLI::IsMember({"borg", "restic"}))
-      ->type_name("");
-  app.add_option("REPOSITORY", asked.repository, "the repository, as that program takes it")->required();
+      .required()
+      .one_of({"borg", "restic"})
+      .type_name("");
+  app.add_option("REPOSITORY", asked.repository, "the repository, as that program takes it").required();
   app.add_option("--into", asked.into, "a folder in the mounted volume, or the mount point")
-      ->type_name("DIR")
-      ->required();
+      .type_name("DIR")
+      .required();
   app.add_option("--archive", asked.archives, "import only these archives: names, or beginnings of ids")
-      ->type_name("NAME");
+      .type_name("NAME");
   app.add_flag("--accept-warnings", asked.accepts_warnings, "keep an archive that borg restored with warnings");
   app.add_flag("--no-snapshots", asked.without_snapshots, "only make the folders");
   add_json_flag(app, "print one JSON object with what was done");
@@ -253,7 +253,7 @@ void define_options(CLI::App& app, ImportArguments& asked) {
 int run_import(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
   Console console({.name = "dedupfs-import", .usage_error = kUsageError, .failed = kFailed}, out, err);
   ImportArguments asked;
-  CLI::App app(
+  Command app(
       "Copies the archives of a borg or restic repository into a mounted dedupfs volume: each as a folder and a "
       "snapshot.",
       "dedupfs-import");

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/size.h"
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "json/document.h"
@@ -110,38 +110,38 @@ Result<nlohmann::json> act(const QuotaArguments& asked, const Console& console) 
   return asked.action == "show" ? quota_above(place, quotas) : quotas;
 }
 
-CLI::App& add_action(CLI::App& app, QuotaArguments& asked, const std::string& action, const std::string& place,
-                     const std::string& meaning) {
-  CLI::App& command = *app.add_subcommand(action, meaning);
+Command& add_action(Command& app, QuotaArguments& asked, const std::string& action, const std::string& place,
+                    const std::string& meaning) {
+  Command& command = app.add_subcommand(action, meaning);
   command.callback([&asked, action] { asked.action = action; });
-  command.add_option(place, asked.path, "a directory of a mounted volume")->required();
+  command.add_option(place, asked.path, "a directory of a mounted volume").required();
   add_json_flag(command, "print one JSON object");
   return command;
 }
 
-void add_size(CLI::App& command, const std::string& name, std::optional<std::uint64_t>& limit,
+void add_size(Command& command, const std::string& name, std::optional<std::uint64_t>& limit,
               const std::string& meaning) {
   const auto take = [&limit, name](const std::string& given) {
     const auto bytes = parse_size(given);
-    if (!bytes) throw CLI::ValidationError(name, bytes.error().message());
+    if (!bytes) throw UsageError(name + ": " + bytes.error().message());
     limit = *bytes;
   };
-  command.add_option_function<std::string>(name, take, meaning)->type_name("SIZE");
+  command.add_option_function(name, take, meaning).type_name("SIZE");
 }
 
-void define_commands(CLI::App& app, QuotaArguments& asked) {
+void define_commands(Command& app, QuotaArguments& asked) {
   define_common_options(app);
-  app.require_subcommand(1);
-  CLI::App& set = add_action(app, asked, "set", "DIR", "limit a directory with all that is in it");
+  app.require_subcommand();
+  Command& set = add_action(app, asked, "set", "DIR", "limit a directory with all that is in it");
   add_size(set, "--logical", asked.logical, "the data of its files, as du counts them: 500m, 20g");
   add_size(set, "--stored", asked.stored, "the disk space of what its files need, as dedupfs-stat --tree shows it");
-  set.add_option("--files", asked.files, "its files and directories")->type_name("N");
+  set.add_option("--files", asked.files, "its files and directories").type_name("N");
   add_action(app, asked, "show", "DIR", "show the quota that holds for a directory");
   add_action(app, asked, "list", "MOUNTPOINT", "list all quotas of a volume");
   add_action(app, asked, "remove", "DIR", "remove the quota of a directory");
   app.callback([&asked] {
     if (asked.action == "set" && !asked.logical && !asked.stored && !asked.files)
-      throw CLI::ValidationError("set", "give a limit: --logical, --stored or --files");
+      throw UsageError("set: give a limit: --logical, --stored or --files");
   });
 }
 
@@ -150,8 +150,8 @@ void define_commands(CLI::App& app, QuotaArguments& asked) {
 int run_quota(Arguments arguments, std::ostream& out, std::ostream& err) {
   Console console({.name = "dedupfs-quota", .usage_error = kUsageError, .failed = kFailed}, out, err);
   QuotaArguments asked;
-  CLI::App app("Limits how much a directory of a mounted dedupfs volume may hold, and shows what it uses.",
-               "dedupfs-quota");
+  Command app("Limits how much a directory of a mounted dedupfs volume may hold, and shows what it uses.",
+              "dedupfs-quota");
   define_commands(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 

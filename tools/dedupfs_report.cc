@@ -2,11 +2,11 @@
 
 #include <sys/statvfs.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/statistics/shared_space.h"
@@ -95,18 +95,18 @@ Result<std::string> page_of(const ReportArguments& asked) {
 int run_report(Arguments arguments, std::ostream& out, std::ostream& err) {
   Console console({.name = "dedupfs-report", .usage_error = kUsageError, .failed = kFailed}, out, err);
   ReportArguments asked;
-  CLI::App app(
+  Command app(
       "Writes a page about a dedupfs volume: where the space goes, how it grows, what snapshots and folders hold, how "
       "fast it "
       "can be read, and how healthy it is. Example: dedupfs-report /backup -o report.html",
       "dedupfs-report");
-  app.add_option("VOLUME|MOUNTPOINT", asked.path, "a volume, or a folder in a mounted one")->required();
-  app.add_option("-o,--output", asked.output, "the HTML file to write ('-': print it)")->type_name("FILE")->required();
+  app.add_option("VOLUME|MOUNTPOINT", asked.path, "a volume, or a folder in a mounted one").required();
+  app.add_option("-o,--output", asked.output, "the HTML file to write ('-': print it)").type_name("FILE").required();
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
   add_json_flag(app, "print one JSON object: what was written");
   define_common_options(app);
   app.callback([&asked, &app] {
-    if (asked.output == "-" && app.count("--json") != 0) throw CLI::ExcludesError("--json", "--output -");
+    if (asked.output == "-" && !app.get_option("--json").empty()) throw UsageError("--json excludes --output -");
   });
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 

@@ -1,9 +1,9 @@
 #include "dedupfs_scrub.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/size.h"
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "job_progress.h"
@@ -61,16 +61,16 @@ bool has_damage(const nlohmann::json& scrub) {
   return !findings.is_null() && (findings.at("damaged_chunks") != 0 || findings.at("other_damage") != 0);
 }
 
-void define_options(CLI::App& app, ScrubArguments& asked) {
-  app.add_option("MOUNTPOINT", asked.path, "the mount point of the volume, or its folder")->required();
+void define_options(Command& app, ScrubArguments& asked) {
+  app.add_option("MOUNTPOINT", asked.path, "the mount point of the volume, or its folder").required();
   app.add_option("--rate", asked.rate, "read at most this many bytes a second, such as 50m; 0: no limit")
-      ->capture_default_str();
-  CLI::Option* const set_rate =
+      .capture_default_str();
+  const Option set_rate =
       app.add_option("--set-rate", asked.new_rate, "change the limit of the running scrub, start nothing");
-  CLI::Option* const status = app.add_flag("--status", asked.status, "show the progress, start nothing");
-  CLI::Option* const stop = app.add_flag("--stop", asked.stop, "stop the running scrub")->excludes(status);
-  set_rate->excludes(status)->excludes(stop);
-  app.add_flag("--wait", asked.wait, "return when the scrub has ended")->excludes(stop);
+  const Option status = app.add_flag("--status", asked.status, "show the progress, start nothing");
+  const Option stop = app.add_flag("--stop", asked.stop, "stop the running scrub").excludes(status);
+  set_rate.excludes(status).excludes(stop);
+  app.add_flag("--wait", asked.wait, "return when the scrub has ended").excludes(stop);
   add_json_flag(app, "print one JSON object");
   define_progress_flag(app);
   define_common_options(app);
@@ -81,7 +81,7 @@ void define_options(CLI::App& app, ScrubArguments& asked) {
 int run_scrub(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
   Console console({.name = "dedupfs-scrub", .usage_error = kUsageError, .failed = kFailed}, out, err);
   ScrubArguments asked;
-  CLI::App app("Checks all data of a mounted dedupfs volume in the background.", "dedupfs-scrub");
+  Command app("Checks all data of a mounted dedupfs volume in the background.", "dedupfs-scrub");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 

@@ -3,13 +3,13 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/namespace/filesystem.h"
@@ -209,19 +209,19 @@ int show_outcome(const SnapshotArguments& asked, const Console& console) {
   });
 }
 
-CLI::App& add_action(CLI::App& app, SnapshotArguments& asked, const std::string& action, const std::string& meaning) {
-  CLI::App& command = *app.add_subcommand(action, meaning);
+Command& add_action(Command& app, SnapshotArguments& asked, const std::string& action, const std::string& meaning) {
+  Command& command = app.add_subcommand(action, meaning);
   command.callback([&asked, action] { asked.action = action; });
-  command.add_option("MOUNTPOINT|VOLUME", asked.path, "the mount point of the volume, or its folder")->required();
+  command.add_option("MOUNTPOINT|VOLUME", asked.path, "the mount point of the volume, or its folder").required();
   command.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
   add_json_flag(command, "print what was done, and the resulting list of snapshots, as one JSON object");
   return command;
 }
 
-CLI::Option_group& add_retention_policy(CLI::App& command, SnapshotArguments& asked) {
-  auto& policy = *command.add_option_group("retention policy", "which snapshots to keep; all others are deleted");
+Command& add_retention_policy(Command& command, SnapshotArguments& asked) {
+  Command& policy = command.add_option_group("retention policy", "which snapshots to keep; all others are deleted");
   const auto add_rule = [&](const std::string& name, std::uint32_t& count, const std::string& meaning) {
-    policy.add_option(name, count, meaning)->type_name("N");
+    policy.add_option(name, count, meaning).type_name("N");
   };
   add_rule("--keep-last", asked.keep.last, "keep the newest N snapshots");
   add_rule("--keep-hourly", asked.keep.hourly, "keep the newest snapshot of each of the last N hours that have one");
@@ -232,40 +232,39 @@ CLI::Option_group& add_retention_policy(CLI::App& command, SnapshotArguments& as
   return policy;
 }
 
-void define_commands(CLI::App& app, SnapshotArguments& asked) {
+void define_commands(Command& app, SnapshotArguments& asked) {
   define_common_options(app);
-  app.require_subcommand(1);
-  CLI::App& create = add_action(app, asked, "create", "create a snapshot");
-  create.add_option("NAME", asked.names, "its name (default: the current time)")->expected(0, 1);
+  app.require_subcommand();
+  Command& create = add_action(app, asked, "create", "create a snapshot");
+  create.add_option("NAME", asked.names, "its name (default: the current time)").expected(0, 1);
   add_retention_policy(create, asked);
-  CLI::App& list = add_action(app, asked, "list", "list the snapshots, the oldest first, and what they take");
+  Command& list = add_action(app, asked, "list", "list the snapshots, the oldest first, and what they take");
   list.add_flag("--quick", asked.is_quick, "do not count what they take, which reads the index");
-  CLI::App& remove =
+  Command& remove =
       add_action(app, asked, "delete", "delete the named snapshots, or those that the retention policy does not keep");
-  CLI::Option* const names = remove.add_option("NAME", asked.names, "the snapshots to delete");
+  const Option names = remove.add_option("NAME", asked.names, "the snapshots to delete");
   add_retention_policy(remove, asked).excludes(names);
-  CLI::App& rollback = add_action(app, asked, "rollback", "set all files back to their state in a snapshot");
-  rollback.add_option("NAME", asked.names, "the snapshot")->required()->expected(1);
-  CLI::App& hold = add_action(app, asked, "hold", "keep a snapshot from being deleted");
-  hold.add_option("NAME", asked.names, "the snapshot")->required()->expected(1);
+  Command& rollback = add_action(app, asked, "rollback", "set all files back to their state in a snapshot");
+  rollback.add_option("NAME", asked.names, "the snapshot").required().expected(1);
+  Command& hold = add_action(app, asked, "hold", "keep a snapshot from being deleted");
+  hold.add_option("NAME", asked.names, "the snapshot").required().expected(1);
   const auto note_until = [&asked](const std::string& text) {
     const auto until = parse_time(text, std::time(nullptr));
-    if (!until) throw CLI::ValidationError("--until", until.error().message());
+    if (!until) throw UsageError("--until: " + until.error().message());
     asked.until_unix_seconds = *until;
   };
-  hold.add_option_function<std::string>("--until", note_until,
-                                        "nobody can release it before: 2026-12-24, '2026-12-24 18:00', 30d")
-      ->type_name("DATE");
-  CLI::App& release = add_action(app, asked, "release", "end the hold of a snapshot");
-  release.add_option("NAME", asked.names, "the snapshot")->required()->expected(1);
-  CLI::App& diff = add_action(app, asked, "diff", "list what changed between two snapshots, or since one");
-  diff.get_option("--json")->description("print one JSON object");
+  hold.add_option_function("--until", note_until, "nobody can release it before: 2026-12-24, '2026-12-24 18:00', 30d")
+      .type_name("DATE");
+  Command& release = add_action(app, asked, "release", "end the hold of a snapshot");
+  release.add_option("NAME", asked.names, "the snapshot").required().expected(1);
+  Command& diff = add_action(app, asked, "diff", "list what changed between two snapshots, or since one");
+  diff.get_option("--json").description("print one JSON object");
   diff.add_option("FROM [TO]", asked.names, "the older snapshot, and the newer one (default: now, the present)")
-      ->required()
-      ->expected(1, 2);
+      .required()
+      .expected(1, 2);
   app.callback([&asked] {
     if (asked.action == "delete" && asked.names.empty() && !asked.keep.any())
-      throw CLI::ValidationError("delete", "name the snapshots to delete, or say with --keep-... which to keep");
+      throw UsageError("delete: name the snapshots to delete, or say with --keep-... which to keep");
   });
 }
 
@@ -274,7 +273,7 @@ void define_commands(CLI::App& app, SnapshotArguments& asked) {
 int run_snapshot(Arguments arguments, std::ostream& out, std::ostream& err) {
   Console console({.name = "dedupfs-snapshot", .usage_error = kUsageError, .failed = kFailed}, out, err);
   SnapshotArguments asked;
-  CLI::App app(
+  Command app(
       "Creates, lists, compares, holds and deletes snapshots of a dedupfs volume, and rolls the volume back to one.",
       "dedupfs-snapshot");
   define_commands(app, asked);

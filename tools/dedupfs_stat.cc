@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/statistics/file_statistics.h"
@@ -317,15 +317,15 @@ int show_trees(const StatArguments& asked, const Console& console) {
               [](const nlohmann::json& shown) { return folder_shares_screen(shown.at("folders")); });
 }
 
-CLI::Option* define_history_options(CLI::App& app, StatArguments& asked) {
-  CLI::Option* const history = app.add_flag("--history", asked.asks_history, "show how the volume has grown");
+Option define_history_options(Command& app, StatArguments& asked) {
+  const Option history = app.add_flag("--history", asked.asks_history, "show how the volume has grown");
   app.add_option("--since", asked.since, "with --history: leave out what is older: 30d, 2026-12-24")
-      ->type_name("TIME")
-      ->needs(history);
-  CLI::Option* const csv = app.add_flag("--csv", asked.as_csv, "with --history: print comma-separated values");
-  CLI::Option* const plot = app.add_flag("--plot", asked.as_plot, "with --history: draw it in the terminal");
-  for (CLI::Option* const form : {csv, plot}) form->needs(history)->excludes("--json");
-  csv->excludes(plot);
+      .type_name("TIME")
+      .needs(history);
+  const Option csv = app.add_flag("--csv", asked.as_csv, "with --history: print comma-separated values");
+  const Option plot = app.add_flag("--plot", asked.as_plot, "with --history: draw it in the terminal");
+  for (const Option& form : {csv, plot}) form.needs(history).excludes("--json");
+  csv.excludes(plot);
   return history;
 }
 
@@ -339,48 +339,46 @@ HistoryQuestion history_question_of(const StatArguments& asked) {
           .foreign = asked.foreign};
 }
 
-void define_options(CLI::App& app, StatArguments& asked) {
+void define_options(Command& app, StatArguments& asked) {
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
-  CLI::Option* const json = add_json_flag(app, "print one JSON object with exact numbers");
-  CLI::Option* const verbose =
+  const Option json = add_json_flag(app, "print one JSON object with exact numbers");
+  const Option verbose =
       app.add_flag("-v,--verbose", asked.verbose, "show each step from the size of the files to the disk space");
-  CLI::Option* const prometheus =
+  const Option prometheus =
       app.add_option("--prometheus", asked.prometheus,
                      "write metrics for the textfile collector of node_exporter to FILE ('-': print them)");
-  CLI::Option* const openmetrics = app.add_option("--openmetrics", asked.openmetrics,
-                                                  "write metrics in the format OpenMetrics to FILE ('-': print them)");
-  CLI::Option* const volume = app.add_option("VOLUME|MOUNTPOINT", asked.path, "a volume, or a folder in a mounted one");
-  CLI::Option* const file = app.add_option("--file", asked.files, "show these files of mounted volumes instead");
-  file->type_name("PATH")->excludes(volume);
-  CLI::Option* const freed =
+  const Option openmetrics = app.add_option("--openmetrics", asked.openmetrics,
+                                            "write metrics in the format OpenMetrics to FILE ('-': print them)");
+  const Option volume = app.add_option("VOLUME|MOUNTPOINT", asked.path, "a volume, or a folder in a mounted one");
+  const Option file = app.add_option("--file", asked.files, "show these files of mounted volumes instead");
+  file.type_name("PATH").excludes(volume);
+  const Option freed =
       app.add_option("--freed", asked.freed, "show what deleting all of these files, folders and snapshots would free");
-  freed->type_name("PATH")->expected(0, -1)->excludes(file)->excludes(verbose);
-  CLI::Option* const snapshot =
+  freed.type_name("PATH").expected(0, -1).excludes(file).excludes(verbose);
+  const Option snapshot =
       app.add_option("--snapshot", asked.snapshots, "with --freed: this snapshot of the volume, too");
-  snapshot->type_name("NAME")->expected(1)->allow_extra_args(false)->needs(freed)->multi_option_policy(
-      CLI::MultiOptionPolicy::TakeAll);
-  CLI::Option* const tree =
-      app.add_option("--tree", asked.trees, "show what these folders take, and each folder in them");
-  tree->type_name("DIR")->excludes(volume)->excludes(file)->excludes(freed)->excludes(verbose);
-  for (CLI::Option* const metrics : {prometheus, openmetrics})
-    metrics->type_name("FILE")->excludes(json)->excludes(verbose)->excludes(file)->excludes(freed)->excludes(tree);
-  prometheus->excludes(openmetrics);
+  snapshot.type_name("NAME").expected(1).one_value_each_time().needs(freed).take_all();
+  const Option tree = app.add_option("--tree", asked.trees, "show what these folders take, and each folder in them");
+  tree.type_name("DIR").excludes(volume).excludes(file).excludes(freed).excludes(verbose);
+  for (const Option& metrics : {prometheus, openmetrics})
+    metrics.type_name("FILE").excludes(json).excludes(verbose).excludes(file).excludes(freed).excludes(tree);
+  prometheus.excludes(openmetrics);
   define_history_options(app, asked)
-      ->excludes(file)
-      ->excludes(freed)
-      ->excludes(tree)
-      ->excludes(prometheus)
-      ->excludes(openmetrics)
-      ->excludes(verbose)
-      ->needs(volume);
+      .excludes(file)
+      .excludes(freed)
+      .excludes(tree)
+      .excludes(prometheus)
+      .excludes(openmetrics)
+      .excludes(verbose)
+      .needs(volume);
   define_common_options(app);
   app.callback([&asked, volume, file, freed, tree] {
-    asked.asks_freed = !freed->empty();
-    std::erase(asked.freed, std::string());  // CLI11 adds it in place of none
-    if (asked.asks_freed && asked.freed.empty() && (asked.snapshots.empty() || volume->empty()))
-      throw CLI::RequiredError("PATH, or --snapshot NAME and VOLUME|MOUNTPOINT, with --freed");
-    if (volume->empty() && file->empty() && freed->empty() && tree->empty())
-      throw CLI::RequiredError("VOLUME|MOUNTPOINT, --file, --freed or --tree");
+    asked.asks_freed = !freed.empty();
+    std::erase(asked.freed, std::string());  // stands there if none was given
+    if (asked.asks_freed && asked.freed.empty() && (asked.snapshots.empty() || volume.empty()))
+      throw UsageError("PATH, or --snapshot NAME and VOLUME|MOUNTPOINT, with --freed is required");
+    if (volume.empty() && file.empty() && freed.empty() && tree.empty())
+      throw UsageError("VOLUME|MOUNTPOINT, --file, --freed or --tree is required");
   });
 }
 
@@ -389,7 +387,7 @@ void define_options(CLI::App& app, StatArguments& asked) {
 int run_stat(Arguments arguments, std::ostream& out, std::ostream& err) {
   Console console({.name = "dedupfs-stat", .usage_error = kStatFailed, .failed = kStatFailed}, out, err);
   StatArguments asked;
-  CLI::App app(
+  Command app(
       "Shows what a dedupfs volume holds, what it takes on disk and how healthy it is; or what single files take.",
       "dedupfs-stat");
   define_options(app, asked);

@@ -1,8 +1,8 @@
 #include "dedupfs_sync.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "mount/clients/sync_volume.h"
@@ -13,12 +13,12 @@ int run_sync(Arguments arguments, std::ostream& out, std::ostream& err) {
   Console console({.name = "dedupfs-sync", .usage_error = kUsageError, .failed = kFailed}, out, err);
   std::vector<std::string> mounts;
   bool verbose = false;
-  CLI::App app(
+  Command app(
       "Makes all data that was written to a mounted dedupfs volume durable. sync(1) cannot do this: Linux does not "
       "pass "
       "it on to FUSE filesystems.",
       "dedupfs-sync");
-  app.add_option("MOUNTPOINT", mounts, "the mount point of a volume, or its folder; several may be given")->required();
+  app.add_option("MOUNTPOINT", mounts, "the mount point of a volume, or its folder; several may be given").required();
   app.add_flag("-v,--verbose", verbose, "print each step");
   add_json_flag(app, "print one JSON object");
   define_common_options(app);

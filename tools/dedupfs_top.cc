@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
 #include <ctime>
@@ -11,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "json/document.h"
@@ -122,12 +122,12 @@ class Top {
   Watched watched_;
 };
 
-void define_options(CLI::App& app, TopArguments& asked) {
-  app.add_option("MOUNTPOINT", asked.path, "the mount point of the volume, or a folder in it")->required();
+void define_options(Command& app, TopArguments& asked) {
+  app.add_option("MOUNTPOINT", asked.path, "the mount point of the volume, or a folder in it").required();
   app.add_option("--interval", asked.interval_seconds, "the time between two views, in seconds")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 3600.0))
-      ->capture_default_str();
+      .type_name("SECONDS")
+      .in_range(0.1, 3600.0)
+      .capture_default_str();
   app.add_flag("--once", asked.once, "show one view, of one interval, and end");
   add_json_flag(app, "print a JSON object for each view");
   define_common_options(app);
@@ -139,8 +139,8 @@ int run_top(Arguments arguments, std::ostream& out, std::ostream& err, const Pro
             const Terminal& terminal) {
   Console console({.name = "dedupfs-top", .usage_error = kUsageError, .failed = kFailed}, out, err);
   TopArguments asked;
-  CLI::App app("Shows what goes on in a mounted dedupfs volume, and what holds it up. The key q ends it.",
-               "dedupfs-top");
+  Command app("Shows what goes on in a mounted dedupfs volume, and what holds it up. The key q ends it.",
+              "dedupfs-top");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   return Top(std::move(asked), console, process, terminal).run();

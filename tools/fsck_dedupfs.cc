@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/check/fsck.h"
@@ -142,14 +142,15 @@ int exit_code_of(const Error& error) {
   return error.code() == ErrorCode::kCorruption ? kFsckErrorsLeft : kFsckOperationalError;
 }
 
-void define_options(CLI::App& app, FsckArguments& asked) {
+void define_options(Command& app, FsckArguments& asked) {
   FsckOptions& options = asked.options;
   const auto choose = [&options](FsckOptions::Mode mode) { return [&options, mode] { options.mode = mode; }; };
-  auto* const modes = app.add_option_group("modes", "at most one of these")->require_option(0, 1);
+  Command& modes = app.add_option_group("modes", "at most one of these");
+  modes.require_option(0, 1);
   const std::array mode_flags = {
-      modes->add_flag_callback("-n", choose(FsckOptions::Mode::kCheck), "check only, change nothing (the default)"),
-      modes->add_flag_callback("-a,-p", choose(FsckOptions::Mode::kSafe), "repair only where nothing gets lost"),
-      modes->add_flag_callback("-y", choose(FsckOptions::Mode::kAll), "repair everything"),
+      modes.add_flag_callback("-n", choose(FsckOptions::Mode::kCheck), "check only, change nothing (the default)"),
+      modes.add_flag_callback("-a,-p", choose(FsckOptions::Mode::kSafe), "repair only where nothing gets lost"),
+      modes.add_flag_callback("-y", choose(FsckOptions::Mode::kAll), "repair everything"),
   };
   app.add_flag_callback(
       "-f", [] {}, "accepted for fsck(8), no effect: the check is never skipped");
@@ -158,11 +159,11 @@ void define_options(CLI::App& app, FsckArguments& asked) {
   add_json_flag(app, "print the report as one JSON document");
   define_progress_flag(app);
   app.add_option("-C", asked.progress_to, "write progress to this file descriptor; 0: draw a bar on the terminal")
-      ->check(CLI::NonNegativeNumber);
-  CLI::Option* const rebuild =
+      .not_negative();
+  const Option rebuild =
       app.add_flag("--rebuild-features", asked.rebuild_features, "do not check; rebuild the similarity index instead");
-  for (CLI::Option* const flag : mode_flags) rebuild->excludes(flag);
-  app.add_option("VOLUME", asked.path, "the folder of the volume")->required();
+  for (const Option& flag : mode_flags) rebuild.excludes(flag);
+  app.add_option("VOLUME", asked.path, "the folder of the volume").required();
   define_common_options(app);
 }
 
@@ -172,7 +173,7 @@ int run_fsck(Arguments arguments, std::ostream& out, std::ostream& err, const Pr
   Console console({.name = "fsck.dedupfs", .usage_error = kFsckUsageError, .failed = kFsckOperationalError}, out, err);
   const LogTo log(err, "fsck.dedupfs", spdlog::level::info);
   FsckArguments asked;
-  CLI::App app("Checks a dedupfs volume that is not mounted, and repairs it.", "fsck.dedupfs");
+  Command app("Checks a dedupfs volume that is not mounted, and repairs it.", "fsck.dedupfs");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   if (const auto usable = check_progress_descriptor(asked.progress_to); !usable)

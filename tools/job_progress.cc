@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <utility>
 
+#include "command/command.h"
 #include "fs/format/local_time.h"
 #include "json/document.h"
 #include "mount/control/control_socket.h"
@@ -51,10 +51,9 @@ JobState state_of_job(const nlohmann::json& status) {
 
 }  // namespace
 
-void define_progress_flag(CLI::App& app) {
-  app.add_flag("--progress")
-      ->description("with --json: print one JSON object a line, with the progress each second")
-      ->needs(app.get_option("--json"));
+void define_progress_flag(Command& app) {
+  app.add_flag("--progress", "with --json: print one JSON object a line, with the progress each second")
+      .needs(app.get_option("--json"));
 }
 
 JobState state_of_copy(std::string stage, std::uint64_t done_bytes, std::uint64_t total_bytes, double seconds) {

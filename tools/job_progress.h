@@ -13,14 +13,12 @@
 #include "console.h"
 #include "process.h"
 
-namespace CLI {
-class App;
-}
-
 namespace dedupfs::tools {
 
+class Command;
+
 // The help and the name of the flag are the same with every tool. `json` is added before.
-void define_progress_flag(CLI::App& app);
+void define_progress_flag(Command& app);
 
 // What is not known is left out; in JSON it is null.
 struct JobState {

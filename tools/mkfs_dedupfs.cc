@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "store/volume/volume.h"
@@ -21,11 +21,11 @@ struct MkfsArguments {
   bool foreign = false;
 };
 
-void define_options(CLI::App& app, MkfsArguments& arguments) {
+void define_options(Command& app, MkfsArguments& arguments) {
   define_common_options(app, volume_setting_words());
-  app.add_option("VOLUME", arguments.volume, "a folder that is empty or does not exist yet")->required();
+  app.add_option("VOLUME", arguments.volume, "a folder that is empty or does not exist yet").required();
   define_volume_settings(app, arguments.settings);
-  app.add_option("-L,--label", arguments.label, "a name for people")->type_name("LABEL");
+  app.add_option("-L,--label", arguments.label, "a name for people").type_name("LABEL");
   app.add_flag("--foreign", arguments.foreign, std::string(kForeignHelp));
   add_json_flag(app, "print one JSON object with the properties of the volume");
   app.add_option("-t", arguments.ignored, "accepted for mkfs(8), no effect");
@@ -58,7 +58,7 @@ std::string screen_of(const std::string& volume, const Superblock& superblock) {
 int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err) {
   Console console({.name = "mkfs.dedupfs", .usage_error = kMkfsUsageError, .failed = kMkfsOperationalError}, out, err);
   MkfsArguments asked;
-  CLI::App app("Creates a dedupfs volume in a new or empty folder.", "mkfs.dedupfs");
+  Command app("Creates a dedupfs volume in a new or empty folder.", "mkfs.dedupfs");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 

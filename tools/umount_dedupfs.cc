@@ -1,9 +1,9 @@
 #include "umount_dedupfs.h"
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "mount/clients/unmount_volume.h"
@@ -15,16 +15,16 @@ int run_umount(Arguments arguments, std::ostream& out, std::ostream& err) {
   std::string target, ignored_value;
   bool force = false, lazy = false, read_only = false, verbose = false, ignored_flag = false;
   unsigned timeout_seconds = 600;
-  CLI::App app("Unmounts a dedupfs volume and returns when everything is on disk.", "umount.dedupfs");
+  Command app("Unmounts a dedupfs volume and returns when everything is on disk.", "umount.dedupfs");
   define_common_options(app);
-  app.add_option("MOUNTPOINT", target, "the mount point of the volume, or its folder")->required();
+  app.add_option("MOUNTPOINT", target, "the mount point of the volume, or its folder").required();
   app.add_flag("-f,--force", force, "unmount even if changes cannot be made durable: they are lost");
   app.add_flag("-l,--lazy", lazy, "detach now and do not wait; the daemon ends when the last file is closed");
   app.add_flag("-r,--read-only", read_only, "if the volume is in use, make it read-only instead");
   app.add_flag("-v,--verbose", verbose, "print each step");
   app.add_option("--timeout", timeout_seconds, "wait at most this long for the daemon or the kernel (default 600)")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(1U, 1'000'000U));
+      .type_name("SECONDS")
+      .in_range(1U, 1'000'000U);
   add_json_flag(app, "print one JSON object");
   app.add_flag("-n", ignored_flag, "accepted for umount(8), no effect");
   app.add_option("-N", ignored_value, "accepted for umount(8), no effect");

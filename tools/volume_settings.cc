@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "base/size.h"
 #include "chunkers/registry.h"
+#include "command/command.h"
 #include "delta/resemblance.h"
 
 namespace dedupfs::tools {
@@ -38,29 +37,29 @@ Result<std::uint32_t> parse_region_bytes(const std::string& text) {
 
 }  // namespace
 
-void define_volume_settings(CLI::App& app, VolumeSettingsArguments& arguments) {
+void define_volume_settings(Command& app, VolumeSettingsArguments& arguments) {
   arguments.delta = kDefaultDeltaSettings;
   app.footer(chunkers_help() + '\n' + deltas_help());
-  app.add_option("--chunker", arguments.chunker, "how files are cut into chunks: see below")->type_name("SPEC");
+  app.add_option("--chunker", arguments.chunker, "how files are cut into chunks: see below").type_name("SPEC");
   app.add_option("--settled,--compression", arguments.settled,
                  fmt::format("how data is compressed for good, in the background (default {})",
                              format_compression(CompressionTiers().settled)))
-      ->type_name(compression_forms());
+      .type_name(compression_forms());
   app.add_option(
          "--landing", arguments.landing,
          fmt::format("how new data is compressed that arrives fast (default {}, or as --settled if that is quicker)",
                      format_compression(CompressionTiers().landing)))
-      ->type_name(compression_forms());
+      .type_name(compression_forms());
   app.add_option(
          "--delta", arguments.delta,
          fmt::format("how similar chunks are found and delta-encoded: see below (default {})", kDefaultDeltaSettings))
-      ->type_name("SPEC|none");
+      .type_name("SPEC|none");
   app.add_option(
          "--region", arguments.region,
          fmt::format("how much data is compressed together (default {}); more saves more disk space, less makes "
                      "random reads faster",
                      format_size(Superblock().region_bytes)))
-      ->type_name("SIZE");
+      .type_name("SIZE");
 }
 
 ValueWords volume_setting_words() {

@@ -9,11 +9,9 @@
 #include "command/command_line.h"
 #include "store/volume/volume.h"
 
-namespace CLI {
-class App;
-}
-
 namespace dedupfs::tools {
+
+class Command;
 
 // As the user wrote them.
 struct VolumeSettingsArguments {
@@ -25,7 +23,7 @@ struct VolumeSettingsArguments {
 };
 
 // Adds the options, and a footer that lists chunkers and delta methods. `arguments` must live as long as `app`.
-void define_volume_settings(CLI::App& app, VolumeSettingsArguments& arguments);
+void define_volume_settings(Command& app, VolumeSettingsArguments& arguments);
 
 // The names of chunkers and delta methods, for completions.
 ValueWords volume_setting_words();

@@ -3,11 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+
+#include "command/command.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -41,13 +42,13 @@ TEST(Console, ErrorsCarryTheNameOfTheTool) {
 struct JsonRun {
   explicit JsonRun(const std::vector<std::string>& arguments, bool has_progress = false) {
     add_json_flag(app, "JSON");
-    if (has_progress) app.add_flag("--progress");
+    if (has_progress) app.add_flag("--progress", "progress");
     parsed = console.parse(app, arguments);
   }
 
   std::ostringstream out, err;
   Console console{{.name = "tool", .usage_error = 1, .failed = 2}, out, err};
-  CLI::App app{"A tool.", "tool"};
+  Command app{"A tool.", "tool"};
   std::optional<int> parsed;
 };
 

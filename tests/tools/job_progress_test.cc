@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "command/command.h"
 #include "support/json_contract.h"
 
 namespace dedupfs::tools {
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 struct Job {
   explicit Job(const std::vector<std::string>& arguments, bool is_terminal = false)
       : process{.err_is_terminal = is_terminal} {
-    CLI::App app("A tool.", "tool");
+    Command app("A tool.", "tool");
     add_json_flag(app, "JSON");
     define_progress_flag(app);
     exit_code = console.parse(app, arguments).value_or(0);

@@ -8,6 +8,7 @@
 #include "bench/command.h"
 #include "bench/report.h"
 #include "bench/selection.h"
+#include "command/command.h"
 #include "delta/xdelta3_codec.h"
 
 namespace dedupfs::bench {
@@ -88,25 +89,25 @@ nlohmann::json delta_json(const std::vector<DeltaRecord>& records) {
 
 }  // namespace
 
-CLI::App& add_delta(CLI::App& app, DeltaArguments& arguments) {
+tools::Command& add_delta(tools::Command& app, DeltaArguments& arguments) {
   constexpr std::size_t kMax = 1'000'000;
-  CLI::App& command =
-      *app.add_subcommand("delta", "measure the speed and size of deltas, and compare with plain xdelta3");
-  command.add_option("--sizes", arguments.sizes, "chunk sizes (default 8k,16k,64k)")->type_name("SIZE,...");
-  command.add_option("--sources", arguments.sources, "number of chunks in a source (default 1,5)")->type_name("N,...");
+  tools::Command& command =
+      app.add_subcommand("delta", "measure the speed and size of deltas, and compare with plain xdelta3");
+  command.add_option("--sizes", arguments.sizes, "chunk sizes (default 8k,16k,64k)").type_name("SIZE,...");
+  command.add_option("--sources", arguments.sources, "number of chunks in a source (default 1,5)").type_name("N,...");
   command
       .add_option("--edits-per-kib", arguments.options.edits_per_kib, "edits of 12 to 28 bytes in each KiB (default 1)")
-      ->type_name("N")
-      ->check(CLI::Range(0.0, 64.0));
+      .type_name("N")
+      .in_range(0.0, 64.0);
   command.add_option("--pairs", arguments.options.pairs, "number of chunks to encode (default 200)")
-      ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, kMax));
+      .type_name("N")
+      .in_range(std::size_t{1}, kMax);
   command
       .add_option("--repeat", arguments.options.repeat, "number of timed passes; the fastest is reported (default 3)")
-      ->type_name("R")
-      ->check(CLI::Range(std::size_t{1}, kMax));
+      .type_name("R")
+      .in_range(std::size_t{1}, kMax);
   tools::add_json_flag(command, "print one JSON object with the records");
-  command.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE")->required();
+  command.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE").required();
   return command;
 }
 

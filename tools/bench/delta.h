@@ -1,7 +1,6 @@
 // The command "dedupfs-bench delta": compares the delta codec with plain xdelta3.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -18,7 +17,7 @@ struct DeltaArguments {
 };
 
 // Adds the command to the parser. Parsing fills `arguments`.
-CLI::App& add_delta(CLI::App& app, DeltaArguments& arguments);
+tools::Command& add_delta(tools::Command& app, DeltaArguments& arguments);
 
 // Returns the exit code.
 int run_delta(const DeltaArguments& arguments, const Console& console);

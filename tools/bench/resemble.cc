@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <iterator>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "bench/resemble_report.h"
 #include "bench/selection.h"
 #include "chunkers/registry.h"
+#include "command/command.h"
 
 namespace dedupfs::bench {
 namespace {
@@ -128,39 +128,39 @@ std::string about_input(const Input& input) {
 
 }  // namespace
 
-CLI::App& add_resemble(CLI::App& app, ResembleArguments& arguments) {
+tools::Command& add_resemble(tools::Command& app, ResembleArguments& arguments) {
   constexpr std::size_t kMax = 1'000'000;
-  CLI::App& command =
-      *app.add_subcommand("resemble", "measure the accuracy, savings and speed of resemblance detection");
+  tools::Command& command =
+      app.add_subcommand("resemble", "measure the accuracy, savings and speed of resemblance detection");
   std::string methods = "Methods:\n";
   for (const ResemblanceMethodInfo& info : resemblance_method_infos())
     methods += fmt::format("  {:<18} {}\n", info.name, info.summary);
   command.footer(methods);
-  command.add_option("--methods", arguments.methods, "names of methods, or all (default all)")->type_name("A,B,...");
-  command.add_option("--avg", arguments.avgs, "average chunk sizes (default 4k,8k,16k)")->type_name("SIZE,...");
+  command.add_option("--methods", arguments.methods, "names of methods, or all (default all)").type_name("A,B,...");
+  command.add_option("--avg", arguments.avgs, "average chunk sizes (default 4k,8k,16k)").type_name("SIZE,...");
   command.add_option("--chunker", arguments.chunker, "the chunker: a name, or a spec without avg (default fastcdc)")
-      ->type_name("NAME");
+      .type_name("NAME");
   command.add_option("--isa", arguments.isas, "instruction sets to time, all, or best (default all)")
-      ->type_name("ISA,...");
+      .type_name("ISA,...");
   command.add_option("--modify-length", arguments.lengths, "lengths of a modification (default 8,32,128,512)")
-      ->type_name("SIZE,...");
+      .type_name("SIZE,...");
   command.add_option("--modify-rate", arguments.rates, "percent of a chunk that is modified (default 1,5,10,20)")
-      ->type_name("P,...");
+      .type_name("P,...");
   command.add_option("--pairs", arguments.accuracy.pairs, "number of pairs for each length and rate (default 100)")
-      ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, kMax));
+      .type_name("N")
+      .in_range(std::size_t{1}, kMax);
   command
       .add_option("--window", arguments.accuracy.window_bytes,
                   "size of the windows that define resemblance (default 32)")
-      ->type_name("BYTES")
-      ->check(CLI::Range(std::size_t{1}, kMax));
+      .type_name("BYTES")
+      .in_range(std::size_t{1}, kMax);
   command.add_option("--repeat", arguments.repeat, "number of timed passes; the fastest is reported (default 3)")
-      ->type_name("R")
-      ->check(CLI::Range(std::size_t{1}, kMax));
+      .type_name("R")
+      .in_range(std::size_t{1}, kMax);
   command.add_flag("--accuracy", arguments.only_accuracy, "measure only the accuracy");
   tools::add_json_flag(command, "print one JSON object with the records");
-  command.add_option("--plot", arguments.plot_folder, "draw figures into this folder")->type_name("DIR");
-  command.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE")->required();
+  command.add_option("--plot", arguments.plot_folder, "draw figures into this folder").type_name("DIR");
+  command.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE").required();
   return command;
 }
 

@@ -8,10 +8,6 @@
 #include "bench/command.h"
 #include "bench/resemble_accuracy.h"
 
-namespace CLI {
-class App;
-}
-
 namespace dedupfs::bench {
 
 struct ResembleArguments {
@@ -29,7 +25,7 @@ struct ResembleArguments {
 };
 
 // Adds the command to the parser. Parsing fills `arguments`.
-CLI::App& add_resemble(CLI::App& app, ResembleArguments& arguments);
+tools::Command& add_resemble(tools::Command& app, ResembleArguments& arguments);
 
 // Returns the exit code.
 int run_resemble(const ResembleArguments& arguments, const Console& console);

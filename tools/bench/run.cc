@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "bench/selection.h"
 #include "chunkers/parameter_sets.h"
 #include "chunkers/registry.h"
+#include "command/command.h"
 #include "command/common_options.h"
 #include "delta/resemblance.h"
 
@@ -126,50 +126,50 @@ int run_isa(const Console& console) {
   return console.end(kDone);
 }
 
-CLI::App& add_chunk(CLI::App& app, ChunkArguments& arguments) {
-  CLI::App& chunk = *app.add_subcommand("chunk", "measure the speed, chunk sizes and space savings of chunkers");
+tools::Command& add_chunk(tools::Command& app, ChunkArguments& arguments) {
+  tools::Command& chunk = app.add_subcommand("chunk", "measure the speed, chunk sizes and space savings of chunkers");
   chunk.footer(chunkers_help());
-  chunk
-      .add_option("--algorithm", arguments.algorithms, "names, specs or parameter sets; all: every name (default all)")
-      ->type_name("A,B,...");
+  chunk.add_option("--algorithm", arguments.algorithms, "names, specs or parameter sets; all: every name (default all)")
+      .type_name("A,B,...");
   chunk.add_option("--avg", arguments.avgs, "average chunk sizes for algorithms given by name (default 8k)")
-      ->type_name("SIZE,...");
-  chunk.add_option("--isa", arguments.isas, "instruction sets, all, or best (default best)")->type_name("ISA,...");
+      .type_name("SIZE,...");
+  chunk.add_option("--isa", arguments.isas, "instruction sets, all, or best (default best)").type_name("ISA,...");
   chunk.add_option("--threads", arguments.measuring.threads, "number of threads (default 1)")
-      ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, kMaxThreads));
+      .type_name("N")
+      .in_range(std::size_t{1}, kMaxThreads);
   chunk
       .add_option("--repeat", arguments.measuring.repeat,
                   "number of measured passes; the median is reported (default 5)")
-      ->type_name("R")
-      ->check(CLI::Range(std::size_t{1}, kMaxRepeat));
-  CLI::Option& json = *tools::add_json_flag(chunk, "print one JSON object with the records");
-  CLI::Option& offsets =
-      *chunk.add_flag("--offsets", arguments.only_offsets, "print the end offset of each chunk instead of measuring");
-  CLI::Option& plot =
-      *chunk.add_option("--plot", arguments.plot_folder, "draw figures into this folder")->type_name("DIR");
-  offsets.excludes(&json)->excludes(&plot);
-  chunk.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE")->required();
+      .type_name("R")
+      .in_range(std::size_t{1}, kMaxRepeat);
+  const tools::Option json = tools::add_json_flag(chunk, "print one JSON object with the records");
+  const tools::Option offsets =
+      chunk.add_flag("--offsets", arguments.only_offsets, "print the end offset of each chunk instead of measuring");
+  const tools::Option plot =
+      chunk.add_option("--plot", arguments.plot_folder, "draw figures into this folder").type_name("DIR");
+  offsets.excludes(json).excludes(plot);
+  chunk.add_option("INPUT", arguments.inputs, "a file, a folder, random:SIZE or zeros:SIZE").required();
   return chunk;
 }
 
 }  // namespace
 
 int run_bench(std::span<const std::string> arguments, std::ostream& out, std::ostream& err) {
-  CLI::App app("Measures chunking algorithms, resemblance detection and delta encoding.", "dedupfs-bench");
+  tools::Command app("Measures chunking algorithms, resemblance detection and delta encoding.", "dedupfs-bench");
   tools::define_common_options(app, value_words());
-  app.require_subcommand(1);
+  app.require_subcommand();
 
   ChunkArguments chunk_arguments;
   add_chunk(app, chunk_arguments);
 
   ResembleArguments resemble_arguments;
-  const CLI::App& resemble = add_resemble(app, resemble_arguments);
+  const tools::Command& resemble = add_resemble(app, resemble_arguments);
 
   DeltaArguments delta_arguments;
-  const CLI::App& delta = add_delta(app, delta_arguments);
+  const tools::Command& delta = add_delta(app, delta_arguments);
 
-  CLI::App& isa = *app.add_subcommand("isa", "list the instruction sets of this CPU and the kernels that use them");
+  tools::Command& isa =
+      app.add_subcommand("isa", "list the instruction sets of this CPU and the kernels that use them");
   tools::add_json_flag(isa, "print a JSON object");
 
   Console console({.name = "dedupfs-bench", .usage_error = kUsageError, .failed = kFailed}, out, err);

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "command/command.h"
+
 namespace dedupfs::tools {
 namespace {
 
@@ -48,18 +50,22 @@ void add_options(const CLI::App& app, const ValueWords& words, CommandLine& line
   }
 }
 
-}  // namespace
-
-CommandLine command_line_of(const CLI::App& app, const ValueWords& words) {
+CommandLine line_of(const CLI::App& app, const ValueWords& words) {
   CommandLine line{.name = app.get_name(), .meaning = app.get_description()};
   add_options(app, words, line);
   for (const CLI::App* const below : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (below->get_name().empty())
       add_options(*below, words, line);  // an option group
     else
-      line.commands.push_back(command_line_of(*below, words));
+      line.commands.push_back(line_of(*below, words));
   }
   return line;
+}
+
+}  // namespace
+
+CommandLine command_line_of(const Command& command, const ValueWords& words) {
+  return line_of(command.app(), words);
 }
 
 Value kind_of_arguments(const CommandLine& line) {

@@ -1,4 +1,4 @@
-// The command line of a program as its CLI::App defines it, in the form that completions need. Hidden options are left out, option
+// The command line of a program as its Command defines it, in the form that completions need. Hidden options are left out, option
 // groups are taken apart.
 //
 // Threads: values; free functions are safe from any thread.
@@ -8,11 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace dedupfs::tools {
+
+class Command;
 
 // Words that the value of an option may begin with, by the last name of the option ("--chunker", "-o").
 using ValueWords = std::map<std::string, std::vector<std::string>>;
@@ -44,7 +42,7 @@ struct CommandLine {
   std::vector<CommandLine> commands;
 };
 
-CommandLine command_line_of(const CLI::App& app, const ValueWords& words);
+CommandLine command_line_of(const Command& command, const ValueWords& words);
 
 // The kind of arguments as a whole, for shells that do not count them: files if one is a file, folders if one is a folder.
 CommandLine::Value kind_of_arguments(const CommandLine& line);

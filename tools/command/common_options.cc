@@ -1,16 +1,16 @@
 #include "command/common_options.h"
 
-#include <CLI/CLI.hpp>
 #include <map>
 
+#include "command/command.h"
 #include "command/completion.h"
 #include "command/version.h"
 
 namespace dedupfs::tools {
 
-void define_common_options(CLI::App& app, const ValueWords& words) {
-  app.set_version_flag(
-      "-V,--version", [program = app.get_name()] { return version_text(program); },
+void define_common_options(Command& app, const ValueWords& words) {
+  app.add_flag_callback(
+      "-V,--version", [program = app.name()] { throw Answer(version_text(program)); },
       "print the version and how it was built");
 
   using MakeScript = std::string (*)(const CommandLine&);
@@ -18,12 +18,12 @@ void define_common_options(CLI::App& app, const ValueWords& words) {
       {"bash", bash_completion}, {"fish", fish_completion}, {"zsh", zsh_completion}};
   const auto print_script = [&app, words](const std::string& shell) {
     std::string script = kShells.at(shell)(command_line_of(app, words));
-    script.pop_back();                     // the end of the last line is printed anyway
-    throw CLI::CallForVersion(script, 0);  // ends the parsing, as --version does
+    script.pop_back();  // the end of the last line is printed anyway
+    throw Answer(script);
   };
-  app.add_option_function<std::string>("--completion", print_script)
-      ->check(CLI::IsMember(kShells))
-      ->group("");  // hidden: the build calls it
+  std::vector<std::string> shells;
+  for (const auto& [shell, make] : kShells) shells.push_back(shell);
+  app.add_option_function("--completion", print_script, "").one_of(shells).hide();  // the build calls it
 }
 
 }  // namespace dedupfs::tools

@@ -6,14 +6,12 @@
 
 #include "command/command_line.h"
 
-namespace CLI {
-class App;
-}
-
 namespace dedupfs::tools {
 
-// Adds -V and --version, and the hidden option --completion SHELL, which prints a completion script. Both end the parsing with an
-// exception of CLI11, as --help does. `words` are for these scripts. `app` stays where it is until it has parsed.
-void define_common_options(CLI::App& app, const ValueWords& words = {});
+class Command;
+
+// Adds -V and --version, and the hidden option --completion SHELL, which prints a completion script. Both end the parsing, as
+// --help does. `words` are for these scripts. `app` stays where it is until it has parsed.
+void define_common_options(Command& app, const ValueWords& words = {});
 
 }  // namespace dedupfs::tools

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
+#include "command/command.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -22,24 +22,22 @@ class CommandLines : public testing::Test {
  protected:
   std::string text;
   bool flag = false;
-  CLI::App app{"meaning", "tool"};
+  Command app{"meaning", "tool"};
 };
 
 TEST_F(CommandLines, HaveTheOptionsOfGroupsOnceAndNoHiddenOnes) {
-  app.add_option_group("modes")->add_flag("-n,--never", flag);
-  app.add_flag("--secret", flag)->group("");
+  app.add_option_group("modes", "").add_flag("-n,--never", flag, "");
+  app.add_flag("--secret", flag, "").hide();
 
   EXPECT_THAT(names_in(command_line_of(app, {})), ElementsAre("-h", "--help", "-n", "--never"));
 }
 
 TEST_F(CommandLines, TellValuesByThePlaceholdersOfTheHelp) {
-  app.set_help_flag();
-  app.add_flag("--flag", flag);
-  app.add_option("--number", text)->type_name("N");
-  app.add_option("--plot", text)->type_name("DIR");
-  app.add_option("--file", text)->type_name("PATH");
-  app.add_option("--chunker", text)->type_name("SPEC");
-  app.add_option("--methods", text)->type_name("A,B,...");
+  app.add_option("--number", text, "").type_name("N");
+  app.add_option("--plot", text, "").type_name("DIR");
+  app.add_option("--file", text, "").type_name("PATH");
+  app.add_option("--chunker", text, "").type_name("SPEC");
+  app.add_option("--methods", text, "").type_name("A,B,...");
 
   const CommandLine line = command_line_of(app, {{"--chunker", {"gear"}}, {"--methods", {"odess"}}});
 
@@ -51,9 +49,9 @@ TEST_F(CommandLines, TellValuesByThePlaceholdersOfTheHelp) {
 }
 
 TEST_F(CommandLines, HaveArgumentsAndCommandsApartFromOptions) {
-  CLI::App& command = *app.add_subcommand("create", "makes one");
-  command.add_option("VOLUME", text);
-  command.add_option("NAME", text);
+  Command& command = app.add_subcommand("create", "makes one");
+  command.add_option("VOLUME", text, "");
+  command.add_option("NAME", text, "");
 
   const CommandLine line = command_line_of(app, {});
 
