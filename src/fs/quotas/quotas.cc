@@ -127,12 +127,13 @@ Result<void> Quotas::count_tree(InodeNumber directory, const QuotaAccountPtr& ac
   while (!directories.empty()) {
     const InodeNumber next = directories.back();
     directories.pop_back();
+    const auto count_entry = [&](const std::string& /*key*/, const std::string& value) -> Result<void> {
+      if (go_on && ++steps % kBetweenQuestions == 0) DEDUPFS_TRY(go_on());
+      DEDUPFS_ASSIGN(const CookieEntry entry, decode_cookie_entry(next, value));
+      return count_inode(entry.inode, account, directories);
+    };
     DEDUPFS_TRY(visit_entries(volume_.metadata(), Family::kCookies, encode_inode_key(next), encode_key_behind(next),
-                              kEntriesAPage, [&](const std::string& /*key*/, const std::string& value) -> Result<void> {
-                                if (go_on && ++steps % kBetweenQuestions == 0) DEDUPFS_TRY(go_on());
-                                DEDUPFS_ASSIGN(const CookieEntry entry, decode_cookie_entry(next, value));
-                                return count_inode(entry.inode, account, directories);
-                              }));
+                              kEntriesAPage, count_entry));
   }
   account->unmeasure();
   return {};
