@@ -32,7 +32,7 @@ void put_record(Metadata& metadata, Inode& inode) {
   // It stays alive, whoever removes the quota meanwhile.
   const QuotaAccountPtr account = account_of(inode) != nullptr ? inode.quota.account : nullptr;
   inode.record.attributes = attributes_of(inode);
-  inode.record.quota = account != nullptr ? account->number() : kNoQuota;
+  inode.record.quota = account != nullptr ? account->number() : inode.quota.unknown;
   if (account != nullptr) charge_present(inode, *account);
   if (inode.content != nullptr) inode.record.attributes.data_bytes = inode.content->stored_data_bytes();
   metadata.put(Family::kInodes, encode_inode_key(inode.number), encode_inode(inode.record));
@@ -66,6 +66,7 @@ void leave_quota(Inode& inode) {
 
 Result<NewFileInQuota> NewFileInQuota::in(Inode& directory) {
   NewFileInQuota file;
+  file.share_.unknown = directory.quota.unknown;
   if (QuotaAccount* const account = account_of(directory)) {
     DEDUPFS_TRY(account->add_file());
     file.share_.account = directory.quota.account;

@@ -100,7 +100,8 @@ void InodeTable::set_record(Inode& inode, const InodeRecord& record) const {
   if (record.quota != kNoQuota && quotas_ != nullptr && tree_of(inode.number) == kLiveTree)
     inode.quota = {.account = quotas_->find(record.quota),
                    .charged_bytes = record.attributes.data_bytes,
-                   .recorded_bytes = record.attributes.data_bytes};
+                   .recorded_bytes = record.attributes.data_bytes,
+                   .unknown = quotas_->damage() ? record.quota : kNoQuota};
   inode.loaded = true;
 }
 

@@ -36,6 +36,7 @@ struct QuotaShare {
   QuotaAccountPtr account;  // null: no quota counts the inode
   std::uint64_t charged_bytes = 0;
   std::uint64_t recorded_bytes = 0;
+  QuotaNumber unknown = kNoQuota;  // the quota of the record, if nobody knows the quotas: it stays
 };
 
 struct Inode {

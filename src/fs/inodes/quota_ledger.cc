@@ -22,9 +22,15 @@ QuotaLedger::QuotaLedger(Metadata& metadata) : metadata_(metadata) {
   };
   if (const auto loaded = load(); !loaded) {
     damage_ = loaded.error();
-    spdlog::error("{}; no quota holds until fsck.dedupfs -y has repaired it", loaded.error().message());
+    if (check_readable())
+      spdlog::error("{}; no quota holds until fsck.dedupfs -y has repaired it", loaded.error().message());
   }
   is_empty_ = accounts_.empty();
+}
+
+Result<void> QuotaLedger::check_readable() const {
+  return damage_ && damage_->code() != ErrorCode::kCorruption ? Result<void>(damage_->with("reading the quotas"))
+                                                              : Result<void>();
 }
 
 QuotaAccountPtr QuotaLedger::find(QuotaNumber number) const {

@@ -2,7 +2,8 @@
 //
 // Threads:   every function from any thread. load(), add() and remove() one at a time.
 // Ownership: shares the accounts with the inodes that they count. The metadata must outlive it.
-// Failure:   if the record does not parse, no quota holds (damage()).
+// Failure:   if the record is damaged, no quota holds (damage()). Records of inodes keep what they say about theirs. If it could not be
+//            read otherwise, nobody may go on (check_readable()).
 #pragma once
 
 #include <atomic>
@@ -27,6 +28,8 @@ class QuotaLedger {
 
   // The reason why quotas are unknown, and none can be set. Nothing: they are known.
   const std::optional<Error>& damage() const { return damage_; }
+  // An Error if the record may be whole: another attempt to read it may succeed.
+  Result<void> check_readable() const;
   // Whether there is any quota. It costs next to nothing.
   bool is_empty() const { return is_empty_; }
 

@@ -80,6 +80,7 @@ FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique
       history_settings(options.history) {}
 
 Result<void> FilesystemParts::start() {
+  DEDUPFS_TRY(quota_ledger.check_readable());
   DEDUPFS_TRY(maker.ensure_root());
   snapshots_directory.add();
   if (volume->read_only()) return {};

@@ -1,5 +1,6 @@
 #include "fs/inodes/quota_ledger.h"
 
+#include "fs/inodes/inode_record.h"
 #include "inodes_of_volume.h"
 
 namespace dedupfs {
@@ -54,7 +55,27 @@ TEST_F(QuotaLedgerTest, DamageIsToldAndNothingHolds) {
   metadata_.put(Family::kCounters, kQuotasCounter, "\xff");
   const QuotaLedger damaged(metadata_);
   EXPECT_TRUE(damaged.damage());
+  EXPECT_TRUE(damaged.check_readable()) << "no other attempt would do better";
   EXPECT_TRUE(damaged.is_empty());
+}
+
+TEST_F(QuotaLedgerTest, RecordsKeepTheirQuotaWhileNobodyKnowsTheQuotas) {
+  metadata_.put(Family::kCounters, kQuotasCounter, "\xff");
+  QuotaLedger damaged(metadata_);
+  InodeTable table(metadata_, 1000, &damaged);
+  InodeRecord record = TestMetadata::directory_record(7, kRootInode);
+  record.quota = 5;
+  put(record);
+  const InodePtr directory = table.get(7).value();
+  {
+    const MutexLock lock(directory->mutex);
+    put_record(metadata_, *directory);
+    EXPECT_EQ(NewFileInQuota::in(*directory).value().share().unknown, 5u) << "what is new has that of its directory";
+  }
+  damaged.save();
+
+  EXPECT_EQ(record_of(7).quota, 5u);
+  EXPECT_EQ(stored(), "\xff") << "fsck may find an older one";
 }
 
 }  // namespace
