@@ -161,7 +161,7 @@ Result<void> NamespaceRepair::write_quotas() {
   for (const auto& [number, node] : nodes_) {
     const auto quota = records.quotas.find(quota_of(number, node));
     if (quota == records.quotas.end()) continue;
-    quota->second.logical_bytes += node.data_bytes;
+    quota->second.logical_bytes = quota_sum(quota->second.logical_bytes, node.data_bytes);
     ++quota->second.files;
   }
   return writer_.put(Family::kCounters, kQuotasCounter, encode_quotas(records));

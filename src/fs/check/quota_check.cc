@@ -23,7 +23,7 @@ QuotaNumber QuotaSums::count(const InodeRecord& record) {
   const auto quota = records_.quotas.find(record.quota);
   if (quota == records_.quotas.end()) return kNoQuota;
   Sum& sum = sums_[record.quota];
-  sum.logical_bytes += record.attributes.data_bytes;
+  sum.logical_bytes = quota_sum(sum.logical_bytes, record.attributes.data_bytes);
   ++sum.files;
   if (quota->second.directory == record.attributes.inode && is_directory(record.attributes.mode))
     sum.counts_directory = true;

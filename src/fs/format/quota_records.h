@@ -3,6 +3,7 @@
 // Failure: decoding trusts nothing: kCorruption for a value that the encoder never writes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,6 +17,11 @@ namespace dedupfs {
 
 inline constexpr std::string_view kQuotasCounter = "quotas";
 inline constexpr std::uint64_t kMaxQuotaLimit = INT64_MAX;
+
+// Sums of a damaged volume may be far too large. All who add something to one stop at what the record can hold.
+inline std::uint64_t quota_sum(std::uint64_t sum, std::uint64_t added) {
+  return std::min(kMaxQuotaLimit, std::min(sum, kMaxQuotaLimit) + std::min(added, kMaxQuotaLimit));
+}
 
 // Unset: no limit.
 struct QuotaLimits {

@@ -13,7 +13,7 @@ constexpr std::uint64_t kMeasurementsWhileTheLimitIsWritten = 64;
 
 // Sums of a damaged volume may be too small or too large. They never wrap around.
 void replace_part(std::uint64_t& sum, std::uint64_t from, std::uint64_t to) {
-  sum = std::min(kMaxQuotaLimit, sum - std::min(sum, from) + std::min(to, kMaxQuotaLimit));
+  sum = quota_sum(sum - std::min(sum, from), to);
 }
 
 Error exceeded(InodeNumber directory, std::string_view limit) {
@@ -103,7 +103,7 @@ Result<void> QuotaAccount::charge(const Addition& addition) {
 }
 
 void QuotaAccount::note_changed(std::uint64_t bytes) {
-  changed_bytes_ = std::min(kMaxQuotaLimit, changed_bytes_ + std::min(bytes, kMaxQuotaLimit));
+  changed_bytes_ = quota_sum(changed_bytes_, bytes);
 }
 
 bool QuotaAccount::needs_measurement(std::uint64_t written_bytes) const {
@@ -142,13 +142,13 @@ void QuotaAccount::change_record(std::uint64_t from, std::uint64_t to) {
 Result<void> QuotaAccount::add_file() {
   const MutexLock lock(mutex_);
   if (!has_room_for_file()) return exceeded(directory_, "files");
-  ++record_.files;
+  record_.files = quota_sum(record_.files, 1);
   return {};
 }
 
 void QuotaAccount::add_present_file() {
   const MutexLock lock(mutex_);
-  ++record_.files;
+  record_.files = quota_sum(record_.files, 1);
 }
 
 void QuotaAccount::drop_file() {

@@ -45,7 +45,7 @@ void QuotaChanges::note(InodeNumber inode, const std::optional<std::string>& fro
     const auto record = decode_inode(inode, *value);
     if (!record || record->quota == kNoQuota) return;
     QuotaAccount::RecordedChange& change = changes_[record->quota];
-    change.*bytes += std::min(record->attributes.data_bytes, kMaxQuotaLimit - std::min(change.*bytes, kMaxQuotaLimit));
+    change.*bytes = quota_sum(change.*bytes, record->attributes.data_bytes);
     ++(change.*files);
   };
   add(from, &QuotaAccount::RecordedChange::dropped_bytes, &QuotaAccount::RecordedChange::dropped_files);

@@ -40,6 +40,37 @@ TEST(QuotaCheck, SumsAreComparedWithTheRecord) {
   EXPECT_THAT(lines, ElementsAre(HasSubstr("does not count this directory"), HasSubstr("1 bytes recorded, 70 found")));
 }
 
+// As inodes of a damaged volume may say it.
+TEST(QuotaCheck, SumsThatNoRecordCanHoldStopAtItsEnd) {
+  RecordsInMemory records;
+  ChunkTable chunks;
+  EmptyIndex index;
+  NamespaceRepairScope scope;
+  scope.quotas = quota_of(kRootInode);
+  records.put_inode(kRootInode, S_IFDIR | 0755);
+  for (const InodeNumber orphan : {8U, 9U}) {  // their content is not looked at
+    records.put_inode(orphan, S_IFREG | 0644, [](InodeRecord& record) {
+      record.attributes.links = 0;
+      record.attributes.data_bytes = kMaxFileBytes - 1;
+      record.quota = 4;
+    });
+    records.put(Family::kOrphans, encode_inode_key(orphan), "");
+  }
+
+  ASSERT_TRUE(ok(repair_namespace(records, chunks, *index, index.log(), scope)));
+
+  const auto repaired = decode_quotas(index.get(Family::kCounters, std::string(kQuotasCounter)).value());
+  ASSERT_TRUE(ok(repaired));
+  EXPECT_EQ(repaired->quotas.at(4).logical_bytes, kMaxQuotaLimit);
+  std::vector<std::string> lines;
+  CheckReport report([&](const std::string& line) { lines.push_back(line); });
+  QuotaSums sums;
+  ASSERT_TRUE(ok(sums.read(*index, report)));
+  for (const InodeNumber inode : {kRootInode, InodeNumber{8}, InodeNumber{9}}) sums.count(index.inode(inode));
+  sums.check_sums(report);
+  EXPECT_THAT(lines, IsEmpty());
+}
+
 struct QuotaSources : testing::Test {
   RecordsInMemory old_index, checkpoint;
   EmptyIndex index;

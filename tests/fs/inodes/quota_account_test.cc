@@ -44,6 +44,16 @@ TEST(QuotaAccount, CountsFiles) {
   EXPECT_EQ(account.status().files, 1u);
 }
 
+TEST(QuotaAccount, SumsStayWithinWhatTheirRecordCanHold) {
+  QuotaAccount account(1, {.directory = 5, .limits = {}, .logical_bytes = kMaxQuotaLimit, .files = kMaxQuotaLimit});
+  account.add_present_file();
+  EXPECT_TRUE(account.add_file());
+  account.change_record(0, 1);
+
+  const QuotaRecords records{.next = 2, .quotas = {{1, account.record()}}};
+  EXPECT_EQ(decode_quotas(encode_quotas(records)).value_or(QuotaRecords()), records);
+}
+
 TEST(QuotaAccount, WrittenBytesCountAsStoredUntilTheyAreMeasured) {
   QuotaAccount account(1, {.directory = 5, .limits = {.stored_bytes = 1000}, .stored_bytes = 300});
   EXPECT_TRUE(account.charge({.logical_bytes = 700, .written_bytes = 700}));
