@@ -4,7 +4,9 @@
 
 #include <string>
 
+#include "fs/content/file_content.h"
 #include "fs/format/recipe_format.h"
+#include "fs/inodes/inode_record.h"
 #include "fs/test_filesystem.h"
 #include "inodes_of_volume.h"
 #include "store/chunks/dropped_bytes.h"
@@ -58,6 +60,39 @@ TEST_F(OrphanReaperTest, ALargeOneGoesInSteps) {
   EXPECT_TRUE(reaper_.are_gone(1));
   EXPECT_EQ(count(Family::kXattrs), 0U);
   EXPECT_EQ(count(Family::kInodes), 0U);
+}
+
+TEST_F(OrphanReaperTest, ALargeOneThatLeavesTheMemoryBetweenStepsLeavesNoCharge) {
+  constexpr std::uint64_t kSegments = 65;  // one more than a step erases
+  InodeTable small_table(metadata_, 64, &quotas_);
+  OrphanReaper reaper(metadata_, volume_->chunks(), small_table, *numbers_, quotas_, transactions_);
+  const QuotaAccountPtr account = quotas_.make(kRootInode, {.logical_bytes = 1 << 20}).value();
+  quotas_.add(account);
+  account->add_present_file();
+  InodeRecord record = TestMetadata::file_record(5);
+  record.quota = account->number();
+  put_orphan(record);
+  for (std::uint64_t i = 0; i < kSegments; ++i)
+    metadata_.put(Family::kRecipes, encode_recipe_key(5, i * 10), encode_segment({{.length = 10, .bytes = {}}}));
+  ASSERT_TRUE(ok(reaper.load()));
+  {
+    const InodePtr inode = small_table.get(5).value();
+    const MutexLock lock(inode->mutex);
+    inode->content = std::make_shared<FileContent>(*volume_, budget_, 5, 5000, 5000);  // not stored yet
+    settle_charge(*inode);
+    small_table.mark_dirty(inode);
+  }
+  ASSERT_EQ(account->status().logical_bytes, 5000U);
+
+  EXPECT_TRUE(reaper.step());
+  put_file(5 + 64);
+  ASSERT_TRUE(ok(small_table.get(5 + 64)));
+  ASSERT_EQ(small_table.find_in_memory(5), nullptr);
+  while (reaper.step()) {
+  }
+
+  EXPECT_EQ(account->status().logical_bytes, 0U);
+  EXPECT_EQ(account->status().files, 0U);
 }
 
 TEST_F(OrphanReaperTest, WhatCannotBeDeletedHoldsUpNobody) {
