@@ -131,7 +131,9 @@ Result<std::uint64_t> Files::copy_range(InodeNumber from_number, std::uint64_t f
   DEDUPFS_ASSIGN(const InodePtr from, table_.get_file(from_number));
   DEDUPFS_ASSIGN(const InodePtr to, table_.get_file(to_number));
   DEDUPFS_TRY(space_.admit_metadata());
-  DEDUPFS_TRY(quotas_.admit(*to, to_offset, std::min(length, kMaxCopiedAtOnce), given_up_or(cancelled)));
+  const std::uint64_t there = contents_.for_reading(*from)->size();
+  DEDUPFS_TRY(quotas_.admit(*to, to_offset, std::min({length, there - std::min(there, from_offset), kMaxCopiedAtOnce}),
+                            given_up_or(cancelled)));
   const Transactions::Change change(transactions_);
   DEDUPFS_TRY(metadata_.check_tree(tree_of(from_number)));  // a deleted snapshot's content may go with the next group
   const std::shared_ptr<FileContent> source = contents_.for_reading(*from);

@@ -436,6 +436,17 @@ TEST_F(QuotasTest, AllTreesAreMeasuredInTheSameWalks) {
   }
 }
 
+// Callers such as cp ask for as much as a call can copy.
+TEST_F(QuotasTest, ACopyOfATinyFileNeedsNoMoreRoomThanTheFile) {
+  ASSERT_TRUE(ok(fs_->set_quota(tree_, {.stored_bytes = 100 * kMiB})));
+  fs_.make_file(tree_, "some", random_text(2 * kMiB, 1));
+  const InodeNumber source = fs_.make_file(kRootInode, "source", "tiny");
+  const InodeNumber copy = fs_.make_file(tree_, "copy");
+
+  EXPECT_EQ(value_of(fs_->copy_range(source, 0, copy, 0, 1000 * kMiB)), 4u);
+  EXPECT_GE(status().unmeasured_bytes, 2 * kMiB) << "it was measured";
+}
+
 TEST_F(QuotasTest, FsckFindsAndRepairsWrongSumsAndWrongTrees) {
   limit(tree_, kMiB);
   const InodeNumber file = fs_.make_file(tree_, "f", random_text(100'000, 1));
