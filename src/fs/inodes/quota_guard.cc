@@ -61,7 +61,18 @@ Result<void> QuotaGuard::admit(Inode& inode, std::uint64_t offset, std::uint64_t
   };
   if (has_room()) return {};
   await_room(has_room);
-  if (!account->needs_measurement(length)) return {};
+  return account->needs_measurement(length) ? measure(account, cancelled) : Result<void>();
+}
+
+Result<void> QuotaGuard::admit_file(Inode& directory, std::uint64_t bytes, const Cancelled& cancelled) {
+  const QuotaAccountPtr account = account_of_inode(directory);
+  const auto has_room = [&] { return account->has_room_for_a_file() && account->has_room_for({bytes, bytes}); };
+  if (account == nullptr || has_room()) return {};
+  await_room(has_room);
+  return account->needs_measurement(bytes) ? measure(account, cancelled) : Result<void>();
+}
+
+Result<void> QuotaGuard::measure(const QuotaAccountPtr& account, const Cancelled& cancelled) {
   Result<void> outcome;
   measure_(account, [&] {
     if (cancelled != nullptr && cancelled())
@@ -69,12 +80,6 @@ Result<void> QuotaGuard::admit(Inode& inode, std::uint64_t offset, std::uint64_t
     return outcome;
   });
   return outcome;
-}
-
-void QuotaGuard::admit_file(Inode& directory) {
-  const QuotaAccountPtr account = account_of_inode(directory);
-  if (account == nullptr || account->has_room_for_a_file()) return;
-  await_room([&] { return account->has_room_for_a_file(); });
 }
 
 Result<void> QuotaGuard::check_room(Inode& inode, std::uint64_t bytes) const {

@@ -51,8 +51,9 @@ class QuotaGuard {
   // stored bytes. reserve() decides. kInterrupted if it was cancelled before it knew. Call it outside of the gate, without locks.
   Result<void> admit(Inode& inode, std::uint64_t offset, std::uint64_t length, const Cancelled& cancelled)
       DEDUPFS_EXCLUDES(inode.mutex);
-  // The same for one more file in a directory. NewFileInQuota decides.
-  void admit_file(Inode& directory) DEDUPFS_EXCLUDES(directory.mutex);
+  // The same for one more file in a directory, which begins with so many bytes. NewFileInQuota decides.
+  Result<void> admit_file(Inode& directory, std::uint64_t bytes = 0, const Cancelled& cancelled = nullptr)
+      DEDUPFS_EXCLUDES(directory.mutex);
 
   // The room for new bytes in a range of a file. Near the limit, it stores the content first, to know what the range has.
   Result<QuotaReservation> reserve(const InodePtr& inode, FileContent& content, std::uint64_t offset,
@@ -74,6 +75,7 @@ class QuotaGuard {
   Result<QuotaReservation> reserve_for(const InodePtr& inode, FileContent& content, std::uint64_t offset,
                                        std::uint64_t length, FileContent* source, std::uint64_t source_offset);
   void await_room(const std::function<bool()>& has_room);
+  Result<void> measure(const QuotaAccountPtr& account, const Cancelled& cancelled);
   QuotaAccountPtr account_of_inode(Inode& inode) const DEDUPFS_EXCLUDES(inode.mutex);
 
   const QuotaLedger& quotas_;

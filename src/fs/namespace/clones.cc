@@ -57,7 +57,7 @@ class Clones::Cloning {
     DEDUPFS_TRY(clones_.transactions_.check_writable(parent));
     DEDUPFS_TRY(clones_.space_.admit_metadata());
     DEDUPFS_ASSIGN(const InodePtr directory, clones_.table_.get_directory(parent));
-    clones_.quotas_.admit_file(*directory);
+    DEDUPFS_TRY(admit(*directory, from));
     const Transactions::Change change(clones_.transactions_);
     const NameLocks::Exclusive name_lock(clones_.names_, parent);
     DEDUPFS_ASSIGN(const InodePtr source, clones_.table_.get(from));
@@ -95,6 +95,12 @@ class Clones::Cloning {
     }
     count(from, *copy);
     return {};
+  }
+
+  Result<void> admit(Inode& directory, InodeNumber from) {
+    if (links_.contains(from)) return {};  // one more name of a copy
+    DEDUPFS_ASSIGN(const Attributes attributes, clones_.attributes_now(from));
+    return clones_.quotas_.admit_file(directory, attributes.data_bytes);
   }
 
   // If the content of `source` is in memory, the copy is empty at first.
@@ -190,18 +196,18 @@ class Clones::Cloning {
   std::unordered_map<InodeNumber, InodeNumber> links_;  // from a file with several names to its copy
 };
 
-Result<std::uint32_t> Clones::mode_of(InodeNumber number) const {
+Result<Attributes> Clones::attributes_now(InodeNumber number) const {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
   const MutexLock lock(inode->mutex);
-  return inode->record.attributes.mode;
+  return attributes_of(*inode);
 }
 
 Result<CloneTotals> Clones::clone_tree(InodeNumber from, InodeNumber parent, std::string_view name) {
   DEDUPFS_TRY(transactions_.check_writable(parent));
   DEDUPFS_TRY(DirectoryEntries::check_new_name(name));
-  DEDUPFS_ASSIGN(const std::uint32_t mode, mode_of(from));
+  DEDUPFS_ASSIGN(const Attributes attributes, attributes_now(from));
   if (from == kSnapshotsInode) return Error{ErrorCode::kInvalidArgument, "the directory of the snapshots"};
-  if (is_directory(mode)) {
+  if (is_directory(attributes.mode)) {
     DirectoryMoves::Lock lock(moves_);
     DEDUPFS_ASSIGN(const bool is_inside, lock.ancestry().is_inside(parent, from));
     if (is_inside) return Error{ErrorCode::kInvalidArgument, "a directory cannot be cloned into itself"};

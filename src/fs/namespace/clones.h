@@ -45,7 +45,7 @@ class Clones {
  private:
   class Cloning;
 
-  Result<std::uint32_t> mode_of(InodeNumber number) const;
+  Result<Attributes> attributes_now(InodeNumber number) const;
 
   Metadata& metadata_;
   InodeTable& table_;

@@ -67,7 +67,7 @@ Result<Attributes> Namespace::make(InodeNumber parent, std::string_view name, In
   DEDUPFS_TRY(DirectoryEntries::check_new_name(name));
   DEDUPFS_TRY(space_.admit_metadata());
   DEDUPFS_ASSIGN(const InodePtr directory, table_.get_directory(parent));
-  quotas_.admit_file(*directory);
+  DEDUPFS_TRY(quotas_.admit_file(*directory));
   const Transactions::Change change(transactions_);
   const NameLocks::Exclusive name_lock(names_, parent);
   const MutexLock directory_lock(directory->mutex);

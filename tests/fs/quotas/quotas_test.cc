@@ -436,6 +436,16 @@ TEST_F(QuotasTest, AllTreesAreMeasuredInTheSameWalks) {
   }
 }
 
+TEST_F(QuotasTest, AClonePutsATreeOfStoredBytesToTheTest) {
+  ASSERT_TRUE(ok(fs_->set_quota(tree_, {.stored_bytes = 3 * kMiB})));
+  const InodeNumber source = fs_.make_file(kRootInode, "source", random_text(kMiB, 1));
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_TRUE(ok(fs_->clone_tree(source, tree_, std::to_string(i)))) << "clones store nothing";
+  }
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kQuotaExceeded, write(fs_.make_file(tree_, "f"), 0, random_text(2 * kMiB + kMiB / 2, 2))));
+}
+
 // Callers such as cp ask for as much as a call can copy.
 TEST_F(QuotasTest, ACopyOfATinyFileNeedsNoMoreRoomThanTheFile) {
   ASSERT_TRUE(ok(fs_->set_quota(tree_, {.stored_bytes = 100 * kMiB})));
