@@ -136,8 +136,8 @@ QuotaNumber NamespaceRepair::quota_of(InodeNumber number, const Node& node) {
   const auto known = quota_of_directory_.find(at);
   QuotaNumber quota = known == quota_of_directory_.end() ? kNoQuota : known->second;
   for (auto directory = way.rbegin(); directory != way.rend(); ++directory) {
-    const auto own = std::ranges::find_if(quotas, [&](const auto& it) { return it.second.directory == *directory; });
-    if (quota == kNoQuota && own != quotas.end()) quota = own->first;
+    const auto own = quota_at_.find(*directory);
+    if (quota == kNoQuota && own != quota_at_.end()) quota = own->second;
     quota_of_directory_[*directory] = quota;
   }
   return quota;

@@ -30,7 +30,9 @@ class NamespaceRepair {
  public:
   NamespaceRepair(const RecordSource& from, const ChunkTable& chunks, Database& to, const RepairLog& log,
                   const NamespaceRepairScope& scope)
-      : from_(from), to_(to), writer_(to), recipes_(chunks, writer_, log), log_(log), scope_(scope) {}
+      : from_(from), to_(to), writer_(to), recipes_(chunks, writer_, log), log_(log), scope_(scope) {
+    for (const auto& [number, quota] : scope.quotas.quotas) quota_at_.emplace(quota.directory, number);
+  }
 
   Result<RepairedNamespace> run();
 
@@ -156,7 +158,8 @@ class NamespaceRepair {
   std::vector<InodeNumber> adopted_;                       // inodes that get a name in lost+found
   std::unordered_map<InodeNumber, Node> without_adopted_;  // directories that get such names, before they got them
   InodeNumber lost_and_found_ = 0;
-  std::unordered_map<InodeNumber, QuotaNumber> quota_of_directory_;
+  std::unordered_map<InodeNumber, QuotaNumber> quota_at_;            // those that directories have themselves
+  std::unordered_map<InodeNumber, QuotaNumber> quota_of_directory_;  // those that count them
   std::uint64_t steps_ = 0;
 };
 

@@ -49,11 +49,14 @@ std::string encode_quotas(const QuotaRecords& records) {
 
 Result<QuotaRecords> decode_quotas(std::string_view stored) {
   const Error damaged{ErrorCode::kCorruption, "index: the record of quotas does not parse"};
+  const Error too_many{ErrorCode::kCorruption,
+                       "index: the record of quotas has more than " + std::to_string(kMaxQuotas) + " of them"};
   QuotaRecords records;
   Decoder in(stored);
   if (in.u8() != kQuotasVersion || !decode_quota_number(in, records.next)) return damaged;
   QuotaNumber last = kNoQuota;
   while (in.ok() && in.remaining() != 0) {
+    if (records.quotas.size() == kMaxQuotas) return too_many;
     QuotaNumber number = kNoQuota;
     QuotaRecord quota;
     bool is_sound = decode_quota_number(in, number) && number > last && number < records.next;

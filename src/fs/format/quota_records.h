@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,6 +18,8 @@ namespace dedupfs {
 
 inline constexpr std::string_view kQuotasCounter = "quotas";
 inline constexpr std::uint64_t kMaxQuotaLimit = INT64_MAX;
+// The record of all quotas is written with each transaction group in which a sum changes.
+inline constexpr std::size_t kMaxQuotas = 10'000;
 
 // Sums of a damaged volume may be far too large. All who add something to one stop at what the record can hold.
 inline std::uint64_t quota_sum(std::uint64_t sum, std::uint64_t added) {

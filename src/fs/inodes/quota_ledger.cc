@@ -1,5 +1,6 @@
 #include "fs/inodes/quota_ledger.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -56,6 +57,9 @@ std::vector<QuotaAccountPtr> QuotaLedger::all() const {
 
 Result<QuotaAccountPtr> QuotaLedger::make(InodeNumber directory, const QuotaLimits& limits) {
   const MutexLock lock(mutex_);
+  if (accounts_.size() >= kMaxQuotas)
+    return Error{ErrorCode::kTooLarge,
+                 fmt::format("there are {} quotas, remove some first: dedupfs-quota remove", kMaxQuotas)};
   if (next_ == std::numeric_limits<QuotaNumber>::max())
     return Error{ErrorCode::kTooLarge, "no more quotas can be made"};
   return std::make_shared<QuotaAccount>(next_++, QuotaRecord{.directory = directory, .limits = limits});

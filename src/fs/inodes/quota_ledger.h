@@ -37,7 +37,7 @@ class QuotaLedger {
   QuotaAccountPtr find_of_directory(InodeNumber directory) const;
   std::vector<QuotaAccountPtr> all() const;
 
-  // A new account, which is not among the others until add(). kTooLarge if no number is left.
+  // A new account, which is not among the others until add(). kTooLarge if there are as many as there may be, or no number is left.
   Result<QuotaAccountPtr> make(InodeNumber directory, const QuotaLimits& limits);
   void add(const QuotaAccountPtr& account);
   void remove(QuotaAccount& account);

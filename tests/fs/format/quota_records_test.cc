@@ -42,6 +42,17 @@ TEST(QuotaRecords, DamageIsRefused) {
   EXPECT_FALSE(decode_quotas("\x02" + sound.substr(1))) << "another version";
 }
 
+TEST(QuotaRecords, ThereAreOnlySoMany) {
+  QuotaRecords records{.next = kMaxQuotas + 2, .quotas = {}};
+  for (QuotaNumber number = 1; number <= kMaxQuotas; ++number)
+    records.quotas.emplace(number, QuotaRecord{.directory = number, .limits = {.files = 1}});
+  EXPECT_TRUE(decode_quotas(encode_quotas(records)));
+  records.quotas.emplace(kMaxQuotas + 1, QuotaRecord{.directory = 1, .limits = {.files = 1}});
+  const auto decoded = decode_quotas(encode_quotas(records));
+  ASSERT_FALSE(decoded);
+  EXPECT_NE(decoded.error().message().find("more than 10000"), std::string::npos) << decoded.error().message();
+}
+
 TEST(QuotaRecords, ARecordOfAnInodeKeepsItsQuota) {
   InodeRecord record;
   record.attributes.inode = 12;

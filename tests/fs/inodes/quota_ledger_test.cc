@@ -43,6 +43,16 @@ TEST_F(QuotaLedgerTest, NumbersAreNotUsedTwice) {
   EXPECT_GT(again.make(9, {.files = 1}).value()->number(), again.find_of_directory(8)->number());
 }
 
+TEST_F(QuotaLedgerTest, ThereAreOnlySoMany) {
+  for (std::size_t i = 0; i < kMaxQuotas; ++i) quotas_.add(quotas_.make(10 + i, {.files = 1}).value());
+  const auto refused = quotas_.make(7, {.files = 1});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kTooLarge);
+  EXPECT_NE(refused.error().message().find("dedupfs-quota remove"), std::string::npos) << refused.error().message();
+  quotas_.remove(*quotas_.find_of_directory(10));
+  EXPECT_TRUE(quotas_.make(7, {.files = 1}));
+}
+
 // Records of inodes may name it, since it was counted in part.
 TEST_F(QuotaLedgerTest, TheNumberOfAQuotaThatFailedIsNotUsedAgain) {
   const QuotaNumber failed = quotas_.make(7, {.files = 3}).value()->number();
