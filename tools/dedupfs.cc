@@ -73,6 +73,7 @@ int run_dedupfs(const std::string& program, Arguments arguments, std::ostream& o
   const std::string name = std::filesystem::path(program).filename().string();
   MountArguments asked;
   Command app("Mounts a dedupfs volume.", name);
+  app.example("dedupfs /srv/volume /backup");
   define_options(app, asked);
   if (name.starts_with("mount."))
     define_helper_options(app, asked);

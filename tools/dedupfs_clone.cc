@@ -77,6 +77,7 @@ int run_clone(Arguments arguments, std::ostream& out, std::ostream& err) {
   std::string to;
   Command app("Copies a file or a folder within a mounted dedupfs volume. The copy shares all data with the original.",
               "dedupfs-clone");
+  app.example("dedupfs-clone /backup/vm/disk.img /backup/vm/disk-2.img");
   app.add_option("SRC", from, "the file or folder to copy; it may be in a snapshot").required();
   app.add_option("DST", to, "the name of the copy, or an existing folder to put it into").required();
   add_json_flag(app, "print one JSON object");

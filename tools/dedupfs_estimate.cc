@@ -336,6 +336,7 @@ int run_estimate(Arguments arguments, std::ostream& out, std::ostream& err, cons
   EstimateArguments asked;
   Command app("Says what files would take in a dedupfs volume. It makes none: it copies them into one in memory.",
               "dedupfs-estimate");
+  app.example("dedupfs-estimate /home");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   const auto settings = settings_of(asked);

@@ -159,6 +159,7 @@ int run_events(Arguments arguments, std::ostream& out, std::ostream& err) {
   Command app(
       "Looks once at the mounted dedupfs volumes, and runs the programs of a folder for each thing that has happened.",
       "dedupfs-events");
+  app.example("dedupfs-events --test");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   return EventRun(console, asked).run();

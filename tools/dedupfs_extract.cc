@@ -317,6 +317,7 @@ int run_extract(Arguments arguments, std::ostream& out, std::ostream& err, const
   ExtractArguments asked;
   Command app("Takes files out of a dedupfs volume without mounting it. It changes nothing in the volume.",
               "dedupfs-extract");
+  app.example("dedupfs-extract /srv/volume home/anna/letters -o /srv/restored");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   if (asked.scratch.empty()) asked.scratch = default_scratch();

@@ -155,6 +155,7 @@ int run_gc(Arguments arguments, std::ostream& out, std::ostream& err, const Proc
   Console console({.name = "dedupfs-gc", .usage_error = kUsageError, .failed = kFailed}, out, err);
   GcArguments asked;
   Command app("Frees the disk space of deleted data in a dedupfs volume, or settles new data.", "dedupfs-gc");
+  app.example("dedupfs-gc --wait /backup");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   return Gc(std::move(asked), console, process).run();

@@ -257,6 +257,7 @@ int run_import(Arguments arguments, std::ostream& out, std::ostream& err, const 
       "Copies the archives of a borg or restic repository into a mounted dedupfs volume: each as a folder and a "
       "snapshot.",
       "dedupfs-import");
+  app.example("dedupfs-import borg /srv/borg --into /backup");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 

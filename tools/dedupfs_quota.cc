@@ -152,6 +152,7 @@ int run_quota(Arguments arguments, std::ostream& out, std::ostream& err) {
   QuotaArguments asked;
   Command app("Limits how much a directory of a mounted dedupfs volume may hold, and shows what it uses.",
               "dedupfs-quota");
+  app.example("dedupfs-quota set /backup/anna --logical 500g");
   define_commands(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 

@@ -97,9 +97,9 @@ int run_report(Arguments arguments, std::ostream& out, std::ostream& err) {
   ReportArguments asked;
   Command app(
       "Writes a page about a dedupfs volume: where the space goes, how it grows, what snapshots and folders hold, how "
-      "fast it "
-      "can be read, and how healthy it is. Example: dedupfs-report /backup -o report.html",
+      "fast it can be read, and how healthy it is.",
       "dedupfs-report");
+  app.example("dedupfs-report /backup -o report.html");
   app.add_option("VOLUME|MOUNTPOINT", asked.path, "a volume, or a folder in a mounted one").required();
   app.add_option("-o,--output", asked.output, "the HTML file to write ('-': print it)").type_name("FILE").required();
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));

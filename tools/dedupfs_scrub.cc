@@ -82,6 +82,7 @@ int run_scrub(Arguments arguments, std::ostream& out, std::ostream& err, const P
   Console console({.name = "dedupfs-scrub", .usage_error = kUsageError, .failed = kFailed}, out, err);
   ScrubArguments asked;
   Command app("Checks all data of a mounted dedupfs volume in the background.", "dedupfs-scrub");
+  app.example("dedupfs-scrub --wait /backup");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 

@@ -276,6 +276,7 @@ int run_snapshot(Arguments arguments, std::ostream& out, std::ostream& err) {
   Command app(
       "Creates, lists, compares, holds and deletes snapshots of a dedupfs volume, and rolls the volume back to one.",
       "dedupfs-snapshot");
+  app.example("dedupfs-snapshot create /backup --keep-daily 7 --keep-monthly 12");
   define_commands(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 

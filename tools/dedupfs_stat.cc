@@ -390,6 +390,7 @@ int run_stat(Arguments arguments, std::ostream& out, std::ostream& err) {
   Command app(
       "Shows what a dedupfs volume holds, what it takes on disk and how healthy it is; or what single files take.",
       "dedupfs-stat");
+  app.example("dedupfs-stat /backup");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   if (asked.asks_history) return show_history(history_question_of(asked), console, own_terminal());

@@ -15,9 +15,9 @@ int run_sync(Arguments arguments, std::ostream& out, std::ostream& err) {
   bool verbose = false;
   Command app(
       "Makes all data that was written to a mounted dedupfs volume durable. sync(1) cannot do this: Linux does not "
-      "pass "
-      "it on to FUSE filesystems.",
+      "pass it on to FUSE filesystems.",
       "dedupfs-sync");
+  app.example("dedupfs-sync /backup");
   app.add_option("MOUNTPOINT", mounts, "the mount point of a volume, or its folder; several may be given").required();
   app.add_flag("-v,--verbose", verbose, "print each step");
   add_json_flag(app, "print one JSON object");

@@ -141,6 +141,7 @@ int run_top(Arguments arguments, std::ostream& out, std::ostream& err, const Pro
   TopArguments asked;
   Command app("Shows what goes on in a mounted dedupfs volume, and what holds it up. The key q ends it.",
               "dedupfs-top");
+  app.example("dedupfs-top /backup");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   return Top(std::move(asked), console, process, terminal).run();

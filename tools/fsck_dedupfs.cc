@@ -174,6 +174,7 @@ int run_fsck(Arguments arguments, std::ostream& out, std::ostream& err, const Pr
   const LogTo log(err, "fsck.dedupfs", spdlog::level::info);
   FsckArguments asked;
   Command app("Checks a dedupfs volume that is not mounted, and repairs it.", "fsck.dedupfs");
+  app.example("fsck.dedupfs /srv/volume");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   if (const auto usable = check_progress_descriptor(asked.progress_to); !usable)

@@ -59,6 +59,7 @@ int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err) {
   Console console({.name = "mkfs.dedupfs", .usage_error = kMkfsUsageError, .failed = kMkfsOperationalError}, out, err);
   MkfsArguments asked;
   Command app("Creates a dedupfs volume in a new or empty folder.", "mkfs.dedupfs");
+  app.example("mkfs.dedupfs /srv/volume");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 

@@ -16,6 +16,7 @@ int run_umount(Arguments arguments, std::ostream& out, std::ostream& err) {
   bool force = false, lazy = false, read_only = false, verbose = false, ignored_flag = false;
   unsigned timeout_seconds = 600;
   Command app("Unmounts a dedupfs volume and returns when everything is on disk.", "umount.dedupfs");
+  app.example("umount.dedupfs /backup");
   define_common_options(app);
   app.add_option("MOUNTPOINT", target, "the mount point of the volume, or its folder").required();
   app.add_flag("-f,--force", force, "unmount even if changes cannot be made durable: they are lost");

@@ -146,6 +146,12 @@ TEST_P(EveryTool, PrintsItsVersion) {
   }
 }
 
+TEST_P(EveryTool, BeginsItsHelpWithTheCommonCase) {
+  const std::string help = outcome_of(GetParam().run, {"--help"}).out;
+
+  EXPECT_THAT(help, ContainsRegex("^[^\n]*\\.\nExample: " + GetParam().name + " [^\n]+\nUsage: "));
+}
+
 TEST_P(EveryTool, NamesAnUnknownOptionAndTheHelp) {
   const Outcome outcome = outcome_of(GetParam().run, {"--nonsense"});
 

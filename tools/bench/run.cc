@@ -156,6 +156,7 @@ tools::Command& add_chunk(tools::Command& app, ChunkArguments& arguments) {
 
 int run_bench(std::span<const std::string> arguments, std::ostream& out, std::ostream& err) {
   tools::Command app("Measures chunking algorithms, resemblance detection and delta encoding.", "dedupfs-bench");
+  app.example("dedupfs-bench chunk linux.tar");
   tools::define_common_options(app, value_words());
   app.require_subcommand();
 

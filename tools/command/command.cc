@@ -150,6 +150,10 @@ void Command::callback(const std::function<void()>& check) {
   app_.callback(check);
 }
 
+void Command::example(const std::string& line) {
+  app_.description(app_.get_description() + "\nExample: " + line);
+}
+
 void Command::footer(const std::string& text) {
   app_.footer(text);
 }

@@ -91,6 +91,7 @@ class Command {
   void require_option(std::size_t least, std::size_t most);  // of its options
   void excludes(const Option& other);                        // all of its options
   void callback(const std::function<void()>& check);         // runs when all options have been read
+  void example(const std::string& line);                     // the common case, at the beginning of the help
   void footer(const std::string& text);
 
   const std::string& name() const;

@@ -50,8 +50,12 @@ void add_options(const CLI::App& app, const ValueWords& words, CommandLine& line
   }
 }
 
+std::string first_line_of(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
 CommandLine line_of(const CLI::App& app, const ValueWords& words) {
-  CommandLine line{.name = app.get_name(), .meaning = app.get_description()};
+  CommandLine line{.name = app.get_name(), .meaning = first_line_of(app.get_description())};
   add_options(app, words, line);
   for (const CLI::App* const below : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (below->get_name().empty())
