@@ -44,6 +44,8 @@ class FaultyBacking final : public Backing, public std::enable_shared_from_this<
   using Fault = std::function<std::optional<Error>(const std::string& operation, const Path& path)>;
 
   Hook<Fault> fault;
+  // What the disk says of its space, in place of the truth.
+  Hook<std::function<std::optional<Space>()>> told_space;
   // Called in front of each read, on the thread that reads.
   Hook<std::function<void(const Path& path)>> before_read;
 
@@ -106,7 +108,11 @@ class FaultyBacking final : public Backing, public std::enable_shared_from_this<
     Result<std::vector<std::string>> list() override { return real_->list(); }
     Result<Status> status() override { return real_->status(); }
     Result<Status> status(std::string_view name) override { return real_->status(name); }
-    Result<Space> space() override { return real_->space(); }
+    Result<Space> space() override {
+      if (const auto hook = backing_.told_space.get())
+        if (const auto told = hook()) return *told;
+      return real_->space();
+    }
     std::optional<int> descriptor() const override { return real_->descriptor(); }
 
    private:

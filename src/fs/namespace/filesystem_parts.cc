@@ -50,7 +50,7 @@ FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique
       references(table, orphans),
       damage_log(table, volume->snapshots()),
       moves([this](InodeNumber directory) { return read_parent(volume->metadata(), directory); }),
-      quotas(*volume, table, quota_ledger, transactions, space),
+      quotas(*volume, table, quota_ledger, transactions, space, options.spare_memory),
       snapshots_directory(volume->snapshots(), table, references, options.snapshot_access),
       clean_up(*volume, orphans, transactions, options.group_bytes),
       holds(*volume, transactions, options.hold_clocks),

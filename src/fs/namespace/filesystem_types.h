@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "fs/background/settle_mode.h"
@@ -21,6 +22,8 @@ struct FilesystemOptions {
   std::uint64_t group_bytes =
       64 << 20;  // of metadata; a commit starts here, and groups take four times as much at most
   enum class Atime { kRelative, kNever, kAlways } atime = Atime::kRelative;
+  // What a single change may take that has to be one group. A change that would need more is refused.
+  std::function<std::uint64_t()> spare_memory = [] { return UINT64_MAX; };
   // Background work waits so long for a commit that others request, before it requests one itself: each commit delays
   // everybody.
   std::chrono::milliseconds background_patience{2000};

@@ -5,15 +5,18 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
+#include "base/size.h"
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
-#include "fs/inodes/ancestry.h"
 #include "fs/inodes/inode_record.h"
 #include "fs/statistics/shared_space.h"
 #include "fs/trees/committed_tree.h"
 #include "fs/trees/inode_paths.h"
+#include "index/commit_participant.h"
 #include "index/entries.h"
 #include "store/format/superblock_features.h"
 
@@ -22,6 +25,10 @@ namespace {
 
 constexpr std::size_t kEntriesAPage = 1024;
 constexpr std::uint64_t kBetweenQuestions = 256;
+// What the record of an inode takes at most, more or less, when a tree is counted.
+constexpr std::uint64_t kDiskBytesOfARecord = 150;
+constexpr std::uint64_t kMemoryOfARecord = 250;          // in the open group
+constexpr std::uint64_t kMemoryOfARecordInABatch = 300;  // that of the commit, and RocksDB's copy of it
 
 Result<void> check_limits(const QuotaLimits& limits) {
   if (!limits.logical_bytes && !limits.stored_bytes && !limits.files)
@@ -31,8 +38,10 @@ Result<void> check_limits(const QuotaLimits& limits) {
   return {};
 }
 
-bool is_gone(const Error& error) {
-  return error.code() == ErrorCode::kStale || error.code() == ErrorCode::kNotFound;
+// After a commit that failed in a way that passes, the group of the change stays.
+Result<void> held(const Result<void>& synced) {
+  if (synced || failure_of(synced.error().code()) == CommitFailure::kFinal) return synced;
+  return synced.error().with("the change holds from now on, and is durable with the next commit that succeeds");
 }
 
 }  // namespace
@@ -65,7 +74,7 @@ Result<void> Quotas::set(InodeNumber directory, const QuotaLimits& limits, const
       account->set_limits(limits);
       ledger_.save();
     }
-    DEDUPFS_TRY(transactions_.sync());
+    DEDUPFS_TRY(held(transactions_.sync()));
   } else {
     DEDUPFS_ASSIGN(account, set_new(directory, limits, go_on));
   }
@@ -86,8 +95,9 @@ Result<QuotaAccountPtr> Quotas::set_new(InodeNumber directory, const QuotaLimits
     return counted;
   };
   const auto [synced, done] = transactions_.sync_with({.change = count});
-  if (done) DEDUPFS_TRY(*done);
-  DEDUPFS_TRY(synced);
+  if (!done) return synced ? Error{ErrorCode::kBusy, "the volume is changing all the time"} : synced.error();
+  DEDUPFS_TRY(*done);
+  DEDUPFS_TRY(held(synced));
   return account;
 }
 
@@ -103,57 +113,83 @@ Result<void> Quotas::check_can_have_quota(InodeNumber directory) {
   return {};
 }
 
-Result<void> Quotas::check_no_quota_below(InodeNumber directory) {
-  Ancestry above([this](InodeNumber below) { return read_parent(volume_.metadata(), below); });
-  for (const QuotaAccountPtr& other : ledger_.all()) {
-    if (other->directory() == directory) continue;
-    const Result<bool> is_below = above.is_inside(other->directory(), directory);
-    if (!is_below && is_gone(is_below.error())) continue;  // a rollback has it no more
-    DEDUPFS_TRY(is_below);
-    if (*is_below)
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("inode {} below the directory has a quota; quotas do not nest", other->directory())};
+Result<void> Quotas::visit_names(InodeNumber top, const GoOn& go_on, const VisitName& visit) const {
+  std::uint64_t steps = 0;
+  std::vector<InodeNumber> directories = {top};
+  std::unordered_set<InodeNumber> seen = {top};
+  while (!directories.empty()) {
+    const InodeNumber directory = directories.back();
+    directories.pop_back();
+    const auto visit_entry = [&](const std::string& /*key*/, const std::string& value) -> Result<void> {
+      if (go_on && ++steps % kBetweenQuestions == 0) DEDUPFS_TRY(go_on());
+      DEDUPFS_ASSIGN(const CookieEntry entry, decode_cookie_entry(directory, value));
+      DEDUPFS_TRY(visit(directory, entry));
+      if (!is_directory(entry.type)) return {};
+      // To count a loop of directories would never end.
+      if (!seen.insert(entry.inode).second)
+        return Error{ErrorCode::kCorruption,
+                     fmt::format("directory {} is in the tree twice; unmount and run fsck.dedupfs -y", entry.inode)};
+      directories.push_back(entry.inode);
+      return {};
+    };
+    DEDUPFS_TRY(visit_entries(volume_.metadata(), Family::kCookies, encode_inode_key(directory),
+                              encode_key_behind(directory), kEntriesAPage, visit_entry));
   }
   return {};
 }
 
+// A group that does not fit on the disk could never end, and neither could all later ones.
+Result<void> Quotas::check_room_for_records(std::uint64_t count) {
+  const std::uint64_t copies = volume_.snapshots().preservation() ? 2 : 1;
+  const std::uint64_t disk_bytes = count * copies * kDiskBytesOfARecord;
+  const std::uint64_t memory_bytes = count * (kMemoryOfARecord + copies * kMemoryOfARecordInABatch);
+  const std::string what = fmt::format("counting the {} names of the tree takes up to", count);
+  constexpr std::string_view kSmallerTrees = "or set quotas on directories in it";
+  DEDUPFS_ASSIGN(const std::uint64_t room, space_.metadata_room());
+  if (disk_bytes > room)
+    return Error{ErrorCode::kNoSpace, fmt::format("{} {} on the disk below, which has {} left; make room there, {}",
+                                                  what, human_size(disk_bytes), human_size(room), kSmallerTrees)};
+  const std::uint64_t memory = spare_memory_();
+  if (memory_bytes > memory)
+    return Error{ErrorCode::kNoMemory, fmt::format("{} {} of memory, and {} are left; free some, {}", what,
+                                                   human_size(memory_bytes), human_size(memory), kSmallerTrees)};
+  return {};
+}
+
+// Finds out from the names alone whether the tree can be counted. So it fails before the first record changes.
+Result<void> Quotas::check_tree(InodeNumber top, const GoOn& go_on) {
+  DEDUPFS_TRY(check_can_have_quota(top));  // again: it may have moved
+  std::unordered_set<InodeNumber> with_quota;
+  for (const QuotaAccountPtr& account : ledger_.all()) with_quota.insert(account->directory());
+  std::uint64_t count = 1;
+  const auto check = [&](InodeNumber /*directory*/, const CookieEntry& entry) -> Result<void> {
+    ++count;
+    if (!with_quota.contains(entry.inode)) return {};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("inode {} below the directory has a quota; quotas do not nest", entry.inode)};
+  };
+  DEDUPFS_TRY(visit_names(top, go_on, check));
+  return check_room_for_records(count);
+}
+
 // No operation is half done, and all content is stored. Only readers run beside it, and they change no record.
-Result<void> Quotas::count_tree(InodeNumber directory, const QuotaAccountPtr& account, const GoOn& go_on) {
-  DEDUPFS_TRY(check_can_have_quota(directory));  // again: it may have moved
-  DEDUPFS_TRY(check_no_quota_below(directory));
-  std::vector<InodeNumber> directories;
-  std::uint64_t steps = 0;
-  DEDUPFS_TRY(count_inode(directory, account, directories));
-  while (!directories.empty()) {
-    const InodeNumber next = directories.back();
-    directories.pop_back();
-    const auto count_entry = [&](const std::string& /*key*/, const std::string& value) -> Result<void> {
-      if (go_on && ++steps % kBetweenQuestions == 0) DEDUPFS_TRY(go_on());
-      DEDUPFS_ASSIGN(const CookieEntry entry, decode_cookie_entry(next, value));
-      return count_inode(entry.inode, account, directories);
-    };
-    DEDUPFS_TRY(visit_entries(volume_.metadata(), Family::kCookies, encode_inode_key(next), encode_key_behind(next),
-                              kEntriesAPage, count_entry));
-  }
+Result<void> Quotas::count_tree(InodeNumber top, const QuotaAccountPtr& account, const GoOn& go_on) {
+  DEDUPFS_TRY(check_tree(top, go_on));
+  DEDUPFS_TRY(count_inode(top, account));
+  DEDUPFS_TRY(visit_names(top, go_on, [&](InodeNumber /*directory*/, const CookieEntry& entry) {
+    return count_inode(entry.inode, account);
+  }));
   account->unmeasure();
   return {};
 }
 
-Result<void> Quotas::count_inode(InodeNumber number, const QuotaAccountPtr& account,
-                                 std::vector<InodeNumber>& directories) {
+Result<void> Quotas::count_inode(InodeNumber number, const QuotaAccountPtr& account) {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
   const MutexLock lock(inode->mutex);
-  const bool is_folder = is_directory(inode->record.attributes.mode);
-  const QuotaAccount* const present = account_of(*inode);
-  if (present == account.get()) return {};  // a file with several names
-  if (present != nullptr && is_folder)
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("inode {} below the directory has a quota; quotas do not nest", present->directory())};
-  if (present != nullptr) return {};  // a file with names in two trees stays in the first one
+  if (account_of(*inode) != nullptr) return {};  // a file with several names; one with names in two trees stays in the first
   inode->quota = {.account = account};
   account->add_present_file();
   put_record(volume_.metadata(), *inode);
-  if (is_folder) directories.push_back(number);
   return {};
 }
 
@@ -168,7 +204,7 @@ Result<void> Quotas::remove(InodeNumber directory) {
     ledger_.remove(*account);
     ledger_.save();
   }
-  return transactions_.sync();
+  return held(transactions_.sync());
 }
 
 void Quotas::measure(const QuotaAccountPtr& account, const GoOn& go_on) {

@@ -5,20 +5,24 @@
 //
 // Threads:   every function from any thread. A mutex lets only one at a time change quotas.
 // Ownership: all constructor arguments must outlive it.
-// Failure:   after an error, the quotas are as before.
-// Memory:    some 250 bytes for each inode of a tree that gets a quota, until the group is committed.
+// Failure:   after an error, the quotas are as before. The exception: if only the commit of a change fails, and may be tried again
+//            (kNoSpace, kNoMemory), the change holds, and the next commit that succeeds makes it durable. The message says so.
+// Memory:    some 550 bytes for each inode of a tree that gets a quota, until the group is committed; 850 with snapshots.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/go_on.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "fs/format/quota_records.h"
+#include "fs/format/records.h"
 #include "fs/format/types.h"
 #include "fs/inodes/inode_table.h"
 #include "fs/inodes/quota_ledger.h"
@@ -42,13 +46,21 @@ class QuotaChanges {
 
 class Quotas {
  public:
-  Quotas(Volume& volume, InodeTable& table, QuotaLedger& ledger, Transactions& transactions, SpaceGuard& space)
-      : volume_(volume), table_(table), ledger_(ledger), transactions_(transactions), space_(space) {}
+  // `spare_memory`: the bytes of memory that a large tree may take when it gets a quota.
+  Quotas(Volume& volume, InodeTable& table, QuotaLedger& ledger, Transactions& transactions, SpaceGuard& space,
+         std::function<std::uint64_t()> spare_memory)
+      : volume_(volume),
+        table_(table),
+        ledger_(ledger),
+        transactions_(transactions),
+        space_(space),
+        spare_memory_(std::move(spare_memory)) {}
 
   // The limits of the tree below a directory, in place of those that it has. They are durable when this returns. Limits may be
-  // lower than the use: then the tree cannot grow. kNotDirectory; kInvalidArgument without any limit, and if the directory is in a
-  // tree with a quota or has one below it. An Error of `go_on` ends it while it counts a tree. Later, when it measures stored bytes, the
-  // quota is set, and the first write that finds no room measures them.
+  // lower than the use: then the tree cannot grow. kNotDirectory; kInvalidArgument without any limit, and if the directory is in a tree with
+  // a quota or has one below it; kTooLarge if there are kMaxQuotas; kNoSpace and kNoMemory if the records of the tree would not fit. An
+  // Error of `go_on` ends it while it counts a tree. Later, when it measures stored bytes, the quota is set, and the first write that finds
+  // no room measures them.
   Result<void> set(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on);
   // kNotFound if the directory has no quota.
   Result<void> remove(InodeNumber directory);
@@ -71,10 +83,13 @@ class Quotas {
 
  private:
   Result<QuotaAccountPtr> set_new(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on);
-  Result<void> check_no_quota_below(InodeNumber directory);
+  using VisitName = std::function<Result<void>(InodeNumber directory, const CookieEntry& entry)>;
+  Result<void> visit_names(InodeNumber top, const GoOn& go_on, const VisitName& visit) const;
   Result<void> check_can_have_quota(InodeNumber directory);
-  Result<void> count_tree(InodeNumber directory, const QuotaAccountPtr& account, const GoOn& go_on);
-  Result<void> count_inode(InodeNumber number, const QuotaAccountPtr& account, std::vector<InodeNumber>& directories);
+  Result<void> check_tree(InodeNumber top, const GoOn& go_on);
+  Result<void> check_room_for_records(std::uint64_t count);
+  Result<void> count_tree(InodeNumber top, const QuotaAccountPtr& account, const GoOn& go_on);
+  Result<void> count_inode(InodeNumber number, const QuotaAccountPtr& account);
   void measure_together(const std::vector<QuotaAccountPtr>& accounts, const GoOn& go_on)
       DEDUPFS_REQUIRES(measuring_mutex_);
   Result<bool> is_counted(InodeNumber directory, const QuotaAccount& account);
@@ -84,6 +99,7 @@ class Quotas {
   QuotaLedger& ledger_;
   Transactions& transactions_;
   SpaceGuard& space_;
+  const std::function<std::uint64_t()> spare_memory_;
   Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::requests) DEDUPFS_ACQUIRED_BEFORE(lock_order::renames);
   Mutex measuring_mutex_ DEDUPFS_ACQUIRED_AFTER(mutex_) DEDUPFS_ACQUIRED_BEFORE(lock_order::renames);
 };

@@ -218,6 +218,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request,
   filesystem_options.checkpoint_interval = options.checkpoint_interval;
   filesystem_options.dirty_bytes = options.dirty_bytes == 0 ? limits.dirty : options.dirty_bytes;
   filesystem_options.group_bytes = limits.group;
+  filesystem_options.spare_memory = [] { return available_memory(); };
   filesystem_options.atime = options.atime;
   filesystem_options.snapshot_access = snapshot_access(options);
   filesystem_options.settle = options.settle;

@@ -13,6 +13,7 @@
 #include "fs/format/records.h"
 #include "fs/test_filesystem.h"
 #include "index/database.h"
+#include "support/faulty_backing.h"
 
 namespace dedupfs {
 namespace {
@@ -62,6 +63,10 @@ struct QuotasTest : testing::Test {
     for (int i = 0; i < 500; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(10)))
       if (status().files == count) return true;
     return false;
+  }
+  InodeRecord record_of(InodeNumber inode) {
+    const auto value = value_of(fs_->volume().metadata().get(Family::kInodes, encode_inode_key(inode)));
+    return value_of(decode_inode(inode, value.value()));
   }
   FsckReport fsck() {
     FsckOptions options;
@@ -455,6 +460,77 @@ TEST_F(QuotasTest, ACopyOfATinyFileNeedsNoMoreRoomThanTheFile) {
 
   EXPECT_EQ(value_of(fs_->copy_range(source, 0, copy, 0, 1000 * kMiB)), 4u);
   EXPECT_GE(status().unmeasured_bytes, 2 * kMiB) << "it was measured";
+}
+
+// All its records are put in one group. One that found no room on the disk would keep all later groups from it, too.
+TEST_F(QuotasTest, ATreeThatDoesNotFitIsRefusedBeforeAnyRecordChanges) {
+  constexpr int kFiles = 500;
+  for (int i = 0; i < kFiles; ++i) fs_.make_file(tree_, std::to_string(i));
+  fs_.close();
+  const auto disk = std::make_shared<FaultyBacking>();
+  fs_.use(disk);
+  fs_.open();
+  // Half of the reserve of such a disk is 10 MiB.
+  const auto leave = [&](std::uint64_t bytes) {
+    disk->told_space = [=] { return Backing::Space{1000 * kMiB, 10 * kMiB + bytes}; };
+  };
+  leave(50'000);
+  const auto refused = fs_->set_quota(tree_, {.files = 1000});
+  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, refused));
+  EXPECT_THAT(refused.error().message(), HasSubstr("501 names"));
+  EXPECT_THAT(refused.error().message(), HasSubstr("make room there, or set quotas on directories in it"));
+  EXPECT_THAT(fs_->quotas(), IsEmpty());
+  EXPECT_EQ(record_of(tree_).quota, kNoQuota);
+
+  leave(100'000);
+  ASSERT_TRUE(ok(fs_->create_snapshot("s")));
+  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, fs_->set_quota(tree_, {.files = 1000}))) << "and their before-images";
+  leave(200'000);
+  EXPECT_TRUE(ok(fs_->set_quota(tree_, {.files = 1000})));
+  EXPECT_EQ(status().files, kFiles + 1U);
+  disk->told_space = nullptr;
+}
+
+TEST(Quotas, ATreeThatTakesTooMuchMemoryIsRefused) {
+  FilesystemOptions options = TestFilesystem::quiet();
+  options.spare_memory = [] { return 10'000; };
+  TestFilesystem fs(options);
+  const InodeNumber tree = fs.make_directory(kRootInode, "tree");
+  for (int i = 0; i < 30; ++i) fs.make_file(tree, std::to_string(i));
+  const auto refused = fs->set_quota(tree, {.files = 1000});
+  EXPECT_TRUE(fails_with(ErrorCode::kNoMemory, refused));
+  EXPECT_THAT(refused.error().message(), HasSubstr("or set quotas on directories in it"));
+  EXPECT_THAT(fs->quotas(), IsEmpty());
+  EXPECT_TRUE(ok(fs->set_quota(fs.make_directory(tree, "small"), {.files = 1000})));
+}
+
+// A full disk has room again later, and the group that waits for it is committed then.
+TEST_F(QuotasTest, AChangeWhoseCommitFailedHoldsAndSaysSo) {
+  fs_.close();
+  const auto disk = std::make_shared<FaultyBacking>();
+  fs_.use(disk);
+  fs_.open();
+  const auto full = [](const std::string& operation, const Path& path) -> std::optional<Error> {
+    if (operation != "write" || !path.string().ends_with(".log")) return std::nullopt;
+    return Error{ErrorCode::kNoSpace, "full"};
+  };
+  disk->fault = full;
+  for (const QuotaLimits& limits : {QuotaLimits{.files = 10}, QuotaLimits{.files = 20}}) {
+    const auto failed = fs_->set_quota(tree_, limits);
+    EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, failed));
+    EXPECT_THAT(failed.error().message(), HasSubstr("holds from now on"));
+    EXPECT_EQ(status().limits, limits);
+  }
+  disk->fault = nullptr;
+  ASSERT_TRUE(ok(fs_->sync()));
+  disk->fault = full;
+  const auto failed = fs_->remove_quota(tree_);
+  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, failed));
+  EXPECT_THAT(failed.error().message(), HasSubstr("holds from now on"));
+  EXPECT_THAT(fs_->quotas(), IsEmpty());
+  disk->fault = nullptr;
+  fs_.reopen();
+  EXPECT_THAT(fs_->quotas(), IsEmpty());
 }
 
 TEST_F(QuotasTest, FsckFindsAndRepairsWrongSumsAndWrongTrees) {
