@@ -44,10 +44,7 @@ class NamespaceCheck {
     if (!inodes_.empty() && !inodes_.contains(kRootInode)) report_.error("the root directory (inode 1) is missing");
     for (const auto& [number, inode] : inodes_) check_inode(number, inode);
     check_orphans();
-    // A file stays in the tree in which a quota found it, even if it keeps its names outside of that tree only.
-    for (const auto& [number, inode] : inodes_)
-      if (!inode.has_right_quota && (is_directory(inode.mode) || inode.quota == kNoQuota) && !orphans_.contains(number))
-        report_.error(fmt::format("inode {}: its quota is not that of its directory", number));
+    for (const auto& [number, inode] : inodes_) check_quota(number, inode);
     quotas_.check_sums(report_);
     DEDUPFS_TRY(check_counters());
     if (names_ != cookies_) report_.error(fmt::format("{} names, but {} places in directories", names_, cookies_));
@@ -68,6 +65,7 @@ class NamespaceCheck {
     QuotaNumber quota = kNoQuota;  // one that is there
     // Found by the check:
     bool has_right_quota = false;
+    QuotaNumber other_quota = kNoQuota;  // of a directory with a name for it
     std::uint32_t names = 0;
     std::uint32_t subdirectories = 0;
     std::uint64_t entries = 0;
@@ -138,7 +136,10 @@ class NamespaceCheck {
     if (type_bits(inode->mode) != dirent.type)
       return Error{ErrorCode::kCorruption, fmt::format("{}: inode {} is of another type", what, dirent.inode)};
     ++inode->names;
-    if (quotas_.of_name(dirent.inode, inode->quota) == parent->quota) inode->has_right_quota = true;
+    if (quotas_.of_name(dirent.inode, inode->quota) == parent->quota)
+      inode->has_right_quota = true;
+    else if (parent->quota != kNoQuota)
+      inode->other_quota = parent->quota;
     if (is_directory(inode->mode)) {
       ++parent->subdirectories;
       if (inode->parent != place.parent)
@@ -229,6 +230,16 @@ class NamespaceCheck {
       wrong(fmt::format("size {}, but content up to {}", inode.size, inode.recipe_end));
     if (inode.recipe_data_bytes != inode.data_bytes)
       wrong(fmt::format("{} bytes of data recorded, {} found", inode.data_bytes, inode.recipe_data_bytes));
+  }
+
+  // A file stays in the tree in which a quota found it, even if it keeps its names outside of that tree only.
+  void check_quota(InodeNumber number, const Inode& inode) {
+    if (orphans_.contains(number)) return;
+    if (!inode.has_right_quota && (is_directory(inode.mode) || inode.quota == kNoQuota))
+      report_.error(fmt::format("inode {}: its quota is not that of its directory", number));
+    else if (inode.other_quota != kNoQuota)  // a repair may leave it
+      report_.note(fmt::format("inode {}: quota {} counts it, but it has a name in the tree of quota {}; put a copy there",
+                               number, inode.quota, inode.other_quota));
   }
 
   // The rest of their content does not matter.

@@ -176,21 +176,29 @@ Result<void> Quotas::check_tree(InodeNumber top, const GoOn& go_on) {
 Result<void> Quotas::count_tree(InodeNumber top, const QuotaAccountPtr& account, const GoOn& go_on) {
   DEDUPFS_TRY(check_tree(top, go_on));
   DEDUPFS_TRY(count_inode(top, account));
-  DEDUPFS_TRY(visit_names(top, go_on, [&](InodeNumber /*directory*/, const CookieEntry& entry) {
-    return count_inode(entry.inode, account);
+  DEDUPFS_TRY(visit_names(top, go_on, [&](InodeNumber directory, const CookieEntry& entry) -> Result<void> {
+    DEDUPFS_ASSIGN(const QuotaAccountPtr other, count_inode(entry.inode, account));
+    if (other == nullptr) return {};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("'{}' in directory {} is inode {}, which counts in the tree of inode {}: it had a name there "
+                    "when that got its quota; put a copy in its place",
+                    entry.name, directory, entry.inode, other->directory())};
   }));
   account->unmeasure();
   return {};
 }
 
-Result<void> Quotas::count_inode(InodeNumber number, const QuotaAccountPtr& account) {
+// Returns the account that counts the inode already, if it is another one.
+Result<QuotaAccountPtr> Quotas::count_inode(InodeNumber number, const QuotaAccountPtr& account) {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get(number));
   const MutexLock lock(inode->mutex);
-  if (account_of(*inode) != nullptr) return {};  // a file with several names; one with names in two trees stays in the first
+  if (account_of(*inode) == account.get()) return nullptr;  // a file with several names
+  if (account_of(*inode) != nullptr) return inode->quota.account;
   inode->quota = {.account = account};
   account->add_present_file();
   put_record(volume_.metadata(), *inode);
-  return {};
+  return nullptr;
 }
 
 Result<void> Quotas::remove(InodeNumber directory) {

@@ -57,10 +57,10 @@ class Quotas {
         spare_memory_(std::move(spare_memory)) {}
 
   // The limits of the tree below a directory, in place of those that it has. They are durable when this returns. Limits may be
-  // lower than the use: then the tree cannot grow. kNotDirectory; kInvalidArgument without any limit, and if the directory is in a tree with
-  // a quota or has one below it; kTooLarge if there are kMaxQuotas; kNoSpace and kNoMemory if the records of the tree would not fit. An
-  // Error of `go_on` ends it while it counts a tree. Later, when it measures stored bytes, the quota is set, and the first write that finds
-  // no room measures them.
+  // lower than the use: then the tree cannot grow. kNotDirectory; kInvalidArgument without any limit, if the directory is in a tree with
+  // a quota or has one below it, and if such a tree counts one of its files; kTooLarge if there are kMaxQuotas; kNoSpace and kNoMemory
+  // if the records of the tree would not fit. An Error of `go_on` ends it while it counts a tree. Later, when it measures stored bytes,
+  // the quota is set, and the first write that finds no room measures them.
   Result<void> set(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on);
   // kNotFound if the directory has no quota.
   Result<void> remove(InodeNumber directory);
@@ -89,7 +89,7 @@ class Quotas {
   Result<void> check_tree(InodeNumber top, const GoOn& go_on);
   Result<void> check_room_for_records(std::uint64_t count);
   Result<void> count_tree(InodeNumber top, const QuotaAccountPtr& account, const GoOn& go_on);
-  Result<void> count_inode(InodeNumber number, const QuotaAccountPtr& account);
+  Result<QuotaAccountPtr> count_inode(InodeNumber number, const QuotaAccountPtr& account);
   void measure_together(const std::vector<QuotaAccountPtr>& accounts, const GoOn& go_on)
       DEDUPFS_REQUIRES(measuring_mutex_);
   Result<bool> is_counted(InodeNumber directory, const QuotaAccount& account);

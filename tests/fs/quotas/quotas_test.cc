@@ -18,6 +18,8 @@
 namespace dedupfs {
 namespace {
 
+using testing::AllOf;
+using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -172,6 +174,54 @@ TEST_F(QuotasTest, AFileThatLosesItsNameInTheTreeStaysSound) {
   EXPECT_EQ(sums(), (std::pair<std::uint64_t, std::uint64_t>(50'000, 2)));
   fs_.close();
   EXPECT_TRUE(fsck().is_clean()) << testing::PrintToString(fsck().lines);
+  fs_.open();
+}
+
+// When the first quota ended, nothing would count it any more, though it is in the second tree.
+TEST_F(QuotasTest, ATreeWithAFileOfAnotherTreeGetsNoQuota) {
+  const InodeNumber other = fs_.make_directory(kRootInode, "other");
+  const InodeNumber file = fs_.make_file(tree_, "f", random_text(50'000, 1));
+  ASSERT_TRUE(ok(fs_->make_link(file, other, "second name")));
+  limit(tree_, kMiB);
+  const auto refused = fs_->set_quota(other, {.logical_bytes = kMiB});
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, refused));
+  EXPECT_THAT(refused.error().message(), HasSubstr("'second name' in directory " + std::to_string(other)));
+  EXPECT_THAT(refused.error().message(), HasSubstr("put a copy in its place"));
+  EXPECT_THAT(fs_->quotas(), SizeIs(1));
+
+  ASSERT_TRUE(ok(fs_->clone_tree(file, other, "copy")));
+  ASSERT_TRUE(ok(fs_->rename(other, "copy", other, "second name", RenameMode::kReplace)));
+  EXPECT_TRUE(ok(fs_->set_quota(other, {.logical_bytes = kMiB})));
+  ASSERT_TRUE(ok(fs_->remove_quota(tree_)));
+  fs_.close();
+  EXPECT_TRUE(fsck().is_clean()) << testing::PrintToString(fsck().lines);
+  fs_.open();
+}
+
+// A repair may leave such files.
+TEST_F(QuotasTest, AFileInTwoTreesIsNoDamage) {
+  const InodeNumber other = fs_.make_directory(kRootInode, "other");
+  limit(tree_, kMiB);
+  limit(other, kMiB);
+  const InodeNumber file = fs_.make_file(other, "f");
+  ASSERT_TRUE(ok(fs_->sync()));
+  InodeRecord record = record_of(file);
+  record.quota = record_of(tree_).quota;
+  fs_.close();
+  {
+    const auto volume = value_of(Volume::open(fs_.path(), {}));
+    QuotaRecords quotas =
+        value_of(decode_quotas(value_of(volume->database().get(Family::kCounters, kQuotasCounter)).value()));
+    ++quotas.quotas.begin()->second.files;
+    --quotas.quotas.rbegin()->second.files;
+    Database::Batch batch(volume->database());
+    batch.put(Family::kInodes, encode_inode_key(file), encode_inode(record));
+    batch.put(Family::kCounters, std::string(kQuotasCounter), encode_quotas(quotas));
+    ASSERT_TRUE(ok(volume->database().write(batch)));
+  }
+  const FsckReport report = fsck();
+  EXPECT_TRUE(report.is_clean()) << testing::PrintToString(report.lines);
+  EXPECT_THAT(report.lines, Contains(AllOf(HasSubstr("note: inode " + std::to_string(file)), HasSubstr("put a copy"))));
   fs_.open();
 }
 
