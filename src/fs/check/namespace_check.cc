@@ -238,8 +238,9 @@ class NamespaceCheck {
     if (!inode.has_right_quota && (is_directory(inode.mode) || inode.quota == kNoQuota))
       report_.error(fmt::format("inode {}: its quota is not that of its directory", number));
     else if (inode.other_quota != kNoQuota)  // a repair may leave it
-      report_.note(fmt::format("inode {}: quota {} counts it, but it has a name in the tree of quota {}; put a copy there",
-                               number, inode.quota, inode.other_quota));
+      report_.note(
+          fmt::format("inode {}: quota {} counts it, but it has a name in the tree of quota {}; put a copy there",
+                      number, inode.quota, inode.other_quota));
   }
 
   // The rest of their content does not matter.
