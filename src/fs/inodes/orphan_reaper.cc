@@ -84,8 +84,8 @@ Result<bool> OrphanReaper::delete_some(InodeNumber orphan) {
   {
     const MutexLock lock(inode->mutex);
     content = std::exchange(inode->content, nullptr);
-    settle_charge(
-        *inode);  // the inode may leave the memory between two steps, and comes back with the charge of its record
+    // The inode may leave the memory between two steps, and comes back with the charge of its record.
+    settle_charge(*inode);
     record = inode->record;
     table_.clear_dirty(inode);
   }
