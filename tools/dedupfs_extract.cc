@@ -326,7 +326,8 @@ int run_extract(Arguments arguments, std::ostream& out, std::ostream& err, const
                         kUsageError);
 
   const LogTo log(console.err(), "dedupfs-extract", spdlog::level::critical);  // what fails is named here
-  allow_many_files();                                                          // a folder is open for each level
+  // A folder is open for each level.
+  allow_many_files();
   process.catch_stop_signals();
   ExtractReport report(console, process);
   const auto extracted = run(asked, console, process, report);

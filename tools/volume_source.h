@@ -1,5 +1,5 @@
 // Answers about a volume, whether it is mounted or not: of the daemon if one has the volume, otherwise of the volume itself. It is opened
-// once, without changing it, and stays open: who asks for several things does not load it for each.
+// once, without changing it, and stays open: who asks for several things does not load it for each. Nobody can mount it meanwhile.
 //
 // Threads: one user at a time.
 // Failure: that of the daemon, or of opening and reading the volume. kIo if an answer of a daemon has another form.
