@@ -88,6 +88,8 @@ Result<VolumeReport> public_report_of(const Path& path, const Console& console) 
 
 Result<VolumeReport> find_report(const StatArguments& asked, const Console& console) {
   auto found = private_report_of(asked);
+  if (found && found->mount && !found->statistics.at("mounted").get<bool>())
+    console.say(found->mount->mountpoint.string() + ": its daemon has died; mount the volume again");
   if (found || found.error().code() != ErrorCode::kAccessDenied) return found;
   auto shown = public_report_of(asked.path, console);
   // The first error says more of a path that is in no mount, or in one that lets nobody in.
