@@ -306,7 +306,7 @@ void define_options(Command& app, ExtractArguments& asked) {
                "make a new index from the last checkpoint, even if the volume's own can be opened");
   app.add_option("--scratch", asked.scratch, "the folder for a new index, while it is needed")
       .type_name("DIR")
-      ->default_str("$TMPDIR or /tmp");
+      .default_str("$TMPDIR or /tmp");
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
 }
 

@@ -9,6 +9,10 @@ Option Option::description(const std::string& meaning) const {
   return Option(option_->description(meaning));
 }
 
+Option Option::default_str(const std::string& text) const {
+  return Option(option_->default_str(text));
+}
+
 Option Option::type_name(const std::string& placeholder) const {
   return Option(option_->type_name(placeholder));
 }

@@ -37,6 +37,7 @@ class Option {
   Option description(const std::string& meaning) const;
   Option type_name(const std::string& placeholder) const;  // what the help has for the value
   Option capture_default_str() const;                      // the help tells the default value
+  Option default_str(const std::string& text) const;       // the same in words
   Option hide() const;                                     // the help does not have it
 
   Option required() const;
