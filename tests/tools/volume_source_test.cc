@@ -3,26 +3,26 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "served_volume.h"
 
 namespace dedupfs::tools {
 namespace {
 
-const nlohmann::json kStatus{{"command", "status"}};
-
 TEST(VolumeSource, OpensAVolumeOnceForAllQuestions) {
   const ClosedVolume volume;
   VolumeSource source(volume.path(), false);
+  const nlohmann::json request{{"command", "statistics"}};
   std::vector<Volume*> opened;
   const auto note = [&](Volume& given) -> Result<nlohmann::json> {
     opened.push_back(&given);
     return nlohmann::json(opened.size());
   };
 
-  EXPECT_EQ(value_of(source.ask(kStatus, "number", note)), 1);
+  EXPECT_EQ(value_of(source.ask(request, "number", note)), 1);
   EXPECT_TRUE(fails_with(ErrorCode::kBusy, Volume::open(volume.path(), {}))) << "it stays open between the questions";
-  EXPECT_EQ(value_of(source.ask(kStatus, "number", note)), 2);
+  EXPECT_EQ(value_of(source.ask(request, "number", note)), 2);
 
   EXPECT_EQ(opened.front(), opened.back());
 }
@@ -30,7 +30,7 @@ TEST(VolumeSource, OpensAVolumeOnceForAllQuestions) {
 TEST(VolumeSource, AsksTheDaemonOfAVolumeInUse) {
   const ServedVolume volume;
   VolumeSource source(volume.path(), false);
-  const auto unread = [](Volume&) -> Result<nlohmann::json> { return Error{ErrorCode::kIo, "it was opened"}; };
+  const auto unread = [](Volume&) -> Result<nlohmann::json> { return Error{ErrorCode::kStale, "it was opened"}; };
 
   EXPECT_EQ(value_of(source.statistics()).at("files"), 2);
   EXPECT_TRUE(value_of(source.history()).is_array());
