@@ -624,6 +624,7 @@ def read_quotas(counters, namespace):
     while not record.at_end():
         number, directory = record.varint(), record.varint()
         require(max(quotas, default=0) < number < end, "quotas: a number is out of order")
+        require(len(quotas) < 10_000, "quotas: there are too many")
         limits = [None if limit == 0 else limit - 1 for limit in (record.varint() for _ in range(3))]
         quotas[number] = (directory, limits, [record.varint() for _ in range(4)])
     for number, (directory, _, sums) in quotas.items():
