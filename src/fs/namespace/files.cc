@@ -49,7 +49,14 @@ void Files::release(InodeNumber number, bool was_writer) {
 Result<std::vector<PinnedBytes>> Files::read(InodeNumber number, std::uint64_t offset, std::size_t length,
                                              AccessTime atime) {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get_file(number));
-  Result<std::vector<PinnedBytes>> bytes = contents_.for_reading(*inode)->read(offset, length);
+  std::shared_ptr<FileContent> content = contents_.for_reading(*inode);
+  Result<std::vector<PinnedBytes>> bytes = content->read(offset, length);
+  // A commit takes the content away from an inode that nobody has open. What is written then makes another one, and the old one may refer to
+  // chunks that are reclaimed.
+  for (auto now = contents_.for_reading(*inode); !bytes && now != content; now = contents_.for_reading(*inode)) {
+    content = std::move(now);
+    bytes = content->read(offset, length);
+  }
   DEDUPFS_TRY(metadata_.check_tree(tree_of(number)));
   if (!bytes) return damage_log_.note(*inode, bytes.error());
   if (length != 0 && atime == AccessTime::kByPolicy) access_times_.note(inode);

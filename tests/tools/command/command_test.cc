@@ -9,8 +9,12 @@ namespace dedupfs::tools {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 class Commands : public testing::Test {
  protected:
@@ -182,14 +186,12 @@ TEST_F(Commands, HaveHelp) {
 
   EXPECT_EQ(error_of({"--help"}), "answered");
 
-  EXPECT_EQ(out.str(),
-            "A tool.\n"
-            "Usage: tool [OPTIONS]\n\n"
-            "Options:\n"
-            "  -h,--help                   Print this help message and exit\n"
-            "  --limit SECONDS [30]        how long\n"
-            "  --json                      one object\n\n"
-            "The end.\n");
+  // The spaces between are CLI11's business.
+  EXPECT_THAT(out.str(), StartsWith("A tool.\nUsage: tool [OPTIONS]\n"));
+  EXPECT_THAT(out.str(), ContainsRegex("\n  --limit SECONDS.*30.* how long\n"));
+  EXPECT_THAT(out.str(), ContainsRegex("\n  --json +one object\n"));
+  EXPECT_THAT(out.str(), EndsWith("The end.\n"));
+  EXPECT_THAT(out.str(), Not(HasSubstr("secret")));
   EXPECT_EQ(err.str(), "");
 }
 
