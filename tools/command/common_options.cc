@@ -22,6 +22,7 @@ void define_common_options(Command& app, const ValueWords& words) {
     throw Answer(script);
   };
   std::vector<std::string> shells;
+  shells.reserve(kShells.size());
   for (const auto& [shell, make] : kShells) shells.push_back(shell);
   app.add_option_function("--completion", print_script, "").one_of(shells).hide();  // the build calls it
 }
