@@ -92,6 +92,9 @@ class ReclaimedVolume {
     open();
   }
 
+  // That compress, from the next reopen() on. One writes regions in the order in which they are closed.
+  std::size_t threads = 2;
+
   Volume& volume() { return *volume_; }
   const Path& path() const { return path_; }
   FaultyBacking& backing() { return *backing_; }
@@ -269,7 +272,7 @@ class ReclaimedVolume {
                                {.index_memory_bytes = 16 << 20,
                                 .cache_bytes = 16 << 20,
                                 .waiting_region_bytes = 8 << 20,  // so that of a batch of a move some is in containers
-                                .threads = 2,
+                                .threads = threads,
                                 .slow_bytes = 0},
                                backing_);
     ASSERT_TRUE(opened) << opened.error().message();
