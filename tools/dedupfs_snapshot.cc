@@ -56,7 +56,7 @@ class Deeds {
   void say(const std::string& line) { err_ << line << '\n'; }
 
   nlohmann::json json() const {
-    return {{"dry_run", is_dry_run_}, {"created", or_null(created_)}, {"deleted", deleted_}};
+    return {{"dry_run", is_dry_run_}, {"created_name", or_null(created_)}, {"deleted", deleted_}};
   }
 
  private:

@@ -75,7 +75,7 @@ TEST(RunSnapshot, JsonDescribesEachSnapshot) {
   const auto document = nlohmann::json::parse(snapshot({"create", "--json", volume.path(), "monday"}).out);
 
   EXPECT_EQ(document.at("action"), "create");
-  EXPECT_EQ(document.at("created"), "monday");
+  EXPECT_EQ(document.at("created_name"), "monday");
   const auto& json = document.at("snapshots");
   ASSERT_EQ(json.size(), 1u);
   EXPECT_EQ(json[0].at("name"), "monday");
@@ -93,7 +93,7 @@ TEST(RunSnapshot, JsonSaysWhatWasDoneAndWhatWouldBe) {
   const auto done = nlohmann::json::parse(snapshot({"delete", "--json", volume.path(), "--keep-last", "1"}).out);
 
   for (const auto& document : {would, done}) {
-    EXPECT_EQ(document.at("created"), nullptr);
+    EXPECT_EQ(document.at("created_name"), nullptr);
     EXPECT_EQ(document.at("deleted"), nlohmann::json({"a", "b"}));
   }
   EXPECT_EQ(would.at("dry_run"), true);
