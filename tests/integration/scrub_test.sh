@@ -6,6 +6,12 @@ scrub_of() { # KEY: of the last scrub
   dedupfs-scrub --status --json "$mnt" | python3 -c 'import json, sys; print(json.load(sys.stdin)["last"][sys.argv[1]])' "$1"
 }
 
+files_of() {
+  dedupfs-scrub --status --json "$mnt" | python3 -c 'import json, sys
+last = json.load(sys.stdin)
+print(json.dumps({"files": last["damaged_files"], "more": last["more_damaged_files"]}, separators=(",", ":")))'
+}
+
 new_volume
 noise 1 20000000 >"$scratch/noise"
 cp "$scratch/noise" "$mnt/file"
@@ -44,14 +50,19 @@ check_refused "damage is found" 4 'DAMAGED CHUNKS' dedupfs-scrub --wait --rate 0
 check "counted" test "$(scrub_of damaged_chunks)" -ge 1
 check "and logged with its container" grep -q "scrub: .*$(basename "$container")" "$scratch/scrub.log"
 check "the file is named" grep -q "scrub: damaged: /file$" "$scratch/scrub.log"
+check "by the tool, too" eval 'dedupfs-scrub --status "$mnt" | grep -qx "Damaged: /file"'
+check_equal "and in its JSON" '{"files":["/file"],"more":0}' "$(files_of)"
+check "not where everybody may ask" eval '! getfattr --only-values -n dedupfs.health "$mnt" | grep -q damaged_files'
 remount
 check_refused "the next mount knows of it" 4 'DAMAGED CHUNKS' dedupfs-scrub --status "$mnt"
+check_equal "but not of the names, which the log has" '{"files":null,"more":null}' "$(files_of)"
 check "the chunks are remembered" test "$(stat_of damaged_chunks)" -ge 1
 cp "$scratch/noise" "$mnt/again"
 commit
 check_equal "what is written again is healed" 0 "$(stat_of damaged_chunks)"
 check "the file that nobody had read is whole" cmp "$mnt/file" "$scratch/noise"
 check "the next scrub finds all sound" dedupfs-scrub --wait --rate 0 "$mnt"
+check_equal "and names no file" '{"files":[],"more":0}' "$(files_of)"
 
 printf 'x' | dd of="$volume/superblock.copy.json" bs=1 seek=20 conv=notrunc status=none
 check_refused "a damaged copy of the superblock is found" 4 '1 other' dedupfs-scrub --wait --rate 0 "$mnt"

@@ -20,6 +20,10 @@ Outcome scrub(const std::vector<std::string>& arguments, const Process& process 
   return outcome_of(run_scrub, arguments, process);
 }
 
+nlohmann::json json_of(const std::vector<std::string>& arguments) {
+  return nlohmann::json::parse(scrub(arguments).out);
+}
+
 TEST(RunScrub, ChecksAllDataAndWaitsForTheEnd) {
   const ServedVolume volume;
   EXPECT_THAT(scrub({"--status", volume.path()}).out, StartsWith("Last scrub: never"));
@@ -61,6 +65,20 @@ TEST(RunScrub, DamageHasAnExitCodeOfItsOwn) {
 
   EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("DAMAGED CHUNKS"), HasSubstr("fsck.dedupfs")));
+}
+
+TEST(RunScrub, NamesDamagedFilesByPath) {
+  const ServedVolume volume;
+  EXPECT_EQ(json_of({"--status", "--json", volume.path()}).at("damaged_files"), nullptr);
+  EXPECT_EQ(json_of({"--wait", "--rate", "0", "--json", volume.path()}).at("damaged_files"), nlohmann::json::array());
+  damage_containers(volume.path());
+
+  const auto json = json_of({"--wait", "--rate", "0", "--json", volume.path()});
+
+  EXPECT_FALSE(json.at("damaged_files").empty());
+  for (const auto& file : json.at("damaged_files")) EXPECT_THAT(file, testing::AnyOf("/kept", "/other"));
+  EXPECT_EQ(json.at("more_damaged_files"), 0);
+  EXPECT_THAT(scrub({"--status", volume.path()}).out, HasSubstr("\nDamaged: /"));
 }
 
 TEST(RunScrub, CanBeStopped) {

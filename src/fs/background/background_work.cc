@@ -6,10 +6,10 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/printable.h"
-#include "fs/background/damaged_files.h"
 #include "fs/background/idle_memory.h"
 #include "store/chunks/dropped_bytes.h"
 
@@ -50,7 +50,7 @@ BackgroundWork::BackgroundWork(Volume& volume, const InodeTable& table, const In
       scrubber_(volume, scrub_host()) {}
 
 // A scrub knows no files.
-void BackgroundWork::log_damaged_files() {
+std::optional<DamagedFileNames> BackgroundWork::name_and_log_damaged_files() {
   constexpr std::size_t kMostNames = 1000;
   const auto synced = transactions_.sync();  // the list of damaged chunks
   using Clock = std::chrono::steady_clock;
@@ -63,23 +63,38 @@ void BackgroundWork::log_damaged_files() {
       return Error{ErrorCode::kInterrupted, "the scrub was stopped; the next scrub names them, and fsck.dedupfs"};
     return {};
   };
-  const auto found =
+  auto found =
       synced ? name_damaged_files(volume_.database(), kMostNames, go_on) : Result<DamagedFileNames>(synced.error());
-  if (!found) return spdlog::error("scrub: the damaged files cannot be named: {}", found.error().message());
+  if (!found) {
+    spdlog::error("scrub: the damaged files cannot be named: {}", found.error().message());
+    return std::nullopt;
+  }
   for (const std::string& name : found->names) spdlog::error("scrub: damaged: {}", printable(name));
   if (found->more != 0) spdlog::error("scrub: and {} files more", found->more);
+  return std::move(*found);
+}
+
+void BackgroundWork::keep_damaged_files(std::optional<DamagedFileNames> files) {
+  const MutexLock lock(mutex_);
+  damaged_files_ = std::move(files);
+}
+
+std::optional<DamagedFileNames> BackgroundWork::damaged_files() const {
+  const MutexLock lock(mutex_);
+  return damaged_files_;
 }
 
 ScrubHost BackgroundWork::scrub_host() {
   return {.ended =
               [this](const ScrubFindings& findings) {
+                keep_damaged_files(std::nullopt);
                 if (!transactions_.check_writable()) return;
                 {
                   const Transactions::Change change(transactions_);
                   volume_.metadata().put(Family::kCounters, kLastScrubCounter, encode_scrub_findings(findings));
                   volume_.metadata().erase(Family::kCounters, kScrubPositionCounter);
                 }
-                if (findings.damaged_chunks != 0) log_damaged_files();
+                keep_damaged_files(findings.damaged_chunks == 0 ? DamagedFileNames() : name_and_log_damaged_files());
               },
           .note_position =
               [this](const ScrubPosition& position) {

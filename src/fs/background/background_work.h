@@ -13,8 +13,10 @@
 #include <optional>
 
 #include "base/activity.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "fs/background/checkpointer.h"
+#include "fs/background/damaged_files.h"
 #include "fs/background/defragmenter.h"
 #include "fs/background/reclaimer.h"
 #include "fs/background/settle_mode.h"
@@ -57,12 +59,15 @@ class BackgroundWork {
   Result<void> finish_checkpoint(const Checkpoints::GoesOn& goes_on);
 
   Scrubber& scrubber() { return scrubber_; }
+  // See Filesystem.
+  std::optional<DamagedFileNames> damaged_files() const;
   Reclaimer& reclaimer() { return *reclaimer_; }  // after start()
 
  private:
   ReclaimHost reclaim_host();
   ScrubHost scrub_host();
-  void log_damaged_files();
+  std::optional<DamagedFileNames> name_and_log_damaged_files();
+  void keep_damaged_files(std::optional<DamagedFileNames> files);
   DefragmenterHost defragmenter_host();
   bool is_short_of_space();
   std::optional<ReclaimSettings> due_reclaim();
@@ -79,6 +84,8 @@ class BackgroundWork {
   const Activity& activity_;
   const Settings settings_;
   const StoredReferences references_;
+  mutable Mutex mutex_;
+  std::optional<DamagedFileNames> damaged_files_ DEDUPFS_GUARDED_BY(mutex_);
 
   // Last, so that their threads end before the objects that they use.
   std::unique_ptr<Checkpointer> checkpointer_;

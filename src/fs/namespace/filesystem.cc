@@ -297,6 +297,10 @@ Scrubber& Filesystem::scrubber() {
   return parts_->background.scrubber();
 }
 
+std::optional<DamagedFileNames> Filesystem::damaged_files() const {
+  return parts_->background.damaged_files();
+}
+
 std::optional<Error> Filesystem::abort_reason() const {
   return parts_->writability.abort_reason();
 }

@@ -24,6 +24,7 @@
 #include "base/go_on.h"
 #include "base/meter.h"
 #include "base/result.h"
+#include "fs/background/damaged_files.h"
 #include "fs/background/reclaimer.h"
 #include "fs/format/types.h"
 #include "fs/namespace/filesystem_types.h"
@@ -160,6 +161,8 @@ class Filesystem {
   std::optional<Error> abort_reason() const;
   Volume& volume();
   Scrubber& scrubber();
+  // Those that need chunks that the last scrub of this mount found damaged. Nothing: none has ended, or they could not be named.
+  std::optional<DamagedFileNames> damaged_files() const;
   Reclaimer& reclaimer();  // only if the volume is writable
   Activity& activity();    // noted by whoever passes on the requests of users
   // Data in memory that no commit has made durable yet (for statistics).

@@ -196,7 +196,8 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
        [&filesystem](const Json& asked) -> Result<Json> {
          DEDUPFS_ASSIGN(const ScrubRequest scrub, scrub_request_of(asked));
          DEDUPFS_TRY(run_scrub_request(filesystem.scrubber(), scrub));
-         return Json{{"scrub", scrub_json(filesystem.scrubber().status())}};
+         const ScrubStatus status = filesystem.scrubber().status();
+         return Json{{"scrub", scrub_json(status, filesystem.damaged_files())}};
        }},
       {"reclaim",
        [&filesystem](const Json& asked) -> Result<Json> {

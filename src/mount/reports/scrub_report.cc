@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "base/size.h"
 #include "fs/format/local_time.h"
 #include "json/document.h"
@@ -33,6 +34,15 @@ std::string findings_text(const nlohmann::json& findings) {
                                count("damaged_chunks"), count("other_damage"));
 }
 
+std::string damaged_files_text(const nlohmann::json& json) {
+  const auto files = json.find("damaged_files");
+  if (files == json.end() || files->is_null()) return "";
+  std::string text;
+  for (const nlohmann::json& file : *files) text += "Damaged: " + printable(file.get<std::string>()) + '\n';
+  const auto more = json.at("more_damaged_files").get<std::uint64_t>();
+  return more == 0 ? text : text + fmt::format("Damaged: {} files more\n", more);
+}
+
 }  // namespace
 
 std::string rate_limit_text(std::uint64_t bytes_per_second) {
@@ -50,6 +60,13 @@ nlohmann::json scrub_json(const ScrubStatus& status) {
   };
 }
 
+nlohmann::json scrub_json(const ScrubStatus& status, const std::optional<DamagedFileNames>& files) {
+  nlohmann::json json = scrub_json(status);
+  json["damaged_files"] = files ? nlohmann::json(files->names) : nlohmann::json(nullptr);
+  json["more_damaged_files"] = files ? nlohmann::json(files->more) : nlohmann::json(nullptr);
+  return json;
+}
+
 std::string scrub_screen(const nlohmann::json& json) {
   std::string out;
   if (json.at("running").get<bool>()) {
@@ -61,8 +78,9 @@ std::string scrub_screen(const nlohmann::json& json) {
   }
   const nlohmann::json& last = json.at("last");
   if (last.is_null()) return out + "Last scrub: never (dedupfs-scrub MOUNTPOINT starts one)\n";
-  return out + fmt::format("Last scrub: {}{}; {}\n", minute_text(last.at("ended_unix_seconds").get<std::int64_t>()),
-                           last.at("complete").get<bool>() ? "" : ", stopped early", findings_text(last));
+  out += fmt::format("Last scrub: {}{}; {}\n", minute_text(last.at("ended_unix_seconds").get<std::int64_t>()),
+                     last.at("complete").get<bool>() ? "" : ", stopped early", findings_text(last));
+  return out + damaged_files_text(json);
 }
 
 }  // namespace dedupfs

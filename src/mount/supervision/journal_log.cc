@@ -75,6 +75,19 @@ std::string container_in(std::string_view message) {
   return std::string(number);
 }
 
+// Damaged files are named "scrub: damaged: PATH" by a scrub, and "inode 12 (PATH): " with the error that a reader gets. A path that is
+// not known from the root on is none.
+std::string path_in(std::string_view message) {
+  constexpr std::string_view kScrub = "scrub: damaged: /", kInode = "inode ";
+  if (message.starts_with(kScrub)) return std::string(message.substr(kScrub.size() - 1));
+  if (!message.starts_with(kInode)) return "";
+  const auto begin = message.find_first_not_of("0123456789", kInode.size());
+  if (begin == std::string_view::npos || !message.substr(begin).starts_with(" (/")) return "";
+  const std::string_view path = message.substr(begin + 2);
+  const auto end = path.find("): ");
+  return std::string(path.substr(0, end == std::string_view::npos ? 0 : end));
+}
+
 void JournalLog::sink_it_(const spdlog::details::log_msg& message) {
   Fields fields = fields_;
   fields["MESSAGE"] = std::string(message.payload.data(), std::min(message.payload.size(), kMaxMessageBytes));
@@ -83,6 +96,7 @@ void JournalLog::sink_it_(const spdlog::details::log_msg& message) {
   fields["TID"] = std::to_string(message.thread_id);
   if (std::string container = container_in(fields["MESSAGE"]); !container.empty())
     fields["CONTAINER"] = std::move(container);
+  if (std::string path = path_in(fields["MESSAGE"]); !path.empty()) fields["PATH"] = std::move(path);
   (void)journal_.send(journal_entry(fields));
 }
 

@@ -1,4 +1,4 @@
-// The log in systemd's journal, with fields to search by: VOLUME, MOUNTPOINT, TID, and CONTAINER where a message names one. By the journal's native protocol
+// The log in systemd's journal, with fields to search by: VOLUME, MOUNTPOINT, TID, and CONTAINER and PATH where a message names them. By the journal's native protocol
 // (https://systemd.io/JOURNAL_NATIVE_PROTOCOL): a datagram for each line.
 //
 // Threads: log lines from any thread.
@@ -28,6 +28,9 @@ std::string journal_entry(const std::map<std::string, std::string, std::less<>>&
 
 // The number of the first container that a message names; empty: it names none.
 std::string container_in(std::string_view message);
+
+// The path of the file that a message is about; empty: it names none.
+std::string path_in(std::string_view message);
 
 class JournalLog : public spdlog::sinks::base_sink<std::mutex> {
  public:

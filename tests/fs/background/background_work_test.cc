@@ -240,6 +240,7 @@ TEST_F(BackgroundWorkTest, WritersGoOnBesideReclaimsAndEveryByteIsTheirs) {
 TEST_F(BackgroundWorkTest, WhatAScrubFoundIsKnownAtTheNextMount) {
   make_files(2);
   EXPECT_FALSE(fs_->scrubber().status().last);
+  EXPECT_FALSE(fs_->damaged_files());
 
   ASSERT_TRUE(ok(fs_->scrubber().start(0)));
   while (fs_->scrubber().status().running) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -247,6 +248,7 @@ TEST_F(BackgroundWorkTest, WhatAScrubFoundIsKnownAtTheNextMount) {
   ASSERT_TRUE(found);
   EXPECT_TRUE(found->complete);
   EXPECT_TRUE(found->sound());
+  EXPECT_THAT(fs_->damaged_files().value().names, IsEmpty());
   fs_.reopen();
 
   EXPECT_EQ(fs_->scrubber().status().last, found);

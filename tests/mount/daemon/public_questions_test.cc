@@ -99,6 +99,7 @@ TEST(PublicQuestions, HealthSaysWhatAnAdministratorIsToldOf) {
   EXPECT_EQ(json.at("damaged_chunks"), 0);
   EXPECT_GT(json.at("total_bytes"), 0);
   EXPECT_EQ(json.at("scrub").at("last"), nullptr);
+  EXPECT_FALSE(json.at("scrub").contains("damaged_files")) << "everybody may ask";
   EXPECT_EQ(json.at("reclaim").at("last"), nullptr);
 }
 

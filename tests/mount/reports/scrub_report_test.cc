@@ -10,7 +10,9 @@
 namespace dedupfs {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class ScrubReportTest : public testing::Test {
@@ -61,6 +63,26 @@ TEST_F(ScrubReportTest, DamageIsCountedWithTheRemedy) {
 
   EXPECT_THAT(scrub_screen(scrub_json({.last = damaged})),
               HasSubstr("2 DAMAGED CHUNKS, 1 other errors (see the log, run fsck.dedupfs)"));
+}
+
+TEST_F(ScrubReportTest, DamagedFilesAreNamed) {
+  const auto json = scrub_json({.last = findings()}, DamagedFileNames{.names = {"/a", "/b\nc"}, .more = 3});
+
+  EXPECT_EQ(json.at("damaged_files"), nlohmann::json({"/a", "/b\nc"}));
+  EXPECT_EQ(json.at("more_damaged_files"), 3);
+  EXPECT_THAT(scrub_screen(json), EndsWith("\nDamaged: /a\nDamaged: /b\\nc\nDamaged: 3 files more\n"));
+}
+
+TEST_F(ScrubReportTest, DamagedFilesThatNobodyKnowsAreNotNamed) {
+  const auto json = scrub_json({.last = findings()}, std::nullopt);
+
+  EXPECT_EQ(json.at("damaged_files"), nullptr);
+  EXPECT_EQ(json.at("more_damaged_files"), nullptr);
+  EXPECT_THAT(scrub_screen(json), Not(HasSubstr("Damaged:")));
+}
+
+TEST_F(ScrubReportTest, WhatEverybodyMayAskNamesNoFile) {
+  EXPECT_FALSE(scrub_json({.last = findings()}).contains("damaged_files"));
 }
 
 TEST_F(ScrubReportTest, OneThatWasStoppedIsNotComplete) {

@@ -51,6 +51,22 @@ TEST_F(JournalLogTest, NamesTheContainerOfAMessage) {
   EXPECT_THAT(receiver_.next(), Not(HasSubstr("CONTAINER")));
 }
 
+TEST_F(JournalLogTest, NamesTheFileOfAMessage) {
+  logger_.error("scrub: damaged: /folder/file");
+  EXPECT_THAT(receiver_.next(), HasSubstr("PATH=/folder/file\n"));
+  logger_.error("inode 7 (/a (b)/c): 0000000120.container: offset 5");
+  EXPECT_THAT(receiver_.next(), AllOf(HasSubstr("PATH=/a (b)/c\n"), HasSubstr("CONTAINER=120\n")));
+  logger_.error("no room");
+  EXPECT_THAT(receiver_.next(), Not(HasSubstr("PATH")));
+}
+
+TEST(PathIn, IsEmptyWithoutAPathFromTheRootOn) {
+  for (const char* message :
+       {"", "scrub: damaged: ", "scrub: damaged: [inode 5]", "inode", "inode ", "inode 5", "inode 5 (", "inode 5 (/a",
+        "inode 5 (name unknown): bad", "inode (/a): bad of inode 5 (/b): bad", "the inode 5 (/a): bad"})
+    EXPECT_EQ(path_in(message), "") << message;
+}
+
 TEST(ContainerIn, ReadsBothFormsOfAName) {
   EXPECT_EQ(container_in("0000000012.container: bad"), "12");
   EXPECT_EQ(container_in("chunk 3 is not in container 77 at 5"), "77");
