@@ -43,6 +43,7 @@ struct ImportArguments {
 struct Imported {
   BackupArchive archive;
   std::string snapshot;  // empty: none was made
+  bool is_snapshot_new = false;
   bool was_there = false;
   std::string failure;  // empty: none
 };
@@ -119,6 +120,7 @@ class Import {
       tell(one);
     }
     DEDUPFS_TRY(folders.remove_stage());
+    tell_of_retention(done);
     return done;
   }
 
@@ -130,6 +132,16 @@ class Import {
       console_.say(printable(one.archive.name) + ": " + printable(one.failure));
     else
       console_.err() << (one.was_there ? "there already: " : "imported: ") << printable(one.archive.name) << '\n';
+  }
+
+  void tell_of_retention(const std::vector<Imported>& done) const {
+    const auto count = std::ranges::count_if(done, &Imported::is_snapshot_new);
+    if (count == 0) return;
+    console_.say(fmt::format(
+        "{} made today, whatever date is in the name. A retention policy (--keep-..., a timer) deletes most "
+        "snapshots of one day; the folders stay. 'dedupfs-snapshot hold {} NAME' keeps a snapshot",
+        count == 1 ? "1 new snapshot counts as" : fmt::format("{} new snapshots count as", count),
+        target_.mountpoint.string()));
   }
 
   Result<void> import(const ArchiveFolders& folders, Imported& one) {
@@ -151,6 +163,7 @@ class Import {
       DEDUPFS_TRY(take_snapshot(archive, mark.snapshot));
       DEDUPFS_TRY(folders.note_snapshot(archive.name, mark));
       one.snapshot = mark.snapshot;
+      one.is_snapshot_new = true;
     }
     return {};
   }

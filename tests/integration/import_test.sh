@@ -48,7 +48,13 @@ if command -v borg >/dev/null; then
   mkdir -p "$mnt/in/.dedupfs-import/source"
   echo half >"$mnt/in/.dedupfs-import/source/half"
   check "the rest follows" eval 'dedupfs-import borg "$scratch/repo" --into "$mnt/in" 2>"$scratch/said"'
-  check_equal "without those that are there" "there already: monday imported: tuesday" "$(xargs <"$scratch/said")"
+  check_equal "without those that are there" "there already: monday imported: tuesday" "$(grep '^there\|^imported' "$scratch/said" | xargs)"
+  check "what a retention policy would do is said" grep -q "1 new snapshot counts as made today.*hold $mnt NAME" "$scratch/said"
+  would_delete() { dedupfs-snapshot delete "$mnt" --keep-daily 7 --dry-run 2>&1; }
+  check_equal "and is so" "would delete 2024-03-01_02-00-00_monday" "$(would_delete)"
+  dedupfs-snapshot hold "$mnt" 2024-03-01_02-00-00_monday 2>/dev/null
+  check_equal "but not with one that is held" "kept 2024-03-01_02-00-00_monday: held until it is released" "$(would_delete)"
+  dedupfs-snapshot release "$mnt" 2024-03-01_02-00-00_monday 2>/dev/null
   check_equal "the second archive is as it was" second "$(cat "$mnt/in/tuesday/source/file")"
   check "nothing is left of the half one" eval '[ ! -e "$mnt/in/.dedupfs-import" ] && [ ! -e "$mnt/in/tuesday/source/half" ]'
   dedupfs-snapshot delete "$mnt" 2024-03-01_02-00-00_monday 2>/dev/null
