@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/size.h"
@@ -17,6 +21,7 @@
 #include "estimate_versions.h"
 #include "exit_codes.h"
 #include "fs/estimate/estimate.h"
+#include "fs/format/local_time.h"
 #include "job_progress.h"
 #include "log_to.h"
 #include "mount/options/memory_limits.h"
@@ -92,11 +97,24 @@ nlohmann::json json_of(const Estimate& found) {
   return json;
 }
 
+// What a mount would need to do the same. The estimate has its caches and its threads, and the content of the volume on top. Only of the
+// first estimate of a process: this is the most that it ever took.
+std::uint64_t memory_of_mount(const Estimate& found) {
+  constexpr std::string_view kPeak =
+      "VmHWM:";  // not that of getrusage(2), which has what the caller had before the exec
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line) && !line.starts_with(kPeak)) {
+  }
+  const std::uint64_t peak = line.starts_with(kPeak) ? std::stoull(line.substr(kPeak.size())) << 10 : 0;
+  return peak - std::min(peak, found.peak_scratch_bytes);
+}
+
 std::string size_and_ratio(const Statistics& statistics) {
   return fmt::format("{} ({:.2f} : 1)", human_size(statistics.disk_bytes), statistics.total_ratio());
 }
 
-std::string screen_of(const Estimate& found) {
+std::string screen_of(const Estimate& found, std::uint64_t mount_memory_bytes) {
   const Statistics& last = found.settled ? *found.settled : found.copied;
   std::string text =
       fmt::format("{}{} in {} would take {}", found.complete ? "" : "The first ", human_size(last.logical_bytes),
@@ -105,7 +123,11 @@ std::string screen_of(const Estimate& found) {
     text += fmt::format(" right after the copy, and {} once settled", size_and_ratio(*found.settled));
   text += fmt::format(",\nof which deduplication {:.2f}, deltas {:.2f}, compression {:.2f}.\n", last.dedup_ratio(),
                       last.delta_compression_ratio(), last.local_compression_ratio());
-  return text + fmt::format("The copy took {:.0f} s here, without a mount and a disk.\n", found.copy_seconds);
+  constexpr std::uint64_t kMiB = 1 << 20;
+  return text +
+         fmt::format("About {} to copy, and about {} MiB of memory for the mount: measured here, without a disk.\n",
+                     duration_text(static_cast<std::uint64_t>(std::ceil(found.copy_seconds))),
+                     (mount_memory_bytes + kMiB - 1) / kMiB);
 }
 
 void say_problems(const SourceProblems& problems, const Console& console) {
@@ -139,18 +161,23 @@ bool is_whole(const Estimate& found) {
   return found.complete && !found.unsettled && is_whole(found.problems);
 }
 
-JobState state_of(EstimateStage stage, std::uint64_t bytes, double seconds) {
-  switch (stage) {
-    case EstimateStage::kList: return {.stage = "list", .done_bytes = bytes};
-    case EstimateStage::kScan: return state_of_copy("scan", bytes, 0, seconds);
+JobState state_of(const EstimateProgress& now, double seconds) {
+  switch (now.stage) {
+    case EstimateStage::kList: return {.stage = "list", .done_bytes = now.read_bytes};
     case EstimateStage::kSettle: return {.stage = "settle"};
+    case EstimateStage::kScan:
     case EstimateStage::kCopy: break;
   }
-  return state_of_copy("copy", bytes, 0, seconds);
+  JobState state =
+      state_of_copy(now.stage == EstimateStage::kScan ? "scan" : "copy", now.read_bytes, now.total_bytes, seconds);
+  if (now.seconds_left)
+    state.seconds_left = std::max(0.0, std::min(*now.seconds_left, state.seconds_left.value_or(*now.seconds_left)));
+  return state;
 }
 
 std::string words_of(EstimateStage stage, const JobState& state) {
-  const std::string done = human_size(state.done_bytes.value_or(0));
+  std::string done = human_size(state.done_bytes.value_or(0));
+  if (state.total_bytes) done += " of " + human_size(*state.total_bytes);
   switch (stage) {
     case EstimateStage::kList: return "found " + done;
     case EstimateStage::kScan: return fmt::format("counted the chunks of {}{}", done, rate_and_time_left(state));
@@ -160,17 +187,38 @@ std::string words_of(EstimateStage stage, const JobState& state) {
   return fmt::format("copied {}{}", done, rate_and_time_left(state));
 }
 
+// How long each stage has taken so far. Stages take turns where there are versions.
+class StageClock {
+ public:
+  // Whether it is not that of the call before.
+  bool enter(EstimateStage stage) {
+    const Clock::time_point now = Clock::now();
+    spent_.at(index_of(stage)) += now - std::exchange(last_, now);
+    return std::exchange(stage_, stage) != stage;
+  }
+  double seconds() const { return spent_.at(index_of(*stage_)).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static std::size_t index_of(EstimateStage stage) { return static_cast<std::size_t>(stage); }
+
+  Clock::time_point last_ = Clock::now();
+  std::optional<EstimateStage> stage_;
+  std::array<std::chrono::duration<double>, 4> spent_{};
+};
+
 // `run` is an estimate that wants to be asked whether it goes on. `of_what` goes in front of the progress.
 template <class Run>
 auto with_progress(const Console& console, const Process& process, const std::string& of_what, const Run& run) {
-  using Clock = std::chrono::steady_clock;
   JobProgress progress(console, process);
-  const Clock::time_point begun = Clock::now();
-  auto found = run([&](EstimateStage stage, std::uint64_t bytes) {
-    if (progress.is_due()) {
-      JobState state = state_of(stage, bytes, std::chrono::duration<double>(Clock::now() - begun).count());
+  StageClock clock;
+  auto found = run([&](const EstimateProgress& now) {
+    if (clock.enter(now.stage)) progress.begin_stage();
+    const bool says_something = now.stage != EstimateStage::kCopy || now.read_bytes != 0;
+    if (says_something && progress.is_due()) {
+      JobState state = state_of(now, clock.seconds());
       if (!of_what.empty()) state.item = of_what;
-      progress.show((of_what.empty() ? "" : of_what + ": ") + words_of(stage, state), state);
+      progress.show((of_what.empty() ? "" : of_what + ": ") + words_of(now.stage, state), state);
     }
     return !process.stop_was_asked_for();
   });
@@ -178,8 +226,9 @@ auto with_progress(const Console& console, const Process& process, const std::st
   return found;
 }
 
-Result<Estimate> find(const EstimateSettings& settings, const Console& console, const Process& process,
+Result<Estimate> find(EstimateSettings settings, const Console& console, const Process& process,
                       const std::string& of_what = {}) {
+  settings.lists_first = JobProgress(console, process).is_seen();
   return with_progress(console, process, of_what,
                        [&](const EstimateGoesOn& goes_on) { return estimate(settings, goes_on); });
 }
@@ -350,10 +399,14 @@ int run_estimate(Arguments arguments, std::ostream& out, std::ostream& err, cons
   const auto found = find(*settings, console, process);
   if (!found) return fail(found.error(), console);
   say_what_is_missing(*found, *settings, console);
-  if (console.as_json())
-    console.print("dedupfs-estimate", json_of(*found));
-  else
-    console.out() << screen_of(*found);
+  const std::uint64_t memory = memory_of_mount(*found);
+  if (console.as_json()) {
+    nlohmann::json json = json_of(*found);
+    json["mount_memory_bytes"] = memory;
+    console.print("dedupfs-estimate", std::move(json));
+  } else {
+    console.out() << screen_of(*found, memory);
+  }
   return console.end(is_whole(*found) ? kDone : kUnfinished);
 }
 

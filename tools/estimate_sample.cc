@@ -32,13 +32,16 @@ Result<double> parse_share(std::string_view text) {
 
 std::string sample_screen(const SampledEstimate& found) {
   const SourceTotals& totals = found.totals;
+  const std::string disk = human_size(whole(found.disk_bytes.value));
   std::string text = fmt::format(
-      "{}{} in {} would take about {} ± {} (95 %) once settled, {:.2f} : 1,\n"
+      "{}{} in {} would take {} once settled, {:.2f} : 1,\n"
       "of which deduplication {:.2f}, deltas {:.2f}, compression {:.2f}.\n",
       found.complete ? "" : "The first ", human_size(totals.logical_bytes),
-      totals.files == 1 ? "1 file" : fmt::format("{} files", totals.files), human_size(whole(found.disk_bytes.value)),
-      human_size(whole(found.disk_bytes.margin)), found.total_ratio(), found.dedup_ratio(),
-      found.delta_compression_ratio, found.local_compression_ratio);
+      totals.files == 1 ? "1 file" : fmt::format("{} files", totals.files),
+      found.is_sample_all ? disk
+                          : fmt::format("about {} ± {} (95 %)", disk, human_size(whole(found.disk_bytes.margin))),
+      found.total_ratio(), found.dedup_ratio(), found.delta_compression_ratio, found.local_compression_ratio);
+  if (found.is_sample_all) return text + fmt::format("Sample: all was stored, in {:.0f} s.\n", found.seconds);
   return text + fmt::format("Sample: {} were stored, and the chunks of {} were counted, in {:.0f} s.\n",
                             human_size(found.sampled_bytes),
                             found.whole_scan ? "all files" : human_size(found.scanned_bytes), found.seconds);

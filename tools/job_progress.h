@@ -50,6 +50,8 @@ class JobProgress {
   bool is_seen() const { return is_terminal_ || console_.has_json_progress(); }
   // Whether it is time for the next one. True once in each interval.
   bool is_due();
+  // The next one is due at once, since something else begins.
+  void begin_stage() { next_ = Clock::time_point(); }
   // `line` on the terminal in place of the one before, or `state` as JSON.
   void show(std::string_view line, const JobState& state);
   // Leaves no line on the terminal.

@@ -115,8 +115,26 @@ TEST_F(RunEstimate, FailsForAPathThatIsNotThere) {
   EXPECT_EQ(outcome.out, "");
 }
 
-TEST_F(RunEstimate, DrawsProgressOnATerminalOnly) {
-  EXPECT_THAT(run({}, {.err_is_terminal = true}).err, AllOf(HasSubstr("copied "), testing::EndsWith("\r\x1b[K")));
+TEST_F(RunEstimate, DrawsProgressWithTheTimeLeftOnATerminalOnly) {
+  EXPECT_THAT(run({}, {.err_is_terminal = true}).err,
+              AllOf(ContainsRegex("copied .* of 4\\.00 MiB, [0-9]+ MB/s, [0-9]+ seconds? left"),
+                    testing::EndsWith("\r\x1b[K")));
+  EXPECT_THAT(run({"--sample", "5%"}, {.err_is_terminal = true}).err, ContainsRegex("copied .* of 4\\.00 MiB.* left"));
+  EXPECT_EQ(run({}).err, "");
+}
+
+TEST_F(RunEstimate, SaysHowLongACopyTakesAndHowMuchMemoryAMount) {
+  EXPECT_THAT(run({}).out,
+              ContainsRegex("\nAbout [0-9]+ seconds? to copy, and about [0-9]+ MiB of memory for the mount: "));
+  EXPECT_GT(nlohmann::json::parse(run({"--json"}).out).at("mount_memory_bytes"), 1 << 20);
+}
+
+TEST_F(RunEstimate, ASampleOfEverythingHasNoMargin) {
+  const Outcome outcome = run({"--sample", "5%"});
+
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, ContainsRegex("^4.00 MiB in 2 files would take 2\\.[0-9]+ MiB once settled"));
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("±")));
 }
 
 TEST_F(RunEstimate, StopsWhenItIsAskedTo) {

@@ -50,6 +50,17 @@ TEST(EstimateSample, SaysWhatWasCountedIfThatIsNotAll) {
   EXPECT_THAT(sample_screen(found), HasSubstr("the chunks of 100.00 MiB were counted"));
 }
 
+TEST(EstimateSample, WithAllInTheSampleThereIsNoMargin) {
+  SampledEstimate found = a_sample();
+  found.disk_bytes.margin = 0;
+  found.is_sample_all = true;
+
+  EXPECT_THAT(sample_screen(found), HasSubstr("would take 100.00 MiB once settled, 4.00 : 1"));
+  EXPECT_THAT(sample_screen(found), testing::EndsWith("\nSample: all was stored, in 0 s.\n"));
+  EXPECT_EQ(sample_json(found).at("margins").at("disk_bytes").at("low"), 100 << 20);
+  EXPECT_EQ(sample_json(found).at("margins").at("disk_bytes").at("high"), 100 << 20);
+}
+
 TEST(EstimateSample, JsonHasTheBounds) {
   const nlohmann::json json = sample_json(a_sample());
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "fs/estimate/source_tree.h"
@@ -11,6 +12,30 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// How much a copy will read. What cannot be read, the copy itself will tell.
+class SizeOfSource final : public SourceVisitor {
+ public:
+  using Progress = std::function<Result<void>(std::uint64_t bytes_so_far)>;
+  SizeOfSource(const SourceTree& tree, Progress progress) : tree_(tree), progress_(std::move(progress)) {}
+
+  Result<void> visit(const SourceEntry& entry) override {
+    const struct stat& status = entry.status;
+    const bool is_new = status.st_nlink == 1 || linked_.emplace(status.st_dev, status.st_ino).second;
+    if (S_ISREG(status.st_mode) && is_new) bytes_ += tree_.data_bytes_of(entry);
+    return go_on();
+  }
+  void note_unreadable(const Error& /*error*/) override {}
+  Result<void> go_on() override { return progress_(bytes_); }
+
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  const SourceTree& tree_;
+  const Progress progress_;
+  std::set<std::pair<dev_t, ino_t>> linked_;  // with more names
+  std::uint64_t bytes_ = 0;
+};
+
 class Estimation {
  public:
   Estimation(const EstimateSettings& settings, const EstimateGoesOn& goes_on)
@@ -19,6 +44,7 @@ class Estimation {
   Result<Estimate> run() {
     DEDUPFS_ASSIGN(volume_, ScratchVolume::make(settings_.scratch));
     found_.superblock = volume_->filesystem().volume().superblock();
+    if (settings_.lists_first) DEDUPFS_TRY(list());
     TreeCopy copy(tree_, *volume_, progress_of(EstimateStage::kCopy));
     DEDUPFS_TRY(settings_.by_version ? copy_by_version(copy) : copy_all(copy));
     found_.problems = copy.problems();
@@ -28,11 +54,23 @@ class Estimation {
 
  private:
   ScratchVolume::Progress progress_of(EstimateStage stage) {
-    return [this, stage](std::uint64_t bytes) -> Result<void> {
+    return [this, stage](std::uint64_t bytes) {
       found_.read_bytes += bytes;
-      if (goes_on_(stage, found_.read_bytes)) return {};
-      return Error{ErrorCode::kInterrupted, "the estimate was told to end"};
+      return go_on({.stage = stage, .read_bytes = found_.read_bytes, .total_bytes = total_bytes_});
     };
+  }
+
+  Result<void> go_on(const EstimateProgress& progress) const {
+    if (goes_on_(progress)) return {};
+    return Error{ErrorCode::kInterrupted, "the estimate was told to end"};
+  }
+
+  Result<void> list() {
+    SizeOfSource size(
+        tree_, [this](std::uint64_t bytes) { return go_on({.stage = EstimateStage::kList, .read_bytes = bytes}); });
+    DEDUPFS_TRY(tree_.walk(size));
+    total_bytes_ = size.bytes();
+    return {};
   }
 
   Result<void> copy_all(TreeCopy& copy) {
@@ -93,6 +131,7 @@ class Estimation {
   const EstimateGoesOn& goes_on_;
   const SourceTree tree_;
   std::unique_ptr<ScratchVolume> volume_;
+  std::uint64_t total_bytes_ = 0;  // of the source; 0: not known
   Estimate found_;
 };
 

@@ -23,7 +23,8 @@ namespace dedupfs {
 struct EstimateSettings {
   std::vector<Path> roots;  // copied in this order: older versions first
   bool one_filesystem = false;
-  bool by_version = false;  // the roots are versions of one thing: settle and count after each
+  bool by_version = false;   // the roots are versions of one thing: settle and count after each
+  bool lists_first = false;  // all files, so that the progress of the copy knows how much there is
   ScratchVolumeSettings scratch;
 };
 
@@ -42,8 +43,15 @@ struct Estimate {
   std::uint64_t peak_scratch_bytes = 0;  // the most memory that the content of the volume took
 };
 
-// Called often, with the bytes that this stage read so far. False: the estimate is to end.
-using EstimateGoesOn = std::function<bool(EstimateStage stage, std::uint64_t read_bytes)>;
+struct EstimateProgress {
+  EstimateStage stage = EstimateStage::kCopy;
+  std::uint64_t read_bytes = 0;        // by this stage, so far
+  std::uint64_t total_bytes = 0;       // that it is to read; 0: not known
+  std::optional<double> seconds_left;  // at most, if its time is limited
+};
+
+// Called often. False: the estimate is to end.
+using EstimateGoesOn = std::function<bool(const EstimateProgress& progress)>;
 
 Result<Estimate> estimate(const EstimateSettings& settings, const EstimateGoesOn& goes_on);
 

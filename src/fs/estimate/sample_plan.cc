@@ -66,7 +66,7 @@ Result<void> SamplePlan::visit(const SourceEntry& entry) {
 
 void SamplePlan::add_file(const SourceEntry& entry) {
   if (entry.status.st_nlink > 1 && !linked_.emplace(entry.status.st_dev, entry.status.st_ino).second) return;
-  const std::uint64_t data_bytes = data_bytes_of(entry);
+  const std::uint64_t data_bytes = tree_.data_bytes_of(entry);
   ++totals_.files;
   totals_.logical_bytes += static_cast<std::uint64_t>(entry.status.st_size);
   totals_.data_bytes += data_bytes;
@@ -109,14 +109,6 @@ void SamplePlan::add_large_file(const SourceEntry& entry, std::uint64_t file_key
   for (std::uint32_t index = 0; index < count; ++index)
     add_piece(Key(file_key).add(std::uint64_t{index}).value(), entry, {.index = index, .count = count},
               data_bytes / count);
-}
-
-// Only of large files it is worth a look whether they have holes.
-std::uint64_t SamplePlan::data_bytes_of(const SourceEntry& entry) {
-  const auto size = static_cast<std::uint64_t>(entry.status.st_size);
-  if (size < kLargeBytes || static_cast<std::uint64_t>(entry.status.st_blocks) * 512 >= size) return size;
-  const auto file = SourceFile::open(tree_.path_of(entry.root, entry.relative_path()), entry.depth == 0);
-  return file ? file->data_bytes() : size;  // who reads it later will say that it cannot be read
 }
 
 // The folders of a root whose names differ in digits only are generations. Deeper ones are rather parts of one thing.

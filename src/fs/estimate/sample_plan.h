@@ -75,7 +75,6 @@ class SamplePlan final : public SourceVisitor {
 
  private:
   void add_file(const SourceEntry& entry);
-  std::uint64_t data_bytes_of(const SourceEntry& entry);
   void add_large_file(const SourceEntry& entry, std::uint64_t file_key, std::uint64_t data_bytes);
   void note_top_folder(const SourceEntry& entry);
   std::string generic_directory(const SourceEntry& entry) const;

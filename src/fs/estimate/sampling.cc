@@ -24,9 +24,8 @@ using Clock = std::chrono::steady_clock;
 // When each stage ends at the latest, as a share of the limit.
 constexpr double kEndOfList = 0.3;
 constexpr double kEndOfCopy = 0.6;
-// However small the share is: fewer columns say little.
-constexpr std::size_t kMinColumns = 60;
-constexpr std::uint64_t kMinSampleBytes = 256 << 20;
+// From then on the rate says when a copy of everything would end.
+constexpr double kWarmUp = 0.1;
 constexpr std::size_t kMaxKnownChunks = 2 << 20;
 // What waits when the time ends must not take long, however slow the codec is.
 constexpr std::uint64_t kMaxDirtyBytes = 32 << 20;
@@ -54,9 +53,12 @@ class Sampling {
     DEDUPFS_TRY(make_volume());
     DEDUPFS_ASSIGN(chunker_, make_chunker(found_.superblock.chunker));
     DEDUPFS_TRY(list());
-    DEDUPFS_TRY(copy());
-    DEDUPFS_TRY(scan());
-    conclude();
+    DEDUPFS_ASSIGN(const bool is_copied, copy_all_if_that_is_the_sample());
+    if (!is_copied) {
+      DEDUPFS_TRY(copy());
+      DEDUPFS_TRY(scan());
+      conclude();
+    }
     found_.seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
     return std::move(found_);
   }
@@ -64,27 +66,45 @@ class Sampling {
  private:
   class List;
 
-  Result<void> make_volume() {
+  // Everything is compressed for good at once.
+  ScratchVolumeSettings settings_of_volume() const {
     ScratchVolumeSettings scratch = settings_.scratch;
     scratch.volume.compression.landing = scratch.volume.compression.settled;
     scratch.filesystem.dirty_bytes = std::min(scratch.filesystem.dirty_bytes, kMaxDirtyBytes);
     scratch.volume_options.waiting_region_bytes =
         std::min(scratch.volume_options.waiting_region_bytes, kMaxWaitingRegionBytes);
-    DEDUPFS_ASSIGN(volume_, ScratchVolume::make(scratch));
+    return scratch;
+  }
+
+  Result<void> make_volume() {
+    DEDUPFS_ASSIGN(volume_, ScratchVolume::make(settings_of_volume()));
     found_.superblock = volume_->filesystem().volume().superblock();
     DEDUPFS_ASSIGN(empty_, volume_->statistics_without_log());
     return {};
   }
 
+  std::uint64_t wanted_bytes() const {
+    return std::max(static_cast<std::uint64_t>(sample_.share * static_cast<double>(found_.totals.data_bytes)),
+                    sample_.min_bytes);
+  }
+
+  // Until the end of a stage.
+  double seconds_left(double end) const {
+    return std::chrono::duration<double>(begun_ + end * sample_.limit - Clock::now()).count();
+  }
+
   // An Error at the end of the stage, with time_is_over_, and if the estimate was told to end.
-  Result<void> go_on(EstimateStage stage, double end, std::uint64_t bytes) {
-    const std::chrono::duration<double> passed = Clock::now() - begun_;
-    time_is_over_ = passed > end * sample_.limit;
-    if (goes_on_(stage, bytes) && !time_is_over_) return {};
+  Result<void> go_on(EstimateStage stage, double end, std::uint64_t bytes, std::uint64_t total = 0) {
+    const double left = seconds_left(end);
+    time_is_over_ = left < 0;
+    if (goes_on_({.stage = stage, .read_bytes = bytes, .total_bytes = total, .seconds_left = left}) && !time_is_over_)
+      return {};
     return Error{ErrorCode::kInterrupted, "the estimate was told to end"};
   }
 
   Result<void> list();
+  Result<bool> copy_all_if_that_is_the_sample();
+  void take_all(const Estimate& all);
   Result<void> copy();
   Result<void> copy_column(const Column& column, PieceReader& reader);
   Result<void> copy_piece(const SamplePiece& piece, PieceReader& reader, const ScratchVolume::Append& append);
@@ -141,15 +161,57 @@ Result<void> Sampling::list() {
   return {};
 }
 
+// False: it is not, or it would not end in time, or need too much memory.
+Result<bool> Sampling::copy_all_if_that_is_the_sample() {
+  const std::uint64_t total = found_.totals.data_bytes;
+  const bool is_all = total <= wanted_bytes() || plan_->columns().size() <= sample_.min_columns;
+  if (!found_.complete || !plan_->is_whole() || !is_all) return false;
+  volume_.reset();  // both at once would take twice the memory
+  const double limit = std::chrono::duration<double>(sample_.limit).count();
+  const double time = seconds_left(kEndOfCopy);
+  const auto ends_in_time = [&](std::uint64_t bytes) {
+    const double passed = time - seconds_left(kEndOfCopy);
+    return passed < kWarmUp * limit || static_cast<double>(bytes) * time >= static_cast<double>(total) * passed;
+  };
+  bool is_told_to_end = false;
+  const auto goes_on = [&](const EstimateProgress& now) {
+    is_told_to_end = !goes_on_({.stage = EstimateStage::kCopy,
+                                .read_bytes = now.read_bytes,
+                                .total_bytes = total,
+                                .seconds_left = seconds_left(kEndOfCopy)});
+    return !is_told_to_end && ends_in_time(now.read_bytes);
+  };
+  const auto all = estimate(
+      {.roots = settings_.roots, .one_filesystem = settings_.one_filesystem, .scratch = settings_of_volume()}, goes_on);
+  const bool is_too_slow = !all && all.error().code() == ErrorCode::kInterrupted && !is_told_to_end;
+  if (!all && !is_too_slow && !is_lack_of_memory(all.error())) return all.error();
+  if (!all || !all->complete || all->unsettled) {
+    DEDUPFS_TRY(make_volume());
+    return false;
+  }
+  take_all(*all);
+  return true;
+}
+
+void Sampling::take_all(const Estimate& all) {
+  const Statistics& volume = *all.settled;
+  found_.problems = all.problems;
+  found_.distinct_bytes = {.value = static_cast<double>(volume.unique_bytes)};
+  found_.disk_bytes = {.value = static_cast<double>(volume.disk_bytes)};
+  found_.delta_compression_ratio = volume.delta_compression_ratio();
+  found_.local_compression_ratio = volume.local_compression_ratio();
+  found_.sampled_bytes = found_.scanned_bytes = all.read_bytes;
+  found_.columns = plan_->columns().size();
+  found_.is_sample_all = true;
+}
+
 Result<void> Sampling::copy() {
   PieceReader reader(tree_, *chunker_);
   std::vector<InodeNumber> borders;
-  const auto wanted = std::max(
-      static_cast<std::uint64_t>(sample_.share * static_cast<double>(found_.totals.data_bytes)), kMinSampleBytes);
   Result<void> copied;
   std::uint64_t whole_columns_bytes = 0;
   for (const auto& [key, column] : plan_->columns()) {
-    if (found_.sampled_bytes >= wanted && found_.columns >= kMinColumns) break;
+    if (found_.sampled_bytes >= wanted_bytes() && found_.columns >= sample_.min_columns) break;
     DEDUPFS_ASSIGN(const InodeNumber border, volume_->make_file("column" + std::to_string(found_.columns),
                                                                 [](const auto&) { return Result<void>(); }));
     borders.push_back(border);
@@ -168,7 +230,9 @@ Result<void> Sampling::copy() {
 
 Result<void> Sampling::copy_column(const Column& column, PieceReader& reader) {
   for (const SamplePiece& piece : column) {
-    DEDUPFS_TRY(go_on(EstimateStage::kCopy, kEndOfCopy, found_.sampled_bytes));  // a piece may have zeros only
+    // A piece may have zeros only.
+    DEDUPFS_TRY(go_on(EstimateStage::kCopy, kEndOfCopy, found_.sampled_bytes,
+                      std::min(wanted_bytes(), found_.totals.data_bytes)));
     const std::string name = std::to_string(files_++) + piece.relative.substr(piece.relative.rfind('/') + 1);
     const auto made =
         volume_->make_file(std::string_view(name).substr(0, kNameBytes),
@@ -207,7 +271,8 @@ Result<void> Sampling::scan() {
 
 Result<void> Sampling::scan_column(const Column& column, PieceReader& reader) {
   for (const SamplePiece& piece : column) {
-    DEDUPFS_TRY(go_on(EstimateStage::kScan, 1, found_.scanned_bytes));  // a piece may have zeros only
+    // A piece may have zeros only.
+    DEDUPFS_TRY(go_on(EstimateStage::kScan, 1, found_.scanned_bytes, found_.totals.data_bytes));
     if (piece.part.count == 1 && piece.bytes <= kInlineBytes) continue;
     DEDUPFS_ASSIGN(const auto read, reader.read(piece, [&](std::uint64_t, ByteSpan chunk) -> Result<void> {
       scan_->add(XXH3_64bits(chunk.data(), chunk.size()), static_cast<std::uint32_t>(chunk.size()));

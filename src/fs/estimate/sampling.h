@@ -7,6 +7,9 @@
 //     ScratchVolume.
 // The samples consist of the same columns, in the same order (sample_plan.h).
 //
+// If the sample would be all of the data anyway, the data are copied as they are, and counted: no margin is left. If the time or the
+// memory does not suffice for that, there is a sample nevertheless.
+//
 // Threads: free function, one at a time: the volume uses all cores.
 // Memory:  ScratchVolumeSettings::memory_bytes, its caches, about 300 MB for the plan and the known chunks.
 // Failure: as estimate(). If the memory ends, the sample is as large as it is by then.
@@ -23,7 +26,10 @@
 namespace dedupfs {
 
 struct SampleSettings {
-  double share = 0.05;  // of the data, for the pipeline; more if that is little, less if the time ends
+  double share = 0.05;  // of the data, for the pipeline; less if the time ends
+  // However small the share is: less would say little.
+  std::uint64_t min_bytes = 256 << 20;
+  std::size_t min_columns = 60;
   std::uint64_t seed = 1;
   // The whole takes a little longer.
   std::chrono::milliseconds limit = std::chrono::seconds(50);
@@ -41,6 +47,7 @@ struct SampledEstimate {
   std::uint64_t sampled_bytes = 0;  // through the pipeline
   std::uint64_t scanned_bytes = 0;  // whose chunks were counted
   bool whole_scan = true;           // these are all
+  bool is_sample_all = false;       // all went through the pipeline, as it is: there are no margins
   std::uint64_t columns = 0;        // through the pipeline
   double seconds = 0;
 

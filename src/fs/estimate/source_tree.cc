@@ -74,6 +74,15 @@ std::vector<SourceXattr> xattrs_of(const Path& path, bool follows_link) {
   return found;
 }
 
+// Only of large files it is worth a look whether they have holes.
+std::uint64_t SourceTree::data_bytes_of(const SourceEntry& entry) const {
+  constexpr std::uint64_t kLargeBytes = 1 << 20;
+  const auto size = static_cast<std::uint64_t>(entry.status.st_size);
+  if (size < kLargeBytes || static_cast<std::uint64_t>(entry.status.st_blocks) * 512 >= size) return size;
+  const auto file = SourceFile::open(path_of(entry.root, entry.relative_path()), entry.depth == 0);
+  return file ? file->data_bytes() : size;  // who reads it later will say that it cannot be read
+}
+
 Result<void> SourceTree::walk(SourceVisitor& visitor) const {
   for (std::size_t root = 0; root < settings_.roots.size(); ++root) DEDUPFS_TRY(walk_root(root, visitor));
   return {};

@@ -50,6 +50,9 @@ class SourceTree {
     return relative.empty() ? settings_.roots[root] : settings_.roots[root] / relative;
   }
 
+  // Of a regular file, without the holes of large files.
+  std::uint64_t data_bytes_of(const SourceEntry& entry) const;
+
   // A folder comes before what is in it; first its files by name, then the folders in it.
   Result<void> walk(SourceVisitor& visitor) const;
   // One of the roots only.

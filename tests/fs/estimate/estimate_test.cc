@@ -10,7 +10,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr auto kGoOn = [](EstimateStage, std::uint64_t) { return true; };
+constexpr auto kGoOn = [](const EstimateProgress&) { return true; };
 
 // Three generations of text and of noise, with edits of all lengths.
 class EstimateTest : public testing::Test {
@@ -141,13 +141,32 @@ TEST_F(EstimateTest, CountsWhatWasCopiedWhenTheMemoryEnds) {
 
 TEST_F(EstimateTest, EndsWhenItIsTold) {
   std::uint64_t seen = 0;
-  const auto found = estimate(settings(), [&](EstimateStage, std::uint64_t bytes) {
-    seen = bytes;
-    return bytes < 3 << 20;
+  const auto found = estimate(settings(), [&](const EstimateProgress& now) {
+    seen = now.read_bytes;
+    return seen < 3 << 20;
   });
 
   EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, found));
   EXPECT_LT(seen, 5u << 20);
+}
+
+TEST_F(EstimateTest, KnowsHowMuchThereIsIfItListsTheFilesFirst) {
+  EstimateSettings listing = settings();
+  std::filesystem::create_hard_link(dir_.path() / "g1" / "text", dir_.path() / "g2" / "again");
+  for (const bool lists_first : {false, true}) {
+    listing.lists_first = lists_first;
+    EstimateProgress last;
+    bool was_listed = false;
+    const Estimate found = value_of(estimate(listing, [&](const EstimateProgress& now) {
+      was_listed |= now.stage == EstimateStage::kList;
+      if (now.stage == EstimateStage::kCopy) last = now;
+      return true;
+    }));
+
+    EXPECT_EQ(was_listed, lists_first);
+    EXPECT_EQ(last.total_bytes, lists_first ? found.read_bytes : 0);
+    EXPECT_EQ(last.read_bytes, found.read_bytes);
+  }
 }
 
 TEST_F(EstimateTest, ARootMustBeThere) {

@@ -10,7 +10,10 @@
 namespace dedupfs {
 namespace {
 
-constexpr auto kSampleOn = [](EstimateStage, std::uint64_t) { return true; };
+constexpr auto kSampleOn = [](const EstimateProgress&) { return true; };
+
+// A sample, although so little could be copied as it is.
+constexpr SampleSettings kPart{.share = 0.05, .min_bytes = 0, .min_columns = 10};
 
 // Two versions of text and noise, and the noise once more where nobody would look for it.
 class SamplingTest : public testing::Test {
@@ -36,17 +39,33 @@ class SamplingTest : public testing::Test {
 TEST_F(SamplingTest, TheTruthLiesWithinTheMargin) {
   const double truth = static_cast<double>(value_of(estimate(settings(), kSampleOn)).settled->disk_bytes);
 
-  const SampledEstimate found = value_of(estimate_by_sample(settings(), {.share = 0.05}, kSampleOn));
+  const SampledEstimate found = value_of(estimate_by_sample(settings(), kPart, kSampleOn));
 
+  EXPECT_FALSE(found.is_sample_all);
   EXPECT_NEAR(found.disk_bytes.value, truth, found.disk_bytes.margin);
-  EXPECT_LT(found.disk_bytes.margin, 0.3 * truth);
+  EXPECT_LT(found.disk_bytes.margin, 0.6 * truth);
+}
+
+// Nothing is left out, so there is nothing to be uncertain about.
+TEST_F(SamplingTest, ASampleThatIsAllHasNoMargin) {
+  const double truth = static_cast<double>(value_of(estimate(settings(), kSampleOn)).settled->disk_bytes);
+  for (const SampleSettings& sample : {SampleSettings(), SampleSettings{.share = 1, .min_bytes = 0, .min_columns = 0},
+                                       SampleSettings{.min_bytes = 0}}) {
+    const SampledEstimate found = value_of(estimate_by_sample(settings(), sample, kSampleOn));
+
+    EXPECT_TRUE(found.is_sample_all);
+    EXPECT_EQ(found.disk_bytes.margin, 0);
+    EXPECT_EQ(found.distinct_bytes.margin, 0);
+    EXPECT_NEAR(found.disk_bytes.value, truth, 0.01 * truth);
+    EXPECT_EQ(found.sampled_bytes, found.totals.data_bytes);
+  }
 }
 
 // However small the sample is, the chunks of all files are counted.
 TEST_F(SamplingTest, CountsEachChunkOnceWhereverItLies) {
   const Statistics truth = value_of(estimate(settings(), kSampleOn)).copied;
 
-  const SampledEstimate found = value_of(estimate_by_sample(settings(), {.share = 0.05}, kSampleOn));
+  const SampledEstimate found = value_of(estimate_by_sample(settings(), kPart, kSampleOn));
 
   EXPECT_TRUE(found.whole_scan);
   EXPECT_TRUE(found.complete);
@@ -75,9 +94,27 @@ TEST_F(SamplingTest, TheSampleEndsWithTheMemory) {
 
 TEST_F(SamplingTest, EndsWhenItIsTold) {
   for (const EstimateStage stage : {EstimateStage::kList, EstimateStage::kCopy, EstimateStage::kScan})
-    EXPECT_TRUE(
-        fails_with(ErrorCode::kInterrupted,
-                   estimate_by_sample(settings(), {}, [&](EstimateStage now, std::uint64_t) { return now != stage; })));
+    for (const SampleSettings& sample : {kPart, SampleSettings()}) {
+      if (stage == EstimateStage::kScan && sample.min_bytes != 0) continue;  // nothing is left to be counted
+      const auto until = [&](const EstimateProgress& now) { return now.stage != stage; };
+      EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, estimate_by_sample(settings(), sample, until)));
+    }
+}
+
+TEST_F(SamplingTest, TellsHowMuchIsLeft) {
+  EstimateProgress copy;
+  EstimateProgress scan;
+  const SampledEstimate found = value_of(estimate_by_sample(settings(), kPart, [&](const EstimateProgress& now) {
+    if (now.stage == EstimateStage::kCopy) copy = now;
+    if (now.stage == EstimateStage::kScan) scan = now;
+    return true;
+  }));
+
+  EXPECT_FALSE(found.is_sample_all);
+  EXPECT_GT(copy.total_bytes, 0u);
+  EXPECT_GT(scan.total_bytes, copy.total_bytes);
+  EXPECT_LE(copy.seconds_left.value(), 30.0);
+  EXPECT_LE(scan.seconds_left.value(), 50.0);
 }
 
 TEST_F(SamplingTest, NoFilesTakeWhatAnEmptyVolumeTakes) {
