@@ -58,6 +58,7 @@ the_rest_is_there() {
   diff -r "$(dirname "$0")/../../docs/schemas" /usr/share/dedupfs/schemas || return 1
   [ -d /usr/share/doc/dedupfs/contrib/events ] && [ -s /usr/share/doc/dedupfs/contrib/prometheus/dedupfs.rules.yml ]
 }
+links_of_documents_lead_somewhere() { says_nothing python3 -B "$(dirname "$0")/dead_links.py" /usr/share/doc/dedupfs; }
 unit_is_clean() { says_nothing systemd-analyze verify --man=no --recursive-errors=no "$1"; }
 nothing_starts_by_itself() { ! find /etc/systemd /lib/systemd /usr/lib/systemd -type l -name '*dedupfs*' | grep .; }
 content() { (cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2); }
@@ -92,6 +93,7 @@ check "lintian says nothing" says_nothing lintian --no-cfg --allow-root "$packag
 check "every program has a manual" every_program_has_a_manual
 check "every program has completions for three shells" every_program_has_completions
 check "schemas, alert rules and examples are there" the_rest_is_there
+check "links in the documentation lead somewhere" links_of_documents_lead_somewhere
 check "the helpers of mount and umount are found" owned_links_lead_somewhere
 for unit in dedupfs dedupfs-failed dedupfs-gc dedupfs-scrub dedupfs-snapshot; do
   check "$unit@.service is clean" unit_is_clean "$unit@srv-backup.service"
