@@ -264,4 +264,38 @@ wait_until 10 no_daemon
 dedupfs-stat "$mnt" >"$scratch/shown" 2>"$scratch/said"
 check "of a mount whose daemon has died, it says so" grep -q "$mnt: its daemon has died" "$scratch/said"
 check "and shows the volume" grep -q '^Holds' "$scratch/shown"
+
+# What deleting a folder would free is what the disk gives back: with content that another folder has, too, and with deltas of it.
+fusermount3 -u -z "$mnt" 2>/dev/null || umount -l "$mnt"
+new_volume
+mkdir "$mnt/stays" "$mnt/goes"
+noise 21 8000000 >"$mnt/stays/shared"
+cat "$mnt/stays/shared" >"$mnt/goes/shared"
+noise 22 6000000 >"$mnt/stays/base"
+python3 - "$mnt/stays/base" "$mnt/goes/near" <<'PY'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+for at in range(10_000, len(data), 20_000):
+    data[at] ^= 1
+open(sys.argv[2], "wb").write(data)
+PY
+noise 23 12000000 >"$mnt/goes/own"
+seq 1000000 >"$mnt/goes/text"
+dedupfs-sync "$mnt"
+dedupfs-gc --settle --wait "$mnt" >/dev/null
+unmounted_size() { # of the volume on the disk, with all of its index in tables
+  unmount_volume
+  du -s -B1 "$volume" | cut -f1
+  mount_volume
+}
+before=$(unmounted_size)
+check "the folder has deltas of the other" test "$(stat_of delta_chunks)" -ge 100
+predicted=$(freed "$mnt/goes")
+rm -r "$mnt/goes"
+dedupfs-sync "$mnt"
+check "all is reclaimed" dedupfs-gc --wait "$mnt"
+given_back=$((before - $(unmounted_size)))
+check "the disk gives back what was predicted ($predicted, $given_back)" near "$given_back" "$predicted" 0.03
+check_equal "and nothing more is to be reclaimed" 0 "$(stat_of garbage_bytes)"
+unmount_volume
 finish
