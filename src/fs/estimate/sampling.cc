@@ -128,6 +128,7 @@ class Sampling {
   std::vector<ColumnCost> costs_;
   std::unique_ptr<DistinctScan> scan_;
   std::size_t scanned_columns_ = 0;
+  double end_of_copy_ = kEndOfCopy;  // later if some of the time is lost
   bool time_is_over_ = false;
   SampledEstimate found_;
 };
@@ -187,6 +188,8 @@ Result<bool> Sampling::copy_all_if_that_is_the_sample() {
   if (!all && !is_too_slow && !is_lack_of_memory(all.error())) return all.error();
   if (!all || !all->complete || all->unsettled) {
     DEDUPFS_TRY(make_volume());
+    const double gone = 1 - seconds_left(1) / limit;
+    end_of_copy_ = std::max(kEndOfCopy, gone + kEndOfCopy * (1 - gone));
     return false;
   }
   take_all(*all);
@@ -231,7 +234,7 @@ Result<void> Sampling::copy() {
 Result<void> Sampling::copy_column(const Column& column, PieceReader& reader) {
   for (const SamplePiece& piece : column) {
     // A piece may have zeros only.
-    DEDUPFS_TRY(go_on(EstimateStage::kCopy, kEndOfCopy, found_.sampled_bytes,
+    DEDUPFS_TRY(go_on(EstimateStage::kCopy, end_of_copy_, found_.sampled_bytes,
                       std::min(wanted_bytes(), found_.totals.data_bytes)));
     const std::string name = std::to_string(files_++) + piece.relative.substr(piece.relative.rfind('/') + 1);
     const auto made =

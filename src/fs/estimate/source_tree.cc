@@ -76,9 +76,9 @@ std::vector<SourceXattr> xattrs_of(const Path& path, bool follows_link) {
 
 // Only of large files it is worth a look whether they have holes.
 std::uint64_t SourceTree::data_bytes_of(const SourceEntry& entry) const {
-  constexpr std::uint64_t kLargeBytes = 1 << 20;
+  constexpr std::uint64_t kWorthALookBytes = 1 << 20;
   const auto size = static_cast<std::uint64_t>(entry.status.st_size);
-  if (size < kLargeBytes || static_cast<std::uint64_t>(entry.status.st_blocks) * 512 >= size) return size;
+  if (size < kWorthALookBytes || static_cast<std::uint64_t>(entry.status.st_blocks) * 512 >= size) return size;
   const auto file = SourceFile::open(path_of(entry.root, entry.relative_path()), entry.depth == 0);
   return file ? file->data_bytes() : size;  // who reads it later will say that it cannot be read
 }

@@ -49,8 +49,10 @@ TEST_F(SamplingTest, TheTruthLiesWithinTheMargin) {
 // Nothing is left out, so there is nothing to be uncertain about.
 TEST_F(SamplingTest, ASampleThatIsAllHasNoMargin) {
   const double truth = static_cast<double>(value_of(estimate(settings(), kSampleOn)).settled->disk_bytes);
-  for (const SampleSettings& sample : {SampleSettings(), SampleSettings{.share = 1, .min_bytes = 0, .min_columns = 0},
-                                       SampleSettings{.min_bytes = 0}}) {
+  constexpr std::chrono::minutes kHoweverSlow{30};
+  for (const SampleSettings& sample :
+       {SampleSettings{.limit = kHoweverSlow}, SampleSettings{.min_bytes = 0, .limit = kHoweverSlow},
+        SampleSettings{.share = 1, .min_bytes = 0, .min_columns = 0, .limit = kHoweverSlow}}) {
     const SampledEstimate found = value_of(estimate_by_sample(settings(), sample, kSampleOn));
 
     EXPECT_TRUE(found.is_sample_all);
