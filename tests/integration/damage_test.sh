@@ -111,13 +111,7 @@ unmount_volume
 # A damaged base: chunks of other files that are made from it cannot be read either, and nothing wrong is.
 new_volume --compression none
 noise 3 2000000 >"$scratch/old"
-python3 - "$scratch/old" "$scratch/new" <<'PY'
-import sys
-data = bytearray(open(sys.argv[1], "rb").read())
-for at in range(1000, len(data), 3000): # in every chunk
-    data[at] ^= 1
-open(sys.argv[2], "wb").write(data)
-PY
+near_duplicate "$scratch/old" 1000 3000 >"$scratch/new" # in every chunk
 cp "$scratch/old" "$mnt/old"
 commit
 cp "$scratch/new" "$mnt/new"

@@ -123,6 +123,17 @@ while left:
 PY
 }
 
+# near_duplicate FROM FIRST STEP: the bytes of the file, each STEP-th from FIRST on another one.
+near_duplicate() {
+  python3 - "$@" <<'PY'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+for at in range(int(sys.argv[2]), len(data), int(sys.argv[3])):
+    data[at] ^= 1
+sys.stdout.buffer.write(data)
+PY
+}
+
 finish() {
   check_equal "JSON is as its schemas say" "" "$(head -n 20 "$DEDUPFS_JSON_FINDINGS")"
   exit $((failures > 0))

@@ -165,13 +165,7 @@ unmount_volume
 # Two versions of a file that differ in a byte here and there: chunks that resemble each other are stored as deltas.
 new_volume
 noise 1 4000000 >"$scratch/old"
-python3 - "$scratch/old" "$scratch/new" <<'PY'
-import sys
-data = bytearray(open(sys.argv[1], "rb").read())
-for at in range(50_000, len(data), 100_000):
-    data[at] ^= 1
-open(sys.argv[2], "wb").write(data)
-PY
+near_duplicate "$scratch/old" 50000 100000 >"$scratch/new"
 cp "$scratch/old" "$mnt/old"
 commit
 cp "$scratch/new" "$mnt/new"
@@ -272,13 +266,7 @@ mkdir "$mnt/stays" "$mnt/goes"
 noise 21 8000000 >"$mnt/stays/shared"
 cat "$mnt/stays/shared" >"$mnt/goes/shared"
 noise 22 6000000 >"$mnt/stays/base"
-python3 - "$mnt/stays/base" "$mnt/goes/near" <<'PY'
-import sys
-data = bytearray(open(sys.argv[1], "rb").read())
-for at in range(10_000, len(data), 20_000):
-    data[at] ^= 1
-open(sys.argv[2], "wb").write(data)
-PY
+near_duplicate "$mnt/stays/base" 10000 20000 >"$mnt/goes/near"
 noise 23 12000000 >"$mnt/goes/own"
 seq 1000000 >"$mnt/goes/text"
 dedupfs-sync "$mnt"
