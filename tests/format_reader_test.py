@@ -9,8 +9,11 @@ import sys
 import tarfile
 import tempfile
 
+import sealed_reader
+
 HERE = pathlib.Path(__file__).resolve().parent
 READER = HERE / "format_reader.py"
+GOLDEN_PASSPHRASE = b"a passphrase for everybody"
 FAILURES = []
 
 
@@ -34,7 +37,11 @@ def run_reader(*arguments):
 def unpack(archive, folder):
     with tarfile.open(archive) as tar:
         tar.extractall(folder)
-    return folder / "volume"
+    volume = folder / "volume"
+    if "encryption" not in json.loads((volume / "superblock.json").read_text())["incompatible_features"]:
+        return volume
+    sealed_reader.make_plain(volume, folder / "plain", GOLDEN_PASSPHRASE)
+    return folder / "plain"
 
 
 def check_golden(reader, manifest_file, folder):

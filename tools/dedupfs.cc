@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <spdlog/spdlog.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -10,6 +11,9 @@
 #include "command/command.h"
 #include "command/common_options.h"
 #include "command/version.h"
+#include "log_to.h"
+#include "mount/control/closing_daemon.h"
+#include "volume_key.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -87,7 +91,32 @@ int run_dedupfs(const std::string& program, Arguments arguments, std::ostream& o
   if (!asked.namespace_path.empty()) {
     if (const auto entered = enter_namespace(asked.namespace_path); !entered) return console.fail(entered.error());
   }
-  return mount({asked.volume, asked.mountpoint, *options, asked.foreground, std::string(project_version())});
+  MountRequest request{asked.volume, asked.mountpoint, *options, asked.foreground, std::string(project_version())};
+  if (!options->remount) {
+    if (options->core_dump && find_key_header(asked.volume))
+      return console.fail(invalid_argument("-o core_dump: the volume is encrypted, and a core file would hold its key"),
+                          kMountUsage);
+    const int sources = static_cast<int>(!options->key_file.empty()) +
+                        static_cast<int>(!options->passphrase_command.empty()) +
+                        static_cast<int>(!options->keyring.empty());
+    if (sources > 1)
+      return console.fail(invalid_argument("give one of -o key_file, passphrase_command and keyring"), kMountUsage);
+    const LogTo log(err, "dedupfs", spdlog::level::warn);
+    // Of a volume that is only read, each file is judged when it is read.
+    const auto judge = [reads_only = options->read_only](const Error& difference) -> Result<void> {
+      if (!reads_only) return difference;
+      spdlog::error("{}", difference.message());
+      return {};
+    };
+    const auto backing = keyed_backing(
+        {.key_file = options->key_file, .command = options->passphrase_command, .keyring = options->keyring},
+        options->foreign, judge);
+    // Here, where somebody can be asked, and not in the background.
+    const auto got = when_closed(asked.volume, [&] { return backing->get_key(asked.volume); });
+    if (!got) return console.fail(got.error(), kMountFailed);
+    request.backing = backing;
+  }
+  return mount(request);
 }
 
 }  // namespace dedupfs::tools

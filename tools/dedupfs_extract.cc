@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,6 +31,7 @@
 #include "mount/control/closing_daemon.h"
 #include "mount/options/memory_limits.h"
 #include "mount/system/mount_table.h"
+#include "volume_key.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -45,6 +47,7 @@ struct ExtractArguments {
   bool overwrites = false;
   bool keeps_damaged = false;
   bool foreign = false;
+  KeyArguments key;
   bool rebuild_index = false;
   std::string scratch;
 };
@@ -165,6 +168,12 @@ class ExtractReport final : public ExtractObserver {
     if (console_.as_json()) named_.push_back({{"path", path}, {"message", error.message()}});
   }
 
+  // A file of an encrypted volume that is not as its last unmount left it. What needs it cannot be read.
+  void note_difference(const Error& difference) {
+    if (differences_.insert(difference.message()).second) say(printable(difference.message()));
+  }
+  std::uint64_t differences() const { return differences_.size(); }
+
   bool goes_on(const ExtractTotals& so_far) override {
     if (progress_.is_due()) {
       const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
@@ -210,6 +219,7 @@ class ExtractReport final : public ExtractObserver {
   JobProgress progress_;
   nlohmann::json named_ = nlohmann::json::array();
   std::uint64_t failures_ = 0;
+  std::set<std::string> differences_;
   std::uint64_t expected_ = 0;
   Clock::time_point begun_;
 };
@@ -227,7 +237,12 @@ Result<std::unique_ptr<ReadableVolume>> open_volume(const ExtractArguments& aske
   options.volume.cache_bytes = limits.cache;
   options.say = [&](const std::string& line) { report.say(printable(line)); };
   options.progress = [&](int, std::uint64_t current, std::uint64_t max) { return report.note_rebuild(current, max); };
-  auto volume = when_closed(path, [&] { return ReadableVolume::open(path, options); });
+  const auto judge = [&report](const Error& difference) -> Result<void> {
+    report.note_difference(difference);
+    return {};
+  };
+  const auto backing = keyed_backing(asked.key, asked.foreign, judge);
+  auto volume = when_closed(path, [&] { return ReadableVolume::open(path, options, backing); });
   if (!volume && volume.error().code() == ErrorCode::kBusy)
     return Error{ErrorCode::kBusy, volume.error().message() + ", or copy the files from the mount"};
   return volume;
@@ -257,7 +272,7 @@ Result<ExtractTotals> extract_to(Filesystem& filesystem, const ExtractArguments&
 
 struct Extracted {
   ExtractTotals totals;
-  std::uint64_t losses = 0;  // of the volume's index
+  std::uint64_t losses = 0;  // of the volume's index, and files of an encrypted volume that were changed
 };
 
 int exit_code_of(const Extracted& extracted) {
@@ -277,7 +292,7 @@ Result<Extracted> run(const ExtractArguments& asked, const Console& console, con
   }
   report.begin(expected);
   DEDUPFS_ASSIGN(const ExtractTotals totals, extract_to(volume->filesystem(), asked, console, report));
-  return Extracted{totals, volume->losses()};
+  return Extracted{totals, volume->losses() + report.differences()};
 }
 
 std::string default_scratch() {
@@ -308,6 +323,7 @@ void define_options(Command& app, ExtractArguments& asked) {
       .type_name("DIR")
       .default_str("$TMPDIR or /tmp");
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
+  define_key_options(app, asked.key);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "mount/system/mount_table.h"
 #include "rate.h"
 #include "show.h"
+#include "volume_key.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -29,6 +30,7 @@ struct GcArguments {
   bool settle = false;
   bool wait = false;
   bool foreign = false;
+  KeyArguments key;
 };
 
 // One reclaim, or one question about it.
@@ -73,7 +75,8 @@ class Gc {
     process_.catch_stop_signals();
     const auto status = reclaim_volume(
         volume, asked_.settle ? ReclaimGoal::kSettle : ReclaimGoal::kFreeSpace, asked_.foreign,
-        [&](const ReclaimStatus& so_far) { return goes_on(reclaim_json(so_far)); }, rate);
+        [&](const ReclaimStatus& so_far) { return goes_on(reclaim_json(so_far)); }, rate,
+        keyed_backing(asked_.key, asked_.foreign));
     if (!status) return status.error();
     return reclaim_json(*status);
   }
@@ -144,6 +147,7 @@ void define_options(Command& app, GcArguments& asked) {
   add_action("resume", "resume the paused job and enable automatic ones").excludes(settle);
   add_action("stop", "stop the running job").excludes(wait).excludes(settle);
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
+  define_key_options(app, asked.key);
   add_json_flag(app, "print one JSON object");
   define_progress_flag(app);
   define_common_options(app);

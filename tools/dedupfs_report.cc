@@ -10,6 +10,7 @@
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "fs/statistics/shared_space.h"
+#include "log_to.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/history_report.h"
 #include "mount/reports/share_report.h"
@@ -17,6 +18,7 @@
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
 #include "report/page.h"
+#include "volume_key.h"
 #include "volume_source.h"
 #include "whole_file.h"
 
@@ -27,12 +29,13 @@ struct ReportArguments {
   std::string path;
   std::string output;
   bool foreign = false;
+  KeyArguments key;
 };
 
 // Asks for each part of the report: the daemon has limits for one request.
 class Facts {
  public:
-  Facts(Path volume, bool foreign) : source_(std::move(volume), foreign) {}
+  Facts(Path volume, VolumeAccess access) : source_(std::move(volume), std::move(access)) {}
 
   Result<ReportFacts> gathered() {
     ReportFacts facts{.volume = source_.path().string(), .unix_seconds = std::time(nullptr)};
@@ -84,9 +87,12 @@ class Facts {
   VolumeSource source_;
 };
 
-Result<std::string> page_of(const ReportArguments& asked) {
+Result<std::string> page_of(const ReportArguments& asked, const Console& console) {
   DEDUPFS_ASSIGN(Path volume, find_volume(asked.path));
-  DEDUPFS_ASSIGN(const ReportFacts facts, Facts(std::move(volume), asked.foreign).gathered());
+  DEDUPFS_ASSIGN(const ReportFacts facts,
+                 Facts(std::move(volume),
+                       {.foreign = asked.foreign, .backing = reading_backing(asked.key, asked.foreign, console)})
+                     .gathered());
   return read_answer([&] { return report_page(facts); });
 }
 
@@ -103,6 +109,7 @@ int run_report(Arguments arguments, std::ostream& out, std::ostream& err) {
   app.add_option("VOLUME|MOUNTPOINT", asked.path, "a volume, or a folder in a mounted one").required();
   app.add_option("-o,--output", asked.output, "the HTML file to write ('-': print it)").type_name("FILE").required();
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
+  define_key_options(app, asked.key);
   add_json_flag(app, "print one JSON object: what was written");
   define_common_options(app);
   app.callback([&asked, &app] {
@@ -110,7 +117,8 @@ int run_report(Arguments arguments, std::ostream& out, std::ostream& err) {
   });
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
-  const auto page = page_of(asked);
+  const LogTo log(err, "dedupfs-report", spdlog::level::warn);
+  const auto page = page_of(asked, console);
   if (!page) return console.fail(page.error());
   if (asked.output == "-") {
     console.out() << *page;

@@ -61,6 +61,12 @@ bool has_damage(const nlohmann::json& scrub) {
   return !findings.is_null() && (findings.at("damaged_chunks") != 0 || findings.at("other_damage") != 0);
 }
 
+// Of one that was waited for: another user can stop it.
+bool is_cut_off(const nlohmann::json& scrub) {
+  const nlohmann::json& last = scrub.at("last");
+  return !scrub.at("running").get<bool>() && !last.is_null() && !last.at("complete").get<bool>();
+}
+
 void define_options(Command& app, ScrubArguments& asked) {
   app.add_option("MOUNTPOINT", asked.path, "the mount point of the volume, or its folder").required();
   app.add_option("--rate", asked.rate, "read at most this many bytes a second, such as 50m; 0: no limit")
@@ -89,9 +95,12 @@ int run_scrub(Arguments arguments, std::ostream& out, std::ostream& err, const P
   const auto found = scrub(asked, console, process);
   if (!found)
     return console.fail(found.error(), found.error().code() == ErrorCode::kInvalidArgument ? kUsageError : kFailed);
-  const auto is_damaged = read_answer([&] { return has_damage(*found); });
-  if (!is_damaged) return console.fail(is_damaged.error());
-  return show(console, "dedupfs-scrub", *found, *is_damaged ? kDamaged : kDone, scrub_screen);
+  const auto code = read_answer([&] {
+    if (has_damage(*found)) return kDamaged;
+    return asked.wait && !asked.status && is_cut_off(*found) ? kUnfinished : kDone;
+  });
+  if (!code) return console.fail(code.error());
+  return show(console, "dedupfs-scrub", *found, *code, scrub_screen);
 }
 
 }  // namespace dedupfs::tools

@@ -23,6 +23,7 @@
 #include "point_in_time.h"
 #include "show.h"
 #include "snapshot_target.h"
+#include "volume_key.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -37,6 +38,7 @@ struct SnapshotArguments {
   std::optional<std::int64_t> until_unix_seconds;  // of a hold; nothing: until it is released
   bool is_dry_run = false;
   bool foreign = false;
+  KeyArguments key;
   bool is_quick = false;
 };
 
@@ -164,7 +166,8 @@ Result<Snapshots> act(SnapshotTarget& target, const SnapshotArguments& asked, De
 
 Result<Outcome> act_on_volume(const SnapshotArguments& asked, std::ostream& err, Deeds& deeds) {
   const LogTo log(err, "dedupfs-snapshot", spdlog::level::warn);
-  DEDUPFS_ASSIGN(SnapshotTarget target, SnapshotTarget::open(asked.path, asked.foreign));
+  DEDUPFS_ASSIGN(SnapshotTarget target,
+                 SnapshotTarget::open(asked.path, asked.foreign, keyed_backing(asked.key, asked.foreign)));
   Outcome outcome;
   DEDUPFS_ASSIGN(outcome.snapshots, act(target, asked, deeds));
   if (asked.action == "list" && !asked.is_quick && !outcome.snapshots.all.empty()) {
@@ -180,7 +183,8 @@ Result<Outcome> act_on_volume(const SnapshotArguments& asked, std::ostream& err,
 
 Result<nlohmann::json> difference(const SnapshotArguments& asked, std::ostream& err) {
   const LogTo log(err, "dedupfs-snapshot", spdlog::level::warn);
-  DEDUPFS_ASSIGN(SnapshotTarget target, SnapshotTarget::open(asked.path, asked.foreign));
+  DEDUPFS_ASSIGN(SnapshotTarget target,
+                 SnapshotTarget::open(asked.path, asked.foreign, keyed_backing(asked.key, asked.foreign)));
   const bool is_to_present = asked.names.size() < 2 || asked.names[1] == kPresentName;
   DEDUPFS_ASSIGN(nlohmann::json diff,
                  target.diff(asked.names[0], is_to_present ? std::nullopt : std::optional(asked.names[1])));
@@ -214,6 +218,7 @@ Command& add_action(Command& app, SnapshotArguments& asked, const std::string& a
   command.callback([&asked, action] { asked.action = action; });
   command.add_option("MOUNTPOINT|VOLUME", asked.path, "the mount point of the volume, or its folder").required();
   command.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
+  define_key_options(command, asked.key);
   add_json_flag(command, "print what was done, and the resulting list of snapshots, as one JSON object");
   return command;
 }

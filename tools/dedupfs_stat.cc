@@ -16,6 +16,7 @@
 #include "exit_codes.h"
 #include "fs/statistics/file_statistics.h"
 #include "fs/statistics/shared_space.h"
+#include "log_to.h"
 #include "mount/clients/ask_publicly.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/metrics_report.h"
@@ -26,7 +27,9 @@
 #include "mount/system/mount_table.h"
 #include "show.h"
 #include "stat_history.h"
+#include "stat_outside.h"
 #include "terminal.h"
+#include "volume_key.h"
 #include "volume_source.h"
 #include "whole_file.h"
 
@@ -50,8 +53,13 @@ struct StatArguments {
   bool as_csv = false;
   bool as_plot = false;
   bool foreign = false;
+  KeyArguments key;
   bool verbose = false;
 };
+
+VolumeAccess access_of(const StatArguments& asked, const Console& console) {
+  return {.foreign = asked.foreign, .backing = reading_backing(asked.key, asked.foreign, console)};
+}
 
 // What is shown of a volume.
 struct VolumeReport {
@@ -70,9 +78,9 @@ Result<VolumeReport> report_of(nlohmann::json statistics, Path volume, std::opti
   return VolumeReport{std::move(statistics), std::move(volume), std::move(mount)};
 }
 
-Result<VolumeReport> private_report_of(const StatArguments& asked) {
+Result<VolumeReport> private_report_of(const StatArguments& asked, const Console& console) {
   DEDUPFS_ASSIGN(Path volume_path, find_volume(asked.path));
-  DEDUPFS_ASSIGN(nlohmann::json statistics, VolumeSource(volume_path, asked.foreign).statistics());
+  DEDUPFS_ASSIGN(nlohmann::json statistics, VolumeSource(volume_path, access_of(asked, console)).statistics());
   const auto table = read_mount_table();
   auto mount = table ? find_dedupfs_mount(*table, volume_path) : std::nullopt;
   return report_of(std::move(statistics), std::move(volume_path), std::move(mount));
@@ -87,7 +95,7 @@ Result<VolumeReport> public_report_of(const Path& path, const Console& console) 
 }
 
 Result<VolumeReport> find_report(const StatArguments& asked, const Console& console) {
-  auto found = private_report_of(asked);
+  auto found = private_report_of(asked, console);
   if (found && found->mount && !found->statistics.at("mounted").get<bool>())
     console.say(found->mount->mountpoint.string() + ": its daemon has died; mount the volume again");
   if (found || found.error().code() != ErrorCode::kAccessDenied) return found;
@@ -138,10 +146,10 @@ Result<FoundFile> find_file(const std::vector<MountEntry>& mounts, const std::st
 }
 
 // The files are of one volume. Each object gets the path of its file.
-Result<nlohmann::json> statistics_of(std::span<const FoundFile> files, bool foreign) {
+Result<nlohmann::json> statistics_of(std::span<const FoundFile> files, const VolumeAccess& access) {
   std::vector<InodeNumber> inodes;
   for (const FoundFile& file : files) inodes.push_back(file.inode);
-  VolumeSource source(files.front().volume, foreign);
+  VolumeSource source(files.front().volume, access);
   DEDUPFS_ASSIGN(
       nlohmann::json all,
       source.ask({{"command", "files"}, {"inodes", inodes}}, "files", [&](Volume& volume) -> Result<nlohmann::json> {
@@ -167,6 +175,10 @@ int write_metrics(const VolumeReport& report, const std::string& file, MetricsFo
 
 int show_volume(const StatArguments& asked, const Console& console) {
   const auto report = find_report(asked, console);
+  const bool asks_metrics = !asked.prometheus.empty() || !asked.openmetrics.empty();
+  if (!report && report.error().code() == ErrorCode::kNotPermitted && !asks_metrics && !can_get_passphrase(asked.key)) {
+    if (const auto exit_code = show_from_outside(asked.path, asked.foreign, console)) return *exit_code;
+  }
   if (!report) return console.fail(report.error());
   if (!asked.prometheus.empty()) return write_metrics(*report, asked.prometheus, MetricsFormat::kPrometheus, console);
   if (!asked.openmetrics.empty())
@@ -183,11 +195,12 @@ void note_failure(const Console& console, nlohmann::json& shown, const Error& er
 }
 
 // Asks for the files of each volume together. Adds the findings to `shown`.
-void collect_files(std::span<const FoundFile> files, bool foreign, const Console& console, nlohmann::json& shown) {
+void collect_files(std::span<const FoundFile> files, const VolumeAccess& access, const Console& console,
+                   nlohmann::json& shown) {
   for (auto first = files.begin(); first != files.end();) {
     const auto last = std::find_if(first, first + std::min<std::ptrdiff_t>(files.end() - first, kMaxFilesPerRequest),
                                    [&](const FoundFile& file) { return file.volume != first->volume; });
-    const auto json = statistics_of({first, last}, foreign);
+    const auto json = statistics_of({first, last}, access);
     if (json)
       shown["files"].insert(shown["files"].end(), json->begin(), json->end());
     else
@@ -210,7 +223,7 @@ int show_files(const StatArguments& asked, const Console& console) {
       note_failure(console, shown, file.error());
   }
   std::ranges::stable_sort(files, {}, &FoundFile::volume);
-  collect_files(files, asked.foreign, console, shown);
+  collect_files(files, access_of(asked, console), console, shown);
   return show(console, "dedupfs-stat-file", shown, shown["failures"].empty() ? kDone : kStatFailed,
               [](const nlohmann::json& all) {
                 return all["files"].empty() ? std::string() : file_statistics_screen(all["files"]);
@@ -262,11 +275,11 @@ Result<FoundSet> find_set(const StatArguments& asked) {
   return set;
 }
 
-Result<nlohmann::json> deletion_of(const FoundSet& set, bool foreign) {
+Result<nlohmann::json> deletion_of(const FoundSet& set, const VolumeAccess& access) {
   nlohmann::json names = nlohmann::json::array();
   for (const DeletedSet::Name& name : set.deleted.names) names.push_back({name.inode, name.parent});
   const nlohmann::json request{{"command", "freed"}, {"names", names}, {"snapshots", set.deleted.snapshots}};
-  return VolumeSource(set.volume, foreign).ask(request, "freed", [&](Volume& volume) -> Result<nlohmann::json> {
+  return VolumeSource(set.volume, access).ask(request, "freed", [&](Volume& volume) -> Result<nlohmann::json> {
     DEDUPFS_ASSIGN(const Share share, compute_deletion(volume, set.deleted));
     return deletion_json(share);
   });
@@ -275,13 +288,13 @@ Result<nlohmann::json> deletion_of(const FoundSet& set, bool foreign) {
 int show_freed(const StatArguments& asked, const Console& console) {
   const auto set = find_set(asked);
   if (!set) return console.fail(set.error());
-  const auto json = deletion_of(*set, asked.foreign);
+  const auto json = deletion_of(*set, access_of(asked, console));
   if (!json) return console.fail(json.error());
   return show(console, "dedupfs-stat-freed", *json, kDone, deletion_screen);
 }
 
 // Each object gets the path of its folder in place of its name.
-Result<nlohmann::json> folders_of(const StatArguments& asked) {
+Result<nlohmann::json> folders_of(const StatArguments& asked, const Console& console) {
   DEDUPFS_ASSIGN(const auto mounts, read_mount_table());
   Path volume_path;
   std::vector<InodeNumber> inodes;
@@ -292,7 +305,7 @@ Result<nlohmann::json> folders_of(const StatArguments& asked) {
     DEDUPFS_TRY(join_volume(volume_path, mount.source, path));
     inodes.push_back(status.st_ino);
   }
-  VolumeSource source(volume_path, asked.foreign);
+  VolumeSource source(volume_path, access_of(asked, console));
   DEDUPFS_ASSIGN(const nlohmann::json folders, source.ask({{"command", "folders"}, {"inodes", inodes}}, "folders",
                                                           [&](Volume& volume) -> Result<nlohmann::json> {
                                                             DEDUPFS_ASSIGN(const auto shares,
@@ -313,7 +326,7 @@ Result<nlohmann::json> folders_of(const StatArguments& asked) {
 }
 
 int show_trees(const StatArguments& asked, const Console& console) {
-  const auto rows = folders_of(asked);
+  const auto rows = folders_of(asked, console);
   if (!rows) return console.fail(rows.error());
   return show(console, "dedupfs-stat-tree", {{"folders", *rows}}, kDone,
               [](const nlohmann::json& shown) { return folder_shares_screen(shown.at("folders")); });
@@ -331,18 +344,19 @@ Option define_history_options(Command& app, StatArguments& asked) {
   return history;
 }
 
-HistoryQuestion history_question_of(const StatArguments& asked) {
+HistoryQuestion history_question_of(const StatArguments& asked, const Console& console) {
   using enum HistoryQuestion::Form;
   return {.path = asked.path,
           .since = asked.since,
           .form = asked.as_csv    ? kCsv
                   : asked.as_plot ? kPlot
                                   : kTable,
-          .foreign = asked.foreign};
+          .access = access_of(asked, console)};
 }
 
 void define_options(Command& app, StatArguments& asked) {
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
+  define_key_options(app, asked.key);
   const Option json = add_json_flag(app, "print one JSON object with exact numbers");
   const Option verbose =
       app.add_flag("-v,--verbose", asked.verbose, "show each step from the size of the files to the disk space");
@@ -395,7 +409,8 @@ int run_stat(Arguments arguments, std::ostream& out, std::ostream& err) {
   app.example("dedupfs-stat /backup");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
-  if (asked.asks_history) return show_history(history_question_of(asked), console, own_terminal());
+  const LogTo log(err, "dedupfs-stat", spdlog::level::warn);
+  if (asked.asks_history) return show_history(history_question_of(asked, console), console, own_terminal());
   if (asked.asks_freed) return show_freed(asked, console);
   if (!asked.trees.empty()) return show_trees(asked, console);
   return asked.files.empty() ? show_volume(asked, console) : show_files(asked, console);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/printable.h"
 #include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
@@ -20,6 +21,9 @@
 #include "mount/system/in_time.h"
 #include "store/check/feature_rebuild.h"
 #include "store/format/format.h"
+#include "store/seal/outside_view.h"
+#include "store/volume/ownership.h"
+#include "volume_key.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -28,6 +32,7 @@ struct FsckArguments {
   std::string path;
   FsckOptions options;
   bool rebuild_features = false;
+  KeyArguments key;
   std::optional<int> progress_to;  // a file descriptor; 0 is a bar on the terminal
 };
 
@@ -86,6 +91,30 @@ class ProgressReport {
   bool is_bar_shown_ = false;
 };
 
+// What can be checked of an encrypted volume by somebody who has no key for it. It is not the check that was asked for, so the exit
+// status says that, too. A volume that is in use grows meanwhile.
+Result<int> check_without_key(const FsckArguments& asked, const Console& console) {
+  DEDUPFS_ASSIGN(const auto folder, Volume::open_folder(asked.path));
+  if (!asked.options.foreign) DEDUPFS_TRY(require_own(*folder));
+  DEDUPFS_ASSIGN(const auto lock, Volume::lock(*folder, /*read_only=*/true));
+  DEDUPFS_ASSIGN(const OutsideCheck found, check_from_outside(*folder));
+  FsckReport report{.errors_found = found.errors.size(), .errors_left = found.errors.size()};
+  for (const std::string& error : found.errors) report.lines.push_back("error: " + error);
+  for (const std::string& note : found.notes) report.lines.push_back("note: " + note);
+  report.lines.push_back(
+      "note: the volume is encrypted, and no key was given: the key header, the folders and the lengths of " +
+      std::to_string(found.files) + " files were checked, and nothing else; nothing is repaired");
+  const int exit_status = report.exit_status() | kFsckOperationalError;
+  if (console.as_json()) {
+    nlohmann::json document = to_json(report, asked.path);
+    document["exit_status"] = exit_status;
+    console.print("fsck.dedupfs", std::move(document));
+    return exit_status;
+  }
+  for (const std::string& line : report.lines) console.out() << printable(line) << '\n';
+  return exit_status;
+}
+
 Result<int> check_or_repair(FsckArguments asked, const Console& console, const Process& process) {
   ProgressReport progress(asked, console, process);
   FsckOptions& options = asked.options;
@@ -97,7 +126,9 @@ Result<int> check_or_repair(FsckArguments asked, const Console& console, const P
     };
   ClosingDaemon closing(asked.path);
   options.tries_lock_again = [&] { return closing.wait_for_lock(); };
-  const auto report = dedupfs::run_fsck(asked.path, options);
+  if (find_key_header(asked.path) && !can_get_passphrase(asked.key)) return check_without_key(asked, console);
+  const auto report =
+      dedupfs::run_fsck(asked.path, options, keyed_backing(asked.key, options.foreign, SealedTree::accept));
   progress.clear();
   if (!report) return report.error();
   if (console.as_json())
@@ -109,8 +140,9 @@ Result<int> check_or_repair(FsckArguments asked, const Console& console, const P
 
 Result<int> rebuild_similarity_index(const FsckArguments& asked, const Console& console) {
   const Path path = asked.path;
+  const auto backing = keyed_backing(asked.key, asked.options.foreign);
   DEDUPFS_ASSIGN(const auto volume,
-                 when_closed(path, [&] { return Volume::open(path, {.foreign = asked.options.foreign}); }));
+                 when_closed(path, [&] { return Volume::open(path, {.foreign = asked.options.foreign}, backing); }));
   DEDUPFS_ASSIGN(const FeatureRebuild rebuilt, rebuild_feature_index(*volume));
   if (console.as_json())
     console.print(
@@ -156,6 +188,7 @@ void define_options(Command& app, FsckArguments& asked) {
       "-f", [] {}, "accepted for fsck(8), no effect: the check is never skipped");
   app.add_flag("--verify-data", options.verify_data, "read all data too, and compare each chunk with its fingerprint");
   app.add_flag("--foreign", options.foreign, std::string(kForeignHelp));
+  define_key_options(app, asked.key);
   add_json_flag(app, "print the report as one JSON document");
   define_progress_flag(app);
   app.add_option("-C", asked.progress_to, "write progress to this file descriptor; 0: draw a bar on the terminal")

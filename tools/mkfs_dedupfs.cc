@@ -7,7 +7,9 @@
 #include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
-#include "store/volume/volume.h"
+#include "log_to.h"
+#include "store/volume/encrypted_creation.h"
+#include "volume_key.h"
 #include "volume_settings.h"
 
 namespace dedupfs::tools {
@@ -19,6 +21,10 @@ struct MkfsArguments {
   std::string label;
   std::string ignored;
   bool foreign = false;
+  bool encrypt = false;
+  std::string cipher;
+  std::string kdf_memory;
+  KeyArguments key;
 };
 
 void define_options(Command& app, MkfsArguments& arguments) {
@@ -27,14 +33,34 @@ void define_options(Command& app, MkfsArguments& arguments) {
   define_volume_settings(app, arguments.settings);
   app.add_option("-L,--label", arguments.label, "a name for people").type_name("LABEL");
   app.add_flag("--foreign", arguments.foreign, std::string(kForeignHelp));
+  const Option encrypt =
+      app.add_flag("--encrypt", arguments.encrypt, "encrypt the volume; without its passphrase all is lost");
+  for (const Option& option : define_key_options(app, arguments.key)) option.needs(encrypt);
+  app.add_option("--cipher", arguments.cipher, "aes-256-gcm or chacha20-poly1305 (default: the faster one here)")
+      .one_of({std::string(name_of(Cipher::kAes256Gcm)), std::string(name_of(Cipher::kChaCha20Poly1305))})
+      .needs(encrypt);
+  app.add_option("--kdf-memory", arguments.kdf_memory,
+                 "memory that each guess of the passphrase takes, from 8m to 4g (default: 64m)")
+      .type_name("SIZE")
+      .needs(encrypt);
   add_json_flag(app, "print one JSON object with the properties of the volume");
   app.add_option("-t", arguments.ignored, "accepted for mkfs(8), no effect");
 }
 
+Result<EncryptionSettings> encryption_of(const MkfsArguments& asked) {
+  EncryptionSettings settings;
+  settings.cipher = cipher_named(asked.cipher);
+  DEDUPFS_ASSIGN(settings.kdf, parse_kdf_memory(asked.kdf_memory));
+  DEDUPFS_ASSIGN(settings.passphrase, read_new_passphrase(asked.key, asked.volume));
+  settings.slot_name = slot_name_for(asked.key);
+  return settings;
+}
+
 // Keys as those of dedupfs-stat.
-nlohmann::json json_of(const std::string& volume, const Superblock& superblock) {
+nlohmann::json json_of(const std::string& volume, const Superblock& superblock, bool is_encrypted) {
   return {{"volume", volume},
           {"uuid", superblock.uuid},
+          {"encrypted", is_encrypted},
           {"label", superblock.label},
           {"format_version", superblock.format_version},
           {"chunker", superblock.chunker},
@@ -44,13 +70,13 @@ nlohmann::json json_of(const std::string& volume, const Superblock& superblock) 
           {"landing", format_compression(superblock.compression.landing)}};
 }
 
-std::string screen_of(const std::string& volume, const Superblock& superblock) {
+std::string screen_of(const std::string& volume, const Superblock& superblock, bool is_encrypted) {
   return fmt::format(
-      "Created a volume in {}: chunker {}, delta {}, compression {} ({} at first), uuid {}.\n"
+      "Created a volume in {}: chunker {}, delta {}, compression {} ({} at first), {}uuid {}.\n"
       "Mount it with: dedupfs {} MOUNTPOINT\n",
       volume, superblock.chunker, format_delta_settings(superblock.delta),
       format_compression(superblock.compression.settled), format_compression(superblock.compression.landing),
-      superblock.uuid, volume);
+      is_encrypted ? "encrypted, " : "", superblock.uuid, volume);
 }
 
 }  // namespace
@@ -63,16 +89,25 @@ int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err) {
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
+  const LogTo log(err, "mkfs.dedupfs", spdlog::level::warn);
   auto settings = parse_volume_settings(asked.settings);
   if (!settings) return console.fail(settings.error(), kMkfsUsageError);
   settings->label = asked.label;
   settings->foreign = asked.foreign;
-  const auto superblock = Volume::create(asked.volume, *settings);
+  Result<Superblock> superblock = Error{ErrorCode::kNotFound, asked.volume};
+  if (asked.encrypt) {
+    const auto encryption = encryption_of(asked);
+    if (!encryption) return console.fail(encryption.error(), kMkfsUsageError);
+    superblock = create_encrypted_volume(asked.volume, *settings, *encryption);
+    warn_of_unlocked_secrets();
+  } else {
+    superblock = Volume::create(asked.volume, *settings);
+  }
   if (!superblock) return console.fail(superblock.error());
   if (console.as_json())
-    console.print("mkfs.dedupfs", json_of(asked.volume, *superblock));
+    console.print("mkfs.dedupfs", json_of(asked.volume, *superblock, asked.encrypt));
   else
-    out << screen_of(asked.volume, *superblock);
+    out << screen_of(asked.volume, *superblock, asked.encrypt);
   return console.end(kDone);
 }
 

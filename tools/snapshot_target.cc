@@ -18,13 +18,13 @@
 
 namespace dedupfs::tools {
 
-Result<SnapshotTarget> SnapshotTarget::open(const Path& path, bool foreign) {
+Result<SnapshotTarget> SnapshotTarget::open(const Path& path, bool foreign, const std::shared_ptr<Backing>& backing) {
   SnapshotTarget target;
   DEDUPFS_ASSIGN(target.volume_, find_whole_volume(path));
   const auto daemon = ControlClient::connect(target.volume_);
   if (daemon) return target;
   if (daemon.error().code() != ErrorCode::kNotFound) return daemon.error();
-  DEDUPFS_ASSIGN(auto volume, Volume::open(target.volume_, {.foreign = foreign}));
+  DEDUPFS_ASSIGN(auto volume, Volume::open(target.volume_, {.foreign = foreign}, backing));
   DEDUPFS_ASSIGN(target.filesystem_, Filesystem::open(std::move(volume), {}));
   return target;
 }

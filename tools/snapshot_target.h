@@ -25,7 +25,8 @@ class SnapshotTarget {
     Holds holds;
   };
 
-  static Result<SnapshotTarget> open(const Path& path, bool foreign);
+  static Result<SnapshotTarget> open(const Path& path, bool foreign,
+                                     const std::shared_ptr<Backing>& backing = Backing::posix());
 
   // Each returns the list after its change.
   Result<Snapshots> list();

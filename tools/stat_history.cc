@@ -18,7 +18,7 @@ namespace {
 
 Result<nlohmann::json> private_samples_of(const HistoryQuestion& question) {
   DEDUPFS_ASSIGN(const Path volume_path, find_volume(question.path));
-  return VolumeSource(volume_path, question.foreign).history();
+  return VolumeSource(volume_path, question.access).history();
 }
 
 // All of them for root and the owner; for everybody else who can see the mount, what the daemon tells everybody.

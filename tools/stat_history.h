@@ -7,6 +7,7 @@
 
 #include "console.h"
 #include "terminal.h"
+#include "volume_source.h"
 
 namespace dedupfs::tools {
 
@@ -16,7 +17,7 @@ struct HistoryQuestion {
   std::string path;   // a volume, or a folder in a mounted one
   std::string since;  // as parse_past_time() reads it; empty: from the beginning
   Form form = Form::kTable;
-  bool foreign = false;
+  VolumeAccess access;
 };
 
 // The exit code. The plot is as wide as the terminal.

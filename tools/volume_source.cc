@@ -15,9 +15,9 @@ namespace dedupfs::tools {
 Result<nlohmann::json> VolumeSource::ask(const nlohmann::json& request, const char* key, const Read& read) {
   if (volume_ == nullptr) {
     VolumeOptions options;
-    options.foreign = foreign_;
+    options.foreign = access_.foreign;
     options.read_only = true;
-    auto opened = Volume::open(path_, options);
+    auto opened = Volume::open(path_, options, access_.backing);
     if (!opened && opened.error().code() == ErrorCode::kBusy) {
       DEDUPFS_ASSIGN(const nlohmann::json answer, control_request(path_, request));
       return read_answer([&] { return answer.at(key); });
@@ -33,7 +33,9 @@ Result<nlohmann::json> VolumeSource::statistics() {
     DEDUPFS_ASSIGN(const Statistics counted, compute_statistics(volume));
     ScrubStatus scrub;
     scrub.last = last_scrub_of(volume.database());
-    return statistics_json(counted, volume.superblock(), scrub, std::nullopt, false);
+    nlohmann::json json = statistics_json(counted, volume.superblock(), scrub, std::nullopt, false);
+    json["encryption"] = encryption_json(*volume.folder());
+    return json;
   });
 }
 

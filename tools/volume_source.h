@@ -16,9 +16,15 @@
 
 namespace dedupfs::tools {
 
+// How a volume is opened that no daemon has.
+struct VolumeAccess {
+  bool foreign = false;
+  std::shared_ptr<Backing> backing = Backing::posix();
+};
+
 class VolumeSource {
  public:
-  VolumeSource(Path volume, bool foreign) : path_(std::move(volume)), foreign_(foreign) {}
+  VolumeSource(Path volume, VolumeAccess access) : path_(std::move(volume)), access_(std::move(access)) {}
 
   const Path& path() const { return path_; }
 
@@ -32,7 +38,7 @@ class VolumeSource {
 
  private:
   const Path path_;
-  const bool foreign_;
+  const VolumeAccess access_;
   std::unique_ptr<Volume> volume_;  // none: a daemon has it, or nobody has asked yet
 };
 

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import tempfile
 
@@ -18,12 +19,16 @@ def cpu_seconds(process):
 class TrialVolume:
     """In a folder of its own below `place`, with the mountpoint beside the volume. Gone at the end of a `with`."""
 
-    def __init__(self, tools, place):
+    def __init__(self, tools, place, is_encrypted=False):
         self.tools = tools.resolve()
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="dedupfs-trial.", dir=place)).resolve()
         self.volume, self.mountpoint = self.scratch / "volume", self.scratch / "mnt"
         self.mountpoint.mkdir()
-        subprocess.run([self.tools / "mkfs.dedupfs", self.volume], check=True, stdout=subprocess.DEVNULL)
+        self.key = ["--key-file", self.scratch / "key"] if is_encrypted else []
+        if is_encrypted:
+            self.key[1].write_text("a passphrase\n")
+        encryption = ["--encrypt", *self.key] if is_encrypted else []
+        subprocess.run([self.tools / "mkfs.dedupfs", *encryption, self.volume], check=True, stdout=subprocess.DEVNULL)
 
     def __enter__(self):
         return self
@@ -33,10 +38,21 @@ class TrialVolume:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def mount(self, options=""):
+        options = ",".join(filter(None, [options, f"key_file={self.key[1]}" if self.key else ""]))
         subprocess.run([self.tools / "dedupfs", self.volume, self.mountpoint, *(["-o", options] if options else [])], check=True)
+
+    def daemon(self):
+        """The number of the process that serves it."""
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(os.path.relpath(self.volume / "control.sock"))
+            client.sendall(b'{"command": "info"}\n')
+            return json.loads(client.makefile().readline())["pid"]
 
     def unmount(self):
         subprocess.run([self.tools / "umount.dedupfs", self.mountpoint], check=True)
+
+    def settle(self):
+        subprocess.run([self.tools / "dedupfs-gc", "--settle", *self.key, self.volume], check=True, stdout=subprocess.DEVNULL)
 
     def stat(self, *arguments):
         """What dedupfs-stat says of a volume, a mountpoint, or files."""

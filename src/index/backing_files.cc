@@ -257,7 +257,7 @@ IOStatus open_writable(BackingFolder& folder, const std::string& name, Backing::
   auto file = folder.open(name, mode);
   if (!file) return status_of(file);
   auto size = (*file)->size();
-  if (size && *size != 0 && empty) {
+  if (empty && (!size || *size != 0)) {  // also of a damaged file: its content goes
     if (const auto cut = (*file)->truncate(0); !cut) return status_of(cut);
     size = 0;
   }

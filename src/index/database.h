@@ -142,6 +142,8 @@ class Database {
 
   // Size on disk, by family, of the tables. Later writes are in the log, which all families share.
   std::array<std::uint64_t, kFamilyCount> table_bytes() const;
+  // The names of the files of its tables.
+  std::vector<std::string> table_names(Family family) const;
   std::uint64_t memory_used_bytes() const;  // the memory that Settings::memory_bytes caps
 
   // Look-ups of absent keys are fast while all filters are in memory. Otherwise many of them read the disk.
@@ -154,6 +156,7 @@ class Database {
   static FilterMemory filter_memory_of(std::uint64_t keys, std::uint64_t memory_bytes);
 
  private:
+  friend class KeptFiles;
   explicit Database(std::unique_ptr<DatabaseState> state);
   std::unique_ptr<DatabaseState> state_;
 };

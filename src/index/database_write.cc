@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::uint64_t kMaxLogBytes = 64 << 20;  // bounds the replay after a crash
 
-// Checks that this number of bytes can be written now. The file is removed again; after a crash RocksDB removes it.
+// Checks that this number of bytes can be written now. The file is removed again. RocksDB removes it, too, when it looks for files that
+// nobody needs: after a crash, and when files that were kept for a copy may go (kept_files.h).
 Result<void> write_on_trial(BackingFolder& folder, std::uint64_t bytes) {
   constexpr std::size_t kPiece = 1 << 20;
   constexpr std::string_view kName = "000001.dbtmp";
@@ -22,7 +23,8 @@ Result<void> write_on_trial(BackingFolder& folder, std::uint64_t bytes) {
         file->write(at, ByteSpan(piece).first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes - at, kPiece))));
   if (written) written = file->datasync();
   const Result<void> removed = folder.unlink(kName);
-  return written ? removed : written;
+  const bool is_gone = removed || removed.error().code() == ErrorCode::kNotFound;
+  return written && !is_gone ? removed : written;
 }
 
 }  // namespace

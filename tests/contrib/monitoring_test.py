@@ -44,6 +44,9 @@ def queries():
     dashboard = json.loads((ROOT / "contrib/grafana/dedupfs.json").read_text())
     for panel in dashboard["panels"]:
         assert panel["targets"], panel["title"]
+        # Metrics change every ten minutes where cron writes them: a shorter range would have nothing, then ten times as much.
+        has_rate = any("$__rate_interval" in target["expr"] for target in panel["targets"])
+        assert not has_rate or panel["interval"] == "20m", panel["title"]
         for target in panel["targets"]:
             yield panel["title"], target["expr"]
     for variable in dashboard["templating"]["list"]:

@@ -117,7 +117,7 @@ void examine_recording(const Workload& workload, const History& history, std::ui
 
 CampaignResult run_crash_states(const CampaignOptions& options, std::ostream& out) {
   Reporter reporter(options, out);
-  const DiskImage volume = make_small_volume();
+  const DiskImage volume = make_small_volume(options.encrypted ? Sealing::kEncrypted : Sealing::kPlain);
   const std::uint64_t share = options.states / std::max<std::uint64_t>(1, wanted_workloads(options)) + 1;
   for (const Workload& workload : workloads()) {
     if (!is_wanted(workload, options)) continue;

@@ -16,6 +16,7 @@ struct CampaignOptions {
   std::string fault;                  // of the sweep: one kind; empty: all
   std::uint64_t call = 0;             // and one call; 0: all
   std::uint64_t max_violations = 20;  // then it gives up
+  bool encrypted = false;             // the volume; attacks are on such ones anyway
 };
 
 struct CampaignResult {
@@ -27,5 +28,7 @@ struct CampaignResult {
 CampaignResult run_crash_states(const CampaignOptions& options, std::ostream& out);
 // Workloads with the N-th call failing, for all N and kinds of fault, or `states` of them by chance (0: all).
 CampaignResult run_fault_sweep(const CampaignOptions& options, std::ostream& out);
+// `states` changes of the folder of an encrypted volume by somebody without the key; see docs/encryption.md.
+CampaignResult run_attacks(const CampaignOptions& options, std::ostream& out);
 
 }  // namespace dedupfs

@@ -32,6 +32,25 @@ TEST_F(CrashStates, WhicheverCallFailsWhatWasAcknowledgedIsThereAndNothingIsHalf
   EXPECT_EQ(result.violations, 0U) << out.str();
 }
 
+TEST_F(CrashStates, AnEncryptedVolumeKeepsAsMuchAsAPlainOne) {
+  std::ostringstream out;
+  const CampaignResult result = run_crash_states({.states = 600 / kShare, .seed = 1, .encrypted = true}, out);
+  EXPECT_GE(result.states, 500 / kShare);
+  EXPECT_EQ(result.violations, 0U) << out.str();
+
+  const CampaignResult faults = run_fault_sweep({.states = 60 / kShare, .seed = 1, .encrypted = true}, out);
+  EXPECT_GE(faults.states, 60 / kShare);
+  EXPECT_EQ(faults.violations, 0U) << out.str();
+}
+
+TEST_F(CrashStates, WhoeverChangesAnEncryptedVolumeWithoutTheKeyMakesNobodyReadOtherContent) {
+  std::ostringstream out;
+  const CampaignResult result = run_attacks({.states = 500 / kShare, .seed = 1}, out);
+
+  EXPECT_EQ(result.states, 500 / kShare);
+  EXPECT_EQ(result.violations, 0U) << out.str();
+}
+
 TEST_F(CrashStates, AFailedSyncIsNeverTakenForOneThatWorked) {
   std::ostringstream out;
   const CampaignResult result = run_fault_sweep({.states = 100 / kShare, .seed = 1, .fault = "fsync"}, out);

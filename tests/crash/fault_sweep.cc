@@ -136,7 +136,7 @@ std::vector<FaultRun> choose_runs(const CampaignOptions& options, const DiskImag
 CampaignResult run_fault_sweep(const CampaignOptions& options, std::ostream& out) {
   for (const auto priority : {rocksdb::Env::HIGH, rocksdb::Env::LOW})
     rocksdb::Env::Default()->SetBackgroundThreads(kBackgroundThreads, priority);
-  const DiskImage volume = make_small_volume();
+  const DiskImage volume = make_small_volume(options.encrypted ? Sealing::kEncrypted : Sealing::kPlain);
   const std::vector<FaultRun> runs = choose_runs(options, volume);
   CampaignResult result;
   std::mutex mutex;

@@ -54,6 +54,13 @@ def require_means(tools):
             sys.exit(f"live_campaign: {tools}/{program} is missing: build it, or say --tools")
 
 
+def leave_the_mounts_of_others():
+    """Whoever makes a mount namespace meanwhile gets a copy of each mount, and the disk below would stay shut down in it after a cut."""
+    if os.environ.get("DEDUPFS_LIVE_CAMPAIGN") != "alone":
+        os.environ["DEDUPFS_LIVE_CAMPAIGN"] = "alone"
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, os.path.abspath(__file__), *sys.argv[1:]])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cuts", type=int, default=20, help="power cuts")
@@ -62,6 +69,7 @@ def main():
     parser.add_argument("--tools", default="build/tools", help="the folder with the programs")
     parser.add_argument("--evidence", default=None, help="where violations are kept (default: a folder in the temporary folder)")
     parser.add_argument("--patience", type=float, default=20, help="seconds that a mount may take")
+    parser.add_argument("--encrypted", action="store_true", help="encrypted volumes")
     parser.add_argument("--seconds", type=float, default=None, help="begin no cycle after this time")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for each cycle")
     arguments = parser.parse_args()
@@ -69,6 +77,7 @@ def main():
         arguments.seed = int(time.time())
     tools = os.path.abspath(arguments.tools)
     require_means(tools)
+    leave_the_mounts_of_others()
     with_points = points.compiled_in(os.path.join(tools, "dedupfs"))
     crashes = schedule(arguments, with_points)
     evidence = arguments.evidence or os.path.join(tempfile.gettempdir(), "dedupfs-crash-evidence")
@@ -81,7 +90,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     print(f"live campaign: seed {arguments.seed}, {arguments.cuts} cuts, {arguments.kills} kills, "
           f"{'with' if with_points else 'without'} crash points, in {scratch}", flush=True)  # fmt: skip
-    campaign = Campaign(Settings(tools, arguments.seed, scratch, evidence, arguments.patience, log))
+    campaign = Campaign(Settings(tools, arguments.seed, scratch, evidence, arguments.patience, log, encrypted=arguments.encrypted))
     begin = last = time.monotonic()
     try:
         campaign.open()

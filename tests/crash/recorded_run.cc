@@ -5,6 +5,8 @@
 
 #include "base/check.h"
 #include "store/format/superblock.h"
+#include "store/seal/sealed_backing.h"
+#include "store/volume/encrypted_creation.h"
 
 namespace dedupfs {
 namespace {
@@ -29,6 +31,16 @@ VolumeSettings small_settings() {
   return settings;
 }
 
+constexpr std::string_view kPassphrase = "a passphrase";
+
+Result<Superblock> make_small_volume_on(const std::shared_ptr<MemoryDisk>& disk, Sealing sealing) {
+  if (sealing == Sealing::kPlain) return Volume::create(kVolumePath, small_settings(), disk);
+  EncryptionSettings encryption;
+  encryption.passphrase = Secret(bytes_of(kPassphrase));
+  encryption.kdf = {.memory_kib = 8, .passes = 1, .lanes = 1};
+  return create_encrypted_volume(kVolumePath, small_settings(), encryption, disk);
+}
+
 }  // namespace
 
 History::Range History::allowed_at(std::size_t position) const {
@@ -42,17 +54,29 @@ History::Range History::allowed_at(std::size_t position) const {
   return range;
 }
 
-DiskImage make_small_volume() {
+DiskImage make_small_volume(Sealing sealing) {
   const auto disk = std::make_shared<MemoryDisk>();
-  auto superblock = Volume::create(kVolumePath, small_settings(), disk);
+  auto superblock = make_small_volume_on(disk, sealing);
   DEDUPFS_CHECK(superblock.has_value());
   superblock->container_bytes = kMinContainerBytes;
-  DEDUPFS_CHECK(write_superblock(**disk->open_root(kVolumePath), *superblock).has_value());
+  DEDUPFS_CHECK(write_superblock(**unlocked(disk)->open_root(kVolumePath), *superblock).has_value());
   {
     const auto mounted = open_filesystem(disk);
     DEDUPFS_CHECK(mounted && (*mounted)->close());
   }
   return disk->image();
+}
+
+Sealing sealing_of(const DiskImage& volume) {
+  return volume.names.contains(std::string(kVolumePath) + "/unmounted") ? Sealing::kEncrypted : Sealing::kPlain;
+}
+
+std::shared_ptr<Backing> unlocked(const std::shared_ptr<MemoryDisk>& disk) {
+  auto key_of = [](const Path&, const KeyHeader& header) -> Result<std::shared_ptr<const VolumeKey>> {
+    DEDUPFS_ASSIGN(UnlockedKey unlocked_key, unlock(header, bytes_of(kPassphrase)));
+    return std::move(unlocked_key.key);
+  };
+  return std::make_shared<SealedBacking>(disk, std::move(key_of));
 }
 
 Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<MemoryDisk>& disk, const RunOptions& run) {
@@ -62,7 +86,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<Memory
   options.cache_bytes = 8 << 20;
   options.slow_bytes = 0;                             // what can be compressed lands
   options.index_patience = std::chrono::seconds(20);  // RocksDB forgets a flush now and then
-  DEDUPFS_ASSIGN(auto volume, Volume::open(kVolumePath, options, disk));
+  DEDUPFS_ASSIGN(auto volume, Volume::open(kVolumePath, options, unlocked(disk)));
   FilesystemOptions filesystem;
   filesystem.commit_interval = run.commit_interval;
   filesystem.background_patience = {};
@@ -95,7 +119,7 @@ void RecordedRun::remember_tree() {
 
 void RecordedRun::make_volume() {
   history_.from_nothing = true;
-  const auto made = Volume::create(kVolumePath, small_settings(), disk_);
+  const auto made = make_small_volume_on(disk_, options_.sealing);
   if (!made) {
     failed("making the volume", made.error());
     throw RunEnded();

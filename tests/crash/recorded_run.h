@@ -46,14 +46,20 @@ struct History {
 
 struct RunEnded {};
 
+enum class Sealing { kPlain, kEncrypted };
+
 struct RunOptions {
   bool faults = false;
   std::chrono::milliseconds commit_interval = std::chrono::hours(1);
   unsigned defragment_percent = 0;
+  Sealing sealing = Sealing::kPlain;  // of a volume that the run makes
 };
 
 // A new volume with small regions and containers, mounted once.
-DiskImage make_small_volume();
+DiskImage make_small_volume(Sealing sealing = Sealing::kPlain);
+Sealing sealing_of(const DiskImage& volume);
+// The disk, as those see it who have the passphrase of make_small_volume().
+std::shared_ptr<Backing> unlocked(const std::shared_ptr<MemoryDisk>& disk);
 Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<MemoryDisk>& disk,
                                                     const RunOptions& options = {});
 

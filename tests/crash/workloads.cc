@@ -352,7 +352,8 @@ History record_with_fault(const Workload& workload, std::uint64_t seed, const Di
   const bool faults = fault != nullptr;
   RecordedRun run(workload.from_nothing ? DiskImage() : volume, {.faults = faults,
                                                                  .commit_interval = workload.commit_interval,
-                                                                 .defragment_percent = workload.defragment_percent});
+                                                                 .defragment_percent = workload.defragment_percent,
+                                                                 .sealing = sealing_of(volume)});
   try {
     if (workload.from_nothing) {
       run.disk().set_fault(fault);

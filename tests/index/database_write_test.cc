@@ -247,5 +247,16 @@ TEST_F(DatabaseWriteTest, TheLogIsNotEmptiedWhereTheTablesWouldNotFit) {
   EXPECT_FALSE(std::filesystem::exists(index() / "000001.dbtmp"));
 }
 
+// RocksDB removes what it does not know when a copy of the index is done.
+TEST_F(DatabaseWriteTest, TheFileThatIsWrittenOnTrialMayBeGone) {
+  const auto database = open_faulty("unlink", "000001.dbtmp", ErrorCode::kNotFound);
+  ASSERT_TRUE(put(*database, "a", "1"));
+
+  fails_ = true;
+  const auto emptied = database->empty_log();
+
+  EXPECT_TRUE(emptied) << emptied.error().message();
+}
+
 }  // namespace
 }  // namespace dedupfs

@@ -41,6 +41,9 @@ fresh() { # an empty volume, mounted, and empty folders for the other places
   new_volume
   remount allow_other,snapshots=visible
 }
+# rsync leaves the time of a folder alone that differs within the same second.
+in_seconds() { python3 "$here/manifest.py" "$1" | sed -E "s/^(.* d[rwxstST-]{9} [0-9]+ [0-9]+ [0-9]+)[0-9]{9}/\\1/"; }
+same_tree() { check_equal "$1" "$(in_seconds "$2")" "$(in_seconds "$3")"; }
 snapshot() { dedupfs-snapshot create "$mnt" "$1" 2>/dev/null; }
 
 # ---------------------------------------------------------------- deleted-file.md
@@ -87,8 +90,8 @@ touch -r "$scratch/before" "$scratch/home"
 same_tree "home server: with owners and ACLs" "$scratch/before" "$scratch/home"
 if command -v systemd-analyze >/dev/null; then
   mkdir "$scratch/units"
-  block home-server ini 1 >"$scratch/units/backup-home.timer"
-  block home-server ini 2 >"$scratch/units/backup-home.service"
+  block home-server ini 2 >"$scratch/units/backup-home.timer"
+  block home-server ini 3 >"$scratch/units/backup-home.service"
   printf '[Service]\nType=oneshot\nExecStart=/bin/true\n' >"$scratch/units/dedupfs@.service"
   check_equal "home server: systemd takes the units" "" "$(systemd-analyze verify "$scratch"/units/backup-home.* 2>&1 | grep -F "$scratch")"
   check "home server: and the hour" systemd-analyze calendar hourly '*-*-* 02:00'

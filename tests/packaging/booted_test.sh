@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The package under a booted systemd: a Debian in a container, by systemd-nspawn. Units, watchdog, kill -9, timers, fstab, automount,
-# events, and whether what was written just before a poweroff is there.
+# events, an encrypted volume, and whether what was written just before a poweroff is there.
 # Prints PASS or FAIL and a name a line; the last line is "N passed, N failed".
 #
 # Usage: tests/packaging/booted_test.sh FOLDER      what scripts/package made; as root
@@ -179,14 +179,27 @@ check "mount -a" sh_inside 'systemctl daemon-reload; mount /plain && mountpoint 
 check "remount,ro makes it read-only" sh_inside 'mount -o remount,ro /plain && ! touch /plain/x'
 check "remount,rw makes it writable" sh_inside 'mount -o remount,rw /plain && touch /plain/x'
 
+# An encrypted volume, whose key is a credential of its unit.
+check "mkfs of an encrypted volume" sh_inside 'mkdir /sealed && echo "the key of the machine" >/etc/dedupfs/sealed.key && chmod 400 /etc/dedupfs/sealed.key &&
+  mkfs.dedupfs --encrypt --key-file /etc/dedupfs/sealed.key /srv/sealed && echo VOLUME=/srv/sealed >/etc/dedupfs/sealed.conf'
+sh_inside 'systemctl start dedupfs@sealed.service'
+check_equal "without its key the unit does not mount it" "" "$(inside findmnt -n /sealed)"
+check "the drop-in for its key" sh_inside 'systemctl stop dedupfs@sealed.service; systemctl reset-failed
+  mkdir /etc/systemd/system/dedupfs@sealed.service.d &&
+  cp /usr/share/doc/dedupfs/contrib/systemd/encrypted.conf /etc/systemd/system/dedupfs@sealed.service.d && systemctl daemon-reload'
+check "enable --now returns when it is mounted, for all to see" sh_inside 'systemctl enable --now dedupfs@sealed.service && mountpoint -q /sealed'
+check "the environment of the daemon does not hold the key" sh_inside \
+  '! grep -qa "the key of the machine" "/proc/$(systemctl show --value --property=MainPID dedupfs@sealed.service)/environ"'
+
 # What is written just before the poweroff, without a sync.
-sh_inside 'for place in /backup /plain; do head -c 20000000 /dev/urandom >$place/last; sha256sum $place/last; done >/sums; systemctl poweroff --no-block' >/dev/null
+sh_inside 'for place in /backup /plain /sealed; do head -c 20000000 /dev/urandom >$place/last; sha256sum $place/last; done >/sums; systemctl poweroff --no-block' >/dev/null
 check_here "it powers off" await_poweroff
 closed_in_order() { [ -z "$(find "$1/index" -name '*.log' -size +0)" ]; }
 for name in volume plain; do check "/srv/$name was closed before the end" closed_in_order "$root/srv/$name"; done
 
 check_here "it boots again" boot
 check "the service is up" wait_until 60 is_active $unit
+check "the encrypted volume is up" wait_until 60 is_active dedupfs@sealed.service
 check "fstab mounted its volume" inside mountpoint -q /plain
 check "what was written just before the poweroff is there" inside sha256sum --quiet -c /sums
 check "the mount of systemd's automount waits for a user" sh_inside 'systemctl is-active auto.automount && ! grep -q " /auto fuse" /proc/mounts'

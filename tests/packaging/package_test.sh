@@ -7,7 +7,7 @@
 set -uo pipefail
 
 packages=$(realpath "${1:?the folder that scripts/package made}")
-deb=$(find "$packages" -name 'dedupfs_*.deb')
+deb=$(find "$packages" -maxdepth 1 -name 'dedupfs_*.deb')
 [ -f "$deb" ] || { echo "FAIL environment: $packages has not one dedupfs_*.deb"; exit 1; }
 [ "$(id -u)" -eq 0 ] || { echo "FAIL environment: not root"; exit 1; }
 for program in dpkg lintian systemd-analyze; do
@@ -56,7 +56,8 @@ every_program_has_completions() {
 }
 the_rest_is_there() {
   diff -r "$(dirname "$0")/../../docs/schemas" /usr/share/dedupfs/schemas || return 1
-  [ -d /usr/share/doc/dedupfs/contrib/events ] && [ -s /usr/share/doc/dedupfs/contrib/prometheus/dedupfs.rules.yml ]
+  [ -d /usr/share/doc/dedupfs/contrib/events ] && [ -s /usr/share/doc/dedupfs/contrib/prometheus/dedupfs.rules.yml ] &&
+    [ -s /usr/share/doc/dedupfs/contrib/systemd/encrypted.conf ]
 }
 links_of_documents_lead_somewhere() { says_nothing python3 -B "$(dirname "$0")/dead_links.py" /usr/share/doc/dedupfs; }
 unit_is_clean() { says_nothing systemd-analyze verify --man=no --recursive-errors=no "$1"; }

@@ -67,6 +67,11 @@ class ReclaimedVolume {
   ReclaimedVolume(Path path, References kept) : path_(std::move(path)), kept_(kept), committed_(std::move(kept)) {
     open();
   }
+  // The same, opened by another backing, which does not fail.
+  ReclaimedVolume(Path path, References kept, std::shared_ptr<Backing> opener)
+      : path_(std::move(path)), opener_(std::move(opener)), kept_(kept), committed_(std::move(kept)) {
+    open();
+  }
 
   // As after a crash: what was not committed is gone.
   void reopen() {
@@ -274,7 +279,7 @@ class ReclaimedVolume {
                                 .waiting_region_bytes = 8 << 20,  // so that of a batch of a move some is in containers
                                 .threads = threads,
                                 .slow_bytes = 0},
-                               backing_);
+                               opener_);
     ASSERT_TRUE(opened) << opened.error().message();
     volume_ = std::move(*opened);
   }
@@ -315,6 +320,7 @@ class ReclaimedVolume {
   TempDir directory_;
   Path path_;
   std::shared_ptr<FaultyBacking> backing_ = std::make_shared<FaultyBacking>();
+  std::shared_ptr<Backing> opener_ = backing_;
   References kept_;
   References frozen_;
   References committed_;

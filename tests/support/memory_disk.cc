@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace dedupfs {
 namespace {
@@ -224,10 +225,16 @@ std::vector<DiskEvent> MemoryDisk::events() const {
 }
 
 thread_local int MemoryDisk::FaultsPaused::depth_ = 0;
+thread_local std::unique_lock<std::mutex>* MemoryDisk::FaultsPaused::asking_ = nullptr;
 
 std::optional<MemoryDisk::Fault> MemoryDisk::ask(std::string_view operation, const Path& path) const {
   if (FaultsPaused::depth_ != 0) return std::nullopt;
-  const std::lock_guard lock(fault_mutex_);
+  std::unique_lock lock(fault_mutex_);
+  struct Asking {  // it may end with an exception
+    explicit Asking(std::unique_lock<std::mutex>& held) : before(std::exchange(FaultsPaused::asking_, &held)) {}
+    ~Asking() { FaultsPaused::asking_ = before; }
+    std::unique_lock<std::mutex>* before;
+  } const asking(lock);
   return fault_ ? fault_(operation, path) : std::nullopt;
 }
 

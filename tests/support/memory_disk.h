@@ -72,17 +72,23 @@ class MemoryDisk final : public Backing, public std::enable_shared_from_this<Mem
   };
   using FaultSource = std::function<std::optional<Fault>(std::string_view operation, const Path& path)>;
   void set_fault(FaultSource fault);
-  // While it lives no call of its thread fails: for those who look at what the faults did.
+  // While it lives no call of its thread fails: for those who look at what the faults did. In a FaultSource, which is asked by one
+  // thread at a time otherwise, other threads may ask meanwhile.
   class FaultsPaused {
    public:
-    FaultsPaused() { ++depth_; }
-    ~FaultsPaused() { --depth_; }
+    FaultsPaused() {
+      if (depth_++ == 0 && asking_ != nullptr) asking_->unlock();
+    }
+    ~FaultsPaused() {
+      if (--depth_ == 0 && asking_ != nullptr) asking_->lock();
+    }
     FaultsPaused(const FaultsPaused&) = delete;
     FaultsPaused& operator=(const FaultsPaused&) = delete;
 
    private:
     friend class MemoryDisk;
     static thread_local int depth_;
+    static thread_local std::unique_lock<std::mutex>* asking_;  // of this thread, while it is in a FaultSource
   };
 
   void set_space(Space space);

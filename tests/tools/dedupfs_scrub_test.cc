@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "manual.h"
@@ -89,6 +91,17 @@ TEST(RunScrub, CanBeStopped) {
 
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(outcome.out, HasSubstr("stopped early"));
+}
+
+TEST(RunScrub, SaysWithItsCodeThatAnotherStoppedWhatItWaitsFor) {
+  const ServedVolume volume;
+  auto waiting = std::async(std::launch::async, [&] { return scrub({"--wait", "--rate", "1", volume.path()}); });
+  while (!json_of({"--status", "--json", volume.path()}).at("running").get<bool>())
+    ASSERT_EQ(waiting.wait_for(std::chrono::milliseconds(1)), std::future_status::timeout) << waiting.get().out;
+
+  EXPECT_EQ(scrub({"--stop", volume.path()}).exit_code, 0);
+
+  EXPECT_EQ(waiting.get().exit_code, 3);
 }
 
 TEST(RunScrub, ABadRateIsNamedWithTheRemedy) {

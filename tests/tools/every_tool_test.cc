@@ -17,7 +17,9 @@
 #include "dedupfs_extract.h"
 #include "dedupfs_gc.h"
 #include "dedupfs_import.h"
+#include "dedupfs_key.h"
 #include "dedupfs_quota.h"
+#include "dedupfs_remote.h"
 #include "dedupfs_report.h"
 #include "dedupfs_scrub.h"
 #include "dedupfs_snapshot.h"
@@ -89,7 +91,19 @@ std::vector<Tool> all_tools() {
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_gc(arguments, out, err); }, 1, 2},
       {"dedupfs-import",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_import(arguments, out, err); }, 1, 2},
+      {"dedupfs-key",
+       run_key,
+       1,
+       2,
+       "dedupfs-key.8",
+       {"list", "add", "change", "remove", "export", "recover", "rotate"}},
       {"dedupfs-quota", run_quota, 1, 2, "dedupfs-quota.8", {"set", "show", "list", "remove"}},
+      {"dedupfs-remote",
+       [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_remote(arguments, out, err); },
+       1,
+       2,
+       "dedupfs-remote.8",
+       {"attach", "push", "status", "verify", "usage", "clone", "takeover"}},
       {"dedupfs-report", run_report, 1, 2, "dedupfs-report.1"},
       {"dedupfs-scrub",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_scrub(arguments, out, err); }, 1, 2},
@@ -177,6 +191,14 @@ TEST_P(EveryTool, HasJsonAlsoForItsErrors) {
   EXPECT_EQ(document.at("error").at("exit_code"), GetParam().usage_error);
   EXPECT_THAT(document.at("error").at("message").get<std::string>(), Not(testing::IsEmpty()));
   EXPECT_THAT(outcome.err, HasSubstr("--help"));
+}
+
+TEST_P(EveryTool, HasItsExitCodesInTheTable) {
+  const std::string& name = GetParam().name;
+  std::ifstream file(DEDUPFS_DOCS_DIR "/exit-codes.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  const std::string in_list = "`-" + name.substr(name.find('-') + 1) + '`';
+  EXPECT_TRUE(page.find('`' + name + '`') != std::string::npos || page.find(in_list) != std::string::npos) << name;
 }
 
 TEST(JsonContract, ADocumentOfAnotherFormIsFound) {

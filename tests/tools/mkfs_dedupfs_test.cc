@@ -55,6 +55,17 @@ TEST_F(MkfsTest, AnErrorIsJsonToo) {
   EXPECT_EQ(nlohmann::json::parse(outcome.out).at("error").at("exit_code"), 8);
 }
 
+// Somebody who gives a key believes that the volume will be encrypted.
+TEST_F(MkfsTest, AKeyWithoutEncryptMakesNoVolume) {
+  for (const std::string option : {"--key-file", "--passphrase-command", "--keyring"}) {
+    const Outcome outcome = outcome_of(run_mkfs, {option, "name", path()});
+
+    EXPECT_EQ(outcome.exit_code, 16) << option;
+    EXPECT_THAT(outcome.err, HasSubstr("--encrypt")) << option;
+    EXPECT_FALSE(std::filesystem::exists(path())) << option;
+  }
+}
+
 TEST_F(MkfsTest, OptionsStayWithTheVolume) {
   const Outcome outcome = outcome_of(run_mkfs, {"--chunker", "fixed:size=4k", "--compression", "none", "--delta",
                                                 "none", "--region", "64k", "--label", "mine", path()});

@@ -12,7 +12,7 @@ namespace {
 
 TEST(VolumeSource, OpensAVolumeOnceForAllQuestions) {
   const ClosedVolume volume;
-  VolumeSource source(volume.path(), false);
+  VolumeSource source(volume.path(), {});
   const nlohmann::json request{{"command", "statistics"}};
   std::vector<Volume*> opened;
   const auto note = [&](Volume& given) -> Result<nlohmann::json> {
@@ -29,7 +29,7 @@ TEST(VolumeSource, OpensAVolumeOnceForAllQuestions) {
 
 TEST(VolumeSource, AsksTheDaemonOfAVolumeInUse) {
   const ServedVolume volume;
-  VolumeSource source(volume.path(), false);
+  VolumeSource source(volume.path(), {});
   const auto unread = [](Volume&) -> Result<nlohmann::json> { return Error{ErrorCode::kStale, "it was opened"}; };
 
   EXPECT_EQ(value_of(source.statistics()).at("files"), 2);
@@ -39,14 +39,14 @@ TEST(VolumeSource, AsksTheDaemonOfAVolumeInUse) {
 
 TEST(VolumeSource, AnswersTheSameOfAVolumeThatIsNotInUse) {
   const ClosedVolume volume;
-  VolumeSource source(volume.path(), false);
+  VolumeSource source(volume.path(), {});
 
   EXPECT_EQ(value_of(source.statistics()).at("files"), 2);
   EXPECT_TRUE(value_of(source.history()).is_array());
 }
 
 TEST(VolumeSource, AVolumeThatIsNotThereIsAnError) {
-  VolumeSource source("/no/such/volume", false);
+  VolumeSource source("/no/such/volume", {});
 
   EXPECT_TRUE(fails_with(ErrorCode::kNotFound, source.statistics()));
 }

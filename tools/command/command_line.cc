@@ -20,7 +20,7 @@ bool names_one_of(std::string_view text, std::span<const std::string_view> words
 // By the word that the help has for the value.
 Value kind_of(std::string_view placeholder) {
   static constexpr std::array<std::string_view, 3> kFolders = {"VOLUME", "MOUNTPOINT", "DIR"};
-  static constexpr std::array<std::string_view, 4> kFiles = {"PATH", "SRC", "DST", "INPUT"};
+  static constexpr std::array<std::string_view, 5> kFiles = {"PATH", "FILE", "SRC", "DST", "INPUT"};
   if (names_one_of(placeholder, kFolders)) return Value::kFolder;
   return names_one_of(placeholder, kFiles) ? Value::kFile : Value::kText;
 }

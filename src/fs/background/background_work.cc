@@ -11,7 +11,6 @@
 
 #include "base/printable.h"
 #include "fs/background/idle_memory.h"
-#include "store/chunks/dropped_bytes.h"
 
 namespace dedupfs {
 namespace {
@@ -19,12 +18,6 @@ namespace {
 constexpr std::chrono::seconds kLookInterval{10};
 // Without a request for so long, a volume is idle.
 constexpr std::chrono::seconds kIdleFor{5};
-// An automatic reclaim for fewer bytes is never worth its cost.
-constexpr std::uint64_t kMinDroppedBytes = 64 << 20;
-// A reclaim is due when files dropped this share of the bytes in containers. Other files may still refer to the dropped data.
-// The mark finds out whether they do, and is cheap.
-constexpr double kDroppedShare = 0.2;
-constexpr double kGarbageLeft = 0.1;
 // With less than this share of the disk free, a reclaim is due earlier and frees more.
 constexpr double kShortOfSpace = 0.1;
 // The limit at the end of a mount, so that an unmount does not take much longer.
@@ -114,13 +107,17 @@ void BackgroundWork::start_checkpoints() {
 }
 
 void BackgroundWork::start() {
+  due_reclaims_ =
+      std::make_unique<DueReclaims>(volume_, settings_.settle,
+                                    DueReclaims::Host{.is_writable = [this] { return !writability_.is_aborted(); },
+                                                      .is_idle = [this] { return is_idle(); },
+                                                      .is_short_of_space = [this] { return is_short_of_space(); }});
   reclaimer_ = std::make_unique<Reclaimer>(
       volume_, reclaim_host(),
-      Reclaimer::Settings{
-          .look_interval = kLookInterval,
-          .due = [this](ReclaimGoal goal) { return goal == ReclaimGoal::kSettle ? due_settling() : due_reclaim(); },
-          .is_idle = [this] { return is_idle(); },
-          .yielding_cpu_percent = settings_.settle_cpu_percent});
+      Reclaimer::Settings{.look_interval = kLookInterval,
+                          .due = [this](ReclaimGoal goal) { return due_reclaims_->find(goal); },
+                          .is_idle = [this] { return is_idle(); },
+                          .yielding_cpu_percent = settings_.settle_cpu_percent});
   scrubber_.resume();
   if (settings_.defragment_percent != 0)
     defragmenter_ = std::make_unique<Defragmenter>(volume_, settings_.defragment_percent, defragmenter_host());
@@ -178,26 +175,6 @@ bool BackgroundWork::is_short_of_space() {
 
 bool BackgroundWork::is_idle() const {
   return settings_.settle == SettleMode::kAlways || activity_.is_idle_for(kIdleFor);
-}
-
-// From a full container on: smaller ones would be many, and dedupfs-gc --settle takes them.
-std::optional<ReclaimSettings> BackgroundWork::due_settling() {
-  if (settings_.settle == SettleMode::kOff || writability_.is_aborted() || !is_idle()) return std::nullopt;
-  const auto landed = volume_.containers().landed_bytes();
-  if (!landed || *landed < volume_.containers().container_bytes()) return std::nullopt;
-  return ReclaimSettings{.goal = ReclaimGoal::kSettle, .yields = true};
-}
-
-std::optional<ReclaimSettings> BackgroundWork::due_reclaim() {
-  const std::uint64_t dropped = volume_.chunks().dropped().count();
-  if (dropped < kMinDroppedBytes || writability_.is_aborted()) return std::nullopt;
-  if (is_short_of_space()) return ReclaimSettings();
-  const auto containers = volume_.containers().list();
-  if (!containers) return std::nullopt;
-  double bytes = 0;
-  for (const auto& container : *containers) bytes += static_cast<double>(container.bytes);
-  if (static_cast<double>(dropped) < kDroppedShare * bytes) return std::nullopt;
-  return ReclaimSettings{.garbage_left = kGarbageLeft};
 }
 
 }  // namespace dedupfs

@@ -1,5 +1,5 @@
-// The background work of a mounted volume: scrubs, checkpoints, reclaims and settling, defragmentation. This decides when each is due, and
-// connects it to the filesystem.
+// The background work of a mounted volume: scrubs, checkpoints, reclaims and settling, defragmentation. This connects it to the
+// filesystem.
 //
 // Threads:   each kind of work has a thread of its own. Call the functions here from one thread, except after_commit(). The
 //            objects that it returns can be used from any thread.
@@ -18,6 +18,7 @@
 #include "fs/background/checkpointer.h"
 #include "fs/background/damaged_files.h"
 #include "fs/background/defragmenter.h"
+#include "fs/background/due_reclaims.h"
 #include "fs/background/reclaimer.h"
 #include "fs/background/settle_mode.h"
 #include "fs/background/stored_references.h"
@@ -70,8 +71,6 @@ class BackgroundWork {
   void keep_damaged_files(std::optional<DamagedFileNames> files);
   DefragmenterHost defragmenter_host();
   bool is_short_of_space();
-  std::optional<ReclaimSettings> due_reclaim();
-  std::optional<ReclaimSettings> due_settling();
   bool is_idle() const;
 
   Volume& volume_;
@@ -90,6 +89,7 @@ class BackgroundWork {
   // Last, so that their threads end before the objects that they use.
   std::unique_ptr<Checkpointer> checkpointer_;
   Scrubber scrubber_;
+  std::unique_ptr<DueReclaims> due_reclaims_;  // of the thread of the reclaimer
   std::unique_ptr<Reclaimer> reclaimer_;
   std::unique_ptr<Defragmenter> defragmenter_;
 };

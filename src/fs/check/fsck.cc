@@ -12,6 +12,7 @@
 #include "store/check/container_repair.h"
 #include "store/check/store_check.h"
 #include "store/format/superblock.h"
+#include "store/seal/sealed_folder.h"
 #include "store/volume/ownership.h"
 #include "store/volume/volume.h"
 
@@ -37,6 +38,9 @@ class Fsck {
     DEDUPFS_ASSIGN(superblock_, read_superblock(*volume_));
     if (changes_volume()) DEDUPFS_TRY(require_writable(superblock_));
     DEDUPFS_ASSIGN(const auto lock, lock_volume());
+    DEDUPFS_TRY(compare_all_files(*volume_));
+    differences_ = differences_of(*volume_);
+    DEDUPFS_TRY(judge_differences());
     DEDUPFS_TRY(open_containers());
 
     IndexRepair index(volume_, superblock_);
@@ -50,7 +54,8 @@ class Fsck {
       DEDUPFS_ASSIGN(found, check(kRecheckPass));
     }
     DEDUPFS_TRY(settle(index, found));
-    report_.errors_left = found.errors;
+    report_.errors_found += differences_.size();
+    report_.errors_left = found.errors + (takes_differences() ? 0 : differences_.size());
     report_.lost_files = std::move(found.lost_files);
     if (options_.mode == FsckOptions::Mode::kAll && report_.is_clean()) {
       DEDUPFS_ASSIGN(const auto cut, cut_torn_tails(containers_, superblock_, found.regions));
@@ -70,7 +75,11 @@ class Fsck {
     std::vector<HarmfulTable> harmful;
   };
 
-  bool changes_volume() const { return options_.mode != FsckOptions::Mode::kCheck; }
+  // Whether old files are still those of the volume is for people to say, so a repair that nobody looks at changes nothing then.
+  bool takes_differences() const { return options_.mode == FsckOptions::Mode::kAll; }
+  bool changes_volume() const {
+    return options_.mode != FsckOptions::Mode::kCheck && (differences_.empty() || takes_differences());
+  }
 
   Result<std::shared_ptr<const void>> lock_volume() const {
     for (;;) {
@@ -113,9 +122,20 @@ class Fsck {
     return {};
   }
 
+  // Files of an encrypted volume that are not as its last unmount left them.
+  Result<void> judge_differences() {
+    for (const Error& difference : differences_) print("error: " + difference.message());
+    if (differences_.empty() || !takes_differences()) return {};
+    DEDUPFS_TRY(take_files_as_they_are(*volume_));
+    repaired("the files of the volume are taken as they are now");
+    return {};
+  }
+
   Result<void> repair_files() {
     DEDUPFS_ASSIGN(const auto superblock, repair_superblock(*volume_));
-    if (superblock) repaired(*superblock + ": restored from the other copy");
+    DEDUPFS_ASSIGN(const auto key_header, repair_hidden_key_header(*volume_));
+    for (const auto& copy : {superblock, key_header})
+      if (copy) repaired(*copy + ": restored from the other copy");
     DEDUPFS_ASSIGN(const auto headers, repair_container_headers(containers_, superblock_));
     for (const std::string& line : headers) repaired(line);
     return {};
@@ -256,6 +276,7 @@ class Fsck {
   std::shared_ptr<BackingFolder> containers_;
   const FsckOptions& options_;
   Superblock superblock_;
+  std::vector<Error> differences_;
   FsckReport report_;
   std::map<std::string, std::uint64_t> lines_;  // by kind
   std::uint64_t losses_ = 0;

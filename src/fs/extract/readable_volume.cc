@@ -9,6 +9,7 @@
 #include "fs/extract/read_only_folder.h"
 #include "index/table_check.h"
 #include "store/format/superblock.h"
+#include "store/seal/sealed_folder.h"
 #include "store/volume/ownership.h"
 
 namespace dedupfs {
@@ -39,6 +40,7 @@ Result<std::unique_ptr<ReadableVolume>> ReadableVolume::open(const Path& path, c
                                                              const std::shared_ptr<Backing>& backing) {
   std::unique_ptr<ReadableVolume> volume(new ReadableVolume);
   DEDUPFS_ASSIGN(auto folder, Volume::open_folder(path, backing));
+  volume->real_folder_ = folder;
   volume->folder_ = std::make_shared<ReadOnlyFolder>(std::move(folder));
   if (!options.volume.foreign) DEDUPFS_TRY(require_own(*volume->folder_));
   DEDUPFS_TRY(read_superblock(*volume->folder_));  // first: a folder without one is no volume
@@ -52,7 +54,7 @@ Result<std::unique_ptr<ReadableVolume>> ReadableVolume::open(const Path& path, c
     if (!is_of_index(opened.error())) return opened.error();
     options.say("the index of the volume cannot be read: " + opened.error().message());
   }
-  DEDUPFS_TRY(volume->rebuild_index(options, *backing));
+  DEDUPFS_TRY(volume->rebuild_index(options));
   return volume;
 }
 
@@ -70,24 +72,26 @@ Result<void> ReadableVolume::open_filesystem(std::shared_ptr<BackingFolder> fold
   return {};
 }
 
-Result<void> ReadableVolume::make_scratch(const Path& parent, Backing& backing) {
-  DEDUPFS_ASSIGN(scratch_parent_, backing.open_root(parent));
+// Whatever others left in the folder, it is no volume here, and needs no key.
+Result<void> ReadableVolume::make_scratch(const Path& parent) {
+  DEDUPFS_ASSIGN(scratch_parent_, Backing::posix()->open_root(parent));
   for (int attempt = 0; attempt < kMostScratchNames; ++attempt) {
     const std::string name = fmt::format("dedupfs-index.{}.{}", ::getpid(), attempt);
     const auto made = scratch_parent_->make_folder(name);
     if (!made && made.error().code() == ErrorCode::kExists) continue;
     if (!made) return made.error();
     scratch_name_ = name;
-    DEDUPFS_ASSIGN(scratch_, scratch_parent_->open_folder(name));
+    DEDUPFS_ASSIGN(auto scratch, scratch_parent_->open_folder(name));
+    scratch_ = sealed_like(*real_folder_, std::move(scratch));
     return {};
   }
   return Error{ErrorCode::kExists, parent.string() + ": no free name for a folder"};
 }
 
 // The repair believes that it works in the volume.
-Result<void> ReadableVolume::rebuild_index(const ReadableVolumeOptions& options, Backing& backing) {
+Result<void> ReadableVolume::rebuild_index(const ReadableVolumeOptions& options) {
   filesystem_.reset();
-  DEDUPFS_TRY(make_scratch(options.scratch, backing));
+  DEDUPFS_TRY(make_scratch(options.scratch));
   options.say(fmt::format("a new one is made in {}: all containers are read for that",
                           (scratch_parent_->path() / scratch_name_).string()));
   DEDUPFS_ASSIGN(Superblock superblock, read_superblock(*folder_));

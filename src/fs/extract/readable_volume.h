@@ -45,10 +45,11 @@ class ReadableVolume {
  private:
   ReadableVolume() = default;
   Result<void> open_filesystem(std::shared_ptr<BackingFolder> folder, const ReadableVolumeOptions& options);
-  Result<void> rebuild_index(const ReadableVolumeOptions& options, Backing& backing);
-  Result<void> make_scratch(const Path& parent, Backing& backing);
+  Result<void> rebuild_index(const ReadableVolumeOptions& options);
+  Result<void> make_scratch(const Path& parent);
 
-  std::shared_ptr<BackingFolder> folder_;
+  std::shared_ptr<BackingFolder> real_folder_;
+  std::shared_ptr<BackingFolder> folder_;  // the same, not to be changed
   std::shared_ptr<const void> lock_;
   std::shared_ptr<BackingFolder> scratch_parent_;
   std::string scratch_name_;  // empty: there is none

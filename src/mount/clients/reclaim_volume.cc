@@ -7,8 +7,8 @@ namespace dedupfs {
 
 Result<ReclaimStatus> reclaim_volume(const Path& path, ReclaimGoal goal, bool foreign,
                                      const std::function<bool(const ReclaimStatus&)>& goes_on,
-                                     std::uint64_t bytes_per_second) {
-  DEDUPFS_ASSIGN(auto volume, Volume::open(path, {.foreign = foreign}));
+                                     std::uint64_t bytes_per_second, const std::shared_ptr<Backing>& backing) {
+  DEDUPFS_ASSIGN(auto volume, Volume::open(path, {.foreign = foreign}, backing));
   DEDUPFS_ASSIGN(const auto filesystem, Filesystem::open(std::move(volume), {}));
   filesystem->reclaimer().set_rate(bytes_per_second);
   DEDUPFS_ASSIGN(const ReclaimStatus status,

@@ -15,6 +15,7 @@ namespace dedupfs {
 // `foreign`: see VolumeOptions. `bytes_per_second`: as Reclaimer::set_rate().
 Result<ReclaimStatus> reclaim_volume(const Path& path, ReclaimGoal goal, bool foreign,
                                      const std::function<bool(const ReclaimStatus&)>& goes_on,
-                                     std::uint64_t bytes_per_second = 0);
+                                     std::uint64_t bytes_per_second = 0,
+                                     const std::shared_ptr<Backing>& backing = Backing::posix());
 
 }  // namespace dedupfs

@@ -42,6 +42,7 @@
 #include "mount/system/mount_record.h"
 #include "mount/system/mount_table.h"
 #include "mount/system/unmount.h"
+#include "store/seal/secret.h"
 
 namespace dedupfs {
 
@@ -208,7 +209,8 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request,
                                     request.volume.string(), human_size(log_bytes)));
   };
   supervision.opening("opening " + request.volume.string());
-  auto volume = when_closed(request.volume, [&] { return Volume::open(request.volume, volume_options); });
+  auto volume =
+      when_closed(request.volume, [&] { return Volume::open(request.volume, volume_options, request.backing); });
   if (!volume) {
     if (volume.error().code() != ErrorCode::kReadOnly) return volume.error();
     return Error{ErrorCode::kReadOnly, volume.error().message() + "; mount it with -o ro"};
@@ -309,6 +311,7 @@ int run_daemon(const MountRequest& request, Startup& startup, Supervision& super
   mount.answer_publicly(public_questions(mount));
   const std::unique_ptr<ControlServer> control = start_control(mount, request);
   (*filesystem)->volume().warn_of_small_index_memory();
+  if (!are_secrets_locked() && has_swap()) spdlog::warn("{}", kUnlockedSecrets);
   std::optional<Closing::Clock::time_point> signalled;
   const Result<void> served = serve(mount, request, startup, supervision, signalled);
   supervision.stop_probing();
@@ -353,6 +356,7 @@ int run_mount(const MountRequest& asked) {
     return kMountUsage;
   }
   prepare_process();
+  lock_secrets_again();  // a child of fork() has no locked memory
   harden_process({.is_root = ::geteuid() == 0, .core_dump = request->options.core_dump});
   const sigset_t signals = handled_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);

@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,8 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+
+#include "store/seal/secret.h"
 
 namespace dedupfs {
 
@@ -63,17 +64,11 @@ void lower_oom_score() {
   if (!file) spdlog::debug("{} could not be changed", kFile);
 }
 
-// The cache holds data that users may not read of each other. A core file is only one way to them: if the kernel gives cores to a
-// program, the limit alone has no effect.
-void forbid_core_dumps() {
-  const rlimit none{};
-  if (::setrlimit(RLIMIT_CORE, &none) != 0 || ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) report_failure("core dumps");
-}
-
 }  // namespace
 
 void harden_process(const Hardening& hardening) {
-  if (!hardening.core_dump) forbid_core_dumps();
+  // The cache holds data that users may not read of each other.
+  if (!hardening.core_dump && !forbid_core_files()) report_failure("core dumps");
   if (!hardening.is_root) return;  // whose unmounting needs fusermount3, a set-user-id program
   lower_oom_score();
   drop_capabilities();

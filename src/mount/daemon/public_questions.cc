@@ -109,6 +109,7 @@ Result<nlohmann::json> committed_statistics(FuseMount& mount) {
   nlohmann::json json = statistics_json(statistics, filesystem.volume().superblock(), filesystem.scrubber().status(),
                                         reclaim_status_of(filesystem), true);
   json["performance"] = performance_of(mount);
+  json["encryption"] = encryption_json(*filesystem.volume().folder());
   return json;
 }
 

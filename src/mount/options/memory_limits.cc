@@ -101,4 +101,10 @@ std::uint64_t available_memory(const std::filesystem::path& root) {
   return std::min(most, memory_by_name(root, "MemAvailable:").value_or(most));
 }
 
+bool has_swap(const std::filesystem::path& root) {
+  std::ifstream swaps(root / "proc/swaps");
+  std::string line;
+  return std::getline(swaps, line) && std::getline(swaps, line);  // below a line of titles
+}
+
 }  // namespace dedupfs

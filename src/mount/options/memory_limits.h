@@ -33,4 +33,7 @@ std::uint64_t memory_of_machine(const std::filesystem::path& root = "/");
 // Of these, what programs can get now without swapping others out. What others in its cgroup take is not looked at.
 std::uint64_t available_memory(const std::filesystem::path& root = "/");
 
+// Whether what programs have in memory can get to a disk.
+bool has_swap(const std::filesystem::path& root = "/");
+
 }  // namespace dedupfs

@@ -122,6 +122,17 @@ OwnOption compression_option(std::string_view name, std::optional<Compression> M
           "SPEC"};
 }
 
+OwnOption text_option(std::string_view name, std::string MountOptions::*field, std::string_view help,
+                      std::string_view shown_value) {
+  return {name, help,
+          [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
+            if (value.empty()) return bad_value(option, value, "given");
+            options.*field = value;
+            return {};
+          },
+          [=](const MountOptions& options) { return options.*field; }, shown_value};
+}
+
 const std::vector<OwnOption>& own_options() {
   static const std::vector<OwnOption> options = {
       size_option("cache", &MountOptions::cache_bytes, 16 * kMiB, 1024 * kGiB,
@@ -171,6 +182,12 @@ const std::vector<OwnOption>& own_options() {
          return {};
        },
        [](const MountOptions& parsed) { return parsed.log_file; }, "FILE"},
+      text_option("key_file", &MountOptions::key_file, "read the passphrase of an encrypted volume from this file",
+                  "FILE"),
+      text_option("passphrase_command", &MountOptions::passphrase_command,
+                  "take what this command prints as the passphrase", "CMD"),
+      text_option("keyring", &MountOptions::keyring, "take the passphrase from this key in the keyring of the kernel",
+                  "NAME"),
   };
   return options;
 }

@@ -62,7 +62,10 @@ struct MountOptions {
   std::uint64_t gather_percent = 100;
   DirectIo direct_io = DirectIo::kWriteOnly;
   FilesystemOptions::SnapshotAccess snapshots = FilesystemOptions::SnapshotAccess::kOwner;
-  std::string log_file;    // empty: syslog
+  std::string log_file;  // empty: syslog
+  std::string key_file;  // of an encrypted volume, here and in the next two; empty: not given
+  std::string passphrase_command;
+  std::string keyring;
   bool core_dump = false;  // write a core file when the daemon crashes
 
   bool operator==(const MountOptions&) const = default;

@@ -3,6 +3,7 @@
 // Threads: values.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "base/backing.h"
@@ -15,7 +16,8 @@ struct MountRequest {
   Path mountpoint;
   MountOptions options;
   bool foreground = false;
-  std::string version;  // for `info`
+  std::string version;                                  // for `info`
+  std::shared_ptr<Backing> backing = Backing::posix();  // opens the volume, without asking anybody
 };
 
 // The exit codes of mount(8).

@@ -10,6 +10,7 @@
 #include "json/document.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/reports/scrub_report.h"
+#include "store/seal/sealed_folder.h"
 
 namespace dedupfs {
 namespace {
@@ -81,9 +82,16 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"reclaim", reclaim_json(reclaim)},
       {"performance", nullptr},
       {"quotas", nullptr},
+      {"encryption", nullptr},
   };
   put_time(json, "last_snapshot", statistics.last_snapshot_unix_seconds);
   return json;
+}
+
+nlohmann::json encryption_json(const BackingFolder& volume) {
+  const auto generation = generation_of(volume);
+  if (!generation) return nullptr;
+  return with_time({{"generation", generation->number}}, "unmounted", generation->unmounted_unix_seconds);
 }
 
 // exports(5) reads a backslash and three octal digits as one character. Blanks and '#' would end the path; quotes surround one.

@@ -19,9 +19,12 @@ namespace dedupfs {
 
 // The documented JSON object of dedupfs-stat. `mounted`: a daemon serves the volume, and `scrub` is the state of its scrub.
 // `reclaim` is empty where no reclaim can run: without a daemon, and in a read-only one. The keys "performance" and "quotas" are null: who has the
-// readings of a daemon sets it (performance_report.h).
+// readings of a daemon sets it (performance_report.h). So is "encryption": who has the volume sets it.
 nlohmann::json statistics_json(const Statistics& statistics, const Superblock& superblock, const ScrubStatus& scrub,
                                const std::optional<ReclaimStatus>& reclaim, bool mounted);
+
+// What "encryption" says of the folder of an open volume: null if it is not encrypted.
+nlohmann::json encryption_json(const BackingFolder& volume);
 
 // A line of /etc/exports for a mount. It names an fsid, since a FUSE filesystem cannot choose its own (see dedupfs(8)).
 std::string nfs_export_line(const Path& mountpoint, std::string_view uuid);

@@ -120,9 +120,22 @@ class Screen {
     out_ += fmt::format("Volume {}{}, format {}, {}\n", text("uuid"),
                         text("label").empty() ? "" : " \"" + text("label") + "\"", count("format_version"),
                         json_.at("mounted").get<bool>() ? "mounted" : "not mounted");
+    encryption();
     out_ += fmt::format("Chunker {}, fingerprint {}, delta {}, compression {} ({} at first)\n\n", text("chunker"),
                         text("fingerprint"), text("delta"), text("compression"),
                         json_.value("landing", text("compression")));
+  }
+
+  // For a person who remembers them: an older state of the whole volume looks like the volume.
+  void encryption() {
+    const nlohmann::json found = json_.value("encryption", nlohmann::json());  // not of a daemon of before it
+    if (found.is_null()) return;
+    const nlohmann::json& unmounted = found.at("unmounted_unix_seconds");
+    out_ += fmt::format("Encrypted, generation {}, {}\n", found.at("generation").get<std::uint64_t>(),
+                        unmounted.is_null() ? std::string("which was not closed in good order")
+                        : json_.at("mounted").get<bool>()
+                            ? "before this mount unmounted " + minute_text(unmounted.get<std::int64_t>())
+                            : "unmounted " + minute_text(unmounted.get<std::int64_t>()));
   }
 
   void chain() {

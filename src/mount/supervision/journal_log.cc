@@ -28,6 +28,21 @@ int priority_of(spdlog::level::level_enum level) {
   }
 }
 
+std::string container_named_in(std::string_view message) {
+  constexpr std::string_view kEnding = ".container", kWord = "container ";
+  constexpr std::string_view kDigits = "0123456789";
+  std::string_view number;
+  if (const auto ending = message.find(kEnding); ending != std::string_view::npos) {
+    const auto before = message.substr(0, ending).find_last_not_of(kDigits);
+    number = message.substr(before + 1, ending - before - 1);  // npos + 1 is 0
+  } else if (const auto word = message.find(kWord); word != std::string_view::npos) {
+    const std::string_view rest = message.substr(word + kWord.size());
+    number = rest.substr(0, rest.find_first_not_of(kDigits));
+  }
+  number.remove_prefix(std::min(number.find_first_not_of('0'), number.size()));
+  return std::string(number);
+}
+
 }  // namespace
 
 bool stderr_is_journal() {
@@ -59,22 +74,6 @@ Result<std::shared_ptr<JournalLog>> JournalLog::open(Fields fields, std::string_
   return std::shared_ptr<JournalLog>(new JournalLog(std::move(journal), std::move(fields)));
 }
 
-// Messages name a container by its file, "0000000012.container", or as "container 12".
-std::string container_in(std::string_view message) {
-  constexpr std::string_view kEnding = ".container", kWord = "container ";
-  constexpr std::string_view kDigits = "0123456789";
-  std::string_view number;
-  if (const auto ending = message.find(kEnding); ending != std::string_view::npos) {
-    const auto before = message.substr(0, ending).find_last_not_of(kDigits);
-    number = message.substr(before + 1, ending - before - 1);  // npos + 1 is 0
-  } else if (const auto word = message.find(kWord); word != std::string_view::npos) {
-    const std::string_view rest = message.substr(word + kWord.size());
-    number = rest.substr(0, rest.find_first_not_of(kDigits));
-  }
-  number.remove_prefix(std::min(number.find_first_not_of('0'), number.size()));
-  return std::string(number);
-}
-
 // Damaged files are named "scrub: damaged: PATH" by a scrub, and "inode 12 (PATH): " with the error that a reader gets. A path that is
 // not known from the root on is none.
 std::string path_in(std::string_view message) {
@@ -86,6 +85,13 @@ std::string path_in(std::string_view message) {
   const std::string_view path = message.substr(begin + 2);
   const auto end = path.find("): ");
   return std::string(path.substr(0, end == std::string_view::npos ? 0 : end));
+}
+
+// Messages name a container by its file, "0000000012.container", or as "container 12". A file of a user may have such a name, too.
+std::string container_in(std::string_view whole) {
+  std::string message(whole);
+  if (const std::string path = path_in(whole); !path.empty()) message.erase(message.find(path), path.size());
+  return container_named_in(message);
 }
 
 void JournalLog::sink_it_(const spdlog::details::log_msg& message) {

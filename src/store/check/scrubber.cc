@@ -13,7 +13,6 @@
 #include "index/entries.h"
 #include "store/chunks/chunk_reader.h"
 #include "store/chunks/damage_record.h"
-#include "store/format/superblock.h"
 #include "store/metadata/checkpoint.h"
 
 namespace dedupfs {
@@ -213,7 +212,7 @@ ScrubPosition Scrubber::position() const {
 // One that goes on has looked at all but the extents.
 Result<void> Scrubber::check_all(std::uint64_t first_chunk) {
   if (first_chunk == 0) {
-    for (const Error& damage : damage_of_superblocks(*volume_.folder())) note_other_damage(damage);
+    for (const Error& damage : volume_.superblock_damage()) note_other_damage(damage);
     check_checkpoint();
     check_index();
   }

@@ -14,7 +14,6 @@
 #include "store/chunks/fingerprint.h"
 #include "store/containers/region_cache.h"
 #include "store/format/chunk_ids.h"
-#include "store/format/superblock.h"
 
 namespace dedupfs {
 namespace {
@@ -35,7 +34,7 @@ class StoreCheck {
         cache_(kCheckCacheBytes, [this](RegionRange range) { return volume_.containers().read(range); }) {}
 
   Result<CheckedStore> run() {
-    for (const Error& damage : damage_of_superblocks(*volume_.folder()))
+    for (const Error& damage : volume_.superblock_damage())
       damage.code() == ErrorCode::kNotFound ? report_.note(damage.message() + "; the next mount creates it")
                                             : report_.error(damage.message());
     DEDUPFS_TRY(volume_.database().verify_tables());

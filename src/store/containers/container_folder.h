@@ -26,6 +26,8 @@ class ContainerFolder final : public ContainerBackend {
 
   // A new file, still empty, for one who appends to it. Readers share its descriptor.
   Result<std::shared_ptr<BackingFile>> create(std::uint32_t number);
+  // Nobody appends to it any more, and it is synced: the descriptor of its writer is closed as soon as no reader uses it.
+  void finished(std::uint32_t number) { close(number); }
   // The names of new containers are durable after it.
   Result<void> sync() { return folder_->sync(); }
 

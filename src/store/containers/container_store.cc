@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <limits>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -57,6 +58,8 @@ struct ContainerStore::State {
   // Lets go of the lock meanwhile.
   void seal_if_done(WrittenContainer& container) DEDUPFS_REQUIRES(mutex);
   Result<void> sync() DEDUPFS_EXCLUDES(mutex);
+  Result<std::vector<std::uint32_t>> list() DEDUPFS_EXCLUDES(kept_mutex);
+  void no_longer_keep() DEDUPFS_EXCLUDES(kept_mutex);
 
   ContainerFolder folder;  // new containers
   const Settings settings;
@@ -76,6 +79,11 @@ struct ContainerStore::State {
   std::optional<Error> failed_sync DEDUPFS_GUARDED_BY(mutex);
 
   std::atomic<std::uint32_t> first_landed = 1;  // changed under the lock only
+  // Removed, but somebody keeps the files.
+  Mutex kept_mutex;
+  std::size_t keepers DEDUPFS_GUARDED_BY(kept_mutex) = 0;
+  std::set<std::uint32_t> removed_later DEDUPFS_GUARDED_BY(kept_mutex);
+
   Mutex landed_mutex;
   std::unordered_set<std::uint32_t> known_settled DEDUPFS_GUARDED_BY(landed_mutex);
 };
@@ -232,13 +240,17 @@ Result<void> ContainerStore::State::sync() {
     return {};
   }();
 
-  const MutexLock lock(mutex);
-  if (!synced) {
-    // Any reason is final: nobody knows the state of the disk now. So even a full disk is final here.
-    failed_sync = Error{ErrorCode::kIo, "chunks could not be made durable: " + synced.error().message()};
-    return *failed_sync;
+  {
+    const MutexLock lock(mutex);
+    if (!synced) {
+      // Any reason is final: nobody knows the state of the disk now. So even a full disk is final here.
+      failed_sync = Error{ErrorCode::kIo, "chunks could not be made durable: " + synced.error().message()};
+      return *failed_sync;
+    }
+    std::erase_if(to_sync, [](const auto& container) { return !container->finished(); });
+    std::erase_if(unsynced, [](const auto& container) { return container->finished(); });
   }
-  std::erase_if(unsynced, [](const auto& container) { return container->finished(); });
+  for (const auto& container : to_sync) folder.finished(container->number);
   return {};
 }
 
@@ -250,7 +262,42 @@ std::uint32_t ContainerStore::begin_new_container() {
 }
 
 Result<void> ContainerStore::remove(std::uint32_t container) {
-  return state_->backend.remove(container);
+  const MutexLock lock(state_->kept_mutex);
+  if (state_->keepers == 0) return state_->backend.remove(container);
+  state_->removed_later.insert(container);
+  return {};
+}
+
+std::vector<std::uint32_t> ContainerStore::unfinished() const {
+  const MutexLock lock(state_->mutex);
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(state_->unsynced.size());
+  for (const auto& container : state_->unsynced)
+    if (!container->finished()) numbers.push_back(container->number);
+  return numbers;
+}
+
+std::shared_ptr<const void> ContainerStore::keep_files() {
+  const MutexLock lock(state_->kept_mutex);
+  ++state_->keepers;
+  return {this, [state = state_.get()](const void*) { state->no_longer_keep(); }};
+}
+
+void ContainerStore::State::no_longer_keep() {
+  const MutexLock lock(kept_mutex);
+  if (--keepers != 0) return;
+  for (const std::uint32_t container : std::exchange(removed_later, {}))
+    if (const auto removed = backend.remove(container); !removed) spdlog::warn("{}", removed.error().message());
+}
+
+Result<std::vector<std::uint32_t>> ContainerStore::State::list() {
+  DEDUPFS_ASSIGN(std::vector<std::uint32_t> numbers, backend.list());
+  const MutexLock lock(kept_mutex);
+  std::erase_if(numbers, [&](std::uint32_t number) {
+    kept_mutex.assert_held();
+    return removed_later.contains(number);
+  });
+  return numbers;
 }
 
 Result<RegionHeader> ContainerStore::read_header(RegionPlace place) const {
@@ -287,7 +334,7 @@ RegionPlace ContainerStore::place_after(RegionPlace place, const RegionHeader& h
 }
 
 Result<std::vector<ContainerInfo>> ContainerStore::list() const {
-  DEDUPFS_ASSIGN(const std::vector<std::uint32_t> numbers, state_->backend.list());
+  DEDUPFS_ASSIGN(const std::vector<std::uint32_t> numbers, state_->list());
   std::vector<ContainerInfo> containers;
   for (const std::uint32_t number : numbers) {
     auto info = state_->reader.inspect(number);
@@ -329,7 +376,7 @@ std::uint32_t ContainerStore::first_landed() const {
 }
 
 Result<std::vector<std::uint32_t>> ContainerStore::numbers_from(std::uint32_t first) const {
-  DEDUPFS_ASSIGN(std::vector<std::uint32_t> numbers, state_->backend.list());
+  DEDUPFS_ASSIGN(std::vector<std::uint32_t> numbers, state_->list());
   numbers.erase(numbers.begin(), std::ranges::lower_bound(numbers, first));
   return numbers;
 }

@@ -48,6 +48,9 @@ class ContainerStore {
   std::uint32_t begin_new_container();
   // Nothing refers to it any more, and nothing is being appended to it. Readers that have it open finish.
   Result<void> remove(std::uint32_t container);
+  // As long as what it returns lives, the files of containers stay. remove() hides them, and the last one who keeps them removes them.
+  // A crash before that leaves garbage. It must not outlive the store.
+  std::shared_ptr<const void> keep_files();
 
   Result<RegionHeader> read_header(RegionPlace place) const;
   Result<std::vector<RegionEntry>> read_directory(RegionPlace place) const;  // header and directory only, verified
@@ -76,6 +79,8 @@ class ContainerStore {
   std::uint32_t container_bytes() const;  // a container that is as long is sealed
   // The number that the next new container will get.
   std::uint32_t next_container() const;
+  // Those that are still written to, in front of their end, too: several threads write at once.
+  std::vector<std::uint32_t> unfinished() const;
 
   // Walks the regions of a container front to back until its trailer, its end, or the first thing that is no region.
   // Only headers are read.

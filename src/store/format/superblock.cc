@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,86 +15,20 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/crash_point.h"
+#include "store/format/checked_json.h"
 #include "store/format/features.h"
 
 namespace dedupfs {
 namespace {
 
-// The checksum stands in the last member, at a fixed distance from the end, and covers every byte before that member.
-std::string checksum_member(std::string_view covered) {
-  return fmt::format("\"checksum\": \"{:016x}\"\n}}\n", XXH3_64bits(covered.data(), covered.size()));
-}
-constexpr std::size_t kChecksumMemberBytes = 12 + 18 + 3;
-
 constexpr std::array kIncompatibleFeatures = {kDeltaFeature, kQuotasFeature};
 constexpr std::array kReadOnlyFeatures = {kHoldsFeature};
-
-// Reads members of a JSON object and remembers the first that is missing or of the wrong kind.
-class Members {
- public:
-  explicit Members(const nlohmann::json& object) : object_(object) {}
-
-  std::string text(const char* name) {
-    const auto member = object_.find(name);
-    if (member != object_.end() && member->is_string()) return member->get<std::string>();
-    fail(name);
-    return {};
-  }
-
-  template <class Integer>
-  Integer integer(const char* name, Integer smallest, Integer largest) {
-    const auto member = object_.find(name);
-    // A number beyond 63 bits is out of every range here.
-    const bool huge =
-        member != object_.end() && member->is_number_unsigned() && member->get<std::uint64_t>() > INT64_MAX;
-    if (member != object_.end() && member->is_number_integer() && !huge) {
-      const std::int64_t value = member->get<std::int64_t>();
-      if (value >= std::int64_t{smallest} && value <= std::int64_t{largest}) return static_cast<Integer>(value);
-    }
-    fail(name);
-    return smallest;
-  }
-
-  std::vector<std::string> texts(const char* name) {
-    const auto member = object_.find(name);
-    std::vector<std::string> values;
-    if (member == object_.end() || !member->is_array()) {
-      fail(name);
-      return values;
-    }
-    for (const nlohmann::json& value : *member) {
-      if (value.is_string())
-        values.push_back(value.get<std::string>());
-      else
-        fail(name);
-    }
-    return values;
-  }
-
-  std::optional<Error> error() const {
-    if (failed_.empty()) return std::nullopt;
-    return corruption("member '" + failed_ + "' is missing, of the wrong kind or out of range");
-  }
-
- private:
-  void fail(const char* name) {
-    if (failed_.empty()) failed_ = name;
-  }
-
-  const nlohmann::json& object_;
-  std::string failed_;
-};
-
-bool is_uuid(std::string_view text) {
-  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-  return std::ranges::equal(text, kForm, [](char character, char form) {
-    return form == '-' ? character == '-' : std::isxdigit(static_cast<unsigned char>(character)) != 0;
-  });
-}
 
 Result<void> require_known(const std::vector<std::string>& features, std::span<const std::string_view> known,
                            std::string_view consequence) {
   for (const std::string& feature : features) {
+    if (feature == kEncryptionFeature)
+      return Error{ErrorCode::kNotPermitted, "the volume is encrypted: give its passphrase or key file"};
     if (std::ranges::find(known, feature) == known.end())
       return Error{ErrorCode::kVersion, fmt::format("the volume uses the feature '{}', which this build does not know, "
                                                     "and {}: use a newer dedupfs",
@@ -137,36 +70,18 @@ std::string encode_superblock(const Superblock& superblock) {
   object["region_bytes"] = superblock.region_bytes;
   object["container_bytes"] = superblock.container_bytes;
 
-  std::string json = object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  constexpr std::string_view kEnd = "\n}";
-  DEDUPFS_CHECK(json.ends_with(kEnd));  // of the text that was made just now
-  json.replace(json.size() - kEnd.size(), kEnd.size(), ",\n  ");
-  json += checksum_member(json);
-  return json;
+  return encode_checked_json(object);
 }
 
 Result<Superblock> decode_superblock(std::string_view json) {
-  if (json.size() < kChecksumMemberBytes) return corruption("it is cut off");
-  const std::string_view covered = json.substr(0, json.size() - kChecksumMemberBytes);
-  if (json.substr(covered.size()) != checksum_member(covered)) return corruption("its checksum differs");
-
-  const nlohmann::json object = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return corruption("it is not a JSON object");
-  Members members(object);
-  if (members.text("magic") != kSuperblockMagic) return corruption("it does not describe a dedupfs volume");
-
+  DEDUPFS_ASSIGN(const nlohmann::json object, decode_checked_json(json));
+  DEDUPFS_ASSIGN(ClearFeatures clear, read_clear_features(object));
+  DEDUPFS_TRY(require_known(clear.incompatible, kIncompatibleFeatures, "cannot be opened"));
+  JsonMembers members(object);
   Superblock superblock;
-  constexpr std::uint32_t kAnyNumber = std::numeric_limits<std::uint32_t>::max();
-  superblock.format_version = members.integer<std::uint32_t>("format_version", 0, kAnyNumber);
-  if (const auto error = members.error()) return *error;
-  if (superblock.format_version > kFormatVersionWritten || superblock.format_version < kFormatVersionOldestRead)
-    return Error{ErrorCode::kVersion,
-                 fmt::format("the volume has format version {}, this build reads {} to {}", superblock.format_version,
-                             kFormatVersionOldestRead, kFormatVersionWritten)};
-  superblock.incompatible_features = members.texts("incompatible_features");
-  superblock.read_only_features = members.texts("read_only_features");
-  if (const auto error = members.error()) return *error;
-  DEDUPFS_TRY(require_known(superblock.incompatible_features, kIncompatibleFeatures, "cannot be opened"));
+  superblock.format_version = clear.format_version;
+  superblock.incompatible_features = std::move(clear.incompatible);
+  superblock.read_only_features = std::move(clear.read_only);
 
   superblock.uuid = members.text("uuid");
   superblock.label = members.text("label");
@@ -198,68 +113,28 @@ Result<Superblock> decode_superblock(std::string_view json) {
 
 namespace {
 
-// The text of a copy, if it can be decoded.
-Result<std::string> read_whole_copy(BackingFolder& volume, std::string_view name) {
-  DEDUPFS_ASSIGN(std::string json, read_file(volume, name, kMaxSuperblockBytes));
-  if (const auto superblock = decode_superblock(json); !superblock)
-    return superblock.error().with((volume.path() / name).string());
-  return json;
+std::optional<Error> judge_superblock(std::string_view json) {
+  const auto superblock = decode_superblock(json);
+  return superblock ? std::nullopt : std::optional(superblock.error());
 }
 
 }  // namespace
 
 Result<void> write_superblock(BackingFolder& volume, const Superblock& superblock) {
-  const std::string json = encode_superblock(superblock);
-  // The first copy last: readers prefer it, so it is what decides between old and new.
-  DEDUPFS_TRY(replace_file(volume, kSuperblockCopyFile, bytes_of(json)));
-  crash_point("superblock.copy-written");
-  return replace_file(volume, kSuperblockFile, bytes_of(json));
+  return write_copies(volume, encode_superblock(superblock));
 }
 
 Result<Superblock> read_superblock(BackingFolder& volume) {
-  const auto read_copy = [&](std::string_view name) -> Result<Superblock> {
-    DEDUPFS_ASSIGN(const std::string json, read_whole_copy(volume, name));
-    return decode_superblock(json);
-  };
-
-  auto first = read_copy(kSuperblockFile);
-  // A whole copy that this build must not use is no reason to look for another.
-  if (first || first.error().code() == ErrorCode::kVersion || first.error().code() == ErrorCode::kUnsupported)
-    return first;
-  auto second = read_copy(kSuperblockCopyFile);
-  if (second) {
-    spdlog::warn("{}; using {}", first.error().message(), kSuperblockCopyFile);
-    return second;
-  }
-  if (first.error().code() != ErrorCode::kNotFound) {
-    if (second.error().code() == ErrorCode::kVersion) return second;
-    return Error{first.error().code(),
-                 first.error().message() + "; the copy is no better: " + second.error().message()};
-  }
-  if (second.error().code() != ErrorCode::kNotFound) return second;
-  return Error{ErrorCode::kNotFound,
-               volume.path().string() + " is no dedupfs volume: it has no " + std::string(kSuperblockFile)};
+  DEDUPFS_ASSIGN(const std::string json, read_copies(volume, judge_superblock));
+  return decode_superblock(json);
 }
 
 std::vector<Error> damage_of_superblocks(BackingFolder& volume) {
-  const auto first = read_whole_copy(volume, kSuperblockFile);
-  const auto second = read_whole_copy(volume, kSuperblockCopyFile);
-  std::vector<Error> damage;
-  for (const auto* const copy : {&first, &second})
-    if (!*copy) damage.push_back(copy->error());
-  if (first && second && *first != *second)
-    damage.push_back(
-        {ErrorCode::kCorruption, fmt::format("{} says something else than {}", kSuperblockCopyFile, kSuperblockFile)});
-  return damage;
+  return damage_of_copies(volume, judge_superblock);
 }
 
 Result<std::optional<std::string>> repair_superblock(BackingFolder& volume) {
-  const auto first = read_whole_copy(volume, kSuperblockFile);
-  const auto second = read_whole_copy(volume, kSuperblockCopyFile);
-  if ((!first && !second) || (first && second && *first == *second)) return std::optional<std::string>();
-  const std::string name(first ? kSuperblockCopyFile : kSuperblockFile);
-  DEDUPFS_TRY(replace_file(volume, name, bytes_of(first ? *first : *second)));
-  return std::optional(name);
+  return repair_copies(volume, judge_superblock);
 }
 
 Result<void> require_writable(const Superblock& superblock) {

@@ -3,15 +3,20 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
+#include <string>
 
 #include "base/crash_point.h"
 #include "store/chunks/chunk_reader.h"
 #include "store/chunks/dropped_bytes.h"
+#include "store/format/container_format.h"
+#include "store/format/format.h"
 #include "store/reclaim/gather_plan.h"
 #include "store/relocation/erasure.h"
 #include "store/relocation/relocator.h"
+#include "store/volume/outdated_files.h"
 
 namespace dedupfs {
 namespace {
@@ -44,6 +49,7 @@ struct CopyForward::Usage {
   std::uint64_t moved_chunks = 0;  // of these, in order
   bool is_damaged = false;         // its header
   bool is_landed = false;
+  bool is_outdated = false;  // under a former key
 
   bool is_empty() const { return live_chunks == 0; }
   std::uint64_t garbage_bytes() const { return bytes - std::min(bytes, live_bytes); }
@@ -113,6 +119,7 @@ void CopyForward::keep_those_with_garbage(std::vector<Usage>& containers, std::u
     garbage_bytes -= end_of_chosen->garbage_bytes();
     all_bytes -= end_of_chosen->garbage_bytes();
   }
+  end_of_chosen = std::stable_partition(end_of_chosen, containers.end(), std::mem_fn(&Usage::is_outdated));
   const std::uint64_t small = volume_.containers().container_bytes() / kSmallPart;
   const auto is_small = [small](const Usage& container) { return container.bytes < small; };
   const auto end_of_small = std::stable_partition(end_of_chosen, containers.end(), is_small);
@@ -124,12 +131,15 @@ Result<std::vector<CopyForward::Usage>> CopyForward::usage_before(std::uint32_t 
   std::map<std::uint32_t, Usage> by_container;
   std::uint64_t extents_seen = 0;
   DEDUPFS_ASSIGN(const auto containers, volume_.containers().list());
+  const std::set<std::string> outdated = outdated_files(volume_);
   for (const auto& container : containers)
     if (container.id < end && container.is_file)
-      by_container[container.id] = {.container = container.id,
-                                    .bytes = container.bytes,
-                                    .is_damaged = container.damage.has_value(),
-                                    .is_landed = container.tier == ContainerTier::kLanded};
+      by_container[container.id] = {
+          .container = container.id,
+          .bytes = container.bytes,
+          .is_damaged = container.damage.has_value(),
+          .is_landed = container.tier == ContainerTier::kLanded,
+          .is_outdated = outdated.contains(std::string(kContainersDirectory) + '/' + container_name(container.id))};
   const auto walked =
       walk_extents(volume_.database(), *volume_.database().snapshot(), [&](const ChunkExtent& extent) -> Result<void> {
         if (extents_seen++ % kReferencesBetweenReports == 0) DEDUPFS_TRY(report(0));

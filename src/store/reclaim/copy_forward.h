@@ -1,5 +1,5 @@
-// The part of a reclaim that gives space back. It empties containers with enough garbage, or, to settle them, those with landed
-// chunks: it moves their live chunks into new containers, and removes the old ones after the commit. See docs/reclaim.md and
+// The part of a reclaim that gives space back. It empties containers with enough garbage, and those under a former key of an encrypted
+// volume; or, to settle them, those with landed chunks: it moves their live chunks into new containers, and removes the old ones after the commit. See docs/reclaim.md and
 // docs/settling.md.
 //
 // Containers without live chunks go first. The others follow in batches, so that there is room to move a batch. Each batch is

@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,10 +17,12 @@
 #include "store/chunks/chunk_set.h"
 #include "store/chunks/damage_record.h"
 #include "store/chunks/dropped_bytes.h"
+#include "store/format/format.h"
 #include "store/reclaim/copy_forward.h"
 #include "store/reclaim/rebase.h"
 #include "store/relocation/erasure.h"
 #include "store/relocation/relocator.h"
+#include "store/volume/outdated_files.h"
 
 namespace dedupfs {
 namespace {
@@ -225,12 +229,13 @@ class Reclaim {
 
   // Whatever fails here, all space of containers is back, and the next reclaim tries again.
   Result<void> compact_index() {
+    const std::set<std::string> outdated = outdated_files(volume_);
     for (std::size_t i = 0; i < kFamilyCount; ++i) {
       const double done = static_cast<double>(i) / static_cast<double>(kFamilyCount);
       const auto check_cancelled = [&] { return progress_(ReclaimPhase::kCompactIndex, done, findings_); };
       DEDUPFS_TRY(check_cancelled());
       const auto family = static_cast<Family>(i);
-      auto compacted = compact_if_worthwhile(family, check_cancelled);
+      auto compacted = compact_if_worthwhile(family, outdated, check_cancelled);
       if (compacted) continue;
       if (compacted.error().code() == ErrorCode::kInterrupted) return compacted;
       spdlog::warn("{} of the index could not be compacted: {}", name_of(family), compacted.error().message());
@@ -240,9 +245,18 @@ class Reclaim {
     return {};
   }
 
-  Result<void> compact_if_worthwhile(Family family, const std::function<Result<void>()>& check_cancelled) {
+  bool has_outdated_table(Family family, const std::set<std::string>& outdated) const {
+    if (outdated.empty()) return false;
+    if (family == Family::kCounters) return true;  // Database::compact() takes tables with it that are of no family
+    return std::ranges::any_of(volume_.database().table_names(family), [&](const std::string& name) {
+      return outdated.contains(std::string(kIndexDirectory) + '/' + name);
+    });
+  }
+
+  Result<void> compact_if_worthwhile(Family family, const std::set<std::string>& outdated,
+                                     const std::function<Result<void>()>& check_cancelled) {
     DEDUPFS_ASSIGN(const double share, volume_.database().tombstone_share(family));
-    if (share < kMaxTombstoneShare) return {};
+    if (share < kMaxTombstoneShare && !has_outdated_table(family, outdated)) return {};
     // For a while the new tables lie beside the old ones.
     const std::uint64_t bytes = volume_.database().table_bytes()[static_cast<std::size_t>(family)];
     DEDUPFS_ASSIGN(const std::uint64_t available, host_.available_bytes());

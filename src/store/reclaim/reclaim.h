@@ -13,6 +13,9 @@
 //          each reclaim.
 //   compact  rewrites families of the index that have many tombstones, and empties the index's log.
 //
+// What is under a former key of an encrypted volume is written anew, too: containers are emptied and families compacted, however little
+// of them is garbage.
+//
 // A crash at any moment leaves chunks that nobody refers to, or a container to which nothing refers: the next reclaim takes both.
 //
 // Threads: one reclaim at a time; everything else goes on.

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/volume/volume_lock.h"
+
 namespace dedupfs {
 namespace {
 
@@ -55,6 +57,12 @@ Result<void> require_own(BackingFolder& volume) {
                   "chmod -R go-w {}), work as its owner, or trust the others: mount with -o foreign, give other "
                   "tools --foreign",
                   *foreign, volume.path().string(), volume.path().string())};
+}
+
+Result<void> require_own_or_busy(BackingFolder& volume) {
+  auto own = require_own(volume);
+  if (!own && own.error().code() == ErrorCode::kNotPermitted) DEDUPFS_TRY(take_lock(volume, /*read_only=*/true));
+  return own;
 }
 
 }  // namespace dedupfs

@@ -25,4 +25,8 @@ Result<std::optional<std::string>> foreign_part(BackingFolder& volume, std::uint
 // As root, kNotPermitted and the remedy where foreign_part() finds one. Anybody else may do as the disk permits.
 Result<void> require_own(BackingFolder& volume);
 
+// The same, but kBusy for one that is in use: it may be so with `foreign`. That it is busy says more, and who hears that can ask the
+// daemon.
+Result<void> require_own_or_busy(BackingFolder& volume);
+
 }  // namespace dedupfs

@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <charconv>
-#include <csignal>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,62 +19,14 @@
 #include "index/table_check.h"
 #include "store/format/container_format.h"
 #include "store/ingest/ingest_meter.h"
+#include "store/seal/sealed_folder.h"
 #include "store/volume/disk_reserve.h"
 #include "store/volume/ownership.h"
+#include "store/volume/vacant_folder.h"
+#include "store/volume/volume_lock.h"
 
 namespace dedupfs {
 namespace {
-
-// ---------------------------------------------------------------- lock
-
-// The process that wrote itself into the lock file, if it still runs.
-std::optional<pid_t> holder_of(const BackingFile& lock) {
-  std::array<std::uint8_t, 16> bytes{};
-  const auto length = lock.read_up_to(0, bytes);
-  if (!length) return std::nullopt;
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), *length);
-  pid_t holder = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), holder).ec != std::errc() || holder <= 0)
-    return std::nullopt;
-  if (::kill(holder, 0) != 0 && errno == ESRCH) return std::nullopt;
-  return holder;
-}
-
-Result<std::unique_ptr<BackingFile>> open_lock_file(BackingFolder& volume, bool read_only) {
-  auto lock = volume.open(kLockFile, read_only ? Backing::Mode::kRead : Backing::Mode::kOpenOrCreate);
-  if (lock) return lock;
-  switch (lock.error().code()) {
-    case ErrorCode::kReadOnly:
-      return Error{ErrorCode::kReadOnly,
-                   volume.path().string() + " is on a read-only disk; mount it read-only (-o ro)"};
-    case ErrorCode::kCorruption:
-      return Error{ErrorCode::kCorruption, lock.error().message() + "; remove it and try again"};
-    case ErrorCode::kNotFound:
-      // Every writer leaves a lock file, so nobody writes here, and a reader must not make one.
-      if (read_only) return std::unique_ptr<BackingFile>();
-      [[fallthrough]];
-    default: return lock;
-  }
-}
-
-Result<std::unique_ptr<BackingFile>> take_lock(BackingFolder& volume, bool read_only) {
-  DEDUPFS_ASSIGN(auto lock, open_lock_file(volume, read_only));
-  if (!lock) return lock;
-  DEDUPFS_ASSIGN(const bool taken,
-                 lock->try_lock(read_only ? BackingFile::LockMode::kShared : BackingFile::LockMode::kExclusive));
-  if (!taken) {
-    const auto holder = holder_of(*lock);
-    return Error{ErrorCode::kBusy, volume.path().string() + " is mounted or in use by " +
-                                       (holder ? "process " + std::to_string(*holder) : "another process") +
-                                       "; unmount it first"};
-  }
-  if (!read_only) {
-    // For the message above only: the lock holds without it.
-    const std::string holder = std::to_string(::getpid()) + "\n";
-    if (lock->truncate(0)) (void)lock->write(0, bytes_of(holder));
-  }
-  return lock;
-}
 
 // ---------------------------------------------------------------- open
 
@@ -123,12 +71,8 @@ Result<std::uint32_t> load_container_number(const Database& database, std::strin
 
 }  // namespace
 
-Path Volume::absolute_folder(const Path& path) {
-  return std::filesystem::absolute(path / "").lexically_normal().parent_path();  // without a slash at its end
-}
-
 Result<std::shared_ptr<BackingFolder>> Volume::open_folder(const Path& path, const std::shared_ptr<Backing>& backing) {
-  return backing->open_root(absolute_folder(path));
+  return backing->open_root(whole_path(path));
 }
 
 Result<std::unique_ptr<Volume>> Volume::open(const Path& path, const VolumeOptions& options,
@@ -154,15 +98,14 @@ void Volume::repair_superblock_copies() {
     spdlog::warn("{} was missing or damaged, and is whole again", (path() / **repaired).string());
 }
 
-// A volume that is in use may be so with `foreign`: that it is busy says more, and who hears that can ask the daemon.
-Result<void> Volume::require_own_unless_busy() const {
-  auto own = require_own(*folder_);
-  if (!own && own.error().code() == ErrorCode::kNotPermitted) DEDUPFS_TRY(take_lock(*folder_, /*read_only=*/true));
-  return own;
+std::vector<Error> Volume::superblock_damage() const {
+  std::vector<Error> damage = damage_of_superblocks(*folder_);
+  std::ranges::move(damage_of_hidden_key_header(*folder_), std::back_inserter(damage));
+  return damage;
 }
 
 Result<void> Volume::open_parts() {
-  if (!options_.foreign && !options_.locked) DEDUPFS_TRY(require_own_unless_busy());
+  if (!options_.foreign && !options_.locked) DEDUPFS_TRY(require_own_or_busy(*folder_));
   DEDUPFS_ASSIGN(superblock_, read_superblock(*folder_));
   if (!options_.read_only) DEDUPFS_TRY(require_writable(superblock_));
   DEDUPFS_TRY(default_isa());  // a wrong environment is not the volume's fault

@@ -107,6 +107,8 @@ class Volume {
   ContainerStore& containers() { return *containers_; }
   Database& database() { return *database_; }
   const std::shared_ptr<BackingFolder>& folder() const { return folder_; }
+  // As damage_of_superblocks(), and of the key header of an encrypted volume.
+  std::vector<Error> superblock_damage() const;
 
   // Ends the open transaction group and opens the next. No operation and no put may be half done, and no group be
   // frozen.
@@ -129,10 +131,8 @@ class Volume {
   void warn_of_small_index_memory();
 
  private:
-  static Path absolute_folder(const Path& path);  // without a slash at its end
   Volume() = default;
   void repair_superblock_copies();
-  Result<void> require_own_unless_busy() const;
   Result<void> open_parts();
   Result<std::unique_ptr<Database>> open_database(const std::shared_ptr<BackingFolder>& index);
   Result<void> attempt_commit();

@@ -29,9 +29,18 @@ LEAST_FREE_BYTES = 250 << 20
 
 
 class Settings:
-    def __init__(self, tools, seed, scratch, evidence, patience, log, megabytes=1200):
+    def __init__(self, tools, seed, scratch, evidence, patience, log, megabytes=1200, encrypted=False):
         self.tools, self.seed, self.scratch, self.evidence, self.patience = tools, seed, scratch, evidence, patience
-        self.log, self.megabytes = log, megabytes
+        self.log, self.megabytes, self.encrypted = log, megabytes, encrypted
+        if encrypted:  # all programs find the passphrase as those of a service do
+            os.environ["CREDENTIALS_DIRECTORY"] = os.path.join(scratch, "credentials")
+            os.makedirs(os.environ["CREDENTIALS_DIRECTORY"])
+            with open(os.path.join(os.environ["CREDENTIALS_DIRECTORY"], "dedupfs-key"), "w", encoding="ascii") as file:
+                file.write(f"passphrase {seed}\n")
+
+    @property
+    def mkfs_options(self):
+        return ["--encrypt", "--kdf-memory", "8m"] if self.encrypted else []
 
 
 class Campaign:
@@ -90,7 +99,7 @@ class Campaign:
         if os.path.exists(self.volume):
             shutil.rmtree(self.volume)
         self.volume_of = self.cycle
-        run(self.tool("mkfs.dedupfs"), *self.random.choice(VOLUME_OPTIONS), self.volume)
+        run(self.tool("mkfs.dedupfs"), *self.settings.mkfs_options, *self.random.choice(VOLUME_OPTIONS), self.volume)
         self.mount_options = self.random.choice(MOUNT_OPTIONS)
         self.daemon.start(self.mount_options)
         self.trees = [Tree() for _ in range(WORKERS)]

@@ -18,7 +18,7 @@ def mkfs_cycle(campaign, kind, point):
     maker = Daemon(campaign.settings.tools, place, campaign.mountpoint, campaign.daemon.log, campaign.settings.patience)
     with open(maker.log, "ab") as log:
         environment = dict(os.environ, DEDUPFS_CRASH_AT=point or "")
-        making = subprocess.Popen([campaign.tool("mkfs.dedupfs"), place], stdout=log, stderr=log, env=environment)
+        making = subprocess.Popen([campaign.tool("mkfs.dedupfs"), *campaign.settings.mkfs_options, place], stdout=log, stderr=log, env=environment)
     if point:
         if making.wait() == -signal.SIGKILL:
             campaign.reached.add(point)
@@ -38,7 +38,7 @@ def mkfs_cycle(campaign, kind, point):
         raise Violation(f"after a crash of mkfs.dedupfs, fsck.dedupfs -n gave {status}: {output}")
     if none:
         shutil.rmtree(place, ignore_errors=True)
-        run(campaign.tool("mkfs.dedupfs"), place)
+        run(campaign.tool("mkfs.dedupfs"), *campaign.settings.mkfs_options, place)
     maker.start("commit=1")
     maker.stop()
     shutil.rmtree(place)

@@ -7,6 +7,8 @@
 
 #include "fs/damaged_volume.h"
 #include "fs/test_filesystem.h"
+#include "store/format/superblock.h"
+#include "store/seal/sealed_backing.h"
 #include "support/files.h"
 
 namespace dedupfs {
@@ -113,6 +115,22 @@ TEST_F(ReadableVolumes, GetANewIndexIfThatIsAskedFor) {
 
   EXPECT_EQ(text_of_file(*volume, kRootInode, "file"), text_);
   EXPECT_EQ(volume->losses(), 0);  // the old one could be read
+}
+
+// Anybody can put that into /tmp.
+TEST_F(ReadableVolumes, DoNotAskForTheKeyOfWhatLiesInTheFolderForTheNewIndex) {
+  volume_.close();
+  options_.rebuild_index = true;
+  const Secret master = VolumeKey::make_master();
+  KeyHeader header{.uuid = make_uuid()};
+  ASSERT_TRUE(add_slot(header, master.bytes(), bytes_of("secret"), "", {.memory_kib = 8, .passes = 1, .lanes = 1}));
+  ASSERT_TRUE(ok(write_key_header(*value_of(Backing::posix()->open_root(scratch_.path())), header, master.bytes())));
+  const auto nobody = [](const Path&, const KeyHeader&) -> Result<std::shared_ptr<const VolumeKey>> {
+    return Error{ErrorCode::kNotPermitted, "nobody knows the passphrase"};
+  };
+  const auto backing = std::make_shared<SealedBacking>(Backing::posix(), nobody);
+
+  EXPECT_TRUE(ok(ReadableVolume::open(volume_.path(), options_, backing)));
 }
 
 TEST_F(ReadableVolumes, SayWhatIsNoVolume) {

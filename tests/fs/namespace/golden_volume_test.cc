@@ -13,6 +13,7 @@
 #include "fs/test_filesystem.h"
 #include "store/check/store_check.h"
 #include "store/chunks/fingerprint.h"
+#include "store/seal/sealed_backing.h"
 
 namespace dedupfs {
 namespace {
@@ -90,7 +91,12 @@ class GoldenVolumeTest : public testing::TestWithParam<std::string> {
     options.read_only = read_only;
     options.threads = 2;
     options.index_memory_bytes = 32 << 20;
-    return value_of(Volume::open(directory_.path() / "volume", options));
+    auto key_of = [](const Path&, const KeyHeader& header) -> Result<std::shared_ptr<const VolumeKey>> {
+      DEDUPFS_ASSIGN(UnlockedKey unlocked, unlock(header, bytes_of("a passphrase for everybody")));
+      return std::move(unlocked.key);
+    };
+    return value_of(Volume::open(directory_.path() / "volume", options,
+                                 std::make_shared<SealedBacking>(Backing::posix(), std::move(key_of))));
   }
   void open(bool read_only) {
     FilesystemOptions options;

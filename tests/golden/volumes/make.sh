@@ -325,7 +325,67 @@ make_v1_history() {
   pack v1-history
 }
 
-[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots v1-tiers v1-holds v1-quotas v1-history
+# encrypted_volume MKFS-OPTION...: with a passphrase that the tests know.
+encrypted_volume() {
+  echo 'a passphrase for everybody' >"$work/key"
+  mkfs.dedupfs --encrypt --key-file "$work/key" --kdf-memory 8m --chunker gear:avg=1k "$@" "$volume"
+}
+
+make_v1_encrypted() {
+  encrypted_volume --cipher aes-256-gcm --label 'a secret label'
+  mount_volume "key_file=$work/key"
+  mkdir "$mnt/folder"
+  noise 95 30000 >"$mnt/folder/file"
+  text 96 3000 >"$mnt/text"
+  umount.dedupfs "$mnt"
+  mount_volume "key_file=$work/key" # files of an earlier mount go on
+  text 96 3300 >"$mnt/text"
+  dedupfs-snapshot create "$mnt" "then"
+  noise 97 700 >"$mnt/folder/later"
+  umount.dedupfs "$mnt"
+  mount_volume "ro,key_file=$work/key"
+  python3 "$here/manifest.py" "$mnt" >"$here/v1-encrypted.manifest"
+  python3 "$here/manifest.py" "$mnt/.snapshots/then" >"$here/v1-encrypted.then.snapshot"
+  umount.dedupfs "$mnt"
+  pack v1-encrypted
+}
+
+# Files that were open at a crash have no map, and there is no list of files.
+make_v1_encrypted_crashed() {
+  encrypted_volume --cipher chacha20-poly1305
+  mount_volume "key_file=$work/key"
+  text 98 2000 >"$mnt/before"
+  umount.dedupfs "$mnt"
+  mount_volume "key_file=$work/key"
+  noise 99 30000 >"$mnt/synced"
+  text 98 100 >>"$mnt/before"
+  sync "$mnt"
+  python3 "$here/manifest.py" "$mnt" >"$here/v1-encrypted-crashed.manifest"
+  text 100 3000 >"$mnt/lost"
+  sleep 2
+  kill -9 "$(cat "$volume/lock")"
+  umount -l "$mnt"
+  rm -f "$volume/control.sock"
+  pack v1-encrypted-crashed
+}
+
+# Two master keys: what was written before a rotation is under the former one.
+make_v1_encrypted_rotated() {
+  encrypted_volume --cipher aes-256-gcm
+  mount_volume "key_file=$work/key"
+  noise 101 60000 >"$mnt/before"
+  umount.dedupfs "$mnt"
+  dedupfs-key rotate --key-file "$work/key" "$volume"
+  mount_volume "key_file=$work/key"
+  text 102 3000 >"$mnt/after"
+  umount.dedupfs "$mnt"
+  mount_volume "ro,key_file=$work/key"
+  python3 "$here/manifest.py" "$mnt" >"$here/v1-encrypted-rotated.manifest"
+  umount.dedupfs "$mnt"
+  pack v1-encrypted-rotated
+}
+
+[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots v1-tiers v1-holds v1-quotas v1-history v1-encrypted v1-encrypted-crashed v1-encrypted-rotated
 for name; do
   if [ -e "$here/$name.tar.gz" ]; then
     echo "$name exists and stays as it is"

@@ -118,5 +118,15 @@ TEST_F(MemoryOfMachine, WhatIsNoNumberIsNoLimit) {
   EXPECT_EQ(memory(), 8 * kGiB);
 }
 
+TEST(MemoryLimits, SwapIsWhatTheSystemLists) {
+  const TempDir root;
+  EXPECT_FALSE(has_swap(root.path()));
+  std::filesystem::create_directory(root.path() / "proc");
+  std::ofstream(root.path() / "proc/swaps") << "Filename Type Size Used Priority\n";
+  EXPECT_FALSE(has_swap(root.path()));
+  std::ofstream(root.path() / "proc/swaps", std::ios::app) << "/dev/sda2 partition 1000 0 -2\n";
+  EXPECT_TRUE(has_swap(root.path()));
+}
+
 }  // namespace
 }  // namespace dedupfs

@@ -34,7 +34,7 @@ TEST(MountOptions, AnEmptyListGivesTheDefaults) {
 TEST(MountOptions, ReadsItsOwnOptions) {
   const MountOptions options = parsed(
       "cache=1g,index_mem=512m,dirty=64m,commit=30,checkpoint=3600,threads=3,readahead=0,rewrite=20,direct_io=off,"
-      "gather=30,log=/var/log/x");
+      "gather=30,log=/var/log/x,key_file=/root/key,passphrase_command=pass show backup,keyring=backup");
 
   EXPECT_EQ(options.cache_bytes, 1u << 30);
   EXPECT_EQ(options.index_memory_bytes, 512u << 20);
@@ -47,6 +47,9 @@ TEST(MountOptions, ReadsItsOwnOptions) {
   EXPECT_EQ(options.gather_percent, 30u);
   EXPECT_EQ(options.direct_io, DirectIo::kOff);
   EXPECT_EQ(options.log_file, "/var/log/x");
+  EXPECT_EQ(options.key_file, "/root/key");
+  EXPECT_EQ(options.passphrase_command, "pass show backup");
+  EXPECT_EQ(options.keyring, "backup");
 }
 
 TEST(MountOptions, AcceptsWhatFstabLinesHold) {
@@ -112,8 +115,9 @@ TEST(MountOptions, AllThatThereAreAreListedWhereOneLooksForThem) {
   const std::string unknown = error_of("cahce=1g");
   const std::string help = "\n" + mount_options_help();
 
-  for (const std::string name : {"cache", "index_mem", "dirty", "commit", "checkpoint", "threads", "readahead",
-                                 "rewrite", "gather", "direct_io", "log"}) {
+  for (const std::string name :
+       {"cache", "index_mem", "dirty", "commit", "checkpoint", "threads", "readahead", "rewrite", "gather", "direct_io",
+        "log", "key_file", "passphrase_command", "keyring"}) {
     EXPECT_THAT(unknown, HasSubstr(" " + name + "=,")) << "as a word of the list";
     EXPECT_THAT(help, HasSubstr("\n  " + name + "=")) << "as a line of its own";
   }
@@ -137,6 +141,7 @@ TEST(MountOptions, RefusesValuesOutOfRangeAndSaysWhatIsAllowed) {
   EXPECT_THAT(error_of("rewrite=101"), HasSubstr("from 0 to 100"));
   EXPECT_THAT(error_of("direct_io=on"), HasSubstr("wronly, off or all"));
   EXPECT_THAT(error_of("log=relative"), HasSubstr("absolute"));
+  EXPECT_THAT(error_of("key_file="), HasSubstr("key_file="));
 }
 
 TEST(MountOptions, TheLastOfTwoEqualOptionsCounts) {

@@ -161,5 +161,17 @@ TEST(StatisticsScreen, TheLineForNfsIsShownInFull) {
   EXPECT_THAT(statistics_screen(json), Not(HasSubstr("exports")));
 }
 
+TEST(StatisticsScreen, TellsTheGenerationOfAnEncryptedVolume) {
+  nlohmann::json json = statistics_json(quarter(), {}, {}, {}, false);
+  EXPECT_THAT(statistics_screen(json, ScreenDetail::kFull), Not(HasSubstr("Encrypted")));
+  json["encryption"] = {{"generation", 12}, {"unmounted_unix_seconds", 1'700'000'000}, {"unmounted", nullptr}};
+  EXPECT_THAT(statistics_screen(json, ScreenDetail::kFull),
+              HasSubstr("\nEncrypted, generation 12, unmounted 2023-11-1"));
+  json["mounted"] = true;
+  EXPECT_THAT(statistics_screen(json, ScreenDetail::kFull), HasSubstr("before this mount unmounted 2023-11-1"));
+  json["encryption"]["unmounted_unix_seconds"] = nullptr;
+  EXPECT_THAT(statistics_screen(json, ScreenDetail::kFull), HasSubstr("generation 12, which was not closed"));
+}
+
 }  // namespace
 }  // namespace dedupfs

@@ -70,6 +70,8 @@ TEST(PathIn, IsEmptyWithoutAPathFromTheRootOn) {
 TEST(ContainerIn, ReadsBothFormsOfAName) {
   EXPECT_EQ(container_in("0000000012.container: bad"), "12");
   EXPECT_EQ(container_in("chunk 3 is not in container 77 at 5"), "77");
+  EXPECT_EQ(container_in("scrub: damaged: /a/container 5/x"), "") << "the name of a file";
+  EXPECT_EQ(container_in("inode 12 (/0000000005.container): container 7 is damaged"), "7");
   for (const char* message : {"", "container", "container x", ".container", "0.container", "a container full of 12"})
     EXPECT_EQ(container_in(message), "") << message;
 }

@@ -507,6 +507,32 @@ TEST_F(ContainerStoreTest, ARemovedContainerIsGoneAndItsNumberIsNotUsedAgain) {
   EXPECT_EQ(append(one_chunk(3, 100)).container, kept.container + 1);
 }
 
+TEST_F(ContainerStoreTest, FilesStayAsLongAsSomebodyKeepsThem) {
+  const RegionPlace removed = append(one_chunk(1, 100));
+  (void)store_->begin_new_container();
+  ASSERT_TRUE(store_->sync());
+  auto one = store_->keep_files();
+  auto other = store_->keep_files();
+
+  ASSERT_TRUE(store_->remove(removed.container));
+  EXPECT_TRUE(store_->list().value().empty());
+  one.reset();
+  EXPECT_TRUE(std::filesystem::exists(file(removed.container)));
+  other.reset();
+  EXPECT_FALSE(std::filesystem::exists(file(removed.container)));
+}
+
+TEST_F(ContainerStoreTest, AContainerIsUnfinishedUntilItIsSealedAndSynced) {
+  EXPECT_TRUE(store_->unfinished().empty());
+  const RegionPlace first = append(one_chunk(1, 100));
+  ASSERT_TRUE(store_->sync());
+  EXPECT_THAT(store_->unfinished(), ElementsAre(first.container));
+  (void)store_->begin_new_container();
+  EXPECT_THAT(store_->unfinished(), ElementsAre(first.container));
+  ASSERT_TRUE(store_->sync());
+  EXPECT_TRUE(store_->unfinished().empty());
+}
+
 TEST_F(ContainerStoreTest, RemovingAContainerThatIsNotSyncedYetHurtsNoSync) {
   const RegionPlace removed = append(one_chunk(1, 100));
   (void)store_->begin_new_container();

@@ -31,6 +31,7 @@ LINES = {
     "an algorithm behind a spec": ("dedupfs-bench chunk --algorithm gear:avg=8k,ae-ma", "dedupfs-bench chunk --algorithm gear:avg=8k,ae-max"),
     "a folder, not a file": ("mkfs.dedupfs vol", "mkfs.dedupfs volume/"),
     "a folder behind =": ("dedupfs-bench chunk --plot=vol", "dedupfs-bench chunk --plot=volume/"),
+    "a file that an option takes": ("dedupfs-report volume -o vola", "dedupfs-report volume -o volatile"),
     "a file": ("dedupfs-clone vola", "dedupfs-clone volatile"),
 }
 # Control-G shows the line.

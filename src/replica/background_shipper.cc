@@ -1,0 +1,219 @@
+#include "replica/background_shipper.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/guarded.h"
+#include "base/low_priority.h"
+#include "store/format/container_format.h"
+#include "store/format/format.h"
+#include "store/seal/sealed_folder.h"
+
+namespace dedupfs {
+namespace {
+
+// Containers that may be open, or not synced, when a volume is captured: behind them all are sealed.
+constexpr std::uint32_t kMostOpen = 32;
+
+}  // namespace
+
+Result<std::unique_ptr<BackgroundShipper>> BackgroundShipper::start(Volume& volume, Commit commit, Settings settings) {
+  auto on_disk = folder_on_disk(volume.folder());
+  auto record = load_remote_record(*on_disk);
+  if (!record && record.error().code() == ErrorCode::kNotFound) return std::unique_ptr<BackgroundShipper>();
+  if (!record) return record.error();
+  if (record->position.epoch == 0 || volume.read_only()) return std::unique_ptr<BackgroundShipper>();
+  if (record->volume != volume.superblock().uuid)
+    return corruption((on_disk->path() / kRemoteFile).string() + " is that of another volume; remove it");
+  return std::unique_ptr<BackgroundShipper>(
+      new BackgroundShipper(volume, std::move(commit), std::move(settings), std::move(*record), std::move(on_disk)));
+}
+
+BackgroundShipper::BackgroundShipper(Volume& volume, Commit commit, Settings settings, RemoteRecord record,
+                                     std::shared_ptr<BackingFolder> on_disk)
+    : volume_(volume),
+      commit_(std::move(commit)),
+      settings_(std::move(settings)),
+      on_disk_(std::move(on_disk)),
+      record_(std::move(record)),
+      next_collection_(std::chrono::steady_clock::now()) {
+  {
+    shipping_.assert_held();  // nobody else knows the object
+    const MutexLock lock(mutex_);
+    status_.where = record_.where;
+    status_.epoch = record_.position.epoch;
+    if (record_.position.head) status_.sequence = record_.position.head->sequence;
+  }
+  thread_ = std::thread([this] {
+    lower_priority_of_this_thread();
+    run();
+  });
+}
+
+BackgroundShipper::~BackgroundShipper() {
+  stop();
+}
+
+void BackgroundShipper::stop() {
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  wakeup_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void BackgroundShipper::run() {
+  const MutexLock lock(mutex_);
+  for (;;) {
+    const auto is_wanted = [this] {
+      mutex_.assert_held();
+      return stopping_ || is_asked_;
+    };
+    if (settings_.lag.count() == 0)
+      wakeup_.wait(mutex_, is_wanted);
+    else
+      (void)wakeup_.wait_for(mutex_, settings_.lag, is_wanted);
+    if (stopping_) return;
+    if (status_.is_fenced && !is_asked_) continue;
+    is_asked_ = false;
+    const MutexUnlock unlocked(mutex_);
+    survive("shipping to the bucket", [this] {
+      (void)ship([this]() -> Result<void> {
+        if (stopping_) return Error{ErrorCode::kInterrupted, "the volume is being unmounted"};
+        return {};
+      });
+    });
+  }
+}
+
+std::uint64_t BackgroundShipper::ship_soon() {
+  std::uint64_t done = 0;
+  {
+    const MutexLock lock(mutex_);
+    is_asked_ = true;
+    done = status_.tries + (status_.is_shipping ? 2 : 1);  // one that runs may have begun too early
+  }
+  wakeup_.notify_all();
+  return done;
+}
+
+Result<Shipper::Shipped> BackgroundShipper::ship_now(const GoOn& go_on) {
+  return ship(go_on);
+}
+
+Result<Shipper::Shipped> BackgroundShipper::ship(const GoOn& go_on) {
+  const MutexLock one_at_a_time(shipping_);
+  {
+    const MutexLock lock(mutex_);
+    status_.is_shipping = true;
+  }
+  go_on_ = go_on;
+  auto shipped = guarded([&] {
+    shipping_.assert_held();
+    return capture_and_ship();
+  });
+  go_on_ = nullptr;
+  note(shipped);
+  return shipped;
+}
+
+Result<Shipper::Shipped> BackgroundShipper::capture_and_ship() {
+  if (!bucket_) {
+    DEDUPFS_ASSIGN(bucket_, settings_.open(record_.where, [this]() -> Result<void> {
+      shipping_.assert_held();  // the bucket is asked by who ships
+      return go_on_ ? go_on_() : Result<void>();
+    }));
+  }
+  if (!shipper_)
+    shipper_ =
+        std::make_unique<Shipper>(*bucket_, record_.position,
+                                  Shipper::Settings{.volume = record_.volume,
+                                                    .save = [this](const RemotePosition& position) -> Result<void> {
+                                                      shipping_.assert_held();
+                                                      record_.position = position;
+                                                      return save_remote_record(*on_disk_, record_);
+                                                    },
+                                                    .go_on = [this]() -> Result<void> {
+                                                      shipping_.assert_held();
+                                                      return go_on_ ? go_on_() : Result<void>();
+                                                    },
+                                                    .when_put =
+                                                        [this](std::uint64_t bytes) {
+                                                          const MutexLock lock(mutex_);
+                                                          status_.shipped_bytes += bytes;
+                                                        }});
+  const auto now = std::chrono::system_clock::now();
+  DEDUPFS_TRY(commit_());
+  const std::uint32_t next_container = volume_.containers().next_container();
+  DEDUPFS_ASSIGN(auto captured, capture(volume_));
+  DEDUPFS_ASSIGN(const Shipper::Shipped shipped, shipper_->ship(*captured));
+  const std::uint32_t first_lacking = next_container > kMostOpen ? next_container - kMostOpen : 1;
+  std::uint64_t bytes_there = 0;
+  const std::string first_path = std::string(kContainersDirectory) + '/' + container_name(first_lacking);
+  for (const CapturedFile& file : captured->files())
+    if (file.path.starts_with(kContainersDirectory) && file.path >= first_path) bytes_there += file.bytes;
+  captured.reset();  // what it keeps may go
+  {
+    const MutexLock lock(mutex_);
+    status_.shipped = now;
+    status_.sequence = shipped.sequence;
+    first_lacking_ = first_lacking;
+    bytes_there_ = bytes_there;
+  }
+  if (std::chrono::steady_clock::now() >= next_collection_) {
+    next_collection_ = std::chrono::steady_clock::now() + settings_.between_collections;
+    if (const auto collected = shipper_->collect(settings_.grace); !collected)
+      spdlog::warn("nothing is deleted from the bucket: {}", collected.error().message());
+  }
+  return shipped;
+}
+
+void BackgroundShipper::note(const Result<Shipper::Shipped>& shipped) {
+  const MutexLock lock(mutex_);
+  status_.is_shipping = false;
+  ++status_.tries;
+  if (shipped) {
+    if (status_.failure) spdlog::info("the volume is shipped to {} again", status_.where.address);
+    status_.failure.reset();
+    return;
+  }
+  if (shipped.error().code() == ErrorCode::kInterrupted) return;
+  if (shipped.error().code() == kFenced) {
+    if (!std::exchange(status_.is_fenced, true)) spdlog::error("{}", shipped.error().message());
+  } else if (!status_.failure) {
+    spdlog::warn("the volume is not shipped, and this is tried again: {}", shipped.error().message());
+  }
+  status_.failure = shipped.error().message();
+}
+
+std::uint64_t BackgroundShipper::lacking_bytes() const {
+  std::uint32_t first = 0;
+  std::uint64_t there = 0;
+  {
+    const MutexLock lock(mutex_);
+    first = first_lacking_;
+    there = bytes_there_;
+  }
+  const auto numbers = volume_.containers().numbers_from(first);
+  const auto folder = on_disk_->open_folder(kContainersDirectory);
+  if (!numbers || !folder) return 0;
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t number : *numbers) {
+    const auto file = (*folder)->open(container_name(number), Backing::Mode::kRead);
+    if (file) bytes += (*file)->size().value_or(0);
+  }
+  return bytes - std::min(bytes, there);
+}
+
+BackgroundShipper::Status BackgroundShipper::status() const {
+  const std::uint64_t lacking = lacking_bytes();
+  const MutexLock lock(mutex_);
+  Status status = status_;
+  status.lacking_bytes = lacking;
+  return status;
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,97 @@
+// Ships a volume that is in use: every so often, when somebody asks, and at the end.
+//
+// Threads:   a thread of its own. Every function from any thread.
+// Ownership: the volume must outlive it.
+// Failure:   in the background it is logged once, and tried again after the lag. A volume that is fenced is shipped no more.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/go_on.h"
+#include "base/mutex.h"
+#include "replica/open_bucket.h"
+#include "replica/remote_file.h"
+#include "replica/shipper.h"
+#include "store/volume/volume.h"
+
+namespace dedupfs {
+
+class BackgroundShipper {
+ public:
+  struct Settings {
+    std::chrono::milliseconds lag = std::chrono::minutes(1);  // 0: only when it is asked
+    std::chrono::hours grace{24};
+    std::chrono::milliseconds between_collections = std::chrono::hours(1);
+    OpenBucket open = open_bucket;
+  };
+  struct Status {
+    RemoteAddress where;
+    std::uint64_t epoch = 0;
+    bool is_fenced = false;
+    bool is_shipping = false;
+    std::uint64_t sequence = 0;  // of the newest head that it knows; 0: none yet
+    // When the state was captured that the bucket has. Nothing: none of this mount yet.
+    std::optional<std::chrono::system_clock::time_point> shipped;
+    std::uint64_t lacking_bytes = 0;     // of containers, which the bucket has not got
+    std::uint64_t shipped_bytes = 0;     // in this mount
+    std::uint64_t tries = 0;             // that have ended, well or not
+    std::optional<std::string> failure;  // of the last try; nothing: it succeeded
+  };
+
+  // Makes all that is written durable in the volume.
+  using Commit = std::function<Result<void>()>;
+  // Null: the volume has no bucket, or is a copy that does not write there. kCorruption: remote.json is damaged.
+  static Result<std::unique_ptr<BackgroundShipper>> start(Volume& volume, Commit commit, Settings settings);
+  ~BackgroundShipper();
+  BackgroundShipper(const BackgroundShipper&) = delete;
+  BackgroundShipper& operator=(const BackgroundShipper&) = delete;
+
+  // Ships now what was written before the call. `go_on` may end it.
+  Result<Shipper::Shipped> ship_now(const GoOn& go_on);
+  // The same in the background. When status() has so many tries, it is done.
+  std::uint64_t ship_soon();
+  // Ends the thread, and what it is shipping. ship_now() still works.
+  void stop();
+  Status status() const;
+
+ private:
+  BackgroundShipper(Volume& volume, Commit commit, Settings settings, RemoteRecord record,
+                    std::shared_ptr<BackingFolder> on_disk);
+
+  void run();
+  Result<Shipper::Shipped> ship(const GoOn& go_on) DEDUPFS_EXCLUDES(shipping_, mutex_);
+  Result<Shipper::Shipped> capture_and_ship() DEDUPFS_REQUIRES(shipping_);
+  void note(const Result<Shipper::Shipped>& shipped) DEDUPFS_EXCLUDES(mutex_);
+  std::uint64_t lacking_bytes() const DEDUPFS_EXCLUDES(mutex_);
+
+  Volume& volume_;
+  const Commit commit_;
+  const Settings settings_;
+  const std::shared_ptr<BackingFolder> on_disk_;
+  std::atomic<bool> stopping_ = false;
+
+  Mutex shipping_ DEDUPFS_ACQUIRED_BEFORE(mutex_);  // one at a time
+  RemoteRecord record_ DEDUPFS_GUARDED_BY(shipping_);
+  GoOn go_on_ DEDUPFS_GUARDED_BY(shipping_);  // of who ships now
+  std::unique_ptr<Bucket> bucket_ DEDUPFS_GUARDED_BY(shipping_);
+  std::unique_ptr<Shipper> shipper_ DEDUPFS_GUARDED_BY(shipping_);
+  std::chrono::steady_clock::time_point next_collection_ DEDUPFS_GUARDED_BY(shipping_);
+
+  mutable Mutex mutex_;
+  bool is_asked_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  Status status_ DEDUPFS_GUARDED_BY(mutex_);
+  // What the bucket has of containers from the first on that was not full then.
+  std::uint32_t first_lacking_ DEDUPFS_GUARDED_BY(mutex_) = 1;
+  std::uint64_t bytes_there_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  ConditionVariable wakeup_;  // stopping_ changes with mutex_
+  std::thread thread_;
+};
+
+}  // namespace dedupfs

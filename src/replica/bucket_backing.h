@@ -1,0 +1,47 @@
+// A volume in a bucket as a disk that can only be read: the files of one head. What opens volumes for reading opens this one, with nothing
+// on this machine.
+//
+// Objects are read in blocks, and a bounded number of blocks is kept. A piece that is no longer than a block is compared with its
+// digest. Of a longer one, single blocks are not: the checksums of the volume, or its key, find what is wrong there.
+//
+// Threads:   as backing.h says. Threads that want one block wait for one request.
+// Ownership: the bucket must outlive it. Folders and files keep the rest.
+// Failure:   kReadOnly for every change. That of the bucket for a read: kCorruption names the object that is damaged or missing, and what
+//            it is a part of.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/backing.h"
+#include "remote/bucket.h"
+#include "replica/replica.h"
+
+namespace dedupfs {
+
+class BucketBacking final : public Backing {
+ public:
+  struct Settings {
+    std::uint64_t cache_bytes = 256 << 20;
+    std::uint32_t block_bytes = 1 << 20;
+  };
+
+  BucketBacking(Bucket& bucket, Replica replica, Settings settings);
+  BucketBacking(Bucket& bucket, Replica replica) : BucketBacking(bucket, std::move(replica), Settings()) {}
+  ~BucketBacking() override;
+  BucketBacking(const BucketBacking&) = delete;
+  BucketBacking& operator=(const BucketBacking&) = delete;
+
+  // Any path: there is one volume.
+  Result<std::shared_ptr<BackingFolder>> open_root(const Path& path) override;
+
+ private:
+  class Blocks;
+  class File;
+  class Folder;
+  struct Contents;
+
+  const std::shared_ptr<const Contents> contents_;
+};
+
+}  // namespace dedupfs

@@ -1,0 +1,256 @@
+#include "replica/head.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/coding.h"
+#include "remote/text.h"
+#include "store/format/checked_json.h"
+#include "store/format/format.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::uint64_t kHeadMagic = 0x31'44'41'45'48'50'44'44;  // "DDPHEAD1"
+constexpr std::uint16_t kHeadVersion = 1;
+constexpr std::size_t kUuidLength = 36;
+constexpr std::size_t kMaxNameLength = 200;
+constexpr std::uint64_t kEndBytes = 8 << 10;
+constexpr std::size_t kHashLength = 16;  // of a name: enough to tell tries of one head from each other
+constexpr std::size_t kEpochDigits = 8;
+constexpr std::size_t kSequenceDigits = 10;
+// The least that a piece takes in a head: its numbers, its digest.
+constexpr std::size_t kLeastPieceBytes = 3 + sizeof(Sha256Digest);
+
+bool is_image_name(std::string_view name) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
+  };
+  return !name.empty() && name.size() <= kMaxNameLength && name.front() != '.' && std::ranges::all_of(name, is_plain);
+}
+
+std::string_view prefix_of(std::string_view path) {
+  if (path.starts_with(kContainersDirectory)) return kPiecePrefixes[0];
+  if (path.starts_with(kIndexDirectory)) return kPiecePrefixes[1];
+  return kPiecePrefixes[2];
+}
+
+std::optional<std::uint64_t> parse_digits(std::string_view text, std::size_t digits) {
+  if (text.size() != digits || !std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; }))
+    return std::nullopt;
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// Paths are in order: each says how much of the one before it begins with.
+class PathEncoder {
+ public:
+  explicit PathEncoder(Encoder& encoder) : encoder_(encoder) {}
+  void path(const std::string& path) {
+    const auto common = static_cast<std::size_t>(std::ranges::mismatch(path, last_).in1 - path.begin());
+    encoder_.varint(common);
+    encoder_.varint(path.size() - common);
+    encoder_.bytes(std::string_view(path).substr(common));
+    last_ = path;
+  }
+
+ private:
+  Encoder& encoder_;
+  std::string last_;
+};
+
+class PathDecoder {
+ public:
+  explicit PathDecoder(Decoder& decoder) : decoder_(decoder) {}
+  // Nothing if it is no path, or not in order.
+  std::optional<std::string> path() {
+    const std::uint64_t common = decoder_.varint();
+    const std::string_view rest = text_of(decoder_.bytes(decoder_.varint()));
+    if (!decoder_.ok() || common > last_.size()) return std::nullopt;
+    std::string path = last_.substr(0, common).append(rest);
+    if (!is_image_path(path) || path <= last_) return std::nullopt;
+    last_ = path;
+    return path;
+  }
+
+ private:
+  Decoder& decoder_;
+  std::string last_;
+};
+
+std::optional<RemoteFile> decode_file(Decoder& decoder) {
+  RemoteFile file;
+  file.end_sum = decoder.u64();
+  const std::uint64_t pieces = decoder.varint();
+  if (pieces > decoder.remaining() / kLeastPieceBytes) return std::nullopt;
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = 0; i < pieces; ++i) {
+    Piece piece;
+    piece.epoch = decoder.varint();
+    piece.sequence = decoder.varint();
+    piece.bytes = decoder.varint();
+    const ByteSpan digest = decoder.bytes(piece.sha256.size());
+    if (!decoder.ok() || piece.epoch == 0 || piece.epoch > kMaxEpoch || piece.sequence == 0 ||
+        piece.sequence > kMaxSequence || piece.bytes == 0 || piece.bytes > kMaxPieceBytes)
+      return std::nullopt;
+    std::ranges::copy(digest, piece.sha256.begin());
+    bytes += piece.bytes;  // at most kMaxHeadBytes pieces: no overflow
+    file.pieces.push_back(piece);
+  }
+  return bytes <= INT64_MAX ? std::optional(std::move(file)) : std::nullopt;
+}
+
+bool decode_lists(Decoder& decoder, Head& head) {
+  const std::uint64_t dropped = decoder.varint();
+  if (dropped > decoder.remaining() || (head.is_full() && dropped != 0)) return false;
+  PathDecoder dropped_paths(decoder);
+  for (std::uint64_t i = 0; i < dropped; ++i) {
+    auto path = dropped_paths.path();
+    if (!path) return false;
+    head.dropped.push_back(std::move(*path));
+  }
+  const std::uint64_t files = decoder.varint();
+  if (files > decoder.remaining()) return false;
+  PathDecoder paths(decoder);
+  for (std::uint64_t i = 0; i < files; ++i) {
+    auto path = paths.path();
+    auto file = decode_file(decoder);
+    if (!path || !file) return false;
+    head.files.emplace_hint(head.files.end(), std::move(*path), std::move(*file));
+  }
+  return decoder.ok_at_end();
+}
+
+}  // namespace
+
+std::uint64_t RemoteFile::bytes() const {
+  std::uint64_t sum = 0;
+  for (const Piece& piece : pieces) sum += piece.bytes;
+  return sum;
+}
+
+std::string encode_head(const Head& head) {
+  std::string bytes;
+  Encoder encoder(bytes);
+  encoder.u64(kHeadMagic);
+  encoder.u16(kHeadVersion);
+  encoder.bytes(head.volume);
+  encoder.u64(head.sequence);
+  encoder.u64(head.epoch);
+  encoder.u64(head.full);
+  encoder.bytes(ByteSpan(head.previous));
+  encoder.u64(static_cast<std::uint64_t>(head.unix_seconds));
+  encoder.varint(head.dropped.size());
+  PathEncoder dropped(encoder);
+  for (const std::string& path : head.dropped) dropped.path(path);
+  encoder.varint(head.files.size());
+  PathEncoder paths(encoder);
+  for (const auto& [path, file] : head.files) {
+    paths.path(path);
+    encoder.u64(file.end_sum);
+    encoder.varint(file.pieces.size());
+    for (const Piece& piece : file.pieces) {
+      encoder.varint(piece.epoch);
+      encoder.varint(piece.sequence);
+      encoder.varint(piece.bytes);
+      encoder.bytes(ByteSpan(piece.sha256));
+    }
+  }
+  const Sha256Digest sum = sha256_of(bytes_of(bytes));
+  encoder.bytes(ByteSpan(sum));
+  return bytes;
+}
+
+Result<Head> decode_head(ByteSpan bytes) {
+  constexpr std::size_t kVersionEnd = sizeof(std::uint64_t) + sizeof(std::uint16_t);
+  if (bytes.size() < kVersionEnd + sizeof(Sha256Digest)) return corruption("it is too short to be a head");
+  Decoder version(bytes.first(kVersionEnd));
+  if (version.u64() != kHeadMagic) return corruption("it is no head");
+  if (const std::uint16_t found = version.u16(); found != kHeadVersion)
+    return Error{ErrorCode::kVersion, fmt::format("its version is {}, and this program reads {}; take a newer dedupfs",
+                                                  found, kHeadVersion)};
+  const ByteSpan content = bytes.first(bytes.size() - sizeof(Sha256Digest));
+  if (!std::ranges::equal(sha256_of(content), bytes.subspan(content.size()))) return corruption("its checksum differs");
+  Decoder decoder(content.subspan(kVersionEnd));
+  Head head;
+  head.volume = text_of(decoder.bytes(kUuidLength));
+  head.sequence = decoder.u64();
+  head.epoch = decoder.u64();
+  head.full = decoder.u64();
+  const ByteSpan previous = decoder.bytes(head.previous.size());
+  head.unix_seconds = static_cast<std::int64_t>(decoder.u64());
+  if (!decoder.ok() || !is_uuid(head.volume) || head.sequence == 0 || head.sequence > kMaxSequence || head.epoch == 0 ||
+      head.epoch > kMaxEpoch || head.full == 0 || head.full > head.sequence)
+    return corruption("its fields are damaged");
+  std::ranges::copy(previous, head.previous.begin());
+  if (!decode_lists(decoder, head)) return corruption("its list of files is damaged");
+  return head;
+}
+
+void apply_changes(const Head& head, RemoteFiles& files) {
+  if (head.is_full()) files.clear();
+  for (const std::string& path : head.dropped) files.erase(path);
+  for (const auto& [path, file] : head.files) files.insert_or_assign(path, file);
+}
+
+std::uint64_t end_begin(std::uint64_t bytes) {
+  return bytes - std::min(bytes, kEndBytes);
+}
+
+std::uint64_t end_sum_of(ByteSpan end) {
+  return Decoder(ByteSpan(sha256_of(end))).u64();
+}
+
+std::string head_object(std::uint64_t sequence) {
+  return fmt::format("{}{:0{}}", kHeadPrefix, sequence, kSequenceDigits);
+}
+
+std::string epoch_object(std::uint64_t epoch) {
+  return fmt::format("{}{:0{}}", kEpochPrefix, epoch, kEpochDigits);
+}
+
+std::string piece_object(std::string_view path, std::uint64_t offset, const Piece& piece) {
+  return fmt::format("{}{:0{}}/{}-{:0{}}-{:x}-{}", prefix_of(path), piece.epoch, kEpochDigits,
+                     path.substr(path.rfind('/') + 1), piece.sequence, kSequenceDigits, offset,
+                     hex_of(ByteSpan(piece.sha256)).substr(0, kHashLength));
+}
+
+std::optional<std::uint64_t> parse_head_object(std::string_view object) {
+  return object.starts_with(kHeadPrefix) ? parse_digits(object.substr(kHeadPrefix.size()), kSequenceDigits)
+                                         : std::nullopt;
+}
+
+std::optional<std::uint64_t> parse_epoch_object(std::string_view object) {
+  return object.starts_with(kEpochPrefix) ? parse_digits(object.substr(kEpochPrefix.size()), kEpochDigits)
+                                          : std::nullopt;
+}
+
+std::optional<PieceOrigin> parse_piece_object(std::string_view object) {
+  const auto prefix =
+      std::ranges::find_if(kPiecePrefixes, [&](std::string_view each) { return object.starts_with(each); });
+  if (prefix == kPiecePrefixes.end()) return std::nullopt;
+  object.remove_prefix(prefix->size());
+  const std::size_t slash = object.find('/');
+  const std::size_t hash = object.rfind('-');
+  if (slash == std::string_view::npos || hash == std::string_view::npos || hash == 0) return std::nullopt;
+  const std::size_t offset = object.rfind('-', hash - 1);
+  if (offset == std::string_view::npos || offset < slash + kSequenceDigits + 1) return std::nullopt;
+  const auto epoch = parse_digits(object.substr(0, slash), kEpochDigits);
+  const auto sequence = parse_digits(object.substr(offset - kSequenceDigits, kSequenceDigits), kSequenceDigits);
+  if (!epoch || !sequence) return std::nullopt;
+  return PieceOrigin{.epoch = *epoch, .sequence = *sequence};
+}
+
+bool is_image_path(std::string_view path) {
+  const std::size_t slash = path.find('/');
+  if (slash == std::string_view::npos) return is_image_name(path) && path != kLockFile && path != kControlSocket;
+  const std::string_view folder = path.substr(0, slash);
+  return (folder == kContainersDirectory || folder == kIndexDirectory || folder == kCheckpointsDirectory) &&
+         is_image_name(path.substr(slash + 1));
+}
+
+}  // namespace dedupfs

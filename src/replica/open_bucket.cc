@@ -1,0 +1,16 @@
+#include "replica/open_bucket.h"
+
+#include "remote/s3_bucket.h"
+
+namespace dedupfs {
+
+Result<std::unique_ptr<Bucket>> open_bucket(const RemoteAddress& where, const GoOn& go_on) {
+  DEDUPFS_ASSIGN(S3Location location, parse_s3_location(where.address, where.endpoint, where.region));
+  return open_s3_bucket({.location = std::move(location),
+                         .credentials_file = where.credentials_file,
+                         .ca_file = where.ca_file,
+                         .bytes_per_second = where.bytes_per_second},
+                        go_on);
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,20 @@
+// The bucket at an address.
+//
+// Threads: a free function, safe from any thread.
+// Failure: kInvalidArgument for what is no address. Nothing is asked for yet.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/go_on.h"
+#include "remote/bucket.h"
+#include "replica/remote_file.h"
+
+namespace dedupfs {
+
+using OpenBucket = std::function<Result<std::unique_ptr<Bucket>>(const RemoteAddress& where, const GoOn& go_on)>;
+
+Result<std::unique_ptr<Bucket>> open_bucket(const RemoteAddress& where, const GoOn& go_on);
+
+}  // namespace dedupfs

@@ -1,0 +1,125 @@
+// Ships crash images of a volume (store/volume/capture.h) to a bucket: first the pieces of files that are not there yet, then a head that
+// names all. Objects are written once, so what was shipped before stays whole, whatever happens.
+//
+// The names of pieces have the epoch of who shipped them and the head that they were shipped for. So no name is used again once that head
+// exists, and two writers never share one. That is why collect() can delete what no head names, even if its writer lost its place since.
+//
+// Fencing: a head that somebody else has put ends the shipping for good. Whoever wants to write to the bucket instead of another machine
+// takes over: with a new epoch, and a head that says so. From then on the head of the other one fails.
+//
+// Threads:   one at a time; is_fenced() from any thread.
+// Ownership: the bucket and the store of positions must outlive it.
+// Failure:   kFenced below: another machine writes to the bucket. Every other failure leaves what was shipped, and ship() may be
+//            called again.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/go_on.h"
+#include "remote/bucket.h"
+#include "replica/head.h"
+#include "replica/replica.h"
+#include "store/volume/capture.h"
+
+namespace dedupfs {
+
+// Another machine writes to the bucket, or this volume is not the one that did last.
+inline constexpr ErrorCode kFenced = ErrorCode::kStale;
+
+// What a volume knows of its place in the bucket. Kept with the volume, so that a copy of it, or an old state, does not go on where it
+// is not the newest.
+struct RemotePosition {
+  struct Known {
+    std::uint64_t sequence = 0;
+    Sha256Digest sha256{};
+
+    bool operator==(const Known&) const = default;
+  };
+
+  std::uint64_t epoch = 0;    // 0: it only reads
+  std::optional<Known> head;  // the newest that it knows to be there
+  // All that it tried to put after that: one of them may be there, also later.
+  std::vector<Known> tried;
+
+  bool operator==(const RemotePosition&) const = default;
+};
+
+class Shipper {
+ public:
+  using Clock = std::function<std::chrono::system_clock::time_point()>;
+  using Save = std::function<Result<void>(const RemotePosition&)>;
+  struct Settings {
+    UuidText volume;
+    Save save;  // makes a position durable
+    Clock now = std::chrono::system_clock::now;
+    GoOn go_on = [] { return Result<void>(); };
+    std::function<void(std::uint64_t bytes)> when_put = [](std::uint64_t) {};
+    std::uint64_t piece_bytes = kMaxPieceBytes;
+  };
+  struct Shipped {
+    std::uint64_t sequence = 0;    // of the head that has it; 0: nothing was shipped yet
+    std::uint64_t objects = 0;     // that were put, without the head
+    std::uint64_t bytes = 0;       // of them
+    std::uint64_t head_bytes = 0;  // 0: nothing had changed
+  };
+
+  // The first epoch of an empty place. kExists: somebody else's volume is there.
+  static Result<RemotePosition> attach(Bucket& bucket, const std::string& who);
+  // The next epoch, and a head that has it, for the volume that knows the newest head. kFenced: it does not; kBusy: somebody else
+  // took over at the same time.
+  static Result<RemotePosition> take_over(Bucket& bucket, RemotePosition position, const std::string& who,
+                                          const Settings& settings);
+
+  Shipper(Bucket& bucket, RemotePosition position, Settings settings)
+      : bucket_(bucket), position_(std::move(position)), settings_(std::move(settings)) {}
+
+  Result<Shipped> ship(Capture& capture);
+  bool is_fenced() const { return is_fenced_; }
+  // As of the last ship(). Nothing before.
+  const std::optional<Replica>& replica() const { return replica_; }
+  const RemotePosition& position() const { return position_; }
+
+  struct Collected {
+    std::uint64_t objects = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t heads = 0;
+  };
+  // Deletes the objects that no head names, or only heads that were replaced longer ago than `grace`; then the heads that nobody needs.
+  // Readers of a head have so long to finish. After ship().
+  Result<Collected> collect(std::chrono::seconds grace);
+
+ private:
+  enum class HeadPut { kMade, kEarlierTryIsThere };
+
+  Result<void> load();
+  Result<HeadPut> attempt(Capture& capture);
+  std::uint64_t next_sequence() const { return replica_ ? replica_->head.sequence + 1 : 1; }
+  const RemoteFile* known(const std::string& path) const;
+  Result<RemoteFile> ship_file(Capture& capture, const CapturedFile& file);
+  Result<Piece> put_piece(const std::string& path, std::uint64_t offset, ByteSpan bytes);
+  Result<bool> is_there(const std::string& object, std::uint64_t bytes);
+  Head next_head(std::vector<std::string> dropped, RemoteFiles changed) const;
+  Result<HeadPut> put_head(const Head& head, const std::string& bytes);
+  Error fenced(const std::string& why);
+
+  Bucket& bucket_;
+  RemotePosition position_;
+  const Settings settings_;
+  std::optional<Replica> replica_;
+  bool is_loaded_ = false;  // replica_ is what the bucket has
+  std::atomic<bool> is_fenced_ = false;
+  // Pieces for the next head that are in the bucket already, with their sizes.
+  std::map<std::string, std::uint64_t> there_;
+  bool is_listed_ = false;  // those that another process has put are in it, too
+  Shipped report_;
+};
+
+}  // namespace dedupfs

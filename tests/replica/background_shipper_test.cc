@@ -1,0 +1,172 @@
+#include "replica/background_shipper.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "fake_image.h"
+#include "store/reclaimed_volume.h"
+#include "support/memory_bucket.h"
+
+namespace dedupfs {
+namespace {
+
+using testing::HasSubstr;
+
+// Hands on the bucket of a test.
+class SameBucket final : public Bucket {
+ public:
+  explicit SameBucket(Bucket& bucket) : bucket_(bucket) {}
+  const std::string& name() const override { return bucket_.name(); }
+  Result<Put> put_new(const std::string& object, const ObjectSource& source) override {
+    return bucket_.put_new(object, source);
+  }
+  Result<std::size_t> read(const std::string& object, std::uint64_t offset, MutableByteSpan out) override {
+    return bucket_.read(object, offset, out);
+  }
+  Result<void> list(const std::string& prefix, const std::string& after,
+                    const std::function<Result<void>(const Object&)>& visit) override {
+    return bucket_.list(prefix, after, visit);
+  }
+  Result<void> remove(const std::string& object) override { return bucket_.remove(object); }
+
+ private:
+  Bucket& bucket_;
+};
+
+class BackgroundShipperTest : public testing::Test {
+ protected:
+  BackgroundShipperTest() {
+    RemoteRecord record{
+        .volume = volume_.volume().superblock().uuid, .where = {.address = "s3://bucket"}, .position = {}};
+    record.position = Shipper::attach(bucket_, "test").value();
+    EXPECT_TRUE(save_remote_record(*folder_at(volume_.path()), record));
+  }
+  // By default it never ships by itself.
+  std::unique_ptr<BackgroundShipper> start(std::chrono::milliseconds lag = std::chrono::hours(1)) {
+    auto started = BackgroundShipper::start(
+        volume_.volume(), [this] { return volume_.commit(); },
+        {.lag = lag, .open = [this](const RemoteAddress&, const GoOn&) -> Result<std::unique_ptr<Bucket>> {
+           return std::make_unique<SameBucket>(bucket_);
+         }});
+    EXPECT_TRUE(started) << started.error().message();
+    return std::move(*started);
+  }
+  static GoOn always() {
+    return [] { return Result<void>(); };
+  }
+  // Of a clone.
+  void expect_bucket_gives(const ReclaimedVolume::References& kept) {
+    const TempDir folder;
+    const Path path = folder.path() / "clone";
+    std::filesystem::create_directory(path);
+    ASSERT_TRUE(clone_replica(bucket_, *load_replica(bucket_).value(), *folder_at(path), {}));
+    ReclaimedVolume clone(path, kept);
+    clone.expect_kept_for_good();
+  }
+
+  ReclaimedVolume volume_;
+  MemoryBucket bucket_;
+};
+
+TEST_F(BackgroundShipperTest, ShipsWhatWasWrittenBeforeItIsAsked) {
+  const auto shipper = start();
+  volume_.keep(chunks(0, 5));
+
+  const auto shipped = shipper->ship_now(always());
+
+  ASSERT_TRUE(shipped) << shipped.error().message();
+  EXPECT_EQ(shipped->sequence, 1u);
+  EXPECT_EQ(shipper->status().lacking_bytes, 0u);
+  EXPECT_EQ(shipper->status().sequence, 1u);
+  EXPECT_TRUE(shipper->status().shipped);
+  expect_bucket_gives(volume_.kept());
+}
+
+TEST_F(BackgroundShipperTest, SaysWhatTheBucketLacks) {
+  const auto shipper = start();
+  ASSERT_TRUE(shipper->ship_now(always()));
+  volume_.keep(chunks(0, 5));
+  ASSERT_TRUE(volume_.commit());
+
+  EXPECT_GE(shipper->status().lacking_bytes, 5 * kChunkBytes);
+  EXPECT_LT(shipper->status().lacking_bytes, 6 * kChunkBytes);
+}
+
+TEST_F(BackgroundShipperTest, ShipsByItself) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool has_head = false;
+  bucket_.set_hook([&](const MemoryBucket::Call& call, MemoryBucket::When when) {
+    if (call.operation != MemoryBucket::Operation::kPut || call.object != head_object(1) ||
+        when != MemoryBucket::When::kAfter)
+      return;
+    const std::lock_guard lock(mutex);
+    has_head = true;
+    changed.notify_all();
+  });
+  volume_.keep(chunks(0, 5));
+  ASSERT_TRUE(volume_.commit());
+
+  const auto shipper = start(std::chrono::milliseconds(1));
+
+  std::unique_lock lock(mutex);
+  EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return has_head; }));
+}
+
+TEST_F(BackgroundShipperTest, AFailureIsShownUntilItSucceeds) {
+  const auto shipper = start();
+  bucket_.set_fault([](const MemoryBucket::Call&) { return MemoryBucket::Fault::kFails; });
+  EXPECT_FALSE(shipper->ship_now(always()));
+  ASSERT_TRUE(shipper->status().failure);
+  EXPECT_THAT(*shipper->status().failure, HasSubstr("told to fail"));
+  bucket_.set_fault({});
+
+  EXPECT_TRUE(shipper->ship_now(always()));
+
+  EXPECT_FALSE(shipper->status().failure);
+}
+
+TEST_F(BackgroundShipperTest, OneThatIsFencedStopsAndTheVolumeGoesOn) {
+  const auto shipper = start();
+  ASSERT_TRUE(shipper->ship_now(always()));
+  const auto replica = load_replica(bucket_).value();
+  Writer other(bucket_, {.head = RemotePosition::Known{.sequence = 1, .sha256 = replica->sha256}});
+  Shipper::Settings settings = other.settings();
+  settings.volume = replica->head.volume;
+  ASSERT_TRUE(Shipper::take_over(bucket_, other.saved, "other", settings));
+  volume_.keep(chunks(0, 5));
+
+  const auto shipped = shipper->ship_now(always());
+
+  ASSERT_FALSE(shipped);
+  EXPECT_EQ(shipped.error().code(), kFenced);
+  EXPECT_TRUE(shipper->status().is_fenced);
+  volume_.expect_kept();
+}
+
+TEST_F(BackgroundShipperTest, ACopyThatDoesNotWriteThereHasNone) {
+  const auto folder = folder_at(volume_.path());
+  RemoteRecord record = load_remote_record(*folder).value();
+  record.position.epoch = 0;
+  ASSERT_TRUE(save_remote_record(*folder, record));
+
+  EXPECT_EQ(start(), nullptr);
+  std::filesystem::remove(volume_.path() / kRemoteFile);
+  EXPECT_EQ(start(), nullptr);
+}
+
+TEST_F(BackgroundShipperTest, WhoAsksCanStopIt) {
+  const auto shipper = start();
+
+  const auto shipped = shipper->ship_now([]() -> Result<void> { return Error{ErrorCode::kInterrupted, "enough"}; });
+
+  ASSERT_FALSE(shipped);
+  EXPECT_EQ(shipped.error().code(), ErrorCode::kInterrupted);
+  EXPECT_FALSE(shipper->status().failure);
+}
+
+}  // namespace
+}  // namespace dedupfs

@@ -1,0 +1,481 @@
+#include "replica/shipper.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/scratch_backing.h"
+#include "fake_image.h"
+#include "support/memory_bucket.h"
+
+namespace dedupfs {
+namespace {
+
+using std::chrono::seconds;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+using Fault = MemoryBucket::Fault;
+using Operation = MemoryBucket::Operation;
+
+const std::string kTable = "index/000012.sst";
+const std::string kLog = "index/000013.log";
+const std::string kContainer = "containers/0000000001.container";
+
+std::string text(std::size_t length, char first = 'a') {
+  std::string made;
+  for (std::size_t i = 0; i < length; ++i) made += static_cast<char>(first + static_cast<int>(i % 7));
+  return made;
+}
+
+class ShipperTest : public testing::Test {
+ protected:
+  ShipperTest() { EXPECT_TRUE(writer_.attach()); }
+
+  Shipper::Shipped ship(const Files& files) {
+    ++writer_.seconds;
+    const auto shipped = writer_.ship(files);
+    EXPECT_TRUE(shipped) << shipped.error().message();
+    return shipped.value_or(Shipper::Shipped());
+  }
+  void expect_bucket_has(const Files& files) {
+    const auto found = files_in(bucket_);
+    ASSERT_TRUE(found) << found.error().message();
+    EXPECT_EQ(*found, files);
+  }
+  std::size_t pieces_of(const std::string& path) { return load_replica(bucket_).value()->files.at(path).pieces.size(); }
+  std::vector<std::string> pieces() {
+    std::vector<std::string> names;
+    for (const std::string& name : bucket_.objects().names())
+      if (parse_piece_object(name)) names.push_back(name);
+    return names;
+  }
+
+  MemoryBucket bucket_;
+  Writer writer_{bucket_};
+  const Files files_ = {{kContainer, text(200)},
+                        {"index/CURRENT", "MANIFEST-1\n"},
+                        {kLog, text(10)},
+                        {kTable, text(300)},
+                        {"superblock.json", "{}"}};
+};
+
+TEST_F(ShipperTest, TheBucketAloneHasWhatWasShipped) {
+  EXPECT_EQ(ship(files_).sequence, 1u);
+
+  expect_bucket_has(files_);
+}
+
+TEST_F(ShipperTest, WhatHasNotChangedIsNotShippedAgain) {
+  ship(files_);
+  const auto names = bucket_.objects().names();
+
+  EXPECT_EQ(ship(files_).head_bytes, 0u);
+  writer_.restart();
+  const auto again = ship(files_);
+
+  EXPECT_EQ(again.sequence, 1u);
+  EXPECT_EQ(again.objects, 0u);
+  EXPECT_EQ(bucket_.objects().names(), names);
+}
+
+TEST_F(ShipperTest, OfAFileThatGrewOnlyTheNewBytesAreShipped) {
+  Files files = files_;
+  ship(files);
+  files[kContainer] += text(100, 'A');
+
+  EXPECT_EQ(ship(files).bytes, 100u);
+
+  expect_bucket_has(files);
+}
+
+// A log that a full disk tore is cut off, and goes on otherwise.
+TEST_F(ShipperTest, AFileThatIsNoContinuationIsShippedAnew) {
+  Files files = files_;
+  files[kLog] = text(200);
+  ship(files);
+  files[kLog] = text(150) + text(100, 'A');
+  ship(files);
+  expect_bucket_has(files);
+  files[kLog] = text(150) + text(100, 'B');
+  ship(files);
+  expect_bucket_has(files);
+  files[kLog] = text(20);
+  ship(files);
+
+  expect_bucket_has(files);
+}
+
+TEST_F(ShipperTest, ALogThatGrowsALittleEachTimeHasFewPieces) {
+  Files files = files_;
+  std::uint64_t shipped = 0;
+  for (int i = 0; i < 60; ++i) {
+    files[kLog] += static_cast<char>('A' + i % 20);
+    shipped += ship(files).bytes;
+    EXPECT_LE(pieces_of(kLog), 8u);
+  }
+  expect_bucket_has(files);
+  EXPECT_LT(shipped, 1200u);
+}
+
+// After a crash, RocksDB may give the number of a table that it did not know to another one.
+TEST_F(ShipperTest, ATableThatWasMadeAnewUnderItsNameIsShipped) {
+  Files files = files_;
+  ship(files);
+  files[kTable] = text(300, 'A');
+
+  ship(files);
+
+  expect_bucket_has(files);
+}
+
+TEST_F(ShipperTest, ShippingReadsNoContainerAgain) {
+  Files files = files_;
+  for (int i = 10; i < 60; ++i) files["containers/00000000" + std::to_string(i) + ".container"] = text(1000);
+  ship(files);
+  writer_.restart();
+  FakeImage image(files);
+
+  ASSERT_TRUE(writer_.shipper().ship(image));
+
+  EXPECT_LT(image.bytes_read, 1000u);
+}
+
+// Regions that several threads write lie side by side, and the last one may be on the disk before the others.
+TEST_F(ShipperTest, AContainerThatIsWrittenToIsComparedAlthoughItIsAsLong) {
+  const auto ship_open = [&](const Files& files) {
+    FakeImage image(files);
+    image.say_that_it_may_change(kContainer);
+    return writer_.shipper().ship(image).value();
+  };
+  Files files = files_;
+  files[kContainer].replace(50, 20, std::string(20, '\0'));
+  ship_open(files);
+  EXPECT_EQ(ship_open(files).head_bytes, 0u);
+  ship_open(files_);
+  expect_bucket_has(files_);
+
+  ship(files);  // closed now, for the first time
+  expect_bucket_has(files);
+  FakeImage image(files);
+  writer_.shipper().ship(image).value();
+  EXPECT_LT(image.bytes_read, 200u + files[kTable].size()) << "what is finished is not read again";
+}
+
+TEST_F(ShipperTest, FilesThatAreGoneAreGoneInTheBucket) {
+  Files files = files_;
+  ship(files);
+  files.erase(kTable);
+  files["index/000014.sst"] = "";
+
+  ship(files);
+
+  expect_bucket_has(files);
+}
+
+TEST_F(ShipperTest, ACheckpointThatIsRemovedMeanwhileIsLeftOut) {
+  Files files = files_;
+  files["checkpoints/0000000001.checkpoint"] = text(10);
+  FakeImage image(files);
+  image.lose("checkpoints/0000000001.checkpoint");
+
+  ASSERT_TRUE(writer_.shipper().ship(image));
+
+  expect_bucket_has(files_);
+  FakeImage other(files);
+  other.lose(kLog);
+  EXPECT_FALSE(writer_.shipper().ship(other)) << "this one is needed";
+}
+
+TEST_F(ShipperTest, NowAndThenAHeadHasTheFullList) {
+  Files files = files_;
+  std::vector<std::uint64_t> full;
+  for (int i = 0; i < 40; ++i) {
+    files[kLog] += "x";
+    ship(files);
+    const auto replica = load_replica(bucket_).value();
+    if (replica->head.is_full()) full.push_back(replica->head.sequence);
+  }
+  EXPECT_GT(full.size(), 2u);
+  EXPECT_LT(full.size(), 20u);
+  expect_bucket_has(files);
+}
+
+// ---------------------------------------------------------------- failures
+
+// Whatever happens to each operation: what the bucket alone gives was shipped, and the next try succeeds.
+TEST_F(ShipperTest, EachFailureOfEachOperationLeavesWhatWasShipped) {
+  Files before = files_;
+  Files after = files_;
+  after[kContainer] += text(100, 'A');
+  after[kTable + "2"] = text(70);
+  after.erase(kTable);
+  for (const Fault fault : {Fault::kFails, Fault::kAnswerLost, Fault::kDoneTwice, Fault::kDoneLater}) {
+    for (const bool restarts : {false, true}) {
+      for (std::uint64_t number = 1;; ++number) {
+        MemoryBucket bucket;
+        Writer writer(bucket);
+        ASSERT_TRUE(writer.attach());
+        ASSERT_TRUE(writer.ship(before));
+        writer.restart();
+        const std::uint64_t begin = bucket.calls();
+        bool is_hit = false;
+        bucket.set_fault([&](const MemoryBucket::Call& call) {
+          if (call.number - begin != number) return Fault::kNone;
+          is_hit = true;
+          return fault;
+        });
+        SCOPED_TRACE(testing::Message() << "fault " << static_cast<int>(fault) << " of operation " << number);
+
+        const auto shipped = writer.ship(after);
+
+        if (!is_hit) break;
+        const auto found = files_in(bucket);
+        ASSERT_TRUE(found) << found.error().message();
+        EXPECT_TRUE(*found == before || *found == after);
+        if (shipped) {
+          EXPECT_EQ(*found, after);
+        }
+        if (restarts) writer.restart();
+        const auto again = writer.ship(after);
+        ASSERT_TRUE(again) << again.error().message();
+        EXPECT_EQ(files_in(bucket).value(), after);
+        bucket.land();
+        EXPECT_EQ(files_in(bucket).value(), after);
+        EXPECT_TRUE(writer.ship(before)) << "it is not fenced by what it did itself";
+        EXPECT_EQ(files_in(bucket).value(), before);
+      }
+    }
+  }
+}
+
+// A head whose answer was lost, and that arrives when its writer has gone on.
+TEST_F(ShipperTest, AHeadOfItsOwnThatLandsLateFencesNobody) {
+  for (const bool restarts : {false, true}) {
+    MemoryBucket bucket;
+    Writer writer(bucket);
+    ASSERT_TRUE(writer.attach());
+    bucket.set_fault([](const MemoryBucket::Call& call) {
+      return call.object == head_object(1) && call.operation == Operation::kPut ? Fault::kDoneLater : Fault::kNone;
+    });
+    ASSERT_FALSE(writer.ship(files_));
+    if (restarts) writer.restart();
+    bucket.set_fault({});
+    bool has_landed = false;
+    bucket.set_hook([&](const MemoryBucket::Call& call, MemoryBucket::When when) {
+      if (call.object == head_object(1) && call.operation == Operation::kPut && when == MemoryBucket::When::kBefore &&
+          !std::exchange(has_landed, true))
+        bucket.land();
+    });
+    Files files = files_;
+    files[kLog] += "more";
+    ++writer.seconds;
+
+    const auto shipped = writer.ship(files);
+
+    ASSERT_TRUE(shipped) << shipped.error().message();
+    EXPECT_TRUE(has_landed);
+    EXPECT_EQ(shipped->sequence, 2u);
+    EXPECT_EQ(files_in(bucket).value(), files);
+  }
+}
+
+TEST_F(ShipperTest, WhatWasPutBeforeAFailureIsNotPutAgain) {
+  bucket_.set_fault(
+      [](const MemoryBucket::Call& call) { return call.object == head_object(1) ? Fault::kFails : Fault::kNone; });
+  ASSERT_FALSE(writer_.ship(files_));
+  bucket_.set_fault({});
+
+  EXPECT_EQ(ship(files_).objects, 0u);
+
+  expect_bucket_has(files_);
+}
+
+TEST_F(ShipperTest, AHeadThatIsDamagedOrGoneIsNamed) {
+  ship(files_);
+  Files files = files_;
+  files[kLog] += "more";
+  ship(files);
+  bucket_.objects().set(head_object(2), "{}");
+  auto found = load_replica(bucket_);
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().message(), HasSubstr("head/0000000002"));
+  bucket_.objects().erase(head_object(2));
+  bucket_.objects().erase(head_object(1));
+  writer_.restart();
+
+  const auto shipped = writer_.ship(files);
+
+  ASSERT_FALSE(shipped);
+  EXPECT_EQ(shipped.error().code(), kFenced) << shipped.error().message();
+}
+
+// ---------------------------------------------------------------- fencing
+
+TEST_F(ShipperTest, AnOldCopyOfTheVolumeDoesNotGoOn) {
+  ship(files_);
+  Writer copy(bucket_, writer_.saved);
+  Files files = files_;
+  files[kLog] += "more";
+  ship(files);
+  const auto names = bucket_.objects().names();
+
+  const auto shipped = copy.ship(files_);
+
+  ASSERT_FALSE(shipped);
+  EXPECT_EQ(shipped.error().code(), kFenced);
+  EXPECT_TRUE(copy.shipper().is_fenced());
+  EXPECT_THAT(shipped.error().message(), HasSubstr("Nothing more is shipped"));
+  EXPECT_EQ(bucket_.objects().names(), names);
+}
+
+TEST_F(ShipperTest, WhoTookOverGoesOnAndTheOtherOneStopsForGood) {
+  ship(files_);
+  Writer other(bucket_, {.head = writer_.saved.tried.at(0)});
+  ASSERT_FALSE(other.ship(files_)) << "a copy does not write by itself";
+  ASSERT_TRUE(other.take_over());
+  Files files = files_;
+  files[kLog] += "mine";
+
+  const auto shipped = writer_.ship(files);
+
+  ASSERT_FALSE(shipped);
+  EXPECT_EQ(shipped.error().code(), kFenced);
+  EXPECT_FALSE(writer_.ship(files_));
+  writer_.restart();
+  EXPECT_FALSE(writer_.ship(files_));
+  files[kLog] = "other";
+  ASSERT_TRUE(other.ship(files));
+  expect_bucket_has(files);
+}
+
+TEST_F(ShipperTest, WhoIsNotAtTheNewestHeadCannotTakeOver) {
+  ship(files_);
+  Writer other(bucket_, {.head = writer_.saved.tried.at(0)});
+  Files files = files_;
+  files[kLog] += "more";
+  ship(files);
+
+  const auto taken = other.take_over();
+
+  ASSERT_FALSE(taken);
+  EXPECT_THAT(taken.error().message(), HasSubstr("clone it anew"));
+}
+
+TEST_F(ShipperTest, AttachesOnlyWhereNoVolumeIs) {
+  ship(files_);
+  Writer other(bucket_);
+
+  const auto attached = other.attach();
+
+  ASSERT_FALSE(attached);
+  EXPECT_EQ(attached.error().code(), ErrorCode::kExists);
+}
+
+// ---------------------------------------------------------------- deleting
+
+TEST_F(ShipperTest, DeletesWhatWasDroppedLongerAgoThanTheGrace) {
+  ship(files_);
+  Files files = files_;
+  files.erase(kTable);
+  ship(files);
+  const std::size_t all = pieces().size();
+
+  ASSERT_TRUE(writer_.shipper().collect(seconds(100)));
+  EXPECT_THAT(pieces(), SizeIs(all)) << "readers of the first head may still be there";
+  writer_.seconds += 200;
+  files[kLog] += "more";
+  ship(files);
+  const auto collected = writer_.shipper().collect(seconds(100));
+
+  ASSERT_TRUE(collected);
+  EXPECT_EQ(collected->objects, 5u);  // of 300 bytes
+  EXPECT_THAT(pieces(), Each(Not(HasSubstr("000012.sst"))));
+  expect_bucket_has(files);
+  EXPECT_EQ(writer_.shipper().collect(seconds(100))->objects, 0u);
+}
+
+TEST_F(ShipperTest, DeletesWhatACrashedUploadLeft) {
+  bucket_.set_fault(
+      [](const MemoryBucket::Call& call) { return call.object == head_object(1) ? Fault::kFails : Fault::kNone; });
+  Files lost = files_;
+  lost["index/000099.sst"] = text(10);
+  ASSERT_FALSE(writer_.ship(lost));
+  bucket_.set_fault({});
+  writer_.restart();
+  ship(files_);
+
+  const auto collected = writer_.shipper().collect(seconds(100));
+
+  ASSERT_TRUE(collected);
+  EXPECT_EQ(collected->objects, 1u);
+  expect_bucket_has(files_);
+}
+
+TEST_F(ShipperTest, DeletesHeadsThatNobodyNeeds) {
+  Files files = files_;
+  for (int i = 0; i < 40; ++i) {
+    files[kLog] += "x";
+    ship(files);
+  }
+  writer_.seconds += 1000;
+  files[kLog] += "x";
+  ship(files);
+
+  const auto collected = writer_.shipper().collect(seconds(100));
+
+  ASSERT_TRUE(collected);
+  EXPECT_GT(collected->heads, 10u);
+  EXPECT_THAT(list_heads(bucket_).value().size(), testing::Lt(30u));
+  expect_bucket_has(files);
+  writer_.restart();
+  EXPECT_EQ(ship(files).head_bytes, 0u);
+}
+
+// ---------------------------------------------------------------- cloning
+
+TEST_F(ShipperTest, ACloneHasEveryFile) {
+  ship(files_);
+  ScratchBacking disk(1 << 20);
+  const auto folder = disk.open_root("/").value();
+
+  const auto cloned = clone_replica(bucket_, *load_replica(bucket_).value(), *folder, {});
+
+  ASSERT_TRUE(cloned) << cloned.error().message();
+  for (const auto& [path, content] : files_) {
+    const std::size_t slash = path.find('/');
+    const auto below = slash == std::string::npos ? folder : folder->open_folder(path.substr(0, slash)).value();
+    EXPECT_EQ(read_file(*below, path.substr(slash + 1), 1 << 20).value(), content) << path;
+  }
+}
+
+TEST_F(ShipperTest, ACloneOfADamagedObjectNamesItAndIsNoVolume) {
+  ship(files_);
+  const std::string object = pieces().at(0);
+  bucket_.objects().set(object, "something else");
+  ScratchBacking disk(1 << 20);
+  const auto folder = disk.open_root("/").value();
+  const Replica replica = *load_replica(bucket_).value();
+
+  const auto cloned = clone_replica(bucket_, replica, *folder, {});
+
+  ASSERT_FALSE(cloned);
+  EXPECT_EQ(cloned.error().code(), ErrorCode::kCorruption);
+  EXPECT_THAT(cloned.error().message(), HasSubstr(object));
+  EXPECT_FALSE(folder->exists("superblock.json").value());
+  std::vector<std::string> bad;
+  const auto check = check_replica(
+      bucket_, replica, false, [] { return Result<void>(); },
+      [&](const Error& error) -> Result<void> {
+        bad.push_back(error.message());
+        return {};
+      });
+  ASSERT_TRUE(check);
+  EXPECT_EQ(check->bad, 1u);
+  EXPECT_THAT(bad, ElementsAre(HasSubstr(object)));
+}
+
+}  // namespace
+}  // namespace dedupfs

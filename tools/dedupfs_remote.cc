@@ -1,0 +1,410 @@
+#include "dedupfs_remote.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/size.h"
+#include "command/command.h"
+#include "command/common_options.h"
+#include "exit_codes.h"
+#include "job_progress.h"
+#include "json/document.h"
+#include "log_to.h"
+#include "mount/system/mount_table.h"
+#include "remote_screen.h"
+#include "replica/clone.h"
+#include "replica/shipper.h"
+#include "show.h"
+#include "store/format/superblock.h"
+#include "store/seal/key_header.h"
+#include "store/volume/capture.h"
+#include "store/volume/ownership.h"
+#include "store/volume/vacant_folder.h"
+#include "store/volume/volume.h"
+
+namespace dedupfs::tools {
+namespace {
+
+constexpr std::string_view kName = "dedupfs-remote";
+constexpr std::string_view kScheme = "s3://";
+constexpr std::chrono::hours kDefaultGrace{24};
+constexpr std::size_t kMostNamedObjects = 100;
+
+struct RemoteToolArguments {
+  std::string action;
+  std::string target;  // the folder of a volume, or the address of a bucket
+  std::string folder;  // of the clone
+  RemoteAddress where;
+  std::string rate;
+  std::uint64_t grace_hours = static_cast<std::uint64_t>(kDefaultGrace.count());
+  bool reads_all = false;
+  bool foreign = false;
+
+  bool names_bucket() const { return target.starts_with(kScheme); }
+};
+
+// One run: what it goes by, and what it shows.
+class RemoteRun {
+ public:
+  RemoteRun(const RemoteToolArguments& asked, const Console& console, const Process& process, const OpenBucket& open)
+      : asked_(asked), process_(process), open_(open), progress_(console, process), begun_(Clock::now()) {}
+
+  Result<nlohmann::json> run() {
+    document_ = {{"action", asked_.action}, {"volume", nullptr},  {"address", nullptr}, {"endpoint", nullptr},
+                 {"uuid", nullptr},         {"role", nullptr},    {"epoch", nullptr},   {"head", nullptr},
+                 {"shipped", nullptr},      {"deleted", nullptr}, {"check", nullptr},   {"usage", nullptr}};
+    auto done = act();
+    progress_.clear();
+    if (!done) return done.error();
+    return document_;
+  }
+  bool found_damage() const { return found_damage_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Result<void> act() {
+    if (asked_.action == "attach") return attach();
+    if (asked_.action == "push") return push();
+    if (asked_.action == "takeover") return take_over();
+    if (asked_.action == "clone") return clone();
+    DEDUPFS_TRY(find());
+    DEDUPFS_ASSIGN(const Replica replica, newest());
+    if (asked_.action == "verify") return verify(replica);
+    if (asked_.action == "usage") return measure(replica);
+    return {};
+  }
+
+  // ---------------------------------------------------------------- what it is about
+
+  Result<void> open_volume(bool exclusively) {
+    DEDUPFS_ASSIGN(const Path path, find_whole_volume(asked_.target));
+    document_["volume"] = path.string();
+    DEDUPFS_ASSIGN(folder_, Volume::open_folder(path));
+    if (!asked_.foreign) DEDUPFS_TRY(require_own_or_busy(*folder_));
+    DEDUPFS_ASSIGN(const auto header, read_key_header(*folder_));
+    if (header) {
+      record_.volume = header->uuid;
+    } else {
+      DEDUPFS_ASSIGN(const Superblock superblock, read_superblock(*folder_));
+      record_.volume = superblock.uuid;
+    }
+    document_["uuid"] = record_.volume;
+    if (exclusively) {
+      DEDUPFS_ASSIGN(lock_, Volume::lock(*folder_, /*read_only=*/false));
+    }
+    return {};
+  }
+  Result<void> load_record() {
+    const UuidText uuid = record_.volume;
+    DEDUPFS_ASSIGN(record_, load_remote_record(*folder_));
+    if (record_.volume == uuid) return {};
+    return corruption(fmt::format("{} is that of another volume; remove it", (folder_->path() / kRemoteFile).string()));
+  }
+  Result<void> save_record() { return save_remote_record(*folder_, record_); }
+
+  Result<void> open_bucket_at(const RemoteAddress& where) {
+    document_["address"] = where.address;
+    document_["endpoint"] = where.endpoint.empty() ? nlohmann::json(nullptr) : nlohmann::json(where.endpoint);
+    DEDUPFS_ASSIGN(bucket_, open_(where, [this] { return go_on(); }));
+    return {};
+  }
+  // The volume or the bucket, to look at.
+  Result<void> find() {
+    if (asked_.names_bucket()) return open_bucket_at(asked_.where);
+    DEDUPFS_TRY(open_volume(false));
+    DEDUPFS_TRY(load_record());
+    return open_bucket_at(record_.where);
+  }
+  Result<Replica> newest() {
+    DEDUPFS_ASSIGN(auto replica, load_replica(*bucket_));
+    if (!replica)
+      return Error{ErrorCode::kNotFound, bucket_->name() + " holds no volume yet; dedupfs-remote push puts one there"};
+    note(*replica);
+    return std::move(*replica);
+  }
+
+  // ---------------------------------------------------------------- the actions
+
+  Result<void> attach() {
+    DEDUPFS_TRY(open_volume(true));
+    DEDUPFS_ASSIGN(const bool is_attached, folder_->exists(kRemoteFile));
+    if (is_attached) {
+      DEDUPFS_TRY(load_record());
+      return Error{ErrorCode::kExists, fmt::format("{} belongs to {} already; remove {} if it is not to go on there",
+                                                   folder_->path().string(), record_.where.address,
+                                                   (folder_->path() / kRemoteFile).string())};
+    }
+    record_.where = asked_.where;
+    DEDUPFS_TRY(open_bucket_at(record_.where));
+    DEDUPFS_TRY(probe(*bucket_));
+    DEDUPFS_ASSIGN(record_.position, Shipper::attach(*bucket_, who()));
+    note_role();
+    return save_record();
+  }
+
+  Result<void> push() {
+    DEDUPFS_TRY(open_volume(true));
+    DEDUPFS_TRY(load_record());
+    DEDUPFS_TRY(open_bucket_at(record_.where));
+    DEDUPFS_ASSIGN(const auto captured, capture_closed(folder_));
+    Shipper shipper(*bucket_, record_.position, settings());
+    const auto shipped = shipper.ship(*captured);
+    if (!shipped) return shipped.error();
+    document_["shipped"] = {
+        {"objects", shipped->objects}, {"bytes", shipped->bytes}, {"head_bytes", shipped->head_bytes}};
+    if (shipper.replica()) note(*shipper.replica());
+    note_role();
+    DEDUPFS_ASSIGN(const Shipper::Collected collected, shipper.collect(std::chrono::hours(asked_.grace_hours)));
+    document_["deleted"] = {{"objects", collected.objects}, {"bytes", collected.bytes}, {"heads", collected.heads}};
+    return {};
+  }
+
+  Result<void> take_over() {
+    DEDUPFS_TRY(open_volume(true));
+    DEDUPFS_TRY(load_record());
+    DEDUPFS_TRY(open_bucket_at(record_.where));
+    DEDUPFS_TRY(probe(*bucket_));
+    DEDUPFS_ASSIGN(record_.position, Shipper::take_over(*bucket_, record_.position, who(), settings()));
+    DEDUPFS_TRY(save_record());
+    note_role();
+    DEDUPFS_TRY(newest());
+    return {};
+  }
+
+  Result<void> clone() {
+    DEDUPFS_TRY(open_bucket_at(asked_.where));
+    DEDUPFS_ASSIGN(const Replica replica, newest());
+    const auto system = Backing::posix();
+    UnfinishedVolume unfinished;
+    DEDUPFS_ASSIGN(folder_, vacant_folder(whole_path(asked_.folder), *system, unfinished));
+    document_["volume"] = folder_->path().string();
+    for (const auto& [path, file] : replica.files) total_ += file.bytes();
+    begin("clone");
+    std::set<std::string> names = {std::string(kIndexDirectory), std::string(kContainersDirectory)};
+    for (const auto& [path, file] : replica.files) names.insert(path.substr(0, path.find('/')));
+    unfinished.made(folder_, {names.begin(), names.end()});
+    DEDUPFS_TRY(
+        clone_replica(*bucket_, replica, *folder_,
+                      {.go_on = [this] { return go_on(); }, .when_written = [this](auto bytes) { done_ += bytes; }}));
+    unfinished.keep();
+    record_ = {
+        .volume = replica.head.volume,
+        .where = asked_.where,
+        .position = {.head = RemotePosition::Known{.sequence = replica.head.sequence, .sha256 = replica.sha256}}};
+    note_role();
+    return save_record();
+  }
+
+  Result<void> verify(const Replica& replica) {
+    begin("verify");
+    nlohmann::json findings = nlohmann::json::array();
+    DEDUPFS_ASSIGN(const ReplicaCheck check, check_replica(
+                                                 *bucket_, replica, asked_.reads_all, [this] { return go_on(); },
+                                                 [&](const Error& error) -> Result<void> {
+                                                   if (findings.size() < kMostNamedObjects)
+                                                     findings.push_back(error.message());
+                                                   return {};
+                                                 }));
+    found_damage_ = check.bad != 0;
+    document_["check"] = {{"objects", check.objects},
+                          {"bytes", check.bytes},
+                          {"read", asked_.reads_all},
+                          {"bad_objects", check.bad},
+                          {"findings", std::move(findings)}};
+    return {};
+  }
+
+  Result<void> measure(const Replica& replica) {
+    begin("usage");
+    std::uint64_t objects = 0;
+    std::uint64_t bytes = 0;
+    DEDUPFS_TRY(bucket_->list("", "", [&](const Bucket::Object& object) -> Result<void> {
+      ++objects;
+      bytes += object.size;
+      return go_on();
+    }));
+    std::uint64_t needed_objects = 0;
+    std::uint64_t needed_bytes = 0;
+    for (const auto& [path, file] : replica.files) {
+      needed_objects += file.pieces.size();
+      needed_bytes += file.bytes();
+    }
+    document_["usage"] = {
+        {"objects", objects}, {"bytes", bytes}, {"needed_objects", needed_objects}, {"needed_bytes", needed_bytes}};
+    return {};
+  }
+
+  // ---------------------------------------------------------------- what it shows
+
+  Shipper::Settings settings() {
+    begin("ship");
+    return {.volume = record_.volume,
+            .save = [this](const RemotePosition& position) -> Result<void> {
+              record_.position = position;
+              return save_record();
+            },
+            .go_on = [this] { return go_on(); },
+            .when_put = [this](std::uint64_t bytes) { done_ += bytes; }};
+  }
+  void note(const Replica& replica) {
+    std::uint64_t bytes = 0;
+    for (const auto& [path, file] : replica.files) bytes += file.bytes();
+    nlohmann::json head{{"sequence", replica.head.sequence},
+                        {"epoch", replica.head.epoch},
+                        {"files", replica.files.size()},
+                        {"bytes", bytes}};
+    put_time(head, "shipped", replica.head.unix_seconds);
+    document_["head"] = std::move(head);
+    document_["uuid"] = replica.head.volume;
+    newest_ = RemotePosition::Known{.sequence = replica.head.sequence, .sha256 = replica.sha256};
+    note_role();
+  }
+  // What this volume is there.
+  void note_role() {
+    if (record_.where.address.empty()) return;
+    const RemotePosition& position = record_.position;
+    const bool is_newest =
+        !newest_ || position.head == newest_ || std::ranges::find(position.tried, *newest_) != position.tried.end();
+    document_["role"] = position.epoch == 0 ? "copy" : is_newest ? "writer" : "fenced";
+    document_["epoch"] = position.epoch == 0 ? nlohmann::json(nullptr) : nlohmann::json(position.epoch);
+  }
+  static std::string who() {
+    std::array<char, 256> host{};
+    (void)::gethostname(host.data(), host.size() - 1);
+    return host.data();
+  }
+  void begin(const std::string& stage) {
+    stage_ = stage;
+    begun_ = Clock::now();
+    progress_.begin_stage();
+  }
+  Result<void> go_on() {
+    if (process_.stop_was_asked_for())
+      return Error{ErrorCode::kInterrupted, "stopped; the next run goes on with what is in the bucket"};
+    if (!progress_.is_due() || stage_.empty()) return {};
+    const JobState state =
+        state_of_copy(stage_, done_, total_, std::chrono::duration<double>(Clock::now() - begun_).count());
+    progress_.show(fmt::format("{}{}", human_size(done_), rate_and_time_left(state)), state);
+    return {};
+  }
+
+  const RemoteToolArguments& asked_;
+  const Process& process_;
+  const OpenBucket& open_;
+  JobProgress progress_;
+  std::string stage_;
+  Clock::time_point begun_;
+  std::uint64_t done_ = 0;
+  std::uint64_t total_ = 0;  // 0: not known
+  nlohmann::json document_;
+  bool found_damage_ = false;
+  std::shared_ptr<BackingFolder> folder_;  // as the disk has it
+  std::shared_ptr<const void> lock_;
+  RemoteRecord record_;
+  std::unique_ptr<Bucket> bucket_;
+  std::optional<RemotePosition::Known> newest_;
+};
+
+// ---------------------------------------------------------------- the arguments
+
+Command& add_remote_action(Command& app, RemoteToolArguments& asked, const std::string& action,
+                           const std::string& meaning) {
+  Command& command = app.add_subcommand(action, meaning);
+  command.callback([&asked, action] { asked.action = action; });
+  add_json_flag(command, "print one JSON object");
+  return command;
+}
+
+void add_volume(Command& command, RemoteToolArguments& asked) {
+  command.add_option("VOLUME", asked.target, "the folder of the volume").required();
+  command.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
+}
+
+void add_target(Command& command, RemoteToolArguments& asked) {
+  command
+      .add_option("VOLUME", asked.target, "the folder of the volume, or the address of its bucket, s3://BUCKET/PREFIX")
+      .required();
+  command.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
+}
+
+void add_bucket_options(Command& command, RemoteToolArguments& asked) {
+  command.add_option("--endpoint", asked.where.endpoint, "the server of the store (default: that of AWS)")
+      .type_name("URL");
+  command.add_option("--region", asked.where.region, "the region of the bucket (default: us-east-1)")
+      .type_name("REGION");
+  command
+      .add_option("--credentials-file", asked.where.credentials_file,
+                  "read the keys from this file (default: where the programs of AWS look)")
+      .type_name("FILE");
+  command.add_option("--ca-file", asked.where.ca_file, "trust the certificates in this file, and no others")
+      .type_name("FILE");
+  command.add_option("--rate", asked.rate, "send and receive no more than this in a second").type_name("SIZE");
+}
+
+void define_remote_commands(Command& app, RemoteToolArguments& asked) {
+  define_common_options(app);
+  app.require_subcommand();
+  Command& attach = add_remote_action(app, asked, "attach", "say which bucket a volume is replicated to");
+  add_volume(attach, asked);
+  attach.add_option("ADDRESS", asked.where.address, "s3://BUCKET/PREFIX; nothing is there yet").required();
+  Command& push = add_remote_action(app, asked, "push", "ship what the bucket lacks");
+  add_volume(push, asked);
+  push.add_option("--grace", asked.grace_hours,
+                  "delete objects only when this many hours have passed since a head dropped them")
+      .type_name("HOURS")
+      .capture_default_str();
+  Command& status = add_remote_action(app, asked, "status", "show the newest head of the bucket");
+  Command& verify = add_remote_action(app, asked, "verify", "look for every object that the volume needs");
+  verify.add_flag("--read-data", asked.reads_all, "read all of them, and compare the bytes");
+  Command& usage = add_remote_action(app, asked, "usage", "count what is in the bucket");
+  for (Command* const command : {&status, &verify, &usage}) add_target(*command, asked);
+  Command& clone = add_remote_action(app, asked, "clone", "make a local volume of what the bucket has");
+  clone.add_option("ADDRESS", asked.where.address, "s3://BUCKET/PREFIX").required();
+  clone
+      .add_option("FOLDER", asked.folder,
+                  "the folder of the new volume; it must be empty, and is made if it is missing")
+      .required();
+  Command& takeover =
+      add_remote_action(app, asked, "takeover", "write to the bucket from now on, instead of another machine");
+  add_volume(takeover, asked);
+  for (Command* const command : {&attach, &status, &verify, &usage, &clone}) add_bucket_options(*command, asked);
+  for (Command* const command : {&push, &verify, &usage, &clone}) define_progress_flag(*command);
+}
+
+}  // namespace
+
+int run_remote(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process,
+               const OpenBucket& open) {
+  Console console({.name = kName, .usage_error = kUsageError, .failed = kFailed}, out, err);
+  RemoteToolArguments asked;
+  Command app("Replicates a dedupfs volume to a bucket of an object store, and restores it from there.",
+              std::string(kName));
+  app.example("dedupfs-remote clone s3://backups/volume /srv/volume");
+  define_remote_commands(app, asked);
+  if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
+  if (asked.names_bucket()) asked.where.address = asked.target;
+  if (!asked.rate.empty()) {
+    const auto rate = parse_size(asked.rate);
+    if (!rate) return console.fail(rate.error().with("--rate"), kUsageError);
+    asked.where.bytes_per_second = *rate;
+  }
+
+  const LogTo log(err, std::string(kName), spdlog::level::warn);
+  process.catch_stop_signals();
+  RemoteRun run(asked, console, process, open);
+  auto document = run.run();
+  if (!document)
+    return console.fail(document.error(), document.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
+  return show(console, "dedupfs-remote", std::move(*document), run.found_damage() ? kDamaged : kDone, remote_screen);
+}
+
+}  // namespace dedupfs::tools

@@ -1,0 +1,17 @@
+// The key slots of an encrypted volume, as JSON and as lines for people. They need no key.
+//
+// Threads: free functions, safe from any thread.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "store/seal/key_header.h"
+
+namespace dedupfs::tools {
+
+nlohmann::json key_slots_json(const KeyHeader& header);
+// Of that array.
+std::string key_slots_screen(const nlohmann::json& slots);
+
+}  // namespace dedupfs::tools

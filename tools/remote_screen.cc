@@ -1,0 +1,66 @@
+#include "remote_screen.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "base/printable.h"
+#include "base/size.h"
+
+namespace dedupfs::tools {
+namespace {
+
+std::string size_of(const nlohmann::json& object, const char* key) {
+  return human_size(object.at(key).get<std::uint64_t>());
+}
+std::uint64_t number_of(const nlohmann::json& object, const char* key) {
+  return object.at(key).get<std::uint64_t>();
+}
+
+std::string head_screen(const nlohmann::json& head) {
+  if (head.is_null()) return "Nothing is there yet.\n";
+  return fmt::format("Head {} of epoch {}, shipped {}: {} files, {}\n", number_of(head, "sequence"),
+                     number_of(head, "epoch"), head.at("shipped").get<std::string>(), number_of(head, "files"),
+                     size_of(head, "bytes"));
+}
+
+std::string role_screen(const nlohmann::json& shown) {
+  const nlohmann::json& role = shown.at("role");
+  if (role.is_null()) return {};
+  if (role == "writer") return fmt::format("This volume writes there, with epoch {}.\n", number_of(shown, "epoch"));
+  if (role == "copy") return "This volume is a copy, and does not write there. dedupfs-remote takeover changes that.\n";
+  return "Another machine writes there now. Nothing of this volume is shipped any more.\n";
+}
+
+}  // namespace
+
+std::string remote_screen(const nlohmann::json& shown) {
+  std::string text = fmt::format("{}\n", printable(shown.at("address").get<std::string>()));
+  const std::string action = shown.at("action").get<std::string>();
+  if (action == "attach") return text + "The volume is attached. dedupfs-remote push ships it.\n";
+  text += head_screen(shown.at("head")) + role_screen(shown);
+  if (const auto& shipped = shown.at("shipped"); !shipped.is_null())
+    text += number_of(shipped, "head_bytes") == 0
+                ? "Nothing has changed since.\n"
+                : fmt::format("Shipped {} in {} objects, and a head of {}.\n", size_of(shipped, "bytes"),
+                              number_of(shipped, "objects"), size_of(shipped, "head_bytes"));
+  if (const auto& deleted = shown.at("deleted");
+      !deleted.is_null() && number_of(deleted, "objects") + number_of(deleted, "heads") != 0)
+    text += fmt::format("Deleted {} objects ({}) and {} heads that nobody needs.\n", number_of(deleted, "objects"),
+                        size_of(deleted, "bytes"), number_of(deleted, "heads"));
+  if (action == "clone")
+    text += fmt::format("The volume is in {}.\n", printable(shown.at("volume").get<std::string>()));
+  if (const auto& check = shown.at("check"); !check.is_null()) {
+    for (const nlohmann::json& finding : check.at("findings")) text += printable(finding.get<std::string>()) + "\n";
+    text +=
+        fmt::format("{} {} objects, {}: {} missing or damaged\n", check.at("read").get<bool>() ? "Read" : "Looked for",
+                    number_of(check, "objects"), size_of(check, "bytes"), number_of(check, "bad_objects"));
+  }
+  if (const auto& usage = shown.at("usage"); !usage.is_null())
+    text += fmt::format("{} objects, {}; the newest head needs {} of them, {}\n", number_of(usage, "objects"),
+                        size_of(usage, "bytes"), number_of(usage, "needed_objects"), size_of(usage, "needed_bytes"));
+  return text;
+}
+
+}  // namespace dedupfs::tools
