@@ -10,6 +10,10 @@
 #include "chunkers/reference/crc.h"
 #include "chunkers/reference/gear.h"
 
+// Without optimisation GCC's gathers are macros, and the conversions in them are taken for ours.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+
 namespace dedupfs::simd {
 namespace {
 
@@ -77,3 +81,4 @@ inline void crc_gathered(const std::uint8_t* p, std::size_t n, std::uint64_t mas
 
 }  // namespace
 }  // namespace dedupfs::simd
+#pragma GCC diagnostic pop
