@@ -53,12 +53,12 @@ TEST_F(DueReclaimsTest, WhatFilesDroppedMustBeWorthIt) {
 
 // Asking is frequent, and a look takes a read for each container.
 TEST_F(DueReclaimsTest, ContainersAreLookedAtAgainWhenEnoughIsDropped) {
+  std::atomic<int> reads = 0;  // lives longer than the volume, which still reads when it is closed
   ReclaimedVolume volume;
   volume.keep(chunks(0, 3));
   volume.begin_container();
   constexpr std::uint64_t kMuch = 400 << 20;
   std::filesystem::resize_file(volume.path() / kContainersDirectory / container_name(1), kMuch);  // of holes
-  std::atomic<int> reads = 0;
   volume.backing().before_read = [&](const Path& path) { reads += path.extension() == ".container" ? 1 : 0; };
   const auto looks = [&] { return reads.exchange(0) != 0; };
   DueReclaims due(volume.volume(), SettleMode::kOff, host());
