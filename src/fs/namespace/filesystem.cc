@@ -301,6 +301,10 @@ std::optional<DamagedFileNames> Filesystem::damaged_files() const {
   return parts_->background.damaged_files();
 }
 
+void Filesystem::end_changes(const Error& reason) {
+  parts_->writability.end_changes(reason);
+}
+
 std::optional<Error> Filesystem::abort_reason() const {
   return parts_->writability.abort_reason();
 }

@@ -157,6 +157,8 @@ class Filesystem {
   Result<SpaceReport> space();
   // The space that statfs(2) shows for an inode: of its tree if that has a quota, otherwise of the volume.
   Result<TreeSpace> space_of(InodeNumber inode);
+  // From now on every change fails with kReadOnly and this reason, until the next mount. What was changed is still committed.
+  void end_changes(const Error& reason);
   // The reason why the volume is read-only since a commit failed. Nothing: none failed.
   std::optional<Error> abort_reason() const;
   Volume& volume();
