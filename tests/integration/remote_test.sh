@@ -115,6 +115,13 @@ kill -TERM "$(daemon_pid)"
 check "and the system can shut down" wait_until 90 no_daemon
 check "with nothing lost" eval 'mount_volume "ro,key_file=$scratch/key" && [ "$(cat "$mnt/on")" = on ]'
 unmount_volume
+if is_root; then
+  chown -R 65534 "$volume"
+  mount_volume "foreign,key_file=$scratch/key"
+  check_equal "what others say of a bucket is not believed" None "$(stat_of remote)"
+  unmount_volume
+  chown -R 0 "$volume"
+fi
 echo '{' >"$volume/remote.json"
 check_refused "a damaged remote.json is named" 32 'remote.json' dedupfs "$volume" "$mnt" -o "key_file=$scratch/key"
 finish

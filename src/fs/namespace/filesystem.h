@@ -152,7 +152,9 @@ class Filesystem {
   // Everything that happened before the call is durable when it returns (fsync, sync, umount).
   // If a file could not be stored, returns its error; the others are durable all the same.
   Result<void> sync();
-  // The same, but it reports a failed attempt to store a file only for this file, as fsync(2) must.
+  // The same, but data that found no room on the disk is no error: it waits in memory on. Of a read-only volume it does nothing.
+  Result<void> sync_what_fits();
+  // As sync(), but it reports a failed attempt to store a file only for this file, as fsync(2) must.
   Result<void> sync_file(InodeNumber inode);
   Result<SpaceReport> space();
   // The space that statfs(2) shows for an inode: of its tree if that has a quota, otherwise of the volume.

@@ -58,18 +58,11 @@ Result<void> run_reclaim_request(Reclaimer& reclaimer, const ReclaimRequest& req
   return {};
 }
 
-// Statistics and differences are those of committed data. Users need them most on a full disk: data that found no room is not counted.
-Result<void> commit_what_fits(Filesystem& filesystem) {
-  if (filesystem.volume().read_only()) return {};
-  auto synced = filesystem.sync();
-  if (!synced && synced.error().code() == ErrorCode::kNoSpace) return {};
-  return synced;
-}
-
+// Statistics and differences are those of committed data. Users need them most on a full disk.
 Result<nlohmann::json> diff_page(Filesystem& filesystem, DiffPages& pages, const SnapshotRequest& request,
                                  const ControlServer::StillWanted& wanted) {
   const auto find = [&]() -> Result<TreeDiff> {
-    if (!request.to) DEDUPFS_TRY(commit_what_fits(filesystem));
+    if (!request.to) DEDUPFS_TRY(filesystem.sync_what_fits());
     return diff_trees(filesystem.volume().database(), request.name, request.to, wanted);
   };
   DEDUPFS_ASSIGN(const auto diff, pages.get({request.name, request.to, request.first}, find));
@@ -144,7 +137,7 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
        }},
       {"statistics",
        [&mount, &filesystem, shipper](const Json&) -> Result<Json> {
-         DEDUPFS_TRY(commit_what_fits(filesystem));
+         DEDUPFS_TRY(filesystem.sync_what_fits());
          DEDUPFS_ASSIGN(const Json statistics, statistics_with_paths(mount, shipper));
          return Json{{"statistics", statistics}};
        }},
@@ -168,7 +161,7 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
       {"live", [&mount](const Json&) -> Result<Json> { return live_statistics(mount); }},
       {"files",
        [&filesystem](const Json& asked) -> Result<Json> {
-         DEDUPFS_TRY(commit_what_fits(filesystem));
+         DEDUPFS_TRY(filesystem.sync_what_fits());
          DEDUPFS_ASSIGN(const auto inodes, inodes_of(asked));
          DEDUPFS_ASSIGN(const auto statistics, compute_file_statistics(filesystem.volume(), inodes));
          return Json{{"files", file_statistics_json(statistics)}};
@@ -176,20 +169,20 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
       {"freed",
        [&filesystem](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {
          DEDUPFS_ASSIGN(const DeletedSet deleted, deleted_set_of(asked));
-         DEDUPFS_TRY(commit_what_fits(filesystem));
+         DEDUPFS_TRY(filesystem.sync_what_fits());
          DEDUPFS_ASSIGN(const Share share, compute_deletion(filesystem.volume(), deleted, wanted));
          return Json{{"freed", deletion_json(share)}};
        }},
       {"folders",
        [&filesystem](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {
          DEDUPFS_ASSIGN(const auto inodes, inodes_of(asked));
-         DEDUPFS_TRY(commit_what_fits(filesystem));
+         DEDUPFS_TRY(filesystem.sync_what_fits());
          DEDUPFS_ASSIGN(const auto shares, compute_folder_shares(filesystem.volume(), inodes, wanted));
          return Json{{"folders", folder_shares_json(shares)}};
        }},
       {"snapshot_sizes",
        [&filesystem](const Json&, const ControlServer::StillWanted& wanted) -> Result<Json> {
-         DEDUPFS_TRY(commit_what_fits(filesystem));
+         DEDUPFS_TRY(filesystem.sync_what_fits());
          DEDUPFS_ASSIGN(const auto shares, compute_snapshot_shares(filesystem.volume(), wanted));
          return Json{{"sizes", snapshot_shares_json(shares)}};
        }},

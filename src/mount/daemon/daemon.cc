@@ -236,7 +236,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request,
 Result<std::unique_ptr<BackgroundShipper>> start_shipper(Filesystem& filesystem, const MountRequest& request) {
   if (request.options.read_only || request.options.foreign) return std::unique_ptr<BackgroundShipper>();
   return BackgroundShipper::start(
-      filesystem.volume(), [&filesystem] { return filesystem.sync(); },
+      filesystem.volume(), [&filesystem] { return filesystem.sync_what_fits(); },
       {.lag = request.options.remote_lag,
        .when_fenced = [&filesystem](const Error& fenced) { filesystem.end_changes(fenced); }});
 }
@@ -254,9 +254,8 @@ std::string ship_the_rest(BackgroundShipper& shipper, Closing& closing) {
     return Error{ErrorCode::kInterrupted, "there was no time to ship the rest"};
   });
   if (shipped) return {};
-  std::string warning =
-      fmt::format("{} lacks what was written last: {}; the next mount ships it, or dedupfs-remote push",
-                  shipper.address(), shipped.error().message());
+  std::string warning = fmt::format("{} lacks what was written last: {}", shipper.address(), shipped.error().message());
+  if (shipped.error().code() != kFenced) warning += "; the next mount ships it, or dedupfs-remote push";
   spdlog::warn("{}", warning);
   return warning;
 }
