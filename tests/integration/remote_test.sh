@@ -7,12 +7,16 @@ restored=$scratch/restored
 there=$scratch/there # where it is mounted
 
 start_server() {
-  mkfifo "$scratch/server_input"
-  /usr/bin/python3 -B "$here/../remote/s3_server.py" --with-parent --port-file "$scratch/port" <"$scratch/server_input" >>"$daemon_log" 2>&1 &
-  exec {server}>"$scratch/server_input" # the server ends when this is closed
+  /usr/bin/python3 -B "$here/../remote/s3_server.py" --port-file "$scratch/port" >>"$daemon_log" 2>&1 &
+  server=$!
   wait_until 30 test -s "$scratch/port"
   endpoint=http://127.0.0.1:$(cat "$scratch/port")
 }
+stop_server() {
+  kill "$server" 2>/dev/null
+  wait "$server" 2>/dev/null
+}
+trap 'stop_server; clean_up' EXIT
 of_remote() { # KEY: of what dedupfs-stat says of the bucket
   dedupfs-stat --json "$mnt" | python3 -c 'import json, sys; print(json.load(sys.stdin)["remote"][sys.argv[1]])' "$1"
 }
@@ -107,7 +111,7 @@ give_back
 
 # Nobody answers.
 mount_volume "remote_lag=0,key_file=$scratch/key"
-exec {server}>&-
+stop_server
 check_refused "a store that is gone is named" 2 '127.0.0.1' dedupfs-remote push "$volume"
 check "the mount goes on" eval 'echo on >"$mnt/on" && commit'
 check "dedupfs-stat says why the bucket lacks it" eval 'dedupfs-stat "$mnt" | grep -q "^Remote: .*the last try failed"'

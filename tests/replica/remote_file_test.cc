@@ -11,10 +11,10 @@ namespace {
 
 using testing::HasSubstr;
 
-const UuidText kUuid = "01234567-89ab-4def-8123-456789abcdef";
+const UuidText kVolumeUuid = "01234567-89ab-4def-8123-456789abcdef";
 
 RemoteRecord sample_record() {
-  return {.volume = kUuid,
+  return {.volume = kVolumeUuid,
           .where = {.address = "s3://bucket/prefix",
                     .endpoint = "https://example.org",
                     .region = "eu",
@@ -31,19 +31,19 @@ TEST(RemoteFileTest, IsReadAsItWasWritten) {
   ScratchBacking disk(1 << 20);
   const auto folder = disk.open_root("/").value();
   ASSERT_TRUE(save_remote_record(*folder, sample_record()));
-  EXPECT_EQ(load_remote_record(*folder, kUuid).value(), sample_record());
+  EXPECT_EQ(load_remote_record(*folder, kVolumeUuid).value(), sample_record());
 
   RemoteRecord record = sample_record();
   record.position = {};
   ASSERT_TRUE(save_remote_record(*folder, record));
 
-  EXPECT_EQ(load_remote_record(*folder, kUuid).value(), record);
+  EXPECT_EQ(load_remote_record(*folder, kVolumeUuid).value(), record);
 }
 
 TEST(RemoteFileTest, AVolumeWithoutABucketSaysHowItGetsOne) {
   ScratchBacking disk(1 << 20);
 
-  const auto record = load_remote_record(*disk.open_root("/").value(), kUuid);
+  const auto record = load_remote_record(*disk.open_root("/").value(), kVolumeUuid);
 
   ASSERT_FALSE(record);
   EXPECT_EQ(record.error().code(), ErrorCode::kNotFound);
