@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "base/size.h"
@@ -18,6 +19,8 @@
 #include "job_progress.h"
 #include "json/document.h"
 #include "log_to.h"
+#include "mount/control/control_jobs.h"
+#include "mount/control/control_socket.h"
 #include "mount/system/mount_table.h"
 #include "remote_screen.h"
 #include "replica/clone.h"
@@ -104,10 +107,8 @@ class RemoteRun {
     return {};
   }
   Result<void> load_record() {
-    const UuidText uuid = record_.volume;
-    DEDUPFS_ASSIGN(record_, load_remote_record(*folder_));
-    if (record_.volume == uuid) return {};
-    return corruption(fmt::format("{} is that of another volume; remove it", (folder_->path() / kRemoteFile).string()));
+    DEDUPFS_ASSIGN(record_, load_remote_record(*folder_, record_.volume));
+    return {};
   }
   Result<void> save_record() { return save_remote_record(*folder_, record_); }
 
@@ -152,7 +153,10 @@ class RemoteRun {
   }
 
   Result<void> push() {
-    DEDUPFS_TRY(open_volume(true));
+    DEDUPFS_TRY(open_volume(false));
+    auto told = tell_mount();
+    if (told || told.error().code() != ErrorCode::kNotFound) return told;
+    DEDUPFS_ASSIGN(lock_, Volume::lock(*folder_, /*read_only=*/false));
     DEDUPFS_TRY(load_record());
     DEDUPFS_TRY(open_bucket_at(record_.where));
     DEDUPFS_ASSIGN(const auto captured, capture_closed(folder_));
@@ -165,6 +169,38 @@ class RemoteRun {
     note_role();
     DEDUPFS_ASSIGN(const Shipper::Collected collected, shipper.collect(std::chrono::hours(asked_.grace_hours)));
     document_["deleted"] = {{"objects", collected.objects}, {"bytes", collected.bytes}, {"heads", collected.heads}};
+    return {};
+  }
+
+  // The daemon ships what it has mounted. kNotFound: no daemon serves the volume.
+  Result<void> tell_mount() {
+    const Path path = folder_->path();
+    DEDUPFS_ASSIGN(const auto answer, control_request(path, {{"command", "remote"}, {"action", "push"}}));
+    DEDUPFS_ASSIGN(const auto awaited, read_answer([&] { return answer.at("awaited_tries").get<std::uint64_t>(); }));
+    DEDUPFS_ASSIGN(const auto before,
+                   read_answer([&] { return answer.at("remote").at("shipped_bytes").get<std::uint64_t>(); }));
+    begin("ship");
+    for (;;) {
+      DEDUPFS_ASSIGN(const auto remote, ask_job(path, "remote", {{"action", "status"}}));
+      DEDUPFS_ASSIGN(const bool is_done, read_answer([&] {
+                       done_ = remote.at("shipped_bytes").get<std::uint64_t>() - before;
+                       return remote.at("tries").get<std::uint64_t>() >= awaited;
+                     }));
+      if (is_done) return show_told(remote);
+      DEDUPFS_TRY(go_on());
+      std::this_thread::sleep_for(kJobLookInterval);
+    }
+  }
+  Result<void> show_told(const nlohmann::json& remote) {
+    DEDUPFS_ASSIGN(const std::string failure, read_answer([&] {
+                     const auto& error = remote.at("error");
+                     return error.is_null() ? std::string() : error.get<std::string>();
+                   }));
+    if (!failure.empty()) return Error{ErrorCode::kIo, failure};
+    document_["shipped"] = remote.value("last", nlohmann::json());
+    DEDUPFS_TRY(load_record());
+    DEDUPFS_TRY(open_bucket_at(record_.where));
+    DEDUPFS_ASSIGN([[maybe_unused]] const Replica shown, newest());
     return {};
   }
 
@@ -187,7 +223,7 @@ class RemoteRun {
     UnfinishedVolume unfinished;
     DEDUPFS_ASSIGN(folder_, vacant_folder(whole_path(asked_.folder), *system, unfinished));
     document_["volume"] = folder_->path().string();
-    for (const auto& [path, file] : replica.files) total_ += file.bytes();
+    total_ = total_bytes(replica.files);
     begin("clone");
     std::set<std::string> names = {std::string(kIndexDirectory), std::string(kContainersDirectory)};
     for (const auto& [path, file] : replica.files) names.insert(path.substr(0, path.find('/')));
@@ -233,13 +269,11 @@ class RemoteRun {
       return go_on();
     }));
     std::uint64_t needed_objects = 0;
-    std::uint64_t needed_bytes = 0;
-    for (const auto& [path, file] : replica.files) {
-      needed_objects += file.pieces.size();
-      needed_bytes += file.bytes();
-    }
-    document_["usage"] = {
-        {"objects", objects}, {"bytes", bytes}, {"needed_objects", needed_objects}, {"needed_bytes", needed_bytes}};
+    for (const auto& [path, file] : replica.files) needed_objects += file.pieces.size();
+    document_["usage"] = {{"objects", objects},
+                          {"bytes", bytes},
+                          {"needed_objects", needed_objects},
+                          {"needed_bytes", total_bytes(replica.files)}};
     return {};
   }
 
@@ -256,12 +290,10 @@ class RemoteRun {
             .when_put = [this](std::uint64_t bytes) { done_ += bytes; }};
   }
   void note(const Replica& replica) {
-    std::uint64_t bytes = 0;
-    for (const auto& [path, file] : replica.files) bytes += file.bytes();
     nlohmann::json head{{"sequence", replica.head.sequence},
                         {"epoch", replica.head.epoch},
                         {"files", replica.files.size()},
-                        {"bytes", bytes}};
+                        {"bytes", total_bytes(replica.files)}};
     put_time(head, "shipped", replica.head.unix_seconds);
     document_["head"] = std::move(head);
     document_["uuid"] = replica.head.volume;
@@ -272,8 +304,7 @@ class RemoteRun {
   void note_role() {
     if (record_.where.address.empty()) return;
     const RemotePosition& position = record_.position;
-    const bool is_newest =
-        !newest_ || position.head == newest_ || std::ranges::find(position.tried, *newest_) != position.tried.end();
+    const bool is_newest = !newest_ || position.knows(*newest_);
     document_["role"] = position.epoch == 0 ? "copy" : is_newest ? "writer" : "fenced";
     document_["epoch"] = position.epoch == 0 ? nlohmann::json(nullptr) : nlohmann::json(position.epoch);
   }

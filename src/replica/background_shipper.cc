@@ -21,12 +21,10 @@ constexpr std::uint32_t kMostOpen = 32;
 
 Result<std::unique_ptr<BackgroundShipper>> BackgroundShipper::start(Volume& volume, Commit commit, Settings settings) {
   auto on_disk = folder_on_disk(volume.folder());
-  auto record = load_remote_record(*on_disk);
+  auto record = load_remote_record(*on_disk, volume.superblock().uuid);
   if (!record && record.error().code() == ErrorCode::kNotFound) return std::unique_ptr<BackgroundShipper>();
   if (!record) return record.error();
   if (record->position.epoch == 0 || volume.read_only()) return std::unique_ptr<BackgroundShipper>();
-  if (record->volume != volume.superblock().uuid)
-    return corruption((on_disk->path() / kRemoteFile).string() + " is that of another volume; remove it");
   return std::unique_ptr<BackgroundShipper>(
       new BackgroundShipper(volume, std::move(commit), std::move(settings), std::move(*record), std::move(on_disk)));
 }
@@ -158,7 +156,8 @@ Result<Shipper::Shipped> BackgroundShipper::capture_and_ship() {
   captured.reset();  // what it keeps may go
   {
     const MutexLock lock(mutex_);
-    status_.shipped = now;
+    status_.captured = now;
+    status_.shipped = shipped;
     status_.sequence = shipped.sequence;
     first_lacking_ = first_lacking;
     bytes_there_ = bytes_there;
@@ -172,21 +171,25 @@ Result<Shipper::Shipped> BackgroundShipper::capture_and_ship() {
 }
 
 void BackgroundShipper::note(const Result<Shipper::Shipped>& shipped) {
-  const MutexLock lock(mutex_);
-  status_.is_shipping = false;
-  ++status_.tries;
-  if (shipped) {
-    if (status_.failure) spdlog::info("the volume is shipped to {} again", status_.where.address);
-    status_.failure.reset();
-    return;
+  bool found_fence = false;
+  {
+    const MutexLock lock(mutex_);
+    status_.is_shipping = false;
+    ++status_.tries;
+    if (shipped) {
+      if (status_.failure) spdlog::info("the volume is shipped to {} again", status_.where.address);
+      status_.failure.reset();
+      return;
+    }
+    if (shipped.error().code() == ErrorCode::kInterrupted) return;
+    if (shipped.error().code() == kFenced) {
+      found_fence = !std::exchange(status_.is_fenced, true);
+    } else if (!status_.failure) {
+      spdlog::warn("the volume is not shipped, and this is tried again: {}", shipped.error().message());
+    }
+    status_.failure = shipped.error().message();
   }
-  if (shipped.error().code() == ErrorCode::kInterrupted) return;
-  if (shipped.error().code() == kFenced) {
-    if (!std::exchange(status_.is_fenced, true)) spdlog::error("{}", shipped.error().message());
-  } else if (!status_.failure) {
-    spdlog::warn("the volume is not shipped, and this is tried again: {}", shipped.error().message());
-  }
-  status_.failure = shipped.error().message();
+  if (found_fence) settings_.when_fenced(shipped.error());
 }
 
 std::uint64_t BackgroundShipper::lacking_bytes() const {
@@ -206,6 +209,16 @@ std::uint64_t BackgroundShipper::lacking_bytes() const {
     if (file) bytes += (*file)->size().value_or(0);
   }
   return bytes - std::min(bytes, there);
+}
+
+std::string BackgroundShipper::address() const {
+  const MutexLock lock(mutex_);
+  return status_.where.address;
+}
+
+std::uint64_t BackgroundShipper::shipped_bytes() const {
+  const MutexLock lock(mutex_);
+  return status_.shipped_bytes;
 }
 
 BackgroundShipper::Status BackgroundShipper::status() const {

@@ -2,7 +2,8 @@
 //
 // Threads:   a thread of its own. Every function from any thread.
 // Ownership: the volume must outlive it.
-// Failure:   in the background it is logged once, and tried again after the lag. A volume that is fenced is shipped no more.
+// Failure:   in the background it is logged once, and tried again after the lag. A volume that is fenced is shipped no more, unless
+//            somebody asks.
 #pragma once
 
 #include <atomic>
@@ -30,6 +31,8 @@ class BackgroundShipper {
     std::chrono::hours grace{24};
     std::chrono::milliseconds between_collections = std::chrono::hours(1);
     OpenBucket open = open_bucket;
+    // Another machine writes there. Called once, on the thread that found it.
+    std::function<void(const Error&)> when_fenced = [](const Error&) {};
   };
   struct Status {
     RemoteAddress where;
@@ -38,11 +41,12 @@ class BackgroundShipper {
     bool is_shipping = false;
     std::uint64_t sequence = 0;  // of the newest head that it knows; 0: none yet
     // When the state was captured that the bucket has. Nothing: none of this mount yet.
-    std::optional<std::chrono::system_clock::time_point> shipped;
-    std::uint64_t lacking_bytes = 0;     // of containers, which the bucket has not got
-    std::uint64_t shipped_bytes = 0;     // in this mount
-    std::uint64_t tries = 0;             // that have ended, well or not
-    std::optional<std::string> failure;  // of the last try; nothing: it succeeded
+    std::optional<std::chrono::system_clock::time_point> captured;
+    std::optional<Shipper::Shipped> shipped;  // what the last ship that succeeded had to do
+    std::uint64_t lacking_bytes = 0;          // of containers, which the bucket has not got
+    std::uint64_t shipped_bytes = 0;          // in this mount
+    std::uint64_t tries = 0;                  // that have ended, well or not
+    std::optional<std::string> failure;       // of the last try; nothing: it succeeded
   };
 
   // Makes all that is written durable in the volume.
@@ -60,6 +64,9 @@ class BackgroundShipper {
   // Ends the thread, and what it is shipping. ship_now() still works.
   void stop();
   Status status() const;
+  // Cheap, unlike status().
+  std::string address() const;
+  std::uint64_t shipped_bytes() const;
 
  private:
   BackgroundShipper(Volume& volume, Commit commit, Settings settings, RemoteRecord record,

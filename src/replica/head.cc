@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "base/coding.h"
 #include "remote/text.h"
@@ -189,6 +190,11 @@ Result<Head> decode_head(ByteSpan bytes) {
   std::ranges::copy(previous, head.previous.begin());
   if (!decode_lists(decoder, head)) return corruption("its list of files is damaged");
   return head;
+}
+
+std::uint64_t total_bytes(const RemoteFiles& files) {
+  return std::accumulate(files.begin(), files.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const auto& file) { return sum + file.second.bytes(); });
 }
 
 void apply_changes(const Head& head, RemoteFiles& files) {

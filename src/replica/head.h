@@ -56,6 +56,8 @@ struct RemoteFile {
 
 using RemoteFiles = std::map<std::string, RemoteFile>;  // by path in the volume's folder
 
+std::uint64_t total_bytes(const RemoteFiles& files);
+
 using UuidText = std::string;
 
 struct Head {

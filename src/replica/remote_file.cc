@@ -106,14 +106,16 @@ Result<RemoteRecord> decode_remote_record(std::string_view text) {
   return record;
 }
 
-Result<RemoteRecord> load_remote_record(BackingFolder& folder) {
+Result<RemoteRecord> load_remote_record(BackingFolder& folder, const UuidText& uuid) {
   const auto text = read_file(folder, kRemoteFile, kMaxRemoteFileBytes);
   if (!text && text.error().code() == ErrorCode::kNotFound)
     return Error{ErrorCode::kNotFound,
                  folder.path().string() + " is not replicated to a bucket; dedupfs-remote attach begins that"};
   if (!text) return text.error();
   auto record = decode_remote_record(*text);
-  if (!record) return record.error().with((folder.path() / kRemoteFile).string());
+  const std::string name = (folder.path() / kRemoteFile).string();
+  if (!record) return record.error().with(name);
+  if (record->volume != uuid) return corruption(name + " is that of another volume; remove it");
   return record;
 }
 

@@ -70,15 +70,15 @@ Result<std::uint64_t> next_epoch(Bucket& bucket) {
   return last + 1;
 }
 
-bool is_known(const RemotePosition& position, const RemotePosition::Known& head) {
-  return position.head == head || std::ranges::find(position.tried, head) != position.tried.end();
-}
-
 RemotePosition::Known known_of(const Replica& replica) {
   return {.sequence = replica.head.sequence, .sha256 = replica.sha256};
 }
 
 }  // namespace
+
+bool RemotePosition::knows(const Known& other) const {
+  return head == other || std::ranges::find(tried, other) != tried.end();
+}
 
 Result<RemotePosition> Shipper::attach(Bucket& bucket, const std::string& who) {
   DEDUPFS_ASSIGN(const auto heads, list_heads(bucket));
@@ -97,7 +97,7 @@ Result<RemotePosition> Shipper::take_over(Bucket& bucket, RemotePosition positio
                                           const Settings& settings) {
   DEDUPFS_ASSIGN(auto replica, load_replica(bucket));
   if (!replica) return Error{ErrorCode::kNotFound, bucket.name() + " holds no volume"};
-  if (replica->head.volume != settings.volume || !is_known(position, known_of(*replica)))
+  if (replica->head.volume != settings.volume || !position.knows(known_of(*replica)))
     return Error{
         kFenced,
         fmt::format("{} has head {}, and this volume is not at that state; clone it anew, and take over with the clone",
@@ -135,7 +135,7 @@ Result<void> Shipper::load() {
   } else {
     const auto newest = known_of(*replica_);
     if (replica_->head.volume != settings_.volume) return fenced("it holds another volume");
-    if (!is_known(position_, newest) || replica_->head.epoch > position_.epoch)
+    if (!position_.knows(newest) || replica_->head.epoch > position_.epoch)
       return fenced(fmt::format("its head {} of epoch {} was put by another machine, or by another copy of this volume",
                                 newest.sequence, replica_->head.epoch));
     if (position_.head != newest) {
@@ -303,7 +303,7 @@ Result<Shipper::HeadPut> Shipper::put_head(const Head& head, const std::string& 
   DEDUPFS_ASSIGN(const Bucket::Put put, bucket_.put_new(head_object(head.sequence), source));
   if (put == Bucket::Put::kOther) {
     DEDUPFS_ASSIGN(const FoundHead there, read_head(bucket_, head.sequence));
-    if (is_known(position_, {.sequence = head.sequence, .sha256 = there.sha256})) return HeadPut::kEarlierTryIsThere;
+    if (position_.knows({.sequence = head.sequence, .sha256 = there.sha256})) return HeadPut::kEarlierTryIsThere;
     return fenced(fmt::format("head {} of epoch {} was put by another machine", head.sequence, there.head.epoch));
   }
   if (!replica_) replica_.emplace();

@@ -49,6 +49,8 @@ struct RemotePosition {
   // All that it tried to put after that: one of them may be there, also later.
   std::vector<Known> tried;
 
+  // Whether it put this head, or may have.
+  bool knows(const Known& other) const;
   bool operator==(const RemotePosition&) const = default;
 };
 

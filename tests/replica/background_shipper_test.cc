@@ -46,11 +46,13 @@ class BackgroundShipperTest : public testing::Test {
   }
   // By default it never ships by itself.
   std::unique_ptr<BackgroundShipper> start(std::chrono::milliseconds lag = std::chrono::hours(1)) {
-    auto started = BackgroundShipper::start(
-        volume_.volume(), [this] { return volume_.commit(); },
-        {.lag = lag, .open = [this](const RemoteAddress&, const GoOn&) -> Result<std::unique_ptr<Bucket>> {
-           return std::make_unique<SameBucket>(bucket_);
-         }});
+    auto started =
+        BackgroundShipper::start(volume_.volume(), [this] { return volume_.commit(); },
+                                 {.lag = lag,
+                                  .open = [this](const RemoteAddress&, const GoOn&) -> Result<std::unique_ptr<Bucket>> {
+                                    return std::make_unique<SameBucket>(bucket_);
+                                  },
+                                  .when_fenced = [this](const Error& error) { fences_.push_back(error.message()); }});
     EXPECT_TRUE(started) << started.error().message();
     return std::move(*started);
   }
@@ -69,6 +71,7 @@ class BackgroundShipperTest : public testing::Test {
 
   ReclaimedVolume volume_;
   MemoryBucket bucket_;
+  std::vector<std::string> fences_;
 };
 
 TEST_F(BackgroundShipperTest, ShipsWhatWasWrittenBeforeItIsAsked) {
@@ -144,12 +147,14 @@ TEST_F(BackgroundShipperTest, OneThatIsFencedStopsAndTheVolumeGoesOn) {
   ASSERT_FALSE(shipped);
   EXPECT_EQ(shipped.error().code(), kFenced);
   EXPECT_TRUE(shipper->status().is_fenced);
+  EXPECT_FALSE(shipper->ship_now(always()));
+  EXPECT_THAT(fences_, testing::ElementsAre(HasSubstr("another machine"))) << "once";
   volume_.expect_kept();
 }
 
 TEST_F(BackgroundShipperTest, ACopyThatDoesNotWriteThereHasNone) {
   const auto folder = folder_at(volume_.path());
-  RemoteRecord record = load_remote_record(*folder).value();
+  RemoteRecord record = load_remote_record(*folder, volume_.volume().superblock().uuid).value();
   record.position.epoch = 0;
   ASSERT_TRUE(save_remote_record(*folder, record));
 

@@ -11,8 +11,10 @@ namespace {
 
 using testing::HasSubstr;
 
+const UuidText kVolumeUuid = "01234567-89ab-4def-8123-456789abcdef";
+
 RemoteRecord sample_record() {
-  return {.volume = "01234567-89ab-4def-8123-456789abcdef",
+  return {.volume = kVolumeUuid,
           .where = {.address = "s3://bucket/prefix",
                     .endpoint = "https://example.org",
                     .region = "eu",
@@ -29,23 +31,35 @@ TEST(RemoteFileTest, IsReadAsItWasWritten) {
   ScratchBacking disk(1 << 20);
   const auto folder = disk.open_root("/").value();
   ASSERT_TRUE(save_remote_record(*folder, sample_record()));
-  EXPECT_EQ(load_remote_record(*folder).value(), sample_record());
+  EXPECT_EQ(load_remote_record(*folder, kVolumeUuid).value(), sample_record());
 
   RemoteRecord record = sample_record();
   record.position = {};
   ASSERT_TRUE(save_remote_record(*folder, record));
 
-  EXPECT_EQ(load_remote_record(*folder).value(), record);
+  EXPECT_EQ(load_remote_record(*folder, kVolumeUuid).value(), record);
 }
 
 TEST(RemoteFileTest, AVolumeWithoutABucketSaysHowItGetsOne) {
   ScratchBacking disk(1 << 20);
 
-  const auto record = load_remote_record(*disk.open_root("/").value());
+  const auto record = load_remote_record(*disk.open_root("/").value(), kVolumeUuid);
 
   ASSERT_FALSE(record);
   EXPECT_EQ(record.error().code(), ErrorCode::kNotFound);
   EXPECT_THAT(record.error().message(), HasSubstr("dedupfs-remote attach"));
+}
+
+TEST(RemoteFileTest, OneOfAnotherVolumeIsRefused) {
+  ScratchBacking disk(1 << 20);
+  const auto folder = disk.open_root("/").value();
+  ASSERT_TRUE(save_remote_record(*folder, sample_record()));
+
+  const auto record = load_remote_record(*folder, "11234567-89ab-4def-8123-456789abcdef");
+
+  ASSERT_FALSE(record);
+  EXPECT_EQ(record.error().code(), ErrorCode::kCorruption);
+  EXPECT_THAT(record.error().message(), HasSubstr("another volume; remove it"));
 }
 
 TEST(RemoteFileTest, AChangedByteIsFound) {

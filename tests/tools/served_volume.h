@@ -64,7 +64,8 @@ class ServedVolume {
  public:
   ServedVolume() {
     fill(filesystem_);
-    server_ = value_of(ControlServer::start(*filesystem_->volume().folder(), control_handlers(mount_, request_)));
+    server_ = value_of(
+        ControlServer::start(*filesystem_->volume().folder(), control_handlers(mount_, request_, /*shipper=*/nullptr)));
   }
   ~ServedVolume() {
     server_.reset();

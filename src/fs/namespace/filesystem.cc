@@ -301,6 +301,17 @@ std::optional<DamagedFileNames> Filesystem::damaged_files() const {
   return parts_->background.damaged_files();
 }
 
+Result<void> Filesystem::sync_what_fits() {
+  if (volume().read_only()) return {};
+  auto synced = sync();
+  if (!synced && synced.error().code() == ErrorCode::kNoSpace) return {};
+  return synced;
+}
+
+void Filesystem::end_changes(const Error& reason) {
+  parts_->writability.end_changes(reason);
+}
+
 std::optional<Error> Filesystem::abort_reason() const {
   return parts_->writability.abort_reason();
 }

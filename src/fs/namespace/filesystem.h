@@ -152,11 +152,15 @@ class Filesystem {
   // Everything that happened before the call is durable when it returns (fsync, sync, umount).
   // If a file could not be stored, returns its error; the others are durable all the same.
   Result<void> sync();
-  // The same, but it reports a failed attempt to store a file only for this file, as fsync(2) must.
+  // The same, but data that found no room on the disk is no error: it waits in memory on. Of a read-only volume it does nothing.
+  Result<void> sync_what_fits();
+  // As sync(), but it reports a failed attempt to store a file only for this file, as fsync(2) must.
   Result<void> sync_file(InodeNumber inode);
   Result<SpaceReport> space();
   // The space that statfs(2) shows for an inode: of its tree if that has a quota, otherwise of the volume.
   Result<TreeSpace> space_of(InodeNumber inode);
+  // From now on every change fails with kReadOnly and this reason, until the next mount. What was changed is still committed.
+  void end_changes(const Error& reason);
   // The reason why the volume is read-only since a commit failed. Nothing: none failed.
   std::optional<Error> abort_reason() const;
   Volume& volume();

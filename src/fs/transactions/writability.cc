@@ -11,7 +11,9 @@ namespace dedupfs {
 Result<void> Writability::check() const {
   if (read_only_) return Error{ErrorCode::kReadOnly, "the volume is open read-only"};
   if (aborted_) return Error{ErrorCode::kReadOnly, "the volume is read-only since a commit failed"};
-  return {};
+  if (!ended_) return {};
+  const MutexLock lock(mutex_);
+  return Error{ErrorCode::kReadOnly, end_reason_ ? end_reason_->message() : "the volume is read-only by now"};
 }
 
 Result<void> Writability::check(InodeNumber node) const {
@@ -19,6 +21,15 @@ Result<void> Writability::check(InodeNumber node) const {
     return Error{ErrorCode::kReadOnly, "snapshots are read-only"};
   if (!memory_reserve_is_whole()) return Error{ErrorCode::kNoMemory, "memory has run out"};
   return check();
+}
+
+void Writability::end_changes(const Error& reason) noexcept {
+  if (ended_.exchange(true)) return;
+  survive("log", [&] { spdlog::critical("the filesystem is read-only from now on: {}", reason.message()); });
+  survive("the reason why the filesystem is read-only", [&] {
+    const MutexLock lock(mutex_);
+    end_reason_ = reason;
+  });
 }
 
 void Writability::abort(const Error& reason) noexcept {

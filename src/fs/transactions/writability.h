@@ -23,7 +23,9 @@ class Writability {
   // The same for this inode; also kReadOnly for an inode of a snapshot. kNoMemory while there is no memory left.
   Result<void> check(InodeNumber node) const;
 
-  // The volume is read-only from now on, until the next mount. The first reason is kept.
+  // From now on nothing is changed, until the next mount. What was changed can still be committed. The first reason is kept.
+  void end_changes(const Error& reason) noexcept;
+  // The same, and nothing is committed any more.
   void abort(const Error& reason) noexcept;
   bool is_aborted() const { return aborted_; }
   std::optional<Error> abort_reason() const;
@@ -31,8 +33,10 @@ class Writability {
 
  private:
   const bool read_only_;
+  std::atomic<bool> ended_{false};
   std::atomic<bool> aborted_{false};
   mutable Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
+  std::optional<Error> end_reason_ DEDUPFS_GUARDED_BY(mutex_);
   std::optional<Error> reason_ DEDUPFS_GUARDED_BY(mutex_);
 };
 

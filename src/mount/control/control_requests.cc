@@ -139,4 +139,11 @@ Result<ReclaimRequest> reclaim_request_of(const nlohmann::json& request) {
   return unknown_action(action, "reclaim");
 }
 
+Result<RemoteRequest> remote_request_of(const nlohmann::json& request) {
+  const std::string action = request.at("action").get<std::string>();
+  if (action == "status") return RemoteRequest{RemoteRequest::Action::kStatus};
+  if (action == "push") return RemoteRequest{RemoteRequest::Action::kPush};
+  return unknown_action(action, "replication");
+}
+
 }  // namespace dedupfs

@@ -81,4 +81,12 @@ struct ReclaimRequest {
 };
 Result<ReclaimRequest> reclaim_request_of(const nlohmann::json& request);
 
+// {"command": "remote", "action": "push"}
+struct RemoteRequest {
+  enum class Action { kStatus, kPush };
+
+  Action action = Action::kStatus;
+};
+Result<RemoteRequest> remote_request_of(const nlohmann::json& request);
+
 }  // namespace dedupfs

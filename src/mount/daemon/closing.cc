@@ -1,7 +1,5 @@
 #include "mount/daemon/closing.h"
 
-#include <fmt/format.h>
-
 #include <csignal>
 #include <utility>
 
@@ -12,13 +10,13 @@ Closing::Closing(World world, std::optional<Clock::time_point> signalled)
   if (signalled) end_ = *signalled + kTimeAfterSignal;
 }
 
-bool Closing::goes_on(std::uint64_t records) {
+bool Closing::goes_on(const std::function<std::string()>& progress) {
   const Clock::time_point now = world_.now();
   if (!end_ && world_.is_told_to_end()) end_ = now + kTimeAfterSignal;
   if (end_ && now >= *end_) return false;
   if (now >= next_report_) {
     next_report_ = now + kBetweenReports;
-    world_.report(fmt::format("all changes are durable; the last checkpoint has {} records so far", records));
+    world_.report(progress());
   }
   return true;
 }

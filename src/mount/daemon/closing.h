@@ -5,7 +5,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -27,8 +26,8 @@ class Closing {
   // `signalled`: the time of the signal that began the unmount, if a signal did.
   Closing(World world, std::optional<Clock::time_point> signalled);
 
-  // Takes the number of written records of the last checkpoint. False: there is no time for the rest.
-  bool goes_on(std::uint64_t records);
+  // Makes the text of the progress when a report is due. False: there is no time for the rest.
+  bool goes_on(const std::function<std::string()>& progress);
 
  private:
   const World world_;

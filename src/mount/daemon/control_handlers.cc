@@ -19,6 +19,7 @@
 #include "mount/reports/metrics_report.h"
 #include "mount/reports/quota_report.h"
 #include "mount/reports/reclaim_report.h"
+#include "mount/reports/replication_report.h"
 #include "mount/reports/scrub_report.h"
 #include "mount/reports/share_report.h"
 #include "mount/reports/snapshot_report.h"
@@ -57,18 +58,11 @@ Result<void> run_reclaim_request(Reclaimer& reclaimer, const ReclaimRequest& req
   return {};
 }
 
-// Statistics and differences are those of committed data. Users need them most on a full disk: data that found no room is not counted.
-Result<void> commit_what_fits(Filesystem& filesystem) {
-  if (filesystem.volume().read_only()) return {};
-  auto synced = filesystem.sync();
-  if (!synced && synced.error().code() == ErrorCode::kNoSpace) return {};
-  return synced;
-}
-
+// Statistics and differences are those of committed data. Users need them most on a full disk.
 Result<nlohmann::json> diff_page(Filesystem& filesystem, DiffPages& pages, const SnapshotRequest& request,
                                  const ControlServer::StillWanted& wanted) {
   const auto find = [&]() -> Result<TreeDiff> {
-    if (!request.to) DEDUPFS_TRY(commit_what_fits(filesystem));
+    if (!request.to) DEDUPFS_TRY(filesystem.sync_what_fits());
     return diff_trees(filesystem.volume().database(), request.name, request.to, wanted);
   };
   DEDUPFS_ASSIGN(const auto diff, pages.get({request.name, request.to, request.first}, find));
@@ -116,8 +110,8 @@ Result<nlohmann::json> run_quota_request(Filesystem& filesystem, const QuotaRequ
 }
 
 // Those who may ask here may see paths.
-Result<nlohmann::json> statistics_with_paths(FuseMount& mount) {
-  DEDUPFS_ASSIGN(nlohmann::json statistics, committed_statistics(mount));
+Result<nlohmann::json> statistics_with_paths(FuseMount& mount, const BackgroundShipper* shipper) {
+  DEDUPFS_ASSIGN(nlohmann::json statistics, committed_statistics(mount, shipper));
   DEDUPFS_ASSIGN(const auto paths, mount.filesystem().quota_paths());
   statistics["quotas"] = quotas_json(mount.filesystem().quotas(), paths);
   return statistics;
@@ -132,7 +126,7 @@ Result<MetricsFormat> metrics_format_of(const nlohmann::json& asked) {
 
 }  // namespace
 
-ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& request) {
+ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& request, BackgroundShipper* shipper) {
   Filesystem& filesystem = mount.filesystem();
   const auto pages = std::make_shared<DiffPages>();
   ControlServer::Handlers handlers = {
@@ -142,15 +136,15 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
          return Json{{"landed_bytes", filesystem.volume().containers().landed_bytes().value_or(0)}};
        }},
       {"statistics",
-       [&mount, &filesystem](const Json&) -> Result<Json> {
-         DEDUPFS_TRY(commit_what_fits(filesystem));
-         DEDUPFS_ASSIGN(const Json statistics, statistics_with_paths(mount));
+       [&mount, &filesystem, shipper](const Json&) -> Result<Json> {
+         DEDUPFS_TRY(filesystem.sync_what_fits());
+         DEDUPFS_ASSIGN(const Json statistics, statistics_with_paths(mount, shipper));
          return Json{{"statistics", statistics}};
        }},
       {"metrics",
-       [&mount, &filesystem, &request](const Json& asked) -> Result<Json> {
+       [&mount, &filesystem, &request, shipper](const Json& asked) -> Result<Json> {
          DEDUPFS_ASSIGN(const MetricsFormat format, metrics_format_of(asked));
-         DEDUPFS_ASSIGN(const Json statistics, statistics_with_paths(mount));
+         DEDUPFS_ASSIGN(const Json statistics, statistics_with_paths(mount, shipper));
          DEDUPFS_ASSIGN(const SpaceReport space, filesystem.space());
          return Json{{"metrics", metrics_text(statistics,
                                               {.volume = request.volume.string(),
@@ -167,7 +161,7 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
       {"live", [&mount](const Json&) -> Result<Json> { return live_statistics(mount); }},
       {"files",
        [&filesystem](const Json& asked) -> Result<Json> {
-         DEDUPFS_TRY(commit_what_fits(filesystem));
+         DEDUPFS_TRY(filesystem.sync_what_fits());
          DEDUPFS_ASSIGN(const auto inodes, inodes_of(asked));
          DEDUPFS_ASSIGN(const auto statistics, compute_file_statistics(filesystem.volume(), inodes));
          return Json{{"files", file_statistics_json(statistics)}};
@@ -175,20 +169,20 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
       {"freed",
        [&filesystem](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {
          DEDUPFS_ASSIGN(const DeletedSet deleted, deleted_set_of(asked));
-         DEDUPFS_TRY(commit_what_fits(filesystem));
+         DEDUPFS_TRY(filesystem.sync_what_fits());
          DEDUPFS_ASSIGN(const Share share, compute_deletion(filesystem.volume(), deleted, wanted));
          return Json{{"freed", deletion_json(share)}};
        }},
       {"folders",
        [&filesystem](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {
          DEDUPFS_ASSIGN(const auto inodes, inodes_of(asked));
-         DEDUPFS_TRY(commit_what_fits(filesystem));
+         DEDUPFS_TRY(filesystem.sync_what_fits());
          DEDUPFS_ASSIGN(const auto shares, compute_folder_shares(filesystem.volume(), inodes, wanted));
          return Json{{"folders", folder_shares_json(shares)}};
        }},
       {"snapshot_sizes",
        [&filesystem](const Json&, const ControlServer::StillWanted& wanted) -> Result<Json> {
-         DEDUPFS_TRY(commit_what_fits(filesystem));
+         DEDUPFS_TRY(filesystem.sync_what_fits());
          DEDUPFS_ASSIGN(const auto shares, compute_snapshot_shares(filesystem.volume(), wanted));
          return Json{{"sizes", snapshot_shares_json(shares)}};
        }},
@@ -206,6 +200,18 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
            return Error{ErrorCode::kReadOnly, "the volume is mounted read-only; mount it for writing to reclaim space"};
          DEDUPFS_TRY(run_reclaim_request(filesystem.reclaimer(), reclaim));
          return Json{{"reclaim", reclaim_json(filesystem.reclaimer().status())}};
+       }},
+      {"remote",
+       [shipper](const Json& asked) -> Result<Json> {
+         if (shipper == nullptr)
+           return Error{
+               ErrorCode::kInvalidArgument,
+               "the mounted volume is not shipped: it is read-only or a copy, or was attached after the mount"};
+         DEDUPFS_ASSIGN(const RemoteRequest remote, remote_request_of(asked));
+         Json answer;
+         if (remote.action == RemoteRequest::Action::kPush) answer["awaited_tries"] = shipper->ship_soon();
+         answer["remote"] = replication_json(shipper);
+         return answer;
        }},
       {"snapshot",
        [&mount, pages](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {

@@ -42,6 +42,7 @@
 #include "mount/system/mount_record.h"
 #include "mount/system/mount_table.h"
 #include "mount/system/unmount.h"
+#include "replica/background_shipper.h"
 #include "store/seal/secret.h"
 
 namespace dedupfs {
@@ -231,10 +232,39 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request,
   return Filesystem::open(std::move(*volume), filesystem_options);
 }
 
+// Null: the volume has no bucket, or does not write there. What others say of a bucket is not believed.
+Result<std::unique_ptr<BackgroundShipper>> start_shipper(Filesystem& filesystem, const MountRequest& request) {
+  if (request.options.read_only || request.options.foreign) return std::unique_ptr<BackgroundShipper>();
+  return BackgroundShipper::start(
+      filesystem.volume(), [&filesystem] { return filesystem.sync_what_fits(); },
+      {.lag = request.options.remote_lag,
+       .when_fenced = [&filesystem](const Error& fenced) { filesystem.end_changes(fenced); }});
+}
+
+// What was written since the last time. Returns what to tell whoever unmounts, if it cannot be done: the volume itself loses nothing.
+std::string ship_the_rest(BackgroundShipper& shipper, Closing& closing) {
+  shipper.stop();
+  const std::uint64_t before = shipper.shipped_bytes();
+  const auto shipped = shipper.ship_now([&]() -> Result<void> {
+    const bool goes_on = closing.goes_on([&] {
+      return fmt::format("all changes are durable; shipping to {}, {} so far", shipper.address(),
+                         human_size(shipper.shipped_bytes() - before));
+    });
+    if (goes_on) return {};
+    return Error{ErrorCode::kInterrupted, "there was no time to ship the rest"};
+  });
+  if (shipped) return {};
+  std::string warning = fmt::format("{} lacks what was written last: {}", shipper.address(), shipped.error().message());
+  if (shipped.error().code() != kFenced) warning += "; the next mount ships it, or dedupfs-remote push";
+  spdlog::warn("{}", warning);
+  return warning;
+}
+
 // A volume on a read-only disk, or one that others have mounted read-only already, goes without.
-std::unique_ptr<ControlServer> start_control(FuseMount& mount, const MountRequest& request) {
+std::unique_ptr<ControlServer> start_control(FuseMount& mount, const MountRequest& request,
+                                             BackgroundShipper* shipper) {
   if (request.options.read_only && ControlClient::connect(request.volume)) return nullptr;
-  auto server = ControlServer::start(*mount.filesystem().volume().folder(), control_handlers(mount, request));
+  auto server = ControlServer::start(*mount.filesystem().volume().folder(), control_handlers(mount, request, shipper));
   if (server) return std::move(*server);
   spdlog::warn("the volume has no control socket: {}", server.error().message());
   return nullptr;
@@ -275,10 +305,11 @@ Result<void> serve(FuseMount& mount, const MountRequest& request, Startup& start
   return session->run(memory_limits().fuse_threads);
 }
 
-// Commits, writes the last checkpoint, and closes the volume. Clients that wait for the unmount get a report of each step. The next
+// Commits, ships, writes the last checkpoint, and closes the volume. Clients that wait for the unmount get a report of each step. The next
 // mount waits while a daemon answers at the control socket, so the socket closes last.
-Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, ControlServer* control, const Path& volume,
-                          Supervision& supervision, std::optional<Closing::Clock::time_point> signalled) {
+Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, std::unique_ptr<BackgroundShipper> shipper,
+                          ControlServer* control, const Path& volume, Supervision& supervision,
+                          std::optional<Closing::Clock::time_point> signalled) {
   if (control != nullptr) control->end_requests();
   supervision.closing("unmounting: waiting for the last commit");
   const auto report = [&](const std::string& progress) {
@@ -286,17 +317,23 @@ Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, ControlServer*
     if (control != nullptr) control->report(progress);
   };
   Closing closing({.is_told_to_end = is_ending_signal_pending, .report = report}, signalled);
-  Result<void> closed = filesystem->close([&](std::uint64_t records) { return closing.goes_on(records); });
+  std::string warning = shipper ? ship_the_rest(*shipper, closing) : std::string();
+  shipper.reset();
+  Result<void> closed = filesystem->close([&](std::uint64_t records) {
+    return closing.goes_on([records] {
+      return fmt::format("all changes are durable; the last checkpoint has {} records so far", records);
+    });
+  });
   if (closed) {
     spdlog::info("{} is unmounted", volume.string());
   } else {
     spdlog::critical("the last changes are lost: {}", closed.error().message());
   }
-  const std::optional<Error> missing = filesystem->missing_checkpoint();
+  if (const std::optional<Error>& missing = filesystem->missing_checkpoint())
+    warning += fmt::format("{}the checkpoint of the last state was not written: {}", warning.empty() ? "" : "; ",
+                           missing->message());
   filesystem.reset();  // takes its time, too
-  if (control != nullptr)
-    control->finish(
-        closed, missing ? "the checkpoint of the last state was not written: " + missing->message() : std::string());
+  if (control != nullptr) control->finish(closed, warning);
   return closed;
 }
 
@@ -307,9 +344,14 @@ int run_daemon(const MountRequest& request, Startup& startup, Supervision& super
     startup.failed(kMountFailed, filesystem.error().message());
     return kMountFailed;
   }
+  auto shipper = start_shipper(**filesystem, request);
+  if (!shipper) {
+    startup.failed(kMountFailed, shipper.error().message());
+    return kMountFailed;
+  }
   FuseMount mount(**filesystem, request.options);
-  mount.answer_publicly(public_questions(mount));
-  const std::unique_ptr<ControlServer> control = start_control(mount, request);
+  mount.answer_publicly(public_questions(mount, shipper->get()));
+  const std::unique_ptr<ControlServer> control = start_control(mount, request, shipper->get());
   (*filesystem)->volume().warn_of_small_index_memory();
   if (!are_secrets_locked() && has_swap()) spdlog::warn("{}", kUnlockedSecrets);
   std::optional<Closing::Clock::time_point> signalled;
@@ -322,7 +364,7 @@ int run_daemon(const MountRequest& request, Startup& startup, Supervision& super
     startup.failed(kMountFailed, served.error().message());
   }
   const Result<void> closed =
-      close_volume(std::move(*filesystem), control.get(), request.volume, supervision, signalled);
+      close_volume(std::move(*filesystem), std::move(*shipper), control.get(), request.volume, supervision, signalled);
   if (!served) return kMountFailed;
   return closed ? kMounted : 1;
 }

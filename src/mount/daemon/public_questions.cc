@@ -20,6 +20,7 @@
 #include "mount/reports/performance_report.h"
 #include "mount/reports/quota_report.h"
 #include "mount/reports/reclaim_report.h"
+#include "mount/reports/replication_report.h"
 #include "mount/reports/scrub_report.h"
 #include "mount/reports/statistics_report.h"
 
@@ -31,9 +32,9 @@ std::optional<ReclaimStatus> reclaim_status_of(Filesystem& filesystem) {
   return filesystem.reclaimer().status();
 }
 
-void hide_reason(nlohmann::json& job) {
-  if (job.is_null() || job.at("last").is_null() || job.at("last").at("error").is_null()) return;
-  job["last"]["error"] = "the log of the daemon has the reason";
+void hide_reason(nlohmann::json& outcome) {
+  if (outcome.is_null() || outcome.at("error").is_null()) return;
+  outcome["error"] = "the log of the daemon has the reason";
 }
 
 nlohmann::json performance_of(FuseMount& mount) {
@@ -45,7 +46,9 @@ nlohmann::json performance_of(FuseMount& mount) {
 }
 
 std::string public_text(std::string_view schema, nlohmann::json answer) {
-  if (const auto reclaim = answer.find("reclaim"); reclaim != answer.end()) hide_reason(*reclaim);
+  if (const auto reclaim = answer.find("reclaim"); reclaim != answer.end() && !reclaim->is_null())
+    hide_reason(reclaim->at("last"));
+  if (const auto remote = answer.find("remote"); remote != answer.end()) hide_reason(*remote);
   return document_text(schema, std::move(answer), JsonLayout::kLine);
 }
 
@@ -68,8 +71,8 @@ Result<std::string> health(Filesystem& filesystem, std::int64_t mounted_unix_sec
   return public_text("dedupfs.health", std::move(answer));
 }
 
-Result<std::string> public_statistics(FuseMount& mount) {
-  DEDUPFS_ASSIGN(nlohmann::json statistics, committed_statistics(mount));
+Result<std::string> public_statistics(FuseMount& mount, const BackgroundShipper* shipper) {
+  DEDUPFS_ASSIGN(nlohmann::json statistics, committed_statistics(mount, shipper));
   return public_text("dedupfs-stat", std::move(statistics));
 }
 
@@ -103,13 +106,14 @@ Result<std::string> public_history(Volume& volume) {
 
 }  // namespace
 
-Result<nlohmann::json> committed_statistics(FuseMount& mount) {
+Result<nlohmann::json> committed_statistics(FuseMount& mount, const BackgroundShipper* shipper) {
   Filesystem& filesystem = mount.filesystem();
   DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(filesystem.volume()));
   nlohmann::json json = statistics_json(statistics, filesystem.volume().superblock(), filesystem.scrubber().status(),
                                         reclaim_status_of(filesystem), true);
   json["performance"] = performance_of(mount);
   json["encryption"] = encryption_json(*filesystem.volume().folder());
+  json["remote"] = replication_json(shipper);
   return json;
 }
 
@@ -119,9 +123,9 @@ nlohmann::json live_statistics(FuseMount& mount) {
           {"reclaim", reclaim_json(reclaim_status_of(mount.filesystem()))}};
 }
 
-PublicAnswers::Makers public_questions(FuseMount& mount) {
+PublicAnswers::Makers public_questions(FuseMount& mount, const BackgroundShipper* shipper) {
   return {
-      {"dedupfs.statistics", [&mount] { return public_statistics(mount); }},
+      {"dedupfs.statistics", [&mount, shipper] { return public_statistics(mount, shipper); }},
       {"dedupfs.live", [&mount] { return Result<std::string>(public_text("dedupfs.live", live_statistics(mount))); }},
       {"dedupfs.quotas", [&mount] { return Result<std::string>(public_quotas(mount.filesystem())); }},
       {"dedupfs.history", [&mount] { return public_history(mount.filesystem().volume()); }},

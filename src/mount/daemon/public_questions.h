@@ -9,17 +9,18 @@
 #include "base/result.h"
 #include "mount/fuse/fuse_mount.h"
 #include "mount/fuse/public_answers.h"
+#include "replica/background_shipper.h"
 
 namespace dedupfs {
 
-// The object of dedupfs-stat --json for what is committed.
-Result<nlohmann::json> committed_statistics(FuseMount& mount);
+// The object of dedupfs-stat --json for what is committed. `shipper` is null for a volume that is not shipped.
+Result<nlohmann::json> committed_statistics(FuseMount& mount, const BackgroundShipper* shipper = nullptr);
 
 // What goes on now: the objects "performance", "scrub" and "reclaim" of these statistics. They take no walk.
 nlohmann::json live_statistics(FuseMount& mount);
 
 // The questions, by the names of their attributes. They commit nothing: who may only look must not make the volume write. The reason of
-// a failed reclaim is left out, since it may name files. The mount must outlive the use of the makers.
-PublicAnswers::Makers public_questions(FuseMount& mount);
+// a failed reclaim or ship is left out, since it may name files. Both must outlive the use of the makers.
+PublicAnswers::Makers public_questions(FuseMount& mount, const BackgroundShipper* shipper = nullptr);
 
 }  // namespace dedupfs

@@ -165,6 +165,8 @@ const std::vector<OwnOption>& own_options() {
                     "percent of the time in which settling works"),
       number_option("gather", &MountOptions::gather_percent, 0, 100,
                     "percent of the stored data that settling may move to bring the newest files together; 0: none"),
+      seconds_option("remote_lag", &MountOptions::remote_lag, 0, 7 * 24 * 3600,
+                     "seconds after which the bucket of the volume gets what is new; 0: only at the unmount"),
       choice_option<DirectIo>("direct_io", &MountOptions::direct_io,
                               {{"wronly", DirectIo::kWriteOnly}, {"off", DirectIo::kOff}, {"all", DirectIo::kAll}},
                               "wronly, off or all", "bypass the page cache for files opened write-only (or: off, all)"),

@@ -60,6 +60,7 @@ struct MountOptions {
   SettleMode settle = SettleMode::kIdle;
   std::uint64_t settle_cpu_percent = 100;
   std::uint64_t gather_percent = 100;
+  std::chrono::seconds remote_lag{60};  // 0: only when somebody asks, and at the unmount
   DirectIo direct_io = DirectIo::kWriteOnly;
   FilesystemOptions::SnapshotAccess snapshots = FilesystemOptions::SnapshotAccess::kOwner;
   std::string log_file;  // empty: syslog

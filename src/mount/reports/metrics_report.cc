@@ -53,6 +53,11 @@ constexpr Metric kLastScrub[] = {
     {"dedupfs_last_scrub_other_damage", "other_damage", "Other damage that the last scrub found."},
 };
 
+constexpr Metric kOfRemote[] = {
+    {"dedupfs_remote_lacking_bytes", "lacking_bytes", "Bytes of containers that the bucket has not got."},
+    {"dedupfs_remote_shipped_timestamp_seconds", "captured_unix_seconds", "Of when the state is that the bucket has."},
+};
+
 // Of the object "performance": a metric for each key, with a sample for each object of a list.
 constexpr Metric kOfOperations[] = {
     {"dedupfs_operation_errors_total", "errors", "Operations that failed, but for those that found nothing of a name."},
@@ -241,6 +246,11 @@ std::string metrics_text(const nlohmann::json& statistics, const MetricsContext&
   if (context.available_bytes)
     text.add("gauge", {"dedupfs_available_bytes", "", "Disk space for new data, as df shows it."},
              *context.available_bytes);
+  if (const nlohmann::json remote = statistics.value("remote", nlohmann::json()); !remote.is_null()) {
+    text.add_all("gauge", kOfRemote, remote);
+    text.add("gauge", {"dedupfs_remote_fenced", "", "Whether another machine writes to the bucket."},
+             remote.at("role") == "fenced");
+  }
   const nlohmann::json quotas = statistics.value("quotas", nlohmann::json::array());
   for (const Metric& metric : kOfQuotas) text.add_each_quota(metric, quotas);
   const nlohmann::json performance = statistics.value("performance", nlohmann::json());

@@ -83,6 +83,7 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"performance", nullptr},
       {"quotas", nullptr},
       {"encryption", nullptr},
+      {"remote", nullptr},
   };
   put_time(json, "last_snapshot", statistics.last_snapshot_unix_seconds);
   return json;

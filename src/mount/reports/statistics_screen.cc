@@ -13,6 +13,7 @@
 #include "fs/format/local_time.h"
 #include "mount/reports/quota_report.h"
 #include "mount/reports/reclaim_report.h"
+#include "mount/reports/replication_report.h"
 #include "mount/reports/scrub_report.h"
 
 namespace dedupfs {
@@ -36,6 +37,7 @@ class Screen {
       shares();
     }
     out_ += quotas_screen(json_.value("quotas", nlohmann::json::array()));
+    replication();
     warnings();
     jobs();
     if (detail == ScreenDetail::kFull) nfs_export();
@@ -193,6 +195,11 @@ class Screen {
   }
 
   // ------------------------------------------------------------ what else there is to say
+
+  void replication() {
+    const nlohmann::json remote = json_.value("remote", nlohmann::json());  // not of a daemon of before it
+    if (!remote.is_null()) out_ += "\n" + replication_screen(remote);
+  }
 
   void warnings() {
     if (const std::uint64_t wanted = count("index_memory_wanted_bytes"); wanted != 0)

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "fs/faulty_filesystem.h"
 #include "test_filesystem.h"
 
 namespace dedupfs {
@@ -35,6 +36,36 @@ TEST(Filesystem, WhatWasMadeIsThereAfterReopening) {
   EXPECT_EQ(after, before);
   EXPECT_EQ(value_of(fs->read_symlink(value_of(fs.find("directory/link")))), "../target");
   EXPECT_EQ(fs.attributes(value_of(fs.find("directory/device"))).device, 0x801U);
+}
+
+TEST(Filesystem, WhereChangesHaveEndedNothingIsTakenAndWhatWasTakenIsCommitted) {
+  TestFilesystem fs;
+  const std::string content = random_text(300'000, 1);
+  const InodeNumber file = fs.make_file(kRootInode, "file", content);
+
+  fs->end_changes({ErrorCode::kBusy, "another machine writes"});
+
+  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, fs->create(kRootInode, "more", S_IFREG | 0600, kUser)));
+  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, fs->unlink(kRootInode, "file")));
+  EXPECT_EQ(fs.content(file), content);
+  EXPECT_FALSE(fs->abort_reason());
+  fs.reopen();
+  EXPECT_EQ(fs.content(value_of(fs.find("file"))), content);
+}
+
+TEST(Filesystem, WhatFindsNoRoomKeepsNoOtherDataFromTheDisk) {
+  FaultyFilesystem faulty;
+  TestFilesystem& fs = faulty.fs;
+  const InodeNumber small = fs.make_file(kRootInode, "small", "few bytes");
+  ASSERT_TRUE(ok(fs->sync()));
+  faulty.fail("open", ErrorCode::kNoSpace);
+  fs.make_file(kRootInode, "large", random_text(3 << 20, 2));
+
+  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, fs->sync()));
+  EXPECT_TRUE(ok(fs->sync_what_fits()));
+
+  EXPECT_EQ(fs.content(small), "few bytes");
+  faulty.fail("open", std::nullopt);
 }
 
 TEST(Filesystem, AReadOnlyVolumeShowsEverythingAndTakesNothing) {

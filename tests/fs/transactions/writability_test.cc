@@ -22,6 +22,17 @@ TEST(Writability, NothingOfAReadOnlyVolumeCanBeChanged) {
   EXPECT_TRUE(writability.check_not_aborted());
 }
 
+TEST(Writability, WhereChangesHaveEndedTheReasonIsGivenAndWhatWasChangedIsCommitted) {
+  Writability writability(/*read_only=*/false);
+  writability.end_changes({ErrorCode::kBusy, "the first"});
+  writability.end_changes({ErrorCode::kBusy, "the second"});
+  const Result<void> checked = writability.check(kRootInode);
+  EXPECT_EQ(checked.error().code(), ErrorCode::kReadOnly);
+  EXPECT_EQ(checked.error().message(), "the first");
+  EXPECT_FALSE(writability.is_aborted());
+  EXPECT_TRUE(writability.check_not_aborted());
+}
+
 TEST(Writability, AnAbortIsForGoodAndKeepsTheFirstReason) {
   Writability writability(/*read_only=*/false);
   EXPECT_FALSE(writability.abort_reason());

@@ -31,6 +31,14 @@ TEST(ControlRequests, AReclaimIsStartedWithOneOfTwoGoals) {
   EXPECT_EQ(settle->goal, ReclaimGoal::kSettle);
 }
 
+TEST(ControlRequests, WhoeverShipsIsToldWhatToDoByName) {
+  EXPECT_EQ(remote_request_of({{"action", "status"}})->action, RemoteRequest::Action::kStatus);
+  EXPECT_EQ(remote_request_of({{"action", "push"}})->action, RemoteRequest::Action::kPush);
+  const auto wrong = remote_request_of({{"action", "takeover"}});
+  ASSERT_TRUE(is_wrong(wrong));
+  EXPECT_EQ(wrong.error().message(), "\"takeover\" is not an action of a replication");
+}
+
 TEST(ControlRequests, UnknownActionIsNamedInTheError) {
   const auto reclaim = reclaim_request_of({{"action", "Start"}});
   const auto scrub = scrub_request_of({{"action", "pause"}});
@@ -45,6 +53,7 @@ TEST(ControlRequests, ActionMustBeThereAndAText) {
   for (const Json& request : {Json::object(), Json{{"action", 1}}, Json{{"action", nullptr}}}) {
     EXPECT_THROW((void)reclaim_request_of(request), Json::exception) << request;
     EXPECT_THROW((void)scrub_request_of(request), Json::exception) << request;
+    EXPECT_THROW((void)remote_request_of(request), Json::exception) << request;
   }
 }
 

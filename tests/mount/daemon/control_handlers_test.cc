@@ -21,7 +21,7 @@ struct ControlHandlers : testing::Test {
   ControlHandlers() { begin(); }
   void begin() {
     mount.emplace(*fs, request.options);
-    handlers = control_handlers(*mount, request);
+    handlers = control_handlers(*mount, request, /*shipper=*/nullptr);
   }
   Result<Json> ask(const std::string& command, const Json& arguments = Json::object()) {
     return handlers.at(command)(arguments, [] { return Result<void>(); });
@@ -50,6 +50,14 @@ TEST_F(ControlHandlers, InfoCountsWhatIsNotDurable) {
   fs.make_file(kRootInode, "f", random_text(1 << 20, 1));
 
   EXPECT_GT(value_of(ask("info")).at("dirty_bytes"), 0);
+}
+
+TEST_F(ControlHandlers, WhoAsksToShipAVolumeThatIsNotShippedIsToldSo) {
+  const auto answer = ask("remote", {{"action", "push"}});
+
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(answer.error().message(), HasSubstr("is not shipped"));
 }
 
 TEST_F(ControlHandlers, MetricsAreThoseOfTheMount) {

@@ -11,6 +11,7 @@
 
 #include "mount/reports/performance_report.h"
 #include "mount/reports/quota_report.h"
+#include "mount/reports/replication_report.h"
 #include "mount/reports/statistics_report.h"
 
 namespace dedupfs {
@@ -40,6 +41,23 @@ TEST(MetricsReport, NamesTheVolumeAndItsMountpoint) {
   EXPECT_THAT(text, HasSubstr("\ndedupfs_logical_bytes{volume=\"/v\",mountpoint=\"/m\"} 9000000000000000000\n"));
   EXPECT_THAT(text, HasSubstr("\ndedupfs_last_scrub_timestamp_seconds{volume=\"/v\",mountpoint=\"/m\"} 1700000000\n"));
   EXPECT_THAT(text, HasSubstr("chunker=\"fixed:size=4k\""));
+}
+
+TEST(MetricsReport, SaysWhatTheBucketLacksWhereThereIsOne) {
+  nlohmann::json statistics = scrubbed_volume();
+  EXPECT_THAT(metrics_text(statistics, {.volume = "/v", .mountpoint = "/m"}), Not(HasSubstr("dedupfs_remote")));
+  BackgroundShipper::Status status;
+  status.lacking_bytes = 4321;
+  status.shipped_bytes = 99;
+  status.captured = std::chrono::system_clock::from_time_t(1700000000);
+  statistics["remote"] = replication_json(status);
+
+  const std::string text = metrics_text(statistics, {.volume = "/v", .mountpoint = "/m"});
+
+  const std::string labels = "{volume=\"/v\",mountpoint=\"/m\"} ";
+  EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_lacking_bytes" + labels + "4321\n"));
+  EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_shipped_timestamp_seconds" + labels + "1700000000\n"));
+  EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_fenced" + labels + "0\n"));
 }
 
 TEST(MetricsReport, PathsAreEscaped) {

@@ -1,0 +1,69 @@
+#include "mount/reports/replication_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "base/printable.h"
+#include "base/size.h"
+#include "json/document.h"
+
+namespace dedupfs {
+namespace {
+
+std::int64_t whole_seconds(std::chrono::system_clock::duration time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+}
+
+nlohmann::json shipped_json(const Shipper::Shipped& shipped) {
+  return {{"objects", shipped.objects}, {"bytes", shipped.bytes}, {"head_bytes", shipped.head_bytes}};
+}
+
+}  // namespace
+
+nlohmann::json replication_json(const BackgroundShipper* shipper) {
+  return shipper == nullptr ? nlohmann::json() : replication_json(shipper->status());
+}
+
+nlohmann::json replication_json(const BackgroundShipper::Status& status, std::chrono::system_clock::time_point now) {
+  nlohmann::json json = {
+      {"address", status.where.address},
+      {"role", status.is_fenced ? "fenced" : "writer"},
+      {"epoch", status.epoch},
+      {"head", status.sequence},
+      {"lacking_bytes", status.lacking_bytes},
+      {"lag_seconds", nullptr},
+      {"running", status.is_shipping},
+      {"tries", status.tries},
+      {"shipped_bytes", status.shipped_bytes},
+      {"last", status.shipped ? shipped_json(*status.shipped) : nlohmann::json()},
+      {"error", status.failure ? nlohmann::json(*status.failure) : nlohmann::json()},
+  };
+  std::optional<std::int64_t> captured;
+  if (status.captured) {
+    captured = whole_seconds(status.captured->time_since_epoch());
+    json["lag_seconds"] = std::max<std::int64_t>(0, whole_seconds(now - *status.captured));
+  }
+  put_time(json, "captured", captured);
+  return json;
+}
+
+std::string replication_screen(const nlohmann::json& json) {
+  const std::string address = printable(json.at("address").get<std::string>());
+  if (json.at("role") == "fenced")
+    return fmt::format("Remote: {} has another writer. This volume is read-only, and not shipped any more\n", address);
+  std::string text = "Remote: " + address;
+  const auto& lag = json.at("lag_seconds");
+  text += lag.is_null() ? std::string(" got nothing in this mount yet")
+                        : fmt::format(" has all of {} seconds ago", lag.get<std::uint64_t>());
+  if (const auto lacking = json.at("lacking_bytes").get<std::uint64_t>(); lacking != 0)
+    text += fmt::format(", and lacks {} of content", human_size(lacking));
+  if (json.at("running").get<bool>()) text += "; shipping now";
+  if (const auto& error = json.at("error"); !error.is_null())
+    text += fmt::format("; the last try failed: {}", printable(error.get<std::string>()));
+  return text + "\n";
+}
+
+}  // namespace dedupfs

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# A mounted volume that is shipped to a bucket, on an S3 server of the tests. What the bucket alone gives is compared byte by byte.
+. "$(dirname "$0")/lib.sh"
+
+export no_proxy=127.0.0.1 AWS_ACCESS_KEY_ID=access AWS_SECRET_ACCESS_KEY=secret
+restored=$scratch/restored
+there=$scratch/there # where it is mounted
+
+start_server() {
+  /usr/bin/python3 -B "$here/../remote/s3_server.py" --port-file "$scratch/port" >>"$daemon_log" 2>&1 &
+  server=$!
+  wait_until 30 test -s "$scratch/port"
+  endpoint=http://127.0.0.1:$(cat "$scratch/port")
+}
+stop_server() {
+  kill "$server" 2>/dev/null
+  wait "$server" 2>/dev/null
+}
+trap 'stop_server; clean_up' EXIT
+of_remote() { # KEY: of what dedupfs-stat says of the bucket
+  dedupfs-stat --json "$mnt" | python3 -c 'import json, sys; print(json.load(sys.stdin)["remote"][sys.argv[1]])' "$1"
+}
+# new_shipped_volume OPTIONS [MKFS OPTION...]
+new_shipped_volume() {
+  local options=$1
+  shift
+  rm -rf "$volume"
+  mkfs.dedupfs "$@" "$volume" >>"$daemon_log" 2>&1 &&
+    dedupfs-remote attach --endpoint "$endpoint" "$volume" "s3://bucket/$place" >>"$daemon_log" &&
+    mount_volume "$options"
+}
+# restore: a clone of what the bucket has, mounted.
+restore() {
+  give_back
+  dedupfs-remote clone --endpoint "$endpoint" "s3://bucket/$place" "$restored" >>"$daemon_log" &&
+    mkdir -p "$there" && dedupfs "$restored" "$there" -o "ro${1:+,$1}" 2>>"$daemon_log"
+}
+give_back() {
+  ! is_mounted "$there" || umount.dedupfs "$there"
+  rm -rf "$restored"
+}
+head_is_newer() { [ "$(of_remote head)" -gt "$1" ]; }
+write_tree() {
+  mkdir -p "$mnt/$1"
+  noise "$1" 3000000 >"$mnt/$1/noise"
+  near_duplicate "$mnt/$1/noise" 100 90000 >"$mnt/$1/near"
+  cp -a "$here/syscalls" "$mnt/$1/sources"
+  ln -s noise "$mnt/$1/link"
+}
+
+start_server
+place=first
+check "a volume that is attached is mounted" new_shipped_volume remote_lag=1
+write_tree one
+commit
+check "what is written reaches the bucket by itself" wait_until 60 eval '[ "$(of_remote lacking_bytes)" = 0 ] && head_is_newer 0'
+head=$(of_remote head)
+write_tree two
+commit
+check "and so does what comes later" wait_until 60 head_is_newer "$head"
+check "a push ships what was written before it" dedupfs-remote push "$volume"
+cp -a "$mnt" "$scratch/expected"
+check "dedupfs-stat says so" eval 'dedupfs-stat "$mnt" | grep -Eq "^Remote: s3://bucket/first has all of [0-9]+ seconds ago"'
+if is_root; then
+  lend_to_nobody
+  check "everybody may see that" eval '"${user[@]}" dedupfs-stat "$mnt" | grep -q "^Remote: s3://bucket/first has all"'
+fi
+check "metrics have it" eval 'dedupfs-stat --prometheus "$scratch/metrics" "$mnt" && grep -q "^dedupfs_remote_fenced{.*} 0" "$scratch/metrics"'
+crash
+check "the volume is made again from the bucket alone" restore
+same_tree "with all that a push had shipped" "$scratch/expected" "$there"
+
+# The unmount.
+mount_volume remote_lag=0
+write_tree three
+cp -a "$mnt/three" "$scratch/three"
+check "an unmount ships the rest" unmount_volume
+check "the bucket has it" restore
+same_tree "every byte" "$scratch/three" "$there/three"
+check "the volume is sound" fsck.dedupfs -n --verify-data "$volume"
+
+# Another machine.
+mount_volume remote_lag=0
+give_back
+check "another machine makes a clone" dedupfs-remote clone --endpoint "$endpoint" s3://bucket/first "$restored"
+check "and takes over" dedupfs-remote takeover "$restored"
+noise kept 1000000 >"$mnt/kept"
+commit
+check_refused "the first one is fenced" 2 'another machine' dedupfs-remote push "$volume"
+check "dedupfs-stat says so" eval 'dedupfs-stat "$mnt" | grep -q "^Remote: .*another writer"'
+check_refused "and is read-only at once" 1 'Read-only' touch "$mnt/more"
+check "what was written before is there" cmp "$mnt/kept" <(noise kept 1000000)
+unmount_volume 2>"$scratch/unmounted"
+check "whoever unmounts it is told what the bucket lacks" grep -q 's3://bucket/first lacks what was written last' "$scratch/unmounted"
+check "the other one goes on" dedupfs-remote push "$restored"
+check "and what was not shipped is in the volume" eval 'mount_volume ro && cmp "$mnt/kept" <(noise kept 1000000)'
+unmount_volume
+give_back
+
+# A volume that tells the bucket nothing.
+place=second
+echo secret >"$scratch/key"
+check "an encrypted volume is shipped, too" new_shipped_volume "remote_lag=0,key_file=$scratch/key" --encrypt --key-file "$scratch/key" --kdf-memory 64m
+write_tree one
+check "without its key in the bucket" unmount_volume
+mount_volume "ro,key_file=$scratch/key"
+check "the bucket gives it to who has the key" restore "key_file=$scratch/key"
+same_tree "every byte" "$mnt/one" "$there/one"
+unmount_volume
+give_back
+
+# Nobody answers.
+mount_volume "remote_lag=0,key_file=$scratch/key"
+stop_server
+check_refused "a store that is gone is named" 2 '127.0.0.1' dedupfs-remote push "$volume"
+check "the mount goes on" eval 'echo on >"$mnt/on" && commit'
+check "dedupfs-stat says why the bucket lacks it" eval 'dedupfs-stat "$mnt" | grep -q "^Remote: .*the last try failed"'
+kill -TERM "$(daemon_pid)"
+check "and the system can shut down" wait_until 90 no_daemon
+check "with nothing lost" eval 'mount_volume "ro,key_file=$scratch/key" && [ "$(cat "$mnt/on")" = on ]'
+unmount_volume
+if is_root; then
+  chown -R 65534 "$volume"
+  mount_volume "foreign,key_file=$scratch/key"
+  check_equal "what others say of a bucket is not believed" None "$(stat_of remote)"
+  unmount_volume
+  chown -R 0 "$volume"
+fi
+echo '{' >"$volume/remote.json"
+check_refused "a damaged remote.json is named" 32 'remote.json' dedupfs "$volume" "$mnt" -o "key_file=$scratch/key"
+finish

@@ -1,0 +1,80 @@
+#include "mount/reports/replication_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace dedupfs {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+const auto kCaptured = std::chrono::system_clock::from_time_t(1700000000);
+
+BackgroundShipper::Status shipped() {
+  BackgroundShipper::Status status;
+  status.where.address = "s3://bucket/prefix";
+  status.epoch = 1;
+  status.sequence = 7;
+  status.captured = kCaptured;
+  status.shipped = Shipper::Shipped{.sequence = 7, .objects = 3, .bytes = 1000, .head_bytes = 200};
+  return status;
+}
+
+TEST(ReplicationReport, SaysHowOldTheStateIsThatTheBucketHas) {
+  const nlohmann::json json = replication_json(shipped(), kCaptured + 42s);
+
+  EXPECT_EQ(json.at("captured"), "2023-11-14T22:13:20Z");
+  EXPECT_EQ(json.at("lag_seconds"), 42);
+  EXPECT_EQ(json.at("role"), "writer");
+  EXPECT_EQ(json.at("last").at("objects"), 3);
+  EXPECT_EQ(replication_screen(json), "Remote: s3://bucket/prefix has all of 42 seconds ago\n");
+}
+
+TEST(ReplicationReport, AClockThatWasSetBackGivesNoNegativeTime) {
+  EXPECT_EQ(replication_json(shipped(), kCaptured - 1h).at("lag_seconds"), 0);
+}
+
+TEST(ReplicationReport, SaysWhatIsLackingAndWhy) {
+  BackgroundShipper::Status status = shipped();
+  status.lacking_bytes = 5 << 20;
+  status.failure = "the store does not answer";
+
+  const std::string screen = replication_screen(replication_json(status, kCaptured));
+
+  EXPECT_THAT(screen, HasSubstr("lacks 5.00 MiB"));
+  EXPECT_THAT(screen, HasSubstr("the last try failed: the store does not answer"));
+}
+
+TEST(ReplicationReport, ANewMountHasShippedNothing) {
+  BackgroundShipper::Status status;
+  status.where.address = "s3://bucket";
+  status.is_shipping = true;
+
+  const nlohmann::json json = replication_json(status, kCaptured);
+
+  EXPECT_EQ(json.at("lag_seconds"), nullptr);
+  EXPECT_EQ(json.at("captured"), nullptr);
+  EXPECT_EQ(json.at("last"), nullptr);
+  EXPECT_EQ(replication_screen(json), "Remote: s3://bucket got nothing in this mount yet; shipping now\n");
+}
+
+TEST(ReplicationReport, OneThatIsFencedSaysSo) {
+  BackgroundShipper::Status status = shipped();
+  status.is_fenced = true;
+
+  const nlohmann::json json = replication_json(status, kCaptured);
+
+  EXPECT_EQ(json.at("role"), "fenced");
+  EXPECT_THAT(replication_screen(json), HasSubstr("has another writer"));
+}
+
+TEST(ReplicationReport, AVolumeWithoutABucketHasNone) {
+  EXPECT_EQ(replication_json(nullptr), nullptr);
+}
+
+}  // namespace
+}  // namespace dedupfs
