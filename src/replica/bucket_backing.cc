@@ -34,7 +34,8 @@ class BucketBacking::Blocks {
 
   std::uint32_t block_bytes() const { return settings_.block_bytes; }
 
-  Result<Block> get(const std::string& object, const Piece& piece, std::uint64_t number, const std::string& path) {
+  Result<Block> get(const std::string& object, const RemotePiece& piece, std::uint64_t number,
+                    const std::string& path) {
     const Key key{object, number};
     {
       const MutexLock lock(mutex_);
@@ -56,7 +57,8 @@ class BucketBacking::Blocks {
  private:
   using Key = std::pair<std::string, std::uint64_t>;
 
-  Result<Block> read(const std::string& object, const Piece& piece, std::uint64_t number, const std::string& path) {
+  Result<Block> read(const std::string& object, const RemotePiece& piece, std::uint64_t number,
+                     const std::string& path) {
     const auto part_of = [&](const Error& error) {
       const bool is_gone = error.code() == ErrorCode::kNotFound;
       return Error{is_gone ? ErrorCode::kCorruption : error.code(),
@@ -106,7 +108,7 @@ class BucketBacking::File final : public BackingFile {
  public:
   File(std::shared_ptr<const Contents> contents, std::string name, const RemoteFile& file, Path path)
       : contents_(std::move(contents)), name_(std::move(name)), file_(file), path_(std::move(path)) {
-    for (const Piece& piece : file_.pieces) {
+    for (const RemotePiece& piece : file_.pieces) {
       begins_.push_back(size_);
       size_ += piece.bytes;
     }
@@ -132,7 +134,7 @@ class BucketBacking::File final : public BackingFile {
   // What one block has; at least a byte.
   Result<std::size_t> read_some(std::uint64_t offset, MutableByteSpan out) const {
     const auto index = static_cast<std::size_t>(std::ranges::upper_bound(begins_, offset) - begins_.begin()) - 1;
-    const Piece& piece = file_.pieces[index];
+    const RemotePiece& piece = file_.pieces[index];
     const std::uint64_t in_piece = offset - begins_[index];
     const std::uint32_t block_bytes = contents_->blocks->block_bytes();
     DEDUPFS_ASSIGN(const Blocks::Block block, contents_->blocks->get(piece_object(name_, begins_[index], piece), piece,

@@ -32,7 +32,7 @@ Result<void> write_clone(Bucket& bucket, const std::string& path, const RemoteFi
   }
   DEDUPFS_ASSIGN(const auto written, folder->open(std::string_view(path).substr(slash + 1), Backing::Mode::kCreate));
   std::uint64_t offset = 0;
-  for (const Piece& piece : file.pieces) {
+  for (const RemotePiece& piece : file.pieces) {
     DEDUPFS_TRY(settings.go_on());
     DEDUPFS_ASSIGN(const ByteBuffer bytes, read_piece(bucket, piece_object(path, offset, piece), piece));
     DEDUPFS_TRY(written->write(offset, bytes));
@@ -70,7 +70,7 @@ Result<ReplicaCheck> check_replica(Bucket& bucket, const Replica& replica, bool 
   ReplicaCheck check;
   for (const auto& [path, file] : replica.files) {
     std::uint64_t offset = 0;
-    for (const Piece& piece : file.pieces) {
+    for (const RemotePiece& piece : file.pieces) {
       DEDUPFS_TRY(go_on());
       const std::string object = piece_object(path, offset, piece);
       offset += piece.bytes;

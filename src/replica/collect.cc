@@ -13,7 +13,7 @@ namespace {
 void add_objects(const RemoteFiles& files, std::unordered_set<std::string>& objects) {
   for (const auto& [path, file] : files) {
     std::uint64_t offset = 0;
-    for (const Piece& piece : file.pieces) {
+    for (const RemotePiece& piece : file.pieces) {
       objects.insert(piece_object(path, offset, piece));
       offset += piece.bytes;
     }

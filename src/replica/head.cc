@@ -90,7 +90,7 @@ std::optional<RemoteFile> decode_file(Decoder& decoder) {
   if (pieces > decoder.remaining() / kLeastPieceBytes) return std::nullopt;
   std::uint64_t bytes = 0;
   for (std::uint64_t i = 0; i < pieces; ++i) {
-    Piece piece;
+    RemotePiece piece;
     piece.epoch = decoder.varint();
     piece.sequence = decoder.varint();
     piece.bytes = decoder.varint();
@@ -130,7 +130,7 @@ bool decode_lists(Decoder& decoder, Head& head) {
 
 std::uint64_t RemoteFile::bytes() const {
   std::uint64_t sum = 0;
-  for (const Piece& piece : pieces) sum += piece.bytes;
+  for (const RemotePiece& piece : pieces) sum += piece.bytes;
   return sum;
 }
 
@@ -154,7 +154,7 @@ std::string encode_head(const Head& head) {
     paths.path(path);
     encoder.u64(file.end_sum);
     encoder.varint(file.pieces.size());
-    for (const Piece& piece : file.pieces) {
+    for (const RemotePiece& piece : file.pieces) {
       encoder.varint(piece.epoch);
       encoder.varint(piece.sequence);
       encoder.varint(piece.bytes);
@@ -219,7 +219,7 @@ std::string epoch_object(std::uint64_t epoch) {
   return fmt::format("{}{:0{}}", kEpochPrefix, epoch, kEpochDigits);
 }
 
-std::string piece_object(std::string_view path, std::uint64_t offset, const Piece& piece) {
+std::string piece_object(std::string_view path, std::uint64_t offset, const RemotePiece& piece) {
   return fmt::format("{}{:0{}}/{}-{:0{}}-{:x}-{}", prefix_of(path), piece.epoch, kEpochDigits,
                      path.substr(path.rfind('/') + 1), piece.sequence, kSequenceDigits, offset,
                      hex_of(ByteSpan(piece.sha256)).substr(0, kHashLength));

@@ -34,17 +34,17 @@ inline constexpr std::string_view kEpochPrefix = "epoch/";
 inline constexpr std::array<std::string_view, 3> kPiecePrefixes = {"c/", "i/", "v/"};
 
 // A stretch of a file, in an object of its own.
-struct Piece {
+struct RemotePiece {
   std::uint64_t epoch = 0;     // of who shipped it
   std::uint64_t sequence = 0;  // of the head for which it was shipped
   std::uint64_t bytes = 0;
   Sha256Digest sha256{};
 
-  bool operator==(const Piece&) const = default;
+  bool operator==(const RemotePiece&) const = default;
 };
 
 struct RemoteFile {
-  std::vector<Piece> pieces;
+  std::vector<RemotePiece> pieces;
   // Of the last bytes, as end_sum_of() has it. A table that was made anew under the same name has another one.
   // kUnfinished: the file was written to while it was shipped.
   static constexpr std::uint64_t kUnfinished = 0;
@@ -86,7 +86,7 @@ std::uint64_t end_sum_of(ByteSpan end);
 
 std::string head_object(std::uint64_t sequence);
 std::string epoch_object(std::uint64_t epoch);
-std::string piece_object(std::string_view path, std::uint64_t offset, const Piece& piece);
+std::string piece_object(std::string_view path, std::uint64_t offset, const RemotePiece& piece);
 std::optional<std::uint64_t> parse_head_object(std::string_view object);
 std::optional<std::uint64_t> parse_epoch_object(std::string_view object);
 // Of the name of a piece: who shipped it, and when.

@@ -81,7 +81,7 @@ Result<void> advance(Replica& replica, FoundHead next) {
   return {};
 }
 
-Result<ByteBuffer> read_piece(Bucket& bucket, const std::string& object, const Piece& piece) {
+Result<ByteBuffer> read_piece(Bucket& bucket, const std::string& object, const RemotePiece& piece) {
   ByteBuffer bytes;
   for (const bool is_last_try : {false, true}) {
     bytes.resize(piece.bytes);

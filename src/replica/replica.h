@@ -42,6 +42,6 @@ Result<Replica> load_replica_at(Bucket& bucket, std::uint64_t sequence);
 Result<void> advance(Replica& replica, FoundHead next);
 
 // Reads a piece and compares it with its digest. A piece that was damaged on the way is read again once.
-Result<ByteBuffer> read_piece(Bucket& bucket, const std::string& object, const Piece& piece);
+Result<ByteBuffer> read_piece(Bucket& bucket, const std::string& object, const RemotePiece& piece);
 
 }  // namespace dedupfs

@@ -45,7 +45,7 @@ Result<std::uint64_t> end_sum(Capture& capture, const CapturedFile& file) {
 
 Result<bool> begins_with(Capture& capture, const CapturedFile& file, const RemoteFile& known) {
   std::uint64_t offset = 0;
-  for (const Piece& piece : known.pieces) {
+  for (const RemotePiece& piece : known.pieces) {
     DEDUPFS_ASSIGN(const ByteBuffer bytes, read_captured(capture, file, offset, piece.bytes));
     if (sha256_of(bytes) != piece.sha256) return false;
     offset += piece.bytes;
@@ -252,7 +252,7 @@ Result<RemoteFile> Shipper::ship_file(Capture& capture, const CapturedFile& file
     DEDUPFS_TRY(settings_.go_on());
     DEDUPFS_ASSIGN(const ByteBuffer bytes,
                    read_captured(capture, file, offset, std::min(settings_.piece_bytes, file.bytes - offset)));
-    DEDUPFS_ASSIGN(const Piece piece, put_piece(file.path, offset, bytes));
+    DEDUPFS_ASSIGN(const RemotePiece piece, put_piece(file.path, offset, bytes));
     offset += piece.bytes;
     shipped.pieces.push_back(piece);
   }
@@ -260,9 +260,9 @@ Result<RemoteFile> Shipper::ship_file(Capture& capture, const CapturedFile& file
   return shipped;
 }
 
-Result<Piece> Shipper::put_piece(const std::string& path, std::uint64_t offset, ByteSpan bytes) {
+Result<RemotePiece> Shipper::put_piece(const std::string& path, std::uint64_t offset, ByteSpan bytes) {
   ObjectSource source = object_of(bytes);
-  const Piece piece{
+  const RemotePiece piece{
       .epoch = position_.epoch, .sequence = next_sequence(), .bytes = bytes.size(), .sha256 = source.sha256};
   const std::string object = piece_object(path, offset, piece);
   DEDUPFS_ASSIGN(const bool is_put, is_there(object, bytes.size()));

@@ -106,7 +106,7 @@ class Shipper {
   std::uint64_t next_sequence() const { return replica_ ? replica_->head.sequence + 1 : 1; }
   const RemoteFile* known(const std::string& path) const;
   Result<RemoteFile> ship_file(Capture& capture, const CapturedFile& file);
-  Result<Piece> put_piece(const std::string& path, std::uint64_t offset, ByteSpan bytes);
+  Result<RemotePiece> put_piece(const std::string& path, std::uint64_t offset, ByteSpan bytes);
   Result<bool> is_there(const std::string& object, std::uint64_t bytes);
   Head next_head(std::vector<std::string> dropped, RemoteFiles changed) const;
   Result<HeadPut> put_head(const Head& head, const std::string& bytes);

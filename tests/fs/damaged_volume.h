@@ -36,7 +36,7 @@ inline std::map<std::string, std::string> bytes_below(const Path& folder) {
 }
 
 // Names and content of a filesystem, as its users see it.
-struct Tree {
+struct VolumeTree {
   static constexpr std::size_t kBlock = 4096;
 
   struct Entry {
@@ -51,8 +51,8 @@ struct Tree {
   };
   std::map<std::string, Entry> entries;  // by path
 
-  static Tree of(Filesystem& filesystem) {
-    Tree tree;
+  static VolumeTree of(Filesystem& filesystem) {
+    VolumeTree tree;
     tree.read_directory(filesystem, kRootInode, "");
     return tree;
   }
@@ -98,7 +98,7 @@ class DamagedVolume {
   Path path() const { return directory_.path() / "volume"; }
   Path index() const { return path() / kIndexDirectory; }
   Path container(std::uint32_t number) const { return path() / kContainersDirectory / container_name(number); }
-  static const Tree& tree_when_whole() {
+  static const VolumeTree& tree_when_whole() {
     made();
     return whole_tree();
   }
@@ -157,16 +157,16 @@ class DamagedVolume {
     return value_of(run_fsck(path(), options));
   }
 
-  Tree tree() const {
+  VolumeTree tree() const {
     auto filesystem = value_of(Filesystem::open(open(true), TestFilesystem::quiet()));
-    Tree tree = Tree::of(*filesystem);
+    VolumeTree tree = VolumeTree::of(*filesystem);
     EXPECT_TRUE(ok(filesystem->close()));
     return tree;
   }
 
  private:
-  static Tree& whole_tree() {
-    static Tree tree;
+  static VolumeTree& whole_tree() {
+    static VolumeTree tree;
     return tree;
   }
 
@@ -191,7 +191,7 @@ class DamagedVolume {
       for (std::size_t at = 500; at < first.size(); at += 3000) first[at] = static_cast<char>(first[at] ^ 1);
       made.make_file(kRootInode, "three", first);
       EXPECT_TRUE(ok(made->sync()));
-      whole_tree() = Tree::of(*made);
+      whole_tree() = VolumeTree::of(*made);
       made.close();
       return owned;
     }();

@@ -82,6 +82,7 @@ MANY = "".join(f"  int f{i}(std::function<void(int)> call = [](int) {{}});\n" fo
 MEMBERS = "".join(f"  std::function<void()> f{i} = [] {{}};\n  int g{i} DEDUPFS_GUARDED_BY(mutex) = f(1);\n"
                   for i in range(26))
 HEADER = "#pragma once\n"
+IN_NAMESPACE = "namespace dedupfs {\n%s}  // namespace dedupfs\n"
 EXEMPT = next(iter(locks.NATIVE))
 
 # Of each rule: a name, a change that breaks the rule, what the finding must name.
@@ -145,6 +146,14 @@ BROKEN = {
          "Many has 26"),
         ("a reason for few functions", write("src/base/few.h", "// Many functions: none.\nclass Few {\n};\n"), "Few has 0"),
     ],
+    "one-definition": [
+        ("two types of one name",
+         all_of(write("src/base/a.h", IN_NAMESPACE % "struct Attic {\n  int a;\n};\n"),
+                write("src/codec/a.h", IN_NAMESPACE % "class [[nodiscard]] Attic final : public Box {\n};\n")),
+         "src/codec/a.h:2: there is another dedupfs::Attic at src/base/a.h:2"),
+        ("a type of a test that has the name of one of ours",
+         append("tests/base/size_test.cc", IN_NAMESPACE % "enum class ErrorCode { kAttic };\n"), "another dedupfs::ErrorCode"),
+    ],
     "readmes": [
         ("a folder without a README", remove("src/base/README.md"), "src/base: has no README.md"),
         ("a README that names no file", append("src/base/README.md", "`attic.h`\n"), "there is no attic.h"),
@@ -181,6 +190,12 @@ SOUND = {
          write("src/base/many.h", f"// Everything.\n// Many functions: it is\n// all.\nstruct Many {{\n{MANY}}};\n")),
         ("many members that are no functions",
          write("src/base/many.h", f"struct Many {{\n{MEMBERS}}};\n")),
+    ],
+    "one-definition": [
+        ("types of one name that no other file can see",
+         all_of(write("src/base/a.h", IN_NAMESPACE % "struct Attic {\n  struct Box {\n  };\n};\nstruct Cellar;\n"),
+                write("src/base/b.h", IN_NAMESPACE % "struct Cellar {\n  struct Box {\n  };\n};\n"),
+                write("src/base/a.cc", IN_NAMESPACE % "namespace {\nstruct Attic {\n};\n}\n"))),
     ],
     "locks": [
         ("locks that clang can check, and what only looks like others",

@@ -1,4 +1,5 @@
-"""Rules about the shape of the sources: their length, the size of classes, a README for each folder, a test for each source."""
+"""Rules about the shape of the sources: their length, the size of classes, one type for a name, a README for each folder, a test for
+each source."""
 import re
 
 MAX_LINES = 450
@@ -14,6 +15,10 @@ WITH_README = ("src", "tests", "tools", "bench", "scripts")
 # Data for tests, not code.
 WITHOUT_README = ("tests/golden/",)
 CLASS = re.compile(r"\b(class|struct)\s+(?:alignas\s*\([^)]*\)\s*)?(?:(?:DEDUPFS_[A-Z_]+(?:\s*\([^()]*\))?|\[\[\w+\]\])\s*)*([\w:]+)(?:\s+final)?\s*(?::[^;{}()]*)?\{")
+NAMESPACE_OR_TYPE = re.compile(
+    r"^(?:inline\s+)?namespace\b\s*(?P<space>[\w:]*)\s*\{|"
+    r"^(?:template\s*<[^;{}]+>\s*)?(?:class|struct|union|enum(?:\s+class)?)\s+"
+    r"(?:(?:alignas|DEDUPFS_[A-Z_]+)\s*\([^()]*\)\s*|DEDUPFS_[A-Z_]+\s|\[\[\w+\]\]\s*)*(?P<type>[\w:]+(?:<[^;{}()]*>)?)[^;{}()]*\{", re.MULTILINE)
 ACCESS = re.compile(r"^\s*(public|protected|private)\s*:(?!:)")
 MACRO = re.compile(r"\b[A-Z][A-Z0-9_]{3,}\s*(?:\((?:[^()]|\([^()]*\))*\))?")
 NOT_A_FUNCTION = re.compile(r"\s*(?:using|typedef|friend|enum|class|struct|union|static_assert|template\s*<[^>]*>\s*(?:class|struct|using))\b")
@@ -112,6 +117,28 @@ def reason_above(source, offset):
     return False
 
 
+def types_of(source):
+    """(line, qualified name) of each type that other files could name: not in a namespace without a name, not inside another type."""
+    spaces = []
+    for match in NAMESPACE_OR_TYPE.finditer(source.code):
+        spaces = [(name, end) for name, end in spaces if match.start() < end]
+        names = [name for name, _ in spaces]
+        if match["space"] is not None:
+            spaces.append((match["space"], end_of_block(source.code, match.end() - 1)))
+        elif "" not in names:
+            yield source.line_of(match.start()), "::".join([*names, match["type"]])
+
+
+def check_one_definition(tree):
+    """Two types of one name make one program of functions that disagree about its size: no compiler and no linker says so."""
+    places = {}
+    for source in tree.sources.values():
+        for line, name in types_of(source):
+            places.setdefault(name, []).append(f"{source.path}:{line}")
+    return [f"{found[-1]}: there is another {name} at {', '.join(found[:-1])}: give it a name of its own"
+            for name, found in places.items() if len(found) > 1]
+
+
 def missing_files(root, folder, readme):
     """Names of files in backticks that no file has: neither here, nor in src, nor at the root."""
     names = re.findall(r"`([\w./-]+\.(?:h|cc|py|sh|md|txt|ini))`", readme.read_text(encoding="utf-8"))
@@ -165,4 +192,4 @@ def check_twins(tree):
     return findings
 
 
-RULES = {"length": check_length, "classes": check_classes, "readmes": check_readmes, "twins": check_twins}
+RULES = {"length": check_length, "classes": check_classes, "one-definition": check_one_definition, "readmes": check_readmes, "twins": check_twins}

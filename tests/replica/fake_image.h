@@ -97,7 +97,7 @@ inline Result<std::optional<Files>> files_in(Bucket& bucket) {
   Files files;
   for (const auto& [path, file] : replica->files) {
     std::string& content = files[path];
-    for (const Piece& piece : file.pieces) {
+    for (const RemotePiece& piece : file.pieces) {
       DEDUPFS_ASSIGN(const ByteBuffer bytes, read_piece(bucket, piece_object(path, content.size(), piece), piece));
       content += text_of(bytes);
     }

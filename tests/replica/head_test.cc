@@ -85,7 +85,7 @@ TEST(Head, NoBytesWithARightChecksumDoHarm) {
       if (!read) continue;
       for (const auto& [path, found] : read->files) {
         EXPECT_TRUE(is_image_path(path)) << path;
-        for (const Piece& piece : found.pieces) EXPECT_LE(piece.bytes, kMaxPieceBytes);
+        for (const RemotePiece& piece : found.pieces) EXPECT_LE(piece.bytes, kMaxPieceBytes);
       }
     }
   }
@@ -114,7 +114,7 @@ TEST(Head, ItsChangesMakeTheNextList) {
 }
 
 TEST(Head, NamesOfObjectsSayWhoseTheyAre) {
-  const Piece piece{.epoch = 3, .sequence = 12, .bytes = 5, .sha256 = digest("x")};
+  const RemotePiece piece{.epoch = 3, .sequence = 12, .bytes = 5, .sha256 = digest("x")};
 
   const std::string object = piece_object("containers/0000000001.container", 1 << 20, piece);
 

@@ -64,8 +64,8 @@ class NamespaceRepairTest : public testing::Test {
   bool is_as_before() const { return tree_.entries == whole_.entries; }
 
   DamagedVolume volume_;
-  const Tree& whole_ = DamagedVolume::tree_when_whole();
-  Tree tree_;
+  const VolumeTree& whole_ = DamagedVolume::tree_when_whole();
+  VolumeTree tree_;
 };
 
 // Records in memory.

@@ -38,19 +38,19 @@ bool is_reported(const FsckReport& report, InodeNumber inode, std::uint64_t from
 }
 
 // What can be read is right, what cannot is what was reported, and nothing else differs.
-void expect_same_but_for_lost(const Tree& now, const Tree& before, const FsckReport& report) {
+void expect_same_but_for_lost(const VolumeTree& now, const VolumeTree& before, const FsckReport& report) {
   for (const auto& [path, entry] : before.entries) {
     SCOPED_TRACE(path);
     ASSERT_TRUE(now.entries.contains(path));
-    const Tree::Entry& found = now.entries.at(path);
+    const VolumeTree::Entry& found = now.entries.at(path);
     EXPECT_EQ(found.inode, entry.inode);
     EXPECT_EQ(found.mode, entry.mode);
     EXPECT_EQ(found.links, entry.links);
     EXPECT_EQ(found.xattr, entry.xattr);
     ASSERT_EQ(found.content.size(), entry.content.size());
     for (std::size_t block = 0; block < found.unreadable.size(); ++block) {
-      const std::size_t from = block * Tree::kBlock;
-      const std::size_t length = std::min(Tree::kBlock, entry.content.size() - from);
+      const std::size_t from = block * VolumeTree::kBlock;
+      const std::size_t length = std::min(VolumeTree::kBlock, entry.content.size() - from);
       EXPECT_EQ(found.unreadable[block], is_reported(report, entry.inode, from, from + length)) << "at " << from;
       if (!found.unreadable[block]) {
         EXPECT_TRUE(found.content.compare(from, length, entry.content, from, length) == 0) << "at " << from;
@@ -314,7 +314,7 @@ TEST(Fsck, WithoutInodesDirectoriesAndContentAreBackAndEmptyThingsAreNot) {
 
   repair_without(volume, volume.tables(Family::kInodes));
 
-  const Tree tree = volume.tree();
+  const VolumeTree tree = volume.tree();
   const auto& whole = DamagedVolume::tree_when_whole().entries;
   for (const std::string path : {"/folder/one", "/folder/below/two", "/three", "/tiny"}) {
     ASSERT_TRUE(tree.entries.contains(path)) << path;
@@ -422,7 +422,7 @@ TEST(Fsck, BehindDamageInTheLogTheStateBeforeItIsKept) {
   EXPECT_EQ(report.exit_status(), kFsckCorrected) << testing::PrintToString(report.lines);
   EXPECT_TRUE(std::filesystem::exists(copy / "index.damaged"));
   auto repaired = value_of(Filesystem::open(value_of(Volume::open(copy, {.threads = 1})), TestFilesystem::quiet()));
-  const Tree tree = Tree::of(*repaired);
+  const VolumeTree tree = VolumeTree::of(*repaired);
   EXPECT_EQ(tree.entries.size(), 100u);
   EXPECT_TRUE(tree.entries.at("/kept7").content == noise(500, 4));
   EXPECT_TRUE(ok(repaired->close()));
@@ -536,10 +536,10 @@ TEST_P(FsckKeepsWhatHeals, AndTheSameContentWrittenAgainMakesEverythingWhole) {
   GetParam().inflict(volume);
   EXPECT_EQ(volume.fsck(Mode::kAll).exit_status(), kFsckErrorsLeft | kFsckCorrected);
   EXPECT_EQ(volume.fsck(Mode::kAll).repairs, 0u) << "there is nothing more to repair";
-  const Tree& whole = DamagedVolume::tree_when_whole();
+  const VolumeTree& whole = DamagedVolume::tree_when_whole();
 
   auto filesystem = value_of(Filesystem::open(volume.open(false), TestFilesystem::quiet()));
-  const auto copy_of = [](const Tree::Entry& entry) { return "copy of " + std::to_string(entry.inode); };
+  const auto copy_of = [](const VolumeTree::Entry& entry) { return "copy of " + std::to_string(entry.inode); };
   for (const auto& [path, entry] : whole.entries) {
     if (!is_regular(entry.mode)) continue;
     const InodeNumber copy =
@@ -548,7 +548,7 @@ TEST_P(FsckKeepsWhatHeals, AndTheSameContentWrittenAgainMakesEverythingWhole) {
   }
   ASSERT_TRUE(ok(filesystem->sync()));
 
-  const Tree tree = Tree::of(*filesystem);
+  const VolumeTree tree = VolumeTree::of(*filesystem);
   for (const auto& [path, entry] : tree.entries) EXPECT_THAT(entry.unreadable, Not(Contains(true))) << path;
   for (const auto& [path, entry] : whole.entries) EXPECT_TRUE(tree.entries.at(path).content == entry.content) << path;
   ASSERT_TRUE(ok(filesystem->close()));
@@ -605,7 +605,7 @@ TEST(Fsck, AChunkThatIsNotWhatItsFingerprintSaysIsNeverTakenForThatContent) {
     const InodeNumber file = value_of(filesystem->create(kRootInode, "file " + std::to_string(mount), 0644, {})).inode;
     ASSERT_TRUE(ok(filesystem->write(file, 0, bytes_of(content), {}, nullptr)));
     ASSERT_TRUE(ok(filesystem->sync()));
-    EXPECT_TRUE(Tree::of(*filesystem).entries.at("/file " + std::to_string(mount)).content == content);
+    EXPECT_TRUE(VolumeTree::of(*filesystem).entries.at("/file " + std::to_string(mount)).content == content);
     ASSERT_TRUE(ok(filesystem->close()));
   }
   EXPECT_EQ(volume.fsck(Mode::kCheck).exit_status(), 0);

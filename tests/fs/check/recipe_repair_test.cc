@@ -40,14 +40,14 @@ class RecipeRepairTest : public NamespaceRepairTest {
     ASSERT_EQ(report.lost_files[0].ranges.size(), 1u);
     EXPECT_EQ(report.lost_files[0].ranges[0].offset, from);
     EXPECT_EQ(report.lost_files[0].ranges[0].length, to - from);
-    const Tree::Entry& found = tree_.entries.at("/folder/below/two");
+    const VolumeTree::Entry& found = tree_.entries.at("/folder/below/two");
     const std::string& before = whole_.entries.at("/folder/below/two").content;
     ASSERT_EQ(found.content.size(), before.size());
     for (std::size_t block = 0; block < found.unreadable.size(); ++block) {
-      const std::uint64_t at = block * Tree::kBlock;
-      EXPECT_EQ(found.unreadable[block], at < to && at + Tree::kBlock > from) << at;
+      const std::uint64_t at = block * VolumeTree::kBlock;
+      EXPECT_EQ(found.unreadable[block], at < to && at + VolumeTree::kBlock > from) << at;
       if (!found.unreadable[block]) {
-        EXPECT_TRUE(found.content.compare(at, Tree::kBlock, before, at, Tree::kBlock) == 0) << at;
+        EXPECT_TRUE(found.content.compare(at, VolumeTree::kBlock, before, at, VolumeTree::kBlock) == 0) << at;
       }
     }
   }
