@@ -46,7 +46,7 @@ class HostileVolumeTest : public testing::Test {
   }
   // Of the files that were there at first; what was made since is left out.
   void expect_old_files_are_whole() {
-    const Tree now = Tree::of(*filesystem_);
+    const VolumeTree now = VolumeTree::of(*filesystem_);
     for (const auto& [path, entry] : DamagedVolume::tree_when_whole().entries) {
       ASSERT_TRUE(now.entries.contains(path)) << path;
       EXPECT_EQ(now.entries.at(path).content, entry.content) << path;
