@@ -9,11 +9,22 @@ fail() {
   failures=$((failures + 1))
 }
 
+# said_by COMMAND...: what it says goes to $output. Through a file: at a pipe one would wait for all that inherited it, such as the
+# symboliser that ThreadSanitizer starts in a daemon.
+said_by() {
+  local said status=0
+  said=$(mktemp)
+  ("$@") >"$said" 2>&1 || status=$?
+  output=$(<"$said")
+  rm -f "$said"
+  return "$status"
+}
+
 # check NAME COMMAND...: passes when the command succeeds.
 check() {
   local name=$1 output
   shift
-  if output=$("$@" 2>&1); then
+  if said_by "$@"; then
     pass "$name"
   else
     fail "$name" "$* gave $?: $(tail -n 3 <<<"$output" | tr '\n' ' ')"
@@ -29,7 +40,7 @@ check_equal() {
 check_refused() {
   local name=$1 expected=$2 pattern=$3 output status=0
   shift 3
-  output=$("$@" 2>&1) || status=$?
+  said_by "$@" || status=$?
   if [ "$status" -ne "$expected" ]; then
     fail "$name" "expected exit status $expected, got $status: $output"
   elif ! grep -Eiq -- "$pattern" <<<"$output"; then

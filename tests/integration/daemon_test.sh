@@ -88,7 +88,7 @@ mount_volume
 stat "$mnt" >/dev/null # in the kernel's cache from here on, which answers for a daemon that is dead
 die
 check_refused "the mount of a dead daemon is there, and gives errors" 2 'not connected|connection abort' ls "$mnt"
-output=$(dedupfs "$volume" "$mnt" 2>&1)
+said_by dedupfs "$volume" "$mnt"
 check_equal "mount detaches it, mounts anew, and says so" "0 1 yes" "$? $(mounts_there) $(grep -q 'has died' <<<"$output" && echo yes)"
 check "the files are there" grep -q data "$mnt/file"
 die
