@@ -1,18 +1,24 @@
 #include "dedupfs.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sched.h>
 #include <spdlog/spdlog.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <thread>
+#include <utility>
 
 #include "base/unique_fd.h"
+#include "bucket_options.h"
 #include "command/command.h"
 #include "command/common_options.h"
 #include "command/version.h"
 #include "log_to.h"
 #include "mount/control/closing_daemon.h"
+#include "mount/options/memory_limits.h"
+#include "replica/remote_backing.h"
 #include "volume_key.h"
 
 namespace dedupfs::tools {
@@ -69,10 +75,64 @@ Result<void> enter_namespace(const std::string& name) {
   return {};
 }
 
+// ---------------------------------------------------------------- the volume
+
+// How the store is reached, if the volume lies in a bucket.
+RemoteAddress address_of(const MountRequest& request) {
+  return {.address = request.in_bucket ? request.volume.string() : std::string(),
+          .endpoint = request.options.endpoint,
+          .region = request.options.region,
+          .credentials_file = request.options.credentials_file,
+          .ca_file = request.options.ca_file};
+}
+
+Result<void> check_options(const MountRequest& request) {
+  const MountOptions& options = request.options;
+  const int sources = static_cast<int>(!options.key_file.empty()) +
+                      static_cast<int>(!options.passphrase_command.empty()) +
+                      static_cast<int>(!options.keyring.empty());
+  if (sources > 1) return invalid_argument("give one of -o key_file, passphrase_command and keyring");
+  if (!request.in_bucket) return require_no_store(address_of(request), request.volume.string());
+  if (!options.read_only)
+    return invalid_argument(
+        fmt::format("{0} lies in a bucket, where it can only be read: mount it with -o ro, or make a volume of it with "
+                    "dedupfs-remote clone {0} FOLDER",
+                    request.volume.string()));
+  return {};
+}
+
+// Where the volume lies. What a bucket does not give is said here, to whoever mounts, and not in the background.
+Result<std::shared_ptr<Backing>> disk_of(const MountRequest& request, const OpenBucket& open) {
+  if (!request.in_bucket) return Backing::posix();
+  std::uint64_t cache_bytes = request.options.remote_cache_bytes;
+  if (cache_bytes == 0) cache_bytes = memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency()).cache;
+  auto disk =
+      std::make_shared<RemoteBacking>(address_of(request), BucketBacking::Settings{.cache_bytes = cache_bytes}, open);
+  DEDUPFS_TRY(disk->open_root(request.volume));
+  return disk;
+}
+
+// Opens the volume with its key, for which somebody can be asked here, and not in the background.
+Result<std::shared_ptr<Backing>> unlocked(const MountRequest& request, const std::shared_ptr<Backing>& disk) {
+  const MountOptions& options = request.options;
+  // Of a volume that is only read, each file is judged when it is read.
+  const auto judge = [reads_only = options.read_only](const Error& difference) -> Result<void> {
+    if (!reads_only) return difference;
+    spdlog::error("{}", difference.message());
+    return {};
+  };
+  const auto backing =
+      keyed_backing({.key_file = options.key_file, .command = options.passphrase_command, .keyring = options.keyring},
+                    options.foreign, judge, disk);
+  const auto get_key = [&] { return backing->get_key(request.volume); };
+  DEDUPFS_TRY(request.in_bucket ? get_key() : when_closed(request.volume, get_key));
+  return backing;
+}
+
 }  // namespace
 
 int run_dedupfs(const std::string& program, Arguments arguments, std::ostream& out, std::ostream& err,
-                const Mount& mount) {
+                const Mount& mount, const OpenBucket& open) {
   Console console({.name = "dedupfs", .usage_error = kMountUsage, .failed = kMountSystemError}, out, err);
   const std::string name = std::filesystem::path(program).filename().string();
   MountArguments asked;
@@ -91,30 +151,23 @@ int run_dedupfs(const std::string& program, Arguments arguments, std::ostream& o
   if (!asked.namespace_path.empty()) {
     if (const auto entered = enter_namespace(asked.namespace_path); !entered) return console.fail(entered.error());
   }
-  MountRequest request{asked.volume, asked.mountpoint, *options, asked.foreground, std::string(project_version())};
+  MountRequest request{.volume = asked.volume,
+                       .in_bucket = is_bucket_address(asked.volume),
+                       .mountpoint = asked.mountpoint,
+                       .options = *options,
+                       .foreground = asked.foreground,
+                       .version = std::string(project_version())};
   if (!options->remount) {
-    if (options->core_dump && find_key_header(asked.volume))
+    if (const auto checked = check_options(request); !checked) return console.fail(checked.error(), kMountUsage);
+    const LogTo log(err, "dedupfs", spdlog::level::warn);
+    const auto disk = disk_of(request, open);
+    if (!disk) return console.fail(disk.error(), kMountFailed);
+    if (options->core_dump && find_key_header(request.volume, *disk))
       return console.fail(invalid_argument("-o core_dump: the volume is encrypted, and a core file would hold its key"),
                           kMountUsage);
-    const int sources = static_cast<int>(!options->key_file.empty()) +
-                        static_cast<int>(!options->passphrase_command.empty()) +
-                        static_cast<int>(!options->keyring.empty());
-    if (sources > 1)
-      return console.fail(invalid_argument("give one of -o key_file, passphrase_command and keyring"), kMountUsage);
-    const LogTo log(err, "dedupfs", spdlog::level::warn);
-    // Of a volume that is only read, each file is judged when it is read.
-    const auto judge = [reads_only = options->read_only](const Error& difference) -> Result<void> {
-      if (!reads_only) return difference;
-      spdlog::error("{}", difference.message());
-      return {};
-    };
-    const auto backing = keyed_backing(
-        {.key_file = options->key_file, .command = options->passphrase_command, .keyring = options->keyring},
-        options->foreign, judge);
-    // Here, where somebody can be asked, and not in the background.
-    const auto got = when_closed(asked.volume, [&] { return backing->get_key(asked.volume); });
-    if (!got) return console.fail(got.error(), kMountFailed);
-    request.backing = backing;
+    const auto backing = unlocked(request, *disk);
+    if (!backing) return console.fail(backing.error(), kMountFailed);
+    request.backing = *backing;
   }
   return mount(request);
 }

@@ -5,6 +5,7 @@
 
 #include "console.h"
 #include "mount/options/mount_request.h"
+#include "replica/open_bucket.h"
 
 namespace dedupfs::tools {
 
@@ -13,6 +14,6 @@ using Mount = std::function<int(const MountRequest&)>;
 
 // `program` is the path that the program was called by.
 int run_dedupfs(const std::string& program, Arguments arguments, std::ostream& out, std::ostream& err,
-                const Mount& mount);
+                const Mount& mount, const OpenBucket& open = open_bucket);
 
 }  // namespace dedupfs::tools

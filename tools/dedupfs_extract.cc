@@ -16,6 +16,7 @@
 #include "base/many_files.h"
 #include "base/printable.h"
 #include "base/size.h"
+#include "bucket_options.h"
 #include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
@@ -31,6 +32,7 @@
 #include "mount/control/closing_daemon.h"
 #include "mount/options/memory_limits.h"
 #include "mount/system/mount_table.h"
+#include "replica/remote_backing.h"
 #include "volume_key.h"
 
 namespace dedupfs::tools {
@@ -50,6 +52,9 @@ struct ExtractArguments {
   KeyArguments key;
   bool rebuild_index = false;
   std::string scratch;
+  RemoteAddress where;  // if the volume lies in a bucket
+
+  bool names_bucket() const { return is_bucket_address(volume); }
 };
 
 // ---------------------------------------------------------------- lists
@@ -226,8 +231,18 @@ class ExtractReport final : public ExtractObserver {
 
 // ---------------------------------------------------------------- the extraction
 
-Result<std::unique_ptr<ReadableVolume>> open_volume(const ExtractArguments& asked, ExtractReport& report) {
-  DEDUPFS_ASSIGN(const Path path, find_whole_volume(asked.volume));
+// As much of what is in a bucket is kept as of what is decompressed.
+std::shared_ptr<Backing> disk_of(const ExtractArguments& asked, const MemoryLimits& limits, const OpenBucket& open) {
+  if (!asked.names_bucket()) return Backing::posix();
+  return std::make_shared<RemoteBacking>(asked.where, BucketBacking::Settings{.cache_bytes = limits.cache}, open);
+}
+
+Result<std::unique_ptr<ReadableVolume>> open_volume(const ExtractArguments& asked, const OpenBucket& open,
+                                                    ExtractReport& report) {
+  Path path = asked.volume;
+  if (!asked.names_bucket()) {
+    DEDUPFS_ASSIGN(path, find_whole_volume(asked.volume));
+  }
   const MemoryLimits limits = memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency());
   ReadableVolumeOptions options;
   options.rebuild_index = asked.rebuild_index;
@@ -241,7 +256,7 @@ Result<std::unique_ptr<ReadableVolume>> open_volume(const ExtractArguments& aske
     report.note_difference(difference);
     return {};
   };
-  const auto backing = keyed_backing(asked.key, asked.foreign, judge);
+  const auto backing = keyed_backing(asked.key, asked.foreign, judge, disk_of(asked, limits, open));
   auto volume = when_closed(path, [&] { return ReadableVolume::open(path, options, backing); });
   if (!volume && volume.error().code() == ErrorCode::kBusy)
     return Error{ErrorCode::kBusy, volume.error().message() + ", or copy the files from the mount"};
@@ -281,8 +296,8 @@ int exit_code_of(const Extracted& extracted) {
 }
 
 Result<Extracted> run(const ExtractArguments& asked, const Console& console, const Process& process,
-                      ExtractReport& report) {
-  DEDUPFS_ASSIGN(const auto volume, open_volume(asked, report));
+                      const OpenBucket& open, ExtractReport& report) {
+  DEDUPFS_ASSIGN(const auto volume, open_volume(asked, open, report));
   std::uint64_t expected = 0;
   if (report.is_seen() && !asked.as_list) {
     CountingSink counting;
@@ -302,7 +317,9 @@ std::string default_scratch() {
 
 void define_options(Command& app, ExtractArguments& asked) {
   define_common_options(app);
-  app.add_option("VOLUME", asked.volume, "the folder of a volume that is not mounted").required();
+  app.add_option("VOLUME", asked.volume,
+                 "the folder of a volume that is not mounted, or the address of its bucket, s3://BUCKET/PREFIX")
+      .required();
   app.add_option("PATH", asked.request.paths, "files and folders in the volume (default: all)");
   const Option folder =
       app.add_option("-o,--output", asked.folder, "the folder to write to").type_name("DIR").capture_default_str();
@@ -324,11 +341,13 @@ void define_options(Command& app, ExtractArguments& asked) {
       .default_str("$TMPDIR or /tmp");
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
   define_key_options(app, asked.key);
+  define_bucket_options(app, asked.where);
 }
 
 }  // namespace
 
-int run_extract(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
+int run_extract(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process,
+                const OpenBucket& open) {
   Console console({.name = "dedupfs-extract", .usage_error = kUsageError, .failed = kFailed}, out, err);
   ExtractArguments asked;
   Command app("Takes files out of a dedupfs volume without mounting it. It changes nothing in the volume.",
@@ -337,6 +356,10 @@ int run_extract(Arguments arguments, std::ostream& out, std::ostream& err, const
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   if (asked.scratch.empty()) asked.scratch = default_scratch();
+  if (asked.names_bucket())
+    asked.where.address = asked.volume;
+  else if (const auto allowed = require_no_store(asked.where, asked.volume); !allowed)
+    return console.fail(allowed.error(), kUsageError);
   if (asked.as_tar && process.out_is_terminal)
     return console.fail(invalid_argument("an archive on a terminal is of no use: send it to a file or a program"),
                         kUsageError);
@@ -346,7 +369,7 @@ int run_extract(Arguments arguments, std::ostream& out, std::ostream& err, const
   allow_many_files();
   process.catch_stop_signals();
   ExtractReport report(console, process);
-  const auto extracted = run(asked, console, process, report);
+  const auto extracted = run(asked, console, process, open, report);
   report.end();
   if (!extracted)
     return console.fail(extracted.error(), extracted.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/size.h"
+#include "bucket_options.h"
 #include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
@@ -37,7 +38,6 @@ namespace dedupfs::tools {
 namespace {
 
 constexpr std::string_view kName = "dedupfs-remote";
-constexpr std::string_view kScheme = "s3://";
 constexpr std::chrono::hours kDefaultGrace{24};
 constexpr std::size_t kMostNamedObjects = 100;
 
@@ -51,7 +51,7 @@ struct RemoteToolArguments {
   bool reads_all = false;
   bool foreign = false;
 
-  bool names_bucket() const { return target.starts_with(kScheme); }
+  bool names_bucket() const { return is_bucket_address(target); }
 };
 
 // One run: what it goes by, and what it shows.
@@ -368,16 +368,7 @@ void add_target(Command& command, RemoteToolArguments& asked) {
 }
 
 void add_bucket_options(Command& command, RemoteToolArguments& asked) {
-  command.add_option("--endpoint", asked.where.endpoint, "the server of the store (default: that of AWS)")
-      .type_name("URL");
-  command.add_option("--region", asked.where.region, "the region of the bucket (default: us-east-1)")
-      .type_name("REGION");
-  command
-      .add_option("--credentials-file", asked.where.credentials_file,
-                  "read the keys from this file (default: where the programs of AWS look)")
-      .type_name("FILE");
-  command.add_option("--ca-file", asked.where.ca_file, "trust the certificates in this file, and no others")
-      .type_name("FILE");
+  define_bucket_options(command, asked.where);
   command.add_option("--rate", asked.rate, "send and receive no more than this in a second").type_name("SIZE");
 }
 

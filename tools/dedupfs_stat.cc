@@ -98,7 +98,10 @@ Result<VolumeReport> find_report(const StatArguments& asked, const Console& cons
   auto found = private_report_of(asked, console);
   if (found && found->mount && !found->statistics.at("mounted").get<bool>())
     console.say(found->mount->mountpoint.string() + ": its daemon has died; mount the volume again");
-  if (found || found.error().code() != ErrorCode::kAccessDenied) return found;
+  const auto is_to_be_asked_publicly = [](ErrorCode code) {
+    return code == ErrorCode::kAccessDenied || code == ErrorCode::kUnsupported;  // a volume in a bucket
+  };
+  if (found || !is_to_be_asked_publicly(found.error().code())) return found;
   auto shown = public_report_of(asked.path, console);
   // The first error says more of a path that is in no mount, or in one that lets nobody in.
   const auto is_about_the_path = [](ErrorCode code) {

@@ -213,8 +213,8 @@ Result<std::optional<Secret>> given_passphrase(const KeyArguments& arguments) {
 }
 
 // Nobody is asked for the passphrase of a volume that another process has: that one is asked for what is wanted.
-Result<void> require_free(const Path& volume) {
-  DEDUPFS_ASSIGN(const auto folder, Volume::open_folder(volume));
+Result<void> require_free(const Path& volume, const std::shared_ptr<Backing>& disk) {
+  DEDUPFS_ASSIGN(const auto folder, Volume::open_folder(volume, disk));
   const auto lock = Volume::lock(*folder, /*read_only=*/true);
   return !lock && lock.error().code() == ErrorCode::kBusy ? Result<void>(lock.error()) : Result<void>();
 }
@@ -289,24 +289,25 @@ Result<KdfSettings> parse_kdf_memory(const std::string& memory) {
   return kdf;
 }
 
-std::optional<KeyHeader> find_key_header(const Path& volume) {
-  const auto folder = Volume::open_folder(volume);
+std::optional<KeyHeader> find_key_header(const Path& volume, const std::shared_ptr<Backing>& disk) {
+  const auto folder = Volume::open_folder(volume, disk);
   if (!folder) return std::nullopt;
   auto header = read_key_header(**folder);
   return header ? std::move(*header) : std::nullopt;
 }
 
-std::shared_ptr<SealedBacking> keyed_backing(KeyArguments arguments, bool foreign, SealedTree::Judge judge) {
+std::shared_ptr<SealedBacking> keyed_backing(KeyArguments arguments, bool foreign, SealedTree::Judge judge,
+                                             const std::shared_ptr<Backing>& disk) {
   using enum SealedBacking::Volumes;
   const auto volumes = is_key_given(arguments) ? kEncrypted : kAll;
-  auto get = [given = std::move(arguments)](const Path& volume,
-                                            const KeyHeader& header) -> Result<std::shared_ptr<const VolumeKey>> {
-    DEDUPFS_TRY(require_free(volume));
+  auto get = [given = std::move(arguments), disk](const Path& volume,
+                                                  const KeyHeader& header) -> Result<std::shared_ptr<const VolumeKey>> {
+    DEDUPFS_TRY(require_free(volume, disk));
     DEDUPFS_ASSIGN(const Secret passphrase, read_passphrase(given, "Passphrase of " + volume.string()));
     DEDUPFS_ASSIGN(UnlockedKey unlocked, unlock_here(header, passphrase.bytes()));
     return std::move(unlocked.key);
   };
-  return std::make_shared<SealedBacking>(Backing::posix(), std::move(get), std::move(judge), volumes,
+  return std::make_shared<SealedBacking>(disk, std::move(get), std::move(judge), volumes,
                                          foreign ? SealedBacking::admit_all : require_own_or_busy);
 }
 

@@ -246,7 +246,7 @@ class PosixBacking final : public Backing {
     UniqueFd fd = open_directory(AT_FDCWD, path.c_str(), 0);
     if (!fd && errno == ENOENT) return Error{ErrorCode::kNotFound, path.string() + " does not exist"};
     if (!fd) return Error::from_errno(errno, path.string());
-    return std::make_shared<PosixFolder>(std::move(fd), path);
+    return std::make_shared<PosixFolder>(std::move(fd), whole_path(path));
   }
 };
 
@@ -269,6 +269,10 @@ Result<void> remove_tree(BackingFolder& folder, std::string_view name, int depth
 }
 
 }  // namespace
+
+Path whole_path(const Path& path) {
+  return std::filesystem::absolute(path / "").lexically_normal().parent_path();
+}
 
 Result<void> BackingFile::read(std::uint64_t offset, MutableByteSpan out) const {
   DEDUPFS_ASSIGN(const std::size_t filled, read_up_to(offset, out));

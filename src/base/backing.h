@@ -27,6 +27,9 @@ namespace dedupfs {
 
 using Path = std::filesystem::path;
 
+// Absolute, without a slash at its end.
+Path whole_path(const Path& path);
+
 class BackingFile {
  public:
   virtual ~BackingFile() = default;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <list>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -30,7 +31,7 @@ class BucketBacking::Blocks {
  public:
   using Block = std::shared_ptr<const ByteBuffer>;
 
-  Blocks(Bucket& bucket, Settings settings) : bucket_(bucket), settings_(settings) {}
+  Blocks(std::shared_ptr<Bucket> bucket, Settings settings) : bucket_(std::move(bucket)), settings_(settings) {}
 
   std::uint32_t block_bytes() const { return settings_.block_bytes; }
 
@@ -44,6 +45,7 @@ class BucketBacking::Blocks {
         kept_.splice(kept_.begin(), kept_, found->second);
         return found->second->second;
       }
+      if (no_answer_ && Clock::now() < rests_until_) return *no_answer_;
       asked_.insert(key);
     }
     auto block = read(object, piece, number, path);
@@ -51,10 +53,15 @@ class BucketBacking::Blocks {
     asked_.erase(key);
     arrived_.notify_all();
     if (block) keep(key, *block);
+    if (!block && block.error().code() == ErrorCode::kIo) {
+      no_answer_ = block.error();
+      rests_until_ = Clock::now() + settings_.rest_after_failure;
+    }
     return block;
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   using Key = std::pair<std::string, std::uint64_t>;
 
   Result<Block> read(const std::string& object, const RemotePiece& piece, std::uint64_t number,
@@ -65,16 +72,16 @@ class BucketBacking::Blocks {
                    fmt::format("{}; it is a part of {}", error.message(), path)};
     };
     if (piece.bytes <= settings_.block_bytes) {
-      auto whole = read_piece(bucket_, object, piece);
+      auto whole = read_piece(*bucket_, object, piece);
       if (!whole) return part_of(whole.error());
       return std::make_shared<const ByteBuffer>(std::move(*whole));
     }
     const std::uint64_t begin = number * settings_.block_bytes;
     ByteBuffer bytes(std::min<std::uint64_t>(settings_.block_bytes, piece.bytes - begin));
-    const auto length = bucket_.read(object, begin, bytes);
+    const auto length = bucket_->read(object, begin, bytes);
     if (!length) return part_of(length.error());
     if (*length != bytes.size())
-      return part_of(corruption(fmt::format("{}/{} ends too early", bucket_.name(), object)));
+      return part_of(corruption(fmt::format("{}/{} ends too early", bucket_->name(), object)));
     return std::make_shared<const ByteBuffer>(std::move(bytes));
   }
 
@@ -89,7 +96,7 @@ class BucketBacking::Blocks {
     }
   }
 
-  Bucket& bucket_;
+  const std::shared_ptr<Bucket> bucket_;
   const Settings settings_;
   Mutex mutex_;
   ConditionVariable arrived_;
@@ -97,6 +104,8 @@ class BucketBacking::Blocks {
   std::list<std::pair<Key, Block>> kept_ DEDUPFS_GUARDED_BY(mutex_);  // most recently used first
   std::map<Key, std::list<std::pair<Key, Block>>::iterator> places_ DEDUPFS_GUARDED_BY(mutex_);
   std::uint64_t bytes_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  std::optional<Error> no_answer_ DEDUPFS_GUARDED_BY(mutex_);  // the last one
+  Clock::time_point rests_until_ DEDUPFS_GUARDED_BY(mutex_);
 };
 
 struct BucketBacking::Contents {
@@ -227,9 +236,9 @@ class BucketBacking::Folder final : public BackingFolder {
   const std::string below_;
 };
 
-BucketBacking::BucketBacking(Bucket& bucket, Replica replica, Settings settings)
-    : contents_(std::make_shared<Contents>(
-          Contents{.files = std::move(replica.files), .blocks = std::make_unique<Blocks>(bucket, settings)})) {}
+BucketBacking::BucketBacking(std::shared_ptr<Bucket> bucket, Replica replica, Settings settings)
+    : contents_(std::make_shared<Contents>(Contents{
+          .files = std::move(replica.files), .blocks = std::make_unique<Blocks>(std::move(bucket), settings)})) {}
 
 BucketBacking::~BucketBacking() = default;
 

@@ -5,11 +5,12 @@
 // digest. Of a longer one, single blocks are not: the checksums of the volume, or its key, find what is wrong there.
 //
 // Threads:   as backing.h says. Threads that want one block wait for one request.
-// Ownership: the bucket must outlive it. Folders and files keep the rest.
+// Ownership: folders and files keep what they need, the bucket too.
 // Failure:   kReadOnly for every change. That of the bucket for a read: kCorruption names the object that is damaged or missing, and what
 //            it is a part of.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -24,10 +25,11 @@ class BucketBacking final : public Backing {
   struct Settings {
     std::uint64_t cache_bytes = 256 << 20;
     std::uint32_t block_bytes = 1 << 20;
+    // A store that did not answer, after all tries, is not asked again for so long: many readers do not wait a minute each.
+    std::chrono::milliseconds rest_after_failure = std::chrono::seconds(10);
   };
 
-  BucketBacking(Bucket& bucket, Replica replica, Settings settings);
-  BucketBacking(Bucket& bucket, Replica replica) : BucketBacking(bucket, std::move(replica), Settings()) {}
+  BucketBacking(std::shared_ptr<Bucket> bucket, Replica replica, Settings settings);
   ~BucketBacking() override;
   BucketBacking(const BucketBacking&) = delete;
   BucketBacking& operator=(const BucketBacking&) = delete;

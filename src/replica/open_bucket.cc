@@ -4,6 +4,10 @@
 
 namespace dedupfs {
 
+bool is_bucket_address(std::string_view address) {
+  return address.starts_with("s3://");
+}
+
 Result<std::unique_ptr<Bucket>> open_bucket(const RemoteAddress& where, const GoOn& go_on) {
   DEDUPFS_ASSIGN(S3Location location, parse_s3_location(where.address, where.endpoint, where.region));
   return open_s3_bucket({.location = std::move(location),

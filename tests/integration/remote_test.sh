@@ -109,6 +109,41 @@ same_tree "every byte" "$mnt/one" "$there/one"
 unmount_volume
 give_back
 
+# With nothing on this machine.
+place=first
+bucket_mount() { # OPTIONS
+  mkdir -p "$there" && dedupfs "s3://bucket/$place" "$there" -o "$1,endpoint=$endpoint" 2>>"$daemon_log"
+}
+containers_got() {
+  python3 -c 'import json, sys, urllib.request as web
+print(sum(name.startswith(sys.argv[2]) for name in json.load(web.urlopen(sys.argv[1] + "/-/got"))))' "$endpoint" "$place/c/"
+}
+check_refused "a bucket is only read" 1 'dedupfs-remote clone' dedupfs "s3://bucket/first" "$there" -o "endpoint=$endpoint"
+check_refused "an empty place is named" 32 's3://bucket/nothing holds no volume' dedupfs s3://bucket/nothing "$there" -o "ro,endpoint=$endpoint"
+before=$(containers_got)
+check "a volume is mounted in its bucket" bucket_mount ro
+check_equal "no container is read for that" "$before" "$(containers_got)"
+same_tree "every byte" "$scratch/three" "$there/three"
+mkdir "$scratch/again"
+check "by several at once" dedupfs s3://bucket/first "$scratch/again" -o "ro,endpoint=$endpoint"
+same_tree "which see the same" "$scratch/three" "$scratch/again/three"
+check "umount.dedupfs takes one away" umount.dedupfs "$scratch/again"
+check_refused "nobody writes there" 1 'Read-only' touch "$there/new"
+check "dedupfs-stat answers" eval 'dedupfs-stat -v "$there" | grep -q "^Volume .*, mounted"'
+check_refused "other tools say what to do" 2 'dedupfs-remote clone' dedupfs-gc "$there"
+check "umount" umount.dedupfs "$there"
+check "files are taken out of the bucket" dedupfs-extract --endpoint "$endpoint" s3://bucket/first three -o "$scratch/extracted"
+same_tree "every byte" "$scratch/three" "$scratch/extracted/three"
+place=second
+check_refused "an encrypted one is not mounted without its key" 32 'passphrase' setsid dedupfs s3://bucket/second "$there" -o "ro,endpoint=$endpoint"
+check "but with it" bucket_mount "ro,key_file=$scratch/key"
+mount_volume "ro,key_file=$scratch/key"
+same_tree "every byte" "$mnt/one" "$there/one"
+unmount_volume
+umount.dedupfs "$there"
+place=first
+check "a volume whose store goes away" bucket_mount ro,remote_cache=16m
+
 # Nobody answers.
 mount_volume "remote_lag=0,key_file=$scratch/key"
 stop_server
@@ -119,6 +154,8 @@ kill -TERM "$(daemon_pid)"
 check "and the system can shut down" wait_until 90 no_daemon
 check "with nothing lost" eval 'mount_volume "ro,key_file=$scratch/key" && [ "$(cat "$mnt/on")" = on ]'
 unmount_volume
+check_refused "gives an error for what is not in memory" 1 'Input/output error' eval 'cat "$there/three/noise" >/dev/null'
+check "and keeps nobody from unmounting" umount.dedupfs "$there"
 if is_root; then
   chown -R 65534 "$volume"
   mount_volume "foreign,key_file=$scratch/key"

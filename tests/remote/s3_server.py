@@ -8,8 +8,9 @@ Usage: s3_server.py [--port-file FILE] [--with-parent] [--tls FOLDER] [--setting
   --tls FOLDER       HTTPS, with a certificate for 127.0.0.1 that it makes there (certificate.pem)
   --settings JSON    what is not named is as in DEFAULTS below
 
-PUT /-/settings, with JSON as its body, begins anew: no objects, no counts. GET /-/counts answers the number of requests of each method as JSON.
-Both need no signature. The keys are "access" and "secret"; the region is us-east-1; the bucket is "bucket".
+PUT /-/settings, with JSON as its body, begins anew: no objects, no counts. GET /-/counts answers the number of requests of each method as JSON,
+GET /-/got the names of the objects that were read. They need no signature. The keys are "access" and "secret"; the region is us-east-1; the bucket is
+"bucket".
 """
 import argparse
 import datetime
@@ -36,6 +37,7 @@ DEFAULTS = {
     #   headers (without end), stall (a byte of the body, and nothing more), silent (not even that), redirect (to /-/trap),
     #   later (503 with Retry-After), page (a web page that says 404)
     "faults": [],
+    "delay_ms": 0,               # before each answer, as if the store were far away
     "page": 1000,                # of a listing
     "empty_pages": 0,            # a listing begins with so many
     "ignore_conditions": False,
@@ -66,7 +68,7 @@ class Store:
             raise Refusal(400, "UnknownSetting", str(unknown))
         self.lock = threading.Lock()
         self.settings = {**DEFAULTS, **settings}
-        self.counts, self.faults, self.token = {}, [], ""
+        self.counts, self.got, self.faults, self.token = {}, [], [], ""
         self.objects = {f"fill/{number:05}": (b"x", {}, time.time()) for number in range(self.settings["fill"])}
         if self.settings["marker"]:
             self.objects[self.settings["marker"]] = (b"", {}, time.time())
@@ -103,6 +105,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.control(self.path_part.removeprefix("/-/"))
         if self.path_part.startswith("/latest/"):
             return self.metadata_service(self.path_part.removeprefix("/latest/"))
+        time.sleep(self.store.settings["delay_ms"] / 1000)
         fault = self.store.fault_of(self.command)
         try:
             if fault and fault[0].isdigit():
@@ -176,6 +179,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 return self.answer(400, refusal.message.encode())
         elif what == "trap":
             self.store.count("trap")
+        elif what == "got":
+            return self.answer(200, json.dumps(self.store.got).encode())
         return self.answer(200, json.dumps({**self.store.counts, "token": self.store.token}).encode())
 
     def metadata_service(self, what):
@@ -271,6 +276,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not self.key():
             return self.list_objects()
         body, metadata, _ = self.found()
+        with self.store.lock:
+            self.store.got.append(self.key())
         asked = self.headers.get("Range", "")
         if not asked or fault == "whole":
             return 200, body, metadata

@@ -28,7 +28,7 @@ class BucketBackingTest : public testing::Test {
   std::shared_ptr<BackingFolder> root(std::uint32_t block_bytes = 16, std::uint64_t cache_bytes = 1 << 20) {
     auto replica = load_replica(bucket_).value();
     reads_ = 0;
-    BucketBacking backing(bucket_, *replica, {.cache_bytes = cache_bytes, .block_bytes = block_bytes});
+    BucketBacking backing(shared_bucket(bucket_), *replica, {.cache_bytes = cache_bytes, .block_bytes = block_bytes});
     return backing.open_root("/bucket").value();
   }
   std::unique_ptr<BackingFile> container(const std::shared_ptr<BackingFolder>& root) {
@@ -78,6 +78,31 @@ TEST_F(BucketBackingTest, ABlockIsAskedForOnceAsLongAsItIsKept) {
   ASSERT_TRUE(file->read(0, bytes));
 
   EXPECT_EQ(reads_, 12);
+}
+
+// A read of a store that does not answer takes a minute.
+TEST_F(BucketBackingTest, AStoreThatDidNotAnswerRestsForAWhile) {
+  for (const bool rests : {true, false}) {
+    auto replica = load_replica(bucket_).value();
+    const auto file = container(
+        BucketBacking(
+            shared_bucket(bucket_), *replica,
+            {.cache_bytes = 1 << 20, .block_bytes = 16, .rest_after_failure = std::chrono::hours(rests ? 1 : 0)})
+            .open_root("/bucket")
+            .value());
+    ByteBuffer bytes(16);
+    ASSERT_TRUE(file->read(0, bytes));
+    bucket_.set_fault([](const MemoryBucket::Call&) { return MemoryBucket::Fault::kFails; });
+    EXPECT_EQ(file->read(16, bytes).error().code(), ErrorCode::kIo);
+    bucket_.set_fault({});
+
+    EXPECT_TRUE(file->read(0, bytes)) << "it is in memory";
+    const auto later = file->read(32, bytes);
+    EXPECT_EQ(static_cast<bool>(later), !rests);
+    if (rests) {
+      EXPECT_EQ(later.error().code(), ErrorCode::kIo);
+    }
+  }
 }
 
 TEST_F(BucketBackingTest, NothingIsChanged) {

@@ -141,7 +141,7 @@ TEST_P(ReplicatedVolumeTest, AVolumeInABucketIsReadThere) {
   const auto kept = volume_->kept();
   ASSERT_TRUE(ship());
   auto disk =
-      std::make_shared<BucketBacking>(bucket_, *load_replica(bucket_).value(),
+      std::make_shared<BucketBacking>(shared_bucket(bucket_), *load_replica(bucket_).value(),
                                       BucketBacking::Settings{.cache_bytes = 256 << 10, .block_bytes = 16 << 10});
   const auto opener =
       GetParam() ? std::make_shared<SealedBacking>(

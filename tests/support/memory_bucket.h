@@ -102,4 +102,9 @@ class MemoryBucket final : public Bucket {
 
 std::string_view name_of(MemoryBucket::Operation operation);  // PUT, READ, LIST, REMOVE
 
+// For those who want to share a bucket that a test keeps longer than they do.
+inline std::shared_ptr<Bucket> shared_bucket(Bucket& bucket) {
+  return {std::shared_ptr<void>(), &bucket};
+}
+
 }  // namespace dedupfs

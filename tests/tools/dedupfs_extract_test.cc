@@ -9,7 +9,9 @@
 #include "fs/test_filesystem.h"
 #include "manual.h"
 #include "outcome.h"
+#include "shipped_volume.h"
 #include "support/files.h"
+#include "support/memory_bucket.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -27,7 +29,7 @@ class RunExtract : public testing::Test {
   }
   Outcome run(std::vector<std::string> arguments, const Process& process = {}) const {
     arguments.insert(arguments.begin(), volume_.path());
-    return outcome_of(run_extract, arguments, process);
+    return outcome_of(run_extract, arguments, process, open_bucket);
   }
 
   const std::string text_ = random_text(50'000, 1);
@@ -42,6 +44,29 @@ TEST_F(RunExtract, WritesFilesIntoAFolder) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out + outcome.err, "");
   EXPECT_EQ(content_of(out_ / "docs/letter"), text_);
+}
+
+TEST_F(RunExtract, ReadsAVolumeInABucket) {
+  const auto objects = std::make_shared<MemoryObjects>();
+  MemoryBucket bucket(objects);
+  ship_once(bucket, volume_.path());
+
+  const Outcome outcome =
+      outcome_of(run_extract, {"s3://backups/volume", "docs/letter", "-o", out_, "--endpoint", "https://store"},
+                 Process(), [&](const RemoteAddress& where, const GoOn&) -> Result<std::unique_ptr<Bucket>> {
+                   EXPECT_EQ(where, (RemoteAddress{.address = "s3://backups/volume", .endpoint = "https://store"}));
+                   return std::make_unique<MemoryBucket>(objects, where.address);
+                 });
+
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(content_of(out_ / "docs/letter"), text_);
+}
+
+TEST_F(RunExtract, AFolderIsInNoStore) {
+  const Outcome outcome = run({"--list", "--endpoint", "https://store"});
+
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("https://store"), HasSubstr("s3://BUCKET/PREFIX")));
 }
 
 TEST_F(RunExtract, DoesNotReplaceWhatIsThere) {
@@ -62,7 +87,7 @@ TEST_F(RunExtract, WritesAnArchive) {
 }
 
 TEST_F(RunExtract, FailsIfTheArchiveCannotBeWritten) {
-  const Outcome outcome = outcome_on_full_disk(run_extract, {volume_.path(), "--tar"}, Process());
+  const Outcome outcome = outcome_on_full_disk(run_extract, {volume_.path(), "--tar"}, Process(), open_bucket);
 
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_NE(outcome.err, "");

@@ -5,7 +5,12 @@
 
 #include <optional>
 
+#include "mkfs_dedupfs.h"
 #include "outcome.h"
+#include "shipped_volume.h"
+#include "store/volume/volume.h"
+#include "support/memory_bucket.h"
+#include "support/temp_dir.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -18,14 +23,22 @@ class DedupfsTest : public testing::Test {
  protected:
   Outcome run(const std::vector<std::string>& arguments, const std::string& program = "/usr/bin/dedupfs") {
     std::ostringstream out, err;
-    const int exit_code = run_dedupfs(program, arguments, out, err, [this](const MountRequest& request) {
-      asked_ = request;
-      return 32;
-    });
+    const int exit_code = run_dedupfs(
+        program, arguments, out, err,
+        [this](const MountRequest& request) {
+          asked_ = request;
+          return 32;
+        },
+        [this](const RemoteAddress& where, const GoOn&) -> Result<std::unique_ptr<Bucket>> {
+          where_ = where;
+          return std::make_unique<MemoryBucket>(objects_, where.address);
+        });
     return {exit_code, out.str(), err.str()};
   }
 
   std::optional<MountRequest> asked_;
+  std::optional<RemoteAddress> where_;  // which bucket was opened
+  const std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
 };
 
 TEST_F(DedupfsTest, MountsWithTheJoinedOptions) {
@@ -39,6 +52,53 @@ TEST_F(DedupfsTest, MountsWithTheJoinedOptions) {
   EXPECT_EQ(asked_->options.cache_bytes, 64u << 20);
   EXPECT_EQ(asked_->options.commit_interval, std::chrono::seconds(9));
   EXPECT_TRUE(asked_->foreground);
+}
+
+TEST_F(DedupfsTest, MountsAVolumeInABucket) {
+  const TempDir folder;
+  ASSERT_EQ(outcome_of(run_mkfs, {folder.path() / "volume"}).exit_code, 0);
+  MemoryBucket bucket(objects_);
+  ship_once(bucket, folder.path() / "volume");
+
+  const Outcome outcome =
+      run({"s3://backups/volume", "/mnt", "-o",
+           "ro,endpoint=https://store,region=north,credentials_file=/keys,ca_file=/ca,remote_cache=16m"});
+
+  EXPECT_EQ(outcome.exit_code, 32) << "the exit code is that of the mount";
+  ASSERT_TRUE(asked_) << outcome.err;
+  EXPECT_TRUE(asked_->in_bucket);
+  EXPECT_EQ(asked_->volume, "s3://backups/volume");
+  EXPECT_EQ(where_, (RemoteAddress{.address = "s3://backups/volume",
+                                   .endpoint = "https://store",
+                                   .region = "north",
+                                   .credentials_file = "/keys",
+                                   .ca_file = "/ca"}));
+  const auto opened = Volume::open(asked_->volume, {.read_only = true}, asked_->backing);
+  EXPECT_TRUE(opened) << opened.error().message();
+}
+
+TEST_F(DedupfsTest, ABucketIsOnlyRead) {
+  const Outcome outcome = run({"s3://backups/volume", "/mnt"});
+
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("-o ro"), HasSubstr("dedupfs-remote clone s3://backups/volume")));
+  EXPECT_FALSE(where_) << "nobody was asked";
+}
+
+TEST_F(DedupfsTest, ABucketWithoutAVolumeIsSaidToWhoeverMounts) {
+  const Outcome outcome = run({"s3://backups/nothing", "/mnt", "-o", "ro"});
+
+  EXPECT_EQ(outcome.exit_code, 32);
+  EXPECT_THAT(outcome.err, HasSubstr("s3://backups/nothing holds no volume"));
+  EXPECT_FALSE(asked_);
+}
+
+TEST_F(DedupfsTest, AFolderIsInNoStore) {
+  const Outcome outcome = run({"/volume", "/mnt", "-o", "ro,endpoint=https://store"});
+
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("https://store"), HasSubstr("/volume is a folder")));
+  EXPECT_FALSE(asked_);
 }
 
 TEST_F(DedupfsTest, ABadOptionIsNamedAndNothingIsMounted) {

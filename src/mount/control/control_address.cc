@@ -32,6 +32,8 @@ Result<ControlAddress> ControlAddress::in(const BackingFolder& volume) {
 }
 
 Result<ControlAddress> ControlAddress::of(const Path& volume) {
+  if (!volume.is_absolute())
+    return Error{ErrorCode::kNotFound, volume.string() + " is no folder of this machine, and has no control socket"};
   const UniqueFd folder(::open(volume.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat folder_status {};
   if (!folder || ::fstat(folder.get(), &folder_status) != 0) return Error::from_errno(errno, volume.string());

@@ -19,7 +19,7 @@ struct ControlAddress {
   // For the server: the socket's name in the folder that the server has open. kUnsupported for a folder without a descriptor.
   static Result<ControlAddress> in(const BackingFolder& volume);
   // For a client: the socket in the volume's folder. Symbolic links are not followed, so requests of root cannot be sent to
-  // another program. kNotFound if there is no socket.
+  // another program. kNotFound if there is no socket. A path that is not absolute is the address of a bucket, and has none.
   static Result<ControlAddress> of(const Path& volume);
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }

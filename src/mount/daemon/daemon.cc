@@ -54,11 +54,26 @@ bool is_inside(const Path& path, const Path& folder) {
   return end_of_folder == folder.end();
 }
 
+Result<void> require_apart(const Path& volume, const Path& mountpoint) {
+  if (is_inside(mountpoint, volume)) {
+    return invalid_argument(
+        fmt::format("the mountpoint {} is inside the volume {}", mountpoint.string(), volume.string()));
+  }
+  if (is_inside(volume, mountpoint)) {
+    return invalid_argument(fmt::format("the volume {} is inside the mountpoint {}: the mount would hide it",
+                                        volume.string(), mountpoint.string()));
+  }
+  return {};
+}
+
 // Both paths canonical, and such that a mount makes sense.
 Result<MountRequest> checked(MountRequest request) {
-  const auto canonical = canonical_in_time(request.volume);
-  if (!canonical) return canonical.error().with("volume");
-  const Path& volume = request.volume = *canonical;
+  if (!request.in_bucket) {
+    const auto canonical = canonical_in_time(request.volume);
+    if (!canonical) return canonical.error().with("volume");
+    request.volume = *canonical;
+  }
+  const Path& volume = request.volume;
   DEDUPFS_ASSIGN(request.mountpoint, canonical_mountpoint(request.mountpoint));
   DEDUPFS_ASSIGN(const int dead, detach_dead_mounts(volume, request.mountpoint));
   if (dead > 0)
@@ -72,14 +87,7 @@ Result<MountRequest> checked(MountRequest request) {
 
   if (::geteuid() != 0 && (request.options.suid.value_or(false) || request.options.dev.value_or(false)))
     return invalid_argument("only root can use the mount options suid and dev: omit them");
-  if (is_inside(request.mountpoint, volume)) {
-    return invalid_argument(
-        fmt::format("the mountpoint {} is inside the volume {}", request.mountpoint.string(), volume.string()));
-  }
-  if (is_inside(volume, request.mountpoint)) {
-    return invalid_argument(fmt::format("the volume {} is inside the mountpoint {}: the mount would hide it",
-                                        volume.string(), request.mountpoint.string()));
-  }
+  if (!request.in_bucket) DEDUPFS_TRY(require_apart(volume, request.mountpoint));
   return request;
 }
 
@@ -260,10 +268,10 @@ std::string ship_the_rest(BackgroundShipper& shipper, Closing& closing) {
   return warning;
 }
 
-// A volume on a read-only disk, or one that others have mounted read-only already, goes without.
+// A volume in a bucket or on a read-only disk, or one that others have mounted read-only already, goes without.
 std::unique_ptr<ControlServer> start_control(FuseMount& mount, const MountRequest& request,
                                              BackgroundShipper* shipper) {
-  if (request.options.read_only && ControlClient::connect(request.volume)) return nullptr;
+  if (request.in_bucket || (request.options.read_only && ControlClient::connect(request.volume))) return nullptr;
   auto server = ControlServer::start(*mount.filesystem().volume().folder(), control_handlers(mount, request, shipper));
   if (server) return std::move(*server);
   spdlog::warn("the volume has no control socket: {}", server.error().message());
@@ -384,7 +392,7 @@ int run_mount(const MountRequest& asked) {
   manager.notify(fmt::format("STATUS=waiting until no other daemon is closing {}\nEXTEND_TIMEOUT_USEC={}",
                              without_control_characters(request->volume.string()), kTimeForAnotherDaemon.count()));
   // Waits here and not in the background, so that an impatient user can end it.
-  await_closing_daemon(request->volume);
+  if (!request->in_bucket) await_closing_daemon(request->volume);
   Result<Startup> startup = request->foreground ? Startup::in_foreground() : Startup::in_background();
   if (!startup) {
     print_error(startup.error().message());

@@ -16,7 +16,6 @@
 #include "mount/options/binary_units.h"
 
 namespace dedupfs {
-
 namespace {
 
 using Atime = FilesystemOptions::Atime;
@@ -167,6 +166,14 @@ const std::vector<OwnOption>& own_options() {
                     "percent of the stored data that settling may move to bring the newest files together; 0: none"),
       seconds_option("remote_lag", &MountOptions::remote_lag, 0, 7 * 24 * 3600,
                      "seconds after which the bucket of the volume gets what is new; 0: only at the unmount"),
+      size_option("remote_cache", &MountOptions::remote_cache_bytes, 16 * kMiB, 1024 * kGiB,
+                  "memory for blocks of a volume in a bucket (default: as for cache)", "SIZE"),
+      text_option("endpoint", &MountOptions::endpoint,
+                  "the server of the store that has the volume (default: that of AWS)", "URL"),
+      text_option("region", &MountOptions::region, "the region of the bucket (default: us-east-1)", "REGION"),
+      text_option("credentials_file", &MountOptions::credentials_file,
+                  "read the keys of the store from this file (default: where the programs of AWS look)", "FILE"),
+      text_option("ca_file", &MountOptions::ca_file, "trust the certificates in this file, and no others", "FILE"),
       choice_option<DirectIo>("direct_io", &MountOptions::direct_io,
                               {{"wronly", DirectIo::kWriteOnly}, {"off", DirectIo::kOff}, {"all", DirectIo::kAll}},
                               "wronly, off or all", "bypass the page cache for files opened write-only (or: off, all)"),

@@ -61,6 +61,12 @@ struct MountOptions {
   std::uint64_t settle_cpu_percent = 100;
   std::uint64_t gather_percent = 100;
   std::chrono::seconds remote_lag{60};  // 0: only when somebody asks, and at the unmount
+  std::uint64_t remote_cache_bytes =
+      0;                 // of a volume in a bucket, here and in the next four; 0: chosen for the machine
+  std::string endpoint;  // empty: see RemoteAddress
+  std::string region;
+  std::string credentials_file;
+  std::string ca_file;
   DirectIo direct_io = DirectIo::kWriteOnly;
   FilesystemOptions::SnapshotAccess snapshots = FilesystemOptions::SnapshotAccess::kOwner;
   std::string log_file;  // empty: syslog

@@ -13,6 +13,7 @@ namespace dedupfs {
 
 struct MountRequest {
   Path volume;
+  bool in_bucket = false;  // `volume` is the address of a bucket, and no folder has it
   Path mountpoint;
   MountOptions options;
   bool foreground = false;

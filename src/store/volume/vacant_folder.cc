@@ -35,10 +35,6 @@ Result<void> require_vacant(BackingFolder& volume) {
 
 }  // namespace
 
-Path whole_path(const Path& path) {
-  return std::filesystem::absolute(path / "").lexically_normal().parent_path();  // without a slash at its end
-}
-
 std::vector<std::string> names_of_new_volume() {
   std::vector<std::string> names;
   for (const auto name : {kContainersDirectory, kLockFile, kIndexDirectory}) names.emplace_back(name);

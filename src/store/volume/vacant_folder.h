@@ -14,8 +14,6 @@
 
 namespace dedupfs {
 
-Path whole_path(const Path& path);  // absolute, without a slash at its end
-
 // All that the making of a plain volume puts into its folder, with what an interrupted replace_file() leaves of a superblock.
 std::vector<std::string> names_of_new_volume();
 // The same of an encrypted one.

@@ -72,7 +72,7 @@ Result<std::uint32_t> load_container_number(const Database& database, std::strin
 }  // namespace
 
 Result<std::shared_ptr<BackingFolder>> Volume::open_folder(const Path& path, const std::shared_ptr<Backing>& backing) {
-  return backing->open_root(whole_path(path));
+  return backing->open_root(path);
 }
 
 Result<std::unique_ptr<Volume>> Volume::open(const Path& path, const VolumeOptions& options,

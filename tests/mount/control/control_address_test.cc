@@ -49,6 +49,22 @@ TEST(ControlAddress, WhereThereIsNoSocketOrNoFolderIsNotFound) {
   EXPECT_EQ(ControlAddress::of(volume.path() / "missing").error().code(), ErrorCode::kNotFound);
 }
 
+// The folder in which somebody happens to stand may be another user's.
+TEST(ControlAddress, TheAddressOfABucketIsNoFolder) {
+  const TempDir here;
+  const Path volume = here.path() / "s3:" / "bucket";
+  std::filesystem::create_directories(volume);
+  const UniqueFd listener = silent_socket(volume);
+  const Path before = std::filesystem::current_path();
+  std::filesystem::current_path(here.path());
+
+  const auto address = ControlAddress::of("s3://bucket");
+
+  std::filesystem::current_path(before);
+  ASSERT_FALSE(address);
+  EXPECT_EQ(address.error().code(), ErrorCode::kNotFound);
+}
+
 TEST(ControlAddress, AFileInItsPlaceIsNoSocket) {
   const TempDir volume;
   std::ofstream(volume.path() / kControlSocket) << "no socket";
