@@ -101,20 +101,20 @@ Result<void> check_options(const MountRequest& request) {
   return {};
 }
 
-// Where the volume lies. What a bucket does not give is said here, to whoever mounts, and not in the background.
-Result<std::shared_ptr<Backing>> disk_of(const MountRequest& request, const OpenBucket& open) {
+// Where the volume lies.
+std::shared_ptr<Backing> disk_of(const MountRequest& request, const OpenBucket& open) {
   if (!request.in_bucket) return Backing::posix();
   std::uint64_t cache_bytes = request.options.remote_cache_bytes;
   if (cache_bytes == 0) cache_bytes = memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency()).cache;
-  auto disk =
-      std::make_shared<RemoteBacking>(address_of(request), BucketBacking::Settings{.cache_bytes = cache_bytes}, open);
-  DEDUPFS_TRY(disk->open_root(request.volume));
-  return disk;
+  return std::make_shared<RemoteBacking>(address_of(request), BucketBacking::Settings{.cache_bytes = cache_bytes},
+                                         open);
 }
 
-// Opens the volume with its key, for which somebody can be asked here, and not in the background.
+// Opens the volume with its key. What a bucket does not give is said here, and a passphrase is asked for here: the background has nobody.
 Result<std::shared_ptr<Backing>> unlocked(const MountRequest& request, const std::shared_ptr<Backing>& disk) {
   const MountOptions& options = request.options;
+  const auto root = disk->open_root(request.volume);  // in use until the end, so a bucket is asked for its heads once
+  if (!root && request.in_bucket) return root.error();
   // Of a volume that is only read, each file is judged when it is read.
   const auto judge = [reads_only = options.read_only](const Error& difference) -> Result<void> {
     if (!reads_only) return difference;
@@ -161,11 +161,10 @@ int run_dedupfs(const std::string& program, Arguments arguments, std::ostream& o
     if (const auto checked = check_options(request); !checked) return console.fail(checked.error(), kMountUsage);
     const LogTo log(err, "dedupfs", spdlog::level::warn);
     const auto disk = disk_of(request, open);
-    if (!disk) return console.fail(disk.error(), kMountFailed);
-    if (options->core_dump && find_key_header(request.volume, *disk))
+    if (options->core_dump && find_key_header(request.volume, disk))
       return console.fail(invalid_argument("-o core_dump: the volume is encrypted, and a core file would hold its key"),
                           kMountUsage);
-    const auto backing = unlocked(request, *disk);
+    const auto backing = unlocked(request, disk);
     if (!backing) return console.fail(backing.error(), kMountFailed);
     request.backing = *backing;
   }

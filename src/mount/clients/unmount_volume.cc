@@ -202,7 +202,7 @@ class Unmounting {
 
   // A daemon holds the lock of its volume to the last moment: one that writes for itself, those that read share it.
   Result<void> await_lock() const {
-    if (!Path(entry_.source).is_absolute()) return {};  // a volume in a bucket: nothing is written to it
+    if (entry_.is_in_bucket()) return {};  // nothing is written to it
     const UniqueFd lock(
         ::open((Path(entry_.source) / kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!lock) return {};

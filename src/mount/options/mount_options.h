@@ -61,8 +61,8 @@ struct MountOptions {
   std::uint64_t settle_cpu_percent = 100;
   std::uint64_t gather_percent = 100;
   std::chrono::seconds remote_lag{60};  // 0: only when somebody asks, and at the unmount
-  std::uint64_t remote_cache_bytes =
-      0;                 // of a volume in a bucket, here and in the next four; 0: chosen for the machine
+  // Of a volume in a bucket, here and in the next four. 0: chosen for the machine.
+  std::uint64_t remote_cache_bytes = 0;
   std::string endpoint;  // empty: see RemoteAddress
   std::string region;
   std::string credentials_file;

@@ -69,7 +69,7 @@ Result<FoundVolume> locate(const Path& given) {
   if (!entry)
     return Error{ErrorCode::kNotFound, given.string() + " is not a dedupfs volume, and not a path in a mounted one"};
   if (!is_credible(*entry)) return not_credible(*entry);
-  if (!Path(entry->source).is_absolute())
+  if (entry->is_in_bucket())
     return Error{
         ErrorCode::kUnsupported,
         fmt::format("{0} shows the volume at {1}, which is in no folder of this machine: to work on it, make a "

@@ -22,9 +22,12 @@ struct MountEntry {
   std::string device;  // "MAJOR:MINOR"
   Path mountpoint;
   std::string type;    // "fuse.dedupfs"
-  std::string source;  // of dedupfs: the absolute path of the volume
+  std::string source;  // of dedupfs: the absolute path of the volume, or its address in a bucket
   std::string mount_options;
   std::optional<uid_t> user;  // of FUSE: the user of the daemon, from the kernel
+
+  // Of dedupfs: no folder of this machine has the volume, so it has no lock and no control socket here.
+  bool is_in_bucket() const { return !Path(source).is_absolute(); }
 };
 
 // `mountinfo` is in the format of /proc/self/mountinfo, see proc(5).

@@ -91,6 +91,16 @@ TEST(MountTable, BelievesAnOrdinaryUserOnlyThatAVolumeOfHisOwnIsMounted) {
   EXPECT_TRUE(find_dedupfs_mount(forged, volume)) << "the volume is his";
 }
 
+TEST(MountTable, KnowsAVolumeInABucketByItsAddress) {
+  const auto table = table_of(
+      "91 28 0:45 / /backup ro - fuse.dedupfs /srv/volume ro,user_id=0\n"
+      "92 28 0:46 / /far ro - fuse.dedupfs s3://bucket/prefix ro,user_id=0\n");
+
+  ASSERT_EQ(table.size(), 2u);
+  EXPECT_FALSE(table[0].is_in_bucket());
+  EXPECT_TRUE(table[1].is_in_bucket());
+}
+
 TEST(MountTable, ReadsTheOneOfThisMachine) {
   const auto table = read_mount_table();
 
