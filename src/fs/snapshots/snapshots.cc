@@ -38,7 +38,7 @@ Result<SnapshotRecord> Snapshots::find(std::string_view name) const {
   return std::move(*snapshot);
 }
 
-Result<void> Snapshots::create(std::string_view name) {
+Result<void> Snapshots::create(std::string_view name, std::optional<std::int64_t> created_unix_seconds) {
   const MutexLock lock(mutex_);
   DEDUPFS_TRY(transactions_.check_writable());
   DEDUPFS_TRY(check_name(name));
@@ -50,6 +50,8 @@ Result<void> Snapshots::create(std::string_view name) {
 
   SnapshotRecord record;
   record.name = name;
+  record.created_unix_seconds = created_unix_seconds.value_or(
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
   const auto [synced, made] = transactions_.sync_with(
       {.change = [&] { return put_new(record); }, .ended = [&] { volume_.snapshots().put_uncommitted(record); }});
   if (!made || !*made) return made ? *made : synced ? Error{ErrorCode::kInterrupted, "no group ended"} : synced.error();
@@ -72,8 +74,6 @@ Result<void> Snapshots::put_new(SnapshotRecord& record) {
   if (number >= kEndOfTrees)
     return Error{ErrorCode::kTooLarge, fmt::format("no more than {} snapshots can ever be made", kEndOfTrees - 1)};
   record.number = static_cast<TreeNumber>(number);
-  record.created_unix_seconds =
-      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   record.end_of_inodes = numbers_.end();
   record.inodes = numbers_.in_use();
   volume_.metadata().put(Family::kCounters, kNextSnapshotCounter, encode_number(number + 1));

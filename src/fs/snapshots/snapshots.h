@@ -36,8 +36,8 @@ class Snapshots {
 
   // kInvalidArgument for a name that cannot be one.
   static Result<void> check_name(std::string_view name);
-  // The snapshot has everything that happened before the call. It is durable when this returns.
-  Result<void> create(std::string_view name);
+  // The snapshot has everything that happened before the call. It is durable when this returns. A date is that of what it is a copy of.
+  Result<void> create(std::string_view name, std::optional<std::int64_t> created_unix_seconds = {});
   // The deletion is durable when this returns. The space comes back in the background. kNotPermitted if it is held.
   Result<void> remove(std::string_view name);
   // kNotFound if there is none.

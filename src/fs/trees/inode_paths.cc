@@ -94,18 +94,20 @@ Result<void> InodePaths::read_folder(InodeNumber folder) {
 }
 
 Result<void> InodePaths::read_all_folders() {
+  if (has_read_all_) return {};
+  has_read_all_ = keeps_ == Keeps::kAllRead;
   return tree_.walk(Family::kDirents, encode_inode_key(kRootInode), encode_inode_key(kEndOfInodes),
                     [&](std::string_view key, std::string_view value) -> Result<bool> {
                       DEDUPFS_ASSIGN(const DirentKey place, decode_dirent_key(key));
                       if (!read_.contains(place.parent)) DEDUPFS_TRY(note(key, value));
-                      return !sought_.empty();
+                      return has_read_all_ || !sought_.empty();
                     });
 }
 
 Result<void> InodePaths::note(std::string_view key, std::string_view value) {
   DEDUPFS_ASSIGN(const DirentKey place, decode_dirent_key(key));
   DEDUPFS_ASSIGN(const Dirent dirent, decode_dirent(place.parent, value));
-  if (sought_.erase(dirent.inode) != 0 || is_directory(dirent.type))
+  if (sought_.erase(dirent.inode) != 0 || is_directory(dirent.type) || keeps_ == Keeps::kAllRead)
     know(dirent.inode, {place.parent, std::string(place.name)});
   return {};
 }

@@ -5,7 +5,7 @@
 // Threads:   one user at a time.
 // Ownership: the tree must outlive it.
 // Failure:   errors are the tree's. An inode without a name, in a damaged volume, has the path "[inode N]".
-// Memory:    the names of the inodes that are wanted, and of the folders beside them.
+// Memory:    the names of the inodes that are wanted, and of the folders beside them; with Keeps::kAllRead, all names that were read.
 #pragma once
 
 #include <compare>
@@ -32,7 +32,10 @@ struct Link {
 
 class InodePaths {
  public:
-  explicit InodePaths(const CommittedTree& tree) : tree_(tree) {}
+  // kAllRead: for whoever wants inodes one by one. No folder is read twice.
+  enum class Keeps { kWanted, kAllRead };
+
+  explicit InodePaths(const CommittedTree& tree, Keeps keeps = Keeps::kWanted) : tree_(tree), keeps_(keeps) {}
 
   void know(InodeNumber inode, const Link& link);  // it needs no search for this inode
   void want(InodeNumber inode) { wanted_.push_back(inode); }
@@ -53,6 +56,8 @@ class InodePaths {
   Result<void> note(std::string_view key, std::string_view value);
 
   const CommittedTree& tree_;
+  const Keeps keeps_;
+  bool has_read_all_ = false;
   std::vector<InodeNumber> wanted_;
   std::set<InodeNumber> sought_;
   std::map<InodeNumber, Link> names_;

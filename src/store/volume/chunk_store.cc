@@ -196,6 +196,10 @@ Relocator& ChunkStore::relocator() {
   return state_->relocator;
 }
 
+ChunkReader& ChunkStore::reader() {
+  return state_->reader;
+}
+
 Erasure& ChunkStore::erasure() {
   return state_->erasure;
 }

@@ -24,6 +24,7 @@
 namespace dedupfs {
 
 // Whoever uses a part includes its header.
+class ChunkReader;
 class ChunkWriter;
 class DamageRecord;
 class DroppedBytes;
@@ -85,6 +86,7 @@ class ChunkStore final : public CommitParticipant {
   RecentReferences& recent_references();  // what streams refer to is noted once that was started
   Relocator& relocator();
   Erasure& erasure();
+  ChunkReader& reader();  // for chunks as they are stored
 
  private:
   struct State;

@@ -1,0 +1,476 @@
+#include "fs/transfer/receiver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <set>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/printable.h"
+#include "delta/xdelta3_codec.h"
+#include "fs/format/mode.h"
+#include "fs/transfer/frames.h"
+#include "fs/transfer/received_folder.h"
+#include "fs/transfer/records.h"
+#include "store/format/region.h"
+
+namespace dedupfs::transfer {
+namespace {
+
+// Of the folder: inodes that have no name for a moment.
+constexpr std::string_view kWorkName = ".dedupfs-receiving";
+// How many steps and bytes of content may be done again after an interruption.
+constexpr std::uint64_t kNoteSteps = 64;
+constexpr std::uint64_t kNoteBytes = 8 << 20;
+
+std::string work_name_of(InodeNumber inode) {
+  return fmt::format("{}", inode);
+}
+
+class Receiving {
+ public:
+  Receiving(Filesystem& filesystem, const ReceiveRequest& request, const StreamSource& source,
+            const WatchReceive& watch, const ForgetChanged& forget)
+      : filesystem_(filesystem), request_(request), watch_(watch), forget_(forget), frames_(source) {}
+  ~Receiving() { close_file(); }
+  Receiving(const Receiving&) = delete;
+  Receiving& operator=(const Receiving&) = delete;
+
+  Result<ReceiveTotals> run() {
+    DEDUPFS_ASSIGN(const std::string header, frames_.begin());
+    DEDUPFS_ASSIGN(header_, StreamHeader::parse(header));
+    totals_.snapshot_name = request_.snapshot_name.empty() ? header_.snapshot.name : request_.snapshot_name;
+    DEDUPFS_ASSIGN(auto folder, ReceivedFolder::open(filesystem_, request_.folder, /*make=*/true));
+    folder_.emplace(std::move(folder));
+    known_[kRootInode] = folder_->inode();
+    DEDUPFS_TRY(prepare());
+    const Result<void> received = take_records();
+    close_file();
+    forget_(std::exchange(changed_, {}));
+    if (!received) return interrupted(received.error());
+    DEDUPFS_TRY(make_snapshot());
+    return totals_;
+  }
+
+ private:
+  // ---------------------------------------------------------------- before the first change
+
+  Result<void> prepare() {
+    DEDUPFS_TRY(Filesystem::check_snapshot_name(totals_.snapshot_name));
+    const auto all = filesystem_.snapshots();
+    if (std::ranges::find(all, totals_.snapshot_name, &SnapshotRecord::name) != all.end())
+      return Error{ErrorCode::kExists,
+                   fmt::format("there is a snapshot '{0}' here already: dedupfs-receive --as NAME gives the new one "
+                               "another name",
+                               printable(totals_.snapshot_name))};
+    if (header_.base) {
+      DEDUPFS_ASSIGN(base_, folder_->find_copy(*header_.base));
+      if (!base_)
+        return Error{ErrorCode::kNotFound,
+                     fmt::format("no snapshot here is a copy of '{}' of volume {}, on which the stream builds: send "
+                                 "without --since, or since one that is here",
+                                 printable(header_.base->name), printable(header_.base->volume))};
+    }
+    state_ = {.snapshot = header_.snapshot,
+              .base = header_.base ? header_.base->number : 0,
+              .position = header_.begin};
+    DEDUPFS_ASSIGN(const auto before, folder_->state());
+    DEDUPFS_TRY(check_state(before));
+    is_fresh_ = !before || !(before->snapshot == state_.snapshot && before->base == state_.base);
+    return {};
+  }
+
+  Result<void> check_state(const std::optional<ReceivedState>& before) const {
+    const bool is_resumed = header_.begin > Position();
+    const Error unknown{ErrorCode::kNotFound,
+                        "the stream goes on where no other one ended here: send with the token that "
+                        "dedupfs-receive --token prints, or without one"};
+    if (!before) {
+      if (is_resumed) return unknown;
+      if (header_.base)
+        return Error{ErrorCode::kNotFound, "nothing was received in the folder, and the stream builds on something: "
+                                           "send without --since"};
+      return {};
+    }
+    const bool is_begun = before->snapshot == state_.snapshot && before->base == state_.base;
+    if (is_resumed && (!is_begun || (!before->is_complete && before->position < header_.begin))) return unknown;
+    if (is_begun) return {};
+    if (!before->is_complete)
+      return Error{ErrorCode::kBusy,
+                   fmt::format("the folder waits for the rest of snapshot '{}': dedupfs-send --resume {}",
+                               printable(before->snapshot.name), before->token().text())};
+    if (!header_.base)
+      return Error{ErrorCode::kExists,
+                   fmt::format("the folder has snapshot '{}' of volume {}: send with --since, or receive with --into "
+                               "another folder",
+                               printable(before->snapshot.name), printable(before->snapshot.volume))};
+    if (!before->snapshot.is_same(*header_.base))
+      return Error{ErrorCode::kBusy,
+                   fmt::format("the folder has snapshot '{}' of volume {}, and the stream builds on '{}': send since "
+                               "that one",
+                               printable(before->snapshot.name), printable(before->snapshot.volume),
+                               printable(header_.base->name))};
+    return {};
+  }
+
+  // ---------------------------------------------------------------- records
+
+  Result<void> take_records() {
+    for (;;) {
+      DEDUPFS_ASSIGN(const Record record, frames_.next());
+      if (const auto* const name = std::get_if<BaseName>(&record)) {
+        base_names_.insert(name->name);
+        continue;
+      }
+      if (!has_begun_) DEDUPFS_TRY(begin());
+      if (std::holds_alternative<End>(record)) return end();
+      DEDUPFS_TRY(std::visit([this](const auto& one) { return take(one); }, record));
+      totals_.stream_bytes = frames_.bytes();
+      DEDUPFS_TRY(watch_(totals_));
+      DEDUPFS_TRY(note_now_and_then());
+    }
+  }
+
+  // All names of the base have come.
+  Result<void> begin() {
+    has_begun_ = true;
+    if (base_ && is_fresh_) DEDUPFS_TRY(folder_->check_unchanged(*base_, base_names_));
+    DEDUPFS_TRY(folder_->note(state_));
+    has_noted_ = true;
+    const auto found = find_entry(filesystem_, folder_->inode(), kWorkName);
+    if (found) {
+      work_ = found->inode;
+      return {};
+    }
+    DEDUPFS_ASSIGN(const Attributes made, filesystem_.make_directory(folder_->inode(), kWorkName, 0700, {}));
+    filesystem_.forget(made.inode, 1);
+    work_ = made.inode;
+    return {};
+  }
+
+  // Interruptions lose what came behind the last note: a stream that goes on there does it again, with the same outcome.
+  Result<void> note_now_and_then() {
+    const Position& now = state_.position;
+    if (now.step < noted_.step + kNoteSteps && (now.step != noted_.step || now.offset < noted_.offset + kNoteBytes))
+      return {};
+    noted_ = now;
+    forget_(std::exchange(changed_, {}));
+    return folder_->note(state_);
+  }
+
+  template <class Taken>
+  Result<void> take(const Taken& record) {
+    DEDUPFS_TRY(apply(record));
+    constexpr bool is_name =
+        std::is_same_v<Taken, RemovedName> || std::is_same_v<Taken, MadeInode> || std::is_same_v<Taken, PlacedName>;
+    if constexpr (is_name) {
+      ++totals_.names;
+      changed_.push_back({known_[record.parent], record.name});
+    }
+    if constexpr (std::is_same_v<Taken, FinishedInode>) changed_.push_back({known_[record.inode], std::nullopt});
+    if constexpr (is_name || std::is_same_v<Taken, FinishedInode>)
+      state_.position = {.step = state_.position.step + 1, .offset = 0};
+    return {};
+  }
+
+  Result<InodeNumber> known(InodeNumber inode) const {
+    const auto found = known_.find(inode);
+    if (found == known_.end())
+      return corruption(fmt::format("the stream names inode {} and does not say where it is", inode));
+    return found->second;
+  }
+
+  static Error at_name(const Error& error, std::string_view name) { return error.with(printable(name)); }
+
+  Result<void> apply(const BaseName&) { return {}; }
+  Result<void> apply(const End&) { return {}; }
+  Result<void> apply(const Outlook& outlook) {
+    totals_.content_bytes = outlook.content_bytes;
+    return {};
+  }
+
+  Result<void> apply(const KnownInode& known_inode) {
+    if (known_inode.tree == Tree::kBase && !base_) return corruption("the stream names a base, and has none");
+    InodeNumber directory = 0;
+    if (known_inode.tree == Tree::kBase) {
+      directory = base_->folder;
+    } else {
+      DEDUPFS_ASSIGN(directory, known(known_inode.parent));
+    }
+    const auto found = find_path(filesystem_, directory, known_inode.path);
+    if (!found) return at_name(found.error(), known_inode.path);
+    known_[known_inode.inode] = inode_of(found->inode);
+    return {};
+  }
+
+  // What is at this name now. 0: nothing.
+  Result<InodeNumber> entry_at(InodeNumber directory, std::string_view name) {
+    const auto found = find_entry(filesystem_, directory, name);
+    if (found) return found->inode;
+    return found.error().code() == ErrorCode::kNotFound ? Result<InodeNumber>(0) : found.error();
+  }
+
+  Result<void> apply(const RemovedName& removed) {
+    DEDUPFS_ASSIGN(const InodeNumber parent, known(removed.parent));
+    DEDUPFS_ASSIGN(const InodeNumber inode, known(removed.inode));
+    DEDUPFS_ASSIGN(const InodeNumber there, entry_at(parent, removed.name));
+    if (there != inode) return {};  // that was done before an interruption
+    DEDUPFS_ASSIGN(const Attributes attributes, filesystem_.attributes(inode));
+    const std::string work_name = work_name_of(inode);
+    bool moves = is_directory(attributes.mode);
+    if (!moves && removed.inode_stays) {
+      DEDUPFS_ASSIGN(const InodeNumber kept, entry_at(work_, work_name));
+      moves = kept == 0;
+    }
+    const auto done = moves ? filesystem_.rename(parent, removed.name, work_, work_name, RenameMode::kNoReplace)
+                            : filesystem_.unlink(parent, removed.name);
+    return done ? done : at_name(done.error(), removed.name);
+  }
+
+  Result<void> apply(const MadeInode& made) {
+    DEDUPFS_ASSIGN(const InodeNumber parent, known(made.parent));
+    if (!is_known_type(made.mode)) return corruption(fmt::format("the stream has a file of type {:o}", made.mode));
+    const auto there = find_entry(filesystem_, parent, made.name);
+    if (there) {
+      // It may be there since an interruption.
+      const bool is_ours = !is_fresh_ && type_bits(there->mode) == type_bits(made.mode);
+      if (!is_ours)
+        return Error{ErrorCode::kExists,
+                     fmt::format("'{}' is here already, and is no part of what was received: receive with --into "
+                                 "another folder",
+                                 printable(made.name))};
+      known_[made.inode] = there->inode;
+      return {};
+    }
+    if (there.error().code() != ErrorCode::kNotFound) return at_name(there.error(), made.name);
+    const auto inode = make(parent, made);
+    if (!inode) return at_name(inode.error(), made.name);
+    filesystem_.forget(inode->inode, 1);
+    known_[made.inode] = inode->inode;
+    return {};
+  }
+
+  Result<Attributes> make(InodeNumber parent, const MadeInode& made) {
+    if (is_directory(made.mode)) return filesystem_.make_directory(parent, made.name, made.mode & kPermissionBits, {});
+    if (is_symlink(made.mode)) return filesystem_.make_symlink(parent, made.name, made.target, {});
+    // Without the bits that let it run as its owner, until it has one.
+    return filesystem_.make_node(parent, made.name, type_bits(made.mode) | (made.mode & 0700), made.device, {});
+  }
+
+  Result<void> apply(const PlacedName& placed) {
+    DEDUPFS_ASSIGN(const InodeNumber parent, known(placed.parent));
+    DEDUPFS_ASSIGN(const InodeNumber inode, known(placed.inode));
+    DEDUPFS_ASSIGN(const InodeNumber there, entry_at(parent, placed.name));
+    if (there == inode) return {};
+    if (there != 0)
+      return Error{ErrorCode::kExists,
+                   fmt::format("'{}' is here already, and is no part of what was received", printable(placed.name))};
+    const std::string work_name = work_name_of(inode);
+    DEDUPFS_ASSIGN(const InodeNumber kept, entry_at(work_, work_name));
+    if (kept == inode) {
+      const auto moved = filesystem_.rename(work_, work_name, parent, placed.name, RenameMode::kNoReplace);
+      return moved ? moved : at_name(moved.error(), placed.name);
+    }
+    const auto linked = filesystem_.make_link(inode, parent, placed.name);
+    if (!linked) return at_name(linked.error(), placed.name);
+    filesystem_.forget(inode, 1);
+    return {};
+  }
+
+  // ---------------------------------------------------------------- content
+
+  // The live file, opened for what is written to it.
+  Result<InodeNumber> file(InodeNumber inode) {
+    DEDUPFS_ASSIGN(const InodeNumber number, known(inode));
+    if (opened_ == number) return number;
+    close_file();
+    DEDUPFS_TRY(filesystem_.open_file(number, /*truncate=*/false, {}));
+    opened_ = number;
+    return number;
+  }
+
+  void close_file() {
+    if (opened_ != 0) filesystem_.release_file(std::exchange(opened_, 0), /*was_writer=*/true);
+  }
+
+  void content_done(std::uint64_t offset, std::uint64_t length) {
+    state_.position.offset = offset + length;
+    totals_.done_bytes = finished_bytes_ + state_.position.offset;
+  }
+
+  Result<void> write(InodeNumber inode, std::uint64_t offset, ByteSpan bytes) {
+    DEDUPFS_ASSIGN(const InodeNumber number, file(inode));
+    DEDUPFS_TRY(filesystem_.write(number, offset, bytes, {}, [] { return false; }));
+    content_done(offset, bytes.size());
+    return {};
+  }
+
+  Result<void> apply(const NewContent& content) {
+    return write(content.inode, content.offset, bytes_of(content.bytes));
+  }
+
+  // Its inode, in the tree that it is in.
+  Result<InodeNumber> node_of_source(const ContentPlace& place) const {
+    DEDUPFS_ASSIGN(const InodeNumber number, known(place.inode));
+    if (place.tree == Tree::kNow) return number;
+    if (!base_) return corruption("the stream names a base, and has none");
+    return node_of(base_->snapshot.number, number);
+  }
+
+  Result<void> apply(const DeltaContent& content) {
+    ByteBuffer source;
+    for (const ContentPlace& place : content.sources) {
+      if (place.length > Xdelta3Codec::kMaxSourceBytes - source.size())
+        return corruption("a delta in the stream has too long a source");
+      DEDUPFS_ASSIGN(const InodeNumber node, node_of_source(place));
+      DEDUPFS_ASSIGN(const auto pieces, filesystem_.read(node, place.offset, place.length, AccessTime::kKept));
+      const std::size_t before = source.size();
+      for (const PinnedBytes& piece : pieces) source.insert(source.end(), piece.bytes.begin(), piece.bytes.end());
+      if (source.size() - before != place.length) return corruption("a source of a delta in the stream is not here");
+    }
+    ByteBuffer target(content.length);
+    DEDUPFS_TRY(Xdelta3Codec::decode(source, bytes_of(content.delta), target));
+    if (delta_checksum_of(target) != content.checksum)
+      return corruption("a delta of the stream gives other bytes than at the sender: the base here differs from its");
+    return write(content.inode, content.offset, target);
+  }
+
+  Result<void> apply(const CopiedContent& content) {
+    DEDUPFS_ASSIGN(const InodeNumber to, file(content.inode));
+    DEDUPFS_ASSIGN(const InodeNumber from, node_of_source(content.source));
+    for (std::uint64_t done = 0; done < content.source.length;) {
+      DEDUPFS_ASSIGN(const std::uint64_t copied,
+                     filesystem_.copy_range(from, content.source.offset + done, to, content.offset + done,
+                                            content.source.length - done));
+      if (copied == 0) return corruption("content that the stream builds on is not here");
+      done += copied;
+    }
+    content_done(content.offset, content.source.length);
+    return {};
+  }
+
+  Result<void> apply(const Hole& hole) {
+    DEDUPFS_ASSIGN(const InodeNumber number, file(hole.inode));
+    DEDUPFS_TRY(filesystem_.allocate(number, hole.offset, hole.length, AllocateMode::kPunchHole));
+    content_done(hole.offset, hole.length);
+    return {};
+  }
+
+  // ---------------------------------------------------------------- attributes
+
+  Result<void> apply(const Xattr& xattr) {
+    DEDUPFS_ASSIGN(const InodeNumber number, known(xattr.inode));
+    if (xattr.name == ReceivedState::kXattr) return corruption("the stream has an attribute that names no content");
+    DEDUPFS_TRY(filesystem_.set_xattr(number, xattr.name, xattr.value, XattrMode::kSet));
+    xattrs_.insert(xattr.name);
+    return {};
+  }
+
+  Result<void> apply(const FinishedInode& finished) {
+    DEDUPFS_ASSIGN(const InodeNumber number, known(finished.inode));
+    close_file();
+    const bool is_folder = number == folder_->inode();
+    DEDUPFS_ASSIGN(const auto names, filesystem_.list_xattrs(number));
+    for (const std::string& name : names)
+      if (!xattrs_.contains(name) && name != ReceivedState::kXattr)
+        DEDUPFS_TRY(filesystem_.remove_xattr(number, name));
+    xattrs_.clear();
+    DEDUPFS_ASSIGN(const Attributes before, filesystem_.attributes(number));
+    if (is_folder) {
+      DEDUPFS_TRY(remove_work());
+      state_.is_complete = true;
+      DEDUPFS_TRY(folder_->note(state_));
+    }
+    AttributeChanges owner{.uid = finished.uid, .gid = finished.gid};
+    if (is_regular(before.mode) && before.size != finished.size) owner.size = finished.size;
+    DEDUPFS_TRY(filesystem_.set_attributes(number, owner, {}));
+    DEDUPFS_TRY(filesystem_.set_attributes(
+        number,
+        {.mode = finished.mode, .atime = finished.atime, .mtime = finished.mtime, .ctime = finished.ctime}, {}));
+    finished_bytes_ += finished.size;
+    totals_.done_bytes = finished_bytes_;
+    ++totals_.inodes;
+    return {};
+  }
+
+  // What is in it has no name any more.
+  Result<void> remove_work() {
+    std::vector<std::pair<std::string, bool>> left;
+    DEDUPFS_TRY(filesystem_.read_directory(work_, 0, /*counted=*/false, [&](const DirectoryEntry& entry) {
+      if (entry.name != "." && entry.name != "..")
+        left.emplace_back(std::string(entry.name), is_directory(entry.attributes.mode));
+      return true;
+    }));
+    for (const auto& [name, is_folder] : left)
+      DEDUPFS_TRY(is_folder ? filesystem_.remove_directory(work_, name) : filesystem_.unlink(work_, name));
+    return filesystem_.remove_directory(folder_->inode(), kWorkName);
+  }
+
+  // ---------------------------------------------------------------- the end
+
+  Result<void> end() {
+    totals_.stream_bytes = frames_.bytes();
+    if (!state_.is_complete) return corruption("the stream ends without its root folder");
+    return {};
+  }
+
+  Result<void> make_snapshot() {
+    DEDUPFS_TRY(filesystem_.create_snapshot(totals_.snapshot_name, header_.snapshot.created_unix_seconds));
+    if (header_.held_until_unix_seconds && *header_.held_until_unix_seconds > std::time(nullptr))
+      DEDUPFS_TRY(filesystem_.hold_snapshot(totals_.snapshot_name, header_.held_until_unix_seconds));
+    if (header_.held_until_released) DEDUPFS_TRY(filesystem_.hold_snapshot(totals_.snapshot_name, std::nullopt));
+    return {};
+  }
+
+  // What was made becomes durable, and the error says how to go on.
+  Error interrupted(const Error& error) {
+    if (!has_noted_) return error;
+    if (!state_.is_complete) {
+      if (const auto noted = folder_->note(state_); !noted) return error.with(noted.error().message());
+    }
+    if (const auto synced = filesystem_.sync(); !synced) return error.with(synced.error().message());
+    return {error.code(), fmt::format("{}. What came until now is kept; to go on: dedupfs-send --resume {}",
+                                      error.message(), state_.token().text())};
+  }
+
+  Filesystem& filesystem_;
+  const ReceiveRequest& request_;
+  const WatchReceive& watch_;
+  const ForgetChanged& forget_;
+  FrameReader frames_;
+  StreamHeader header_;
+  ReceiveTotals totals_;
+  std::optional<ReceivedFolder> folder_;
+  std::optional<ReceivedFolder::Copy> base_;
+  std::set<std::string> base_names_;
+  ReceivedState state_;
+  Position noted_;
+  std::vector<ChangedName> changed_;  // that caches were not told about
+  bool is_fresh_ = true;  // nothing of this stream came before
+  bool has_begun_ = false;
+  bool has_noted_ = false;
+  InodeNumber work_ = 0;
+  std::unordered_map<InodeNumber, InodeNumber> known_;  // from the sender's numbers to those of the live tree
+  InodeNumber opened_ = 0;
+  std::set<std::string> xattrs_;  // of the inode that is finished next
+  std::uint64_t finished_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<ReceiveTotals> receive(Filesystem& filesystem, const ReceiveRequest& request, const StreamSource& source,
+                              const WatchReceive& watch, const ForgetChanged& forget) {
+  return Receiving(filesystem, request, source, watch, forget).run();
+}
+
+Result<std::optional<ReceivedState>> find_received(Filesystem& filesystem, const std::string& folder) {
+  DEDUPFS_ASSIGN(const ReceivedFolder opened, ReceivedFolder::open(filesystem, folder, /*make=*/false));
+  return opened.state();
+}
+
+}  // namespace dedupfs::transfer

@@ -1,0 +1,76 @@
+// What a stream says of itself before its first record: of which snapshot it is, and since which. And how far a receiver got.
+//
+// Threads: values; free functions are safe from any thread.
+// Failure: kCorruption, kInvalidArgument for a token, and kVersion for what no build of this version writes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "fs/snapshots/snapshot_holds.h"
+#include "store/metadata/snapshot_list.h"
+
+namespace dedupfs::transfer {
+
+// One snapshot of one volume, wherever it is received.
+struct SnapshotIdentity {
+  std::string volume;  // uuid
+  TreeNumber number = 0;
+  std::string name;
+  std::int64_t created_unix_seconds = 0;
+
+  bool is_same(const SnapshotIdentity& other) const { return volume == other.volume && number == other.number; }
+  bool operator==(const SnapshotIdentity&) const = default;
+};
+
+// How much of a stream took effect: whole steps, and of the file of the next step the content in front of `offset`.
+struct Position {
+  std::uint64_t step = 0;
+  std::uint64_t offset = 0;
+
+  auto operator<=>(const Position&) const = default;
+};
+
+// What a receiver that was interrupted still wants, as a word that people copy.
+struct ResumeToken {
+  std::string volume;
+  TreeNumber snapshot = 0;
+  TreeNumber base = 0;  // 0: none
+  Position position;
+
+  std::string text() const;
+  static Result<ResumeToken> parse(std::string_view text);
+  bool operator==(const ResumeToken&) const = default;
+};
+
+struct StreamHeader {
+  SnapshotIdentity snapshot;
+  bool held_until_released = false;
+  std::optional<std::int64_t> held_until_unix_seconds;
+  std::optional<SnapshotIdentity> base;
+  Position begin;  // what is in front of it, the receiver has
+
+  std::string text() const;
+  static Result<StreamHeader> parse(std::string_view text);
+};
+
+// What a folder that a stream was received in says of itself, in an extended attribute.
+struct ReceivedState {
+  static constexpr std::string_view kXattr = "trusted.dedupfs.received";
+
+  SnapshotIdentity snapshot;
+  TreeNumber base = 0;  // 0: none
+  bool is_complete = false;
+  Position position;  // until it is complete
+
+  ResumeToken token() const {
+    return {.volume = snapshot.volume, .snapshot = snapshot.number, .base = base, .position = position};
+  }
+  std::string text() const;
+  static Result<ReceivedState> parse(std::string_view text);
+};
+
+}  // namespace dedupfs::transfer

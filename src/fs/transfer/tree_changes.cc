@@ -1,0 +1,183 @@
+#include "fs/transfer/tree_changes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include "fs/format/mode.h"
+#include "fs/format/recipe_format.h"
+
+namespace dedupfs::transfer {
+namespace {
+
+Record made(InodeNumber parent, const std::string& name, InodeNumber inode, const InodeRecord& record) {
+  return MadeInode{.parent = parent,
+                   .name = name,
+                   .inode = inode,
+                   .mode = record.attributes.mode,
+                   .device = record.attributes.device,
+                   .target = record.symlink_target};
+}
+
+}  // namespace
+
+Result<std::optional<InodeRecord>> named_inode(const CommittedTree& tree, InodeNumber inode) {
+  DEDUPFS_ASSIGN(const auto stored, tree.get(Family::kInodes, encode_inode_key(inode)));
+  if (!stored) return std::nullopt;
+  DEDUPFS_ASSIGN(InodeRecord record, decode_inode(inode, *stored));
+  if (record.attributes.links == 0) return std::nullopt;
+  return record;
+}
+
+// ---------------------------------------------------------------- WholeTree
+
+Result<void> WholeTree::visit_names(const VisitName& visit) {
+  inodes_ = {kRootInode};
+  directories_ = {kRootInode};
+  while (!directories_.empty()) {
+    const InodeNumber directory = directories_.back();
+    directories_.pop_back();
+    DEDUPFS_TRY(visit_directory(directory, visit));
+  }
+  std::ranges::sort(inodes_);
+  return {};
+}
+
+Result<void> WholeTree::visit_directory(InodeNumber directory, const VisitName& visit) {
+  return tree_.walk(
+      Family::kCookies, encode_inode_key(directory), encode_key_behind(directory),
+      [&](std::string_view, std::string_view value) -> Result<bool> {
+        DEDUPFS_ASSIGN(const CookieEntry entry, decode_cookie_entry(directory, value));
+        DEDUPFS_ASSIGN(const auto record, named_inode(tree_, entry.inode));
+        const std::string& name = entry.name;
+        if (!record)
+          return corruption(fmt::format("'{}' in directory {} leads to no inode: unmount and run fsck.dedupfs -y", name,
+                                        directory));
+        const bool has_more_names = !is_directory(record->attributes.mode) && record->attributes.links > 1;
+        if (has_more_names && !linked_.insert(entry.inode).second) {
+          DEDUPFS_TRY(visit(PlacedName{directory, name, entry.inode}));
+          return true;
+        }
+        if (is_directory(record->attributes.mode)) {
+          if (record->attributes.parent != directory)
+            return corruption(fmt::format("directory {} is in the tree twice: unmount and run fsck.dedupfs -y",
+                                          entry.inode));
+          directories_.push_back(entry.inode);
+        }
+        inodes_.push_back(entry.inode);
+        DEDUPFS_TRY(visit(made(directory, name, entry.inode, *record)));
+        return true;
+      });
+}
+
+std::vector<InodeNumber> WholeTree::take_inodes() {
+  return std::move(inodes_);
+}
+
+// ---------------------------------------------------------------- TreeChanges
+
+Result<void> TreeChanges::collect() {
+  const auto each = [&](Family family, const CommittedTree::VisitChange& visit) {
+    return older_.walk_changes(newer_, family, visit);
+  };
+  const auto note = [this](InodeNumber inode) { inodes_.insert(inode); };
+  DEDUPFS_TRY(each(Family::kInodes, [&](std::string_view key, const auto&, const auto&) -> Result<void> {
+    DEDUPFS_ASSIGN(const InodeNumber inode, decode_inode_key(key));
+    note(inode);
+    return {};
+  }));
+  DEDUPFS_TRY(each(Family::kDirents, [&](std::string_view key, const auto& before, const auto& after) {
+    return note_name(key, before, after);
+  }));
+  DEDUPFS_TRY(each(Family::kXattrs, [&](std::string_view key, const auto&, const auto&) -> Result<void> {
+    DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
+    note(place.inode);
+    return {};
+  }));
+  DEDUPFS_TRY(each(Family::kRecipes, [&](std::string_view key, const auto&, const auto&) -> Result<void> {
+    DEDUPFS_ASSIGN(const RecipeKey place, decode_recipe_key(key));
+    note(place.inode);
+    return {};
+  }));
+  note(kRootInode);
+  for (std::size_t i = 0; i < changes_.size(); ++i) {
+    if (changes_[i].after == 0) continue;
+    DEDUPFS_ASSIGN(const bool makes, is_new(changes_[i].after));
+    if (makes) makers_.try_emplace(changes_[i].after, i);
+  }
+  return {};
+}
+
+Result<void> TreeChanges::note_name(std::string_view key, const std::optional<std::string>& before,
+                                    const std::optional<std::string>& after) {
+  DEDUPFS_ASSIGN(const DirentKey place, decode_dirent_key(key));
+  Dirent old_entry, entry;
+  if (before) {
+    DEDUPFS_ASSIGN(old_entry, decode_dirent(place.parent, *before));
+  }
+  if (after) {
+    DEDUPFS_ASSIGN(entry, decode_dirent(place.parent, *after));
+  }
+  if (old_entry.inode == entry.inode) return {};  // it moved within the order of its directory
+  changes_.push_back({.parent = place.parent,
+                      .name = std::string(place.name),
+                      .before = old_entry.inode,
+                      .after = entry.inode});
+  // The receiver changes the times of both.
+  for (const InodeNumber inode : {place.parent, old_entry.inode, entry.inode})
+    if (inode != 0) inodes_.insert(inode);
+  return {};
+}
+
+Result<bool> TreeChanges::is_new(InodeNumber inode) const {
+  DEDUPFS_ASSIGN(const auto before, named_inode(older_, inode));
+  return !before.has_value();
+}
+
+Result<void> TreeChanges::visit_names(const VisitName& visit) {
+  for (const Change& change : changes_) {
+    if (change.before == 0) continue;
+    DEDUPFS_ASSIGN(const auto stays, named_inode(newer_, change.before));
+    DEDUPFS_TRY(visit(RemovedName{change.parent, change.name, change.before, stays.has_value()}));
+  }
+  for (Change& change : changes_)
+    if (change.after != 0) DEDUPFS_TRY(make(change, visit));
+  return {};
+}
+
+// New directories above it come first.
+Result<void> TreeChanges::make(Change& change, const VisitName& visit) {
+  std::vector<Change*> chain;
+  for (Change* next = &change; next != nullptr && !next->is_made;) {
+    next->is_made = true;
+    chain.push_back(next);
+    const auto maker = makers_.find(next->parent);
+    next = maker == makers_.end() ? nullptr : &changes_[maker->second];
+  }
+  for (Change* const next : std::views::reverse(chain)) {
+    const auto maker = makers_.find(next->after);
+    if (maker == makers_.end() || &changes_[maker->second] != next) {
+      // The name of a new file that is not the first one of it: that one comes before.
+      if (maker != makers_.end() && !changes_[maker->second].is_made) DEDUPFS_TRY(make(changes_[maker->second], visit));
+      DEDUPFS_TRY(visit(PlacedName{next->parent, next->name, next->after}));
+      continue;
+    }
+    DEDUPFS_ASSIGN(const auto record, named_inode(newer_, next->after));
+    if (!record)
+      return corruption(fmt::format("'{}' in directory {} leads to no inode: unmount and run fsck.dedupfs -y",
+                                    next->name, next->parent));
+    DEDUPFS_TRY(visit(made(next->parent, next->name, next->after, *record)));
+  }
+  return {};
+}
+
+std::optional<Link> TreeChanges::maker_of(InodeNumber inode) const {
+  const auto maker = makers_.find(inode);
+  if (maker == makers_.end()) return std::nullopt;
+  const Change& change = changes_[maker->second];
+  return Link{.parent = change.parent, .name = change.name};
+}
+
+}  // namespace dedupfs::transfer
