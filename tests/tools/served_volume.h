@@ -64,11 +64,14 @@ class ServedVolume {
  public:
   ServedVolume() {
     fill(filesystem_);
-    server_ = value_of(
-        ControlServer::start(*filesystem_->volume().folder(), control_handlers(mount_, request_, /*shipper=*/nullptr)));
+    streams_ = value_of(StreamJobs::make(stream_jobs(mount_)));
+    server_ =
+        value_of(ControlServer::start(*filesystem_->volume().folder(),
+                                      control_handlers(mount_, request_, /*shipper=*/nullptr), streams_->handlers()));
   }
   ~ServedVolume() {
     server_.reset();
+    streams_.reset();
     filesystem_.close();
   }
   ServedVolume(const ServedVolume&) = delete;
@@ -81,6 +84,7 @@ class ServedVolume {
   TestFilesystem filesystem_;
   MountRequest request_{.volume = filesystem_.path(), .mountpoint = "/nowhere", .options = {}, .version = "test"};
   FuseMount mount_{*filesystem_, request_.options};
+  std::unique_ptr<StreamJobs> streams_;
   std::unique_ptr<ControlServer> server_;
 };
 

@@ -13,9 +13,6 @@
 namespace dedupfs {
 namespace {
 
-// More than any answer holds: the snapshots of a volume that has as many as it can have.
-constexpr std::size_t kMaxAnswer = 64 << 20;
-
 Error not_mounted(const Path& volume) {
   return {ErrorCode::kNotFound, volume.string() + " is not mounted: no daemon answers at its control socket"};
 }
@@ -56,24 +53,24 @@ Result<ControlClient> ControlClient::connect(const Path& volume, Patience patien
                  fmt::format("process {1} of user {2} serves the control socket of {0}, but that user is neither root "
                              "nor the owner of the volume: no request was sent",
                              volume.string(), daemon.pid, daemon.uid)};
-  return ControlClient(std::move(socket), daemon, std::move(patience));
+  return ControlClient({std::move(socket), {}, daemon.pid}, daemon.uid, std::move(patience));
 }
 
 Wait ControlClient::wait_for(std::string_view what) const {
-  return Wait(fmt::format("the daemon, process {}, to {}", daemon_.pid, what), patience_);
+  return Wait(fmt::format("the daemon, process {}, to {}", daemon_pid(), what), patience_);
 }
 
 Result<void> ControlClient::send(const nlohmann::json& request) {
   const std::string line = text_of_json(request, JsonLayout::kLine);
   Wait wait = wait_for("take a request");
   for (std::string_view rest = line; !rest.empty();) {
-    const ssize_t sent = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+    const ssize_t sent = ::send(connection_.socket.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
     if (sent >= 0) {
       rest.remove_prefix(static_cast<std::size_t>(sent));
       continue;
     }
     if (errno != EAGAIN && errno != EINTR) return Error::from_errno(errno, "control socket");
-    DEDUPFS_TRY(wait.for_events(socket_.get(), POLLOUT));
+    DEDUPFS_TRY(wait.for_events(connection_.socket.get(), POLLOUT));
   }
   return {};
 }
@@ -84,34 +81,7 @@ Result<nlohmann::json> ControlClient::receive() {
 }
 
 Result<nlohmann::json> ControlClient::receive(const std::function<Result<void>(int socket)>& wait_for_more) {
-  std::size_t end;
-  while ((end = received_.find('\n', searched_)) == std::string::npos) {
-    searched_ = received_.size();
-    if (received_.size() > kMaxAnswer) return Error{ErrorCode::kIo, "the answer of the daemon is too long"};
-    char buffer[16 * 1024];
-    const ssize_t count = ::recv(socket_.get(), buffer, sizeof buffer, 0);
-    if (count > 0) {
-      received_.append(buffer, static_cast<std::size_t>(count));
-      continue;
-    }
-    if (count == 0) return Error{ErrorCode::kIo, "the daemon closed the control socket without an answer"};
-    if (errno != EAGAIN && errno != EINTR) return Error::from_errno(errno, "control socket");
-    DEDUPFS_TRY(wait_for_more(socket_.get()));
-  }
-  auto response = nlohmann::json::parse(std::string_view(received_).substr(0, end), nullptr, false);
-  received_.erase(0, end + 1);
-  searched_ = 0;
-  if (!response.is_object() || !response.contains("ok") || !response["ok"].is_boolean()) {
-    return Error{ErrorCode::kIo, "the answer of the daemon is not valid"};
-  }
-  if (!response["ok"].get<bool>()) {
-    const nlohmann::json& error = response["error"];
-    return Error{ErrorCode::kIo, error.is_string() ? error.get<std::string>() : "unknown error"};
-  }
-  response.erase("ok");
-  response.erase("schema");
-  response.erase("schema_version");
-  return response;
+  return receive_answer(connection_, wait_for_more);
 }
 
 Result<nlohmann::json> ControlClient::request(const nlohmann::json& request) {

@@ -17,9 +17,9 @@
 
 #include "base/guarded.h"
 #include "base/mutex.h"
-#include "json/document.h"
 #include "mount/control/control_address.h"
 #include "mount/control/control_socket.h"
+#include "mount/control/outbox.h"
 #include "store/format/superblock.h"
 
 namespace dedupfs {
@@ -30,38 +30,15 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
 
-std::string response_line(const Result<Json>& outcome) {
-  Json response = outcome ? *outcome : Json{{"error", outcome.error().message()}};
-  response["ok"] = outcome.has_value();
-  return document_text("control-answer", std::move(response), JsonLayout::kLine);
-}
-
-// The rest of an answer that a client has not read yet.
-class Outbox {
- public:
-  bool empty() const { return sent_ == text_.size(); }
-  void put(std::string text) {
-    text_ = std::move(text);
-    sent_ = 0;
-  }
-  void append(std::string_view text) { text_ += text; }
-  std::string_view rest() const { return std::string_view(text_).substr(sent_); }
-  void take(std::size_t bytes) {
-    sent_ += bytes;
-    if (empty()) put({});
-  }
-
- private:
-  std::string text_;
-  std::size_t sent_ = 0;  // of it: an answer of many MB leaves in many pieces
-};
-
 struct Client {
-  explicit Client(UniqueFd client_socket) : socket(std::move(client_socket)) { touch(); }
+  Client(UniqueFd client_socket, pid_t client_process) : socket(std::move(client_socket)), process(client_process) {
+    touch();
+  }
 
   void touch() { deadline = Clock::now() + ControlServer::kClientTimeout; }
 
-  UniqueFd socket;
+  UniqueFd socket;  // none: the client is gone, or was handed over
+  pid_t process;
   std::string received;
   Outbox to_send;
   bool awaits_unmount = false;
@@ -85,8 +62,8 @@ struct ControlServer::State {
   bool receive(Client& client);  // false: nothing came
   void advance(Client& client);
   bool send(Client& client);         // false: not everything was taken yet
-  bool answer_next(Client& client);  // false: no whole request is there
-  Result<Json> execute(std::string_view line, Client& client);
+  bool answer_next(Client& client);  // false: no whole request is there, or the client was handed over
+  Result<Json> execute(const Json& request, Client& client);
   Result<void> check_wanted(const Client& client) const;
   void wake() const { ::eventfd_write(wakeup.get(), 1); }
 
@@ -94,6 +71,7 @@ struct ControlServer::State {
   UniqueFd listener;
   UniqueFd wakeup;
   Handlers handlers;
+  StreamHandlers streams;
   std::list<Client> clients;
   std::thread thread;
 
@@ -197,9 +175,9 @@ void ControlServer::State::accept_one() {
   UniqueFd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket) return;
   const Result<ucred> peer = peer_of(socket.get());
-  Client client(std::move(socket));
+  Client client(std::move(socket), peer ? peer->pid : 0);
   if (!peer || (peer->uid != 0 && peer->uid != ::geteuid())) {
-    client.to_send.put(response_line(Error{ErrorCode::kAccessDenied, "only root and the owner of the daemon may ask"}));
+    client.to_send.put(answer_line(Error{ErrorCode::kAccessDenied, "only root and the owner of the daemon may ask"}));
     client.closing = true;
   }
   clients.push_back(std::move(client));
@@ -255,28 +233,27 @@ bool ControlServer::State::send(Client& client) {
 bool ControlServer::State::answer_next(Client& client) {
   const std::size_t end = client.received.find('\n');
   if (std::min(end, client.received.size()) > kMaxRequest) {
-    client.to_send.put(response_line(Error{ErrorCode::kTooLarge, "the request is too long"}));
+    client.to_send.put(answer_line(Error{ErrorCode::kTooLarge, "the request is too long"}));
     client.closing = true;
     return true;
   }
   if (end == std::string::npos) return false;
-  const Result<Json> outcome = execute(std::string_view(client.received).substr(0, end), client);
+  const Json request = Json::parse(std::string_view(client.received).substr(0, end), nullptr, false);
   client.received.erase(0, end + 1);
-  if (!client.awaits_unmount) client.to_send.put(response_line(outcome));
+  const Result<Json> outcome = execute(request, client);
+  if (!client.socket) return false;
+  if (!client.awaits_unmount) client.to_send.put(answer_line(outcome));
   client.touch();
   return true;
 }
 
 Result<void> ControlServer::State::check_wanted(const Client& client) const {
-  pollfd polled{client.socket.get(), POLLRDHUP, 0};
-  const bool is_gone = ::poll(&polled, 1, 0) > 0 && (polled.revents & (POLLHUP | POLLERR)) != 0;
-  if (is_gone) return Error{ErrorCode::kInterrupted, "nobody waits for the answer"};
+  if (is_peer_gone(client.socket.get())) return Error{ErrorCode::kInterrupted, "nobody waits for the answer"};
   if (interrupted) return Error{ErrorCode::kInterrupted, "the volume is being unmounted"};
   return {};
 }
 
-Result<Json> ControlServer::State::execute(std::string_view line, Client& client) {
-  const Json request = Json::parse(line, nullptr, false);
+Result<Json> ControlServer::State::execute(const Json& request, Client& client) {
   if (!request.is_object()) return Error{ErrorCode::kInvalidArgument, "the request is not a JSON object"};
   const auto command = request.find("command");
   if (command == request.end() || !command->is_string()) {
@@ -291,15 +268,15 @@ Result<Json> ControlServer::State::execute(std::string_view line, Client& client
     return Json::object();
   }
   const auto handler = handlers.find(name);
-  if (handler == handlers.end()) return Error{ErrorCode::kInvalidArgument, "unknown command \"" + name + '"'};
+  const auto stream = streams.find(name);
+  if (handler == handlers.end() && stream == streams.end())
+    return Error{ErrorCode::kInvalidArgument, "unknown command \"" + name + '"'};
   const MutexLock lock(mutex);
   if (ending) return Error{ErrorCode::kStale, "the volume is being unmounted"};
-  return guarded([&]() -> Result<Json> {
-    try {
-      return handler->second(request, [&] { return check_wanted(client); });
-    } catch (const Json::exception& error) {  // an argument of the wrong type
-      return Error{ErrorCode::kInvalidArgument, error.what()};
-    }
+  return guarded_answer([&]() -> Result<Json> {
+    if (handler != handlers.end()) return handler->second(request, [&] { return check_wanted(client); });
+    stream->second(request, {std::move(client.socket), std::move(client.received), client.process});
+    return Json::object();
   });
 }
 
@@ -307,10 +284,12 @@ ControlServer::ControlServer(std::unique_ptr<State> state) : state_(std::move(st
 
 ControlServer::~ControlServer() = default;
 
-Result<std::unique_ptr<ControlServer>> ControlServer::start(const BackingFolder& volume, Handlers handlers) {
+Result<std::unique_ptr<ControlServer>> ControlServer::start(const BackingFolder& volume, Handlers handlers,
+                                                            StreamHandlers streams) {
   auto state = std::make_unique<State>();
   DEDUPFS_TRY(state->listen(volume));
   state->handlers = std::move(handlers);
+  state->streams = std::move(streams);
   state->thread = std::thread([&serving = *state] { serving.run(); });
   return std::unique_ptr<ControlServer>(new ControlServer(std::move(state)));
 }
@@ -323,7 +302,7 @@ void ControlServer::end_requests() {
 
 void ControlServer::report(const std::string& progress) {
   const MutexLock lock(state_->mutex);
-  state_->progress_line = response_line(Json{{"progress", progress}});
+  state_->progress_line = answer_line(Json{{"progress", progress}});
   state_->wake();
 }
 
@@ -332,7 +311,7 @@ void ControlServer::finish(const Result<void>& outcome, const std::string& warni
   state_->ending = true;
   Json answer = Json::object();
   if (!warning.empty()) answer["warning"] = warning;
-  state_->final_line = response_line(outcome ? Result<Json>(answer) : Result<Json>(outcome.error()));
+  state_->final_line = answer_line(outcome ? Result<Json>(answer) : Result<Json>(outcome.error()));
   state_->wake();
 }
 

@@ -21,7 +21,7 @@
 
 #include "base/backing.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
+#include "mount/control/control_answer.h"
 #include "mount/system/patience.h"
 
 namespace dedupfs {
@@ -67,11 +67,18 @@ class ControlServer {
   };
   using Handlers = std::map<std::string, Handler, std::less<>>;
 
+  // Takes over the connection of a client who sent a request: the server has nothing to do with it any more. Runs on the thread of
+  // the server, so it hands the work to another one (stream_jobs.h).
+  using StreamHandler = std::function<void(const nlohmann::json& request, ControlConnection connection)>;
+  using StreamHandlers = std::map<std::string, StreamHandler, std::less<>>;
+
   // A socket that a dead daemon left behind is replaced: the caller has locked the volume.
-  static Result<std::unique_ptr<ControlServer>> start(const BackingFolder& volume, Handlers handlers);
+  static Result<std::unique_ptr<ControlServer>> start(const BackingFolder& volume, Handlers handlers,
+                                                      StreamHandlers streams = {});
   ~ControlServer();
 
-  // Call it before closing the volume: waits for a running handler, which is not wanted any more, and then runs no other.
+  // Call it before closing the volume: waits for a running handler, which is not wanted any more, and then runs no other, of
+  // either kind.
   void end_requests();
   // Reports progress to clients that wait for the unmount.
   void report(const std::string& progress);
@@ -102,19 +109,20 @@ class ControlClient {
   // The same. The client calls the function before it reads more from the socket; an Error of it ends the wait.
   Result<nlohmann::json> receive(const std::function<Result<void>(int socket)>& wait_for_more);
 
-  pid_t daemon_pid() const { return daemon_.pid; }
-  uid_t daemon_user() const { return daemon_.uid; }
+  pid_t daemon_pid() const { return connection_.peer; }
+  uid_t daemon_user() const { return daemon_user_; }
+  // A wait for the daemon, as patient as the client is. `what` completes "the daemon, process 12, to ...".
+  Wait wait_for(std::string_view what) const;
+  // For protocols that go on behind an answer (control_stream.h).
+  ControlConnection& connection() { return connection_; }
 
  private:
-  ControlClient(UniqueFd socket, ucred daemon, Patience patience)
-      : socket_(std::move(socket)), daemon_(daemon), patience_(std::move(patience)) {}
-  Wait wait_for(std::string_view what) const;
+  ControlClient(ControlConnection connection, uid_t daemon_user, Patience patience)
+      : connection_(std::move(connection)), daemon_user_(daemon_user), patience_(std::move(patience)) {}
 
-  UniqueFd socket_;
-  ucred daemon_;
+  ControlConnection connection_;
+  uid_t daemon_user_;
   Patience patience_;
-  std::string received_;      // behind the last line that was taken
-  std::size_t searched_ = 0;  // so much of it holds no end of a line
 };
 
 // Applies `read` to an answer. kIo if the answer has another form, for example from a daemon of another version.

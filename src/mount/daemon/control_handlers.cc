@@ -258,4 +258,8 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
   return handlers;
 }
 
+StreamJobs::Jobs stream_jobs(FuseMount& /*mount*/) {
+  return {};
+}
+
 }  // namespace dedupfs

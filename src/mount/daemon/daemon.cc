@@ -268,14 +268,29 @@ std::string ship_the_rest(BackgroundShipper& shipper, Closing& closing) {
   return warning;
 }
 
+struct Control {
+  std::unique_ptr<StreamJobs> streams;
+  std::unique_ptr<ControlServer> server;  // goes first: it hands connections to the streams
+
+  void end_requests() const {
+    if (server) server->end_requests();
+    if (streams) streams->end_all();
+  }
+};
+
 // A volume in a bucket or on a read-only disk, or one that others have mounted read-only already, goes without.
-std::unique_ptr<ControlServer> start_control(FuseMount& mount, const MountRequest& request,
-                                             BackgroundShipper* shipper) {
-  if (request.in_bucket || (request.options.read_only && ControlClient::connect(request.volume))) return nullptr;
-  auto server = ControlServer::start(*mount.filesystem().volume().folder(), control_handlers(mount, request, shipper));
-  if (server) return std::move(*server);
-  spdlog::warn("the volume has no control socket: {}", server.error().message());
-  return nullptr;
+Control start_control(FuseMount& mount, const MountRequest& request, BackgroundShipper* shipper) {
+  if (request.in_bucket || (request.options.read_only && ControlClient::connect(request.volume))) return {};
+  const auto start = [&]() -> Result<Control> {
+    DEDUPFS_ASSIGN(auto streams, StreamJobs::make(stream_jobs(mount)));
+    DEDUPFS_ASSIGN(auto server, ControlServer::start(*mount.filesystem().volume().folder(),
+                                                     control_handlers(mount, request, shipper), streams->handlers()));
+    return Control{std::move(streams), std::move(server)};
+  };
+  auto control = start();
+  if (control) return std::move(*control);
+  spdlog::warn("the volume has no control socket: {}", control.error().message());
+  return {};
 }
 
 // What each request takes, and a commit. A volume that cannot commit has answered, too.
@@ -316,13 +331,13 @@ Result<void> serve(FuseMount& mount, const MountRequest& request, Startup& start
 // Commits, ships, writes the last checkpoint, and closes the volume. Clients that wait for the unmount get a report of each step. The next
 // mount waits while a daemon answers at the control socket, so the socket closes last.
 Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, std::unique_ptr<BackgroundShipper> shipper,
-                          ControlServer* control, const Path& volume, Supervision& supervision,
+                          const Control& control, const Path& volume, Supervision& supervision,
                           std::optional<Closing::Clock::time_point> signalled) {
-  if (control != nullptr) control->end_requests();
+  control.end_requests();
   supervision.closing("unmounting: waiting for the last commit");
   const auto report = [&](const std::string& progress) {
     supervision.closing("unmounting: " + progress);
-    if (control != nullptr) control->report(progress);
+    if (control.server) control.server->report(progress);
   };
   Closing closing({.is_told_to_end = is_ending_signal_pending, .report = report}, signalled);
   std::string warning = shipper ? ship_the_rest(*shipper, closing) : std::string();
@@ -341,7 +356,7 @@ Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, std::unique_pt
     warning += fmt::format("{}the checkpoint of the last state was not written: {}", warning.empty() ? "" : "; ",
                            missing->message());
   filesystem.reset();  // takes its time, too
-  if (control != nullptr) control->finish(closed, warning);
+  if (control.server) control.server->finish(closed, warning);
   return closed;
 }
 
@@ -359,7 +374,7 @@ int run_daemon(const MountRequest& request, Startup& startup, Supervision& super
   }
   FuseMount mount(**filesystem, request.options);
   mount.answer_publicly(public_questions(mount, shipper->get()));
-  const std::unique_ptr<ControlServer> control = start_control(mount, request, shipper->get());
+  const Control control = start_control(mount, request, shipper->get());
   (*filesystem)->volume().warn_of_small_index_memory();
   if (!are_secrets_locked() && has_swap()) spdlog::warn("{}", kUnlockedSecrets);
   std::optional<Closing::Clock::time_point> signalled;
@@ -372,7 +387,7 @@ int run_daemon(const MountRequest& request, Startup& startup, Supervision& super
     startup.failed(kMountFailed, served.error().message());
   }
   const Result<void> closed =
-      close_volume(std::move(*filesystem), std::move(*shipper), control.get(), request.volume, supervision, signalled);
+      close_volume(std::move(*filesystem), std::move(*shipper), control, request.volume, supervision, signalled);
   if (!served) return kMountFailed;
   return closed ? kMounted : 1;
 }

@@ -16,12 +16,13 @@
 namespace dedupfs {
 
 // Its command "echo" answers with "text", and "fail" with an error.
-inline std::unique_ptr<ControlServer> start_server(const Path& volume, const ControlServer::Handlers& more = {}) {
+inline std::unique_ptr<ControlServer> start_server(const Path& volume, const ControlServer::Handlers& more = {},
+                                                   const ControlServer::StreamHandlers& streams = {}) {
   using Json = nlohmann::json;
   ControlServer::Handlers handlers = more;
   handlers["echo"] = [](const Json& request) -> Result<Json> { return Json{{"echo", request.at("text")}}; };
   handlers["fail"] = [](const Json&) -> Result<Json> { return Error{ErrorCode::kNoSpace, "the disk is full"}; };
-  auto server = ControlServer::start(*folder_at(volume), handlers);
+  auto server = ControlServer::start(*folder_at(volume), handlers, streams);
   EXPECT_TRUE(server) << (server ? "" : server.error().message());
   return server ? std::move(*server) : nullptr;
 }

@@ -1,0 +1,21 @@
+// Streams of bytes that are longer than memory: who takes one, and who gives one.
+//
+// Threads: one caller at a time.
+// Failure: an Error of either ends the stream, which is incomplete then.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace dedupfs {
+
+// Takes the next bytes, all of them.
+using StreamSink = std::function<Result<void>(ByteSpan)>;
+// Puts the next bytes at the front of the buffer, which is not empty, and returns their number. 0: the end of the stream.
+using StreamSource = std::function<Result<std::size_t>(std::span<std::byte>)>;
+
+}  // namespace dedupfs

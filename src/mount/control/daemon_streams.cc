@@ -1,0 +1,53 @@
+#include "mount/control/daemon_streams.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "mount/control/control_stream.h"
+
+namespace dedupfs {
+namespace {
+
+Result<ControlStreamClient> open_stream(const Path& volume, const nlohmann::json& request, Patience patience) {
+  DEDUPFS_ASSIGN(ControlClient client, ControlClient::connect(volume, std::move(patience)));
+  return ControlStreamClient::open(std::move(client), request);
+}
+
+ByteSpan first_of(const std::vector<std::byte>& buffer, std::size_t count) {
+  return {reinterpret_cast<const std::uint8_t*>(buffer.data()), count};
+}
+
+}  // namespace
+
+Result<nlohmann::json> stream_from_daemon(const Path& volume, const nlohmann::json& request, const StreamSink& sink,
+                                          Patience patience) {
+  DEDUPFS_ASSIGN(ControlStreamClient stream, open_stream(volume, request, std::move(patience)));
+  std::vector<std::byte> buffer(kSentFrame);
+  for (;;) {
+    DEDUPFS_ASSIGN(const std::size_t count, stream.read(buffer));
+    if (count == 0) return stream.outcome();
+    DEDUPFS_TRY(sink(first_of(buffer, count)));
+  }
+}
+
+Result<nlohmann::json> stream_to_daemon(const Path& volume, const nlohmann::json& request, const StreamSource& source,
+                                        Patience patience) {
+  DEDUPFS_ASSIGN(ControlStreamClient stream, open_stream(volume, request, std::move(patience)));
+  std::vector<std::byte> buffer(kSentFrame);
+  for (;;) {
+    const auto count = source(buffer);
+    if (!count) {
+      if (stream.break_off()) (void)stream.outcome();  // the daemon knows less than we do
+      return count.error();
+    }
+    if (*count == 0) break;
+    DEDUPFS_TRY(stream.write(first_of(buffer, *count)));
+  }
+  DEDUPFS_TRY(stream.end_of_data());
+  return stream.outcome();
+}
+
+}  // namespace dedupfs
