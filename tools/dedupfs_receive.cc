@@ -72,7 +72,8 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const ReceiveArguments& aske
 Result<nlohmann::json> receive_in(const ReceiveArguments& asked, const StreamSource& source, const Console& console,
                                   const Process& process) {
   DEDUPFS_ASSIGN(const Path path, find_whole_volume(asked.path));
-  if (has_daemon(path))
+  DEDUPFS_ASSIGN(const bool is_mounted, has_daemon(path));
+  if (is_mounted)
     return stream_to_daemon(path,
                             {{"command", "receive"},
                              {"folder", asked.request.folder},
@@ -100,7 +101,8 @@ Result<nlohmann::json> run(const ReceiveArguments& asked, const Console& console
 // The token, or nothing if the folder waits for no stream.
 Result<nlohmann::json> find_token(const ReceiveArguments& asked) {
   DEDUPFS_ASSIGN(const Path path, find_whole_volume(asked.path));
-  if (has_daemon(path)) return control_request(path, {{"command", "received"}, {"folder", asked.request.folder}});
+  DEDUPFS_ASSIGN(const bool is_mounted, has_daemon(path));
+  if (is_mounted) return control_request(path, {{"command", "received"}, {"folder", asked.request.folder}});
   DEDUPFS_ASSIGN(const auto filesystem, open_filesystem(asked, path));
   const auto state = transfer::find_received(*filesystem, asked.request.folder);
   DEDUPFS_TRY(filesystem->close());

@@ -18,6 +18,7 @@
 #include "job_progress.h"
 #include "log_to.h"
 #include "mount/control/closing_daemon.h"
+#include "mount/control/control_socket.h"
 #include "mount/control/daemon_streams.h"
 #include "mount/options/memory_limits.h"
 #include "mount/reports/transfer_report.h"
@@ -88,8 +89,8 @@ Result<nlohmann::json> send_of(const SendArguments& asked, const StreamSink& sin
                                const Process& process) {
   DEDUPFS_ASSIGN(const Path path, find_whole_volume(asked.path));
   DEDUPFS_ASSIGN(const transfer::SendRequest request, request_of(asked));
-  auto from_daemon = stream_from_daemon(path, json_of(request), sink);
-  if (from_daemon || from_daemon.error().code() != ErrorCode::kNotFound || has_daemon(path)) return from_daemon;
+  DEDUPFS_ASSIGN(const bool is_mounted, has_daemon(path));
+  if (is_mounted) return stream_from_daemon(path, json_of(request), sink);
 
   const MemoryLimits limits = memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency());
   ReadableVolumeOptions options;
@@ -135,7 +136,7 @@ void define_options(Command& app, SendArguments& asked) {
   app.add_option("--level", asked.level, "how hard zstd compresses the stream, from 1 to 19")
       .type_name("N")
       .default_str(std::to_string(transfer::kDefaultLevel))
-      .range(1, 19);
+      .in_range(1U, 19U);
   add_json_flag(app, "with --to-file or --dry-run, print what was sent as one JSON object");
   define_progress_flag(app);
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <span>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -14,8 +13,8 @@
 namespace dedupfs {
 
 // Takes the next bytes, all of them.
-using StreamSink = std::function<Result<void>(ByteSpan)>;
-// Puts the next bytes at the front of the buffer, which is not empty, and returns their number. 0: the end of the stream.
-using StreamSource = std::function<Result<std::size_t>(std::span<std::byte>)>;
+using StreamSink = std::function<Result<void>(ByteSpan bytes)>;
+// Puts the next bytes at the front of `room`, which is not empty, and returns their number. 0: the end of the stream.
+using StreamSource = std::function<Result<std::size_t>(MutableByteSpan room)>;
 
 }  // namespace dedupfs

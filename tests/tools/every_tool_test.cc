@@ -19,9 +19,11 @@
 #include "dedupfs_import.h"
 #include "dedupfs_key.h"
 #include "dedupfs_quota.h"
+#include "dedupfs_receive.h"
 #include "dedupfs_remote.h"
 #include "dedupfs_report.h"
 #include "dedupfs_scrub.h"
+#include "dedupfs_send.h"
 #include "dedupfs_snapshot.h"
 #include "dedupfs_stat.h"
 #include "dedupfs_sync.h"
@@ -98,6 +100,9 @@ std::vector<Tool> all_tools() {
        "dedupfs-key.8",
        {"list", "add", "change", "remove", "export", "recover", "rotate"}},
       {"dedupfs-quota", run_quota, 1, 2, "dedupfs-quota.8", {"set", "show", "list", "remove"}},
+      {"dedupfs-receive",
+       [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_receive(arguments, out, err); }, 1, 2,
+       "dedupfs-receive.1"},
       {"dedupfs-remote",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_remote(arguments, out, err); },
        1,
@@ -107,6 +112,9 @@ std::vector<Tool> all_tools() {
       {"dedupfs-report", run_report, 1, 2, "dedupfs-report.1"},
       {"dedupfs-scrub",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_scrub(arguments, out, err); }, 1, 2},
+      {"dedupfs-send",
+       [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_send(arguments, out, err); }, 1, 2,
+       "dedupfs-send.1"},
       {"dedupfs-snapshot",
        run_snapshot,
        1,

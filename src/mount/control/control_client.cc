@@ -105,6 +105,12 @@ Result<nlohmann::json> receive_await_unmount(ControlClient& client,
   }
 }
 
+Result<bool> has_daemon(const Path& volume) {
+  const auto daemon = ControlClient::connect(volume);
+  if (daemon) return true;
+  return daemon.error().code() == ErrorCode::kNotFound ? Result<bool>(false) : daemon.error();
+}
+
 Result<nlohmann::json> control_request(const Path& volume, const nlohmann::json& request) {
   DEDUPFS_ASSIGN(ControlClient client, ControlClient::connect(volume));
   return client.request(request);

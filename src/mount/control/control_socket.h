@@ -144,4 +144,7 @@ Result<nlohmann::json> receive_await_unmount(ControlClient& client,
 // One request over a connection of its own.
 Result<nlohmann::json> control_request(const Path& volume, const nlohmann::json& request);
 
+// Whether a daemon serves the volume. An Error: somebody else's does.
+Result<bool> has_daemon(const Path& volume);
+
 }  // namespace dedupfs

@@ -81,7 +81,7 @@ Result<void> ControlStream::write(ByteSpan data) {
   return noted(writer_.write(data, connection_, [this](int) { return await(POLLOUT, "take data"); }));
 }
 
-Result<std::size_t> ControlStream::read(std::span<std::byte> out) {
+Result<std::size_t> ControlStream::read(MutableByteSpan out) {
   if (failure_) return *failure_;
   if (cancellation_.is_cancelled()) {
     failure_ = cancelled();
@@ -103,7 +103,7 @@ Result<void> ControlStream::check_wanted() const {
 
 Result<void> ControlStream::require_end() {
   if (reader_.end() == FrameEnd::kClean) return {};
-  std::byte more{};
+  std::uint8_t more{};
   DEDUPFS_ASSIGN(const std::size_t count, read({&more, 1}));
   if (count == 0) return {};
   return Error{ErrorCode::kIo, fmt::format("process {} sent data behind its end", connection_.peer)};
@@ -133,7 +133,7 @@ Result<ControlStreamClient> ControlStreamClient::open(ControlClient client, cons
   return ControlStreamClient(std::move(client), std::move(answer));
 }
 
-Result<std::size_t> ControlStreamClient::read(std::span<std::byte> out) {
+Result<std::size_t> ControlStreamClient::read(MutableByteSpan out) {
   DEDUPFS_ASSIGN(const std::size_t count, reader_.read(out, client_.connection(), [this](int socket) {
     return client_.wait_for("send data").for_events(socket, POLLIN);
   }));

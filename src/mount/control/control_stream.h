@@ -45,7 +45,7 @@ class ControlStream {
   // A call is a frame or more: many bytes in a call cost less.
   Result<void> write(ByteSpan data);
   // At least one byte for the front of `out`, which is not empty; 0 at the clean end. A job that succeeds reads up to there.
-  Result<std::size_t> read(std::span<std::byte> out);
+  Result<std::size_t> read(MutableByteSpan out);
   // Whether somebody waits for the outcome, and nobody has cancelled. From any thread.
   Result<void> check_wanted() const;
 
@@ -84,7 +84,7 @@ class ControlStreamClient {
   const nlohmann::json& answer() const { return answer_; }
   // At least one byte for the front of `out`, which is not empty; 0 at the clean end. The error of the daemon, if that is why the
   // data ends.
-  Result<std::size_t> read(std::span<std::byte> out);
+  Result<std::size_t> read(MutableByteSpan out);
   // The error of the daemon, if it has ended already.
   Result<void> write(ByteSpan data);
   // After the last write().

@@ -1,10 +1,7 @@
 #include "mount/control/daemon_streams.h"
 
 #include <cstddef>
-#include <cstdint>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "mount/control/control_stream.h"
 
@@ -16,27 +13,23 @@ Result<ControlStreamClient> open_stream(const Path& volume, const nlohmann::json
   return ControlStreamClient::open(std::move(client), request);
 }
 
-ByteSpan first_of(const std::vector<std::byte>& buffer, std::size_t count) {
-  return {reinterpret_cast<const std::uint8_t*>(buffer.data()), count};
-}
-
 }  // namespace
 
 Result<nlohmann::json> stream_from_daemon(const Path& volume, const nlohmann::json& request, const StreamSink& sink,
                                           Patience patience) {
   DEDUPFS_ASSIGN(ControlStreamClient stream, open_stream(volume, request, std::move(patience)));
-  std::vector<std::byte> buffer(kSentFrame);
+  ByteBuffer buffer(kSentFrame);
   for (;;) {
     DEDUPFS_ASSIGN(const std::size_t count, stream.read(buffer));
     if (count == 0) return stream.outcome();
-    DEDUPFS_TRY(sink(first_of(buffer, count)));
+    DEDUPFS_TRY(sink(ByteSpan(buffer).first(count)));
   }
 }
 
 Result<nlohmann::json> stream_to_daemon(const Path& volume, const nlohmann::json& request, const StreamSource& source,
                                         Patience patience) {
   DEDUPFS_ASSIGN(ControlStreamClient stream, open_stream(volume, request, std::move(patience)));
-  std::vector<std::byte> buffer(kSentFrame);
+  ByteBuffer buffer(kSentFrame);
   for (;;) {
     const auto count = source(buffer);
     if (!count) {
@@ -44,7 +37,7 @@ Result<nlohmann::json> stream_to_daemon(const Path& volume, const nlohmann::json
       return count.error();
     }
     if (*count == 0) break;
-    DEDUPFS_TRY(stream.write(first_of(buffer, *count)));
+    DEDUPFS_TRY(stream.write(ByteSpan(buffer).first(*count)));
   }
   DEDUPFS_TRY(stream.end_of_data());
   return stream.outcome();

@@ -27,7 +27,7 @@ Error peer_error(int number, const ControlConnection& connection) {
 }
 
 // At least one byte.
-Result<std::size_t> receive_some(std::span<std::byte> out, ControlConnection& connection, const AwaitSocket& await) {
+Result<std::size_t> receive_some(MutableByteSpan out, ControlConnection& connection, const AwaitSocket& await) {
   if (std::string& received = connection.received; !received.empty()) {
     const std::size_t count = std::min(out.size(), received.size());
     std::memcpy(out.data(), received.data(), count);
@@ -81,8 +81,8 @@ Result<void> FrameWriter::write(ByteSpan data, const ControlConnection& connecti
 }
 
 Result<void> FrameReader::begin_frame(ControlConnection& connection, const AwaitSocket& await) {
-  std::array<std::byte, 4> field{};
-  for (std::span<std::byte> rest = field; !rest.empty();) {
+  std::array<std::uint8_t, 4> field{};
+  for (MutableByteSpan rest = field; !rest.empty();) {
     DEDUPFS_ASSIGN(const std::size_t count, receive_some(rest, connection, await));
     rest = rest.subspan(count);
   }
@@ -96,7 +96,7 @@ Result<void> FrameReader::begin_frame(ControlConnection& connection, const Await
   return {};
 }
 
-Result<std::size_t> FrameReader::read(std::span<std::byte> out, ControlConnection& connection,
+Result<std::size_t> FrameReader::read(MutableByteSpan out, ControlConnection& connection,
                                       const AwaitSocket& await) {
   if (left_ == 0 && end_ == FrameEnd::kNone) DEDUPFS_TRY(begin_frame(connection, await));
   if (end_ != FrameEnd::kNone) return std::size_t{0};

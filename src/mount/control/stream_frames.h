@@ -48,7 +48,7 @@ class FrameWriter {
 class FrameReader {
  public:
   // At least one byte for the front of `out`, which is not empty; or 0 at either end.
-  Result<std::size_t> read(std::span<std::byte> out, ControlConnection& connection, const AwaitSocket& await);
+  Result<std::size_t> read(MutableByteSpan out, ControlConnection& connection, const AwaitSocket& await);
   FrameEnd end() const { return end_; }
 
  private:

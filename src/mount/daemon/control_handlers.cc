@@ -14,6 +14,7 @@
 #include "mount/control/control_requests.h"
 #include "mount/daemon/diff_pages.h"
 #include "mount/daemon/public_questions.h"
+#include "mount/daemon/transfer_jobs.h"
 #include "mount/reports/diff_report.h"
 #include "mount/reports/history_report.h"
 #include "mount/reports/metrics_report.h"
@@ -231,6 +232,7 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
          if (mount.is_dirsync()) DEDUPFS_TRY(mount.filesystem().sync());
          return clone_json(totals);
        }},
+      {"received", [&mount](const Json& asked) { return received_token(mount, asked); }},
       {"remount",
        [&mount](const Json& asked) -> Result<Json> {
          const RemountRequest remount = remount_request_of(asked);
@@ -256,10 +258,6 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
       return handle(asked, wanted);
     };
   return handlers;
-}
-
-StreamJobs::Jobs stream_jobs(FuseMount& /*mount*/) {
-  return {};
 }
 
 }  // namespace dedupfs

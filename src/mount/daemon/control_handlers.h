@@ -5,7 +5,6 @@
 #pragma once
 
 #include "mount/control/control_socket.h"
-#include "mount/control/stream_jobs.h"
 #include "mount/fuse/fuse_mount.h"
 #include "mount/options/mount_request.h"
 #include "replica/background_shipper.h"
@@ -14,8 +13,5 @@ namespace dedupfs {
 
 // `shipper` is null for a volume that is not shipped.
 ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& request, BackgroundShipper* shipper);
-
-// The commands that stream data. Each runs in a thread of its own, at the same time as the others and as requests of the kernel.
-StreamJobs::Jobs stream_jobs(FuseMount& mount);
 
 }  // namespace dedupfs

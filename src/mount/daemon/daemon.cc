@@ -34,6 +34,7 @@
 #include "mount/daemon/hardening.h"
 #include "mount/daemon/public_questions.h"
 #include "mount/daemon/remount.h"
+#include "mount/daemon/transfer_jobs.h"
 #include "mount/fuse/fuse_mount.h"
 #include "mount/fuse/fuse_session.h"
 #include "mount/options/memory_limits.h"
@@ -282,7 +283,7 @@ struct Control {
 Control start_control(FuseMount& mount, const MountRequest& request, BackgroundShipper* shipper) {
   if (request.in_bucket || (request.options.read_only && ControlClient::connect(request.volume))) return {};
   const auto start = [&]() -> Result<Control> {
-    DEDUPFS_ASSIGN(auto streams, StreamJobs::make(stream_jobs(mount)));
+    DEDUPFS_ASSIGN(auto streams, StreamJobs::make(transfer_jobs(mount)));
     DEDUPFS_ASSIGN(auto server, ControlServer::start(*mount.filesystem().volume().folder(),
                                                      control_handlers(mount, request, shipper), streams->handlers()));
     return Control{std::move(streams), std::move(server)};

@@ -28,7 +28,7 @@ struct DaemonEnd : testing::Test {
     return stream.emplace(std::move(wire.connection), direction, cancellation, patience);
   }
   Result<std::string> read() {
-    return read_all([this](std::span<std::byte> out) { return stream->read(out); });
+    return read_all([this](MutableByteSpan out) { return stream->read(out); });
   }
   // What the client got, when the daemon has closed.
   std::string sent() {
@@ -99,7 +99,7 @@ TEST_F(DaemonEnd, ASuccessNeedsTheEndOfTheData) {
     wire.give(frame("abc") + rest);
     ::shutdown(wire.peer.get(), SHUT_WR);
     ASSERT_TRUE(stream->accept(Json::object()));
-    std::byte data[3];
+    std::uint8_t data[3];
     ASSERT_EQ(*stream->read(data), 3u);
 
     (void)stream->finish(Json::object());
@@ -284,7 +284,7 @@ struct ClientEnd : testing::Test {
     ASSERT_EQ(::send(daemon.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
   Result<std::string> read() {
-    return read_all([this](std::span<std::byte> out) { return stream->read(out); });
+    return read_all([this](MutableByteSpan out) { return stream->read(out); });
   }
   // Writes until the daemon, which takes nothing, is noticed.
   Result<void> write_much() {

@@ -29,7 +29,7 @@ StreamSink into(std::string& text) {
 // In pieces that grow, so that they are of odd sizes.
 StreamSource from(std::string text, const Result<std::size_t>& end = std::size_t{0}) {
   return [text = std::move(text), end, at = std::size_t{0},
-          piece = std::size_t{0}](std::span<std::byte> out) mutable -> Result<std::size_t> {
+          piece = std::size_t{0}](MutableByteSpan out) mutable -> Result<std::size_t> {
     if (at == text.size()) return end;
     piece = piece * 3 / 2 + 1;
     const std::size_t count = std::min({piece, out.size(), text.size() - at});
@@ -62,12 +62,12 @@ struct DaemonStreams : testing::Test {
     const std::string fails = request.value("fails", "");
     if (fails == "before") return kDiskIsFull;
     DEDUPFS_TRY(stream.accept(Json::object()));
-    std::byte some[1000];
+    std::uint8_t some[1000];
     if (fails == "middle") {
       DEDUPFS_TRY(stream.read(some));
       return kDiskIsFull;
     }
-    auto all = read_all([&](std::span<std::byte> out) { return stream.read(out); });
+    auto all = read_all([&](MutableByteSpan out) { return stream.read(out); });
     if (!all) {
       broken.set_value(all.error());
       return all.error();
@@ -159,7 +159,7 @@ TEST_F(DaemonStreams, AnUnmountIsAnErrorForWhoReads) {
 }
 
 TEST_F(DaemonStreams, AnUnmountIsTheErrorOfWhoWrites) {
-  const StreamSource endless = [this, calls = 0](std::span<std::byte> out) mutable -> Result<std::size_t> {
+  const StreamSource endless = [this, calls = 0](MutableByteSpan out) mutable -> Result<std::size_t> {
     if (++calls == 10) daemon.jobs->end_all();
     std::memset(out.data(), 'x', out.size());
     return out.size();

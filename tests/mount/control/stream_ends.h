@@ -77,7 +77,7 @@ class Wire {
 template <class Read>
 Result<std::string> read_all(const Read& read, std::size_t piece = 10'007) {
   std::string text;
-  std::vector<std::byte> buffer(piece);
+  ByteBuffer buffer(piece);
   for (;;) {
     DEDUPFS_ASSIGN(const std::size_t count, read(std::span(buffer)));
     if (count == 0) return text;

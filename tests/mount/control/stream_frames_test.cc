@@ -19,7 +19,7 @@ Result<void> no_more(int /*socket*/) {
 }
 
 Result<std::string> read_frames(FrameReader& reader, ControlConnection& connection, std::size_t piece = 10'007) {
-  return read_all([&](std::span<std::byte> out) { return reader.read(out, connection, no_more); }, piece);
+  return read_all([&](MutableByteSpan out) { return reader.read(out, connection, no_more); }, piece);
 }
 
 TEST(StreamFrames, DataOfAnySizeArrivesInPiecesOfAnySize) {
@@ -77,7 +77,7 @@ TEST(StreamFrames, AStreamMayComeByteByByte) {
   std::size_t given = 0;
   FrameReader reader;
 
-  const auto read = read_all([&](std::span<std::byte> out) {
+  const auto read = read_all([&](MutableByteSpan out) {
     return reader.read(out, wire.connection, [&](int) -> Result<void> {
       wire.give(all.substr(given++, 1));
       return {};
@@ -120,7 +120,7 @@ TEST(StreamFrames, TheLongestFrameIsTaken) {
   std::thread sender([&] { wire.give(frame(data) + kCleanEnd); });
   FrameReader reader;
 
-  const auto read = read_all([&](std::span<std::byte> out) {
+  const auto read = read_all([&](MutableByteSpan out) {
     return reader.read(out, wire.connection, [](int socket) -> Result<void> {
       pollfd polled{socket, POLLIN, 0};
       ::poll(&polled, 1, -1);

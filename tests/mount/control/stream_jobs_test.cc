@@ -31,7 +31,7 @@ StreamJobs::Jobs gives(StreamJobs::Work work) {
 
 Result<Json> count_data(const Json& /*request*/, ControlStream& stream, const GoOn& /*go_on*/) {
   DEDUPFS_TRY(stream.accept(Json::object()));
-  DEDUPFS_ASSIGN(const std::string data, read_all([&](std::span<std::byte> out) { return stream.read(out); }));
+  DEDUPFS_ASSIGN(const std::string data, read_all([&](MutableByteSpan out) { return stream.read(out); }));
   return Json{{"got", data.size()}};
 }
 

@@ -1,0 +1,80 @@
+#include "mount/daemon/transfer_jobs.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fs/transfer/receiver.h"
+#include "fs/transfer/sender.h"
+#include "mount/reports/transfer_report.h"
+
+namespace dedupfs {
+namespace {
+
+using Json = nlohmann::json;
+
+// {"command": "send", "snapshot": "tuesday", "since": "monday", "resume": null, "level": 6}
+Result<transfer::SendRequest> send_request_of(const Json& request) {
+  transfer::SendRequest asked{.snapshot = request.at("snapshot").get<std::string>()};
+  if (const Json& since = request.at("since"); !since.is_null()) asked.since = since.get<std::string>();
+  if (const Json& token = request.at("resume"); !token.is_null()) {
+    DEDUPFS_ASSIGN(asked.resume, transfer::ResumeToken::parse(token.get<std::string>()));
+  }
+  asked.level = std::clamp(request.at("level").get<int>(), 1, 19);
+  return asked;
+}
+
+// Accepts the request when there is something to send: what is wrong with it is an answer.
+Result<Json> send(Filesystem& filesystem, const Json& request, ControlStream& stream, const GoOn& go_on) {
+  DEDUPFS_ASSIGN(const transfer::SendRequest asked, send_request_of(request));
+  bool is_accepted = false;
+  const StreamSink sink = [&](ByteSpan bytes) -> Result<void> {
+    if (!std::exchange(is_accepted, true)) DEDUPFS_TRY(stream.accept(Json::object()));
+    return stream.write(bytes);
+  };
+  const auto sent = transfer::send(filesystem, asked, sink, [&](const transfer::SendTotals&) { return go_on(); });
+  if (!sent) return sent.error();
+  return sent_json(*sent);
+}
+
+Result<Json> receive(FuseMount& mount, const Json& request, ControlStream& stream, const GoOn& go_on) {
+  const transfer::ReceiveRequest asked{.folder = request.at("folder").get<std::string>(),
+                                       .snapshot_name = request.at("snapshot_name").get<std::string>()};
+  DEDUPFS_TRY(stream.accept(Json::object()));
+  const auto received = transfer::receive(
+      mount.filesystem(), asked, [&](MutableByteSpan room) { return stream.read(room); },
+      [&](const transfer::ReceiveTotals&) { return go_on(); },
+      [&](const std::vector<ChangedName>& changed) { mount.invalidate(changed); });
+  if (!received) return received.error();
+  std::uint8_t more = 0;
+  DEDUPFS_ASSIGN(const std::size_t rest, stream.read({&more, 1}));
+  if (rest != 0) return corruption("the stream goes on behind its end");
+  return received_json(*received);
+}
+
+}  // namespace
+
+StreamJobs::Jobs transfer_jobs(FuseMount& mount) {
+  return {
+      {"send",
+       {StreamDirection::kToClient,
+        [&mount](const Json& request, ControlStream& stream, const GoOn& go_on) {
+          return send(mount.filesystem(), request, stream, go_on);
+        }}},
+      {"receive",
+       {StreamDirection::kFromClient,
+        [&mount](const Json& request, ControlStream& stream, const GoOn& go_on) {
+          return receive(mount, request, stream, go_on);
+        }}},
+  };
+}
+
+Result<Json> received_token(FuseMount& mount, const Json& request) {
+  DEDUPFS_ASSIGN(const auto state,
+                 transfer::find_received(mount.filesystem(), request.at("folder").get<std::string>()));
+  return token_json(state);
+}
+
+}  // namespace dedupfs
