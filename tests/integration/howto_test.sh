@@ -167,9 +167,21 @@ check "offsite: a byte that differs is named" grep -q 'home/anna/photos$' <<<"$(
 with_other recipe "offsite: files come back" offsite 4
 check_equal "offsite: as they were" new "$(cat "$scratch/home/anna/new")"
 umount.dedupfs "$scratch/other/copy"
-with_other recipe "offsite: a copy of the folder" offsite 5
+rm -r "$scratch/other/disk/volume"
+recipe "offsite: another volume for snapshots" offsite 1
+with_other recipe "offsite: a snapshot is sent" offsite 5
+echo newer >"$mnt/home/anna/new"
+with_other recipe "offsite: then what changed" offsite 6
+same_tree "offsite: the snapshot is there" "$mnt/.snapshots/tuesday/home" "$scratch/other/copy/.snapshots/tuesday/home"
+noise 7 3000000 >"$mnt/home/anna/film"
+dedupfs-snapshot create "$mnt" wednesday 2>/dev/null
+dedupfs-send "$mnt" --snapshot wednesday --since tuesday | head -c 1500000 | dedupfs-receive "$scratch/other/copy" 2>/dev/null
+with_other recipe "offsite: what broke goes on" offsite 7
+same_tree "offsite: and arrives" "$mnt/.snapshots/wednesday/home" "$scratch/other/copy/home"
+umount.dedupfs "$scratch/other/copy"
+with_other recipe "offsite: a copy of the folder" offsite 8
 check "offsite: it is whole" fsck.dedupfs -n --verify-data "$scratch/other/disk/folder"
-recipe "offsite: it is mounted there" offsite 6
+recipe "offsite: it is mounted there" offsite 9
 same_tree "offsite: with the files" "$mnt/home" "$scratch/other/copy/home"
 umount.dedupfs "$scratch/other/copy"
 

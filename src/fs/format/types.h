@@ -31,6 +31,8 @@ inline constexpr std::size_t kMaxName = 255;
 inline constexpr std::size_t kMaxSymlink = 4095;
 inline constexpr std::size_t kMaxXattrName = 255;
 inline constexpr std::size_t kMaxXattrValue = 64 * 1024;
+// Of attributes that dedupfs itself keeps: no list has them, so no program copies them.
+inline constexpr std::string_view kOwnXattrPrefix = "trusted.dedupfs.";
 inline constexpr std::uint32_t kMaxLinks = 65000 * 1000;
 inline constexpr std::uint64_t kMaxFileBytes = INT64_MAX;
 

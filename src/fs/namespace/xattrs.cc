@@ -143,6 +143,7 @@ Result<std::vector<std::string>> Xattrs::list(InodeNumber number) {
     DEDUPFS_ASSIGN(const std::vector<KeyValue> page, metadata_.list(Family::kXattrs, from, end, kNamesAPage));
     for (const auto& [key, value] : page) {
       DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
+      if (place.name.starts_with(kOwnXattrPrefix)) continue;
       names.emplace_back(place.name);
       bytes += place.name.size() + 1;
     }

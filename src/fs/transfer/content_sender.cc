@@ -6,46 +6,70 @@
 
 #include "delta/xdelta3_codec.h"
 #include "store/chunks/chunk_reader.h"
+#include "store/format/region.h"
 
 namespace dedupfs::transfer {
+namespace {
 
-Result<void> ContentSender::send(InodeNumber inode, std::uint64_t size, bool was_there, std::uint64_t begin) {
+// Of a delta that is made here.
+constexpr std::size_t kLeastWithDelta = 512;
+constexpr std::size_t kLeastGain = 4;  // it has at most such a part of the content's length
+constexpr std::uint64_t kAround = 32 << 10;  // of the base, on each side of where the content is likely to be
+
+}  // namespace
+
+Result<void> ContentSender::send(const File& file, std::uint64_t begin) {
+  guess_.reset();
   const auto send_changed = [&](const ChangedEntry& changed) -> Result<void> {
     const RecipeEntry& entry = changed.entry;
-    if (changed.is_same) return {};
-    if (changed.offset + entry.length > begin) DEDUPFS_TRY(send_entry(inode, changed, was_there));
+    const std::uint64_t end = changed.offset + entry.length;
+    if (changed.is_same) {
+      note_match(end, {Tree::kBase, file.inode, changed.offset, entry.length});
+      return {};
+    }
+    if (end > begin) DEDUPFS_TRY(send_entry(file, changed));
     if (entry.kind == RecipeEntry::Kind::kChunk)
-      places_.note_sent(entry.chunk, entry.length, inode, changed.offset, changed.segment);
+      places_.note_sent(entry.chunk, entry.length, file.inode, changed.offset, changed.segment);
     return {};
   };
-  DEDUPFS_TRY(visit_changed_entries(was_there ? base_ : nullptr, sent_, inode, send_changed));
+  DEDUPFS_TRY(visit_changed_entries(file.was_there ? base_ : nullptr, sent_, file.inode, send_changed));
   DEDUPFS_TRY(flush_copy());
-  if (!was_there) return {};
+  if (!file.was_there) return {};
   // What the base has behind the last entry reads as zeros now.
-  DEDUPFS_ASSIGN(const std::uint64_t end, end_of_recipe(sent_, inode));
-  DEDUPFS_ASSIGN(const std::uint64_t old_end, end_of_recipe(*base_, inode));
-  const std::uint64_t hole_end = std::min(size, old_end);
-  return end < hole_end ? emit_(Hole{.inode = inode, .offset = end, .length = hole_end - end}) : Result<void>();
+  DEDUPFS_ASSIGN(const std::uint64_t end, end_of_recipe(sent_, file.inode));
+  DEDUPFS_ASSIGN(const std::uint64_t old_end, end_of_recipe(*base_, file.inode));
+  const std::uint64_t hole_end = std::min(file.size, old_end);
+  return end < hole_end ? emit_(Hole{.inode = file.inode, .offset = end, .length = hole_end - end}) : Result<void>();
 }
 
-Result<void> ContentSender::send_entry(InodeNumber inode, const ChangedEntry& changed, bool was_there) {
+Result<void> ContentSender::send_entry(const File& file, const ChangedEntry& changed) {
   const RecipeEntry& entry = changed.entry;
-  if (entry.kind == RecipeEntry::Kind::kChunk) return send_chunk(inode, changed);
+  if (entry.kind == RecipeEntry::Kind::kChunk) return send_chunk(file, changed);
   DEDUPFS_TRY(flush_copy());
-  if (entry.kind == RecipeEntry::Kind::kInline) return send_bytes(inode, changed.offset, bytes_of(entry.bytes));
-  return was_there ? emit_(Hole{.inode = inode, .offset = changed.offset, .length = entry.length}) : Result<void>();
+  if (entry.kind == RecipeEntry::Kind::kInline) return send_bytes(file.inode, changed.offset, bytes_of(entry.bytes));
+  return file.was_there ? emit_(Hole{.inode = file.inode, .offset = changed.offset, .length = entry.length})
+                        : Result<void>();
 }
 
-Result<void> ContentSender::send_chunk(InodeNumber inode, const ChangedEntry& changed) {
+Result<void> ContentSender::send_chunk(const File& file, const ChangedEntry& changed) {
   const ChunkId chunk = changed.entry.chunk;
   if (chunk == kLostChunk) return corruption("content was lost, as fsck.dedupfs has said");
   DEDUPFS_ASSIGN(const auto place, places_.find(chunk));
-  if (place) return add_copy(inode, changed.offset, *place);
+  if (place) {
+    note_match(changed.offset + place->length, *place);
+    return add_copy(file.inode, changed.offset, *place);
+  }
   DEDUPFS_TRY(flush_copy());
-  DEDUPFS_ASSIGN(const bool is_sent, send_delta(inode, changed));
+  DEDUPFS_ASSIGN(const bool is_sent, send_stored_delta(file.inode, changed));
   if (is_sent) return {};
-  DEDUPFS_ASSIGN(const PinnedBytes pinned, volume_.chunks().get(chunk));
-  return send_bytes(inode, changed.offset, pinned.bytes);
+  DEDUPFS_ASSIGN(const PinnedBytes pinned, filesystem_.volume().chunks().get(chunk));
+  DEDUPFS_ASSIGN(const bool is_delta, send_new_delta(file, changed.offset, pinned.bytes));
+  return is_delta ? Result<void>() : send_bytes(file.inode, changed.offset, pinned.bytes);
+}
+
+void ContentSender::note_match(std::uint64_t end, const ContentPlace& place) {
+  if (place.tree == Tree::kBase)
+    guess_ = {.offset = end, .inode = place.inode, .base_offset = place.offset + place.length};
 }
 
 Result<void> ContentSender::send_bytes(InodeNumber inode, std::uint64_t offset, ByteSpan bytes) {
@@ -59,8 +83,9 @@ Result<void> ContentSender::send_bytes(InodeNumber inode, std::uint64_t offset, 
   return {};
 }
 
-Result<bool> ContentSender::send_delta(InodeNumber inode, const ChangedEntry& changed) {
-  DEDUPFS_ASSIGN(const ChunkReader::Stored stored, volume_.chunks().reader().get_stored(changed.entry.chunk));
+Result<bool> ContentSender::send_stored_delta(InodeNumber inode, const ChangedEntry& changed) {
+  DEDUPFS_ASSIGN(const ChunkReader::Stored stored,
+                 filesystem_.volume().chunks().reader().get_stored(changed.entry.chunk));
   if (!stored.entry.is_delta() || stored.entry.raw_length > kMaxContentBytes) return false;
   DeltaContent delta{.inode = inode,
                      .offset = changed.offset,
@@ -76,7 +101,35 @@ Result<bool> ContentSender::send_delta(InodeNumber inode, const ChangedEntry& ch
   if (source_bytes > Xdelta3Codec::kMaxSourceBytes) return false;
   delta.delta = text_of(stored.payload.bytes);
   totals_.delta_bytes += delta.length;
+  note_match(changed.offset + delta.length, delta.sources[delta.sources.size() / 2]);  // as likely_base()
   DEDUPFS_TRY(emit_(delta));
+  return true;
+}
+
+Result<bool> ContentSender::send_new_delta(const File& file, std::uint64_t offset, ByteSpan bytes) {
+  if (base_ == nullptr || bytes.size() < kLeastWithDelta || bytes.size() > kMaxContentBytes) return false;
+  Guess guess{.offset = offset, .inode = file.older_version, .base_offset = offset};
+  if (guess_ && guess_->offset == offset) guess = *guess_;
+  if (guess.inode == 0) return false;
+  const std::uint64_t begin = guess.base_offset - std::min(guess.base_offset, kAround);
+  const InodeNumber node = node_of(base_->snapshot()->number, guess.inode);
+  DEDUPFS_ASSIGN(const auto pieces, filesystem_.read(node, begin, bytes.size() + 2 * kAround, AccessTime::kKept));
+  ByteBuffer source;
+  for (const PinnedBytes& piece : pieces) source.insert(source.end(), piece.bytes.begin(), piece.bytes.end());
+  if (source.size() < kLeastWithDelta) return false;
+  ByteBuffer room(bytes.size() / kLeastGain);
+  const std::size_t likely = std::min<std::size_t>(guess.base_offset - begin, source.size() - 1);
+  DEDUPFS_ASSIGN(const auto length, Xdelta3Codec::encode(source, bytes, room, likely));
+  if (!length) return false;
+  DEDUPFS_ASSIGN(const Xdelta3Codec::Range range, Xdelta3Codec::source_range(ByteSpan(room).first(*length)));
+  guess_ = {.offset = offset + bytes.size(), .inode = guess.inode, .base_offset = begin + range.end};
+  totals_.delta_bytes += bytes.size();
+  DEDUPFS_TRY(emit_(DeltaContent{.inode = file.inode,
+                                 .offset = offset,
+                                 .length = static_cast<std::uint32_t>(bytes.size()),
+                                 .checksum = delta_checksum_of(bytes),
+                                 .sources = {{Tree::kBase, guess.inode, begin, source.size()}},
+                                 .delta = std::string(text_of(ByteSpan(room).first(*length)))}));
   return true;
 }
 

@@ -62,12 +62,6 @@ class Receiving {
 
   Result<void> prepare() {
     DEDUPFS_TRY(Filesystem::check_snapshot_name(totals_.snapshot_name));
-    const auto all = filesystem_.snapshots();
-    if (std::ranges::find(all, totals_.snapshot_name, &SnapshotRecord::name) != all.end())
-      return Error{ErrorCode::kExists,
-                   fmt::format("there is a snapshot '{0}' here already: dedupfs-receive --as NAME gives the new one "
-                               "another name",
-                               printable(totals_.snapshot_name))};
     if (header_.base) {
       DEDUPFS_ASSIGN(base_, folder_->find_copy(*header_.base));
       if (!base_)
@@ -76,6 +70,12 @@ class Receiving {
                                  "without --since, or since one that is here",
                                  printable(header_.base->name), printable(header_.base->volume))};
     }
+    const auto all = filesystem_.snapshots();
+    if (std::ranges::find(all, totals_.snapshot_name, &SnapshotRecord::name) != all.end())
+      return Error{ErrorCode::kExists,
+                   fmt::format("there is a snapshot '{0}' here already: dedupfs-receive --as NAME gives the new one "
+                               "another name",
+                               printable(totals_.snapshot_name))};
     state_ = {.snapshot = header_.snapshot,
               .base = header_.base ? header_.base->number : 0,
               .position = header_.begin};

@@ -88,7 +88,7 @@ class Sending {
       base_.emplace(CommittedTree::of_snapshot(state_, *chosen.base));
       base_paths_.emplace(*base_, InodePaths::Keeps::kAllRead);
     }
-    content_.emplace(filesystem.volume(), base_ ? &*base_ : nullptr, sent_, totals_,
+    content_.emplace(filesystem, base_ ? &*base_ : nullptr, sent_, totals_,
                      [this](const Record& record) { return emit(record); });
   }
 
@@ -177,12 +177,13 @@ class Sending {
     const std::uint64_t begin = is_done ? UINT64_MAX : step_ == chosen_.begin.step ? chosen_.begin.offset : 0;
     ++step_;
     if (is_regular(attributes.mode)) {
-      bool was_there = false;
+      ContentSender::File file{.inode = inode, .size = attributes.size};
       if (base_) {
         DEDUPFS_ASSIGN(const auto before, named_inode(*base_, inode));
-        was_there = before.has_value();
+        file.was_there = before.has_value();
+        file.older_version = file.was_there ? inode : changes_->predecessor_of(inode);
       }
-      DEDUPFS_TRY(content_->send(inode, attributes.size, was_there, begin));
+      DEDUPFS_TRY(content_->send(file, begin));
       totals_.done_bytes += attributes.size;
     }
     if (is_done) return {};

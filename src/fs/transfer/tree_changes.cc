@@ -125,7 +125,9 @@ Result<void> TreeChanges::note_name(std::string_view key, const std::optional<st
                       .name = std::string(place.name),
                       .before = old_entry.inode,
                       .after = entry.inode});
-  // The receiver changes the times of both.
+  if (before && after && old_entry.type == S_IFREG && entry.type == S_IFREG)
+    predecessors_.try_emplace(entry.inode, old_entry.inode);
+  // The receiver changes the times of all of them.
   for (const InodeNumber inode : {place.parent, old_entry.inode, entry.inode})
     if (inode != 0) inodes_.insert(inode);
   return {};
@@ -171,6 +173,11 @@ Result<void> TreeChanges::make(Change& change, const VisitName& visit) {
     DEDUPFS_TRY(visit(made(next->parent, next->name, next->after, *record)));
   }
   return {};
+}
+
+InodeNumber TreeChanges::predecessor_of(InodeNumber inode) const {
+  const auto found = predecessors_.find(inode);
+  return found == predecessors_.end() ? 0 : found->second;
 }
 
 std::optional<Link> TreeChanges::maker_of(InodeNumber inode) const {

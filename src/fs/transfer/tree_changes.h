@@ -56,6 +56,8 @@ class TreeChanges {
   Result<void> visit_names(const VisitName& visit);
   // Where it makes a new inode. Nothing for an inode that is not new.
   std::optional<Link> maker_of(InodeNumber inode) const;
+  // The file of the older tree that had its name, for a new one: programs write a new file, and give it the name of the old one. 0: none.
+  InodeNumber predecessor_of(InodeNumber inode) const;
   // Those that are new, changed in any way, or gone, in order.
   const std::set<InodeNumber>& inodes() const { return inodes_; }
 
@@ -77,6 +79,7 @@ class TreeChanges {
   const CommittedTree& newer_;
   std::vector<Change> changes_;
   std::map<InodeNumber, std::size_t> makers_;  // of new inodes: the change that makes it
+  std::map<InodeNumber, InodeNumber> predecessors_;
   std::set<InodeNumber> inodes_;
 };
 

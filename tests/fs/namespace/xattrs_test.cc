@@ -66,5 +66,15 @@ TEST(Xattrs, AnAccessListThatSaysNoMoreThanAModeIsNotKept) {
   EXPECT_TRUE(ok(fs->remove_xattr(file, kAccessAclName)));
 }
 
+TEST(Xattrs, ThoseOfDedupfsItselfAreInNoList) {
+  TestFilesystem filesystem;
+  const InodeNumber file = filesystem.make_file(kRootInode, "file");
+  ASSERT_TRUE(ok(filesystem->set_xattr(file, "trusted.dedupfs.received", "state", XattrMode::kSet)));
+  ASSERT_TRUE(ok(filesystem->set_xattr(file, "user.note", "value", XattrMode::kSet)));
+
+  EXPECT_EQ(value_of(filesystem->list_xattrs(file)), std::vector<std::string>{"user.note"});
+  EXPECT_EQ(value_of(filesystem->get_xattr(file, "trusted.dedupfs.received")), "state");
+}
+
 }  // namespace
 }  // namespace dedupfs

@@ -10,6 +10,7 @@
 #include "fs/test_filesystem.h"
 #include "fs/transfer/receiver.h"
 #include "fs/transfer/sender.h"
+#include "fs/transfer/streams.h"
 
 namespace dedupfs::transfer {
 namespace {
@@ -21,32 +22,15 @@ Result<void> watch_nothing_here(const ReceiveTotals&) {
   return {};
 }
 
-StreamSink to(std::string& out) {
-  return [&out](ByteSpan bytes) -> Result<void> {
-    out += text_of(bytes);
-    return {};
-  };
-}
-
-// Gives what there is in odd pieces.
-StreamSource from(std::string_view bytes) {
-  return [bytes, taken = std::size_t{0}](MutableByteSpan room) mutable -> Result<std::size_t> {
-    const std::size_t count = std::min({room.size(), bytes.size() - taken, std::size_t{1000}});
-    std::copy_n(bytes.data() + taken, count, room.begin());
-    taken += count;
-    return count;
-  };
-}
-
 std::string stream_of(TestFilesystem& volume, const SendRequest& request) {
   std::string stream;
-  EXPECT_TRUE(ok(send(*volume, request, to(stream), watch_nothing)));
+  EXPECT_TRUE(ok(send(*volume, request, into(stream), watch_nothing)));
   return stream;
 }
 
 Result<ReceiveTotals> receive_from(TestFilesystem& volume, std::string_view stream,
                                    const ReceiveRequest& request = {}) {
-  return receive(*volume, request, from(stream), watch_nothing_here);
+  return receive(*volume, request, out_of(stream), watch_nothing_here);
 }
 
 // Everything that can be seen of a tree: a line for each path.

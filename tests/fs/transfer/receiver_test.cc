@@ -1,0 +1,224 @@
+#include "fs/transfer/receiver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "fs/test_filesystem.h"
+#include "fs/transfer/frames.h"
+#include "fs/transfer/received_folder.h"
+#include "fs/transfer/records.h"
+#include "fs/transfer/sender.h"
+#include "fs/transfer/streams.h"
+
+namespace dedupfs::transfer {
+namespace {
+
+using testing::HasSubstr;
+
+// A stream of any records.
+std::string stream_of(const std::vector<Record>& records, const StreamHeader& header) {
+  std::string bytes;
+  const StreamSink sink = into(bytes);
+  FrameWriter writer(sink, 1);
+  EXPECT_TRUE(ok(writer.begin(header.text())));
+  for (const Record& record : records) EXPECT_TRUE(ok(writer.add(record)));
+  EXPECT_TRUE(ok(writer.flush()));
+  return bytes;
+}
+
+const StreamHeader kHeader{.snapshot = {"93883694-6fbf-47b9-ab10-ed37024f0ba1", 1, "sent", 1'700'000'000}};
+
+class ReceiverTest : public testing::Test {
+ protected:
+  Result<ReceiveTotals> receive_stream(std::string_view stream, const ReceiveRequest& request = {}) {
+    return receive(
+        *receiver_, request, out_of(stream), [](const ReceiveTotals&) { return Result<void>(); },
+        [this](const std::vector<ChangedName>& changed) { forgotten_.insert(forgotten_.end(), changed.begin(), changed.end()); });
+  }
+  Result<ReceiveTotals> receive_records(const std::vector<Record>& records, const ReceiveRequest& request = {}) {
+    return receive_stream(stream_of(records, kHeader), request);
+  }
+  std::string sent(const SendRequest& request) {
+    std::string stream;
+    EXPECT_TRUE(ok(send(*sender_, request, into(stream), [](const SendTotals&) { return Result<void>(); })));
+    return stream;
+  }
+  std::string message_of(const Result<ReceiveTotals>& result) { return result ? "it succeeded" : result.error().message(); }
+  std::string content_of(InodeNumber directory, std::string_view name) {
+    const Attributes file = value_of(find_entry(*receiver_, directory, name));
+    std::string bytes;
+    for (const PinnedBytes& piece : value_of(receiver_->read(file.inode, 0, file.size))) bytes += text_of(piece.bytes);
+    return bytes;
+  }
+
+  TestFilesystem sender_;
+  TestFilesystem receiver_;
+  std::vector<ChangedName> forgotten_;
+};
+
+TEST_F(ReceiverTest, FilesOfItsOwnStayInTheRootToo) {
+  sender_.make_file(kRootInode, "theirs", "1");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  sender_.write(value_of(find_entry(*sender_, kRootInode, "theirs")).inode, 0, "2");
+  ASSERT_TRUE(ok(sender_->create_snapshot("2")));
+  const InodeNumber own = receiver_.make_file(kRootInode, "own", "mine");
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}))));
+  receiver_.write(own, 4, " and more");
+  receiver_.make_file(kRootInode, "own too");
+
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "2", .since = "1"}))));
+
+  EXPECT_EQ(content_of(kRootInode, "theirs"), "2");
+  EXPECT_EQ(content_of(kRootInode, "own"), "mine and more");
+}
+
+TEST_F(ReceiverTest, ANameThatIsThereIsNeverTakenOver) {
+  sender_.make_file(kRootInode, "name", "theirs");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  receiver_.make_file(kRootInode, "name", "mine");
+
+  const auto received = receive_stream(sent({.snapshot = "1"}));
+
+  EXPECT_TRUE(fails_with(ErrorCode::kExists, received));
+  EXPECT_THAT(message_of(received), HasSubstr("--into"));
+  EXPECT_EQ(content_of(kRootInode, "name"), "mine");
+  EXPECT_TRUE(receiver_->snapshots().empty());
+}
+
+TEST_F(ReceiverTest, ChangesOfTheReceiverInTheFolderAreNamedAndKept) {
+  const InodeNumber file = sender_.make_file(kRootInode, "file", "1");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  sender_.write(file, 0, "2");
+  ASSERT_TRUE(ok(sender_->create_snapshot("2")));
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}))));
+  const InodeNumber here = value_of(find_entry(*receiver_, kRootInode, "file")).inode;
+  receiver_.write(here, 0, "X");
+
+  const auto received = receive_stream(sent({.snapshot = "2", .since = "1"}));
+
+  EXPECT_TRUE(fails_with(ErrorCode::kBusy, received));
+  EXPECT_THAT(message_of(received), HasSubstr("file"));
+  EXPECT_EQ(content_of(kRootInode, "file"), "X");
+  receiver_.write(here, 0, "1");
+  EXPECT_TRUE(fails_with(ErrorCode::kBusy, receive_stream(sent({.snapshot = "2", .since = "1"}))))
+      << "the time of the change is another one, too";
+  ASSERT_TRUE(ok(receiver_->roll_back("1")));
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "2", .since = "1"})))) << "the remedy that the message names";
+}
+
+TEST_F(ReceiverTest, TheBaseMayHaveAnotherNameHere) {
+  const InodeNumber file = sender_.make_file(kRootInode, "file", "1");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  sender_.write(file, 0, "2");
+  ASSERT_TRUE(ok(sender_->create_snapshot("2")));
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}), {.folder = "/deep/", .snapshot_name = "first"})));
+
+  const auto received =
+      receive_stream(sent({.snapshot = "2", .since = "1"}), {.folder = "deep", .snapshot_name = "second"});
+
+  ASSERT_TRUE(ok(received));
+  EXPECT_EQ(received->snapshot_name, "second");
+  EXPECT_EQ(content_of(value_of(find_entry(*receiver_, kRootInode, "deep")).inode, "file"), "2");
+}
+
+TEST_F(ReceiverTest, AStreamForAnotherStateIsRefusedWithWhatIsHere) {
+  const InodeNumber file = sender_.make_file(kRootInode, "file", "1");
+  for (const char* const name : {"1", "2", "3"}) {
+    sender_.write(file, 0, name);
+    ASSERT_TRUE(ok(sender_->create_snapshot(name)));
+  }
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, receive_stream(sent({.snapshot = "2", .since = "1"}))));
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}))));
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "2", .since = "1"}))));
+
+  const auto since_older = receive_stream(sent({.snapshot = "3", .since = "1"}));
+  EXPECT_TRUE(fails_with(ErrorCode::kBusy, since_older));
+  EXPECT_THAT(message_of(since_older), HasSubstr("has snapshot '2'"));
+  const auto whole = receive_stream(sent({.snapshot = "3"}));
+  EXPECT_TRUE(fails_with(ErrorCode::kExists, whole));
+  EXPECT_THAT(message_of(whole), HasSubstr("--since"));
+  EXPECT_TRUE(fails_with(ErrorCode::kExists, receive_stream(sent({.snapshot = "2", .since = "1"}))));
+  EXPECT_EQ(content_of(kRootInode, "file"), "2");
+}
+
+TEST_F(ReceiverTest, HoldsAndDatesCome) {
+  sender_.make_file(kRootInode, "file", "1");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1", 1'234'567'890)));
+  ASSERT_TRUE(ok(sender_->hold_snapshot("1", std::nullopt)));
+
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}))));
+
+  EXPECT_EQ(receiver_->snapshots().at(0).created_unix_seconds, 1'234'567'890);
+  EXPECT_TRUE(fails_with(ErrorCode::kNotPermitted, receiver_->delete_snapshot("1")));
+}
+
+TEST_F(ReceiverTest, CachesAreToldOfAllThatChanged) {
+  const InodeNumber file = sender_.make_file(kRootInode, "old name", "1");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  ASSERT_TRUE(ok(sender_->rename(kRootInode, "old name", kRootInode, "new name", RenameMode::kReplace)));
+  sender_.write(file, 0, "2");
+  ASSERT_TRUE(ok(sender_->create_snapshot("2")));
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}))));
+  const InodeNumber here = value_of(find_entry(*receiver_, kRootInode, "old name")).inode;
+  forgotten_.clear();
+
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "2", .since = "1"}))));
+
+  const auto has = [&](InodeNumber inode, const std::optional<std::string>& name) {
+    return std::ranges::any_of(forgotten_,
+                               [&](const ChangedName& changed) { return changed.inode == inode && changed.name == name; });
+  };
+  EXPECT_TRUE(has(kRootInode, "old name"));
+  EXPECT_TRUE(has(kRootInode, "new name"));
+  EXPECT_TRUE(has(here, std::nullopt));
+  EXPECT_TRUE(has(kRootInode, std::nullopt));
+}
+
+// ---------------------------------------------------------------- streams that no sender writes
+
+TEST_F(ReceiverTest, HostilePathsAndInodesLeadNowhere) {
+  const InodeNumber outside = receiver_.make_file(kRootInode, "outside", "mine");
+  value_of(receiver_->make_symlink(kRootInode, "link", "outside", {}));
+  const ReceiveRequest request{.folder = "folder"};
+  const std::vector<std::vector<Record>> attacks = {
+      {KnownInode{7, Tree::kNow, 1, "../outside"}},
+      {KnownInode{7, Tree::kNow, 1, "/outside"}},
+      {KnownInode{7, Tree::kNow, 1, ".snapshots"}},
+      {KnownInode{7, Tree::kBase, 1, "outside"}},
+      {NewContent{outside, 0, "X"}},
+      {CopiedContent{1, 0, {Tree::kNow, outside, 0, 4}}},
+      {MadeInode{1, "..", 7, S_IFDIR | 0755}},
+      {MadeInode{1, "a/b", 7, S_IFREG | 0644}},
+      {MadeInode{1, "", 7, S_IFREG | 0644}},
+      {MadeInode{1, "x", 7, 0644}},
+      {MadeInode{5, "x", 7, S_IFREG | 0644}},
+      {PlacedName{1, "x", outside}},
+      {RemovedName{1, "outside", outside, false}},
+      {MadeInode{1, "d", 7, S_IFDIR | 0755}, NewContent{7, 0, "X"}},
+      {Xattr{1, "trusted.dedupfs.received", "{}"}},
+      {Xattr{1, "no namespace", "x"}},
+      {MadeInode{1, "s", 7, S_IFREG | 0644}, DeltaContent{7, 0, 5, 0, {{Tree::kNow, 7, 0, 9}}, "d"}},
+      {MadeInode{1, "t", 7, S_IFREG | 0644}, CopiedContent{7, 0, {Tree::kNow, 7, 0, 100}}},
+      {End()},
+      {FinishedInode{.inode = 99}},
+  };
+  for (std::size_t i = 0; i < attacks.size(); ++i) EXPECT_FALSE(receive_records(attacks[i], request)) << i;
+  EXPECT_EQ(content_of(kRootInode, "outside"), "mine");
+  EXPECT_TRUE(receiver_->snapshots().empty());
+  receiver_.reopen();
+  EXPECT_EQ(content_of(kRootInode, "outside"), "mine");
+}
+
+TEST_F(ReceiverTest, ADeltaThatGivesOtherBytesIsNotWritten) {
+  const auto received = receive_records({MadeInode{1, "file", 7, S_IFREG | 0644},
+                                         NewContent{7, 0, "0123456789"},
+                                         DeltaContent{7, 10, 5, 0x1234, {{Tree::kNow, 7, 0, 10}}, "no delta"}});
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, received));
+  EXPECT_EQ(content_of(kRootInode, "file"), "0123456789");
+}
+
+}  // namespace
+}  // namespace dedupfs::transfer
