@@ -45,7 +45,7 @@ Result<void> StreamJobs::start(const Job& job, const Json& request, const std::s
   });
   if (working_ == kMaxJobs || threads_.size() == kMaxConnections) return too_many(threads_.size());
   Running& running = threads_.emplace_back();
-  const auto started = guarded([&]() -> Result<void> {
+  auto started = guarded([&]() -> Result<void> {
     running.thread = std::thread([this, &running, &job, request, mine = stream]() mutable {
       run(job, request, *mine);
       mine.reset();  // closes the connection

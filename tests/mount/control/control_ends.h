@@ -56,9 +56,10 @@ class RawClient {
   std::string receive(std::ptrdiff_t lines) const {
     std::string text;
     char buffer[4096];
-    while (std::count(text.begin(), text.end(), '\n') < lines) {
+    while (lines > 0) {
       const ssize_t count = ::recv(socket_.get(), buffer, sizeof buffer, 0);
       if (count <= 0) break;
+      lines -= std::count(buffer, buffer + count, '\n');
       text.append(buffer, static_cast<std::size_t>(count));
     }
     return text;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <future>
 #include <utility>
@@ -149,6 +150,7 @@ TEST_F(DaemonStreams, ASourceThatFailsIsNoCleanEndForTheDaemon) {
 
 // The job waits for us, who wait for its end. control_stream_test.cc has the client that reads on.
 TEST_F(DaemonStreams, AnUnmountIsAnErrorForWhoReads) {
+  const auto begun = std::chrono::steady_clock::now();
   const auto outcome =
       stream_from_daemon(volume, {{"command", "give"}, {"bytes", kMuch}}, [&](ByteSpan) -> Result<void> {
         daemon.jobs->end_all();
@@ -156,6 +158,7 @@ TEST_F(DaemonStreams, AnUnmountIsAnErrorForWhoReads) {
       });
 
   EXPECT_FALSE(outcome);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, kSoon);
 }
 
 TEST_F(DaemonStreams, AnUnmountIsTheErrorOfWhoWrites) {

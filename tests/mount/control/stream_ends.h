@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
+#include <chrono>
 #include <cstddef>
-#include <map>
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <string>
@@ -26,7 +26,9 @@
 namespace dedupfs {
 
 // Longer than any test takes.
-inline constexpr std::chrono::minutes kTestPatience{5};
+inline constexpr std::chrono::seconds kTestPatience{120};
+// Much less than that.
+inline constexpr std::chrono::seconds kSoon{20};
 
 inline std::string noise(std::size_t bytes, unsigned seed = 1) {
   std::minstd_rand random(seed);
