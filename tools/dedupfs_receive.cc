@@ -69,7 +69,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const ReceiveArguments& aske
 }
 
 // The document of the tool.
-Result<nlohmann::json> receive_in(const ReceiveArguments& asked, const StreamSource& source, const Console& console,
+Result<nlohmann::json> receive_in(const ReceiveArguments& asked, const WaitingSource& source, const Console& console,
                                   const Process& process) {
   DEDUPFS_ASSIGN(const Path path, find_whole_volume(asked.path));
   DEDUPFS_ASSIGN(const bool is_mounted, has_daemon(path));
@@ -82,7 +82,7 @@ Result<nlohmann::json> receive_in(const ReceiveArguments& asked, const StreamSou
   DEDUPFS_ASSIGN(const auto filesystem, open_filesystem(asked, path));
   ReceiveProgress progress(console, process);
   const auto totals =
-      transfer::receive(*filesystem, asked.request, source,
+      transfer::receive(*filesystem, asked.request, [&](MutableByteSpan room) { return source(room, nullptr); },
                         [&](const transfer::ReceiveTotals& so_far) { return progress.watch(so_far); });
   progress.end();
   const auto closed = filesystem->close();

@@ -13,9 +13,11 @@ namespace {
 constexpr int kLookMilliseconds = 200;
 
 // Until the descriptor can be used, whatever then comes of it.
-Result<void> wait_for(int descriptor, short events, const std::string& what, const Process& process) {
+Result<void> wait_for(int descriptor, short events, const std::string& what, const Process& process,
+                      const GoOn& go_on = nullptr) {
   for (;;) {
     if (process.stop_was_asked_for()) return Error{ErrorCode::kInterrupted, "stopped"};
+    if (go_on) DEDUPFS_TRY(go_on());
     pollfd polled{descriptor, events, 0};
     const int ready = ::poll(&polled, 1, kLookMilliseconds);
     if (ready > 0) return {};
@@ -39,10 +41,10 @@ StreamSink stream_to(int descriptor, const std::string& what, const Process& pro
   };
 }
 
-StreamSource stream_from(int descriptor, const std::string& what, const Process& process) {
-  return [descriptor, what, &process](MutableByteSpan room) -> Result<std::size_t> {
+WaitingSource stream_from(int descriptor, const std::string& what, const Process& process) {
+  return [descriptor, what, &process](MutableByteSpan room, const GoOn& still_wanted) -> Result<std::size_t> {
     for (;;) {
-      DEDUPFS_TRY(wait_for(descriptor, POLLIN, what, process));
+      DEDUPFS_TRY(wait_for(descriptor, POLLIN, what, process, still_wanted));
       const ssize_t count = ::read(descriptor, room.data(), room.size());
       if (count >= 0) return static_cast<std::size_t>(count);
       if (errno != EINTR && errno != EAGAIN) return Error::from_errno(errno, what);

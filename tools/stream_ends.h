@@ -15,7 +15,7 @@
 namespace dedupfs::tools {
 
 StreamSink stream_to(int descriptor, const std::string& what, const Process& process);
-StreamSource stream_from(int descriptor, const std::string& what, const Process& process);
+WaitingSource stream_from(int descriptor, const std::string& what, const Process& process);
 
 // A file that is not there yet, for its owner only: a stream has the content of files. It goes unless keep() makes it durable.
 class NewStreamFile {

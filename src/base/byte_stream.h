@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "base/bytes.h"
+#include "base/go_on.h"
 #include "base/result.h"
 
 namespace dedupfs {
@@ -16,5 +17,7 @@ namespace dedupfs {
 using StreamSink = std::function<Result<void>(ByteSpan bytes)>;
 // Puts the next bytes at the front of `room`, which is not empty, and returns their number. 0: the end of the stream.
 using StreamSource = std::function<Result<std::size_t>(MutableByteSpan room)>;
+// The same for one that may have to wait long for bytes: meanwhile it asks `still_wanted`, and ends with its Error.
+using WaitingSource = std::function<Result<std::size_t>(MutableByteSpan room, const GoOn& still_wanted)>;
 
 }  // namespace dedupfs

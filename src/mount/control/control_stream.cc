@@ -161,6 +161,11 @@ Result<void> ControlStreamClient::write(ByteSpan data) {
   return or_why_not(writer_.write(data, client_.connection(), [this](int) { return await_taking(); }));
 }
 
+Result<void> ControlStreamClient::check_wanted() {
+  if (!has_input(client_.connection())) return {};
+  return or_why_not(Error{ErrorCode::kIo, "the daemon has ended"});
+}
+
 Result<void> ControlStreamClient::end(FrameEnd end) {
   writer_.put_end(end);
   return or_why_not(writer_.flush(client_.connection(), [this](int) { return await_taking(); }));

@@ -87,6 +87,8 @@ class ControlStreamClient {
   Result<std::size_t> read(MutableByteSpan out);
   // The error of the daemon, if it has ended already.
   Result<void> write(ByteSpan data);
+  // The error of the daemon, if it has ended already.
+  Result<void> check_wanted();
   // After the last write().
   Result<void> end_of_data();
   // In place of end_of_data(): the data is incomplete. The daemon answers with an error.

@@ -1,6 +1,7 @@
 #include "mount/control/daemon_streams.h"
 
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "mount/control/control_stream.h"
@@ -26,12 +27,19 @@ Result<nlohmann::json> stream_from_daemon(const Path& volume, const nlohmann::js
   }
 }
 
-Result<nlohmann::json> stream_to_daemon(const Path& volume, const nlohmann::json& request, const StreamSource& source,
+Result<nlohmann::json> stream_to_daemon(const Path& volume, const nlohmann::json& request, const WaitingSource& source,
                                         Patience patience) {
   DEDUPFS_ASSIGN(ControlStreamClient stream, open_stream(volume, request, std::move(patience)));
   ByteBuffer buffer(kSentFrame);
+  std::optional<Error> ended;  // the daemon has
+  const GoOn still_wanted = [&]() -> Result<void> {
+    const auto wanted = stream.check_wanted();
+    if (!wanted) ended = wanted.error();
+    return wanted;
+  };
   for (;;) {
-    const auto count = source(buffer);
+    const auto count = source(buffer, still_wanted);
+    if (ended) return *ended;
     if (!count) {
       if (stream.break_off()) (void)stream.outcome();  // the daemon knows less than we do
       return count.error();

@@ -18,8 +18,8 @@ Result<nlohmann::json> stream_from_daemon(const Path& volume, const nlohmann::js
                                           Patience patience = {});
 
 // Sends the daemon what the source gives, up to its end, and returns the outcome. If the source fails, the daemon gets to know that
-// the data is incomplete, and its job has ended on return.
-Result<nlohmann::json> stream_to_daemon(const Path& volume, const nlohmann::json& request, const StreamSource& source,
+// the data is incomplete, and its job has ended on return. If the daemon fails while the source waits, the source is not wanted any more.
+Result<nlohmann::json> stream_to_daemon(const Path& volume, const nlohmann::json& request, const WaitingSource& source,
                                         Patience patience = {});
 
 }  // namespace dedupfs

@@ -28,9 +28,9 @@ StreamSink into(std::string& text) {
 }
 
 // In pieces that grow, so that they are of odd sizes.
-StreamSource from(std::string text, const Result<std::size_t>& end = std::size_t{0}) {
+WaitingSource from(std::string text, const Result<std::size_t>& end = std::size_t{0}) {
   return [text = std::move(text), end, at = std::size_t{0},
-          piece = std::size_t{0}](MutableByteSpan out) mutable -> Result<std::size_t> {
+          piece = std::size_t{0}](MutableByteSpan out, const GoOn&) mutable -> Result<std::size_t> {
     if (at == text.size()) return end;
     piece = piece * 3 / 2 + 1;
     const std::size_t count = std::min({piece, out.size(), text.size() - at});
@@ -162,13 +162,26 @@ TEST_F(DaemonStreams, AnUnmountIsAnErrorForWhoReads) {
 }
 
 TEST_F(DaemonStreams, AnUnmountIsTheErrorOfWhoWrites) {
-  const StreamSource endless = [this, calls = 0](MutableByteSpan out) mutable -> Result<std::size_t> {
+  const WaitingSource endless = [this, calls = 0](MutableByteSpan out, const GoOn&) mutable -> Result<std::size_t> {
     if (++calls == 10) daemon.jobs->end_all();
     std::memset(out.data(), 'x', out.size());
     return out.size();
   };
 
   const auto outcome = stream_to_daemon(volume, {{"command", "take"}}, endless);
+
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message(), HasSubstr("is being unmounted"));
+}
+
+TEST_F(DaemonStreams, AnUnmountEndsTheWaitForASource) {
+  const WaitingSource silent = [this, calls = 0](MutableByteSpan,
+                                                 const GoOn& still_wanted) mutable -> Result<std::size_t> {
+    if (++calls == 1) daemon.jobs->end_all();
+    for (;;) DEDUPFS_TRY(still_wanted());
+  };
+
+  const auto outcome = stream_to_daemon(volume, {{"command", "take"}}, silent);
 
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().message(), HasSubstr("is being unmounted"));
