@@ -33,6 +33,7 @@
 #include "mount/options/memory_limits.h"
 #include "mount/system/mount_table.h"
 #include "replica/remote_backing.h"
+#include "stream_archive.h"
 #include "volume_key.h"
 
 namespace dedupfs::tools {
@@ -190,6 +191,14 @@ class ExtractReport final : public ExtractObserver {
     return !process_.stop_was_asked_for();
   }
 
+  Result<void> note_archive(const transfer::ReceiveTotals& so_far) {
+    if (progress_.is_due())
+      progress_.show(fmt::format("reading the archive: {}", human_size(so_far.stream_bytes)),
+                     {.stage = "read_archive"});
+    if (process_.stop_was_asked_for()) return Error{ErrorCode::kInterrupted, "stopped"};
+    return {};
+  }
+
   Result<void> note_rebuild(std::uint64_t current, std::uint64_t max) {
     if (progress_.is_due()) {
       const double percent = percent_of(current, max);
@@ -295,18 +304,31 @@ int exit_code_of(const Extracted& extracted) {
   return extracted.totals.refused != 0 ? kUnfinished : kDone;
 }
 
-Result<Extracted> run(const ExtractArguments& asked, const Console& console, const Process& process,
-                      const OpenBucket& open, ExtractReport& report) {
-  DEDUPFS_ASSIGN(const auto volume, open_volume(asked, open, report));
+Result<ExtractTotals> extract_from(Filesystem& filesystem, const ExtractArguments& asked, const Console& console,
+                                   const Process& process, ExtractReport& report) {
   std::uint64_t expected = 0;
   if (report.is_seen() && !asked.as_list) {
     CountingSink counting;
     CountingObserver observer(process);
-    DEDUPFS_TRY(extract(volume->filesystem(), asked.request, counting, observer));
+    DEDUPFS_TRY(extract(filesystem, asked.request, counting, observer));
     expected = counting.bytes() * (asked.as_tar ? 2 : 1);  // an archive needs everything twice
   }
   report.begin(expected);
-  DEDUPFS_ASSIGN(const ExtractTotals totals, extract_to(volume->filesystem(), asked, console, report));
+  return extract_to(filesystem, asked, console, report);
+}
+
+Result<Extracted> run(const ExtractArguments& asked, const Console& console, const Process& process,
+                      const OpenBucket& open, ExtractReport& report) {
+  if (!asked.names_bucket() && StreamArchive::is_one(asked.volume)) {
+    DEDUPFS_ASSIGN(const auto archive,
+                   StreamArchive::open(asked.volume, asked.scratch, [&](const transfer::ReceiveTotals& so_far) {
+                     return report.note_archive(so_far);
+                   }));
+    DEDUPFS_ASSIGN(const ExtractTotals totals, extract_from(archive->filesystem(), asked, console, process, report));
+    return Extracted{totals};
+  }
+  DEDUPFS_ASSIGN(const auto volume, open_volume(asked, open, report));
+  DEDUPFS_ASSIGN(const ExtractTotals totals, extract_from(volume->filesystem(), asked, console, process, report));
   return Extracted{totals, volume->losses() + report.differences()};
 }
 
@@ -317,8 +339,10 @@ std::string default_scratch() {
 
 void define_options(Command& app, ExtractArguments& asked) {
   define_common_options(app);
-  app.add_option("VOLUME", asked.volume,
-                 "the folder of a volume that is not mounted, or the address of its bucket, s3://BUCKET/PREFIX")
+  app.add_option(
+         "VOLUME", asked.volume,
+         "the folder of a volume that is not mounted, the address of its bucket, s3://BUCKET/PREFIX, or a file of "
+         "dedupfs-send")
       .required();
   app.add_option("PATH", asked.request.paths, "files and folders in the volume (default: all)");
   const Option folder =
@@ -336,7 +360,8 @@ void define_options(Command& app, ExtractArguments& asked) {
       .excludes(list);
   app.add_flag("--rebuild-index", asked.rebuild_index,
                "make a new index from the last checkpoint, even if the volume's own can be opened");
-  app.add_option("--scratch", asked.scratch, "the folder for a new index, while it is needed")
+  app.add_option("--scratch", asked.scratch,
+                 "the folder for a new index, or for what is in a file of dedupfs-send, while it is needed")
       .type_name("DIR")
       .default_str("$TMPDIR or /tmp");
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));

@@ -47,10 +47,10 @@ class ReceiveProgress {
     if (progress_.is_due()) {
       const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
       const JobState state = state_of_copy("receive", so_far.done_bytes, so_far.content_bytes, seconds);
-      progress_.show(fmt::format("{} received, {} of {}{}", human_size(so_far.stream_bytes),
-                                 human_size(so_far.done_bytes), human_size(so_far.content_bytes),
-                                 rate_and_time_left(state)),
-                     state);
+      progress_.show(
+          fmt::format("{} received, {} of {}{}", human_size(so_far.stream_bytes), human_size(so_far.done_bytes),
+                      human_size(so_far.content_bytes), rate_and_time_left(state)),
+          state);
     }
     return process_.stop_was_asked_for() ? Result<void>(Error{ErrorCode::kInterrupted, "stopped"}) : Result<void>();
   }
@@ -63,8 +63,7 @@ class ReceiveProgress {
 };
 
 Result<std::unique_ptr<Filesystem>> open_filesystem(const ReceiveArguments& asked, const Path& path) {
-  DEDUPFS_ASSIGN(auto volume,
-                 Volume::open(path, {.foreign = asked.foreign}, keyed_backing(asked.key, asked.foreign)));
+  DEDUPFS_ASSIGN(auto volume, Volume::open(path, {.foreign = asked.foreign}, keyed_backing(asked.key, asked.foreign)));
   return Filesystem::open(std::move(volume), {});
 }
 
@@ -74,16 +73,15 @@ Result<nlohmann::json> receive_in(const ReceiveArguments& asked, const WaitingSo
   DEDUPFS_ASSIGN(const Path path, find_whole_volume(asked.path));
   DEDUPFS_ASSIGN(const bool is_mounted, has_daemon(path));
   if (is_mounted)
-    return stream_to_daemon(path,
-                            {{"command", "receive"},
-                             {"folder", asked.request.folder},
-                             {"snapshot_name", asked.request.snapshot_name}},
-                            source);
+    return stream_to_daemon(
+        path,
+        {{"command", "receive"}, {"folder", asked.request.folder}, {"snapshot_name", asked.request.snapshot_name}},
+        source);
   DEDUPFS_ASSIGN(const auto filesystem, open_filesystem(asked, path));
   ReceiveProgress progress(console, process);
-  const auto totals =
-      transfer::receive(*filesystem, asked.request, [&](MutableByteSpan room) { return source(room, nullptr); },
-                        [&](const transfer::ReceiveTotals& so_far) { return progress.watch(so_far); });
+  const auto totals = transfer::receive(
+      *filesystem, asked.request, [&](MutableByteSpan room) { return source(room, nullptr); },
+      [&](const transfer::ReceiveTotals& so_far) { return progress.watch(so_far); });
   progress.end();
   const auto closed = filesystem->close();
   if (!totals) return totals.error();
@@ -124,8 +122,9 @@ void define_options(Command& app, ReceiveArguments& asked) {
   app.add_option("MOUNTPOINT|VOLUME", asked.path, "the mount point of the volume, or its folder").required();
   app.add_option("--into", asked.request.folder, "the folder in the volume to receive into (default: its root)")
       .type_name("FOLDER");
-  const Option name = app.add_option("--as", asked.request.snapshot_name, "the name of the snapshot (default: as it was sent)")
-                          .type_name("NAME");
+  const Option name =
+      app.add_option("--as", asked.request.snapshot_name, "the name of the snapshot (default: as it was sent)")
+          .type_name("NAME");
   const Option file =
       app.add_option("--from-file", asked.file, "read the stream from a file that dedupfs-send has made")
           .type_name("FILE");
@@ -154,8 +153,7 @@ int run_receive(Arguments arguments, std::ostream& out, std::ostream& err, const
   if (asked.wants_token) return show_token(asked, console);
   const auto received = run(asked, console, process, stream);
   if (!received)
-    return console.fail(received.error(),
-                        received.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
+    return console.fail(received.error(), received.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
   return show(console, "dedupfs-receive", *received, kDone, received_screen);
 }
 

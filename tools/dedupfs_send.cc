@@ -62,10 +62,10 @@ class SendProgress {
     if (progress_.is_due()) {
       const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
       const JobState state = state_of_copy("send", so_far.done_bytes, so_far.content_bytes, seconds);
-      progress_.show(fmt::format("{} sent for {} of {}{}", human_size(so_far.stream_bytes),
-                                 human_size(so_far.done_bytes), human_size(so_far.content_bytes),
-                                 rate_and_time_left(state)),
-                     state);
+      progress_.show(
+          fmt::format("{} sent for {} of {}{}", human_size(so_far.stream_bytes), human_size(so_far.done_bytes),
+                      human_size(so_far.content_bytes), rate_and_time_left(state)),
+          state);
     }
     return process_.stop_was_asked_for() ? Result<void>(Error{ErrorCode::kInterrupted, "stopped"}) : Result<void>();
   }
@@ -78,8 +78,11 @@ class SendProgress {
 };
 
 nlohmann::json json_of(const transfer::SendRequest& request) {
-  nlohmann::json json{
-      {"command", "send"}, {"snapshot", request.snapshot}, {"since", nullptr}, {"resume", nullptr}, {"level", request.level}};
+  nlohmann::json json{{"command", "send"},
+                      {"snapshot", request.snapshot},
+                      {"since", nullptr},
+                      {"resume", nullptr},
+                      {"level", request.level}};
   if (request.since) json["since"] = *request.since;
   if (request.resume) json["resume"] = request.resume->text();
   return json;
@@ -99,8 +102,7 @@ Result<nlohmann::json> send_of(const SendArguments& asked, const StreamSink& sin
   options.volume.cache_bytes = limits.cache;
   options.say = [&](const std::string& line) { console.say(line); };
   const auto backing = reading_backing(asked.key, asked.foreign, console);
-  DEDUPFS_ASSIGN(const auto volume,
-                 when_closed(path, [&] { return ReadableVolume::open(path, options, backing); }));
+  DEDUPFS_ASSIGN(const auto volume, when_closed(path, [&] { return ReadableVolume::open(path, options, backing); }));
   SendProgress progress(console, process);
   const auto totals = transfer::send(volume->filesystem(), request, sink,
                                      [&](const transfer::SendTotals& so_far) { return progress.watch(so_far); });
@@ -111,7 +113,8 @@ Result<nlohmann::json> send_of(const SendArguments& asked, const StreamSink& sin
 
 Result<nlohmann::json> run(const SendArguments& asked, const Console& console, const Process& process, int stream) {
   if (asked.is_dry_run)
-    return send_of(asked, [](ByteSpan) { return Result<void>(); }, console, process);
+    return send_of(
+        asked, [](ByteSpan) { return Result<void>(); }, console, process);
   if (asked.file.empty()) return send_of(asked, stream_to(stream, "standard output", process), console, process);
   DEDUPFS_ASSIGN(NewStreamFile file, NewStreamFile::create(asked.file));
   DEDUPFS_ASSIGN(nlohmann::json sent,
@@ -130,8 +133,7 @@ void define_options(Command& app, SendArguments& asked) {
   app.add_option("--resume", asked.resume, "go on where a receiver stopped: it prints the token")
       .type_name("TOKEN")
       .excludes(since);
-  const Option file =
-      app.add_option("--to-file", asked.file, "write the stream to a new file").type_name("FILE");
+  const Option file = app.add_option("--to-file", asked.file, "write the stream to a new file").type_name("FILE");
   app.add_flag("--dry-run", asked.is_dry_run, "write nothing; say how long the stream would be").excludes(file);
   app.add_option("--level", asked.level, "how hard zstd compresses the stream, from 1 to 19")
       .type_name("N")
@@ -167,8 +169,7 @@ int run_send(Arguments arguments, std::ostream& out, std::ostream& err, const Pr
   const LogTo log(console.err(), "dedupfs-send", spdlog::level::warn);
   process.catch_stop_signals();
   const auto sent = run(asked, console, process, stream);
-  if (!sent)
-    return console.fail(sent.error(), sent.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
+  if (!sent) return console.fail(sent.error(), sent.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
   if (!writes_stream) return show(console, "dedupfs-send", *sent, kDone, sent_screen);
   return kDone;
 }

@@ -91,6 +91,9 @@ check_equal "for its owner only" 600 "$(stat -c %a "$scratch/monday")"
 check "files are received" eval 'dedupfs-receive --from-file "$scratch/monday" --into files --as files-1 "$far" &&
   dedupfs-receive --from-file "$scratch/tuesday" --into files --as files-2 "$far"'
 same_tree "they have all of it" "$mnt/.snapshots/tuesday" "$far/.snapshots/files-2/files"
+check "files are taken out of an archive" dedupfs-extract "$scratch/monday" docs -o "$scratch/taken"
+same_tree "as they were" "$mnt/.snapshots/monday/docs" "$scratch/taken/docs"
+check_refused "of changes alone nothing can be taken" 2 'only a part of snapshot' dedupfs-extract "$scratch/tuesday" -o "$scratch/taken"
 python3 - "$scratch/monday" "$scratch/damaged" <<'PY'
 import sys
 stream = bytearray(open(sys.argv[1], "rb").read())

@@ -4,5 +4,5 @@
 
 int main(int argc, char** argv) {
   return dedupfs::tools::run_receive(dedupfs::tools::arguments_of(argc, argv), std::cout, std::cerr,
-                                  dedupfs::tools::own_process());
+                                     dedupfs::tools::own_process());
 }

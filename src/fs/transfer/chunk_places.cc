@@ -90,7 +90,8 @@ Result<void> ChunkPlaces::measure(Runs::const_iterator run) {
   std::uint64_t offset = place.segment;
   for (const RecipeEntry& entry : entries) {
     if (offset >= place.offset && offset < place.offset + place.bytes) {
-      if (entry.kind != RecipeEntry::Kind::kChunk || number_of(entry.chunk) != first + offsets_.size()) return changed();
+      if (entry.kind != RecipeEntry::Kind::kChunk || number_of(entry.chunk) != first + offsets_.size())
+        return changed();
       offsets_.push_back(offset);
     }
     offset += entry.length;

@@ -13,7 +13,7 @@ namespace {
 
 // Of a delta that is made here.
 constexpr std::size_t kLeastWithDelta = 512;
-constexpr std::size_t kLeastGain = 4;  // it has at most such a part of the content's length
+constexpr std::size_t kLeastGain = 4;        // it has at most such a part of the content's length
 constexpr std::uint64_t kAround = 32 << 10;  // of the base, on each side of where the content is likely to be
 
 }  // namespace
@@ -87,10 +87,8 @@ Result<bool> ContentSender::send_stored_delta(InodeNumber inode, const ChangedEn
   DEDUPFS_ASSIGN(const ChunkReader::Stored stored,
                  filesystem_.volume().chunks().reader().get_stored(changed.entry.chunk));
   if (!stored.entry.is_delta() || stored.entry.raw_length > kMaxContentBytes) return false;
-  DeltaContent delta{.inode = inode,
-                     .offset = changed.offset,
-                     .length = stored.entry.raw_length,
-                     .checksum = stored.entry.checksum};
+  DeltaContent delta{
+      .inode = inode, .offset = changed.offset, .length = stored.entry.raw_length, .checksum = stored.entry.checksum};
   std::uint64_t source_bytes = 0;
   for (const ChunkId source : stored.entry.sources) {
     DEDUPFS_ASSIGN(const auto place, places_.find(source));

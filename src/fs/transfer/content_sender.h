@@ -19,7 +19,7 @@
 #include "fs/transfer/chunk_places.h"
 #include "fs/transfer/file_changes.h"
 #include "fs/transfer/records.h"
-#include "fs/transfer/sender.h"
+#include "fs/transfer/send_totals.h"
 #include "fs/trees/committed_tree.h"
 
 namespace dedupfs::transfer {

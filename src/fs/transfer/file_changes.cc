@@ -1,20 +1,15 @@
 #include "fs/transfer/file_changes.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "fs/format/records.h"
+#include "hash/sha256.h"
 
 namespace dedupfs::transfer {
 namespace {
-
-std::uint64_t hash_of(std::string_view bytes) {
-  return XXH3_64bits(bytes.data(), bytes.size());
-}
 
 // The entries of a recipe, looked up by offset, mostly one behind the other.
 class OlderRecipe {
@@ -25,14 +20,14 @@ class OlderRecipe {
     return tree_.walk(Family::kRecipes, encode_inode_key(inode_), encode_key_behind(inode_),
                       [&](std::string_view key, std::string_view value) -> Result<bool> {
                         DEDUPFS_ASSIGN(const RecipeKey place, decode_recipe_key(key));
-                        segments_.push_back({place.offset, hash_of(value)});
+                        segments_.push_back({place.offset, sha256_of(bytes_of(value))});
                         return true;
                       });
   }
 
   bool has(std::uint64_t segment, std::string_view value) const {
     const auto found = std::ranges::lower_bound(segments_, segment, {}, &Segment::offset);
-    return found != segments_.end() && found->offset == segment && found->hash == hash_of(value);
+    return found != segments_.end() && found->offset == segment && found->digest == sha256_of(bytes_of(value));
   }
 
   // The entry that starts there. Null: none does.
@@ -45,7 +40,7 @@ class OlderRecipe {
  private:
   struct Segment {
     std::uint64_t offset = 0;
-    std::uint64_t hash = 0;
+    Sha256Digest digest{};
   };
 
   Result<void> open_segment(std::uint64_t offset) {

@@ -1,7 +1,7 @@
 // The ranges of a file whose content differs between two trees, found from its recipes. Nothing of the content is read.
 //
 // Threads: free function; one user of the trees at a time.
-// Memory:  some bytes for each segment of the older recipe (1,024 chunks).
+// Memory:  40 bytes for each segment of the older recipe (1,024 chunks).
 // Failure: errors of the trees and of the visitor.
 #pragma once
 

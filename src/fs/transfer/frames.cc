@@ -39,8 +39,14 @@ Result<void> FrameWriter::begin(std::string_view header) {
 }
 
 Result<void> FrameWriter::add(const Record& record) {
-  Encoder out(records_);
+  std::string encoded;
+  Encoder out(encoded);
   encode(record, out);
+  return add_encoded(encoded);
+}
+
+Result<void> FrameWriter::add_encoded(std::string_view records) {
+  records_ += records;
   return records_.size() >= kFrameBytes ? flush() : Result<void>();
 }
 

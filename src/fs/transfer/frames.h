@@ -32,6 +32,7 @@ class FrameWriter {
 
   Result<void> begin(std::string_view header);
   Result<void> add(const Record& record);
+  Result<void> add_encoded(std::string_view records);
   // All records that were added are in the sink.
   Result<void> flush();
   std::uint64_t bytes() const { return bytes_; }  // that the sink got

@@ -23,8 +23,7 @@ std::string without_slashes(std::string path) {
 }  // namespace
 
 Result<Attributes> find_entry(Filesystem& filesystem, InodeNumber directory, std::string_view name) {
-  if (!is_valid_name(name))
-    return invalid_argument(fmt::format("'{}' cannot be the name of a file", printable(name)));
+  if (!is_valid_name(name)) return invalid_argument(fmt::format("'{}' cannot be the name of a file", printable(name)));
   DEDUPFS_ASSIGN(const Attributes found, filesystem.lookup(directory, name));
   filesystem.forget(found.inode, 1);
   return found;
@@ -48,8 +47,8 @@ Result<ReceivedFolder> ReceivedFolder::open(Filesystem& filesystem, const std::s
     const std::size_t slash = clean.rfind('/');
     const std::string parent = slash == std::string::npos ? std::string() : clean.substr(0, slash);
     DEDUPFS_ASSIGN(const Attributes above, find_path(filesystem, kRootInode, parent));
-    const auto made = filesystem.make_directory(above.inode, clean.substr(slash == std::string::npos ? 0 : slash + 1),
-                                                0755, {});
+    const auto made =
+        filesystem.make_directory(above.inode, clean.substr(slash == std::string::npos ? 0 : slash + 1), 0755, {});
     if (!made) return made.error().with(printable(path));
     filesystem.forget(made->inode, 1);
     found = *made;

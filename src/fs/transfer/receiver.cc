@@ -12,12 +12,11 @@
 #include <vector>
 
 #include "base/printable.h"
-#include "delta/xdelta3_codec.h"
 #include "fs/format/mode.h"
+#include "fs/transfer/content_receiver.h"
 #include "fs/transfer/frames.h"
 #include "fs/transfer/received_folder.h"
 #include "fs/transfer/records.h"
-#include "store/format/region.h"
 
 namespace dedupfs::transfer {
 namespace {
@@ -36,10 +35,12 @@ class Receiving {
  public:
   Receiving(Filesystem& filesystem, const ReceiveRequest& request, const StreamSource& source,
             const WatchReceive& watch, const ForgetChanged& forget)
-      : filesystem_(filesystem), request_(request), watch_(watch), forget_(forget), frames_(source) {}
-  ~Receiving() { close_file(); }
-  Receiving(const Receiving&) = delete;
-  Receiving& operator=(const Receiving&) = delete;
+      : filesystem_(filesystem),
+        request_(request),
+        watch_(watch),
+        forget_(forget),
+        frames_(source),
+        content_(filesystem, [this](InodeNumber inode) { return known(inode); }) {}
 
   Result<ReceiveTotals> run() {
     DEDUPFS_ASSIGN(const std::string header, frames_.begin());
@@ -50,7 +51,7 @@ class Receiving {
     known_[kRootInode] = folder_->inode();
     DEDUPFS_TRY(prepare());
     const Result<void> received = take_records();
-    close_file();
+    content_.close();
     forget_(std::exchange(changed_, {}));
     if (!received) return interrupted(received.error());
     DEDUPFS_TRY(make_snapshot());
@@ -64,6 +65,7 @@ class Receiving {
     DEDUPFS_TRY(Filesystem::check_snapshot_name(totals_.snapshot_name));
     if (header_.base) {
       DEDUPFS_ASSIGN(base_, folder_->find_copy(*header_.base));
+      if (base_) content_.use_base(base_->snapshot.number);
       if (!base_)
         return Error{ErrorCode::kNotFound,
                      fmt::format("no snapshot here is a copy of '{}' of volume {}, on which the stream builds: send "
@@ -76,9 +78,7 @@ class Receiving {
                    fmt::format("there is a snapshot '{0}' here already: dedupfs-receive --as NAME gives the new one "
                                "another name",
                                printable(totals_.snapshot_name))};
-    state_ = {.snapshot = header_.snapshot,
-              .base = header_.base ? header_.base->number : 0,
-              .position = header_.begin};
+    state_ = {.snapshot = header_.snapshot, .base = header_.base ? header_.base->number : 0, .position = header_.begin};
     DEDUPFS_ASSIGN(const auto before, folder_->state());
     DEDUPFS_TRY(check_state(before));
     is_fresh_ = !before || !(before->snapshot == state_.snapshot && before->base == state_.base);
@@ -93,8 +93,9 @@ class Receiving {
     if (!before) {
       if (is_resumed) return unknown;
       if (header_.base)
-        return Error{ErrorCode::kNotFound, "nothing was received in the folder, and the stream builds on something: "
-                                           "send without --since"};
+        return Error{ErrorCode::kNotFound,
+                     "nothing was received in the folder, and the stream builds on something: "
+                     "send without --since"};
       return {};
     }
     const bool is_begun = before->snapshot == state_.snapshot && before->base == state_.base;
@@ -284,82 +285,17 @@ class Receiving {
 
   // ---------------------------------------------------------------- content
 
-  // The live file, opened for what is written to it.
-  Result<InodeNumber> file(InodeNumber inode) {
-    DEDUPFS_ASSIGN(const InodeNumber number, known(inode));
-    if (opened_ == number) return number;
-    close_file();
-    DEDUPFS_TRY(filesystem_.open_file(number, /*truncate=*/false, {}));
-    opened_ = number;
-    return number;
-  }
-
-  void close_file() {
-    if (opened_ != 0) filesystem_.release_file(std::exchange(opened_, 0), /*was_writer=*/true);
-  }
-
-  void content_done(std::uint64_t offset, std::uint64_t length) {
-    state_.position.offset = offset + length;
+  template <class Content>
+  Result<void> apply_content(const Content& content, std::uint64_t length) {
+    DEDUPFS_TRY(content_.apply(content));
+    state_.position.offset = content.offset + length;
     totals_.done_bytes = finished_bytes_ + state_.position.offset;
-  }
-
-  Result<void> write(InodeNumber inode, std::uint64_t offset, ByteSpan bytes) {
-    DEDUPFS_ASSIGN(const InodeNumber number, file(inode));
-    DEDUPFS_TRY(filesystem_.write(number, offset, bytes, {}, [] { return false; }));
-    content_done(offset, bytes.size());
     return {};
   }
-
-  Result<void> apply(const NewContent& content) {
-    return write(content.inode, content.offset, bytes_of(content.bytes));
-  }
-
-  // Its inode, in the tree that it is in.
-  Result<InodeNumber> node_of_source(const ContentPlace& place) const {
-    DEDUPFS_ASSIGN(const InodeNumber number, known(place.inode));
-    if (place.tree == Tree::kNow) return number;
-    if (!base_) return corruption("the stream names a base, and has none");
-    return node_of(base_->snapshot.number, number);
-  }
-
-  Result<void> apply(const DeltaContent& content) {
-    ByteBuffer source;
-    for (const ContentPlace& place : content.sources) {
-      if (place.length > Xdelta3Codec::kMaxSourceBytes - source.size())
-        return corruption("a delta in the stream has too long a source");
-      DEDUPFS_ASSIGN(const InodeNumber node, node_of_source(place));
-      DEDUPFS_ASSIGN(const auto pieces, filesystem_.read(node, place.offset, place.length, AccessTime::kKept));
-      const std::size_t before = source.size();
-      for (const PinnedBytes& piece : pieces) source.insert(source.end(), piece.bytes.begin(), piece.bytes.end());
-      if (source.size() - before != place.length) return corruption("a source of a delta in the stream is not here");
-    }
-    ByteBuffer target(content.length);
-    DEDUPFS_TRY(Xdelta3Codec::decode(source, bytes_of(content.delta), target));
-    if (delta_checksum_of(target) != content.checksum)
-      return corruption("a delta of the stream gives other bytes than at the sender: the base here differs from its");
-    return write(content.inode, content.offset, target);
-  }
-
-  Result<void> apply(const CopiedContent& content) {
-    DEDUPFS_ASSIGN(const InodeNumber to, file(content.inode));
-    DEDUPFS_ASSIGN(const InodeNumber from, node_of_source(content.source));
-    for (std::uint64_t done = 0; done < content.source.length;) {
-      DEDUPFS_ASSIGN(const std::uint64_t copied,
-                     filesystem_.copy_range(from, content.source.offset + done, to, content.offset + done,
-                                            content.source.length - done));
-      if (copied == 0) return corruption("content that the stream builds on is not here");
-      done += copied;
-    }
-    content_done(content.offset, content.source.length);
-    return {};
-  }
-
-  Result<void> apply(const Hole& hole) {
-    DEDUPFS_ASSIGN(const InodeNumber number, file(hole.inode));
-    DEDUPFS_TRY(filesystem_.allocate(number, hole.offset, hole.length, AllocateMode::kPunchHole));
-    content_done(hole.offset, hole.length);
-    return {};
-  }
+  Result<void> apply(const NewContent& content) { return apply_content(content, content.bytes.size()); }
+  Result<void> apply(const DeltaContent& content) { return apply_content(content, content.length); }
+  Result<void> apply(const CopiedContent& content) { return apply_content(content, content.source.length); }
+  Result<void> apply(const Hole& hole) { return apply_content(hole, hole.length); }
 
   // ---------------------------------------------------------------- attributes
 
@@ -373,12 +309,11 @@ class Receiving {
 
   Result<void> apply(const FinishedInode& finished) {
     DEDUPFS_ASSIGN(const InodeNumber number, known(finished.inode));
-    close_file();
+    content_.close();
     const bool is_folder = number == folder_->inode();
     DEDUPFS_ASSIGN(const auto names, filesystem_.list_xattrs(number));
     for (const std::string& name : names)
-      if (!xattrs_.contains(name) && name != ReceivedState::kXattr)
-        DEDUPFS_TRY(filesystem_.remove_xattr(number, name));
+      if (!xattrs_.contains(name) && name != ReceivedState::kXattr) DEDUPFS_TRY(filesystem_.remove_xattr(number, name));
     xattrs_.clear();
     DEDUPFS_ASSIGN(const Attributes before, filesystem_.attributes(number));
     if (is_folder) {
@@ -390,8 +325,8 @@ class Receiving {
     if (is_regular(before.mode) && before.size != finished.size) owner.size = finished.size;
     DEDUPFS_TRY(filesystem_.set_attributes(number, owner, {}));
     DEDUPFS_TRY(filesystem_.set_attributes(
-        number,
-        {.mode = finished.mode, .atime = finished.atime, .mtime = finished.mtime, .ctime = finished.ctime}, {}));
+        number, {.mode = finished.mode, .atime = finished.atime, .mtime = finished.mtime, .ctime = finished.ctime},
+        {}));
     finished_bytes_ += finished.size;
     totals_.done_bytes = finished_bytes_;
     ++totals_.inodes;
@@ -451,12 +386,12 @@ class Receiving {
   ReceivedState state_;
   Position noted_;
   std::vector<ChangedName> changed_;  // that caches were not told about
-  bool is_fresh_ = true;  // nothing of this stream came before
+  bool is_fresh_ = true;              // nothing of this stream came before
   bool has_begun_ = false;
   bool has_noted_ = false;
   InodeNumber work_ = 0;
   std::unordered_map<InodeNumber, InodeNumber> known_;  // from the sender's numbers to those of the live tree
-  InodeNumber opened_ = 0;
+  ContentReceiver content_;
   std::set<std::string> xattrs_;  // of the inode that is finished next
   std::uint64_t finished_bytes_ = 0;
 };

@@ -141,8 +141,8 @@ class Sending {
       DEDUPFS_TRY(emit(BaseName{std::string(place.name)}));
       return true;
     };
-    DEDUPFS_TRY(base_->walk(Family::kDirents, encode_inode_key(kRootInode), encode_key_behind(kRootInode),
-                            send_base_name));
+    DEDUPFS_TRY(
+        base_->walk(Family::kDirents, encode_inode_key(kRootInode), encode_key_behind(kRootInode), send_base_name));
     DEDUPFS_TRY(changes_->visit_names([this](const Record& record) { return send_name(record); }));
     return std::vector(changes_->inodes().begin(), changes_->inodes().end());
   }
@@ -269,7 +269,7 @@ class Sending {
   FrameWriter frames_;
   std::optional<ContentSender> content_;
   std::optional<TreeChanges> changes_;
-  std::uint64_t step_ = 0;  // the next one
+  std::uint64_t step_ = 0;                 // the next one
   std::unordered_set<InodeNumber> known_;  // to the receiver
 };
 

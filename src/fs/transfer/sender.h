@@ -19,6 +19,7 @@
 #include "base/byte_stream.h"
 #include "base/result.h"
 #include "fs/namespace/filesystem.h"
+#include "fs/transfer/send_totals.h"
 #include "fs/transfer/stream_header.h"
 
 namespace dedupfs::transfer {
@@ -26,21 +27,10 @@ namespace dedupfs::transfer {
 inline constexpr int kDefaultLevel = 6;  // of zstd
 
 struct SendRequest {
-  std::string snapshot;              // its name
-  std::optional<std::string> since;  // the name of an older one
-  std::optional<ResumeToken> resume; // then the two above may be left out
+  std::string snapshot;               // its name
+  std::optional<std::string> since;   // the name of an older one
+  std::optional<ResumeToken> resume;  // then the two above may be left out
   int level = kDefaultLevel;
-};
-
-struct SendTotals {
-  std::uint64_t stream_bytes = 0;   // that the sink got
-  std::uint64_t content_bytes = 0;  // of the files that the stream is about
-  std::uint64_t done_bytes = 0;     // of these
-  std::uint64_t new_bytes = 0;      // of content that travelled, decompressed
-  std::uint64_t delta_bytes = 0;    // of content that travelled as deltas, decoded
-  std::uint64_t copied_bytes = 0;   // of content that the receiver has
-  std::uint64_t names = 0;          // that were removed, made or moved
-  std::uint64_t inodes = 0;
 };
 
 // Called often. An Error ends it.

@@ -65,9 +65,8 @@ auto parsed(std::string_view text, std::string_view what, const Read& read) -> R
     const Json json = Json::parse(text);
     const int version = json.at("version").get<int>();
     if (version > kVersion)
-      return Error{ErrorCode::kVersion,
-                   fmt::format("{} has version {}, and this program knows {}: install a newer one", what, version,
-                               kVersion)};
+      return Error{ErrorCode::kVersion, fmt::format("{} has version {}, and this program knows {}: install a newer one",
+                                                    what, version, kVersion)};
     return read(json);
   } catch (const Json::exception& error) {
     return corruption(fmt::format("{} is malformed: {}", what, printable(error.what())));
@@ -82,9 +81,8 @@ std::string ResumeToken::text() const {
 
 Result<ResumeToken> ResumeToken::parse(std::string_view text) {
   const auto malformed = [&] {
-    return invalid_argument(
-        fmt::format("'{}' is no token: dedupfs-receive --token prints the one of a receive that was interrupted",
-                    printable(text)));
+    return invalid_argument(fmt::format(
+        "'{}' is no token: dedupfs-receive --token prints the one of a receive that was interrupted", printable(text)));
   };
   ResumeToken token;
   const std::size_t dot = text.find('.');

@@ -53,8 +53,8 @@ Result<void> WholeTree::visit_directory(InodeNumber directory, const VisitName& 
         DEDUPFS_ASSIGN(const auto record, named_inode(tree_, entry.inode));
         const std::string& name = entry.name;
         if (!record)
-          return corruption(fmt::format("'{}' in directory {} leads to no inode: unmount and run fsck.dedupfs -y", name,
-                                        directory));
+          return corruption(
+              fmt::format("'{}' in directory {} leads to no inode: unmount and run fsck.dedupfs -y", name, directory));
         const bool has_more_names = !is_directory(record->attributes.mode) && record->attributes.links > 1;
         if (has_more_names && !linked_.insert(entry.inode).second) {
           DEDUPFS_TRY(visit(PlacedName{directory, name, entry.inode}));
@@ -62,8 +62,8 @@ Result<void> WholeTree::visit_directory(InodeNumber directory, const VisitName& 
         }
         if (is_directory(record->attributes.mode)) {
           if (record->attributes.parent != directory)
-            return corruption(fmt::format("directory {} is in the tree twice: unmount and run fsck.dedupfs -y",
-                                          entry.inode));
+            return corruption(
+                fmt::format("directory {} is in the tree twice: unmount and run fsck.dedupfs -y", entry.inode));
           directories_.push_back(entry.inode);
         }
         inodes_.push_back(entry.inode);
@@ -121,10 +121,8 @@ Result<void> TreeChanges::note_name(std::string_view key, const std::optional<st
     DEDUPFS_ASSIGN(entry, decode_dirent(place.parent, *after));
   }
   if (old_entry.inode == entry.inode) return {};  // it moved within the order of its directory
-  changes_.push_back({.parent = place.parent,
-                      .name = std::string(place.name),
-                      .before = old_entry.inode,
-                      .after = entry.inode});
+  changes_.push_back(
+      {.parent = place.parent, .name = std::string(place.name), .before = old_entry.inode, .after = entry.inode});
   if (before && after && old_entry.type == S_IFREG && entry.type == S_IFREG)
     predecessors_.try_emplace(entry.inode, old_entry.inode);
   // The receiver changes the times of all of them.

@@ -96,8 +96,7 @@ Result<void> FrameReader::begin_frame(ControlConnection& connection, const Await
   return {};
 }
 
-Result<std::size_t> FrameReader::read(MutableByteSpan out, ControlConnection& connection,
-                                      const AwaitSocket& await) {
+Result<std::size_t> FrameReader::read(MutableByteSpan out, ControlConnection& connection, const AwaitSocket& await) {
   if (left_ == 0 && end_ == FrameEnd::kNone) DEDUPFS_TRY(begin_frame(connection, await));
   if (end_ != FrameEnd::kNone) return std::size_t{0};
   DEDUPFS_ASSIGN(const std::size_t count, receive_some(out.first(std::min(out.size(), left_)), connection, await));

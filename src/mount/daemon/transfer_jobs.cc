@@ -64,10 +64,8 @@ StreamJobs::Jobs transfer_jobs(FuseMount& mount) {
           return send(mount.filesystem(), request, stream, go_on);
         }}},
       {"receive",
-       {StreamDirection::kFromClient,
-        [&mount](const Json& request, ControlStream& stream, const GoOn& go_on) {
-          return receive(mount, request, stream, go_on);
-        }}},
+       {StreamDirection::kFromClient, [&mount](const Json& request, ControlStream& stream,
+                                               const GoOn& go_on) { return receive(mount, request, stream, go_on); }}},
   };
 }
 

@@ -36,7 +36,9 @@ class ReceiverTest : public testing::Test {
   Result<ReceiveTotals> receive_stream(std::string_view stream, const ReceiveRequest& request = {}) {
     return receive(
         *receiver_, request, out_of(stream), [](const ReceiveTotals&) { return Result<void>(); },
-        [this](const std::vector<ChangedName>& changed) { forgotten_.insert(forgotten_.end(), changed.begin(), changed.end()); });
+        [this](const std::vector<ChangedName>& changed) {
+          forgotten_.insert(forgotten_.end(), changed.begin(), changed.end());
+        });
   }
   Result<ReceiveTotals> receive_records(const std::vector<Record>& records, const ReceiveRequest& request = {}) {
     return receive_stream(stream_of(records, kHeader), request);
@@ -46,7 +48,9 @@ class ReceiverTest : public testing::Test {
     EXPECT_TRUE(ok(send(*sender_, request, into(stream), [](const SendTotals&) { return Result<void>(); })));
     return stream;
   }
-  std::string message_of(const Result<ReceiveTotals>& result) { return result ? "it succeeded" : result.error().message(); }
+  std::string message_of(const Result<ReceiveTotals>& result) {
+    return result ? "it succeeded" : result.error().message();
+  }
   std::string content_of(InodeNumber directory, std::string_view name) {
     const Attributes file = value_of(find_entry(*receiver_, directory, name));
     std::string bytes;
@@ -168,8 +172,8 @@ TEST_F(ReceiverTest, CachesAreToldOfAllThatChanged) {
   ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "2", .since = "1"}))));
 
   const auto has = [&](InodeNumber inode, const std::optional<std::string>& name) {
-    return std::ranges::any_of(forgotten_,
-                               [&](const ChangedName& changed) { return changed.inode == inode && changed.name == name; });
+    return std::ranges::any_of(
+        forgotten_, [&](const ChangedName& changed) { return changed.inode == inode && changed.name == name; });
   };
   EXPECT_TRUE(has(kRootInode, "old name"));
   EXPECT_TRUE(has(kRootInode, "new name"));
@@ -213,8 +217,7 @@ TEST_F(ReceiverTest, HostilePathsAndInodesLeadNowhere) {
 }
 
 TEST_F(ReceiverTest, ADeltaThatGivesOtherBytesIsNotWritten) {
-  const auto received = receive_records({MadeInode{1, "file", 7, S_IFREG | 0644},
-                                         NewContent{7, 0, "0123456789"},
+  const auto received = receive_records({MadeInode{1, "file", 7, S_IFREG | 0644}, NewContent{7, 0, "0123456789"},
                                          DeltaContent{7, 10, 5, 0x1234, {{Tree::kNow, 7, 0, 10}}, "no delta"}});
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, received));
   EXPECT_EQ(content_of(kRootInode, "file"), "0123456789");

@@ -5,10 +5,13 @@
 namespace dedupfs::transfer {
 namespace {
 
-const SnapshotIdentity kMonday{"93883694-6fbf-47b9-ab10-ed37024f0ba1", 3, "mon\xff" "day", 1'700'000'000};
+const SnapshotIdentity kSent{"93883694-6fbf-47b9-ab10-ed37024f0ba1", 3,
+                             "mon\xff"
+                             "day",
+                             1'700'000'000};
 
 TEST(ResumeToken, IsAWordThatComesBack) {
-  const ResumeToken token{kMonday.volume, 3, 2, {17, 123'456'789}};
+  const ResumeToken token{kSent.volume, 3, 2, {17, 123'456'789}};
   const auto again = ResumeToken::parse(token.text());
   ASSERT_TRUE(again);
   EXPECT_EQ(*again, token);
@@ -16,14 +19,15 @@ TEST(ResumeToken, IsAWordThatComesBack) {
 }
 
 TEST(ResumeToken, OtherWordsAreRefused) {
-  for (const std::string text : {"", ".", "uuid", "uuid.3", "uuid.3.2.17", "uuid.3.2.17.", "uuid.3.2.17.5.6", "uuid.0.0.1.1",
-                                 "uuid.3.2.-1.5", "uuid.99999999.0.1.1", "uuid.3.2.17.99999999999999999999", ".3.2.17.5"})
+  for (const std::string text :
+       {"", ".", "uuid", "uuid.3", "uuid.3.2.17", "uuid.3.2.17.", "uuid.3.2.17.5.6", "uuid.0.0.1.1", "uuid.3.2.-1.5",
+        "uuid.99999999.0.1.1", "uuid.3.2.17.99999999999999999999", ".3.2.17.5"})
     EXPECT_FALSE(ResumeToken::parse(text)) << text;
 }
 
 TEST(StreamHeader, ComesBackAsItWas) {
-  StreamHeader header{.snapshot = kMonday, .held_until_unix_seconds = 1'800'000'000, .begin = {5, 6}};
-  header.base = SnapshotIdentity{kMonday.volume, 2, "sunday", 1'600'000'000};
+  StreamHeader header{.snapshot = kSent, .held_until_unix_seconds = 1'800'000'000, .begin = {5, 6}};
+  header.base = SnapshotIdentity{kSent.volume, 2, "sunday", 1'600'000'000};
   const auto again = StreamHeader::parse(header.text());
   ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(again->snapshot, header.snapshot);
@@ -34,7 +38,7 @@ TEST(StreamHeader, ComesBackAsItWas) {
 }
 
 TEST(StreamHeader, OfAnotherVersionNamesTheRemedy) {
-  std::string text = StreamHeader{.snapshot = kMonday}.text();
+  std::string text = StreamHeader{.snapshot = kSent}.text();
   const std::string version = "\"version\":1";
   ASSERT_NE(text.find(version), std::string::npos);
   text.replace(text.find(version), version.size(), "\"version\":2");
@@ -45,7 +49,8 @@ TEST(StreamHeader, OfAnotherVersionNamesTheRemedy) {
 }
 
 TEST(StreamHeader, MalformedOnesAreCorrupt) {
-  for (const std::string text : {"", "{}", "[]", "null", "{\"version\":\"1\"}", "{\"version\":1}", "{\"version\":1,\"snapshot\":5}"}) {
+  for (const std::string text :
+       {"", "{}", "[]", "null", "{\"version\":\"1\"}", "{\"version\":1}", "{\"version\":1,\"snapshot\":5}"}) {
     const auto header = StreamHeader::parse(text);
     ASSERT_FALSE(header) << text;
     EXPECT_EQ(header.error().code(), ErrorCode::kCorruption) << text;
@@ -53,7 +58,7 @@ TEST(StreamHeader, MalformedOnesAreCorrupt) {
 }
 
 TEST(ReceivedState, ComesBackAsItWas) {
-  const ReceivedState state{.snapshot = kMonday, .base = 2, .is_complete = false, .position = {7, 8}};
+  const ReceivedState state{.snapshot = kSent, .base = 2, .is_complete = false, .position = {7, 8}};
   const auto again = ReceivedState::parse(state.text());
   ASSERT_TRUE(again);
   EXPECT_EQ(again->snapshot, state.snapshot);

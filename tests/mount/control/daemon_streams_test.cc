@@ -29,8 +29,8 @@ StreamSink into(std::string& text) {
 
 // In pieces that grow, so that they are of odd sizes.
 WaitingSource from(std::string text, const Result<std::size_t>& end = std::size_t{0}) {
-  return [text = std::move(text), end, at = std::size_t{0},
-          piece = std::size_t{0}](MutableByteSpan out, const GoOn&) mutable -> Result<std::size_t> {
+  return [text = std::move(text), end, at = std::size_t{0}, piece = std::size_t{0}](
+             MutableByteSpan out, const GoOn&) mutable -> Result<std::size_t> {
     if (at == text.size()) return end;
     piece = piece * 3 / 2 + 1;
     const std::size_t count = std::min({piece, out.size(), text.size() - at});

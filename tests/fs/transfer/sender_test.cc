@@ -1,3 +1,5 @@
+#include "fs/transfer/sender.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +11,6 @@
 
 #include "fs/test_filesystem.h"
 #include "fs/transfer/receiver.h"
-#include "fs/transfer/sender.h"
 #include "fs/transfer/streams.h"
 
 namespace dedupfs::transfer {
@@ -43,11 +44,10 @@ class Description {
  private:
   void describe(InodeNumber inode, const std::string& path) {
     const Attributes attributes = value_of(filesystem_.attributes(inode));
-    std::string line = fmt::format("{:o} {}:{} links {} device {} size {} mtime {}.{} atime {}.{}", attributes.mode,
-                                   attributes.uid, attributes.gid, attributes.links, attributes.device,
-                                   is_directory(attributes.mode) ? 0 : attributes.size, attributes.mtime.seconds,
-                                   attributes.mtime.nanoseconds, attributes.atime.seconds,
-                                   attributes.atime.nanoseconds);
+    std::string line = fmt::format(
+        "{:o} {}:{} links {} device {} size {} mtime {}.{} atime {}.{}", attributes.mode, attributes.uid,
+        attributes.gid, attributes.links, attributes.device, is_directory(attributes.mode) ? 0 : attributes.size,
+        attributes.mtime.seconds, attributes.mtime.nanoseconds, attributes.atime.seconds, attributes.atime.nanoseconds);
     const auto [first, is_first] = seen_.try_emplace(inode_of(inode), path);
     if (!is_first) line += " is " + first->second;
     for (const std::string& name : sorted(value_of(filesystem_.list_xattrs(inode))))
@@ -96,13 +96,13 @@ void make_snapshot(TestFilesystem& volume, const std::string& name) {
   ASSERT_TRUE(ok(volume->create_snapshot(name)));
 }
 
-class TransferTest : public testing::Test {
+class SenderTest : public testing::Test {
  protected:
   TestFilesystem sender_;
   TestFilesystem receiver_;
 };
 
-TEST_F(TransferTest, AWholeSnapshotIsTheSameAtTheReceiver) {
+TEST_F(SenderTest, AWholeSnapshotIsTheSameAtTheReceiver) {
   const InodeNumber folder = sender_.make_directory(kRootInode, "folder", 0750);
   const InodeNumber file = sender_.make_file(folder, "file", random_text(300'000, 1));
   sender_.make_file(folder, "tiny", "tiny");
@@ -124,7 +124,6 @@ TEST_F(TransferTest, AWholeSnapshotIsTheSameAtTheReceiver) {
   EXPECT_EQ(snapshot_of(receiver_, "monday"), snapshot_of(sender_, "monday"));
   EXPECT_EQ(receiver_->snapshots()[0].created_unix_seconds, sender_->snapshots()[0].created_unix_seconds);
 }
-
 
 // Random changes to a tree, of all kinds, with many renames.
 class Changer {
@@ -188,9 +187,7 @@ class Changer {
       case 7: return (void)volume_->unlink(place.parent, place.name);
       case 8: return (void)volume_->remove_directory(place.parent, place.name);
       case 9: return (void)volume_->make_link(inode, directory, some_name());
-      case 10:
-        return (void)volume_->set_attributes(
-            inode, {.mode = seed() & 0777, .uid = seed() & 7}, {});
+      case 10: return (void)volume_->set_attributes(inode, {.mode = seed() & 0777, .uid = seed() & 7}, {});
       case 11:
         if (below(2) == 0) return (void)volume_->remove_xattr(inode, "user.a");
         return (void)volume_->set_xattr(inode, "user.a", some_name(), XattrMode::kSet);
@@ -222,7 +219,7 @@ class Changer {
   std::mt19937 random_;
 };
 
-TEST_F(TransferTest, ChangesGiveTheSameSnapshotWhateverTheyAre) {
+TEST_F(SenderTest, ChangesGiveTheSameSnapshotWhateverTheyAre) {
   for (unsigned seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE(seed);
     TestFilesystem sender, receiver;
@@ -240,7 +237,7 @@ TEST_F(TransferTest, ChangesGiveTheSameSnapshotWhateverTheyAre) {
 }
 
 // The stream breaks at some byte; the sender goes on where the receiver's token says.
-TEST_F(TransferTest, WhatBreaksGoesOnAnywhere) {
+TEST_F(SenderTest, WhatBreaksGoesOnAnywhere) {
   for (unsigned seed = 1; seed <= 4; ++seed) {
     TestFilesystem sender;
     Changer changer(sender, seed);
@@ -258,7 +255,8 @@ TEST_F(TransferTest, WhatBreaksGoesOnAnywhere) {
         EXPECT_TRUE(fails_with(ErrorCode::kIo, receive_from(receiver, stream.substr(0, cut))));
         const auto state = value_of(find_received(*receiver, ""));
         SendRequest rest = request;
-        if (state && !state->is_complete) rest = {.snapshot = {}, .since = {}, .resume = value_of(ResumeToken::parse(state->token().text()))};
+        if (state && !state->is_complete)
+          rest = {.snapshot = {}, .since = {}, .resume = value_of(ResumeToken::parse(state->token().text()))};
         ASSERT_TRUE(ok(receive_from(receiver, stream_of(sender, rest))));
       };
       receive_in_parts({.snapshot = "1"}, first);
@@ -269,7 +267,7 @@ TEST_F(TransferTest, WhatBreaksGoesOnAnywhere) {
   }
 }
 
-TEST_F(TransferTest, ABrokenOneMayAlsoBeginAnew) {
+TEST_F(SenderTest, ABrokenOneMayAlsoBeginAnew) {
   Changer changer(sender_, 7);
   changer.change(60);
   make_snapshot(sender_, "1");
