@@ -144,7 +144,7 @@ int run_receive(Arguments arguments, std::ostream& out, std::ostream& err, const
   Console console({.name = "dedupfs-receive", .usage_error = kUsageError, .failed = kFailed}, out, err);
   ReceiveArguments asked;
   Command app("Makes a snapshot in a dedupfs volume of a stream of dedupfs-send.", "dedupfs-receive");
-  app.example("dedupfs-send /backup --snapshot monday | ssh host dedupfs-receive /srv/copy");
+  app.example("dedupfs-receive --from-file /mnt/usb/monday.dedupfs /srv/copy");
   define_options(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 

@@ -221,17 +221,32 @@ class RemoteRun {
     DEDUPFS_ASSIGN(const Replica replica, newest());
     const auto system = Backing::posix();
     UnfinishedVolume unfinished;
-    DEDUPFS_ASSIGN(folder_, vacant_folder(whole_path(asked_.folder), *system, unfinished));
+    auto begun = system->open_root(whole_path(asked_.folder));
+    const bool goes_on = begun && (*begun)->status(kUnfinishedClone).value_or(Backing::Status()).type == Backing::Type::kFile;
+    if (goes_on) {
+      folder_ = std::move(*begun);
+    } else {
+      DEDUPFS_ASSIGN(folder_, vacant_folder(whole_path(asked_.folder), *system, unfinished));
+    }
     document_["volume"] = folder_->path().string();
     total_ = total_bytes(replica.files);
     begin("clone");
-    std::set<std::string> names = {std::string(kIndexDirectory), std::string(kContainersDirectory)};
-    for (const auto& [path, file] : replica.files) names.insert(path.substr(0, path.find('/')));
-    unfinished.made(folder_, {names.begin(), names.end()});
-    DEDUPFS_TRY(
+    if (!goes_on) {
+      std::set<std::string> names = {std::string(kIndexDirectory), std::string(kContainersDirectory),
+                                     std::string(kUnfinishedClone)};
+      for (const auto& [path, file] : replica.files) names.insert(path.substr(0, path.find('/')));
+      unfinished.made(folder_, {names.begin(), names.end()});
+    }
+    const auto cloned =
         clone_replica(*bucket_, replica, *folder_,
-                      {.go_on = [this] { return go_on(); }, .when_written = [this](auto bytes) { done_ += bytes; }}));
-    unfinished.keep();
+                      {.go_on = [this] { return go_on(); }, .when_written = [this](auto bytes) { done_ += bytes; }});
+    // What the bucket cannot give, it will not give later. Everything else may go on.
+    const bool may_go_on = cloned || (cloned.error().code() != ErrorCode::kCorruption &&
+                                      cloned.error().code() != ErrorCode::kNotFound);
+    if (may_go_on) unfinished.keep();
+    if (!cloned)
+      return may_go_on ? Error{cloned.error().code(), cloned.error().message() + "; the same command goes on with it"}
+                       : cloned.error();
     record_ = {
         .volume = replica.head.volume,
         .where = asked_.where,

@@ -60,6 +60,7 @@ void BackgroundShipper::stop() {
     stopping_ = true;
   }
   wakeup_.notify_all();
+  try_ended_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -98,15 +99,35 @@ std::uint64_t BackgroundShipper::ship_soon() {
   return done;
 }
 
+Result<void> BackgroundShipper::await_shipped() {
+  const MutexLock lock(mutex_);
+  const std::uint64_t awaited = begun_tries_ + 1;  // one that runs may have begun too early
+  while (shipped_try_ < awaited && failed_try_ < awaited) {
+    if (stopping_) return Error{ErrorCode::kInterrupted, "the volume is being unmounted, and was not shipped"};
+    if (status_.is_fenced)
+      return Error{ErrorCode::kReadOnly, status_.failure.value_or("the volume is not shipped any more")};
+    is_asked_ = true;
+    wakeup_.notify_all();
+    try_ended_.wait(mutex_, [&] {
+      mutex_.assert_held();
+      return stopping_ || shipped_try_ >= awaited || failed_try_ >= awaited;
+    });
+  }
+  if (shipped_try_ >= awaited) return {};
+  return try_failure_->code() == kFenced ? Error{ErrorCode::kReadOnly, try_failure_->message()} : *try_failure_;
+}
+
 Result<Shipper::Shipped> BackgroundShipper::ship_now(const GoOn& go_on) {
   return ship(go_on);
 }
 
 Result<Shipper::Shipped> BackgroundShipper::ship(const GoOn& go_on) {
   const MutexLock one_at_a_time(shipping_);
+  std::uint64_t this_try = 0;
   {
     const MutexLock lock(mutex_);
     status_.is_shipping = true;
+    this_try = ++begun_tries_;
   }
   go_on_ = go_on;
   auto shipped = guarded([&] {
@@ -114,7 +135,8 @@ Result<Shipper::Shipped> BackgroundShipper::ship(const GoOn& go_on) {
     return capture_and_ship();
   });
   go_on_ = nullptr;
-  note(shipped);
+  note(shipped, this_try);
+  try_ended_.notify_all();
   return shipped;
 }
 
@@ -170,12 +192,14 @@ Result<Shipper::Shipped> BackgroundShipper::capture_and_ship() {
   return shipped;
 }
 
-void BackgroundShipper::note(const Result<Shipper::Shipped>& shipped) {
+void BackgroundShipper::note(const Result<Shipper::Shipped>& shipped, std::uint64_t this_try) {
   bool found_fence = false;
   {
     const MutexLock lock(mutex_);
     status_.is_shipping = false;
     ++status_.tries;
+    (shipped ? shipped_try_ : failed_try_) = this_try;
+    if (!shipped) try_failure_ = shipped.error();
     if (shipped) {
       if (status_.failure) spdlog::info("the volume is shipped to {} again", status_.where.address);
       status_.failure.reset();

@@ -61,6 +61,9 @@ class BackgroundShipper {
   Result<Shipper::Shipped> ship_now(const GoOn& go_on);
   // The same in the background. When status() has so many tries, it is done.
   std::uint64_t ship_soon();
+  // Returns when the bucket has what was durable in the volume before the call. Those who wait share a ship. The error of the first try
+  // that began after the call; kInterrupted if the thread ends; at once if the volume is fenced.
+  Result<void> await_shipped();
   // Ends the thread, and what it is shipping. ship_now() still works.
   void stop();
   Status status() const;
@@ -75,7 +78,7 @@ class BackgroundShipper {
   void run();
   Result<Shipper::Shipped> ship(const GoOn& go_on) DEDUPFS_EXCLUDES(shipping_, mutex_);
   Result<Shipper::Shipped> capture_and_ship() DEDUPFS_REQUIRES(shipping_);
-  void note(const Result<Shipper::Shipped>& shipped) DEDUPFS_EXCLUDES(mutex_);
+  void note(const Result<Shipper::Shipped>& shipped, std::uint64_t this_try) DEDUPFS_EXCLUDES(mutex_);
   std::uint64_t lacking_bytes() const DEDUPFS_EXCLUDES(mutex_);
 
   Volume& volume_;
@@ -93,11 +96,16 @@ class BackgroundShipper {
 
   mutable Mutex mutex_;
   bool is_asked_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  std::uint64_t begun_tries_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  std::uint64_t shipped_try_ DEDUPFS_GUARDED_BY(mutex_) = 0;  // the last that succeeded, counted as begun_tries_
+  std::uint64_t failed_try_ DEDUPFS_GUARDED_BY(mutex_) = 0;   // the last that did not
+  std::optional<Error> try_failure_ DEDUPFS_GUARDED_BY(mutex_);  // of it
   Status status_ DEDUPFS_GUARDED_BY(mutex_);
   // What the bucket has of containers from the first on that was not full then.
   std::uint32_t first_lacking_ DEDUPFS_GUARDED_BY(mutex_) = 1;
   std::uint64_t bytes_there_ DEDUPFS_GUARDED_BY(mutex_) = 0;
-  ConditionVariable wakeup_;  // stopping_ changes with mutex_
+  ConditionVariable wakeup_;     // stopping_ changes with mutex_
+  ConditionVariable try_ended_;  // of those who wait in await_shipped()
   std::thread thread_;
 };
 

@@ -2,11 +2,14 @@
 //
 // Threads: free functions, safe from any thread.
 // Failure: as Bucket and the folder; kCorruption names the object that is missing or damaged. What was written stays, without a superblock:
-//          it is no volume.
+//          it is no volume, and the next clone into the folder goes on with it.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "base/backing.h"
 #include "base/go_on.h"
@@ -15,12 +18,18 @@
 
 namespace dedupfs {
 
+// The file that says so of a folder, with the uuid of the volume. No image of a volume has it.
+inline constexpr std::string_view kUnfinishedClone = "clone.new";
+
 struct CloneSettings {
   GoOn go_on = [] { return Result<void>(); };
-  std::function<void(std::uint64_t bytes)> when_written = [](std::uint64_t) {};
+  std::function<void(std::uint64_t bytes)> when_written = [](std::uint64_t) {};  // or found there
 };
 
-// `folder` is empty. Every byte is compared with its digest, and is durable when this returns.
+// The volume of which a clone was not finished there. Nothing: none was begun.
+Result<std::optional<std::string>> find_unfinished_clone(BackingFolder& folder);
+// `folder` is empty, or has an unfinished clone of the volume, maybe of an older head: then what is there already is compared with its
+// digest, and what differs is read from the bucket. Every byte is compared, and is durable when this returns.
 Result<void> clone_replica(Bucket& bucket, const Replica& replica, BackingFolder& folder,
                            const CloneSettings& settings);
 

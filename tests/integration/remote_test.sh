@@ -97,6 +97,20 @@ check "and what was not shipped is in the volume" eval 'mount_volume ro && cmp "
 unmount_volume
 give_back
 
+# fsync that means the bucket.
+place=durable
+check "a volume is mounted with durability=remote" new_shipped_volume "remote_lag=0,durability=remote"
+write_tree one
+check "fsync returns" commit
+write_tree two # and no fsync
+cp -a "$mnt/one" "$scratch/acknowledged"
+crash
+check "the disk is lost, and the bucket has" restore
+same_tree "all that fsync had acknowledged" "$scratch/acknowledged" "$there/one"
+give_back
+mkfs.dedupfs "$scratch/without" >/dev/null 2>&1
+check_refused "a volume without a bucket cannot promise that" 32 'dedupfs-remote attach' dedupfs "$scratch/without" "$mnt" -o durability=remote
+
 # A volume that tells the bucket nothing.
 place=second
 echo secret >"$scratch/key"

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
+#include <future>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "fake_image.h"
 #include "store/reclaimed_volume.h"
@@ -149,6 +153,9 @@ TEST_F(BackgroundShipperTest, OneThatIsFencedStopsAndTheVolumeGoesOn) {
   EXPECT_TRUE(shipper->status().is_fenced);
   EXPECT_FALSE(shipper->ship_now(always()));
   EXPECT_THAT(fences_, testing::ElementsAre(HasSubstr("another machine"))) << "once";
+  const auto awaited = shipper->await_shipped();
+  ASSERT_FALSE(awaited);
+  EXPECT_EQ(awaited.error().code(), ErrorCode::kReadOnly);
   volume_.expect_kept();
 }
 
@@ -161,6 +168,84 @@ TEST_F(BackgroundShipperTest, ACopyThatDoesNotWriteThereHasNone) {
   EXPECT_EQ(start(), nullptr);
   std::filesystem::remove(volume_.path() / kRemoteFile);
   EXPECT_EQ(start(), nullptr);
+}
+
+TEST_F(BackgroundShipperTest, WhoAwaitsAShipHasEverythingInTheBucket) {
+  const auto shipper = start();
+  volume_.keep(chunks(0, 5));
+  ASSERT_TRUE(volume_.commit());
+
+  const auto shipped = shipper->await_shipped();
+
+  ASSERT_TRUE(shipped) << shipped.error().message();
+  expect_bucket_gives(volume_.kept());
+}
+
+TEST_F(BackgroundShipperTest, ThoseWhoWaitTogetherShareAShip) {
+  const auto shipper = start();
+  std::promise<void> first_began, all_wait;
+  std::atomic<int> heads = 0;
+  bucket_.set_hook([&](const MemoryBucket::Call& call, MemoryBucket::When when) {
+    if (call.operation != MemoryBucket::Operation::kPut || !call.object.starts_with("head/") ||
+        when != MemoryBucket::When::kBefore)
+      return;
+    if (++heads != 1) return;
+    first_began.set_value();
+    all_wait.get_future().wait();
+  });
+  volume_.keep(chunks(0, 5));
+  ASSERT_TRUE(volume_.commit());
+  auto first = std::async(std::launch::async, [&] { return shipper->await_shipped(); });
+  first_began.get_future().wait();
+  volume_.keep(chunks(5, 10));
+  ASSERT_TRUE(volume_.commit());
+  std::vector<std::future<Result<void>>> later;
+  for (int i = 0; i < 10; ++i)
+    later.push_back(std::async(std::launch::async, [&] { return shipper->await_shipped(); }));
+  for (const auto& waiting : later)
+    EXPECT_EQ(waiting.wait_for(std::chrono::seconds(0)), std::future_status::timeout) << "not by the one that runs";
+  all_wait.set_value();
+
+  EXPECT_TRUE(first.get());
+  for (auto& waiting : later) EXPECT_TRUE(waiting.get());
+
+  EXPECT_LT(heads, 6);
+  bucket_.set_hook({});
+  expect_bucket_gives(volume_.kept());
+}
+
+TEST_F(BackgroundShipperTest, WhoAwaitsAShipIsToldThatItFailed) {
+  const auto shipper = start();
+  bucket_.set_fault([](const MemoryBucket::Call&) { return MemoryBucket::Fault::kFails; });
+  volume_.keep(chunks(0, 5));
+  ASSERT_TRUE(volume_.commit());
+
+  const auto failed = shipper->await_shipped();
+
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message(), HasSubstr("told to fail"));
+  bucket_.set_fault({});
+  EXPECT_TRUE(shipper->await_shipped()) << "a later one has it";
+}
+
+TEST_F(BackgroundShipperTest, NobodyAwaitsAShipForEver) {
+  const auto shipper = start();
+  std::promise<void> began, stopped;
+  bucket_.set_hook([&, is_first = true](const MemoryBucket::Call&, MemoryBucket::When) mutable {
+    if (!std::exchange(is_first, false)) return;
+    began.set_value();
+    stopped.get_future().wait();
+  });
+  auto waiting = std::async(std::launch::async, [&] { return shipper->await_shipped(); });
+  began.get_future().wait();
+  auto stopping = std::async(std::launch::async, [&] { shipper->stop(); });
+  const auto outcome = waiting.get();
+  stopped.set_value();
+  stopping.get();
+
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code(), ErrorCode::kInterrupted);
+  EXPECT_FALSE(shipper->await_shipped()) << "after the end, too";
 }
 
 TEST_F(BackgroundShipperTest, WhoAsksCanStopIt) {

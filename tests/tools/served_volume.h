@@ -11,6 +11,7 @@
 #include "fs/test_filesystem.h"
 #include "mount/control/control_socket.h"
 #include "mount/daemon/control_handlers.h"
+#include "mount/daemon/transfer_jobs.h"
 #include "mount/fuse/fuse_operations.h"
 
 namespace dedupfs::tools {
@@ -64,7 +65,7 @@ class ServedVolume {
  public:
   ServedVolume() {
     fill(filesystem_);
-    streams_ = value_of(StreamJobs::make(stream_jobs(mount_)));
+    streams_ = value_of(StreamJobs::make(transfer_jobs(mount_)));
     server_ =
         value_of(ControlServer::start(*filesystem_->volume().folder(),
                                       control_handlers(mount_, request_, /*shipper=*/nullptr), streams_->handlers()));

@@ -229,7 +229,7 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
          DEDUPFS_ASSIGN(const CloneRequest clone, clone_request_of(asked));
          DEDUPFS_ASSIGN(const CloneTotals totals, mount.filesystem().clone_tree(clone.from, clone.parent, clone.name));
          mount.invalidate({{clone.parent, clone.name}, {clone.parent, std::nullopt}});
-         if (mount.is_dirsync()) DEDUPFS_TRY(mount.filesystem().sync());
+         if (mount.is_dirsync()) DEDUPFS_TRY(mount.sync());
          return clone_json(totals);
        }},
       {"received", [&mount](const Json& asked) { return received_token(mount, asked); }},

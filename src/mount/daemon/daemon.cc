@@ -244,10 +244,16 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request,
 // Null: the volume has no bucket, or does not write there. What others say of a bucket is not believed.
 Result<std::unique_ptr<BackgroundShipper>> start_shipper(Filesystem& filesystem, const MountRequest& request) {
   if (request.options.read_only || request.options.foreign) return std::unique_ptr<BackgroundShipper>();
-  return BackgroundShipper::start(
+  auto shipper = BackgroundShipper::start(
       filesystem.volume(), [&filesystem] { return filesystem.sync_what_fits(); },
       {.lag = request.options.remote_lag,
        .when_fenced = [&filesystem](const Error& fenced) { filesystem.end_changes(fenced); }});
+  if (request.options.durability == Durability::kRemote && shipper && *shipper == nullptr)
+    return invalid_argument(
+        fmt::format("-o durability=remote: {0} has no bucket that it writes to: dedupfs-remote attach {0} s3://... gives "
+                    "it one",
+                    request.volume.string()));
+  return shipper;
 }
 
 // What was written since the last time. Returns what to tell whoever unmounts, if it cannot be done: the volume itself loses nothing.
@@ -374,6 +380,8 @@ int run_daemon(const MountRequest& request, Startup& startup, Supervision& super
     return kMountFailed;
   }
   FuseMount mount(**filesystem, request.options);
+  if (request.options.durability == Durability::kRemote && *shipper)
+    mount.when_synced([shipper = shipper->get()] { return shipper->await_shipped(); });
   mount.answer_publicly(public_questions(mount, shipper->get()));
   const Control control = start_control(mount, request, shipper->get());
   (*filesystem)->volume().warn_of_small_index_memory();

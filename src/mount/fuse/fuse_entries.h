@@ -24,7 +24,7 @@ template <class Body>
 auto durably(FuseMount& mount, bool wanted, Body&& body) -> decltype(body()) {
   auto result = body();
   if (!result || !wanted) return result;
-  if (const Result<void> synced = mount.filesystem().sync(); !synced) {
+  if (const Result<void> synced = mount.sync(); !synced) {
     if constexpr (requires { *result; }) take_back(mount, *result);
     return synced.error();
   }

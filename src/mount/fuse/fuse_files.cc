@@ -83,11 +83,11 @@ void op_flush(fuse_req_t req, fuse_ino_t inode, fuse_file_info* info) {
 }
 
 void op_fsync(fuse_req_t req, fuse_ino_t inode, int, fuse_file_info*) {
-  reply(req, [&] { return mount_of(req).filesystem().sync_file(inode); });
+  reply(req, [&] { return mount_of(req).sync_file(inode); });
 }
 
 void op_fsyncdir(fuse_req_t req, fuse_ino_t, int, fuse_file_info*) {
-  reply(req, [&] { return mount_of(req).filesystem().sync(); });
+  reply(req, [&] { return mount_of(req).sync(); });
 }
 
 namespace {
@@ -106,7 +106,7 @@ Result<Filesystem::AllocateMode> allocate_mode(int mode) {
 
 Result<void> sync_if_asked(FuseMount& mount, const OpenFile& file) {
   if (!file.mode.durable && !mount.is_sync()) return {};
-  return mount.filesystem().sync_file(file.inode);
+  return mount.sync_file(file.inode);
 }
 
 }  // namespace

@@ -43,6 +43,16 @@ bool FuseMount::opens_directly(const Attributes& made, int flags) const {
   return (flags & O_ACCMODE) == O_WRONLY && (made.mode & (S_ISUID | S_ISGID)) == 0;
 }
 
+Result<void> FuseMount::sync() {
+  DEDUPFS_TRY(filesystem_.sync());
+  return replicate_();
+}
+
+Result<void> FuseMount::sync_file(InodeNumber inode) {
+  DEDUPFS_TRY(filesystem_.sync_file(inode));
+  return replicate_();
+}
+
 void FuseMount::invalidate(const ContentRange& range) {
   // Fails if the kernel does not know the inode any more; then it has no pages of it, either.
   fuse_lowlevel_notify_inval_inode(session_, range.inode, static_cast<off_t>(range.offset),

@@ -53,6 +53,12 @@ class FuseMount {
     dirsync_ = dirsync;
   }
 
+  // What has happened is durable when they return: on the disk, and wherever else when_synced() says.
+  Result<void> sync();
+  Result<void> sync_file(InodeNumber inode);
+  // Call it before the loop: what makes durable elsewhere what is durable on the disk.
+  void when_synced(std::function<Result<void>()> replicate) { replicate_ = std::move(replicate); }
+
   // Call it before the loop: sets the work for the first request of the kernel.
   void when_connected(std::function<void()> connected) { connected_ = std::move(connected); }
   // Call it before the loop, once: what everybody may ask. `makers` may refer to this mount.
@@ -126,6 +132,7 @@ class FuseMount {
   std::string device_ DEDUPFS_GUARDED_BY(session_mutex_);
   unsigned kernel_minor_ = 0;
   std::function<void()> connected_ = [] {};
+  std::function<Result<void>()> replicate_ = [] { return Result<void>(); };
   // A few threads, so that one that waits for a slow read does not hold up writers of other files.
   std::unique_ptr<ThreadPool> invalidations_ = std::make_unique<ThreadPool>(4, "invalidate");
   std::unique_ptr<PublicAnswers> public_answers_;

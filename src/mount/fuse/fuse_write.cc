@@ -23,7 +23,7 @@ Result<Written> write(fuse_req_t req, const WriteRequest& request, ByteSpan byte
   const FuseCaller caller(req);
   DEDUPFS_TRY(filesystem.write(request.range.inode, request.range.offset, bytes, caller, is_cancelled(req)));
   settle_mode(req, caller, request.range.inode);
-  if (request.durable) DEDUPFS_TRY(filesystem.sync_file(request.range.inode));
+  if (request.durable) DEDUPFS_TRY(mount_of(req).sync_file(request.range.inode));
   return Written{bytes.size()};
 }
 

@@ -8,17 +8,16 @@
 #include <array>
 #include <charconv>
 #include <functional>
-#include <map>
 #include <optional>
 #include <vector>
 
 #include "base/size.h"
 #include "mount/options/binary_units.h"
+#include "mount/options/mount_flags.h"
 
 namespace dedupfs {
 namespace {
 
-using Atime = FilesystemOptions::Atime;
 using SnapshotAccess = FilesystemOptions::SnapshotAccess;
 
 Error bad_value(std::string_view name, std::string_view value, std::string_view allowed) {
@@ -164,6 +163,9 @@ const std::vector<OwnOption>& own_options() {
                     "percent of the time in which settling works"),
       number_option("gather", &MountOptions::gather_percent, 0, 100,
                     "percent of the stored data that settling may move to bring the newest files together; 0: none"),
+      choice_option<Durability>("durability", &MountOptions::durability,
+                                {{"local", Durability::kLocal}, {"remote", Durability::kRemote}}, "local or remote",
+                                "where data is when fsync returns: on the disk (or: remote, in the bucket, too)"),
       seconds_option("remote_lag", &MountOptions::remote_lag, 0, 7 * 24 * 3600,
                      "seconds after which the bucket of the volume gets what is new; 0: only at the unmount"),
       size_option("remote_cache", &MountOptions::remote_cache_bytes, 16 * kMiB, 1024 * kGiB,
@@ -201,82 +203,6 @@ const std::vector<OwnOption>& own_options() {
   return options;
 }
 
-using Setter = void (*)(MountOptions&);
-
-void ignore(MountOptions&) {}
-
-const std::map<std::string_view, Setter>& flags() {
-  static const std::map<std::string_view, Setter> table = {
-      {"ro", [](MountOptions& o) { o.read_only = true; }},
-      {"rw", [](MountOptions& o) { o.read_only = false; }},
-      {"remount", [](MountOptions& o) { o.remount = true; }},
-      {"suid", [](MountOptions& o) { o.suid = true; }},
-      // mount(8) keeps "suid" and "dev" to itself and passes on what takes them away only; these it does not know.
-      {"allow_suid", [](MountOptions& o) { o.suid = true; }},
-      {"allow_dev", [](MountOptions& o) { o.dev = true; }},
-      {"nosuid", [](MountOptions& o) { o.suid = false; }},
-      {"dev", [](MountOptions& o) { o.dev = true; }},
-      {"nodev", [](MountOptions& o) { o.dev = false; }},
-      {"exec", [](MountOptions& o) { o.exec = true; }},
-      {"noexec", [](MountOptions& o) { o.exec = false; }},
-      {"sync", [](MountOptions& o) { o.sync = true; }},
-      {"async", [](MountOptions& o) { o.sync = false; }},
-      {"dirsync", [](MountOptions& o) { o.dirsync = true; }},
-      {"atime",
-       [](MountOptions& o) {
-         o.noatime = false;
-         o.atime = Atime::kRelative;
-       }},
-      {"noatime",
-       [](MountOptions& o) {
-         o.noatime = true;
-         o.atime = Atime::kNever;
-       }},
-      {"relatime",
-       [](MountOptions& o) {
-         o.noatime = false;
-         o.atime = Atime::kRelative;
-       }},
-      {"norelatime", ignore},
-      {"strictatime",
-       [](MountOptions& o) {
-         o.noatime = false;
-         o.atime = Atime::kAlways;
-       }},
-      {"nostrictatime", ignore},
-      {"foreign", [](MountOptions& o) { o.foreign = true; }},
-      {"noforeign", [](MountOptions& o) { o.foreign = false; }},
-      {"allow_other", [](MountOptions& o) { o.allow_other = true; }},
-      {"noallow_other", [](MountOptions& o) { o.allow_other = false; }},
-      {"auto_unmount", [](MountOptions& o) { o.auto_unmount = true; }},
-      {"core_dump", [](MountOptions& o) { o.core_dump = true; }},
-      {"nocore_dump", [](MountOptions& o) { o.core_dump = false; }},
-      {"noauto_unmount", [](MountOptions& o) { o.auto_unmount = false; }},
-      // For mount(8) and fstab, or already so.
-      {"defaults", ignore},
-      {"auto", ignore},
-      {"noauto", ignore},
-      {"user", ignore},
-      {"nouser", ignore},
-      {"users", ignore},
-      {"owner", ignore},
-      {"group", ignore},
-      {"nofail", ignore},
-      {"_netdev", ignore},
-      {"default_permissions", ignore},
-      {"silent", ignore},
-      {"loud", ignore},
-      {"nomand", ignore},
-      {"diratime", ignore},
-      {"nodiratime", ignore},
-      {"lazytime", ignore},
-      {"nolazytime", ignore},
-      {"iversion", ignore},
-      {"noiversion", ignore},
-  };
-  return table;
-}
-
 // Options with a value that mount(8) keeps for itself, or hands back from the mount table on a remount.
 bool is_ignored_with_value(std::string_view name) {
   static constexpr std::array kNames = {"comment", "user",     "uhelper",  "helper", "fsname",   "subtype",
@@ -307,8 +233,8 @@ Result<void> parse_option(MountOptions& options, std::string_view item, std::str
     options.security_context += item;
     return {};
   }
-  if (const auto flag = flags().find(name); flag != flags().end() && !has_value) {
-    flag->second(options);
+  if (const MountFlag flag = has_value ? nullptr : find_mount_flag(name)) {
+    flag(options);
     return {};
   }
   if (is_ignored_with_value(name) || sloppy) return {};

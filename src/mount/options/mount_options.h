@@ -25,6 +25,9 @@ namespace dedupfs {
 // Which opens bypass the kernel's page cache.
 enum class DirectIo { kWriteOnly, kOff, kAll };
 
+// Where data is when fsync returns. kRemote: in the bucket of the volume, too.
+enum class Durability { kLocal, kRemote };
+
 struct MountOptions {
   // of mount(8)
   bool read_only = false;
@@ -60,6 +63,7 @@ struct MountOptions {
   SettleMode settle = SettleMode::kIdle;
   std::uint64_t settle_cpu_percent = 100;
   std::uint64_t gather_percent = 100;
+  Durability durability = Durability::kLocal;
   std::chrono::seconds remote_lag{60};  // 0: only when somebody asks, and at the unmount
   // Of a volume in a bucket, here and in the next four. 0: chosen for the machine.
   std::uint64_t remote_cache_bytes = 0;

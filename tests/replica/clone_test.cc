@@ -1,0 +1,125 @@
+#include "replica/clone.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include "fake_image.h"
+#include "support/files.h"
+#include "support/folder_at.h"
+#include "support/memory_bucket.h"
+#include "support/temp_dir.h"
+
+namespace dedupfs {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr int kPieces = 4 + 5 + 1 + 1;  // of 64 bytes at most
+
+class CloneTest : public testing::Test {
+ protected:
+  CloneTest() {
+    fs::create_directory(clone_);
+    EXPECT_TRUE(writer_.attach());
+  }
+
+  void ship(const Files& files) { ASSERT_TRUE(writer_.ship(files)); }
+  Result<void> clone(const CloneSettings& settings = {}) {
+    return clone_replica(bucket_, *load_replica(bucket_).value(), *folder_at(clone_), settings);
+  }
+  // Ends before the piece with this number.
+  Result<void> clone_until(int pieces) {
+    return clone({.go_on = [pieces]() mutable -> Result<void> {
+      if (pieces-- > 0) return {};
+      return Error{ErrorCode::kInterrupted, "enough"};
+    }});
+  }
+  Files files_there() {
+    Files files;
+    for (const auto& entry : fs::recursive_directory_iterator(clone_))
+      if (entry.is_regular_file()) files[fs::relative(entry.path(), clone_)] = content_of(entry.path());
+    return files;
+  }
+  std::size_t pieces_read() {
+    std::size_t count = 0;
+    bucket_.set_hook([&count](const MemoryBucket::Call& call, MemoryBucket::When when) {
+      if (call.operation == MemoryBucket::Operation::kRead && when == MemoryBucket::When::kBefore &&
+          parse_piece_object(call.object))
+        ++count;
+    });
+    EXPECT_TRUE(clone());
+    bucket_.set_hook({});
+    return count;
+  }
+
+  TempDir folder_;
+  const fs::path clone_ = folder_.path() / "clone";
+  MemoryBucket bucket_;
+  Writer writer_{bucket_};
+  const Files files_ = {{"containers/00000001.container", std::string(200, 'c')},
+                        {"containers/00000002.container", std::string(300, 'd')},
+                        {"index/CURRENT", "MANIFEST-1\n"},
+                        {"superblock.json", "{}"}};
+};
+
+TEST_F(CloneTest, IsAsWhatWasShippedAndNothingElse) {
+  ship(files_);
+  ASSERT_TRUE(clone());
+  EXPECT_EQ(files_there(), files_);
+  EXPECT_FALSE(find_unfinished_clone(*folder_at(clone_)).value());
+}
+
+TEST_F(CloneTest, OneThatWasInterruptedIsNoVolumeAndGoesOn) {
+  ship(files_);
+  for (int pieces = 0; pieces < kPieces; ++pieces) {
+    EXPECT_FALSE(clone_until(pieces)) << pieces;
+    EXPECT_FALSE(fs::exists(clone_ / "superblock.json")) << pieces;
+    EXPECT_EQ(find_unfinished_clone(*folder_at(clone_)).value(), kVolumeUuid);
+  }
+  EXPECT_EQ(pieces_read(), 1u) << "only the superblock was missing";
+  EXPECT_EQ(files_there(), files_);
+}
+
+TEST_F(CloneTest, WhatIsThereIsComparedNotTrusted) {
+  ship(files_);
+  ASSERT_FALSE(clone_until(kPieces - 1));
+  overwrite(clone_ / "containers/00000001.container", std::string(150, 'c') + std::string(50, 'X'));
+  overwrite(clone_ / "containers/00000002.container", std::string(400, 'd'));
+
+  EXPECT_EQ(pieces_read(), 3u) << "the two that differ, and the superblock; a longer file is cut";
+
+  EXPECT_EQ(files_there(), files_);
+}
+
+TEST_F(CloneTest, ItGoesOnWithANewerHead) {
+  ship(files_);
+  ASSERT_FALSE(clone_until(kPieces / 2));
+  Files newer = files_;
+  newer.erase("containers/00000001.container");
+  newer["containers/00000003.container"] = std::string(100, 'e');
+  newer["index/CURRENT"] = "MANIFEST-22\n";
+  ship(newer);
+
+  ASSERT_TRUE(clone());
+
+  EXPECT_EQ(files_there(), newer);
+}
+
+TEST_F(CloneTest, AnotherVolumeGoesElsewhere) {
+  ship(files_);
+  overwrite(clone_ / std::string(kUnfinishedClone), "another uuid");
+
+  const auto cloned = clone();
+
+  ASSERT_FALSE(cloned);
+  EXPECT_EQ(cloned.error().code(), ErrorCode::kNotEmpty);
+  EXPECT_THAT(cloned.error().message(), HasSubstr("another uuid"));
+}
+
+}  // namespace
+}  // namespace dedupfs
