@@ -222,7 +222,8 @@ class RemoteRun {
     const auto system = Backing::posix();
     UnfinishedVolume unfinished;
     auto begun = system->open_root(whole_path(asked_.folder));
-    const bool goes_on = begun && (*begun)->status(kUnfinishedClone).value_or(Backing::Status()).type == Backing::Type::kFile;
+    const bool goes_on =
+        begun && (*begun)->status(kUnfinishedClone).value_or(Backing::Status()).type == Backing::Type::kFile;
     if (goes_on) {
       folder_ = std::move(*begun);
     } else {
@@ -241,8 +242,8 @@ class RemoteRun {
         clone_replica(*bucket_, replica, *folder_,
                       {.go_on = [this] { return go_on(); }, .when_written = [this](auto bytes) { done_ += bytes; }});
     // What the bucket cannot give, it will not give later. Everything else may go on.
-    const bool may_go_on = cloned || (cloned.error().code() != ErrorCode::kCorruption &&
-                                      cloned.error().code() != ErrorCode::kNotFound);
+    const bool may_go_on =
+        cloned || (cloned.error().code() != ErrorCode::kCorruption && cloned.error().code() != ErrorCode::kNotFound);
     if (may_go_on) unfinished.keep();
     if (!cloned)
       return may_go_on ? Error{cloned.error().code(), cloned.error().message() + "; the same command goes on with it"}

@@ -97,8 +97,8 @@ class BackgroundShipper {
   mutable Mutex mutex_;
   bool is_asked_ DEDUPFS_GUARDED_BY(mutex_) = false;
   std::uint64_t begun_tries_ DEDUPFS_GUARDED_BY(mutex_) = 0;
-  std::uint64_t shipped_try_ DEDUPFS_GUARDED_BY(mutex_) = 0;  // the last that succeeded, counted as begun_tries_
-  std::uint64_t failed_try_ DEDUPFS_GUARDED_BY(mutex_) = 0;   // the last that did not
+  std::uint64_t shipped_try_ DEDUPFS_GUARDED_BY(mutex_) = 0;     // the last that succeeded, counted as begun_tries_
+  std::uint64_t failed_try_ DEDUPFS_GUARDED_BY(mutex_) = 0;      // the last that did not
   std::optional<Error> try_failure_ DEDUPFS_GUARDED_BY(mutex_);  // of it
   Status status_ DEDUPFS_GUARDED_BY(mutex_);
   // What the bucket has of containers from the first on that was not full then.

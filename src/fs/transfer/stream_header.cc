@@ -123,7 +123,7 @@ Result<StreamHeader> StreamHeader::parse(std::string_view text) {
                         .begin = position_of(json.at("begin"))};
     if (const Json& until = json.at("held_until_unix_seconds"); !until.is_null())
       header.held_until_unix_seconds = until.get<std::int64_t>();
-    if (const Json& base = json.at("base"); !base.is_null()) header.base = identity_of(base);
+    if (const Json& older = json.at("base"); !older.is_null()) header.base = identity_of(older);
     return header;
   });
 }

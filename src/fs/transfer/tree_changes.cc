@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include "fs/format/mode.h"
@@ -156,7 +155,8 @@ Result<void> TreeChanges::make(Change& change, const VisitName& visit) {
     const auto maker = makers_.find(next->parent);
     next = maker == makers_.end() ? nullptr : &changes_[maker->second];
   }
-  for (Change* const next : std::views::reverse(chain)) {
+  for (; !chain.empty(); chain.pop_back()) {
+    const Change* const next = chain.back();
     const auto maker = makers_.find(next->after);
     if (maker == makers_.end() || &changes_[maker->second] != next) {
       // The name of a new file that is not the first one of it: that one comes before.

@@ -244,15 +244,15 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request,
 // Null: the volume has no bucket, or does not write there. What others say of a bucket is not believed.
 Result<std::unique_ptr<BackgroundShipper>> start_shipper(Filesystem& filesystem, const MountRequest& request) {
   if (request.options.read_only || request.options.foreign) return std::unique_ptr<BackgroundShipper>();
-  auto shipper = BackgroundShipper::start(
-      filesystem.volume(), [&filesystem] { return filesystem.sync_what_fits(); },
-      {.lag = request.options.remote_lag,
-       .when_fenced = [&filesystem](const Error& fenced) { filesystem.end_changes(fenced); }});
+  auto shipper =
+      BackgroundShipper::start(filesystem.volume(), [&filesystem] { return filesystem.sync_what_fits(); },
+                               {.lag = request.options.remote_lag,
+                                .when_fenced = [&filesystem](const Error& fenced) { filesystem.end_changes(fenced); }});
   if (request.options.durability == Durability::kRemote && shipper && *shipper == nullptr)
-    return invalid_argument(
-        fmt::format("-o durability=remote: {0} has no bucket that it writes to: dedupfs-remote attach {0} s3://... gives "
-                    "it one",
-                    request.volume.string()));
+    return invalid_argument(fmt::format(
+        "-o durability=remote: {0} has no bucket that it writes to: dedupfs-remote attach {0} s3://... gives "
+        "it one",
+        request.volume.string()));
   return shipper;
 }
 

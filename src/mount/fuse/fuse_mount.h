@@ -34,6 +34,8 @@ struct ContentRange {
 //
 // Ownership: refers to the filesystem, which outlives it.
 // Threads:   operations run on libfuse's threads, side by side.
+//
+// Many functions: all that operations share and that is not of the filesystem.
 class FuseMount {
  public:
   FuseMount(Filesystem& filesystem, const MountOptions& options)

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "mount/options/mount_options.h"
+#include "mount/options/mount_option_values.h"
 
 namespace dedupfs {
 
