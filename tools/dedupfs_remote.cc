@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "attach_volume.h"
 #include "base/size.h"
 #include "bucket_options.h"
 #include "command/command.h"
@@ -41,6 +42,13 @@ constexpr std::string_view kName = "dedupfs-remote";
 constexpr std::chrono::hours kDefaultGrace{24};
 constexpr std::size_t kMostNamedObjects = 100;
 
+// Of Amazon S3 Standard, us-east-1, as docs/scale-out.md has them.
+struct StorePrices {
+  double storage = 0.023;  // $ a GB and month
+  double get = 0.0004;     // $ a thousand
+  double egress = 0.09;    // $ a GB, out to the internet
+};
+
 struct RemoteToolArguments {
   std::string action;
   std::string target;  // the folder of a volume, or the address of a bucket
@@ -50,6 +58,7 @@ struct RemoteToolArguments {
   std::uint64_t grace_hours = static_cast<std::uint64_t>(kDefaultGrace.count());
   bool reads_all = false;
   bool foreign = false;
+  StorePrices prices;
 
   bool names_bucket() const { return is_bucket_address(target); }
 };
@@ -137,19 +146,10 @@ class RemoteRun {
 
   Result<void> attach() {
     DEDUPFS_TRY(open_volume(true));
-    DEDUPFS_ASSIGN(const bool is_attached, folder_->exists(kRemoteFile));
-    if (is_attached) {
-      DEDUPFS_TRY(load_record());
-      return Error{ErrorCode::kExists, fmt::format("{} belongs to {} already; remove {} if it is not to go on there",
-                                                   folder_->path().string(), record_.where.address,
-                                                   (folder_->path() / kRemoteFile).string())};
-    }
-    record_.where = asked_.where;
-    DEDUPFS_TRY(open_bucket_at(record_.where));
-    DEDUPFS_TRY(probe(*bucket_));
-    DEDUPFS_ASSIGN(record_.position, Shipper::attach(*bucket_, who()));
+    DEDUPFS_TRY(open_bucket_at(asked_.where));
+    DEDUPFS_ASSIGN(record_, attach_volume(*folder_, record_.volume, asked_.where, *bucket_));
     note_role();
-    return save_record();
+    return {};
   }
 
   Result<void> push() {
@@ -209,7 +209,7 @@ class RemoteRun {
     DEDUPFS_TRY(load_record());
     DEDUPFS_TRY(open_bucket_at(record_.where));
     DEDUPFS_TRY(probe(*bucket_));
-    DEDUPFS_ASSIGN(record_.position, Shipper::take_over(*bucket_, record_.position, who(), settings()));
+    DEDUPFS_ASSIGN(record_.position, Shipper::take_over(*bucket_, record_.position, this_writer(), settings()));
     DEDUPFS_TRY(save_record());
     note_role();
     DEDUPFS_TRY(newest());
@@ -289,8 +289,21 @@ class RemoteRun {
     document_["usage"] = {{"objects", objects},
                           {"bytes", bytes},
                           {"needed_objects", needed_objects},
-                          {"needed_bytes", total_bytes(replica.files)}};
+                          {"needed_bytes", total_bytes(replica.files)},
+                          {"cost", cost(bytes, needed_objects, total_bytes(replica.files))}};
     return {};
+  }
+
+  // Each object that is needed is one GET of a clone.
+  nlohmann::json cost(std::uint64_t bytes, std::uint64_t gets, std::uint64_t restored_bytes) const {
+    constexpr double kGigabyte = 1e9;
+    const StorePrices& prices = asked_.prices;
+    return {{"storage_price", prices.storage},
+            {"get_price", prices.get},
+            {"egress_price", prices.egress},
+            {"storage_a_month", static_cast<double>(bytes) / kGigabyte * prices.storage},
+            {"clone", static_cast<double>(gets) / 1000 * prices.get +
+                          static_cast<double>(restored_bytes) / kGigabyte * prices.egress}};
   }
 
   // ---------------------------------------------------------------- what it shows
@@ -323,11 +336,6 @@ class RemoteRun {
     const bool is_newest = !newest_ || position.knows(*newest_);
     document_["role"] = position.epoch == 0 ? "copy" : is_newest ? "writer" : "fenced";
     document_["epoch"] = position.epoch == 0 ? nlohmann::json(nullptr) : nlohmann::json(position.epoch);
-  }
-  static std::string who() {
-    std::array<char, 256> host{};
-    (void)::gethostname(host.data(), host.size() - 1);
-    return host.data();
   }
   void begin(const std::string& stage) {
     stage_ = stage;
@@ -405,6 +413,12 @@ void define_remote_commands(Command& app, RemoteToolArguments& asked) {
   verify.add_flag("--read-data", asked.reads_all, "read all of them, and compare the bytes");
   Command& usage = add_remote_action(app, asked, "usage", "count what is in the bucket");
   for (Command* const command : {&status, &verify, &usage}) add_target(*command, asked);
+  const auto add_price = [&](const std::string& name, double& price, const std::string& meaning) {
+    usage.add_option(name, price, meaning).type_name("DOLLARS").capture_default_str();
+  };
+  add_price("--storage-price", asked.prices.storage, "what a GB costs in a month");
+  add_price("--get-price", asked.prices.get, "what a thousand GETs cost");
+  add_price("--egress-price", asked.prices.egress, "what it costs to read a GB");
   Command& clone = add_remote_action(app, asked, "clone", "make a local volume of what the bucket has");
   clone.add_option("ADDRESS", asked.where.address, "s3://BUCKET/PREFIX").required();
   clone

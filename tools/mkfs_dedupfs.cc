@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "attach_volume.h"
+#include "bucket_options.h"
 #include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
@@ -25,6 +28,7 @@ struct MkfsArguments {
   std::string cipher;
   std::string kdf_memory;
   KeyArguments key;
+  RemoteAddress where;  // of its bucket, if it gets one
 };
 
 void define_options(Command& app, MkfsArguments& arguments) {
@@ -43,6 +47,9 @@ void define_options(Command& app, MkfsArguments& arguments) {
                  "memory that each guess of the passphrase takes, from 8m to 4g (default: 64m)")
       .type_name("SIZE")
       .needs(encrypt);
+  app.add_option("--remote", arguments.where.address, "give it a bucket, s3://BUCKET/PREFIX, as dedupfs-remote attach")
+      .type_name("ADDRESS");
+  define_bucket_options(app, arguments.where);
   add_json_flag(app, "print one JSON object with the properties of the volume");
   app.add_option("-t", arguments.ignored, "accepted for mkfs(8), no effect");
 }
@@ -79,9 +86,27 @@ std::string screen_of(const std::string& volume, const Superblock& superblock, b
       is_encrypted ? "encrypted, " : "", superblock.uuid, volume);
 }
 
+// Null: the volume gets no bucket. One that cannot be used is found before there is a volume.
+Result<std::unique_ptr<Bucket>> bucket_for(const MkfsArguments& asked, const OpenBucket& open) {
+  if (asked.where.address.empty()) {
+    DEDUPFS_TRY(require_no_store(asked.where, asked.volume));
+    return std::unique_ptr<Bucket>();
+  }
+  DEDUPFS_ASSIGN(auto bucket, open(asked.where, [] { return Result<void>(); }));
+  DEDUPFS_TRY(probe(*bucket));
+  return bucket;
+}
+
+Result<void> attach(const MkfsArguments& asked, const Superblock& superblock, Bucket& bucket) {
+  DEDUPFS_ASSIGN(const auto folder, Volume::open_folder(asked.volume));
+  const auto attached = attach_volume(*folder, superblock.uuid, asked.where, bucket);
+  if (attached) return {};
+  return attached.error().with("the volume is made, but has no bucket (dedupfs-remote attach tries again)");
+}
+
 }  // namespace
 
-int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err) {
+int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err, const OpenBucket& open) {
   Console console({.name = "mkfs.dedupfs", .usage_error = kMkfsUsageError, .failed = kMkfsOperationalError}, out, err);
   MkfsArguments asked;
   Command app("Creates a dedupfs volume in a new or empty folder.", "mkfs.dedupfs");
@@ -94,6 +119,8 @@ int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err) {
   if (!settings) return console.fail(settings.error(), kMkfsUsageError);
   settings->label = asked.label;
   settings->foreign = asked.foreign;
+  const auto bucket = bucket_for(asked, open);
+  if (!bucket) return console.fail(bucket.error());
   Result<Superblock> superblock = Error{ErrorCode::kNotFound, asked.volume};
   if (asked.encrypt) {
     const auto encryption = encryption_of(asked);
@@ -104,6 +131,8 @@ int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err) {
     superblock = Volume::create(asked.volume, *settings);
   }
   if (!superblock) return console.fail(superblock.error());
+  if (*bucket)
+    if (const auto attached = attach(asked, *superblock, **bucket); !attached) return console.fail(attached.error());
   if (console.as_json())
     console.print("mkfs.dedupfs", json_of(asked.volume, *superblock, asked.encrypt));
   else

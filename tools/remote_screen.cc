@@ -60,6 +60,13 @@ std::string remote_screen(const nlohmann::json& shown) {
   if (const auto& usage = shown.at("usage"); !usage.is_null())
     text += fmt::format("{} objects, {}; the newest head needs {} of them, {}\n", number_of(usage, "objects"),
                         size_of(usage, "bytes"), number_of(usage, "needed_objects"), size_of(usage, "needed_bytes"));
+  if (const auto& usage = shown.at("usage"); !usage.is_null()) {
+    const auto& cost = usage.at("cost");
+    const auto dollars = [&](const char* key) { return cost.at(key).get<double>(); };
+    text +=
+        fmt::format("about {:.2f} $ a month to keep at {} $ a GB; {:.2f} $ to clone once at {} $ a GB\n",
+                    dollars("storage_a_month"), dollars("storage_price"), dollars("clone"), dollars("egress_price"));
+  }
   return text;
 }
 

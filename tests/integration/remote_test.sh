@@ -97,6 +97,14 @@ check "and what was not shipped is in the volume" eval 'mount_volume ro && cmp "
 unmount_volume
 give_back
 
+# A volume that is made with its bucket.
+rm -rf "$scratch/made"
+check "mkfs gives a volume its bucket" mkfs.dedupfs --remote s3://bucket/made --endpoint "$endpoint" "$scratch/made"
+check "and it is shipped there" dedupfs-remote push "$scratch/made"
+check_refused "a place that has a volume is nobody else's" 8 'dedupfs-remote attach' mkfs.dedupfs --remote s3://bucket/made --endpoint "$endpoint" "$scratch/made-2"
+check_refused "a bucket that is not there is told before anything is made" 8 'no-such-bucket' mkfs.dedupfs --remote s3://no-such-bucket/made --endpoint "$endpoint" "$scratch/made-3"
+check "so nothing is left" test ! -e "$scratch/made-3"
+
 # fsync that means the bucket.
 place=durable
 check "a volume is mounted with durability=remote" new_shipped_volume "remote_lag=0,durability=remote"

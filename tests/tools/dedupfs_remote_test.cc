@@ -132,6 +132,11 @@ TEST_F(RemoteToolTest, UsageCountsWhatIsThere) {
   const auto usage = json({"usage", kAddress}).at("usage");
 
   EXPECT_EQ(usage.at("objects"), usage.at("needed_objects").get<int>() + 3);  // the epoch, the head, something else
+  const auto priced =
+      json({"usage", kAddress, "--storage-price", "1000", "--egress-price", "0", "--get-price", "1000"});
+  const auto& cost = priced.at("usage").at("cost");
+  EXPECT_DOUBLE_EQ(cost.at("storage_a_month").get<double>(), usage.at("bytes").get<double>() / 1e6);
+  EXPECT_DOUBLE_EQ(cost.at("clone").get<double>(), usage.at("needed_objects").get<double>());
 }
 
 TEST_F(RemoteToolTest, AStoreThatOverwritesIsRefused) {

@@ -1,0 +1,23 @@
+// Gives a volume a bucket: dedupfs-remote attach, mkfs.dedupfs --remote.
+//
+// Threads: free function; nobody else uses the volume.
+// Failure: kExists if it has one already, or if somebody else's volume is at the address; errors of the bucket. Then it has none.
+#pragma once
+
+#include <string>
+
+#include "base/backing.h"
+#include "base/result.h"
+#include "remote/bucket.h"
+#include "replica/remote_file.h"
+
+namespace dedupfs::tools {
+
+// The record is in the folder when this returns. The bucket is that of the address.
+Result<RemoteRecord> attach_volume(BackingFolder& folder, const UuidText& uuid, const RemoteAddress& where,
+                                   Bucket& bucket);
+
+// Who writes to a bucket, for people: the machine.
+std::string this_writer();
+
+}  // namespace dedupfs::tools
