@@ -8,7 +8,7 @@
 
 #include "base/backing.h"
 #include "base/result.h"
-#include "remote/bucket.h"
+#include "replica/open_bucket.h"
 #include "replica/remote_file.h"
 
 namespace dedupfs::tools {

@@ -34,6 +34,7 @@
 #include "store/volume/ownership.h"
 #include "store/volume/vacant_folder.h"
 #include "store/volume/volume.h"
+#include "store_prices.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -41,13 +42,6 @@ namespace {
 constexpr std::string_view kName = "dedupfs-remote";
 constexpr std::chrono::hours kDefaultGrace{24};
 constexpr std::size_t kMostNamedObjects = 100;
-
-// Of Amazon S3 Standard, us-east-1, as docs/scale-out.md has them.
-struct StorePrices {
-  double storage = 0.023;  // $ a GB and month
-  double get = 0.0004;     // $ a thousand
-  double egress = 0.09;    // $ a GB, out to the internet
-};
 
 struct RemoteToolArguments {
   std::string action;
@@ -290,20 +284,8 @@ class RemoteRun {
                           {"bytes", bytes},
                           {"needed_objects", needed_objects},
                           {"needed_bytes", total_bytes(replica.files)},
-                          {"cost", cost(bytes, needed_objects, total_bytes(replica.files))}};
+                          {"cost", cost_json(asked_.prices, bytes, needed_objects, total_bytes(replica.files))}};
     return {};
-  }
-
-  // Each object that is needed is one GET of a clone.
-  nlohmann::json cost(std::uint64_t bytes, std::uint64_t gets, std::uint64_t restored_bytes) const {
-    constexpr double kGigabyte = 1e9;
-    const StorePrices& prices = asked_.prices;
-    return {{"storage_price", prices.storage},
-            {"get_price", prices.get},
-            {"egress_price", prices.egress},
-            {"storage_a_month", static_cast<double>(bytes) / kGigabyte * prices.storage},
-            {"clone", static_cast<double>(gets) / 1000 * prices.get +
-                          static_cast<double>(restored_bytes) / kGigabyte * prices.egress}};
   }
 
   // ---------------------------------------------------------------- what it shows
@@ -413,12 +395,7 @@ void define_remote_commands(Command& app, RemoteToolArguments& asked) {
   verify.add_flag("--read-data", asked.reads_all, "read all of them, and compare the bytes");
   Command& usage = add_remote_action(app, asked, "usage", "count what is in the bucket");
   for (Command* const command : {&status, &verify, &usage}) add_target(*command, asked);
-  const auto add_price = [&](const std::string& name, double& price, const std::string& meaning) {
-    usage.add_option(name, price, meaning).type_name("DOLLARS").capture_default_str();
-  };
-  add_price("--storage-price", asked.prices.storage, "what a GB costs in a month");
-  add_price("--get-price", asked.prices.get, "what a thousand GETs cost");
-  add_price("--egress-price", asked.prices.egress, "what it costs to read a GB");
+  define_price_options(usage, asked.prices);
   Command& clone = add_remote_action(app, asked, "clone", "make a local volume of what the bucket has");
   clone.add_option("ADDRESS", asked.where.address, "s3://BUCKET/PREFIX").required();
   clone
