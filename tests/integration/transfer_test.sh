@@ -119,6 +119,7 @@ receiver=$!
 exec 7>"$scratch/slow"
 head -c "$half" "$scratch/monday" >&7
 wait_until 20 test -e "$far/killed/docs/deep/small"
+check_refused "one stream is received at a time" 2 'receiving another stream' dedupfs-receive --from-file "$scratch/monday" --into second --as second "$far"
 sync "$far"
 kill -9 "$(daemon_pid "$other")"
 wait "$receiver"

@@ -21,8 +21,11 @@
 namespace dedupfs::transfer {
 namespace {
 
-// Of the folder: inodes that have no name for a moment.
-constexpr std::string_view kWorkName = ".dedupfs-receiving";
+// In the folder: inodes that have no name for a moment. A stream may have such a folder in it, of what its sender was receiving.
+std::string work_folder_for(const SnapshotIdentity& snapshot) {
+  return fmt::format(".dedupfs-receiving.{}.{}", snapshot.volume.substr(0, 8), snapshot.number);
+}
+
 // How many steps and bytes of content may be done again after an interruption.
 constexpr std::uint64_t kNoteSteps = 64;
 constexpr std::uint64_t kNoteBytes = 8 << 20;
@@ -143,12 +146,13 @@ class Receiving {
     if (base_ && is_fresh_) DEDUPFS_TRY(folder_->check_unchanged(*base_, base_names_));
     DEDUPFS_TRY(folder_->note(state_));
     has_noted_ = true;
-    const auto found = find_entry(filesystem_, folder_->inode(), kWorkName);
+    work_name_ = work_folder_for(header_.snapshot);
+    const auto found = find_entry(filesystem_, folder_->inode(), work_name_);
     if (found) {
       work_ = found->inode;
       return {};
     }
-    DEDUPFS_ASSIGN(const Attributes made, filesystem_.make_directory(folder_->inode(), kWorkName, 0700, {}));
+    DEDUPFS_ASSIGN(const Attributes made, filesystem_.make_directory(folder_->inode(), work_name_, 0700, {}));
     filesystem_.forget(made.inode, 1);
     work_ = made.inode;
     return {};
@@ -343,7 +347,7 @@ class Receiving {
     }));
     for (const auto& [name, is_folder] : left)
       DEDUPFS_TRY(is_folder ? filesystem_.remove_directory(work_, name) : filesystem_.unlink(work_, name));
-    return filesystem_.remove_directory(folder_->inode(), kWorkName);
+    return filesystem_.remove_directory(folder_->inode(), work_name_);
   }
 
   // ---------------------------------------------------------------- the end
@@ -389,6 +393,7 @@ class Receiving {
   bool is_fresh_ = true;              // nothing of this stream came before
   bool has_begun_ = false;
   bool has_noted_ = false;
+  std::string work_name_;
   InodeNumber work_ = 0;
   std::unordered_map<InodeNumber, InodeNumber> known_;  // from the sender's numbers to those of the live tree
   ContentReceiver content_;

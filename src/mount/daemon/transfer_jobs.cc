@@ -1,6 +1,8 @@
 #include "mount/daemon/transfer_jobs.h"
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -57,16 +59,20 @@ Result<Json> receive(FuseMount& mount, const Json& request, ControlStream& strea
 }  // namespace
 
 StreamJobs::Jobs transfer_jobs(FuseMount& mount) {
-  return {
-      {"send",
-       {StreamDirection::kToClient,
-        [&mount](const Json& request, ControlStream& stream, const GoOn& go_on) {
-          return send(mount.filesystem(), request, stream, go_on);
-        }}},
-      {"receive",
-       {StreamDirection::kFromClient, [&mount](const Json& request, ControlStream& stream,
-                                               const GoOn& go_on) { return receive(mount, request, stream, go_on); }}},
+  const auto receives = std::make_shared<std::atomic<bool>>(false);
+  const auto send_one = [&mount](const Json& request, ControlStream& stream, const GoOn& go_on) {
+    return send(mount.filesystem(), request, stream, go_on);
   };
+  const auto receive_one = [&mount, receives](const Json& request, ControlStream& stream,
+                                              const GoOn& go_on) -> Result<Json> {
+    // Two into one folder would disturb each other.
+    if (receives->exchange(true))
+      return Error{ErrorCode::kBusy, "the volume is receiving another stream: wait until it has"};
+    const auto end = [](std::atomic<bool>* flag) { *flag = false; };
+    const std::unique_ptr<std::atomic<bool>, decltype(end)> turn(receives.get(), end);
+    return receive(mount, request, stream, go_on);
+  };
+  return {{"send", {StreamDirection::kToClient, send_one}}, {"receive", {StreamDirection::kFromClient, receive_one}}};
 }
 
 Result<Json> received_token(FuseMount& mount, const Json& request) {
