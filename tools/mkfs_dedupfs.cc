@@ -87,12 +87,12 @@ std::string screen_of(const std::string& volume, const Superblock& superblock, b
 }
 
 // Null: the volume gets no bucket. One that cannot be used is found before there is a volume.
-Result<std::unique_ptr<Bucket>> bucket_for(const MkfsArguments& asked, const OpenBucket& open) {
+Result<std::unique_ptr<Bucket>> bucket_for(const MkfsArguments& asked) {
   if (asked.where.address.empty()) {
     DEDUPFS_TRY(require_no_store(asked.where, asked.volume));
     return std::unique_ptr<Bucket>();
   }
-  DEDUPFS_ASSIGN(auto bucket, open(asked.where, [] { return Result<void>(); }));
+  DEDUPFS_ASSIGN(auto bucket, open_bucket(asked.where, [] { return Result<void>(); }));
   DEDUPFS_TRY(probe(*bucket));
   return bucket;
 }
@@ -106,7 +106,7 @@ Result<void> attach(const MkfsArguments& asked, const Superblock& superblock, Bu
 
 }  // namespace
 
-int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err, const OpenBucket& open) {
+int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err) {
   Console console({.name = "mkfs.dedupfs", .usage_error = kMkfsUsageError, .failed = kMkfsOperationalError}, out, err);
   MkfsArguments asked;
   Command app("Creates a dedupfs volume in a new or empty folder.", "mkfs.dedupfs");
@@ -119,7 +119,7 @@ int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err, const Op
   if (!settings) return console.fail(settings.error(), kMkfsUsageError);
   settings->label = asked.label;
   settings->foreign = asked.foreign;
-  const auto bucket = bucket_for(asked, open);
+  const auto bucket = bucket_for(asked);
   if (!bucket) return console.fail(bucket.error());
   Result<Superblock> superblock = Error{ErrorCode::kNotFound, asked.volume};
   if (asked.encrypt) {

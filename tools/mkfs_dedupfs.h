@@ -2,10 +2,9 @@
 #pragma once
 
 #include "console.h"
-#include "replica/open_bucket.h"
 
 namespace dedupfs::tools {
 
-int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err, const OpenBucket& open = open_bucket);
+int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace dedupfs::tools

@@ -128,8 +128,7 @@ std::vector<Tool> all_tools() {
        "dedupfs-top.1"},
       {"fsck.dedupfs",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_fsck(arguments, out, err); }, 16, 8},
-      {"mkfs.dedupfs",
-       [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_mkfs(arguments, out, err); }, 16, 8},
+      {"mkfs.dedupfs", run_mkfs, 16, 8},
       {"umount.dedupfs", run_umount, 1, 32},
   };
 }

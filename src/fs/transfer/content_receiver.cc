@@ -62,6 +62,7 @@ Result<void> ContentReceiver::apply(const CopiedContent& content) {
                                           content.source.length - done));
     if (copied == 0) return corruption("content that the stream builds on is not here");
     done += copied;
+    DEDUPFS_TRY(go_on_());
   }
   return {};
 }

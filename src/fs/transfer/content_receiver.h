@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/go_on.h"
 #include "base/result.h"
 #include "fs/namespace/filesystem.h"
 #include "fs/transfer/records.h"
@@ -20,7 +21,9 @@ class ContentReceiver {
   // From the sender's number of an inode to that of the live tree. An Error: the stream has not said where it is.
   using FindInode = std::function<Result<InodeNumber>(InodeNumber)>;
 
-  ContentReceiver(Filesystem& filesystem, FindInode find) : filesystem_(filesystem), find_(std::move(find)) {}
+  // Long work asks `go_on`.
+  ContentReceiver(Filesystem& filesystem, FindInode find, GoOn go_on)
+      : filesystem_(filesystem), find_(std::move(find)), go_on_(std::move(go_on)) {}
   ~ContentReceiver() { close(); }
   ContentReceiver(const ContentReceiver&) = delete;
   ContentReceiver& operator=(const ContentReceiver&) = delete;
@@ -33,6 +36,8 @@ class ContentReceiver {
   Result<void> apply(const CopiedContent& content);
   Result<void> apply(const Hole& hole);
   void close();
+  // The file that was written last, until it is closed. 0: none.
+  InodeNumber opened() const { return opened_; }
 
  private:
   Result<InodeNumber> open(InodeNumber inode);
@@ -41,6 +46,7 @@ class ContentReceiver {
 
   Filesystem& filesystem_;
   const FindInode find_;
+  const GoOn go_on_;
   std::optional<TreeNumber> base_;
   InodeNumber opened_ = 0;  // 0: none
 };

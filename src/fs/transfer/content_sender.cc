@@ -13,7 +13,9 @@ namespace {
 
 // Of a delta that is made here.
 constexpr std::size_t kLeastWithDelta = 512;
-constexpr std::size_t kLeastGain = 4;        // it has at most such a part of the content's length
+constexpr std::size_t kLeastGain = 4;  // it has at most such a part of the content's length
+// The receiver notes how far it is behind each.
+constexpr std::uint64_t kLongestCopy = 256 << 20;
 constexpr std::uint64_t kAround = 32 << 10;  // of the base, on each side of where the content is likely to be
 
 }  // namespace
@@ -135,8 +137,8 @@ Result<void> ContentSender::add_copy(InodeNumber inode, std::uint64_t offset, co
   totals_.copied_bytes += place.length;
   if (copy_) {
     ContentPlace& source = copy_->source;
-    if (copy_->inode == inode && copy_->offset + source.length == offset && source.tree == place.tree &&
-        source.inode == place.inode && source.offset + source.length == place.offset) {
+    if (source.length < kLongestCopy && copy_->inode == inode && copy_->offset + source.length == offset &&
+        source.tree == place.tree && source.inode == place.inode && source.offset + source.length == place.offset) {
       source.length += place.length;
       return {};
     }

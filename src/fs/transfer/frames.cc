@@ -47,7 +47,7 @@ Result<void> FrameWriter::add(const Record& record) {
 
 Result<void> FrameWriter::add_encoded(std::string_view records) {
   records_ += records;
-  return records_.size() >= kFrameBytes ? flush() : Result<void>();
+  return records_.size() >= frame_bytes_ ? flush() : Result<void>();
 }
 
 Result<void> FrameWriter::flush() {

@@ -21,14 +21,15 @@
 namespace dedupfs::transfer {
 
 inline constexpr std::string_view kStreamMagic = "DDPSEND1";
-inline constexpr std::size_t kFrameBytes = 1 << 20;     // a frame ends behind the record that reaches it
+inline constexpr std::size_t kFrameBytes = 1 << 20;
 inline constexpr std::size_t kMaxFrameBytes = 4 << 20;  // decompressed
 inline constexpr std::size_t kChainBytes = 16;
 
 class FrameWriter {
  public:
-  // `level`: of zstd.
-  FrameWriter(const StreamSink& sink, int level) : sink_(sink), level_(level) {}
+  // `level`: of zstd. A frame ends behind the record that reaches `frame_bytes`.
+  FrameWriter(const StreamSink& sink, int level, std::size_t frame_bytes = kFrameBytes)
+      : sink_(sink), level_(level), frame_bytes_(frame_bytes) {}
 
   Result<void> begin(std::string_view header);
   Result<void> add(const Record& record);
@@ -42,6 +43,7 @@ class FrameWriter {
 
   const StreamSink& sink_;
   const int level_;
+  const std::size_t frame_bytes_;
   std::string records_;
   std::array<std::uint8_t, kChainBytes> chain_{};
   std::uint64_t bytes_ = 0;

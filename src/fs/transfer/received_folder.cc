@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "base/printable.h"
 #include "fs/format/mode.h"
@@ -42,6 +45,7 @@ Result<Attributes> find_path(Filesystem& filesystem, InodeNumber directory, std:
 
 Result<ReceivedFolder> ReceivedFolder::open(Filesystem& filesystem, const std::string& path, bool make) {
   const std::string clean = without_slashes(path);
+  std::optional<ChangedName> made_name;
   auto found = find_path(filesystem, kRootInode, clean);
   if (!found && found.error().code() == ErrorCode::kNotFound && make) {
     const std::size_t slash = clean.rfind('/');
@@ -52,12 +56,15 @@ Result<ReceivedFolder> ReceivedFolder::open(Filesystem& filesystem, const std::s
     if (!made) return made.error().with(printable(path));
     filesystem.forget(made->inode, 1);
     found = *made;
+    made_name = {above.inode, clean.substr(slash == std::string::npos ? 0 : slash + 1)};
   }
   if (!found) return found.error().with(printable(path));
   if (!is_directory(found->mode)) return Error{ErrorCode::kNotDirectory, printable(path) + " is no folder"};
   if (tree_of(found->inode) != kLiveTree || found->inode == kSnapshotsInode)
     return Error{ErrorCode::kReadOnly, printable(path) + " is in a snapshot"};
-  return ReceivedFolder(filesystem, clean, found->inode);
+  ReceivedFolder folder(filesystem, clean, found->inode);
+  folder.made_name_ = std::move(made_name);
+  return folder;
 }
 
 Result<std::optional<ReceivedState>> ReceivedFolder::state_of(InodeNumber folder) const {
@@ -74,35 +81,111 @@ Result<void> ReceivedFolder::note(const ReceivedState& state) const {
 
 Result<std::optional<ReceivedFolder::Copy>> ReceivedFolder::find_copy(const SnapshotIdentity& of) const {
   for (const SnapshotRecord& snapshot : filesystem_.snapshots()) {
+    if (snapshot.created_unix_seconds != of.created_unix_seconds) continue;
     const auto folder = find_path(filesystem_, node_of(snapshot.number, kRootInode), path_);
     if (!folder) continue;  // it was not there yet
     const auto state = state_of(folder->inode);
-    if (state && *state && (*state)->is_complete && (*state)->snapshot.is_same(of))
+    if (state && *state && (*state)->is_complete && (*state)->snapshot == of)
       return Copy{.snapshot = snapshot, .folder = folder->inode};
   }
   return std::nullopt;
+}
+
+Result<void> ReceivedFolder::check_fits(const StreamHeader& stream, const std::optional<ReceivedState>& before) const {
+  const bool is_resumed = stream.begin > Position();
+  const auto name_of_before = [&] { return printable(before->snapshot.name); };
+  if (!before && stream.base)
+    return Error{ErrorCode::kNotFound,
+                 "nothing was received in the folder, and the stream builds on something: send "
+                 "without --since"};
+  const bool is_begun = before && before->is_of(stream.snapshot, stream.base) && !before->has_snapshot;
+  if (is_resumed && (!is_begun || before->position < stream.begin))
+    return Error{ErrorCode::kNotFound,
+                 "the stream goes on where no other one ended here: send with the token that "
+                 "dedupfs-receive --token prints, or without one"};
+  if (!before || is_begun) return {};
+  if (!before->has_snapshot)
+    return Error{ErrorCode::kBusy,
+                 fmt::format("the folder waits for the rest of snapshot '{}': dedupfs-send --resume {}",
+                             name_of_before(), before->token().text())};
+  if (before->snapshot == stream.snapshot)
+    return Error{ErrorCode::kExists, fmt::format("the folder has got snapshot '{}' already", name_of_before())};
+  if (!stream.base)
+    return Error{ErrorCode::kExists, fmt::format("the folder has snapshot '{}' of volume {}: send with --since, or "
+                                                 "receive with --into another folder",
+                                                 name_of_before(), before->snapshot.volume)};
+  if (before->snapshot != *stream.base)
+    return Error{ErrorCode::kBusy,
+                 fmt::format("the folder has snapshot '{}' of volume {}, and the stream builds on "
+                             "'{}': send since the one that is here",
+                             name_of_before(), before->snapshot.volume, printable(stream.base->name))};
+  return {};
+}
+
+Result<void> ReceivedFolder::check_quotas() const {
+  DEDUPFS_ASSIGN(const auto paths, filesystem_.quota_paths());
+  for (const auto& [inode, path] : paths) {
+    const std::string clean = without_slashes(path);
+    if (inode == inode_ || (!path_.empty() && !clean.starts_with(path_ + '/'))) continue;
+    return Error{
+        ErrorCode::kUnsupported,
+        fmt::format("{} has a quota, and a stream may move files into it and out of it, which a quota does not "
+                    "allow: set the quota on the folder that is received into, or on none below it",
+                    printable(path))};
+  }
+  return {};
+}
+
+bool ReceivedFolder::is_in(const std::string& path, const std::set<std::string>& names) const {
+  if (!path_.empty()) return path.starts_with(path_ + '/');
+  return names.contains(path.substr(0, path.find('/')));
+}
+
+Result<void> ReceivedFolder::walk(const Copy& copy, const std::set<std::string>& names, const VisitEntry& visit) const {
+  std::vector<InodeNumber> folders = {copy.folder};
+  bool goes_on = true;
+  while (goes_on && !folders.empty()) {
+    const InodeNumber folder = folders.back();
+    folders.pop_back();
+    DEDUPFS_TRY(filesystem_.read_directory(folder, 0, /*counted=*/false, [&](const DirectoryEntry& entry) {
+      if (entry.name == "." || entry.name == "..") return true;
+      if (folder == copy.folder && is_root() && !names.contains(entry.name)) return true;
+      if (is_directory(entry.attributes.mode)) folders.push_back(entry.attributes.inode);
+      return goes_on = visit(entry.attributes);
+    }));
+  }
+  return {};
 }
 
 Result<void> ReceivedFolder::check_unchanged(const Copy& copy, const std::set<std::string>& names) const {
   DEDUPFS_TRY(filesystem_.sync());
   DEDUPFS_ASSIGN(const TreeDiff diff,
                  diff_trees(filesystem_.volume().database(), copy.snapshot.name, std::nullopt, nullptr));
-  const auto is_ours = [&](std::string path) {
-    if (!path_.empty()) return path.starts_with(path_ + '/');
-    return names.contains(path.substr(0, path.find('/')));
-  };
-  std::string changed;
-  std::size_t count = 0;
+  std::vector<std::string> changed;
+  std::map<InodeNumber, std::string> elsewhere;  // files with several names, one of which may be in the folder
   for (const TreeChange& change : diff.changes) {
-    if (!is_ours(change.path) && (change.old_path.empty() || !is_ours(change.old_path))) continue;
-    if (++count <= kNamedChanges) changed += (count == 1 ? "" : ", ") + printable(change.path);
+    if (is_in(change.path, names) || (!change.old_path.empty() && is_in(change.old_path, names))) {
+      changed.push_back(change.path);
+    } else if (change.kind == TreeChange::Kind::kModified && !is_directory(change.type) && change.old_inode == 0) {
+      const auto attributes = filesystem_.attributes(change.inode);
+      if (attributes && attributes->links > 1) elsewhere.emplace(change.inode, change.path);
+    }
   }
-  if (count == 0) return {};
-  if (count > kNamedChanges) changed += fmt::format(" and {} more", count - kNamedChanges);
+  if (changed.empty() && !elsewhere.empty())
+    DEDUPFS_TRY(walk(copy, names, [&](const Attributes& entry) {
+      const auto found = elsewhere.find(inode_of(entry.inode));
+      if (found != elsewhere.end()) changed.push_back(found->second);
+      return changed.empty();
+    }));
+  if (changed.empty()) return {};
+  std::string list;
+  for (std::size_t i = 0; i < std::min(changed.size(), kNamedChanges); ++i)
+    list += (i == 0 ? "" : ", ") + printable(changed[i]);
+  if (changed.size() > kNamedChanges) list += fmt::format(" and {} more", changed.size() - kNamedChanges);
   return Error{ErrorCode::kBusy,
                fmt::format("files were changed here since snapshot '{}' was received: {}. Undo that, for example with "
                            "dedupfs-snapshot rollback, or receive all of the snapshot into another folder",
-                           printable(copy.snapshot.name), changed)};
+                           printable(copy.snapshot.name), list)};
 }
 
 }  // namespace dedupfs::transfer

@@ -5,6 +5,7 @@
 // Failure:   errors of the filesystem; kCorruption for paths and attributes that are malformed.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,27 +28,39 @@ class ReceivedFolder {
   static Result<ReceivedFolder> open(Filesystem& filesystem, const std::string& path, bool make);
 
   InodeNumber inode() const { return inode_; }
+  // The name that was made for it. Nothing: it was there.
+  const std::optional<ChangedName>& made_name() const { return made_name_; }
   bool is_root() const { return inode_ == kRootInode; }
   Result<std::optional<ReceivedState>> state() const { return state_of(inode_); }
   Result<void> note(const ReceivedState& state) const;
 
-  // A snapshot of this volume in which the folder is that snapshot of the sender, complete.
+  // A snapshot of this volume in which the folder is that snapshot of the sender, complete, and that has its date: later ones of this
+  // volume have what was changed here since.
   struct Copy {
     SnapshotRecord snapshot;
     InodeNumber folder = 0;  // in its tree
   };
   Result<std::optional<Copy>> find_copy(const SnapshotIdentity& of) const;
-  // kBusy if the folder differs from the copy. In the root of the volume, only `names` count.
+  // Whether the stream may come now, after what was received before. kNotFound, kExists and kBusy say what to do instead.
+  Result<void> check_fits(const StreamHeader& stream, const std::optional<ReceivedState>& before) const;
+  // kUnsupported if a directory below the folder has a quota: what moves cannot cross it.
+  Result<void> check_quotas() const;
+  // kBusy if the folder differs from the copy, also by another name of a file in it. In the root of the volume, only `names` count.
   Result<void> check_unchanged(const Copy& copy, const std::set<std::string>& names) const;
 
  private:
   ReceivedFolder(Filesystem& filesystem, std::string path, InodeNumber inode)
       : filesystem_(filesystem), path_(std::move(path)), inode_(inode) {}
   Result<std::optional<ReceivedState>> state_of(InodeNumber folder) const;
+  bool is_in(const std::string& path, const std::set<std::string>& names) const;
+  // Visits every entry of the copy that counts, until it returns false.
+  using VisitEntry = std::function<bool(const Attributes& entry)>;
+  Result<void> walk(const Copy& copy, const std::set<std::string>& names, const VisitEntry& visit) const;
 
   Filesystem& filesystem_;
   std::string path_;  // in the volume, without '/' around it
   InodeNumber inode_ = 0;
+  std::optional<ChangedName> made_name_;
 };
 
 }  // namespace dedupfs::transfer

@@ -13,6 +13,7 @@
 
 #include "base/printable.h"
 #include "fs/format/mode.h"
+#include "fs/format/records.h"
 #include "fs/transfer/content_receiver.h"
 #include "fs/transfer/frames.h"
 #include "fs/transfer/received_folder.h"
@@ -29,6 +30,8 @@ std::string work_folder_for(const SnapshotIdentity& snapshot) {
 // How many steps and bytes of content may be done again after an interruption.
 constexpr std::uint64_t kNoteSteps = 64;
 constexpr std::uint64_t kNoteBytes = 8 << 20;
+constexpr std::size_t kMostBaseNames = 1'000'000;
+constexpr std::uint64_t kSpareKnown = 1000;
 
 std::string work_name_of(InodeNumber inode) {
   return fmt::format("{}", inode);
@@ -43,7 +46,8 @@ class Receiving {
         watch_(watch),
         forget_(forget),
         frames_(source),
-        content_(filesystem, [this](InodeNumber inode) { return known(inode); }) {}
+        content_(
+            filesystem, [this](InodeNumber inode) { return known(inode); }, [this] { return watch_(totals_); }) {}
 
   Result<ReceiveTotals> run() {
     DEDUPFS_ASSIGN(const std::string header, frames_.begin());
@@ -52,12 +56,18 @@ class Receiving {
     DEDUPFS_ASSIGN(auto folder, ReceivedFolder::open(filesystem_, request_.folder, /*make=*/true));
     folder_.emplace(std::move(folder));
     known_[kRootInode] = folder_->inode();
+    if (folder_->made_name()) changed_.push_back(*folder_->made_name());
     DEDUPFS_TRY(prepare());
-    const Result<void> received = take_records();
+    const auto receive_all = [this]() -> Result<void> {
+      DEDUPFS_TRY(take_records());
+      return make_snapshot();
+    };
+    const Result<void> received = receive_all();
+    if (content_.opened() != 0) changed_.push_back({content_.opened(), std::nullopt});
     content_.close();
+    const Result<void> ended = received ? received : interrupted(received.error());
     forget_(std::exchange(changed_, {}));
-    if (!received) return interrupted(received.error());
-    DEDUPFS_TRY(make_snapshot());
+    if (!ended) return ended.error();
     return totals_;
   }
 
@@ -75,50 +85,32 @@ class Receiving {
                                  "without --since, or since one that is here",
                                  printable(header_.base->name), printable(header_.base->volume))};
     }
+    DEDUPFS_ASSIGN(auto before, folder_->state());
+    if (before && before->is_complete && !before->has_snapshot) {
+      DEDUPFS_ASSIGN(const auto copy, folder_->find_copy(before->snapshot));
+      if (copy && before->snapshot == header_.snapshot) return only_finish(*copy, *before);
+      before->has_snapshot = copy.has_value();  // the folder was rolled back to it
+    }
+    DEDUPFS_TRY(folder_->check_fits(header_, before));
+    DEDUPFS_TRY(folder_->check_quotas());
+    is_fresh_ = !before || before->has_snapshot;
+    state_ = {.snapshot = header_.snapshot, .position = header_.begin};
+    if (header_.base)
+      state_.base = {.number = header_.base->number, .created_unix_seconds = header_.base->created_unix_seconds};
+    if (!is_fresh_) state_.made_from = before->made_from;
     const auto all = filesystem_.snapshots();
-    if (std::ranges::find(all, totals_.snapshot_name, &SnapshotRecord::name) != all.end())
-      return Error{ErrorCode::kExists,
-                   fmt::format("there is a snapshot '{0}' here already: dedupfs-receive --as NAME gives the new one "
-                               "another name",
-                               printable(totals_.snapshot_name))};
-    state_ = {.snapshot = header_.snapshot, .base = header_.base ? header_.base->number : 0, .position = header_.begin};
-    DEDUPFS_ASSIGN(const auto before, folder_->state());
-    DEDUPFS_TRY(check_state(before));
-    is_fresh_ = !before || !(before->snapshot == state_.snapshot && before->base == state_.base);
-    return {};
+    if (std::ranges::find(all, totals_.snapshot_name, &SnapshotRecord::name) == all.end()) return {};
+    return Error{ErrorCode::kExists,
+                 fmt::format("there is a snapshot '{0}' here already: dedupfs-receive --as NAME gives the new one "
+                             "another name",
+                             printable(totals_.snapshot_name))};
   }
 
-  Result<void> check_state(const std::optional<ReceivedState>& before) const {
-    const bool is_resumed = header_.begin > Position();
-    const Error unknown{ErrorCode::kNotFound,
-                        "the stream goes on where no other one ended here: send with the token that "
-                        "dedupfs-receive --token prints, or without one"};
-    if (!before) {
-      if (is_resumed) return unknown;
-      if (header_.base)
-        return Error{ErrorCode::kNotFound,
-                     "nothing was received in the folder, and the stream builds on something: "
-                     "send without --since"};
-      return {};
-    }
-    const bool is_begun = before->snapshot == state_.snapshot && before->base == state_.base;
-    if (is_resumed && (!is_begun || (!before->is_complete && before->position < header_.begin))) return unknown;
-    if (is_begun) return {};
-    if (!before->is_complete)
-      return Error{ErrorCode::kBusy,
-                   fmt::format("the folder waits for the rest of snapshot '{}': dedupfs-send --resume {}",
-                               printable(before->snapshot.name), before->token().text())};
-    if (!header_.base)
-      return Error{ErrorCode::kExists,
-                   fmt::format("the folder has snapshot '{}' of volume {}: send with --since, or receive with --into "
-                               "another folder",
-                               printable(before->snapshot.name), printable(before->snapshot.volume))};
-    if (!before->snapshot.is_same(*header_.base))
-      return Error{ErrorCode::kBusy,
-                   fmt::format("the folder has snapshot '{}' of volume {}, and the stream builds on '{}': send since "
-                               "that one",
-                               printable(before->snapshot.name), printable(before->snapshot.volume),
-                               printable(header_.base->name))};
+  // A stream that was interrupted at its very end: the snapshot is there, maybe without its hold.
+  Result<void> only_finish(const ReceivedFolder::Copy& copy, const ReceivedState& before) {
+    state_ = before;
+    totals_.snapshot_name = copy.snapshot.name;
+    has_snapshot_ = true;
     return {};
   }
 
@@ -127,8 +119,12 @@ class Receiving {
   Result<void> take_records() {
     for (;;) {
       DEDUPFS_ASSIGN(const Record record, frames_.next());
+      if (has_snapshot_) {  // the rest is of no interest
+        if (std::holds_alternative<End>(record)) return end();
+        continue;
+      }
       if (const auto* const name = std::get_if<BaseName>(&record)) {
-        base_names_.insert(name->name);
+        DEDUPFS_TRY(take_base_name(name->name));
         continue;
       }
       if (!has_begun_) DEDUPFS_TRY(begin());
@@ -140,22 +136,37 @@ class Receiving {
     }
   }
 
+  // Only the root of the volume has names of others beside them.
+  Result<void> take_base_name(const std::string& name) {
+    if (!is_valid_name(name) || has_begun_) return corruption("the stream has a name of the base that cannot be one");
+    if (!folder_->is_root()) return watch_(totals_);
+    if (base_names_.size() >= kMostBaseNames)
+      return Error{ErrorCode::kTooLarge, fmt::format("the sender's root folder has more than {} names: receive with "
+                                                     "--into a folder",
+                                                     kMostBaseNames)};
+    base_names_.insert(name);
+    return watch_(totals_);
+  }
+
   // All names of the base have come.
   Result<void> begin() {
     has_begun_ = true;
     if (base_ && is_fresh_) DEDUPFS_TRY(folder_->check_unchanged(*base_, base_names_));
-    DEDUPFS_TRY(folder_->note(state_));
-    has_noted_ = true;
+    DEDUPFS_ASSIGN(const SpaceReport space, filesystem_.space());
+    most_known_ = space.inodes + (base_ ? base_->snapshot.inodes : 0) + kSpareKnown;
     work_name_ = work_folder_for(header_.snapshot);
+    changed_.push_back({folder_->inode(), work_name_});
     const auto found = find_entry(filesystem_, folder_->inode(), work_name_);
     if (found) {
       work_ = found->inode;
-      return {};
+    } else {
+      DEDUPFS_ASSIGN(const Attributes made, filesystem_.make_directory(folder_->inode(), work_name_, 0700, {}));
+      filesystem_.forget(made.inode, 1);
+      work_ = made.inode;
     }
-    DEDUPFS_ASSIGN(const Attributes made, filesystem_.make_directory(folder_->inode(), work_name_, 0700, {}));
-    filesystem_.forget(made.inode, 1);
-    work_ = made.inode;
-    return {};
+    if (is_fresh_) state_.made_from = work_;
+    has_noted_ = true;
+    return folder_->note(state_);
   }
 
   // Interruptions lose what came behind the last note: a stream that goes on there does it again, with the same outcome.
@@ -194,9 +205,10 @@ class Receiving {
 
   Result<void> apply(const BaseName&) { return {}; }
   Result<void> apply(const End&) { return {}; }
+  // All names have come.
   Result<void> apply(const Outlook& outlook) {
     totals_.content_bytes = outlook.content_bytes;
-    return {};
+    return empty_work();
   }
 
   Result<void> apply(const KnownInode& known_inode) {
@@ -210,6 +222,7 @@ class Receiving {
     const auto found = find_path(filesystem_, directory, known_inode.path);
     if (!found) return at_name(found.error(), known_inode.path);
     known_[known_inode.inode] = inode_of(found->inode);
+    if (known_.size() > most_known_) return corruption("the stream names more inodes than there are");
     return {};
   }
 
@@ -243,12 +256,9 @@ class Receiving {
     const auto there = find_entry(filesystem_, parent, made.name);
     if (there) {
       // It may be there since an interruption.
-      const bool is_ours = !is_fresh_ && type_bits(there->mode) == type_bits(made.mode);
-      if (!is_ours)
-        return Error{ErrorCode::kExists,
-                     fmt::format("'{}' is here already, and is no part of what was received: receive with --into "
-                                 "another folder",
-                                 printable(made.name))};
+      const bool is_ours =
+          !is_fresh_ && there->inode > state_.made_from && type_bits(there->mode) == type_bits(made.mode);
+      if (!is_ours) return in_the_way(made.name);
       known_[made.inode] = there->inode;
       return {};
     }
@@ -257,7 +267,16 @@ class Receiving {
     if (!inode) return at_name(inode.error(), made.name);
     filesystem_.forget(inode->inode, 1);
     known_[made.inode] = inode->inode;
+    ++most_known_;
+    if (parent == folder_->inode()) made_in_folder_.emplace_back(made.name, is_directory(made.mode));
     return {};
+  }
+
+  static Error in_the_way(const std::string& name) {
+    return {ErrorCode::kExists,
+            fmt::format("'{}' is here already, and is no part of what was received: move it away, or "
+                        "receive with --into another folder",
+                        printable(name))};
   }
 
   Result<Attributes> make(InodeNumber parent, const MadeInode& made) {
@@ -272,9 +291,7 @@ class Receiving {
     DEDUPFS_ASSIGN(const InodeNumber inode, known(placed.inode));
     DEDUPFS_ASSIGN(const InodeNumber there, entry_at(parent, placed.name));
     if (there == inode) return {};
-    if (there != 0)
-      return Error{ErrorCode::kExists,
-                   fmt::format("'{}' is here already, and is no part of what was received", printable(placed.name))};
+    if (there != 0) return in_the_way(placed.name);
     const std::string work_name = work_name_of(inode);
     DEDUPFS_ASSIGN(const InodeNumber kept, entry_at(work_, work_name));
     if (kept == inode) {
@@ -338,15 +355,25 @@ class Receiving {
   }
 
   // What is in it has no name any more.
-  Result<void> remove_work() {
+  Result<void> empty_work() {
     std::vector<std::pair<std::string, bool>> left;
     DEDUPFS_TRY(filesystem_.read_directory(work_, 0, /*counted=*/false, [&](const DirectoryEntry& entry) {
       if (entry.name != "." && entry.name != "..")
         left.emplace_back(std::string(entry.name), is_directory(entry.attributes.mode));
       return true;
     }));
-    for (const auto& [name, is_folder] : left)
-      DEDUPFS_TRY(is_folder ? filesystem_.remove_directory(work_, name) : filesystem_.unlink(work_, name));
+    return remove_all(work_, left);
+  }
+
+  Result<void> remove_all(InodeNumber directory, const std::vector<std::pair<std::string, bool>>& entries) {
+    for (const auto& [name, is_folder] : entries)
+      DEDUPFS_TRY(is_folder ? filesystem_.remove_directory(directory, name) : filesystem_.unlink(directory, name));
+    return {};
+  }
+
+  Result<void> remove_work() {
+    DEDUPFS_TRY(empty_work());
+    changed_.push_back({folder_->inode(), work_name_});
     return filesystem_.remove_directory(folder_->inode(), work_name_);
   }
 
@@ -359,22 +386,36 @@ class Receiving {
   }
 
   Result<void> make_snapshot() {
-    DEDUPFS_TRY(filesystem_.create_snapshot(totals_.snapshot_name, header_.snapshot.created_unix_seconds));
+    if (!has_snapshot_)
+      DEDUPFS_TRY(filesystem_.create_snapshot(totals_.snapshot_name, header_.snapshot.created_unix_seconds));
     if (header_.held_until_unix_seconds && *header_.held_until_unix_seconds > std::time(nullptr))
       DEDUPFS_TRY(filesystem_.hold_snapshot(totals_.snapshot_name, header_.held_until_unix_seconds));
     if (header_.held_until_released) DEDUPFS_TRY(filesystem_.hold_snapshot(totals_.snapshot_name, std::nullopt));
-    return {};
+    state_.has_snapshot = true;
+    DEDUPFS_TRY(folder_->note(state_));
+    return filesystem_.sync();
   }
 
   // What was made becomes durable, and the error says how to go on.
-  Error interrupted(const Error& error) {
+  Result<void> interrupted(const Error& error) {
     if (!has_noted_) return error;
+    if (error.code() == ErrorCode::kExists && is_fresh_ && state_.position.step == made_in_folder_.size())
+      return undone(error);
     if (!state_.is_complete) {
       if (const auto noted = folder_->note(state_); !noted) return error.with(noted.error().message());
     }
     if (const auto synced = filesystem_.sync(); !synced) return error.with(synced.error().message());
-    return {error.code(), fmt::format("{}. What came until now is kept; to go on: dedupfs-send --resume {}",
-                                      error.message(), state_.token().text())};
+    return Error{error.code(), fmt::format("{}. What came until now is kept; to go on: dedupfs-send --resume {}",
+                                           error.message(), state_.token().text())};
+  }
+
+  // Nothing was done yet but some names in the folder, which are all new: the folder is as it was.
+  Result<void> undone(const Error& error) {
+    for (const auto& [name, is_folder] : made_in_folder_) changed_.push_back({folder_->inode(), name});
+    DEDUPFS_TRY(remove_all(folder_->inode(), made_in_folder_));
+    DEDUPFS_TRY(remove_work());
+    DEDUPFS_TRY(filesystem_.remove_xattr(folder_->inode(), ReceivedState::kXattr));
+    return error;
   }
 
   Filesystem& filesystem_;
@@ -393,8 +434,11 @@ class Receiving {
   bool is_fresh_ = true;              // nothing of this stream came before
   bool has_begun_ = false;
   bool has_noted_ = false;
+  bool has_snapshot_ = false;                                 // an interrupted stream has made it
+  std::vector<std::pair<std::string, bool>> made_in_folder_;  // names, and whether they are folders
   std::string work_name_;
   InodeNumber work_ = 0;
+  std::uint64_t most_known_ = kSpareKnown;
   std::unordered_map<InodeNumber, InodeNumber> known_;  // from the sender's numbers to those of the live tree
   ContentReceiver content_;
   std::set<std::string> xattrs_;  // of the inode that is finished next
@@ -410,7 +454,12 @@ Result<ReceiveTotals> receive(Filesystem& filesystem, const ReceiveRequest& requ
 
 Result<std::optional<ReceivedState>> find_received(Filesystem& filesystem, const std::string& folder) {
   DEDUPFS_ASSIGN(const ReceivedFolder opened, ReceivedFolder::open(filesystem, folder, /*make=*/false));
-  return opened.state();
+  DEDUPFS_ASSIGN(auto state, opened.state());
+  if (state && state->is_complete && !state->has_snapshot) {
+    DEDUPFS_ASSIGN(const auto copy, opened.find_copy(state->snapshot));
+    state->has_snapshot = copy.has_value();
+  }
+  return state;
 }
 
 }  // namespace dedupfs::transfer

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <type_traits>
 #include <unordered_set>
@@ -40,11 +41,12 @@ Result<SnapshotRecord> get_named(const std::vector<SnapshotRecord>& all, const s
   return *found;
 }
 
-Result<SnapshotRecord> get_numbered(const std::vector<SnapshotRecord>& all, TreeNumber number) {
-  const auto found = std::ranges::find(all, number, &SnapshotRecord::number);
-  if (found == all.end())
-    return Error{ErrorCode::kNotFound,
-                 fmt::format("the snapshot that the token is of, number {}, was deleted: begin anew", number)};
+Result<SnapshotRecord> get_of_token(const std::vector<SnapshotRecord>& all, const ResumeToken::Snapshot& wanted) {
+  const auto found = std::ranges::find(all, wanted.number, &SnapshotRecord::number);
+  if (found == all.end() || found->created_unix_seconds != wanted.created_unix_seconds)
+    return Error{
+        ErrorCode::kNotFound,
+        fmt::format("a snapshot that the token is of, number {}, is not here any more: begin anew", wanted.number)};
   return *found;
 }
 
@@ -55,9 +57,9 @@ Result<Chosen> choose(Filesystem& filesystem, const SendRequest& request) {
     const ResumeToken& token = *request.resume;
     if (token.volume != filesystem.volume().superblock().uuid)
       return invalid_argument("the token is of another volume, " + printable(token.volume));
-    DEDUPFS_ASSIGN(chosen.snapshot, get_numbered(all, token.snapshot));
-    if (token.base != 0) {
-      DEDUPFS_ASSIGN(chosen.base, get_numbered(all, token.base));
+    DEDUPFS_ASSIGN(chosen.snapshot, get_of_token(all, token.snapshot));
+    if (token.base.number != 0) {
+      DEDUPFS_ASSIGN(chosen.base, get_of_token(all, token.base));
     }
     chosen.begin = token.position;
     if (!request.snapshot.empty() && request.snapshot != chosen.snapshot.name)
@@ -76,14 +78,15 @@ Result<Chosen> choose(Filesystem& filesystem, const SendRequest& request) {
 
 class Sending {
  public:
-  Sending(Filesystem& filesystem, const Chosen& chosen, int level, const StreamSink& sink, const WatchSend& watch)
+  Sending(Filesystem& filesystem, const Chosen& chosen, const SendRequest& request, const StreamSink& sink,
+          const WatchSend& watch)
       : filesystem_(filesystem),
         chosen_(chosen),
         watch_(watch),
         state_(std::make_shared<CommittedState>(filesystem.volume().database(), [this] { return watch_(totals_); })),
         sent_(CommittedTree::of_snapshot(state_, chosen.snapshot)),
         sent_paths_(sent_, InodePaths::Keeps::kAllRead),
-        frames_(sink, level) {
+        frames_(sink, request.level, request.frame_bytes) {
     if (chosen.base) {
       base_.emplace(CommittedTree::of_snapshot(state_, *chosen.base));
       base_paths_.emplace(*base_, InodePaths::Keeps::kAllRead);
@@ -148,9 +151,25 @@ class Sending {
   }
 
   Result<void> send_name(const Record& record) {
-    if (step_++ < chosen_.begin.step) return {};
-    ++totals_.names;
-    return emit(record);
+    if (step_++ >= chosen_.begin.step) {
+      ++totals_.names;
+      return emit(record);
+    }
+    // Other names of the file come later: this one is where the receiver has it.
+    if (const auto* made = std::get_if<MadeInode>(&record); made != nullptr && !is_directory(made->mode)) {
+      DEDUPFS_ASSIGN(const auto inode, named_inode(sent_, made->inode));
+      if (inode && inode->attributes.links > 1) sent_paths_.know(made->inode, {made->parent, made->name});
+    }
+    return show_life();
+  }
+
+  // A receiver gives up a sender that is silent for long.
+  Result<void> show_life() {
+    constexpr std::chrono::seconds kLongestSilence{30};
+    if (std::chrono::steady_clock::now() < last_flush_ + kLongestSilence) return {};
+    last_flush_ = std::chrono::steady_clock::now();
+    DEDUPFS_TRY(frames_.add(KnownInode{kRootInode, Tree::kNow, kRootInode, "."}));
+    return frames_.flush();
   }
 
   Result<void> look_ahead(const std::vector<InodeNumber>& inodes) {
@@ -166,6 +185,10 @@ class Sending {
     if (!record) return {};  // it was removed
     const Result<void> sent = send_named(inode, *record);
     if (sent || sent.error().code() != ErrorCode::kCorruption) return sent;
+    for (const auto* const snapshot : {&chosen_.snapshot, chosen_.base ? &*chosen_.base : nullptr})
+      if (snapshot != nullptr && !filesystem_.volume().snapshots().find(snapshot->number))
+        return Error{ErrorCode::kNotFound,
+                     fmt::format("snapshot '{}' was deleted while it was sent", printable(snapshot->name))};
     sent_paths_.want(inode);
     DEDUPFS_TRY(sent_paths_.find());
     return sent.error().with(printable(sent_paths_.path_of(inode)));
@@ -186,7 +209,7 @@ class Sending {
       DEDUPFS_TRY(content_->send(file, begin));
       totals_.done_bytes += attributes.size;
     }
-    if (is_done) return {};
+    if (is_done) return show_life();
     ++totals_.inodes;
     DEDUPFS_TRY(send_xattrs(inode));
     return emit(FinishedInode{.inode = inode,
@@ -269,7 +292,8 @@ class Sending {
   FrameWriter frames_;
   std::optional<ContentSender> content_;
   std::optional<TreeChanges> changes_;
-  std::uint64_t step_ = 0;                 // the next one
+  std::uint64_t step_ = 0;  // the next one
+  std::chrono::steady_clock::time_point last_flush_ = std::chrono::steady_clock::now();
   std::unordered_set<InodeNumber> known_;  // to the receiver
 };
 
@@ -278,7 +302,7 @@ class Sending {
 Result<SendTotals> send(Filesystem& filesystem, const SendRequest& request, const StreamSink& sink,
                         const WatchSend& watch) {
   DEDUPFS_ASSIGN(const Chosen chosen, choose(filesystem, request));
-  return Sending(filesystem, chosen, request.level, sink, watch).run();
+  return Sending(filesystem, chosen, request, sink, watch).run();
 }
 
 }  // namespace dedupfs::transfer

@@ -19,6 +19,7 @@
 #include "base/byte_stream.h"
 #include "base/result.h"
 #include "fs/namespace/filesystem.h"
+#include "fs/transfer/frames.h"
 #include "fs/transfer/send_totals.h"
 #include "fs/transfer/stream_header.h"
 
@@ -31,6 +32,7 @@ struct SendRequest {
   std::optional<std::string> since;   // the name of an older one
   std::optional<ResumeToken> resume;  // then the two above may be left out
   int level = kDefaultLevel;
+  std::size_t frame_bytes = kFrameBytes;
 };
 
 // Called often. An Error ends it.

@@ -2,17 +2,25 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
-#include "store/format/checked_json.h"
+#include "fs/format/records.h"
 
 namespace dedupfs::transfer {
 namespace {
 
 using Json = nlohmann::json;
+
+// As make_uuid() writes it.
+bool is_uuid(std::string_view text) {
+  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  return std::ranges::equal(text, kForm, [](char c, char form) {
+    return form == 'x' ? (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') : c == form;
+  });
+}
 
 constexpr int kVersion = 1;
 
@@ -40,6 +48,13 @@ Json json_of(const SnapshotIdentity& snapshot) {
           {"number", snapshot.number},
           {"name_hex", hex_of(snapshot.name)},
           {"created_unix_seconds", snapshot.created_unix_seconds}};
+}
+
+// Of bytes that anybody may have written: they go into messages and tokens.
+Result<void> check(const SnapshotIdentity& snapshot) {
+  if (is_uuid(snapshot.volume) && snapshot.number > 0 && snapshot.number < kEndOfTrees && is_valid_name(snapshot.name))
+    return {};
+  return corruption("a snapshot that the stream is of has no valid name");
 }
 
 SnapshotIdentity identity_of(const Json& json) {
@@ -76,7 +91,8 @@ auto parsed(std::string_view text, std::string_view what, const Read& read) -> R
 }  // namespace
 
 std::string ResumeToken::text() const {
-  return fmt::format("{}.{}.{}.{}.{}", volume, snapshot, base, position.step, position.offset);
+  return fmt::format("{}.{}.{}.{}.{}.{}.{}", volume, snapshot.number, snapshot.created_unix_seconds, base.number,
+                     base.created_unix_seconds, position.step, position.offset);
 }
 
 Result<ResumeToken> ResumeToken::parse(std::string_view text) {
@@ -86,21 +102,22 @@ Result<ResumeToken> ResumeToken::parse(std::string_view text) {
   };
   ResumeToken token;
   const std::size_t dot = text.find('.');
-  if (dot == 0 || dot == std::string_view::npos) return malformed();
+  if (dot == std::string_view::npos || !is_uuid(text.substr(0, dot))) return malformed();
   token.volume = text.substr(0, dot);
-  std::array<std::uint64_t, 4> numbers{};
   const char* at = text.data() + dot;
   const char* const end = text.data() + text.size();
-  for (std::uint64_t& number : numbers) {
-    if (at == end || *at != '.') return malformed();
+  const auto take = [&](auto& number) {
+    if (at == end || *at != '.') return false;
     const auto [behind, error] = std::from_chars(at + 1, end, number);
-    if (error != std::errc()) return malformed();
     at = behind;
-  }
-  if (at != end || numbers[0] == 0 || numbers[0] >= kEndOfTrees || numbers[1] >= kEndOfTrees) return malformed();
-  token.snapshot = static_cast<TreeNumber>(numbers[0]);
-  token.base = static_cast<TreeNumber>(numbers[1]);
-  token.position = {.step = numbers[2], .offset = numbers[3]};
+    return error == std::errc();
+  };
+  const bool has_all = take(token.snapshot.number) && take(token.snapshot.created_unix_seconds) &&
+                       take(token.base.number) && take(token.base.created_unix_seconds) && take(token.position.step) &&
+                       take(token.position.offset);
+  if (!has_all || at != end || token.snapshot.number == 0 || token.snapshot.number >= kEndOfTrees ||
+      token.base.number >= kEndOfTrees)
+    return malformed();
   return token;
 }
 
@@ -117,33 +134,50 @@ std::string StreamHeader::text() const {
 }
 
 Result<StreamHeader> StreamHeader::parse(std::string_view text) {
-  return parsed(text, "the header of the stream", [](const Json& json) {
-    StreamHeader header{.snapshot = identity_of(json.at("snapshot")),
-                        .held_until_released = json.at("held_until_released").get<bool>(),
-                        .begin = position_of(json.at("begin"))};
-    if (const Json& until = json.at("held_until_unix_seconds"); !until.is_null())
-      header.held_until_unix_seconds = until.get<std::int64_t>();
-    if (const Json& older = json.at("base"); !older.is_null()) header.base = identity_of(older);
-    return header;
-  });
+  DEDUPFS_ASSIGN(StreamHeader header, parsed(text, "the header of the stream", [](const Json& json) {
+                   StreamHeader read{.snapshot = identity_of(json.at("snapshot")),
+                                     .held_until_released = json.at("held_until_released").get<bool>(),
+                                     .begin = position_of(json.at("begin"))};
+                   if (const Json& until = json.at("held_until_unix_seconds"); !until.is_null())
+                     read.held_until_unix_seconds = until.get<std::int64_t>();
+                   if (const Json& older = json.at("base"); !older.is_null()) read.base = identity_of(older);
+                   return read;
+                 }));
+  DEDUPFS_TRY(check(header.snapshot));
+  if (header.base) DEDUPFS_TRY(check(*header.base));
+  return header;
+}
+
+bool ReceivedState::is_of(const SnapshotIdentity& sent, const std::optional<SnapshotIdentity>& sent_base) const {
+  const ResumeToken::Snapshot expected =
+      sent_base ? ResumeToken::Snapshot{sent_base->number, sent_base->created_unix_seconds} : ResumeToken::Snapshot();
+  return snapshot == sent && base == expected;
 }
 
 std::string ReceivedState::text() const {
   const Json json{{"version", kVersion},
                   {"snapshot", json_of(snapshot)},
-                  {"base", base},
+                  {"base", {{"number", base.number}, {"created_unix_seconds", base.created_unix_seconds}}},
                   {"complete", is_complete},
-                  {"position", json_of(position)}};
+                  {"has_snapshot", has_snapshot},
+                  {"position", json_of(position)},
+                  {"made_from", made_from}};
   return json.dump();
 }
 
 Result<ReceivedState> ReceivedState::parse(std::string_view text) {
-  return parsed(text, fmt::format("the attribute {}", kXattr), [](const Json& json) {
-    return ReceivedState{.snapshot = identity_of(json.at("snapshot")),
-                         .base = json.at("base").get<TreeNumber>(),
-                         .is_complete = json.at("complete").get<bool>(),
-                         .position = position_of(json.at("position"))};
-  });
+  DEDUPFS_ASSIGN(ReceivedState state, parsed(text, fmt::format("the attribute {}", kXattr), [](const Json& json) {
+                   const Json& older = json.at("base");
+                   return ReceivedState{.snapshot = identity_of(json.at("snapshot")),
+                                        .base = {older.at("number").get<TreeNumber>(),
+                                                 older.at("created_unix_seconds").get<std::int64_t>()},
+                                        .is_complete = json.at("complete").get<bool>(),
+                                        .has_snapshot = json.at("has_snapshot").get<bool>(),
+                                        .position = position_of(json.at("position")),
+                                        .made_from = json.at("made_from").get<InodeNumber>()};
+                 }));
+  DEDUPFS_TRY(check(state.snapshot));
+  return state;
 }
 
 }  // namespace dedupfs::transfer

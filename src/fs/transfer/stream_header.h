@@ -22,7 +22,7 @@ struct SnapshotIdentity {
   std::string name;
   std::int64_t created_unix_seconds = 0;
 
-  bool is_same(const SnapshotIdentity& other) const { return volume == other.volume && number == other.number; }
+  // Numbers alone do not tell: of two copies of a volume that go on apart, both use the next one.
   bool operator==(const SnapshotIdentity&) const = default;
 };
 
@@ -36,9 +36,15 @@ struct Position {
 
 // What a receiver that was interrupted still wants, as a word that people copy.
 struct ResumeToken {
+  struct Snapshot {
+    TreeNumber number = 0;  // 0: none
+    std::int64_t created_unix_seconds = 0;
+
+    bool operator==(const Snapshot&) const = default;
+  };
   std::string volume;
-  TreeNumber snapshot = 0;
-  TreeNumber base = 0;  // 0: none
+  Snapshot snapshot;
+  Snapshot base;
   Position position;
 
   std::string text() const;
@@ -62,12 +68,18 @@ struct ReceivedState {
   static constexpr std::string_view kXattr = "trusted.dedupfs.received";
 
   SnapshotIdentity snapshot;
-  TreeNumber base = 0;  // 0: none
-  bool is_complete = false;
-  Position position;  // until it is complete
+  ResumeToken::Snapshot base;
+  bool is_complete = false;   // the folder is as the sender's snapshot: so says the one that is made of it
+  bool has_snapshot = false;  // it was made, and nothing is left to do
+  Position position;          // until then
+  InodeNumber made_from = 0;  // what the stream has made in the folder has higher numbers: the rest is somebody else's
 
+  bool is_of(const SnapshotIdentity& sent, const std::optional<SnapshotIdentity>& sent_base) const;
   ResumeToken token() const {
-    return {.volume = snapshot.volume, .snapshot = snapshot.number, .base = base, .position = position};
+    return {.volume = snapshot.volume,
+            .snapshot = {.number = snapshot.number, .created_unix_seconds = snapshot.created_unix_seconds},
+            .base = base,
+            .position = position};
   }
   std::string text() const;
   static Result<ReceivedState> parse(std::string_view text);

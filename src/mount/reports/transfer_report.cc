@@ -30,7 +30,7 @@ nlohmann::json received_json(const transfer::ReceiveTotals& totals) {
 
 nlohmann::json token_json(const std::optional<transfer::ReceivedState>& state) {
   nlohmann::json json{{"token", nullptr}};
-  if (state && !state->is_complete) json["token"] = state->token().text();
+  if (state && !state->has_snapshot) json["token"] = state->token().text();
   return json;
 }
 

@@ -40,7 +40,7 @@ TEST(ReceivedFolder, ItsCopyIsFoundUnderAnyNameOfTheSnapshot) {
   ASSERT_TRUE(ok(fs->create_snapshot("half")));
   EXPECT_FALSE(value_of(folder.find_copy(kMonday))) << "it is not complete";
   ASSERT_TRUE(ok(folder.note({.snapshot = kMonday, .is_complete = true})));
-  ASSERT_TRUE(ok(fs->create_snapshot("whole")));
+  ASSERT_TRUE(ok(fs->create_snapshot("whole", kMonday.created_unix_seconds)));
 
   const auto copy = value_of(folder.find_copy(kMonday));
 
@@ -57,7 +57,7 @@ TEST(ReceivedFolder, ChangesInItAreNamed) {
   const auto folder = value_of(ReceivedFolder::open(*fs, "a", /*make=*/true));
   const InodeNumber file = fs.make_file(folder.inode(), "file", "x");
   ASSERT_TRUE(ok(folder.note({.snapshot = kMonday, .is_complete = true})));
-  ASSERT_TRUE(ok(fs->create_snapshot("whole")));
+  ASSERT_TRUE(ok(fs->create_snapshot("whole", kMonday.created_unix_seconds)));
   const auto copy = value_of(folder.find_copy(kMonday));
   ASSERT_TRUE(copy);
   fs.make_file(kRootInode, "abc", "beside it");
@@ -76,7 +76,7 @@ TEST(ReceivedFolder, InTheRootOnlyNamesOfTheSenderCount) {
   const InodeNumber theirs = fs.make_file(kRootInode, "theirs", "x");
   const InodeNumber own = fs.make_file(kRootInode, "own", "x");
   ASSERT_TRUE(ok(root.note({.snapshot = kMonday, .is_complete = true})));
-  ASSERT_TRUE(ok(fs->create_snapshot("whole")));
+  ASSERT_TRUE(ok(fs->create_snapshot("whole", kMonday.created_unix_seconds)));
   const auto copy = value_of(root.find_copy(kMonday));
   ASSERT_TRUE(copy);
   fs.write(own, 0, "y");

@@ -181,6 +181,131 @@ TEST_F(ReceiverTest, CachesAreToldOfAllThatChanged) {
   EXPECT_TRUE(has(kRootInode, std::nullopt));
 }
 
+// What the review of the first version found.
+
+TEST_F(ReceiverTest, ANameThatIsThereIsNotTakenOverByASecondTryEither) {
+  sender_.make_file(kRootInode, "first", "theirs");
+  sender_.make_file(kRootInode, "name", "theirs");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  receiver_.make_file(kRootInode, "name", "mine");
+  const std::string stream = sent({.snapshot = "1"});
+
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(fails_with(ErrorCode::kExists, receive_stream(stream)));
+
+  EXPECT_EQ(content_of(kRootInode, "name"), "mine");
+  EXPECT_FALSE(find_entry(*receiver_, kRootInode, "first")) << "the folder is as it was";
+  EXPECT_FALSE(value_of(find_received(*receiver_, "")));
+  ASSERT_TRUE(ok(receiver_->rename(kRootInode, "name", kRootInode, "away", RenameMode::kReplace)));
+  EXPECT_TRUE(ok(receive_stream(stream))) << "the remedy";
+}
+
+TEST_F(ReceiverTest, ASnapshotOfItsOwnWithLaterChangesIsNoBase) {
+  const InodeNumber file = sender_.make_file(kRootInode, "file", "1");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1", 1'000'000)));
+  sender_.write(file, 0, "2");
+  ASSERT_TRUE(ok(sender_->create_snapshot("2")));
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}))));
+  receiver_.write(value_of(find_entry(*receiver_, kRootInode, "file")).inode, 0, "X");
+  ASSERT_TRUE(ok(receiver_->create_snapshot("hourly")));
+  ASSERT_TRUE(ok(receiver_->delete_snapshot("1")));
+
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, receive_stream(sent({.snapshot = "2", .since = "1"}))));
+}
+
+TEST_F(ReceiverTest, TheSameStreamIsNotReceivedTwice) {
+  sender_.make_file(kRootInode, "file", "1");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  const std::string stream = sent({.snapshot = "1"});
+  ASSERT_TRUE(ok(receive_stream(stream)));
+  receiver_.write(value_of(find_entry(*receiver_, kRootInode, "file")).inode, 0, "X");
+
+  EXPECT_TRUE(fails_with(ErrorCode::kExists, receive_stream(stream, {.snapshot_name = "again"})));
+  ASSERT_TRUE(ok(receiver_->delete_snapshot("1")));
+  EXPECT_TRUE(fails_with(ErrorCode::kExists, receive_stream(stream)));
+}
+
+TEST_F(ReceiverTest, WhatWasInterruptedBehindTheSnapshotGetsItsHold) {
+  sender_.make_file(kRootInode, "file", "1");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  const std::string without_hold = sent({.snapshot = "1"});
+  ASSERT_TRUE(ok(sender_->hold_snapshot("1", std::nullopt)));
+  const std::string stream = sent({.snapshot = "1"});
+  ASSERT_TRUE(ok(receive_stream(without_hold)));
+  ASSERT_TRUE(ok(receiver_->roll_back("1")));  // the note of the folder is as in front of the hold
+
+  ASSERT_TRUE(ok(receive_stream(stream)));
+
+  EXPECT_TRUE(fails_with(ErrorCode::kNotPermitted, receiver_->delete_snapshot("1")));
+  EXPECT_TRUE(value_of(find_received(*receiver_, ""))->has_snapshot);
+}
+
+TEST_F(ReceiverTest, AChangeByANameOutsideIsOneOfTheFolder) {
+  const InodeNumber file = sender_.make_file(kRootInode, "file", "1");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  sender_->set_attributes(file, {.mode = 0600}, {}).value();
+  ASSERT_TRUE(ok(sender_->create_snapshot("2")));
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}), {.folder = "folder"})));
+  const InodeNumber folder = value_of(find_entry(*receiver_, kRootInode, "folder")).inode;
+  const InodeNumber here = value_of(find_entry(*receiver_, folder, "file")).inode;
+  value_of(receiver_->make_link(here, kRootInode, "a name outside"));
+  receiver_.write(here, 0, "X");
+
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kBusy, receive_stream(sent({.snapshot = "2", .since = "1"}), {.folder = "folder"})));
+}
+
+TEST_F(ReceiverTest, AQuotaBelowTheFolderIsNamedBeforeAnythingChanges) {
+  const InodeNumber inner = sender_.make_directory(kRootInode, "inner");
+  sender_.make_file(inner, "file", "1");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  ASSERT_TRUE(ok(sender_->unlink(inner, "file")));
+  ASSERT_TRUE(ok(sender_->create_snapshot("2")));
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}))));
+  const InodeNumber here = value_of(find_entry(*receiver_, kRootInode, "inner")).inode;
+  ASSERT_TRUE(ok(receiver_->set_quota(here, {.files = 100})));
+
+  const auto received = receive_stream(sent({.snapshot = "2", .since = "1"}));
+
+  EXPECT_TRUE(fails_with(ErrorCode::kUnsupported, received));
+  EXPECT_THAT(message_of(received), HasSubstr("inner"));
+  ASSERT_TRUE(ok(receiver_->remove_quota(here)));
+  EXPECT_TRUE(ok(receive_stream(sent({.snapshot = "2", .since = "1"}))));
+}
+
+TEST_F(ReceiverTest, AResumeFindsFilesWithSeveralNamesWhereTheyAre) {
+  const InodeNumber older = sender_.make_directory(kRootInode, "daily.1");
+  const InodeNumber newer = sender_.make_directory(kRootInode, "daily.0");
+  for (int i = 0; i < 200; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    value_of(sender_->make_link(sender_.make_file(older, name, name), newer, name));
+  }
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  const std::string stream = sent({.snapshot = "1", .frame_bytes = 100});
+
+  for (std::size_t cut = 2000; cut < stream.size() / 2; cut += 3000) {
+    const std::string folder = std::to_string(cut);
+    EXPECT_FALSE(receive_stream(std::string_view(stream).substr(0, cut), {.folder = folder, .snapshot_name = folder}));
+    const auto state = value_of(find_received(*receiver_, folder));
+    ASSERT_TRUE(state) << cut;
+    EXPECT_TRUE(ok(receive_stream(sent({.resume = state->token(), .frame_bytes = 100}),
+                                  {.folder = folder, .snapshot_name = folder})))
+        << cut;
+  }
+}
+
+TEST_F(ReceiverTest, CachesAreToldOfTheFolderThatIsMade) {
+  sender_.make_file(kRootInode, "file", "1");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}), {.folder = "new"})));
+  const auto told = [this](InodeNumber parent, const std::string& name) {
+    return std::ranges::any_of(forgotten_, [&](const ChangedName& changed) {
+      return changed.inode == parent && changed.name && changed.name->starts_with(name);
+    });
+  };
+  EXPECT_TRUE(told(kRootInode, "new"));
+  EXPECT_TRUE(told(value_of(find_entry(*receiver_, kRootInode, "new")).inode, ".dedupfs-receiving."));
+}
+
 // ---------------------------------------------------------------- streams that no sender writes
 
 TEST_F(ReceiverTest, HostilePathsAndInodesLeadNowhere) {
@@ -208,12 +333,35 @@ TEST_F(ReceiverTest, HostilePathsAndInodesLeadNowhere) {
       {MadeInode{1, "t", 7, S_IFREG | 0644}, CopiedContent{7, 0, {Tree::kNow, 7, 0, 100}}},
       {End()},
       {FinishedInode{.inode = 99}},
+      {BaseName{"a/b"}},
+      {BaseName{""}},
+      {Outlook{1}, BaseName{"late"}},
   };
   for (std::size_t i = 0; i < attacks.size(); ++i) EXPECT_FALSE(receive_records(attacks[i], request)) << i;
   EXPECT_EQ(content_of(kRootInode, "outside"), "mine");
   EXPECT_TRUE(receiver_->snapshots().empty());
   receiver_.reopen();
   EXPECT_EQ(content_of(kRootInode, "outside"), "mine");
+}
+
+TEST_F(ReceiverTest, AStreamThatNamesMoreInodesThanThereAreIsRefused) {
+  receiver_.make_file(kRootInode, "file");
+  std::vector<Record> records;
+  for (InodeNumber inode = 2; inode < 5000; ++inode) records.emplace_back(KnownInode{inode, Tree::kNow, 1, "."});
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, receive_records(records)));
+}
+
+TEST_F(ReceiverTest, ACopyWithoutEndAsksWhetherItIsWanted) {
+  const std::vector<Record> records = {
+      MadeInode{1, "a", 7, S_IFREG | 0644}, FinishedInode{.inode = 7, .size = kMaxFileBytes},
+      MadeInode{1, "b", 8, S_IFREG | 0644}, CopiedContent{8, 0, {Tree::kNow, 7, 0, kMaxFileBytes}}};
+  const std::string stream = stream_of(records, kHeader);
+  int asked = 0;
+  const auto received = receive(*receiver_, {}, out_of(stream), [&](const ReceiveTotals&) -> Result<void> {
+    if (++asked < 100) return {};
+    return Error{ErrorCode::kInterrupted, "unmounting"};
+  });
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, received));
 }
 
 TEST_F(ReceiverTest, ADeltaThatGivesOtherBytesIsNotWritten) {

@@ -43,11 +43,14 @@ class Description {
 
  private:
   void describe(InodeNumber inode, const std::string& path) {
+    const bool is_root = path.empty();  // whose note changes its ctime
     const Attributes attributes = value_of(filesystem_.attributes(inode));
     std::string line = fmt::format(
         "{:o} {}:{} links {} device {} size {} mtime {}.{} atime {}.{}", attributes.mode, attributes.uid,
         attributes.gid, attributes.links, attributes.device, is_directory(attributes.mode) ? 0 : attributes.size,
         attributes.mtime.seconds, attributes.mtime.nanoseconds, attributes.atime.seconds, attributes.atime.nanoseconds);
+    line +=
+        fmt::format(" ctime {}.{}", is_root ? 0 : attributes.ctime.seconds, is_root ? 0 : attributes.ctime.nanoseconds);
     const auto [first, is_first] = seen_.try_emplace(inode_of(inode), path);
     if (!is_first) line += " is " + first->second;
     for (const std::string& name : sorted(value_of(filesystem_.list_xattrs(inode))))
@@ -245,9 +248,11 @@ TEST_F(SenderTest, WhatBreaksGoesOnAnywhere) {
     make_snapshot(sender, "1");
     changer.change(40);
     make_snapshot(sender, "2");
-    const std::string first = stream_of(sender, {.snapshot = "1"});
-    const std::string second = stream_of(sender, {.snapshot = "2", .since = "1"});
-    for (const double part : {0.1, 0.3, 0.5, 0.7, 0.9, 0.999}) {
+    const SendRequest whole{.snapshot = "1", .frame_bytes = 100};
+    const SendRequest changes{.snapshot = "2", .since = "1", .frame_bytes = 100};
+    const std::string first = stream_of(sender, whole);
+    const std::string second = stream_of(sender, changes);
+    for (const double part : {0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 0.7, 0.9, 0.999}) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << ", broken behind " << part);
       TestFilesystem receiver;
       const auto receive_in_parts = [&](const SendRequest& request, std::string_view stream) {
@@ -255,13 +260,16 @@ TEST_F(SenderTest, WhatBreaksGoesOnAnywhere) {
         EXPECT_TRUE(fails_with(ErrorCode::kIo, receive_from(receiver, stream.substr(0, cut))));
         const auto state = value_of(find_received(*receiver, ""));
         SendRequest rest = request;
-        if (state && !state->is_complete)
-          rest = {.snapshot = {}, .since = {}, .resume = value_of(ResumeToken::parse(state->token().text()))};
+        if (state && !state->has_snapshot)
+          rest = {.snapshot = {},
+                  .since = {},
+                  .resume = value_of(ResumeToken::parse(state->token().text())),
+                  .frame_bytes = 100};
         ASSERT_TRUE(ok(receive_from(receiver, stream_of(sender, rest))));
       };
-      receive_in_parts({.snapshot = "1"}, first);
+      receive_in_parts(whole, first);
       ASSERT_EQ(snapshot_of(receiver, "1"), snapshot_of(sender, "1"));
-      receive_in_parts({.snapshot = "2", .since = "1"}, second);
+      receive_in_parts(changes, second);
       ASSERT_EQ(snapshot_of(receiver, "2"), snapshot_of(sender, "2"));
     }
   }

@@ -11,7 +11,7 @@ const SnapshotIdentity kSent{"93883694-6fbf-47b9-ab10-ed37024f0ba1", 3,
                              1'700'000'000};
 
 TEST(ResumeToken, IsAWordThatComesBack) {
-  const ResumeToken token{kSent.volume, 3, 2, {17, 123'456'789}};
+  const ResumeToken token{kSent.volume, {3, -5}, {2, 1'600'000'000}, {17, 123'456'789}};
   const auto again = ResumeToken::parse(token.text());
   ASSERT_TRUE(again);
   EXPECT_EQ(*again, token);
@@ -19,9 +19,13 @@ TEST(ResumeToken, IsAWordThatComesBack) {
 }
 
 TEST(ResumeToken, OtherWordsAreRefused) {
-  for (const std::string text :
-       {"", ".", "uuid", "uuid.3", "uuid.3.2.17", "uuid.3.2.17.", "uuid.3.2.17.5.6", "uuid.0.0.1.1", "uuid.3.2.-1.5",
-        "uuid.99999999.0.1.1", "uuid.3.2.17.99999999999999999999", ".3.2.17.5"})
+  const std::string uuid = kSent.volume;
+  ASSERT_TRUE(ResumeToken::parse(uuid + ".3.0.2.0.17.5"));
+  for (const std::string& text :
+       {std::string(), std::string("."), uuid, uuid + ".3", uuid + ".3.0.2.0.17", uuid + ".3.0.2.0.17.",
+        uuid + ".3.0.2.0.17.5.6", uuid + ".0.0.0.0.1.1", uuid + ".3.0.2.0.-1.5", uuid + ".99999999.0.0.0.1.1",
+        uuid + ".3.0.2.0.17.99999999999999999999", std::string(".3.0.2.0.17.5"), std::string("$(reboot).3.0.2.0.17.5"),
+        "x" + uuid.substr(1) + ".3.0.2.0.17.5"})
     EXPECT_FALSE(ResumeToken::parse(text)) << text;
 }
 
@@ -58,12 +62,21 @@ TEST(StreamHeader, MalformedOnesAreCorrupt) {
 }
 
 TEST(ReceivedState, ComesBackAsItWas) {
-  const ReceivedState state{.snapshot = kSent, .base = 2, .is_complete = false, .position = {7, 8}};
+  const ReceivedState state{
+      .snapshot = kSent, .base = {2, 5}, .is_complete = false, .position = {7, 8}, .made_from = 9};
   const auto again = ReceivedState::parse(state.text());
   ASSERT_TRUE(again);
   EXPECT_EQ(again->snapshot, state.snapshot);
   EXPECT_EQ(again->token(), state.token());
   EXPECT_FALSE(again->is_complete);
+  EXPECT_EQ(again->made_from, 9u);
+}
+
+TEST(StreamHeader, NamesThatGoIntoMessagesAreChecked) {
+  for (const SnapshotIdentity& bad :
+       {SnapshotIdentity{"\x1b[2J", 3, "monday", 5}, SnapshotIdentity{kSent.volume, 0, "monday", 5},
+        SnapshotIdentity{kSent.volume, 3, "a/b", 5}, SnapshotIdentity{kSent.volume, 3, "", 5}})
+    EXPECT_FALSE(StreamHeader::parse(StreamHeader{.snapshot = bad}.text())) << bad.name;
 }
 
 }  // namespace
