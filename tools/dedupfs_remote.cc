@@ -218,6 +218,10 @@ class RemoteRun {
     auto begun = system->open_root(whole_path(asked_.folder));
     const bool goes_on =
         begun && (*begun)->status(kUnfinishedClone).value_or(Backing::Status()).type == Backing::Type::kFile;
+    if (goes_on && (*begun)->exists(kSuperblockFile).value_or(true))
+      return Error{ErrorCode::kExists,
+                   fmt::format("{0} has a whole clone: remove {0}/{1} to keep it, or all of the folder to begin anew",
+                               (*begun)->path().string(), kUnfinishedClone)};
     if (goes_on) {
       folder_ = std::move(*begun);
     } else {
@@ -230,8 +234,10 @@ class RemoteRun {
       std::set<std::string> names = {std::string(kIndexDirectory), std::string(kContainersDirectory),
                                      std::string(kUnfinishedClone)};
       for (const auto& [path, file] : replica.files) names.insert(path.substr(0, path.find('/')));
+      names.insert(std::string(kLockFile));
       unfinished.made(folder_, {names.begin(), names.end()});
     }
+    DEDUPFS_ASSIGN(lock_, Volume::lock(*folder_, /*read_only=*/false));
     const auto cloned =
         clone_replica(*bucket_, replica, *folder_,
                       {.go_on = [this] { return go_on(); }, .when_written = [this](auto bytes) { done_ += bytes; }});
@@ -247,7 +253,8 @@ class RemoteRun {
         .where = asked_.where,
         .position = {.head = RemotePosition::Known{.sequence = replica.head.sequence, .sha256 = replica.sha256}}};
     note_role();
-    return save_record();
+    DEDUPFS_TRY(save_record());
+    return finish_clone(*folder_);
   }
 
   Result<void> verify(const Replica& replica) {

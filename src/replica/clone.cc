@@ -76,11 +76,12 @@ Result<void> write_superblock(Bucket& bucket, const std::string& path, const Rem
   return replace_file(volume, path, bytes_of(content));
 }
 
-// What an older head had.
+// What an older head had; and superblocks, so that it is no volume again until it is whole.
 Result<void> remove_others(const Replica& replica, BackingFolder& folder, const std::string& prefix) {
   DEDUPFS_ASSIGN(const auto names, folder.list());
   for (const std::string& name : names) {
-    if (replica.files.contains(prefix + name) || name == kUnfinishedClone) continue;
+    const bool is_kept = replica.files.contains(prefix + name) && !is_superblock(prefix + name);
+    if (is_kept || name == kUnfinishedClone || name == kLockFile) continue;
     DEDUPFS_ASSIGN(const Backing::Status status, folder.status(name));
     if (status.type == Backing::Type::kFile) {
       DEDUPFS_TRY(folder.unlink(name));
@@ -123,6 +124,10 @@ Result<void> clone_replica(Bucket& bucket, const Replica& replica, BackingFolder
   DEDUPFS_TRY(folder.sync());
   for (const auto& [path, file] : replica.files)
     if (is_superblock(path)) DEDUPFS_TRY(write_superblock(bucket, path, file, folder, settings));
+  return folder.sync();
+}
+
+Result<void> finish_clone(BackingFolder& folder) {
   DEDUPFS_TRY(folder.unlink(kUnfinishedClone));
   return folder.sync();
 }

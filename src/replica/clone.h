@@ -30,8 +30,10 @@ struct CloneSettings {
 Result<std::optional<std::string>> find_unfinished_clone(BackingFolder& folder);
 // `folder` is empty, or has an unfinished clone of the volume, maybe of an older head: then what is there already is compared with its
 // digest, and what differs is read from the bucket. Every byte is compared, and is durable when this returns.
+// The caller holds the volume's lock, and calls finish_clone() when all that belongs to the volume is there.
 Result<void> clone_replica(Bucket& bucket, const Replica& replica, BackingFolder& folder,
                            const CloneSettings& settings);
+Result<void> finish_clone(BackingFolder& folder);
 
 // Every object that the replica names. `visit` gets each that is missing or damaged; its Error ends the work. Without `read_all` only the
 // sizes are compared, as the store lists them.

@@ -30,7 +30,8 @@ class CloneTest : public testing::Test {
 
   void ship(const Files& files) { ASSERT_TRUE(writer_.ship(files)); }
   Result<void> clone(const CloneSettings& settings = {}) {
-    return clone_replica(bucket_, *load_replica(bucket_).value(), *folder_at(clone_), settings);
+    DEDUPFS_TRY(clone_replica(bucket_, *load_replica(bucket_).value(), *folder_at(clone_), settings));
+    return finish_clone(*folder_at(clone_));
   }
   // Ends before the piece with this number.
   Result<void> clone_until(int pieces) {
@@ -108,6 +109,18 @@ TEST_F(CloneTest, ItGoesOnWithANewerHead) {
   ASSERT_TRUE(clone());
 
   EXPECT_EQ(files_there(), newer);
+}
+
+TEST_F(CloneTest, WithoutItsEndItIsNoVolumeAgainUntilItIsWhole) {
+  ship(files_);
+  ASSERT_TRUE(clone_replica(bucket_, *load_replica(bucket_).value(), *folder_at(clone_), {}));
+  EXPECT_TRUE(fs::exists(clone_ / "superblock.json"));
+
+  ASSERT_FALSE(clone_until(0));
+
+  EXPECT_FALSE(fs::exists(clone_ / "superblock.json"));
+  ASSERT_TRUE(clone());
+  EXPECT_EQ(files_there(), files_);
 }
 
 TEST_F(CloneTest, AnotherVolumeGoesElsewhere) {

@@ -18,14 +18,10 @@
 #include "fs/transfer/frames.h"
 #include "fs/transfer/received_folder.h"
 #include "fs/transfer/records.h"
+#include "fs/transfer/work_folder.h"
 
 namespace dedupfs::transfer {
 namespace {
-
-// In the folder: inodes that have no name for a moment. A stream may have such a folder in it, of what its sender was receiving.
-std::string work_folder_for(const SnapshotIdentity& snapshot) {
-  return fmt::format(".dedupfs-receiving.{}.{}", snapshot.volume.substr(0, 8), snapshot.number);
-}
 
 // How many steps and bytes of content may be done again after an interruption.
 constexpr std::uint64_t kNoteSteps = 64;
@@ -154,17 +150,10 @@ class Receiving {
     if (base_ && is_fresh_) DEDUPFS_TRY(folder_->check_unchanged(*base_, base_names_));
     DEDUPFS_ASSIGN(const SpaceReport space, filesystem_.space());
     most_known_ = space.inodes + (base_ ? base_->snapshot.inodes : 0) + kSpareKnown;
-    work_name_ = work_folder_for(header_.snapshot);
-    changed_.push_back({folder_->inode(), work_name_});
-    const auto found = find_entry(filesystem_, folder_->inode(), work_name_);
-    if (found) {
-      work_ = found->inode;
-    } else {
-      DEDUPFS_ASSIGN(const Attributes made, filesystem_.make_directory(folder_->inode(), work_name_, 0700, {}));
-      filesystem_.forget(made.inode, 1);
-      work_ = made.inode;
-    }
-    if (is_fresh_) state_.made_from = work_;
+    DEDUPFS_ASSIGN(auto work, WorkFolder::open(filesystem_, folder_->inode(), header_.snapshot));
+    work_.emplace(std::move(work));
+    changed_.push_back(work_->name());
+    if (is_fresh_) state_.made_from = work_->inode();
     has_noted_ = true;
     return folder_->note(state_);
   }
@@ -208,7 +197,7 @@ class Receiving {
   // All names have come.
   Result<void> apply(const Outlook& outlook) {
     totals_.content_bytes = outlook.content_bytes;
-    return empty_work();
+    return work_->empty();
   }
 
   Result<void> apply(const KnownInode& known_inode) {
@@ -242,11 +231,12 @@ class Receiving {
     const std::string work_name = work_name_of(inode);
     bool moves = is_directory(attributes.mode);
     if (!moves && removed.inode_stays) {
-      DEDUPFS_ASSIGN(const InodeNumber kept, entry_at(work_, work_name));
+      DEDUPFS_ASSIGN(const InodeNumber kept, entry_at(work_->inode(), work_name));
       moves = kept == 0;
     }
-    const auto done = moves ? filesystem_.rename(parent, removed.name, work_, work_name, RenameMode::kNoReplace)
-                            : filesystem_.unlink(parent, removed.name);
+    const auto done = moves
+                          ? filesystem_.rename(parent, removed.name, work_->inode(), work_name, RenameMode::kNoReplace)
+                          : filesystem_.unlink(parent, removed.name);
     return done ? done : at_name(done.error(), removed.name);
   }
 
@@ -293,9 +283,9 @@ class Receiving {
     if (there == inode) return {};
     if (there != 0) return in_the_way(placed.name);
     const std::string work_name = work_name_of(inode);
-    DEDUPFS_ASSIGN(const InodeNumber kept, entry_at(work_, work_name));
+    DEDUPFS_ASSIGN(const InodeNumber kept, entry_at(work_->inode(), work_name));
     if (kept == inode) {
-      const auto moved = filesystem_.rename(work_, work_name, parent, placed.name, RenameMode::kNoReplace);
+      const auto moved = filesystem_.rename(work_->inode(), work_name, parent, placed.name, RenameMode::kNoReplace);
       return moved ? moved : at_name(moved.error(), placed.name);
     }
     const auto linked = filesystem_.make_link(inode, parent, placed.name);
@@ -354,27 +344,9 @@ class Receiving {
     return {};
   }
 
-  // What is in it has no name any more.
-  Result<void> empty_work() {
-    std::vector<std::pair<std::string, bool>> left;
-    DEDUPFS_TRY(filesystem_.read_directory(work_, 0, /*counted=*/false, [&](const DirectoryEntry& entry) {
-      if (entry.name != "." && entry.name != "..")
-        left.emplace_back(std::string(entry.name), is_directory(entry.attributes.mode));
-      return true;
-    }));
-    return remove_all(work_, left);
-  }
-
-  Result<void> remove_all(InodeNumber directory, const std::vector<std::pair<std::string, bool>>& entries) {
-    for (const auto& [name, is_folder] : entries)
-      DEDUPFS_TRY(is_folder ? filesystem_.remove_directory(directory, name) : filesystem_.unlink(directory, name));
-    return {};
-  }
-
   Result<void> remove_work() {
-    DEDUPFS_TRY(empty_work());
-    changed_.push_back({folder_->inode(), work_name_});
-    return filesystem_.remove_directory(folder_->inode(), work_name_);
+    changed_.push_back(work_->name());
+    return work_->remove();
   }
 
   // ---------------------------------------------------------------- the end
@@ -412,7 +384,7 @@ class Receiving {
   // Nothing was done yet but some names in the folder, which are all new: the folder is as it was.
   Result<void> undone(const Error& error) {
     for (const auto& [name, is_folder] : made_in_folder_) changed_.push_back({folder_->inode(), name});
-    DEDUPFS_TRY(remove_all(folder_->inode(), made_in_folder_));
+    DEDUPFS_TRY(remove_entries(filesystem_, folder_->inode(), made_in_folder_));
     DEDUPFS_TRY(remove_work());
     DEDUPFS_TRY(filesystem_.remove_xattr(folder_->inode(), ReceivedState::kXattr));
     return error;
@@ -434,10 +406,9 @@ class Receiving {
   bool is_fresh_ = true;              // nothing of this stream came before
   bool has_begun_ = false;
   bool has_noted_ = false;
-  bool has_snapshot_ = false;                                 // an interrupted stream has made it
-  std::vector<std::pair<std::string, bool>> made_in_folder_;  // names, and whether they are folders
-  std::string work_name_;
-  InodeNumber work_ = 0;
+  bool has_snapshot_ = false;  // an interrupted stream has made it
+  NamedEntries made_in_folder_;
+  std::optional<WorkFolder> work_;
   std::uint64_t most_known_ = kSpareKnown;
   std::unordered_map<InodeNumber, InodeNumber> known_;  // from the sender's numbers to those of the live tree
   ContentReceiver content_;

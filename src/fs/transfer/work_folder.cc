@@ -1,0 +1,46 @@
+#include "fs/transfer/work_folder.h"
+
+#include <fmt/format.h>
+
+#include "fs/format/mode.h"
+#include "fs/transfer/received_folder.h"
+
+namespace dedupfs::transfer {
+
+Result<void> remove_entries(Filesystem& filesystem, InodeNumber directory, const NamedEntries& entries) {
+  for (const auto& [name, is_folder] : entries)
+    DEDUPFS_TRY(is_folder ? filesystem.remove_directory(directory, name) : filesystem.unlink(directory, name));
+  return {};
+}
+
+Result<WorkFolder> WorkFolder::open(Filesystem& filesystem, InodeNumber folder, const SnapshotIdentity& of) {
+  // A stream may have such a folder in it, of what its sender was receiving.
+  WorkFolder work(filesystem, folder, fmt::format(".dedupfs-receiving.{}.{}", of.volume.substr(0, 8), of.number));
+  const auto found = find_entry(filesystem, folder, work.name_);
+  if (found) {
+    work.inode_ = found->inode;
+    return work;
+  }
+  if (found.error().code() != ErrorCode::kNotFound) return found.error();
+  DEDUPFS_ASSIGN(const Attributes made, filesystem.make_directory(folder, work.name_, 0700, {}));
+  filesystem.forget(made.inode, 1);
+  work.inode_ = made.inode;
+  return work;
+}
+
+Result<void> WorkFolder::empty() {
+  NamedEntries left;
+  DEDUPFS_TRY(filesystem_->read_directory(inode_, 0, /*counted=*/false, [&](const DirectoryEntry& entry) {
+    if (entry.name != "." && entry.name != "..")
+      left.emplace_back(std::string(entry.name), is_directory(entry.attributes.mode));
+    return true;
+  }));
+  return remove_entries(*filesystem_, inode_, left);
+}
+
+Result<void> WorkFolder::remove() {
+  DEDUPFS_TRY(empty());
+  return filesystem_->remove_directory(folder_, name_);
+}
+
+}  // namespace dedupfs::transfer

@@ -1,0 +1,42 @@
+// Where a receiver keeps inodes that have no name for a moment: a folder within the one that it receives into.
+//
+// Threads:   one user at a time.
+// Ownership: the filesystem must outlive it.
+// Failure:   errors of the filesystem.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "fs/namespace/filesystem.h"
+#include "fs/transfer/stream_header.h"
+
+namespace dedupfs::transfer {
+
+using NamedEntries = std::vector<std::pair<std::string, bool>>;  // names, and whether they are directories
+Result<void> remove_entries(Filesystem& filesystem, InodeNumber directory, const NamedEntries& entries);
+
+class WorkFolder {
+ public:
+  // That of a stream, which may be there from an interrupted one.
+  static Result<WorkFolder> open(Filesystem& filesystem, InodeNumber folder, const SnapshotIdentity& of);
+
+  InodeNumber inode() const { return inode_; }
+  ChangedName name() const { return {folder_, name_}; }
+  // What is in it has no name any more.
+  Result<void> empty();
+  Result<void> remove();
+
+ private:
+  WorkFolder(Filesystem& filesystem, InodeNumber folder, std::string name)
+      : filesystem_(&filesystem), folder_(folder), name_(std::move(name)) {}
+
+  Filesystem* filesystem_;
+  InodeNumber folder_;
+  std::string name_;
+  InodeNumber inode_ = 0;
+};
+
+}  // namespace dedupfs::transfer
