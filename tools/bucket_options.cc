@@ -6,9 +6,9 @@
 
 namespace dedupfs::tools {
 
-void define_bucket_options(Command& command, RemoteAddress& where) {
+void define_bucket_options(Command& command, RemoteAddress& where, const std::string& region) {
   command.add_option("--endpoint", where.endpoint, "the server of the store (default: that of AWS)").type_name("URL");
-  command.add_option("--region", where.region, "the region of the bucket (default: us-east-1)").type_name("REGION");
+  command.add_option(region, where.region, "the region of the bucket (default: us-east-1)").type_name("REGION");
   command
       .add_option("--credentials-file", where.credentials_file,
                   "read the keys from this file (default: where the programs of AWS look)")

@@ -49,7 +49,7 @@ void define_options(Command& app, MkfsArguments& arguments) {
       .needs(encrypt);
   app.add_option("--remote", arguments.where.address, "give it a bucket, s3://BUCKET/PREFIX, as dedupfs-remote attach")
       .type_name("ADDRESS");
-  define_bucket_options(app, arguments.where);
+  define_bucket_options(app, arguments.where, "--remote-region");
   add_json_flag(app, "print one JSON object with the properties of the volume");
   app.add_option("-t", arguments.ignored, "accepted for mkfs(8), no effect");
 }
