@@ -62,7 +62,7 @@ check "changes follow" eval 'dedupfs-send "$mnt" --snapshot tuesday --since mond
 same_tree "they are the same" "$mnt/.snapshots/tuesday/docs" "$far/.snapshots/tuesday/docs"
 same_tree "the mount shows them at once, whatever the kernel had" "$far/.snapshots/tuesday/docs" "$far/docs"
 check_refused "the hold of the sender came, too" 2 'held' dedupfs-snapshot delete "$far" tuesday
-check_refused "the same one again is refused" 2 "there is a snapshot 'tuesday'" eval \
+check_refused "the same one again is refused" 2 "has got snapshot 'tuesday' already" eval \
   'dedupfs-send "$mnt" --snapshot tuesday --since monday | dedupfs-receive "$far"'
 
 changes=$(sent_bytes --snapshot tuesday --since monday)
