@@ -183,7 +183,7 @@ class Sending {
   Result<void> send_inode(InodeNumber inode) {
     DEDUPFS_ASSIGN(const auto record, named_inode(sent_, inode));
     if (!record) return {};  // it was removed
-    const Result<void> sent = send_named(inode, *record);
+    Result<void> sent = send_named(inode, *record);
     if (sent || sent.error().code() != ErrorCode::kCorruption) return sent;
     for (const auto* const snapshot : {&chosen_.snapshot, chosen_.base ? &*chosen_.base : nullptr})
       if (snapshot != nullptr && !filesystem_.volume().snapshots().find(snapshot->number))
