@@ -199,6 +199,29 @@ TEST_F(ReceiverTest, ANameThatIsThereIsNotTakenOverByASecondTryEither) {
   EXPECT_TRUE(ok(receive_stream(stream))) << "the remedy";
 }
 
+TEST_F(ReceiverTest, NorByTheRestOfAStreamThatBeganToChangeTheFolder) {
+  sender_.make_file(kRootInode, "old", "theirs");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  ASSERT_TRUE(ok(sender_->unlink(kRootInode, "old")));
+  sender_.make_file(kRootInode, "name", "theirs");
+  ASSERT_TRUE(ok(sender_->create_snapshot("2")));
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}))));
+  receiver_.make_file(kRootInode, "name", "mine");
+  const std::string stream = sent({.snapshot = "2", .since = "1"});
+  EXPECT_TRUE(fails_with(ErrorCode::kExists, receive_stream(stream)));
+  const auto state = value_of(find_received(*receiver_, ""));
+  ASSERT_TRUE(state);
+
+  EXPECT_TRUE(fails_with(ErrorCode::kExists, receive_stream(sent({.resume = state->token()}))));
+  EXPECT_TRUE(fails_with(ErrorCode::kExists, receive_stream(stream)));
+
+  EXPECT_EQ(content_of(kRootInode, "name"), "mine");
+  ASSERT_TRUE(ok(receiver_->rename(kRootInode, "name", kRootInode, "away", RenameMode::kReplace)));
+  EXPECT_TRUE(ok(receive_stream(sent({.resume = state->token()})))) << "the remedy";
+  EXPECT_EQ(content_of(kRootInode, "name"), "theirs");
+  EXPECT_EQ(content_of(kRootInode, "away"), "mine");
+}
+
 TEST_F(ReceiverTest, ASnapshotOfItsOwnWithLaterChangesIsNoBase) {
   const InodeNumber file = sender_.make_file(kRootInode, "file", "1");
   ASSERT_TRUE(ok(sender_->create_snapshot("1", 1'000'000)));
@@ -274,11 +297,11 @@ TEST_F(ReceiverTest, AQuotaBelowTheFolderIsNamedBeforeAnythingChanges) {
 
 TEST_F(ReceiverTest, AResumeFindsFilesWithSeveralNamesWhereTheyAre) {
   const InodeNumber older = sender_.make_directory(kRootInode, "daily.1");
+  std::vector<InodeNumber> files;
+  for (int i = 0; i < 200; ++i) files.push_back(sender_.make_file(older, "f" + std::to_string(i), "content"));
   const InodeNumber newer = sender_.make_directory(kRootInode, "daily.0");
-  for (int i = 0; i < 200; ++i) {
-    const std::string name = "f" + std::to_string(i);
-    value_of(sender_->make_link(sender_.make_file(older, name, name), newer, name));
-  }
+  for (int i = 0; i < 200; ++i)
+    value_of(sender_->make_link(files[static_cast<std::size_t>(i)], newer, "f" + std::to_string(i)));
   ASSERT_TRUE(ok(sender_->create_snapshot("1")));
   const std::string stream = sent({.snapshot = "1", .frame_bytes = 100});
 
