@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/size.h"
 #include "base/unique_fd.h"
 #include "command/command.h"
 #include "command/common_options.h"
@@ -23,12 +21,11 @@
 #include "mount/system/mount_table.h"
 #include "show.h"
 #include "stream_ends.h"
+#include "transfer_progress.h"
 #include "volume_key.h"
 
 namespace dedupfs::tools {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct ReceiveArguments {
   std::string path;
@@ -37,29 +34,6 @@ struct ReceiveArguments {
   bool wants_token = false;
   bool foreign = false;
   KeyArguments key;
-};
-
-class ReceiveProgress {
- public:
-  ReceiveProgress(const Console& console, const Process& process) : process_(process), progress_(console, process) {}
-
-  Result<void> watch(const transfer::ReceiveTotals& so_far) {
-    if (progress_.is_due()) {
-      const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
-      const JobState state = state_of_copy("receive", so_far.done_bytes, so_far.content_bytes, seconds);
-      progress_.show(
-          fmt::format("{} received, {} of {}{}", human_size(so_far.stream_bytes), human_size(so_far.done_bytes),
-                      human_size(so_far.content_bytes), rate_and_time_left(state)),
-          state);
-    }
-    return process_.stop_was_asked_for() ? Result<void>(Error{ErrorCode::kInterrupted, "stopped"}) : Result<void>();
-  }
-  void end() { progress_.clear(); }
-
- private:
-  const Process& process_;
-  JobProgress progress_;
-  const Clock::time_point begun_ = Clock::now();
 };
 
 Result<std::unique_ptr<Filesystem>> open_filesystem(const ReceiveArguments& asked, const Path& path) {
@@ -78,11 +52,12 @@ Result<nlohmann::json> receive_in(const ReceiveArguments& asked, const WaitingSo
         {{"command", "receive"}, {"folder", asked.request.folder}, {"snapshot_name", asked.request.snapshot_name}},
         source);
   DEDUPFS_ASSIGN(const auto filesystem, open_filesystem(asked, path));
-  ReceiveProgress progress(console, process);
+  TransferProgress progress(console, process, "receive", "received");
   const auto totals = transfer::receive(
       *filesystem, asked.request, [&](MutableByteSpan room) { return source(room, nullptr); },
-      [&](const transfer::ReceiveTotals& so_far) { return progress.watch(so_far); });
-  progress.end();
+      [&](const transfer::ReceiveTotals& so_far) {
+        return progress.watch(so_far.stream_bytes, so_far.done_bytes, so_far.content_bytes);
+      });
   const auto closed = filesystem->close();
   if (!totals) return totals.error();
   if (!closed) return closed.error();

@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <thread>
 
-#include "base/size.h"
 #include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
@@ -25,12 +23,11 @@
 #include "mount/system/mount_table.h"
 #include "show.h"
 #include "stream_ends.h"
+#include "transfer_progress.h"
 #include "volume_key.h"
 
 namespace dedupfs::tools {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct SendArguments {
   std::string path;
@@ -53,29 +50,6 @@ Result<transfer::SendRequest> request_of(const SendArguments& asked) {
   if (asked.level) request.level = static_cast<int>(*asked.level);
   return request;
 }
-
-class SendProgress {
- public:
-  SendProgress(const Console& console, const Process& process) : process_(process), progress_(console, process) {}
-
-  Result<void> watch(const transfer::SendTotals& so_far) {
-    if (progress_.is_due()) {
-      const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
-      const JobState state = state_of_copy("send", so_far.done_bytes, so_far.content_bytes, seconds);
-      progress_.show(
-          fmt::format("{} sent for {} of {}{}", human_size(so_far.stream_bytes), human_size(so_far.done_bytes),
-                      human_size(so_far.content_bytes), rate_and_time_left(state)),
-          state);
-    }
-    return process_.stop_was_asked_for() ? Result<void>(Error{ErrorCode::kInterrupted, "stopped"}) : Result<void>();
-  }
-  void end() { progress_.clear(); }
-
- private:
-  const Process& process_;
-  JobProgress progress_;
-  const Clock::time_point begun_ = Clock::now();
-};
 
 nlohmann::json json_of(const transfer::SendRequest& request) {
   nlohmann::json json{{"command", "send"},
@@ -103,10 +77,10 @@ Result<nlohmann::json> send_of(const SendArguments& asked, const StreamSink& sin
   options.say = [&](const std::string& line) { console.say(line); };
   const auto backing = reading_backing(asked.key, asked.foreign, console);
   DEDUPFS_ASSIGN(const auto volume, when_closed(path, [&] { return ReadableVolume::open(path, options, backing); }));
-  SendProgress progress(console, process);
-  const auto totals = transfer::send(volume->filesystem(), request, sink,
-                                     [&](const transfer::SendTotals& so_far) { return progress.watch(so_far); });
-  progress.end();
+  TransferProgress progress(console, process, "send", "sent");
+  const auto totals = transfer::send(volume->filesystem(), request, sink, [&](const transfer::SendTotals& so_far) {
+    return progress.watch(so_far.stream_bytes, so_far.done_bytes, so_far.content_bytes);
+  });
   if (!totals) return totals.error();
   return sent_json(*totals);
 }
