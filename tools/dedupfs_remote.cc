@@ -216,8 +216,11 @@ class RemoteRun {
     const auto system = Backing::posix();
     UnfinishedVolume unfinished;
     auto begun = system->open_root(whole_path(asked_.folder));
-    const bool goes_on =
-        begun && (*begun)->status(kUnfinishedClone).value_or(Backing::Status()).type == Backing::Type::kFile;
+    bool goes_on = false;
+    if (begun) {
+      DEDUPFS_ASSIGN(const auto unfinished_clone, find_unfinished_clone(**begun));
+      goes_on = unfinished_clone.has_value();
+    }
     if (goes_on && (*begun)->exists(kSuperblockFile).value_or(true))
       return Error{ErrorCode::kExists,
                    fmt::format("{0} has a whole clone: remove {0}/{1} to keep it, or all of the folder to begin anew",

@@ -14,6 +14,7 @@
 #include "fs/format/records.h"
 #include "fs/trees/committed_tree.h"
 #include "fs/trees/inode_paths.h"
+#include "fs/trees/named_inode.h"
 
 namespace dedupfs {
 namespace {
@@ -115,22 +116,14 @@ class Difference {
     return {};
   }
 
-  // Nothing for an inode without a name.
-  static Result<Record> record_in(const CommittedTree& tree, InodeNumber inode) {
-    DEDUPFS_ASSIGN(const auto stored, tree.get(Family::kInodes, encode_inode_key(inode)));
-    if (!stored) return Record();
-    DEDUPFS_ASSIGN(InodeRecord record, decode_inode(inode, *stored));
-    return record.attributes.links == 0 ? Record() : Record(std::move(record));
-  }
-
   // Programs write a new file beside the old one, and rename it over that one: to users, a file was modified.
   Result<void> compare_replaced() {
     for (const auto& [link, inodes] : replaced_) {
-      DEDUPFS_ASSIGN(const Record stayed, record_in(newer_, inodes.before));
-      DEDUPFS_ASSIGN(const Record was_there, record_in(older_, inodes.after));
+      DEDUPFS_ASSIGN(const Record stayed, named_inode(newer_, inodes.before));
+      DEDUPFS_ASSIGN(const Record was_there, named_inode(older_, inodes.after));
       if (stayed || was_there) continue;
-      DEDUPFS_ASSIGN(const Record before, record_in(older_, inodes.before));
-      DEDUPFS_ASSIGN(const Record after, record_in(newer_, inodes.after));
+      DEDUPFS_ASSIGN(const Record before, named_inode(older_, inodes.before));
+      DEDUPFS_ASSIGN(const Record after, named_inode(newer_, inodes.after));
       if (!before || !after || is_directory(after->attributes.mode) ||
           type_bits(before->attributes.mode) != type_bits(after->attributes.mode))
         continue;
@@ -159,8 +152,8 @@ class Difference {
   }
 
   Result<void> compare(InodeNumber inode, const Touched& touched) {
-    DEDUPFS_ASSIGN(const Record before, record_in(older_, inode));
-    DEDUPFS_ASSIGN(const Record after, record_in(newer_, inode));
+    DEDUPFS_ASSIGN(const Record before, named_inode(older_, inode));
+    DEDUPFS_ASSIGN(const Record after, named_inode(newer_, inode));
     const std::size_t renamed = before && after ? std::min(touched.gone.size(), touched.come.size()) : 0;
     for (std::size_t i = 0; i < renamed; ++i)
       found_.push_back({made(Kind::kRenamed, *after), touched.come[i], touched.gone[i]});

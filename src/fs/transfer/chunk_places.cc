@@ -7,7 +7,7 @@
 
 #include "fs/format/recipe_format.h"
 #include "fs/format/records.h"
-#include "fs/transfer/tree_changes.h"
+#include "fs/trees/named_inode.h"
 
 namespace dedupfs::transfer {
 

@@ -41,6 +41,10 @@ class ReceivedFolder {
     InodeNumber folder = 0;  // in its tree
   };
   Result<std::optional<Copy>> find_copy(const SnapshotIdentity& of) const;
+  // The copy that a state which notes none has all the same: the folder was rolled back to it, or a receive was interrupted right behind it.
+  Result<std::optional<Copy>> find_unnoted_copy(const ReceivedState& state) const {
+    return state.is_complete ? find_copy(state.snapshot) : std::nullopt;
+  }
   // Whether the stream may come now, after what was received before. kNotFound, kExists and kBusy say what to do instead.
   Result<void> check_fits(const StreamHeader& stream, const std::optional<ReceivedState>& before) const;
   // kUnsupported if a directory below the folder has a quota: what moves cannot cross it.

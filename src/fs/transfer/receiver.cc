@@ -82,10 +82,10 @@ class Receiving {
                                  printable(header_.base->name), printable(header_.base->volume))};
     }
     DEDUPFS_ASSIGN(auto before, folder_->state());
-    if (before && before->is_complete && !before->has_snapshot) {
-      DEDUPFS_ASSIGN(const auto copy, folder_->find_copy(before->snapshot));
+    if (before && !before->has_snapshot) {
+      DEDUPFS_ASSIGN(const auto copy, folder_->find_unnoted_copy(*before));
       if (copy && before->snapshot == header_.snapshot) return only_finish(*copy, *before);
-      before->has_snapshot = copy.has_value();  // the folder was rolled back to it
+      before->has_snapshot = copy.has_value();
     }
     DEDUPFS_TRY(folder_->check_fits(header_, before));
     DEDUPFS_TRY(folder_->check_quotas());
@@ -426,8 +426,8 @@ Result<ReceiveTotals> receive(Filesystem& filesystem, const ReceiveRequest& requ
 Result<std::optional<ReceivedState>> find_received(Filesystem& filesystem, const std::string& folder) {
   DEDUPFS_ASSIGN(const ReceivedFolder opened, ReceivedFolder::open(filesystem, folder, /*make=*/false));
   DEDUPFS_ASSIGN(auto state, opened.state());
-  if (state && state->is_complete && !state->has_snapshot) {
-    DEDUPFS_ASSIGN(const auto copy, opened.find_copy(state->snapshot));
+  if (state && !state->has_snapshot) {
+    DEDUPFS_ASSIGN(const auto copy, opened.find_unnoted_copy(*state));
     state->has_snapshot = copy.has_value();
   }
   return state;

@@ -19,6 +19,7 @@
 #include "fs/transfer/tree_changes.h"
 #include "fs/trees/committed_tree.h"
 #include "fs/trees/inode_paths.h"
+#include "fs/trees/named_inode.h"
 
 namespace dedupfs::transfer {
 namespace {

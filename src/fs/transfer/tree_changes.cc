@@ -7,6 +7,7 @@
 
 #include "fs/format/mode.h"
 #include "fs/format/recipe_format.h"
+#include "fs/trees/named_inode.h"
 
 namespace dedupfs::transfer {
 namespace {
@@ -21,14 +22,6 @@ Record made(InodeNumber parent, const std::string& name, InodeNumber inode, cons
 }
 
 }  // namespace
-
-Result<std::optional<InodeRecord>> named_inode(const CommittedTree& tree, InodeNumber inode) {
-  DEDUPFS_ASSIGN(const auto stored, tree.get(Family::kInodes, encode_inode_key(inode)));
-  if (!stored) return std::nullopt;
-  DEDUPFS_ASSIGN(InodeRecord record, decode_inode(inode, *stored));
-  if (record.attributes.links == 0) return std::nullopt;
-  return record;
-}
 
 // ---------------------------------------------------------------- WholeTree
 

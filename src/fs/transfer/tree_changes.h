@@ -23,9 +23,6 @@
 
 namespace dedupfs::transfer {
 
-// The record of an inode that has a name in the tree. Nothing: it is not there.
-Result<std::optional<InodeRecord>> named_inode(const CommittedTree& tree, InodeNumber inode);
-
 // A RemovedName, MadeInode or PlacedName.
 using VisitName = std::function<Result<void>(const Record& record)>;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fs/transfer/two_trees.h"
+#include "fs/trees/named_inode.h"
 
 namespace dedupfs::transfer {
 namespace {
