@@ -4,6 +4,7 @@
 // Threads: want() from one thread at a time, is_wanted() from any thread, run() on the thread that ends groups.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -23,18 +24,17 @@ class CommitHook {
   void want(Task task) {
     const MutexLock lock(mutex_);
     task_ = std::move(task);
+    wanted_ = true;
     result_.reset();
   }
   // Returns the result, or nothing if no group has ended since. It also withdraws the request.
   std::optional<Result<void>> take_result() {
     const MutexLock lock(mutex_);
-    task_.reset();
+    withdraw();
     return std::exchange(result_, std::nullopt);
   }
-  bool is_wanted() const {
-    const MutexLock lock(mutex_);
-    return task_.has_value();
-  }
+  // Does not wait for a run(), which may take long: callers hold locks that the work itself may need.
+  bool is_wanted() const { return wanted_; }
 
   // Ends the group by `end`, with the requested work before and after it, if any.
   template <class End>
@@ -43,11 +43,17 @@ class CommitHook {
     if (task_) result_ = task_->change();
     end();
     if (task_ && *result_) task_->ended();
-    task_.reset();
+    withdraw();
   }
 
  private:
-  mutable Mutex mutex_;
+  void withdraw() DEDUPFS_REQUIRES(mutex_) {
+    task_.reset();
+    wanted_ = false;
+  }
+
+  Mutex mutex_;
+  std::atomic<bool> wanted_ = false;  // is there a task?
   std::optional<Task> task_ DEDUPFS_GUARDED_BY(mutex_);
   std::optional<Result<void>> result_ DEDUPFS_GUARDED_BY(mutex_);
 };

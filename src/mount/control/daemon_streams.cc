@@ -33,7 +33,7 @@ Result<nlohmann::json> stream_to_daemon(const Path& volume, const nlohmann::json
   ByteBuffer buffer(kSentFrame);
   std::optional<Error> ended;  // the daemon has
   const GoOn still_wanted = [&]() -> Result<void> {
-    const auto wanted = stream.check_wanted();
+    Result<void> wanted = stream.check_wanted();
     if (!wanted) ended = wanted.error();
     return wanted;
   };
