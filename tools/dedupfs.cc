@@ -19,6 +19,7 @@
 #include "mount/control/closing_daemon.h"
 #include "mount/options/memory_limits.h"
 #include "replica/remote_backing.h"
+#include "volume_disk.h"
 #include "volume_key.h"
 
 namespace dedupfs::tools {
@@ -103,7 +104,7 @@ Result<void> check_options(const MountRequest& request) {
 
 // Where the volume lies.
 std::shared_ptr<Backing> disk_of(const MountRequest& request, const OpenBucket& open) {
-  if (!request.in_bucket) return Backing::posix();
+  if (!request.in_bucket) return volume_disk(request.options.foreign);
   std::uint64_t cache_bytes = request.options.remote_cache_bytes;
   if (cache_bytes == 0) cache_bytes = memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency()).cache;
   return std::make_shared<RemoteBacking>(address_of(request), BucketBacking::Settings{.cache_bytes = cache_bytes},

@@ -34,6 +34,7 @@
 #include "mount/system/mount_table.h"
 #include "replica/remote_backing.h"
 #include "stream_archive.h"
+#include "volume_disk.h"
 #include "volume_key.h"
 
 namespace dedupfs::tools {
@@ -242,7 +243,7 @@ class ExtractReport final : public ExtractObserver {
 
 // As much of what is in a bucket is kept as of what is decompressed.
 std::shared_ptr<Backing> disk_of(const ExtractArguments& asked, const MemoryLimits& limits, const OpenBucket& open) {
-  if (!asked.names_bucket()) return Backing::posix();
+  if (!asked.names_bucket()) return volume_disk(asked.foreign);
   return std::make_shared<RemoteBacking>(asked.where, BucketBacking::Settings{.cache_bytes = limits.cache}, open);
 }
 

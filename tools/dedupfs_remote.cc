@@ -15,6 +15,7 @@
 #include "attach_volume.h"
 #include "base/size.h"
 #include "bucket_options.h"
+#include "clone_target.h"
 #include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
@@ -35,6 +36,7 @@
 #include "store/volume/vacant_folder.h"
 #include "store/volume/volume.h"
 #include "store_prices.h"
+#include "volume_disk.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -51,6 +53,7 @@ struct RemoteToolArguments {
   std::string rate;
   std::uint64_t grace_hours = static_cast<std::uint64_t>(kDefaultGrace.count());
   bool reads_all = false;
+  bool index_only = false;
   bool foreign = false;
   StorePrices prices;
 
@@ -94,7 +97,7 @@ class RemoteRun {
   Result<void> open_volume(bool exclusively) {
     DEDUPFS_ASSIGN(const Path path, find_whole_volume(asked_.target));
     document_["volume"] = path.string();
-    DEDUPFS_ASSIGN(folder_, Volume::open_folder(path));
+    DEDUPFS_ASSIGN(folder_, Volume::open_folder(path, volume_disk(asked_.foreign)));
     if (!asked_.foreign) DEDUPFS_TRY(require_own_or_busy(*folder_));
     DEDUPFS_ASSIGN(const auto header, read_key_header(*folder_));
     if (header) {
@@ -213,51 +216,22 @@ class RemoteRun {
   Result<void> clone() {
     DEDUPFS_TRY(open_bucket_at(asked_.where));
     DEDUPFS_ASSIGN(const Replica replica, newest());
-    const auto system = Backing::posix();
-    UnfinishedVolume unfinished;
-    auto begun = system->open_root(whole_path(asked_.folder));
-    bool goes_on = false;
-    if (begun) {
-      DEDUPFS_ASSIGN(const auto unfinished_clone, find_unfinished_clone(**begun));
-      goes_on = unfinished_clone.has_value();
-    }
-    if (goes_on && (*begun)->exists(kSuperblockFile).value_or(true))
-      return Error{ErrorCode::kExists,
-                   fmt::format("{0} has a whole clone: remove {0}/{1} to keep it, or all of the folder to begin anew",
-                               (*begun)->path().string(), kUnfinishedClone)};
-    if (goes_on) {
-      folder_ = std::move(*begun);
-    } else {
-      DEDUPFS_ASSIGN(folder_, vacant_folder(whole_path(asked_.folder), *system, unfinished));
-    }
+    DEDUPFS_ASSIGN(const auto target, CloneTarget::open(whole_path(asked_.folder), replica));
+    folder_ = target->folder();
     document_["volume"] = folder_->path().string();
     total_ = total_bytes(replica.files);
     begin("clone");
-    if (!goes_on) {
-      std::set<std::string> names = {std::string(kIndexDirectory), std::string(kContainersDirectory),
-                                     std::string(kUnfinishedClone)};
-      for (const auto& [path, file] : replica.files) names.insert(path.substr(0, path.find('/')));
-      names.insert(std::string(kLockFile));
-      unfinished.made(folder_, {names.begin(), names.end()});
-    }
-    DEDUPFS_ASSIGN(lock_, Volume::lock(*folder_, /*read_only=*/false));
-    const auto cloned =
-        clone_replica(*bucket_, replica, *folder_,
-                      {.go_on = [this] { return go_on(); }, .when_written = [this](auto bytes) { done_ += bytes; }});
-    // What the bucket cannot give, it will not give later. Everything else may go on.
-    const bool may_go_on =
-        cloned || (cloned.error().code() != ErrorCode::kCorruption && cloned.error().code() != ErrorCode::kNotFound);
-    if (may_go_on) unfinished.keep();
-    if (!cloned)
-      return may_go_on ? Error{cloned.error().code(), cloned.error().message() + "; the same command goes on with it"}
-                       : cloned.error();
+    DEDUPFS_TRY(
+        target->fill(*bucket_, replica,
+                     {.go_on = [this] { return go_on(); }, .when_written = [this](auto bytes) { done_ += bytes; }},
+                     asked_.index_only));
     record_ = {
         .volume = replica.head.volume,
         .where = asked_.where,
         .position = {.head = RemotePosition::Known{.sequence = replica.head.sequence, .sha256 = replica.sha256}}};
     note_role();
     DEDUPFS_TRY(save_record());
-    return finish_clone(*folder_);
+    return target->finish(asked_.index_only);
   }
 
   Result<void> verify(const Replica& replica) {
@@ -412,6 +386,9 @@ void define_remote_commands(Command& app, RemoteToolArguments& asked) {
       .add_option("FOLDER", asked.folder,
                   "the folder of the new volume; it must be empty, and is made if it is missing")
       .required();
+  clone.add_flag(
+      "--index-only", asked.index_only,
+      "leave the content in the bucket, from where the volume reads it: for a disk that is smaller than the volume");
   Command& takeover =
       add_remote_action(app, asked, "takeover", "write to the bucket from now on, instead of another machine");
   add_volume(takeover, asked);

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "fs/namespace/filesystem.h"
 #include "mount/reports/snapshot_report.h"
+#include "volume_disk.h"
 
 namespace dedupfs::tools {
 
@@ -26,7 +27,7 @@ class SnapshotTarget {
   };
 
   static Result<SnapshotTarget> open(const Path& path, bool foreign,
-                                     const std::shared_ptr<Backing>& backing = Backing::posix());
+                                     const std::shared_ptr<Backing>& backing = volume_disk());
 
   // Each returns the list after its change.
   Result<Snapshots> list();

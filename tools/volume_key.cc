@@ -29,6 +29,7 @@
 #include "spawn_attributes.h"
 #include "store/volume/ownership.h"
 #include "store/volume/volume.h"
+#include "volume_disk.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -297,7 +298,8 @@ std::optional<KeyHeader> find_key_header(const Path& volume, const std::shared_p
 }
 
 std::shared_ptr<SealedBacking> keyed_backing(KeyArguments arguments, bool foreign, SealedTree::Judge judge,
-                                             const std::shared_ptr<Backing>& disk) {
+                                             const std::shared_ptr<Backing>& given_disk) {
+  const std::shared_ptr<Backing> disk = given_disk ? given_disk : volume_disk(foreign);
   using enum SealedBacking::Volumes;
   const auto volumes = is_key_given(arguments) ? kEncrypted : kAll;
   auto get = [given = std::move(arguments), disk](const Path& volume,

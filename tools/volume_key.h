@@ -49,10 +49,11 @@ Result<KdfSettings> parse_kdf_memory(const std::string& memory);
 // The key header of a volume; none if there is no encrypted volume that can be read.
 std::optional<KeyHeader> find_key_header(const Path& volume, const std::shared_ptr<Backing>& disk = Backing::posix());
 
-// Opens volumes, encrypted ones with the passphrase. `foreign`: as root, others who can write to the volume are trusted. `disk` has them.
+// Opens volumes, encrypted ones with the passphrase. `foreign`: as root, others who can write to the volume are trusted. `disk` has them;
+// null: the disks of this machine (volume_disk.h).
 std::shared_ptr<SealedBacking> keyed_backing(KeyArguments arguments, bool foreign,
                                              SealedTree::Judge judge = SealedTree::refuse,
-                                             const std::shared_ptr<Backing>& disk = Backing::posix());
+                                             const std::shared_ptr<Backing>& given_disk = nullptr);
 
 // The same for a tool that only reads: it says which files are not as the last unmount left them, and goes on.
 std::shared_ptr<SealedBacking> reading_backing(KeyArguments arguments, bool foreign, const Console& console);

@@ -13,13 +13,14 @@
 #include "base/backing.h"
 #include "base/result.h"
 #include "store/volume/volume.h"
+#include "volume_disk.h"
 
 namespace dedupfs::tools {
 
 // How a volume is opened that no daemon has.
 struct VolumeAccess {
   bool foreign = false;
-  std::shared_ptr<Backing> backing = Backing::posix();
+  std::shared_ptr<Backing> backing = volume_disk();
 };
 
 class VolumeSource {

@@ -92,6 +92,16 @@ class PosixFile final : public BackingFile {
     return {};
   }
 
+  Result<void> discard(std::uint64_t offset, std::uint64_t length) override {
+    const auto punched = complete([&] {
+      return ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                         static_cast<off_t>(length));
+    });
+    if (punched == 0) return {};
+    if (errno == EOPNOTSUPP) return BackingFile::discard(offset, length);
+    return Error::from_errno(errno, "giving back the room of " + path_.string());
+  }
+
   Result<bool> try_lock(LockMode mode) override {
     if (::flock(fd_.get(), (mode == LockMode::kShared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) return true;
     if (errno == EWOULDBLOCK) return false;
@@ -279,6 +289,10 @@ Result<void> BackingFile::read(std::uint64_t offset, MutableByteSpan out) const 
   if (filled == out.size()) return {};
   return Error{ErrorCode::kCorruption, path().string() + " ends at " + std::to_string(offset + filled) + ", " +
                                            std::to_string(out.size() - filled) + " bytes are missing"};
+}
+
+Result<void> BackingFile::discard(std::uint64_t /*offset*/, std::uint64_t /*length*/) {
+  return Error{ErrorCode::kUnsupported, path().string() + ": this disk cannot give back the room of a part of a file"};
 }
 
 // This is why openat2(2) with RESOLVE_BENEATH is not needed, which older kernels and some containers do not have: O_NOFOLLOW

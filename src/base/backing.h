@@ -51,6 +51,12 @@ class BackingFile {
 
   // Makes the next read of the range come from the disk, not from the page cache, if that is possible.
   virtual void drop_cached(std::uint64_t /*offset*/, std::uint64_t /*length*/) const {}
+
+  // Whether a read of the range needs nothing but this machine. A hint: it may be wrong by the time of the read.
+  virtual bool is_near(std::uint64_t /*offset*/, std::uint64_t /*length*/) const { return true; }
+  // Gives the room of the range back to the disk; it reads as zeros from then on. The length of the file stays. kUnsupported: the disk
+  // cannot do that.
+  virtual Result<void> discard(std::uint64_t offset, std::uint64_t length);
 };
 
 class BackingFolder;

@@ -10,24 +10,18 @@
 //            it is a part of.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <memory>
 
 #include "base/backing.h"
 #include "remote/bucket.h"
+#include "replica/object_blocks.h"
 #include "replica/replica.h"
 
 namespace dedupfs {
 
 class BucketBacking final : public Backing {
  public:
-  struct Settings {
-    std::uint64_t cache_bytes = 256 << 20;
-    std::uint32_t block_bytes = 1 << 20;
-    // A store that did not answer, after all tries, is not asked again for so long: many readers do not wait a minute each.
-    std::chrono::milliseconds rest_after_failure = std::chrono::seconds(10);
-  };
+  using Settings = ObjectBlocks::Settings;
 
   BucketBacking(std::shared_ptr<Bucket> bucket, Replica replica, Settings settings);
   ~BucketBacking() override;
@@ -38,7 +32,6 @@ class BucketBacking final : public Backing {
   Result<std::shared_ptr<BackingFolder>> open_root(const Path& path) override;
 
  private:
-  class Blocks;
   class File;
   class Folder;
   struct Contents;

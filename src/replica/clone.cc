@@ -118,8 +118,14 @@ Result<void> clone_replica(Bucket& bucket, const Replica& replica, BackingFolder
   for (const std::string_view always : {kIndexDirectory, kContainersDirectory}) {
     DEDUPFS_ASSIGN(folders[std::string(always)], open_or_make_folder(folder, always));
   }
-  for (const auto& [path, file] : replica.files)
-    if (!is_superblock(path)) DEDUPFS_TRY(write_clone(bucket, path, file, folder, folders, settings));
+  const std::string containers = std::string(kContainersDirectory) + '/';
+  for (const auto& [path, file] : replica.files) {
+    if (is_superblock(path)) continue;
+    if (settings.leave_container && path.starts_with(containers))
+      DEDUPFS_TRY(settings.leave_container(path.substr(containers.size()), file));
+    else
+      DEDUPFS_TRY(write_clone(bucket, path, file, folder, folders, settings));
+  }
   for (const auto& [name, below] : folders) DEDUPFS_TRY(below->sync());
   DEDUPFS_TRY(folder.sync());
   for (const auto& [path, file] : replica.files)

@@ -22,6 +22,8 @@ namespace dedupfs {
 inline constexpr std::string_view kUnfinishedClone = "clone.new";
 
 struct CloneSettings {
+  // Where it is set, no container is written: it gets each one's name instead, and what the head has of it.
+  std::function<Result<void>(const std::string& name, const RemoteFile& file)> leave_container;
   GoOn go_on = [] { return Result<void>(); };
   std::function<void(std::uint64_t bytes)> when_written = [](std::uint64_t) {};  // or found there
 };

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <numeric>
 
-#include "base/coding.h"
 #include "remote/text.h"
 #include "store/format/checked_json.h"
 #include "store/format/format.h"
@@ -83,7 +82,47 @@ class PathDecoder {
   std::string last_;
 };
 
-std::optional<RemoteFile> decode_file(Decoder& decoder) {
+bool decode_lists(Decoder& decoder, Head& head) {
+  const std::uint64_t dropped = decoder.varint();
+  if (dropped > decoder.remaining() || (head.is_full() && dropped != 0)) return false;
+  PathDecoder dropped_paths(decoder);
+  for (std::uint64_t i = 0; i < dropped; ++i) {
+    auto path = dropped_paths.path();
+    if (!path) return false;
+    head.dropped.push_back(std::move(*path));
+  }
+  const std::uint64_t files = decoder.varint();
+  if (files > decoder.remaining()) return false;
+  PathDecoder paths(decoder);
+  for (std::uint64_t i = 0; i < files; ++i) {
+    auto path = paths.path();
+    auto file = decode_remote_file(decoder);
+    if (!path || !file) return false;
+    head.files.emplace_hint(head.files.end(), std::move(*path), std::move(*file));
+  }
+  return decoder.ok_at_end();
+}
+
+}  // namespace
+
+std::uint64_t RemoteFile::bytes() const {
+  std::uint64_t sum = 0;
+  for (const RemotePiece& piece : pieces) sum += piece.bytes;
+  return sum;
+}
+
+void encode_remote_file(const RemoteFile& file, Encoder& encoder) {
+  encoder.u64(file.end_sum);
+  encoder.varint(file.pieces.size());
+  for (const RemotePiece& piece : file.pieces) {
+    encoder.varint(piece.epoch);
+    encoder.varint(piece.sequence);
+    encoder.varint(piece.bytes);
+    encoder.bytes(ByteSpan(piece.sha256));
+  }
+}
+
+std::optional<RemoteFile> decode_remote_file(Decoder& decoder) {
   RemoteFile file;
   file.end_sum = decoder.u64();
   const std::uint64_t pieces = decoder.varint();
@@ -105,35 +144,6 @@ std::optional<RemoteFile> decode_file(Decoder& decoder) {
   return bytes <= INT64_MAX ? std::optional(std::move(file)) : std::nullopt;
 }
 
-bool decode_lists(Decoder& decoder, Head& head) {
-  const std::uint64_t dropped = decoder.varint();
-  if (dropped > decoder.remaining() || (head.is_full() && dropped != 0)) return false;
-  PathDecoder dropped_paths(decoder);
-  for (std::uint64_t i = 0; i < dropped; ++i) {
-    auto path = dropped_paths.path();
-    if (!path) return false;
-    head.dropped.push_back(std::move(*path));
-  }
-  const std::uint64_t files = decoder.varint();
-  if (files > decoder.remaining()) return false;
-  PathDecoder paths(decoder);
-  for (std::uint64_t i = 0; i < files; ++i) {
-    auto path = paths.path();
-    auto file = decode_file(decoder);
-    if (!path || !file) return false;
-    head.files.emplace_hint(head.files.end(), std::move(*path), std::move(*file));
-  }
-  return decoder.ok_at_end();
-}
-
-}  // namespace
-
-std::uint64_t RemoteFile::bytes() const {
-  std::uint64_t sum = 0;
-  for (const RemotePiece& piece : pieces) sum += piece.bytes;
-  return sum;
-}
-
 std::string encode_head(const Head& head) {
   std::string bytes;
   Encoder encoder(bytes);
@@ -152,14 +162,7 @@ std::string encode_head(const Head& head) {
   PathEncoder paths(encoder);
   for (const auto& [path, file] : head.files) {
     paths.path(path);
-    encoder.u64(file.end_sum);
-    encoder.varint(file.pieces.size());
-    for (const RemotePiece& piece : file.pieces) {
-      encoder.varint(piece.epoch);
-      encoder.varint(piece.sequence);
-      encoder.varint(piece.bytes);
-      encoder.bytes(ByteSpan(piece.sha256));
-    }
+    encode_remote_file(file, encoder);
   }
   const Sha256Digest sum = sha256_of(bytes_of(bytes));
   encoder.bytes(ByteSpan(sum));

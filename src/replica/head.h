@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/coding.h"
 #include "base/result.h"
 #include "hash/sha256.h"
 
@@ -53,6 +54,11 @@ struct RemoteFile {
   std::uint64_t bytes() const;
   bool operator==(const RemoteFile&) const = default;
 };
+
+// As a head has it.
+void encode_remote_file(const RemoteFile& file, Encoder& encoder);
+// Nothing for bytes that nobody wrote.
+std::optional<RemoteFile> decode_remote_file(Decoder& decoder);
 
 using RemoteFiles = std::map<std::string, RemoteFile>;  // by path in the volume's folder
 

@@ -2,44 +2,8 @@
 # A mounted volume that is shipped to a bucket, on an S3 server of the tests. What the bucket alone gives is compared byte by byte.
 . "$(dirname "$0")/lib.sh"
 
-export no_proxy=127.0.0.1 AWS_ACCESS_KEY_ID=access AWS_SECRET_ACCESS_KEY=secret
-restored=$scratch/restored
-there=$scratch/there # where it is mounted
+. "$here/bucket.sh"
 
-start_server() {
-  /usr/bin/python3 -B "$here/../remote/s3_server.py" --port-file "$scratch/port" >>"$daemon_log" 2>&1 &
-  server=$!
-  wait_until 30 test -s "$scratch/port"
-  endpoint=http://127.0.0.1:$(cat "$scratch/port")
-}
-stop_server() {
-  kill "$server" 2>/dev/null
-  wait "$server" 2>/dev/null
-}
-trap 'stop_server; clean_up' EXIT
-of_remote() { # KEY: of what dedupfs-stat says of the bucket
-  dedupfs-stat --json "$mnt" | python3 -c 'import json, sys; print(json.load(sys.stdin)["remote"][sys.argv[1]])' "$1"
-}
-# new_shipped_volume OPTIONS [MKFS OPTION...]
-new_shipped_volume() {
-  local options=$1
-  shift
-  rm -rf "$volume"
-  mkfs.dedupfs "$@" "$volume" >>"$daemon_log" 2>&1 &&
-    dedupfs-remote attach --endpoint "$endpoint" "$volume" "s3://bucket/$place" >>"$daemon_log" &&
-    mount_volume "$options"
-}
-# restore: a clone of what the bucket has, mounted.
-restore() {
-  give_back
-  dedupfs-remote clone --endpoint "$endpoint" "s3://bucket/$place" "$restored" >>"$daemon_log" &&
-    mkdir -p "$there" && dedupfs "$restored" "$there" -o "ro${1:+,$1}" 2>>"$daemon_log"
-}
-give_back() {
-  ! is_mounted "$there" || umount.dedupfs "$there"
-  rm -rf "$restored"
-}
-head_is_newer() { [ "$(of_remote head)" -gt "$1" ]; }
 write_tree() {
   mkdir -p "$mnt/$1"
   noise "$1" 3000000 >"$mnt/$1/noise"

@@ -150,6 +150,11 @@ class FaultyBacking final : public Backing, public std::enable_shared_from_this<
       backing_.note("drop_cached", path());
       real_->drop_cached(offset, length);
     }
+    bool is_near(std::uint64_t offset, std::uint64_t length) const override { return real_->is_near(offset, length); }
+    Result<void> discard(std::uint64_t offset, std::uint64_t length) override {
+      DEDUPFS_TRY(backing_.attempt("discard", path()));
+      return real_->discard(offset, length);
+    }
 
    private:
     FaultyBacking& backing_;

@@ -102,6 +102,27 @@ class MemoryBucket final : public Bucket {
 
 std::string_view name_of(MemoryBucket::Operation operation);  // PUT, READ, LIST, REMOVE
 
+// Hands on a bucket that outlives it, for those who want to own theirs.
+class SameBucket final : public Bucket {
+ public:
+  explicit SameBucket(Bucket& bucket) : bucket_(bucket) {}
+  const std::string& name() const override { return bucket_.name(); }
+  Result<Put> put_new(const std::string& object, const ObjectSource& source) override {
+    return bucket_.put_new(object, source);
+  }
+  Result<std::size_t> read(const std::string& object, std::uint64_t offset, MutableByteSpan out) override {
+    return bucket_.read(object, offset, out);
+  }
+  Result<void> list(const std::string& prefix, const std::string& after,
+                    const std::function<Result<void>(const Object&)>& visit) override {
+    return bucket_.list(prefix, after, visit);
+  }
+  Result<void> remove(const std::string& object) override { return bucket_.remove(object); }
+
+ private:
+  Bucket& bucket_;
+};
+
 // For those who want to share a bucket that a test keeps longer than they do.
 inline std::shared_ptr<Bucket> shared_bucket(Bucket& bucket) {
   return {std::shared_ptr<void>(), &bucket};

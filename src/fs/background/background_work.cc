@@ -153,6 +153,7 @@ ReclaimHost BackgroundWork::reclaim_host() {
       .newest_references = [this](const auto& visit,
                                   const GoOn& go_on) { return references_.visit_newest(visit, go_on); },
       .gather_percent = settings_.gather_percent,
+      .far_garbage = worth_fetching(settings_.payback_months),
       .available_bytes = [this] { return space_.metadata_room(); }};
 }
 

@@ -76,7 +76,8 @@ FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique
                   .defragment_percent = options.defragment_percent,
                   .settle = options.settle,
                   .settle_cpu_percent = options.settle_cpu_percent,
-                  .gather_percent = options.gather_percent}),
+                  .gather_percent = options.gather_percent,
+                  .payback_months = options.payback_months}),
       history_settings(options.history) {}
 
 Result<void> FilesystemParts::start() {

@@ -7,7 +7,7 @@
 #include "mount/control/control_socket.h"
 #include "mount/fuse/fuse_mount.h"
 #include "mount/options/mount_request.h"
-#include "replica/background_shipper.h"
+#include "replica/background/background_shipper.h"
 
 namespace dedupfs {
 

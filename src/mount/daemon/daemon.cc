@@ -43,7 +43,7 @@
 #include "mount/system/mount_record.h"
 #include "mount/system/mount_table.h"
 #include "mount/system/unmount.h"
-#include "replica/background_shipper.h"
+#include "replica/background/background_shipper.h"
 #include "store/seal/secret.h"
 
 namespace dedupfs {
@@ -236,6 +236,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request,
   filesystem_options.settle = options.settle;
   filesystem_options.settle_cpu_percent = static_cast<unsigned>(options.settle_cpu_percent);
   filesystem_options.gather_percent = static_cast<unsigned>(options.gather_percent);
+  filesystem_options.payback_months = static_cast<unsigned>(options.payback_months);
   filesystem_options.defragment_percent = static_cast<unsigned>(options.defragment_percent);
   filesystem_options.history.emplace();
   return Filesystem::open(std::move(*volume), filesystem_options);
@@ -247,12 +248,13 @@ Result<std::unique_ptr<BackgroundShipper>> start_shipper(Filesystem& filesystem,
   auto shipper =
       BackgroundShipper::start(filesystem.volume(), [&filesystem] { return filesystem.sync_what_fits(); },
                                {.lag = request.options.remote_lag,
+                                .cache_bytes = request.options.remote_cache_bytes,
                                 .when_fenced = [&filesystem](const Error& fenced) { filesystem.end_changes(fenced); }});
-  if (request.options.durability == Durability::kRemote && shipper && *shipper == nullptr)
-    return invalid_argument(fmt::format(
-        "-o durability=remote: {0} has no bucket that it writes to: dedupfs-remote attach {0} s3://... gives "
-        "it one",
-        request.volume.string()));
+  const bool is_remote = request.options.durability == Durability::kRemote;
+  if ((is_remote || request.options.remote_cache_bytes != 0) && shipper && *shipper == nullptr)
+    return invalid_argument(
+        fmt::format("-o {0}: {1} has no bucket that it writes to: dedupfs-remote attach {1} s3://... gives it one",
+                    is_remote ? "durability=remote" : "remote_cache", request.volume.string()));
   return shipper;
 }
 

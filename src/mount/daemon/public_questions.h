@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "mount/fuse/fuse_mount.h"
 #include "mount/fuse/public_answers.h"
-#include "replica/background_shipper.h"
+#include "replica/background/background_shipper.h"
 
 namespace dedupfs {
 

@@ -52,10 +52,12 @@ struct MountOptions {
   SettleMode settle = SettleMode::kIdle;
   std::uint64_t settle_cpu_percent = 100;
   std::uint64_t gather_percent = 100;
+  std::uint64_t payback_months = 3;  // of fetches from a bucket
   Durability durability = Durability::kLocal;
   std::chrono::seconds remote_lag{60};  // 0: only when somebody asks, and at the unmount
-  // Of a volume in a bucket, here and in the next four. 0: chosen for the machine.
+  // Of a volume in a bucket: memory for its blocks, 0: chosen for the machine. Of one that is shipped: disk for its containers, 0: all stay.
   std::uint64_t remote_cache_bytes = 0;
+  // Of a volume in a bucket, here and in the next three.
   std::string endpoint;  // empty: see RemoteAddress
   std::string region;
   std::string credentials_file;

@@ -169,7 +169,14 @@ const std::vector<OwnOption>& own_options() {
       seconds_option("remote_lag", &MountOptions::remote_lag, 0, 7 * 24 * 3600,
                      "seconds after which the bucket of the volume gets what is new; 0: only at the unmount"),
       size_option("remote_cache", &MountOptions::remote_cache_bytes, 16 * kMiB, 1024 * kGiB,
-                  "memory for blocks of a volume in a bucket (default: as for cache)", "SIZE"),
+                  "what a volume that is shipped to a bucket may keep of its content on this disk (default: all); of a "
+                  "volume in "
+                  "a bucket: memory for its blocks (default: as for cache)",
+                  "SIZE"),
+      number_option(
+          "remote_payback", &MountOptions::payback_months, 0, 120,
+          "months in which a reclaim must save what it costs to fetch from the bucket what it stores anew; 0: it "
+          "fetches nothing"),
       text_option("endpoint", &MountOptions::endpoint,
                   "the server of the store that has the volume (default: that of AWS)", "URL"),
       text_option("region", &MountOptions::region, "the region of the bucket (default: us-east-1)", "REGION"),

@@ -55,6 +55,9 @@ constexpr Metric kLastScrub[] = {
 
 constexpr Metric kOfRemote[] = {
     {"dedupfs_remote_lacking_bytes", "lacking_bytes", "Bytes of containers that the bucket has not got."},
+    {"dedupfs_remote_evicted_containers", "evicted_containers", "Containers of which most is in the bucket only."},
+    {"dedupfs_remote_fetches_total", "fetches", "Blocks that readers needed from the bucket since the mount."},
+    {"dedupfs_remote_fetched_bytes_total", "fetched_bytes", "Bytes of these blocks."},
     {"dedupfs_remote_shipped_timestamp_seconds", "captured_unix_seconds", "Of when the state is that the bucket has."},
 };
 

@@ -34,6 +34,10 @@ nlohmann::json replication_json(const BackgroundShipper::Status& status, std::ch
       {"epoch", status.epoch},
       {"head", status.sequence},
       {"lacking_bytes", status.lacking_bytes},
+      {"evicted_containers", status.evicted.containers},
+      {"cached_bytes", status.evicted.cached_bytes},
+      {"fetched_bytes", status.evicted.fetched_bytes},
+      {"fetches", status.evicted.fetches},
       {"lag_seconds", nullptr},
       {"running", status.is_shipping},
       {"tries", status.tries},
@@ -60,6 +64,8 @@ std::string replication_screen(const nlohmann::json& json) {
                         : fmt::format(" has all of {} seconds ago", lag.get<std::uint64_t>());
   if (const auto lacking = json.at("lacking_bytes").get<std::uint64_t>(); lacking != 0)
     text += fmt::format(", and lacks {} of content", human_size(lacking));
+  if (const auto evicted = json.at("evicted_containers").get<std::uint64_t>(); evicted != 0)
+    text += fmt::format("; {} containers are only there", evicted);
   if (json.at("running").get<bool>()) text += "; shipping now";
   if (const auto& error = json.at("error"); !error.is_null())
     text += fmt::format("; the last try failed: {}", printable(error.get<std::string>()));

@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "replica/background_shipper.h"
+#include "replica/background/background_shipper.h"
 
 namespace dedupfs {
 

@@ -27,7 +27,8 @@ Error not_in_index(ChunkId id) {
 
 ChunkReader::ChunkReader(const ContainerStore& containers, const Database& database, const PendingChunks& pending,
                          std::size_t cache_bytes)
-    : database_(database),
+    : containers_(containers),
+      database_(database),
       pending_(pending),
       regions_(cache_bytes - cache_bytes / kDecodedShare,
                [&containers](RegionRange range) { return containers.read(range); }),
@@ -99,6 +100,25 @@ bool ChunkReader::is_cached(ChunkId id) {
   const auto found = locate(id);
   return !found ||
          (!found->has_deltas && regions_.contains(found->region.place));  // an error shows when somebody reads it
+}
+
+bool ChunkReader::is_near(ChunkId id) {
+  std::size_t chunks_left = kMaxChunksPerRead;
+  return is_near(id, chunks_left);
+}
+
+// An error shows when somebody reads it.
+bool ChunkReader::is_near(ChunkId id, std::size_t& chunks_left) {
+  if (chunks_left == 0) return false;
+  --chunks_left;
+  if (pending_.locate(id)) return true;
+  const auto found = locate(id);
+  if (!found) return true;
+  if (!regions_.contains(found->region.place) && !containers_.is_near(found->region)) return false;
+  if (!found->has_deltas) return true;
+  const auto stored = get_stored(id);
+  if (!stored || !stored->entry.is_delta() || decoded_.find(id)) return true;
+  return std::ranges::all_of(stored->entry.sources, [&](ChunkId source) { return is_near(source, chunks_left); });
 }
 
 Result<ChunkReader::Chunk> ChunkReader::get(ChunkId id) {

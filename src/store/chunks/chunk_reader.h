@@ -58,6 +58,9 @@ class ChunkReader {
   // Whether read-ahead gains nothing for this chunk. It gains something if the chunk may be a delta.
   bool is_cached(ChunkId id);
 
+  // Whether get() reads nothing that lies elsewhere than on this machine, or next to nothing. A hint.
+  bool is_near(ChunkId id);
+
   // For use after chunks were erased, or moved. The old places are valid as long as they exist, but the deltas there may be deeper.
   void forget_places() { extents_.clear(); }
 
@@ -75,6 +78,7 @@ class ChunkReader {
   // The present place of the chunk, without the caches.
   Result<Stored> get_stored_now(ChunkId id);
   Result<Stored> read_stored(ChunkId id, RegionRange range);
+  bool is_near(ChunkId id, std::size_t& chunks_left);
   void note_damage(ChunkId id, const Error& error);
   Result<ExtentCache::Found> locate(ChunkId id);
   // Less deep than `depth_limit`: checked before anything is made, so that no circle is ever entered.
@@ -82,6 +86,7 @@ class ChunkReader {
   Result<Chunk> make(const Stored& stored, std::uint8_t depth_limit, std::size_t& chunks_left);
   Result<PinnedBytes> decode(const Stored& delta, std::size_t& chunks_left);
 
+  const ContainerStore& containers_;
   const Database& database_;
   const PendingChunks& pending_;
   ExtentCache extents_;

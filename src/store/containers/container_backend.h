@@ -45,6 +45,8 @@ class ContainerBackend {
 
   // A hint of one who checks the disk: the next read of the range is to come from there, and not from a cache, if that is possible.
   virtual void drop_cached(std::uint32_t /*number*/, std::uint64_t /*offset*/, std::uint64_t /*length*/) {}
+  // Whether a read of the range needs nothing but this machine. A hint.
+  virtual bool is_near(std::uint32_t /*number*/, std::uint64_t /*offset*/, std::uint64_t /*length*/) { return true; }
   // For messages: a path, or an address.
   virtual std::string name_of(std::uint32_t number) const = 0;
 };

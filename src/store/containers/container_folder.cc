@@ -46,6 +46,11 @@ void ContainerFolder::drop_cached(std::uint32_t number, std::uint64_t offset, st
   if (const auto file = open(number)) (*file)->drop_cached(offset, length);
 }
 
+bool ContainerFolder::is_near(std::uint32_t number, std::uint64_t offset, std::uint64_t length) {
+  const auto file = open(number);
+  return !file || (*file)->is_near(offset, length);  // that there is none is soon found out
+}
+
 std::string ContainerFolder::name_of(std::uint32_t number) const {
   return (folder_->path() / container_name(number)).string();
 }

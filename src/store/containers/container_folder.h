@@ -36,6 +36,7 @@ class ContainerFolder final : public ContainerBackend {
   Result<std::vector<std::uint32_t>> list() override;
   Result<void> remove(std::uint32_t number) override;
   void drop_cached(std::uint32_t number, std::uint64_t offset, std::uint64_t length) override;
+  bool is_near(std::uint32_t number, std::uint64_t offset, std::uint64_t length) override;
   std::string name_of(std::uint32_t number) const override;
 
  private:

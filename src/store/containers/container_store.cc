@@ -317,6 +317,10 @@ Result<std::shared_ptr<const Region>> ContainerStore::read_from_disk(RegionRange
   return state_->reader.read(range);
 }
 
+bool ContainerStore::is_near(RegionRange range) const {
+  return state_->backend.is_near(range.place.container, range.place.offset, range.disk_bytes);
+}
+
 Result<std::vector<RegionEntry>> ContainerStore::verify(RegionRange range) const {
   return state_->reader.verify(range);
 }
@@ -359,7 +363,9 @@ Result<std::uint64_t> ContainerStore::landed_bytes() const {
     if (state.known_settled.contains(number)) continue;
     const auto info = state.reader.inspect(number);
     const bool is_gone = !info && info.error().code() == ErrorCode::kNotFound;
-    if (is_gone || (info && info->tier == ContainerTier::kSettled)) {
+    // To settle what lies elsewhere would cost more than it gains.
+    const bool is_far = info && !state.backend.is_near(number, 0, info->bytes);
+    if (is_gone || is_far || (info && info->tier == ContainerTier::kSettled)) {
       state.known_settled.insert(number);
       continue;
     }

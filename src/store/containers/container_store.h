@@ -61,13 +61,16 @@ class ContainerStore {
   // The same, from the disk if it lies in the memory of the operating system.
   Result<std::shared_ptr<const Region>> read_from_disk(RegionRange range) const;
 
+  // Whether reading it needs nothing but this machine. A hint.
+  bool is_near(RegionRange range) const;
+
   // Checksums of header, directory and payload, without decompressing anything; gives the entries, in order of payload.
   Result<std::vector<RegionEntry>> verify(RegionRange range) const;
 
   // The place right behind the region at `place`, if the container holds one there.
   static RegionPlace place_after(RegionPlace place, const RegionHeader& header);
 
-  // The bytes of all containers that are to be settled. Reads the headers of containers from first_landed() on that it does not
+  // The bytes of all containers that are to be settled, and are on this machine. Reads the headers of containers from first_landed() on that it does not
   // know yet, and of those that are to be settled.
   Result<std::uint64_t> landed_bytes() const;
   // As far as landed_bytes() has found out: for the next time that the volume is opened.

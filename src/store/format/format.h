@@ -67,6 +67,9 @@ inline constexpr std::size_t kCheckpointHeaderBytes = 64;
 inline constexpr std::size_t kCheckpointBlockHeaderBytes = 32;
 inline constexpr std::uint32_t kMaxCheckpointBlockBytes = 16 << 20;  // decompressed
 
+// Containers of which most lies in a bucket only (replica/eviction). Disks that know of them show them among the others, and hide this one.
+inline constexpr std::string_view kEvictedDirectory = "evicted";
+
 // --- Deltas ---
 inline constexpr std::string_view kDeltaFeature = "delta";  // of the superblock, where chunks may be deltas
 inline constexpr std::size_t kMaxDeltaSources = 8;

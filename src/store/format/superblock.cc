@@ -21,7 +21,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::array kIncompatibleFeatures = {kDeltaFeature, kQuotasFeature};
+constexpr std::array kIncompatibleFeatures = {kDeltaFeature, kQuotasFeature, kEvictionFeature};
 constexpr std::array kReadOnlyFeatures = {kHoldsFeature};
 
 Result<void> require_known(const std::vector<std::string>& features, std::span<const std::string_view> known,
@@ -124,8 +124,23 @@ Result<void> write_superblock(BackingFolder& volume, const Superblock& superbloc
   return write_copies(volume, encode_superblock(superblock));
 }
 
+// Disks that find evicted containers hide their folder. Where it shows, they would be taken for lost.
+Result<void> require_all_containers(BackingFolder& volume) {
+  const auto folder = volume.open_folder(kEvictedDirectory);
+  if (!folder && folder.error().code() == ErrorCode::kNotFound) return {};
+  if (!folder) return folder.error();
+  DEDUPFS_ASSIGN(const auto names, (*folder)->list());
+  if (names.empty()) return {};
+  return Error{
+      ErrorCode::kUnsupported,
+      volume.path().string() +
+          " has containers in a bucket only, and none is looked for there: the volume is another user's (foreign), "
+          "or this is no program of dedupfs"};
+}
+
 Result<Superblock> read_superblock(BackingFolder& volume) {
   DEDUPFS_ASSIGN(const std::string json, read_copies(volume, judge_superblock));
+  DEDUPFS_TRY(require_all_containers(volume));
   return decode_superblock(json);
 }
 

@@ -106,8 +106,15 @@ Result<std::unique_ptr<DeltaEncoder>> DeltaEncoder::make(const DeltaSettings& se
       new DeltaEncoder(settings, shortcuts, std::move(detector), reader, features, order));
 }
 
+// A delta that needs something from far away would make a writer wait for it.
+std::optional<ChunkReader::Chunk> DeltaEncoder::near_chunk(ChunkId id) const {
+  if (!reader_.is_near(id)) return std::nullopt;
+  auto chunk = reader_.get(id);
+  return chunk ? std::optional(std::move(*chunk)) : std::nullopt;
+}
+
 std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, int end_depth, int neighbours) const {
-  auto chunk = reader_.get(base);
+  auto chunk = near_chunk(base);
   if (!chunk) return std::nullopt;
 
   DeltaSources ids;
@@ -118,7 +125,7 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, in
     ids = chunk->sources;
     likeliest = likely_base(ids);
     for (const ChunkId id : ids) {
-      auto part = reader_.get(id);
+      auto part = near_chunk(id);
       if (!part || part->depth >= end_depth) return std::nullopt;
       chunks.push_back(std::move(*part));
     }
@@ -127,7 +134,7 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, in
     chunks.push_back(std::move(*chunk));
     const auto take = [&](ChunkId id) {
       if (std::ranges::find(ids, id) != ids.end()) return false;
-      auto neighbour = reader_.get(id);
+      auto neighbour = near_chunk(id);
       if (!neighbour || neighbour->depth >= end_depth) return false;
       ids.push_back(id);
       chunks.push_back(std::move(*neighbour));
@@ -239,7 +246,7 @@ DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId
   if (finding.delta) return finding;
   // Few get that far, and each would take as much as dozens of deltas.
   for (const ChunkId base : bases) {
-    const auto known = reader_.get(base);
+    const auto known = near_chunk(base);
     if (!known || may_be_source(known->depth)) continue;  // it was tried with all that there is
     try_source(chunk, base, source_around(base, end_of_depths_, settings_.neighbours), finding.delta);
   }

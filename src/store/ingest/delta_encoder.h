@@ -7,6 +7,8 @@
 // A chunk that replaces another one is encoded against that one alone. If that gives a good delta, nothing else is looked for, and
 // the chunk has no sketch: what resembles it resembles its base, too.
 //
+// Nothing that lies elsewhere than on this machine is read for a new chunk (ChunkReader::is_near()).
+//
 // Threads: every function from any thread.
 // Failure: none. A chunk that cannot be read is no base; a chunk without a delta is stored as it is.
 #pragma once
@@ -71,6 +73,7 @@ class DeltaEncoder {
   struct Source;
   static std::optional<Source> joined(const DeltaSources& ids, std::vector<ChunkReader::Chunk> chunks,
                                       ChunkId likeliest);
+  std::optional<ChunkReader::Chunk> near_chunk(ChunkId id) const;
   // Takes only chunks of a depth below `end_depth`, and so many neighbours on each side.
   std::optional<Source> source_around(ChunkId base, int end_depth, int neighbours) const;
   std::optional<Source> source_in_place(ReplacedChunk replaced) const;

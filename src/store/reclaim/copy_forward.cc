@@ -50,6 +50,7 @@ struct CopyForward::Usage {
   bool is_damaged = false;         // its header
   bool is_landed = false;
   bool is_outdated = false;  // under a former key
+  bool is_far = false;       // not on this machine
 
   bool is_empty() const { return live_chunks == 0; }
   std::uint64_t garbage_bytes() const { return bytes - std::min(bytes, live_bytes); }
@@ -103,7 +104,10 @@ Result<std::vector<CopyForward::Usage>> CopyForward::choose() {
   }
   std::erase_if(containers, [](const Usage& container) { return container.is_damaged && !container.is_empty(); });
   if (settings_.goal == ReclaimGoal::kSettle)
-    std::erase_if(containers, [](const Usage& container) { return !container.is_landed; });
+    std::erase_if(containers, [](const Usage& container) { return !container.is_landed || container.is_far; });
+  std::erase_if(containers, [this](const Usage& container) {
+    return container.is_far && !container.is_empty() && !container.is_outdated && container.share() < host_.far_garbage;
+  });
   std::ranges::sort(containers, {}, [](const Usage& container) { return -container.share(); });
   if (settings_.goal == ReclaimGoal::kFreeSpace) keep_those_with_garbage(containers, all_bytes);
   return containers;
@@ -139,7 +143,8 @@ Result<std::vector<CopyForward::Usage>> CopyForward::usage_before(std::uint32_t 
           .bytes = container.bytes,
           .is_damaged = container.damage.has_value(),
           .is_landed = container.tier == ContainerTier::kLanded,
-          .is_outdated = outdated.contains(std::string(kContainersDirectory) + '/' + container_name(container.id))};
+          .is_outdated = outdated.contains(std::string(kContainersDirectory) + '/' + container_name(container.id)),
+          .is_far = !volume_.containers().is_near({{container.id, 0}, static_cast<std::uint32_t>(container.bytes)})};
   const auto walked =
       walk_extents(volume_.database(), *volume_.database().snapshot(), [&](const ChunkExtent& extent) -> Result<void> {
         if (extents_seen++ % kReferencesBetweenReports == 0) DEDUPFS_TRY(report(0));
@@ -303,7 +308,8 @@ Result<void> CopyForward::gather() {
   if (host_.gather_percent == 0 || !host_.newest_references) return {};
   DEDUPFS_ASSIGN(const std::uint64_t budget, gather_budget());
   if (budget == 0) return {};
-  DEDUPFS_ASSIGN(const GatherPlan plan, plan_gathering(volume_, host_, budget, [this] { return report(0); }));
+  DEDUPFS_ASSIGN(GatherPlan plan, plan_gathering(volume_, host_, budget, [this] { return report(0); }));
+  std::erase_if(plan.order, [this](ChunkId id) { return !volume_.chunks().reader().is_near(id); });
   if (plan.order.empty()) {
     volume_.note_gathered(volume_.containers().begin_new_container());
     return host_.commit();

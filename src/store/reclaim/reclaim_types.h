@@ -15,6 +15,15 @@
 
 namespace dedupfs {
 
+// The share of garbage from which on it pays to fetch the rest of a container from a store of objects and to store it anew: what it costs comes
+// back within so many months. By the prices of Amazon S3 Standard (docs/scale-out.md): $0.09 a GB that leaves the store, $0.023 a GB and
+// month. Requests hardly count. 0 months: never.
+constexpr double worth_fetching(unsigned months) {
+  constexpr double kEgress = 0.09;
+  constexpr double kStorage = 0.023;
+  return kEgress / (kEgress + kStorage * months);
+}
+
 // The operations that only the owner of the volume's transaction groups can do.
 struct ReclaimHost {
   InGroup in_group;
@@ -35,6 +44,8 @@ struct ReclaimHost {
   std::function<Result<void>(const VisitUntil& visit, const GoOn& go_on)> newest_references;
   // What settling gathers (docs/settling.md) takes at most this share of what was stored since it gathered last. 0: nothing.
   unsigned gather_percent = 100;
+  // A container that lies elsewhere than on this machine is emptied only if at least this share of it is garbage. See worth_fetching().
+  double far_garbage = worth_fetching(3);
   // The bytes that a reclaim may write now, on the disk that the volume lies on.
   std::function<Result<std::uint64_t>()> available_bytes;
 };

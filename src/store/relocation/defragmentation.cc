@@ -44,9 +44,11 @@ class Defragmentation {
                   .grown_bytes = window.new_bytes * percent_ / 100,
                   .cache_bytes = RestoreEstimate::kCacheBytes,
                   .end_container = first_young_container(numbers.front(), containers_.next_container())});
-    for (const std::uint32_t at : chosen)
+    for (const std::uint32_t at : chosen) {
+      if (!reader_.is_near(needed_.chunks[at].id)) continue;
       if (auto copy = copy_of(needed_.chunks[at]))  // readers report a chunk that cannot be read
         DEDUPFS_TRY(mover_.add(std::move(*copy)));
+    }
     DEDUPFS_TRY(mover_.finish());
     return findings_;
   }

@@ -43,6 +43,8 @@ class SealedFile final : public BackingFile {
   void drop_cached(std::uint64_t offset, std::uint64_t length) const override {
     node_->content->drop_cached(*real_, offset, length);
   }
+  // What is sealed lies a little behind where it seems to be.
+  bool is_near(std::uint64_t offset, std::uint64_t length) const override { return real_->is_near(offset, length); }
 
  private:
   const std::shared_ptr<SealedTree> tree_;

@@ -48,6 +48,7 @@ TEST(MetricsReport, SaysWhatTheBucketLacksWhereThereIsOne) {
   EXPECT_THAT(metrics_text(statistics, {.volume = "/v", .mountpoint = "/m"}), Not(HasSubstr("dedupfs_remote")));
   BackgroundShipper::Status status;
   status.lacking_bytes = 4321;
+  status.evicted = {.containers = 12, .cached_bytes = 1 << 20, .fetched_bytes = 5 << 20, .fetches = 5};
   status.shipped_bytes = 99;
   status.captured = std::chrono::system_clock::from_time_t(1700000000);
   statistics["remote"] = replication_json(status);
@@ -56,6 +57,8 @@ TEST(MetricsReport, SaysWhatTheBucketLacksWhereThereIsOne) {
 
   const std::string labels = "{volume=\"/v\",mountpoint=\"/m\"} ";
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_lacking_bytes" + labels + "4321\n"));
+  EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_evicted_containers" + labels + "12\n"));
+  EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_fetched_bytes_total" + labels + "5242880\n"));
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_shipped_timestamp_seconds" + labels + "1700000000\n"));
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_fenced" + labels + "0\n"));
 }

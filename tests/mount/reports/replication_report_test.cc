@@ -41,11 +41,13 @@ TEST(ReplicationReport, AClockThatWasSetBackGivesNoNegativeTime) {
 TEST(ReplicationReport, SaysWhatIsLackingAndWhy) {
   BackgroundShipper::Status status = shipped();
   status.lacking_bytes = 5 << 20;
+  status.evicted = {.containers = 12, .cached_bytes = 1 << 20, .fetched_bytes = 5 << 20, .fetches = 5};
   status.failure = "the store does not answer";
 
   const std::string screen = replication_screen(replication_json(status, kCaptured));
 
   EXPECT_THAT(screen, HasSubstr("lacks 5.00 MiB"));
+  EXPECT_THAT(screen, HasSubstr("12 containers are only there"));
   EXPECT_THAT(screen, HasSubstr("the last try failed: the store does not answer"));
 }
 

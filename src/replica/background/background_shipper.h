@@ -17,6 +17,7 @@
 
 #include "base/go_on.h"
 #include "base/mutex.h"
+#include "replica/eviction/container_evictor.h"
 #include "replica/open_bucket.h"
 #include "replica/remote_file.h"
 #include "replica/shipper.h"
@@ -30,6 +31,8 @@ class BackgroundShipper {
     std::chrono::milliseconds lag = std::chrono::minutes(1);  // 0: only when it is asked
     std::chrono::hours grace{24};
     std::chrono::milliseconds between_collections = std::chrono::hours(1);
+    // What containers may take on this machine: others are evicted when the bucket has them. 0: all stay.
+    std::uint64_t cache_bytes = 0;
     OpenBucket open = open_bucket;
     // Another machine writes there. Called once, on the thread that found it.
     std::function<void(const Error&)> when_fenced = [](const Error&) {};
@@ -45,13 +48,15 @@ class BackgroundShipper {
     std::optional<Shipper::Shipped> shipped;  // what the last ship that succeeded had to do
     std::uint64_t lacking_bytes = 0;          // of containers, which the bucket has not got
     std::uint64_t shipped_bytes = 0;          // in this mount
+    EvictedContainers::Status evicted;        // containers of which most is in the bucket only
     std::uint64_t tries = 0;                  // that have ended, well or not
     std::optional<std::string> failure;       // of the last try; nothing: it succeeded
   };
 
   // Makes all that is written durable in the volume.
   using Commit = std::function<Result<void>()>;
-  // Null: the volume has no bucket, or is a copy that does not write there. kCorruption: remote.json is damaged.
+  // Null: the volume has no bucket, or is a copy that does not write there. kCorruption: remote.json is damaged. kUnsupported: the disk
+  // cannot evict.
   static Result<std::unique_ptr<BackgroundShipper>> start(Volume& volume, Commit commit, Settings settings);
   ~BackgroundShipper();
   BackgroundShipper(const BackgroundShipper&) = delete;
@@ -73,11 +78,12 @@ class BackgroundShipper {
 
  private:
   BackgroundShipper(Volume& volume, Commit commit, Settings settings, RemoteRecord record,
-                    std::shared_ptr<BackingFolder> on_disk);
+                    std::shared_ptr<BackingFolder> on_disk, std::unique_ptr<ContainerEvictor> evictor);
 
   void run();
   Result<Shipper::Shipped> ship(const GoOn& go_on) DEDUPFS_EXCLUDES(shipping_, mutex_);
   Result<Shipper::Shipped> capture_and_ship() DEDUPFS_REQUIRES(shipping_);
+  void evict_surplus() DEDUPFS_REQUIRES(shipping_);
   void note(const Result<Shipper::Shipped>& shipped, std::uint64_t this_try) DEDUPFS_EXCLUDES(mutex_);
   std::uint64_t lacking_bytes() const DEDUPFS_EXCLUDES(mutex_);
 
@@ -85,6 +91,7 @@ class BackgroundShipper {
   const Commit commit_;
   const Settings settings_;
   const std::shared_ptr<BackingFolder> on_disk_;
+  const std::shared_ptr<EvictedContainers> evicted_;  // null: none can be on that disk
   std::atomic<bool> stopping_ = false;
 
   Mutex shipping_ DEDUPFS_ACQUIRED_BEFORE(mutex_);  // one at a time
@@ -92,6 +99,7 @@ class BackgroundShipper {
   GoOn go_on_ DEDUPFS_GUARDED_BY(shipping_);  // of who ships now
   std::unique_ptr<Bucket> bucket_ DEDUPFS_GUARDED_BY(shipping_);
   std::unique_ptr<Shipper> shipper_ DEDUPFS_GUARDED_BY(shipping_);
+  const std::unique_ptr<ContainerEvictor> evictor_ DEDUPFS_GUARDED_BY(shipping_);  // null: all stay
   std::chrono::steady_clock::time_point next_collection_ DEDUPFS_GUARDED_BY(shipping_);
 
   mutable Mutex mutex_;

@@ -1,4 +1,4 @@
-#include "replica/background_shipper.h"
+#include "replica/background/background_shipper.h"
 
 #include <spdlog/spdlog.h>
 
@@ -7,6 +7,8 @@
 
 #include "base/guarded.h"
 #include "base/low_priority.h"
+#include "base/size.h"
+#include "replica/eviction/evicting_disk.h"
 #include "store/format/container_format.h"
 #include "store/format/format.h"
 #include "store/seal/sealed_folder.h"
@@ -25,17 +27,23 @@ Result<std::unique_ptr<BackgroundShipper>> BackgroundShipper::start(Volume& volu
   if (!record && record.error().code() == ErrorCode::kNotFound) return std::unique_ptr<BackgroundShipper>();
   if (!record) return record.error();
   if (record->position.epoch == 0 || volume.read_only()) return std::unique_ptr<BackgroundShipper>();
-  return std::unique_ptr<BackgroundShipper>(
-      new BackgroundShipper(volume, std::move(commit), std::move(settings), std::move(*record), std::move(on_disk)));
+  std::unique_ptr<ContainerEvictor> evictor;
+  if (settings.cache_bytes != 0) {
+    DEDUPFS_ASSIGN(evictor, ContainerEvictor::start(volume, settings.cache_bytes));
+  }
+  return std::unique_ptr<BackgroundShipper>(new BackgroundShipper(
+      volume, std::move(commit), std::move(settings), std::move(*record), std::move(on_disk), std::move(evictor)));
 }
 
 BackgroundShipper::BackgroundShipper(Volume& volume, Commit commit, Settings settings, RemoteRecord record,
-                                     std::shared_ptr<BackingFolder> on_disk)
+                                     std::shared_ptr<BackingFolder> on_disk, std::unique_ptr<ContainerEvictor> evictor)
     : volume_(volume),
       commit_(std::move(commit)),
       settings_(std::move(settings)),
       on_disk_(std::move(on_disk)),
+      evicted_(evicted_containers_of(*on_disk_)),
       record_(std::move(record)),
+      evictor_(std::move(evictor)),
       next_collection_(std::chrono::steady_clock::now()) {
   {
     shipping_.assert_held();  // nobody else knows the object
@@ -184,12 +192,28 @@ Result<Shipper::Shipped> BackgroundShipper::capture_and_ship() {
     first_lacking_ = first_lacking;
     bytes_there_ = bytes_there;
   }
+  evict_surplus();
   if (std::chrono::steady_clock::now() >= next_collection_) {
     next_collection_ = std::chrono::steady_clock::now() + settings_.between_collections;
     if (const auto collected = shipper_->collect(settings_.grace); !collected)
       spdlog::warn("nothing is deleted from the bucket: {}", collected.error().message());
   }
   return shipped;
+}
+
+// What was shipped is shipped, whatever becomes of the cache.
+void BackgroundShipper::evict_surplus() {
+  if (!evictor_ || !shipper_->replica()) return;
+  const auto go_on = [this]() -> Result<void> {
+    shipping_.assert_held();
+    return go_on_ ? go_on_() : Result<void>();
+  };
+  const auto evicted = evictor_->evict_surplus(shipper_->replica()->files, go_on);
+  if (!evicted && evicted.error().code() != ErrorCode::kInterrupted)
+    spdlog::warn("containers stay on this disk: {}", evicted.error().message());
+  if (evicted && evicted->containers != 0)
+    spdlog::info("{} containers with {} are in the bucket only from now on", evicted->containers,
+                 human_size(evicted->bytes));
 }
 
 void BackgroundShipper::note(const Result<Shipper::Shipped>& shipped, std::uint64_t this_try) {
@@ -250,6 +274,7 @@ BackgroundShipper::Status BackgroundShipper::status() const {
   const MutexLock lock(mutex_);
   Status status = status_;
   status.lacking_bytes = lacking;
+  if (evicted_) status.evicted = evicted_->status();
   return status;
 }
 

@@ -1,4 +1,4 @@
-#include "replica/background_shipper.h"
+#include "replica/background/background_shipper.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "fake_image.h"
+#include "../fake_image.h"
 #include "store/reclaimed_volume.h"
 #include "support/memory_bucket.h"
 
@@ -18,27 +18,6 @@ namespace dedupfs {
 namespace {
 
 using testing::HasSubstr;
-
-// Hands on the bucket of a test.
-class SameBucket final : public Bucket {
- public:
-  explicit SameBucket(Bucket& bucket) : bucket_(bucket) {}
-  const std::string& name() const override { return bucket_.name(); }
-  Result<Put> put_new(const std::string& object, const ObjectSource& source) override {
-    return bucket_.put_new(object, source);
-  }
-  Result<std::size_t> read(const std::string& object, std::uint64_t offset, MutableByteSpan out) override {
-    return bucket_.read(object, offset, out);
-  }
-  Result<void> list(const std::string& prefix, const std::string& after,
-                    const std::function<Result<void>(const Object&)>& visit) override {
-    return bucket_.list(prefix, after, visit);
-  }
-  Result<void> remove(const std::string& object) override { return bucket_.remove(object); }
-
- private:
-  Bucket& bucket_;
-};
 
 class BackgroundShipperTest : public testing::Test {
  protected:

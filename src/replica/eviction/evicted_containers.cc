@@ -1,0 +1,385 @@
+#include "replica/eviction/evicted_containers.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "replica/remote_file.h"
+#include "store/format/format.h"
+#include "store/volume/capture.h"
+
+namespace dedupfs {
+namespace {
+
+constexpr std::string_view kRecordEnding = ".map";
+constexpr std::string_view kTemporaryEnding = ".new";  // of what a crash may leave
+constexpr std::string_view kProbe = "probe.new";
+constexpr std::uint64_t kBlockBytes = 1 << 20;
+// Blocks that several threads read at once, of which each is cached on the disk right after.
+constexpr std::uint64_t kMemoryBytes = 32 << 20;
+constexpr std::uint64_t kMaxRemoteFileBytes = 256 << 10;
+
+std::string record_name(std::string_view name) {
+  return std::string(name).append(kRecordEnding);
+}
+
+std::string path_in_volume(std::string_view name) {
+  return std::string(kContainersDirectory).append("/").append(name);
+}
+
+}  // namespace
+
+Result<void> make_evicted(BackingFolder& evicted, const std::string& name, const RemoteFile& file) {
+  DEDUPFS_TRY(replace_file(evicted, record_name(name), bytes_of(encode_evicted_record({.file = file, .kept = {}}))));
+  DEDUPFS_ASSIGN(const auto made, evicted.open(name, Backing::Mode::kCreate));
+  DEDUPFS_TRY(made->truncate(file.bytes()));
+  return made->datasync();
+}
+
+Result<void> EvictedContainers::look(std::shared_ptr<BackingFolder> containers) {
+  const WriterLock lock(places_);
+  if (containers_) return {};
+  auto folder = volume_->open_folder(kEvictedDirectory);
+  if (!folder && folder.error().code() != ErrorCode::kNotFound) return folder.error();
+  if (folder) {
+    DEDUPFS_ASSIGN(const auto names, (*folder)->list());
+    for (const std::string& name : names)
+      if (!name.ends_with(kRecordEnding) && !name.ends_with(kTemporaryEnding)) evicted_[name];
+    folder_ = std::move(*folder);
+  }
+  containers_ = std::move(containers);
+  return {};
+}
+
+// ---------------------------------------------------------------- reading
+
+std::vector<std::string> EvictedContainers::names() const {
+  const ReaderLock lock(places_);
+  std::vector<std::string> names;
+  for (const auto& [name, record] : evicted_) names.push_back(name);
+  return names;
+}
+
+bool EvictedContainers::contains(std::string_view name) const {
+  const ReaderLock lock(places_);
+  return evicted_.contains(name);
+}
+
+Result<std::shared_ptr<BackingFolder>> EvictedContainers::folder() const {
+  const ReaderLock lock(places_);
+  if (folder_) return folder_;
+  return Error{ErrorCode::kNotFound, volume_->path().string() + " has no evicted containers"};
+}
+
+Result<std::unique_ptr<BackingFile>> EvictedContainers::open_file(std::string_view name, Backing::Mode mode) {
+  DEDUPFS_ASSIGN(const auto folder, this->folder());
+  return folder->open(name, is_caching_ ? Backing::Mode::kReadWrite : mode);
+}
+
+Result<EvictedContainers::EvictedPtr> EvictedContainers::load(const std::string& name) {
+  DEDUPFS_ASSIGN(const auto folder, this->folder());
+  {
+    const ReaderLock lock(places_);
+    if (const auto found = evicted_.find(name); found != evicted_.end())
+      if (auto loaded = found->second.lock()) return loaded;
+  }
+  const std::string in_folder = record_name(name);
+  DEDUPFS_ASSIGN(const std::string bytes, read_file(*folder, in_folder, kMaxEvictedRecordBytes));
+  auto record = decode_evicted_record(bytes_of(bytes));
+  if (!record) return record.error().with((folder->path() / in_folder).string());
+  const EvictedPtr loaded = std::make_shared<const Evicted>(
+      Evicted{.file = FileInBucket(path_in_volume(name), std::move(record->file), (folder->path() / name).string()),
+              .kept = std::move(record->kept)});
+  const WriterLock lock(places_);
+  if (const auto found = evicted_.find(name); found != evicted_.end()) found->second = loaded;
+  return loaded;
+}
+
+void EvictedContainers::note_read(const std::string& name, std::uint64_t offset, std::uint64_t length) {
+  if (!is_caching_) return;
+  const MutexLock lock(uses_);
+  last_uses_[name] = ++clock_;
+  if (watched_ == name) read_.push_back({.offset = offset, .length = length});
+}
+
+Result<std::size_t> EvictedContainers::read_up_to(const std::string& name, BackingFile& real, EvictedPtr& evicted,
+                                                  std::uint64_t offset, MutableByteSpan out) {
+  {
+    const ReaderLock lock(places_);
+    if (!evicted_.contains(name)) {
+      evicted.reset();
+      note_read(name, offset, out.size());
+      return real.read_up_to(offset, out);
+    }
+  }
+  if (!evicted) {
+    DEDUPFS_ASSIGN(evicted, load(name));
+  }
+  return read_evicted(name, real, *evicted, offset, out);
+}
+
+Result<std::size_t> EvictedContainers::read_evicted(const std::string& name, BackingFile& real, const Evicted& evicted,
+                                                    std::uint64_t offset, MutableByteSpan out) {
+  std::size_t filled = 0;
+  while (filled < out.size() && offset + filled < evicted.file.size()) {
+    const std::uint64_t at = offset + filled;
+    const std::uint64_t end = std::min(evicted.file.size(), at + (out.size() - filled));
+    const auto next = std::ranges::upper_bound(evicted.kept, at, {}, &FileRange::end);
+    if (next != evicted.kept.end() && next->offset <= at) {  // it never goes from here
+      const MutableByteSpan part = out.subspan(filled, std::min(end, next->end()) - at);
+      DEDUPFS_TRY(real.read(at, part));
+      filled += part.size();
+      continue;
+    }
+    const BlockKey key{name, at / kBlockBytes};
+    const std::uint64_t begin_of_block = key.second * kBlockBytes;
+    const std::uint64_t end_of_block = std::min(begin_of_block + kBlockBytes, evicted.file.size());
+    const std::uint64_t end_of_part =
+        std::min({end, end_of_block, next != evicted.kept.end() ? next->offset : evicted.file.size()});
+    const MutableByteSpan part = out.subspan(filled, end_of_part - at);
+    DEDUPFS_ASSIGN(const bool is_cached, read_cached(key, real, at, part));
+    if (!is_cached) {
+      DEDUPFS_ASSIGN(const auto blocks, bucket());
+      ByteBuffer block(end_of_block - begin_of_block);
+      DEDUPFS_TRY(evicted.file.read_up_to(*blocks, begin_of_block, block));
+      ++fetches_;
+      fetched_bytes_ += block.size();
+      std::memcpy(part.data(), block.data() + (at - begin_of_block), part.size());
+      cache(key, real, block);
+    }
+    filled += part.size();
+  }
+  return filled;
+}
+
+Result<bool> EvictedContainers::read_cached(const BlockKey& key, BackingFile& real, std::uint64_t offset,
+                                            MutableByteSpan out) {
+  const ReaderLock lock(places_);
+  {
+    const MutexLock uses(uses_);
+    const auto found = block_places_.find(key);
+    if (found == block_places_.end()) return false;
+    blocks_.splice(blocks_.begin(), blocks_, found->second);
+  }
+  DEDUPFS_TRY(real.read(offset, out));
+  return true;
+}
+
+// A block that cannot be cached is read from the bucket again: the disk may be full.
+void EvictedContainers::cache(const BlockKey& key, BackingFile& real, ByteSpan block) {
+  if (!is_caching_ || max_cached_bytes_ < kBlockBytes) return;
+  {
+    const ReaderLock lock(places_);
+    if (!evicted_.contains(key.first) || !real.write(key.second * kBlockBytes, block)) return;
+    const MutexLock uses(uses_);
+    if (block_places_.contains(key)) return;
+    blocks_.push_front(key);
+    block_places_[key] = blocks_.begin();
+  }
+  drop_blocks();
+}
+
+void EvictedContainers::drop_blocks() {
+  for (;;) {
+    BlockKey last;
+    {
+      const MutexLock uses(uses_);
+      if (blocks_.size() * kBlockBytes <= max_cached_bytes_) return;
+      last = blocks_.back();
+    }
+    const auto evicted = load(last.first);
+    const WriterLock lock(places_);
+    {
+      const MutexLock uses(uses_);
+      const auto found = block_places_.find(last);
+      if (found == block_places_.end()) continue;  // somebody else was faster
+      blocks_.erase(found->second);
+      block_places_.erase(found);
+    }
+    if (!evicted) return;
+    if (const auto dropped = drop_block(last, **evicted); !dropped) {
+      spdlog::warn("a block of the cache stays on the disk: {}", dropped.error().message());
+      return;
+    }
+  }
+}
+
+Result<void> EvictedContainers::drop_block(const BlockKey& key, const Evicted& evicted) {
+  if (!evicted_.contains(key.first)) return {};
+  DEDUPFS_ASSIGN(const auto file, folder_->open(key.first, Backing::Mode::kReadWrite));
+  const std::uint64_t begin = key.second * kBlockBytes;
+  for (const FileRange& range : ranges_between(evicted.kept, begin, std::min(begin + kBlockBytes, evicted.file.size())))
+    DEDUPFS_TRY(file->discard(range.offset, range.length));
+  return {};
+}
+
+Result<BackingFolder::Status> EvictedContainers::file_status(std::string_view name) const {
+  DEDUPFS_ASSIGN(const auto folder, this->folder());
+  return folder->status(name);
+}
+
+bool EvictedContainers::is_near(const std::string& name, const Evicted& evicted, std::uint64_t offset,
+                                std::uint64_t length) const {
+  const std::uint64_t end = std::min(offset + length, evicted.file.size());
+  const auto far = ranges_between(evicted.kept, offset, end);
+  const MutexLock uses(uses_);
+  for (const FileRange& range : far)
+    for (std::uint64_t block = range.offset / kBlockBytes; block * kBlockBytes < range.end(); ++block)
+      if (!block_places_.contains({name, block})) return false;
+  return true;
+}
+
+Result<std::shared_ptr<ObjectBlocks>> EvictedContainers::bucket() {
+  const MutexLock lock(bucket_mutex_);
+  if (bucket_blocks_) return bucket_blocks_;
+  DEDUPFS_ASSIGN(const std::string text, read_file(*volume_, kRemoteFile, kMaxRemoteFileBytes));
+  const auto record = decode_remote_record(text);
+  if (!record) return record.error().with((volume_->path() / kRemoteFile).string());
+  DEDUPFS_ASSIGN(std::shared_ptr<Bucket> bucket, open_bucket_(record->where, {}));
+  bucket_blocks_ =
+      std::make_shared<ObjectBlocks>(std::move(bucket), ObjectBlocks::Settings{.cache_bytes = kMemoryBytes});
+  return bucket_blocks_;
+}
+
+// The record goes last: a file without one could not be read.
+Result<void> EvictedContainers::remove(std::string_view name) {
+  DEDUPFS_ASSIGN(const auto folder, this->folder());
+  {
+    const WriterLock lock(places_);
+    DEDUPFS_TRY(folder->unlink(name));
+    if (const auto found = evicted_.find(name); found != evicted_.end()) evicted_.erase(found);
+    forget_blocks(name);
+  }
+  return folder->unlink(record_name(name));
+}
+
+Result<void> EvictedContainers::recall(const std::string& name) {
+  if (!contains(name)) return {};
+  DEDUPFS_ASSIGN(const auto folder, this->folder());
+  DEDUPFS_ASSIGN(const EvictedPtr evicted, load(name));
+  DEDUPFS_ASSIGN(const auto file, folder->open(name, Backing::Mode::kReadWrite));
+  DEDUPFS_ASSIGN(const auto blocks, bucket());
+  ByteBuffer bytes(kBlockBytes);
+  for (const FileRange& range : ranges_between(evicted->kept, 0, evicted->file.size()))
+    for (std::uint64_t offset = range.offset; offset < range.end(); offset += kBlockBytes) {
+      const MutableByteSpan part = MutableByteSpan(bytes).first(std::min(kBlockBytes, range.end() - offset));
+      DEDUPFS_TRY(evicted->file.read_up_to(*blocks, offset, part));
+      DEDUPFS_TRY(file->write(offset, part));
+    }
+  DEDUPFS_TRY(file->datasync());
+  const auto containers = [this] {
+    const ReaderLock lock(places_);
+    return containers_;
+  }();
+  {
+    const WriterLock lock(places_);
+    DEDUPFS_TRY(folder->rename(name, *containers, name));
+    if (const auto found = evicted_.find(name); found != evicted_.end()) evicted_.erase(found);
+    forget_blocks(name);
+  }
+  DEDUPFS_TRY(containers->sync());
+  DEDUPFS_TRY(folder->sync());
+  return folder->unlink(record_name(name));
+}
+
+void EvictedContainers::forget_blocks(std::string_view name) {
+  const MutexLock uses(uses_);
+  for (auto place = block_places_.lower_bound({std::string(name), 0});
+       place != block_places_.end() && place->first.first == name;) {
+    blocks_.erase(place->second);
+    place = block_places_.erase(place);
+  }
+}
+
+// ---------------------------------------------------------------- for the holder of the volume's lock
+
+Result<std::shared_ptr<BackingFolder>> EvictedContainers::folder_to_write() {
+  const WriterLock lock(places_);
+  if (folder_) return folder_;
+  DEDUPFS_ASSIGN(folder_, volume_->make_and_open_folder(kEvictedDirectory));
+  DEDUPFS_TRY(volume_->sync());
+  return folder_;
+}
+
+Result<void> EvictedContainers::probe_disk(BackingFolder& folder) {
+  {
+    DEDUPFS_ASSIGN(const auto file, folder.open(kProbe, Backing::Mode::kCreate));
+    DEDUPFS_TRY(file->write(0, ByteBuffer(kBlockBytes)));
+    DEDUPFS_TRY(file->discard(0, kBlockBytes));
+  }
+  return folder.unlink(kProbe);
+}
+
+Result<void> EvictedContainers::begin_caching(std::uint64_t max_bytes) {
+  DEDUPFS_ASSIGN(const auto folder, folder_to_write());
+  DEDUPFS_ASSIGN(const auto in_folder, folder->list());
+  for (const std::string& name : in_folder) {  // what a crash left between the steps of remove() or evict()
+    const bool has_no_file =
+        name.ends_with(kRecordEnding) && !contains(name.substr(0, name.size() - kRecordEnding.size()));
+    if (has_no_file || name.ends_with(kTemporaryEnding)) DEDUPFS_TRY(folder->unlink(name));
+  }
+  DEDUPFS_TRY(probe_disk(*folder));
+  for (const std::string& name : names()) {
+    DEDUPFS_ASSIGN(const EvictedPtr evicted, load(name));
+    DEDUPFS_ASSIGN(const auto file, folder->open(name, Backing::Mode::kReadWrite));
+    for (const FileRange& range : ranges_between(evicted->kept, 0, evicted->file.size()))
+      DEDUPFS_TRY(file->discard(range.offset, range.length));
+  }
+  max_cached_bytes_ = max_bytes;
+  is_caching_ = true;
+  return {};
+}
+
+Result<std::vector<FileRange>> EvictedContainers::ranges_read(const std::string& name,
+                                                              const std::function<Result<void>()>& read) {
+  {
+    const MutexLock uses(uses_);
+    watched_ = name;
+    read_.clear();
+  }
+  const auto done = read();
+  const MutexLock uses(uses_);
+  watched_.clear();
+  if (!done) return done.error();
+  return std::exchange(read_, {});
+}
+
+Result<void> EvictedContainers::evict(const std::string& name, const EvictedRecord& record) {
+  DEDUPFS_ASSIGN(const auto folder, folder_to_write());
+  const auto containers = [this] {
+    const ReaderLock lock(places_);
+    return containers_;
+  }();
+  DEDUPFS_TRY(replace_file(*folder, record_name(name), bytes_of(encode_evicted_record(record))));
+  {
+    const WriterLock lock(places_);
+    DEDUPFS_TRY(containers->rename(name, *folder, name));
+    evicted_[name];
+    const MutexLock uses(uses_);
+    last_uses_.erase(name);
+  }
+  DEDUPFS_TRY(folder->sync());
+  DEDUPFS_TRY(containers->sync());
+  DEDUPFS_ASSIGN(const auto file, folder->open(name, Backing::Mode::kReadWrite));
+  for (const FileRange& range : ranges_between(record.kept, 0, record.file.bytes()))
+    DEDUPFS_TRY(file->discard(range.offset, range.length));
+  return {};
+}
+
+std::uint64_t EvictedContainers::last_use(const std::string& name) const {
+  const MutexLock uses(uses_);
+  const auto found = last_uses_.find(name);
+  return found != last_uses_.end() ? found->second : 0;
+}
+
+EvictedContainers::Status EvictedContainers::status() const {
+  const ReaderLock lock(places_);
+  const MutexLock uses(uses_);
+  return {.containers = evicted_.size(),
+          .cached_bytes = blocks_.size() * kBlockBytes,
+          .fetched_bytes = fetched_bytes_,
+          .fetches = fetches_};
+}
+
+}  // namespace dedupfs

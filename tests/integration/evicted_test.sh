@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# A volume that is larger than what it may take of its disk: most of it is in a bucket only.
+. "$(dirname "$0")/lib.sh"
+. "$here/bucket.sh"
+
+on_disk() { # MiB of content
+  du -sm --total "$volume/containers" "$volume/evicted" | tail -n 1 | cut -f1
+}
+# Each mount begins a container of its own, and a ship evicts those that are finished.
+write_backups() { # OPTIONS, of a volume that is mounted
+  local name
+  for name in one two three; do
+    mkdir "$mnt/$name"
+    noise "$name" 24000000 >"$mnt/$name/noise"
+    cp -a "$here/syscalls" "$mnt/$name/sources"
+    unmount_volume
+    mount_volume "$1"
+  done
+  dedupfs-remote push "$volume" >>"$daemon_log"
+}
+same_noise() { # NAME
+  cmp "$mnt/$1/noise" <(noise "$1" 24000000)
+}
+
+start_server
+echo secret >"$scratch/key"
+for kind in plain encrypted; do
+  place=$kind
+  options=remote_lag=0
+  made=()
+  if [ "$kind" = encrypted ]; then
+    options+=",key_file=$scratch/key"
+    made=(--encrypt --key-file "$scratch/key" --kdf-memory 64m)
+  fi
+  check "a volume is mounted with a cache ($kind)" new_shipped_volume "$options,remote_cache=16m" "${made[@]}"
+  write_backups "$options,remote_cache=16m"
+  check "what it may take, and not much more, is on the disk" eval '[ "$(on_disk)" -lt 25 ]'
+  check "dedupfs-stat says so" eval 'dedupfs-stat "$mnt" | grep -Eq "^Remote: .*; [0-9]+ containers are only there"'
+  check "no mount read from the bucket" test "$(of_remote fetches)" = 0
+  for name in one two three; do cp "$mnt/$name/noise" "$scratch/$name"; done
+  check "every byte is there" eval 'same_noise one && same_noise two && same_noise three'
+  check "from the bucket" test "$(of_remote fetches)" -gt 20
+  check "and the cache keeps to what it may take" eval '[ "$(on_disk)" -lt 30 ]'
+
+  crash
+  mount_volume "$options,remote_cache=16m"
+  check "a crash takes nothing" same_noise one
+  unmount_volume
+  mount_volume "$options,remote_cache=16m"
+  cp "$scratch/two" "$mnt/again"
+  commit
+  check "what is there already needs nothing from the bucket" test "$(of_remote fetches)" = 0
+  check "and is what it was" cmp "$mnt/again" "$scratch/two"
+  rm -r "$mnt/one" "$mnt/two" "$mnt/again"
+  commit
+  check "a reclaim removes what nobody needs" dedupfs-gc --wait "$mnt"
+  check "also if it is in the bucket only" eval '[ "$(find "$volume/evicted" -name "*.container" -size +20M | wc -l)" -le 1 ]'
+  check "an unmount ships that" unmount_volume
+  check "other programs find what they need" eval 'fsck.dedupfs -n --verify-data ${made:+--key-file "$scratch/key"} "$volume" >/dev/null'
+  check "extract, too" dedupfs-extract ${made:+--key-file "$scratch/key"} "$volume" three/noise -o "$scratch/extracted-$kind"
+  check "every byte" cmp "$scratch/extracted-$kind/three/noise" "$scratch/three"
+  check "the bucket alone has the volume" restore ${made:+key_file="$scratch/key"}
+  check "every byte" cmp "$there/three/noise" "$scratch/three"
+  give_back
+
+  # A machine with a small disk takes over.
+  check "a clone of the index alone" dedupfs-remote clone --index-only --endpoint "$endpoint" "s3://bucket/$place" "$restored"
+  check "takes next to no room" eval '[ "$(du -sm "$restored" | cut -f1)" -lt 8 ]'
+  check "it takes over" dedupfs-remote takeover "$restored"
+  mkdir -p "$there"
+  check "is mounted" dedupfs "$restored" "$there" -o "$options,remote_cache=16m"
+  check "has every byte" cmp "$there/three/noise" "$scratch/three"
+  check "and goes on" eval 'echo new >"$there/new" && sync "$there/new" && dedupfs-remote push "$restored"'
+  umount.dedupfs "$there"
+  check "without a lost chunk" eval 'fsck.dedupfs -n --verify-data ${made:+--key-file "$scratch/key"} "$restored" >/dev/null'
+  give_back
+done
+check_refused "a volume without a bucket has no cache" 32 'dedupfs-remote attach' eval 'mkfs.dedupfs "$scratch/without" >/dev/null 2>&1 && dedupfs "$scratch/without" "$mnt" -o remote_cache=16m'
+if is_root; then
+  chown -R 65534 "$volume"
+  check_refused "what others say of a bucket is not believed" 32 'bucket' dedupfs "$volume" "$mnt" -o "foreign,key_file=$scratch/key"
+  chown -R 0 "$volume"
+fi
+
+# Nobody answers.
+mount_volume "remote_lag=0,key_file=$scratch/key,remote_cache=16m"
+stop_server
+check_refused "what is only there cannot be read, and that is said" 1 'Input/output error' eval 'cat "$mnt/three/noise" >/dev/null'
+check "what is written is kept" eval 'echo on >"$mnt/on" && commit && [ "$(cat "$mnt/on")" = on ]'
+check "and data that is there is found" eval 'cp "$scratch/three" "$mnt/copy" && commit'
+finish

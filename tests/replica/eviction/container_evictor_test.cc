@@ -1,0 +1,222 @@
+// Real volumes of which most lies in a bucket.
+#include "replica/eviction/container_evictor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "../fake_image.h"
+#include "replica/eviction/evicting_disk.h"
+#include "replica/remote_file.h"
+#include "store/reclaimed_volume.h"
+#include "store/rotated_volume.h"
+#include "support/memory_bucket.h"
+
+namespace dedupfs {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ContainerEvictorTest : public testing::TestWithParam<bool> {
+ protected:
+  bool is_encrypted() const { return GetParam(); }
+  Path path() const { return is_encrypted() ? rotated_.path() : plain_; }
+  std::shared_ptr<Backing> disk() {
+    const auto disk = std::make_shared<EvictingDisk>(
+        Backing::posix(), [this](const RemoteAddress&, const GoOn&) -> Result<std::unique_ptr<Bucket>> {
+          return std::make_unique<SameBucket>(bucket_);
+        });
+    if (!is_encrypted()) return disk;
+    return std::make_shared<SealedBacking>(
+        disk, [](const Path&, const KeyHeader& header) -> Result<std::shared_ptr<const VolumeKey>> {
+          DEDUPFS_ASSIGN(UnlockedKey unlocked, unlock(header, bytes_of(std::string("passphrase 1"))));
+          return std::move(unlocked.key);
+        });
+  }
+  void SetUp() override {
+    if (!is_encrypted()) {
+      VolumeSettings settings;
+      settings.compression = {.settled = parse_compression("none").value()};
+      settings.delta = parse_delta_settings("none").value();
+      ASSERT_TRUE(Volume::create(plain_, settings));
+    }
+    volume_.emplace(path(), ReclaimedVolume::References(), disk());
+    RemoteRecord record{
+        .volume = volume_->volume().superblock().uuid, .where = {.address = "s3://bucket"}, .position = {}};
+    ASSERT_TRUE(writer_.attach());
+    record.position = writer_.saved;
+    ASSERT_TRUE(save_remote_record(*folder_at(path()), record));
+  }
+  // A container of its own.
+  void fill(std::uint64_t seed) {
+    volume_->keep(chunks(seed * 100, seed * 100 + 30));
+    volume_->begin_container();
+    ASSERT_TRUE(volume_->commit());
+  }
+  Shipper& ship() {
+    const auto captured = capture(volume_->volume());
+    EXPECT_TRUE(captured);
+    Shipper::Settings settings = writer_.settings();
+    settings.piece_bytes = 1 << 20;
+    settings.volume = volume_->volume().superblock().uuid;
+    if (!shipper_) shipper_.emplace(bucket_, writer_.saved, settings);
+    const auto shipped = shipper_->ship(**captured);
+    EXPECT_TRUE(shipped) << shipped.error().message();
+    return *shipper_;
+  }
+  ContainerEvictor::Evicted evict_all() {
+    auto evictor = ContainerEvictor::start(volume_->volume(), 4);
+    EXPECT_TRUE(evictor) << evictor.error().message();
+    const auto evicted = (*evictor)->evict_surplus(ship().replica()->files, [] { return Result<void>(); });
+    EXPECT_TRUE(evicted) << evicted.error().message();
+    return *evicted;
+  }
+  void reopen() {
+    const auto kept = volume_->kept();
+    volume_.reset();
+    volume_.emplace(path(), kept, disk());
+  }
+  void expect_all() {
+    for (const auto& [id, chunk] : volume_->kept()) {
+      const auto bytes = volume_->volume().chunks().get(id);
+      ASSERT_TRUE(bytes) << bytes.error().message();
+      ASSERT_EQ(text_of(bytes->bytes), text_of(chunk));
+    }
+  }
+  void cut_off_bucket() {
+    bucket_.set_fault([](const MemoryBucket::Call&) { return MemoryBucket::Fault::kFails; });
+  }
+
+  const TempDir directory_;
+  const RotatedVolume rotated_;
+  const Path plain_ = directory_.path() / "plain";
+  std::optional<ReclaimedVolume> volume_;
+  MemoryBucket bucket_;
+  Writer writer_{bucket_};
+  std::optional<Shipper> shipper_;
+};
+INSTANTIATE_TEST_SUITE_P(Plain, ContainerEvictorTest, testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(Encrypted, ContainerEvictorTest, testing::Values(true));
+
+TEST_P(ContainerEvictorTest, AVolumeOfWhichMostIsInTheBucketIsWhole) {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) fill(seed);
+  const auto evicted = evict_all();
+  EXPECT_GE(evicted.containers, 4u);
+  EXPECT_GE(evicted.bytes, 4 * 30 * kChunkBytes);
+
+  expect_all();
+  reopen();
+  expect_all();
+  EXPECT_THAT(volume_->check(), IsEmpty());
+}
+
+TEST_P(ContainerEvictorTest, AMountAndDuplicatesNeedNothingFromTheBucket) {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) fill(seed);
+  evict_all();
+  const auto before = volume_->kept();
+  cut_off_bucket();
+
+  reopen();
+  const auto again = volume_->put(chunks(100, 130));
+
+  for (const ChunkId id : again) EXPECT_TRUE(before.contains(id)) << number_of(id);
+  fill(7);
+  ASSERT_TRUE(volume_->commit());
+}
+
+TEST_P(ContainerEvictorTest, TheBucketKeepsWhatIsOnlyThere) {
+  for (std::uint64_t seed = 0; seed < 3; ++seed) fill(seed);
+  evict_all();
+  const std::uint64_t reads_before = bucket_.calls();
+  fill(3);
+  ship();
+  EXPECT_LT(bucket_.calls() - reads_before, 40u);  // no container was read for that
+  evict_all();
+  const auto kept = volume_->kept();
+  volume_.reset();
+  const auto captured = capture_closed(EvictingDisk().open_root(path()).value());
+  ASSERT_TRUE(captured);
+  ASSERT_TRUE(shipper_->ship(**captured));
+  ASSERT_TRUE(shipper_->collect(std::chrono::seconds(0)));
+
+  const Path clone_path = directory_.path() / "clone";
+  std::filesystem::create_directory(clone_path);
+  ASSERT_TRUE(clone_replica(bucket_, *load_replica(bucket_).value(), *folder_at(clone_path), {}));
+  ReclaimedVolume clone(clone_path, kept, disk());
+  EXPECT_THAT(clone.check(), IsEmpty());
+  clone.expect_kept_for_good();
+}
+
+TEST_P(ContainerEvictorTest, AReclaimEmptiesEvictedContainers) {
+  for (std::uint64_t seed = 0; seed < 3; ++seed) fill(seed);
+  evict_all();
+  std::vector<ChunkId> dropped;
+  for (const auto& [id, chunk] : volume_->kept())
+    if (number_of(id) % 3 != 0) dropped.push_back(id);
+  for (const ChunkId id : dropped) volume_->drop(id);
+  ASSERT_TRUE(volume_->commit());
+
+  ASSERT_TRUE(volume_->reclaim());
+
+  expect_all();
+  EXPECT_THAT(evicted_containers_of(*folder_on_disk(volume_->volume().folder()))->names(), IsEmpty());
+  EXPECT_THAT(volume_->check(), IsEmpty());
+}
+
+TEST_P(ContainerEvictorTest, TheLastReadStayLongest) {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) fill(seed);
+  reopen();  // nothing is cached
+  auto evictor = ContainerEvictor::start(volume_->volume(), 2 * 31 * kChunkBytes * 4 / 3);
+  ASSERT_TRUE(evictor);
+  const Shipper& shipped = ship();
+  ASSERT_TRUE(volume_->volume().containers().walk(1));
+
+  ASSERT_TRUE((*evictor)->evict_surplus(shipped.replica()->files, [] { return Result<void>(); }));
+
+  EXPECT_FALSE((*evictor)->containers().contains(container_name(1)));
+  EXPECT_TRUE((*evictor)->containers().contains(container_name(2)));
+}
+
+TEST_P(ContainerEvictorTest, WithoutItsBucketAVolumeIsNotOpened) {
+  fill(0);
+  evict_all();
+  volume_.reset();
+
+  const auto opened = Volume::open(path(), {}, is_encrypted() ? RotatedVolume::backing() : Backing::posix());
+
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code(), ErrorCode::kUnsupported);
+  EXPECT_THAT(opened.error().message(), HasSubstr("bucket"));
+}
+
+TEST_P(ContainerEvictorTest, ANewDeltaNeedsNothingFromTheBucket) {
+  if (is_encrypted()) return;
+  volume_.reset();
+  std::filesystem::remove_all(plain_);
+  VolumeSettings settings;
+  settings.compression = {.settled = parse_compression("none").value()};
+  settings.delta = parse_delta_settings("odess").value();
+  ASSERT_TRUE(Volume::create(plain_, settings));
+  volume_.emplace(path(), ReclaimedVolume::References(), disk());
+  RemoteRecord record{
+      .volume = volume_->volume().superblock().uuid, .where = {.address = "s3://bucket"}, .position = {}};
+  record.position = writer_.saved;
+  ASSERT_TRUE(save_remote_record(*folder_at(path()), record));
+  fill(0);
+  evict_all();
+  reopen();
+  const std::uint64_t calls_before = bucket_.calls();
+
+  std::vector<ByteBuffer> alike = chunks(0, 30);
+  for (ByteBuffer& each : alike) each[777] ^= 1;
+  volume_->keep(alike);
+  ASSERT_TRUE(volume_->commit());
+
+  EXPECT_EQ(bucket_.calls(), calls_before);
+  expect_all();
+}
+
+}  // namespace
+}  // namespace dedupfs
