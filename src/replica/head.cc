@@ -7,14 +7,16 @@
 #include <numeric>
 
 #include "remote/text.h"
+#include "replica/summed_record.h"
 #include "store/format/checked_json.h"
 #include "store/format/format.h"
 
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kHeadMagic = 0x31'44'41'45'48'50'44'44;  // "DDPHEAD1"
-constexpr std::uint16_t kHeadVersion = 1;
+constexpr RecordKind kHeadKind = {.magic = 0x31'44'41'45'48'50'44'44,  // "DDPHEAD1"
+                                  .version = 1,
+                                  .name = "head"};
 constexpr std::size_t kUuidLength = 36;
 constexpr std::size_t kMaxNameLength = 200;
 constexpr std::uint64_t kEndBytes = 8 << 10;
@@ -147,8 +149,7 @@ std::optional<RemoteFile> decode_remote_file(Decoder& decoder) {
 std::string encode_head(const Head& head) {
   std::string bytes;
   Encoder encoder(bytes);
-  encoder.u64(kHeadMagic);
-  encoder.u16(kHeadVersion);
+  begin_record(encoder, kHeadKind);
   encoder.bytes(head.volume);
   encoder.u64(head.sequence);
   encoder.u64(head.epoch);
@@ -164,22 +165,13 @@ std::string encode_head(const Head& head) {
     paths.path(path);
     encode_remote_file(file, encoder);
   }
-  const Sha256Digest sum = sha256_of(bytes_of(bytes));
-  encoder.bytes(ByteSpan(sum));
+  end_record(bytes);
   return bytes;
 }
 
 Result<Head> decode_head(ByteSpan bytes) {
-  constexpr std::size_t kVersionEnd = sizeof(std::uint64_t) + sizeof(std::uint16_t);
-  if (bytes.size() < kVersionEnd + sizeof(Sha256Digest)) return corruption("it is too short to be a head");
-  Decoder version(bytes.first(kVersionEnd));
-  if (version.u64() != kHeadMagic) return corruption("it is no head");
-  if (const std::uint16_t found = version.u16(); found != kHeadVersion)
-    return Error{ErrorCode::kVersion, fmt::format("its version is {}, and this program reads {}; take a newer dedupfs",
-                                                  found, kHeadVersion)};
-  const ByteSpan content = bytes.first(bytes.size() - sizeof(Sha256Digest));
-  if (!std::ranges::equal(sha256_of(content), bytes.subspan(content.size()))) return corruption("its checksum differs");
-  Decoder decoder(content.subspan(kVersionEnd));
+  DEDUPFS_ASSIGN(const ByteSpan content, content_of_record(bytes, kHeadKind));
+  Decoder decoder(content);
   Head head;
   head.volume = text_of(decoder.bytes(kUuidLength));
   head.sequence = decoder.u64();

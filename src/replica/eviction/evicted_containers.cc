@@ -171,7 +171,8 @@ void EvictedContainers::cache(const BlockKey& key, BackingFile& real, ByteSpan b
   if (!is_caching_ || max_cached_bytes_ < kBlockBytes) return;
   {
     const ReaderLock lock(places_);
-    if (!evicted_.contains(key.first) || !real.write(key.second * kBlockBytes, block)) return;
+    if (!evicted_.contains(key.first) || in_motion_.contains(key.first)) return;
+    if (!real.write(key.second * kBlockBytes, block)) return;
     const MutexLock uses(uses_);
     if (block_places_.contains(key)) return;
     blocks_.push_front(key);
@@ -254,8 +255,25 @@ Result<void> EvictedContainers::remove(std::string_view name) {
   return folder->unlink(record_name(name));
 }
 
+std::shared_ptr<BackingFolder> EvictedContainers::containers_folder() const {
+  const ReaderLock lock(places_);
+  return containers_;
+}
+
 Result<void> EvictedContainers::recall(const std::string& name) {
-  if (!contains(name)) return {};
+  {
+    const WriterLock lock(places_);
+    if (!evicted_.contains(name)) return {};
+    if (!in_motion_.insert(name).second) return Error{ErrorCode::kBusy, name + " is being fetched from the bucket"};
+    forget_blocks(name);  // so nobody makes a hole where they were
+  }
+  auto recalled = recall_now(name);
+  const WriterLock lock(places_);
+  in_motion_.erase(name);
+  return recalled;
+}
+
+Result<void> EvictedContainers::recall_now(const std::string& name) {
   DEDUPFS_ASSIGN(const auto folder, this->folder());
   DEDUPFS_ASSIGN(const EvictedPtr evicted, load(name));
   DEDUPFS_ASSIGN(const auto file, folder->open(name, Backing::Mode::kReadWrite));
@@ -268,15 +286,11 @@ Result<void> EvictedContainers::recall(const std::string& name) {
       DEDUPFS_TRY(file->write(offset, part));
     }
   DEDUPFS_TRY(file->datasync());
-  const auto containers = [this] {
-    const ReaderLock lock(places_);
-    return containers_;
-  }();
+  const auto containers = containers_folder();
   {
     const WriterLock lock(places_);
     DEDUPFS_TRY(folder->rename(name, *containers, name));
     if (const auto found = evicted_.find(name); found != evicted_.end()) evicted_.erase(found);
-    forget_blocks(name);
   }
   DEDUPFS_TRY(containers->sync());
   DEDUPFS_TRY(folder->sync());
@@ -346,11 +360,19 @@ Result<std::vector<FileRange>> EvictedContainers::ranges_read(const std::string&
 }
 
 Result<void> EvictedContainers::evict(const std::string& name, const EvictedRecord& record) {
+  {
+    const WriterLock lock(places_);
+    if (!in_motion_.insert(name).second) return Error{ErrorCode::kBusy, name + " is being moved"};
+  }
+  auto evicted = evict_now(name, record);
+  const WriterLock lock(places_);
+  in_motion_.erase(name);
+  return evicted;
+}
+
+Result<void> EvictedContainers::evict_now(const std::string& name, const EvictedRecord& record) {
   DEDUPFS_ASSIGN(const auto folder, folder_to_write());
-  const auto containers = [this] {
-    const ReaderLock lock(places_);
-    return containers_;
-  }();
+  const auto containers = containers_folder();
   DEDUPFS_TRY(replace_file(*folder, record_name(name), bytes_of(encode_evicted_record(record))));
   {
     const WriterLock lock(places_);

@@ -100,6 +100,9 @@ class EvictedContainers {
   Result<void> drop_block(const BlockKey& key, const Evicted& evicted) DEDUPFS_REQUIRES(places_);
   void forget_blocks(std::string_view name);
   Result<void> probe_disk(BackingFolder& folder);
+  Result<void> recall_now(const std::string& name);
+  Result<void> evict_now(const std::string& name, const EvictedRecord& record);
+  std::shared_ptr<BackingFolder> containers_folder() const;
 
   const std::shared_ptr<BackingFolder> volume_;
   const OpenBucket open_bucket_;
@@ -113,6 +116,9 @@ class EvictedContainers {
   std::shared_ptr<BackingFolder> containers_ DEDUPFS_GUARDED_BY(places_);  // as the disk has it; null before look()
   std::shared_ptr<BackingFolder> folder_ DEDUPFS_GUARDED_BY(places_);      // "evicted"; null: there is none yet
   std::map<std::string, std::weak_ptr<const Evicted>, std::less<>> evicted_ DEDUPFS_GUARDED_BY(places_);
+
+  // Those of which the content goes or comes as a whole: no block of them is cached.
+  std::set<std::string> in_motion_ DEDUPFS_GUARDED_BY(places_);
 
   mutable Mutex uses_;
   std::list<BlockKey> blocks_ DEDUPFS_GUARDED_BY(uses_);  // cached ones, most recently used first

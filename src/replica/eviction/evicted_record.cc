@@ -1,16 +1,16 @@
 #include "replica/eviction/evicted_record.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/coding.h"
+#include "replica/summed_record.h"
 
 namespace dedupfs {
 namespace {
 
-constexpr std::uint64_t kEvictedMagic = 0x31'54'43'49'56'45'44'44;  // "DDEVICT1"
-constexpr std::uint16_t kEvictedVersion = 1;
+constexpr RecordKind kEvictedKind = {.magic = 0x31'54'43'49'56'45'44'44,  // "DDEVICT1"
+                                     .version = 1,
+                                     .name = "record of an evicted container"};
 constexpr std::uint64_t kDiskBlock = 4 << 10;
 // The least that a range takes: two numbers.
 constexpr std::size_t kLeastRangeBytes = 2;
@@ -34,8 +34,7 @@ bool decode_ranges(Decoder& decoder, std::uint64_t file_bytes, std::vector<FileR
 std::string encode_evicted_record(const EvictedRecord& record) {
   std::string bytes;
   Encoder encoder(bytes);
-  encoder.u64(kEvictedMagic);
-  encoder.u16(kEvictedVersion);
+  begin_record(encoder, kEvictedKind);
   encode_remote_file(record.file, encoder);
   encoder.varint(record.kept.size());
   std::uint64_t end = 0;
@@ -44,22 +43,13 @@ std::string encode_evicted_record(const EvictedRecord& record) {
     encoder.varint(range.length);
     end = range.end();
   }
-  const Sha256Digest sum = sha256_of(bytes_of(bytes));
-  encoder.bytes(ByteSpan(sum));
+  end_record(bytes);
   return bytes;
 }
 
 Result<EvictedRecord> decode_evicted_record(ByteSpan bytes) {
-  constexpr std::size_t kVersionEnd = sizeof(std::uint64_t) + sizeof(std::uint16_t);
-  if (bytes.size() < kVersionEnd + sizeof(Sha256Digest)) return corruption("it is too short");
-  Decoder version(bytes.first(kVersionEnd));
-  if (version.u64() != kEvictedMagic) return corruption("it is no record of an evicted container");
-  if (const std::uint16_t found = version.u16(); found != kEvictedVersion)
-    return Error{ErrorCode::kVersion, fmt::format("its version is {}, and this program reads {}; take a newer dedupfs",
-                                                  found, kEvictedVersion)};
-  const ByteSpan content = bytes.first(bytes.size() - sizeof(Sha256Digest));
-  if (!std::ranges::equal(sha256_of(content), bytes.subspan(content.size()))) return corruption("its checksum differs");
-  Decoder decoder(content.subspan(kVersionEnd));
+  DEDUPFS_ASSIGN(const ByteSpan content, content_of_record(bytes, kEvictedKind));
+  Decoder decoder(content);
   auto file = decode_remote_file(decoder);
   if (!file) return corruption("its list of pieces is damaged");
   EvictedRecord record{.file = std::move(*file)};

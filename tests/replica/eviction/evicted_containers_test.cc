@@ -164,6 +164,34 @@ TEST_F(EvictedContainersTest, WhereverAnEvictionEndsNothingIsLost) {
   }
 }
 
+// What a reader fetches while holes are made must not be taken for cached; nor may holes be made in what comes back.
+TEST_F(EvictedContainersTest, ReadsInTheMiddleOfAMoveSpoilNothing) {
+  const auto faulty = std::make_shared<FaultyBacking>();
+  files_.open(faulty);
+  begin(2 * kMiB);
+  const auto reader = files_.file(kFirst);
+  bool reads = true;
+  faulty->fault = [&](const std::string& operation, const Path& path) -> std::optional<Error> {
+    if (!reads || path.filename() != kFirst || (operation != "discard" && operation != "write")) return std::nullopt;
+    reads = false;  // not for what this read causes
+    files_.expect_whole(*reader, kFirst, 0, EvictedFiles::kContainerBytes);
+    reads = true;
+    return std::nullopt;
+  };
+  ASSERT_TRUE(files_.evict(kFirst, {{.offset = 3 * kMiB, .length = 4096}}));
+  reads = false;
+  files_.expect_whole(*reader, kFirst, 0, EvictedFiles::kContainerBytes);
+  files_.expect_whole(*reader, kFirst, 0, EvictedFiles::kContainerBytes);
+
+  reads = true;
+  ASSERT_TRUE(files_.evicted().recall(kFirst));
+  reads = false;
+
+  files_.expect_whole(*reader, kFirst, 0, EvictedFiles::kContainerBytes);
+  files_.open();
+  files_.expect_whole();
+}
+
 // Readers of files that are evicted meanwhile, by more blocks than the cache holds.
 TEST_F(EvictedContainersTest, ReadersSeeTheSameBytesAllTheTime) {
   begin(2 * kMiB);
