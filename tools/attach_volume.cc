@@ -19,9 +19,10 @@ Result<RemoteRecord> attach_volume(BackingFolder& folder, const UuidText& uuid, 
                                    Bucket& bucket) {
   const auto attached = load_remote_record(folder, uuid);
   if (attached)
-    return Error{ErrorCode::kExists,
-                 fmt::format("{} belongs to {} already; remove {} if it is not to go on there", folder.path().string(),
-                             attached->where.address, (folder.path() / kRemoteFile).string())};
+    return Error{
+        ErrorCode::kExists,
+        fmt::format("{} belongs to {} already; remove {} if it is not to go on there, and has all of its content here",
+                    folder.path().string(), attached->where.address, (folder.path() / kRemoteFile).string())};
   if (attached.error().code() != ErrorCode::kNotFound) return attached.error();
   RemoteRecord record{.volume = uuid, .where = where, .position = {}};
   DEDUPFS_TRY(probe(bucket));

@@ -45,8 +45,10 @@ Result<std::unique_ptr<CloneTarget>> CloneTarget::open(const Path& path, const R
 
 Result<void> CloneTarget::fill(Bucket& bucket, const Replica& replica, CloneSettings settings, bool index_only) {
   if (index_only) {
-    DEDUPFS_TRY(remove_tree(*folder_, kEvictedDirectory));  // of an interrupted clone
+    for (const std::string_view name : {kEvictedDirectory, kContainersDirectory})  // of an interrupted clone
+      DEDUPFS_TRY(remove_tree(*folder_, name));
     DEDUPFS_ASSIGN(std::shared_ptr<BackingFolder> evicted, folder_->make_and_open_folder(kEvictedDirectory));
+    evicted_ = evicted;
     settings.leave_container = [evicted, when_written = settings.when_written](const std::string& name,
                                                                                const RemoteFile& file) {
       when_written(file.bytes());
@@ -66,6 +68,7 @@ Result<void> CloneTarget::fill(Bucket& bucket, const Replica& replica, CloneSett
 // Who has no key cannot say in the superblock of an encrypted volume that containers are evicted. The next mount with a cache does.
 Result<void> CloneTarget::finish(bool index_only) {
   if (index_only) {
+    DEDUPFS_TRY(evicted_->sync());
     DEDUPFS_ASSIGN(const auto key_header, read_key_header(*folder_));
     DEDUPFS_ASSIGN(const auto with_containers, volume_disk()->open_root(folder_->path()));
     if (!key_header) DEDUPFS_TRY(add_incompatible_feature(*with_containers, kEvictionFeature));

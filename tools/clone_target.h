@@ -31,6 +31,7 @@ class CloneTarget {
 
   UnfinishedVolume unfinished_;
   std::shared_ptr<BackingFolder> folder_;
+  std::shared_ptr<BackingFolder> evicted_;  // of a clone of the index only
   std::shared_ptr<const void> lock_;
 };
 

@@ -27,6 +27,7 @@
 #include "mount/system/mount_table.h"
 #include "remote_screen.h"
 #include "replica/clone.h"
+#include "replica/eviction/evicting_disk.h"
 #include "replica/shipper.h"
 #include "show.h"
 #include "store/format/superblock.h"
@@ -143,6 +144,10 @@ class RemoteRun {
 
   Result<void> attach() {
     DEDUPFS_TRY(open_volume(true));
+    DEDUPFS_TRY(folder_->open_folder(kContainersDirectory));  // which finds out what is evicted
+    if (evicted_containers_of(*folder_) && !evicted_containers_of(*folder_)->names().empty())
+      return Error{ErrorCode::kExists,
+                   folder_->path().string() + " has containers that are in its bucket only; put back its remote.json"};
     DEDUPFS_TRY(open_bucket_at(asked_.where));
     DEDUPFS_ASSIGN(record_, attach_volume(*folder_, record_.volume, asked_.where, *bucket_));
     note_role();

@@ -23,6 +23,7 @@
 #include "store/format/format.h"
 #include "store/seal/outside_view.h"
 #include "store/volume/ownership.h"
+#include "volume_disk.h"
 #include "volume_key.h"
 
 namespace dedupfs::tools {
@@ -94,7 +95,7 @@ class ProgressReport {
 // What can be checked of an encrypted volume by somebody who has no key for it. It is not the check that was asked for, so the exit
 // status says that, too. A volume that is in use grows meanwhile.
 Result<int> check_without_key(const FsckArguments& asked, const Console& console) {
-  DEDUPFS_ASSIGN(const auto folder, Volume::open_folder(asked.path));
+  DEDUPFS_ASSIGN(const auto folder, Volume::open_folder(asked.path, volume_disk(asked.options.foreign)));
   if (!asked.options.foreign) DEDUPFS_TRY(require_own(*folder));
   DEDUPFS_ASSIGN(const auto lock, Volume::lock(*folder, /*read_only=*/true));
   DEDUPFS_ASSIGN(const OutsideCheck found, check_from_outside(*folder));
@@ -126,6 +127,7 @@ Result<int> check_or_repair(FsckArguments asked, const Console& console, const P
     };
   ClosingDaemon closing(asked.path);
   options.tries_lock_again = [&] { return closing.wait_for_lock(); };
+  options.all_was_read = check_volume_disk;
   if (find_key_header(asked.path) && !can_get_passphrase(asked.key)) return check_without_key(asked, console);
   const auto report =
       dedupfs::run_fsck(asked.path, options, keyed_backing(asked.key, options.foreign, SealedTree::accept));

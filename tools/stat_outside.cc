@@ -16,6 +16,7 @@
 #include "store/seal/outside_view.h"
 #include "store/volume/ownership.h"
 #include "store/volume/volume.h"
+#include "volume_disk.h"
 
 namespace dedupfs::tools {
 namespace {
@@ -23,7 +24,7 @@ namespace {
 // What anyone sees who has the folder of an encrypted volume.
 Result<nlohmann::json> outside_json_of(const Path& path, bool foreign) {
   DEDUPFS_ASSIGN(const Path volume_path, find_volume(path));
-  DEDUPFS_ASSIGN(const auto folder, Volume::open_folder(volume_path));
+  DEDUPFS_ASSIGN(const auto folder, Volume::open_folder(volume_path, volume_disk(foreign)));
   if (!foreign) DEDUPFS_TRY(require_own(*folder));
   DEDUPFS_ASSIGN(const OutsideView view, view_from_outside(*folder));
   nlohmann::json folders = nlohmann::json::array();

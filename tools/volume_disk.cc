@@ -4,10 +4,21 @@
 
 namespace dedupfs::tools {
 
-std::shared_ptr<Backing> volume_disk(bool foreign) {
-  if (foreign) return Backing::posix();
-  static const std::shared_ptr<Backing> disk = std::make_shared<EvictingDisk>();
+namespace {
+
+const std::shared_ptr<EvictingDisk>& the_disk() {
+  static const auto disk = std::make_shared<EvictingDisk>();
   return disk;
+}
+
+}  // namespace
+
+std::shared_ptr<Backing> volume_disk(bool foreign) {
+  return foreign ? Backing::posix() : std::shared_ptr<Backing>(the_disk());
+}
+
+Result<void> check_volume_disk() {
+  return the_disk()->check_fetches();
 }
 
 }  // namespace dedupfs::tools

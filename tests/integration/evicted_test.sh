@@ -88,4 +88,8 @@ stop_server
 check_refused "what is only there cannot be read, and that is said" 1 'Input/output error' eval 'cat "$mnt/three/noise" >/dev/null'
 check "what is written is kept" eval 'echo on >"$mnt/on" && commit && [ "$(cat "$mnt/on")" = on ]'
 check "and data that is there is found" eval 'cp "$scratch/three" "$mnt/copy" && commit'
+unmount_volume 2>>"$daemon_log"
+before=$(cd "$volume" && find . -type f -name "*.sst" | sort | sha256sum)
+check_refused "a repair takes nothing for lost that the store does not give now" 8 '127.0.0.1' fsck.dedupfs -y --verify-data --key-file "$scratch/key" "$volume"
+check_equal "and changes nothing" "$before" "$(cd "$volume" && find . -type f -name "*.sst" | sort | sha256sum)"
 finish

@@ -39,6 +39,7 @@ class Fsck {
     if (changes_volume()) DEDUPFS_TRY(require_writable(superblock_));
     DEDUPFS_ASSIGN(const auto lock, lock_volume());
     DEDUPFS_TRY(compare_all_files(*volume_));
+    DEDUPFS_TRY(options_.all_was_read());
     differences_ = differences_of(*volume_);
     DEDUPFS_TRY(judge_differences());
     DEDUPFS_TRY(open_containers());
@@ -137,6 +138,7 @@ class Fsck {
     for (const auto& copy : {superblock, key_header})
       if (copy) repaired(*copy + ": restored from the other copy");
     DEDUPFS_ASSIGN(const auto headers, repair_container_headers(containers_, superblock_));
+    DEDUPFS_TRY(options_.all_was_read());
     for (const std::string& line : headers) repaired(line);
     return {};
   }
@@ -156,6 +158,7 @@ class Fsck {
         return checked.error();
       report.error(checked.error().message());
     }
+    DEDUPFS_TRY(options_.all_was_read());
     found.errors = report.errors();
     if (pass == kCheckPass) report_.errors_found = found.errors;
     return found;
@@ -238,6 +241,10 @@ class Fsck {
     if (!built) {
       DEDUPFS_TRY(index.discard());
       return built.error();
+    }
+    if (const auto read = options_.all_was_read(); !read) {
+      DEDUPFS_TRY(index.discard());
+      return read.error();
     }
     if (losses_ != 0 && options_.mode == FsckOptions::Mode::kSafe) {
       DEDUPFS_TRY(index.discard());

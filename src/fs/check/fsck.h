@@ -35,6 +35,9 @@ struct FsckOptions {
   Progress progress = no_progress;
   // Called when another process has locked the volume. Returns whether to try again. It may wait.
   std::function<bool()> tries_lock_again = [] { return false; };
+  // Asked after something was checked or rebuilt. An Error: reads failed for a reason that may pass, such as a network that is down. What they
+  // found missing is no damage then: the run ends with that Error, and repairs nothing more.
+  std::function<Result<void>()> all_was_read = [] { return Result<void>(); };
 };
 
 struct FsckReport {

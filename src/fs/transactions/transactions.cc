@@ -103,11 +103,12 @@ void Transactions::request_clean_up() {
   if (committer_) committer_->request_background_step();
 }
 
-// Some data found no room on the disk or in memory. A group without them would be a state that never existed. So the group
+// Some data found no room on the disk or in memory, or needs something that lies elsewhere and does not come now. A group without them would be a state that never existed. So the group
 // stays open, and ends when there is room again.
 std::optional<Error> Transactions::obstacle() const {
   std::optional<Error> error = source_.store_error();
-  const bool passes = error && (error->code() == ErrorCode::kNoSpace || error->code() == ErrorCode::kNoMemory);
+  const auto is = [&](ErrorCode code) { return error && error->code() == code; };
+  const bool passes = is(ErrorCode::kNoSpace) || is(ErrorCode::kNoMemory) || is(ErrorCode::kBusy);
   return passes ? error : std::nullopt;
 }
 

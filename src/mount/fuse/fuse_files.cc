@@ -60,6 +60,17 @@ void op_release(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
   fuse_reply_err(req, 0);
 }
 
+namespace {
+
+// What lies in a bucket and does not come now is an I/O error to a program.
+template <class T>
+Result<T> or_io_error(Result<T> result) {
+  if (result || result.error().code() != ErrorCode::kBusy) return result;
+  return Error{ErrorCode::kIo, result.error().message()};
+}
+
+}  // namespace
+
 void op_read(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t offset, fuse_file_info* info) {
   note_use(req);
   reply(req, [&] {
@@ -71,23 +82,23 @@ void op_read(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t offset, f
     }
     const auto atime =
         (info->flags & O_NOATIME) != 0 ? Filesystem::AccessTime::kKept : Filesystem::AccessTime::kByPolicy;
-    return filesystem.read(inode, from, size, atime);
+    return or_io_error(filesystem.read(inode, from, size, atime));
   });
 }
 
 void op_flush(fuse_req_t req, fuse_ino_t inode, fuse_file_info* info) {
   reply(req, [&]() -> Result<void> {
     if (!file_of(info).mode.writer) return {};
-    return mount_of(req).filesystem().flush_file(inode);
+    return or_io_error(mount_of(req).filesystem().flush_file(inode));
   });
 }
 
 void op_fsync(fuse_req_t req, fuse_ino_t inode, int, fuse_file_info*) {
-  reply(req, [&] { return mount_of(req).sync_file(inode); });
+  reply(req, [&] { return or_io_error(mount_of(req).sync_file(inode)); });
 }
 
 void op_fsyncdir(fuse_req_t req, fuse_ino_t, int, fuse_file_info*) {
-  reply(req, [&] { return mount_of(req).sync(); });
+  reply(req, [&] { return or_io_error(mount_of(req).sync()); });
 }
 
 namespace {
@@ -106,7 +117,7 @@ Result<Filesystem::AllocateMode> allocate_mode(int mode) {
 
 Result<void> sync_if_asked(FuseMount& mount, const OpenFile& file) {
   if (!file.mode.durable && !mount.is_sync()) return {};
-  return mount.sync_file(file.inode);
+  return or_io_error(mount.sync_file(file.inode));
 }
 
 }  // namespace

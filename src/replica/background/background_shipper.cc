@@ -142,9 +142,14 @@ Result<Shipper::Shipped> BackgroundShipper::ship(const GoOn& go_on) {
     shipping_.assert_held();
     return capture_and_ship();
   });
-  go_on_ = nullptr;
   note(shipped, this_try);
   try_ended_.notify_all();
+  if (shipped)
+    (void)survive("evicting what was shipped", [this] {
+      shipping_.assert_held();
+      evict_surplus();
+    });
+  go_on_ = nullptr;
   return shipped;
 }
 
@@ -192,7 +197,6 @@ Result<Shipper::Shipped> BackgroundShipper::capture_and_ship() {
     first_lacking_ = first_lacking;
     bytes_there_ = bytes_there;
   }
-  evict_surplus();
   if (std::chrono::steady_clock::now() >= next_collection_) {
     next_collection_ = std::chrono::steady_clock::now() + settings_.between_collections;
     if (const auto collected = shipper_->collect(settings_.grace); !collected)

@@ -20,6 +20,8 @@ constexpr std::uint64_t kBlocksPart = 4;
 // Of each container the beginning and the end stay: its header, and where a reader of an encrypted one begins.
 constexpr std::uint64_t kKeptBegin = 4 << 10;
 constexpr std::uint64_t kKeptEnd = 64 << 10;
+// The next ship waits for a round.
+constexpr std::uint64_t kMostInARound = 64;
 
 }  // namespace
 
@@ -51,7 +53,11 @@ Result<ContainerEvictor::Evicted> ContainerEvictor::evict_surplus(const RemoteFi
   for (auto file = files.lower_bound(prefix); file != files.end() && file->first.starts_with(prefix); ++file) {
     Candidate candidate{.name = file->first.substr(prefix.size()), .file = &file->second};
     const auto number = parse_container_name(candidate.name);
-    if (!number || containers_->contains(candidate.name)) continue;
+    if (!number) continue;
+    if (containers_->contains(candidate.name)) {
+      if (const auto status = containers_->file_status(candidate.name)) bytes_here += status->allocated_bytes;
+      continue;
+    }
     candidate.number = *number;
     candidate.bytes = file->second.bytes();
     bytes_here += candidate.bytes;
@@ -62,7 +68,8 @@ Result<ContainerEvictor::Evicted> ContainerEvictor::evict_surplus(const RemoteFi
     candidates.push_back(std::move(candidate));
   }
   Evicted evicted;
-  if (bytes_here <= max_whole_bytes_) return evicted;
+  const std::uint64_t most = max_whole_bytes_ + containers_->status().cached_bytes;
+  if (bytes_here <= most) return evicted;
   DEDUPFS_ASSIGN(const auto infos, volume_.containers().list());
   for (Candidate& candidate : candidates) {
     const auto info = std::ranges::lower_bound(infos, candidate.number, {}, &ContainerInfo::id);
@@ -71,7 +78,7 @@ Result<ContainerEvictor::Evicted> ContainerEvictor::evict_surplus(const RemoteFi
   std::ranges::sort(candidates, {},
                     [](const Candidate& each) { return std::tuple(each.is_landed, each.last_use, each.number); });
   for (const Candidate& candidate : candidates) {
-    if (bytes_here <= max_whole_bytes_) break;
+    if (bytes_here <= most || evicted.containers == kMostInARound) break;
     DEDUPFS_TRY(go_on());
     const auto done = evict(candidate);
     if (!done && done.error().code() == ErrorCode::kCorruption) {
@@ -79,29 +86,33 @@ Result<ContainerEvictor::Evicted> ContainerEvictor::evict_surplus(const RemoteFi
       refused_.insert(candidate.name);
       continue;
     }
-    if (!done && done.error().code() == ErrorCode::kNotFound) continue;  // it was removed meanwhile
-    if (!done) return done.error();
-    bytes_here -= candidate.bytes;
+    const bool is_gone = !done && done.error().code() == ErrorCode::kNotFound;  // it was removed meanwhile
+    if (!done && !is_gone) return done.error();
+    bytes_here -= is_gone ? candidate.bytes : candidate.bytes - *done;
+    if (is_gone) continue;
     ++evicted.containers;
     evicted.bytes += candidate.bytes;
   }
   return evicted;
 }
 
-Result<void> ContainerEvictor::evict(const Candidate& candidate) {
+Result<std::uint64_t> ContainerEvictor::evict(const Candidate& candidate) {
   DEDUPFS_ASSIGN(auto kept,
                  containers_->ranges_read(candidate.name, [&] { return read_directories(candidate.number); }));
   {
     DEDUPFS_ASSIGN(const auto folder, folder_on_disk(volume_.folder())->open_folder(kContainersDirectory));
     DEDUPFS_ASSIGN(const auto file, folder->open(candidate.name, Backing::Mode::kRead));
     DEDUPFS_ASSIGN(const std::uint64_t size, file->size());
-    if (size != candidate.bytes) return corruption("it has another length than in the bucket");
+    if (size != candidate.bytes) return Error{ErrorCode::kNotFound, candidate.name + " has grown since it was shipped"};
   }
   kept.push_back({.offset = 0, .length = kKeptBegin});
   kept.push_back({.offset = candidate.bytes - std::min(candidate.bytes, kKeptEnd), .length = kKeptEnd});
   DEDUPFS_TRY(add_incompatible_feature(*volume_.folder(), kEvictionFeature));
-  return containers_->evict(candidate.name,
-                            {.file = *candidate.file, .kept = joined_ranges(std::move(kept), candidate.bytes)});
+  const EvictedRecord record{.file = *candidate.file, .kept = joined_ranges(std::move(kept), candidate.bytes)};
+  DEDUPFS_TRY(containers_->evict(candidate.name, record));
+  std::uint64_t kept_bytes = 0;
+  for (const FileRange& range : record.kept) kept_bytes += range.length;
+  return kept_bytes;
 }
 
 // What a walk through the container and the search for duplicates read.

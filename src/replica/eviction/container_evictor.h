@@ -38,7 +38,8 @@ class ContainerEvictor {
   ContainerEvictor(Volume& volume, std::shared_ptr<EvictedContainers> containers, std::uint64_t max_whole_bytes)
       : volume_(volume), containers_(std::move(containers)), max_whole_bytes_(max_whole_bytes) {}
 
-  Result<void> evict(const Candidate& candidate);
+  // The bytes of it that stay. kNotFound: it is gone, or has grown since.
+  Result<std::uint64_t> evict(const Candidate& candidate);
   Result<void> read_directories(std::uint32_t container) const;
 
   Volume& volume_;

@@ -1,6 +1,7 @@
 #include "replica/eviction/evicted_containers.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
@@ -18,6 +19,8 @@ constexpr std::string_view kProbe = "probe.new";
 constexpr std::uint64_t kBlockBytes = 1 << 20;
 // Blocks that several threads read at once, of which each is cached on the disk right after.
 constexpr std::uint64_t kMemoryBytes = 32 << 20;
+// Who reads no more looks at headers, and needs nothing of what is in a container.
+constexpr std::uint64_t kLookBytes = 4 << 10;
 constexpr std::uint64_t kMaxRemoteFileBytes = 256 << 10;
 
 std::string record_name(std::string_view name) {
@@ -28,11 +31,31 @@ std::string path_in_volume(std::string_view name) {
   return std::string(kContainersDirectory).append("/").append(name);
 }
 
+// Nobody else can write there: others who judge the volume do not see the folder.
+Result<void> require_same_owner(BackingFolder& volume, BackingFolder& evicted) {
+  DEDUPFS_ASSIGN(const Backing::Status whole, volume.status());
+  DEDUPFS_ASSIGN(const Backing::Status part, evicted.status());
+  if (part.owner == whole.owner && (part.permissions & (S_IWGRP | S_IWOTH)) == 0) return {};
+  return Error{ErrorCode::kNotPermitted,
+               evicted.path().string() + " belongs to another user than the volume, or others may write to it"};
+}
+
 }  // namespace
+
+void FetchFailure::note(const Error& error) {
+  const MutexLock lock(mutex_);
+  if (!first_) first_ = error;
+}
+
+Result<void> FetchFailure::check() const {
+  const MutexLock lock(mutex_);
+  return first_ ? Result<void>(*first_) : Result<void>();
+}
 
 Result<void> make_evicted(BackingFolder& evicted, const std::string& name, const RemoteFile& file) {
   DEDUPFS_TRY(replace_file(evicted, record_name(name), bytes_of(encode_evicted_record({.file = file, .kept = {}}))));
-  DEDUPFS_ASSIGN(const auto made, evicted.open(name, Backing::Mode::kCreate));
+  DEDUPFS_ASSIGN(const auto made,
+                 evicted.open(name, Backing::Mode::kCreate));  // synced with the next record, or by the caller
   DEDUPFS_TRY(made->truncate(file.bytes()));
   return made->datasync();
 }
@@ -43,6 +66,7 @@ Result<void> EvictedContainers::look(std::shared_ptr<BackingFolder> containers) 
   auto folder = volume_->open_folder(kEvictedDirectory);
   if (!folder && folder.error().code() != ErrorCode::kNotFound) return folder.error();
   if (folder) {
+    DEDUPFS_TRY(require_same_owner(*volume_, **folder));
     DEDUPFS_ASSIGN(const auto names, (*folder)->list());
     for (const std::string& name : names)
       if (!name.ends_with(kRecordEnding) && !name.ends_with(kTemporaryEnding)) evicted_[name];
@@ -99,7 +123,7 @@ Result<EvictedContainers::EvictedPtr> EvictedContainers::load(const std::string&
 void EvictedContainers::note_read(const std::string& name, std::uint64_t offset, std::uint64_t length) {
   if (!is_caching_) return;
   const MutexLock lock(uses_);
-  last_uses_[name] = ++clock_;
+  if (length > kLookBytes) last_uses_[name] = ++clock_;
   if (watched_ == name) read_.push_back({.offset = offset, .length = length});
 }
 
@@ -140,13 +164,12 @@ Result<std::size_t> EvictedContainers::read_evicted(const std::string& name, Bac
     const MutableByteSpan part = out.subspan(filled, end_of_part - at);
     DEDUPFS_ASSIGN(const bool is_cached, read_cached(key, real, at, part));
     if (!is_cached) {
-      DEDUPFS_ASSIGN(const auto blocks, bucket());
       ByteBuffer block(end_of_block - begin_of_block);
-      DEDUPFS_TRY(evicted.file.read_up_to(*blocks, begin_of_block, block));
+      DEDUPFS_TRY(fetch(evicted, begin_of_block, block));
       ++fetches_;
       fetched_bytes_ += block.size();
       std::memcpy(part.data(), block.data() + (at - begin_of_block), part.size());
-      cache(key, real, block);
+      cache(key, real, evicted, block);
     }
     filled += part.size();
   }
@@ -166,13 +189,15 @@ Result<bool> EvictedContainers::read_cached(const BlockKey& key, BackingFile& re
   return true;
 }
 
-// A block that cannot be cached is read from the bucket again: the disk may be full.
-void EvictedContainers::cache(const BlockKey& key, BackingFile& real, ByteSpan block) {
+// What is kept here was never fetched, and is not written over. A block that cannot be cached is read from the bucket again: the disk may be full.
+void EvictedContainers::cache(const BlockKey& key, BackingFile& real, const Evicted& evicted, ByteSpan block) {
   if (!is_caching_ || max_cached_bytes_ < kBlockBytes) return;
   {
     const ReaderLock lock(places_);
     if (!evicted_.contains(key.first) || in_motion_.contains(key.first)) return;
-    if (!real.write(key.second * kBlockBytes, block)) return;
+    const std::uint64_t begin = key.second * kBlockBytes;
+    for (const FileRange& range : ranges_between(evicted.kept, begin, begin + block.size()))
+      if (!real.write(range.offset, block.subspan(range.offset - begin, range.length))) return;
     const MutexLock uses(uses_);
     if (block_places_.contains(key)) return;
     blocks_.push_front(key);
@@ -243,6 +268,18 @@ Result<std::shared_ptr<ObjectBlocks>> EvictedContainers::bucket() {
   return bucket_blocks_;
 }
 
+Result<void> EvictedContainers::fetch(const Evicted& evicted, std::uint64_t offset, MutableByteSpan out) {
+  const auto fetched = [&]() -> Result<void> {
+    DEDUPFS_ASSIGN(const auto blocks, bucket());
+    DEDUPFS_ASSIGN(const std::size_t length, evicted.file.read_up_to(*blocks, offset, out));
+    if (length == out.size()) return {};
+    return corruption(evicted.file.shown_as() + " is longer than what the bucket has of it");
+  }();
+  if (fetched || fetched.error().code() == ErrorCode::kCorruption) return fetched;
+  failure_->note(fetched.error());
+  return Error{ErrorCode::kBusy, fetched.error().message()};  // it may come later
+}
+
 // The record goes last: a file without one could not be read.
 Result<void> EvictedContainers::remove(std::string_view name) {
   DEDUPFS_ASSIGN(const auto folder, this->folder());
@@ -277,12 +314,11 @@ Result<void> EvictedContainers::recall_now(const std::string& name) {
   DEDUPFS_ASSIGN(const auto folder, this->folder());
   DEDUPFS_ASSIGN(const EvictedPtr evicted, load(name));
   DEDUPFS_ASSIGN(const auto file, folder->open(name, Backing::Mode::kReadWrite));
-  DEDUPFS_ASSIGN(const auto blocks, bucket());
   ByteBuffer bytes(kBlockBytes);
   for (const FileRange& range : ranges_between(evicted->kept, 0, evicted->file.size()))
     for (std::uint64_t offset = range.offset; offset < range.end(); offset += kBlockBytes) {
       const MutableByteSpan part = MutableByteSpan(bytes).first(std::min(kBlockBytes, range.end() - offset));
-      DEDUPFS_TRY(evicted->file.read_up_to(*blocks, offset, part));
+      DEDUPFS_TRY(fetch(*evicted, offset, part));
       DEDUPFS_TRY(file->write(offset, part));
     }
   DEDUPFS_TRY(file->datasync());
@@ -335,9 +371,15 @@ Result<void> EvictedContainers::begin_caching(std::uint64_t max_bytes) {
   }
   DEDUPFS_TRY(probe_disk(*folder));
   for (const std::string& name : names()) {
-    DEDUPFS_ASSIGN(const EvictedPtr evicted, load(name));
+    const auto evicted = load(name);
+    if (!evicted) {
+      spdlog::error("{} cannot be read: {}", name, evicted.error().message());
+      continue;
+    }
+    DEDUPFS_ASSIGN(const Backing::Status status, folder->status(name));
+    if (status.allocated_bytes <= (*evicted)->kept_bytes() + kBlockBytes / 4) continue;
     DEDUPFS_ASSIGN(const auto file, folder->open(name, Backing::Mode::kReadWrite));
-    for (const FileRange& range : ranges_between(evicted->kept, 0, evicted->file.size()))
+    for (const FileRange& range : ranges_between((*evicted)->kept, 0, (*evicted)->file.size()))
       DEDUPFS_TRY(file->discard(range.offset, range.length));
   }
   max_cached_bytes_ = max_bytes;

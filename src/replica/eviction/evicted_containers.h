@@ -10,7 +10,8 @@
 // Threads:   every function from any thread.
 // Ownership: shared by the open folders and files of one opened volume. Two that cache blocks for one volume would spoil each other's, so
 //            only the holder of its lock may call begin_caching().
-// Failure:   reading: that of ObjectBlocks, and of the disk. kCorruption names a record that is damaged.
+// Failure:   reading: kBusy for what the bucket does not give now; kCorruption names an object or a record that is missing or damaged;
+//            that of the disk.
 #pragma once
 
 #include <atomic>
@@ -19,6 +20,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -37,11 +39,29 @@ namespace dedupfs {
 // Makes an evicted container of which nothing is on this machine. `evicted`: the folder of a volume that nobody has open.
 Result<void> make_evicted(BackingFolder& evicted, const std::string& name, const RemoteFile& file);
 
+// Remembers that the bucket did not give something for a reason that may pass: it did not answer, or refused the keys. For those who must not
+// take that for damage.
+class FetchFailure {
+ public:
+  void note(const Error& error);
+  Result<void> check() const;  // the first one
+
+ private:
+  mutable Mutex mutex_;
+  std::optional<Error> first_ DEDUPFS_GUARDED_BY(mutex_);
+};
+
 class EvictedContainers {
  public:
   struct Evicted {
     FileInBucket file;
     std::vector<FileRange> kept;
+
+    std::uint64_t kept_bytes() const {
+      std::uint64_t bytes = 0;
+      for (const FileRange& range : kept) bytes += range.length;
+      return bytes;
+    }
   };
   using EvictedPtr = std::shared_ptr<const Evicted>;
   struct Status {
@@ -52,8 +72,9 @@ class EvictedContainers {
   };
 
   // `volume`: the folder of the volume as the disk has it. The bucket is opened when it is needed first.
-  EvictedContainers(std::shared_ptr<BackingFolder> volume, OpenBucket open_bucket)
-      : volume_(std::move(volume)), open_bucket_(std::move(open_bucket)) {}
+  EvictedContainers(std::shared_ptr<BackingFolder> volume, OpenBucket open_bucket,
+                    std::shared_ptr<FetchFailure> failure)
+      : volume_(std::move(volume)), open_bucket_(std::move(open_bucket)), failure_(std::move(failure)) {}
   // Finds out what is evicted, the first time. `containers`: the folder "containers" as the disk has it.
   Result<void> look(std::shared_ptr<BackingFolder> containers);
 
@@ -91,11 +112,12 @@ class EvictedContainers {
   Result<std::shared_ptr<BackingFolder>> folder() const DEDUPFS_EXCLUDES(places_);
   Result<std::shared_ptr<BackingFolder>> folder_to_write() DEDUPFS_EXCLUDES(places_);
   Result<std::shared_ptr<ObjectBlocks>> bucket();
+  Result<void> fetch(const Evicted& evicted, std::uint64_t offset, MutableByteSpan out);
   void note_read(const std::string& name, std::uint64_t offset, std::uint64_t length) DEDUPFS_REQUIRES_SHARED(places_);
   Result<std::size_t> read_evicted(const std::string& name, BackingFile& real, const Evicted& evicted,
                                    std::uint64_t offset, MutableByteSpan out);
   Result<bool> read_cached(const BlockKey& key, BackingFile& real, std::uint64_t offset, MutableByteSpan out);
-  void cache(const BlockKey& key, BackingFile& real, ByteSpan block);
+  void cache(const BlockKey& key, BackingFile& real, const Evicted& evicted, ByteSpan block);
   void drop_blocks();
   Result<void> drop_block(const BlockKey& key, const Evicted& evicted) DEDUPFS_REQUIRES(places_);
   void forget_blocks(std::string_view name);
@@ -106,6 +128,7 @@ class EvictedContainers {
 
   const std::shared_ptr<BackingFolder> volume_;
   const OpenBucket open_bucket_;
+  const std::shared_ptr<FetchFailure> failure_;
   std::atomic<bool> is_caching_ = false;
   std::atomic<std::uint64_t> max_cached_bytes_ = 0;
   std::atomic<std::uint64_t> fetched_bytes_ = 0;

@@ -136,8 +136,8 @@ class ContainersFolder final : public FolderOnDisk {
     return is_evicted_now ? containers_->remove(name) : removed;
   }
   Result<std::vector<std::string>> list() override {
-    const std::vector<std::string> evicted = containers_->names();
     DEDUPFS_ASSIGN(std::vector<std::string> names, real().list());
+    const std::vector<std::string> evicted = containers_->names();
     names.insert(names.end(), evicted.begin(), evicted.end());
     std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());  // one that was evicted in between
@@ -147,7 +147,10 @@ class ContainersFolder final : public FolderOnDisk {
   Result<Status> status(std::string_view name) override {
     DEDUPFS_ASSIGN(Status found, real().status(name));
     if (found.type != Type::kMissing || !containers_->contains(name)) return found;
-    return containers_->file_status(name);
+    DEDUPFS_ASSIGN(found, containers_->file_status(name));
+    DEDUPFS_ASSIGN(const auto file, containers_->open_file(name, Mode::kRead));
+    DEDUPFS_ASSIGN(found.allocated_bytes, file->size());
+    return found;
   }
 
  private:
@@ -194,7 +197,7 @@ class VolumeFolder final : public FolderOnDisk {
 
 Result<std::shared_ptr<BackingFolder>> EvictingDisk::open_root(const Path& path) {
   DEDUPFS_ASSIGN(auto folder, disk_->open_root(path));
-  return std::make_shared<VolumeFolder>(folder, std::make_shared<EvictedContainers>(folder, open_bucket_));
+  return std::make_shared<VolumeFolder>(folder, std::make_shared<EvictedContainers>(folder, open_bucket_, failure_));
 }
 
 std::shared_ptr<EvictedContainers> evicted_containers_of(const BackingFolder& volume) {

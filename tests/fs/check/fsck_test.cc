@@ -106,6 +106,29 @@ TEST(Fsck, ASuperblockWithoutItsCopyIsNoErrorAndGetsIt) {
   EXPECT_TRUE(content_of(volume.path() / kSuperblockCopyFile) == content_of(volume.path() / kSuperblockFile));
 }
 
+// As if containers lay in a bucket that does not answer now.
+TEST(Fsck, WhatCannotBeReadNowIsNoDamage) {
+  const DamagedVolume volume;
+  std::filesystem::path container;
+  for (const auto& file : std::filesystem::directory_iterator(volume.path() / kContainersDirectory))
+    container = file.path();
+  const std::string content = content_of(container);
+  overwrite(container, std::string(content.size(), '\0'));
+  const auto before = bytes_below(volume.path() / kIndexDirectory);
+
+  for (int reads_that_come : {0, 1}) {  // one: the check finds damage, and the repair cannot read
+    int asked = 0;
+    const auto report = run_fsck(volume.path(), {.mode = Mode::kAll, .all_was_read = [&]() -> Result<void> {
+                                                   if (asked++ < 2 + reads_that_come) return {};
+                                                   return Error{ErrorCode::kIo, "the store does not answer"};
+                                                 }});
+
+    ASSERT_TRUE(fails_with(ErrorCode::kIo, report));
+    EXPECT_THAT(report.error().message(), HasSubstr("the store does not answer"));
+    EXPECT_TRUE(bytes_below(volume.path() / kIndexDirectory) == before);
+  }
+}
+
 // ---------------------------------------------------------------- damage and what becomes of it
 
 enum class Outcome {

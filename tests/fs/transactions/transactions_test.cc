@@ -109,6 +109,19 @@ TEST_F(TransactionsOfVolume, AFileThatCannotBeStoredDoesNotHoldUpTheRest) {
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, transactions_.check_stored()));
 }
 
+// It needs something from a bucket that does not answer, and is written when that comes.
+TEST_F(TransactionsOfVolume, AFileThatWaitsKeepsTheGroupOpen) {
+  source_.error = Error(ErrorCode::kBusy, "the store does not answer");
+  put("a");
+
+  EXPECT_TRUE(fails_with(ErrorCode::kBusy, transactions_.sync()));
+  EXPECT_FALSE(is_durable("a"));
+  source_.error.reset();
+
+  EXPECT_TRUE(ok(transactions_.sync()));
+  EXPECT_TRUE(is_durable("a"));
+}
+
 TEST_F(TransactionsOfVolume, ATaskRunsAtTheEndOfAGroupAndIsPartOfIt) {
   bool has_ended = false;
   put("a");

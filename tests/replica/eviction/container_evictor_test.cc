@@ -171,7 +171,7 @@ TEST_P(ContainerEvictorTest, TheLastReadStayLongest) {
   auto evictor = ContainerEvictor::start(volume_->volume(), 2 * 31 * kChunkBytes * 4 / 3);
   ASSERT_TRUE(evictor);
   const Shipper& shipped = ship();
-  ASSERT_TRUE(volume_->volume().containers().walk(1));
+  ASSERT_TRUE(volume_->volume().chunks().get(volume_->kept().begin()->first));
 
   ASSERT_TRUE((*evictor)->evict_surplus(shipped.replica()->files, [] { return Result<void>(); }));
 

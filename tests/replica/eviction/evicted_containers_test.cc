@@ -96,7 +96,7 @@ TEST_F(EvictedContainersTest, AStoreThatDoesNotAnswerIsSaidAndComesBack) {
   ByteBuffer bytes(100);
   const auto read = file->read_up_to(0, bytes);
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code(), ErrorCode::kIo);
+  EXPECT_EQ(read.error().code(), ErrorCode::kBusy);
   EXPECT_THAT(read.error().message(), HasSubstr(kFirst));
 
   files_.bucket().set_fault(nullptr);
