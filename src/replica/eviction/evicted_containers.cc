@@ -269,7 +269,7 @@ Result<std::shared_ptr<ObjectBlocks>> EvictedContainers::bucket() {
 }
 
 Result<void> EvictedContainers::fetch(const Evicted& evicted, std::uint64_t offset, MutableByteSpan out) {
-  const auto fetched = [&]() -> Result<void> {
+  auto fetched = [&]() -> Result<void> {
     DEDUPFS_ASSIGN(const auto blocks, bucket());
     DEDUPFS_ASSIGN(const std::size_t length, evicted.file.read_up_to(*blocks, offset, out));
     if (length == out.size()) return {};
