@@ -106,17 +106,21 @@ Result<RemoteRecord> decode_remote_record(std::string_view text) {
   return record;
 }
 
-Result<RemoteRecord> load_remote_record(BackingFolder& folder, const UuidText& uuid) {
+Result<RemoteRecord> load_remote_record(BackingFolder& folder) {
   const auto text = read_file(folder, kRemoteFile, kMaxRemoteFileBytes);
   if (!text && text.error().code() == ErrorCode::kNotFound)
     return Error{ErrorCode::kNotFound,
                  folder.path().string() + " is not replicated to a bucket; dedupfs-remote attach begins that"};
   if (!text) return text.error();
   auto record = decode_remote_record(*text);
-  const std::string name = (folder.path() / kRemoteFile).string();
-  if (!record) return record.error().with(name);
-  if (record->volume != uuid) return corruption(name + " is that of another volume; remove it");
+  if (!record) return record.error().with((folder.path() / kRemoteFile).string());
   return record;
+}
+
+Result<RemoteRecord> load_remote_record(BackingFolder& folder, const UuidText& uuid) {
+  auto record = load_remote_record(folder);
+  if (!record || record->volume == uuid) return record;
+  return corruption((folder.path() / kRemoteFile).string() + " is that of another volume; remove it");
 }
 
 Result<void> save_remote_record(BackingFolder& folder, const RemoteRecord& record) {

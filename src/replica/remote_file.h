@@ -37,7 +37,9 @@ struct RemoteRecord {
 std::string encode_remote_record(const RemoteRecord& record);
 Result<RemoteRecord> decode_remote_record(std::string_view text);
 
-// `folder` as the disk has it, `uuid` that of its volume. kNotFound: it has no bucket. kCorruption: the file is damaged, or of another
+// `folder` as the disk has it, whatever volume it holds.
+Result<RemoteRecord> load_remote_record(BackingFolder& folder);
+// The same, where `uuid` is that of its volume. kNotFound: it has no bucket. kCorruption: the file is damaged, or of another
 // volume.
 Result<RemoteRecord> load_remote_record(BackingFolder& folder, const UuidText& uuid);
 Result<void> save_remote_record(BackingFolder& folder, const RemoteRecord& record);

@@ -103,8 +103,8 @@ void Transactions::request_clean_up() {
   if (committer_) committer_->request_background_step();
 }
 
-// Some data found no room on the disk or in memory, or needs something that lies elsewhere and does not come now. A group without them would be a state that never existed. So the group
-// stays open, and ends when there is room again.
+// Some data found no room on the disk or in memory, or needs something that lies elsewhere and does not come now. A group without them
+// would be a state that never existed. So the group stays open, and ends when that has passed.
 std::optional<Error> Transactions::obstacle() const {
   std::optional<Error> error = source_.store_error();
   const auto is = [&](ErrorCode code) { return error && error->code() == code; };

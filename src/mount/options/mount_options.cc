@@ -170,8 +170,7 @@ const std::vector<OwnOption>& own_options() {
                      "seconds after which the bucket of the volume gets what is new; 0: only at the unmount"),
       size_option("remote_cache", &MountOptions::remote_cache_bytes, 16 * kMiB, 1024 * kGiB,
                   "what a volume that is shipped to a bucket may keep of its content on this disk (default: all); of a "
-                  "volume in "
-                  "a bucket: memory for its blocks (default: as for cache)",
+                  "volume in a bucket: memory for its blocks (default: as for cache)",
                   "SIZE"),
       number_option(
           "remote_payback", &MountOptions::payback_months, 0, 120,

@@ -110,9 +110,7 @@ Result<std::uint64_t> ContainerEvictor::evict(const Candidate& candidate) {
   DEDUPFS_TRY(add_incompatible_feature(*volume_.folder(), kEvictionFeature));
   const EvictedRecord record{.file = *candidate.file, .kept = joined_ranges(std::move(kept), candidate.bytes)};
   DEDUPFS_TRY(containers_->evict(candidate.name, record));
-  std::uint64_t kept_bytes = 0;
-  for (const FileRange& range : record.kept) kept_bytes += range.length;
-  return kept_bytes;
+  return total_length(record.kept);
 }
 
 // What a walk through the container and the search for duplicates read.

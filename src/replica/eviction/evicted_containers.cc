@@ -8,7 +8,6 @@
 
 #include "replica/remote_file.h"
 #include "store/format/format.h"
-#include "store/volume/capture.h"
 
 namespace dedupfs {
 namespace {
@@ -21,7 +20,6 @@ constexpr std::uint64_t kBlockBytes = 1 << 20;
 constexpr std::uint64_t kMemoryBytes = 32 << 20;
 // Who reads no more looks at headers, and needs nothing of what is in a container.
 constexpr std::uint64_t kLookBytes = 4 << 10;
-constexpr std::uint64_t kMaxRemoteFileBytes = 256 << 10;
 
 std::string record_name(std::string_view name) {
   return std::string(name).append(kRecordEnding);
@@ -259,10 +257,8 @@ bool EvictedContainers::is_near(const std::string& name, const Evicted& evicted,
 Result<std::shared_ptr<ObjectBlocks>> EvictedContainers::bucket() {
   const MutexLock lock(bucket_mutex_);
   if (bucket_blocks_) return bucket_blocks_;
-  DEDUPFS_ASSIGN(const std::string text, read_file(*volume_, kRemoteFile, kMaxRemoteFileBytes));
-  const auto record = decode_remote_record(text);
-  if (!record) return record.error().with((volume_->path() / kRemoteFile).string());
-  DEDUPFS_ASSIGN(std::shared_ptr<Bucket> bucket, open_bucket_(record->where, {}));
+  DEDUPFS_ASSIGN(const RemoteRecord record, load_remote_record(*volume_));
+  DEDUPFS_ASSIGN(std::shared_ptr<Bucket> bucket, open_bucket_(record.where, {}));
   bucket_blocks_ =
       std::make_shared<ObjectBlocks>(std::move(bucket), ObjectBlocks::Settings{.cache_bytes = kMemoryBytes});
   return bucket_blocks_;
@@ -377,7 +373,7 @@ Result<void> EvictedContainers::begin_caching(std::uint64_t max_bytes) {
       continue;
     }
     DEDUPFS_ASSIGN(const Backing::Status status, folder->status(name));
-    if (status.allocated_bytes <= (*evicted)->kept_bytes() + kBlockBytes / 4) continue;
+    if (status.allocated_bytes <= total_length((*evicted)->kept) + kBlockBytes / 4) continue;
     DEDUPFS_ASSIGN(const auto file, folder->open(name, Backing::Mode::kReadWrite));
     for (const FileRange& range : ranges_between((*evicted)->kept, 0, (*evicted)->file.size()))
       DEDUPFS_TRY(file->discard(range.offset, range.length));

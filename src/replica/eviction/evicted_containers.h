@@ -56,12 +56,6 @@ class EvictedContainers {
   struct Evicted {
     FileInBucket file;
     std::vector<FileRange> kept;
-
-    std::uint64_t kept_bytes() const {
-      std::uint64_t bytes = 0;
-      for (const FileRange& range : kept) bytes += range.length;
-      return bytes;
-    }
   };
   using EvictedPtr = std::shared_ptr<const Evicted>;
   struct Status {

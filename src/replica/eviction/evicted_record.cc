@@ -72,6 +72,12 @@ std::vector<FileRange> joined_ranges(std::vector<FileRange> ranges, std::uint64_
   return joined;
 }
 
+std::uint64_t total_length(const std::vector<FileRange>& ranges) {
+  std::uint64_t length = 0;
+  for (const FileRange& range : ranges) length += range.length;
+  return length;
+}
+
 std::vector<FileRange> ranges_between(const std::vector<FileRange>& kept, std::uint64_t begin, std::uint64_t end) {
   std::vector<FileRange> between;
   for (auto range = std::ranges::upper_bound(kept, begin, {}, &FileRange::end); range != kept.end() && begin < end;

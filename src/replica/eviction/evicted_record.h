@@ -37,6 +37,7 @@ Result<EvictedRecord> decode_evicted_record(ByteSpan bytes);
 
 // Ranges in any order, made whole blocks of a disk and joined, within a file of so many bytes.
 std::vector<FileRange> joined_ranges(std::vector<FileRange> ranges, std::uint64_t file_bytes);
+std::uint64_t total_length(const std::vector<FileRange>& ranges);
 // What lies between `begin` and `end`, and in none of these.
 std::vector<FileRange> ranges_between(const std::vector<FileRange>& kept, std::uint64_t begin, std::uint64_t end);
 

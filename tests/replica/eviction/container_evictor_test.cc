@@ -36,17 +36,21 @@ class ContainerEvictorTest : public testing::TestWithParam<bool> {
         });
   }
   void SetUp() override {
-    if (!is_encrypted()) {
-      VolumeSettings settings;
-      settings.compression = {.settled = parse_compression("none").value()};
-      settings.delta = parse_delta_settings("none").value();
-      ASSERT_TRUE(Volume::create(plain_, settings));
-    }
-    volume_.emplace(path(), ReclaimedVolume::References(), disk());
-    RemoteRecord record{
-        .volume = volume_->volume().superblock().uuid, .where = {.address = "s3://bucket"}, .position = {}};
+    if (!is_encrypted()) create_plain("none");
     ASSERT_TRUE(writer_.attach());
-    record.position = writer_.saved;
+    open_attached();
+  }
+  // `delta` as mkfs.dedupfs takes it.
+  void create_plain(const std::string& delta) {
+    VolumeSettings settings;
+    settings.compression = {.settled = parse_compression("none").value()};
+    settings.delta = parse_delta_settings(delta).value();
+    ASSERT_TRUE(Volume::create(plain_, settings));
+  }
+  void open_attached() {
+    volume_.emplace(path(), ReclaimedVolume::References(), disk());
+    const RemoteRecord record{
+        .volume = volume_->volume().superblock().uuid, .where = {.address = "s3://bucket"}, .position = writer_.saved};
     ASSERT_TRUE(save_remote_record(*folder_at(path()), record));
   }
   // A container of its own.
@@ -195,15 +199,8 @@ TEST_P(ContainerEvictorTest, ANewDeltaNeedsNothingFromTheBucket) {
   if (is_encrypted()) return;
   volume_.reset();
   std::filesystem::remove_all(plain_);
-  VolumeSettings settings;
-  settings.compression = {.settled = parse_compression("none").value()};
-  settings.delta = parse_delta_settings("odess").value();
-  ASSERT_TRUE(Volume::create(plain_, settings));
-  volume_.emplace(path(), ReclaimedVolume::References(), disk());
-  RemoteRecord record{
-      .volume = volume_->volume().superblock().uuid, .where = {.address = "s3://bucket"}, .position = {}};
-  record.position = writer_.saved;
-  ASSERT_TRUE(save_remote_record(*folder_at(path()), record));
+  create_plain("odess");
+  open_attached();
   fill(0);
   evict_all();
   reopen();

@@ -56,6 +56,22 @@ TEST_F(EvictedContainersTest, WhatIsKeptIsReadWithoutTheBucket) {
   EXPECT_EQ(files_.evicted().status().fetches, 0u);
 }
 
+// One wrong block of a store would spoil directories that are nowhere else on this machine.
+TEST_F(EvictedContainersTest, WhatIsFetchedIsNotWrittenOverWhatIsKept) {
+  begin();
+  ASSERT_TRUE(files_.evict(kFirst, {{.offset = kMiB, .length = 8192}}));
+  MemoryObjects& objects = files_.bucket().objects();
+  for (const std::string& name : objects.names())
+    if (name.starts_with("c/")) objects.set(name, std::string(6 * kMiB, 'x'));
+
+  const auto file = files_.file(kFirst);
+  ByteBuffer wrong(10);
+  ASSERT_TRUE(file->read_up_to(kMiB + 50'000, wrong));
+
+  EXPECT_EQ(text_of(wrong), "xxxxxxxxxx");
+  files_.expect_whole(*file, kFirst, kMiB, 8192);
+}
+
 TEST_F(EvictedContainersTest, ABlockIsFetchedOnceAsLongAsThereIsRoom) {
   begin(2 * kMiB);
   ASSERT_TRUE(files_.evict(kFirst, {{.offset = kMiB - 4096, .length = 8192}}));
