@@ -107,8 +107,11 @@ std::shared_ptr<Backing> disk_of(const MountRequest& request, const OpenBucket& 
   if (!request.in_bucket) return volume_disk(request.options.foreign);
   std::uint64_t cache_bytes = request.options.remote_cache_bytes;
   if (cache_bytes == 0) cache_bytes = memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency()).cache;
-  return std::make_shared<RemoteBacking>(address_of(request), BucketBacking::Settings{.cache_bytes = cache_bytes},
-                                         open);
+  return std::make_shared<RemoteBacking>(
+      address_of(request),
+      BucketBacking::Settings{.cache_bytes = cache_bytes,
+                              .parallel = static_cast<std::size_t>(request.options.remote_parallel)},
+      open);
 }
 
 // Opens the volume with its key. What a bucket does not give is said here, and a passphrase is asked for here: the background has nobody.

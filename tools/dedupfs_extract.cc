@@ -244,7 +244,8 @@ class ExtractReport final : public ExtractObserver {
 // As much of what is in a bucket is kept as of what is decompressed.
 std::shared_ptr<Backing> disk_of(const ExtractArguments& asked, const MemoryLimits& limits, const OpenBucket& open) {
   if (!asked.names_bucket()) return volume_disk(asked.foreign);
-  return std::make_shared<RemoteBacking>(asked.where, BucketBacking::Settings{.cache_bytes = limits.cache}, open);
+  return std::make_shared<RemoteBacking>(
+      asked.where, BucketBacking::Settings{.cache_bytes = limits.cache, .parallel = kDefaultParallel}, open);
 }
 
 Result<std::unique_ptr<ReadableVolume>> open_volume(const ExtractArguments& asked, const OpenBucket& open,

@@ -4,17 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <thread>
 #include <utility>
 
 #include "attach_volume.h"
+#include "base/mutex.h"
 #include "base/size.h"
-#include "bucket_options.h"
 #include "clone_target.h"
 #include "command/command.h"
 #include "command/common_options.h"
@@ -25,9 +24,11 @@
 #include "mount/control/control_jobs.h"
 #include "mount/control/control_socket.h"
 #include "mount/system/mount_table.h"
+#include "remote_arguments.h"
 #include "remote_screen.h"
 #include "replica/clone.h"
 #include "replica/eviction/evicting_disk.h"
+#include "replica/replica_check.h"
 #include "replica/shipper.h"
 #include "show.h"
 #include "store/format/superblock.h"
@@ -45,21 +46,6 @@ namespace {
 constexpr std::string_view kName = "dedupfs-remote";
 constexpr std::chrono::hours kDefaultGrace{24};
 constexpr std::size_t kMostNamedObjects = 100;
-
-struct RemoteToolArguments {
-  std::string action;
-  std::string target;  // the folder of a volume, or the address of a bucket
-  std::string folder;  // of the clone
-  RemoteAddress where;
-  std::string rate;
-  std::uint64_t grace_hours = static_cast<std::uint64_t>(kDefaultGrace.count());
-  bool reads_all = false;
-  bool index_only = false;
-  bool foreign = false;
-  StorePrices prices;
-
-  bool names_bucket() const { return is_bucket_address(target); }
-};
 
 // One run: what it goes by, and what it shows.
 class RemoteRun {
@@ -83,6 +69,7 @@ class RemoteRun {
 
   Result<void> act() {
     if (asked_.action == "attach") return attach();
+    if (asked_.action == "set") return set();
     if (asked_.action == "push") return push();
     if (asked_.action == "takeover") return take_over();
     if (asked_.action == "clone") return clone();
@@ -132,12 +119,15 @@ class RemoteRun {
     DEDUPFS_TRY(load_record());
     return open_bucket_at(record_.where);
   }
-  Result<Replica> newest() {
+  Result<std::optional<Replica>> newest_if_any() {
     DEDUPFS_ASSIGN(auto replica, load_replica(*bucket_));
-    if (!replica)
-      return Error{ErrorCode::kNotFound, bucket_->name() + " holds no volume yet; dedupfs-remote push puts one there"};
-    note(*replica);
-    return std::move(*replica);
+    if (replica) note(*replica);
+    return replica;
+  }
+  Result<Replica> newest() {
+    DEDUPFS_ASSIGN(auto replica, newest_if_any());
+    if (replica) return std::move(*replica);
+    return Error{ErrorCode::kNotFound, bucket_->name() + " holds no volume yet; dedupfs-remote push puts one there"};
   }
 
   // ---------------------------------------------------------------- the actions
@@ -150,6 +140,26 @@ class RemoteRun {
                    folder_->path().string() + " has containers that are in its bucket only; put back its remote.json"};
     DEDUPFS_TRY(open_bucket_at(asked_.where));
     DEDUPFS_ASSIGN(record_, attach_volume(*folder_, record_.volume, asked_.where, *bucket_));
+    note_role();
+    return {};
+  }
+
+  // What is given changes, and the rest stays.
+  Result<void> set() {
+    DEDUPFS_TRY(open_volume(true));
+    DEDUPFS_TRY(load_record());
+    const RemoteAddress& given = asked_.where;
+    const auto take = [](const std::string& from, std::string& to) {
+      if (!from.empty()) to = from;
+    };
+    take(given.endpoint, record_.where.endpoint);
+    take(given.region, record_.where.region);
+    take(given.credentials_file, record_.where.credentials_file);
+    take(given.ca_file, record_.where.ca_file);
+    if (!asked_.rate.empty()) record_.where.bytes_per_second = given.bytes_per_second;
+    DEDUPFS_TRY(open_bucket_at(record_.where));
+    DEDUPFS_TRY(newest_if_any());  // so a mistake is found now
+    DEDUPFS_TRY(save_record());
     note_role();
     return {};
   }
@@ -169,7 +179,7 @@ class RemoteRun {
         {"objects", shipped->objects}, {"bytes", shipped->bytes}, {"head_bytes", shipped->head_bytes}};
     if (shipper.replica()) note(*shipper.replica());
     note_role();
-    DEDUPFS_ASSIGN(const Shipper::Collected collected, shipper.collect(std::chrono::hours(asked_.grace_hours)));
+    DEDUPFS_ASSIGN(const Shipper::Collected collected, shipper.collect(grace()));
     document_["deleted"] = {{"objects", collected.objects}, {"bytes", collected.bytes}, {"heads", collected.heads}};
     return {};
   }
@@ -177,7 +187,9 @@ class RemoteRun {
   // The daemon ships what it has mounted. kNotFound: no daemon serves the volume.
   Result<void> tell_mount() {
     const Path path = folder_->path();
-    DEDUPFS_ASSIGN(const auto answer, control_request(path, {{"command", "remote"}, {"action", "push"}}));
+    nlohmann::json request{{"command", "remote"}, {"action", "push"}};
+    if (asked_.grace_hours) request["grace_hours"] = *asked_.grace_hours;
+    DEDUPFS_ASSIGN(const auto answer, control_request(path, request));
     DEDUPFS_ASSIGN(const auto awaited, read_answer([&] { return answer.at("awaited_tries").get<std::uint64_t>(); }));
     DEDUPFS_ASSIGN(const auto before,
                    read_answer([&] { return answer.at("remote").at("shipped_bytes").get<std::uint64_t>(); }));
@@ -226,10 +238,11 @@ class RemoteRun {
     document_["volume"] = folder_->path().string();
     total_ = total_bytes(replica.files);
     begin("clone");
-    DEDUPFS_TRY(
-        target->fill(*bucket_, replica,
-                     {.go_on = [this] { return go_on(); }, .when_written = [this](auto bytes) { done_ += bytes; }},
-                     asked_.index_only));
+    DEDUPFS_TRY(target->fill(*bucket_, replica,
+                             {.go_on = [this] { return go_on(); },
+                              .when_written = [this](auto bytes) { done_ += bytes; },
+                              .parallel = parallel()},
+                             asked_.index_only));
     record_ = {
         .volume = replica.head.volume,
         .where = asked_.where,
@@ -242,20 +255,40 @@ class RemoteRun {
   Result<void> verify(const Replica& replica) {
     begin("verify");
     nlohmann::json findings = nlohmann::json::array();
-    DEDUPFS_ASSIGN(const ReplicaCheck check, check_replica(
-                                                 *bucket_, replica, asked_.reads_all, [this] { return go_on(); },
-                                                 [&](const Error& error) -> Result<void> {
-                                                   if (findings.size() < kMostNamedObjects)
-                                                     findings.push_back(error.message());
-                                                   return {};
-                                                 }));
-    found_damage_ = check.bad != 0;
+    if (asked_.reads_all) total_ = total_bytes(replica.files);
+    const auto visit = [&](const Error& error, bool is_put_back) -> Result<void> {
+      if (findings.size() < kMostNamedObjects)
+        findings.push_back(error.message() + (is_put_back ? "; it was put back" : ""));
+      return {};
+    };
+    const CheckSettings settings{.reads_all = asked_.reads_all,
+                                 .go_on = [this] { return go_on(); },
+                                 .visit = visit,
+                                 .when_read = [this](auto bytes) { done_ += bytes; },
+                                 .other_copy = local_copy(),
+                                 .parallel = parallel()};
+    DEDUPFS_ASSIGN(const ReplicaCheck check, check_replica(*bucket_, replica, settings));
+    found_damage_ = check.bad != check.put_back;
     document_["check"] = {{"objects", check.objects},
                           {"bytes", check.bytes},
                           {"read", asked_.reads_all},
                           {"bad_objects", check.bad},
+                          {"put_back", asked_.repairs ? nlohmann::json(check.put_back) : nlohmann::json(nullptr)},
                           {"findings", std::move(findings)}};
     return {};
+  }
+  // What this volume has of a file that the bucket should have. Nothing, unless it is asked for.
+  std::function<Result<void>(const std::string&, std::uint64_t, MutableByteSpan)> local_copy() const {
+    if (!asked_.repairs) return {};
+    return [folder = folder_](const std::string& path, std::uint64_t offset, MutableByteSpan out) -> Result<void> {
+      const std::size_t slash = path.find('/');
+      auto holder = folder;
+      if (slash != std::string::npos) {
+        DEDUPFS_ASSIGN(holder, folder->open_folder(path.substr(0, slash)));
+      }
+      DEDUPFS_ASSIGN(const auto file, holder->open(path.substr(slash + 1), Backing::Mode::kRead));
+      return file->read(offset, out);
+    };
   }
 
   Result<void> measure(const Replica& replica) {
@@ -287,8 +320,13 @@ class RemoteRun {
               return save_record();
             },
             .go_on = [this] { return go_on(); },
-            .when_put = [this](std::uint64_t bytes) { done_ += bytes; }};
+            .when_put = [this](std::uint64_t bytes) { done_ += bytes; },
+            .parallel = parallel()};
   }
+  std::chrono::hours grace() const {
+    return asked_.grace_hours ? std::chrono::hours(*asked_.grace_hours) : kDefaultGrace;
+  }
+  Parallel parallel() const { return {.requests = static_cast<std::size_t>(asked_.parallel)}; }
   void note(const Replica& replica) {
     nlohmann::json head{{"sequence", replica.head.sequence},
                         {"epoch", replica.head.epoch},
@@ -313,7 +351,9 @@ class RemoteRun {
     begun_ = Clock::now();
     progress_.begin_stage();
   }
+  // On each thread that asks the bucket.
   Result<void> go_on() {
+    const MutexLock one_at_a_time(showing_);
     if (process_.stop_was_asked_for())
       return Error{ErrorCode::kInterrupted, "stopped; the next run goes on with what is in the bucket"};
     if (!progress_.is_due() || stage_.empty()) return {};
@@ -329,8 +369,9 @@ class RemoteRun {
   JobProgress progress_;
   std::string stage_;
   Clock::time_point begun_;
-  std::uint64_t done_ = 0;
+  std::atomic<std::uint64_t> done_ = 0;
   std::uint64_t total_ = 0;  // 0: not known
+  Mutex showing_;
   nlohmann::json document_;
   bool found_damage_ = false;
   std::shared_ptr<BackingFolder> folder_;  // as the disk has it
@@ -339,67 +380,6 @@ class RemoteRun {
   std::unique_ptr<Bucket> bucket_;
   std::optional<RemotePosition::Known> newest_;
 };
-
-// ---------------------------------------------------------------- the arguments
-
-Command& add_remote_action(Command& app, RemoteToolArguments& asked, const std::string& action,
-                           const std::string& meaning) {
-  Command& command = app.add_subcommand(action, meaning);
-  command.callback([&asked, action] { asked.action = action; });
-  add_json_flag(command, "print one JSON object");
-  return command;
-}
-
-void add_volume(Command& command, RemoteToolArguments& asked) {
-  command.add_option("VOLUME", asked.target, "the folder of the volume").required();
-  command.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
-}
-
-void add_target(Command& command, RemoteToolArguments& asked) {
-  command
-      .add_option("VOLUME", asked.target, "the folder of the volume, or the address of its bucket, s3://BUCKET/PREFIX")
-      .required();
-  command.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
-}
-
-void add_bucket_options(Command& command, RemoteToolArguments& asked) {
-  define_bucket_options(command, asked.where);
-  command.add_option("--rate", asked.rate, "send and receive no more than this in a second").type_name("SIZE");
-}
-
-void define_remote_commands(Command& app, RemoteToolArguments& asked) {
-  define_common_options(app);
-  app.require_subcommand();
-  Command& attach = add_remote_action(app, asked, "attach", "say which bucket a volume is replicated to");
-  add_volume(attach, asked);
-  attach.add_option("ADDRESS", asked.where.address, "s3://BUCKET/PREFIX; nothing is there yet").required();
-  Command& push = add_remote_action(app, asked, "push", "ship what the bucket lacks");
-  add_volume(push, asked);
-  push.add_option("--grace", asked.grace_hours,
-                  "delete objects only when this many hours have passed since a head dropped them")
-      .type_name("HOURS")
-      .capture_default_str();
-  Command& status = add_remote_action(app, asked, "status", "show the newest head of the bucket");
-  Command& verify = add_remote_action(app, asked, "verify", "look for every object that the volume needs");
-  verify.add_flag("--read-data", asked.reads_all, "read all of them, and compare the bytes");
-  Command& usage = add_remote_action(app, asked, "usage", "count what is in the bucket");
-  for (Command* const command : {&status, &verify, &usage}) add_target(*command, asked);
-  define_price_options(usage, asked.prices);
-  Command& clone = add_remote_action(app, asked, "clone", "make a local volume of what the bucket has");
-  clone.add_option("ADDRESS", asked.where.address, "s3://BUCKET/PREFIX").required();
-  clone
-      .add_option("FOLDER", asked.folder,
-                  "the folder of the new volume; it must be empty, and is made if it is missing")
-      .required();
-  clone.add_flag(
-      "--index-only", asked.index_only,
-      "leave the content in the bucket, from where the volume reads it: for a disk that is smaller than the volume");
-  Command& takeover =
-      add_remote_action(app, asked, "takeover", "write to the bucket from now on, instead of another machine");
-  add_volume(takeover, asked);
-  for (Command* const command : {&attach, &status, &verify, &usage, &clone}) add_bucket_options(*command, asked);
-  for (Command* const command : {&push, &verify, &usage, &clone}) define_progress_flag(*command);
-}
 
 }  // namespace
 
@@ -412,12 +392,7 @@ int run_remote(Arguments arguments, std::ostream& out, std::ostream& err, const 
   app.example("dedupfs-remote clone s3://backups/volume /srv/volume");
   define_remote_commands(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
-  if (asked.names_bucket()) asked.where.address = asked.target;
-  if (!asked.rate.empty()) {
-    const auto rate = parse_size(asked.rate);
-    if (!rate) return console.fail(rate.error().with("--rate"), kUsageError);
-    asked.where.bytes_per_second = *rate;
-  }
+  if (const auto finished = finish_arguments(asked); !finished) return console.fail(finished.error(), kUsageError);
 
   const LogTo log(err, std::string(kName), spdlog::level::warn);
   process.catch_stop_signals();

@@ -39,6 +39,7 @@ std::string remote_screen(const nlohmann::json& shown) {
   std::string text = fmt::format("{}\n", printable(shown.at("address").get<std::string>()));
   const std::string action = shown.at("action").get<std::string>();
   if (action == "attach") return text + "The volume is attached. dedupfs-remote push ships it.\n";
+  if (action == "set") text += "From the next mount on, the store is reached so.\n";
   text += head_screen(shown.at("head")) + role_screen(shown);
   if (const auto& shipped = shown.at("shipped"); !shipped.is_null())
     text += number_of(shipped, "head_bytes") == 0
@@ -56,6 +57,8 @@ std::string remote_screen(const nlohmann::json& shown) {
     text +=
         fmt::format("{} {} objects, {}: {} missing or damaged\n", check.at("read").get<bool>() ? "Read" : "Looked for",
                     number_of(check, "objects"), size_of(check, "bytes"), number_of(check, "bad_objects"));
+    if (!check.at("put_back").is_null() && number_of(check, "bad_objects") != 0)
+      text += fmt::format("{} of them were put back from the volume\n", number_of(check, "put_back"));
   }
   if (const auto& usage = shown.at("usage"); !usage.is_null())
     text += fmt::format("{} objects, {}; the newest head needs {} of them, {}\n", number_of(usage, "objects"),

@@ -7,7 +7,7 @@ namespace dedupfs::tools {
 namespace {
 
 const std::shared_ptr<EvictingDisk>& the_disk() {
-  static const auto disk = std::make_shared<EvictingDisk>();
+  static const auto disk = std::make_shared<EvictingDisk>(Backing::posix(), open_bucket, kDefaultParallel);
   return disk;
 }
 

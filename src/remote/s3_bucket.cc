@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <random>
 #include <utility>
 
 #include "base/printable.h"
+#include "hash/base64.h"
 #include "remote/pause.h"
 #include "remote/s3_answers.h"
 #include "remote/text.h"
@@ -19,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLongestPause{10'000};
 constexpr std::string_view kDigestHeader = "x-amz-meta-sha256";
+constexpr std::string_view kChecksumHeader = "x-amz-checksum-sha256";
 constexpr std::string_view kDigestOfNothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 constexpr int kPageOfListing = 1000;
 constexpr int kMostEmptyPages = 100;  // one after the other; versioned buckets have some
@@ -42,6 +45,12 @@ bool is_about_keys(const S3Error& error) {
   constexpr std::array<std::string_view, 5> kCodes = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired",
                                                       "InvalidAccessKeyId", "SignatureDoesNotMatch"};
   return is_one_of(error.code, kCodes);
+}
+
+// A bucket with object lock takes nothing without a checksum of its own kind. Others may refuse a header that they do not know, so it is
+// sent only where it is asked for.
+bool is_about_checksum(const HttpAnswer& answer) {
+  return answer.status == 400 && parse_s3_error(answer.text).message.find("x-amz-checksum") != std::string::npos;
 }
 
 // A header for a message, without what a hostile server may put there.
@@ -89,16 +98,22 @@ class S3Bucket final : public Bucket {
   Result<Put> put_new(const std::string& object, const ObjectSource& source) override {
     DEDUPFS_TRY(check_object_name(object));
     const std::string digest = hex_of(source.sha256);
-    const HttpRequest put{.method = "PUT",
-                          .url = settings_.location.url_of(object),
-                          .headers = {"If-None-Match: *", "Content-Type: application/octet-stream",
-                                      fmt::format("{}: {}", kDigestHeader, digest)},
-                          .body_bytes = source.size,
-                          .body = source.read,
-                          .into = {}};
     for (int tries = 1;; ++tries) {
+      HttpRequest put{.method = "PUT",
+                      .url = settings_.location.url_of(object),
+                      .headers = {"If-None-Match: *", "Content-Type: application/octet-stream",
+                                  fmt::format("{}: {}", kDigestHeader, digest)},
+                      .body_bytes = source.size,
+                      .body = source.read,
+                      .into = {}};
+      const bool has_checksum = sends_checksum_;
+      if (has_checksum) put.headers.push_back(fmt::format("{}: {}", kChecksumHeader, base64_of(source.sha256)));
       DEDUPFS_ASSIGN(const HttpAnswer answer, ask(put, digest, object));
       if (answer.is_success()) return Put::kMade;
+      if (!has_checksum && is_about_checksum(answer)) {
+        sends_checksum_ = true;
+        continue;
+      }
       if (answer.status != 412) return refused(answer, "PUT", object);
       // Somebody else's, or ours, of a try whose answer was lost.
       DEDUPFS_ASSIGN(const HttpAnswer there, ask(request_of("HEAD", object), std::string(kDigestOfNothing), object));
@@ -305,6 +320,7 @@ class S3Bucket final : public Bucket {
   const GoOn go_on_;
   HttpSession session_;
   S3CredentialSource credentials_;
+  std::atomic<bool> sends_checksum_ = false;  // from the first time on that the store asks for it
 };
 
 }  // namespace

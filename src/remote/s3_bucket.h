@@ -2,7 +2,7 @@
 //
 // A request that fails by chance is tried again after a while: no answer, 408, 409, 429, 500, 502, 503, 504. The pauses grow, are as long as the
 // store asks for, within bounds, and have a random part, so that many clients do not come back at once. Keys that the store refuses are looked
-// for again, once for a request. An object that is not what its checksum says is read a second time.
+// for again, once for a request. A store that wants another checksum (object lock) gets it. An object that is not what its checksum says is read a second time.
 #pragma once
 
 #include <chrono>

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 
+#include "base/mutex.h"
 #include "base/printable.h"
+#include "base/task_group.h"
 #include "hash/sha256.h"
 #include "store/format/format.h"
 
@@ -32,21 +34,41 @@ Result<std::shared_ptr<BackingFolder>> open_or_make_folder(BackingFolder& parent
   return there || there.error().code() != ErrorCode::kNotFound ? there : parent.make_and_open_folder(name);
 }
 
-using Folders = std::map<std::string, std::shared_ptr<BackingFolder>>;
+std::uint64_t largest_piece(const RemoteFile& file) {
+  std::uint64_t bytes = 0;
+  for (const RemotePiece& piece : file.pieces) bytes = std::max(bytes, piece.bytes);
+  return bytes;
+}
 
-Result<void> write_clone(Bucket& bucket, const std::string& path, const RemoteFile& file, BackingFolder& volume,
-                         Folders& folders, const CloneSettings& settings) {
-  const std::size_t slash = path.find('/');
-  BackingFolder* folder = &volume;
-  if (slash != std::string::npos) {
-    auto& below = folders[path.substr(0, slash)];
-    if (!below) {
-      DEDUPFS_ASSIGN(below, open_or_make_folder(volume, path.substr(0, slash)));
-    }
-    folder = below.get();
+// The folders of a clone, each made when the first file comes there.
+class CloneFolders {
+ public:
+  explicit CloneFolders(BackingFolder& volume) : volume_(volume) {}
+
+  Result<BackingFolder*> of(const std::string& path) {
+    const std::size_t slash = path.find('/');
+    return slash == std::string::npos ? Result<BackingFolder*>(&volume_) : get(path.substr(0, slash));
   }
-  DEDUPFS_ASSIGN(const auto written,
-                 folder->open(std::string_view(path).substr(slash + 1), Backing::Mode::kOpenOrCreate));
+  Result<BackingFolder*> get(const std::string& name) {
+    auto& folder = below_[name];
+    if (!folder) {
+      DEDUPFS_ASSIGN(folder, open_or_make_folder(volume_, name));
+    }
+    return folder.get();
+  }
+  Result<void> sync() {
+    for (const auto& [name, folder] : below_) DEDUPFS_TRY(folder->sync());
+    return volume_.sync();
+  }
+
+ private:
+  BackingFolder& volume_;
+  std::map<std::string, std::shared_ptr<BackingFolder>> below_;
+};
+
+Result<void> write_clone(Bucket& bucket, const std::string& path, const RemoteFile& file, BackingFolder& folder,
+                         const CloneSettings& settings) {
+  DEDUPFS_ASSIGN(const auto written, folder.open(path.substr(path.find('/') + 1), Backing::Mode::kOpenOrCreate));
   DEDUPFS_ASSIGN(const std::uint64_t bytes_there, written->size());
   std::uint64_t offset = 0;
   for (const RemotePiece& piece : file.pieces) {
@@ -61,6 +83,33 @@ Result<void> write_clone(Bucket& bucket, const std::string& path, const RemoteFi
   }
   if (bytes_there > offset) DEDUPFS_TRY(written->truncate(offset));
   return written->datasync();
+}
+
+// All but the superblocks.
+Result<void> write_files(Bucket& bucket, const Replica& replica, CloneFolders& folders, const CloneSettings& asked) {
+  const std::string containers = std::string(kContainersDirectory) + '/';
+  Mutex asking;
+  CloneSettings settings = asked;
+  settings.go_on = [&] {
+    const MutexLock one_at_a_time(asking);
+    return asked.go_on();
+  };
+  settings.when_written = [&](std::uint64_t bytes) {
+    const MutexLock one_at_a_time(asking);
+    asked.when_written(bytes);
+  };
+  TaskGroup gets(settings.parallel.requests, settings.parallel.memory, "dedupfs-get");
+  for (const auto& [path, file] : replica.files) {
+    if (is_superblock(path)) continue;
+    if (settings.leave_container && path.starts_with(containers)) {
+      DEDUPFS_TRY(settings.leave_container(path.substr(containers.size()), file));
+      continue;
+    }
+    DEDUPFS_ASSIGN(BackingFolder* const folder, folders.of(path));
+    DEDUPFS_TRY(
+        gets.submit(largest_piece(file), [&, folder] { return write_clone(bucket, path, file, *folder, settings); }));
+  }
+  return gets.finish();
 }
 
 // It is there whole, or not at all.
@@ -114,20 +163,11 @@ Result<void> clone_replica(Bucket& bucket, const Replica& replica, BackingFolder
     DEDUPFS_TRY(remove_others(replica, folder, ""));
   else
     DEDUPFS_TRY(replace_file(folder, kUnfinishedClone, bytes_of(uuid)));
-  Folders folders;
-  for (const std::string_view always : {kIndexDirectory, kContainersDirectory}) {
-    DEDUPFS_ASSIGN(folders[std::string(always)], open_or_make_folder(folder, always));
-  }
-  const std::string containers = std::string(kContainersDirectory) + '/';
-  for (const auto& [path, file] : replica.files) {
-    if (is_superblock(path)) continue;
-    if (settings.leave_container && path.starts_with(containers))
-      DEDUPFS_TRY(settings.leave_container(path.substr(containers.size()), file));
-    else
-      DEDUPFS_TRY(write_clone(bucket, path, file, folder, folders, settings));
-  }
-  for (const auto& [name, below] : folders) DEDUPFS_TRY(below->sync());
-  DEDUPFS_TRY(folder.sync());
+  CloneFolders folders(folder);
+  for (const std::string_view always : {kIndexDirectory, kContainersDirectory})
+    DEDUPFS_TRY(folders.get(std::string(always)));
+  DEDUPFS_TRY(write_files(bucket, replica, folders, settings));
+  DEDUPFS_TRY(folders.sync());
   for (const auto& [path, file] : replica.files)
     if (is_superblock(path)) DEDUPFS_TRY(write_superblock(bucket, path, file, folder, settings));
   return folder.sync();
@@ -136,43 +176,6 @@ Result<void> clone_replica(Bucket& bucket, const Replica& replica, BackingFolder
 Result<void> finish_clone(BackingFolder& folder) {
   DEDUPFS_TRY(folder.unlink(kUnfinishedClone));
   return folder.sync();
-}
-
-Result<ReplicaCheck> check_replica(Bucket& bucket, const Replica& replica, bool read_all, const GoOn& go_on,
-                                   const std::function<Result<void>(const Error&)>& visit) {
-  std::unordered_map<std::string, std::uint64_t> sizes;
-  for (const std::string_view prefix : kPiecePrefixes)
-    DEDUPFS_TRY(bucket.list(std::string(prefix), "", [&](const Bucket::Object& object) -> Result<void> {
-      sizes.emplace(object.name, object.size);
-      return go_on();
-    }));
-  ReplicaCheck check;
-  for (const auto& [path, file] : replica.files) {
-    std::uint64_t offset = 0;
-    for (const RemotePiece& piece : file.pieces) {
-      DEDUPFS_TRY(go_on());
-      const std::string object = piece_object(path, offset, piece);
-      offset += piece.bytes;
-      ++check.objects;
-      check.bytes += piece.bytes;
-      const auto found = sizes.find(object);
-      Result<void> checked;
-      if (found == sizes.end())
-        checked = Error{ErrorCode::kNotFound,
-                        fmt::format("{}/{} is missing; it is a part of {}", bucket.name(), object, path)};
-      else if (found->second != piece.bytes)
-        checked = corruption(fmt::format("{}/{} has {} bytes instead of {}; it is a part of {}", bucket.name(), object,
-                                         found->second, piece.bytes, path));
-      else if (read_all)
-        if (const auto read = read_piece(bucket, object, piece); !read) checked = read.error();
-      if (checked) continue;
-      if (checked.error().code() != ErrorCode::kNotFound && checked.error().code() != ErrorCode::kCorruption)
-        return checked.error();
-      ++check.bad;
-      DEDUPFS_TRY(visit(checked.error()));
-    }
-  }
-  return check;
 }
 
 }  // namespace dedupfs

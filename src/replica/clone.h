@@ -14,6 +14,7 @@
 #include "base/backing.h"
 #include "base/go_on.h"
 #include "remote/bucket.h"
+#include "replica/parallel.h"
 #include "replica/replica.h"
 
 namespace dedupfs {
@@ -24,8 +25,11 @@ inline constexpr std::string_view kUnfinishedClone = "clone.new";
 struct CloneSettings {
   // Where it is set, no container is written: it gets each one's name instead, and what the head has of it.
   std::function<Result<void>(const std::string& name, const RemoteFile& file)> leave_container;
+  // Both: one call at a time, from any thread.
   GoOn go_on = [] { return Result<void>(); };
-  std::function<void(std::uint64_t bytes)> when_written = [](std::uint64_t) {};  // or found there
+  // Or found there.
+  std::function<void(std::uint64_t bytes)> when_written = [](std::uint64_t) {};
+  Parallel parallel;
 };
 
 // The volume of which a clone was not finished there. Nothing: none was begun.
@@ -36,15 +40,5 @@ Result<std::optional<std::string>> find_unfinished_clone(BackingFolder& folder);
 Result<void> clone_replica(Bucket& bucket, const Replica& replica, BackingFolder& folder,
                            const CloneSettings& settings);
 Result<void> finish_clone(BackingFolder& folder);
-
-// Every object that the replica names. `visit` gets each that is missing or damaged; its Error ends the work. Without `read_all` only the
-// sizes are compared, as the store lists them.
-struct ReplicaCheck {
-  std::uint64_t objects = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t bad = 0;
-};
-Result<ReplicaCheck> check_replica(Bucket& bucket, const Replica& replica, bool read_all, const GoOn& go_on,
-                                   const std::function<Result<void>(const Error&)>& visit);
 
 }  // namespace dedupfs

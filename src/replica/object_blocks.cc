@@ -5,13 +5,22 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/guarded.h"
 #include "replica/replica.h"
 
 namespace dedupfs {
 
-Result<ObjectBlocks::Block> ObjectBlocks::get(const std::string& object, const RemotePiece& piece, std::uint64_t number,
-                                              const std::string& part_of) {
-  const Key key{object, number};
+ObjectBlocks::~ObjectBlocks() {
+  std::unique_ptr<ThreadPool> readers;
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+    readers = std::move(readers_);
+  }
+}
+
+Result<ObjectBlocks::Block> ObjectBlocks::get(const Place& place) {
+  const Key key{place.object, place.number};
   {
     const MutexLock lock(mutex_);
     while (asked_.contains(key)) arrived_.wait(mutex_);
@@ -22,7 +31,7 @@ Result<ObjectBlocks::Block> ObjectBlocks::get(const std::string& object, const R
     if (no_answer_ && Clock::now() < rests_until_) return *no_answer_;
     asked_.insert(key);
   }
-  auto block = read(object, piece, number, part_of);
+  auto block = guarded([&] { return read(place); });
   const MutexLock lock(mutex_);
   asked_.erase(key);
   arrived_.notify_all();
@@ -34,24 +43,88 @@ Result<ObjectBlocks::Block> ObjectBlocks::get(const std::string& object, const R
   return block;
 }
 
-Result<ObjectBlocks::Block> ObjectBlocks::read(const std::string& object, const RemotePiece& piece,
-                                               std::uint64_t number, const std::string& part_of) {
+Result<ObjectBlocks::Block> ObjectBlocks::read(const Place& place) {
   const auto failed = [&](const Error& error) {
     const bool is_gone = error.code() == ErrorCode::kNotFound;
     return Error{is_gone ? ErrorCode::kCorruption : error.code(),
-                 fmt::format("{}; it is a part of {}", error.message(), part_of)};
+                 fmt::format("{}; it is a part of {}", error.message(), place.part_of)};
   };
-  if (piece.bytes <= settings_.block_bytes) {
-    auto whole = read_piece(*bucket_, object, piece);
+  if (place.piece.bytes <= settings_.block_bytes) {
+    auto whole = read_piece(*bucket_, place.object, place.piece);
     if (!whole) return failed(whole.error());
     return std::make_shared<const ByteBuffer>(std::move(*whole));
   }
-  const std::uint64_t begin = number * settings_.block_bytes;
-  ByteBuffer bytes(std::min<std::uint64_t>(settings_.block_bytes, piece.bytes - begin));
-  const auto length = bucket_->read(object, begin, bytes);
+  ByteBuffer bytes(place.end - place.begin);
+  const auto length = bucket_->read(place.object, place.number * settings_.block_bytes, bytes);
   if (!length) return failed(length.error());
-  if (*length != bytes.size()) return failed(corruption(fmt::format("{}/{} ends too early", bucket_->name(), object)));
+  if (*length != bytes.size())
+    return failed(corruption(fmt::format("{}/{} ends too early", bucket_->name(), place.object)));
   return std::make_shared<const ByteBuffer>(std::move(bytes));
+}
+
+// ---------------------------------------------------------------- reading ahead
+
+// Doubled with each block, as long as it goes on, up to so many for each request that is made at once.
+std::size_t ObjectBlocks::blocks_ahead(const FileInBucket& file, const Place& place) {
+  constexpr std::size_t kMostSequences = 256;
+  constexpr std::size_t kForEachRequest = 2;
+  // What is read ahead stays until it is read.
+  const std::size_t most =
+      std::min<std::size_t>(kForEachRequest * settings_.parallel, settings_.cache_bytes / 4 / settings_.block_bytes);
+  const auto [found, is_new] = sequences_.try_emplace(place.part_of);
+  Sequence& sequence = found->second;
+  if (!is_new && place.begin == sequence.begin) return 0;
+  if (is_new || place.begin != sequence.end)
+    sequence.blocks_ahead = place.begin == 0 ? ended_ahead_ : 0;
+  else
+    sequence.blocks_ahead = std::clamp<std::size_t>(2 * sequence.blocks_ahead, 1, most);
+  sequence.begin = place.begin;
+  sequence.end = place.end;
+  const std::size_t ahead = sequence.blocks_ahead;
+  if (place.end == file.size()) ended_ahead_ = ahead;
+  if (sequences_.size() > kMostSequences) sequences_.clear();  // those that go on grow again
+  return ahead;
+}
+
+bool ObjectBlocks::is_wanted(const Key& key) const {
+  return !stopping_ && !asked_.contains(key) && !places_.contains(key) && (!no_answer_ || Clock::now() >= rests_until_);
+}
+
+void ObjectBlocks::read_ahead(const FileInBucket& file, const Place& place) {
+  if (settings_.parallel <= 1) return;
+  std::size_t ahead = 0;
+  {
+    const MutexLock lock(mutex_);
+    ahead = blocks_ahead(file, place);
+  }
+  for (std::uint64_t offset = place.end; ahead != 0 && offset < file.size(); --ahead) {
+    Place next = file.block_at(offset, settings_.block_bytes);
+    offset = next.end;
+    begin_reading(std::move(next));
+  }
+}
+
+void ObjectBlocks::begin_reading(Place place) {
+  Key key{place.object, place.number};
+  const MutexLock lock(mutex_);
+  if (!is_wanted(key) || !planned_.insert(key).second) return;
+  if (!readers_) readers_ = std::make_unique<ThreadPool>(settings_.parallel, "dedupfs-ahead");
+  readers_->submit([this, key = std::move(key), next = std::move(place)] {
+    bool is_still_wanted = false;
+    {
+      const MutexLock planned(mutex_);
+      is_still_wanted = is_wanted(key);
+    }
+    if (is_still_wanted) (void)get(next);  // who reads the block meets the failure again
+    const MutexLock planned(mutex_);
+    planned_.erase(key);
+    arrived_.notify_all();
+  });
+}
+
+void ObjectBlocks::finish_reading_ahead() {
+  const MutexLock lock(mutex_);
+  while (!planned_.empty()) arrived_.wait(mutex_);
 }
 
 void ObjectBlocks::keep(const Key& key, const Block& block) {
@@ -73,25 +146,31 @@ FileInBucket::FileInBucket(std::string path, RemoteFile file, std::string shown_
   }
 }
 
+ObjectBlocks::Place FileInBucket::block_at(std::uint64_t offset, std::uint32_t block_bytes) const {
+  const auto index = static_cast<std::size_t>(std::ranges::upper_bound(begins_, offset) - begins_.begin()) - 1;
+  const RemotePiece& piece = file_.pieces[index];
+  const std::uint64_t number = (offset - begins_[index]) / block_bytes;
+  const std::uint64_t begin = begins_[index] + number * block_bytes;
+  return {.object = piece_object(path_, begins_[index], piece),
+          .piece = piece,
+          .number = number,
+          .begin = begin,
+          .end = std::min(begin + block_bytes, begins_[index] + piece.bytes),
+          .part_of = shown_as_};
+}
+
 Result<std::size_t> FileInBucket::read_up_to(ObjectBlocks& blocks, std::uint64_t offset, MutableByteSpan out) const {
   std::size_t filled = 0;
   while (filled < out.size() && offset + filled < size_) {
-    DEDUPFS_ASSIGN(const std::size_t length, read_some(blocks, offset + filled, out.subspan(filled)));
+    const ObjectBlocks::Place place = block_at(offset + filled, blocks.block_bytes());
+    blocks.read_ahead(*this, place);
+    DEDUPFS_ASSIGN(const ObjectBlocks::Block block, blocks.get(place));
+    const auto in_block = static_cast<std::size_t>(offset + filled - place.begin);
+    const std::size_t length = std::min(out.size() - filled, block->size() - in_block);
+    std::memcpy(out.data() + filled, block->data() + in_block, length);
     filled += length;
   }
   return filled;
-}
-
-Result<std::size_t> FileInBucket::read_some(ObjectBlocks& blocks, std::uint64_t offset, MutableByteSpan out) const {
-  const auto index = static_cast<std::size_t>(std::ranges::upper_bound(begins_, offset) - begins_.begin()) - 1;
-  const RemotePiece& piece = file_.pieces[index];
-  const std::uint64_t in_piece = offset - begins_[index];
-  DEDUPFS_ASSIGN(const ObjectBlocks::Block block, blocks.get(piece_object(path_, begins_[index], piece), piece,
-                                                             in_piece / blocks.block_bytes(), shown_as_));
-  const auto in_block = static_cast<std::size_t>(in_piece % blocks.block_bytes());
-  const std::size_t length = std::min(out.size(), block->size() - in_block);
-  std::memcpy(out.data(), block->data() + in_block, length);
-  return length;
 }
 
 }  // namespace dedupfs

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <random>
 
 #include "remote/text.h"
@@ -23,16 +24,28 @@ bool is_container(std::string_view path) {
 bool is_table(std::string_view path) {
   return path.ends_with(".sst");
 }
+bool is_checkpoint(std::string_view path) {
+  return path.starts_with(kCheckpointsDirectory);
+}
+// Never changes, and has something at its end that no other file of that name has: the identity of a session, or a checksum of all of it.
+bool has_end_of_its_own(std::string_view path) {
+  return is_table(path) || is_checkpoint(path);
+}
 // The only files that the volume removes while it is captured. Nothing needs them.
 bool may_be_gone(std::string_view path) {
-  return path.starts_with(kCheckpointsDirectory);
+  return is_checkpoint(path);
+}
+
+Error while_shipping(const std::string& path, const Error& error) {
+  return error.with("shipping " + path);
 }
 
 Result<ByteBuffer> read_captured(Capture& capture, const CapturedFile& file, std::uint64_t offset,
                                  std::uint64_t length) {
   ByteBuffer bytes(length);
-  DEDUPFS_ASSIGN(const std::size_t filled, capture.read(file, offset, bytes));
-  if (filled != length) return corruption(fmt::format("{} was cut off while it was shipped", file.path));
+  const auto filled = capture.read(file, offset, bytes);
+  if (!filled) return while_shipping(file.path, filled.error());
+  if (*filled != length) return corruption(fmt::format("{} was cut off while it was shipped", file.path));
   return bytes;
 }
 
@@ -143,10 +156,7 @@ Result<void> Shipper::load() {
       position_.tried.clear();
     }
   }
-  if (next_sequence() != next_before) {
-    there_.clear();
-    is_listed_ = false;
-  }
+  if (next_sequence() != next_before) forget_there(/*is_listed=*/false);
   is_loaded_ = true;
   return {};
 }
@@ -157,12 +167,16 @@ Result<Shipper::Shipped> Shipper::ship(Capture& capture) {
     return Error{kFenced,
                  bucket_.name() +
                      ": this volume is a copy that does not write there; take over, if the other machine is to stop"};
-  report_ = {};
+  {
+    const MutexLock lock(put_);
+    report_ = {};
+  }
   for (;;) {
     if (!is_loaded_) DEDUPFS_TRY(load());
     DEDUPFS_ASSIGN(const HeadPut put, attempt(capture));
     if (put == HeadPut::kMade) break;
   }
+  const MutexLock lock(put_);
   report_.sequence = replica_ ? replica_->head.sequence : 0;
   return report_;
 }
@@ -177,15 +191,17 @@ Result<Shipper::HeadPut> Shipper::attempt(Capture& capture) {
   RemoteFiles changed;
   std::vector<std::string> dropped;
   std::vector<std::string> present;
+  TaskGroup puts(settings_.parallel.requests, settings_.parallel.memory, "dedupfs-put");
   for (const CapturedFile& file : capture.files()) {
     DEDUPFS_TRY(settings_.go_on());
-    auto shipped = ship_file(capture, file);
+    auto shipped = ship_file(capture, file, puts);
     if (!shipped && shipped.error().code() == ErrorCode::kNotFound && may_be_gone(file.path)) continue;
-    if (!shipped) return shipped.error().with("shipping " + file.path);
+    if (!shipped) return shipped.error();
     present.push_back(file.path);
     if (const RemoteFile* const before = known(file.path); before == nullptr || *before != *shipped)
       changed.emplace(file.path, std::move(*shipped));
   }
+  DEDUPFS_TRY(puts.finish());
   if (replica_)
     for (const auto& [path, file] : replica_->files)
       if (!std::ranges::binary_search(present, path)) dropped.push_back(path);
@@ -222,7 +238,7 @@ Head Shipper::next_head(std::vector<std::string> dropped, RemoteFiles changed) c
 
 // What is there of a file is gone on behind, if it still begins so. Small pieces are sent again together with what follows them, so a log
 // that grows a little each time has few pieces, of which each is longer than the next.
-Result<RemoteFile> Shipper::ship_file(Capture& capture, const CapturedFile& file) {
+Result<RemoteFile> Shipper::ship_file(Capture& capture, const CapturedFile& file, TaskGroup& puts) {
   RemoteFile shipped;
   std::uint64_t begin = 0;
   if (const RemoteFile* const before = known(file.path)) {
@@ -230,11 +246,11 @@ Result<RemoteFile> Shipper::ship_file(Capture& capture, const CapturedFile& file
     const bool is_as_long = known_bytes == file.bytes;
     if (is_as_long && is_container(file.path) && before->end_sum != RemoteFile::kUnfinished)
       return *before;  // numbers are never used twice
-    if (is_as_long && is_table(file.path)) {
+    if (is_as_long && has_end_of_its_own(file.path)) {
       DEDUPFS_ASSIGN(const std::uint64_t sum, end_sum(capture, file));
       if (sum == before->end_sum) return *before;
     }
-    if (known_bytes <= file.bytes && !is_table(file.path)) {
+    if (known_bytes <= file.bytes && !has_end_of_its_own(file.path)) {
       DEDUPFS_ASSIGN(const bool goes_on, begins_with(capture, file, *before));
       if (goes_on) {
         shipped.pieces = before->pieces;
@@ -250,9 +266,10 @@ Result<RemoteFile> Shipper::ship_file(Capture& capture, const CapturedFile& file
   }
   for (std::uint64_t offset = begin; offset < file.bytes;) {
     DEDUPFS_TRY(settings_.go_on());
-    DEDUPFS_ASSIGN(const ByteBuffer bytes,
-                   read_captured(capture, file, offset, std::min(settings_.piece_bytes, file.bytes - offset)));
-    DEDUPFS_ASSIGN(const RemotePiece piece, put_piece(file.path, offset, bytes));
+    const std::uint64_t length = std::min(settings_.piece_bytes, file.bytes - offset);
+    DEDUPFS_TRY(puts.await_room(length));
+    DEDUPFS_ASSIGN(ByteBuffer bytes, read_captured(capture, file, offset, length));
+    DEDUPFS_ASSIGN(const RemotePiece piece, put_piece(file.path, offset, std::move(bytes), puts));
     offset += piece.bytes;
     shipped.pieces.push_back(piece);
   }
@@ -260,37 +277,59 @@ Result<RemoteFile> Shipper::ship_file(Capture& capture, const CapturedFile& file
   return shipped;
 }
 
-Result<RemotePiece> Shipper::put_piece(const std::string& path, std::uint64_t offset, ByteSpan bytes) {
-  ObjectSource source = object_of(bytes);
+Result<RemotePiece> Shipper::put_piece(const std::string& path, std::uint64_t offset, ByteBuffer bytes,
+                                       TaskGroup& puts) {
+  const auto content = std::make_shared<const ByteBuffer>(std::move(bytes));
+  const ObjectSource source = object_of(*content);
   const RemotePiece piece{
-      .epoch = position_.epoch, .sequence = next_sequence(), .bytes = bytes.size(), .sha256 = source.sha256};
+      .epoch = position_.epoch, .sequence = next_sequence(), .bytes = source.size, .sha256 = source.sha256};
   const std::string object = piece_object(path, offset, piece);
-  DEDUPFS_ASSIGN(const bool is_put, is_there(object, bytes.size()));
+  DEDUPFS_ASSIGN(const bool is_put, is_there(object, piece.bytes));
   if (is_put) return piece;
+  DEDUPFS_TRY(puts.submit(piece.bytes, [this, path, object, source, content]() -> Result<void> {
+    const auto done = put_object(object, source);
+    return done ? done : while_shipping(path, done.error());
+  }));
+  return piece;
+}
+
+Result<void> Shipper::put_object(const std::string& object, const ObjectSource& source) {
   DEDUPFS_ASSIGN(const Bucket::Put put, bucket_.put_new(object, source));
   if (put == Bucket::Put::kOther)
     return corruption(fmt::format("{}/{} has other bytes than its name says; remove it", bucket_.name(), object));
-  there_.emplace(object, bytes.size());
+  const MutexLock lock(put_);
+  there_.emplace(object, source.size);
   ++report_.objects;
-  report_.bytes += bytes.size();
-  settings_.when_put(bytes.size());
-  return piece;
+  report_.bytes += source.size;
+  settings_.when_put(source.size);
+  return {};
 }
 
 // What was put before, when no head came of it.
 Result<bool> Shipper::is_there(const std::string& object, std::uint64_t bytes) {
-  if (!is_listed_ && report_.bytes >= kWorthListing) {
-    for (const std::string_view prefix : kPiecePrefixes)
-      DEDUPFS_TRY(bucket_.list(
-          fmt::format("{}{:08}/", prefix, position_.epoch), "", [&](const Bucket::Object& found) -> Result<void> {
-            if (const auto origin = parse_piece_object(found.name); origin && origin->sequence == next_sequence())
-              there_.emplace(found.name, found.size);
-            return settings_.go_on();
-          }));
-    is_listed_ = true;
-  }
+  const MutexLock lock(put_);
+  if (!is_listed_ && report_.bytes >= kWorthListing) DEDUPFS_TRY(list_there());
   const auto found = there_.find(object);
   return found != there_.end() && found->second == bytes;
+}
+
+Result<void> Shipper::list_there() {
+  for (const std::string_view prefix : kPiecePrefixes)
+    DEDUPFS_TRY(bucket_.list(
+        fmt::format("{}{:08}/", prefix, position_.epoch), "", [&](const Bucket::Object& found) -> Result<void> {
+          put_.assert_held();
+          if (const auto origin = parse_piece_object(found.name); origin && origin->sequence == next_sequence())
+            there_.emplace(found.name, found.size);
+          return settings_.go_on();
+        }));
+  is_listed_ = true;
+  return {};
+}
+
+void Shipper::forget_there(bool is_listed) {
+  const MutexLock lock(put_);
+  there_.clear();
+  is_listed_ = is_listed;
 }
 
 Result<Shipper::HeadPut> Shipper::put_head(const Head& head, const std::string& bytes) {
@@ -310,9 +349,9 @@ Result<Shipper::HeadPut> Shipper::put_head(const Head& head, const std::string& 
   DEDUPFS_TRY(advance(*replica_, {.head = head, .sha256 = source.sha256, .bytes = bytes.size()}));
   position_.head = trying;
   position_.tried.clear();
-  there_.clear();
-  is_listed_ = true;  // nobody but this process puts anything for the next one
+  forget_there(/*is_listed=*/true);  // nobody but this process puts anything for the next one
   is_loaded_ = true;
+  const MutexLock lock(put_);
   report_.head_bytes = bytes.size();
   return HeadPut::kMade;
 }

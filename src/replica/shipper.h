@@ -7,7 +7,7 @@
 // Fencing: a head that somebody else has put ends the shipping for good. Whoever wants to write to the bucket instead of another machine
 // takes over: with a new epoch, and a head that says so. From then on the head of the other one fails.
 //
-// Threads:   one at a time; is_fenced() from any thread.
+// Threads:   one at a time; is_fenced() from any thread. Pieces are put by several threads at once.
 // Ownership: the bucket and the store of positions must outlive it.
 // Failure:   kFenced below: another machine writes to the bucket. Every other failure leaves what was shipped, and ship() may be
 //            called again.
@@ -23,9 +23,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/go_on.h"
+#include "base/mutex.h"
+#include "base/task_group.h"
 #include "remote/bucket.h"
 #include "replica/head.h"
+#include "replica/parallel.h"
 #include "replica/replica.h"
 #include "store/volume/capture.h"
 
@@ -63,8 +67,9 @@ class Shipper {
     Save save;  // makes a position durable
     Clock now = std::chrono::system_clock::now;
     GoOn go_on = [] { return Result<void>(); };
-    std::function<void(std::uint64_t bytes)> when_put = [](std::uint64_t) {};
+    std::function<void(std::uint64_t bytes)> when_put = [](std::uint64_t) {};  // one call at a time, from any thread
     std::uint64_t piece_bytes = kMaxPieceBytes;
+    Parallel parallel;
   };
   struct Shipped {
     std::uint64_t sequence = 0;    // of the head that has it; 0: nothing was shipped yet
@@ -105,9 +110,12 @@ class Shipper {
   Result<HeadPut> attempt(Capture& capture);
   std::uint64_t next_sequence() const { return replica_ ? replica_->head.sequence + 1 : 1; }
   const RemoteFile* known(const std::string& path) const;
-  Result<RemoteFile> ship_file(Capture& capture, const CapturedFile& file);
-  Result<RemotePiece> put_piece(const std::string& path, std::uint64_t offset, ByteSpan bytes);
-  Result<bool> is_there(const std::string& object, std::uint64_t bytes);
+  Result<RemoteFile> ship_file(Capture& capture, const CapturedFile& file, TaskGroup& puts);
+  Result<RemotePiece> put_piece(const std::string& path, std::uint64_t offset, ByteBuffer bytes, TaskGroup& puts);
+  Result<void> put_object(const std::string& object, const ObjectSource& source) DEDUPFS_EXCLUDES(put_);
+  Result<void> list_there() DEDUPFS_REQUIRES(put_);
+  Result<bool> is_there(const std::string& object, std::uint64_t bytes) DEDUPFS_EXCLUDES(put_);
+  void forget_there(bool is_listed) DEDUPFS_EXCLUDES(put_);
   Head next_head(std::vector<std::string> dropped, RemoteFiles changed) const;
   Result<HeadPut> put_head(const Head& head, const std::string& bytes);
   Error fenced(const std::string& why);
@@ -118,10 +126,11 @@ class Shipper {
   std::optional<Replica> replica_;
   bool is_loaded_ = false;  // replica_ is what the bucket has
   std::atomic<bool> is_fenced_ = false;
+  Mutex put_;
   // Pieces for the next head that are in the bucket already, with their sizes.
-  std::map<std::string, std::uint64_t> there_;
-  bool is_listed_ = false;  // those that another process has put are in it, too
-  Shipped report_;
+  std::map<std::string, std::uint64_t> there_ DEDUPFS_GUARDED_BY(put_);
+  bool is_listed_ DEDUPFS_GUARDED_BY(put_) = false;  // those that another process has put are in it, too
+  Shipped report_ DEDUPFS_GUARDED_BY(put_);
 };
 
 }  // namespace dedupfs

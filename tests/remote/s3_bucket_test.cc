@@ -71,6 +71,17 @@ TEST_F(S3BucketTest, TriesAgainWhatFailsByChance) {
   EXPECT_EQ(server->count("DELETE"), 2);
 }
 
+TEST_F(S3BucketTest, GivesABucketWithObjectLockTheChecksumThatItWants) {
+  begin({{"object_lock", true}});
+  EXPECT_EQ(put("a", "0123456789").value(), Put::kMade);
+  EXPECT_EQ(server->count("PUT"), 2);
+  EXPECT_EQ(put("b", "").value(), Put::kMade);  // from now on with the first try
+  EXPECT_EQ(put("b", "other").value(), Put::kOther);
+  EXPECT_EQ(server->count("PUT"), 4);
+  EXPECT_EQ(content("a").value(), "0123456789");
+  EXPECT_TRUE(probe(*bucket));
+}
+
 TEST_F(S3BucketTest, KnowsItsOwnObjectWhenTheAnswerWasLost) {
   begin_with({"PUT:1:lose", "PUT:3:lose", "DELETE:1:lose"});
   EXPECT_EQ(put("a", "mine").value(), Put::kSame);

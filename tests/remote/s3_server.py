@@ -13,6 +13,7 @@ GET /-/got the names of the objects that were read. They need no signature. The 
 "bucket".
 """
 import argparse
+import base64
 import datetime
 import hashlib
 import hmac
@@ -42,6 +43,7 @@ DEFAULTS = {
     "empty_pages": 0,            # a listing begins with so many
     "ignore_conditions": False,
     "drop_metadata": False,      # forgets x-amz-meta-*
+    "object_lock": False,        # takes no object without x-amz-checksum-sha256
     "fill": 0,                   # so many objects are there: fill/00000, ...
     "marker": "",                # an empty object of this key is there
     "expires_in": 3600,          # of the metadata service's keys; 0: it does not answer; negative: nonsense
@@ -258,6 +260,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         key = self.key()
         if not key:
             raise Refusal(409, "BucketAlreadyOwnedByYou")
+        checksum = self.headers.get("x-amz-checksum-sha256", "")
+        if not checksum and self.store.settings["object_lock"]:
+            raise Refusal(400, "InvalidRequest", "Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock "
+                                                 "parameters")
+        if checksum and checksum != base64.b64encode(hashlib.sha256(self.body).digest()).decode():
+            raise Refusal(400, "BadDigest", "The x-amz-checksum-sha256 you specified did not match what we received")
         metadata = {name.lower(): value for name, value in self.headers.items() if name.lower().startswith("x-amz-meta-")}
         if self.store.settings["drop_metadata"]:
             metadata = {}

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <future>
 #include <string>
 
 #include "fake_image.h"
@@ -80,7 +82,7 @@ TEST_F(CloneTest, OneThatWasInterruptedIsNoVolumeAndGoesOn) {
   for (int pieces = 0; pieces < kPieces; ++pieces) {
     EXPECT_FALSE(clone_until(pieces)) << pieces;
     EXPECT_FALSE(fs::exists(clone_ / "superblock.json")) << pieces;
-    EXPECT_EQ(find_unfinished_clone(*folder_at(clone_)).value(), kVolumeUuid);
+    EXPECT_EQ(find_unfinished_clone(*folder_at(clone_)).value(), kImageUuid);
   }
   EXPECT_EQ(pieces_read(), 1u) << "only the superblock was missing";
   EXPECT_EQ(files_there(), files_);
@@ -132,6 +134,38 @@ TEST_F(CloneTest, AnotherVolumeGoesElsewhere) {
   ASSERT_FALSE(cloned);
   EXPECT_EQ(cloned.error().code(), ErrorCode::kNotEmpty);
   EXPECT_THAT(cloned.error().message(), HasSubstr("another uuid"));
+}
+
+TEST_F(CloneTest, FilesAreReadSideBySide) {
+  ship(files_);
+  std::atomic<int> begun = 0;
+  std::promise<void> both;
+  const auto both_begun = both.get_future().share();
+  bucket_.set_hook([&](const MemoryBucket::Call& call, MemoryBucket::When when) {
+    if (call.operation != MemoryBucket::Operation::kRead || when != MemoryBucket::When::kBefore ||
+        !parse_piece_object(call.object))
+      return;
+    if (++begun == 2) both.set_value();
+    both_begun.wait();  // for ever, if one came after the other
+  });
+  std::uint64_t written = 0;
+  ASSERT_TRUE(clone({.when_written = [&](std::uint64_t bytes) { written += bytes; }, .parallel = {.requests = 2}}));
+  EXPECT_EQ(files_there(), files_);
+  std::uint64_t all = 0;
+  for (const auto& [path, content] : files_) all += content.size();
+  EXPECT_EQ(written, all);
+}
+
+TEST_F(CloneTest, OneOfWhichAnObjectIsMissingBesideOthersIsNoVolume) {
+  ship(files_);
+  const auto replica = *load_replica(bucket_).value();
+  const RemoteFile& file = replica.files.at("containers/00000002.container");
+  const std::string object = piece_object("containers/00000002.container", 0, file.pieces.at(0));
+  ASSERT_TRUE(bucket_.remove(object));
+  const auto cloned = clone({.parallel = {.requests = 4}});
+  ASSERT_FALSE(cloned);
+  EXPECT_THAT(cloned.error().message(), HasSubstr(object));
+  EXPECT_FALSE(files_there().contains("superblock.json"));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 
 namespace dedupfs {
 
-inline constexpr const char* kVolumeUuid = "01234567-89ab-4def-8123-456789abcdef";
+inline constexpr const char* kImageUuid = "01234567-89ab-4def-8123-456789abcdef";
 
 using Files = std::map<std::string, std::string>;
 
@@ -54,13 +54,14 @@ struct Writer {
   explicit Writer(Bucket& its_bucket, RemotePosition from = {}) : bucket(its_bucket), saved(std::move(from)) {}
 
   Shipper::Settings settings() {
-    return {.volume = kVolumeUuid,
+    return {.volume = kImageUuid,
             .save = [this](const RemotePosition& position) -> Result<void> {
               saved = position;
               return {};
             },
             .now = [this] { return std::chrono::system_clock::time_point(std::chrono::seconds(seconds)); },
-            .piece_bytes = 64};
+            .piece_bytes = 64,
+            .parallel = {.requests = parallel}};
   }
   Result<void> attach() {
     DEDUPFS_ASSIGN(saved, Shipper::attach(bucket, "test"));
@@ -85,6 +86,7 @@ struct Writer {
   Bucket& bucket;
   RemotePosition saved;
   std::int64_t seconds = 1'700'000'000;
+  std::size_t parallel = 1;
 
  private:
   std::optional<Shipper> shipper_;

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
+
 #include "base/scratch_backing.h"
 #include "fake_image.h"
+#include "replica/replica_check.h"
 #include "support/memory_bucket.h"
 
 namespace dedupfs {
@@ -466,15 +470,66 @@ TEST_F(ShipperTest, ACloneOfADamagedObjectNamesItAndIsNoVolume) {
   EXPECT_THAT(cloned.error().message(), HasSubstr(object));
   EXPECT_FALSE(folder->exists("superblock.json").value());
   std::vector<std::string> bad;
-  const auto check = check_replica(
-      bucket_, replica, false, [] { return Result<void>(); },
-      [&](const Error& error) -> Result<void> {
-        bad.push_back(error.message());
-        return {};
-      });
+  const auto check = check_replica(bucket_, replica, {.visit = [&](const Error& error, bool) -> Result<void> {
+                                     bad.push_back(error.message());
+                                     return {};
+                                   }});
   ASSERT_TRUE(check);
   EXPECT_EQ(check->bad, 1u);
   EXPECT_THAT(bad, ElementsAre(HasSubstr(object)));
+}
+
+TEST_F(ShipperTest, PiecesAreSentSideBySide) {
+  writer_.parallel = 2;
+  std::atomic<int> begun = 0;
+  std::promise<void> both;
+  const auto both_begun = both.get_future().share();
+  bucket_.set_hook([&](const MemoryBucket::Call& call, MemoryBucket::When when) {
+    if (call.operation != Operation::kPut || when != MemoryBucket::When::kBefore || !parse_piece_object(call.object))
+      return;
+    if (++begun == 2) both.set_value();
+    both_begun.wait();  // for ever, if one came after the other
+  });
+
+  const auto shipped = ship(files_);
+
+  EXPECT_EQ(shipped.objects, pieces().size());
+  expect_bucket_has(files_);
+}
+
+TEST_F(ShipperTest, APieceThatFailsBesideOthersIsNamedAndTheNextShipSendsWhatIsLacking) {
+  writer_.parallel = 4;
+  std::atomic<int> puts = 0;
+  bucket_.set_fault([&](const MemoryBucket::Call& call) {
+    const bool is_piece = call.operation == Operation::kPut && parse_piece_object(call.object).has_value();
+    if (is_piece) ++puts;
+    return is_piece && call.object.starts_with("i/") && call.object.find("CURRENT") != std::string::npos ? Fault::kFails
+                                                                                                         : Fault::kNone;
+  });
+  const auto failed = writer_.ship(files_);
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message(), HasSubstr("shipping index/CURRENT"));
+  EXPECT_FALSE(load_replica(bucket_).value());
+  const std::size_t there = pieces().size();
+
+  bucket_.set_fault({});
+  const auto shipped = ship(files_);
+
+  expect_bucket_has(files_);
+  EXPECT_EQ(shipped.objects, pieces().size() - there);
+}
+
+TEST_F(ShipperTest, ACheckpointThatIsThereIsNotReadAgain) {
+  Files files = files_;
+  files["checkpoints/0000000007.checkpoint"] = std::string(100'000, 'c');
+  ship(files);
+  FakeImage image(files);
+  ASSERT_TRUE(writer_.shipper().ship(image));
+  EXPECT_LT(image.bytes_read, 10'000u);
+
+  files["checkpoints/0000000007.checkpoint"].back() = 'd';  // another one of that number, after a crash
+  ship(files);
+  expect_bucket_has(files);
 }
 
 }  // namespace

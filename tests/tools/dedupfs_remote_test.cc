@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "dedupfs_stat.h"
@@ -12,6 +14,7 @@
 #include "mkfs_dedupfs.h"
 #include "outcome.h"
 #include "replica/head.h"
+#include "replica/replica.h"
 #include "store/volume/capture.h"
 #include "support/memory_bucket.h"
 #include "support/temp_dir.h"
@@ -180,6 +183,69 @@ TEST_F(EncryptedRemoteTest, NoKeyIsNeededToShipAndCloneAnEncryptedVolume) {
   EXPECT_EQ(outcome_of(run_stat, {"--key-file", first_, clone}).exit_code, 0);
   EXPECT_EQ(outcome_of(run_stat, {"--key-file", first_, volume_}).exit_code, 0)
       << "the file remote.json is in nobody's way";
+}
+
+TEST_F(RemoteToolTest, WhatTheBucketHasLostIsPutBackFromTheVolume) {
+  attach();
+  ASSERT_EQ(run({"push", volume_}).exit_code, 0);
+  const MemoryObjects::Image before = objects_->image();
+  std::vector<std::string> pieces;
+  for (const std::string& name : objects_->names())
+    if (parse_piece_object(name)) pieces.push_back(name);
+  objects_->erase(pieces.at(0));
+  std::string damaged = *before.at(pieces.at(1)).bytes;
+  damaged[0] = static_cast<char>(damaged[0] ^ 1);
+  objects_->set(pieces.at(1), damaged);
+  EXPECT_EQ(run({"verify", "--repair", kAddress}).exit_code, 1) << "it has no folder to take it from";
+
+  const auto check = json({"verify", "--read-data", "--repair", volume_}).at("check");
+
+  EXPECT_EQ(check.at("bad_objects"), 2);
+  EXPECT_EQ(check.at("put_back"), 2);
+  EXPECT_THAT(check.at("findings").at(0).get<std::string>(), HasSubstr("it was put back"));
+  for (const std::string& name : pieces) EXPECT_EQ(*objects_->image().at(name).bytes, *before.at(name).bytes) << name;
+  EXPECT_EQ(json({"verify", "--read-data", kAddress}).at("check").at("bad_objects"), 0);
+}
+
+TEST_F(RemoteToolTest, WhatTheVolumeHasNotEitherIsNotPutBack) {
+  attach();
+  ASSERT_EQ(run({"push", volume_}).exit_code, 0);
+  const Replica replica = *load_replica(*std::make_unique<MemoryBucket>(objects_, kAddress)).value();
+  const auto& [path, file] = *std::ranges::find_if(replica.files, [](const auto& entry) {
+    return entry.first.starts_with("index/") && entry.first.ends_with(".log") && !entry.second.pieces.empty();
+  });
+  objects_->erase(piece_object(path, 0, file.pieces.at(0)));
+  std::ofstream(volume_ + "/" + path, std::ios::trunc) << "another content";
+
+  const Outcome check = run({"verify", "--repair", volume_});
+
+  EXPECT_EQ(check.exit_code, 4);
+  EXPECT_THAT(check.out, HasSubstr("0 of them were put back"));
+  EXPECT_FALSE(objects_->image().contains(piece_object(path, 0, file.pieces.at(0))));
+}
+
+TEST_F(RemoteToolTest, HowTheStoreIsReachedCanBeChanged) {
+  attach();
+  ASSERT_EQ(run({"push", volume_}).exit_code, 0);
+  EXPECT_EQ(json({"set", volume_, "--endpoint", "https://new.example.org"}).at("endpoint"), "https://new.example.org");
+  EXPECT_EQ(json({"set", volume_, "--rate", "1m"}).at("endpoint"), "https://new.example.org") << "the rest stays";
+  EXPECT_EQ(json({"status", volume_}).at("endpoint"), "https://new.example.org");
+  EXPECT_EQ(json({"push", volume_}).at("role"), "writer");
+
+  for (const char* const option : {"--endpoint=https://other", "--rate=1m"}) {
+    const Outcome refused = run({"status", volume_, option});
+    EXPECT_EQ(refused.exit_code, 1) << option;
+  }
+}
+
+TEST_F(RemoteToolTest, ObjectsAreMovedSideBySide) {
+  attach();
+  EXPECT_EQ(run({"push", volume_, "--parallel", "8"}).exit_code, 0);
+  EXPECT_EQ(run({"verify", volume_, "--read-data", "--parallel=8"}).exit_code, 0);
+  EXPECT_EQ(run({"clone", kAddress, clone_, "--parallel=8"}).exit_code, 0);
+  EXPECT_EQ(outcome_of(run_stat, {clone_}).exit_code, 0);
+  EXPECT_EQ(run({"push", volume_, "--parallel=0"}).exit_code, 1);
+  EXPECT_EQ(run({"push", volume_, "--parallel=65"}).exit_code, 1);
 }
 
 }  // namespace

@@ -108,7 +108,7 @@ std::vector<Tool> all_tools() {
        1,
        2,
        "dedupfs-remote.8",
-       {"attach", "push", "status", "verify", "usage", "clone", "takeover"}},
+       {"attach", "set", "push", "status", "verify", "usage", "clone", "takeover"}},
       {"dedupfs-report", run_report, 1, 2, "dedupfs-report.1"},
       {"dedupfs-scrub",
        [](Arguments arguments, std::ostream& out, std::ostream& err) { return run_scrub(arguments, out, err); }, 1, 2},

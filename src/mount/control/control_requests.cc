@@ -1,5 +1,7 @@
 #include "mount/control/control_requests.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -139,10 +141,22 @@ Result<ReclaimRequest> reclaim_request_of(const nlohmann::json& request) {
   return unknown_action(action, "reclaim");
 }
 
+Result<std::optional<std::chrono::hours>> grace_of(const nlohmann::json& request) {
+  constexpr std::uint64_t kMostHours = 366 * 24;
+  if (!request.contains("grace_hours")) return std::optional<std::chrono::hours>();
+  const auto hours = request.at("grace_hours").get<std::uint64_t>();
+  if (hours > kMostHours) return invalid_argument(fmt::format("grace_hours: {} is more than {}", hours, kMostHours));
+  return std::optional(std::chrono::hours(hours));
+}
+
 Result<RemoteRequest> remote_request_of(const nlohmann::json& request) {
   const std::string action = request.at("action").get<std::string>();
   if (action == "status") return RemoteRequest{RemoteRequest::Action::kStatus};
-  if (action == "push") return RemoteRequest{RemoteRequest::Action::kPush};
+  if (action == "push") {
+    RemoteRequest push{RemoteRequest::Action::kPush};
+    DEDUPFS_ASSIGN(push.grace, grace_of(request));
+    return push;
+  }
   return unknown_action(action, "replication");
 }
 

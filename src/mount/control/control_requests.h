@@ -4,6 +4,7 @@
 // Failure: kInvalidArgument; a nlohmann::json::exception for missing values and wrong types, which ControlServer answers.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -81,11 +82,12 @@ struct ReclaimRequest {
 };
 Result<ReclaimRequest> reclaim_request_of(const nlohmann::json& request);
 
-// {"command": "remote", "action": "push"}
+// {"command": "remote", "action": "push", "grace_hours": 24}
 struct RemoteRequest {
   enum class Action { kStatus, kPush };
 
   Action action = Action::kStatus;
+  std::optional<std::chrono::hours> grace = std::nullopt;  // of kPush
 };
 Result<RemoteRequest> remote_request_of(const nlohmann::json& request);
 

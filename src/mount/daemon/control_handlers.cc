@@ -210,7 +210,7 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
                "the mounted volume is not shipped: it is read-only or a copy, or was attached after the mount"};
          DEDUPFS_ASSIGN(const RemoteRequest remote, remote_request_of(asked));
          Json answer;
-         if (remote.action == RemoteRequest::Action::kPush) answer["awaited_tries"] = shipper->ship_soon();
+         if (remote.action == RemoteRequest::Action::kPush) answer["awaited_tries"] = shipper->ship_soon(remote.grace);
          answer["remote"] = replication_json(shipper);
          return answer;
        }},

@@ -248,7 +248,10 @@ Result<std::unique_ptr<BackgroundShipper>> start_shipper(Filesystem& filesystem,
   auto shipper =
       BackgroundShipper::start(filesystem.volume(), [&filesystem] { return filesystem.sync_what_fits(); },
                                {.lag = request.options.remote_lag,
+                                .grace = std::chrono::hours(request.options.remote_grace_hours),
                                 .cache_bytes = request.options.remote_cache_bytes,
+                                .parallel = {.requests = static_cast<std::size_t>(request.options.remote_parallel),
+                                             .memory = memory_limits().shipping},
                                 .when_fenced = [&filesystem](const Error& fenced) { filesystem.end_changes(fenced); }});
   const bool is_remote = request.options.durability == Durability::kRemote;
   if ((is_remote || request.options.remote_cache_bytes != 0) && shipper && *shipper == nullptr)

@@ -86,6 +86,7 @@ MemoryLimits memory_limits_for(std::uint64_t memory_bytes, std::size_t cpus) {
       .index = std::max(sixteenth, of_large),
       .dirty = sixteenth,
       .waiting_regions = share(64, 4 * kMiB, 32 * kMiB),
+      .shipping = share(16, 16 * kMiB, 144 * kMiB),
       .group = share(64, 8 * kMiB, 64 * kMiB),
       .malloc_arenas = memory_bytes <= 2 * kGiB ? 2 : std::max<std::size_t>(2, cpus),
       .malloc_mmap_threshold = memory_bytes <= 256 * kMiB ? std::size_t{128} << 10 : 0,

@@ -16,6 +16,7 @@ struct MemoryLimits {
   std::uint64_t index = 0;            // of -o index_mem=
   std::uint64_t dirty = 0;            // of -o dirty=
   std::uint64_t waiting_regions = 0;  // compressed and written in the background
+  std::uint64_t shipping = 0;         // pieces of files on their way to a bucket
   std::uint64_t group =
       0;  // uncommitted metadata; a commit starts at this size, operations wait at four times this size
   std::size_t malloc_arenas = 0;

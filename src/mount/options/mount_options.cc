@@ -173,6 +173,12 @@ const std::vector<OwnOption>& own_options() {
                   "volume in a bucket: memory for its blocks (default: as for cache)",
                   "SIZE"),
       number_option(
+          "remote_parallel", &MountOptions::remote_parallel, 1, 64,
+          "objects that are sent to a bucket at once, or blocks that are read ahead from there; 1: nothing is "
+          "read ahead"),
+      number_option("remote_grace", &MountOptions::remote_grace_hours, 0, 366 * 24,
+                    "hours after which an object is deleted from the bucket that the volume no longer needs"),
+      number_option(
           "remote_payback", &MountOptions::payback_months, 0, 120,
           "months in which a reclaim must save what it costs to fetch from the bucket what it stores anew; 0: it "
           "fetches nothing"),

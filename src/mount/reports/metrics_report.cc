@@ -56,9 +56,12 @@ constexpr Metric kLastScrub[] = {
 constexpr Metric kOfRemote[] = {
     {"dedupfs_remote_lacking_bytes", "lacking_bytes", "Bytes of containers that the bucket has not got."},
     {"dedupfs_remote_evicted_containers", "evicted_containers", "Containers of which most is in the bucket only."},
+    {"dedupfs_remote_shipped_timestamp_seconds", "captured_unix_seconds", "Of when the state is that the bucket has."},
+};
+
+constexpr Metric kCountersOfRemote[] = {
     {"dedupfs_remote_fetches_total", "fetches", "Blocks that readers needed from the bucket since the mount."},
     {"dedupfs_remote_fetched_bytes_total", "fetched_bytes", "Bytes of these blocks."},
-    {"dedupfs_remote_shipped_timestamp_seconds", "captured_unix_seconds", "Of when the state is that the bucket has."},
 };
 
 // Of the object "performance": a metric for each key, with a sample for each object of a list.
@@ -251,6 +254,7 @@ std::string metrics_text(const nlohmann::json& statistics, const MetricsContext&
              *context.available_bytes);
   if (const nlohmann::json remote = statistics.value("remote", nlohmann::json()); !remote.is_null()) {
     text.add_all("gauge", kOfRemote, remote);
+    text.add_all("counter", kCountersOfRemote, remote);
     text.add("gauge", {"dedupfs_remote_fenced", "", "Whether another machine writes to the bucket."},
              remote.at("role") == "fenced");
   }

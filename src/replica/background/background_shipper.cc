@@ -29,7 +29,7 @@ Result<std::unique_ptr<BackgroundShipper>> BackgroundShipper::start(Volume& volu
   if (record->position.epoch == 0 || volume.read_only()) return std::unique_ptr<BackgroundShipper>();
   std::unique_ptr<ContainerEvictor> evictor;
   if (settings.cache_bytes != 0) {
-    DEDUPFS_ASSIGN(evictor, ContainerEvictor::start(volume, settings.cache_bytes));
+    DEDUPFS_ASSIGN(evictor, ContainerEvictor::start(volume, settings.cache_bytes, settings.parallel.requests));
   }
   return std::unique_ptr<BackgroundShipper>(new BackgroundShipper(
       volume, std::move(commit), std::move(settings), std::move(*record), std::move(on_disk), std::move(evictor)));
@@ -96,11 +96,12 @@ void BackgroundShipper::run() {
   }
 }
 
-std::uint64_t BackgroundShipper::ship_soon() {
+std::uint64_t BackgroundShipper::ship_soon(std::optional<std::chrono::hours> grace) {
   std::uint64_t done = 0;
   {
     const MutexLock lock(mutex_);
     is_asked_ = true;
+    if (grace) asked_grace_ = grace;
     done = status_.tries + (status_.is_shipping ? 2 : 1);  // one that runs may have begun too early
   }
   wakeup_.notify_all();
@@ -137,7 +138,10 @@ Result<Shipper::Shipped> BackgroundShipper::ship(const GoOn& go_on) {
     status_.is_shipping = true;
     this_try = ++begun_tries_;
   }
-  go_on_ = go_on;
+  {
+    const MutexLock lock(asking_);
+    go_on_ = go_on;
+  }
   auto shipped = guarded([&] {
     shipping_.assert_held();
     return capture_and_ship();
@@ -149,35 +153,41 @@ Result<Shipper::Shipped> BackgroundShipper::ship(const GoOn& go_on) {
       shipping_.assert_held();
       evict_surplus();
     });
+  const MutexLock lock(asking_);
   go_on_ = nullptr;
   return shipped;
 }
 
-Result<Shipper::Shipped> BackgroundShipper::capture_and_ship() {
+Result<void> BackgroundShipper::go_on() {
+  const MutexLock one_at_a_time(asking_);
+  return go_on_ ? go_on_() : Result<void>();
+}
+
+Result<void> BackgroundShipper::open_shipper() {
   if (!bucket_) {
-    DEDUPFS_ASSIGN(bucket_, settings_.open(record_.where, [this]() -> Result<void> {
-      shipping_.assert_held();  // the bucket is asked by who ships
-      return go_on_ ? go_on_() : Result<void>();
-    }));
+    DEDUPFS_ASSIGN(bucket_, settings_.open(record_.where, [this] { return go_on(); }));
   }
-  if (!shipper_)
-    shipper_ =
-        std::make_unique<Shipper>(*bucket_, record_.position,
-                                  Shipper::Settings{.volume = record_.volume,
-                                                    .save = [this](const RemotePosition& position) -> Result<void> {
-                                                      shipping_.assert_held();
-                                                      record_.position = position;
-                                                      return save_remote_record(*on_disk_, record_);
-                                                    },
-                                                    .go_on = [this]() -> Result<void> {
-                                                      shipping_.assert_held();
-                                                      return go_on_ ? go_on_() : Result<void>();
-                                                    },
-                                                    .when_put =
-                                                        [this](std::uint64_t bytes) {
-                                                          const MutexLock lock(mutex_);
-                                                          status_.shipped_bytes += bytes;
-                                                        }});
+  if (shipper_) return {};
+  const auto save = [this](const RemotePosition& position) -> Result<void> {
+    shipping_.assert_held();
+    record_.position = position;
+    return save_remote_record(*on_disk_, record_);
+  };
+  const auto when_put = [this](std::uint64_t bytes) {
+    const MutexLock lock(mutex_);
+    status_.shipped_bytes += bytes;
+  };
+  shipper_ = std::make_unique<Shipper>(*bucket_, record_.position,
+                                       Shipper::Settings{.volume = record_.volume,
+                                                         .save = save,
+                                                         .go_on = [this] { return go_on(); },
+                                                         .when_put = when_put,
+                                                         .parallel = settings_.parallel});
+  return {};
+}
+
+Result<Shipper::Shipped> BackgroundShipper::capture_and_ship() {
+  DEDUPFS_TRY(open_shipper());
   const auto now = std::chrono::system_clock::now();
   DEDUPFS_TRY(commit_());
   const std::uint32_t next_container = volume_.containers().next_container();
@@ -197,22 +207,27 @@ Result<Shipper::Shipped> BackgroundShipper::capture_and_ship() {
     first_lacking_ = first_lacking;
     bytes_there_ = bytes_there;
   }
-  if (std::chrono::steady_clock::now() >= next_collection_) {
-    next_collection_ = std::chrono::steady_clock::now() + settings_.between_collections;
-    if (const auto collected = shipper_->collect(settings_.grace); !collected)
-      spdlog::warn("nothing is deleted from the bucket: {}", collected.error().message());
-  }
+  collect();
   return shipped;
+}
+
+void BackgroundShipper::collect() {
+  std::optional<std::chrono::hours> asked;
+  {
+    const MutexLock lock(mutex_);
+    asked = std::exchange(asked_grace_, std::nullopt);
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (!asked && now < next_collection_) return;
+  next_collection_ = now + settings_.between_collections;
+  if (const auto collected = shipper_->collect(asked.value_or(settings_.grace)); !collected)
+    spdlog::warn("nothing is deleted from the bucket: {}", collected.error().message());
 }
 
 // What was shipped is shipped, whatever becomes of the cache.
 void BackgroundShipper::evict_surplus() {
   if (!evictor_ || !shipper_->replica()) return;
-  const auto go_on = [this]() -> Result<void> {
-    shipping_.assert_held();
-    return go_on_ ? go_on_() : Result<void>();
-  };
-  const auto evicted = evictor_->evict_surplus(shipper_->replica()->files, go_on);
+  const auto evicted = evictor_->evict_surplus(shipper_->replica()->files, [this] { return go_on(); });
   if (!evicted && evicted.error().code() != ErrorCode::kInterrupted)
     spdlog::warn("containers stay on this disk: {}", evicted.error().message());
   if (evicted && evicted->containers != 0)

@@ -33,6 +33,7 @@ class BackgroundShipper {
     std::chrono::milliseconds between_collections = std::chrono::hours(1);
     // What containers may take on this machine: others are evicted when the bucket has them. 0: all stay.
     std::uint64_t cache_bytes = 0;
+    Parallel parallel;
     OpenBucket open = open_bucket;
     // Another machine writes there. Called once, on the thread that found it.
     std::function<void(const Error&)> when_fenced = [](const Error&) {};
@@ -64,8 +65,8 @@ class BackgroundShipper {
 
   // Ships now what was written before the call. `go_on` may end it.
   Result<Shipper::Shipped> ship_now(const GoOn& go_on);
-  // The same in the background. When status() has so many tries, it is done.
-  std::uint64_t ship_soon();
+  // The same in the background. When status() has so many tries, it is done. `grace`: then what was dropped longer ago is deleted at once.
+  std::uint64_t ship_soon(std::optional<std::chrono::hours> grace = {});
   // Returns when the bucket has what was durable in the volume before the call. Those who wait share a ship. The error of the first try
   // that began after the call; kInterrupted if the thread ends; at once if the volume is fenced.
   Result<void> await_shipped();
@@ -83,6 +84,9 @@ class BackgroundShipper {
   void run();
   Result<Shipper::Shipped> ship(const GoOn& go_on) DEDUPFS_EXCLUDES(shipping_, mutex_);
   Result<Shipper::Shipped> capture_and_ship() DEDUPFS_REQUIRES(shipping_);
+  Result<void> open_shipper() DEDUPFS_REQUIRES(shipping_);
+  void collect() DEDUPFS_REQUIRES(shipping_) DEDUPFS_EXCLUDES(mutex_);
+  Result<void> go_on() DEDUPFS_EXCLUDES(asking_);  // as who ships now says, on each thread that works for him
   void evict_surplus() DEDUPFS_REQUIRES(shipping_);
   void note(const Result<Shipper::Shipped>& shipped, std::uint64_t this_try) DEDUPFS_EXCLUDES(mutex_);
   std::uint64_t lacking_bytes() const DEDUPFS_EXCLUDES(mutex_);
@@ -96,7 +100,8 @@ class BackgroundShipper {
 
   Mutex shipping_ DEDUPFS_ACQUIRED_BEFORE(mutex_);  // one at a time
   RemoteRecord record_ DEDUPFS_GUARDED_BY(shipping_);
-  GoOn go_on_ DEDUPFS_GUARDED_BY(shipping_);  // of who ships now
+  Mutex asking_;
+  GoOn go_on_ DEDUPFS_GUARDED_BY(asking_);  // of who ships now
   std::unique_ptr<Bucket> bucket_ DEDUPFS_GUARDED_BY(shipping_);
   std::unique_ptr<Shipper> shipper_ DEDUPFS_GUARDED_BY(shipping_);
   const std::unique_ptr<ContainerEvictor> evictor_ DEDUPFS_GUARDED_BY(shipping_);  // null: all stay
@@ -104,6 +109,7 @@ class BackgroundShipper {
 
   mutable Mutex mutex_;
   bool is_asked_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  std::optional<std::chrono::hours> asked_grace_ DEDUPFS_GUARDED_BY(mutex_);
   std::uint64_t begun_tries_ DEDUPFS_GUARDED_BY(mutex_) = 0;
   std::uint64_t shipped_try_ DEDUPFS_GUARDED_BY(mutex_) = 0;     // the last that succeeded, counted as begun_tries_
   std::uint64_t failed_try_ DEDUPFS_GUARDED_BY(mutex_) = 0;      // the last that did not

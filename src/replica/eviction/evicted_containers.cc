@@ -259,8 +259,8 @@ Result<std::shared_ptr<ObjectBlocks>> EvictedContainers::bucket() {
   if (bucket_blocks_) return bucket_blocks_;
   DEDUPFS_ASSIGN(const RemoteRecord record, load_remote_record(*volume_));
   DEDUPFS_ASSIGN(std::shared_ptr<Bucket> bucket, open_bucket_(record.where, {}));
-  bucket_blocks_ =
-      std::make_shared<ObjectBlocks>(std::move(bucket), ObjectBlocks::Settings{.cache_bytes = kMemoryBytes});
+  bucket_blocks_ = std::make_shared<ObjectBlocks>(
+      std::move(bucket), ObjectBlocks::Settings{.cache_bytes = kMemoryBytes, .parallel = parallel_});
   return bucket_blocks_;
 }
 
@@ -357,7 +357,8 @@ Result<void> EvictedContainers::probe_disk(BackingFolder& folder) {
   return folder.unlink(kProbe);
 }
 
-Result<void> EvictedContainers::begin_caching(std::uint64_t max_bytes) {
+Result<void> EvictedContainers::begin_caching(std::uint64_t max_bytes, std::size_t parallel) {
+  parallel_ = parallel;
   DEDUPFS_ASSIGN(const auto folder, folder_to_write());
   DEDUPFS_ASSIGN(const auto in_folder, folder->list());
   for (const std::string& name : in_folder) {  // what a crash left between the steps of remove() or evict()

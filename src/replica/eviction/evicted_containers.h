@@ -65,10 +65,14 @@ class EvictedContainers {
     std::uint64_t fetches = 0;        // of blocks
   };
 
-  // `volume`: the folder of the volume as the disk has it. The bucket is opened when it is needed first.
+  // `volume`: the folder of the volume as the disk has it. The bucket is opened when it is needed first. `parallel`: see
+  // ObjectBlocks::Settings.
   EvictedContainers(std::shared_ptr<BackingFolder> volume, OpenBucket open_bucket,
-                    std::shared_ptr<FetchFailure> failure)
-      : volume_(std::move(volume)), open_bucket_(std::move(open_bucket)), failure_(std::move(failure)) {}
+                    std::shared_ptr<FetchFailure> failure, std::size_t parallel)
+      : volume_(std::move(volume)),
+        open_bucket_(std::move(open_bucket)),
+        failure_(std::move(failure)),
+        parallel_(parallel) {}
   // Finds out what is evicted, the first time. `containers`: the folder "containers" as the disk has it.
   Result<void> look(std::shared_ptr<BackingFolder> containers);
 
@@ -90,7 +94,7 @@ class EvictedContainers {
   // ---------------------------------------------------------------- for the holder of the volume's lock
   // From now on blocks are cached, so many bytes of them. What an earlier run has left is given back. kUnsupported: the disk cannot
   // give back a part of a file.
-  Result<void> begin_caching(std::uint64_t max_bytes);
+  Result<void> begin_caching(std::uint64_t max_bytes, std::size_t parallel = 1);
   bool is_caching() const { return is_caching_; }
   // What `read` reads of this container, whose file is here.
   Result<std::vector<FileRange>> ranges_read(const std::string& name, const std::function<Result<void>()>& read);
@@ -125,6 +129,7 @@ class EvictedContainers {
   const std::shared_ptr<FetchFailure> failure_;
   std::atomic<bool> is_caching_ = false;
   std::atomic<std::uint64_t> max_cached_bytes_ = 0;
+  std::atomic<std::size_t> parallel_;  // of a bucket that is opened from now on
   std::atomic<std::uint64_t> fetched_bytes_ = 0;
   std::atomic<std::uint64_t> fetches_ = 0;
 

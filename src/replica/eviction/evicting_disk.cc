@@ -197,7 +197,8 @@ class VolumeFolder final : public FolderOnDisk {
 
 Result<std::shared_ptr<BackingFolder>> EvictingDisk::open_root(const Path& path) {
   DEDUPFS_ASSIGN(auto folder, disk_->open_root(path));
-  return std::make_shared<VolumeFolder>(folder, std::make_shared<EvictedContainers>(folder, open_bucket_, failure_));
+  return std::make_shared<VolumeFolder>(folder,
+                                        std::make_shared<EvictedContainers>(folder, open_bucket_, failure_, parallel_));
 }
 
 std::shared_ptr<EvictedContainers> evicted_containers_of(const BackingFolder& volume) {

@@ -16,8 +16,10 @@ namespace dedupfs {
 
 class EvictingDisk final : public Backing {
  public:
-  explicit EvictingDisk(std::shared_ptr<Backing> disk = Backing::posix(), OpenBucket open_bucket = dedupfs::open_bucket)
-      : disk_(std::move(disk)), open_bucket_(std::move(open_bucket)) {}
+  // `parallel`: requests that read ahead at once; 1: nothing is read ahead.
+  explicit EvictingDisk(std::shared_ptr<Backing> disk = Backing::posix(), OpenBucket open_bucket = dedupfs::open_bucket,
+                        std::size_t parallel = 1)
+      : disk_(std::move(disk)), open_bucket_(std::move(open_bucket)), parallel_(parallel) {}
 
   Result<std::shared_ptr<BackingFolder>> open_root(const Path& path) override;
   // Of all volumes that were opened through this disk.
@@ -26,6 +28,7 @@ class EvictingDisk final : public Backing {
  private:
   const std::shared_ptr<Backing> disk_;
   const OpenBucket open_bucket_;
+  const std::size_t parallel_;
   const std::shared_ptr<FetchFailure> failure_ = std::make_shared<FetchFailure>();
 };
 

@@ -34,6 +34,9 @@ TEST(ControlRequests, AReclaimIsStartedWithOneOfTwoGoals) {
 TEST(ControlRequests, WhoeverShipsIsToldWhatToDoByName) {
   EXPECT_EQ(remote_request_of({{"action", "status"}})->action, RemoteRequest::Action::kStatus);
   EXPECT_EQ(remote_request_of({{"action", "push"}})->action, RemoteRequest::Action::kPush);
+  EXPECT_FALSE(remote_request_of({{"action", "push"}})->grace);
+  EXPECT_EQ(remote_request_of({{"action", "push"}, {"grace_hours", 3}})->grace, std::chrono::hours(3));
+  EXPECT_FALSE(remote_request_of({{"action", "push"}, {"grace_hours", 1'000'000'000}}));
   const auto wrong = remote_request_of({{"action", "takeover"}});
   ASSERT_TRUE(is_wrong(wrong));
   EXPECT_EQ(wrong.error().message(), "\"takeover\" is not an action of a replication");

@@ -18,6 +18,7 @@ TEST(MemoryLimits, OnAMachineOf4GiBTheyAreWhatTheyAlwaysWere) {
   EXPECT_EQ(limits.index, 256 * kMiB);
   EXPECT_EQ(limits.dirty, 256 * kMiB);
   EXPECT_EQ(limits.waiting_regions, 32 * kMiB);
+  EXPECT_EQ(limits.shipping, 144 * kMiB);
   EXPECT_EQ(limits.group, 64 * kMiB);
   EXPECT_EQ(limits.malloc_arenas, 4u);
   EXPECT_EQ(limits.malloc_mmap_threshold, 0u);
@@ -30,7 +31,8 @@ TEST(MemoryLimits, OnASmallMachineAllOfThemShrink) {
   EXPECT_EQ(limits.cache, 64 * kMiB);
   EXPECT_EQ(limits.index, 64 * kMiB);
   EXPECT_EQ(limits.dirty, 64 * kMiB);
-  EXPECT_LE(limits.cache + limits.index + limits.dirty + limits.waiting_regions + 4 * limits.group, 300 * kMiB);
+  EXPECT_LE(limits.cache + limits.index + limits.dirty + limits.waiting_regions + limits.shipping + 4 * limits.group,
+            350 * kMiB);
   EXPECT_EQ(limits.malloc_arenas, 2u);
   EXPECT_EQ(limits.fuse_threads, 32u);
 }

@@ -59,6 +59,7 @@ TEST(MetricsReport, SaysWhatTheBucketLacksWhereThereIsOne) {
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_lacking_bytes" + labels + "4321\n"));
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_evicted_containers" + labels + "12\n"));
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_fetched_bytes_total" + labels + "5242880\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE dedupfs_remote_fetched_bytes_total counter\n"));
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_shipped_timestamp_seconds" + labels + "1700000000\n"));
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_fenced" + labels + "0\n"));
 }

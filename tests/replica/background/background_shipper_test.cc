@@ -237,5 +237,24 @@ TEST_F(BackgroundShipperTest, WhoAsksCanStopIt) {
   EXPECT_FALSE(shipper->status().failure);
 }
 
+TEST_F(BackgroundShipperTest, WhoAsksForAGraceHasDroppedObjectsDeletedAtOnce) {
+  const auto shipper = start(std::chrono::hours(1));
+  ASSERT_TRUE(shipper->ship_now(always()));  // and deletes what there is to delete, for the next hour
+  volume_.keep(chunks(0, 5));
+  ASSERT_TRUE(shipper->ship_now(always()));
+  const std::size_t before = bucket_.objects().names().size();
+  volume_.keep(chunks(5, 9));
+  ASSERT_TRUE(shipper->ship_now(always()));
+  ASSERT_GT(bucket_.objects().names().size(), before) << "nothing is deleted yet";
+  const auto with_dropped = bucket_.objects().names();
+
+  const std::uint64_t awaited = shipper->ship_soon(std::chrono::hours(0));
+  while (shipper->status().tries < awaited) std::this_thread::yield();
+
+  const auto now = bucket_.objects().names();
+  EXPECT_TRUE(std::ranges::any_of(with_dropped,
+                                  [&](const std::string& name) { return std::ranges::find(now, name) == now.end(); }));
+}
+
 }  // namespace
 }  // namespace dedupfs

@@ -36,12 +36,12 @@ class EvictedFiles {
       overwrite(path_ / kContainersDirectory / container_name(number), std::string(text_of(bytes)));
       files[std::string(kContainersDirectory) + '/' + container_name(number)] = text_of(bytes);
     }
-    RemoteRecord record{.volume = kVolumeUuid, .where = {.address = "s3://bucket"}, .position = {}};
+    RemoteRecord record{.volume = kImageUuid, .where = {.address = "s3://bucket"}, .position = {}};
     record.position = Shipper::attach(bucket_, "test").value();
     EXPECT_TRUE(save_remote_record(*folder_at(path_), record));
     Shipper shipper(
         bucket_, record.position,
-        {.volume = kVolumeUuid, .save = [](const RemotePosition&) { return Result<void>(); }, .piece_bytes = 3 << 20});
+        {.volume = kImageUuid, .save = [](const RemotePosition&) { return Result<void>(); }, .piece_bytes = 3 << 20});
     FakeImage image(files);
     EXPECT_TRUE(shipper.ship(image));
     for (const auto& [path, file] : shipper.replica()->files) in_bucket_[path.substr(path.rfind('/') + 1)] = file;

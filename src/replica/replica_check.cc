@@ -1,0 +1,112 @@
+#include "replica/replica_check.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "base/mutex.h"
+#include "base/task_group.h"
+
+namespace dedupfs {
+namespace {
+
+// Looks at objects side by side, and keeps what was found.
+class ReplicaChecker {
+ public:
+  ReplicaChecker(Bucket& bucket, const CheckSettings& settings)
+      : bucket_(bucket),
+        settings_(settings),
+        reads_(settings.parallel.requests, settings.parallel.memory, "dedupfs-get") {}
+
+  Result<void> list() {
+    for (const std::string_view prefix : kPiecePrefixes)
+      DEDUPFS_TRY(bucket_.list(std::string(prefix), "", [&](const Bucket::Object& object) -> Result<void> {
+        sizes_.emplace(object.name, object.size);
+        return settings_.go_on();
+      }));
+    return {};
+  }
+  Result<void> check(const std::string& path, std::uint64_t offset, const RemotePiece& piece) {
+    DEDUPFS_TRY(settings_.go_on());
+    const Place place{.path = path, .offset = offset, .piece = piece, .object = piece_object(path, offset, piece)};
+    {
+      const MutexLock lock(mutex_);
+      ++found_.objects;
+      found_.bytes += piece.bytes;
+    }
+    const auto listed = sizes_.find(place.object);
+    if (listed == sizes_.end())
+      return note(place, Error{ErrorCode::kNotFound, fmt::format("{}/{} is missing; it is a part of {}", bucket_.name(),
+                                                                 place.object, path)});
+    if (listed->second != piece.bytes)
+      return note(place, corruption(fmt::format("{}/{} has {} bytes instead of {}; it is a part of {}", bucket_.name(),
+                                                place.object, listed->second, piece.bytes, path)));
+    if (!settings_.reads_all) return {};
+    return reads_.submit(piece.bytes, [this, place] { return read(place); });
+  }
+  Result<ReplicaCheck> finish() {
+    DEDUPFS_TRY(reads_.finish());
+    const MutexLock lock(mutex_);
+    return found_;
+  }
+
+ private:
+  struct Place {
+    std::string path;
+    std::uint64_t offset = 0;
+    RemotePiece piece;
+    std::string object;
+  };
+
+  Result<void> read(const Place& place) {
+    const auto content = read_piece(bucket_, place.object, place.piece);
+    if (!content) return note(place, content.error());
+    const MutexLock lock(mutex_);
+    settings_.when_read(place.piece.bytes);
+    return {};
+  }
+  // Every other error ends the check.
+  Result<void> note(const Place& place, const Error& error) {
+    if (error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kCorruption) return error;
+    DEDUPFS_ASSIGN(const bool is_put_back, put_back(place, error));
+    const MutexLock lock(mutex_);
+    ++found_.bad;
+    if (is_put_back) ++found_.put_back;
+    return settings_.visit(error, is_put_back);
+  }
+  // Nobody else gives an object of that name other bytes: the name has their digest.
+  Result<bool> put_back(const Place& place, const Error& error) {
+    if (!settings_.other_copy) return false;
+    ByteBuffer bytes(place.piece.bytes);
+    if (const auto filled = settings_.other_copy(place.path, place.offset, bytes); !filled) return false;
+    const ObjectSource source = object_of(bytes);
+    if (source.sha256 != place.piece.sha256) return false;
+    if (error.code() == ErrorCode::kCorruption) DEDUPFS_TRY(bucket_.remove(place.object));
+    DEDUPFS_ASSIGN(const Bucket::Put put, bucket_.put_new(place.object, source));
+    return put != Bucket::Put::kOther;
+  }
+
+  Bucket& bucket_;
+  const CheckSettings& settings_;
+  std::unordered_map<std::string, std::uint64_t> sizes_;
+  Mutex mutex_;
+  ReplicaCheck found_ DEDUPFS_GUARDED_BY(mutex_);
+  TaskGroup reads_;  // goes first
+};
+
+}  // namespace
+
+Result<ReplicaCheck> check_replica(Bucket& bucket, const Replica& replica, const CheckSettings& settings) {
+  ReplicaChecker checker(bucket, settings);
+  DEDUPFS_TRY(checker.list());
+  for (const auto& [path, file] : replica.files) {
+    std::uint64_t offset = 0;
+    for (const RemotePiece& piece : file.pieces) {
+      DEDUPFS_TRY(checker.check(path, offset, piece));
+      offset += piece.bytes;
+    }
+  }
+  return checker.finish();
+}
+
+}  // namespace dedupfs
