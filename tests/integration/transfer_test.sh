@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # dedupfs-send and dedupfs-receive: a snapshot arrives as it was, in volumes with other settings and keys, mounted or not, beside files
-# of the receiver's own. Only what changed travels, also after a reclaim. What breaks goes on, whatever was killed.
+# of the receiver's own. Only what changed travels, also after settling. What breaks goes on, whatever was killed.
 . "$(dirname "$0")/lib.sh"
 
 other=$scratch/other   # the receiver's volume

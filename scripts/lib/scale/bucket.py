@@ -1,4 +1,4 @@
-"""A volume in an object store, as it is planned: objects, heads, requests, costs. Nothing of this is built yet."""
+"""A volume in a bucket (docs/remote.md): objects, heads, requests, costs. Of the index the model has tables only, no log and no manifest."""
 import dataclasses
 import math
 
@@ -10,17 +10,16 @@ MONTH_SECONDS = 365.25 / 12 * 86400
 
 @dataclasses.dataclass(frozen=True)
 class Objects:
-    containers: int
-    directories: int  # each container's regions: headers and directories
+    containers: int  # a sealed one of ordinary size is one object
     tables: int  # of the index
 
     @property
     def all(self):
-        return self.containers + self.directories + self.tables
+        return self.containers + self.tables
 
 
 def objects_of(volume, parameters):
-    return Objects(int(volume.containers), int(volume.containers), tables_of(volume, parameters))
+    return Objects(int(volume.containers), tables_of(volume, parameters))
 
 
 # Heads
@@ -36,24 +35,30 @@ def index_bytes_shipped(data_set, stored_bytes, parameters):
 
 
 def objects_of_an_interval(data_set, parameters):
-    """What a head adds: the containers that filled up meanwhile, and the open one, which is sealed."""
+    """What a head adds: the containers that filled up meanwhile, and a piece of the open one."""
     stored = data_set.stored_bytes_a_second * parameters.remote_lag_seconds
     containers = math.ceil(stored / parameters.container_bytes)
     tables = math.ceil(index_bytes_shipped(data_set, stored, parameters) / parameters.table_bytes)
-    return 2 * containers + tables
+    return containers + tables
 
 
 def changes_bytes(data_set, parameters):
-    """Of a head without a full list. Each object that is added may be one that another dropped."""
-    return 2 * objects_of_an_interval(data_set, parameters) * parameters.head_entry_bytes
+    """Of a head without a full list. For each object that is added another one may have been dropped: that takes its path."""
+    return objects_of_an_interval(data_set, parameters) * (parameters.head_entry_bytes + parameters.head_dropped_bytes)
 
 
 def heads_a_day(parameters):
     return 86400 / parameters.remote_lag_seconds
 
 
-def full_lists_bytes_a_day(volume, parameters):
-    return heads_a_day(parameters) / parameters.heads_a_full_list * full_list_bytes(volume, parameters)
+def heads_a_full_list(data_set, volume, parameters):
+    """A head has a full list when the changes since the last one would take more bytes than that, and after so many heads."""
+    until_as_long = full_list_bytes(volume, parameters) / changes_bytes(data_set, parameters)
+    return max(1.0, min(parameters.most_heads_a_full_list, until_as_long))
+
+
+def full_lists_bytes_a_day(data_set, volume, parameters):
+    return heads_a_day(parameters) / heads_a_full_list(data_set, volume, parameters) * full_list_bytes(volume, parameters)
 
 
 # Costs, in dollars
@@ -86,11 +91,11 @@ class Ingest:
 
 
 def ingest_of(data_set, stored_bytes, parameters):
-    """Containers that are filled. A writer who is slower than a container a lag ships smaller ones, and more."""
+    """Containers that are filled. A writer who is slower than a container a lag puts it in pieces, and some of it again: that is left out."""
     containers = math.ceil(stored_bytes / parameters.container_bytes)
     tables = math.ceil(index_bytes_shipped(data_set, stored_bytes, parameters) / parameters.table_bytes)
     heads = math.ceil(stored_bytes / data_set.stored_bytes_a_second / parameters.remote_lag_seconds)
-    return Ingest(2 * containers + tables, heads)
+    return Ingest(containers + tables, heads)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +142,7 @@ def read_for_a_rewrite(live_bytes, garbage_bytes, parameters):
 def rewrite_cost(freed_bytes, garbage, is_cached, parameters):
     """Of containers with this share of garbage, so that so many bytes come back. What is not cached is read in blocks of 4 MiB."""
     moved = freed_bytes * moved_for_a_byte_freed(garbage)
-    cost = puts(2 * math.ceil(moved / parameters.container_bytes), parameters)
+    cost = puts(math.ceil(moved / parameters.container_bytes), parameters)
     if not is_cached:
         read = read_for_a_rewrite(moved, freed_bytes, parameters)
         cost += gets(math.ceil(read / (4 * MIB)), parameters) + leaving(read, parameters)
@@ -162,3 +167,10 @@ def least_garbage(is_cached, parameters):
         else:
             high = middle
     return high
+
+
+def fetched_from(parameters):
+    """The share of garbage from which on dedupfs fetches a container to rewrite it: worth_fetching() of store/reclaim/reclaim_types.h. It counts
+    live bytes only, by the prices of Amazon S3 Standard."""
+    egress, storage = 90.0, 23.0
+    return egress / (egress + storage * parameters.payback_months)

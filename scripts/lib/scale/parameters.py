@@ -7,7 +7,6 @@ MB, GB, TB, PB = 10 ** 6, 10 ** 9, 10 ** 12, 10 ** 15
 CODE = "code"  # a constant of the sources, or the format
 MEASURED = "measured"
 PRICE = "price"
-DESIGN = "design"  # of volumes in an object store, which are not built yet
 GUESS = "guess"
 
 
@@ -60,11 +59,13 @@ DEFAULTS = (
     Parameter("garbage_share", 0.2, "of the containers", CODE, "docs/reclaim.md: a reclaim begins when files dropped a fifth"),
     Parameter("garbage_of_touched", 0.5, "", GUESS, "the garbage of the containers that a reclaim empties, on average"),
     Parameter("machine_memory_bytes", 64 * GIB, "bytes", GUESS, "a server"),
-    Parameter("remote_lag_seconds", 60, "s", DESIGN, "remote_lag=60"),
-    Parameter("head_entry_bytes", 64, "bytes", GUESS, "name, size and SHA-256 of one object, in binary; as JSON about 200"),
-    Parameter("heads_a_full_list", 256, "heads", GUESS, "how often a head has a full list"),
+    Parameter("remote_lag_seconds", 60, "s", CODE, "remote_lag=60"),
+    Parameter("head_entry_bytes", 70, "bytes", CODE, "replica/head.h: a file of one piece; tests/replica/head_test.cc sees that it takes less"),
+    Parameter("head_dropped_bytes", 20, "bytes", CODE, "the same: the path of a file that was dropped, of which most is as in the one before"),
+    Parameter("head_refused_bytes", 256 * MIB, "bytes", CODE, "replica/head.h, kMaxHeadBytes"),
+    Parameter("most_heads_a_full_list", 256, "heads", CODE, "replica/shipper.cc, kMostChanges"),
     Parameter("read_beside_live", 0.5, "of the garbage", GUESS, "what is read along with the live regions of a container"),
-    Parameter("payback_months", 3, "months", DESIGN, "remote_payback=3"),
+    Parameter("payback_months", 3, "months", CODE, "remote_payback=3"),
     Parameter("over_read_512k", 27 / 26, "times", MEASURED, "26 MB of regions read in blocks of 512 KiB: 27 MB"),
     Parameter("over_read_4m", 29 / 26, "times", MEASURED, "the same in blocks of 4 MiB: 29 MB"),
     Parameter("storage_price", 23.0, "$ a TB and month", PRICE, "Amazon S3 Standard, us-east-1, first 50 TB"),

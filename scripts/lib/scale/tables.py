@@ -155,9 +155,9 @@ def objects_table(parameters):
         filled = volume.volume_of(data, stored, parameters)
         objects = bucket.objects_of(filled, parameters)
         return (size(stored), data.name, objects.containers, objects.tables, objects.all, bucket.full_list_bytes(filled, parameters),
-                bucket.changes_bytes(data, parameters), bucket.full_lists_bytes_a_day(filled, parameters))
+                bucket.changes_bytes(data, parameters), bucket.full_lists_bytes_a_day(data, filled, parameters))
 
-    return Table("objects", (("stored", text), ("set", text), ("containers, and as many directories", count), ("tables", count),
+    return Table("objects", (("stored", text), ("set", text), ("containers", count), ("tables", count),
                              ("objects", count), ("head with a full list", size), ("head with changes", size),
                              ("full lists a day, while somebody writes", size)), tuple(row(*pair) for pair in sizes_of()))
 
@@ -226,7 +226,8 @@ def payback_table(parameters):
 
     return Table("payback", (("garbage of a container", percent), ("TB moved for each TB freed", short), ("cached: $ a TB freed", dollars),
                              ("read within the region, $", dollars), ("read over the internet, $", dollars),
-                             ("pays back in, months", short)), tuple(row(garbage) for garbage in (0.05, 0.1, 0.2, 0.5, 0.6, 0.8)))
+                             ("pays back in, months", short)),
+                 tuple(row(garbage) for garbage in (0.05, 0.1, 0.2, 0.5, bucket.fetched_from(parameters), 0.8)))
 
 
 def year_table(parameters):

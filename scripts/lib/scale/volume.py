@@ -125,6 +125,11 @@ def look_seconds(volume, parameters):
     return volume.containers * (parameters.list_seconds + parameters.inspect_seconds)
 
 
+def head_bytes(volume, parameters):
+    """Of a head with a full list, of a volume that is shipped to a bucket."""
+    return (volume.containers + tables_of(volume, parameters)) * parameters.head_entry_bytes
+
+
 def checkpoint_seconds(volume, parameters):
     return volume.checkpoint_bytes / parameters.checkpoint_bytes_a_second
 
@@ -222,6 +227,8 @@ def limits(parameters):
               lambda volume: volume.containers, parameters.folder_files),
         Limit("record of the last session, encrypted", "a mount does not read a longer one", "a list in parts",
               with_parameters(session_record_bytes), parameters.session_record_bytes),
+        Limit("head with a full list, of a volume in a bucket", "nothing more is shipped", "a list in parts", with_parameters(head_bytes),
+              parameters.head_refused_bytes),
         Limit("a mount takes a minute", "waiting", "no status of each container at a mount", with_parameters(mount_seconds), 60),
         Limit("names of containers at a mount, 1 GiB", "memory outside of the caps", "list in parts", with_parameters(listing_bytes),
               1024 * MIB),

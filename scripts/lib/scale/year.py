@@ -31,6 +31,7 @@ def policies(parameters):
         Policy("nothing is deleted", 2.0, False),
         Policy("empty containers are dropped", 1.0, False),
         Policy("rewritten if that pays back, not cached", 1.0 if away is None else away, False),
+        Policy("rewritten as dedupfs does, not cached", bucket.fetched_from(parameters), False),
         Policy("rewritten from 20 % of garbage on, not cached", 0.2, False),
         Policy("rewritten from 20 % of garbage on, cached", 0.2, True),
     )
@@ -109,7 +110,7 @@ def simulate(policy, parameters, tb_a_day=0.1, seed=1):
     for day in range(DAYS):
         for deaths in new_containers(day, dice):
             stored.add(deaths)
-        year.requests += bucket.puts(2 * CONTAINERS_A_DAY * real_containers + bucket.heads_a_day(parameters), parameters)
+        year.requests += bucket.puts(CONTAINERS_A_DAY * real_containers + bucket.heads_a_day(parameters), parameters)
         moved = []
         for number, pieces, live in list(stored.die(day)):
             garbage = 1 - len(live) / pieces
@@ -126,7 +127,7 @@ def simulate(policy, parameters, tb_a_day=0.1, seed=1):
         written = [moved[at:at + PIECES] for at in range(0, len(moved), PIECES)]
         for deaths in written:
             stored.add(deaths)
-        year.requests += bucket.puts(2 * len(written) * real_containers, parameters)
+        year.requests += bucket.puts(len(written) * real_containers, parameters)
         year.storage += bucket.storage_a_month(stored.pieces * piece_tb * TB, parameters) * 12 / 365
     year.stored_tb = stored.pieces * piece_tb
     year.live_tb = stored.live * piece_tb
