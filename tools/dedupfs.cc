@@ -93,6 +93,9 @@ Result<void> check_options(const MountRequest& request) {
                       static_cast<int>(!options.passphrase_command.empty()) +
                       static_cast<int>(!options.keyring.empty());
   if (sources > 1) return invalid_argument("give one of -o key_file, passphrase_command and keyring");
+  if (!request.in_bucket && options.remote_follow.count() != 0)
+    return invalid_argument(
+        fmt::format("-o remote_follow: {} is a folder, and no volume in a bucket", request.volume.string()));
   if (!request.in_bucket) return require_no_store(address_of(request), request.volume.string());
   if (!options.read_only)
     return invalid_argument(
@@ -103,15 +106,18 @@ Result<void> check_options(const MountRequest& request) {
 }
 
 // Where the volume lies.
-std::shared_ptr<Backing> disk_of(const MountRequest& request, const OpenBucket& open) {
+std::shared_ptr<Backing> disk_of(MountRequest& request, const OpenBucket& open) {
   if (!request.in_bucket) return volume_disk(request.options.foreign);
-  std::uint64_t cache_bytes = request.options.remote_cache_bytes;
+  const MountOptions& options = request.options;
+  std::uint64_t cache_bytes = options.remote_cache_bytes;
   if (cache_bytes == 0) cache_bytes = memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency()).cache;
-  return std::make_shared<RemoteBacking>(
+  const auto disk = std::make_shared<RemoteBacking>(
       address_of(request),
       BucketBacking::Settings{.cache_bytes = cache_bytes,
-                              .parallel = static_cast<std::size_t>(request.options.remote_parallel)},
+                              .parallel = static_cast<std::size_t>(options.remote_parallel)},
       open);
+  request.renew = [disk] { return disk->renew(); };
+  return disk;
 }
 
 // Opens the volume with its key. What a bucket does not give is said here, and a passphrase is asked for here: the background has nobody.

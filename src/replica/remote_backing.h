@@ -1,5 +1,6 @@
-// A volume at the address of a bucket, as a disk that can only be read. What is seen is the newest head of the time when the disk is opened;
-// who wants a newer one opens it again. As long as a folder of it is in use, everybody gets the same head, and shares its cache.
+// A volume at the address of a bucket, as a disk that can only be read. What is seen is the newest head of the time when the disk is opened.
+// As long as a folder of it is in use, everybody gets the same head, and shares its cache, until renew() finds a newer one. Those who have
+// the older one open keep it.
 //
 // No connection outlives the folders, so a process may look at a volume and then go on in a child.
 //
@@ -24,13 +25,20 @@ class RemoteBacking final : public Backing {
 
   // Any path: there is one volume. Its files are named by the address.
   Result<std::shared_ptr<BackingFolder>> open_root(const Path& path) override;
+  // Looks for a head that is newer than the one in use. If there is one, open_root() gives it from now on.
+  Result<bool> renew();
 
  private:
+  Result<std::shared_ptr<BackingFolder>> open_newest(std::shared_ptr<Bucket> bucket) DEDUPFS_REQUIRES(mutex_);
+
   const RemoteAddress where_;
   const BucketBacking::Settings settings_;
   const OpenBucket open_;
   Mutex mutex_;
   std::weak_ptr<BackingFolder> opened_ DEDUPFS_GUARDED_BY(mutex_);
+  std::weak_ptr<Bucket> bucket_ DEDUPFS_GUARDED_BY(mutex_);            // of it
+  std::uint64_t sequence_ DEDUPFS_GUARDED_BY(mutex_) = 0;              // of its head
+  std::shared_ptr<BackingFolder> renewed_ DEDUPFS_GUARDED_BY(mutex_);  // which nobody has opened yet
 };
 
 }  // namespace dedupfs

@@ -91,5 +91,23 @@ TEST_F(RemoteBackingTest, WhyTheBucketCannotBeOpenedIsSaid) {
   EXPECT_EQ(backing().open_root(kAddress).error().message(), "no address");
 }
 
+TEST_F(RemoteBackingTest, ANewerHeadIsGivenWhenSomebodyAsksForIt) {
+  ship("old");
+  RemoteBacking remote = backing();
+  const auto first = remote.open_root(kAddress).value();
+  EXPECT_FALSE(remote.renew().value()) << "there is none";
+  ship("new");
+  EXPECT_EQ(content_in(*remote.open_root(kAddress).value()), "old");
+
+  EXPECT_TRUE(remote.renew().value());
+  EXPECT_TRUE(remote.renew().value()) << "nobody has opened it yet";
+
+  const auto second = remote.open_root(kAddress).value();
+  EXPECT_EQ(content_in(*second), "new");
+  EXPECT_EQ(content_in(*first), "old") << "who has it open keeps it";
+  EXPECT_FALSE(remote.renew().value());
+  EXPECT_EQ(content_in(*remote.open_root(kAddress).value()), "new");
+}
+
 }  // namespace
 }  // namespace dedupfs

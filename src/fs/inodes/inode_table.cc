@@ -237,6 +237,25 @@ bool InodeTable::close(InodeNumber number) {
   return drop_if_unheld(shard, found);
 }
 
+std::vector<InodeNumber> InodeTable::adopt_holders(InodeTable& other) {
+  std::vector<InodeNumber> held;
+  for (std::size_t i = 0; i < kShards; ++i) {
+    std::unordered_map<InodeNumber, Holders> theirs;
+    {
+      const MutexLock lock(other.shards_[i].mutex);
+      theirs = other.shards_[i].holders;
+    }
+    const MutexLock lock(shards_[i].mutex);
+    for (const auto& [number, holders] : theirs) {
+      held.push_back(number);
+      Holders& ours = shards_[i].holders[number];
+      ours.references += holders.references;
+      ours.openings += holders.openings;
+    }
+  }
+  return held;
+}
+
 void InodeTable::mark_dirty(const InodePtr& inode) {
   if (inode->dirty) return;
   inode->dirty = true;

@@ -119,6 +119,9 @@ class InodeTable {
   // Both return true if this was the last holder of an orphan.
   bool forget(InodeNumber inode, std::uint64_t count);
   bool close(InodeNumber inode);
+  // Holders of another table, whose inodes this one shows from now on, become holders here. Returns the inodes that they hold. Nobody uses
+  // either table meanwhile.
+  std::vector<InodeNumber> adopt_holders(InodeTable& other);
 
   // The set of changed inodes.
   void mark_dirty(const InodePtr& inode) DEDUPFS_REQUIRES(inode->mutex);

@@ -76,6 +76,12 @@ void Filesystem::forget(InodeNumber inode, std::uint64_t count) {
   parts_->references.drop(inode, count);
 }
 
+Result<std::vector<InodeNumber>> Filesystem::adopt_holders(Filesystem& earlier) {
+  if (volume().superblock().uuid != earlier.volume().superblock().uuid)
+    return Error{ErrorCode::kStale, volume().path().string() + " is another volume than before"};
+  return parts_->table.adopt_holders(earlier.parts_->table);
+}
+
 Result<Attributes> Filesystem::create(InodeNumber parent, std::string_view name, std::uint32_t mode,
                                       const Caller& caller) {
   return make_node(parent, name, S_IFREG | (mode & kPermissionBits), 0, caller);

@@ -58,6 +58,9 @@ class Filesystem {
   // --- names. Returned Attributes count one reference to the inode, until forget().
   Result<Attributes> lookup(InodeNumber parent, std::string_view name);  // also "." and ".." (NFS)
   void forget(InodeNumber inode, std::uint64_t count);
+  // This filesystem takes the place of another one, of which it has a later state: references and openings of inodes there count here. Returns
+  // these inodes. Those that are gone are kStale. Both only read, and nobody uses either of them meanwhile. kStale: it is another volume.
+  Result<std::vector<InodeNumber>> adopt_holders(Filesystem& earlier);
   Result<Attributes> create(InodeNumber parent, std::string_view name, std::uint32_t mode, const Caller& caller);
   Result<Attributes> make_node(InodeNumber parent, std::string_view name, std::uint32_t mode, std::uint64_t device,
                                const Caller& caller);  // files, fifos, sockets, devices

@@ -32,6 +32,8 @@
 #include "mount/daemon/daemonize.h"
 #include "mount/daemon/dead_mount.h"
 #include "mount/daemon/hardening.h"
+#include "mount/daemon/head_follower.h"
+#include "mount/daemon/open_filesystem.h"
 #include "mount/daemon/public_questions.h"
 #include "mount/daemon/remount.h"
 #include "mount/daemon/transfer_jobs.h"
@@ -90,10 +92,6 @@ Result<MountRequest> checked(MountRequest request) {
     return invalid_argument("only root can use the mount options suid and dev: omit them");
   if (!request.in_bucket) DEDUPFS_TRY(require_apart(volume, request.mountpoint));
   return request;
-}
-
-MemoryLimits memory_limits() {
-  return memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency());
 }
 
 // Free memory in one arena of the C library's heap is of no use to other arenas, and buffers of all sizes come and go here. With
@@ -194,54 +192,6 @@ void raise_read_ahead(const std::string& device, std::uint64_t bytes) {
   if (!file) spdlog::debug("the option readahead has no effect: only root may change it");
 }
 
-// If no other user can reach the mount, its user sees the snapshots, even without owning the root folder.
-FilesystemOptions::SnapshotAccess snapshot_access(const MountOptions& options) {
-  using enum SnapshotAccess;  // not by its other name: clang 14 wants the enumeration itself
-  const bool others_reach_it = options.allow_other.value_or(::geteuid() == 0);
-  return options.snapshots == kOwner && !others_reach_it ? kVisible : options.snapshots;
-}
-
-Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request, Supervision& supervision) {
-  const MountOptions& options = request.options;
-  VolumeOptions volume_options;
-  volume_options.read_only = options.read_only;
-  volume_options.foreign = options.foreign;
-  const MemoryLimits limits = memory_limits();
-  volume_options.index_memory_bytes = options.index_memory_bytes == 0 ? limits.index : options.index_memory_bytes;
-  volume_options.cache_bytes = options.cache_bytes == 0 ? limits.cache : options.cache_bytes;
-  volume_options.waiting_region_bytes = limits.waiting_regions;
-  volume_options.threads = options.threads;
-  volume_options.settled = options.settled;
-  volume_options.landing = options.landing;
-  volume_options.slow_bytes = ArrivalRate::bytes_in_window(options.slow_source_bytes);
-  volume_options.when_recovering = [&](std::uint64_t log_bytes) {
-    supervision.opening(fmt::format("recovering {}, which was not closed: {} of changes are read again",
-                                    request.volume.string(), human_size(log_bytes)));
-  };
-  supervision.opening("opening " + request.volume.string());
-  auto volume =
-      when_closed(request.volume, [&] { return Volume::open(request.volume, volume_options, request.backing); });
-  if (!volume) {
-    if (volume.error().code() != ErrorCode::kReadOnly) return volume.error();
-    return Error{ErrorCode::kReadOnly, volume.error().message() + "; mount it with -o ro"};
-  }
-  FilesystemOptions filesystem_options;
-  filesystem_options.commit_interval = options.commit_interval;
-  filesystem_options.checkpoint_interval = options.checkpoint_interval;
-  filesystem_options.dirty_bytes = options.dirty_bytes == 0 ? limits.dirty : options.dirty_bytes;
-  filesystem_options.group_bytes = limits.group;
-  filesystem_options.spare_memory = [] { return available_memory(); };
-  filesystem_options.atime = options.atime;
-  filesystem_options.snapshot_access = snapshot_access(options);
-  filesystem_options.settle = options.settle;
-  filesystem_options.settle_cpu_percent = static_cast<unsigned>(options.settle_cpu_percent);
-  filesystem_options.gather_percent = static_cast<unsigned>(options.gather_percent);
-  filesystem_options.payback_months = static_cast<unsigned>(options.payback_months);
-  filesystem_options.defragment_percent = static_cast<unsigned>(options.defragment_percent);
-  filesystem_options.history.emplace();
-  return Filesystem::open(std::move(*volume), filesystem_options);
-}
-
 // Null: the volume has no bucket, or does not write there. What others say of a bucket is not believed.
 Result<std::unique_ptr<BackgroundShipper>> start_shipper(Filesystem& filesystem, const MountRequest& request) {
   if (request.options.read_only || request.options.foreign) return std::unique_ptr<BackgroundShipper>();
@@ -311,7 +261,7 @@ void take_what_requests_take(FuseMount& mount) {
     const QuiesceGate::Pass pass(mount.requests());
     (void)mount.filesystem().attributes(kRootInode);
   }
-  (void)mount.filesystem().sync();
+  (void)mount.hold_filesystem()->sync();
 }
 
 // Called when the kernel has sent its first request, and users of the mount get answers. Nothing here may hold the mount: an
@@ -372,9 +322,19 @@ Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, std::unique_pt
   return closed;
 }
 
+std::unique_ptr<HeadFollower> follow(FuseMount& mount, std::unique_ptr<Filesystem> filesystem,
+                                     const MountRequest& request) {
+  return std::make_unique<HeadFollower>(
+      mount, std::move(filesystem),
+      HeadFollower::Settings{.interval = request.options.remote_follow, .renew = request.renew, .open = [request] {
+                               return open_filesystem(request, [](const std::string&) {});
+                             }});
+}
+
 // Serves the mount until its end. In every case, written data is committed.
 int run_daemon(const MountRequest& request, Startup& startup, Supervision& supervision) {
-  auto filesystem = open_filesystem(request, supervision);
+  supervision.opening("opening " + request.volume.string());
+  auto filesystem = open_filesystem(request, [&](const std::string& progress) { supervision.opening(progress); });
   if (!filesystem) {
     startup.failed(kMountFailed, filesystem.error().message());
     return kMountFailed;
@@ -391,6 +351,8 @@ int run_daemon(const MountRequest& request, Startup& startup, Supervision& super
   const Control control = start_control(mount, request, shipper->get());
   (*filesystem)->volume().warn_of_small_index_memory();
   if (!are_secrets_locked() && has_swap()) spdlog::warn("{}", kUnlockedSecrets);
+  std::unique_ptr<HeadFollower> follower;
+  if (request.options.remote_follow.count() != 0) follower = follow(mount, std::move(*filesystem), request);
   std::optional<Closing::Clock::time_point> signalled;
   const Result<void> served = serve(mount, request, startup, supervision, signalled);
   supervision.stop_probing();
@@ -400,6 +362,7 @@ int run_daemon(const MountRequest& request, Startup& startup, Supervision& super
     spdlog::error("{}", served.error().message());
     startup.failed(kMountFailed, served.error().message());
   }
+  if (follower) return served ? kMounted : kMountFailed;  // nothing is to be written
   const Result<void> closed =
       close_volume(std::move(*filesystem), std::move(*shipper), control, request.volume, supervision, signalled);
   if (!served) return kMountFailed;

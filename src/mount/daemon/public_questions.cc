@@ -37,9 +37,9 @@ void hide_reason(nlohmann::json& outcome) {
   outcome["error"] = "the log of the daemon has the reason";
 }
 
-nlohmann::json performance_of(FuseMount& mount) {
+nlohmann::json performance_of(FuseMount& mount, Filesystem& filesystem) {
   const RequestMeters& requests = mount.request_meters();
-  MeterReadings readings = mount.filesystem().readings();
+  MeterReadings readings = filesystem.readings();
   readings.requests = requests.readings();
   readings.queues.push_back({"operations", requests.running()});
   return performance_json(readings, requests.age());
@@ -107,30 +107,32 @@ Result<std::string> public_history(Volume& volume) {
 }  // namespace
 
 Result<nlohmann::json> committed_statistics(FuseMount& mount, const BackgroundShipper* shipper) {
-  Filesystem& filesystem = mount.filesystem();
+  const auto held = mount.hold_filesystem();
+  Filesystem& filesystem = *held;
   DEDUPFS_ASSIGN(const Statistics statistics, compute_statistics(filesystem.volume()));
   nlohmann::json json = statistics_json(statistics, filesystem.volume().superblock(), filesystem.scrubber().status(),
                                         reclaim_status_of(filesystem), true);
-  json["performance"] = performance_of(mount);
+  json["performance"] = performance_of(mount, filesystem);
   json["encryption"] = encryption_json(*filesystem.volume().folder());
   json["remote"] = replication_json(shipper);
   return json;
 }
 
 nlohmann::json live_statistics(FuseMount& mount) {
-  return {{"performance", performance_of(mount)},
-          {"scrub", scrub_json(mount.filesystem().scrubber().status())},
-          {"reclaim", reclaim_json(reclaim_status_of(mount.filesystem()))}};
+  const auto filesystem = mount.hold_filesystem();
+  return {{"performance", performance_of(mount, *filesystem)},
+          {"scrub", scrub_json(filesystem->scrubber().status())},
+          {"reclaim", reclaim_json(reclaim_status_of(*filesystem))}};
 }
 
 PublicAnswers::Makers public_questions(FuseMount& mount, const BackgroundShipper* shipper) {
   return {
       {"dedupfs.statistics", [&mount, shipper] { return public_statistics(mount, shipper); }},
       {"dedupfs.live", [&mount] { return Result<std::string>(public_text("dedupfs.live", live_statistics(mount))); }},
-      {"dedupfs.quotas", [&mount] { return Result<std::string>(public_quotas(mount.filesystem())); }},
-      {"dedupfs.history", [&mount] { return public_history(mount.filesystem().volume()); }},
+      {"dedupfs.quotas", [&mount] { return Result<std::string>(public_quotas(*mount.hold_filesystem())); }},
+      {"dedupfs.history", [&mount] { return public_history(mount.hold_filesystem()->volume()); }},
       {"dedupfs.health",
-       [&mount, mounted = std::int64_t{std::time(nullptr)}] { return health(mount.filesystem(), mounted); }},
+       [&mount, mounted = std::int64_t{std::time(nullptr)}] { return health(*mount.hold_filesystem(), mounted); }},
   };
 }
 

@@ -14,9 +14,9 @@ timespec to_timespec(const Timestamp& time) {
 }
 
 // How long the kernel may keep the name.
-double entry_valid_seconds(InodeNumber inode) {
+double entry_valid_seconds(const FuseMount& mount, InodeNumber inode) {
   const bool is_snapshot = tree_of(inode) != kLiveTree && inode_of(inode) == kRootInode;
-  return is_snapshot ? 0 : kValidSeconds;  // snapshots come and go without the kernel
+  return is_snapshot ? 0 : name_valid_seconds(mount);  // snapshots come and go without the kernel
 }
 
 double valid_seconds(FuseMount& mount, InodeNumber inode) {
@@ -25,6 +25,11 @@ double valid_seconds(FuseMount& mount, InodeNumber inode) {
 }
 
 }  // namespace
+
+double name_valid_seconds(const FuseMount& mount) {
+  constexpr double kWhileFollowed = 1;
+  return mount.options().remote_follow.count() == 0 ? kValidSeconds : kWhileFollowed;
+}
 
 struct stat to_stat(const Attributes& attributes) {
   struct stat result {};
@@ -49,7 +54,7 @@ Entry to_entry(FuseMount& mount, const Attributes& attributes) {
   entry.parameters.generation = kGeneration;
   entry.parameters.attr = to_stat(attributes);
   entry.parameters.attr_timeout = valid_seconds(mount, attributes.inode);
-  entry.parameters.entry_timeout = entry_valid_seconds(attributes.inode);
+  entry.parameters.entry_timeout = entry_valid_seconds(mount, attributes.inode);
   return entry;
 }
 

@@ -12,6 +12,8 @@ namespace dedupfs {
 
 // The kernel makes all changes of the volume itself, so names and attributes stay valid in its caches.
 inline constexpr double kValidSeconds = 86400;
+// Of a name. One whose volume changes elsewhere is looked up again soon.
+double name_valid_seconds(const FuseMount& mount);
 
 struct stat to_stat(const Attributes& attributes);
 

@@ -32,9 +32,9 @@ void FuseMount::negotiate(fuse_conn_info& connection) {
 bool FuseMount::opens_directly(InodeNumber inode, int flags) {
   if (options_.direct_io != DirectIo::kWriteOnly || (flags & O_ACCMODE) != O_WRONLY)
     return options_.direct_io == DirectIo::kAll;
-  const auto attributes = filesystem_.attributes(inode);
+  const auto attributes = filesystem_->attributes(inode);
   if (!attributes || !opens_directly(*attributes, flags)) return false;
-  return !filesystem_.get_xattr(inode, "security.capability");
+  return !filesystem_->get_xattr(inode, "security.capability");
 }
 
 bool FuseMount::opens_directly(const Attributes& made, int flags) const {
@@ -44,12 +44,12 @@ bool FuseMount::opens_directly(const Attributes& made, int flags) const {
 }
 
 Result<void> FuseMount::sync() {
-  DEDUPFS_TRY(filesystem_.sync());
+  DEDUPFS_TRY(filesystem_->sync());
   return replicate_();
 }
 
 Result<void> FuseMount::sync_file(InodeNumber inode) {
-  DEDUPFS_TRY(filesystem_.sync_file(inode));
+  DEDUPFS_TRY(filesystem_->sync_file(inode));
   return replicate_();
 }
 

@@ -32,16 +32,30 @@ struct ContentRange {
 
 // The context of every operation of a mount: the user data of the session.
 //
-// Ownership: refers to the filesystem, which outlives it.
+// Ownership: refers to the filesystem, which outlives it, and keeps those that replace() gives it.
 // Threads:   operations run on libfuse's threads, side by side.
 //
 // Many functions: all that operations share and that is not of the filesystem.
 class FuseMount {
  public:
   FuseMount(Filesystem& filesystem, const MountOptions& options)
-      : filesystem_(filesystem), options_(options), sync_(options.sync), dirsync_(options.dirsync) {}
+      : filesystem_(std::shared_ptr<Filesystem>(), &filesystem),  // without owning it
+        options_(options),
+        sync_(options.sync),
+        dirsync_(options.dirsync) {}
 
-  Filesystem& filesystem() { return filesystem_; }
+  // For requests, until their answer. Where nothing is replaced, for everybody.
+  Filesystem& filesystem() { return *filesystem_; }
+  // For all others.
+  std::shared_ptr<Filesystem> hold_filesystem() {
+    const MutexLock lock(filesystem_mutex_);
+    return filesystem_;
+  }
+  // From the next request on.
+  void replace(std::shared_ptr<Filesystem> next) DEDUPFS_REQUIRES(requests_) {
+    const MutexLock lock(filesystem_mutex_);
+    filesystem_.swap(next);
+  }
   const MountOptions& options() const { return options_; }
   OpenFiles& open_files() { return open_files_; }
   RequestCopies& copies() { return copies_; }
@@ -121,7 +135,8 @@ class FuseMount {
   bool kernel_keeps_pages() const { return kernel_minor_ < 39; }
 
  private:
-  Filesystem& filesystem_;
+  Mutex filesystem_mutex_;
+  std::shared_ptr<Filesystem> filesystem_;  // changes with the mutex, while no request is served
   const MountOptions options_;
   std::atomic<bool> sync_;
   std::atomic<bool> dirsync_;

@@ -13,7 +13,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
     auto found = mount.filesystem().lookup(parent, name);
     if (!found && found.error().code() == ErrorCode::kNotFound) {
       Entry absent;  // node id 0: the kernel remembers that there is none
-      absent.parameters.entry_timeout = parent == kSnapshotsInode ? 0 : kValidSeconds;
+      absent.parameters.entry_timeout = parent == kSnapshotsInode ? 0 : name_valid_seconds(mount);
       return absent;
     }
     return to_entry(mount, found);

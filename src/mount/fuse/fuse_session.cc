@@ -92,7 +92,7 @@ Result<void> FuseSession::run(unsigned threads) {
 }
 
 void FuseSession::stop() {
-  mount_.filesystem().give_up_waiting();  // the loop ends when its threads do
+  mount_.hold_filesystem()->give_up_waiting();  // the loop ends when its threads do
   fuse_session_exit(session_);
   // libfuse looks at the exit flag when a signal interrupts its wait. One may come between the look and the wait: repeat.
   while (!ended_) {

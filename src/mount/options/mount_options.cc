@@ -172,6 +172,8 @@ const std::vector<OwnOption>& own_options() {
                   "what a volume that is shipped to a bucket may keep of its content on this disk (default: all); of a "
                   "volume in a bucket: memory for its blocks (default: as for cache)",
                   "SIZE"),
+      seconds_option("remote_follow", &MountOptions::remote_follow, 0, 7 * 24 * 3600,
+                     "of a volume in a bucket: seconds between looks for a newer state; 0: that of the mount is kept"),
       number_option(
           "remote_parallel", &MountOptions::remote_parallel, 1, 64,
           "objects that are sent to a bucket at once, or blocks that are read ahead from there; 1: nothing is "

@@ -3,10 +3,12 @@
 // Threads: values.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/backing.h"
+#include "base/result.h"
 #include "mount/options/mount_options.h"
 
 namespace dedupfs {
@@ -19,6 +21,8 @@ struct MountRequest {
   bool foreground = false;
   std::string version;                                  // for `info`
   std::shared_ptr<Backing> backing = Backing::posix();  // opens the volume, without asking anybody
+  // Of a volume in a bucket: looks for a newer state, which `backing` opens from then on if there is one. It may be called from any thread.
+  std::function<Result<bool>()> renew = {};
 };
 
 // The exit codes of mount(8).
