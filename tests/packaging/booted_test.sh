@@ -47,14 +47,14 @@ make_base() {
   fi
   cp -a "$base" "$root"
 }
-# As a user installs it: apt brings what it depends on.
+# As a user installs it: apt brings what it depends on. README.md copies with rsync.
 install_package() {
   cp "$deb" "$root/dedupfs.deb"
   cp --remove-destination -L /etc/resolv.conf "$root/etc/resolv.conf"
   printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
   chmod 755 "$root/usr/sbin/policy-rc.d"
   chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
-    chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends /dedupfs.deb || return 1
+    chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends /dedupfs.deb rsync || return 1
   rm "$root/usr/sbin/policy-rc.d"
 }
 
@@ -99,6 +99,14 @@ check "the package installs with apt" install_package
 check_here "it boots" boot
 [ "$failures" -eq 0 ] || { cat "$scratch/console.log"; echo "$passed passed, $failures failed"; exit 1; }
 check_equal "the package started nothing" "" "$(inside systemctl list-units --plain --no-legend '*dedupfs*' | cut -d' ' -f1)"
+
+# What README.md says to type, as it is installed.
+sh_inside 'mkdir -p /srv /backup /home/anna && echo dear >/home/anna/letter && ln /home/anna/letter /home/anna/link'
+readme=$(sed -n '/^```console$/,/^```$/s/^\$ //p' "$root/usr/share/doc/dedupfs/README.md")
+check "README.md has commands" test "$(wc -l <<<"$readme")" -ge 8
+check "all of them work" inside bash -euo pipefail -c "$readme"
+check "both copies are there" sh_inside 'mount -t dedupfs /srv/volume /backup && diff -r /home /backup/monday && diff -r /home /backup/tuesday && umount /backup'
+sh_inside 'rm -r /srv/volume'
 
 # A volume under its service.
 check "mkfs" sh_inside 'mkdir -p /srv /backup /etc/dedupfs/event.d && mkfs.dedupfs /srv/volume && echo VOLUME=/srv/volume >/etc/dedupfs/backup.conf'
