@@ -108,7 +108,7 @@ def main():
         campaign.close()
         shutil.rmtree(scratch, ignore_errors=True)
     print(f"{campaign.operations} operations returned, {campaign.synced} fsyncs acknowledged, {campaign.lost} operations not durable as they "
-          f"may be, {campaign.nested} crashes in recovery, {campaign.repairs} in repairs, longest mount {campaign.longest_open:.2f} s, {time.monotonic() - begin:.0f} s")  # fmt: skip
+          f"may be, {campaign.nested} crashes in recovery, {campaign.repairs} in repairs, {campaign.settlings} settlings begun, longest mount {campaign.longest_open:.2f} s, {time.monotonic() - begin:.0f} s")  # fmt: skip
     if campaign.attempted:
         print(f"crash points reached: {len(campaign.reached)} of {len(points.POINTS)}")
     for point in sorted(campaign.attempted - campaign.reached):

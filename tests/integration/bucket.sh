@@ -20,6 +20,10 @@ trap 'stop_server; clean_up' EXIT
 of_remote() { # KEY: of what dedupfs-stat says of the bucket
   dedupfs-stat --json "$mnt" | python3 -c 'import json, sys; print(json.load(sys.stdin)["remote"][sys.argv[1]])' "$1"
 }
+requests() { # METHOD: that the server got so far
+  python3 -c 'import json, sys, urllib.request as web
+print(json.load(web.urlopen(sys.argv[1] + "/-/counts")).get(sys.argv[2], 0))' "$endpoint" "$1"
+}
 # new_shipped_volume OPTIONS [MKFS OPTION...]
 new_shipped_volume() {
   local options=$1

@@ -38,8 +38,13 @@ for kind in plain encrypted; do
   check "what it may take, and not much more, is on the disk" wait_until 60 eval 'dedupfs-remote push "$volume" >>"$daemon_log" && [ "$(on_disk)" -lt 25 ]'
   check "dedupfs-stat says so" eval 'dedupfs-stat "$mnt" | grep -Eq "^Remote: .*; [0-9]+ containers are only there"'
   check "no mount read from the bucket" test "$(of_remote fetches)" = 0
+  before=$(requests GET)
   for name in one two three; do cp "$mnt/$name/noise" "$scratch/$name"; done
+  asked=$(($(requests GET) - before))
   check "every byte is there" eval 'same_noise one && same_noise two && same_noise three'
+  stored=$(find "$volume/containers" "$volume/evicted" -name "*.container" -printf "%s\n" | awk '{ sum += $1 } END { print int(sum / 1048576) + 1 }')
+  # Some more: a container may end in the middle of a block, and who ships looks at the bucket.
+  check "for a request a MiB at most ($asked for $stored MiB)" test "$asked" -le $((stored + 10))
   check "from the bucket" test "$(of_remote fetches)" -gt 20
   check "and the cache keeps to what it may take" eval '[ "$(on_disk)" -lt 30 ]'
 

@@ -22,6 +22,13 @@ head=$(of_remote head)
 write_tree two
 commit
 check "and so does what comes later" wait_until 60 head_is_newer "$head"
+tried() { [ "$(of_remote tries)" -ge "$1" ]; } # TIMES
+ships_at_rest() { # it has tried three times more, and sent nothing: the bucket has all
+  local begun puts
+  begun=$(of_remote tries) puts=$(requests PUT)
+  wait_until 30 tried "$((begun + 3))" && [ "$(requests PUT)" = "$puts" ]
+}
+check "a mount at rest ships nothing" wait_until 60 ships_at_rest
 check "a push ships what was written before it" dedupfs-remote push "$volume"
 cp -a "$mnt" "$scratch/expected"
 check "dedupfs-stat says so" eval 'dedupfs-stat "$mnt" | grep -Eq "^Remote: s3://bucket/first has all of [0-9]+ seconds ago"'

@@ -47,14 +47,14 @@ make_base() {
   fi
   cp -a "$base" "$root"
 }
-# As a user installs it: apt brings what it depends on.
+# As a user installs it: apt brings what it depends on. README.md copies with rsync.
 install_package() {
   cp "$deb" "$root/dedupfs.deb"
   cp --remove-destination -L /etc/resolv.conf "$root/etc/resolv.conf"
   printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
   chmod 755 "$root/usr/sbin/policy-rc.d"
   chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
-    chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends /dedupfs.deb || return 1
+    chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends /dedupfs.deb rsync || return 1
   rm "$root/usr/sbin/policy-rc.d"
 }
 
@@ -88,6 +88,8 @@ is_active() { [ "$(property ActiveState "$1")" = active ]; }
 status_of_unit() { property StatusText "$1"; }
 mounts_at() { inside grep -c " $1 fuse" /proc/mounts; }
 file_is() { [ "$(inside sha256sum "$1" | cut -d' ' -f1)" = "$2" ]; }
+is_running() { sh_inside "grep -qx '$1' /proc/[0-9]*/comm 2>/dev/null"; } # a small system has no pgrep
+not_running() { ! is_running "$1"; }
 has_events() { inside grep -q "$1" /hooked; }
 unit=dedupfs@backup.service
 
@@ -97,6 +99,14 @@ check "the package installs with apt" install_package
 check_here "it boots" boot
 [ "$failures" -eq 0 ] || { cat "$scratch/console.log"; echo "$passed passed, $failures failed"; exit 1; }
 check_equal "the package started nothing" "" "$(inside systemctl list-units --plain --no-legend '*dedupfs*' | cut -d' ' -f1)"
+
+# What README.md says to type, as it is installed.
+sh_inside 'mkdir -p /srv /backup /home/anna && echo dear >/home/anna/letter && ln /home/anna/letter /home/anna/link'
+readme=$(sed -n '/^```console$/,/^```$/s/^\$ //p' "$root/usr/share/doc/dedupfs/README.md")
+check "README.md has commands" test "$(wc -l <<<"$readme")" -ge 8
+check "all of them work" inside bash -euo pipefail -c "$readme"
+check "both copies are there" sh_inside 'mount -t dedupfs /srv/volume /backup && diff -r /home /backup/monday && diff -r /home /backup/tuesday && umount /backup'
+sh_inside 'rm -r /srv/volume'
 
 # A volume under its service.
 check "mkfs" sh_inside 'mkdir -p /srv /backup /etc/dedupfs/event.d && mkfs.dedupfs /srv/volume && echo VOLUME=/srv/volume >/etc/dedupfs/backup.conf'
@@ -149,7 +159,7 @@ check "and in an event" wait_until 20 has_events '^daemon_died /none$'
 sh_inside 'systemctl reset-failed'
 
 # Timers.
-for job in scrub snapshot gc; do
+for job in scrub snapshot gc settle; do
   check "dedupfs-$job@backup.timer waits for its time" sh_inside "systemctl enable --now dedupfs-$job@backup.timer && systemctl list-timers --all | grep -q dedupfs-$job@backup"
   check "dedupfs-$job@backup.service does its work" sh_inside "systemctl start dedupfs-$job@backup.service"
 done
@@ -165,7 +175,24 @@ check_equal "in good order" success "$(property Result $unit)"
 check "start mounts again" sh_inside "systemctl start $unit && sha256sum /backup/data | grep -q $sum"
 check "stop unmounts" sh_inside "systemctl stop $unit && ! mountpoint -q /backup"
 check_equal "in good order" success "$(property Result $unit)"
-check "and no daemon is left" sh_inside '! pgrep -x dedupfs'
+check "and no daemon is left" not_running dedupfs
+
+# Settling without a mount, as after a nightly backup. Slowed down, it is under way when somebody mounts.
+landed() { sh_inside 'dedupfs-stat --json /srv/volume | tr , "\n" | sed -n "s/.*\"landed_bytes\": *//p" | head -n 1'; }
+check "data lands" sh_inside "mount -t dedupfs /srv/volume /backup -o settle=off,slow_source=0 && base64 -w 0 /dev/urandom | head -c 50000000 >/backup/fast && umount /backup"
+check "some of it is not settled" test "$(landed)" -gt 10000000
+settler=dedupfs-settle@backup.service
+sh_inside "mkdir -p /run/systemd/system/$settler.d && systemctl daemon-reload
+  printf '[Service]\nExecStart=\nExecStart=/usr/bin/dedupfs-gc --settle --wait --rate 100k \${VOLUME}\n' >/run/systemd/system/$settler.d/test.conf
+  systemctl daemon-reload && systemctl start --no-block $settler"
+check "a settling of the unmounted volume begins" wait_until 20 is_running dedupfs-gc
+check_refused "who mounts meanwhile is refused" 32 "in use" sh_inside 'mount -t dedupfs /srv/volume /backup'
+check "but its service ends the settling, and mounts" sh_inside "systemctl start $unit && mountpoint -q /backup"
+check_equal "which is no failure" "inactive success" "$(property ActiveState $settler) $(property Result $settler)"
+check "stop unmounts" sh_inside "systemctl stop $unit && ! mountpoint -q /backup"
+sh_inside "rm -r /run/systemd/system/$settler.d && systemctl daemon-reload"
+check "the next one settles the rest without a mount" sh_inside "systemctl start $settler"
+check_equal "all of it" 0 "$(landed)"
 check "start mounts again" sh_inside "systemctl start $unit && sha256sum /backup/data | grep -q $sum"
 
 # /etc/fstab, for the next boot.
@@ -187,6 +214,8 @@ check_equal "without its key the unit does not mount it" "" "$(inside findmnt -n
 check "the drop-in for its key" sh_inside 'systemctl stop dedupfs@sealed.service; systemctl reset-failed
   mkdir /etc/systemd/system/dedupfs@sealed.service.d &&
   cp /usr/share/doc/dedupfs/contrib/systemd/encrypted.conf /etc/systemd/system/dedupfs@sealed.service.d && systemctl daemon-reload'
+check "the same drop-in is enough to settle it without a mount" sh_inside 'cp -r /etc/systemd/system/dedupfs@sealed.service.d /etc/systemd/system/dedupfs-settle@sealed.service.d &&
+  systemctl daemon-reload && systemctl start dedupfs-settle@sealed.service'
 check "enable --now returns when it is mounted, for all to see" sh_inside 'systemctl enable --now dedupfs@sealed.service && mountpoint -q /sealed'
 check "the environment of the daemon does not hold the key" sh_inside \
   '! grep -qa "the key of the machine" "/proc/$(systemctl show --value --property=MainPID dedupfs@sealed.service)/environ"'

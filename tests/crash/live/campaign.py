@@ -23,7 +23,9 @@ VOLUME_OPTIONS = (
     ["--chunker", "ram:avg=4k", "--region", "64k"],
     ["--compression", "none", "--delta", "odess+:depth=8", "--region", "128k"],
 )
-MOUNT_OPTIONS = ("commit=1", "commit=1,dirty=16m,cache=16m", "commit=5", "commit=1,direct_io=off", "commit=1,threads=1", "commit=1,checkpoint=1")
+# With slow_source=0 all data lands, so that there is something to settle.
+MOUNT_OPTIONS = ("commit=1", "commit=1,slow_source=0", "commit=1,dirty=16m,cache=16m", "commit=5,slow_source=0", "commit=1,direct_io=off",
+                 "commit=1,threads=1", "commit=1,checkpoint=1")  # fmt: skip
 WORKERS = 3
 LEAST_FREE_BYTES = 250 << 20
 
@@ -47,12 +49,13 @@ class Campaign:
     def __init__(self, settings):
         self.settings = settings
         self.cuts = self.kills = self.violations = self.synced = self.nested = self.lost = self.longest_open = 0
-        self.operations = self.repairs = 0
+        self.operations = self.repairs = self.settlings = 0
         self.repair_seconds = 1.0  # that the last one took, and some
         self.attempted, self.reached = set(), set()  # crash points
         self.kept = 0
         self.cycle = 0
         self.random = random.Random(settings.seed)
+        self.jobs = self.random
         self.disk = None
         self.daemon = None
         self.workers = []
@@ -129,6 +132,7 @@ class Campaign:
         self.attempted |= {point} - {None}
         self.first_passage, self.killed_by_us, self.cut_at = first_passage, False, (FOREVER, FOREVER)
         self.random = random.Random(f"{self.settings.seed} {self.cycle}")
+        self.jobs = random.Random(f"{self.settings.seed} {self.cycle} jobs")  # of its own: how many there are is a matter of time
         begin = time.monotonic()
         if kind == "cut":
             self.cuts += 1
@@ -218,11 +222,13 @@ class Campaign:
                         selector.unregister(key.fd)
             return not selector.get_map()
 
-    def keep_reclaiming(self):
-        """One reclaim after the other. What they say when the daemon dies is nobody's business."""
+    def keep_reclaiming(self, may_settle):
+        """One reclaim or settling after the other. What they say when the daemon dies is nobody's business."""
         if self.reclaim is None or self.reclaim.poll() is not None:
             quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            self.reclaim = subprocess.Popen([self.tool("dedupfs-gc"), self.mountpoint, "--wait"], **quiet)
+            settling = ["--settle"] if may_settle and self.jobs.random() < 0.5 else []
+            self.settlings += len(settling)
+            self.reclaim = subprocess.Popen([self.tool("dedupfs-gc"), *settling, self.mountpoint, "--wait"], **quiet)
 
     def end_reclaim(self):
         if self.reclaim is not None:
@@ -233,11 +239,11 @@ class Campaign:
     def crash(self, kind, crash_at, stage, histories):
         """Lets the workers work, and ends that."""
         seconds = self.random.choice((0.05, 0.3, 1, 2)) * self.random.random()
-        reclaims = stage == points.WITH_RECLAIM or self.random.random() < 0.3
+        reclaims = stage == points.WITH_RECLAIM or self.random.random() < 0.5
 
         def daemon_ended():
             if reclaims and self.daemon.running():
-                self.keep_reclaiming()
+                self.keep_reclaiming(may_settle=stage != points.WITH_RECLAIM)  # whose crash points only a reclaim passes
             return not self.daemon.running()
 
         if stage in STAGES_OF_WORK:
