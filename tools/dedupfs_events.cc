@@ -34,6 +34,7 @@ struct EventArguments {
   double nearly_full = 5;
   unsigned limit_seconds = 30;
   std::string failed;
+  bool job = false;  // a job has failed, not the unit that mounts
   bool test = false;
 };
 
@@ -64,6 +65,8 @@ class EventRun {
   int run() {
     if (asked_.test)
       tell({"test", "/srv/volume", "/backup", "a test of the programs in " + asked_.hooks, nullptr});
+    else if (!asked_.failed.empty() && asked_.job)
+      tell({"job_failed", "", asked_.failed, "one of its jobs has failed: systemctl --failed names it", nullptr});
     else if (!asked_.failed.empty())
       tell({"daemon_died", "", asked_.failed, "its service has failed: systemctl status has the reason", nullptr});
     else if (const auto looked = look_at_all(); !looked)
@@ -146,6 +149,7 @@ void define_options(Command& app, EventArguments& asked) {
       .capture_default_str();
   const Option failed = app.add_option("--failed", asked.failed, "do not look: the service of this mount has failed")
                             .type_name("MOUNTPOINT");
+  app.add_flag("--job", asked.job, "with --failed: a job has failed, not the service that mounts").needs(failed);
   app.add_flag("--test", asked.test, "do not look: run the programs for an event named 'test'").excludes(failed);
   add_json_flag(app, "print each event as one line of JSON");
   define_common_options(app);

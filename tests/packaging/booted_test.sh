@@ -166,6 +166,13 @@ done
 check "a snapshot is there" sh_inside 'dedupfs-snapshot list /backup | grep -q .'
 sh_inside 'systemctl start dedupfs-events.service'
 check "the end of the scrub is an event" has_events '^scrub_ended /backup$'
+for job in scrub snapshot gc settle; do
+  sh_inside "mkdir -p /run/systemd/system/dedupfs-$job@backup.service.d && : >/hooked
+    printf '[Service]\nExecStart=\nExecStart=/bin/false\nRestart=no\n' >/run/systemd/system/dedupfs-$job@backup.service.d/test.conf
+    systemctl daemon-reload; systemctl start dedupfs-$job@backup.service" 2>/dev/null
+  check "a failure of dedupfs-$job@backup.service is an event" wait_until 20 has_events '^job_failed /backup$'
+  sh_inside "rm -r /run/systemd/system/dedupfs-$job@backup.service.d; systemctl daemon-reload; systemctl reset-failed"
+done
 
 sh_inside 'exec 7</backup/data; touch /held.again; until [ -e /stopped ]; do sleep 0.1; done' &
 wait_until 20 test -e "$root/held.again"

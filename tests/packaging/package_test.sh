@@ -96,7 +96,7 @@ check "every program has completions for three shells" every_program_has_complet
 check "schemas, alert rules and examples are there" the_rest_is_there
 check "links in the documentation lead somewhere" links_of_documents_lead_somewhere
 check "the helpers of mount and umount are found" owned_links_lead_somewhere
-for unit in dedupfs dedupfs-failed dedupfs-gc dedupfs-scrub dedupfs-settle dedupfs-snapshot; do
+for unit in dedupfs dedupfs-failed dedupfs-gc dedupfs-job-failed dedupfs-scrub dedupfs-settle dedupfs-snapshot; do
   check "$unit@.service is clean" unit_is_clean "$unit@srv-backup.service"
 done
 for timer in dedupfs-gc dedupfs-scrub dedupfs-settle dedupfs-snapshot; do

@@ -82,6 +82,15 @@ TEST_F(RunEvents, AFailedServiceIsADeadDaemon) {
   EXPECT_EQ(content_of(told), "daemon_died /backup\n");
 }
 
+TEST_F(RunEvents, AFailedJobIsNoDeadDaemon) {
+  const Outcome outcome = run({"--failed", "/backup", "--job"});
+
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("one of its jobs has failed"));
+  EXPECT_EQ(content_of(told), "job_failed /backup\n");
+  EXPECT_EQ(run({"--job"}).exit_code, 1);
+}
+
 TEST_F(RunEvents, ATestRunsThePrograms) {
   const Outcome outcome = run({"--test", "--json"});
 
