@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -43,7 +45,6 @@ struct ImportArguments {
 struct Imported {
   BackupArchive archive;
   std::string snapshot;  // empty: none was made
-  bool is_snapshot_new = false;
   bool was_there = false;
   std::string failure;  // empty: none
 };
@@ -59,7 +60,7 @@ bool is_folder_name(const std::string& name) {
          name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
 }
 
-// When the archive was taken, in UTC. When the snapshot was made, its own record says.
+// When the archive was taken, in UTC.
 std::string snapshot_name(const BackupArchive& archive) {
   return fmt::format("{:%Y-%m-%d_%H-%M-%S}_{}", fmt::gmtime(static_cast<std::time_t>(archive.unix_seconds)),
                      archive.name);
@@ -120,7 +121,6 @@ class Import {
       tell(one);
     }
     DEDUPFS_TRY(folders.remove_stage());
-    tell_of_retention(done);
     return done;
   }
 
@@ -132,16 +132,6 @@ class Import {
       console_.say(printable(one.archive.name) + ": " + printable(one.failure));
     else
       console_.err() << (one.was_there ? "there already: " : "imported: ") << printable(one.archive.name) << '\n';
-  }
-
-  void tell_of_retention(const std::vector<Imported>& done) const {
-    const auto count = std::ranges::count_if(done, &Imported::is_snapshot_new);
-    if (count == 0) return;
-    console_.say(fmt::format(
-        "{} made today, whatever date is in the name. A retention policy (--keep-..., a timer) deletes most "
-        "snapshots of one day; the folders stay. 'dedupfs-snapshot hold {} NAME' keeps a snapshot",
-        count == 1 ? "1 new snapshot counts as" : fmt::format("{} new snapshots count as", count),
-        target_.mountpoint.string()));
   }
 
   Result<void> import(const ArchiveFolders& folders, Imported& one) {
@@ -163,7 +153,6 @@ class Import {
       DEDUPFS_TRY(take_snapshot(archive, mark.snapshot));
       DEDUPFS_TRY(folders.note_snapshot(archive.name, mark));
       one.snapshot = mark.snapshot;
-      one.is_snapshot_new = true;
     }
     return {};
   }
@@ -191,10 +180,11 @@ class Import {
                              repository_->is_warning(status) ? ", warnings; --accept-warnings takes it" : "")};
   }
 
-  // One that is there already, from a run that was killed, must hold this very folder.
+  // It has the date of the archive, or now if that is of a clock that was fast. One that is there already, from a run that was
+  // killed, must hold this very folder.
   Result<void> take_snapshot(const BackupArchive& archive, const std::string& name) const {
     DEDUPFS_ASSIGN(SnapshotTarget snapshots, SnapshotTarget::open(target_.mountpoint, /*foreign=*/false));
-    const auto made = snapshots.create(name);
+    const auto made = snapshots.create(name, std::clamp<std::int64_t>(archive.unix_seconds, 0, std::time(nullptr)));
     if (made) return {};
     if (made.error().code() != ErrorCode::kExists) return made.error().with("no snapshot of it was made");
     const Path inside = target_.mountpoint / kSnapshotsName / name /

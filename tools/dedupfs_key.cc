@@ -142,34 +142,23 @@ nlohmann::json removed_json(const std::vector<KeySlot>& removed) {
 // The recovery key leaves locked memory here: it is to be printed.
 nlohmann::json json_of(const HeldHeader& held, const Deed& deed) {
   const ByteSpan key = deed.recovery_key.bytes();
-  nlohmann::json former = nlohmann::json::array();
-  for (const FormerKey& each : held.header.former_keys) former.push_back(each.number);
   return {
       {"volume", held.volume.string()},
       {"uuid", held.header.uuid},
       {"cipher", name_of(held.header.cipher)},
       {"key_number", held.header.key_number},
-      {"former_keys", std::move(former)},
+      {"former_keys", former_keys_json(held.header)},
       {"slots", key_slots_json(held.header)},
       {"removed_slots", removed_json(deed.removed)},
       {"slot", deed.slot ? nlohmann::json(*deed.slot) : nlohmann::json(nullptr)},
       {"recovery_key", key.empty() ? nlohmann::json(nullptr) : nlohmann::json(std::string(key.begin(), key.end()))}};
 }
 
-std::string former_keys_text(const nlohmann::json& former) {
-  if (former.empty()) return {};
-  std::string numbers;
-  for (const nlohmann::json& number : former)
-    numbers += fmt::format("{}{}", numbers.empty() ? "" : ", ", number.get<std::uint32_t>());
-  return "; files are still under former ones: " + numbers;
-}
-
 std::string slots_screen(const nlohmann::json& shown) {
   const nlohmann::json& slots = shown.at("slots");
-  return fmt::format("{}: {}, {} of {} key slots used\nMaster key {}{}\n\n",
-                     printable(shown.at("volume").get<std::string>()), shown.at("cipher").get<std::string>(),
-                     slots.size(), KeyHeader::kMaxSlots, shown.at("key_number").get<std::uint32_t>(),
-                     former_keys_text(shown.at("former_keys"))) +
+  return fmt::format("{}: {}, {} of {} key slots used\n{}\n\n", printable(shown.at("volume").get<std::string>()),
+                     shown.at("cipher").get<std::string>(), slots.size(), KeyHeader::kMaxSlots,
+                     master_key_text(shown)) +
          key_slots_screen(slots);
 }
 

@@ -102,7 +102,7 @@ std::optional<HoldStatus> hold_of(const Snapshots& there, const std::string& nam
 std::vector<std::string> due_by(const RetentionPolicy& policy, const Snapshots& there, Deeds& deeds) {
   if (!policy.any()) return {};
   std::vector<std::string> due;
-  for (std::string& name : not_kept(policy, there.all)) {
+  for (std::string& name : not_kept(policy, there.all, std::time(nullptr))) {
     if (const auto hold = hold_of(there, name))
       deeds.say(fmt::format("kept {}: {}", name, hold_text(*hold)));
     else
@@ -243,7 +243,7 @@ void define_commands(Command& app, SnapshotArguments& asked) {
   Command& create = add_action(app, asked, "create", "create a snapshot");
   create.add_option("NAME", asked.names, "its name (default: the current time)").expected(0, 1);
   add_retention_policy(create, asked);
-  Command& list = add_action(app, asked, "list", "list the snapshots, the oldest first, and what they take");
+  Command& list = add_action(app, asked, "list", "list the snapshots, the first made first, and what they take");
   list.add_flag("--quick", asked.is_quick, "do not count what they take, which reads the index");
   Command& remove =
       add_action(app, asked, "delete", "delete the named snapshots, or those that the retention policy does not keep");

@@ -38,6 +38,12 @@ std::optional<double> optional_number(const nlohmann::json& object, const char* 
   return found == object.end() || found->is_null() ? std::nullopt : std::optional(found->get<double>());
 }
 
+// Of a reclaim or of a scrub. `bytes_per_second` is the limit of either.
+std::optional<double> rate_of_job(const nlohmann::json& status) {
+  const auto rate = optional_number(status, "swept_bytes_per_second");
+  return rate ? rate : optional_number(status, "checked_bytes_per_second");
+}
+
 JobState state_of_job(const nlohmann::json& status) {
   const auto phase = status.find("phase");
   const bool has_phase = phase != status.end() && !phase->is_null();
@@ -45,7 +51,7 @@ JobState state_of_job(const nlohmann::json& status) {
                    : status.at("running").get<bool>() ? "running"
                                                       : "ended",
           .percent = optional_number(status, "progress_percent"),
-          .bytes_per_second = optional_number(status, "swept_bytes_per_second"),
+          .bytes_per_second = rate_of_job(status),
           .seconds_left = optional_number(status, "seconds_left")};
 }
 

@@ -1,4 +1,4 @@
-// The key slots of an encrypted volume, as JSON and as lines for people. They need no key.
+// The key slots and master keys of an encrypted volume, as JSON and as lines for people. They need no key.
 //
 // Threads: free functions, safe from any thread.
 #pragma once
@@ -13,5 +13,10 @@ namespace dedupfs::tools {
 nlohmann::json key_slots_json(const KeyHeader& header);
 // Of that array.
 std::string key_slots_screen(const nlohmann::json& slots);
+
+// The numbers of the former master keys.
+nlohmann::json former_keys_json(const KeyHeader& header);
+// Of an object with `key_number` and `former_keys`: a line without its end.
+std::string master_key_text(const nlohmann::json& shown);
 
 }  // namespace dedupfs::tools

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <utility>
@@ -33,13 +34,22 @@ Result<SnapshotTarget::Snapshots> SnapshotTarget::list() {
   return filesystem_ ? Snapshots{filesystem_->snapshots(), filesystem_->held_snapshots()} : ask({{"action", "list"}});
 }
 
-Result<SnapshotTarget::Snapshots> SnapshotTarget::create(const std::string& name) {
-  if (!filesystem_) {
-    DEDUPFS_TRY(write_back());
-    return ask({{"action", "create"}, {"name", name}});
+Result<SnapshotTarget::Snapshots> SnapshotTarget::create(const std::string& name,
+                                                         const std::optional<std::int64_t>& created_unix_seconds) {
+  if (filesystem_) {
+    DEDUPFS_TRY(filesystem_->create_snapshot(name, created_unix_seconds));
+    return list();
   }
-  DEDUPFS_TRY(filesystem_->create_snapshot(name));
-  return list();
+  DEDUPFS_TRY(write_back());
+  nlohmann::json request{{"action", "create"}, {"name", name}};
+  if (created_unix_seconds) request["created_unix_seconds"] = *created_unix_seconds;
+  DEDUPFS_ASSIGN(Snapshots there, ask(std::move(request)));
+  const auto made = std::ranges::find(there.all, name, &SnapshotRecord::name);
+  if (!created_unix_seconds || made == there.all.end() || made->created_unix_seconds == *created_unix_seconds)
+    return there;
+  DEDUPFS_TRY(remove(name));
+  return Error{ErrorCode::kUnsupported,
+               "the daemon of this mount is older than this program, and dates each snapshot with now: mount again"};
 }
 
 Result<SnapshotTarget::Snapshots> SnapshotTarget::remove(const std::string& name) {

@@ -22,7 +22,7 @@ namespace dedupfs::tools {
 class SnapshotTarget {
  public:
   struct Snapshots {
-    std::vector<SnapshotRecord> all;  // the oldest first
+    std::vector<SnapshotRecord> all;  // the first made first
     Holds holds;
   };
 
@@ -31,7 +31,8 @@ class SnapshotTarget {
 
   // Each returns the list after its change.
   Result<Snapshots> list();
-  Result<Snapshots> create(const std::string& name);
+  // A date is that of what it is a copy of, not later than now; none: now. kUnsupported if the daemon is older than dates.
+  Result<Snapshots> create(const std::string& name, const std::optional<std::int64_t>& created_unix_seconds = {});
   Result<Snapshots> remove(const std::string& name);
   Result<Snapshots> roll_back(const std::string& name);
   Result<Snapshots> hold(const std::string& name, const std::optional<std::int64_t>& until_unix_seconds);

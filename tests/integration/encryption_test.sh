@@ -84,7 +84,7 @@ unmount_volume
 
 # Somebody puts a plain volume in its place.
 check "mkfs makes a plain volume" mkfs.dedupfs "$scratch/plain"
-check_refused "which cannot be encrypted where it is" 8 'cp -a OLD/. NEW/' mkfs.dedupfs --encrypt --key-file "$key" "$scratch/plain"
+check_refused "which cannot be encrypted where it is" 8 'dedupfs-send OLD --snapshot NAME \| dedupfs-receive NEW.*cp -a OLD/. NEW/' mkfs.dedupfs --encrypt --key-file "$key" "$scratch/plain"
 cp "$scratch/plain/superblock.copy.json" "$scratch/copy"
 cp "$volume/superblock.copy.json" "$scratch/plain/superblock.copy.json"
 check_refused "parts of both together are refused" 32 'somebody put it there' dedupfs "$scratch/plain" "$mnt"

@@ -113,5 +113,18 @@ TEST(JobProgress, ShowsAJobOfADaemon) {
   EXPECT_EQ(line.at("seconds_left"), nullptr);
 }
 
+// What they have in common as a number a second is the limit.
+TEST(JobProgress, TheRateOfAJobIsTheOneThatWasMeasured) {
+  for (const char* measured : {"swept_bytes_per_second", "checked_bytes_per_second"}) {
+    Job job({"--json", "--progress"});
+    JobProgress progress(job.console, job.process);
+
+    show_job(progress, {{"running", true}, {"bytes_per_second", 7}, {measured, 1000.5}},
+             [](const nlohmann::json&) { return std::string(); });
+
+    EXPECT_EQ(nlohmann::json::parse(job.out.str()).at("bytes_per_second"), 1000.5) << measured;
+  }
+}
+
 }  // namespace
 }  // namespace dedupfs::tools

@@ -13,9 +13,11 @@
 #include <optional>
 
 #include "dedupfs.h"
+#include "dedupfs_key.h"
 #include "encrypted_volume.h"
 #include "fsck_dedupfs.h"
 #include "manual.h"
+#include "replica/remote_file.h"
 #include "store/seal/key_header.h"
 #include "store/volume/volume.h"
 #include "support/child_process.h"
@@ -129,10 +131,51 @@ TEST_F(VolumeKeyTest, WithoutTheKeyStatShowsWhatAnyoneSees) {
     const auto json = nlohmann::json::parse(as_json.out);
     EXPECT_EQ(json.at("schema"), "dedupfs-stat-sealed");
     EXPECT_EQ(json.at("slots").size(), 1U);
+    EXPECT_EQ(json.at("key_number"), 1);
+    EXPECT_EQ(json.at("former_keys"), nlohmann::json::array());
+    EXPECT_EQ(json.at("evicted").at("containers"), 0);
+    EXPECT_EQ(json.at("remote"), nullptr);
     EXPECT_EQ(json.at("folders").at(2).at("name"), "index");
     EXPECT_GT(json.at("folders").at(2).at("bytes"), 0);
     EXPECT_EQ(keys_missing_in(manual_text("dedupfs-stat.1"), json), "");
     EXPECT_EQ(outcome_of(run_stat, {"--prometheus", "-", volume_}).exit_code, 1);
+  });
+}
+
+TEST_F(VolumeKeyTest, WithoutTheKeyStatShowsTheFormerKeysTheBucketAndWhatIsThereOnly) {
+  ASSERT_EQ(outcome_of(run_key, {"rotate", "--key-file", first_, "--new-key-file", key_file("second", "battery staple"),
+                                 volume_})
+                .exit_code,
+            0);
+  const auto folder = Backing::posix()->open_root(volume_).value();
+  ASSERT_TRUE(save_remote_record(
+      *folder, {.volume = read_key_header(*folder).value()->uuid,
+                .where = {.address = "s3://bucket/prefix", .endpoint = "https://example.org", .credentials_file = "/k"},
+                .position = {.epoch = 3, .head = RemotePosition::Known{.sequence = 7, .sha256 = {}}}}));
+  const auto evicted = folder->make_and_open_folder(kEvictedDirectory).value();
+  ASSERT_TRUE(evicted->open("0000000007.container", Backing::Mode::kCreate).value()->truncate(1 << 20));
+  without_terminal([this] {
+    EXPECT_THAT(
+        outcome_of(run_stat, {volume_}).out,
+        AllOf(HasSubstr("Master key 2; files are still under former ones: 1\n"),
+              HasSubstr("1 container of 1.00 MiB is evicted: 0 B of that on this disk"),
+              HasSubstr("Remote: s3://bucket/prefix at https://example.org, epoch 3, newest head 7, credentials "
+                        "in /k\n")));
+    const auto json = nlohmann::json::parse(outcome_of(run_stat, {"--json", volume_}).out);
+    EXPECT_EQ(json.at("key_number"), 2);
+    EXPECT_EQ(json.at("former_keys"), nlohmann::json({1}));
+    EXPECT_EQ(json.at("evicted"), nlohmann::json({{"containers", 1}, {"bytes", 1 << 20}, {"here_bytes", 0}}));
+    EXPECT_EQ(json.at("remote").at("address"), "s3://bucket/prefix");
+    EXPECT_EQ(json.at("remote").at("head"), 7);
+    EXPECT_EQ(keys_missing_in(manual_text("dedupfs-stat.1"), json.at("remote")), "");
+    EXPECT_EQ(keys_missing_in(manual_text("dedupfs-stat.1"), json.at("evicted")), "");
+  });
+
+  ASSERT_TRUE(replace_file(*folder, "remote.json", bytes_of("{")));
+  without_terminal([this] {
+    const auto json = nlohmann::json::parse(outcome_of(run_stat, {"--json", volume_}).out);
+    EXPECT_EQ(json.at("remote").at("address"), nullptr);
+    EXPECT_THAT(json.at("remote").at("error").get<std::string>(), HasSubstr("remote.json"));
   });
 }
 

@@ -123,7 +123,7 @@ class Filesystem {
   Result<void> create_snapshot(std::string_view name, std::optional<std::int64_t> created_unix_seconds = {});
   // The deletion is durable when this returns. The space comes back in the background. kNotPermitted if it is held.
   Result<void> delete_snapshot(std::string_view name);
-  std::vector<SnapshotRecord> snapshots() const;  // the oldest first
+  std::vector<SnapshotRecord> snapshots() const;  // the first made first
   // Keeps a snapshot from being deleted until it is released, or until a date, before which nobody can release it: as
   // SnapshotHolds. They are durable when these return.
   Result<void> hold_snapshot(std::string_view name, std::optional<std::int64_t> until_unix_seconds);

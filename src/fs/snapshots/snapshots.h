@@ -42,7 +42,7 @@ class Snapshots {
   Result<void> remove(std::string_view name);
   // kNotFound if there is none.
   Result<SnapshotRecord> find(std::string_view name) const;
-  std::vector<SnapshotRecord> all() const { return volume_.snapshots().all(); }  // the oldest first
+  std::vector<SnapshotRecord> all() const { return volume_.snapshots().all(); }  // the first made first
 
   // As SnapshotHolds. They are durable when these return.
   Result<void> hold(std::string_view name, std::optional<std::int64_t> until_unix_seconds);

@@ -53,7 +53,9 @@ class Counting {
     statistics_.duplicate_chunks = statistics_.chunks - statistics_.unique_chunks;
     const std::vector<SnapshotRecord> snapshots = volume_.snapshots().all();
     statistics_.snapshots = snapshots.size();
-    if (!snapshots.empty()) statistics_.last_snapshot_unix_seconds = snapshots.back().created_unix_seconds;
+    if (!snapshots.empty())
+      statistics_.last_snapshot_unix_seconds =
+          std::ranges::max(snapshots, {}, &SnapshotRecord::created_unix_seconds).created_unix_seconds;
     DEDUPFS_TRY(view_.walk_old_recipes([this](InodeNumber, const auto& segment) { count_old_segment(segment); }));
     DEDUPFS_TRY(mark_bases());
     for (const ChunkSet* const set : {&live_, &snapshot_only_, &bases_}) DEDUPFS_TRY(set->require_complete());

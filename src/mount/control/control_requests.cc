@@ -66,6 +66,14 @@ Result<ScrubRequest> scrub_request_of(const nlohmann::json& request) {
 
 namespace {
 
+// None if it is null.
+Result<std::optional<std::int64_t>> time_in(const nlohmann::json& request, const std::string& key) {
+  constexpr std::uint64_t kLast = std::numeric_limits<std::int64_t>::max();
+  if (request.at(key).is_null()) return std::optional<std::int64_t>();
+  DEDUPFS_ASSIGN(const std::uint64_t seconds, number_in(request, key, "a time"));
+  return std::optional(static_cast<std::int64_t>(std::min(seconds, kLast)));
+}
+
 Result<SnapshotRequest> diff_request_of(const nlohmann::json& request) {
   SnapshotRequest diff{.action = SnapshotRequest::Action::kDiff, .name = request.at("from").get<std::string>()};
   if (const nlohmann::json& to = request.at("to"); !to.is_null()) diff.to = to.get<std::string>();
@@ -81,18 +89,19 @@ Result<SnapshotRequest> snapshot_request_of(const nlohmann::json& request) {
   if (action == "list") return SnapshotRequest{Action::kList, {}};
   if (action == "diff") return diff_request_of(request);
   const std::string name = request.at("name").get<std::string>();
-  if (action == "create") return SnapshotRequest{Action::kCreate, name};
+  if (action == "create") {
+    SnapshotRequest create{.action = Action::kCreate, .name = name};
+    if (request.contains("created_unix_seconds")) {
+      DEDUPFS_ASSIGN(create.created_unix_seconds, time_in(request, "created_unix_seconds"));
+    }
+    return create;
+  }
   if (action == "delete") return SnapshotRequest{Action::kDelete, name};
   if (action == "rollback") return SnapshotRequest{Action::kRollBack, name};
   if (action == "release") return SnapshotRequest{Action::kRelease, name};
   if (action == "hold") {
     SnapshotRequest hold{.action = Action::kHold, .name = name};
-    const nlohmann::json& until = request.at("until_unix_seconds");
-    if (!until.is_null() && !until.is_number_unsigned())
-      return Error{ErrorCode::kInvalidArgument, "\"until_unix_seconds\" is not a time"};
-    constexpr std::uint64_t kLast = std::numeric_limits<std::int64_t>::max();
-    if (!until.is_null())
-      hold.until_unix_seconds = static_cast<std::int64_t>(std::min(until.get<std::uint64_t>(), kLast));
+    DEDUPFS_ASSIGN(hold.until_unix_seconds, time_in(request, "until_unix_seconds"));
     return hold;
   }
   return unknown_action(action, "snapshot");

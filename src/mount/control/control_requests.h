@@ -34,16 +34,17 @@ struct ScrubRequest {
 };
 Result<ScrubRequest> scrub_request_of(const nlohmann::json& request);
 
-// {"command": "snapshot", "action": "create", "name": "monday"}
+// {"command": "snapshot", "action": "create", "name": "monday", "created_unix_seconds": null}
 // {"command": "snapshot", "action": "diff", "from": "monday", "to": "tuesday", "first": 0}
 struct SnapshotRequest {
   enum class Action { kList, kCreate, kDelete, kRollBack, kDiff, kHold, kRelease };
 
   Action action = Action::kList;
-  std::string name;                                // of all but kList; of kDiff: the older snapshot
-  std::optional<std::string> to;                   // of kDiff; none: the present
-  std::uint64_t first = 0;                         // of kDiff: the changes in front of it are left out
-  std::optional<std::int64_t> until_unix_seconds;  // of kHold; none: until it is released
+  std::string name;                                  // of all but kList; of kDiff: the older snapshot
+  std::optional<std::string> to;                     // of kDiff; none: the present
+  std::uint64_t first = 0;                           // of kDiff: the changes in front of it are left out
+  std::optional<std::int64_t> until_unix_seconds;    // of kHold; none: until it is released
+  std::optional<std::int64_t> created_unix_seconds;  // of kCreate: that of what it is a copy of; none: now
 };
 Result<SnapshotRequest> snapshot_request_of(const nlohmann::json& request);
 

@@ -79,7 +79,12 @@ Result<nlohmann::json> run_snapshot_request(FuseMount& mount, DiffPages& pages, 
   switch (request.action) {
     case SnapshotRequest::Action::kDiff: return diff_page(filesystem, pages, request, wanted);
     case SnapshotRequest::Action::kList: break;
-    case SnapshotRequest::Action::kCreate: DEDUPFS_TRY(filesystem.create_snapshot(request.name)); break;
+    case SnapshotRequest::Action::kCreate:
+      if (request.created_unix_seconds > std::time(nullptr))  // none is less than any
+        return Error{ErrorCode::kInvalidArgument,
+                     "the date of snapshot '" + request.name + "' is yet to come: \"created_unix_seconds\""};
+      DEDUPFS_TRY(filesystem.create_snapshot(request.name, request.created_unix_seconds));
+      break;
     case SnapshotRequest::Action::kDelete: DEDUPFS_TRY(filesystem.delete_snapshot(request.name)); break;
     case SnapshotRequest::Action::kHold:
       DEDUPFS_TRY(filesystem.hold_snapshot(request.name, request.until_unix_seconds));

@@ -37,7 +37,7 @@ constexpr Metric kGauges[] = {
     {"dedupfs_unique_chunks", "unique_chunks", "Distinct chunks."},
     {"dedupfs_delta_chunks", "delta_chunks", "Distinct chunks that are stored as deltas."},
     {"dedupfs_damaged_chunks", "damaged_chunks", "Chunks that are known to be damaged."},
-    {"dedupfs_last_snapshot_timestamp_seconds", "last_snapshot_unix_seconds", "When the newest snapshot was made."},
+    {"dedupfs_last_snapshot_timestamp_seconds", "last_snapshot_unix_seconds", "The date of the newest snapshot."},
 };
 
 constexpr Metric kCounters[] = {

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <functional>
 #include <set>
+#include <utility>
 
 namespace dedupfs {
 namespace {
@@ -19,6 +20,21 @@ std::string formatted(const char* format, const SnapshotRecord& snapshot) {
   const std::tm local = local_time(snapshot.created_unix_seconds);
   char text[32];
   return {text, std::strftime(text, sizeof text, format, &local)};
+}
+
+// By date, since a copy has that of its original, whenever it was made. A date that is yet to come is of a clock that was set back
+// since: no order follows from it, and the snapshot stays behind the one that was made before it.
+void sort_newest_first(std::vector<SnapshotRecord>& snapshots, std::int64_t now) {
+  std::ranges::sort(snapshots, {}, &SnapshotRecord::number);
+  std::vector<std::pair<std::int64_t, SnapshotRecord>> dated;
+  std::int64_t date = 0;
+  for (SnapshotRecord& snapshot : snapshots) {
+    if (snapshot.created_unix_seconds <= now) date = snapshot.created_unix_seconds;
+    dated.emplace_back(date, std::move(snapshot));
+  }
+  std::ranges::stable_sort(dated, {}, [](const auto& one) { return one.first; });
+  std::ranges::transform(dated.rbegin(), dated.rend(), snapshots.begin(),
+                         [](auto& one) { return std::move(one.second); });
 }
 
 // Keeps the newest snapshot of each of the `count` newest periods that have one.
@@ -37,9 +53,9 @@ void keep(const std::vector<SnapshotRecord>& newest_first, std::uint32_t count, 
 
 }  // namespace
 
-std::vector<std::string> not_kept(const RetentionPolicy& policy, std::vector<SnapshotRecord> snapshots) {
-  // By number, not by time: a clock may have been set back.
-  std::ranges::sort(snapshots, std::greater(), &SnapshotRecord::number);
+std::vector<std::string> not_kept(const RetentionPolicy& policy, std::vector<SnapshotRecord> snapshots,
+                                  std::int64_t now) {
+  sort_newest_first(snapshots, now);
   std::set<TreeNumber> kept;
   for (std::size_t i = 0; i < std::min<std::size_t>(policy.last, snapshots.size()); ++i)
     kept.insert(snapshots[i].number);

@@ -23,7 +23,9 @@ struct RetentionPolicy {
   bool any() const { return (last | hourly | daily | weekly | monthly) != 0; }
 };
 
-// The names of the snapshots that no rule keeps, the oldest first. Days begin at midnight of the local time.
-std::vector<std::string> not_kept(const RetentionPolicy& policy, std::vector<SnapshotRecord> snapshots);
+// The names of the snapshots that no rule keeps, the oldest first. Days begin at midnight of the local time. `now`: in seconds since
+// 1970; no date of a snapshot that is later is believed.
+std::vector<std::string> not_kept(const RetentionPolicy& policy, std::vector<SnapshotRecord> snapshots,
+                                  std::int64_t now);
 
 }  // namespace dedupfs

@@ -55,6 +55,7 @@ nlohmann::json scrub_json(const ScrubStatus& status) {
       {"progress_percent", 100 * status.progress},
       {"bytes_per_second", status.bytes_per_second},
       {"seconds_left", or_null(status.seconds_left)},
+      {"checked_bytes_per_second", or_null(status.checked_bytes_per_second)},
       {"current", findings_json(status.current)},
       {"last", findings_json(status.last)},
   };

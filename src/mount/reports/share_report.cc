@@ -10,20 +10,28 @@
 namespace dedupfs {
 
 nlohmann::json deletion_json(const Share& share) {
-  return {{"freed_bytes", share.own_bytes},       {"held_bytes", share.held_bytes},
-          {"stored_bytes", share.stored_bytes},   {"files", share.files},
-          {"logical_bytes", share.logical_bytes}, {"kept_files", share.shared_files}};
+  return {{"freed_bytes", share.own_bytes},
+          {"most_freed_bytes", share.own_bytes + share.held_bytes},
+          {"held_bytes", share.held_bytes},
+          {"stored_bytes", share.stored_bytes},
+          {"files", share.files},
+          {"logical_bytes", share.logical_bytes},
+          {"kept_files", share.shared_files}};
 }
 
 std::string deletion_screen(const nlohmann::json& deletion) {
   const auto count = [&](const char* key) { return deletion.at(key).get<std::uint64_t>(); };
+  const std::uint64_t freed = count("freed_bytes");
+  const std::uint64_t held = count("held_bytes");
   std::string screen =
-      fmt::format("Frees  {}: what only these have of {} on disk ({} files, {})\n", human_size(count("freed_bytes")),
+      fmt::format("Frees  {}{}: what only these have of {} on disk ({} files, {})\n", human_size(freed),
+                  held == 0 ? "" : fmt::format(" at least, {} at most", human_size(freed + held)),
                   human_size(count("stored_bytes")), count("files"), human_size(count("logical_bytes")));
-  if (count("held_bytes") != 0)
+  if (held != 0)
     screen += fmt::format(
-        "Held   {} more: only these refer to it, but deltas of others are made from it. A reclaim may free a part.\n",
-        human_size(count("held_bytes")));
+        "Held   {}, the difference: deltas of others are made from it. A reclaim frees what it gains by encoding "
+        "these again.\n",
+        human_size(held));
   if (count("kept_files") != 0)
     screen += fmt::format("Kept   {} of the files: they have names elsewhere, too\n", count("kept_files"));
   return screen;

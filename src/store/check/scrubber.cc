@@ -122,6 +122,7 @@ void Scrubber::begin(const ScrubPosition& position) {
   begun_ = noted_ = Clock::now();
   next_chunk_ = position.next_chunk;
   current_ = position.so_far;
+  begun_at_bytes_ = current_.checked_bytes;
   limit_.set(position.bytes_per_second, current_.checked_bytes);
   thread_ = std::thread([this, first = position.next_chunk] { run(first); });
 }
@@ -173,6 +174,9 @@ ScrubStatus Scrubber::status() const {
   status.current = current_;
   const std::chrono::duration<double> taken = Clock::now() - begun_;
   const double done = progress_ - begun_at_;
+  if (current_.checked_bytes > begun_at_bytes_)
+    status.checked_bytes_per_second =
+        static_cast<double>(current_.checked_bytes - begun_at_bytes_) / std::max(0.001, taken.count());
   if (done > 0.01) status.seconds_left = static_cast<std::int64_t>(taken.count() * (1 - progress_) / done);
   return status;
 }

@@ -53,11 +53,12 @@ struct ScrubPosition {
 
 struct ScrubStatus {
   bool running = false;
-  double progress = 0;                       // of the running scrub, 0 to 1
-  std::uint64_t bytes_per_second = 0;        // its limit; 0: none
-  std::optional<std::int64_t> seconds_left;  // of the running scrub, an estimate, once there is one
-  std::optional<ScrubFindings> current;      // of the running scrub
-  std::optional<ScrubFindings> last;         // of the last scrub that ended, perhaps at an earlier mount
+  double progress = 0;                             // of the running scrub, 0 to 1
+  std::uint64_t bytes_per_second = 0;              // its limit; 0: none
+  std::optional<std::int64_t> seconds_left;        // of the running scrub, an estimate, once there is one
+  std::optional<double> checked_bytes_per_second;  // of the running scrub, once it has checked something
+  std::optional<ScrubFindings> current;            // of the running scrub
+  std::optional<ScrubFindings> last;               // of the last scrub that ended, perhaps at an earlier mount
 };
 
 inline constexpr std::string_view kLastScrubCounter = "last_scrub";  // in Family::kCounters
@@ -126,7 +127,8 @@ class Scrubber {
   bool running_ DEDUPFS_GUARDED_BY(mutex_) = false;
   std::uint64_t next_chunk_ DEDUPFS_GUARDED_BY(mutex_) = 0;
   double progress_ DEDUPFS_GUARDED_BY(mutex_) = 0;
-  double begun_at_ DEDUPFS_GUARDED_BY(mutex_) = 0;  // the progress when this run of it began
+  double begun_at_ DEDUPFS_GUARDED_BY(mutex_) = 0;               // the progress when this run of it began
+  std::uint64_t begun_at_bytes_ DEDUPFS_GUARDED_BY(mutex_) = 0;  // that were checked then
   Clock::time_point begun_ DEDUPFS_GUARDED_BY(mutex_);
   Clock::time_point noted_ DEDUPFS_GUARDED_BY(mutex_);  // when its position was made durable last
   RateLimit limit_ DEDUPFS_GUARDED_BY(mutex_);          // of checked bytes

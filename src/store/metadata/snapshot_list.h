@@ -50,7 +50,7 @@ class SnapshotList final : public CommitParticipant {
  public:
   static Result<std::unique_ptr<SnapshotList>> load(const Database& database);
 
-  std::vector<SnapshotRecord> all() const;  // by age, the oldest first; none that is deleted
+  std::vector<SnapshotRecord> all() const;  // the first made first; none that is deleted
   std::vector<SnapshotRecord> deleted() const;
   bool knows(TreeNumber number) const;                          // also while a deleted snapshot is reaped
   TreeNumber newest() const;                                    // of those that it knows; kLiveTree if there is none

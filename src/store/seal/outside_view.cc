@@ -116,6 +116,23 @@ Result<KeyHeader> require_key_header(BackingFolder& volume) {
   return std::move(*header);
 }
 
+Result<void> count_evicted(BackingFolder& volume, OutsideView& view) {
+  std::vector<std::string> names;
+  DEDUPFS_TRY(visit_files(volume, kEvictedDirectory, [&](const std::string& name, std::uint64_t bytes) {
+    if (!name.ends_with(kContainerSuffix)) return;  // a record
+    names.push_back(name);
+    ++view.evicted.count;
+    view.evicted.bytes += bytes;
+  }));
+  if (names.empty()) return {};
+  DEDUPFS_ASSIGN(const auto folder, volume.open_folder(kEvictedDirectory));
+  for (const std::string& name : names) {
+    DEDUPFS_ASSIGN(const BackingFolder::Status status, folder->status(name));
+    view.evicted_here_bytes += status.allocated_bytes;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<OutsideView> view_from_outside(BackingFolder& volume) {
@@ -128,6 +145,7 @@ Result<OutsideView> view_from_outside(BackingFolder& volume) {
       files.bytes += bytes;
     }));
   }
+  DEDUPFS_TRY(count_evicted(volume, view));
   return view;
 }
 

@@ -23,7 +23,10 @@ struct OutsideView {
 
   KeyHeader header;
   std::map<std::string, Files> folders;  // by name: containers, index, checkpoints
+  Files evicted;                         // containers of which most lies in a bucket only, as long as they are there
+  std::uint64_t evicted_here_bytes = 0;  // what the disk has of them
 };
+// `volume`: as the disk has it.
 Result<OutsideView> view_from_outside(BackingFolder& volume);
 
 // Whether the copies of the key header are whole and alike, the parts of a volume are there, and no file is too short to have any

@@ -44,10 +44,13 @@ Result<Superblock> create_in(const std::shared_ptr<BackingFolder>& folder, const
 Error with_way_to_go(const Error& error, const Path& path, Backing& backing) {
   const auto folder = backing.open_root(path);
   if (error.code() != ErrorCode::kExists || !folder || !read_superblock(**folder)) return error;
-  return {ErrorCode::kExists,
-          error.message() +
-              ", and it is not encrypted. It cannot be encrypted where it is: make a new volume with --encrypt in "
-              "another folder, mount both, and copy with cp -a OLD/. NEW/ or rsync -aHAX OLD/ NEW/"};
+  return {
+      ErrorCode::kExists,
+      error.message() +
+          ", and it is not encrypted. It cannot be encrypted where it is: make a new volume with --encrypt in "
+          "another folder, and mount both. To keep snapshots, copy each, the oldest first: dedupfs-send OLD "
+          "--snapshot NAME | dedupfs-receive NEW, and with --since PREVIOUS all but the first. For the files alone: "
+          "cp -a OLD/. NEW/ or rsync -aHAX OLD/ NEW/"};
 }
 
 }  // namespace

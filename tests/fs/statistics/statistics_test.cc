@@ -102,6 +102,15 @@ void expect_chains_up(const Statistics& statistics) {
               static_cast<double>(statistics.disk_bytes), 1);
 }
 
+// A copy of what was taken before is made later.
+TEST_F(StatisticsTest, TheNewestSnapshotIsTheOneWithTheLatestDate) {
+  EXPECT_EQ(statistics().last_snapshot_unix_seconds, std::nullopt);
+  ASSERT_TRUE(ok(filesystem().create_snapshot("own", 2000)));
+  ASSERT_TRUE(ok(filesystem().create_snapshot("copy", 1000)));
+
+  EXPECT_EQ(statistics().last_snapshot_unix_seconds, 2000);
+}
+
 TEST_F(StatisticsTest, EmptyVolumeHasRatiosOfOneAndSavesNothing) {
   const Statistics empty = statistics();
 

@@ -77,6 +77,20 @@ TEST(ControlRequests, SnapshotsAreAskedForByName) {
   EXPECT_TRUE(is_wrong(snapshot_request_of({{"action", "make"}, {"name", "x"}})));
 }
 
+TEST(SnapshotRequest, ANewOneMayHaveTheDateOfItsOriginal) {
+  Json create{{"action", "create"}, {"name", "monday"}};
+  EXPECT_EQ(snapshot_request_of(create)->created_unix_seconds, std::nullopt);
+  create["created_unix_seconds"] = nullptr;
+  EXPECT_EQ(snapshot_request_of(create)->created_unix_seconds, std::nullopt);
+  create["created_unix_seconds"] = 1'700'000'000U;
+  EXPECT_EQ(snapshot_request_of(create)->action, SnapshotRequest::Action::kCreate);
+  EXPECT_EQ(snapshot_request_of(create)->created_unix_seconds, 1'700'000'000);
+  for (const Json& wrong : {Json(-1), Json(1.5), Json("yesterday")}) {
+    create["created_unix_seconds"] = wrong;
+    EXPECT_TRUE(is_wrong(snapshot_request_of(create))) << wrong;
+  }
+}
+
 TEST(SnapshotRequest, AHoldMayHaveADate) {
   const Json hold{{"action", "hold"}, {"name", "monday"}, {"until_unix_seconds", nullptr}};
   EXPECT_EQ(snapshot_request_of(hold)->action, SnapshotRequest::Action::kHold);

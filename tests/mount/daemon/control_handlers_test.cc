@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <ctime>
+
 #include "fs/test_filesystem.h"
 
 namespace dedupfs {
@@ -145,6 +147,17 @@ TEST_F(ControlHandlers, SnapshotsAreMadeListedAndDeleted) {
   EXPECT_THAT(names(ask("snapshot", {{"action", "delete"}, {"name", "a"}})), testing::ElementsAre("b"));
   EXPECT_THAT(names(ask("snapshot", {{"action", "list"}})), testing::ElementsAre("b"));
   EXPECT_FALSE(ask("snapshot", {{"action", "delete"}, {"name", "a"}}));
+}
+
+TEST_F(ControlHandlers, ASnapshotHasTheDateOfItsOriginalIfThatIsNotYetToCome) {
+  Json create{{"action", "create"}, {"name", "a"}, {"created_unix_seconds", 1'700'000'000U}};
+  EXPECT_EQ(value_of(ask("snapshot", create)).at("snapshots").at(0).at("created_unix_seconds"), 1'700'000'000);
+
+  create["name"] = "b";
+  create["created_unix_seconds"] = static_cast<std::uint64_t>(std::time(nullptr)) + 3600;
+  const auto answer = ask("snapshot", create);
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, answer));
+  EXPECT_THAT(answer.error().message(), HasSubstr("yet to come"));
 }
 
 // An unmount waits for it.

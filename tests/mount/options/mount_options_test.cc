@@ -52,6 +52,27 @@ TEST(MountOptions, ReadsItsOwnOptions) {
   EXPECT_EQ(options.keyring, "backup");
 }
 
+TEST(MountOptions, ReadsWhenAndHowMuchIsSettled) {
+  EXPECT_EQ(parsed("").settle, SettleMode::kIdle);
+  EXPECT_EQ(parsed("settle=idle").settle, SettleMode::kIdle);
+  EXPECT_EQ(parsed("settle=always").settle, SettleMode::kAlways);
+  EXPECT_EQ(parsed("settle=off").settle, SettleMode::kOff);
+  EXPECT_EQ(parsed("").settle_cpu_percent, 100u);
+  EXPECT_EQ(parsed("settle_cpu=1").settle_cpu_percent, 1u);
+  EXPECT_EQ(parsed("settle_cpu=100").settle_cpu_percent, 100u);
+  EXPECT_EQ(parsed("").gather_percent, 100u);
+  EXPECT_EQ(parsed("gather=0").gather_percent, 0u);
+
+  EXPECT_THAT(error_of("settle=never"), AllOf(HasSubstr("settle=never"), HasSubstr("idle, always or off")));
+  EXPECT_THAT(error_of("settle="), HasSubstr("idle, always or off"));
+  EXPECT_THAT(error_of("settle_cpu=0"), AllOf(HasSubstr("settle_cpu=0"), HasSubstr("from 1 to 100")));
+  EXPECT_THAT(error_of("settle_cpu=101"), HasSubstr("from 1 to 100"));
+  EXPECT_THAT(error_of("gather=101"), AllOf(HasSubstr("gather=101"), HasSubstr("from 0 to 100")));
+
+  for (const char* list : {"settle=always,settle_cpu=50,gather=0", "settle=off"})
+    EXPECT_EQ(format_own_options(parsed(list)), list);
+}
+
 TEST(MountOptions, AcceptsWhatFstabLinesHold) {
   for (const char* list : {"auto",
                            "noauto",
@@ -116,8 +137,8 @@ TEST(MountOptions, AllThatThereAreAreListedWhereOneLooksForThem) {
   const std::string help = "\n" + mount_options_help();
 
   for (const std::string name :
-       {"cache", "index_mem", "dirty", "commit", "checkpoint", "threads", "readahead", "rewrite", "gather", "direct_io",
-        "log", "key_file", "passphrase_command", "keyring"}) {
+       {"cache", "index_mem", "dirty", "commit", "checkpoint", "threads", "readahead", "rewrite", "settle",
+        "settle_cpu", "gather", "direct_io", "log", "key_file", "passphrase_command", "keyring"}) {
     EXPECT_THAT(unknown, HasSubstr(" " + name + "=,")) << "as a word of the list";
     EXPECT_THAT(help, HasSubstr("\n  " + name + "=")) << "as a line of its own";
   }

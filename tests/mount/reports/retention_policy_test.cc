@@ -16,6 +16,7 @@ using testing::IsEmpty;
 constexpr std::int64_t kHour = 3600;
 constexpr std::int64_t kDay = 24 * kHour;
 constexpr std::int64_t kMonday = 1767571200;  // 2026-01-05 00:00:00 UTC
+constexpr std::int64_t kNow = kMonday + 365 * kDay;
 
 class RetentionPolicyTest : public testing::Test {
  protected:
@@ -39,8 +40,8 @@ class RetentionPolicyTest : public testing::Test {
 
 TEST_F(RetentionPolicyTest, KeepSoManyOfTheLast) {
   make_days(4);
-  EXPECT_THAT(not_kept({.last = 2}, snapshots_), ElementsAre("d0", "d1"));
-  EXPECT_THAT(not_kept({.last = 9}, snapshots_), IsEmpty());
+  EXPECT_THAT(not_kept({.last = 2}, snapshots_, kNow), ElementsAre("d0", "d1"));
+  EXPECT_THAT(not_kept({.last = 9}, snapshots_, kNow), IsEmpty());
 }
 
 TEST_F(RetentionPolicyTest, KeepTheLastOfEachDay) {
@@ -48,8 +49,8 @@ TEST_F(RetentionPolicyTest, KeepTheLastOfEachDay) {
   make(kMonday + 23 * kHour, "mon-23");
   make(kMonday + 25 * kHour, "tue-1");
   make(kMonday + 5 * kDay, "sat");  // days without one do not count
-  EXPECT_THAT(not_kept({.daily = 3}, snapshots_), ElementsAre("mon-1"));
-  EXPECT_THAT(not_kept({.daily = 2}, snapshots_), ElementsAre("mon-1", "mon-23"));
+  EXPECT_THAT(not_kept({.daily = 3}, snapshots_, kNow), ElementsAre("mon-1"));
+  EXPECT_THAT(not_kept({.daily = 2}, snapshots_, kNow), ElementsAre("mon-1", "mon-23"));
 }
 
 TEST_F(RetentionPolicyTest, KeepTheLastOfEachHour) {
@@ -57,19 +58,19 @@ TEST_F(RetentionPolicyTest, KeepTheLastOfEachHour) {
   make(kMonday + 120, "0:02");
   make(kMonday + kHour, "1:00");
   make(kMonday + kDay, "tuesday 0:00");
-  EXPECT_THAT(not_kept({.hourly = 3}, snapshots_), ElementsAre("0:01"));
-  EXPECT_THAT(not_kept({.hourly = 1, .daily = 2}, snapshots_), ElementsAre("0:01", "0:02"));
+  EXPECT_THAT(not_kept({.hourly = 3}, snapshots_, kNow), ElementsAre("0:01"));
+  EXPECT_THAT(not_kept({.hourly = 1, .daily = 2}, snapshots_, kNow), ElementsAre("0:01", "0:02"));
 }
 
 TEST_F(RetentionPolicyTest, WeeksBeginOnMonday) {
   make_days(15);  // two weeks and a Monday
-  EXPECT_THAT(not_kept({.last = 1, .weekly = 3}, {snapshots_.begin() + 5, snapshots_.end()}),
+  EXPECT_THAT(not_kept({.last = 1, .weekly = 3}, {snapshots_.begin() + 5, snapshots_.end()}, kNow),
               ElementsAre("d5", "d7", "d8", "d9", "d10", "d11", "d12"));
 }
 
 TEST_F(RetentionPolicyTest, KeepTheLastOfEachMonth) {
   make_days(70);  // 5 January to 15 March
-  const auto gone = not_kept({.monthly = 2}, snapshots_);
+  const auto gone = not_kept({.monthly = 2}, snapshots_, kNow);
   EXPECT_EQ(gone.size(), 68U);
   EXPECT_THAT(gone, testing::Not(testing::Contains("d69")));
   EXPECT_THAT(gone, testing::Not(testing::Contains("d54")));  // 28 February
@@ -77,7 +78,7 @@ TEST_F(RetentionPolicyTest, KeepTheLastOfEachMonth) {
 
 TEST_F(RetentionPolicyTest, OneRuleIsEnoughToKeepASnapshot) {
   make_days(10);
-  EXPECT_THAT(not_kept({.last = 2, .daily = 1, .weekly = 2, .monthly = 1}, snapshots_),
+  EXPECT_THAT(not_kept({.last = 2, .daily = 1, .weekly = 2, .monthly = 1}, snapshots_, kNow),
               ElementsAre("d0", "d1", "d2", "d3", "d4", "d5", "d7"));
 }
 
@@ -85,15 +86,37 @@ TEST_F(RetentionPolicyTest, DaysAreThoseOfTheLocalTime) {
   use_time_zone("XYZ-2");  // two hours ahead
   make(kMonday + 21 * kHour, "monday");
   make(kMonday + 23 * kHour, "tuesday-here");
-  EXPECT_THAT(not_kept({.daily = 2}, snapshots_), IsEmpty());
+  EXPECT_THAT(not_kept({.daily = 2}, snapshots_, kNow), IsEmpty());
   use_time_zone("UTC");
-  EXPECT_THAT(not_kept({.daily = 2}, snapshots_), ElementsAre("monday"));
+  EXPECT_THAT(not_kept({.daily = 2}, snapshots_, kNow), ElementsAre("monday"));
 }
 
 TEST_F(RetentionPolicyTest, AClockThatWasSetBackDoesNotMakeThemOld) {
   make(kMonday + 9 * kDay, "before");
   make(kMonday, "after");
-  EXPECT_THAT(not_kept({.last = 1}, snapshots_), ElementsAre("before"));
+  EXPECT_THAT(not_kept({.last = 1}, snapshots_, kMonday), ElementsAre("before"));
+}
+
+TEST_F(RetentionPolicyTest, AClockThatIsFarBehindTakesNoneForAnother) {
+  make_days(3);
+  make(0, "after a start without a clock");
+  EXPECT_THAT(not_kept({.daily = 4}, snapshots_, 0), IsEmpty());
+  EXPECT_THAT(not_kept({.daily = 2}, snapshots_, 0), ElementsAre("d0", "d1"));
+}
+
+// Copies of what was taken before come later.
+TEST_F(RetentionPolicyTest, TheDateCountsNotTheOrderInWhichTheyWereMade) {
+  make(kMonday + 20 * kDay, "own");
+  make_days(3);
+  EXPECT_THAT(not_kept({.last = 2}, snapshots_, kNow), ElementsAre("d0", "d1"));
+  EXPECT_THAT(not_kept({.daily = 2}, snapshots_, kNow), ElementsAre("d0", "d1"));
+  EXPECT_THAT(not_kept({.daily = 4}, snapshots_, kNow), IsEmpty());
+}
+
+TEST_F(RetentionPolicyTest, OfOneSecondTheOneMadeLastIsTheNewest) {
+  make(kMonday, "first");
+  make(kMonday, "second");
+  EXPECT_THAT(not_kept({.last = 1}, snapshots_, kMonday), ElementsAre("first"));
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ TEST_F(ScrubReportTest, WithoutOneItSaysHowToStartOne) {
   EXPECT_EQ(json.at("running"), false);
   EXPECT_TRUE(json.at("current").is_null());
   EXPECT_TRUE(json.at("last").is_null());
+  EXPECT_TRUE(json.at("checked_bytes_per_second").is_null());
   EXPECT_EQ(scrub_screen(json), "Last scrub: never (dedupfs-scrub MOUNTPOINT starts one)\n");
 }
 
@@ -48,10 +49,12 @@ TEST_F(ScrubReportTest, TheLastOneHasItsTimeAndItsResult) {
 }
 
 TEST_F(ScrubReportTest, ARunningOneHasItsProgressBeforeTheLastOne) {
-  const auto json = scrub_json({.running = true, .progress = 0.25, .seconds_left = 7, .current = findings()});
+  const auto json = scrub_json(
+      {.running = true, .progress = 0.25, .seconds_left = 7, .checked_bytes_per_second = 1e6, .current = findings()});
 
   EXPECT_EQ(json.at("progress_percent"), 25.0);
   EXPECT_EQ(json.at("seconds_left"), 7);
+  EXPECT_EQ(json.at("checked_bytes_per_second"), 1e6);
   EXPECT_THAT(scrub_screen(json), StartsWith("Scrub running: 25 %, about 7 s left; 3.00 MiB checked, no damage\n"
                                              "Last scrub: never"));
 }

@@ -16,26 +16,30 @@ constexpr Share kShare{.files = 3,
                        .shared_files = 1,
                        .stored_bytes = 3 << 20,
                        .own_bytes = 2 << 20,
-                       .held_bytes = 1 << 10};
+                       .held_bytes = 1 << 19};
 
 TEST(ShareReport, ADeletionSaysWhatItFreesAndWhatStays) {
   const auto json = deletion_json(kShare);
 
   EXPECT_EQ(json, (nlohmann::json{{"freed_bytes", 2 << 20},
-                                  {"held_bytes", 1 << 10},
+                                  {"most_freed_bytes", (2 << 20) + (1 << 19)},
+                                  {"held_bytes", 1 << 19},
                                   {"stored_bytes", 3 << 20},
                                   {"files", 3},
                                   {"logical_bytes", 4 << 20},
                                   {"kept_files", 1}}));
   const std::string screen = deletion_screen(json);
-  EXPECT_THAT(screen, HasSubstr("Frees  2.00 MiB: what only these have of 3.00 MiB on disk (3 files, 4.00 MiB)\n"));
-  EXPECT_THAT(screen, HasSubstr("Held   1.00 KiB more"));
+  EXPECT_THAT(screen,
+              HasSubstr("Frees  2.00 MiB at least, 2.50 MiB at most: what only these have of 3.00 MiB on disk (3 "
+                        "files, 4.00 MiB)\n"));
+  EXPECT_THAT(screen, HasSubstr("Held   512.00 KiB, the difference: "));
   EXPECT_THAT(screen, HasSubstr("Kept   1 of the files"));
 }
 
 TEST(ShareReport, NothingIsSaidOfWhatIsNotThere) {
-  const std::string screen = deletion_screen(deletion_json({}));
+  const std::string screen = deletion_screen(deletion_json({.stored_bytes = 1 << 20, .own_bytes = 1 << 20}));
 
+  EXPECT_THAT(screen, HasSubstr("Frees  1.00 MiB: what only these have of 1.00 MiB on disk"));
   EXPECT_THAT(screen, Not(HasSubstr("Held")));
   EXPECT_THAT(screen, Not(HasSubstr("Kept")));
 }

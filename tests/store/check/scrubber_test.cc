@@ -130,6 +130,20 @@ void await_first_region(const Scrubber& scrubber) {
   while (scrubber.status().current->checked_bytes == 0) std::this_thread::yield();
 }
 
+TEST_F(ScrubberTest, TellsHowFastItIsWhileItRuns) {
+  store(40);
+  Scrubber scrubber(*volume_, {.ended = [](const ScrubFindings&) {}});
+  EXPECT_EQ(scrubber.status().checked_bytes_per_second, std::nullopt);
+  ASSERT_TRUE(scrubber.start(1));  // byte a second: it waits behind the first region
+  await_first_region(scrubber);
+  const ScrubStatus status = scrubber.status();
+
+  ASSERT_TRUE(status.checked_bytes_per_second);
+  EXPECT_GT(*status.checked_bytes_per_second, 0);
+  scrubber.stop();
+  EXPECT_EQ(scrubber.status().checked_bytes_per_second, std::nullopt);
+}
+
 TEST_F(ScrubberTest, GoesOnWhereItWasInterrupted) {
   store(40);
   open();

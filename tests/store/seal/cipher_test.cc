@@ -68,6 +68,15 @@ TEST(Ciphers, Aes256GcmIsTheStandard) {
   EXPECT_EQ(sealed, bytes_from_hex("cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf0265b98b5d48ab919"));
 }
 
+// RFC 8439, appendix A.1: the first block of zeros (test vector 1) is the key of Poly1305, the second one is what zeros become.
+TEST(Ciphers, ChaCha20Poly1305IsTheStandard) {
+  const ByteBuffer key(kCipherKeyBytes, 0);
+  const ByteBuffer plain(16, 0);
+  ByteBuffer sealed(plain.size() + kTagBytes);
+  Aead(Cipher::kChaCha20Poly1305, key).seal(0, {}, plain, sealed.data());
+  EXPECT_EQ(sealed, bytes_from_hex("9f07e7be5551387a98ba977c732d080dc34a88047320f52aa2c6683ef8084d2f"));
+}
+
 // RFC 5869, test cases 1 and 3.
 TEST(Ciphers, HkdfIsTheStandard) {
   const ByteBuffer key(22, 0x0b);

@@ -33,6 +33,20 @@ TEST_F(OutsideViewTest, ShowsTheClearFieldsAndTheFiles) {
   EXPECT_EQ(view.folders.at("checkpoints").count, 0u);
 }
 
+TEST_F(OutsideViewTest, CountsEvictedContainersApart) {
+  EXPECT_EQ(view_from_outside(*real_).value().evicted.count, 0u);
+  const auto evicted = real_->make_and_open_folder(kEvictedDirectory).value();
+  fill(*evicted, "0000000007.container", std::string(5000, 'x'));
+  fill(*evicted, "0000000007.container.part", "which ranges are here");
+
+  const OutsideView view = view_from_outside(*real_).value();
+
+  EXPECT_EQ(view.evicted.count, 1u);
+  EXPECT_EQ(view.evicted.bytes, 5000u);
+  EXPECT_GT(view.evicted_here_bytes, 0u);
+  EXPECT_EQ(view.folders.at("containers").count, 2u);
+}
+
 TEST_F(OutsideViewTest, FindsNoFaultWithAVolumeThatIsWhole) {
   EXPECT_EQ(check().errors, std::vector<std::string>());
   EXPECT_EQ(check().notes, std::vector<std::string>());

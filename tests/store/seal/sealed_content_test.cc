@@ -120,25 +120,43 @@ TEST_F(SealedContentTest, IsAsAPlainFileWhateverIsDoneToIt) {
   }
 }
 
-// The vector of docs/format.md, which vectors.py wrote.
-TEST_F(SealedContentTest, ReadsWhatTheFormatSays) {
-  constexpr std::string_view kSealed =
-      "202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f2f470363b9073c64ebd7bb6e2beced704946"
-      "a2064289a6d56099c26c71cd5bcc35d20804eee7b49ad6652c123c11004b4fc666475eb7c695511be6d3d1ccf98676d5cd30"
-      "a1eecc8b133ab6a24414605d3bc8ef521443d9c451e5cba939e10525b93102df63c45a33547596404a5e57a1220e6c5f84fd"
-      "966ec32f9e8825f2502b8c0d230915d6e67e5af2b1155d77cdb6f4b53f210896b04eda9fff787c95c6762237e21abfada974"
-      "04093cd1629947952505d5d774cc8efcdbeb0466504fb7ee16495c3e0adae716d442b47a9b6e75c611f34966a115a786d49f"
-      "ec91f58c6dd73cd934f4adaf387c73f0b1002dba54493b8ea8b078606162636465666768696a6b6c6d6e6f70717273747576"
-      "7778797a7b7c7d7e7f02ab6a71f2a385ca2c5931aafdb72b4042b9cc3a214b38b7474abe88b7e1551ade7ffbdbde31f7cb";
+// The vectors of docs/format.md, which vectors.py wrote.
+struct SealedVector {
+  Cipher cipher;
+  std::string_view hex;
+};
+constexpr SealedVector kSealedVectors[] = {
+    {Cipher::kAes256Gcm,
+     "202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f2f470363b9073c64ebd7bb6e2beced704946"
+     "a2064289a6d56099c26c71cd5bcc35d20804eee7b49ad6652c123c11004b4fc666475eb7c695511be6d3d1ccf98676d5cd30"
+     "a1eecc8b133ab6a24414605d3bc8ef521443d9c451e5cba939e10525b93102df63c45a33547596404a5e57a1220e6c5f84fd"
+     "966ec32f9e8825f2502b8c0d230915d6e67e5af2b1155d77cdb6f4b53f210896b04eda9fff787c95c6762237e21abfada974"
+     "04093cd1629947952505d5d774cc8efcdbeb0466504fb7ee16495c3e0adae716d442b47a9b6e75c611f34966a115a786d49f"
+     "ec91f58c6dd73cd934f4adaf387c73f0b1002dba54493b8ea8b078606162636465666768696a6b6c6d6e6f70717273747576"
+     "7778797a7b7c7d7e7f02ab6a71f2a385ca2c5931aafdb72b4042b9cc3a214b38b7474abe88b7e1551ade7ffbdbde31f7cb"},
+    {Cipher::kChaCha20Poly1305,
+     "202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3fce4a729d04782c5df16764162e2c128feb59"
+     "fe6d20bcb6e70e7858e1515ae948e7a64db9d1e06394ec0b441ed4a6fe0292946a495b8509ce0735dedd1aa23cacef5c325a"
+     "33927ae63db52da58678974d592e3fe444bb680d73c7f1351cb1eb263910ebf531e6e6473f88a8b3911e2eae6d5c83381235"
+     "5108efaf268c249be3eaf1c2a117588ad1eda16f1a80b43ed58a07beab8c88c8a2a458d6834b49ad59678565906d4bbc6af7"
+     "85a445ebf5e2ddeb4436ee549271c6929e4ba3ad55d0dc16fc7e41fda05361867f8e9498e39a7364e8dd2b843dbb4aa17fe4"
+     "76c1407107ac7f6014283a05bc7012a06a4d6c3cbf3ca3d64c5525606162636465666768696a6b6c6d6e6f70717273747576"
+     "7778797a7b7c7d7e7fa8475e8885cf6bffea2219bf81dccf33dd76e0e30b18373888026109b9ecd4894373810795372d1f"},
+};
+
+class SealedVectorTest : public SealedContentTest, public testing::WithParamInterface<SealedVector> {};
+
+TEST_P(SealedVectorTest, ReadsWhatTheFormatSays) {
+  const std::string_view sealed = GetParam().hex;
   constexpr std::size_t kMapBytes = 65 + kTagBytes;
   Secret master(kCipherKeyBytes);
   std::iota(master.bytes().begin(), master.bytes().end(), std::uint8_t{0});
   const auto key = std::make_shared<const VolumeKey>(
-      Cipher::kAes256Gcm, NumberedKey{.number = 2, .master = std::move(master)}, std::vector<NumberedKey>());
+      GetParam().cipher, NumberedKey{.number = 2, .master = std::move(master)}, std::vector<NumberedKey>());
   open(disk_);
-  ByteBuffer bytes(kSealed.size() / 2);
+  ByteBuffer bytes(sealed.size() / 2);
   for (std::size_t i = 0; i < bytes.size(); ++i)
-    ASSERT_EQ(std::from_chars(&kSealed[2 * i], &kSealed[2 * i] + 2, bytes[i], 16).ec, std::errc());
+    ASSERT_EQ(std::from_chars(&sealed[2 * i], &sealed[2 * i] + 2, bytes[i], 16).ec, std::errc());
   ASSERT_TRUE(file_->write(0, bytes));
 
   content_ = load(*file_, key, "index/000012.sst");
@@ -152,6 +170,8 @@ TEST_F(SealedContentTest, ReadsWhatTheFormatSays) {
   content_ = load(*file_, key, "index/000013.sst");
   EXPECT_TRUE(read_all().starts_with("error: ")) << "another file";
 }
+
+INSTANTIATE_TEST_SUITE_P(All, SealedVectorTest, testing::ValuesIn(kSealedVectors));
 
 TEST_F(SealedContentTest, ADamagedMapCostsNothing) {
   open(disk_);
