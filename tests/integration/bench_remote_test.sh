@@ -20,7 +20,7 @@ check_equal "three volumes take the versions" "local bucket, remote_lag=60 bucke
   "$(rows Ingest | awk -F ' *[|] *' '{print $3}' | paste -sd ' ')"
 check_equal "what was uploaded is what the bucket has" 1.00x "$(column Shipping "bucket, remote_lag=0" 11)"
 check_equal "a push of nothing puts nothing" 0 "$(column "What has not changed" "push, mounted: the next" 5)"
-check_equal "a clone reads everything once" 1.00x "$(column Restore '`dedupfs-remote clone`' 11)"
+check_equal "a clone reads everything once" 1.00x "$(column Restore '`dedupfs-remote clone`' 12)"
 check_equal "each version, what has not changed, and a restore" "version 1,version 2,nothing new,unmount,restore of the newest" \
   "$(rows "Beside restic" | awk -F ' *[|] *' '$4 == "dedupfs" {print $3}' | paste -sd ,)"
 if command -v restic >/dev/null; then

@@ -13,6 +13,7 @@ import urllib.request
 from peers.tool import Failure, Usage, cpu_seconds_so_far, wait_for
 
 KEYS = {"AWS_ACCESS_KEY_ID": "access", "AWS_SECRET_ACCESS_KEY": "secret", "no_proxy": "127.0.0.1"}
+BUCKET_COPY, LOCAL_COPY = "all files, by `cp -a`", "the same from the clone, mounted"
 PATIENCE = 600  # seconds, for a mount and for the end of a daemon
 
 
@@ -259,7 +260,7 @@ class Runs:
         with Mount(self.programs, address, self.mountpoint, ["ro", f"endpoint={self.store.endpoint}"]) as mount:
             self.note(("restore", "mount of the bucket"), self.store.step(mount.mount), stored=stored)
             step = self.store.step(lambda: mount.run("cp", "-a", f"{self.mountpoint}/.", self.restored))
-            self.note(("restore", "all files, by `cp -a`"), step, stored=stored, bytes=content)
+            self.note(("restore", BUCKET_COPY), step, stored=stored, bytes=content)
             self.compare(self.restored)
             remove(self.restored)
             mount.unmount()
@@ -268,9 +269,11 @@ class Runs:
         self.note(("restore", "`dedupfs-remote clone`"), step, stored=stored, bytes=step.sent)
         with Mount(self.programs, clone, self.mountpoint, ["ro"]) as mount:
             mount.mount()
-            self.compare(self.mountpoint)
+            step = self.store.step(lambda: mount.run("cp", "-a", f"{self.mountpoint}/.", self.restored))
+            self.note(("restore", LOCAL_COPY), step, stored=stored, bytes=content)
+            self.compare(self.restored)
             mount.unmount()
-        remove(clone)
+        remove(clone, self.restored)
         self.plain(objects)
 
     def compare(self, folder):

@@ -1,5 +1,7 @@
 """The Markdown tables of scripts/bench-remote. MB are 10^6 bytes, a MiB 2^20."""
 
+from .runs import BUCKET_COPY, LOCAL_COPY
+
 FAST_AS = 4  # the plain download that a restore is beside
 
 
@@ -95,15 +97,16 @@ def unchanged(figures):
 
 
 def restore(figures):
-    yield "**Restore**: MB/s of what came out, and of what the store sent, beside 4 plain downloads at once"
+    yield "**Restore**: MB/s of what came out, beside the same from a local volume; and of what the store sent, beside 4 plain downloads at once"
     yield ""
-    yield from table("delay ms", "step", "s", "CPU s", "MB/s out", "MB/s of the store", "beside plain", "GETs", "GETs per MiB stored",
+    yield from table("delay ms", "step", "s", "CPU s", "MB/s out", "beside local", "MB/s of the store", "beside plain", "GETs", "GETs per MiB stored",
                      "read / stored")
     for delay in figures.below():
         for label in figures.below(delay, "restore"):
             row = Row(figures, delay, "restore", label)
-            yield line(delay, label, number(row["seconds"]), number(row["cpu_seconds"]), number(row.rate()), number(row.rate("sent")),
-                       ratio(row.rate("sent"), Row(figures, delay, "plain", "download", FAST_AS).rate()), whole(row["GET"]),
+            yield line(delay, label, number(row["seconds"]), number(row["cpu_seconds"]), number(row.rate()),
+                       ratio(row.rate(), Row(figures, delay, "restore", LOCAL_COPY).rate()) if label == BUCKET_COPY else "-",
+                       number(row.rate("sent")), ratio(row.rate("sent"), Row(figures, delay, "plain", "download", FAST_AS).rate()), whole(row["GET"]),
                        number(row["GET"] / (row["stored"] / 2**20)), ratio(row["sent"], row["stored"]))
 
 
