@@ -1,0 +1,1 @@
+"""Volumes in a bucket, beside local ones and restic: scripts/bench-remote."""
