@@ -120,7 +120,7 @@ class RemoteRun {
     return open_bucket_at(record_.where);
   }
   Result<std::optional<Replica>> newest_if_any() {
-    DEDUPFS_ASSIGN(auto replica, load_replica(*bucket_));
+    DEDUPFS_ASSIGN(auto replica, load_replica(*bucket_, parallel().requests));
     if (replica) note(*replica);
     return replica;
   }
@@ -326,7 +326,9 @@ class RemoteRun {
   std::chrono::hours grace() const {
     return asked_.grace_hours ? std::chrono::hours(*asked_.grace_hours) : kDefaultGrace;
   }
-  Parallel parallel() const { return {.requests = static_cast<std::size_t>(asked_.parallel)}; }
+  Parallel parallel() const {
+    return {.requests = static_cast<std::size_t>(asked_.parallel), .memory = asked_.parallel * kMaxPieceBytes};
+  }
   void note(const Replica& replica) {
     nlohmann::json head{{"sequence", replica.head.sequence},
                         {"epoch", replica.head.epoch},

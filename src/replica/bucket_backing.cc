@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <set>
 #include <utility>
+
+#include "store/format/format.h"
 
 namespace dedupfs {
 namespace {
@@ -22,11 +25,21 @@ Error read_only(const Path& path) {
 struct BucketBacking::Contents {
   RemoteFiles files;
   std::unique_ptr<ObjectBlocks> blocks;
+  std::once_flag index_begun;
+
+  // Whoever opens a file of the index opens all, one after the other, and reads the begin and the end of each. Most of them are short.
+  void read_index_ahead() {
+    std::call_once(index_begun, [this] {
+      const std::string prefix = std::string(kIndexDirectory) + '/';
+      for (auto file = files.lower_bound(prefix); file != files.end() && file->first.starts_with(prefix); ++file)
+        blocks->read_soon(FileInBucket(file->first, file->second, file->first));
+    });
+  }
 };
 
 class BucketBacking::File final : public BackingFile {
  public:
-  File(std::shared_ptr<const Contents> contents, FileInBucket file)
+  File(std::shared_ptr<Contents> contents, FileInBucket file)
       : contents_(std::move(contents)), file_(std::move(file)), path_(file_.shown_as()) {}
 
   const Path& path() const override { return path_; }
@@ -41,7 +54,7 @@ class BucketBacking::File final : public BackingFile {
   Result<bool> try_lock(LockMode mode) override { return mode == LockMode::kShared; }
 
  private:
-  const std::shared_ptr<const Contents> contents_;
+  const std::shared_ptr<Contents> contents_;
   const FileInBucket file_;
   const Path path_;
 };
@@ -49,7 +62,7 @@ class BucketBacking::File final : public BackingFile {
 class BucketBacking::Folder final : public BackingFolder {
  public:
   // `below`: the path in the volume with a slash at its end; empty: the volume's own folder.
-  Folder(std::shared_ptr<const Contents> contents, std::string below, Path path)
+  Folder(std::shared_ptr<Contents> contents, std::string below, Path path)
       : BackingFolder(std::move(path)), contents_(std::move(contents)), below_(std::move(below)) {}
 
   Result<std::unique_ptr<BackingFile>> open(std::string_view name, Mode mode) override {
@@ -58,6 +71,7 @@ class BucketBacking::Folder final : public BackingFolder {
     if (file == contents_->files.end())
       return mode == Mode::kRead || mode == Mode::kReadWrite ? missing(found) : read_only(path() / found);
     if (mode != Mode::kRead) return read_only(path() / found);
+    if (below_.starts_with(kIndexDirectory)) contents_->read_index_ahead();
     return std::make_unique<File>(contents_, FileInBucket(file->first, file->second, (path() / found).string()));
   }
   Result<std::shared_ptr<BackingFolder>> open_folder(std::string_view name) override {
@@ -116,13 +130,15 @@ class BucketBacking::Folder final : public BackingFolder {
     return {ErrorCode::kNotFound, (path() / name).string() + " is not in the bucket"};
   }
 
-  const std::shared_ptr<const Contents> contents_;
+  const std::shared_ptr<Contents> contents_;
   const std::string below_;
 };
 
 BucketBacking::BucketBacking(std::shared_ptr<Bucket> bucket, Replica replica, Settings settings)
-    : contents_(std::make_shared<Contents>(Contents{
-          .files = std::move(replica.files), .blocks = std::make_unique<ObjectBlocks>(std::move(bucket), settings)})) {}
+    : contents_(std::make_shared<Contents>()) {
+  contents_->files = std::move(replica.files);
+  contents_->blocks = std::make_unique<ObjectBlocks>(std::move(bucket), settings);
+}
 
 BucketBacking::~BucketBacking() = default;
 

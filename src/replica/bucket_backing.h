@@ -36,7 +36,7 @@ class BucketBacking final : public Backing {
   class Folder;
   struct Contents;
 
-  const std::shared_ptr<const Contents> contents_;
+  const std::shared_ptr<Contents> contents_;
 };
 
 }  // namespace dedupfs

@@ -104,6 +104,19 @@ void ObjectBlocks::read_ahead(const FileInBucket& file, const Place& place) {
   }
 }
 
+void ObjectBlocks::read_soon(const FileInBucket& file) {
+  if (settings_.parallel <= 1 || file.size() == 0) return;
+  for (const std::uint64_t offset : {std::uint64_t{0}, file.size() - 1}) {
+    Place place = file.block_at(offset, settings_.block_bytes);
+    {
+      const MutexLock lock(mutex_);
+      soon_bytes_ += place.end - place.begin;
+      if (soon_bytes_ > settings_.cache_bytes / 4) return;
+    }
+    begin_reading(std::move(place));
+  }
+}
+
 void ObjectBlocks::begin_reading(Place place) {
   Key key{place.object, place.number};
   const MutexLock lock(mutex_);

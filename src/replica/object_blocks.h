@@ -60,6 +60,8 @@ class ObjectBlocks {
   Result<Block> get(const Place& place);
   // Somebody reads this block of `file` now. Begins to read those that he is likely to want next.
   void read_ahead(const FileInBucket& file, const Place& place);
+  // Begins to read the first and the last block of a file, as long as that takes little of the cache.
+  void read_soon(const FileInBucket& file);
   // Returns when that has come, or failed. For tests.
   void finish_reading_ahead();
 
@@ -86,7 +88,8 @@ class ObjectBlocks {
   std::set<Key> asked_ DEDUPFS_GUARDED_BY(mutex_);
   std::set<Key> planned_ DEDUPFS_GUARDED_BY(mutex_);                      // to be read ahead
   std::map<std::string, Sequence> sequences_ DEDUPFS_GUARDED_BY(mutex_);  // by the file's name
-  std::size_t ended_ahead_ DEDUPFS_GUARDED_BY(mutex_) = 0;  // of the sequence that came to the end of its file last
+  std::size_t ended_ahead_ DEDUPFS_GUARDED_BY(mutex_) = 0;   // of the sequence that came to the end of its file last
+  std::uint64_t soon_bytes_ DEDUPFS_GUARDED_BY(mutex_) = 0;  // that read_soon() has begun to read
   bool stopping_ DEDUPFS_GUARDED_BY(mutex_) = false;
   std::list<std::pair<Key, Block>> kept_ DEDUPFS_GUARDED_BY(mutex_);  // most recently used first
   std::map<Key, std::list<std::pair<Key, Block>>::iterator> places_ DEDUPFS_GUARDED_BY(mutex_);

@@ -13,7 +13,7 @@ Result<std::shared_ptr<BackingFolder>> RemoteBacking::open_root(const Path& /*pa
 }
 
 Result<std::shared_ptr<BackingFolder>> RemoteBacking::open_newest(std::shared_ptr<Bucket> bucket) {
-  DEDUPFS_ASSIGN(auto replica, load_replica(*bucket));
+  DEDUPFS_ASSIGN(auto replica, load_replica(*bucket, settings_.parallel));
   if (!replica) return Error{ErrorCode::kNotFound, bucket->name() + " holds no volume"};
   sequence_ = replica->head.sequence;
   bucket_ = bucket;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/task_group.h"
+
 namespace dedupfs {
 namespace {
 
@@ -34,24 +36,30 @@ Result<FoundHead> read_head(Bucket& bucket, std::uint64_t sequence) {
   return FoundHead{.head = std::move(*head), .sha256 = sha256_of(bytes), .bytes = bytes.size()};
 }
 
-Result<std::optional<Replica>> load_replica(Bucket& bucket) {
+Result<std::optional<Replica>> load_replica(Bucket& bucket, std::size_t parallel) {
   DEDUPFS_ASSIGN(const auto sequences, list_heads(bucket));
   if (sequences.empty()) return std::optional<Replica>();
-  DEDUPFS_ASSIGN(auto replica, load_replica_at(bucket, sequences.back()));
+  DEDUPFS_ASSIGN(auto replica, load_replica_at(bucket, sequences.back(), parallel));
   return std::optional(std::move(replica));
 }
 
-Result<Replica> load_replica_at(Bucket& bucket, std::uint64_t sequence) {
+Result<Replica> load_replica_at(Bucket& bucket, std::uint64_t sequence, std::size_t parallel) {
   DEDUPFS_ASSIGN(FoundHead newest, read_head(bucket, sequence));
-  Replica replica;
   const std::uint64_t full = newest.head.full;
-  for (std::uint64_t number = full; number < sequence; ++number) {
-    auto found = read_head(bucket, number);
-    if (!found && found.error().code() == ErrorCode::kNotFound)
-      return in_bucket(bucket, number, corruption(fmt::format("it is missing, and head {} needs it", sequence)));
-    if (!found) return found.error();
-    DEDUPFS_TRY(advance(replica, std::move(*found)));
-  }
+  std::vector<FoundHead> before(sequence - full);
+  TaskGroup reads(parallel, parallel, "dedupfs-get");
+  for (std::uint64_t number = full; number < sequence; ++number)
+    DEDUPFS_TRY(reads.submit(1, [&, number]() -> Result<void> {
+      auto found = read_head(bucket, number);
+      if (!found && found.error().code() == ErrorCode::kNotFound)
+        return in_bucket(bucket, number, corruption(fmt::format("it is missing, and head {} needs it", sequence)));
+      if (!found) return found.error();
+      before[number - full] = std::move(*found);
+      return {};
+    }));
+  DEDUPFS_TRY(reads.finish());
+  Replica replica;
+  for (FoundHead& found : before) DEDUPFS_TRY(advance(replica, std::move(found)));
   DEDUPFS_TRY(advance(replica, std::move(newest)));
   if (replica.head.full != full)
     return in_bucket(bucket, sequence, corruption(fmt::format("it goes by head {}, which is no full list", full)));

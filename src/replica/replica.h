@@ -34,10 +34,10 @@ struct FoundHead {
 Result<std::vector<std::uint64_t>> list_heads(Bucket& bucket);
 // kNotFound if it is not there.
 Result<FoundHead> read_head(Bucket& bucket, std::uint64_t sequence);
-// Nothing if there is no head. Reads those from the last full list on.
-Result<std::optional<Replica>> load_replica(Bucket& bucket);
+// Nothing if there is no head. Reads those from the last full list on, so many at once.
+Result<std::optional<Replica>> load_replica(Bucket& bucket, std::size_t parallel = 1);
 // The same as of one head.
-Result<Replica> load_replica_at(Bucket& bucket, std::uint64_t sequence);
+Result<Replica> load_replica_at(Bucket& bucket, std::uint64_t sequence, std::size_t parallel = 1);
 // Goes on from a replica to its next head.
 Result<void> advance(Replica& replica, FoundHead next);
 

@@ -12,8 +12,11 @@
 namespace dedupfs {
 namespace {
 
-// So many heads with changes follow a full list at most: a reader gets them one by one.
+// So many heads with changes follow a full list at most: a reader gets all of them. Behind a list that is not much larger than they are, they
+// are fewer.
 constexpr std::uint64_t kMostChanges = 256;
+constexpr std::uint64_t kMostChangesToShortList = 32;
+constexpr std::uint64_t kShortListBytes = 256 << 10;
 // What was put for the next head by a process that ended is looked for when so much was sent again.
 constexpr std::uint64_t kWorthListing = 256 << 20;
 constexpr std::size_t kMostTried = 256;
@@ -108,7 +111,7 @@ Result<RemotePosition> Shipper::attach(Bucket& bucket, const std::string& who) {
 
 Result<RemotePosition> Shipper::take_over(Bucket& bucket, RemotePosition position, const std::string& who,
                                           const Settings& settings) {
-  DEDUPFS_ASSIGN(auto replica, load_replica(bucket));
+  DEDUPFS_ASSIGN(auto replica, load_replica(bucket, settings.parallel.requests));
   if (!replica) return Error{ErrorCode::kNotFound, bucket.name() + " holds no volume"};
   if (replica->head.volume != settings.volume || !position.knows(known_of(*replica)))
     return Error{
@@ -142,7 +145,7 @@ Error Shipper::fenced(const std::string& why) {
 Result<void> Shipper::load() {
   const std::uint64_t next_before = next_sequence();
   replica_.reset();
-  DEDUPFS_ASSIGN(replica_, load_replica(bucket_));
+  DEDUPFS_ASSIGN(replica_, load_replica(bucket_, settings_.parallel.requests));
   if (!replica_) {
     if (position_.head) return fenced(fmt::format("its heads are gone; head {} was there", position_.head->sequence));
   } else {
@@ -208,9 +211,18 @@ Result<Shipper::HeadPut> Shipper::attempt(Capture& capture) {
   if (replica_ && changed.empty() && dropped.empty()) return HeadPut::kMade;
 
   const Head changes = next_head(std::move(dropped), std::move(changed));
+  PastHead past = past_head_of(changes.unix_seconds, changes.files);
+  DEDUPFS_ASSIGN(const HeadPut put, put_changes(changes));
+  if (put == HeadPut::kMade) past_heads_.insert_or_assign(changes.sequence, std::move(past));
+  return put;
+}
+
+// As a full list, if that is time.
+Result<Shipper::HeadPut> Shipper::put_changes(const Head& changes) {
   std::string bytes = encode_head(changes);
   if (replica_ && replica_->change_bytes + bytes.size() <= replica_->full_bytes &&
-      changes.sequence - replica_->head.full <= kMostChanges)
+      changes.sequence - replica_->head.full <=
+          (replica_->full_bytes <= kShortListBytes ? kMostChangesToShortList : kMostChanges))
     return put_head(changes, bytes);
   Head full = changes;
   if (replica_) {

@@ -20,6 +20,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -100,11 +101,17 @@ class Shipper {
     std::uint64_t heads = 0;
   };
   // Deletes the objects that no head names, or only heads that were replaced longer ago than `grace`; then the heads that nobody needs.
-  // Readers of a head have so long to finish. After ship().
+  // Readers of a head have so long to finish. After ship(). Heads are read the first time; later ones are known.
   Result<Collected> collect(std::chrono::seconds grace);
 
  private:
   enum class HeadPut { kMade, kEarlierTryIsThere };
+  // What is needed of a head to know which objects it names that the one before does not.
+  struct PastHead {
+    std::int64_t unix_seconds = 0;
+    std::vector<std::string> objects;
+  };
+  static PastHead past_head_of(std::int64_t unix_seconds, const RemoteFiles& changed);
 
   Result<void> load();
   Result<HeadPut> attempt(Capture& capture);
@@ -117,8 +124,12 @@ class Shipper {
   Result<bool> is_there(const std::string& object, std::uint64_t bytes) DEDUPFS_EXCLUDES(put_);
   void forget_there(bool is_listed) DEDUPFS_EXCLUDES(put_);
   Head next_head(std::vector<std::string> dropped, RemoteFiles changed) const;
+  Result<HeadPut> put_changes(const Head& changes);
   Result<HeadPut> put_head(const Head& head, const std::string& bytes);
   Error fenced(const std::string& why);
+  Result<void> read_past_heads(const std::vector<std::uint64_t>& sequences, std::int64_t window_begin);
+  Result<std::vector<Bucket::Object>> list_unneeded(const std::string& prefix,
+                                                    const std::unordered_set<std::string>& needed);
 
   Bucket& bucket_;
   RemotePosition position_;
@@ -126,6 +137,7 @@ class Shipper {
   std::optional<Replica> replica_;
   bool is_loaded_ = false;  // replica_ is what the bucket has
   std::atomic<bool> is_fenced_ = false;
+  std::map<std::uint64_t, PastHead> past_heads_;  // by sequence: since the grace began, as far as they are known
   Mutex put_;
   // Pieces for the next head that are in the bucket already, with their sizes.
   std::map<std::string, std::uint64_t> there_ DEDUPFS_GUARDED_BY(put_);

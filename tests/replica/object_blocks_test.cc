@@ -127,5 +127,21 @@ TEST_F(ReadAheadTest, WhatCannotBeReadIsAnErrorOfWhoReadsIt) {
   EXPECT_EQ(files_.at(0).read_up_to(*blocks_, std::uint64_t{2} * kBlockBytes, part).error().code(), ErrorCode::kIo);
 }
 
+TEST_F(ReadAheadTest, WhatIsWantedSoonIsAskedForAtOnceAsLongAsItIsLittle) {
+  open(4);
+  blocks_->read_soon(files_.at(0));
+  blocks_->finish_reading_ahead();
+  EXPECT_EQ(reads_, 2);
+  EXPECT_EQ(reads_for_block(0), 0u);
+  EXPECT_EQ(reads_for_block(kBlocks - 1), 0u);
+
+  files_.clear();
+  open(4, 4 * kBlockBytes);
+  blocks_->read_soon(files_.at(0));
+  blocks_->read_soon(files_.at(1));
+  blocks_->finish_reading_ahead();
+  EXPECT_EQ(reads_, 1);
+}
+
 }  // namespace
 }  // namespace dedupfs

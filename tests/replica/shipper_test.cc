@@ -532,5 +532,60 @@ TEST_F(ShipperTest, ACheckpointThatIsThereIsNotReadAgain) {
   expect_bucket_has(files);
 }
 
+TEST_F(ShipperTest, WhatAHeadNamedIsRememberedForCollections) {
+  writer_.parallel = 4;
+  for (int i = 0; i < 20; ++i) {
+    Files files = files_;
+    files[kLog] = text(10, static_cast<char>('a' + i));
+    ship(files);
+  }
+  ASSERT_TRUE(writer_.shipper().collect(seconds(1'000'000)));
+  std::atomic<int> heads_read = 0;
+  bucket_.set_hook([&](const MemoryBucket::Call& call, MemoryBucket::When when) {
+    if (call.operation == Operation::kRead && when == MemoryBucket::When::kBefore && parse_head_object(call.object))
+      ++heads_read;
+  });
+  const auto names = bucket_.objects().names();
+
+  EXPECT_EQ(writer_.shipper().collect(seconds(1'000'000))->objects, 0u);
+
+  EXPECT_LE(heads_read, 1) << "only that of before the grace";
+  EXPECT_EQ(bucket_.objects().names(), names);
+  EXPECT_GT(writer_.shipper().collect(seconds(5))->objects, 0u);
+  expect_bucket_has([&] {
+    Files files = files_;
+    files[kLog] = text(10, 'a' + 19);
+    return files;
+  }());
+}
+
+TEST_F(ShipperTest, AWriterThatBeginsAnewCollectsTheSame) {
+  for (int i = 0; i < 10; ++i) {
+    Files files = files_;
+    files[kLog] = text(10, static_cast<char>('a' + i));
+    ship(files);
+  }
+  auto copy = std::make_shared<MemoryObjects>();
+  for (const auto& [name, object] : bucket_.objects().image()) copy->set(name, *object.bytes);
+  MemoryBucket other_bucket(copy);
+  Writer other(other_bucket, writer_.saved);
+  other.seconds = writer_.seconds;
+  other.parallel = 4;
+  FakeImage same([&] {
+    Files files = files_;
+    files[kLog] = text(10, 'a' + 9);
+    return files;
+  }());
+  ASSERT_TRUE(other.shipper().ship(same));
+
+  const auto remembered = writer_.shipper().collect(seconds(4)).value();
+  const auto read = other.shipper().collect(seconds(4)).value();
+
+  EXPECT_GT(remembered.objects, 0u);
+  EXPECT_EQ(read.objects, remembered.objects);
+  EXPECT_EQ(read.heads, remembered.heads);
+  EXPECT_EQ(copy->names(), bucket_.objects().names());
+}
+
 }  // namespace
 }  // namespace dedupfs
