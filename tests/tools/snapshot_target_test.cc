@@ -43,7 +43,7 @@ TEST(SnapshotTarget, ADaemonThatKnowsNoDatesLeavesNoSnapshotOfToday) {
 
   const auto made = target.create("copy", kThen);
 
-  EXPECT_TRUE(fails_with(ErrorCode::kUnsupported, made));
+  ASSERT_TRUE(fails_with(ErrorCode::kUnsupported, made));
   EXPECT_THAT(made.error().message(), HasSubstr("is older"));
   EXPECT_THAT(value_of(target.list()).all, IsEmpty());
   EXPECT_TRUE(ok(target.create("of today")));

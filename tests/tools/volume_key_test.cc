@@ -165,6 +165,7 @@ TEST_F(VolumeKeyTest, WithoutTheKeyStatShowsTheFormerKeysTheBucketAndWhatIsThere
     EXPECT_EQ(json.at("key_number"), 2);
     EXPECT_EQ(json.at("former_keys"), nlohmann::json({1}));
     EXPECT_EQ(json.at("evicted"), nlohmann::json({{"containers", 1}, {"bytes", 1 << 20}, {"here_bytes", 0}}));
+    ASSERT_TRUE(json.at("remote").is_object());
     EXPECT_EQ(json.at("remote").at("address"), "s3://bucket/prefix");
     EXPECT_EQ(json.at("remote").at("head"), 7);
     EXPECT_EQ(keys_missing_in(manual_text("dedupfs-stat.1"), json.at("remote")), "");
@@ -174,6 +175,7 @@ TEST_F(VolumeKeyTest, WithoutTheKeyStatShowsTheFormerKeysTheBucketAndWhatIsThere
   ASSERT_TRUE(replace_file(*folder, "remote.json", bytes_of("{")));
   without_terminal([this] {
     const auto json = nlohmann::json::parse(outcome_of(run_stat, {"--json", volume_}).out);
+    ASSERT_TRUE(json.at("remote").is_object());
     EXPECT_EQ(json.at("remote").at("address"), nullptr);
     EXPECT_THAT(json.at("remote").at("error").get<std::string>(), HasSubstr("remote.json"));
   });

@@ -156,7 +156,7 @@ TEST_F(ControlHandlers, ASnapshotHasTheDateOfItsOriginalIfThatIsNotYetToCome) {
   create["name"] = "b";
   create["created_unix_seconds"] = static_cast<std::uint64_t>(std::time(nullptr)) + 3600;
   const auto answer = ask("snapshot", create);
-  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, answer));
+  ASSERT_TRUE(fails_with(ErrorCode::kInvalidArgument, answer));
   EXPECT_THAT(answer.error().message(), HasSubstr("yet to come"));
 }
 
