@@ -18,8 +18,8 @@
 #include "log_to.h"
 #include "mount/control/closing_daemon.h"
 #include "mount/options/memory_limits.h"
+#include "replica/eviction/evicting_disk.h"
 #include "replica/remote_backing.h"
-#include "volume_disk.h"
 #include "volume_key.h"
 
 namespace dedupfs::tools {
@@ -107,15 +107,14 @@ Result<void> check_options(const MountRequest& request) {
 
 // Where the volume lies.
 std::shared_ptr<Backing> disk_of(MountRequest& request, const OpenBucket& open) {
-  if (!request.in_bucket) return volume_disk(request.options.foreign);
   const MountOptions& options = request.options;
+  const auto parallel = static_cast<std::size_t>(options.remote_parallel);
+  if (!request.in_bucket && options.foreign) return Backing::posix();
+  if (!request.in_bucket) return std::make_shared<EvictingDisk>(Backing::posix(), open, parallel);
   std::uint64_t cache_bytes = options.remote_cache_bytes;
   if (cache_bytes == 0) cache_bytes = memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency()).cache;
   const auto disk = std::make_shared<RemoteBacking>(
-      address_of(request),
-      BucketBacking::Settings{.cache_bytes = cache_bytes,
-                              .parallel = static_cast<std::size_t>(options.remote_parallel)},
-      open);
+      address_of(request), BucketBacking::Settings{.cache_bytes = cache_bytes, .parallel = parallel}, open);
   request.renew = [disk] { return disk->renew(); };
   return disk;
 }

@@ -158,7 +158,11 @@ class RemoteRun {
     take(given.ca_file, record_.where.ca_file);
     if (!asked_.rate.empty()) record_.where.bytes_per_second = given.bytes_per_second;
     DEDUPFS_TRY(open_bucket_at(record_.where));
-    DEDUPFS_TRY(newest_if_any());  // so a mistake is found now
+    DEDUPFS_ASSIGN(const auto there, newest_if_any());  // so a mistake is found now
+    if (there ? there->head.volume != record_.volume : record_.position.head.has_value())
+      return Error{ErrorCode::kNotFound,
+                   fmt::format("{} at {} does not have this volume: the address of the store is wrong", bucket_->name(),
+                               record_.where.endpoint.empty() ? "AWS" : record_.where.endpoint)};
     DEDUPFS_TRY(save_record());
     note_role();
     return {};

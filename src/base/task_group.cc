@@ -36,12 +36,12 @@ Result<void> TaskGroup::submit(std::uint64_t bytes, Task task) {
     ++tasks_;
     bytes_ += bytes;
   }
-  if (most_tasks_ <= 1) {
+  if (most_tasks_ > 1 && !pool_) pool_ = ThreadPool::make_if_possible(most_tasks_, name_);
+  if (!pool_) {
     run(bytes, task);
     const MutexLock lock(mutex_);
     return check();
   }
-  if (!pool_) pool_ = std::make_unique<ThreadPool>(most_tasks_, name_);
   pool_->submit([this, bytes, submitted = std::move(task)]() mutable {
     const Task mine = std::move(submitted);
     run(bytes, mine);

@@ -1,7 +1,8 @@
 // Tasks that belong together and run beside each other: whoever submits one waits while as many as allowed are under way. The first failure
 // ends the work: what comes after it is not begun.
 //
-// Threads:   every function by one thread. A task runs on a thread of the group; with one at a time, on the caller's.
+// Threads:   every function by one thread. A task runs on a thread of the group. With one at a time, or where the system gives no more
+//            threads, it runs on the caller's.
 // Ownership: the destructor waits for tasks that have begun.
 // Failure:   of the first task that failed, from whichever call comes next. A task that throws failed, too (guarded.h).
 #pragma once

@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <system_error>
+
 #include "base/guarded.h"
 #include "base/low_priority.h"
 
@@ -9,16 +11,33 @@ namespace dedupfs {
 
 ThreadPool::ThreadPool(std::size_t threads, const std::string& name, Priority priority) {
   threads_.reserve(threads);
-  for (std::size_t i = 0; i < threads; ++i) {
-    threads_.emplace_back([this, priority] {
-      if (priority == Priority::kLow) lower_priority_of_this_thread();
-      run();
-    });
-    pthread_setname_np(threads_.back().native_handle(), name.substr(0, 15).c_str());
+  try {
+    for (std::size_t i = 0; i < threads; ++i) {
+      threads_.emplace_back([this, priority] {
+        if (priority == Priority::kLow) lower_priority_of_this_thread();
+        run();
+      });
+      pthread_setname_np(threads_.back().native_handle(), name.substr(0, 15).c_str());
+    }
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+std::unique_ptr<ThreadPool> ThreadPool::make_if_possible(std::size_t threads, const std::string& name) {
+  try {
+    return std::make_unique<ThreadPool>(threads, name);
+  } catch (const std::system_error&) {
+    return nullptr;
   }
 }
 
 ThreadPool::~ThreadPool() {
+  end();
+}
+
+void ThreadPool::end() {
   {
     const MutexLock lock(mutex_);
     stopping_ = true;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,6 +25,8 @@ class ThreadPool {
 
   // `name` shows in ps and perf (at most 15 characters).
   ThreadPool(std::size_t threads, const std::string& name, Priority priority = Priority::kNormal);
+  // Null where the system gives no more threads, instead of an exception.
+  static std::unique_ptr<ThreadPool> make_if_possible(std::size_t threads, const std::string& name);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -34,6 +37,7 @@ class ThreadPool {
 
  private:
   void run();
+  void end();
 
   mutable Mutex mutex_;
   ConditionVariable wakeup_;

@@ -24,15 +24,16 @@ Error read_only(const Path& path) {
 
 struct BucketBacking::Contents {
   RemoteFiles files;
-  std::unique_ptr<ObjectBlocks> blocks;
+  std::shared_ptr<ObjectBlocks> blocks;
   std::once_flag index_begun;
 
   // Whoever opens a file of the index opens all, one after the other, and reads the begin and the end of each. Most of them are short.
   void read_index_ahead() {
     std::call_once(index_begun, [this] {
       const std::string prefix = std::string(kIndexDirectory) + '/';
+      std::uint64_t room = blocks->cache_bytes() / 4;
       for (auto file = files.lower_bound(prefix); file != files.end() && file->first.starts_with(prefix); ++file)
-        blocks->read_soon(FileInBucket(file->first, file->second, file->first));
+        room = blocks->read_soon(FileInBucket(file->first, file->second, file->first), room);
     });
   }
 };
@@ -135,9 +136,12 @@ class BucketBacking::Folder final : public BackingFolder {
 };
 
 BucketBacking::BucketBacking(std::shared_ptr<Bucket> bucket, Replica replica, Settings settings)
+    : BucketBacking(std::make_shared<ObjectBlocks>(std::move(bucket), settings), std::move(replica)) {}
+
+BucketBacking::BucketBacking(std::shared_ptr<ObjectBlocks> blocks, Replica replica)
     : contents_(std::make_shared<Contents>()) {
   contents_->files = std::move(replica.files);
-  contents_->blocks = std::make_unique<ObjectBlocks>(std::move(bucket), settings);
+  contents_->blocks = std::move(blocks);
 }
 
 BucketBacking::~BucketBacking() = default;

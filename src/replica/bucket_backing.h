@@ -24,6 +24,8 @@ class BucketBacking final : public Backing {
   using Settings = ObjectBlocks::Settings;
 
   BucketBacking(std::shared_ptr<Bucket> bucket, Replica replica, Settings settings);
+  // With the blocks of another one of the same bucket.
+  BucketBacking(std::shared_ptr<ObjectBlocks> blocks, Replica replica);
   ~BucketBacking() override;
   BucketBacking(const BucketBacking&) = delete;
   BucketBacking& operator=(const BucketBacking&) = delete;

@@ -99,15 +99,16 @@ Result<void> write_files(Bucket& bucket, const Replica& replica, CloneFolders& f
     asked.when_written(bytes);
   };
   TaskGroup gets(settings.parallel.requests, settings.parallel.memory, "dedupfs-get");
-  for (const auto& [path, file] : replica.files) {
+  for (const auto& entry : replica.files) {
+    const auto& [path, file] = entry;
     if (is_superblock(path)) continue;
     if (settings.leave_container && path.starts_with(containers)) {
       DEDUPFS_TRY(settings.leave_container(path.substr(containers.size()), file));
       continue;
     }
     DEDUPFS_ASSIGN(BackingFolder* const folder, folders.of(path));
-    DEDUPFS_TRY(
-        gets.submit(largest_piece(file), [&, folder] { return write_clone(bucket, path, file, *folder, settings); }));
+    DEDUPFS_TRY(gets.submit(largest_piece(file),
+                            [&, folder] { return write_clone(bucket, entry.first, entry.second, *folder, settings); }));
   }
   return gets.finish();
 }

@@ -104,24 +104,24 @@ void ObjectBlocks::read_ahead(const FileInBucket& file, const Place& place) {
   }
 }
 
-void ObjectBlocks::read_soon(const FileInBucket& file) {
-  if (settings_.parallel <= 1 || file.size() == 0) return;
+std::uint64_t ObjectBlocks::read_soon(const FileInBucket& file, std::uint64_t room) {
+  if (settings_.parallel <= 1 || file.size() == 0) return room;
   for (const std::uint64_t offset : {std::uint64_t{0}, file.size() - 1}) {
     Place place = file.block_at(offset, settings_.block_bytes);
-    {
-      const MutexLock lock(mutex_);
-      soon_bytes_ += place.end - place.begin;
-      if (soon_bytes_ > settings_.cache_bytes / 4) return;
-    }
-    begin_reading(std::move(place));
+    const std::uint64_t bytes = place.end - place.begin;
+    if (bytes > room) return room;
+    if (begin_reading(std::move(place))) room -= bytes;
   }
+  return room;
 }
 
-void ObjectBlocks::begin_reading(Place place) {
+bool ObjectBlocks::begin_reading(Place place) {
   Key key{place.object, place.number};
   const MutexLock lock(mutex_);
-  if (!is_wanted(key) || !planned_.insert(key).second) return;
-  if (!readers_) readers_ = std::make_unique<ThreadPool>(settings_.parallel, "dedupfs-ahead");
+  if (!is_wanted(key) || planned_.contains(key)) return false;
+  if (!readers_) readers_ = ThreadPool::make_if_possible(settings_.parallel, "dedupfs-ahead");
+  if (!readers_) return false;
+  planned_.insert(key);
   readers_->submit([this, key = std::move(key), next = std::move(place)] {
     bool is_still_wanted = false;
     {
@@ -133,6 +133,7 @@ void ObjectBlocks::begin_reading(Place place) {
     planned_.erase(key);
     arrived_.notify_all();
   });
+  return true;
 }
 
 void ObjectBlocks::finish_reading_ahead() {

@@ -60,8 +60,9 @@ class ObjectBlocks {
   Result<Block> get(const Place& place);
   // Somebody reads this block of `file` now. Begins to read those that he is likely to want next.
   void read_ahead(const FileInBucket& file, const Place& place);
-  // Begins to read the first and the last block of a file, as long as that takes little of the cache.
-  void read_soon(const FileInBucket& file);
+  std::uint64_t cache_bytes() const { return settings_.cache_bytes; }
+  // Begins to read the first and the last block of a file, if there is room for so many bytes. Returns what is left of it.
+  std::uint64_t read_soon(const FileInBucket& file, std::uint64_t room);
   // Returns when that has come, or failed. For tests.
   void finish_reading_ahead();
 
@@ -79,7 +80,7 @@ class ObjectBlocks {
   void keep(const Key& key, const Block& block) DEDUPFS_REQUIRES(mutex_);
   std::size_t blocks_ahead(const FileInBucket& file, const Place& place) DEDUPFS_REQUIRES(mutex_);
   bool is_wanted(const Key& key) const DEDUPFS_REQUIRES(mutex_);
-  void begin_reading(Place place);
+  bool begin_reading(Place place);  // false: it is there, or comes already
 
   const std::shared_ptr<Bucket> bucket_;
   const Settings settings_;
@@ -88,8 +89,7 @@ class ObjectBlocks {
   std::set<Key> asked_ DEDUPFS_GUARDED_BY(mutex_);
   std::set<Key> planned_ DEDUPFS_GUARDED_BY(mutex_);                      // to be read ahead
   std::map<std::string, Sequence> sequences_ DEDUPFS_GUARDED_BY(mutex_);  // by the file's name
-  std::size_t ended_ahead_ DEDUPFS_GUARDED_BY(mutex_) = 0;   // of the sequence that came to the end of its file last
-  std::uint64_t soon_bytes_ DEDUPFS_GUARDED_BY(mutex_) = 0;  // that read_soon() has begun to read
+  std::size_t ended_ahead_ DEDUPFS_GUARDED_BY(mutex_) = 0;  // of the sequence that came to the end of its file last
   bool stopping_ DEDUPFS_GUARDED_BY(mutex_) = false;
   std::list<std::pair<Key, Block>> kept_ DEDUPFS_GUARDED_BY(mutex_);  // most recently used first
   std::map<Key, std::list<std::pair<Key, Block>>::iterator> places_ DEDUPFS_GUARDED_BY(mutex_);

@@ -17,7 +17,10 @@ Result<std::shared_ptr<BackingFolder>> RemoteBacking::open_newest(std::shared_pt
   if (!replica) return Error{ErrorCode::kNotFound, bucket->name() + " holds no volume"};
   sequence_ = replica->head.sequence;
   bucket_ = bucket;
-  DEDUPFS_ASSIGN(auto root, BucketBacking(std::move(bucket), std::move(*replica), settings_).open_root(where_.address));
+  auto blocks = blocks_.lock();
+  if (!blocks) blocks = std::make_shared<ObjectBlocks>(std::move(bucket), settings_);
+  blocks_ = blocks;
+  DEDUPFS_ASSIGN(auto root, BucketBacking(std::move(blocks), std::move(*replica)).open_root(where_.address));
   opened_ = root;
   return root;
 }

@@ -37,6 +37,7 @@ class RemoteBacking final : public Backing {
   Mutex mutex_;
   std::weak_ptr<BackingFolder> opened_ DEDUPFS_GUARDED_BY(mutex_);
   std::weak_ptr<Bucket> bucket_ DEDUPFS_GUARDED_BY(mutex_);            // of it
+  std::weak_ptr<ObjectBlocks> blocks_ DEDUPFS_GUARDED_BY(mutex_);      // of that bucket; objects never change
   std::uint64_t sequence_ DEDUPFS_GUARDED_BY(mutex_) = 0;              // of its head
   std::shared_ptr<BackingFolder> renewed_ DEDUPFS_GUARDED_BY(mutex_);  // which nobody has opened yet
 };

@@ -43,23 +43,36 @@ Result<std::optional<Replica>> load_replica(Bucket& bucket, std::size_t parallel
   return std::optional(std::move(replica));
 }
 
-Result<Replica> load_replica_at(Bucket& bucket, std::uint64_t sequence, std::size_t parallel) {
-  DEDUPFS_ASSIGN(FoundHead newest, read_head(bucket, sequence));
-  const std::uint64_t full = newest.head.full;
-  std::vector<FoundHead> before(sequence - full);
-  TaskGroup reads(parallel, parallel, "dedupfs-get");
-  for (std::uint64_t number = full; number < sequence; ++number)
-    DEDUPFS_TRY(reads.submit(1, [&, number]() -> Result<void> {
-      auto found = read_head(bucket, number);
+namespace {
+
+// Of heads that follow each other, so many at once.
+Result<std::vector<FoundHead>> read_heads(Bucket& bucket, std::uint64_t first, std::size_t count) {
+  std::vector<FoundHead> heads(count);
+  TaskGroup reads(count, count, "dedupfs-get");
+  for (std::size_t i = 0; i < count; ++i)
+    DEDUPFS_TRY(reads.submit(1, [&bucket, &heads, first, i]() -> Result<void> {
+      auto found = read_head(bucket, first + i);
       if (!found && found.error().code() == ErrorCode::kNotFound)
-        return in_bucket(bucket, number, corruption(fmt::format("it is missing, and head {} needs it", sequence)));
+        return in_bucket(bucket, first + i, corruption("it is missing, and a later head needs it"));
       if (!found) return found.error();
-      before[number - full] = std::move(*found);
+      heads[i] = std::move(*found);
       return {};
     }));
   DEDUPFS_TRY(reads.finish());
+  return heads;
+}
+
+}  // namespace
+
+Result<Replica> load_replica_at(Bucket& bucket, std::uint64_t sequence, std::size_t parallel) {
+  DEDUPFS_ASSIGN(FoundHead newest, read_head(bucket, sequence));
+  const std::uint64_t full = newest.head.full;
   Replica replica;
-  for (FoundHead& found : before) DEDUPFS_TRY(advance(replica, std::move(found)));
+  for (std::uint64_t number = full; number < sequence;) {
+    DEDUPFS_ASSIGN(auto heads, read_heads(bucket, number, std::min<std::uint64_t>(parallel, sequence - number)));
+    for (FoundHead& found : heads) DEDUPFS_TRY(advance(replica, std::move(found)));
+    number += heads.size();
+  }
   DEDUPFS_TRY(advance(replica, std::move(newest)));
   if (replica.head.full != full)
     return in_bucket(bucket, sequence, corruption(fmt::format("it goes by head {}, which is no full list", full)));

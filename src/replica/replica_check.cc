@@ -78,7 +78,10 @@ class ReplicaChecker {
   Result<bool> put_back(const Place& place, const Error& error) {
     if (!settings_.other_copy) return false;
     ByteBuffer bytes(place.piece.bytes);
-    if (const auto filled = settings_.other_copy(place.path, place.offset, bytes); !filled) return false;
+    {
+      const MutexLock one_at_a_time(mutex_);
+      if (const auto filled = settings_.other_copy(place.path, place.offset, bytes); !filled) return false;
+    }
     const ObjectSource source = object_of(bytes);
     if (source.sha256 != place.piece.sha256) return false;
     if (error.code() == ErrorCode::kCorruption) DEDUPFS_TRY(bucket_.remove(place.object));

@@ -127,25 +127,6 @@ check_refused "other tools say what to do" 2 'dedupfs-remote clone' dedupfs-gc "
 check "umount" umount.dedupfs "$there"
 check "files are taken out of the bucket" dedupfs-extract --endpoint "$endpoint" s3://bucket/first three -o "$scratch/extracted"
 same_tree "every byte" "$scratch/three" "$scratch/extracted/three"
-# A mount that follows.
-shown() { [ "$(cat "$there/news" 2>&1)" = "$1" ]; }
-mount_volume remote_lag=0
-echo early >"$mnt/news"
-dedupfs-remote push "$volume" >/dev/null
-check "a mount in the bucket follows newer heads" bucket_mount ro,remote_follow=1
-check_equal "it begins with the newest" early "$(cat "$there/news")"
-exec 7<"$there/news"
-rm -r "$mnt/three/noise" && echo later >"$mnt/news" && mkdir "$mnt/later"
-check "what is not shipped" shown early
-dedupfs-remote push "$volume" >/dev/null
-check "a newer one is shown" wait_until 30 shown later
-check_equal "also to who has a file open" later "$(cat <&7)"
-exec 7<&-
-check "what is gone is gone" wait_until 10 eval '! [ -e "$there/three/noise" ] && [ -d "$there/later" ]'
-check_refused "only there is something to follow" 1 'remote_follow' dedupfs "$volume" "$scratch/again" -o remote_follow=1
-umount.dedupfs "$there"
-unmount_volume
-
 place=second
 check_refused "an encrypted one is not mounted without its key" 32 'passphrase' setsid dedupfs s3://bucket/second "$there" -o "ro,endpoint=$endpoint"
 check "but with it" bucket_mount "ro,key_file=$scratch/key"
@@ -153,6 +134,25 @@ mount_volume "ro,key_file=$scratch/key"
 same_tree "every byte" "$mnt/one" "$there/one"
 unmount_volume
 umount.dedupfs "$there"
+
+# A mount that follows.
+shown() { [ "$(cat "$there/news" 2>&1)" = "$1" ]; }
+mount_volume "remote_lag=0,key_file=$scratch/key"
+echo early >"$mnt/news"
+dedupfs-remote push "$volume" >/dev/null
+check "a mount in the bucket follows newer heads" bucket_mount "ro,remote_follow=1,key_file=$scratch/key"
+check_equal "it begins with the newest" early "$(cat "$there/news")"
+exec 7<"$there/news"
+rm -r "$mnt/one" && echo later >"$mnt/news" && mkdir "$mnt/later"
+check "what is not shipped" shown early
+dedupfs-remote push "$volume" >/dev/null
+check "a newer one is shown" wait_until 30 shown later
+check_equal "also to who has a file open" later "$(cat <&7)"
+exec 7<&-
+check "what is gone is gone" wait_until 10 eval '! [ -e "$there/one" ] && [ -d "$there/later" ]'
+check_refused "only there is something to follow" 1 'remote_follow' dedupfs "$volume" "$scratch/again" -o "remote_follow=1,key_file=$scratch/key"
+umount.dedupfs "$there"
+unmount_volume
 place=first
 check "a volume whose store goes away" bucket_mount ro,remote_cache=16m
 

@@ -129,18 +129,16 @@ TEST_F(ReadAheadTest, WhatCannotBeReadIsAnErrorOfWhoReadsIt) {
 
 TEST_F(ReadAheadTest, WhatIsWantedSoonIsAskedForAtOnceAsLongAsItIsLittle) {
   open(4);
-  blocks_->read_soon(files_.at(0));
+  EXPECT_EQ(blocks_->read_soon(files_.at(0), 100), 100 - 2 * kBlockBytes);
   blocks_->finish_reading_ahead();
+  EXPECT_EQ(blocks_->read_soon(files_.at(0), 100), 100u) << "they are there";
   EXPECT_EQ(reads_, 2);
   EXPECT_EQ(reads_for_block(0), 0u);
   EXPECT_EQ(reads_for_block(kBlocks - 1), 0u);
 
-  files_.clear();
-  open(4, 4 * kBlockBytes);
-  blocks_->read_soon(files_.at(0));
-  blocks_->read_soon(files_.at(1));
+  EXPECT_EQ(blocks_->read_soon(files_.at(1), kBlockBytes + 1), 1u);
   blocks_->finish_reading_ahead();
-  EXPECT_EQ(reads_, 1);
+  EXPECT_EQ(reads_, 3);
 }
 
 }  // namespace

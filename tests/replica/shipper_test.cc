@@ -587,5 +587,19 @@ TEST_F(ShipperTest, AWriterThatBeginsAnewCollectsTheSame) {
   EXPECT_EQ(copy->names(), bucket_.objects().names());
 }
 
+TEST_F(ShipperTest, AHeadThatGoesByAListOfLongAgoTakesNoMemory) {
+  ship(files_);
+  Head head = read_head(bucket_, 1)->head;
+  head.sequence = 9'000'000'000;
+  head.full = 1;
+  bucket_.objects().set(head_object(head.sequence), encode_head(head));
+
+  const auto replica = load_replica(bucket_, 4);
+
+  ASSERT_FALSE(replica);
+  EXPECT_EQ(replica.error().code(), ErrorCode::kCorruption);
+  EXPECT_THAT(replica.error().message(), HasSubstr(head_object(2)));
+}
+
 }  // namespace
 }  // namespace dedupfs

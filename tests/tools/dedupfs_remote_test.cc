@@ -247,5 +247,23 @@ TEST_F(RemoteToolTest, ObjectsAreMovedSideBySide) {
   EXPECT_EQ(run({"push", volume_, "--parallel=65"}).exit_code, 1);
 }
 
+TEST_F(RemoteToolTest, AStoreThatDoesNotHaveTheVolumeIsNotTakenForItsOwn) {
+  attach();
+  ASSERT_EQ(run({"push", volume_}).exit_code, 0);
+  const auto elsewhere = std::make_shared<MemoryObjects>();
+  const auto set_elsewhere = [&] {
+    return outcome_of(run_remote, {"set", volume_, "--endpoint", "https://empty.example.org"}, Process(),
+                      [&](const RemoteAddress& where, const GoOn&) -> Result<std::unique_ptr<Bucket>> {
+                        return std::make_unique<MemoryBucket>(elsewhere, where.address);
+                      });
+  };
+
+  const Outcome refused = set_elsewhere();
+
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("https://empty.example.org does not have this volume"));
+  EXPECT_EQ(json({"status", volume_}).at("endpoint"), nullptr);
+}
+
 }  // namespace
 }  // namespace dedupfs::tools

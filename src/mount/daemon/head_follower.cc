@@ -45,8 +45,8 @@ Result<void> HeadFollower::follow() {
   }
   if (!is_behind_) return {};
   DEDUPFS_ASSIGN(std::shared_ptr<Filesystem> next, settings_.open());
-  const auto older = mount_.hold_filesystem();  // closed at the end, when requests are served again
-  std::vector<ChangedName> known;
+  const auto older = mount_.hold_filesystem();                 // closed at the end, when requests are served again
+  std::vector<ChangedName> known{{kRootInode, std::nullopt}};  // the kernel knows it without a look-up
   {
     const QuiesceGate::Closure alone(mount_.requests());
     DEDUPFS_ASSIGN(const auto held, next->adopt_holders(*older));

@@ -2,7 +2,7 @@
 //
 // The newer state is opened beside the older one, which serves requests meanwhile, so for a moment both take memory. Then requests wait until
 // it has taken the place of the older one: open files and what the kernel knows of inodes go on by their numbers, which are never
-// used again. A file that is gone gives ESTALE. The kernel forgets the attributes and contents that it has, and names after a second.
+// used again. A file that is gone gives ESTALE. The kernel forgets the contents that it has, and looks again at names and attributes after a second.
 //
 // Threads:   a thread of its own.
 // Ownership: the mount, which outlives it, keeps the filesystem that it shows.

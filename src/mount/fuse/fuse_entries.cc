@@ -6,6 +6,8 @@ namespace {
 
 // The number of blocks of a file is known when the file is stored.
 constexpr double kValidWhileWrittenSeconds = 1;
+// The volume changes elsewhere.
+constexpr double kWhileFollowedSeconds = 1;
 // Inode numbers are never reused.
 constexpr std::uint64_t kGeneration = 1;
 
@@ -21,14 +23,14 @@ double entry_valid_seconds(const FuseMount& mount, InodeNumber inode) {
 
 double valid_seconds(FuseMount& mount, InodeNumber inode) {
   if (inode == kSnapshotsInode) return 0;
+  if (mount.is_following()) return kWhileFollowedSeconds;
   return mount.open_files().has_writer(inode) ? kValidWhileWrittenSeconds : kValidSeconds;
 }
 
 }  // namespace
 
 double name_valid_seconds(const FuseMount& mount) {
-  constexpr double kWhileFollowed = 1;
-  return mount.options().remote_follow.count() == 0 ? kValidSeconds : kWhileFollowed;
+  return mount.is_following() ? kWhileFollowedSeconds : kValidSeconds;
 }
 
 struct stat to_stat(const Attributes& attributes) {

@@ -44,14 +44,16 @@ class FuseMount {
         sync_(options.sync),
         dirsync_(options.dirsync) {}
 
-  // For requests, until their answer. Where nothing is replaced, for everybody.
+  // For requests, as long as they hold the gate. Where nothing is replaced, for everybody.
   Filesystem& filesystem() { return *filesystem_; }
   // For all others.
   std::shared_ptr<Filesystem> hold_filesystem() {
+    if (!is_following()) return filesystem_;
     const MutexLock lock(filesystem_mutex_);
     return filesystem_;
   }
-  // From the next request on.
+  bool is_following() const { return options_.remote_follow.count() != 0; }
+  // From the next request on. Only if is_following().
   void replace(std::shared_ptr<Filesystem> next) DEDUPFS_REQUIRES(requests_) {
     const MutexLock lock(filesystem_mutex_);
     filesystem_.swap(next);

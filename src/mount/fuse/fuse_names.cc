@@ -21,13 +21,14 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
 }
 
 void op_forget(fuse_req_t req, fuse_ino_t inode, std::uint64_t count) {
-  survive("forgetting an inode", [&] { mount_of(req).filesystem().forget(inode, count); });
+  survive("forgetting an inode", [&] { mount_of(req).hold_filesystem()->forget(inode, count); });
   fuse_reply_none(req);
 }
 
 void op_forget_multi(fuse_req_t req, std::size_t count, fuse_forget_data* forgets) {
   for (std::size_t i = 0; i < count; ++i)
-    survive("forgetting an inode", [&] { mount_of(req).filesystem().forget(forgets[i].ino, forgets[i].nlookup); });
+    survive("forgetting an inode",
+            [&] { mount_of(req).hold_filesystem()->forget(forgets[i].ino, forgets[i].nlookup); });
   fuse_reply_none(req);
 }
 

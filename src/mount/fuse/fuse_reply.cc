@@ -63,7 +63,7 @@ int send(fuse_req_t req, const std::vector<PinnedBytes>& pieces) {
 }
 
 void take_back(FuseMount& mount, const Entry& entry) {
-  if (entry.parameters.ino != 0) mount.filesystem().forget(entry.parameters.ino, 1);
+  if (entry.parameters.ino != 0) mount.hold_filesystem()->forget(entry.parameters.ino, 1);
 }
 
 void take_back(FuseMount& mount, const OpenedFile& file) {
@@ -71,7 +71,7 @@ void take_back(FuseMount& mount, const OpenedFile& file) {
   const InodeNumber inode = open->inode;
   const bool writer = open->mode.writer;
   mount.open_files().close(std::move(open));
-  mount.filesystem().release_file(inode, writer);
+  mount.hold_filesystem()->release_file(inode, writer);
 }
 
 void take_back(FuseMount&, const OpenedDirectory& directory) {
@@ -84,7 +84,7 @@ void take_back(FuseMount& mount, const CreatedFile& created) {
 }
 
 void take_back(FuseMount& mount, const DirectoryReply& reply) {
-  for (const InodeNumber inode : reply.counted) mount.filesystem().forget(inode, 1);
+  for (const InodeNumber inode : reply.counted) mount.hold_filesystem()->forget(inode, 1);
 }
 
 int answer_of(const Error& error) {

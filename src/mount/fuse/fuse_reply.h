@@ -29,7 +29,7 @@ inline OpenFile& file_of(const fuse_file_info* info) {
 // For requests that read or change content or names: settling waits while they come (docs/settling.md). Looking at attributes does not
 // count, so a monitor may do that at any time.
 inline void note_use(fuse_req_t req) {
-  mount_of(req).filesystem().activity().note();
+  mount_of(req).hold_filesystem()->activity().note();
 }
 
 // For requests that may wait long.

@@ -23,14 +23,15 @@ std::string formatted(const char* format, const SnapshotRecord& snapshot) {
 }
 
 // By date, since a copy has that of its original, whenever it was made. A date that is yet to come is of a clock that was set back
-// since: no order follows from it, and the snapshot stays behind the one that was made before it.
+// since: no order follows from it, and the snapshot stays behind all that were made before it.
 void sort_newest_first(std::vector<SnapshotRecord>& snapshots, std::int64_t now) {
   std::ranges::sort(snapshots, {}, &SnapshotRecord::number);
   std::vector<std::pair<std::int64_t, SnapshotRecord>> dated;
-  std::int64_t date = 0;
+  std::int64_t latest = 0;
   for (SnapshotRecord& snapshot : snapshots) {
-    if (snapshot.created_unix_seconds <= now) date = snapshot.created_unix_seconds;
-    dated.emplace_back(date, std::move(snapshot));
+    const bool is_believed = snapshot.created_unix_seconds <= now;
+    if (is_believed) latest = std::max(latest, snapshot.created_unix_seconds);
+    dated.emplace_back(is_believed ? snapshot.created_unix_seconds : latest, std::move(snapshot));
   }
   std::ranges::stable_sort(dated, {}, [](const auto& one) { return one.first; });
   std::ranges::transform(dated.rbegin(), dated.rend(), snapshots.begin(),

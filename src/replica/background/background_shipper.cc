@@ -29,7 +29,7 @@ Result<std::unique_ptr<BackgroundShipper>> BackgroundShipper::start(Volume& volu
   if (record->position.epoch == 0 || volume.read_only()) return std::unique_ptr<BackgroundShipper>();
   std::unique_ptr<ContainerEvictor> evictor;
   if (settings.cache_bytes != 0) {
-    DEDUPFS_ASSIGN(evictor, ContainerEvictor::start(volume, settings.cache_bytes, settings.parallel.requests));
+    DEDUPFS_ASSIGN(evictor, ContainerEvictor::start(volume, settings.cache_bytes));
   }
   return std::unique_ptr<BackgroundShipper>(new BackgroundShipper(
       volume, std::move(commit), std::move(settings), std::move(*record), std::move(on_disk), std::move(evictor)));

@@ -34,12 +34,11 @@ struct ContainerEvictor::Candidate {
   bool is_landed = false;  // it is to be settled first, while that costs nothing
 };
 
-Result<std::unique_ptr<ContainerEvictor>> ContainerEvictor::start(Volume& volume, std::uint64_t max_bytes,
-                                                                  std::size_t parallel) {
+Result<std::unique_ptr<ContainerEvictor>> ContainerEvictor::start(Volume& volume, std::uint64_t max_bytes) {
   auto containers = evicted_containers_of(*folder_on_disk(volume.folder()));
   if (!containers)
     return Error{ErrorCode::kUnsupported, volume.path().string() + " lies on a disk where nothing can be evicted"};
-  DEDUPFS_TRY(containers->begin_caching(max_bytes / kBlocksPart, parallel));
+  DEDUPFS_TRY(containers->begin_caching(max_bytes / kBlocksPart));
   // Who clones an encrypted volume cannot say so.
   if (containers->status().containers != 0) DEDUPFS_TRY(add_incompatible_feature(*volume.folder(), kEvictionFeature));
   return std::unique_ptr<ContainerEvictor>(

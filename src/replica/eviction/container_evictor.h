@@ -21,9 +21,8 @@ namespace dedupfs {
 class ContainerEvictor {
  public:
   // A quarter of the bytes is for blocks that are read from the bucket, the rest for whole containers. The caller has the volume for writing.
-  // `parallel`: requests that read blocks ahead at once. kUnsupported: the volume lies on a disk where nothing can be evicted.
-  static Result<std::unique_ptr<ContainerEvictor>> start(Volume& volume, std::uint64_t max_bytes,
-                                                         std::size_t parallel = 1);
+  // kUnsupported: the volume lies on a disk where nothing can be evicted.
+  static Result<std::unique_ptr<ContainerEvictor>> start(Volume& volume, std::uint64_t max_bytes);
 
   struct Evicted {
     std::uint64_t containers = 0;

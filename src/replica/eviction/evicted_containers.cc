@@ -357,8 +357,7 @@ Result<void> EvictedContainers::probe_disk(BackingFolder& folder) {
   return folder.unlink(kProbe);
 }
 
-Result<void> EvictedContainers::begin_caching(std::uint64_t max_bytes, std::size_t parallel) {
-  parallel_ = parallel;
+Result<void> EvictedContainers::begin_caching(std::uint64_t max_bytes) {
   DEDUPFS_ASSIGN(const auto folder, folder_to_write());
   DEDUPFS_ASSIGN(const auto in_folder, folder->list());
   for (const std::string& name : in_folder) {  // what a crash left between the steps of remove() or evict()

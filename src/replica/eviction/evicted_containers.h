@@ -94,7 +94,7 @@ class EvictedContainers {
   // ---------------------------------------------------------------- for the holder of the volume's lock
   // From now on blocks are cached, so many bytes of them. What an earlier run has left is given back. kUnsupported: the disk cannot
   // give back a part of a file.
-  Result<void> begin_caching(std::uint64_t max_bytes, std::size_t parallel = 1);
+  Result<void> begin_caching(std::uint64_t max_bytes);
   bool is_caching() const { return is_caching_; }
   // What `read` reads of this container, whose file is here.
   Result<std::vector<FileRange>> ranges_read(const std::string& name, const std::function<Result<void>()>& read);
@@ -127,9 +127,9 @@ class EvictedContainers {
   const std::shared_ptr<BackingFolder> volume_;
   const OpenBucket open_bucket_;
   const std::shared_ptr<FetchFailure> failure_;
+  const std::size_t parallel_;
   std::atomic<bool> is_caching_ = false;
   std::atomic<std::uint64_t> max_cached_bytes_ = 0;
-  std::atomic<std::size_t> parallel_;  // of a bucket that is opened from now on
   std::atomic<std::uint64_t> fetched_bytes_ = 0;
   std::atomic<std::uint64_t> fetches_ = 0;
 

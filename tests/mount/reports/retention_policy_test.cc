@@ -113,6 +113,13 @@ TEST_F(RetentionPolicyTest, TheDateCountsNotTheOrderInWhichTheyWereMade) {
   EXPECT_THAT(not_kept({.daily = 4}, snapshots_, kNow), IsEmpty());
 }
 
+TEST_F(RetentionPolicyTest, ACopyDoesNotMakeOneOlderWhoseDateIsYetToCome) {
+  make(kMonday + 20 * kDay, "own");
+  make(kMonday - 900 * kDay, "a copy of long ago");
+  make(kNow + 5 * kDay, "made before the clock was set back");
+  EXPECT_THAT(not_kept({.last = 1}, snapshots_, kNow), ElementsAre("a copy of long ago", "own"));
+}
+
 TEST_F(RetentionPolicyTest, OfOneSecondTheOneMadeLastIsTheNewest) {
   make(kMonday, "first");
   make(kMonday, "second");
