@@ -39,7 +39,9 @@ class HeadFollowerTest : public testing::Test {
   }
   void follow() {
     auto first = open_state().value();
-    mount_.emplace(*first, MountOptions{});
+    MountOptions options;
+    options.remote_follow = std::chrono::seconds(1);
+    mount_.emplace(*first, options);
     follower_ = std::make_unique<HeadFollower>(*mount_, std::move(first),
                                                HeadFollower::Settings{.interval = milliseconds(1),
                                                                       .renew = [this]() -> Result<bool> {
