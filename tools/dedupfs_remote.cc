@@ -144,6 +144,18 @@ class RemoteRun {
     return {};
   }
 
+  // Before the first push, the bucket has the epoch that attach took.
+  Result<bool> has_this_volume() {
+    DEDUPFS_ASSIGN(const auto there, newest_if_any());
+    if (there) return there->head.volume == record_.volume;
+    bool is_there = false;
+    const std::string epoch = epoch_object(record_.position.epoch);
+    DEDUPFS_TRY(bucket_->list(epoch, "", [&](const Bucket::Object& object) -> Result<void> {
+      is_there = is_there || object.name == epoch;
+      return {};
+    }));
+    return is_there;
+  }
   // What is given changes, and the rest stays.
   Result<void> set() {
     DEDUPFS_TRY(open_volume(true));
@@ -158,8 +170,8 @@ class RemoteRun {
     take(given.ca_file, record_.where.ca_file);
     if (!asked_.rate.empty()) record_.where.bytes_per_second = given.bytes_per_second;
     DEDUPFS_TRY(open_bucket_at(record_.where));
-    DEDUPFS_ASSIGN(const auto there, newest_if_any());  // so a mistake is found now
-    if (there ? there->head.volume != record_.volume : record_.position.head.has_value())
+    DEDUPFS_ASSIGN(const bool is_there, has_this_volume());  // so a mistake is found now
+    if (!is_there)
       return Error{ErrorCode::kNotFound,
                    fmt::format("{} at {} does not have this volume: the address of the store is wrong", bucket_->name(),
                                record_.where.endpoint.empty() ? "AWS" : record_.where.endpoint)};
