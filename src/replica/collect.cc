@@ -6,7 +6,6 @@
 #include <iterator>
 #include <unordered_set>
 
-#include "base/mutex.h"
 #include "base/task_group.h"
 #include "replica/shipper.h"
 
@@ -34,27 +33,16 @@ Shipper::PastHead Shipper::past_head_of(std::int64_t unix_seconds, const RemoteF
 
 // Back to the head that was the newest when the time began for which readers may rely on what they see.
 Result<void> Shipper::read_past_heads(const std::vector<std::uint64_t>& sequences, std::int64_t window_begin) {
-  Mutex reading;
-  std::int64_t oldest = 0;  // of those that are known
   auto sequence = sequences.rbegin();
+  std::int64_t oldest = 0;  // of those that are known
   do {
-    TaskGroup reads(settings_.parallel.requests, settings_.parallel.memory, "dedupfs-get");
-    for (std::size_t i = 0; i < settings_.parallel.requests && sequence != sequences.rend(); ++i, ++sequence) {
-      DEDUPFS_TRY(settings_.go_on());
-      {
-        const MutexLock lock(reading);
-        if (past_heads_.contains(*sequence)) continue;
-      }
-      DEDUPFS_TRY(reads.submit(0, [this, &reading, number = *sequence]() -> Result<void> {
-        DEDUPFS_ASSIGN(const FoundHead found, read_head(bucket_, number));
-        PastHead past = past_head_of(found.head.unix_seconds, found.head.files);
-        const MutexLock lock(reading);
-        past_heads_.insert_or_assign(number, std::move(past));
-        return {};
-      }));
-    }
-    DEDUPFS_TRY(reads.finish());
-    const MutexLock lock(reading);
+    DEDUPFS_TRY(settings_.go_on());
+    std::vector<std::uint64_t> unknown;
+    for (std::size_t i = 0; i < settings_.parallel.requests && sequence != sequences.rend(); ++i, ++sequence)
+      if (!past_heads_.contains(*sequence)) unknown.push_back(*sequence);
+    DEDUPFS_ASSIGN(const auto heads, read_heads(bucket_, unknown));
+    for (const FoundHead& found : heads)
+      past_heads_.insert_or_assign(found.head.sequence, past_head_of(found.head.unix_seconds, found.head.files));
     oldest = past_heads_.at(*std::prev(sequence)).unix_seconds;
   } while (sequence != sequences.rend() && oldest > window_begin);
   return {};

@@ -43,35 +43,31 @@ Result<std::optional<Replica>> load_replica(Bucket& bucket, std::size_t parallel
   return std::optional(std::move(replica));
 }
 
-namespace {
-
-// Of heads that follow each other, so many at once.
-Result<std::vector<FoundHead>> read_heads(Bucket& bucket, std::uint64_t first, std::size_t count) {
-  std::vector<FoundHead> heads(count);
-  TaskGroup reads(count, count, "dedupfs-get");
-  for (std::size_t i = 0; i < count; ++i)
-    DEDUPFS_TRY(reads.submit(1, [&bucket, &heads, first, i]() -> Result<void> {
-      auto found = read_head(bucket, first + i);
+Result<std::vector<FoundHead>> read_heads(Bucket& bucket, const std::vector<std::uint64_t>& sequences) {
+  std::vector<FoundHead> heads(sequences.size());
+  TaskGroup reads(heads.size(), heads.size(), "dedupfs-get");
+  for (std::size_t i = 0; i < heads.size(); ++i)
+    DEDUPFS_TRY(reads.submit(1, [&bucket, &head = heads[i], sequence = sequences[i]]() -> Result<void> {
+      auto found = read_head(bucket, sequence);
       if (!found && found.error().code() == ErrorCode::kNotFound)
-        return in_bucket(bucket, first + i, corruption("it is missing, and a later head needs it"));
+        return in_bucket(bucket, sequence, corruption("it is missing, and a later head needs it"));
       if (!found) return found.error();
-      heads[i] = std::move(*found);
+      head = std::move(*found);
       return {};
     }));
   DEDUPFS_TRY(reads.finish());
   return heads;
 }
 
-}  // namespace
-
 Result<Replica> load_replica_at(Bucket& bucket, std::uint64_t sequence, std::size_t parallel) {
   DEDUPFS_ASSIGN(FoundHead newest, read_head(bucket, sequence));
   const std::uint64_t full = newest.head.full;
   Replica replica;
   for (std::uint64_t number = full; number < sequence;) {
-    DEDUPFS_ASSIGN(auto heads, read_heads(bucket, number, std::min<std::uint64_t>(parallel, sequence - number)));
+    std::vector<std::uint64_t> next;
+    while (next.size() < parallel && number < sequence) next.push_back(number++);
+    DEDUPFS_ASSIGN(auto heads, read_heads(bucket, next));
     for (FoundHead& found : heads) DEDUPFS_TRY(advance(replica, std::move(found)));
-    number += heads.size();
   }
   DEDUPFS_TRY(advance(replica, std::move(newest)));
   if (replica.head.full != full)

@@ -34,6 +34,8 @@ struct FoundHead {
 Result<std::vector<std::uint64_t>> list_heads(Bucket& bucket);
 // kNotFound if it is not there.
 Result<FoundHead> read_head(Bucket& bucket, std::uint64_t sequence);
+// All of them at once, in the order of the numbers. kCorruption names one that is not there.
+Result<std::vector<FoundHead>> read_heads(Bucket& bucket, const std::vector<std::uint64_t>& sequences);
 // Nothing if there is no head. Reads those from the last full list on, so many at once.
 Result<std::optional<Replica>> load_replica(Bucket& bucket, std::size_t parallel = 1);
 // The same as of one head.

@@ -31,7 +31,17 @@ class Usage:
 
 
 def wait_for(process, patience=None):
-    """What the process and the children that it waited for took. Kills it when it is not over after `patience` seconds."""
+    """What the process and the children that it waited for took. Kills it when it is not over after `patience` seconds, or when the wait is
+    interrupted."""
+    try:
+        return usage_at_end(process, patience)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+
+
+def usage_at_end(process, patience):
     deadline = None if patience is None else time.monotonic() + patience
     while True:
         pid, status, usage = os.wait4(process.pid, 0 if deadline is None else os.WNOHANG)
@@ -97,12 +107,7 @@ class Tool:
             begin = time.perf_counter()
             process = subprocess.Popen([str(part) for part in command], cwd=cwd or self.folder, env=self.environment,
                                        stdin=stdin, stdout=stdout, stderr=log)
-            try:
-                usage = wait_for(process)
-            except BaseException:
-                process.kill()
-                process.wait()
-                raise
+            usage = wait_for(process)
             usage.seconds = time.perf_counter() - begin
         if process.returncode != 0:
             raise Failure(f"{pathlib.Path(command[0]).name} gave {process.returncode}: {self.last_words()}")

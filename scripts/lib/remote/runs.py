@@ -92,12 +92,7 @@ class Programs:
     def run(self, *command):
         """Its CPU seconds."""
         process = self.start(*command)
-        try:
-            usage = wait_for(process)
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
+        usage = wait_for(process)
         if process.returncode != 0:
             raise Failure(f"{' '.join(str(part) for part in command)} gave {process.returncode}: {self.last_words()}")
         return usage.cpu_seconds

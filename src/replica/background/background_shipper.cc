@@ -137,6 +137,7 @@ Result<Shipper::Shipped> BackgroundShipper::ship(const GoOn& go_on) {
     const MutexLock lock(mutex_);
     status_.is_shipping = true;
     this_try = ++begun_tries_;
+    this_grace_ = std::exchange(asked_grace_, std::nullopt);  // asked later, it is of a later try
   }
   {
     const MutexLock lock(asking_);
@@ -212,15 +213,10 @@ Result<Shipper::Shipped> BackgroundShipper::capture_and_ship() {
 }
 
 void BackgroundShipper::collect() {
-  std::optional<std::chrono::hours> asked;
-  {
-    const MutexLock lock(mutex_);
-    asked = std::exchange(asked_grace_, std::nullopt);
-  }
   const auto now = std::chrono::steady_clock::now();
-  if (!asked && now < next_collection_) return;
+  if (!this_grace_ && now < next_collection_) return;
   next_collection_ = now + settings_.between_collections;
-  if (const auto collected = shipper_->collect(asked.value_or(settings_.grace)); !collected)
+  if (const auto collected = shipper_->collect(this_grace_.value_or(settings_.grace)); !collected)
     spdlog::warn("nothing is deleted from the bucket: {}", collected.error().message());
 }
 

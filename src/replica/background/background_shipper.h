@@ -85,7 +85,7 @@ class BackgroundShipper {
   Result<Shipper::Shipped> ship(const GoOn& go_on) DEDUPFS_EXCLUDES(shipping_, mutex_);
   Result<Shipper::Shipped> capture_and_ship() DEDUPFS_REQUIRES(shipping_);
   Result<void> open_shipper() DEDUPFS_REQUIRES(shipping_);
-  void collect() DEDUPFS_REQUIRES(shipping_) DEDUPFS_EXCLUDES(mutex_);
+  void collect() DEDUPFS_REQUIRES(shipping_);
   Result<void> go_on() DEDUPFS_EXCLUDES(asking_);  // as who ships now says, on each thread that works for him
   void evict_surplus() DEDUPFS_REQUIRES(shipping_);
   void note(const Result<Shipper::Shipped>& shipped, std::uint64_t this_try) DEDUPFS_EXCLUDES(mutex_);
@@ -100,6 +100,7 @@ class BackgroundShipper {
 
   Mutex shipping_ DEDUPFS_ACQUIRED_BEFORE(mutex_);  // one at a time
   RemoteRecord record_ DEDUPFS_GUARDED_BY(shipping_);
+  std::optional<std::chrono::hours> this_grace_ DEDUPFS_GUARDED_BY(shipping_);  // that was asked for with this try
   Mutex asking_;
   GoOn go_on_ DEDUPFS_GUARDED_BY(asking_);  // of who ships now
   std::unique_ptr<Bucket> bucket_ DEDUPFS_GUARDED_BY(shipping_);
