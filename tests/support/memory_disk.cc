@@ -189,7 +189,12 @@ class MemoryDisk::Folder final : public BackingFolder {
  private:
   Result<Status> status_of(const Path& path) {
     DEDUPFS_ASSIGN(const Type type, disk_.type(path));
-    return Status{.type = type, .owner = ::geteuid(), .group = ::getegid(), .permissions = 0700};
+    Status status{.type = type, .owner = ::geteuid(), .group = ::getegid(), .permissions = 0700};
+    const std::lock_guard lock(disk_.mutex_);
+    const auto id = disk_.find(normal(path));
+    // Holes are not known apart.
+    if (type == Type::kFile && id) status.allocated_bytes = disk_.image_.contents[*id]->size();
+    return status;
   }
 
   MemoryDisk& disk_;
