@@ -43,6 +43,17 @@ TEST_F(CrashStates, AnEncryptedVolumeKeepsAsMuchAsAPlainOne) {
   EXPECT_EQ(faults.violations, 0U) << out.str();
 }
 
+TEST_F(CrashStates, ABucketAloneGivesAStateThatWasAndNothingShippedIsLost) {
+  std::ostringstream out;
+  const CampaignResult plain = run_bucket_states({.states = 700 / kShare, .seed = 1}, out);
+  EXPECT_GE(plain.states, 700 / kShare);
+  EXPECT_EQ(plain.violations, 0U) << out.str();
+
+  const CampaignResult encrypted = run_bucket_states({.states = 300 / kShare, .seed = 1, .encrypted = true}, out);
+  EXPECT_GE(encrypted.states, 300 / kShare);
+  EXPECT_EQ(encrypted.violations, 0U) << out.str();
+}
+
 TEST_F(CrashStates, WhoeverChangesAnEncryptedVolumeWithoutTheKeyMakesNobodyReadOtherContent) {
   // One takes a seventh of a second with the address sanitizer, and less than a fortieth without.
   constexpr std::uint64_t kAttacks = kSanitized ? 250 : 500;

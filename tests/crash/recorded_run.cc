@@ -71,7 +71,7 @@ Sealing sealing_of(const DiskImage& volume) {
   return volume.names.contains(std::string(kVolumePath) + "/unmounted") ? Sealing::kEncrypted : Sealing::kPlain;
 }
 
-std::shared_ptr<Backing> unlocked(const std::shared_ptr<MemoryDisk>& disk) {
+std::shared_ptr<Backing> unlocked(const std::shared_ptr<Backing>& disk) {
   auto key_of = [](const Path&, const KeyHeader& header) -> Result<std::shared_ptr<const VolumeKey>> {
     DEDUPFS_ASSIGN(UnlockedKey unlocked_key, unlock(header, bytes_of(kPassphrase)));
     return std::move(unlocked_key.key);
@@ -86,7 +86,8 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<Memory
   options.cache_bytes = 8 << 20;
   options.slow_bytes = 0;                             // what can be compressed lands
   options.index_patience = std::chrono::seconds(20);  // RocksDB forgets a flush now and then
-  DEDUPFS_ASSIGN(auto volume, Volume::open(kVolumePath, options, unlocked(disk)));
+  const std::shared_ptr<Backing> seen = run.seen_through ? run.seen_through(disk) : disk;
+  DEDUPFS_ASSIGN(auto volume, Volume::open(kVolumePath, options, unlocked(seen)));
   FilesystemOptions filesystem;
   filesystem.commit_interval = run.commit_interval;
   filesystem.background_patience = {};
@@ -134,25 +135,33 @@ void RecordedRun::open() {
     throw RunEnded();
   }
   filesystem_ = std::move(*opened);
-  if (!history_.states.empty()) return;
-  // The root is what the filesystem made it.
-  const Result<Attributes> root = filesystem_->attributes(kRootInode);
-  if (root) {
-    model_.root()->mode = root->mode;
-    model_.root()->uid = root->uid;
-    model_.root()->gid = root->gid;
+  if (history_.states.empty()) {
+    // The root is what the filesystem made it.
+    const Result<Attributes> root = filesystem_->attributes(kRootInode);
+    if (root) {
+      model_.root()->mode = root->mode;
+      model_.root()->uid = root->uid;
+      model_.root()->gid = root->gid;
+    }
+    remember_tree();
   }
-  remember_tree();
+  if (options_.companion) options_.companion->opened(*this);
 }
 
-void RecordedRun::acknowledge(const std::string& what, const Result<void>& result) {
+bool RecordedRun::acknowledge(const std::string& what, const Result<void>& result) {
   if (result)
     history_.acknowledgements.push_back({disk_->event_count(), history_.states.size() - 1});
   else
     failed(what, result.error());
+  return result.has_value();
+}
+
+void RecordedRun::acknowledge_open(const std::string& what, const Result<void>& result) {
+  if (acknowledge(what, result) && options_.companion) options_.companion->acknowledged(*this);
 }
 
 void RecordedRun::close() {
+  if (options_.companion) options_.companion->closing();
   acknowledge("closing", filesystem_->close());
   filesystem_.reset();
 }
@@ -165,7 +174,7 @@ void RecordedRun::reopen() {
 }
 
 void RecordedRun::sync() {
-  acknowledge("sync", filesystem_->sync());
+  acknowledge_open("sync", filesystem_->sync());
 }
 
 void RecordedRun::begin_reclaim(ReclaimGoal goal) {
@@ -181,7 +190,7 @@ void RecordedRun::await_reclaim() {
 }
 
 void RecordedRun::sync_file(const ModelPtr& node) {
-  if (node) acknowledge("fsync", filesystem_->sync_file(node->number));
+  if (node) acknowledge_open("fsync", filesystem_->sync_file(node->number));
 }
 
 void RecordedRun::create_snapshot(const std::string& name) {
@@ -193,7 +202,7 @@ void RecordedRun::create_snapshot(const std::string& name) {
   };
   const bool made = step(
       "making snapshot " + name, [&] { return filesystem_->create_snapshot(name); }, note);
-  if (made && !tolerates_errors_) acknowledge("making a snapshot", {});
+  if (made && !tolerates_errors_) acknowledge_open("making a snapshot", {});
   if (made) return;
   // Its group may be committed all the same, and with the next one it is deleted.
   const MemoryDisk::FaultsPaused paused;
@@ -209,7 +218,7 @@ void RecordedRun::delete_snapshot(const std::string& name) {
   if (!snapshots_.contains(name)) return;
   const bool deleted = step(
       "deleting snapshot " + name, [&] { return filesystem_->delete_snapshot(name); }, [&] { snapshots_.erase(name); });
-  if (deleted && !tolerates_errors_) acknowledge("deleting a snapshot", {});
+  if (deleted && !tolerates_errors_) acknowledge_open("deleting a snapshot", {});
 }
 
 void RecordedRun::roll_back(const std::string& name) {
@@ -220,7 +229,7 @@ void RecordedRun::roll_back(const std::string& name) {
     return {};
   };
   const bool done = step("rolling back to " + name, real, [&] { model_ = snapshot->second.model.copy(); });
-  if (done && !tolerates_errors_) acknowledge("rolling back", {});
+  if (done && !tolerates_errors_) acknowledge_open("rolling back", {});
 }
 
 bool RecordedRun::step(const std::string& what, const std::function<Result<void>()>& real,
@@ -414,6 +423,7 @@ void RecordedRun::remove_quota() {
 }
 
 History RecordedRun::finish() {
+  if (filesystem_ && options_.companion) options_.companion->closing();
   history_.events = disk_->events();
   filesystem_.reset();
   return std::move(history_);

@@ -48,18 +48,33 @@ struct RunEnded {};
 
 enum class Sealing { kPlain, kEncrypted };
 
+class RecordedRun;
+
+// What goes on beside a run. It is told on the thread of the run, while no operation runs.
+class RunCompanion {
+ public:
+  virtual ~RunCompanion() = default;
+  virtual void opened(RecordedRun& run) = 0;
+  // The last of history().states is durable.
+  virtual void acknowledged(RecordedRun& run) = 0;
+  virtual void closing() = 0;  // or lost in a crash: the filesystem is there for the last time
+};
+
 struct RunOptions {
   bool faults = false;
   std::chrono::milliseconds commit_interval = std::chrono::hours(1);
   unsigned defragment_percent = 0;
   Sealing sealing = Sealing::kPlain;  // of a volume that the run makes
+  RunCompanion* companion = nullptr;  // null: nothing
+  // The disk through which the volume is opened. Empty: the disk in memory itself.
+  std::function<std::shared_ptr<Backing>(const std::shared_ptr<MemoryDisk>&)> seen_through;
 };
 
 // A new volume with small regions and containers, mounted once.
 DiskImage make_small_volume(Sealing sealing = Sealing::kPlain);
 Sealing sealing_of(const DiskImage& volume);
 // The disk, as those see it who have the passphrase of make_small_volume().
-std::shared_ptr<Backing> unlocked(const std::shared_ptr<MemoryDisk>& disk);
+std::shared_ptr<Backing> unlocked(const std::shared_ptr<Backing>& disk);
 Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<MemoryDisk>& disk,
                                                     const RunOptions& options = {});
 
@@ -68,6 +83,7 @@ class RecordedRun {
   RecordedRun(DiskImage start, const RunOptions& options);
 
   MemoryDisk& disk() { return *disk_; }
+  const History& history() const { return history_; }
   Filesystem& filesystem() { return *filesystem_; }
   FilesystemModel& model() { return model_; }
   ModelPtr root() const { return model_.root(); }
@@ -118,7 +134,8 @@ class RecordedRun {
   bool step(const std::string& what, const std::function<Result<void>()>& real, const std::function<void()>& change);
   ModelPtr make(const ModelPtr& parent, const std::string& name, std::uint32_t mode, const std::string& content,
                 const std::function<Result<Attributes>()>& real);
-  void acknowledge(const std::string& what, const Result<void>& result);
+  bool acknowledge(const std::string& what, const Result<void>& result);
+  void acknowledge_open(const std::string& what, const Result<void>& result);
   void failed(const std::string& what, const Error& error);
   void remember_tree();
 

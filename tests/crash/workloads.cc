@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dedupfs {
@@ -342,30 +343,39 @@ std::span<const Workload> workloads() {
   return kWorkloads;
 }
 
-History record(const Workload& workload, std::uint64_t seed, const DiskImage& volume) {
-  return record_with_fault(workload, seed, volume, nullptr);
-}
+namespace {
 
-History record_with_fault(const Workload& workload, std::uint64_t seed, const DiskImage& volume,
-                          MemoryDisk::FaultSource fault) {
+History record(const Workload& workload, std::uint64_t seed, const DiskImage& volume,
+               const MemoryDisk::FaultSource& fault, RunOptions options) {
   Random random(seed);
-  const bool faults = fault != nullptr;
-  RecordedRun run(workload.from_nothing ? DiskImage() : volume, {.faults = faults,
-                                                                 .commit_interval = workload.commit_interval,
-                                                                 .defragment_percent = workload.defragment_percent,
-                                                                 .sealing = sealing_of(volume)});
+  options.faults = fault != nullptr;
+  options.commit_interval = workload.commit_interval;
+  options.defragment_percent = workload.defragment_percent;
+  options.sealing = sealing_of(volume);
+  RecordedRun run(workload.from_nothing ? DiskImage() : volume, options);
   try {
     if (workload.from_nothing) {
       run.disk().set_fault(fault);
       run.make_volume();
     }
     run.open();
-    if (faults && !workload.from_nothing) run.disk().set_fault(fault);
-    workload.drive(run, random, faults ? workload.short_length : workload.length);
-    if (faults || below(random, 2) == 0) run.close();
+    if (options.faults && !workload.from_nothing) run.disk().set_fault(fault);
+    workload.drive(run, random, options.faults ? workload.short_length : workload.length);
+    if (options.faults || below(random, 2) == 0) run.close();
   } catch (const RunEnded&) {
   }
   return run.finish();
+}
+
+}  // namespace
+
+History record(const Workload& workload, std::uint64_t seed, const DiskImage& volume, RunOptions options) {
+  return record(workload, seed, volume, nullptr, std::move(options));
+}
+
+History record_with_fault(const Workload& workload, std::uint64_t seed, const DiskImage& volume,
+                          MemoryDisk::FaultSource fault) {
+  return record(workload, seed, volume, fault, {});
 }
 
 }  // namespace dedupfs

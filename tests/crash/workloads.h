@@ -24,8 +24,9 @@ struct Workload {
 
 std::span<const Workload> workloads();
 
-// Records one run of it. A workload from nothing makes an encrypted volume if `volume` is one. With `fault`, that is set once the filesystem is open (for a workload from nothing: at once).
-History record(const Workload& workload, std::uint64_t seed, const DiskImage& volume);
+// Records one run of it. A workload from nothing makes an encrypted volume if `volume` is one. Of `options`, what the workload says itself does
+// not count. With `fault`, that is set once the filesystem is open (for a workload from nothing: at once).
+History record(const Workload& workload, std::uint64_t seed, const DiskImage& volume, RunOptions options = {});
 History record_with_fault(const Workload& workload, std::uint64_t seed, const DiskImage& volume,
                           MemoryDisk::FaultSource fault);
 

@@ -1,8 +1,11 @@
 #!/usr/bin/python3
-"""A small S3 server for tests. Objects live in memory. It checks signatures (AWS Signature Version 4) and digests of bodies, and knows ranges,
+"""A small S3 server for tests. Objects live in memory, or in a folder. It checks signatures (AWS Signature Version 4) and digests of bodies, and knows ranges,
 If-None-Match, and listings in pages. It is the metadata service of a machine, too.
 
-Usage: s3_server.py [--port-file FILE] [--with-parent] [--tls FOLDER] [--settings JSON]
+Usage: s3_server.py [--address ADDRESS] [--port PORT] [--port-file FILE] [--with-parent] [--tls FOLDER] [--folder FOLDER] [--settings JSON]
+  --address ADDRESS  listens there (127.0.0.1)
+  --port PORT        and at this port, not at any that is free
+  --folder FOLDER    objects lie there, and outlive the server, also one that is killed: an object is there as a whole, or not at all
   --port-file FILE   writes its port there when it listens; otherwise prints it
   --with-parent      ends when standard input ends
   --tls FOLDER       HTTPS, with a certificate for 127.0.0.1 that it makes there (certificate.pem)
@@ -78,6 +81,18 @@ class Store:
             method, number, kind = rule.split(":")
             self.faults.append((method, None if number == "*" else int(number), kind))
 
+    def put(self, key, body, metadata, is_new_only):
+        """False: it is there, and was to be new."""
+        with self.lock:
+            if is_new_only and key in self.objects:
+                return False
+            self.objects[key] = (body, metadata, time.time())
+        return True
+
+    def remove(self, key):
+        with self.lock:
+            self.objects.pop(key, None)
+
     def count(self, what):
         with self.lock:
             number = self.counts[what] = self.counts.get(what, 0) + 1
@@ -86,6 +101,39 @@ class Store:
     def fault_of(self, method):
         number = self.count(method)
         return next((kind for of, when, kind in self.faults if of == method and when in (None, number)), None)
+
+
+class FolderStore(Store):
+    """An object is a file. Its first line is its metadata."""
+
+    def __init__(self, folder, settings):
+        super().__init__(settings)
+        self.folder = folder
+        for path in folder.iterdir():
+            if path.suffix == ".new":
+                path.unlink()
+                continue
+            metadata, _, body = path.read_bytes().partition(b"\n")
+            self.objects[urllib.parse.unquote(path.name)] = (body, json.loads(metadata), path.stat().st_mtime)
+
+    def path_of(self, key):
+        return self.folder / urllib.parse.quote(key, safe="")
+
+    def put(self, key, body, metadata, is_new_only):
+        with self.lock:
+            if is_new_only and key in self.objects:
+                return False
+            path = self.path_of(key)
+            temporary = path.with_name(path.name + ".new")
+            temporary.write_bytes(json.dumps(metadata).encode() + b"\n" + body)
+            temporary.rename(path)
+            self.objects[key] = (body, metadata, path.stat().st_mtime)
+        return True
+
+    def remove(self, key):
+        with self.lock:
+            self.path_of(key).unlink(missing_ok=True)
+            self.objects.pop(key, None)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -269,11 +317,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         metadata = {name.lower(): value for name, value in self.headers.items() if name.lower().startswith("x-amz-meta-")}
         if self.store.settings["drop_metadata"]:
             metadata = {}
-        with self.store.lock:
-            is_new_only = self.headers.get("If-None-Match") == "*" and not self.store.settings["ignore_conditions"]
-            if is_new_only and key in self.store.objects:
-                raise Refusal(412, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold")
-            self.store.objects[key] = (self.body, metadata, time.time())
+        is_new_only = self.headers.get("If-None-Match") == "*" and not self.store.settings["ignore_conditions"]
+        if not self.store.put(key, self.body, metadata, is_new_only):
+            raise Refusal(412, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold")
         return 200, b"", {}
 
     def do_head(self, _fault):
@@ -300,9 +346,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return 206, body[first:last + 1], {**metadata, "Content-Range": f"bytes {first}-{last}/{len(body)}"}
 
     def do_delete(self, _fault):
-        self.key()
-        with self.store.lock:
-            self.store.objects.pop(self.key(), None)
+        self.store.remove(self.key())
         return 204, b"", {}
 
     def list_objects(self):
@@ -354,13 +398,16 @@ def end_with_parent():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--address", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--port-file")
     parser.add_argument("--with-parent", action="store_true")
     parser.add_argument("--tls", type=pathlib.Path)
+    parser.add_argument("--folder", type=pathlib.Path)
     parser.add_argument("--settings", type=json.loads, default={})
     arguments = parser.parse_args()
-    Handler.store = Store(arguments.settings)
-    server = Server(("127.0.0.1", 0), Handler)
+    Handler.store = FolderStore(arguments.folder, arguments.settings) if arguments.folder else Store(arguments.settings)
+    server = Server((arguments.address, arguments.port), Handler)
     if arguments.tls:
         server.socket = certificate(arguments.tls).wrap_socket(server.socket, server_side=True)
     if arguments.with_parent:

@@ -94,8 +94,10 @@ class Disk:
 class Daemon:
     """Serves the volume at the mountpoint; stays a child of this process, so that its end can be told."""
 
-    def __init__(self, tools, volume, mountpoint, log, patience):
+    def __init__(self, tools, volume, mountpoint, log, patience, within=()):
+        """`within`: a command that runs a command, as in a network namespace, and becomes it."""
         self.tools, self.volume, self.mountpoint, self.log, self.patience = tools, volume, mountpoint, log, patience
+        self.within = within
         self.process = None
 
     def launch(self, options, crash_at=None):
@@ -105,7 +107,7 @@ class Daemon:
             environment["DEDUPFS_CRASH_AT"] = crash_at
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [os.path.join(self.tools, "dedupfs"), self.volume, self.mountpoint, "-f", "-o", options],
+                [*self.within, os.path.join(self.tools, "dedupfs"), self.volume, self.mountpoint, "-f", "-o", options],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
             )  # fmt: skip
 

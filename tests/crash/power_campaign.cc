@@ -1,14 +1,14 @@
+// After each power cut, what the disk may have then opens, and has one of the trees that it may have.
 #include "crash/campaign.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 #include "crash/oracle.h"
+#include "crash/reporter.h"
 #include "crash/workloads.h"
 #include "support/crash_replay.h"
 
@@ -18,36 +18,6 @@ namespace {
 constexpr std::uint64_t kStatesOfARecording =
     40;                                  // then another: what a disk does when differs more than what a cut leaves
 constexpr std::uint64_t kMixtures = 16;  // at random, of each point
-
-class Reporter {
- public:
-  Reporter(const CampaignOptions& options, std::ostream& out) : options_(options), out_(out) {}
-
-  void violation(const std::string& where, const std::string& problem) {
-    const std::lock_guard lock(mutex_);
-    ++result_.violations;
-    out_ << "VIOLATION " << where << ": " << problem << std::endl;
-  }
-  void state() {
-    const std::lock_guard lock(mutex_);
-    ++result_.states;
-  }
-  void say(const std::string& line) {
-    const std::lock_guard lock(mutex_);
-    out_ << line << std::endl;
-  }
-  bool enough() const {
-    const std::lock_guard lock(mutex_);
-    return result_.violations >= options_.max_violations;
-  }
-  CampaignResult result() const { return result_; }
-
- private:
-  const CampaignOptions& options_;
-  std::ostream& out_;
-  mutable std::mutex mutex_;
-  CampaignResult result_;
-};
 
 struct Point {
   std::size_t position;
@@ -68,23 +38,6 @@ std::vector<Point> choose_points(const History& history, std::uint64_t seed, std
   points.resize(std::min<std::size_t>(points.size(), most));
   std::ranges::sort(points, {}, &Point::position);
   return points;
-}
-
-template <class Work>
-void in_parallel(std::uint64_t threads, std::size_t count, const Work& work) {
-  threads = std::clamp<std::uint64_t>(threads, 1, 64);
-  std::vector<std::jthread> running;
-  for (std::uint64_t i = 0; i < threads; ++i)
-    running.emplace_back([&, i] { work(count * i / threads, count * (i + 1) / threads); });
-}
-
-bool is_wanted(const Workload& workload, const CampaignOptions& options) {
-  return options.workload.empty() || workload.name == options.workload;
-}
-
-std::uint64_t wanted_workloads(const CampaignOptions& options) {
-  return static_cast<std::uint64_t>(
-      std::ranges::count_if(workloads(), [&](const Workload& workload) { return is_wanted(workload, options); }));
 }
 
 void examine_recording(const Workload& workload, const History& history, std::uint64_t seed, std::uint64_t states,
@@ -118,18 +71,11 @@ void examine_recording(const Workload& workload, const History& history, std::ui
 CampaignResult run_crash_states(const CampaignOptions& options, std::ostream& out) {
   Reporter reporter(options, out);
   const DiskImage volume = make_small_volume(options.encrypted ? Sealing::kEncrypted : Sealing::kPlain);
-  const std::uint64_t share = options.states / std::max<std::uint64_t>(1, wanted_workloads(options)) + 1;
-  for (const Workload& workload : workloads()) {
-    if (!is_wanted(workload, options)) continue;
-    const std::uint64_t before = reporter.result().states;
-    for (std::uint64_t seed = options.seed; !reporter.enough(); ++seed) {
-      const std::uint64_t done = reporter.result().states - before;
-      if (done >= share) break;
-      const History history = record(workload, seed, volume);
-      examine_recording(workload, history, seed, std::min(share - done, kStatesOfARecording), options, reporter);
-    }
-    reporter.say(fmt::format("{}: {} states", workload.name, reporter.result().states - before));
-  }
+  const auto fits = [](const Workload&) { return true; };
+  each_recording(options, reporter, fits, [&](const Workload& workload, std::uint64_t seed, std::uint64_t states) {
+    examine_recording(workload, record(workload, seed, volume), seed, std::min(states, kStatesOfARecording), options,
+                      reporter);
+  });
   return reporter.result();
 }
 
