@@ -177,12 +177,14 @@ class Campaign:
             run("ip", "netns", "add", self.namespace)
             link = f"dd{os.getpid()}"
             run("ip", "link", "add", link + "a", "type", "veth", "peer", "name", link + "b", "netns", self.namespace)
-            run("ip", "address", "add", "198.18.77.1/30", "dev", link + "a")
+            net = f"198.18.{os.getpid() >> 6 & 255}"  # for measurements between networks (RFC 2544); other campaigns have others
+            host = (os.getpid() & 63) * 4
+            run("ip", "address", "add", f"{net}.{host + 1}/30", "dev", link + "a")
             run("ip", "link", "set", link + "a", "up")
             self.second_within = ("nsenter", f"--net=/run/netns/{self.namespace}")  # "ip netns exec" would have mounts of its own, too
-            run(*self.second_within, "ip", "address", "add", "198.18.77.2/30", "dev", link + "b")
+            run(*self.second_within, "ip", "address", "add", f"{net}.{host + 2}/30", "dev", link + "b")
             run(*self.second_within, "ip", "link", "set", link + "b", "up")
-            address = "198.18.77.1"
+            address = f"{net}.{host + 1}"
         except (Violation, OSError) as error:
             print(f"no network for the second machine: {error}", flush=True)
             self.second_within = ()
@@ -343,6 +345,7 @@ def main():
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="dedupfs-remote-campaign."))
     campaign = Campaign(arguments, scratch)
     begin = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         campaign.open()
         while campaign.cycles < arguments.cycles and time.monotonic() - begin < arguments.seconds:

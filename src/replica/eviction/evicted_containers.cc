@@ -61,17 +61,80 @@ Result<void> make_evicted(BackingFolder& evicted, const std::string& name, const
 Result<void> EvictedContainers::look(std::shared_ptr<BackingFolder> containers) {
   const WriterLock lock(places_);
   if (containers_) return {};
-  auto folder = volume_->open_folder(kEvictedDirectory);
-  if (!folder && folder.error().code() != ErrorCode::kNotFound) return folder.error();
-  if (folder) {
-    DEDUPFS_TRY(require_same_owner(*volume_, **folder));
-    DEDUPFS_ASSIGN(const auto names, (*folder)->list());
-    for (const std::string& name : names)
-      if (!name.ends_with(kRecordEnding) && !name.ends_with(kTemporaryEnding)) evicted_[name];
-    folder_ = std::move(*folder);
-  }
+  DEDUPFS_TRY(find_evicted());
   containers_ = std::move(containers);
   return {};
+}
+
+Result<void> EvictedContainers::lock_is_held() {
+  {
+    const MutexLock lock(bucket_mutex_);
+    bucket_blocks_.reset();
+  }
+  const WriterLock lock(places_);
+  return containers_ ? find_evicted() : Result<void>();
+}
+
+Result<void> EvictedContainers::find_evicted() {
+  evicted_.clear();
+  folder_.reset();
+  auto folder = volume_->open_folder(kEvictedDirectory);
+  if (!folder && folder.error().code() == ErrorCode::kNotFound) return {};
+  if (!folder) return folder.error();
+  DEDUPFS_TRY(require_same_owner(*volume_, **folder));
+  DEDUPFS_ASSIGN(const auto names, (*folder)->list());
+  for (const std::string& name : names)
+    if (!name.ends_with(kRecordEnding) && !name.ends_with(kTemporaryEnding)) evicted_[name];
+  folder_ = std::move(*folder);
+  return {};
+}
+
+// ---------------------------------------------------------------- the folder of containers
+
+Result<std::vector<std::string>> EvictedContainers::list() const {
+  const ReaderLock lock(places_);
+  DEDUPFS_ASSIGN(std::vector<std::string> names, containers_->list());
+  for (const auto& [name, record] : evicted_) names.push_back(name);
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+Result<std::unique_ptr<BackingFile>> EvictedContainers::open(std::string_view name, Backing::Mode mode) {
+  const ReaderLock lock(places_);
+  const bool is_evicted = evicted_.contains(name);
+  if (is_evicted && mode == Backing::Mode::kCreate)
+    return Error{ErrorCode::kExists, (containers_->path() / name).string() + " exists"};
+  // So that what is read of it can be cached, also when it is evicted later.
+  if (mode == Backing::Mode::kRead && is_caching_) mode = Backing::Mode::kReadWrite;
+  return (is_evicted ? folder_ : containers_)->open(name, mode);
+}
+
+Result<BackingFolder::Status> EvictedContainers::status(std::string_view name) const {
+  const ReaderLock lock(places_);
+  if (!evicted_.contains(name)) return containers_->status(name);
+  DEDUPFS_ASSIGN(BackingFolder::Status found, folder_->status(name));
+  DEDUPFS_ASSIGN(const auto file, folder_->open(name, Backing::Mode::kRead));
+  DEDUPFS_ASSIGN(found.allocated_bytes, file->size());
+  return found;
+}
+
+// Of an evicted one the record goes last: a file without one could not be read.
+Result<void> EvictedContainers::unlink(std::string_view name) {
+  {
+    const ReaderLock lock(places_);
+    if (!evicted_.contains(name)) return containers_->unlink(name);
+  }
+  DEDUPFS_ASSIGN(const auto folder, this->folder());
+  {
+    const WriterLock lock(places_);
+    const auto found = evicted_.find(name);
+    if (found == evicted_.end()) return containers_->unlink(name);  // it was recalled just now
+    DEDUPFS_TRY(folder->unlink(name));
+    evicted_.erase(found);
+    forget_blocks(name);
+  }
+  return folder->unlink(record_name(name));
 }
 
 // ---------------------------------------------------------------- reading
@@ -92,11 +155,6 @@ Result<std::shared_ptr<BackingFolder>> EvictedContainers::folder() const {
   const ReaderLock lock(places_);
   if (folder_) return folder_;
   return Error{ErrorCode::kNotFound, volume_->path().string() + " has no evicted containers"};
-}
-
-Result<std::unique_ptr<BackingFile>> EvictedContainers::open_file(std::string_view name, Backing::Mode mode) {
-  DEDUPFS_ASSIGN(const auto folder, this->folder());
-  return folder->open(name, is_caching_ ? Backing::Mode::kReadWrite : mode);
 }
 
 Result<EvictedContainers::EvictedPtr> EvictedContainers::load(const std::string& name) {
@@ -274,18 +332,6 @@ Result<void> EvictedContainers::fetch(const Evicted& evicted, std::uint64_t offs
   if (fetched || fetched.error().code() == ErrorCode::kCorruption) return fetched;
   failure_->note(fetched.error());
   return Error{ErrorCode::kBusy, fetched.error().message()};  // it may come later
-}
-
-// The record goes last: a file without one could not be read.
-Result<void> EvictedContainers::remove(std::string_view name) {
-  DEDUPFS_ASSIGN(const auto folder, this->folder());
-  {
-    const WriterLock lock(places_);
-    DEDUPFS_TRY(folder->unlink(name));
-    if (const auto found = evicted_.find(name); found != evicted_.end()) evicted_.erase(found);
-    forget_blocks(name);
-  }
-  return folder->unlink(record_name(name));
 }
 
 std::shared_ptr<BackingFolder> EvictedContainers::containers_folder() const {

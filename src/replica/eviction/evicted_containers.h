@@ -75,19 +75,26 @@ class EvictedContainers {
         parallel_(parallel) {}
   // Finds out what is evicted, the first time. `containers`: the folder "containers" as the disk has it.
   Result<void> look(std::shared_ptr<BackingFolder> containers);
+  // The caller has taken the lock of the volume, and used nothing yet. What the one before has evicted and recalled after look() is seen.
+  Result<void> lock_is_held();
+
+  // ---------------------------------------------------------------- the folder of containers, after look()
+  // Each is of one moment, whatever is evicted or recalled meanwhile.
+  Result<std::vector<std::string>> list() const;
+  Result<std::unique_ptr<BackingFile>> open(std::string_view name, Backing::Mode mode);
+  Result<BackingFolder::Status> status(std::string_view name) const;
+  Result<void> unlink(std::string_view name);
 
   // ---------------------------------------------------------------- reading
   std::vector<std::string> names() const;  // in order
   bool contains(std::string_view name) const;
-  // The file of an evicted container on this machine. kNotFound: it is not evicted.
-  Result<std::unique_ptr<BackingFile>> open_file(std::string_view name, Backing::Mode mode);
   Result<EvictedPtr> load(const std::string& name);
   // From a container, whether it is evicted or not, whose file is `real`. `evicted`: null, or what load() gave; it is kept up to date.
   Result<std::size_t> read_up_to(const std::string& name, BackingFile& real, EvictedPtr& evicted, std::uint64_t offset,
                                  MutableByteSpan out);
+  // What of an evicted container is on this machine.
   Result<BackingFolder::Status> file_status(std::string_view name) const;
   bool is_near(const std::string& name, const Evicted& evicted, std::uint64_t offset, std::uint64_t length) const;
-  Result<void> remove(std::string_view name);
   // Brings an evicted container back as a whole, for one who writes to it. No error if it is not evicted.
   Result<void> recall(const std::string& name);
 
@@ -107,6 +114,7 @@ class EvictedContainers {
  private:
   using BlockKey = std::pair<std::string, std::uint64_t>;
 
+  Result<void> find_evicted() DEDUPFS_REQUIRES(places_);
   Result<std::shared_ptr<BackingFolder>> folder() const DEDUPFS_EXCLUDES(places_);
   Result<std::shared_ptr<BackingFolder>> folder_to_write() DEDUPFS_EXCLUDES(places_);
   Result<std::shared_ptr<ObjectBlocks>> bucket();

@@ -113,12 +113,8 @@ class ContainersFolder final : public FolderOnDisk {
 
   Result<std::unique_ptr<BackingFile>> open(std::string_view name, Mode mode) override {
     DEDUPFS_ASSIGN(const std::string found, single(name));
-    auto file = containers_->contains(found) ? open_evicted(found, mode) : real().open(found, mode_for(mode));
-    // It may be evicted just now.
-    if (!file && file.error().code() == ErrorCode::kNotFound && containers_->contains(found))
-      file = open_evicted(found, mode);
-    if (!file) return file.error();
-    return std::make_unique<EvictableFile>(containers_, found, path() / found, std::move(*file));
+    DEDUPFS_ASSIGN(auto file, containers_->open(found, mode));
+    return std::make_unique<EvictableFile>(containers_, found, path() / found, std::move(file));
   }
   Result<void> rename(std::string_view name, BackingFolder& to, std::string_view new_name) override {
     if (containers_->contains(name)) return is_evicted(path() / name);
@@ -128,40 +124,38 @@ class ContainersFolder final : public FolderOnDisk {
     if (containers_->contains(name)) return is_evicted(path() / name);
     return FolderOnDisk::link(name, to, new_name);
   }
-  Result<void> unlink(std::string_view name) override {
-    if (containers_->contains(name)) return containers_->remove(name);
-    auto removed = real().unlink(name);
-    const bool is_evicted_now =
-        !removed && removed.error().code() == ErrorCode::kNotFound && containers_->contains(name);
-    return is_evicted_now ? containers_->remove(name) : removed;
-  }
-  Result<std::vector<std::string>> list() override {
-    DEDUPFS_ASSIGN(std::vector<std::string> names, real().list());
-    const std::vector<std::string> evicted = containers_->names();
-    names.insert(names.end(), evicted.begin(), evicted.end());
-    std::ranges::sort(names);
-    names.erase(std::unique(names.begin(), names.end()), names.end());  // one that was evicted in between
-    return names;
-  }
+  Result<void> unlink(std::string_view name) override { return containers_->unlink(name); }
+  Result<std::vector<std::string>> list() override { return containers_->list(); }
   using FolderOnDisk::status;
-  Result<Status> status(std::string_view name) override {
-    DEDUPFS_ASSIGN(Status found, real().status(name));
-    if (found.type != Type::kMissing || !containers_->contains(name)) return found;
-    DEDUPFS_ASSIGN(found, containers_->file_status(name));
-    DEDUPFS_ASSIGN(const auto file, containers_->open_file(name, Mode::kRead));
-    DEDUPFS_ASSIGN(found.allocated_bytes, file->size());
-    return found;
+  Result<Status> status(std::string_view name) override { return containers_->status(name); }
+
+ private:
+  const std::shared_ptr<EvictedContainers> containers_;
+};
+
+// The lock of the volume. Who looked before he had it may have seen what another process was about to change.
+class LockFile final : public BackingFile {
+ public:
+  LockFile(std::shared_ptr<EvictedContainers> containers, std::unique_ptr<BackingFile> real)
+      : containers_(std::move(containers)), real_(std::move(real)) {}
+
+  const Path& path() const override { return real_->path(); }
+  Result<std::size_t> read_up_to(std::uint64_t offset, MutableByteSpan out) const override {
+    return real_->read_up_to(offset, out);
+  }
+  Result<void> write(std::uint64_t offset, ByteSpan data) override { return real_->write(offset, data); }
+  Result<void> truncate(std::uint64_t size) override { return real_->truncate(size); }
+  Result<std::uint64_t> size() const override { return real_->size(); }
+  Result<void> datasync() override { return real_->datasync(); }
+  Result<bool> try_lock(LockMode mode) override {
+    DEDUPFS_ASSIGN(const bool is_taken, real_->try_lock(mode));
+    if (is_taken) DEDUPFS_TRY(containers_->lock_is_held());
+    return is_taken;
   }
 
  private:
-  Result<std::unique_ptr<BackingFile>> open_evicted(std::string_view name, Mode mode) {
-    if (mode == Mode::kCreate) return Error{ErrorCode::kExists, (path() / name).string() + " exists"};
-    return containers_->open_file(name, mode);
-  }
-  // So that what is read of it can be cached when it is evicted.
-  Mode mode_for(Mode mode) const { return mode == Mode::kRead && containers_->is_caching() ? Mode::kReadWrite : mode; }
-
   const std::shared_ptr<EvictedContainers> containers_;
+  const std::unique_ptr<BackingFile> real_;
 };
 
 class VolumeFolder final : public FolderOnDisk {
@@ -171,6 +165,11 @@ class VolumeFolder final : public FolderOnDisk {
 
   const std::shared_ptr<EvictedContainers>& containers() const { return containers_; }
 
+  Result<std::unique_ptr<BackingFile>> open(std::string_view name, Mode mode) override {
+    DEDUPFS_ASSIGN(auto file, real().open(name, mode));
+    if (name != kLockFile) return file;
+    return std::make_unique<LockFile>(containers_, std::move(file));
+  }
   Result<std::shared_ptr<BackingFolder>> open_folder(std::string_view name) override {
     if (name == kEvictedDirectory) return Error{ErrorCode::kNotFound, (path() / name).string() + " is hidden"};
     DEDUPFS_ASSIGN(auto folder, real().open_folder(name));

@@ -69,9 +69,11 @@ class FolderCapture final : public Capture {
     std::erase_if(files_, [&](const CapturedFile& file) { return is_there(file.path); });
     std::erase_if(kept_, [&](const auto& kept) { return is_there(kept.first); });
   }
-  // Those that `wanted` wants. One that is gone meanwhile is left out.
+  // Those that `wanted` wants. One that is gone meanwhile is left out, unless none can go.
+  enum class Vanishing { kIsLeftOut, kIsAnError };
   Result<void> add_all(std::string_view folder_path, Content content,
-                       const std::function<bool(std::string_view)>& wanted) {
+                       const std::function<bool(std::string_view)>& wanted,
+                       Vanishing vanishing = Vanishing::kIsLeftOut) {
     const auto folder = folder_of(std::string(folder_path));
     if (!folder && folder.error().code() == ErrorCode::kNotFound) return {};
     if (!folder) return folder.error();
@@ -79,12 +81,20 @@ class FolderCapture final : public Capture {
     for (const std::string& name : names) {
       if (!wanted(name)) continue;
       DEDUPFS_ASSIGN(const Backing::Type type, (*folder)->type(name));
-      if (type != Backing::Type::kFile) continue;
-      if (const auto added = add(folder_path, **folder, name, content);
-          !added && added.error().code() != ErrorCode::kNotFound)
+      const bool is_gone = type == Backing::Type::kMissing;
+      if (type != Backing::Type::kFile && !is_gone) continue;
+      const Result<void> added = is_gone
+                                     ? Result<void>(Error{ErrorCode::kNotFound, below(folder_path, name) + " is gone"})
+                                     : add(folder_path, **folder, name, content);
+      if (!added && (added.error().code() != ErrorCode::kNotFound || vanishing == Vanishing::kIsAnError))
         return added.error();
     }
     return {};
+  }
+  // Whoever restores an image without one of them has lost data. While the image is made, nobody can remove any.
+  Result<void> add_containers() {
+    const auto is_container = [](std::string_view name) { return name.ends_with(kContainerSuffix); };
+    return add_all(kContainersDirectory, Content::kStays, is_container, Vanishing::kIsAnError);
   }
   // The volume's own files, and what stands beside the index.
   Result<void> add_rest() {
@@ -157,8 +167,7 @@ Result<std::unique_ptr<Capture>> capture(Volume& volume) {
     std::this_thread::sleep_for(kPause);
   }
   // Later than the index: what that refers to is there, and longer at most.
-  DEDUPFS_TRY(image->add_all(kContainersDirectory, FolderCapture::Content::kStays,
-                             [](std::string_view name) { return name.ends_with(kContainerSuffix); }));
+  DEDUPFS_TRY(image->add_containers());
   // Then no power cut takes a captured container back, and no other one gets its number.
   DEDUPFS_TRY(volume.containers().sync());
   image->mark_as_changing(volume.containers().unfinished());
@@ -170,8 +179,7 @@ Result<std::unique_ptr<Capture>> capture_closed(std::shared_ptr<BackingFolder> f
   auto image = std::make_unique<FolderCapture>(std::move(folder));
   using Content = FolderCapture::Content;
   DEDUPFS_TRY(image->add_all(kIndexDirectory, Content::kStays, [](std::string_view) { return true; }));
-  DEDUPFS_TRY(image->add_all(kContainersDirectory, Content::kStays,
-                             [](std::string_view name) { return name.ends_with(kContainerSuffix); }));
+  DEDUPFS_TRY(image->add_containers());
   DEDUPFS_TRY(image->add_rest());
   return image;
 }

@@ -118,6 +118,9 @@ Result<void> Volume::open_parts() {
 
   if (!options_.locked) {
     DEDUPFS_ASSIGN(lock_, take_lock(*folder_, options_.read_only));
+    // Whoever had the lock before may have changed it.
+    DEDUPFS_ASSIGN(superblock_, read_superblock(*folder_));
+    if (!options_.read_only) DEDUPFS_TRY(require_writable(superblock_));
   }
   crash_point("mount.locked");
 

@@ -12,6 +12,7 @@
 
 #include "content_of_file.h"
 #include "fs/content/dirty_map.h"
+#include "support/sanitized.h"
 
 namespace dedupfs {
 namespace {
@@ -101,7 +102,7 @@ TEST_F(FileContentFlushTest, OverwritesAtRandomPlacesAreReadBack) {
   commit();
   const std::size_t busy_from = random() % (model.size() - 100'000);
 
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < (kSanitized ? 15 : 60); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     for (int i = 0; i < 30; ++i) {
       std::size_t length = std::array<std::size_t, 4>{4096, 4096, 512, 65536}[random() % 4];

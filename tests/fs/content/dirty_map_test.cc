@@ -1,4 +1,5 @@
 #include "fs/content/dirty_map.h"
+#include "support/sanitized.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -188,7 +189,7 @@ TEST(DirtyMap, BehavesAsAnArrayOfBytesDoes) {
   std::mt19937 random(seed);
   DirtyMap map;
   DirtyMapModel model;
-  for (int step = 0; step < 50'000; ++step) {
+  for (int step = 0; step < (kSanitized ? 10'000 : 50'000); ++step) {
     SCOPED_TRACE("step " + std::to_string(step));
     const std::uint64_t offset = random() % 3000;
     const std::uint64_t length = random() % (random() % 4 == 0 ? 1000 : 20);

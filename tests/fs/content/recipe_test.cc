@@ -10,6 +10,7 @@
 #include "index/database.h"
 #include "recipe_entries.h"
 #include "support/folder_at.h"
+#include "support/sanitized.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -408,7 +409,7 @@ TEST_F(RecipePropertyTest, BehavesAsAListOfEntriesDoes) {
   const auto seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   random_.seed(seed);
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < (kSanitized ? 1000 : 4000); ++i) {
     SCOPED_TRACE("step " + std::to_string(i));
     step();
     if (below(20) == 0) commit();

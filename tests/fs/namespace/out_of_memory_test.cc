@@ -18,6 +18,7 @@
 #include "base/guarded.h"
 #include "base/memory_reserve.h"
 #include "fs/check/fsck.h"
+#include "support/sanitized.h"
 #include "test_filesystem.h"
 
 namespace dedupfs {
@@ -192,7 +193,7 @@ TEST(OutOfMemory, EachAllocationMayFail) {
   ASSERT_EQ(calm.errors(), 0);
   ASSERT_TRUE(calm.verify());
 
-  constexpr std::int64_t kSome = 150;
+  constexpr std::int64_t kSome = kSanitized ? 50 : 150;
   std::int64_t first = 0;
   std::int64_t step = all ? 1 : std::max<std::int64_t>(1, allocations / kSome);
   if (asked != nullptr && !all) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "evicted_files.h"
 
 namespace dedupfs {
@@ -34,6 +37,47 @@ TEST_F(EvictingDiskTest, HidesTheFolderOfEvictedOnes) {
   EXPECT_THAT(files_.root().list().value(), Not(Contains(kEvictedDirectory)));
   EXPECT_FALSE(files_.root().exists(kEvictedDirectory).value());
   EXPECT_FALSE(files_.root().open_folder(kEvictedDirectory));
+}
+
+// A program looks at the volume, and waits for its lock. The daemon evicts and recalls meanwhile, and ends. Who listed what he had seen before
+// would ship a volume without containers.
+TEST_F(EvictingDiskTest, WhoTakesTheLockSeesWhatChangedSinceHeLooked) {
+  EvictingDisk another(Backing::posix(), [this](const RemoteAddress&, const GoOn&) -> Result<std::unique_ptr<Bucket>> {
+    return std::make_unique<SameBucket>(files_.bucket());
+  });
+  const auto root = another.open_root(files_.path()).value();
+  const auto containers = root->open_folder(kContainersDirectory).value();
+  ASSERT_EQ(containers->list().value().size(), 3u);
+  ASSERT_TRUE(files_.evict(container_name(1)));
+  ASSERT_TRUE(files_.evicted().recall(container_name(2)));
+
+  const auto lock = root->open(kLockFile, Backing::Mode::kOpenOrCreate).value();
+  ASSERT_TRUE(lock->try_lock(BackingFile::LockMode::kExclusive).value());
+
+  EXPECT_THAT(containers->list().value(), ElementsAre(container_name(1), container_name(2), container_name(3)));
+  EXPECT_THAT(evicted_containers_of(*root)->names(), ElementsAre(container_name(1)));
+  for (const auto& [name, content] : files_.contents())
+    files_.expect_whole(*containers->open(name, Backing::Mode::kRead).value(), name, 0, content.size());
+}
+
+// Whatever comes and goes: a container that is missing for a moment would be left out of what is shipped.
+TEST_F(EvictingDiskTest, NoContainerIsMissingWhileItComesOrGoes) {
+  const std::string name = container_name(2);
+  std::atomic<bool> ended = false;
+  std::thread mover([&] {
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_TRUE(files_.evicted().recall(name));
+      EXPECT_TRUE(files_.evict(name));
+    }
+    ended = true;
+  });
+  while (!ended) {
+    EXPECT_EQ(files_.containers().list().value().size(), 3u);
+    EXPECT_EQ(files_.containers().status(name).value().type, Backing::Type::kFile);
+    EXPECT_TRUE(files_.containers().open(name, Backing::Mode::kRead));
+    if (HasFailure()) break;
+  }
+  mover.join();
 }
 
 // An encrypted volume ends a container that a crash left open.

@@ -10,9 +10,11 @@
 #include <future>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "store/chunks/damage_record.h"
 #include "store/chunks/dropped_bytes.h"
+#include "store/format/superblock_features.h"
 #include "store/ingest/chunk_writer.h"
 #include "support/faulty_backing.h"
 #include "support/folder_at.h"
@@ -242,6 +244,23 @@ TEST_F(VolumeTest, HasOneWriter) {
   writer.reset();
 
   EXPECT_NE(open(), nullptr);
+}
+
+TEST_F(VolumeTest, WhatAnotherChangedBeforeTheLockWasTakenIsKnown) {
+  create();
+  const auto backing = std::make_shared<FaultyBacking>();
+  backing->fault = [this, is_first = true](const std::string& operation,
+                                           const Path& path) mutable -> std::optional<Error> {
+    if (operation == "truncate" && path.filename() == kLockFile && std::exchange(is_first, false)) {
+      EXPECT_TRUE(add_incompatible_feature(*folder_at(this->path()), kEvictionFeature));
+    }
+    return std::nullopt;
+  };
+
+  const auto volume = Volume::open(path(), {.index_memory_bytes = Database::kMinMemoryBytes}, backing);
+
+  ASSERT_TRUE(volume) << volume.error().message();
+  EXPECT_THAT((*volume)->superblock().incompatible_features, testing::Contains(kEvictionFeature));
 }
 
 TEST_F(VolumeTest, HasManyReadersAndNoWriterBesideThem) {
