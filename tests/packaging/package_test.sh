@@ -169,5 +169,6 @@ check_equal "and has every byte" "$(cat "$scratch/before")" "$(content "$mnt")"
 check "umount(8) unmounts" umount "$mnt"
 check "and waits for the daemon" no_daemon
 
+check_json
 echo "$passed passed, $failures failed"
-finish
+exit $((failures > 0))
