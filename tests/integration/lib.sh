@@ -134,8 +134,9 @@ sys.stdout.buffer.write(data)
 PY
 }
 
+check_json() { check_equal "JSON is as its schemas say" "" "$(head -n 20 "$DEDUPFS_JSON_FINDINGS")"; }
 finish() {
-  check_equal "JSON is as its schemas say" "" "$(head -n 20 "$DEDUPFS_JSON_FINDINGS")"
+  check_json
   exit $((failures > 0))
 }
 

@@ -227,10 +227,24 @@ check "enable --now returns when it is mounted, for all to see" sh_inside 'syste
 check "the environment of the daemon does not hold the key" sh_inside \
   '! grep -qa "the key of the machine" "/proc/$(systemctl show --value --property=MainPID dedupfs@sealed.service)/environ"'
 
+# An unmount ships to the bucket. This one stands for what brings the network up, and says what is still mounted when it ends.
+cat >"$root/etc/systemd/system/uplink.service" <<'UNIT'
+[Unit]
+Wants=network.target
+Before=network.target
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=true
+ExecStop=sh -c 'grep " fuse.dedupfs " /proc/mounts | cut -d " " -f 2 >/mounted_at_the_end'
+UNIT
+check "the network is up" sh_inside 'systemctl daemon-reload && systemctl start uplink.service'
+
 # What is written just before the poweroff, without a sync.
 sh_inside 'for place in /backup /plain /sealed; do head -c 20000000 /dev/urandom >$place/last; sha256sum $place/last; done >/sums; systemctl poweroff --no-block' >/dev/null
 check_here "it powers off" await_poweroff
 closed_in_order() { [ -z "$(find "$1/index" -name '*.log' -size +0)" ]; }
+check_equal "what is mounted was unmounted before the network went" "" "$(cat "$root/mounted_at_the_end" 2>&1)"
 for name in volume plain; do check "/srv/$name was closed before the end" closed_in_order "$root/srv/$name"; done
 
 check_here "it boots again" boot

@@ -60,6 +60,11 @@ the_rest_is_there() {
     [ -s /usr/share/doc/dedupfs/contrib/systemd/encrypted.conf ]
 }
 links_of_documents_lead_somewhere() { says_nothing python3 -B "$(dirname "$0")/dead_links.py" /usr/share/doc/dedupfs; }
+units() { dpkg --listfiles dedupfs | sed -nE 's#^/(usr/)?lib/systemd/system/(.+\.[a-z]+)$#\2#p' | sort; }
+units_of_sources() {
+  local file
+  for file in "$(dirname "$0")"/../../systemd/*.{service.in,timer}; do basename "$file" .in; done | sort
+}
 unit_is_clean() { says_nothing systemd-analyze verify --man=no --recursive-errors=no "$1"; }
 nothing_starts_by_itself() { ! find /etc/systemd /lib/systemd /usr/lib/systemd -type l -name '*dedupfs*' | grep .; }
 content() { (cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2); }
@@ -96,14 +101,9 @@ check "every program has completions for three shells" every_program_has_complet
 check "schemas, alert rules and examples are there" the_rest_is_there
 check "links in the documentation lead somewhere" links_of_documents_lead_somewhere
 check "the helpers of mount and umount are found" owned_links_lead_somewhere
-for unit in dedupfs dedupfs-failed dedupfs-gc dedupfs-job-failed dedupfs-scrub dedupfs-settle dedupfs-snapshot; do
-  check "$unit@.service is clean" unit_is_clean "$unit@srv-backup.service"
-done
-for timer in dedupfs-gc dedupfs-scrub dedupfs-settle dedupfs-snapshot; do
-  check "$timer@.timer is clean" unit_is_clean "$timer@srv-backup.timer"
-done
-for unit in dedupfs-events.service dedupfs-events.timer; do
-  check "$unit is clean" says_nothing systemd-analyze verify --man=no --recursive-errors=no "$unit"
+check_equal "every unit of the sources is there, and no other" "$(units_of_sources)" "$(units)"
+for unit in $(units); do
+  check "$unit is clean" unit_is_clean "${unit/@./@srv-backup.}"
 done
 check "no unit starts by itself" nothing_starts_by_itself
 
@@ -169,5 +169,6 @@ check_equal "and has every byte" "$(cat "$scratch/before")" "$(content "$mnt")"
 check "umount(8) unmounts" umount "$mnt"
 check "and waits for the daemon" no_daemon
 
+check_json
 echo "$passed passed, $failures failed"
-finish
+exit $((failures > 0))
