@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "replica/eviction/evicted_containers.h"
+#include "replica/eviction/make_evicted.h"
 #include "store/format/format.h"
 #include "store/format/superblock_features.h"
 #include "store/seal/key_header.h"
@@ -45,14 +45,17 @@ Result<std::unique_ptr<CloneTarget>> CloneTarget::open(const Path& path, const R
 
 Result<void> CloneTarget::fill(Bucket& bucket, const Replica& replica, CloneSettings settings, bool index_only) {
   if (index_only) {
-    for (const std::string_view name : {kEvictedDirectory, kContainersDirectory})  // of an interrupted clone
-      DEDUPFS_TRY(remove_tree(*folder_, name));
-    DEDUPFS_ASSIGN(std::shared_ptr<BackingFolder> evicted, folder_->make_and_open_folder(kEvictedDirectory));
-    evicted_ = evicted;
-    settings.leave_container = [evicted, when_written = settings.when_written](const std::string& name,
-                                                                               const RemoteFile& file) {
-      when_written(file.bytes());
-      return make_evicted(*evicted, name, file);
+    DEDUPFS_TRY(
+        remove_tree(*folder_, kContainersDirectory));  // of an interrupted clone that was none of the index alone
+    auto evicted = folder_->open_folder(kEvictedDirectory);
+    if (!evicted && evicted.error().code() == ErrorCode::kNotFound)
+      evicted = folder_->make_and_open_folder(kEvictedDirectory);
+    if (!evicted) return evicted.error();
+    evicted_ = *evicted;
+    DEDUPFS_TRY(remove_other_evicted(*evicted_, replica.files));
+    settings.leave_container = [evicted = evicted_, &bucket](const std::string& name, const RemoteFile& file,
+                                                             const GoOn& go_on) {
+      return make_evicted(*evicted, name, file, {.bucket = bucket, .go_on = go_on});
     };
   }
   const auto cloned = clone_replica(bucket, replica, *folder_, settings);

@@ -21,7 +21,7 @@ class CloneTarget {
   CloneTarget& operator=(const CloneTarget&) = delete;
 
   const std::shared_ptr<BackingFolder>& folder() const { return folder_; }
-  // `index_only`: containers stay in the bucket, and only a note of each is made.
+  // `index_only`: containers stay in the bucket, but for what finds duplicates.
   Result<void> fill(Bucket& bucket, const Replica& replica, CloneSettings settings, bool index_only);
   // All that belongs to it is there.
   Result<void> finish(bool index_only);

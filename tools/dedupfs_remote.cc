@@ -193,6 +193,9 @@ class RemoteRun {
     if (!shipped) return shipped.error();
     document_["shipped"] = {
         {"objects", shipped->objects}, {"bytes", shipped->bytes}, {"head_bytes", shipped->head_bytes}};
+    record_.position = shipper.position();
+    record_.containers.reset();  // all are there
+    DEDUPFS_TRY(save_record());
     if (shipper.replica()) note(*shipper.replica());
     note_role();
     DEDUPFS_ASSIGN(const Shipper::Collected collected, shipper.collect(grace()));

@@ -16,6 +16,9 @@
 namespace dedupfs {
 namespace {
 
+// That whoever leaves a container in the bucket may have in memory.
+constexpr std::uint64_t kLeftBytes = 2 << 20;
+
 // Without it a folder is no volume.
 bool is_superblock(std::string_view path) {
   return path == kSuperblockFile || path == kSuperblockCopyFile;
@@ -103,7 +106,12 @@ Result<void> write_files(Bucket& bucket, const Replica& replica, CloneFolders& f
     const auto& [path, file] = entry;
     if (is_superblock(path)) continue;
     if (settings.leave_container && path.starts_with(containers)) {
-      DEDUPFS_TRY(settings.leave_container(path.substr(containers.size()), file));
+      const auto leave = [&, name = path.substr(containers.size())] {
+        auto left = settings.leave_container(name, entry.second, settings.go_on);
+        if (left) settings.when_written(entry.second.bytes());
+        return left;
+      };
+      DEDUPFS_TRY(gets.submit(kLeftBytes, leave));
       continue;
     }
     DEDUPFS_ASSIGN(BackingFolder* const folder, folders.of(path));
@@ -127,11 +135,13 @@ Result<void> write_superblock(Bucket& bucket, const std::string& path, const Rem
 }
 
 // What an older head had; and superblocks, so that it is no volume again until it is whole.
-Result<void> remove_others(const Replica& replica, BackingFolder& folder, const std::string& prefix) {
+Result<void> remove_others(const Replica& replica, BackingFolder& folder, const std::string& prefix,
+                           bool keeps_evicted) {
   DEDUPFS_ASSIGN(const auto names, folder.list());
   for (const std::string& name : names) {
     const bool is_kept = replica.files.contains(prefix + name) && !is_superblock(prefix + name);
     if (is_kept || name == kUnfinishedClone || name == kLockFile) continue;
+    if (keeps_evicted && prefix.empty() && name == kEvictedDirectory) continue;
     DEDUPFS_ASSIGN(const Backing::Status status, folder.status(name));
     if (status.type == Backing::Type::kFile) {
       DEDUPFS_TRY(folder.unlink(name));
@@ -139,7 +149,7 @@ Result<void> remove_others(const Replica& replica, BackingFolder& folder, const 
     }
     if (status.type != Backing::Type::kDirectory || !prefix.empty()) continue;
     DEDUPFS_ASSIGN(const auto below, folder.open_folder(name));
-    DEDUPFS_TRY(remove_others(replica, *below, name + '/'));
+    DEDUPFS_TRY(remove_others(replica, *below, name + '/', keeps_evicted));
   }
   return {};
 }
@@ -161,7 +171,7 @@ Result<void> clone_replica(Bucket& bucket, const Replica& replica, BackingFolder
     return Error{ErrorCode::kNotEmpty, fmt::format("{} has an unfinished clone of another volume, {}: remove it",
                                                    folder.path().string(), printable(*unfinished))};
   if (unfinished)
-    DEDUPFS_TRY(remove_others(replica, folder, ""));
+    DEDUPFS_TRY(remove_others(replica, folder, "", static_cast<bool>(settings.leave_container)));
   else
     DEDUPFS_TRY(replace_file(folder, kUnfinishedClone, bytes_of(uuid)));
   CloneFolders folders(folder);

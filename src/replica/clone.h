@@ -23,11 +23,12 @@ namespace dedupfs {
 inline constexpr std::string_view kUnfinishedClone = "clone.new";
 
 struct CloneSettings {
-  // Where it is set, no container is written: it gets each one's name instead, and what the head has of it.
-  std::function<Result<void>(const std::string& name, const RemoteFile& file)> leave_container;
+  // Where it is set, no container is written: it gets each one's name instead, and what the head has of it. Several calls at once, from any
+  // thread. The folder of evicted containers is his.
+  std::function<Result<void>(const std::string& name, const RemoteFile& file, const GoOn& go_on)> leave_container;
   // Both: one call at a time, from any thread.
   GoOn go_on = [] { return Result<void>(); };
-  // Or found there.
+  // Or found there, or left in the bucket.
   std::function<void(std::uint64_t bytes)> when_written = [](std::uint64_t) {};
   Parallel parallel;
 };

@@ -49,6 +49,28 @@ std::optional<RemotePosition::Known> known_in(const nlohmann::json& json) {
   return head;
 }
 
+nlohmann::ordered_json json_of(const ShippedContainers& containers) {
+  nlohmann::ordered_json bytes = nlohmann::ordered_json::array();
+  for (const auto& [number, length] : containers.bytes) bytes.push_back({number, length});
+  return {{"first", containers.first}, {"bytes", std::move(bytes)}};
+}
+
+std::optional<ShippedContainers> containers_in(const nlohmann::json& json) {
+  if (!json.is_object()) return std::nullopt;
+  JsonMembers members(json);
+  ShippedContainers containers{.first = members.integer<std::uint32_t>("first", 1, UINT32_MAX)};
+  const auto list = json.find("bytes");
+  if (members.error() || list == json.end() || !list->is_array()) return std::nullopt;
+  for (const nlohmann::json& each : *list) {
+    if (!each.is_array() || each.size() != 2 || !each[0].is_number_unsigned() || !each[1].is_number_unsigned())
+      return std::nullopt;
+    const auto number = each[0].get<std::uint64_t>();
+    if (number < containers.first || number > UINT32_MAX) return std::nullopt;
+    containers.bytes.emplace(static_cast<std::uint32_t>(number), each[1].get<std::uint64_t>());
+  }
+  return containers;
+}
+
 }  // namespace
 
 std::string encode_remote_record(const RemoteRecord& record) {
@@ -56,18 +78,20 @@ std::string encode_remote_record(const RemoteRecord& record) {
   for (const RemotePosition::Known& head : record.position.tried) tried.push_back(json_of(head));
   nlohmann::ordered_json heads = nlohmann::ordered_json::array();
   if (record.position.head) heads.push_back(json_of(*record.position.head));
-  return encode_checked_json({{"magic", kRemoteMagic},
-                              {"version", kRemoteVersion},
-                              {"volume", record.volume},
-                              {"address", record.where.address},
-                              {"endpoint", record.where.endpoint},
-                              {"region", record.where.region},
-                              {"credentials_file", record.where.credentials_file},
-                              {"ca_file", record.where.ca_file},
-                              {"bytes_per_second", record.where.bytes_per_second},
-                              {"epoch", record.position.epoch},
-                              {"head", std::move(heads)},
-                              {"tried", std::move(tried)}});
+  nlohmann::ordered_json json = {{"magic", kRemoteMagic},
+                                 {"version", kRemoteVersion},
+                                 {"volume", record.volume},
+                                 {"address", record.where.address},
+                                 {"endpoint", record.where.endpoint},
+                                 {"region", record.where.region},
+                                 {"credentials_file", record.where.credentials_file},
+                                 {"ca_file", record.where.ca_file},
+                                 {"bytes_per_second", record.where.bytes_per_second},
+                                 {"epoch", record.position.epoch},
+                                 {"head", std::move(heads)},
+                                 {"tried", std::move(tried)}};
+  if (record.containers) json["containers"] = json_of(*record.containers);
+  return encode_checked_json(json);
 }
 
 Result<RemoteRecord> decode_remote_record(std::string_view text) {
@@ -103,6 +127,10 @@ Result<RemoteRecord> decode_remote_record(std::string_view text) {
   if (!read_heads("head", heads) || heads.size() > 1 || !read_heads("tried", record.position.tried))
     return corruption("its heads are damaged");
   if (!heads.empty()) record.position.head = heads.front();
+  if (const auto containers = json.find("containers"); containers != json.end()) {  // older versions know nothing of it
+    record.containers = containers_in(*containers);
+    if (!record.containers) return corruption("its list of containers is damaged");
+  }
   return record;
 }
 

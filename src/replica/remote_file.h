@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "base/backing.h"
@@ -26,10 +28,19 @@ struct RemoteAddress {
   bool operator==(const RemoteAddress&) const = default;
 };
 
+// How much of which containers the bucket has, as far as a volume needs to know that to say what is lacking there.
+struct ShippedContainers {
+  std::uint32_t first = 1;                       // those with lower numbers are there, all of each
+  std::map<std::uint32_t, std::uint64_t> bytes;  // of others, the first so many bytes
+
+  bool operator==(const ShippedContainers&) const = default;
+};
+
 struct RemoteRecord {
   UuidText volume;
   RemoteAddress where;
   RemotePosition position;
+  std::optional<ShippedContainers> containers;  // that `position.head` has, or a later one; nothing: not known
 
   bool operator==(const RemoteRecord&) const = default;
 };

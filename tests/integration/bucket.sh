@@ -24,6 +24,11 @@ requests() { # METHOD: that the server got so far
   python3 -c 'import json, sys, urllib.request as web
 print(json.load(web.urlopen(sys.argv[1] + "/-/counts")).get(sys.argv[2], 0))' "$endpoint" "$1"
 }
+# From now on, until they are set again: as in s3_server.py. set_faults FAULT...
+set_faults() {
+  python3 -c 'import json, sys, urllib.request as web
+web.urlopen(web.Request(sys.argv[1] + "/-/faults", json.dumps(sys.argv[2:]).encode(), method="PUT"))' "$endpoint" "$@"
+}
 # new_shipped_volume OPTIONS [MKFS OPTION...]
 new_shipped_volume() {
   local options=$1

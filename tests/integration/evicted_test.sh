@@ -98,4 +98,29 @@ unmount_volume 2>>"$daemon_log"
 before=$(cd "$volume" && find . -type f -name "*.sst" | sort | sha256sum)
 check_refused "a repair takes nothing for lost that the store does not give now" 8 '127.0.0.1' fsck.dedupfs -y --verify-data --key-file "$scratch/key" "$volume"
 check_equal "and changes nothing" "$before" "$(cd "$volume" && find . -type f -name "*.sst" | sort | sha256sum)"
+
+# The store takes nothing: what is not shipped has a limit.
+rm "$scratch/port"
+start_server
+place=limited
+check "a volume with a limit is mounted" new_shipped_volume "remote_lag=0,settle=off,remote_cache=64m,remote_unshipped=16m,log=$scratch/mount.log"
+noise kept 3000000 >"$mnt/kept"
+dedupfs-remote push "$volume" >>"$daemon_log"
+set_faults "PUT:*:403=AccessDenied"
+before=$SECONDS
+check_refused "a store that takes nothing leaves no room for more than that" 1 'No space left' eval 'noise five 40000000 | dd of="$mnt/five" bs=1M iflag=fullblock'
+check "after a wait, and not for ever" eval '[ $((SECONDS - before)) -ge 55 ] && [ $((SECONDS - before)) -lt 120 ]'
+before=$SECONDS
+check_refused "the next one is told" 1 'No space left' eval 'noise six 4000000 | dd of="$mnt/six" bs=1M iflag=fullblock'
+check "at once" test $((SECONDS - before)) -lt 30
+check "dedupfs-stat says so" eval 'dedupfs-stat "$mnt" | grep -q "(16.00 MiB at most); there is no room for new data until more is there; .*AccessDenied"'
+check "what is lacking is no more than that" test "$(of_remote lacking_bytes)" -le $((17 << 20))
+check_equal "the log says it once" 1 "$(grep -c "as much as remote_unshipped allows: .*nothing new can be written" "$scratch/mount.log")"
+check "what is there can be read" cmp "$mnt/kept" <(noise kept 3000000)
+check "and be deleted" rm "$mnt/five" "$mnt/six"
+set_faults
+check "when the store is back, it is shipped though nobody asks" wait_until 60 eval '[ "$(of_remote writers_refused)" = False ] && [ "$(of_remote lacking_bytes)" = 0 ]'
+check "and writers go on" eval 'noise five 40000000 >"$mnt/five" && commit'
+check "as if nothing had happened" eval 'cmp "$mnt/five" <(noise five 40000000) && dedupfs-remote push "$volume" >/dev/null && dedupfs-remote verify "$volume" >/dev/null'
+unmount_volume
 finish

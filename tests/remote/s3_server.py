@@ -11,7 +11,8 @@ Usage: s3_server.py [--address ADDRESS] [--port PORT] [--port-file FILE] [--with
   --tls FOLDER       HTTPS, with a certificate for 127.0.0.1 that it makes there (certificate.pem)
   --settings JSON    what is not named is as in DEFAULTS below
 
-PUT /-/settings, with JSON as its body, begins anew: no objects, no counts. GET /-/counts answers the number of requests of each method as JSON,
+PUT /-/settings, with JSON as its body, begins anew: no objects, no counts. PUT /-/faults, with a list of faults, puts them in the place of those
+that there were. GET /-/counts answers the number of requests of each method as JSON,
 GET /-/got the names of the objects that were read. They need no signature. The keys are "access" and "secret"; the region is us-east-1; the bucket is
 "bucket".
 """
@@ -77,9 +78,11 @@ class Store:
         self.objects = {f"fill/{number:05}": (b"x", {}, time.time()) for number in range(self.settings["fill"])}
         if self.settings["marker"]:
             self.objects[self.settings["marker"]] = (b"", {}, time.time())
-        for rule in self.settings["faults"]:
-            method, number, kind = rule.split(":")
-            self.faults.append((method, None if number == "*" else int(number), kind))
+        self.set_faults(self.settings["faults"])
+
+    def set_faults(self, rules):
+        split = [rule.split(":") for rule in rules]
+        self.faults = [(method, None if number == "*" else int(number), kind) for method, number, kind in split]
 
     def put(self, key, body, metadata, is_new_only):
         """False: it is there, and was to be new."""
@@ -227,6 +230,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.store = Handler.store = Store(json.loads(self.body))
             except Refusal as refusal:
                 return self.answer(400, refusal.message.encode())
+        elif what == "faults":
+            self.store.set_faults(json.loads(self.body))
         elif what == "trap":
             self.store.count("trap")
         elif what == "got":

@@ -40,6 +40,16 @@ TEST(RemoteFileTest, IsReadAsItWasWritten) {
   EXPECT_EQ(load_remote_record(*folder, kVolumeUuid).value(), record);
 }
 
+TEST(RemoteFileTest, KeepsWhichContainersAreThere) {
+  RemoteRecord record = sample_record();
+  record.containers = ShippedContainers{.first = 7, .bytes = {{7, 1000}, {4294967295, 72 << 20}}};
+  EXPECT_EQ(decode_remote_record(encode_remote_record(record)).value(), record);
+
+  record.containers = ShippedContainers{.first = 7, .bytes = {{6, 1000}}};
+
+  EXPECT_FALSE(decode_remote_record(encode_remote_record(record))) << "it says twice what is there of that one";
+}
+
 TEST(RemoteFileTest, AVolumeWithoutABucketSaysHowItGetsOne) {
   ScratchBacking disk(1 << 20);
 

@@ -71,13 +71,21 @@ std::function<bool()> Files::given_up_or(const std::function<bool()>& cancelled)
   return [this, &cancelled] { return gives_up_ || (cancelled != nullptr && cancelled()); };
 }
 
+// Whoever waits for room learns at once that nothing can be changed any more.
+Result<void> Files::admit_write(std::uint64_t bytes, const std::function<bool()>& cancelled) {
+  const std::function<bool()> given_up = given_up_or(cancelled);
+  auto admitted = space_.admit_write(bytes, [&] { return !writability_.check() || given_up(); });
+  if (!admitted) DEDUPFS_TRY(writability_.check());
+  return admitted;
+}
+
 Result<void> Files::write(InodeNumber number, std::uint64_t offset, ByteSpan bytes, const Caller& caller,
                           const std::function<bool()>& cancelled) {
   DEDUPFS_TRY(transactions_.check_writable(number));
   DEDUPFS_TRY(FileContents::check_range(offset, bytes.size()));
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get_file(number));
   if (bytes.empty()) return {};
-  DEDUPFS_TRY(space_.admit_data(bytes.size()));
+  DEDUPFS_TRY(admit_write(bytes.size(), cancelled));
   DEDUPFS_TRY(quotas_.admit(*inode, offset, bytes.size(), given_up_or(cancelled)));
   DEDUPFS_ASSIGN(DirtyBudget::Share share, contents_.acquire_budget(bytes.size(), given_up_or(cancelled)));
   const Transactions::Change change(transactions_);

@@ -65,6 +65,7 @@ class Files {
   void give_up_waiting() { gives_up_ = true; }
 
  private:
+  Result<void> admit_write(std::uint64_t bytes, const std::function<bool()>& cancelled);
   std::function<bool()> given_up_or(const std::function<bool()>& cancelled) const;
 
   const Metadata& metadata_;

@@ -314,6 +314,16 @@ Result<void> Filesystem::sync_what_fits() {
   return synced;
 }
 
+void Filesystem::limit_writes(DataLimit::Keeper keeper) {
+  parts_->space.limit_writes(std::move(keeper));
+}
+
+Result<void> Filesystem::check_no_writer_waits() {
+  if (parts_->space.waiting_writers() == 0) return {};
+  return Error{ErrorCode::kBusy,
+               "files are being written, and the writers wait for room; try again when they have ended"};
+}
+
 void Filesystem::end_changes(const Error& reason) {
   parts_->writability.end_changes(reason);
 }

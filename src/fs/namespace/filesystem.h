@@ -30,6 +30,7 @@
 #include "fs/namespace/filesystem_types.h"
 #include "fs/quotas/quotas.h"
 #include "fs/snapshots/snapshot_holds.h"
+#include "fs/transactions/data_limit.h"
 #include "store/check/scrubber.h"
 #include "store/volume/volume.h"
 
@@ -150,7 +151,7 @@ class Filesystem {
   Result<void> measure_quotas(const GoOn& go_on);  // stored bytes of all trees that have a limit of them
 
   // --- the whole
-  // Nobody gets an answer any more: whoever waits for memory or for a measurement in write(), allocate() or copy_range() gets kInterrupted.
+  // Nobody gets an answer any more: whoever waits for memory, for room or for a measurement in write(), allocate() or copy_range() gets kInterrupted.
   void give_up_waiting();
   // Everything that happened before the call is durable when it returns (fsync, sync, umount).
   // If a file could not be stored, returns its error; the others are durable all the same.
@@ -162,6 +163,10 @@ class Filesystem {
   Result<SpaceReport> space();
   // The space that statfs(2) shows for an inode: of its tree if that has a quota, otherwise of the volume.
   Result<TreeSpace> space_of(InodeNumber inode);
+  // A limit on what is written, beside that of the disk. Call it before the first request.
+  void limit_writes(DataLimit::Keeper keeper);
+  // kBusy while a writer waits for that limit. For whoever is about to wait until all requests have ended: this may take long.
+  Result<void> check_no_writer_waits();
   // From now on every change fails with kReadOnly and this reason, until the next mount. What was changed is still committed.
   void end_changes(const Error& reason);
   // The reason why the volume is read-only since a commit failed. Nothing: none failed.

@@ -31,6 +31,11 @@ Result<void> SpaceGuard::admit_data(std::uint64_t bytes) {
   return admit(bytes, [](const Backing::Space& space) { return reserve_of(space); });
 }
 
+Result<void> SpaceGuard::admit_write(std::uint64_t bytes, const std::function<bool()>& cancelled) {
+  DEDUPFS_TRY(admit_data(bytes));
+  return limit_ ? limit_->admit(bytes, cancelled) : Result<void>();
+}
+
 Result<void> SpaceGuard::admit_metadata() {
   return admit(0, [](const Backing::Space& space) { return reserve_of(space) / 2; });
 }

@@ -1,5 +1,5 @@
-// Decides whether the disk below has room for the data that an operation is about to add. So a full disk gives the writer
-// ENOSPC, and never a commit that cannot finish.
+// Decides whether the disk below has room for the data that an operation is about to add, and whether it may take that room. So a full disk
+// gives the writer ENOSPC, and never a commit that cannot finish.
 //
 // Threads: every function from any thread. May wait for a commit: call it without locks and outside of the gate.
 #pragma once
@@ -7,10 +7,13 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <utility>
 
 #include "base/backing.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "fs/transactions/data_limit.h"
 #include "fs/transactions/lock_order.h"
 
 namespace dedupfs {
@@ -21,8 +24,14 @@ class SpaceGuard {
   // it can. Then the free space on the disk is a better answer. Its errors do not matter here.
   SpaceGuard(BackingFolder& folder, std::function<std::uint64_t()> pending_bytes, std::function<void()> settle);
 
+  // A further limit on what is written. Call it before the first request.
+  void limit_writes(DataLimit::Keeper keeper) { limit_.emplace(std::move(keeper), pending_bytes_, settle_); }
+  std::size_t waiting_writers() { return limit_ ? limit_->waiting() : 0; }
+
   // kNoSpace if `bytes` of file data might not fit beside the reserve.
   Result<void> admit_data(std::uint64_t bytes);
+  // The same for data that comes now. Waits for the further limit, as DataLimit says.
+  Result<void> admit_write(std::uint64_t bytes, const std::function<bool()>& cancelled);
   // The same for names and attributes, which may use half of the reserve. Deletions do not call it.
   Result<void> admit_metadata();
 
@@ -54,6 +63,7 @@ class SpaceGuard {
   BackingFolder& folder_;
   const std::function<std::uint64_t()> pending_bytes_;
   const std::function<void()> settle_;
+  std::optional<DataLimit> limit_;
 
   Mutex mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::leaves);
   Seen known_ DEDUPFS_GUARDED_BY(mutex_);

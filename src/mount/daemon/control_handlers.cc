@@ -91,6 +91,7 @@ Result<nlohmann::json> run_snapshot_request(FuseMount& mount, DiffPages& pages, 
       break;
     case SnapshotRequest::Action::kRelease: DEDUPFS_TRY(filesystem.release_snapshot(request.name)); break;
     case SnapshotRequest::Action::kRollBack: {
+      DEDUPFS_TRY(filesystem.check_no_writer_waits());
       const auto roll_back = [&] {
         const QuiesceGate::Closure alone(mount.requests());
         return filesystem.roll_back(request.name);

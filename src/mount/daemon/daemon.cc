@@ -37,6 +37,7 @@
 #include "mount/daemon/public_questions.h"
 #include "mount/daemon/remount.h"
 #include "mount/daemon/transfer_jobs.h"
+#include "mount/daemon/unshipped_limit.h"
 #include "mount/fuse/fuse_mount.h"
 #include "mount/fuse/fuse_session.h"
 #include "mount/options/memory_limits.h"
@@ -192,6 +193,12 @@ void raise_read_ahead(const std::string& device, std::uint64_t bytes) {
   if (!file) spdlog::debug("the option readahead has no effect: only root may change it");
 }
 
+// 0: no limit.
+std::uint64_t most_unshipped(const MountRequest& request) {
+  if (request.in_bucket || request.options.read_only) return 0;
+  return request.options.remote_unshipped_bytes.value_or(request.options.remote_cache_bytes);
+}
+
 // Null: the volume has no bucket, or does not write there. What others say of a bucket is not believed.
 Result<std::unique_ptr<BackgroundShipper>> start_shipper(Filesystem& filesystem, const MountRequest& request) {
   if (request.options.read_only || request.options.foreign) return std::unique_ptr<BackgroundShipper>();
@@ -200,14 +207,18 @@ Result<std::unique_ptr<BackgroundShipper>> start_shipper(Filesystem& filesystem,
                                {.lag = request.options.remote_lag,
                                 .grace = std::chrono::hours(request.options.remote_grace_hours),
                                 .cache_bytes = request.options.remote_cache_bytes,
+                                .most_lacking_bytes = most_unshipped(request),
                                 .parallel = {.requests = static_cast<std::size_t>(request.options.remote_parallel),
                                              .memory = memory_limits().shipping},
                                 .when_fenced = [&filesystem](const Error& fenced) { filesystem.end_changes(fenced); }});
   const bool is_remote = request.options.durability == Durability::kRemote;
-  if ((is_remote || request.options.remote_cache_bytes != 0) && shipper && *shipper == nullptr)
-    return invalid_argument(
-        fmt::format("-o {0}: {1} has no bucket that it writes to: dedupfs-remote attach {1} s3://... gives it one",
-                    is_remote ? "durability=remote" : "remote_cache", request.volume.string()));
+  const bool has_cache = request.options.remote_cache_bytes != 0;
+  if ((is_remote || has_cache || most_unshipped(request) != 0) && shipper && *shipper == nullptr)
+    return invalid_argument(fmt::format(
+        "-o {0}: {1} has no bucket that it writes to: dedupfs-remote attach {1} s3://... gives it one",
+        is_remote ? "durability=remote" : (has_cache ? "remote_cache" : "remote_unshipped"), request.volume.string()));
+  if (most_unshipped(request) != 0 && shipper && *shipper)
+    limit_unshipped(filesystem, **shipper, memory_limits().fuse_threads);
   return shipper;
 }
 
@@ -287,7 +298,9 @@ Result<void> serve(FuseMount& mount, const MountRequest& request, Startup& start
   DEDUPFS_ASSIGN(const std::unique_ptr<FuseSession> session,
                  FuseSession::mount(mount, request.mountpoint, request.volume.string()));
   const SignalThread signals(request.mountpoint, *session, signalled);
-  return session->run(memory_limits().fuse_threads);
+  // Those who wait until data is shipped keep nobody else from being served.
+  const unsigned threads = memory_limits().fuse_threads;
+  return session->run(most_unshipped(request) != 0 ? 2 * threads : threads);
 }
 
 // Commits, ships, writes the last checkpoint, and closes the volume. Clients that wait for the unmount get a report of each step. The next
@@ -295,6 +308,7 @@ Result<void> serve(FuseMount& mount, const MountRequest& request, Startup& start
 Result<void> close_volume(std::unique_ptr<Filesystem> filesystem, std::unique_ptr<BackgroundShipper> shipper,
                           const Control& control, const Path& volume, Supervision& supervision,
                           std::optional<Closing::Clock::time_point> signalled) {
+  filesystem->give_up_waiting();  // also a stream that is received
   control.end_requests();
   supervision.closing("unmounting: waiting for the last commit");
   const auto report = [&](const std::string& progress) {

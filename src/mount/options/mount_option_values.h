@@ -57,6 +57,8 @@ struct MountOptions {
   std::chrono::seconds remote_lag{60};  // 0: only when somebody asks, and at the unmount
   // Of a volume in a bucket: memory for its blocks, 0: chosen for the machine. Of one that is shipped: disk for its containers, 0: all stay.
   std::uint64_t remote_cache_bytes = 0;
+  std::optional<std::uint64_t>
+      remote_unshipped_bytes;             // before writers wait; absent: as remote_cache_bytes, 0: no limit
   std::chrono::seconds remote_follow{0};  // between looks for a newer state of a volume in a bucket; 0: never
   std::uint64_t remote_parallel = 4;      // requests to a bucket at once
   std::uint64_t remote_grace_hours = 24;  // until what a head has dropped is deleted

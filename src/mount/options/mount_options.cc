@@ -62,6 +62,22 @@ OwnOption size_option(std::string_view name, std::uint64_t MountOptions::*field,
           [=](const MountOptions& options) { return format_size(options.*field); }, shown_value};
 }
 
+// 0, or a size of at least `least`. Absent: it depends on other options.
+OwnOption size_or_none_option(std::string_view name, std::optional<std::uint64_t> MountOptions::*field,
+                              std::uint64_t least, std::uint64_t most, std::string_view help) {
+  return {name, help,
+          [=](MountOptions& options, std::string_view option, std::string_view value) -> Result<void> {
+            if (value == "0") {
+              options.*field = 0;
+              return {};
+            }
+            DEDUPFS_ASSIGN(options.*field, size_between(option, value, least, most));
+            return {};
+          },
+          [=](const MountOptions& options) { return options.*field ? format_size(*(options.*field)) : std::string(); },
+          "SIZE"};
+}
+
 OwnOption number_option(std::string_view name, std::uint64_t MountOptions::*field, std::uint64_t least,
                         std::uint64_t most, std::string_view help, std::string_view shown_value = {}) {
   return {name, help,
@@ -172,6 +188,9 @@ const std::vector<OwnOption>& own_options() {
                   "what a volume that is shipped to a bucket may keep of its content on this disk (default: all); of a "
                   "volume in a bucket: memory for its blocks (default: as for cache)",
                   "SIZE"),
+      size_or_none_option("remote_unshipped", &MountOptions::remote_unshipped_bytes, 16 * kMiB, 1024 * kGiB,
+                          "what the bucket of the volume may lack of its content before writers wait (default: as "
+                          "remote_cache); 0: no limit"),
       seconds_option("remote_follow", &MountOptions::remote_follow, 0, 7 * 24 * 3600,
                      "of a volume in a bucket: seconds between looks for a newer state; 0: that of the mount is kept"),
       number_option(

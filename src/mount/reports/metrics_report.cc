@@ -55,6 +55,8 @@ constexpr Metric kLastScrub[] = {
 
 constexpr Metric kOfRemote[] = {
     {"dedupfs_remote_lacking_bytes", "lacking_bytes", "Bytes of containers that the bucket has not got."},
+    {"dedupfs_remote_most_lacking_bytes", "most_lacking_bytes", "How many of them there may be before writers wait."},
+    {"dedupfs_remote_waiting_writers", "waiting_writers", "Writers that wait until the bucket has more of them."},
     {"dedupfs_remote_evicted_containers", "evicted_containers", "Containers of which most is in the bucket only."},
     {"dedupfs_remote_shipped_timestamp_seconds", "captured_unix_seconds", "Of when the state is that the bucket has."},
 };
@@ -257,6 +259,8 @@ std::string metrics_text(const nlohmann::json& statistics, const MetricsContext&
     text.add_all("counter", kCountersOfRemote, remote);
     text.add("gauge", {"dedupfs_remote_fenced", "", "Whether another machine writes to the bucket."},
              remote.at("role") == "fenced");
+    text.add("gauge", {"dedupfs_remote_writers_refused", "", "Whether new data is refused until the bucket has more."},
+             remote.at("writers_refused").get<bool>());
   }
   const nlohmann::json quotas = statistics.value("quotas", nlohmann::json::array());
   for (const Metric& metric : kOfQuotas) text.add_each_quota(metric, quotas);

@@ -34,6 +34,10 @@ nlohmann::json replication_json(const BackgroundShipper::Status& status, std::ch
       {"epoch", status.epoch},
       {"head", status.sequence},
       {"lacking_bytes", status.lacking_bytes},
+      {"most_lacking_bytes",
+       status.most_lacking_bytes != 0 ? nlohmann::json(status.most_lacking_bytes) : nlohmann::json()},
+      {"waiting_writers", status.waiting_writers},
+      {"writers_refused", status.are_writers_refused},
       {"evicted_containers", status.evicted.containers},
       {"cached_bytes", status.evicted.cached_bytes},
       {"fetched_bytes", status.evicted.fetched_bytes},
@@ -62,8 +66,15 @@ std::string replication_screen(const nlohmann::json& json) {
   const auto& lag = json.at("lag_seconds");
   text += lag.is_null() ? std::string(" got nothing in this mount yet")
                         : fmt::format(" has all of {} seconds ago", lag.get<std::uint64_t>());
-  if (const auto lacking = json.at("lacking_bytes").get<std::uint64_t>(); lacking != 0)
+  if (const auto lacking = json.at("lacking_bytes").get<std::uint64_t>(); lacking != 0) {
+    const auto& most = json.at("most_lacking_bytes");
     text += fmt::format(", and lacks {} of content", human_size(lacking));
+    if (!most.is_null()) text += fmt::format(" ({} at most)", human_size(most.get<std::uint64_t>()));
+  }
+  if (json.at("writers_refused").get<bool>())
+    text += "; there is no room for new data until more is there";
+  else if (const auto writers = json.at("waiting_writers").get<std::uint64_t>(); writers != 0)
+    text += fmt::format("; {} {} until more is there", writers, writers == 1 ? "writer waits" : "writers wait");
   if (const auto evicted = json.at("evicted_containers").get<std::uint64_t>(); evicted != 0)
     text += fmt::format("; {} containers are only there", evicted);
   if (json.at("running").get<bool>()) text += "; shipping now";

@@ -1,8 +1,10 @@
 #include "replica/background/background_shipper.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/guarded.h"
@@ -18,6 +20,8 @@ namespace {
 
 // Containers that may be open, or not synced, when a volume is captured: behind them all are sealed.
 constexpr std::uint32_t kMostOpen = 32;
+constexpr std::uint32_t kMostLookedAt = 4096;
+constexpr std::chrono::hours kBetweenLogs{1};
 
 }  // namespace
 
@@ -51,6 +55,11 @@ BackgroundShipper::BackgroundShipper(Volume& volume, Commit commit, Settings set
     status_.where = record_.where;
     status_.epoch = record_.position.epoch;
     if (record_.position.head) status_.sequence = record_.position.head->sequence;
+    status_.most_lacking_bytes = settings_.most_lacking_bytes;
+    there_ = record_.containers.value_or(ShippedContainers());
+    counted_ =
+        record_.containers.value_or(ShippedContainers{.first = volume_.containers().next_container(), .bytes = {}});
+    if (settings_.most_lacking_bytes == 0) record_.containers.reset();  // it is not kept up to date
   }
   thread_ = std::thread([this] {
     lower_priority_of_this_thread();
@@ -79,10 +88,11 @@ void BackgroundShipper::run() {
       mutex_.assert_held();
       return stopping_ || is_asked_;
     };
-    if (settings_.lag.count() == 0)
+    const auto pause = wants_room_ ? settings_.retry : settings_.lag;
+    if (pause.count() == 0)
       wakeup_.wait(mutex_, is_wanted);
     else
-      (void)wakeup_.wait_for(mutex_, settings_.lag, is_wanted);
+      (void)wakeup_.wait_for(mutex_, pause, is_wanted);
     if (stopping_) return;
     if (status_.is_fenced && !is_asked_) continue;
     is_asked_ = false;
@@ -136,6 +146,7 @@ Result<Shipper::Shipped> BackgroundShipper::ship(const GoOn& go_on) {
   {
     const MutexLock lock(mutex_);
     status_.is_shipping = true;
+    has_put_ = false;
     this_try = ++begun_tries_;
     this_grace_ = std::exchange(asked_grace_, std::nullopt);  // asked later, it is of a later try
   }
@@ -177,6 +188,7 @@ Result<void> BackgroundShipper::open_shipper() {
   const auto when_put = [this](std::uint64_t bytes) {
     const MutexLock lock(mutex_);
     status_.shipped_bytes += bytes;
+    has_put_ = true;
   };
   shipper_ = std::make_unique<Shipper>(*bucket_, record_.position,
                                        Shipper::Settings{.volume = record_.volume,
@@ -194,22 +206,33 @@ Result<Shipper::Shipped> BackgroundShipper::capture_and_ship() {
   const std::uint32_t next_container = volume_.containers().next_container();
   DEDUPFS_ASSIGN(auto captured, capture(volume_));
   DEDUPFS_ASSIGN(const Shipper::Shipped shipped, shipper_->ship(*captured));
-  const std::uint32_t first_lacking = next_container > kMostOpen ? next_container - kMostOpen : 1;
-  std::uint64_t bytes_there = 0;
-  const std::string first_path = std::string(kContainersDirectory) + '/' + container_name(first_lacking);
-  for (const CapturedFile& file : captured->files())
-    if (file.path.starts_with(kContainersDirectory) && file.path >= first_path) bytes_there += file.bytes;
-  captured.reset();  // what it keeps may go
-  {
-    const MutexLock lock(mutex_);
-    status_.captured = now;
-    status_.shipped = shipped;
-    status_.sequence = shipped.sequence;
-    first_lacking_ = first_lacking;
-    bytes_there_ = bytes_there;
+  ShippedContainers there{.first = next_container > kMostOpen ? next_container - kMostOpen : 1, .bytes = {}};
+  const std::string prefix = std::string(kContainersDirectory) + '/';
+  const std::string first_path = prefix + container_name(there.first);
+  for (const CapturedFile& file : captured->files()) {
+    if (!file.path.starts_with(prefix) || file.path < first_path) continue;
+    if (const auto number = parse_container_name(file.path.substr(prefix.size()))) there.bytes[*number] = file.bytes;
   }
+  captured.reset();  // what it keeps may go
+  note_shipped(shipped, now, std::move(there));
   collect();
   return shipped;
+}
+
+void BackgroundShipper::note_shipped(const Shipper::Shipped& shipped, std::chrono::system_clock::time_point captured,
+                                     ShippedContainers containers) {
+  if (settings_.most_lacking_bytes != 0 && record_.containers != containers) {
+    record_.position = shipper_->position();
+    record_.containers = containers;
+    if (const auto saved = save_remote_record(*on_disk_, record_); !saved)
+      spdlog::warn("the next mount will not know what the bucket has: {}", saved.error().message());
+  }
+  const MutexLock lock(mutex_);
+  status_.captured = captured;
+  status_.shipped = shipped;
+  status_.sequence = shipped.sequence;
+  there_ = containers;
+  counted_ = std::move(containers);
 }
 
 void BackgroundShipper::collect() {
@@ -242,11 +265,14 @@ void BackgroundShipper::note(const Result<Shipper::Shipped>& shipped, std::uint6
     if (shipped) {
       if (status_.failure) spdlog::info("the volume is shipped to {} again", status_.where.address);
       status_.failure.reset();
+      wants_room_ = false;
+      note_room();
       return;
     }
     if (shipped.error().code() == ErrorCode::kInterrupted) return;
     if (shipped.error().code() == kFenced) {
       found_fence = !std::exchange(status_.is_fenced, true);
+      wants_room_ = false;
     } else if (!status_.failure) {
       spdlog::warn("the volume is not shipped, and this is tried again: {}", shipped.error().message());
     }
@@ -255,23 +281,111 @@ void BackgroundShipper::note(const Result<Shipper::Shipped>& shipped, std::uint6
   if (found_fence) settings_.when_fenced(shipped.error());
 }
 
-std::uint64_t BackgroundShipper::lacking_bytes() const {
-  std::uint32_t first = 0;
-  std::uint64_t there = 0;
+// ---------------------------------------------------------------- what is lacking
+
+std::uint64_t BackgroundShipper::lacking_bytes(const ShippedContainers& there) const {
+  const auto folder = on_disk_->open_folder(kContainersDirectory);
+  if (!folder) return 0;
+  std::uint64_t lacking = 0;
+  for (const std::uint32_t number : numbers_from(there.first)) {
+    const auto found = there.bytes.find(number);
+    const std::uint64_t shipped = found == there.bytes.end() ? 0 : found->second;
+    const std::uint64_t bytes = container_bytes(**folder, number);
+    lacking += bytes - std::min(bytes, shipped);
+  }
+  const MutexLock lock(sizes_);
+  full_sizes_.erase(full_sizes_.begin(), full_sizes_.lower_bound(there.first));
+  return lacking;
+}
+
+// Also of some that are gone: to look at each costs less than to list all.
+std::vector<std::uint32_t> BackgroundShipper::numbers_from(std::uint32_t first) const {
+  const std::uint32_t end = std::max(first, volume_.containers().next_container());
+  if (end - first > kMostLookedAt)
+    return volume_.containers().numbers_from(first).value_or(std::vector<std::uint32_t>());
+  std::vector<std::uint32_t> numbers(end - first);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+// 0 if it is gone.
+std::uint64_t BackgroundShipper::container_bytes(BackingFolder& folder, std::uint32_t number) const {
+  const bool may_grow = volume_.containers().next_container() - number <= kMostOpen;
+  const std::string name = container_name(number);
+  if (!may_grow) {
+    const auto status = folder.status(name);
+    if (!status || status->type != Backing::Type::kFile) return 0;
+    const MutexLock lock(sizes_);
+    if (const auto known = full_sizes_.find(number); known != full_sizes_.end()) return known->second;
+  }
+  const auto file = folder.open(name, Backing::Mode::kRead);
+  const std::uint64_t bytes = file ? (*file)->size().value_or(0) : 0;
+  if (!may_grow && bytes != 0) {
+    const MutexLock lock(sizes_);
+    full_sizes_[number] = bytes;
+  }
+  return bytes;
+}
+
+BackgroundShipper::Room BackgroundShipper::room() {
+  ShippedContainers counted;
   {
     const MutexLock lock(mutex_);
-    first = first_lacking_;
-    there = bytes_there_;
+    counted = counted_;
   }
-  const auto numbers = volume_.containers().numbers_from(first);
-  const auto folder = on_disk_->open_folder(kContainersDirectory);
-  if (!numbers || !folder) return 0;
-  std::uint64_t bytes = 0;
-  for (const std::uint32_t number : *numbers) {
-    const auto file = (*folder)->open(container_name(number), Backing::Mode::kRead);
-    if (file) bytes += (*file)->size().value_or(0);
+  const std::uint64_t lacking = lacking_bytes(counted);
+  if (lacking >= settings_.most_lacking_bytes / 2) want_room();
+  const MutexLock lock(mutex_);
+  const bool store_takes_it = !status_.failure || (status_.is_shipping && has_put_);
+  const Room room{.bytes = settings_.most_lacking_bytes - std::min(settings_.most_lacking_bytes, lacking),
+                  .is_making_more = !stopping_ && !status_.is_fenced && store_takes_it};
+  if (room.bytes >= settings_.most_lacking_bytes / 2) note_room();
+  return room;
+}
+
+void BackgroundShipper::want_room() {
+  {
+    const MutexLock lock(mutex_);
+    if (wants_room_ || status_.is_fenced) return;
+    wants_room_ = true;
+    is_asked_ = true;
   }
-  return bytes - std::min(bytes, there);
+  wakeup_.notify_all();
+}
+
+void BackgroundShipper::note_waiting(bool begins) {
+  const MutexLock lock(mutex_);
+  if (!begins) {
+    --status_.waiting_writers;
+    return;
+  }
+  ++status_.waiting_writers;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_wait_log_) return;
+  next_wait_log_ = now + kBetweenLogs;
+  spdlog::info("writers wait: {} of the volume are not shipped to {} yet, which is as much as remote_unshipped allows",
+               human_size(settings_.most_lacking_bytes), status_.where.address);
+}
+
+Error BackgroundShipper::refuse() {
+  const MutexLock lock(mutex_);
+  if (status_.is_fenced) return {ErrorCode::kReadOnly, status_.failure.value_or("the volume is not shipped any more")};
+  const Error refused(
+      ErrorCode::kNoSpace,
+      fmt::format("{} of the volume are not shipped to {} yet, which is as much as remote_unshipped allows{}",
+                  human_size(settings_.most_lacking_bytes), status_.where.address,
+                  status_.failure ? ": " + *status_.failure : std::string()));
+  if (!std::exchange(status_.are_writers_refused, true))
+    spdlog::error(
+        "{}; nothing new can be written until the store takes it: this is tried again and again. What is there can be "
+        "read and "
+        "deleted. A mount with a larger remote_unshipped takes more",
+        refused.message());
+  return refused;
+}
+
+void BackgroundShipper::note_room() {
+  if (std::exchange(status_.are_writers_refused, false)) spdlog::info("there is room for new data again");
 }
 
 std::string BackgroundShipper::address() const {
@@ -285,10 +399,16 @@ std::uint64_t BackgroundShipper::shipped_bytes() const {
 }
 
 BackgroundShipper::Status BackgroundShipper::status() const {
-  const std::uint64_t lacking = lacking_bytes();
+  ShippedContainers there;
+  {
+    const MutexLock lock(mutex_);
+    there = there_;
+  }
+  const std::uint64_t lacking = lacking_bytes(there);
   const MutexLock lock(mutex_);
   Status status = status_;
   status.lacking_bytes = lacking;
+  if (lacking < status.most_lacking_bytes / 2) status.are_writers_refused = false;
   if (evicted_) status.evicted = evicted_->status();
   return status;
 }

@@ -10,10 +10,12 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/go_on.h"
 #include "base/mutex.h"
@@ -33,6 +35,9 @@ class BackgroundShipper {
     std::chrono::milliseconds between_collections = std::chrono::hours(1);
     // What containers may take on this machine: others are evicted when the bucket has them. 0: all stay.
     std::uint64_t cache_bytes = 0;
+    // What of containers may be lacking in the bucket before writers wait. 0: no limit.
+    std::uint64_t most_lacking_bytes = 0;
+    std::chrono::milliseconds retry = std::chrono::seconds(5);  // after a failure, while room is wanted
     Parallel parallel;
     OpenBucket open = open_bucket;
     // Another machine writes there. Called once, on the thread that found it.
@@ -48,6 +53,9 @@ class BackgroundShipper {
     std::optional<std::chrono::system_clock::time_point> captured;
     std::optional<Shipper::Shipped> shipped;  // what the last ship that succeeded had to do
     std::uint64_t lacking_bytes = 0;          // of containers, which the bucket has not got
+    std::uint64_t most_lacking_bytes = 0;     // as in Settings
+    std::uint64_t waiting_writers = 0;        // until less is lacking
+    bool are_writers_refused = false;         // they have waited in vain
     std::uint64_t shipped_bytes = 0;          // in this mount
     EvictedContainers::Status evicted;        // containers of which most is in the bucket only
     std::uint64_t tries = 0;                  // that have ended, well or not
@@ -70,6 +78,21 @@ class BackgroundShipper {
   // Returns when the bucket has what was durable in the volume before the call. Those who wait share a ship. The error of the first try
   // that began after the call; kInterrupted if the thread ends; at once if the volume is fenced.
   Result<void> await_shipped();
+
+  // ---- the limit on what is lacking. Whoever lets writers wait for it asks, and tells.
+  struct Room {
+    std::uint64_t bytes = 0;      // that may be stored
+    bool is_making_more = false;  // it ships, or is about to, and the store takes it
+  };
+  // What was there at the start does not count if it is not known what the bucket has of it. From half of the limit on, it ships at once.
+  // Costs a system call for each container that may be lacking.
+  Room room();
+  // Ships at once, and after a failure soon again, until it succeeds.
+  void want_room();
+  void note_waiting(bool begins);
+  // A writer gets no room: what to tell him. It is logged until there is room again. kReadOnly if the volume is fenced, otherwise kNoSpace.
+  Error refuse();
+
   // Ends the thread, and what it is shipping. ship_now() still works.
   void stop();
   Status status() const;
@@ -89,7 +112,12 @@ class BackgroundShipper {
   Result<void> go_on() DEDUPFS_EXCLUDES(asking_);  // as who ships now says, on each thread that works for him
   void evict_surplus() DEDUPFS_REQUIRES(shipping_);
   void note(const Result<Shipper::Shipped>& shipped, std::uint64_t this_try) DEDUPFS_EXCLUDES(mutex_);
-  std::uint64_t lacking_bytes() const DEDUPFS_EXCLUDES(mutex_);
+  void note_shipped(const Shipper::Shipped& shipped, std::chrono::system_clock::time_point captured,
+                    ShippedContainers containers) DEDUPFS_REQUIRES(shipping_) DEDUPFS_EXCLUDES(mutex_);
+  void note_room() DEDUPFS_REQUIRES(mutex_);
+  std::uint64_t lacking_bytes(const ShippedContainers& there) const DEDUPFS_EXCLUDES(mutex_, sizes_);
+  std::vector<std::uint32_t> numbers_from(std::uint32_t first) const;
+  std::uint64_t container_bytes(BackingFolder& folder, std::uint32_t number) const DEDUPFS_EXCLUDES(sizes_);
 
   Volume& volume_;
   const Commit commit_;
@@ -116,11 +144,16 @@ class BackgroundShipper {
   std::uint64_t failed_try_ DEDUPFS_GUARDED_BY(mutex_) = 0;      // the last that did not
   std::optional<Error> try_failure_ DEDUPFS_GUARDED_BY(mutex_);  // of it
   Status status_ DEDUPFS_GUARDED_BY(mutex_);
-  // What the bucket has of containers from the first on that was not full then.
-  std::uint32_t first_lacking_ DEDUPFS_GUARDED_BY(mutex_) = 1;
-  std::uint64_t bytes_there_ DEDUPFS_GUARDED_BY(mutex_) = 0;
-  ConditionVariable wakeup_;     // stopping_ changes with mutex_
-  ConditionVariable try_ended_;  // of those who wait in await_shipped()
+  ShippedContainers there_ DEDUPFS_GUARDED_BY(mutex_);    // nothing, as long as that is not known
+  ShippedContainers counted_ DEDUPFS_GUARDED_BY(mutex_);  // the same, but then all that was here at the start
+  std::chrono::steady_clock::time_point next_wait_log_ DEDUPFS_GUARDED_BY(mutex_){};
+  bool wants_room_ DEDUPFS_GUARDED_BY(mutex_) = false;
+  bool has_put_ DEDUPFS_GUARDED_BY(mutex_) = false;  // the try that runs: something, so the store answers
+  mutable Mutex sizes_ DEDUPFS_ACQUIRED_AFTER(mutex_);
+  mutable std::map<std::uint32_t, std::uint64_t> full_sizes_
+      DEDUPFS_GUARDED_BY(sizes_);  // of containers that do not grow
+  ConditionVariable wakeup_;       // stopping_ changes with mutex_
+  ConditionVariable try_ended_;    // of those who wait in await_shipped()
   std::thread thread_;
 };
 

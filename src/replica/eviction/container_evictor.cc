@@ -17,9 +17,6 @@ namespace dedupfs {
 namespace {
 
 constexpr std::uint64_t kBlocksPart = 4;
-// Of each container the beginning and the end stay: its header, and where a reader of an encrypted one begins.
-constexpr std::uint64_t kKeptBegin = 4 << 10;
-constexpr std::uint64_t kKeptEnd = 64 << 10;
 // The next ship waits for a round.
 constexpr std::uint64_t kMostInARound = 64;
 

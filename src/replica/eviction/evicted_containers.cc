@@ -12,7 +12,6 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::string_view kRecordEnding = ".map";
 constexpr std::string_view kTemporaryEnding = ".new";  // of what a crash may leave
 constexpr std::string_view kProbe = "probe.new";
 constexpr std::uint64_t kBlockBytes = 1 << 20;
@@ -20,10 +19,6 @@ constexpr std::uint64_t kBlockBytes = 1 << 20;
 constexpr std::uint64_t kMemoryBytes = 32 << 20;
 // Who reads no more looks at headers, and needs nothing of what is in a container.
 constexpr std::uint64_t kLookBytes = 4 << 10;
-
-std::string record_name(std::string_view name) {
-  return std::string(name).append(kRecordEnding);
-}
 
 std::string path_in_volume(std::string_view name) {
   return std::string(kContainersDirectory).append("/").append(name);
@@ -48,14 +43,6 @@ void FetchFailure::note(const Error& error) {
 Result<void> FetchFailure::check() const {
   const MutexLock lock(mutex_);
   return first_ ? Result<void>(*first_) : Result<void>();
-}
-
-Result<void> make_evicted(BackingFolder& evicted, const std::string& name, const RemoteFile& file) {
-  DEDUPFS_TRY(replace_file(evicted, record_name(name), bytes_of(encode_evicted_record({.file = file, .kept = {}}))));
-  DEDUPFS_ASSIGN(const auto made,
-                 evicted.open(name, Backing::Mode::kCreate));  // synced with the next record, or by the caller
-  DEDUPFS_TRY(made->truncate(file.bytes()));
-  return made->datasync();
 }
 
 Result<void> EvictedContainers::look(std::shared_ptr<BackingFolder> containers) {
@@ -84,7 +71,7 @@ Result<void> EvictedContainers::find_evicted() {
   DEDUPFS_TRY(require_same_owner(*volume_, **folder));
   DEDUPFS_ASSIGN(const auto names, (*folder)->list());
   for (const std::string& name : names)
-    if (!name.ends_with(kRecordEnding) && !name.ends_with(kTemporaryEnding)) evicted_[name];
+    if (!name.ends_with(kEvictedRecordEnding) && !name.ends_with(kTemporaryEnding)) evicted_[name];
   folder_ = std::move(*folder);
   return {};
 }
@@ -134,7 +121,7 @@ Result<void> EvictedContainers::unlink(std::string_view name) {
     evicted_.erase(found);
     forget_blocks(name);
   }
-  return folder->unlink(record_name(name));
+  return folder->unlink(evicted_record_name(name));
 }
 
 // ---------------------------------------------------------------- reading
@@ -164,7 +151,7 @@ Result<EvictedContainers::EvictedPtr> EvictedContainers::load(const std::string&
     if (const auto found = evicted_.find(name); found != evicted_.end())
       if (auto loaded = found->second.lock()) return loaded;
   }
-  const std::string in_folder = record_name(name);
+  const std::string in_folder = evicted_record_name(name);
   DEDUPFS_ASSIGN(const std::string bytes, read_file(*folder, in_folder, kMaxEvictedRecordBytes));
   auto record = decode_evicted_record(bytes_of(bytes));
   if (!record) return record.error().with((folder->path() / in_folder).string());
@@ -372,7 +359,7 @@ Result<void> EvictedContainers::recall_now(const std::string& name) {
   }
   DEDUPFS_TRY(containers->sync());
   DEDUPFS_TRY(folder->sync());
-  return folder->unlink(record_name(name));
+  return folder->unlink(evicted_record_name(name));
 }
 
 void EvictedContainers::forget_blocks(std::string_view name) {
@@ -408,7 +395,7 @@ Result<void> EvictedContainers::begin_caching(std::uint64_t max_bytes) {
   DEDUPFS_ASSIGN(const auto in_folder, folder->list());
   for (const std::string& name : in_folder) {  // what a crash left between the steps of remove() or evict()
     const bool has_no_file =
-        name.ends_with(kRecordEnding) && !contains(name.substr(0, name.size() - kRecordEnding.size()));
+        name.ends_with(kEvictedRecordEnding) && !contains(name.substr(0, name.size() - kEvictedRecordEnding.size()));
     if (has_no_file || name.ends_with(kTemporaryEnding)) DEDUPFS_TRY(folder->unlink(name));
   }
   DEDUPFS_TRY(probe_disk(*folder));
@@ -457,7 +444,7 @@ Result<void> EvictedContainers::evict(const std::string& name, const EvictedReco
 Result<void> EvictedContainers::evict_now(const std::string& name, const EvictedRecord& record) {
   DEDUPFS_ASSIGN(const auto folder, folder_to_write());
   const auto containers = containers_folder();
-  DEDUPFS_TRY(replace_file(*folder, record_name(name), bytes_of(encode_evicted_record(record))));
+  DEDUPFS_TRY(replace_file(*folder, evicted_record_name(name), bytes_of(encode_evicted_record(record))));
   {
     const WriterLock lock(places_);
     DEDUPFS_TRY(containers->rename(name, *folder, name));

@@ -36,9 +36,6 @@
 
 namespace dedupfs {
 
-// Makes an evicted container of which nothing is on this machine. `evicted`: the folder of a volume that nobody has open.
-Result<void> make_evicted(BackingFolder& evicted, const std::string& name, const RemoteFile& file);
-
 // Remembers that the bucket did not give something for a reason that may pass: it did not answer, or refused the keys. For those who must not
 // take that for damage.
 class FetchFailure {

@@ -31,6 +31,10 @@ bool decode_ranges(Decoder& decoder, std::uint64_t file_bytes, std::vector<FileR
 
 }  // namespace
 
+std::string evicted_record_name(std::string_view container) {
+  return std::string(container).append(kEvictedRecordEnding);
+}
+
 std::string encode_evicted_record(const EvictedRecord& record) {
   std::string bytes;
   Encoder encoder(bytes);

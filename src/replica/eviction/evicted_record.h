@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -29,6 +30,14 @@ struct EvictedRecord {
 
   bool operator==(const EvictedRecord&) const = default;
 };
+
+// Of each container the beginning and the end stay: its header, and where a reader of an encrypted one begins.
+inline constexpr std::uint64_t kKeptBegin = 4 << 10;
+inline constexpr std::uint64_t kKeptEnd = 64 << 10;
+
+// Of its file, beside that of the container.
+inline constexpr std::string_view kEvictedRecordEnding = ".map";
+std::string evicted_record_name(std::string_view container);
 
 inline constexpr std::uint64_t kMaxEvictedRecordBytes = 4 << 20;
 

@@ -46,6 +46,30 @@ TEST(Files, CopyRangeClonesUpToTheEndOfTheSource) {
   EXPECT_EQ(fs.content(from), content + content.substr(0, 1000));
 }
 
+TEST(Files, AFurtherLimitIsOnWhatIsWritten) {
+  TestFilesystem fs;
+  const InodeNumber file = fs.make_file(kRootInode, "f", "text");
+  fs->limit_writes({.look = [] { return DataLimit::Seen{}; },
+                    .want_room = [] {},
+                    .when_waiting = [](bool) {},
+                    .refuse =
+                        [] {
+                          return Error{ErrorCode::kNoSpace, "no room elsewhere"};
+                        },
+                    .longest_wait = {}});
+
+  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, fs->write(file, 0, bytes_of("x"), {}, nullptr)));
+
+  EXPECT_EQ(fs.content(file), "text");
+  EXPECT_TRUE(ok(fs->allocate(file, 0, 1 << 20, Filesystem::AllocateMode::kExtend))) << "nothing is stored for it";
+  const InodeNumber copy = fs.make_file(kRootInode, "copy");
+  EXPECT_TRUE(ok(fs->copy_range(file, 0, copy, 0, 4)));
+  EXPECT_TRUE(ok(fs->unlink(kRootInode, "f")));
+  EXPECT_TRUE(ok(fs->sync()));
+  fs->end_changes(Error{ErrorCode::kReadOnly, "enough"});
+  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, fs->write(copy, 0, bytes_of("x"), {}, nullptr)));
+}
+
 TEST(Files, DirectoriesAndDevicesAreNotFiles) {
   TestFilesystem fs;
   const InodeNumber fifo = value_of(fs->make_node(kRootInode, "fifo", S_IFIFO | 0600, 0, {})).inode;

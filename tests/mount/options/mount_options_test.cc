@@ -73,6 +73,19 @@ TEST(MountOptions, ReadsWhenAndHowMuchIsSettled) {
     EXPECT_EQ(format_own_options(parsed(list)), list);
 }
 
+TEST(MountOptions, ReadsWhatABucketMayLack) {
+  EXPECT_EQ(parsed("remote_cache=1g").remote_unshipped_bytes, std::nullopt);
+  EXPECT_EQ(parsed("remote_unshipped=16m").remote_unshipped_bytes, 16u << 20);
+  EXPECT_EQ(parsed("remote_unshipped=0").remote_unshipped_bytes, 0u);
+
+  for (const char* wrong :
+       {"remote_unshipped=1m", "remote_unshipped=", "remote_unshipped=-1", "remote_unshipped=2000g"})
+    EXPECT_THAT(error_of(wrong), AllOf(HasSubstr(wrong), HasSubstr("from 16m to 1t"))) << wrong;
+
+  for (const char* list : {"remote_unshipped=0", "remote_cache=1g,remote_unshipped=2g"})
+    EXPECT_EQ(format_own_options(parsed(list)), list);
+}
+
 TEST(MountOptions, AcceptsWhatFstabLinesHold) {
   for (const char* list : {"auto",
                            "noauto",
@@ -138,7 +151,7 @@ TEST(MountOptions, AllThatThereAreAreListedWhereOneLooksForThem) {
 
   for (const std::string name :
        {"cache", "index_mem", "dirty", "commit", "checkpoint", "threads", "readahead", "rewrite", "settle",
-        "settle_cpu", "gather", "direct_io", "log", "key_file", "passphrase_command", "keyring"}) {
+        "settle_cpu", "gather", "remote_unshipped", "direct_io", "log", "key_file", "passphrase_command", "keyring"}) {
     EXPECT_THAT(unknown, HasSubstr(" " + name + "=,")) << "as a word of the list";
     EXPECT_THAT(help, HasSubstr("\n  " + name + "=")) << "as a line of its own";
   }

@@ -48,6 +48,9 @@ TEST(MetricsReport, SaysWhatTheBucketLacksWhereThereIsOne) {
   EXPECT_THAT(metrics_text(statistics, {.volume = "/v", .mountpoint = "/m"}), Not(HasSubstr("dedupfs_remote")));
   BackgroundShipper::Status status;
   status.lacking_bytes = 4321;
+  status.most_lacking_bytes = 5000;
+  status.waiting_writers = 2;
+  status.are_writers_refused = true;
   status.evicted = {.containers = 12, .cached_bytes = 1 << 20, .fetched_bytes = 5 << 20, .fetches = 5};
   status.shipped_bytes = 99;
   status.captured = std::chrono::system_clock::from_time_t(1700000000);
@@ -57,6 +60,9 @@ TEST(MetricsReport, SaysWhatTheBucketLacksWhereThereIsOne) {
 
   const std::string labels = "{volume=\"/v\",mountpoint=\"/m\"} ";
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_lacking_bytes" + labels + "4321\n"));
+  EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_most_lacking_bytes" + labels + "5000\n"));
+  EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_waiting_writers" + labels + "2\n"));
+  EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_writers_refused" + labels + "1\n"));
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_evicted_containers" + labels + "12\n"));
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_fetched_bytes_total" + labels + "5242880\n"));
   EXPECT_THAT(text, HasSubstr("# TYPE dedupfs_remote_fetched_bytes_total counter\n"));

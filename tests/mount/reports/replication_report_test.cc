@@ -9,6 +9,7 @@ namespace dedupfs {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -49,6 +50,26 @@ TEST(ReplicationReport, SaysWhatIsLackingAndWhy) {
   EXPECT_THAT(screen, HasSubstr("lacks 5.00 MiB"));
   EXPECT_THAT(screen, HasSubstr("12 containers are only there"));
   EXPECT_THAT(screen, HasSubstr("the last try failed: the store does not answer"));
+}
+
+TEST(ReplicationReport, SaysWhoWaitsForTheBucket) {
+  BackgroundShipper::Status status = shipped();
+  EXPECT_EQ(replication_json(status, kCaptured).at("most_lacking_bytes"), nullptr);
+  status.lacking_bytes = 5 << 20;
+  status.most_lacking_bytes = 16 << 20;
+  EXPECT_THAT(replication_screen(replication_json(status, kCaptured)),
+              AllOf(HasSubstr("lacks 5.00 MiB of content (16.00 MiB at most)"), Not(HasSubstr("wait"))));
+  status.waiting_writers = 2;
+  EXPECT_THAT(replication_screen(replication_json(status, kCaptured)), HasSubstr("2 writers wait until more is there"));
+  status.waiting_writers = 0;
+  status.are_writers_refused = true;
+
+  const nlohmann::json json = replication_json(status, kCaptured);
+
+  EXPECT_EQ(json.at("most_lacking_bytes"), 16 << 20);
+  EXPECT_EQ(json.at("waiting_writers"), 0);
+  EXPECT_EQ(json.at("writers_refused"), true);
+  EXPECT_THAT(replication_screen(json), HasSubstr("there is no room for new data until more is there"));
 }
 
 TEST(ReplicationReport, ANewMountHasShippedNothing) {

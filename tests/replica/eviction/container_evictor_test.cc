@@ -4,10 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
 #include <optional>
 
 #include "../fake_image.h"
 #include "replica/eviction/evicting_disk.h"
+#include "replica/eviction/make_evicted.h"
 #include "replica/remote_file.h"
 #include "store/reclaimed_volume.h"
 #include "store/rotated_volume.h"
@@ -89,6 +93,38 @@ class ContainerEvictorTest : public testing::TestWithParam<bool> {
       ASSERT_EQ(text_of(bytes->bytes), text_of(chunk));
     }
   }
+  Result<void> try_to_clone_index(const Path& clone_path) {
+    std::filesystem::create_directories(clone_path / "evicted");
+    const auto evicted = folder_at(clone_path / "evicted");
+    const auto replica = load_replica(bucket_).value();
+    DEDUPFS_TRY(remove_other_evicted(*evicted, replica->files));
+    CloneSettings settings;
+    settings.leave_container = [&](const std::string& name, const RemoteFile& file, const GoOn& go_on) {
+      return make_evicted(*evicted, name, file, {.bucket = bucket_, .go_on = go_on});
+    };
+    return clone_replica(bucket_, *replica, *folder_at(clone_path), settings);
+  }
+  // Counts what is read of containers from then on.
+  void clone_index(const Path& clone_path) {
+    bucket_.set_fault([this](const MemoryBucket::Call& call) {
+      if (call.operation == MemoryBucket::Operation::kRead && call.object.starts_with("c/")) ++reads_of_containers_;
+      return MemoryBucket::Fault::kNone;
+    });
+    const auto cloned = try_to_clone_index(clone_path);
+    ASSERT_TRUE(cloned) << cloned.error().message();
+    ASSERT_TRUE(finish_clone(*folder_at(clone_path)));
+  }
+  static std::uint64_t size_of_containers(const Path& volume) {
+    std::uint64_t bytes = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(volume / "containers")) bytes += entry.file_size();
+    return bytes;
+  }
+  static std::uint64_t allocated_bytes(const Path& folder) {
+    std::uint64_t bytes = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      bytes += folder_at(folder)->status(entry.path().filename().string()).value().allocated_bytes;
+    return bytes;
+  }
   void cut_off_bucket() {
     bucket_.set_fault([](const MemoryBucket::Call&) { return MemoryBucket::Fault::kFails; });
   }
@@ -100,6 +136,7 @@ class ContainerEvictorTest : public testing::TestWithParam<bool> {
   MemoryBucket bucket_;
   Writer writer_{bucket_};
   std::optional<Shipper> shipper_;
+  std::atomic<std::uint64_t> reads_of_containers_ = 0;
 };
 INSTANTIATE_TEST_SUITE_P(Plain, ContainerEvictorTest, testing::Values(false));
 INSTANTIATE_TEST_SUITE_P(Encrypted, ContainerEvictorTest, testing::Values(true));
@@ -181,6 +218,43 @@ TEST_P(ContainerEvictorTest, TheLastReadStayLongest) {
 
   EXPECT_FALSE((*evictor)->containers().contains(container_name(1)));
   EXPECT_TRUE((*evictor)->containers().contains(container_name(2)));
+}
+
+TEST_P(ContainerEvictorTest, ACloneOfTheIndexAloneKnowsWhatItHas) {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) fill(seed);
+  ship();
+  const auto kept = volume_->kept();
+  const auto uuid = volume_->volume().superblock().uuid;
+  volume_.reset();
+  const Path clone_path = directory_.path() / "clone";
+  clone_index(clone_path);
+  const std::uint64_t stored = size_of_containers(path());
+  EXPECT_LT(allocated_bytes(clone_path / "evicted"), stored / 2) << "of " << stored;
+  ASSERT_TRUE(save_remote_record(*folder_at(clone_path),
+                                 {.volume = uuid, .where = {.address = "s3://bucket"}, .position = {}}));
+  std::uint64_t before = reads_of_containers_;
+
+  ReclaimedVolume clone(clone_path, kept, disk());
+  auto evictor = ContainerEvictor::start(clone.volume(), 64 << 20);
+  ASSERT_TRUE(evictor) << evictor.error().message();
+  // The last containers are looked through, as after a crash. Without its key, nobody has fetched what that reads.
+  if (is_encrypted()) before = reads_of_containers_;
+  ASSERT_TRUE(clone.volume().containers().list());
+  EXPECT_EQ(reads_of_containers_, before) << "a look at all containers";
+  if (!is_encrypted()) {
+    const auto again = clone.put(chunks(100, 130));
+    for (const ChunkId id : again) EXPECT_TRUE(kept.contains(id)) << number_of(id);
+    ASSERT_TRUE(clone.commit());
+    ASSERT_TRUE(clone.reclaim());
+    EXPECT_EQ(reads_of_containers_, before) << "duplicates, and a reclaim that has nothing to do";
+  }
+
+  for (const auto& [id, chunk] : kept) {
+    const auto bytes = clone.volume().chunks().get(id);
+    ASSERT_TRUE(bytes) << bytes.error().message();
+    ASSERT_EQ(text_of(bytes->bytes), text_of(chunk));
+  }
+  EXPECT_TRUE(is_encrypted() || reads_of_containers_ > before) << "content is in the bucket";
 }
 
 TEST_P(ContainerEvictorTest, WithoutItsBucketAVolumeIsNotOpened) {
