@@ -110,6 +110,7 @@ class EvictedContainers {
 
  private:
   using BlockKey = std::pair<std::string, std::uint64_t>;
+  static constexpr std::uint64_t kBlockBytes = 1 << 20;
 
   Result<void> find_evicted() DEDUPFS_REQUIRES(places_);
   Result<std::shared_ptr<BackingFolder>> folder() const DEDUPFS_EXCLUDES(places_);

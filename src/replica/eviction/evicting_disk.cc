@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "base/watched_lock.h"
 #include "store/format/format.h"
 
 namespace dedupfs {
@@ -133,31 +134,6 @@ class ContainersFolder final : public FolderOnDisk {
   const std::shared_ptr<EvictedContainers> containers_;
 };
 
-// The lock of the volume. Who looked before he had it may have seen what another process was about to change.
-class LockFile final : public BackingFile {
- public:
-  LockFile(std::shared_ptr<EvictedContainers> containers, std::unique_ptr<BackingFile> real)
-      : containers_(std::move(containers)), real_(std::move(real)) {}
-
-  const Path& path() const override { return real_->path(); }
-  Result<std::size_t> read_up_to(std::uint64_t offset, MutableByteSpan out) const override {
-    return real_->read_up_to(offset, out);
-  }
-  Result<void> write(std::uint64_t offset, ByteSpan data) override { return real_->write(offset, data); }
-  Result<void> truncate(std::uint64_t size) override { return real_->truncate(size); }
-  Result<std::uint64_t> size() const override { return real_->size(); }
-  Result<void> datasync() override { return real_->datasync(); }
-  Result<bool> try_lock(LockMode mode) override {
-    DEDUPFS_ASSIGN(const bool is_taken, real_->try_lock(mode));
-    if (is_taken) DEDUPFS_TRY(containers_->lock_is_held());
-    return is_taken;
-  }
-
- private:
-  const std::shared_ptr<EvictedContainers> containers_;
-  const std::unique_ptr<BackingFile> real_;
-};
-
 class VolumeFolder final : public FolderOnDisk {
  public:
   VolumeFolder(std::shared_ptr<BackingFolder> real, std::shared_ptr<EvictedContainers> containers)
@@ -168,7 +144,8 @@ class VolumeFolder final : public FolderOnDisk {
   Result<std::unique_ptr<BackingFile>> open(std::string_view name, Mode mode) override {
     DEDUPFS_ASSIGN(auto file, real().open(name, mode));
     if (name != kLockFile) return file;
-    return std::make_unique<LockFile>(containers_, std::move(file));
+    return std::make_unique<WatchedLock>(std::move(file),
+                                         [containers = containers_] { return containers->lock_is_held(); });
   }
   Result<std::shared_ptr<BackingFolder>> open_folder(std::string_view name) override {
     if (name == kEvictedDirectory) return Error{ErrorCode::kNotFound, (path() / name).string() + " is hidden"};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/guarded.h"
+#include "base/watched_lock.h"
 #include "store/format/format.h"
 #include "store/seal/key_header.h"
 #include "store/seal/sealed_names.h"
@@ -53,31 +54,6 @@ class SealedFile final : public BackingFile {
   const bool is_writable_;
 };
 
-// The lock of the volume, which must be held until the tree has written its list. Who gets it compares the files with the last list.
-class KeptFile final : public BackingFile {
- public:
-  KeptFile(std::shared_ptr<SealedTree> tree, std::shared_ptr<BackingFile> real)
-      : tree_(std::move(tree)), real_(std::move(real)) {}
-
-  const Path& path() const override { return real_->path(); }
-  Result<std::size_t> read_up_to(std::uint64_t offset, MutableByteSpan out) const override {
-    return real_->read_up_to(offset, out);
-  }
-  Result<void> write(std::uint64_t offset, ByteSpan data) override { return real_->write(offset, data); }
-  Result<void> truncate(std::uint64_t size) override { return real_->truncate(size); }
-  Result<std::uint64_t> size() const override { return real_->size(); }
-  Result<void> datasync() override { return real_->datasync(); }
-  Result<bool> try_lock(LockMode mode) override {
-    DEDUPFS_ASSIGN(const bool taken, real_->try_lock(mode));
-    if (taken) DEDUPFS_TRY(tree_->lock_is_held());
-    return taken;
-  }
-
- private:
-  const std::shared_ptr<SealedTree> tree_;
-  const std::shared_ptr<BackingFile> real_;
-};
-
 }  // namespace
 
 bool SealedFolder::passes(std::string_view name) const {
@@ -100,9 +76,10 @@ Result<std::unique_ptr<BackingFile>> SealedFolder::open_clear(std::string_view n
     if (opened.error().code() == ErrorCode::kNotFound) DEDUPFS_TRY(tree_->lock_is_held());
     return opened;
   }
+  // It must be held until the tree has written its list. Who gets it compares the files with the last list.
   std::shared_ptr<BackingFile> lock(std::move(*opened));
   tree_->keep_lock(lock);
-  return std::make_unique<KeptFile>(tree_, std::move(lock));
+  return std::make_unique<WatchedLock>(std::move(lock), [tree = tree_] { return tree->lock_is_held(); });
 }
 
 Result<std::unique_ptr<BackingFile>> SealedFolder::open(std::string_view name, Mode mode) {
