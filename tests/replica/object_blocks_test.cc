@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fake_image.h"
@@ -115,15 +116,17 @@ TEST_F(ReadAheadTest, ALittleCacheHoldsWhatIsReadAheadUntilItIsRead) {
 
 TEST_F(ReadAheadTest, WhatCannotBeReadIsAnErrorOfWhoReadsIt) {
   open(4);
-  std::atomic<int> asked = 0;
-  bucket_.set_fault([&asked](const MemoryBucket::Call& call) {
-    const bool fails = call.operation == Operation::kRead && ++asked > 2;
+  std::atomic<bool> all_fail = false;
+  bucket_.set_fault([&all_fail, reader = std::this_thread::get_id()](const MemoryBucket::Call& call) {
+    const bool is_ahead = std::this_thread::get_id() != reader;
+    const bool fails = call.operation == Operation::kRead && (is_ahead || all_fail);
     return fails ? MemoryBucket::Fault::kFails : MemoryBucket::Fault::kNone;
   });
   read_block(0);
   ByteBuffer part(kBlockBytes);
   ASSERT_TRUE(files_.at(0).read_up_to(*blocks_, kBlockBytes, part));
   blocks_->finish_reading_ahead();
+  all_fail = true;
   EXPECT_EQ(files_.at(0).read_up_to(*blocks_, std::uint64_t{2} * kBlockBytes, part).error().code(), ErrorCode::kIo);
 }
 
