@@ -2,7 +2,6 @@
 #include "crash/campaign.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <vector>

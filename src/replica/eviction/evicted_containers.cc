@@ -13,10 +13,6 @@ namespace {
 constexpr std::string_view kTemporaryEnding = ".new";  // of what a crash may leave
 constexpr std::string_view kProbe = "probe.new";
 
-std::string path_in_volume(std::string_view name) {
-  return std::string(kContainersDirectory).append("/").append(name);
-}
-
 // Nobody else can write there: others who judge the volume do not see the folder.
 Result<void> require_same_owner(BackingFolder& volume, BackingFolder& evicted) {
   DEDUPFS_ASSIGN(const Backing::Status whole, volume.status());
@@ -149,7 +145,7 @@ Result<EvictedContainers::EvictedPtr> EvictedContainers::load(const std::string&
   auto record = decode_evicted_record(bytes_of(bytes));
   if (!record) return record.error().with((folder->path() / in_folder).string());
   const EvictedPtr loaded = std::make_shared<const Evicted>(
-      Evicted{.file = FileInBucket(path_in_volume(name), std::move(record->file), (folder->path() / name).string()),
+      Evicted{.file = FileInBucket(container_path(name), std::move(record->file), (folder->path() / name).string()),
               .kept = std::move(record->kept)});
   const WriterLock lock(places_);
   if (const auto found = evicted_.find(name); found != evicted_.end()) found->second = loaded;

@@ -4,6 +4,7 @@
 
 #include "base/coding.h"
 #include "replica/summed_record.h"
+#include "store/format/format.h"
 
 namespace dedupfs {
 namespace {
@@ -33,6 +34,10 @@ bool decode_ranges(Decoder& decoder, std::uint64_t file_bytes, std::vector<FileR
 
 std::string evicted_record_name(std::string_view container) {
   return std::string(container).append(kEvictedRecordEnding);
+}
+
+std::string container_path(std::string_view container) {
+  return std::string(kContainersDirectory).append("/").append(container);
 }
 
 std::string encode_evicted_record(const EvictedRecord& record) {

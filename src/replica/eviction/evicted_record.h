@@ -38,6 +38,8 @@ inline constexpr std::uint64_t kKeptEnd = 64 << 10;
 // Of its file, beside that of the container.
 inline constexpr std::string_view kEvictedRecordEnding = ".map";
 std::string evicted_record_name(std::string_view container);
+// Of a container, as a head names it.
+std::string container_path(std::string_view container);
 
 inline constexpr std::uint64_t kMaxEvictedRecordBytes = 4 << 20;
 

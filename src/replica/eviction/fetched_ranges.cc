@@ -7,7 +7,6 @@
 
 #include "replica/object_blocks.h"
 #include "store/format/container_format.h"
-#include "store/format/format.h"
 #include "store/format/region.h"
 
 namespace dedupfs {
@@ -22,9 +21,7 @@ constexpr std::uint64_t kOfSmallRegions = 64 << 10;
 class Fetch {
  public:
   Fetch(const FetchedFrom& from, const std::string& name, const RemoteFile& container, BackingFile& file)
-      : from_(from),
-        container_(std::string(kContainersDirectory) + '/' + name, container, file.path().string()),
-        file_(file) {}
+      : from_(from), container_(container_path(name), container, file.path().string()), file_(file) {}
 
   std::uint64_t size() const { return container_.size(); }
   // Fewer bytes mean the end of the container. Valid until the next call.

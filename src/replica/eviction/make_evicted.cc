@@ -1,7 +1,6 @@
 #include "replica/eviction/make_evicted.h"
 
 #include "replica/eviction/evicted_record.h"
-#include "store/format/format.h"
 
 namespace dedupfs {
 namespace {
@@ -32,7 +31,7 @@ Result<void> remove_other_evicted(BackingFolder& evicted, const RemoteFiles& fil
   for (const std::string& name : names) {
     const std::string container =
         name.ends_with(kEvictedRecordEnding) ? name.substr(0, name.size() - kEvictedRecordEnding.size()) : name;
-    const auto file = files.find(std::string(kContainersDirectory).append("/").append(container));
+    const auto file = files.find(container_path(container));
     if (file == files.end() || !is_made(evicted, container, file->second)) DEDUPFS_TRY(evicted.unlink(name));
   }
   return {};
