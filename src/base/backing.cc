@@ -125,7 +125,8 @@ Backing::Status status_from(const struct stat& status) {
           .owner = status.st_uid,
           .group = status.st_gid,
           .permissions = status.st_mode & 07777,
-          .allocated_bytes = static_cast<std::uint64_t>(status.st_blocks) * kBlock};
+          .allocated_bytes = static_cast<std::uint64_t>(status.st_blocks) * kBlock,
+          .modified = status.st_mtim.tv_sec};
 }
 
 class PosixFolder final : public BackingFolder {

@@ -79,6 +79,7 @@ class Backing {
     std::uint32_t group = 0;
     std::uint32_t permissions = 0;  // as chmod(2) takes them
     std::uint64_t allocated_bytes = 0;
+    std::int64_t modified = 0;  // seconds since 1970; 0: not known
   };
 
   virtual ~Backing() = default;

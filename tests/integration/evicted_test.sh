@@ -57,7 +57,18 @@ for kind in plain encrypted; do
   commit
   check "what is there already needs nothing from the bucket" test "$(of_remote fetches)" = 0
   check "and is what it was" cmp "$mnt/again" "$scratch/two"
-  rm -r "$mnt/one" "$mnt/two" "$mnt/again"
+  near_duplicate "$scratch/two" 100 90000 >"$mnt/near"
+  commit
+  check "nor does what resembles it" test "$(of_remote fetches)" = 0
+  unmount_volume
+  mount_volume "$options,remote_cache=16m,remote_delta_budget=4m"
+  near_duplicate "$scratch/two" 45000 90000 >"$scratch/near"
+  cp "$scratch/near" "$mnt/nearer"
+  commit
+  fetched=$(of_remote fetches)
+  check "but for what it may, with a budget for that ($fetched)" eval '[ "$fetched" -ge 1 ] && [ "$fetched" -le 8 ]'
+  check "every byte" cmp "$mnt/nearer" "$scratch/near"
+  rm -r "$mnt/one" "$mnt/two" "$mnt/again" "$mnt/near" "$mnt/nearer"
   commit
   check "a reclaim removes what nobody needs" dedupfs-gc --wait "$mnt"
   check "also if it is in the bucket only" eval '[ "$(find "$volume/evicted" -name "*.container" -size +20M | wc -l)" -le 1 ]'

@@ -280,7 +280,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not digest:
             raise Refusal(400, "InvalidRequest", "Missing required header for this request: x-amz-content-sha256")
         query = "&".join(sorted(part if "=" in part else part + "=" for part in self.query_part.split("&") if part))
-        headers = "".join(f"{name}:{' '.join(self.headers.get(name, '').split())}\n" for name in signed)
+        # As with Ceph, a header that was signed and not sent is no part of what is compared.
+        headers = "".join(f"{name}:{' '.join(self.headers[name].split())}\n" for name in signed if name in self.headers)
         canonical = "\n".join([self.command, self.path_part, query, headers, ";".join(signed), digest])
         moment = self.headers["x-amz-date"]
         scope = f"{date}/{region}/s3/aws4_request"

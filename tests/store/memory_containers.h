@@ -71,6 +71,7 @@ class MemoryContainers final : public ContainerBackend {
     if (contents_.erase(number) == 0) return missing(number);
     return {};
   }
+  Result<std::int64_t> modified(std::uint32_t /*number*/) override { return std::int64_t{0}; }
   std::string name_of(std::uint32_t number) const override { return "memory/" + std::to_string(number); }
 
  private:

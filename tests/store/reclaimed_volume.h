@@ -153,6 +153,7 @@ class ReclaimedVolume {
   std::vector<ChunkId> newest;  // what the newest file refers to; none: half of what is kept, the other way round
   ReclaimSettings settings;
   unsigned gather_percent = 100;
+  std::chrono::seconds least_age{0};
 
   // Sets progress() to call `visit` when round `round` of erasing comes to the `position`-th run of the index.
   void at_erased_extent(std::uint64_t round, std::uint64_t position, std::function<Result<void>()> visit) {
@@ -172,6 +173,7 @@ class ReclaimedVolume {
               return {};
             },
             .gather_percent = gather_percent,
+            .least_age = least_age,
             .available_bytes = [this] { return Result<std::uint64_t>(available_bytes); }};
   }
 
@@ -232,6 +234,11 @@ class ReclaimedVolume {
   }
 
   std::vector<std::uint32_t> containers() { return volume_->containers().numbers_from(0).value(); }
+  // As if it had been written to last so long ago.
+  void make_older(std::uint32_t container, std::chrono::seconds age) {
+    const Path file = path_ / kContainersDirectory / container_name(container);
+    std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() - age);
+  }
   Path container_of(ChunkId id) {
     return path_ / kContainersDirectory / container_name(extent_of(id).value().place.container);
   }

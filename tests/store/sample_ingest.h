@@ -33,7 +33,7 @@ struct SampleIngest {
     ingest = std::make_unique<Ingest>(
         IngestSettings{.compression = {}, .region_bytes = 64 << 10, .waiting_region_bytes = 16 << 20, .threads = 2},
         *containers, *database, next_id, pending, *reader, liveness, pool);
-    if (deltas != nullptr) ingest->deltas = std::move(*DeltaStage::make(*deltas, *database, *reader));
+    if (deltas != nullptr) ingest->deltas = std::move(*DeltaStage::make(*deltas, *database, *reader, 0));
   }
 
   // Puts a batch and waits for its answer.

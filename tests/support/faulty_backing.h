@@ -48,6 +48,8 @@ class FaultyBacking final : public Backing, public std::enable_shared_from_this<
   Hook<std::function<std::optional<Space>()>> told_space;
   // Called in front of each read, on the thread that reads.
   Hook<std::function<void(const Path& path)>> before_read;
+  // In place of what the file says (BackingFile::is_near()).
+  Hook<std::function<bool(const Path& path)>> is_near;
 
   // "datasync 0000000001.container", in order; failed ones are not in it.
   std::vector<std::string> log() const {
@@ -150,7 +152,10 @@ class FaultyBacking final : public Backing, public std::enable_shared_from_this<
       backing_.note("drop_cached", path());
       real_->drop_cached(offset, length);
     }
-    bool is_near(std::uint64_t offset, std::uint64_t length) const override { return real_->is_near(offset, length); }
+    bool is_near(std::uint64_t offset, std::uint64_t length) const override {
+      if (const auto hook = backing_.is_near.get()) return hook(path());
+      return real_->is_near(offset, length);
+    }
     Result<void> discard(std::uint64_t offset, std::uint64_t length) override {
       DEDUPFS_TRY(backing_.attempt("discard", path()));
       return real_->discard(offset, length);

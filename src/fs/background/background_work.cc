@@ -154,6 +154,7 @@ ReclaimHost BackgroundWork::reclaim_host() {
                                   const GoOn& go_on) { return references_.visit_newest(visit, go_on); },
       .gather_percent = settings_.gather_percent,
       .far_garbage = worth_fetching(settings_.payback_months),
+      .least_age = settings_.least_container_age,
       .available_bytes = [this] { return space_.metadata_room(); }};
 }
 

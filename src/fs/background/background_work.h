@@ -42,7 +42,8 @@ class BackgroundWork {
     SettleMode settle = SettleMode::kOff;
     unsigned settle_cpu_percent = 100;
     unsigned gather_percent = 100;
-    unsigned payback_months = 3;  // of what is fetched from a bucket to store it anew
+    unsigned payback_months = 3;                // of what is fetched from a bucket to store it anew
+    std::chrono::hours least_container_age{0};  // before what is in it is stored anew
   };
 
   BackgroundWork(Volume& volume, const InodeTable& table, const InodeNumbers& numbers, const Writability& writability,

@@ -77,7 +77,8 @@ FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique
                   .settle = options.settle,
                   .settle_cpu_percent = options.settle_cpu_percent,
                   .gather_percent = options.gather_percent,
-                  .payback_months = options.payback_months}),
+                  .payback_months = options.payback_months,
+                  .least_container_age = options.least_container_age}),
       history_settings(options.history) {}
 
 Result<void> FilesystemParts::start() {

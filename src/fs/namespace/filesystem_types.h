@@ -28,12 +28,13 @@ struct FilesystemOptions {
   // everybody.
   std::chrono::milliseconds background_patience{2000};
   SettleMode settle = SettleMode::kOff;
-  unsigned settle_cpu_percent = 100;       // the share of the time in which it works
-  unsigned gather_percent = 100;           // what settling gathers may take, of what was stored since it gathered last
-  unsigned payback_months = 3;             // in which a reclaim wants back what it pays for fetching from a bucket
-  unsigned defragment_percent = 0;         // the share of written data that may be stored again (defragmenter.h)
-  HoldClocks hold_clocks;                  // of held snapshots
-  std::optional<HistorySettings> history;  // none: this mount takes no samples
+  unsigned settle_cpu_percent = 100;  // the share of the time in which it works
+  unsigned gather_percent = 100;      // what settling gathers may take, of what was stored since it gathered last
+  unsigned payback_months = 3;        // in which a reclaim wants back what it pays for fetching from a bucket
+  std::chrono::hours least_container_age{0};  // before a reclaim stores anew what is in a container
+  unsigned defragment_percent = 0;            // the share of written data that may be stored again (defragmenter.h)
+  HoldClocks hold_clocks;                     // of held snapshots
+  std::optional<HistorySettings> history;     // none: this mount takes no samples
   using SnapshotAccess = dedupfs::SnapshotAccess;
   SnapshotAccess snapshot_access = SnapshotAccess::kVisible;
 };

@@ -40,6 +40,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request,
   volume_options.settled = options.settled;
   volume_options.landing = options.landing;
   volume_options.slow_bytes = ArrivalRate::bytes_in_window(options.slow_source_bytes);
+  volume_options.far_delta_bytes_an_hour = options.remote_delta_budget_bytes;
   volume_options.when_recovering = [&](std::uint64_t log_bytes) {
     report(fmt::format("recovering {}, which was not closed: {} of changes are read again", request.volume.string(),
                        human_size(log_bytes)));
@@ -62,6 +63,7 @@ Result<std::unique_ptr<Filesystem>> open_filesystem(const MountRequest& request,
   filesystem_options.settle_cpu_percent = static_cast<unsigned>(options.settle_cpu_percent);
   filesystem_options.gather_percent = static_cast<unsigned>(options.gather_percent);
   filesystem_options.payback_months = static_cast<unsigned>(options.payback_months);
+  filesystem_options.least_container_age = std::chrono::days(options.remote_min_age_days);
   filesystem_options.defragment_percent = static_cast<unsigned>(options.defragment_percent);
   filesystem_options.history.emplace();
   return Filesystem::open(std::move(*volume), filesystem_options);

@@ -52,7 +52,9 @@ struct MountOptions {
   SettleMode settle = SettleMode::kIdle;
   std::uint64_t settle_cpu_percent = 100;
   std::uint64_t gather_percent = 100;
-  std::uint64_t payback_months = 3;  // of fetches from a bucket
+  std::uint64_t payback_months = 3;             // of fetches from a bucket
+  std::uint64_t remote_min_age_days = 0;        // before a reclaim stores anew what is in a container
+  std::uint64_t remote_delta_budget_bytes = 0;  // an hour, for deltas of what is in the bucket only
   Durability durability = Durability::kLocal;
   std::chrono::seconds remote_lag{60};  // 0: only when somebody asks, and at the unmount
   // Of a volume in a bucket: memory for its blocks, 0: chosen for the machine. Of one that is shipped: disk for its containers, 0: all stay.

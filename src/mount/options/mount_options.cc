@@ -203,6 +203,11 @@ const std::vector<OwnOption>& own_options() {
           "remote_payback", &MountOptions::payback_months, 0, 120,
           "months in which a reclaim must save what it costs to fetch from the bucket what it stores anew; 0: it "
           "fetches nothing"),
+      number_option("remote_min_age", &MountOptions::remote_min_age_days, 0, 3650,
+                    "days that the store wants to be paid for each object; a reclaim stores nothing anew before that"),
+      size_option("remote_delta_budget", &MountOptions::remote_delta_budget_bytes, 0, 1024 * kGiB,
+                  "bytes an hour that may be fetched from the bucket so that new data becomes deltas of what is only "
+                  "there; 0: none"),
       text_option("endpoint", &MountOptions::endpoint,
                   "the server of the store that has the volume (default: that of AWS)", "URL"),
       text_option("region", &MountOptions::region, "the region of the bucket (default: us-east-1)", "REGION"),

@@ -92,6 +92,9 @@ Result<BackingFolder::Status> EvictedContainers::status(std::string_view name) c
   DEDUPFS_ASSIGN(BackingFolder::Status found, folder_->status(name));
   DEDUPFS_ASSIGN(const auto file, folder_->open(name, Backing::Mode::kRead));
   DEDUPFS_ASSIGN(found.allocated_bytes, file->size());
+  // Blocks that are cached change the file, the record stays.
+  DEDUPFS_ASSIGN(const BackingFolder::Status record, folder_->status(evicted_record_name(name)));
+  found.modified = record.modified;
   return found;
 }
 

@@ -47,6 +47,8 @@ class ContainerBackend {
   virtual void drop_cached(std::uint32_t /*number*/, std::uint64_t /*offset*/, std::uint64_t /*length*/) {}
   // Whether a read of the range needs nothing but this machine. A hint.
   virtual bool is_near(std::uint32_t /*number*/, std::uint64_t /*offset*/, std::uint64_t /*length*/) { return true; }
+  // When it was written to last: seconds since 1970, 0: not known. Reads do not change it.
+  virtual Result<std::int64_t> modified(std::uint32_t number) = 0;
   // For messages: a path, or an address.
   virtual std::string name_of(std::uint32_t number) const = 0;
 };

@@ -51,6 +51,11 @@ bool ContainerFolder::is_near(std::uint32_t number, std::uint64_t offset, std::u
   return !file || (*file)->is_near(offset, length);  // that there is none is soon found out
 }
 
+Result<std::int64_t> ContainerFolder::modified(std::uint32_t number) {
+  DEDUPFS_ASSIGN(const BackingFolder::Status status, folder_->status(container_name(number)));
+  return status.modified;
+}
+
 std::string ContainerFolder::name_of(std::uint32_t number) const {
   return (folder_->path() / container_name(number)).string();
 }

@@ -37,6 +37,7 @@ class ContainerFolder final : public ContainerBackend {
   Result<void> remove(std::uint32_t number) override;
   void drop_cached(std::uint32_t number, std::uint64_t offset, std::uint64_t length) override;
   bool is_near(std::uint32_t number, std::uint64_t offset, std::uint64_t length) override;
+  Result<std::int64_t> modified(std::uint32_t number) override;
   std::string name_of(std::uint32_t number) const override;
 
  private:

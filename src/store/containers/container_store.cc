@@ -317,6 +317,10 @@ Result<std::shared_ptr<const Region>> ContainerStore::read_from_disk(RegionRange
   return state_->reader.read(range);
 }
 
+Result<std::int64_t> ContainerStore::modified(std::uint32_t container) const {
+  return state_->backend.modified(container);
+}
+
 bool ContainerStore::is_near(RegionRange range) const {
   return state_->backend.is_near(range.place.container, range.place.offset, range.disk_bytes);
 }

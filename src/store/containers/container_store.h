@@ -63,6 +63,8 @@ class ContainerStore {
 
   // Whether reading it needs nothing but this machine. A hint.
   bool is_near(RegionRange range) const;
+  // When a container was written to last (ContainerBackend::modified()).
+  Result<std::int64_t> modified(std::uint32_t container) const;
 
   // Checksums of header, directory and payload, without decompressing anything; gives the entries, in order of payload.
   Result<std::vector<RegionEntry>> verify(RegionRange range) const;

@@ -82,7 +82,7 @@ struct DeltaEncoder::Source {
 
 DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, DeltaShortcuts shortcuts,
                            std::unique_ptr<ResemblanceDetector> detector, ChunkReader& reader, FeatureIndex& features,
-                           const StreamOrder& order)
+                           const StreamOrder& order, std::uint64_t far_bytes_an_hour)
     : settings_(settings),
       shortcuts_(shortcuts),
       number_(next_encoder()),
@@ -90,31 +90,36 @@ DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, DeltaShortcuts shortcu
       detector_(std::move(detector)),
       reader_(reader),
       features_(features),
-      order_(order) {}
+      order_(order),
+      far_(std::make_unique<FarBudget>(far_bytes_an_hour)) {}
 
 Result<std::unique_ptr<DeltaEncoder>> DeltaEncoder::make(const DeltaSettings& settings, ChunkReader& reader,
-                                                         FeatureIndex& features, const StreamOrder& order) {
-  return make(settings, reader, features, order, shortcuts_of_environment());
+                                                         FeatureIndex& features, const StreamOrder& order,
+                                                         std::uint64_t far_bytes_an_hour) {
+  return make(settings, reader, features, order, far_bytes_an_hour, shortcuts_of_environment());
 }
 
 Result<std::unique_ptr<DeltaEncoder>> DeltaEncoder::make(const DeltaSettings& settings, ChunkReader& reader,
                                                          FeatureIndex& features, const StreamOrder& order,
-                                                         DeltaShortcuts shortcuts) {
+                                                         std::uint64_t far_bytes_an_hour, DeltaShortcuts shortcuts) {
   DEDUPFS_ASSIGN(const Isa isa, default_isa());
   DEDUPFS_ASSIGN(auto detector, make_resemblance_detector(settings.method, isa));
   return std::unique_ptr<DeltaEncoder>(
-      new DeltaEncoder(settings, shortcuts, std::move(detector), reader, features, order));
+      new DeltaEncoder(settings, shortcuts, std::move(detector), reader, features, order, far_bytes_an_hour));
 }
 
 // A delta that needs something from far away would make a writer wait for it.
-std::optional<ChunkReader::Chunk> DeltaEncoder::near_chunk(ChunkId id) const {
-  if (!reader_.is_near(id)) return std::nullopt;
+std::optional<ChunkReader::Chunk> DeltaEncoder::source_chunk(ChunkId id) const {
+  const bool is_near = reader_.is_near(id);
+  if (!is_near && !far_->take()) return std::nullopt;
   auto chunk = reader_.get(id);
-  return chunk ? std::optional(std::move(*chunk)) : std::nullopt;
+  if (chunk) return std::optional(std::move(*chunk));
+  if (!is_near) far_->give_up();
+  return std::nullopt;
 }
 
 std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, int end_depth, int neighbours) const {
-  auto chunk = near_chunk(base);
+  auto chunk = source_chunk(base);
   if (!chunk) return std::nullopt;
 
   DeltaSources ids;
@@ -125,7 +130,7 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, in
     ids = chunk->sources;
     likeliest = likely_base(ids);
     for (const ChunkId id : ids) {
-      auto part = near_chunk(id);
+      auto part = source_chunk(id);
       if (!part || part->depth >= end_depth) return std::nullopt;
       chunks.push_back(std::move(*part));
     }
@@ -134,7 +139,7 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, in
     chunks.push_back(std::move(*chunk));
     const auto take = [&](ChunkId id) {
       if (std::ranges::find(ids, id) != ids.end()) return false;
-      auto neighbour = near_chunk(id);
+      auto neighbour = source_chunk(id);
       if (!neighbour || neighbour->depth >= end_depth) return false;
       ids.push_back(id);
       chunks.push_back(std::move(*neighbour));
@@ -246,7 +251,7 @@ DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId
   if (finding.delta) return finding;
   // Few get that far, and each would take as much as dozens of deltas.
   for (const ChunkId base : bases) {
-    const auto known = near_chunk(base);
+    const auto known = source_chunk(base);
     if (!known || may_be_source(known->depth)) continue;  // it was tried with all that there is
     try_source(chunk, base, source_around(base, end_of_depths_, settings_.neighbours), finding.delta);
   }

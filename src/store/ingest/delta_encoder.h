@@ -7,7 +7,7 @@
 // A chunk that replaces another one is encoded against that one alone. If that gives a good delta, nothing else is looked for, and
 // the chunk has no sketch: what resembles it resembles its base, too.
 //
-// Nothing that lies elsewhere than on this machine is read for a new chunk (ChunkReader::is_near()).
+// What lies elsewhere than on this machine (ChunkReader::is_near()) is read for a new chunk only within a budget (far_budget.h).
 //
 // Threads: every function from any thread.
 // Failure: none. A chunk that cannot be read is no base; a chunk without a delta is stored as it is.
@@ -24,6 +24,7 @@
 #include "store/chunks/chunk_reader.h"
 #include "store/format/types.h"
 #include "store/ingest/encoded_delta.h"
+#include "store/ingest/far_budget.h"
 #include "store/ingest/feature_index.h"
 #include "store/ingest/replaced_chunk.h"
 #include "store/ingest/stream_order.h"
@@ -42,12 +43,13 @@ struct DeltaShortcuts {
 
 class DeltaEncoder {
  public:
-  // `settings` must be enabled.
-  static Result<std::unique_ptr<DeltaEncoder>> make(const DeltaSettings& settings, ChunkReader& reader,
-                                                    FeatureIndex& features, const StreamOrder& order);
+  // `settings` must be enabled. `far_bytes_an_hour`: see FarBudget.
   static Result<std::unique_ptr<DeltaEncoder>> make(const DeltaSettings& settings, ChunkReader& reader,
                                                     FeatureIndex& features, const StreamOrder& order,
-                                                    DeltaShortcuts shortcuts);
+                                                    std::uint64_t far_bytes_an_hour);
+  static Result<std::unique_ptr<DeltaEncoder>> make(const DeltaSettings& settings, ChunkReader& reader,
+                                                    FeatureIndex& features, const StreamOrder& order,
+                                                    std::uint64_t far_bytes_an_hour, DeltaShortcuts shortcuts);
 
   // The result for a chunk that is not stored yet.
   struct Finding {
@@ -68,12 +70,12 @@ class DeltaEncoder {
 
  private:
   DeltaEncoder(const DeltaSettings& settings, DeltaShortcuts shortcuts, std::unique_ptr<ResemblanceDetector> detector,
-               ChunkReader& reader, FeatureIndex& features, const StreamOrder& order);
+               ChunkReader& reader, FeatureIndex& features, const StreamOrder& order, std::uint64_t far_bytes_an_hour);
 
   struct Source;
   static std::optional<Source> joined(const DeltaSources& ids, std::vector<ChunkReader::Chunk> chunks,
                                       ChunkId likeliest);
-  std::optional<ChunkReader::Chunk> near_chunk(ChunkId id) const;
+  std::optional<ChunkReader::Chunk> source_chunk(ChunkId id) const;
   // Takes only chunks of a depth below `end_depth`, and so many neighbours on each side.
   std::optional<Source> source_around(ChunkId base, int end_depth, int neighbours) const;
   std::optional<Source> source_in_place(ReplacedChunk replaced) const;
@@ -92,6 +94,7 @@ class DeltaEncoder {
   ChunkReader& reader_;
   FeatureIndex& features_;
   const StreamOrder& order_;
+  const std::unique_ptr<FarBudget> far_;
 };
 
 }  // namespace dedupfs

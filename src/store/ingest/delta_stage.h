@@ -3,6 +3,7 @@
 // Threads: as its parts.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "base/result.h"
@@ -16,10 +17,12 @@
 namespace dedupfs {
 
 struct DeltaStage {
-  // `settings` must be enabled.
-  static Result<std::unique_ptr<DeltaStage>> make(const DeltaSettings& settings, Database& index, ChunkReader& reader) {
+  // As DeltaEncoder::make().
+  static Result<std::unique_ptr<DeltaStage>> make(const DeltaSettings& settings, Database& index, ChunkReader& reader,
+                                                  std::uint64_t far_bytes_an_hour) {
     auto stage = std::make_unique<DeltaStage>(index, settings);
-    DEDUPFS_ASSIGN(stage->encoder, DeltaEncoder::make(settings, reader, stage->features, stage->order));
+    DEDUPFS_ASSIGN(stage->encoder,
+                   DeltaEncoder::make(settings, reader, stage->features, stage->order, far_bytes_an_hour));
     return stage;
   }
   DeltaStage(Database& index, const DeltaSettings& settings) : features(index, settings.index_bytes) {}

@@ -108,9 +108,20 @@ Result<std::vector<CopyForward::Usage>> CopyForward::choose() {
   std::erase_if(containers, [this](const Usage& container) {
     return container.is_far && !container.is_empty() && !container.is_outdated && container.share() < host_.far_garbage;
   });
+  if (host_.least_age.count() != 0) keep_the_young(containers);
   std::ranges::sort(containers, {}, [](const Usage& container) { return -container.share(); });
   if (settings_.goal == ReclaimGoal::kFreeSpace) keep_those_with_garbage(containers, all_bytes);
   return containers;
+}
+
+// An evicted container is as old as its eviction.
+void CopyForward::keep_the_young(std::vector<Usage>& containers) const {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::erase_if(containers, [&](const Usage& container) {
+    if (container.is_empty() || container.is_outdated) return false;
+    const auto modified = volume_.containers().modified(container.container);
+    return modified && *modified > now - host_.least_age.count();
+  });
 }
 
 void CopyForward::keep_those_with_garbage(std::vector<Usage>& containers, std::uint64_t all_bytes) const {

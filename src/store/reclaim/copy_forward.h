@@ -44,6 +44,7 @@ class CopyForward {
   };
 
   Result<std::vector<Usage>> choose();
+  void keep_the_young(std::vector<Usage>& containers) const;
   void keep_those_with_garbage(std::vector<Usage>& containers, std::uint64_t all_bytes) const;
   Result<std::vector<Usage>> usage_before(std::uint32_t end);
   Result<void> find_order(const std::vector<Usage>& containers);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 
@@ -46,6 +47,9 @@ struct ReclaimHost {
   unsigned gather_percent = 100;
   // A container that lies elsewhere than on this machine is emptied only if at least this share of it is garbage. See worth_fetching().
   double far_garbage = worth_fetching(3);
+  // Containers that were written to within this time are not emptied, unless nothing of them is needed: a store of objects may want the price of so
+  // long for each object.
+  std::chrono::seconds least_age{0};
   // The bytes that a reclaim may write now, on the disk that the volume lies on.
   std::function<Result<std::uint64_t>()> available_bytes;
 };

@@ -220,7 +220,8 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::open(std::shared_ptr<ContainerSt
   DEDUPFS_TRY(state->damage.load(database));
   state->parts = {&state->damage, &state->dropped->participant()};
   if (settings.delta.enabled() && !settings.read_only) {
-    DEDUPFS_ASSIGN(state->ingest.deltas, DeltaStage::make(settings.delta, database, state->reader));
+    DEDUPFS_ASSIGN(state->ingest.deltas,
+                   DeltaStage::make(settings.delta, database, state->reader, settings.far_delta_bytes_an_hour));
     state->parts.push_back(&state->ingest.deltas->features);
   }
   return std::unique_ptr<ChunkStore>(new ChunkStore(std::move(state)));

@@ -43,6 +43,7 @@ class ChunkStore final : public CommitParticipant {
     std::uint64_t waiting_region_bytes = 32 << 20;  // of regions that are not on disk yet; at the cap, writers wait
     std::size_t threads = 0;                        // 0: one a core
     std::uint64_t slow_bytes = 0;                   // see ArrivalRate
+    std::uint64_t far_delta_bytes_an_hour = 0;      // see FarBudget
     std::uint32_t first_unknown_container = 1;      // the index knows none from here on
     bool read_only = false;
   };

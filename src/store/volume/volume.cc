@@ -173,6 +173,7 @@ Result<void> Volume::open_parts() {
                                   .waiting_region_bytes = options_.waiting_region_bytes,
                                   .threads = options_.threads,
                                   .slow_bytes = options_.slow_bytes,
+                                  .far_delta_bytes_an_hour = options_.far_delta_bytes_an_hour,
                                   .first_unknown_container = next_container,
                                   .read_only = options_.read_only});
   if (!chunks) return with_remedy(chunks.error(), path());

@@ -59,6 +59,8 @@ struct VolumeOptions {
   std::optional<Compression> landing;
   // So much in a quarter of a second is compressed for good at once; 0: nothing is (store/ingest/arrival_rate.h).
   std::uint64_t slow_bytes = ArrivalRate::kSlowBytes;
+  // What new chunks may fetch from far away to become deltas (store/ingest/far_budget.h).
+  std::uint64_t far_delta_bytes_an_hour = 0;
 };
 
 // The settings that mkfs gets.

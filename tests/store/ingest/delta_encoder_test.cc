@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
 
 #include "sample_store.h"
+#include "store/format/container_format.h"
+#include "support/files.h"
 
 namespace dedupfs {
 namespace {
@@ -25,8 +28,8 @@ class DeltaEncoderTest : public testing::TestWithParam<bool> {
     use({.method = "odess+"});
   }
 
-  void use(const DeltaSettings& settings) {
-    auto encoder = DeltaEncoder::make(settings, reader_, features_, order_,
+  void use(const DeltaSettings& settings, std::uint64_t far_bytes_an_hour = 0) {
+    auto encoder = DeltaEncoder::make(settings, reader_, features_, order_, far_bytes_an_hour,
                                       {.worth_by_sample = GetParam(), .windows = GetParam()});
     ASSERT_TRUE(encoder);
     encoder_ = std::move(*encoder);
@@ -295,7 +298,7 @@ TEST_P(DeltaEncoderTest, NothingIsKeptForAnotherEncoder) {
   other_store.put(7, chunk(2));
   ChunkReader other_reader = other_store.make_reader();
   FeatureIndex other_features(other_store.database(), 1 << 30);
-  const auto other = DeltaEncoder::make({.method = "odess+"}, other_reader, other_features, order_);
+  const auto other = DeltaEncoder::make({.method = "odess+"}, other_reader, other_features, order_, 0);
   ASSERT_TRUE(other);
 
   const auto delta = (*other)->encode(edited(chunk(2)), ChunkId{6}).delta;
@@ -377,8 +380,39 @@ TEST_P(DeltaEncoderTest, NeighbourThatCannotBeReadIsLeftOut) {
   EXPECT_EQ(delta->sources, sources_of({7, 8}));
 }
 
+TEST_P(DeltaEncoderTest, WhatIsFarAwayIsASourceWithinTheBudget) {
+  put(7, chunk(1));
+  put(17, chunk(2));
+  store_.backing().is_near = [](const Path&) { return false; };
+  ChunkReader cold = store_.make_reader();
+
+  for (const std::uint64_t sources : {0u, 1u}) {
+    const auto encoder = DeltaEncoder::make({.method = "odess+"}, cold, features_, order_,
+                                            sources * FarBudget::kSourceBytes, DeltaShortcuts());
+    ASSERT_TRUE(encoder);
+
+    EXPECT_EQ((*encoder)->encode(edited(chunk(1)), {}).delta.has_value(), sources == 1);
+    EXPECT_FALSE((*encoder)->encode(edited(chunk(2)), {}).delta) << "more than the budget of an hour";
+  }
+}
+
+TEST_P(DeltaEncoderTest, AFetchThatFailsIsTheLastOfItsHour) {
+  put(7, chunk(1));
+  const Path container = store_.containers_path() / container_name(1);
+  flip_bit(container, std::filesystem::file_size(container) - 1);
+  put(17, chunk(2));
+  ChunkReader cold = store_.make_reader();
+  store_.backing().is_near = [](const Path&) { return false; };
+  const auto encoder =
+      DeltaEncoder::make({.method = "odess+"}, cold, features_, order_, 64 * FarBudget::kSourceBytes, DeltaShortcuts());
+  ASSERT_TRUE(encoder);
+
+  EXPECT_FALSE((*encoder)->encode(edited(chunk(1)), {}).delta);
+  EXPECT_FALSE((*encoder)->encode(edited(chunk(2)), {}).delta);
+}
+
 TEST_P(DeltaEncoderTest, UnknownMethodIsRefused) {
-  EXPECT_FALSE(DeltaEncoder::make({.method = "nonsense"}, reader_, features_, order_));
+  EXPECT_FALSE(DeltaEncoder::make({.method = "nonsense"}, reader_, features_, order_, 0));
 }
 
 INSTANTIATE_TEST_SUITE_P(, DeltaEncoderTest, testing::Bool(),

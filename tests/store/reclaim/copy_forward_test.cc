@@ -53,6 +53,39 @@ TEST(ReclaimCopyForward, ContainersAreSweptUntilLittleEnoughGarbageIsLeft) {
   volume.expect_kept_for_good();
 }
 
+// A store that wants the price of 30 days for each object: what is deleted earlier saves nothing there.
+TEST(ReclaimCopyForward, AContainerThatIsTooYoungStaysUnlessItIsEmpty) {
+  ReclaimedVolume volume;
+  const auto young = volume.keep(chunks(0, 100));
+  volume.begin_container();
+  const auto old = volume.keep(chunks(100, 200));
+  volume.begin_container();
+  const auto empty = volume.keep(chunks(200, 300));
+  volume.begin_container();
+  for (std::size_t i = 0; i < 80; ++i) {
+    volume.drop(young[i]);
+    volume.drop(old[i]);
+  }
+  for (const ChunkId id : empty) volume.drop(id);
+  volume.least_age = std::chrono::days(30);
+  volume.make_older(1, std::chrono::days(29));
+  volume.make_older(2, std::chrono::days(31));
+
+  const ReclaimFindings findings = reclaim(volume);
+
+  EXPECT_EQ(findings.emptied_containers, 2u);
+  EXPECT_GE(findings.garbage_bytes, 80 * kChunkBytes) << "that of the young one is left";
+  ASSERT_FALSE(volume.containers().empty());
+  EXPECT_EQ(volume.containers().front(), 1u);
+  EXPECT_THAT(volume.containers(), testing::Not(testing::Contains(2u)));
+  EXPECT_THAT(volume.containers(), testing::Not(testing::Contains(3u)));
+
+  volume.least_age = std::chrono::days(29);
+  EXPECT_EQ(reclaim(volume).emptied_containers, 1u);
+  EXPECT_THAT(volume.containers(), testing::Not(testing::Contains(1u)));
+  volume.expect_kept_for_good();
+}
+
 // Every second chunk of a container is dropped; a file refers to the others in an order of its own.
 struct Shuffled {
   ReclaimedVolume volume;

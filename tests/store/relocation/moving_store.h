@@ -28,7 +28,7 @@ class MovingStore : public SampleStore {
   Relocator& relocator() { return relocator_; }
   // From now on there can be deltas.
   DeltaStage& with_deltas() {
-    ingest_.deltas = DeltaStage::make({.method = "odess+"}, database(), reader_).value();
+    ingest_.deltas = DeltaStage::make({.method = "odess+"}, database(), reader_, 0).value();
     return *ingest_.deltas;
   }
   InGroup in_group() {
