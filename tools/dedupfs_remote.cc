@@ -56,7 +56,8 @@ class RemoteRun {
   Result<nlohmann::json> run() {
     document_ = {{"action", asked_.action}, {"volume", nullptr},  {"address", nullptr}, {"endpoint", nullptr},
                  {"uuid", nullptr},         {"role", nullptr},    {"epoch", nullptr},   {"head", nullptr},
-                 {"shipped", nullptr},      {"deleted", nullptr}, {"check", nullptr},   {"usage", nullptr}};
+                 {"shipped", nullptr},      {"deleted", nullptr}, {"check", nullptr},   {"usage", nullptr},
+                 {"mount", nullptr}};
     auto done = act();
     progress_.clear();
     if (!done) return done.error();
@@ -76,6 +77,7 @@ class RemoteRun {
     DEDUPFS_TRY(find());
     DEDUPFS_ASSIGN(const Replica replica, newest());
     if (asked_.action == "verify") return verify(replica);
+    ask_mount();
     if (asked_.action == "usage") return measure(replica);
     return {};
   }
@@ -224,6 +226,19 @@ class RemoteRun {
       std::this_thread::sleep_for(kJobLookInterval);
     }
   }
+  // What the daemon that ships the volume says of that. Nothing, if there is none.
+  void ask_mount() {
+    if (!folder_) return;
+    const auto remote = ask_job(folder_->path(), "remote", {{"action", "status"}});
+    if (!remote) return;
+    nlohmann::json mount;
+    const auto known = read_answer([&] {
+      for (const char* const key : {"lag_seconds", "lacking_bytes", "requests", "requests_seconds"})
+        mount[key] = remote->at(key);
+      return true;
+    });
+    if (known) document_["mount"] = std::move(mount);  // otherwise it is a daemon of another version
+  }
   Result<void> show_told(const nlohmann::json& remote) {
     DEDUPFS_ASSIGN(const std::string failure, read_answer([&] {
                      const auto& error = remote.at("error");
@@ -321,11 +336,12 @@ class RemoteRun {
     }));
     std::uint64_t needed_objects = 0;
     for (const auto& [path, file] : replica.files) needed_objects += file.pieces.size();
-    document_["usage"] = {{"objects", objects},
-                          {"bytes", bytes},
-                          {"needed_objects", needed_objects},
-                          {"needed_bytes", total_bytes(replica.files)},
-                          {"cost", cost_json(asked_.prices, bytes, needed_objects, total_bytes(replica.files))}};
+    document_["usage"] = {
+        {"objects", objects},
+        {"bytes", bytes},
+        {"needed_objects", needed_objects},
+        {"needed_bytes", total_bytes(replica.files)},
+        {"cost", cost_json(asked_.prices, bytes, needed_objects, total_bytes(replica.files), document_["mount"])}};
     return {};
   }
 

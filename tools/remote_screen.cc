@@ -25,6 +25,22 @@ std::string head_screen(const nlohmann::json& head) {
                      size_of(head, "bytes"));
 }
 
+// How far the mount is, and what it asks of the store.
+std::string mount_screen(const nlohmann::json& mount) {
+  if (mount.is_null()) return {};
+  const nlohmann::json& lag = mount.at("lag_seconds");
+  std::string text = lag.is_null()
+                         ? "The mount has shipped nothing yet"
+                         : fmt::format("The mount has shipped all of {} seconds ago", lag.get<std::uint64_t>());
+  if (const auto lacking = number_of(mount, "lacking_bytes"); lacking != 0)
+    text += fmt::format("; the bucket lacks {} of content", human_size(lacking));
+  const nlohmann::json& requests = mount.at("requests");
+  return text + fmt::format(".\nIn {} minutes it sent {} PUT, {} LIST, {} GET, {} HEAD and {} DELETE requests.\n",
+                            number_of(mount, "requests_seconds") / 60, number_of(requests, "put"),
+                            number_of(requests, "list"), number_of(requests, "get"), number_of(requests, "head"),
+                            number_of(requests, "delete"));
+}
+
 std::string role_screen(const nlohmann::json& shown) {
   const nlohmann::json& role = shown.at("role");
   if (role.is_null()) return {};
@@ -40,7 +56,7 @@ std::string remote_screen(const nlohmann::json& shown) {
   const std::string action = shown.at("action").get<std::string>();
   if (action == "attach") return text + "The volume is attached. dedupfs-remote push ships it.\n";
   if (action == "set") text += "From the next mount on, the store is reached so.\n";
-  text += head_screen(shown.at("head")) + role_screen(shown);
+  text += head_screen(shown.at("head")) + role_screen(shown) + mount_screen(shown.at("mount"));
   if (const auto& shipped = shown.at("shipped"); !shipped.is_null())
     text += number_of(shipped, "head_bytes") == 0
                 ? "Nothing has changed since.\n"
@@ -69,6 +85,9 @@ std::string remote_screen(const nlohmann::json& shown) {
     text +=
         fmt::format("about {:.2f} $ a month to keep at {} $ a GB; {:.2f} $ to clone once at {} $ a GB\n",
                     dollars("storage_a_month"), dollars("storage_price"), dollars("clone"), dollars("egress_price"));
+    if (!cost.at("requests_a_month").is_null())
+      text += fmt::format("about {:.2f} $ a month for requests, if they go on so, at {} $ a thousand PUTs\n",
+                          dollars("requests_a_month"), dollars("put_price"));
   }
   return text;
 }

@@ -11,12 +11,14 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/bytes.h"
 #include "base/result.h"
 #include "hash/sha256.h"
+#include "remote/bucket_requests.h"
 
 namespace dedupfs {
 
@@ -46,6 +48,9 @@ class Bucket {
   virtual ~Bucket() = default;
 
   virtual const std::string& name() const = 0;  // for messages: s3://bucket/prefix
+
+  // Requests are counted there. Called before the first one.
+  virtual void count_in(std::shared_ptr<BucketRequestMeter> meter) = 0;
 
   // Makes an object that does not exist yet. Of several who make the same one at once, one gets kMade.
   virtual Result<Put> put_new(const std::string& object, const ObjectSource& source) = 0;

@@ -94,6 +94,7 @@ class S3Bucket final : public Bucket {
         credentials_(session_, settings_.credentials_file) {}
 
   const std::string& name() const override { return name_; }
+  void count_in(std::shared_ptr<BucketRequestMeter> meter) override { meter_ = std::move(meter); }
 
   Result<Put> put_new(const std::string& object, const ObjectSource& source) override {
     DEDUPFS_TRY(check_object_name(object));
@@ -108,7 +109,7 @@ class S3Bucket final : public Bucket {
                       .into = {}};
       const bool has_checksum = sends_checksum_;
       if (has_checksum) put.headers.push_back(fmt::format("{}: {}", kChecksumHeader, base64_of(source.sha256)));
-      DEDUPFS_ASSIGN(const HttpAnswer answer, ask(put, digest, object));
+      DEDUPFS_ASSIGN(const HttpAnswer answer, ask(BucketRequest::kPut, put, digest, object));
       if (answer.is_success()) return Put::kMade;
       if (!has_checksum && is_about_checksum(answer)) {
         sends_checksum_ = true;
@@ -116,7 +117,8 @@ class S3Bucket final : public Bucket {
       }
       if (answer.status != 412) return refused(answer, "PUT", object);
       // Somebody else's, or ours, of a try whose answer was lost.
-      DEDUPFS_ASSIGN(const HttpAnswer there, ask(request_of("HEAD", object), std::string(kDigestOfNothing), object));
+      DEDUPFS_ASSIGN(const HttpAnswer there,
+                     ask(BucketRequest::kHead, request_of("HEAD", object), std::string(kDigestOfNothing), object));
       if (there.status == 404 && tries < kMostTriesToPut) continue;  // it was removed meanwhile
       if (!there.is_success()) return refused(there, "HEAD", object);
       const std::string found = there.header(std::string(kDigestHeader));
@@ -147,7 +149,8 @@ class S3Bucket final : public Bucket {
       query += fmt::format("list-type=2&max-keys={}&prefix={}", kPageOfListing, percent_encoded(lead_ + prefix));
       if (continuation.empty() && !after.empty()) query += "&start-after=" + percent_encoded(lead_ + after);
       DEDUPFS_ASSIGN(const HttpAnswer answer,
-                     ask({.url = settings_.location.bucket_url() + "?" + query, .headers = {}, .body = {}, .into = {}},
+                     ask(BucketRequest::kList,
+                         {.url = settings_.location.bucket_url() + "?" + query, .headers = {}, .body = {}, .into = {}},
                          std::string(kDigestOfNothing), prefix));
       if (!answer.is_success()) return refused(answer, "LIST", prefix);
       auto page = parse_s3_listing(answer.text);
@@ -172,7 +175,8 @@ class S3Bucket final : public Bucket {
 
   Result<void> remove(const std::string& object) override {
     DEDUPFS_TRY(check_object_name(object));
-    DEDUPFS_ASSIGN(const HttpAnswer answer, ask(request_of("DELETE", object), std::string(kDigestOfNothing), object));
+    DEDUPFS_ASSIGN(const HttpAnswer answer,
+                   ask(BucketRequest::kDelete, request_of("DELETE", object), std::string(kDigestOfNothing), object));
     if (answer.is_success()) return {};
     Error error = refused(answer, "DELETE", object);
     if (error.code() == ErrorCode::kNotFound) return {};
@@ -190,7 +194,7 @@ class S3Bucket final : public Bucket {
     HttpRequest request = request_of("GET", object);
     request.headers = {fmt::format("Range: bytes={}-{}", offset, offset + out.size() - 1)};
     request.into = out;
-    DEDUPFS_ASSIGN(const HttpAnswer answer, ask(request, std::string(kDigestOfNothing), object));
+    DEDUPFS_ASSIGN(const HttpAnswer answer, ask(BucketRequest::kGet, request, std::string(kDigestOfNothing), object));
     if (answer.status == 416) return 0;  // behind the end
     if (!answer.is_success()) return refused(answer, "GET", object);
     std::optional<std::uint64_t> total;
@@ -228,13 +232,15 @@ class S3Bucket final : public Bucket {
   }
 
   // Until there is an answer that no further try would change, or patience ends.
-  Result<HttpAnswer> ask(const HttpRequest& request, const std::string& digest, const std::string& object) {
+  Result<HttpAnswer> ask(BucketRequest kind, const HttpRequest& request, const std::string& digest,
+                         const std::string& object) {
     const Clock::time_point begin = Clock::now();
     std::chrono::milliseconds pause = settings_.first_pause;
     bool has_other_keys = false;
     for (int tries = 1;; ++tries) {
       std::optional<Error> of_source;  // what no further try helps against, whatever its code
       const auto credentials = credentials_.get();
+      if (credentials) meter_->note(kind);
       auto answer =
           credentials ? send(request, digest, *credentials, of_source) : Result<HttpAnswer>(credentials.error());
       if (of_source) return *of_source;
@@ -318,6 +324,7 @@ class S3Bucket final : public Bucket {
   const std::string name_;
   const std::string lead_;  // of the names of objects: the prefix
   const GoOn go_on_;
+  std::shared_ptr<BucketRequestMeter> meter_ = std::make_shared<BucketRequestMeter>();
   HttpSession session_;
   S3CredentialSource credentials_;
   std::atomic<bool> sends_checksum_ = false;  // from the first time on that the store asks for it

@@ -32,6 +32,7 @@ check "a mount at rest ships nothing" wait_until 60 ships_at_rest
 check "a push ships what was written before it" dedupfs-remote push "$volume"
 cp -a "$mnt" "$scratch/expected"
 check "dedupfs-stat says so" eval 'dedupfs-stat "$mnt" | grep -Eq "^Remote: s3://bucket/first has all of [0-9]+ seconds ago"'
+check "dedupfs-remote, too, and what the store was asked for" eval 'dedupfs-remote status "$volume" >"$scratch/status" && grep -Eq "^The mount has shipped all of [0-9]+ seconds ago" "$scratch/status" && grep -Eq "sent [1-9][0-9]* PUT, [0-9]+ LIST" "$scratch/status"'
 if is_root; then
   lend_to_nobody
   check "everybody may see that" eval '"${user[@]}" dedupfs-stat "$mnt" | grep -q "^Remote: s3://bucket/first has all"'

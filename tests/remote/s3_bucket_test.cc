@@ -71,6 +71,25 @@ TEST_F(S3BucketTest, TriesAgainWhatFailsByChance) {
   EXPECT_EQ(server->count("DELETE"), 2);
 }
 
+TEST_F(S3BucketTest, CountsEachTryOfARequest) {
+  begin_with({"PUT:1:503", "GET:1:502"});
+  const auto meter = std::make_shared<BucketRequestMeter>();
+  bucket->count_in(meter);
+
+  ASSERT_EQ(put("a", "0123456789").value(), Put::kMade);
+  ASSERT_EQ(put("a", "0123456789").value(), Put::kSame);  // a PUT that is refused, and a HEAD
+  ASSERT_TRUE(content("a"));
+  ASSERT_TRUE(names());
+  ASSERT_TRUE(bucket->remove("a"));
+
+  const BucketRequests counts = meter->counts();
+  EXPECT_EQ(counts[BucketRequest::kPut], 3u);
+  EXPECT_EQ(counts[BucketRequest::kHead], 1u);
+  EXPECT_EQ(counts[BucketRequest::kGet], 2u);
+  EXPECT_EQ(counts[BucketRequest::kList], 1u);
+  EXPECT_EQ(counts[BucketRequest::kDelete], 1u);
+}
+
 TEST_F(S3BucketTest, GivesABucketWithObjectLockTheChecksumThatItWants) {
   begin({{"object_lock", true}});
   EXPECT_EQ(put("a", "0123456789").value(), Put::kMade);

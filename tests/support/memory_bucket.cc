@@ -54,11 +54,22 @@ std::string_view name_of(MemoryBucket::Operation operation) {
   return "";
 }
 
+static BucketRequest kind_of(MemoryBucket::Operation operation) {
+  switch (operation) {
+    case MemoryBucket::Operation::kPut: return BucketRequest::kPut;
+    case MemoryBucket::Operation::kRead: return BucketRequest::kGet;
+    case MemoryBucket::Operation::kList: return BucketRequest::kList;
+    case MemoryBucket::Operation::kRemove: return BucketRequest::kDelete;
+  }
+  return BucketRequest::kGet;
+}
+
 // The deed of a change holds all that it needs, since it may be done when the caller is gone.
 template <class Deed>
 auto MemoryBucket::perform(Operation operation, const std::string& object, const Deed& deed) -> decltype(deed()) {
   if (operation != Operation::kList) DEDUPFS_TRY(check_object_name(object));
   const Call call{.number = ++calls_, .operation = operation, .object = object};
+  meter_->note(kind_of(operation));
   if (hook_) hook_(call, When::kBefore);
   const Fault fault = fault_ ? fault_(call) : Fault::kNone;
   const bool is_change = operation == Operation::kPut || operation == Operation::kRemove;

@@ -81,6 +81,7 @@ class MemoryBucket final : public Bucket {
   std::size_t land();
 
   const std::string& name() const override { return name_; }
+  void count_in(std::shared_ptr<BucketRequestMeter> meter) override { meter_ = std::move(meter); }
   Result<Put> put_new(const std::string& object, const ObjectSource& source) override;
   Result<std::size_t> read(const std::string& object, std::uint64_t offset, MutableByteSpan out) override;
   Result<void> list(const std::string& prefix, const std::string& after,
@@ -96,6 +97,7 @@ class MemoryBucket final : public Bucket {
   std::function<Fault(const Call&)> fault_;
   std::function<void(const Call&, When)> hook_;
   std::atomic<std::uint64_t> calls_{0};
+  std::shared_ptr<BucketRequestMeter> meter_ = std::make_shared<BucketRequestMeter>();
   std::mutex mutex_;
   std::vector<std::function<void()>> later_;
 };
@@ -107,6 +109,7 @@ class SameBucket final : public Bucket {
  public:
   explicit SameBucket(Bucket& bucket) : bucket_(bucket) {}
   const std::string& name() const override { return bucket_.name(); }
+  void count_in(std::shared_ptr<BucketRequestMeter> meter) override { bucket_.count_in(std::move(meter)); }
   Result<Put> put_new(const std::string& object, const ObjectSource& source) override {
     return bucket_.put_new(object, source);
   }

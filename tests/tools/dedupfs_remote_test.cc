@@ -139,6 +139,8 @@ TEST_F(RemoteToolTest, UsageCountsWhatIsThere) {
   const auto& cost = priced.at("usage").at("cost");
   EXPECT_DOUBLE_EQ(cost.at("storage_a_month").get<double>(), usage.at("bytes").get<double>() / 1e6);
   EXPECT_DOUBLE_EQ(cost.at("clone").get<double>(), usage.at("needed_objects").get<double>());
+  EXPECT_TRUE(cost.at("requests_a_month").is_null()) << "no mount has counted them";
+  EXPECT_TRUE(json({"status", volume_}).at("mount").is_null());
 }
 
 TEST_F(RemoteToolTest, AStoreThatOverwritesIsRefused) {

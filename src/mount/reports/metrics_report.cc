@@ -161,6 +161,13 @@ class Text {
     for (const nlohmann::json& one : list)
       sample(metric.name, value_of(one.at(metric.key)).value_or("0"), name_label(label, one));
   }
+  void add_requests(const nlohmann::json& requests) {
+    if (requests.empty()) return;
+    const char* const name = "dedupfs_remote_requests_total";
+    begin("counter", name, "Requests to the store of objects since the mount, each try.");
+    for (const auto& [method, count] : requests.items())
+      sample(name, value_of(count).value_or("0"), fmt::format(",method=\"{}\"", label_value(method)));
+  }
   // A sample for each quota that has the value. Its label is the path of the directory if that is known, otherwise the inode.
   void add_each_quota(const Metric& metric, const nlohmann::json& quotas) {
     bool has_begun = false;
@@ -257,6 +264,7 @@ std::string metrics_text(const nlohmann::json& statistics, const MetricsContext&
   if (const nlohmann::json remote = statistics.value("remote", nlohmann::json()); !remote.is_null()) {
     text.add_all("gauge", kOfRemote, remote);
     text.add_all("counter", kCountersOfRemote, remote);
+    text.add_requests(remote.value("requests", nlohmann::json::object()));
     text.add("gauge", {"dedupfs_remote_fenced", "", "Whether another machine writes to the bucket."},
              remote.at("role") == "fenced");
     text.add("gauge", {"dedupfs_remote_writers_refused", "", "Whether new data is refused until the bucket has more."},

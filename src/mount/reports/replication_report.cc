@@ -21,6 +21,14 @@ nlohmann::json shipped_json(const Shipper::Shipped& shipped) {
   return {{"objects", shipped.objects}, {"bytes", shipped.bytes}, {"head_bytes", shipped.head_bytes}};
 }
 
+nlohmann::json requests_json(const BucketRequests& counts) {
+  return {{"put", counts[BucketRequest::kPut]},
+          {"list", counts[BucketRequest::kList]},
+          {"get", counts[BucketRequest::kGet]},
+          {"head", counts[BucketRequest::kHead]},
+          {"delete", counts[BucketRequest::kDelete]}};
+}
+
 }  // namespace
 
 nlohmann::json replication_json(const BackgroundShipper* shipper) {
@@ -42,6 +50,8 @@ nlohmann::json replication_json(const BackgroundShipper::Status& status, std::ch
       {"cached_bytes", status.evicted.cached_bytes},
       {"fetched_bytes", status.evicted.fetched_bytes},
       {"fetches", status.evicted.fetches},
+      {"requests", requests_json(status.requests)},
+      {"requests_seconds", status.counted.count()},
       {"lag_seconds", nullptr},
       {"running", status.is_shipping},
       {"tries", status.tries},

@@ -178,6 +178,7 @@ Result<void> BackgroundShipper::go_on() {
 Result<void> BackgroundShipper::open_shipper() {
   if (!bucket_) {
     DEDUPFS_ASSIGN(bucket_, settings_.open(record_.where, [this] { return go_on(); }));
+    bucket_->count_in(requests_);
   }
   if (shipper_) return {};
   const auto save = [this](const RemotePosition& position) -> Result<void> {
@@ -410,6 +411,9 @@ BackgroundShipper::Status BackgroundShipper::status() const {
   status.lacking_bytes = lacking;
   if (lacking < status.most_lacking_bytes / 2) status.are_writers_refused = false;
   if (evicted_) status.evicted = evicted_->status();
+  status.requests = requests_->counts();
+  status.requests += status.evicted.requests;
+  status.counted = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begun_);
   return status;
 }
 

@@ -58,6 +58,8 @@ class BackgroundShipper {
     bool are_writers_refused = false;         // they have waited in vain
     std::uint64_t shipped_bytes = 0;          // in this mount
     EvictedContainers::Status evicted;        // containers of which most is in the bucket only
+    BucketRequests requests;                  // of this mount, those for evicted containers, too
+    std::chrono::seconds counted{0};          // for so long
     std::uint64_t tries = 0;                  // that have ended, well or not
     std::optional<std::string> failure;       // of the last try; nothing: it succeeded
   };
@@ -132,6 +134,8 @@ class BackgroundShipper {
   Mutex asking_;
   GoOn go_on_ DEDUPFS_GUARDED_BY(asking_);  // of who ships now
   std::unique_ptr<Bucket> bucket_ DEDUPFS_GUARDED_BY(shipping_);
+  const std::shared_ptr<BucketRequestMeter> requests_ = std::make_shared<BucketRequestMeter>();
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::unique_ptr<Shipper> shipper_ DEDUPFS_GUARDED_BY(shipping_);
   const std::unique_ptr<ContainerEvictor> evictor_ DEDUPFS_GUARDED_BY(shipping_);  // null: all stay
   std::chrono::steady_clock::time_point next_collection_ DEDUPFS_GUARDED_BY(shipping_);

@@ -153,6 +153,7 @@ Result<std::shared_ptr<ObjectBlocks>> EvictedContainers::bucket() {
   if (bucket_blocks_) return bucket_blocks_;
   DEDUPFS_ASSIGN(const RemoteRecord record, load_remote_record(*volume_));
   DEDUPFS_ASSIGN(std::shared_ptr<Bucket> bucket, open_bucket_(record.where, {}));
+  bucket->count_in(requests_);
   bucket_blocks_ = std::make_shared<ObjectBlocks>(
       std::move(bucket), ObjectBlocks::Settings{.cache_bytes = kMemoryBytes, .parallel = parallel_});
   return bucket_blocks_;

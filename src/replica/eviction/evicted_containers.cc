@@ -302,7 +302,8 @@ EvictedContainers::Status EvictedContainers::status() const {
   return {.containers = evicted_.size(),
           .cached_bytes = blocks_.size() * kBlockBytes,
           .fetched_bytes = fetched_bytes_,
-          .fetches = fetches_};
+          .fetches = fetches_,
+          .requests = requests_->counts()};
 }
 
 }  // namespace dedupfs

@@ -60,6 +60,7 @@ class EvictedContainers {
     std::uint64_t cached_bytes = 0;   // of their blocks, on this machine
     std::uint64_t fetched_bytes = 0;  // from the bucket, since the volume was opened
     std::uint64_t fetches = 0;        // of blocks
+    BucketRequests requests;          // for these, and for what was read ahead
   };
 
   // `volume`: the folder of the volume as the disk has it. The bucket is opened when it is needed first. `parallel`: see
@@ -156,6 +157,7 @@ class EvictedContainers {
   std::string watched_ DEDUPFS_GUARDED_BY(uses_);                             // the container of ranges_read()
   std::vector<FileRange> read_ DEDUPFS_GUARDED_BY(uses_);
 
+  const std::shared_ptr<BucketRequestMeter> requests_ = std::make_shared<BucketRequestMeter>();
   Mutex bucket_mutex_;
   std::shared_ptr<ObjectBlocks> bucket_blocks_ DEDUPFS_GUARDED_BY(bucket_mutex_);
 };

@@ -52,6 +52,7 @@ TEST(MetricsReport, SaysWhatTheBucketLacksWhereThereIsOne) {
   status.waiting_writers = 2;
   status.are_writers_refused = true;
   status.evicted = {.containers = 12, .cached_bytes = 1 << 20, .fetched_bytes = 5 << 20, .fetches = 5};
+  status.requests.of = {7, 2, 5, 1, 3};
   status.shipped_bytes = 99;
   status.captured = std::chrono::system_clock::from_time_t(1700000000);
   statistics["remote"] = replication_json(status);
@@ -66,6 +67,8 @@ TEST(MetricsReport, SaysWhatTheBucketLacksWhereThereIsOne) {
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_evicted_containers" + labels + "12\n"));
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_fetched_bytes_total" + labels + "5242880\n"));
   EXPECT_THAT(text, HasSubstr("# TYPE dedupfs_remote_fetched_bytes_total counter\n"));
+  EXPECT_THAT(text, HasSubstr("dedupfs_remote_requests_total{volume=\"/v\",mountpoint=\"/m\",method=\"put\"} 7\n"));
+  EXPECT_THAT(text, HasSubstr("dedupfs_remote_requests_total{volume=\"/v\",mountpoint=\"/m\",method=\"delete\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_shipped_timestamp_seconds" + labels + "1700000000\n"));
   EXPECT_THAT(text, HasSubstr("\ndedupfs_remote_fenced" + labels + "0\n"));
 }

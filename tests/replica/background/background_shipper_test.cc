@@ -68,6 +68,7 @@ TEST_F(BackgroundShipperTest, ShipsWhatWasWrittenBeforeItIsAsked) {
   EXPECT_EQ(shipper->status().lacking_bytes, 0u);
   EXPECT_EQ(shipper->status().sequence, 1u);
   EXPECT_TRUE(shipper->status().shipped);
+  EXPECT_GT(shipper->status().requests[BucketRequest::kPut], shipped->objects) << "the objects and the head";
   expect_bucket_gives(volume_.kept());
 }
 
