@@ -130,6 +130,46 @@ Error corruption(const char* reason) {
   return {ErrorCode::kCorruption, std::string("delta: ") + reason};
 }
 
+// What a window copies from its source (RFC 3284, section 4.2), and where in the delta that is said.
+struct Segment {
+  std::uint64_t length = 0;
+  std::uint64_t begin = 0;
+  std::size_t begin_at = 0;  // the number `begin`
+  std::size_t rest_at = 0;   // what is behind it
+};
+
+Result<Segment> read_segment(ByteSpan delta) {
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint32_t>::max();
+  if (delta.size() <= kHeader.size() || !std::equal(kHeader.begin(), kHeader.end(), delta.begin()))
+    return corruption("it was not made by dedupfs");
+  std::size_t at = kHeader.size();
+  if (delta[at++] != kWindowCopiesSource) return Segment{.length = 0, .begin = 0, .begin_at = at, .rest_at = at};
+  // RFC 3284, section 2: seven bits a byte, the highest first.
+  const auto read_number = [&]() -> std::optional<std::uint64_t> {
+    std::uint64_t number = 0;
+    while (at < delta.size()) {
+      const std::uint8_t byte = delta[at++];
+      number = number << 7 | (byte & 0x7f);
+      if (number > kMax) return std::nullopt;
+      if (byte < 0x80) return number;
+    }
+    return std::nullopt;
+  };
+  const auto length = read_number();
+  const std::size_t begin_at = at;
+  const auto begin = length ? read_number() : std::nullopt;
+  if (!begin) return corruption("its window is cut off or out of range");
+  return Segment{.length = *length, .begin = *begin, .begin_at = begin_at, .rest_at = at};
+}
+
+// As read_segment() reads it.
+void append_number(ByteBuffer& bytes, std::uint64_t number) {
+  int shift = 0;
+  while (number >> shift >= 0x80) shift += 7;
+  for (; shift > 0; shift -= 7) bytes.push_back(static_cast<std::uint8_t>(0x80 | (number >> shift & 0x7f)));
+  bytes.push_back(static_cast<std::uint8_t>(number & 0x7f));
+}
+
 }  // namespace
 
 Result<std::optional<std::size_t>> Xdelta3Codec::encode(ByteSpan source, ByteSpan target, MutableByteSpan delta,
@@ -152,26 +192,17 @@ Result<std::optional<std::size_t>> Xdelta3Codec::encode(ByteSpan source, ByteSpa
 }
 
 Result<Xdelta3Codec::Range> Xdelta3Codec::source_range(ByteSpan delta) {
-  constexpr std::uint64_t kMax = std::numeric_limits<std::uint32_t>::max();
-  if (delta.size() <= kHeader.size() || !std::equal(kHeader.begin(), kHeader.end(), delta.begin()))
-    return corruption("it was not made by dedupfs");
-  std::size_t at = kHeader.size();
-  if (delta[at++] != kWindowCopiesSource) return Range{};
-  // RFC 3284, section 2: seven bits a byte, the highest first.
-  const auto read_number = [&]() -> std::optional<std::uint64_t> {
-    std::uint64_t number = 0;
-    while (at < delta.size()) {
-      const std::uint8_t byte = delta[at++];
-      number = number << 7 | (byte & 0x7f);
-      if (number > kMax) return std::nullopt;
-      if (byte < 0x80) return number;
-    }
-    return std::nullopt;
-  };
-  const auto length = read_number();
-  const auto begin = length ? read_number() : std::nullopt;
-  if (!begin) return corruption("its window is cut off or out of range");
-  return Range{*begin, *begin + *length};
+  DEDUPFS_ASSIGN(const Segment segment, read_segment(delta));
+  return Range{segment.begin, segment.begin + segment.length};
+}
+
+Result<ByteBuffer> Xdelta3Codec::without_begin_of_source(ByteSpan delta, std::size_t bytes) {
+  DEDUPFS_ASSIGN(const Segment segment, read_segment(delta));
+  if (segment.begin < bytes) return corruption("it needs the beginning of its source");
+  ByteBuffer shorter(delta.begin(), delta.begin() + static_cast<std::ptrdiff_t>(segment.begin_at));
+  append_number(shorter, segment.begin - bytes);
+  shorter.insert(shorter.end(), delta.begin() + static_cast<std::ptrdiff_t>(segment.rest_at), delta.end());
+  return shorter;
 }
 
 Result<void> Xdelta3Codec::decode(ByteSpan source, ByteSpan delta, MutableByteSpan target) {

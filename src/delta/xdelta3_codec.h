@@ -47,6 +47,10 @@ class Xdelta3Codec {
   };
   static Result<Range> source_range(ByteSpan delta);
 
+  // The same delta, to be decoded from a source that lacks the first `bytes` bytes. It copies from none of these: source_range() says so,
+  // otherwise it is kCorruption.
+  static Result<ByteBuffer> without_begin_of_source(ByteSpan delta, std::size_t bytes);
+
   // Fills `target` from `source` and a delta. Neither is trusted. A delta that is malformed, reaches beyond the source or does
   // not make exactly target.size() bytes is kCorruption; the content of `target` then has no meaning. A delta that was changed
   // may still decode: the caller compares the chunk's checksum.

@@ -247,6 +247,29 @@ TEST(Xdelta3Codec, DeltaThatCopiesNothingHasNoRange) {
   EXPECT_EQ(range->begin, range->end);
 }
 
+TEST(Xdelta3Codec, ADeltaMayDoWithoutTheBeginningOfItsSource) {
+  ByteBuffer source = random_bytes(300'000, 1);
+  ByteBuffer target(source.begin() + 200'000, source.begin() + 220'000);
+  target[7000] ^= 1;
+  const ByteBuffer delta = encode(source, target);
+  const auto range = Xdelta3Codec::source_range(delta);
+  ASSERT_TRUE(range);
+
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{127}, std::size_t{183'617}, range->begin - 127, range->begin}) {
+    const auto shorter = Xdelta3Codec::without_begin_of_source(delta, bytes);
+
+    ASSERT_TRUE(shorter) << bytes;
+    EXPECT_LE(shorter->size(), delta.size());
+    EXPECT_EQ(Xdelta3Codec::source_range(*shorter)->begin, range->begin - bytes);
+    ByteBuffer made(target.size());
+    ASSERT_TRUE(Xdelta3Codec::decode(ByteSpan(source).subspan(bytes), *shorter, made)) << bytes;
+    EXPECT_EQ(made, target) << bytes;
+  }
+  EXPECT_FALSE(Xdelta3Codec::without_begin_of_source(delta, range->begin + 1));
+  EXPECT_FALSE(Xdelta3Codec::without_begin_of_source(ByteSpan(delta).first(7), 0));
+}
+
 TEST(Xdelta3Codec, RangeOfWhatDoesNotBeginAsADeltaIsCorruption) {
   const ByteBuffer source = random_bytes(80'000, 1);
   const ByteBuffer delta = encode(source, ByteSpan(source).subspan(30'000, 16'384), 30'000);

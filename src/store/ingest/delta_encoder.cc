@@ -76,8 +76,30 @@ DeltaShortcuts shortcuts_of_environment() {
 struct DeltaEncoder::Source {
   JoinedChunks bytes;
   DeltaSources ids;
-  std::uint8_t depth = 0;         // of the deepest
-  std::size_t likely_offset = 0;  // in the bytes
+  std::vector<std::uint8_t> depths;  // of the chunks
+  std::size_t likely_offset = 0;     // in the bytes
+
+  // What of it a delta needs: chunks that lie side by side.
+  struct Part {
+    DeltaSources ids;
+    std::size_t offset = 0;  // in the bytes
+    std::size_t length = 0;
+    std::uint8_t depth = 0;  // of the deepest
+  };
+  // Of one that copies nothing, the chunk that it was expected to resemble.
+  Part part_for(Xdelta3Codec::Range range) const {
+    if (range.begin == range.end) range = {.begin = likely_offset, .end = likely_offset + 1};
+    Part part;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < ids.size(); begin += bytes.bytes_of(i++)) {
+      if (begin + bytes.bytes_of(i) <= range.begin || begin >= range.end) continue;
+      if (part.ids.empty()) part.offset = begin;
+      part.ids.push_back(ids[i]);
+      part.length += bytes.bytes_of(i);
+      part.depth = std::max(part.depth, depths[i]);
+    }
+    return part;
+  }
 };
 
 DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, DeltaShortcuts shortcuts,
@@ -171,7 +193,7 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::joined(const DeltaSources& ids
   source.ids = ids;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     if (source.ids[i] == likeliest) source.likely_offset = source.bytes.size();
-    source.depth = std::max(source.depth, chunks[i].depth);
+    source.depths.push_back(chunks[i].depth);
     source.bytes.append(std::move(chunks[i].bytes));
   }
   if (source.ids.empty() || source.bytes.size() > kMaxDeltaSourceBytes) return std::nullopt;
@@ -205,11 +227,14 @@ void DeltaEncoder::try_source(ByteSpan chunk, ChunkId base, const std::optional<
   workspace.decoded.resize(std::max(workspace.decoded.size(), chunk.size()));
   const MutableByteSpan decoded = MutableByteSpan(workspace.decoded).first(chunk.size());
   const auto range = Xdelta3Codec::source_range(delta);
-  if (!range || !Xdelta3Codec::decode(source->bytes.bytes(range->begin, range->end), delta, decoded) ||
-      !are_same(decoded, chunk))
-    return;
-  smallest = EncodedDelta{ByteBuffer(delta.begin(), delta.end()), source->ids,
-                          static_cast<std::uint8_t>(source->depth + 1), delta_checksum_of(chunk), base};
+  if (!range) return;
+  // The chunks that it copies nothing from are no sources: the delta is less deep without them, and holds nothing that others need.
+  const Source::Part part = source->part_for(*range);
+  auto shorter = Xdelta3Codec::without_begin_of_source(delta, part.offset);
+  const ByteSpan needed = source->bytes.bytes(range->begin, range->end).subspan(part.offset, part.length);
+  if (!shorter || !Xdelta3Codec::decode(needed, *shorter, decoded) || !are_same(decoded, chunk)) return;
+  smallest = EncodedDelta{std::move(*shorter), part.ids, static_cast<std::uint8_t>(part.depth + 1),
+                          delta_checksum_of(chunk), base};
 }
 
 DeltaWorth DeltaEncoder::worth_of(ByteSpan chunk) const {

@@ -48,11 +48,13 @@ struct Ingest {
         pool(pool_used),
         ids(index, next_id),
         duplicates(index, containers, pending, reader_used),
-        writer(containers, pending, reader_used.regions(), meter,
-               {.compression = settings.compression,
-                .threads = settings.threads,
-                .max_waiting_bytes = settings.waiting_region_bytes,
-                .slow_bytes = settings.slow_bytes}),
+        writer(
+            containers, pending, reader_used.regions(), meter,
+            {.compression = settings.compression,
+             .threads = settings.threads,
+             .max_waiting_bytes = settings.waiting_region_bytes,
+             .slow_bytes = settings.slow_bytes,
+             .are_others_behind = [&pool_used, threads = settings.threads] { return pool_used.waiting() > threads; }}),
         packers(pending, ids.ids(), settings.region_bytes, to_writer()),
         moved_packers(pending, ids.ids(), settings.region_bytes, to_writer()) {}
 

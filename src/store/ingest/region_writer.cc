@@ -63,7 +63,8 @@ void RegionWriter::await_room(const Lane& lane, bool moved) {
 RegionWriter::Effort RegionWriter::effort_for(const PendingRegion& region) {
   const Effort least = least_effort_for(region);
   if (least == Effort::kStrong) return least;
-  return arrivals_.is_slow_after(region.used_bytes, settings_.now()) ? Effort::kStrong : least;
+  const bool is_slow = arrivals_.is_slow_after(region.used_bytes, settings_.now());
+  return is_slow && !settings_.are_others_behind() ? Effort::kStrong : least;
 }
 
 RegionWriter::Effort RegionWriter::least_effort_for(const PendingRegion& region) const {

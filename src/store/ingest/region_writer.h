@@ -41,6 +41,8 @@ class RegionWriter {
     std::size_t threads = 0;              // for new chunks, and as many for moved ones
     std::uint64_t max_waiting_bytes = 0;  // of new chunks; of moved ones, a fourth
     std::uint64_t slow_bytes = ArrivalRate::kSlowBytes;
+    // Whether more data waits than the stages before this one get done: then no source is slow, whatever arrives here.
+    std::function<bool()> are_others_behind = [] { return false; };
     std::function<ArrivalRate::Clock::time_point()> now = ArrivalRate::Clock::now;
   };
 

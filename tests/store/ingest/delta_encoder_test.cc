@@ -223,17 +223,35 @@ TEST_P(DeltaEncoderTest, OverwritesOfOnePlaceAreNotDeeperThanTheSettingsSay) {
 
 // ---------------------------------------------------------------- neighbours
 
+// The last two thirds of one and the first third of the other.
+ByteBuffer across(const ByteBuffer& first, const ByteBuffer& second) {
+  const ByteBuffer both = joined(first, second);
+  return {both.begin() + kChunkBytes / 3, both.begin() + kChunkBytes / 3 + kChunkBytes};
+}
+
 TEST_P(DeltaEncoderTest, NeighboursOfTheBaseAreSourcesToo) {
   for (std::uint64_t id = 5; id <= 9; ++id) put(id, chunk(id));
-  const ByteBuffer both = joined(chunk(7), chunk(8));
-  const ByteBuffer shifted(both.begin() + kChunkBytes / 3, both.begin() + kChunkBytes / 3 + kChunkBytes);
+  const ByteBuffer shifted = across(chunk(7), chunk(8));
 
   const auto delta = encode(shifted, ChunkId{6});
 
   ASSERT_TRUE(delta);
   EXPECT_LT(delta->bytes.size(), 200u) << "all of it is in two chunks of the source";
-  EXPECT_EQ(delta->sources, sources_of({5, 6, 7, 8, 9}));
+  EXPECT_EQ(delta->sources, sources_of({7, 8})) << "the others are looked at, and not needed";
   expect_makes(*delta, shifted);
+}
+
+// So it is no deeper than it has to be, and holds no chunk that nobody else needs.
+TEST_P(DeltaEncoderTest, WhatADeltaCopiesNothingFromIsNoSource) {
+  for (const std::uint64_t id : {1u, 6u, 7u}) put(id, chunk(id));
+  put_delta(8, edited(chunk(1)), 1);
+
+  const auto delta = encode(edited(chunk(7)), ChunkId{6});
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(delta->sources, sources_of({7}));
+  EXPECT_EQ(delta->depth, 1) << "its neighbour is deeper";
+  expect_makes(*delta, edited(chunk(7)));
 }
 
 TEST_P(DeltaEncoderTest, NeighboursAreThoseOfTheStream) {
@@ -241,11 +259,17 @@ TEST_P(DeltaEncoderTest, NeighboursAreThoseOfTheStream) {
   const std::vector<std::uint64_t> stream = {200, 400, 7, 100, 300};
   for (std::size_t i = 1; i < stream.size(); ++i) order_.link(ChunkId{stream[i - 1]}, ChunkId{stream[i]});
 
-  const auto delta = encode(edited(chunk(7)));
+  const ByteBuffer shifted = across(chunk(400), joined(chunk(7), chunk(100)));
+  const ByteBuffer further = across(chunk(7), chunk(100));
 
-  ASSERT_TRUE(delta);
-  EXPECT_EQ(delta->sources, sources_of(stream));
-  expect_makes(*delta, edited(chunk(7)));
+  for (const auto& [bytes, sources] :
+       {std::pair{shifted, sources_of({400, 7})}, std::pair{further, sources_of({7, 100})}}) {
+    const auto delta = encode(bytes, ChunkId{400});
+
+    ASSERT_TRUE(delta);
+    EXPECT_EQ(delta->sources, sources);
+    expect_makes(*delta, bytes);
+  }
 }
 
 TEST_P(DeltaEncoderTest, WithoutNeighboursTheBaseIsTheSource) {
@@ -263,12 +287,13 @@ TEST_P(DeltaEncoderTest, NoSourceIsNamedTwice) {
   put(8, chunk(8));
   order_.link(ChunkId{7}, ChunkId{8});
   order_.link(ChunkId{8}, ChunkId{7});
+  const ByteBuffer shifted = across(chunk(8), chunk(7));
 
-  const auto delta = encode(edited(chunk(7)));
+  const auto delta = encode(shifted, ChunkId{7});
 
   ASSERT_TRUE(delta);
   EXPECT_EQ(std::set(delta->sources.begin(), delta->sources.end()).size(), delta->sources.size());
-  expect_makes(*delta, edited(chunk(7)));
+  expect_makes(*delta, shifted);
 }
 
 // What was kept of the source of one chunk serves the next.
@@ -374,7 +399,7 @@ TEST_P(DeltaEncoderTest, NeighbourThatCannotBeReadIsLeftOut) {
   put(8, chunk(8));
   store_.forget(6);
 
-  const auto delta = encode(edited(chunk(7)));
+  const auto delta = encode(across(chunk(7), chunk(8)), ChunkId{6});
 
   ASSERT_TRUE(delta);
   EXPECT_EQ(delta->sources, sources_of({7, 8}));

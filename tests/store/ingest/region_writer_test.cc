@@ -41,11 +41,13 @@ class RegionWriterTest : public testing::Test {
   }
   RegionWriter& writer_with(const CompressionTiers& compression, std::uint64_t max_waiting_bytes = 1 << 20,
                             std::size_t threads = 2) {
-    writer_ = std::make_unique<RegionWriter>(*containers_, pending_, cache_, meter_,
-                                             RegionWriter::Settings{.compression = compression,
-                                                                    .threads = threads,
-                                                                    .max_waiting_bytes = max_waiting_bytes,
-                                                                    .now = [this] { return now_; }});
+    writer_ = std::make_unique<RegionWriter>(
+        *containers_, pending_, cache_, meter_,
+        RegionWriter::Settings{.compression = compression,
+                               .threads = threads,
+                               .max_waiting_bytes = max_waiting_bytes,
+                               .are_others_behind = [this] { return are_others_behind_.load(); },
+                               .now = [this] { return now_; }});
     return *writer_;
   }
   // A region of new chunks of 1000 bytes.
@@ -93,6 +95,7 @@ class RegionWriterTest : public testing::Test {
                      }};
   IngestMeter meter_;
   ChunkId last_id_{};
+  std::atomic<bool> are_others_behind_ = false;
   ArrivalRate::Clock::time_point now_ = ArrivalRate::Clock::now();  // moved by hand
   std::unique_ptr<RegionWriter> writer_;
 };
@@ -384,6 +387,16 @@ TEST_F(RegionWriterTiersTest, DataThatComesSlowlyIsSettledAtOnce) {
 
   EXPECT_EQ(added.tier, ContainerTier::kSettled);
   EXPECT_EQ(added.bytes, moved.bytes);
+}
+
+// Duplicates and deltas may leave little for this stage of a source that is fast.
+TEST_F(RegionWriterTiersTest, NoSourceIsSlowWhileTheStagesBeforeAreBehind) {
+  const ByteBuffer text = word_text(200'000, 1);
+  are_others_behind_ = true;
+  EXPECT_EQ(add(text).tier, ContainerTier::kLanded);
+
+  are_others_behind_ = false;
+  EXPECT_EQ(add(word_text(200'000, 2)).tier, ContainerTier::kSettled);
 }
 
 TEST_F(RegionWriterTiersTest, IncompressibleDataNeedsNoSettling) {
