@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "store/format/superblock.h"
+#include "store/seal/key_rotation.h"
 #include "store/seal/sealed_backing.h"
 #include "store/volume/encrypted_creation.h"
 
@@ -31,14 +32,26 @@ VolumeSettings small_settings() {
   return settings;
 }
 
-constexpr std::string_view kPassphrase = "a passphrase";
+constexpr int kMostRotations = 12;
+// Each master key has its own.
+std::string passphrase(int rotations) {
+  return "passphrase " + std::to_string(rotations);
+}
+const KdfSettings kQuickKdf{.memory_kib = 8, .passes = 1, .lanes = 1};
 
 Result<Superblock> make_small_volume_on(const std::shared_ptr<MemoryDisk>& disk, Sealing sealing) {
   if (sealing == Sealing::kPlain) return Volume::create(kVolumePath, small_settings(), disk);
   EncryptionSettings encryption;
-  encryption.passphrase = Secret(bytes_of(kPassphrase));
-  encryption.kdf = {.memory_kib = 8, .passes = 1, .lanes = 1};
+  encryption.passphrase = Secret(bytes_of(passphrase(0)));
+  encryption.kdf = kQuickKdf;
   return create_encrypted_volume(kVolumePath, small_settings(), encryption, disk);
+}
+
+// A crash leaves the passphrase of before a rotation, or of after it.
+Result<UnlockedKey> unlock_by_any(const KeyHeader& header) {
+  for (int rotations = kMostRotations; rotations > 0; --rotations)
+    if (auto found = unlock(header, bytes_of(passphrase(rotations)))) return found;
+  return unlock(header, bytes_of(passphrase(0)));
 }
 
 }  // namespace
@@ -73,7 +86,7 @@ Sealing sealing_of(const DiskImage& volume) {
 
 std::shared_ptr<Backing> unlocked(const std::shared_ptr<Backing>& disk) {
   auto key_of = [](const Path&, const KeyHeader& header) -> Result<std::shared_ptr<const VolumeKey>> {
-    DEDUPFS_ASSIGN(UnlockedKey unlocked_key, unlock(header, bytes_of(kPassphrase)));
+    DEDUPFS_ASSIGN(UnlockedKey unlocked_key, unlock_by_any(header));
     return std::move(unlocked_key.key);
   };
   return std::make_shared<SealedBacking>(disk, std::move(key_of));
@@ -170,6 +183,25 @@ void RecordedRun::reopen() {
   const std::size_t errors = history_.errors;
   close();
   if (history_.errors != errors) throw RunEnded();  // what was not stored is gone: the model would be ahead
+  open();
+}
+
+void RecordedRun::rotate_key() {
+  const std::size_t errors = history_.errors;
+  close();
+  if (history_.errors != errors) throw RunEnded();
+  const auto rotated = [&]() -> Result<void> {
+    DEDUPFS_ASSIGN(const auto folder, disk_->open_root(kVolumePath));
+    DEDUPFS_ASSIGN(auto header, read_key_header(*folder));
+    if (!header) return {};
+    DEDUPFS_ASSIGN(const UnlockedKey unlocked_key, unlock_by_any(*header));
+    const std::string anew = passphrase(++rotations_);
+    DEDUPFS_CHECK(rotations_ <= kMostRotations);  // see unlock_by_any()
+    DEDUPFS_TRY(rotate_master_key(*folder, *header, unlocked_key,
+                                  {.bytes = bytes_of(anew), .name = "passphrase", .kdf = kQuickKdf}));
+    return {};
+  }();
+  if (!rotated) failed("a new master key", rotated.error());
   open();
 }
 

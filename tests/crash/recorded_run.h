@@ -93,6 +93,8 @@ class RecordedRun {
   void open();
   void close();
   void reopen();
+  // Closes, makes a new master key for an encrypted volume, with a new passphrase, and opens again.
+  void rotate_key();
   void sync();
   // Operations in between run beside the reclaim.
   void begin_reclaim(ReclaimGoal goal = ReclaimGoal::kFreeSpace);
@@ -150,6 +152,7 @@ class RecordedRun {
 
   FilesystemModel model_;
   std::map<std::string, Snapshot> snapshots_;
+  int rotations_ = 0;  // of the master key
   History history_;
 };
 

@@ -189,6 +189,23 @@ void settle_in_between(RecordedRun& run, Random& random, int length) {
   }
 }
 
+// An encrypted volume gets new master keys. Reclaims move what is under the former ones, and unmounts forget these.
+void rotate_the_key(RecordedRun& run, Random& random, int length) {
+  for (int i = 0; i < length; ++i) {
+    const ModelPtr file = run.make_file(run.root(), "file" + std::to_string(i));
+    run.write(file, 0, random_bytes(random, 1 + below(random, 40'000)));
+    if (i > 2) run.unlink(run.root(), "file" + std::to_string(i - 2));
+    if (below(random, 2) == 0) run.sync();
+    if (below(random, 2) == 0) run.rotate_key();
+    if (below(random, 2) == 0) {
+      run.begin_reclaim();
+      if (below(random, 2) == 0) run.write(file, 0, random_bytes(random, 9000));
+      run.await_reclaim();
+    }
+    if (below(random, 3) == 0) run.reopen();
+  }
+}
+
 // They are made, deleted and gone back to while files change, and while space is reclaimed.
 void snapshots_in_between(RecordedRun& run, Random& random, int length) {
   const auto snapshot_name = [&] { return "s" + std::to_string(below(random, 4)); };
@@ -320,6 +337,7 @@ constexpr std::array kWorkloads{
     Workload{.name = "containers", .drive = fill_containers, .length = 6},
     Workload{.name = "reclaim", .drive = reclaim_in_between, .length = 8, .short_length = 3},
     Workload{.name = "settle", .drive = settle_in_between, .length = 8, .short_length = 3},
+    Workload{.name = "rotate", .drive = rotate_the_key, .length = 6, .short_length = 2},
     Workload{.name = "snapshots", .drive = snapshots_in_between, .length = 14, .short_length = 6},
     Workload{.name = "quota", .drive = quotas_in_between, .length = 8, .short_length = 3},
     Workload{.name = "rewrite",
