@@ -371,7 +371,7 @@ void BackgroundShipper::note_waiting(bool begins) {
 Error BackgroundShipper::refuse() {
   const MutexLock lock(mutex_);
   if (status_.is_fenced) return {ErrorCode::kReadOnly, status_.failure.value_or("the volume is not shipped any more")};
-  const Error refused(
+  Error refused(
       ErrorCode::kNoSpace,
       fmt::format("{} of the volume are not shipped to {} yet, which is as much as remote_unshipped allows{}",
                   human_size(settings_.most_lacking_bytes), status_.where.address,
