@@ -7,6 +7,7 @@
 set -uo pipefail
 
 packages=$(realpath "${1:?the folder that scripts/package made}")
+root=$(realpath "$(dirname "$0")/../..") # of this tree
 deb=$(find "$packages" -maxdepth 1 -name 'dedupfs_*.deb')
 [ -f "$deb" ] || { echo "FAIL environment: $packages has not one dedupfs_*.deb"; exit 1; }
 [ "$(id -u)" -eq 0 ] || { echo "FAIL environment: not root"; exit 1; }
@@ -21,7 +22,7 @@ export DEBIAN_FRONTEND=noninteractive
 dpkg --install "$deb" >/dev/null || { echo "FAIL install: see above"; exit 1; }
 export DEDUPFS_TOOLS=/usr/bin
 # shellcheck source=../integration/lib.sh
-. "$(dirname "$0")/../integration/lib.sh"
+. "$root/tests/integration/lib.sh"
 trap 'exec 7>&-; clean_up; purge >/dev/null' EXIT
 
 passed=0
@@ -55,15 +56,15 @@ every_program_has_completions() {
   done
 }
 the_rest_is_there() {
-  diff -r "$(dirname "$0")/../../docs/schemas" /usr/share/dedupfs/schemas || return 1
+  diff -r "$root/docs/schemas" /usr/share/dedupfs/schemas || return 1
   [ -d /usr/share/doc/dedupfs/contrib/events ] && [ -s /usr/share/doc/dedupfs/contrib/prometheus/dedupfs.rules.yml ] &&
     [ -s /usr/share/doc/dedupfs/contrib/systemd/encrypted.conf ]
 }
-links_of_documents_lead_somewhere() { says_nothing python3 -B "$(dirname "$0")/dead_links.py" /usr/share/doc/dedupfs; }
+links_of_documents_lead_somewhere() { says_nothing python3 -B "$root/tests/packaging/dead_links.py" /usr/share/doc/dedupfs; }
 units() { dpkg --listfiles dedupfs | sed -nE 's#^/(usr/)?lib/systemd/system/(.+\.[a-z]+)$#\2#p' | sort; }
 units_of_sources() {
   local file
-  for file in "$(dirname "$0")"/../../systemd/*.{service.in,timer}; do basename "$file" .in; done | sort
+  for file in "$root"/systemd/*.{service.in,timer}; do basename "$file" .in; done | sort
 }
 unit_is_clean() { says_nothing systemd-analyze verify --man=no --recursive-errors=no "$1"; }
 nothing_starts_by_itself() { ! find /etc/systemd /lib/systemd /usr/lib/systemd -type l -name '*dedupfs*' | grep .; }
@@ -109,7 +110,7 @@ check "no unit starts by itself" nothing_starts_by_itself
 
 # The form of the RPM spec; Debian has nothing that could build from it.
 if command -v rpmspec >/dev/null && command -v rpmlint >/dev/null; then
-  spec=$(dirname "$0")/../../packaging/dedupfs.spec
+  spec=$root/packaging/dedupfs.spec
   check "rpmspec reads the RPM spec" rpmspec --query "$spec"
   check "rpmlint finds no error in it" rpmlint "$spec"
 else
