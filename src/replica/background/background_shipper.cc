@@ -371,11 +371,10 @@ void BackgroundShipper::note_waiting(bool begins) {
 Error BackgroundShipper::refuse() {
   const MutexLock lock(mutex_);
   if (status_.is_fenced) return {ErrorCode::kReadOnly, status_.failure.value_or("the volume is not shipped any more")};
-  Error refused(
-      ErrorCode::kNoSpace,
-      fmt::format("{} of the volume are not shipped to {} yet, which is as much as remote_unshipped allows{}",
-                  human_size(settings_.most_lacking_bytes), status_.where.address,
-                  status_.failure ? ": " + *status_.failure : std::string()));
+  Error refused(ErrorCode::kNoSpace,
+                fmt::format("{} of the volume are not shipped to {} yet, which is as much as remote_unshipped allows{}",
+                            human_size(settings_.most_lacking_bytes), status_.where.address,
+                            status_.failure ? ": " + *status_.failure : std::string()));
   if (!std::exchange(status_.are_writers_refused, true))
     spdlog::error(
         "{}; nothing new can be written until the store takes it: this is tried again and again. What is there can be "
