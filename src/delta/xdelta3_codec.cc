@@ -198,6 +198,7 @@ Result<Xdelta3Codec::Range> Xdelta3Codec::source_range(ByteSpan delta) {
 
 Result<ByteBuffer> Xdelta3Codec::without_begin_of_source(ByteSpan delta, std::size_t bytes) {
   DEDUPFS_ASSIGN(const Segment segment, read_segment(delta));
+  if (segment.begin_at == segment.rest_at) return ByteBuffer(delta.begin(), delta.end());  // it copies nothing
   if (segment.begin < bytes) return corruption("it needs the beginning of its source");
   ByteBuffer shorter(delta.begin(), delta.begin() + static_cast<std::ptrdiff_t>(segment.begin_at));
   append_number(shorter, segment.begin - bytes);

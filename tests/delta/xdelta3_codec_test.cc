@@ -247,6 +247,18 @@ TEST(Xdelta3Codec, DeltaThatCopiesNothingHasNoRange) {
   EXPECT_EQ(range->begin, range->end);
 }
 
+TEST(Xdelta3Codec, ADeltaThatCopiesNothingStaysAsItIsWithoutTheBeginningOfItsSource) {
+  const ByteBuffer target = random_bytes(700, 2);
+  const ByteBuffer delta = encode(random_bytes(1000, 1), target);
+
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{600}}) {
+    const auto shorter = Xdelta3Codec::without_begin_of_source(delta, bytes);
+
+    ASSERT_TRUE(shorter) << bytes;
+    EXPECT_EQ(*shorter, delta) << bytes;
+  }
+}
+
 TEST(Xdelta3Codec, ADeltaMayDoWithoutTheBeginningOfItsSource) {
   ByteBuffer source = random_bytes(300'000, 1);
   ByteBuffer target(source.begin() + 200'000, source.begin() + 220'000);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/inline_vector.h"
 #include "base/raw_buffer.h"
 #include "delta/xdelta3_codec.h"
 #include "store/chunks/joined_chunks.h"
@@ -76,8 +77,8 @@ DeltaShortcuts shortcuts_of_environment() {
 struct DeltaEncoder::Source {
   JoinedChunks bytes;
   DeltaSources ids;
-  std::vector<std::uint8_t> depths;  // of the chunks
-  std::size_t likely_offset = 0;     // in the bytes
+  InlineVector<std::uint8_t, kMaxDeltaSources> depths;  // of the chunks
+  std::size_t likely_offset = 0;                        // in the bytes
 
   // What of it a delta needs: chunks that lie side by side.
   struct Part {
