@@ -19,7 +19,7 @@ ObjectBlocks::~ObjectBlocks() {
   }
 }
 
-Result<ObjectBlocks::Block> ObjectBlocks::get(const Place& place) {
+Result<ObjectBlocks::Block> ObjectBlocks::get(const Place& place, Purpose purpose) {
   const Key key{place.object, place.number};
   {
     const MutexLock lock(mutex_);
@@ -37,8 +37,11 @@ Result<ObjectBlocks::Block> ObjectBlocks::get(const Place& place) {
   arrived_.notify_all();
   if (block) keep(key, *block);
   if (!block && block.error().code() == ErrorCode::kIo) {
-    no_answer_ = block.error();
-    rests_until_ = Clock::now() + settings_.rest_after_failure;
+    ahead_rests_until_ = Clock::now() + settings_.rest_after_failure;
+    if (purpose == Purpose::kReader) {
+      no_answer_ = block.error();
+      rests_until_ = ahead_rests_until_;
+    }
   }
   return block;
 }
@@ -87,7 +90,7 @@ std::size_t ObjectBlocks::blocks_ahead(const FileInBucket& file, const Place& pl
 }
 
 bool ObjectBlocks::is_wanted(const Key& key) const {
-  return !stopping_ && !asked_.contains(key) && !places_.contains(key) && (!no_answer_ || Clock::now() >= rests_until_);
+  return !stopping_ && !asked_.contains(key) && !places_.contains(key) && Clock::now() >= ahead_rests_until_;
 }
 
 void ObjectBlocks::read_ahead(const FileInBucket& file, const Place& place) {
@@ -128,7 +131,7 @@ bool ObjectBlocks::begin_reading(Place place) {
       const MutexLock planned(mutex_);
       is_still_wanted = is_wanted(key);
     }
-    if (is_still_wanted) (void)get(next);  // who reads the block meets the failure again
+    if (is_still_wanted) (void)get(next, Purpose::kAhead);  // who reads the block meets the failure again
     const MutexLock planned(mutex_);
     planned_.erase(key);
     arrived_.notify_all();

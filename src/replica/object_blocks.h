@@ -6,7 +6,8 @@
 // Threads:   any. Those who want one block wait for one request. Blocks are read ahead by threads of its own.
 // Ownership: keeps the bucket. The destructor waits for requests that have begun.
 // Failure:   that of the bucket. kCorruption names the object that is damaged or missing, and what it is a part of. A store that did not
-//            answer, after all tries, is not asked again for a while: many readers do not wait a minute each.
+//            answer, after all tries, is not asked again for a while: many readers do not wait a minute each. A block that could not be
+//            read ahead fails nobody: who wants it, or another one, asks for it himself.
 #pragma once
 
 #include <chrono>
@@ -57,7 +58,7 @@ class ObjectBlocks {
   ObjectBlocks& operator=(const ObjectBlocks&) = delete;
 
   std::uint32_t block_bytes() const { return settings_.block_bytes; }
-  Result<Block> get(const Place& place);
+  Result<Block> get(const Place& place) { return get(place, Purpose::kReader); }
   // Somebody reads this block of `file` now. Begins to read those that he is likely to want next.
   void read_ahead(const FileInBucket& file, const Place& place);
   std::uint64_t cache_bytes() const { return settings_.cache_bytes; }
@@ -76,6 +77,10 @@ class ObjectBlocks {
     std::size_t blocks_ahead = 0;
   };
 
+  // Who wants a block: somebody who waits for it, or nobody yet.
+  enum class Purpose : std::uint8_t { kReader, kAhead };
+
+  Result<Block> get(const Place& place, Purpose purpose);
   Result<Block> read(const Place& place);
   void keep(const Key& key, const Block& block) DEDUPFS_REQUIRES(mutex_);
   std::size_t blocks_ahead(const FileInBucket& file, const Place& place) DEDUPFS_REQUIRES(mutex_);
@@ -94,8 +99,9 @@ class ObjectBlocks {
   std::list<std::pair<Key, Block>> kept_ DEDUPFS_GUARDED_BY(mutex_);  // most recently used first
   std::map<Key, std::list<std::pair<Key, Block>>::iterator> places_ DEDUPFS_GUARDED_BY(mutex_);
   std::uint64_t bytes_ DEDUPFS_GUARDED_BY(mutex_) = 0;
-  std::optional<Error> no_answer_ DEDUPFS_GUARDED_BY(mutex_);  // the last one
+  std::optional<Error> no_answer_ DEDUPFS_GUARDED_BY(mutex_);  // the last one that a reader got
   Clock::time_point rests_until_ DEDUPFS_GUARDED_BY(mutex_);
+  Clock::time_point ahead_rests_until_ DEDUPFS_GUARDED_BY(mutex_);  // nothing is read ahead before
   std::unique_ptr<ThreadPool> readers_ DEDUPFS_GUARDED_BY(mutex_);  // from the first block that is read ahead on
 };
 
