@@ -2,10 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
-
 #include "base/check.h"
-#include "base/guarded.h"
 
 namespace dedupfs {
 namespace {
@@ -26,32 +23,15 @@ Checkpointer::Checkpointer(Volume& volume, std::chrono::milliseconds interval, H
       has_room_(std::move(has_room)),
       volume_(volume),
       checkpoints_(volume.folder(), uuid_of(volume)) {
-  if (interval_.count() != 0) thread_ = std::thread([this] { run(); });
-}
-
-Checkpointer::~Checkpointer() {
-  stop();
-}
-
-void Checkpointer::stop() {
-  {
-    const MutexLock lock(mutex_);
-    stopping_ = true;
-  }
-  wakeup_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
-void Checkpointer::run() {
-  const MutexLock lock(mutex_);
-  for (Clock::duration pause = interval_;;) {
-    if (wakeup_.wait_for(mutex_, pause, [this] { return stopping_.load(); })) return;
-    const MutexUnlock unlocked(mutex_);
-    const auto begin = Clock::now();
-    if (changed_)
-      survive("taking a checkpoint", [this] { take_in_background([this](std::uint64_t) { return !stopping_; }); });
-    pause = std::max<Clock::duration>(interval_, (Clock::now() - begin) * kShareOfTime);
-  }
+  if (interval_.count() == 0) return;
+  thread_.start({.name = "checkpoints",
+                 .doing = "taking a checkpoint",
+                 .first = interval_,
+                 .interval = interval_,
+                 .times_longer = kShareOfTime},
+                [this] {
+                  if (changed_) take_in_background([this](std::uint64_t) { return !thread_.is_stopping(); });
+                });
 }
 
 Result<void> Checkpointer::take(const Checkpoints::GoesOn& goes_on) {
@@ -82,7 +62,7 @@ bool Checkpointer::is_behind() const {
 }
 
 Result<void> Checkpointer::finish(const Checkpoints::GoesOn& goes_on) {
-  stop();
+  thread_.stop();
   if (interval_.count() == 0 || !changed_) return {};
   Result<void> taken = take(goes_on);
   if (!taken) checkpoints_.leave_unfinished();

@@ -10,9 +10,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <thread>
 
 #include "base/mutex.h"
+#include "base/periodic_thread.h"
 #include "store/metadata/checkpoint.h"
 #include "store/volume/volume.h"
 
@@ -23,7 +23,6 @@ class Checkpointer {
   // Writes none if the interval is 0, or while there is no room for so many bytes.
   using HasRoom = std::function<bool(std::uint64_t bytes)>;
   Checkpointer(Volume& volume, std::chrono::milliseconds interval, HasRoom has_room);
-  ~Checkpointer();
 
   // Tells that the newest checkpoint lacks a commit.
   void note_commit() { changed_ = true; }
@@ -36,10 +35,6 @@ class Checkpointer {
   Result<void> finish(const Checkpoints::GoesOn& goes_on);
 
  private:
-  using Clock = std::chrono::steady_clock;
-
-  void run();
-  void stop();
   Result<void> take(const Checkpoints::GoesOn& goes_on) DEDUPFS_EXCLUDES(taking_);
   void take_in_background(const Checkpoints::GoesOn& goes_on);
 
@@ -48,11 +43,8 @@ class Checkpointer {
   Volume& volume_;
   const Checkpoints checkpoints_;
   std::atomic<bool> changed_ = false;
-  std::atomic<bool> stopping_ = false;
   Mutex taking_;  // one at a time
-  Mutex mutex_;   // of the waiting; stopping_ changes with it
-  ConditionVariable wakeup_;
-  std::thread thread_;
+  PeriodicThread thread_;
 };
 
 }  // namespace dedupfs

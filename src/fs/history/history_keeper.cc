@@ -1,12 +1,10 @@
 #include "fs/history/history_keeper.h"
 
-#include <pthread.h>
 #include <spdlog/spdlog.h>
 
 #include <utility>
 
 #include "base/guarded.h"
-#include "base/low_priority.h"
 #include "fs/history/history_series.h"
 
 namespace dedupfs {
@@ -33,21 +31,11 @@ GoOn for_at_most(std::chrono::milliseconds patience) {
 HistoryKeeper::HistoryKeeper(Volume& volume, HistoryHost host, HistorySettings settings)
     : volume_(volume), host_(std::move(host)), settings_(std::move(settings)) {
   if (has_sample_of_present(volume_)) sampled_changes_ = host_.changes();
-  thread_ = std::thread([this] { run(); });
-  ::pthread_setname_np(thread_.native_handle(), "history");
-}
-
-HistoryKeeper::~HistoryKeeper() {
-  stop();
-}
-
-void HistoryKeeper::stop() {
-  {
-    const MutexLock lock(mutex_);
-    stopping_ = true;
-  }
-  wakeup_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  thread_.start({.name = "history",
+                 .doing = "taking a sample for the history",
+                 .interval = settings_.interval,
+                 .is_low_priority = true},
+                [this] { sample_in_background(); });
 }
 
 std::int64_t HistoryKeeper::unix_seconds() const {
@@ -55,22 +43,9 @@ std::int64_t HistoryKeeper::unix_seconds() const {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-Result<void> HistoryKeeper::check_wanted() {
-  const MutexLock lock(mutex_);
-  if (stopping_) return Error{ErrorCode::kInterrupted, "the volume is being unmounted"};
+Result<void> HistoryKeeper::check_wanted() const {
+  if (thread_.is_stopping()) return Error{ErrorCode::kInterrupted, "the volume is being unmounted"};
   return {};
-}
-
-void HistoryKeeper::run() {
-  lower_priority_of_this_thread();
-  const MutexLock lock(mutex_);
-  while (!stopping_) {
-    {
-      const MutexUnlock unlocked(mutex_);
-      survive("taking a sample for the history", [this] { sample_in_background(); });
-    }
-    wakeup_.wait_for(mutex_, settings_.interval, [this]() DEDUPFS_REQUIRES(mutex_) { return stopping_; });
-  }
 }
 
 void HistoryKeeper::sample_in_background() {

@@ -14,9 +14,8 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <thread>
 
-#include "base/mutex.h"
+#include "base/periodic_thread.h"
 #include "base/result.h"
 #include "fs/format/history_records.h"
 #include "fs/history/sampling.h"
@@ -41,23 +40,21 @@ struct HistorySettings {
 class HistoryKeeper {
  public:
   HistoryKeeper(Volume& volume, HistoryHost host, HistorySettings settings);
-  ~HistoryKeeper();
 
-  void stop();
+  void stop() { thread_.stop(); }
   // The sample of the unmount: call it after stop(), when no change runs any more, and commit what it kept.
   void take_last();
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void run();
   void sample_in_background();
   // Keeps a sample: with counts if `go_on` lets it count to the end, otherwise without them if `wanted` lets it measure to the end.
   void sample(const GoOn& go_on, const GoOn& wanted);
   std::optional<HistorySample> counted_sample(std::int64_t now, const GoOn& go_on);
   std::int64_t unix_seconds() const;
   bool is_unchanged() const { return sampled_changes_ == host_.changes(); }
-  Result<void> check_wanted();
+  Result<void> check_wanted() const;
 
   Volume& volume_;
   const HistoryHost host_;
@@ -65,10 +62,7 @@ class HistoryKeeper {
   // Of the thread, and of take_last() after its end. None: no sample has the present state.
   std::optional<std::uint64_t> sampled_changes_;
   Clock::time_point no_count_before_{};
-  Mutex mutex_;
-  ConditionVariable wakeup_;
-  bool stopping_ DEDUPFS_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last, so that it ends before what it uses
+  PeriodicThread thread_;  // last, so that it ends before what it uses
 };
 
 }  // namespace dedupfs

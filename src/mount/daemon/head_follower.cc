@@ -15,28 +15,11 @@ HeadFollower::HeadFollower(FuseMount& mount, std::unique_ptr<Filesystem> first, 
     const QuiesceGate::Closure alone(mount_.requests());
     mount_.replace(std::move(first));
   }
-  thread_ = std::thread([this] { run(); });
-}
-
-HeadFollower::~HeadFollower() {
-  {
-    const MutexLock lock(mutex_);
-    stopping_ = true;
-  }
-  wakeup_.notify_all();
-  thread_.join();
-}
-
-void HeadFollower::run() {
-  const MutexLock lock(mutex_);
-  const auto is_ending = [this] {
-    mutex_.assert_held();
-    return stopping_;
-  };
-  while (!wakeup_.wait_for(mutex_, settings_.interval, is_ending)) {
-    const MutexUnlock unlocked(mutex_);
-    note(guarded([this] { return follow(); }));
-  }
+  thread_.start({.name = "follower",
+                 .doing = "following the volume",
+                 .first = settings_.interval,
+                 .interval = settings_.interval},
+                [this] { note(guarded([this] { return follow(); })); });
 }
 
 Result<void> HeadFollower::follow() {

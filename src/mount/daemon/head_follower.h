@@ -14,9 +14,8 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
-#include "base/mutex.h"
+#include "base/periodic_thread.h"
 #include "base/result.h"
 #include "fs/namespace/filesystem.h"
 #include "mount/fuse/fuse_mount.h"
@@ -33,12 +32,8 @@ class HeadFollower {
 
   // `first`: what the mount shows.
   HeadFollower(FuseMount& mount, std::unique_ptr<Filesystem> first, Settings settings);
-  ~HeadFollower();
-  HeadFollower(const HeadFollower&) = delete;
-  HeadFollower& operator=(const HeadFollower&) = delete;
 
  private:
-  void run();
   Result<void> follow();
   void note(const Result<void>& followed);
 
@@ -46,10 +41,7 @@ class HeadFollower {
   const Settings settings_;
   bool is_behind_ = false;  // a newer state was found, and could not be opened yet
   std::optional<std::string> failure_;
-  Mutex mutex_;
-  bool stopping_ DEDUPFS_GUARDED_BY(mutex_) = false;
-  ConditionVariable wakeup_;
-  std::thread thread_;
+  PeriodicThread thread_;
 };
 
 }  // namespace dedupfs
