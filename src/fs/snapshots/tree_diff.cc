@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "fs/format/mode.h"
-#include "fs/format/recipe_format.h"
 #include "fs/format/records.h"
+#include "fs/trees/changed_records.h"
 #include "fs/trees/committed_tree.h"
 #include "fs/trees/inode_paths.h"
 #include "fs/trees/named_inode.h"
@@ -68,52 +68,26 @@ class Difference {
   using Record = std::optional<InodeRecord>;
 
   Result<void> collect() {
-    const auto each = [&](Family family, const CommittedTree::VisitChange& visit) {
-      return older_.walk_changes(newer_, family, visit);
-    };
-    DEDUPFS_TRY(each(Family::kInodes, [&](std::string_view key, const auto&, const auto&) -> Result<void> {
-      DEDUPFS_ASSIGN(const InodeNumber inode, decode_inode_key(key));
-      touched_[inode];
-      return {};
-    }));
-    DEDUPFS_TRY(each(Family::kDirents, [&](std::string_view key, const auto& before, const auto& after) {
-      return note_name(key, before, after);
-    }));
-    DEDUPFS_TRY(each(Family::kXattrs, [&](std::string_view key, const auto&, const auto&) -> Result<void> {
-      DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
-      touched_[place.inode].xattrs = true;
-      return {};
-    }));
-    return each(Family::kRecipes, [&](std::string_view key, const auto&, const auto&) -> Result<void> {
-      DEDUPFS_ASSIGN(const RecipeKey place, decode_recipe_key(key));
-      touched_[place.inode].recipe = true;
-      return {};
-    });
+    return visit_changes(older_, newer_,
+                         {.visit_inode = [this](InodeNumber inode) { touched_[inode]; },
+                          .visit_dirent = [this](const ChangedDirent& changed) { note_dirent(changed); },
+                          .visit_xattr = [this](InodeNumber inode) { touched_[inode].xattrs = true; },
+                          .visit_recipe = [this](InodeNumber inode) { touched_[inode].recipe = true; }});
   }
 
-  Result<void> note_name(std::string_view key, const std::optional<std::string>& before,
-                         const std::optional<std::string>& after) {
-    DEDUPFS_ASSIGN(const DirentKey place, decode_dirent_key(key));
-    const Link link{place.parent, std::string(place.name)};
-    Dirent old_entry, entry;
-    if (before) {
-      DEDUPFS_ASSIGN(old_entry, decode_dirent(place.parent, *before));
+  void note_dirent(const ChangedDirent& changed) {
+    const Link link{changed.parent, changed.name};
+    const InodeNumber before = changed.before.inode, after = changed.after.inode;
+    changed_folders_.insert(changed.parent);
+    if (before != 0) {
+      touched_[before].gone.push_back(link);
+      old_paths_.know(before, link);
     }
-    if (after) {
-      DEDUPFS_ASSIGN(entry, decode_dirent(place.parent, *after));
+    if (after != 0) {
+      touched_[after].come.push_back(link);
+      paths_.know(after, link);
     }
-    if (old_entry.inode == entry.inode) return {};  // it moved within the order of its folder
-    changed_folders_.insert(place.parent);
-    if (before) {
-      touched_[old_entry.inode].gone.push_back(link);
-      old_paths_.know(old_entry.inode, link);
-    }
-    if (after) {
-      touched_[entry.inode].come.push_back(link);
-      paths_.know(entry.inode, link);
-    }
-    if (before && after) replaced_[link] = {.before = old_entry.inode, .after = entry.inode};
-    return {};
+    if (before != 0 && after != 0) replaced_[link] = {.before = before, .after = after};
   }
 
   // Programs write a new file beside the old one, and rename it over that one: to users, a file was modified.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "fs/format/mode.h"
-#include "fs/format/recipe_format.h"
 #include "fs/trees/named_inode.h"
 
 namespace dedupfs::transfer {
@@ -71,28 +70,12 @@ std::vector<InodeNumber> WholeTree::take_inodes() {
 // ---------------------------------------------------------------- TreeChanges
 
 Result<void> TreeChanges::collect() {
-  const auto each = [&](Family family, const CommittedTree::VisitChange& visit) {
-    return older_.walk_changes(newer_, family, visit);
-  };
   const auto note = [this](InodeNumber inode) { inodes_.insert(inode); };
-  DEDUPFS_TRY(each(Family::kInodes, [&](std::string_view key, const auto&, const auto&) -> Result<void> {
-    DEDUPFS_ASSIGN(const InodeNumber inode, decode_inode_key(key));
-    note(inode);
-    return {};
-  }));
-  DEDUPFS_TRY(each(Family::kDirents, [&](std::string_view key, const auto& before, const auto& after) {
-    return note_name(key, before, after);
-  }));
-  DEDUPFS_TRY(each(Family::kXattrs, [&](std::string_view key, const auto&, const auto&) -> Result<void> {
-    DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
-    note(place.inode);
-    return {};
-  }));
-  DEDUPFS_TRY(each(Family::kRecipes, [&](std::string_view key, const auto&, const auto&) -> Result<void> {
-    DEDUPFS_ASSIGN(const RecipeKey place, decode_recipe_key(key));
-    note(place.inode);
-    return {};
-  }));
+  DEDUPFS_TRY(visit_changes(older_, newer_,
+                            {.visit_inode = note,
+                             .visit_dirent = [this](const ChangedDirent& changed) { note_dirent(changed); },
+                             .visit_xattr = note,
+                             .visit_recipe = note}));
   note(kRootInode);
   for (std::size_t i = 0; i < changes_.size(); ++i) {
     if (changes_[i].after == 0) continue;
@@ -102,25 +85,14 @@ Result<void> TreeChanges::collect() {
   return {};
 }
 
-Result<void> TreeChanges::note_name(std::string_view key, const std::optional<std::string>& before,
-                                    const std::optional<std::string>& after) {
-  DEDUPFS_ASSIGN(const DirentKey place, decode_dirent_key(key));
-  Dirent old_entry, entry;
-  if (before) {
-    DEDUPFS_ASSIGN(old_entry, decode_dirent(place.parent, *before));
-  }
-  if (after) {
-    DEDUPFS_ASSIGN(entry, decode_dirent(place.parent, *after));
-  }
-  if (old_entry.inode == entry.inode) return {};  // it moved within the order of its directory
-  changes_.push_back(
-      {.parent = place.parent, .name = std::string(place.name), .before = old_entry.inode, .after = entry.inode});
-  if (before && after && old_entry.type == S_IFREG && entry.type == S_IFREG)
-    predecessors_.try_emplace(entry.inode, old_entry.inode);
+void TreeChanges::note_dirent(const ChangedDirent& changed) {
+  const Dirent& before = changed.before;
+  const Dirent& after = changed.after;
+  changes_.push_back({.parent = changed.parent, .name = changed.name, .before = before.inode, .after = after.inode});
+  if (before.type == S_IFREG && after.type == S_IFREG) predecessors_.try_emplace(after.inode, before.inode);
   // The receiver changes the times of all of them.
-  for (const InodeNumber inode : {place.parent, old_entry.inode, entry.inode})
+  for (const InodeNumber inode : {changed.parent, before.inode, after.inode})
     if (inode != 0) inodes_.insert(inode);
-  return {};
 }
 
 Result<bool> TreeChanges::is_new(InodeNumber inode) const {

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "fs/format/records.h"
 #include "fs/transfer/records.h"
+#include "fs/trees/changed_records.h"
 #include "fs/trees/committed_tree.h"
 #include "fs/trees/inode_paths.h"
 
@@ -67,8 +68,7 @@ class TreeChanges {
     bool is_made = false;
   };
 
-  Result<void> note_name(std::string_view key, const std::optional<std::string>& before,
-                         const std::optional<std::string>& after);
+  void note_dirent(const ChangedDirent& changed);
   Result<bool> is_new(InodeNumber inode) const;
   Result<void> make(Change& change, const VisitName& visit);
 
