@@ -16,6 +16,7 @@
 #include "mount/control/control_socket.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
+#include "request_progress.h"
 #include "show.h"
 
 namespace dedupfs::tools {
@@ -41,7 +42,7 @@ Result<void> write_back(const Path& parent) {
   });
 }
 
-Result<nlohmann::json> clone(const Path& from, const Path& to) {
+Result<nlohmann::json> clone(const Path& from, const Path& to, RequestProgress& progress) {
   const Path source = without_slash(from);
   DEDUPFS_ASSIGN(const struct stat source_status, lstat_in_time(source));
   DEDUPFS_ASSIGN(const Path copy, place_of(source, without_slash(to)));
@@ -57,10 +58,10 @@ Result<nlohmann::json> clone(const Path& from, const Path& to) {
     return invalid_argument(
         fmt::format("{} and {} are not in the same volume: copy with cp", source.string(), parent.string()));
   DEDUPFS_TRY(write_back(parent));
-  return control_request(mount->source, {{"command", "clone"},
-                                         {"from", source_status.st_ino},
-                                         {"parent", parent_status.st_ino},
-                                         {"name", copy.filename().string()}});
+  return progress.request(mount->source, {{"command", "clone"},
+                                          {"from", source_status.st_ino},
+                                          {"parent", parent_status.st_ino},
+                                          {"name", copy.filename().string()}});
 }
 
 std::string clone_screen(const nlohmann::json& totals) {
@@ -71,7 +72,7 @@ std::string clone_screen(const nlohmann::json& totals) {
 
 }  // namespace
 
-int run_clone(Arguments arguments, std::ostream& out, std::ostream& err) {
+int run_clone(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
   Console console({.name = "dedupfs-clone", .usage_error = kUsageError, .failed = kFailed}, out, err);
   std::string from;
   std::string to;
@@ -81,10 +82,14 @@ int run_clone(Arguments arguments, std::ostream& out, std::ostream& err) {
   app.add_option("SRC", from, "the file or folder to copy; it may be in a snapshot").required();
   app.add_option("DST", to, "the name of the copy, or an existing folder to put it into").required();
   add_json_flag(app, "print one JSON object");
+  define_progress_flag(app);
   define_common_options(app);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
-  const auto totals = clone(from, to);
+  const auto totals = [&] {
+    RequestProgress progress(console, process);
+    return clone(from, to, progress);
+  }();
   if (!totals) return console.fail(totals.error());
   return show(console, "dedupfs-clone", *totals, kDone, clone_screen);
 }

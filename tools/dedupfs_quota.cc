@@ -16,6 +16,7 @@
 #include "mount/reports/quota_report.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
+#include "request_progress.h"
 #include "show.h"
 
 namespace dedupfs::tools {
@@ -86,20 +87,23 @@ Result<nlohmann::json> quota_above(const Place& place, const nlohmann::json& quo
   return Error{ErrorCode::kNotFound, fmt::format("no quota holds for {}", place.path.string())};
 }
 
-Result<nlohmann::json> set_quota(const Place& place, const QuotaArguments& asked) {
-  DEDUPFS_ASSIGN(auto answer, control_request(place.mount.source, {{"command", "quota"},
-                                                                   {"action", "set"},
-                                                                   {"inode", place.status.st_ino},
-                                                                   {"logical_bytes", or_null(asked.logical)},
-                                                                   {"stored_bytes", or_null(asked.stored)},
-                                                                   {"files", or_null(asked.files)}}));
+Result<nlohmann::json> set_quota(const Place& place, const QuotaArguments& asked, RequestProgress& progress) {
+  DEDUPFS_ASSIGN(auto answer, progress.request(place.mount.source, {{"command", "quota"},
+                                                                    {"action", "set"},
+                                                                    {"inode", place.status.st_ino},
+                                                                    {"logical_bytes", or_null(asked.logical)},
+                                                                    {"stored_bytes", or_null(asked.stored)},
+                                                                    {"files", or_null(asked.files)}}));
   DEDUPFS_ASSIGN(const auto quotas, quotas_in(std::move(answer), place.mount.mountpoint));
   return quota_above(place, quotas);
 }
 
-Result<nlohmann::json> act(const QuotaArguments& asked, const Console& console) {
+Result<nlohmann::json> act(const QuotaArguments& asked, const Console& console, const Process& process) {
   DEDUPFS_ASSIGN(const Place place, find_place(asked.path));
-  if (asked.action == "set") return set_quota(place, asked);
+  if (asked.action == "set") {
+    RequestProgress progress(console, process);
+    return set_quota(place, asked, progress);
+  }
   if (asked.action == "remove") {
     DEDUPFS_ASSIGN(auto answer,
                    control_request(place.mount.source,
@@ -133,6 +137,7 @@ void define_commands(Command& app, QuotaArguments& asked) {
   define_common_options(app);
   app.require_subcommand();
   Command& set = add_action(app, asked, "set", "DIR", "limit a directory with all that is in it");
+  define_progress_flag(set);
   add_size(set, "--logical", asked.logical, "the data of its files, as du counts them: 500m, 20g");
   add_size(set, "--stored", asked.stored, "the disk space of what its files need, as dedupfs-stat --tree shows it");
   set.add_option("--files", asked.files, "its files and directories").type_name("N");
@@ -147,7 +152,7 @@ void define_commands(Command& app, QuotaArguments& asked) {
 
 }  // namespace
 
-int run_quota(Arguments arguments, std::ostream& out, std::ostream& err) {
+int run_quota(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
   Console console({.name = "dedupfs-quota", .usage_error = kUsageError, .failed = kFailed}, out, err);
   QuotaArguments asked;
   Command app("Limits how much a directory of a mounted dedupfs volume may hold, and shows what it uses.",
@@ -156,7 +161,7 @@ int run_quota(Arguments arguments, std::ostream& out, std::ostream& err) {
   define_commands(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
-  const auto quotas = act(asked, console);
+  const auto quotas = act(asked, console, process);
   if (!quotas) return console.fail(quotas.error());
   return show(console, "dedupfs-quota", {{"quotas", *quotas}}, kDone, [&asked](const nlohmann::json& shown) {
     return asked.action == "remove" ? std::string() : quotas_screen(shown.at("quotas"));

@@ -18,6 +18,7 @@
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
 #include "report/page.h"
+#include "request_progress.h"
 #include "volume_key.h"
 #include "volume_source.h"
 #include "whole_file.h"
@@ -35,10 +36,12 @@ struct ReportArguments {
 // Asks for each part of the report: the daemon has limits for one request.
 class Facts {
  public:
-  Facts(Path volume, VolumeAccess access) : source_(std::move(volume), std::move(access)) {}
+  Facts(Path volume, VolumeAccess access, const Console& console, const Process& process)
+      : source_(std::move(volume), std::move(access)), progress_(console, process) {}
 
   Result<ReportFacts> gathered() {
     ReportFacts facts{.volume = source_.path().string(), .unix_seconds = std::time(nullptr)};
+    progress_.show(job_json({.name = "statistics"}));
     DEDUPFS_ASSIGN(facts.statistics, source_.statistics());
     DEDUPFS_ASSIGN(const nlohmann::json samples, source_.history());
     DEDUPFS_ASSIGN(facts.history, read_answer([&] { return history_of(samples); }));
@@ -51,12 +54,14 @@ class Facts {
  private:
   Result<nlohmann::json> folders() {
     const nlohmann::json roots = {kRootInode};
-    DEDUPFS_ASSIGN(const nlohmann::json all,
-                   source_.ask({{"command", "folders"}, {"inodes", roots}}, "folders", read_folders));
+    DEDUPFS_ASSIGN(const nlohmann::json all, source_.ask(
+                                                 {{"command", "folders"}, {"inodes", roots}}, "folders",
+                                                 [this](Volume& volume) { return read_folders(volume); }, &progress_));
     return read_answer([&] { return all.at(0); });
   }
-  static Result<nlohmann::json> read_folders(Volume& volume) {
-    const auto shares = compute_folder_shares(volume, {kRootInode});
+  Result<nlohmann::json> read_folders(Volume& volume) {
+    RunningJobs::Job job(jobs_, "folders");
+    const auto shares = compute_folder_shares(volume, {kRootInode}, progress_.watch(job), &job.meter());
     if (shares) return folder_shares_json(*shares);
     if (shares.error().code() != ErrorCode::kNotFound) return shares.error();
     return nlohmann::json::array({nlohmann::json::array()});  // it was never mounted, and has no root yet
@@ -68,10 +73,15 @@ class Facts {
                                                             return snapshots_json(volume.snapshots().all(), {});
                                                           }));
     DEDUPFS_ASSIGN(const nlohmann::json sizes,
-                   source_.ask({{"command", "snapshot_sizes"}}, "sizes", [](Volume& volume) -> Result<nlohmann::json> {
-                     DEDUPFS_ASSIGN(const auto shares, compute_snapshot_shares(volume));
-                     return snapshot_shares_json(shares);
-                   }));
+                   source_.ask(
+                       {{"command", "snapshot_sizes"}}, "sizes",
+                       [this](Volume& volume) -> Result<nlohmann::json> {
+                         RunningJobs::Job job(jobs_, "snapshot_sizes");
+                         DEDUPFS_ASSIGN(const auto shares,
+                                        compute_snapshot_shares(volume, progress_.watch(job), &job.meter()));
+                         return snapshot_shares_json(shares);
+                       },
+                       &progress_));
     return read_answer([&] { return sized_snapshots_json(snapshots_of(list), holds_of(list), sizes); });
   }
 
@@ -85,20 +95,23 @@ class Facts {
   }
 
   VolumeSource source_;
+  RunningJobs jobs_;
+  RequestProgress progress_;
 };
 
-Result<std::string> page_of(const ReportArguments& asked, const Console& console) {
+Result<std::string> page_of(const ReportArguments& asked, const Console& console, const Process& process) {
   DEDUPFS_ASSIGN(Path volume, find_volume(asked.path));
-  DEDUPFS_ASSIGN(const ReportFacts facts,
-                 Facts(std::move(volume),
-                       {.foreign = asked.foreign, .backing = reading_backing(asked.key, asked.foreign, console)})
-                     .gathered());
+  DEDUPFS_ASSIGN(
+      const ReportFacts facts,
+      Facts(std::move(volume),
+            {.foreign = asked.foreign, .backing = reading_backing(asked.key, asked.foreign, console)}, console, process)
+          .gathered());
   return read_answer([&] { return report_page(facts); });
 }
 
 }  // namespace
 
-int run_report(Arguments arguments, std::ostream& out, std::ostream& err) {
+int run_report(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
   Console console({.name = "dedupfs-report", .usage_error = kUsageError, .failed = kFailed}, out, err);
   ReportArguments asked;
   Command app(
@@ -111,6 +124,7 @@ int run_report(Arguments arguments, std::ostream& out, std::ostream& err) {
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
   define_key_options(app, asked.key);
   add_json_flag(app, "print one JSON object: what was written");
+  define_progress_flag(app);
   define_common_options(app);
   app.callback([&asked, &app] {
     if (asked.output == "-" && !app.get_option("--json").empty()) throw UsageError("--json excludes --output -");
@@ -118,7 +132,7 @@ int run_report(Arguments arguments, std::ostream& out, std::ostream& err) {
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
   const LogTo log(err, "dedupfs-report", spdlog::level::warn);
-  const auto page = page_of(asked, console);
+  const auto page = page_of(asked, console, process);
   if (!page) return console.fail(page.error());
   if (asked.output == "-") {
     console.out() << *page;

@@ -37,6 +37,7 @@ struct SnapshotArguments {
   RetentionPolicy keep;
   std::optional<std::int64_t> until_unix_seconds;  // of a hold; nothing: until it is released
   bool is_dry_run = false;
+  bool in_utc = false;  // the time that is the name of a new one
   bool foreign = false;
   KeyArguments key;
   bool is_quick = false;
@@ -74,8 +75,9 @@ struct Outcome {
   nlohmann::json sizes = nlohmann::json::object();
 };
 
-std::string name_of_now() {
-  return fmt::format("{:%Y-%m-%d_%H-%M-%S}", fmt::localtime(std::time(nullptr)));
+std::string name_of_now(bool in_utc) {
+  const std::time_t now = std::time(nullptr);
+  return fmt::format("{:%Y-%m-%d_%H-%M-%S}", in_utc ? fmt::gmtime(now) : fmt::localtime(now));
 }
 
 Result<Snapshots> remove_all(SnapshotTarget& target, const std::vector<std::string>& names, bool is_dry_run,
@@ -148,7 +150,7 @@ Result<Snapshots> hold_named(SnapshotTarget& target, const SnapshotArguments& as
 
 Result<Snapshots> act(SnapshotTarget& target, const SnapshotArguments& asked, Deeds& deeds) {
   if (asked.action == "create") {
-    const std::string name = asked.names.empty() ? name_of_now() : asked.names[0];
+    const std::string name = asked.names.empty() ? name_of_now(asked.in_utc) : asked.names[0];
     DEDUPFS_ASSIGN(const Snapshots there, asked.is_dry_run ? pretend_to_create(target, name) : target.create(name));
     deeds.note_created(name);
     return remove_all(target, due_by(asked.keep, there, deeds), asked.is_dry_run, deeds);
@@ -242,6 +244,7 @@ void define_commands(Command& app, SnapshotArguments& asked) {
   app.require_subcommand();
   Command& create = add_action(app, asked, "create", "create a snapshot");
   create.add_option("NAME", asked.names, "its name (default: the current time)").expected(0, 1);
+  create.add_flag("--utc", asked.in_utc, "name it by the time in UTC, as Samba expects, and not by the local time");
   add_retention_policy(create, asked);
   Command& list = add_action(app, asked, "list", "list the snapshots, the first made first, and what they take");
   list.add_flag("--quick", asked.is_quick, "do not count what they take, which reads the index");
@@ -268,6 +271,7 @@ void define_commands(Command& app, SnapshotArguments& asked) {
       .required()
       .expected(1, 2);
   app.callback([&asked] {
+    if (asked.in_utc && !asked.names.empty()) throw UsageError("create: --utc excludes NAME");
     if (asked.action == "delete" && asked.names.empty() && !asked.keep.any())
       throw UsageError("delete: name the snapshots to delete, or say with --keep-... which to keep");
   });

@@ -9,17 +9,20 @@
 #include "mount/control/control_socket.h"
 #include "mount/reports/history_report.h"
 #include "mount/reports/statistics_report.h"
+#include "request_progress.h"
 
 namespace dedupfs::tools {
 
-Result<nlohmann::json> VolumeSource::ask(const nlohmann::json& request, const char* key, const Read& read) {
+Result<nlohmann::json> VolumeSource::ask(const nlohmann::json& request, const char* key, const Read& read,
+                                         RequestProgress* progress) {
   if (volume_ == nullptr) {
     VolumeOptions options;
     options.foreign = access_.foreign;
     options.read_only = true;
     auto opened = Volume::open(path_, options, access_.backing);
     if (!opened && opened.error().code() == ErrorCode::kBusy) {
-      DEDUPFS_ASSIGN(const nlohmann::json answer, control_request(path_, request));
+      DEDUPFS_ASSIGN(const nlohmann::json answer,
+                     progress != nullptr ? progress->request(path_, request) : control_request(path_, request));
       return read_answer([&] { return answer.at(key); });
     }
     if (!opened) return opened.error();

@@ -17,6 +17,8 @@
 
 namespace dedupfs::tools {
 
+class RequestProgress;
+
 // How a volume is opened that no daemon has.
 struct VolumeAccess {
   bool foreign = false;
@@ -31,7 +33,9 @@ class VolumeSource {
 
   // What the answer of a daemon to `request` has under `key`. `read` gives the same from an open volume.
   using Read = std::function<Result<nlohmann::json>(Volume&)>;
-  Result<nlohmann::json> ask(const nlohmann::json& request, const char* key, const Read& read);
+  // `progress`: shows what the daemon tells. `read` shows its own.
+  Result<nlohmann::json> ask(const nlohmann::json& request, const char* key, const Read& read,
+                             RequestProgress* progress = nullptr);
 
   // Of the last commit, as statistics_json() and history_json() have them.
   Result<nlohmann::json> statistics();

@@ -5,6 +5,7 @@
 #include <rocksdb/snapshot.h>
 #include <rocksdb/table_properties.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -275,6 +276,20 @@ std::vector<std::string> Database::table_names(Family family) const {
   std::vector<std::string> names;
   for (const auto& [name, table] : tables_of(*state_->db, state_->handle(family))) names.push_back(name);
   return names;
+}
+
+// RocksDB's own estimate is 0 where it is open read-only, until something has read the tables.
+std::uint64_t Database::estimated_entries(Family family) const {
+  rocksdb::ColumnFamilyHandle* const handle = state_->handle(family);
+  if (handle == nullptr) return 0;
+  std::uint64_t entries = 0;
+  state_->db->GetIntProperty(handle, rocksdb::DB::Properties::kEstimateNumKeys, &entries);
+  if (entries != 0) return entries;
+  rocksdb::TablePropertiesCollection tables;
+  if (!state_->result_of(state_->db->GetPropertiesOfAllTables(handle, &tables))) return 0;
+  for (const auto& [name, properties] : tables)
+    entries += properties->num_entries - std::min(properties->num_entries, 2 * properties->num_deletions);
+  return entries;
 }
 
 Database::FilterMemory Database::filter_memory() const {

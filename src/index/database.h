@@ -140,6 +140,9 @@ class Database {
   // Entries of kFeatureIndex whose value, a varint, is less are dropped when RocksDB next compacts them.
   void forget_features_before(std::uint64_t oldest_chunk);
 
+  // About how many entries a family has.
+  std::uint64_t estimated_entries(Family family) const;
+
   // Size on disk, by family, of the tables. Later writes are in the log, which all families share.
   std::array<std::uint64_t, kFamilyCount> table_bytes() const;
   // The names of the files of its tables.

@@ -143,6 +143,20 @@ TEST(FilterMemory, SaysHowMuchWouldServeWhereFiltersOutgrowIt) {
   EXPECT_EQ(Database::filter_memory_of(400 * kMiB, little.wanted_bytes).wanted_bytes, 0u);
 }
 
+TEST_F(DatabaseTest, KnowsAboutHowManyEntriesAFamilyHasWritableOrNot) {
+  auto database = open_or_die(index());
+  EXPECT_EQ(database->estimated_entries(Family::kInodes), 0u);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(put(*database, std::to_string(i), "value"));
+  EXPECT_EQ(database->estimated_entries(Family::kInodes), 100u);
+  database.reset();
+  database = open_or_die(index());
+  EXPECT_EQ(database->estimated_entries(Family::kInodes), 100u);
+  database.reset();
+  database = open_or_die(index(), {.read_only = true});
+  EXPECT_EQ(database->estimated_entries(Family::kInodes), 100u);
+  EXPECT_EQ(database->estimated_entries(Family::kXattrs), 0u);
+}
+
 TEST_F(DatabaseTest, TracesOfWhatWasErasedAreCountedAndCompactedAway) {
   auto database = open_or_die(index());
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(put(*database, std::to_string(i), "value"));

@@ -63,6 +63,24 @@ supervise 1
 check "a daemon with a watchdog is ready" wait_until 30 is_told 'READY=1'
 check "and says that it lives" wait_until 30 is_told '^WATCHDOG=1$' 3
 check_equal "so it is left alone" 1 "$(times_told '^started')"
+
+# What runs beside requests, and how far it is: a scrub that takes its time, and a stream that nobody reads.
+dedupfs-scrub --rate 10k "$mnt" >/dev/null
+check "the status says how far a scrub is" wait_until 30 is_told "STATUS=ready: $volume is mounted at $mnt; scrub [0-9]* %"
+dedupfs-snapshot create "$mnt" monday 2>/dev/null
+mkfifo "$scratch/stream"
+dedupfs-send "$mnt" --snapshot monday >"$scratch/stream" 2>/dev/null &
+sender=$!
+exec 8<"$scratch/stream"
+check "beside a stream" wait_until 30 is_told 'STATUS=ready: .*; scrub .*; sending a snapshot'
+cat <&8 >/dev/null
+exec 8<&-
+wait "$sender"
+check_equal "which then ends in good order" 0 $?
+dedupfs-scrub --stop "$mnt" >/dev/null
+last_status() { sed -n 's/.*STATUS=//p' "$told" | tail -n 1; }
+says_nothing_of_jobs() { [ "$(last_status)" = "ready: $volume is mounted at $mnt" ]; }
+check "when they have ended, it says so" wait_until 30 says_nothing_of_jobs
 kill -STOP "$(daemon_pid)"
 check "one that hangs is ended and mounted again" wait_until 30 is_told 'READY=1' 2
 check "by the watchdog" is_told '^watchdog$'

@@ -9,6 +9,10 @@
 namespace dedupfs::tools {
 namespace {
 
+Outcome run_with(const std::vector<std::string>& arguments) {
+  return outcome_of(run_clone, arguments, Process());
+}
+
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -22,7 +26,7 @@ class CloneTest : public testing::Test {
 };
 
 TEST_F(CloneTest, AMissingSourceIsNamed) {
-  const Outcome outcome = outcome_of(run_clone, {folder_.path() / "missing", folder_.path() / "copy"});
+  const Outcome outcome = run_with({folder_.path() / "missing", folder_.path() / "copy"});
 
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, StartsWith("dedupfs-clone: " + (folder_.path() / "missing").string()));
@@ -32,7 +36,7 @@ TEST_F(CloneTest, ACopyThatIsThereIsKept) {
   const std::string other = folder_.path() / "other";
   std::ofstream(other) << "precious";
 
-  const Outcome outcome = outcome_of(run_clone, {file_, other});
+  const Outcome outcome = run_with({file_, other});
 
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr(other + " is there already"), HasSubstr("choose another name")));
@@ -41,13 +45,13 @@ TEST_F(CloneTest, ACopyThatIsThereIsKept) {
 TEST_F(CloneTest, AFolderTakesTheCopy) {
   std::filesystem::create_directories(folder_.path() / "into" / "file");
 
-  const Outcome outcome = outcome_of(run_clone, {file_, folder_.path() / "into"});
+  const Outcome outcome = run_with({file_, folder_.path() / "into"});
 
   EXPECT_THAT(outcome.err, HasSubstr("into/file is there already"));
 }
 
 TEST_F(CloneTest, NeedsAMountedVolume) {
-  const Outcome outcome = outcome_of(run_clone, {"--json", file_, folder_.path() / "copy"});
+  const Outcome outcome = run_with({"--json", file_, folder_.path() / "copy"});
 
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("\"exit_code\":2"), HasSubstr("not in a mounted dedupfs volume")));

@@ -11,6 +11,10 @@
 namespace dedupfs::tools {
 namespace {
 
+Outcome run_with(const std::vector<std::string>& arguments) {
+  return outcome_of(run_quota, arguments, Process());
+}
+
 using testing::HasSubstr;
 
 struct QuotaTool : testing::Test {
@@ -18,7 +22,7 @@ struct QuotaTool : testing::Test {
 };
 
 TEST_F(QuotaTool, NeedsAMountedVolume) {
-  const Outcome outcome = outcome_of(run_quota, {"set", "--logical", "1g", folder_.path()});
+  const Outcome outcome = run_with({"set", "--logical", "1g", folder_.path()});
 
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("not in a mounted dedupfs volume"));
@@ -28,15 +32,15 @@ TEST_F(QuotaTool, AFileHasNoQuota) {
   const std::string file = folder_.path() / "file";
   std::ofstream(file) << "text";
 
-  const Outcome outcome = outcome_of(run_quota, {"show", file});
+  const Outcome outcome = run_with({"show", file});
 
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("is not a directory"));
 }
 
 TEST_F(QuotaTool, LimitsAreSizesAndOneIsNeeded) {
-  EXPECT_EQ(outcome_of(run_quota, {"set", folder_.path()}).exit_code, 1);
-  const Outcome outcome = outcome_of(run_quota, {"set", "--stored", "much", folder_.path()});
+  EXPECT_EQ(run_with({"set", folder_.path()}).exit_code, 1);
+  const Outcome outcome = run_with({"set", "--stored", "much", folder_.path()});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("'much' is not a size"));
 }

@@ -18,6 +18,10 @@
 namespace dedupfs::tools {
 namespace {
 
+Outcome run_with(const std::vector<std::string>& arguments) {
+  return outcome_of(run_report, arguments, Process());
+}
+
 using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -57,7 +61,7 @@ TEST(RunReport, WritesAPageAboutAVolumeThatOnlyItsOwnerMayRead) {
   const TempDir folder;
   const std::string file = folder.path() / "report.html";
 
-  const Outcome outcome = outcome_of(run_report, {fs.path(), "-o", file});
+  const Outcome outcome = run_with({fs.path(), "-o", file});
 
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
@@ -72,7 +76,7 @@ TEST(RunReport, AsksTheDaemonOfAVolumeInUse) {
   ServedVolume volume;
   prepare(volume.filesystem());
 
-  const Outcome outcome = outcome_of(run_report, {"-o", "-", volume.path()});
+  const Outcome outcome = run_with({"-o", "-", volume.path()});
 
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   expect_whole_page(outcome.out);
@@ -83,7 +87,7 @@ TEST(RunReport, ANewVolumeHasAPage) {
   const std::string path = folder.path() / "volume";
   value_of(Volume::create(path, TestFilesystem::settings()));
 
-  const Outcome outcome = outcome_of(run_report, {"-o", "-", path});
+  const Outcome outcome = run_with({"-o", "-", path});
 
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("There is no history yet"));
@@ -94,10 +98,10 @@ TEST(RunReport, AFailureKeepsTheOldPage) {
   const std::string file = folder.path() / "report.html";
   std::ofstream(file) << "old";
 
-  EXPECT_EQ(outcome_of(run_report, {(folder.path() / "missing").string(), "-o", file}).exit_code, 2);
+  EXPECT_EQ(run_with({(folder.path() / "missing").string(), "-o", file}).exit_code, 2);
   EXPECT_EQ(file_text(file), "old");
   const ClosedVolume volume;
-  EXPECT_EQ(outcome_of(run_report, {volume.path(), "-o", (folder.path() / "no" / "such.html").string()}).exit_code, 2);
+  EXPECT_EQ(run_with({volume.path(), "-o", (folder.path() / "no" / "such.html").string()}).exit_code, 2);
 }
 
 TEST(RunReport, SaysAsJsonWhatItWrote) {
@@ -105,17 +109,17 @@ TEST(RunReport, SaysAsJsonWhatItWrote) {
   const TempDir folder;
   const std::string file = folder.path() / "report.html";
 
-  const Outcome outcome = outcome_of(run_report, {"--json", volume.path(), "-o", file});
+  const Outcome outcome = run_with({"--json", volume.path(), "-o", file});
 
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(json.at("output"), file);
   EXPECT_EQ(json.at("written_bytes"), file_text(file).size());
-  EXPECT_EQ(outcome_of(run_report, {"--json", volume.path(), "-o", "-"}).exit_code, 1);
+  EXPECT_EQ(run_with({"--json", volume.path(), "-o", "-"}).exit_code, 1);
 }
 
 TEST(RunReport, NeedsAFile) {
-  EXPECT_EQ(outcome_of(run_report, {"/backup"}).exit_code, 1);
+  EXPECT_EQ(run_with({"/backup"}).exit_code, 1);
 }
 
 }  // namespace

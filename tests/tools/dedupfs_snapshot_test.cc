@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "manual.h"
@@ -58,6 +60,26 @@ TEST(RunSnapshot, ListSaysWhatEachTakesUnlessItShallBeQuick) {
   EXPECT_GT(json.at(0).at("used_bytes"), 2 * kFileBytes);
   EXPECT_EQ(json.at(0).at("own_bytes"), 0);
   EXPECT_FALSE(quick.at(0).contains("used_bytes"));
+}
+
+TEST(RunSnapshot, IsNamedAfterTheLocalTimeOrThatInUtc) {
+  const ClosedVolume volume;
+  const auto hours_between = [](const std::string& a, const std::string& b) {
+    return std::abs(std::stoi(a.substr(11, 2)) - std::stoi(b.substr(11, 2)));
+  };
+  const char* const before = std::getenv("TZ");
+  const std::string zone = before == nullptr ? "" : before;
+  ::setenv("TZ", "XXX+12", 1);  // half a day behind
+  ::tzset();
+  EXPECT_EQ(snapshot({"create", volume.path()}).exit_code, 0);
+  EXPECT_EQ(snapshot({"create", "--utc", volume.path()}).exit_code, 0);
+  before == nullptr ? ::unsetenv("TZ") : ::setenv("TZ", zone.c_str(), 1);
+  ::tzset();
+
+  const auto names = names_of(volume.path());
+  ASSERT_EQ(names.size(), 2u);
+  EXPECT_GE(hours_between(names[0], names[1]), 11) << names[0] << ' ' << names[1];
+  EXPECT_EQ(snapshot({"create", "--utc", volume.path(), "name"}).exit_code, 1);
 }
 
 TEST(RunSnapshot, IsNamedAfterTheTime) {

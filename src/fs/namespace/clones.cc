@@ -18,14 +18,17 @@ namespace dedupfs {
 namespace {
 
 constexpr std::size_t kPage = 1024;
+constexpr std::uint64_t kBetweenLooks = 256;
 
 }  // namespace
 
 class Clones::Cloning {
  public:
-  explicit Cloning(Clones& clones) : clones_(clones) {}
+  Cloning(Clones& clones, JobMeter* meter, const std::function<void()>& look)
+      : clones_(clones), meter_(meter), look_(look) {}
 
   Result<CloneTotals> run(InodeNumber from, InodeNumber parent, std::string_view name) {
+    if (meter_ != nullptr) DEDUPFS_TRY(count_names(from));
     DEDUPFS_TRY(clone_entry(from, parent, name, /*is_top=*/true));
     while (!directories_.empty()) {
       const auto [source, copy] = directories_.back();
@@ -41,9 +44,37 @@ class Clones::Cloning {
     InodeNumber copy = 0;
   };
 
+  // For the meter. It takes a small part of the time of the copy.
+  Result<void> count_names(InodeNumber top) {
+    std::uint64_t names = 1;
+    std::vector<InodeNumber> directories = {top};
+    std::unordered_set<InodeNumber> seen = {top};
+    while (!directories.empty()) {
+      const InodeNumber directory = directories.back();
+      directories.pop_back();
+      const auto count = [&](const std::string& /*key*/, const std::string& value) -> Result<void> {
+        DEDUPFS_ASSIGN(const CookieEntry entry, decode_cookie_entry(directory, value));
+        ++names;
+        if (is_directory(entry.type) && seen.insert(entry.inode).second) directories.push_back(entry.inode);
+        return {};
+      };
+      DEDUPFS_TRY(visit_entries(clones_.metadata_, Family::kCookies, encode_inode_key(directory),
+                                encode_key_behind(directory), kPage, count));
+    }
+    meter_->begin(names);
+    return {};
+  }
+
+  void note_entry() {
+    if (++entries_ % kBetweenLooks != 0) return;
+    if (meter_ != nullptr) meter_->add(kBetweenLooks);
+    if (look_) look_();
+  }
+
   Result<void> clone_entries(InodeNumber source, InodeNumber copy) {
     const auto clone = [&](const std::string& /*key*/, const std::string& value) -> Result<void> {
       DEDUPFS_ASSIGN(const CookieEntry entry, decode_cookie_entry(source, value));
+      note_entry();
       const auto cloned = clone_entry(entry.inode, copy, entry.name, /*is_top=*/false);
       // Somebody has deleted the entry, or the directory of the copy. If the snapshot is gone, reading the next page returns
       // the error.
@@ -190,6 +221,9 @@ class Clones::Cloning {
   }
 
   Clones& clones_;
+  JobMeter* const meter_;  // null: nobody looks
+  const std::function<void()>& look_;
+  std::uint64_t entries_ = 0;  // that were come to
   CloneTotals totals_;
   std::vector<Directory> directories_;                  // with entries that are not cloned yet
   std::unordered_set<InodeNumber> seen_;                // directories, and their copies
@@ -202,7 +236,8 @@ Result<Attributes> Clones::attributes_now(InodeNumber number) const {
   return attributes_of(*inode);
 }
 
-Result<CloneTotals> Clones::clone_tree(InodeNumber from, InodeNumber parent, std::string_view name) {
+Result<CloneTotals> Clones::clone_tree(InodeNumber from, InodeNumber parent, std::string_view name, JobMeter* meter,
+                                       const std::function<void()>& look) {
   DEDUPFS_TRY(transactions_.check_writable(parent));
   DEDUPFS_TRY(DirectoryEntries::check_new_name(name));
   DEDUPFS_ASSIGN(const Attributes attributes, attributes_now(from));
@@ -212,7 +247,7 @@ Result<CloneTotals> Clones::clone_tree(InodeNumber from, InodeNumber parent, std
     DEDUPFS_ASSIGN(const bool is_inside, lock.ancestry().is_inside(parent, from));
     if (is_inside) return Error{ErrorCode::kInvalidArgument, "a directory cannot be cloned into itself"};
   }
-  return Cloning(*this).run(from, parent, name);
+  return Cloning(*this, meter, look).run(from, parent, name);
 }
 
 }  // namespace dedupfs

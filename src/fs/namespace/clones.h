@@ -5,8 +5,10 @@
 // Failure:   the entries that were copied before an error stay.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
+#include "base/job_meter.h"
 #include "base/result.h"
 #include "fs/format/types.h"
 #include "fs/inodes/directory_moves.h"
@@ -40,7 +42,8 @@ class Clones {
         quotas_(quotas) {}
 
   // As Filesystem::clone_tree().
-  Result<CloneTotals> clone_tree(InodeNumber from, InodeNumber parent, std::string_view name);
+  Result<CloneTotals> clone_tree(InodeNumber from, InodeNumber parent, std::string_view name, JobMeter* meter = nullptr,
+                                 const std::function<void()>& look = nullptr);
 
  private:
   class Cloning;

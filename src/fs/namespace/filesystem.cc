@@ -242,14 +242,16 @@ Result<std::vector<ChangedName>> Filesystem::roll_back(std::string_view name) {
   return parts_->rollback.to(name);
 }
 
-Result<CloneTotals> Filesystem::clone_tree(InodeNumber from, InodeNumber parent, std::string_view name) {
-  return parts_->clones.clone_tree(from, parent, name);
+Result<CloneTotals> Filesystem::clone_tree(InodeNumber from, InodeNumber parent, std::string_view name, JobMeter* meter,
+                                           const std::function<void()>& look) {
+  return parts_->clones.clone_tree(from, parent, name, meter, look);
 }
 
 // ---------------------------------------------------------------- quotas
 
-Result<void> Filesystem::set_quota(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on) {
-  return parts_->quotas.set(directory, limits, go_on);
+Result<void> Filesystem::set_quota(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on,
+                                   JobMeter* meter) {
+  return parts_->quotas.set(directory, limits, go_on, meter);
 }
 
 Result<void> Filesystem::remove_quota(InodeNumber directory) {
@@ -334,6 +336,10 @@ std::optional<Error> Filesystem::abort_reason() const {
 
 Reclaimer& Filesystem::reclaimer() {
   return parts_->background.reclaimer();
+}
+
+RunningJobs& Filesystem::running_jobs() {
+  return parts_->running_jobs;
 }
 
 Activity& Filesystem::activity() {

@@ -22,10 +22,12 @@
 #include "base/activity.h"
 #include "base/bytes.h"
 #include "base/go_on.h"
+#include "base/job_meter.h"
 #include "base/meter.h"
 #include "base/result.h"
 #include "fs/background/damaged_files.h"
 #include "fs/background/reclaimer.h"
+#include "fs/background/running_jobs.h"
 #include "fs/format/types.h"
 #include "fs/namespace/filesystem_types.h"
 #include "fs/quotas/quotas.h"
@@ -139,12 +141,14 @@ class Filesystem {
   // Copies `from` and the tree below it, by reference to its chunks, to a new entry of `parent`: with owners, modes, times,
   // attributes and the hard links within the tree. An entry that changes meanwhile is copied as it was before or after the
   // change. After a failure or a crash, the entries copied so far stay. kInvalidArgument if a directory would be copied into
-  // itself.
-  Result<CloneTotals> clone_tree(InodeNumber from, InodeNumber parent, std::string_view name);
+  // itself. `meter` gets the entries that were copied, and `look` is called now and then.
+  Result<CloneTotals> clone_tree(InodeNumber from, InodeNumber parent, std::string_view name, JobMeter* meter = nullptr,
+                                 const std::function<void()>& look = nullptr);
 
   // --- quotas of trees: as Quotas
 
-  Result<void> set_quota(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on = nullptr);
+  Result<void> set_quota(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on = nullptr,
+                         JobMeter* meter = nullptr);
   Result<void> remove_quota(InodeNumber directory);
   std::vector<QuotaStatus> quotas() const;
   Result<std::map<InodeNumber, std::string>> quota_paths() const;  // of their directories
@@ -175,8 +179,9 @@ class Filesystem {
   Scrubber& scrubber();
   // Those that need chunks that the last scrub of this mount found damaged. Nothing: none has ended, or they could not be named.
   std::optional<DamagedFileNames> damaged_files() const;
-  Reclaimer& reclaimer();  // only if the volume is writable
-  Activity& activity();    // noted by whoever passes on the requests of users
+  Reclaimer& reclaimer();       // only if the volume is writable
+  RunningJobs& running_jobs();  // noted by whoever runs them
+  Activity& activity();         // noted by whoever passes on the requests of users
   // Data in memory that no commit has made durable yet (for statistics).
   std::uint64_t dirty_bytes() const;
   MeterReadings readings() const;

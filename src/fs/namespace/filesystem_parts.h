@@ -19,6 +19,7 @@
 #include "base/activity.h"
 #include "base/result.h"
 #include "fs/background/background_work.h"
+#include "fs/background/running_jobs.h"
 #include "fs/content/dirty_budget.h"
 #include "fs/history/history_keeper.h"
 #include "fs/inodes/damage_log.h"
@@ -109,6 +110,7 @@ struct FilesystemParts {
   Clones clones;
 
   Activity activity;
+  RunningJobs running_jobs;
   // Last, so that their threads end before the objects that they use.
   BackgroundWork background;
   const std::optional<HistorySettings> history_settings;

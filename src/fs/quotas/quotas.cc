@@ -61,7 +61,7 @@ void QuotaChanges::note(InodeNumber inode, const std::optional<std::string>& fro
   add(to, &QuotaAccount::RecordedChange::added_bytes, &QuotaAccount::RecordedChange::added_files);
 }
 
-Result<void> Quotas::set(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on) {
+Result<void> Quotas::set(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on, JobMeter* meter) {
   const MutexLock lock(mutex_);
   DEDUPFS_TRY(check_limits(limits));
   DEDUPFS_TRY(transactions_.check_writable(directory));
@@ -76,20 +76,20 @@ Result<void> Quotas::set(InodeNumber directory, const QuotaLimits& limits, const
     }
     DEDUPFS_TRY(held(transactions_.sync()));
   } else {
-    DEDUPFS_ASSIGN(account, set_new(directory, limits, go_on));
+    DEDUPFS_ASSIGN(account, set_new(directory, limits, {go_on, meter}));
   }
-  if (limits.stored_bytes) measure(account, go_on);
+  if (limits.stored_bytes) measure(account, go_on, meter);
   return {};
 }
 
-Result<QuotaAccountPtr> Quotas::set_new(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on) {
+Result<QuotaAccountPtr> Quotas::set_new(InodeNumber directory, const QuotaLimits& limits, const Watch& watch) {
   DEDUPFS_TRY(check_can_have_quota(directory));
   // First: no build that cannot read the records may open the volume from now on.
   DEDUPFS_TRY(add_incompatible_feature(*volume_.folder(), kQuotasFeature));
   DEDUPFS_ASSIGN(QuotaAccountPtr account, ledger_.make(directory, limits));
   const auto count = [&]() -> Result<void> {
     ledger_.add(account);  // an inode that is evicted and loaded again finds its account there
-    Result<void> counted = count_tree(directory, account, go_on);
+    Result<void> counted = count_tree(directory, account, watch);
     // Records that name an account which is not in the ledger name none.
     if (!counted) ledger_.remove(*account);
     return counted;
@@ -113,7 +113,7 @@ Result<void> Quotas::check_can_have_quota(InodeNumber directory) {
   return {};
 }
 
-Result<void> Quotas::visit_names(InodeNumber top, const GoOn& go_on, const VisitName& visit) const {
+Result<void> Quotas::visit_names(InodeNumber top, const Watch& watch, const VisitName& visit) const {
   std::uint64_t steps = 0;
   std::vector<InodeNumber> directories = {top};
   std::unordered_set<InodeNumber> seen = {top};
@@ -121,7 +121,10 @@ Result<void> Quotas::visit_names(InodeNumber top, const GoOn& go_on, const Visit
     const InodeNumber directory = directories.back();
     directories.pop_back();
     const auto visit_entry = [&](const std::string& /*key*/, const std::string& value) -> Result<void> {
-      if (go_on && ++steps % kBetweenQuestions == 0) DEDUPFS_TRY(go_on());
+      if (++steps % kBetweenQuestions == 0) {
+        if (watch.meter != nullptr) watch.meter->add(kBetweenQuestions);
+        if (watch.go_on) DEDUPFS_TRY(watch.go_on());
+      }
       DEDUPFS_ASSIGN(const CookieEntry entry, decode_cookie_entry(directory, value));
       DEDUPFS_TRY(visit(directory, entry));
       if (!is_directory(entry.type)) return {};
@@ -157,7 +160,7 @@ Result<void> Quotas::check_room_for_records(std::uint64_t count) {
 }
 
 // Finds out from the names alone whether the tree can be counted. So it fails before the first record changes.
-Result<void> Quotas::check_tree(InodeNumber top, const GoOn& go_on) {
+Result<void> Quotas::check_tree(InodeNumber top, const Watch& watch) {
   DEDUPFS_TRY(check_can_have_quota(top));  // again: it may have moved
   std::unordered_set<InodeNumber> with_quota;
   for (const QuotaAccountPtr& account : ledger_.all()) with_quota.insert(account->directory());
@@ -168,15 +171,16 @@ Result<void> Quotas::check_tree(InodeNumber top, const GoOn& go_on) {
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("inode {} below the directory has a quota; quotas do not nest", entry.inode)};
   };
-  DEDUPFS_TRY(visit_names(top, go_on, check));
+  DEDUPFS_TRY(visit_names(top, watch, check));
+  if (watch.meter != nullptr) watch.meter->begin(count);
   return check_room_for_records(count);
 }
 
 // No operation is half done, and all content is stored. Only readers run beside it, and they change no record.
-Result<void> Quotas::count_tree(InodeNumber top, const QuotaAccountPtr& account, const GoOn& go_on) {
-  DEDUPFS_TRY(check_tree(top, go_on));
+Result<void> Quotas::count_tree(InodeNumber top, const QuotaAccountPtr& account, const Watch& watch) {
+  DEDUPFS_TRY(check_tree(top, watch));
   DEDUPFS_TRY(count_inode(top, account));
-  DEDUPFS_TRY(visit_names(top, go_on, [&](InodeNumber directory, const CookieEntry& entry) -> Result<void> {
+  DEDUPFS_TRY(visit_names(top, watch, [&](InodeNumber directory, const CookieEntry& entry) -> Result<void> {
     DEDUPFS_ASSIGN(const QuotaAccountPtr other, count_inode(entry.inode, account));
     if (other == nullptr) return {};
     return Error{
@@ -215,11 +219,11 @@ Result<void> Quotas::remove(InodeNumber directory) {
   return held(transactions_.sync());
 }
 
-void Quotas::measure(const QuotaAccountPtr& account, const GoOn& go_on) {
+void Quotas::measure(const QuotaAccountPtr& account, const GoOn& go_on, JobMeter* meter) {
   const QuotaAccount::Measurement seen = account->begin_measurement();
   const MutexLock lock(measuring_mutex_);
   if (account->begin_measurement().changed_bytes < seen.changed_bytes) return;  // another thread has measured meanwhile
-  measure_together({account}, go_on);
+  measure_together({account}, {go_on, meter});
 }
 
 Result<void> Quotas::measure_all(const GoOn& go_on) {
@@ -228,12 +232,12 @@ Result<void> Quotas::measure_all(const GoOn& go_on) {
     if (account->status().limits.stored_bytes) limited.push_back(account);
   if (!limited.empty()) {
     const MutexLock lock(measuring_mutex_);
-    measure_together(limited, go_on);
+    measure_together(limited, {go_on});
   }
   return go_on();
 }
 
-void Quotas::measure_together(const std::vector<QuotaAccountPtr>& accounts, const GoOn& go_on) {
+void Quotas::measure_together(const std::vector<QuotaAccountPtr>& accounts, const Watch& watch) {
   std::vector<InodeNumber> directories;
   std::vector<QuotaAccount::Measurement> begun;
   for (const QuotaAccountPtr& account : accounts) {
@@ -242,14 +246,14 @@ void Quotas::measure_together(const std::vector<QuotaAccountPtr>& accounts, cons
   }
   const auto shares = [&]() -> Result<std::vector<std::optional<Share>>> {
     DEDUPFS_TRY(transactions_.sync());
-    return compute_tree_shares(volume_, directories, go_on);
+    return compute_tree_shares(volume_, directories, watch.go_on, watch.meter);
   }();
   const ErrorCode failure = shares ? ErrorCode() : shares.error().code();
   if (!shares && failure == ErrorCode::kInterrupted) return;  // whoever needs it measures again
   if (!shares && accounts.size() > 1 && (failure == ErrorCode::kNoMemory || failure == ErrorCode::kTooLarge)) {
     const auto middle = accounts.begin() + static_cast<std::ptrdiff_t>(accounts.size() / 2);
-    measure_together({accounts.begin(), middle}, go_on);
-    return measure_together({middle, accounts.end()}, go_on);
+    measure_together({accounts.begin(), middle}, watch);
+    return measure_together({middle, accounts.end()}, watch);
   }
   for (std::size_t i = 0; i < accounts.size(); ++i) {
     const auto share = shares ? (*shares)[i] : std::nullopt;
@@ -306,7 +310,7 @@ void Quotas::restored(const QuotaChanges& changes) {
       DEDUPFS_TRY(counted);
       DEDUPFS_ASSIGN(const QuotaAccountPtr anew, ledger_.make(directory, account->status().limits));
       ledger_.add(anew);
-      Result<void> done = count_tree(directory, anew, nullptr);
+      Result<void> done = count_tree(directory, anew, {nullptr});
       if (!done) ledger_.remove(*anew);
       return done;
     };

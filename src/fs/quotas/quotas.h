@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/go_on.h"
+#include "base/job_meter.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "fs/format/quota_records.h"
@@ -60,8 +61,9 @@ class Quotas {
   // lower than the use: then the tree cannot grow. kNotDirectory; kInvalidArgument without any limit, if the directory is in a tree with
   // a quota or has one below it, and if such a tree counts one of its files; kTooLarge if there are kMaxQuotas; kNoSpace and kNoMemory
   // if the records of the tree would not fit. An Error of `go_on` ends it while it counts a tree. Later, when it measures stored bytes,
-  // the quota is set, and the first write that finds no room measures them.
-  Result<void> set(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on);
+  // the quota is set, and the first write that finds no room measures them. `meter` gets the names that were counted, and then the
+  // records that were measured.
+  Result<void> set(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on, JobMeter* meter = nullptr);
   // kNotFound if the directory has no quota.
   Result<void> remove(InodeNumber directory);
   std::vector<QuotaStatus> all() const;
@@ -73,7 +75,7 @@ class Quotas {
   // Measures the stored bytes of a tree: a commit, and walks over the recipes and extents of the volume. Callers at the same time
   // wait for each other. If it cannot be measured, or `go_on` ends it, the old numbers stay. The log says why it could not. New
   // numbers go with the next group: a crash before it brings the old ones back, which are as good until somebody measures again.
-  void measure(const QuotaAccountPtr& account, const GoOn& go_on);
+  void measure(const QuotaAccountPtr& account, const GoOn& go_on, JobMeter* meter = nullptr);
   // The same for all trees with a limit of stored bytes, in the same walks. Fails only with the error of `go_on`.
   Result<void> measure_all(const GoOn& go_on);
 
@@ -82,15 +84,20 @@ class Quotas {
   void restored(const QuotaChanges& changes);
 
  private:
-  Result<QuotaAccountPtr> set_new(InodeNumber directory, const QuotaLimits& limits, const GoOn& go_on);
+  // How a walk is watched.
+  struct Watch {
+    const GoOn& go_on;
+    JobMeter* meter = nullptr;
+  };
+  Result<QuotaAccountPtr> set_new(InodeNumber directory, const QuotaLimits& limits, const Watch& watch);
   using VisitName = std::function<Result<void>(InodeNumber directory, const CookieEntry& entry)>;
-  Result<void> visit_names(InodeNumber top, const GoOn& go_on, const VisitName& visit) const;
+  Result<void> visit_names(InodeNumber top, const Watch& watch, const VisitName& visit) const;
   Result<void> check_can_have_quota(InodeNumber directory);
-  Result<void> check_tree(InodeNumber top, const GoOn& go_on);
+  Result<void> check_tree(InodeNumber top, const Watch& watch);
   Result<void> check_room_for_records(std::uint64_t count);
-  Result<void> count_tree(InodeNumber top, const QuotaAccountPtr& account, const GoOn& go_on);
+  Result<void> count_tree(InodeNumber top, const QuotaAccountPtr& account, const Watch& watch);
   Result<QuotaAccountPtr> count_inode(InodeNumber number, const QuotaAccountPtr& account);
-  void measure_together(const std::vector<QuotaAccountPtr>& accounts, const GoOn& go_on)
+  void measure_together(const std::vector<QuotaAccountPtr>& accounts, const Watch& watch)
       DEDUPFS_REQUIRES(measuring_mutex_);
   Result<bool> is_counted(InodeNumber directory, const QuotaAccount& account);
 

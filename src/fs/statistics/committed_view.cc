@@ -32,9 +32,10 @@ Result<void> CommittedView::walk(Family family, Visit visit) const {
   return result;
 }
 
-Result<CommittedView> CommittedView::open(Volume& volume, GoOn go_on) {
+Result<CommittedView> CommittedView::open(Volume& volume, GoOn go_on, JobMeter* meter) {
   CommittedView view(volume);
   view.go_on_ = std::move(go_on);
+  view.meter_ = meter;
   DEDUPFS_TRY(view.walk(Family::kOrphans, [&](std::string_view key, std::string_view) -> Result<void> {
     DEDUPFS_ASSIGN(const InodeNumber inode, decode_inode_key(key));
     view.orphans_.insert(inode);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/go_on.h"
+#include "base/job_meter.h"
 #include "base/result.h"
 #include "fs/format/recipe_format.h"
 #include "fs/format/records.h"
@@ -40,8 +41,8 @@ using VisitVersion = std::function<Result<void>(const SegmentHolders&, const std
 
 class CommittedView {
  public:
-  // The volume must outlive it.
-  static Result<CommittedView> open(Volume& volume, GoOn go_on = nullptr);
+  // The volume must outlive it, and so must the meter, which counts the records that walks visit.
+  static Result<CommittedView> open(Volume& volume, GoOn go_on = nullptr, JobMeter* meter = nullptr);
 
   Result<void> walk_inodes(const std::function<void(const InodeRecord&)>& visit) const;
   // The segments of a file follow each other.
@@ -60,6 +61,12 @@ class CommittedView {
   Result<void> walk_names(const std::function<Result<void>(const DirentKey&, const Dirent&)>& visit) const;
   // kNotFound if there is none.
   Result<InodeRecord> get_inode(InodeNumber inode) const;
+  // About how many records a walk over a family visits.
+  std::uint64_t estimated_records(Family family) const { return database_.estimated_entries(family); }
+  // Tells the meter how many records the walks will visit from now on, about.
+  void expect(std::uint64_t records) const {
+    if (meter_ != nullptr) meter_->begin(records);
+  }
   // Those that are not deleted, the oldest first.
   const std::vector<SnapshotRecord>& snapshots() const { return snapshots_; }
 
@@ -75,7 +82,9 @@ class CommittedView {
   Result<void> visit_version(const SegmentHolders& holders, std::string_view key, std::string_view value,
                              const VisitVersion& visit) const;
   Result<void> pause(std::uint64_t& steps) const {
-    return go_on_ && ++steps % kBetweenPauses == 0 ? go_on_() : Result<void>();
+    if (++steps % kBetweenPauses != 0) return {};
+    if (meter_ != nullptr) meter_->add(kBetweenPauses);
+    return go_on_ ? go_on_() : Result<void>();
   }
 
   Result<void> visit_segment(std::string_view key, std::string_view value,
@@ -90,7 +99,8 @@ class CommittedView {
 
   const Database& database_;
   std::shared_ptr<const Database::Snapshot> snapshot_;
-  GoOn go_on_;  // may be empty
+  GoOn go_on_;                 // may be empty
+  JobMeter* meter_ = nullptr;  // null: nobody looks
   std::set<InodeNumber> orphans_;
   std::vector<SnapshotRecord> snapshots_;
   std::uint64_t end_of_chunks_ = 0;  // no chunk has this id or a greater one

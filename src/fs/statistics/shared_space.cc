@@ -36,6 +36,7 @@ class Deletion {
       add_snapshot(found);
     }
     for (const DeletedSet::Name& name : deleted.names) DEDUPFS_TRY(add(name));
+    expect_walks(view_, sharers_);
     DEDUPFS_TRY(sharers_.files->label_files());
     DEDUPFS_ASSIGN(const auto shares, count_shares(view_, sharers_, max_bytes_));
     return shares.front();
@@ -69,14 +70,15 @@ class Deletion {
 
 }  // namespace
 
-Result<Share> compute_deletion(Volume& volume, const DeletedSet& deleted, GoOn go_on) {
-  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume, std::move(go_on)));
+Result<Share> compute_deletion(Volume& volume, const DeletedSet& deleted, GoOn go_on, JobMeter* meter) {
+  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume, std::move(go_on), meter));
   return Deletion(view, ChunkSet::limit_for(volume.database())).compute(deleted);
 }
 
 Result<std::vector<std::optional<Share>>> compute_tree_shares(Volume& volume,
-                                                              const std::vector<InodeNumber>& directories, GoOn go_on) {
-  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume, std::move(go_on)));
+                                                              const std::vector<InodeNumber>& directories, GoOn go_on,
+                                                              JobMeter* meter) {
+  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume, std::move(go_on), meter));
   Sharers sharers;
   std::vector<std::pair<std::size_t, Label>> trees;  // by their positions
   for (std::size_t i = 0; i < directories.size(); ++i) {
@@ -91,6 +93,7 @@ Result<std::vector<std::optional<Share>>> compute_tree_shares(Volume& volume,
   if (trees.empty()) return answer;
   const std::uint64_t max_bytes = ChunkSet::limit_for(volume.database());
   FileLabels& files = sharers.files.emplace(view, sharers.groups, max_bytes);
+  expect_walks(view, sharers);
   for (const auto& [i, group] : trees) DEDUPFS_TRY(files.add_tree(directories[i], group));
   DEDUPFS_TRY(files.label_files());
   sharers.snapshots.assign(view.snapshots().size(), kOthers);
@@ -101,8 +104,8 @@ Result<std::vector<std::optional<Share>>> compute_tree_shares(Volume& volume,
 
 Result<std::vector<std::vector<FolderShare>>> compute_folder_shares(Volume& volume,
                                                                     const std::vector<InodeNumber>& directories,
-                                                                    GoOn go_on) {
-  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume, std::move(go_on)));
+                                                                    GoOn go_on, JobMeter* meter) {
+  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume, std::move(go_on), meter));
   struct Folder {
     std::string name;
     InodeNumber inode = 0;
@@ -127,6 +130,7 @@ Result<std::vector<std::vector<FolderShare>>> compute_folder_shares(Volume& volu
   }
   const std::uint64_t max_bytes = ChunkSet::limit_for(volume.database());
   FileLabels& files = sharers.files.emplace(view, sharers.groups, max_bytes);
+  expect_walks(view, sharers);
   for (const auto& folders : found) {
     if (files.of_directory(folders.front().inode) != kNeededByNobody)
       return Error{ErrorCode::kInvalidArgument, "one of the folders lies in another: name only one of them"};
@@ -145,13 +149,14 @@ Result<std::vector<std::vector<FolderShare>>> compute_folder_shares(Volume& volu
   return answer;
 }
 
-Result<std::vector<SnapshotShare>> compute_snapshot_shares(Volume& volume, GoOn go_on) {
-  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume, std::move(go_on)));
+Result<std::vector<SnapshotShare>> compute_snapshot_shares(Volume& volume, GoOn go_on, JobMeter* meter) {
+  DEDUPFS_ASSIGN(const CommittedView view, CommittedView::open(volume, std::move(go_on), meter));
   Sharers sharers;
   for (std::size_t i = 0; i < view.snapshots().size(); ++i) {
     DEDUPFS_ASSIGN(const Label group, sharers.groups.add());
     sharers.snapshots.push_back(group);
   }
+  expect_walks(view, sharers);
   DEDUPFS_ASSIGN(const auto shares, count_shares(view, sharers, ChunkSet::limit_for(volume.database())));
   std::vector<SnapshotShare> answer;
   for (std::size_t i = 0; i < shares.size(); ++i) answer.push_back({view.snapshots()[i].number, shares[i]});

@@ -5,7 +5,8 @@
 //
 // Threads: free functions; the volume may be in use meanwhile, since they take a snapshot of the index.
 // Cost and memory: those of count_shares() (fs/statistics/shares.h).
-// Failure: kNotFound, kInvalidArgument as said; kCorruption; kNoMemory; the Error of `go_on`, which they call now and then.
+// Failure: kNotFound, kInvalidArgument as said; kCorruption; kNoMemory; the Error of `go_on`, which they call now and then. `meter` gets
+//          the records that were visited, and an estimate of how many there are to visit.
 #pragma once
 
 #include <cstdint>
@@ -32,13 +33,14 @@ struct DeletedSet {
 };
 
 // kInvalidArgument for a part of a snapshot; kNotFound for what is not there.
-Result<Share> compute_deletion(Volume& volume, const DeletedSet& deleted, GoOn go_on = nullptr);
+Result<Share> compute_deletion(Volume& volume, const DeletedSet& deleted, GoOn go_on = nullptr,
+                               JobMeter* meter = nullptr);
 
 // Of each directory of the live tree with all that is in it, in the same order; nothing for what is none. All of them are counted together,
 // which takes as long as one. kInvalidArgument if one lies in another.
 Result<std::vector<std::optional<Share>>> compute_tree_shares(Volume& volume,
                                                               const std::vector<InodeNumber>& directories,
-                                                              GoOn go_on = nullptr);
+                                                              GoOn go_on = nullptr, JobMeter* meter = nullptr);
 
 struct FolderShare {
   std::string name;  // empty: the directory that was asked for, with all below it
@@ -48,13 +50,14 @@ struct FolderShare {
 // lies in another.
 Result<std::vector<std::vector<FolderShare>>> compute_folder_shares(Volume& volume,
                                                                     const std::vector<InodeNumber>& directories,
-                                                                    GoOn go_on = nullptr);
+                                                                    GoOn go_on = nullptr, JobMeter* meter = nullptr);
 
 struct SnapshotShare {
   TreeNumber number = 0;
   Share share;  // without counts of files
 };
 // The oldest first.
-Result<std::vector<SnapshotShare>> compute_snapshot_shares(Volume& volume, GoOn go_on = nullptr);
+Result<std::vector<SnapshotShare>> compute_snapshot_shares(Volume& volume, GoOn go_on = nullptr,
+                                                           JobMeter* meter = nullptr);
 
 }  // namespace dedupfs

@@ -229,6 +229,17 @@ class SharedChunks {
 
 }  // namespace
 
+void expect_walks(const CommittedView& view, const Sharers& sharers) {
+  constexpr std::uint64_t kWalksOverExtents = 3;  // two to follow deltas, one to add up
+  const auto records = [&](Family family) { return view.estimated_records(family); };
+  const std::uint64_t passes = (sharers.groups.size() + kGroupsOfAPass - 1) / kGroupsOfAPass;
+  const std::uint64_t content =
+      records(Family::kRecipes) + records(Family::kBeforeImages) + kWalksOverExtents * records(Family::kChunks);
+  std::uint64_t total = (1 + passes) * content;
+  if (sharers.files) total += (1 + passes) * records(Family::kDirents) + passes * records(Family::kInodes);
+  view.expect(total);
+}
+
 Result<std::vector<Share>> count_shares(const CommittedView& view, const Sharers& sharers, std::uint64_t max_bytes) {
   Owners owners(view, sharers, max_bytes);
   DEDUPFS_TRY(owners.find());

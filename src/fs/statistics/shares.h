@@ -38,6 +38,10 @@ struct Sharers {
   std::vector<Label> snapshots;     // by their position in CommittedView::snapshots()
 };
 
+// Tells the view's meter how many records labels of files and count_shares() will visit, about: how often the extents are walked over
+// depends on the deltas. Call it when the groups are there.
+void expect_walks(const CommittedView& view, const Sharers& sharers);
+
 // By the positions of the groups.
 Result<std::vector<Share>> count_shares(const CommittedView& view, const Sharers& sharers, std::uint64_t max_bytes);
 

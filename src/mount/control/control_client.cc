@@ -116,4 +116,17 @@ Result<nlohmann::json> control_request(const Path& volume, const nlohmann::json&
   return client.request(request);
 }
 
+Result<nlohmann::json> control_request(const Path& volume, nlohmann::json request,
+                                       const std::function<void(const nlohmann::json& progress)>& show) {
+  request["progress"] = true;
+  DEDUPFS_ASSIGN(ControlClient client, ControlClient::connect(volume));
+  DEDUPFS_TRY(client.send(request));
+  for (;;) {
+    DEDUPFS_ASSIGN(nlohmann::json answer, client.receive());
+    const auto progress = answer.find("progress");
+    if (progress == answer.end()) return answer;
+    show(*progress);
+  }
+}
+
 }  // namespace dedupfs

@@ -43,6 +43,7 @@ struct Client {
   Outbox to_send;
   bool awaits_unmount = false;
   bool wants_progress = false;
+  Clock::time_point next_progress;
   bool closing = false;  // as soon as everything is sent
   Clock::time_point deadline;
 };
@@ -65,6 +66,7 @@ struct ControlServer::State {
   bool answer_next(Client& client);  // false: no whole request is there, or the client was handed over
   Result<Json> execute(const Json& request, Client& client);
   Result<void> check_wanted(const Client& client) const;
+  void tell(Client& client, const std::function<Json()>& progress);
   void wake() const { ::eventfd_write(wakeup.get(), 1); }
 
   ControlAddress address;
@@ -242,15 +244,25 @@ bool ControlServer::State::answer_next(Client& client) {
   client.received.erase(0, end + 1);
   const Result<Json> outcome = execute(request, client);
   if (!client.socket) return false;
-  if (!client.awaits_unmount) client.to_send.put(answer_line(outcome));
+  if (!client.awaits_unmount) client.to_send.append(answer_line(outcome));
   client.touch();
   return true;
 }
 
 Result<void> ControlServer::State::check_wanted(const Client& client) const {
-  if (is_peer_gone(client.socket.get())) return Error{ErrorCode::kInterrupted, "nobody waits for the answer"};
+  if (!client.socket || is_peer_gone(client.socket.get()))
+    return Error{ErrorCode::kInterrupted, "nobody waits for the answer"};
   if (interrupted) return Error{ErrorCode::kInterrupted, "the volume is being unmounted"};
   return {};
+}
+
+// One who has not taken the line before this one does without.
+void ControlServer::State::tell(Client& client, const std::function<Json()>& progress) {
+  if (!client.wants_progress || !client.socket || Clock::now() < client.next_progress) return;
+  client.next_progress = Clock::now() + kBetweenProgress;
+  if (!send(client)) return;
+  client.to_send.put(answer_line(Json{{"progress", progress()}}));
+  send(client);
 }
 
 Result<Json> ControlServer::State::execute(const Json& request, Client& client) {
@@ -260,10 +272,11 @@ Result<Json> ControlServer::State::execute(const Json& request, Client& client) 
     return Error{ErrorCode::kInvalidArgument, "the request has no \"command\""};
   }
   const std::string& name = command->get_ref<const std::string&>();
+  const auto progress = request.find("progress");
+  client.wants_progress = progress != request.end() && *progress == true;
+  client.next_progress = Clock::now() + kBetweenProgress;
   if (name == kAwaitUnmount) {
     client.awaits_unmount = true;
-    const auto progress = request.find("progress");
-    client.wants_progress = progress != request.end() && *progress == true;
     wake();  // it may be over already
     return Json::object();
   }
@@ -274,7 +287,10 @@ Result<Json> ControlServer::State::execute(const Json& request, Client& client) 
   const MutexLock lock(mutex);
   if (ending) return Error{ErrorCode::kStale, "the volume is being unmounted"};
   return guarded_answer([&]() -> Result<Json> {
-    if (handler != handlers.end()) return handler->second(request, [&] { return check_wanted(client); });
+    if (handler != handlers.end())
+      return handler->second(
+          request, [&] { return check_wanted(client); },
+          [&](const std::function<Json()>& how_far) { tell(client, how_far); });
     stream->second(request, {std::move(client.socket), std::move(client.received), client.process});
     return Json::object();
   });

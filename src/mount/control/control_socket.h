@@ -40,10 +40,13 @@ class ControlServer {
   // Every server knows this command. Its answer comes when finish() is called. With "progress": true, lines with "progress" come
   // before it.
   static constexpr std::string_view kAwaitUnmount = "await_unmount";
+  static constexpr std::chrono::milliseconds kBetweenProgress{200};
 
   // kInterrupted as soon as nobody waits for the answer any more, or the volume is being unmounted.
   using StillWanted = std::function<Result<void>()>;
-  // Gives the response without these. One who takes long asks `wanted` now and then.
+  // Tells how far the work is, in a line with "progress" before the answer: if the client wants that, and not too often.
+  using Tell = std::function<void(const std::function<nlohmann::json()>& progress)>;
+  // Gives the response without these. One who takes long asks `wanted` now and then, and tells.
   class Handler {
    public:
     Handler() = default;
@@ -51,19 +54,25 @@ class ControlServer {
     requires(!std::is_same_v<Function, Handler>)
         // NOLINTNEXTLINE(google-explicit-constructor)
         Handler(Function function) {
-      if constexpr (std::is_invocable_v<Function, const nlohmann::json&, const StillWanted&>)
+      if constexpr (std::is_invocable_v<Function, const nlohmann::json&, const StillWanted&, const Tell&>)
         answer_ = std::move(function);
+      else if constexpr (std::is_invocable_v<Function, const nlohmann::json&, const StillWanted&>)
+        answer_ = [silent = std::move(function)](const nlohmann::json& request, const StillWanted& wanted,
+                                                 const Tell&) { return silent(request, wanted); };
       else
-        answer_ = [quick = std::move(function)](const nlohmann::json& request, const StillWanted&) {
+        answer_ = [quick = std::move(function)](const nlohmann::json& request, const StillWanted&, const Tell&) {
           return quick(request);
         };
     }
-    Result<nlohmann::json> operator()(const nlohmann::json& request, const StillWanted& wanted) const {
-      return answer_(request, wanted);
+    Result<nlohmann::json> operator()(
+        const nlohmann::json& request, const StillWanted& wanted,
+        const Tell& tell = [](const std::function<nlohmann::json()>&) {}) const {
+      return answer_(request, wanted, tell);
     }
 
    private:
-    std::function<Result<nlohmann::json>(const nlohmann::json& request, const StillWanted& wanted)> answer_;
+    std::function<Result<nlohmann::json>(const nlohmann::json& request, const StillWanted& wanted, const Tell& tell)>
+        answer_;
   };
   using Handlers = std::map<std::string, Handler, std::less<>>;
 
@@ -143,6 +152,9 @@ Result<nlohmann::json> receive_await_unmount(ControlClient& client,
 
 // One request over a connection of its own.
 Result<nlohmann::json> control_request(const Path& volume, const nlohmann::json& request);
+// The same for long work. `show` gets what the daemon tells of its progress; an older daemon tells nothing.
+Result<nlohmann::json> control_request(const Path& volume, nlohmann::json request,
+                                       const std::function<void(const nlohmann::json& progress)>& show);
 
 // Whether a daemon serves the volume. An Error: somebody else's does.
 Result<bool> has_daemon(const Path& volume);

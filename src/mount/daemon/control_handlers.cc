@@ -17,6 +17,7 @@
 #include "mount/daemon/transfer_jobs.h"
 #include "mount/reports/diff_report.h"
 #include "mount/reports/history_report.h"
+#include "mount/reports/jobs_report.h"
 #include "mount/reports/metrics_report.h"
 #include "mount/reports/quota_report.h"
 #include "mount/reports/reclaim_report.h"
@@ -58,6 +59,30 @@ Result<void> run_reclaim_request(Reclaimer& reclaimer, const ReclaimRequest& req
   }
   return {};
 }
+
+// One that its client waits for: its progress is told and listed, and it ends when nobody waits any more.
+class WatchedJob {
+ public:
+  WatchedJob(Filesystem& filesystem, std::string_view name, const ControlServer::StillWanted& wanted,
+             const ControlServer::Tell& tell)
+      : job_(filesystem.running_jobs(), name), wanted_(wanted), tell_(tell) {}
+
+  JobMeter* meter() { return &job_.meter(); }
+  void look() {
+    tell_([this] { return job_json(job_.status()); });
+  }
+  GoOn go_on() {
+    return [this] {
+      look();
+      return wanted_();
+    };
+  }
+
+ private:
+  RunningJobs::Job job_;
+  const ControlServer::StillWanted& wanted_;
+  const ControlServer::Tell& tell_;
+};
 
 // Statistics and differences are those of committed data. Users need them most on a full disk.
 Result<nlohmann::json> diff_page(Filesystem& filesystem, DiffPages& pages, const SnapshotRequest& request,
@@ -104,12 +129,16 @@ Result<nlohmann::json> run_snapshot_request(FuseMount& mount, DiffPages& pages, 
 }
 
 Result<nlohmann::json> run_quota_request(Filesystem& filesystem, const QuotaRequest& request,
-                                         const ControlServer::StillWanted& wanted) {
+                                         const ControlServer::StillWanted& wanted, const ControlServer::Tell& tell) {
   switch (request.action) {
     case QuotaRequest::Action::kList:
       if (!filesystem.volume().read_only()) DEDUPFS_TRY(filesystem.measure_quotas(wanted));
       break;
-    case QuotaRequest::Action::kSet: DEDUPFS_TRY(filesystem.set_quota(request.inode, request.limits, wanted)); break;
+    case QuotaRequest::Action::kSet: {
+      WatchedJob job(filesystem, "quota", wanted, tell);
+      DEDUPFS_TRY(filesystem.set_quota(request.inode, request.limits, job.go_on(), job.meter()));
+      break;
+    }
     case QuotaRequest::Action::kRemove: DEDUPFS_TRY(filesystem.remove_quota(request.inode));
   }
   DEDUPFS_ASSIGN(const auto paths, filesystem.quota_paths());
@@ -174,23 +203,30 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
          return Json{{"files", file_statistics_json(statistics)}};
        }},
       {"freed",
-       [&filesystem](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {
+       [&filesystem](const Json& asked, const ControlServer::StillWanted& wanted,
+                     const ControlServer::Tell& tell) -> Result<Json> {
          DEDUPFS_ASSIGN(const DeletedSet deleted, deleted_set_of(asked));
+         WatchedJob job(filesystem, "freed", wanted, tell);
          DEDUPFS_TRY(filesystem.sync_what_fits());
-         DEDUPFS_ASSIGN(const Share share, compute_deletion(filesystem.volume(), deleted, wanted));
+         DEDUPFS_ASSIGN(const Share share, compute_deletion(filesystem.volume(), deleted, job.go_on(), job.meter()));
          return Json{{"freed", deletion_json(share)}};
        }},
       {"folders",
-       [&filesystem](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {
+       [&filesystem](const Json& asked, const ControlServer::StillWanted& wanted,
+                     const ControlServer::Tell& tell) -> Result<Json> {
          DEDUPFS_ASSIGN(const auto inodes, inodes_of(asked));
+         WatchedJob job(filesystem, "folders", wanted, tell);
          DEDUPFS_TRY(filesystem.sync_what_fits());
-         DEDUPFS_ASSIGN(const auto shares, compute_folder_shares(filesystem.volume(), inodes, wanted));
+         DEDUPFS_ASSIGN(const auto shares,
+                        compute_folder_shares(filesystem.volume(), inodes, job.go_on(), job.meter()));
          return Json{{"folders", folder_shares_json(shares)}};
        }},
       {"snapshot_sizes",
-       [&filesystem](const Json&, const ControlServer::StillWanted& wanted) -> Result<Json> {
+       [&filesystem](const Json&, const ControlServer::StillWanted& wanted,
+                     const ControlServer::Tell& tell) -> Result<Json> {
+         WatchedJob job(filesystem, "snapshot_sizes", wanted, tell);
          DEDUPFS_TRY(filesystem.sync_what_fits());
-         DEDUPFS_ASSIGN(const auto shares, compute_snapshot_shares(filesystem.volume(), wanted));
+         DEDUPFS_ASSIGN(const auto shares, compute_snapshot_shares(filesystem.volume(), job.go_on(), job.meter()));
          return Json{{"sizes", snapshot_shares_json(shares)}};
        }},
       {"scrub",
@@ -226,14 +262,18 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
          return run_snapshot_request(mount, *pages, snapshot, wanted);
        }},
       {"quota",
-       [&filesystem](const Json& asked, const ControlServer::StillWanted& wanted) -> Result<Json> {
+       [&filesystem](const Json& asked, const ControlServer::StillWanted& wanted,
+                     const ControlServer::Tell& tell) -> Result<Json> {
          DEDUPFS_ASSIGN(const QuotaRequest quota, quota_request_of(asked));
-         return run_quota_request(filesystem, quota, wanted);
+         return run_quota_request(filesystem, quota, wanted, tell);
        }},
       {"clone",
-       [&mount](const Json& asked) -> Result<Json> {
+       [&mount](const Json& asked, const ControlServer::StillWanted& wanted,
+                const ControlServer::Tell& tell) -> Result<Json> {
          DEDUPFS_ASSIGN(const CloneRequest clone, clone_request_of(asked));
-         DEDUPFS_ASSIGN(const CloneTotals totals, mount.filesystem().clone_tree(clone.from, clone.parent, clone.name));
+         WatchedJob job(mount.filesystem(), "clone", wanted, tell);
+         DEDUPFS_ASSIGN(const CloneTotals totals, mount.filesystem().clone_tree(clone.from, clone.parent, clone.name,
+                                                                                job.meter(), [&job] { job.look(); }));
          mount.invalidate({{clone.parent, clone.name}, {clone.parent, std::nullopt}});
          if (mount.is_dirsync()) DEDUPFS_TRY(mount.sync());
          return clone_json(totals);
@@ -259,9 +299,10 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
        }},
   };
   for (auto& [name, handler] : handlers)
-    handler = [pages, handle = std::move(handler)](const Json& asked, const ControlServer::StillWanted& wanted) {
+    handler = [pages, handle = std::move(handler)](const Json& asked, const ControlServer::StillWanted& wanted,
+                                                   const ControlServer::Tell& tell) {
       pages->drop_old();
-      return handle(asked, wanted);
+      return handle(asked, wanted, tell);
     };
   return handlers;
 }

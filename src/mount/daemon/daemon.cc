@@ -41,6 +41,7 @@
 #include "mount/fuse/fuse_mount.h"
 #include "mount/fuse/fuse_session.h"
 #include "mount/options/memory_limits.h"
+#include "mount/reports/jobs_report.h"
 #include "mount/supervision/supervision.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_record.h"
@@ -289,7 +290,8 @@ void report_mounted(FuseMount& mount, const MountRequest& request, Startup& star
   spdlog::info("{} is mounted at {}", request.volume.string(), request.mountpoint.string());
   startup.succeeded();
   supervision.serving(fmt::format("ready: {} is mounted at {}", request.volume.string(), request.mountpoint.string()),
-                      [&mount] { take_what_requests_take(mount); });
+                      {.probe = [&mount] { take_what_requests_take(mount); },
+                       .jobs = [&mount] { return jobs_line(background_jobs(*mount.hold_filesystem())); }});
 }
 
 Result<void> serve(FuseMount& mount, const MountRequest& request, Startup& startup, Supervision& supervision,

@@ -17,6 +17,7 @@
 #include "fs/statistics/statistics.h"
 #include "json/document.h"
 #include "mount/reports/history_report.h"
+#include "mount/reports/jobs_report.h"
 #include "mount/reports/performance_report.h"
 #include "mount/reports/quota_report.h"
 #include "mount/reports/reclaim_report.h"
@@ -120,9 +121,15 @@ Result<nlohmann::json> committed_statistics(FuseMount& mount, const BackgroundSh
 
 nlohmann::json live_statistics(FuseMount& mount) {
   const auto filesystem = mount.hold_filesystem();
-  return {{"performance", performance_of(mount, *filesystem)},
-          {"scrub", scrub_json(filesystem->scrubber().status())},
-          {"reclaim", reclaim_json(reclaim_status_of(*filesystem))}};
+  nlohmann::json live = background_jobs(*filesystem);
+  live["performance"] = performance_of(mount, *filesystem);
+  return live;
+}
+
+nlohmann::json background_jobs(Filesystem& filesystem) {
+  return {{"scrub", scrub_json(filesystem.scrubber().status())},
+          {"reclaim", reclaim_json(reclaim_status_of(filesystem))},
+          {"jobs", jobs_json(filesystem.running_jobs().all())}};
 }
 
 PublicAnswers::Makers public_questions(FuseMount& mount, const BackgroundShipper* shipper) {

@@ -16,8 +16,10 @@ namespace dedupfs {
 // The object of dedupfs-stat --json for what is committed. `shipper` is null for a volume that is not shipped.
 Result<nlohmann::json> committed_statistics(FuseMount& mount, const BackgroundShipper* shipper = nullptr);
 
-// What goes on now: the objects "performance", "scrub" and "reclaim" of these statistics. They take no walk.
+// What goes on now: the objects "performance", "scrub" and "reclaim" of these statistics, and "jobs". They take no walk.
 nlohmann::json live_statistics(FuseMount& mount);
+// Only what runs beside the requests of the kernel: "scrub", "reclaim" and "jobs".
+nlohmann::json background_jobs(Filesystem& filesystem);
 
 // The questions, by the names of their attributes. They commit nothing: who may only look must not make the volume write. The reason of
 // a failed reclaim or ship is left out, since it may name files. Both must outlive the use of the makers.

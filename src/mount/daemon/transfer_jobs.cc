@@ -31,12 +31,16 @@ Result<transfer::SendRequest> send_request_of(const Json& request) {
 // Accepts the request when there is something to send: what is wrong with it is an answer.
 Result<Json> send(Filesystem& filesystem, const Json& request, ControlStream& stream, const GoOn& go_on) {
   DEDUPFS_ASSIGN(const transfer::SendRequest asked, send_request_of(request));
+  RunningJobs::Job job(filesystem.running_jobs(), "send");
   bool is_accepted = false;
   const StreamSink sink = [&](ByteSpan bytes) -> Result<void> {
     if (!std::exchange(is_accepted, true)) DEDUPFS_TRY(stream.accept(Json::object()));
     return stream.write(bytes);
   };
-  const auto sent = transfer::send(filesystem, asked, sink, [&](const transfer::SendTotals&) { return go_on(); });
+  const auto sent = transfer::send(filesystem, asked, sink, [&](const transfer::SendTotals& so_far) {
+    job.meter().set(so_far.done_bytes, so_far.content_bytes);
+    return go_on();
+  });
   if (!sent) return sent.error();
   return sent_json(*sent);
 }
@@ -45,9 +49,13 @@ Result<Json> receive(FuseMount& mount, const Json& request, ControlStream& strea
   const transfer::ReceiveRequest asked{.folder = request.at("folder").get<std::string>(),
                                        .snapshot_name = request.at("snapshot_name").get<std::string>()};
   DEDUPFS_TRY(stream.accept(Json::object()));
+  RunningJobs::Job job(mount.filesystem().running_jobs(), "receive");
   const auto received = transfer::receive(
       mount.filesystem(), asked, [&](MutableByteSpan room) { return stream.read(room); },
-      [&](const transfer::ReceiveTotals&) { return go_on(); },
+      [&](const transfer::ReceiveTotals& so_far) {
+        job.meter().set(so_far.done_bytes, so_far.content_bytes);
+        return go_on();
+      },
       [&](const std::vector<ChangedName>& changed) { mount.invalidate(changed); });
   if (!received) return received.error();
   std::uint8_t more = 0;

@@ -142,7 +142,8 @@ Json live_rates(const Json& before, const Json& after, unsigned cpus) {
              {"caches", caches_of(comparison)},
              {"queues", now.at("queues")},
              {"scrub", after.at("scrub")},
-             {"reclaim", after.at("reclaim")}};
+             {"reclaim", after.at("reclaim")},
+             {"jobs", after.value("jobs", Json::array())}};  // an older daemon tells of none
   for (const auto& [key, operation] :
        {std::pair("written_bytes_per_second", "write"), {"read_bytes_per_second", "read"}})
     rates[key] = of_name(rates.at("operations"), operation).value("bytes_per_second", 0.0);

@@ -10,6 +10,7 @@
 
 #include "base/size.h"
 #include "fs/format/local_time.h"
+#include "mount/reports/jobs_report.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/reports/scrub_report.h"
 
@@ -92,6 +93,7 @@ class LiveScreen {
     const auto first_line = [](const std::string& screen) { return screen.substr(0, screen.find('\n')); };
     if (!rates_.at("reclaim").is_null()) add(first_line(reclaim_screen(rates_.at("reclaim"))));
     add(first_line(scrub_screen(rates_.at("scrub"))));
+    for (const Json& job : rates_.at("jobs")) add("Running: " + job_text(job));
   }
 
   void operations() {

@@ -11,6 +11,21 @@
 #include "mount/reports/scrub_report.h"
 
 namespace dedupfs {
+
+// The JSON keeps the first names of the phases. People read the field's names.
+std::string shown_phase(const std::string& phase) {
+  if (phase == "await deletions") return "waiting for deletions";
+  if (phase == "rebase") return "re-encode deltas";
+  if (phase == "erase") return "sweep";
+  if (phase == "sweep") return "copy forward";
+  if (phase == "compact") return "compact the index";
+  return phase;
+}
+
+bool is_settling(const nlohmann::json& findings) {
+  return findings.value("goal", "") == "settle";  // a daemon of before there was a goal does not say one
+}
+
 namespace {
 
 std::string_view name_of(ReclaimPhase phase) {
@@ -70,22 +85,8 @@ nlohmann::json time_left(const ReclaimStatus& status) {
   return or_null(left);
 }
 
-// The JSON keeps the first names of the phases. People read the field's names.
-std::string shown_phase(const std::string& phase) {
-  if (phase == "await deletions") return "waiting for deletions";
-  if (phase == "rebase") return "re-encode deltas";
-  if (phase == "erase") return "sweep";
-  if (phase == "sweep") return "copy forward";
-  if (phase == "compact") return "compact the index";
-  return phase;
-}
-
 std::string bytes_of(const nlohmann::json& json, const char* key) {
   return human_size(json.at(key).get<std::uint64_t>());
-}
-
-bool is_settling(const nlohmann::json& findings) {
-  return findings.value("goal", "") == "settle";  // a daemon of before there was a goal does not say one
 }
 
 std::string freed_text(const nlohmann::json& findings) {

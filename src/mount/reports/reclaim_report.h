@@ -16,6 +16,11 @@ nlohmann::json reclaim_json(const ReclaimStatus& status);
 // Null where no reclaim can run: without a daemon, and in a read-only one.
 nlohmann::json reclaim_json(const std::optional<ReclaimStatus>& status);
 
+// What people call a phase of the JSON.
+std::string shown_phase(const std::string& phase);
+// Whether findings of the JSON are those of settling.
+bool is_settling(const nlohmann::json& findings);
+
 // The first line describes the running reclaim, or else the last one.
 std::string reclaim_screen(const nlohmann::json& json);
 

@@ -50,6 +50,7 @@ void Heartbeat::enter(Phase phase, const std::string& line, const std::string& e
   if (phase != phase_ || since_ == Clock::time_point()) since_ = world_.now();
   phase_ = phase;
   line_ = without_control_characters(line);
+  jobs_.clear();
   said_.clear();
   logged_slow_ = logged_hung_ = false;
   std::string assignments = extra;
@@ -57,6 +58,13 @@ void Heartbeat::enter(Phase phase, const std::string& line, const std::string& e
     assignments += (extra.empty() ? "" : "\n") +
                    fmt::format("EXTEND_TIMEOUT_USEC={}", std::chrono::microseconds(kExtension).count());
   say(assignments, line_);
+}
+
+void Heartbeat::note_jobs(const std::string& jobs) {
+  if (phase_ != Phase::kServing || jobs == jobs_) return;
+  const bool is_slow = said_ != line_of_now();  // the next beat says what it waits for
+  jobs_ = without_control_characters(jobs);
+  if (!is_slow) say("", line_of_now());
 }
 
 void Heartbeat::beat(std::optional<Clock::duration> unanswered) {
@@ -81,7 +89,7 @@ void Heartbeat::beat_at_edge(bool works, bool waits_for_disk) {
 void Heartbeat::beat_while_serving(bool works, bool waits_for_disk, std::optional<Clock::duration> unanswered) {
   if (!unanswered || *unanswered < kSlowAnswer) {
     logged_slow_ = logged_hung_ = false;
-    return say("WATCHDOG=1", line_);
+    return say("WATCHDOG=1", line_of_now());
   }
   const long long seconds = seconds_of(*unanswered);
   const bool is_hung = !waits_for_disk && (!works || *unanswered >= kLongestWork);

@@ -43,11 +43,14 @@ class Heartbeat {
 
   // A new phase, or another line in the same phase. `extra`: further assignments, such as "READY=1".
   void enter(Phase phase, const std::string& line, const std::string& extra = {});
+  // What runs beside requests while it serves, as people read it; empty: nothing. The status has it from now on.
+  void note_jobs(const std::string& jobs);
   // `unanswered`: how long the probe has been waiting for its answer; nothing: it was answered.
   void beat(std::optional<Clock::duration> unanswered);
   Phase phase() const { return phase_; }
 
  private:
+  std::string line_of_now() const { return jobs_.empty() ? line_ : line_ + "; " + jobs_; }
   void beat_at_edge(bool works, bool waits_for_disk);
   void beat_while_serving(bool works, bool waits_for_disk, std::optional<Clock::duration> unanswered);
   void say(const std::string& assignments, const std::string& status);
@@ -56,6 +59,7 @@ class Heartbeat {
   const World world_;
   Phase phase_ = Phase::kOpening;
   std::string line_;
+  std::string jobs_;
   std::string said_;
   Clock::time_point since_{};
   std::uint64_t last_ticks_ = 0;

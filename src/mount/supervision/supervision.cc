@@ -40,26 +40,25 @@ void Supervision::enter(Heartbeat::Phase phase, const std::string& line, const s
   changed_.notify_all();
 }
 
-void Supervision::serving(const std::string& line, std::function<void()> probe) {
+void Supervision::serving(const std::string& line, Serving serving) {
   if (!manager_) return;
   enter(Heartbeat::Phase::kServing, line, "READY=1");
-  if (manager_.watchdog().count() == 0) return;
   {
     const MutexLock lock(mutex_);
-    may_probe_ = true;
+    may_ask_ = true;
   }
-  probe_ = std::move(probe);
-  probes_ = std::thread([this] { probe_on(); });
-  pthread_setname_np(probes_.native_handle(), "dedupfs-probe");
+  serving_ = std::move(serving);
+  questions_ = std::thread([this] { ask_on(); });
+  pthread_setname_np(questions_.native_handle(), "dedupfs-probe");
 }
 
 void Supervision::stop_probing() {
   {
     const MutexLock lock(mutex_);
-    may_probe_ = false;
+    may_ask_ = false;
     changed_.notify_all();
   }
-  if (probes_.joinable()) probes_.join();
+  if (questions_.joinable()) questions_.join();
 }
 
 void Supervision::closing(const std::string& line) {
@@ -72,6 +71,7 @@ void Supervision::closing(const std::string& line) {
 
 Supervision::Clock::duration Supervision::interval() const {
   if (heartbeat_.phase() != Heartbeat::Phase::kServing) return kBetweenBeatsAtEdges;
+  if (manager_.watchdog().count() == 0) return kLongestBetweenBeats;
   return std::min<Clock::duration>(manager_.watchdog() / 2, kLongestBetweenBeats);
 }
 
@@ -86,7 +86,7 @@ void Supervision::beat_on() {
     const Heartbeat::Phase phase = heartbeat_.phase();
     const auto has_changed = [&]() DEDUPFS_REQUIRES(mutex_) { return ending_ || heartbeat_.phase() != phase; };
     if (changed_.wait_for(mutex_, interval(), has_changed)) continue;
-    const auto unanswered = probing_since_ ? std::optional(Clock::now() - *probing_since_) : std::nullopt;
+    const auto unanswered = asking_since_ ? std::optional(Clock::now() - *asking_since_) : std::nullopt;
     survive("telling the service manager that the daemon lives", [&] {
       mutex_.assert_held();
       heartbeat_.beat(unanswered);
@@ -94,18 +94,30 @@ void Supervision::beat_on() {
   }
 }
 
-// Half as often as the service manager wants to hear, since a probe commits what is not durable yet.
-void Supervision::probe_on() {
+// How far the jobs are, as often as there is a beat. Whether it lives, half as often as the service manager wants to hear, since a probe
+// commits what is not durable yet.
+void Supervision::ask_on() {
   const MutexLock lock(mutex_);
-  const auto is_over = [&]() DEDUPFS_REQUIRES(mutex_) { return !may_probe_; };
-  while (!changed_.wait_for(mutex_, manager_.watchdog() / 2, is_over)) {
-    probing_since_ = Clock::now();
-    {
-      const MutexUnlock unlocked(mutex_);
-      survive("asking the daemon whether it lives", probe_);
-    }
-    probing_since_.reset();
+  const auto is_over = [&]() DEDUPFS_REQUIRES(mutex_) { return !may_ask_; };
+  const bool has_watchdog = manager_.watchdog().count() != 0;
+  Clock::time_point next_probe = Clock::now() + manager_.watchdog() / 2;
+  while (!changed_.wait_for(mutex_, interval(), is_over)) {
+    std::string jobs;
+    ask([&] { jobs = serving_.jobs(); });
+    heartbeat_.note_jobs(jobs);
+    if (!has_watchdog || Clock::now() < next_probe) continue;
+    ask(serving_.probe);
+    next_probe = Clock::now() + manager_.watchdog() / 2;
   }
+}
+
+void Supervision::ask(const std::function<void()>& question) {
+  asking_since_ = Clock::now();
+  {
+    const MutexUnlock unlocked(mutex_);
+    survive("asking the daemon whether it lives", question);
+  }
+  asking_since_.reset();
 }
 
 }  // namespace dedupfs

@@ -67,6 +67,19 @@ TEST_F(ClonesTest, HaveEverythingThatTheOriginalHas) {
   expect_same_tree(value_of(fs_.find("copy1")));
 }
 
+TEST_F(ClonesTest, TellHowManyEntriesThereAreAndAreCopied) {
+  constexpr std::uint64_t kFiles = 600;
+  const InodeNumber many = fs_.make_directory(tree_, "many");
+  for (std::uint64_t i = 0; i < kFiles; ++i) fs_->forget(fs_.make_file(many, std::to_string(i)), 1);
+  JobMeter meter;
+  std::vector<std::uint64_t> seen;
+
+  value_of(fs_->clone_tree(tree_, kRootInode, "copy", &meter, [&] { seen.push_back(meter.done()); }));
+
+  EXPECT_THAT(seen, ElementsAre(256U, 512U));
+  EXPECT_EQ(meter.total(), kFiles + 7) << "the tree, below, file, link, symlink, fifo, many";
+}
+
 TEST_F(ClonesTest, StoreNoContent) {
   EXPECT_TRUE(ok(fs_->sync()));
   const auto stored = [&] {

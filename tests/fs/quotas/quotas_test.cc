@@ -139,6 +139,24 @@ TEST_F(QuotasTest, ATreeWithContentIsCountedAtOnce) {
 }
 
 // Inodes leave the memory while a large tree is counted.
+TEST_F(QuotasTest, TellsHowManyNamesATreeHasAndAreCounted) {
+  constexpr std::uint64_t kFiles = 600;
+  for (std::uint64_t i = 0; i < kFiles; ++i) forget(fs_.make_file(tree_, std::to_string(i)));
+  JobMeter meter;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;
+
+  ASSERT_TRUE(ok(fs_->set_quota(
+      tree_, {.files = 1000},
+      [&] {
+        seen.emplace_back(meter.done(), meter.total());
+        return Result<void>();
+      },
+      &meter)));
+
+  const auto pair = [](std::uint64_t done, std::uint64_t total) { return std::pair(done, total); };
+  EXPECT_THAT(seen, testing::ElementsAre(pair(256, 0), pair(512, 0), pair(256, kFiles + 1), pair(512, kFiles + 1)));
+}
+
 TEST_F(QuotasTest, AFileWithTwoNamesInALargeTreeCountsOnce) {
   const InodeNumber first = fs_.make_directory(tree_, "first");
   const InodeNumber others = fs_.make_directory(tree_, "others");

@@ -28,6 +28,29 @@ TEST_F(SharedSpaceTest, WhatTwoFilesShareGoesWithBoth) {
   EXPECT_EQ(both.held_bytes, 0u);
 }
 
+TEST_F(SharedSpaceTest, TellsHowManyRecordsItVisits) {
+  for (int i = 0; i < 1000; ++i)
+    filesystem_->forget(
+        filesystem_.make_file(kRootInode, std::to_string(i), random_text(100, static_cast<unsigned>(i))), 1);
+  ASSERT_TRUE(ok(filesystem_->sync()));
+  JobMeter folders, snapshots;
+  bool is_asked = false;
+  const auto ask = [&] {
+    is_asked = true;
+    return Result<void>();
+  };
+
+  value_of(compute_folder_shares(filesystem_->volume(), {kRootInode}, ask, &folders));
+  EXPECT_TRUE(is_asked);
+  // Names twice, recipes twice, inodes once; extents some times. It counts in blocks.
+  EXPECT_GE(folders.done(), 3500u);
+  EXPECT_LE(folders.done(), folders.total() * 3 / 2);
+  EXPECT_LE(folders.total(), folders.done() * 3 / 2);
+
+  value_of(compute_snapshot_shares(filesystem_->volume(), ask, &snapshots));
+  EXPECT_GT(snapshots.total(), 0u);
+}
+
 TEST_F(SharedSpaceTest, BasesGoWithTheLastDeltaOfThem) {
   content_.put_extent(1000, {raw_chunk(), raw_chunk()});
   content_.put_extent(1010, {delta_chunk(200, {1000})});

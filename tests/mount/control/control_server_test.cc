@@ -39,6 +39,33 @@ TEST(ControlServer, AnswersRequestsOneAfterTheOther) {
   EXPECT_EQ(client->daemon_pid(), ::getpid());
 }
 
+// A handler that tells how far it is, until a line was made of it.
+Result<Json> tell_once(const Json& request, const ControlServer::StillWanted&, const ControlServer::Tell& tell) {
+  bool is_told = !request.value("progress", false);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!is_told && std::chrono::steady_clock::now() < end)
+    tell([&] {
+      is_told = true;
+      return Json{{"percent", 50}};
+    });
+  tell([] { return Json{{"percent", "too soon"}}; });
+  return Json{{"done", true}};
+}
+
+TEST(ControlServer, TellsWhoWantsItHowFarAnAnswerIs) {
+  const TempDir volume;
+  const auto server = start_server(volume.path(), {{"work", tell_once}});
+  std::vector<Json> told;
+
+  const auto answer =
+      control_request(volume.path(), {{"command", "work"}}, [&](const Json& progress) { told.push_back(progress); });
+
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(*answer, (Json{{"done", true}}));
+  EXPECT_EQ(told, std::vector<Json>{(Json{{"percent", 50}})});
+  EXPECT_EQ(control_request(volume.path(), {{"command", "work"}}).value(), (Json{{"done", true}})) << "nobody wants it";
+}
+
 TEST(ControlServer, HandsTheErrorOfACommandToTheClient) {
   const TempDir volume;
   const auto server = start_server(volume.path());

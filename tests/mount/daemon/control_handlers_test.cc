@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <ctime>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "fs/test_filesystem.h"
 
@@ -230,6 +233,41 @@ TEST_F(ControlHandlers, AReadOnlyVolumeReclaimsNothingButIsCounted) {
   EXPECT_THAT(reclaim.error().message(), HasSubstr("mount it for writing"));
   EXPECT_TRUE(ok(ask("statistics")));
   EXPECT_FALSE(ask("snapshot", {{"action", "create"}, {"name", "a"}}));
+}
+
+// Who waits, and who only looks, sees how far it is.
+TEST_F(ControlHandlers, LongRequestsTellHowFarTheyAreAndAreListed) {
+  const InodeNumber tree = fs.make_directory(kRootInode, "tree");
+  for (int i = 0; i < 600; ++i) fs->forget(fs.make_file(tree, std::to_string(i), "content"), 1);
+  const std::vector<std::pair<std::string, Json>> requests = {
+      {"clone", {{"from", tree}, {"parent", kRootInode}, {"name", "copy"}}},
+      {"quota",
+       {{"action", "set"},
+        {"inode", tree},
+        {"logical_bytes", 1U << 20},
+        {"stored_bytes", nullptr},
+        {"files", nullptr}}},
+      {"folders", {{"inodes", {kRootInode}}}},
+      {"freed", {{"names", {{tree, kRootInode}}}, {"snapshots", Json::array()}}},
+      {"snapshot_sizes", Json::object()},
+  };
+  ASSERT_TRUE(ok(ask("snapshot", {{"action", "create"}, {"name", "a"}})));
+  for (const auto& [command, arguments] : requests) {
+    Json told, listed;
+    const auto answer = handlers.at(command)(
+        arguments, [] { return Result<void>(); },
+        [&](const std::function<Json()>& progress) {
+          told = progress();
+          listed = value_of(ask("live")).at("jobs");
+        });
+    ASSERT_TRUE(ok(answer)) << command;
+    ASSERT_TRUE(told.is_object()) << command;
+    EXPECT_EQ(told.at("name"), command);
+    EXPECT_GT(told.at("total"), 600) << command;
+    ASSERT_EQ(listed.size(), 1u) << command;
+    EXPECT_EQ(listed.at(0).at("name"), command);
+    EXPECT_EQ(value_of(ask("live")).at("jobs"), Json::array()) << command << " has ended";
+  }
 }
 
 }  // namespace

@@ -82,6 +82,33 @@ TEST_F(HeartbeatTest, TheSameStatusIsToldOnce) {
   EXPECT_THAT(beat(0, false, 60s), IsEmpty());
 }
 
+TEST_F(HeartbeatTest, TheStatusHasTheJobsWhileTheyRun) {
+  heartbeat.enter(Phase::kServing, "ready");
+  told.clear();
+  heartbeat.note_jobs("scrub 43 %");
+  EXPECT_EQ(told, "STATUS=ready; scrub 43 %");
+  EXPECT_EQ(beat(0, false), "WATCHDOG=1") << "the same is not told again";
+  told.clear();
+  heartbeat.note_jobs("");
+  EXPECT_EQ(told, "STATUS=ready");
+}
+
+TEST_F(HeartbeatTest, AWaitIsMoreImportantThanJobs) {
+  heartbeat.enter(Phase::kServing, "ready");
+  beat(0, true, 60s);
+  told.clear();
+  heartbeat.note_jobs("scrub 43 %");
+  EXPECT_THAT(told, IsEmpty());
+  EXPECT_EQ(beat(0, false), "WATCHDOG=1\nSTATUS=ready; scrub 43 %");
+}
+
+TEST_F(HeartbeatTest, JobsAreToldWhileItServesOnly) {
+  heartbeat.enter(Phase::kOpening, "opening");
+  told.clear();
+  heartbeat.note_jobs("scrub 43 %");
+  EXPECT_THAT(told, IsEmpty());
+}
+
 TEST_F(HeartbeatTest, ClosingIsAPhaseOfItsOwn) {
   heartbeat.enter(Phase::kServing, "ready");
   now += 1h;

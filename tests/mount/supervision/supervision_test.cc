@@ -39,7 +39,7 @@ TEST_F(SupervisionTest, TellsTheLifeOfAMount) {
   Supervision supervision(manager(nullptr));
   supervision.opening("opening /volume");
   EXPECT_THAT(receiver.next(), HasSubstr("STATUS=opening /volume"));
-  supervision.serving("ready", [] { FAIL() << "nobody wants to know"; });
+  supervision.serving("ready", {.probe = [] { FAIL() << "nobody wants to know"; }});
   EXPECT_EQ(receiver.next(), "READY=1\nSTATUS=ready");
   supervision.stop_probing();
   supervision.closing("unmounting");
@@ -51,20 +51,28 @@ TEST_F(SupervisionTest, TellsTheLifeOfAMount) {
 TEST_F(SupervisionTest, ProbesAndTellsThatTheDaemonIsAlive) {
   Supervision supervision(manager("100000"));
   std::atomic<int> probes = 0;
-  supervision.serving("ready", [&] { ++probes; });
+  supervision.serving("ready", {.probe = [&] { ++probes; }});
   EXPECT_EQ(receiver.next(), "READY=1\nSTATUS=ready");
   while (probes < 2) EXPECT_EQ(receiver.next(), "WATCHDOG=1");
+}
+
+TEST_F(SupervisionTest, TellsHowFarTheJobsAre) {
+  std::atomic<int> questions = 0;
+  Supervision supervision(manager("20000"));
+  supervision.serving("ready", {.probe = [] {}, .jobs = [&] { return "scrub " + std::to_string(++questions) + " %"; }});
+  EXPECT_THAT(next_with("STATUS=ready; scrub 1 %"), HasSubstr("STATUS=ready; scrub 1 %"));
+  EXPECT_THAT(next_with("STATUS=ready; scrub 2 %"), HasSubstr("STATUS=ready; scrub 2 %"));
 }
 
 TEST_F(SupervisionTest, WaitsForARunningProbe) {
   Supervision supervision(manager("20000"));
   std::promise<void> begun, end;
   bool ended = false;
-  supervision.serving("ready", [&] {
-    begun.set_value();
-    end.get_future().wait();
-    ended = true;
-  });
+  supervision.serving("ready", {.probe = [&] {
+                        begun.set_value();
+                        end.get_future().wait();
+                        ended = true;
+                      }});
   begun.get_future().wait();
   end.set_value();
   supervision.stop_probing();
@@ -74,7 +82,7 @@ TEST_F(SupervisionTest, WaitsForARunningProbe) {
 TEST(Supervision, WithoutAServiceManagerDoesNothing) {
   Supervision supervision{ServiceManager()};
   supervision.opening("opening");
-  supervision.serving("ready", [] { FAIL(); });
+  supervision.serving("ready", {.probe = [] { FAIL(); }});
   supervision.stop_probing();
   supervision.closing("unmounting");
 }
