@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/inherited_files.h"
 #include "command/command.h"
 #include "json/document.h"
 
@@ -19,6 +20,7 @@ bool is_given(const Command& app, Arguments arguments, const std::string& flag) 
 }  // namespace
 
 std::vector<std::string> arguments_of(int argc, const char* const* argv) {
+  open_standard_streams();
   return argc == 0 ? std::vector<std::string>() : std::vector<std::string>(argv + 1, argv + argc);
 }
 

@@ -27,6 +27,7 @@ class Option;
 
 using Arguments = std::span<const std::string>;  // without the name of the program
 
+// For mains, which call it first: from then on no file of a volume can get the number of a standard stream that is closed.
 std::vector<std::string> arguments_of(int argc, const char* const* argv);
 std::string program_of(int argc, const char* const* argv);  // the path that the program was called by
 

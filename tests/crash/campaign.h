@@ -33,5 +33,7 @@ CampaignResult run_bucket_states(const CampaignOptions& options, std::ostream& o
 CampaignResult run_fault_sweep(const CampaignOptions& options, std::ostream& out);
 // `states` changes of the folder of an encrypted volume by somebody without the key; see docs/encryption.md.
 CampaignResult run_attacks(const CampaignOptions& options, std::ostream& out);
+// So many make each kind of attack on each kind of file.
+std::uint64_t attack_pairs();
 
 }  // namespace dedupfs

@@ -32,9 +32,15 @@ def place_for_scratch():
     return tempfile.gettempdir()
 
 
+def names_of_points(arguments):
+    if arguments.points == "encrypted":
+        return points.ENCRYPTED
+    return list(points.POINTS) if arguments.encrypted else points.PLAIN
+
+
 def schedule(arguments, with_points):
     """The crashes in a mixed order: kinds, and crash points for half of the kills, all in turn."""
-    names = list(points.POINTS) if with_points else []
+    names = names_of_points(arguments) if with_points else []
     kills = [None] * arguments.kills
     for i in range(0, arguments.kills, 2):
         kills[i] = names[(i // 2) % len(names)] if names else None
@@ -49,7 +55,7 @@ def require_means(tools):
     for device in ("/dev/fuse", "/dev/loop-control"):
         if not os.path.exists(device):
             sys.exit(f"live_campaign: {device} is missing, no crash can be made here")
-    for program in ("dedupfs", "dedupfs-gc", "dedupfs-snapshot", "mkfs.dedupfs", "fsck.dedupfs", "umount.dedupfs"):
+    for program in ("dedupfs", "dedupfs-gc", "dedupfs-key", "dedupfs-snapshot", "mkfs.dedupfs", "fsck.dedupfs", "umount.dedupfs"):
         if not os.access(os.path.join(tools, program), os.X_OK):
             sys.exit(f"live_campaign: {tools}/{program} is missing: build it, or say --tools")
 
@@ -70,11 +76,14 @@ def main():
     parser.add_argument("--evidence", default=None, help="where violations are kept (default: a folder in the temporary folder)")
     parser.add_argument("--patience", type=float, default=20, help="seconds that a mount may take")
     parser.add_argument("--encrypted", action="store_true", help="encrypted volumes")
+    parser.add_argument("--points", choices=("all", "encrypted"), default="all", help="the crash points: all that such a volume has, or those that no plain one has")
     parser.add_argument("--seconds", type=float, default=None, help="begin no cycle after this time")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for each cycle")
     arguments = parser.parse_args()
     if arguments.seed is None:
         arguments.seed = int(time.time())
+    if arguments.points == "encrypted" and not arguments.encrypted:
+        parser.error("--points encrypted: those are on encrypted volumes, so say --encrypted")
     tools = os.path.abspath(arguments.tools)
     require_means(tools)
     leave_the_mounts_of_others()
@@ -110,7 +119,7 @@ def main():
     print(f"{campaign.operations} operations returned, {campaign.synced} fsyncs acknowledged, {campaign.lost} operations not durable as they "
           f"may be, {campaign.nested} crashes in recovery, {campaign.repairs} in repairs, {campaign.settlings} settlings begun, longest mount {campaign.longest_open:.2f} s, {time.monotonic() - begin:.0f} s")  # fmt: skip
     if campaign.attempted:
-        print(f"crash points reached: {len(campaign.reached)} of {len(points.POINTS)}")
+        print(f"crash points reached: {len(campaign.reached)} of {len(names_of_points(arguments))}")
     for point in sorted(campaign.attempted - campaign.reached):
         print(f"VIOLATION: crash point {point} was never reached")
         campaign.violations += 1

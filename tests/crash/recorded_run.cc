@@ -84,6 +84,14 @@ Sealing sealing_of(const DiskImage& volume) {
   return volume.names.contains(std::string(kVolumePath) + "/unmounted") ? Sealing::kEncrypted : Sealing::kPlain;
 }
 
+std::shared_ptr<const VolumeKey> key_of(const DiskImage& volume) {
+  const auto folder = std::make_shared<MemoryDisk>(volume)->open_root(kVolumePath);
+  const auto header = folder ? read_key_header(**folder) : Result<std::optional<KeyHeader>>(folder.error());
+  if (!header || !*header) return nullptr;
+  const auto found = unlock_by_any(**header);
+  return found ? found->key : nullptr;
+}
+
 std::shared_ptr<Backing> unlocked(const std::shared_ptr<Backing>& disk) {
   auto key_of = [](const Path&, const KeyHeader& header) -> Result<std::shared_ptr<const VolumeKey>> {
     DEDUPFS_ASSIGN(UnlockedKey unlocked_key, unlock_by_any(header));

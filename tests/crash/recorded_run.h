@@ -17,6 +17,7 @@
 #include "crash/tree.h"
 #include "fs/filesystem_model.h"
 #include "fs/namespace/filesystem.h"
+#include "store/seal/volume_key.h"
 #include "support/memory_disk.h"
 
 namespace dedupfs {
@@ -75,6 +76,8 @@ DiskImage make_small_volume(Sealing sealing = Sealing::kPlain);
 Sealing sealing_of(const DiskImage& volume);
 // The disk, as those see it who have the passphrase of make_small_volume().
 std::shared_ptr<Backing> unlocked(const std::shared_ptr<Backing>& disk);
+// Null: nobody can open it.
+std::shared_ptr<const VolumeKey> key_of(const DiskImage& volume);
 Result<std::unique_ptr<Filesystem>> open_filesystem(const std::shared_ptr<MemoryDisk>& disk,
                                                     const RunOptions& options = {});
 

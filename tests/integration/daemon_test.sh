@@ -82,6 +82,41 @@ fi
 check_equal "it leaves a core file if that is asked for" 4194304 "$(limit_of_core_files)"
 unmount_volume
 
+# Files of the one who started it: a pipe or a disk would be in use as long as the mount.
+of_others() { find "/proc/$(daemon_pid)/fd" -lname "$scratch/of-caller*" | wc -l; }
+# Descriptors that a program which the daemon starts would get, beyond the standard streams.
+given_to_children() {
+  local file
+  for file in "/proc/$(daemon_pid)"/fdinfo/*; do
+    [ "${file##*/}" -le 2 ] || awk -v name="${file##*/}" '$1 == "flags:" && int($2 / 2000000) % 2 == 0 {print name}' "$file" 2>/dev/null
+  done
+}
+for where in "in the background" "in the foreground"; do
+  exec 7<>"$scratch/of-caller" 8<>"$scratch/of-caller-too"
+  if [ "$where" = "in the background" ]; then
+    mount_volume
+  else
+    dedupfs --foreground "$volume" "$mnt" 2>/dev/null &
+    wait_until 20 is_mounted "$mnt"
+  fi
+  exec 7>&- 8>&-
+  check_equal "$where it keeps no file of its caller open" 0 "$(of_others)"
+  check_equal "and gives none of its own to a program that it starts" "" "$(given_to_children)"
+  unmount_volume
+done
+wait
+
+# Without standard streams: nothing that is meant for them gets into a file of the volume.
+sum_of_volume() { find "$volume" -type f -exec sha256sum {} + | sort | sha256sum; }
+before=$(sum_of_volume)
+fsck.dedupfs -n "$volume" <&- >&- 2>&-
+check_equal "a tool without standard streams writes into no file of the volume" "$before" "$(sum_of_volume)"
+dedupfs "$volume" "$mnt" <&- >&- 2>&-
+check_equal "a mount without standard streams succeeds" 0 $?
+echo more >"$mnt/more"
+check "unmount" unmount_volume
+check "and the volume is whole" fsck.dedupfs -n "$volume"
+
 # kill -9.
 die() { kill -9 "$(daemon_pid)" && wait_until 10 no_daemon; }
 mount_volume

@@ -10,7 +10,14 @@ check "mkfs" mkfs.dedupfs --encrypt --key-file "$key" --kdf-memory 8m "$volume"
 mkdir "$mnt"
 
 secrets() { python3 "$here/secrets_in_memory.py" "$1" "$key" "$volume" | sort -u; }
-# Of a process and all its children: no piece of the passphrase is in their arguments and environments.
+# Looks at the end of the process, when all its code has run. Prints what it found to the file at_exit.
+look_at_exit() {
+  python3 "$here/secrets_in_memory.py" --at-exit "$1" "$key" "$volume" >"$scratch/at_exit" 2>&1 &
+  looking=$!
+  wait_until 20 grep -q waiting "$scratch/at_exit"
+}
+# Of a process and all its children: no piece of the passphrase, no name of a file and none of its content is in their arguments and
+# environments.
 descendants() {
   local pid
   echo "$1"
@@ -20,12 +27,12 @@ tells_nothing() {
   local pid piece
   piece=$(cut -c 1-20 "$key")
   for pid in $(descendants "$1"); do
-    ! grep -qaF "$piece" "/proc/$pid/cmdline" "/proc/$pid/environ" || return 1
+    ! grep -qaF -e "$piece" -e secret-name -e secret-content "/proc/$pid/cmdline" "/proc/$pid/environ" || return 1
   done
 }
 use_it() {
   mkdir -p "$mnt/$1"
-  for number in $(seq 50); do echo "$number $RANDOM" >"$mnt/$1/file$number"; done
+  for number in $(seq 50); do echo "secret-content $number $RANDOM" >"$mnt/$1/secret-name$number"; done
   noise "$1" 3000000 >"$mnt/noise"
   commit
   ln -f "$mnt/noise" "$mnt/again"
@@ -45,13 +52,19 @@ judge() {
   check "the passphrase is in no argument and no environment" tells_nothing "$pid"
   check "memory is locked" test "$(awk '$1 == "VmLck:" {print $2}' "/proc/$pid/status")" -gt 0
   check_equal "it leaves no core file" "0 0" "$(limit_of_core_files "$pid")"
+  check_equal "nobody else of its user may look into its memory" 0 "$(stat -c %u "/proc/$pid/mem")"
+  [ "$can_look" = no ] || look_at_exit "$pid"
   unmount_volume
+  if [ "$can_look" = yes ]; then
+    wait "$looking"
+    check_equal "when it ends, neither passphrase nor master key is in its memory" "0 waiting" "$? $(cat "$scratch/at_exit")"
+  fi
   check "after the unmount the process is gone" wait_until 10 test ! -e "/proc/$pid"
 }
 
 # A command that printed the passphrase and has not ended: the program has it, in locked memory. So the search does find it.
 mkfifo "$scratch/go"
-slow_command="cat $key; cat $scratch/go"
+slow_command="ls -l /proc/self/fd >$scratch/files-of-command; cat $key; cat $scratch/go"
 dedupfs -o "passphrase_command=$slow_command" "$volume" "$mnt" 2>>"$daemon_log" &
 asking=$!
 can_look=yes
@@ -65,6 +78,10 @@ else
   check "while the command runs, the passphrase is in locked memory" wait_until 20 has_it
 fi
 check "and in no argument and no environment, also of the command" tells_nothing "$asking"
+check "the command has no file of the volume and of the daemon open" eval \
+  'grep -q " 0 -> " "$scratch/files-of-command" && ! grep -qF "$volume" "$scratch/files-of-command"'
+check_equal "nor any other that the caller does not have" "$(ls -l /proc/self/fd | grep -c -- '->')" \
+  "$(grep -c -- '->' "$scratch/files-of-command")"
 check "the command is one of those" test "$(descendants "$asking" | wc -l)" -gt 1
 : >"$scratch/go"
 wait "$asking"

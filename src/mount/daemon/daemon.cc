@@ -413,6 +413,7 @@ int run_mount(const MountRequest& asked) {
     startup->failed(kMountUsage, logging.error().message());
     return kMountUsage;
   }
+  request->inherited.close();  // the key is read, and the log is open: both may have been such files
   prepare_process();
   lock_secrets_again();  // a child of fork() has no locked memory
   harden_process({.is_root = ::geteuid() == 0, .core_dump = request->options.core_dump});

@@ -62,6 +62,8 @@ std::vector<std::string> environment_of(const Event& event, std::int64_t unix_se
     ::fcntl(input, F_SETFD, 0);  // dup2(2) onto itself leaves close-on-exec
   else
     ::dup2(input, STDIN_FILENO);
+  // What this process inherited is nothing for the program. Old kernels lack the call, and then it gets that.
+  (void)::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
   std::vector<char*> variables;
   variables.reserve(environment.size() + 1);
   for (const std::string& variable : environment) variables.push_back(const_cast<char*>(variable.c_str()));

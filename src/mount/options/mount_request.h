@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/backing.h"
+#include "base/inherited_files.h"
 #include "base/result.h"
 #include "mount/options/mount_options.h"
 
@@ -23,6 +24,7 @@ struct MountRequest {
   std::shared_ptr<Backing> backing = Backing::posix();  // opens the volume, without asking anybody
   // Of a volume in a bucket: looks for a newer state, which `backing` opens from then on if there is one. It may be called from any thread.
   std::function<Result<bool>()> renew = {};
+  InheritedFiles inherited = {};  // the daemon closes them
 };
 
 // The exit codes of mount(8).

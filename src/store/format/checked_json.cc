@@ -28,6 +28,26 @@ Result<std::string> read_whole_copy(BackingFolder& volume, std::string_view name
   return json;
 }
 
+struct BothCopies {
+  Result<std::string> first;
+  Result<std::string> second;
+
+  std::vector<Error> damage() const {
+    std::vector<Error> found;
+    for (const auto* const copy : {&first, &second})
+      if (!*copy) found.push_back(copy->error());
+    if (first && second && *first != *second)
+      found.push_back({ErrorCode::kCorruption,
+                       fmt::format("{} says something else than {}", kSuperblockCopyFile, kSuperblockFile)});
+    return found;
+  }
+};
+
+BothCopies read_both(BackingFolder& volume, const JudgeCopy& judge) {
+  return {.first = read_whole_copy(volume, kSuperblockFile, judge),
+          .second = read_whole_copy(volume, kSuperblockCopyFile, judge)};
+}
+
 // Says of a whole copy that it is not for this build, or not without a key.
 bool is_final(ErrorCode code) {
   return code == ErrorCode::kVersion || code == ErrorCode::kUnsupported || code == ErrorCode::kNotPermitted;
@@ -86,24 +106,19 @@ Result<std::string> read_copies(BackingFolder& volume, const JudgeCopy& judge) {
 }
 
 std::vector<Error> damage_of_copies(BackingFolder& volume, const JudgeCopy& judge) {
-  const auto first = read_whole_copy(volume, kSuperblockFile, judge);
-  const auto second = read_whole_copy(volume, kSuperblockCopyFile, judge);
-  std::vector<Error> damage;
-  for (const auto* const copy : {&first, &second})
-    if (!*copy) damage.push_back(copy->error());
-  if (first && second && *first != *second)
-    damage.push_back(
-        {ErrorCode::kCorruption, fmt::format("{} says something else than {}", kSuperblockCopyFile, kSuperblockFile)});
-  return damage;
+  return read_both(volume, judge).damage();
 }
 
-Result<std::optional<std::string>> repair_copies(BackingFolder& volume, const JudgeCopy& judge) {
-  const auto first = read_whole_copy(volume, kSuperblockFile, judge);
-  const auto second = read_whole_copy(volume, kSuperblockCopyFile, judge);
-  if ((!first && !second) || (first && second && *first == *second)) return std::optional<std::string>();
-  const std::string name(first ? kSuperblockCopyFile : kSuperblockFile);
-  DEDUPFS_TRY(replace_file(volume, name, bytes_of(first ? *first : *second)));
-  return std::optional(name);
+Result<CopiesRepair> repair_copies(BackingFolder& volume, const JudgeCopy& judge) {
+  const BothCopies both = read_both(volume, judge);
+  CopiesRepair repair{.damage = both.damage()};
+  const bool is_any_whole = both.first || both.second;
+  if (repair.damage.empty() || !is_any_whole) return repair;
+  const std::string name(both.first ? kSuperblockCopyFile : kSuperblockFile);
+  DEDUPFS_TRY(replace_file(volume, name, bytes_of(both.first ? *both.first : *both.second)));
+  crash_point("superblock.repaired");
+  repair.written = name;
+  return repair;
 }
 
 std::string JsonMembers::text(const char* name) {

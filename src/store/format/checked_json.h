@@ -35,8 +35,12 @@ Result<void> write_copies(BackingFolder& volume, std::string_view json);
 Result<std::string> read_copies(BackingFolder& volume, const JudgeCopy& judge);
 // The damage of either copy, also that they differ. kNotFound: a copy is missing.
 std::vector<Error> damage_of_copies(BackingFolder& volume, const JudgeCopy& judge);
-// Makes both alike, after the one that read_copies() takes. The name of the file that was written, if one was.
-Result<std::optional<std::string>> repair_copies(BackingFolder& volume, const JudgeCopy& judge);
+struct CopiesRepair {
+  std::vector<Error> damage;           // as damage_of_copies(), of the same bytes that the repair was made from
+  std::optional<std::string> written;  // the name of the file, if one was
+};
+// Makes both alike, after the one that read_copies() takes. Reads each once: what is reported is what was repaired.
+Result<CopiesRepair> repair_copies(BackingFolder& volume, const JudgeCopy& judge);
 
 // Reads members of a JSON object and remembers the first that is missing or of the wrong kind.
 class JsonMembers {

@@ -149,7 +149,8 @@ std::vector<Error> damage_of_superblocks(BackingFolder& volume) {
 }
 
 Result<std::optional<std::string>> repair_superblock(BackingFolder& volume) {
-  return repair_copies(volume, judge_superblock);
+  DEDUPFS_ASSIGN(CopiesRepair repair, repair_copies(volume, judge_superblock));
+  return std::move(repair.written);
 }
 
 Result<void> require_writable(const Superblock& superblock) {

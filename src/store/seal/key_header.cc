@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/coding.h"
+#include "base/crash_point.h"
 #include "base/printable.h"
 #include "base/size.h"
 #include "store/format/superblock.h"
@@ -202,6 +203,18 @@ std::optional<Error> judge_key_header(std::string_view json) {
   return header ? std::nullopt : std::optional(header.error());
 }
 
+// For those who have the key: the checksum of a copy says nothing of who wrote it.
+JudgeCopy judge_with_key(ByteSpan master) {
+  return [master](std::string_view json) -> std::optional<Error> {
+    const auto header = decode_key_header(json);
+    if (!header) return header.error();
+    if (verify(*header, master)) return std::nullopt;
+    return corruption(
+        "it was not made with the master key that opened the volume: dedupfs-key was interrupted, or somebody without "
+        "the key wrote it");
+  };
+}
+
 // Also one of a format that this build does not read.
 bool is_encrypted(std::string_view json) {
   const auto object = decode_checked_json(json);
@@ -313,7 +326,10 @@ Result<void> forget_former_keys(BackingFolder& volume, const VolumeKey& key, std
   DEDUPFS_TRY(verify(*header, key.master()));
   const auto forgotten =
       std::erase_if(header->former_keys, [=](const FormerKey& former) { return former.number < oldest_used; });
-  return forgotten == 0 ? Result<void>() : write_key_header(volume, std::move(*header), key.master());
+  if (forgotten == 0) return {};
+  DEDUPFS_TRY(write_key_header(volume, std::move(*header), key.master()));
+  crash_point("unmount.keys-forgotten");
+  return {};
 }
 
 Result<void> verify(const KeyHeader& header, ByteSpan master) {
@@ -356,14 +372,17 @@ std::vector<Error> damage_of_key_header(BackingFolder& volume) {
   return damage_of_copies(volume, judge_key_header);
 }
 
-Result<std::optional<std::string>> repair_key_header(BackingFolder& volume) {
-  const auto damage = damage_of_key_header(volume);
-  auto repaired = repair_copies(volume, judge_key_header);
-  if (repaired && *repaired)
-    for (const Error& each : damage)
+std::vector<Error> damage_of_key_header(BackingFolder& volume, ByteSpan master) {
+  return damage_of_copies(volume, judge_with_key(master));
+}
+
+Result<std::optional<std::string>> repair_key_header(BackingFolder& volume, ByteSpan master) {
+  DEDUPFS_ASSIGN(CopiesRepair repair, repair_copies(volume, judge_with_key(master)));
+  if (repair.written)
+    for (const Error& each : repair.damage)
       spdlog::warn("{}: {}; {} is written anew from the other one. Look at its slots: dedupfs-key list",
-                   volume.path().string(), each.message(), **repaired);
-  return repaired;
+                   volume.path().string(), each.message(), *repair.written);
+  return std::move(repair.written);
 }
 
 }  // namespace dedupfs

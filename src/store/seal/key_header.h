@@ -114,8 +114,11 @@ Result<std::optional<KeyHeader>> read_key_header(BackingFolder& volume);
 Result<void> write_key_header(BackingFolder& volume, KeyHeader header, ByteSpan master);
 // The damage of either copy, also that they differ.
 std::vector<Error> damage_of_key_header(BackingFolder& volume);
-// Makes the two copies alike again. The name of the one that was written, if one was.
-Result<std::optional<std::string>> repair_key_header(BackingFolder& volume);
+// The same with the key: a copy that somebody made without it is damaged.
+std::vector<Error> damage_of_key_header(BackingFolder& volume, ByteSpan master);
+// Makes the two copies alike again. The name of the one that was written, if one was. A copy of somebody without the key never takes the
+// place of a good one.
+Result<std::optional<std::string>> repair_key_header(BackingFolder& volume, ByteSpan master);
 
 std::string encode_key_header(const KeyHeader& header);
 Result<KeyHeader> decode_key_header(std::string_view json);

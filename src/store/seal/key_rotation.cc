@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/crash_point.h"
 #include "store/seal/sealed_names.h"
 #include "store/seal/sealed_tree.h"
 
@@ -38,7 +39,9 @@ Result<RotatedKey> rotate_master_key(BackingFolder& folder, KeyHeader& header, c
   DEDUPFS_ASSIGN(const VolumeRecord record, require_closed(folder, unlocked.key));
   DEDUPFS_ASSIGN(RotatedKey rotated, rotate_master(header, unlocked, passphrase, most_memory_kib));
   DEDUPFS_TRY(write_volume_record_file(folder, kVolumeRecordCopyFile, rotated.key, record));
+  crash_point("rotation.list-copied");
   DEDUPFS_TRY(write_key_header(folder, header, rotated.key->master()));
+  crash_point("rotation.header-written");
   DEDUPFS_TRY(write_volume_record_file(folder, kVolumeRecordFile, rotated.key, record));
   return rotated;
 }
@@ -95,6 +98,7 @@ Result<void> SealedTree::seal_anew(BackingFolder& folder, const std::string& nam
   DEDUPFS_TRY(sealed->datasync(*anew));
   sealed->finish(*anew);
   DEDUPFS_TRY(anew->datasync());
+  crash_point("mount.small-file-sealed");
   DEDUPFS_TRY(folder.rename(temporary, folder, name));
   DEDUPFS_TRY(folder.sync());
   const MutexLock lock(mutex_);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/crash_point.h"
 #include "base/guarded.h"
 #include "base/raw_buffer.h"
 #include "store/seal/record_chain.h"
@@ -366,6 +367,7 @@ bool SealedContent::write_map(BackingFile& file) {
     (void)cut_off(file);  // otherwise the next writer does it
     return false;
   }
+  crash_point("file.map-written");
   file_end_ = place + bytes.size();
   trailer_ = bytes;
   return true;

@@ -166,12 +166,13 @@ std::shared_ptr<BackingFolder> open_sealed_folder(std::shared_ptr<BackingFolder>
 
 std::vector<Error> damage_of_hidden_key_header(const BackingFolder& folder) {
   const auto* const sealed = dynamic_cast<const SealedFolder*>(&folder);
-  return sealed == nullptr ? std::vector<Error>() : damage_of_key_header(*sealed->real_);
+  return sealed == nullptr ? std::vector<Error>() : damage_of_key_header(*sealed->real_, sealed->tree_->key().master());
 }
 
 Result<std::optional<std::string>> repair_hidden_key_header(BackingFolder& folder) {
   const auto* const sealed = dynamic_cast<const SealedFolder*>(&folder);
-  return sealed == nullptr ? std::optional<std::string>() : repair_key_header(*sealed->real_);
+  return sealed == nullptr ? std::optional<std::string>()
+                           : repair_key_header(*sealed->real_, sealed->tree_->key().master());
 }
 
 Result<void> compare_all_files(BackingFolder& folder) {

@@ -90,6 +90,7 @@ class SealedTree {
   Result<void> lock_is_held();
 
   const std::shared_ptr<BackingFolder>& folder() const { return folder_; }
+  const VolumeKey& key() const { return *key_; }
   // What the last opening left, without its list of files.
   VolumeRecord last_record() const;
   // What the judge accepted.

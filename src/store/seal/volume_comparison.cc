@@ -9,6 +9,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/crash_point.h"
 #include "store/format/format.h"
 #include "store/seal/key_header.h"
 #include "store/seal/sealed_names.h"
@@ -188,7 +189,7 @@ Result<void> SealedTree::begin_change_locked() {
   if (purpose_ == Purpose::kVolume && !is_compared_) DEDUPFS_TRY(compare(Depth::kMount));
   // They would be on the list that is written at the end, and nobody would see them again.
   if (!differences_.empty() && !takes_differences_) return differences_.front();
-  DEDUPFS_TRY(repair_key_header(*folder_));
+  DEDUPFS_TRY(repair_key_header(*folder_, key_->master()));
   // What the list has must be durable: a crash may come that leaves less than the one before.
   if (purpose_ == Purpose::kVolume && (!last_.is_closed || takes_differences_)) {
     DEDUPFS_TRY(sync_all(Ends::kOfOthers));
@@ -278,6 +279,7 @@ Result<void> SealedTree::note_all_files() {
   DEDUPFS_TRY(require_synced());
   DEDUPFS_TRY(sync_all(Ends::kOfThisSession));
   DEDUPFS_TRY(require_synced());
+  crash_point("unmount.ends-synced");
   VolumeRecord record{.generation = last_.generation + 1,
                       .is_recounted = last_.is_recounted,
                       .is_closed = true,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/coding.h"
+#include "base/crash_point.h"
 #include "store/seal/sealed_names.h"
 
 namespace dedupfs {
@@ -102,7 +103,10 @@ Result<void> write_volume_record(BackingFolder& volume, const std::shared_ptr<co
   if (!read_record_file(volume, kVolumeRecordFile, key)) std::ranges::reverse(names);  // the copy may be all there is
   // It may have been written by a process that ended before it could sync it.
   if (const auto kept = volume.open(names[1], Backing::Mode::kReadWrite)) DEDUPFS_TRY((*kept)->datasync());
-  for (const std::string_view name : names) DEDUPFS_TRY(write_volume_record_file(volume, name, key, record));
+  DEDUPFS_TRY(write_volume_record_file(volume, names[0], key, record));
+  crash_point(record.is_closed ? "unmount.list-half-written" : "mount.list-half-written");
+  DEDUPFS_TRY(write_volume_record_file(volume, names[1], key, record));
+  crash_point(record.is_closed ? "unmount.list-written" : "mount.list-written");
   return {};
 }
 
@@ -110,10 +114,12 @@ Result<void> write_volume_record_file(BackingFolder& volume, std::string_view na
                                       const std::shared_ptr<const VolumeKey>& key, const VolumeRecord& record) {
   DEDUPFS_ASSIGN(const bool has_older, volume.exists(name));
   if (has_older) DEDUPFS_TRY(volume.unlink(name));
+  crash_point(record.is_closed ? "unmount.list-removed" : "mount.list-removed");
   DEDUPFS_ASSIGN(const auto file, volume.open(name, Backing::Mode::kCreate));
   const auto content = SealedContent::load(*file, key, std::string(name), record.session);
   DEDUPFS_TRY(content->write(*file, 0, bytes_of(encode_volume_record(record))));
   DEDUPFS_TRY(content->datasync(*file));
+  crash_point(record.is_closed ? "unmount.list-without-end" : "mount.list-without-end");
   content->finish(*file);
   DEDUPFS_TRY(file->datasync());
   return volume.sync();

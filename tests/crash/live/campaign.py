@@ -12,7 +12,7 @@ from .machine import LOG_FLUSH, MODES, NO_LOG_FLUSH, Daemon, Disk, Violation, ru
 from .model import Tree
 from .oracle import FOREVER, History, judge
 from .snapshots import Churn, rollback_cycle
-from .tool_crashes import mkfs_cycle, repair_cycle
+from .tool_crashes import key_cycle, mkfs_cycle, repair_cycle
 from .workload import work
 
 STAGES_OF_WORK = (points.AT_WORK, points.WITH_BULK, points.WITH_RECLAIM, points.WITH_SNAPSHOTS)
@@ -143,6 +143,8 @@ class Campaign:
             chance = self.random.random() if point is None else 1
             if stage == points.AT_MKFS or chance < 0.05:
                 text = mkfs_cycle(self, kind, point)
+            elif stage == points.WITH_NEW_KEY or (self.settings.encrypted and chance < 0.1):
+                text = key_cycle(self, kind, point)
             elif chance < 0.15 and self.trees is not None and self.disk.free_bytes() > 2 * LEAST_FREE_BYTES:
                 text = repair_cycle(self, kind)
             else:

@@ -4,6 +4,7 @@ import re
 
 AT_WORK, WITH_BULK, WITH_RECLAIM, WITH_SNAPSHOTS = "work", "bulk", "reclaim", "snapshots"
 AT_ROLLBACK, AT_MOUNT, AT_UNMOUNT, AT_MKFS = "rollback", "mount", "unmount", "mkfs"
+WITH_NEW_KEY = "new key"  # of an encrypted volume
 
 POINTS = {
     "mkfs.folder-made": AT_MKFS,
@@ -37,7 +38,26 @@ POINTS = {
     "mount.committed": AT_MOUNT,
     "unmount.committed": AT_UNMOUNT,
     "unmount.index-flushed": AT_UNMOUNT,
+    # On encrypted volumes only.
+    "file.map-written": AT_WORK,
+    "mount.list-removed": AT_MOUNT,
+    "mount.list-without-end": AT_MOUNT,
+    "mount.list-half-written": AT_MOUNT,
+    "mount.list-written": AT_MOUNT,
+    "unmount.ends-synced": AT_UNMOUNT,
+    "unmount.list-removed": AT_UNMOUNT,
+    "unmount.list-without-end": AT_UNMOUNT,
+    "unmount.list-half-written": AT_UNMOUNT,
+    "unmount.list-written": AT_UNMOUNT,
+    "superblock.repaired": WITH_NEW_KEY,
+    "rotation.list-copied": WITH_NEW_KEY,
+    "rotation.header-written": WITH_NEW_KEY,
+    "mount.small-file-sealed": WITH_NEW_KEY,
+    "unmount.keys-forgotten": WITH_NEW_KEY,
 }
+_names = list(POINTS)
+ENCRYPTED = _names[_names.index("file.map-written"):]
+PLAIN = [name for name in _names if name not in ENCRYPTED]
 
 # Passed once in the life of a daemon or hardly more often.
 ONCE = {"snapshot.swept", "ids.reserved", "container.created", "container.sealed"} | {name for name in POINTS if name.startswith("checkpoint.")}
@@ -59,5 +79,6 @@ def in_sources(folder):
         for name in files:
             if name.endswith((".cc", ".h")):
                 with open(os.path.join(place, name), encoding="utf-8") as file:
-                    found.update(re.findall(r'crash_point\("([^"]+)"\)', file.read()))
+                    for call in re.findall(r"crash_point\(([^;]*)\);", file.read()):
+                        found.update(re.findall(r'"([^"]+)"', call))
     return found

@@ -1,9 +1,11 @@
 #include "mount/events/event_hooks.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -104,6 +106,19 @@ TEST_F(EventHooks, AreAwaitedWithoutADescriptorOfTheirProcess) {
 
   ::setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_THAT(failures, IsEmpty());
+}
+
+TEST_F(EventHooks, GetNoFilesOfTheCaller) {
+  if (::syscall(SYS_close_range, ~0U, ~0U, 0) != 0) GTEST_SKIP() << "this kernel has no close_range(2)";
+  const int inherited = ::open("/dev/null", O_RDONLY);  // without O_CLOEXEC, as a caller may have got it
+  ASSERT_EQ(::dup2(inherited, 77), 77);
+  make("hook", "if [ -e /proc/self/fd/77 ]; then echo bad; else echo good; fi >" + out.string());
+
+  EXPECT_THAT(run(), IsEmpty());
+
+  ::close(77);
+  ::close(inherited);
+  EXPECT_EQ(written(), "good\n");
 }
 
 TEST_F(EventHooks, GetTheEventFromACallerWithoutStandardInput) {

@@ -49,11 +49,13 @@ TEST(CheckedJson, TheFirstWholeCopyIsReadAndRepairsTheOther) {
   const std::string text = encode_checked_json({{"name", "value"}});
   ASSERT_TRUE(write_copies(*folder, text));
   EXPECT_TRUE(damage_of_copies(*folder, judge_any).empty());
-  EXPECT_FALSE(repair_copies(*folder, judge_any).value());
+  EXPECT_FALSE(repair_copies(*folder, judge_any).value().written);
   ASSERT_TRUE(folder->open(kSuperblockFile, Backing::Mode::kReadWrite).value()->truncate(5));
   EXPECT_EQ(read_copies(*folder, judge_any).value(), text);
   EXPECT_EQ(damage_of_copies(*folder, judge_any).size(), 1u);
-  EXPECT_EQ(repair_copies(*folder, judge_any).value(), std::string(kSuperblockFile));
+  const CopiesRepair repair = repair_copies(*folder, judge_any).value();
+  EXPECT_EQ(repair.written, std::string(kSuperblockFile));
+  EXPECT_EQ(repair.damage.size(), 1u);
   EXPECT_TRUE(damage_of_copies(*folder, judge_any).empty());
 }
 

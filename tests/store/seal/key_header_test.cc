@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <map>
 #include <numeric>
 #include <sstream>
 
@@ -187,7 +188,7 @@ TEST_F(KeyHeaderTest, OneDamagedCopyIsMadeGoodByTheOther) {
     damaged[damaged.size() / 2] ^= 1;
     ASSERT_TRUE(folder_->open(name, Backing::Mode::kReadWrite).value()->write(0, bytes_of(damaged)));
     EXPECT_TRUE(unlock(stored(), bytes_of("correct horse")));
-    ASSERT_TRUE(repair_key_header(*folder_));
+    ASSERT_TRUE(repair_key_header(*folder_, master_.bytes()));
     EXPECT_EQ(text_of_file(kSuperblockFile), text_of_file(kSuperblockCopyFile));
   }
 }
@@ -204,15 +205,57 @@ TEST_F(KeyHeaderTest, CopiesThatDifferAreNamedWhenOneIsWrittenAnew) {
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(lines)));
 
-  ASSERT_TRUE(repair_key_header(*folder_));
+  ASSERT_TRUE(repair_key_header(*folder_, master_.bytes()));
 
   spdlog::set_default_logger(before);
   EXPECT_NE(lines.str().find("dedupfs-key list"), std::string::npos) << lines.str();
   EXPECT_EQ(text_of_file(kSuperblockCopyFile), older);
 }
 
+// Its checksum is right, since that needs no key. While the volume is open, somebody put it there.
+TEST_F(KeyHeaderTest, ACopyOfSomebodyWithoutTheKeyIsMadeGoodByTheOther) {
+  const std::string good = text_of_file(kSuperblockFile);
+  KeyHeader changed = stored();
+  changed.slots.pop_back();
+  for (const std::string_view name : {kSuperblockFile, kSuperblockCopyFile}) {
+    ASSERT_TRUE(replace_file(*folder_, name, bytes_of(encode_key_header(changed))));
+    EXPECT_EQ(damage_of_key_header(*folder_, master_.bytes()).size(), 1u) << name;
+    EXPECT_EQ(repair_key_header(*folder_, master_.bytes()).value(), std::string(name));
+    EXPECT_EQ(text_of_file(name), good) << name;
+  }
+}
+
+// What was reported must be what was repaired, also if somebody writes to the folder meanwhile.
+TEST_F(KeyHeaderTest, ARepairReadsEachCopyOnce) {
+  std::string damaged = text_of_file(kSuperblockFile);
+  damaged[damaged.size() / 2] ^= 1;
+  ASSERT_TRUE(replace_file(*folder_, kSuperblockFile, bytes_of(damaged)));
+  std::map<std::string, int> reads;
+  disk_->set_fault([&](std::string_view operation, const Path& path) -> std::optional<MemoryDisk::Fault> {
+    if (operation == "read") ++reads[path.filename()];
+    return std::nullopt;
+  });
+
+  ASSERT_TRUE(repair_key_header(*folder_, master_.bytes()));
+
+  EXPECT_EQ(reads[std::string(kSuperblockFile)], 1);
+  EXPECT_EQ(reads[std::string(kSuperblockCopyFile)], 1);
+}
+
 TEST_F(KeyHeaderTest, WhoHasNoKeyIsTold) {
   EXPECT_EQ(read_superblock(*folder_).error().code(), ErrorCode::kNotPermitted);
+}
+
+// It reads the header as the superblock of a plain volume, whose members are missing here. The feature comes first.
+TEST_F(KeyHeaderTest, AProgramThatIsTooOldNamesTheFeature) {
+  auto object = nlohmann::ordered_json::parse(text_of_file(kSuperblockFile));
+  object.erase("checksum");
+  object["incompatible_features"] = {"newer-encryption"};
+
+  const auto refused = decode_superblock(encode_checked_json(object));
+
+  EXPECT_EQ(refused.error().code(), ErrorCode::kVersion);
+  EXPECT_NE(refused.error().message().find("'newer-encryption'"), std::string::npos) << refused.error().message();
 }
 
 TEST_F(KeyHeaderTest, APlainVolumeHasNone) {
