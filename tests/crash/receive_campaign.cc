@@ -64,7 +64,11 @@ class Sender {
     for (const std::string name : {"1", "2"}) {
       for (const Workload& workload : workloads())
         if (workload.name == "sequences" || workload.name == (seed % 2 == 0 ? "overwrite" : "delete"))
-          workload.drive(run_, random, 5);
+          workload.drive(run_, random, 12);
+      // One that is long enough for a stream to break in the middle of it.
+      std::string content(200'000, '\0');
+      for (char& byte : content) byte = static_cast<char>(random());
+      run_.write(run_.make_file(run_.root(), "long " + name), 0, content);
       run_.create_snapshot(name);
     }
     tree_ = tree_of(run_.filesystem()).value().text;
@@ -120,10 +124,13 @@ Reception record_reception(Sender& sender, std::uint64_t seed, const DiskImage& 
   expect("sync", filesystem.sync());
   reception.has_own = disk->event_count();
 
-  expect("the first stream", receive_from(filesystem, reception.folder, sender.whole()));
+  const std::string whole = sender.whole();
+  for (std::uint64_t breaks = random() % 4; breaks != 0; --breaks)
+    (void)receive_from(filesystem, reception.folder, std::string_view(whole).substr(0, random() % whole.size()));
+  expect("the first stream", receive_from(filesystem, reception.folder, whole));
   reception.has[0] = disk->event_count();
   const std::string changes = sender.changes();
-  if (random() % 2 == 0) {  // the stream breaks, and goes on
+  for (std::uint64_t breaks = random() % 4; breaks != 0; --breaks) {  // the stream breaks, and begins anew
     const std::string part = changes.substr(0, random() % changes.size());
     if (receive_from(filesystem, reception.folder, part)) reception.problems.emplace_back("a part was taken for all");
   }
