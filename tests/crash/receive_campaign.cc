@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "crash/campaign.h"
@@ -142,8 +143,11 @@ Reception record_reception(Sender& sender, std::uint64_t seed, const DiskImage& 
 }
 
 // Until both snapshots are there. `from_beginning`: without a token.
-Result<void> go_on(Filesystem& filesystem, Sender& sender, const std::string& folder, bool from_beginning) {
-  for (int tries = 0; tries < 3; ++tries) {
+Result<void> go_on(Filesystem& filesystem, Sender& sender, const std::string& folder, bool from_beginning,
+                   std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  bool breaks_once = true;
+  for (int tries = 0; tries < 5; ++tries) {
     auto found = transfer::find_received(filesystem, folder);
     const bool is_folder_gone = !found && found.error().code() == ErrorCode::kNotFound;  // it was not made yet
     if (!found && !is_folder_gone) return found.error();
@@ -153,13 +157,17 @@ Result<void> go_on(Filesystem& filesystem, Sender& sender, const std::string& fo
       continue;
     }
     if (state->has_snapshot && state->snapshot.name == "2") return {};
-    if (state->has_snapshot)
+    if (state->has_snapshot) {
       DEDUPFS_TRY(receive_from(filesystem, folder, sender.changes()));
-    else if (from_beginning)
+    } else if (from_beginning) {
       DEDUPFS_TRY(receive_from(filesystem, folder, state->snapshot.name == "1" ? sender.whole() : sender.changes()));
-    else
-      DEDUPFS_TRY(
-          receive_from(filesystem, folder, sender.stream({.snapshot = {}, .since = {}, .resume = state->token()})));
+    } else {
+      const std::string rest = sender.stream({.snapshot = {}, .since = {}, .resume = state->token()});
+      if (std::exchange(breaks_once, false))  // and goes on in the middle of something
+        (void)receive_from(filesystem, folder, std::string_view(rest).substr(0, random() % rest.size()));
+      else
+        DEDUPFS_TRY(receive_from(filesystem, folder, rest));
+    }
   }
   return Error{ErrorCode::kBusy, "the streams never end"};
 }
@@ -181,7 +189,7 @@ class ReceptionJudge {
     {
       DEDUPFS_ASSIGN(const auto filesystem, open_filesystem(disk));
       DEDUPFS_TRY(look(*filesystem, position));
-      const auto done = go_on(*filesystem, sender_, reception_.folder, from_beginning);
+      const auto done = go_on(*filesystem, sender_, reception_.folder, from_beginning, position);
       if (!done) return done.error().with("it does not go on");
       DEDUPFS_TRY(look(*filesystem, reception_.has[1]));
       DEDUPFS_TRY(filesystem->close());
