@@ -31,4 +31,14 @@ Result<RemoteRecord> attach_volume(BackingFolder& folder, const UuidText& uuid, 
   return record;
 }
 
+Result<bool> has_epoch(Bucket& bucket, std::uint64_t epoch) {
+  bool is_there = false;
+  const std::string object = epoch_object(epoch);
+  DEDUPFS_TRY(bucket.list(object, "", [&](const Bucket::Object& found) -> Result<void> {
+    is_there = is_there || found.name == object;
+    return {};
+  }));
+  return is_there;
+}
+
 }  // namespace dedupfs::tools

@@ -4,6 +4,7 @@
 // Failure: kExists if it has one already, or if somebody else's volume is at the address; errors of the bucket. Then it has none.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/backing.h"
@@ -19,5 +20,8 @@ Result<RemoteRecord> attach_volume(BackingFolder& folder, const UuidText& uuid, 
 
 // Who writes to a bucket, for people: the machine.
 std::string this_writer();
+
+// Whether somebody took the epoch there: before the first head, nothing else says whose the place is.
+Result<bool> has_epoch(Bucket& bucket, std::uint64_t epoch);
 
 }  // namespace dedupfs::tools

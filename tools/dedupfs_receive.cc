@@ -46,13 +46,18 @@ Result<nlohmann::json> receive_in(const ReceiveArguments& asked, const WaitingSo
                                   const Process& process) {
   DEDUPFS_ASSIGN(const Path path, find_whole_volume(asked.path));
   DEDUPFS_ASSIGN(const bool is_mounted, has_daemon(path));
-  if (is_mounted)
-    return stream_to_daemon(
-        path,
-        {{"command", "receive"}, {"folder", asked.request.folder}, {"snapshot_name", asked.request.snapshot_name}},
-        source);
-  DEDUPFS_ASSIGN(const auto filesystem, open_filesystem(asked, path));
   TransferProgress progress(console, process, "receive", "received");
+  if (is_mounted)
+    return stream_to_daemon(path,
+                            {{"command", "receive"},
+                             {"folder", asked.request.folder},
+                             {"snapshot_name", asked.request.snapshot_name},
+                             {"transfer", progress.name()}},
+                            [&](MutableByteSpan room, const GoOn& still_wanted) -> Result<std::size_t> {
+                              DEDUPFS_TRY(progress.watch_daemon(path));
+                              return source(room, still_wanted);
+                            });
+  DEDUPFS_ASSIGN(const auto filesystem, open_filesystem(asked, path));
   const auto totals = transfer::receive(
       *filesystem, asked.request, [&](MutableByteSpan room) { return source(room, nullptr); },
       [&](const transfer::ReceiveTotals& so_far) {

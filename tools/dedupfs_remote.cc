@@ -24,9 +24,9 @@
 #include "mount/control/control_jobs.h"
 #include "mount/control/control_socket.h"
 #include "mount/system/mount_table.h"
+#include "older_copy.h"
 #include "remote_arguments.h"
 #include "remote_screen.h"
-#include "replica/clone.h"
 #include "replica/eviction/evicting_disk.h"
 #include "replica/replica_check.h"
 #include "replica/shipper.h"
@@ -150,13 +150,7 @@ class RemoteRun {
   Result<bool> has_this_volume() {
     DEDUPFS_ASSIGN(const auto there, newest_if_any());
     if (there) return there->head.volume == record_.volume;
-    bool is_there = false;
-    const std::string epoch = epoch_object(record_.position.epoch);
-    DEDUPFS_TRY(bucket_->list(epoch, "", [&](const Bucket::Object& object) -> Result<void> {
-      is_there = is_there || object.name == epoch;
-      return {};
-    }));
-    return is_there;
+    return has_epoch(*bucket_, record_.position.epoch);
   }
   // What is given changes, and the rest stays.
   Result<void> set() {
@@ -201,7 +195,7 @@ class RemoteRun {
     if (shipper.replica()) note(*shipper.replica());
     note_role();
     DEDUPFS_ASSIGN(const Shipper::Collected collected, shipper.collect(grace()));
-    document_["deleted"] = {{"objects", collected.objects}, {"bytes", collected.bytes}, {"heads", collected.heads}};
+    document_["deleted"] = deleted_json(collected);
     return {};
   }
 
@@ -253,14 +247,37 @@ class RemoteRun {
   }
 
   Result<void> take_over() {
-    DEDUPFS_TRY(open_volume(true));
-    DEDUPFS_TRY(load_record());
+    DEDUPFS_ASSIGN(const auto unfinished, find_unfinished_copy(whole_path(asked_.target)));
+    if (unfinished) {
+      record_ = *unfinished;
+    } else {
+      DEDUPFS_TRY(open_volume(true));
+      DEDUPFS_TRY(load_record());
+    }
     DEDUPFS_TRY(open_bucket_at(record_.where));
     DEDUPFS_TRY(probe(*bucket_));
-    DEDUPFS_ASSIGN(record_.position, Shipper::take_over(*bucket_, record_.position, this_writer(), settings()));
+    auto taken = unfinished ? Error{kFenced, "it is not at the newest head"}
+                            : Shipper::take_over(*bucket_, record_.position, this_writer(), settings());
+    if (!taken && taken.error().code() != kFenced) return taken.error();
+    if (!taken) DEDUPFS_TRY(take_over_with_older_copy());
+    if (taken) record_.position = *taken;
     DEDUPFS_TRY(save_record());
     note_role();
     DEDUPFS_TRY(newest());
+    return {};
+  }
+  // The other machine went on, and may do so now.
+  Result<void> take_over_with_older_copy() {
+    OlderCopy copy{.path = folder_ ? folder_->path() : whole_path(asked_.target),
+                   .record = record_,
+                   .who = this_writer(),
+                   .shipping = settings(),
+                   .cloning = clone_settings()};
+    document_["volume"] = copy.path.string();
+    begin("clone");
+    DEDUPFS_TRY(take_over_with(copy, *bucket_, folder_.get(), lock_));
+    record_ = std::move(copy.record);
+    DEDUPFS_ASSIGN(folder_, Backing::posix()->open_root(copy.path));
     return {};
   }
 
@@ -272,11 +289,7 @@ class RemoteRun {
     document_["volume"] = folder_->path().string();
     total_ = total_bytes(replica.files);
     begin("clone");
-    DEDUPFS_TRY(target->fill(*bucket_, replica,
-                             {.go_on = [this] { return go_on(); },
-                              .when_written = [this](auto bytes) { done_ += bytes; },
-                              .parallel = parallel()},
-                             asked_.index_only));
+    DEDUPFS_TRY(target->fill(*bucket_, replica, clone_settings(), asked_.index_only));
     record_ = {
         .volume = replica.head.volume,
         .where = asked_.where,
@@ -284,6 +297,12 @@ class RemoteRun {
     note_role();
     DEDUPFS_TRY(save_record());
     return target->finish(asked_.index_only);
+  }
+
+  CloneSettings clone_settings() {
+    return {.go_on = [this] { return go_on(); },
+            .when_written = [this](auto bytes) { done_ += bytes; },
+            .parallel = parallel()};
   }
 
   Result<void> verify(const Replica& replica) {
@@ -299,7 +318,7 @@ class RemoteRun {
                                  .go_on = [this] { return go_on(); },
                                  .visit = visit,
                                  .when_read = [this](auto bytes) { done_ += bytes; },
-                                 .other_copy = local_copy(),
+                                 .other_copy = asked_.repairs ? files_of(folder_) : OtherCopy(),
                                  .parallel = parallel()};
     DEDUPFS_ASSIGN(const ReplicaCheck check, check_replica(*bucket_, replica, settings));
     found_damage_ = check.bad != check.put_back;
@@ -311,20 +330,6 @@ class RemoteRun {
                           {"findings", std::move(findings)}};
     return {};
   }
-  // What this volume has of a file that the bucket should have. Nothing, unless it is asked for.
-  std::function<Result<void>(const std::string&, std::uint64_t, MutableByteSpan)> local_copy() const {
-    if (!asked_.repairs) return {};
-    return [folder = folder_](const std::string& path, std::uint64_t offset, MutableByteSpan out) -> Result<void> {
-      const std::size_t slash = path.find('/');
-      auto holder = folder;
-      if (slash != std::string::npos) {
-        DEDUPFS_ASSIGN(holder, folder->open_folder(path.substr(0, slash)));
-      }
-      DEDUPFS_ASSIGN(const auto file, holder->open(path.substr(slash + 1), Backing::Mode::kRead));
-      return file->read(offset, out);
-    };
-  }
-
   Result<void> measure(const Replica& replica) {
     begin("usage");
     std::uint64_t objects = 0;

@@ -67,7 +67,15 @@ Result<nlohmann::json> send_of(const SendArguments& asked, const StreamSink& sin
   DEDUPFS_ASSIGN(const Path path, find_whole_volume(asked.path));
   DEDUPFS_ASSIGN(const transfer::SendRequest request, request_of(asked));
   DEDUPFS_ASSIGN(const bool is_mounted, has_daemon(path));
-  if (is_mounted) return stream_from_daemon(path, json_of(request), sink);
+  TransferProgress progress(console, process, "send", "sent");
+  if (is_mounted) {
+    nlohmann::json asked_daemon = json_of(request);
+    asked_daemon["transfer"] = progress.name();
+    return stream_from_daemon(path, asked_daemon, [&](ByteSpan bytes) -> Result<void> {
+      DEDUPFS_TRY(progress.watch_daemon(path));
+      return sink(bytes);
+    });
+  }
 
   const MemoryLimits limits = memory_limits_for(memory_of_machine(), std::thread::hardware_concurrency());
   ReadableVolumeOptions options;
@@ -77,7 +85,6 @@ Result<nlohmann::json> send_of(const SendArguments& asked, const StreamSink& sin
   options.say = [&](const std::string& line) { console.say(line); };
   const auto backing = reading_backing(asked.key, asked.foreign, console);
   DEDUPFS_ASSIGN(const auto volume, when_closed(path, [&] { return ReadableVolume::open(path, options, backing); }));
-  TransferProgress progress(console, process, "send", "sent");
   const auto totals = transfer::send(volume->filesystem(), request, sink, [&](const transfer::SendTotals& so_far) {
     return progress.watch(so_far.stream_bytes, so_far.done_bytes, so_far.content_bytes);
   });

@@ -66,6 +66,10 @@ std::string remote_screen(const nlohmann::json& shown) {
       !deleted.is_null() && number_of(deleted, "objects") + number_of(deleted, "heads") != 0)
     text += fmt::format("Deleted {} objects ({}) and {} heads that nobody needs.\n", number_of(deleted, "objects"),
                         size_of(deleted, "bytes"), number_of(deleted, "heads"));
+  if (const auto& deleted = shown.at("deleted"); !deleted.is_null() && number_of(deleted, "refused_objects") != 0)
+    text +=
+        fmt::format("The store keeps {} objects ({}) that nobody needs: {}\n", number_of(deleted, "refused_objects"),
+                    size_of(deleted, "refused_bytes"), printable(deleted.at("refusal").get<std::string>()));
   if (action == "clone")
     text += fmt::format("The volume is in {}.\n", printable(shown.at("volume").get<std::string>()));
   if (const auto& check = shown.at("check"); !check.is_null()) {
@@ -90,6 +94,16 @@ std::string remote_screen(const nlohmann::json& shown) {
                           dollars("requests_a_month"), dollars("put_price"));
   }
   return text;
+}
+
+nlohmann::json deleted_json(const Shipper::Collected& collected) {
+  const bool is_refused = collected.refused_objects != 0;
+  return {{"objects", collected.objects},
+          {"bytes", collected.bytes},
+          {"heads", collected.heads},
+          {"refused_objects", collected.refused_objects},
+          {"refused_bytes", collected.refused_bytes},
+          {"refusal", is_refused ? nlohmann::json(collected.refusal) : nlohmann::json(nullptr)}};
 }
 
 }  // namespace dedupfs::tools

@@ -7,8 +7,13 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "replica/shipper.h"
+
 namespace dedupfs::tools {
 
 std::string remote_screen(const nlohmann::json& shown);
+
+// What a collection did.
+nlohmann::json deleted_json(const Shipper::Collected& collected);
 
 }  // namespace dedupfs::tools

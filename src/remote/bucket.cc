@@ -64,7 +64,9 @@ Result<void> probe(Bucket& bucket) {
   const std::string second = "second";
   DEDUPFS_ASSIGN(const Bucket::Put made, bucket.put_new(object, object_of(bytes_of(first))));
   auto again = bucket.put_new(object, object_of(bytes_of(second)));
-  DEDUPFS_TRY(bucket.remove(object));
+  // A store that keeps objects until a date keeps this one, too.
+  if (const auto removed = bucket.remove(object); !removed && removed.error().code() != ErrorCode::kAccessDenied)
+    return removed.error();
   DEDUPFS_TRY(again);
   // kSame: the first one was tried twice, since an answer was lost.
   if (made != Bucket::Put::kOther && *again == Bucket::Put::kOther) return {};

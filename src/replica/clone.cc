@@ -12,6 +12,7 @@
 #include "base/task_group.h"
 #include "hash/sha256.h"
 #include "store/format/format.h"
+#include "store/volume/capture.h"
 
 namespace dedupfs {
 namespace {
@@ -22,6 +23,10 @@ constexpr std::uint64_t kLeftBytes = 2 << 20;
 // Without it a folder is no volume.
 bool is_superblock(std::string_view path) {
   return path == kSuperblockFile || path == kSuperblockCopyFile;
+}
+
+bool lies_in_containers(std::string_view path) {
+  return path.substr(0, path.find('/')) == kContainersDirectory;
 }
 
 // Whether an interrupted clone has written it.
@@ -88,6 +93,12 @@ Result<void> write_clone(Bucket& bucket, const std::string& path, const RemoteFi
   return written->datasync();
 }
 
+bool is_same_in(const Replica* there, const std::string& path, const RemoteFile& file) {
+  if (there == nullptr) return false;
+  const auto found = there->files.find(path);
+  return found != there->files.end() && found->second == file;
+}
+
 // All but the superblocks.
 Result<void> write_files(Bucket& bucket, const Replica& replica, CloneFolders& folders, const CloneSettings& asked) {
   const std::string containers = std::string(kContainersDirectory) + '/';
@@ -105,6 +116,10 @@ Result<void> write_files(Bucket& bucket, const Replica& replica, CloneFolders& f
   for (const auto& entry : replica.files) {
     const auto& [path, file] = entry;
     if (is_superblock(path)) continue;
+    if (is_same_in(asked.there, path, file)) {
+      settings.when_written(file.bytes());
+      continue;
+    }
     if (settings.leave_container && path.starts_with(containers)) {
       const auto leave = [&, name = path.substr(containers.size())] {
         auto left = settings.leave_container(name, entry.second, settings.go_on);
@@ -141,6 +156,7 @@ Result<void> remove_others(const Replica& replica, BackingFolder& folder, const 
   for (const std::string& name : names) {
     const bool is_kept = replica.files.contains(prefix + name) && !is_superblock(prefix + name);
     if (is_kept || name == kUnfinishedClone || name == kLockFile) continue;
+    if (prefix.empty() && name == kRemoteFile) continue;  // of a clone that is brought to another head
     if (keeps_evicted && prefix.empty() && name == kEvictedDirectory) continue;
     DEDUPFS_ASSIGN(const Backing::Status status, folder.status(name));
     if (status.type == Backing::Type::kFile) {
@@ -181,6 +197,47 @@ Result<void> clone_replica(Bucket& bucket, const Replica& replica, BackingFolder
   DEDUPFS_TRY(folders.sync());
   for (const auto& [path, file] : replica.files)
     if (is_superblock(path)) DEDUPFS_TRY(write_superblock(bucket, path, file, folder, settings));
+  return folder.sync();
+}
+
+Result<bool> is_as_cloned(BackingFolder& folder, const Replica& replica, const GoOn& go_on) {
+  std::map<std::string, std::shared_ptr<BackingFolder>> below;
+  for (const auto& [path, file] : replica.files) {
+    if (is_superblock(path)) continue;
+    DEDUPFS_TRY(go_on());
+    const std::size_t slash = path.find('/');
+    BackingFolder* holder = &folder;
+    if (slash != std::string::npos) {
+      auto& kept = below[path.substr(0, slash)];
+      if (!kept) {
+        auto found = folder.open_folder(path.substr(0, slash));
+        if (!found && found.error().code() == ErrorCode::kNotFound) return false;
+        if (!found) return found.error();
+        kept = std::move(*found);
+      }
+      holder = kept.get();
+    }
+    const auto opened = holder->open(path.substr(path.find('/') + 1), Backing::Mode::kRead);
+    if (!opened && opened.error().code() == ErrorCode::kNotFound) return false;
+    if (!opened) return opened.error();
+    DEDUPFS_ASSIGN(const std::uint64_t bytes, (*opened)->size());
+    if (bytes != file.bytes()) return false;
+    if (lies_in_containers(path)) continue;
+    std::uint64_t offset = 0;
+    for (const RemotePiece& piece : file.pieces) {
+      DEDUPFS_ASSIGN(const bool is_there, has_piece(**opened, offset, bytes, piece));
+      if (!is_there) return false;
+      offset += piece.bytes;
+    }
+  }
+  return true;
+}
+
+Result<void> begin_anew(BackingFolder& folder, const std::string& volume) {
+  DEDUPFS_TRY(replace_file(folder, kUnfinishedClone, bytes_of(volume)));
+  DEDUPFS_ASSIGN(const auto names, folder.list());
+  for (const std::string& name : names)
+    if (is_superblock(name)) DEDUPFS_TRY(folder.unlink(name));
   return folder.sync();
 }
 

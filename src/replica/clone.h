@@ -31,6 +31,8 @@ struct CloneSettings {
   // Or found there, or left in the bucket.
   std::function<void(std::uint64_t bytes)> when_written = [](std::uint64_t) {};
   Parallel parallel;
+  // Of which head the folder has the files already. One that is the same in both is not read again.
+  const Replica* there = nullptr;
 };
 
 // The volume of which a clone was not finished there. Nothing: none was begun.
@@ -41,5 +43,12 @@ Result<std::optional<std::string>> find_unfinished_clone(BackingFolder& folder);
 Result<void> clone_replica(Bucket& bucket, const Replica& replica, BackingFolder& folder,
                            const CloneSettings& settings);
 Result<void> finish_clone(BackingFolder& folder);
+
+// Whether the folder of a volume has just what a clone of the replica wrote: nobody has changed it since. Reads all but containers, which are
+// compared by their length, and superblocks: whoever writes to the volume writes to the index, too. The folder shows evicted containers in
+// their place.
+Result<bool> is_as_cloned(BackingFolder& folder, const Replica& replica, const GoOn& go_on);
+// Makes a whole clone an unfinished one, which clone_replica() brings to another head. remote.json stays.
+Result<void> begin_anew(BackingFolder& folder, const std::string& volume);
 
 }  // namespace dedupfs

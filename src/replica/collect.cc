@@ -3,9 +3,14 @@
 // A writer that lost its place may still be here, with a list of what to delete. It does no harm: it deletes only what its own last head
 // does not name, of its own or earlier epochs, and of that head or earlier ones. Whoever came after it names what that head names, and what
 // was shipped later.
+#include <algorithm>
 #include <iterator>
+#include <string>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
+#include "base/mutex.h"
 #include "base/task_group.h"
 #include "replica/shipper.h"
 
@@ -22,6 +27,60 @@ void for_each_object(const RemoteFiles& files, const Add& add) {
     }
   }
 }
+
+// Who is refused so often asks no more: a store that keeps objects for a month would be asked for each of them in each collection.
+constexpr std::uint64_t kMostRefusals = 1000;
+
+// Deletes several objects at once. That the store refuses one is no failure, but counted: it may keep objects until a date.
+class Deletions {
+ public:
+  Deletions(Bucket& bucket, const Parallel& parallel)
+      : bucket_(bucket), tasks_(parallel.requests, parallel.memory, "dedupfs-delete") {}
+
+  Result<void> remove(const Bucket::Object& object, bool is_head) {
+    {
+      const MutexLock lock(mutex_);
+      if (refusals_ >= kMostRefusals) {
+        note_refused(object);
+        return {};
+      }
+    }
+    return tasks_.submit(0, [this, object, is_head]() -> Result<void> {
+      const auto removed = bucket_.remove(object.name);
+      if (!removed && removed.error().code() != ErrorCode::kAccessDenied) return removed;
+      const MutexLock lock(mutex_);
+      if (!removed) {
+        ++refusals_;
+        if (collected_.refusal.empty()) collected_.refusal = removed.error().message();
+        note_refused(object);
+      } else if (is_head) {
+        ++collected_.heads;
+      } else {
+        ++collected_.objects;
+        collected_.bytes += object.size;
+      }
+      return {};
+    });
+  }
+  // All that was asked for is done.
+  Result<void> finish() { return tasks_.finish(); }
+  Shipper::Collected collected() const {
+    const MutexLock lock(mutex_);
+    return collected_;
+  }
+
+ private:
+  void note_refused(const Bucket::Object& object) DEDUPFS_REQUIRES(mutex_) {
+    ++collected_.refused_objects;
+    collected_.refused_bytes += object.size;
+  }
+
+  Bucket& bucket_;
+  mutable Mutex mutex_;
+  std::uint64_t refusals_ DEDUPFS_GUARDED_BY(mutex_) = 0;
+  Shipper::Collected collected_ DEDUPFS_GUARDED_BY(mutex_);
+  TaskGroup tasks_;  // ends first: it uses what is above
+};
 
 }  // namespace
 
@@ -78,25 +137,25 @@ Result<Shipper::Collected> Shipper::collect(std::chrono::seconds grace) {
   for_each_object(before.files, [&needed](std::string object) { needed.insert(std::move(object)); });
   for (const auto& [sequence, past] : past_heads_) needed.insert(past.objects.begin(), past.objects.end());
 
-  Collected collected;
-  TaskGroup deletions(settings_.parallel.requests, settings_.parallel.memory, "dedupfs-delete");
+  std::vector<Bucket::Object> unneeded;
   for (const std::string_view prefix : kPiecePrefixes) {
-    DEDUPFS_ASSIGN(const auto unneeded, list_unneeded(std::string(prefix), needed));
-    for (const Bucket::Object& object : unneeded) {
-      DEDUPFS_TRY(settings_.go_on());
-      DEDUPFS_TRY(deletions.submit(0, [this, name = object.name] { return bucket_.remove(name); }));
-      ++collected.objects;
-      collected.bytes += object.size;
-    }
+    DEDUPFS_ASSIGN(auto found, list_unneeded(std::string(prefix), needed));
+    std::ranges::move(found, std::back_inserter(unneeded));
+  }
+  // The oldest first: a store that keeps each object for some time lets go of them in this order.
+  std::ranges::stable_sort(unneeded, {}, &Bucket::Object::modified);
+  Deletions deletions(bucket_, settings_.parallel);
+  for (const Bucket::Object& object : unneeded) {
+    DEDUPFS_TRY(settings_.go_on());
+    DEDUPFS_TRY(deletions.remove(object, /*is_head=*/false));
   }
   DEDUPFS_TRY(deletions.finish());  // a head goes after what only it needs
   for (const std::uint64_t old : sequences) {
     if (old >= before.head.full) break;
-    DEDUPFS_TRY(deletions.submit(0, [this, old] { return bucket_.remove(head_object(old)); }));
-    ++collected.heads;
+    DEDUPFS_TRY(deletions.remove({.name = head_object(old), .size = 0, .modified = {}}, /*is_head=*/true));
   }
   DEDUPFS_TRY(deletions.finish());
-  return collected;
+  return deletions.collected();
 }
 
 }  // namespace dedupfs

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <unordered_map>
+#include <utility>
 
 #include "base/mutex.h"
 #include "base/task_group.h"
@@ -110,6 +111,19 @@ Result<ReplicaCheck> check_replica(Bucket& bucket, const Replica& replica, const
     }
   }
   return checker.finish();
+}
+
+OtherCopy files_of(std::shared_ptr<BackingFolder> volume) {
+  return
+      [volume = std::move(volume)](const std::string& path, std::uint64_t offset, MutableByteSpan out) -> Result<void> {
+        const std::size_t slash = path.find('/');
+        auto holder = volume;
+        if (slash != std::string::npos) {
+          DEDUPFS_ASSIGN(holder, volume->open_folder(path.substr(0, slash)));
+        }
+        DEDUPFS_ASSIGN(const auto file, holder->open(path.substr(slash + 1), Backing::Mode::kRead));
+        return file->read(offset, out);
+      };
 }
 
 }  // namespace dedupfs

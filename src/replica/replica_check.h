@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
+#include "base/backing.h"
 #include "base/bytes.h"
 #include "base/go_on.h"
 #include "remote/bucket.h"
@@ -23,15 +25,19 @@ struct ReplicaCheck {
   std::uint64_t put_back = 0;  // of them
 };
 
+// Fills `out` with what another place has of a file of the head.
+using OtherCopy = std::function<Result<void>(const std::string& path, std::uint64_t offset, MutableByteSpan out)>;
+// That in the folder of the volume.
+OtherCopy files_of(std::shared_ptr<BackingFolder> volume);
+
 struct CheckSettings {
   bool reads_all = false;  // otherwise only the sizes are compared, as the store lists them
   GoOn go_on = [] { return Result<void>(); };
   // One call at a time, here and below, from any thread. Gets what was found, and whether it was put back; its Error ends the check.
   std::function<Result<void>(const Error&, bool is_put_back)> visit = [](const Error&, bool) { return Result<void>(); };
   std::function<void(std::uint64_t bytes)> when_read = [](std::uint64_t) {};
-  // Fills `out` with what another place has of the file. Where it is what the head says, a bad object is made anew of it. None: nothing is
-  // put back.
-  std::function<Result<void>(const std::string& path, std::uint64_t offset, MutableByteSpan out)> other_copy = {};
+  // Where it has what the head says, a bad object is made anew of it. None: nothing is put back.
+  OtherCopy other_copy = {};
   Parallel parallel;
 };
 Result<ReplicaCheck> check_replica(Bucket& bucket, const Replica& replica, const CheckSettings& settings);

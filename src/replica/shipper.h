@@ -85,6 +85,13 @@ class Shipper {
   // took over at the same time.
   static Result<RemotePosition> take_over(Bucket& bucket, RemotePosition position, const std::string& who,
                                           const Settings& settings);
+  struct Claim {
+    RemotePosition position;
+    Replica replica;
+  };
+  // The same for a volume that does not know the newest head, whatever another machine puts meanwhile: from then on, its heads fail. The
+  // volume must become what the replica has, and only then may the position be kept with it. Nothing is saved here.
+  static Result<Claim> claim(Bucket& bucket, const std::string& who, const Settings& settings);
 
   Shipper(Bucket& bucket, RemotePosition position, Settings settings)
       : bucket_(bucket), position_(std::move(position)), settings_(std::move(settings)) {}
@@ -99,6 +106,13 @@ class Shipper {
     std::uint64_t objects = 0;
     std::uint64_t bytes = 0;
     std::uint64_t heads = 0;
+    // What the store refused to delete, or was not asked for because it had refused so many: it keeps objects until a date (object lock), or
+    // the keys may not delete. The next collection tries again.
+    std::uint64_t refused_objects = 0;
+    std::uint64_t refused_bytes = 0;
+    std::string refusal;  // the first one
+
+    bool operator==(const Collected&) const = default;
   };
   // Deletes the objects that no head names, or only heads that were replaced longer ago than `grace`; then the heads that nobody needs.
   // Readers of a head have so long to finish. After ship(). Heads are read the first time; later ones are known.
@@ -111,6 +125,9 @@ class Shipper {
     std::int64_t unix_seconds = 0;
     std::vector<std::string> objects;
   };
+  static RemotePosition::Known known_of(const Replica& replica) {
+    return {.sequence = replica.head.sequence, .sha256 = replica.sha256};
+  }
   static PastHead past_head_of(std::int64_t unix_seconds, const RemoteFiles& changed);
 
   Result<void> load();

@@ -29,6 +29,8 @@ CampaignResult run_crash_states(const CampaignOptions& options, std::ostream& ou
 // The same workloads on a volume that has a bucket: what the bucket alone gives at a moment, and what becomes of the bucket when the machine
 // loses its power then. Each of the two is a state.
 CampaignResult run_bucket_states(const CampaignOptions& options, std::ostream& out);
+// A volume that receives snapshots as streams: what it had, whole snapshots, and streams that go on.
+CampaignResult run_receive_states(const CampaignOptions& options, std::ostream& out);
 // Workloads with the N-th call failing, for all N and kinds of fault, or `states` of them by chance (0: all).
 CampaignResult run_fault_sweep(const CampaignOptions& options, std::ostream& out);
 // `states` changes of the folder of an encrypted volume by somebody without the key; see docs/encryption.md.

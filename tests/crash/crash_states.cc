@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   bool faults = false;
   bool attacks = false;
   bool bucket = false;
+  bool receive = false;
   bool verbose = false;
   CLI::App app("Makes the states in which a crash can leave a volume, opens each and judges what it finds");
   app.add_option("--states", options.states, "how many states, or runs with a fault (--faults; 0: all)")
@@ -29,14 +30,16 @@ int main(int argc, char** argv) {
   app.add_flag("--attacks", attacks, "change the folder of an encrypted volume instead, as one who has no key can");
   app.add_flag("--bucket", bucket,
                "with a volume that has a bucket: what the bucket alone gives, and after a power cut");
+  app.add_flag("--receive", receive, "with a volume that receives snapshots as streams, which then go on");
   app.add_flag("--verbose", verbose, "show what the filesystem logs");
   CLI11_PARSE(app, argc, argv);
   if (!verbose) spdlog::set_level(spdlog::level::off);
 
-  const dedupfs::CampaignResult result = attacks  ? dedupfs::run_attacks(options, std::cout)
-                                         : faults ? dedupfs::run_fault_sweep(options, std::cout)
-                                         : bucket ? dedupfs::run_bucket_states(options, std::cout)
-                                                  : dedupfs::run_crash_states(options, std::cout);
+  const dedupfs::CampaignResult result = attacks   ? dedupfs::run_attacks(options, std::cout)
+                                         : faults  ? dedupfs::run_fault_sweep(options, std::cout)
+                                         : bucket  ? dedupfs::run_bucket_states(options, std::cout)
+                                         : receive ? dedupfs::run_receive_states(options, std::cout)
+                                                   : dedupfs::run_crash_states(options, std::cout);
   std::cout << result.states << " states, " << result.violations << " violations" << std::endl;
   return result.violations == 0 && result.states != 0 ? 0 : 1;
 }

@@ -54,6 +54,17 @@ TEST_F(CrashStates, ABucketAloneGivesAStateThatWasAndNothingShippedIsLost) {
   EXPECT_EQ(encrypted.violations, 0U) << out.str();
 }
 
+TEST_F(CrashStates, WhoeverReceivesASnapshotHasItAsAWholeAndGoesOn) {
+  std::ostringstream out;
+  const CampaignResult plain = run_receive_states({.states = 80 / kShare, .seed = 1}, out);
+  EXPECT_EQ(plain.states, 80 / kShare);
+  EXPECT_EQ(plain.violations, 0U) << out.str();
+
+  const CampaignResult encrypted = run_receive_states({.states = 40 / kShare, .seed = 4, .encrypted = true}, out);
+  EXPECT_EQ(encrypted.states, 40 / kShare);
+  EXPECT_EQ(encrypted.violations, 0U) << out.str();
+}
+
 TEST_F(CrashStates, WhoeverChangesAnEncryptedVolumeWithoutTheKeyMakesNobodyReadOtherContent) {
   // One takes a seventh of a second with the address sanitizer, and less than a fortieth without.
   const std::uint64_t attacks = (kSanitized ? 1 : 2) * attack_pairs();  // each kind of attack on each kind of file

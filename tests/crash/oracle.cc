@@ -28,21 +28,6 @@ bool inodes_become(Filesystem& filesystem, std::uint64_t count) {
   return false;
 }
 
-void check(Filesystem& filesystem, std::vector<std::string>& problems) {
-  CheckReport report([&](const std::string& finding) {
-    if (finding.starts_with("error")) problems.push_back("check: " + finding);
-  });
-  const auto store = check_store(filesystem.volume(), report);
-  if (!store) {
-    problems.push_back("check of the store ended: " + store.error().message());
-    return;
-  }
-  if (const auto checked = check_namespace(filesystem.volume(), store->chunks, report); !checked)
-    problems.push_back("check of the namespace ended: " + checked.error().message());
-  if (const auto checked = check_snapshots(filesystem.volume(), store->chunks, report); !checked)
-    problems.push_back("check of the snapshots ended: " + checked.error().message());
-}
-
 // Nothing but the root.
 bool is_empty(const std::string& tree) {
   return tree.find('\n') + 1 == tree.size();
@@ -68,7 +53,7 @@ void recover(const std::shared_ptr<MemoryDisk>& disk, Verdict& verdict, bool may
   if (!inodes_become(filesystem, tree->inodes)) verdict.problems.emplace_back("inodes without a name stay");
   if (const auto synced = filesystem.sync(); !synced)
     verdict.problems.push_back("sync after the recovery: " + synced.error().message());
-  check(filesystem, verdict.problems);
+  check_filesystem(filesystem, verdict.problems);
   if (const auto closed = filesystem.close(); !closed)
     verdict.problems.push_back("closing after the recovery: " + closed.error().message());
 }
@@ -85,6 +70,21 @@ void check_is_one_of(const std::vector<std::string>& states, History::Range allo
 }
 
 }  // namespace
+
+void check_filesystem(Filesystem& filesystem, std::vector<std::string>& problems) {
+  CheckReport report([&](const std::string& finding) {
+    if (finding.starts_with("error")) problems.push_back("check: " + finding);
+  });
+  const auto store = check_store(filesystem.volume(), report);
+  if (!store) {
+    problems.push_back("check of the store ended: " + store.error().message());
+    return;
+  }
+  if (const auto checked = check_namespace(filesystem.volume(), store->chunks, report); !checked)
+    problems.push_back("check of the namespace ended: " + checked.error().message());
+  if (const auto checked = check_snapshots(filesystem.volume(), store->chunks, report); !checked)
+    problems.push_back("check of the snapshots ended: " + checked.error().message());
+}
 
 Verdict examine(const DiskImage& image, const History& history, History::Range allowed, bool may_be_absent) {
   Verdict verdict;

@@ -19,6 +19,9 @@ struct Verdict {
   std::vector<DiskEvent> recovery;  // what opening, checking and closing did to the disk
 };
 
+// What fsck.dedupfs would find.
+void check_filesystem(Filesystem& filesystem, std::vector<std::string>& problems);
+
 // `may_be_absent`: there may be no volume at all, but not a part of one.
 Verdict examine(const DiskImage& disk, const History& history, History::Range allowed, bool may_be_absent);
 

@@ -1,14 +1,15 @@
 #!/usr/bin/python3
 """Kills the daemon of a volume that has a bucket, the store, and whoever takes over, at random moments. After each, a second machine restores what
-the bucket has, and compares it byte by byte with what was acknowledged.
+the bucket has, and compares it byte by byte with what was acknowledged. All the time, a mount follows the heads, and somebody reads it.
 
-Usage: remote_campaign.py --tools FOLDER [--cycles N] [--seconds S] [--seed S] [--encrypted]
+Usage: remote_campaign.py --tools FOLDER [--cycles N] [--seconds S] [--seed S] [--encrypted] [--live]
 
 The store is tests/remote/s3_server.py over a folder. The second machine is a network namespace and folders of its own; without the right to make one
-(root), only folders. The last line is "N cycles, N kills, N takeovers, N files compared, N violations".
+(root), only folders. The last line is "N cycles, N kills, N takeovers, N files compared, N looks at what follows, N violations".
 
 What must hold: with durability=remote, a file is in the bucket when fsync of it and of its folder has returned, and one that was removed is not.
-What was not acknowledged may be there, but only as a prefix of what was written. Whoever was replaced by a takeover gets errors, and changes nothing.
+What was not acknowledged may be there, but only as a prefix of what was written. Whoever was replaced by a takeover gets errors, and changes nothing. The mount that follows shows states that were published, one after the other, and the
+newest soon.
 """
 import argparse
 import hashlib
@@ -23,11 +24,13 @@ import sys
 import tempfile
 import time
 
+from live.follower import Follower
 from live.machine import Daemon, Violation, run, wait_until
 
 ADDRESS = "s3://bucket/volume"
 OPTIONS = ("durability=remote,remote_lag=0", "durability=remote", "durability=remote,remote_lag=1,slow_source=0",
            "durability=remote,remote_lag=0,remote_cache=16m", "remote_lag=1")  # fmt: skip
+SIZES = (100, 5000, 60_000, 700_000)
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -89,7 +92,7 @@ def write_files(folder, is_remote, seed, there, files, stop, events):
                 (folder / name).unlink()
             else:
                 files += 1
-                name, size = f"f{files}", chance.choice((100, 5000, 60_000, 700_000))
+                name, size = f"f{files}", chance.choice(SIZES)
                 events.send(("makes", name, size))
                 content = content_of(name, size)
                 with open(folder / name, "wb", buffering=0) as file:
@@ -127,12 +130,16 @@ class Writer:
                     campaign.files = max(campaign.files, int(name[1:]))
                     campaign.there.pop(name, None)
                     campaign.uncertain[name] = size
+                    campaign.operations += 1
+                    (campaign.made if what == "makes" else campaign.removed)[name] = (campaign.operations, False)
                 else:
                     self.acknowledgements += 1
                     if what == "acknowledged":
                         del campaign.uncertain[name]
                         if size is not None:
                             campaign.there[name] = size
+                        book = campaign.removed if size is None else campaign.made
+                        book[name] = (book[name][0], True)
         except EOFError:
             pass
 
@@ -159,12 +166,13 @@ class Campaign:
             key.write_text(f"secret {arguments.seed}", encoding="ascii")
             key.chmod(0o600)
             self.key_option, self.key_arguments = f"key_file={key}", ["--key-file", key]
-        self.encrypted = arguments.encrypted
+        self.encrypted, self.live = arguments.encrypted, arguments.live
+        self.made, self.removed, self.operations = {}, {}, 0  # of each name: in which operation, and whether it was acknowledged
         self.there, self.uncertain, self.files = {}, {}, 0  # names of files, with their sizes
         self.kills = self.takeovers = self.compared = self.violations = self.cycles = 0
         self.objects = scratch / "objects"
         self.objects.mkdir()
-        self.server = None
+        self.server = self.follower = None
         self.namespace = f"dedupfs-{os.getpid()}"
         self.second_within = ()
 
@@ -193,6 +201,9 @@ class Campaign:
         self.first, self.second = Machine(self, "first"), Machine(self, "second", self.second_within)
         self.first.tool("mkfs.dedupfs", *(["--encrypt", "--kdf-memory", "8m"] if self.encrypted else []), *self.key_arguments, self.first.volume)
         self.first.tool("dedupfs-remote", "attach", "--endpoint", self.endpoint, self.first.volume, ADDRESS)
+        self.first.tool("dedupfs-remote", "push", self.first.volume)
+        options = ",".join(filter(None, ("ro,remote_follow=1", f"endpoint={self.endpoint}", self.key_option)))
+        self.follower = Follower(self.tools, self.scratch / "follower", ADDRESS, options, self.second_within, SIZES, content_of)
 
     def start_server(self):
         port_file = self.scratch / "port"
@@ -211,6 +222,8 @@ class Campaign:
         self.kills += 1
 
     def close(self):
+        if self.follower:
+            self.follower.close()
         for machine in (self.first, self.second):
             machine.kill()
         self.server.kill()
@@ -226,8 +239,10 @@ class Campaign:
         writer = Writer(self, self.first.mountpoint, is_remote="durability=remote" in options)
         jobs = [self.start_job(*job) for job in self.jobs()]
         time.sleep(self.random.uniform(0.2, 2.5))
-        what = self.random.choice(("daemon", "daemon", "server", "server", "both", "unmount", "takeover"))
-        if what == "takeover":
+        what = self.random.choice(("daemon", "daemon", "server", "server", "both", "unmount", "takeover", *(["takeover"] * 3 if self.live else [])))
+        if what == "takeover" and (self.live or self.random.random() < 0.5):
+            self.take_over_from_living(writer)
+        elif what == "takeover":
             self.take_over(writer)
         elif what == "unmount":
             writer.stop()
@@ -296,6 +311,33 @@ class Campaign:
         self.compare(self.second.mountpoint, there)
         self.go_on_as_first()
 
+    def take_over_from_living(self, writer):
+        """The first machine goes on all the time, so no clone is at the newest head."""
+        self.clone()
+        acknowledged = writer.acknowledged()
+        wait_until(1, lambda: writer.acknowledged() > acknowledged or writer.error)
+        while self.random.random() < 0.5:  # who takes over dies meanwhile, and tries again
+            dying = subprocess.Popen([*self.second_within, os.path.join(self.tools, "dedupfs-remote"), "takeover", str(self.second.volume)],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+            time.sleep(self.random.uniform(0, 0.3))
+            dying.kill()
+            dying.wait()
+            self.kills += 1
+        output, status = self.second.tool("dedupfs-remote", "takeover", self.second.volume, check=False)
+        if status != 0 and "clone it anew" in output:  # it died between the end of its clone and the note of that
+            self.clone()
+            self.second.tool("dedupfs-remote", "takeover", self.second.volume)
+        elif status != 0:
+            raise Violation(f"the takeover from a machine that goes on gave {status}: {output}")
+        self.takeovers += 1
+        writer.join()  # it ends by itself: its machine is fenced
+        if not writer.error:
+            raise Violation("the first machine goes on after the takeover")
+        self.first.kill()
+        self.second.mount("durability=remote,remote_lag=0")
+        self.compare(self.second.mountpoint)
+        self.go_on_as_first()
+
     def go_on_as_first(self):
         """The second machine becomes the first, when it has shown that it can write."""
         writer = Writer(self, self.second.mountpoint, is_remote=True)
@@ -315,7 +357,9 @@ class Campaign:
             raise Violation(f"fsck.dedupfs of the clone gave {status}: {output}")
         self.second.mount("ro")
         self.compare(self.second.mountpoint)
+        names = os.listdir(self.second.mountpoint)
         self.second.unmount()
+        self.follower.must_show(names, self.made, self.removed, 90)
 
     def compare(self, folder, there=None):
         there = self.there if there is None else there
@@ -341,6 +385,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no cycle after so many")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--encrypted", action="store_true")
+    parser.add_argument("--live", action="store_true", help="the first machine never hangs when another one takes over")
     arguments = parser.parse_args()
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="dedupfs-remote-campaign."))
     campaign = Campaign(arguments, scratch)
@@ -358,6 +403,7 @@ def main():
     if not campaign.violations:
         shutil.rmtree(scratch, ignore_errors=True)
     print(f"{campaign.cycles} cycles, {campaign.kills} kills, {campaign.takeovers} takeovers, {campaign.compared} files compared, "
+          f"{campaign.follower.looks if campaign.follower else 0} looks at what follows, "
           f"{campaign.violations} violations", flush=True)
     return 1 if campaign.violations or not campaign.compared else 0
 

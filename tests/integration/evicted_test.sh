@@ -84,10 +84,13 @@ for kind in plain encrypted; do
   # A machine with a small disk takes over.
   check "a clone of the index alone" dedupfs-remote clone --index-only --endpoint "$endpoint" "s3://bucket/$place" "$restored"
   check "takes next to no room" eval '[ "$(du -sm "$restored" | cut -f1)" -lt 8 ]'
-  check "it takes over" dedupfs-remote takeover "$restored"
+  check "the first machine goes on" eval 'mount_volume "$options" && echo later >"$mnt/later" && unmount_volume'
+  check "so the clone is older, and takes over" dedupfs-remote takeover "$restored"
+  check "without fetching the rest" eval '[ "$(du -sm "$restored" | cut -f1)" -lt 8 ] && [ -n "$(ls "$restored/evicted")" ]'
   mkdir -p "$there"
   check "is mounted" dedupfs "$restored" "$there" -o "$options,remote_cache=16m"
   check "has every byte" cmp "$there/three/noise" "$scratch/three"
+  check_equal "and what came since" later "$(cat "$there/later")"
   check "and goes on" eval 'echo new >"$there/new" && sync "$there/new" && dedupfs-remote push "$restored"'
   umount.dedupfs "$there"
   check "without a lost chunk" eval 'fsck.dedupfs -n --verify-data ${made:+--key-file "$scratch/key"} "$restored" >/dev/null'

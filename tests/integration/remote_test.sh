@@ -69,6 +69,64 @@ check "and what was not shipped is in the volume" eval 'mount_volume ro && cmp "
 unmount_volume
 give_back
 
+# Another machine, while the first one puts a head each second: no clone is ever at the newest one.
+place=live
+check "a volume is shipped each second" new_shipped_volume remote_lag=1
+write_until_refused() {
+  local i
+  for ((i = 1; i <= 10000; ++i)); do noise "live $i" 20000 >"$mnt/$i" && dedupfs-sync "$mnt" || return 0; done
+}
+write_until_refused 2>>"$daemon_log" &
+writing=$!
+check "it has heads" wait_until 60 head_is_newer 1
+check "it is cloned" dedupfs-remote clone --endpoint "$endpoint" s3://bucket/live "$restored"
+head=$(of_remote head)
+check "and goes on" wait_until 60 head_is_newer "$((head + 1))"
+check "the clone takes over all the same" dedupfs-remote takeover "$restored"
+check "the first one is fenced at its next head" wait_until 60 eval '! kill -0 "$writing" 2>/dev/null'
+wait "$writing" 2>/dev/null
+check_refused "it says so" 2 'another machine' dedupfs-remote push "$volume"
+check "and what the bucket lacks" eval 'dedupfs-stat "$mnt" | grep -q "^Remote: .*another writer" && [ "$(of_remote lacking_bytes)" -ge 0 ]'
+mkdir -p "$there"
+check "the other one is mounted" dedupfs "$restored" "$there" -o remote_lag=0
+has_only_what_was_written() { # and all that came before it
+  local count i
+  count=$(ls "$there" | wc -l)
+  for ((i = 1; i < count; ++i)); do cmp -s "$there/$i" <(noise "live $i" 20000) || return 1; done
+  [ "$count" -gt 1 ] && cmp -s -n "$(stat -c %s "$there/$count")" "$there/$count" <(noise "live $count" 20000)
+}
+check "it has a state that was shipped" has_only_what_was_written
+check "and not an older one than the clone" [ "$(dedupfs-remote status --json "$restored" | python3 -c 'import json, sys; print(json.load(sys.stdin)["head"]["sequence"])')" -gt "$((head + 1))" ]
+check "it goes on" eval 'echo on >"$there/on" && umount.dedupfs "$there"'
+unmount_volume 2>"$scratch/unmounted"
+check "the first one names what it lacks" grep -q 's3://bucket/live lacks what was written last' "$scratch/unmounted"
+check "and keeps it" eval 'mount_volume ro && [ "$(ls "$mnt" | wc -l)" -ge 2 ]'
+unmount_volume
+check "the bucket has what came from the other one" eval 'restore && [ "$(cat "$there/on")" = on ]'
+give_back
+
+# A store that keeps objects until a date.
+place=locked
+retain() { # SECONDS
+  python3 -c 'import sys, urllib.request as web
+web.urlopen(web.Request(sys.argv[1] + "/-/retain", sys.argv[2].encode(), method="PUT"))' "$endpoint" "$1"
+}
+check "a store retains what it gets" retain 3600
+check "a volume is attached there all the same" new_shipped_volume remote_lag=0
+write_tree one
+dedupfs-remote push "$volume" >/dev/null
+rm -r "$mnt/one" && write_tree two && dedupfs-gc --wait "$mnt" >/dev/null 2>&1
+check "what was dropped is not deleted, and that is no failure" dedupfs-remote push --grace 0 "$volume"
+check "the bucket is whole" dedupfs-remote verify --read-data "$volume"
+cp -a "$mnt/two" "$scratch/two"
+unmount_volume
+check "a push says what the store keeps, and why" eval 'dedupfs-remote push --grace 0 "$volume" >"$scratch/kept" && grep -Eq "^The store keeps [1-9][0-9]* objects .*object lock" "$scratch/kept"'
+check "the bucket gives the volume" restore
+same_tree "every byte" "$scratch/two" "$there/two"
+give_back
+retain 0
+check "when the date has come, it goes" eval 'dedupfs-remote push --grace 0 "$volume" >"$scratch/gone" && grep -Eq "^Deleted [1-9][0-9]* objects" "$scratch/gone" && ! grep -q "keeps" "$scratch/gone"'
+
 # A volume that is made with its bucket.
 rm -rf "$scratch/made"
 check "mkfs gives a volume its bucket" mkfs.dedupfs --remote s3://bucket/made --endpoint "$endpoint" "$scratch/made"

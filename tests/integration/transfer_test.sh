@@ -114,6 +114,25 @@ same_tree "and has all of it" "$mnt/.snapshots/monday" "$far/.snapshots/part-mon
 check_equal "then there is no token" "" "$(dedupfs-receive --token --into part "$far")"
 
 mkfifo "$scratch/slow"
+# Not by way of the check of JSON, which shows what is printed at the end.
+"$tools/dedupfs-receive" --json --progress --into shown --as shown-monday "$far" <"$scratch/slow" >"$scratch/shown" 2>&1 &
+receiver=$!
+exec 7>"$scratch/slow"
+head -c "$half" "$scratch/monday" >&7
+echo "$half" >"$scratch/position"
+is_shown() { # after a little more
+  local position
+  position=$(cat "$scratch/position")
+  head -c "$((position + 1000))" "$scratch/monday" | tail -c 1000 >&7
+  echo "$((position + 1000))" >"$scratch/position"
+  grep -Eq '"stage": *"receive"' "$scratch/shown" && grep -Eq '"done_bytes": *[1-9]' "$scratch/shown"
+}
+check "how far the daemon is with a stream is shown" wait_until 20 is_shown
+tail -c "+$(($(cat "$scratch/position") + 1))" "$scratch/monday" >&7
+exec 7>&-
+wait "$receiver"
+check_equal "and then the snapshot is there" 0 $?
+
 dedupfs-receive --into killed --as killed-monday "$far" <"$scratch/slow" >/dev/null 2>"$scratch/killed.err" &
 receiver=$!
 exec 7>"$scratch/slow"

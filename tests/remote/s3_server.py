@@ -12,7 +12,7 @@ Usage: s3_server.py [--address ADDRESS] [--port PORT] [--port-file FILE] [--with
   --settings JSON    what is not named is as in DEFAULTS below
 
 PUT /-/settings, with JSON as its body, begins anew: no objects, no counts. PUT /-/faults, with a list of faults, puts them in the place of those
-that there were. GET /-/counts answers the number of requests of each method as JSON,
+that there were, and PUT /-/retain, with seconds, changes how long objects are retained. GET /-/counts answers the number of requests of each method as JSON,
 GET /-/got the names of the objects that were read. They need no signature. The keys are "access" and "secret"; the region is us-east-1; the bucket is
 "bucket".
 """
@@ -48,6 +48,7 @@ DEFAULTS = {
     "ignore_conditions": False,
     "drop_metadata": False,      # forgets x-amz-meta-*
     "object_lock": False,        # takes no object without x-amz-checksum-sha256
+    "retain_seconds": 0,         # deletes no object that is younger, as a store that retains what it gets
     "fill": 0,                   # so many objects are there: fill/00000, ...
     "marker": "",                # an empty object of this key is there
     "expires_in": 3600,          # of the metadata service's keys; 0: it does not answer; negative: nonsense
@@ -232,6 +233,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 return self.answer(400, refusal.message.encode())
         elif what == "faults":
             self.store.set_faults(json.loads(self.body))
+        elif what == "retain":
+            self.store.settings["retain_seconds"] = json.loads(self.body)
         elif what == "trap":
             self.store.count("trap")
         elif what == "got":
@@ -352,6 +355,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return 206, body[first:last + 1], {**metadata, "Content-Range": f"bytes {first}-{last}/{len(body)}"}
 
     def do_delete(self, _fault):
+        with self.store.lock:
+            _, _, modified = self.store.objects.get(self.key(), (b"", {}, 0))
+        if time.time() < modified + self.store.settings["retain_seconds"]:
+            raise Refusal(403, "AccessDenied", "Access Denied because object protected by object lock.")
         self.store.remove(self.key())
         return 204, b"", {}
 

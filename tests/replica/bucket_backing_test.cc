@@ -129,6 +129,47 @@ TEST_F(BucketBackingTest, AMissingObjectIsNamedWithItsFile) {
   EXPECT_THAT(read.error().message(), HasSubstr("a part of /bucket/containers/0000000001.container"));
 }
 
+// Who reads an older head for longer than the grace gets what it had, or an error that names what is gone.
+TEST_F(BucketBackingTest, AReaderThatOutlivesACollectionGetsNoOtherBytes) {
+  MemoryBucket bucket;
+  Writer writer(bucket);
+  ASSERT_TRUE(writer.attach());
+  const std::string log(100, 'l');
+  ASSERT_TRUE(writer.ship(
+      {{"containers/0000000001.container", content_}, {"index/000001.log", log}, {"superblock.json", "{}"}}));
+  BucketBacking backing(shared_bucket(bucket), *load_replica(bucket).value(),
+                        {.cache_bytes = 1 << 20, .block_bytes = 16});
+  const auto folder = backing.open_root("/bucket").value();
+  const auto file = container(folder);
+  const auto read = [](BackingFile& from, std::uint64_t offset) -> Result<std::string> {
+    ByteBuffer bytes(16);
+    DEDUPFS_TRY(from.read(offset, bytes));
+    return std::string(text_of(bytes));
+  };
+  ASSERT_EQ(read(*file, 0).value(), content_.substr(0, 16));
+
+  writer.seconds += 10;
+  ASSERT_TRUE(writer.ship({{"containers/0000000002.container", std::string(500, 'X')},
+                           {"index/000001.log", log + "more"},
+                           {"superblock.json", "{}"}}));
+  ASSERT_GT(writer.shipper().collect(std::chrono::seconds(0)).value().objects, 0u);
+
+  EXPECT_EQ(read(*file, 0).value(), content_.substr(0, 16)) << "it is still in memory";
+  for (std::uint64_t offset = 16; offset + 16 <= content_.size(); offset += 16) {
+    const auto gone = read(*file, offset);
+    if (gone) {
+      EXPECT_EQ(*gone, content_.substr(offset, 16));
+      continue;
+    }
+    EXPECT_EQ(gone.error().code(), ErrorCode::kCorruption);
+    EXPECT_THAT(gone.error().message(), HasSubstr("c/00000001/0000000001.container"));
+  }
+  EXPECT_FALSE(read(*file, content_.size() - 20)) << "it was dropped, and never read";
+  const auto index = folder->open_folder("index").value()->open("000001.log", Backing::Mode::kRead).value();
+  EXPECT_EQ(read(*index, 40).value(), log.substr(40, 16)) << "the newer head has it, too";
+  EXPECT_EQ(index->size().value(), log.size());
+}
+
 TEST_F(BucketBackingTest, ADamagedPieceThatIsReadWholeIsFound) {
   const auto file = container(root(64));
   for (const std::string& name : bucket_.objects().names())

@@ -125,6 +125,58 @@ TEST_F(CloneTest, WithoutItsEndItIsNoVolumeAgainUntilItIsWhole) {
   EXPECT_EQ(files_there(), files_);
 }
 
+// A copy that somebody mounted for writing, and one of another head, are none that may be given up.
+TEST_F(CloneTest, WhetherItIsAsItWasClonedIsFound) {
+  ship(files_);
+  ASSERT_TRUE(clone());
+  const auto is_same = [this] {
+    return is_as_cloned(*folder_at(clone_), *load_replica(bucket_).value(), [] { return Result<void>(); }).value();
+  };
+  overwrite(clone_ / "lock", "");
+  EXPECT_TRUE(is_same()) << "what the volume does not consist of does not count";
+
+  overwrite(clone_ / "superblock.json", "{evicted}");
+  EXPECT_TRUE(is_same()) << "a clone of the index alone says so there";
+  for (const auto& [path, content] : files_) {
+    if (path == "superblock.json") continue;
+    overwrite(clone_ / path, content + "x");
+    EXPECT_FALSE(is_same()) << path;
+    fs::remove(clone_ / path);
+    EXPECT_FALSE(is_same()) << path;
+    overwrite(clone_ / path, content);
+    EXPECT_TRUE(is_same()) << path;
+  }
+  overwrite(clone_ / "index/CURRENT", "MANIFEST-2\n");
+  EXPECT_FALSE(is_same());
+  fs::remove_all(clone_ / "index");
+  EXPECT_FALSE(is_same());
+}
+
+TEST_F(CloneTest, AWholeCloneIsBroughtToANewerHeadByWhatDiffers) {
+  ship(files_);
+  ASSERT_TRUE(clone());
+  overwrite(clone_ / "remote.json", "{}");
+  const Replica before = *load_replica(bucket_).value();
+  Files newer = files_;
+  newer.erase("containers/00000002.container");
+  newer["containers/00000003.container"] = std::string(20, 'e');
+  newer["index/CURRENT"] = "MANIFEST-2\n";
+  ship(newer);
+
+  ASSERT_TRUE(begin_anew(*folder_at(clone_), kImageUuid));
+  EXPECT_FALSE(fs::exists(clone_ / "superblock.json")) << "in between, it is no volume";
+  std::size_t pieces = 0;
+  bucket_.set_hook([&pieces](const MemoryBucket::Call& call, MemoryBucket::When when) {
+    pieces += call.operation == MemoryBucket::Operation::kRead && when == MemoryBucket::When::kBefore &&
+              parse_piece_object(call.object);
+  });
+  ASSERT_TRUE(clone({.there = &before}));
+
+  EXPECT_EQ(pieces, 3u) << "a container, CURRENT, and the superblock";
+  newer["remote.json"] = "{}";
+  EXPECT_EQ(files_there(), newer);
+}
+
 TEST_F(CloneTest, AnotherVolumeGoesElsewhere) {
   ship(files_);
   overwrite(clone_ / std::string(kUnfinishedClone), "another uuid");

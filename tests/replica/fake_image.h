@@ -72,6 +72,13 @@ struct Writer {
     restart();
     return {};
   }
+  // Without being at the newest head.
+  Result<Replica> claim() {
+    DEDUPFS_ASSIGN(auto claimed, Shipper::claim(bucket, "test", settings()));
+    saved = claimed.position;
+    restart();
+    return std::move(claimed.replica);
+  }
   Result<Shipper::Shipped> ship(const Files& files) {
     FakeImage image(files);
     return shipper().ship(image);
@@ -92,18 +99,23 @@ struct Writer {
   std::optional<Shipper> shipper_;
 };
 
-// What the bucket alone gives. Nothing: it has no head.
-inline Result<std::optional<Files>> files_in(Bucket& bucket) {
-  DEDUPFS_ASSIGN(const auto replica, load_replica(bucket));
-  if (!replica) return std::optional<Files>();
+// What a head has.
+inline Result<Files> files_of(Bucket& bucket, const Replica& replica) {
   Files files;
-  for (const auto& [path, file] : replica->files) {
+  for (const auto& [path, file] : replica.files) {
     std::string& content = files[path];
     for (const RemotePiece& piece : file.pieces) {
       DEDUPFS_ASSIGN(const ByteBuffer bytes, read_piece(bucket, piece_object(path, content.size(), piece), piece));
       content += text_of(bytes);
     }
   }
+  return files;
+}
+// What the bucket alone gives. Nothing: it has no head.
+inline Result<std::optional<Files>> files_in(Bucket& bucket) {
+  DEDUPFS_ASSIGN(const auto replica, load_replica(bucket));
+  if (!replica) return std::optional<Files>();
+  DEDUPFS_ASSIGN(auto files, files_of(bucket, *replica));
   return std::optional(std::move(files));
 }
 

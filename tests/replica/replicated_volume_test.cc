@@ -50,6 +50,21 @@ class ReplicatedVolumeTest : public testing::TestWithParam<bool> {
     if (!shipper_) shipper_.emplace(bucket_, writer_.saved, settings);
     return shipper_->ship(*captured);
   }
+  // The volume as the newest head has it, opened with nothing on this machine.
+  Result<std::unique_ptr<Volume>> open_in_bucket() {
+    const auto disk =
+        std::make_shared<BucketBacking>(shared_bucket(bucket_), *load_replica(bucket_).value(),
+                                        BucketBacking::Settings{.cache_bytes = 256 << 10, .block_bytes = 16 << 10});
+    const auto opener =
+        GetParam() ? std::make_shared<SealedBacking>(
+                         disk,
+                         [](const Path&, const KeyHeader& header) -> Result<std::shared_ptr<const VolumeKey>> {
+                           DEDUPFS_ASSIGN(UnlockedKey unlocked, unlock(header, bytes_of(std::string("passphrase 1"))));
+                           return std::move(unlocked.key);
+                         })
+                   : std::shared_ptr<Backing>(disk);
+    return Volume::open("/bucket", {.read_only = true, .index_memory_bytes = 16 << 20}, opener);
+  }
   // As of what is in the bucket now.
   void expect_bucket_gives(Bucket& bucket, const ReclaimedVolume::References& kept) {
     const Path path = directory_.path() / "clone";
@@ -140,23 +155,54 @@ TEST_P(ReplicatedVolumeTest, AVolumeInABucketIsReadThere) {
   use(1);
   const auto kept = volume_->kept();
   ASSERT_TRUE(ship());
-  auto disk =
-      std::make_shared<BucketBacking>(shared_bucket(bucket_), *load_replica(bucket_).value(),
-                                      BucketBacking::Settings{.cache_bytes = 256 << 10, .block_bytes = 16 << 10});
-  const auto opener =
-      GetParam() ? std::make_shared<SealedBacking>(
-                       disk,
-                       [](const Path&, const KeyHeader& header) -> Result<std::shared_ptr<const VolumeKey>> {
-                         DEDUPFS_ASSIGN(UnlockedKey unlocked, unlock(header, bytes_of(std::string("passphrase 1"))));
-                         return std::move(unlocked.key);
-                       })
-                 : std::shared_ptr<Backing>(disk);
-
-  const auto opened = Volume::open("/bucket", {.read_only = true, .index_memory_bytes = 16 << 20}, opener);
+  const auto opened = open_in_bucket();
 
   ASSERT_TRUE(opened) << opened.error().message();
   for (const auto& [id, chunk] : kept) {
     const auto bytes = (*opened)->chunks().get(id);
+    ASSERT_TRUE(bytes) << bytes.error().message();
+    EXPECT_EQ(text_of(bytes->bytes), text_of(chunk));
+  }
+}
+
+// A reader of an older head for which the grace is over: what it needs may be gone.
+TEST_P(ReplicatedVolumeTest, AReaderThatOutlivesACollectionGetsWhatItHadOrAnError) {
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    volume_->keep(chunks(seed * 1000, seed * 1000 + 100));
+    volume_->begin_container();
+  }
+  ASSERT_TRUE(volume_->commit());
+  ASSERT_TRUE(volume_->volume().database().empty_log());
+  const auto kept = volume_->kept();
+  ASSERT_TRUE(ship());
+  const auto reader = open_in_bucket();
+  ASSERT_TRUE(reader) << reader.error().message();
+  ASSERT_TRUE((*reader)->chunks().get(kept.begin()->first));
+
+  for (const auto& [id, chunk] : kept)
+    if (number_of(id) % 4 != 0) volume_->drop(id);
+  ASSERT_TRUE(volume_->commit());
+  ASSERT_TRUE(volume_->reclaim());
+  ASSERT_TRUE(volume_->volume().database().empty_log());
+  ASSERT_TRUE(ship());
+  writer_.seconds += 1000;
+  const auto collected = shipper_->collect(std::chrono::seconds(0));
+  ASSERT_TRUE(collected);
+  ASSERT_GT(collected->objects, 0u);
+
+  std::size_t errors = 0;
+  for (const auto& [id, chunk] : kept) {
+    const auto bytes = (*reader)->chunks().get(id);
+    if (bytes)
+      EXPECT_EQ(text_of(bytes->bytes), text_of(chunk));
+    else
+      ++errors;
+  }
+  EXPECT_GT(errors, 0u) << "otherwise nothing was gone, and this shows nothing";
+  const auto newest = open_in_bucket();
+  ASSERT_TRUE(newest) << newest.error().message();
+  for (const auto& [id, chunk] : volume_->kept()) {
+    const auto bytes = (*newest)->chunks().get(id);
     ASSERT_TRUE(bytes) << bytes.error().message();
     EXPECT_EQ(text_of(bytes->bytes), text_of(chunk));
   }

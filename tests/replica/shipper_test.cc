@@ -418,6 +418,87 @@ TEST_F(ShipperTest, DeletesWhatACrashedUploadLeft) {
   expect_bucket_has(files_);
 }
 
+// A store with object lock, which keeps what is young.
+TEST_F(ShipperTest, WhatTheStoreRefusesToDeleteIsCountedAndGoesLater) {
+  for (const std::size_t parallel : {1u, 4u}) {
+    MemoryBucket bucket;
+    Writer writer(bucket);
+    writer.parallel = parallel;
+    ASSERT_TRUE(writer.attach());
+    ASSERT_TRUE(writer.ship({{kTable, text(100)}, {kContainer, text(60)}, {"superblock.json", "{}"}}));
+    ASSERT_TRUE(writer.ship({{kTable, text(100, 'A')}, {"superblock.json", "{}"}}));
+    writer.seconds += 10;
+    const Files newest = {{"superblock.json", "{}"}};
+    ASSERT_TRUE(writer.ship(newest));
+    bool is_locked = true;
+    bucket.set_fault([&](const MemoryBucket::Call& call) {
+      const bool is_kept = is_locked && call.operation == Operation::kRemove && call.object.starts_with("i/");
+      return is_kept ? Fault::kRefused : Fault::kNone;
+    });
+
+    const auto refused = writer.shipper().collect(seconds(0));
+
+    ASSERT_TRUE(refused) << refused.error().message();
+    EXPECT_EQ(refused->objects, 1u) << "the container is not locked";
+    EXPECT_EQ(refused->refused_objects, 4u);
+    EXPECT_EQ(refused->refused_bytes, 200u);
+    EXPECT_THAT(refused->refusal, HasSubstr("refused by object lock"));
+    EXPECT_EQ(files_in(bucket).value(), newest);
+    const auto shipped = writer.ship({{kTable, text(20)}, {"superblock.json", "{}"}});
+    EXPECT_TRUE(shipped) << "what is there is in nobody's way: " << shipped.error().message();
+
+    is_locked = false;
+    const auto collected = writer.shipper().collect(seconds(0));
+    ASSERT_TRUE(collected);
+    EXPECT_EQ(collected->objects, 4u);
+    EXPECT_EQ(collected->refused_objects, 0u);
+  }
+}
+
+// With a retention of a month, a collection would ask for each object of a month otherwise.
+TEST_F(ShipperTest, AStoreThatRefusesEverythingIsNotAskedForEach) {
+  Files files;
+  for (int i = 0; i < 1500; ++i) files["containers/" + std::to_string(1'000'000'000 + i) + ".container"] = "x";
+  ship(files);
+  writer_.seconds += 10;
+  ship(files_);
+  int asked = 0;
+  bucket_.set_fault([&](const MemoryBucket::Call& call) {
+    if (call.operation != Operation::kRemove) return Fault::kNone;
+    ++asked;
+    return Fault::kRefused;
+  });
+
+  const auto refused = writer_.shipper().collect(seconds(0));
+
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(asked, 1000);
+  EXPECT_GE(refused->refused_objects, 1500u);
+}
+
+// A store that keeps each object for some time lets go of the oldest.
+TEST_F(ShipperTest, TheOldestIsDeletedFirst) {
+  auto now = std::chrono::system_clock::now();
+  bucket_.objects().set_clock([&now] { return now; });
+  Files files = {{"containers/0000000009.container", "first"}, {"index/000001.log", "first"}};
+  ship(files);
+  now += seconds(5);
+  files["containers/0000000001.container"] = "second";
+  ship(files);
+  writer_.seconds += 10;
+  ship(files_);
+  std::vector<std::string> removed;
+  bucket_.set_hook([&](const MemoryBucket::Call& call, MemoryBucket::When when) {
+    if (call.operation == Operation::kRemove && when == MemoryBucket::When::kBefore) removed.push_back(call.object);
+  });
+
+  ASSERT_TRUE(writer_.shipper().collect(seconds(0)));
+
+  ASSERT_THAT(removed, testing::Contains(HasSubstr("0000000001.container")));
+  EXPECT_THAT(removed.at(0), HasSubstr("0000000009.container"));
+  EXPECT_THAT(removed.at(1), HasSubstr("000001.log"));
+}
+
 TEST_F(ShipperTest, DeletesHeadsThatNobodyNeeds) {
   Files files = files_;
   for (int i = 0; i < 40; ++i) {

@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -67,7 +69,9 @@ class TwoWriters : public testing::Test {
 
   // Does `first` and `second` from the same beginning in all orders in which the turn changes four times at most: the first does some
   // operations, then the second some, the first some, the second the rest, and the first the rest.
-  void in_all_orders(const std::function<void(Writer&)>& first, const std::function<void(Writer&)>& second) {
+  void in_all_orders(
+      const std::function<void(Writer&)>& first, const std::function<void(Writer&)>& second,
+      const std::function<void()>& begin = [] {}, const std::function<void()>& end = [] {}) {
     constexpr int kMostOfFirst = 9;
     constexpr int kMostOfSecond = 14;
     constexpr int kMostAgain = 5;
@@ -81,7 +85,9 @@ class TwoWriters : public testing::Test {
           order.insert(order.end(), static_cast<std::size_t>(j), 1);
           order.insert(order.end(), static_cast<std::size_t>(k), 0);
           order.insert(order.end(), 100, 1);
+          begin();
           run(order, first, second);
+          end();
           if (!HasFailure()) continue;
           ADD_FAILURE() << "in the order " << i << ", " << j << ", " << k;
           return;
@@ -160,6 +166,40 @@ TEST_F(TwoWriters, OneTakesOverWhileTheOtherShips) {
         if (!writer.take_over()) return;
         (void)writer.ship(state("b", 2));
         collect_all(writer);
+      });
+}
+
+// The other one puts head after head, and no clone is at the newest one.
+TEST_F(TwoWriters, OneClaimsTheBucketWhateverTheOtherShips) {
+  std::atomic<int> acknowledged = 0;  // the number of the last state for which ship() returned
+  std::optional<Files> claimed;
+  in_all_orders(
+      [&](Writer& writer) {
+        for (int number = 2; number < 5; ++number) {
+          if (!writer.ship(state("a", number))) return;
+          acknowledged = number;
+          if (number == 3) collect_all(writer);
+        }
+      },
+      [&](Writer& writer) {
+        const auto claim = writer.claim();
+        ASSERT_TRUE(claim) << claim.error().message();
+        const auto there = files_of(writer.bucket, *claim);
+        ASSERT_TRUE(there) << "what it needs is gone: " << there.error().message();
+        claimed = *there;
+        (void)writer.ship(state("b", 2));
+        collect_all(writer);
+      },
+      [&] {
+        acknowledged = 1;
+        claimed.reset();
+      },
+      [&] {
+        ASSERT_TRUE(claimed);
+        int number = 1;
+        while (number < 5 && *claimed != state("a", number)) ++number;
+        ASSERT_LT(number, 5) << "it is no state of the other one";
+        EXPECT_GE(number, acknowledged) << "what the other one shipped is lost";
       });
 }
 

@@ -154,6 +154,7 @@ class ReclaimedVolume {
   ReclaimSettings settings;
   unsigned gather_percent = 100;
   std::chrono::seconds least_age{0};
+  double far_garbage = worth_fetching(3);
 
   // Sets progress() to call `visit` when round `round` of erasing comes to the `position`-th run of the index.
   void at_erased_extent(std::uint64_t round, std::uint64_t position, std::function<Result<void>()> visit) {
@@ -173,6 +174,7 @@ class ReclaimedVolume {
               return {};
             },
             .gather_percent = gather_percent,
+            .far_garbage = far_garbage,
             .least_age = least_age,
             .available_bytes = [this] { return Result<std::uint64_t>(available_bytes); }};
   }

@@ -82,6 +82,8 @@ auto MemoryBucket::perform(Operation operation, const std::string& object, const
   if (fault == Fault::kNone || fault == Fault::kDoneTwice || fault == Fault::kAnswerLost) answer.emplace(deed());
   if (hook_) hook_(call, When::kAfter);
   if (answer && fault != Fault::kAnswerLost) return std::move(*answer);
+  if (fault == Fault::kRefused)
+    return Error{ErrorCode::kAccessDenied, fmt::format("{}/{}: refused by object lock", name_, object)};
   return Error{ErrorCode::kIo, fmt::format("{}/{}: the store does not do it: told to fail at operation {}, {}", name_,
                                            object, call.number, name_of(operation))};
 }

@@ -59,6 +59,7 @@ class MemoryBucket final : public Bucket {
     kFails,       // nothing is done
     kAnswerLost,  // it is done, and the caller gets kIo
     kDoneTwice,   // as if the client had tried again, because an answer was lost: put_new() finds its own object
+    kRefused,     // nothing is done, for ever: the store keeps what it has until a date, or the keys may not do it
     kDoneLater,   // the caller gets kIo, and land() does it. Only kPut and kRemove; others fail
   };
   enum class When { kBefore, kAfter };

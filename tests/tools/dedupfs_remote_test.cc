@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "dedupfs_stat.h"
 #include "encrypted_volume.h"
@@ -15,6 +17,7 @@
 #include "replica/head.h"
 #include "replica/replica.h"
 #include "store/volume/capture.h"
+#include "store/volume/volume.h"
 #include "support/memory_bucket.h"
 #include "support/temp_dir.h"
 
@@ -35,7 +38,15 @@ class RemoteToolTest : public testing::Test {
   Outcome run(const std::vector<std::string>& arguments) const {
     return outcome_of(run_remote, arguments, Process(),
                       [this](const RemoteAddress& where, const GoOn&) -> Result<std::unique_ptr<Bucket>> {
-                        return std::make_unique<MemoryBucket>(objects_, where.address);
+                        auto bucket = std::make_unique<MemoryBucket>(objects_, where.address);
+                        bucket->set_hook([this](const MemoryBucket::Call& call, MemoryBucket::When when) {
+                          const bool is_put = call.operation == MemoryBucket::Operation::kPut;
+                          if (!is_put || when != MemoryBucket::When::kBefore || !before_put_) return;
+                          const auto visit = std::exchange(before_put_, nullptr);  // not for what it does itself
+                          visit(call.object);
+                          before_put_ = visit;
+                        });
+                        return bucket;
                       });
   }
   nlohmann::json json(std::vector<std::string> arguments, int exit_code = 0) const {
@@ -44,12 +55,26 @@ class RemoteToolTest : public testing::Test {
     EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
     return nlohmann::json::parse(outcome.out);
   }
+  void begin_anew() {
+    fs::remove_all(volume_);
+    fs::remove_all(clone_);
+    for (const std::string& name : objects_->names()) objects_->erase(name);
+    ASSERT_EQ(outcome_of(run_mkfs, {volume_}).exit_code, 0);
+    attach();
+    ASSERT_EQ(run({"push", volume_}).exit_code, 0);
+  }
+  // Whoever opens a volume for writing changes its index.
+  void push_a_change() const {
+    ASSERT_TRUE(Volume::open(volume_, {}));
+    ASSERT_EQ(run({"push", volume_}).exit_code, 0);
+  }
   void attach() const { ASSERT_EQ(run({"attach", volume_, kAddress}).exit_code, 0); }
 
   const TempDir folder_;
   const std::string volume_ = folder_.path() / "volume";
   const std::string clone_ = folder_.path() / "clone";
   const std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
+  mutable std::function<void(const std::string& object)> before_put_;  // of run()
 };
 
 TEST_F(RemoteToolTest, AVolumeIsMadeAgainFromTheBucketAlone) {
@@ -99,6 +124,119 @@ TEST_F(RemoteToolTest, ACloneTakesOverAndTheFirstOneIsFenced) {
   EXPECT_THAT(fenced.err, HasSubstr("Nothing more is shipped"));
   EXPECT_EQ(json({"status", volume_}).at("role"), "fenced");
   EXPECT_THAT(run({"status", volume_}).out, HasSubstr("Another machine writes there"));
+}
+
+// The other machine puts head after head, so a clone is never at the newest one.
+TEST_F(RemoteToolTest, AnOlderCloneTakesOverAndHasWhatCameSince) {
+  for (const bool index_only : {false, true}) {
+    SCOPED_TRACE(index_only ? "index only" : "all of it");
+    begin_anew();
+    std::vector<std::string> clone = {"clone", kAddress, clone_};
+    if (index_only) clone.push_back("--index-only");
+    ASSERT_EQ(run(clone).exit_code, 0);
+    push_a_change();
+    int heads = 0;
+    before_put_ = [&](const std::string& object) {
+      if (object.starts_with(kHeadPrefix) && heads++ < 2) push_a_change();
+    };
+
+    const auto taken = json({"takeover", clone_});
+
+    before_put_ = nullptr;
+    EXPECT_EQ(taken.at("epoch"), 2);
+    EXPECT_EQ(taken.at("role"), "writer");
+    EXPECT_EQ(taken.at("head").at("sequence"), 5);
+    EXPECT_EQ(heads, 3);
+    EXPECT_EQ(run({"push", volume_}).exit_code, 2) << "the other machine is fenced";
+    EXPECT_THAT(run({"push", clone_}).out, HasSubstr("Nothing has changed")) << "it is just what the head says";
+    EXPECT_EQ(outcome_of(run_stat, {clone_}).exit_code, 0);
+  }
+}
+
+TEST_F(RemoteToolTest, ATakeoverThatWasInterruptedGoesOn) {
+  begin_anew();
+  ASSERT_EQ(run({"clone", kAddress, clone_}).exit_code, 0);
+  push_a_change();
+  for (int until = 0; until < 2000;
+       until += 1 + until / 10) {  // each that came far enough has put a head, so the next one has more to do
+    SCOPED_TRACE(until);
+    int left = until;
+    const Outcome outcome = outcome_of(run_remote, {"takeover", clone_}, Process(),
+                                       [&](const RemoteAddress& where, const GoOn&) -> Result<std::unique_ptr<Bucket>> {
+                                         auto bucket = std::make_unique<MemoryBucket>(objects_, where.address);
+                                         bucket->set_fault([&left](const MemoryBucket::Call&) {
+                                           return left-- > 0 ? MemoryBucket::Fault::kNone : MemoryBucket::Fault::kFails;
+                                         });
+                                         return bucket;
+                                       });
+    if (outcome.exit_code == 0) break;
+    ASSERT_NE(run({"push", clone_}).exit_code, 0) << "half a volume must not be shipped";
+  }
+
+  EXPECT_EQ(json({"status", clone_}).at("role"), "writer");
+  EXPECT_THAT(run({"push", clone_}).out, HasSubstr("Nothing has changed"));
+  EXPECT_EQ(outcome_of(run_stat, {clone_}).exit_code, 0);
+}
+
+TEST_F(RemoteToolTest, ACloneThatWasWrittenToIsNotGivenUp) {
+  begin_anew();
+  ASSERT_EQ(run({"clone", kAddress, clone_}).exit_code, 0);
+  push_a_change();
+  ASSERT_TRUE(Volume::open(clone_, {}));
+
+  const Outcome refused = run({"takeover", clone_});
+
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("was changed since it was made; clone it anew"));
+  EXPECT_TRUE(Volume::open(clone_, {}));
+  EXPECT_EQ(run({"push", volume_}).exit_code, 0) << "nobody was fenced";
+  const Outcome fenced = run({"takeover", volume_});
+  EXPECT_EQ(fenced.exit_code, 0) << "the newest head is its own: " << fenced.err;
+}
+
+TEST_F(RemoteToolTest, AWriterThatWasFencedKeepsWhatItHas) {
+  begin_anew();
+  ASSERT_EQ(run({"clone", kAddress, clone_}).exit_code, 0);
+  ASSERT_EQ(run({"takeover", clone_}).exit_code, 0);
+
+  const Outcome refused = run({"takeover", volume_});
+
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("it may have what the bucket has not; clone it anew"));
+  EXPECT_TRUE(Volume::open(volume_, {}));
+}
+
+// A store with object lock.
+TEST_F(RemoteToolTest, WhatTheStoreKeepsIsSaid) {
+  begin_anew();
+  push_a_change();
+  const auto push_locked = [this](std::vector<std::string> arguments) {
+    return outcome_of(run_remote, arguments, Process(),
+                      [this](const RemoteAddress& where, const GoOn&) -> Result<std::unique_ptr<Bucket>> {
+                        auto bucket = std::make_unique<MemoryBucket>(objects_, where.address);
+                        bucket->set_fault([](const MemoryBucket::Call& call) {
+                          return call.operation == MemoryBucket::Operation::kRemove ? MemoryBucket::Fault::kRefused
+                                                                                    : MemoryBucket::Fault::kNone;
+                        });
+                        return bucket;
+                      });
+  };
+
+  const Outcome kept = push_locked({"push", "--grace", "0", volume_});
+  EXPECT_EQ(kept.exit_code, 0) << kept.err;
+  EXPECT_THAT(kept.out, HasSubstr("The store keeps "));
+  EXPECT_THAT(kept.out, HasSubstr("refused by object lock"));
+  const auto shown = nlohmann::json::parse(push_locked({"push", "--json", "--grace", "0", volume_}).out).at("deleted");
+  EXPECT_EQ(shown.at("objects"), 0);
+  EXPECT_GT(shown.at("refused_objects"), 0);
+
+  EXPECT_GT(json({"push", "--grace=0", volume_}).at("deleted").at("objects"), 0) << "the retention is over";
+  MemoryBucket locked;
+  locked.set_fault([](const MemoryBucket::Call& call) {
+    return call.operation == MemoryBucket::Operation::kRemove ? MemoryBucket::Fault::kRefused
+                                                              : MemoryBucket::Fault::kNone;
+  });
+  EXPECT_TRUE(probe(locked)) << "a volume can be attached there";
 }
 
 TEST_F(RemoteToolTest, VerifyFindsWhatIsMissingAndWhatIsDamaged) {

@@ -65,10 +65,11 @@ class ServedVolume {
  public:
   ServedVolume() {
     fill(filesystem_);
-    streams_ = value_of(StreamJobs::make(transfer_jobs(mount_)));
-    server_ =
-        value_of(ControlServer::start(*filesystem_->volume().folder(),
-                                      control_handlers(mount_, request_, /*shipper=*/nullptr), streams_->handlers()));
+    const auto transfers = std::make_shared<RunningTransfers>();
+    streams_ = value_of(StreamJobs::make(transfer_jobs(mount_, transfers)));
+    server_ = value_of(ControlServer::start(*filesystem_->volume().folder(),
+                                            control_handlers(mount_, request_, /*shipper=*/nullptr, transfers),
+                                            streams_->handlers()));
   }
   ~ServedVolume() {
     server_.reset();

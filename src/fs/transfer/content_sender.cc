@@ -41,6 +41,7 @@ Result<void> ContentSender::send(const File& file, std::uint64_t begin) {
   DEDUPFS_ASSIGN(const std::uint64_t end, end_of_recipe(sent_, file.inode));
   DEDUPFS_ASSIGN(const std::uint64_t old_end, end_of_recipe(*base_, file.inode));
   const std::uint64_t hole_end = std::min(file.size, old_end);
+  if (hole_end <= begin) return {};  // the receiver has done that
   return end < hole_end ? emit_(Hole{.inode = file.inode, .offset = end, .length = hole_end - end}) : Result<void>();
 }
 

@@ -162,7 +162,8 @@ Result<MetricsFormat> metrics_format_of(const nlohmann::json& asked) {
 
 }  // namespace
 
-ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& request, BackgroundShipper* shipper) {
+ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& request, BackgroundShipper* shipper,
+                                         const std::shared_ptr<RunningTransfers>& transfers) {
   Filesystem& filesystem = mount.filesystem();
   const auto pages = std::make_shared<DiffPages>();
   ControlServer::Handlers handlers = {
@@ -278,6 +279,7 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
          if (mount.is_dirsync()) DEDUPFS_TRY(mount.sync());
          return clone_json(totals);
        }},
+      {"transfer", [transfers](const Json& asked) { return transfers->answer(asked); }},
       {"received", [&mount](const Json& asked) { return received_token(mount, asked); }},
       {"remount",
        [&mount](const Json& asked) -> Result<Json> {

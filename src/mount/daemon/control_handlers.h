@@ -4,7 +4,10 @@
 // Ownership: refers to them for as long as the handlers are used.
 #pragma once
 
+#include <memory>
+
 #include "mount/control/control_socket.h"
+#include "mount/daemon/transfer_jobs.h"
 #include "mount/fuse/fuse_mount.h"
 #include "mount/options/mount_request.h"
 #include "replica/background/background_shipper.h"
@@ -12,6 +15,8 @@
 namespace dedupfs {
 
 // `shipper` is null for a volume that is not shipped.
-ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& request, BackgroundShipper* shipper);
+ControlServer::Handlers control_handlers(
+    FuseMount& mount, const MountRequest& request, BackgroundShipper* shipper,
+    const std::shared_ptr<RunningTransfers>& transfers = std::make_shared<RunningTransfers>());
 
 }  // namespace dedupfs

@@ -256,9 +256,11 @@ struct Control {
 Control start_control(FuseMount& mount, const MountRequest& request, BackgroundShipper* shipper) {
   if (request.in_bucket || (request.options.read_only && ControlClient::connect(request.volume))) return {};
   const auto start = [&]() -> Result<Control> {
-    DEDUPFS_ASSIGN(auto streams, StreamJobs::make(transfer_jobs(mount)));
-    DEDUPFS_ASSIGN(auto server, ControlServer::start(*mount.filesystem().volume().folder(),
-                                                     control_handlers(mount, request, shipper), streams->handlers()));
+    const auto transfers = std::make_shared<RunningTransfers>();
+    DEDUPFS_ASSIGN(auto streams, StreamJobs::make(transfer_jobs(mount, transfers)));
+    DEDUPFS_ASSIGN(auto server,
+                   ControlServer::start(*mount.filesystem().volume().folder(),
+                                        control_handlers(mount, request, shipper, transfers), streams->handlers()));
     return Control{std::move(streams), std::move(server)};
   };
   auto control = start();

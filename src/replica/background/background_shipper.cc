@@ -240,8 +240,16 @@ void BackgroundShipper::collect() {
   const auto now = std::chrono::steady_clock::now();
   if (!this_grace_ && now < next_collection_) return;
   next_collection_ = now + settings_.between_collections;
-  if (const auto collected = shipper_->collect(this_grace_.value_or(settings_.grace)); !collected)
+  const auto collected = shipper_->collect(this_grace_.value_or(settings_.grace));
+  if (!collected) {
     spdlog::warn("nothing is deleted from the bucket: {}", collected.error().message());
+    return;
+  }
+  const bool is_refused = collected->refused_objects != 0;
+  if (is_refused && !std::exchange(are_deletions_refused_, true))
+    spdlog::info("the store keeps {} objects with {} that no head needs, and this is tried again: {}",
+                 collected->refused_objects, human_size(collected->refused_bytes), collected->refusal);
+  if (!is_refused) are_deletions_refused_ = false;
 }
 
 // What was shipped is shipped, whatever becomes of the cache.

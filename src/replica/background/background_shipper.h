@@ -139,6 +139,7 @@ class BackgroundShipper {
   std::unique_ptr<Shipper> shipper_ DEDUPFS_GUARDED_BY(shipping_);
   const std::unique_ptr<ContainerEvictor> evictor_ DEDUPFS_GUARDED_BY(shipping_);  // null: all stay
   std::chrono::steady_clock::time_point next_collection_ DEDUPFS_GUARDED_BY(shipping_);
+  bool are_deletions_refused_ DEDUPFS_GUARDED_BY(shipping_) = false;  // so that this is logged once
 
   mutable Mutex mutex_;
   bool is_asked_ DEDUPFS_GUARDED_BY(mutex_) = false;

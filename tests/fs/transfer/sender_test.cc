@@ -276,6 +276,29 @@ TEST_F(SenderTest, WhatBreaksGoesOnAnywhere) {
   }
 }
 
+// What the receiver has done is not done again, as it would get the time of now.
+TEST_F(SenderTest, AFileThatIsDoneStaysAsItIsWhenAStreamGoesOn) {
+  const InodeNumber cut = sender_.make_file(kRootInode, "cut", std::string(50'000, 'c'));
+  const InodeNumber next = sender_.make_file(kRootInode, "next", "next");
+  make_snapshot(sender_, "1");
+  ASSERT_TRUE(ok(sender_->set_attributes(cut, {.size = 10}, {})));
+  ASSERT_TRUE(ok(sender_->set_attributes(cut, {.size = 50'000}, {})));  // zeros where the base has content
+  std::mt19937 random(1);
+  std::string noise(200'000, '\0');
+  for (char& byte : noise) byte = static_cast<char>(random());
+  sender_.write(next, 0, noise);
+  make_snapshot(sender_, "2");
+  ASSERT_TRUE(ok(receive_from(receiver_, stream_of(sender_, {.snapshot = "1"}))));
+  const std::string stream = stream_of(sender_, {.snapshot = "2", .since = "1", .frame_bytes = 100});
+  EXPECT_FALSE(receive_from(receiver_, std::string_view(stream).substr(0, stream.size() / 2)));
+  const auto state = value_of(find_received(*receiver_, ""));
+  ASSERT_TRUE(state);
+
+  ASSERT_TRUE(ok(receive_from(receiver_, stream_of(sender_, {.snapshot = {}, .since = {}, .resume = state->token()}))));
+
+  EXPECT_EQ(snapshot_of(receiver_, "2"), snapshot_of(sender_, "2"));
+}
+
 TEST_F(SenderTest, ABrokenOneMayAlsoBeginAnew) {
   Changer changer(sender_, 7);
   changer.change(60);

@@ -221,6 +221,23 @@ TEST_F(ControlHandlers, AReclaimAndAScrubTellHowFarTheyAre) {
   EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, ask("scrub", {{"action", "explode"}})));
 }
 
+TEST_F(ControlHandlers, AStreamSaysHowFarItIsUntilItEnds) {
+  const auto transfers = std::make_shared<RunningTransfers>();
+  handlers = control_handlers(*mount, request, /*shipper=*/nullptr, transfers);
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, ask("transfer", {{"transfer", "mine"}})));
+  transfers->note("mine", {.stream_bytes = 3, .done_bytes = 5, .content_bytes = 7});
+  transfers->note("", {.stream_bytes = 1});
+
+  const Json answer = value_of(ask("transfer", {{"transfer", "mine"}}));
+
+  EXPECT_EQ(answer.at("stream_bytes"), 3);
+  EXPECT_EQ(answer.at("done_bytes"), 5);
+  EXPECT_EQ(answer.at("content_bytes"), 7);
+  EXPECT_FALSE(ask("transfer", {{"transfer", ""}})) << "who gave no name asks for nothing";
+  transfers->end("mine");
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, ask("transfer", {{"transfer", "mine"}})));
+}
+
 TEST_F(ControlHandlers, AReadOnlyVolumeReclaimsNothingButIsCounted) {
   fs.make_file(kRootInode, "f", "content");
   mount.reset();

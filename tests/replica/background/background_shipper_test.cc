@@ -7,10 +7,12 @@
 #include <condition_variable>
 #include <future>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "../fake_image.h"
+#include "replica/replica_check.h"
 #include "store/reclaimed_volume.h"
 #include "support/memory_bucket.h"
 
@@ -30,7 +32,11 @@ class BackgroundShipperTest : public testing::Test {
   // By default it never ships by itself.
   std::unique_ptr<BackgroundShipper> start(std::chrono::milliseconds lag = std::chrono::hours(1)) {
     auto started =
-        BackgroundShipper::start(volume_.volume(), [this] { return volume_.commit(); },
+        BackgroundShipper::start(volume_.volume(),
+                                 [this] {
+                                   const std::lock_guard lock(volume_mutex_);
+                                   return volume_.commit();
+                                 },
                                  {.lag = lag,
                                   .open = [this](const RemoteAddress&, const GoOn&) -> Result<std::unique_ptr<Bucket>> {
                                     return std::make_unique<SameBucket>(bucket_);
@@ -53,6 +59,7 @@ class BackgroundShipperTest : public testing::Test {
   }
 
   ReclaimedVolume volume_;
+  std::mutex volume_mutex_;
   MemoryBucket bucket_;
   std::vector<std::string> fences_;
 };
@@ -255,6 +262,41 @@ TEST_F(BackgroundShipperTest, WhoAsksForAGraceHasDroppedObjectsDeletedAtOnce) {
   const auto now = bucket_.objects().names();
   EXPECT_TRUE(std::ranges::any_of(with_dropped,
                                   [&](const std::string& name) { return std::ranges::find(now, name) == now.end(); }));
+}
+
+// `dedupfs-remote push --grace 0` again and again, while others ship. Whatever comes in between, the newest head has all that it names.
+TEST_F(BackgroundShipperTest, DeletingAtOnceBesideAShipTakesNothingThatAHeadNames) {
+  std::atomic<bool> is_whole = true;
+  std::atomic<int> removed = 0;
+  bucket_.set_hook([&](const MemoryBucket::Call& call, MemoryBucket::When when) {
+    if (when != MemoryBucket::When::kAfter || call.operation != MemoryBucket::Operation::kRemove) return;
+    ++removed;
+    MemoryBucket now(std::make_shared<MemoryObjects>(bucket_.objects().image()));
+    const auto replica = load_replica(now);
+    const auto check = replica && *replica ? check_replica(now, **replica, {}) : Result<ReplicaCheck>(ReplicaCheck());
+    if (!replica || !check || check->bad != 0) is_whole = false;
+  });
+  const auto shipper = start(std::chrono::milliseconds(1));
+  std::atomic<bool> is_over = false;
+  std::thread asks([&] {
+    while (!is_over) {
+      const std::uint64_t awaited = shipper->ship_soon(std::chrono::hours(0));
+      while (!is_over && shipper->status().tries < awaited) std::this_thread::yield();
+    }
+  });
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    {
+      const std::lock_guard lock(volume_mutex_);
+      volume_.keep(chunks(i * 10, i * 10 + 10));
+    }
+    EXPECT_TRUE(shipper->await_shipped());
+  }
+  is_over = true;
+  asks.join();
+
+  EXPECT_GT(removed, 20);
+  EXPECT_TRUE(is_whole);
+  expect_bucket_gives(volume_.kept());
 }
 
 }  // namespace

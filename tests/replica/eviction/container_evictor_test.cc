@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "../fake_image.h"
+#include "replica/eviction/evicted_record.h"
 #include "replica/eviction/evicting_disk.h"
 #include "replica/eviction/make_evicted.h"
 #include "replica/remote_file.h"
@@ -204,6 +205,73 @@ TEST_P(ContainerEvictorTest, AReclaimEmptiesEvictedContainers) {
   expect_all();
   EXPECT_THAT(evicted_containers_of(*folder_on_disk(volume_->volume().folder()))->names(), IsEmpty());
   EXPECT_THAT(volume_->check(), IsEmpty());
+}
+
+// remote_payback=3: 57 % of garbage. 0: what is there stays there, unless nothing of it is needed.
+TEST_P(ContainerEvictorTest, WhatIsEvictedIsFetchedOnlyIfThatPaysBack) {
+  constexpr std::size_t kInEach = 200;
+  const auto drop_first = [this](const std::vector<ChunkId>& ids, std::size_t percent) {
+    for (std::size_t i = 0; i < ids.size() * percent / 100; ++i) volume_->drop(ids[i]);
+  };
+  std::vector<std::vector<ChunkId>> ids;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    ids.push_back(volume_->keep(chunks(i * kInEach, (i + 1) * kInEach)));
+    volume_->begin_container();
+  }
+  ASSERT_TRUE(volume_->commit());
+  evict_all();
+  drop_first(ids[0], 55);
+  drop_first(ids[1], 59);
+  drop_first(ids[2], 95);
+  drop_first(ids[3], 100);
+  ASSERT_TRUE(volume_->commit());
+  const auto is_evicted = [this](std::uint32_t number) {
+    return evicted_containers_of(*folder_on_disk(volume_->volume().folder()))->contains(container_name(number));
+  };
+
+  volume_->far_garbage = worth_fetching(0);
+  const auto never = volume_->reclaim();
+
+  ASSERT_TRUE(never) << never.error().message();
+  EXPECT_EQ(never->moved_bytes, 0u);
+  EXPECT_TRUE(is_evicted(1) && is_evicted(2) && is_evicted(3));
+  EXPECT_FALSE(is_evicted(4)) << "nothing of it is needed";
+
+  volume_->far_garbage = worth_fetching(3);
+  ASSERT_TRUE(volume_->reclaim());
+
+  EXPECT_TRUE(is_evicted(1));
+  EXPECT_FALSE(is_evicted(2));
+  EXPECT_FALSE(is_evicted(3));
+  expect_all();
+  EXPECT_THAT(volume_->check(), IsEmpty());
+}
+
+// remote_min_age: blocks that are read back change the file of an evicted container. The object is as old as before.
+TEST_P(ContainerEvictorTest, AnEvictedContainerIsAsOldAsItsRecord) {
+  for (std::uint64_t seed = 0; seed < 2; ++seed) fill(seed);
+  evict_all();
+  const auto make_older = [this](const std::string& name, std::chrono::hours age) {
+    std::filesystem::last_write_time(path() / kEvictedDirectory / name,
+                                     std::filesystem::file_time_type::clock::now() - age);
+  };
+  make_older(evicted_record_name(container_name(1)), std::chrono::days(31));
+  make_older(container_name(1), std::chrono::days(0));
+  make_older(evicted_record_name(container_name(2)), std::chrono::days(29));
+  make_older(container_name(2), std::chrono::days(31));
+  std::vector<ChunkId> dropped;
+  for (const auto& [id, chunk] : volume_->kept())
+    if (number_of(id) % 5 != 0) dropped.push_back(id);
+  for (const ChunkId id : dropped) volume_->drop(id);
+  ASSERT_TRUE(volume_->commit());
+  volume_->least_age = std::chrono::days(30);
+
+  ASSERT_TRUE(volume_->reclaim());
+
+  const auto evicted = evicted_containers_of(*folder_on_disk(volume_->volume().folder()));
+  EXPECT_FALSE(evicted->contains(container_name(1)));
+  EXPECT_TRUE(evicted->contains(container_name(2)));
+  expect_all();
 }
 
 TEST_P(ContainerEvictorTest, TheLastReadStayLongest) {
