@@ -1,7 +1,6 @@
 // How the database of a volume configures RocksDB. For database*.cc alone.
 #pragma once
 
-#include <rocksdb/cache.h>
 #include <rocksdb/compaction_filter.h>
 #include <rocksdb/env.h>
 #include <rocksdb/options.h>
@@ -13,6 +12,7 @@
 
 #include "index/backing_filesystem.h"
 #include "index/family.h"
+#include "index/rocksdb_cache.h"
 
 namespace dedupfs {
 

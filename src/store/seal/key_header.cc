@@ -220,8 +220,10 @@ bool is_encrypted(std::string_view json) {
   const auto object = decode_checked_json(json);
   if (!object) return false;
   const auto features = object->find("incompatible_features");
-  return features != object->end() && features->is_array() &&
-         std::ranges::find(*features, kEncryptionFeature) != features->end();
+  if (features == object->end() || !features->is_array()) return false;
+  return std::ranges::any_of(*features, [](const nlohmann::json& feature) {
+    return feature.is_string() && feature.get_ref<const std::string&>() == kEncryptionFeature;
+  });
 }
 
 }  // namespace
