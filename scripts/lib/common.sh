@@ -25,7 +25,7 @@ die() {
 }
 
 # Prints the comment block at the top of the running script, without its #! line.
-usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
+usage() { sed -En '2,/^($|[^#])/s/^# ?//p' "$0"; }
 
 # run_as_root COMMAND...: through sudo where needed.
 run_as_root() {
