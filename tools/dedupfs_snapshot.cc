@@ -34,6 +34,8 @@ struct SnapshotArguments {
   std::string action;
   std::string path;
   std::vector<std::string> names;
+  std::string from;  // of diff
+  std::string to{kPresentName};
   RetentionPolicy keep;
   std::optional<std::int64_t> until_unix_seconds;  // of a hold; nothing: until it is released
   bool is_dry_run = false;
@@ -187,9 +189,9 @@ Result<nlohmann::json> difference(const SnapshotArguments& asked, std::ostream& 
   const LogTo log(err, "dedupfs-snapshot", spdlog::level::warn);
   DEDUPFS_ASSIGN(SnapshotTarget target,
                  SnapshotTarget::open(asked.path, asked.foreign, keyed_backing(asked.key, asked.foreign)));
-  const bool is_to_present = asked.names.size() < 2 || asked.names[1] == kPresentName;
+  const bool is_to_present = asked.to == kPresentName;
   DEDUPFS_ASSIGN(nlohmann::json diff,
-                 target.diff(asked.names[0], is_to_present ? std::nullopt : std::optional(asked.names[1])));
+                 target.diff(asked.from, is_to_present ? std::nullopt : std::optional(asked.to)));
   DEDUPFS_TRY(target.close());
   return diff;
 }
@@ -267,9 +269,8 @@ void define_commands(Command& app, SnapshotArguments& asked) {
   release.add_option("NAME", asked.names, "the snapshot").required().expected(1);
   Command& diff = add_action(app, asked, "diff", "list what changed between two snapshots, or since one");
   diff.get_option("--json").description("print one JSON object");
-  diff.add_option("FROM [TO]", asked.names, "the older snapshot, and the newer one (default: now, the present)")
-      .required()
-      .expected(1, 2);
+  diff.add_option("FROM", asked.from, "the older snapshot").required();
+  diff.add_option("TO", asked.to, "the newer one").capture_default_str();
   app.callback([&asked] {
     if (asked.in_utc && !asked.names.empty()) throw UsageError("create: --utc excludes NAME");
     if (asked.action == "delete" && asked.names.empty() && !asked.keep.any())
