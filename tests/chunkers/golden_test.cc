@@ -82,7 +82,7 @@ class GoldenInput : public testing::TestWithParam<std::string> {};
 TEST_P(GoldenInput, IsGeneratedAsDescribed) {
   const ByteBuffer& bytes = input(GetParam());
 
-  EXPECT_EQ(Sha256::hex(bytes), golden()["inputs"][GetParam()]["sha256"]);
+  EXPECT_EQ(Sha256::hex(bytes), golden()["inputs"][GetParam()]["sha256"].get<std::string>());
 }
 
 INSTANTIATE_TEST_SUITE_P(Inputs, GoldenInput, testing::ValuesIn(keys_of(golden()["inputs"])),
@@ -104,7 +104,7 @@ class GoldenCuts : public testing::TestWithParam<std::tuple<std::string, std::st
     ByteBuffer encoded;
     for (const std::uint64_t end : ends)
       for (int shift = 0; shift < 64; shift += 8) encoded.push_back(static_cast<std::uint8_t>(end >> shift));
-    EXPECT_EQ(Sha256::hex(encoded), expected_["sha256"]);
+    EXPECT_EQ(Sha256::hex(encoded), expected_["sha256"].get<std::string>());
   }
 
   const ByteBuffer& data_;
