@@ -190,8 +190,7 @@ Result<nlohmann::json> difference(const SnapshotArguments& asked, std::ostream& 
   DEDUPFS_ASSIGN(SnapshotTarget target,
                  SnapshotTarget::open(asked.path, asked.foreign, keyed_backing(asked.key, asked.foreign)));
   const bool is_to_present = asked.to == kPresentName;
-  DEDUPFS_ASSIGN(nlohmann::json diff,
-                 target.diff(asked.from, is_to_present ? std::nullopt : std::optional(asked.to)));
+  DEDUPFS_ASSIGN(nlohmann::json diff, target.diff(asked.from, is_to_present ? std::nullopt : std::optional(asked.to)));
   DEDUPFS_TRY(target.close());
   return diff;
 }
