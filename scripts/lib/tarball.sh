@@ -77,7 +77,7 @@ these libraries.
 **These libraries get no updates from your distribution.** Among them are those that read what other machines send (libcurl, OpenSSL and
 GnuTLS). Take a newer archive when there is one, and a package of your distribution where you can. libraries/list.tsv says which
 versions these are: the name of the library, the package of $distribution, its version, and the source package and its version, which
-snapshot.debian.org or the archive of that distribution has. Their licences are beside that list.
+the archive of that distribution has. Their licences are beside that list.
 
 To connect to an object store by TLS, libcurl reads /etc/ssl/certs/ca-certificates.crt. Where a system has its certificates in
 another place, set CURL_CA_BUNDLE or SSL_CERT_FILE.
