@@ -281,17 +281,20 @@ class Campaign:
         self.second.forget_volume()
         self.second.tool("dedupfs-remote", "clone", "--endpoint", self.endpoint, ADDRESS, self.second.volume)
 
+    def die_while_taking_over(self, most_seconds):
+        dying = subprocess.Popen([*self.second_within, os.path.join(self.tools, "dedupfs-remote"), "takeover", str(self.second.volume)],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+        time.sleep(self.random.uniform(0, most_seconds))
+        dying.kill()
+        dying.wait()
+        self.kills += 1
+
     def take_over(self, writer):
         """The first machine hangs, the second one goes on in its place, and then the first one wakes up."""
         os.kill(self.first.daemon.process.pid, signal.SIGSTOP)
         self.clone()
         if self.random.random() < 0.5:  # who takes over dies meanwhile, and tries again
-            dying = subprocess.Popen([*self.second_within, os.path.join(self.tools, "dedupfs-remote"), "takeover", str(self.second.volume)],
-                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
-            time.sleep(self.random.uniform(0, 0.1))
-            dying.kill()
-            dying.wait()
-            self.kills += 1
+            self.die_while_taking_over(0.1)
         # What the first one had sent may have come since.
         if self.second.tool("dedupfs-remote", "takeover", self.second.volume, check=False)[1] != 0:
             self.clone()
@@ -317,12 +320,7 @@ class Campaign:
         acknowledged = writer.acknowledged()
         wait_until(1, lambda: writer.acknowledged() > acknowledged or writer.error)
         while self.random.random() < 0.5:  # who takes over dies meanwhile, and tries again
-            dying = subprocess.Popen([*self.second_within, os.path.join(self.tools, "dedupfs-remote"), "takeover", str(self.second.volume)],
-                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
-            time.sleep(self.random.uniform(0, 0.3))
-            dying.kill()
-            dying.wait()
-            self.kills += 1
+            self.die_while_taking_over(0.3)
         output, status = self.second.tool("dedupfs-remote", "takeover", self.second.volume, check=False)
         if status != 0 and "clone it anew" in output:  # it died between the end of its clone and the note of that
             self.clone()
