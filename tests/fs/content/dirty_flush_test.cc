@@ -305,6 +305,13 @@ TEST_F(FileContentFlushTest, AFailureLosesNothingAndIsMadeGoodLater) {
     return Error{ErrorCode::kNoSpace, "the disk is full"};
   };
 
+  // What is written beside others fails after it was taken. A commit waits for it, so the store knows from here on.
+  const auto other = make(kInode + 1);
+  ASSERT_TRUE(write(*other, 0, noise_bytes(100000, random)));
+  static_cast<void>(other->flush());
+  volume_->freeze();
+  ASSERT_FALSE(volume_->commit());
+
   const auto failed = content_->flush();
 
   ASSERT_FALSE(failed);
@@ -313,6 +320,7 @@ TEST_F(FileContentFlushTest, AFailureLosesNothingAndIsMadeGoodLater) {
   EXPECT_EQ(read_all(), bytes);
   *full = false;
   ASSERT_TRUE(content_->flush());
+  ASSERT_TRUE(other->flush());
   EXPECT_FALSE(content_->dirty());
   EXPECT_EQ(read_all(), bytes);
   EXPECT_EQ(budget_.used_bytes(), 0U);
