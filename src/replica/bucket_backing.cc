@@ -49,6 +49,7 @@ class BucketBacking::File final : public BackingFile {
   }
   Result<void> write(std::uint64_t /*offset*/, ByteSpan /*data*/) override { return read_only(path_); }
   Result<void> truncate(std::uint64_t /*size*/) override { return read_only(path_); }
+  bool is_near(std::uint64_t /*offset*/, std::uint64_t /*length*/) const override { return false; }
   Result<std::uint64_t> size() const override { return file_.size(); }
   Result<void> datasync() override { return {}; }
   // Nobody changes it.

@@ -165,6 +165,27 @@ TEST_P(ReplicatedVolumeTest, AVolumeInABucketIsReadThere) {
   }
 }
 
+TEST_P(ReplicatedVolumeTest, OpeningAVolumeInABucketReadsNoContainer) {
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    use(seed);
+    volume_->begin_container();
+  }
+  const auto kept = volume_->kept();
+  ASSERT_TRUE(ship());
+  int reads = 0;
+  bucket_.set_hook([&reads](const MemoryBucket::Call& call, MemoryBucket::When when) {
+    if (call.operation == MemoryBucket::Operation::kRead && when == MemoryBucket::When::kBefore)
+      reads += call.object.starts_with("c/") ? 1 : 0;
+  });
+
+  const auto opened = open_in_bucket();
+
+  ASSERT_TRUE(opened) << opened.error().message();
+  EXPECT_EQ(reads, 0);
+  for (const auto& [id, chunk] : kept) ASSERT_TRUE((*opened)->chunks().get(id));
+  EXPECT_GT(reads, 0);
+}
+
 // A reader of an older head for which the grace is over: what it needs may be gone.
 TEST_P(ReplicatedVolumeTest, AReaderThatOutlivesACollectionGetsWhatItHadOrAnError) {
   for (std::uint64_t seed = 0; seed < 3; ++seed) {

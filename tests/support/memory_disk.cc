@@ -118,6 +118,7 @@ class MemoryDisk::File final : public BackingFile {
     if (fault) return fault->error;
     return {};
   }
+  bool is_near(std::uint64_t /*offset*/, std::uint64_t /*length*/) const override { return !disk_.is_far_; }
   Result<void> truncate(std::uint64_t size) override {
     if (!writable_) return Error{ErrorCode::kIo, path_.string() + " is open for reading"};
     if (const auto fault = disk_.ask("truncate", path_)) return fault->error;

@@ -5,6 +5,7 @@
 // outlive it. DiskImage is a value: copies share content.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -92,6 +93,8 @@ class MemoryDisk final : public Backing, public std::enable_shared_from_this<Mem
   };
 
   void set_space(Space space);
+  // From now on its files say that they are elsewhere (BackingFile::is_near()).
+  void set_far() { is_far_ = true; }
 
   DiskImage image() const;
   std::size_t event_count() const;
@@ -133,6 +136,7 @@ class MemoryDisk final : public Backing, public std::enable_shared_from_this<Mem
     bool exclusive = false;
   };
   std::map<FileId, Lock> locks_;
+  std::atomic<bool> is_far_ = false;
 };
 
 }  // namespace dedupfs

@@ -101,7 +101,7 @@ class SealedTree {
 
  private:
   enum class Purpose { kVolume, kNewVolume, kScratch };  // of a scratch folder nothing is noted
-  enum class Depth { kMount, kAll };
+  enum class Depth { kMount, kChange, kAll };
   using FileVisit =
       std::function<Result<void>(BackingFolder& folder, const std::string& name, const std::string& path)>;
 
@@ -110,6 +110,7 @@ class SealedTree {
   void load_record() DEDUPFS_REQUIRES(change_mutex_);
   void log_generation() const DEDUPFS_REQUIRES(change_mutex_);
   Result<void> compare(Depth depth) DEDUPFS_REQUIRES(change_mutex_);
+  Result<void> compare_postponed() DEDUPFS_REQUIRES(change_mutex_);
   Result<void> compare_file(BackingFolder& folder, const std::string& name, const std::string& path, Depth depth)
       DEDUPFS_REQUIRES(change_mutex_);
   Result<void> differs(const std::string& path, const std::string& how) DEDUPFS_REQUIRES(change_mutex_);
@@ -147,6 +148,9 @@ class SealedTree {
   bool is_compared_ DEDUPFS_GUARDED_BY(change_mutex_) = false;
   std::vector<Error> differences_ DEDUPFS_GUARDED_BY(change_mutex_);
   std::set<std::string> differing_ DEDUPFS_GUARDED_BY(change_mutex_);  // the paths
+  // Containers that are far away, and were written since the volume was opened last, if it was not unmounted. Whoever only reads
+  // compares those that he opens: in a bucket there are many.
+  std::vector<std::string> postponed_ DEDUPFS_GUARDED_BY(change_mutex_);
   bool is_changed_ DEDUPFS_GUARDED_BY(change_mutex_) = false;
   bool takes_differences_ DEDUPFS_GUARDED_BY(change_mutex_) = false;
 

@@ -92,6 +92,7 @@ void SealedTree::log_generation() const {
 Result<void> SealedTree::compare(Depth depth) {
   differences_.clear();
   differing_.clear();
+  postponed_.clear();
   if (!record_mark_) {
     DEDUPFS_ASSIGN(const bool is_there, folder_->exists(kVolumeRecordFile));
     DEDUPFS_TRY(differs(std::string(kVolumeRecordFile),
@@ -148,7 +149,12 @@ Result<void> SealedTree::compare_file(BackingFolder& folder, const std::string& 
                    "was not there when the volume was unmounted: it is of an older state of the volume, or of another "
                    "copy of it, or does not belong there");
   // Containers only grow, and there may be many of them.
-  if (depth == Depth::kMount && has_length && (last_.is_closed || parent_of(path) == kContainersDirectory)) return {};
+  const bool is_container = parent_of(path) == kContainersDirectory;
+  if (depth != Depth::kAll && has_length && (last_.is_closed || is_container)) return {};
+  if (depth == Depth::kMount && !last_.is_closed && is_container && !(*file)->is_near(0, *length)) {
+    postponed_.push_back(path);
+    return {};
+  }
 
   const auto content = load(**file, path, listed ? &*listed : nullptr);
   const auto damage = content->damage();
@@ -179,6 +185,15 @@ Result<void> SealedTree::compare_file(BackingFolder& folder, const std::string& 
                              "it, or one of another copy of the volume, is in its place");
 }
 
+Result<void> SealedTree::compare_postponed() {
+  for (const std::string& path : postponed_) {
+    DEDUPFS_ASSIGN(const auto folder, folder_->open_folder(parent_of(path)));
+    DEDUPFS_TRY(compare_file(*folder, std::string(name_in(path)), path, Depth::kChange));
+  }
+  postponed_.clear();
+  return {};
+}
+
 Result<void> SealedTree::begin_change() {
   const MutexLock lock(change_mutex_);
   return begin_change_locked();
@@ -187,6 +202,7 @@ Result<void> SealedTree::begin_change() {
 Result<void> SealedTree::begin_change_locked() {
   if (purpose_ == Purpose::kScratch || is_changed_) return {};
   if (purpose_ == Purpose::kVolume && !is_compared_) DEDUPFS_TRY(compare(Depth::kMount));
+  if (!takes_differences_) DEDUPFS_TRY(compare_postponed());
   // They would be on the list that is written at the end, and nobody would see them again.
   if (!differences_.empty() && !takes_differences_) return differences_.front();
   DEDUPFS_TRY(repair_key_header(*folder_, key_->master()));

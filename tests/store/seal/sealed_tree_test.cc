@@ -281,6 +281,30 @@ TEST_F(CrashedVolumeTest, AnOlderStateOfAFileIsADifference) {
   expect_difference("one");
 }
 
+// A bucket has many containers. So whoever only reads compares none before he opens it. Whoever changes something compares all first.
+TEST_F(CrashedVolumeTest, FarAwayContainersAreComparedWhenTheyAreOpened) {
+  crash(mounted_);
+  put_sealed("one", old_one_);
+  disk_->set_far();
+  int reads = 0;
+  disk_->set_fault([&reads](std::string_view operation, const Path& path) -> std::optional<MemoryDisk::Fault> {
+    if (operation == "read" && path.parent_path().filename() == kContainersDirectory) ++reads;
+    return std::nullopt;
+  });
+
+  const auto folder = open().value();
+
+  EXPECT_EQ(reads, 0);
+  EXPECT_EQ(content(*folder, "two"), "content of two and what was written in the session");
+  EXPECT_TRUE(content(*folder, "one").starts_with("error: "));
+  EXPECT_TRUE(differences_.empty());
+  const auto changed = folder->open_folder(kContainersDirectory).value()->unlink("two");
+  ASSERT_FALSE(changed);
+  EXPECT_EQ(changed.error().code(), ErrorCode::kCorruption);
+  ASSERT_EQ(differences_.size(), 1u);
+  EXPECT_NE(differences_[0].find("one"), std::string::npos) << differences_[0];
+}
+
 TEST_F(CrashedVolumeTest, FilesOfACopyAreDifferences) {
   const std::string three = of_copy("three", "NEW");
   put_sealed("three", three);
